@@ -58,8 +58,8 @@ func Read(s settings.Settings, root, role string, judges bool) (Template, []erro
 	}
 	switch {
 	case named != "":
-		return Template{}, []error{fmt.Errorf("role %s: prompt_file %s: %s: write it below .workflow/, or take it out of the settings",
-			role, named, fault.WithoutPath(first))}
+		return Template{}, []error{fmt.Errorf("role %s: prompt_file %s: %s: "+
+			"write it below .workflow/, or take it out of the settings", role, named, fault.WithoutPath(first))}
 	case errors.Is(first, fs.ErrNotExist):
 		return Template{}, nil
 	}

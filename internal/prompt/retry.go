@@ -14,15 +14,14 @@ import (
 	"sluice/internal/text"
 )
 
-// MaxRetryContext is how many bytes a retry-context file has at the most.
-const MaxRetryContext = 80 << 10
-
 const (
+	maxRetryContext  = 80 << 10 // bytes of a retry-context file
 	maxFindingsShown = 24 << 10
-	maxEarlier       = 50
+	maxFinding       = 4 << 10 // one finding's message
+	maxEarlier       = 50      // files
 )
 
-// RetryInput is what a failure is told from.
+// RetryInput is what a retry-context file is made of.
 type RetryInput struct {
 	Workflow string
 	Run      string
@@ -41,17 +40,51 @@ type RetryInput struct {
 	Asked    string // why a person was asked; "" = none was
 	Said     string // what was said of the work before a person decided, by SaidBy
 	SaidBy   string
-	Missed   string // why the review before a person's decision came to nothing
+	Missed   string // why the review before a person's decision has no verdict
 	Findings json.RawMessage
 	Earlier  []string // earlier files of the run, oldest first
 }
 
-// RetryContext is the file that tells the next attempt what was wrong: Markdown, at most MaxRetryContext bytes. What
-// the reviewer said stands in it word for word, cleaned of what cannot be seen, as a data block.
+// RetryContext returns the Markdown that says to the next attempt what was wrong, at most maxRetryContext bytes. The
+// reviewer's words stand in it as data.
 func RetryContext(in RetryInput) []byte {
 	p := &page{}
-	p.title(fmt.Sprintf("Sent back by gate %s, time %d", titledPlain(in.Gate, in.GateName), in.N))
+	gate := in.Gate
+	if in.GateName != "" && in.GateName != gate {
+		gate += " (" + in.GateName + ")"
+	}
+	p.title(fmt.Sprintf("Sent back by gate %s, time %d", gate, in.N))
 	p.raw("\n")
+	p.list(in.about())
+	p.wrong(in)
+	p.before(in)
+	if list := gates.ReadFindings(in.Findings); len(list) > 0 {
+		p.section("Findings")
+		p.findings(list, maxFindingsShown)
+	}
+	if len(in.Scores) > 0 {
+		p.section("Scores")
+		p.scores(in.Scores)
+	}
+	p.section("What to do now")
+	p.text("1. The work that was judged is still there. Change it; do not start over.")
+	p.text("2. Fix every point above. Where you think a point is wrong, say so and why, and fix the rest.")
+	p.text("3. Change no test, check or criterion only to make it pass.")
+	p.text("4. Check the step's outputs and criterion yourself, then say that you are done, as before.")
+	if len(in.Earlier) > 0 {
+		p.section("Earlier files of this run")
+		p.text("Read them too: what they ask for has to stay fixed.\n")
+		from := max(0, len(in.Earlier)-maxEarlier)
+		if from > 0 {
+			p.text("- … (%d older ones)", from)
+		}
+		p.list(each(in.Earlier[from:], text.Code))
+	}
+	return []byte(p.String())
+}
+
+// about lists who judged what, when and how.
+func (in RetryInput) about() []string {
 	about := []string{
 		fmt.Sprintf("Step: %s, attempt %d", text.Code(in.Step), in.Attempt),
 		"Outcome: " + text.Code(in.Outcome),
@@ -65,39 +98,23 @@ func RetryContext(in RetryInput) []byte {
 	if in.Max > 0 {
 		about = append(about, fmt.Sprintf("From failure %d on this gate sends nothing back by itself", in.Max))
 	}
-	p.list(about)
-
-	p.section("What is wrong")
-	switch said := strings.TrimSpace(in.Said) != ""; {
-	case strings.TrimSpace(in.Feedback) != "":
-		p.raw(text.Data("Word for word", in.Feedback, engine.MaxFeedback))
-	case said:
-		p.text("The person who decided gave no words of their own: what was said before is what is wrong.")
-	default:
-		p.text("No words were given. See the findings and scores, where there are any; else look at the work again with the criterion in hand.")
-	}
-	p.before(in)
-	p.findings(gates.ReadFindings(in.Findings))
-	p.scores(in.Scores)
-
-	p.section("What to do now")
-	p.text("1. The work that was judged is still there. Change it; do not start over.")
-	p.text("2. Fix every point above. Where you think a point is wrong, say so and why, and fix the rest.")
-	p.text("3. Change no test, check or criterion only to make it pass.")
-	p.text("4. Check the step's outputs and criterion yourself, then say that you are done, as before.")
-	if len(in.Earlier) > 0 {
-		p.section("Earlier files of this run")
-		p.text("Read them too: what they ask for has to stay fixed.\n")
-		from := max(0, len(in.Earlier)-maxEarlier)
-		if from > 0 {
-			p.text("- … (%d older ones)", from)
-		}
-		p.list(codes(in.Earlier[from:]))
-	}
-	return []byte(p.String())
+	return about
 }
 
-// before tells what was said before a person decided.
+func (p *page) wrong(in RetryInput) {
+	p.section("What is wrong")
+	switch {
+	case strings.TrimSpace(in.Feedback) != "":
+		p.raw(text.Data("Word for word", in.Feedback, engine.MaxFeedback))
+	case strings.TrimSpace(in.Said) != "":
+		p.text("The person who decided gave no words of their own: what was said before is what is wrong.")
+	default:
+		p.text("No words were given. See the findings and scores, where there are any; " +
+			"else look at the work again with the criterion in hand.")
+	}
+}
+
+// before shows what was said before a person decided.
 func (p *page) before(in RetryInput) {
 	if in.Said+in.Missed+in.Asked == "" {
 		return
@@ -110,20 +127,15 @@ func (p *page) before(in RetryInput) {
 		p.text("The review came to nothing: %s\n", text.RevealLine(in.Missed, maxInline))
 	}
 	if in.Said != "" {
-		p.text("Where these words and the person's differ, the person's hold. The findings and scores below, where there are any, belong to these.\n")
-		p.raw(text.Data("Said by "+orElse(in.SaidBy, "a reviewer")+", word for word", in.Said, engine.MaxFeedback))
+		p.text("Where these words and the person's differ, the person's hold. " +
+			"The findings and scores below, where there are any, belong to these.\n")
+		label := "Said by " + orElse(in.SaidBy, "a reviewer") + ", word for word"
+		p.raw(text.Data(label, in.Said, engine.MaxFeedback))
 	}
 }
 
-func (p *page) findings(list []gates.Finding) {
-	if len(list) == 0 {
-		return
-	}
-	p.section("Findings")
-	p.findingLines(list, maxFindingsShown)
-}
-
-func (p *page) findingLines(list []gates.Finding, most int) {
+// findings lists findings, at most most bytes of them.
+func (p *page) findings(list []gates.Finding, most int) {
 	used := 0
 	for i, f := range list {
 		item := findingLine(f)
@@ -152,26 +164,9 @@ func findingLine(f gates.Finding) string {
 }
 
 func (p *page) scores(scores map[string]float64) {
-	if len(scores) == 0 {
-		return
-	}
-	p.section("Scores")
-	p.list(scoreLines(scores))
-}
-
-func scoreLines(scores map[string]float64) []string {
-	items := make([]string, 0, len(scores))
-	for _, name := range slices.Sorted(maps.Keys(scores)) {
-		items = append(items, text.RevealLine(name, maxLabel)+": "+number(scores[name]))
-	}
-	return items
+	p.list(each(slices.Sorted(maps.Keys(scores)), func(name string) string {
+		return text.RevealLine(name, maxLabel) + ": " + number(scores[name])
+	}))
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-
-func titledPlain(id, name string) string {
-	if name == "" || name == id {
-		return id
-	}
-	return id + " (" + name + ")"
-}

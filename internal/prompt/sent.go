@@ -32,47 +32,62 @@ type Sent struct {
 	Findings json.RawMessage
 }
 
-// sent tells which gates sent the work here, and with which words, oldest first.
+// sentTo shows a step the routes that led to it, or by it.
+func (p *page) sentTo(list []Sent, step string, attempt int) {
+	intro := "A gate has names for where work goes, beside pass and fail. These were taken, oldest first. " +
+		"Take up what the newest asks for, and keep what the older ones did."
+	if attempt > 1 {
+		intro += " What this step made before is still there: go on from it."
+	}
+	p.sent(list, step, "Where gates sent the work", intro, maxSentAll)
+}
+
+// sentBy shows a gate's reviewer the routes that the gate took.
+func (p *page) sentBy(list []Sent) {
+	p.sent(list, "", "Where this gate sent the work before",
+		"In earlier rounds this gate sent the work on by these names, oldest first.", maxSentReviewed)
+}
+
+// sent shows which gates sent the work on, and with which words, oldest first.
 func (p *page) sent(list []Sent, step, title, intro string, room int) {
 	if len(list) == 0 {
 		return
 	}
 	p.section(title)
 	p.text("%s\n", intro)
-	if more := len(list) - maxSent; more > 0 {
-		p.text("(%d older ones are left out.)\n", more)
-		list = list[more:]
-	}
+	list = newest(p, list, maxSent, "older ones")
 	shown, most := make([]string, len(list)), room
 	for i := len(list) - 1; i >= 0; i-- {
-		head, body := list[i].head(step), drawn(func(p *page) { p.spoken(list[i], most) })
+		body := list[i].spoken(most)
 		if len(body) > room {
 			body = "(What it said is left out here: newer words took the room.)\n"
 		}
-		shown[i] = head + "\n" + body
+		shown[i] = list[i].head(step) + "\n" + body
 		room -= len(body)
 	}
 	p.raw(strings.Join(shown, "\n"))
 }
 
 func (s Sent) head(step string) string {
-	where := "to " + text.Code(text.RevealLine(s.To, maxName))
+	where := "to " + text.Code(name(s.To))
 	if s.To == step {
 		where = "here"
 	}
-	out := fmt.Sprintf("Gate %s sent the work %s by %s", text.Code(text.RevealLine(s.Gate, maxName)), where, text.Code(text.RevealLine(s.Route, maxName)))
+	out := fmt.Sprintf("Gate %s sent the work %s by %s", text.Code(name(s.Gate)), where, text.Code(name(s.Route)))
 	if s.Times > 1 {
 		out += fmt.Sprintf(", time %d", s.Times)
 	}
-	out += ". Decided by " + orElse(text.RevealLine(s.Reviewer, maxLabel), "the engine") + ", " + s.At.UTC().Format(time.RFC3339)
+	out += ". Decided by " + orElse(text.RevealLine(s.Reviewer, maxLabel), "the engine") +
+		", " + s.At.UTC().Format(time.RFC3339)
 	if s.Score != nil {
 		out += ", score " + number(*s.Score) + " of 100"
 	}
 	return out + ".\n"
 }
 
-// spoken has what was said in one round: it fits into most.
-func (p *page) spoken(s Sent, most int) {
+// spoken is what was said in one round, at most most bytes.
+func (s Sent) spoken(most int) string {
+	p := &page{}
 	said := strings.TrimSpace(s.Said) != "" && s.Said != s.Feedback
 	if strings.TrimSpace(s.Feedback) != "" {
 		p.raw(text.Data("Word for word", s.Feedback, most*3/8))
@@ -80,28 +95,16 @@ func (p *page) spoken(s Sent, most int) {
 		p.text("No words were given.")
 	}
 	if said {
-		p.raw(text.Data("Before that, said by "+orElse(text.RevealLine(s.SaidBy, maxLabel), "a reviewer")+", word for word", s.Said, most/8))
+		by := orElse(text.RevealLine(s.SaidBy, maxLabel), "a reviewer")
+		p.raw(text.Data("Before that, said by "+by+", word for word", s.Said, most/8))
 	}
 	if list := gates.ReadFindings(s.Findings); len(list) > 0 {
 		p.text("\nFindings:\n")
-		p.findingLines(list, most/4)
+		p.findings(list, most/4)
 	}
 	if len(s.Scores) > 0 {
 		p.text("\nScores:\n")
-		p.list(scoreLines(s.Scores))
+		p.scores(s.Scores)
 	}
-}
-
-// sentTo is what a step is told of the routes that led to it, or by it.
-func (p *page) sentTo(list []Sent, step string, attempt int) {
-	intro := "A gate has names for where work goes, beside pass and fail. These were taken, oldest first. Take up what the newest asks for, and keep what the older ones did."
-	if attempt > 1 {
-		intro += " What this step made before is still there: go on from it."
-	}
-	p.sent(list, step, "Where gates sent the work", intro, maxSentAll)
-}
-
-// sentBy is what a gate's reviewer is told of the routes that the gate took.
-func (p *page) sentBy(list []Sent) {
-	p.sent(list, "", "Where this gate sent the work before", "In earlier rounds this gate sent the work on by these names, oldest first.", maxSentReviewed)
+	return p.String()
 }

@@ -107,6 +107,12 @@ func TestReviewPromptComputed(t *testing.T) {
 	}
 }
 
+func signalHelp(in SignalInput) string {
+	p := &page{}
+	p.signal(in)
+	return p.String()
+}
+
 func TestSignalHelp(t *testing.T) {
 	var out strings.Builder
 	for _, in := range []SignalInput{
@@ -115,7 +121,7 @@ func TestSignalHelp(t *testing.T) {
 		{Signal: engine.Signal{Type: engine.SignalPull}, Branch: "phase-4"},
 		{Signal: engine.Signal{Type: engine.SignalExit}},
 	} {
-		fmt.Fprintf(&out, "==== %s\n%s", in.Signal.Type, SignalHelp(in))
+		fmt.Fprintf(&out, "==== %s\n%s", in.Signal.Type, signalHelp(in))
 	}
 	golden(t, "signals.md", out.String())
 }
@@ -187,7 +193,7 @@ func TestPromptsAreBounded(t *testing.T) {
 	}
 	context := RetryContext(RetryInput{Gate: much, GateName: much, Step: much, Outcome: much, Reviewer: much, Feedback: much, Said: much, SaidBy: much, Asked: much, Missed: much,
 		Workflow: much, Run: much, Findings: json.RawMessage("[" + strings.Repeat(`{"file":"f","message":"`+strings.Repeat("m", 3000)+`"},`, 150) + `{}]`), Earlier: floods(150)})
-	if len(context) > MaxRetryContext || !strings.Contains(string(context), "more left out") {
+	if len(context) > maxRetryContext || !strings.Contains(string(context), "more left out") {
 		t.Errorf("retry context: %d bytes", len(context))
 	}
 }
@@ -223,7 +229,7 @@ func TestReviewersJudge(t *testing.T) {
 func TestRoleTemplates(t *testing.T) {
 	seen := map[string]string{}
 	for _, role := range []string{"planner", "test-writer", "implementor", "reviewer", "tester", "anything"} {
-		text := roleTemplate(role)
+		text := stepTemplate(role)
 		if seen[text] != "" || len(text) < 200 {
 			t.Errorf("role %s has the template of %s, or none to speak of", role, seen[text])
 		}

@@ -12,44 +12,39 @@ import (
 	"sluice/internal/text"
 )
 
-// The built-in prompts of roles, in the form in which a project may write its own.
+// The built-in templates of roles, in the form in which a project may write its own.
 //
 //go:embed roles/*.md
-var prompts embed.FS
+var builtIn embed.FS
 
-// Role is a built-in role: its name and its prompt.
+// Role is a built-in role with its template.
 type Role struct{ Name, Text string }
 
-// Roles gives the built-in roles. Each text is a whole prompt file, to be changed by a project.
+// Roles returns the built-in roles. Each text is a whole file, for a project to change.
 func Roles() []Role {
-	var out []Role
-	for _, name := range []string{"planner", "test-writer", "implementor", "reviewer", "tester", "supervisor", "controller", "fixer"} {
-		out = append(out, Role{name, shipped(name)})
-	}
-	return out
+	names := []string{"planner", "test-writer", "implementor", "reviewer",
+		"tester", "supervisor", "controller", "fixer"}
+	return each(names, func(name string) Role { return Role{name, shipped(name)} })
 }
 
+// shipped returns a built-in template; "" where there is none.
 func shipped(name string) string {
-	text, err := fs.ReadFile(prompts, "roles/"+name+".md")
+	body, err := fs.ReadFile(builtIn, "roles/"+name+".md")
 	if err != nil {
-		return "" // not built in
+		return ""
 	}
-	return string(text)
+	return string(body)
 }
 
-// roleTemplate is the built-in template of a role; where there is none, a general one.
-func roleTemplate(role string) string {
-	if role == "implementer" {
-		role = "implementor"
-	}
-	return orElse(shipped(role), shipped("any"))
+// stepTemplate returns the built-in template of a role that works; where there is none, a general one.
+func stepTemplate(role string) string {
+	return orElse(shipped(templateName(role, false)), shipped("any"))
 }
 
-// reviewTemplate is the built-in template of a role that reviews: whatever it is called, it judges.
+// reviewTemplate returns the built-in template of a role that reviews: whatever it is called, it judges.
 func reviewTemplate(role string) string { return shipped(templateName(role, true)) }
 
-// templateName is whose template a role goes by where it does the work, or judges it: who judges is never told to be one
-// who works.
+// templateName returns the role whose template is taken. Who judges is never told to be one who works.
 func templateName(role string, judges bool) string {
 	switch {
 	case judges && (!mayJudge(role) || shipped(role) == ""):
@@ -60,117 +55,133 @@ func templateName(role string, judges bool) string {
 	return role
 }
 
-// mayJudge says that the role's own prompt may be one that judges: it is none of the built-in ones that work.
+// mayJudge reports whether the role's own template may be one that judges: it is none of the built-in ones that work.
 func mayJudge(role string) bool {
-	return !slices.Contains([]string{"", "any", "planner", "test-writer", "implementor", "implementer", "fixer"}, role)
+	working := []string{"", "any", "planner", "test-writer", "implementor", "implementer", "fixer"}
+	return !slices.Contains(working, role)
 }
 
-// Sections of a prompt that a template may place, in the order in which they stand where it does not: those of a step's,
-// those of a review's.
-func stepSections() []string {
-	return []string{"where", "task", "context", "inputs", "rules", "retry", "notes", "outputs", "criterion", "answer", "signal"}
+// isSection reports whether a step's prompt or a review's has a section of that name.
+func isSection(name string) bool { return slices.Contains(sectionNames(), name) }
+
+func sectionNames() []string {
+	all := append(StepInput{}.sections(), ReviewInput{}.sections()...)
+	return each(all, func(s section) string { return s.name })
 }
 
-func reviewSections() []string {
-	return []string{"where", "rules", "task", "look", "criterion", "context", "inputs", "work", "retry", "notes", "verdict"}
-}
-
-// words are what may stand within a line of a template.
+// words may stand within a line of a template.
 func words() []string {
 	return []string{"role", "workflow", "run", "step", "name", "attempt", "gate", "round"}
 }
 
-// placeholder is what stands for a value in a template. $${{ is a text that begins with ${{.
+// placeholder stands for a section or a word in a template. $${{ is a text that begins with ${{.
 func placeholder() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{\{([^}\n]*)(\}\})?`) }
 
-// checkTemplate gives all that is wrong with the text of a role's prompt file; none = it can be gone by.
+// checkTemplate returns the faults of a template.
 func checkTemplate(body string) []Fault {
 	if len(body) > maxTemplate {
-		return []Fault{{Line: 1, Col: 1, Message: fmt.Sprintf("more than %d bytes: keep what every task of the role needs, and let a context file say the rest", maxTemplate)}}
+		return []Fault{{Line: 1, Col: 1, Message: fmt.Sprintf("more than %d bytes: "+
+			"keep what every task of the role needs, and let a context file say the rest", maxTemplate)}}
 	}
 	if strings.TrimSpace(body) == "" {
 		return []Fault{{Line: 1, Col: 1, Message: "empty: write what the role is to do, or remove the file"}}
 	}
 	var faults []Fault
-	placed, fence := map[string]bool{}, text.Fence{}
-	sections := slices.Concat(stepSections(), reviewSections())
+	var fence text.Fence
+	placed, place := map[string]bool{}, placeholder()
 	for n, l := range strings.Split(body, "\n") {
 		l = strings.TrimRight(l, "\r")
-		inFence := fence.Open()
+		before := fence
 		fence = fence.Next(l)
-		inFence = inFence || fence.Open()
-		for _, m := range placeholder().FindAllStringSubmatchIndex(l, -1) {
-			whole := l[m[0]:m[1]]
+		inFence := before.Open() || fence.Open()
+		for _, m := range place.FindAllStringSubmatchIndex(l, -1) {
+			whole, inner, closed := l[m[0]:m[1]], l[m[2]:m[3]], m[4] >= 0
 			if strings.HasPrefix(whole, "$$") {
 				continue
 			}
-			name := strings.TrimSpace(l[m[2]:m[3]])
-			at := Fault{Line: n + 1, Col: utf8.RuneCountInString(l[:m[0]]) + 1}
-			switch {
-			case m[4] < 0:
-				at.Message = "${{ is not closed: }} is missing on its line"
-			case slices.Contains(words(), name):
-				continue
-			case !slices.Contains(sections, name):
-				at.Message = fmt.Sprintf("${{%s}}: no such placeholder", l[m[2]:m[3]])
-				if near := text.Nearest(name, slices.Concat(sections, words())); near != "" {
-					at.Message += fmt.Sprintf(" (did you mean ${{ %s }}?)", near)
-				}
-				at.Message += ": write $${{ where the text itself is meant"
-			case strings.TrimSpace(l) != whole || inFence:
-				at.Message = fmt.Sprintf("${{ %s }} is a section of the prompt: it stands alone on its line, outside of fenced blocks", name)
-			case placed[name]:
-				at.Message = fmt.Sprintf("${{ %s }} stands there twice: remove one", name)
-			default:
-				placed[name] = true
-				continue
+			alone := strings.TrimSpace(l) == whole && !inFence
+			if why := placeholderFault(inner, closed, alone, placed); why != "" {
+				faults = append(faults, Fault{Line: n + 1, Col: utf8.RuneCountInString(l[:m[0]]) + 1, Message: why})
 			}
-			faults = append(faults, at)
 		}
 	}
 	return faults
 }
 
-// fill writes the template with what stands for its placeholders: the sections where it places them, then those that it
-// does not place, in their order. Values are not looked at again: nothing in them is a placeholder.
-func (p *page) fill(template string, sections []string, section map[string]string, word map[string]string) {
-	placed := map[string]bool{}
+// placeholderFault returns what is wrong with a placeholder, and notes the section that it places.
+func placeholderFault(inner string, closed, alone bool, placed map[string]bool) string {
+	name := strings.TrimSpace(inner)
+	switch {
+	case !closed:
+		return "${{ is not closed: }} is missing on its line"
+	case slices.Contains(words(), name):
+		return ""
+	case !isSection(name):
+		near := text.Nearest(name, append(sectionNames(), words()...))
+		if near != "" {
+			near = fmt.Sprintf(" (did you mean ${{ %s }}?)", near)
+		}
+		return fmt.Sprintf("${{%s}}: no such placeholder%s: write $${{ where the text itself is meant", inner, near)
+	case !alone:
+		return fmt.Sprintf("${{ %s }} is a section of the prompt: "+
+			"it stands alone on its line, outside of fenced blocks", name)
+	case placed[name]:
+		return fmt.Sprintf("${{ %s }} stands there twice: remove one", name)
+	}
+	placed[name] = true
+	return ""
+}
+
+// fill writes the template with its sections in their places, then the sections that it does not place, in their
+// order. What stands for a placeholder is not looked at again: nothing in it is one.
+func (p *page) fill(template string, sections []section, word map[string]string) {
 	var own []string
 	flush := func() {
-		if text := strings.Trim(strings.Join(own, "\n"), "\n"); text != "" {
-			p.raw("\n" + text + "\n")
+		if s := strings.Trim(strings.Join(own, "\n"), "\n"); s != "" {
+			p.raw("\n" + s + "\n")
 		}
 		own = nil
 	}
 	var fence text.Fence
-	for _, l := range strings.Split(text.Prose(template, maxTemplate), "\n") {
+	placed, place := map[string]bool{}, placeholder()
+	for l := range strings.SplitSeq(text.Prose(template, maxTemplate), "\n") {
 		inFence := fence.Open()
 		fence = fence.Next(l)
-		m := placeholder().FindStringSubmatch(strings.TrimSpace(l))
-		name := ""
-		if m != nil && m[0] == strings.TrimSpace(l) && !strings.HasPrefix(m[0], "$$") {
-			name = strings.TrimSpace(m[1])
-		}
-		known := slices.Contains(stepSections(), name) || slices.Contains(reviewSections(), name)
-		if inFence || !known || placed[name] {
-			own = append(own, inLine(l, word))
+		name := sectionOn(place, l)
+		if inFence || name == "" || placed[name] {
+			own = append(own, inLine(place, l, word))
 			continue
 		}
 		flush()
-		p.raw(section[name])
 		placed[name] = true
+		if i := slices.IndexFunc(sections, func(s section) bool { return s.name == name }); i >= 0 {
+			sections[i].write(p)
+		}
 	}
 	flush()
-	for _, name := range sections {
-		if !placed[name] {
-			p.raw(section[name])
+	for _, s := range sections {
+		if !placed[s.name] {
+			s.write(p)
 		}
 	}
 }
 
-// inLine is a line of a template with its words filled in.
-func inLine(l string, word map[string]string) string {
-	return placeholder().ReplaceAllStringFunc(l, func(m string) string {
+// sectionOn returns the section that a line places; "" where it places none.
+func sectionOn(place *regexp.Regexp, l string) string {
+	l = strings.TrimSpace(l)
+	m := place.FindStringSubmatch(l)
+	if m == nil || m[0] != l || strings.HasPrefix(l, "$$") {
+		return ""
+	}
+	if name := strings.TrimSpace(m[1]); isSection(name) {
+		return name
+	}
+	return ""
+}
+
+// inLine returns a line of a template with its words filled in.
+func inLine(place *regexp.Regexp, l string, word map[string]string) string {
+	return place.ReplaceAllStringFunc(l, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m[1:]
 		}

@@ -134,7 +134,7 @@ func TestForeignValues(t *testing.T) {
 		}
 	}
 	v := NewValues()
-	if got, _ := Filled("a "+v.mark("x", "word")+" b "+v.mark("y", "some words")+" c "+v.mark("z", "1\n2"), v); got != "a word b `some words` c \n\nThe value of `z`:\n\n````data\n1\n2\n````\n\n" {
+	if got, _ := v.fill("a " + v.mark("x", "word") + " b " + v.mark("y", "some words") + " c " + v.mark("z", "1\n2")); got != "a word b `some words` c \n\nThe value of `z`:\n\n````data\n1\n2\n````\n\n" {
 		t.Errorf("%q", got)
 	}
 	if NewValues().sign == v.sign {

@@ -11,14 +11,14 @@ import (
 	"sluice/internal/text"
 )
 
-// Values are texts of others that stand within a text of the spec: a mark holds the place of each, until Filled puts it there
-// as data. The mark is random, made for one prompt: no text that was written before can hold it.
+// Values are what others said, where a text of the spec names it. In the text a mark stands for each, until the
+// prompt has it in its place as data. The mark is random, made for one prompt: nothing written before can hold it.
 type Values struct {
 	sign string
 	of   []Note // From is the expression
 }
 
-// NewValues is the start of the values of a prompt.
+// NewValues returns the values of one prompt, none yet.
 func NewValues() *Values { return &Values{sign: "value-" + rand.Text()} }
 
 // Text returns a text of the spec in which marks stand for what others said.
@@ -31,32 +31,33 @@ func (v *Values) Text(t engine.Text, env *engine.Env) (string, error) {
 	return t.String(&own)
 }
 
-// mark keeps a text, and gives what holds its place. source is the expression that it is the value of.
-func (v *Values) mark(source, text string) string {
-	v.of = append(v.of, Note{From: source, Text: text})
+// mark keeps the value of an expression, and returns what stands for it.
+func (v *Values) mark(expression, value string) string {
+	v.of = append(v.of, Note{From: expression, Text: value})
 	return fmt.Sprintf("%s-%d;", v.sign, len(v.of)-1)
 }
 
-// Bounds of a text that stands for a value.
+// Bounds of a value.
 const (
 	maxValueLine  = 200      // bytes of one that stands within a line
 	maxValue      = 12 << 10 // of one in a block of its own
-	maxValueTicks = 8        // backticks in a row
+	maxValueTicks = 8        // backticks in a row: few, since the text around is cut at more, fences included
 )
 
-// Filled is the text with its values in place, and whether there were any: a plain word as it is, a short line as code, all
-// else as a block of data. Within a fenced block of the text a value stands as it is, but cannot close it.
-func Filled(body string, v *Values) (filled string, foreign bool) {
+// fill returns a text with its values in place, and reports whether there were any. A plain word stands as it is,
+// a short line as code, all else as a block of data. Within a fenced block a value stands as it is, but cannot
+// close the block.
+func (v *Values) fill(s string) (filled string, foreign bool) {
 	if v == nil || len(v.of) == 0 {
-		return body, false
+		return s, false
 	}
 	var out []string
 	var fence text.Fence
 	place := regexp.MustCompile(regexp.QuoteMeta(v.sign) + `-(\d+);`)
-	for _, l := range strings.Split(body, "\n") {
-		inFence := fence.Open()
+	for l := range strings.SplitSeq(s, "\n") {
+		before := fence
 		fence = fence.Next(l)
-		inFence = inFence || fence.Open() // an info string, too, is no place for a block
+		inFence := before.Open() || fence.Open() // an info string, too, is no place for a block
 		out = append(out, place.ReplaceAllStringFunc(l, func(m string) string {
 			i, err := strconv.Atoi(place.FindStringSubmatch(m)[1])
 			if err != nil || i >= len(v.of) {
@@ -69,20 +70,19 @@ func Filled(body string, v *Values) (filled string, foreign bool) {
 }
 
 func value(n Note, inFence bool) string {
-	// Of its rows of backticks few are kept: the text around is cleaned too, and no fence in it may come to be cut.
-	body := text.ShortenTicks(text.Head(n.Text, maxValue), maxValueTicks)
+	s := text.ShortenTicks(text.Head(n.Text, maxValue), maxValueTicks)
 	switch {
 	case inFence:
-		return unfenced(body)
-	case strings.TrimSpace(body) == "", regexp.MustCompile(`^[A-Za-z0-9._/+-]{1,64}$`).MatchString(body):
-		return body
-	case !strings.Contains(body, "\n") && len(body) <= maxValueLine:
-		return text.Code(body)
+		return unfenced(s)
+	case strings.TrimSpace(s) == "", regexp.MustCompile(`^[A-Za-z0-9._/+-]{1,64}$`).MatchString(s):
+		return s
+	case !strings.Contains(s, "\n") && len(s) <= maxValueLine:
+		return text.Code(s)
 	}
-	return "\n\n" + text.Data("The value of "+text.Code(n.From), body, maxValue) + "\n"
+	return "\n\n" + text.Data("The value of "+text.Code(n.From), s, maxValue) + "\n"
 }
 
-// unfenced is a text no line of which is a fence.
+// unfenced returns s with no line that opens or closes a block.
 func unfenced(s string) string {
 	return regexp.MustCompile("(?m)^( *)([`~]{3,})").ReplaceAllStringFunc(s, func(m string) string {
 		return strings.NewReplacer("`", "'", "~", "-").Replace(m)
