@@ -110,7 +110,7 @@ func (p *page) wrong(in RetryInput) {
 		p.text("The person who decided gave no words of their own: what was said before is what is wrong.")
 	default:
 		p.text("No words were given. See the findings and scores, where there are any; " +
-			"else look at the work again with the criterion in hand.")
+			"otherwise look at the work again with the criterion in hand.")
 	}
 }
 
@@ -124,7 +124,7 @@ func (p *page) before(in RetryInput) {
 		p.text("A person was asked because: %s\n", text.RevealLine(in.Asked, maxInline))
 	}
 	if in.Missed != "" {
-		p.text("The review came to nothing: %s\n", text.RevealLine(in.Missed, maxInline))
+		p.text("The review was inconclusive: %s\n", text.RevealLine(in.Missed, maxInline))
 	}
 	if in.Said != "" {
 		p.text("Where these words and the person's differ, the person's hold. " +

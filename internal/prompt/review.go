@@ -95,7 +95,7 @@ func (in ReviewInput) where(p *page) {
 		where += ", run " + text.Code(in.Run)
 	}
 	p.section("Where you are")
-	p.text("%s. This is round %d of gate %s. The work lies in the folder you were started in. Change nothing in it.",
+	p.text("%s. This is round %d of gate %s. The work is in the folder you were started in. Change nothing in it.",
 		where, max(in.Round, 1), text.Code(in.Gate))
 	p.whole(in.Description)
 }
@@ -157,7 +157,7 @@ func (p *page) earlier(files []TextFile) {
 		return
 	}
 	p.section("What was sent back before")
-	p.text("The step was to mend this. See whether it did.\n")
+	p.text("The step was to fix this. Check whether it did.\n")
 	p.list(each(files, func(f TextFile) string { return text.Code(f.Path) }))
 	newest := files[len(files)-1]
 	p.raw("\n")
@@ -168,14 +168,14 @@ func (p *page) earlier(files []TextFile) {
 func (in ReviewInput) verdict(p *page) {
 	p.section("Your verdict")
 	if len(in.Rubric) > 0 {
-		p.text("Score each of these from 0 (bad) to 100 (nothing to better); the score of the work is their mean.\n")
+		p.text("Score each of these from 0 (bad) to 100 (nothing to improve); the score of the work is their mean.\n")
 		p.list(each(firstNames(in.Rubric), name))
 		p.raw("\n")
 	}
 	switch {
 	case len(in.Allowed) > 0:
 		words := strings.Join(each(firstNames(in.Allowed), text.Code), ", ")
-		p.text("The verdict is one of these words, exactly so: %s.\n", words)
+		p.text("The verdict is exactly one of these words: %s.\n", words)
 	case in.Computed:
 		p.text("The verdict is computed from what you say; you need not give a word.\n")
 	}
@@ -215,7 +215,7 @@ func (in ReviewInput) shape() string {
 		lines = append(lines, `  "scores": {`+strings.Join(scores, ", ")+"}")
 	}
 	lines = append(lines, `  "summary": "for people, in one or two sentences"`,
-		`  "feedback": "what is wrong and what would be right, so that it can be mended from these words alone"`,
+		`  "feedback": "what is wrong and what would be right, so that it can be fixed from these words alone"`,
 		`  "findings": [{"severity": "high", "file": "path", "line": 1, "message": "what is wrong here"}]`)
 	return "```text\n{\n" + strings.Join(lines, ",\n") + "\n}\n```\n"
 }

@@ -34,7 +34,7 @@ type Sent struct {
 
 // sentTo shows a step the routes that led to it, or by it.
 func (p *page) sentTo(list []Sent, step string, attempt int) {
-	intro := "A gate has names for where work goes, beside pass and fail. These were taken, oldest first. " +
+	intro := "A gate has names for where work goes, besides pass and fail. These were taken, oldest first. " +
 		"Take up what the newest asks for, and keep what the older ones did."
 	if attempt > 1 {
 		intro += " What this step made before is still there: go on from it."
@@ -60,7 +60,7 @@ func (p *page) sent(list []Sent, step, title, intro string, room int) {
 	for i := len(list) - 1; i >= 0; i-- {
 		body := list[i].spoken(most)
 		if len(body) > room {
-			body = "(What it said is left out here: newer words took the room.)\n"
+			body = "(What it said is left out here to make room for newer words.)\n"
 		}
 		shown[i] = list[i].head(step) + "\n" + body
 		room -= len(body)

@@ -41,7 +41,7 @@ func (p *page) signal(in SignalInput) {
 			"Open it only when everything above holds: it says that you are done. Then end.", branch)
 	default:
 		p.text("When everything above holds, end. " +
-			"The process that ends with exit code 0 says that you are done, every other exit code that you failed. " +
+			"Exit code 0 says that you are done, every other exit code that you failed. " +
 			"Let your last message say in a few sentences what you did, or why you could not.")
 	}
 	if in.Path != "" {
@@ -69,7 +69,7 @@ func (p *page) sentinel(in SignalInput) {
 	if in.Offered {
 		p.text("\n`sluice signal` writes it for you. Without this file nobody knows that the step is done.")
 	} else {
-		p.text("\nWithout this file your work counts as failed, even if you end well.")
+		p.text("\nWithout this file your work counts as failed, whatever your exit code.")
 	}
 }
 

@@ -89,15 +89,15 @@ func (in StepInput) where(p *page) {
 		where += fmt.Sprintf(" (run %s)", text.Code(in.Run))
 	}
 	p.section("Where you are")
-	p.text("%s. Your working folder is the one you were started in; paths below are seen from there.", where)
+	p.text("%s. Your working folder is the one you were started in; paths below are relative to it.", where)
 	if in.OwnGit {
 		p.text("Git works here in a git folder made for this attempt. " +
 			"Commits on the branch you are on are taken over when you have ended; " +
 			"stashes, tags and other branches are not.")
 	}
 	if in.Looks != "" {
-		p.text("You only look: the folder is a checkout of commit %s, to read. "+
-			"Nothing that is written in it is kept. What you find is your answer.",
+		p.text("You only look: the folder is a checkout of commit %s, for reading. "+
+			"Nothing written in it is kept. What you find is your answer.",
 			text.Code(fmt.Sprintf("%.12s", in.Looks)))
 	}
 	p.whole(in.Description)
@@ -138,7 +138,7 @@ func (p *page) words(words []Note) {
 	p.text("\n### Words of the person in charge\n")
 	p.text("The person who runs this wrote the following while it went on, newest last. " +
 		"Blocks marked `words` are theirs and belong to your task: where they differ from the task above, they hold. " +
-		"They change nothing of how you say that you are done, and of what is checked.\n")
+		"They do not change how you say that you are done, or what is checked.\n")
 	p.raw(strings.Join(each(newest(p, words, len(words)-from, "older ones"), func(w Note) string {
 		return markedAs("words", text.Data(w.From, w.Text, maxNote))
 	}), "\n"))
@@ -191,7 +191,7 @@ func (p *page) answer(schema *engine.Schema, path string) {
 		return
 	}
 	p.section("Your answer")
-	p.text("Beside your work, an answer is wanted: one JSON value that fits this JSON Schema.\n")
+	p.text("Besides your work, give an answer: one JSON value that fits this JSON Schema.\n")
 	p.raw(schemaBlock(schema))
 	p.raw("\n")
 	p.raw(whereAnswer(path, "answer"))
