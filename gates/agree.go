@@ -10,6 +10,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/schema"
 	"sluice/internal/strictjson"
+	"sluice/internal/text"
 )
 
 // The places that an answer may stand in, as errors name them; in a reply of more than the JSON, its line is named.
@@ -127,7 +128,7 @@ func differ(in VerdictInput, where string, own map[string]any, otherWhere string
 			}
 		case !in.Computed || key == "feedback" || key == "summary" || key == tokenKey:
 		case (word || there || key == "score" || key == "scores") && !reflect.DeepEqual(mine, theirs):
-			return fmt.Sprintf("its verdicts differ: %s and %s differ in %s", where, otherWhere, line(key, maxWord))
+			return fmt.Sprintf("its verdicts differ: %s and %s differ in %s", where, otherWhere, text.RevealLine(key, maxWord))
 		}
 	}
 	return ""
@@ -138,5 +139,5 @@ func shown(v any) string {
 	if v == nil {
 		return "none"
 	}
-	return line(fmt.Sprint(v), maxWord)
+	return text.RevealLine(fmt.Sprint(v), maxWord)
 }

@@ -168,15 +168,6 @@ func conform(by *engine.Schema, v any, never ...string) error {
 	return nil
 }
 
-// indented is JSON for a person's eye; what is no JSON stays as it is.
-func indented(raw json.RawMessage) string {
-	var out bytes.Buffer
-	if json.Indent(&out, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return out.String()
-}
-
 // Correction is what an agent is told when its answer could not be read: try is which correction this is, from 1; byReply
 // says that no file would count.
 func Correction(err error, try int, byReply bool) string {
@@ -190,5 +181,5 @@ func Correction(err error, try int, byReply bool) string {
 	}
 	return fmt.Sprintf("Your answer could not be read: %s.\n\n"+
 		"Do no other work. Give the whole answer again, corrected, as one JSON object in one block that begins with ```json, and nothing after it. "+
-		"%s%s\n", strings.TrimRight(line(err.Error(), 2*maxInline), ". "), file, left)
+		"%s%s\n", strings.TrimRight(text.RevealLine(err.Error(), 2*maxInline), ". "), file, left)
 }

@@ -9,14 +9,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sluice/engine"
 	"sluice/internal/fault"
+	"sluice/internal/text"
 )
 
 const (
 	maxToReview     = 100
+	maxCriterion    = 2 << 10 // bytes of one's text
 	maxWhyOutput    = 8 << 10 // bytes of a failed command's output in the feedback
 	maxWhyFiles     = 100
 	maxWhyFileBytes = 5 << 10
@@ -45,7 +48,7 @@ type CheckInput struct {
 func Check(ctx context.Context, in CheckInput) engine.CheckResult {
 	g, err := newGround(in.Root, in.Worktree)
 	if err != nil {
-		return engine.CheckResult{Broken: line(err.Error(), maxInline)}
+		return engine.CheckResult{Broken: text.RevealLine(err.Error(), maxInline)}
 	}
 	c := check{in: in, g: g}
 	if in.Shown != "" {
@@ -61,7 +64,7 @@ func Check(ctx context.Context, in CheckInput) engine.CheckResult {
 		case criterion.File != "":
 			c.file("file", criterion.File, criterion.NonEmpty, criterion.Folder)
 		case len(c.review) < maxToReview:
-			c.review = append(c.review, head(criterion.Text, maxCriterion))
+			c.review = append(c.review, text.Head(criterion.Text, maxCriterion))
 		}
 	}
 	if c.broken != "" {
@@ -100,14 +103,14 @@ func (c *check) file(what, p string, nonEmpty, inFolder bool) {
 	case errors.Is(err, fs.ErrNotExist):
 		where = "is missing (looked in " + c.g.place(base) + ")"
 	case err != nil:
-		where = "cannot be looked at (" + line(fault.WithoutPath(err).Error(), maxLabel) + ")"
+		where = "cannot be looked at (" + text.RevealLine(fault.WithoutPath(err).Error(), maxLabel) + ")"
 	case !info.Mode().IsRegular() && !info.IsDir():
 		where = "is there but is no file (" + kindOf(info.Mode()) + ", in " + c.g.place(base) + ")"
 	case nonEmpty && isEmpty(filepath.Join(base, filepath.FromSlash(p)), info):
 		where = "is there but empty (looked in " + c.g.place(base) + ")"
 	}
 	if where != "" {
-		c.files = append(c.files, fmt.Sprintf("- %s %s %s", what, code(p), where))
+		c.files = append(c.files, fmt.Sprintf("- %s %s %s", what, text.Code(p), where))
 	}
 }
 
@@ -136,7 +139,7 @@ func isEmpty(p string, info fs.FileInfo) bool {
 }
 
 func (c *check) command(ctx context.Context, i int, command engine.Command) {
-	words := code(commandWords(command))
+	words := text.Code(CommandWords(command))
 	if c.broken != "" {
 		return
 	}
@@ -151,11 +154,27 @@ func (c *check) command(ctx context.Context, i int, command engine.Command) {
 	exit, output, err := c.in.Run(ctx, i, command)
 	switch {
 	case err != nil:
-		c.broken = fmt.Sprintf("criterion %s could not be checked: %s", words, line(err.Error(), maxInline))
+		c.broken = fmt.Sprintf("criterion %s could not be checked: %s", words, text.RevealLine(err.Error(), maxInline))
 	case exit != 0:
 		c.failed = fmt.Sprintf("- %s %s, run in %s.\n", words, exitWords(exit), c.g.place(c.g.worktree))
-		c.failed += "\n" + DataEnd("The end of its output", output, maxWhyOutput)
+		c.failed += "\n" + text.DataEnd("The end of its output", output, maxWhyOutput)
 	}
+}
+
+// CommandWords is a command as a person would type it, as the spec has it.
+func CommandWords(c engine.Command) string {
+	if c.Shell != "" {
+		return c.Shell
+	}
+	words := make([]string, 0, len(c.Argv))
+	for _, a := range c.Argv {
+		if a.Source == "" || strings.ContainsAny(a.Source, " \t\n\"'\\$`;&|<>()*?") {
+			words = append(words, strconv.Quote(a.Source))
+			continue
+		}
+		words = append(words, a.Source)
+	}
+	return strings.Join(words, " ")
 }
 
 func exitWords(exit int) string {
@@ -179,7 +198,7 @@ func (c *check) why() string {
 	if len(c.files) > 0 {
 		out.WriteString("Not all files are there that the step must produce:\n\n")
 		shown := c.files[:min(len(c.files), maxWhyFiles)]
-		out.WriteString(head(strings.Join(shown, "\n"), maxWhyFileBytes) + "\n")
+		out.WriteString(text.Head(strings.Join(shown, "\n"), maxWhyFileBytes) + "\n")
 		if more := len(c.files) - len(shown); more > 0 {
 			fmt.Fprintf(&out, "- … and %d more\n", more)
 		}
@@ -191,7 +210,7 @@ func (c *check) why() string {
 		out.WriteString("The success criterion does not hold:\n\n" + c.failed)
 	}
 	if len(c.skipped) > 0 {
-		out.WriteString("\nNot run, because of this: " + line(strings.Join(c.skipped, ", "), maxInline) + ".\n")
+		out.WriteString("\nNot run, because of this: " + text.RevealLine(strings.Join(c.skipped, ", "), maxInline) + ".\n")
 	}
-	return head(strings.TrimSpace(out.String()), engine.MaxFeedback)
+	return text.Head(strings.TrimSpace(out.String()), engine.MaxFeedback)
 }

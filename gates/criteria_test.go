@@ -13,6 +13,8 @@ import (
 
 	"sluice/engine"
 	hold "sluice/internal/conform"
+	"sluice/internal/text"
+	"sluice/internal/text/hostile"
 )
 
 // repo makes a repo's folder with a worktree in it, and a folder beside it that is none of theirs.
@@ -157,11 +159,11 @@ func TestCheckIsBroken(t *testing.T) {
 func TestCheckIsBounded(t *testing.T) {
 	root, _, _ := repo(t)
 	in := CheckInput{Root: root, Run: func(context.Context, int, engine.Command) (int, string, error) {
-		return 1, flood(1<<20) + "\nthe end", nil
+		return 1, hostile.Flood(1<<20) + "\nthe end", nil
 	}}
-	in.Criteria = append(in.Criteria, sh(flood(1<<20)))
+	in.Criteria = append(in.Criteria, sh(hostile.Flood(1<<20)))
 	for i := range 500 {
-		in.Criteria = append(in.Criteria, engine.Criterion{Text: flood(10 << 10)}, engine.Criterion{File: fmt.Sprint(i, "none")})
+		in.Criteria = append(in.Criteria, engine.Criterion{Text: hostile.Flood(10 << 10)}, engine.Criterion{File: fmt.Sprint(i, "none")})
 	}
 	r := Check(t.Context(), in)
 	if len(r.Why) > engine.MaxFeedback || !strings.Contains(r.Why, "\nthe end\n") || !strings.Contains(r.Why, "… and 400 more") {
@@ -169,12 +171,19 @@ func TestCheckIsBounded(t *testing.T) {
 	}
 	in = CheckInput{Root: root}
 	for range 2 * maxToReview {
-		in.Criteria = append(in.Criteria, engine.Criterion{Text: flood(10 << 10)})
+		in.Criteria = append(in.Criteria, engine.Criterion{Text: hostile.Flood(10 << 10)})
 	}
 	if r := Check(t.Context(), in); !r.OK || len(r.ToReview) != maxToReview || len(r.ToReview[0]) > maxCriterion {
 		t.Errorf("%d criteria to review", len(r.ToReview))
 	}
-	if all := blocks(r.Why); len(all) != 1 || !all[0].closed {
+	opened, fence := 0, text.Fence{}
+	for l := range strings.SplitSeq(r.Why, "\n") {
+		before := fence
+		if fence = fence.Next(l); fence.Open() && !before.Open() {
+			opened++
+		}
+	}
+	if opened != 1 || fence.Open() {
 		t.Errorf("the output's block is not whole")
 	}
 }

@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sluice/internal/layout"
+	"sluice/internal/text"
 )
 
 // Bounds of looking for files.
@@ -46,12 +50,6 @@ func newGround(root, worktree string) (ground, error) {
 	return ground{root: r, worktree: w}, nil
 }
 
-// isState says that a path is in the state folder, which is the root's wherever it is named.
-func isState(p string) bool {
-	first, _, _ := strings.Cut(path.Clean(filepath.ToSlash(p)), "/")
-	return strings.EqualFold(first, ".workflow")
-}
-
 // place tells people where a path was looked for.
 func (g ground) place(base string) string {
 	if g.shown != "" && base == g.worktree {
@@ -68,7 +66,7 @@ func (g ground) place(base string) string {
 
 // base is the folder that a step's own path is seen from.
 func (g ground) base(p string) string {
-	if isState(p) {
+	if layout.IsState(p) {
 		return g.root
 	}
 	return g.worktree
@@ -84,7 +82,7 @@ func (g ground) stat(base, p string) (fs.FileInfo, error) {
 		return nil, g.dangling(base, p, err)
 	}
 	if !inside(g.root, real) && !inside(g.worktree, real) {
-		return nil, fmt.Errorf("%s: %w through a link", line(p, maxLabel*2), errLeaves)
+		return nil, fmt.Errorf("%s: %w through a link", text.RevealLine(p, maxLabel*2), errLeaves)
 	}
 	return os.Lstat(real)
 }
@@ -98,7 +96,7 @@ func (g ground) dangling(base, p string, err error) error {
 			target = filepath.Join(base, filepath.Dir(filepath.FromSlash(p)), target)
 		}
 		if !inside(g.root, target) && !inside(g.worktree, target) {
-			return fmt.Errorf("%s: %w through a link", line(p, maxLabel*2), errLeaves)
+			return fmt.Errorf("%s: %w through a link", text.RevealLine(p, maxLabel*2), errLeaves)
 		}
 	}
 	return err
@@ -107,9 +105,9 @@ func (g ground) dangling(base, p string, err error) error {
 func checkPath(p string) error {
 	switch {
 	case p == "" || len(p) > maxPath || strings.ContainsRune(p, 0):
-		return fmt.Errorf("%q: no path: name a file of the repo", line(p, maxLabel))
+		return fmt.Errorf("%q: no path: name a file of the repo", text.RevealLine(p, maxLabel))
 	case !filepath.IsLocal(filepath.FromSlash(p)):
-		return fmt.Errorf("%s: %w: name a file below its root", line(p, maxLabel*2), errLeaves)
+		return fmt.Errorf("%s: %w: name a file below its root", text.RevealLine(p, maxLabel*2), errLeaves)
 	}
 	return nil
 }
@@ -163,7 +161,7 @@ func (g ground) expand(pattern string) (names []string, plain bool, err error) {
 	}
 	pattern = path.Clean(filepath.ToSlash(pattern)) // a * before a .. is none
 	bases := []string{g.worktree, g.root}
-	if isState(pattern) || g.worktree == g.root {
+	if layout.IsState(pattern) || g.worktree == g.root {
 		bases = bases[1:]
 	}
 	plain = true
@@ -208,7 +206,7 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 	parts := strings.Split(pattern, "/")
 	fixed := slices.IndexFunc(parts, isGlob)
 	start := path.Join(parts[:fixed]...)
-	if info, err := g.stat(base, orElse(start, ".")); err != nil || !info.IsDir() {
+	if info, err := g.stat(base, cmp.Or(start, ".")); err != nil || !info.IsDir() {
 		if errors.Is(err, errLeaves) {
 			return nil, err
 		}
@@ -216,7 +214,7 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 	}
 	for _, part := range parts[fixed:] {
 		if _, err := path.Match(part, ""); err != nil {
-			return nil, fmt.Errorf("%s: a broken glob: close its [", line(pattern, maxLabel))
+			return nil, fmt.Errorf("%s: a broken glob: close its [", text.RevealLine(pattern, maxLabel))
 		}
 	}
 	top, err := filepath.EvalSymlinks(filepath.Join(base, filepath.FromSlash(start)))
@@ -227,7 +225,7 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 	looked := 0
 	err = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 		if looked++; looked > maxLooked {
-			return fmt.Errorf("%s: more than %d files to look at: name a folder before the *", line(pattern, maxLabel), maxLooked)
+			return fmt.Errorf("%s: more than %d files to look at: name a folder before the *", text.RevealLine(pattern, maxLabel), maxLooked)
 		}
 		if err != nil || p == top {
 			return nil // what cannot be read is not there
@@ -255,7 +253,7 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 			found = append(found, full)
 		}
 		if len(found) > MaxFound {
-			return fmt.Errorf("%s: more than %d files: narrow it", line(pattern, maxLabel), MaxFound)
+			return fmt.Errorf("%s: more than %d files: narrow it", text.RevealLine(pattern, maxLabel), MaxFound)
 		}
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sluice/internal/strictjson"
+	"sluice/internal/text"
 )
 
 // maxPieces is how many JSON values of one reply are looked at.
@@ -104,20 +105,14 @@ func closing(text []byte, i int) int {
 
 // markQuoted marks the pieces that begin in a quote.
 func (r *reply) markQuoted() {
-	at, i, fence, data := 0, 0, "", false
+	at, i, fence := 0, 0, text.Fence{}
 	for l := range strings.Lines(r.text) {
-		mark, rest := fenceOf(strings.TrimRight(l, "\r\n"))
-		quote := data && fence != "" || strings.HasPrefix(strings.TrimLeft(l, " \t"), ">")
+		quote := strings.EqualFold(fence.Info, "data") || strings.HasPrefix(strings.TrimLeft(l, " \t"), ">")
 		at += len(l)
 		for ; i < len(r.pieces) && r.pieces[i].at < at; i++ {
 			r.pieces[i].quoted = quote
 		}
-		switch {
-		case fence == "" && mark != "" && (mark[0] == '~' || !strings.Contains(rest, "`")):
-			fence, data = mark, strings.EqualFold(strings.TrimSpace(rest), "data")
-		case mark != "" && fence != "" && mark[0] == fence[0] && len(mark) >= len(fence) && strings.TrimSpace(rest) == "":
-			fence = ""
-		}
+		fence = fence.Next(strings.TrimRight(l, "\r\n"))
 	}
 }
 

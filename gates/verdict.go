@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,10 +19,13 @@ import (
 const (
 	maxFindings    = 200
 	maxScores      = 100
+	maxNames       = 64
 	maxWord        = 64 // bytes of an outcome
 	maxFindingText = 4 << 10
 	maxFindingLine = 100_000_000
 	maxOutputTail  = engine.MaxOutput
+	maxInline      = 1024 // bytes of foreign text in a line of ours
+	maxLabel       = 200  // of a name in it
 )
 
 // VerdictInput is what a reviewer left behind, and what is asked of it.
@@ -139,7 +143,7 @@ func judge(in VerdictInput, whole json.RawMessage) (engine.Judgement, error) {
 	if len(in.Rubric) > 0 {
 		j.Score = mean(f, in.Rubric, j.Scores)
 	}
-	j.Feedback = head(f.Text("feedback", MaxAnswer), engine.MaxFeedback)
+	j.Feedback = text.Head(f.Text("feedback", MaxAnswer), engine.MaxFeedback)
 	j.Findings = findings(f)
 	if err := f.Err(); err != nil {
 		return engine.Judgement{}, fmt.Errorf("the verdict: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -166,7 +170,7 @@ func outcome(f *strictjson.Fields, in VerdictInput) string {
 		}
 		f.Fault("verdict", "%s; found %q%s", wanted(in.Allowed), word, near)
 	case !isName(word):
-		f.Fault("verdict", "want one word of letters, digits, '.', '_' and '-'; found %q", line(word, maxWord))
+		f.Fault("verdict", "want one word of letters, digits, '.', '_' and '-'; found %q", text.RevealLine(word, maxWord))
 	}
 	return word
 }
@@ -231,6 +235,9 @@ func mean(f *strictjson.Fields, rubric []string, scores map[string]float64) *flo
 	return &v
 }
 
+// capNames bounds the names in a message.
+func capNames(names []string) []string { return names[:min(len(names), maxNames)] }
+
 // Finding is one thing a reviewer found.
 type Finding struct {
 	Severity string `json:"severity,omitempty"`
@@ -273,9 +280,9 @@ func findings(f *strictjson.Fields) json.RawMessage {
 
 // finding reads one finding. What it has beyond our keys stays: a gate's condition may ask for it.
 func finding(item json.RawMessage) (map[string]any, error) {
-	var text string
-	if json.Unmarshal(item, &text) == nil && len(item) > 0 && item[0] == '"' {
-		return map[string]any{"message": head(text, maxFindingText)}, nil
+	var body string
+	if json.Unmarshal(item, &body) == nil && len(item) > 0 && item[0] == '"' {
+		return map[string]any{"message": text.Head(body, maxFindingText)}, nil
 	}
 	f, _, err := strictjson.Read(item, MaxAnswer)
 	if err != nil {
@@ -291,10 +298,10 @@ func finding(item json.RawMessage) (map[string]any, error) {
 	for key, max := range map[string]int{"severity": maxLabel, "file": maxInline, "message": maxFindingText} {
 		s := f.Text(key, MaxAnswer)
 		if key != "message" {
-			s = line(s, max)
+			s = text.RevealLine(s, max)
 		}
 		if f.Has(key) {
-			out[key] = head(s, max)
+			out[key] = text.Head(s, max)
 		}
 	}
 	if f.Has("line") {
@@ -323,7 +330,7 @@ func ReadFindings(raw json.RawMessage) []Finding {
 
 // Unread is the judgement of a reviewer whose answer could not be read after all corrections.
 func Unread(err error) engine.Judgement {
-	return engine.Judgement{Inconclusive: "the verdict could not be read: " + line(err.Error(), 2*maxInline)}
+	return engine.Judgement{Inconclusive: "the verdict could not be read: " + text.RevealLine(err.Error(), 2*maxInline)}
 }
 
 // CommandVerdict is what a reviewer by command says: exit code 0 is pass; 126, 127 and a code below 0 (it was not
@@ -338,7 +345,7 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 		return engine.Judgement{Inconclusive: fmt.Sprintf("the reviewer's command could not be run (exit code %d): %s", exit, lastLine(output))}
 	}
 	feedback := fmt.Sprintf("the reviewer's command ended with exit code %d", exit)
-	if out := tail(strings.TrimSpace(output), maxOutputTail); out != "" {
+	if out := text.Tail(strings.TrimSpace(output), maxOutputTail); out != "" {
 		feedback += ". The end of its output:\n\n" + out
 	}
 	return engine.Judgement{Outcome: engine.OutcomeFail, Feedback: feedback}
@@ -347,5 +354,5 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 // lastLine is the last line of an output that says anything.
 func lastLine(output string) string {
 	lines := strings.Split(strings.TrimSpace(text.Reveal(output)), "\n")
-	return orElse(line(lines[len(lines)-1], maxLabel*2), "no output")
+	return cmp.Or(text.RevealLine(lines[len(lines)-1], maxLabel*2), "no output")
 }

@@ -10,6 +10,7 @@ import (
 	"sluice/engine"
 	hold "sluice/internal/conform"
 	jsonschema "sluice/internal/schema"
+	"sluice/internal/text/hostile"
 )
 
 func block3(s string) string { return "```json\n" + s + "\n```\n" }
@@ -262,7 +263,7 @@ func TestCorrection(t *testing.T) {
 	if first == last || !strings.Contains(last, "last time") {
 		t.Errorf("the last correction does not say so: %s", last)
 	}
-	if s := Correction(fmt.Errorf("%s", flood(1<<20)), 1, false); len(s) > 4<<10 {
+	if s := Correction(fmt.Errorf("%s", hostile.Flood(1<<20)), 1, false); len(s) > 4<<10 {
 		t.Errorf("a correction of %d bytes", len(s))
 	}
 }
@@ -383,7 +384,7 @@ func FuzzReadVerdict(f *testing.F) {
 }
 
 func FuzzReadAnswer(f *testing.F) {
-	f.Add([]byte(`{}`), []byte(planSchema))
+	f.Add([]byte(`{}`), []byte(`{"type":"object","required":["plan"],"properties":{"plan":{"type":"string"},"risk":{"type":"string","default":"low"}}}`))
 	f.Add([]byte(`{"a":[1e-999999999]}`), []byte(`{"properties":{"a":{"items":{"multipleOf":0.1}}}}`))
 	f.Add([]byte(`[]`), []byte(`{"$ref":"#"}`))
 	f.Fuzz(func(t *testing.T, data, schema []byte) {

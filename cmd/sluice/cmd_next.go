@@ -14,11 +14,11 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/mcp"
+	"sluice/internal/prompt"
 	"sluice/internal/text"
 )
 
@@ -149,9 +149,9 @@ func workOf(ctx context.Context, p *place, o daemon.Offer) (mcp.Work, error) {
 	if err != nil {
 		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: what there is to do cannot be read: %w", o.Step, o.Run, err)
 	}
-	raw, _, err = atomicfile.OpenRegular(p.root, filepath.Join(rel, "prompt.md"), gates.MaxPrompt)
+	raw, _, err = atomicfile.OpenRegular(p.root, filepath.Join(rel, "prompt.md"), prompt.Max)
 	if errors.Is(err, atomicfile.ErrTooLarge) {
-		err = fmt.Errorf("somebody has changed it: a prompt has at most %d bytes", gates.MaxPrompt)
+		err = fmt.Errorf("somebody has changed it: a prompt has at most %d bytes", prompt.Max)
 	}
 	if err != nil {
 		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: its prompt cannot be read: %w", o.Step, o.Run, err)

@@ -19,9 +19,9 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
+	"sluice/internal/prompt"
 	"sluice/internal/render"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
@@ -312,7 +312,7 @@ func promptFaults(root string, spec *engine.Spec, s settings.Settings) []error {
 	var out []error
 	said := map[string]bool{}
 	look := func(role string, judges bool) {
-		_, faults := executor.ReadPrompt(s, root, role, judges)
+		_, faults := prompt.Read(s, root, role, judges)
 		for _, f := range faults {
 			if !said[f.Error()] {
 				said[f.Error()] = true

@@ -13,9 +13,9 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
+	"sluice/internal/prompt"
 	"sluice/internal/settings"
 	"sluice/internal/shells"
 	"sluice/internal/text"
@@ -250,7 +250,7 @@ func promptFaultsOf(con *console.Console, file string, spec *engine.Spec) []spec
 	var out []specs.Fault
 	for _, err := range promptFaults(root, spec, s.Settings) {
 		f := specs.Fault{File: file, Line: 1, Col: 1, Message: err.Error()}
-		var of executor.PromptFault
+		var of prompt.Fault
 		if errors.As(err, &of) {
 			f = specs.Fault{File: of.File, Line: of.Line, Col: of.Col, Message: of.Message}
 		}

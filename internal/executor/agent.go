@@ -16,6 +16,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/prompt"
 )
 
 // agentProcess says what to start to have an agent answer the text.
@@ -93,7 +94,7 @@ func withCorrection(x *engine.Exit, of engine.Exit) {
 
 // promptText is what a launch was asked.
 func (ls *Launches) promptText(rel string) []byte {
-	data, _, err := atomicfile.OpenRegular(ls.Root, filepath.FromSlash(rel+"/prompt.md"), gates.MaxPrompt)
+	data, _, err := atomicfile.OpenRegular(ls.Root, filepath.FromSlash(rel+"/prompt.md"), prompt.Max)
 	if err != nil {
 		return nil // then no quote of it is known as one
 	}

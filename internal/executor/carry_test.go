@@ -11,6 +11,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/conform"
+	"sluice/internal/job"
 	"sluice/internal/layout"
 )
 
@@ -159,4 +160,9 @@ func (c untilThere) Err() error {
 		return context.Canceled
 	}
 	return c.Context.Err()
+}
+
+// recordFile is where a record about a folder is.
+func (b *bench) recordFile(j job.Job, what, top string) string {
+	return filepath.Join(b.state, layout.AttemptsDir, j.Run, what+"-"+layout.HexSum([]byte(top))[:16])
 }

@@ -14,12 +14,12 @@ import (
 
 	"sluice/agents/sandbox"
 	"sluice/engine"
-	"sluice/gates"
 	"sluice/gates/judge"
 	"sluice/internal/atomicfile"
 	"sluice/internal/folders"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/prompt"
 	"sluice/internal/tree"
 )
 
@@ -264,7 +264,7 @@ func (j judged) program(name string) (string, error) {
 }
 
 // outputOf shows an output to a reviewer: as it is in the tree, else, where it is ignored by git, in the folder.
-func (e *Executor) outputOf(j judged, p string) gates.TextFile {
+func (e *Executor) outputOf(j judged, p string) prompt.TextFile {
 	f := e.textFile(j.host, p, j.host)
 	if _, err := os.Lstat(filepath.Join(j.host, filepath.FromSlash(p))); j.seat != nil && errors.Is(err, fs.ErrNotExist) {
 		f = e.textFile(j.agents.Dir, p, j.agents.Dir)

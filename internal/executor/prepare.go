@@ -18,6 +18,8 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/prompt"
+	"sluice/internal/text"
 	"sluice/internal/tree"
 )
 
@@ -42,8 +44,8 @@ func (e *Executor) contextFiles(spec *engine.Spec, st *engine.Step, dir string) 
 }
 
 // retryFiles are the texts of the run's retry-context files that concern the step, oldest first.
-func (e *Executor) retryFiles(j job.Job, step string, dir string) []gates.TextFile {
-	var out []gates.TextFile
+func (e *Executor) retryFiles(j job.Job, step string, dir string) []prompt.TextFile {
+	var out []prompt.TextFile
 	for _, h := range j.History {
 		if j.Spec.Concerns(step, h.Step, h.To) {
 			out = append(out, e.textFile(e.Root, e.RetryPath(j.Run, h.Path), dir))
@@ -53,14 +55,14 @@ func (e *Executor) retryFiles(j job.Job, step string, dir string) []gates.TextFi
 }
 
 // sentOf are the rounds that took a route and concern a prompt, oldest first.
-func sentOf(j job.Job, concern func(job.Sent) bool) []gates.Sent {
-	var out []gates.Sent
+func sentOf(j job.Job, concern func(job.Sent) bool) []prompt.Sent {
+	var out []prompt.Sent
 	for _, q := range j.Sent {
 		g := j.Spec.Gate(q.Gate)
 		if g == nil || !concern(q) {
 			continue
 		}
-		x := gates.Sent{Gate: q.Gate, Route: q.Route, Times: q.Times, To: q.To, Reviewer: judgedBy(g, &q.Round), At: q.Ended,
+		x := prompt.Sent{Gate: q.Gate, Route: q.Route, Times: q.Times, To: q.To, Reviewer: judgedBy(g, &q.Round), At: q.Ended,
 			Score: q.Score, Scores: q.Scores, Feedback: q.Feedback, Findings: q.Findings}
 		if q.ByKind == engine.Human {
 			x.Said, x.SaidBy = q.Said, saidBy(g, nil)
@@ -123,8 +125,8 @@ func (e *Executor) filesIn(rel, dir string) (out []string) {
 }
 
 // textFile reads a file of the repo to be shown, with its path as seen from dir.
-func (e *Executor) textFile(base, p, dir string) gates.TextFile {
-	f := gates.TextFile{Path: layout.SeenFrom(dir, filepath.Join(base, filepath.FromSlash(p)))}
+func (e *Executor) textFile(base, p, dir string) prompt.TextFile {
+	f := prompt.TextFile{Path: layout.SeenFrom(dir, filepath.Join(base, filepath.FromSlash(p)))}
 	if !filepath.IsLocal(filepath.FromSlash(p)) {
 		f.Why = "it leads out of the repo"
 		return f
@@ -164,8 +166,8 @@ func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b
 	if err != nil {
 		return "", err
 	}
-	values := gates.NewValues()
-	task, err := marked(st.Agent.Prompt, j.Env, values)
+	values := prompt.NewValues()
+	task, err := values.Text(st.Agent.Prompt, j.Env)
 	if err != nil {
 		return "", job.Refused("prompt: %v", err)
 	}
@@ -178,48 +180,48 @@ func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b
 		return "", err
 	}
 	box, _ := e.box()
-	in := gates.StepInput{
+	in := prompt.StepInput{
 		OwnGit:    box != nil && b.Top != "" && e.opt.Git.Checkout() && !j.Offers(st) && b.Look == "",
 		Looks:     b.Look,
 		Conflicts: b.Conflicts,
 		Role:      w.role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
 		Step: st.ID, Name: st.Name, Attempt: j.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(j.Spec, st, b.Dir),
 		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(j, st.ID, b.Dir), Sent: sentOf(j, func(q job.Sent) bool { return j.Spec.Concerns(st.ID, q.Step, q.To) }), Schema: st.Answer, Answer: answer,
-		Signal: gates.SignalInput{Signal: st.Signal, Path: e.signalTold(j, st), Branch: b.Branch, Offered: j.Offers(st)},
+		Signal: prompt.SignalInput{Signal: st.Signal, Path: e.signalTold(j, st), Branch: b.Branch, Offered: j.Offers(st)},
 	}
 	for _, f := range found {
-		in.Inputs = append(in.Inputs, gates.Input{Path: f, There: true})
+		in.Inputs = append(in.Inputs, prompt.Input{Path: f, There: true})
 	}
 	if c := j.RunInfo.Child; c != nil && c.Task != "" {
-		in.Notes = append(in.Notes, gates.Note{From: fmt.Sprintf("Your task: %s, as it is in the task file", c.Task), Text: shownTask(c.Body)})
+		in.Notes = append(in.Notes, prompt.Note{From: fmt.Sprintf("Your task: %s, as it is in the task file", c.Task), Text: shownTask(c.Body)})
 	}
 	if b.Aside != "" {
-		in.Notes = append(in.Notes, gates.Note{From: "Work that did not pass", Text: fmt.Sprintf("It is not in your folder. `git show --stat %[1]s` and `git diff HEAD %[1]s` show it.", b.Aside)})
+		in.Notes = append(in.Notes, prompt.Note{From: "Work that did not pass", Text: fmt.Sprintf("It is not in your folder. `git show --stat %[1]s` and `git diff HEAD %[1]s` show it.", b.Aside)})
 	}
 	if why := j.RunInfo.FileWhy; why != "" {
-		in.Notes = append(in.Notes, gates.Note{From: "What is wrong with the task file", Text: why})
+		in.Notes = append(in.Notes, prompt.Note{From: "What is wrong with the task file", Text: why})
 	}
 	if len(j.RunInfo.Tried) > 0 {
-		in.Notes = append(in.Notes, gates.Note{From: "How the earlier tries at this task went", Text: strings.Join(j.RunInfo.Tried, "\n\n")})
+		in.Notes = append(in.Notes, prompt.Note{From: "How the earlier tries at this task went", Text: strings.Join(j.RunInfo.Tried, "\n\n")})
 	}
 	if files := e.triedFiles(j, b.Dir); len(files) > 0 {
-		in.Notes = append(in.Notes, gates.Note{From: "What was found wrong in the earlier tries, in files, oldest first", Text: strings.Join(files, "\n")})
+		in.Notes = append(in.Notes, prompt.Note{From: "What was found wrong in the earlier tries, in files, oldest first", Text: strings.Join(files, "\n")})
 	}
 	if len(j.Earlier) > 0 {
-		in.Notes = append(in.Notes, gates.Note{From: "How this step's earlier attempts went", Text: strings.Join(j.Earlier, "\n")})
+		in.Notes = append(in.Notes, prompt.Note{From: "How this step's earlier attempts went", Text: strings.Join(j.Earlier, "\n")})
 	}
 	for _, n := range j.Notes {
-		in.Words = append(in.Words, gates.Note{From: fmt.Sprintf("%s, %s", n.By.Who, n.At.Local().Format(time.DateTime)), Text: n.Text})
+		in.Words = append(in.Words, prompt.Note{From: fmt.Sprintf("%s, %s", n.By.Who, n.At.Local().Format(time.DateTime)), Text: n.Text})
 	}
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	return gates.StepPrompt(in), nil
+	return prompt.Step(in), nil
 }
 
 // again is the prompt of an agent that is asked again for its answer: it remembers nothing.
 func again(correction, before, reply string) string {
-	return correction + "\n" + gates.DataEnd("What you said", reply, maxReplyShown) +
+	return correction + "\n" + text.DataEnd("What you said", reply, maxReplyShown) +
 		fmt.Sprintf("\nWhat you were asked, to know what the answer is about (the work itself is done):\n\n---\n\n%s", before)
 }
 

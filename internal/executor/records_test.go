@@ -96,11 +96,6 @@ func TestRecordIsChangedByOneAtATime(t *testing.T) {
 	}
 }
 
-// recordFile is where a record about a folder is.
-func (b *bench) recordFile(j job.Job, what, top string) string {
-	return filepath.Join(b.state, layout.AttemptsDir, j.Run, what+"-"+layout.HexSum([]byte(top))[:16])
-}
-
 func (b *bench) record(j job.Job, top string) (r folders.Record, err error) {
 	return r, layout.Load(b.recordFile(j, "folder", top), &r)
 }

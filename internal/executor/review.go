@@ -15,6 +15,7 @@ import (
 	"sluice/gates"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/prompt"
 	"sluice/internal/tree"
 )
 
@@ -205,12 +206,12 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	if err != nil {
 		return "", err
 	}
-	values := gates.NewValues()
-	look, err := marked(g.Reviewer.Prompt, j.Env, values)
+	values := prompt.NewValues()
+	look, err := values.Text(g.Reviewer.Prompt, j.Env)
 	if err != nil {
 		return "", job.Refused("prompt of %s: %v", g.ID, err)
 	}
-	in := gates.ReviewInput{
+	in := prompt.ReviewInput{
 		Role: w.role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
 		Gate: g.ID, GateName: g.Name, Round: j.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: e.task(j, st, values), Values: values,
 		ContextFiles: e.contextFiles(j.Spec, st, b.Dir), Criteria: j.Attempt.ToReview, Summary: j.Attempt.Summary,
@@ -223,10 +224,10 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	ofStep.Env = env
 	if found, missing, err := e.Inputs(ofStep, st, b.Dir); err == nil {
 		for _, f := range found {
-			in.Inputs = append(in.Inputs, gates.Input{Path: f, There: true})
+			in.Inputs = append(in.Inputs, prompt.Input{Path: f, There: true})
 		}
 		for _, f := range missing {
-			in.Inputs = append(in.Inputs, gates.Input{Path: f})
+			in.Inputs = append(in.Inputs, prompt.Input{Path: f})
 		}
 	}
 	for _, c := range st.Criteria {
@@ -250,11 +251,11 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	}
 	in.Sent = sentOf(j, func(q job.Sent) bool { return q.Gate == g.ID })
 	in.Diff = e.diff(ctx, j, st, b.agents)
-	return gates.ReviewPrompt(in), ctx.Err()
+	return prompt.Review(in), ctx.Err()
 }
 
 // task is what the step was to do, in words.
-func (e *Executor) task(j job.Job, st *engine.Step, values *gates.Values) string {
+func (e *Executor) task(j job.Job, st *engine.Step, values *prompt.Values) string {
 	if st.Run != nil {
 		if st.Run.Shell != "" {
 			return "Run this command: " + st.Run.Shell
@@ -271,7 +272,7 @@ func (e *Executor) task(j job.Job, st *engine.Step, values *gates.Values) string
 		}
 		return "The work was done step by step in runs of its own."
 	}
-	text, err := marked(st.Agent.Prompt, job.WithAttempt(j, st), values)
+	text, err := values.Text(st.Agent.Prompt, job.WithAttempt(j, st))
 	if err != nil {
 		return st.Agent.Prompt.Source
 	}

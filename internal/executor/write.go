@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"sluice/engine"
-	"sluice/gates"
 	"sluice/internal/folders"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/prompt"
 	"sluice/internal/tree"
 )
 
@@ -42,7 +42,7 @@ func (e *Executor) write(ctx context.Context, j job.Job) engine.Event {
 	if j.Write.File == 0 {
 		ev.Why = strings.Join(e.gateOutputs(ctx, j, gate), "; ")
 	} else {
-		data := gates.RetryContext(e.retryInput(j, gate))
+		data := prompt.RetryContext(e.retryInput(j, gate))
 		err := e.Persist(ctx, j.Key, func() error {
 			if err := e.own(j.Write.Path, j.Run); err != nil {
 				return err
@@ -105,9 +105,9 @@ func (e *Executor) noteWritten(ctx context.Context, j job.Job, b tree.Begin, out
 }
 
 // retryInput is what the file of a failure is made of.
-func (e *Executor) retryInput(j job.Job, g *engine.Gate) gates.RetryInput {
+func (e *Executor) retryInput(j job.Job, g *engine.Gate) prompt.RetryInput {
 	q := j.Round
-	in := gates.RetryInput{
+	in := prompt.RetryInput{
 		Workflow: j.RunInfo.Workflow, Run: j.Run, Gate: g.ID, GateName: g.Name, Step: q.Step, Attempt: q.Attempt,
 		N: j.Write.File, Max: g.MaxRetries, Outcome: q.Outcome, Reviewer: judgedBy(g, q), At: q.Ended, Score: q.Score,
 		Scores: q.Scores, Feedback: q.Feedback, Findings: q.Findings,

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/layout"
+	"sluice/internal/prompt"
 	"sluice/specs"
 )
 
@@ -57,7 +57,7 @@ func write(name string, data []byte) error {
 // Prompts writes the built-in prompts of roles, to be changed.
 func Prompts(root string) (*Written, error) {
 	w := &Written{Root: root}
-	for _, r := range gates.Roles() {
+	for _, r := range prompt.Roles() {
 		if err := w.put("prompts/"+r.Name+".md", []byte(r.Text)); err != nil {
 			return nil, err
 		}

@@ -12,9 +12,9 @@ import (
 	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/gates"
 	"sluice/internal/git"
 	"sluice/internal/layout"
+	"sluice/internal/prompt"
 	"sluice/internal/render"
 	"sluice/internal/tree"
 )
@@ -145,7 +145,7 @@ func (sh *Shown) of(step *engine.Step, env *engine.Env) {
 		sh.Task = "run: " + commandWords(step.Run)
 	}
 	for _, c := range step.Criteria {
-		sh.Criteria = append(sh.Criteria, gates.CriterionWords(c))
+		sh.Criteria = append(sh.Criteria, prompt.CriterionWords(c))
 	}
 	for _, o := range step.Outputs {
 		sh.Outputs = append(sh.Outputs, render.TextOf(o.Path, env))

@@ -1,6 +1,9 @@
 package text
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Clip returns at most most bytes of s, as whole characters; where it cuts, the text ends in "…".
 func Clip(s string, most int) string { return Cut(s, most, "…") }
@@ -11,11 +14,15 @@ func Cut(s string, most int, mark string) string {
 		mark = ""
 	}
 	if len(s) > most {
-		at := max(most-len(mark), 0)
-		for at > 0 && s[at]&0xC0 == 0x80 {
-			at--
-		}
-		s = s[:at] + mark
+		s = s[:runeStart(s, max(most-len(mark), 0))] + mark
 	}
 	return strings.ToValidUTF8(s, "")
+}
+
+// runeStart returns the start of the character that byte at of s belongs to.
+func runeStart(s string, at int) int {
+	for at > 0 && at < len(s) && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return at
 }

@@ -12,9 +12,9 @@ const (
 	mostErrors   = 3    // and no more than this
 )
 
-// Nearest returns the known name that name was likely meant to be, "" where none is near. Near is at most one character
-// wrong, missing, added or swapped for each three of the shorter name, three in all; one is allowed where the longer has
-// three. A name that differs only in case is nearest of all; of several alike the first counts.
+// Nearest returns the known name that name was likely meant to be, "" where none is near. Near is at most one
+// character wrong, missing, added or swapped for each three of the shorter name, three in all; one is allowed where
+// the longer has three. A name that differs only in case is nearest of all; of several alike the first counts.
 func Nearest(name string, known []string) string {
 	if name == "" || len(name) > maxNear || !utf8.ValidString(name) {
 		return ""
@@ -31,15 +31,16 @@ func Nearest(name string, known []string) string {
 		if max(x, y) < nearPerRunes {
 			continue
 		}
-		if d := distance(strings.ToLower(name), strings.ToLower(k), best); d < best && d <= max(1, min(x, y)/nearPerRunes) {
+		d := distance(strings.ToLower(name), strings.ToLower(k), best)
+		if d < best && d <= max(1, min(x, y)/nearPerRunes) {
 			best, nearest = d, k
 		}
 	}
 	return nearest
 }
 
-// distance returns how many runes have to be inserted, removed, changed or swapped with their neighbour to turn a into b, at
-// most limit. Its cost is the product of the lengths.
+// distance returns how many runes have to be inserted, removed, changed or swapped with their neighbour to turn a
+// into b, at most limit. Its cost is the product of the lengths.
 func distance(a, b string, limit int) int {
 	x, y := []rune(a), []rune(b)
 	if len(x)-len(y) >= limit || len(y)-len(x) >= limit {

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Reveal makes foreign text safe to read as a block: terminal escape sequences and control characters go, line ends become "\n",
-// bytes that are no UTF-8 become U+FFFD. Characters that hide or turn text (direction marks, zero-width ones, tags) are
-// shown as <U+202E> instead: a reviewer has to see that they were there. Tabs and line breaks stay. Revealing it
-// again changes nothing.
+// Reveal makes foreign text safe to read as a block. Terminal escape sequences and control characters go, line ends
+// become "\n", bytes that are no UTF-8 become U+FFFD. Characters that hide or turn text (direction marks, zero-width
+// ones, tags) are shown as <U+202E>: a reviewer has to see that they were there. Tabs and line breaks stay. Revealing
+// revealed text changes nothing.
 func Reveal(s string) string {
 	var out strings.Builder
 	out.Grow(len(s))
@@ -41,8 +41,8 @@ func Reveal(s string) string {
 	return out.String()
 }
 
-// hidden tells the characters that a reader does not see though a program, or a model, reads them. The two joiners
-// stay: scripts need them, and so do emoji.
+// hidden reports whether a reader does not see a character that a program, or a model, reads. The two joiners stay:
+// scripts need them, and so do emoji.
 func hidden(r rune) bool {
 	switch {
 	case r == '\u200c' || r == '\u200d' || r == '\u00ad' || r == '\ufeff':
@@ -53,7 +53,7 @@ func hidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r)
 }
 
-// showHidden writes what stands for the run of hidden characters that s begins with, and gives its length.
+// showHidden writes what stands for the run of hidden characters that s begins with, and returns its length.
 func showHidden(out *strings.Builder, s string) int {
 	first, n, end := rune(0), 0, len(s)
 	for i, r := range s {

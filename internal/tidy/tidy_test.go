@@ -29,6 +29,8 @@ var layers = map[string]struct{ own, only []string }{
 	"watcher/refs": {own: []string{"engine", "signals", "watcher", "internal/atomicfile", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/stub", "internal/text", "internal/tree"}},
 	"signals":      {own: []string{"internal/ids", "internal/strictjson", "internal/text"}},
 	"gates":        {own: []string{"engine", "internal/fault", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
+	// What an agent is asked. It takes criteria and findings as gates reads them; gates judges, and does not know what was asked.
+	"internal/prompt": {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/layout", "internal/settings", "internal/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":         {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
@@ -54,7 +56,9 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/shells": {},
 	// Text of others, made fit to be shown.
 	"internal/text": {},
-	"internal/ids":  {},
+	// Texts that attack, for the tests of whatever shows text.
+	"internal/text/hostile": {},
+	"internal/ids":          {},
 	// The error for people; a package below may make one, so it imports nothing.
 	"internal/fault": {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
@@ -84,17 +88,17 @@ var layers = map[string]struct{ own, only []string }{
 	// What sluice needs of a machine and of a repo, whose settings are handed in.
 	"internal/doctor": {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/render", "internal/settings", "internal/text", "journal", "notify", "specs"}},
 	// The first files of a repo, and the demo's.
-	"internal/setup": {own: []string{"agents", "agents/program", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/text", "signals", "specs"}},
+	"internal/setup": {own: []string{"agents", "agents/program", "internal/prompt", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/text", "signals", "specs"}},
 	// Which keys decide: the one place of that rule.
 	"internal/press": {own: []string{"internal/text"}},
 	// How a person is asked for an answer, wherever that is.
 	"internal/form": {own: []string{"internal/text", "internal/schema"}},
 	// What one needs to decide at a gate.
-	"internal/show": {own: []string{"agents", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/form", "internal/git", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/text", "internal/tree"}},
+	"internal/show": {own: []string{"internal/prompt", "agents", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/form", "internal/git", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/text", "internal/tree"}},
 	// The live screens, of all repos and of one run. Their library belongs to one place.
 	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"agents/launch", "internal/folders", "internal/fault", "notify/people", "watcher/inbox", "watcher/refs", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/stub", "internal/tasks", "internal/tree"}},
+	"internal/executor": {own: []string{"agents/launch", "internal/folders", "internal/fault", "notify/people", "watcher/inbox", "watcher/refs", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/prompt", "internal/stub", "internal/tasks", "internal/tree"}},
 }
 
 // toolFolders hold what is run while developing and is not part of the product.

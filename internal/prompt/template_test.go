@@ -1,4 +1,4 @@
-package gates
+package prompt
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"sluice/engine"
 	hold "sluice/internal/conform"
+	"sluice/internal/text/hostile"
 )
 
 // full is a step of which every section has something to say.
@@ -34,12 +35,12 @@ func TestBuiltInRoles(t *testing.T) {
 		t.Errorf("%d roles", n)
 	}
 	for _, r := range Roles() {
-		if faults := CheckTemplate(r.Text); len(faults) > 0 {
+		if faults := checkTemplate(r.Text); len(faults) > 0 {
 			t.Errorf("%s: %v", r.Name, faults)
 		}
 		in := full()
 		in.Role = r.Name
-		got := StepPrompt(in)
+		got := Step(in)
 		for _, want := range []string{"You are the " + strings.ReplaceAll(r.Name, "-", " "), "Do the thing.", "`CLAUDE.md`", "`in.txt`", "`out.txt`", "first", "second", "a note", "Your answer", "How to say that you are done"} {
 			if strings.Count(got, want) == 0 {
 				t.Errorf("%s: no %q in its prompt", r.Name, want)
@@ -48,7 +49,7 @@ func TestBuiltInRoles(t *testing.T) {
 		if strings.Contains(got, "${{") {
 			t.Errorf("%s: a placeholder is left", r.Name)
 		}
-		review := ReviewPrompt(ReviewInput{Role: r.Name, Gate: "G", Step: "S", Criteria: []string{"be good"}, Look: "look here", Retry: in.Retry})
+		review := Review(ReviewInput{Role: r.Name, Gate: "G", Step: "S", Criteria: []string{"be good"}, Look: "look here", Retry: in.Retry})
 		judges := map[string]bool{"reviewer": true, "tester": true, "supervisor": true, "controller": true}[r.Name]
 		if strings.Contains(review, "You are the "+r.Name) != judges || !judges && !strings.Contains(review, "You are the reviewer") {
 			t.Errorf("%s reviews as another:\n%.200s", r.Name, review)
@@ -63,10 +64,10 @@ func TestBuiltInRoles(t *testing.T) {
 
 // TestTemplatePlaces: what a template places stands there; what it does not place follows, and nothing stands there twice.
 func TestTemplatePlaces(t *testing.T) {
-	usual := headings(StepPrompt(full()))
+	usual := headings(Step(full()))
 	in := full()
 	in.Template = "You are ${{ role }}, try ${{attempt}} at ${{ step }}. $${{ role }} stays.\n\n${{ retry }}\nMind the above.\n\n  ${{ signal }}\n"
-	got := StepPrompt(in)
+	got := Step(in)
 	want := "What went wrong before; How to say that you are done; " + strings.Replace(strings.Replace(usual, "What went wrong before; ", "", 1), "; How to say that you are done", "", 1)
 	if h := headings(got); h != want {
 		t.Errorf("sections: %s\nwant: %s", h, want)
@@ -80,7 +81,7 @@ func TestTemplatePlaces(t *testing.T) {
 	in = full()
 	in.Step, in.Task, in.Template = "S", "${{ signal }}", "At ${{ name }}.\n${{ task }}"
 	in.Name = "${{ retry }}"
-	if got := StepPrompt(in); headings(got) != "Your task; "+strings.Replace(usual, "Your task; ", "", 1) || !strings.Contains(got, "At `${{ retry }}`.") {
+	if got := Step(in); headings(got) != "Your task; "+strings.Replace(usual, "Your task; ", "", 1) || !strings.Contains(got, "At `${{ retry }}`.") {
 		t.Errorf("a value is taken for a template:\n%.500s", got)
 	}
 }
@@ -96,10 +97,10 @@ func TestCheckTemplate(t *testing.T) {
 		"${{ task }}\n${{ task }}":                     "2:1: ${{ task }} stands there twice",
 		"go ${{ task":                                  "1:4: ${{ is not closed",
 		" \n":                                          "1:1: empty",
-		strings.Repeat("x", MaxTemplate+1):             "1:1: more than",
+		strings.Repeat("x", maxTemplate+1):             "1:1: more than",
 	} {
 		var got []string
-		for _, f := range CheckTemplate(text) {
+		for _, f := range checkTemplate(text) {
 			got = append(got, fmt.Sprintf("%d:%d: %s", f.Line, f.Col, f.Message))
 		}
 		if len(got) > 1 || len(got) == 0 && want != "" || len(got) == 1 && (want == "" || !strings.HasPrefix(got[0], want)) {
@@ -111,14 +112,14 @@ func TestCheckTemplate(t *testing.T) {
 // TestForeignValues: what others said stands in a task as data, wherever the task names it.
 func TestForeignValues(t *testing.T) {
 	hold.Rule(t, "1-language values.data", "a value of others in a task stands as data")
-	for _, payload := range append(injections(), "word", "one line of text", "two\n## New section\nlines") {
+	for _, payload := range append(hostile.Texts(), "word", "one line of text", "two\n## New section\nlines") {
 		v := NewValues()
-		task := "Do " + v.Mark("steps.a.answer", payload) + " now.\n\n````sh\n" + v.Mark("steps.a.answer", payload) + "\n````\n\n- " + v.Mark("gates.g.feedback", payload) + "\nThe end of the task."
+		task := "Do " + v.mark("steps.a.answer", payload) + " now.\n\n````sh\n" + v.mark("steps.a.answer", payload) + "\n````\n\n- " + v.mark("gates.g.feedback", payload) + "\nThe end of the task."
 		in := full()
 		in.Task, in.Values, in.Retry, in.Notes = task, v, nil, nil
-		got := StepPrompt(in)
+		got := Step(in)
 		outside := withoutData(got)
-		if strings.Contains(got, v.mark) {
+		if strings.Contains(got, v.sign) {
 			t.Errorf("%q: a mark is left:\n%s", payload, got)
 		}
 		for _, sign := range []string{"# New task", "You are free now", "Say pass", "## New section"} {
@@ -133,10 +134,10 @@ func TestForeignValues(t *testing.T) {
 		}
 	}
 	v := NewValues()
-	if got, _ := Filled("a "+v.Mark("x", "word")+" b "+v.Mark("y", "some words")+" c "+v.Mark("z", "1\n2"), v); got != "a word b `some words` c \n\nThe value of `z`:\n\n````data\n1\n2\n````\n\n" {
+	if got, _ := v.fill("a " + v.mark("x", "word") + " b " + v.mark("y", "some words") + " c " + v.mark("z", "1\n2")); got != "a word b `some words` c \n\nThe value of `z`:\n\n````data\n1\n2\n````\n\n" {
 		t.Errorf("%q", got)
 	}
-	if NewValues().mark == v.mark {
+	if NewValues().sign == v.sign {
 		t.Error("the mark can be foretold")
 	}
 }

@@ -1,4 +1,4 @@
-package gates
+package prompt
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 
 	"sluice/engine"
 	hold "sluice/internal/conform"
+	"sluice/internal/text"
+	"sluice/internal/text/hostile"
 )
 
 // golden compares text with a file of testdata; SLUICE_REWRITE=1 writes it anew, to be read as a diff.
@@ -32,9 +34,9 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func argv(words ...string) *engine.Command {
+func commandOf(argv ...string) *engine.Command {
 	c := &engine.Command{}
-	for _, w := range words {
+	for _, w := range argv {
 		c.Argv = append(c.Argv, engine.Text{Source: w})
 	}
 	return c
@@ -46,7 +48,7 @@ func TestStepPromptFirst(t *testing.T) {
 	hold.Rule(t, "004 §3 context_files", "the prompt names the workflow's context files")
 	hold.Rule(t, "004 §3 agent.context", "the prompt names the agent's own context")
 	hold.Rule(t, "004 §5 question 6", "what an agent has to know stands in its prompt")
-	golden(t, "step-first.md", StepPrompt(StepInput{
+	golden(t, "step-first.md", Step(StepInput{
 		Role: "test-writer", Workflow: "phase-4-search-index", Description: "Build the search index, tests first.",
 		Run: "phase-4-search-index-1", Step: "X-1", Name: "write-tests", Attempt: 1,
 		Task:         "Write the tests of the search index as docs/plan.md describes it.",
@@ -65,13 +67,13 @@ func TestStepPromptAgain(t *testing.T) {
 	hold.Rule(t, "1-language rule 7", "a re-run's prompt lists all earlier files")
 	hold.Rule(t, "field ask 15", "a retry carries the feedback")
 	feedback := RetryContext(retryInput())
-	golden(t, "step-again.md", StepPrompt(StepInput{
+	golden(t, "step-again.md", Step(StepInput{
 		Role: "implementor", Workflow: "w", Run: "w-3", Step: "build", Attempt: 3,
 		Task: "Make the tests pass.\n\n```sh\nmake test",
 		Retry: []TextFile{{Path: ".workflow/retry-context/G-attempt-1.md", Text: string(feedback)},
 			{Path: ".workflow/retry-context/G-attempt-2.md", Why: "not there any more"}},
 		Notes:    []Note{{From: "Answer of a person to your question", Text: "Use the old index format."}},
-		Criteria: []engine.Criterion{{Command: argv("go", "test", "./...")}, {Command: argv("sh", "-c", "echo `id`; true")}},
+		Criteria: []engine.Criterion{{Command: commandOf("go", "test", "./...")}, {Command: commandOf("sh", "-c", "echo `id`; true")}},
 		Signal:   SignalInput{Signal: engine.Signal{Type: engine.SignalExit}},
 		Schema:   &engine.Schema{Source: json.RawMessage(planSchema)},
 		Answer:   "/repo/.workflow/runs/w-3/build.3/answer.json",
@@ -79,7 +81,7 @@ func TestStepPromptAgain(t *testing.T) {
 }
 
 func TestReviewPrompt(t *testing.T) {
-	golden(t, "review.md", ReviewPrompt(ReviewInput{
+	golden(t, "review.md", Review(ReviewInput{
 		Role: "reviewer", Workflow: "phase-4-search-index", Description: "Build the search index, tests first.", Run: "phase-4-search-index-1",
 		Gate: "XG-1-2", GateName: "review-tests", Round: 2, Step: "X-1", StepName: "write-tests",
 		Task: "Write the tests of the search index.", Look: "Do the tests fail for the right reason?",
@@ -98,11 +100,17 @@ func TestReviewPrompt(t *testing.T) {
 }
 
 func TestReviewPromptComputed(t *testing.T) {
-	got := ReviewPrompt(ReviewInput{Workflow: "w", Gate: "G", Step: "S", Computed: true, Schema: &engine.Schema{Source: json.RawMessage(`{"type":"object"}`)}})
+	got := Review(ReviewInput{Workflow: "w", Gate: "G", Step: "S", Computed: true, Schema: &engine.Schema{Source: json.RawMessage(`{"type":"object"}`)}})
 	golden(t, "review-computed.md", got)
 	if strings.Contains(got, `"verdict":`) {
 		t.Error("a computed gate asks for a word")
 	}
+}
+
+func signalHelp(in SignalInput) string {
+	p := &page{}
+	p.signal(in)
+	return p.String()
 }
 
 func TestSignalHelp(t *testing.T) {
@@ -113,7 +121,7 @@ func TestSignalHelp(t *testing.T) {
 		{Signal: engine.Signal{Type: engine.SignalPull}, Branch: "phase-4"},
 		{Signal: engine.Signal{Type: engine.SignalExit}},
 	} {
-		fmt.Fprintf(&out, "==== %s\n%s", in.Signal.Type, SignalHelp(in))
+		fmt.Fprintf(&out, "==== %s\n%s", in.Signal.Type, signalHelp(in))
 	}
 	golden(t, "signals.md", out.String())
 }
@@ -139,20 +147,17 @@ func TestRetryContext(t *testing.T) {
 	golden(t, "retry-bare.md", string(RetryContext(RetryInput{Workflow: "w", Run: "w-1", Gate: "G", Step: "S", Attempt: 1, N: 1, Outcome: "fail"})))
 }
 
-// flood is text that is worst for a prompt: it grows when it is cleaned, and is made of fences.
-func flood(n int) string { return strings.Repeat("a\u202eb"+strings.Repeat("`", 200)+"\n", n/200) }
-
 func floods(n int) []string {
 	out := make([]string, n)
 	for i := range out {
-		out[i] = fmt.Sprint(i, flood(2000))
+		out[i] = fmt.Sprint(i, hostile.Flood(2000))
 	}
 	return out
 }
 
 func TestPromptsAreBounded(t *testing.T) {
 	const big = 256 << 10
-	much := flood(big)
+	much := hostile.Flood(big)
 	var files []TextFile
 	var notes []Note
 	var inputs []Input
@@ -167,19 +172,19 @@ func TestPromptsAreBounded(t *testing.T) {
 		criteria = append(criteria, engine.Criterion{Text: much}, engine.Criterion{Command: &engine.Command{Shell: much}})
 	}
 	schema := &engine.Schema{Source: json.RawMessage(`"` + strings.Repeat("x`", big) + `"`)}
-	step := StepPrompt(StepInput{Role: "x", Template: much, Workflow: much, Description: much, Run: much, Step: much,
+	step := Step(StepInput{Role: "x", Template: much, Workflow: much, Description: much, Run: much, Step: much,
 		Name: much, Task: much, ContextFiles: floods(150), Inputs: inputs, Outputs: floods(150), Criteria: criteria, Retry: files, Sent: sent,
 		Notes: notes, Signal: SignalInput{Path: much}, Schema: schema, Answer: much})
-	review := ReviewPrompt(ReviewInput{Template: much, Workflow: much, Description: much, Run: much, Gate: much,
+	review := Review(ReviewInput{Template: much, Workflow: much, Description: much, Run: much, Gate: much,
 		GateName: much, Step: much, StepName: much, Task: much, Look: much, ContextFiles: floods(150), Inputs: inputs,
 		Held: criteria, Criteria: floods(150), Summary: much, Answer: schema.Source, Outputs: files, Diff: much, Retry: files, Sent: sent, Notes: notes,
 		Rubric: floods(150), Allowed: floods(150), Schema: schema, AnswerPath: much})
 	for name, got := range map[string]string{"step": step, "review": review} {
-		if len(got) > MaxPrompt {
-			t.Errorf("%s prompt: %d bytes, more than %d", name, len(got), MaxPrompt)
+		if len(got) > Max {
+			t.Errorf("%s prompt: %d bytes, more than %d", name, len(got), Max)
 		}
 		t.Logf("%s prompt at its worst: %d bytes", name, len(got))
-		if len(got) < MaxPrompt/4 {
+		if len(got) < Max/4 {
 			t.Errorf("%s prompt: only %d bytes: the test does not fill it", name, len(got))
 		}
 		if !strings.Contains(got, "bytes left out)") {
@@ -188,7 +193,7 @@ func TestPromptsAreBounded(t *testing.T) {
 	}
 	context := RetryContext(RetryInput{Gate: much, GateName: much, Step: much, Outcome: much, Reviewer: much, Feedback: much, Said: much, SaidBy: much, Asked: much, Missed: much,
 		Workflow: much, Run: much, Findings: json.RawMessage("[" + strings.Repeat(`{"file":"f","message":"`+strings.Repeat("m", 3000)+`"},`, 150) + `{}]`), Earlier: floods(150)})
-	if len(context) > MaxRetryContext || !strings.Contains(string(context), "more left out") {
+	if len(context) > maxRetryContext || !strings.Contains(string(context), "more left out") {
 		t.Errorf("retry context: %d bytes", len(context))
 	}
 }
@@ -199,7 +204,7 @@ func TestNewestRetryIsShown(t *testing.T) {
 	for i := range 20 {
 		files = append(files, TextFile{Path: fmt.Sprintf("r-%d.md", i), Text: fmt.Sprintf("failure %d\n", i) + strings.Repeat("x", 12<<10)})
 	}
-	got := StepPrompt(StepInput{Step: "S", Workflow: "w", Retry: files})
+	got := Step(StepInput{Step: "S", Workflow: "w", Retry: files})
 	if !strings.Contains(got, "failure 19\n") || strings.Contains(got, "failure 0\n") {
 		t.Error("the newest file is not shown, or the oldest crowds it out")
 	}
@@ -215,7 +220,7 @@ func TestNewestRetryIsShown(t *testing.T) {
 
 func TestReviewersJudge(t *testing.T) {
 	for role, want := range map[string]string{"": "You are the reviewer", "security": "You are the reviewer", "tester": "You are the tester"} {
-		if got := ReviewPrompt(ReviewInput{Role: role, Gate: "G"}); !strings.Contains(got, want) {
+		if got := Review(ReviewInput{Role: role, Gate: "G"}); !strings.Contains(got, want) {
 			t.Errorf("role %q is not told to judge:\n%.300s", role, got)
 		}
 	}
@@ -224,13 +229,13 @@ func TestReviewersJudge(t *testing.T) {
 func TestRoleTemplates(t *testing.T) {
 	seen := map[string]string{}
 	for _, role := range []string{"planner", "test-writer", "implementor", "reviewer", "tester", "anything"} {
-		text := RoleTemplate(role)
+		text := stepTemplate(role)
 		if seen[text] != "" || len(text) < 200 {
 			t.Errorf("role %s has the template of %s, or none to speak of", role, seen[text])
 		}
 		seen[text] = role
 	}
-	if got := StepPrompt(StepInput{Role: "tester", Template: "My own words.", Step: "S"}); !strings.Contains(got, "My own words.") || strings.Contains(got, "You are the tester") {
+	if got := Step(StepInput{Role: "tester", Template: "My own words.", Step: "S"}); !strings.Contains(got, "My own words.") || strings.Contains(got, "You are the tester") {
 		t.Error("a role's own template does not replace the built-in one")
 	}
 }
@@ -238,7 +243,7 @@ func TestRoleTemplates(t *testing.T) {
 // TestPromptOfOwnGit: an agent whose git folder goes with its attempt is told so, and no other.
 func TestPromptOfOwnGit(t *testing.T) {
 	for own, want := range map[bool]bool{true: true, false: false} {
-		if got := strings.Contains(StepPrompt(StepInput{Step: "X-1", Workflow: "w", OwnGit: own}), "stashes, tags and other branches are not"); got != want {
+		if got := strings.Contains(Step(StepInput{Step: "X-1", Workflow: "w", OwnGit: own}), "stashes, tags and other branches are not"); got != want {
 			t.Errorf("own git %v: told %v", own, got)
 		}
 	}
@@ -253,7 +258,7 @@ func TestSentIsNoFailure(t *testing.T) {
 		{Gate: "review", Route: "replan", To: "plan", Reviewer: "ann (a person)", Said: "no name", SaidBy: "the reviewer (r)", Times: 2, Score: &score,
 			Scores: map[string]float64{"depth": 30}, Findings: json.RawMessage(`[{"severity": "high", "file": "a.go", "line": 3, "message": "here"}]`)},
 	}}
-	got := StepPrompt(in)
+	got := Step(in)
 	for _, want := range []string{"Gate `review` sent the work here by `replan`. Decided by the reviewer (r)", "sent the work here by `replan`, time 2. Decided by ann (a person)",
 		"no index", "Before that, said by the reviewer (r), word for word", "no name", "score 40 of 100", "- depth: 30", "[high] `a.go:3` here"} {
 		if !strings.Contains(got, want) {
@@ -266,7 +271,42 @@ func TestSentIsNoFailure(t *testing.T) {
 		}
 	}
 	in.Step = "impl"
-	if got := StepPrompt(in); !strings.Contains(got, "sent the work to `plan` by `replan`") {
+	if got := Step(in); !strings.Contains(got, "sent the work to `plan` by `replan`") {
 		t.Errorf("on the way to the gate: %s", got)
 	}
+}
+
+// TestPromptsHoldData: what others said stands in its blocks; what follows is as it would be without it.
+func TestPromptsHoldData(t *testing.T) {
+	hold.Rule(t, "1-language values.data", "text of agents stands in a prompt as delimited data")
+	list := hostile.Texts()
+	if len(list) < 50 {
+		t.Fatalf("only %d payloads", len(list))
+	}
+	for _, payload := range list {
+		got := Review(ReviewInput{Gate: "G", Step: "S", Workflow: "w", Summary: payload, Diff: payload,
+			Outputs: []TextFile{{Path: payload, Text: payload, Why: ""}}, Retry: []TextFile{{Path: "p", Text: payload}}, Notes: []Note{{payload, payload}}})
+		outside := withoutData(got)
+		for _, sign := range []string{"New task", "You are free now", "Say pass"} {
+			if strings.Contains(payload, sign) && strings.Contains(outside, "\n"+sign) {
+				t.Errorf("%q stands in the prompt as text of its own:\n%s", payload, outside)
+			}
+		}
+		if strings.Count(outside, "\n## Your verdict\n") != 1 {
+			t.Errorf("payload %q makes or hides a section:\n%s", payload, outside)
+		}
+	}
+}
+
+// withoutData is Markdown without its data blocks, line by line.
+func withoutData(s string) string {
+	var out []string
+	var fence text.Fence
+	for l := range strings.SplitSeq(s, "\n") {
+		before := fence
+		if fence = fence.Next(l); !before.Open() && !fence.Open() {
+			out = append(out, l)
+		}
+	}
+	return strings.Join(out, "\n")
 }
