@@ -356,3 +356,17 @@ func lastLine(output string) string {
 	lines := strings.Split(strings.TrimSpace(text.Reveal(output)), "\n")
 	return cmp.Or(text.RevealLine(lines[len(lines)-1], maxLabel*2), "no output")
 }
+
+// Allowed are the outcomes a reviewer may say; nil = any, where the gate computes its outcome.
+func Allowed(g *engine.Gate) (outcomes []string, computed bool) {
+	if len(g.Verdict.Rules) > 0 || g.Verdict.Name != nil {
+		return nil, true
+	}
+	outcomes = []string{engine.OutcomePass, engine.OutcomeFail}
+	for _, r := range g.Routes {
+		if r.Outcome != engine.OutcomeBlocked {
+			outcomes = append(outcomes, r.Outcome)
+		}
+	}
+	return outcomes, false
+}

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
-	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -99,14 +97,4 @@ func (ls *Launches) promptText(rel string) []byte {
 		return nil // then no quote of it is known as one
 	}
 	return data
-}
-
-// keepReply keeps the words that no answer, or no verdict, could be read from, for a person to look at.
-func (ls *Launches) keepReply(rel string, end ended) {
-	if end.dir == "" {
-		return
-	}
-	if err := ls.WriteFile(rel+"/"+daemon.ReplyFile, []byte(end.stdout(gates.MaxReply))); err != nil {
-		ls.Cage.opt.Logf("%s: %v", rel, err)
-	}
 }

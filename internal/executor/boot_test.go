@@ -16,7 +16,6 @@ import (
 	"sluice/agents"
 	"sluice/engine"
 	"sluice/internal/conform"
-	"sluice/internal/layout"
 )
 
 // TestALaunchOfBeforeTheMachinesStartIsLost: a power cut may have taken its record, so that it looks as if it had never been.
@@ -36,24 +35,6 @@ func TestALaunchOfBeforeTheMachinesStartIsLost(t *testing.T) {
 	j.Attempt.Launched = b.e.booted().Add(time.Second)
 	if ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.ProcessEnded); !ok || ev.Exit.Lost {
 		t.Errorf("a launch of now: %+v", ev)
-	}
-}
-
-// TestTheMachinesStartIsKnownAgain: another start of the daemon in the same start of the machine changes nothing.
-func TestTheMachinesStartIsKnownAgain(t *testing.T) {
-	state, first := t.TempDir(), time.Now()
-	for i := range 2 {
-		got, err := bootedIn(state, first.Add(time.Duration(i)*time.Hour))
-		if err != nil || !got.Since.Equal(first) {
-			t.Errorf("start %d: %v %v", i, got, err)
-		}
-	}
-	if err := layout.Save(state+"/"+bootFile, boot{ID: "another", Since: first}); err != nil {
-		t.Fatal(err)
-	}
-	later := first.Add(time.Hour)
-	if got, err := bootedIn(state, later); err != nil || !got.Since.Equal(later) {
-		t.Errorf("after a restart of the machine: %v %v", got, err)
 	}
 }
 
@@ -107,7 +88,7 @@ func TestWhatAPowerCutLeavesOfARecord(t *testing.T) {
 // moment later. What is decided from then on is started all the same, by the next daemon too.
 func TestALaunchAfterTheClockWasSetBack(t *testing.T) {
 	b := newBench(t, strings.Replace(runSpec, "%s", `"exit 0"`, 1))
-	if err := os.Remove(filepath.Join(b.state, bootFile)); err != nil {
+	if err := os.Remove(filepath.Join(b.state, "boot")); err != nil {
 		t.Fatal(err)
 	}
 	var ahead atomic.Int64
@@ -168,33 +149,6 @@ func TestEndedWithTheService(t *testing.T) {
 	put.Store(time.Now().Add(time.Hour).UnixNano())
 	if x := lose(3); !x.Lost || x.Class != "" {
 		t.Errorf("it was stopped before the clock was set back: %+v", x)
-	}
-}
-
-// TestFailedAsTheMachineWentDown: an agent that is asked to end, as all are then, may give an exit code of its own before its
-// host knows. That is no failure of the work; what was done is, and what fails long after is one too.
-func TestFailedAsTheMachineWentDown(t *testing.T) {
-	b := newBench(t, strings.Replace(runSpec, "%s", `"true"`, 1))
-	at := time.Now().Add(-time.Hour)
-	b.e = b.executor(func(o *Options) { o.PutDown = func() time.Time { return at } })
-	for _, c := range []struct {
-		what        string
-		began, over time.Duration // from then
-		exit        engine.Exit
-		want        string
-	}{
-		{"a code of its own", -time.Hour, time.Second, engine.Exit{Code: 1}, engine.ClassLimit},
-		{"a signal", -time.Hour, 10 * time.Minute, engine.Exit{Code: -1, Signal: "killed"}, engine.ClassLimit},
-		{"it was done", -time.Hour, time.Second, engine.Exit{}, ""},
-		{"long after", -time.Hour, endingMost + time.Second, engine.Exit{Code: 1}, ""},
-		{"before", -time.Hour, -time.Second, engine.Exit{Code: 1}, ""},
-		{"begun after", time.Second, 2 * time.Second, engine.Exit{Code: 1}, ""},
-	} {
-		x := c.exit
-		b.e.forgive(&x, at.Add(c.began), at.Add(c.over))
-		if x.Class != c.want {
-			t.Errorf("%s: %+v", c.what, x)
-		}
 	}
 }
 

@@ -69,8 +69,11 @@ func (x *Cage) Close() {
 	x.mu.Lock()
 	x.closed = true
 	x.mu.Unlock()
-	x.chores.Wait()
+	x.Settle()
 }
+
+// Settle waits for what is done behind launches: folders that are removed, and made ahead.
+func (x *Cage) Settle() { x.chores.Wait() }
 
 // SetLive names the runs that live, as of the last whole scan.
 func (x *Cage) SetLive(runs []string) {

@@ -131,9 +131,12 @@ func TestRefusedLaunchLeavesNothing(t *testing.T) {
 	if ev := b.carry(b.stepJob("A", 1, 1)); ev.Exit.Class != engine.ClassFatal {
 		t.Fatalf("%+v", ev.Exit)
 	}
-	b.e.chores.Wait() // folders are removed behind the launch
-	if left, _ := filepath.Glob(filepath.Join(b.state, layout.GitsDir, run1, "*")); len(left) > 0 || len(b.e.held) > 0 {
-		t.Errorf("left: %v %v", left, b.e.held)
+	b.e.Settle() // folders are removed behind the launch
+	if left, _ := filepath.Glob(filepath.Join(b.state, layout.GitsDir, run1, "*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if g, ok := b.e.ownGitOf(run1 + "/A#1.1"); ok {
+		t.Errorf("left: %+v", g)
 	}
 }
 

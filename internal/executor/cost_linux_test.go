@@ -23,21 +23,21 @@ func TestCostOfALaunch(t *testing.T) {
 	key := func(n int) string { return fmt.Sprintf("%s/A#%d.1", run1, n) }
 	var seen func() []string
 	for n := 1; n <= 3; n++ {
-		before, spare := b.git.Started(), inode(b.e.spareGit())
+		before, spare := b.git.Started(), inode(filepath.Join(b.state, layout.GitsDir, ".spare"))
 		if n > 1 {
 			seen = happens(t, filepath.Dir(b.e.PIDFile(key(n))))
 		}
 		if ev := b.carry(b.stepJob("A", n, 1)); ev.Exit.Code != 0 {
 			t.Fatalf("%+v %s", ev.Exit, ev.Output)
 		}
-		b.e.chores.Wait()
+		b.e.Settle()
 		if n == 1 {
 			continue
 		}
 		if got := b.git.Started() - before; got > 0 {
 			t.Errorf("launch %d: %d git processes, at most none", n, got)
 		}
-		if spare == nil || os.SameFile(spare, inode(b.e.spareGit())) {
+		if spare == nil || os.SameFile(spare, inode(filepath.Join(b.state, layout.GitsDir, ".spare"))) {
 			t.Errorf("launch %d: its git folder was not the one that was there ahead", n)
 		}
 		all, note, in := seen(), filepath.Base(b.e.PIDFile(key(n)))+layout.GitMark, filepath.Base(b.e.PIDFile(key(n)))+layout.InboxMark
@@ -61,7 +61,7 @@ func TestCostOfALaunch(t *testing.T) {
 	if len(mounts) > 13 {
 		t.Errorf("%d mounts: %q", len(mounts), mounts)
 	}
-	if left, err := os.ReadDir(filepath.Dir(b.e.gitDirOf(run1 + "/A#1.1"))); len(left) > 0 || err != nil {
+	if left, err := os.ReadDir(filepath.Join(b.state, layout.GitsDir, run1)); len(left) > 0 || err != nil {
 		t.Errorf("git folders are left: %v %v", left, err)
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"sluice/agents/sandbox"
 	"sluice/engine"
+	"sluice/internal/layout"
 )
 
 // TestStateWrites: what a held step may write below .workflow/ lies in a folder that nobody else can put a link for.
@@ -51,7 +53,7 @@ func TestStateWrites(t *testing.T) {
 // TestExposedIsKept: that a launch was not held outlives the daemon, also where it could not be written down at first.
 func TestExposedIsKept(t *testing.T) {
 	b := newBench(t, checkSpec)
-	file := b.e.exposedFile(run1)
+	file := filepath.Join(b.state, layout.AttemptsDir, run1, "exposed")
 	if err := os.MkdirAll(filepath.Dir(filepath.Dir(file)), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -68,19 +70,16 @@ func TestExposedIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.e.Close()
-	b.e = b.executor()
-	if why := b.e.exposed[run1]; why != "a test" {
-		t.Errorf("%q is known of it", why)
-	}
-	if level, _ := b.e.Level(run1); level != engine.TrustFile {
-		t.Error(level)
+	b.e = b.executor(func(o *Options) { o.Sandbox = func() (*sandbox.Box, error) { return &sandbox.Box{}, nil } })
+	if level, why := b.e.Level(run1); level != engine.TrustFile || why != "a test" {
+		t.Errorf("%s: %q is known of it", level, why)
 	}
 	if err := os.WriteFile(file, nil, 0o600); err != nil { // as a power cut leaves it
 		t.Fatal(err)
 	}
 	b.e.Close()
-	b.e = b.executor()
-	if why := b.e.exposed[run1]; why == "" {
+	b.e = b.executor(func(o *Options) { o.Sandbox = func() (*sandbox.Box, error) { return &sandbox.Box{}, nil } })
+	if level, why := b.e.Level(run1); level != engine.TrustFile || why == "" {
 		t.Error("after a power cut it is not known")
 	}
 }

@@ -29,18 +29,6 @@ import (
 // judgeDir holds the kept checkouts.
 const judgeDir = "judge"
 
-// judged is where a judge works.
-type judged struct {
-	tree.Begin                 // Dir and Top as the judge sees them
-	host       string          // Dir, as we see it; "" = it does not judge
-	agents     tree.Begin      // where the agent worked
-	seat       *judge.Checkout // nil: no commit was taken, and it is the agent's own folder
-	covers     bool            // the checkout is seen in the place of Top
-	made       []made          // by the setup, and shown in Dir
-	alone      bool            // it has a home of its own, though it works in the agent's folder
-	reads      bool            // it is a step that only looks: the checkout is read-only
-}
-
 // takenOf gives the commit that was taken of the job's attempt; ok is false where none was.
 func takenOf(j job.Job) (commit string, ok bool) {
 	if j.Attempt == nil {
@@ -245,22 +233,6 @@ func (e *Executor) linkState(root *os.Root, below string) error {
 		}
 	}
 	return nil
-}
-
-// program gives the path of a program of the checkout as the judge sees it; "" where it lies elsewhere. One that the agent
-// has in its folder and the commit has not is none.
-func (j judged) program(name string) (string, error) {
-	if rel, err := filepath.Rel(j.seat.Top, name); err == nil && filepath.IsLocal(rel) {
-		return filepath.Join(j.Top, rel), nil
-	}
-	rel, err := filepath.Rel(j.Top, name)
-	if err != nil || !filepath.IsLocal(rel) {
-		return "", nil
-	}
-	if _, err := os.Stat(filepath.Join(j.seat.Top, rel)); err != nil {
-		return "", job.Fatal("command %s: it is not in the commit that is judged: commit it, or move it out of the repo", rel)
-	}
-	return name, nil
 }
 
 // outputOf shows an output to a reviewer: as it is in the tree, else, where it is ignored by git, in the folder.

@@ -6,6 +6,7 @@ import (
 
 	"sluice/agents"
 	"sluice/agents/launch"
+	"sluice/engine"
 	"sluice/internal/settings"
 )
 
@@ -35,3 +36,6 @@ func NewLaunches(o LaunchesOptions) (*Launches, error) {
 	b, err := bootedIn(o.Cage.State, o.Now())
 	return &Launches{Cage: o.Cage, opt: o, boot: b}, err
 }
+
+// Sum logs what an attempt's agent has said as a whole.
+func (ls *Launches) Sum(key string, ev *engine.ProcessEnded) { ls.opt.Log.Sum(key, ev) }

@@ -11,9 +11,15 @@ import (
 	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/engine"
+	"sluice/gates"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
+)
+
+const (
+	maxArgPrompt  = 100 << 10 // bytes of a prompt as an argument: the system takes 128 KiB
+	longestAnswer = gates.MaxAnswer + 4096
 )
 
 // who is the agent that a launch of a role gets.
@@ -66,7 +72,7 @@ func (ls *Launches) environ(j job.Job, w who, key string, env []engine.EnvVar, e
 	}
 	if c := j.RunInfo.Child; c != nil && c.Task != "" {
 		vars["SLUICE_TASK"], vars["SLUICE_TASK_TRY"] = c.Task, strconv.Itoa(c.Try)
-		vars["SLUICE_TASK_FILE"] = filepath.Join(ls.Root, filepath.FromSlash(ls.RunDir(j.Run)), taskName)
+		vars["SLUICE_TASK_FILE"] = filepath.Join(ls.Root, filepath.FromSlash(ls.RunDir(j.Run)), layout.TaskName)
 	}
 	maps.Copy(vars, extra)
 	return agents.Environ(ls.Cage.opt.Environ, slices.Concat(w.agent.Env, w.set.Env), vars), nil

@@ -25,9 +25,7 @@ import (
 
 // Bounds of what a launch is given.
 const (
-	maxArgPrompt  = 100 << 10 // bytes of a prompt as an argument: the system takes 128 KiB
-	maxShownFile  = 64 << 10  // bytes read of a file that a prompt shows; it bounds them further
-	longestAnswer = gates.MaxAnswer + 4096
+	maxShownFile = 64 << 10 // bytes read of a file that a prompt shows; it bounds them further
 )
 
 // contextFiles are what is to be read first, as seen from the folder; what is not there is left out.

@@ -20,7 +20,7 @@ func (x *Cage) ends(key string) {
 	x.opt.Unheld.end(pid)
 	_ = os.Remove(pid + layout.OpenMark) // a mark that stays says too much, never too little
 	x.dropGit(key, true)
-	if !strings.Contains(key, setupMark) { // what it made is taken out of its checkout first
+	if !strings.Contains(key, layout.SetupMark) { // what it made is taken out of its checkout first
 		x.opt.Vacate(pid)
 	}
 	x.mu.Lock()

@@ -139,24 +139,10 @@ func withBase(b tree.Begin, vars map[string]string) map[string]string {
 	return vars
 }
 
-// allowed are the outcomes a reviewer may say; nil = any, where the gate computes its outcome.
-func allowed(g *engine.Gate) (outcomes []string, computed bool) {
-	if len(g.Verdict.Rules) > 0 || g.Verdict.Name != nil {
-		return nil, true
-	}
-	outcomes = []string{engine.OutcomePass, engine.OutcomeFail}
-	for _, r := range g.Routes {
-		if r.Outcome != engine.OutcomeBlocked {
-			outcomes = append(outcomes, r.Outcome)
-		}
-	}
-	return outcomes, false
-}
-
 func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gates.VerdictInput {
 	in := gates.VerdictInput{Structured: end.structured(), AnswerFile: e.answerFile(rel), WantToken: e.Token(key), Output: []byte(end.stdout(gates.MaxReply + 1)),
 		ByReply: end.said != nil, ExitCode: end.exit.Code, Prompt: e.promptText(rel), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
-	in.Allowed, in.Computed = allowed(g)
+	in.Allowed, in.Computed = gates.Allowed(g)
 	return in
 }
 
@@ -183,7 +169,7 @@ func (e *Executor) prepareReview(ctx context.Context, j job.Job, g *engine.Gate,
 		return process{}, err
 	}
 	need := e.needsOf(rel, nil, true, e.mayCost(j, w.role))
-	outcomes, computed := allowed(g)
+	outcomes, computed := gates.Allowed(g)
 	need.schema = gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer)
 	need.nulls = g.Answer == nil // a verdict that is read by ours alone: null is as if it were not there
 	name, err := conversation(g.Reviewer.Session, j.Env)
@@ -218,7 +204,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 		Answer: j.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
 	}
 	in.ByReply = program.Known(w.agent.Format)
-	in.Allowed, in.Computed = allowed(g)
+	in.Allowed, in.Computed = gates.Allowed(g)
 	env := job.WithAttempt(j, st)
 	ofStep := j
 	ofStep.Env = env

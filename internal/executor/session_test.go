@@ -100,7 +100,7 @@ func TestSessionOfAnAttempt(t *testing.T) {
 	if p, _ := ReadProgram(b.path(".workflow/runs/w-1/A.2")); p.Session != "wf-w-1-A-2" {
 		t.Errorf("%+v", p)
 	}
-	if got := b.get(".workflow/runs/w-1/A.2/" + sessionLink); got != b.get(".workflow/runs/w-1/A.2/stdout") || !strings.Contains(got, `"session_id":"talk-0001"`) {
+	if got := b.get(".workflow/runs/w-1/A.2/session.jsonl"); got != b.get(".workflow/runs/w-1/A.2/stdout") || !strings.Contains(got, `"session_id":"talk-0001"`) {
 		t.Errorf("the record: %q", got)
 	}
 }
@@ -121,7 +121,7 @@ func TestSessionsOfLikeNames(t *testing.T) {
 				t.Error(err)
 			}
 			key := fmt.Sprintf("w-1/A#%d.1", len(files))
-			if err := layout.Save(b.e.PIDFile(key)+programMark, Program{Agent: agent, Session: name}); err != nil {
+			if err := layout.Save(b.e.PIDFile(key)+".agent", Program{Agent: agent, Session: name}); err != nil {
 				t.Error(err)
 			}
 			home := layout.PathElement(holder(b.e.Layout, key, "A#1.1"))

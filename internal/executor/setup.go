@@ -27,18 +27,11 @@ import (
 // kept for all whose files are the same.
 
 const (
-	setupDir   = "setup"   // holds what setups have made: <digest>/<n>, and the file doneName
-	setupMark  = "/setup-" // in the keys of their launches
+	setupDir   = "setup" // holds what setups have made: <digest>/<n>, and the file doneName
 	doneName   = "done"
 	setupsKept = 8              // results that stay, the newest
 	setupStale = 24 * time.Hour // of the others, those that were used meanwhile stay too
 )
-
-// made is a folder or file that a setup has made.
-type made struct {
-	path string // from the folder it ran in
-	at   string // where it is kept
-}
 
 // setUp gives what the setup for the judges of a job's step has made, and runs it where that is not there.
 func (e *Executor) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]made, error) {
@@ -104,7 +97,7 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begi
 
 // runSetup runs the setup, and keeps in dir what it is to provide.
 func (e *Executor) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, argv []string, s *engine.Setup, dir string) error {
-	key := j.Key + setupMark + filepath.Base(dir)[:8]
+	key := j.Key + layout.SetupMark + filepath.Base(dir)[:8]
 	rel := e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(j.Key, j.Run+"/")) + "-setup"
 	end, err := e.ensure(ctx, order{key: key, of: j.Key, dir: rel}, func() (process, error) {
 		seen, err := e.seated(ctx, b, b.Base(), key, nil)
@@ -213,23 +206,6 @@ func (e *Executor) dropSetups() error {
 			if err := os.RemoveAll(r.dir); err != nil {
 				e.opt.Logf("setup: %v", err)
 			}
-		}
-	}
-	return nil
-}
-
-// link shows a judge that is not held what a setup has made.
-func (j judged) link(root *os.Root, rel string) error {
-	for _, m := range j.made {
-		at := path.Join(filepath.ToSlash(rel), m.path)
-		if err := root.MkdirAll(path.Dir(at), 0o755); err != nil {
-			return err
-		}
-		if err := root.RemoveAll(at); err != nil {
-			return err
-		}
-		if err := root.Symlink(m.at, at); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -61,7 +61,8 @@ func TestAgentsLog(t *testing.T) {
 		if err := os.Truncate(b.path(file), int64(cut)); err != nil {
 			t.Fatal(err)
 		}
-		b.e.Launches.opt.Log = launch.NewLog(b.e.Layout, t.Logf, b.e.opt.Now)
+		b.e.Close()
+		b.e = b.executor()
 		b.carry(b.stepJob("A", 1, 1))
 		holds()
 	}

@@ -254,7 +254,7 @@ func verdictOf(g *engine.Gate, play stub.Play, label string) json.RawMessage {
 		}
 	}
 	set("feedback", orText(play.Feedback, label+": nothing was looked at"))
-	if _, computed := allowed(g); !computed || play.Verdict != "" {
+	if _, computed := gates.Allowed(g); !computed || play.Verdict != "" {
 		set("verdict", orText(play.Verdict, engine.OutcomePass))
 	}
 	score := agreed

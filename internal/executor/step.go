@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sluice/agents/program"
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/job"
@@ -61,7 +62,7 @@ func (e *Executor) step(ctx context.Context, j job.Job, c *clock) *engine.Proces
 	}
 	e.keepOutput(ev, j, st, end)
 	if st.Run == nil {
-		e.Launches.opt.Log.Sum(j.Key, ev)
+		e.Sum(j.Key, ev)
 	}
 	e.receive(ctx, j)
 	e.Salvage(ctx, j, st)
@@ -329,4 +330,14 @@ func readsStdout(spec *engine.Spec) bool {
 		}
 	}
 	return found
+}
+
+// keepReply keeps the words that no answer, or no verdict, could be read from, for a person to look at.
+func (e *Executor) keepReply(rel string, end ended) {
+	if end.dir == "" {
+		return
+	}
+	if err := e.WriteFile(rel+"/"+daemon.ReplyFile, []byte(end.stdout(gates.MaxReply))); err != nil {
+		e.opt.Logf("%s: %v", rel, err)
+	}
 }

@@ -21,9 +21,6 @@ import (
 	"sluice/internal/text"
 )
 
-// taskName is the file of a child run's folder that holds its task.
-const taskName = "task.json"
-
 // maxShownTask is how much of a task a prompt shows.
 const maxShownTask = 16 << 10
 
@@ -46,7 +43,7 @@ func (e *Executor) firstOfChild(j job.Job, c *engine.ChildOf) error {
 	if c.Task == "" {
 		return nil
 	}
-	return e.WriteFile(e.RunDir(j.Run)+"/"+taskName, append([]byte(shownTask(c.Body)), '\n'))
+	return e.WriteFile(e.RunDir(j.Run)+"/"+layout.TaskName, append([]byte(shownTask(c.Body)), '\n'))
 }
 
 // placeChild records where the folder of a child run is, before anything is laid out there.

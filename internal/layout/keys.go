@@ -105,3 +105,9 @@ func Inside(dir, p string) bool {
 	rel, err := filepath.Rel(dir, p)
 	return err == nil && filepath.IsLocal(rel)
 }
+
+// SetupMark is in the keys of launches that set something up for those who judge.
+const SetupMark = "/setup-"
+
+// TaskName is the file of a child run's folder that holds its task.
+const TaskName = "task.json"
