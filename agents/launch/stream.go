@@ -1,5 +1,3 @@
-// Package launch has what one launch of an agent needs: a slot (slots.go), its output as it grows (stream.go), and the log of
-// what it said (log.go). The launches themselves are still made in internal/executor.
 package launch
 
 import (

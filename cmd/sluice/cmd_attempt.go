@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/agents/launch"
 	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/ids"
@@ -60,9 +60,9 @@ type attemptShown struct {
 	Run  string `json:"run"`
 	Step string `json:"step"`
 	*engine.Attempt
-	Program executor.Program `json:"program"`
-	Folder  string           `json:"folder"`
-	Kept    string           `json:"kept,omitempty"` // the commit of its end state
+	Program launch.Program `json:"program"`
+	Folder  string         `json:"folder"`
+	Kept    string         `json:"kept,omitempty"` // the commit of its end state
 	name    string
 }
 
@@ -105,7 +105,7 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 
 func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []string) error {
 	t.Folder = filepath.Join(runsDir, t.Run, fmt.Sprintf("%s.%d", t.Step, t.N))
-	t.Program, _ = executor.ReadProgram(filepath.Join(p.root, filepath.FromSlash(t.Folder)))
+	t.Program, _ = launch.ReadProgram(filepath.Join(p.root, filepath.FromSlash(t.Folder)))
 	repo, err := p.repo(ctx)
 	if err != nil {
 		return err

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/agents/launch"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/render"
 )
@@ -101,7 +101,7 @@ type takenOver struct {
 	Run     string `json:"run"`
 	Step    string `json:"step"`
 	Attempt int    `json:"attempt"`
-	executor.Conversation
+	launch.Conversation
 	Command string `json:"command,omitempty"` // for a shell
 }
 
@@ -112,7 +112,7 @@ func tellTakeover(ctx context.Context, con *console.Console, p *place, v viewer,
 		return err
 	}
 	out := takenOver{Run: run, Step: step, Attempt: at.N}
-	if out.Conversation, err = executor.FindConversation(p.root, p.state, run, step, at.N, at.K); err != nil {
+	if out.Conversation, err = launch.FindConversation(p.root, p.state, run, step, at.N, at.K); err != nil {
 		return err
 	}
 	if err := out.Import(con.Getenv); err != nil {

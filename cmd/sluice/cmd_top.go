@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
-	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/show"
 	"sluice/internal/tui"
@@ -325,7 +325,7 @@ func (a *app) lastLine(dir, end, was string) string {
 
 // sayer makes lines for a person of a launch's output.
 func (a *app) sayer(dir string) func(string) []string {
-	if prog, ok := executor.ReadProgram(dir); ok && program.Known(prog.Format) {
+	if prog, ok := launch.ReadProgram(dir); ok && program.Known(prog.Format) {
 		return eventsOf(&a.Console, prog.Format)
 	}
 	return a.plainLine

@@ -45,9 +45,9 @@ type parts struct {
 	watch  *watcher.Watcher
 	runner *agents.Runner
 	slots  *launch.Slots
-	spent  *executor.Spending
+	spent  *launch.Spending
 	dog    *watchdog
-	unheld *executor.Unheld
+	unheld *launch.Unheld
 	desk   *notify.Desk
 	box    func() (*cage.Box, error) // tried out at the first launch
 
@@ -77,7 +77,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	look := a.timing.look
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
-	w := &parts{a: a, set: set, self: self, log: log, slots: &launch.Slots{}, unheld: &executor.Unheld{}, spent: &executor.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
+	w := &parts{a: a, set: set, self: self, log: log, slots: &launch.Slots{}, unheld: &launch.Unheld{}, spent: &launch.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{},
 		poked: make(chan struct{}, 1), ctx: ctx, stop: stop}
 	w.desk = notify.NewDesk([]string{self, notifyCommand}, nil)

@@ -23,7 +23,7 @@ func TestALaunchOfBeforeTheMachinesStartIsLost(t *testing.T) {
 	conform.Rule(t, "3-engine keys", "a launch is never made twice, a power cut between")
 	b := newBench(t, strings.Replace(runSpec, "%s", `"exit 0"`, 1))
 	j := b.stepJob("A", 1, 1)
-	j.Attempt.Launched = b.e.booted().Add(-time.Second)
+	j.Attempt.Launched = b.e.Booted().Add(-time.Second)
 	ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.ProcessEnded)
 	if !ok || !ev.Exit.Lost || ev.Exit.NotStarted != "" {
 		t.Fatalf("%+v", ev)
@@ -32,7 +32,7 @@ func TestALaunchOfBeforeTheMachinesStartIsLost(t *testing.T) {
 		t.Error("it was started")
 	}
 	j = b.stepJob("A", 2, 1)
-	j.Attempt.Launched = b.e.booted().Add(time.Second)
+	j.Attempt.Launched = b.e.Booted().Add(time.Second)
 	if ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.ProcessEnded); !ok || ev.Exit.Lost {
 		t.Errorf("a launch of now: %+v", ev)
 	}
@@ -49,7 +49,7 @@ func TestWhatAPowerCutLeavesOfARecord(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.e.adopt(file); !errors.Is(err, agents.ErrTorn) {
+	if _, err := b.e.Adopt(file); !errors.Is(err, agents.ErrTorn) {
 		t.Fatalf("a torn record of now: %v", err)
 	}
 	for _, kind := range []string{engine.DoRun, engine.DoStop} { // a disk that failed was mended: it is ended, lost, and not started again
@@ -62,7 +62,7 @@ func TestWhatAPowerCutLeavesOfARecord(t *testing.T) {
 			t.Errorf("%s of a torn record of now: %v", kind, err)
 		}
 	}
-	before := b.e.booted().Add(-time.Minute)
+	before := b.e.Booted().Add(-time.Minute)
 	if err := os.Chtimes(file, before, before); err != nil {
 		t.Fatal(err)
 	}

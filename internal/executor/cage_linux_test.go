@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
 	"sluice/gates/judge"
@@ -135,7 +136,7 @@ func TestEnvironmentIsNotShown(t *testing.T) {
 func TestSeen(t *testing.T) {
 	conform.Rule(t, "4-trust seen", "nothing else is there, and nothing can be written to it")
 	b := held(t, heldSpec)
-	home := b.e.variable("HOME")
+	home := b.e.Variable("HOME")
 	b.environ("PATH=/usr/local/bin:/usr/bin:/bin", "HOME="+home)
 	here, err := os.Getwd() // a folder of the machine that nothing names
 	if err != nil {
@@ -197,7 +198,7 @@ func putFile(t *testing.T, name, text string, mode os.FileMode) {
 func TestToolsOfThePath(t *testing.T) {
 	conform.Rule(t, "4-trust seen", "a toolchain on PATH works as a whole; a folder of mixed content shows its programs only")
 	b := held(t, heldSpec)
-	home, machine := b.e.variable("HOME"), realPath(t, t.TempDir())
+	home, machine := b.e.Variable("HOME"), realPath(t, t.TempDir())
 	tool := "#!/bin/sh\ncat \"$(dirname \"$0\")/../lib/word\"\n"
 	putFile(t, filepath.Join(machine, "kit/bin/kit"), tool, 0o755)
 	putFile(t, filepath.Join(machine, "kit/lib/word"), "kit works\n", 0o644)
@@ -312,10 +313,10 @@ func TestJudgedProgramThatIsNotSeen(t *testing.T) {
 	}
 	putFile(t, seat+"/own", "#!"+b.path("lang/prog")+"\n", 0o755)
 	putFile(t, seat+"/foreign", "#!"+other+"/prog\n", 0o755)
-	p := process{judged: judged{Begin: tree.Begin{Dir: b.root, Top: b.root}, host: seat, covers: true, seat: &judge.Checkout{Top: seat}}}
+	p := launch.Process{Judged: launch.Judged{Begin: tree.Begin{Dir: b.root, Top: b.root}, Host: seat, Covers: true, Seat: &judge.Checkout{Top: seat}}}
 	for command, want := range map[string]string{"./own": "", "./foreign": "its first line wants " + other + "/prog, which the sandbox does not show: name " + other + " under sandbox.read"} {
-		plan := sandbox.Plan{Cwd: b.root, Home: b.e.variable("HOME"), Shown: []sandbox.Mount{{Path: seat, At: b.root, Write: true}}}
-		argv, err := b.e.found([]string{command, "x"}, []string{"PATH=/usr/bin:/bin"}, p, &plan)
+		plan := sandbox.Plan{Cwd: b.root, Home: b.e.Variable("HOME"), Shown: []sandbox.Mount{{Path: seat, At: b.root, Write: true}}}
+		argv, err := b.e.Found([]string{command, "x"}, []string{"PATH=/usr/bin:/bin"}, p, &plan)
 		switch {
 		case want == "" && (err != nil || argv[0] != b.path(command) || argv[1] != "x"):
 			t.Errorf("%s: %v %v", command, argv, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/agents/launch"
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/folders"
@@ -100,7 +101,7 @@ func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b tr
 // checkedAt has the criteria checked in the tree of the commit that was taken; "" = in the folder. What is declared and
 // ignored by git is in no tree: it is looked for in the folder then.
 func (e *Executor) checkedAt(ctx context.Context, key string, b tree.Begin, commit string, in gates.CheckInput) engine.CheckResult {
-	var j judged
+	var j launch.Judged
 	err := e.Persist(ctx, key, func() (err error) {
 		j, err = e.checkoutFor(ctx, b, commit, key)
 		return err
@@ -108,9 +109,9 @@ func (e *Executor) checkedAt(ctx context.Context, key string, b tree.Begin, comm
 	if err != nil {
 		return engine.CheckResult{Broken: folders.Unseen("", err)}
 	}
-	if j.seat != nil {
+	if j.Seat != nil {
 		defer e.vacate(e.PIDFile(key))
-		in.Worktree, in.Shown, in.Beside = j.host, b.Dir, b.Dir
+		in.Worktree, in.Shown, in.Beside = j.Host, b.Dir, b.Dir
 	}
 	return gates.Check(ctx, in)
 }
@@ -138,40 +139,40 @@ const launchesOfCheck = 3
 func (e *Executor) criterion(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, commit string, i int, c engine.Command) (int, string, error) {
 	rel := fmt.Sprintf("%s/%s/%d", e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1), lastPart(j.Key), i)
 	key := fmt.Sprintf("%s/%d", j.Key, i)
-	once := func(key, rel string) (ended, error) {
-		return e.ensure(ctx, order{key: key, of: j.Key, dir: rel}, func() (process, error) {
+	once := func(key, rel string) (launch.Ended, error) {
+		return e.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
 			seen, err := e.judgeAt(ctx, j, b, commit, key)
 			if err != nil {
-				return process{}, err
+				return launch.Process{}, err
 			}
 			_, taken := takenOf(j)
-			seen.alone = taken
-			argv, err := e.command(j, &c, j.Env, rel, stub.Turn{}, nil, seen.Begin)
+			seen.Alone = taken
+			argv, err := e.Command(j, &c, j.Env, rel, stub.Turn{}, nil, seen.Begin)
 			if err != nil {
-				return process{}, err
+				return launch.Process{}, err
 			}
-			w := e.whose(st.Role(), j.Turn)
-			env, err := e.environ(j, w, key, st.Env, withBase(b, job.StepVars(j, st)))
-			return process{cwd: seen.host, argv: argv, env: env, who: w, judged: seen}, err
+			w := e.Whose(st.Role(), j.Turn)
+			env, err := e.Environ(j, w, key, st.Env, withBase(b, job.StepVars(j, st)))
+			return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Who: w, Judged: seen}, err
 		})
 	}
 	end, err := once(key, rel)
-	for n := 2; err == nil && end.exit.Lost && n <= launchesOfCheck; n++ {
+	for n := 2; err == nil && end.Exit.Lost && n <= launchesOfCheck; n++ {
 		end, err = once(fmt.Sprintf("%s-%d", key, n), fmt.Sprintf("%s-%d", rel, n))
 	}
 	switch {
 	case err != nil:
 		return 0, "", err
-	case end.exit.Refused != "":
-		return 126, end.exit.Refused, nil
-	case end.exit.Class == engine.ClassFatal:
-		return 127, end.exit.NotStarted, nil
-	case end.failure() != "":
-		return 0, "", errors.New(end.failure())
-	case end.exit.Signal != "":
-		return -1, end.output(), nil
+	case end.Exit.Refused != "":
+		return 126, end.Exit.Refused, nil
+	case end.Exit.Class == engine.ClassFatal:
+		return 127, end.Exit.NotStarted, nil
+	case end.Failure() != "":
+		return 0, "", errors.New(end.Failure())
+	case end.Exit.Signal != "":
+		return -1, end.Output(), nil
 	}
-	return end.exit.Code, end.output(), nil
+	return end.Exit.Code, end.Output(), nil
 }
 
 // lastPart is what stands behind the step in a key: "check-17".

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/agents/launch"
 	"sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/internal/conform"
@@ -135,7 +136,7 @@ func TestRefusedLaunchLeavesNothing(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(b.state, layout.GitsDir, run1, "*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	if g, ok := b.e.ownGitOf(run1 + "/A#1.1"); ok {
+	if g, ok := b.e.OwnGitOf(run1 + "/A#1.1"); ok {
 		t.Errorf("left: %+v", g)
 	}
 }
@@ -144,7 +145,7 @@ func TestRefusedLaunchLeavesNothing(t *testing.T) {
 // it for good, no answer has the level of the sandbox.
 func TestUnheldBesideOthers(t *testing.T) {
 	box := boxed(t)
-	unheld := &Unheld{}
+	unheld := &launch.Unheld{}
 	with := func(b *bench) *Executor {
 		return b.executor(func(o *Options) {
 			o.Sandbox, o.Unheld = func() (*sandbox.Box, error) { return box, nil }, unheld
@@ -196,7 +197,7 @@ func TestHeldOutOfAnotherRepo(t *testing.T) {
 	box := boxed(t)
 	b := newBench(t, heldSpec)
 	b.put("inner/.workflow/signals/.keep", "")
-	unheld := &Unheld{}
+	unheld := &launch.Unheld{}
 	for _, root := range []string{b.path("inner"), b.root} {
 		b.e = b.executor(func(o *Options) {
 			o.Sandbox, o.Unheld = func() (*sandbox.Box, error) { return box, nil }, unheld

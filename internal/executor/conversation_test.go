@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/agents/launch"
 	"sluice/internal/conform"
 )
 
@@ -28,14 +29,14 @@ func TestConversation(t *testing.T) {
 			b.claude(`echo '{"agent":"evil","format":"codex","env":{"CLAUDE_CONFIG_DIR":"/evil"}}' >"$(dirname "$SLUICE_ANSWER")/agent.json"
 echo '{"type":"system","subtype":"init","session_id":"` + c.id + `"}'` + "\n" + toldGood2)
 			b.carry(b.stepJob("A", 1, 1))
-			got, err := FindConversation(b.root, b.state, run1, "A", 1, 1)
+			got, err := launch.FindConversation(b.root, b.state, run1, "A", 1, 1)
 			if err != nil || got.Session != c.want || got.Agent != "claude" || got.Dir != b.root || got.Env != nil {
 				t.Errorf("%+v %v", got, err)
 			}
 			if want := "claude --resume " + c.want; c.want != "" && strings.Join(got.Argv, " ") != want || c.want == "" && got.Argv != nil {
 				t.Errorf("%q", got.Argv)
 			}
-			if got, err := FindConversation(b.root, b.state, run1, "A", 1, 3); err != nil || got.Session != c.want {
+			if got, err := launch.FindConversation(b.root, b.state, run1, "A", 1, 3); err != nil || got.Session != c.want {
 				t.Errorf("of later launches that had none: %+v %v", got, err) // they were refused, or ended before they began
 			}
 		})
@@ -74,7 +75,7 @@ func TestConversationImport(t *testing.T) {
 				}
 				return ""
 			}
-			talk := Conversation{Format: c.format, Session: "s-1", home: home}
+			talk := launch.Conversation{Format: c.format, Session: "s-1", Home: home}
 			if err := talk.Import(env); err == nil {
 				t.Error("there is none, and that is not told")
 			}

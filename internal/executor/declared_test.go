@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"sluice/agents/launch"
 	"sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/internal/layout"
@@ -27,7 +28,7 @@ func TestStateWrites(t *testing.T) {
 		{[]string{".workflow/runs/w-1/X.1/x"}, nil, true},
 		{[]string{".workflow/config.yaml"}, nil, true},
 	} {
-		got, err := stateWrites(c.outs)
+		got, err := launch.StateWrites(c.outs)
 		if !slices.Equal(got, c.want) || (err != nil) != c.refused {
 			t.Errorf("%q: %q %v", c.outs, got, err)
 		}
@@ -41,7 +42,7 @@ func TestStateWrites(t *testing.T) {
 	if err := os.Symlink("../../elsewhere", filepath.Join(b.root, ".workflow/backlog/evil")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := b.e.makeOwn([]string{".workflow/backlog", ".workflow/backlog/deep/er", ".workflow/backlog/evil/x", ".workflow/runs/w-1/files/a/b"})
+	got, err := b.e.MakeOwn([]string{".workflow/backlog", ".workflow/backlog/deep/er", ".workflow/backlog/evil/x", ".workflow/runs/w-1/files/a/b"})
 	if want := []string{filepath.Join(b.root, ".workflow/backlog"), filepath.Join(b.root, ".workflow/runs/w-1/files")}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q %v", got, err)
 	}
@@ -60,13 +61,13 @@ func TestExposedIsKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Dir(file), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.e.expose(run1, "", "a test"); err == nil {
+	if err := b.e.Expose(run1, "", "a test"); err == nil {
 		t.Fatal("it was written where nothing can be")
 	}
 	if err := os.Remove(filepath.Dir(file)); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.e.expose(run1, "", "a test"); err != nil {
+	if err := b.e.Expose(run1, "", "a test"); err != nil {
 		t.Fatal(err)
 	}
 	b.e.Close()

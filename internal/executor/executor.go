@@ -46,13 +46,13 @@ type Options struct {
 	Logf     func(string, ...any)     // what went wrong but did not stop the work; may be nil
 	Slots    *launch.Slots            // shared by all repos: how many agents may run; nil = no bound
 	PutDown  func() time.Time         // when what ran was last ended with the service, or with the machine, on purpose; nil = never
-	Spending *Spending                // shared by all repos: what they have used of the day; nil = no budget of the day
+	Spending *launch.Spending         // shared by all repos: what they have used of the day; nil = no budget of the day
 	Now      func() time.Time         // nil = time.Now
 	// Sandbox gives what launches are held by, or why there is none; it is asked at each launch. nil: launches are not held.
 	Sandbox func() (*sandbox.Box, error)
-	Unheld  *Unheld  // shared by all repos; nil = its own
-	Repo    string   // repo-id: an answer that was signed for another repo does not count
-	Hidden  []string // folders of sluice's own, beside State, of which a held launch sees nothing
+	Unheld  *launch.Unheld // shared by all repos; nil = its own
+	Repo    string         // repo-id: an answer that was signed for another repo does not count
+	Hidden  []string       // folders of sluice's own, beside State, of which a held launch sees nothing
 }
 
 // Executor carries out what the runs of one repo owe, and reads its inboxes. It is a daemon.World, safe for concurrent
@@ -63,7 +63,7 @@ type Executor struct {
 	health.Notes
 	*people.People
 	*folders.Folders
-	*Launches
+	*launch.Launches
 	*inbox.Inbox
 	refs *refs.Refs
 
@@ -100,7 +100,7 @@ func New(o Options) (*Executor, error) {
 		o.Now = time.Now
 	}
 	if o.Unheld == nil {
-		o.Unheld = &Unheld{}
+		o.Unheld = &launch.Unheld{}
 	}
 	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, lists: map[string]*taskFile{},
 		setting: make(chan struct{}, 1)}
@@ -116,19 +116,19 @@ func New(o Options) (*Executor, error) {
 	if err := e.Layout.Open(); err != nil {
 		return nil, err
 	}
-	e.Folders = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ, Held: func() bool { box, _ := e.box(); return box != nil },
+	e.Folders = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ, Held: func() bool { box, _ := e.Box(); return box != nil },
 		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
 	if e.opt.Git != nil && e.opt.Git.Plain() {
 		if err := e.opt.Git.PassOver(e.OwnPaths(tree.Begin{Top: root})); err != nil {
 			return nil, fmt.Errorf("state folder: %w", err)
 		}
 	}
-	cage, err := NewCage(CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Sandbox: o.Sandbox, Unheld: o.Unheld, Environ: o.Environ, Hidden: o.Hidden,
+	cage, err := launch.NewCage(launch.CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Sandbox: o.Sandbox, Unheld: o.Unheld, Environ: o.Environ, Hidden: o.Hidden,
 		Self: o.Self, Inboxes: e, Vacate: e.vacate, Logf: o.Logf})
 	if err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	e.Launches, err = NewLaunches(LaunchesOptions{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots, Spending: o.Spending, PutDown: o.PutDown,
+	e.Launches, err = launch.New(launch.Options{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots, Spending: o.Spending, PutDown: o.PutDown,
 		Log: launch.NewLog(e.Layout, o.Logf, o.Now), Now: o.Now})
 	if err != nil {
 		cage.Close()
@@ -138,7 +138,7 @@ func New(o Options) (*Executor, error) {
 	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
 		Level: e.Level, Files: e.FilesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
 	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher, Poll: func() time.Duration { return time.Duration(e.opt.Settings().PRPoll) },
-		Own: e.ownGitOf, Inside: e.gitInside, Logf: o.Logf, Now: o.Now})
+		Own: e.OwnGitOf, Inside: e.GitInside, Logf: o.Logf, Now: o.Now})
 	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,
 		Settle: func() time.Duration { return time.Duration(e.opt.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
 	if err != nil {
@@ -226,11 +226,11 @@ func (e *Executor) carryRun(ctx context.Context, j job.Job, emit func(engine.Eve
 	var ev *engine.ProcessEnded
 	switch j.Proc.Kind {
 	case engine.ProcStep:
-		ev = e.step(ctx, j, &clock{run: j.Run, key: j.Key, emit: emit, held: j.Attempt.Deadline.IsZero()})
+		ev = e.step(ctx, j, &launch.Clock{Run: j.Run, Key: j.Key, Emit: emit, Held: j.Attempt.Deadline.IsZero()})
 	case engine.ProcCheck:
 		ev = e.check(ctx, j)
 	case engine.ProcReview:
-		ev = e.review(ctx, j, &clock{run: j.Run, key: j.Key, emit: emit, held: j.Round != nil && j.Round.Deadline.IsZero()})
+		ev = e.review(ctx, j, &launch.Clock{Run: j.Run, Key: j.Key, Emit: emit, Held: j.Round != nil && j.Round.Deadline.IsZero()})
 	case engine.ProcHook:
 		ev = e.hook(ctx, j)
 	}
@@ -238,6 +238,6 @@ func (e *Executor) carryRun(ctx context.Context, j job.Job, emit func(engine.Eve
 		<-ctx.Done()
 		return nil
 	}
-	ev.Run, ev.Key, ev.Day = j.Run, j.Key, dayOf(e.opt.Now())
+	ev.Run, ev.Key, ev.Day = j.Run, j.Key, launch.DayOf(e.opt.Now())
 	return *ev
 }

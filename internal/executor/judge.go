@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/agents/launch"
 	"sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/gates/judge"
@@ -43,7 +44,7 @@ func (e *Executor) newCheckouts() *judge.Checkouts {
 	if e.opt.Git == nil {
 		return nil
 	}
-	start := e.boot.ID
+	start := e.Boot.ID
 	if start == "" { // this system does not tell its starts apart
 		start = rand.Text()
 	}
@@ -72,20 +73,20 @@ func (e *Executor) vacate(pidFile string) {
 
 // judgeAt gives the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
 // agent's own folder.
-func (e *Executor) judgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, key string) (judged, error) {
+func (e *Executor) judgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, key string) (launch.Judged, error) {
 	if commit == "" || b.Top == "" || e.judges == nil {
-		return judged{Begin: b, agents: b, host: b.Dir}, nil
+		return launch.Judged{Begin: b, Agents: b, Host: b.Dir}, nil
 	}
 	made, err := e.setUp(ctx, j, b)
 	if err != nil {
-		return judged{}, err
+		return launch.Judged{}, err
 	}
 	return e.seated(ctx, b, commit, key, made)
 }
 
 // seated is judgeAt where what a setup makes is there.
-func (e *Executor) seated(ctx context.Context, b tree.Begin, commit, key string, made []made) (judged, error) {
-	own := judged{Begin: b, agents: b, host: b.Dir}
+func (e *Executor) seated(ctx context.Context, b tree.Begin, commit, key string, made []launch.Made) (launch.Judged, error) {
+	own := launch.Judged{Begin: b, Agents: b, Host: b.Dir}
 	there, err := e.opt.Git.HasCommit(ctx, commit)
 	if err != nil {
 		return own, err
@@ -97,7 +98,7 @@ func (e *Executor) seated(ctx context.Context, b tree.Begin, commit, key string,
 	if err != nil {
 		return own, job.Unready("%v", err)
 	}
-	box, err := e.box()
+	box, err := e.Box()
 	if err != nil {
 		return own, job.Fatal("%v: the settings want one: see sluice doctor", err)
 	}
@@ -105,22 +106,22 @@ func (e *Executor) seated(ctx context.Context, b tree.Begin, commit, key string,
 	if err != nil {
 		return own, err
 	}
-	j := judged{Begin: b, agents: b, seat: seat, host: filepath.Join(seat.Top, rel), made: made, covers: box != nil && box.Remaps()}
+	j := launch.Judged{Begin: b, Agents: b, Seat: seat, Host: filepath.Join(seat.Top, rel), Made: made, Covers: box != nil && box.Remaps()}
 	err = e.furnish(ctx, j, rel)
 	if err != nil {
 		e.vacate(e.PIDFile(key))
 		return own, err
 	}
-	if j.Dir = filepath.Join(b.Top, rel); !j.covers {
-		j.Top, j.Dir = seat.Top, j.host
+	if j.Dir = filepath.Join(b.Top, rel); !j.Covers {
+		j.Top, j.Dir = seat.Top, j.Host
 	}
 	return j, nil
 }
 
 // checkoutFor is a checkout in which nothing is started: files are looked for in it.
-func (e *Executor) checkoutFor(ctx context.Context, b tree.Begin, commit, key string) (judged, error) {
+func (e *Executor) checkoutFor(ctx context.Context, b tree.Begin, commit, key string) (launch.Judged, error) {
 	if commit == "" || b.Top == "" || e.judges == nil {
-		return judged{Begin: b, agents: b, host: b.Dir}, nil
+		return launch.Judged{Begin: b, Agents: b, Host: b.Dir}, nil
 	}
 	return e.seated(ctx, b, commit, key, nil)
 }
@@ -155,20 +156,20 @@ func belowTop(b tree.Begin) (string, error) {
 
 // furnish makes what the checkout has beside the commit: its git folder, the folder that the step works in, and the way
 // to .workflow/.
-func (e *Executor) furnish(ctx context.Context, j judged, rel string) error {
+func (e *Executor) furnish(ctx context.Context, j launch.Judged, rel string) error {
 	stores, err := e.opt.Git.Stores()
 	if err != nil {
 		return job.Unready("%v", err)
 	}
-	if j.covers {
+	if j.Covers {
 		for i := range stores {
 			stores[i] = sandbox.StoreAt(i)
 		}
 	}
-	if err := j.seat.Git(ctx, stores); err != nil {
+	if err := j.Seat.Git(ctx, stores); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(j.seat.Top)
+	root, err := os.OpenRoot(j.Seat.Top)
 	if err != nil {
 		return err
 	}
@@ -181,12 +182,12 @@ func (e *Executor) furnish(ctx context.Context, j judged, rel string) error {
 			return err
 		}
 	}
-	if !j.covers {
-		if err := j.link(root, rel); err != nil {
+	if !j.Covers {
+		if err := j.Link(root, rel); err != nil {
 			return err
 		}
 	}
-	if !j.covers && layout.Inside(j.Begin.Top, e.Root) {
+	if !j.Covers && layout.Inside(j.Begin.Top, e.Root) {
 		below, err := filepath.Rel(j.Begin.Top, e.Root)
 		if err != nil {
 			return err
@@ -236,21 +237,21 @@ func (e *Executor) linkState(root *os.Root, below string) error {
 }
 
 // outputOf shows an output to a reviewer: as it is in the tree, else, where it is ignored by git, in the folder.
-func (e *Executor) outputOf(j judged, p string) prompt.TextFile {
-	f := e.textFile(j.host, p, j.host)
-	if _, err := os.Lstat(filepath.Join(j.host, filepath.FromSlash(p))); j.seat != nil && errors.Is(err, fs.ErrNotExist) {
-		f = e.textFile(j.agents.Dir, p, j.agents.Dir)
+func (e *Executor) outputOf(j launch.Judged, p string) prompt.TextFile {
+	f := e.textFile(j.Host, p, j.Host)
+	if _, err := os.Lstat(filepath.Join(j.Host, filepath.FromSlash(p))); j.Seat != nil && errors.Is(err, fs.ErrNotExist) {
+		f = e.textFile(j.Agents.Dir, p, j.Agents.Dir)
 	}
 	f.Path = layout.SeenFrom(j.Dir, filepath.Join(j.Dir, filepath.FromSlash(p)))
 	return f
 }
 
 // lookFrom gives the checkout that a launch of a step that only looks works in, until the launch is over.
-func (e *Executor) lookFrom(ctx context.Context, b tree.Begin, key string) (judged, error) {
+func (e *Executor) lookFrom(ctx context.Context, b tree.Begin, key string) (launch.Judged, error) {
 	j, err := e.seated(ctx, b, b.Look, key, nil)
-	if err == nil && j.seat == nil {
+	if err == nil && j.Seat == nil {
 		err = job.Unready("what it is to look at, commit %.12s, is not in the repo any more: retry the step", b.Look)
 	}
-	j.reads, j.Begin.Host = true, j.host
+	j.Reads, j.Begin.Host = true, j.Host
 	return j, err
 }

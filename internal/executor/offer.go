@@ -64,7 +64,7 @@ func (e *Executor) offer(ctx context.Context, j job.Job, emit func(engine.Event)
 // layOut makes the worktree, the prompt and the offer's file.
 func (e *Executor) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	rel := e.LaunchDir(j.Run, st.ID, j.Attempt.N, j.K)
-	if err := e.expose(j.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
+	if err := e.Expose(j.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
 		return err
 	}
 	if err := e.firstLaunch(j); err != nil {
@@ -78,7 +78,7 @@ func (e *Executor) layOut(ctx context.Context, j job.Job, st *engine.Step) error
 	if _, err := os.Lstat(path); err == nil {
 		return nil // it is on offer already: what it was made from may have been used up since
 	}
-	prompt, answer := e.promptOf(rel)
+	prompt, answer := e.PromptOf(rel)
 	told := *st
 	if st.Answer != nil && st.Agent != nil {
 		// No process ends whose answer file could be read.
@@ -89,7 +89,7 @@ func (e *Executor) layOut(ctx context.Context, j job.Job, st *engine.Step) error
 		}}
 		told.Agent = &agent
 	}
-	text, err := e.stepPrompt(ctx, j, &told, b, e.whose(st.Role(), j.Turn), answer)
+	text, err := e.stepPrompt(ctx, j, &told, b, e.Whose(st.Role(), j.Turn), answer)
 	if err != nil {
 		return err
 	}

@@ -302,7 +302,7 @@ git commit -q --allow-empty -m "two of $SLUICE_ATTEMPT"
 func TestOwnGitIsMadeOnce(t *testing.T) {
 	b := heldIn(t, inGitSpec, "true")
 	work := &tree.Order{Run: run1, Step: "A", N: 1}
-	g, err := b.e.ownGit(b.ctx(), run1+"/A#1.1", b.root, work, false)
+	g, err := b.e.OwnGit(b.ctx(), run1+"/A#1.1", b.root, work, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,14 +311,14 @@ func TestOwnGitIsMadeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{run1 + "/A#1.1", run1 + "/A#1.1+1"} {
-		if again, err := b.e.ownGit(b.ctx(), key, b.root, nil, false); err != nil || again.Dir != g.Dir || !again.Keeps {
+		if again, err := b.e.OwnGit(b.ctx(), key, b.root, nil, false); err != nil || again.Dir != g.Dir || !again.Keeps {
 			t.Errorf("%s: %+v %v", key, again, err)
 		}
 	}
 	if _, err := os.Stat(planted); err != nil {
 		t.Errorf("it was made anew: %v", err)
 	}
-	b.e.receive(b.ctx(), b.stepJob("A", 1, 1))
+	b.e.Receive(b.ctx(), b.stepJob("A", 1, 1))
 	if layout.IsDir(g.Dir) {
 		t.Error("it is left though nothing is in it")
 	}

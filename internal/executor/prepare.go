@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"sluice/agents/launch"
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
@@ -152,14 +153,14 @@ func (e *Executor) textFile(base, p, dir string) prompt.TextFile {
 // path.
 func (e *Executor) signalTold(j job.Job, st *engine.Step) string {
 	file := e.SignalFile(j.Run, st)
-	if box, _ := e.box(); file != "" && box != nil && !box.Remaps() && !j.Offers(st) {
+	if box, _ := e.Box(); file != "" && box != nil && !box.Remaps() && !j.Offers(st) {
 		return filepath.Join(e.PIDFile(j.Key)+layout.InboxMark, j.Run, filepath.Base(file))
 	}
 	return file
 }
 
 // stepPrompt is the prompt of a step's agent.
-func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, w who, answer string) (string, error) {
+func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, w launch.Who, answer string) (string, error) {
 	template, err := e.template(w, false)
 	if err != nil {
 		return "", err
@@ -177,12 +178,12 @@ func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b
 	if err != nil {
 		return "", err
 	}
-	box, _ := e.box()
+	box, _ := e.Box()
 	in := prompt.StepInput{
 		OwnGit:    box != nil && b.Top != "" && e.opt.Git.Checkout() && !j.Offers(st) && b.Look == "",
 		Looks:     b.Look,
 		Conflicts: b.Conflicts,
-		Role:      w.role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
+		Role:      w.Role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
 		Step: st.ID, Name: st.Name, Attempt: j.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(j.Spec, st, b.Dir),
 		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(j, st.ID, b.Dir), Sent: sentOf(j, func(q job.Sent) bool { return j.Spec.Concerns(st.ID, q.Step, q.To) }), Schema: st.Answer, Answer: answer,
 		Signal: prompt.SignalInput{Signal: st.Signal, Path: e.signalTold(j, st), Branch: b.Branch, Offered: j.Offers(st)},

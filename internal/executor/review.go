@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/gates"
@@ -22,7 +23,7 @@ import (
 const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
 
 // review carries out a round's review; nil where ctx ended first.
-func (e *Executor) review(ctx context.Context, j job.Job, c *clock) *engine.ProcessEnded {
+func (e *Executor) review(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
 	g := j.Spec.Gate(j.Proc.Gate)
 	if g == nil || j.Round == nil {
 		e.Note(j.Key, "its gate or round is not known: nothing can be judged")
@@ -32,26 +33,26 @@ func (e *Executor) review(ctx context.Context, j job.Job, c *clock) *engine.Proc
 		return e.reviewByCommand(ctx, j, g)
 	}
 	rel := e.JobDir(j)
-	l := order{key: j.Key, dir: rel, agent: true, idle: e.idleOf(g.Reviewer.AgentType), since: j.Proc.Began, clock: c}
-	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepareReview(ctx, j, g, rel, j.Key, 0, nil) })
+	l := launch.Order{Key: j.Key, Dir: rel, Agent: true, Idle: e.idleOf(g.Reviewer.AgentType), Since: j.Proc.Began, Clock: c}
+	end, err := e.Ensure(ctx, l, func() (launch.Process, error) { return e.prepareReview(ctx, j, g, rel, j.Key, 0, nil) })
 	if err != nil {
 		return nil
 	}
-	end = end.undenied() // a verdict may do without what its reviewer was not allowed, and says so
-	first := end.exit
+	end = end.Undenied() // a verdict may do without what its reviewer was not allowed, and says so
+	first := end.Exit
 	var verdict engine.Judgement
-	a := asked{key: j.Key, dir: rel}
+	a := launch.Asked{Key: j.Key, Dir: rel}
 	for try := 0; ; try++ {
 		if try > 0 {
-			end = end.undenied()
-			withCorrection(&first, end.exit)
+			end = end.Undenied()
+			launch.WithCorrection(&first, end.Exit)
 		}
-		if !end.clean() {
-			verdict = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + orCode(end)}
+		if !end.Clean() {
+			verdict = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + launch.OrCode(end)}
 			break
 		}
-		if verdict, err = gates.ReadVerdict(e.verdictInput(g, a.key, a.dir, end)); err != nil || verdict.Inconclusive != "" {
-			e.keepReply(a.dir, end)
+		if verdict, err = gates.ReadVerdict(e.verdictInput(g, a.Key, a.Dir, end)); err != nil || verdict.Inconclusive != "" {
+			e.keepReply(a.Dir, end)
 		}
 		if err == nil {
 			break
@@ -61,12 +62,12 @@ func (e *Executor) review(ctx context.Context, j job.Job, c *clock) *engine.Proc
 			break
 		}
 		bad, last := err, end
-		end, a, err = e.again(ctx, order{of: j.Key, agent: true, idle: l.idle, clock: c}, rel, try+1, func(key, dir string, goOn bool) (process, error) {
-			return e.prepareReview(ctx, j, g, dir, key, try+1, func(name string, w who, before string) (talk, string) {
-				t := e.goOn(j, name, w, last, goOn)
-				text := gates.Correction(bad, try+1, program.Known(w.agent.Format))
-				if t.resume == "" {
-					text = again(text, before, last.stdout(maxReplyShown))
+		end, a, err = e.Again(ctx, launch.Order{Of: j.Key, Agent: true, Idle: l.Idle, Clock: c}, rel, try+1, func(key, dir string, goOn bool) (launch.Process, error) {
+			return e.prepareReview(ctx, j, g, dir, key, try+1, func(name string, w launch.Who, before string) (launch.Talk, string) {
+				t := e.GoOn(j, name, w, last, goOn)
+				text := gates.Correction(bad, try+1, program.Known(w.Agent.Format))
+				if t.Resume == "" {
+					text = again(text, before, last.Stdout(maxReplyShown))
 				}
 				return t, text
 			})
@@ -89,39 +90,39 @@ func (e *Executor) idleOf(role string) time.Duration {
 
 // reviewByCommand lets a command judge.
 func (e *Executor) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate) *engine.ProcessEnded {
-	end, err := e.ensure(ctx, order{key: j.Key, dir: e.JobDir(j), since: j.Proc.Began}, func() (process, error) {
+	end, err := e.Ensure(ctx, launch.Order{Key: j.Key, Dir: e.JobDir(j), Since: j.Proc.Began}, func() (launch.Process, error) {
 		b, err := e.Begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
 		if err != nil {
-			return process{}, err
+			return launch.Process{}, err
 		}
 		commit, _ := takenOf(j)
 		seen, err := e.judgeAt(ctx, j, b, commit, j.Key)
 		if err != nil {
-			return process{}, err
+			return launch.Process{}, err
 		}
 		t := job.Turn(j, j.Round.N, 0)
 		t.Gate = g.ID
-		argv, err := e.command(j, g.Reviewer.Run, j.Env, e.JobDir(j), t, nil, seen.Begin)
+		argv, err := e.Command(j, g.Reviewer.Run, j.Env, e.JobDir(j), t, nil, seen.Begin)
 		if err != nil {
-			return process{}, err
+			return launch.Process{}, err
 		}
-		env, err := e.environ(j, who{}, j.Key, nil, reviewVars(j, g, seen.agents))
-		return process{cwd: seen.host, argv: argv, env: env, judged: seen}, err
+		env, err := e.Environ(j, launch.Who{}, j.Key, nil, reviewVars(j, g, seen.Agents))
+		return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Judged: seen}, err
 	})
 	if err != nil {
 		return nil
 	}
-	ev := &engine.ProcessEnded{Exit: end.exit}
+	ev := &engine.ProcessEnded{Exit: end.Exit}
 	var verdict engine.Judgement
-	switch why := end.failure(); {
+	switch why := end.Failure(); {
 	case why != "":
 		verdict.Inconclusive = "the reviewer's command gave no verdict: " + why
 		// A command that is missing, or has no value, is the spec's fault and no failure of the work.
 		ev.Exit.Refused, ev.Exit.Class, ev.Exit.Why = "", "", ""
-	case end.exit.Signal != "":
-		verdict = gates.CommandVerdict(-1, end.output())
+	case end.Exit.Signal != "":
+		verdict = gates.CommandVerdict(-1, end.Output())
 	default:
-		verdict = gates.CommandVerdict(end.exit.Code, end.output())
+		verdict = gates.CommandVerdict(end.Exit.Code, end.Output())
 	}
 	ev.Verdict = &verdict
 	return ev
@@ -139,55 +140,55 @@ func withBase(b tree.Begin, vars map[string]string) map[string]string {
 	return vars
 }
 
-func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end ended) gates.VerdictInput {
-	in := gates.VerdictInput{Structured: end.structured(), AnswerFile: e.answerFile(rel), WantToken: e.Token(key), Output: []byte(end.stdout(gates.MaxReply + 1)),
-		ByReply: end.said != nil, ExitCode: end.exit.Code, Prompt: e.promptText(rel), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
+func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end launch.Ended) gates.VerdictInput {
+	in := gates.VerdictInput{Structured: end.Structured(), AnswerFile: e.AnswerFile(rel), WantToken: e.Token(key), Output: []byte(end.Stdout(gates.MaxReply + 1)),
+		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: e.promptText(rel), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
 	in.Allowed, in.Computed = gates.Allowed(g)
 	return in
 }
 
 // prepareReview makes all that a reviewer needs, and says what to start. turn, where given, makes another prompt of it, and
 // says in which conversation, of the name that the gate gives it; try is which correction it asks for, 0 for none.
-func (e *Executor) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w who, before string) (talk, string)) (process, error) {
+func (e *Executor) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w launch.Who, before string) (launch.Talk, string)) (launch.Process, error) {
 	st := j.Spec.Step(g.Step)
 	b, err := e.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
-		return process{}, err
+		return launch.Process{}, err
 	}
 	commit, _ := takenOf(j)
 	seen, err := e.judgeAt(ctx, j, b, commit, key)
 	if err != nil {
-		return process{}, err
+		return launch.Process{}, err
 	}
-	w, err := e.reviewPlayer(j, g, rel, try)
+	w, err := e.ReviewPlayer(j, g, rel, try)
 	if err != nil {
-		return process{}, err
+		return launch.Process{}, err
 	}
-	_, answer := e.promptOf(rel)
+	_, answer := e.PromptOf(rel)
 	text, err := e.reviewPrompt(ctx, j, g, st, seen, w, answer)
 	if err != nil {
-		return process{}, err
+		return launch.Process{}, err
 	}
-	need := e.needsOf(rel, nil, true, e.mayCost(j, w.role))
+	need := e.NeedsOf(rel, nil, true, e.MayCost(j, w.Role))
 	outcomes, computed := gates.Allowed(g)
-	need.schema = gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer)
-	need.nulls = g.Answer == nil // a verdict that is read by ours alone: null is as if it were not there
-	name, err := conversation(g.Reviewer.Session, j.Env)
+	need.Schema = gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer)
+	need.Nulls = g.Answer == nil // a verdict that is read by ours alone: null is as if it were not there
+	name, err := launch.SessionOf(g.Reviewer.Session, j.Env)
 	if err != nil {
-		return process{}, err
+		return launch.Process{}, err
 	}
 	if turn != nil {
-		need.talk, text = turn(name, w, text)
+		need.Talk, text = turn(name, w, text)
 	} else {
-		need.talk = e.takeTalk(j.Run, name, key, w)
+		need.Talk = e.TakeTalk(j.Run, name, key, w)
 	}
-	p, err := e.agentProcess(j, w, key, rel, seen.host, text, need, nil, reviewVars(j, g, b))
-	p.judged = seen
+	p, err := e.AgentProcess(j, w, key, rel, seen.Host, text, need, nil, reviewVars(j, g, b))
+	p.Judged = seen
 	return p, err
 }
 
 // reviewPrompt is the prompt of a gate's reviewer.
-func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, st *engine.Step, b judged, w who, answer string) (string, error) {
+func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, st *engine.Step, b launch.Judged, w launch.Who, answer string) (string, error) {
 	template, err := e.template(w, true)
 	if err != nil {
 		return "", err
@@ -198,12 +199,12 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 		return "", job.Refused("prompt of %s: %v", g.ID, err)
 	}
 	in := prompt.ReviewInput{
-		Role: w.role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
+		Role: w.Role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
 		Gate: g.ID, GateName: g.Name, Round: j.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: e.task(j, st, values), Values: values,
 		ContextFiles: e.contextFiles(j.Spec, st, b.Dir), Criteria: j.Attempt.ToReview, Summary: j.Attempt.Summary,
 		Answer: j.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
 	}
-	in.ByReply = program.Known(w.agent.Format)
+	in.ByReply = program.Known(w.Agent.Format)
 	in.Allowed, in.Computed = gates.Allowed(g)
 	env := job.WithAttempt(j, st)
 	ofStep := j
@@ -236,7 +237,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 		}
 	}
 	in.Sent = sentOf(j, func(q job.Sent) bool { return q.Gate == g.ID })
-	in.Diff = e.diff(ctx, j, st, b.agents)
+	in.Diff = e.diff(ctx, j, st, b.Agents)
 	return prompt.Review(in), ctx.Err()
 }
 

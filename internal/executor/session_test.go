@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/conform"
@@ -79,8 +80,8 @@ func TestSessionGoesOn(t *testing.T) {
 	if got := b.get(".git/asked"); got != "resume:\nresume:talk-0000\nresume:talk-0000\nresume:talk-0000\nresume:\nresume:talk-0001\n" {
 		t.Errorf("asked %q", got)
 	}
-	var p Program
-	if p, _ = ReadProgram(b.path(".workflow/runs/w-1/B.4")); p.Session != "main" || p.Resume != "talk-0001" || p.Base != (program.Usage{Input: 90, Output: 10, CostUSD: 1, Billed: 100}) {
+	var p launch.Program
+	if p, _ = launch.ReadProgram(b.path(".workflow/runs/w-1/B.4")); p.Session != "main" || p.Resume != "talk-0001" || p.Base != (program.Usage{Input: 90, Output: 10, CostUSD: 1, Billed: 100}) {
 		t.Errorf("%+v", p)
 	}
 }
@@ -97,7 +98,7 @@ func TestSessionOfAnAttempt(t *testing.T) {
 	if got := b.get(".git/asked"); got != "resume:\nresume:talk-0000\nresume:\n" {
 		t.Errorf("asked %q", got)
 	}
-	if p, _ := ReadProgram(b.path(".workflow/runs/w-1/A.2")); p.Session != "wf-w-1-A-2" {
+	if p, _ := launch.ReadProgram(b.path(".workflow/runs/w-1/A.2")); p.Session != "wf-w-1-A-2" {
 		t.Errorf("%+v", p)
 	}
 	if got := b.get(".workflow/runs/w-1/A.2/session.jsonl"); got != b.get(".workflow/runs/w-1/A.2/stdout") || !strings.Contains(got, `"session_id":"talk-0001"`) {
@@ -112,19 +113,19 @@ func TestSessionsOfLikeNames(t *testing.T) {
 	files, homes := map[string]string{}, map[string]string{}
 	for _, name := range []string{"a/b", "a:b", "a=b", `a\b`, strings.Repeat("é", 79) + "/1", strings.Repeat("é", 79) + "/2"} {
 		for _, agent := range []string{"claude", strings.Repeat("c", 120)} {
-			file := b.e.sessionFile("w-1", name, agent)
+			file := b.e.SessionFile("w-1", name, agent)
 			if other := files[file]; other != "" {
 				t.Errorf("%q of %s and %q are one", name, agent, other)
 			}
 			files[file] = name
-			if err := layout.Save(file, session{}); err != nil {
+			if err := layout.Save(file, launch.Session{}); err != nil {
 				t.Error(err)
 			}
 			key := fmt.Sprintf("w-1/A#%d.1", len(files))
-			if err := layout.Save(b.e.PIDFile(key)+".agent", Program{Agent: agent, Session: name}); err != nil {
+			if err := layout.Save(b.e.PIDFile(key)+".agent", launch.Program{Agent: agent, Session: name}); err != nil {
 				t.Error(err)
 			}
-			home := layout.PathElement(holder(b.e.Layout, key, "A#1.1"))
+			home := layout.PathElement(launch.Holder(b.e.Layout, key, "A#1.1"))
 			if other := homes[home]; other != "" || os.Mkdir(filepath.Join(t.TempDir(), home), 0o700) != nil {
 				t.Errorf("the home of %q of %s is %s, and that of %q", name, agent, home, other)
 			}
@@ -233,7 +234,7 @@ func TestRoleArgs(t *testing.T) {
 			t.Errorf("launch %d: %s\nwant %s…, resumed: %v", i+1, line, want, resumed)
 		}
 	}
-	if p, _ := ReadProgram(b.path(".workflow/runs/w-1/A.1")); strings.Join(p.Args, " ") != "--tools Read,Grep --mcp-config=.workflow/mcp.json" {
+	if p, _ := launch.ReadProgram(b.path(".workflow/runs/w-1/A.1")); strings.Join(p.Args, " ") != "--tools Read,Grep --mcp-config=.workflow/mcp.json" {
 		t.Errorf("agent.json: %q", p.Args)
 	}
 }
@@ -241,8 +242,8 @@ func TestRoleArgs(t *testing.T) {
 // TestRoleArgsOfText: they stand before the prompt of an agent of format text.
 func TestRoleArgsOfText(t *testing.T) {
 	b := newBench(t, sessionSpec)
-	w := who{role: "writer", known: true, set: settings.Role{Args: []string{"--model", "small"}}, agent: settings.Agent{Command: []string{"qwen", "run"}, Format: settings.FormatText, PromptVia: settings.ViaArg}}
-	argv, _, err := b.e.agentLine(w, "/p", "do it", needs{})
+	w := launch.Who{Role: "writer", Known: true, Set: settings.Role{Args: []string{"--model", "small"}}, Agent: settings.Agent{Command: []string{"qwen", "run"}, Format: settings.FormatText, PromptVia: settings.ViaArg}}
+	argv, _, err := b.e.AgentLine(w, "/p", "do it", launch.Needs{})
 	if got := strings.Join(argv, "|"); err != nil || got != "qwen|run|--model|small|do it" {
 		t.Errorf("%s %v", got, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/agents/launch"
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/job"
@@ -34,7 +35,7 @@ const (
 )
 
 // setUp gives what the setup for the judges of a job's step has made, and runs it where that is not there.
-func (e *Executor) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]made, error) {
+func (e *Executor) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.Made, error) {
 	if j.Proc == nil || j.Proc.Step == "" || b.Base() == "" {
 		return nil, nil
 	}
@@ -43,7 +44,7 @@ func (e *Executor) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]made, 
 	if s == nil || len(j.RunInfo.Stubs) > 0 { // stand-ins have nothing to be tested
 		return nil, nil
 	}
-	argv, err := e.command(j, &s.Run, j.Env, "", stub.Turn{}, nil, b)
+	argv, err := e.Command(j, &s.Run, j.Env, "", stub.Turn{}, nil, b)
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +59,9 @@ func (e *Executor) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]made, 
 		return nil, ctx.Err()
 	}
 	dir := filepath.Join(e.State, setupDir, digest)
-	var out []made
+	var out []launch.Made
 	for i, p := range s.Provides {
-		out = append(out, made{path: path.Clean(p), at: filepath.Join(dir, strconv.Itoa(i))})
+		out = append(out, launch.Made{Path: path.Clean(p), At: filepath.Join(dir, strconv.Itoa(i))})
 	}
 	now := e.opt.Now()
 	if os.Chtimes(filepath.Join(dir, doneName), now, now) == nil {
@@ -82,7 +83,7 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begi
 	if err != nil {
 		return "", err
 	}
-	parts := []string{e.boot.ID, b.Top, rel, fmt.Sprintf("%q %q", argv, s.Provides)}
+	parts := []string{e.Boot.ID, b.Top, rel, fmt.Sprintf("%q %q", argv, s.Provides)}
 	for _, f := range entries {
 		below, err := filepath.Rel(rel, filepath.FromSlash(f.Path))
 		if err != nil || !filepath.IsLocal(below) {
@@ -99,25 +100,25 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begi
 func (e *Executor) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, argv []string, s *engine.Setup, dir string) error {
 	key := j.Key + layout.SetupMark + filepath.Base(dir)[:8]
 	rel := e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(j.Key, j.Run+"/")) + "-setup"
-	end, err := e.ensure(ctx, order{key: key, of: j.Key, dir: rel}, func() (process, error) {
+	end, err := e.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
 		seen, err := e.seated(ctx, b, b.Base(), key, nil)
 		if err != nil {
-			return process{}, err
+			return launch.Process{}, err
 		}
-		w := e.whose(st.Role(), j.Turn)
-		env, err := e.environ(j, w, key, st.Env, job.StepVars(j, st))
-		return process{cwd: seen.host, argv: argv, env: env, who: w, judged: seen}, err
+		w := e.Whose(st.Role(), j.Turn)
+		env, err := e.Environ(j, w, key, st.Env, job.StepVars(j, st))
+		return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Who: w, Judged: seen}, err
 	})
 	if err != nil {
 		return err
 	}
 	defer e.vacate(e.PIDFile(key))
 	words := "setup `" + strings.Join(argv, " ") + "`"
-	if why := end.failure(); why != "" {
+	if why := end.Failure(); why != "" {
 		return job.Unready("%s: %s", words, why)
 	}
-	if !end.clean() || end.exit.Signal != "" {
-		return job.Unready("%s ended with exit code %d: see %s\n%s", words, end.exit.Code, rel, end.output())
+	if !end.Clean() || end.Exit.Signal != "" {
+		return job.Unready("%s ended with exit code %d: see %s\n%s", words, end.Exit.Code, rel, end.Output())
 	}
 	top := e.judges.Of(e.PIDFile(key))
 	if top == "" {

@@ -59,8 +59,8 @@ func paid(t *testing.T, most, other int64) (*bench, *ledger) {
 	b := newBench(t, toldSpec)
 	b.claude(spender)
 	b.settings.Budget.Day.MaxTokens = most
-	spent := &Spending{}
-	spent.set("/another", engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Usage: engine.Usage{Tokens: other}}})
+	spent := &launch.Spending{}
+	spent.Set("/another", engine.Day{Day: launch.DayOf(time.Now()), Usage: engine.Spend{Usage: engine.Usage{Tokens: other}}})
 	b.e = b.executor(func(o *Options) { o.Spending = spent })
 	return b, &ledger{e: b.e}
 }
@@ -81,7 +81,7 @@ func TestSpentWhileItWorks(t *testing.T) {
 	eventually(t, "the next one tells it again", func() bool { return fmt.Sprint(l.tokens()) == "[700 700]" })
 	b.put("go", "")
 	ev := (<-second).(engine.ProcessEnded)
-	if ev.Exit.Usage != (engine.Usage{Tokens: 900, CostUSD: 1}) || ev.Exit.Class != "" || ev.Day != dayOf(time.Now()) {
+	if ev.Exit.Usage != (engine.Usage{Tokens: 900, CostUSD: 1}) || ev.Exit.Class != "" || ev.Day != launch.DayOf(time.Now()) {
 		t.Errorf("%+v", ev)
 	}
 }
@@ -99,7 +99,7 @@ func TestDayEndsWhatRuns(t *testing.T) {
 			before := time.Now()
 			ev, ok := b.e.Carry(b.ctx(), j(b), l.take).(engine.ProcessEnded)
 			x := ev.Exit
-			if !ok || x.Class != engine.ClassLimit || x.Budget != dayOf(before) || !x.Stopped || !x.ResumeAt.Equal(dayEnd(x.Budget)) || x.Usage.Tokens != 700 {
+			if !ok || x.Class != engine.ClassLimit || x.Budget != launch.DayOf(before) || !x.Stopped || !x.ResumeAt.Equal(launch.DayEnd(x.Budget)) || x.Usage.Tokens != 700 {
 				t.Fatalf("%+v", ev)
 			}
 			if len(l.said) != 1 || !l.said[0].(engine.DayNeared).Used || !strings.Contains(l.said[0].(engine.DayNeared).Text, "1000 of the day's max_tokens 1000") {
@@ -122,8 +122,8 @@ func TestDayEndsWhatRuns(t *testing.T) {
 // TestDayOfACorrection: an agent that is not asked again, as the day's budget is used up, waits for the next day as others do.
 func TestDayOfACorrection(t *testing.T) {
 	x := engine.Exit{Usage: engine.Usage{Tokens: 5}}
-	withCorrection(&x, waitsForDay(engine.Exit{Code: -1, NotStarted: "used up"}, "2027-01-15", "used up"))
-	if x.Class != engine.ClassLimit || x.Budget != "2027-01-15" || !x.ResumeAt.Equal(dayEnd("2027-01-15")) || x.Usage.Tokens != 5 {
+	launch.WithCorrection(&x, launch.WaitsForDay(engine.Exit{Code: -1, NotStarted: "used up"}, "2027-01-15", "used up"))
+	if x.Class != engine.ClassLimit || x.Budget != "2027-01-15" || !x.ResumeAt.Equal(launch.DayEnd("2027-01-15")) || x.Usage.Tokens != 5 {
 		t.Errorf("%+v", x)
 	}
 }
@@ -132,7 +132,7 @@ func TestDayOfACorrection(t *testing.T) {
 // restart does not tell it again.
 func TestDayBudgetTold(t *testing.T) {
 	b, l := paid(t, 1000, 300)
-	day := dayOf(time.Now())
+	day := launch.DayOf(time.Now())
 	tell := func(tokens int64, told ...string) (marks string) {
 		d := engine.Day{Day: day, Usage: engine.Spend{Usage: engine.Usage{Tokens: tokens}}, Told: map[string]bool{}}
 		for _, m := range told {
@@ -155,7 +155,7 @@ func TestDayBudgetTold(t *testing.T) {
 	if got := tell(800); got != "max_tokens 1200;" {
 		t.Errorf("of another budget: %q", got)
 	}
-	b.e = b.executor(func(o *Options) { o.Spending = &Spending{} })
+	b.e = b.executor(func(o *Options) { o.Spending = &launch.Spending{} })
 	l.e = b.e
 	if got := tell(1100, "max_tokens 1200"); got != "" {
 		t.Errorf("after a restart: %q", got)
@@ -181,12 +181,12 @@ echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"total_c
 	}
 	for _, c := range []struct {
 		attempt, used, run, most, day, spent, want float64
-	}{{0, 0, 0, 0, 0, 0, 0}, {2, 0.5, 0, 0, 0, 0, 1.5}, {2, 2, 0, 0, 0, 0, costLeast}, {0, 0, 0, 0, 3, 1, 2}, {9, 0, 0, 0, 3, 3, costLeast}, {0, 0, 1, 4, 9, 0, 3}} {
+	}{{0, 0, 0, 0, 0, 0, 0}, {2, 0.5, 0, 0, 0, 0, 1.5}, {2, 2, 0, 0, 0, 0, launch.CostLeast}, {0, 0, 0, 0, 3, 1, 2}, {9, 0, 0, 0, 3, 3, launch.CostLeast}, {0, 0, 1, 4, 9, 0, 3}} {
 		b.settings.Budget.Day.MaxCostUSD = c.day
-		b.e.Spent(engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Usage: engine.Usage{CostUSD: c.spent}}})
+		b.e.Spent(engine.Day{Day: launch.DayOf(time.Now()), Usage: engine.Spend{Usage: engine.Usage{CostUSD: c.spent}}})
 		again := b.stepJob("A", 2, 1)
 		again.Config.Attempt.CostUSD, again.Attempt.Usage.CostUSD, again.RunInfo.Usage.CostUSD, again.RunInfo.Limit.CostUSD = c.attempt, c.used, c.run, c.most
-		if got := b.e.mayCost(again, "writer"); got != c.want {
+		if got := b.e.MayCost(again, "writer"); got != c.want {
 			t.Errorf("%+v: %g", c, got)
 		}
 	}
@@ -195,11 +195,11 @@ echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"total_c
 // TestDayEnd: a day is that of the clock on the wall, also where it has 23 or 25 hours.
 func TestDayEnd(t *testing.T) {
 	now := time.Now()
-	end := dayEnd(dayOf(now))
-	if !end.After(now) || end.Sub(now) > 25*time.Hour || dayOf(end) == dayOf(now) || dayOf(end.Add(-time.Second)) != dayOf(now) {
+	end := launch.DayEnd(launch.DayOf(now))
+	if !end.After(now) || end.Sub(now) > 25*time.Hour || launch.DayOf(end) == launch.DayOf(now) || launch.DayOf(end.Add(-time.Second)) != launch.DayOf(now) {
 		t.Errorf("the day of %v ends at %v", now, end)
 	}
-	if !dayEnd("x").IsZero() {
+	if !launch.DayEnd("x").IsZero() {
 		t.Error("no day has an end")
 	}
 }
@@ -256,7 +256,7 @@ func TestDayLaunches(t *testing.T) {
 	conform.Rule(t, "7-agents day", "no agent is launched beyond the day's launches; the time they run is counted while they run")
 	b, l := paid(t, 0, 0)
 	b.settings.Budget.Day.MaxLaunches = 2
-	b.e.opt.Spending.set("/another", engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Launches: 1}})
+	b.e.opt.Spending.Set("/another", engine.Day{Day: launch.DayOf(time.Now()), Usage: engine.Spend{Launches: 1}})
 	first := background(b.ctx(), b.e, b.stepJob("A", 1, 1), l.take)
 	eventually(t, "it works", func() bool { return len(l.tokens()) > 0 })
 	if _, used, _ := b.e.Today(); used.Launches != 2 || used.Time <= 0 {
@@ -274,7 +274,7 @@ func TestDayLaunches(t *testing.T) {
 	if ev := b.carry(b.stepJob("Q", 2, 1)); ev.Exit.Budget == "" {
 		t.Errorf("before its end was counted: %+v", ev.Exit)
 	}
-	b.e.Spent(engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Launches: 1}})
+	b.e.Spent(engine.Day{Day: launch.DayOf(time.Now()), Usage: engine.Spend{Launches: 1}})
 	if _, used, _ := b.e.Today(); used.Launches != 2 {
 		t.Errorf("its end is counted twice: %+v", used)
 	}
@@ -301,7 +301,7 @@ func TestDayCountsNoFalseStart(t *testing.T) {
 func TestDayTime(t *testing.T) {
 	b, l := paid(t, 0, 0)
 	b.settings.Budget.Day.MaxDuration = engine.Duration(2 * time.Hour)
-	b.e.opt.Spending.set("/another", engine.Day{Day: dayOf(time.Now()), Usage: engine.Spend{Time: engine.Duration(2*time.Hour - time.Millisecond)}})
+	b.e.opt.Spending.Set("/another", engine.Day{Day: launch.DayOf(time.Now()), Usage: engine.Spend{Time: engine.Duration(2*time.Hour - time.Millisecond)}})
 	if ev, ok := b.e.Carry(b.ctx(), b.stepJob("A", 1, 1), l.take).(engine.ProcessEnded); !ok || ev.Exit.Budget == "" || !ev.Exit.Stopped {
 		t.Errorf("beyond the day's time: %+v", ev)
 	}

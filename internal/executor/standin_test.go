@@ -64,19 +64,19 @@ func TestStandInGetsNoKeys(t *testing.T) {
 	j := b.stepJob("A", 1, 1)
 	j.RunInfo.Stubs = []byte(`{}`)
 	st := b.spec.Step("A")
-	w, err := b.e.stepPlayer(j, st, tree.Begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0)
-	if err != nil || !w.stub || w.set.Model != "" || !slices.Equal(w.set.Network, []string{settings.NetworkNone}) {
+	w, err := b.e.StepPlayer(j, st, tree.Begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0)
+	if err != nil || !w.Stub || w.Set.Model != "" || !slices.Equal(w.Set.Network, []string{settings.NetworkNone}) {
 		t.Fatalf("%+v %v", w, err)
 	}
-	env, err := b.e.environ(j, w, j.Key, nil, nil)
+	env, err := b.e.Environ(j, w, j.Key, nil, nil)
 	if all := strings.Join(env, "\n"); err != nil || strings.Contains(all, "SECRET") || strings.Contains(all, "MY_KEY") || !strings.Contains(all, "SLUICE_ROLE=writer") {
 		t.Errorf("%s %v", all, err)
 	}
-	if _, err := b.executor(func(o *Options) { o.Self = "" }).stepPlayer(j, st, tree.Begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err == nil {
+	if _, err := b.executor(func(o *Options) { o.Self = "" }).StepPlayer(j, st, tree.Begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err == nil {
 		t.Error("a stand-in without a program")
 	}
 	j.RunInfo.Stubs = nil
-	if w, err := b.e.stepPlayer(j, st, tree.Begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err != nil || w.stub || w.name != "claude" {
+	if w, err := b.e.StepPlayer(j, st, tree.Begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err != nil || w.Stub || w.Name != "claude" {
 		t.Errorf("a real run: %+v %v", w, err)
 	}
 }
@@ -90,7 +90,7 @@ func TestStandInParts(t *testing.T) {
 		t.Helper()
 		j := b.stepJob("A", n, 1)
 		j.RunInfo.Stubs = []byte(script)
-		if _, err := b.e.stepPlayer(j, b.spec.Step("A"), tree.Begin{Dir: b.root}, rel, try); err != nil {
+		if _, err := b.e.StepPlayer(j, b.spec.Step("A"), tree.Begin{Dir: b.root}, rel, try); err != nil {
 			t.Fatal(err)
 		}
 		return b.part(rel)
@@ -122,7 +122,7 @@ func TestStandInParts(t *testing.T) {
 	}
 	j := b.stepJob("A", 1, 1)
 	j.RunInfo.Stubs = []byte(`{"steps":{"A":[{"write":{".git/../../x":"t"}}]}}`)
-	if _, err := b.e.stepPlayer(j, b.spec.Step("A"), tree.Begin{Dir: b.root}, rel, 0); err == nil {
+	if _, err := b.e.StepPlayer(j, b.spec.Step("A"), tree.Begin{Dir: b.root}, rel, 0); err == nil {
 		t.Error("it writes outside the repo")
 	}
 }
@@ -161,7 +161,7 @@ func TestStandInSaysItIsNotDone(t *testing.T) {
 			j := b.stepJob("A", 1, 1)
 			j.RunInfo.Stubs = []byte(`{"steps":{"A":[` + c.play + `]}}`)
 			rel := ".workflow/runs/w-1/A.1"
-			if _, err := b.e.stepPlayer(j, b.spec.Step("A"), tree.Begin{Dir: b.root}, rel, 0); err != nil {
+			if _, err := b.e.StepPlayer(j, b.spec.Step("A"), tree.Begin{Dir: b.root}, rel, 0); err != nil {
 				t.Fatal(err)
 			}
 			p := b.part(rel)
@@ -196,7 +196,7 @@ func TestStandInJudges(t *testing.T) {
 	} {
 		j := b.reviewJob("G", 1)
 		j.RunInfo.Stubs = []byte(script)
-		if _, err := b.e.reviewPlayer(j, b.spec.Gate("G"), ".workflow/runs/w-1/G.1", 0); err != nil {
+		if _, err := b.e.ReviewPlayer(j, b.spec.Gate("G"), ".workflow/runs/w-1/G.1", 0); err != nil {
 			t.Fatal(err)
 		}
 		var got any

@@ -7,13 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"strings"
 
+	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
+	"sluice/internal/atomicfile"
 	"sluice/internal/job"
+	"sluice/internal/prompt"
 	"sluice/internal/tree"
 	"sluice/signals"
 )
@@ -22,40 +26,40 @@ import (
 const corrections = gates.MaxCorrections
 
 // step carries out a step's process; nil where ctx ended first.
-func (e *Executor) step(ctx context.Context, j job.Job, c *clock) *engine.ProcessEnded {
+func (e *Executor) step(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
 	rel := e.JobDir(j)
 	e.Expect(j)
-	l := order{key: j.Key, dir: rel, agent: st.Run == nil, idle: e.idle(st), since: j.Attempt.Launched, clock: c}
-	end, err := e.ensure(ctx, l, func() (process, error) { return e.prepare(ctx, j, st, rel, j.Key) })
+	l := launch.Order{Key: j.Key, Dir: rel, Agent: st.Run == nil, Idle: e.Idle(st), Since: j.Attempt.Launched, Clock: c}
+	end, err := e.Ensure(ctx, l, func() (launch.Process, error) { return e.prepare(ctx, j, st, rel, j.Key) })
 	if err != nil {
 		return nil
 	}
 	if st.Signal.Type != engine.SignalExit {
-		end = end.undenied() // its signal says whether it got on without what it was not allowed
+		end = end.Undenied() // its signal says whether it got on without what it was not allowed
 	}
-	if end.dir != "" { // something was started
+	if end.Dir != "" { // something was started
 		e.Readable(ctx, j, st)
-		if !end.clean() {
+		if !end.Clean() {
 			e.TakenIn(ctx, j, st)
 		}
 	}
-	ev := &engine.ProcessEnded{Exit: end.exit}
+	ev := &engine.ProcessEnded{Exit: end.Exit}
 	last := end
 	ev.Answer, err = e.answer(j, st, rel, j.Key, end)
-	for try := 1; err != nil && st.Run == nil && end.clean() && try <= corrections; try++ {
-		var a asked
+	for try := 1; err != nil && st.Run == nil && end.Clean() && try <= corrections; try++ {
+		var a launch.Asked
 		if last, a, err = e.askAgain(ctx, j, st, c, try, err, last); err != nil {
 			return nil
 		}
-		if withCorrection(&ev.Exit, last.exit); ev.Exit.Class != "" {
+		if launch.WithCorrection(&ev.Exit, last.Exit); ev.Exit.Class != "" {
 			break // a limit, or what a person has to mend: the attempt is not over
 		}
-		if !last.clean() {
-			err = fmt.Errorf("asked again, it gave none: %s", orCode(last))
+		if !last.Clean() {
+			err = fmt.Errorf("asked again, it gave none: %s", launch.OrCode(last))
 			break
 		}
-		ev.Answer, err = e.answer(j, st, a.dir, a.key, last)
+		ev.Answer, err = e.answer(j, st, a.Dir, a.Key, last)
 	}
 	if err != nil {
 		ev.AnswerBad = err.Error()
@@ -64,20 +68,20 @@ func (e *Executor) step(ctx context.Context, j job.Job, c *clock) *engine.Proces
 	if st.Run == nil {
 		e.Sum(j.Key, ev)
 	}
-	e.receive(ctx, j)
+	e.Receive(ctx, j)
 	e.Salvage(ctx, j, st)
 	return ev
 }
 
 // keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.
-func (e *Executor) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, end ended) {
+func (e *Executor) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, end launch.Ended) {
 	switch {
-	case !end.clean() || ev.AnswerBad != "":
-		ev.Output = end.output()
+	case !end.Clean() || ev.AnswerBad != "":
+		ev.Output = end.Output()
 	case readsStdout(j.Spec):
-		ev.Output = end.stdout(engine.MaxOutput)
+		ev.Output = end.Stdout(engine.MaxOutput)
 	case st.Signal.Type != engine.SignalExit && !e.said(j, st):
-		ev.Output = end.output()
+		ev.Output = end.Output()
 	}
 }
 
@@ -87,32 +91,32 @@ func (e *Executor) said(j job.Job, st *engine.Step) bool {
 }
 
 // prepare makes all that a step's launch needs, and says what to start.
-func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key string) (process, error) {
+func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key string) (launch.Process, error) {
 	if err := e.firstLaunch(j); err != nil {
-		return process{}, err
+		return launch.Process{}, err
 	}
 	b, err := e.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
-		return process{}, err
+		return launch.Process{}, err
 	}
 	if err := e.MakeBelow(rel, 0o700); err != nil {
-		return process{}, err
+		return launch.Process{}, err
 	}
-	w := e.whose(st.Role(), j.Turn)
-	prompt, answer := e.promptOf(rel)
+	w := e.Whose(st.Role(), j.Turn)
+	prompt, answer := e.PromptOf(rel)
 	vars := job.StepVars(j, st)
 	vars["SLUICE_ANSWER"] = answer
 	if f := e.signalTold(j, st); f != "" {
 		vars["SLUICE_SIGNAL"] = f
 	}
-	p := process{cwd: b.Dir, who: w, work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
+	p := launch.Process{Cwd: b.Dir, Who: w, Work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
 	if b.Look != "" {
-		if p.judged, err = e.lookFrom(ctx, b, key); err != nil {
+		if p.Judged, err = e.lookFrom(ctx, b, key); err != nil {
 			return p, err
 		}
-		b, p.cwd, p.work = p.judged.Begin, p.judged.host, nil
+		b, p.Cwd, p.Work = p.Judged.Begin, p.Judged.Host, nil
 	}
-	if p.writes, err = e.declared(st, j.Env); err != nil {
+	if p.Writes, err = e.declared(st, j.Env); err != nil {
 		return p, err
 	}
 	if st.Run != nil {
@@ -121,17 +125,17 @@ func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel,
 		}
 		t := job.Turn(j, j.Attempt.N, 0)
 		t.Step = st.ID
-		if p.argv, err = e.command(j, st.Run, j.Env, rel, t, st, b); err != nil {
+		if p.Argv, err = e.Command(j, st.Run, j.Env, rel, t, st, b); err != nil {
 			return p, err
 		}
-		if p.env, err = e.environ(j, w, key, st.Env, vars); err != nil {
+		if p.Env, err = e.Environ(j, w, key, st.Env, vars); err != nil {
 			return p, err
 		}
 	} else {
-		if w, err = e.stepPlayer(j, st, b, rel, 0); err != nil {
+		if w, err = e.StepPlayer(j, st, b, rel, 0); err != nil {
 			return p, err
 		}
-		p.who = w
+		p.Who = w
 		text, err := e.stepPrompt(ctx, j, st, b, w, answer)
 		if err != nil {
 			return p, err
@@ -140,82 +144,82 @@ func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel,
 			return p, err
 		}
 		vars["SLUICE_PROMPT"] = prompt
-		need := e.needsOf(rel, st.Answer, false, e.mayCost(j, w.role))
-		name, err := conversation(st.Agent.Session, job.WithAttempt(j, st))
+		need := e.NeedsOf(rel, st.Answer, false, e.MayCost(j, w.Role))
+		name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
 		if err != nil {
 			return p, err
 		}
-		need.talk = e.takeTalk(j.Run, name, key, w)
-		maps.Copy(vars, program.Vars(w.agent.Format, e.variable, need.dirs))
-		if p.env, err = e.environ(j, w, key, st.Env, vars); err != nil {
+		need.Talk = e.TakeTalk(j.Run, name, key, w)
+		maps.Copy(vars, program.Vars(w.Agent.Format, e.Variable, need.Dirs))
+		if p.Env, err = e.Environ(j, w, key, st.Env, vars); err != nil {
 			return p, err
 		}
-		if err := e.keepProgram(rel, key, w, need.talk, p.env); err != nil {
+		if err := e.KeepProgram(rel, key, w, need.Talk, p.Env); err != nil {
 			return p, err
 		}
-		if p.argv, p.stdin, err = e.agentLine(w, prompt, text, need); err != nil {
+		if p.Argv, p.Stdin, err = e.AgentLine(w, prompt, text, need); err != nil {
 			return p, err
 		}
 	}
-	return p.native(w), nil
+	return p.Native(w), nil
 }
 
 // declared gives the folders below .workflow/ in which a step's outputs lie, where it is held.
 func (e *Executor) declared(st *engine.Step, env *engine.Env) ([]string, error) {
-	if box, _ := e.box(); box == nil {
+	if box, _ := e.Box(); box == nil {
 		return nil, nil
 	}
 	made, _, err := job.Outputs(st.Outputs, env)
 	if err != nil {
 		return nil, err
 	}
-	return stateWrites(made)
+	return launch.StateWrites(made)
 }
 
 // askAgain has the step's agent give its answer again. The error is ctx's.
-func (e *Executor) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *clock, try int, bad error, last ended) (ended, asked, error) {
-	l := order{of: j.Key, agent: true, idle: e.idle(st), clock: c}
-	return e.again(ctx, l, e.JobDir(j), try, func(key, dir string, goOn bool) (process, error) {
+func (e *Executor) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *launch.Clock, try int, bad error, last launch.Ended) (launch.Ended, launch.Asked, error) {
+	l := launch.Order{Of: j.Key, Agent: true, Idle: e.Idle(st), Clock: c}
+	return e.Again(ctx, l, e.JobDir(j), try, func(key, dir string, goOn bool) (launch.Process, error) {
 		b, err := e.Begun(ctx, j, st, j.Attempt.N)
 		if err != nil {
-			return process{}, err
+			return launch.Process{}, err
 		}
-		var seen judged
+		var seen launch.Judged
 		if b.Look != "" {
 			if seen, err = e.lookFrom(ctx, b, key); err != nil {
-				return process{}, err
+				return launch.Process{}, err
 			}
 			b = seen.Begin
 		}
-		w, err := e.stepPlayer(j, st, b, dir, try)
+		w, err := e.StepPlayer(j, st, b, dir, try)
 		if err != nil {
-			return process{}, err
+			return launch.Process{}, err
 		}
-		_, answer := e.promptOf(dir)
+		_, answer := e.PromptOf(dir)
 		before, err := e.stepPrompt(ctx, j, st, b, w, answer)
 		if err != nil {
-			return process{}, err
+			return launch.Process{}, err
 		}
-		need, text := e.needsOf(dir, st.Answer, false, e.mayCost(j, w.role)), gates.Correction(bad, try, false)
-		name, err := conversation(st.Agent.Session, job.WithAttempt(j, st))
+		need, text := e.NeedsOf(dir, st.Answer, false, e.MayCost(j, w.Role)), gates.Correction(bad, try, false)
+		name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
 		if err != nil {
-			return process{}, err
+			return launch.Process{}, err
 		}
-		if need.talk = e.goOn(j, name, w, last, goOn); need.talk.resume == "" {
-			text = again(text, before, last.stdout(maxReplyShown))
+		if need.Talk = e.GoOn(j, name, w, last, goOn); need.Talk.Resume == "" {
+			text = again(text, before, last.Stdout(maxReplyShown))
 		}
-		p, err := e.agentProcess(j, w, key, dir, cmp.Or(seen.host, b.Dir), text, need, st.Env, job.StepVars(j, st))
-		p.judged = seen
+		p, err := e.AgentProcess(j, w, key, dir, cmp.Or(seen.Host, b.Dir), text, need, st.Env, job.StepVars(j, st))
+		p.Judged = seen
 		return p, err
 	})
 }
 
 // answer reads a step's structured answer. Where the spec wants none, one that is there and can be read is taken.
-func (e *Executor) answer(j job.Job, st *engine.Step, rel, key string, end ended) (json.RawMessage, error) {
-	if end.dir == "" {
+func (e *Executor) answer(j job.Job, st *engine.Step, rel, key string, end launch.Ended) (json.RawMessage, error) {
+	if end.Dir == "" {
 		return nil, nil
 	}
-	in := gates.VerdictInput{WantToken: e.Token(key), AnswerFile: e.answerFile(rel), Structured: end.structured()}
+	in := gates.VerdictInput{WantToken: e.Token(key), AnswerFile: e.AnswerFile(rel), Structured: end.Structured()}
 	if st.Answer == nil {
 		data, err := gates.Find(in, nil)
 		if err != nil || data == nil {
@@ -227,8 +231,8 @@ func (e *Executor) answer(j job.Job, st *engine.Step, rel, key string, end ended
 		}
 		return out, nil
 	}
-	if end.clean() {
-		in.Output = []byte(end.stdout(gates.MaxReply))
+	if end.Clean() {
+		in.Output = []byte(end.Stdout(gates.MaxReply))
 	}
 	data, err := gates.Find(in, func(data []byte) error {
 		_, err := readAnswer(j, st, data)
@@ -239,7 +243,7 @@ func (e *Executor) answer(j job.Job, st *engine.Step, rel, key string, end ended
 		return nil, nil
 	}
 	if errors.Is(err, gates.ErrNothing) {
-		if !end.clean() {
+		if !end.Clean() {
 			return nil, nil // how it ended says enough
 		}
 		err = fmt.Errorf("no answer: %w", err)
@@ -333,11 +337,20 @@ func readsStdout(spec *engine.Spec) bool {
 }
 
 // keepReply keeps the words that no answer, or no verdict, could be read from, for a person to look at.
-func (e *Executor) keepReply(rel string, end ended) {
-	if end.dir == "" {
+func (e *Executor) keepReply(rel string, end launch.Ended) {
+	if end.Dir == "" {
 		return
 	}
-	if err := e.WriteFile(rel+"/"+daemon.ReplyFile, []byte(end.stdout(gates.MaxReply))); err != nil {
+	if err := e.WriteFile(rel+"/"+daemon.ReplyFile, []byte(end.Stdout(gates.MaxReply))); err != nil {
 		e.opt.Logf("%s: %v", rel, err)
 	}
+}
+
+// promptText is what a launch was asked.
+func (e *Executor) promptText(rel string) []byte {
+	data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/prompt.md"), prompt.Max)
+	if err != nil {
+		return nil // then no quote of it is known as one
+	}
+	return data
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/agents/launch"
 	"sluice/engine"
 	"sluice/internal/tree"
 )
@@ -77,7 +78,7 @@ func TestTriedFiles(t *testing.T) {
 	// However much there is to be said, the task stays.
 	j.RunInfo.FileWhy, j.RunInfo.Tried, j.Earlier = "a cycle", []string{"no test"}, []string{"it crashed"}
 	j.RunInfo.Child.Body = json.RawMessage(`{"id": "T1", "title": "the title"}`)
-	text, err := b.e.stepPrompt(t.Context(), j, j.Spec.Step("A"), tree.Begin{Dir: b.root}, who{}, "")
+	text, err := b.e.stepPrompt(t.Context(), j, j.Spec.Step("A"), tree.Begin{Dir: b.root}, launch.Who{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ var layers = map[string]struct{ own, only []string }{
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":         {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
-	"agents/launch":  {own: []string{"agents", "agents/program", "engine", "internal/atomicfile", "internal/health", "internal/layout"}},
+	"agents/launch":  {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "gates", "gates/judge", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
 	"agents/program": {own: []string{"internal/text"}},
 	"agents/egress":  {},
 	"agents/sandbox": {own: []string{"internal/fault", "internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},

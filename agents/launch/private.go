@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ func (x *Cage) keepPrivate(key string) {
 		return
 	}
 	x.opt.Inboxes.OpenOwn(key)
-	if g, ok := x.ownGitOf(key); ok {
+	if g, ok := x.OwnGitOf(key); ok {
 		x.workedIn(key, g)
 	}
 }
@@ -56,7 +56,7 @@ func (x *Cage) reached(c sandbox.Checkout) string {
 // seed puts a program's login and settings into a launch's private home, as they are now: a copy, so that nothing that
 // starts with the person's own is the agent's to write.
 func (x *Cage) seed(plan sandbox.Plan, format string) error {
-	for _, s := range program.Seeds(format, x.variable, plan.Home) {
+	for _, s := range program.Seeds(format, x.Variable, plan.Home) {
 		data, err := readSeed(s.From)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

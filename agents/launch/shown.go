@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"bufio"
@@ -51,7 +51,7 @@ func (x *Cage) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 			}
 		}
 	}
-	for _, dir := range filepath.SplitList(x.variable("PATH")) {
+	for _, dir := range filepath.SplitList(x.Variable("PATH")) {
 		if !filepath.IsAbs(dir) || base.Sees(dir) {
 			continue
 		}
@@ -81,12 +81,12 @@ func holds(hidden []string, dir, home string) bool {
 	return slices.ContainsFunc(hidden, func(h string) bool { return sandbox.Inside(dir, h) || sandbox.Inside(h, dir) })
 }
 
-// found looks the command up where it will be looked up inside, and shows what it needs. The program of a known agent,
+// Found looks the command up where it will be looked up inside, and shows what it needs. The program of a known agent,
 // claude say, may lie anywhere. The error is as that of a launch without a sandbox: bwrap's own says nothing to people.
-func (x *Cage) found(argv, env []string, p process, plan *sandbox.Plan) ([]string, error) {
+func (x *Cage) Found(argv, env []string, p Process, plan *sandbox.Plan) ([]string, error) {
 	cwd := plan.Cwd
-	if p.judged.covers {
-		cwd = p.judged.host
+	if p.Judged.Covers {
+		cwd = p.Judged.Host
 	}
 	name, err := agents.LookUp(argv[0], env, cwd)
 	if err != nil {
@@ -97,13 +97,13 @@ func (x *Cage) found(argv, env []string, p process, plan *sandbox.Plan) ([]strin
 		return nil, job.Fatal("command %s: %s", name, fault.WithoutPath(err))
 	}
 	at := ""
-	if p.judged.covers {
-		if at, err = p.judged.program(name); err != nil {
+	if p.Judged.Covers {
+		if at, err = p.Judged.program(name); err != nil {
 			return nil, err
 		}
 	}
 	if at == "" {
-		at, err = name, x.showProgram(name, real, program.Known(p.who.agent.Format), plan)
+		at, err = name, x.showProgram(name, real, program.Known(p.Who.Agent.Format), plan)
 	}
 	if err != nil {
 		return nil, err

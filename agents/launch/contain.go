@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"context"
@@ -21,28 +21,28 @@ import (
 )
 
 // contain puts a sandbox around the launch, or notes that none holds it.
-func (x *Cage) contain(ctx context.Context, l order, p process, spec *agents.Spec) error {
-	run, rest, _ := strings.Cut(l.key, "/")
-	box, err := x.box()
+func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spec) error {
+	run, rest, _ := strings.Cut(l.Key, "/")
+	box, err := x.Box()
 	if err != nil {
 		return job.Fatal("%v: the settings want one: see sluice doctor", err)
 	}
 	if box == nil {
 		_, why := x.Level("")
-		return x.expose(run, l.key, why)
+		return x.Expose(run, l.Key, why)
 	}
-	set := p.who.set
-	if p.who.role == "" {
+	set := p.Who.Set
+	if p.Who.Role == "" {
 		set = x.opt.Settings().Role(settings.AnyRole)
 	}
 	network, rules := set.Reach()
 	if network == sandbox.NetHost {
-		if err := x.expose(run, l.key, "its role has the machine's network (network: host)"); err != nil {
+		if err := x.Expose(run, l.Key, "its role has the machine's network (network: host)"); err != nil {
 			return err
 		}
 	}
 	if why, ok := x.opt.Unheld.any(); ok {
-		if err := x.expose(run, "", "beside it an agent worked that no sandbox held: "+why); err != nil {
+		if err := x.Expose(run, "", "beside it an agent worked that no sandbox held: "+why); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (x *Cage) contain(ctx context.Context, l order, p process, spec *agents.Spe
 		return err
 	}
 	if plan.HoldsHome() {
-		if err := x.expose(run, l.key, "it can write to your home: what it leaves there runs when you log in"); err != nil {
+		if err := x.Expose(run, l.Key, "it can write to your home: what it leaves there runs when you log in"); err != nil {
 			return err
 		}
 	}
@@ -65,12 +65,12 @@ func (x *Cage) contain(ctx context.Context, l order, p process, spec *agents.Spe
 	case network == sandbox.NetProxy:
 		spec.Net = &rules
 	}
-	spec.Env = x.insideEnv(spec.Env, plan, p.who.agent.Format)
+	spec.Env = x.insideEnv(spec.Env, plan, p.Who.Agent.Format)
 	if spec.Net != nil {
 		spec.Env = append(spec.Env, rules.Vars()...)
 	}
-	spec.Env = append(spec.Env, x.gitVars(l.key, plan.InPlace)...)
-	argv, err := x.found(spec.Argv, spec.Env, p, &plan)
+	spec.Env = append(spec.Env, x.gitVars(l.Key, plan.InPlace)...)
+	argv, err := x.Found(spec.Argv, spec.Env, p, &plan)
 	if err != nil {
 		return err
 	}
@@ -82,29 +82,29 @@ func (x *Cage) contain(ctx context.Context, l order, p process, spec *agents.Spe
 }
 
 // plan lays out what the launch may see.
-func (x *Cage) plan(ctx context.Context, l order, p process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
+func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
 	home := ""
-	if h := x.variable("HOME"); filepath.IsAbs(h) {
+	if h := x.Variable("HOME"); filepath.IsAbs(h) {
 		if real, err := atomicfile.RealPath(h); err == nil {
 			home = real
 		}
 	}
-	cwd, err := atomicfile.RealPath(p.cwd)
-	if err == nil && p.judged.covers {
-		cwd = p.judged.Dir
+	cwd, err := atomicfile.RealPath(p.Cwd)
+	if err == nil && p.Judged.Covers {
+		cwd = p.Judged.Dir
 	}
 	if err != nil {
-		return plan, job.Unready("folder %s: %v", x.Shown(p.cwd), err)
+		return plan, job.Unready("folder %s: %v", x.Shown(p.Cwd), err)
 	}
-	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(x.hidden(), filepath.Join(x.Root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: x.PIDFile(l.key) + layout.InboxMark,
+	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(x.hidden(), filepath.Join(x.Root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: x.PIDFile(l.Key) + layout.InboxMark,
 		Private: filepath.Join(x.State, layout.HomesDir, layout.PathElement(run), layout.PathElement(x.homeOf(l, p, rest)))}
 	for _, dir := range []string{plan.Inbox, filepath.Join(plan.Inbox, run), plan.Private} {
 		if err := x.ahead.folder(dir); err != nil {
 			return plan, err
 		}
 	}
-	plan.Tools = x.tools(plan, p.judged.host == "")
-	top, err := x.shownTop(ctx, l.key, cwd, p, &plan)
+	plan.Tools = x.tools(plan, p.Judged.Host == "")
+	top, err := x.shownTop(ctx, l.Key, cwd, p, &plan)
 	if err != nil {
 		return plan, err
 	}
@@ -112,7 +112,7 @@ func (x *Cage) plan(ctx context.Context, l order, p process, run, rest string, i
 	if around == "" {
 		around = x.Root
 	}
-	if p.judged.seat == nil {
+	if p.Judged.Seat == nil {
 		for _, root := range x.opt.Unheld.rootsBelow(around, x) { // the gates of another repo are not this one's to answer
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: root})
 		}
@@ -135,8 +135,8 @@ func (x *Cage) plan(ctx context.Context, l order, p process, run, rest string, i
 		}
 		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
 	}
-	writable := []string{l.dir + "/" + layout.OwnDir, x.RunDir(run) + "/files"}
-	if p.judged.seat != nil {
+	writable := []string{l.Dir + "/" + layout.OwnDir, x.RunDir(run) + "/files"}
+	if p.Judged.Seat != nil {
 		writable = writable[:1]
 	}
 	for _, rel := range writable {
@@ -145,20 +145,20 @@ func (x *Cage) plan(ctx context.Context, l order, p process, run, rest string, i
 		}
 		plan.Own = append(plan.Own, filepath.Join(x.Root, filepath.FromSlash(rel)))
 	}
-	own, err := x.makeOwn(p.writes)
+	own, err := x.MakeOwn(p.Writes)
 	if err != nil {
 		return plan, err
 	}
 	plan.Own = append(plan.Own, own...)
-	return plan, x.seed(plan, p.who.agent.Format)
+	return plan, x.seed(plan, p.Who.Agent.Format)
 }
 
 // shownTop shows the checkout that the launch works in: a judge its own.
-func (x *Cage) shownTop(ctx context.Context, key, cwd string, p process, plan *sandbox.Plan) (top string, err error) {
-	if p.judged.seat != nil {
-		return p.judged.Top, x.shownSeat(p.judged, plan)
+func (x *Cage) shownTop(ctx context.Context, key, cwd string, p Process, plan *sandbox.Plan) (top string, err error) {
+	if p.Judged.Seat != nil {
+		return p.Judged.Top, x.shownSeat(p.Judged, plan)
 	}
-	return x.shownTree(ctx, key, p.work, cwd, plan)
+	return x.shownTree(ctx, key, p.Work, cwd, plan)
 }
 
 // shownTree shows the checkout that the launch works in, with a git folder of the launch's own.
@@ -175,7 +175,7 @@ func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd 
 	if err != nil {
 		return "", job.NoGit(x.Shown(x.Root), err)
 	}
-	own, err := x.ownGit(ctx, key, top, work, plan.InPlace)
+	own, err := x.OwnGit(ctx, key, top, work, plan.InPlace)
 	if err != nil {
 		if health.Passing(err) || ctx.Err() != nil {
 			return "", err
@@ -206,17 +206,17 @@ func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd 
 }
 
 // homeOf names the private home of a launch. A judge that speaks in no session has one in which nobody wrote before.
-func (x *Cage) homeOf(l order, p process, rest string) string {
-	who := holder(x.Layout, l.key, rest)
-	if name, _, _ := strings.Cut(rest, "#"); (p.judged.seat != nil || p.judged.alone) && who == name {
+func (x *Cage) homeOf(l Order, p Process, rest string) string {
+	who := Holder(x.Layout, l.Key, rest)
+	if name, _, _ := strings.Cut(rest, "#"); (p.Judged.Seat != nil || p.Judged.Alone) && who == name {
 		return judgeHome(rest)
 	}
 	return who
 }
 
-// holder is whose private home a launch has: its step's or its gate's, or that of the session it speaks in. Nobody else's
+// Holder is whose private home a launch has: its step's or its gate's, or that of the session it speaks in. Nobody else's
 // launch writes there, so that what one leaves (settings with hooks in them) starts with no other.
-func holder(l layout.Layout, key, rest string) string {
+func Holder(l layout.Layout, key, rest string) string {
 	own := l.PIDFile(key) + programMark
 	if p, ok := readProgram(filepath.Dir(own), filepath.Base(own)); ok && p.Session != "" {
 		return sessionName(p.Session, p.Agent)
@@ -236,8 +236,8 @@ func (x *Cage) hidden() []string {
 	return out
 }
 
-// variable gives a variable of the daemon's environment.
-func (x *Cage) variable(name string) string {
+// Variable gives a variable of the daemon's environment.
+func (x *Cage) Variable(name string) string {
 	for _, kv := range slices.Backward(x.opt.Environ) {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
 			return v
@@ -270,16 +270,16 @@ func (x *Cage) insideEnv(env []string, plan sandbox.Plan, format string) []strin
 }
 
 // shownSeat shows a held judge its checkout in the place of the agent's, and the objects of the repo.
-func (x *Cage) shownSeat(j judged, plan *sandbox.Plan) error {
+func (x *Cage) shownSeat(j Judged, plan *sandbox.Plan) error {
 	stores, err := x.opt.Git.Stores()
 	if err != nil {
 		return job.Unready("%v", err)
 	}
-	if !layout.Inside(j.seat.Top, j.Dir) && !layout.Inside(j.Top, x.Root) { // what the spec names from the root
+	if !layout.Inside(j.Seat.Top, j.Dir) && !layout.Inside(j.Top, x.Root) { // what the spec names from the root
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: x.Root})
 	}
-	plan.Shown = append(plan.Shown, sandbox.Mount{Path: j.seat.Top, At: j.Top, Write: !j.reads})
-	if !j.covers {
+	plan.Shown = append(plan.Shown, sandbox.Mount{Path: j.Seat.Top, At: j.Top, Write: !j.Reads})
+	if !j.Covers {
 		return nil
 	}
 	for i, dir := range stores {
@@ -288,8 +288,8 @@ func (x *Cage) shownSeat(j judged, plan *sandbox.Plan) error {
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: os.DevNull, At: filepath.Join(sandbox.StoreAt(i), "info", "alternates")})
 		}
 	}
-	for _, m := range j.made {
-		plan.Shown = append(plan.Shown, sandbox.Mount{Path: m.at, At: filepath.Join(j.Dir, filepath.FromSlash(m.path))})
+	for _, m := range j.Made {
+		plan.Shown = append(plan.Shown, sandbox.Mount{Path: m.At, At: filepath.Join(j.Dir, filepath.FromSlash(m.Path))})
 	}
 	for _, dir := range []string{j.Dir, j.Top} {
 		if at := filepath.Join(dir, ".workflow", "signals"); dir != x.Root && !slices.Contains(plan.Inboxes, at) {

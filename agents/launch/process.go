@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"context"
@@ -19,94 +19,94 @@ import (
 	"sluice/internal/tree"
 )
 
-// order is one process that is to be, once, under its key.
-type order struct {
-	key   string
-	of    string        // the key of the effect that it is made for; "" = its own
-	dir   string        // below the root: the folder of its files
-	idle  time.Duration // ended when it says nothing for so long; 0 = never
-	agent bool          // takes one of the slots
-	since time.Time     // when it was decided; zero where doing it twice does no harm
-	clock *clock        // nil where its time-out waits for nothing
+// Order is one process that is to be, once, under its key.
+type Order struct {
+	Key   string
+	Of    string        // the key of the effect that it is made for; "" = its own
+	Dir   string        // below the root: the folder of its files
+	Idle  time.Duration // ended when it says nothing for so long; 0 = never
+	Agent bool          // takes one of the slots
+	Since time.Time     // when it was decided; zero where doing it twice does no harm
+	Clock *Clock        // nil where its time-out waits for nothing
 }
 
 // job is the key of the effect that the launch is made for.
-func (l order) job() string {
-	if l.of != "" {
-		return l.of
+func (l Order) job() string {
+	if l.Of != "" {
+		return l.Of
 	}
-	return l.key
+	return l.Key
 }
 
-// clock tells the engine from when on a launch's time-out is to count.
-type clock struct {
-	run, key string
-	emit     func(engine.Event)
-	held     bool
+// Clock tells the engine from when on a launch's time-out is to count.
+type Clock struct {
+	Run, Key string
+	Emit     func(engine.Event)
+	Held     bool
 	spent    engine.Usage // by what has ended of the job: a launch before this one, which is asked again
 }
 
-func (c *clock) hold() {
-	if c != nil && c.emit != nil {
-		c.emit(engine.SlotAwaited{Run: c.run, Key: c.key})
-		c.held = true
+func (c *Clock) hold() {
+	if c != nil && c.Emit != nil {
+		c.Emit(engine.SlotAwaited{Run: c.Run, Key: c.Key})
+		c.Held = true
 	}
 }
 
-func (c *clock) begin() {
-	if c != nil && c.emit != nil && c.held {
-		c.emit(engine.SlotTaken{Run: c.run, Key: c.key})
-		c.held = false
+func (c *Clock) begin() {
+	if c != nil && c.Emit != nil && c.Held {
+		c.Emit(engine.SlotTaken{Run: c.Run, Key: c.Key})
+		c.Held = false
 	}
 }
 
 // add notes what a launch has cost that has ended.
-func (c *clock) add(u engine.Usage) {
+func (c *Clock) add(u engine.Usage) {
 	if c != nil {
 		c.spent = c.spent.Plus(u)
 	}
 }
 
-// process is what a launch starts.
-type process struct {
-	cwd   string
-	argv  []string
-	env   []string
-	stdin string // a file; "" = nothing
+// Process is what a launch starts.
+type Process struct {
+	Cwd   string
+	Argv  []string
+	Env   []string
+	Stdin string // a file; "" = nothing
 
-	who    who         // whose work it is: its role's network, its agent's login
-	judged judged      // where it judges; its seat is nil where it does not, or in the agent's own folder
-	writes []string    // folders below .workflow/, as seen from the root, that are its to write though it is held
-	work   *tree.Order // whose work its commits are; nil = nobody's: they are thrown away
+	Who    Who         // whose work it is: its role's network, its agent's login
+	Judged Judged      // where it judges; its seat is nil where it does not, or in the agent's own folder
+	Writes []string    // folders below .workflow/, as seen from the root, that are its to write though it is held
+	Work   *tree.Order // whose work its commits are; nil = nobody's: they are thrown away
 }
 
-// native has the agent's own program started and not a launcher that npm has laid before it: what is ended is then what
+// Native has the agent's own program started and not a launcher that npm has laid before it: what is ended is then what
 // works. A command that is not there stays as it is, to be told as such.
-func (p process) native(w who) process {
-	if w.known && program.Known(w.agent.Format) && len(p.argv) > 0 {
-		if file, err := agents.LookUp(p.argv[0], p.env, p.cwd); err == nil {
-			p.argv[0] = program.Native(w.agent.Format, file)
+func (p Process) Native(w Who) Process {
+	if w.Known && program.Known(w.Agent.Format) && len(p.Argv) > 0 {
+		if file, err := agents.LookUp(p.Argv[0], p.Env, p.Cwd); err == nil {
+			p.Argv[0] = program.Native(w.Agent.Format, file)
 		}
 	}
 	return p
 }
 
-// ended is a process that is gone, or that was never started.
-type ended struct {
-	exit engine.Exit
-	dir  string          // the folder of its files, absolute; "" = it has none
-	said *program.Result // what its agent's program told; nil = its output is its word
+// Ended is a process that is gone, or that was never started.
+type Ended struct {
+	Exit engine.Exit
+	Dir  string          // the folder of its files, absolute; "" = it has none
+	Said *program.Result // what its agent's program told; nil = its output is its word
 
 	total program.Usage // of its conversation, with all that was in it before
 	gone  bool          // the conversation that it was to go on with is not there
 }
 
-// clean says that it ended by itself, with code 0.
-func (d ended) clean() bool { return d.failure() == "" && d.exit.Code == 0 }
+// Clean says that it ended by itself, with code 0.
+func (d Ended) Clean() bool { return d.Failure() == "" && d.Exit.Code == 0 }
 
-// failure says why there is no exit code to go by; "" = there is one.
-func (d ended) failure() string {
-	x := d.exit
+// Failure says why there is no exit code to go by; "" = there is one.
+func (d Ended) Failure() string {
+	x := d.Exit
 	switch {
 	case x.Refused != "":
 		return x.Refused
@@ -122,40 +122,40 @@ func (d ended) failure() string {
 	return ""
 }
 
-// output is the end of what it said.
-func (d ended) output() string {
-	if d.dir == "" {
+// Output is the end of what it said.
+func (d Ended) Output() string {
+	if d.Dir == "" {
 		return ""
 	}
-	if d.said != nil {
-		return tailOf(strings.TrimSpace(d.said.Text+"\n"+stderrOf(d.dir)), engine.MaxOutput)
+	if d.Said != nil {
+		return tailOf(strings.TrimSpace(d.Said.Text+"\n"+stderrOf(d.Dir)), engine.MaxOutput)
 	}
-	return string(agents.Tail(d.dir, engine.MaxOutput))
+	return string(agents.Tail(d.Dir, engine.MaxOutput))
 }
 
-// stdout is the end of its last words: of its standard output, where that is them.
-func (d ended) stdout(most int64) string {
+// Stdout is the end of its last words: of its standard output, where that is them.
+func (d Ended) Stdout(most int64) string {
 	switch {
-	case d.dir == "":
+	case d.Dir == "":
 		return ""
-	case d.said != nil:
-		return tailOf(d.said.Text, int(most))
+	case d.Said != nil:
+		return tailOf(d.Said.Text, int(most))
 	}
-	return fileEnd(d.dir, "stdout", most)
+	return fileEnd(d.Dir, "stdout", most)
 }
 
-// structured is the answer that its program gave in a field of its own; nil where it has none.
-func (d ended) structured() []byte {
-	if d.said == nil {
+// Structured is the answer that its program gave in a field of its own; nil where it has none.
+func (d Ended) Structured() []byte {
+	if d.Said == nil {
 		return nil
 	}
-	return d.said.Structured
+	return d.Said.Structured
 }
 
-// undenied is the end without the class that a denied tool alone gave it.
-func (d ended) undenied() ended {
-	if d.said != nil && d.said.OnlyDenied() && d.exit.Class == engine.ClassWork {
-		d.exit.Class, d.exit.Why = "", ""
+// Undenied is the end without the class that a denied tool alone gave it.
+func (d Ended) Undenied() Ended {
+	if d.Said != nil && d.Said.OnlyDenied() && d.Exit.Class == engine.ClassWork {
+		d.Exit.Class, d.Exit.Why = "", ""
 	}
 	return d
 }
@@ -167,76 +167,76 @@ func tailOf(s string, most int) string {
 	return s
 }
 
-// ensure has the launch be, and waits for its end. One that was made before is waited for, or its recorded end is
+// Ensure has the launch be, and waits for its end. One that was made before is waited for, or its recorded end is
 // given; else prepare says what to start. The error is ctx's, and only that.
-func (ls *Launches) ensure(ctx context.Context, l order, prepare func() (process, error)) (end ended, err error) {
+func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process, error)) (end Ended, err error) {
 	var slot func()
 	defer func() {
 		if slot != nil {
 			slot()
 		}
-		if l.agent {
-			ls.opt.Spending.over(l.job(), end.exit.NotStarted == "" && end.exit.Refused == "")
+		if l.Agent {
+			ls.opt.Spending.over(l.job(), end.Exit.NotStarted == "" && end.Exit.Refused == "")
 		}
 	}()
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		proc, end, err := ls.begin(ctx, l, prepare, &slot)
 		switch {
 		case err == nil && end != nil:
-			ls.Note(l.key, "")
-			ls.unbegun(l.key)
-			ls.leaveTalk(l.key, nil, program.Usage{}, false)
-			return ended{exit: *end}, nil
+			ls.Note(l.Key, "")
+			ls.unbegun(l.Key)
+			ls.LeaveTalk(l.Key, nil, program.Usage{}, false)
+			return Ended{Exit: *end}, nil
 		case err == nil:
-			ls.Note(l.key, "")
-			l.clock.begin()
-			if l.agent {
+			ls.Note(l.Key, "")
+			l.Clock.begin()
+			if l.Agent {
 				ls.opt.Spending.runs(l.job(), ls.Root, proc.Launched())
 			}
 			end, err := ls.await(ctx, proc, l)
-			if err == nil && l.agent {
-				end = ls.told(l.key, end)
-				l.clock.add(end.exit.Usage)
+			if err == nil && l.Agent {
+				end = ls.Told(l.Key, end)
+				l.Clock.add(end.Exit.Usage)
 			}
 			return end, err
 		case ctx.Err() != nil:
-			ls.unbegun(l.key)
-			return ended{}, ctx.Err()
+			ls.unbegun(l.Key)
+			return Ended{}, ctx.Err()
 		}
-		ls.Note(l.key, err.Error())
+		ls.Note(l.Key, err.Error())
 		if !health.Wait(ctx, pause) {
-			ls.unbegun(l.key)
-			return ended{}, ctx.Err()
+			ls.unbegun(l.Key)
+			return Ended{}, ctx.Err()
 		}
 	}
 }
 
 // begin adopts the launch, or starts it; where there is nothing to wait for it gives the end. The slot of an agent is
 // taken once, and stays taken after an error: the launch is tried again.
-func (ls *Launches) begin(ctx context.Context, l order, prepare func() (process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
-	proc, err := ls.adopt(ls.PIDFile(l.key))
+func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
+	proc, err := ls.Adopt(ls.PIDFile(l.Key))
 	absent := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err == nil:
-		if l.agent && *slot == nil {
+		if l.Agent && *slot == nil {
 			*slot = ls.opt.Slots.Adopt()
 		}
-		ls.keepPrivate(l.key)
+		ls.keepPrivate(l.Key)
 		return proc, nil, nil
-	case errors.Is(err, agents.ErrTorn), absent && !l.since.IsZero() && l.since.Before(ls.booted()):
+	case errors.Is(err, agents.ErrTorn), absent && !l.Since.IsZero() && l.Since.Before(ls.Booted()):
 		// A power cut, or a disk that failed, may have taken the record of a launch; the latter leaves its process.
-		if err := ls.endTorn(ctx, l.key); err != nil {
+		if err := ls.endTorn(ctx, l.Key); err != nil {
 			return nil, nil, err
 		}
 		x := engine.Exit{Code: -1, Lost: true}
-		ls.forgive(&x, l.since, time.Time{})
+		ls.forgive(&x, l.Since, time.Time{})
 		return nil, &x, nil
 	case !absent:
 		return nil, nil, err
 	}
-	if l.agent {
+	if l.Agent {
 		if day, why := ls.dayTaken(l.job()); why != "" {
-			exit := waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)
+			exit := WaitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)
 			return nil, &exit, nil
 		}
 	}
@@ -251,8 +251,8 @@ func (ls *Launches) begin(ctx context.Context, l order, prepare func() (process,
 		}
 		return nil, &engine.Exit{Code: -1, NotStarted: err.Error()}, nil
 	}
-	if l.agent && *slot == nil {
-		if *slot, err = ls.opt.Slots.Take(ctx, ls.opt.Settings().MaxAgents, l.clock.hold); err != nil {
+	if l.Agent && *slot == nil {
+		if *slot, err = ls.opt.Slots.Take(ctx, ls.opt.Settings().MaxAgents, l.Clock.hold); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -262,14 +262,14 @@ func (ls *Launches) begin(ctx context.Context, l order, prepare func() (process,
 	return proc, nil, err
 }
 
-// adopt gives the launch of a pid file; fs.ErrNotExist where there is none, or what is left of one by a power cut: the
+// Adopt gives the launch of a pid file; fs.ErrNotExist where there is none, or what is left of one by a power cut: the
 // file without what was written to it.
-func (ls *Launches) adopt(pidFile string) (*agents.Proc, error) {
+func (ls *Launches) Adopt(pidFile string) (*agents.Proc, error) {
 	proc, err := ls.opt.Runner.Adopt(pidFile, "")
 	if !errors.Is(err, agents.ErrTorn) {
 		return proc, err
 	}
-	if info, serr := os.Lstat(pidFile); serr != nil || !info.ModTime().Before(ls.booted()) {
+	if info, serr := os.Lstat(pidFile); serr != nil || !info.ModTime().Before(ls.Booted()) {
 		return nil, err
 	}
 	if err := os.Remove(pidFile); err != nil {
@@ -285,27 +285,27 @@ func (ls *Launches) endTorn(ctx context.Context, key string) error {
 }
 
 // start starts the process. A start is not broken off in the middle: whoever stops it afterwards finds it.
-func (ls *Launches) start(ctx context.Context, l order, p process) (*agents.Proc, error) {
-	in, err := ls.Below(l.dir + "/stdout") // its folder itself is no link either
+func (ls *Launches) start(ctx context.Context, l Order, p Process) (*agents.Proc, error) {
+	in, err := ls.Below(l.Dir + "/stdout") // its folder itself is no link either
 	if err != nil {
 		return nil, err
 	}
 	under := ""
-	if l.of != "" && l.of != l.key {
-		under = ls.PIDFile(l.of)
+	if l.Of != "" && l.Of != l.Key {
+		under = ls.PIDFile(l.Of)
 	}
 	spec := agents.Spec{
-		Key: l.key, Dir: filepath.Dir(in), Below: filepath.Join(ls.Root, ".workflow"), PidFile: ls.PIDFile(l.key), Under: under, Argv: p.argv, Env: p.env, Cwd: p.cwd, Stdin: p.stdin,
-		Token: ls.Token(l.key), KillAfter: time.Duration(ls.opt.Settings().KillAfter),
+		Key: l.Key, Dir: filepath.Dir(in), Below: filepath.Join(ls.Root, ".workflow"), PidFile: ls.PIDFile(l.Key), Under: under, Argv: p.Argv, Env: p.Env, Cwd: p.Cwd, Stdin: p.Stdin,
+		Token: ls.Token(l.Key), KillAfter: time.Duration(ls.opt.Settings().KillAfter),
 	}
 	if err := ls.contain(ctx, l, p, &spec); err != nil {
-		ls.dropGit(l.key, false)
-		ls.ends(l.key) // nothing runs, and nothing else would let go of what was held for it
+		ls.dropGit(l.Key, false)
+		ls.ends(l.Key) // nothing runs, and nothing else would let go of what was held for it
 		return nil, err
 	}
 	proc, err := ls.opt.Runner.Ensure(context.WithoutCancel(ctx), spec)
 	if spec.Cage != nil { // while the sandbox is being made
-		ls.keepPrivate(l.key)
+		ls.keepPrivate(l.Key)
 		if err == nil {
 			ls.makeAhead()
 		}
@@ -314,8 +314,8 @@ func (ls *Launches) start(ctx context.Context, l order, p process) (*agents.Proc
 }
 
 // await waits for the end of the process.
-func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l order) (ended, error) {
-	key, idle, dir := l.key, l.idle, filepath.Join(ls.Root, filepath.FromSlash(l.dir))
+func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ended, error) {
+	key, idle, dir := l.Key, l.Idle, filepath.Join(ls.Root, filepath.FromSlash(l.Dir))
 	var q quiet
 	m, room := ls.meterOf(l, dir), ls.roomOf(key)
 	for {
@@ -323,7 +323,7 @@ func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l order) (ende
 		if idle > 0 {
 			silent = q.look(lastWord(proc, dir), ls.opt.Now())
 		}
-		if pause := room.soon(lookAgain(idle, silent, l.agent)); pause > 0 {
+		if pause := room.soon(lookAgain(idle, silent, l.Agent)); pause > 0 {
 			until, cancel = context.WithTimeout(ctx, pause)
 		}
 		exit, err := proc.Wait(until)
@@ -332,31 +332,31 @@ func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l order) (ende
 		case err == nil:
 			ls.ends(key)
 			m.hear(true)
-			if !l.agent {
+			if !l.Agent {
 				ls.leaveHome(key)
 			}
-			return ended{exit: ls.exitOf(exit, key), dir: dir}, nil
+			return Ended{Exit: ls.ExitOf(exit, key), Dir: dir}, nil
 		case ctx.Err() != nil:
-			return ended{}, ctx.Err()
+			return Ended{}, ctx.Err()
 		case until.Err() == nil: // the system did not let us wait
 			ls.Note(key, err.Error())
 			if !health.Wait(ctx, time.Second) {
-				return ended{}, ctx.Err()
+				return Ended{}, ctx.Err()
 			}
 		case idle > 0 && q.look(lastWord(proc, dir), ls.opt.Now()) >= idle:
 			if err := ls.endFor(ctx, proc, key, layout.IdleMark, ""); err != nil {
-				return ended{}, err
+				return Ended{}, err
 			}
 		default:
 			m.look()
 			if why := room.over(); why != "" {
 				if err := ls.endFor(ctx, proc, key, roomMark, why); err != nil {
-					return ended{}, err
+					return Ended{}, err
 				}
 			}
-			if day, why := ls.dayUp(); l.agent && why != "" {
+			if day, why := ls.dayUp(); l.Agent && why != "" {
 				if err := ls.endFor(ctx, proc, key, dayMark, day+"\n"); err != nil {
-					return ended{}, err
+					return Ended{}, err
 				}
 			}
 		}
@@ -407,8 +407,8 @@ func (q *quiet) look(word, now time.Time) time.Duration {
 	return at.Sub(q.since)
 }
 
-// exitOf is a process's end as the engine knows it.
-func (ls *Launches) exitOf(x agents.Exit, key string) engine.Exit {
+// ExitOf is a process's end as the engine knows it.
+func (ls *Launches) ExitOf(x agents.Exit, key string) engine.Exit {
 	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
 	if name := signalOf(x.Code); name != "" && layout.IsDir(ls.PIDFile(key)+layout.InboxMark) {
 		out.Code, out.Signal = -1, name // a sandbox ends with 128 and the number of the signal that ended what was in it
@@ -417,7 +417,7 @@ func (ls *Launches) exitOf(x agents.Exit, key string) engine.Exit {
 		out.Idle = true
 	}
 	if day := dayOfMark(ls.PIDFile(key)); day != "" && x.Stopped {
-		out = waitsForDay(out, day, "the day's budget is used up")
+		out = WaitsForDay(out, day, "the day's budget is used up")
 	}
 	if why := roomOfMark(ls.PIDFile(key)); why != "" && x.Stopped {
 		out.Class, out.Why = engine.ClassWork, why

@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"testing"
@@ -30,7 +30,7 @@ func TestTheMachinesStartIsKnownAgain(t *testing.T) {
 // host knows. That is no failure of the work; what was done is, and what fails long after is one too.
 func TestFailedAsTheMachineWentDown(t *testing.T) {
 	at := time.Now().Add(-time.Hour)
-	ls := &Launches{opt: LaunchesOptions{PutDown: func() time.Time { return at }, Now: time.Now}}
+	ls := &Launches{opt: Options{PutDown: func() time.Time { return at }, Now: time.Now}}
 	for _, c := range []struct {
 		what        string
 		began, over time.Duration // from then

@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"os"
@@ -11,9 +11,9 @@ import (
 	"sluice/internal/layout"
 )
 
-// stateWrites are the folders below .workflow/ in which a step's declared outputs lie: the step may write there. What
+// StateWrites are the folders below .workflow/ in which a step's declared outputs lie: the step may write there. What
 // others go by is nobody's to declare.
-func stateWrites(outs []string) ([]string, error) {
+func StateWrites(outs []string) ([]string, error) {
 	var dirs []string
 	for _, out := range outs {
 		if !layout.IsState(out) {
@@ -46,8 +46,8 @@ func writable(dir string) string {
 	return strings.Join(parts[:min(2, len(parts))], "/")
 }
 
-// makeOwn makes the folders of a held step's outputs and gives those that are to be shown.
-func (x *Cage) makeOwn(dirs []string) ([]string, error) {
+// MakeOwn makes the folders of a held step's outputs and gives those that are to be shown.
+func (x *Cage) MakeOwn(dirs []string) ([]string, error) {
 	var out []string
 	for _, dir := range dirs {
 		top := writable(dir)

@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"context"
@@ -19,21 +19,21 @@ import (
 	"sluice/internal/layout"
 )
 
-// talk is the conversation of a launch.
-type talk struct {
+// Talk is the conversation of a launch.
+type Talk struct {
 	name   string        // the spec's `session`; "" = it has none
-	resume string        // goes on with this one; "" = a new one
+	Resume string        // goes on with this one; "" = a new one
 	base   program.Usage // what that had cost before
 }
 
-// session is what is kept of a run's conversation, by its name and agent.
-type session struct {
+// Session is what is kept of a run's conversation, by its name and agent.
+type Session struct {
 	ID    string        `json:"id"`
 	Total program.Usage `json:"total"`          // that it has cost
 	Held  string        `json:"held,omitempty"` // key of the launch that is at work in it
 }
 
-func (ls *Launches) sessionFile(run, name, agent string) string {
+func (ls *Launches) SessionFile(run, name, agent string) string {
 	return filepath.Join(ls.State, layout.AttemptsDir, layout.PathElement(run), sessionName(name, agent)+sessionEnding)
 }
 
@@ -55,8 +55,8 @@ func sessionName(name, agent string) string {
 	return atomicfile.CutName(file, len(mark+sessionEnding)) + mark
 }
 
-// conversation is the name of a launch's conversation; "" = it has none.
-func conversation(name engine.Text, env *engine.Env) (string, error) {
+// SessionOf is the name of a launch's conversation; "" = it has none.
+func SessionOf(name engine.Text, env *engine.Env) (string, error) {
 	v, err := name.String(env)
 	if err != nil {
 		return "", job.Refused("session: %v", err)
@@ -64,50 +64,50 @@ func conversation(name engine.Text, env *engine.Env) (string, error) {
 	return v, nil
 }
 
-// takeTalk gives the conversation in which a launch of the agent works, and holds it for the launch. One that another launch
+// TakeTalk gives the conversation in which a launch of the agent works, and holds it for the launch. One that another launch
 // is at work in is not gone on with: two would write into one.
-func (ls *Launches) takeTalk(run, name, key string, w who) talk {
+func (ls *Launches) TakeTalk(run, name, key string, w Who) Talk {
 	if name == "" || !talks(w) {
-		return talk{}
+		return Talk{}
 	}
 	ls.talks.Lock()
 	defer ls.talks.Unlock()
-	file := ls.sessionFile(run, name, w.name)
-	var s session
+	file := ls.SessionFile(run, name, w.Name)
+	var s Session
 	if err := layout.Load(file, &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		ls.Cage.opt.Logf("%s: session %s: %v: a new conversation begins", key, name, err)
 	}
 	if s.Held != "" && s.Held != key {
 		ls.Cage.opt.Logf("%s: session %s: %s is at work in this conversation: a new one, for this launch alone, begins", key, name, s.Held)
-		return talk{}
+		return Talk{}
 	}
 	s.Held = key
 	if err := layout.Save(file, s); err != nil {
 		ls.Cage.opt.Logf("%s: session %s: %v: a new conversation, for this launch alone, begins", key, name, err)
-		return talk{}
+		return Talk{}
 	}
-	if !program.CanResume(w.agent.Format, w.agent.Command[1:], s.ID) {
-		return talk{name: name}
+	if !program.CanResume(w.Agent.Format, w.Agent.Command[1:], s.ID) {
+		return Talk{name: name}
 	}
-	return talk{name: name, resume: s.ID, base: s.Total}
+	return Talk{name: name, Resume: s.ID, base: s.Total}
 }
 
 // talks says that the agent's program keeps conversations.
-func talks(w who) bool { return !w.stub && program.Known(w.agent.Format) && len(w.agent.Command) > 0 }
+func talks(w Who) bool { return !w.Stub && program.Known(w.Agent.Format) && len(w.Agent.Command) > 0 }
 
-// leaveTalk ends the hold that a launch has on its conversation, and keeps what the launch told of it; said is nil where it
+// LeaveTalk ends the hold that a launch has on its conversation, and keeps what the launch told of it; said is nil where it
 // told nothing.
-func (ls *Launches) leaveTalk(key string, said *program.Result, total program.Usage, gone bool) {
+func (ls *Launches) LeaveTalk(key string, said *program.Result, total program.Usage, gone bool) {
 	own := ls.PIDFile(key) + programMark
 	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
 	if !ok || p.Session == "" {
 		return
 	}
 	run, _, _ := strings.Cut(key, "/")
-	file := ls.sessionFile(run, p.Session, p.Agent)
+	file := ls.SessionFile(run, p.Session, p.Agent)
 	ls.talks.Lock()
 	defer ls.talks.Unlock()
-	var s session
+	var s Session
 	if layout.Load(file, &s) != nil || s.Held != layout.FirstKey(key) {
 		return // left before
 	}
@@ -126,37 +126,37 @@ func (ls *Launches) leaveTalk(key string, said *program.Result, total program.Us
 	}
 }
 
-// goOn gives the conversation in which an agent is asked again: the one it spoke in last, if it can be gone on with.
-func (ls *Launches) goOn(j job.Job, name string, w who, last ended, can bool) talk {
+// GoOn gives the conversation in which an agent is asked again: the one it spoke in last, if it can be gone on with.
+func (ls *Launches) GoOn(j job.Job, name string, w Who, last Ended, can bool) Talk {
 	if !can {
-		return talk{}
+		return Talk{}
 	}
 	if name != "" {
-		return ls.takeTalk(j.Run, name, j.Key, w)
+		return ls.TakeTalk(j.Run, name, j.Key, w)
 	}
-	if last.said == nil || !talks(w) || !program.CanResume(w.agent.Format, w.agent.Command[1:], last.said.Session) {
-		return talk{}
+	if last.Said == nil || !talks(w) || !program.CanResume(w.Agent.Format, w.Agent.Command[1:], last.Said.Session) {
+		return Talk{}
 	}
-	return talk{resume: last.said.Session, base: last.total}
+	return Talk{Resume: last.Said.Session, base: last.total}
 }
 
-// asked is where the answer of a launch is looked for.
-type asked struct{ key, dir string }
+// Asked is where the answer of a launch is looked for.
+type Asked struct{ Key, Dir string }
 
-// again has an agent asked once more, for the try-th time; l is what is the same each time. start says what to start: in the
+// Again has an agent asked once more, for the try-th time; l is what is the same each time. start says what to start: in the
 // conversation the agent spoke in, or, where that is gone, in a new one. The error is ctx's.
-func (ls *Launches) again(ctx context.Context, l order, rel string, try int, start func(key, dir string, goOn bool) (process, error)) (ended, asked, error) {
-	a := asked{layout.Correction(l.of, try), againDir(rel, try)}
-	ask := func(goOn bool) (ended, error) {
-		l.key, l.dir = a.key, a.dir
-		return ls.ensure(ctx, l, func() (process, error) { return start(a.key, a.dir, goOn) })
+func (ls *Launches) Again(ctx context.Context, l Order, rel string, try int, start func(key, dir string, goOn bool) (Process, error)) (Ended, Asked, error) {
+	a := Asked{layout.Correction(l.Of, try), againDir(rel, try)}
+	ask := func(goOn bool) (Ended, error) {
+		l.Key, l.Dir = a.Key, a.Dir
+		return ls.Ensure(ctx, l, func() (Process, error) { return start(a.Key, a.Dir, goOn) })
 	}
 	end, err := ask(true)
 	if err != nil || !end.gone {
 		return end, a, err
 	}
-	ls.Cage.opt.Logf("%s: %s", a.key, end.exit.Why)
-	a = asked{a.key + layout.Afresh, a.dir + "-new"}
+	ls.Cage.opt.Logf("%s: %s", a.Key, end.Exit.Why)
+	a = Asked{a.Key + layout.Afresh, a.Dir + "-new"}
 	end, err = ask(false)
 	return end, a, err
 }

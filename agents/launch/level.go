@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"os"
@@ -11,9 +11,9 @@ import (
 	"sluice/internal/settings"
 )
 
-// box gives the sandbox that launches are held by; nil where they are not. The error says why there is none though the
+// Box gives the sandbox that launches are held by; nil where they are not. The error says why there is none though the
 // settings want one.
-func (x *Cage) box() (*sandbox.Box, error) {
+func (x *Cage) Box() (*sandbox.Box, error) {
 	s := x.opt.Settings()
 	if s.Sandbox.Mode == settings.SandboxOff || x.opt.Sandbox == nil {
 		return nil, nil
@@ -51,8 +51,8 @@ func (x *Cage) exposedFile(run string) string {
 	return filepath.Join(x.State, layout.AttemptsDir, layout.PathElement(run), "exposed")
 }
 
-// expose notes that a launch, or an offered step, of a run is not held. key is of the launch, "" for none.
-func (x *Cage) expose(run, key, why string) error {
+// Expose notes that a launch, or an offered step, of a run is not held. key is of the launch, "" for none.
+func (x *Cage) Expose(run, key, why string) error {
 	x.mu.Lock()
 	_, known := x.exposed[run]
 	if !known {

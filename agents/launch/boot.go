@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"path/filepath"
@@ -55,5 +55,5 @@ func (b boot) at(now time.Time) time.Time {
 	return b.Since // a clock that was set on, or a sleep of the machine, has what was decided before it wait still
 }
 
-// booted is the moment before which nothing was started that may still run.
-func (ls *Launches) booted() time.Time { return ls.boot.at(ls.opt.Now()) }
+// Booted is the moment before which nothing was started that may still run.
+func (ls *Launches) Booted() time.Time { return ls.Boot.at(ls.opt.Now()) }

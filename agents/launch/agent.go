@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"errors"
@@ -14,47 +14,46 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 	"sluice/internal/layout"
-	"sluice/internal/prompt"
 )
 
-// agentProcess says what to start to have an agent answer the text.
-func (ls *Launches) agentProcess(j job.Job, w who, key, dir, cwd, text string, need needs, env []engine.EnvVar, vars map[string]string) (process, error) {
-	prompt, answer := ls.promptOf(dir)
+// AgentProcess says what to start to have an agent answer the text.
+func (ls *Launches) AgentProcess(j job.Job, w Who, key, dir, cwd, text string, need Needs, env []engine.EnvVar, vars map[string]string) (Process, error) {
+	prompt, answer := ls.PromptOf(dir)
 	if err := ls.WriteFile(dir+"/prompt.md", []byte(text)); err != nil {
-		return process{}, err
+		return Process{}, err
 	}
 	vars = maps.Clone(vars)
 	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, prompt
-	maps.Copy(vars, program.Vars(w.agent.Format, ls.variable, need.dirs))
-	p := process{cwd: cwd, who: w}
+	maps.Copy(vars, program.Vars(w.Agent.Format, ls.Variable, need.Dirs))
+	p := Process{Cwd: cwd, Who: w}
 	var err error
-	if p.env, err = ls.environ(j, w, key, env, vars); err != nil {
+	if p.Env, err = ls.Environ(j, w, key, env, vars); err != nil {
 		return p, err
 	}
-	if err := ls.keepProgram(dir, key, w, need.talk, p.env); err != nil {
+	if err := ls.KeepProgram(dir, key, w, need.Talk, p.Env); err != nil {
 		return p, err
 	}
-	if p.argv, p.stdin, err = ls.agentLine(w, prompt, text, need); err != nil {
+	if p.Argv, p.Stdin, err = ls.AgentLine(w, prompt, text, need); err != nil {
 		return p, err
 	}
-	return p.native(w), nil
+	return p.Native(w), nil
 }
 
 // againDir is the folder of the try-th correction of a launch.
 func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", rel, try) }
 
-func orCode(d ended) string {
-	if why := d.failure(); why != "" {
+func OrCode(d Ended) string {
+	if why := d.Failure(); why != "" {
 		return why
 	}
-	if d.exit.Signal != "" {
-		return "it was ended by " + d.exit.Signal
+	if d.Exit.Signal != "" {
+		return "it was ended by " + d.Exit.Signal
 	}
-	return fmt.Sprintf("it ended with exit code %d", d.exit.Code)
+	return fmt.Sprintf("it ended with exit code %d", d.Exit.Code)
 }
 
-// idle is the idle_timeout that was written down for the step, its role or all; 0 = none.
-func (ls *Launches) idle(st *engine.Step) time.Duration {
+// Idle is the idle_timeout that was written down for the step, its role or all; 0 = none.
+func (ls *Launches) Idle(st *engine.Step) time.Duration {
 	if st.IdleTimeout > 0 {
 		return time.Duration(st.IdleTimeout)
 	}
@@ -65,8 +64,8 @@ func (ls *Launches) idle(st *engine.Step) time.Duration {
 	return time.Duration(s.IdleTimeout)
 }
 
-// answerFile reads what lies at SLUICE_ANSWER; nil where nothing does.
-func (ls *Launches) answerFile(rel string) []byte {
+// AnswerFile reads what lies at SLUICE_ANSWER; nil where nothing does.
+func (ls *Launches) AnswerFile(rel string) []byte {
 	data, _, err := atomicfile.OpenRegular(ls.Root, filepath.FromSlash(rel+"/"+layout.OwnDir+"/answer.json"), longestAnswer)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, _, err = atomicfile.OpenRegular(ls.Root, filepath.FromSlash(rel+"/answer.json"), longestAnswer)
@@ -80,21 +79,12 @@ func (ls *Launches) answerFile(rel string) []byte {
 	return nil
 }
 
-// withCorrection adds to a launch's end that of a correction of its answer: what it cost, and a limit or a fault that a
+// WithCorrection adds to a launch's end that of a correction of its answer: what it cost, and a limit or a fault that a
 // person has to mend, which are not the work's.
-func withCorrection(x *engine.Exit, of engine.Exit) {
+func WithCorrection(x *engine.Exit, of engine.Exit) {
 	x.Usage.Tokens += of.Usage.Tokens
 	x.Usage.CostUSD += of.Usage.CostUSD
 	if of.Class != "" && of.Class != engine.ClassWork {
 		x.Class, x.Why, x.ResumeAt, x.Budget = of.Class, of.Why, of.ResumeAt, of.Budget
 	}
-}
-
-// promptText is what a launch was asked.
-func (ls *Launches) promptText(rel string) []byte {
-	data, _, err := atomicfile.OpenRegular(ls.Root, filepath.FromSlash(rel+"/prompt.md"), prompt.Max)
-	if err != nil {
-		return nil // then no quote of it is known as one
-	}
-	return data
 }

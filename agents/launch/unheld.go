@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"maps"
@@ -106,7 +106,7 @@ func (x *Cage) exposeLive(why string) {
 	}
 	x.mu.Unlock()
 	for _, run := range runs {
-		if err := x.expose(run, "", why); err != nil {
+		if err := x.Expose(run, "", why); err != nil {
 			x.opt.Logf("%s: that it is exposed could not be written down: %v", run, err)
 		}
 	}

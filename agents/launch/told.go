@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
@@ -35,11 +34,11 @@ type Program struct {
 	Env map[string]string `json:"env,omitempty"` // where it keeps its conversations, if the settings' environment says so
 }
 
-// keepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
+// KeepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
 // told.
-func (ls *Launches) keepProgram(rel, key string, w who, t talk, env []string) error {
-	data, err := json.Marshal(Program{Agent: w.name, Role: w.role, Format: w.agent.Format, Model: w.set.Model, Args: w.set.Args, Session: t.name, Resume: t.resume, Base: t.base,
-		Env: homes(w.agent.Format, env)})
+func (ls *Launches) KeepProgram(rel, key string, w Who, t Talk, env []string) error {
+	data, err := json.Marshal(Program{Agent: w.Name, Role: w.Role, Format: w.Agent.Format, Model: w.Set.Model, Args: w.Set.Args, Session: t.name, Resume: t.Resume, Base: t.base,
+		Env: homes(w.Agent.Format, env)})
 	if err != nil {
 		return err
 	}
@@ -54,7 +53,7 @@ func (ls *Launches) keepProgram(rel, key string, w who, t talk, env []string) er
 	if err := ls.WriteFile(rel+"/"+programFile, data); err != nil {
 		return err
 	}
-	if program.Known(w.agent.Format) && !w.stub { // its output is the record of the conversation, an event a line
+	if program.Known(w.Agent.Format) && !w.Stub { // its output is the record of the conversation, an event a line
 		if err := os.Symlink("stdout", filepath.Join(ls.Root, filepath.FromSlash(rel), sessionLink)); err != nil && !errors.Is(err, fs.ErrExist) {
 			ls.Cage.opt.Logf("%s: %v", key, err) // for people: nothing goes by it
 		}
@@ -78,9 +77,9 @@ func readProgram(dir, name string) (p Program, ok bool) {
 	return p, ok
 }
 
-// told adds to the end of an agent's process what its program told of it: an exit code of 0 alone is no success.
-func (ls *Launches) told(key string, end ended) ended {
-	if end.dir == "" {
+// Told adds to the end of an agent's process what its program told of it: an exit code of 0 alone is no success.
+func (ls *Launches) Told(key string, end Ended) Ended {
+	if end.Dir == "" {
 		return end
 	}
 	own := ls.PIDFile(key) + programMark
@@ -90,33 +89,33 @@ func (ls *Launches) told(key string, end ended) ended {
 	}
 	// "Try again in 3 hours" counts from when it was said, and not from when somebody reads it.
 	when := ls.opt.Now()
-	f, st, err := atomicfile.Open(end.dir, "stdout")
+	f, st, err := atomicfile.Open(end.Dir, "stdout")
 	if err == nil && st.ModTime.Before(when) {
 		when = st.ModTime
 	}
 	r := program.NewReader(p.Format, func() time.Time { return when })
 	if err == nil {
-		err = errors.Join(r.Read(io.LimitReader(f, launch.MaxStream)), f.Close())
+		err = errors.Join(r.Read(io.LimitReader(f, MaxStream)), f.Close())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		ls.Cage.opt.Logf("%s: the agent's output cannot be read to its end: %v", ls.Shown(end.dir), err)
+		ls.Cage.opt.Logf("%s: the agent's output cannot be read to its end: %v", ls.Shown(end.Dir), err)
 	}
 	result := r.Result()
-	end.said = &result
-	x := &end.exit
+	end.Said = &result
+	x := &end.Exit
 	used, total := result.Since(p.Base)
 	end.total = total
-	x.Usage = launch.UsageOf(used)
-	end.gone = p.Resume != "" && result.Gone(stderrOf(end.dir))
-	ls.leaveTalk(key, &result, total, end.gone)
+	x.Usage = UsageOf(used)
+	end.gone = p.Resume != "" && result.Gone(stderrOf(end.Dir))
+	ls.LeaveTalk(key, &result, total, end.gone)
 	if end.gone && !x.Stopped {
-		end.exit = goneTalk(p, ls.opt.Now())
+		end.Exit = goneTalk(p, ls.opt.Now())
 		return end
 	}
 	if x.Stopped || x.Lost || x.Signal != "" || x.NotStarted != "" || x.Refused != "" {
 		return end // that says more
 	}
-	class, why, reset := result.Class(x.Code, stderrOf(end.dir))
+	class, why, reset := result.Class(x.Code, stderrOf(end.Dir))
 	x.Class, x.Why, x.ResumeAt = string(class), why, reset
 	return end
 }
@@ -139,30 +138,30 @@ func fileEnd(dir, name string, most int64) string {
 	return strings.ToValidUTF8(string(data[:n]), "\uFFFD")
 }
 
-// needs is what a launch asks of its agent's program beside the prompt.
-type needs struct {
-	dirs   []string
-	schema json.RawMessage
-	nulls  bool    // what need not be in the answer may be null in it
+// Needs is what a launch asks of its agent's program beside the prompt.
+type Needs struct {
+	Dirs   []string
+	Schema json.RawMessage
+	Nulls  bool    // what need not be in the answer may be null in it
 	rel    string  // below the root: the folder of its files
 	judges bool    // it has nothing to change
 	cost   float64 // what it may cost; 0 = no bound
-	talk   talk
+	Talk   Talk
 }
 
-// needsOf are the needs of a launch whose files lie in rel: it writes its answer there; who does the work also its signal
+// NeedsOf are the needs of a launch whose files lie in rel: it writes its answer there; who does the work also its signal
 // into the inbox, and what it commits into the repo's git folder, which is not below a worktree.
-func (ls *Launches) needsOf(rel string, schema *engine.Schema, judges bool, cost float64) needs {
-	n := needs{rel: rel, dirs: []string{filepath.Join(ls.Root, filepath.FromSlash(rel))}, judges: judges, cost: cost}
+func (ls *Launches) NeedsOf(rel string, schema *engine.Schema, judges bool, cost float64) Needs {
+	n := Needs{rel: rel, Dirs: []string{filepath.Join(ls.Root, filepath.FromSlash(rel))}, judges: judges, cost: cost}
 	if judges {
 		return n
 	}
-	n.dirs = append(n.dirs, ls.Signals())
+	n.Dirs = append(n.Dirs, ls.Signals())
 	if ls.Cage.opt.Git.Checkout() {
-		n.dirs = append(n.dirs, ls.Cage.opt.Git.CommonDir())
+		n.Dirs = append(n.Dirs, ls.Cage.opt.Git.CommonDir())
 	}
 	if schema != nil {
-		n.schema = json.RawMessage(schema.Source)
+		n.Schema = json.RawMessage(schema.Source)
 	}
 	return n
 }

@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"encoding/json"
@@ -17,9 +17,9 @@ import (
 	"sluice/internal/tree"
 )
 
-// stepPlayer gives who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
-func (ls *Launches) stepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel string, try int) (who, error) {
-	w := ls.whose(st.Role(), j.Turn)
+// StepPlayer gives who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
+func (ls *Launches) StepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel string, try int) (Who, error) {
+	w := ls.Whose(st.Role(), j.Turn)
 	s, err := job.Script(j)
 	if s == nil || err != nil {
 		return w, err
@@ -30,16 +30,16 @@ func (ls *Launches) stepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel str
 		t.N = c.Try
 	}
 	play, _ := s.Play(t)
-	part, err := ls.stepPart(j, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", job.StandIn, w.role, st.ID, j.Attempt.N))
+	part, err := ls.stepPart(j, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", job.StandIn, w.Role, st.ID, j.Attempt.N))
 	if err != nil {
 		return w, err
 	}
 	return ls.standIn(w, rel, part)
 }
 
-// reviewPlayer gives who carries out a review: the gate's reviewer, or a stand-in with its part.
-func (ls *Launches) reviewPlayer(j job.Job, g *engine.Gate, rel string, try int) (who, error) {
-	w := ls.whose(g.Reviewer.AgentType, j.Turn)
+// ReviewPlayer gives who carries out a review: the gate's reviewer, or a stand-in with its part.
+func (ls *Launches) ReviewPlayer(j job.Job, g *engine.Gate, rel string, try int) (Who, error) {
+	w := ls.Whose(g.Reviewer.AgentType, j.Turn)
 	s, err := job.Script(j)
 	if s == nil || err != nil {
 		return w, err
@@ -47,12 +47,12 @@ func (ls *Launches) reviewPlayer(j job.Job, g *engine.Gate, rel string, try int)
 	t := job.Turn(j, j.Round.N, try)
 	t.Role, t.Gate = g.Reviewer.AgentType, g.ID
 	play, _ := s.Play(t)
-	return ls.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", job.StandIn, w.role, g.ID, j.Round.N)))
+	return ls.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", job.StandIn, w.Role, g.ID, j.Round.N)))
 }
 
-// command gives the arguments of a command of the spec, or, where stand-ins play the run, of one that plays it: rel is the
+// Command gives the arguments of a command of the spec, or, where stand-ins play the run, of one that plays it: rel is the
 // folder of its files, t whose turn it is.
-func (ls *Launches) command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b tree.Begin) ([]string, error) {
+func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b tree.Begin) ([]string, error) {
 	argv, err := job.CommandLine(c, env)
 	if err != nil {
 		return nil, err
@@ -78,13 +78,13 @@ func (ls *Launches) command(j job.Job, c *engine.Command, env *engine.Env, rel s
 	if play.Verdict != "" && play.Verdict != engine.OutcomePass {
 		part.Say, part.Exit = orText(play.Feedback, part.Say), max(part.Exit, 1)
 	}
-	w, err := ls.standIn(who{}, rel, part)
-	return w.agent.Command, err
+	w, err := ls.standIn(Who{}, rel, part)
+	return w.Agent.Command, err
 }
 
 // standIn lays out a part beside the launch's files, and gives who plays it: in the role's place, without what the role's
 // agents have of models, keys and network.
-func (ls *Launches) standIn(w who, rel string, part stub.Part) (who, error) {
+func (ls *Launches) standIn(w Who, rel string, part stub.Part) (Who, error) {
 	if ls.Cage.opt.Self == "" {
 		return w, job.Fatal("the run wants stand-ins, and this process cannot start any")
 	}
@@ -99,10 +99,10 @@ func (ls *Launches) standIn(w who, rel string, part stub.Part) (who, error) {
 	if part.Fail == stub.Limit {
 		format = program.StandIns
 	}
-	out := who{name: job.StandIn, role: w.role, set: w.set, known: true, stub: true}
-	out.set.Args = nil
-	out.set.Agent, out.set.Model, out.set.Env, out.set.Network = []string{job.StandIn}, "", nil, []string{settings.NetworkNone}
-	out.agent = settings.Agent{Command: []string{ls.Cage.opt.Self, job.StandIn, filepath.Join(ls.Root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
+	out := Who{Name: job.StandIn, Role: w.Role, Set: w.Set, Known: true, Stub: true}
+	out.Set.Args = nil
+	out.Set.Agent, out.Set.Model, out.Set.Env, out.Set.Network = []string{job.StandIn}, "", nil, []string{settings.NetworkNone}
+	out.Agent = settings.Agent{Command: []string{ls.Cage.opt.Self, job.StandIn, filepath.Join(ls.Root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
 	return out, nil
 }
 

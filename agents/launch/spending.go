@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sluice/agents"
-	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
@@ -32,8 +31,8 @@ type going struct {
 	ended bool
 }
 
-// set notes what a repo has used.
-func (s *Spending) set(root string, d engine.Day) {
+// Set notes what a repo has used.
+func (s *Spending) Set(root string, d engine.Day) {
 	if s == nil {
 		return
 	}
@@ -156,11 +155,11 @@ func (s *Spending) once(what string) bool {
 // dayNearly is the part of the day's budget, in percent, at which a person is told.
 const dayNearly = 80
 
-// dayOf is the day of a moment, by the clock on the wall where the daemon is.
-func dayOf(at time.Time) string { return at.Local().Format(time.DateOnly) }
+// DayOf is the day of a moment, by the clock on the wall where the daemon is.
+func DayOf(at time.Time) string { return at.Local().Format(time.DateOnly) }
 
-// dayEnd is when the day is over; zero where it is no day.
-func dayEnd(day string) time.Time {
+// DayEnd is when the day is over; zero where it is no day.
+func DayEnd(day string) time.Time {
 	at, err := time.ParseInLocation(time.DateOnly, day, time.Local)
 	if err != nil {
 		return time.Time{}
@@ -171,16 +170,16 @@ func dayEnd(day string) time.Time {
 // Today is the day's budget over all repos: what is used of it, and the whole; 0 = no bound.
 func (ls *Launches) Today() (day string, used, most engine.Spend) {
 	now := ls.opt.Now()
-	day = dayOf(now)
+	day = DayOf(now)
 	used, _ = ls.opt.Spending.on(day, now)
 	return day, used, ls.opt.Settings().Budget.Day.Spend()
 }
 
 // Spent takes what this repo has used of a day, and gives what a person is to be told of the day's budget.
 func (ls *Launches) Spent(d engine.Day) []engine.Event {
-	ls.opt.Spending.set(ls.Root, d)
+	ls.opt.Spending.Set(ls.Root, d)
 	now := ls.opt.Now()
-	day := dayOf(now)
+	day := DayOf(now)
 	used, told := ls.opt.Spending.on(day, now)
 	most := ls.opt.Settings().Budget.Day.Spend()
 	var out []engine.Event
@@ -243,16 +242,16 @@ func (ls *Launches) dayTaken(key string) (day, why string) {
 		return day, why
 	}
 	most := ls.opt.Settings().Budget.Day.MaxLaunches
-	if now := ls.opt.Now(); !ls.opt.Spending.launches(key, ls.Root, dayOf(now), now, most) {
+	if now := ls.opt.Now(); !ls.opt.Spending.launches(key, ls.Root, DayOf(now), now, most) {
 		of := fmt.Sprint(most)
 		return day, dayBudget{key: keyLaunches, text: of, of: of}.up()
 	}
 	return day, ""
 }
 
-// waitsForDay is the end of a launch, begun or not, for which nothing is left of the day's budget.
-func waitsForDay(x engine.Exit, day, why string) engine.Exit {
-	x.Class, x.Why, x.Budget, x.ResumeAt = engine.ClassLimit, why, day, dayEnd(day)
+// WaitsForDay is the end of a launch, begun or not, for which nothing is left of the day's budget.
+func WaitsForDay(x engine.Exit, day, why string) engine.Exit {
+	x.Class, x.Why, x.Budget, x.ResumeAt = engine.ClassLimit, why, day, DayEnd(day)
 	return x
 }
 
@@ -274,9 +273,9 @@ const meterPace = time.Second
 // meter reads what an agent's program tells of its cost while it works.
 type meter struct {
 	ls    *Launches
-	clock *clock
+	clock *Clock
 	dir   string
-	read  *launch.Stream
+	read  *Stream
 	base  program.Usage // of the conversation before
 	told  engine.Usage
 	key   string // of the launch
@@ -284,16 +283,16 @@ type meter struct {
 }
 
 // meterOf gives the meter of a launch; nil where its program tells nothing while it works.
-func (ls *Launches) meterOf(l order, dir string) *meter {
-	if !l.agent {
+func (ls *Launches) meterOf(l Order, dir string) *meter {
+	if !l.Agent {
 		return nil
 	}
-	own := ls.PIDFile(l.key) + programMark
+	own := ls.PIDFile(l.Key) + programMark
 	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
 	if !ok {
 		return nil
 	}
-	m := &meter{ls: ls, clock: l.clock, dir: dir, read: launch.NewStream(p.Format, ls.opt.Now), base: p.Base, key: l.key}
+	m := &meter{ls: ls, clock: l.Clock, dir: dir, read: NewStream(p.Format, ls.opt.Now), base: p.Base, key: l.Key}
 	if m.read == nil {
 		return nil
 	}
@@ -306,16 +305,16 @@ func (m *meter) look() {
 		return
 	}
 	m.hear(false)
-	if m.clock == nil || m.clock.emit == nil {
+	if m.clock == nil || m.clock.Emit == nil {
 		return
 	}
 	used, _ := m.read.Reader.Result().Since(m.base)
-	u := launch.UsageOf(used)
+	u := UsageOf(used)
 	if u == m.told {
 		return
 	}
 	m.told = u
-	m.clock.emit(engine.UsageSeen{Run: m.clock.run, Key: m.clock.key, Usage: m.clock.spent.Plus(u), Day: dayOf(m.ls.opt.Now())})
+	m.clock.Emit(engine.UsageSeen{Run: m.clock.Run, Key: m.clock.Key, Usage: m.clock.spent.Plus(u), Day: DayOf(m.ls.opt.Now())})
 }
 
 // lookAgain says after what time a launch is to be looked at, 0 = never: only its end counts.
@@ -330,11 +329,11 @@ func lookAgain(idle, silent time.Duration, agent bool) time.Duration {
 	return pause
 }
 
-// costLeast is what a launch is given of which nothing is left: a program takes no bound of 0.
-const costLeast = 0.0001
+// CostLeast is what a launch is given of which nothing is left: a program takes no bound of 0.
+const CostLeast = 0.0001
 
-// mayCost is what a launch may cost in USD by the budgets of its attempt or round, its run and the day; 0 = no bound.
-func (ls *Launches) mayCost(j job.Job, role string) float64 {
+// MayCost is what a launch may cost in USD by the budgets of its attempt or round, its run and the day; 0 = no bound.
+func (ls *Launches) MayCost(j job.Job, role string) float64 {
 	before := engine.Usage{}
 	if j.Proc != nil && j.Proc.Kind == engine.ProcReview && j.Round != nil {
 		before = j.Round.Usage
@@ -349,7 +348,7 @@ func (ls *Launches) mayCost(j job.Job, role string) float64 {
 		}
 	}
 	if left < 0 {
-		return costLeast
+		return CostLeast
 	}
 	return left
 }
@@ -359,10 +358,10 @@ func (m *meter) hear(ended bool) {
 	if m == nil {
 		return
 	}
-	var lines []launch.Said
+	var lines []Said
 	m.read.Tell = func(events []program.Event) {
 		for _, e := range events {
-			if l, ok := launch.LineOf(e); ok {
+			if l, ok := LineOf(e); ok {
 				m.n++
 				l.N = m.n
 				lines = append(lines, l)

@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"maps"
@@ -22,33 +22,33 @@ const (
 	longestAnswer = gates.MaxAnswer + 4096
 )
 
-// who is the agent that a launch of a role gets.
-type who struct {
-	name  string
-	role  string
-	set   settings.Role
-	agent settings.Agent
-	known bool
-	stub  bool // a stand-in plays it
+// Who is the agent that a launch of a role gets.
+type Who struct {
+	Name  string
+	Role  string
+	Set   settings.Role
+	Agent settings.Agent
+	Known bool
+	Stub  bool // a stand-in plays it
 }
 
-// whose gives the agent whose turn it is.
-func (ls *Launches) whose(role string, nth int) who {
+// Whose gives the agent whose turn it is.
+func (ls *Launches) Whose(role string, nth int) Who {
 	if role == "" {
-		return who{} // a bare command
+		return Who{} // a bare command
 	}
 	s := ls.opt.Settings()
-	w := who{role: role, set: s.Role(role)}
-	if len(w.set.Agent) == 0 {
+	w := Who{Role: role, Set: s.Role(role)}
+	if len(w.Set.Agent) == 0 {
 		return w
 	}
-	w.name = w.set.Agent[max(nth, 0)%len(w.set.Agent)]
-	w.agent, w.known = s.Agent(w.name)
+	w.Name = w.Set.Agent[max(nth, 0)%len(w.Set.Agent)]
+	w.Agent, w.Known = s.Agent(w.Name)
 	return w
 }
 
-// environ is the environment of a job's processes: what is allowed of the daemon's, then extra, SLUICE_* last.
-func (ls *Launches) environ(j job.Job, w who, key string, env []engine.EnvVar, extra map[string]string) ([]string, error) {
+// Environ is the environment of a job's processes: what is allowed of the daemon's, then extra, SLUICE_* last.
+func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar, extra map[string]string) ([]string, error) {
 	vars := map[string]string{}
 	for _, v := range env {
 		value, err := v.Value.String(j.Env)
@@ -67,45 +67,45 @@ func (ls *Launches) environ(j job.Job, w who, key string, env []engine.EnvVar, e
 	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = j.Run, j.RunInfo.Workflow
 	vars["SLUICE_FILES"] = filepath.Join(ls.Root, filepath.FromSlash(ls.RunDir(j.Run)), "files")
 	vars[agents.TokenVar] = ls.Token(key)
-	if w.role != "" {
-		vars["SLUICE_ROLE"] = w.role
+	if w.Role != "" {
+		vars["SLUICE_ROLE"] = w.Role
 	}
 	if c := j.RunInfo.Child; c != nil && c.Task != "" {
 		vars["SLUICE_TASK"], vars["SLUICE_TASK_TRY"] = c.Task, strconv.Itoa(c.Try)
 		vars["SLUICE_TASK_FILE"] = filepath.Join(ls.Root, filepath.FromSlash(ls.RunDir(j.Run)), layout.TaskName)
 	}
 	maps.Copy(vars, extra)
-	return agents.Environ(ls.Cage.opt.Environ, slices.Concat(w.agent.Env, w.set.Env), vars), nil
+	return agents.Environ(ls.Cage.opt.Environ, slices.Concat(w.Agent.Env, w.Set.Env), vars), nil
 }
 
 // schemaFileName is the file of a launch that holds the schema of its answer.
 const schemaFileName = "schema.json"
 
-// agentLine gives the arguments of an agent's command, and what it reads on standard input.
-func (ls *Launches) agentLine(w who, promptFile, prompt string, need needs) (argv []string, stdin string, err error) {
-	if !w.known {
-		return nil, "", job.Fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.role, w.role)
+// AgentLine gives the arguments of an agent's command, and what it reads on standard input.
+func (ls *Launches) AgentLine(w Who, promptFile, prompt string, need Needs) (argv []string, stdin string, err error) {
+	if !w.Known {
+		return nil, "", job.Fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.Role, w.Role)
 	}
-	if w.agent.Format != settings.FormatText && !program.Known(w.agent.Format) || len(w.agent.Command) == 0 {
-		return nil, "", job.Fatal("agent %s: its settings cannot be gone by: sluice doctor says why", w.name)
+	if w.Agent.Format != settings.FormatText && !program.Known(w.Agent.Format) || len(w.Agent.Command) == 0 {
+		return nil, "", job.Fatal("agent %s: its settings cannot be gone by: sluice doctor says why", w.Name)
 	}
-	if w.stub {
-		return w.agent.Command, "", nil
+	if w.Stub {
+		return w.Agent.Command, "", nil
 	}
 	placed := false
-	for i, arg := range w.agent.Command {
+	for i, arg := range w.Agent.Command {
 		value := regexp.MustCompile(`\$\{\{\s*(role|model|prompt_file)\s*\}\}`).ReplaceAllStringFunc(arg, func(m string) string {
 			switch {
 			case strings.Contains(m, "prompt_file"):
 				placed = true
 				return promptFile
 			case strings.Contains(m, "model"):
-				return w.set.Model
+				return w.Set.Model
 			}
-			return w.role
+			return w.Role
 		})
 		if strings.HasPrefix(value, "-") && !strings.HasPrefix(arg, "-") {
-			return nil, "", job.Fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option", w.name, i, value)
+			return nil, "", job.Fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option", w.Name, i, value)
 		}
 		// What the settings name lies in the root: a copy in a worktree is whoever's works there.
 		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) || layout.IsState(arg) && strings.ContainsRune(arg, '/') {
@@ -114,18 +114,18 @@ func (ls *Launches) agentLine(w who, promptFile, prompt string, need needs) (arg
 		argv = append(argv, value)
 	}
 	schemaFile := ""
-	if schema := program.SchemaFile(w.agent.Format, need.schema, need.nulls); schema != nil {
+	if schema := program.SchemaFile(w.Agent.Format, need.Schema, need.Nulls); schema != nil {
 		if err := ls.WriteFile(need.rel+"/"+schemaFileName, schema); err != nil {
 			return nil, "", err
 		}
 		schemaFile = filepath.Join(ls.Root, filepath.FromSlash(need.rel), schemaFileName)
 	}
-	held, err := ls.box()
+	held, err := ls.Box()
 	if err != nil {
 		return nil, "", job.Fatal("%v: the settings want one: see sluice doctor", err)
 	}
-	argv = append(argv, program.Args(w.agent.Format, argv[1:], program.Launch{Args: ls.roleArgs(w), Model: w.set.Model, Dirs: need.dirs, Schema: need.schema, SchemaFile: schemaFile, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.talk.resume})...)
-	switch w.agent.PromptVia {
+	argv = append(argv, program.Args(w.Agent.Format, argv[1:], program.Launch{Args: ls.roleArgs(w), Model: w.Set.Model, Dirs: need.Dirs, Schema: need.Schema, SchemaFile: schemaFile, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.Talk.Resume})...)
+	switch w.Agent.PromptVia {
 	case settings.ViaArg:
 		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {
 			prompt = "Read the file " + promptFile + " and do what it says. It is your whole task."
@@ -142,8 +142,8 @@ func (ls *Launches) agentLine(w who, promptFile, prompt string, need needs) (arg
 }
 
 // roleArgs are the arguments that the role adds to the command. What they name below .workflow/ is the root's.
-func (ls *Launches) roleArgs(w who) (out []string) {
-	for _, arg := range w.set.Args {
+func (ls *Launches) roleArgs(w Who) (out []string) {
+	for _, arg := range w.Set.Args {
 		option, value, with := strings.Cut(arg, "=")
 		switch {
 		case layout.IsState(arg) && strings.ContainsRune(arg, '/'):
@@ -156,11 +156,11 @@ func (ls *Launches) roleArgs(w who) (out []string) {
 	return out
 }
 
-// promptOf gives where a launch's prompt and answer lie, absolute.
-func (ls *Launches) promptOf(rel string) (prompt, answer string) {
+// PromptOf gives where a launch's prompt and answer lie, absolute.
+func (ls *Launches) PromptOf(rel string) (prompt, answer string) {
 	dir := filepath.Join(ls.Root, filepath.FromSlash(rel))
 	answer = filepath.Join(dir, "answer.json")
-	if box, _ := ls.box(); box != nil { // why there is none is told where the launch is made
+	if box, _ := ls.Box(); box != nil { // why there is none is told where the launch is made
 		answer = filepath.Join(dir, layout.OwnDir, "answer.json")
 	}
 	return filepath.Join(dir, "prompt.md"), answer

@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"bytes"
@@ -31,11 +31,11 @@ const (
 	goneMark    = ".gone"
 )
 
-// ownGit makes the git folder of a launch. One that is there already is in use: the launch was started by a daemon that was
+// OwnGit makes the git folder of a launch. One that is there already is in use: the launch was started by a daemon that was
 // killed, or is asked once more. work is whose work its commits are; nil = they are thrown away.
-func (x *Cage) ownGit(ctx context.Context, key, top string, work *tree.Order, inPlace bool) (tree.Private, error) {
+func (x *Cage) OwnGit(ctx context.Context, key, top string, work *tree.Order, inPlace bool) (tree.Private, error) {
 	key = layout.LaunchOf(key)
-	if g, ok := x.ownGitOf(key); ok && g.Top == top && layout.IsDir(g.Dir) {
+	if g, ok := x.OwnGitOf(key); ok && g.Top == top && layout.IsDir(g.Dir) {
 		return g, nil
 	}
 	now, err := x.opt.Git.NamedBy(ctx, top)
@@ -108,8 +108,8 @@ func (x *Cage) gitDirOf(key string) string {
 	return filepath.Join(x.State, layout.GitsDir, layout.PathElement(run), layout.PathElement(rest))
 }
 
-// ownGitOf says which git folder is a launch's own: as it was made, or as a daemon before this one has noted it.
-func (x *Cage) ownGitOf(key string) (g tree.Private, ok bool) {
+// OwnGitOf says which git folder is a launch's own: as it was made, or as a daemon before this one has noted it.
+func (x *Cage) OwnGitOf(key string) (g tree.Private, ok bool) {
 	x.mu.Lock()
 	g, ok = x.held[layout.LaunchOf(key)]
 	x.mu.Unlock()
@@ -123,7 +123,7 @@ func (x *Cage) ownGitOf(key string) (g tree.Private, ok bool) {
 // gitVars are the variables that say where a launch works: its git folder knows no other worktree. In place, .git cannot be
 // another folder.
 func (x *Cage) gitVars(key string, inPlace bool) []string {
-	g, ok := x.ownGitOf(key)
+	g, ok := x.OwnGitOf(key)
 	if !ok && x.opt.Git != nil && x.opt.Git.Plain() {
 		return []string{"SLUICE_ROOT=" + x.Root, "SLUICE_CHECKOUT=" + x.Root}
 	}
@@ -182,7 +182,7 @@ func (x *Cage) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.
 
 // dropGit removes the git folder of a launch whose commits are nobody's work, or that was never started.
 func (x *Cage) dropGit(key string, started bool) {
-	g, ok := x.ownGitOf(key)
+	g, ok := x.OwnGitOf(key)
 	if ok && key == layout.LaunchOf(key) && (!started || !g.Keeps) {
 		x.removeGit(key)
 	}
@@ -210,11 +210,11 @@ func (x *Cage) removeGit(key string) {
 	x.behind(remove)
 }
 
-// receive takes over what a launch that is over has committed. What cannot be taken stays in its folder, and is reported.
+// Receive takes over what a launch that is over has committed. What cannot be taken stays in its folder, and is reported.
 // In a run's own worktree the branch moves when the gate has passed: see advance.
-func (x *Cage) receive(ctx context.Context, j job.Job) {
+func (x *Cage) Receive(ctx context.Context, j job.Job) {
 	key := j.Key
-	g, ok := x.ownGitOf(key)
+	g, ok := x.OwnGitOf(key)
 	if !ok || !g.Keeps || x.opt.Git == nil {
 		return
 	}
@@ -228,7 +228,7 @@ func (x *Cage) receive(ctx context.Context, j job.Job) {
 		case err != nil:
 			return err
 		default:
-			if r, err = tree.Receive(ctx, x.opt.Git, g, x.gitInside(g)); err != nil {
+			if r, err = tree.Receive(ctx, x.opt.Git, g, x.GitInside(g)); err != nil {
 				return err
 			}
 		}
@@ -278,10 +278,10 @@ const (
 	boxEndWait   = 2 * time.Second
 )
 
-// gitInside runs git over a launch's own git folder, in a sandbox with no network that can write nothing.
-func (x *Cage) gitInside(g tree.Private) tree.Inside {
+// GitInside runs git over a launch's own git folder, in a sandbox with no network that can write nothing.
+func (x *Cage) GitInside(g tree.Private) tree.Inside {
 	return func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
-		box, err := x.box()
+		box, err := x.Box()
 		if err == nil && box == nil {
 			err = errors.New("the sandbox that the launch had is not to be had now")
 		}
@@ -310,7 +310,7 @@ func (x *Cage) gitInside(g tree.Private) tree.Inside {
 func (x *Cage) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan, gitDir string, err error) {
 	plan = sandbox.Plan{Hide: x.hidden(), Cwd: "/", Network: sandbox.NetNone, InPlace: inPlace}
 	home := ""
-	if h := x.variable("HOME"); filepath.IsAbs(h) {
+	if h := x.Variable("HOME"); filepath.IsAbs(h) {
 		if real, err := atomicfile.RealPath(h); err == nil && real != "/" {
 			home = real
 			plan.Hide = append(plan.Hide, real)

@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sluice/agents"
-	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/internal/atomicfile"
 	"sluice/internal/layout"
@@ -27,7 +26,7 @@ type Conversation struct {
 	Env     map[string]string `json:"env,omitempty"`     // what the program needs to find it
 	Argv    []string          `json:"argv,omitempty"`    // opens it; nil where there is none to open
 
-	home string // the private home in which it lies, of a launch that was held by a sandbox; "" = it was not
+	Home string // the private home in which it lies, of a launch that was held by a sandbox; "" = it was not
 }
 
 // FindConversation finds the newest conversation of an attempt whose newest launch is k. Who it was, where it worked and
@@ -52,7 +51,7 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 		if c.Agent == "" {
 			c.Agent, c.Format = p.Agent, p.Format
 		}
-		s := launch.NewStream(p.Format, time.Now)
+		s := NewStream(p.Format, time.Now)
 		if s == nil {
 			continue
 		}
@@ -66,8 +65,8 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 		}
 		c.Agent, c.Format, c.Session, c.Env, c.Argv = p.Agent, p.Format, id, p.Env, program.Resume(p.Format, id)
 		_, rest, _ := strings.Cut(key, "/")
-		if home := filepath.Join(state, layout.HomesDir, layout.PathElement(run), layout.PathElement(holder(l, key, rest))); layout.IsDir(home) {
-			if c.home, c.Env = home, nil; !program.KeepsFiles(p.Format) {
+		if home := filepath.Join(state, layout.HomesDir, layout.PathElement(run), layout.PathElement(Holder(l, key, rest))); layout.IsDir(home) {
+			if c.Home, c.Env = home, nil; !program.KeepsFiles(p.Format) {
 				c.Session, c.Argv = "", nil // no telling it from the rest of that home
 			}
 		}
@@ -83,7 +82,7 @@ const maxTalk = 64 << 20
 // others lie there already. Nothing else of the agent's private home is taken over: its settings may name commands, and
 // those would run with the person's rights. env gives the person's variables.
 func (c Conversation) Import(env func(string) string) error {
-	if c.home == "" || c.Session == "" {
+	if c.Home == "" || c.Session == "" {
 		return nil
 	}
 	for name, below := range program.Homes(c.Format) {
@@ -91,7 +90,7 @@ func (c Conversation) Import(env func(string) string) error {
 		if to == "" {
 			to = filepath.Join(env("HOME"), below)
 		}
-		from := filepath.Join(c.home, below)
+		from := filepath.Join(c.Home, below)
 		rel := program.Transcript(c.Format, from, c.Session)
 		if rel == "" {
 			return fmt.Errorf("conversation %s: its program has kept none in %s", c.Session, from)

@@ -1,4 +1,4 @@
-package executor
+package launch
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"sluice/agents"
 )
 
-// stopAll ends every launch of a key: its own, those of its criteria and corrections. main is how its own ended.
-func (ls *Launches) stopAll(ctx context.Context, key string) (main *agents.Exit, some bool, err error) {
+// StopAll ends every launch of a key: its own, those of its criteria and corrections. main is how its own ended.
+func (ls *Launches) StopAll(ctx context.Context, key string) (main *agents.Exit, some bool, err error) {
 	own := ls.PIDFile(key)
 	// First this, then the look at what there is: a start that is on its way (of a daemon that was killed just now) is
 	// either seen below or sees that it must not be.
@@ -30,7 +30,7 @@ func (ls *Launches) stopAll(ctx context.Context, key string) (main *agents.Exit,
 		if !ok || !strings.HasSuffix(rest, ".pid") || rest != ".pid" && rest[0] != '+' && rest[0] != '=' {
 			continue
 		}
-		proc, err := ls.adopt(filepath.Join(dir, entry.Name()))
+		proc, err := ls.Adopt(filepath.Join(dir, entry.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -1,5 +1,5 @@
 //go:build !linux
 
-package executor
+package launch
 
 func yieldToAll() {}
