@@ -5,21 +5,21 @@ import (
 	"path"
 	"path/filepath"
 
-	"sluice/gates/judge"
+	"sluice/gates/checkouts"
 	"sluice/internal/job"
 	"sluice/internal/tree"
 )
 
 // Judged is where a judge works.
 type Judged struct {
-	tree.Begin                 // Dir and Top as the judge sees them
-	Host       string          // Dir, as we see it; "" = it does not judge
-	Agents     tree.Begin      // where the agent worked
-	Seat       *judge.Checkout // nil: no commit was taken, and it is the agent's own folder
-	Covers     bool            // the checkout is seen in the place of Top
-	Made       []Made          // by the setup, and shown in Dir
-	Alone      bool            // it has a home of its own, though it works in the agent's folder
-	Reads      bool            // it is a step that only looks: the checkout is read-only
+	tree.Begin                     // Dir and Top as the judge sees them
+	Host       string              // Dir, as we see it; "" = it does not judge
+	Agents     tree.Begin          // where the agent worked
+	Seat       *checkouts.Checkout // nil: no commit was taken, and it is the agent's own folder
+	Covers     bool                // the checkout is seen in the place of Top
+	Made       []Made              // by the setup, and shown in Dir
+	Alone      bool                // it has a home of its own, though it works in the agent's folder
+	Reads      bool                // it is a step that only looks: the checkout is read-only
 }
 
 // program gives the path of a program of the checkout as the judge sees it; "" where it lies elsewhere. One that the agent

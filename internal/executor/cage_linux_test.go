@@ -12,7 +12,7 @@ import (
 	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
-	"sluice/gates/judge"
+	"sluice/gates/checkouts"
 	"sluice/internal/conform"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
@@ -313,7 +313,7 @@ func TestJudgedProgramThatIsNotSeen(t *testing.T) {
 	}
 	putFile(t, seat+"/own", "#!"+b.path("lang/prog")+"\n", 0o755)
 	putFile(t, seat+"/foreign", "#!"+other+"/prog\n", 0o755)
-	p := launch.Process{Judged: launch.Judged{Begin: tree.Begin{Dir: b.root, Top: b.root}, Host: seat, Covers: true, Seat: &judge.Checkout{Top: seat}}}
+	p := launch.Process{Judged: launch.Judged{Begin: tree.Begin{Dir: b.root, Top: b.root}, Host: seat, Covers: true, Seat: &checkouts.Checkout{Top: seat}}}
 	for command, want := range map[string]string{"./own": "", "./foreign": "its first line wants " + other + "/prog, which the sandbox does not show: name " + other + " under sandbox.read"} {
 		plan := sandbox.Plan{Cwd: b.root, Home: b.e.Variable("HOME"), Shown: []sandbox.Mount{{Path: seat, At: b.root, Write: true}}}
 		argv, err := b.e.Found([]string{command, "x"}, []string{"PATH=/usr/bin:/bin"}, p, &plan)

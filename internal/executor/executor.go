@@ -15,7 +15,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/gates/judge"
+	"sluice/gates/checkouts"
 	"sluice/internal/folders"
 	"sluice/internal/git"
 	"sluice/internal/health"
@@ -70,8 +70,8 @@ type Executor struct {
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
 
-	judges  *judge.Checkouts // nil: there is no git
-	setting chan struct{}    // held by whoever runs a setup
+	judges  *checkouts.Checkouts // nil: there is no git
+	setting chan struct{}        // held by whoever runs a setup
 
 	pointing sync.Mutex // held while runs/last is made to lead elsewhere
 }

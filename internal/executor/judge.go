@@ -15,7 +15,7 @@ import (
 	"sluice/agents/launch"
 	"sluice/agents/sandbox"
 	"sluice/engine"
-	"sluice/gates/judge"
+	"sluice/gates/checkouts"
 	"sluice/internal/atomicfile"
 	"sluice/internal/folders"
 	"sluice/internal/job"
@@ -40,7 +40,7 @@ func takenOf(j job.Job) (commit string, ok bool) {
 }
 
 // newCheckouts makes what keeps the checkouts of a repo; nil where there is no git.
-func (e *Executor) newCheckouts() *judge.Checkouts {
+func (e *Executor) newCheckouts() *checkouts.Checkouts {
 	if e.opt.Git == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (e *Executor) newCheckouts() *judge.Checkouts {
 	if start == "" { // this system does not tell its starts apart
 		start = rand.Text()
 	}
-	return judge.New(judge.Options{Dir: filepath.Join(e.State, judgeDir), Repo: e.opt.Git, Start: start, Over: e.judgeOver})
+	return checkouts.New(checkouts.Options{Dir: filepath.Join(e.State, judgeDir), Repo: e.opt.Git, Start: start, Over: e.judgeOver})
 }
 
 // judgeOver says that a checkout's user, which is a launch's pid file, is over. One that has none yet is about to be

@@ -20,7 +20,7 @@
 //	attempts/<run>/<step>.<n>.begin  how the worktree was when the attempt began
 //	attempts/<run>/<step>.<n>.files  what the attempt declared and changed: what a person's pass is bound to
 //	retry/<digest of its path>       which run wrote a retry-context file: those of ended runs are swept away
-//	judge/<k>/                       a checkout of a taken commit for those who judge (see package gates/judge)
+//	judge/<k>/                       a checkout of a taken commit for those who judge (see package gates/checkouts)
 //	setup/<digest>/<i>               what a setup has made for those who judge, in the order of its `provides`
 //	making/<digest of its path>      a worktree is being made: one that a kill left half made is completed
 //	remote                           the address that is asked for pull requests, as it was when it was first needed

@@ -32,14 +32,14 @@ var layers = map[string]struct{ own, only []string }{
 	// What an agent is asked. It takes criteria and findings as gates reads them; gates judges, and does not know what was asked.
 	"internal/prompt": {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/layout", "internal/settings", "internal/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
-	"gates/judge":    {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
-	"agents":         {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
-	"agents/launch":  {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "gates", "gates/judge", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
-	"agents/program": {own: []string{"internal/text"}},
-	"agents/egress":  {},
-	"agents/sandbox": {own: []string{"internal/fault", "internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
-	"notify":         {own: []string{"internal/fault", "internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
-	"specs":          {own: []string{"internal/fault", "internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
+	"gates/checkouts": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
+	"agents":          {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
+	"agents/launch":   {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
+	"agents/program":  {own: []string{"internal/text"}},
+	"agents/egress":   {},
+	"agents/sandbox":  {own: []string{"internal/fault", "internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
+	"notify":          {own: []string{"internal/fault", "internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
+	"specs":           {own: []string{"internal/fault", "internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
 	// What a person signs, and whether it holds: the one place of signatures.
 	"internal/approval": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
 	// Whether the record of what was decided is whole.
@@ -98,7 +98,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The live screens, of all repos and of one run. Their library belongs to one place.
 	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"agents/launch", "internal/folders", "internal/fault", "notify/people", "watcher/inbox", "watcher/refs", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/judge", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/prompt", "internal/stub", "internal/tasks", "internal/tree"}},
+	"internal/executor": {own: []string{"agents/launch", "internal/folders", "internal/fault", "notify/people", "watcher/inbox", "watcher/refs", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/checkouts", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/prompt", "internal/stub", "internal/tasks", "internal/tree"}},
 }
 
 // toolFolders hold what is run while developing and is not part of the product.

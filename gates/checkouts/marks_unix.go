@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package judge
+package checkouts
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-// Package judge keeps checkouts of commits for those who judge: the commands of criteria and gates, reviewers, hooks.
+// Package checkouts keeps checkouts of commits for those who judge: the commands of criteria and gates, reviewers, hooks.
 //
 // # What is promised
 //
@@ -12,4 +12,4 @@
 //
 // A few checkouts are kept, since an update costs little where much is the same. More users at once get more, which are
 // removed after use.
-package judge
+package checkouts
