@@ -18,12 +18,12 @@ import (
 )
 
 // check carries out the check of an attempt's outputs and criteria; nil where ctx ended first.
-func (e *Executor) check(ctx context.Context, j job.Job) *engine.ProcessEnded {
+func (js *Judges) check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
-	if e.Persist(ctx, j.Key, func() error { return e.firstLaunch(j) }) != nil && ctx.Err() != nil {
+	if js.Persist(ctx, j.Key, func() error { return js.firstLaunch(j) }) != nil && ctx.Err() != nil {
 		return nil
 	}
-	b, err := e.BegunAgain(ctx, j, st)
+	b, err := js.BegunAgain(ctx, j, st)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -31,10 +31,10 @@ func (e *Executor) check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	if err != nil {
 		r.Broken = err.Error()
 	} else {
-		r = e.checked(ctx, j, st, b)
+		r = js.checked(ctx, j, st, b)
 	}
 	if j.Offers(st) { // no process of ours ended
-		e.Salvage(ctx, j, st)
+		js.Salvage(ctx, j, st)
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -43,10 +43,10 @@ func (e *Executor) check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 }
 
 // checked looks at everything and gathers what there is to be reviewed.
-func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) engine.CheckResult {
+func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) engine.CheckResult {
 	env := job.WithAnswer(j)
 	done := j.Attempt.Status == "" || j.Attempt.Status == engine.StatusDone
-	in := gates.CheckInput{Root: e.Root, Worktree: b.Dir}
+	in := gates.CheckInput{Root: js.Root, Worktree: b.Dir}
 	var why []string
 	made, written, err := job.Outputs(st.Outputs, env)
 	if err != nil {
@@ -64,10 +64,10 @@ func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b tr
 		if bad := answerFits(j, st); bad != "" {
 			why = append(why, bad)
 		}
-		why = append(why, e.WriteValues(ctx, j.Key, st.Outputs, env, b.Dir)...)
+		why = append(why, js.WriteValues(ctx, j.Key, st.Outputs, env, b.Dir)...)
 	}
 	outs := append(made, written...)
-	c, law, err := e.Taken(ctx, j, st, b, outs)
+	c, law, err := js.Taken(ctx, j, st, b, outs)
 	if ctx.Err() != nil {
 		return engine.CheckResult{}
 	}
@@ -81,36 +81,36 @@ func (e *Executor) checked(ctx context.Context, j job.Job, st *engine.Step, b tr
 	if len(why) > 0 { // no command is run over what is not there
 		r := engine.CheckResult{Why: strings.Join(why, "\n")}
 		law.Put(&r)
-		return e.Digested(ctx, j, st, c, r)
+		return js.Digested(ctx, j, st, c, r)
 	}
 	in.Run = func(ctx context.Context, i int, cmd engine.Command) (int, string, error) {
 		at := c.Taken.Commit
 		if in.Criteria[i].Folder {
 			at = ""
 		}
-		return e.criterion(ctx, j, st, b, at, i, cmd)
+		return js.criterion(ctx, j, st, b, at, i, cmd)
 	}
-	r := e.checkedAt(ctx, j.Key, b, c.Taken.Commit, in)
+	r := js.checkedAt(ctx, j.Key, b, c.Taken.Commit, in)
 	if c.Taken.Commit != "" && slices.ContainsFunc(in.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
-		r = e.withUnshipped(ctx, b, c.Taken.Commit, r)
+		r = js.withUnshipped(ctx, b, c.Taken.Commit, r)
 	}
 	law.Put(&r)
-	return e.Digested(ctx, j, st, c, r)
+	return js.Digested(ctx, j, st, c, r)
 }
 
 // checkedAt has the criteria checked in the tree of the commit that was taken; "" = in the folder. What is declared and
 // ignored by git is in no tree: it is looked for in the folder then.
-func (e *Executor) checkedAt(ctx context.Context, key string, b tree.Begin, commit string, in gates.CheckInput) engine.CheckResult {
+func (js *Judges) checkedAt(ctx context.Context, key string, b tree.Begin, commit string, in gates.CheckInput) engine.CheckResult {
 	var j launch.Judged
-	err := e.Persist(ctx, key, func() (err error) {
-		j, err = e.checkoutFor(ctx, b, commit, key)
+	err := js.Persist(ctx, key, func() (err error) {
+		j, err = js.checkoutFor(ctx, b, commit, key)
 		return err
 	})
 	if err != nil {
 		return engine.CheckResult{Broken: folders.Unseen("", err)}
 	}
 	if j.Seat != nil {
-		defer e.vacate(e.PIDFile(key))
+		defer js.vacate(js.PIDFile(key))
 		in.Worktree, in.Shown, in.Beside = j.Host, b.Dir, b.Dir
 	}
 	return gates.Check(ctx, in)
@@ -136,23 +136,23 @@ func answerFits(j job.Job, st *engine.Step) string {
 const launchesOfCheck = 3
 
 // criterion carries out one command of success_criterion, over the commit that was taken; "" = in the folder.
-func (e *Executor) criterion(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, commit string, i int, c engine.Command) (int, string, error) {
-	rel := fmt.Sprintf("%s/%s/%d", e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1), lastPart(j.Key), i)
+func (js *Judges) criterion(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, commit string, i int, c engine.Command) (int, string, error) {
+	rel := fmt.Sprintf("%s/%s/%d", js.LaunchDir(j.Run, st.ID, j.Attempt.N, 1), lastPart(j.Key), i)
 	key := fmt.Sprintf("%s/%d", j.Key, i)
 	once := func(key, rel string) (launch.Ended, error) {
-		return e.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
-			seen, err := e.judgeAt(ctx, j, b, commit, key)
+		return js.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
+			seen, err := js.judgeAt(ctx, j, b, commit, key)
 			if err != nil {
 				return launch.Process{}, err
 			}
 			_, taken := takenOf(j)
 			seen.Alone = taken
-			argv, err := e.Command(j, &c, j.Env, rel, stub.Turn{}, nil, seen.Begin)
+			argv, err := js.Command(j, &c, j.Env, rel, stub.Turn{}, nil, seen.Begin)
 			if err != nil {
 				return launch.Process{}, err
 			}
-			w := e.Whose(st.Role(), j.Turn)
-			env, err := e.Environ(j, w, key, st.Env, withBase(b, job.StepVars(j, st)))
+			w := js.Whose(st.Role(), j.Turn)
+			env, err := js.Environ(j, w, key, st.Env, withBase(b, job.StepVars(j, st)))
 			return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Who: w, Judged: seen}, err
 		})
 	}

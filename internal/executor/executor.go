@@ -15,7 +15,6 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/gates/checkouts"
 	"sluice/internal/folders"
 	"sluice/internal/git"
 	"sluice/internal/health"
@@ -62,18 +61,13 @@ type Executor struct {
 	layout.Layout
 	health.Notes
 	*people.People
-	*folders.Folders
-	*launch.Launches
+	*Judges
 	*inbox.Inbox
 	refs *refs.Refs
 
 	listMu sync.Mutex
 	lists  map[string]*taskFile // task files as read last, by their paths
 
-	judges  *checkouts.Checkouts // nil: there is no git
-	setting chan struct{}        // held by whoever runs a setup
-
-	pointing sync.Mutex // held while runs/last is made to lead elsewhere
 }
 
 var _ daemon.World = (*Executor)(nil)
@@ -102,8 +96,7 @@ func New(o Options) (*Executor, error) {
 	if o.Unheld == nil {
 		o.Unheld = &launch.Unheld{}
 	}
-	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, lists: map[string]*taskFile{},
-		setting: make(chan struct{}, 1)}
+	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, lists: map[string]*taskFile{}}
 	if e.opt.Git.Checkout() {
 		e.Top = o.Git.Top()
 	}
@@ -116,25 +109,26 @@ func New(o Options) (*Executor, error) {
 	if err := e.Layout.Open(); err != nil {
 		return nil, err
 	}
-	e.Folders = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ, Held: func() bool { box, _ := e.Box(); return box != nil },
+	at := folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ, Held: func() bool { box, _ := e.Box(); return box != nil },
 		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
 	if e.opt.Git != nil && e.opt.Git.Plain() {
-		if err := e.opt.Git.PassOver(e.OwnPaths(tree.Begin{Top: root})); err != nil {
+		if err := e.opt.Git.PassOver(at.OwnPaths(tree.Begin{Top: root})); err != nil {
 			return nil, fmt.Errorf("state folder: %w", err)
 		}
 	}
 	cage, err := launch.NewCage(launch.CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Sandbox: o.Sandbox, Unheld: o.Unheld, Environ: o.Environ, Hidden: o.Hidden,
-		Self: o.Self, Inboxes: e, Vacate: e.vacate, Logf: o.Logf})
+		Self: o.Self, Inboxes: e, Vacate: func(pidFile string) { e.vacate(pidFile) }, Logf: o.Logf})
 	if err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	e.Launches, err = launch.New(launch.Options{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots, Spending: o.Spending, PutDown: o.PutDown,
+	launches, err := launch.New(launch.Options{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots, Spending: o.Spending, PutDown: o.PutDown,
 		Log: launch.NewLog(e.Layout, o.Logf, o.Now), Now: o.Now})
 	if err != nil {
 		cage.Close()
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	e.judges = e.newCheckouts()
+	e.Judges = NewJudges(JudgesOptions{Collector: NewCollector(CollectorOptions{Launches: launches, Folders: at, Git: o.Git, Settings: o.Settings, Logf: o.Logf}),
+		Runner: o.Runner, Git: o.Git, Settings: o.Settings, Logf: o.Logf, Now: o.Now})
 	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
 		Level: e.Level, Files: e.FilesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
 	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher, Poll: func() time.Duration { return time.Duration(e.opt.Settings().PRPoll) },

@@ -40,21 +40,21 @@ func takenOf(j job.Job) (commit string, ok bool) {
 }
 
 // newCheckouts makes what keeps the checkouts of a repo; nil where there is no git.
-func (e *Executor) newCheckouts() *checkouts.Checkouts {
-	if e.opt.Git == nil {
+func (js *Judges) newCheckouts() *checkouts.Checkouts {
+	if js.opt.Git == nil {
 		return nil
 	}
-	start := e.Boot.ID
+	start := js.Boot.ID
 	if start == "" { // this system does not tell its starts apart
 		start = rand.Text()
 	}
-	return checkouts.New(checkouts.Options{Dir: filepath.Join(e.State, judgeDir), Repo: e.opt.Git, Start: start, Over: e.judgeOver})
+	return checkouts.New(checkouts.Options{Dir: filepath.Join(js.State, judgeDir), Repo: js.opt.Git, Start: start, Over: js.judgeOver})
 }
 
 // judgeOver says that a checkout's user, which is a launch's pid file, is over. One that has none yet is about to be
 // started, where this process gave it the checkout.
-func (e *Executor) judgeOver(pidFile string, here bool) bool {
-	proc, err := e.opt.Runner.Adopt(pidFile, "")
+func (js *Judges) judgeOver(pidFile string, here bool) bool {
+	proc, err := js.opt.Runner.Adopt(pidFile, "")
 	if errors.Is(err, fs.ErrNotExist) {
 		return !here
 	}
@@ -62,32 +62,32 @@ func (e *Executor) judgeOver(pidFile string, here bool) bool {
 }
 
 // vacate gives up the checkout of a launch that has none left at work in it.
-func (e *Executor) vacate(pidFile string) {
-	if e.judges == nil {
+func (js *Judges) vacate(pidFile string) {
+	if js.judges == nil {
 		return
 	}
-	if err := e.judges.Release(pidFile); err != nil {
-		e.opt.Logf("checkout of %s: %v", filepath.Base(pidFile), err)
+	if err := js.judges.Release(pidFile); err != nil {
+		js.opt.Logf("checkout of %s: %v", filepath.Base(pidFile), err)
 	}
 }
 
 // judgeAt gives the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
 // agent's own folder.
-func (e *Executor) judgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, key string) (launch.Judged, error) {
-	if commit == "" || b.Top == "" || e.judges == nil {
+func (js *Judges) judgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, key string) (launch.Judged, error) {
+	if commit == "" || b.Top == "" || js.judges == nil {
 		return launch.Judged{Begin: b, Agents: b, Host: b.Dir}, nil
 	}
-	made, err := e.setUp(ctx, j, b)
+	made, err := js.setUp(ctx, j, b)
 	if err != nil {
 		return launch.Judged{}, err
 	}
-	return e.seated(ctx, b, commit, key, made)
+	return js.seated(ctx, b, commit, key, made)
 }
 
 // seated is judgeAt where what a setup makes is there.
-func (e *Executor) seated(ctx context.Context, b tree.Begin, commit, key string, made []launch.Made) (launch.Judged, error) {
+func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string, made []launch.Made) (launch.Judged, error) {
 	own := launch.Judged{Begin: b, Agents: b, Host: b.Dir}
-	there, err := e.opt.Git.HasCommit(ctx, commit)
+	there, err := js.opt.Git.HasCommit(ctx, commit)
 	if err != nil {
 		return own, err
 	}
@@ -98,18 +98,18 @@ func (e *Executor) seated(ctx context.Context, b tree.Begin, commit, key string,
 	if err != nil {
 		return own, job.Unready("%v", err)
 	}
-	box, err := e.Box()
+	box, err := js.Box()
 	if err != nil {
 		return own, job.Fatal("%v: the settings want one: see sluice doctor", err)
 	}
-	seat, err := e.judges.At(ctx, commit, e.PIDFile(key))
+	seat, err := js.judges.At(ctx, commit, js.PIDFile(key))
 	if err != nil {
 		return own, err
 	}
 	j := launch.Judged{Begin: b, Agents: b, Seat: seat, Host: filepath.Join(seat.Top, rel), Made: made, Covers: box != nil && box.Remaps()}
-	err = e.furnish(ctx, j, rel)
+	err = js.furnish(ctx, j, rel)
 	if err != nil {
-		e.vacate(e.PIDFile(key))
+		js.vacate(js.PIDFile(key))
 		return own, err
 	}
 	if j.Dir = filepath.Join(b.Top, rel); !j.Covers {
@@ -119,17 +119,17 @@ func (e *Executor) seated(ctx context.Context, b tree.Begin, commit, key string,
 }
 
 // checkoutFor is a checkout in which nothing is started: files are looked for in it.
-func (e *Executor) checkoutFor(ctx context.Context, b tree.Begin, commit, key string) (launch.Judged, error) {
-	if commit == "" || b.Top == "" || e.judges == nil {
+func (js *Judges) checkoutFor(ctx context.Context, b tree.Begin, commit, key string) (launch.Judged, error) {
+	if commit == "" || b.Top == "" || js.judges == nil {
 		return launch.Judged{Begin: b, Agents: b, Host: b.Dir}, nil
 	}
-	return e.seated(ctx, b, commit, key, nil)
+	return js.seated(ctx, b, commit, key, nil)
 }
 
 // withUnshipped adds how many files of the folder are in no commit, where a criterion was judged with them.
-func (e *Executor) withUnshipped(ctx context.Context, b tree.Begin, commit string, r engine.CheckResult) engine.CheckResult {
-	n, err := e.opt.Git.Beside(ctx, b.Top, commit, func(name string) bool {
-		return slices.ContainsFunc(e.OwnPaths(b), func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
+func (js *Judges) withUnshipped(ctx context.Context, b tree.Begin, commit string, r engine.CheckResult) engine.CheckResult {
+	n, err := js.opt.Git.Beside(ctx, b.Top, commit, func(name string) bool {
+		return slices.ContainsFunc(js.OwnPaths(b), func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
 	})
 	if err != nil {
 		r.Broken = folders.Unseen(r.Broken, err)
@@ -156,8 +156,8 @@ func belowTop(b tree.Begin) (string, error) {
 
 // furnish makes what the checkout has beside the commit: its git folder, the folder that the step works in, and the way
 // to .workflow/.
-func (e *Executor) furnish(ctx context.Context, j launch.Judged, rel string) error {
-	stores, err := e.opt.Git.Stores()
+func (js *Judges) furnish(ctx context.Context, j launch.Judged, rel string) error {
+	stores, err := js.opt.Git.Stores()
 	if err != nil {
 		return job.Unready("%v", err)
 	}
@@ -187,12 +187,12 @@ func (e *Executor) furnish(ctx context.Context, j launch.Judged, rel string) err
 			return err
 		}
 	}
-	if !j.Covers && layout.Inside(j.Begin.Top, e.Root) {
-		below, err := filepath.Rel(j.Begin.Top, e.Root)
+	if !j.Covers && layout.Inside(j.Begin.Top, js.Root) {
+		below, err := filepath.Rel(j.Begin.Top, js.Root)
 		if err != nil {
 			return err
 		}
-		return e.linkState(root, filepath.ToSlash(below))
+		return js.linkState(root, filepath.ToSlash(below))
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func stateIn(root *os.Root, dir string) error {
 }
 
 // linkState has what is in .workflow/ and not of the commit be found from the checkout of a judge that is not held.
-func (e *Executor) linkState(root *os.Root, below string) error {
+func (js *Judges) linkState(root *os.Root, below string) error {
 	if err := stateIn(root, below); err != nil {
 		return err
 	}
@@ -223,12 +223,12 @@ func (e *Executor) linkState(root *os.Root, below string) error {
 	if err := root.Remove(path.Join(at, "signals")); err != nil { // empty, or of the commit: then it stays
 		return nil
 	}
-	entries, err := os.ReadDir(filepath.Join(e.Root, ".workflow"))
+	entries, err := os.ReadDir(filepath.Join(js.Root, ".workflow"))
 	if err != nil {
 		return err
 	}
 	for _, x := range entries {
-		err := root.Symlink(filepath.Join(e.Root, ".workflow", x.Name()), path.Join(at, x.Name()))
+		err := root.Symlink(filepath.Join(js.Root, ".workflow", x.Name()), path.Join(at, x.Name()))
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -237,18 +237,18 @@ func (e *Executor) linkState(root *os.Root, below string) error {
 }
 
 // outputOf shows an output to a reviewer: as it is in the tree, else, where it is ignored by git, in the folder.
-func (e *Executor) outputOf(j launch.Judged, p string) prompt.TextFile {
-	f := e.textFile(j.Host, p, j.Host)
+func (js *Judges) outputOf(j launch.Judged, p string) prompt.TextFile {
+	f := js.textFile(j.Host, p, j.Host)
 	if _, err := os.Lstat(filepath.Join(j.Host, filepath.FromSlash(p))); j.Seat != nil && errors.Is(err, fs.ErrNotExist) {
-		f = e.textFile(j.Agents.Dir, p, j.Agents.Dir)
+		f = js.textFile(j.Agents.Dir, p, j.Agents.Dir)
 	}
 	f.Path = layout.SeenFrom(j.Dir, filepath.Join(j.Dir, filepath.FromSlash(p)))
 	return f
 }
 
 // lookFrom gives the checkout that a launch of a step that only looks works in, until the launch is over.
-func (e *Executor) lookFrom(ctx context.Context, b tree.Begin, key string) (launch.Judged, error) {
-	j, err := e.seated(ctx, b, b.Look, key, nil)
+func (js *Judges) lookFrom(ctx context.Context, b tree.Begin, key string) (launch.Judged, error) {
+	j, err := js.seated(ctx, b, b.Look, key, nil)
 	if err == nil && j.Seat == nil {
 		err = job.Unready("what it is to look at, commit %.12s, is not in the repo any more: retry the step", b.Look)
 	}

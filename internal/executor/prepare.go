@@ -30,24 +30,24 @@ const (
 )
 
 // contextFiles are what is to be read first, as seen from the folder; what is not there is left out.
-func (e *Executor) contextFiles(spec *engine.Spec, st *engine.Step, dir string) []string {
+func (co *Collector) contextFiles(spec *engine.Spec, st *engine.Step, dir string) []string {
 	all := slices.Clone(spec.ContextFiles)
 	if st.Agent != nil {
 		all = append(all, st.Agent.Context...)
 	}
-	found, missing, err := gates.Expand(e.Root, dir, all)
+	found, missing, err := gates.Expand(co.Root, dir, all)
 	if err != nil || len(missing) > 0 {
-		e.opt.Logf("step %s: context files that cannot be read are left out: %s %v", st.ID, strings.Join(missing, ", "), err)
+		co.opt.Logf("step %s: context files that cannot be read are left out: %s %v", st.ID, strings.Join(missing, ", "), err)
 	}
 	return found
 }
 
 // retryFiles are the texts of the run's retry-context files that concern the step, oldest first.
-func (e *Executor) retryFiles(j job.Job, step string, dir string) []prompt.TextFile {
+func (co *Collector) retryFiles(j job.Job, step string, dir string) []prompt.TextFile {
 	var out []prompt.TextFile
 	for _, h := range j.History {
 		if j.Spec.Concerns(step, h.Step, h.To) {
-			out = append(out, e.textFile(e.Root, e.RetryPath(j.Run, h.Path), dir))
+			out = append(out, co.textFile(co.Root, co.RetryPath(j.Run, h.Path), dir))
 		}
 	}
 	return out
@@ -80,7 +80,7 @@ const (
 
 // triedFiles are the retry-context files of the earlier tries at the run's task, oldest first, as seen from the folder: the
 // newest of them where there are many.
-func (e *Executor) triedFiles(j job.Job, dir string) []string {
+func (co *Collector) triedFiles(j job.Job, dir string) []string {
 	c := j.RunInfo.Child
 	if c == nil || c.Task == "" {
 		return nil
@@ -94,8 +94,8 @@ func (e *Executor) triedFiles(j job.Job, dir string) []string {
 	for k := n - 1; k > 0 && len(out) < maxTriedFiles; k-- {
 		run := j.Run[:dot+1] + strconv.Itoa(k)
 		var of []string
-		for _, rel := range []string{e.RunDir(run) + "/retry-context", engine.InRetryDir(".workflow/retry-context/", run)} { // those of a run that is over are moved
-			of = append(of, e.filesIn(rel, dir)...)
+		for _, rel := range []string{co.RunDir(run) + "/retry-context", engine.InRetryDir(".workflow/retry-context/", run)} { // those of a run that is over are moved
+			of = append(of, co.filesIn(rel, dir)...)
 		}
 		out = append(of, out...)
 	}
@@ -104,8 +104,8 @@ func (e *Executor) triedFiles(j job.Job, dir string) []string {
 
 // filesIn lists the files of a folder of the repo, the oldest first, as seen from dir: the newest maxTriedFiles, each by a
 // name that is one line.
-func (e *Executor) filesIn(rel, dir string) (out []string) {
-	path := filepath.Join(e.Root, filepath.FromSlash(rel))
+func (co *Collector) filesIn(rel, dir string) (out []string) {
+	path := filepath.Join(co.Root, filepath.FromSlash(rel))
 	f, err := atomicfile.OpenDir(path)
 	if err != nil {
 		return nil
@@ -124,7 +124,7 @@ func (e *Executor) filesIn(rel, dir string) (out []string) {
 }
 
 // textFile reads a file of the repo to be shown, with its path as seen from dir.
-func (e *Executor) textFile(base, p, dir string) prompt.TextFile {
+func (co *Collector) textFile(base, p, dir string) prompt.TextFile {
 	f := prompt.TextFile{Path: layout.SeenFrom(dir, filepath.Join(base, filepath.FromSlash(p)))}
 	if !filepath.IsLocal(filepath.FromSlash(p)) {
 		f.Why = "it leads out of the repo"
@@ -151,17 +151,17 @@ func (e *Executor) textFile(base, p, dir string) prompt.TextFile {
 
 // signalTold is the same as its launch has to write it: where an inbox cannot be seen in the place of another, by its own
 // path.
-func (e *Executor) signalTold(j job.Job, st *engine.Step) string {
-	file := e.SignalFile(j.Run, st)
-	if box, _ := e.Box(); file != "" && box != nil && !box.Remaps() && !j.Offers(st) {
-		return filepath.Join(e.PIDFile(j.Key)+layout.InboxMark, j.Run, filepath.Base(file))
+func (co *Collector) signalTold(j job.Job, st *engine.Step) string {
+	file := co.SignalFile(j.Run, st)
+	if box, _ := co.Box(); file != "" && box != nil && !box.Remaps() && !j.Offers(st) {
+		return filepath.Join(co.PIDFile(j.Key)+layout.InboxMark, j.Run, filepath.Base(file))
 	}
 	return file
 }
 
 // stepPrompt is the prompt of a step's agent.
-func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, w launch.Who, answer string) (string, error) {
-	template, err := e.template(w, false)
+func (co *Collector) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, w launch.Who, answer string) (string, error) {
+	template, err := co.template(w, false)
 	if err != nil {
 		return "", err
 	}
@@ -174,19 +174,19 @@ func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b
 	if err != nil {
 		return "", err
 	}
-	found, err := e.Needed(ctx, j, st, b)
+	found, err := co.Needed(ctx, j, st, b)
 	if err != nil {
 		return "", err
 	}
-	box, _ := e.Box()
+	box, _ := co.Box()
 	in := prompt.StepInput{
-		OwnGit:    box != nil && b.Top != "" && e.opt.Git.Checkout() && !j.Offers(st) && b.Look == "",
+		OwnGit:    box != nil && b.Top != "" && co.opt.Git.Checkout() && !j.Offers(st) && b.Look == "",
 		Looks:     b.Look,
 		Conflicts: b.Conflicts,
 		Role:      w.Role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
-		Step: st.ID, Name: st.Name, Attempt: j.Attempt.N, Task: task, Values: values, ContextFiles: e.contextFiles(j.Spec, st, b.Dir),
-		Outputs: made, Criteria: st.Criteria, Retry: e.retryFiles(j, st.ID, b.Dir), Sent: sentOf(j, func(q job.Sent) bool { return j.Spec.Concerns(st.ID, q.Step, q.To) }), Schema: st.Answer, Answer: answer,
-		Signal: prompt.SignalInput{Signal: st.Signal, Path: e.signalTold(j, st), Branch: b.Branch, Offered: j.Offers(st)},
+		Step: st.ID, Name: st.Name, Attempt: j.Attempt.N, Task: task, Values: values, ContextFiles: co.contextFiles(j.Spec, st, b.Dir),
+		Outputs: made, Criteria: st.Criteria, Retry: co.retryFiles(j, st.ID, b.Dir), Sent: sentOf(j, func(q job.Sent) bool { return j.Spec.Concerns(st.ID, q.Step, q.To) }), Schema: st.Answer, Answer: answer,
+		Signal: prompt.SignalInput{Signal: st.Signal, Path: co.signalTold(j, st), Branch: b.Branch, Offered: j.Offers(st)},
 	}
 	for _, f := range found {
 		in.Inputs = append(in.Inputs, prompt.Input{Path: f, There: true})
@@ -203,7 +203,7 @@ func (e *Executor) stepPrompt(ctx context.Context, j job.Job, st *engine.Step, b
 	if len(j.RunInfo.Tried) > 0 {
 		in.Notes = append(in.Notes, prompt.Note{From: "How the earlier tries at this task went", Text: strings.Join(j.RunInfo.Tried, "\n\n")})
 	}
-	if files := e.triedFiles(j, b.Dir); len(files) > 0 {
+	if files := co.triedFiles(j, b.Dir); len(files) > 0 {
 		in.Notes = append(in.Notes, prompt.Note{From: "What was found wrong in the earlier tries, in files, oldest first", Text: strings.Join(files, "\n")})
 	}
 	if len(j.Earlier) > 0 {

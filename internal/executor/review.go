@@ -23,18 +23,18 @@ import (
 const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
 
 // review carries out a round's review; nil where ctx ended first.
-func (e *Executor) review(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
+func (js *Judges) review(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
 	g := j.Spec.Gate(j.Proc.Gate)
 	if g == nil || j.Round == nil {
-		e.Note(j.Key, "its gate or round is not known: nothing can be judged")
+		js.Note(j.Key, "its gate or round is not known: nothing can be judged")
 		return nil
 	}
 	if g.Reviewer.Run != nil {
-		return e.reviewByCommand(ctx, j, g)
+		return js.reviewByCommand(ctx, j, g)
 	}
-	rel := e.JobDir(j)
-	l := launch.Order{Key: j.Key, Dir: rel, Agent: true, Idle: e.idleOf(g.Reviewer.AgentType), Since: j.Proc.Began, Clock: c}
-	end, err := e.Ensure(ctx, l, func() (launch.Process, error) { return e.prepareReview(ctx, j, g, rel, j.Key, 0, nil) })
+	rel := js.JobDir(j)
+	l := launch.Order{Key: j.Key, Dir: rel, Agent: true, Idle: js.idleOf(g.Reviewer.AgentType), Since: j.Proc.Began, Clock: c}
+	end, err := js.Ensure(ctx, l, func() (launch.Process, error) { return js.prepareReview(ctx, j, g, rel, j.Key, 0, nil) })
 	if err != nil {
 		return nil
 	}
@@ -51,8 +51,8 @@ func (e *Executor) review(ctx context.Context, j job.Job, c *launch.Clock) *engi
 			verdict = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + launch.OrCode(end)}
 			break
 		}
-		if verdict, err = gates.ReadVerdict(e.verdictInput(g, a.Key, a.Dir, end)); err != nil || verdict.Inconclusive != "" {
-			e.keepReply(a.Dir, end)
+		if verdict, err = gates.ReadVerdict(js.verdictInput(g, a.Key, a.Dir, end)); err != nil || verdict.Inconclusive != "" {
+			js.keepReply(a.Dir, end)
 		}
 		if err == nil {
 			break
@@ -62,9 +62,9 @@ func (e *Executor) review(ctx context.Context, j job.Job, c *launch.Clock) *engi
 			break
 		}
 		bad, last := err, end
-		end, a, err = e.Again(ctx, launch.Order{Of: j.Key, Agent: true, Idle: l.Idle, Clock: c}, rel, try+1, func(key, dir string, goOn bool) (launch.Process, error) {
-			return e.prepareReview(ctx, j, g, dir, key, try+1, func(name string, w launch.Who, before string) (launch.Talk, string) {
-				t := e.GoOn(j, name, w, last, goOn)
+		end, a, err = js.Again(ctx, launch.Order{Of: j.Key, Agent: true, Idle: l.Idle, Clock: c}, rel, try+1, func(key, dir string, goOn bool) (launch.Process, error) {
+			return js.prepareReview(ctx, j, g, dir, key, try+1, func(name string, w launch.Who, before string) (launch.Talk, string) {
+				t := js.GoOn(j, name, w, last, goOn)
 				text := gates.Correction(bad, try+1, program.Known(w.Agent.Format))
 				if t.Resume == "" {
 					text = again(text, before, last.Stdout(maxReplyShown))
@@ -80,8 +80,8 @@ func (e *Executor) review(ctx context.Context, j job.Job, c *launch.Clock) *engi
 }
 
 // idleOf is the idle_timeout of a role.
-func (e *Executor) idleOf(role string) time.Duration {
-	s := e.opt.Settings()
+func (js *Judges) idleOf(role string) time.Duration {
+	s := js.opt.Settings()
 	if t := s.Role(role).IdleTimeout; t > 0 {
 		return time.Duration(t)
 	}
@@ -89,24 +89,24 @@ func (e *Executor) idleOf(role string) time.Duration {
 }
 
 // reviewByCommand lets a command judge.
-func (e *Executor) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate) *engine.ProcessEnded {
-	end, err := e.Ensure(ctx, launch.Order{Key: j.Key, Dir: e.JobDir(j), Since: j.Proc.Began}, func() (launch.Process, error) {
-		b, err := e.Begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
+func (js *Judges) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate) *engine.ProcessEnded {
+	end, err := js.Ensure(ctx, launch.Order{Key: j.Key, Dir: js.JobDir(j), Since: j.Proc.Began}, func() (launch.Process, error) {
+		b, err := js.Begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
 		if err != nil {
 			return launch.Process{}, err
 		}
 		commit, _ := takenOf(j)
-		seen, err := e.judgeAt(ctx, j, b, commit, j.Key)
+		seen, err := js.judgeAt(ctx, j, b, commit, j.Key)
 		if err != nil {
 			return launch.Process{}, err
 		}
 		t := job.Turn(j, j.Round.N, 0)
 		t.Gate = g.ID
-		argv, err := e.Command(j, g.Reviewer.Run, j.Env, e.JobDir(j), t, nil, seen.Begin)
+		argv, err := js.Command(j, g.Reviewer.Run, j.Env, js.JobDir(j), t, nil, seen.Begin)
 		if err != nil {
 			return launch.Process{}, err
 		}
-		env, err := e.Environ(j, launch.Who{}, j.Key, nil, reviewVars(j, g, seen.Agents))
+		env, err := js.Environ(j, launch.Who{}, j.Key, nil, reviewVars(j, g, seen.Agents))
 		return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Judged: seen}, err
 	})
 	if err != nil {
@@ -140,36 +140,36 @@ func withBase(b tree.Begin, vars map[string]string) map[string]string {
 	return vars
 }
 
-func (e *Executor) verdictInput(g *engine.Gate, key, rel string, end launch.Ended) gates.VerdictInput {
-	in := gates.VerdictInput{Structured: end.Structured(), AnswerFile: e.AnswerFile(rel), WantToken: e.Token(key), Output: []byte(end.Stdout(gates.MaxReply + 1)),
-		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: e.promptText(rel), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
+func (js *Judges) verdictInput(g *engine.Gate, key, rel string, end launch.Ended) gates.VerdictInput {
+	in := gates.VerdictInput{Structured: end.Structured(), AnswerFile: js.AnswerFile(rel), WantToken: js.Token(key), Output: []byte(end.Stdout(gates.MaxReply + 1)),
+		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: js.promptText(rel), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
 	in.Allowed, in.Computed = gates.Allowed(g)
 	return in
 }
 
 // prepareReview makes all that a reviewer needs, and says what to start. turn, where given, makes another prompt of it, and
 // says in which conversation, of the name that the gate gives it; try is which correction it asks for, 0 for none.
-func (e *Executor) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w launch.Who, before string) (launch.Talk, string)) (launch.Process, error) {
+func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w launch.Who, before string) (launch.Talk, string)) (launch.Process, error) {
 	st := j.Spec.Step(g.Step)
-	b, err := e.Begun(ctx, j, st, j.Attempt.N)
+	b, err := js.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return launch.Process{}, err
 	}
 	commit, _ := takenOf(j)
-	seen, err := e.judgeAt(ctx, j, b, commit, key)
+	seen, err := js.judgeAt(ctx, j, b, commit, key)
 	if err != nil {
 		return launch.Process{}, err
 	}
-	w, err := e.ReviewPlayer(j, g, rel, try)
+	w, err := js.ReviewPlayer(j, g, rel, try)
 	if err != nil {
 		return launch.Process{}, err
 	}
-	_, answer := e.PromptOf(rel)
-	text, err := e.reviewPrompt(ctx, j, g, st, seen, w, answer)
+	_, answer := js.PromptOf(rel)
+	text, err := js.reviewPrompt(ctx, j, g, st, seen, w, answer)
 	if err != nil {
 		return launch.Process{}, err
 	}
-	need := e.NeedsOf(rel, nil, true, e.MayCost(j, w.Role))
+	need := js.NeedsOf(rel, nil, true, js.MayCost(j, w.Role))
 	outcomes, computed := gates.Allowed(g)
 	need.Schema = gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer)
 	need.Nulls = g.Answer == nil // a verdict that is read by ours alone: null is as if it were not there
@@ -180,16 +180,16 @@ func (e *Executor) prepareReview(ctx context.Context, j job.Job, g *engine.Gate,
 	if turn != nil {
 		need.Talk, text = turn(name, w, text)
 	} else {
-		need.Talk = e.TakeTalk(j.Run, name, key, w)
+		need.Talk = js.TakeTalk(j.Run, name, key, w)
 	}
-	p, err := e.AgentProcess(j, w, key, rel, seen.Host, text, need, nil, reviewVars(j, g, b))
+	p, err := js.AgentProcess(j, w, key, rel, seen.Host, text, need, nil, reviewVars(j, g, b))
 	p.Judged = seen
 	return p, err
 }
 
 // reviewPrompt is the prompt of a gate's reviewer.
-func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, st *engine.Step, b launch.Judged, w launch.Who, answer string) (string, error) {
-	template, err := e.template(w, true)
+func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, st *engine.Step, b launch.Judged, w launch.Who, answer string) (string, error) {
+	template, err := js.template(w, true)
 	if err != nil {
 		return "", err
 	}
@@ -200,8 +200,8 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	}
 	in := prompt.ReviewInput{
 		Role: w.Role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
-		Gate: g.ID, GateName: g.Name, Round: j.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: e.task(j, st, values), Values: values,
-		ContextFiles: e.contextFiles(j.Spec, st, b.Dir), Criteria: j.Attempt.ToReview, Summary: j.Attempt.Summary,
+		Gate: g.ID, GateName: g.Name, Round: j.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: js.task(j, st, values), Values: values,
+		ContextFiles: js.contextFiles(j.Spec, st, b.Dir), Criteria: j.Attempt.ToReview, Summary: j.Attempt.Summary,
 		Answer: j.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
 	}
 	in.ByReply = program.Known(w.Agent.Format)
@@ -209,7 +209,7 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	env := job.WithAttempt(j, st)
 	ofStep := j
 	ofStep.Env = env
-	if found, missing, err := e.Inputs(ofStep, st, b.Dir); err == nil {
+	if found, missing, err := js.Inputs(ofStep, st, b.Dir); err == nil {
 		for _, f := range found {
 			in.Inputs = append(in.Inputs, prompt.Input{Path: f, There: true})
 		}
@@ -225,24 +225,24 @@ func (e *Executor) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, 
 	if made, written, err := job.Outputs(st.Outputs, env); err == nil {
 		for _, p := range append(made, written...) {
 			if layout.IsState(p) {
-				in.Outputs = append(in.Outputs, e.textFile(e.Root, p, b.Dir))
+				in.Outputs = append(in.Outputs, js.textFile(js.Root, p, b.Dir))
 			} else {
-				in.Outputs = append(in.Outputs, e.outputOf(b, p))
+				in.Outputs = append(in.Outputs, js.outputOf(b, p))
 			}
 		}
 	}
 	for _, h := range j.History {
 		if h.Gate == g.ID {
-			in.Retry = append(in.Retry, e.textFile(e.Root, e.RetryPath(j.Run, h.Path), b.Dir))
+			in.Retry = append(in.Retry, js.textFile(js.Root, js.RetryPath(j.Run, h.Path), b.Dir))
 		}
 	}
 	in.Sent = sentOf(j, func(q job.Sent) bool { return q.Gate == g.ID })
-	in.Diff = e.diff(ctx, j, st, b.Agents)
+	in.Diff = js.diff(ctx, j, st, b.Agents)
 	return prompt.Review(in), ctx.Err()
 }
 
 // task is what the step was to do, in words.
-func (e *Executor) task(j job.Job, st *engine.Step, values *prompt.Values) string {
+func (js *Judges) task(j job.Job, st *engine.Step, values *prompt.Values) string {
 	if st.Run != nil {
 		if st.Run.Shell != "" {
 			return "Run this command: " + st.Run.Shell
@@ -267,25 +267,25 @@ func (e *Executor) task(j job.Job, st *engine.Step, values *prompt.Values) strin
 }
 
 // diff is the work that the round is over, as a patch.
-func (e *Executor) diff(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) string {
+func (js *Judges) diff(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) string {
 	if b.Top == "" {
 		return ""
 	}
 	var c tree.Covered
-	err := layout.Load(e.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), &c)
+	err := layout.Load(js.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && c.Taken.Commit == "" {
 		return ""
 	}
 	var text []byte
 	var cut bool
 	if err == nil {
-		text, cut, err = e.opt.Git.Between(ctx, c.Found, c.Taken.Commit, maxDiffRead)
+		text, cut, err = js.opt.Git.Between(ctx, c.Found, c.Taken.Commit, maxDiffRead)
 	}
 	if ctx.Err() != nil {
 		return ""
 	}
 	if err != nil {
-		e.opt.Logf("diff of %s: %v", e.Shown(b.Top), err)
+		js.opt.Logf("diff of %s: %v", js.Shown(b.Top), err)
 		return fmt.Sprintf("(the diff could not be made: look at the files in %s)", filepath.Base(b.Dir))
 	}
 	if cut {

@@ -35,7 +35,7 @@ const (
 )
 
 // setUp gives what the setup for the judges of a job's step has made, and runs it where that is not there.
-func (e *Executor) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.Made, error) {
+func (js *Judges) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.Made, error) {
 	if j.Proc == nil || j.Proc.Step == "" || b.Base() == "" {
 		return nil, nil
 	}
@@ -44,46 +44,46 @@ func (e *Executor) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch
 	if s == nil || len(j.RunInfo.Stubs) > 0 { // stand-ins have nothing to be tested
 		return nil, nil
 	}
-	argv, err := e.Command(j, &s.Run, j.Env, "", stub.Turn{}, nil, b)
+	argv, err := js.Command(j, &s.Run, j.Env, "", stub.Turn{}, nil, b)
 	if err != nil {
 		return nil, err
 	}
-	digest, err := e.setupDigest(ctx, s, b, argv)
+	digest, err := js.setupDigest(ctx, s, b, argv)
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case e.setting <- struct{}{}:
-		defer func() { <-e.setting }()
+	case js.setting <- struct{}{}:
+		defer func() { <-js.setting }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	dir := filepath.Join(e.State, setupDir, digest)
+	dir := filepath.Join(js.State, setupDir, digest)
 	var out []launch.Made
 	for i, p := range s.Provides {
 		out = append(out, launch.Made{Path: path.Clean(p), At: filepath.Join(dir, strconv.Itoa(i))})
 	}
-	now := e.opt.Now()
+	now := js.opt.Now()
 	if os.Chtimes(filepath.Join(dir, doneName), now, now) == nil {
 		return out, nil
 	}
-	if err := e.runSetup(ctx, j, st, b, argv, s, dir); err != nil {
+	if err := js.runSetup(ctx, j, st, b, argv, s, dir); err != nil {
 		return nil, err
 	}
-	return out, e.dropSetups()
+	return out, js.dropSetups()
 }
 
 // setupDigest names what a setup makes by what it depends on. What another start of the machine left may not be whole.
-func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin, argv []string) (string, error) {
+func (js *Judges) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin, argv []string) (string, error) {
 	rel, err := belowTop(b)
 	if err != nil {
 		return "", job.Unready("%v", err)
 	}
-	entries, err := e.opt.Git.Entries(ctx, b.Base())
+	entries, err := js.opt.Git.Entries(ctx, b.Base())
 	if err != nil {
 		return "", err
 	}
-	parts := []string{e.Boot.ID, b.Top, rel, fmt.Sprintf("%q %q", argv, s.Provides)}
+	parts := []string{js.Boot.ID, b.Top, rel, fmt.Sprintf("%q %q", argv, s.Provides)}
 	for _, f := range entries {
 		below, err := filepath.Rel(rel, filepath.FromSlash(f.Path))
 		if err != nil || !filepath.IsLocal(below) {
@@ -97,22 +97,22 @@ func (e *Executor) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begi
 }
 
 // runSetup runs the setup, and keeps in dir what it is to provide.
-func (e *Executor) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, argv []string, s *engine.Setup, dir string) error {
+func (js *Judges) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, argv []string, s *engine.Setup, dir string) error {
 	key := j.Key + layout.SetupMark + filepath.Base(dir)[:8]
-	rel := e.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(j.Key, j.Run+"/")) + "-setup"
-	end, err := e.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
-		seen, err := e.seated(ctx, b, b.Base(), key, nil)
+	rel := js.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(j.Key, j.Run+"/")) + "-setup"
+	end, err := js.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
+		seen, err := js.seated(ctx, b, b.Base(), key, nil)
 		if err != nil {
 			return launch.Process{}, err
 		}
-		w := e.Whose(st.Role(), j.Turn)
-		env, err := e.Environ(j, w, key, st.Env, job.StepVars(j, st))
+		w := js.Whose(st.Role(), j.Turn)
+		env, err := js.Environ(j, w, key, st.Env, job.StepVars(j, st))
 		return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Who: w, Judged: seen}, err
 	})
 	if err != nil {
 		return err
 	}
-	defer e.vacate(e.PIDFile(key))
+	defer js.vacate(js.PIDFile(key))
 	words := "setup `" + strings.Join(argv, " ") + "`"
 	if why := end.Failure(); why != "" {
 		return job.Unready("%s: %s", words, why)
@@ -120,7 +120,7 @@ func (e *Executor) runSetup(ctx context.Context, j job.Job, st *engine.Step, b t
 	if !end.Clean() || end.Exit.Signal != "" {
 		return job.Unready("%s ended with exit code %d: see %s\n%s", words, end.Exit.Code, rel, end.Output())
 	}
-	top := e.judges.Of(e.PIDFile(key))
+	top := js.judges.Of(js.PIDFile(key))
 	if top == "" {
 		return job.Unready("%s: its checkout is gone: run the check again", words)
 	}
@@ -183,8 +183,8 @@ func plainPath(root *os.Root, at string) error {
 }
 
 // dropSetups removes results that nobody has used for long, all but the newest.
-func (e *Executor) dropSetups() error {
-	base := filepath.Join(e.State, setupDir)
+func (js *Judges) dropSetups() error {
+	base := filepath.Join(js.State, setupDir)
 	entries, err := os.ReadDir(base)
 	if err != nil {
 		return err
@@ -203,9 +203,9 @@ func (e *Executor) dropSetups() error {
 	}
 	slices.SortFunc(all, func(a, b result) int { return b.used.Compare(a.used) })
 	for i, r := range all {
-		if i >= setupsKept && e.opt.Now().Sub(r.used) > setupStale || r.used.IsZero() {
+		if i >= setupsKept && js.opt.Now().Sub(r.used) > setupStale || r.used.IsZero() {
 			if err := os.RemoveAll(r.dir); err != nil {
-				e.opt.Logf("setup: %v", err)
+				js.opt.Logf("setup: %v", err)
 			}
 		}
 	}

@@ -7,23 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"strings"
 
 	"sluice/agents/launch"
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/internal/atomicfile"
 	"sluice/internal/job"
-	"sluice/internal/prompt"
 	"sluice/internal/tree"
 	"sluice/signals"
 )
-
-// corrections is how often an agent is asked again for an answer that cannot be read.
-const corrections = gates.MaxCorrections
 
 // step carries out a step's process; nil where ctx ended first.
 func (e *Executor) step(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
@@ -334,23 +327,4 @@ func readsStdout(spec *engine.Spec) bool {
 		}
 	}
 	return found
-}
-
-// keepReply keeps the words that no answer, or no verdict, could be read from, for a person to look at.
-func (e *Executor) keepReply(rel string, end launch.Ended) {
-	if end.Dir == "" {
-		return
-	}
-	if err := e.WriteFile(rel+"/"+daemon.ReplyFile, []byte(end.Stdout(gates.MaxReply))); err != nil {
-		e.opt.Logf("%s: %v", rel, err)
-	}
-}
-
-// promptText is what a launch was asked.
-func (e *Executor) promptText(rel string) []byte {
-	data, _, err := atomicfile.OpenRegular(e.Root, filepath.FromSlash(rel+"/prompt.md"), prompt.Max)
-	if err != nil {
-		return nil // then no quote of it is known as one
-	}
-	return data
 }

@@ -2,27 +2,19 @@ package executor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sluice/engine"
-	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
 	"sluice/internal/job"
-	"sluice/internal/layout"
 	"sluice/internal/tasks"
-	"sluice/internal/text"
 )
-
-// maxShownTask is how much of a task a prompt shows.
-const maxShownTask = 16 << 10
 
 // stampMissing is the stamp of a task file that is not there, or is empty.
 const stampMissing = "missing"
@@ -36,59 +28,6 @@ type taskFile struct {
 	seen    []engine.TaskSeen
 	stubbed []int // which of them are done by stand-ins
 	stat    atomicfile.Stat
-}
-
-// firstOfChild lays out the folder of a child run.
-func (e *Executor) firstOfChild(j job.Job, c *engine.ChildOf) error {
-	if c.Task == "" {
-		return nil
-	}
-	return e.WriteFile(e.RunDir(j.Run)+"/"+layout.TaskName, append([]byte(shownTask(c.Body)), '\n'))
-}
-
-// placeChild records where the folder of a child run is, before anything is laid out there.
-func (e *Executor) placeChild(run string, c *engine.ChildOf) error {
-	file := e.FolderFile(run)
-	var dir string
-	if err := layout.Load(file, &dir); err == nil && dir == c.Dir {
-		return nil
-	}
-	return layout.Save(file, c.Dir)
-}
-
-// readAnswer holds an answer against the step's schema, and that of a task against the task: a summary that names another
-// one tells of work that was not asked for.
-func readAnswer(j job.Job, st *engine.Step, data []byte) (json.RawMessage, error) {
-	out, err := gates.ReadAnswer(data, st.Answer)
-	c := j.RunInfo.Child
-	if err != nil || c == nil || c.Task == "" || !j.Spec.Inline {
-		return out, err
-	}
-	var said struct {
-		Task *string `json:"task_id"`
-	}
-	if json.Unmarshal(out, &said) == nil && said.Task != nil && *said.Task != c.Task {
-		return nil, fmt.Errorf("its task_id is %s, and the task that was given is %s: do that one, and name it", strconv.Quote(text.Clip(*said.Task, maxShownID)), c.Task)
-	}
-	return out, nil
-}
-
-const maxShownID = 64
-
-// shownTask is a task as agents see it.
-func shownTask(body json.RawMessage) string {
-	var v any
-	if json.Unmarshal(body, &v) != nil {
-		return "{}"
-	}
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return "{}"
-	}
-	if len(data) > maxShownTask {
-		return string(data[:maxShownTask]) + "\n[cut]"
-	}
-	return string(data)
 }
 
 // lookAtTasks looks at a list's task file.
