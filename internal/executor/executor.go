@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"sluice/agents"
@@ -61,13 +60,8 @@ type Executor struct {
 	layout.Layout
 	health.Notes
 	*people.People
-	*Judges
-	*inbox.Inbox
+	*Work
 	refs *refs.Refs
-
-	listMu sync.Mutex
-	lists  map[string]*taskFile // task files as read last, by their paths
-
 }
 
 var _ daemon.World = (*Executor)(nil)
@@ -96,7 +90,7 @@ func New(o Options) (*Executor, error) {
 	if o.Unheld == nil {
 		o.Unheld = &launch.Unheld{}
 	}
-	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}, lists: map[string]*taskFile{}}
+	e := &Executor{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}}
 	if e.opt.Git.Checkout() {
 		e.Top = o.Git.Top()
 	}
@@ -127,18 +121,19 @@ func New(o Options) (*Executor, error) {
 		cage.Close()
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	e.Judges = NewJudges(JudgesOptions{Collector: NewCollector(CollectorOptions{Launches: launches, Folders: at, Git: o.Git, Settings: o.Settings, Logf: o.Logf}),
+	judges := NewJudges(JudgesOptions{Collector: NewCollector(CollectorOptions{Launches: launches, Folders: at, Git: o.Git, Settings: o.Settings, Logf: o.Logf}),
 		Runner: o.Runner, Git: o.Git, Settings: o.Settings, Logf: o.Logf, Now: o.Now})
 	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
-		Level: e.Level, Files: e.FilesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
+		Level: cage.Level, Files: at.FilesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
 	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher, Poll: func() time.Duration { return time.Duration(e.opt.Settings().PRPoll) },
-		Own: e.OwnGitOf, Inside: e.GitInside, Logf: o.Logf, Now: o.Now})
-	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,
+		Own: cage.OwnGitOf, Inside: cage.GitInside, Logf: o.Logf, Now: o.Now})
+	boxes, err := inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,
 		Settle: func() time.Duration { return time.Duration(e.opt.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
 	if err != nil {
-		e.Cage.Close()
+		cage.Close()
 		return nil, err
 	}
+	e.Work = NewWork(WorkOptions{Judges: judges, Inbox: boxes, Git: o.Git, Logf: o.Logf, Now: o.Now})
 	return e, nil
 }
 

@@ -13,31 +13,31 @@ import (
 )
 
 // hook carries out a hook: after a step in its worktree, after the run in the root. Its failure is its exit only.
-func (e *Executor) hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
-	command, rel := j.Spec.AfterRun, e.JobDir(j)
+func (k *Work) hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
+	command, rel := j.Spec.AfterRun, k.JobDir(j)
 	if j.Proc.Step != "" {
-		command, rel = j.Spec.AfterStep, e.LaunchDir(j.Run, j.Proc.Step, j.Attempt.N, 1)+"/hook"
+		command, rel = j.Spec.AfterStep, k.LaunchDir(j.Run, j.Proc.Step, j.Attempt.N, 1)+"/hook"
 	}
 	if command == nil {
 		return &engine.ProcessEnded{}
 	}
-	end, err := e.Ensure(ctx, launch.Order{Key: j.Key, Dir: rel}, func() (launch.Process, error) {
+	end, err := k.Ensure(ctx, launch.Order{Key: j.Key, Dir: rel}, func() (launch.Process, error) {
 		env := j.Env
 		if env == nil {
 			env = &engine.Env{Run: j.Run, Workflow: j.RunInfo.Workflow, Vars: j.Vars}
 		}
-		argv, err := e.Command(j, command, env, rel, stub.Turn{}, nil, tree.Begin{})
+		argv, err := k.Command(j, command, env, rel, stub.Turn{}, nil, tree.Begin{})
 		if err != nil {
 			return launch.Process{}, err
 		}
-		p, vars := launch.Process{Cwd: e.Home(j), Argv: argv}, map[string]string{"SLUICE_STATUS": j.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(j.RunInfo.Unpassed)}
+		p, vars := launch.Process{Cwd: k.Home(j), Argv: argv}, map[string]string{"SLUICE_STATUS": j.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(j.RunInfo.Unpassed)}
 		if j.RunInfo.TaskStatus != "" {
 			vars["SLUICE_TASK_STATUS"] = j.RunInfo.TaskStatus
 		}
 		var w launch.Who
 		if j.Proc.Step != "" {
 			st := j.Spec.Step(j.Proc.Step)
-			b, err := e.Begun(ctx, j, st, j.Attempt.N)
+			b, err := k.Begun(ctx, j, st, j.Attempt.N)
 			if err != nil {
 				return launch.Process{}, err
 			}
@@ -45,24 +45,24 @@ func (e *Executor) hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 			if b.Look != "" {
 				commit = b.Look // nothing else is to be taken
 			}
-			if p.Judged, err = e.judgeAt(ctx, j, b, commit, j.Key); err != nil {
+			if p.Judged, err = k.judgeAt(ctx, j, b, commit, j.Key); err != nil {
 				return launch.Process{}, err
 			}
-			w, vars, p.Cwd = e.Whose(st.Role(), j.Turn), job.StepVars(j, st), p.Judged.Host
+			w, vars, p.Cwd = k.Whose(st.Role(), j.Turn), job.StepVars(j, st), p.Judged.Host
 			p.Who = w
-			if p.Work, err = e.hookWork(ctx, j, st, p.Judged); err != nil {
+			if p.Work, err = k.hookWork(ctx, j, st, p.Judged); err != nil {
 				return launch.Process{}, err
 			}
 			vars["SLUICE_STATUS"] = j.Attempt.Status
 		}
-		p.Env, err = e.Environ(j, w, j.Key, nil, vars)
+		p.Env, err = k.Environ(j, w, j.Key, nil, vars)
 		return p, err
 	})
 	if err != nil {
 		return nil
 	}
 	if j.Proc.Step != "" {
-		e.Receive(ctx, j)
+		k.Receive(ctx, j)
 	}
 	ev := &engine.ProcessEnded{Exit: end.Exit}
 	// A hook that cannot be started is recorded; it stops nothing.
@@ -75,7 +75,7 @@ func (e *Executor) hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 
 // hookWork says whose work the commits of an after_step hook are: those of the attempt that it follows, on top of what the
 // agent committed. A hook that judges makes none.
-func (e *Executor) hookWork(ctx context.Context, j job.Job, st *engine.Step, seen launch.Judged) (*tree.Order, error) {
+func (k *Work) hookWork(ctx context.Context, j job.Job, st *engine.Step, seen launch.Judged) (*tree.Order, error) {
 	if seen.Seat != nil || seen.Agents.Top == "" {
 		return nil, nil
 	}
@@ -83,12 +83,12 @@ func (e *Executor) hookWork(ctx context.Context, j job.Job, st *engine.Step, see
 	if j.RunInfo.Workspace == "" {
 		return &o, nil // from HEAD: the branch has what the agent committed
 	}
-	head, err := e.opt.Git.Head(ctx, seen.Agents.Top)
+	head, err := k.opt.Git.Head(ctx, seen.Agents.Top)
 	if err != nil {
 		return nil, err
 	}
 	var no *tree.Refused
-	if o.Base, err = e.Tip(o, head); errors.As(err, &no) {
+	if o.Base, err = k.Tip(o, head); errors.As(err, &no) {
 		return nil, nil
 	}
 	return &o, err

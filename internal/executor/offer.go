@@ -29,30 +29,30 @@ type offered struct {
 
 // offer lays out what an offered step needs, and waits until it is owed no more. Where it cannot be done it says so in
 // the step's name.
-func (e *Executor) offer(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+func (k *Work) offer(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
 	st := j.Spec.Step(j.Step)
 	if st == nil || st.Agent == nil || j.Attempt == nil {
-		e.Note(j.Key, "its step or attempt is not known: it cannot be offered")
+		k.Note(j.Key, "its step or attempt is not known: it cannot be offered")
 		<-ctx.Done()
 		return nil
 	}
-	e.Expect(j)
+	k.Expect(j)
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		err := e.layOut(ctx, j, st)
+		err := k.layOut(ctx, j, st)
 		var no *job.Refusal
 		if errors.As(err, &no) {
-			e.Note(j.Key, "")
-			emit(e.failedOffer(j, st, no))
+			k.Note(j.Key, "")
+			emit(k.failedOffer(j, st, no))
 			break
 		}
 		if err == nil {
-			e.Note(j.Key, "")
+			k.Note(j.Key, "")
 			break
 		}
 		if ctx.Err() != nil { // it is over: what was broken off went wrong in nothing
 			return nil
 		}
-		e.Note(j.Key, err.Error())
+		k.Note(j.Key, err.Error())
 		if !health.Wait(ctx, pause) {
 			return nil
 		}
@@ -62,23 +62,23 @@ func (e *Executor) offer(ctx context.Context, j job.Job, emit func(engine.Event)
 }
 
 // layOut makes the worktree, the prompt and the offer's file.
-func (e *Executor) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
-	rel := e.LaunchDir(j.Run, st.ID, j.Attempt.N, j.K)
-	if err := e.Expose(j.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
+func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
+	rel := k.LaunchDir(j.Run, st.ID, j.Attempt.N, j.K)
+	if err := k.Expose(j.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
 		return err
 	}
-	if err := e.firstLaunch(j); err != nil {
+	if err := k.firstLaunch(j); err != nil {
 		return err
 	}
-	b, err := e.Begun(ctx, j, st, j.Attempt.N)
+	b, err := k.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(e.Root, filepath.FromSlash(rel), "offer.json")
+	path := filepath.Join(k.Root, filepath.FromSlash(rel), "offer.json")
 	if _, err := os.Lstat(path); err == nil {
 		return nil // it is on offer already: what it was made from may have been used up since
 	}
-	prompt, answer := e.PromptOf(rel)
+	prompt, answer := k.PromptOf(rel)
 	told := *st
 	if st.Answer != nil && st.Agent != nil {
 		// No process ends whose answer file could be read.
@@ -89,14 +89,14 @@ func (e *Executor) layOut(ctx context.Context, j job.Job, st *engine.Step) error
 		}}
 		told.Agent = &agent
 	}
-	text, err := e.stepPrompt(ctx, j, &told, b, e.Whose(st.Role(), j.Turn), answer)
+	text, err := k.stepPrompt(ctx, j, &told, b, k.Whose(st.Role(), j.Turn), answer)
 	if err != nil {
 		return err
 	}
-	if err := e.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
+	if err := k.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
 		return err
 	}
-	inputs, _, err := e.Inputs(j, st, b.Dir)
+	inputs, _, err := k.Inputs(j, st, b.Dir)
 	if err != nil {
 		return err
 	}
@@ -105,21 +105,21 @@ func (e *Executor) layOut(ctx context.Context, j job.Job, st *engine.Step) error
 		return err
 	}
 	data, err := json.MarshalIndent(offered{Run: j.Run, Step: st.ID, Attempt: j.Attempt.N, Role: st.Role(), Worktree: b.Dir,
-		Prompt: prompt, Signal: e.SignalFile(j.Run, st), Inputs: inputs, Outputs: outs}, "", "  ")
+		Prompt: prompt, Signal: k.SignalFile(j.Run, st), Inputs: inputs, Outputs: outs}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return e.WriteFile(rel+"/offer.json", append(data, '\n'))
+	return k.WriteFile(rel+"/offer.json", append(data, '\n'))
 }
 
 // failedOffer is the word of a step that cannot be offered: no process ends that could say it.
-func (e *Executor) failedOffer(j job.Job, st *engine.Step, no *job.Refusal) engine.Event {
+func (k *Work) failedOffer(j job.Job, st *engine.Step, no *job.Refusal) engine.Event {
 	name := st.ID + "-done.json" // also where its signal is a commit: it is no file
-	if f := e.SignalFile(j.Run, st); f != "" {
+	if f := k.SignalFile(j.Run, st); f != "" {
 		name = filepath.Base(f)
 	}
 	return engine.FileSeen{
-		Name: name, Dir: j.Run, Written: e.opt.Now(), TokenOf: j.Key,
+		Name: name, Dir: j.Run, Written: k.opt.Now(), TokenOf: j.Key,
 		By: engine.Actor{Who: "sluice", Via: "daemon", Trust: engine.TrustFile},
 		Sentinel: &engine.Sentinel{Step: st.ID, Status: engine.StatusFailed, Summary: no.Error(), Run: j.Run,
 			Attempt: j.Attempt.N, Launch: j.K},

@@ -22,19 +22,19 @@ type owned struct {
 }
 
 // ownedFile is where that is kept.
-func (e *Executor) ownedFile(p string) string {
-	return filepath.Join(e.State, "retry", layout.HexSum([]byte(path.Clean(p)))[:32])
+func (k *Work) ownedFile(p string) string {
+	return filepath.Join(k.State, "retry", layout.HexSum([]byte(path.Clean(p)))[:32])
 }
 
 // own records that a run writes a file. One that another run left there was swept away before this one began.
-func (e *Executor) own(p, run string) error {
-	return layout.Save(e.ownedFile(p), owned{Run: run, Path: path.Clean(p)})
+func (k *Work) own(p, run string) error {
+	return layout.Save(k.ownedFile(p), owned{Run: run, Path: path.Clean(p)})
 }
 
 // sweep moves the retry-context files of runs that do not live out of the way, to their runs' folders. Files that no
 // run is known to have written stay.
-func (e *Executor) sweep(live []string) error {
-	dir := filepath.Join(e.State, "retry")
+func (k *Work) sweep(live []string) error {
+	dir := filepath.Join(k.State, "retry")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -42,16 +42,16 @@ func (e *Executor) sweep(live []string) error {
 	for _, entry := range entries {
 		var o owned
 		if err := layout.Load(filepath.Join(dir, entry.Name()), &o); err != nil {
-			e.opt.Logf("retry context: %v", err)
+			k.opt.Logf("retry context: %v", err)
 			continue
 		}
 		if slices.Contains(live, o.Run) || !ids.ValidRun(o.Run) {
 			continue
 		}
-		if err := e.sweepOne(o); err != nil && health.Passing(err) {
+		if err := k.sweepOne(o); err != nil && health.Passing(err) {
 			return err
 		} else if err != nil {
-			e.opt.Logf("retry context: %s: %v", o.Path, err)
+			k.opt.Logf("retry context: %s: %v", o.Path, err)
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -61,16 +61,16 @@ func (e *Executor) sweep(live []string) error {
 	return nil
 }
 
-func (e *Executor) sweepOne(o owned) error {
-	from, err := e.Below(o.Path)
+func (k *Work) sweepOne(o owned) error {
+	from, err := k.Below(o.Path)
 	if err != nil {
 		return err
 	}
-	rel := e.RunDir(o.Run) + "/retry-context"
-	if err := e.MakeBelow(rel, 0o700); err != nil {
+	rel := k.RunDir(o.Run) + "/retry-context"
+	if err := k.MakeBelow(rel, 0o700); err != nil {
 		return err
 	}
-	_, err = atomicfile.Move(from, filepath.Join(e.Root, filepath.FromSlash(rel), path.Base(o.Path)))
+	_, err = atomicfile.Move(from, filepath.Join(k.Root, filepath.FromSlash(rel), path.Base(o.Path)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // gone already
 	}
@@ -83,7 +83,7 @@ func (e *Executor) sweepOne(o owned) error {
 // prune lets go of what is kept for runs that are over: the inboxes of the folders they worked in, what is kept of
 // worktrees that are gone, and, of runs that the state has forgotten too, what the state folder holds. known are the runs of the state when this was owed; one that is
 // younger than all of those is left alone.
-func (e *Executor) prune(live, known []string) error {
+func (k *Work) prune(live, known []string) error {
 	newest, keep := map[string]int{}, map[string]bool{}
 	for _, run := range known {
 		flow, n := layout.NumberOf(run)
@@ -93,18 +93,18 @@ func (e *Executor) prune(live, known []string) error {
 		flow, n := layout.NumberOf(run)
 		return n > 0 && n < newest[flow] || layout.ChildRun(run) && oldChild(run, newest, keep)
 	}
-	e.ForgetRuns(func(run string) bool { return old(run) && !slices.Contains(live, run) })
+	k.ForgetRuns(func(run string) bool { return old(run) && !slices.Contains(live, run) })
 	for _, c := range []struct {
 		dir    string
 		remove func(string) error
 		stays  func(run string) bool
 	}{
-		{filepath.Join(e.State, layout.AttemptsDir), os.RemoveAll, func(run string) bool { return keep[run] }},
-		{filepath.Join(e.State, layout.LaunchesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
-		{filepath.Join(e.State, layout.GitsDir), tree.Remove, func(run string) bool { return keep[run] }},
-		{filepath.Join(e.State, layout.HomesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
+		{filepath.Join(k.State, layout.AttemptsDir), os.RemoveAll, func(run string) bool { return keep[run] }},
+		{filepath.Join(k.State, layout.LaunchesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
+		{filepath.Join(k.State, layout.GitsDir), tree.Remove, func(run string) bool { return keep[run] }},
+		{filepath.Join(k.State, layout.HomesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
 		// Of a run that was over before a scan met its inbox. One that holds something stays.
-		{e.Signals(), removeEmpty, func(run string) bool { return slices.Contains(live, run) || e.Watched(filepath.Join(e.Signals(), run)) }},
+		{k.Signals(), removeEmpty, func(run string) bool { return slices.Contains(live, run) || k.Watched(filepath.Join(k.Signals(), run)) }},
 	} {
 		entries, err := os.ReadDir(c.dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -118,8 +118,8 @@ func (e *Executor) prune(live, known []string) error {
 			}
 		}
 	}
-	if e.opt.Git != nil {
-		return e.opt.Git.Forget()
+	if k.opt.Git != nil {
+		return k.opt.Git.Forget()
 	}
 	return nil
 }

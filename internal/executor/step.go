@@ -19,12 +19,12 @@ import (
 )
 
 // step carries out a step's process; nil where ctx ended first.
-func (e *Executor) step(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
+func (k *Work) step(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
-	rel := e.JobDir(j)
-	e.Expect(j)
-	l := launch.Order{Key: j.Key, Dir: rel, Agent: st.Run == nil, Idle: e.Idle(st), Since: j.Attempt.Launched, Clock: c}
-	end, err := e.Ensure(ctx, l, func() (launch.Process, error) { return e.prepare(ctx, j, st, rel, j.Key) })
+	rel := k.JobDir(j)
+	k.Expect(j)
+	l := launch.Order{Key: j.Key, Dir: rel, Agent: st.Run == nil, Idle: k.Idle(st), Since: j.Attempt.Launched, Clock: c}
+	end, err := k.Ensure(ctx, l, func() (launch.Process, error) { return k.prepare(ctx, j, st, rel, j.Key) })
 	if err != nil {
 		return nil
 	}
@@ -32,17 +32,17 @@ func (e *Executor) step(ctx context.Context, j job.Job, c *launch.Clock) *engine
 		end = end.Undenied() // its signal says whether it got on without what it was not allowed
 	}
 	if end.Dir != "" { // something was started
-		e.Readable(ctx, j, st)
+		k.Readable(ctx, j, st)
 		if !end.Clean() {
-			e.TakenIn(ctx, j, st)
+			k.TakenIn(ctx, j, st)
 		}
 	}
 	ev := &engine.ProcessEnded{Exit: end.Exit}
 	last := end
-	ev.Answer, err = e.answer(j, st, rel, j.Key, end)
+	ev.Answer, err = k.answer(j, st, rel, j.Key, end)
 	for try := 1; err != nil && st.Run == nil && end.Clean() && try <= corrections; try++ {
 		var a launch.Asked
-		if last, a, err = e.askAgain(ctx, j, st, c, try, err, last); err != nil {
+		if last, a, err = k.askAgain(ctx, j, st, c, try, err, last); err != nil {
 			return nil
 		}
 		if launch.WithCorrection(&ev.Exit, last.Exit); ev.Exit.Class != "" {
@@ -52,105 +52,105 @@ func (e *Executor) step(ctx context.Context, j job.Job, c *launch.Clock) *engine
 			err = fmt.Errorf("asked again, it gave none: %s", launch.OrCode(last))
 			break
 		}
-		ev.Answer, err = e.answer(j, st, a.Dir, a.Key, last)
+		ev.Answer, err = k.answer(j, st, a.Dir, a.Key, last)
 	}
 	if err != nil {
 		ev.AnswerBad = err.Error()
 	}
-	e.keepOutput(ev, j, st, end)
+	k.keepOutput(ev, j, st, end)
 	if st.Run == nil {
-		e.Sum(j.Key, ev)
+		k.Sum(j.Key, ev)
 	}
-	e.Receive(ctx, j)
-	e.Salvage(ctx, j, st)
+	k.Receive(ctx, j)
+	k.Salvage(ctx, j, st)
 	return ev
 }
 
 // keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.
-func (e *Executor) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, end launch.Ended) {
+func (k *Work) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, end launch.Ended) {
 	switch {
 	case !end.Clean() || ev.AnswerBad != "":
 		ev.Output = end.Output()
 	case readsStdout(j.Spec):
 		ev.Output = end.Stdout(engine.MaxOutput)
-	case st.Signal.Type != engine.SignalExit && !e.said(j, st):
+	case st.Signal.Type != engine.SignalExit && !k.said(j, st):
 		ev.Output = end.Output()
 	}
 }
 
 // said says that the attempt's sentinel lies in its inbox, or was taken in.
-func (e *Executor) said(j job.Job, st *engine.Step) bool {
-	return e.Sentinel(j, st) != nil
+func (k *Work) said(j job.Job, st *engine.Step) bool {
+	return k.Sentinel(j, st) != nil
 }
 
 // prepare makes all that a step's launch needs, and says what to start.
-func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key string) (launch.Process, error) {
-	if err := e.firstLaunch(j); err != nil {
+func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key string) (launch.Process, error) {
+	if err := k.firstLaunch(j); err != nil {
 		return launch.Process{}, err
 	}
-	b, err := e.Begun(ctx, j, st, j.Attempt.N)
+	b, err := k.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return launch.Process{}, err
 	}
-	if err := e.MakeBelow(rel, 0o700); err != nil {
+	if err := k.MakeBelow(rel, 0o700); err != nil {
 		return launch.Process{}, err
 	}
-	w := e.Whose(st.Role(), j.Turn)
-	prompt, answer := e.PromptOf(rel)
+	w := k.Whose(st.Role(), j.Turn)
+	prompt, answer := k.PromptOf(rel)
 	vars := job.StepVars(j, st)
 	vars["SLUICE_ANSWER"] = answer
-	if f := e.signalTold(j, st); f != "" {
+	if f := k.signalTold(j, st); f != "" {
 		vars["SLUICE_SIGNAL"] = f
 	}
 	p := launch.Process{Cwd: b.Dir, Who: w, Work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
 	if b.Look != "" {
-		if p.Judged, err = e.lookFrom(ctx, b, key); err != nil {
+		if p.Judged, err = k.lookFrom(ctx, b, key); err != nil {
 			return p, err
 		}
 		b, p.Cwd, p.Work = p.Judged.Begin, p.Judged.Host, nil
 	}
-	if p.Writes, err = e.declared(st, j.Env); err != nil {
+	if p.Writes, err = k.declared(st, j.Env); err != nil {
 		return p, err
 	}
 	if st.Run != nil {
-		if _, err := e.Needed(ctx, j, st, b); err != nil {
+		if _, err := k.Needed(ctx, j, st, b); err != nil {
 			return p, err
 		}
 		t := job.Turn(j, j.Attempt.N, 0)
 		t.Step = st.ID
-		if p.Argv, err = e.Command(j, st.Run, j.Env, rel, t, st, b); err != nil {
+		if p.Argv, err = k.Command(j, st.Run, j.Env, rel, t, st, b); err != nil {
 			return p, err
 		}
-		if p.Env, err = e.Environ(j, w, key, st.Env, vars); err != nil {
+		if p.Env, err = k.Environ(j, w, key, st.Env, vars); err != nil {
 			return p, err
 		}
 	} else {
-		if w, err = e.StepPlayer(j, st, b, rel, 0); err != nil {
+		if w, err = k.StepPlayer(j, st, b, rel, 0); err != nil {
 			return p, err
 		}
 		p.Who = w
-		text, err := e.stepPrompt(ctx, j, st, b, w, answer)
+		text, err := k.stepPrompt(ctx, j, st, b, w, answer)
 		if err != nil {
 			return p, err
 		}
-		if err := e.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
+		if err := k.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
 			return p, err
 		}
 		vars["SLUICE_PROMPT"] = prompt
-		need := e.NeedsOf(rel, st.Answer, false, e.MayCost(j, w.Role))
+		need := k.NeedsOf(rel, st.Answer, false, k.MayCost(j, w.Role))
 		name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
 		if err != nil {
 			return p, err
 		}
-		need.Talk = e.TakeTalk(j.Run, name, key, w)
-		maps.Copy(vars, program.Vars(w.Agent.Format, e.Variable, need.Dirs))
-		if p.Env, err = e.Environ(j, w, key, st.Env, vars); err != nil {
+		need.Talk = k.TakeTalk(j.Run, name, key, w)
+		maps.Copy(vars, program.Vars(w.Agent.Format, k.Variable, need.Dirs))
+		if p.Env, err = k.Environ(j, w, key, st.Env, vars); err != nil {
 			return p, err
 		}
-		if err := e.KeepProgram(rel, key, w, need.Talk, p.Env); err != nil {
+		if err := k.KeepProgram(rel, key, w, need.Talk, p.Env); err != nil {
 			return p, err
 		}
-		if p.Argv, p.Stdin, err = e.AgentLine(w, prompt, text, need); err != nil {
+		if p.Argv, p.Stdin, err = k.AgentLine(w, prompt, text, need); err != nil {
 			return p, err
 		}
 	}
@@ -158,8 +158,8 @@ func (e *Executor) prepare(ctx context.Context, j job.Job, st *engine.Step, rel,
 }
 
 // declared gives the folders below .workflow/ in which a step's outputs lie, where it is held.
-func (e *Executor) declared(st *engine.Step, env *engine.Env) ([]string, error) {
-	if box, _ := e.Box(); box == nil {
+func (k *Work) declared(st *engine.Step, env *engine.Env) ([]string, error) {
+	if box, _ := k.Box(); box == nil {
 		return nil, nil
 	}
 	made, _, err := job.Outputs(st.Outputs, env)
@@ -170,49 +170,49 @@ func (e *Executor) declared(st *engine.Step, env *engine.Env) ([]string, error) 
 }
 
 // askAgain has the step's agent give its answer again. The error is ctx's.
-func (e *Executor) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *launch.Clock, try int, bad error, last launch.Ended) (launch.Ended, launch.Asked, error) {
-	l := launch.Order{Of: j.Key, Agent: true, Idle: e.Idle(st), Clock: c}
-	return e.Again(ctx, l, e.JobDir(j), try, func(key, dir string, goOn bool) (launch.Process, error) {
-		b, err := e.Begun(ctx, j, st, j.Attempt.N)
+func (k *Work) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *launch.Clock, try int, bad error, last launch.Ended) (launch.Ended, launch.Asked, error) {
+	l := launch.Order{Of: j.Key, Agent: true, Idle: k.Idle(st), Clock: c}
+	return k.Again(ctx, l, k.JobDir(j), try, func(key, dir string, goOn bool) (launch.Process, error) {
+		b, err := k.Begun(ctx, j, st, j.Attempt.N)
 		if err != nil {
 			return launch.Process{}, err
 		}
 		var seen launch.Judged
 		if b.Look != "" {
-			if seen, err = e.lookFrom(ctx, b, key); err != nil {
+			if seen, err = k.lookFrom(ctx, b, key); err != nil {
 				return launch.Process{}, err
 			}
 			b = seen.Begin
 		}
-		w, err := e.StepPlayer(j, st, b, dir, try)
+		w, err := k.StepPlayer(j, st, b, dir, try)
 		if err != nil {
 			return launch.Process{}, err
 		}
-		_, answer := e.PromptOf(dir)
-		before, err := e.stepPrompt(ctx, j, st, b, w, answer)
+		_, answer := k.PromptOf(dir)
+		before, err := k.stepPrompt(ctx, j, st, b, w, answer)
 		if err != nil {
 			return launch.Process{}, err
 		}
-		need, text := e.NeedsOf(dir, st.Answer, false, e.MayCost(j, w.Role)), gates.Correction(bad, try, false)
+		need, text := k.NeedsOf(dir, st.Answer, false, k.MayCost(j, w.Role)), gates.Correction(bad, try, false)
 		name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
 		if err != nil {
 			return launch.Process{}, err
 		}
-		if need.Talk = e.GoOn(j, name, w, last, goOn); need.Talk.Resume == "" {
+		if need.Talk = k.GoOn(j, name, w, last, goOn); need.Talk.Resume == "" {
 			text = again(text, before, last.Stdout(maxReplyShown))
 		}
-		p, err := e.AgentProcess(j, w, key, dir, cmp.Or(seen.Host, b.Dir), text, need, st.Env, job.StepVars(j, st))
+		p, err := k.AgentProcess(j, w, key, dir, cmp.Or(seen.Host, b.Dir), text, need, st.Env, job.StepVars(j, st))
 		p.Judged = seen
 		return p, err
 	})
 }
 
 // answer reads a step's structured answer. Where the spec wants none, one that is there and can be read is taken.
-func (e *Executor) answer(j job.Job, st *engine.Step, rel, key string, end launch.Ended) (json.RawMessage, error) {
+func (k *Work) answer(j job.Job, st *engine.Step, rel, key string, end launch.Ended) (json.RawMessage, error) {
 	if end.Dir == "" {
 		return nil, nil
 	}
-	in := gates.VerdictInput{WantToken: e.Token(key), AnswerFile: e.AnswerFile(rel), Structured: end.Structured()}
+	in := gates.VerdictInput{WantToken: k.Token(key), AnswerFile: k.AnswerFile(rel), Structured: end.Structured()}
 	if st.Answer == nil {
 		data, err := gates.Find(in, nil)
 		if err != nil || data == nil {
@@ -231,7 +231,7 @@ func (e *Executor) answer(j job.Job, st *engine.Step, rel, key string, end launc
 		_, err := readAnswer(j, st, data)
 		return err
 	})
-	if said := e.sentinelAnswer(j, st); err != nil && said != nil {
+	if said := k.sentinelAnswer(j, st); err != nil && said != nil {
 		// Its signal bears the answer: that is read where it is taken in, and held against the schema with the outputs.
 		return nil, nil
 	}
@@ -245,15 +245,15 @@ func (e *Executor) answer(j job.Job, st *engine.Step, rel, key string, end launc
 		data, err = readAnswer(j, st, data)
 	}
 	if err != nil {
-		e.keepReply(rel, end)
+		k.keepReply(rel, end)
 		return nil, err
 	}
 	return data, nil
 }
 
 // sentinelAnswer is the answer in the attempt's sentinel, if it has one that fits.
-func (e *Executor) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
-	data := e.Sentinel(j, st)
+func (k *Work) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
+	data := k.Sentinel(j, st)
 	if data == nil {
 		return nil
 	}

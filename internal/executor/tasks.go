@@ -31,17 +31,17 @@ type taskFile struct {
 }
 
 // lookAtTasks looks at a list's task file.
-func (e *Executor) lookAtTasks(ctx context.Context, j job.Job) engine.Event {
+func (k *Work) lookAtTasks(ctx context.Context, j job.Job) engine.Event {
 	if st := j.Spec.Step(j.Step); st != nil && j.Attempt != nil { // what the list changes is told from what was there
-		if _, err := e.BegunAgain(ctx, j, st); ctx.Err() != nil {
+		if _, err := k.BegunAgain(ctx, j, st); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
-			e.opt.Logf("%s: %v", j.Key, err)
+			k.opt.Logf("%s: %v", j.Key, err)
 		}
 	}
 	var got *taskFile
-	err := e.Persist(ctx, j.Key, func() (err error) {
-		got, err = e.taskFile(j.Tasks.Path)
+	err := k.Persist(ctx, j.Key, func() (err error) {
+		got, err = k.taskFile(j.Tasks.Path)
 		return err
 	})
 	if ctx.Err() != nil {
@@ -50,17 +50,17 @@ func (e *Executor) lookAtTasks(ctx context.Context, j job.Job) engine.Event {
 	if err != nil {
 		got = &taskFile{stamp: "unread " + err.Error(), invalid: j.Tasks.Path + ": " + fault.WithoutPath(err).Error()}
 	}
-	return e.tasksSeen(j, got)
+	return k.tasksSeen(j, got)
 }
 
 // tasksSeen tells the engine of the file. One that cannot be gone by is kept as it is: who mends it may write it anew, with
 // less in it.
-func (e *Executor) tasksSeen(j job.Job, f *taskFile) engine.Event {
+func (k *Work) tasksSeen(j job.Job, f *taskFile) engine.Event {
 	ev := engine.TasksSeen{Run: j.Run, Step: j.Step, N: j.N, Key: j.Key, Stamp: f.stamp, Missing: f.stamp == stampMissing, Invalid: f.invalid, Tasks: f.seenBy(j)}
 	if f.bad != nil {
-		aside := e.JobDir(j) + "/" + filepath.Base(j.Tasks.Path) + invalidEnding
-		if err := e.WriteFile(aside, f.bad); err != nil {
-			e.opt.Logf("%s: %s is not kept: %v", j.Key, j.Tasks.Path, err)
+		aside := k.JobDir(j) + "/" + filepath.Base(j.Tasks.Path) + invalidEnding
+		if err := k.WriteFile(aside, f.bad); err != nil {
+			k.opt.Logf("%s: %s is not kept: %v", j.Key, j.Tasks.Path, err)
 		} else {
 			ev.Invalid += " (as it was: " + aside + ")"
 		}
@@ -84,8 +84,8 @@ func (f *taskFile) seenBy(j job.Job) []engine.TaskSeen {
 }
 
 // taskFile reads the task file where it has changed since it was read last.
-func (e *Executor) taskFile(rel string) (*taskFile, error) {
-	path, err := e.Below(rel)
+func (k *Work) taskFile(rel string) (*taskFile, error) {
+	path, err := k.Below(rel)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +97,9 @@ func (e *Executor) taskFile(rel string) (*taskFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.listMu.Lock()
-	old := e.lists[path]
-	e.listMu.Unlock()
+	k.listMu.Lock()
+	old := k.lists[path]
+	k.listMu.Unlock()
 	if old != nil && old.stamp == stampOf(st) {
 		return old, nil
 	}
@@ -120,12 +120,12 @@ func (e *Executor) taskFile(rel string) (*taskFile, error) {
 	default:
 		f.read(rel, data)
 	}
-	e.listMu.Lock()
-	defer e.listMu.Unlock()
-	if len(e.lists) >= maxLists {
-		clear(e.lists)
+	k.listMu.Lock()
+	defer k.listMu.Unlock()
+	if len(k.lists) >= maxLists {
+		clear(k.lists)
 	}
-	e.lists[path] = f
+	k.lists[path] = f
 	return f, nil
 }
 
@@ -185,17 +185,17 @@ func stampOf(st atomicfile.Stat) string {
 
 // saveTasks writes the statuses into the task file, unless it is not the one that was taken in last: then what it is now
 // comes first.
-func (e *Executor) saveTasks(ctx context.Context, j job.Job) engine.Event {
+func (k *Work) saveTasks(ctx context.Context, j job.Job) engine.Event {
 	ev := engine.TasksSaved{Run: j.Run, Step: j.Step, N: j.N, Key: j.Key}
 	if len(j.Tasks.Make) > 0 {
-		if ev.Why = e.makeTasks(ctx, j); ctx.Err() != nil {
+		if ev.Why = k.makeTasks(ctx, j); ctx.Err() != nil {
 			return nil
 		}
 		return ev
 	}
 	var other *taskFile
-	err := e.Persist(ctx, j.Key, func() error {
-		f, err := e.taskFile(j.Tasks.Path)
+	err := k.Persist(ctx, j.Key, func() error {
+		f, err := k.taskFile(j.Tasks.Path)
 		if err != nil {
 			return err
 		}
@@ -203,8 +203,8 @@ func (e *Executor) saveTasks(ctx context.Context, j job.Job) engine.Event {
 			other = f
 			return nil
 		}
-		if ev.Stamp, err = e.rewrite(j, f); errors.Is(err, atomicfile.ErrChanged) { // somebody was faster
-			other, err = e.taskFile(j.Tasks.Path)
+		if ev.Stamp, err = k.rewrite(j, f); errors.Is(err, atomicfile.ErrChanged) { // somebody was faster
+			other, err = k.taskFile(j.Tasks.Path)
 		}
 		return err
 	})
@@ -213,32 +213,32 @@ func (e *Executor) saveTasks(ctx context.Context, j job.Job) engine.Event {
 		return nil
 	case err != nil:
 		ev.Why = fmt.Sprintf("the task file %s cannot be written: %s", j.Tasks.Path, fault.WithoutPath(err))
-		e.opt.Logf("%s: %s", j.Key, ev.Why)
+		k.opt.Logf("%s: %s", j.Key, ev.Why)
 	case other != nil:
-		return e.tasksSeen(j, other)
+		return k.tasksSeen(j, other)
 	}
 	return ev
 }
 
 // rewrite puts the changes into the file that was read, by rename; atomicfile.ErrChanged where it is another by now.
-func (e *Executor) rewrite(j job.Job, f *taskFile) (string, error) {
+func (k *Work) rewrite(j job.Job, f *taskFile) (string, error) {
 	changes := make([]tasks.Change, 0, len(j.Tasks.Changes))
 	for _, c := range j.Tasks.Changes {
 		changes = append(changes, tasks.Change(c))
 	}
-	data, changed := f.file.With(changes, e.opt.Now())
+	data, changed := f.file.With(changes, k.opt.Now())
 	if !changed {
 		return f.stamp, nil
 	}
 	if len(data) > tasks.MaxBytes { // it could not be read any more
 		return "", fmt.Errorf("with what is to be said of its tasks it would have more than %d MiB: split the list", tasks.MaxBytes>>20)
 	}
-	path, err := e.Below(j.Tasks.Path)
+	path, err := k.Below(j.Tasks.Path)
 	if err != nil {
 		return "", err
 	}
 	var st atomicfile.Stat
-	err = e.Alone(func() (err error) {
+	err = k.Alone(func() (err error) {
 		st, err = atomicfile.Replace(path, data, f.stat.Mode.Perm(), f.stat)
 		return err
 	})

@@ -21,14 +21,14 @@ const beforeEnding = ".before"
 // makeTasks writes a list's file from the value of its expression, and says why it cannot be. What lies there already is
 // left as it is where it says the same (the writing was cut short by a crash), replaced where this run has written it, and
 // never written over where it is somebody else's.
-func (e *Executor) makeTasks(ctx context.Context, j job.Job) (why string) {
+func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
 	rel := j.Tasks.Path
 	data, why := taskText(j)
 	if why != "" {
 		return why
 	}
-	err := e.Persist(ctx, j.Key, func() error {
-		path, err := e.Below(rel)
+	err := k.Persist(ctx, j.Key, func() error {
+		path, err := k.Below(rel)
 		if err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func (e *Executor) makeTasks(ctx context.Context, j job.Job) (why string) {
 			old, st, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return e.Put(rel, e.Root, data)
+				return k.Put(rel, k.Root, data)
 			case errors.Is(err, atomicfile.ErrNotRegular):
 				why = rel + " is there already, and no regular file: move it away, then `sluice retry " + j.Run + " " + j.Step + "`"
 				return nil
@@ -48,10 +48,10 @@ func (e *Executor) makeTasks(ctx context.Context, j job.Job) (why string) {
 			case err != nil:
 				return err
 			}
-			if err := e.WriteFile(e.JobDir(j)+"/"+filepath.Base(rel)+beforeEnding, old); err != nil {
+			if err := k.WriteFile(k.JobDir(j)+"/"+filepath.Base(rel)+beforeEnding, old); err != nil {
 				return err
 			}
-			err = e.Alone(func() error {
+			err = k.Alone(func() error {
 				_, err := atomicfile.Replace(path, data, st.Mode.Perm(), st)
 				return err
 			})
@@ -62,7 +62,7 @@ func (e *Executor) makeTasks(ctx context.Context, j job.Job) (why string) {
 	})
 	if err != nil && why == "" {
 		why = fmt.Sprintf("the task file %s cannot be written: %s", rel, fault.WithoutPath(err))
-		e.opt.Logf("%s: %s", j.Key, why)
+		k.opt.Logf("%s: %s", j.Key, why)
 	}
 	return why
 }

@@ -13,17 +13,19 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/folders"
+	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tasks"
+	"sluice/watcher/inbox"
 )
 
-// taskWriter is as much of an Executor as reads and writes task files.
-func taskWriter(dir string) *Executor {
-	l, logf := layout.Layout{Root: dir}, func(string, ...any) {}
-	e := &Executor{Layout: l, opt: Options{Now: time.Now, Logf: logf}, lists: map[string]*taskFile{}}
-	e.Folders = folders.New(folders.Options{Layout: l, Notes: &e.Notes, Logf: logf})
-	return e
+// taskWriter is as much of Work as reads and writes task files.
+func taskWriter(dir string) *Work {
+	l, logf, notes := layout.Layout{Root: dir}, func(string, ...any) {}, &health.Notes{}
+	at := folders.New(folders.Options{Layout: l, Notes: notes, Logf: logf})
+	judges := &Judges{Collector: NewCollector(CollectorOptions{Folders: at, Logf: logf})}
+	return NewWork(WorkOptions{Judges: judges, Inbox: &inbox.Inbox{Layout: l, Notes: notes}, Logf: logf, Now: time.Now})
 }
 
 // TestTaskFileEditedMeanwhile: what a person wrote after the file was read is neither lost nor overlooked.

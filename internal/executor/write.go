@@ -18,16 +18,16 @@ import (
 )
 
 // write writes a retry-context file, or a gate's outputs.
-func (e *Executor) write(ctx context.Context, j job.Job) engine.Event {
+func (k *Work) write(ctx context.Context, j job.Job) engine.Event {
 	ev := engine.FileWritten{Run: j.Run, ID: j.Write.ID}
 	if j.Write.Sweep {
-		if e.Persist(ctx, j.Key, func() error { return errors.Join(e.sweep(j.Live), e.prune(j.Live, j.Known)) }) != nil && ctx.Err() != nil {
+		if k.Persist(ctx, j.Key, func() error { return errors.Join(k.sweep(j.Live), k.prune(j.Live, j.Known)) }) != nil && ctx.Err() != nil {
 			return nil
 		}
 		return ev
 	}
 	if j.Write.Kind != "" {
-		do := map[string]func(context.Context, job.Job) string{engine.WriteAdvance: e.Advance, engine.WriteRewind: e.Rewind, engine.WriteLand: e.Land}[j.Write.Kind]
+		do := map[string]func(context.Context, job.Job) string{engine.WriteAdvance: k.Advance, engine.WriteRewind: k.Rewind, engine.WriteLand: k.Land}[j.Write.Kind]
 		if ev.Why = do(ctx, j); ctx.Err() != nil {
 			return nil
 		}
@@ -40,14 +40,14 @@ func (e *Executor) write(ctx context.Context, j job.Job) engine.Event {
 	}
 	gate := g.Gate(j.Write.Gate)
 	if j.Write.File == 0 {
-		ev.Why = strings.Join(e.gateOutputs(ctx, j, gate), "; ")
+		ev.Why = strings.Join(k.gateOutputs(ctx, j, gate), "; ")
 	} else {
-		data := prompt.RetryContext(e.retryInput(j, gate))
-		err := e.Persist(ctx, j.Key, func() error {
-			if err := e.own(j.Write.Path, j.Run); err != nil {
+		data := prompt.RetryContext(k.retryInput(j, gate))
+		err := k.Persist(ctx, j.Key, func() error {
+			if err := k.own(j.Write.Path, j.Run); err != nil {
 				return err
 			}
-			return e.Put(j.Write.Path, e.Root, data)
+			return k.Put(j.Write.Path, k.Root, data)
 		})
 		if err != nil {
 			ev.Why = fmt.Sprintf("%s: %v", j.Write.Path, err)
@@ -57,18 +57,18 @@ func (e *Executor) write(ctx context.Context, j job.Job) engine.Event {
 		return nil
 	}
 	if ev.Why != "" {
-		e.opt.Logf("%s: %s", j.Key, ev.Why)
+		k.opt.Logf("%s: %s", j.Key, ev.Why)
 	}
 	return ev
 }
 
 // gateOutputs writes the outputs of a gate from its reviewer's answer.
-func (e *Executor) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) []string {
+func (k *Work) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) []string {
 	st := j.Spec.Step(g.Step)
 	if st == nil || j.Attempt == nil {
 		return []string{"its step is not known"}
 	}
-	b, err := e.BegunAgain(ctx, j, st)
+	b, err := k.BegunAgain(ctx, j, st)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -78,15 +78,15 @@ func (e *Executor) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) [
 			return []string{err.Error()}
 		}
 	}
-	why := e.WriteValues(ctx, j.Key, g.Outputs, &env, b.Dir)
-	if err := e.noteWritten(ctx, j, b, g.Outputs, &env); err != nil {
+	why := k.WriteValues(ctx, j.Key, g.Outputs, &env, b.Dir)
+	if err := k.noteWritten(ctx, j, b, g.Outputs, &env); err != nil {
 		why = append(why, err.Error())
 	}
 	return why
 }
 
 // noteWritten notes files that were written into the run's own worktree after the work there was taken.
-func (e *Executor) noteWritten(ctx context.Context, j job.Job, b tree.Begin, outs []engine.Output, env *engine.Env) error {
+func (k *Work) noteWritten(ctx context.Context, j job.Job, b tree.Begin, outs []engine.Output, env *engine.Env) error {
 	if !job.InOwn(j) || b.Top == "" || len(outs) == 0 {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (e *Executor) noteWritten(ctx context.Context, j job.Job, b tree.Begin, out
 	if err != nil {
 		return err
 	}
-	return e.NoteFolder(ctx, j, b.Top, func(r *folders.Record) {
+	return k.NoteFolder(ctx, j, b.Top, func(r *folders.Record) {
 		for _, p := range written {
 			rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(p)))
 			if rel = filepath.ToSlash(rel); err == nil && !layout.IsState(p) && !slices.Contains(r.Written, rel) {
@@ -105,7 +105,7 @@ func (e *Executor) noteWritten(ctx context.Context, j job.Job, b tree.Begin, out
 }
 
 // retryInput is what the file of a failure is made of.
-func (e *Executor) retryInput(j job.Job, g *engine.Gate) prompt.RetryInput {
+func (k *Work) retryInput(j job.Job, g *engine.Gate) prompt.RetryInput {
 	q := j.Round
 	in := prompt.RetryInput{
 		Workflow: j.RunInfo.Workflow, Run: j.Run, Gate: g.ID, GateName: g.Name, Step: q.Step, Attempt: q.Attempt,
@@ -120,7 +120,7 @@ func (e *Executor) retryInput(j job.Job, g *engine.Gate) prompt.RetryInput {
 	}
 	for _, h := range j.History {
 		if h.Path != j.Write.Path {
-			in.Earlier = append(in.Earlier, e.RetryPath(j.Run, h.Path))
+			in.Earlier = append(in.Earlier, k.RetryPath(j.Run, h.Path))
 		}
 	}
 	return in
