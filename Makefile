@@ -54,7 +54,7 @@ torture: ## 1,000 kills of the real daemon and 300 while it takes and lands work
 	SLUICE_TORTURE=1000 SLUICE_LANDINGS=300 SLUICE_CALLS=all SLUICE_POWER_CUTS=60 SLUICE_STARTS=1000 SLUICE_DAMAGED_STARTS=100 $(GO) test -count=1 -timeout 120m \
 		-run 'TestTorture|TestCallFails|TestDisk|TestPowerCut|TestStartOn|TestDamageBefore|TestTwo|TestRepair' -v ./cmd/sluice/
 	SLUICE_CALLS=all SLUICE_WRITERS=200 SLUICE_LARGE=5120 $(GO) test -count=1 -timeout 120m -run 'IsCompleted|TestRewrite|TestTakeALarge|Damaged' -v ./internal/tree/
-	SLUICE_WRITERS=200 SLUICE_CANARIES=200 $(GO) test -count=1 -timeout 60m -run 'TestWriters|TestNothingFires' -v ./internal/executor/
+	SLUICE_WRITERS=200 SLUICE_CANARIES=200 $(GO) test -count=1 -timeout 60m -run 'TestWriters|TestNothingFires' -v ./internal/world/
 	SLUICE_PROGRAMS=100000 $(GO) test -count=1 -timeout 180m -run 'TestPrograms' -v ./internal/tree/
 	SLUICE_PEOPLE=1000 $(GO) test -count=1 -timeout 60m -run 'TestTwoPeopleAtOnce|TestVetoAtTheLast|TestLateVetoRaces' -v ./cmd/sluice/
 	SLUICE_FLOOD=100000 $(GO) test -count=1 -timeout 30m -run 'TestWatchFlood' -v ./cmd/sluice/

@@ -430,6 +430,3 @@ func AttemptDir(root, run, id string, n, k int) string {
 	}
 	return dir
 }
-
-// ReplyFile is the file of a launch that has its agent's words, where no answer or verdict could be read from them.
-const ReplyFile = "reply.txt"

@@ -19,18 +19,18 @@ import (
 	"sluice/internal/fault"
 )
 
-// world is a place to run commands in.
-type world struct {
+// playground is a place to run commands in.
+type playground struct {
 	t   *testing.T
 	dir string
 	env []string
 }
 
 // newWorld makes a folder with a home of its own; with a repo in it, unless bare.
-func newWorld(t *testing.T, repo bool) *world {
+func newWorld(t *testing.T, repo bool) *playground {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, dir: filepath.Join(dir, "work"), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
+	w := &playground{t: t, dir: filepath.Join(dir, "work"), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
 		"XDG_STATE_HOME=" + filepath.Join(dir, "state"), "XDG_CONFIG_HOME=" + filepath.Join(dir, "config"), "SLUICE_CONFIG_SANDBOX_MODE=off"}}
 	if err := os.MkdirAll(w.dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func newWorld(t *testing.T, repo bool) *world {
 }
 
 // sluice runs one command line in the world.
-func (w *world) sluice(args ...string) (code int, stdout, stderr string) {
+func (w *playground) sluice(args ...string) (code int, stdout, stderr string) {
 	w.t.Helper()
 	var out, errs bytes.Buffer
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -53,7 +53,7 @@ func (w *world) sluice(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-func (w *world) write(name, text string) {
+func (w *playground) write(name, text string) {
 	w.t.Helper()
 	file := filepath.Join(w.dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

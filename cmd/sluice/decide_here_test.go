@@ -16,7 +16,7 @@ import (
 )
 
 // looked is a world in whose daemon-less repo a run waits at a person's gate; the step's criterion prints something.
-func looked(t *testing.T) (w *world, sluice string) {
+func looked(t *testing.T) (w *playground, sluice string) {
 	t.Helper()
 	w, sluice = gated(t)
 	w.write(".workflow/specs/w.yaml", `workflow: {id: w, name: A workflow}

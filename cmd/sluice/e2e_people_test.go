@@ -29,7 +29,7 @@ func peopleTimes() int {
 
 // crowd is a real daemon, a repo with a gate of each kind, and a client.
 type crowd struct {
-	*world
+	*playground
 	c             *daemon.Client
 	counted, late atomic.Int64 // vetoes
 }
@@ -54,7 +54,7 @@ gates:
 	w.serve(sluice)
 	c := daemon.NewClient(w.stateDir())
 	t.Cleanup(c.Close)
-	return &crowd{world: w, c: c}
+	return &crowd{playground: w, c: c}
 }
 
 // started starts a run and gives its id.

@@ -10,7 +10,7 @@ import (
 )
 
 // asking is gated, with a gate that asks for an answer.
-func asking(t *testing.T) (w *world, binary string) {
+func asking(t *testing.T) (w *playground, binary string) {
 	t.Helper()
 	w, binary = gated(t)
 	w.write(".workflow/specs/w.yaml", `workflow: {id: w, name: A workflow}

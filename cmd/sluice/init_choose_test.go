@@ -12,7 +12,7 @@ import (
 )
 
 // agentsOnPath puts programs of these names, and no other agent, on the world's PATH.
-func (w *world) agentsOnPath(names ...string) string {
+func (w *playground) agentsOnPath(names ...string) string {
 	w.t.Helper()
 	dir := filepath.Join(filepath.Dir(w.dir), "path")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -28,7 +28,7 @@ func (w *world) agentsOnPath(names ...string) string {
 	return path
 }
 
-func (w *world) read(name string) string {
+func (w *playground) read(name string) string {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(w.dir, name))
 	if err != nil {

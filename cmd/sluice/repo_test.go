@@ -19,7 +19,7 @@ import (
 )
 
 // binary runs the real binary: what launches agents launches them through it.
-func (w *world) binary(path string, args ...string) (code int, out string) {
+func (w *playground) binary(path string, args ...string) (code int, out string) {
 	w.t.Helper()
 	cmd := exec.Command(path, append([]string{"-C", w.dir}, args...)...)
 	cmd.Env = w.env
@@ -31,7 +31,7 @@ func (w *world) binary(path string, args ...string) (code int, out string) {
 }
 
 // background starts sluice in the world, and gives what ends it.
-func (w *world) background(binary string, args ...string) func() {
+func (w *playground) background(binary string, args ...string) func() {
 	w.t.Helper()
 	cmd := exec.Command(binary, append([]string{"-C", w.dir}, args...)...)
 	cmd.Env = w.env
@@ -51,7 +51,7 @@ func (w *world) background(binary string, args ...string) func() {
 }
 
 // until runs a command until its output matches.
-func (w *world) until(pattern string, args ...string) string {
+func (w *playground) until(pattern string, args ...string) string {
 	w.t.Helper()
 	re := regexp.MustCompile("(?m)" + pattern)
 	out, errs := "", ""
@@ -64,7 +64,7 @@ func (w *world) until(pattern string, args ...string) string {
 	return ""
 }
 
-func (w *world) stateDir() string {
+func (w *playground) stateDir() string {
 	w.t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(filepath.Dir(w.dir), "state", "sluice", "*", "journal.jsonl"))
 	if err != nil || len(dirs) != 1 {
@@ -95,7 +95,7 @@ func TestInboxOverAllRepos(t *testing.T) {
 	elsewhere.env = w.env
 	ask := func(served bool) {
 		t.Helper()
-		for _, from := range []*world{w, elsewhere} {
+		for _, from := range []*playground{w, elsewhere} {
 			code, out, errs := from.sluice("inbox", "--json")
 			var items []waiting
 			if err := json.Unmarshal([]byte(out), &items); err != nil || code != 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // own writes the person's settings file.
-func (w *world) own(text string) {
+func (w *playground) own(text string) {
 	w.t.Helper()
 	file := filepath.Join(filepath.Dir(w.dir), "config", "sluice", "config.yaml")
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -26,7 +26,7 @@ func (w *world) own(text string) {
 }
 
 // settings reads all layers in the world.
-func (w *world) settings(set ...string) (*settings.Layered, error) {
+func (w *playground) settings(set ...string) (*settings.Layered, error) {
 	return settingsOf(&newApp(w.env, nil, nil, nil).Console, w.dir, set)
 }
 

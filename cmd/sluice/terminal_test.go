@@ -24,7 +24,7 @@ type terminalWindow struct {
 }
 
 // inTerminal runs a command line in a terminal of so many cells.
-func (w *world) inTerminal(columns, rows int, line string) *terminalWindow {
+func (w *playground) inTerminal(columns, rows int, line string) *terminalWindow {
 	w.t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		w.t.Skip("needs: tmux (a terminal to look at the screen in)")
@@ -88,7 +88,7 @@ func (win *terminalWindow) passes(question, pattern string) {
 }
 
 // gated is a world with a workflow whose gate is a person's.
-func gated(t *testing.T) (w *world, binary string) {
+func gated(t *testing.T) (w *playground, binary string) {
 	t.Helper()
 	w = newWorld(t, true)
 	w.env = append(w.env, "SLUICE_CONFIG_NOTIFY_DESKTOP=false", "SLUICE_CONFIG_VETO_WINDOW=30s")

@@ -23,7 +23,7 @@ import (
 )
 
 // factsOf are the facts of a repo's journal, asked of who serves it.
-func (w *world) factsOf() []engine.Fact {
+func (w *playground) factsOf() []engine.Fact {
 	w.t.Helper()
 	c := daemon.NewClient(w.stateDir())
 	defer c.Close()
@@ -81,7 +81,7 @@ func TestTopDecides(t *testing.T) {
 }
 
 // serve has a daemon serve the repo until the test ends; stop ends it before.
-func (w *world) serve(sluice string) (stop func()) {
+func (w *playground) serve(sluice string) (stop func()) {
 	w.t.Helper()
 	if code, out := w.binary(sluice, "watch", "add"); code != 0 {
 		w.t.Fatal(out)
@@ -93,7 +93,7 @@ func (w *world) serve(sluice string) (stop func()) {
 
 // played gives the world two more workflows: one whose agent goes on saying things, and one whose reviewer passes the work
 // with a veto window.
-func played(t *testing.T) (w *world, sluice string, stop func()) {
+func played(t *testing.T) (w *playground, sluice string, stop func()) {
 	t.Helper()
 	w, sluice = gated(t)
 	w.own(`notify: {desktop: false}
@@ -114,7 +114,7 @@ gates:
 }
 
 // start starts a run through the daemon.
-func (w *world) start(sluice string, args ...string) {
+func (w *playground) start(sluice string, args ...string) {
 	w.t.Helper()
 	if code, out := w.binary(sluice, append([]string{"start"}, args...)...); code != 0 {
 		w.t.Fatal(out)
@@ -422,7 +422,7 @@ steps:
 }
 
 // request has so many runs of a spec started side by side.
-func (w *world) request(source string, runs int) {
+func (w *playground) request(source string, runs int) {
 	w.t.Helper()
 	const askers = 8
 	var wg sync.WaitGroup

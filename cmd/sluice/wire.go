@@ -21,11 +21,11 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
-	"sluice/internal/executor"
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/settings"
 	"sluice/internal/text"
+	"sluice/internal/world"
 	"sluice/notify"
 	"sluice/watcher"
 )
@@ -52,7 +52,7 @@ type parts struct {
 	box    func() (*cage.Box, error) // tried out at the first launch
 
 	mu     sync.Mutex
-	worlds map[*executor.Executor]bool
+	worlds map[*world.World]bool
 	live   map[*liveSettings]bool
 	faults map[*liveSettings]string // of settings that could not be read again
 	poked  chan struct{}            // a file of settings may have changed
@@ -78,7 +78,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
 	w := &parts{a: a, set: set, self: self, log: log, slots: &launch.Slots{}, unheld: &launch.Unheld{}, spent: &launch.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
-		watch: watcher.New(look), worlds: map[*executor.Executor]bool{}, live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{},
+		watch: watcher.New(look), worlds: map[*world.World]bool{}, live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{},
 		poked: make(chan struct{}, 1), ctx: ctx, stop: stop}
 	w.desk = notify.NewDesk([]string{self, notifyCommand}, nil)
 	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Warm: warmShims, Logf: w.logf("agents")})
@@ -156,7 +156,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	if err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
-	world, err := executor.New(executor.Options{
+	world, err := world.New(world.Options{
 		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent, PutDown: w.a.putDown,
 		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.self, Environ: w.a.Env, Logf: w.logf(root), Now: w.a.Now,
 		Repo: filepath.Base(state), Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
@@ -212,7 +212,7 @@ func (w *parts) hidden() []string {
 type liveSettings struct {
 	parts *parts
 	root  string
-	world atomic.Pointer[executor.Executor] // hears of buttons and late results; nil before there can be any
+	world atomic.Pointer[world.World] // hears of buttons and late results; nil before there can be any
 
 	mu       sync.Mutex
 	last     settings.Settings

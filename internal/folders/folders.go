@@ -5,7 +5,7 @@
 // Read first begin.go (an attempt's folder, found or made) and find.go (what it begins from), records.go (what is known of
 // a folder), taking.go (its work), digest.go (what a pass is bound to), advance.go, rewind.go and landing.go (branches).
 // looking.go is the way of steps that only look, carry.go and inputs.go bring the outputs of other steps, values.go writes
-// what a spec computes.
+// what a spec computes, runfolder.go creates the folder of a run.
 package folders
 
 import (
@@ -43,6 +43,8 @@ type Folders struct {
 
 	placing sync.Mutex // held while a worktree is looked for, and made where it is not there
 	records locks      // held where the record of a folder is changed
+
+	pointing sync.Mutex // held while runs/last is made to lead elsewhere
 }
 
 // New makes the Folders of a repo.

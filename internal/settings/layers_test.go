@@ -78,7 +78,7 @@ func TestLayersInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestBuiltInSettings: what holds without any layer is what the executor says.
+// TestBuiltInSettings: what holds without any layer is what the program says.
 func TestBuiltInSettings(t *testing.T) {
 	w := newWorld(t)
 	w.env = slices.DeleteFunc(w.env, func(v string) bool { return strings.HasPrefix(v, EnvPrefix) })

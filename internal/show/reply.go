@@ -8,6 +8,7 @@ import (
 	"sluice/daemon"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 )
 
@@ -36,13 +37,13 @@ func lastReply(dir string) *unread {
 		if try > 0 {
 			at = filepath.Join(dir, fmt.Sprintf("again-%d", try))
 		}
-		reply, _, err := atomicfile.OpenRegular(at, daemon.ReplyFile, gates.MaxReply)
+		reply, _, err := atomicfile.OpenRegular(at, layout.ReplyFile, gates.MaxReply)
 		if err != nil {
 			continue
 		}
 		s := strings.TrimSpace(text.CleanLines(string(reply[max(0, len(reply)-maxOutput):]), maxOutput))
 		lines := strings.Split(s, "\n")
-		return &unread{End: strings.Join(lines[max(0, len(lines)-maxLines):], "\n"), File: filepath.Join(at, daemon.ReplyFile)}
+		return &unread{End: strings.Join(lines[max(0, len(lines)-maxLines):], "\n"), File: filepath.Join(at, layout.ReplyFile)}
 	}
 	return nil
 }

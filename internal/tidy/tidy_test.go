@@ -49,7 +49,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
 	"internal/tree": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/text"}},
 	// The folders in which attempts work: where they begin, what of them is taken, where that goes.
-	"internal/folders":    {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/settings", "internal/shells", "internal/text", "internal/tree"}},
+	"internal/folders":    {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/settings", "internal/shells", "internal/tasks", "internal/text", "internal/tree"}},
 	"internal/strictjson": {},
 	// The one compiler of answers' schemas: what the specs' reader takes, the gates' takes.
 	"internal/schema": {own: []string{"internal/strictjson", "internal/text"}, only: []string{"github.com/santhosh-tekuri/jsonschema"}},
@@ -61,7 +61,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/ids":          {},
 	// The error for people; a package below may make one, so it imports nothing.
 	"internal/fault": {},
-	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
+	// What stand-ins do in place of agents: the spec's reader makes it of a file, work takes parts of it.
 	"internal/stub": {own: []string{"engine"}},
 	// The keys of config.yaml: what they mean, whether they are right, which of them a project may set, and their layers.
 	// The libraries that read and merge them belong to this one place.
@@ -97,8 +97,14 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/show": {own: []string{"internal/prompt", "agents", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/form", "internal/git", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/text", "internal/tree"}},
 	// The live screens, of all repos and of one run. Their library belongs to one place.
 	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
-	// The executor is where adapters meet: it carries out what the loop owes.
-	"internal/executor": {own: []string{"agents/launch", "internal/folders", "internal/fault", "notify/people", "watcher/inbox", "watcher/refs", "internal/ids", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/text", "engine", "daemon", "agents", "agents/program", "agents/sandbox", "gates", "gates/checkouts", "notify", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/git", "internal/prompt", "internal/stub", "internal/tasks", "internal/tree"}},
+	// What runs checks and reviews.
+	"gates/judge": {own: []string{"agents", "agents/launch", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/collect", "internal/folders", "internal/git", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
+	// What agents are asked about.
+	"internal/collect": {own: []string{"agents/launch", "engine", "gates", "internal/atomicfile", "internal/fault", "internal/folders", "internal/git", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/tasks", "internal/text", "internal/tree"}},
+	// What attempts are owed.
+	"internal/work": {own: []string{"agents/launch", "agents/program", "engine", "gates", "gates/judge", "internal/atomicfile", "internal/collect", "internal/fault", "internal/folders", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/prompt", "internal/stub", "internal/tasks", "internal/text", "internal/tree", "signals", "watcher/inbox"}},
+	// The world is where the rooms are tied: it carries out what the loop owes.
+	"internal/world": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "engine", "gates", "gates/judge", "internal/approval", "internal/collect", "internal/folders", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/tree", "internal/work", "notify", "notify/people", "watcher", "watcher/inbox", "watcher/refs"}},
 }
 
 // toolFolders hold what is run while developing and is not part of the product.

@@ -259,7 +259,7 @@ func likenessOf(ctx context.Context, s *site, workflow string, gates int) (l lik
 	return l, os.RemoveAll(filepath.Join(s.repos[0], ".workflow", "runs"))
 }
 
-// copyAttempts gives each run what the executor keeps of a run's attempts beside the journal: that of the real run.
+// copyAttempts gives each run what is kept of a run's attempts beside the journal: that of the real run.
 func copyAttempts(s *site, from string, runs []string) error {
 	dir, err := s.state(s.repos[0])
 	if err != nil {

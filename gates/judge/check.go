@@ -1,0 +1,179 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sluice/agents/launch"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/folders"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/stub"
+	"sluice/internal/tree"
+)
+
+// Check carries out the check of an attempt's outputs and criteria; nil where ctx ended first.
+func (js *Judges) Check(ctx context.Context, j job.Job) *engine.ProcessEnded {
+	st := j.Spec.Step(j.Proc.Step)
+	if js.Persist(ctx, j.Key, func() error { return js.FirstLaunch(j) }) != nil && ctx.Err() != nil {
+		return nil
+	}
+	b, err := js.BegunAgain(ctx, j, st)
+	if ctx.Err() != nil {
+		return nil
+	}
+	var r engine.CheckResult
+	if err != nil {
+		r.Broken = err.Error()
+	} else {
+		r = js.checked(ctx, j, st, b)
+	}
+	if j.Offers(st) { // no process of ours ended
+		js.Salvage(ctx, j, st)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return &engine.ProcessEnded{Check: &r}
+}
+
+// checked looks at everything and gathers what there is to be reviewed.
+func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) engine.CheckResult {
+	env := job.WithAnswer(j)
+	done := j.Attempt.Status == "" || j.Attempt.Status == engine.StatusDone
+	in := gates.CheckInput{Root: js.Root, Worktree: b.Dir}
+	var why []string
+	made, written, err := job.Outputs(st.Outputs, env)
+	if err != nil {
+		why = append(why, err.Error())
+	}
+	switch {
+	case !done: // its own word is that it is not done: what it should have made is not asked for
+		for _, c := range st.Criteria {
+			if c.Text != "" {
+				in.Criteria = append(in.Criteria, c)
+			}
+		}
+	default:
+		in.Criteria, in.Outputs = st.Criteria, append(made, written...)
+		if bad := AnswerFits(j, st); bad != "" {
+			why = append(why, bad)
+		}
+		why = append(why, js.WriteValues(ctx, j.Key, st.Outputs, env, b.Dir)...)
+	}
+	outs := append(made, written...)
+	c, law, err := js.Taken(ctx, j, st, b, outs)
+	if ctx.Err() != nil {
+		return engine.CheckResult{}
+	}
+	var no *tree.Refused
+	switch {
+	case errors.As(err, &no):
+		why = append(why, no.Why)
+	case err != nil: // an attempt that breaks git is not one that changed nothing
+		return engine.CheckResult{Why: strings.Join(why, "\n"), Broken: folders.Unseen("", err)}
+	}
+	if len(why) > 0 { // no command is run over what is not there
+		r := engine.CheckResult{Why: strings.Join(why, "\n")}
+		law.Put(&r)
+		return js.Digested(ctx, j, st, c, r)
+	}
+	in.Run = func(ctx context.Context, i int, cmd engine.Command) (int, string, error) {
+		at := c.Taken.Commit
+		if in.Criteria[i].Folder {
+			at = ""
+		}
+		return js.criterion(ctx, j, st, b, at, i, cmd)
+	}
+	r := js.checkedAt(ctx, j.Key, b, c.Taken.Commit, in)
+	if c.Taken.Commit != "" && slices.ContainsFunc(in.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
+		r = js.withUnshipped(ctx, b, c.Taken.Commit, r)
+	}
+	law.Put(&r)
+	return js.Digested(ctx, j, st, c, r)
+}
+
+// checkedAt has the criteria checked in the tree of the commit that was taken; "" = in the folder. What is declared and
+// ignored by git is in no tree: it is looked for in the folder then.
+func (js *Judges) checkedAt(ctx context.Context, key string, b tree.Begin, commit string, in gates.CheckInput) engine.CheckResult {
+	var j launch.Judged
+	err := js.Persist(ctx, key, func() (err error) {
+		j, err = js.checkoutFor(ctx, b, commit, key)
+		return err
+	})
+	if err != nil {
+		return engine.CheckResult{Broken: folders.Unseen("", err)}
+	}
+	if j.Seat != nil {
+		defer js.Vacate(js.PIDFile(key))
+		in.Worktree, in.Shown, in.Beside = j.Host, b.Dir, b.Dir
+	}
+	return gates.Check(ctx, in)
+}
+
+// AnswerFits says why the attempt's answer is not what the spec wants: one that came with a sentinel was not held
+// against the schema before.
+func AnswerFits(j job.Job, st *engine.Step) string {
+	if st.Answer == nil {
+		return ""
+	}
+	if len(j.Attempt.Answer) == 0 {
+		return "the step gave no answer, and its spec wants one: write it to the file that SLUICE_ANSWER names"
+	}
+	if _, err := ReadAnswer(j, st, j.Attempt.Answer); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// launchesOfCheck is how often a command of success_criterion is launched: one that was lost with the machine says nothing
+// of the work, but one that ends its own host each time must come to an end.
+const launchesOfCheck = 3
+
+// criterion carries out one command of success_criterion, over the commit that was taken; "" = in the folder.
+func (js *Judges) criterion(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, commit string, i int, c engine.Command) (int, string, error) {
+	rel := fmt.Sprintf("%s/%s/%d", js.LaunchDir(j.Run, st.ID, j.Attempt.N, 1), lastPart(j.Key), i)
+	key := fmt.Sprintf("%s/%d", j.Key, i)
+	once := func(key, rel string) (launch.Ended, error) {
+		return js.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
+			seen, err := js.JudgeAt(ctx, j, b, commit, key)
+			if err != nil {
+				return launch.Process{}, err
+			}
+			_, taken := TakenOf(j)
+			seen.Alone = taken
+			argv, err := js.Command(j, &c, j.Env, rel, stub.Turn{}, nil, seen.Begin)
+			if err != nil {
+				return launch.Process{}, err
+			}
+			w := js.Whose(st.Role(), j.Turn)
+			env, err := js.Environ(j, w, key, st.Env, withBase(b, job.StepVars(j, st)))
+			return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Who: w, Judged: seen}, err
+		})
+	}
+	end, err := once(key, rel)
+	for n := 2; err == nil && end.Exit.Lost && n <= launchesOfCheck; n++ {
+		end, err = once(fmt.Sprintf("%s-%d", key, n), fmt.Sprintf("%s-%d", rel, n))
+	}
+	switch {
+	case err != nil:
+		return 0, "", err
+	case end.Exit.Refused != "":
+		return 126, end.Exit.Refused, nil
+	case end.Exit.Class == engine.ClassFatal:
+		return 127, end.Exit.NotStarted, nil
+	case end.Failure() != "":
+		return 0, "", errors.New(end.Failure())
+	case end.Exit.Signal != "":
+		return -1, end.Output(), nil
+	}
+	return end.Exit.Code, end.Output(), nil
+}
+
+// lastPart is what stands behind the step in a key: "check-17".
+func lastPart(key string) string { return layout.PathElement(key[strings.LastIndexByte(key, '.')+1:]) }

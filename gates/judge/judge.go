@@ -1,0 +1,254 @@
+package judge
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/agents/launch"
+	"sluice/agents/sandbox"
+	"sluice/engine"
+	"sluice/gates/checkouts"
+	"sluice/internal/atomicfile"
+	"sluice/internal/folders"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/prompt"
+	"sluice/internal/tree"
+)
+
+// judgeDir holds the kept checkouts.
+const judgeDir = "judge"
+
+// TakenOf gives the commit that was taken of the job's attempt; ok is false where none was.
+func TakenOf(j job.Job) (commit string, ok bool) {
+	if j.Attempt == nil {
+		return "", false
+	}
+	commit = tree.CommitIn(j.Attempt.Digest)
+	return commit, commit != ""
+}
+
+// newCheckouts makes what keeps the checkouts of a repo; nil where there is no git.
+func (js *Judges) newCheckouts() *checkouts.Checkouts {
+	if js.opt.Git == nil {
+		return nil
+	}
+	start := js.Boot.ID
+	if start == "" { // this system does not tell its starts apart
+		start = rand.Text()
+	}
+	return checkouts.New(checkouts.Options{Dir: filepath.Join(js.State, judgeDir), Repo: js.opt.Git, Start: start, Over: js.judgeOver})
+}
+
+// judgeOver says that a checkout's user, which is a launch's pid file, is over. One that has none yet is about to be
+// started, where this process gave it the checkout.
+func (js *Judges) judgeOver(pidFile string, here bool) bool {
+	proc, err := js.opt.Runner.Adopt(pidFile, "")
+	if errors.Is(err, fs.ErrNotExist) {
+		return !here
+	}
+	return err == nil && proc.Over()
+}
+
+// Vacate gives up the checkout of a launch that has none left at work in it.
+func (js *Judges) Vacate(pidFile string) {
+	if js.Seats == nil {
+		return
+	}
+	if err := js.Seats.Release(pidFile); err != nil {
+		js.opt.Logf("checkout of %s: %v", filepath.Base(pidFile), err)
+	}
+}
+
+// JudgeAt gives the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
+// agent's own folder.
+func (js *Judges) JudgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, key string) (launch.Judged, error) {
+	if commit == "" || b.Top == "" || js.Seats == nil {
+		return launch.Judged{Begin: b, Agents: b, Host: b.Dir}, nil
+	}
+	made, err := js.setUp(ctx, j, b)
+	if err != nil {
+		return launch.Judged{}, err
+	}
+	return js.seated(ctx, b, commit, key, made)
+}
+
+// seated is judgeAt where what a setup makes is there.
+func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string, made []launch.Made) (launch.Judged, error) {
+	own := launch.Judged{Begin: b, Agents: b, Host: b.Dir}
+	there, err := js.opt.Git.HasCommit(ctx, commit)
+	if err != nil {
+		return own, err
+	}
+	if !there && len(commit) == 64 {
+		return own, nil // the digest of files, which an older release bound
+	}
+	rel, err := belowTop(b)
+	if err != nil {
+		return own, job.Unready("%v", err)
+	}
+	box, err := js.Box()
+	if err != nil {
+		return own, job.Fatal("%v: the settings want one: see sluice doctor", err)
+	}
+	seat, err := js.Seats.At(ctx, commit, js.PIDFile(key))
+	if err != nil {
+		return own, err
+	}
+	j := launch.Judged{Begin: b, Agents: b, Seat: seat, Host: filepath.Join(seat.Top, rel), Made: made, Covers: box != nil && box.Remaps()}
+	err = js.furnish(ctx, j, rel)
+	if err != nil {
+		js.Vacate(js.PIDFile(key))
+		return own, err
+	}
+	if j.Dir = filepath.Join(b.Top, rel); !j.Covers {
+		j.Top, j.Dir = seat.Top, j.Host
+	}
+	return j, nil
+}
+
+// checkoutFor is a checkout in which nothing is started: files are looked for in it.
+func (js *Judges) checkoutFor(ctx context.Context, b tree.Begin, commit, key string) (launch.Judged, error) {
+	if commit == "" || b.Top == "" || js.Seats == nil {
+		return launch.Judged{Begin: b, Agents: b, Host: b.Dir}, nil
+	}
+	return js.seated(ctx, b, commit, key, nil)
+}
+
+// withUnshipped adds how many files of the folder are in no commit, where a criterion was judged with them.
+func (js *Judges) withUnshipped(ctx context.Context, b tree.Begin, commit string, r engine.CheckResult) engine.CheckResult {
+	n, err := js.opt.Git.Beside(ctx, b.Top, commit, func(name string) bool {
+		return slices.ContainsFunc(js.OwnPaths(b), func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
+	})
+	if err != nil {
+		r.Broken = folders.Unseen(r.Broken, err)
+	}
+	r.Unshipped = n
+	return r
+}
+
+// belowTop is the folder of an attempt as seen from the top of its checkout.
+func belowTop(b tree.Begin) (string, error) {
+	rel, err := filepath.Rel(b.Top, b.Dir)
+	if err == nil && filepath.IsLocal(rel) {
+		return rel, nil
+	}
+	real, err := atomicfile.RealPath(b.Dir)
+	if err == nil {
+		rel, err = filepath.Rel(b.Top, real)
+	}
+	if err == nil && !filepath.IsLocal(rel) {
+		err = fmt.Errorf("it lies in another checkout than when the attempt began")
+	}
+	return rel, err
+}
+
+// furnish makes what the checkout has beside the commit: its git folder, the folder that the step works in, and the way
+// to .workflow/.
+func (js *Judges) furnish(ctx context.Context, j launch.Judged, rel string) error {
+	stores, err := js.opt.Git.Stores()
+	if err != nil {
+		return job.Unready("%v", err)
+	}
+	if j.Covers {
+		for i := range stores {
+			stores[i] = sandbox.StoreAt(i)
+		}
+	}
+	if err := j.Seat.Git(ctx, stores); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(j.Seat.Top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(filepath.ToSlash(rel), 0o755); err != nil {
+		return job.Unready("folder %s in the work: %v", rel, err)
+	}
+	for _, dir := range []string{".", filepath.ToSlash(rel)} {
+		if err := stateIn(root, dir); err != nil {
+			return err
+		}
+	}
+	if !j.Covers {
+		if err := j.Link(root, rel); err != nil {
+			return err
+		}
+	}
+	if !j.Covers && layout.Inside(j.Begin.Top, js.Root) {
+		below, err := filepath.Rel(j.Begin.Top, js.Root)
+		if err != nil {
+			return err
+		}
+		return js.linkState(root, filepath.ToSlash(below))
+	}
+	return nil
+}
+
+// stateIn makes .workflow/ a folder, so that inboxes can be shown in it. A link there, which somebody committed, could
+// lead them elsewhere.
+func stateIn(root *os.Root, dir string) error {
+	at := path.Join(dir, ".workflow")
+	for _, p := range []string{at, path.Join(at, "signals")} {
+		if info, err := root.Lstat(p); err == nil && !info.IsDir() {
+			if err := root.Remove(p); err != nil {
+				return err
+			}
+		}
+		if err := root.MkdirAll(p, 0o755); err != nil {
+			return job.Unready("%s in the work: %v", p, err)
+		}
+	}
+	return nil
+}
+
+// linkState has what is in .workflow/ and not of the commit be found from the checkout of a judge that is not held.
+func (js *Judges) linkState(root *os.Root, below string) error {
+	if err := stateIn(root, below); err != nil {
+		return err
+	}
+	at := path.Join(below, ".workflow")
+	if err := root.Remove(path.Join(at, "signals")); err != nil { // empty, or of the commit: then it stays
+		return nil
+	}
+	entries, err := os.ReadDir(filepath.Join(js.Root, ".workflow"))
+	if err != nil {
+		return err
+	}
+	for _, x := range entries {
+		err := root.Symlink(filepath.Join(js.Root, ".workflow", x.Name()), path.Join(at, x.Name()))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// outputOf shows an output to a reviewer: as it is in the tree, else, where it is ignored by git, in the folder.
+func (js *Judges) outputOf(j launch.Judged, p string) prompt.TextFile {
+	f := js.TextFile(j.Host, p, j.Host)
+	if _, err := os.Lstat(filepath.Join(j.Host, filepath.FromSlash(p))); j.Seat != nil && errors.Is(err, fs.ErrNotExist) {
+		f = js.TextFile(j.Agents.Dir, p, j.Agents.Dir)
+	}
+	f.Path = layout.SeenFrom(j.Dir, filepath.Join(j.Dir, filepath.FromSlash(p)))
+	return f
+}
+
+// LookFrom gives the checkout that a launch of a step that only looks works in, until the launch is over.
+func (js *Judges) LookFrom(ctx context.Context, b tree.Begin, key string) (launch.Judged, error) {
+	j, err := js.seated(ctx, b, b.Look, key, nil)
+	if err == nil && j.Seat == nil {
+		err = job.Unready("what it is to look at, commit %.12s, is not in the repo any more: retry the step", b.Look)
+	}
+	j.Reads, j.Begin.Host = true, j.Host
+	return j, err
+}

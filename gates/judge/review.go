@@ -1,0 +1,296 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/agents/launch"
+	"sluice/agents/program"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/collect"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/prompt"
+	"sluice/internal/tree"
+)
+
+const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
+
+// Review carries out a round's review; nil where ctx ended first.
+func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
+	g := j.Spec.Gate(j.Proc.Gate)
+	if g == nil || j.Round == nil {
+		js.Note(j.Key, "its gate or round is not known: nothing can be judged")
+		return nil
+	}
+	if g.Reviewer.Run != nil {
+		return js.reviewByCommand(ctx, j, g)
+	}
+	rel := js.JobDir(j)
+	l := launch.Order{Key: j.Key, Dir: rel, Agent: true, Idle: js.idleOf(g.Reviewer.AgentType), Since: j.Proc.Began, Clock: c}
+	end, err := js.Ensure(ctx, l, func() (launch.Process, error) { return js.prepareReview(ctx, j, g, rel, j.Key, 0, nil) })
+	if err != nil {
+		return nil
+	}
+	end = end.Undenied() // a verdict may do without what its reviewer was not allowed, and says so
+	first := end.Exit
+	var verdict engine.Judgement
+	a := launch.Asked{Key: j.Key, Dir: rel}
+	for try := 0; ; try++ {
+		if try > 0 {
+			end = end.Undenied()
+			launch.WithCorrection(&first, end.Exit)
+		}
+		if !end.Clean() {
+			verdict = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + launch.OrCode(end)}
+			break
+		}
+		if verdict, err = gates.ReadVerdict(js.verdictInput(g, a.Key, a.Dir, end)); err != nil || verdict.Inconclusive != "" {
+			js.KeepReply(a.Dir, end)
+		}
+		if err == nil {
+			break
+		}
+		if try == collect.Corrections {
+			verdict = gates.Unread(err)
+			break
+		}
+		bad, last := err, end
+		end, a, err = js.Again(ctx, launch.Order{Of: j.Key, Agent: true, Idle: l.Idle, Clock: c}, rel, try+1, func(key, dir string, goOn bool) (launch.Process, error) {
+			return js.prepareReview(ctx, j, g, dir, key, try+1, func(name string, w launch.Who, before string) (launch.Talk, string) {
+				t := js.GoOn(j, name, w, last, goOn)
+				text := gates.Correction(bad, try+1, program.Known(w.Agent.Format))
+				if t.Resume == "" {
+					text = collect.Again(text, before, last.Stdout(collect.MaxReplyShown))
+				}
+				return t, text
+			})
+		})
+		if err != nil {
+			return nil
+		}
+	}
+	return &engine.ProcessEnded{Exit: first, Verdict: &verdict}
+}
+
+// idleOf is the idle_timeout of a role.
+func (js *Judges) idleOf(role string) time.Duration {
+	s := js.opt.Settings()
+	if t := s.Role(role).IdleTimeout; t > 0 {
+		return time.Duration(t)
+	}
+	return time.Duration(s.IdleTimeout)
+}
+
+// reviewByCommand lets a command judge.
+func (js *Judges) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate) *engine.ProcessEnded {
+	end, err := js.Ensure(ctx, launch.Order{Key: j.Key, Dir: js.JobDir(j), Since: j.Proc.Began}, func() (launch.Process, error) {
+		b, err := js.Begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
+		if err != nil {
+			return launch.Process{}, err
+		}
+		commit, _ := TakenOf(j)
+		seen, err := js.JudgeAt(ctx, j, b, commit, j.Key)
+		if err != nil {
+			return launch.Process{}, err
+		}
+		t := job.Turn(j, j.Round.N, 0)
+		t.Gate = g.ID
+		argv, err := js.Command(j, g.Reviewer.Run, j.Env, js.JobDir(j), t, nil, seen.Begin)
+		if err != nil {
+			return launch.Process{}, err
+		}
+		env, err := js.Environ(j, launch.Who{}, j.Key, nil, reviewVars(j, g, seen.Agents))
+		return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Judged: seen}, err
+	})
+	if err != nil {
+		return nil
+	}
+	ev := &engine.ProcessEnded{Exit: end.Exit}
+	var verdict engine.Judgement
+	switch why := end.Failure(); {
+	case why != "":
+		verdict.Inconclusive = "the reviewer's command gave no verdict: " + why
+		// A command that is missing, or has no value, is the spec's fault and no failure of the work.
+		ev.Exit.Refused, ev.Exit.Class, ev.Exit.Why = "", "", ""
+	case end.Exit.Signal != "":
+		verdict = gates.CommandVerdict(-1, end.Output())
+	default:
+		verdict = gates.CommandVerdict(end.Exit.Code, end.Output())
+	}
+	ev.Verdict = &verdict
+	return ev
+}
+
+func reviewVars(j job.Job, g *engine.Gate, b tree.Begin) map[string]string {
+	return withBase(b, map[string]string{"SLUICE_GATE": g.ID, "SLUICE_STEP": g.Step, "SLUICE_ATTEMPT": strconv.Itoa(j.Attempt.N), "SLUICE_ROUND": strconv.Itoa(j.Round.N)})
+}
+
+// withBase adds the commit that the work is to be compared with: the folder as it was before.
+func withBase(b tree.Begin, vars map[string]string) map[string]string {
+	if b.Found != "" {
+		vars["SLUICE_BASE"] = b.Found
+	}
+	return vars
+}
+
+func (js *Judges) verdictInput(g *engine.Gate, key, rel string, end launch.Ended) gates.VerdictInput {
+	in := gates.VerdictInput{Structured: end.Structured(), AnswerFile: js.AnswerFile(rel), WantToken: js.Token(key), Output: []byte(end.Stdout(gates.MaxReply + 1)),
+		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: js.PromptText(rel), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
+	in.Allowed, in.Computed = gates.Allowed(g)
+	return in
+}
+
+// prepareReview makes all that a reviewer needs, and says what to start. turn, where given, makes another prompt of it, and
+// says in which conversation, of the name that the gate gives it; try is which correction it asks for, 0 for none.
+func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w launch.Who, before string) (launch.Talk, string)) (launch.Process, error) {
+	st := j.Spec.Step(g.Step)
+	b, err := js.Begun(ctx, j, st, j.Attempt.N)
+	if err != nil {
+		return launch.Process{}, err
+	}
+	commit, _ := TakenOf(j)
+	seen, err := js.JudgeAt(ctx, j, b, commit, key)
+	if err != nil {
+		return launch.Process{}, err
+	}
+	w, err := js.ReviewPlayer(j, g, rel, try)
+	if err != nil {
+		return launch.Process{}, err
+	}
+	_, answer := js.PromptOf(rel)
+	text, err := js.reviewPrompt(ctx, j, g, st, seen, w, answer)
+	if err != nil {
+		return launch.Process{}, err
+	}
+	need := js.NeedsOf(rel, nil, true, js.MayCost(j, w.Role))
+	outcomes, computed := gates.Allowed(g)
+	need.Schema = gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer)
+	need.Nulls = g.Answer == nil // a verdict that is read by ours alone: null is as if it were not there
+	name, err := launch.SessionOf(g.Reviewer.Session, j.Env)
+	if err != nil {
+		return launch.Process{}, err
+	}
+	if turn != nil {
+		need.Talk, text = turn(name, w, text)
+	} else {
+		need.Talk = js.TakeTalk(j.Run, name, key, w)
+	}
+	p, err := js.AgentProcess(j, w, key, rel, seen.Host, text, need, nil, reviewVars(j, g, b))
+	p.Judged = seen
+	return p, err
+}
+
+// reviewPrompt is the prompt of a gate's reviewer.
+func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, st *engine.Step, b launch.Judged, w launch.Who, answer string) (string, error) {
+	template, err := js.Template(w, true)
+	if err != nil {
+		return "", err
+	}
+	values := prompt.NewValues()
+	look, err := values.Text(g.Reviewer.Prompt, j.Env)
+	if err != nil {
+		return "", job.Refused("prompt of %s: %v", g.ID, err)
+	}
+	in := prompt.ReviewInput{
+		Role: w.Role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
+		Gate: g.ID, GateName: g.Name, Round: j.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: js.task(j, st, values), Values: values,
+		ContextFiles: js.ContextFiles(j.Spec, st, b.Dir), Criteria: j.Attempt.ToReview, Summary: j.Attempt.Summary,
+		Answer: j.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
+	}
+	in.ByReply = program.Known(w.Agent.Format)
+	in.Allowed, in.Computed = gates.Allowed(g)
+	env := job.WithAttempt(j, st)
+	ofStep := j
+	ofStep.Env = env
+	if found, missing, err := js.Inputs(ofStep, st, b.Dir); err == nil {
+		for _, f := range found {
+			in.Inputs = append(in.Inputs, prompt.Input{Path: f, There: true})
+		}
+		for _, f := range missing {
+			in.Inputs = append(in.Inputs, prompt.Input{Path: f})
+		}
+	}
+	for _, c := range st.Criteria {
+		if c.Text == "" {
+			in.Held = append(in.Held, c)
+		}
+	}
+	if made, written, err := job.Outputs(st.Outputs, env); err == nil {
+		for _, p := range append(made, written...) {
+			if layout.IsState(p) {
+				in.Outputs = append(in.Outputs, js.TextFile(js.Root, p, b.Dir))
+			} else {
+				in.Outputs = append(in.Outputs, js.outputOf(b, p))
+			}
+		}
+	}
+	for _, h := range j.History {
+		if h.Gate == g.ID {
+			in.Retry = append(in.Retry, js.TextFile(js.Root, js.RetryPath(j.Run, h.Path), b.Dir))
+		}
+	}
+	in.Sent = collect.SentOf(j, func(q job.Sent) bool { return q.Gate == g.ID })
+	in.Diff = js.diff(ctx, j, st, b.Agents)
+	return prompt.Review(in), ctx.Err()
+}
+
+// task is what the step was to do, in words.
+func (js *Judges) task(j job.Job, st *engine.Step, values *prompt.Values) string {
+	if st.Run != nil {
+		if st.Run.Shell != "" {
+			return "Run this command: " + st.Run.Shell
+		}
+		var words []string
+		for _, a := range st.Run.Argv {
+			words = append(words, strconv.Quote(a.Source))
+		}
+		return "Run this command: " + strings.Join(words, " ")
+	}
+	if st.Agent == nil { // a list of tasks, or a child run: who does the work is said there
+		if st.Child != nil && len(st.Child.Steps) == 1 && st.Child.Steps[0].Agent != nil {
+			return "Each task of a list was done for itself, with these words:\n\n" + st.Child.Steps[0].Agent.Prompt.Source
+		}
+		return "The work was done step by step in runs of its own."
+	}
+	text, err := values.Text(st.Agent.Prompt, job.WithAttempt(j, st))
+	if err != nil {
+		return st.Agent.Prompt.Source
+	}
+	return text
+}
+
+// diff is the work that the round is over, as a patch.
+func (js *Judges) diff(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) string {
+	if b.Top == "" {
+		return ""
+	}
+	var c tree.Covered
+	err := layout.Load(js.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), &c)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && c.Taken.Commit == "" {
+		return ""
+	}
+	var text []byte
+	var cut bool
+	if err == nil {
+		text, cut, err = js.opt.Git.Between(ctx, c.Found, c.Taken.Commit, maxDiffRead)
+	}
+	if ctx.Err() != nil {
+		return ""
+	}
+	if err != nil {
+		js.opt.Logf("diff of %s: %v", js.Shown(b.Top), err)
+		return fmt.Sprintf("(the diff could not be made: look at the files in %s)", filepath.Base(b.Dir))
+	}
+	if cut {
+		text = append(text, "\n[there is more of it: look at the files]\n"...)
+	}
+	return string(text)
+}

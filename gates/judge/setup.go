@@ -1,0 +1,209 @@
+package judge
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/agents/launch"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/stub"
+	"sluice/internal/tree"
+)
+
+const (
+	setupDir   = "setup" // holds what setups have made: <digest>/<n>, and the file doneName
+	doneName   = "done"
+	setupsKept = 8              // results that stay, the newest
+	setupStale = 24 * time.Hour // of the others, those that were used meanwhile stay too
+)
+
+// setUp gives what the setup for the judges of a job's step has made, and runs it where that is not there.
+func (js *Judges) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.Made, error) {
+	if j.Proc == nil || j.Proc.Step == "" || b.Base() == "" {
+		return nil, nil
+	}
+	st := j.Spec.Step(j.Proc.Step)
+	s := j.Spec.SetupOf(st)
+	if s == nil || len(j.RunInfo.Stubs) > 0 { // stand-ins have nothing to be tested
+		return nil, nil
+	}
+	argv, err := js.Command(j, &s.Run, j.Env, "", stub.Turn{}, nil, b)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := js.setupDigest(ctx, s, b, argv)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case js.setting <- struct{}{}:
+		defer func() { <-js.setting }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	dir := filepath.Join(js.State, setupDir, digest)
+	var out []launch.Made
+	for i, p := range s.Provides {
+		out = append(out, launch.Made{Path: path.Clean(p), At: filepath.Join(dir, strconv.Itoa(i))})
+	}
+	now := js.opt.Now()
+	if os.Chtimes(filepath.Join(dir, doneName), now, now) == nil {
+		return out, nil
+	}
+	if err := js.runSetup(ctx, j, st, b, argv, s, dir); err != nil {
+		return nil, err
+	}
+	return out, js.dropSetups()
+}
+
+// setupDigest names what a setup makes by what it depends on. What another start of the machine left may not be whole.
+func (js *Judges) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin, argv []string) (string, error) {
+	rel, err := belowTop(b)
+	if err != nil {
+		return "", job.Unready("%v", err)
+	}
+	entries, err := js.opt.Git.Entries(ctx, b.Base())
+	if err != nil {
+		return "", err
+	}
+	parts := []string{js.Boot.ID, b.Top, rel, fmt.Sprintf("%q %q", argv, s.Provides)}
+	for _, f := range entries {
+		below, err := filepath.Rel(rel, filepath.FromSlash(f.Path))
+		if err != nil || !filepath.IsLocal(below) {
+			continue
+		}
+		if slices.ContainsFunc(s.Files, func(glob string) bool { return gates.Matches(glob, filepath.ToSlash(below)) }) {
+			parts = append(parts, f.Mode+" "+f.Object+" "+f.Path)
+		}
+	}
+	return layout.HexSum([]byte(strings.Join(parts, "\x00")))[:32], nil
+}
+
+// runSetup runs the setup, and keeps in dir what it is to provide.
+func (js *Judges) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, argv []string, s *engine.Setup, dir string) error {
+	key := j.Key + layout.SetupMark + filepath.Base(dir)[:8]
+	rel := js.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(j.Key, j.Run+"/")) + "-setup"
+	end, err := js.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
+		seen, err := js.seated(ctx, b, b.Base(), key, nil)
+		if err != nil {
+			return launch.Process{}, err
+		}
+		w := js.Whose(st.Role(), j.Turn)
+		env, err := js.Environ(j, w, key, st.Env, job.StepVars(j, st))
+		return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Who: w, Judged: seen}, err
+	})
+	if err != nil {
+		return err
+	}
+	defer js.Vacate(js.PIDFile(key))
+	words := "setup `" + strings.Join(argv, " ") + "`"
+	if why := end.Failure(); why != "" {
+		return job.Unready("%s: %s", words, why)
+	}
+	if !end.Clean() || end.Exit.Signal != "" {
+		return job.Unready("%s ended with exit code %d: see %s\n%s", words, end.Exit.Code, rel, end.Output())
+	}
+	top := js.Seats.Of(js.PIDFile(key))
+	if top == "" {
+		return job.Unready("%s: its checkout is gone: run the check again", words)
+	}
+	if err := keepMade(top, b, s, dir); err != nil {
+		return job.Unready("%s: %v", words, err)
+	}
+	return nil
+}
+
+// keepMade moves what a setup has made out of its checkout.
+func keepMade(top string, b tree.Begin, s *engine.Setup, dir string) error {
+	rel, err := belowTop(b)
+	if err != nil {
+		return err
+	}
+	making := filepath.Join(filepath.Dir(dir), "making-"+rand.Text())
+	if err := os.MkdirAll(making, 0o700); err != nil {
+		return err
+	}
+	defer os.RemoveAll(making)
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for i, p := range s.Provides {
+		at := path.Join(filepath.ToSlash(rel), p)
+		if err := plainPath(root, at); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(top, filepath.FromSlash(at)), filepath.Join(making, strconv.Itoa(i))); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(making, doneName), nil, 0o600); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil { // without its mark it is of a launch that was killed
+		return err
+	}
+	return os.Rename(making, dir)
+}
+
+// plainPath says why what lies at a path is not to be taken: it is missing, or reached through a link.
+func plainPath(root *os.Root, at string) error {
+	parts := strings.Split(path.Clean(at), "/")
+	for i := range parts {
+		p := path.Join(parts[:i+1]...)
+		info, err := root.Lstat(p)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("it has not made %s, which it is to provide", at)
+		case err != nil:
+			return err
+		case !info.IsDir() && (i+1 < len(parts) || !info.Mode().IsRegular()):
+			return fmt.Errorf("%s is no folder or file: it is not provided", p)
+		}
+	}
+	return nil
+}
+
+// dropSetups removes results that nobody has used for long, all but the newest.
+func (js *Judges) dropSetups() error {
+	base := filepath.Join(js.State, setupDir)
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return err
+	}
+	type result struct {
+		dir  string
+		used time.Time
+	}
+	var all []result
+	for _, x := range entries {
+		r := result{dir: filepath.Join(base, x.Name())}
+		if info, err := os.Lstat(filepath.Join(r.dir, doneName)); err == nil {
+			r.used = info.ModTime()
+		} // else of a launch that was killed: it goes
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b result) int { return b.used.Compare(a.used) })
+	for i, r := range all {
+		if i >= setupsKept && js.opt.Now().Sub(r.used) > setupStale || r.used.IsZero() {
+			if err := os.RemoveAll(r.dir); err != nil {
+				js.opt.Logf("setup: %v", err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+package collect
+
+import (
+	"errors"
+
+	"sluice/agents/launch"
+	"sluice/internal/job"
+	"sluice/internal/prompt"
+)
+
+// Template gives the text of the role's prompt; "" where it is the built-in one.
+func (co *Collector) Template(w launch.Who, judges bool) (string, error) {
+	s := co.opt.Settings()
+	p, faults := prompt.Read(s, co.Root, w.Role, judges)
+	if len(faults) == 0 {
+		return p.Text, nil
+	}
+	var f prompt.Fault
+	if errors.As(faults[0], &f) {
+		return "", job.Fatal("role %s: the prompt %s:%d:%d: %s", w.Role, co.Shown(f.File), f.Line, f.Col, f.Message)
+	}
+	return "", job.Fatal("%v", faults[0])
+}

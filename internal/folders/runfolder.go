@@ -1,0 +1,104 @@
+package folders
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/tasks"
+)
+
+const maxSpecFile = 128 << 10
+
+// FirstLaunch creates the folder of a run: its spec as it was, and runs/last.
+func (x *Folders) FirstLaunch(j job.Job) error {
+	if c := j.RunInfo.Child; c != nil {
+		if err := x.firstOfChild(j, c); err != nil {
+			return err
+		}
+	}
+	if err := x.MakeBelow(x.RunDir(j.Run)+"/files", 0o700); err != nil {
+		return err
+	}
+	if err := x.MakeBelow(".workflow/signals/"+j.Run, 0o755); err != nil {
+		return err
+	}
+	if j.RunInfo.Child != nil {
+		return nil
+	}
+	x.keepSpec(j)
+	return x.pointLast(j.Run)
+}
+
+// keepSpec copies the spec, as long as its file is the one the run goes by.
+func (x *Folders) keepSpec(j job.Job) {
+	to, err := x.Below(x.RunDir(j.Run) + "/spec.yaml")
+	if err != nil {
+		return
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return
+	}
+	data, _, err := atomicfile.OpenRegular(filepath.Join(x.Root, ".workflow", "specs"), j.RunInfo.Workflow+".yaml", maxSpecFile)
+	sum := layout.HexSum(data)
+	if err != nil || sum != j.Spec.Digest && sum != j.RunInfo.File {
+		return // it was changed since: the journal has the one the run goes by
+	}
+	if err := atomicfile.Write(to, data, 0o600); err != nil {
+		x.opt.Logf("%s: %v", x.Shown(to), err)
+	}
+}
+
+// pointLast has runs/last point to the newest run.
+func (x *Folders) pointLast(run string) error {
+	last, err := x.Below(".workflow/runs/last")
+	if err != nil {
+		return err
+	}
+	x.pointing.Lock()
+	defer x.pointing.Unlock()
+	to, err := os.Readlink(last)
+	if err == nil && (to == run || newer(to, run)) {
+		return nil
+	}
+	if info, err := os.Lstat(last); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return nil // somebody's own file: left alone
+	}
+	tmp := filepath.Join(filepath.Dir(last), fmt.Sprintf(".last-%d", os.Getpid()))
+	_ = os.Remove(tmp) // of a process that was killed and whose number came again
+	if err := os.Symlink(run, tmp); err != nil {
+		x.opt.Logf("runs/last: %v", err)
+		return nil // a convenience: some systems let nobody make links
+	}
+	return os.Rename(tmp, last)
+}
+
+// newer says that run a of a workflow was started after run b of the same one.
+func newer(a, b string) bool {
+	wa, na := layout.NumberOf(a)
+	wb, nb := layout.NumberOf(b)
+	return wa == wb && na > nb
+}
+
+// firstOfChild lays out the folder of a child run.
+func (x *Folders) firstOfChild(j job.Job, c *engine.ChildOf) error {
+	if c.Task == "" {
+		return nil
+	}
+	return x.WriteFile(x.RunDir(j.Run)+"/"+layout.TaskName, append([]byte(tasks.Shown(c.Body)), '\n'))
+}
+
+// PlaceChild records where the folder of a child run is, before anything is laid out there.
+func (x *Folders) PlaceChild(run string, c *engine.ChildOf) error {
+	file := x.FolderFile(run)
+	var dir string
+	if err := layout.Load(file, &dir); err == nil && dir == c.Dir {
+		return nil
+	}
+	return layout.Save(file, c.Dir)
+}

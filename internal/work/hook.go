@@ -1,0 +1,96 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"sluice/agents/launch"
+	"sluice/engine"
+	"sluice/gates/judge"
+	"sluice/internal/job"
+	"sluice/internal/stub"
+	"sluice/internal/tree"
+)
+
+// Hook carries out a hook: after a step in its worktree, after the run in the root. Its failure is its exit only.
+func (k *Work) Hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
+	command, rel := j.Spec.AfterRun, k.JobDir(j)
+	if j.Proc.Step != "" {
+		command, rel = j.Spec.AfterStep, k.LaunchDir(j.Run, j.Proc.Step, j.Attempt.N, 1)+"/hook"
+	}
+	if command == nil {
+		return &engine.ProcessEnded{}
+	}
+	end, err := k.Ensure(ctx, launch.Order{Key: j.Key, Dir: rel}, func() (launch.Process, error) {
+		env := j.Env
+		if env == nil {
+			env = &engine.Env{Run: j.Run, Workflow: j.RunInfo.Workflow, Vars: j.Vars}
+		}
+		argv, err := k.Command(j, command, env, rel, stub.Turn{}, nil, tree.Begin{})
+		if err != nil {
+			return launch.Process{}, err
+		}
+		p, vars := launch.Process{Cwd: k.Home(j), Argv: argv}, map[string]string{"SLUICE_STATUS": j.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(j.RunInfo.Unpassed)}
+		if j.RunInfo.TaskStatus != "" {
+			vars["SLUICE_TASK_STATUS"] = j.RunInfo.TaskStatus
+		}
+		var w launch.Who
+		if j.Proc.Step != "" {
+			st := j.Spec.Step(j.Proc.Step)
+			b, err := k.Begun(ctx, j, st, j.Attempt.N)
+			if err != nil {
+				return launch.Process{}, err
+			}
+			commit, _ := judge.TakenOf(j)
+			if b.Look != "" {
+				commit = b.Look // nothing else is to be taken
+			}
+			if p.Judged, err = k.JudgeAt(ctx, j, b, commit, j.Key); err != nil {
+				return launch.Process{}, err
+			}
+			w, vars, p.Cwd = k.Whose(st.Role(), j.Turn), job.StepVars(j, st), p.Judged.Host
+			p.Who = w
+			if p.Work, err = k.hookWork(ctx, j, st, p.Judged); err != nil {
+				return launch.Process{}, err
+			}
+			vars["SLUICE_STATUS"] = j.Attempt.Status
+		}
+		p.Env, err = k.Environ(j, w, j.Key, nil, vars)
+		return p, err
+	})
+	if err != nil {
+		return nil
+	}
+	if j.Proc.Step != "" {
+		k.Receive(ctx, j)
+	}
+	ev := &engine.ProcessEnded{Exit: end.Exit}
+	// A hook that cannot be started is recorded; it stops nothing.
+	ev.Exit.Class, ev.Exit.Why = "", ""
+	if !end.Clean() {
+		ev.Output = end.Output()
+	}
+	return ev
+}
+
+// hookWork says whose work the commits of an after_step hook are: those of the attempt that it follows, on top of what the
+// agent committed. A hook that judges makes none.
+func (k *Work) hookWork(ctx context.Context, j job.Job, st *engine.Step, seen launch.Judged) (*tree.Order, error) {
+	if seen.Seat != nil || seen.Agents.Top == "" {
+		return nil, nil
+	}
+	o := tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N}
+	if j.RunInfo.Workspace == "" {
+		return &o, nil // from HEAD: the branch has what the agent committed
+	}
+	head, err := k.opt.Git.Head(ctx, seen.Agents.Top)
+	if err != nil {
+		return nil, err
+	}
+	var no *tree.Refused
+	if o.Base, err = k.Tip(o, head); errors.As(err, &no) {
+		return nil, nil
+	}
+	return &o, err
+}

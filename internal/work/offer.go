@@ -1,0 +1,127 @@
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sluice/engine"
+	"sluice/internal/health"
+	"sluice/internal/job"
+)
+
+// offered is what an offer's file says to whoever takes the step.
+type offered struct {
+	Run      string `json:"run"`
+	Step     string `json:"step"`
+	Attempt  int    `json:"attempt"`
+	Role     string `json:"role,omitempty"`
+	Worktree string `json:"worktree"`
+	Prompt   string `json:"prompt"`
+	Signal   string `json:"signal,omitempty"`
+
+	Inputs  []string `json:"inputs,omitempty"`  // as seen from the worktree
+	Outputs []string `json:"outputs,omitempty"` // that it has to make
+}
+
+// Offer lays out what an offered step needs, and waits until it is owed no more. Where it cannot be done it says so in
+// the step's name.
+func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+	st := j.Spec.Step(j.Step)
+	if st == nil || st.Agent == nil || j.Attempt == nil {
+		k.Note(j.Key, "its step or attempt is not known: it cannot be offered")
+		<-ctx.Done()
+		return nil
+	}
+	k.Expect(j)
+	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
+		err := k.layOut(ctx, j, st)
+		var no *job.Refusal
+		if errors.As(err, &no) {
+			k.Note(j.Key, "")
+			emit(k.failedOffer(j, st, no))
+			break
+		}
+		if err == nil {
+			k.Note(j.Key, "")
+			break
+		}
+		if ctx.Err() != nil { // it is over: what was broken off went wrong in nothing
+			return nil
+		}
+		k.Note(j.Key, err.Error())
+		if !health.Wait(ctx, pause) {
+			return nil
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// layOut makes the worktree, the prompt and the offer's file.
+func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
+	rel := k.LaunchDir(j.Run, st.ID, j.Attempt.N, j.K)
+	if err := k.Expose(j.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
+		return err
+	}
+	if err := k.FirstLaunch(j); err != nil {
+		return err
+	}
+	b, err := k.Begun(ctx, j, st, j.Attempt.N)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(k.Root, filepath.FromSlash(rel), "offer.json")
+	if _, err := os.Lstat(path); err == nil {
+		return nil // it is on offer already: what it was made from may have been used up since
+	}
+	prompt, answer := k.PromptOf(rel)
+	told := *st
+	if st.Answer != nil && st.Agent != nil {
+		// No process ends whose answer file could be read.
+		agent := *st.Agent
+		agent.Prompt = engine.Text{Eval: func(env *engine.Env) (string, error) {
+			text, err := st.Agent.Prompt.String(env)
+			return text + "\n\nThis step is on offer: whoever takes it gives the answer as the key \"answer\" of the signal file.", err
+		}}
+		told.Agent = &agent
+	}
+	text, err := k.StepPrompt(ctx, j, &told, b, k.Whose(st.Role(), j.Turn), answer)
+	if err != nil {
+		return err
+	}
+	if err := k.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
+		return err
+	}
+	inputs, _, err := k.Inputs(j, st, b.Dir)
+	if err != nil {
+		return err
+	}
+	outs, _, err := job.Outputs(st.Outputs, j.Env)
+	if err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(offered{Run: j.Run, Step: st.ID, Attempt: j.Attempt.N, Role: st.Role(), Worktree: b.Dir,
+		Prompt: prompt, Signal: k.SignalFile(j.Run, st), Inputs: inputs, Outputs: outs}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return k.WriteFile(rel+"/offer.json", append(data, '\n'))
+}
+
+// failedOffer is the word of a step that cannot be offered: no process ends that could say it.
+func (k *Work) failedOffer(j job.Job, st *engine.Step, no *job.Refusal) engine.Event {
+	name := st.ID + "-done.json" // also where its signal is a commit: it is no file
+	if f := k.SignalFile(j.Run, st); f != "" {
+		name = filepath.Base(f)
+	}
+	return engine.FileSeen{
+		Name: name, Dir: j.Run, Written: k.opt.Now(), TokenOf: j.Key,
+		By: engine.Actor{Who: "sluice", Via: "daemon", Trust: engine.TrustFile},
+		Sentinel: &engine.Sentinel{Step: st.ID, Status: engine.StatusFailed, Summary: no.Error(), Run: j.Run,
+			Attempt: j.Attempt.N, Launch: j.K},
+	}
+}

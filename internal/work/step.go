@@ -1,0 +1,332 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"sluice/agents/launch"
+	"sluice/agents/program"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/gates/judge"
+	"sluice/internal/collect"
+	"sluice/internal/job"
+	"sluice/internal/tree"
+	"sluice/signals"
+)
+
+// Step carries out a step's process; nil where ctx ended first.
+func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
+	st := j.Spec.Step(j.Proc.Step)
+	rel := k.JobDir(j)
+	k.Expect(j)
+	l := launch.Order{Key: j.Key, Dir: rel, Agent: st.Run == nil, Idle: k.Idle(st), Since: j.Attempt.Launched, Clock: c}
+	end, err := k.Ensure(ctx, l, func() (launch.Process, error) { return k.prepare(ctx, j, st, rel, j.Key) })
+	if err != nil {
+		return nil
+	}
+	if st.Signal.Type != engine.SignalExit {
+		end = end.Undenied() // its signal says whether it got on without what it was not allowed
+	}
+	if end.Dir != "" { // something was started
+		k.Readable(ctx, j, st)
+		if !end.Clean() {
+			k.TakenIn(ctx, j, st)
+		}
+	}
+	ev := &engine.ProcessEnded{Exit: end.Exit}
+	last := end
+	ev.Answer, err = k.answer(j, st, rel, j.Key, end)
+	for try := 1; err != nil && st.Run == nil && end.Clean() && try <= collect.Corrections; try++ {
+		var a launch.Asked
+		if last, a, err = k.askAgain(ctx, j, st, c, try, err, last); err != nil {
+			return nil
+		}
+		if launch.WithCorrection(&ev.Exit, last.Exit); ev.Exit.Class != "" {
+			break // a limit, or what a person has to mend: the attempt is not over
+		}
+		if !last.Clean() {
+			err = fmt.Errorf("asked again, it gave none: %s", launch.OrCode(last))
+			break
+		}
+		ev.Answer, err = k.answer(j, st, a.Dir, a.Key, last)
+	}
+	if err != nil {
+		ev.AnswerBad = err.Error()
+	}
+	k.keepOutput(ev, j, st, end)
+	if st.Run == nil {
+		k.Sum(j.Key, ev)
+	}
+	k.Receive(ctx, j)
+	k.Salvage(ctx, j, st)
+	return ev
+}
+
+// keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.
+func (k *Work) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, end launch.Ended) {
+	switch {
+	case !end.Clean() || ev.AnswerBad != "":
+		ev.Output = end.Output()
+	case readsStdout(j.Spec):
+		ev.Output = end.Stdout(engine.MaxOutput)
+	case st.Signal.Type != engine.SignalExit && !k.said(j, st):
+		ev.Output = end.Output()
+	}
+}
+
+// said says that the attempt's sentinel lies in its inbox, or was taken in.
+func (k *Work) said(j job.Job, st *engine.Step) bool {
+	return k.Sentinel(j, st) != nil
+}
+
+// prepare makes all that a step's launch needs, and says what to start.
+func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key string) (launch.Process, error) {
+	if err := k.FirstLaunch(j); err != nil {
+		return launch.Process{}, err
+	}
+	b, err := k.Begun(ctx, j, st, j.Attempt.N)
+	if err != nil {
+		return launch.Process{}, err
+	}
+	if err := k.MakeBelow(rel, 0o700); err != nil {
+		return launch.Process{}, err
+	}
+	w := k.Whose(st.Role(), j.Turn)
+	prompt, answer := k.PromptOf(rel)
+	vars := job.StepVars(j, st)
+	vars["SLUICE_ANSWER"] = answer
+	if f := k.SignalTold(j, st); f != "" {
+		vars["SLUICE_SIGNAL"] = f
+	}
+	p := launch.Process{Cwd: b.Dir, Who: w, Work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
+	if b.Look != "" {
+		if p.Judged, err = k.LookFrom(ctx, b, key); err != nil {
+			return p, err
+		}
+		b, p.Cwd, p.Work = p.Judged.Begin, p.Judged.Host, nil
+	}
+	if p.Writes, err = k.declared(st, j.Env); err != nil {
+		return p, err
+	}
+	if st.Run != nil {
+		if _, err := k.Needed(ctx, j, st, b); err != nil {
+			return p, err
+		}
+		t := job.Turn(j, j.Attempt.N, 0)
+		t.Step = st.ID
+		if p.Argv, err = k.Command(j, st.Run, j.Env, rel, t, st, b); err != nil {
+			return p, err
+		}
+		if p.Env, err = k.Environ(j, w, key, st.Env, vars); err != nil {
+			return p, err
+		}
+	} else {
+		if w, err = k.StepPlayer(j, st, b, rel, 0); err != nil {
+			return p, err
+		}
+		p.Who = w
+		text, err := k.StepPrompt(ctx, j, st, b, w, answer)
+		if err != nil {
+			return p, err
+		}
+		if err := k.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
+			return p, err
+		}
+		vars["SLUICE_PROMPT"] = prompt
+		need := k.NeedsOf(rel, st.Answer, false, k.MayCost(j, w.Role))
+		name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
+		if err != nil {
+			return p, err
+		}
+		need.Talk = k.TakeTalk(j.Run, name, key, w)
+		maps.Copy(vars, program.Vars(w.Agent.Format, k.Variable, need.Dirs))
+		if p.Env, err = k.Environ(j, w, key, st.Env, vars); err != nil {
+			return p, err
+		}
+		if err := k.KeepProgram(rel, key, w, need.Talk, p.Env); err != nil {
+			return p, err
+		}
+		if p.Argv, p.Stdin, err = k.AgentLine(w, prompt, text, need); err != nil {
+			return p, err
+		}
+	}
+	return p.Native(w), nil
+}
+
+// declared gives the folders below .workflow/ in which a step's outputs lie, where it is held.
+func (k *Work) declared(st *engine.Step, env *engine.Env) ([]string, error) {
+	if box, _ := k.Box(); box == nil {
+		return nil, nil
+	}
+	made, _, err := job.Outputs(st.Outputs, env)
+	if err != nil {
+		return nil, err
+	}
+	return launch.StateWrites(made)
+}
+
+// askAgain has the step's agent give its answer again. The error is ctx's.
+func (k *Work) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *launch.Clock, try int, bad error, last launch.Ended) (launch.Ended, launch.Asked, error) {
+	l := launch.Order{Of: j.Key, Agent: true, Idle: k.Idle(st), Clock: c}
+	return k.Again(ctx, l, k.JobDir(j), try, func(key, dir string, goOn bool) (launch.Process, error) {
+		b, err := k.Begun(ctx, j, st, j.Attempt.N)
+		if err != nil {
+			return launch.Process{}, err
+		}
+		var seen launch.Judged
+		if b.Look != "" {
+			if seen, err = k.LookFrom(ctx, b, key); err != nil {
+				return launch.Process{}, err
+			}
+			b = seen.Begin
+		}
+		w, err := k.StepPlayer(j, st, b, dir, try)
+		if err != nil {
+			return launch.Process{}, err
+		}
+		_, answer := k.PromptOf(dir)
+		before, err := k.StepPrompt(ctx, j, st, b, w, answer)
+		if err != nil {
+			return launch.Process{}, err
+		}
+		need, text := k.NeedsOf(dir, st.Answer, false, k.MayCost(j, w.Role)), gates.Correction(bad, try, false)
+		name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
+		if err != nil {
+			return launch.Process{}, err
+		}
+		if need.Talk = k.GoOn(j, name, w, last, goOn); need.Talk.Resume == "" {
+			text = collect.Again(text, before, last.Stdout(collect.MaxReplyShown))
+		}
+		p, err := k.AgentProcess(j, w, key, dir, cmp.Or(seen.Host, b.Dir), text, need, st.Env, job.StepVars(j, st))
+		p.Judged = seen
+		return p, err
+	})
+}
+
+// answer reads a step's structured answer. Where the spec wants none, one that is there and can be read is taken.
+func (k *Work) answer(j job.Job, st *engine.Step, rel, key string, end launch.Ended) (json.RawMessage, error) {
+	if end.Dir == "" {
+		return nil, nil
+	}
+	in := gates.VerdictInput{WantToken: k.Token(key), AnswerFile: k.AnswerFile(rel), Structured: end.Structured()}
+	if st.Answer == nil {
+		data, err := gates.Find(in, nil)
+		if err != nil || data == nil {
+			return nil, nil
+		}
+		out, err := gates.ReadAnswer(data, nil)
+		if err != nil {
+			return nil, nil
+		}
+		return out, nil
+	}
+	if end.Clean() {
+		in.Output = []byte(end.Stdout(gates.MaxReply))
+	}
+	data, err := gates.Find(in, func(data []byte) error {
+		_, err := judge.ReadAnswer(j, st, data)
+		return err
+	})
+	if said := k.sentinelAnswer(j, st); err != nil && said != nil {
+		// Its signal bears the answer: that is read where it is taken in, and held against the schema with the outputs.
+		return nil, nil
+	}
+	if errors.Is(err, gates.ErrNothing) {
+		if !end.Clean() {
+			return nil, nil // how it ended says enough
+		}
+		err = fmt.Errorf("no answer: %w", err)
+	}
+	if err == nil {
+		data, err = judge.ReadAnswer(j, st, data)
+	}
+	if err != nil {
+		k.KeepReply(rel, end)
+		return nil, err
+	}
+	return data, nil
+}
+
+// sentinelAnswer is the answer in the attempt's sentinel, if it has one that fits.
+func (k *Work) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
+	data := k.Sentinel(j, st)
+	if data == nil {
+		return nil
+	}
+	s, state, _ := signals.ParseSentinel(data)
+	if state != signals.Whole {
+		return nil
+	}
+	if s.Status != signals.Done {
+		return json.RawMessage("null") // it says that it is not done: no answer is asked of it
+	}
+	if s.Answer == nil {
+		return nil
+	}
+	if _, err := gates.ReadAnswer(s.Answer, st.Answer); err != nil {
+		return nil
+	}
+	return s.Answer
+}
+
+// readsStdout says that some expression of the spec reads what a step printed.
+func readsStdout(spec *engine.Spec) bool {
+	found := false
+	look := func(sources ...string) {
+		for _, s := range sources {
+			found = found || strings.Contains(s, "stdout")
+		}
+	}
+	text := func(ts ...engine.Text) {
+		for _, t := range ts {
+			if t.Eval != nil {
+				look(t.Source)
+			}
+		}
+	}
+	command := func(c *engine.Command) {
+		if c != nil {
+			text(c.Argv...)
+		}
+	}
+	for _, st := range spec.Steps {
+		look(st.When.Source)
+		text(st.Inputs...)
+		command(st.Run)
+		if st.Agent != nil {
+			text(st.Agent.Prompt, st.Agent.Worktree, st.Agent.Branch)
+		}
+		for _, v := range st.Env {
+			text(v.Value)
+		}
+		for _, o := range st.Outputs {
+			text(o.Path)
+			look(o.Value.Source)
+		}
+		for _, c := range st.Criteria {
+			command(c.Command)
+		}
+	}
+	for _, g := range spec.Gates {
+		look(g.When.Source)
+		text(g.Reviewer.Prompt)
+		command(g.Reviewer.Run)
+		for _, r := range g.Verdict.Rules {
+			look(r.When.Source)
+		}
+		if g.Verdict.Name != nil {
+			text(*g.Verdict.Name)
+		}
+		for _, o := range g.Outputs {
+			text(o.Path)
+			look(o.Value.Source)
+		}
+	}
+	return found
+}

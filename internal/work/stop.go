@@ -1,0 +1,53 @@
+package work
+
+import (
+	"context"
+	"path/filepath"
+
+	"sluice/agents/launch"
+	"sluice/agents/program"
+	"sluice/engine"
+	"sluice/internal/health"
+	"sluice/internal/job"
+)
+
+// Stop ends all that was started under the job's key. What had ended by itself keeps its end.
+func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
+	ev := engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: launch.DayOf(k.opt.Now()), Exit: engine.Exit{Code: -1, Lost: true}}
+	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
+		main, some, err := k.StopAll(ctx, j.Key)
+		if err == nil {
+			k.Note(j.Key, "")
+			switch {
+			case main != nil:
+				ev.Exit = k.ExitOf(*main, j.Key)
+			case some:
+				ev.Exit = engine.Exit{Code: -1, Stopped: true}
+			}
+			break
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		k.Note(j.Key, err.Error())
+		if !health.Wait(ctx, pause) {
+			return nil
+		}
+	}
+	if p := j.Proc; p != nil && p.Kind == engine.ProcStep && j.Attempt != nil && j.Spec != nil && j.Spec.Step(p.Step) != nil {
+		end := k.Told(j.Key, launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))})
+		ev.Exit.Usage = end.Exit.Usage
+		defer k.Salvage(ctx, j, j.Spec.Step(p.Step))
+		defer k.Receive(ctx, j)
+		if answer, err := k.answer(j, j.Spec.Step(p.Step), k.JobDir(j), j.Key, end); err == nil {
+			ev.Answer = answer
+		}
+		if j.Why == "timeout" || !ev.Exit.Stopped {
+			ev.Output = end.Output()
+		}
+	} else if p != nil && p.Kind == engine.ProcReview && j.Round != nil {
+		ev.Exit.Usage = k.Told(j.Key, launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))}).Exit.Usage
+	}
+	k.LeaveTalk(j.Key, nil, program.Usage{}, false) // where it was not told what came of it
+	return ev
+}

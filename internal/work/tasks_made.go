@@ -1,0 +1,95 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
+	"sluice/internal/job"
+	"sluice/internal/tasks"
+	"sluice/internal/text"
+)
+
+// beforeEnding ends the name of a list's file that was written anew, as it was, in the folder of the list's attempt.
+const beforeEnding = ".before"
+
+// makeTasks writes a list's file from the value of its expression, and says why it cannot be. What lies there already is
+// left as it is where it says the same (the writing was cut short by a crash), replaced where this run has written it, and
+// never written over where it is somebody else's.
+func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
+	rel := j.Tasks.Path
+	data, why := taskText(j)
+	if why != "" {
+		return why
+	}
+	err := k.Persist(ctx, j.Key, func() error {
+		path, err := k.Below(rel)
+		if err != nil {
+			return err
+		}
+		for { // until nobody changes it meanwhile
+			old, st, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return k.Put(rel, k.Root, data)
+			case errors.Is(err, atomicfile.ErrNotRegular):
+				why = rel + " is there already, and no regular file: move it away, then `sluice retry " + j.Run + " " + j.Step + "`"
+				return nil
+			case err == nil && string(old) == string(data):
+				return nil
+			case !j.Tasks.Own && (err == nil || errors.Is(err, atomicfile.ErrTooLarge)):
+				why = rel + " is there already, and this run has not written it: move it away, then `sluice retry " + j.Run + " " + j.Step + "`"
+				return nil
+			case err != nil:
+				return err
+			}
+			if err := k.WriteFile(k.JobDir(j)+"/"+filepath.Base(rel)+beforeEnding, old); err != nil {
+				return err
+			}
+			err = k.Alone(func() error {
+				_, err := atomicfile.Replace(path, data, st.Mode.Perm(), st)
+				return err
+			})
+			if !errors.Is(err, atomicfile.ErrChanged) || ctx.Err() != nil {
+				return err
+			}
+		}
+	})
+	if err != nil && why == "" {
+		why = fmt.Sprintf("the task file %s cannot be written: %s", rel, fault.WithoutPath(err))
+		k.opt.Logf("%s: %s", j.Key, why)
+	}
+	return why
+}
+
+// taskText is the value as a task file, or why it is none.
+func taskText(j job.Job) (data []byte, why string) {
+	from := fmt.Sprintf("step %s: for_each: tasks: %s", j.Step, j.Tasks.From)
+	if first := j.Tasks.Make[0]; first != '[' && first != '{' {
+		return nil, fmt.Sprintf("%s: want a list of tasks or a task file, found %s", from, text.Clip(string(j.Tasks.Make), maxShownValue))
+	}
+	if data = tasks.Format(j.Tasks.Make); data == nil {
+		return nil, fmt.Sprintf("%s: it would have more than %d MiB: split the list", from, tasks.MaxBytes>>20)
+	}
+	_, fault := tasks.Read(data)
+	if fault == nil {
+		return data, ""
+	}
+	why = fmt.Sprintf("%s: it is no list of tasks and no task file: %s", from, fault.Why)
+	there := text.Clip(string(j.Tasks.Make), maxShownValue)
+	if lines := strings.Split(string(data), "\n"); fault.Line > 1 && fault.Line <= len(lines) {
+		there = text.Clip(strings.TrimSpace(lines[fault.Line-1]), maxShownValue)
+	}
+	if !strings.HasSuffix(why, there) {
+		why += ": there is " + there
+	}
+	return nil, why
+}
+
+// maxShownValue is how much of a value is shown that is no list.
+const maxShownValue = 200

@@ -1,0 +1,95 @@
+//go:build linux || darwin
+
+package world
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/internal/conform"
+	"sluice/internal/job"
+)
+
+const plainSpec = `
+workflow: {id: w}
+steps:
+  - {id: A, agent: {type: writer}, signal: {type: sentinel_file}, gate: G}
+gates:
+  - {id: G, reviewer: {level: human}, on_pass: {next_step: DONE}}
+`
+
+// TestGitSettingsAreLaw: what the person's git settings name in the checkout, or start from it, is law as it was when the run
+// began, whatever the settings say later.
+func TestGitSettingsAreLaw(t *testing.T) {
+	conform.Rule(t, "9-one-tree git settings", "a changed file that git's settings name in the checkout is told as law")
+	b := newBench(t, plainSpec)
+	files := []string{".githooks/pre-commit", "conf/git", "conf/nested", "tools/clean.sh", "tools/text.sh", "tools/merge", "tools/alias", "lists/ignore", "lists/attr", "msg.txt", "src/a.go"}
+	for _, f := range files {
+		b.put(f, "was\n")
+	}
+	b.put("conf/git", "[include]\n\tpath = nested\n[filter \"y\"]\n\tclean = tools/text.sh %f\n")
+	b.put("conf/nested", "[user]\n\tname = x\n")
+	b.sh(`git config core.hooksPath .githooks; git config include.path ../conf/git; git config filter.x.smudge cat; git config filter.x.clean "sh ./tools/clean.sh %f"
+git config merge.m.driver "'` + b.root + `/tools/merge' %A"; git config alias.a '!f() { ./tools/alias; }; f'; git config core.excludesFile "` + b.root + `/lists/ignore"
+git config core.attributesFile lists/attr; git config commit.template msg.txt; git add -A; git commit -q --no-verify -m before`)
+	j := b.checkJob("A", 1)
+	b.begin(j)
+	b.sh("git config --unset core.hooksPath; git config --unset include.path; git config filter.x.clean cat")
+	for _, f := range files {
+		b.put(f, "changed\n")
+	}
+	b.put(".githooks/new", "new\n")
+	want := append(files[:len(files)-1], ".githooks/new")
+	slices.Sort(want)
+	got := b.carry(j).Check.Protected
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+// TestHiddenFilesAreAsked: files that only a step's own ignore rules hide are named in the question and bound; so are
+// ignored files that `protect` names, also where they did not change.
+func TestHiddenFilesAreAsked(t *testing.T) {
+	conform.Rule(t, "9-one-tree ignored", "a person is asked, and the question names the files; they are bound")
+	conform.Rule(t, "9-one-tree beside", "ignored files that protect names are bound beside the tree, and an answer is void where one changes")
+	b := newBench(t, strings.Replace(plainSpec, "{id: w}", `{id: w, protect: [".env"]}`, 1))
+	b.put(".gitignore", ".env\nout/\n")
+	b.put(".env", "KEY=1\n")
+	b.sh("git add -A; git commit -q -m before")
+	j := b.checkJob("A", 1)
+	b.begin(j)
+	b.put("new.txt", "x")
+	was := b.carry(j).Check
+	if len(was.Protected) > 0 || !strings.Contains(was.Digest, "+") {
+		t.Errorf("%+v", was)
+	}
+	if b.digestNow() != was.Digest {
+		t.Error("another digest, though nothing changed")
+	}
+	b.put(".env", "KEY=2\n")
+	if b.digestNow() == was.Digest {
+		t.Error("an ignored file that protect names is not bound")
+	}
+	b.put(".env", "KEY=1\n")
+
+	b.put(".gitignore", ".env\nout/\nfake/\n")
+	for _, f := range []string{"a", "b", "c", "d", "e"} {
+		b.put("fake/"+f+".py", "evil\n")
+	}
+	j = b.checkJob("A", 2)
+	b.begin(j)
+	c := b.carry(j).Check
+	if !slices.Equal(c.Protected, []string{".gitignore", `ignore rules, which hide "fake/a.py", "fake/b.py", "fake/c.py" and 2 more`}) {
+		t.Errorf("%q", c.Protected)
+	}
+	now, err := b.e.DigestNow(b.ctx(), job.Reviewed{Run: run1, Step: "A", Attempt: 2, Digest: c.Digest})
+	if err != nil || now != c.Digest {
+		t.Errorf("%s, %v", now, err)
+	}
+	b.put("fake/e.py", "other\n")
+	if now, err := b.e.DigestNow(b.ctx(), job.Reviewed{Run: run1, Step: "A", Attempt: 2, Digest: c.Digest}); err != nil || now == c.Digest {
+		t.Errorf("a hidden file is not bound: %s, %v", now, err)
+	}
+}

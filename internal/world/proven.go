@@ -1,0 +1,55 @@
+package world
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"sluice/engine"
+	"sluice/internal/approval"
+)
+
+// Proven checks a signed answer against the repo's list of approvers, which is read anew each time: a key that was revoked a
+// moment ago counts no more. Words are those that were signed.
+func (e *World) Proven(proof string) (p engine.Proven, words string) {
+	if proof == "" {
+		return p, ""
+	}
+	if len(proof) > approval.MaxBytes {
+		return engine.Proven{Unproven: fmt.Sprintf("the signed answer has more than %d bytes", approval.MaxBytes)}, ""
+	}
+	p.Proof = proof
+	a, by, err := e.approved([]byte(proof))
+	if err != nil {
+		p.Unproven = err.Error()
+		return p, ""
+	}
+	p.Signed = &engine.Signed{Names: by.Names, Key: by.Key, Run: a.Run, Gate: a.Gate, Round: a.Round, Outcome: a.Decision,
+		Digest: a.Reviewed, Nonce: a.Nonce, Expires: a.Expires}
+	if a.Answer != "" {
+		p.Signed.Answer = json.RawMessage(a.Answer)
+	}
+	return p, a.Words
+}
+
+// approved is the approval that holds.
+func (e *World) approved(data []byte) (a approval.Approval, by approval.Signer, err error) {
+	list, err := approval.Store{State: e.State}.Load()
+	if err != nil {
+		return a, by, fmt.Errorf("whose signature counts cannot be read: %w", err)
+	}
+	text, by, err := list.Verify(data, approval.GateNamespace)
+	if err != nil {
+		return a, by, err
+	}
+	if a, err = approval.ParseApproval(text); err != nil {
+		return a, by, err
+	}
+	switch {
+	case e.opt.Repo == "":
+		return a, by, errors.New("this repo has no id, so nothing signed can be for it")
+	case a.Repo != e.opt.Repo:
+		return a, by, fmt.Errorf("it was signed for another repo (%s; this is %s): sign it in this one", a.Repo, e.opt.Repo)
+	}
+	return a, by, nil
+}

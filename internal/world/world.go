@@ -1,0 +1,235 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sluice/agents"
+	"sluice/agents/launch"
+	"sluice/agents/sandbox"
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/gates/judge"
+	"sluice/internal/collect"
+	"sluice/internal/folders"
+	"sluice/internal/git"
+	"sluice/internal/health"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/settings"
+	"sluice/internal/tree"
+	"sluice/internal/work"
+	"sluice/notify"
+	"sluice/notify/people"
+	"sluice/watcher"
+	"sluice/watcher/inbox"
+	"sluice/watcher/refs"
+)
+
+// Options are what an World is made of.
+type Options struct {
+	Root     string                  // the repo's root: the folder that holds .workflow/
+	State    string                  // this repo's state folder, outside the repo; it is made 0700 if missing
+	Git      *git.Repo               // nil: git is not installed; then nothing of git works. Of a root that is no checkout, a store of ours
+	Runner   *agents.Runner          // starts processes
+	Watcher  *watcher.Watcher        // shared by all repos: see Hint
+	Notifier func() *notify.Notifier // asked for each notice; nil, or giving nil, tells nobody
+	// Terminal opens a terminal in dir with a command of sluice's in it; nil: there is none.
+	Terminal func(ctx context.Context, dir string, args []string) error
+	Settings func() settings.Settings // asked at each launch
+	Self     string                   // sluice's own binary, which plays the parts of stand-ins; "" = it cannot
+	Environ  []string                 // the daemon's environment, of which agents get what is allowed
+	Logf     func(string, ...any)     // what went wrong but did not stop the work; may be nil
+	Slots    *launch.Slots            // shared by all repos: how many agents may run; nil = no bound
+	PutDown  func() time.Time         // when what ran was last ended with the service, or with the machine, on purpose; nil = never
+	Spending *launch.Spending         // shared by all repos: what they have used of the day; nil = no budget of the day
+	Now      func() time.Time         // nil = time.Now
+	// Sandbox gives what launches are held by, or why there is none; it is asked at each launch. nil: launches are not held.
+	Sandbox func() (*sandbox.Box, error)
+	Unheld  *launch.Unheld // shared by all repos; nil = its own
+	Repo    string         // repo-id: an answer that was signed for another repo does not count
+	Hidden  []string       // folders of sluice's own, beside State, of which a held launch sees nothing
+}
+
+// World carries out what the runs of one repo owe, and reads its inboxes. It is a daemon.World, safe for concurrent
+// use, and has no goroutine of its own.
+type World struct {
+	opt Options
+	layout.Layout
+	health.Notes
+	*people.People
+	*work.Work
+	refs *refs.Refs
+}
+
+var _ daemon.World = (*World)(nil)
+
+// New makes an World and begins to watch the repo's inbox. Close it.
+func New(o Options) (*World, error) {
+	root, err := filepath.EvalSymlinks(o.Root)
+	if err == nil {
+		root, err = filepath.Abs(root)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("repo %s: %w: name the folder that holds .workflow/", o.Root, err)
+	}
+	if o.Runner == nil || o.Watcher == nil || o.State == "" {
+		return nil, errors.New("world: a runner, a watcher and a state folder are needed")
+	}
+	if o.Logf == nil {
+		o.Logf = func(string, ...any) {}
+	}
+	if o.Settings == nil {
+		o.Settings = settings.Default
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Unheld == nil {
+		o.Unheld = &launch.Unheld{}
+	}
+	e := &World{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}}
+	if e.opt.Git.Checkout() {
+		e.Top = o.Git.Top()
+	}
+	if err := e.There(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.State, 0o700); err != nil {
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	if err := e.Layout.Open(); err != nil {
+		return nil, err
+	}
+	at := folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ, Held: func() bool { box, _ := e.Box(); return box != nil },
+		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
+	if e.opt.Git != nil && e.opt.Git.Plain() {
+		if err := e.opt.Git.PassOver(at.OwnPaths(tree.Begin{Top: root})); err != nil {
+			return nil, fmt.Errorf("state folder: %w", err)
+		}
+	}
+	cage, err := launch.NewCage(launch.CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Sandbox: o.Sandbox, Unheld: o.Unheld, Environ: o.Environ, Hidden: o.Hidden,
+		Self: o.Self, Inboxes: e, Vacate: func(pidFile string) { e.Vacate(pidFile) }, Logf: o.Logf})
+	if err != nil {
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	launches, err := launch.New(launch.Options{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots, Spending: o.Spending, PutDown: o.PutDown,
+		Log: launch.NewLog(e.Layout, o.Logf, o.Now), Now: o.Now})
+	if err != nil {
+		cage.Close()
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	judges := judge.New(judge.Options{Collector: collect.New(collect.Options{Launches: launches, Folders: at, Git: o.Git, Settings: o.Settings, Logf: o.Logf}),
+		Runner: o.Runner, Git: o.Git, Settings: o.Settings, Logf: o.Logf, Now: o.Now})
+	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
+		Level: cage.Level, Files: at.FilesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
+	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher, Poll: func() time.Duration { return time.Duration(e.opt.Settings().PRPoll) },
+		Own: cage.OwnGitOf, Inside: cage.GitInside, Logf: o.Logf, Now: o.Now})
+	boxes, err := inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,
+		Settle: func() time.Duration { return time.Duration(e.opt.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
+	if err != nil {
+		cage.Close()
+		return nil, err
+	}
+	e.Work = work.New(work.Options{Judges: judges, Inbox: boxes, Git: o.Git, Logf: o.Logf, Now: o.Now})
+	return e, nil
+}
+
+func (e *World) notifier() *notify.Notifier {
+	if e.opt.Notifier == nil {
+		return nil
+	}
+	return e.opt.Notifier()
+}
+
+func (e *World) terminal(ctx context.Context, args []string) error {
+	if e.opt.Terminal == nil {
+		return errors.New("no terminal is known (notify.terminal)")
+	}
+	return e.opt.Terminal(ctx, e.Root, args)
+}
+
+// Close ends the watch of the repo's folders, and waits for what is left to be tidied.
+func (e *World) Close() error {
+	e.Unwatch()
+	e.Cage.Close()
+	return nil
+}
+
+// Hint takes a name that the shared watcher's Hints gave; one of another repo changes nothing.
+func (e *World) Hint(name string) {
+	e.refs.Hint(name)
+	e.Inbox.Hint(name)
+}
+
+// Health says what is not as it should be; empty = all well.
+func (e *World) Health() []string {
+	out := append(e.Notes.All(), e.Degraded()...)
+	return append(out, e.opt.Settings().Warnings()...)
+}
+
+// Carry carries an effect out: see daemon.World.
+func (e *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+	defer e.Forget(j.Key)
+	if c := j.RunInfo.Child; c != nil {
+		if e.Persist(ctx, j.Key, func() error { return e.PlaceChild(j.Run, c) }) != nil && ctx.Err() != nil {
+			return nil
+		}
+	}
+	switch j.Kind {
+	case engine.DoRun:
+		return e.carryRun(ctx, j, emit)
+	case engine.DoStop:
+		return e.Stop(ctx, j)
+	case engine.DoWatch:
+		return e.refs.Look(ctx, j, emit)
+	case engine.DoOffer:
+		return e.Offer(ctx, j, emit)
+	case engine.DoNotify:
+		return e.Tell(ctx, j)
+	case engine.DoWrite:
+		return e.Write(ctx, j)
+	case engine.DoMove:
+		return e.Move(ctx, j)
+	case engine.DoLook:
+		return e.Look(ctx, j)
+	case engine.DoTasks:
+		return e.LookAtTasks(ctx, j)
+	case engine.DoSave:
+		return e.SaveTasks(ctx, j)
+	}
+	e.Note("effect "+j.Kind, "this release does not know it")
+	<-ctx.Done()
+	return nil
+}
+
+// carryRun carries out a process of its kind.
+func (e *World) carryRun(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+	if j.Proc == nil || j.Spec == nil || j.Proc.Step != "" && (j.Attempt == nil || j.Spec.Step(j.Proc.Step) == nil) {
+		e.Note(j.Key, "its run's spec or attempt is not known: nothing can be started")
+		<-ctx.Done()
+		return nil
+	}
+	var ev *engine.ProcessEnded
+	switch j.Proc.Kind {
+	case engine.ProcStep:
+		ev = e.Step(ctx, j, &launch.Clock{Run: j.Run, Key: j.Key, Emit: emit, Held: j.Attempt.Deadline.IsZero()})
+	case engine.ProcCheck:
+		ev = e.Check(ctx, j)
+	case engine.ProcReview:
+		ev = e.Review(ctx, j, &launch.Clock{Run: j.Run, Key: j.Key, Emit: emit, Held: j.Round != nil && j.Round.Deadline.IsZero()})
+	case engine.ProcHook:
+		ev = e.Hook(ctx, j)
+	}
+	if ev == nil {
+		<-ctx.Done()
+		return nil
+	}
+	ev.Run, ev.Key, ev.Day = j.Run, j.Key, launch.DayOf(e.opt.Now())
+	return *ev
+}
