@@ -266,8 +266,8 @@ func TestExportThatSomebodyElseTouches(t *testing.T) {
 	}
 }
 
-// TestExportIsPlain: no character that a terminal acts on stands raw in an export, and one that an earlier release wrote raw
-// still agrees with the journal and is gone on with.
+// TestExportIsPlain: no character that a terminal acts on stands raw in an export, and one that an
+// earlier release wrote raw still agrees with the journal and is gone on with.
 func TestExportIsPlain(t *testing.T) {
 	const words = "\u009b2J\u202egate passed\u007f"
 	fact, err := json.Marshal(map[string]string{"kind": "told", "text": words})

@@ -113,8 +113,8 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// FuzzExportLine reads any bytes as a line of an export: what is accepted is exactly what would be written for it, but
-// for JSON that was written before it was plain.
+// FuzzExportLine reads any bytes as a line of an export: what is accepted is exactly what would be
+// written for it, but for JSON that was written before it was plain.
 func FuzzExportLine(f *testing.F) {
 	const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
 	line := func(head, fact, sum string) []byte {

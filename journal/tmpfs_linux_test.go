@@ -63,7 +63,8 @@ func TestRealFullDisk(t *testing.T) {
 	}
 }
 
-// What others fill does not stop the journal: it has room of its own, which shows in nothing that is read of it.
+// What others fill does not stop the journal: it has room of its own, which shows in nothing that
+// is read of it.
 func TestReserve(t *testing.T) {
 	conform.Rule(t, "9-one-tree disk", "the journal goes on writing on a disk that is full")
 	dir := mount(t, "size=12m")
