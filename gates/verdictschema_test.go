@@ -10,8 +10,8 @@ import (
 	"sluice/internal/schema"
 )
 
-// TestVerdictSchema: what a program is told of a verdict is a schema, and a verdict that fits it and names the gate's words is
-// read.
+// TestVerdictSchema: what a program is told of a verdict is a schema, and a verdict that fits it
+// and names the gate's words is read.
 func TestVerdictSchema(t *testing.T) {
 	own := &engine.Schema{Source: json.RawMessage(`{"type":"object","required":["risk"],"properties":{"risk":{"type":"string"},"score":{"type":"integer"}}}`)}
 	closed := &engine.Schema{Source: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"verdict":{"type":"string"}}}`)}

@@ -103,7 +103,8 @@ func (g *ground) whole(co *Checkout) {
 	}
 }
 
-// listing gives each name below a folder with its kind, mode and the hash of what is in it; that of git is left out.
+// listing gives each name below a folder with its kind, mode and the hash of what is in it; that of
+// git is left out.
 func listing(t *testing.T, top string) (out []string) {
 	t.Helper()
 	err := filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
@@ -146,7 +147,8 @@ func listing(t *testing.T, top string) (out []string) {
 const firstFiles = `mkdir -p src/deep; echo one >src/a.py; echo two >src/deep/b.py; echo three >c.txt; ln -s c.txt link; echo '#!/bin/sh' >run; chmod +x run
 echo 'ignored/' >.gitignore; echo '*.crlf text eol=crlf' >.gitattributes; printf 'a\nb\n' >x.crlf`
 
-// TestUpdate: the checkout is always the commit that was asked for, and files that stay as they were stay.
+// TestUpdate: the checkout is always the commit that was asked for, and files that stay as they
+// were stay.
 func TestUpdate(t *testing.T) {
 	g := newGround(t)
 	first := g.commit(firstFiles)
@@ -239,8 +241,8 @@ func TestMarksOfAFolder(t *testing.T) {
 	}
 }
 
-// TestAfterACrash: a checkout that was killed in the middle of an update, or that another start of the machine left, is
-// brought in order.
+// TestAfterACrash: a checkout that was killed in the middle of an update, or that another start of
+// the machine left, is brought in order.
 func TestAfterACrash(t *testing.T) {
 	conform.Rule(t, "9-one-tree crash", "a half-updated checkout is found and repaired")
 	for name, script := range map[string]string{
@@ -394,8 +396,9 @@ func TestManyFiles(t *testing.T) {
 	t.Logf("%d files: made in %s, 10 changed %s, none %s, 10 changed %s", files, took[0], took[1], took[2], took[3])
 }
 
-// TestRemovedOnce: after a restart, a checkout that is given up first is not taken for one that a process which was killed left
-// half removed: two would remove it at once, and the next user's checkout failed.
+// TestRemovedOnce: after a restart, a checkout that is given up first is not taken for one that a
+// process which was killed left half removed: two would remove it at once, and the next user's
+// checkout failed.
 func TestRemovedOnce(t *testing.T) {
 	g := newGround(t)
 	commit := g.commit(firstFiles)
