@@ -386,7 +386,7 @@ func LoadRepos(file string) ([]string, error) {
 		err = json.Unmarshal(b, &roots)
 	}
 	if err != nil {
-		return nil, fault.New("mend or remove it, then `sluice watch add` each repo again", "list of repos: %s: %w", file, err)
+		return nil, fault.New("fix or remove it, then `sluice watch add` each repo again", "list of repos: %s: %w", file, err)
 	}
 	return roots, nil
 }
