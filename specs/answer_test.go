@@ -13,8 +13,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// TestOneGatekeeperOfSchemas: what loads, in a spec or in a file that it names, answers can be held against, and what answers cannot
-// be held against is a fault of the spec, with its place.
+// TestOneGatekeeperOfSchemas: what loads, in a spec or in a file that it names, answers can be held
+// against, and what answers cannot be held against is a fault of the spec, with its place.
 func TestOneGatekeeperOfSchemas(t *testing.T) {
 	conform.Rule(t, "13-law schemas", "what loads is what answers are held against")
 	wide := `{"$defs":{"a0":{"type":"string"}`

@@ -40,7 +40,8 @@ func brokenTable(t testing.TB) (head string, table []brokenSpec) {
 	return head, table
 }
 
-// TestBroken: what is said of each broken spec, word for word; all faults at once, each with its place.
+// TestBroken: what is said of each broken spec, word for word; all faults at once, each with its
+// place.
 func TestBroken(t *testing.T) {
 	conform.Rule(t, "1-language faults", "every fault at its place, with its message")
 	conform.Rule(t, "1-language unknown", "unknown and doubled keys")
@@ -96,7 +97,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestTheSchemaSeesMost: what a schema can say, it says: most of the broken specs are broken to it too.
+// TestTheSchemaSeesMost: what a schema can say, it says: most of the broken specs are broken to it
+// too.
 func TestTheSchemaSeesMost(t *testing.T) {
 	_, table := brokenTable(t)
 	unseen := map[string]bool{ // faults between values, in expressions, in names: no schema can say these

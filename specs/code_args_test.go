@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNoValueInAShellText: an expression in an argument that is parsed as code is a fault at its place; beside it, in an
-// argument of its own, it is none.
+// TestNoValueInAShellText: an expression in an argument that is parsed as code is a fault at its
+// place; beside it, in an argument of its own, it is none.
 func TestNoValueInAShellText(t *testing.T) {
 	const x = "${{vars.x}}"
 	for argv, bad := range map[string]int{ // which argument is refused; -1: none

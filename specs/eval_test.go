@@ -117,7 +117,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestArguments: no value becomes an option, a program, another folder, or an agent's word in a place of the engine's.
+// TestArguments: no value becomes an option, a program, another folder, or an agent's word in a
+// place of the engine's.
 func TestArguments(t *testing.T) {
 	conform.Rule(t, "1-language values.dash", "no argument comes to begin with -")
 	s := loaded(t, `
@@ -193,7 +194,8 @@ gates:
 	}
 }
 
-// FuzzExpressions: whatever stands in an expression, compiling and running it ends soon and without a panic.
+// FuzzExpressions: whatever stands in an expression, compiling and running it ends soon and without
+// a panic.
 func FuzzExpressions(f *testing.F) {
 	for _, src := range []string{`score >= 70`, `steps["X-1"].answer.plan`, `any(1..99, # > vars.n)`, `let a = "x"; a + a`, `toJSON(answer)`, `{"a": [1]}?.a`} {
 		f.Add(src)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestFormatKeeps: a file in canonical layout is left as it is: the document's example, with its comments, and all we ship.
+// TestFormatKeeps: a file in canonical layout is left as it is: the document's example, with its
+// comments, and all we ship.
 func TestFormatKeeps(t *testing.T) {
 	for file, src := range goodSpecs(t) {
 		out, err := Format(src)
@@ -46,7 +47,8 @@ func TestFormat(t *testing.T) {
 	checkFormat(t, src)
 }
 
-// checkFormat holds what Format promises of any input: a second time changes nothing, and the spec stays the same.
+// checkFormat holds what Format promises of any input: a second time changes nothing, and the spec
+// stays the same.
 func checkFormat(t *testing.T, src []byte) {
 	t.Helper()
 	out, err := Format(src)

@@ -30,8 +30,8 @@ func bomb() string {
 	return b
 }
 
-// FuzzLoad: any bytes give a spec or faults, never both nor neither; soon; each fault has a place within the file; and what
-// loads is right by the schema too.
+// FuzzLoad: any bytes give a spec or faults, never both nor neither; soon; each fault has a place
+// within the file; and what loads is right by the schema too.
 func FuzzLoad(f *testing.F) {
 	seeds(f)
 	schema := compiledSchema(f)

@@ -49,7 +49,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestPicturesHoldAll: every step and gate is in every picture, also where names are made to break out of labels.
+// TestPicturesHoldAll: every step and gate is in every picture, also where names are made to break
+// out of labels.
 func TestPicturesHoldAll(t *testing.T) {
 	const bad = "</text>\"]; <b>&#x; \"\\\x1b[31m\u202e\x00"
 	for file, src := range goodSpecs(t) {

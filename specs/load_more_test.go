@@ -80,9 +80,9 @@ gates:
 	}
 }
 
-// TestCriteria: the sentences a machine can check, and those for the reviewer.
-// TestMaxFailures: the count has two names, in the spec, in its schema and in the one layout, which keeps what is written; a gate has
-// one of them.
+// TestCriteria: the sentences a machine can check, and those for the reviewer. TestMaxFailures: the
+// count has two names, in the spec, in its schema and in the one layout, which keeps what is
+// written; a gate has one of them.
 func TestMaxFailures(t *testing.T) {
 	conform.Rule(t, "13-law max_failures", "a gate has one of the two, and both ask at the same failure")
 	const src = `workflow: {id: w, vars: {n: {default: 2}}}

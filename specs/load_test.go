@@ -77,8 +77,8 @@ steps:
 	}
 }
 
-// TestTheDocumentsValues: each key of document 004's schema is read for what it says, by its annotated example and by a spec
-// that has the keys which that leaves out.
+// TestTheDocumentsValues: each key of document 004's schema is read for what it says, by its
+// annotated example and by a spec that has the keys which that leaves out.
 func TestTheDocumentsValues(t *testing.T) {
 	conform.Rule(t, "004 §3 example.values", "each of them")
 	conform.Rule(t, "004 §3 workflow", "id, name, description, context_files of the example")

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestNotes: of each template it can be told what its commands run; where it cannot, the note has the place.
+// TestNotes: of each template it can be told what its commands run; where it cannot, the note has
+// the place.
 func TestNotes(t *testing.T) {
 	files, err := filepath.Glob("templates/*/specs/*.yaml")
 	if err != nil || len(files) < 6 {

@@ -90,7 +90,8 @@ func plainNode(n *yaml.Node) any {
 	return n.Value
 }
 
-// goodSpecs are the specs that load: the document's, the examples', the templates', and one with every key.
+// goodSpecs are the specs that load: the document's, the examples', the templates', and one with
+// every key.
 func goodSpecs(t testing.TB) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}

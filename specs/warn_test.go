@@ -17,8 +17,8 @@ func notesOf(t *testing.T, src string) []Fault {
 	return c.notes.sorted()
 }
 
-// TestAlmostAMachines: of a criterion that a machine could check, were it written so, the form is told; of any other sentence
-// nothing is.
+// TestAlmostAMachines: of a criterion that a machine could check, were it written so, the form is
+// told; of any other sentence nothing is.
 func TestAlmostAMachines(t *testing.T) {
 	conform.Rule(t, "13-law almost", "the note says which form a machine checks")
 	for sentence, want := range map[string]string{
@@ -48,8 +48,8 @@ func TestAlmostAMachines(t *testing.T) {
 	}
 }
 
-// TestParallelStepsInOneFolder: two steps that are ready at once and share a folder are told; what has a folder of its own, or
-// comes one after the other, or is an alternative, is not.
+// TestParallelStepsInOneFolder: two steps that are ready at once and share a folder are told; what
+// has a folder of its own, or comes one after the other, or is an alternative, is not.
 func TestParallelStepsInOneFolder(t *testing.T) {
 	conform.Rule(t, "13-law beside", "steps that can be ready at once and have the same folder are told")
 	const head = "workflow: {id: w%s}\nsteps:\n  - {id: a, run: x, next_step: [b, c]}\n"
