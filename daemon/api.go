@@ -56,8 +56,9 @@ type Line struct {
 
 // Status is a repo's status.
 type Status struct {
-	Root    string      `json:"root"`
-	Trust   string      `json:"trust"`             // file: an agent could reach a gate; sandbox: it cannot; "": no process serves the repo
+	Root string `json:"root"`
+	// file: nothing separates agents from gates; sandbox: a sandbox does; "": not served
+	Trust   string      `json:"trust"`
 	Exposed string      `json:"exposed,omitempty"` // of file: why
 	Health  []string    `json:"health,omitempty"`
 	Stalled string      `json:"stalled,omitempty"` // why the journal cannot be written
@@ -92,18 +93,21 @@ type RunStatus struct {
 	Usage    engine.Usage `json:"usage,omitzero"`  // so far, running work included
 	Budget   engine.Usage `json:"budget,omitzero"` // limits; 0 = none
 
-	Roles       map[string]engine.Spend `json:"roles,omitempty"`        // use per role; time only of what has ended
+	// use per role; time only of what has ended
+	Roles       map[string]engine.Spend `json:"roles,omitempty"`
 	RoleBudgets map[string]engine.Spend `json:"role_budgets,omitempty"` // limits per role
 
-	Near      []string        `json:"near,omitempty"`  // budgets almost used up
-	Notes     []engine.Note   `json:"notes,omitempty"` // a person's notes to its agents
-	Vars      map[string]any  `json:"vars,omitempty"`
-	Digest    string          `json:"digest"`
-	SpecDrift bool            `json:"spec_drift,omitempty"` // the file has changed since the run started
-	file      string          // hex SHA-256 of the spec's file then
-	Steps     []StepStatus    `json:"steps"`
-	Children  []StepStatus    `json:"child_steps,omitempty"`      // with /v1/run: judged steps of child runs, the newest MaxChildSteps
-	Unpassed  []LetThrough    `json:"let_through,omitempty"`      // what went on without a pass, oldest first: the newest MaxUnpassed
+	Near      []string       `json:"near,omitempty"`  // budgets almost used up
+	Notes     []engine.Note  `json:"notes,omitempty"` // a person's notes to its agents
+	Vars      map[string]any `json:"vars,omitempty"`
+	Digest    string         `json:"digest"`
+	SpecDrift bool           `json:"spec_drift,omitempty"` // the file has changed since the run started
+	file      string         // hex SHA-256 of the spec's file then
+	Steps     []StepStatus   `json:"steps"`
+	// with /v1/run: judged steps of child runs, the newest MaxChildSteps
+	Children []StepStatus `json:"child_steps,omitempty"`
+	// what went on without a pass, oldest first: the newest MaxUnpassed
+	Unpassed  []LetThrough    `json:"let_through,omitempty"`
 	More      int             `json:"let_through_more,omitempty"` // older ones
 	Waits     []Wait          `json:"waits,omitempty"`            // oldest first
 	Child     *engine.ChildOf `json:"child,omitempty"`            // of a child run: its parent and task
@@ -168,7 +172,8 @@ type GateStatus struct {
 	Max      int            `json:"max"`
 	Outcomes []string       `json:"outcomes,omitempty"` // answers open to a person
 
-	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`   // of the answer a person may pass with now
+	// of the answer a person may pass with now
+	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`
 	AnswerRequired bool            `json:"answer_required,omitempty"` // a pass needs an answer
 	Answer         json.RawMessage `json:"answer,omitempty"`          // from the person who passed the round
 
@@ -181,11 +186,12 @@ type GateStatus struct {
 // LetThrough is a round that let work go on, or its branch end well, without a pass: by a route, by
 // on_fail or by on_exhausted.
 type LetThrough struct {
-	Run      string        `json:"run,omitempty"` // the child run it belongs to; "" = this run
-	Gate     string        `json:"gate"`
-	Round    int           `json:"round"`
-	Outcome  string        `json:"outcome"`         // the route's name; pass: by on_exhausted
-	Failures int           `json:"failures"`        // of the gate so far, with this one; a route does not count
+	Run     string `json:"run,omitempty"` // the child run it belongs to; "" = this run
+	Gate    string `json:"gate"`
+	Round   int    `json:"round"`
+	Outcome string `json:"outcome"` // the route's name; pass: by on_exhausted
+	// of the gate so far, with this one; a route does not count
+	Failures int           `json:"failures"`
 	Route    string        `json:"route,omitempty"` // the route taken or used up
 	Times    int           `json:"times,omitempty"` // of a backward route: times taken so far
 	To       string        `json:"to"`              // steps, a gate or an end
@@ -196,7 +202,9 @@ type LetThrough struct {
 
 // Wait is one thing a run waits for.
 type Wait struct {
-	Kind  string    `json:"kind"` // human, window, review, agent, offer, worktree, slot, backoff, limit, budget, need, grace, held, tasks, paused, parent
+	// human, window, review, agent, offer, worktree, slot, backoff, limit, budget, need, grace,
+	// held, tasks, paused, parent
+	Kind  string    `json:"kind"`
 	Step  string    `json:"step,omitempty"`
 	Gate  string    `json:"gate,omitempty"`
 	Since time.Time `json:"since,omitzero"`
@@ -245,5 +253,6 @@ type TaskStatus struct {
 	Why       string `json:"why,omitempty"`  // how its last try failed
 	Held      bool   `json:"held,omitempty"` // a person aborted its run
 
-	Answer json.RawMessage `json:"answer,omitempty"` // of its last completed run, if an expression of the spec reads it; with full
+	// of its last completed run, if an expression of the spec reads it; with full
+	Answer json.RawMessage `json:"answer,omitempty"`
 }

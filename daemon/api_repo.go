@@ -45,7 +45,6 @@ type refused struct {
 	Advice string `json:"advice,omitempty"` // what to do, if the error ends with it
 }
 
-// handler returns the API of one repo.
 func (r *Repo) handler() http.Handler {
 	mux := http.NewServeMux()
 	handle(mux, "GET /v1/ping", r.ping)
@@ -63,7 +62,6 @@ func (r *Repo) handler() http.Handler {
 	return mux
 }
 
-// handle registers fn and answers with JSON.
 func handle(mux *http.ServeMux, pattern string, fn func(*http.Request) (any, error)) {
 	mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), answerIn)
@@ -91,7 +89,6 @@ func (r *Repo) ping(*http.Request) (any, error) {
 	return Ping{PID: pid(), Version: r.opt.Version, Root: r.opt.Root, Started: r.began}, nil
 }
 
-// spec returns the source that a run was started with.
 func (r *Repo) spec(req *http.Request) (any, error) {
 	id, src := req.URL.Query().Get("run"), ""
 	err := r.Ask(req.Context(), func(c *core) {
@@ -183,7 +180,6 @@ func (r *Repo) status(req *http.Request, full bool) (any, error) {
 	return s, nil
 }
 
-// do handles a person's or agent's event.
 func (r *Repo) do(req *http.Request) (any, error) {
 	var d Do
 	if err := json.NewDecoder(req.Body).Decode(&d); err != nil {

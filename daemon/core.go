@@ -39,7 +39,6 @@ type core struct {
 	lastAt  time.Time               // of the last record read back
 }
 
-// entry is one event and its decision.
 type entry struct {
 	at    time.Time
 	event engine.Event
@@ -53,7 +52,6 @@ type snapshot struct {
 	Sources map[string]string `json:"sources"`
 }
 
-// openCore restores the state from the journal.
 func openCore(dir string, opt journal.Options, compile Compile) (*core, journal.Recovery, error) {
 	log, rec, err := journal.Open(dir, opt)
 	if err != nil {
@@ -161,7 +159,6 @@ func (c *core) unlearn() {
 	}
 }
 
-// spec returns the engine's view of a spec.
 func (c *core) spec(digest string) *engine.Spec {
 	return engine.Specs(func(d string) *engine.Spec { return c.specs[d] }).Of(digest)
 }

@@ -17,7 +17,6 @@ const again = time.Second
 // effect starts at once, so that a hanging notice delays nothing.
 const movesMost = 32
 
-// flight is a running effect.
 type flight struct {
 	effect engine.Effect
 	cancel context.CancelFunc

@@ -328,7 +328,6 @@ func (x *exporter) take(rec journal.Record) {
 	x.upTo, x.sum = rec.Seq, rec.Sum
 }
 
-// letGo closes an export if it is open.
 func (x *exporter) letGo(name string) {
 	if e := x.open[name]; e != nil {
 		_ = e.Close() // nothing is buffered
@@ -366,7 +365,6 @@ func workflowOf(run string) string {
 	return run
 }
 
-// add queues a line for the next flush.
 func (x *exporter) add(name string, line journal.Line) {
 	if x.lines[name] == nil {
 		x.names = append(x.names, name)

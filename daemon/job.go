@@ -161,7 +161,8 @@ func taskNames(s *engine.State, run *engine.Run) (out []job.TaskName) {
 
 // works returns the step results of all runs that share the run's workspace, as seen from step.
 func works(c *core, run *engine.Run, step string) []job.Work {
-	before := map[string]func(step string) bool{} // run -> which of its steps precede; of their child runs, all do
+	// run -> which of its steps precede; of their child runs, all do
+	before := map[string]func(step string) bool{}
 	for r, at := run, step; r != nil; r = c.state.Parent(r) {
 		spec, to := c.spec(r.Digest), at
 		before[r.ID] = func(s string) bool { return spec != nil && spec.LeadsTo(s, to) }
@@ -214,7 +215,6 @@ func taskFile(l *engine.TaskList, stubbed, save bool) *job.TaskFile {
 	return out
 }
 
-// liveRuns returns the ids of the live runs.
 func (r *Repo) liveRuns() []string {
 	var out []string
 	for _, run := range r.core.state.LiveRuns() {
@@ -283,7 +283,6 @@ func earlier(run *engine.Run, spec *engine.Spec, step string, n int) []string {
 	return out
 }
 
-// notesFor returns a person's notes to the agents of a step.
 func notesFor(run *engine.Run, step string) []engine.Note {
 	var out []engine.Note
 	for _, n := range run.Notes {

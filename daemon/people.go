@@ -40,7 +40,6 @@ func (r *Repo) tellAsked(changed []engine.Debtor) {
 	}
 }
 
-// owesNotice reports whether a notice of the round is owed.
 func (r *Repo) owesNotice(run string, q askedRound) bool {
 	for _, n := range r.core.state.Notices {
 		if n.Run == run && n.Gate == q.gate && n.N == q.n && n.Kind != engine.NoticeInfo {

@@ -37,9 +37,11 @@ type RepoOptions struct {
 	Log     zerolog.Logger
 	Journal journal.Options
 	Version string
-	Beat    func()                                        // called by the loop at least every Rescan, for a watchdog; may be nil
-	Alarm   func(ctx context.Context, title, text string) // alerts a person to what concerns no run; may be nil
-	Now     func() time.Time
+	// Beat is called by the loop at least every Rescan, for a watchdog. It may be nil.
+	Beat func()
+	// Alarm alerts a person to what concerns no run. It may be nil.
+	Alarm func(ctx context.Context, title, text string)
+	Now   func() time.Time
 	// Spent receives what the repo has used of a day whenever that changes. It returns what to tell
 	// a person. It may be nil.
 	Spent func(engine.Day) []engine.Event
@@ -90,12 +92,13 @@ type Repo struct {
 	spent     *engine.Day             // what Spent last received
 	spentOf   engine.Spend            // the day's budget then
 
-	goroutines sync.WaitGroup                         // of scans and effects
-	moved      map[string]bool                        // files moved out of their inbox during a scan that may have seen them
-	served     func() time.Time                       // when the repo was last served; zero: unknown
-	serve      func(time.Time)                        // writes that time
-	told       func(done []entry)                     // for the simulation: what was journaled
-	steady     func(from, to time.Time) time.Duration // duration by the clock that sleeps with the machine
+	goroutines sync.WaitGroup // of scans and effects
+	// files moved out of their inbox during a scan that may have seen them
+	moved  map[string]bool
+	served func() time.Time                       // when the repo was last served; zero: unknown
+	serve  func(time.Time)                        // writes that time
+	told   func(done []entry)                     // for the simulation: what was journaled
+	steady func(from, to time.Time) time.Duration // duration by the clock that sleeps with the machine
 }
 
 // item is one thing in the queue: an event, a question, or an effect's landing.
@@ -253,7 +256,8 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	if woken, slept := r.slept(now); slept { // before anything that could close what happened meanwhile
 		r.core.take(woken, now)
 	}
-	if wall := now.Round(0); wall.Before(r.ticked) { // compare wall clocks only: the steady clock, also in both, is never set back
+	// compare wall clocks only: the steady clock, also in both, is never set back
+	if wall := now.Round(0); wall.Before(r.ticked) {
 		r.ticked = wall // the clock was set back: earlier ticks do not cover what is due from here
 	}
 	for _, it := range batch {
@@ -279,7 +283,8 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 		}
 		switch ev := it.event.(type) {
 		case engine.ProcessEnded:
-			r.scanAgain = r.scanAgain || r.awaited(ev) // its sentinel may be there with the hint still to come
+			// its sentinel may be there with the hint still to come
+			r.scanAgain = r.scanAgain || r.awaited(ev)
 		case engine.FileMoved:
 			if r.scanning {
 				r.moved[ev.ID] = true
@@ -350,7 +355,6 @@ func (r *Repo) commit(ctx context.Context) ([]entry, error) {
 	}
 }
 
-// rest waits for d, or returns ctx's error.
 func rest(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -118,7 +118,6 @@ func (r *Repo) lastServed() time.Time {
 	return st.ModTime()
 }
 
-// markServed records when the repo was last served.
 func (r *Repo) markServed(now time.Time) {
 	if r.opt.Root != "" && os.Chtimes(r.aliveFile(), now, now) != nil {
 		_ = os.WriteFile(r.aliveFile(), nil, 0o600) // only a start's guess of the time away depends on it

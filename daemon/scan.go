@@ -55,7 +55,8 @@ func (r *Repo) read(ctx context.Context, in job.Inboxes) {
 	r.spawn(func() {
 		seen, more, err := r.opt.World.Scan(ctx, in)
 		if err != nil { // not a scan: it closes nothing
-			if ctx.Err() == nil && !errors.Is(err, atomicfile.ErrGone) { // if the root is gone, Health reports it, and the log once
+			// if the root is gone, Health reports it, and the log once
+			if ctx.Err() == nil && !errors.Is(err, atomicfile.ErrGone) {
 				r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
 			}
 			r.post(item{ask: func(*core) {
@@ -158,7 +159,8 @@ func (r *Repo) inboxes(only []job.Place) job.Inboxes {
 			if a.SignalType == engine.SignalFile {
 				in.Words[a.Key] = path.Base(a.SignalValue)
 			}
-			if a.SignalType == engine.SignalFile && (a.Tree != "." || a.Worktree != "") && !trees[a.Tree] { // a plain folder of the root has an inbox too
+			// a plain folder of the root has an inbox too
+			if a.SignalType == engine.SignalFile && (a.Tree != "." || a.Worktree != "") && !trees[a.Tree] {
 				trees[a.Tree] = true
 				in.Trees = append(in.Trees, a.Tree)
 			}

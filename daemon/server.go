@@ -116,15 +116,15 @@ type Server struct {
 
 // ServerOptions configures a daemon.
 type ServerOptions struct {
-	Home      string // the state folder of all repos, 0700
-	Version   string
-	Log       zerolog.Logger
-	Open      OpenFunc                                               //
-	StateOf   func(ctx context.Context, root string) (string, error) // the state folder of the repo at root; an error if there is no repo
-	ReposFile string                                                 // the list of repos, JSON
+	Home    string // the state folder of all repos, 0700
+	Version string
+	Log     zerolog.Logger
+	Open    OpenFunc
+	// StateOf returns the state folder of the repo at root; an error if there is no repo.
+	StateOf   func(ctx context.Context, root string) (string, error)
+	ReposFile string // the list of repos, JSON
 }
 
-// hosted is one repo of the daemon.
 type hosted struct {
 	root   string
 	repo   *Repo  // nil = not served now
@@ -249,7 +249,8 @@ func (s *Server) host(root string) {
 		pause := answerPause
 		for ctx.Err() == nil {
 			err := s.serveOnce(ctx, h)
-			if ends(err) || damaged(err) && s.single() { // a daemon with only a damaged repo has nothing to wait for
+			// a daemon with only a damaged repo has nothing to wait for
+			if ends(err) || damaged(err) && s.single() {
 				s.exit(err)
 			}
 			if ctx.Err() != nil {
@@ -306,7 +307,6 @@ func (s *Server) States() []RepoState {
 	return out
 }
 
-// healths returns the states with each repo's health.
 func (s *Server) healths() []RepoState {
 	out := s.States()
 	for i, state := range out {
@@ -368,7 +368,6 @@ func (s *Server) load() ([]string, error) {
 	return roots, err
 }
 
-// single reports whether the list has one repo.
 func (s *Server) single() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -56,7 +56,6 @@ func listen(path string) (net.Listener, error) {
 	return &peerListener{l, os.Getuid()}, nil
 }
 
-// dial connects to the socket.
 func dial(ctx context.Context, path string) (c net.Conn, err error) {
 	err = shortPath(path, func(short string) (err error) {
 		c, err = (&net.Dialer{}).DialContext(ctx, "unix", short)

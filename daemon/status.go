@@ -29,7 +29,8 @@ func statusOf(c *core, root string, only string, full bool, today func() (string
 		s.Today.Day, s.Today.All, s.Today.Budget = day, all, budget
 	}
 	sources = map[string]string{}
-	taken := sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) }) // the same for all that wait
+	// the same for all that wait
+	taken := sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) })
 	for _, id := range c.state.Order {
 		if r := c.state.Runs[id]; only == "" || only == id {
 			s.Runs = append(s.Runs, runStatus(c, r, full, taken))
@@ -182,7 +183,6 @@ func stepStatus(s *engine.State, r *engine.Run, spec *engine.Spec, st *engine.St
 	return out
 }
 
-// listStatus returns a list's status; with full, each task.
 func listStatus(l *engine.TaskList, full bool) *ListStatus {
 	out := &ListStatus{Tally: l.Tally(), File: l.Path, Fault: l.Why}
 	if l.File == engine.FileMissing {

@@ -21,7 +21,6 @@ const (
 	inWhole      = "the reply"
 )
 
-// said is what one place contains.
 type said struct {
 	where string
 	data  []byte

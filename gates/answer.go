@@ -97,7 +97,6 @@ func inFile(file []byte, in VerdictInput) (data []byte, why string, err error) {
 	return nil, another, nil
 }
 
-// inReply finds the answer in an agent's last message.
 func inReply(output []byte, accept func([]byte) error) (said, error) {
 	switch {
 	case len(output) > MaxReply:

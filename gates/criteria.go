@@ -77,7 +77,6 @@ func Check(ctx context.Context, in CheckInput) engine.CheckResult {
 	return engine.CheckResult{OK: true, ToReview: c.review}
 }
 
-// check collects the findings.
 type check struct {
 	in      CheckInput
 	g       ground

@@ -98,7 +98,7 @@ func (s *started) add(j Bases, files []string) {
 }
 
 // Places returns where a file that a command names may be, relative to the top of the checkout. A
-// file named in the root also means the one in the checkout, where future work of the root is.
+// file named in the root also means the one in the checkout, which has the root's future content.
 func (j Bases) Places(file string) (out []string) {
 	at := filepath.FromSlash(file)
 	for _, base := range []string{j.Dir, j.Root, j.Top} {
@@ -147,7 +147,6 @@ type Agent struct {
 	Named   []string // files that those roles' arguments may name
 }
 
-// starts adds what a command starts.
 func (l *Law) starts(where string, s shells.Started) {
 	if s.Unknown != "" {
 		l.unknown = append(l.unknown, where+": "+s.Unknown)
@@ -239,13 +238,11 @@ func more(files []string) string {
 	return fmt.Sprintf(" and %d more", len(files)-1)
 }
 
-// judgeOf is a command that judges, and where it is used.
 type judgeOf struct {
 	where   string
 	command *engine.Command
 }
 
-// judges returns the commands of gates, criteria, setups and hooks.
 func judges(spec *engine.Spec) []judgeOf {
 	out := []judgeOf{{"hook after_step", spec.AfterStep}, {"hook after_task", spec.AfterTask}, {"hook after_run", spec.AfterRun}}
 	for _, g := range spec.Gates {

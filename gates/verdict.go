@@ -105,7 +105,6 @@ func nothing(in VerdictInput, r reply) error {
 	return err
 }
 
-// readWhole reads an object as a verdict.
 func readWhole(in VerdictInput, data []byte) (engine.Judgement, error) {
 	if err := strictjson.Object(data, MaxAnswer); err != nil {
 		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
@@ -152,7 +151,6 @@ func judge(in VerdictInput, whole json.RawMessage) (engine.Judgement, error) {
 	return j, nil
 }
 
-// outcome reads the reviewer's word.
 func outcome(f *strictjson.Fields, in VerdictInput) string {
 	if !f.Has("verdict") {
 		if !in.Computed {
@@ -189,7 +187,6 @@ func isName(s string) bool {
 	}) < 0
 }
 
-// scores reads the scores by name.
 func scores(f *strictjson.Fields) map[string]float64 {
 	raw := f.Raw("scores")
 	if raw == nil {
@@ -236,7 +233,6 @@ func mean(f *strictjson.Fields, rubric []string, scores map[string]float64) *flo
 	return &v
 }
 
-// capNames limits the names in a message.
 func capNames(names []string) []string { return names[:min(len(names), maxNames)] }
 
 // Finding is one thing a reviewer found.
@@ -352,7 +348,6 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 	return engine.Judgement{Outcome: engine.OutcomeFail, Feedback: feedback}
 }
 
-// lastLine returns the last nonempty line of an output.
 func lastLine(output string) string {
 	lines := strings.Split(strings.TrimSpace(text.Reveal(output)), "\n")
 	return cmp.Or(text.RevealLine(lines[len(lines)-1], maxLabel*2), "no output")

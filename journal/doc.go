@@ -1,6 +1,6 @@
 // Package journal keeps the record of a repo: an append-only file of JSON lines. Each line holds
-// one event and the facts decided on it. Events and facts are raw JSON here; their meaning lies
-// elsewhere. FORMAT.md, beside this file, specifies the format.
+// one event and the facts decided on it. Events and facts are raw JSON here, not
+// interpreted. FORMAT.md, beside this file, specifies the format.
 //
 // Promises:
 //

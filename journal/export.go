@@ -238,7 +238,8 @@ const (
 	FaultDiffers FaultKind = "differs" // the line differs from the journal
 	FaultMissing FaultKind = "missing" // a line is missing here
 	FaultExtra   FaultKind = "extra"   // the journal has no such line
-	FaultBehind  FaultKind = "behind"  // all lines agree, but the last ones are missing: a daemon that starts adds them
+	// all lines agree, but the last ones are missing: a daemon that starts adds them
+	FaultBehind FaultKind = "behind"
 )
 
 // Fault is the first place where an export differs from the journal.

@@ -131,7 +131,6 @@ func (l *Log) writeSnapshot(seq int64, head, payload []byte) error {
 	return l.fs.SyncDir(l.dir)
 }
 
-// prune removes all but the newest snapshots.
 func (l *Log) prune() {
 	names, err := l.fs.ReadDir(l.dir)
 	if err != nil {
@@ -148,7 +147,6 @@ func (l *Log) prune() {
 	}
 }
 
-// find returns the point of record seq.
 func (l *Log) find(seq int64) (point, error) {
 	from, head, err := l.before(seq)
 	if err != nil {

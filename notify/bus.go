@@ -174,7 +174,8 @@ func (s *busScreen) takeOff(ctx context.Context, id string) {
 	delete(s.number, id)
 	delete(s.id, number)
 	delete(s.acts, id)
-	_ = s.service().CallWithContext(ctx, busName+".CloseNotification", 0, number).Err // it may be gone already
+	// it may be gone already
+	_ = s.service().CallWithContext(ctx, busName+".CloseNotification", 0, number).Err
 }
 
 func (s *busScreen) end(ctx context.Context) {
@@ -217,7 +218,6 @@ func (s *busScreen) listen(conn *dbus.Conn, signals <-chan *dbus.Signal) {
 	}
 }
 
-// heard handles one signal.
 func (s *busScreen) heard(sig *dbus.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -138,7 +138,6 @@ func (d *Desk) Close() error {
 	return nil
 }
 
-// helperProc is the running helper.
 type helperProc struct {
 	out   chan request
 	over  chan struct{} // closed to close its standard input
@@ -256,7 +255,6 @@ func (d *Desk) read(h *helperProc, from *io.PipeReader, heard chan<- struct{}) {
 	d.lost()
 }
 
-// take handles one report.
 func (d *Desk) take(h *helperProc, r report) {
 	d.mu.Lock()
 	b := d.open[r.ID]
@@ -302,7 +300,6 @@ func (d *Desk) rouse() {
 	})
 }
 
-// reshow shows lost notices again.
 func (d *Desk) reshow() {
 	d.mu.Lock()
 	var all []*bubble
@@ -331,7 +328,6 @@ func (d *Desk) reshow() {
 	}
 }
 
-// show shows a persistent notice.
 func (d *Desk) show(ctx context.Context, b *bubble) error {
 	r, err := d.ask(ctx, b.request)
 	if err == nil {
@@ -415,7 +411,6 @@ func (d *Desk) ask(ctx context.Context, r request) (report, error) {
 	}
 }
 
-// ended returns why a helper ended that has gone.
 func (h *helperProc) ended() error {
 	if mute := h.mute.Load(); mute != nil {
 		return *mute
@@ -429,7 +424,6 @@ func (h *helperProc) ended() error {
 	return errors.New("the notice helper ended without a word")
 }
 
-// desktop is a channel of the desk.
 type desktop struct {
 	desk    *Desk
 	prefix  string // of its slots

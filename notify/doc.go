@@ -1,4 +1,4 @@
-// Package notify tells a person that something happened or that a decision is theirs: on the
+// Package notify informs a person that something happened or that a decision is theirs: on the
 // desktop, with the person's own command, by a webhook, and always with a log line. [With] takes
 // any other [Channel].
 //

@@ -21,11 +21,12 @@ import (
 
 const (
 	desktopLimit = 5 * time.Second
-	helperLimit  = desktopLimit - time.Second // the helper's own limit, to report a hanging desktop before it is killed
-	farewell     = 700 * time.Millisecond     // for removing notices from the screen at the end
-	startWatch   = 500 * time.Millisecond     // a program that fails within it counts as not started
-	maxHelperIn  = 64 << 10
-	appName      = "sluice"
+	// the helper's own limit, to report a hanging desktop before it is killed
+	helperLimit = desktopLimit - time.Second
+	farewell    = 700 * time.Millisecond // for removing notices from the screen at the end
+	startWatch  = 500 * time.Millisecond // a program that fails within it counts as not started
+	maxHelperIn = 64 << 10
+	appName     = "sluice"
 )
 
 // Exit codes of the helper.
@@ -35,7 +36,6 @@ const (
 	helperUsage  = 2
 )
 
-// screen shows notices.
 type screen interface {
 	// show shows a notice, or returns why it could not.
 	show(ctx context.Context, r request) (report, error)
@@ -65,7 +65,6 @@ func HelperMain(stdin io.Reader) int {
 	return h.serve(stdin)
 }
 
-// helper is the process that shows notices.
 type helper struct {
 	screen screen
 	mu     sync.Mutex
@@ -78,11 +77,11 @@ func (h *helper) say(r report) {
 	_ = h.enc.Encode(r) // if nobody reads, standard input has ended too
 }
 
-// serve handles requests one after the other.
 func (h *helper) serve(stdin io.Reader) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	requests := make(chan request, helperQueue) // buffered, so that the end of standard input is seen while a call hangs
+	// buffered, so that the end of standard input is seen while a call hangs
+	requests := make(chan request, helperQueue)
 	read := make(chan error, 1)
 	go func() { read <- readRequests(stdin, requests) }() // ends with standard input or the process
 	worked := make(chan bool, 1)

@@ -43,11 +43,12 @@ type request struct {
 
 // report is one line from the helper.
 type report struct {
-	Event   string `json:"event"`
-	Seq     int64  `json:"seq,omitempty"`
-	ID      string `json:"id,omitempty"`
-	Key     string `json:"key,omitempty"`    // of the action
-	Reason  uint32 `json:"reason,omitempty"` // why it was closed: 1 expired, 2 by the person, 3 by a call, 4 undefined
+	Event string `json:"event"`
+	Seq   int64  `json:"seq,omitempty"`
+	ID    string `json:"id,omitempty"`
+	Key   string `json:"key,omitempty"` // of the action
+	// why it was closed: 1 expired, 2 by the person, 3 by a call, 4 undefined
+	Reason  uint32 `json:"reason,omitempty"`
 	Why     string `json:"why,omitempty"`
 	Hung    bool   `json:"hung,omitempty"`
 	Server  string `json:"server,omitempty"`

@@ -355,7 +355,6 @@ func (n *Notifier) Dismiss(slot string) {
 	}
 }
 
-// end ends the channels' own work.
 func (n *Notifier) end() {
 	for _, l := range n.lanes {
 		if c, ok := l.channel.(ender); ok {

@@ -75,7 +75,8 @@ func (h Hook) Check() []error {
 	fault := func(key, format string, args ...any) {
 		out = append(out, fmt.Errorf("%s: %w", key, fmt.Errorf(format, args...)))
 	}
-	whole := strings.HasPrefix(h.URL, "${") && variable().MatchString(h.URL) // its value is checked when it is called
+	// its value is checked when it is called
+	whole := strings.HasPrefix(h.URL, "${") && variable().MatchString(h.URL)
 	if _, err := address(expand(h.URL, func(string) (string, bool) { return "x", true })); err != nil && !whole {
 		fault("url", "%w", err)
 	}
@@ -174,7 +175,6 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// template parses the body's template.
 func (h Hook) template() (*template.Template, error) {
 	body := h.Body
 	if body == "" {
@@ -237,7 +237,6 @@ func Webhook(h Hook) Option {
 // WebhookChannel is the name of a webhook in a Result.
 const WebhookChannel = "webhook"
 
-// webhook is the channel that calls a hook.
 type webhook struct {
 	hook    Hook
 	getenv  func(string) (string, bool)
@@ -383,7 +382,6 @@ func hiding(secrets []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// try calls once.
 func (c *call) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, hookTry)
 	defer cancel()
@@ -420,7 +418,6 @@ func (c *call) try(ctx context.Context) error {
 	return c.answered(res, string(said))
 }
 
-// answered returns the meaning of an answer.
 func (c *call) answered(res *http.Response, said string) error {
 	code := res.StatusCode
 	if code >= 200 && code < 300 {

@@ -123,7 +123,6 @@ func (w *Watcher) dueChecks() (due []*folder, wait time.Duration) {
 	return due, w.nextLook.Sub(now)
 }
 
-// dueAt returns when to look at a folder next.
 func (f *folder) dueAt() time.Time {
 	if f.cookie != "" {
 		return earlier(f.nextCheck, f.cookieEnd)
@@ -137,7 +136,6 @@ func (w *Watcher) passEvery() time.Duration {
 	return max(time.Millisecond, time.Duration(len(w.folders))*passCost)
 }
 
-// looked is the result of a look at a folder's path.
 type looked struct {
 	st     atomicfile.Stat
 	silent string
@@ -401,7 +399,6 @@ func (w *Watcher) sendCookie(f *folder) {
 	}
 }
 
-// endCookie removes the current cookie.
 func (w *Watcher) endCookie(f *folder) {
 	w.mu.Lock()
 	name := f.cookie

@@ -66,7 +66,8 @@ const (
 
 // Options sets the intervals; zero values become the defaults.
 type Options struct {
-	Rescan     time.Duration    // between hints when nothing happens; may be long if the caller rescans anyway
+	// between hints when nothing happens; may be long if the caller rescans anyway
+	Rescan     time.Duration
 	PollRescan time.Duration    // the same if the file system sends no events
 	Check      time.Duration    // between checks that a watch is still on its folder
 	Settle     time.Duration    // a hint follows when a file has been unchanged for this long
@@ -165,7 +166,7 @@ type folder struct {
 	memory memory
 }
 
-// identity tells whether the folder at a path is still the watched one.
+// identity shows whether the folder at a path is still the watched one.
 type identity struct{ dev, ino uint64 }
 
 func identityOf(st atomicfile.Stat) identity { return identity{st.Dev, st.Ino} }

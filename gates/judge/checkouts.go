@@ -130,7 +130,6 @@ func (c *Checkouts) leave(user string) (gone string, err error) {
 // goneMark begins the names of checkouts that are being removed.
 const goneMark = "gone-"
 
-// remove removes a checkout with all its contents.
 func remove(dir string) error {
 	s := seat{dir: dir}
 	root, err := s.open()

@@ -85,7 +85,6 @@ func (w *walk) within(ctx context.Context, above *os.Root, rel, name string, inf
 	}
 }
 
-// entry checks one name; in is its folder.
 func (w *walk) entry(ctx context.Context, in *os.Root, rel, name string) error {
 	info, err := in.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -114,7 +114,6 @@ func (x *Inbox) boxes(in job.Inboxes) []box {
 	return out
 }
 
-// runBox adds the inbox of a run and creates it.
 func (x *Inbox) runBox(out []box, run string) []box {
 	if !ids.ValidRun(run) {
 		return out

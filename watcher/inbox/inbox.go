@@ -219,6 +219,7 @@ func (x *Inbox) untrouble(boxes []box) {
 			return false
 		}
 		info, err := os.Lstat(filepath.Join(x.Root, filepath.FromSlash(in)))
-		return !read[path.Dir(in)] || err != nil || info.IsDir() // otherwise it is a file in an inbox that is read
+		// otherwise it is a file in an inbox that is read
+		return !read[path.Dir(in)] || err != nil || info.IsDir()
 	})
 }

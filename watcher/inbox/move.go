@@ -103,7 +103,7 @@ func (x *Inbox) moved(m *engine.Move) (string, error) {
 	same, err := isFile(dir, m.Name, m.ID)
 	if err != nil || !same {
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			// Moved by a process that ended before it could report it.
+			// Moved by a process that ended before it wrote the reason.
 			if same, err := isFile(filepath.Dir(to), filepath.Base(to), m.ID); err == nil && same {
 				return to, x.sayWhy(m, to)
 			}
@@ -125,7 +125,6 @@ func (x *Inbox) moved(m *engine.Move) (string, error) {
 	return to, x.sayWhy(m, to)
 }
 
-// sayWhy writes the reason beside a rejected file.
 func (x *Inbox) sayWhy(m *engine.Move, at string) error {
 	if m.Run != "" || m.Why == "" {
 		return nil
@@ -153,7 +152,6 @@ func plainName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00") && filepath.IsLocal(name)
 }
 
-// inboxOf returns the worktree's inbox that a file was in.
 func (x *Inbox) inboxOf(m *engine.Move) string {
 	for _, dir := range x.treeInboxes(m.Place) {
 		if same, err := isFile(filepath.Join(dir, m.Dir), m.Name, m.ID); err == nil && same {

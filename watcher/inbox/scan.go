@@ -19,7 +19,6 @@ import (
 	"sluice/watcher"
 )
 
-// scan is one reading of the inboxes.
 type scan struct {
 	x       *Inbox
 	in      job.Inboxes
@@ -32,7 +31,6 @@ type scan struct {
 	levels  map[string]string // by run
 }
 
-// box reads one folder.
 func (s *scan) box(ctx context.Context, b box) error {
 	if !b.must && !layout.IsDir(b.path) {
 		return nil

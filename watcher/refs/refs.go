@@ -350,7 +350,6 @@ func (w *lookout) standIn(ctx context.Context) {
 	w.r.Note(w.job.Key, "")
 }
 
-// gone reports whether the launch's process has ended.
 func (w *lookout) gone() bool {
 	rel := w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
 	_, err := os.Lstat(filepath.Join(w.r.Root, filepath.FromSlash(rel), layout.ExitName))
@@ -373,7 +372,8 @@ func (w *lookout) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if g, ok := w.r.opt.Own(w.job.Attempt.Key); ok && g.Keeps && layout.IsDir(g.Dir) { // it may have been pushed from inside
+	// it may have been pushed from inside
+	if g, ok := w.r.opt.Own(w.job.Attempt.Key); ok && g.Keeps && layout.IsDir(g.Dir) {
 		own, _, err := w.fresh(ctx, g)
 		if err != nil {
 			return err
