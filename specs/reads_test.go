@@ -63,8 +63,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestReadersInOneFolder: no note says that they wait for each other, or for who works there; who
-// could look is told of it.
+// TestReadersInOneFolder: there is no note that they wait for each other or for a worker there; a
+// step that could only look is reported.
 func TestReadersInOneFolder(t *testing.T) {
 	const spec = `workflow: {id: w}
 steps:
