@@ -18,16 +18,16 @@ import (
 	"sluice/journal"
 )
 
-// Bounds of the API.
+// Limits of the API.
 const (
 	requestMost = 1 << 20  // bytes of a request
-	signalMost  = 64 << 10 // bytes of a sentinel that comes through the socket
+	signalMost  = 64 << 10 // bytes of a sentinel through the socket
 	answerIn    = 10 * time.Second
 
-	stalledAfter = time.Second // a loop that stalls and has not answered by then will not
+	stalledAfter = time.Second // a stalled loop that has not answered by then will not
 )
 
-// errStatus is an error with the HTTP status that says whose fault it is.
+// errStatus is an error with its HTTP status.
 type errStatus struct {
 	code int
 	error
@@ -39,13 +39,12 @@ func asked(format string, args ...any) error {
 	return errStatus{http.StatusBadRequest, fmt.Errorf(format, args...)}
 }
 
-// refused is an error as the API tells it.
+// refused is the API's error.
 type refused struct {
 	Error  string `json:"error"`            // what: why: what to do
-	Advice string `json:"advice,omitempty"` // what to do, where the error ends in it
+	Advice string `json:"advice,omitempty"` // what to do, if the error ends with it
 }
 
-// handler is the API of one repo.
 func (r *Repo) handler() http.Handler {
 	mux := http.NewServeMux()
 	handle(mux, "GET /v1/ping", r.ping)
@@ -63,7 +62,6 @@ func (r *Repo) handler() http.Handler {
 	return mux
 }
 
-// handle answers with JSON.
 func handle(mux *http.ServeMux, pattern string, fn func(*http.Request) (any, error)) {
 	mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
 		ctx, cancel := context.WithTimeout(req.Context(), answerIn)
@@ -83,7 +81,7 @@ func handle(mux *http.ServeMux, pattern string, fn func(*http.Request) (any, err
 			_, advice := fault.Split(err)
 			v = refused{err.Error(), advice}
 		}
-		_ = json.NewEncoder(w).Encode(v) // the asker has gone: nobody to tell
+		_ = json.NewEncoder(w).Encode(v) // the client may be gone
 	})
 }
 
@@ -91,7 +89,6 @@ func (r *Repo) ping(*http.Request) (any, error) {
 	return Ping{PID: pid(), Version: r.opt.Version, Root: r.opt.Root, Started: r.began}, nil
 }
 
-// spec gives the source a run was started with.
 func (r *Repo) spec(req *http.Request) (any, error) {
 	id, src := req.URL.Query().Get("run"), ""
 	err := r.Ask(req.Context(), func(c *core) {
@@ -111,7 +108,8 @@ func (r *Repo) Reload(ctx context.Context) error {
 	return err
 }
 
-// Status tells how the repo stands; run "" = all runs. With full, attempts and rounds come whole.
+// Status returns the repo's status; run "" = all runs. With full, it includes all attempts and
+// rounds.
 func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error) {
 	ask := func(ctx context.Context) (s Status, stall string, err error) {
 		var mu sync.Mutex // a question that was given up may still be answered
@@ -131,10 +129,10 @@ func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error
 	soon, cancel := context.WithTimeout(ctx, stalledAfter)
 	defer cancel()
 	s, stall, err := ask(soon)
-	if err != nil && stall == "" && ctx.Err() == nil { // it is only busy
+	if err != nil && stall == "" && ctx.Err() == nil { // only busy
 		s, stall, err = ask(ctx)
 	}
-	if err != nil && stall != "" { // the loop waits for the disk: say so rather than nothing
+	if err != nil && stall != "" { // the loop waits for the disk: report that
 		return Status{Root: r.opt.Root, Stalled: stall, Runs: []RunStatus{}}, nil
 	}
 	s.Stalled, s.Health = stall, append(r.unwell(), r.opt.World.Health()...)
@@ -142,7 +140,7 @@ func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error
 	return s, err
 }
 
-// unwell says what of the repo's own record is not as it should be.
+// unwell reports what is wrong with the repo's own records.
 func (r *Repo) unwell() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,8 +153,8 @@ func (r *Repo) unwell() []string {
 	return out
 }
 
-// health says all of the repo that is not as it should be, without a word from its loop: one that waits for a disk answers
-// nobody.
+// health reports what is wrong with the repo. It does not ask the loop, which may be waiting for a
+// disk.
 func (r *Repo) health() []string {
 	out := append(r.unwell(), r.opt.World.Health()...)
 	r.mu.Lock()
@@ -182,7 +180,6 @@ func (r *Repo) status(req *http.Request, full bool) (any, error) {
 	return s, nil
 }
 
-// do takes a person's or agent's event in.
 func (r *Repo) do(req *http.Request) (any, error) {
 	var d Do
 	if err := json.NewDecoder(req.Body).Decode(&d); err != nil {
@@ -191,8 +188,8 @@ func (r *Repo) do(req *http.Request) (any, error) {
 	return r.Do(req.Context(), d)
 }
 
-// Do takes a person's or agent's event in, and comes back when what was decided on it is journaled. Who says it, when, and
-// with what trust is for the repo to say: d tells only by which way it came.
+// Do submits a person's or agent's event and returns once the decision is journaled. The repo sets
+// who says it, when, and with what trust; d only says how it arrived.
 func (r *Repo) Do(ctx context.Context, d Do) (Done, error) {
 	ev, err := r.event(ctx, d)
 	if err != nil {
@@ -214,16 +211,16 @@ func (r *Repo) Do(ctx context.Context, d Do) (Done, error) {
 	return out, nil
 }
 
-// runOf is the run that an event is for; "" where it names none.
+// runOf returns the run that an event is for; "" if it names none.
 func runOf(event json.RawMessage) string {
 	var ev struct {
 		Run string `json:"run"`
 	}
-	_ = json.Unmarshal(event, &ev) // what cannot be read is refused where its kind is known
+	_ = json.Unmarshal(event, &ev) // invalid events are refused where their kind is known
 	return ev.Run
 }
 
-// event makes the engine's event of what was asked: who and when are ours to say.
+// event builds the engine's event. The server sets who and when.
 func (r *Repo) event(ctx context.Context, d Do) (engine.Event, error) {
 	if len(d.Event) == 0 {
 		d.Event = json.RawMessage("{}")
@@ -328,7 +325,8 @@ func (r *Repo) runRequested(ctx context.Context, raw json.RawMessage, by engine.
 	return ev, nil
 }
 
-// signed has the proof that came with an answer checked: what was signed is what is said, and who signed it says it.
+// signed has an answer's proof checked: the signed text becomes the answer, and its signer the
+// actor.
 func (r *Repo) signed(ev *engine.Answered, by engine.Actor) {
 	var words string
 	ev.Proven, words = r.opt.World.Proven(ev.Proof)
@@ -342,7 +340,8 @@ func (r *Repo) signed(ev *engine.Answered, by engine.Actor) {
 	ev.By = by
 }
 
-// answered adds to a person's word the round it is about, and to one that lets work go on the digest of what is there now.
+// answered adds the round that a person's answer is about, and, unless it fails or vetoes, the
+// digest of what is there now.
 func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, error) {
 	var over []job.Reviewed
 	var only []job.Place // nil: it may be for any run
@@ -369,8 +368,9 @@ func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, 
 	return ev, nil
 }
 
-// roundOf is the round that a person's word is about: the newest one now, where it names none and it is clear of which run. It
-// needs no clock, which may have been set back since the round opened.
+// roundOf returns the round an answer is about. If it names none, that is the newest round of its
+// run, or 0 if the run is ambiguous. It uses no clock, since a clock may have been set back
+// meanwhile.
 func (r *Repo) roundOf(ev engine.Answered) (n int) {
 	if ev.Round != 0 {
 		return ev.Round
@@ -388,10 +388,10 @@ func (r *Repo) roundOf(ev engine.Answered) (n int) {
 	return n
 }
 
-// facts streams facts, a JSON line each.
+// facts streams facts, one JSON line each.
 func (r *Repo) facts(w http.ResponseWriter, req *http.Request) {
 	q := req.URL.Query()
-	from, _ := strconv.ParseInt(q.Get("from"), 10, 64) // absent: from the beginning
+	from, _ := strconv.ParseInt(q.Get("from"), 10, 64) // absent: from the first record
 	run, follow := q.Get("run"), q.Get("follow") != ""
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	enc, flush := json.NewEncoder(w), http.NewResponseController(w)

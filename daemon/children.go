@@ -6,11 +6,11 @@ import (
 	"sluice/engine"
 )
 
-// MaxChildSteps bounds how many steps of its child runs the status of a run has: the newest.
+// MaxChildSteps is the most child-run steps in a run's status: the newest.
 const MaxChildSteps = 5000
 
-// childSteps are the steps of a run's child runs, and of theirs, that were judged, with of each round only what it was over
-// and what came of it. What is no part of the run any more, as its step was undone, is undone too.
+// childSteps returns the judged steps of a run's descendants, with only the subject and result of
+// each round. Rounds of an undone step of the parent are undone too.
 func childSteps(c *core, r *engine.Run) (out []StepStatus) {
 	for _, id := range c.state.Order {
 		k := c.state.Runs[id]
@@ -49,7 +49,8 @@ func childSteps(c *core, r *engine.Run) (out []StepStatus) {
 	return out
 }
 
-// partOf says whether a run is a child of the other, or of one of its, and whether all the steps that it is done for stand.
+// partOf reports whether k descends from r, and whether all the steps it was started for still
+// stand.
 func partOf(s *engine.State, k, r *engine.Run) (part, stands bool) {
 	stands = true
 	for k != r {

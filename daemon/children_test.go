@@ -7,8 +7,8 @@ import (
 	"sluice/engine"
 )
 
-// TestChildSteps: what the gates of a run's tasks have judged is told with the run, without what was undone with the step that
-// it was done for, and no more than a bound.
+// TestChildSteps: what the gates of a run's tasks have judged is told with the run, without what
+// was undone with the step that it was done for, and no more than a bound.
 func TestChildSteps(t *testing.T) {
 	task := &engine.Spec{ID: "t", Steps: []*engine.Step{{ID: "a", Gates: []string{"g"}}}, Gates: []*engine.Gate{{ID: "g", Step: "a"}}}
 	c := &core{state: engine.NewState(), specs: map[string]*engine.Spec{"d": task}}

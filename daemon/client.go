@@ -20,19 +20,20 @@ import (
 	"sluice/journal"
 )
 
-// ErrNotServed is given where no process answers on a socket.
+// ErrNotServed reports that no process answers on a socket.
 var ErrNotServed = errors.New("no sluice process answers")
 
-// Client talks to the process that serves a repo (NewClient), or to the daemon (NewDaemonClient).
+// Client is a client of the process that serves a repo (NewClient), or of the daemon
+// (NewDaemonClient).
 type Client struct {
 	socket string
 	http   http.Client
 }
 
-// NewClient is the client of whoever serves the repo with this state folder.
+// NewClient returns a client of the process that serves the repo with this state folder.
 func NewClient(state string) *Client { return newClient(filepath.Join(state, SocketName)) }
 
-// NewDaemonClient is the client of the daemon with this home.
+// NewDaemonClient returns a client of the daemon with this home.
 func NewDaemonClient(home string) *Client {
 	return newClient(filepath.Join(home, "daemon."+SocketName))
 }
@@ -49,10 +50,10 @@ func newClient(socket string) *Client {
 	return c
 }
 
-// Close lets go of the connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ask makes one request; into takes the JSON that comes back.
+// ask makes one request and decodes the JSON answer into into.
 func (c *Client) ask(ctx context.Context, method, path string, body, into any) error {
 	var rd io.Reader
 	if body != nil {
@@ -80,7 +81,7 @@ func (c *Client) ask(ctx context.Context, method, path string, body, into any) e
 	return json.NewDecoder(res.Body).Decode(into)
 }
 
-// plain takes the HTTP client's words off an error.
+// plain removes the HTTP client's prefix from an error.
 func (c *Client) plain(err error) error {
 	var ue *url.Error
 	if errors.As(err, &ue) {
@@ -91,7 +92,7 @@ func (c *Client) plain(err error) error {
 
 func refusal(res *http.Response) error {
 	var e refused
-	b, _ := io.ReadAll(io.LimitReader(res.Body, requestMost)) // what there is of it is shown
+	b, _ := io.ReadAll(io.LimitReader(res.Body, requestMost)) // a part is shown too
 	if json.Unmarshal(b, &e) != nil || e.Error == "" {
 		return fmt.Errorf("the service answered %s", res.Status)
 	}
@@ -110,7 +111,7 @@ func (c *Client) Ping(ctx context.Context) (p Ping, err error) {
 	return p, c.ask(ctx, "GET", "/v1/ping", nil, &p)
 }
 
-// Do has an event taken in. ev is one of those that Do (the type) names.
+// Do submits an event of a kind listed at the type Do.
 func (c *Client) Do(ctx context.Context, ev engine.Event, via string) (d Done, err error) {
 	raw, err := json.Marshal(ev)
 	if err != nil {
@@ -119,17 +120,17 @@ func (c *Client) Do(ctx context.Context, ev engine.Event, via string) (d Done, e
 	return d, c.ask(ctx, "POST", "/v1/do", Do{Kind: ev.EventKind(), Event: raw, Via: via}, &d)
 }
 
-// Status tells how the repo stands; run "" = all runs.
+// Status returns the repo's status; run "" = all runs.
 func (c *Client) Status(ctx context.Context, run string) (s Status, err error) {
 	return s, c.ask(ctx, "GET", "/v1/status?run="+url.QueryEscape(run), nil, &s)
 }
 
-// Run tells all of one run.
+// Run returns all of one run.
 func (c *Client) Run(ctx context.Context, run string) (r RunStatus, err error) {
 	return r, c.ask(ctx, "GET", "/v1/run?run="+url.QueryEscape(run), nil, &r)
 }
 
-// Spec gives the source the run, or the run that it is a child of, was started with.
+// Spec returns the source that the run, or its top run, was started with.
 func (c *Client) Spec(ctx context.Context, run string) (string, error) {
 	var out struct {
 		Source string `json:"source"`
@@ -138,12 +139,12 @@ func (c *Client) Spec(ctx context.Context, run string) (string, error) {
 	return out.Source, err
 }
 
-// Offers lists the steps that wait for somebody to do them.
+// Offers lists the steps that someone may claim.
 func (c *Client) Offers(ctx context.Context) (o []Offer, err error) {
 	return o, c.ask(ctx, "GET", "/v1/offers", nil, &o)
 }
 
-// Reload has the settings (of the daemon: the list of repos too) read again.
+// Reload has the settings read again; the daemon reads its list of repos too.
 func (c *Client) Reload(ctx context.Context) error { return c.ask(ctx, "POST", "/v1/reload", nil, nil) }
 
 // Repos lists the daemon's repos.
@@ -151,8 +152,9 @@ func (c *Client) Repos(ctx context.Context) (r []RepoState, err error) {
 	return r, c.ask(ctx, "GET", "/v1/repos", nil, &r)
 }
 
-// Facts gives facts in order to fn: of one run ("" = all), from record `from` on (0 = the first, -1 = those to come),
-// and with follow those to come until ctx ends. An error of fn ends it and is given.
+// Facts calls fn with the facts of one run ("" = all) in order, from record `from` (0 = the first,
+// -1 = only new ones). With follow it continues until ctx ends. It stops at an error from fn and
+// returns it.
 func (c *Client) Facts(ctx context.Context, run string, from int64, follow bool, fn func(Line) error) error {
 	q := url.Values{"run": {run}, "from": {strconv.FormatInt(from, 10)}}
 	if follow {
@@ -184,15 +186,16 @@ func (c *Client) Facts(ctx context.Context, run string, from int64, follow bool,
 	return sc.Err()
 }
 
-// Reader reads a repo's state from its journal, where no process serves the repo.
+// Reader reads a repo's state from its journal when no process serves the repo.
 type Reader struct {
 	c    *core
 	root string
 	lock *Lock
 }
 
-// OpenReader takes the repo's lock and reads the journal, which it leaves as it is. A *Held says that the repo is served:
-// ask its server. Who may only read there looks on without the lock, whoever serves the repo.
+// OpenReader takes the repo's lock and reads the journal without changing it. A *Held means that
+// the repo is served: ask its server. Without write permission it reads without the lock, served or
+// not.
 func OpenReader(root, state string, compile Compile) (*Reader, error) {
 	lock, err := TakeLock(state)
 	if err != nil && mayWrite(state) {
@@ -214,7 +217,7 @@ func OpenReader(root, state string, compile Compile) (*Reader, error) {
 	return &Reader{c: c, root: root, lock: lock}, nil
 }
 
-// Status tells how the repo stands; run "" = all runs.
+// Status returns the repo's status; run "" = all runs.
 func (r *Reader) Status(run string, full bool) Status {
 	s, sources := statusOf(r.c, r.root, run, full, nil)
 	s.drift(sources)
@@ -224,7 +227,7 @@ func (r *Reader) Status(run string, full bool) Status {
 // Offers lists the steps on offer.
 func (r *Reader) Offers() []Offer { return offersOf(r.c, r.root) }
 
-// Facts gives facts in order to fn.
+// Facts calls fn with the facts in order.
 func (r *Reader) Facts(run string, from int64, fn func(Line) error) error {
 	return r.c.log.Replay(max(from, 1), func(rec journal.Record) error {
 		for _, fact := range rec.Facts {
@@ -239,7 +242,7 @@ func (r *Reader) Facts(run string, from int64, fn func(Line) error) error {
 	})
 }
 
-// Spec gives the source the run, or the run that it is a child of, was started with; "" where the run is not known.
+// Spec returns the source that the run, or its top run, was started with; "" if the run is unknown.
 func (r *Reader) Spec(run string) string {
 	if x := r.c.state.Runs[run]; x != nil {
 		return r.c.sourceOf(x)
@@ -247,5 +250,5 @@ func (r *Reader) Spec(run string) string {
 	return ""
 }
 
-// Close lets the repo go.
+// Close closes the journal and releases the lock.
 func (r *Reader) Close() error { return errors.Join(r.c.log.Close(), r.lock.Release()) }

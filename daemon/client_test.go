@@ -7,7 +7,8 @@ import (
 	"sluice/internal/fault"
 )
 
-// TestRefusalKeepsItsAdvice: what the API refuses comes back with its advice apart, so that nobody looks for it in a sentence.
+// TestRefusalKeepsItsAdvice: what the API refuses comes back with its advice apart, so that nobody
+// looks for it in a sentence.
 func TestRefusalKeepsItsAdvice(t *testing.T) {
 	s := serveTest(t, t.TempDir(), newStage())
 	_, err := s.client.Run(context.Background(), "none-1")

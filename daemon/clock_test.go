@@ -9,8 +9,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// twoClocks is a time as time.Now gives it: of the clock on the wall, and of the steady one, which stands still while the
-// machine sleeps and is never set.
+// twoClocks is a time as time.Now gives it: of the clock on the wall, and of the steady one, which
+// stands still while the machine sleeps and is never set.
 func twoClocks(wall time.Time, steady time.Duration) time.Time {
 	const both = 1 << 63 // in package time: the seconds since 1885 are with the nanoseconds,
 	since := wall.Unix() - time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
@@ -31,8 +31,8 @@ func TestTwoClocks(t *testing.T) {
 	}
 }
 
-// TestDeadlinesAreTheWalls: what is due is said by the clock on the wall, as after a start, and not by the one that stands
-// still while the machine sleeps.
+// TestDeadlinesAreTheWalls: what is due is said by the clock on the wall, as after a start, and not
+// by the one that stands still while the machine sleeps.
 func TestDeadlinesAreTheWalls(t *testing.T) {
 	conform.Rule(t, "8-semantics 36", "a deadline is kept by the clock on the wall while the machine sleeps")
 	for _, long := range []time.Duration{time.Minute, 50 * time.Hour} { // it ends after the sleep; it passed in it
@@ -50,7 +50,8 @@ func TestDeadlinesAreTheWalls(t *testing.T) {
 	}
 }
 
-// TestAClockSetBack: what comes due after the clock was set back is seen, though the clock has been there before.
+// TestAClockSetBack: what comes due after the clock was set back is seen, though the clock has been
+// there before.
 func TestAClockSetBack(t *testing.T) {
 	conform.Rule(t, "8-semantics 36", "a clock set back delays no time-out that is set after it")
 	b := handled(t)
@@ -83,8 +84,8 @@ func TestAClockSetBack(t *testing.T) {
 	}
 }
 
-// TestAWordAfterAClockSetBack: a person's word by the socket is about the round that is there, also where that was opened at
-// a time that has yet to come.
+// TestAWordAfterAClockSetBack: a person's word by the socket is about the round that is there, also
+// where that was opened at a time that has yet to come.
 func TestAWordAfterAClockSetBack(t *testing.T) {
 	conform.Rule(t, "8-semantics 22", "a word by a command is about the newest round, whatever the clock was set to since that opened")
 	for _, run := range []string{"", "two-1"} {
@@ -117,7 +118,8 @@ func TestAWordAfterAClockSetBack(t *testing.T) {
 	}
 }
 
-// TestSinceWhenNobodyServes: marks and records of before the clock was set back do not hide for how long nobody was there.
+// TestSinceWhenNobodyServes: marks and records of before the clock was set back do not hide for how
+// long nobody was there.
 func TestSinceWhenNobodyServes(t *testing.T) {
 	conform.Rule(t, "8-semantics 36", "how long nobody served a repo is told also where the clock was set back before")
 	now := time.Now().Round(0)

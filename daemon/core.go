@@ -11,19 +11,20 @@ import (
 	"sluice/journal"
 )
 
-// A start reads the last snapshot and the records after it. These are snapshotEvery at the most, or, where the state is
-// large, one for each snapshotShare bytes of its snapshot: reading them takes about as long as reading that does, and a
-// burst of signals over a large state is not held up by one snapshot after the other.
+// A start reads the last snapshot and the records after it: at most snapshotEvery, or, with a large
+// state, one per snapshotShare bytes of snapshot. Both parts then take about as long to read, and
+// signal bursts over a large state do not wait for one snapshot after another.
 const (
 	snapshotEvery = 2000
 	snapshotShare = 1 << 10
 )
 
-// Compile gives the compiled spec of a source. It has to give the same for the same source as long as the release is the
-// same; an error means that this release cannot load it.
+// Compile compiles a spec's source. Within a release it must return the same result for the same
+// source. An error means that this release cannot load it.
 type Compile func(source string) (*engine.Spec, error)
 
-// core decides and journals. It has no goroutine and no clock: the loop and the simulation drive it.
+// core decides and journals. It has no goroutine and no clock; the loop and the simulation drive
+// it.
 type core struct {
 	log     *journal.Log
 	state   *engine.State
@@ -32,13 +33,12 @@ type core struct {
 	specs   map[string]*engine.Spec // digest -> compiled; nil: this release cannot load it
 	unread  map[string]string       // digest -> why
 	since   int                     // records since the last snapshot
-	every   int                     // records between two snapshots, at the least
+	every   int                     // minimum records between two snapshots
 	saved   int                     // bytes of the last snapshot
 	pending []entry                 // decided, not journaled yet
 	lastAt  time.Time               // of the last record read back
 }
 
-// entry is one event taken in, with what was decided.
 type entry struct {
 	at    time.Time
 	event engine.Event
@@ -46,13 +46,12 @@ type entry struct {
 	rec   journal.Record // as written
 }
 
-// snapshot is what a snapshot's payload holds.
+// snapshot is a snapshot's payload.
 type snapshot struct {
 	State   *engine.State     `json:"state"`
 	Sources map[string]string `json:"sources"`
 }
 
-// openCore reads the journal back into a state.
 func openCore(dir string, opt journal.Options, compile Compile) (*core, journal.Recovery, error) {
 	log, rec, err := journal.Open(dir, opt)
 	if err != nil {
@@ -62,7 +61,7 @@ func openCore(dir string, opt journal.Options, compile Compile) (*core, journal.
 	return c, rec, err
 }
 
-// coreOf reads an open journal back into a state. With an error the journal is closed.
+// coreOf restores the state from an open journal. On an error it closes the journal.
 func coreOf(log *journal.Log, compile Compile) (*core, error) {
 	c := &core{log: log, compile: compile, every: snapshotEvery}
 	if err := c.restore(); err != nil {
@@ -72,7 +71,7 @@ func coreOf(log *journal.Log, compile Compile) (*core, error) {
 	return c, nil
 }
 
-// restore folds the newest snapshot and the records after it into a fresh state.
+// restore applies the newest snapshot and the records after it to a new state.
 func (c *core) restore() error {
 	c.state, c.sources = engine.NewState(), map[string]string{}
 	c.specs, c.unread, c.pending, c.since = map[string]*engine.Spec{}, map[string]string{}, nil, 0
@@ -123,7 +122,7 @@ func (c *core) fold(at time.Time, facts []engine.Fact) {
 	}
 }
 
-// sourceOf is what the run goes by, of a child run with all that its parent goes by; "" where that is not known.
+// sourceOf returns the source of a run's top run; "" if it is unknown.
 func (c *core) sourceOf(r *engine.Run) string {
 	digest, _, _ := strings.Cut(r.Digest, "/")
 	return c.sources[digest]
@@ -144,11 +143,11 @@ func (c *core) learn(digest, source string) {
 	c.specs[digest] = spec
 }
 
-// unlearn lets go of specs no run in the state was started with.
+// unlearn drops the specs that no run in the state uses.
 func (c *core) unlearn() {
 	used := map[string]bool{}
 	for _, r := range c.state.Runs {
-		base, _, _ := strings.Cut(r.Digest, "/") // of a child: its top's
+		base, _, _ := strings.Cut(r.Digest, "/") // of a child: its top run's
 		used[base] = true
 	}
 	for digest := range c.sources {
@@ -160,19 +159,18 @@ func (c *core) unlearn() {
 	}
 }
 
-// spec is the engine's view of the specs.
 func (c *core) spec(digest string) *engine.Spec {
 	return engine.Specs(func(d string) *engine.Spec { return c.specs[d] }).Of(digest)
 }
 
-// take decides on an event. What was decided waits in pending until commit.
+// take decides on an event. The decision stays in pending until commit.
 func (c *core) take(ev engine.Event, at time.Time) []engine.Fact {
 	if req, ok := ev.(engine.RunRequested); ok {
 		c.learn(req.Digest, req.Source)
 	}
 	facts := engine.Decide(c.state, c.spec, ev, at)
 	if _, ok := ev.(engine.RunRequested); ok && !slices.ContainsFunc(facts, func(f engine.Fact) bool { _, ok := f.(engine.RunStarted); return ok }) {
-		c.unlearn() // nothing was started with it
+		c.unlearn() // no run was started with it
 	}
 	if len(facts) > 0 {
 		c.pending = append(c.pending, entry{at: at.UTC(), event: ev, facts: facts})
@@ -180,8 +178,8 @@ func (c *core) take(ev engine.Event, at time.Time) []engine.Fact {
 	return facts
 }
 
-// commit journals what is pending. On journal.ErrStalled nothing more was written, and commit is to be called again;
-// nothing may be acted on before. Any other error is final. It gives the records as written, with their events.
+// commit journals what is pending and returns the records as written, with their events. On
+// journal.ErrStalled call it again; act on nothing before it succeeds. Any other error is final.
 func (c *core) commit() ([]entry, error) {
 	var done []entry
 	for len(c.pending) > 0 {
@@ -203,7 +201,7 @@ func (c *core) commit() ([]entry, error) {
 	return done, nil
 }
 
-// batch encodes as much of what is pending as one append takes.
+// batch encodes as many pending entries as one append takes.
 func (c *core) batch() ([]journal.Entry, error) {
 	var out []journal.Entry
 	size := 0
@@ -230,13 +228,13 @@ func (c *core) batch() ([]journal.Entry, error) {
 	return out, nil
 }
 
-// slim leaves out of an event what its facts say whole: a run's first line would hold its spec twice.
+// slim drops from an event what its facts repeat: a run's first line would hold its spec twice.
 func slim(ev engine.Event) engine.Event {
 	switch ev := ev.(type) {
 	case engine.RunRequested:
 		ev.Source, ev.Stubs = "", nil
 		return ev
-	case engine.FileSeen: // what counts of it is in the facts; the file itself is kept
+	case engine.FileSeen: // what counts is in the facts; the file itself is kept
 		ev.Sentinel, ev.Human = nil, nil
 		return ev
 	case engine.Answered:
@@ -252,11 +250,11 @@ func slim(ev engine.Event) engine.Event {
 	return ev
 }
 
-// snapshotDue says that a snapshot is worth its cost: it is of the whole state, and the larger that is the more records
-// may have to be read at a start.
+// snapshotDue reports whether a snapshot is worth its cost. It covers the whole state, so a larger
+// state may have more records to read at a start.
 func (c *core) snapshotDue() bool { return c.since >= max(c.every, c.saved/snapshotShare) }
 
-// save writes a snapshot of the state as journaled. Nothing may be pending.
+// save writes a snapshot of the journaled state. It does nothing while entries are pending.
 func (c *core) save() error {
 	if len(c.pending) > 0 || c.since == 0 {
 		return nil

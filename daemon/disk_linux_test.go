@@ -108,7 +108,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A disk that stays full does not keep the service from ending; what was not acknowledged is dropped.
+// A disk that stays full does not keep the service from ending; what was not acknowledged is
+// dropped.
 func TestStopOnAFullDisk(t *testing.T) {
 	root := t.TempDir()
 	state := filepath.Join(root, "state")

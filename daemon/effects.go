@@ -10,54 +10,53 @@ import (
 	"sluice/internal/job"
 )
 
-// again is how long an effect that is still owed after its result was taken in waits before it is carried out again.
+// again is the delay before an effect that is still owed after its result is carried out again.
 const again = time.Second
 
-// movesMost is how many files are moved at a time: a burst of signals owes one move each. All else has its own goroutine at
-// once: a notice that hangs delays nothing.
+// movesMost is the most concurrent file moves: a burst of signals owes one move each. Every other
+// effect starts at once, so that a hanging notice delays nothing.
 const movesMost = 32
 
-// flight is an effect under way.
 type flight struct {
 	effect engine.Effect
 	cancel context.CancelFunc
-	done   chan struct{} // closed when its goroutine is gone
+	done   chan struct{} // closed when its goroutine has ended
 }
 
-// flights are the effects of one repo under way. It belongs to the loop's goroutine.
+// flights are one repo's running effects. The loop's goroutine owns it.
 type flights struct {
 	world World
 	post  func(item)
 	by    map[engine.Debtor]*debt
-	late  []engine.Debtor    // those with an effect that has landed and may still be owed
-	lanes map[string]*flight // the newest of each lane: the effects of one never overlap
-	owed  []engine.Effect    // room for what one owes
+	late  []engine.Debtor    // debtors with a landed effect that may still be owed
+	lanes map[string]*flight // the newest of each lane; a lane's effects never overlap
+	owed  []engine.Effect    // scratch space
 
-	moving int             // moves under way
-	queued []engine.Debtor // who owes a move that waits for another to land
+	moving int             // running moves
+	queued []engine.Debtor // debtors whose move waits for another to land
 	ctx    context.Context
 	spawn  func(func())
 }
 
-// debt is what is under way for one debtor, by name.
+// debt is what runs for one debtor, by effect name.
 type debt struct {
 	on   map[string]*flight
-	last map[string]time.Time // when one that is still owed has landed
+	last map[string]time.Time // when an effect that is still owed landed
 }
 
 func newFlights(ctx context.Context, world World, spawn func(func()), post func(item)) *flights {
 	return &flights{world: world, post: post, spawn: spawn, by: map[engine.Debtor]*debt{}, lanes: map[string]*flight{}, ctx: ctx}
 }
 
-// debts is what reconcile asks the engine and the loop.
+// debts is what reconcile needs of the engine and the loop.
 type debts interface {
 	owedBy(out []engine.Effect, who engine.Debtor) []engine.Effect
-	job(engine.Effect) job.Job // for what starts
+	job(engine.Effect) job.Job // for an effect that starts
 }
 
-// reconcile starts what is owed and not under way, and lets go of what is under way and not owed any more. It looks at
-// those whose debts may have changed, and at those for whom something has landed. It gives when it should be called
-// again, zero for never.
+// reconcile starts owed effects that do not run and cancels running ones that are no longer owed.
+// It covers the changed debtors and those with a landed effect. It returns when to call it again;
+// zero: never.
 func (f *flights) reconcile(changed []engine.Debtor, from debts, now time.Time) (next time.Time) {
 	late := f.late
 	f.late = nil
@@ -69,7 +68,7 @@ func (f *flights) reconcile(changed []engine.Debtor, from debts, now time.Time) 
 			}
 		}
 	}
-	for f.moving < movesMost && len(f.queued) > 0 { // before any that is new
+	for f.moving < movesMost && len(f.queued) > 0 { // before new ones
 		who := f.queued[0]
 		f.queued = f.queued[1:]
 		settle(who)
@@ -84,7 +83,7 @@ func (f *flights) reconcile(changed []engine.Debtor, from debts, now time.Time) 
 	return next
 }
 
-// settle brings what is under way for one in line with what it owes.
+// settle makes one debtor's running effects match what it owes.
 func (f *flights) settle(who engine.Debtor, from debts, now time.Time) (next time.Time) {
 	f.owed = from.owedBy(f.owed[:0], who)
 	d := f.by[who]
@@ -136,22 +135,22 @@ func (f *flights) settle(who engine.Debtor, from debts, now time.Time) (next tim
 	return next
 }
 
-// lane is what effects that must not overlap have in common: run and stop of one process, and an effect with itself. The
-// watch for a step's commit has its launch's key too, but goes on beside it.
+// lane returns a key shared by effects that must not overlap: run and stop of one process, or an
+// effect and itself. The watch for a step's commit has its launch's key but runs beside it.
 func lane(e engine.Effect) string {
 	if e.Kind == engine.DoRun || e.Kind == engine.DoStop {
 		return e.Key
 	}
-	if e.Kind == engine.DoTasks || e.Kind == engine.DoSave { // one reads what the other has written
+	if e.Kind == engine.DoTasks || e.Kind == engine.DoSave { // one reads what the other wrote
 		return "tasks " + e.Run
 	}
-	if e.Tree != "" { // each begins where the one before has left the branch, also where child runs share a worktree
+	if e.Tree != "" { // each starts from the previous one's branch, even if child runs share a worktree
 		return "branch " + e.Tree
 	}
 	return e.Name()
 }
 
-// start carries an effect out in a goroutine of its own, after the one before it in its lane is gone.
+// start carries an effect out in its own goroutine, after the previous one in its lane has ended.
 func (f *flights) start(job job.Job) *flight {
 	lane := lane(job.Effect)
 	ctx, cancel := context.WithCancel(f.ctx)
@@ -173,7 +172,7 @@ func (f *flights) start(job job.Job) *flight {
 	return fl
 }
 
-// land notes that an effect's goroutine is through; its result is taken in with the same item.
+// land records that an effect's goroutine has ended. The same item carries its result.
 func (f *flights) land(fl *flight, now time.Time) {
 	if fl.effect.Kind == engine.DoMove {
 		f.moving--

@@ -59,7 +59,8 @@ func (l dues) owedBy(out []engine.Effect, who engine.Debtor) []engine.Effect {
 
 func (l dues) job(e engine.Effect) job.Job { return job.Job{Effect: e} }
 
-// TestMovesAreBounded: of a burst of files not all are moved at once, and all are; notices wait for nothing.
+// TestMovesAreBounded: of a burst of files not all are moved at once, and all are; notices wait for
+// nothing.
 func TestMovesAreBounded(t *testing.T) {
 	const files, notices = 500, 3 * movesMost
 	ctx, cancel := context.WithCancel(context.Background())

@@ -20,42 +20,43 @@ import (
 // RunEvents is the export of one run, in its folder.
 const RunEvents = "events.jsonl"
 
-// Bounds of the exports.
+// Limits of the exports.
 const (
-	exportsOpen = 32                    // files held open
-	exportLines = 1000                  // lines, or records, that wait to be written together
-	exportQueue = 64                    // records on their way; more are read from the journal
-	exportPause = 20 * time.Millisecond // how long they wait
-	exportAgain = 2 * time.Second       // after it could not be written, it is tried again
+	exportsOpen = 32                    // open files
+	exportLines = 1000                  // lines or records collected for one write
+	exportQueue = 64                    // queued records; more are read from the journal
+	exportPause = 20 * time.Millisecond // how long they are collected
+	exportAgain = 2 * time.Second       // retry delay after a failed write
 )
 
-// exporter keeps the readable copies of the journal: .workflow/audit/<workflow>.log, and runs/<run>/events.jsonl for
-// each run. It works behind the loop: an export that lags or fails delays nothing, and is taken up where it was.
+// exporter keeps the readable copies of the journal: .workflow/audit/<workflow>.log, and
+// runs/<run>/events.jsonl for each run. It runs behind the loop: a slow or failing export delays
+// nothing and resumes where it stopped.
 type exporter struct {
 	root, state string
 	log         zerolog.Logger
 	flows       map[string]string // run -> workflow
 	open        map[string]*journal.Export
 	order       []string // of open, oldest first
-	base        string   // a folder on the way to all exports that is never made
-	upTo        int64    // all records up to this are in their exports
+	base        string   // a parent folder of all exports that is never created
+	upTo        int64    // all records up to this one are exported
 	sum         string   // of that record
-	runs        int64    // up to this record nothing is written to runs/ again: it may have been cleaned away
+	runs        int64    // up to this record, runs/ is not written again: it may have been cleaned
 	ends        map[string]place
-	lines       map[string][]journal.Line // that wait for flush, by file below the root
-	names       []string                  // of lines, in the order they came
+	lines       map[string][]journal.Line // waiting for flush, by file below the root
+	names       []string                  // of lines, in order of arrival
 	waiting     int                       // lines
-	begun       map[string]bool           // of names: exports of runs that start with what waits
-	over        []string                  // of names: exports of runs that are forgotten with what waits
-	broken      map[string]bool           // files that could not be written; until the next try nothing is
+	begun       map[string]bool           // of names: exports of runs that start in the waiting lines
+	over        []string                  // of names: exports of runs that are forgotten in the waiting lines
+	broken      map[string]bool           // files that failed; not written before the next retry
 	lost        int64                     // the first record with a line that could not be written; 0: none
-	told        func(string)              // what is wrong with the exports; "" that they are well again
+	told        func(string)              // reports what is wrong with the exports; "": nothing any more
 	in          chan journal.Record
-	behind      chan struct{} // has one where some found no place in it: they are read from the journal
+	behind      chan struct{} // signals that in was full: read the journal
 	done        chan struct{}
 }
 
-// ExportName is the audit export of a workflow, below the repo's root.
+// ExportName returns the audit export of a workflow, below the repo's root.
 func ExportName(workflow string) string { return filepath.Join(".workflow", "audit", workflow+".log") }
 
 func newExporter(root, state string, log zerolog.Logger, told func(string)) *exporter {
@@ -68,7 +69,7 @@ func newExporter(root, state string, log zerolog.Logger, told func(string)) *exp
 		behind: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// mark is what an exporter leaves for the next: how far it came, and where the audit files ended then.
+// mark is what an exporter leaves for the next: how far it got, and where the audit files ended.
 type mark struct {
 	Form int              `json:"form"` // of the audit files: auditForm
 	Seq  int64            `json:"seq"`
@@ -76,7 +77,7 @@ type mark struct {
 	Ends map[string]place `json:"ends"`
 }
 
-// place is of a line in an export.
+// place is a line's place in an export.
 type place struct {
 	Seq int64 `json:"seq"`
 	N   int   `json:"n"`
@@ -90,8 +91,8 @@ const (
 // errEnough ends a reading of the journal.
 var errEnough = errors.New("enough was read")
 
-// begin finds where to go on: after the mark, where the journal is still the one it was made of and no audit file ends
-// before it says; else at the first record. Lines that are there already are passed over.
+// begin finds where to resume: after the mark, if it fits the journal and no audit file ends before
+// it; otherwise at the first record. Existing lines are skipped.
 func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) error) {
 	data, _, err := atomicfile.OpenRegular(x.state, markFile, maxMark)
 	var m mark
@@ -112,7 +113,7 @@ func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) 
 		return
 	}
 	if !same {
-		return // the journal was repaired: what it says now is written, and verify tells what is too much
+		return // the journal was repaired: write what it says now; verify reports extra lines
 	}
 	for name, end := range m.Ends {
 		e, err := x.export(filepath.Join(x.root, name))
@@ -129,7 +130,8 @@ func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) 
 	}
 }
 
-// putAside moves away audit files that an older release has written with every fact: they are written anew.
+// putAside moves an older release's audit files, which have every fact, out of the way. They are
+// written anew.
 func (x *exporter) putAside(ends map[string]place) {
 	for name := range ends {
 		name = filepath.Join(x.root, name)
@@ -144,7 +146,7 @@ func (x *exporter) putAside(ends map[string]place) {
 
 const markFile = "exported"
 
-// run takes records until in is closed. Those that were journaled before are given by replay.
+// run takes records until in is closed. It reads earlier ones with replay.
 func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) error) {
 	defer close(x.done)
 	x.begin(replay)
@@ -176,12 +178,12 @@ func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) er
 					x.flush()
 					fill()
 				}
-				if rec.Seq == x.upTo+1 { // after a gap that could not be filled nothing is written: the next start does
+				if rec.Seq == x.upTo+1 { // after a gap that could not be filled, leave it to the next start
 					x.take(rec)
 				}
 			}
 			x.flush()
-		case <-x.behind: // no other record may come for days
+		case <-x.behind: // the next record may be days away
 			x.flush()
 			fill()
 		case <-again:
@@ -198,7 +200,7 @@ func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) er
 	x.leave()
 }
 
-// mend writes what could not be written, from the journal: a disk that was full has room again, perhaps.
+// mend retries from the journal what could not be written; a full disk may have space again.
 func (x *exporter) mend(fill func()) {
 	x.upTo, x.lost = min(x.upTo, x.lost-1), 0
 	clear(x.broken)
@@ -208,7 +210,8 @@ func (x *exporter) mend(fill func()) {
 	}
 }
 
-// leave writes the mark. Where something could not be written the one of before stays, and the next start reads more.
+// leave writes the mark. After a failed write it keeps the previous mark, and the next start reads
+// more.
 func (x *exporter) leave() {
 	data, err := json.Marshal(mark{auditForm, x.upTo, x.sum, x.ends})
 	if err != nil || len(x.broken) > 0 || len(data) > maxMark {
@@ -219,8 +222,8 @@ func (x *exporter) leave() {
 	}
 }
 
-// gather waits a moment for what follows a record: what starts because of it has the processor to itself, and each file
-// is written once.
+// gather collects records for a moment. What a record starts gets the processor first, and each
+// file is written once.
 func (x *exporter) gather(rec journal.Record) []journal.Record {
 	out := []journal.Record{rec}
 	pause := time.NewTimer(exportPause)
@@ -239,7 +242,7 @@ func (x *exporter) gather(rec journal.Record) []journal.Record {
 	return out
 }
 
-// give hands a record over without waiting: the loop does not depend on the export's disk.
+// give passes a record on without waiting, so the loop does not depend on the export's disk.
 func (x *exporter) give(rec journal.Record) {
 	select {
 	case x.in <- rec:
@@ -251,7 +254,7 @@ func (x *exporter) give(rec journal.Record) {
 	}
 }
 
-// missed says, once, that some records found no place.
+// missed reports, once, whether records did not fit in the queue.
 func (x *exporter) missed() bool {
 	select {
 	case <-x.behind:
@@ -261,7 +264,7 @@ func (x *exporter) missed() bool {
 	}
 }
 
-// head is what of a fact says where it goes.
+// head is the part of a fact that says where it goes.
 type head struct {
 	Kind     string    `json:"kind"`
 	Run      string    `json:"run"`
@@ -278,7 +281,7 @@ type head struct {
 
 func headOf(fact json.RawMessage) head {
 	var h head
-	_ = json.Unmarshal(fact, &h) // our own writing; a fact without a run goes nowhere
+	_ = json.Unmarshal(fact, &h) // our own output; a fact without a run goes nowhere
 	if h.Run == "" {
 		h.Run = h.Notice.Run
 	}
@@ -314,7 +317,7 @@ func (x *exporter) take(rec journal.Record) {
 			case h.isChild:
 			case h.Kind == "run_started", h.Kind == "run_reopened":
 				x.begun[name] = true
-			case h.Kind == "run_forgotten": // nothing more is said of it
+			case h.Kind == "run_forgotten": // its last fact
 				x.over = append(x.over, name)
 			}
 		}
@@ -325,7 +328,6 @@ func (x *exporter) take(rec journal.Record) {
 	x.upTo, x.sum = rec.Seq, rec.Sum
 }
 
-// letGo closes an export, where it is open.
 func (x *exporter) letGo(name string) {
 	if e := x.open[name]; e != nil {
 		_ = e.Close() // nothing is buffered
@@ -334,8 +336,8 @@ func (x *exporter) letGo(name string) {
 	}
 }
 
-// topOf is the run whose child (or whose child's child) a run is by its id, <run>.<task>.<try>; of another, itself. What is
-// said of children stands in the exports of their top run.
+// topOf returns the top run of a child run's id, <run>.<task>.<try>; of any other id, the id
+// itself. A top run's exports include its children.
 func topOf(run string, known map[string]string) string {
 	if i := strings.LastIndexAny(run, ".-"); i < 0 || run[i] == '-' {
 		return run
@@ -355,7 +357,7 @@ func topOf(run string, known map[string]string) string {
 	return cmp.Or(first, run)
 }
 
-// workflowOf is the workflow of a run's id: what stands before its number.
+// workflowOf returns the workflow in a run's id: what precedes its number.
 func workflowOf(run string) string {
 	if i := strings.LastIndexByte(run, '-'); i > 0 {
 		return run[:i]
@@ -363,7 +365,6 @@ func workflowOf(run string) string {
 	return run
 }
 
-// add has a line wait for the next flush.
 func (x *exporter) add(name string, line journal.Line) {
 	if x.lines[name] == nil {
 		x.names = append(x.names, name)
@@ -372,7 +373,7 @@ func (x *exporter) add(name string, line journal.Line) {
 	x.waiting++
 }
 
-// flush appends the lines that wait to their exports, unless they are there already.
+// flush appends the waiting lines to their exports, except those already there.
 func (x *exporter) flush() {
 	for _, name := range x.names {
 		ofRun := filepath.Base(name) == RunEvents
@@ -393,8 +394,8 @@ func (x *exporter) flush() {
 	clear(x.begun)
 }
 
-// cleaned says that the folder of a run's export, which is made when the run starts or is taken up again, was cleaned away
-// since: it stays away.
+// cleaned reports whether a run's folder was cleaned away since the run started or was reopened. It
+// is not created again.
 func (x *exporter) cleaned(name string) bool {
 	if x.begun[name] {
 		return false
@@ -403,7 +404,7 @@ func (x *exporter) cleaned(name string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// append appends lines to an export; false where it could not.
+// append appends lines to an export and reports whether it could.
 func (x *exporter) append(name string, lines []journal.Line) bool {
 	e, err := x.export(name)
 	if err == nil {
@@ -432,7 +433,7 @@ func (x *exporter) export(name string) (*journal.Export, error) {
 	}
 	perm := os.FileMode(0o755)
 	if filepath.Base(name) == RunEvents {
-		perm = 0o700 // a run's folder; the audit is for committing
+		perm = 0o700 // a run's folder; the audit files are meant to be committed
 	}
 	if err := atomicfile.MkdirBelow(x.base, filepath.Dir(name), perm); err != nil {
 		return nil, err
@@ -449,7 +450,8 @@ func (x *exporter) export(name string) (*journal.Export, error) {
 	return e, nil
 }
 
-// audited reports whether facts of a kind are in an audit export: a line for each launch, word, verdict, decision and end.
+// audited reports whether facts of a kind are in an audit export: a line for each launch, word,
+// verdict, decision and end.
 func audited(kind string) bool {
 	switch kind {
 	case "run_started", "step_launched", "review_started",
@@ -463,14 +465,14 @@ func audited(kind string) bool {
 	return false
 }
 
-// KeepAudit chooses the facts that the audit export of a workflow holds, for journal.VerifyExport: the records have to come
-// in order, from the first.
+// KeepAudit selects the facts of a workflow's audit export, for journal.VerifyExport. Records must
+// come in order, from the first.
 func KeepAudit(workflow string) journal.Keep {
 	of := KeepWorkflow(workflow)
 	return func(rec journal.Record, n int) bool { return of(rec, n) && audited(headOf(rec.Facts[n]).Kind) }
 }
 
-// KeepWorkflow chooses all facts of a workflow's runs; the records have to come in order, from the first.
+// KeepWorkflow selects all facts of a workflow's runs. Records must come in order, from the first.
 func KeepWorkflow(workflow string) journal.Keep {
 	flows := map[string]string{}
 	return func(rec journal.Record, n int) bool {

@@ -11,8 +11,9 @@ import (
 	"sluice/journal"
 )
 
-// TestHoldEndsARunAndLaunchesNothing: two runs were launched, and the service is gone; with Hold neither is adopted or
-// launched again, the one is aborted and ended, and the next service goes on with the other.
+// TestHoldEndsARunAndLaunchesNothing: two runs were launched, and the service is gone; with Hold
+// neither is adopted or launched again, the one is aborted and ended, and the next service goes on
+// with the other.
 func TestHoldEndsARunAndLaunchesNothing(t *testing.T) {
 	root, ctx := t.TempDir(), context.Background()
 	world := &patient{stage: newStage(), alive: map[string]bool{}, end: make(chan struct{})}
@@ -80,7 +81,8 @@ func TestHoldEndsARunAndLaunchesNothing(t *testing.T) {
 	s.until("two-2", "the other run goes on", func(r RunStatus) bool { return len(r.Waits) == 1 && r.Waits[0].Kind == "human" })
 }
 
-// TestClientIsToldThatTheServiceHasStopped: a request that comes while the service ends is told so as what it is.
+// TestClientIsToldThatTheServiceHasStopped: a request that comes while the service ends is told so
+// as what it is.
 func TestClientIsToldThatTheServiceHasStopped(t *testing.T) {
 	root := t.TempDir()
 	var repo *Repo

@@ -99,8 +99,8 @@ func (b *byHand) window() *engine.Round {
 	return q
 }
 
-// TestAScanKnowsWhatItWasTold: a scan that began before a launch, or before a person was asked, does not know its token or
-// its digest: such a file is for the next one.
+// TestAScanKnowsWhatItWasTold: a scan that began before a launch, or before a person was asked,
+// does not know its token or its digest: such a file is for the next one.
 func TestAScanKnowsWhatItWasTold(t *testing.T) {
 	conform.Rule(t, "2-files signal 3", "a token is judged by a scan that knows the launch")
 	b := handled(t)
@@ -139,7 +139,8 @@ func TestAScanKnowsWhatItWasTold(t *testing.T) {
 	}
 }
 
-// TestWhatPassedInASleepIsOpenedFirst: whatever comes first after the machine's sleep, it does not close what passed in it.
+// TestWhatPassedInASleepIsOpenedFirst: whatever comes first after the machine's sleep, it does not
+// close what passed in it.
 func TestWhatPassedInASleepIsOpenedFirst(t *testing.T) {
 	conform.Rule(t, "8-semantics 36", "a window that passed while the machine slept is open again before any scan closes it")
 	b := handled(t)
@@ -152,7 +153,8 @@ func TestWhatPassedInASleepIsOpenedFirst(t *testing.T) {
 	}
 }
 
-// TestTheInboxOfAPlainFolder: a worktree that is a plain folder of the root's checkout has an inbox too.
+// TestTheInboxOfAPlainFolder: a worktree that is a plain folder of the root's checkout has an inbox
+// too.
 func TestTheInboxOfAPlainFolder(t *testing.T) {
 	conform.Rule(t, "1-language rule 3 sentinel_file", "written below a worktree that is a plain folder of the root it counts too")
 	b := handled(t)
@@ -208,8 +210,8 @@ func TestTheExportHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestTheExportIsWholeThoughNothingComesAfter: the last records of a burst are those that find no place; no other may come
-// for days.
+// TestTheExportIsWholeThoughNothingComesAfter: the last records of a burst are those that find no
+// place; no other may come for days.
 func TestTheExportIsWholeThoughNothingComesAfter(t *testing.T) {
 	b := handled(t)
 	root := t.TempDir()
@@ -234,7 +236,8 @@ func TestTheExportIsWholeThoughNothingComesAfter(t *testing.T) {
 	b.exp = nil
 }
 
-// TestOnlyAWholeScanCloses: who read some of the inboxes cannot say that no veto lies in the others.
+// TestOnlyAWholeScanCloses: who read some of the inboxes cannot say that no veto lies in the
+// others.
 func TestOnlyAWholeScanCloses(t *testing.T) {
 	b := handled(t)
 	q := b.window()
@@ -250,7 +253,8 @@ func TestOnlyAWholeScanCloses(t *testing.T) {
 	}
 }
 
-// TestALookKnowsTheRunsConcerned: what is read of one run's inbox is judged by that run alone; what may be anybody's by all.
+// TestALookKnowsTheRunsConcerned: what is read of one run's inbox is judged by that run alone; what
+// may be anybody's by all.
 func TestALookKnowsTheRunsConcerned(t *testing.T) {
 	b := handled(t)
 	b.turn(engine.RunRequested{Workflow: "two", Source: "two", Digest: digestOf("two"), Parallel: true})
@@ -264,8 +268,8 @@ func TestALookKnowsTheRunsConcerned(t *testing.T) {
 	}
 }
 
-// TestAScanInPartsIsAsOldAsItsFirst: what came behind the place where the first part stopped and before the second began
-// was read by neither.
+// TestAScanInPartsIsAsOldAsItsFirst: what came behind the place where the first part stopped and
+// before the second began was read by neither.
 func TestAScanInPartsIsAsOldAsItsFirst(t *testing.T) {
 	b := handled(t)
 	q := b.window()

@@ -13,7 +13,7 @@ import (
 	"sluice/internal/job"
 )
 
-// owedBy appends what one owes.
+// owedBy appends what a debtor owes. With Hold it drops what begins work.
 func (r *Repo) owedBy(out []engine.Effect, who engine.Debtor) []engine.Effect {
 	n := len(out)
 	out = r.core.state.OwedBy(out, who, r.core.spec)
@@ -23,7 +23,7 @@ func (r *Repo) owedBy(out []engine.Effect, who engine.Debtor) []engine.Effect {
 	return append(out[:n], slices.DeleteFunc(out[n:], begins)...)
 }
 
-// begins says that the effect starts or goes on with work, where others end it or tell of it.
+// begins reports whether the effect starts or continues work, rather than ending or reporting it.
 func begins(e engine.Effect) bool {
 	switch e.Kind {
 	case engine.DoStop, engine.DoNotify, engine.DoWrite, engine.DoMove, engine.DoSave:
@@ -34,7 +34,8 @@ func begins(e engine.Effect) bool {
 	return true
 }
 
-// Quiet says that the run is over and so is all that ran of it, with its child runs: also its after_run.
+// Quiet reports whether the run, its child runs and all their processes have ended, after_run
+// included.
 func (r *Repo) Quiet(ctx context.Context, run string) (quiet bool, err error) {
 	var mu sync.Mutex // a question that was given up may still be answered
 	err = r.Ask(ctx, func(c *core) {
@@ -139,8 +140,8 @@ func (r *Repo) job(e engine.Effect) job.Job {
 	return j
 }
 
-// taskNames are the tasks that a run is done for, innermost first. A name means the task of the innermost list that has one so
-// called: one further out that is called the same is left out.
+// taskNames returns the tasks that a run is done for, innermost first. A name belongs to the
+// innermost list that has it; an outer task of the same name is left out.
 func taskNames(s *engine.State, run *engine.Run) (out []job.TaskName) {
 	var inner []*engine.TaskList
 	for o := run; o != nil && o.Child != nil; o = s.Parent(o) {
@@ -158,9 +159,10 @@ func taskNames(s *engine.State, run *engine.Run) (out []job.TaskName) {
 	return out
 }
 
-// works gathers what became of the steps of all runs that share the workspace of a run, one of whose steps asks.
+// works returns the step results of all runs that share the run's workspace, as seen from step.
 func works(c *core, run *engine.Run, step string) []job.Work {
-	before := map[string]func(step string) bool{} // run -> which of its steps come before; those of all their child runs do
+	// run -> which of its steps precede; of their child runs, all do
+	before := map[string]func(step string) bool{}
 	for r, at := run, step; r != nil; r = c.state.Parent(r) {
 		spec, to := c.spec(r.Digest), at
 		before[r.ID] = func(s string) bool { return spec != nil && spec.LeadsTo(s, to) }
@@ -188,7 +190,7 @@ func works(c *core, run *engine.Run, step string) []job.Work {
 	return out
 }
 
-// taskFile gathers what is to be looked for in a list's file, or written into it.
+// taskFile returns what to look for in a list's file, or what to write into it.
 func taskFile(l *engine.TaskList, stubbed, save bool) *job.TaskFile {
 	out := &job.TaskFile{Path: l.Path, Seen: l.Seen}
 	if !save {
@@ -213,7 +215,6 @@ func taskFile(l *engine.TaskList, stubbed, save bool) *job.TaskFile {
 	return out
 }
 
-// liveRuns names the runs that live.
 func (r *Repo) liveRuns() []string {
 	var out []string
 	for _, run := range r.core.state.LiveRuns() {
@@ -243,10 +244,10 @@ func history(run *engine.Run, spec *engine.Spec) []job.RetryFile {
 	return out
 }
 
-// maxSent is how many rounds that took a route a job has of each gate.
+// maxSent is the most routed rounds per gate in a job.
 const maxSent = 20
 
-// sent lists the newest rounds of each gate that took a route to a step, in the order in which they ended.
+// sent lists each gate's newest rounds that took a route to a step, in the order they ended.
 func sent(run *engine.Run, spec *engine.Spec) []job.Sent {
 	var out []job.Sent
 	for _, g := range spec.Gates {
@@ -262,7 +263,7 @@ func sent(run *engine.Run, spec *engine.Spec) []job.Sent {
 	return out
 }
 
-// earlier says how the step's attempts before n went.
+// earlier describes the step's attempts before n.
 func earlier(run *engine.Run, spec *engine.Spec, step string, n int) []string {
 	var out []string
 	for _, a := range run.Attempts[step] {
@@ -282,7 +283,6 @@ func earlier(run *engine.Run, spec *engine.Spec, step string, n int) []string {
 	return out
 }
 
-// notesFor are a person's words for the agents of a step.
 func notesFor(run *engine.Run, step string) []engine.Note {
 	var out []engine.Note
 	for _, n := range run.Notes {
@@ -293,9 +293,9 @@ func notesFor(run *engine.Run, step string) []engine.Note {
 	return out
 }
 
-// nth counts the launches of the effect's role in the run before this one, and says whose turn it is: a relaunch is its
-// attempt's own, whatever was launched beside it, and a task's run begins where the runs of the list's tasks before it left
-// off.
+// nth returns how often the effect's role was launched in the run before, and whose turn it is. A
+// relaunch keeps its attempt's turn, whatever was launched beside it. A task's run continues after
+// the runs of the list's earlier tasks.
 func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) (launches, turn int) {
 	role, own := "", 0
 	if g := spec.Gate(e.Gate); e.Gate != "" && g != nil {
@@ -335,7 +335,7 @@ func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) (launches, turn in
 	return launches, turn
 }
 
-// Take puts an event into the queue and waits until what was decided on it is journaled.
+// Take queues an event and waits until the decision is journaled.
 func (r *Repo) Take(ctx context.Context, ev engine.Event) (doneReply, error) {
 	reply := make(chan doneReply, 1)
 	select {
@@ -350,7 +350,7 @@ func (r *Repo) Take(ctx context.Context, ev engine.Event) (doneReply, error) {
 		return d, d.err
 	case <-r.gone:
 		select {
-		case d := <-reply: // it was taken in with the last
+		case d := <-reply: // the last turn took it
 			return d, d.err
 		default:
 			return doneReply{}, ErrStopped
@@ -360,7 +360,7 @@ func (r *Repo) Take(ctx context.Context, ev engine.Event) (doneReply, error) {
 	}
 }
 
-// late says why a question was not answered in time.
+// late returns why a question was not answered in time.
 func (r *Repo) late(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -370,7 +370,7 @@ func (r *Repo) late(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Ask runs fn on the loop's goroutine, which owns the state, after what was decided before is journaled.
+// Ask runs fn on the loop's goroutine, which owns the state, once earlier decisions are journaled.
 func (r *Repo) Ask(ctx context.Context, fn func(*core)) error {
 	done := make(chan struct{})
 	select {

@@ -8,8 +8,8 @@ import (
 	"sluice/engine"
 )
 
-// TestTaskNames: a run knows the tasks that it is done for by their names, through child runs that are no task's, and a name
-// means the task of the innermost list that has one.
+// TestTaskNames: a run knows the tasks that it is done for by their names, through child runs that
+// are no task's, and a name means the task of the innermost list that has one.
 func TestTaskNames(t *testing.T) {
 	run := func(id, parent, task string, try int, tasks ...string) string {
 		child, list := "", ""
@@ -40,7 +40,8 @@ func TestTaskNames(t *testing.T) {
 	}
 }
 
-// TestTaskAnswersAreTold: the whole status of a list has the answers of tasks that are done, the short one none.
+// TestTaskAnswersAreTold: the whole status of a list has the answers of tasks that are done, the
+// short one none.
 func TestTaskAnswersAreTold(t *testing.T) {
 	l := &engine.TaskList{Tasks: []*engine.Task{{ID: "T1", State: engine.TaskDone, Child: "w-1.T1.1"}, {ID: "T2", State: engine.TaskFailed}},
 		Answers: map[string]json.RawMessage{"T1": json.RawMessage(`{"n":1}`), "T2": json.RawMessage(`{"n":2}`)}}

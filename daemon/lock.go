@@ -11,16 +11,16 @@ import (
 	"sluice/internal/fault"
 )
 
-// Held is the error of a repo that another process serves.
+// Held is the error for a repo that another process serves.
 type Held struct {
 	Dir  string
 	PID  int  // 0 = unknown
-	Repo bool // Dir is the repo's own folder: who serves it keeps its state elsewhere
+	Repo bool // Dir is the repo's own folder: its server keeps its state elsewhere
 }
 
 func (h *Held) Error() string { return h.Unwrap().Error() }
 
-// Unwrap returns the sentence for a person, with its advice.
+// Unwrap returns the message with its advice.
 func (h *Held) Unwrap() error {
 	const advice = "use that one, or end it"
 	if h.Repo {
@@ -33,14 +33,14 @@ func (h *Held) Unwrap() error {
 	return fault.New(advice, "the state %s is held by %s: only one process serves a repo", h.Dir, who)
 }
 
-// errBusy is what the system's lock says when somebody else has it.
+// errBusy reports that the system's lock is taken.
 var errBusy = errors.New("locked")
 
-// Lock is the right to be the one process that serves a repo. It ends with the process, whatever happens.
+// Lock is the right to be the only process that serves a repo. It always ends with the process.
 type Lock struct{ f *os.File }
 
-// TakeLock locks the repo's state folder, which it makes (0700) where it is missing. The lock is on the folder itself: a
-// lock file could be deleted, and a second process would lock a new one.
+// TakeLock locks the repo's state folder and creates it (0700) if it is missing. It locks the
+// folder itself: a lock file could be deleted, and a second process would lock a new one.
 func TakeLock(state string) (*Lock, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fault.New("make it writable or set XDG_STATE_HOME", "state folder: %w: sluice keeps the journal there, outside the repo", err)
@@ -52,14 +52,14 @@ func TakeLock(state string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", state, err)
 	}
-	// Only to name the holder to others: nothing depends on it.
+	// Only tells others who has the lock; nothing depends on it.
 	_ = os.WriteFile(filepath.Join(state, "holder"), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
 	return &Lock{f}, nil
 }
 
-// lockRepo locks a folder of the repo itself, beside the lock of its state folder: two processes with different state
-// folders, or one whose state folder was moved away, would both serve the repo. Where there is no such folder, or its file
-// system has no such locks, there is none.
+// lockRepo locks a folder of the repo, besides the state folder. Otherwise two processes with
+// different state folders, or with one that was moved away, would both serve the repo. If the
+// folder is missing or its file system has no locks, there is no lock.
 func lockRepo(dir string) (*Lock, error) {
 	f, err := lockFolder(dir)
 	if errors.Is(err, errBusy) {
@@ -80,7 +80,7 @@ func holder(state string) int {
 	return pid
 }
 
-// Release gives the lock back.
+// Release releases the lock.
 func (l *Lock) Release() error {
 	if l.f == nil {
 		return nil

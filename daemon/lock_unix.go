@@ -11,15 +11,15 @@ import (
 	"sluice/internal/fault"
 )
 
-// lockFolder locks a folder that is nobody's in particular.
+// lockFolder locks a folder in the repo.
 func lockFolder(dir string) (*os.File, error) { return lockDir(dir) }
 
-// mayWrite says that this process may change what lies in dir.
+// mayWrite reports whether this process may change the contents of dir.
 func mayWrite(dir string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK, unix.AT_EACCESS) == nil
 }
 
-// lockDir locks the folder and makes sure that it is still the one at its path.
+// lockDir locks the folder and checks that it is still the one at its path.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"sluice/tools/anchor"
 )
 
-// edit is a piece of the text of a declaration of package dir, and what stands there instead. Old has to occur exactly once
-// in it, so that the table cannot rot.
+// edit is a piece of the text of a declaration of package dir, and what stands there instead. Old
+// has to occur exactly once in it, so that the table cannot rot.
 type edit struct{ dir, decl, old, new string }
 
 // mutant is one way to get the loop wrong.
@@ -59,7 +59,8 @@ func mutants() []mutant {
 		{"a late veto leaves the branch as it is", []edit{{"engine", "decider.decide", "		d.takeBack(r, vetoed)\n", "		_ = vetoed\n"}}},
 		{"files go back while a process is at work there", []edit{{"engine", "State.owedByRun", "w.Kind == WriteRewind && s.inUse(", "false && s.inUse("}}},
 		{"a move of a branch that was given up goes on beside the next", []edit{{"daemon", "lane", "return \"branch \" + e.Tree", "return e.Name()"}}},
-		// Wrong only where the machine sleeps or its clock is set. Since when nobody serves: TestSinceWhenNobodyServes.
+		// Wrong only where the machine sleeps or its clock is set. Since when nobody serves:
+		// TestSinceWhenNobodyServes.
 		{"what was seen before the clock was set back is seen", []edit{{"daemon", "Repo.turn", "wall.Before(r.ticked) {", "now.Before(wall) && wall.Before(r.ticked) {"}}},
 		{"a window's end that waits for a scan is due without end", []edit{{"daemon", "Repo.turn", "r.ticked = now\n", "r.ticked = now.Round(0)\n"}}},
 		{"an effect rests by the clock on the wall", []edit{{"daemon", "flights.settle", "d.last[name].Add(again);", "d.last[name].Add(again).Round(0);"}}},
@@ -67,7 +68,8 @@ func mutants() []mutant {
 	}
 }
 
-// TestMutants puts each wrong loop into a copy of what it is made of and wants the simulation there to fail.
+// TestMutants puts each wrong loop into a copy of what it is made of and wants the simulation there
+// to fail.
 func TestMutants(t *testing.T) {
 	which := os.Getenv("SLUICE_MUTANTS")
 	if os.Getenv("SLUICE_MUTANT") != "" || which == "" && testing.Short() {

@@ -8,14 +8,15 @@ import (
 	"sluice/journal"
 )
 
-// The check of old records takes at most a tenth of one core.
+// The check of old records uses at most a tenth of one core.
 const (
-	pastShare   = 9 // times what a piece took, it rests
+	pastShare   = 9 // rests this many times as long as a piece took
 	pastAtLeast = time.Millisecond
 )
 
-// checkPast looks, behind the loop, at the records that the start did not read because a snapshot stands for them. Damage
-// there takes nothing from what goes on, so the repo is served on; but the record is broken, and a person is told.
+// checkPast checks, behind the loop, the records that a snapshot let the start skip. Damage there
+// does not affect current work, so the repo stays served; but its history is broken, and a person
+// is told.
 func (r *Repo) checkPast(ctx context.Context) {
 	err := r.core.log.CheckPast(func(took time.Duration) error { return rest(ctx, max(took*pastShare, pastAtLeast)) })
 	if err == nil || ctx.Err() != nil {

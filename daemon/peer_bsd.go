@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUID is the user at the other end of the socket.
+// peerUID returns the user at the other end of the socket.
 func peerUID(c *net.UnixConn) (uid int, err error) {
 	err = control(c, func(fd int) error {
 		cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)

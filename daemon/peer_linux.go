@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUID is the user at the other end of the socket.
+// peerUID returns the user at the other end of the socket.
 func peerUID(c *net.UnixConn) (uid int, err error) {
 	err = control(c, func(fd int) error {
 		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)

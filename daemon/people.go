@@ -8,7 +8,7 @@ import (
 	"sluice/internal/job"
 )
 
-// tellAsked tells of the runs whose rounds that ask a person may have changed.
+// tellAsked reports the changed rounds that ask a person.
 func (r *Repo) tellAsked(changed []engine.Debtor) {
 	if r.opt.Asked == nil {
 		return
@@ -40,7 +40,6 @@ func (r *Repo) tellAsked(changed []engine.Debtor) {
 	}
 }
 
-// owesNotice says that a notice of the round is owed.
 func (r *Repo) owesNotice(run string, q askedRound) bool {
 	for _, n := range r.core.state.Notices {
 		if n.Run == run && n.Gate == q.gate && n.N == q.n && n.Kind != engine.NoticeInfo {
@@ -50,13 +49,13 @@ func (r *Repo) owesNotice(run string, q askedRound) bool {
 	return false
 }
 
-// askedRound names a round, and what it waits for.
+// askedRound is a round and what it waits for.
 type askedRound struct {
 	gate, state string
 	n           int
 }
 
-// askedOf are the rounds of a run at which a person may decide, by gate.
+// askedOf returns the rounds of a run that a person may decide, by gate.
 func askedOf(run *engine.Run) []askedRound {
 	if !run.Live() {
 		return nil
@@ -71,7 +70,7 @@ func askedOf(run *engine.Run) []askedRound {
 	return out
 }
 
-// reminder is the effect that would tell of the round.
+// reminder returns the effect that reminds of the round.
 func (q askedRound) reminder(run *engine.Run) engine.Effect {
 	n := engine.Notice{Kind: engine.NoticeReminder, Run: run.ID, Gate: q.gate, N: q.n}
 	if round := run.CurrentRound(q.gate); round != nil {

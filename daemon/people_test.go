@@ -68,8 +68,8 @@ func serveCrowd(t *testing.T, root string, world World, c *crowd) *service {
 	return serveWith(t, root, world, func(opt *RepoOptions) { opt.Asked, opt.Hear = c.asked, c.hear })
 }
 
-// TestAskedAndHeard: each round at which a person may decide is told of while it is one, again after a restart, and what is
-// heard beside the socket is taken in as from it.
+// TestAskedAndHeard: each round at which a person may decide is told of while it is one, again
+// after a restart, and what is heard beside the socket is taken in as from it.
 func TestAskedAndHeard(t *testing.T) {
 	root, world := t.TempDir(), newStage()
 	c := &crowd{says: make(chan Do), heard: make(chan Done)}

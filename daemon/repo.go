@@ -18,42 +18,48 @@ import (
 
 // Limits of the loop.
 const (
-	queueMost  = 64  // items waiting; who posts more waits
-	batchMost  = 512 // items decided between two syncs
+	queueMost  = 64  // queued items; more block the sender
+	batchMost  = 512 // items per sync
 	stallFirst = 100 * time.Millisecond
 	stallMost  = 2 * time.Second
 	aliveEvery = 10 * time.Second
 )
 
-// RepoOptions is what a repo's loop is made of.
+// RepoOptions configures a repo's loop.
 type RepoOptions struct {
-	Root    string // the repo's root; "" leaves the readable copies of the journal and the mark of being served out
+	Root    string // the repo's root; "": no readable copies and no mark of being served
 	State   string // its state folder, 0700
 	World   World
 	Compile Compile
 	Config  func() engine.Config // read at start and on reload
-	Changed <-chan engine.Config // what it is where that changes by itself; may be nil
-	Rescan  time.Duration        // between scans of the inboxes, whatever the hints say
+	Changed <-chan engine.Config // receives later changes; may be nil
+	Rescan  time.Duration        // between scans of the inboxes, regardless of hints
 	Log     zerolog.Logger
 	Journal journal.Options
 	Version string
-	Beat    func()                                        // called by the loop at least every rescan: a watchdog's food; may be nil
-	Alarm   func(ctx context.Context, title, text string) // tells a person of what no run is about; may be nil
-	Now     func() time.Time
-	// Spent takes what the repo has used of a day, where that has changed, and gives what a person is to be told; may be nil.
+	// Beat is called by the loop at least every Rescan, for a watchdog. It may be nil.
+	Beat func()
+	// Alarm alerts a person to what concerns no run. It may be nil.
+	Alarm func(ctx context.Context, title, text string)
+	Now   func() time.Time
+	// Spent receives what the repo has used of a day whenever that changes. It returns what to tell
+	// a person. It may be nil.
 	Spent func(engine.Day) []engine.Event
-	// Asked is told of a run's rounds at which a person may say something that decides, by gate, whenever they have changed.
-	// The loop waits for it: it must not block. It may be nil.
+	// Asked receives a run's rounds that a person may decide, by gate, whenever they change. The
+	// loop waits for it, so it must not block. It may be nil.
 	Asked func(run string, rounds []job.AskedRound)
-	// Hear runs beside the loop until ctx ends, and hands over by do what people say by other ways than the socket. It may
-	// be nil.
+	// Hear runs beside the loop until ctx ends. It passes to do what people say by ways other than
+	// the socket. It may be nil.
 	Hear func(ctx context.Context, do func(context.Context, Do) (Done, error))
-	// Today gives the day, what all repos have used of it and what they may, 0 = no bound; may be nil.
+	// Today returns the day, what all repos have used of it, and the limit (0 = none). It may be
+	// nil.
 	Today func() (day string, used, most engine.Spend)
-	// Pace is how long a span by Now lasts by the timers of the machine: a soak lets a week pass in an hour. nil = as long.
+	// Pace converts a span of Now's clock to one of the machine's timers: a soak test passes a week
+	// in an hour. nil: the same.
 	Pace func(time.Duration) time.Duration
-	// Hold is for who takes the repo up only to end a run: nothing is launched and no process is adopted, of no run. What is
-	// to be ended is ended, and an ended run's after_run goes on; all else is left to who serves the repo next.
+	// Hold is for taking the repo up only to end a run. Nothing is launched and no process is
+	// adopted, for any run. What must end is ended, and an ended run's after_run continues. The
+	// rest is left to the next process that serves the repo.
 	Hold bool
 }
 
@@ -72,35 +78,36 @@ type Repo struct {
 	seq   int64
 
 	scanning  bool
-	scanAgain bool      // all inboxes are to be read after the scan under way
-	lookAgain bool      // what hints were about is to be read after it
-	since     time.Time // when the first of scans began that did not come to the end
-	scanAfter time.Time // a scan failed: not again before this
-	ticked    time.Time // when Ticked was last decided, by the clock on the wall alone
-	retryAt   time.Time // when effects that failed are to be tried again
-	marked    time.Time // when the mark of being served was left
-	wall      time.Time // of the last turn: a jump against the monotonic clock is a sleep of the machine
+	scanAgain bool      // read all inboxes after the current scan
+	lookAgain bool      // read the hinted folders after it
+	since     time.Time // start of the first in a series of incomplete scans
+	scanAfter time.Time // after a failed scan: none before this
+	ticked    time.Time // when Ticked was last decided; wall clock only
+	retryAt   time.Time // when to retry failed effects
+	marked    time.Time // when the mark of being served was last written
+	wall      time.Time // of the last turn; a jump against the monotonic clock means the machine slept
 	gone      chan struct{}
 	began     time.Time
-	asked     map[string][]askedRound // what Asked was told last
-	spent     *engine.Day             // what Spent was told last
+	asked     map[string][]askedRound // what Asked last received
+	spent     *engine.Day             // what Spent last received
 	spentOf   engine.Spend            // the day's budget then
 
-	goroutines sync.WaitGroup                         // of scans and effects
-	moved      map[string]bool                        // files that left their inbox while a scan was under way, which may have seen them before
-	served     func() time.Time                       // when the repo was last served; zero: not known
-	serve      func(time.Time)                        // notes that it is
-	told       func(done []entry)                     // the simulation's eye: what was journaled
-	steady     func(from, to time.Time) time.Duration // how long it was by the clock that sleeps with the machine
+	goroutines sync.WaitGroup // of scans and effects
+	// files moved out of their inbox during a scan that may have seen them
+	moved  map[string]bool
+	served func() time.Time                       // when the repo was last served; zero: unknown
+	serve  func(time.Time)                        // writes that time
+	told   func(done []entry)                     // for the simulation: what was journaled
+	steady func(from, to time.Time) time.Duration // duration by the clock that sleeps with the machine
 }
 
 // item is one thing in the queue: an event, a question, or an effect's landing.
 type item struct {
 	event  engine.Event
-	scan   []engine.Event // a finished scan: what it saw
+	scan   []engine.Event // what a finished scan saw
 	began  time.Time      // when it began
-	part   bool           // it was of some folders only
-	more   bool           // it did not come to the end
+	part   bool           // it covered some folders only
+	more   bool           // it did not reach the end
 	landed *flight
 	ask    func(*core)      // run on the loop's goroutine
 	reply  chan<- doneReply // told when the event is journaled
@@ -112,10 +119,11 @@ type doneReply struct {
 	err   error
 }
 
-// ErrStopped is given to who asks a loop that has ended.
+// ErrStopped is returned to callers of a loop that has ended.
 var ErrStopped = errors.New("the service for this repo has stopped")
 
-// OpenRepo takes the journal up. The caller holds the repo's lock. A *journal.Damage is given as it is.
+// OpenRepo opens the journal. The caller has the repo's lock. It returns a *journal.Damage
+// unchanged.
 func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
@@ -140,13 +148,13 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	return r, rec, nil
 }
 
-// Root is the repo's root.
+// Root returns the repo's root.
 func (r *Repo) Root() string { return r.opt.Root }
 
-// State is the repo's state folder.
+// State returns the repo's state folder.
 func (r *Repo) State() string { return r.opt.State }
 
-// post puts an item into the queue; it waits where the queue is full, and gives up when the loop has ended.
+// post queues an item. It waits while the queue is full and gives up when the loop has ended.
 func (r *Repo) post(it item) {
 	select {
 	case r.queue <- it:
@@ -154,8 +162,8 @@ func (r *Repo) post(it item) {
 	}
 }
 
-// Run runs the loop until ctx ends, then syncs what is decided and leaves agents running. An error is final: the
-// journal's file must not be used again by this process.
+// Run runs the loop until ctx ends, then syncs what is decided and leaves agents running. An error
+// is final: this process must not use the journal's file again.
 func (r *Repo) Run(ctx context.Context) error {
 	defer close(r.gone)
 	defer r.endExport() // nothing more is published
@@ -192,8 +200,8 @@ func (r *Repo) Run(ctx context.Context) error {
 	}
 }
 
-// start tells the engine what may have changed while nobody served the repo: first of all for how long, as a crash may
-// leave the first records of a batch alone and the next start counts from the last.
+// start reports what may have changed while no process served the repo. The time away comes first:
+// a crash may leave only the first records of a batch, and the next start counts from the last one.
 func (r *Repo) start() []item {
 	now := r.opt.Now()
 	batch := []item{{event: engine.Woken{From: r.left(now), To: now}}}
@@ -206,15 +214,15 @@ func (r *Repo) start() []item {
 			batch = append(batch, item{event: engine.SpecUnread{Run: id, Why: why}})
 		}
 	}
-	return append(batch, item{ask: func(*core) { // journaled: only now the time away may be forgotten
+	return append(batch, item{ask: func(*core) { // journaled: only now may the time away be forgotten
 		r.serve(now)
 		r.scan(r.fl.ctx)
 	}})
 }
 
-// left is since when nobody serves the repo, as far as can be told; now, where nothing tells. The last record was journaled
-// after the mark of being served, but not long: one of much later is of before the clock was set back, and so is a mark that
-// is later than now.
+// left returns the best guess of when the repo was last served; without any, now. The last record
+// is journaled shortly after the mark of being served. A much later record predates a clock that
+// was set back, and so does a mark later than now.
 func (r *Repo) left(now time.Time) time.Time {
 	at, last := r.served(), r.core.lastAt
 	if at.IsZero() || at.After(now) || last.After(at) && last.Sub(at) <= 2*aliveEvery {
@@ -237,19 +245,20 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	now := r.opt.Now()
 	type waiting struct {
 		reply chan<- doneReply
-		n     int // index among pending; -1: nothing was decided
+		n     int // index in pending; -1: nothing was decided
 		facts []engine.Fact
 	}
 	var replies []waiting
 	var asks []func(*core)
 	if now.Round(0).Before(r.wall.Round(0)) {
-		asks = append(asks, r.here) // or the mark is of later than all that comes
+		asks = append(asks, r.here) // or the mark would be later than all that follows
 	}
-	if woken, slept := r.slept(now); slept { // before anything that could close what passed meanwhile
+	if woken, slept := r.slept(now); slept { // before anything that could close what happened meanwhile
 		r.core.take(woken, now)
 	}
-	if wall := now.Round(0); wall.Before(r.ticked) { // the steady clock, which is in both else, is never set back
-		r.ticked = wall // the clock was set back: what was seen is not what is due from here on
+	// compare wall clocks only: the steady clock, also in both, is never set back
+	if wall := now.Round(0); wall.Before(r.ticked) {
+		r.ticked = wall // the clock was set back: earlier ticks do not cover what is due from here
 	}
 	for _, it := range batch {
 		if it.landed != nil {
@@ -274,7 +283,8 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 		}
 		switch ev := it.event.(type) {
 		case engine.ProcessEnded:
-			r.scanAgain = r.scanAgain || r.awaited(ev) // its sentinel may lie there and its hint be still on the way
+			// its sentinel may be there with the hint still to come
+			r.scanAgain = r.scanAgain || r.awaited(ev)
 		case engine.FileMoved:
 			if r.scanning {
 				r.moved[ev.ID] = true
@@ -305,7 +315,7 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	return nil
 }
 
-// tellSpent says what of the day is used, where that has changed.
+// tellSpent reports the day's use if it has changed.
 func (r *Repo) tellSpent() {
 	now, most := r.core.state.Today, r.core.state.Config.Day
 	if r.opt.Spent == nil || r.spentOf == most && r.spent != nil && r.spent.Day == now.Day && r.spent.Usage == now.Usage && len(r.spent.Told) == len(now.Told) {
@@ -322,8 +332,8 @@ func (r *Repo) tellSpent() {
 	}
 }
 
-// commit journals what is pending. While the disk does not take it, nothing is acknowledged and nothing launched;
-// agents run on. It goes on by itself.
+// commit journals what is pending. While the disk refuses it, nothing is acknowledged or launched,
+// and agents keep running. It recovers by itself.
 func (r *Repo) commit(ctx context.Context) ([]entry, error) {
 	var all []entry
 	wait := stallFirst
@@ -345,7 +355,6 @@ func (r *Repo) commit(ctx context.Context) ([]entry, error) {
 	}
 }
 
-// rest waits, or gives ctx's error.
 func rest(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -369,7 +378,7 @@ func (r *Repo) setStall(why string) {
 	r.stall = why
 }
 
-// setExport notes what is wrong with the exports, "" for nothing. They are tried again by themselves.
+// setExport records what is wrong with the exports, "" for nothing. They retry by themselves.
 func (r *Repo) setExport(why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -379,7 +388,7 @@ func (r *Repo) setExport(why string) {
 	r.outs = why
 }
 
-// act starts what is owed, and writes a snapshot where it is worth it.
+// act starts what is owed, and writes a snapshot if one is due.
 func (r *Repo) act(now time.Time) {
 	if r.core.snapshotDue() {
 		r.snapshot()
@@ -396,7 +405,7 @@ func (r *Repo) act(now time.Time) {
 	}
 }
 
-// snapshot saves time at a start; without one the journal is read.
+// snapshot writes a snapshot, which makes the next start faster.
 func (r *Repo) snapshot() {
 	if err := r.core.save(); err != nil {
 		r.core.since = 0 // not again at once
@@ -404,7 +413,7 @@ func (r *Repo) snapshot() {
 	}
 }
 
-// nextWake is when the loop has to look again though nothing happens.
+// nextWake returns when the loop must look again even if nothing happens.
 func (r *Repo) nextWake() time.Time {
 	at := r.core.state.Wake(r.ticked)
 	if !r.retryAt.IsZero() && (at.IsZero() || r.retryAt.Before(at)) {
@@ -419,7 +428,7 @@ func (r *Repo) beat() {
 	}
 }
 
-// publish shows what is journaled: to the exports, and to who follows.
+// publish passes journaled records to the exports and to followers.
 func (r *Repo) publish(done []entry) {
 	if len(done) == 0 {
 		return
@@ -437,7 +446,7 @@ func (r *Repo) publish(done []entry) {
 	r.seq = done[len(done)-1].rec.Seq
 	for ch := range r.subs {
 		for _, e := range done {
-			if !offer(ch, e.rec) { // it does not keep up: it reads the journal again from where it was
+			if !offer(ch, e.rec) { // too slow: it resumes from the journal
 				delete(r.subs, ch)
 				close(ch)
 				break
@@ -455,7 +464,8 @@ func offer(ch chan journal.Record, rec journal.Record) bool {
 	}
 }
 
-// follow gives the records from now on; the channel is closed when its reader lags, or the loop ends.
+// follow returns the records from now on. The channel is closed when its reader lags or the loop
+// ends.
 func (r *Repo) follow() (chan journal.Record, int64) {
 	ch := make(chan journal.Record, 1024)
 	r.mu.Lock()
@@ -474,7 +484,7 @@ func (r *Repo) unfollow(ch chan journal.Record) {
 	delete(r.subs, ch)
 }
 
-// slept notices that the machine was asleep: the wall clock went on and the steady one did not.
+// slept detects that the machine was asleep: the wall clock advanced and the steady clock did not.
 func (r *Repo) slept(now time.Time) (woken engine.Woken, slept bool) {
 	before := r.wall
 	r.wall = now

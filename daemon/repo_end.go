@@ -10,10 +10,10 @@ import (
 	"sluice/engine"
 )
 
-// landMost is how long an ended loop waits for its effects and its scan to let go.
+// landMost is how long an ended loop waits for its effects and its scan.
 const landMost = 10 * time.Second
 
-// clocks are what wakes the loop by time.
+// clocks are the timers that wake the loop.
 type clocks struct {
 	rescan, wake *time.Timer
 }
@@ -27,15 +27,15 @@ func (c *clocks) stop() {
 	c.wake.Stop()
 }
 
-// toRescan is how long it is to the next rescan. The repos of a daemon have theirs at the same moments: one waking of an
-// idle machine serves them all.
+// toRescan returns the time to the next rescan. All repos of a daemon rescan at the same moments,
+// so that an idle machine wakes once for all.
 func (r *Repo) toRescan() time.Duration {
 	now, every := r.opt.Now(), min(r.opt.Rescan, aliveEvery)
 	return r.opt.Pace(now.Truncate(every).Add(every).Sub(now))
 }
 
-// next waits for what the next turn is about; an empty batch is for the clock alone. Of several things that wait, the rare
-// ones go first and always in the same order: a full queue cannot hold up a scan, and a simulated history is the same again.
+// next waits for the next turn's batch; an empty batch means a clock woke it. Rare causes go first
+// and in a fixed order: a full queue cannot delay a scan, and a simulation is reproducible.
 func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 	for {
 		select {
@@ -81,7 +81,7 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 	}
 }
 
-// rescan reads all inboxes, and says whether the mark of being served is due.
+// rescan reads all inboxes and reports whether the mark of being served is due.
 func (r *Repo) rescan(c *clocks) (mark bool) {
 	c.rescan.Reset(r.toRescan())
 	r.beat()
@@ -89,14 +89,14 @@ func (r *Repo) rescan(c *clocks) (mark bool) {
 	return r.opt.Now().Sub(r.marked).Abs() >= aliveEvery-min(r.opt.Rescan, aliveEvery)/2
 }
 
-// here leaves the mark of when the repo was last served. It comes at the end of a turn: a sleep of the machine is
-// journaled before the mark could hide it from the next start.
+// here writes the mark of being served. It runs at the end of a turn, so that a sleep of the
+// machine is journaled before the mark could hide it from the next start.
 func (r *Repo) here(*core) {
 	r.marked = r.wall
 	r.serve(r.wall)
 }
 
-// drain adds what waits in the queue to the batch: one sync serves them all.
+// drain adds the queued items to the batch: one sync serves them all.
 func (r *Repo) drain(batch []item) []item {
 	for len(batch) < batchMost && len(r.queue) > 0 {
 		batch = append(batch, <-r.queue)
@@ -106,7 +106,7 @@ func (r *Repo) drain(batch []item) []item {
 
 func (r *Repo) aliveFile() string { return filepath.Join(r.opt.State, "alive") }
 
-// lastServed tells when the repo was last served; zero where that is not known.
+// lastServed returns when the repo was last served; zero if unknown.
 func (r *Repo) lastServed() time.Time {
 	if r.opt.Root == "" {
 		return time.Time{}
@@ -118,14 +118,13 @@ func (r *Repo) lastServed() time.Time {
 	return st.ModTime()
 }
 
-// markServed leaves a mark of when the repo was last served.
 func (r *Repo) markServed(now time.Time) {
 	if r.opt.Root != "" && os.Chtimes(r.aliveFile(), now, now) != nil {
-		_ = os.WriteFile(r.aliveFile(), nil, 0o600) // only a start's guess of how long we were away depends on it
+		_ = os.WriteFile(r.aliveFile(), nil, 0o600) // only a start's guess of the time away depends on it
 	}
 }
 
-// endExport lets the exports be written to their end, for a while: the next start adds what is missing.
+// endExport waits a while for the exports to finish; the next start adds what is missing.
 func (r *Repo) endExport() {
 	if r.exp == nil {
 		return
@@ -140,7 +139,7 @@ func (r *Repo) endExport() {
 	}
 }
 
-// close journals what is decided and writes a snapshot. Agents run on.
+// close journals what is decided and writes a snapshot. Agents keep running.
 func (r *Repo) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stallMost)
 	defer cancel()
@@ -160,11 +159,11 @@ func (r *Repo) close() error {
 // spawn starts a goroutine that land waits for.
 func (r *Repo) spawn(f func()) { r.goroutines.Go(f) }
 
-// land ends the waiting for all effects and the scan; what the effects started goes on.
+// land stops the waiting for all effects and the scan; what the effects started keeps running.
 func (r *Repo) land(stop context.CancelFunc) {
 	stop()
 	through := make(chan struct{})
-	go func() { // ends with the last of them, be it after landMost
+	go func() { // ends with the last of them, even after landMost
 		r.goroutines.Wait()
 		close(through)
 	}()

@@ -236,7 +236,8 @@ func TestRunThroughTheSocketAndARestart(t *testing.T) {
 	}
 }
 
-// auditOfAnOlderRelease: an audit file with every fact is put aside at the start, and written anew with the decisions.
+// auditOfAnOlderRelease: an audit file with every fact is put aside at the start, and written anew
+// with the decisions.
 func auditOfAnOlderRelease(t *testing.T, s *service, root string, world World, lines int64) {
 	conform.Rule(t, "13-law 004 audit", "a line for each launch, word, verdict, decision and end; the whole record can be exported")
 	name, mark := filepath.Join(root, ExportName("two")), filepath.Join(s.state, markFile)
@@ -264,7 +265,8 @@ func auditOfAnOlderRelease(t *testing.T, s *service, root string, world World, l
 	}
 }
 
-// untilAudited waits until the audit of the workflow "two" agrees with the journal and is as wanted.
+// untilAudited waits until the audit of the workflow "two" agrees with the journal and is as
+// wanted.
 func untilAudited(t *testing.T, root, state, want string, ok func(journal.ExportReport) bool) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {

@@ -15,21 +15,21 @@ import (
 	"sluice/internal/job"
 )
 
-// scan reads all inboxes in a goroutine; what it saw comes back through the queue.
+// scan reads all inboxes in a goroutine; the result comes back through the queue.
 func (r *Repo) scan(ctx context.Context) {
 	if r.scanning {
 		r.scanAgain = true
 		return
 	}
 	if r.opt.Now().Before(r.scanAfter) {
-		return // the rescan comes back to it
+		return // the rescan retries it
 	}
 	r.scanAgain, r.lookAgain = false, false
-	r.opt.World.Hinted() // what they are about is read now
+	r.opt.World.Hinted() // all hinted folders are read now
 	r.read(ctx, r.inboxes(nil))
 }
 
-// look reads the folders that hints were about. What they do not tell of, the next scan finds.
+// look reads the folders that hints named. The next scan finds the rest.
 func (r *Repo) look(ctx context.Context) {
 	if r.scanning {
 		r.lookAgain = true
@@ -48,14 +48,15 @@ func (r *Repo) look(ctx context.Context) {
 	}
 }
 
-// read has the World read inboxes: one reading at a time.
+// read has the World read inboxes, one reading at a time.
 func (r *Repo) read(ctx context.Context, in job.Inboxes) {
 	r.scanning = true
 	began := r.opt.Now()
 	r.spawn(func() {
 		seen, more, err := r.opt.World.Scan(ctx, in)
 		if err != nil { // not a scan: it closes nothing
-			if ctx.Err() == nil && !errors.Is(err, atomicfile.ErrGone) { // of a root that has gone Health says so, and the log once
+			// if the root is gone, Health reports it, and the log once
+			if ctx.Err() == nil && !errors.Is(err, atomicfile.ErrGone) {
 				r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
 			}
 			r.post(item{ask: func(*core) {
@@ -68,7 +69,8 @@ func (r *Repo) read(ctx context.Context, in job.Inboxes) {
 	})
 }
 
-// takeScan takes in what a scan saw, but for what was taken in and moved away since it began, and what it could not judge.
+// takeScan takes what a scan saw, except files that were moved away since it began and those it
+// could not judge.
 func (r *Repo) takeScan(it item, now time.Time) {
 	for _, ev := range it.scan {
 		f, file := ev.(engine.FileSeen)
@@ -83,9 +85,9 @@ func (r *Repo) takeScan(it item, now time.Time) {
 	}
 	r.scanAgain = r.scanAgain || it.more
 	if it.more && r.since.IsZero() {
-		r.since = it.began // the next goes on where this one stopped: together they have read what was there then
+		r.since = it.began // the next resumes where this one stopped; together they cover what was there then
 	}
-	if !it.part { // only who has read all may say that nothing lies there
+	if !it.part { // only a full scan can tell that a file is missing
 		r.core.take(engine.Scanned{Began: cmp.Or(r.since, it.began)}, now)
 		r.since = time.Time{}
 	}
@@ -93,9 +95,9 @@ func (r *Repo) takeScan(it item, now time.Time) {
 	clear(r.moved)
 }
 
-// newer says that the file may be for a launch, or a round, that the scan did not know: it began before them, and took the
-// token for nobody's or no digest of what is there. What is of later than now is of before the clock was set back, and was
-// known.
+// newer reports whether the file may be for a launch or a round that began after the scan, so that
+// the scan took the token for unknown or computed no digest. What is dated after now predates a
+// clock that was set back, and was known.
 func (r *Repo) newer(f engine.FileSeen, began, now time.Time) bool {
 	since := func(t time.Time) bool { return t.After(began) && !t.After(now) }
 	if f.TokenOf != "?" && (f.Human == nil || f.DigestNow != "") {
@@ -117,7 +119,7 @@ func (r *Repo) newer(f engine.FileSeen, began, now time.Time) bool {
 	return false
 }
 
-// awaited says that a process has ended whose sentinel is still to be seen.
+// awaited reports whether a process has ended whose sentinel is still to be seen.
 func (r *Repo) awaited(ev engine.ProcessEnded) bool {
 	run := r.core.state.Runs[ev.Run]
 	if !run.Live() {
@@ -131,8 +133,8 @@ func (r *Repo) awaited(ev engine.ProcessEnded) bool {
 	return false
 }
 
-// inboxes says where a scan has to look now, and what it has to know of the runs whose files may lie there; only nil is
-// for all.
+// inboxes returns where a scan must look now, and what it must know of the runs concerned; only nil
+// = everywhere.
 func (r *Repo) inboxes(only []job.Place) job.Inboxes {
 	in := job.Inboxes{Only: only, Tokens: map[string]string{}, Refused: map[string]int{}, Words: map[string]string{}}
 	trees := map[string]bool{}
@@ -157,7 +159,8 @@ func (r *Repo) inboxes(only []job.Place) job.Inboxes {
 			if a.SignalType == engine.SignalFile {
 				in.Words[a.Key] = path.Base(a.SignalValue)
 			}
-			if a.SignalType == engine.SignalFile && (a.Tree != "." || a.Worktree != "") && !trees[a.Tree] { // a plain folder of the root's has an inbox too
+			// a plain folder of the root has an inbox too
+			if a.SignalType == engine.SignalFile && (a.Tree != "." || a.Worktree != "") && !trees[a.Tree] {
 				trees[a.Tree] = true
 				in.Trees = append(in.Trees, a.Tree)
 			}
@@ -171,7 +174,7 @@ func (r *Repo) inboxes(only []job.Place) job.Inboxes {
 	return in
 }
 
-// concerned names the runs whose files may lie in the places.
+// concerned returns the runs whose files may be in the places.
 func (r *Repo) concerned(only []job.Place) []string {
 	if only == nil {
 		return r.core.state.Order

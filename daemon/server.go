@@ -23,7 +23,7 @@ import (
 // SocketName is the API's socket in a repo's state folder, and in the daemon's.
 const SocketName = "sock"
 
-// reopenEvery is how often a repo that could not be served is tried again, in the end.
+// reopenEvery is the longest pause between attempts to serve a repo.
 const reopenEvery = 5 * time.Second
 
 func pid() int { return os.Getpid() }
@@ -34,12 +34,13 @@ func digestOf(source string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// OpenFunc makes what a repo's loop needs: it is called with the lock of the state folder held. close is called when the
-// loop has ended.
+// OpenFunc returns what a repo's loop needs. It is called with the state folder locked; close is
+// called when the loop has ended.
 type OpenFunc func(ctx context.Context, root, state string) (opt RepoOptions, close func(), err error)
 
-// Serve serves one repo until ctx ends: it takes the lock, reads the journal, listens on the socket and runs the loop.
-// ready is called when the repo is served. The errors *Held and *journal.Damage are given as they are.
+// Serve serves one repo until ctx ends: it takes the lock, reads the journal, listens on the socket
+// and runs the loop. It calls ready when the repo is served. It returns *Held and *journal.Damage
+// unchanged.
 func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*Repo, journal.Recovery)) error {
 	lock, err := TakeLock(state)
 	if err != nil {
@@ -113,17 +114,17 @@ type Server struct {
 	began  time.Time
 }
 
-// ServerOptions is what a daemon is made of.
+// ServerOptions configures a daemon.
 type ServerOptions struct {
-	Home      string                                                 // the state folder of all repos, 0700
-	Version   string                                                 //
-	Log       zerolog.Logger                                         //
-	Open      OpenFunc                                               //
-	StateOf   func(ctx context.Context, root string) (string, error) // the state folder of the repo at root, and an error where there is none
-	ReposFile string                                                 // the list of repos, JSON
+	Home    string // the state folder of all repos, 0700
+	Version string
+	Log     zerolog.Logger
+	Open    OpenFunc
+	// StateOf returns the state folder of the repo at root; an error if there is no repo.
+	StateOf   func(ctx context.Context, root string) (string, error)
+	ReposFile string // the list of repos, JSON
 }
 
-// hosted is one repo of the daemon.
 type hosted struct {
 	root   string
 	repo   *Repo  // nil = not served now
@@ -132,20 +133,20 @@ type hosted struct {
 	done   chan struct{}
 }
 
-// RepoState tells how a repo of the daemon is served.
+// RepoState is how a repo of the daemon is served.
 type RepoState struct {
 	Root   string   `json:"root"`
 	Served bool     `json:"served"`
-	Why    string   `json:"why,omitempty"`    // it is not
-	Health []string `json:"health,omitempty"` // what is not as it should be, though it is served; told by the API alone
+	Why    string   `json:"why,omitempty"`    // it is not served
+	Health []string `json:"health,omitempty"` // what is wrong although it is served; from the API only
 }
 
-// NewServer gives a daemon that serves nothing yet.
+// NewServer returns a daemon that serves nothing yet.
 func NewServer(opt ServerOptions) *Server {
 	return &Server{opt: opt, repos: map[string]*hosted{}, began: time.Now()}
 }
 
-// Run serves the repos of the list until ctx ends. ready is called when all of them were tried once.
+// Run serves the listed repos until ctx ends. It calls ready when each was tried once.
 func (s *Server) Run(ctx context.Context, ready func()) error {
 	lock, err := s.lock()
 	if err != nil {
@@ -184,16 +185,17 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// ends says that the error ends the whole process: what the disk has only a new one may judge.
+// ends reports whether the error ends the whole process: only a new one can tell what is on the
+// disk.
 func ends(err error) bool { return errors.Is(err, journal.ErrSyncFailed) }
 
-// damaged says that the error is a journal's damage, which a person has to look at.
+// damaged reports whether the error is a damaged journal, which a person must look at.
 func damaged(err error) bool {
 	var d *journal.Damage
 	return errors.As(err, &d)
 }
 
-// lock makes this the one daemon of its home; a *Held where another is.
+// lock makes this the only daemon of its home; a *Held if there is another.
 func (s *Server) lock() (*Lock, error) {
 	var held *Held
 	for try := 0; ; try++ {
@@ -205,8 +207,8 @@ func (s *Server) lock() (*Lock, error) {
 	}
 }
 
-// A process that is killed while it starts another leaves it with a copy of all it had open, sockets and locks, until
-// that one has become what it is to be: so long one waits before one says that somebody else is there.
+// A process killed while it starts another leaves it copies of its sockets and locks until the
+// exec. Wait that long before reporting that someone else is there.
 const (
 	answerTries = 20
 	answerPause = 50 * time.Millisecond
@@ -229,7 +231,7 @@ func (s *Server) settle(ctx context.Context) {
 	}
 }
 
-// host serves a repo, and tries again while it cannot.
+// host serves a repo, and retries while it cannot.
 func (s *Server) host(root string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,7 +249,8 @@ func (s *Server) host(root string) {
 		pause := answerPause
 		for ctx.Err() == nil {
 			err := s.serveOnce(ctx, h)
-			if ends(err) || damaged(err) && s.single() { // a daemon that has only a damaged repo has nothing to wait for
+			// a daemon with only a damaged repo has nothing to wait for
+			if ends(err) || damaged(err) && s.single() {
 				s.exit(err)
 			}
 			if ctx.Err() != nil {
@@ -283,7 +286,7 @@ func (s *Server) serveOnce(ctx context.Context, h *hosted) error {
 	})
 }
 
-// note keeps how the repo stands; it says whether that is news.
+// note records a repo's status and reports whether its reason changed.
 func (s *Server) note(h *hosted, repo *Repo, why string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,7 +295,7 @@ func (s *Server) note(h *hosted, repo *Repo, why string) bool {
 	return news
 }
 
-// States tells of each repo how it is served, by its root.
+// States returns how each repo is served, sorted by root.
 func (s *Server) States() []RepoState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,7 +307,6 @@ func (s *Server) States() []RepoState {
 	return out
 }
 
-// healths tells of each repo how it is served and how well.
 func (s *Server) healths() []RepoState {
 	out := s.States()
 	for i, state := range out {
@@ -366,14 +368,13 @@ func (s *Server) load() ([]string, error) {
 	return roots, err
 }
 
-// single says that the list has one repo.
 func (s *Server) single() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.only
 }
 
-// LoadRepos reads the list of the repos the daemon serves; none where there is no list.
+// LoadRepos reads the list of the repos the daemon serves; without a list there are none.
 func LoadRepos(file string) ([]string, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -384,7 +385,7 @@ func LoadRepos(file string) ([]string, error) {
 		err = json.Unmarshal(b, &roots)
 	}
 	if err != nil {
-		return nil, fault.New("mend or remove it, then `sluice watch add` each repo again", "list of repos: %s: %w", file, err)
+		return nil, fault.New("fix or remove it, then `sluice watch add` each repo again", "list of repos: %s: %w", file, err)
 	}
 	return roots, nil
 }

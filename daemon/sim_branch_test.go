@@ -34,7 +34,8 @@ func simSpaces(w *engine.Spec) {
 	}
 }
 
-// branch moves a branch as the job says, and gives why it cannot. late: the job was given up meanwhile. Under mu.
+// branch moves a branch as the job says, and gives why it cannot. late: the job was given up
+// meanwhile. Under mu.
 func (s *sim) branch(job job.Job, late bool) (why string) {
 	if job.Write.Kind == engine.WriteLand {
 		s.land(job, late)
@@ -95,7 +96,8 @@ func (s *sim) rewind(job job.Job, b *simBranch, names []string) string {
 	return ""
 }
 
-// stands notes what may be on a branch: what all gates of a step have passed, and a person has not vetoed since.
+// stands notes what may be on a branch: what all gates of a step have passed, and a person has not
+// vetoed since.
 func (s *sim) stands(f engine.StepPassed) {
 	r := s.repo.core.state.Runs[f.Run]
 	if r == nil || r.Workspace == "" {
@@ -114,7 +116,8 @@ func (s *sim) stands(f engine.StepPassed) {
 	s.led.fit[a.Content] = true
 }
 
-// clean holds that no work is launched on what a person has vetoed: unless what passed beside it is built on it.
+// clean holds that no work is launched on what a person has vetoed: unless what passed beside it is
+// built on it.
 func (s *sim) clean(f engine.StepLaunched) {
 	b := s.w.branches[f.Tree]
 	if b == nil || len(b.moves) == 0 {
@@ -153,7 +156,8 @@ func (s *sim) unfit(f engine.RewindOwed) {
 	}
 }
 
-// land holds that what is landed has passed, if nobody has vetoed it while it was under way. Under mu.
+// land holds that what is landed has passed, if nobody has vetoed it while it was under way. Under
+// mu.
 func (s *sim) land(job job.Job, late bool) {
 	s.counts.landings++
 	if b := s.w.branches[job.RunInfo.Workspace]; b != nil && b.tip != "" && !s.led.fit[b.tip] && !late && job.RunInfo.Phase == engine.RunRunning {

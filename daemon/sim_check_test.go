@@ -168,7 +168,8 @@ func (s *sim) outcome(id, is string) {
 	s.led.outcomes[id] = is
 }
 
-// passed holds that a person's gate passes by a person's word of that round, and that no window closes over a veto.
+// passed holds that a person's gate passes by a person's word of that round, and that no window
+// closes over a veto.
 func (s *sim) passed(e entry, f engine.RoundPassed) {
 	r := s.repo.core.state.Runs[f.Run]
 	if r == nil {
@@ -221,7 +222,8 @@ func (s *sim) signalled(e entry, f engine.StepSignalled) {
 		if x == nil || ev.Sentinel == nil || ev.Dir == "" && ev.TokenOf == "" && ev.Sentinel.Attempt == 0 {
 			return // a bare word in the inbox of all runs: the law takes it for the only live attempt of the name
 		}
-		// A bare word counts by when it was written, which a clock that was set back between it and the launch cannot tell.
+		// A bare word counts by when it was written, which a clock that was set back between it and
+		// the launch cannot tell.
 		if live := fmt.Sprintf("%s/%s#%d.%d", f.Run, f.Step, f.N, f.K); ev.TokenOf == "" && ev.Sentinel.Attempt == 0 && s.w.setBack(x.dated, s.led.launched[live]) {
 			return
 		}

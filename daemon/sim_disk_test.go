@@ -15,8 +15,8 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// simDisk is a disk in memory that knows what a power cut would leave, can be full, can fail a sync, and dies at an
-// operation that was drawn before.
+// simDisk is a disk in memory that knows what a power cut would leave, can be full, can fail a
+// sync, and dies at an operation that was drawn before.
 type simDisk struct {
 	mu      sync.Mutex
 	g       *rand.Rand
@@ -40,7 +40,8 @@ func newSimDisk(seed uint64) *simDisk {
 	return &simDisk{g: rand.New(rand.NewPCG(seed, 2)), names: map[string]*simInode{}, durable: map[string]*simInode{}, room: -1, dieAt: -1}
 }
 
-// op counts an operation that changes the disk; it is where a process dies: before the operation, or in its middle.
+// op counts an operation that changes the disk; it is where a process dies: before the operation,
+// or in its middle.
 func (d *simDisk) op() error {
 	if d.dieAt == 0 {
 		d.dead = true

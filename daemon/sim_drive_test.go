@@ -53,7 +53,8 @@ func (s *sim) sleep(d time.Duration) {
 	}
 }
 
-// now is the loop's clock, and what orders its turns with the driver's looks at its state for the race detector.
+// now is the loop's clock, and what orders its turns with the driver's looks at its state for the
+// race detector.
 func (s *sim) now() time.Time {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -68,8 +69,8 @@ func (s *sim) now() time.Time {
 	return s.wall()
 }
 
-// wall is what the clock on the wall says: it goes on while the machine sleeps, and timers do not. The steady clock's word is
-// in it, as in the time that the product is told.
+// wall is what the clock on the wall says: it goes on while the machine sleeps, and timers do not.
+// The steady clock's word is in it, as in the time that the product is told.
 func (s *sim) wall() time.Time { return twoClocks(time.Now().Add(s.w.slept), time.Since(s.w.began)) }
 
 // nap lets the machine sleep.

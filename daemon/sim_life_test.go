@@ -18,8 +18,8 @@ import (
 	"sluice/journal"
 )
 
-// sim plays one seed: the real loop, in a world and on a disk that do what the seed says. All that is drawn is drawn by
-// the one goroutine that drives, so that a seed is the same history each time.
+// sim plays one seed: the real loop, in a world and on a disk that do what the seed says. All that
+// is drawn is drawn by the one goroutine that drives, so that a seed is the same history each time.
 type sim struct {
 	lists bool // its workflows have task lists and child runs
 	space bool // its runs have worktrees of their own
@@ -133,7 +133,8 @@ func (s *sim) open() {
 	synctest.Wait()
 }
 
-// restored holds that all that was ever told is in the journal, and takes in what only the crash has told.
+// restored holds that all that was ever told is in the journal, and takes in what only the crash
+// has told.
 func (s *sim) restored() {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
@@ -169,8 +170,9 @@ func (s *sim) restored() {
 	}
 }
 
-// away notes the windows that ended while no daemon was there for long: they have to be opened again. How long it was is said
-// by the steady clock. Only where the clock was set back and the daemon died before it saw that, nothing tells it.
+// away notes the windows that ended while no daemon was there for long: they have to be opened
+// again. How long it was is said by the steady clock. Only where the clock was set back and the
+// daemon died before it saw that, nothing tells it.
 func (s *sim) away() {
 	long, now := time.Since(s.over), s.wall()
 	if left := now.Add(-long).Round(0); long > engine.GapAllowed && !s.alive.Round(0).After(left) {
@@ -268,8 +270,8 @@ func (s *sim) after() {
 	}
 }
 
-// level holds that all that is owed is under way, whatever happened or did not: but for what rests after it came to
-// nothing, or waits for the one before it.
+// level holds that all that is owed is under way, whatever happened or did not: but for what rests
+// after it came to nothing, or waits for the one before it.
 func (s *sim) level() {
 	st := s.state()
 	if st == nil {
@@ -294,8 +296,8 @@ func (s *sim) level() {
 	}
 }
 
-// due is the first deadline that the loop has not seen, whatever it takes for seen: what it saw before the clock was set back
-// is not what is due from there on.
+// due is the first deadline that the loop has not seen, whatever it takes for seen: what it saw
+// before the clock was set back is not what is due from there on.
 func (s *sim) due(st *engine.State) time.Time {
 	if s.set.IsZero() || s.repo.ticked != s.ticked || !s.set.Before(s.ticked.Round(0)) {
 		return st.Wake(s.repo.ticked)
@@ -326,7 +328,8 @@ func (s *sim) answered(a *simAsk) {
 	}
 }
 
-// dead says that the daemon has died at an operation of its disk, or ended by itself; then the life is over.
+// dead says that the daemon has died at an operation of its disk, or ended by itself; then the life
+// is over.
 func (s *sim) dead() bool {
 	if s.disk.isDead() {
 		s.end("crash")
@@ -355,7 +358,8 @@ func (s *sim) dead() bool {
 	}
 }
 
-// same holds that what was written gives what was in memory: the whole journal, and the snapshot with what came after.
+// same holds that what was written gives what was in memory: the whole journal, and the snapshot
+// with what came after.
 func (s *sim) same() {
 	live, err := json.Marshal(s.repo.core.state)
 	if err != nil {

@@ -19,8 +19,8 @@ type simBook struct {
 	bad   string
 }
 
-// simChildren has a step of the workflow done for each task of a file, and perhaps another one by a run of its own; false
-// where it does not load then.
+// simChildren has a step of the workflow done for each task of a file, and perhaps another one by a
+// run of its own; false where it does not load then.
 func simChildren(g *rand.Rand, w *engine.Spec) bool {
 	list := g.IntN(len(w.Steps))
 	for i, st := range slices.Clone(w.Steps) {
@@ -172,7 +172,8 @@ func (b *simBook) write(changes []job.TaskChange) {
 	}
 }
 
-// worked is what a step's process leaves beside its word: new tasks, or a task file that is one. Under mu.
+// worked is what a step's process leaves beside its word: new tasks, or a task file that is one.
+// Under mu.
 func (s *sim) worked(p *simProc, ev *engine.ProcessEnded) {
 	more := json.RawMessage(`{"new_tasks":[{"title":"more"}]}`)
 	switch {

@@ -50,7 +50,8 @@ func simSpec(g *rand.Rand, id string) *engine.Spec {
 	}
 }
 
-// simDrawn is the value of a `when`: by key alone, so that it is the same however often it is asked.
+// simDrawn is the value of a `when`: by key alone, so that it is the same however often it is
+// asked.
 func simDrawn(e *engine.Env) (bool, error) {
 	h := fnv.New32a()
 	fmt.Fprint(h, e.Run, "/", e.Step, "/", e.Gate, "#", e.Attempt)

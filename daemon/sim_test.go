@@ -248,8 +248,8 @@ func runSeed(t *testing.T, seed uint64, all *total) {
 	}
 }
 
-// TestSimulation plays random histories of the real loop with crashes at every operation of its disk and between its
-// effects.
+// TestSimulation plays random histories of the real loop with crashes at every operation of its
+// disk and between its effects.
 func TestSimulation(t *testing.T) {
 	conform.Rule(t, "3-engine level", "crashes at every operation of disk and effects: no history is stuck")
 	conform.Rule(t, "field asks 9", "crashes between an event and its effects lose nothing")

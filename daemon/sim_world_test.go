@@ -200,7 +200,8 @@ func (w *simWorld) start(g *rand.Rand, c *simCall, calm bool) {
 	w.procs[p.key] = p
 }
 
-// checkStart holds that a launch is durable before anything runs, and that nothing else runs in its place. Under mu.
+// checkStart holds that a launch is durable before anything runs, and that nothing else runs in its
+// place. Under mu.
 func (w *simWorld) checkStart(p *simProc) {
 	if !w.disk.holds(`"key":"` + p.key + `"`) {
 		w.fail("%s is started, and its launch is not on the disk", p.key)
@@ -362,8 +363,8 @@ func (p *simPort) DigestNow(context.Context, job.Reviewed) (string, error) { ret
 func (p *simPort) Trees(context.Context, *engine.Spec) map[string]string   { return nil }
 func (p *simPort) Hints() <-chan struct{}                                  { return p.hints }
 
-// Hinted tells of the folders in which letters lie; now and then of the newest letter's alone, as if the hints of the
-// others were lost.
+// Hinted tells of the folders in which letters lie; now and then of the newest letter's alone, as
+// if the hints of the others were lost.
 func (p *simPort) Hinted() []job.Place {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()

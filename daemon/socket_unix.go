@@ -16,11 +16,12 @@ import (
 	"sluice/internal/fault"
 )
 
-// sunPathMost is the longest path a unix socket takes everywhere.
+// sunPathMost is the longest unix socket path that works everywhere.
 const sunPathMost = 100
 
-// listen makes the socket. The folder is 0700, so that only its owner reaches it, and the peer is checked besides. A
-// socket that nobody answers on is the leftover of a crash: whoever holds the lock may take its place.
+// listen creates the socket. Only its owner can enter the folder (0700), and the peer is checked
+// too. A socket that nobody answers on is left from a crash: the caller, who has the lock, replaces
+// it.
 func listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -55,7 +56,6 @@ func listen(path string) (net.Listener, error) {
 	return &peerListener{l, os.Getuid()}, nil
 }
 
-// dial reaches the socket.
 func dial(ctx context.Context, path string) (c net.Conn, err error) {
 	err = shortPath(path, func(short string) (err error) {
 		c, err = (&net.Dialer{}).DialContext(ctx, "unix", short)
@@ -64,7 +64,8 @@ func dial(ctx context.Context, path string) (c net.Conn, err error) {
 	return c, err
 }
 
-// shortPath gives fn a path to the socket that is short enough for the system: through the open folder, where it has to.
+// shortPath calls fn with a path that is short enough for the system, through the open folder if
+// need be.
 func shortPath(path string, fn func(string) error) error {
 	if len(path) <= sunPathMost || runtime.GOOS != "linux" {
 		return fn(path)
@@ -77,7 +78,7 @@ func shortPath(path string, fn func(string) error) error {
 	return fn(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
 }
 
-// peerListener takes connections of our own user, and of root, only.
+// peerListener only accepts connections of our own user and of root.
 type peerListener struct {
 	net.Listener
 	uid int

@@ -15,8 +15,9 @@ import (
 	"sluice/internal/job"
 )
 
-// statusOf tells how a repo stands. With full, attempts and rounds come whole. It opens no file, as the loop waits for it:
-// which specs have changed since is what drift adds, from the sources that the live runs go by.
+// statusOf returns a repo's status. With full, it includes all attempts and rounds. The loop waits
+// for it, so it opens no file; drift adds which specs have changed, from the returned sources of
+// the live runs.
 func statusOf(c *core, root string, only string, full bool, today func() (string, engine.Spend, engine.Spend)) (s Status, sources map[string]string) {
 	s = Status{Root: root, Runs: []RunStatus{}, Notices: len(c.state.Notices)}
 	s.Seq, _ = c.log.Last()
@@ -28,7 +29,8 @@ func statusOf(c *core, root string, only string, full bool, today func() (string
 		s.Today.Day, s.Today.All, s.Today.Budget = day, all, budget
 	}
 	sources = map[string]string{}
-	taken := sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) }) // the same for all that wait
+	// the same for all that wait
+	taken := sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) })
 	for _, id := range c.state.Order {
 		if r := c.state.Runs[id]; only == "" || only == id {
 			s.Runs = append(s.Runs, runStatus(c, r, full, taken))
@@ -41,7 +43,7 @@ func statusOf(c *core, root string, only string, full bool, today func() (string
 	return s, sources
 }
 
-// levels says of the repo and its live runs what stands between an agent and a gate.
+// levels adds what separates an agent from a gate, for the repo and its live runs.
 func (s *Status) levels(w World) {
 	s.Trust, s.Exposed = w.Level("")
 	for i := range s.Runs {
@@ -51,8 +53,8 @@ func (s *Status) levels(w World) {
 	}
 }
 
-// drift says of each run whether its workflow's file is not what it goes by. A child run goes by what its parent goes by,
-// which has no file of its own: its parent tells.
+// drift records for each run whether its workflow's file has changed since. A child run has no file
+// of its own: its parent reports it.
 func (s *Status) drift(sources map[string]string) {
 	type pinned struct{ workflow, digest, file string }
 	changed := map[pinned]bool{}
@@ -78,7 +80,7 @@ func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) Run
 	if r.Paused {
 		out.Paused = r.PausedWhy
 		w := Wait{Kind: "paused", Text: "it is paused (" + r.PausedWhy + "): sluice resume " + r.ID}
-		if r.Child != nil && r.PausedWhy == engine.PausedParent { // nobody is to resume it
+		if r.Child != nil && r.PausedWhy == engine.PausedParent { // nobody needs to resume it
 			w = Wait{Kind: "parent", Text: "for " + r.Child.Parent + ", which is paused"}
 		}
 		out.Waits = append(out.Waits, w)
@@ -103,7 +105,7 @@ func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) Run
 	return out
 }
 
-// Made returns what the run has made in its own worktree. Its status has to have the rounds.
+// Made returns what the run has made in its own worktree. Its status must include the rounds.
 func (s *RunStatus) Made() job.Made {
 	m := job.Made{Run: s.ID, Title: cmp.Or(s.Name, s.Workflow), Workspace: s.Workspace, Branch: s.Branch}
 	for _, st := range slices.Concat(s.Steps, s.Children) {
@@ -116,7 +118,7 @@ func (s *RunStatus) Made() job.Made {
 	return m
 }
 
-// passedAll reports whether all gates of a step have passed what a round was over.
+// passedAll reports whether all gates of a step passed what a round was about.
 func passedAll(st StepStatus, q engine.Round) bool {
 	return !slices.ContainsFunc(st.Gates, func(g GateStatus) bool {
 		return !slices.ContainsFunc(g.Rounds, func(o engine.Round) bool {
@@ -125,7 +127,7 @@ func passedAll(st StepStatus, q engine.Round) bool {
 	})
 }
 
-// near names what of the run was told to come to its end.
+// near returns the budgets that were reported as almost used up.
 func near(r *engine.Run) []string {
 	var out []string
 	for _, budget := range slices.Sorted(maps.Keys(r.Near)) {
@@ -134,10 +136,11 @@ func near(r *engine.Run) []string {
 	return out
 }
 
-// maxSpecFile is how much of a spec's file is read: a larger one is none.
+// maxSpecFile is the largest spec file read; a larger one counts as changed.
 const maxSpecFile = 128 << 10
 
-// drifted says that the workflow's file is not what the run goes by. It is opened so that nothing there can hold one up.
+// drifted reports whether the workflow's file differs from what the run uses. Nothing at that path
+// can block the open.
 func drifted(root, workflow, file, source string) bool {
 	most := int64(len(source))
 	if file != "" {
@@ -163,7 +166,7 @@ func stepStatus(s *engine.State, r *engine.Run, spec *engine.Spec, st *engine.St
 		case a.State == engine.Superseded && r.Live():
 			out.State = "waiting"
 		case a.State == engine.Superseded && r.Phase == engine.RunFailed && r.EndStep == st.ID:
-			out.State = engine.RunFailed // what ended the run undid it, as every failure does
+			out.State = engine.RunFailed // as every failure does, what ended the run undid it
 		}
 		if full {
 			for _, x := range as {
@@ -180,7 +183,6 @@ func stepStatus(s *engine.State, r *engine.Run, spec *engine.Spec, st *engine.St
 	return out
 }
 
-// listStatus tells how a list stands; with full, each task.
 func listStatus(l *engine.TaskList, full bool) *ListStatus {
 	out := &ListStatus{Tally: l.Tally(), File: l.Path, Fault: l.Why}
 	if l.File == engine.FileMissing {
@@ -269,7 +271,8 @@ func waits(c *core, r *engine.Run, spec *engine.Spec, taken func() engine.Taken)
 	return out
 }
 
-// pendingFor says what a run that has not begun waits for: an earlier run of its workflow, else what the workflow needs of others.
+// pendingFor returns what a pending run waits for: an earlier run of its workflow, or what the
+// workflow needs of others.
 func pendingFor(s *engine.State, r *engine.Run) string {
 	for _, id := range s.Order {
 		if id == r.ID || r.Parallel {
@@ -330,7 +333,7 @@ func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engin
 	return w, true
 }
 
-// limitWait is of a step or gate that waits for a usage limit to end, or for a day with a budget.
+// limitWait sets w to a wait for the end of a usage limit, or for a day with a budget.
 func limitWait(w Wait, id string, until time.Time, day string) Wait {
 	w.Kind, w.Until, w.Text = "limit", until, id+" for the usage limit"
 	if day != "" {
@@ -339,7 +342,8 @@ func limitWait(w Wait, id string, until time.Time, day string) Wait {
 	return w
 }
 
-// launchWait says why what is ready is not launched yet: who has its worktree, or that no slot is free.
+// launchWait returns why a ready launch has not started: its worktree is in use, or no slot is
+// free.
 func launchWait(c *core, r *engine.Run, step, tree string, slot bool, taken engine.Taken) string {
 	h, held := taken.Trees[tree]
 	own := h.Run == r.ID && h.Step == step
@@ -394,7 +398,7 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 	return w, false
 }
 
-// offersOf lists the steps that wait for somebody to do them.
+// offersOf lists the steps that someone may claim.
 func offersOf(c *core, root string) []Offer {
 	out := []Offer{}
 	for _, id := range c.state.Order {
@@ -422,7 +426,8 @@ func offersOf(c *core, root string) []Offer {
 	return out
 }
 
-// AttemptDir, of a run's folder (RunStatus.Dir), is the folder of a step's attempt, or of a gate's round: from the second launch on one of its own in it.
+// AttemptDir returns the folder of a step's attempt or a gate's round. run is the run's folder
+// (RunStatus.Dir). From the second launch on, each launch has its own folder in it.
 func AttemptDir(root, run, id string, n, k int) string {
 	dir := filepath.Join(root, ".workflow", "runs", run, fmt.Sprintf("%s.%d", id, n))
 	if k > 1 {

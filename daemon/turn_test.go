@@ -7,8 +7,9 @@ import (
 	"sluice/internal/conform"
 )
 
-// TestWhoseTurn: an attempt and a round each are one turn of their role, however often they were launched; a task's run goes
-// on where the list's runs before it left off. Stand-ins' scripts go by launches.
+// TestWhoseTurn: an attempt and a round each are one turn of their role, however often they were
+// launched; a task's run goes on where the list's runs before it left off. Stand-ins' scripts go by
+// launches.
 func TestWhoseTurn(t *testing.T) {
 	conform.Rule(t, "001 turns", "what is launched anew in an iteration is its own agent's")
 	agent := func(role string) *engine.Agent { return &engine.Agent{Type: role} }

@@ -8,10 +8,11 @@ import (
 	"sluice/engine"
 )
 
-// MaxUnpassed bounds how much a run's status names of what went on without a pass: each of thousands of tasks may have some.
+// MaxUnpassed bounds the let-through rounds in a run's status: each of thousands of tasks may have
+// some.
 const MaxUnpassed = 100
 
-// unpassed says of each run what went on in it, and in the runs of its tasks, without a pass.
+// unpassed adds to each run what went on without a pass, in it and in its tasks' runs.
 func (s *Status) unpassed(c *core) {
 	at := make(map[string]int, len(s.Runs))
 	for i := range s.Runs {
@@ -30,7 +31,7 @@ func (s *Status) unpassed(c *core) {
 		}
 		for _, x := range letThrough(r, c.spec(r.Digest)) {
 			for _, i := range asked {
-				if s.Runs[i].ID != id { // to those above it is told whose it is
+				if s.Runs[i].ID != id { // runs above it are told whose it is
 					x.Run = id
 				}
 				s.Runs[i].Unpassed = append(s.Runs[i].Unpassed, x)
@@ -59,7 +60,7 @@ func letThrough(r *engine.Run, spec *engine.Spec) (out []LetThrough) {
 				}
 				x := LetThrough{Gate: id, Round: q.N, Outcome: q.Outcome, Route: q.Route, Times: q.Times, Failures: q.LetThrough, To: q.To, ByKind: q.ByKind, By: copied(q.By), At: q.Ended}
 				if q.Outcome == q.Route {
-					x.Failures-- // a round that takes a route is none
+					x.Failures-- // a round that takes a route does not count
 				} else if q.Route != "" {
 					x.Failures = 0
 				}

@@ -8,7 +8,8 @@ import (
 	"sluice/engine"
 )
 
-// TestUnpassedIsBounded: what thousands of tasks let through makes no status of thousands of lines; the newest is named.
+// TestUnpassedIsBounded: what thousands of tasks let through makes no status of thousands of lines;
+// the newest is named.
 func TestUnpassedIsBounded(t *testing.T) {
 	spec := &engine.Spec{ID: "w", Steps: []*engine.Step{{ID: "a", Gates: []string{"g"}}}, Gates: []*engine.Gate{{ID: "g", Step: "a", OnPass: []string{"DONE"}}}}
 	c := &core{state: engine.NewState(), specs: map[string]*engine.Spec{"d": spec}}

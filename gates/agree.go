@@ -13,21 +13,21 @@ import (
 	"sluice/internal/text"
 )
 
-// The places that an answer may stand in, as errors name them; in a reply of more than the JSON, its line is named.
+// Names of an answer's places in errors. If the reply is more than the JSON, its line is named
+// instead.
 const (
 	inStructured = "the structured output"
 	inAnswerFile = "the answer file"
 	inWhole      = "the reply"
 )
 
-// said is what stands in one place.
 type said struct {
 	where string
 	data  []byte
 }
 
-// verdictOf finds the verdict of a reply: the last object that can be read as one and is marked as no quote. An object
-// behind it that was to be a verdict stands in its way.
+// verdictOf finds the verdict of a reply: the last readable verdict that is not marked as a quote.
+// A faulty or different object after it makes this an error.
 func verdictOf(in VerdictInput, r reply, all []piece) (said, engine.Judgement, error) {
 	var last error
 	for i, p := range slices.Backward(all) {
@@ -45,7 +45,7 @@ func verdictOf(in VerdictInput, r reply, all []piece) (said, engine.Judgement, e
 			continue
 		}
 		own := said{r.where(p), r.data(p)}
-		for _, q := range all[i+1:] { // faulty ones: what was the last word has to be given again, if it is not the same
+		for _, q := range all[i+1:] { // these are faulty: a last word that differs must be given again
 			if q.quoted && q.err == nil {
 				continue
 			}
@@ -58,14 +58,14 @@ func verdictOf(in VerdictInput, r reply, all []piece) (said, engine.Judgement, e
 	return said{}, engine.Judgement{}, last
 }
 
-// verdictless says that an object has no verdict: of what it says otherwise nobody can tell whether it agrees.
+// verdictless reports whether an object has no verdict, so that nobody can tell whether it agrees.
 func verdictless(data []byte) bool {
 	f, _, err := strictjson.Read(data, MaxAnswer)
 	return err != nil || !f.Has("verdict")
 }
 
-// contradiction says which place says another thing than the verdict that was found, in what decides; "" where none
-// does. What is quoted from the work may stand in the reply too: that two differ never passes, and never fails.
+// contradiction returns which place contradicts the verdict in a deciding member, or "". The reply
+// may also quote the work; still, two that differ neither pass nor fail.
 func contradiction(in VerdictInput, verdict said, r reply, all []piece) string {
 	if file := bytes.TrimSpace(in.AnswerFile); verdict.where != inAnswerFile && len(file) > 0 {
 		if data, _, err := inFile(file, in); err == nil && data != nil {
@@ -95,11 +95,11 @@ func contradiction(in VerdictInput, verdict said, r reply, all []piece) string {
 	return ""
 }
 
-// disagrees says in which member that decides a second answer differs from the first.
+// disagrees returns the deciding member in which a second answer differs from the first, or "".
 func disagrees(in VerdictInput, verdict, other said) string {
 	own, they := object(verdict.data), object(other.data)
 	if own == nil || they == nil {
-		return "" // what it lacks is told by who reads it
+		return "" // its reader reports what is wrong
 	}
 	return differ(in, verdict.where, own, other.where, they)
 }
@@ -116,7 +116,7 @@ func object(data []byte) map[string]any {
 	return o
 }
 
-// differ is disagrees for objects that were read. What they do not name agrees.
+// differ is disagrees for parsed objects. Missing members agree.
 func differ(in VerdictInput, where string, own map[string]any, otherWhere string, they map[string]any) string {
 	for _, key := range slices.Sorted(maps.Keys(they)) {
 		theirs := they[key]
@@ -134,7 +134,7 @@ func differ(in VerdictInput, where string, own map[string]any, otherWhere string
 	return ""
 }
 
-// shown is a verdict's word in a message.
+// shown formats a verdict's word for a message.
 func shown(v any) string {
 	if v == nil {
 		return "none"

@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	// MaxAnswer is how many bytes a verdict or an answer may have, as it came and when its defaults are filled in.
+	// MaxAnswer is the most bytes of a verdict or an answer, before and after defaults are filled
+	// in.
 	MaxAnswer = engine.MaxAnswer
-	// MaxReply is how many bytes of an agent's last words are looked through for JSON.
+	// MaxReply is the most bytes of an agent's last message that are searched for JSON.
 	MaxReply = 1 << 20
 	// MaxCorrections is how often an agent is asked again for an answer that cannot be read.
 	MaxCorrections = 2
@@ -24,19 +25,19 @@ const (
 	tokenKey = "token"
 )
 
-// ErrNothing says that nothing was given that could be an answer.
+// ErrNothing reports that there was no answer at all.
 var ErrNothing = errors.New("nothing was given")
 
 var errLong = fmt.Errorf("the reply has more than %d bytes: give a short one that ends with the JSON", MaxReply)
 
-// Find gives the JSON that an agent answered with, from the first place that has any: the CLI's own structured field; the
-// answer file, if its token is this attempt's; its last words, in which the last whole object or list counts that accept
-// takes, whatever stands around it. Of the first two, one that is there and wrong is an error: what was said elsewhere does
-// not stand in for it.
+// Find returns the JSON that an agent answered with, from the first place that has any: the CLI's
+// structured field; the answer file, if its token is this attempt's; the last message, where the
+// last whole object or list that accept takes counts, whatever surrounds it. If one of the first
+// two is there and wrong, that is an error; no later place replaces it.
 //
-// The answer file's token is in.AnswerToken, or, where that is empty, the file's own key "token", which is taken out.
-// A file with another token counts as not there. Where in.WantToken is empty, the file counts as it is. Where in.ByReply
-// is set, no file counts.
+// The answer file's token is in.AnswerToken or, if that is empty, the file's key "token", which is
+// removed. A file with another token counts as missing. Without in.WantToken the file counts as it
+// is. With in.ByReply no file counts.
 func Find(in VerdictInput, accept func([]byte) error) ([]byte, error) {
 	found, err := given(in)
 	if err == nil && found.data == nil {
@@ -46,7 +47,7 @@ func Find(in VerdictInput, accept func([]byte) error) ([]byte, error) {
 	return found.data, err
 }
 
-// given is what stands in the structured field, else in the answer file; without data where neither counts.
+// given returns the structured field, or else the answer file; no data if neither counts.
 func given(in VerdictInput) (said, error) {
 	if s := bytes.TrimSpace(in.Structured); len(s) > 0 && string(s) != "null" {
 		data, err := strict(inStructured, s)
@@ -59,7 +60,7 @@ func given(in VerdictInput) (said, error) {
 	return said{}, nil
 }
 
-// beside adds to the fault of a reply why the answer file that lies beside it does not count.
+// beside adds to a reply's error why the answer file does not count.
 func beside(in VerdictInput, found said, err error) error {
 	s := bytes.TrimSpace(in.AnswerFile)
 	if err == nil || len(s) == 0 || found.data != nil || len(bytes.TrimSpace(in.Structured)) > 0 {
@@ -74,7 +75,7 @@ func beside(in VerdictInput, found said, err error) error {
 	return err
 }
 
-// inFile reads the answer file, or says why it does not count.
+// inFile reads the answer file, or returns why it does not count.
 func inFile(file []byte, in VerdictInput) (data []byte, why string, err error) {
 	const another = "its token is not this attempt's"
 	if in.WantToken != "" && in.AnswerToken != "" && in.AnswerToken != in.WantToken {
@@ -96,7 +97,6 @@ func inFile(file []byte, in VerdictInput) (data []byte, why string, err error) {
 	return nil, another, nil
 }
 
-// inReply finds the answer in an agent's last words.
 func inReply(output []byte, accept func([]byte) error) (said, error) {
 	switch {
 	case len(output) > MaxReply:
@@ -118,7 +118,7 @@ func strict(where string, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// takeToken takes the token out of an object that has one.
+// takeToken removes the token from an object and returns both.
 func takeToken(data []byte) ([]byte, string) {
 	var members map[string]json.RawMessage
 	var token string
@@ -133,9 +133,9 @@ func takeToken(data []byte) ([]byte, string) {
 	return rest, token
 }
 
-// ReadAnswer reads a step's structured answer: strict JSON of at most MaxAnswer bytes, what is missing filled in from
-// the schema's defaults, then held against the schema (by; nil = any JSON). An error says what is wrong in words that can
-// be fed back (see Correction).
+// ReadAnswer reads a step's structured answer: strict JSON of at most MaxAnswer bytes. It fills in
+// the schema's defaults, then checks the schema (by; nil = any JSON). Its errors can be fed back to
+// the agent (see Correction).
 func ReadAnswer(data []byte, by *engine.Schema) (json.RawMessage, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
@@ -156,7 +156,8 @@ func ReadAnswer(data []byte, by *engine.Schema) (json.RawMessage, error) {
 	return schema.Encode(v, MaxAnswer)
 }
 
-// conform fills v in from the schema's defaults, but for the top-level keys in never, and holds it against the schema.
+// conform fills in the schema's defaults, except for the top-level keys in never, and checks the
+// schema.
 func conform(by *engine.Schema, v any, never ...string) error {
 	s, err := schema.Compile(by.Source)
 	if err != nil {
@@ -168,8 +169,8 @@ func conform(by *engine.Schema, v any, never ...string) error {
 	return nil
 }
 
-// Correction is what an agent is told when its answer could not be read: try is which correction this is, from 1; byReply
-// says that no file would count.
+// Correction returns the message to an agent whose answer could not be read. try counts corrections
+// from 1; byReply means that no file would count.
 func Correction(err error, try int, byReply bool) string {
 	file := "(Or write it to the file that SLUICE_ANSWER names, with its token.) "
 	if byReply {

@@ -19,32 +19,33 @@ import (
 
 const (
 	maxToReview     = 100
-	maxCriterion    = 2 << 10 // bytes of one's text
+	maxCriterion    = 2 << 10 // bytes per criterion
 	maxWhyOutput    = 8 << 10 // bytes of a failed command's output in the feedback
 	maxWhyFiles     = 100
 	maxWhyFileBytes = 5 << 10
 )
 
-// CheckInput is what a step has to have done.
+// CheckInput is what a step must have done.
 type CheckInput struct {
 	Root     string // the repo's root
 	Worktree string // the step's: absolute, or below the root; "" = the root
-	Shown    string // what people know the worktree by; "" = itself
-	Beside   string // a folder in which outputs, and criteria that name one, are looked for too; "" = none
+	Shown    string // the worktree's name for people; "" = itself
+	Beside   string // also searched for outputs and criteria that name one; "" = none
 	Outputs  []string
 	Criteria []engine.Criterion
 
-	// Run carries out the command of criterion i. A code other than 0 is a criterion that does not hold (below 0: ended by
-	// a signal); an error says that it could not be carried out at all.
+	// Run runs the command of criterion i. A nonzero code means that the criterion does not hold
+	// (below 0: ended by a signal); an error, that the command could not be run.
 	Run func(ctx context.Context, i int, c engine.Command) (exit int, output string, err error)
 }
 
-// Check looks whether the outputs are there and the criteria hold. Files are all looked at, so that all missing ones
-// are told; commands run in order, until something does not hold. Text goes to ToReview. OK is what was found; Broken
-// says that it could not be found out, which is nobody's failure. Digest and Protected are left to the caller.
+// Check checks whether the outputs exist and the criteria hold. It checks all files, so that all
+// missing ones are reported; it runs commands in order until something fails. Text goes to
+// ToReview. Broken means that the check itself failed, which counts as nobody's failure. Digest and
+// Protected are left to the caller.
 //
-// A path of .workflow/ is the root's, every other the worktree's. One that leads out of the repo, also through a link,
-// does not hold.
+// A path in .workflow/ is relative to the root, any other to the worktree. A path that leads out of
+// the repo, also through a link, does not hold.
 func Check(ctx context.Context, in CheckInput) engine.CheckResult {
 	g, err := newGround(in.Root, in.Worktree)
 	if err != nil {
@@ -76,13 +77,12 @@ func Check(ctx context.Context, in CheckInput) engine.CheckResult {
 	return engine.CheckResult{OK: true, ToReview: c.review}
 }
 
-// check gathers what was found.
 type check struct {
 	in      CheckInput
 	g       ground
-	files   []string // lines on files that are not as they should be
+	files   []string // lines on faulty files
 	failed  string   // the first command that failed
-	skipped []string // commands that were not run for it
+	skipped []string // commands skipped after it
 	review  []string
 	broken  string
 }
@@ -124,7 +124,7 @@ func kindOf(mode fs.FileMode) string {
 	return "a device"
 }
 
-// isEmpty says that a file has no bytes, or a folder nothing in it.
+// isEmpty reports whether a file has no bytes, or a folder no entries.
 func isEmpty(p string, info fs.FileInfo) bool {
 	if !info.IsDir() {
 		return info.Size() == 0
@@ -161,7 +161,7 @@ func (c *check) command(ctx context.Context, i int, command engine.Command) {
 	}
 }
 
-// CommandWords is a command as a person would type it, as the spec has it.
+// CommandWords returns a command as a person would type it.
 func CommandWords(c engine.Command) string {
 	if c.Shell != "" {
 		return c.Shell
@@ -189,7 +189,7 @@ func exitWords(exit int) string {
 	return fmt.Sprintf("ended with exit code %d", exit)
 }
 
-// why is the feedback: what does not hold.
+// why returns the feedback: what does not hold.
 func (c *check) why() string {
 	if len(c.files) == 0 && c.failed == "" {
 		return ""

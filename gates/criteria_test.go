@@ -17,7 +17,7 @@ import (
 	"sluice/internal/text/hostile"
 )
 
-// repo makes a repo's folder with a worktree in it, and a folder beside it that is none of theirs.
+// repo creates a repo's folder with a worktree, and a folder outside both.
 func repo(t *testing.T) (root, worktree, outside string) {
 	t.Helper()
 	top := t.TempDir()
@@ -49,7 +49,7 @@ func link(t *testing.T, target, name string) {
 	}
 }
 
-// shell carries commands out for real.
+// shell really runs commands.
 func shell(dir string) func(context.Context, int, engine.Command) (int, string, error) {
 	return func(ctx context.Context, _ int, c engine.Command) (int, string, error) {
 		cmd := exec.CommandContext(ctx, "sh", "-c", c.Shell)
@@ -188,7 +188,7 @@ func TestCheckIsBounded(t *testing.T) {
 	}
 }
 
-// Nothing outside of the repo is looked at, whatever a path or a link says.
+// Nothing outside the repo is looked at, through a path or a link.
 func TestCheckNeverLeavesTheRepo(t *testing.T) {
 	hold.Rule(t, "1-language paths", "nothing outside of the repo is looked at")
 	root, worktree, outside := repo(t)

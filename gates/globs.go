@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Matches reports whether a path fits a glob: * and ? within a name, ** for any number of folders, also none. A glob that
-// names a folder means all that is in it.
+// Matches reports whether a path matches a glob: * and ? within a name, ** for any number of
+// folders, including none. A glob that names a folder matches all its contents.
 func Matches(glob, name string) bool {
 	parts := strings.Split(path.Clean(glob), "/")
-	inside := false // the glob ends in **: something has to be in the folder
+	inside := false // the glob ends in **: something must be in the folder
 	for len(parts) > 0 && parts[len(parts)-1] == "**" {
 		parts, inside = parts[:len(parts)-1], true
 	}
@@ -22,8 +22,8 @@ func Matches(glob, name string) bool {
 	return slices.Contains(fits, true)
 }
 
-// matched reports for each i whether a pattern matches names[:i]. ** stands for any number of names. Each pair of a
-// pattern's part and a name is looked at once, however many ** there are.
+// matched reports for each i whether the pattern matches names[:i]. ** matches any number of names.
+// Each pair of part and name is compared once, however many ** there are.
 func matched(pattern, names []string) []bool {
 	fits := make([]bool, len(names)+1)
 	fits[0] = true

@@ -12,18 +12,18 @@ import (
 	"sluice/internal/shells"
 )
 
-// lawGlobs are what says how work is done and judged: a step that changed some of it has a person look, whatever `protect`
-// names.
+// lawGlobs are the files that define how work is done and judged. If a step changes one, a person
+// must look, whatever `protect` names.
 func lawGlobs() []string {
 	return []string{".workflow/specs/**", ".workflow/prompts/**", ".workflow/schemas/**", ".workflow/config.yaml"}
 }
 
-// lawNames are files that say so in whatever folder they are: to git, or to the agents that come after.
+// lawNames are files that do so in any folder: for git, or for later agents.
 func lawNames() []string {
 	return []string{".gitattributes", ".gitmodules", ".gitignore", "CLAUDE.md", "AGENTS.md"}
 }
 
-// maxProtected is how many protected files a check names.
+// maxProtected is the most protected files that a check names.
 const maxProtected = 100
 
 // Bases are the folders from which a changed file may be named.
@@ -44,25 +44,25 @@ func (j Bases) names(file string) []string {
 	return append(names, filepath.ToSlash(abs))
 }
 
-// Law is what decides over the work of a run: what `protect` names, what says how it is judged, and the programs that
-// gates, criteria, hooks and roles start.
+// Law is the set of files that decide over a run's work: those in `protect`, those that define how
+// it is judged, and the programs that gates, criteria, hooks and roles start.
 type Law struct {
 	at       Bases
 	globs    []string
-	protect  int      // how many of the globs are those of `protect`
+	protect  int      // how many of the globs are from `protect`
 	names    []string // base names
-	settings started  // what the person's git settings name
+	settings started  // files named by the person's git settings
 	programs started
-	unknown  []string // commands of which it cannot be told what they start
+	unknown  []string // commands whose programs cannot be determined
 	plain    bool     // `protect` names nothing: the globs are those of .workflow/
 }
 
-// started are files that a command starts, as named from the top of the checkout.
+// started are the files that a command starts, relative to the top of the checkout.
 type started struct {
 	files   map[string]bool
-	folders []string // with a slash behind: all in them
-	ends    []string // with a slash in front: in whatever folder
-	within  []string // with a slash on both sides: all in such a folder, wherever that is
+	folders []string // with a trailing slash: everything in them
+	ends    []string // with a leading slash: in any folder
+	within  []string // with both slashes: everything in such folders
 }
 
 func (s started) has(file string) bool {
@@ -71,7 +71,7 @@ func (s started) has(file string) bool {
 		slices.ContainsFunc(s.within, func(d string) bool { return strings.Contains("/"+file, d) })
 }
 
-// add adds files as package shells names them. Those outside of the checkout are left out.
+// add adds files as package shells names them, except those outside the checkout.
 func (s *started) add(j Bases, files []string) {
 	if s.files == nil {
 		s.files = map[string]bool{}
@@ -97,8 +97,8 @@ func (s *started) add(j Bases, files []string) {
 	s.folders = slices.Compact(s.folders)
 }
 
-// Places are where a file that a command names may lie, from the top of the checkout. One that is named in the root is
-// meant in the checkout as well: there the work lies that will be in the root.
+// Places returns where a file that a command names may be, relative to the top of the checkout. A
+// file named in the root also means the one in the checkout, which has the root's future content.
 func (j Bases) Places(file string) (out []string) {
 	at := filepath.FromSlash(file)
 	for _, base := range []string{j.Dir, j.Root, j.Top} {
@@ -115,11 +115,11 @@ func (j Bases) Places(file string) (out []string) {
 	return out
 }
 
-// LawOf makes the law of a spec. agents are those that the settings know, settings the files that git's settings name,
-// vars those of the run.
+// LawOf returns the law of a spec. agents come from the settings, settings are the files that git's
+// settings name, and vars are the run's.
 func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Vars, j Bases) Law {
 	l := Law{at: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(), protect: len(spec.Protect), plain: len(spec.Protect) == 0}
-	for _, st := range spec.Steps { // what those who judge were given was made of them as they were
+	for _, st := range spec.Steps { // what judges are given was made from these files
 		if s := spec.SetupOf(st); s != nil {
 			l.globs, l.plain = append(l.globs, s.Files...), false
 		}
@@ -139,15 +139,14 @@ func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Var
 	return l
 }
 
-// Agent is an agent that the settings name.
+// Agent is an agent in the settings.
 type Agent struct {
 	Name    string
 	Command []string
-	Used    bool     // a role of the spec has it
-	Named   []string // what the arguments of those roles may name
+	Used    bool     // a role of the spec uses it
+	Named   []string // files that those roles' arguments may name
 }
 
-// starts adds what a command starts.
 func (l *Law) starts(where string, s shells.Started) {
 	if s.Unknown != "" {
 		l.unknown = append(l.unknown, where+": "+s.Unknown)
@@ -155,14 +154,15 @@ func (l *Law) starts(where string, s shells.Started) {
 	l.programs.add(l.at, s.Files)
 }
 
-// has reports whether a file, named from the top of its checkout, is law, and whether only as a program.
+// Has reports whether a file, named from the top of its checkout, is law, and whether only as a
+// program.
 func (l Law) Has(file string) (is, program bool) {
 	if slices.Contains(l.names, path.Base(file)) || l.settings.has(file) {
 		return true, false
 	}
 	program = l.programs.has(file)
 	if !program && l.plain && !strings.Contains(file, ".workflow/") && !strings.Contains(filepath.ToSlash(l.at.Top), ".workflow") {
-		return false, false // most of 500,000 files
+		return false, false // a shortcut for most of 500,000 files
 	}
 	names := l.at.names(file)
 	for _, g := range l.globs {
@@ -181,13 +181,14 @@ func (l Law) Protects(file string) bool {
 	})
 }
 
-// Guarded names the changed files that are law, but programs which the step was to write (outs, from where commands run).
+// Guarded returns the changed files that are law, except programs that the step was to write (outs,
+// relative to where commands run).
 func (l Law) Guarded(files, outs []string) []string {
 	names, _ := l.GuardedAs(files, outs, nil)
 	return names
 }
 
-// GuardedAs is guarded with what each file became, as has it; "" where that is not of one file alone.
+// GuardedAs is Guarded with what each file became, from as; "" for an entry of several files.
 func (l Law) GuardedAs(files, outs []string, as map[string]string) (names, became []string) {
 	var is, others []string
 	for _, f := range files {
@@ -208,7 +209,7 @@ func (l Law) GuardedAs(files, outs []string, as map[string]string) (names, becam
 	for _, f := range is[:min(len(is), maxProtected)] {
 		names, became = append(names, f), append(became, as[f])
 	}
-	if n := len(is) - len(names); n > 0 { // whatever is among them is asked about
+	if n := len(is) - len(names); n > 0 { // a person is asked about them anyway
 		names, became = append(names, fmt.Sprintf("%d more", n)), append(became, "")
 	}
 	if len(others) > 0 && l.plain {
@@ -218,7 +219,7 @@ func (l Law) GuardedAs(files, outs []string, as map[string]string) (names, becam
 	return names, became
 }
 
-// ofAll is what the files became, as one; "" where that is not known of each.
+// ofAll combines what the files became; "" if any is unknown.
 func ofAll(files []string, as map[string]string) string {
 	var b strings.Builder
 	for _, f := range files {
@@ -237,13 +238,11 @@ func more(files []string) string {
 	return fmt.Sprintf(" and %d more", len(files)-1)
 }
 
-// judgeOf is a command that judges, and what it is of.
 type judgeOf struct {
 	where   string
 	command *engine.Command
 }
 
-// judges are the commands of gates, criteria, setups and hooks.
 func judges(spec *engine.Spec) []judgeOf {
 	out := []judgeOf{{"hook after_step", spec.AfterStep}, {"hook after_task", spec.AfterTask}, {"hook after_run", spec.AfterRun}}
 	for _, g := range spec.Gates {

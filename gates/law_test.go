@@ -34,13 +34,13 @@ func TestGuarded(t *testing.T) {
 	}{
 		{files: "ci/gate.sh src/a.go ci/second.sh", want: "ci/gate.sh ci/second.sh"},
 		{files: "tools/check.py out.txt tests/run tools/slow src/b.go", want: "tools/check.py tests/run tools/slow"},
-		{files: "hooks/after.sh build.sh x/Makefile x/lib.mk y/Makefile", want: "hooks/after.sh x/Makefile"}, // what a Makefile starts has to be named in protect
+		{files: "hooks/after.sh build.sh x/Makefile x/lib.mk y/Makefile", want: "hooks/after.sh x/Makefile"}, // what a Makefile starts must be named in protect
 		{files: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/backlog/x.json .workflow/schemas/a.json",
 			want: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/schemas/a.json"},
 		{files: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules AGENTS.md bin/agent bin/other", want: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules AGENTS.md bin/agent"},
 		{files: "my.key src/x.key", want: "my.key"},
-		{files: "ci/gate.sh tests/run", outs: "./ci/gate.sh", want: "tests/run"}, // it was to write it
-		// In a worktree whose commands run in a folder of it, and where the root's own is named.
+		{files: "ci/gate.sh tests/run", outs: "./ci/gate.sh", want: "tests/run"}, // the step was to write it
+		// In a worktree whose commands run in one of its folders, with the root's own file named.
 		{files: "sub/ci/gate.sh ci/gate.sh", at: Bases{Root: "/r", Top: "/w", Dir: "/w/sub"}, want: "sub/ci/gate.sh ci/gate.sh"},
 		{files: "ci/gate.sh", outs: "../ci/gate.sh", at: Bases{Root: "/r", Top: "/w", Dir: "/w/sub"}, want: "ci/gate.sh"},
 		{files: "common/x.sh sub/common/x.sh", at: Bases{Root: "/r", Top: "/w", Dir: "/w/sub"}, want: "common/x.sh"},
@@ -51,7 +51,7 @@ func TestGuarded(t *testing.T) {
 		if c.at == (Bases{}) {
 			c.at = Bases{Root: "/r", Top: "/r", Dir: "/r"}
 		}
-		for _, protect := range [][]string{spec.Protect, nil} { // nothing is protected: most files are passed over at once
+		for _, protect := range [][]string{spec.Protect, nil} { // without protect, most files are skipped at once
 			some := *spec
 			some.Protect = protect
 			got := LawOf(&some, []Agent{{Name: "a", Command: []string{"./bin/agent"}}, {Name: "b", Command: []string{"sh", "-c", "$X"}}}, nil, nil, c.at).Guarded(strings.Fields(c.files), strings.Fields(c.outs))
@@ -63,7 +63,7 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// TestGuardedAs: what is not named is asked about each time.
+// TestGuardedAs: an unnamed file is asked about each time.
 func TestGuardedAs(t *testing.T) {
 	hold.Rule(t, "1-language protect passed", "links, and what is not named, are asked about each time")
 	at := Bases{Root: "/r", Top: "/r", Dir: "/r"}
@@ -107,7 +107,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestManyStarsAreQuick: a glob of many ** takes no longer than another.
+// TestManyStarsAreQuick: a glob with many ** takes no longer than another.
 func TestManyStarsAreQuick(t *testing.T) {
 	glob, name := strings.Repeat("**/a/", 100)+"z", strings.TrimSuffix(strings.Repeat("a/", 200), "/")
 	if Matches(glob, name) {

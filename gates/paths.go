@@ -15,21 +15,21 @@ import (
 	"sluice/internal/text"
 )
 
-// Bounds of looking for files.
+// Limits of file searches.
 const (
-	MaxFound    = 1000    // files that one list of patterns may find
+	MaxFound    = 1000    // files found by one list of patterns
 	maxPatterns = 200     // patterns in a list
-	maxLooked   = 200_000 // names looked at for one pattern
+	maxLooked   = 200_000 // names visited per pattern
 	maxPath     = 4096    // bytes
 )
 
-// errLeaves says that a path leads out of the repo.
+// errLeaves reports a path that leads out of the repo.
 var errLeaves = errors.New("leads out of the repo")
 
 // ground is where paths of the spec are looked up. Both folders are real paths.
 type ground struct {
 	root, worktree string
-	shown          string // the worktree as people know it; "" = itself
+	shown          string // the worktree's name for people; "" = itself
 }
 
 // newGround takes the repo's root and the step's worktree ("" = the root).
@@ -50,7 +50,7 @@ func newGround(root, worktree string) (ground, error) {
 	return ground{root: r, worktree: w}, nil
 }
 
-// place tells people where a path was looked for.
+// place describes to people where a path was looked for.
 func (g ground) place(base string) string {
 	if g.shown != "" && base == g.worktree {
 		base = g.shown
@@ -64,7 +64,7 @@ func (g ground) place(base string) string {
 	return base
 }
 
-// base is the folder that a step's own path is seen from.
+// base returns the folder that a step's path is relative to.
 func (g ground) base(p string) string {
 	if layout.IsState(p) {
 		return g.root
@@ -72,7 +72,7 @@ func (g ground) base(p string) string {
 	return g.worktree
 }
 
-// stat looks at p below base. Links are followed as long as they stay in the repo: in the root or in the worktree.
+// stat stats p below base. It follows links that stay in the root or the worktree.
 func (g ground) stat(base, p string) (fs.FileInfo, error) {
 	if err := checkPath(p); err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (g ground) stat(base, p string) (fs.FileInfo, error) {
 	return os.Lstat(real)
 }
 
-// dangling keeps a link out of the repo from being told as merely missing where nothing is at its end: whether
-// something is there is nobody's business in here.
+// dangling reports a dangling link out of the repo as leading out rather than as missing, so that
+// it does not reveal whether its target exists.
 func (g ground) dangling(base, p string, err error) error {
 	target, linkErr := os.Readlink(filepath.Join(base, filepath.FromSlash(p)))
 	if linkErr == nil {
@@ -112,16 +112,17 @@ func checkPath(p string) error {
 	return nil
 }
 
-// inside says that the path p is dir or below it.
+// inside reports whether the path p is dir or below it.
 func inside(dir, p string) bool {
 	rel, err := filepath.Rel(dir, p)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// Expand finds the files that a step's inputs name: paths, or globs with *, ?, […] and **. Each is looked for in the
-// worktree ("" = the root), then in the root; what begins with .workflow/ in the root only. Found are the paths as seen
-// from the worktree, sorted within each pattern, none twice; missing are the plain paths that are not there. A glob may
-// find nothing. A pattern that leaves the repo, also by a link, and more than MaxFound files are errors.
+// Expand finds the files that a step's inputs name: paths, or globs with *, ?, […] and **. It
+// searches the worktree ("" = the root), then the root; for .workflow/ only the root. found has
+// paths relative to the worktree, sorted within each pattern, without duplicates; missing has the
+// plain paths that do not exist. A glob may match nothing. A pattern that leaves the repo, also by
+// a link, and more than MaxFound files are errors.
 func Expand(root, worktree string, patterns []string) (found, missing []string, err error) {
 	g, err := newGround(root, worktree)
 	if err != nil {
@@ -154,7 +155,7 @@ func Expand(root, worktree string, patterns []string) (found, missing []string, 
 
 func isGlob(p string) bool { return strings.ContainsAny(p, "*?[") }
 
-// expand finds what one pattern names, as seen from the worktree; plain says that it is a path and no glob.
+// expand finds what one pattern names, relative to the worktree; plain means a path, not a glob.
 func (g ground) expand(pattern string) (names []string, plain bool, err error) {
 	if err := checkPath(pattern); err != nil {
 		return nil, false, err
@@ -201,7 +202,7 @@ func (g ground) fromWorktree(base, p string) string {
 	return filepath.ToSlash(rel)
 }
 
-// glob walks the folder before the pattern's first wildcard. Links to folders are not entered.
+// glob walks the folder before the pattern's first wildcard. It does not enter links to folders.
 func (g ground) glob(base, pattern string) ([]string, error) {
 	parts := strings.Split(pattern, "/")
 	fixed := slices.IndexFunc(parts, isGlob)
@@ -219,7 +220,7 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 	}
 	top, err := filepath.EvalSymlinks(filepath.Join(base, filepath.FromSlash(start)))
 	if err != nil {
-		return nil, nil // it went while we looked
+		return nil, nil // removed in the meantime
 	}
 	var found []string
 	looked := 0
@@ -228,7 +229,7 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 			return fmt.Errorf("%s: more than %d files to look at: name a folder before the *", text.RevealLine(pattern, maxLabel), maxLooked)
 		}
 		if err != nil || p == top {
-			return nil // what cannot be read is not there
+			return nil // what cannot be read counts as missing
 		}
 		if d.IsDir() && d.Name() == ".git" {
 			return fs.SkipDir

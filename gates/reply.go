@@ -12,14 +12,14 @@ import (
 	"sluice/internal/text"
 )
 
-// maxPieces is how many JSON values of one reply are looked at.
+// maxPieces is the most JSON values examined in a reply.
 const maxPieces = 10_000
 
-// piece is a JSON value in a reply, or what was to be one.
+// piece is a JSON value in a reply, or a failed attempt at one.
 type piece struct {
 	at, end int
 	err     error // why it cannot be read
-	quoted  bool  // it stands behind a >, or in a block marked data: the writer says that it is another's
+	quoted  bool  // after a >, or in a block marked data: someone else's words
 }
 
 func (p piece) unread() error {
@@ -29,19 +29,20 @@ func (p piece) unread() error {
 	return fmt.Errorf("it cannot be read: %w", p.err)
 }
 
-// reply is an agent's last words, with the JSON in them.
+// reply is an agent's last message, with its JSON.
 type reply struct {
 	text   string
-	pieces []piece // in their order, none within another
-	read   int     // how many bytes were read to find them: a small multiple of the text's length
+	pieces []piece // in order, not nested
+	read   int     // bytes read to find them: a small multiple of the text's length
 }
 
-// look finds the JSON in a text: every object that is whole, whatever stands around it, and where lists is set every list.
-// What goes wrong behind a first key is a piece as well, up to the brace that closes it, so that what lies in it counts as
-// nobody's word. A text that ends within JSON, or has too much of it, is an error.
+// look finds the JSON in a text: every whole object, whatever surrounds it, and with lists every
+// list. An object that fails after its first key is a piece too, up to its closing brace, so that
+// nothing inside counts as an answer. A text that ends within JSON, or has too much of it, is an
+// error.
 //
-// The work is in proportion to the text: what was read as one piece is not read again, what fails before a first key
-// fails at the first text in quotes, and lists fail after [strictjson.MaxDepth] brackets.
+// The time is linear in the text: a piece is read once, failures before a first key stop at the
+// first quoted text, and lists stop after [strictjson.MaxDepth] brackets.
 func look(output []byte, lists bool) (reply, error) {
 	r := reply{text: string(output)}
 	open := "{"
@@ -79,8 +80,8 @@ func look(output []byte, lists bool) (reply, error) {
 	return r, nil
 }
 
-// closing is where the object at i ends as its braces have it, or the end of the text. A text in quotes does not go on
-// over the end of its line.
+// closing returns where the object at i ends by its braces, or the end of the text. Quoted text
+// ends with its line.
 func closing(text []byte, i int) int {
 	depth, quoted := 0, false
 	for ; i < len(text); i++ {
@@ -116,12 +117,12 @@ func (r *reply) markQuoted() {
 	}
 }
 
-// line names the place of a byte of the reply to people.
+// line returns the line of a byte of the reply, for people.
 func (r *reply) line(at int) string {
 	return fmt.Sprintf("line %d of the reply", strings.Count(r.text[:at], "\n")+1)
 }
 
-// where names the place of a piece.
+// where returns the place of a piece, for people.
 func (r *reply) where(p piece) string {
 	if strings.TrimSpace(r.text) == r.text[p.at:p.end] {
 		return inWhole
@@ -131,8 +132,8 @@ func (r *reply) where(p piece) string {
 
 func (r *reply) data(p piece) []byte { return []byte(r.text[p.at:p.end]) }
 
-// answer gives the last whole value that accept takes. An object behind it that cannot be read stands in its way: that
-// was the agent's last word.
+// answer returns the last whole value that accept takes. An unreadable object after it makes this
+// an error, because that was the agent's last word.
 func (r *reply) answer(accept func([]byte) error) (said, error) {
 	var last error
 	for _, p := range slices.Backward(r.pieces) {
@@ -163,13 +164,13 @@ var (
 )
 
 const (
-	// keyOfVerdict is a verdict in what is no JSON: in single quotes, escaped, or without any.
+	// keyOfVerdict is a verdict in invalid JSON: in single quotes, escaped, or unquoted.
 	keyOfVerdict = `(?i)["'“”‘’]verdict\\?["'“”‘’]\s*:|\{\s*verdict\s*:`
 	// wordOfVerdict is a verdict in words.
 	wordOfVerdict = "(?i)\\bverdict\\b(?:\\s+is\\b)?[\\s*_:=`\"]{1,8}([a-z0-9_-]+)"
 )
 
-// between calls f with each stretch of the text that is in no piece, and where it begins.
+// between calls f with each stretch of text outside the pieces, and its offset.
 func (r *reply) between(f func(at int, text string)) {
 	from := 0
 	for _, p := range append(slices.Clip(r.pieces), piece{at: len(r.text), end: len(r.text)}) {
@@ -178,7 +179,7 @@ func (r *reply) between(f func(at int, text string)) {
 	}
 }
 
-// verdicts are the pieces that say something of a judgement, and what was to be one of them.
+// verdicts returns the pieces that are part of a judgement, and failed attempts at one.
 func (r *reply) verdicts(in VerdictInput) []piece {
 	var out []piece
 	key := regexp.MustCompile(keyOfVerdict)
@@ -196,7 +197,7 @@ func (r *reply) verdicts(in VerdictInput) []piece {
 	return out
 }
 
-// speaks says that an object has a member that belongs to a judgement.
+// speaks reports whether an object has a member of a judgement.
 func speaks(data []byte, in VerdictInput) bool {
 	f, _, err := strictjson.Read(data, MaxAnswer)
 	if err != nil {
@@ -208,7 +209,8 @@ func speaks(data []byte, in VerdictInput) bool {
 	}) || in.Schema != nil && in.Computed
 }
 
-// inWords gives the verdict that the text gives in words and that is another one than word, and its place.
+// inWords returns a verdict that the text states in words and that differs from word, and its
+// place.
 func (r *reply) inWords(word string, allowed []string) (other, where string) {
 	words := regexp.MustCompile(wordOfVerdict)
 	r.between(func(at int, text string) {
@@ -222,8 +224,8 @@ func (r *reply) inWords(word string, allowed []string) (other, where string) {
 	return other, where
 }
 
-// repeats says that what was found stands in the prompt too, and in the reply within a line of other words only: more likely
-// a quote of the work than a verdict.
+// repeats reports whether the found text is also in the prompt and, in the reply, only within a
+// line of other words: more likely a quote of the work than a verdict.
 func (r *reply) repeats(found said, prompt []byte) bool {
 	if found.where == inWhole || !bytes.Contains(prompt, found.data) || !strings.Contains(r.text, string(found.data)) {
 		return false

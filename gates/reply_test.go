@@ -12,8 +12,9 @@ const (
 	failed = `{"verdict":"fail","feedback":"no"}`
 )
 
-// TestTolerance: a verdict is found whatever stands around it; what could be somebody else's passes nothing. want is the
-// outcome; behind "?" a part of why it is inconclusive, behind "!" a part of what the reviewer is asked again with.
+// TestTolerance: a verdict is found whatever surrounds it; possible words of others pass nothing.
+// want is the outcome; after "?" a part of why it is inconclusive, after "!" a part of the
+// reviewer's correction.
 func TestTolerance(t *testing.T) {
 	hold.Rule(t, "13-law 003 tolerant", `"JSON parsing with tolerance for extra text/markdown code blocks": the last whole JSON object of a reply that is an answer counts, whatever stands around it; two that differ pass nothing`)
 	for _, c := range []struct{ name, reply, want string }{
@@ -83,7 +84,7 @@ func TestTolerance(t *testing.T) {
 	}
 }
 
-// TestReplyIsReadOnce: hostile replies cost work in proportion to their length, whatever they nest.
+// TestReplyIsReadOnce: the cost of hostile replies is linear in their length, whatever they nest.
 func TestReplyIsReadOnce(t *testing.T) {
 	hold.Rule(t, "13-law 003 tolerant", `"JSON parsing with tolerance for extra text/markdown code blocks": each byte of a reply is read a bounded number of times`)
 	for _, unit := range []string{"{", "[", "}", `{"`, `{"a`, `{"a":`, `{"a":{`, `{"a":[`, `[{"a":1},`, `{"a":1,"b":`, `{"a":"\"`, `{\"a\":`, `{"a":{}}`, `{ `, `{"\\`, `"{`, `{"a":x{`,
@@ -102,7 +103,8 @@ func TestReplyIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestVerdictThatRepeats: a verdict within a sentence that also stands in what was judged is a quote, until it is given anew.
+// TestVerdictThatRepeats: a verdict within a sentence that is also in the judged work counts as a
+// quote, until it is given again.
 func TestVerdictThatRepeats(t *testing.T) {
 	in := VerdictInput{Allowed: []string{"pass", "fail"}, Prompt: []byte("+// " + passed + "\n")}
 	for reply, want := range map[string]string{
@@ -117,7 +119,7 @@ func TestVerdictThatRepeats(t *testing.T) {
 	}
 }
 
-// TestAnswerInReply: a step's answer is the last value that its schema takes.
+// TestAnswerInReply: a step's answer is the last value that its schema accepts.
 func TestAnswerInReply(t *testing.T) {
 	hold.Rule(t, "13-law 003 tolerant", `"JSON parsing with tolerance for extra text/markdown code blocks": the last whole JSON value of a step's reply that its schema accepts is its answer`)
 	const object, list = `{"type":"object","required":["plan"],"properties":{"plan":{"type":"string"}}}`, `{"type":"array","items":{"type":"integer"}}`
@@ -148,7 +150,7 @@ func TestAnswerInReply(t *testing.T) {
 	}
 }
 
-// FuzzReply: a pass needs an object of the reply that is one, and never stands beside one that says another thing.
+// FuzzReply: a pass needs an object of the reply that says so, and none that contradicts it.
 func FuzzReply(f *testing.F) {
 	for _, s := range []string{passed, failed, passed + failed, "> " + passed, `{"a":` + passed, `"{\"verdict\":\"fail\"}"` + passed, "```data\n" + passed + "\n```", "verdict: fail " + passed} {
 		f.Add([]byte(s), []byte(s))
@@ -158,7 +160,8 @@ func FuzzReply(f *testing.F) {
 		for _, own := range []string{failed, `{"verdict":"fail"`, `{"verdict":"fail",}`} {
 			in.Output = append(append(append([]byte{}, before...), "\n"+own+"\n"...), after...)
 			if j, _ := ReadVerdict(in); j.Outcome == "pass" {
-				// The text around it may make the reviewer's own word a part of another text: a key, or a text in quotes.
+				// The surrounding text may make the reviewer's own word part of another text, such
+				// as a key.
 				r, _ := look(in.Output, false)
 				for _, p := range r.pieces {
 					if p.err == nil && p.at == len(before)+1 {

@@ -15,7 +15,7 @@ import (
 	"sluice/internal/text"
 )
 
-// Bounds of a verdict.
+// Limits of a verdict.
 const (
 	maxFindings    = 200
 	maxScores      = 100
@@ -25,28 +25,29 @@ const (
 	maxFindingLine = 100_000_000
 	maxOutputTail  = engine.MaxOutput
 	maxInline      = 1024 // bytes of foreign text in a line of ours
-	maxLabel       = 200  // of a name in it
+	maxLabel       = 200  // bytes of a name in it
 )
 
-// VerdictInput is what a reviewer left behind, and what is asked of it.
+// VerdictInput is what a reviewer left, and what was asked.
 type VerdictInput struct {
-	Structured  []byte // the CLI's own structured field, nil where there is none
-	AnswerFile  []byte // the file SLUICE_ANSWER names
+	Structured  []byte // the CLI's structured field; nil if there is none
+	AnswerFile  []byte // the file that SLUICE_ANSWER names
 	AnswerToken string // its token; "" = the key "token" in it
 	WantToken   string // this attempt's; "" = the file counts without one
-	ByReply     bool   // the last message, or the structured field, is the verdict: no file counts
-	Output      []byte // the reviewer's own last words, and nothing it reviewed
+	ByReply     bool   // only the last message or the structured field counts, no file
+	Output      []byte // the reviewer's own last message, nothing it reviewed
 	ExitCode    int
-	Prompt      []byte // what it was asked, with the work in it
+	Prompt      []byte // what it was asked, including the work
 
 	Schema   *engine.Schema
-	Allowed  []string // the outcomes it may say; nil = any word
-	Rubric   []string // what has to be scored
+	Allowed  []string // permitted outcomes; nil = any word
+	Rubric   []string // what must be scored
 	Computed bool     // the gate computes its outcome: the word may be missing
 }
 
-// ReadVerdict reads what a reviewer says. An error means that it has to be asked again with that error (Correction), at
-// most MaxCorrections times; then Unread. A Judgement with Inconclusive set is none, and asking again would not help.
+// ReadVerdict reads a reviewer's verdict. On an error, ask the reviewer again with it (Correction),
+// at most MaxCorrections times; then use Unread. A Judgement with Inconclusive set is no verdict,
+// and asking again would not help.
 func ReadVerdict(in VerdictInput) (engine.Judgement, error) {
 	if in.ExitCode != 0 {
 		return engine.Judgement{Inconclusive: fmt.Sprintf("the reviewer ended with exit code %d", in.ExitCode)}, nil
@@ -89,7 +90,7 @@ func ReadVerdict(in VerdictInput) (engine.Judgement, error) {
 	return j, nil
 }
 
-// nothing says why a reply has no verdict.
+// nothing returns why a reply has no verdict.
 func nothing(in VerdictInput, r reply) error {
 	if strings.TrimSpace(r.text) == "" {
 		return fmt.Errorf("no verdict: %w", ErrNothing)
@@ -98,13 +99,12 @@ func nothing(in VerdictInput, r reply) error {
 		_, err := readWhole(in, data)
 		return err
 	})
-	if err == nil { // an object that says nothing of a judgement where the gate computes it of nothing
+	if err == nil { // an object without a judgement, where the gate computes it from nothing
 		err = errNoJSON
 	}
 	return err
 }
 
-// readWhole reads an object as a verdict.
 func readWhole(in VerdictInput, data []byte) (engine.Judgement, error) {
 	if err := strictjson.Object(data, MaxAnswer); err != nil {
 		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
@@ -114,7 +114,7 @@ func readWhole(in VerdictInput, data []byte) (engine.Judgement, error) {
 		return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
 	}
 	if in.Schema != nil {
-		// Defaults are for what is said beside the judgement; the judgement itself is never filled in.
+		// The judgement itself is never filled in with defaults.
 		if err := conform(in.Schema, v, "verdict", "score", "scores"); err != nil {
 			return engine.Judgement{}, fmt.Errorf("the verdict: %w", err)
 		}
@@ -126,7 +126,7 @@ func readWhole(in VerdictInput, data []byte) (engine.Judgement, error) {
 	return judge(in, whole)
 }
 
-// judge reads the members of a verdict; all that is wrong is told at once.
+// judge reads the members of a verdict and reports all faults at once.
 func judge(in VerdictInput, whole json.RawMessage) (engine.Judgement, error) {
 	f, _, err := strictjson.Read(whole, MaxAnswer)
 	if err != nil {
@@ -151,7 +151,6 @@ func judge(in VerdictInput, whole json.RawMessage) (engine.Judgement, error) {
 	return j, nil
 }
 
-// outcome reads the reviewer's word.
 func outcome(f *strictjson.Fields, in VerdictInput) string {
 	if !f.Has("verdict") {
 		if !in.Computed {
@@ -161,7 +160,7 @@ func outcome(f *strictjson.Fields, in VerdictInput) string {
 	}
 	word := f.Text("verdict", maxWord)
 	switch {
-	case word == "": // no text, too long or empty: only the last is not said yet
+	case word == "": // not a text, too long or empty: only the last is not reported yet
 		f.Fault("verdict", "%s", wanted(in.Allowed))
 	case in.Allowed != nil && !slices.Contains(in.Allowed, word):
 		near := ""
@@ -188,7 +187,6 @@ func isName(s string) bool {
 	}) < 0
 }
 
-// scores reads the scores by name.
 func scores(f *strictjson.Fields) map[string]float64 {
 	raw := f.Raw("scores")
 	if raw == nil {
@@ -216,7 +214,7 @@ func scores(f *strictjson.Fields) map[string]float64 {
 	return out
 }
 
-// mean is the score by a rubric: every line of it has to be scored, and nothing else counts.
+// mean returns the score by a rubric: each of its lines must be scored, and nothing else counts.
 func mean(f *strictjson.Fields, rubric []string, scores map[string]float64) *float64 {
 	var missing []string
 	sum := 0.0
@@ -235,7 +233,6 @@ func mean(f *strictjson.Fields, rubric []string, scores map[string]float64) *flo
 	return &v
 }
 
-// capNames bounds the names in a message.
 func capNames(names []string) []string { return names[:min(len(names), maxNames)] }
 
 // Finding is one thing a reviewer found.
@@ -246,8 +243,7 @@ type Finding struct {
 	Message  string `json:"message,omitempty"`
 }
 
-// findings reads the list of findings and gives it clean; a text stands for its message. Keys beyond ours are in the
-// answer only.
+// findings reads and cleans the list of findings; a plain text becomes a message.
 func findings(f *strictjson.Fields) json.RawMessage {
 	raw := f.Raw("findings")
 	if raw == nil {
@@ -278,7 +274,7 @@ func findings(f *strictjson.Fields) json.RawMessage {
 	return clean
 }
 
-// finding reads one finding. What it has beyond our keys stays: a gate's condition may ask for it.
+// finding reads one finding. It keeps unknown keys, because a gate's condition may use them.
 func finding(item json.RawMessage) (map[string]any, error) {
 	var body string
 	if json.Unmarshal(item, &body) == nil && len(item) > 0 && item[0] == '"' {
@@ -310,7 +306,7 @@ func finding(item json.RawMessage) (map[string]any, error) {
 	return out, f.Err()
 }
 
-// ReadFindings gives the findings of a Judgement. What cannot be read gives none.
+// ReadFindings returns the findings of a Judgement; none if they cannot be read.
 func ReadFindings(raw json.RawMessage) []Finding {
 	var out []Finding
 	var list []map[string]json.RawMessage
@@ -319,7 +315,7 @@ func ReadFindings(raw json.RawMessage) []Finding {
 	}
 	for _, m := range list[:min(len(list), maxFindings)] {
 		var one Finding
-		_ = json.Unmarshal(m["severity"], &one.Severity) // what is of another kind says nothing
+		_ = json.Unmarshal(m["severity"], &one.Severity) // ignore other types
 		_ = json.Unmarshal(m["file"], &one.File)
 		_ = json.Unmarshal(m["line"], &one.Line)
 		_ = json.Unmarshal(m["message"], &one.Message)
@@ -328,13 +324,14 @@ func ReadFindings(raw json.RawMessage) []Finding {
 	return out
 }
 
-// Unread is the judgement of a reviewer whose answer could not be read after all corrections.
+// Unread is the judgement of a reviewer whose answer stayed unreadable after all corrections.
 func Unread(err error) engine.Judgement {
 	return engine.Judgement{Inconclusive: "the verdict could not be read: " + text.RevealLine(err.Error(), 2*maxInline)}
 }
 
-// CommandVerdict is what a reviewer by command says: exit code 0 is pass; 126, 127 and a code below 0 (it was not
-// started, or was ended by a signal) say nothing; every other code is fail, with the end of the output as feedback.
+// CommandVerdict returns the verdict of a command: exit code 0 is pass; 126, 127 and negative codes
+// (not started, or ended by a signal) are inconclusive; any other code is fail, with the end of the
+// output as feedback.
 func CommandVerdict(exit int, output string) engine.Judgement {
 	switch {
 	case exit == 0:
@@ -351,7 +348,6 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 	return engine.Judgement{Outcome: engine.OutcomeFail, Feedback: feedback}
 }
 
-// lastLine is the last line of an output that says anything.
 func lastLine(output string) string {
 	lines := strings.Split(strings.TrimSpace(text.Reveal(output)), "\n")
 	return cmp.Or(text.RevealLine(lines[len(lines)-1], maxLabel*2), "no output")

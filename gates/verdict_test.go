@@ -17,8 +17,8 @@ func block3(s string) string { return "```json\n" + s + "\n```\n" }
 
 func schemaOf(s string) *engine.Schema { return &engine.Schema{Source: json.RawMessage(s)} }
 
-// TestReadVerdict: what is read where, and what is refused with which words. want is the outcome, or, where it begins
-// with "!", a part of the error.
+// TestReadVerdict: what is read where, and what is refused with which words. want is the outcome
+// or, after "!", a part of the error.
 func TestReadVerdict(t *testing.T) {
 	hold.Rule(t, "7-agents read order", "structured, answer file, the last object of the reply")
 	hold.Rule(t, "7-agents one verdict", "two verdicts that differ, or a file that contradicts the output: inconclusive")
@@ -322,7 +322,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// What a reviewer did not say is never made up for it.
+// What a reviewer did not say is never made up.
 func TestJudgementIsNeverADefault(t *testing.T) {
 	hold.Rule(t, "field ask 6", "a default is nobody's word")
 	schema := schemaOf(`{"allOf":[{"$ref":"#/$defs/d"}],"$defs":{"d":{"properties":{"verdict":{"default":"pass"},"score":{"default":100},"scores":{"default":{"a":100}},"note":{"default":"n"}}}}}`)
@@ -335,8 +335,8 @@ func TestJudgementIsNeverADefault(t *testing.T) {
 	}
 }
 
-// FuzzReadVerdict: whatever comes, it never panics, a pass is only what stands as the word of a key "verdict" in the
-// input, and a score lies in its range.
+// FuzzReadVerdict: it never panics, a pass is always the value of a key "verdict" in the input, and
+// a score is in its range.
 func FuzzReadVerdict(f *testing.F) {
 	hold.Rule(f, "field ask 6", "a pass is only what stands there as the verdict")
 	for _, s := range []string{`{"verdict":"pass"}`, block3(`{"verdict":"fail"}`) + "x", "~~~json\n{\"verdict\":\"p\\u0061ss\"}\n~~~", `{"Verdict":"pass"}`, `{"token":"T","verdict":"pass","scores":{"a":1}}`, `{"x":[{"verdict":"pass"}]}`, "````\n```json\n{}\n```\n"} {

@@ -7,9 +7,9 @@ import (
 	"sluice/engine"
 )
 
-// VerdictSchema is a JSON Schema of the verdict that a reviewer may give: what a program is told that has its agent answer to
-// a schema. It says less than ReadVerdict asks for, and what comes is read by that all the same. own is what the gate's
-// `answer` asks for besides; nil = nothing.
+// VerdictSchema returns a JSON Schema of the verdicts a reviewer may give, for programs that
+// enforce a schema. It is weaker than ReadVerdict, which still reads the result. own is the schema
+// of the gate's `answer`; nil = none.
 func VerdictSchema(allowed, rubric []string, computed bool, own *engine.Schema) json.RawMessage {
 	type m = map[string]any
 	text := m{"type": "string"}
@@ -47,12 +47,12 @@ func VerdictSchema(allowed, rubric []string, computed bool, own *engine.Schema) 
 	}
 	out, err := json.Marshal(schema)
 	if err != nil {
-		return nil // the rubric is no text
+		return nil // the rubric is not text
 	}
 	return out
 }
 
-// withOwn adds what a schema of the gate's own asks for; nil where it cannot be added to, and stands for itself.
+// withOwn merges the gate's own schema; nil if it cannot be merged and stands alone.
 func withOwn(schema map[string]any, source json.RawMessage) map[string]any {
 	var own map[string]any
 	if json.Unmarshal(source, &own) != nil || own["type"] != "object" || own["additionalProperties"] == false {

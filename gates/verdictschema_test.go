@@ -10,8 +10,8 @@ import (
 	"sluice/internal/schema"
 )
 
-// TestVerdictSchema: what a program is told of a verdict is a schema, and a verdict that fits it and names the gate's words is
-// read.
+// TestVerdictSchema: the result is a valid schema, and a verdict that matches it with the gate's
+// words is readable.
 func TestVerdictSchema(t *testing.T) {
 	own := &engine.Schema{Source: json.RawMessage(`{"type":"object","required":["risk"],"properties":{"risk":{"type":"string"},"score":{"type":"integer"}}}`)}
 	closed := &engine.Schema{Source: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"verdict":{"type":"string"}}}`)}
@@ -58,7 +58,7 @@ func TestVerdictSchema(t *testing.T) {
 			t.Errorf("verdict: %s", raw)
 		}
 	}
-	// What codex is told may be null is as if it were not there.
+	// For codex, null means the same as missing.
 	j, err := ReadVerdict(VerdictInput{Output: []byte(`{"verdict":"fail","feedback":"no","score":null,"summary":null,"findings":[{"severity":null,"file":"a.go","line":7,"message":"m"},{"severity":null,"file":null,"line":null,"message":"n"}]}`), Allowed: []string{"pass", "fail"}})
 	if err != nil || j.Score != nil || len(ReadFindings(j.Findings)) != 2 || ReadFindings(j.Findings)[0] != (Finding{File: "a.go", Line: 7, Message: "m"}) {
 		t.Errorf("%+v %v", j, err)

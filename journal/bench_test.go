@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// benchEntry makes a line of about 300 bytes more than the two hashes.
+// benchEntry returns a line of about 300 bytes plus the two hashes.
 func benchEntry() Entry {
 	return Entry{
 		At:    time.Now(),
@@ -20,8 +20,8 @@ func benchEntry() Entry {
 	}
 }
 
-// BenchmarkAppend puts the group commit beside a plain writer that syncs each
-// line, on the same disk in the same run: quote the ratio, not the numbers.
+// BenchmarkAppend compares the group commit with a plain writer that syncs each line, on the same
+// disk in the same run: quote the ratio, not the numbers.
 func BenchmarkAppend(b *testing.B) {
 	b.Run("plain", func(b *testing.B) {
 		f, err := os.Create(filepath.Join(b.TempDir(), "plain"))
@@ -77,7 +77,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkReplay is what a start without a snapshot costs.
+// BenchmarkReplay is the cost of a start without a snapshot.
 func BenchmarkReplay(b *testing.B) {
 	l, _, err := Open(b.TempDir(), Options{})
 	if err != nil {

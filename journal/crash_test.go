@@ -23,18 +23,18 @@ func entry(n int) Entry {
 	}
 }
 
-// number is the n that entry put into a record.
+// number returns the n that entry put into a record.
 func number(r Record) (int, error) {
 	var e struct{ N int }
 	err := json.Unmarshal(r.Event, &e)
 	return e.N, err
 }
 
-// lives runs a journal through random lives, each ended by a power cut at a
-// random operation, with full disks on the way. It returns an error when an
-// acknowledged record is lost or one that was refused turns up.
+// lives runs a journal through random lives, each ended by a power cut at a random operation, with
+// full disks in between. It returns an error if an acknowledged record is lost or a refused one
+// appears.
 func lives(d *disk) error {
-	var acked []int // the n of each record that must be there, in order
+	var acked []int // the n of each record that must exist, in order
 	next := 0
 	for life := range 12 {
 		if life < 11 {
@@ -67,7 +67,7 @@ func oneLife(d *disk, acked []int, next int) ([]int, int, error) {
 		for i := range batch {
 			batch[i] = entry(next + i)
 		}
-		// Above 3, so that what is refused and what was under way differ.
+		// Above 3, so that refused and running ones differ.
 		from := next
 		next += 10
 		d.room = -1
@@ -104,10 +104,9 @@ func oneLife(d *disk, acked []int, next int) ([]int, int, error) {
 	return acked, next, nil
 }
 
-// atStart holds what a journal begins a life with to what was acknowledged.
+// atStart checks the journal at the start of a life against what was acknowledged.
 func atStart(d *disk, l *Log, acked []int, next int) ([]int, error) {
-	// A crash leaves the acknowledged ones and, after them, at most the first
-	// of those that were under way.
+	// A crash leaves the acknowledged records, followed by at most the first of the running ones.
 	var found []int
 	if err := l.Replay(1, func(r Record) error {
 		n, err := number(r)
@@ -193,8 +192,8 @@ func numbers(t testing.TB, l *Log) []int {
 	return got
 }
 
-// A full disk takes part of a batch: none of it stays, and the same call goes
-// on when there is room.
+// A full disk accepts part of a batch: none of it stays, and the same call succeeds once there is
+// room.
 func TestFullDiskStallsAndGoesOn(t *testing.T) {
 	conform.Rule(t, "2-files journal full disk", "a batch cut back, stalled, going on by itself")
 	for room := range int64(700) {
@@ -226,8 +225,8 @@ func TestFullDiskStallsAndGoesOn(t *testing.T) {
 	t.Fatal("the batch never fitted")
 }
 
-// Where the cut after a failed write fails too, it is made before the next
-// append, or half a line would lie in the middle.
+// If the cut after a failed write fails too, it is made before the next append. Otherwise half a
+// line would stay in the middle.
 func TestFailedCutIsTriedAgain(t *testing.T) {
 	conform.Rule(t, "2-files journal full disk", "the cut back is made before the next append")
 	d := newDisk(1)
@@ -250,7 +249,7 @@ func TestFailedCutIsTriedAgain(t *testing.T) {
 	}
 }
 
-// shortFS writes less than it was given and says nothing.
+// shortFS writes less than it was given without an error.
 type shortFS struct{ *disk }
 
 func (s shortFS) Create(name string) (File, error) {
@@ -293,7 +292,7 @@ func TestFailedSyncIsFinal(t *testing.T) {
 	if d.syncs != before {
 		t.Fatal("the sync was tried again")
 	}
-	// Also where it is the sync of a cut that fails.
+	// Also if the sync of a cut fails.
 	d = newDisk(2)
 	l = mustOpen(t, stateDir, d)
 	d.room, d.syncErr = 10, syscall.EIO

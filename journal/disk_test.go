@@ -13,19 +13,19 @@ import (
 
 var errCrashed = errors.New("the machine is off")
 
-// disk is a disk that forgets what was not synced when it crashes, that can be
-// full, and that can fail.
+// disk is a disk that loses what was not synced when it crashes, that can be full, and that can
+// fail.
 type disk struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
-	names   map[string]*inode // as seen by the process
+	names   map[string]*inode // as the process sees it
 	durable map[string]*inode // as after a power cut
 
 	room     int64 // bytes that may still be written; below 0: no limit
 	steps    int   // operations until the crash; below 0: never
 	syncErr  error // what the next Sync returns
 	truncErr error
-	lie      bool // the mutant: Sync does nothing and says that it did
+	lie      bool // the mutant: Sync does nothing and reports success
 	syncs    int
 	crashed  bool
 }
@@ -36,7 +36,7 @@ func newDisk(seed uint64) *disk {
 	return &disk{rng: rand.New(rand.NewPCG(seed, 1)), names: map[string]*inode{}, durable: map[string]*inode{}, room: -1, steps: -1}
 }
 
-// step counts an operation and says whether the machine is off by now.
+// step counts an operation and reports whether the machine is off by now.
 func (d *disk) step() error {
 	if d.steps == 0 {
 		d.crashed = true
@@ -50,8 +50,7 @@ func (d *disk) step() error {
 	return nil
 }
 
-// crash is the power cut: of each file what was synced stays, of the rest a
-// random part.
+// crash is the power cut: synced data stays, and a random part of the rest.
 func (d *disk) crash() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,7 +72,7 @@ func (d *disk) crash() {
 func (d *disk) survivors(ino *inode) []byte {
 	kept := len(ino.durable)
 	if len(ino.data) < kept || string(ino.data[:kept]) != string(ino.durable) {
-		// Cut and not synced: the old or the new, as the case may be.
+		// Cut and not synced: either the old or the new.
 		if d.rng.IntN(2) == 0 {
 			return append([]byte(nil), ino.durable...)
 		}
@@ -221,7 +220,7 @@ func (h *handle) Sync() error {
 		return err
 	}
 	if err := h.d.syncErr; err != nil {
-		// As Linux does: the pages count as clean from now on.
+		// As on Linux: the pages count as clean from now on.
 		h.d.syncErr = nil
 		return err
 	}

@@ -15,27 +15,26 @@ import (
 	"sluice/internal/strictjson"
 )
 
-// maxExportLineBytes: a line of an export holds one fact of a record, in plain JSON.
+// maxExportLineBytes limits a line of an export: one fact of a record, in plain JSON.
 const maxExportLineBytes = strictjson.PlainMost*MaxLineBytes + 256
 
-// ErrExportChanged is an export that somebody else wrote to, cut or replaced
-// (a git checkout does) while it was open: open it again and go on from its
-// Last.
+// ErrExportChanged reports that someone else wrote to, cut or replaced the open export, as a git
+// checkout does. Open it again and continue from its Last.
 var ErrExportChanged = errors.New("the export was changed by somebody else")
 
 // Line is one line of an export: one fact.
 type Line struct {
-	Seq  int64           `json:"seq"` // of its record in the journal
-	N    int             `json:"n"`   // its index among the facts of the record, from 0
-	At   time.Time       `json:"at"`  // of its record
+	Seq  int64           `json:"seq"` // of the record in the journal
+	N    int             `json:"n"`   // index among the record's facts, from 0
+	At   time.Time       `json:"at"`  // of the record
 	Fact json.RawMessage `json:"fact"`
-	Sum  string          `json:"sum"` // of its record
+	Sum  string          `json:"sum"` // of the record
 }
 
-// Keep says whether fact n of a record belongs in an export.
+// Keep reports whether fact n of a record belongs in an export.
 type Keep func(r Record, n int) bool
 
-// Lines are the lines that an export has of a record.
+// Lines returns the export's lines for a record.
 func Lines(r Record, keep Keep) []Line {
 	var lines []Line
 	for n, fact := range r.Facts {
@@ -46,9 +45,9 @@ func Lines(r Record, keep Keep) []Line {
 	return lines
 }
 
-// Export is a readable copy of a part of the journal, one fact a line, in the
-// repo. It is not the truth, so it is not synced: what a crash takes from its
-// end is appended again from the journal. One goroutine uses it at a time.
+// Export is a readable copy, in the repo, of a part of the journal: one fact per line. It is not
+// synced: lines lost in a crash are appended again from the journal. It is for one goroutine at a
+// time.
 type Export struct {
 	name string
 	file *os.File
@@ -58,10 +57,9 @@ type Export struct {
 	n    int
 }
 
-// OpenExport opens the export at name, or makes it; its folder exists. A torn
-// last line is cut off. It does not follow a link at name: the repo is open to
-// agents. A last line that is not an export's is a *Fault: move the file away
-// and export all again.
+// OpenExport opens the export at name, or creates it; its folder must exist. It cuts off a torn
+// last line. It follows no link at name, because agents can write to the repo. If the last line is
+// not an export's, it returns a *Fault: move the file away and export everything again.
 func OpenExport(name string) (*Export, error) {
 	f, err := openPlain(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -75,14 +73,14 @@ func OpenExport(name string) (*Export, error) {
 	return x, nil
 }
 
-// findEnd finds the last whole line, and cuts off what follows it.
+// findEnd finds the last whole line and cuts off what follows it.
 func (x *Export) findEnd() error {
 	st, err := x.file.Stat()
 	if err != nil {
 		return fmt.Errorf("%s: cannot be measured: %w", x.name, err)
 	}
 	end := st.Size()
-	// The last whole line and the torn one are at most this long together.
+	// The last whole line and the torn one together are at most this long.
 	start := max(end-2*maxExportLineBytes, 0)
 	for window := int64(64 << 10); ; window *= 8 {
 		from := max(end-window, start)
@@ -116,13 +114,11 @@ func (x *Export) findEnd() error {
 	return nil
 }
 
-// Last is the place of the last line: its record's seq and the fact's index;
-// 0, 0 if there is none.
+// Last returns the last line's record seq and fact index; 0, 0 if there is no line.
 func (x *Export) Last() (seq int64, n int) { return x.seq, x.n }
 
-// Append adds the lines after Last and passes over the others, so that a record
-// may be handed in again. An error leaves the export as it was; the same lines
-// may be appended again.
+// Append adds the lines after Last and skips the others, so a record may be passed in again. On an
+// error the export is unchanged, and the same lines may be appended again.
 func (x *Export) Append(lines ...Line) error {
 	x.buf = x.buf[:0]
 	seq, n := x.seq, x.n
@@ -152,8 +148,7 @@ func (x *Export) Append(lines ...Line) error {
 	return nil
 }
 
-// unchanged makes sure that the name still is the file that was opened, and
-// that the file ends where this Export left it.
+// unchanged checks that the name still refers to the opened file and that its size is as expected.
 func (x *Export) unchanged() error {
 	mine, err := x.file.Stat()
 	if err != nil {
@@ -183,7 +178,7 @@ func appendExportLine(buf []byte, l Line) []byte {
 	return append(buf, tailEnd+"\n"...)
 }
 
-// parseExportLine takes exactly what appendExportLine writes, or wrote before its JSON was plain.
+// parseExportLine accepts exactly what appendExportLine writes, or wrote before its JSON was plain.
 func parseExportLine(data []byte) (Line, error) {
 	var l Line
 	if err := json.Unmarshal(data, &l); err != nil {
@@ -198,8 +193,8 @@ func parseExportLine(data []byte) (Line, error) {
 	return l, nil
 }
 
-// WriteLines writes the lines of an export of the journal in dir, those that keep chooses. The error is a *Damage if the
-// journal is damaged: what stands before that is written.
+// WriteLines writes the export of the journal in dir, limited to the facts that keep chooses. If
+// the journal is damaged, it writes what precedes the damage and returns a *Damage.
 func WriteLines(to io.Writer, dir string, keep Keep, opt Options) error {
 	return eachLine(dir, keep, opt, func(line Line) error {
 		_, err := to.Write(appendExportLine(nil, line))
@@ -207,7 +202,7 @@ func WriteLines(to io.Writer, dir string, keep Keep, opt Options) error {
 	})
 }
 
-// eachLine reads the lines that keep chooses of the journal in dir, as it is when it is opened.
+// eachLine passes each line that keep chooses to each. It reads the journal as it is when opened.
 func eachLine(dir string, keep Keep, opt Options, each func(Line) error) error {
 	f, err := opt.fs().Open(path(dir, FileName))
 	if err != nil {
@@ -235,25 +230,26 @@ func eachLine(dir string, keep Keep, opt Options, each func(Line) error) error {
 	}
 }
 
-// FaultKind says how an export departs from the journal.
+// FaultKind is how an export differs from the journal.
 type FaultKind string
 
 // The kinds of a Fault.
 const (
-	FaultDiffers FaultKind = "differs" // the line is not what the journal says
-	FaultMissing FaultKind = "missing" // a line that should stand here does not
-	FaultExtra   FaultKind = "extra"   // a line that the journal knows nothing of
-	FaultBehind  FaultKind = "behind"  // all lines agree, but the last ones are not there: a daemon that starts adds them
+	FaultDiffers FaultKind = "differs" // the line differs from the journal
+	FaultMissing FaultKind = "missing" // a line is missing here
+	FaultExtra   FaultKind = "extra"   // the journal has no such line
+	// all lines agree, but the last ones are missing: a daemon that starts adds them
+	FaultBehind FaultKind = "behind"
 )
 
-// Fault is the first place where an export is not what the journal says.
+// Fault is the first place where an export differs from the journal.
 type Fault struct {
 	File string
 	Line int64 // in the export, from 1; 0: the last one, uncounted
 	Kind FaultKind
-	Seq  int64  // of the record and
-	N    int    // of the fact concerned; 0, 0 where the line cannot be read
-	Why  string // more about it, or ""
+	Seq  int64  // of the record; 0 if the line cannot be read
+	N    int    // of the fact; 0 if the line cannot be read
+	Why  string // detail, or ""
 }
 
 func (f *Fault) Error() string {
@@ -275,16 +271,16 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%s: %s: %s: %s", f.File, line, what, todo)
 }
 
-// ExportReport is what VerifyExport read.
+// ExportReport is what VerifyExport found.
 type ExportReport struct {
-	Lines        int64 // that agree with the journal
-	Behind       int64 // that the journal has and the export not yet
-	PartialBytes int64 // of a last line without its newline
+	Lines        int64 // lines that agree with the journal
+	Behind       int64 // lines that the journal has and the export does not have yet
+	PartialBytes int64 // length of a last line without a newline
 }
 
-// VerifyExport compares the export at name with the journal in dir, byte by
-// byte, where keep chooses what belongs in it. The error is a *Fault for the
-// first line that departs, a *Damage if the journal itself is damaged.
+// VerifyExport compares the export at name with the journal in dir, byte by byte; keep chooses what
+// belongs in it. It returns a *Fault for the first differing line, or a *Damage if the journal
+// itself is damaged.
 func VerifyExport(name, dir string, keep Keep, opt Options) (ExportReport, error) {
 	var rep ExportReport
 	f, err := openPlain(name, os.O_RDONLY)
@@ -297,21 +293,21 @@ func VerifyExport(name, dir string, keep Keep, opt Options) (ExportReport, error
 		return rep, fmt.Errorf("%s: cannot be measured: %w", name, err)
 	}
 	c := &comparison{rep: &rep, name: name, lines: bufio.NewReaderSize(io.LimitReader(f, st.Size()), readBufferBytes)}
-	// The journal is measured after the export, so that beside a daemon at work what is read of it has all that is read of
-	// the export.
+	// Measure the journal after the export: beside a working daemon, it then has every line that is
+	// read of the export.
 	if err := eachLine(dir, keep, opt, c.compare); err != nil {
 		return rep, err
 	}
 	return rep, c.end()
 }
 
-// comparison walks through an export beside the journal.
+// comparison reads an export beside the journal.
 type comparison struct {
 	rep    *ExportReport
 	name   string
 	lines  *bufio.Reader
 	ended  bool
-	behind Line // the first line that is not there yet
+	behind Line // the first missing line
 }
 
 func (c *comparison) fault(kind FaultKind, seq int64, n int) error {
@@ -338,7 +334,7 @@ func (c *comparison) read() ([]byte, error) {
 	}
 }
 
-// compare holds the next line of the export to what the journal says.
+// compare checks the next line of the export against the journal's.
 func (c *comparison) compare(want Line) error {
 	if !c.ended {
 		got, err := c.read()
@@ -371,7 +367,7 @@ func (c *comparison) judge(got []byte, want Line) error {
 	return c.fault(FaultDiffers, want.Seq, want.N)
 }
 
-// end is called when the journal has no more lines.
+// end runs when the journal has no more lines.
 func (c *comparison) end() error {
 	if c.rep.Behind > 0 {
 		return c.fault(FaultBehind, c.behind.Seq, c.behind.N)
@@ -387,7 +383,7 @@ func (c *comparison) end() error {
 	return c.fault(FaultExtra, l.Seq, l.N)
 }
 
-// regular lets only a regular file through.
+// regular returns f if it is a regular file, and otherwise closes it.
 func regular(f *os.File) (*os.File, error) {
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() {

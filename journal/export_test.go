@@ -15,8 +15,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// evenFacts are the facts of an export in these tests: those of entries with an
-// even number.
+// evenFacts are the facts of an export in these tests: those of entries with an even number.
 func evenFacts(r Record, n int) bool {
 	var fact struct{ N int }
 	if err := json.Unmarshal(r.Facts[0], &fact); err != nil {
@@ -71,7 +70,7 @@ func TestExportIsWhatTheJournalSays(t *testing.T) {
 	}
 }
 
-// TestWriteLines: what is printed is what an export has.
+// TestWriteLines: it writes what an export contains.
 func TestWriteLines(t *testing.T) {
 	dir, name := exported(t, 20)
 	want, err := os.ReadFile(name)
@@ -84,8 +83,7 @@ func TestWriteLines(t *testing.T) {
 	}
 }
 
-// Cut at any byte, as a crash may, the export goes on where it was and ends
-// byte for byte as it would have.
+// Cut at any byte, as by a crash, the export resumes and ends up byte for byte the same.
 func TestExportGoesOnAfterACrash(t *testing.T) {
 	conform.Rule(t, "2-files journal export", "cut anywhere, it ends as it would have")
 	dir, name := exported(t, 8)
@@ -209,8 +207,8 @@ func TestExportWithLongLines(t *testing.T) {
 	x.Close()
 }
 
-// The repo is open to agents and to git: a link is not followed, and a file
-// that is not the one that was opened is not written to.
+// Agents and git can write to the repo: a link is not followed, and a file other than the opened
+// one is not written to.
 func TestExportThatSomebodyElseTouches(t *testing.T) {
 	dir := t.TempDir()
 	name, secret := filepath.Join(dir, "x.log"), filepath.Join(dir, "secret")
@@ -266,8 +264,8 @@ func TestExportThatSomebodyElseTouches(t *testing.T) {
 	}
 }
 
-// TestExportIsPlain: no character that a terminal acts on stands raw in an export, and one that an earlier release wrote raw
-// still agrees with the journal and is gone on with.
+// TestExportIsPlain: no terminal control character is raw in an export. One that an earlier release
+// wrote raw still agrees with the journal and can be continued.
 func TestExportIsPlain(t *testing.T) {
 	const words = "\u009b2J\u202egate passed\u007f"
 	fact, err := json.Marshal(map[string]string{"kind": "told", "text": words})

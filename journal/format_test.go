@@ -11,7 +11,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// recipe is the block of code of FORMAT.md in the given language.
+// recipe returns the code block of FORMAT.md in the given language.
 func recipe(t *testing.T, lang string) string {
 	t.Helper()
 	doc, err := os.ReadFile("FORMAT.md")
@@ -26,8 +26,7 @@ func recipe(t *testing.T, lang string) string {
 	return code
 }
 
-// The document's own check accepts what this package writes, and nothing that
-// was changed.
+// The document's own check accepts what this package writes, and nothing that was changed.
 func TestPythonRecipeOfTheFormat(t *testing.T) {
 	conform.Rule(t, "2-files journal format", "another program verifies it by the document")
 	python, err := exec.LookPath("python3")
@@ -91,7 +90,7 @@ func TestShellRecipeOfTheFormat(t *testing.T) {
 	}
 }
 
-// The document names the limits and the names that the code has.
+// The document has the same limits and names as the code.
 func TestFormatNamesTheLimits(t *testing.T) {
 	conform.Rule(t, "2-files journal format", "the document names the limits the code has")
 	doc, err := os.ReadFile("FORMAT.md")

@@ -5,22 +5,22 @@ import (
 	"os"
 )
 
-// File is an open file as the journal uses one.
+// File is an open file as the journal uses it.
 type File interface {
 	io.ReaderAt
-	io.WriterAt // writes past the end make the file longer; an error may leave a part written
+	io.WriterAt // a write past the end extends the file; an error may leave part of it written
 	io.Closer
-	Sync() error               // the data and the size are on the disk when it returns nil
-	Truncate(size int64) error // makes it shorter
+	Sync() error               // on nil, data and size are on the disk
+	Truncate(size int64) error // only makes it shorter
 	Size() (int64, error)
 }
 
-// FS is the small seam to the disk. Names are full paths. The errors satisfy
-// errors.Is with the values of io/fs.
+// FS is the journal's interface to the disk. Names are full paths. Errors satisfy errors.Is with
+// the values of io/fs.
 type FS interface {
 	Open(name string) (File, error)      // an existing file, to read
 	OpenWrite(name string) (File, error) // an existing file, to read and write
-	Create(name string) (File, error)    // an empty file, to read and write; one that is there is emptied
+	Create(name string) (File, error)    // an empty file, to read and write; an existing one is truncated
 	Rename(from, to string) error        // atomic, replaces
 	Remove(name string) error
 	ReadDir(dir string) ([]string, error) // the names in a folder
@@ -29,7 +29,7 @@ type FS interface {
 
 const filePerm = 0o600
 
-// OSFS is the real disk. Files it makes are readable by their owner only.
+// OSFS returns the real disk. Only the owner can read the files it creates.
 func OSFS() FS { return osFS{} }
 
 type osFS struct{}

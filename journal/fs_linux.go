@@ -5,8 +5,7 @@ import (
 	"syscall"
 )
 
-// syncData is fdatasync: it leaves out the times of the file, which a journal
-// does not need, but not its size.
+// syncData calls fdatasync: it syncs the data and the size, but not the file's times.
 func syncData(f *os.File) error {
 	c, err := f.SyscallConn()
 	if err != nil {
@@ -15,7 +14,7 @@ func syncData(f *os.File) error {
 	var syncErr error
 	err = c.Control(func(fd uintptr) {
 		for {
-			// Only an interrupted call is made again: it has not failed yet.
+			// Retry only an interrupted call: it has not failed yet.
 			if syncErr = syscall.Fdatasync(int(fd)); syncErr != syscall.EINTR {
 				return
 			}
@@ -27,7 +26,7 @@ func syncData(f *os.File) error {
 	return os.NewSyscallError("fdatasync", syncErr)
 }
 
-// Reserve has blocks be kept for the file behind its end (FALLOC_FL_KEEP_SIZE).
+// Reserve allocates blocks behind the file's end without changing its size (FALLOC_FL_KEEP_SIZE).
 func (f osFile) Reserve(offset, size int64) error {
 	c, err := f.SyscallConn()
 	if err != nil {

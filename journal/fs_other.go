@@ -4,6 +4,5 @@ package journal
 
 import "os"
 
-// syncData is the whole fsync; on macOS Go makes it F_FULLFSYNC, which is the
-// one that reaches the disk.
+// syncData calls fsync. On macOS, Go uses F_FULLFSYNC, which does reach the disk.
 func syncData(f *os.File) error { return f.Sync() }

@@ -11,9 +11,9 @@ import (
 	"sluice/internal/strictjson"
 )
 
-// FuzzJournalBytes opens a journal of any bytes. Nothing panics, what is
-// accepted is an exact prefix of the bytes in which every sum and prev holds,
-// and a journal that is damage is left as it was.
+// FuzzJournalBytes opens a journal of any bytes. Nothing panics; what is accepted is an exact
+// prefix of the bytes in which every sum and prev is right; and a damaged journal is left as it
+// was.
 func FuzzJournalBytes(f *testing.F) {
 	data, ends := written(f, 4)
 	f.Add(data)
@@ -60,8 +60,8 @@ func FuzzJournalBytes(f *testing.F) {
 	})
 }
 
-// FuzzLine puts any bytes between a good head and a good end, with sums that
-// hold: what is accepted is exactly what would be written for it.
+// FuzzLine puts any bytes between a valid head and end, with valid sums. What is accepted is
+// exactly what would be written for it.
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(`1,"at":"2026-05-01T12:00:00.000000001Z","event":{"a":[1,"x"]},"facts":[{"b":1},2`))
 	f.Add([]byte(`1,"at":"2026-05-01T12:00:00.000000001Z","event":"","facts":[`))
@@ -113,8 +113,8 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// FuzzExportLine reads any bytes as a line of an export: what is accepted is exactly what would be written for it, but
-// for JSON that was written before it was plain.
+// FuzzExportLine reads any bytes as an export line. What is accepted is exactly what would be
+// written for it, except for JSON written before it was plain.
 func FuzzExportLine(f *testing.F) {
 	const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
 	line := func(head, fact, sum string) []byte {

@@ -17,33 +17,31 @@ import (
 const FileName = "journal.jsonl"
 
 const (
-	// markEvery is how many records lie between two places that are kept in
-	// memory, so that a Replay or a snapshot need not read from the start.
+	// markEvery is the number of records between two marks in memory. They save a Replay or a
+	// snapshot from reading from the start.
 	markEvery = 512
 	// keepBufferBytes is the largest buffer kept for the next write.
 	keepBufferBytes = 1 << 20
 )
 
 var (
-	// ErrStalled is a write that the disk did not take (full, read-only, over
-	// quota, failing): nothing of the batch is in the journal. The same call
-	// may be made again, and succeeds once the disk takes it. The cause is
-	// wrapped too.
+	// ErrStalled is a write that the disk refused: full, read-only, over quota or failing. Nothing
+	// of the batch is in the journal. The same call may be retried and succeeds once the disk
+	// accepts it. The cause is wrapped too.
 	ErrStalled = errors.New("stalled")
-	// ErrSyncFailed is a sync that failed. What was written may or may not be
-	// on the disk and only a new start can tell: the caller must exit. Every
-	// later call gets it again.
+	// ErrSyncFailed is a failed sync. Only a new start can tell whether the written data is on the
+	// disk, so the caller must exit. Every later call returns it again.
 	ErrSyncFailed = errors.New("sync failed")
-	// ErrForeign is a journal that somebody else wrote to or cut while it was
-	// open. It is as final as ErrSyncFailed.
+	// ErrForeign reports that someone else wrote to or cut the open journal. It is as final as
+	// ErrSyncFailed.
 	ErrForeign = errors.New("changed by somebody else")
 	// ErrClosed is a call after Close.
 	ErrClosed = errors.New("closed")
-	// ErrReading is a write to a journal that was opened to be looked at.
+	// ErrReading is a write to a journal that was opened with OpenRead.
 	ErrReading = errors.New("opened to be read only")
 )
 
-// Log is an open journal. Its methods may be called from several goroutines.
+// Log is an open journal. Its methods are safe for concurrent use.
 type Log struct {
 	fs   FS
 	dir  string
@@ -51,45 +49,44 @@ type Log struct {
 	logf func(format string, args ...any)
 	file File
 
-	reads bool  // it was opened to be looked at
-	from  point // where Open began to read; the zero point: at the first record
+	reads bool  // opened with OpenRead
+	from  point // where Open began to read; zero: at the first record
 
 	requests sync.Pool
 
 	mu      sync.Mutex
-	idle    *sync.Cond // leading became false
+	idle    *sync.Cond // signaled when leading becomes false
 	queue   []*request // waiting for a write; the first leads the next one
-	leading bool       // one of the callers is writing for all
+	leading bool       // a caller is writing for all
 	closed  bool
 	failed  error   // final
-	head    point   // the last record that is synced
-	marks   []point // ascending, every markEvery-th record and where Open began
-	snap    int64   // seq of the newest good snapshot, 0 for none
+	head    point   // the last synced record
+	marks   []point // ascending: every markEvery-th record, and where Open began
+	snap    int64   // seq of the newest good snapshot; 0: none
 
-	snapMu sync.Mutex // one snapshot is saved at a time
+	snapMu sync.Mutex // serializes SaveSnapshot
 
-	// Of the leader alone.
+	// Used by the leader only.
 	buf       []byte
 	uncut     bool  // a failed write may have left bytes after head
-	reserveAt int64 // where the end of the journal has to be for more room to be kept
+	reserveAt int64 // reserve more once the journal's end reaches this offset
 }
 
-// request is one Append on its way through the queue.
+// request is one Append in the queue.
 type request struct {
 	bodies []byte
-	ends   []int   // of each body in bodies
+	ends   []int   // end of each body in bodies
 	before point   // the record before the first
 	points []point // of each record, once written
 	err    error
-	turn   chan bool // true: lead the next write; false: it is done
+	turn   chan bool // true: lead the next write; false: done
 }
 
-// Append writes the entries as the next records and returns the first and the
-// last seq. When it returns nil they are on the disk; when it returns an error
-// none of them is in the journal, but for ErrSyncFailed, where it is unknown.
-// A crash in the middle may leave the first few of them.
+// Append writes the entries as the next records and returns the first and the last seq. On nil they
+// are on the disk. On an error none of them is in the journal, except for ErrSyncFailed, where that
+// is unknown. A crash in the middle may leave the first few.
 //
-// Callers at the same time share a sync: the first writes for all that wait.
+// Concurrent callers share a sync: the first writes for all that wait.
 func (l *Log) Append(entries ...Entry) (first, last int64, err error) {
 	r, err := l.commit(entries)
 	if err != nil {
@@ -100,8 +97,7 @@ func (l *Log) Append(entries ...Entry) (first, last int64, err error) {
 	return first, first + int64(len(entries)) - 1, nil
 }
 
-// AppendRecords is Append for who needs the records as they were written, with
-// seq and sums.
+// AppendRecords is Append for callers that need the records as written, with seq and sums.
 func (l *Log) AppendRecords(entries ...Entry) ([]Record, error) {
 	r, err := l.commit(entries)
 	if err != nil {
@@ -125,8 +121,7 @@ func (l *Log) AppendRecords(entries ...Entry) ([]Record, error) {
 	return records, nil
 }
 
-// commit encodes the entries and returns when they are synced, written by
-// this goroutine or by another one that led.
+// commit encodes the entries and returns once they are synced, by this goroutine or another leader.
 func (l *Log) commit(entries []Entry) (*request, error) {
 	r := l.requests.Get().(*request)
 	if err := r.encode(entries); err != nil {
@@ -155,9 +150,8 @@ func (l *Log) commit(entries []Entry) (*request, error) {
 
 	l.writeGroup(group)
 
-	// Those that are done are woken first and may run before the lead is
-	// passed on, so that what they append next is in the next group: with 16
-	// writers this doubles the groups (7.6 to 14.3).
+	// Wake those that are done before passing the lead on, so that what they append next joins the
+	// next group. With 16 writers this doubles the groups (7.6 to 14.3).
 	for _, other := range group[1:] {
 		other.turn <- false
 	}
@@ -180,7 +174,7 @@ func (r *request) result() (*request, error) {
 	return r, nil
 }
 
-// encode does the part of the work that needs no place in the chain.
+// encode does the part of the work that does not depend on the place in the chain.
 func (r *request) encode(entries []Entry) error {
 	r.bodies, r.ends, r.points, r.err = r.bodies[:0], r.ends[:0], r.points[:0], nil
 	if cap(r.bodies) > keepBufferBytes {
@@ -202,10 +196,10 @@ func (r *request) encode(entries []Entry) error {
 	return nil
 }
 
-// size is the most the request's lines can come to.
+// size is an upper bound of the request's lines, in bytes.
 func (r *request) size() int { return len(r.bodies) + len(r.ends)*lineRest }
 
-// refusal is the error that every further call gets, if any. Under mu.
+// refusal returns the error for every further call, if any. The caller has l.mu locked.
 func (l *Log) refusal() error {
 	if l.failed != nil {
 		return l.failed
@@ -216,7 +210,7 @@ func (l *Log) refusal() error {
 	return nil
 }
 
-// takeGroup takes what goes into one write from the queue. Under mu.
+// takeGroup takes the requests for one write off the queue. The caller has l.mu locked.
 func (l *Log) takeGroup() []*request {
 	n, size := 1, l.queue[0].size()
 	for n < len(l.queue) && size+l.queue[n].size() <= MaxBatchBytes {
@@ -228,8 +222,8 @@ func (l *Log) takeGroup() []*request {
 	return group
 }
 
-// writeGroup writes the group with one write and one sync, and sets each
-// request's result. Only the leader calls it.
+// writeGroup writes the group with one write and one sync, and sets each request's result. Only the
+// leader calls it.
 func (l *Log) writeGroup(group []*request) {
 	head, marks, err := l.writeLines(group)
 	l.mu.Lock()
@@ -285,7 +279,7 @@ func (l *Log) writeLines(group []*request) (head point, marks []point, err error
 	return head, marks, nil
 }
 
-// ready makes sure that the file ends where the last record does.
+// ready checks that the file ends where the last record does.
 func (l *Log) ready() error {
 	l.mu.Lock()
 	failed := l.failed
@@ -306,19 +300,18 @@ func (l *Log) ready() error {
 	return nil
 }
 
-// cut takes back what a failed write left. It is tried again before the next
-// write until it succeeds: a line appended after half a line would be damage in
-// the middle.
+// cut removes what a failed write left. It is retried before each write until it succeeds, because
+// a line appended after half a line would be damage.
 func (l *Log) cut() error {
 	size, err := l.file.Size()
 	if err == nil && size != l.head.end {
-		l.reserveAt = 0 // what was kept goes with it
+		l.reserveAt = 0 // the reserved room goes with it
 		err = l.file.Truncate(l.head.end)
 	}
 	if err != nil {
 		return l.stalled("cannot be cut back after a failed write", err)
 	}
-	// Synced, so that no part of the batch comes back after a power cut.
+	// Synced, so that no part of the batch reappears after a power cut.
 	if err := l.file.Sync(); err != nil {
 		return l.syncFailed(err)
 	}
@@ -334,7 +327,7 @@ func (l *Log) syncFailed(cause error) error {
 	return fault.New("see to the disk, then start again", "%s: %w: %w: what was written last may be lost", l.name, ErrSyncFailed, cause)
 }
 
-// Last is the last synced record's seq and sum; 0 and "" before the first.
+// Last returns the last synced record's seq and sum; 0 and "" before the first.
 func (l *Log) Last() (seq int64, sum string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -344,8 +337,7 @@ func (l *Log) Last() (seq int64, sum string) {
 	return l.head.seq, hex.EncodeToString(l.head.sum[:])
 }
 
-// Close waits for the appends under way and closes the file. A second Close
-// does nothing.
+// Close waits for running appends and closes the file. A second Close does nothing.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 	"sluice/internal/fault"
 )
 
-// Options of Open, Verify and Repair. The zero value is right outside tests.
+// Options configures Open, Verify and Repair. The zero value is right outside tests.
 type Options struct {
 	FS   FS                               // nil: the real disk
-	Logf func(format string, args ...any) // what went on but is no error; nil: not told
+	Logf func(format string, args ...any) // for events that are not errors; nil: discarded
 }
 
 func (o Options) fs() FS {
@@ -34,32 +34,31 @@ func (o Options) logf() func(string, ...any) {
 	return o.Logf
 }
 
-// Recovery tells what Open found and mended.
+// Recovery is what Open found and fixed.
 type Recovery struct {
 	Records  int64 // in the journal
 	Bytes    int64
 	Created  bool  // there was no journal
-	Snapshot int64 // seq of the snapshot it starts from, 0: none
+	Snapshot int64 // seq of the snapshot it starts from; 0: none
 	Checked  int64 // records read and checked: those after the snapshot, or all
 
-	TornBytes  int64  // of a write that a crash interrupted, cut off; 0: none
-	TornOffset int64  // where they began
+	TornBytes  int64  // of an interrupted write that was cut off; 0: none
+	TornOffset int64  // where those bytes began
 	TornFile   string // where they are kept; "" if they were all zeros
 
-	Ignored []string // snapshots that could not be used, each with its reason
+	Ignored []string // unusable snapshots, each with its reason
 }
 
-// Open opens the journal in dir, a folder that exists, and makes one if there
-// is none. It reads what follows the newest good snapshot, or all, and checks
-// it. With a *Damage nothing was changed. An ErrStalled here means that the disk
-// takes no writes; Open may be tried again.
+// Open opens the journal in dir, which must exist, and creates one if there is none. It reads and
+// checks what follows the newest good snapshot, or everything. On a *Damage nothing was changed.
+// ErrStalled means that the disk accepts no writes; Open may be retried.
 func Open(dir string, opt Options) (*Log, Recovery, error) {
 	return newLog(dir, opt).start()
 }
 
-// OpenRead opens the journal in dir, which must be there, to look at it: it
-// changes nothing, needs no right to write, and may run beside the daemon. A torn
-// last line is passed over. The Log takes no Append and no snapshot.
+// OpenRead opens the existing journal in dir for reading. It changes nothing, needs no write
+// permission, and may run beside the daemon. It ignores a torn last line. The Log accepts no Append
+// and no snapshot.
 func OpenRead(dir string, opt Options) (*Log, Recovery, error) {
 	l := newLog(dir, opt)
 	l.reads = true
@@ -73,7 +72,7 @@ func newLog(dir string, opt Options) *Log {
 	return l
 }
 
-// start reads what is there, and makes what is not.
+// start reads the existing journal, or creates one.
 func (l *Log) start() (*Log, Recovery, error) {
 	var rec Recovery
 	found, err := l.look(&rec)
@@ -95,12 +94,12 @@ func (l *Log) start() (*Log, Recovery, error) {
 	return l, rec, nil
 }
 
-// contents is what lies in the journal's folder.
+// contents is what the journal's folder contains.
 type contents struct {
 	journal bool
 	names   []string
-	newest  int64     // the highest seq that a snapshot's name says, good or not
-	best    *snapshot // the newest good one
+	newest  int64     // highest seq in a snapshot's name, good or not
+	best    *snapshot // newest good one
 }
 
 func (l *Log) look(rec *Recovery) (contents, error) {
@@ -131,8 +130,7 @@ func (l *Log) look(rec *Recovery) (contents, error) {
 	return c, nil
 }
 
-// create makes an empty journal. The names above it may be as new as it is, so
-// they are synced too.
+// create creates an empty journal. Its parent folders may be new too, so it syncs them as well.
 func (l *Log) create(rec *Recovery) error {
 	f, err := l.fs.Create(l.name)
 	if err != nil {
@@ -213,10 +211,9 @@ func (l *Log) open(c contents, rec *Recovery) error {
 	return l.settle()
 }
 
-// settle makes sure that what was read can be acted on: a process that was
-// killed between its write and its sync, or between the making of the journal
-// and the sync of its name, leaves records that are whole and that a power cut
-// would still take.
+// settle syncs the journal and its folder. A process killed between a write and its sync leaves
+// whole records that a power cut would still lose, and so does one killed between creating the
+// journal and syncing its name.
 func (l *Log) settle() error {
 	if err := l.file.Sync(); err != nil {
 		return l.syncFailed(err)
@@ -231,8 +228,8 @@ func shorter(last, seq int64) string {
 	return fmt.Sprintf("the journal ends with record %d, but a snapshot of its record %d is there: records were lost", last, seq)
 }
 
-// cutTorn keeps the torn tail aside, synced, then cuts it off: a crash in
-// between loses none of it. settle syncs the cut.
+// cutTorn copies the torn tail aside and syncs the copy before it cuts, so that a crash in between
+// loses nothing. settle syncs the cut.
 func (l *Log) cutTorn(t tail, names []string, rec *Recovery) error {
 	rec.TornBytes, rec.TornOffset = t.size, t.offset
 	if len(t.data) > 0 {
@@ -250,7 +247,7 @@ func (l *Log) cutTorn(t tail, names []string, rec *Recovery) error {
 	return nil
 }
 
-// freeName is base, or base with the first number that makes it new.
+// freeName returns base, or base with the first number that makes it new.
 func freeName(names []string, base string) string {
 	name := base
 	for i := 1; slices.Contains(names, name); i++ {

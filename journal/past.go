@@ -7,14 +7,12 @@ import (
 	"time"
 )
 
-// CheckPast reads the records that Open passed over because a snapshot stands
-// for them, and holds them to the chain. The error is a *Damage for the first
-// break. What was folded from the snapshot is not in doubt then: it is chained
-// to the records after it; the record of how it came to be is.
+// CheckPast reads the records that Open skipped because of a snapshot and checks their chain. It
+// returns a *Damage for the first break. The state is not in doubt then, because the snapshot is
+// chained to the records after it; the history before it is.
 //
-// It may run beside appends. rest is called every few hundred records with the
-// time that they took: by waiting there it is kept cheap. An error of rest ends
-// it and is returned as it is.
+// It may run beside appends. It calls rest every few hundred records with the time that they took;
+// rest keeps the load low by waiting. An error from rest stops it and is returned unchanged.
 func (l *Log) CheckPast(rest func(took time.Duration) error) error {
 	if l.from.seq == 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 
 const exportPerm = 0o644
 
-// openPlain opens a regular file in the repo, following no link at its name and
-// not waiting for a pipe's other end.
+// openPlain opens a regular file in the repo. It follows no link at that name and does not wait for
+// a pipe's other end.
 func openPlain(name string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, exportPerm)
 	if errors.Is(err, syscall.ELOOP) {

@@ -2,6 +2,6 @@
 
 package journal
 
-// The long tests do a part of their work under the race detector: they run in
-// one goroutine, and are done in full without it.
+// Under the race detector, the long tests do only a part: they run in one goroutine, and run in
+// full without it.
 const thin = 11

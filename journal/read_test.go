@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// readFS is a disk that may only be read.
+// readFS is a read-only disk.
 type readFS struct {
 	FS
 	t *testing.T
@@ -25,7 +25,8 @@ func (r readFS) wrong(name string) error {
 	return fs.ErrPermission
 }
 
-// TestOpenRead: who looks needs no right to write, changes nothing, and reads on beside the writer.
+// TestOpenRead: a reader needs no write permission, changes nothing, and reads on beside the
+// writer.
 func TestOpenRead(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, nil)
@@ -39,7 +40,7 @@ func TestOpenRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString(`{"seq":4,"at`); err != nil { // a write under way
+	if _, err := f.WriteString(`{"seq":4,"at`); err != nil { // a running write
 		t.Fatal(err)
 	}
 	f.Close()

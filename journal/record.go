@@ -14,10 +14,10 @@ import (
 	"sluice/internal/fault"
 )
 
-// Limits. All of them hold for what is written and for what is read.
+// Limits for what is written and what is read.
 const (
-	// MaxLineBytes is the longest line, its newline included. A run's first
-	// line holds its specs, which is why it is not smaller.
+	// MaxLineBytes is the longest line, with its newline. It is this large because a run's first
+	// line holds its specs.
 	MaxLineBytes = 4 << 20
 	// MaxBatchEntries is the most entries one Append takes.
 	MaxBatchEntries = 1024
@@ -26,8 +26,8 @@ const (
 	MaxBatchBytes = 16 << 20
 )
 
-// The fixed parts of a line. The end has a fixed length, so that the sum is
-// found by position, whatever the payload holds.
+// The fixed parts of a line. The end has a fixed length, so the sum is found by position, whatever
+// the payload is.
 const (
 	headSeq   = `{"seq":`
 	headAt    = `,"at":"`
@@ -39,22 +39,22 @@ const (
 
 	hexLen    = 2 * sha256.Size
 	atLayout  = "2006-01-02T15:04:05.000000000Z"
-	sumLen    = len(`,"sum":"`) + hexLen + len(tailEnd) // what the sum does not cover
+	sumLen    = len(`,"sum":"`) + hexLen + len(tailEnd) // not covered by the sum
 	endLen    = len(tailPrev) + hexLen + len(tailSum) + hexLen + len(tailEnd)
 	maxSeqLen = 19
-	// lineRest is the most a line needs beside what appendBody makes of it, and
-	// lineOverhead the most it needs beside its event and its facts.
+	// lineRest is the most a line needs beyond appendBody's output; lineOverhead, the most beyond
+	// its event and facts.
 	lineRest     = len(headSeq) + maxSeqLen + endLen + 1
 	lineOverhead = lineRest + len(headAt) + len(atLayout) + len(headEvent) + len(headFacts)
 )
 
-// Record is one line: an event taken in and what was decided on it.
+// Record is one line: an event and what was decided on it.
 type Record struct {
 	Seq   int64             // from 1, without gaps
 	At    time.Time         // UTC, nanoseconds
-	Event json.RawMessage   // as given, newlines between tokens taken out
-	Facts []json.RawMessage // in the order given; may be empty
-	Prev  string            // hex SHA-256 of the line before; 64 zeros in the first
+	Event json.RawMessage   // as given, without newlines between tokens
+	Facts []json.RawMessage // in the given order; may be empty
+	Prev  string            // hex SHA-256 of the previous line; 64 zeros in the first
 	Sum   string            // hex SHA-256 of this line up to its sum
 }
 
@@ -65,21 +65,20 @@ type Entry struct {
 	Facts []json.RawMessage
 }
 
-// ErrRefused is an entry or a batch that cannot be a record: too long, not
-// JSON, not UTF-8. Nothing was written; trying it again does not help.
+// ErrRefused is an entry or a batch that cannot be recorded: too long, not JSON, or not UTF-8.
+// Nothing was written; a retry does not help.
 var ErrRefused = errors.New("refused")
 
 // point is a place in the chain: just after a record.
 type point struct {
 	seq        int64
-	start, end int64             // of the record's line, newline included
+	start, end int64             // of the record's line, with its newline
 	sum        [sha256.Size]byte // the record's sum
 	hash       [sha256.Size]byte // of the whole line: the next record's prev
 }
 
-// appendBody encodes the part of a line that does not depend on its place in
-// the chain: from the time to the last fact. Callers do it at the same time;
-// only the rest is left to the one that writes.
+// appendBody encodes the part of a line from the time to the last fact. That part does not depend
+// on the chain, so callers encode concurrently and leave only the rest to the writer.
 func appendBody(buf []byte, e Entry) ([]byte, error) {
 	start := len(buf)
 	at := e.At.UTC()
@@ -108,7 +107,7 @@ func appendBody(buf []byte, e Entry) ([]byte, error) {
 	return buf, nil
 }
 
-// appendJSON adds one JSON value and makes sure that it stays on one line.
+// appendJSON adds one JSON value and ensures that it stays on one line.
 func appendJSON(buf []byte, raw json.RawMessage) ([]byte, error) {
 	switch {
 	case len(raw) > MaxLineBytes:
@@ -121,8 +120,7 @@ func appendJSON(buf []byte, raw json.RawMessage) ([]byte, error) {
 	return append(buf, oneLine(raw)...), nil
 }
 
-// oneLine is valid JSON as it stands in a line. In valid JSON a newline can
-// only stand between tokens.
+// oneLine returns valid JSON on one line. In valid JSON, newlines only appear between tokens.
 func oneLine(raw json.RawMessage) json.RawMessage {
 	raw = bytes.TrimSpace(raw)
 	if bytes.IndexByte(raw, '\n') < 0 {
@@ -135,7 +133,7 @@ func oneLine(raw json.RawMessage) json.RawMessage {
 	return out.Bytes()
 }
 
-// appendLine encodes the record that follows p and returns its own point.
+// appendLine encodes the record that follows p and returns the new record's point.
 func appendLine(buf []byte, p point, body []byte) ([]byte, point) {
 	start := len(buf)
 	buf = append(buf, headSeq...)
@@ -154,7 +152,7 @@ func appendLine(buf []byte, p point, body []byte) ([]byte, point) {
 	return buf, next
 }
 
-// parsed is a line taken apart; its slices alias the line.
+// parsed is a parsed line; its slices alias the line.
 type parsed struct {
 	seq       int64
 	at        time.Time
@@ -164,13 +162,13 @@ type parsed struct {
 	raw, line [sha256.Size]byte // the sum, and the hash of the whole line
 }
 
-// record copies nothing but the two sums; the line must belong to the caller.
+// record copies only the two sums; the caller must own the line.
 func (p *parsed) record() Record {
 	return Record{Seq: p.seq, At: p.at, Event: p.event, Facts: p.facts, Prev: string(p.prev), Sum: string(p.sum)}
 }
 
-// checkSum holds a line (without its newline) to the sum at its end. The
-// snapshot's first line follows the same rule.
+// checkSum checks a line (without its newline) against the sum at its end. A snapshot's first line
+// has the same form.
 func checkSum(line []byte) ([sha256.Size]byte, error) {
 	n := len(line) - sumLen
 	if n < 0 || string(line[n:n+8]) != `,"sum":"` || string(line[len(line)-2:]) != tailEnd {
@@ -179,15 +177,15 @@ func checkSum(line []byte) ([sha256.Size]byte, error) {
 	sum := sha256.Sum256(line[:n])
 	var want [hexLen]byte
 	hex.Encode(want[:], sum[:])
-	// Compared as text: upper case hex is a changed line too.
+	// Compared as text, so that upper-case hex counts as a change.
 	if string(want[:]) != string(line[n+8:n+8+hexLen]) {
 		return sum, errors.New("the sum does not match")
 	}
 	return sum, nil
 }
 
-// parseLine takes a line (without its newline) apart. It accepts exactly what
-// appendLine writes. facts is reused for the result.
+// parseLine parses a line (without its newline). It accepts exactly what appendLine writes. It
+// reuses facts for the result.
 func parseLine(line []byte, facts []json.RawMessage) (parsed, error) {
 	var p parsed
 	if len(line) >= MaxLineBytes {
@@ -232,8 +230,7 @@ func (p *parsed) parseHead(b []byte) ([]byte, error) {
 		return nil, errors.New(`"at" is not where it should be`)
 	}
 	at := string(b[:len(atLayout)])
-	// time.Parse is lenient (one digit hours, a decimal comma); one time has
-	// one spelling here.
+	// time.Parse is lenient (one-digit hours, a decimal comma); here each time has one spelling.
 	if p.at, err = time.Parse(atLayout, at); err != nil || p.at.Format(atLayout) != at {
 		return nil, errors.New(`"at" is not a UTC time with nanoseconds`)
 	}
@@ -268,8 +265,8 @@ func (p *parsed) parsePayload(b []byte, facts []json.RawMessage) error {
 	return nil
 }
 
-// valueLen is the length of the JSON value that b begins with, 0 if there is
-// none. The caller has made sure that the whole line is valid JSON.
+// valueLen returns the length of the JSON value at the start of b; 0: none. The caller has checked
+// that the whole line is valid JSON.
 func valueLen(b []byte) int {
 	depth, inString := 0, false
 	for i := 0; i < len(b); i++ {

@@ -10,23 +10,22 @@ import (
 	"sluice/internal/fault"
 )
 
-// Repaired tells what Repair did.
+// Repaired is what Repair did.
 type Repaired struct {
 	Last      int64    // seq of what is now the last record
-	CutBytes  int64    // taken off the end of the journal; 0: it ended there already
+	CutBytes  int64    // removed from the journal's end; 0: it already ended there
 	CutFile   string   // where they are kept; "" if none were cut
-	Snapshots []string // that were of what is gone, renamed to these names
+	Snapshots []string // new names of the snapshots of removed records
 }
 
-// ErrNoRecord is a repair to a record that is not there, or not good.
+// ErrNoRecord is a repair to a record that does not exist or is not good.
 var ErrNoRecord = errors.New("no good record")
 
-// Repair cuts the journal in dir back to its record `to` (0: to nothing),
-// after a person has looked at it. What is cut is kept aside first, as
-// journal.cut-<unix seconds>; snapshots that were made of it, or of another
-// journal, are renamed to cut-<unix seconds>-<name>. If `to` is not a good
-// record it refuses with ErrNoRecord and changes nothing. Repeated after a
-// crash it does the rest. No other process may have the journal open.
+// Repair cuts the journal in dir back to record `to` (0: to nothing), after a person has looked at
+// it. It first copies what it cuts to journal.cut-<unix seconds>. It renames snapshots of cut
+// records, or of another journal, to cut-<unix seconds>-<name>. If `to` is not a good record, it
+// returns ErrNoRecord and changes nothing. After a crash, a repeated Repair does the rest. No other
+// process may have the journal open.
 func Repair(dir string, to int64, opt Options) (Repaired, error) {
 	fsys, name := opt.fs(), path(dir, FileName)
 	rep := Repaired{Last: to}
@@ -76,8 +75,7 @@ func Repair(dir string, to int64, opt Options) (Repaired, error) {
 	return rep, nil
 }
 
-// lookUp finds the record `to`, and the snapshots that do not belong to the
-// journal that ends there.
+// lookUp finds the record `to` and the snapshots that do not belong to a journal ending there.
 func lookUp(fsys FS, dir string, f File, name string, names []string, to int64) (at point, foreign []string, size int64, err error) {
 	if size, err = f.Size(); err != nil {
 		return at, nil, 0, fmt.Errorf("%s: cannot be measured: %w", name, err)
@@ -95,7 +93,7 @@ func lookUp(fsys FS, dir string, f File, name string, names []string, to int64) 
 		if !slices.Contains(seqs, s.at.seq) {
 			continue
 		}
-		// One that cannot be read is ignored at a start, so it may stay.
+		// An unreadable one is ignored at a start, so it may stay.
 		if snap, err := readSnapshot(fsys, dir, s.at.seq); err == nil {
 			if p, ok := snap.point(f, name, size); !ok || p != s.at {
 				foreign = append(foreign, snapshotName(s.at.seq))
@@ -113,7 +111,7 @@ func lookUp(fsys FS, dir string, f File, name string, names []string, to int64) 
 	return s.at, foreign, size, nil
 }
 
-// copyAside copies a part of f into a new file, synced with its name.
+// copyAside copies a part of f to a new file, and syncs the file and its name.
 func copyAside(fsys FS, dir, name string, f File, from, to int64) error {
 	out, err := fsys.Create(name)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// before is the latest known point that is not after seq, and the head.
+// before returns the latest known point that is not after seq, and the head.
 func (l *Log) before(seq int64) (from, head point, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -20,10 +20,9 @@ func (l *Log) before(seq int64) (from, head point, err error) {
 	return from, l.head, nil
 }
 
-// Replay calls fn with every record from seq `from` on that was there when
-// Replay began, in order, and checks the chain while it reads. A record belongs
-// to fn. An error of fn ends it and is returned as it is. It may run beside
-// appends, and needs memory for one line only.
+// Replay calls fn with every record from seq `from` to the last one when Replay began, in order,
+// and checks the chain. fn owns its record. An error from fn stops it and is returned unchanged. It
+// may run beside appends, and keeps only one line in memory.
 func (l *Log) Replay(from int64, fn func(Record) error) error {
 	start, head, err := l.before(max(from, 1) - 1)
 	if err != nil || from > head.seq || head.seq == 0 {

@@ -14,15 +14,15 @@ import (
 
 const readBufferBytes = 256 << 10
 
-// Damage is a journal that cannot be gone on with: something in it was changed,
-// lost or put in. Nothing was written when it is returned.
+// Damage is a journal that cannot be continued: something in it was changed, lost or inserted.
+// Nothing was written when it is returned.
 type Damage struct {
 	File   string // full path
 	Line   int64  // of the first break, from 1
 	Offset int64  // of that line, in bytes
 	Why    string
-	Good   int64 // seq of the last good record before it; 0 if there is none
-	// Snapshot is of a record behind it, and can be gone on from: Verify tells. 0 = there is none.
+	Good   int64 // seq of the last good record before it; 0: none
+	// Snapshot is the seq of a later snapshot to continue from; 0: none. Only Verify sets it.
 	Snapshot int64
 }
 
@@ -34,28 +34,27 @@ func (d *Damage) Error() string {
 		d.File, d.Line, d.Offset, d.Why, d.Good)
 }
 
-// Past is what to say of damage in records that a snapshot stands for: the
-// journal can be gone on with, so cutting it back is not the first advice.
+// Past is the message for damage in records that a snapshot replaces. Runs can continue, so its
+// first advice is not to cut the journal back.
 func (d *Damage) Past() string {
 	return fmt.Sprintf("%s: damaged at line %d, offset %d: %s: runs go on from a snapshot made later, but this part of the record cannot be trusted: look at it with \"sluice audit verify\", and restore the file from a copy while no daemon runs",
 		d.File, d.Line, d.Offset, d.Why)
 }
 
-// tail is what follows the last good record: nothing, or a write that was
-// interrupted.
+// tail is what follows the last good record: nothing, or an interrupted write.
 type tail struct {
 	offset int64
 	size   int64  // to the end of the file
-	data   []byte // the same without the zeros at its end
+	data   []byte // the same, without the zeros at its end
 }
 
-// scanner reads records from a point on and holds each to the chain.
+// scanner reads records from a point on and checks the chain.
 type scanner struct {
 	file  File
 	name  string
 	end   int64 // reads no further
 	at    point // the last good record
-	own   int64 // records from this seq on belong to the caller of next; 0: none does
+	own   int64 // the caller of next owns records from this seq on; 0: none
 	facts []json.RawMessage
 	tail  tail // set when next returns io.EOF
 	lines *bufio.Reader
@@ -66,7 +65,7 @@ func newScanner(f File, name string, from point, end int64) *scanner {
 	return &scanner{file: f, name: name, end: end, at: from, lines: section(f, from.end, end)}
 }
 
-// section reads a part of f; a short part costs a small buffer.
+// section returns a reader of a part of f. A short part needs only a small buffer.
 func section(f File, from, to int64) *bufio.Reader {
 	n := max(to-from, 0)
 	return bufio.NewReaderSize(io.NewSectionReader(f, from, n), int(min(n+1, readBufferBytes)))
@@ -76,8 +75,8 @@ func (s *scanner) damage(why string) *Damage {
 	return &Damage{File: s.name, Line: s.at.seq + 1, Offset: s.at.end, Why: why, Good: s.at.seq}
 }
 
-// next returns the next record; it is good until the next call, unless it is
-// the caller's own. At the end it returns io.EOF and sets tail. A *Damage leaves the scanner where it was.
+// next returns the next record, valid until the next call unless the caller owns it. At the end it
+// returns io.EOF and sets tail. After a *Damage the scanner is where it was.
 func (s *scanner) next() (parsed, error) {
 	line, whole, err := s.readLine()
 	if err != nil {
@@ -105,8 +104,8 @@ func (s *scanner) next() (parsed, error) {
 	return p, nil
 }
 
-// readLine returns a line without its newline. whole is false for what is left
-// at the end, and for a line over the limit.
+// readLine returns a line without its newline. whole is false for the rest at the end and for a
+// line over the limit.
 func (s *scanner) readLine() (line []byte, whole bool, err error) {
 	s.long = s.long[:0]
 	for {
@@ -128,8 +127,8 @@ func (s *scanner) readLine() (line []byte, whole bool, err error) {
 	}
 }
 
-// finish judges what is left after the last whole line. A torn write has no
-// newline; a power cut may leave zeros in the place of what was not written.
+// finish judges what follows the last whole line. A torn write has no newline; a power cut may
+// leave zeros where data was not written.
 func (s *scanner) finish() error {
 	data, err := s.readTail()
 	if err != nil {
@@ -139,8 +138,8 @@ func (s *scanner) finish() error {
 	if len(data) == 0 {
 		return io.EOF
 	}
-	// A whole good record with something else than a newline after it was not
-	// interrupted: its newline was changed.
+	// A whole good record followed by something other than a newline was not interrupted: its
+	// newline was changed.
 	var first json.RawMessage
 	if json.NewDecoder(bytes.NewReader(data)).Decode(&first) == nil && len(first) < len(data) && bytes.HasPrefix(data, first) {
 		if _, err := parseLine(first, nil); err == nil {
@@ -150,9 +149,8 @@ func (s *scanner) finish() error {
 	return io.EOF
 }
 
-// readTail reads from the last good record to the end, and drops the zeros at
-// the end. There may be any number of those; of the rest there is at most a
-// line, or it is damage.
+// readTail reads from the last good record to the end and drops trailing zeros, of which there may
+// be any number. If the rest is longer than a line, it is damage.
 func (s *scanner) readTail() ([]byte, error) {
 	src := section(s.file, s.at.end, s.end)
 	var data []byte

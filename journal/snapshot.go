@@ -17,7 +17,7 @@ import (
 const (
 	// MaxSnapshotBytes is the largest payload of a snapshot.
 	MaxSnapshotBytes = 256 << 20
-	// KeptSnapshots is how many snapshots stay, the newest ones.
+	// KeptSnapshots is the number of snapshots that are kept, newest first.
 	KeptSnapshots = 2
 
 	snapshotPrefix  = "snapshot-"
@@ -33,9 +33,9 @@ type snapshot struct {
 	Version int    `json:"snapshot"`
 	Seq     int64  `json:"seq"`     // the state after this record
 	Start   int64  `json:"start"`   // where that record's line begins in the journal
-	End     int64  `json:"end"`     // and where replay goes on
+	End     int64  `json:"end"`     // where replay continues
 	Line    string `json:"line"`    // hex SHA-256 of that line
-	Size    int    `json:"size"`    // of the payload, bytes
+	Size    int    `json:"size"`    // of the payload, in bytes
 	Payload string `json:"payload"` // hex SHA-256 of it
 	Sum     string `json:"sum,omitempty"`
 
@@ -46,7 +46,7 @@ func snapshotName(seq int64) string {
 	return fmt.Sprintf("%s%0*d", snapshotPrefix, snapshotDigits, seq)
 }
 
-// snapshotSeqs are the seqs that the snapshots' names say, newest first.
+// snapshotSeqs returns the seqs in the snapshots' names, newest first.
 func snapshotSeqs(names []string) []int64 {
 	var seqs []int64
 	for _, name := range names {
@@ -62,10 +62,9 @@ func snapshotSeqs(names []string) []int64 {
 	return seqs
 }
 
-// SaveSnapshot keeps payload as the state after record seq, so that the next
-// Open starts there. It is on the disk, whole, when SaveSnapshot returns nil; with
-// an error the older ones are as they were. A seq at or before the newest
-// snapshot's is not saved again. An error here costs a slower start, no more.
+// SaveSnapshot saves payload as the state after record seq; the next Open starts there. On nil it
+// is whole on the disk; on an error the older ones are unchanged. A seq not above the newest
+// snapshot's is not saved again. An error only costs a slower start.
 func (l *Log) SaveSnapshot(seq int64, payload []byte) error {
 	if len(payload) > MaxSnapshotBytes {
 		return fmt.Errorf("snapshot of record %d: %w: %d bytes are over the limit of %d", seq, ErrRefused, len(payload), MaxSnapshotBytes)
@@ -126,13 +125,12 @@ func (l *Log) writeSnapshot(seq int64, head, payload []byte) error {
 		err = l.fs.Rename(temp, path(l.dir, snapshotName(seq)))
 	}
 	if err != nil {
-		// Best effort: what is left is written over by the next one.
+		// Best effort: the next snapshot overwrites what is left.
 		return errors.Join(err, l.fs.Remove(temp))
 	}
 	return l.fs.SyncDir(l.dir)
 }
 
-// prune removes all but the newest snapshots.
 func (l *Log) prune() {
 	names, err := l.fs.ReadDir(l.dir)
 	if err != nil {
@@ -149,7 +147,6 @@ func (l *Log) prune() {
 	}
 }
 
-// find is the point of the record seq.
 func (l *Log) find(seq int64) (point, error) {
 	from, head, err := l.before(seq)
 	if err != nil {
@@ -172,9 +169,8 @@ func (l *Log) find(seq int64) (point, error) {
 	return s.at, nil
 }
 
-// Snapshot returns the newest good snapshot; the state goes on from there with
-// Replay(seq+1). Without one, or where it cannot be read any more, ok is false
-// and Replay(1) gives the whole state.
+// Snapshot returns the newest good snapshot; the state continues with Replay(seq+1). If there is
+// none, or it is no longer readable, ok is false and Replay(1) yields the whole state.
 func (l *Log) Snapshot() (seq int64, payload []byte, ok bool) {
 	l.mu.Lock()
 	seq = l.snap
@@ -190,7 +186,7 @@ func (l *Log) Snapshot() (seq int64, payload []byte, ok bool) {
 	return seq, s.payload, true
 }
 
-// readSnapshot reads one and checks all that can be checked without the journal.
+// readSnapshot reads a snapshot and checks all that can be checked without the journal.
 func readSnapshot(fsys FS, dir string, seq int64) (*snapshot, error) {
 	name := snapshotName(seq)
 	f, err := fsys.Open(path(dir, name))
@@ -241,8 +237,8 @@ func parseSnapshot(data []byte) (*snapshot, error) {
 	return s, nil
 }
 
-// check holds the snapshot to the journal: its record must be there, unchanged.
-// Where it is not, the whole journal is read to tell what is wrong.
+// check checks that the snapshot's record is in the journal, unchanged. If it is not, check reads
+// the whole journal to find out what is wrong.
 func (s *snapshot) check(f File, name string, size int64) (point, error) {
 	if p, ok := s.point(f, name, size); ok {
 		return p, nil
@@ -264,8 +260,8 @@ func (s *snapshot) check(f File, name string, size int64) (point, error) {
 	}
 }
 
-// point is the place in the chain that the snapshot names, if the record there
-// is the one it was made after.
+// point returns the place in the chain that the snapshot names. It returns false if the record
+// there is not the one it was made after.
 func (s *snapshot) point(f File, name string, size int64) (point, bool) {
 	if s.End > size {
 		return point{}, false

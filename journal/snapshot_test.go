@@ -13,7 +13,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// snapped is a disk with a journal of 30 records and snapshots of 10 and 20.
+// snapped returns a disk with a journal of 30 records and snapshots of 10 and 20.
 func snapped(t *testing.T) *disk {
 	t.Helper()
 	d := newDisk(1)
@@ -55,8 +55,7 @@ func TestStartCostsWhatFollowsTheSnapshot(t *testing.T) {
 	if seqs := snapshotSeqs(names); fmt.Sprint(seqs) != "[20 10]" {
 		t.Fatal("the newest two should be kept:", seqs)
 	}
-	// What follows a snapshot is checked at the start, what is before it is
-	// not: that is Verify's.
+	// A start checks what follows a snapshot; what precedes it is for Verify.
 	bad := func(at int) error {
 		d := snapped(t)
 		d.contents(FileName)[at] ^= 1
@@ -84,7 +83,7 @@ func TestReplayEndsWithTheCallersError(t *testing.T) {
 	}
 }
 
-// Every flipped bit of a snapshot makes it unused, and the older one is.
+// Any flipped bit makes a snapshot unused; the older one is used instead.
 func TestDamagedSnapshotIsPassedOver(t *testing.T) {
 	conform.Rule(t, "2-files journal snapshot", "a damaged one is passed over")
 	d := snapped(t)
@@ -119,8 +118,8 @@ func TestDamagedSnapshotIsPassedOver(t *testing.T) {
 	}
 }
 
-// A journal that is not the snapshot's is damage, however whole it is; after a
-// look, Repair makes it the journal.
+// A journal that does not fit the snapshot is damage, however whole it is; after a look, Repair
+// accepts it.
 func TestSnapshotOfAnotherJournal(t *testing.T) {
 	other := func(n int) []byte {
 		var data []byte
@@ -192,7 +191,7 @@ func TestSnapshotOfAnotherJournal(t *testing.T) {
 	})
 }
 
-// sameLengths is a journal like the one of snapped, a year later.
+// sameLengths is a journal like that of snapped, a year later.
 func sameLengths(t *testing.T) []byte {
 	t.Helper()
 	data, _ := writtenOf(t, 30, func(n int) Entry {
@@ -203,8 +202,7 @@ func sameLengths(t *testing.T) []byte {
 	return data
 }
 
-// The name of a snapshot that cannot be read still says how long the journal
-// was.
+// The name of an unreadable snapshot still tells how long the journal was.
 func TestDamagedSnapshotOfALongerJournal(t *testing.T) {
 	d := snapped(t)
 	d.contents(snapshotName(20))[9] ^= 1
@@ -216,7 +214,7 @@ func TestDamagedSnapshotOfALongerJournal(t *testing.T) {
 }
 
 func TestReplayedRecordsAreTheCallers(t *testing.T) {
-	data, _ := writtenOf(t, 1500, entry) // more than a buffer holds
+	data, _ := writtenOf(t, 1500, entry) // more than a buffer
 	if len(data) < readBufferBytes {
 		t.Fatal("too short")
 	}
@@ -257,7 +255,7 @@ func TestSnapshotThatCannotBeSaved(t *testing.T) {
 	if err := l.SaveSnapshot(30, []byte("x")); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
-	// The journal is not touched by any of it, nor are the older ones.
+	// None of it touches the journal or the older snapshots.
 	mustAppend(t, l, entry(31))
 	if seq, _, ok := l.Snapshot(); seq != 20 || !ok || d.contents(snapshotTemp) != nil {
 		t.Fatal(seq, ok)

@@ -15,8 +15,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// written returns the bytes of a journal of n records and the offset after
-// each of them.
+// written returns the bytes of a journal of n records and the offset after each of them.
 func written(t testing.TB, n int) (data []byte, ends []int64) {
 	t.Helper()
 	return writtenOf(t, n, entry)
@@ -37,7 +36,7 @@ func writtenOf(t testing.TB, n int, entry func(int) Entry) (data []byte, ends []
 	return data, ends
 }
 
-// with puts data into a disk as the journal, as if it had been there forever.
+// with stores data on a disk as the journal, as if it had always been there.
 func with(data []byte) *disk {
 	d := newDisk(1)
 	d.names[filepath.Join(stateDir, FileName)] = &inode{data: bytes.Clone(data), durable: bytes.Clone(data)}
@@ -81,7 +80,7 @@ func TestTruncatedAtEveryByte(t *testing.T) {
 				t.Fatalf("cut at %d: the torn bytes are not in %s: %+v", n, name, rec)
 			}
 		}
-		if n%97 == 0 { // and it goes on
+		if n%97 == 0 { // and it continues
 			mustAppend(t, l, entry(1000))
 			if rep, err := Verify(stateDir, Options{FS: d}); err != nil || rep.Records != int64(whole)+1 {
 				t.Fatalf("cut at %d: %+v %v", n, rep, err)
@@ -91,7 +90,7 @@ func TestTruncatedAtEveryByte(t *testing.T) {
 	}
 }
 
-// Every flipped bit is found by Open itself, also in the last line.
+// Open itself finds every flipped bit, also in the last line.
 func TestEveryFlippedBitIsFound(t *testing.T) {
 	conform.Rule(t, "2-files journal chain", "every flipped bit is found")
 	conform.Rule(t, "2-files journal damage", "damage is refused, nothing changed")
@@ -183,8 +182,8 @@ func TestTails(t *testing.T) {
 	}
 }
 
-// A journal written anew from some record on, with all sums right, is found by
-// the chain, a snapshot or a checkpoint.
+// A journal rewritten from some record on, with valid sums, is found by the chain, a snapshot or a
+// checkpoint.
 func TestForgedRecord(t *testing.T) {
 	conform.Rule(t, "2-files journal chain", "a record forged with all sums right")
 	data, ends := written(t, 5)
@@ -270,7 +269,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// What Verify says beside a writer at work: never damage.
+// Beside a working writer, Verify never reports damage.
 func TestVerifyBesideAWriter(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, dir, nil)

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// mount puts a small tmpfs at a new folder.
+// mount mounts a small tmpfs on a new folder.
 func mount(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -21,8 +21,8 @@ func mount(t *testing.T, options string) string {
 	return dir
 }
 
-// A really full disk: stalled, the journal whole, and on it goes when a file is
-// removed; what was acknowledged is all there.
+// A really full disk: the journal stalls, stays whole, and continues when a file is removed;
+// everything acknowledged is there.
 func TestRealFullDisk(t *testing.T) {
 	conform.Rule(t, "2-files journal full disk", "on a real full disk")
 	dir := mount(t, "size=128k")
@@ -63,7 +63,7 @@ func TestRealFullDisk(t *testing.T) {
 	}
 }
 
-// What others fill does not stop the journal: it has room of its own, which shows in nothing that is read of it.
+// Others filling the disk do not stop the journal: it has reserved space, which no reader sees.
 func TestReserve(t *testing.T) {
 	conform.Rule(t, "9-one-tree disk", "the journal goes on writing on a disk that is full")
 	dir := mount(t, "size=12m")
@@ -101,7 +101,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// A disk that turns read-only stalls too.
+// A disk that becomes read-only stalls too.
 func TestRealReadOnlyDisk(t *testing.T) {
 	dir := mount(t, "size=128k")
 	l := mustOpen(t, dir, nil)

@@ -7,29 +7,28 @@ import (
 	"io"
 )
 
-// Report is what Verify read.
+// Report is what Verify found.
 type Report struct {
 	Records int64 // good ones
-	Bytes   int64 // of them
+	Bytes   int64 // of the good ones
 	LastSum string
-	// PartialBytes follow the last good record and are not a record yet: a
-	// write under way, or one that a crash interrupted. Not damage.
+	// PartialBytes follow the last good record and are not a record yet: a running write, or one
+	// that a crash interrupted. They are no damage.
 	PartialBytes int64
-	Snapshots    []int64  // whole, and of a record that is in the journal
-	Ignored      []string // the others, each with its reason: costs a slower start, no more
+	Snapshots    []int64  // whole, and of a record in the journal
+	Ignored      []string // the others, each with its reason; they only cost a slower start
 }
 
-// Checkpoint is a record that was noted elsewhere, out of the reach of who
-// could write the journal anew: only against one can a lost end be found.
+// Checkpoint is a record noted elsewhere, out of reach of anyone who could rewrite the journal.
+// Only a checkpoint reveals a lost end.
 type Checkpoint struct {
 	Seq int64
 	Sum string
 }
 
-// Verify reads the journal in dir from its first line to its last and checks
-// every sum, the chain, the snapshots and the checkpoints. The error is a
-// *Damage for the first break; the Report then tells of what is before it. It
-// writes nothing and may run beside the daemon.
+// Verify reads the whole journal in dir and checks every sum, the chain, the snapshots and the
+// checkpoints. It returns a *Damage for the first break; the Report then describes what precedes
+// it. It writes nothing and may run beside the daemon.
 func Verify(dir string, opt Options, checkpoints ...Checkpoint) (Report, error) {
 	fsys, name := opt.fs(), path(dir, FileName)
 	var rep Report
@@ -37,7 +36,7 @@ func Verify(dir string, opt Options, checkpoints ...Checkpoint) (Report, error) 
 	if err != nil {
 		return rep, fmt.Errorf("%s: cannot be read: %w", dir, err)
 	}
-	// Before the journal: what they were made after is in it by then.
+	// Read before the journal, so that the journal has the records they were made after.
 	var snaps []*snapshot
 	for _, seq := range snapshotSeqs(names) {
 		if s, err := readSnapshot(fsys, dir, seq); err != nil {
@@ -82,7 +81,7 @@ func Verify(dir string, opt Options, checkpoints ...Checkpoint) (Report, error) 
 	return rep, nil
 }
 
-// checkPoint holds the record just read to the snapshots and checkpoints of it.
+// checkPoint checks the record just read against its snapshots and checkpoints.
 func checkPoint(s *scanner, snaps []*snapshot, want map[int64]string, rep *Report) error {
 	for _, snap := range snaps {
 		if snap.Seq != s.at.seq {
@@ -101,7 +100,7 @@ func checkPoint(s *scanner, snaps []*snapshot, want map[int64]string, rep *Repor
 	return nil
 }
 
-// behind gives the newest of the snapshots that was made of a record after the good ones, and holds; 0 = there is none.
+// behind returns the newest valid snapshot of a record after the good ones; 0: none.
 func behind(fsys FS, name string, good int64, snaps []*snapshot) (newest int64) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -120,8 +119,8 @@ func behind(fsys FS, name string, good int64, snaps []*snapshot) (newest int64) 
 	return newest
 }
 
-// readAll reads the whole journal and calls fn after each good record. The
-// scanner is nil if the file could not be opened.
+// readAll reads the whole journal and calls fn after each good record. The scanner is nil if the
+// file cannot be opened.
 func readAll(fsys FS, name string, fn func(*scanner) error) (*scanner, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -131,8 +130,8 @@ func readAll(fsys FS, name string, fn func(*scanner) error) (*scanner, error) {
 	s, err := readFrom(f, name, point{}, fn)
 	var d *Damage
 	if errors.As(err, &d) && d.Offset == s.at.end {
-		// A writer may have taken back a failed write and made another one
-		// between two of our reads: what is really broken is so twice.
+		// A writer may have undone a failed write and made another between two of our reads. Real
+		// damage is there the second time too.
 		s, err = readFrom(f, name, s.at, fn)
 	}
 	return s, err

@@ -89,8 +89,8 @@ func TestSixteenWritersShareSyncs(t *testing.T) {
 	}
 }
 
-// Sixteen writers on a disk that is full now and then, each trying again: all
-// of it is there once, in whole batches.
+// Sixteen writers, on a disk that is full now and then, retry: everything is there once, in whole
+// batches.
 func TestWritersOnAFullDisk(t *testing.T) {
 	const writers, each = 16, 40
 	d := newDisk(7)

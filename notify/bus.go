@@ -21,15 +21,17 @@ const (
 
 const busSignals = 64 // waiting to be read
 
-// busScreen shows notices through the session bus. It connects when it first has to, and again when the connection broke.
+// busScreen shows notices through the session bus. It connects at first use, and again when the
+// connection broke.
 //
-// Signals count only from the service itself: any program on the bus can send one that looks the same. That keeps mistakes
-// out, not a program of the same user that means harm: it could own the service's name.
+// It accepts signals only from the service itself, because any program on the bus can send similar
+// ones. That prevents mistakes, not attacks: a malicious program of the same user could own the
+// service's name.
 type busScreen struct {
 	address string
 	say     func(report)
 
-	mu     sync.Mutex // held in calls too, so that a signal waits until its notice's number is known
+	mu     sync.Mutex // held during calls, so that a signal waits until its notice's number is known
 	conn   *dbus.Conn
 	owner  string // the service's own name on the bus; "" = caps are not known
 	caps   []string
@@ -43,10 +45,10 @@ func newBusScreen(address string, say func(report)) *busScreen {
 	return &busScreen{address: address, say: say, number: map[string]uint32{}, id: map[uint32]string{}, acts: map[string]bool{}}
 }
 
-// ready connects, and asks the service what it can. Call it with mu held.
+// ready connects and asks for the service's capabilities. The caller holds mu.
 func (s *busScreen) ready(ctx context.Context) error {
 	if s.conn == nil {
-		conn, err := dbus.Connect(s.address) // hangs with a bus that hangs: see helper.one
+		conn, err := dbus.Connect(s.address) // hangs if the bus hangs: see helper.one
 		if err != nil {
 			return refused(err)
 		}
@@ -65,7 +67,7 @@ func (s *busScreen) ready(ctx context.Context) error {
 	if s.owner != "" {
 		return nil
 	}
-	// This call has the bus start the service where it can.
+	// This call makes the bus start the service if it can.
 	call := s.service().CallWithContext(ctx, busName+".GetCapabilities", 0)
 	var caps []string
 	if err := call.Store(&caps); err != nil {
@@ -91,7 +93,7 @@ func (s *busScreen) ready(ctx context.Context) error {
 
 func (s *busScreen) service() dbus.BusObject { return s.conn.Object(busName, busPath) }
 
-// broken lets a connection that does not work go. Call it with mu held.
+// broken drops a connection that no longer works. The caller holds mu.
 func (s *busScreen) broken(err error) error {
 	if s.conn != nil && !s.conn.Connected() {
 		_ = s.conn.Close()
@@ -101,7 +103,7 @@ func (s *busScreen) broken(err error) error {
 	return err
 }
 
-// forget forgets a service that went away. Call it with mu held.
+// forget forgets a service that went away. The caller holds mu.
 func (s *busScreen) forget() {
 	s.owner, s.caps, s.name = "", nil, ""
 	clear(s.number)
@@ -163,7 +165,7 @@ func (s *busScreen) close(ctx context.Context, id string) {
 	s.takeOff(ctx, id)
 }
 
-// takeOff closes a notice. Call it with mu held.
+// takeOff closes a notice. The caller holds mu.
 func (s *busScreen) takeOff(ctx context.Context, id string) {
 	number, ok := s.number[id]
 	if !ok || s.conn == nil {
@@ -172,12 +174,13 @@ func (s *busScreen) takeOff(ctx context.Context, id string) {
 	delete(s.number, id)
 	delete(s.id, number)
 	delete(s.acts, id)
-	_ = s.service().CallWithContext(ctx, busName+".CloseNotification", 0, number).Err // one that is gone already is no fault
+	// it may be gone already
+	_ = s.service().CallWithContext(ctx, busName+".CloseNotification", 0, number).Err
 }
 
 func (s *busScreen) end(ctx context.Context) {
 	free := make(chan struct{})
-	go func() { // a call under way may hold mu; its context has ended
+	go func() { // a running call may hold mu; its context has ended
 		s.mu.Lock()
 		close(free)
 	}()
@@ -194,7 +197,7 @@ func (s *busScreen) end(ctx context.Context) {
 	}
 }
 
-// listen takes the signals of a connection until it ends.
+// listen takes a connection's signals until it ends.
 func (s *busScreen) listen(conn *dbus.Conn, signals <-chan *dbus.Signal) {
 	for {
 		select {
@@ -215,7 +218,6 @@ func (s *busScreen) listen(conn *dbus.Conn, signals <-chan *dbus.Signal) {
 	}
 }
 
-// heard takes one signal in.
 func (s *busScreen) heard(sig *dbus.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

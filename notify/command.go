@@ -15,8 +15,8 @@ import (
 
 const (
 	commandLimit = 10 * time.Second
-	pipeGrace    = 200 * time.Millisecond // for output that something outside the group holds open
-	maxOutput    = 2048                   // bytes of a process's own words that are kept
+	pipeGrace    = 200 * time.Millisecond // for output that a process outside the group keeps open
+	maxOutput    = 2048                   // bytes of a process's output that are kept
 )
 
 // command is the channel that runs a person's own program.
@@ -53,9 +53,8 @@ func (c *command) Send(ctx context.Context, n Notice) error {
 	return err
 }
 
-// runWithNotice runs argv with the notice as JSON on its standard input, waits
-// for it up to limit, and leaves nothing of its process group behind, however
-// it ended. It returns the end of what the process wrote.
+// runWithNotice runs argv with the notice as JSON on its standard input and waits up to limit.
+// However it ends, nothing of its process group remains. It returns the end of the output.
 func runWithNotice(ctx context.Context, limit time.Duration, argv, env []string, n Notice) (said string, err error) {
 	data, err := json.Marshal(n)
 	if err != nil {
@@ -82,7 +81,7 @@ func runWithNotice(ctx context.Context, limit time.Duration, argv, env []string,
 		return said, fmt.Errorf("%s had not ended after %s: it was killed%w", argv[0], limit, errHung)
 	case ctx.Err() != nil:
 		return said, fmt.Errorf("%s was cancelled", argv[0])
-	case errors.Is(err, exec.ErrWaitDelay): // exit 0; a process out of our reach keeps the pipe
+	case errors.Is(err, exec.ErrWaitDelay): // exit 0, but a process outside the group keeps the pipe open
 		return said, nil
 	case err != nil:
 		return said, fmt.Errorf("%s: %w", argv[0], err)

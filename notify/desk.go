@@ -19,68 +19,65 @@ import (
 	"sluice/internal/text"
 )
 
-// Limits of keeping the helper.
+// Limits of managing the helper.
 const (
 	helperQueue = 64                      // requests it has not read yet
-	deskEnd     = 1500 * time.Millisecond // for the helper to end by itself when it is told to
-	maxOpen     = 1000                    // notices that are kept to be shown again
-	againFirst  = time.Second             // until what was lost is shown again; it doubles
+	deskEnd     = 1500 * time.Millisecond // for the helper to end by itself when told to
+	maxOpen     = 1000                    // notices kept for showing again
+	againFirst  = time.Second             // until lost notices are shown again; it doubles
 	againMost   = time.Minute
 )
 
-// errNoDesktop is in the error of a desktop that is not there at all: no session bus is known.
+// errNoDesktop reports that there is no desktop: no session bus is known.
 var errNoDesktop = errors.New("no desktop")
 
-// errMoot is the error of a notice that came too late to be of use.
+// errMoot is the error of a notice that came too late.
 var errMoot = errors.New("not shown: it was decided meanwhile")
 
-// Press is a button of a notice that a person pressed.
+// Press is a person's press of a notice's button.
 type Press struct {
 	Slot string    // of the notice
 	Key  string    // of the action
-	At   time.Time // when it was heard of
+	At   time.Time // when it was received
 }
 
-// Desk is the desktop of the user this process runs as. It keeps one helper
-// process, which alone talks to the desktop: started when the first notice is
-// to be shown, killed and replaced when it does not answer in five seconds,
-// ended by Close. Notices with a slot that the desktop or the helper lost are
-// shown again. It is safe for use by several goroutines.
+// Desk is the desktop of the user this process runs as. It has one helper process, which alone
+// talks to the desktop. The helper starts with the first notice, is killed and replaced if it does
+// not answer in five seconds, and ends with Close. Notices with a slot that the desktop or the
+// helper lost are shown again. A Desk is safe for concurrent use.
 type Desk struct {
 	helper []string
 	limit  time.Duration
 	goos   string
-	runDir string   // the folder of the users' run-time folders
+	runDir string   // parent of the users' runtime folders
 	env    []string // the helper's; nil = this process's
 
 	mu       sync.Mutex // guards what follows
 	proc     *helperProc
 	seq      int64
 	channels int
-	open     map[string]*bubble // notices that stand on the screen, or should
-	again    *time.Timer        // until what was lost is shown again
+	open     map[string]*bubble // notices that are on the screen, or should be
+	again    *time.Timer        // until lost notices are shown again
 	pause    time.Duration
 	closed   bool
 	work     sync.WaitGroup
 }
 
-// bubble is a notice that stays until somebody closes it.
+// bubble is a notice that stays until someone closes it.
 type bubble struct {
 	request request
 	owner   *desktop
 	shown   bool
 }
 
-// NewDesk makes a Desk. helperArgv is the command line that runs [HelperMain], env
-// its environment; nil is this process's. Nothing is started before it is
-// needed.
+// NewDesk returns a Desk. helperArgv is the command line that runs [HelperMain], env its
+// environment; nil is this process's. The helper is only started when needed.
 func NewDesk(helperArgv, env []string) *Desk {
 	return &Desk{helper: helperArgv, env: env, limit: desktopLimit, goos: runtime.GOOS, runDir: userRunDir, open: map[string]*bubble{}}
 }
 
-// Channel makes a channel of the desktop whose slots are its own. pressed, which
-// may be nil, is told of buttons; it must not block. What it shows outlives the
-// notifiers it is given to: see Forget.
+// Channel returns a desktop channel with its own slots. pressed, which may be nil, receives button
+// presses and must not block. Its notices outlive the notifiers that use it: see Forget.
 func (d *Desk) Channel(pressed func(Press)) Channel {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -88,7 +85,7 @@ func (d *Desk) Channel(pressed func(Press)) Channel {
 	return &desktop{desk: d, prefix: strconv.Itoa(d.channels) + " ", pressed: pressed}
 }
 
-// Forget takes all notices of a channel that stay off the screen.
+// Forget removes a channel's persistent notices from the screen.
 func (d *Desk) Forget(c Channel) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,9 +97,8 @@ func (d *Desk) Forget(c Channel) {
 	}
 }
 
-// Start has the helper start a program of the person's own, such as a terminal,
-// in dir. It does not wait for its end: the error says that it could not be
-// started, or failed at once.
+// Start has the helper start a person's own program, such as a terminal, in dir, without waiting
+// for its end. The error reports that it could not be started, or failed at once.
 func (d *Desk) Start(ctx context.Context, argv []string, dir string) error {
 	r, err := d.ask(ctx, request{Op: opRun, Argv: argv, Dir: dir})
 	if err == nil && r.Event == eventFailed {
@@ -111,7 +107,7 @@ func (d *Desk) Start(ctx context.Context, argv []string, dir string) error {
 	return err
 }
 
-// Server gives the name of what shows notices, and whether it has buttons.
+// Server returns the name of the notification service, and whether it has buttons.
 func (d *Desk) Server(ctx context.Context) (name string, buttons bool, err error) {
 	r, err := d.ask(ctx, request{Op: opServer})
 	if err == nil {
@@ -120,8 +116,8 @@ func (d *Desk) Server(ctx context.Context) (name string, buttons bool, err error
 	return r.Server, r.Buttons, err
 }
 
-// Close ends the helper, which takes its notices with buttons off the screen:
-// nobody would hear of them.
+// Close ends the helper, which removes notices with buttons from the screen, since nobody would
+// receive their presses.
 func (d *Desk) Close() error {
 	d.mu.Lock()
 	d.closed = true
@@ -142,23 +138,22 @@ func (d *Desk) Close() error {
 	return nil
 }
 
-// helperProc is the helper that runs.
 type helperProc struct {
 	out   chan request
-	over  chan struct{} // closed: its standard input is to be closed
-	stop  chan struct{} // closed: it is to be killed
-	gone  chan struct{} // closed when it has ended and all it said was taken in
+	over  chan struct{} // closed to close its standard input
+	stop  chan struct{} // closed to kill it
+	gone  chan struct{} // closed when it has ended and all its output was handled
 	onceE sync.Once
 	onceK sync.Once
 	waits map[int64]chan report // guarded by the desk's mu
-	said  *tail                 // of its standard error; to be read when it has gone
-	why   error                 // how it ended; so
-	mute  atomic.Pointer[error] // why it was killed for its silence
+	said  *tail                 // end of its standard error; read it after gone
+	why   error                 // how it ended; read it after gone
+	mute  atomic.Pointer[error] // why it was killed for not answering
 }
 
 func (h *helperProc) end() { h.onceE.Do(func() { close(h.over) }) }
 
-// kill ends the helper; mute is nil where it has done nothing wrong.
+// kill kills the helper; mute is nil unless it did not answer.
 func (h *helperProc) kill(mute error) {
 	h.onceK.Do(func() {
 		if mute != nil {
@@ -168,7 +163,7 @@ func (h *helperProc) kill(mute error) {
 	})
 }
 
-// up gives the helper that runs; it starts one where none does. Call it with mu held.
+// up returns the running helper, and starts one if there is none. The caller holds mu.
 func (d *Desk) up() (*helperProc, error) {
 	if d.closed {
 		return nil, errors.New("the desktop is not told any more: sluice is stopping")
@@ -204,14 +199,14 @@ func (d *Desk) up() (*helperProc, error) {
 	d.work.Go(func() {
 		h.why = runGroup(cmd, h.stop)
 		_ = to.Close()
-		_ = in.Close() // where it was never started nobody else does
+		_ = in.Close() // nobody else closes it if the process was never started
 		<-heard
 		close(h.gone)
 	})
 	return h, nil
 }
 
-// write hands requests to the helper until it has gone or is told to end.
+// write sends requests to the helper until it has gone or is told to end.
 func (h *helperProc) write(in io.WriteCloser) {
 	defer in.Close()
 	enc := json.NewEncoder(in)
@@ -224,7 +219,7 @@ func (h *helperProc) write(in io.WriteCloser) {
 				return
 			}
 		case <-h.over:
-			for len(h.out) > 0 { // what was asked for before
+			for len(h.out) > 0 { // requests from before
 				if enc.Encode(<-h.out) != nil {
 					return
 				}
@@ -236,7 +231,8 @@ func (h *helperProc) write(in io.WriteCloser) {
 	}
 }
 
-// read takes what the helper reports, closes heard after the last of it, and sees to what is lost when the helper has ended.
+// read handles the helper's reports and closes heard after the last one. Once the helper has ended,
+// it has lost notices shown again.
 func (d *Desk) read(h *helperProc, from *io.PipeReader, heard chan<- struct{}) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxHelperIn)
@@ -259,7 +255,6 @@ func (d *Desk) read(h *helperProc, from *io.PipeReader, heard chan<- struct{}) {
 	d.lost()
 }
 
-// take takes one report in.
 func (d *Desk) take(h *helperProc, r report) {
 	d.mu.Lock()
 	b := d.open[r.ID]
@@ -283,7 +278,8 @@ func (d *Desk) take(h *helperProc, r report) {
 	}
 }
 
-// lost notes that nothing stands on the screen any more, and has it shown again after a while. Call it with mu held.
+// lost records that nothing is on the screen any more, and schedules showing it again. The caller
+// holds mu.
 func (d *Desk) lost() {
 	for _, b := range d.open {
 		b.shown = false
@@ -291,7 +287,7 @@ func (d *Desk) lost() {
 	d.rouse()
 }
 
-// rouse sets the time when what is not shown is tried again. Call it with mu held.
+// rouse schedules the next try to show what is not shown. The caller holds mu.
 func (d *Desk) rouse() {
 	if d.closed || d.again != nil || len(d.open) == 0 {
 		return
@@ -304,7 +300,6 @@ func (d *Desk) rouse() {
 	})
 }
 
-// reshow shows again what was lost.
 func (d *Desk) reshow() {
 	d.mu.Lock()
 	var all []*bubble
@@ -333,7 +328,6 @@ func (d *Desk) reshow() {
 	}
 }
 
-// show shows a notice that stays.
 func (d *Desk) show(ctx context.Context, b *bubble) error {
 	r, err := d.ask(ctx, b.request)
 	if err == nil {
@@ -356,18 +350,19 @@ func (d *Desk) show(ctx context.Context, b *bubble) error {
 	return err
 }
 
-// tell gives the helper a request whose answer nobody waits for. Call it with mu held.
+// tell sends the helper a request without waiting for an answer. The caller holds mu.
 func (d *Desk) tell(r request) {
 	if d.proc == nil {
 		return
 	}
 	select {
 	case d.proc.out <- r:
-	default: // it does not read: it is killed soon, and what it shows is gone
+	default: // it does not read: it is killed soon, and its notices are gone
 	}
 }
 
-// ask gives the helper a request and waits for the answer. One that does not answer in time is killed.
+// ask sends the helper a request and waits for the answer. It kills a helper that does not answer
+// in time.
 func (d *Desk) ask(ctx context.Context, r request) (report, error) {
 	d.mu.Lock()
 	h, err := d.up()
@@ -397,7 +392,7 @@ func (d *Desk) ask(ctx context.Context, r request) (report, error) {
 		return got, nil
 	case <-h.gone:
 		select {
-		case got := <-wait: // the last it said
+		case got := <-wait: // its last answer
 			return got, nil
 		default:
 		}
@@ -416,7 +411,6 @@ func (d *Desk) ask(ctx context.Context, r request) (report, error) {
 	}
 }
 
-// ended says why a helper that has gone ended.
 func (h *helperProc) ended() error {
 	if mute := h.mute.Load(); mute != nil {
 		return *mute
@@ -430,12 +424,11 @@ func (h *helperProc) ended() error {
 	return errors.New("the notice helper ended without a word")
 }
 
-// desktop is a channel of the desk.
 type desktop struct {
 	desk    *Desk
 	prefix  string // of its slots
 	pressed func(Press)
-	own     bool // the desk is this channel's alone: it is closed with it
+	own     bool // the desk belongs to this channel and is closed with it
 }
 
 // DesktopChannel is the name of the desktop in a Result.
@@ -466,7 +459,7 @@ func (c *desktop) Send(ctx context.Context, n Notice) error {
 	return d.show(ctx, b)
 }
 
-// Dismiss takes the notice of a slot off the screen.
+// Dismiss removes the notice of a slot from the screen.
 func (c *desktop) Dismiss(slot string) {
 	d := c.desk
 	d.mu.Lock()
@@ -479,9 +472,9 @@ func (c *desktop) Dismiss(slot string) {
 	d.tell(request{Op: opClose, ID: id})
 }
 
-// End ends the desk of a channel that has it alone.
+// End closes the desk if this channel owns it.
 func (c *desktop) End() {
 	if c.own {
-		_ = c.desk.Close() // it has no error to tell
+		_ = c.desk.Close() // it returns no error
 	}
 }

@@ -242,7 +242,8 @@ func TestNoticeWithoutButtons(t *testing.T) {
 	waitFor(t, "it is off the screen", func() bool { return s.titles() == "" })
 }
 
-// TestServiceThatGoes: what stood on the screen of a notification service that died is shown by the next one.
+// TestServiceThatGoes: what stood on the screen of a notification service that died is shown by the
+// next one.
 func TestServiceThatGoes(t *testing.T) {
 	t.Parallel()
 	address := startBus(t)
@@ -275,7 +276,8 @@ func TestHelperThatDies(t *testing.T) {
 	await(t, presses, "r/G#1", "reject")
 }
 
-// TestServiceThatHangs: a notice that hangs is given up, is shown when the service wakes up, and the same helper goes on.
+// TestServiceThatHangs: a notice that hangs is given up, is shown when the service wakes up, and
+// the same helper goes on.
 func TestServiceThatHangs(t *testing.T) {
 	t.Parallel()
 	address := startBus(t)
@@ -394,7 +396,8 @@ func TestStaleNotice(t *testing.T) {
 	}
 }
 
-// TestTwoChannelsOfADesk: their slots are their own; what one shows outlives its notifier, until it is forgotten.
+// TestTwoChannelsOfADesk: their slots are their own; what one shows outlives its notifier, until it
+// is forgotten.
 func TestTwoChannelsOfADesk(t *testing.T) {
 	t.Parallel()
 	address := startBus(t)

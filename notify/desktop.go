@@ -16,8 +16,8 @@ const (
 	userRunDir  = "/run/user"
 )
 
-// lookup is the value of a variable in an environment: the last one given
-// counts, as it does for a process that is started with it.
+// lookup returns a variable of an environment. The last value counts, as for a process started with
+// it.
 func lookup(env []string, name string) string {
 	value := ""
 	for _, kv := range env {
@@ -32,8 +32,8 @@ func usesDBus(goos string) bool {
 	return goos != "darwin"
 }
 
-// sessionBus is the address of the user's session bus, of which only unix
-// sockets and TCP are taken: "autolaunch:" would start a bus that nobody ends.
+// sessionBus returns the address of the user's session bus. It only accepts unix sockets and TCP:
+// "autolaunch:" would start a bus that nobody ends.
 func sessionBus(address, runDir string) (string, error) {
 	if address != "" {
 		for part := range strings.SplitSeq(address, ";") {
@@ -57,20 +57,18 @@ func sessionBus(address, runDir string) (string, error) {
 	return "unix:path=" + socket, nil
 }
 
-// dress makes the title and body of a clean notice safe for what interprets text
-// on each system.
+// dress makes a clean notice's title and body safe for the text interpretation of each system.
 func dress(goos, title, body string) (string, string) {
 	if usesDBus(goos) {
-		// By the notification specification a body is markup and a summary is
-		// not; some servers read both, so the summary goes without brackets.
+		// By the notification specification, a body is markup and a summary is not. Some servers
+		// read both as markup, so the summary goes without brackets.
 		title = strings.NewReplacer("<", "‹", ">", "›").Replace(title)
 		body = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(body)
 	}
 	return undashed(title), undashed(body)
 }
 
-// undashed keeps a text from being read as an option by a program it is an
-// argument of.
+// undashed keeps a text from being read as an option when it is a program's argument.
 func undashed(s string) string {
 	if strings.HasPrefix(s, "-") {
 		return " " + s

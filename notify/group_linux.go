@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runGroup runs cmd in a process group of its own until it ends or stop is
-// closed, then kills what is left of the group.
+// runGroup runs cmd in its own process group until it ends or stop is closed, then kills the rest
+// of the group.
 //
-// The leader is seen to end without being reaped (WNOWAIT), so that its id,
-// which is the group's, cannot belong to anybody else when the group is killed.
+// It detects the leader's end without reaping it (WNOWAIT), so that the group's id cannot be reused
+// before the group is killed.
 func runGroup(cmd *exec.Cmd, stop <-chan struct{}) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -38,5 +38,5 @@ func runGroup(cmd *exec.Cmd, stop <-chan struct{}) error {
 	return cmd.Wait()
 }
 
-// apart has cmd run in a session of its own.
+// apart has cmd run in its own session.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

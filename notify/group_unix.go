@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// runGroup runs cmd in a process group of its own until it ends or stop is
-// closed, then kills what is left of the group.
+// runGroup runs cmd in its own process group until it ends or stop is closed, then kills the rest
+// of the group.
 //
-// There is no portable way to see the leader end without reaping it; in the
-// moment between the two its number could in theory name a new group.
+// There is no portable way to detect the leader's end without reaping it. In between, its number
+// could in theory be reused for a new group.
 func runGroup(cmd *exec.Cmd, stop <-chan struct{}) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -31,5 +31,5 @@ func runGroup(cmd *exec.Cmd, stop <-chan struct{}) error {
 	return err
 }
 
-// apart has cmd run in a session of its own.
+// apart has cmd run in its own session.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -21,11 +21,12 @@ import (
 
 const (
 	desktopLimit = 5 * time.Second
-	helperLimit  = desktopLimit - time.Second // the helper's own, so that it tells of a desktop that hangs before it is killed
-	farewell     = 700 * time.Millisecond     // for taking notices off the screen at the end
-	startWatch   = 500 * time.Millisecond     // a program that fails within it was not started
-	maxHelperIn  = 64 << 10
-	appName      = "sluice"
+	// the helper's own limit, to report a hanging desktop before it is killed
+	helperLimit = desktopLimit - time.Second
+	farewell    = 700 * time.Millisecond // for removing notices from the screen at the end
+	startWatch  = 500 * time.Millisecond // a program that fails within it counts as not started
+	maxHelperIn = 64 << 10
+	appName     = "sluice"
 )
 
 // Exit codes of the helper.
@@ -35,22 +36,20 @@ const (
 	helperUsage  = 2
 )
 
-// screen shows notices.
 type screen interface {
-	// show shows a notice, or says of it why not.
+	// show shows a notice, or returns why it could not.
 	show(ctx context.Context, r request) (report, error)
 	close(ctx context.Context, id string)
 	server(ctx context.Context) (report, error)
-	// end takes off the screen what would do nothing any more.
+	// end removes notices whose buttons would do nothing any more.
 	end(ctx context.Context)
 }
 
-// HelperMain is the whole of `sluice notify-helper`: it shows the notices that
-// standard input asks for, a line of JSON each, and tells on standard output
-// what came of them, until standard input ends. It leaves a goroutine behind if
-// the desktop hangs: call it from a process that ends with it. It returns the
-// exit code: 0 when standard input ended, 1 when the desktop hung so that it
-// cannot go on, 2 where a line was no request.
+// HelperMain is `sluice notify-helper`. It reads requests for notices from standard input, one line
+// of JSON each, and reports the results on standard output, until standard input ends. If the
+// desktop hangs, it leaves a goroutine behind: the process must end with it. It returns the exit
+// code: 0 when standard input ended, 1 when the desktop hung for good, 2 when a line was no
+// request.
 func HelperMain(stdin io.Reader) int {
 	h := &helper{enc: json.NewEncoder(os.Stdout)}
 	if usesDBus(runtime.GOOS) {
@@ -66,7 +65,6 @@ func HelperMain(stdin io.Reader) int {
 	return h.serve(stdin)
 }
 
-// helper is the process that shows notices.
 type helper struct {
 	screen screen
 	mu     sync.Mutex
@@ -76,16 +74,16 @@ type helper struct {
 func (h *helper) say(r report) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_ = h.enc.Encode(r) // nobody reads: then standard input has ended too
+	_ = h.enc.Encode(r) // if nobody reads, standard input has ended too
 }
 
-// serve works requests off, one after the other.
 func (h *helper) serve(stdin io.Reader) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	requests := make(chan request, helperQueue) // so that the end of standard input is seen while a call hangs
+	// buffered, so that the end of standard input is seen while a call hangs
+	requests := make(chan request, helperQueue)
 	read := make(chan error, 1)
-	go func() { read <- readRequests(stdin, requests) }() // ends with standard input, or with the process
+	go func() { read <- readRequests(stdin, requests) }() // ends with standard input or the process
 	worked := make(chan bool, 1)
 	go func() { worked <- h.work(ctx, requests) }()
 	through := false
@@ -106,7 +104,7 @@ func (h *helper) serve(stdin io.Reader) int {
 	defer stop()
 	if !through {
 		select {
-		case <-worked: // what was asked for before the end
+		case <-worked: // requests from before the end
 		case <-bye.Done():
 		}
 	}
@@ -133,7 +131,8 @@ func readRequests(stdin io.Reader, out chan<- request) error {
 	return nil
 }
 
-// work gives true when all requests are done, and false when a call hangs that cannot be given up.
+// work reports whether all requests were done; false means that a call hangs and cannot be given
+// up.
 func (h *helper) work(ctx context.Context, in <-chan request) bool {
 	for r := range in {
 		if !h.one(ctx, r) {
@@ -143,7 +142,7 @@ func (h *helper) work(ctx context.Context, in <-chan request) bool {
 	return true
 }
 
-// one carries a request out and reports; false = it hangs.
+// one carries out a request and reports the result; false = it hangs.
 func (h *helper) one(ctx context.Context, r request) bool {
 	ctx, cancel := context.WithTimeout(ctx, helperLimit)
 	defer cancel()
@@ -191,10 +190,10 @@ func (h *helper) one(ctx context.Context, r request) bool {
 	}
 }
 
-// errSilent says that the desktop hangs.
+// errSilent reports that the desktop hangs.
 var errSilent = fmt.Errorf("the notification service did not answer within %s%w", helperLimit, errHung)
 
-// start starts a program in a session of its own, which outlives this process.
+// start starts a program in its own session, which outlives this process.
 func start(argv []string, dir string) error {
 	if len(argv) == 0 {
 		return errors.New("no program to start")
@@ -221,8 +220,8 @@ func start(argv []string, dir string) error {
 	return nil
 }
 
-// beeper shows notices through beeep, where there is no D-Bus: no buttons, and
-// nothing can be replaced or taken off the screen.
+// beeper shows notices through beeep, without D-Bus: no buttons, and notices cannot be replaced or
+// removed.
 type beeper struct{}
 
 // show may never return.
@@ -244,7 +243,7 @@ func (beeper) server(context.Context) (report, error) {
 	return report{Server: "the system's notices"}, nil
 }
 
-// refused says who it was that gave the error.
+// refused attributes an error to the desktop.
 func refused(err error) error {
 	if err == nil {
 		return nil

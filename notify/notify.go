@@ -11,14 +11,14 @@ import (
 	"sluice/internal/text"
 )
 
-// Limits of sending. Send itself ends after sendLimit; a channel that is still
-// at work then has until channelLimit, and its late result goes to the log.
+// Limits of sending. Send ends after sendLimit. A channel that is still busy has until
+// channelLimit, and its late result goes to the log.
 const (
 	sendLimit    = 5500 * time.Millisecond
 	cancelGrace  = 500 * time.Millisecond // after the caller's context ended
 	channelLimit = 11 * time.Second       // above each channel's own limit
 	closeLimit   = 2 * time.Second
-	maxInFlight  = 8 // notices one channel works at at the same time
+	maxInFlight  = 8 // concurrent notices per channel
 )
 
 // Kinds of notice.
@@ -27,19 +27,18 @@ const (
 	KindHuman    = "human"    // a person is asked for a decision
 	KindReminder = "reminder" // a person was asked and has not answered
 	KindRejected = "rejected" // a signal could not be taken in
-	KindEnded    = "ended"    // a run came to an end
-	KindPaused   = "paused"   // a run waits for a person to mend something
+	KindEnded    = "ended"    // a run ended
+	KindPaused   = "paused"   // a run waits for a person to fix something
 	KindInfo     = "info"     // anything else, as `sluice notify TEXT`
 )
 
-// Urgencies of a notice; anything else reads as normal.
+// Urgencies of a notice; anything else means normal.
 const (
 	UrgencyNormal   = "normal"
-	UrgencyCritical = "critical" // stays on the screen until it is closed, where the desktop can
+	UrgencyCritical = "critical" // stays on the screen until it is closed, if the desktop can
 )
 
-// Bounds of a notice's parts, in characters. What is longer is cut and ends in
-// an ellipsis.
+// Limits of a notice's parts, in characters. Longer texts are cut and end in an ellipsis.
 const (
 	maxTitle = 120
 	maxBody  = 1000
@@ -47,26 +46,26 @@ const (
 	maxWhy   = 300
 )
 
-// Notice is what a person is told.
+// Notice is a message to a person.
 type Notice struct {
-	ID      string `json:"id,omitempty"`      // names this notice in the record
+	ID      string `json:"id,omitempty"`      // its name in the record
 	Kind    string `json:"kind"`              // one of the Kind constants
 	Title   string `json:"title"`             // one line
 	Body    string `json:"body,omitempty"`    // some lines
-	Run     string `json:"run,omitempty"`     // the run it is about, if any
-	Gate    string `json:"gate,omitempty"`    // the gate it is about, if any
+	Run     string `json:"run,omitempty"`     // the run concerned, if any
+	Gate    string `json:"gate,omitempty"`    // the gate concerned, if any
 	Urgency string `json:"urgency,omitempty"` // one of the Urgency constants
-	Repo    string `json:"repo,omitempty"`    // the name of the repo it is about, if any
+	Repo    string `json:"repo,omitempty"`    // the name of the repo concerned, if any
 
-	Escalated bool `json:"escalated,omitempty"` // it was not answered for long: see [Reserve]
+	Escalated bool `json:"escalated,omitempty"` // unanswered for long: see [Reserve]
 
-	// For a desktop with buttons. Of the notices with one slot only the newest
-	// stands on the screen, until [Notifier.Dismiss]; "" = it goes by itself.
+	// For a desktop with buttons. Of the notices in one slot, only the newest is shown, until
+	// [Notifier.Dismiss]; "" = it disappears by itself.
 	Slot    string      `json:"-"`
 	Actions []Action    `json:"-"` // need a slot
-	Brief   string      `json:"-"` // the body where the buttons can be had; "" = Body
-	Again   bool        `json:"-"` // it was told before and is only to stand on the screen again
-	Over    func() bool `json:"-"` // says that there is nothing to decide any more; nil = there is
+	Brief   string      `json:"-"` // the body if buttons are available; "" = Body
+	Again   bool        `json:"-"` // it was sent before and only needs to be shown again
+	Over    func() bool `json:"-"` // reports that nothing is left to decide; nil = something is
 }
 
 // Action is a button of a notice.
@@ -75,38 +74,35 @@ type Action struct {
 	Label string `json:"label"`
 }
 
-// Result says what became of a notice on one channel.
+// Result is what became of a notice on one channel.
 type Result struct {
 	Channel string        // the channel's name
 	OK      bool          // it was delivered as far as the channel can know
 	Why     string        // why not, one line, safe to show; empty if OK
-	Hung    bool          // it did not answer in its time
-	Missing bool          // no fault: nobody is logged in at a desktop, or what was asked is decided
+	Hung    bool          // it did not answer in time
+	Missing bool          // no fault: nobody is logged in at a desktop, or the question is decided
 	Took    time.Duration // until delivered, refused or given up
 }
 
-// Channel is one way to reach a person. Send delivers the notice or says why it
-// could not; it should end soon after its context does, but nothing breaks if
-// it does not. The notice it gets has been cleaned.
+// Channel is one way to reach a person. Send delivers the notice or returns why it could not. It
+// should end soon after its context; if not, nothing breaks. Its notice has been cleaned.
 type Channel interface {
 	Name() string
 	Send(ctx context.Context, n Notice) error
 }
 
-// lane is a channel with its places: a channel that is stuck gets no more than
-// maxInFlight notices to be stuck with.
+// lane is a channel with its places: a stuck channel blocks at most maxInFlight notices.
 type lane struct {
 	channel Channel
 	places  chan struct{}
 }
 
-// Notifier sends notices to all its channels. It is safe for use by several
-// goroutines.
+// Notifier sends notices to all its channels. It is safe for concurrent use.
 type Notifier struct {
 	lanes []lane
 	log   func(n Notice, what string)
 	late  func(n Notice, r Result)
-	kept  []string // names of channels for escalated notices only
+	kept  []string // channels for escalated notices only
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -116,13 +112,12 @@ type Notifier struct {
 	flying sync.WaitGroup
 }
 
-// Option sets up a Notifier.
+// Option configures a Notifier.
 type Option func(*Notifier)
 
-// Desktop shows notices on the desktop of the user this process runs as, for who
-// sends a few and ends: who sends many shares a [Desk]. helperArgv is the
-// command line that runs [HelperMain]: this binary and its notify-helper
-// command. Empty means no desktop.
+// Desktop shows notices on the desktop of the user this process runs as. It suits callers that send
+// a few notices and end; others share a [Desk]. helperArgv is the command line that runs
+// [HelperMain]: this binary and its notify-helper command. Empty means no desktop.
 func Desktop(helperArgv []string) Option {
 	return func(n *Notifier) {
 		if len(helperArgv) > 0 {
@@ -133,11 +128,10 @@ func Desktop(helperArgv []string) Option {
 	}
 }
 
-// Command runs argv for each notice: no shell, the notice in its environment
-// (SLUICE_NOTICE_ID, _KIND, _TITLE, _BODY, _REPO, _RUN, _GATE, _URGENCY, and
-// _ESCALATED, 1 or empty) and as JSON
-// on its standard input. It has ten seconds; then, and when it has ended, its
-// process group is killed. Exit code 0 means delivered. Empty means no command.
+// Command runs argv for each notice, without a shell. The notice is in its environment
+// (SLUICE_NOTICE_ID, _KIND, _TITLE, _BODY, _REPO, _RUN, _GATE, _URGENCY, and _ESCALATED, 1 or
+// empty) and, as JSON, on its standard input. Its process group is killed when it ends, or after
+// ten seconds. Exit code 0 means delivered. Empty means no command.
 func Command(argv []string) Option {
 	return func(n *Notifier) {
 		if len(argv) > 0 {
@@ -146,35 +140,35 @@ func Command(argv []string) Option {
 	}
 }
 
-// With adds a channel of the caller's own.
+// With adds the caller's own channel.
 func With(c Channel) Option { return func(n *Notifier) { n.add(c) } }
 
-// Log sets what gets the log lines: once for each notice, with what "notified",
-// and once more for each channel whose result comes after Send gave up on it,
-// with what telling that. It may be called from several goroutines at once.
+// Log sets the receiver of log lines. Each notice gets one with what "notified", and another one
+// for each channel that finishes after Send gave up on it, with what describing that. The receiver
+// may be called concurrently.
 func Log(line func(n Notice, what string)) Option {
 	return func(n *Notifier) { n.log = line }
 }
 
-// Late sets what gets the results that come after Send gave up waiting for them.
-// It may be called from several goroutines at once.
+// Late sets the receiver of results that come after Send gave up on them. It may be called
+// concurrently.
 func Late(took func(n Notice, r Result)) Option {
 	return func(n *Notifier) { n.late = took }
 }
 
-// Reserve keeps the channels of these names for notices that have escalated.
+// Reserve keeps the channels of these names for escalated notices.
 func Reserve(names ...string) Option {
 	return func(n *Notifier) { n.kept = append(n.kept, names...) }
 }
 
-// New makes a Notifier. Close it to end what it has under way.
+// New returns a Notifier. Close it to end its running work.
 func New(opts ...Option) *Notifier {
 	n := &Notifier{}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	for _, opt := range opts {
 		opt(n)
 	}
-	if n.log != nil { // first, so that results begin with what nobody can switch off
+	if n.log != nil { // first, so that results begin with the channel that cannot be switched off
 		n.lanes = append([]lane{newLane(logChannel{n.log})}, n.lanes...)
 	}
 	return n
@@ -186,7 +180,7 @@ func newLane(c Channel) lane {
 	return lane{channel: c, places: make(chan struct{}, maxInFlight)}
 }
 
-// logChannel is the log line as a channel: it may block as any other may.
+// logChannel is the log line as a channel: it may block like any other.
 type logChannel struct {
 	line func(n Notice, what string)
 }
@@ -198,19 +192,18 @@ func (l logChannel) Send(_ context.Context, n Notice) error {
 	return nil
 }
 
-// indexed is a result and whose it is.
+// indexed is a result and its lane.
 type indexed struct {
 	lane   int
 	result Result
 }
 
-// Send tells the notice on every channel at the same time and returns one
-// result for each, in a fixed order (the log first). It comes back after
-// 5.5 seconds at the latest, and half a second after ctx ended; a channel that
-// is not done by then is reported as such, goes on to its own limit, and the
-// log gets a line on how it ended. It never panics.
+// Send sends the notice on all channels at once and returns one result for each, in a fixed order
+// (the log first). It returns after at most 5.5 seconds, or half a second after ctx ended. A
+// channel that is not done by then is reported as such and continues to its own limit; a log line
+// reports how it ended. Send never panics.
 //
-// It gives nil where the notifier was closed before: nothing was attempted.
+// It returns nil if the notifier was closed before: nothing was attempted.
 func (n *Notifier) Send(ctx context.Context, notice Notice) []Result {
 	notice = cleaned(notice)
 	began := time.Now()
@@ -239,7 +232,7 @@ func (n *Notifier) Send(ctx context.Context, notice Notice) []Result {
 	return n.gather(ctx, began, results, came)
 }
 
-// meant are the lanes that a notice goes to.
+// meant returns the lanes that a notice goes to.
 func (n *Notifier) meant(notice Notice) []lane {
 	return slices.DeleteFunc(slices.Clone(n.lanes), func(l lane) bool {
 		_, stands := l.channel.(dismisser)
@@ -247,8 +240,7 @@ func (n *Notifier) meant(notice Notice) []lane {
 	})
 }
 
-// gather waits for the results until the limit, and fills in those that did
-// not come.
+// gather waits for the results until the limit, and fills in the missing ones.
 func (n *Notifier) gather(ctx context.Context, began time.Time, results []Result, came <-chan indexed) []Result {
 	limit := time.NewTimer(sendLimit)
 	defer limit.Stop()
@@ -277,8 +269,8 @@ func (n *Notifier) gather(ctx context.Context, began time.Time, results []Result
 	return results
 }
 
-// sendOn sends on one lane and hands its result to the Send that waits, or to
-// the log if that has given up.
+// sendOn sends on one lane and passes its result to the waiting Send, or to the log if that has
+// given up.
 func (n *Notifier) sendOn(ctx context.Context, i int, l lane, notice Notice, came chan<- indexed, gaveUp <-chan struct{}) {
 	began := time.Now()
 	err := n.guarded(ctx, l, notice)
@@ -321,12 +313,12 @@ func (n *Notifier) guarded(ctx context.Context, l lane, notice Notice) (err erro
 	return l.channel.Send(ctx, notice)
 }
 
-// tellLate tells a result that nobody waits for any more.
+// tellLate reports a result that nobody waits for any more.
 func (n *Notifier) tellLate(notice Notice, r Result) {
 	if r.Channel == (logChannel{}).Name() {
 		return
 	}
-	defer func() { _ = recover() }() // the log's own fault must not end the daemon
+	defer func() { _ = recover() }() // a fault of the log must not end the daemon
 	if n.late != nil {
 		n.late(notice, r)
 	}
@@ -340,22 +332,21 @@ func (n *Notifier) tellLate(notice Notice, r Result) {
 	n.log(notice, fmt.Sprintf("%s: not delivered: %s", r.Channel, r.Why))
 }
 
-// errHung is in the error of a channel that did not answer in its time; the
-// message tells that in words of its own.
+// errHung marks the error of a channel that did not answer in time; the message says so in its own
+// words.
 var errHung = hung{}
 
 type hung struct{}
 
 func (hung) Error() string { return "" }
 
-// ender is a channel that has something of its own to end.
+// ender is a channel that must be ended.
 type ender interface{ End() }
 
-// dismisser is a channel whose notices stand until they are dismissed.
+// dismisser is a channel whose notices stay until they are dismissed.
 type dismisser interface{ Dismiss(slot string) }
 
-// Dismiss takes the notice of a slot off the screen, where a channel shows it and
-// can. It does not block.
+// Dismiss removes the notice of a slot from the screen, on channels that can. It does not block.
 func (n *Notifier) Dismiss(slot string) {
 	for _, l := range n.lanes {
 		if c, ok := l.channel.(dismisser); ok {
@@ -364,7 +355,6 @@ func (n *Notifier) Dismiss(slot string) {
 	}
 }
 
-// end ends what the channels keep.
 func (n *Notifier) end() {
 	for _, l := range n.lanes {
 		if c, ok := l.channel.(ender); ok {
@@ -373,8 +363,8 @@ func (n *Notifier) end() {
 	}
 }
 
-// Finish refuses later notices and waits until those under way have ended, each
-// within its channel's own limit. Close beside it ends them sooner.
+// Finish refuses later notices and waits for running ones, each within its channel's own limit. A
+// concurrent Close ends them sooner.
 func (n *Notifier) Finish() {
 	n.refuse()
 	n.flying.Wait()
@@ -388,8 +378,8 @@ func (n *Notifier) refuse() {
 	n.mu.Unlock()
 }
 
-// Close ends what is under way and waits for it, two seconds at most; the error
-// says that a channel did not end. Later notices are refused.
+// Close ends running work and waits for it, two seconds at most; the error reports that a channel
+// did not end. Later notices are refused.
 func (n *Notifier) Close() error {
 	n.refuse()
 	n.cancel()
@@ -409,8 +399,7 @@ func (n *Notifier) Close() error {
 	}
 }
 
-// cleaned is the notice with nothing left in it that a terminal, a desktop or
-// an environment would take for more than text.
+// cleaned returns the notice with only what a terminal, a desktop or an environment takes for text.
 func cleaned(n Notice) Notice {
 	n.ID = text.Clean(n.ID, maxField)
 	n.Kind = text.Clean(n.Kind, maxField)

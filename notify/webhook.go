@@ -29,15 +29,15 @@ import (
 
 // Limits of a webhook.
 const (
-	hookTry      = 4 * time.Second // of one try; the first is waited for
-	hookTries    = 6               // the first among them
+	hookTry      = 4 * time.Second // per try; the first is waited for
+	hookTries    = 6               // including the first
 	hookPause    = 2 * time.Second // after the first; it doubles
-	hookPauseMax = time.Minute     // also where the other side asks for more
-	hookWaiting  = 32              // notices that wait to be tried again
+	hookPauseMax = time.Minute     // even if the other side asks for more
+	hookWaiting  = 32              // notices waiting for a retry
 	maxHookBody  = 64 << 10        // bytes of a body, and of a template
-	maxHookReply = 2048            // bytes of an answer that are looked at
+	maxHookReply = 2048            // bytes of an answer that are read
 	maxHeaders   = 32
-	replyShown   = 120 // characters of it that are told
+	replyShown   = 120 // characters of it that are shown
 )
 
 // Headers of a webhook's requests.
@@ -47,19 +47,18 @@ const (
 	headerSignature = "X-Sluice-Signature" // v1= and the hex HMAC-SHA256 of timestamp, ".", body
 )
 
-// Hook says how a webhook is called. ${NAME} in the URL and in a header's value
-// stands for a variable of the environment, so that secrets need not be written
-// down.
+// Hook configures how a webhook is called. ${NAME} in the URL and in a header's value stands for an
+// environment variable, so that secrets need not be written down.
 type Hook struct {
 	URL       string            // https, or http to this machine
-	Method    string            // POST (also where it is empty), PUT or PATCH
-	SecretEnv string            // the variable with the secret that requests are signed with; "" = they are not signed
-	Headers   map[string]string // beside our own
+	Method    string            // POST (the default), PUT or PATCH
+	SecretEnv string            // the variable with the secret that signs requests; "" = unsigned
+	Headers   map[string]string // besides our own
 	Body      string            // a template (text/template) over [HookData]; "" = the notice as JSON
-	Once      bool              // it is not tried again
+	Once      bool              // no retries
 }
 
-// HookData is what the template of a body sees.
+// HookData is the data of a body's template.
 type HookData struct {
 	Notice
 	Time time.Time `json:"time"`
@@ -70,13 +69,14 @@ var (
 	errBodySize   = fmt.Errorf("the body has more than %d bytes", maxHookBody)
 )
 
-// Check gives all that is wrong with a hook, each beginning with the key concerned.
+// Check returns all faults of a hook, each beginning with its key.
 func (h Hook) Check() []error {
 	var out []error
 	fault := func(key, format string, args ...any) {
 		out = append(out, fmt.Errorf("%s: %w", key, fmt.Errorf(format, args...)))
 	}
-	whole := strings.HasPrefix(h.URL, "${") && variable().MatchString(h.URL) // what it holds is looked at when it is called
+	// its value is checked when it is called
+	whole := strings.HasPrefix(h.URL, "${") && variable().MatchString(h.URL)
 	if _, err := address(expand(h.URL, func(string) (string, bool) { return "x", true })); err != nil && !whole {
 		fault("url", "%w", err)
 	}
@@ -107,7 +107,7 @@ func (h Hook) Check() []error {
 	return out
 }
 
-// Missing names the variables that the hook needs and lookup does not have.
+// Missing returns the variables that the hook needs and lookup does not have.
 func (h Hook) Missing(lookup func(string) (string, bool)) []string {
 	var out []string
 	see := func(name string) (string, bool) {
@@ -127,10 +127,10 @@ func (h Hook) Missing(lookup func(string) (string, bool)) []string {
 	return slices.Compact(out)
 }
 
-// variable is a variable's place in a URL or a header.
+// variable matches a variable in a URL or a header.
 func variable() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`) }
 
-// expand puts variables in; one that is not set stays as it is.
+// expand inserts variables; unset ones stay as they are.
 func expand(s string, lookup func(string) (string, bool)) string {
 	return variable().ReplaceAllStringFunc(s, func(m string) string {
 		if v, ok := lookup(m[2 : len(m)-1]); ok {
@@ -140,7 +140,7 @@ func expand(s string, lookup func(string) (string, bool)) string {
 	})
 }
 
-// headerName says that a person may set the header.
+// headerName reports whether a person may set the header.
 func headerName(name string) bool {
 	if !regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`).MatchString(name) {
 		return false
@@ -153,7 +153,8 @@ func headerName(name string) bool {
 	}
 }
 
-// address is a URL that may be called: what is signed and told goes in clear only to this machine.
+// address parses a URL that may be called. Plain http, which exposes signatures and contents, is
+// only accepted to this machine.
 func address(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {
@@ -174,7 +175,6 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// template reads the body's template.
 func (h Hook) template() (*template.Template, error) {
 	body := h.Body
 	if body == "" {
@@ -187,7 +187,7 @@ func (h Hook) template() (*template.Template, error) {
 	}).Parse(body)
 }
 
-// asJSON is a value as JSON, a text with its quotes.
+// asJSON formats a value as JSON, a text with its quotes.
 func asJSON(v any) (string, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -196,14 +196,14 @@ func asJSON(v any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// write makes a body of a bounded size.
+// write formats a body of limited size.
 func write(t *template.Template, d HookData) ([]byte, error) {
 	out := &bounded{most: maxHookBody}
 	err := t.Execute(out, d)
 	return out.kept.Bytes(), err
 }
 
-// bounded refuses what is more than most bytes.
+// bounded refuses more than most bytes.
 type bounded struct {
 	most int
 	kept bytes.Buffer
@@ -216,11 +216,10 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.kept.Write(p)
 }
 
-// Webhook calls a hook for each notice. The first try is part of Send; after a
-// failure that may pass (the network, 429, 5xx) it is tried again in the
-// background, five times with growing pauses, and [Late] tells how that ended.
-// Redirects are not followed. No error tells a secret. An empty URL means no
-// webhook.
+// Webhook calls a hook for each notice. The first try is part of Send. After a temporary failure
+// (the network, 429, 5xx) it retries in the background, five times with growing pauses; [Late]
+// reports the outcome. Redirects are not followed. No error contains a secret. An empty URL means
+// no webhook.
 func Webhook(h Hook) Option {
 	return func(n *Notifier) {
 		if h.URL == "" {
@@ -238,7 +237,6 @@ func Webhook(h Hook) Option {
 // WebhookChannel is the name of a webhook in a Result.
 const WebhookChannel = "webhook"
 
-// webhook is the channel that calls a hook.
 type webhook struct {
 	hook    Hook
 	getenv  func(string) (string, bool)
@@ -246,24 +244,24 @@ type webhook struct {
 	late    func(Notice, Result)
 	waiting chan struct{}
 
-	ctx    context.Context // of what is tried again
+	ctx    context.Context // of retries
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 }
 
 func (w *webhook) Name() string { return WebhookChannel }
 
-// End gives up what is to be tried again.
+// End gives up retries.
 func (w *webhook) End() {
 	w.cancel()
 	w.work.Wait()
 	w.client.CloseIdleConnections()
 }
 
-// passing is a failure after which it is worth trying again.
+// passing is a temporary failure, worth a retry.
 type passing struct {
 	error
-	after time.Duration // that the other side asked for; 0 = nothing
+	after time.Duration // the pause that the other side asked for; 0 = none
 }
 
 func (p passing) Unwrap() error { return p.error }
@@ -296,7 +294,7 @@ func (w *webhook) Send(ctx context.Context, n Notice) error {
 	return fmt.Errorf("%w: it is tried again in the background", err)
 }
 
-// persist tries again until it works, cannot work, or was tried often enough.
+// persist retries until it succeeds, fails for good, or has used all tries.
 func (c *call) persist(last passing) error {
 	pause := hookPause
 	for n := 1; n < hookTries; n++ {
@@ -316,7 +314,7 @@ func (c *call) persist(last passing) error {
 	return fmt.Errorf("%w: given up after %d tries", last.error, hookTries)
 }
 
-// call is a notice on its way.
+// call is a notice being sent.
 type call struct {
 	w       *webhook
 	id      string
@@ -324,10 +322,10 @@ type call struct {
 	headers http.Header
 	body    []byte
 	secret  string
-	hide    *strings.Replacer // takes secrets out of errors
+	hide    *strings.Replacer // removes secrets from errors
 }
 
-// call makes what is sent. What the environment lacks is told.
+// call prepares a request. It reports missing environment variables.
 func (w *webhook) call(n Notice) (*call, error) {
 	if missing := w.hook.Missing(w.getenv); len(missing) > 0 {
 		return nil, fault.New("set it where sluice is started", "the environment of sluice has no %s", strings.Join(missing, ", "))
@@ -364,7 +362,7 @@ func (w *webhook) call(n Notice) (*call, error) {
 	for _, v := range w.hook.Headers {
 		secrets = append(secrets, v)
 	}
-	if p := c.url.EscapedPath(); len(p) > 1 { // the path of many a hook is its secret
+	if p := c.url.EscapedPath(); len(p) > 1 { // the path of many hooks is their secret
 		secrets = append(secrets, p)
 	}
 	secrets = append(secrets, c.url.RawQuery, c.url.User.String())
@@ -384,7 +382,6 @@ func hiding(secrets []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// try calls once.
 func (c *call) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, hookTry)
 	defer cancel()
@@ -417,11 +414,10 @@ func (c *call) try(ctx context.Context) error {
 		return passing{error: fmt.Errorf("%s: %s", c.url.Hostname(), c.hide.Replace(err.Error()))}
 	}
 	defer res.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(res.Body, maxHookReply)) // what came of it counts
+	said, _ := io.ReadAll(io.LimitReader(res.Body, maxHookReply)) // a part is used too
 	return c.answered(res, string(said))
 }
 
-// answered says what an answer means.
 func (c *call) answered(res *http.Response, said string) error {
 	code := res.StatusCode
 	if code >= 200 && code < 300 {
@@ -435,13 +431,13 @@ func (c *call) answered(res *http.Response, said string) error {
 	case code >= 300 && code < 400:
 		return fault.New("set the url it leads to", "%w: redirects are not followed", err)
 	case code == http.StatusTooManyRequests || code >= 500:
-		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After")) // a date reads as nothing
+		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After")) // a date counts as nothing
 		return passing{error: err, after: time.Duration(min(max(seconds, 0), int(hookPauseMax/time.Second))) * time.Second}
 	}
 	return err
 }
 
-// sign is the signature of a body at a time.
+// sign returns the signature of a body at a time.
 func sign(secret, at string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(at + "."))

@@ -195,7 +195,8 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// retried counts the tries of one notice, each answered by answer, and gives when each came and what was told at the end.
+// retried counts the tries of one notice, each answered by answer, and gives when each came and
+// what was told at the end.
 func retried(t *testing.T, answer func(try int) (*http.Response, error)) (times []time.Duration, first Result, late []Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -261,7 +262,8 @@ func TestWebhookIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestWebhookPilesUpNothing: of many notices that fail a bounded number is tried again, and the end ends them.
+// TestWebhookPilesUpNothing: of many notices that fail a bounded number is tried again, and the end
+// ends them.
 func TestWebhookPilesUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New(Webhook(Hook{URL: "https://example.org/"}))

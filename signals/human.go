@@ -13,16 +13,16 @@ import (
 	"sluice/internal/text"
 )
 
-// Human is a person's decision as its file says it. What was decided is in the
-// file's name, which only who knows the gates and their routes can read.
+// Human is the content of a decision's file. The decision itself is in the file's name; reading
+// that takes knowledge of the gates and their routes.
 type Human struct {
-	Text  string // the words: the feedback, where it is a fail or a veto
-	Round int    // which round is meant, from 1; 0 = not said
-	By    string // who says so of themselves: no proof of anything
+	Text  string // the words: for a fail or a veto, the feedback
+	Round int    // the round meant, from 1; 0 = not given
+	By    string // self-declared: no proof of anything
 	Run   string
 
-	Gate    string // which gate it says it is for, "" = not said
-	Outcome string // what it says was decided, "" = not said: the name decides, and has to agree
+	Gate    string // the gate it names; "" = none
+	Outcome string // the decision it names; "" = none: the name decides, and must agree
 
 	Answer json.RawMessage // an object, nil if none: what the gate asks for
 }
@@ -34,14 +34,12 @@ const (
 	endingText     = ".txt"
 )
 
-// ParseHuman reads a decision. A name that ends in .json, and a text that begins
-// with {, is an object with feedback (or message, or text: one of them), verdict
-// (or outcome, or decision), gate, round, by, run and answer, and nothing else;
-// everything else is the words themselves, in UTF-8. An empty file is a decision
-// without words. The error says why the state is not Whole.
+// ParseHuman reads a decision. A name that ends in .json, or a text that begins with {, is an
+// object with feedback (or message, or text: one of them), verdict (or outcome, or decision), gate,
+// round, by, run and answer, and nothing else. Anything else is the words themselves, in UTF-8. An
+// empty file is a decision without words. The error is why the state is not Whole.
 //
-// Text without a structure is whole at every character: the caller gives a file
-// that may still be growing time to settle.
+// Plain text is whole at every character: the caller lets a file that may still grow settle.
 func ParseHuman(name string, data []byte) (Human, State, error) {
 	if len(data) > MaxBytes {
 		return Human{}, Bad, fmt.Errorf("decision: more than %d bytes", MaxBytes)
@@ -72,7 +70,7 @@ func ParseHuman(name string, data []byte) (Human, State, error) {
 	return Human{Text: words(string(data))}, Whole, nil
 }
 
-// The keys of a decision in JSON. Of each row at most one says something.
+// The keys of a decision in JSON. At most one of each row may have a value.
 func humanWords() []string    { return []string{"feedback", "message", "text"} }
 func humanOutcomes() []string { return []string{"verdict", "outcome", "decision"} }
 
@@ -117,7 +115,7 @@ func parseHumanJSON(data []byte) (Human, State, error) {
 	return h, Whole, nil
 }
 
-// saidOutcome is the outcome that the content names, "" where it names none.
+// saidOutcome returns the outcome that the content names; "" if none.
 func saidOutcome(f *strictjson.Fields) string {
 	outcome, said := "", ""
 	for _, key := range humanOutcomes() {
@@ -136,8 +134,7 @@ func saidOutcome(f *strictjson.Fields) string {
 	return outcome
 }
 
-// noOther faults the keys that are not known: what nobody reads may say the
-// opposite of what is done.
+// noOther reports unknown keys as faults: an ignored key may say the opposite of what is done.
 func noOther(f *strictjson.Fields, known []string) {
 	var names []string
 	near := ""

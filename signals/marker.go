@@ -6,26 +6,24 @@ import (
 )
 
 const (
-	maxMessage = 64 << 10 // bytes of a commit message that are looked at
+	maxMessage = 64 << 10 // bytes of a commit message that are examined
 	maxMarker  = 256
 )
 
-// Marker reports whether a commit message says value: at the beginning or the
-// end of the subject (its first line that is not blank), beside a space, on a
-// line of its own, or as a trailer (`Gate: VALUE` in the last paragraph).
-// Letters are compared as they are; space and line ends of other systems after
-// the value do not matter, space before it does: indented lines are quotations
-// (`git merge --squash` and `--log` indent the messages they take over).
+// Marker reports whether a commit message contains value: at the beginning or the end of the
+// subject (its first nonblank line), next to a space, on its own line, or as a trailer (`Gate:
+// VALUE` in the last paragraph). Case matters. Spaces and other systems' line ends after the value
+// do not matter; a space before it does, because indented lines are quotations (`git merge
+// --squash` and `--log` indent the messages they include).
 //
-// A subject that git made by quoting another commit's does not count: `Revert
-// "…"`, `Reapply "…"`, `fixup! …`, `squash! …`, `amend! …`. A marker that was
-// written behind the quotation, or on a line of its own below, does.
+// A subject in which git quotes another commit does not count: `Revert "…"`, `Reapply "…"`, `fixup!
+// …`, `squash! …`, `amend! …`. A marker after the quotation, or on its own line below, does.
 func Marker(message, value string) bool {
 	value = strings.TrimSpace(value)
 	if value == "" || len(value) > maxMarker || strings.ContainsAny(value, "\r\n\x00") {
 		return false
 	}
-	if len(message) > maxMessage { // a line that is cut does not count
+	if len(message) > maxMessage { // a cut line does not count
 		message = message[:strings.LastIndexByte(message[:maxMessage], '\n')+1]
 	}
 	lines := strings.Split(message, "\n")
@@ -52,7 +50,8 @@ func marked(subject, value string) bool {
 		ahead && (strings.HasPrefix(after, " ") || strings.HasPrefix(after, "\t"))
 }
 
-// trailers are the values of the lines `Key: VALUE` of the last paragraph, where that is not the subject's.
+// trailers returns the values of the lines `Key: VALUE` in the last paragraph, unless that has the
+// subject.
 func trailers(lines []string) (values []string) {
 	end := len(lines)
 	for end > 0 && lines[end-1] == "" {
@@ -69,8 +68,7 @@ func trailers(lines []string) (values []string) {
 	return nil
 }
 
-// quotes tells whether git made a subject, to its very end, out of another
-// commit's.
+// quotes reports whether a subject, to its end, is git's quotation of another commit.
 func quotes(subject string) bool {
 	for _, made := range []string{`Revert "`, `Reapply "`} {
 		if strings.HasPrefix(subject, made) && strings.HasSuffix(subject, `"`) {

@@ -9,8 +9,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// What git itself makes of a marked commit fires nothing: its wording is git's
-// to change, so it is asked.
+// Git's own derivatives of a marked commit do not count. Git may change its wording, so the test
+// runs git.
 func TestMarkerInWhatGitMakesOfACommit(t *testing.T) {
 	conform.Rule(t, "1-language rule 3 git_commit", "what git makes of a marked commit fires nothing")
 	t.Parallel()

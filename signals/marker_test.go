@@ -85,7 +85,7 @@ func TestMarkerValues(t *testing.T) {
 		{"x\n\n", " ", false},
 		{"a\nb", "a\nb", false},
 		{strings.Repeat("x", maxMarker+1), strings.Repeat("x", maxMarker+1), false},
-		{`Revert "say "hi""`, `"hi""`, false}, // even one made to look like the quotation's end
+		{`Revert "say "hi""`, `"hi""`, false}, // even one that resembles the quotation's end
 	} {
 		if got := Marker(c.message, c.value); got != c.want {
 			t.Errorf("%q in %q: %v", c.value, c.message, got)
@@ -102,7 +102,7 @@ func FuzzMarker(f *testing.F) {
 		if fired && !strings.Contains(message, strings.TrimSpace(value)) {
 			t.Fatalf("%q fired in %q", value, message)
 		}
-		// Git's own revert of that commit, as git words it.
+		// Git's own revert of that commit, in git's words.
 		subject, _, _ := strings.Cut(strings.TrimLeft(message, "\r\n"), "\n")
 		subject = strings.TrimRight(subject, "\r")
 		if strings.ContainsAny(subject, "\r\n") {

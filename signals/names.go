@@ -9,7 +9,7 @@ import (
 
 const doneEnding = "-done.json"
 
-// StepOf is the step whose sentinel has this file name: "<step-id>-done.json".
+// StepOf returns the step whose sentinel has this file name: "<step-id>-done.json".
 func StepOf(name string) (string, bool) {
 	step, ok := strings.CutSuffix(name, doneEnding)
 	if !ok || !ids.Valid(step) {
@@ -18,5 +18,5 @@ func StepOf(name string) (string, bool) {
 	return step, true
 }
 
-// clip shows a foreign name in a message.
+// clip quotes a foreign name for a message.
 func clip(s string) string { return fmt.Sprintf("%.60q", s) }

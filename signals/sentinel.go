@@ -11,7 +11,7 @@ import (
 	"sluice/internal/strictjson"
 )
 
-// Limits of what is read. Texts inside are bounded by the file.
+// Limits of what is read. The file's limit bounds its texts.
 const (
 	MaxBytes   = 64 << 10  // of a signal file
 	maxCounter = 1_000_000 // of attempts, launches, rounds
@@ -20,7 +20,7 @@ const (
 	maxBy      = 256
 )
 
-// State says whether bytes are a signal yet.
+// State is whether bytes are a signal yet.
 type State = strictjson.State
 
 // The states of bytes.
@@ -30,15 +30,15 @@ const (
 	Bad     = strictjson.Bad     // never will, whatever follows
 )
 
-// What a step says of itself.
+// The statuses of a step.
 const (
 	Done    = "done"
 	Failed  = "failed"
 	Blocked = "blocked"
 )
 
-// Status is what a word means as a status, in any case: agents write more words than the three. false: it is none.
-// docs/signals.md lists them.
+// Status returns the status that a word means, in any case; agents use many synonyms. ok is false
+// if the word means none. docs/signals.md lists the words.
 func Status(word string) (status string, ok bool) {
 	switch strings.ToLower(word) {
 	case Done, "complete", "completed", "finished", "success", "successful", "succeeded", "ok":
@@ -51,28 +51,28 @@ func Status(word string) (status string, ok bool) {
 	return "", false
 }
 
-// Sentinel is what a step says in the file it leaves: that it is done, has
-// failed or is blocked. Fields that were not given are empty; Status never is.
+// Sentinel is what a step says in its file: that it is done, has failed or is blocked. Missing
+// fields are empty; Status never is.
 type Sentinel struct {
 	Step    string // the step's id
-	Status  string // Done (also if nothing is said), Failed or Blocked
+	Status  string // Done (also if missing), Failed or Blocked
 	Summary string
 
 	Question string   // what a blocked step wants to know
-	Options  []string // the answers it can think of
+	Options  []string // possible answers
 
 	Run     string
-	Attempt int // from 1; 0 = not said
-	Launch  int // from 1; 0 = not said
+	Attempt int // from 1; 0 = not given
+	Launch  int // from 1; 0 = not given
 	Token   string
 
 	Answer json.RawMessage // the structured answer, nil if none
-	Raw    json.RawMessage // the whole file with the keys that are unknown here, nil if it was empty
+	Raw    json.RawMessage // the whole file, with unknown keys; nil if it was empty
 }
 
-// ParseSentinel reads a sentinel. An empty file is a whole one (the step is
-// done), but may be a file that is only just being written: the caller gives it
-// time to grow (Raw is nil). The error says why the state is not Whole.
+// ParseSentinel reads a sentinel. An empty file is whole and means done, with Raw nil; but it may
+// be a file that is just being written, so the caller gives it time to grow. The error is why the
+// state is not Whole.
 func ParseSentinel(data []byte) (Sentinel, State, error) {
 	if len(data) <= MaxBytes && blank(data) {
 		return Sentinel{Status: Done}, Whole, nil
@@ -112,11 +112,10 @@ func ParseSentinel(data []byte) (Sentinel, State, error) {
 	return s, Whole, nil
 }
 
-// blank tells whether data holds nothing but JSON's own white space: any other
-// could be the beginning of something that is bad.
+// blank reports whether data is only JSON white space: any other byte could begin something bad.
 func blank(data []byte) bool { return len(bytes.Trim(data, " \t\r\n")) == 0 }
 
-// id is a member that is an id, of at most so many bytes: a child run's is longer.
+// id reads a member that is an id, of at most `most` bytes: a child run's id is longer.
 func id(f *strictjson.Fields, key string, valid func(string) bool, most int) string {
 	s := f.Text(key, MaxBytes)
 	if s != "" && !valid(s) {
@@ -126,8 +125,7 @@ func id(f *strictjson.Fields, key string, valid func(string) bool, most int) str
 	return s
 }
 
-// oneLine joins the faults of a file with semicolons: reasons are kept in
-// one-line places.
+// oneLine joins a file's faults with semicolons, because reasons are kept on one line.
 func oneLine(err error) error {
 	return errors.New(string(bytes.ReplaceAll([]byte(err.Error()), []byte("\n"), []byte("; "))))
 }

@@ -86,7 +86,7 @@ func TestSentinelStates(t *testing.T) {
 		{`{"summary":"a\u0000b"}`, Bad, "", "NUL"},
 		{`{"answer":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, Bad, "", "nested more than"},
 		{`{"summary":"` + strings.Repeat("x", MaxBytes) + `"}`, Bad, "", "more than 65536 bytes"},
-		{"\u2000", Bad, "", "want a value"}, // a space, but none of JSON's
+		{"\u2000", Bad, "", "want a value"}, // a space, but not JSON's
 		{strings.Repeat(" ", MaxBytes+1), Bad, "", "more than 65536 bytes"},
 	} {
 		s, state, err := ParseSentinel([]byte(c.in))
@@ -99,8 +99,8 @@ func TestSentinelStates(t *testing.T) {
 	}
 }
 
-// A file written in place is seen at every length: it is partial at each (empty
-// apart, which only time tells from an empty file), and whole once, at the end.
+// A file written in place is read at every length: partial at each (except empty, which only time
+// distinguishes from an empty file), and whole only at the end.
 func TestSentinelAtEverySplit(t *testing.T) {
 	conform.Rule(t, "2-files signal 2", "a file is partial at each length, and whole once")
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestSentinelAtEverySplit(t *testing.T) {
 			t.Errorf("%q: %s %+v %v", whole[:i], state, s, err)
 		}
 	}
-	for i := range whole { // and never whole with anything behind it
+	for i := range whole { // and never whole with anything after it
 		if _, state, _ := ParseSentinel([]byte(whole + whole[:i])); (state == Whole) != (i == 0) {
 			t.Errorf("with %q behind it: %s", whole[:i], state)
 		}
@@ -154,14 +154,14 @@ func FuzzSentinel(f *testing.F) {
 			if s.Step != "" && !ids.Valid(s.Step) || s.Run != "" && !ids.ValidRun(s.Run) || s.Attempt < 0 || s.Launch < 0 {
 				t.Fatalf("%q: %+v", data, s)
 			}
-			for _, doubled := range []string{`{"status":"done",`, `{"STATUS":"done",`} { // a second status is never taken
+			for _, doubled := range []string{`{"status":"done",`, `{"STATUS":"done",`} { // a second status is never accepted
 				if rest := strings.TrimSpace(string(data)); strings.HasPrefix(rest, `{"status"`) {
 					if _, state, _ := ParseSentinel([]byte(doubled + rest[1:])); state == Whole {
 						t.Fatalf("%s%s is whole", doubled, rest[1:])
 					}
 				}
 			}
-		case Bad: // for ever
+		case Bad: // for good
 			if _, state, _ := ParseSentinel(append(data[:len(data):len(data)], more...)); state == Whole {
 				t.Fatalf("%q was bad (%v), and whole with %q", data, err, more)
 			}

@@ -41,7 +41,6 @@ func (d *answerDoc) read(r *reader, n *yaml.Node, what string) {
 	d.inline, d.node = b, n
 }
 
-// json turns a node into plain JSON values.
 func (r *reader) json(n *yaml.Node, what string) (any, bool) {
 	m := resolve(n)
 	switch m.Kind {
@@ -78,8 +77,8 @@ func (r *reader) json(n *yaml.Node, what string) (any, bool) {
 	return v, ok
 }
 
-// readAnswer reads a person's answer at the gate by its schema; nil where it has none. What it says of a fault ends with how to
-// give the answer.
+// readAnswer returns a function that checks a person's answer against the gate's schema; nil if
+// there is none. Its errors end with how to give the answer.
 func readAnswer(g *engine.Gate) func(json.RawMessage) (json.RawMessage, error) {
 	if g.Answer == nil {
 		return nil
@@ -97,7 +96,7 @@ func readAnswer(g *engine.Gate) func(json.RawMessage) (json.RawMessage, error) {
 	}
 }
 
-// schemaText gives the content of a schema's file as a run keeps it, which is what answers are held against.
+// schemaText returns a schema file's content as a run keeps it and checks answers against it.
 func schemaText(b []byte) (json.RawMessage, error) {
 	if _, err := schema.Compile(b); err != nil {
 		return nil, err

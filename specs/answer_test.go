@@ -13,8 +13,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// TestOneGatekeeperOfSchemas: what loads, in a spec or in a file that it names, answers can be held against, and what answers cannot
-// be held against is a fault of the spec, with its place.
+// TestOneGatekeeperOfSchemas: a schema that loads, in a spec or its file, can check answers. A
+// schema that cannot is a fault of the spec, with its place.
 func TestOneGatekeeperOfSchemas(t *testing.T) {
 	conform.Rule(t, "13-law schemas", "what loads is what answers are held against")
 	wide := `{"$defs":{"a0":{"type":"string"}`
@@ -68,7 +68,7 @@ func TestOneGatekeeperOfSchemas(t *testing.T) {
 			spec, faults = Load("", pinned)
 			bothSay(t, "of a run: "+c.schema, spec, faults, c.good)
 		}
-		if !strings.HasPrefix(c.schema, "{\"") { // else it is the name of a file, or no YAML
+		if !strings.HasPrefix(c.schema, "{\"") { // otherwise it is a file's name, or invalid YAML
 			continue
 		}
 		spec, faults = Load("w.yaml", []byte("workflow: {id: w}\nsteps:\n  - id: a\n    run: x\n    answer: "+c.schema+"\n    next_step: DONE\n"))
@@ -76,7 +76,7 @@ func TestOneGatekeeperOfSchemas(t *testing.T) {
 	}
 }
 
-// bothSay holds the verdict of the one who loads against that of the one who reads answers.
+// bothSay compares the results of loading a schema and of checking answers with it.
 func bothSay(t *testing.T, what string, spec *engine.Spec, faults []Fault, good bool) {
 	t.Helper()
 	if loads := spec != nil; loads != good {

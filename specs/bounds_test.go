@@ -9,7 +9,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// TestBounds: what is too much is refused, soon and with a reason.
+// TestBounds: too much is refused, soon and with a reason.
 func TestBounds(t *testing.T) {
 	conform.Rule(t, "1-language bounds", "128 KiB, 10,000 nodes")
 	conform.Rule(t, "style 5", "what a spec may have")
@@ -35,13 +35,13 @@ func TestBounds(t *testing.T) {
 		if spec != nil || !strings.Contains(fmt.Sprint(faults), c.want) {
 			t.Errorf("%s: %.300s", name, fmt.Sprint(faults))
 		}
-		if took := time.Since(began); took > 20*time.Second { // some milliseconds; what grows with the square would take minutes
+		if took := time.Since(began); took > 20*time.Second { // some milliseconds; quadratic growth would take minutes
 			t.Errorf("%s took %v", name, took)
 		}
 	}
 }
 
-// TestLargestSpecs: the largest specs that fit load, or fail, in time.
+// TestLargestSpecs: the largest valid specs load, or fail, in time.
 func TestLargestSpecs(t *testing.T) {
 	var chain, wide, wrong strings.Builder
 	chain.WriteString("workflow: {id: w}\nsteps:\n")
@@ -64,7 +64,7 @@ func TestLargestSpecs(t *testing.T) {
 	for name, src := range map[string]string{"chain": chain.String(), "elsewhere": wide.String(), "wrong": wrong.String()} {
 		began := time.Now()
 		spec, faults := Load("", []byte(src))
-		if took := time.Since(began); took > 20*time.Second { // some milliseconds; what grows with the square would take minutes
+		if took := time.Since(began); took > 20*time.Second { // some milliseconds; quadratic growth would take minutes
 			t.Errorf("%s took %v", name, took)
 		}
 		if spec == nil && len(faults) == 0 {

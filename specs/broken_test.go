@@ -13,7 +13,7 @@ import (
 
 const brokenFile = "testdata/broken.txt"
 
-// brokenSpec is an entry of the table: a spec and what is said of it.
+// brokenSpec is an entry of the table: a spec and its faults.
 type brokenSpec struct{ name, spec, faults string }
 
 func brokenTable(t testing.TB) (head string, table []brokenSpec) {
@@ -40,7 +40,7 @@ func brokenTable(t testing.TB) (head string, table []brokenSpec) {
 	return head, table
 }
 
-// TestBroken: what is said of each broken spec, word for word; all faults at once, each with its place.
+// TestBroken: the faults of each broken spec, word for word, all at once, each with its place.
 func TestBroken(t *testing.T) {
 	conform.Rule(t, "1-language faults", "every fault at its place, with its message")
 	conform.Rule(t, "1-language unknown", "unknown and doubled keys")
@@ -96,10 +96,10 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestTheSchemaSeesMost: what a schema can say, it says: most of the broken specs are broken to it too.
+// TestTheSchemaSeesMost: the schema finds what a schema can: most broken specs fail it too.
 func TestTheSchemaSeesMost(t *testing.T) {
 	_, table := brokenTable(t)
-	unseen := map[string]bool{ // faults between values, in expressions, in names: no schema can say these
+	unseen := map[string]bool{ // faults between values, in expressions, in names: no schema can find these
 		"empty": true, "not-yaml": true, "second-document": true, "doubled-keys": true, "doubled-ids": true, "file-bears-the-id": true,
 		"names-nothing-defines": true, "rows-of-gates": true, "human-gates": true, "signals": true, "two-meanings": true,
 		"retry-path-without-n": true, "expressions": true, "expressions-in-a-block": true, "counts-that-vars-give": true, "cycle": true,

@@ -13,15 +13,15 @@ import (
 	"sluice/engine"
 )
 
-// handed is what the workflow of a child run is compiled for: the values of vars that are known when its parent's run starts,
-// and which are not.
+// handed is the input for compiling a child run's workflow: the vars known when its parent's run
+// starts, and which are not.
 type handed struct {
 	vars map[string]any
-	late map[string]bool // they have their values when the child run starts
-	said map[string]bool // of these, those that agents have a say in: what they come to is theirs in the child too
+	late map[string]bool // known when the child run starts
+	said map[string]bool // of these, those influenced by agents; they count as agents' in the child too
 }
 
-// declaredVars are the vars that a spec declares. What is wrong with it is told where it is loaded.
+// declaredVars returns the vars that a spec declares. Its faults are reported where it is loaded.
 func declaredVars(file string, src []byte) []varDoc {
 	r := &reader{book{file: file}}
 	root := r.parse(src)
@@ -36,7 +36,8 @@ func declaredVars(file string, src []byte) []varDoc {
 	return doc.Workflow.Vars.items
 }
 
-// hand compiles what a step gives its child run: the vars that are named beside `workflow`, else those of the same name here.
+// hand compiles what a step passes to its child run: the vars named beside `workflow`, or else
+// those of the same name here.
 func (c *compiler) hand(d *stepDoc, s *engine.Step, declared []varDoc, what string) handed {
 	h := handed{vars: c.varsOf(), late: map[string]bool{}, said: map[string]bool{}}
 	maps.Copy(h.late, c.late)
@@ -90,9 +91,9 @@ func (c *compiler) hand(d *stepDoc, s *engine.Step, declared []varDoc, what stri
 	return h
 }
 
-// knownNow says of a text whether its value is known from the whole run's start on, or only later, and whether agents have a
-// say in it. It is neither known nor late where it reads a var that has to be given and was not, as when a spec is only
-// looked at.
+// knownNow reports whether a text's value is known when the run starts, or only later, and whether
+// agents influence it. It is neither if it reads a required var that is missing, as when a spec is
+// only checked.
 func (c *compiler) knownNow(t scalar) (known, late, said bool) {
 	parts, _ := split(t.value)
 	known = true
@@ -102,7 +103,7 @@ func (c *compiler) knownNow(t scalar) (known, late, said bool) {
 		}
 		code, _ := c.world.compile(p.source, inStep, asText, c.near)
 		if code == nil {
-			return false, false, false // told elsewhere
+			return false, false, false // reported elsewhere
 		}
 		said = said || code.foreign()
 		for _, r := range code.reads {
@@ -116,11 +117,11 @@ func (c *compiler) knownNow(t scalar) (known, late, said bool) {
 	return known && !late, late, said
 }
 
-// childAnswer compiles `answer` beside `workflow`, over the names of the child's.
+// childAnswer compiles `answer` beside `workflow`, with the child's names.
 func (c *compiler) childAnswer(d *stepDoc, child *compiler, what string) engine.Value {
 	t := d.Answer.path
 	switch {
-	case d.Answer.node == nil: // there is none, or what is there was told where it was read
+	case d.Answer.node == nil: // missing, or reported where it was read
 		return engine.Value{}
 	case !t.set():
 		c.at(d.Answer.node, "%s: beside workflow it is an expression over the names of workflow %s, as steps.ID.answer: its steps have the schemas", what, child.spec.ID)
@@ -148,7 +149,8 @@ func (c *compiler) childAnswer(d *stepDoc, child *compiler, what string) engine.
 	}}
 }
 
-// place is where a node stands, for what is told while a run goes on: it goes by a text that has the lines of the file.
+// place returns a node's place for messages during a run, which uses a text with the file's line
+// numbers.
 func (c *compiler) place(n *yaml.Node) string {
 	return fmt.Sprintf("%s/%s.yaml:%d", Dir, c.spec.ID, n.Line)
 }

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// family writes specs to a repo of their own and gives the one that is named.
+// family writes specs to a new repo and loads the named one.
 func family(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -65,7 +65,8 @@ func TestChildVars(t *testing.T) {
 		t.Error(text)
 	}
 
-	// What is known when the run starts is fixed in the child then; all is computed of its type, over the parent's names.
+	// Values known when the run starts are fixed in the child; all have their types, and use the
+	// parent's names.
 	file := family(t, map[string]string{"w": step(`vars: {repo: "${{task.repo}} of ${{vars.need}}", depth: "${{steps.plan.answer.d}}", wait: "${{vars.given}}"}, answer: "{r: vars.repo, c: steps.code.answer.x}"`), "k": oneChild})
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -109,8 +110,8 @@ func TestChildVars(t *testing.T) {
 	}
 }
 
-// TestChildVarsSaid: what agents have said stays theirs where it is given to a child run, and to that one's: it names no
-// program and no conversation there, and stands as data in a task.
+// TestChildVarsSaid: agents' values stay theirs in a child run, and in its children: they name no
+// program or conversation, and are data in a task.
 func TestChildVarsSaid(t *testing.T) {
 	top := func(value string) string {
 		return "workflow: {id: w, vars: {v: x}}\nsteps:\n  - {id: plan, agent: {type: a}, answer: {type: object}, next_step: s}\n" +

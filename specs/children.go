@@ -11,22 +11,23 @@ import (
 	"sluice/internal/ids"
 )
 
-// Bounds of task lists and child runs.
+// Limits of task lists and child runs.
 const (
 	maxListParallel = 32
 	maxAttempts     = 100
 	maxTries        = 1_000_000
 	maxTaskDepth    = 10
-	maxFlowDepth    = 4 // of workflows whose runs are children of one another's
+	maxFlowDepth    = 4 // of nested child workflows
 
 	defaultAttempts = 3
 	defaultDepth    = 3
 )
 
-// flowReader gives the text of a workflow that a step runs as a child, and the name that its faults bear.
+// flowReader returns the text of a workflow that a step runs as a child, and its file name in
+// faults.
 type flowReader func(step, id string) (src []byte, file string, err error)
 
-// below gives what the specs of the repo at root name.
+// below returns the sources in the repo at root.
 func below(root string) sources {
 	return sources{schemas: schemasBelow(root), flows: func(_, id string) ([]byte, string, error) {
 		file := filepath.Join(root, filepath.FromSlash(Dir), id+".yaml")
@@ -35,7 +36,7 @@ func below(root string) sources {
 	}}
 }
 
-// pinned is what the child runs of a step go by.
+// pinned is what the child runs of a step use.
 type pinned struct {
 	step string
 	file string
@@ -43,7 +44,7 @@ type pinned struct {
 	handed
 }
 
-// children compiles for_each and workflow: what is done for each task, or by a child run.
+// children compiles for_each and workflow: work for each task, or in a child run.
 func (c *compiler) children(d *stepDoc, s *engine.Step, what string) {
 	if d.ForEach == nil && !d.Workflow.set() {
 		return
@@ -57,12 +58,12 @@ func (c *compiler) children(d *stepDoc, s *engine.Step, what string) {
 	} else {
 		s.Child = c.inline(s)
 	}
-	// Who does the work, and how, is said of the child.
+	// The child defines who does the work, and how.
 	s.Agent, s.Run, s.Env, s.Inputs, s.Criteria, s.Answer, s.Restarts = nil, nil, nil, nil, nil, nil, nil
 	s.Timeout, s.IdleTimeout, s.Signal = 0, 0, engine.Signal{Type: engine.SignalExit}
 }
 
-// ownOnly refuses what has no meaning beside workflow: there its steps say it.
+// ownOnly refuses keys that mean nothing beside workflow, where the child's steps have them.
 func (c *compiler) ownOnly(d *stepDoc, what string) {
 	for _, key := range []string{"env", "inputs", "success_criterion", "setup", "timeout", "idle_timeout", "restarts", "signal"} {
 		if d.has(key) {
@@ -108,7 +109,7 @@ func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 			c.at(t.node, "%s: %s: step %s has needs: it is the list that leads to it", what, key, id)
 			return ""
 		case o.ForEach != nil:
-			return "" // told elsewhere
+			return "" // reported elsewhere
 		}
 		return id
 	}
@@ -119,7 +120,8 @@ func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 	return l
 }
 
-// from compiles what a list is written from. Two runs never meet in its file.
+// from compiles the source of a list's file. Its path must name the run, so that no two runs share
+// it.
 func (c *compiler) from(d tasksDoc, what string) engine.Value {
 	if !d.value.set() {
 		return engine.Value{}
@@ -147,7 +149,8 @@ func (c *compiler) from(d tasksDoc, what string) engine.Value {
 	return v
 }
 
-// inline is the workflow of a task that an agent or a command does: one step, whose failure is the run's.
+// inline returns the workflow of a task done by an agent or a command: one step, whose failure is
+// the run's.
 func (c *compiler) inline(s *engine.Step) *engine.Spec {
 	one := *s
 	one.ForEach, one.Outputs, one.Gates, one.Needs, one.HasNeeds, one.ExtNeeds, one.When = nil, nil, []string{s.ID}, nil, false, nil, engine.Cond{}
@@ -159,7 +162,7 @@ func (c *compiler) inline(s *engine.Step) *engine.Spec {
 			RetryContext: fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, s.ID)}}}
 }
 
-// afterTask is the hook of the runs of the step's tasks.
+// afterTask returns the hook of the runs of the step's tasks.
 func (c *compiler) afterTask(s *engine.Step) *engine.Command {
 	if s.ForEach == nil {
 		return nil
@@ -167,7 +170,6 @@ func (c *compiler) afterTask(s *engine.Step) *engine.Command {
 	return c.spec.AfterTask
 }
 
-// flow loads the workflow of a child run.
 func (c *compiler) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
 	id, at := d.Workflow.value, d.Workflow.node
 	none := &engine.Spec{ID: id, Name: id}
@@ -229,7 +231,7 @@ func andMore(n int) string {
 	return fmt.Sprintf(" (and %d more)", n)
 }
 
-// varsOf gives the values of the vars that are known: what was given, else the defaults.
+// varsOf returns the known values of vars: those given, or else the defaults.
 func (c *compiler) varsOf() map[string]any {
 	out := map[string]any{}
 	for _, v := range c.world.vars {
@@ -245,7 +247,8 @@ func (c *compiler) varsOf() map[string]any {
 	return out
 }
 
-// linkChildren derives the graphs of the inline ones, and checks that where a list goes leads back to it.
+// linkChildren derives the graphs of inline children, and checks that a list's targets lead back to
+// it.
 func (c *compiler) linkChildren() {
 	for _, s := range c.spec.Steps {
 		if s.Child != nil && (s.Child.Inline || len(s.Child.Steps) == 0) {
@@ -279,10 +282,9 @@ func (c *compiler) pinChildren(out []byte, vars map[string]any, from sources) ([
 	return out, nil
 }
 
-// unpinned are the workflows of child runs in a pinned text, by the steps that lead to them.
+// unpinned maps the steps that lead to a child run to its workflow in a pinned text.
 type unpinned map[string][]byte
 
-// unpin takes a pinned text apart.
 func unpin(src []byte) ([]byte, unpinned) {
 	parts := bytes.Split(src, []byte("\n"+childMark))
 	rest := unpinned{}
@@ -301,7 +303,7 @@ func (u unpinned) read(step, _ string) ([]byte, string, error) {
 	return src, "", nil
 }
 
-// under gives the workflows below a step's.
+// under returns a reader of the workflows below a step's.
 func under(flows flowReader, step string) flowReader {
 	return func(inner, id string) ([]byte, string, error) { return flows(step+"/"+inner, id) }
 }

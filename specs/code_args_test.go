@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNoValueInAShellText: an expression in an argument that is parsed as code is a fault at its place; beside it, in an
-// argument of its own, it is none.
+// TestNoValueInAShellText: an expression in an argument that is parsed as code is a fault at its
+// place; in a separate argument it is not.
 func TestNoValueInAShellText(t *testing.T) {
 	const x = "${{vars.x}}"
 	for argv, bad := range map[string]int{ // which argument is refused; -1: none
@@ -45,7 +45,7 @@ func TestNoValueInAShellText(t *testing.T) {
 	}
 }
 
-// TestNoValueInAShellTextAnywhere: wherever a command may stand.
+// TestNoValueInAShellTextAnywhere: the same wherever a command is allowed.
 func TestNoValueInAShellTextAnywhere(t *testing.T) {
 	const cmd = `{run: [sh, -c, "test ${{steps.a.answer.n}} = 1"]}`
 	for name, at := range map[string]string{

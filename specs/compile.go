@@ -12,38 +12,39 @@ import (
 	"sluice/internal/ids"
 )
 
-// SignalsDir is where signals lie, and sentinels must.
+// SignalsDir is the folder of signals; sentinels must be in it.
 const SignalsDir = ".workflow/signals"
 
-// RetryDir is where retry-context files lie.
+// RetryDir is the folder of retry-context files.
 const RetryDir = ".workflow/retry-context"
 
-// DefaultVetoWindow and the like are the settings'; these are the language's own.
+// The language's own limits. Defaults such as DefaultVetoWindow are in the settings.
 const (
 	maxRestarts = 100
 	maxRetries  = 1000
 )
 
-// compiler makes an engine.Spec of what was read. It goes on after a fault, so that all are told.
+// compiler builds an engine.Spec from what was read. It continues after a fault, to report all of
+// them.
 type compiler struct {
 	*reader
 	doc     *specDoc
 	spec    *engine.Spec
 	given   map[string]any  // the run's vars, over the defaults
-	schemas schemaReader    // nil = schemas that are files stay unread
-	flows   flowReader      // nil = workflows of child runs stay unread
-	above   []string        // the workflows whose child this one is, itself last
-	late    map[string]bool // vars that are known only when the run, a child's, starts
+	schemas schemaReader    // nil = schema files are not read
+	flows   flowReader      // nil = workflows of child runs are not read
+	above   []string        // the chain of parent workflows, ending with this one
+	late    map[string]bool // vars known only when a child run starts
 	list    string          // the step with for_each
-	kids    []pinned        // what child runs go by
-	notes   book            // what is no fault, and worth saying
+	kids    []pinned        // what child runs use
+	notes   book            // remarks that are not faults
 
-	fixed  map[*yaml.Node]string // what texts with expressions came to, where that is said when the run starts
+	fixed  map[*yaml.Node]string // values of texts with expressions, fixed when the run starts
 	world  world
 	steps  map[string]*stepDoc
 	gates  map[string]*gateDoc
 	owners map[string]string // gate -> the step it judges
-	lost   bool              // a gate is named that is not there: so one that nobody names is no news
+	lost   bool              // a gate is named that does not exist, so an unnamed gate is not reported
 }
 
 func (c *compiler) compile() {
@@ -69,7 +70,7 @@ func (c *compiler) compile() {
 	}
 }
 
-// reserved are words that are targets, outcomes or names of devices: no id.
+// reserved reports words that are targets, outcomes or device names and cannot be ids.
 func reserved(id string) string {
 	switch low := strings.ToLower(id); low {
 	case "done", "failed", "aborted":
@@ -82,7 +83,7 @@ func reserved(id string) string {
 	return ""
 }
 
-// names enters all ids into the one name space of steps and gates.
+// names enters all ids into the shared name space of steps and gates.
 func (c *compiler) names() {
 	first := map[string]*yaml.Node{}
 	enter := func(id ident, noun string) bool {
@@ -118,7 +119,7 @@ func (c *compiler) names() {
 			c.world.asked(c, d)
 		}
 	}
-	for _, d := range c.doc.Steps { // an implicit gate bears its step's id
+	for _, d := range c.doc.Steps { // an implicit gate has its step's id
 		if d.ID.set() && !d.has("gate") {
 			c.world.gates = append(c.world.gates, d.ID.value)
 		}
@@ -178,7 +179,7 @@ func orID(name scalar, id ident) string {
 	return id.value
 }
 
-// need reads X-0 or other/Y-2.
+// need parses X-0 or other/Y-2.
 func (c *compiler) need(t scalar, what string) (engine.Need, bool) {
 	wf, step, other := strings.Cut(t.value, "/")
 	if !other {
@@ -197,7 +198,7 @@ func (c *compiler) need(t scalar, what string) (engine.Need, bool) {
 	return engine.Need{Workflow: wf, Step: step}, true
 }
 
-// rows follows gate and next_gate: which gates judge the step, in order.
+// rows follows gate and next_gate to find which gates judge the step, in order.
 func (c *compiler) rows(d *stepDoc) {
 	if !d.Gate.set() || !d.ID.set() {
 		return
@@ -235,7 +236,7 @@ func (c *compiler) docGates() (ids []string) {
 	return ids
 }
 
-// unknown tells a name that nothing defines.
+// unknown reports an undefined name.
 func (c *compiler) unknown(n *yaml.Node, what, id, noun string, known []string) {
 	var hint string
 	if c.steps[id] != nil || c.gates[id] != nil {
@@ -246,7 +247,7 @@ func (c *compiler) unknown(n *yaml.Node, what, id, noun string, known []string) 
 	c.at(n, "%s %s: there is no such %s%s", what, quote(id), noun, hint)
 }
 
-// target checks a name of a step or an end; what else is allowed is in more.
+// target checks the name of a step or an end; more lists other valid names.
 func (c *compiler) target(t scalar, what string, more ...string) (string, bool) {
 	switch {
 	case !t.set():
@@ -260,7 +261,6 @@ func (c *compiler) target(t scalar, what string, more ...string) (string, bool) 
 	return "", false
 }
 
-// targets checks a step, an end, or a list of steps.
 func (c *compiler) targets(d targetsDoc, what string) (out []string) {
 	for _, t := range d.items {
 		id, ok := c.target(t, what)
@@ -285,7 +285,6 @@ func (c *compiler) link() {
 	}
 }
 
-// graphFaults places faults of the graph.
 func (c *compiler) graphFaults(faults []engine.GraphFault) {
 	for _, f := range faults {
 		d := c.steps[f.Steps[0]]
@@ -297,7 +296,7 @@ func (c *compiler) graphFaults(faults []engine.GraphFault) {
 	}
 }
 
-// leading finds where a step says that its work goes on to another.
+// leading finds where a step names another as its successor.
 func (c *compiler) leading(d *stepDoc, to string) *yaml.Node {
 	for _, t := range d.NextStep.items {
 		if t.value == to {

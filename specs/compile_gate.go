@@ -13,7 +13,6 @@ import (
 	"sluice/internal/schema"
 )
 
-// gate compiles one gate.
 func (c *compiler) gate(d *gateDoc) {
 	what := "gate " + d.ID.value
 	if !d.ID.set() {
@@ -46,7 +45,8 @@ func (c *compiler) gate(d *gateDoc) {
 	}
 }
 
-// reviewer checks who evaluates: at auto and notify exactly one of agent_type, run, from; at human none.
+// reviewer checks who evaluates: at auto and notify exactly one of agent_type, run, from; at human
+// none.
 func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
 	r := d.Reviewer
 	what += ": reviewer"
@@ -96,7 +96,8 @@ func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
 	return out
 }
 
-// approvers are the principals of `sluice keys`. A list of nobody is a fault: it would ask for nothing.
+// approvers returns the principals of `sluice keys`. An empty list is a fault: it would require
+// nothing.
 func (c *compiler) approvers(r *reviewerDoc, what string) (out []string) {
 	if r.has("approvers") && len(r.Approvers.items) == 0 {
 		c.at(r.key("approvers"), "%s: approvers names nobody: name who may decide here, or leave it out", what)
@@ -117,7 +118,7 @@ func (c *compiler) approvers(r *reviewerDoc, what string) (out []string) {
 	return out
 }
 
-// maxApprover is how long the name of an approver may be.
+// maxApprover is the longest name of an approver.
 const maxApprover = 200
 
 func orTwice(bad string) string {
@@ -127,7 +128,6 @@ func orTwice(bad string) string {
 	return bad
 }
 
-// verdict compiles the rules, in the order of the file.
 func (c *compiler) verdict(d *gateDoc, what string) (v engine.Verdict) {
 	what += ": verdict"
 	if d.Verdict.name.set() {
@@ -157,7 +157,7 @@ func (c *compiler) verdict(d *gateDoc, what string) (v engine.Verdict) {
 	return v
 }
 
-// reservedOutcome says why a name cannot be a route's.
+// reservedOutcome returns why a name cannot be a route's.
 func reservedOutcome(name string) string {
 	switch strings.ToLower(name) {
 	case "pass", "fail", "veto":
@@ -215,7 +215,7 @@ func (c *compiler) fails(d *gateDoc, g *engine.Gate, what string) {
 	}
 }
 
-// retryPath holds that {n} tells the failures apart and that the file lies where steps look for it.
+// retryPath requires {n}, which distinguishes failures, and a file where steps look for it.
 func (c *compiler) retryPath(t scalar, what string) string {
 	v, ok := c.bound(t, what)
 	if !ok {
@@ -237,7 +237,7 @@ func (c *compiler) retryPath(t scalar, what string) string {
 	return path.Clean(v)
 }
 
-// routes checks that each route leads somewhere and that its outcome can come.
+// routes checks that each route leads somewhere and that its outcome is possible.
 func (c *compiler) routes(d *gateDoc, g *engine.Gate, what string) {
 	what += ": routes"
 	for _, r := range d.Routes.items {
@@ -258,8 +258,8 @@ func (c *compiler) routes(d *gateDoc, g *engine.Gate, what string) {
 	}
 }
 
-// sayable says that an outcome can come: a rule names it, or somebody may say it freely. A human who is asked may say any
-// route's name, and a step may say that it is blocked.
+// sayable reports whether an outcome is possible: a rule names it, or someone may choose it freely.
+// A person may choose any route's name, and a step may report that it is blocked.
 func (c *compiler) sayable(d *gateDoc, outcome string) bool {
 	names := outcomes(d)
 	free := len(d.Verdict.rules) == 0 || d.Reviewer != nil && d.Reviewer.Level.value == engine.LevelHuman
@@ -326,7 +326,7 @@ func (c *compiler) human(d *gateDoc, g *engine.Gate, what string) {
 	}
 }
 
-// whenOfHuman holds that no agent's word makes a human gate be passed over.
+// whenOfHuman ensures that no agent's output can skip a human gate.
 func (c *compiler) whenOfHuman(t scalar, what string) {
 	if !t.set() {
 		return
@@ -341,7 +341,8 @@ func (c *compiler) whenOfHuman(t scalar, what string) {
 	}
 }
 
-// implicit makes the gate of each step that names none: the step's own word; a failure goes to its on_fail, or ends the run.
+// implicit creates the gate of each step that names none. It takes the step's own result; a failure
+// goes to the step's on_fail, or ends the run.
 func (c *compiler) implicit() {
 	for _, s := range c.spec.Steps {
 		d := c.steps[s.ID]
@@ -369,8 +370,9 @@ func (c *compiler) implicit() {
 	}
 }
 
-// collisions tells file names with two meanings (2-files, rule 6): two steps' signals, a decision and a signal, two
-// decisions; and two gates that write one retry file. Case is ignored, as some file systems do.
+// collisions reports file names with two meanings (2-files, rule 6): two steps' signals, a decision
+// and a signal, or two decisions; and two gates with one retry file. It ignores case, as some file
+// systems do.
 func (c *compiler) collisions() {
 	meaning := map[string]string{}
 	claim := func(name, what string, at *yaml.Node) bool {
@@ -418,7 +420,7 @@ func (c *compiler) collisions() {
 	}
 }
 
-// node is where the step's id stands; the nil step has none.
+// node returns the node of the step's id; nil for the nil step.
 func (d *stepDoc) node() *yaml.Node {
 	if d == nil {
 		return nil

@@ -35,7 +35,8 @@ func (c *compiler) limits(d *limitsDoc) {
 	}
 }
 
-// limitedRoles checks that each role with a limit plays in the workflow. It comes after the steps and gates.
+// limitedRoles checks that each role with a limit is used in the workflow. It runs after the steps
+// and gates.
 func (c *compiler) limitedRoles(d *limitsDoc) {
 	if d == nil || d.Roles == nil {
 		return
@@ -48,7 +49,7 @@ func (c *compiler) limitedRoles(d *limitsDoc) {
 	}
 }
 
-// agentRoles are the roles that agents play in a workflow and in the child runs it may start, in order.
+// agentRoles returns the roles that agents have in a workflow and its child runs, in order.
 func agentRoles(spec *engine.Spec) []string {
 	var out []string
 	for _, w := range spec.All() {
@@ -67,7 +68,7 @@ func agentRoles(spec *engine.Spec) []string {
 	return slices.Compact(out)
 }
 
-// limiter takes limits in: those of the run, or of one of its roles.
+// limiter compiles the limits of a run or of one of its roles.
 type limiter struct {
 	c  *compiler
 	at string // before each key: "roles.NAME." of a role
@@ -75,7 +76,7 @@ type limiter struct {
 
 func (l limiter) what(key string) string { return "workflow: limits: " + l.at + key }
 
-// hit notes what comes when the limit is hit.
+// hit records what happens when the limit is reached.
 func (l limiter) hit(key string, t scalar) {
 	to := &l.c.spec.Limits
 	if !t.set() {
@@ -87,7 +88,7 @@ func (l limiter) hit(key string, t scalar) {
 	to.OnHit[l.at+key] = t.value
 }
 
-// positive tells a limit of 0: nothing could ever run.
+// positive reports a limit of 0: nothing could ever run.
 func (l limiter) positive(n *yaml.Node, ok bool, key string) {
 	if n != nil && !ok {
 		l.c.at(n, "%s is 0: give it a value or remove the key", l.what(key))
@@ -125,7 +126,7 @@ func (l limiter) tokens(d *numberLimit, to *int64) {
 	l.hit(key, d.onHit)
 }
 
-// ratio is of the tasks of a list.
+// ratio compiles the limit over a list's tasks.
 func (l limiter) ratio(d *numberLimit, to *float64) {
 	const key = "max_failed_ratio"
 	if d == nil || d.max.node == nil {

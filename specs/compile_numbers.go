@@ -2,7 +2,7 @@ package specs
 
 import "sluice/engine"
 
-// span gives a duration's value, 0 where there is none yet.
+// span returns a duration's value, or 0 if it is not known yet.
 func (c *compiler) span(d spanDoc, what string) engine.Duration {
 	if d.texpr == "" {
 		return engine.Duration(d.d)
@@ -18,7 +18,7 @@ func (c *compiler) span(d spanDoc, what string) engine.Duration {
 	return engine.Duration(v)
 }
 
-// positiveSpan is a span that is more than 0.
+// positiveSpan is span for a duration that must be more than 0.
 func (c *compiler) positiveSpan(d spanDoc, what string) engine.Duration {
 	v := c.span(d, what)
 	if d.set() && d.texpr == "" && v == 0 {
@@ -27,7 +27,7 @@ func (c *compiler) positiveSpan(d spanDoc, what string) engine.Duration {
 	return v
 }
 
-// count gives a count's value; not ok where there is none (yet).
+// count returns a count's value; not ok if there is none (yet).
 func (c *compiler) count(d countDoc, least, most int, what string) (int, bool) {
 	n := d.n
 	if d.texpr != "" {
@@ -64,7 +64,6 @@ func (c *compiler) number(d number, what string) (float64, bool) {
 	return f, why == ""
 }
 
-// restarts gives a key's value where it is there.
 func (c *compiler) restarts(d countDoc, what string) *int {
 	if n, ok := c.count(d, 0, maxRestarts, what); ok {
 		return &n

@@ -14,7 +14,7 @@ import (
 
 const maxMarkerBytes = 200
 
-// step compiles one step. One without an id is checked as far as it goes.
+// step compiles one step. Without an id, it is checked as far as possible.
 func (c *compiler) step(d *stepDoc) {
 	what := "step " + d.ID.value
 	if !d.ID.set() {
@@ -29,7 +29,7 @@ func (c *compiler) step(d *stepDoc) {
 		s.Criteria = append(s.Criteria, c.criterion(cr, what+": success_criterion"))
 	}
 	s.Setup = c.setup(d.Setup, what+": setup")
-	if !d.Workflow.set() { // beside it, it is no schema
+	if !d.Workflow.set() { // beside workflow it is no schema
 		s.Answer = c.schema(d.Answer, what+": answer")
 	}
 	s.Timeout = c.positiveSpan(d.Timeout, what+": timeout")
@@ -45,7 +45,7 @@ func (c *compiler) step(d *stepDoc) {
 	}
 }
 
-// doer checks who does the step: exactly one of agent, run, workflow; agent may stand beside run.
+// doer checks who does the step: exactly one of agent, run, workflow; but agent may accompany run.
 func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 	agent, run, child := d.has("agent"), d.has("run"), d.has("workflow")
 	switch {
@@ -102,7 +102,7 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 	}
 }
 
-// reads checks a step that only looks: nothing that it leaves in its folder is taken.
+// reads checks a step that only looks: nothing it leaves in its folder is taken.
 func (c *compiler) reads(d *stepDoc, s *engine.Step, what string) {
 	const why = "it only looks (agent.reads), and nothing that it leaves in its folder is taken"
 	a := d.Agent
@@ -139,7 +139,7 @@ func waypointKeys() []string {
 	return []string{"id", "name", "gate", "next_step", "on_fail", "needs", "when"}
 }
 
-// isWaypoint reports whether the step says nothing but where the run goes on: a fork, a join, or a gate by itself.
+// isWaypoint reports whether the step only directs the run: a fork, a join, or a gate by itself.
 func (d *stepDoc) isWaypoint() bool {
 	for key := range d.Keys {
 		if !slices.Contains(waypointKeys(), key) {
@@ -149,7 +149,7 @@ func (d *stepDoc) isWaypoint() bool {
 	return d.has("gate") || d.has("next_step") || d.has("needs")
 }
 
-// badBranch says what git would not take, or take for something else.
+// badBranch returns why git would refuse a branch name or take it for something else.
 func badBranch(b string) string {
 	switch {
 	case b == "" || strings.HasPrefix(b, "-") || strings.HasPrefix(b, "/") || strings.HasSuffix(b, "/") ||
@@ -160,8 +160,8 @@ func badBranch(b string) string {
 	return ""
 }
 
-// session is the name of a conversation, within its run. No agent says it: one that could name its reviewer's would speak in
-// that, and write to the home that goes with it.
+// session compiles the name of a conversation within its run. Agents cannot influence it: one that
+// could name its reviewer's conversation would speak in it and write to its home.
 func (c *compiler) session(t scalar, s scope, what string) engine.Text {
 	if bad := badSession(t.value); t.set() && !strings.Contains(t.value, "${{") && bad != "" {
 		c.at(t.node, "%s: %s %s", what, quote(t.value), bad)
@@ -175,7 +175,7 @@ func (c *compiler) session(t scalar, s scope, what string) engine.Text {
 	return c.text(t, s, what, badSession)
 }
 
-// maxSession bounds the name of a conversation: a file bears it.
+// maxSession bounds the name of a conversation, because a file is named after it.
 const maxSession = 160
 
 func badSession(v string) string {
@@ -213,7 +213,7 @@ func (c *compiler) outputs(d outputsDoc, s scope, what string) (out []engine.Out
 	return out
 }
 
-// criterion reads the sentences a machine can check; any other text is the reviewer's.
+// criterion parses the sentences that a machine can check; any other text is for the reviewer.
 func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
 	if d.command.set() {
 		return engine.Criterion{Command: c.judge(d.command, inStep, what), Folder: d.folder}
@@ -244,7 +244,7 @@ func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
 	return engine.Criterion{Text: sentence}
 }
 
-// schema gives an answer's schema, with what its file holds where files are read.
+// schema returns an answer's schema, with its file's content if files are read.
 func (c *compiler) schema(d answerDoc, what string) *engine.Schema {
 	if d.node == nil {
 		return nil
@@ -295,7 +295,8 @@ func (c *compiler) needs(d *stepDoc, s *engine.Step, what string) {
 	}
 }
 
-// next checks what comes after the step: a gate, or next_step; neither only where a step needs this one.
+// next checks the step's successor: a gate or next_step. Neither is valid only if a step needs this
+// one.
 func (c *compiler) next(d *stepDoc, s *engine.Step, what string) {
 	if d.has("gate") && d.has("next_step") {
 		c.at(d.key("next_step"), "%s has a gate and a next_step: the gate says what comes next: remove one of them", what)
@@ -318,7 +319,7 @@ func (c *compiler) next(d *stepDoc, s *engine.Step, what string) {
 	}
 }
 
-// followed tells the steps that nothing follows.
+// followed reports the steps that nothing follows.
 func (c *compiler) followed() {
 	needed := map[string]bool{}
 	for _, d := range c.doc.Steps {
@@ -333,7 +334,7 @@ func (c *compiler) followed() {
 	}
 }
 
-// signal checks how the step says it is done, and fills in what is absent.
+// signal checks how the step reports that it is done, and fills in defaults.
 func (c *compiler) signal(d *stepDoc, s *engine.Step, what string) engine.Signal {
 	launched := s.Run != nil || s.Agent == nil || s.Agent.Launch == engine.LaunchHeadless
 	sig := engine.Signal{Type: engine.SignalFile}
@@ -388,7 +389,6 @@ func (c *compiler) signal(d *stepDoc, s *engine.Step, what string) engine.Signal
 	return sig
 }
 
-// badSentinel says what is wrong with a sentinel's path.
 func badSentinel(v string) string {
 	name, ok := strings.CutPrefix(v, SignalsDir+"/")
 	switch {

@@ -1,15 +1,18 @@
-// Package specs reads workflows: it turns the text of `.workflow/specs/<id>.yaml` into an engine.Spec, or tells all
-// that is wrong with it at once, each fault at its file, line and column.
+// Package specs reads workflows. It turns the text of `.workflow/specs/<id>.yaml` into an
+// engine.Spec, or reports all its faults at once, each with file, line and column.
 //
-// The language is the Go types of language.go: the reader goes by them, the JSON Schema that editors use
-// (workflow.schema.json) is generated from them, and a test keeps the two equal. Reading goes in four passes:
+// The Go types of language.go define the language: the reader uses them, the JSON Schema for
+// editors (workflow.schema.json) is generated from them, and a test keeps the two equal. Reading
+// takes four passes:
 //
-//	bytes -> YAML nodes      bounded: size, nodes, aliases, one document, UTF-8
-//	nodes -> language types  keys, kinds, required keys; the nearest known name where a typo is likely
-//	types -> engine.Spec     references, rules of the language, expressions compiled against a declared environment
+//	bytes -> YAML nodes      limits: size, nodes, aliases, one document, UTF-8
+//	nodes -> language types  keys, kinds, required keys; suggestions for likely typos
+//	types -> engine.Spec     references, language rules, expressions compiled against a declared environment
 //	Spec.Link                cycles, and steps that nothing reaches
 //
-// Nothing here touches a process, the network or a clock but to bound an evaluation; only LoadFile, Find and Pin read files.
+// Nothing here uses a process, the network, or a clock, except to limit an evaluation. Only
+// LoadFile, Find and Pin read files.
 //
-// Expressions are total: they run within a budget of steps, memory and time, and what goes wrong in one is its error.
+// Expressions are total: they run within limits of steps, memory and time, and any failure is an
+// error.
 package specs

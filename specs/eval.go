@@ -15,12 +15,13 @@ import (
 	"sluice/engine"
 )
 
-// Budgets of one evaluation. Steps are turns of the loops in all, any, map and the like; a long value counts by its length.
+// Limits of one evaluation. Steps are all loop turns in all, any, map and the like; a long value
+// counts by its length.
 const (
 	maxExprSteps  = 100_000
-	maxExprMemory = 1_000_000 // elements made
+	maxExprMemory = 1_000_000 // elements created
 	maxExprTime   = time.Second
-	maxValueBytes = 1 << 20 // of a text an expression gives or makes on the way
+	maxValueBytes = 1 << 20 // of a text that an expression returns or builds
 )
 
 var (
@@ -30,23 +31,23 @@ var (
 	errNotYet = errors.New("what it reads is not there yet")
 )
 
-// guarded is a function of ours that expressions call; it stands for a builtin that could grow a value without bound.
+// guarded is our replacement for a builtin that could grow a value without limit.
 type guarded func(args ...any) (any, error)
 
-// Names no spec can write (the checker knows them not): what the patcher puts in.
+// Names that no spec can use, because the checker does not know them; the patcher inserts them.
 const (
-	tickName  = "__tick"  // one turn of a loop
-	addName   = "__add"   // +, bounded
+	tickName  = "__tick"  // one loop turn
+	addName   = "__add"   // +, limited
 	tallyName = "__tasks" // the counts of `tasks`
 )
 
 func guardedNames() []string { return []string{"join", "replace", "repeat", "string", "toJSON"} }
 
-// patcher makes an expression total: each turn of a loop and each + is counted; in a text what is not there is nil all the
-// way up.
+// patcher makes an expression total: it counts each loop turn and each +. In a text, a missing
+// value is nil through the whole chain.
 type patcher struct{ text bool }
 
-// Visit is called with the children done.
+// Visit is called after the children.
 func (p *patcher) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.PredicateNode:
@@ -68,7 +69,6 @@ func (p *patcher) Visit(node *ast.Node) {
 	}
 }
 
-// evaluation is one run of a program.
 type evaluation struct {
 	steps int
 	until time.Time
@@ -86,7 +86,7 @@ func (e *evaluation) charge(n int) error {
 
 func (e *evaluation) tick(args ...any) (any, error) { return args[0], e.charge(1) }
 
-// add is + of numbers and texts.
+// add is + for numbers and texts.
 func (e *evaluation) add(args ...any) (any, error) {
 	if x, ok := args[0].(string); ok {
 		if y, ok := args[1].(string); ok {
@@ -106,7 +106,7 @@ func (e *evaluation) add(args ...any) (any, error) {
 	return x + y, nil
 }
 
-// grown makes a text of n bytes, where that is allowed.
+// grown returns a text of n bytes if that is allowed.
 func (e *evaluation) grown(n int, text func() string) (any, error) {
 	if n < 0 || n > maxValueBytes {
 		return nil, errTooBig
@@ -143,7 +143,6 @@ func valueKind(v any) string {
 	return "a mapping"
 }
 
-// run gives the program's value in env.
 func (p *program) run(env *engine.Env) (v any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -167,7 +166,6 @@ func (p *program) run(env *engine.Env) (v any, err error) {
 	return nil, errors.New(plainError("", err).message[len("does not compile: "):])
 }
 
-// environment gives what the program sees: plain values only.
 func (p *program) environment(env *engine.Env, e *evaluation) map[string]any {
 	vars := map[string]any{}
 	for _, v := range p.world.vars {
@@ -210,7 +208,7 @@ func listOrNil(l []any) any {
 	return l
 }
 
-// there says that all the program names exists by now.
+// there reports whether everything the program names exists by now.
 func (p *program) there(env *engine.Env) bool {
 	for _, r := range p.reads {
 		missing := false
@@ -241,7 +239,6 @@ func (p *program) there(env *engine.Env) bool {
 	return true
 }
 
-// condition gives the program's value as a condition.
 func (p *program) condition(env *engine.Env) (bool, error) {
 	v, err := p.run(env)
 	if err != nil {
@@ -257,7 +254,7 @@ func (p *program) condition(env *engine.Env) (bool, error) {
 	return b, nil
 }
 
-// printed gives the program's value as a text; what is not there yet is empty.
+// printed returns the program's value as a text; a missing value is empty.
 func (p *program) printed(env *engine.Env) (string, error) {
 	v, err := p.run(env)
 	if errors.Is(err, errNotYet) {
@@ -269,7 +266,6 @@ func (p *program) printed(env *engine.Env) (string, error) {
 	return print(v)
 }
 
-// value gives the program's value as plain JSON.
 func (p *program) value(env *engine.Env) (any, error) {
 	v, err := p.run(env)
 	if err != nil {
@@ -287,7 +283,7 @@ func (p *program) value(env *engine.Env) (any, error) {
 	return plain, err
 }
 
-// print gives a value as it stands in a text: a text as it is, else JSON; nothing is empty.
+// print formats a value for a text: a text unchanged, anything else as JSON; nil is empty.
 func print(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -304,7 +300,7 @@ func print(v any) (string, error) {
 	return string(b), err
 }
 
-// bounded is v as JSON, if that is not too long: lists may name one long value many times.
+// bounded returns v as JSON if that is not too long: lists may contain one long value many times.
 func bounded(v any) ([]byte, error) {
 	if sizeOf(v, maxValueBytes) < 0 {
 		return nil, errTooBig
@@ -318,7 +314,7 @@ func bounded(v any) ([]byte, error) {
 	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// sizeOf gives what is left of room after v, less than 0 where there is not enough.
+// sizeOf returns what is left of room after v; negative if v does not fit.
 func sizeOf(v any, room int) int {
 	room -= 2
 	switch v := v.(type) {

@@ -43,7 +43,7 @@ func compiled(t *testing.T, src string, m mode) *program {
 	return p
 }
 
-// TestConditions: what conditions give; what is not there yet is an error.
+// TestConditions: values of conditions; a missing value is an error.
 func TestConditions(t *testing.T) {
 	conform.Rule(t, "1-language values", "what conditions give")
 	conform.Rule(t, "1-language values.missing", "what is not there yet is an error in a condition")
@@ -96,7 +96,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestTexts: how values stand in texts; what is not there yet is empty.
+// TestTexts: values in texts; a missing value is empty.
 func TestTexts(t *testing.T) {
 	conform.Rule(t, "1-language values.missing", "what is not there yet is empty in a text")
 	for src, want := range map[string]string{
@@ -117,7 +117,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestArguments: no value becomes an option, a program, another folder, or an agent's word in a place of the engine's.
+// TestArguments: no value becomes an option, a program, another folder, or an agent's word in a
+// place of the engine's.
 func TestArguments(t *testing.T) {
 	conform.Rule(t, "1-language values.dash", "no argument comes to begin with -")
 	s := loaded(t, `
@@ -164,7 +165,7 @@ steps:
 	}
 }
 
-// TestVerdicts: rules in the file's order, and an expression that gives the name.
+// TestVerdicts: rules in the file's order, and an expression for the name.
 func TestVerdicts(t *testing.T) {
 	conform.Rule(t, "1-language verdict", "the first condition that holds, or one expression")
 	s := loaded(t, `
@@ -193,7 +194,7 @@ gates:
 	}
 }
 
-// FuzzExpressions: whatever stands in an expression, compiling and running it ends soon and without a panic.
+// FuzzExpressions: compiling and running any expression ends soon and without a panic.
 func FuzzExpressions(f *testing.F) {
 	for _, src := range []string{`score >= 70`, `steps["X-1"].answer.plan`, `any(1..99, # > vars.n)`, `let a = "x"; a + a`, `toJSON(answer)`, `{"a": [1]}?.a`} {
 		f.Add(src)
@@ -217,7 +218,7 @@ func FuzzExpressions(f *testing.F) {
 	})
 }
 
-// TestBudget: steps are counted, and time is looked at.
+// TestBudget: steps are counted and time is checked.
 func TestBudget(t *testing.T) {
 	e := &evaluation{until: time.Now().Add(time.Hour)}
 	if err := e.charge(maxExprSteps); err != nil {

@@ -25,18 +25,17 @@ const (
 	maxExprNodes = 1000
 )
 
-// scope is where an expression stands: what names it may use.
+// scope is where an expression is used, and so which names it may use.
 type scope int
 
 const (
-	inVars scope = iota // counts, durations and what is fixed when a run starts
+	inVars scope = iota // counts, durations and other values fixed when a run starts
 	inStep              // before the step runs
-	inDone              // a step's outputs: its answer is there
+	inDone              // a step's outputs: its answer exists
 	inGate
-	inChild // what a child run gives its parent
+	inChild // what a child run returns to its parent
 )
 
-// names gives what an expression of the scope may name.
 func (s scope) names() []string {
 	out := []string{"vars"}
 	if s == inVars {
@@ -58,22 +57,21 @@ func (s scope) names() []string {
 type mode int
 
 const (
-	asCond  mode = iota // a bool; what is not there yet is an error
-	asText              // a text; what is not there yet is empty
-	asValue             // any value; what is not there yet is an error
+	asCond  mode = iota // a bool; a missing value is an error
+	asText              // a text; a missing value is empty
+	asValue             // any value; a missing value is an error
 )
 
-// world is what the expressions of one spec can speak of.
+// world is what the expressions of one spec can use.
 type world struct {
 	vars  []varDoc
 	steps []string
 	gates []string
 	tasks bool                // some expression reads them
-	said  map[string]bool     // vars whose values agents have a say in
-	asks  map[string][]string // of a gate at level human whose schema is known: what its answer may have; none: it asks for none
+	said  map[string]bool     // vars whose values agents influence
+	asks  map[string][]string // the properties of answers at human gates with a known schema; none: no answer
 }
 
-// asked notes what a person's answer at the gate may have.
 func (w *world) asked(c *compiler, d *gateDoc) {
 	if d.Reviewer == nil || d.Reviewer.Level.value != engine.LevelHuman {
 		return
@@ -85,7 +83,7 @@ func (w *world) asked(c *compiler, d *gateDoc) {
 		}
 		b, err := c.schemas(d.Answer.path.value)
 		if err != nil {
-			return // told where the gate is compiled
+			return // reported where the gate is compiled
 		}
 		source = b
 	}
@@ -112,7 +110,6 @@ func (w *world) varNames() (names []string) {
 	return names
 }
 
-// program is a compiled expression.
 type program struct {
 	world *world
 	scope scope
@@ -121,21 +118,21 @@ type program struct {
 	reads []reading
 }
 
-// reading is one thing of the environment that an expression names: a root and, for steps and gates, whose.
+// reading is one thing that an expression reads: a root and, for steps and gates, which one.
 type reading struct {
 	root, id string
-	fact     bool // of a step or a task, only what the engine says: its status, which attempt it is
-	whole    bool // of vars, steps and gates: all of them, or one that is not named
+	fact     bool // of a step or a task, only what the engine reports: its status, its attempt
+	whole    bool // of vars, steps and gates: all of them, or one not named
 }
 
-// exprFault is a fault within an expression, at a rune of it.
+// exprFault is a fault in an expression, at one of its runes.
 type exprFault struct {
 	offset  int
 	message string
 }
 
-// allowedBuiltins are the functions of expr-lang that are pure and grow no value without bound; those of guarded.go stand for
-// the others.
+// allowedBuiltins are the pure functions of expr-lang that grow no value without limit; guarded.go
+// replaces the others.
 const allowedBuiltins = " all none any one filter map find findIndex findLast findLastIndex count sum groupBy sortBy reduce" +
 	" len type abs ceil floor round int float trim trimPrefix trimSuffix upper lower split indexOf lastIndexOf hasPrefix" +
 	" hasSuffix max min mean median fromJSON first last get take keys values toPairs fromPairs reverse sort "
@@ -144,7 +141,6 @@ func builtinNames() (out []string) {
 	return append(strings.Fields(allowedBuiltins), guardedNames()...)
 }
 
-// options declare the environment of a scope.
 func (w *world) options(s scope) []expr.Option {
 	vars := types.Map{}
 	for _, v := range w.vars {
@@ -182,9 +178,9 @@ func (w *world) options(s scope) []expr.Option {
 	return opts
 }
 
-// compile checks an expression and makes it ready to run.
+// compile checks an expression and prepares it to run.
 func (w *world) compile(src string, s scope, m mode, near func(string, []string) string) (p *program, faults []exprFault) {
-	defer func() { // the library's parser is not ours to vouch for
+	defer func() { // the library's parser may panic
 		if r := recover(); r != nil {
 			p, faults = nil, []exprFault{{0, fmt.Sprintf("does not compile: %v", r)}}
 		}
@@ -220,7 +216,7 @@ func (w *world) compile(src string, s scope, m mode, near func(string, []string)
 	return &program{world: w, scope: s, mode: m, code: code, reads: c.reads}, nil
 }
 
-// plainError puts the library's error in plain words.
+// plainError rewords the library's error.
 func plainError(src string, err error) exprFault {
 	var fe *file.Error
 	if !errors.As(err, &fe) {
@@ -240,7 +236,7 @@ func firstLine(s string) string {
 	return s
 }
 
-// dashes finds ids with a character that no name can have: steps.X-1 would read as steps.X minus 1.
+// dashes finds ids with a character that names cannot have: steps.X-1 would mean steps.X minus 1.
 func (w *world) dashes(src string) (faults []exprFault) {
 	for i, quoted := range outside(src) {
 		if quoted {
@@ -252,7 +248,7 @@ func (w *world) dashes(src string) (faults []exprFault) {
 				continue
 			}
 			best := rest[:len(rest)-len(strings.TrimLeft(rest, idBytes))]
-			for _, id := range ids { // an id may hold dots too
+			for _, id := range ids { // an id may contain dots too
 				if after, ok := strings.CutPrefix(rest, id); ok && len(id) > len(best) && (after == "" || !nameByte(after[0])) {
 					best = id
 				}
@@ -272,7 +268,7 @@ func nameByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// outside tells for each byte whether it lies within a quoted text of the expression.
+// outside reports for each byte whether it is in a quoted text of the expression.
 func outside(src string) []bool {
 	in := make([]bool, len(src))
 	var q byte
@@ -292,7 +288,6 @@ func outside(src string) []bool {
 	return in
 }
 
-// checker looks at the names an expression uses.
 type checker struct {
 	world  *world
 	scope  scope
@@ -300,11 +295,11 @@ type checker struct {
 	locals map[string]bool
 	faults []exprFault
 	reads  []reading
-	facts  map[ast.Node]bool // the identifiers of which only what the engine says is read
-	named  map[ast.Node]bool // those of which one member is read, by its name
+	facts  map[ast.Node]bool // identifiers of which only the engine's facts are read
+	named  map[ast.Node]bool // those of which one member is read, by name
 }
 
-// survey collects what is to be known before the first name is checked: the names that `let` makes, and the facts.
+// survey collects what the checks need first: the names that `let` defines, and the facts.
 func (c *checker) survey(n ast.Node) {
 	ast.Walk(&n, visitor(func(n ast.Node) {
 		switch n := n.(type) {
@@ -321,13 +316,14 @@ func (c *checker) survey(n ast.Node) {
 	}))
 }
 
-// factOf gives the identifier of task.attempt, steps.X.status and the like, where no agent has a say; nil of all else.
+// factOf returns the identifier in task.attempt, steps.X.status and the like, which agents cannot
+// influence; otherwise nil.
 func factOf(n *ast.MemberNode) ast.Node {
 	property, ok := n.Property.(*ast.StringNode)
 	if !ok {
 		return nil
 	}
-	// a task's id is none: agents add tasks
+	// a task's id is not: agents add tasks
 	name, facts, of := "task", []string{"attempt", "depth"}, n.Node
 	if inner, ok := of.(*ast.MemberNode); ok {
 		name, facts, of = "steps", []string{"attempt", "status"}, inner.Node
@@ -346,7 +342,7 @@ func (c *checker) fault(n ast.Node, format string, args ...any) {
 	c.faults = append(c.faults, exprFault{n.Location().From, fmt.Sprintf(format, args...)})
 }
 
-// Visit checks one node; its children were visited before.
+// Visit checks one node, after its children.
 func (c *checker) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
@@ -381,7 +377,6 @@ func (c *checker) name(n *ast.IdentifierNode) {
 	}
 }
 
-// member checks what is asked of vars, steps and gates.
 func (c *checker) member(n *ast.MemberNode) {
 	property, ok := n.Property.(*ast.StringNode)
 	if !ok {
@@ -433,7 +428,6 @@ func (c *checker) member(n *ast.MemberNode) {
 	}
 }
 
-// answered checks which property is asked of a person's answer.
 func (c *checker) answered(n *ast.MemberNode) {
 	property, ok := n.Property.(*ast.StringNode)
 	answer, ok2 := n.Node.(*ast.MemberNode)

@@ -11,14 +11,14 @@ import (
 	"sluice/internal/text"
 )
 
-// Fault is one thing wrong with a spec. Line and Col count from 1.
+// Fault is one fault in a spec. Line and Col count from 1.
 type Fault struct {
 	File      string
 	Line, Col int
 	Message   string
 }
 
-// String gives "file:line:col: message", without the file where it has no name.
+// String returns "file:line:col: message", without the file if it has no name.
 func (f Fault) String() string {
 	if f.File == "" {
 		return fmt.Sprintf("%d:%d: %s", f.Line, f.Col, f.Message)
@@ -26,14 +26,14 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, f.Message)
 }
 
-// Error makes a fault an error with the text of String.
+// Error makes a Fault an error with the text of String.
 func (f Fault) Error() string { return f.String() }
 
-// Limits of what is reported.
+// Limits of reports.
 const (
-	maxFaults  = 500 // faults told; a spec with more is told the first ones
-	maxNearest = 100 // faults that get a search for the nearest name; the search costs
-	maxQuoted  = 80  // runes of a value quoted in a message
+	maxFaults  = 500 // faults reported; only the first ones of a spec with more
+	maxNearest = 100 // faults that get a search for the nearest name, which is slow
+	maxQuoted  = 80  // runes of a quoted value
 )
 
 // book collects the faults of one file.
@@ -56,7 +56,7 @@ func (b *book) pos(line, col int, format string, args ...any) {
 	b.faults = append(b.faults, Fault{b.file, line, col, fmt.Sprintf(format, args...)})
 }
 
-// sorted gives the faults by position, each once.
+// sorted returns the faults by position, without duplicates.
 func (b *book) sorted() []Fault {
 	if len(b.faults) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (b *book) sorted() []Fault {
 	return out[:min(len(out), maxFaults)]
 }
 
-// near gives `: did you mean "x"?` where a known name is near, else "".
+// near returns `: did you mean "x"?` if a known name is near, else "".
 func (b *book) near(name string, known []string) string {
 	if b.searches++; b.searches > maxNearest {
 		return ""
@@ -79,7 +79,6 @@ func (b *book) near(name string, known []string) string {
 	return ""
 }
 
-// oneOf says what the names are where none is near.
 func (b *book) oneOf(name string, known []string) string {
 	if s := b.near(name, known); s != "" {
 		return s
@@ -87,7 +86,6 @@ func (b *book) oneOf(name string, known []string) string {
 	return ": it is one of " + strings.Join(known, ", ")
 }
 
-// quote gives a value as it may stand in a message.
 func quote(s string) string {
 	r := []rune(s)
 	if len(r) > maxQuoted {

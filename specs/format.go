@@ -9,12 +9,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// errLayout is a bug made an error: a layout must never cost meaning.
-var errLayout = errors.New("specs: the file was left as it is: laying it out would have changed its meaning")
+// errLayout turns a bug into an error: formatting must never change the meaning.
+var errLayout = errors.New("specs: the file was left as it is: formatting it would have changed its meaning")
 
-// Format gives a spec in its canonical layout: two spaces a level, one after each key, dash and comma, at least two before
-// a comment, one empty line between sections, steps and gates, LF at line ends. What the author chose stays: the order of
-// keys, comments, quotes, which lists and mappings are written in a line. A file that is no YAML is a Fault as error.
+// Format returns a spec in its canonical layout: two spaces per level, one after each key, dash and
+// comma, at least two before a comment, one empty line between sections, steps and gates, and LF
+// line ends. The author's choices stay: the order of keys, comments, quotes, and which lists and
+// mappings are on one line. For invalid YAML it returns a Fault as the error.
 func Format(src []byte) ([]byte, error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
@@ -26,7 +27,8 @@ func Format(src []byte) ([]byte, error) {
 	if len(b.faults) > 0 {
 		return nil, b.faults[0]
 	}
-	for _, inFlows := range []bool{true, false} { // without, where a mapping in a line is stranger than we know
+	// retry without, in case a mapping on one line is too unusual
+	for _, inFlows := range []bool{true, false} {
 		l := newLayout(string(src), root, inFlows)
 		out := []byte(l.print())
 		if again := (&book{}); sameNodes(root, again.parse(out), 0) && sameComments(src, out) {
@@ -36,24 +38,24 @@ func Format(src []byte) ([]byte, error) {
 	return nil, errLayout
 }
 
-// layout says of each line of a file where it goes.
+// layout is where each line of a file goes.
 type layout struct {
 	lines  []string
 	kind   []lineKind
 	indent []int  // of lines that begin an entry
-	apart  []bool // an empty line stands before it
-	close  []bool // no empty line stands before it
+	apart  []bool // an empty line precedes it
+	close  []bool // no empty line precedes it
 	flows  bool
 }
 
-// lineKind is what stands on a line.
+// lineKind is what is on a line.
 type lineKind int
 
 const (
-	other    lineKind = iota // empty, a comment, or the rest of what an entry began
+	other    lineKind = iota // empty, a comment, or the rest of an entry
 	entry                    // begins with a key or a dash
-	within                   // of a text or a bracket that began on an earlier line: shifted as that was
-	verbatim                 // of a block of text: shifted as the block is
+	within                   // of a text or a bracket from an earlier line; shifted with it
+	verbatim                 // of a block of text; shifted with the block
 )
 
 func newLayout(src string, root *yaml.Node, flows bool) *layout {
@@ -84,14 +86,14 @@ func (l *layout) walk(n *yaml.Node, indent int) {
 	}
 }
 
-// enter notes that an entry begins on a line, unless an outer one does.
+// enter records that an entry begins on a line, unless an outer one does.
 func (l *layout) enter(row, indent int) {
 	if l.kind[row] == other {
 		l.kind[row], l.indent[row] = entry, indent
 	}
 }
 
-// dash finds the line with an item's dash, which may stand alone above it.
+// dash finds the line with an item's dash, which may be alone above it.
 func (l *layout) dash(row, col int) int {
 	for r := row; r >= 0; r-- {
 		if line := l.lines[r]; len(line) > col && line[col] == '-' && strings.Trim(line[:col], " -") == "" {
@@ -101,7 +103,7 @@ func (l *layout) dash(row, col int) int {
 	return row
 }
 
-// extent marks the lines that a text or a flow goes on over.
+// extent marks the following lines of a text or a flow.
 func (l *layout) extent(n *yaml.Node, indent int) {
 	row := n.Line - 1
 	if row < 0 || row >= len(l.lines) {
@@ -115,7 +117,7 @@ func (l *layout) extent(n *yaml.Node, indent int) {
 	last := row
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0, n.Kind == yaml.AliasNode:
-		// A plain text goes on over lines that begin no entry and are no comments; see print.
+		// A plain text continues over lines that begin no entry and are no comments; see print.
 	default:
 		last, _ = l.closes(row, offset)
 	}
@@ -124,7 +126,7 @@ func (l *layout) extent(n *yaml.Node, indent int) {
 	}
 }
 
-// textBlock marks the lines of a | or > and where their text is to begin.
+// textBlock marks the lines of a | or > block and where their text should begin.
 func (l *layout) textBlock(row, indent int) {
 	begin := -1
 	for r := row + 1; r < len(l.lines); r++ {
@@ -146,11 +148,11 @@ func (l *layout) textBlock(row, indent int) {
 		}
 	}
 	for r := l.lastOf(row); r > row && strings.TrimSpace(l.lines[r]) == "" && !l.keeps(row); r-- {
-		l.kind[r] = other // empty lines after the text are not of it
+		l.kind[r] = other // empty lines after the text are not part of it
 	}
 }
 
-// header gives the |, > and what belongs to it at the end of a line.
+// header returns the | or > at the end of a line, with its modifiers.
 func (l *layout) header(row int) string {
 	line, _, _ := strings.Cut(l.lines[row], " #")
 	return line[max(0, strings.LastIndexAny(line, "|>")):]
@@ -166,7 +168,7 @@ func (l *layout) lastOf(row int) int {
 	return row
 }
 
-// closes finds where the quoted text or the bracket that begins at an offset of a line ends.
+// closes finds the end of the quoted text or bracket that begins at an offset of a line.
 func (l *layout) closes(row, offset int) (lastRow, end int) {
 	depth, quote := 0, byte(0)
 	for r := row; r < len(l.lines); r++ {
@@ -207,7 +209,8 @@ func before(line string, i int) byte {
 	return line[i-1]
 }
 
-// sections puts an empty line before each section but the first, and between steps and gates of several lines.
+// sections puts an empty line before each section but the first, and between multi-line steps and
+// gates.
 func (l *layout) sections(root *yaml.Node) {
 	if root.Kind != yaml.MappingNode || root.Style&yaml.FlowStyle != 0 {
 		return
@@ -231,10 +234,9 @@ func (l *layout) mark(row int, apart bool) {
 	l.close[row] = l.close[row] || !apart
 }
 
-// level is an entry that is open where a line stands: where it was, and where it goes.
+// level is an open entry: its old and its new indentation.
 type level struct{ was, is int }
 
-// print gives the file.
 func (l *layout) print() string {
 	p := &printer{layout: l}
 	for row := range l.lines {
@@ -250,11 +252,11 @@ func (l *layout) print() string {
 type printer struct {
 	*layout
 	out     []string
-	floor   int     // lines that stay, be they empty: of a text
-	empty   int     // empty lines seen since the last other one
+	floor   int     // lines that stay, even empty ones: of a text
+	empty   int     // empty lines since the last other one
 	shift   int     // of the last entry
 	open    []level // entries whose level a comment may take
-	comment []int   // rows of comments, and of empty lines among them, that wait for the line they stand before
+	comment []int   // rows of comments, with their empty lines, that wait for the next line
 }
 
 func (p *printer) line(row int) {
@@ -276,7 +278,7 @@ func (p *printer) line(row int) {
 	case p.kind[row] == other && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "%") || strings.HasPrefix(line, "...")):
 		p.flush(row)
 		p.put(0, words)
-	default: // a text or a bracket goes on: empty lines in it are line breaks of it
+	default: // a text or a bracket continues: its empty lines are line breaks
 		for ; p.empty > 0; p.empty-- {
 			p.out = append(p.out, "")
 		}
@@ -292,13 +294,12 @@ func (p *printer) entry(row, was int, words string) {
 	p.flush(row)
 	p.shift, p.open = is-was, append(open, level{was, is})
 	tidy, after := p.tidy(row, was)
-	if after > 0 { // a key after a dash is an entry of its own
+	if after > 0 { // a key after a dash is its own entry
 		p.open = append(p.open, level{was + after, is + 2})
 	}
 	p.put(is, tidy)
 }
 
-// put adds a line.
 func (p *printer) put(indent int, words string) {
 	p.out = append(p.out, strings.TrimRight(strings.Repeat(" ", max(indent, 0))+words, " "))
 }
@@ -316,8 +317,8 @@ func (p *printer) block(line string, indent int) {
 	}
 }
 
-// flush prints what waited for the line at row: empty lines, as one or none, and comments, each at the level of an entry
-// that is open there.
+// flush prints what waited for the line at row: empty lines, as at most one, and comments, each at
+// the level of an open entry.
 func (p *printer) flush(row int) {
 	gap := p.empty > 0
 	parted := slices.ContainsFunc(p.comment, func(r int) bool { return strings.TrimSpace(p.lines[r]) == "" })
@@ -335,7 +336,7 @@ func (p *printer) flush(row int) {
 			continue
 		}
 		col, best := len(p.lines[r])-len(words), level{-1, 0}
-		for _, o := range p.open { // the last is the entry that comes next: it wins a tie
+		for _, o := range p.open { // the last is the next entry: it wins a tie
 			if o.was <= col && (o.was > best.was || row >= 0 && o.was == best.was) {
 				best = o
 			}
@@ -345,14 +346,14 @@ func (p *printer) flush(row int) {
 	p.empty, p.comment = 0, nil
 }
 
-// gap adds an empty line, where there is none and something stands above.
+// gap adds an empty line, unless there is one or nothing above.
 func (p *printer) gap(wanted bool) {
 	if wanted && len(p.out) > 0 && p.out[len(p.out)-1] != "" {
 		p.out = append(p.out, "")
 	}
 }
 
-// sameNodes says that two documents mean the same.
+// sameNodes reports whether two documents mean the same.
 func sameNodes(a, b *yaml.Node, depth int) bool {
 	if a == nil || b == nil || depth > maxDepth {
 		return a == b
@@ -368,7 +369,7 @@ func sameNodes(a, b *yaml.Node, depth int) bool {
 	return true
 }
 
-// sameComments says that no comment was lost, wherever the library thinks that they belong.
+// sameComments reports whether no comment was lost, wherever the library attaches them.
 func sameComments(a, b []byte) bool {
 	return slices.Equal(commentsOf(a), commentsOf(b))
 }

@@ -2,8 +2,8 @@ package specs
 
 import "strings"
 
-// tidy gives the line without its indentation, one space after dashes, keys and commas; and how many bytes stood before a
-// key that follows dashes.
+// tidy returns the line without indentation and with one space after dashes, keys and commas. after
+// is how many bytes preceded a key that follows dashes.
 func (l *layout) tidy(row, at int) (out string, after int) {
 	line := l.lines[row]
 	begin := at
@@ -37,7 +37,7 @@ func (l *layout) tidy(row, at int) (out string, after int) {
 	return out + value + line[end:], after
 }
 
-// gapOf is the space before a comment: as the author has it, at least two.
+// gapOf returns the space before a comment: the author's, but at least two.
 func gapOf(spaces string) string {
 	if len(spaces) < 2 {
 		return "  "
@@ -45,7 +45,7 @@ func gapOf(spaces string) string {
 	return spaces
 }
 
-// keyEnd gives the end of a key and its colon; at where none begins.
+// keyEnd returns the end of a key and its colon, or at if there is none.
 func (l *layout) keyEnd(row, at int) int {
 	line := l.lines[row]
 	end := at
@@ -72,7 +72,8 @@ func (l *layout) keyEnd(row, at int) int {
 	return at
 }
 
-// valueOf gives a value that is on one line as it is to stand, and its end; what is on several lines ends with the first.
+// valueOf returns a one-line value as formatted, and its end. Of a longer value, it returns the
+// first line.
 func (l *layout) valueOf(row, at int) (value string, end int) {
 	line := l.lines[row]
 	switch line[at] {
@@ -94,7 +95,7 @@ func (l *layout) valueOf(row, at int) (value string, end int) {
 	return value, at + len(value)
 }
 
-// spaced gives a flow on one line with a space after commas and colons, and none inside brackets.
+// spaced formats a one-line flow with a space after commas and colons, and none inside brackets.
 func spaced(flow string) string {
 	var b strings.Builder
 	trim := func() {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestFormatKeeps: a file in canonical layout is left as it is: the document's example, with its comments, and all we ship.
+// TestFormatKeeps: a canonical file stays as it is: the document's example, with its comments, and
+// everything we ship.
 func TestFormatKeeps(t *testing.T) {
 	for file, src := range goodSpecs(t) {
 		out, err := Format(src)
@@ -21,7 +22,7 @@ func TestFormatKeeps(t *testing.T) {
 	}
 }
 
-// TestFormat: the layout of a file that has none.
+// TestFormat: formats a file that is not canonical.
 func TestFormat(t *testing.T) {
 	src, err := os.ReadFile("testdata/untidy.txt")
 	if err != nil {
@@ -46,7 +47,8 @@ func TestFormat(t *testing.T) {
 	checkFormat(t, src)
 }
 
-// checkFormat holds what Format promises of any input: a second time changes nothing, and the spec stays the same.
+// checkFormat checks Format's promises for any input: a second run changes nothing, and the spec
+// stays the same.
 func checkFormat(t *testing.T, src []byte) {
 	t.Helper()
 	out, err := Format(src)
@@ -67,7 +69,7 @@ func checkFormat(t *testing.T, src []byte) {
 	}
 }
 
-// FuzzFormat: whatever comes, the layout is final and the meaning stays.
+// FuzzFormat: for any input, the layout is final and the meaning stays.
 func FuzzFormat(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, src []byte) { checkFormat(t, src) })

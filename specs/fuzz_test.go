@@ -21,7 +21,7 @@ func seeds(f *testing.F) {
 	f.Add([]byte(bomb()))
 }
 
-// bomb doubles a list 12 times by aliases.
+// bomb doubles a list 12 times with aliases.
 func bomb() string {
 	b := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
 	for i := 1; i < 12; i++ {
@@ -30,8 +30,8 @@ func bomb() string {
 	return b
 }
 
-// FuzzLoad: any bytes give a spec or faults, never both nor neither; soon; each fault has a place within the file; and what
-// loads is right by the schema too.
+// FuzzLoad: any bytes yield either a spec or faults, soon. Each fault has a place within the file,
+// and what loads is also valid by the schema.
 func FuzzLoad(f *testing.F) {
 	seeds(f)
 	schema := compiledSchema(f)

@@ -9,13 +9,13 @@ import (
 	"sluice/internal/text"
 )
 
-// edgeKind is what a line in a picture means.
+// edgeKind is the meaning of a line in a picture.
 type edgeKind int
 
 const (
 	edgePass  edgeKind = iota // after a pass
 	edgeFail                  // after a failure
-	edgeRoute                 // by a route, its name the label
+	edgeRoute                 // by a route, labelled with its name
 	edgeSpent                 // by on_exhausted
 	edgeNeed                  // a need
 )
@@ -27,15 +27,15 @@ type edge struct {
 	label    string
 }
 
-// picture is a workflow as it is drawn: its nodes in order, and its lines.
+// picture is a drawn workflow: its nodes in order, and its lines.
 type picture struct {
 	spec   *engine.Spec
 	states map[string]string
-	order  []string // steps, upstream first, each with its gates after it; then the ends
+	order  []string // steps, upstream first, each followed by its gates; then the ends
 	edges  []edge
 }
 
-// draw derives the picture. Implicit gates are not drawn: their edges are their step's.
+// draw derives the picture. It does not draw implicit gates: their edges become their step's.
 func draw(spec *engine.Spec, states map[string]string) *picture {
 	p := &picture{spec: spec, states: states}
 	ends := map[string]bool{}
@@ -111,7 +111,7 @@ func draw(spec *engine.Spec, states map[string]string) *picture {
 	return p
 }
 
-// hook is a command that is run beside the steps; when can be no step's id.
+// hook is a command run beside the steps; when cannot be a step's id.
 type hook struct {
 	when string
 	run  *engine.Command
@@ -126,12 +126,12 @@ func (p *picture) hooks() (out []hook) {
 	return out
 }
 
-// inOrder gives the steps, upstream first, else as in the file.
+// inOrder returns the steps, upstream first, otherwise as in the file.
 func inOrder(spec *engine.Spec) []*engine.Step {
 	out := slices.Clone(spec.Steps)
 	placed := map[string]bool{}
 	for i := range out {
-		for k := i; k < len(out); k++ { // the first of the rest that has nothing of the rest upstream of it
+		for k := i; k < len(out); k++ { // the first remaining step with nothing remaining upstream
 			free := !slices.ContainsFunc(out[i:], func(o *engine.Step) bool {
 				return o != out[k] && slices.Contains(spec.Downstream(o.ID), out[k].ID)
 			})
@@ -146,7 +146,7 @@ func inOrder(spec *engine.Spec) []*engine.Step {
 	return out
 }
 
-// exit is the node from which a step's work goes on: its last drawn gate, else itself.
+// exit returns the node from which a step's work continues: its last drawn gate, or the step.
 func exit(spec *engine.Spec, step string) string {
 	if g := spec.LastGate(spec.Step(step)); !g.Implicit {
 		return g.ID
@@ -154,7 +154,7 @@ func exit(spec *engine.Spec, step string) string {
 	return step
 }
 
-// title is what a node says of itself: its id, its name, who acts, its state.
+// title returns a node's labels: its id and name; who acts; its state.
 func (p *picture) title(id string) (head, who string) {
 	if s := p.spec.Step(id); s != nil {
 		return headOf(s.ID, s.Name), doer(s)
@@ -177,12 +177,11 @@ func headOf(id, name string) string {
 	return id + " " + clean(name)
 }
 
-// clean makes a name or a command of a spec one line that is safe to show.
+// clean makes a name or command safe to show on one line.
 func clean(s string) string { return text.Clean(s, maxShown) }
 
 const maxShown = 1000 // characters of a name or a command in a picture
 
-// doer says who does a step.
 func doer(s *engine.Step) string {
 	var out string
 	switch {
@@ -220,7 +219,7 @@ func doer(s *engine.Step) string {
 	return out
 }
 
-// childOf says which workflow a step runs, what it gives it, and what it takes from it.
+// childOf describes which workflow a step runs, with its inputs and outputs.
 func childOf(s *engine.Step) string {
 	out := "workflow " + s.Child.ID
 	for i, v := range s.ChildVars {
@@ -232,7 +231,6 @@ func childOf(s *engine.Step) string {
 	return out
 }
 
-// judge says who judges at a gate.
 func judge(g *engine.Gate) string {
 	r := g.Reviewer
 	switch {
@@ -251,7 +249,6 @@ func judge(g *engine.Gate) string {
 
 const maxCommandRunes = 40
 
-// commandLine is a command on one short line.
 func commandLine(c *engine.Command) string {
 	line := c.Shell
 	if line == "" {
@@ -268,7 +265,7 @@ func commandLine(c *engine.Command) string {
 	return line
 }
 
-// colour groups the states as people see them: fill and border.
+// colour returns the fill and border of a state, grouped as people see states.
 func colour(state string) (fill, border string) {
 	switch state {
 	case "running", "ready", "signalled", "gating", "reviewing":

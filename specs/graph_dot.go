@@ -46,7 +46,7 @@ func Mermaid(spec *engine.Spec, states map[string]string) string {
 	return b.String()
 }
 
-// mermaidText keeps a label from ending its quotes or being taken for markup.
+// mermaidText keeps a label from ending its quotes or being read as markup.
 func mermaidText(s string) string {
 	return strings.NewReplacer("&", "&amp;", "\"", "&quot;", "<", "&lt;", ">", "&gt;", "#", "&#35;", "\n", " ").Replace(s)
 }
@@ -90,7 +90,7 @@ func dotText(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }
 
-// nodes lists what is drawn: p.order, and other workflows' steps that are needed.
+// nodes lists what is drawn: p.order, and the needed steps of other workflows.
 func (p *picture) nodes() []string {
 	out := append([]string{}, p.order...)
 	seen := map[string]bool{}
@@ -108,7 +108,7 @@ func (p *picture) nodes() []string {
 	return out
 }
 
-// numbers gives each node a name that no language of pictures takes amiss.
+// numbers gives each node a name that is valid in every picture language.
 func (p *picture) numbers() map[string]string {
 	out := map[string]string{}
 	for i, id := range p.nodes() {

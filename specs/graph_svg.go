@@ -13,29 +13,28 @@ import (
 
 // Measures of the SVG, in pixels.
 const (
-	svgChar   = 7  // a character's width, about
-	svgLine   = 16 // a line's height
-	svgPadX   = 14 // within a node
+	svgChar   = 7  // approximate width of a character
+	svgLine   = 16 // height of a line
+	svgPadX   = 14 // inside a node
 	svgPadY   = 10
 	svgGapX   = 36 // between nodes of a row
 	svgGapY   = 52 // between rows
-	svgLane   = 26 // between the lines that go round the rows
+	svgLane   = 26 // between lines that go around the rows
 	svgMargin = 20
 )
 
-// box is a node with its place.
 type box struct {
 	id          string
 	lines       []string
 	row         int
 	x, y, w, h  float64
-	near        float64 // where what leads to it stands
+	near        float64 // where its predecessors are
 	shape       string  // rect, hexagon or oval
 	fill, frame string
 }
 
-// SVG draws the workflow as an SVG image: rows from the top down; what goes back goes round at the right, what skips rows at
-// the left. It needs no program and no library.
+// SVG draws the workflow as an SVG image, without other programs or libraries. Rows go from the top
+// down; lines back go around at the right, lines that skip rows at the left.
 func SVG(spec *engine.Spec, states map[string]string) []byte {
 	p := draw(spec, states)
 	boxes := p.boxes()
@@ -54,7 +53,7 @@ func SVG(spec *engine.Spec, states map[string]string) []byte {
 		left, -svgMargin, right-left, height+2*svgMargin, right-left, height+2*svgMargin, html.EscapeString(clean(spec.Name)), left, -svgMargin, c.out.String()))
 }
 
-// merged makes one line of those between the same two nodes, with all their labels.
+// merged joins the lines between the same two nodes into one, with all labels.
 func merged(edges []edge) (out []edge) {
 	for _, e := range edges {
 		i := slices.IndexFunc(out, func(o edge) bool { return o.from == e.from && o.to == e.to })
@@ -67,7 +66,7 @@ func merged(edges []edge) (out []edge) {
 	return out
 }
 
-// ids lists the nodes so that what is needed of other workflows comes first.
+// ids lists the nodes, with the needed steps of other workflows first.
 func (p *picture) ids() []string {
 	all := p.nodes()
 	return append(slices.Clone(all[len(p.order):]), all[:len(p.order)]...)
@@ -102,7 +101,7 @@ func (p *picture) boxes() map[string]*box {
 	return out
 }
 
-// rows gives each node the row below all that leads to it from before it in the order.
+// rows puts each node in the row below everything earlier that leads to it.
 func (p *picture) rows(boxes map[string]*box) {
 	at := map[string]int{}
 	for i, id := range p.ids() {
@@ -129,12 +128,12 @@ func (p *picture) rows(boxes map[string]*box) {
 	for _, b := range boxes {
 		last = max(last, b.row)
 	}
-	for _, h := range p.hooks() { // nothing leads to them, and they are in nobody's way at the bottom
+	for _, h := range p.hooks() { // nothing leads to them; they go to the bottom
 		boxes[h.when].row = last + 1
 	}
 }
 
-// place2D gives each box its coordinates, and the size of all.
+// place2D sets each box's coordinates, and returns the total size.
 func place2D(ids []string, boxes map[string]*box) (width, height float64) {
 	var rows [][]*box
 	for _, id := range ids {
@@ -164,11 +163,10 @@ func place2D(ids []string, boxes map[string]*box) (width, height float64) {
 	return width, height - svgGapY
 }
 
-// canvas collects the SVG's elements.
 type canvas struct {
 	*picture
 	boxes       map[string]*box
-	left, right float64 // how far lines have gone round
+	left, right float64 // how far lines have gone around
 	out         strings.Builder
 }
 
@@ -186,11 +184,11 @@ func (c *canvas) edge(e edge) {
 		x1, y1, x2, y2 := a.x+a.w/2, a.y+a.h, b.x+b.w/2, b.y
 		path = fmt.Sprintf("M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f", x1, y1, x1, y1+svgGapY/2, x2, y2-svgGapY/2, x2, y2)
 		lx, ly, tx, ty, dx, dy = (x1+x2)/2, (y1+y2)/2, x2, y2, 0, 1
-	case b.row > a.row: // past rows: round at the left
+	case b.row > a.row: // past rows: around at the left
 		c.left -= svgLane
 		path, ly, ty = round(a.x, a.y+a.h*0.5, c.left, b.x, b.y+b.h*0.4)
 		lx, tx, dx = c.left, b.x, 1
-	default: // back: round at the right
+	default: // back: around at the right
 		c.right += svgLane
 		path, ly, ty = round(a.x+a.w, a.y+a.h*0.6, c.right, b.x+b.w, b.y+b.h*0.6)
 		lx, tx, dx = c.right, b.x+b.w, -1
@@ -206,7 +204,7 @@ func (c *canvas) edge(e edge) {
 	}
 }
 
-// round is a line that leaves sideways, goes along a lane and comes back sideways.
+// round returns a line that leaves sideways, follows a lane and returns sideways.
 func round(x1, y1, lane, x2, y2 float64) (path string, middle, end float64) {
 	return fmt.Sprintf("M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f S%.1f %.1f %.1f %.1f", x1, y1, lane, y1, lane, y1, lane, (y1+y2)/2, lane, y2, x2, y2), (y1 + y2) / 2, y2
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// states are some of a run's, for pictures of one.
+// states are some states of a run, for its pictures.
 func someStates() map[string]string {
 	return map[string]string{"X-1": "passed", "XG-1-2": "window", "X-2": "running", "X-0": "passed", "G-0": "human", "mend": "skipped"}
 }
@@ -49,7 +49,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestPicturesHoldAll: every step and gate is in every picture, also where names are made to break out of labels.
+// TestPicturesHoldAll: every picture has every step and gate, even with names made to break out of
+// labels.
 func TestPicturesHoldAll(t *testing.T) {
 	const bad = "</text>\"]; <b>&#x; \"\\\x1b[31m\u202e\x00"
 	for file, src := range goodSpecs(t) {

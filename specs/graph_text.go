@@ -8,8 +8,8 @@ import (
 	"sluice/engine"
 )
 
-// Text draws the workflow for a terminal: each step with its gates below it, and from each the lines that leave it. states
-// gives the state of steps and gates by id, as far as there is one; nil draws the workflow alone.
+// Text draws the workflow for a terminal: each step with its gates below it, and the lines from
+// each. states has the known states of steps and gates by id; nil draws only the workflow.
 //
 //	write-tests    test-writer in phase-4/    passed
 //	 └─ <XG-1-2> review-tests    notify: reviewer
@@ -50,7 +50,7 @@ func (t *textPicture) row(head, who, state string) {
 	t.rows = append(t.rows, textRow{head, who, state})
 }
 
-// step draws a step and what hangs on it.
+// step draws a step and its gates and lines.
 func (t *textPicture) step(s *engine.Step) {
 	_, who := t.title(s.ID)
 	head := "[" + s.ID + "]"
@@ -94,7 +94,7 @@ func (t *textPicture) step(s *engine.Step) {
 	}
 }
 
-// leave draws the lines that leave a node, but the one to the next gate of the row, which is drawn below.
+// leave draws the lines that leave a node, except the one to the next gate of the row, drawn below.
 func (t *textPicture) leave(id, next, indent string) {
 	var out []edge
 	width := 0
@@ -117,7 +117,7 @@ func (t *textPicture) leave(id, next, indent string) {
 	}
 }
 
-// String puts the columns under one another.
+// String aligns the columns.
 func (t *textPicture) String() string {
 	var heads, whos int
 	for _, r := range t.rows {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The functions that stand for builtins of expr-lang: each makes no more than a bounded text.
+// Replacements for builtins of expr-lang: each returns a limited text.
 
 func (e *evaluation) text(args ...any) (any, error) {
 	if len(args) != 1 {

@@ -2,16 +2,17 @@ package specs
 
 import "gopkg.in/yaml.v3"
 
-// The types below are the language: a field's `key` is its name in the file, `doc` what an editor shows. `need` marks
-// what must be there, `enum` the words a text may be. The reader (read.go) and the JSON Schema (schema.go) go by them.
+// The types below define the language. A field's `key` is its name in the file, `doc` is what an
+// editor shows, `need` marks required keys, and `enum` lists a text's permitted words. The reader
+// (read.go) and the JSON Schema (schema.go) use them.
 
-// place is where a mapping stands, and where its keys do.
+// place has the nodes of a mapping and its keys.
 type place struct {
 	Node *yaml.Node
 	Keys map[string]*yaml.Node
 }
 
-// key gives the node of a key that is there, else the mapping's.
+// key returns the node of an existing key, or else the mapping's.
 func (p place) key(name string) *yaml.Node {
 	if n := p.Keys[name]; n != nil {
 		return n
@@ -64,7 +65,7 @@ type limitsDoc struct {
 	MaxSameFailure *countLimit  `key:"max_same_failure" doc:"The same failure over an unchanged tree: no progress; a name under routes is no failure. 3 if absent, and then a human is asked."`
 }
 
-// roleDoc is what one role may use over a run.
+// roleDoc is what one role may use in a run.
 type roleDoc struct {
 	place
 	MaxDuration *spanLimit   `key:"max_duration" doc:"The time its agents may run, one beside another counted each."`
@@ -81,7 +82,7 @@ type hooksDoc struct {
 	Notify    scalar     `key:"notify" doc:"true: you are told of each step that passes its gates, and of each that a gate does not pass."`
 }
 
-// setupDoc makes what a checkout of a commit lacks.
+// setupDoc creates what a checkout of a commit lacks.
 type setupDoc struct {
 	place
 	Run      commandDoc `key:"run" need:"yes" doc:"The command: a list of arguments, or a text for sh -c. It runs in a checkout of the commit from which the attempt began."`

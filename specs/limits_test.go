@@ -10,8 +10,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// TestRoleLimits: `limits: roles:` bounds what the agents of a role may use over a run; a role that nobody plays, an unknown
-// bound and one of 0 are told at their place.
+// TestRoleLimits: `limits: roles:` limits what the agents of a role may use in a run. An unused
+// role, an unknown limit and a limit of 0 are reported at their place.
 func TestRoleLimits(t *testing.T) {
 	conform.Rule(t, "7-agents budgets", "limits.roles bounds a role over a run")
 	const spec = `workflow: {id: w, vars: {n: 3}, limits: {max_tokens: 9, roles: %s}}

@@ -18,20 +18,21 @@ import (
 	"sluice/internal/fault"
 )
 
-// Dir is where the specs of a repo lie, below its root.
+// Dir is the folder of a repo's specs, below its root.
 const Dir = ".workflow/specs"
 
-// Load reads a spec. It is pure. It gives the compiled spec, or all faults, sorted by position; never both. file is the
-// name faults bear; its base name must bear the workflow's id, unless file is "".
+// Load reads a spec. It is pure. It returns either the compiled spec or all faults, sorted by
+// position. file is the name in faults; unless it is "", its base name must be the workflow's id.
 //
-// Counts and durations that are expressions have the value that the defaults of the vars give, those that read a
-// required var their own default: LoadFor gives them for a run. Schemas that are files have no Source: see LoadFile, Pin.
+// Counts and durations that are expressions use the defaults of the vars; those that read a
+// required var use their own default. LoadFor returns a run's values. Schemas in files have no
+// Source: see LoadFile and Pin.
 func Load(file string, src []byte) (*engine.Spec, []Fault) { return LoadFor(file, src, nil) }
 
-// LoadFor is Load for a run that was started with vars: counts, durations and what else is fixed at the start have the
-// values these give.
+// LoadFor is Load for a run started with vars: they determine counts, durations and other values
+// fixed at the start.
 func LoadFor(file string, src []byte, vars map[string]any) (*engine.Spec, []Fault) {
-	if file == "" { // a pinned text has its child runs' workflows in it
+	if file == "" { // a pinned text includes its child runs' workflows
 		own, rest := unpin(src)
 		spec, _, faults := load(file, own, vars, sources{flows: rest.read})
 		if spec != nil {
@@ -43,7 +44,7 @@ func LoadFor(file string, src []byte, vars map[string]any) (*engine.Spec, []Faul
 	return spec, faults
 }
 
-// sources give what a spec names: nil = it stays unread.
+// sources reads what a spec names; nil = it is not read.
 type sources struct {
 	schemas schemaReader
 	flows   flowReader
@@ -52,7 +53,6 @@ type sources struct {
 	said    map[string]bool
 }
 
-// schemaReader gives the content of a schema's file.
 type schemaReader func(path string) ([]byte, error)
 
 func load(file string, src []byte, vars map[string]any, from sources) (*engine.Spec, *compiler, []Fault) {
@@ -79,14 +79,14 @@ func load(file string, src []byte, vars map[string]any, from sources) (*engine.S
 	return c.spec, c, nil
 }
 
-// Digest is the hex SHA-256 of a spec's text.
+// Digest returns the hex SHA-256 of a spec's text.
 func Digest(src []byte) string {
 	sum := sha256.Sum256(src)
 	return hex.EncodeToString(sum[:])
 }
 
-// LoadFile reads the spec at path, with the schemas that are files below the repo's root, which it finds above the spec.
-// What cannot be read is a fault too.
+// LoadFile reads the spec at path, and schemas in files below the repo's root, which it finds above
+// the spec. Unreadable files are faults too.
 func LoadFile(path string) (*engine.Spec, []Fault) {
 	src, err := readBounded(path, MaxBytes)
 	if err != nil {
@@ -96,7 +96,7 @@ func LoadFile(path string) (*engine.Spec, []Fault) {
 	return spec, faults
 }
 
-// Notes tells what is no fault of the spec at path, and worth saying; nothing where it has faults.
+// Notes returns remarks on the spec at path that are no faults; none if it has faults.
 func Notes(path string) []Fault {
 	src, err := readBounded(path, MaxBytes)
 	if err != nil {
@@ -109,7 +109,7 @@ func Notes(path string) []Fault {
 	return c.notes.sorted()
 }
 
-// rootOf gives the repo's root of a spec in .workflow/specs, else the spec's folder.
+// rootOf returns the repo's root of a spec in .workflow/specs, or else the spec's folder.
 func rootOf(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -137,7 +137,8 @@ func schemasBelow(root string) schemaReader {
 	}
 }
 
-// readBounded reads a regular file of at most max bytes and a bit: what is longer is for the caller to refuse.
+// readBounded reads a regular file of at most max bytes and a little more, so that the caller can
+// refuse longer ones.
 func readBounded(path string, max int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -165,10 +166,11 @@ func boundedFrom(f *os.File, max int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, max+1))
 }
 
-// reason is why a file cannot be read, without its path, which the fault has.
+// reason returns why a file cannot be read, without its path, which the fault has.
 func reason(err error) string { return "cannot be read: " + fault.WithoutPath(err).Error() }
 
-// Find lists the specs of the repo at root, sorted. No folder is no specs. Dotfiles are none.
+// Find lists the specs of the repo at root, sorted, without dotfiles. A missing folder has no
+// specs.
 func Find(root string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(Dir)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -187,7 +189,6 @@ func Find(root string) ([]string, error) {
 	return out, nil
 }
 
-// compactJSON gives JSON without white space.
 func compactJSON(b []byte) (json.RawMessage, error) {
 	var v any
 	if err := json.Unmarshal(b, &v); err != nil {

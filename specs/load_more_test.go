@@ -14,7 +14,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// loaded loads a spec that is meant to load.
+// loaded loads a spec that must load.
 func loaded(t *testing.T, src string) *engine.Spec {
 	t.Helper()
 	spec, faults := Load("", []byte(src))
@@ -24,7 +24,7 @@ func loaded(t *testing.T, src string) *engine.Spec {
 	return spec
 }
 
-// TestDefaults: what a spec does not say has the language's value.
+// TestDefaults: missing keys have the language's defaults.
 func TestDefaults(t *testing.T) {
 	conform.Rule(t, "1-language defaults", "what a spec does not say has the language's value")
 	conform.Rule(t, "1-language required", "a name defaults to the id")
@@ -80,9 +80,9 @@ gates:
 	}
 }
 
-// TestCriteria: the sentences a machine can check, and those for the reviewer.
-// TestMaxFailures: the count has two names, in the spec, in its schema and in the one layout, which keeps what is written; a gate has
-// one of them.
+// TestCriteria: the sentences a machine can check, and those for the reviewer. TestMaxFailures: the
+// count has two names, in the spec, its schema and the layout, which keeps the one written; a gate
+// has one of them.
 func TestMaxFailures(t *testing.T) {
 	conform.Rule(t, "13-law max_failures", "a gate has one of the two, and both ask at the same failure")
 	const src = `workflow: {id: w, vars: {n: {default: 2}}}
@@ -146,7 +146,7 @@ steps: [{id: a, run: x, success_criterion: "file ${{vars.wait}}.txt exists", tim
 gates: [{id: g, reviewer: {level: human}, on_pass: {next_step: DONE}, max_retries: "${{vars.n + 1}}"}]
 `
 
-// TestCountsOfARun: counts and durations that are expressions go by the run's vars.
+// TestCountsOfARun: counts and durations that are expressions use the run's vars.
 func TestCountsOfARun(t *testing.T) {
 	conform.Rule(t, "1-language values", "counts and durations may be expressions")
 	src := []byte(withValues)
@@ -172,7 +172,7 @@ func TestCountsOfARun(t *testing.T) {
 	}
 }
 
-// TestVars: what a command line gives, as the defaults' types.
+// TestVars: command-line values have the defaults' types.
 func TestVars(t *testing.T) {
 	conform.Rule(t, "1-language vars", "typed by the default, required, unknown refused")
 	s := loaded(t, "workflow: {id: w, vars: {n: 3, on: false, mode: full, goal: {required: true, description: what for}}}\nsteps: [{id: a, run: x, next_step: DONE}]")
@@ -186,7 +186,7 @@ func TestVars(t *testing.T) {
 	}
 }
 
-// repo lays out a repo with files.
+// repo creates a repo with files.
 func repo(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -213,7 +213,7 @@ gates:
     on_pass: {next_step: DONE}
 `
 
-// TestFiles: finding specs, and reading one with its schemas.
+// TestFiles: finds specs, and reads one with its schemas.
 func TestFiles(t *testing.T) {
 	conform.Rule(t, "004 §4 specs", "a file per workflow")
 	root := repo(t, map[string]string{
@@ -263,7 +263,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestPin: a pinned spec says the same and reads no file.
+// TestPin: a pinned spec has the same meaning and reads no file.
 func TestPin(t *testing.T) {
 	conform.Rule(t, "1-language rule 11", "a pinned spec reads no file and says the same")
 	root := repo(t, map[string]string{
@@ -298,7 +298,7 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// TestTemplates: each shipped workflow loads, and the files its settings name are there.
+// TestTemplates: each shipped workflow loads, and the files in its settings exist.
 func TestTemplates(t *testing.T) {
 	for _, tpl := range Templates() {
 		src, err := readAll(tpl.Files, "specs/"+tpl.Name+".yaml")
@@ -339,7 +339,7 @@ func readAll(files fs.FS, name string) (string, error) {
 	return string(b), err
 }
 
-// TestSchemaNamesNoFiles: a schema of an answer cannot make us read a file, were it a good one.
+// TestSchemaNamesNoFiles: an answer's schema cannot make us read a file, even a valid one.
 func TestSchemaNamesNoFiles(t *testing.T) {
 	root := repo(t, map[string]string{"other.json": `{"type": "object"}`})
 	src := fmt.Sprintf("workflow: {id: w}\nsteps: [{id: a, run: x, answer: {$ref: %q}, next_step: DONE}]", "file://"+filepath.ToSlash(filepath.Join(root, "other.json")))

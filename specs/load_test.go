@@ -34,7 +34,7 @@ func TestTheDocumentsExample(t *testing.T) {
 	}
 }
 
-// describe gives all of a spec that can be compared: its functions by their sources.
+// describe returns the comparable form of a spec: its functions by their sources.
 func describe(s *engine.Spec) any {
 	b, err := json.Marshal(struct {
 		ID, Name, Description string
@@ -77,8 +77,8 @@ steps:
 	}
 }
 
-// TestTheDocumentsValues: each key of document 004's schema is read for what it says, by its annotated example and by a spec
-// that has the keys which that leaves out.
+// TestTheDocumentsValues: each key of document 004's schema is read as documented, in its annotated
+// example and in a spec with the keys missing there.
 func TestTheDocumentsValues(t *testing.T) {
 	conform.Rule(t, "004 §3 example.values", "each of them")
 	conform.Rule(t, "004 §3 workflow", "id, name, description, context_files of the example")

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestRandomChanges: specs that load, changed word by word, give a spec or faults; what loads is right by the schema, and
-// keeps its meaning through Format. The seed is fixed: a failure shows itself again.
+// TestRandomChanges: specs that load, changed word by word, yield a spec or faults. What loads is
+// valid by the schema and keeps its meaning through Format. The seed is fixed, so that failures are
+// reproducible.
 func TestRandomChanges(t *testing.T) {
 	const changes = 200
 	schema := compiledSchema(t)

@@ -14,15 +14,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Limits of a spec's text. The YAML library is quadratic on large maps, so nodes are counted before anything is made of them.
+// Limits of a spec's text. The YAML library is quadratic on large maps, so nodes are counted first.
 const (
 	MaxBytes = 128 << 10 // of a spec, and of a schema it names
-	MaxNodes = 10_000    // YAML nodes, what aliases repeat counted each time
-	MaxSteps = 200       // steps of a workflow, and gates; the graph's closure is cubic where much leads elsewhere
+	MaxNodes = 10_000    // YAML nodes, counting each use of an alias
+	MaxSteps = 200       // steps of a workflow, and gates; the graph's closure can be cubic
 	maxDepth = 100       // nested lists and mappings
 )
 
-// parse gives the one document's root node; nil with faults where there is none to go on with.
+// parse returns the only document's root node; nil, with faults, if it is unusable.
 func (b *book) parse(src []byte) *yaml.Node {
 	if len(src) > MaxBytes {
 		b.pos(1, 1, "the file has %d bytes: a spec has at most %d", len(src), MaxBytes)
@@ -58,8 +58,8 @@ func (b *book) parse(src []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// decode reads the first document, and the second's node where there is one. The library panics on some inputs that are
-// no YAML.
+// decode reads the first document, and the second's node if there is one. It recovers from the
+// library's panics on some invalid inputs.
 func decode(src []byte) (doc, rest *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -86,13 +86,13 @@ func decode(src []byte) (doc, rest *yaml.Node, err error) {
 	return &first, rest, nil
 }
 
-// YAMLFault gives the line of what is no YAML, from 1, and the library's words for it. The library names the line before, or the
-// one where the list or mapping begins that is broken further below.
+// YAMLFault returns the line of invalid YAML, from 1, and the library's message. The library names
+// the preceding line, or the line where the broken list or mapping begins.
 func YAMLFault(src []byte, err error) (line int, why string) {
 	told, why := yamlWords(err)
 	lines := bytes.SplitAfter(src, []byte("\n"))
 	told = min(told, len(lines))
-	ends := func(n int) bool { // in the same fault, with n lines
+	ends := func(n int) bool { // with n lines, the fault is the same
 		_, _, err := decode(bytes.Join(lines[:n], nil))
 		if err == nil {
 			return false
@@ -103,7 +103,7 @@ func YAMLFault(src []byte, err error) (line int, why string) {
 	switch {
 	case !strings.Contains(why, "',' or '"):
 		told += sort.Search(len(lines)-told, func(i int) bool { return ends(told + i) })
-	case ends(told): // of brackets that nothing closes the beginning says most: it is in the first line, of which the library tells nothing
+	case ends(told): // unclosed bracket: report its beginning, the first line, which the library omits
 		told = 1
 	default:
 		told++
@@ -111,7 +111,7 @@ func YAMLFault(src []byte, err error) (line int, why string) {
 	return max(min(told, len(lines)), 1), why
 }
 
-// yamlWords takes the line out of the library's words; 0 where there is none.
+// yamlWords separates the line from the library's message; 0 if there is none.
 func yamlWords(err error) (line int, why string) {
 	why = strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := regexp.MustCompile(`^line (\d+): (?s)(.*)$`).FindStringSubmatch(why); m != nil {
@@ -137,8 +137,8 @@ func invalidUTF8(src []byte) (line, col int, bad bool) {
 	return 0, 0, false
 }
 
-// measure counts the nodes as they will be visited, aliases followed; it stops soon after MaxNodes. It gives the node
-// where the nesting is too deep, which a recursive alias always comes to.
+// measure counts nodes as they will be visited, following aliases, and stops soon after MaxNodes.
+// It returns the node that is nested too deep, as any recursive alias is.
 func measure(n *yaml.Node, depth int, count *int) *yaml.Node {
 	if depth > maxDepth {
 		return n
@@ -157,7 +157,6 @@ func measure(n *yaml.Node, depth int, count *int) *yaml.Node {
 	return nil
 }
 
-// resolve follows an alias.
 func resolve(n *yaml.Node) *yaml.Node {
 	for n != nil && n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -165,7 +164,6 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// kindOf tells in plain words what a node is.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestYAMLFaultsHaveTheirLine: what is no YAML is told with the line on which a person finds it.
+// TestYAMLFaultsHaveTheirLine: invalid YAML is reported with the line where a person finds the
+// fault.
 func TestYAMLFaultsHaveTheirLine(t *testing.T) {
 	for src, line := range map[string]int{
 		"workflow: {id: w}\nsteps:\n  - id: a\n    run: x\n   next_step: DONE\n":                            5,

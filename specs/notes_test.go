@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestNotes: of each template it can be told what its commands run; where it cannot, the note has the place.
+// TestNotes: for each template it is known what its commands run; otherwise the note has the place.
 func TestNotes(t *testing.T) {
 	files, err := filepath.Glob("templates/*/specs/*.yaml")
 	if err != nil || len(files) < 6 {

@@ -2,7 +2,6 @@ package specs
 
 import "sluice/engine"
 
-// onDone compiles `on_done:`.
 func (c *compiler) onDone(w *workflowDoc) (out engine.OnDone) {
 	d := w.OnDone
 	if d == nil {

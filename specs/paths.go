@@ -8,7 +8,7 @@ import (
 	"sluice/engine"
 )
 
-// badPath says what is wrong with a path or glob that is to stay in the repo, "" where nothing is.
+// badPath returns why a path or glob may leave the repo, or "".
 func badPath(p string) string {
 	switch {
 	case strings.TrimSpace(p) == "":
@@ -38,7 +38,7 @@ func badPath(p string) string {
 	return ""
 }
 
-// path compiles a path that may hold values.
+// path compiles a path that may contain expressions.
 func (c *compiler) path(t scalar, s scope, what string, check func(string) string) engine.Text {
 	if !t.set() {
 		return engine.Text{}
@@ -66,7 +66,7 @@ func (c *compiler) paths(l pathList, s scope, what string) (out []engine.Text) {
 	return out
 }
 
-// fixedPath is a path that is fixed when the run starts.
+// fixedPath compiles a path that is fixed when the run starts.
 func (c *compiler) fixedPath(t scalar, what string) string {
 	v, ok := c.bound(t, what)
 	if !ok {
@@ -85,7 +85,7 @@ func (c *compiler) fixedPaths(l pathList, what string) (out []string) {
 	return out
 }
 
-// badOutput is badPath for what the engine writes itself: nothing that would speak for somebody else.
+// badOutput is badPath for files that the engine writes: they must not speak for someone else.
 func badOutput(p string) string {
 	if bad := badPath(p); bad != "" {
 		return bad

@@ -10,10 +10,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Pin gives the text by which one run goes: the spec's, with the schemas that are files written into it, and the counts,
-// durations and other texts that are fixed when a run starts as the run's vars make them. So nothing that can be edited
-// later matters to the run, and Load of the pinned text gives what LoadFile and LoadFor give together; comments and layout
-// stay. root is the repo's. All faults are told.
+// Pin returns the text that one run uses. It is the spec with the content of schema files, and with
+// the counts, durations and other texts that the run's vars fix at the start. Later edits therefore
+// cannot affect the run. Load of the pinned text equals LoadFile and LoadFor together; comments and
+// layout stay. root is the repo's. All faults are reported.
 func Pin(root, file string, src []byte, vars map[string]any) ([]byte, []Fault) {
 	return pin(file, src, vars, below(root))
 }
@@ -40,7 +40,7 @@ func pin(file string, src []byte, vars map[string]any, from sources) ([]byte, []
 	return out, nil
 }
 
-// edits gives the scalars that a pinned text has otherwise, and how.
+// edits returns the scalars that differ in a pinned text, with their new values.
 func (c *compiler) edits() map[*yaml.Node]string {
 	out := map[*yaml.Node]string{}
 	for n, v := range c.fixed {
@@ -63,7 +63,8 @@ func (c *compiler) edits() map[*yaml.Node]string {
 	return out
 }
 
-// scalarOf writes a value in YAML: a number plain, as counts are read, all else in quotes, as JSON.
+// scalarOf writes a value in YAML: a number plain, since counts are read so, anything else quoted
+// as JSON.
 func scalarOf(v string) string {
 	if _, why := parseNumber(v); why == "" {
 		return v
@@ -75,7 +76,7 @@ func scalarOf(v string) string {
 	return string(b)
 }
 
-// fromTheEnd orders nodes so that an edit leaves the places of those to come true.
+// fromTheEnd orders nodes so that an edit keeps the positions of later edits valid.
 func fromTheEnd(a, b *yaml.Node) int {
 	if a.Line != b.Line {
 		return b.Line - a.Line
@@ -83,7 +84,6 @@ func fromTheEnd(a, b *yaml.Node) int {
 	return b.Column - a.Column
 }
 
-// replaceScalar puts a text in the place of a scalar that stands on one line.
 func replaceScalar(lines []string, n *yaml.Node, with string) bool {
 	row := n.Line - 1
 	if n.Kind != yaml.ScalarNode || n.Anchor != "" || row < 0 || row >= len(lines) || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {

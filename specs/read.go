@@ -12,16 +12,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// shape is a value of the language that reads itself from a node and describes itself in JSON Schema.
+// shape is a language value that reads itself from a node and has a JSON Schema.
 type shape interface {
 	read(r *reader, n *yaml.Node, what string)
 	schema() object
 }
 
-// reader turns nodes into the language's types and keeps every fault.
+// reader converts nodes to the language's types and keeps every fault.
 type reader struct{ book }
 
-// field is one key of a language type.
 type field struct {
 	key   string
 	need  bool
@@ -30,7 +29,6 @@ type field struct {
 	index int
 }
 
-// fieldsOf lists the keys of a language type, in its order.
 func fieldsOf(t reflect.Type) []field {
 	var out []field
 	for i := range t.NumField() {
@@ -47,7 +45,7 @@ func fieldsOf(t reflect.Type) []field {
 	return out
 }
 
-// object reads a mapping into the language type v points at.
+// object reads a mapping into the language type that v points at.
 func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 	at := n
 	n = resolve(n)
@@ -79,7 +77,6 @@ func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 	}
 }
 
-// value reads what stands at a key.
 func (r *reader) value(n *yaml.Node, v reflect.Value, f field, what string) {
 	where := what + ": " + f.key
 	if what == topName {
@@ -112,7 +109,7 @@ func (r *reader) value(n *yaml.Node, v reflect.Value, f field, what string) {
 	}
 }
 
-// list reads a list of mappings, each named in messages by its id.
+// list reads a list of mappings; messages name each by its id.
 func (r *reader) list(n *yaml.Node, v reflect.Value, where string) {
 	items, ok := r.items(n, where)
 	if !ok {
@@ -131,7 +128,7 @@ func (r *reader) list(n *yaml.Node, v reflect.Value, where string) {
 	}
 }
 
-// nameOf gives "step X-1", or "step 3 of the list" where it has no id.
+// nameOf returns "step X-1", or "step 3 of the list" if it has no id.
 func nameOf(n *yaml.Node, noun string, i int) string {
 	if n = resolve(n); n.Kind == yaml.MappingNode {
 		for k := 0; k+1 < len(n.Content); k += 2 {
@@ -144,7 +141,6 @@ func nameOf(n *yaml.Node, noun string, i int) string {
 	return fmt.Sprintf("%s %d of the list", noun, i+1)
 }
 
-// items gives a list's nodes.
 func (r *reader) items(n *yaml.Node, what string) ([]*yaml.Node, bool) {
 	m := resolve(n)
 	if m.Kind != yaml.SequenceNode {
@@ -154,14 +150,13 @@ func (r *reader) items(n *yaml.Node, what string) ([]*yaml.Node, bool) {
 	return m.Content, true
 }
 
-// pair is a key of a mapping and its value.
 type pair struct {
 	name       string
 	key, value *yaml.Node
 }
 
-// pairs gives a mapping's keys in the order of the file; doubled ones are told and left out. Keys that differ in case
-// only are as good as doubled: no reader, human or machine, should have to know which one counts.
+// pairs returns a mapping's keys in file order; it reports duplicates and omits them. Keys that
+// differ only in case count as duplicates: no reader should have to know which one is used.
 func (r *reader) pairs(n *yaml.Node, what string) []pair {
 	var out []pair
 	seen := map[string]*yaml.Node{}
@@ -189,7 +184,6 @@ func (r *reader) pairs(n *yaml.Node, what string) []pair {
 	return out
 }
 
-// scalar gives a scalar node's text.
 func (r *reader) scalar(n *yaml.Node, what, expected string) (string, bool) {
 	m := resolve(n)
 	switch {
@@ -206,5 +200,5 @@ func (r *reader) scalar(n *yaml.Node, what, expected string) (string, bool) {
 	return m.Value, true
 }
 
-// lastWord gives the part of a key a person would say: "agent_type" is a type.
+// lastWord returns the part of a key that people would say: "agent_type" is a type.
 func lastWord(key string) string { return key[strings.LastIndexByte(key, '_')+1:] }

@@ -19,7 +19,8 @@ steps:
   - {id: r2, agent: {type: looker, reads: true}, next_step: DONE}
 `
 
-// TestReads: a step that only looks leaves nothing but its answer, its signal and what sluice writes below .workflow/.
+// TestReads: a step that only looks leaves nothing but its answer, its signal and what sluice
+// writes below .workflow/.
 func TestReads(t *testing.T) {
 	conform.Rule(t, "13-law reads faults", "\"steps with `agent: {reads: true}`\": a plain output, one outside .workflow/, a branch, a commit or pull request as signal, `folder: true` and an offered launch are load errors with a reason")
 	good := map[string]string{"AGENT": "", "OUT": "{.workflow/runs/x.json: answer}", "CRIT": "make test exits 0", "SIG": "stdout_exit"}
@@ -62,7 +63,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestReadersInOneFolder: no note says that they wait for each other, or for who works there; who could look is told of it.
+// TestReadersInOneFolder: there is no note that they wait for each other or for a worker there; a
+// step that could only look is reported.
 func TestReadersInOneFolder(t *testing.T) {
 	const spec = `workflow: {id: w}
 steps:

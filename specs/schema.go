@@ -8,18 +8,15 @@ import (
 	"sluice/internal/ids"
 )
 
-// SchemaFile is the JSON Schema's name where it is shipped: beside the package, and in `.workflow/` for the header line
+// SchemaFile is the JSON Schema's name in this folder, and in `.workflow/` for a spec's header line
 //
 //	# yaml-language-server: $schema=../workflow.schema.json
-//
-// of a spec.
 const SchemaFile = "workflow.schema.json"
 
-// object is a JSON object.
 type object = map[string]any
 
-// Schema gives the JSON Schema (draft-07, which editors know best) of the language. It is generated from the language's
-// types; it says what a schema can say: Load says the rest.
+// Schema returns the JSON Schema of the language (draft-07, which editors support best), generated
+// from the language's types. Load checks what a schema cannot express.
 func Schema() []byte {
 	s := objectSchema(reflect.TypeFor[specDoc]())
 	s["$schema"] = "http://json-schema.org/draft-07/schema#"
@@ -74,9 +71,9 @@ func valueSchema(t reflect.Type) object {
 	return objectSchema(t)
 }
 
-// Parts of which the schema is made.
+// Parts of the schema.
 
-// scalarTypes are the kinds a text may have in YAML: `name: 4` is the text "4".
+// scalarTypes are the YAML kinds of a text: `name: 4` is the text "4".
 func scalarTypes() []string { return []string{"string", "number", "boolean"} }
 
 func textSchema() object { return object{"type": scalarTypes()} }
@@ -112,7 +109,6 @@ func (*targetsDoc) schema() object {
 	return object{"anyOf": []any{textSchema(), object{"type": "array", "items": filledSchema(), "minItems": 1}}}
 }
 
-// computed is a text that holds an expression.
 func computed() object { return object{"type": "string", "pattern": `\$\{\{`} }
 
 func (*countDoc) schema() object {
@@ -210,7 +206,8 @@ func without(keys ...string) object {
 
 func (*stepDoc) rules() []any {
 	return []any{
-		object{"anyOf": []any{has("agent"), has("run"), has("workflow"), // else it only forks, joins or has a gate
+		// otherwise it only forks, joins or has a gate
+		object{"anyOf": []any{has("agent"), has("run"), has("workflow"),
 			object{"allOf": []any{object{"propertyNames": object{"enum": waypointKeys()}},
 				object{"anyOf": []any{has("gate"), has("next_step"), has("needs")}}}}}},
 		object{"not": has("gate", "next_step")},

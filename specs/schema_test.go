@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is generated, and the golden files, anew")
 
-// TestSchemaIsGenerated: the shipped schema is what the language's types give.
+// TestSchemaIsGenerated: the shipped schema matches the language's types.
 func TestSchemaIsGenerated(t *testing.T) {
 	conform.Rule(t, "1-language schema", "the shipped schema is the generated one")
 	want := Schema()
@@ -51,7 +51,7 @@ func compiledSchema(t testing.TB) *jsonschema.Schema {
 	return s
 }
 
-// asJSON gives the YAML as an editor's schema check sees it.
+// asJSON converts YAML as an editor's schema check does.
 func asJSON(t testing.TB, src []byte) any {
 	t.Helper()
 	var n yaml.Node
@@ -90,7 +90,8 @@ func plainNode(n *yaml.Node) any {
 	return n.Value
 }
 
-// goodSpecs are the specs that load: the document's, the examples', the templates', and one with every key.
+// goodSpecs are specs that load: the document's, the examples', the templates', and one with every
+// key.
 func goodSpecs(t testing.TB) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -110,7 +111,7 @@ func goodSpecs(t testing.TB) map[string][]byte {
 	return out
 }
 
-// TestGoodSpecs: Load and the schema take every spec we ship.
+// TestGoodSpecs: Load and the schema accept every spec we ship.
 func TestGoodSpecs(t *testing.T) {
 	conform.Rule(t, "1-language schema", "what loads is good to the schema")
 	schema := compiledSchema(t)

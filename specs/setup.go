@@ -7,10 +7,10 @@ import (
 	"sluice/engine"
 )
 
-// maxProvided bounds what a setup provides: each is a mount in each launch of a judge.
+// maxProvided bounds what a setup provides: each is a mount in every launch of a judge.
 const maxProvided = 20
 
-// setup compiles `setup:`; nil where there is none.
+// setup compiles `setup:`; nil if there is none.
 func (c *compiler) setup(d *setupDoc, what string) *engine.Setup {
 	if d == nil {
 		return nil

@@ -11,16 +11,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// topName is what the whole document is called in messages.
+// topName is the document's name in messages.
 const topName = "the spec"
 
-// Bounds of single values.
+// Limits of single values.
 const (
 	maxDuration = 365 * 24 * time.Hour
 	maxCount    = 1_000_000
 )
 
-// scalar is any scalar, as it is written.
 type scalar struct {
 	value string
 	node  *yaml.Node
@@ -34,7 +33,6 @@ func (t *scalar) read(r *reader, n *yaml.Node, what string) {
 
 func (t scalar) set() bool { return t.node != nil }
 
-// ident is an id.
 type ident struct{ scalar }
 
 func (t *ident) read(r *reader, n *yaml.Node, what string) {
@@ -48,7 +46,7 @@ func (t *ident) read(r *reader, n *yaml.Node, what string) {
 	}
 }
 
-// textList is a list of texts. Its node is set where the key is there and is a list, be it empty.
+// textList is a list of texts. Its node is set if the key has a list, even an empty one.
 type textList struct {
 	items []scalar
 	node  *yaml.Node
@@ -72,10 +70,8 @@ func (l *textList) read(r *reader, n *yaml.Node, what string) {
 	}
 }
 
-// pathList is a list of paths or globs.
 type pathList struct{ textList }
 
-// exprDoc is a bare expression.
 type exprDoc struct{ scalar }
 
 func (e *exprDoc) read(r *reader, n *yaml.Node, what string) {
@@ -157,10 +153,10 @@ func (t *targetsDoc) read(r *reader, n *yaml.Node, what string) {
 	}
 }
 
-// countDoc is a whole number, or an expression that gives one.
+// countDoc is a whole number, or an expression for one.
 type countDoc struct {
 	n     int
-	texpr string // the text with ${{ }}, where it is one
+	texpr string // the text with ${{ }}, if it is one
 	node  *yaml.Node
 }
 
@@ -188,7 +184,7 @@ func (c *countDoc) read(r *reader, n *yaml.Node, what string) {
 	c.n, c.node = i, n
 }
 
-// parseCount reads a plain decimal. A leading zero would be octal to one reader and decimal to the next.
+// parseCount parses a plain decimal. A leading zero could mean octal or decimal.
 func parseCount(v string) (n int, why string) {
 	switch {
 	case leadingZero(v):
@@ -218,7 +214,7 @@ func trimZeros(v string) string {
 	return v
 }
 
-// spanDoc is a duration, or an expression that gives one.
+// spanDoc is a duration, or an expression for one.
 type spanDoc struct {
 	d     time.Duration
 	texpr string
@@ -248,7 +244,8 @@ func parseSpan(v string) (d time.Duration, why string) {
 	d, err := time.ParseDuration(v)
 	switch {
 	case strings.Trim(v, "0123456789.") == "" && v != "":
-		if ms, err := time.ParseDuration(v + "ms"); err == nil && ms >= time.Second { // other programs count in them
+		// other programs count in milliseconds
+		if ms, err := time.ParseDuration(v + "ms"); err == nil && ms >= time.Second {
 			return 0, fmt.Sprintf("%s has no unit: write %s if it is of milliseconds, else %ss, %sm or %sh", v, ms, v, v, v)
 		}
 		return 0, fmt.Sprintf("%s has no unit: write %ss, %sm or %sh", v, v, v, v)
@@ -262,7 +259,7 @@ func parseSpan(v string) (d time.Duration, why string) {
 	return d, ""
 }
 
-// number is a number of at least 0, or an expression that gives one.
+// number is a number of at least 0, or an expression for one.
 type number struct {
 	f     float64
 	texpr string
@@ -304,7 +301,7 @@ func parseNumber(v string) (f float64, why string) {
 	return f, ""
 }
 
-// kindAndValue tells a scalar that is of the wrong kind.
+// kindAndValue describes a scalar of the wrong kind.
 func kindAndValue(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode && n.Value != "" {
 		return kindOf(n) + " " + quote(n.Value)

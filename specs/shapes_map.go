@@ -20,7 +20,6 @@ type named struct {
 	text scalar
 }
 
-// entries reads a mapping of texts.
 func (r *reader) entries(n *yaml.Node, what, of string) (out []named, ok bool) {
 	m := resolve(n)
 	if m.Kind != yaml.MappingNode {
@@ -36,7 +35,6 @@ func (r *reader) entries(n *yaml.Node, what, of string) (out []named, ok bool) {
 	return out, true
 }
 
-// envDoc is `env:`.
 type envDoc struct{ items []named }
 
 func (e *envDoc) read(r *reader, n *yaml.Node, what string) {
@@ -78,7 +76,7 @@ func (d *givenDoc) read(r *reader, n *yaml.Node, what string) {
 	d.items, _ = r.entries(n, what, "name: value")
 }
 
-// identifier says that a name is one to expressions and to shells.
+// identifier reports whether expressions and shells accept the name.
 func identifier(s string) bool {
 	for i, c := range s {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
@@ -89,14 +87,12 @@ func identifier(s string) bool {
 	return s != "" && len(s) <= ids.Max
 }
 
-// routesDoc is `routes:`.
 type routesDoc struct{ items []named }
 
 func (d *routesDoc) read(r *reader, n *yaml.Node, what string) {
 	d.items, _ = r.entries(n, what, "outcome: where to")
 }
 
-// rolesDoc is `limits: roles:`.
 type rolesDoc struct{ items []roleLimits }
 
 type roleLimits struct {
@@ -122,7 +118,7 @@ func (d *rolesDoc) read(r *reader, n *yaml.Node, what string) {
 	}
 }
 
-// verdictDoc is `verdict:`: rules, or one expression that gives the name.
+// verdictDoc is `verdict:`: rules, or one expression for the name.
 type verdictDoc struct {
 	rules []named
 	name  exprDoc
@@ -146,7 +142,7 @@ func (d *verdictDoc) read(r *reader, n *yaml.Node, what string) {
 // outputDoc is one of `outputs:`.
 type outputDoc struct {
 	path  scalar
-	value scalar // what is written there, as an expression; unset = the step makes it
+	value scalar // an expression for its content; unset = the step creates it
 }
 
 type outputsDoc struct{ items []outputDoc }
@@ -259,9 +255,9 @@ func (r *reader) boolean(n *yaml.Node, what string) (v, ok bool) {
 type varDoc struct {
 	name        string
 	key         *yaml.Node
-	value       any // string, float64 or bool; nil where required
+	value       any // string, float64 or bool; nil if required
 	required    bool
-	oneOf       []any // as value; nil = any
+	oneOf       []any // like value; nil = any
 	description string
 }
 
@@ -327,7 +323,7 @@ func (v *varDoc) long(r *reader, n *yaml.Node, what string) (ok bool) {
 	return ok
 }
 
-// choices reads the values that a var may have: all texts, all numbers or the like.
+// choices reads the values that a var may have, all of the same type.
 func (r *reader) choices(n *yaml.Node, what string) (out []any, ok bool) {
 	items, ok := r.items(n, what)
 	if ok && len(items) == 0 {
@@ -345,7 +341,6 @@ func (r *reader) choices(n *yaml.Node, what string) (out []any, ok bool) {
 	return out, ok
 }
 
-// choiceWords names what may be chosen.
 func choiceWords(values []any) string {
 	words := make([]string, len(values))
 	for i, v := range values {
@@ -354,7 +349,7 @@ func choiceWords(values []any) string {
 	return strings.Join(words, ", ")
 }
 
-// plain reads a scalar as the value it is: a text, a number, true or false.
+// plain reads a scalar as a typed value: a text, a number, true or false.
 func (r *reader) plain(n *yaml.Node, what string) (any, bool) {
 	m := resolve(n)
 	v, ok := r.scalar(n, what, "a text, a number, true or false")

@@ -17,14 +17,15 @@ import (
 	"sluice/internal/text"
 )
 
-// StubsDir is where the scripts of stand-ins lie that go with a repo's workflows, `<workflow-id>.yaml` each, below its root.
+// StubsDir is the folder of the stand-in scripts for a repo's workflows, each `<workflow-id>.yaml`,
+// below the repo's root.
 const StubsDir = ".workflow/stubs"
 
-// maxThen bounds how often a play may say what comes when it is launched again.
+// maxThen bounds how many relaunches a play may describe.
 const maxThen = 20
 
-// LoadStubs reads the file that says what stands in for a workflow's agents, and holds it against the workflow: a role, step
-// or gate that it names is there. It gives the script, or all faults, sorted by position.
+// LoadStubs reads the file of stand-ins for a workflow's agents, and checks that the roles, steps
+// and gates it names exist. It returns the script, or all faults, sorted by position.
 func LoadStubs(file string, spec *engine.Spec) (*stub.Script, []Fault) {
 	src, err := readBounded(file, MaxBytes)
 	if err != nil {
@@ -33,7 +34,7 @@ func LoadStubs(file string, spec *engine.Spec) (*stub.Script, []Fault) {
 	return ReadStubs(file, src, spec)
 }
 
-// ReadStubs is LoadStubs of a text. file is the name that faults bear.
+// ReadStubs is LoadStubs for a text. file is the name in faults.
 func ReadStubs(file string, src []byte, spec *engine.Spec) (*stub.Script, []Fault) {
 	r := &stubReader{reader: &reader{book{file: file}}, spec: spec, script: &stub.Script{From: file}}
 	root := r.parse(src)
@@ -54,7 +55,7 @@ type stubReader struct {
 	*reader
 	spec   *engine.Spec
 	script *stub.Script
-	words  []string // that a verdict may be: of the gate that is read; nil = any
+	words  []string // permitted verdicts of the current gate; nil = any
 }
 
 func (r *stubReader) all(root *yaml.Node) {
@@ -92,7 +93,7 @@ func stepIDs(w *engine.Spec) (ids []string) {
 	return ids
 }
 
-// gateIDs are the gates that somebody judges in whose place a stand-in can be.
+// gateIDs returns the gates whose judge a stand-in can replace.
 func gateIDs(w *engine.Spec) (ids []string) {
 	for _, g := range w.Gates {
 		if g.Reviewer.AgentType != "" || g.Reviewer.Run != nil {
@@ -102,7 +103,8 @@ func gateIDs(w *engine.Spec) (ids []string) {
 	return ids
 }
 
-// ids are those of the workflow and of its child runs, each once, or those of the runs of its tasks alone.
+// ids returns the ids in the workflow and its child runs, without duplicates, or only those in its
+// tasks' runs.
 func (r *stubReader) ids(of func(*engine.Spec) []string, ofTasks bool) (ids []string) {
 	for _, w := range r.spec.All() {
 		if !ofTasks {
@@ -121,10 +123,10 @@ func (r *stubReader) ids(of func(*engine.Spec) []string, ofTasks bool) (ids []st
 	return slices.Compact(ids)
 }
 
-// hasTasks says that something is done for each task of a list.
+// hasTasks reports whether something is done for each task of a list.
 func (r *stubReader) hasTasks() bool { return len(r.ids(stepIDs, true)) > 0 }
 
-// cast reads what each of a kind does. ofTasks are those of the known ones that a key TASK/ID may name.
+// cast reads the plays of one kind. ofTasks are the known names that a key TASK/ID may use.
 func (r *stubReader) cast(n *yaml.Node, kind string, known, ofTasks []string) map[string][]stub.Play {
 	if resolve(n).Kind != yaml.MappingNode {
 		r.at(n, "%ss: expected a mapping (%s: what it does), found %s", kind, kind, kindOf(resolve(n)))
@@ -145,7 +147,8 @@ func (r *stubReader) cast(n *yaml.Node, kind string, known, ofTasks []string) ma
 	return out
 }
 
-// played gives the step or gate that a key names, if a stand-in can be in its place: TASK/ID is that of one task alone.
+// played returns the step or gate that a key names, if a stand-in can replace it; TASK/ID means one
+// task's.
 func (r *stubReader) played(kv pair, kind string, known, ofTasks []string) (id string, ok bool) {
 	task, id, ofTask := strings.Cut(kv.name, "/")
 	if !ofTask || kind == "role" || task == "" {
@@ -172,7 +175,8 @@ func (r *stubReader) played(kv pair, kind string, known, ofTasks []string) (id s
 	return "", false
 }
 
-// verdicts are the words by which the gate of this name may be judged; nil = any, where one computes its outcome.
+// verdicts returns the permitted verdicts of the gate of this name; nil = any, if one computes its
+// outcome.
 func (r *stubReader) verdicts(id string) (out []string) {
 	for _, w := range r.spec.All() {
 		g := w.Gate(id)
@@ -192,7 +196,6 @@ func (r *stubReader) verdicts(id string) (out []string) {
 	return out
 }
 
-// plays reads one play, or a list of them.
 func (r *stubReader) plays(n *yaml.Node, what string) []stub.Play {
 	if resolve(n).Kind == yaml.MappingNode {
 		return []stub.Play{r.play(n, what)}
@@ -212,7 +215,6 @@ func (r *stubReader) plays(n *yaml.Node, what string) []stub.Play {
 	return out
 }
 
-// playKeys are the keys of a play.
 func playKeys() []string {
 	return []string{"write", "say", "answer", "verdict", "score", "scores", "feedback", "signal", "summary", "question", "takes", "exit", "fail", "reset_in", "then"}
 }
@@ -268,7 +270,6 @@ func (r *stubReader) play(n *yaml.Node, what string) (p stub.Play) {
 	return p
 }
 
-// word reads one of some words.
 func (r *stubReader) word(n *yaml.Node, what string, known ...string) string {
 	v, ok := r.scalar(n, what, "one of "+strings.Join(known, ", "))
 	if ok && !slices.Contains(known, v) {
@@ -305,7 +306,6 @@ func (r *stubReader) scores(n *yaml.Node, what string) map[string]float64 {
 	return out
 }
 
-// code reads an exit code.
 func (r *stubReader) code(n *yaml.Node, what string) int {
 	var c number
 	if c.read(r.reader, n, what); c.node != nil && (c.f > 255 || c.f != math.Trunc(c.f) || c.texpr != "") {
@@ -315,7 +315,7 @@ func (r *stubReader) code(n *yaml.Node, what string) int {
 	return int(c.f)
 }
 
-// writes reads the files that a stand-in writes: null has it leave out one that the spec wants.
+// writes reads the files that a stand-in writes; null omits a file that the spec requires.
 func (r *stubReader) writes(n *yaml.Node, what string) map[string]*string {
 	if resolve(n).Kind != yaml.MappingNode {
 		r.at(n, "%s: expected a mapping (file: its text), found %s", what, kindOf(resolve(n)))

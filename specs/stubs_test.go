@@ -160,7 +160,7 @@ func TestStubsOfTasksBelow(t *testing.T) {
 	}
 }
 
-// TestStubsOfTemplates: the script that is shipped with a template fits it.
+// TestStubsOfTemplates: a template's shipped script fits it.
 func TestStubsOfTemplates(t *testing.T) {
 	for _, tpl := range Templates() {
 		dir := t.TempDir()

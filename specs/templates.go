@@ -10,11 +10,11 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Template is a workflow that is shipped: `sluice init --template NAME` lays it out.
+// Template is a shipped workflow: `sluice init --template NAME` installs it.
 type Template struct {
 	Name  string
-	Line  string // what it does, in a line
-	Files fs.FS  // laid out as .workflow/: specs/NAME.yaml, config.yaml
+	Line  string // what it does, in one line
+	Files fs.FS  // arranged like .workflow/: specs/NAME.yaml, config.yaml
 }
 
 // Templates lists the shipped workflows.

@@ -12,7 +12,7 @@ import (
 	"sluice/internal/shells"
 )
 
-// part is a piece of a text: words as they are, or an expression.
+// part is a piece of a text: literal words, or an expression.
 type part struct {
 	words  string
 	value  bool   // it is an expression
@@ -21,7 +21,7 @@ type part struct {
 	code   *program
 }
 
-// split cuts a text at its ${{ }}.
+// split splits a text at its ${{ }}.
 func split(s string) (parts []part, why string) {
 	at := 0
 	for {
@@ -46,7 +46,8 @@ func split(s string) (parts []part, why string) {
 	}
 }
 
-// closing finds the }} that ends an expression: not one in a quoted text, nor one that closes braces of its own.
+// closing finds the }} that ends an expression, skipping quoted texts and the expression's own
+// braces.
 func closing(s string) int {
 	quoted, depth := outside(s), 0
 	for i := range len(s) {
@@ -63,7 +64,6 @@ func closing(s string) int {
 	return -1
 }
 
-// parts compiles a text's expressions.
 func (c *compiler) parts(t scalar, s scope, what string) ([]part, bool) {
 	parts, why := split(t.value)
 	if why != "" {
@@ -90,7 +90,7 @@ func (c *compiler) parts(t scalar, s scope, what string) ([]part, bool) {
 	return parts, good
 }
 
-// byteOffset turns an offset in runes into one in bytes.
+// byteOffset converts an offset in runes to one in bytes.
 func byteOffset(s string, runes int) int {
 	for i := range s {
 		if runes == 0 {
@@ -101,7 +101,8 @@ func byteOffset(s string, runes int) int {
 	return len(s)
 }
 
-// within places a fault inside a scalar, where its text stands in the file as it is: else at the scalar.
+// within places a fault inside a scalar if its text is unchanged in the file, otherwise at the
+// scalar.
 func (c *compiler) within(n *yaml.Node, value string, offset int, format string, args ...any) {
 	line, col := max(n.Line, 1), max(n.Column, 1)
 	m := resolve(n)
@@ -124,7 +125,6 @@ func (c *compiler) within(n *yaml.Node, value string, offset int, format string,
 	c.pos(line, col, format, args...)
 }
 
-// render gives a text's value.
 func render(parts []part, env *engine.Env) (string, error) {
 	var b strings.Builder
 	for _, p := range parts {
@@ -146,7 +146,7 @@ func render(parts []part, env *engine.Env) (string, error) {
 	return b.String(), nil
 }
 
-// text compiles a text; check, where it is not nil, says what is wrong with a value it gave.
+// text compiles a text; check, if not nil, returns what is wrong with a value.
 func (c *compiler) text(t scalar, s scope, what string, check func(string) string) engine.Text {
 	out := engine.Text{Source: t.value}
 	if !t.set() || !strings.Contains(t.value, "${{") {
@@ -183,8 +183,8 @@ func (c *compiler) yes(t scalar, what string) bool {
 	return v == "true"
 }
 
-// bound gives the value a text has from the run's start on: its expressions read vars only. It is not ok where that cannot
-// be said yet, because a required var has no value.
+// bound returns a text's value from the run's start on; its expressions only read vars. It is not
+// ok if a required var has no value yet.
 func (c *compiler) bound(t scalar, what string) (string, bool) {
 	if !strings.Contains(t.value, "${{") {
 		return t.value, true
@@ -226,7 +226,7 @@ func (c *compiler) variable(name string) *varDoc {
 	return nil
 }
 
-// condition compiles a bare expression that gives true or false. The zero Cond is what is not there.
+// condition compiles a bare boolean expression. A missing one is the zero Cond.
 func (c *compiler) condition(t scalar, s scope, what string) engine.Cond {
 	if !t.set() {
 		return engine.Cond{}
@@ -244,7 +244,7 @@ func (c *compiler) condition(t scalar, s scope, what string) engine.Cond {
 	}}
 }
 
-// expression compiles a bare expression; nil where it does not compile.
+// expression compiles a bare expression; nil if it does not compile.
 func (c *compiler) expression(t scalar, s scope, m mode, what string) *program {
 	code, faults := c.world.compile(t.value, s, m, c.near)
 	for _, f := range faults {
@@ -253,7 +253,7 @@ func (c *compiler) expression(t scalar, s scope, m mode, what string) *program {
 	return code
 }
 
-// value compiles a bare expression that gives any value.
+// value compiles a bare expression of any type.
 func (c *compiler) value(t scalar, s scope, what string) engine.Value {
 	if !t.set() {
 		return engine.Value{}
@@ -271,7 +271,7 @@ func (c *compiler) value(t scalar, s scope, what string) engine.Value {
 	}}
 }
 
-// readsOf gives the steps and gates that the program names: all of them where it takes one that it does not name.
+// readsOf returns the steps and gates that the program names; all of them if it computes a name.
 func (w *world) readsOf(p *program) (out []string) {
 	for _, r := range p.reads {
 		switch all := map[string][]string{"steps": w.steps, "gates": w.gates}[r.root]; {
@@ -285,7 +285,8 @@ func (w *world) readsOf(p *program) (out []string) {
 	return slices.Compact(out)
 }
 
-// command compiles a command. No value of an argument may become an option, nor one that comes from agents the program.
+// command compiles a command. No value of an argument may become an option, and no value from
+// agents the program.
 func (c *compiler) command(d commandDoc, s scope, what string) *engine.Command {
 	if !d.set() {
 		return nil
@@ -316,7 +317,8 @@ func (c *compiler) command(d commandDoc, s scope, what string) *engine.Command {
 	return cmd
 }
 
-// judge compiles a command of those that judge, or prepare what they need, and notes where it cannot be told what it runs.
+// judge compiles a command that judges or prepares judging, and records if what it runs cannot be
+// determined.
 func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
 	cmd := c.command(d, s, what)
 	if cmd == nil {
@@ -332,7 +334,7 @@ func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
 	return cmd
 }
 
-// knownVars are the vars that are texts, as the run has them: what is given, else the default.
+// knownVars returns the run's text vars: those given, or else the defaults.
 func (c *compiler) knownVars() shells.Vars {
 	out := shells.Vars{}
 	for _, v := range c.spec.Vars {
@@ -350,7 +352,7 @@ func (c *compiler) knownVars() shells.Vars {
 	return out
 }
 
-// noValueInCode refuses a value within an argument that a shell, or another interpreter, runs as code.
+// noValueInCode refuses a value in an argument that a shell or another interpreter runs as code.
 func (c *compiler) noValueInCode(d commandDoc, what string) {
 	argv := make([]string, len(d.argv))
 	for i, a := range d.argv {
@@ -364,7 +366,7 @@ func (c *compiler) noValueInCode(d commandDoc, what string) {
 	}
 }
 
-// programName holds that which program runs is said by the spec and the run's vars, never by an agent.
+// programName ensures that the spec and the run's vars decide which program runs, never an agent.
 func (c *compiler) programName(t scalar, s scope, what string) {
 	parts, why := split(t.value)
 	if why != "" {
@@ -382,22 +384,23 @@ func (c *compiler) programName(t scalar, s scope, what string) {
 	}
 }
 
-// varsOnly says that the program reads nothing but vars.
+// varsOnly reports whether the program only reads vars.
 func (p *program) varsOnly() bool {
 	return !slices.ContainsFunc(p.reads, func(r reading) bool { return r.root != "vars" }) && !p.foreign()
 }
 
-// said says that the program reads what an agent said: more than which attempt or task it is, and how that stands.
+// said reports whether the program reads what an agent said, beyond the attempt, the task and its
+// status.
 func (p *program) said() bool {
 	return slices.ContainsFunc(p.reads, func(r reading) bool { return r.root == "vars" && p.theirs(r) || r.id == "" && !r.fact && p.theirs(r) })
 }
 
-// foreign says that the program reads what agents or people said while the run went on.
+// foreign reports whether the program reads what agents or people said during the run.
 func (p *program) foreign() bool {
 	return slices.ContainsFunc(p.reads, p.theirs)
 }
 
-// theirs says that agents or people have a say in what is read.
+// theirs reports whether agents or people influence what is read.
 func (p *program) theirs(r reading) bool {
 	if r.root == "vars" {
 		return p.world.said[r.id] || r.whole && len(p.world.said) > 0

@@ -11,8 +11,9 @@ import (
 	"sluice/internal/fault"
 )
 
-// Vars gives the values a run is started with, from texts as a command line has them: each var declared, its type that of
-// its default, every required one there. Vars that are not given are not in it: their defaults hold. It gives all faults.
+// Vars converts a run's vars from command-line texts. Each must be declared and have its default's
+// type, and every required one must be given. Others are left out, so that their defaults apply. It
+// returns all faults.
 func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) {
 	out := map[string]any{}
 	var faults []error
@@ -48,7 +49,6 @@ func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) 
 	return out, faults
 }
 
-// varOf gives the value of a var of a workflow from its text.
 func (b *book) varOf(v engine.Var, text, workflow string) (any, error) {
 	like := v.Default
 	if len(v.OneOf) > 0 {
@@ -64,7 +64,7 @@ func (b *book) varOf(v engine.Var, text, workflow string) (any, error) {
 	return value, err
 }
 
-// typed reads a text as a value of the default's type.
+// typed parses a text as a value of the default's type.
 func typed(s string, like any) (any, error) {
 	switch like.(type) {
 	case bool:

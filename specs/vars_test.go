@@ -7,7 +7,7 @@ import (
 	"sluice/engine"
 )
 
-// A value that a var cannot have is refused before anything is started.
+// A value that a var cannot have is refused before anything starts.
 func TestVarsOfChoice(t *testing.T) {
 	t.Parallel()
 	spec := &engine.Spec{ID: "w", Vars: []engine.Var{{Name: "goal", Required: true}, {Name: "how", Default: "fast", OneOf: []any{"fast", "full"}},

@@ -9,9 +9,10 @@ import (
 	"sluice/engine"
 )
 
-// Notes of what loads, and is likely not meant so.
+// Notes on specs that load but are probably not as intended.
 
-// machineForm gives the form in which a machine would check a sentence; "" where it is a sentence for a reviewer.
+// machineForm returns the form in which a machine would check a sentence; "" if it is for a
+// reviewer.
 func machineForm(sentence string) string {
 	const ends = `(?:should |must |will |has to )?(?:exits?|returns?|ends?|finishes) (?:with )?(?:an? )?(?:exit )?(?:code |status )?(?:of )?(?:0|zero)`
 	for _, form := range []struct{ like, want string }{
@@ -32,8 +33,8 @@ func machineForm(sentence string) string {
 	return ""
 }
 
-// beside tells of steps that are ready at the same time and work in one folder: one waits for the other, and goes on in what that
-// left.
+// beside reports steps that are ready at the same time and share a folder: one waits for the other,
+// and continues on its result.
 func (c *compiler) beside() {
 	type two struct{ a, b string }
 	told := map[two]bool{}
@@ -58,7 +59,8 @@ func (c *compiler) beside() {
 	}
 }
 
-// forks are the steps that begin together: those that start a run, and those that one pass leads to.
+// forks returns the steps that begin together: those that start a run, and those that one pass
+// leads to.
 func (c *compiler) forks() [][]string {
 	all := [][]string{c.spec.Starts()}
 	for _, s := range c.spec.Steps {
@@ -73,8 +75,8 @@ func (c *compiler) forks() [][]string {
 	return all
 }
 
-// reached are the steps that a way of a fork comes to, and the other way does not. One that has a condition is an alternative
-// rather than a branch.
+// reached returns the steps on one branch of a fork that are not on the other. A branch with a
+// condition is taken for an alternative.
 func (c *compiler) reached(from, other string) (out []*engine.Step) {
 	if c.steps[from].When.set() || c.steps[other].When.set() {
 		return nil
@@ -87,7 +89,7 @@ func (c *compiler) reached(from, other string) (out []*engine.Step) {
 	return out
 }
 
-// folderOf names the folder that a step works in; "" where it has one of its own, or works in none.
+// folderOf returns the folder that a step works in; "" if it has its own or needs none.
 func (c *compiler) folderOf(s *engine.Step) string {
 	d := c.steps[s.ID]
 	switch {

@@ -17,8 +17,8 @@ func notesOf(t *testing.T, src string) []Fault {
 	return c.notes.sorted()
 }
 
-// TestAlmostAMachines: of a criterion that a machine could check, were it written so, the form is told; of any other sentence
-// nothing is.
+// TestAlmostAMachines: for a criterion that a machine could check, the form is reported; for other
+// sentences nothing is.
 func TestAlmostAMachines(t *testing.T) {
 	conform.Rule(t, "13-law almost", "the note says which form a machine checks")
 	for sentence, want := range map[string]string{
@@ -48,8 +48,8 @@ func TestAlmostAMachines(t *testing.T) {
 	}
 }
 
-// TestParallelStepsInOneFolder: two steps that are ready at once and share a folder are told; what has a folder of its own, or
-// comes one after the other, or is an alternative, is not.
+// TestParallelStepsInOneFolder: two steps that are ready at once and share a folder are reported;
+// steps with their own folders, in sequence, or as alternatives are not.
 func TestParallelStepsInOneFolder(t *testing.T) {
 	conform.Rule(t, "13-law beside", "steps that can be ready at once and have the same folder are told")
 	const head = "workflow: {id: w%s}\nsteps:\n  - {id: a, run: x, next_step: [b, c]}\n"
@@ -83,7 +83,7 @@ func TestParallelStepsInOneFolder(t *testing.T) {
 	}
 }
 
-// TestCyclesAmongOtherFaults: no fault of another kind hides a cycle, nor the other way round.
+// TestCyclesAmongOtherFaults: other faults hide no cycle, nor the other way around.
 func TestCyclesAmongOtherFaults(t *testing.T) {
 	conform.Rule(t, "13-law cycles", "cycles are told together with the other faults")
 	for _, c := range []struct {

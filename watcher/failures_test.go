@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Each row of FAILURES.md is there, has a test of its own and one of the whole daemon, and each test that it names exists.
+// Each row of FAILURES.md is there, has a test of its own and one of the whole daemon, and each
+// test that it names exists.
 func TestEveryFailureHasATest(t *testing.T) {
 	text, err := os.ReadFile("FAILURES.md")
 	if err != nil {

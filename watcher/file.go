@@ -2,18 +2,19 @@ package watcher
 
 import "path/filepath"
 
-// FileWatch hints at one file, under its Key, as soon as it may have changed. It is for who reads the file from time to time
-// anyway, and would like to earlier: where there are no events, no hint comes, and nothing is written beside the file.
+// FileWatch hints at one file, under its Key, as soon as it may have changed. It is for callers
+// that read the file from time to time anyway. Without events there are no hints; it writes nothing
+// beside the file.
 type FileWatch struct {
 	w   *Watcher
 	key string
 }
 
-// WatchFile follows the file. It need not be there, nor need its folder: see Arm.
+// WatchFile follows the file. Neither the file nor its folder need exist: see Arm.
 func (w *Watcher) WatchFile(file string) *FileWatch {
 	path, err := watchPath(file)
 	if err != nil {
-		path = file // it is asked for events in vain
+		path = file // no events will match it
 	}
 	f := &FileWatch{w: w, key: path}
 	w.mu.Lock()
@@ -23,15 +24,16 @@ func (w *Watcher) WatchFile(file string) *FileWatch {
 	return f
 }
 
-// Key is the name under which Hints tells of the file.
+// Key returns the name with which Hints reports the file.
 func (f *FileWatch) Key() string { return f.key }
 
-// Arm asks for the events of the file's folder again: a watch goes with its folder, and one that was not there has none.
+// Arm requests the events of the file's folder again: a watch goes with its folder, and a missing
+// folder has none.
 func (f *FileWatch) Arm() {
 	f.w.arming.Lock()
 	defer f.w.arming.Unlock()
 	if f.w.source != nil {
-		_ = f.w.source.Add(filepath.Dir(f.key)) // without it the file is read when it is time
+		_ = f.w.source.Add(filepath.Dir(f.key)) // without it the file is read on schedule
 	}
 }
 
@@ -47,7 +49,7 @@ func (f *FileWatch) Close() {
 	f.w.release(filepath.Dir(f.key))
 }
 
-// hasFile says that a file in the folder is followed. mu is held.
+// hasFile reports whether a file in the folder is followed. The caller holds mu.
 func (w *Watcher) hasFile(dir string) bool {
 	for path := range w.files {
 		if filepath.Dir(path) == dir {

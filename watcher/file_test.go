@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A change of a file is hinted at, however it is made, also where its folder was made anew; one of another file is not.
+// A change of a file is hinted at, however it is made, also where its folder was made anew; one of
+// another file is not.
 func TestFileWatch(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// cookiePrefix begins the name of the file whose event tests a watch. Scans read no dotfiles.
+	// cookiePrefix begins the name of the file whose event tests a watch. Scans ignore dotfiles.
 	cookiePrefix = ".sluice-cookie-"
-	// maxCookieFails is how many cookies in a row may be lost before a folder is polled: after each the
-	// watch is made again.
+	// maxCookieFails is how many consecutive cookies may be lost before a folder is polled. The
+	// watch is made again after each.
 	maxCookieFails = 2
 	cookiePerm     = 0o600
 	// cookieRest is how old a new watch is when it is tested.
 	cookieRest = time.Second
 	// lookWait is how long the keeper waits for one folder's file system.
 	lookWait = time.Second
-	// passCost is how long the keeper, or the reader, does without a pass over all folders for each of them.
+	// passCost is the minimum time per folder between two passes over all folders.
 	passCost = 2 * time.Microsecond
 )
 
-// keep looks at the folders from time to time and when the reader asks for it.
+// keep looks at the folders from time to time and when the reader asks.
 func (w *Watcher) keep() {
 	defer w.done.Done()
 	timer := time.NewTimer(0)
@@ -58,8 +58,8 @@ func (w *Watcher) keep() {
 	}
 }
 
-// reopen asks the system for events again where it refused them, or they ended, and gives how long to wait until the next
-// try.
+// reopen asks the system for events again if they were refused or ended. It returns how long to
+// wait before the next try.
 func (w *Watcher) reopen() (wait time.Duration) {
 	now := w.opt.Now()
 	w.mu.Lock()
@@ -75,7 +75,7 @@ func (w *Watcher) reopen() (wait time.Duration) {
 	defer w.arming.Unlock()
 	if w.source != nil {
 		if err := w.source.Close(); err != nil {
-			_ = err // It sends nothing any more in any case.
+			_ = err // It sends nothing any more anyway.
 		}
 		w.source = nil
 	}
@@ -93,14 +93,14 @@ func (w *Watcher) reopen() (wait time.Duration) {
 		w.urgent[f] = true
 	}
 	select {
-	case <-w.fresh: // closed above, before the reader had taken it
+	case <-w.fresh: // closed above before the reader took it
 	default:
 	}
-	w.fresh <- source // nobody else sends: there is room
+	w.fresh <- source // the only sender: there is room
 	return idleWait
 }
 
-// dueChecks gives the folders to look at now, and how long to wait for the next one.
+// dueChecks returns the folders to look at now, and the wait for the next one.
 func (w *Watcher) dueChecks() (due []*folder, wait time.Duration) {
 	now := w.opt.Now()
 	w.mu.Lock()
@@ -123,7 +123,6 @@ func (w *Watcher) dueChecks() (due []*folder, wait time.Duration) {
 	return due, w.nextLook.Sub(now)
 }
 
-// dueAt is when a folder is to be looked at next.
 func (f *folder) dueAt() time.Time {
 	if f.cookie != "" {
 		return earlier(f.nextCheck, f.cookieEnd)
@@ -131,21 +130,21 @@ func (f *folder) dueAt() time.Time {
 	return f.nextCheck
 }
 
-// passEvery is the least time between two passes over all folders: those that fall due meanwhile are seen to together, so
-// that the work does not grow with the square of their number.
+// passEvery returns the minimum time between two passes over all folders. Folders due in between
+// share a pass, so that the work does not grow with the square of their number.
 func (w *Watcher) passEvery() time.Duration {
 	return max(time.Millisecond, time.Duration(len(w.folders))*passCost)
 }
 
-// looked is what a look at a folder's path found.
 type looked struct {
 	st     atomicfile.Stat
 	silent string
 	err    error
 }
 
-// lookAt looks at a folder. ok is false where the file system does not answer in time, as one whose server is gone: then
-// this folder alone is given up until it does, and no lock is held meanwhile that another folder needs.
+// lookAt looks at a folder. ok is false if the file system does not answer in time, for example
+// because its server is gone. Only this folder is given up until it answers; no lock that other
+// folders need is held meanwhile.
 func (w *Watcher) lookAt(f *folder) (l looked, ok bool) {
 	found := make(chan looked, 1)
 	w.mu.Lock()
@@ -178,7 +177,7 @@ func (w *Watcher) lookAt(f *folder) (l looked, ok bool) {
 	}
 	w.set(f, func() {
 		f.hung, f.armed, f.reason = true, identity{}, "the file system does not answer"
-		if len(found) > 0 { // it did by now
+		if len(found) > 0 { // it has answered by now
 			f.hung, w.urgent[f] = false, true
 			poke(w.kick)
 		}
@@ -186,7 +185,7 @@ func (w *Watcher) lookAt(f *folder) (l looked, ok bool) {
 	return looked{}, false
 }
 
-// check compares a folder with what is watched, makes the watch (again) where they differ, and sees after
+// check compares a folder with what is watched, makes the watch again if they differ, and manages
 // its cookie.
 func (w *Watcher) check(f *folder) {
 	l, ok := w.lookAt(f)
@@ -221,7 +220,7 @@ func (w *Watcher) check(f *folder) {
 		w.set(f, func() { f.armed, f.reason = identity{}, l.err.Error() })
 		w.endCookie(f)
 	case noEvents != "":
-		// When there are events again, the watch is made again.
+		// The watch is made again once there are events.
 		w.set(f, func() { f.armed, f.polling, f.reason = identity{}, true, noEvents })
 		w.endCookie(f)
 	default:
@@ -234,7 +233,7 @@ func (w *Watcher) check(f *folder) {
 	poke(w.wake)
 }
 
-// set changes f under the lock and hints where the change is one for whoever scans.
+// set changes f under the lock and hints if the change matters to a scan.
 func (w *Watcher) set(f *folder, change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -248,8 +247,8 @@ func (w *Watcher) set(f *folder, change func()) {
 	}
 }
 
-// folderAt gives what is at path, which must be a folder and no link to one: a link could be turned to
-// any place after it was looked at.
+// folderAt returns the Stat of path, which must be a folder, not a link to one: a link could later
+// point elsewhere.
 func folderAt(path string) (atomicfile.Stat, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -265,8 +264,8 @@ func folderAt(path string) (atomicfile.Stat, error) {
 	return atomicfile.StatOf(info), nil
 }
 
-// watchParent watches the folder above: it alone tells that a folder was made (again). Where it cannot
-// be watched, the next look finds it out.
+// watchParent watches the parent folder, the only one whose events tell that a folder was created.
+// If that fails, the next look finds out.
 func (w *Watcher) watchParent(f *folder) {
 	if w.source == nil {
 		return
@@ -281,7 +280,7 @@ func (w *Watcher) watchParent(f *folder) {
 	same := f.armedParent == id
 	own := w.paths[parent] != nil
 	w.mu.Unlock()
-	// One that is watched for itself is kept by its own checks.
+	// A parent that is itself added has its own checks.
 	if same || own || !w.arm(parent) {
 		return
 	}
@@ -290,8 +289,8 @@ func (w *Watcher) watchParent(f *folder) {
 	w.mu.Unlock()
 }
 
-// arm makes the watch of path anew. The old one may be of a folder that was here before, of which
-// fsnotify knows only the path.
+// arm makes the watch of path again. fsnotify knows only the path, and the old watch may be of an
+// earlier folder there.
 func (w *Watcher) arm(path string) bool {
 	if err := w.source.Remove(path); err != nil {
 		// There was none, or it went with its folder.
@@ -300,7 +299,7 @@ func (w *Watcher) arm(path string) bool {
 	return w.source.Add(path) == nil
 }
 
-// keepWatch makes the watch of a folder that is there, and sends and awaits cookies.
+// keepWatch maintains the watch of an existing folder, and sends and awaits cookies.
 func (w *Watcher) keepWatch(f *folder, id identity, now time.Time) {
 	w.mu.Lock()
 	armed, seen, out := f.armed, f.cookieSeen, f.cookie != ""
@@ -324,7 +323,7 @@ func (w *Watcher) keepWatch(f *folder, id identity, now time.Time) {
 			if f.cookieFails >= maxCookieFails {
 				f.polling = true
 				f.reason = fmt.Sprintf("no events from the file system: looked at every %s", w.opt.PollRescan)
-				// Tried again later: it may have been the load.
+				// Retried later: it may have been the load.
 				f.nextCookie = now.Add(w.opt.Cookie)
 			}
 		})
@@ -340,8 +339,8 @@ func (w *Watcher) keepWatch(f *folder, id identity, now time.Time) {
 	}
 }
 
-// rearm makes the watch of f, which is id, and tests it: one that is new a little later, since most folders of a launch are
-// gone by then.
+// rearm makes the watch of f, which has identity id, and tests it. A new watch is tested a little
+// later, because most folders of a launch are gone by then.
 func (w *Watcher) rearm(f *folder, id identity) {
 	w.endCookie(f)
 	first := !f.known
@@ -350,7 +349,7 @@ func (w *Watcher) rearm(f *folder, id identity) {
 	}
 	err := w.source.Add(f.path)
 	if err == nil {
-		// Swapped under our hands: the next check finds that what is watched is not what is there.
+		// If it was swapped meanwhile, the next check finds the difference.
 		if after, e := folderAt(f.path); e != nil || identityOf(after) != id {
 			id = identity{}
 		}
@@ -370,7 +369,7 @@ func (w *Watcher) rearm(f *folder, id identity) {
 	if err != nil {
 		return
 	}
-	// What came between the making of the folder and that of its watch sent no event.
+	// Changes between the folder's creation and its watch sent no event.
 	w.hint(f.name)
 	if first {
 		w.set(f, func() { f.known, f.nextCookie = true, w.opt.Now().Add(cookieRest) })
@@ -379,7 +378,7 @@ func (w *Watcher) rearm(f *folder, id identity) {
 	w.sendCookie(f)
 }
 
-// sendCookie makes a file whose event must come.
+// sendCookie creates a file whose event must arrive.
 func (w *Watcher) sendCookie(f *folder) {
 	name := cookiePrefix + strings.ToLower(rand.Text())
 	now := w.opt.Now()
@@ -400,7 +399,6 @@ func (w *Watcher) sendCookie(f *folder) {
 	}
 }
 
-// endCookie removes the cookie that is out.
 func (w *Watcher) endCookie(f *folder) {
 	w.mu.Lock()
 	name := f.cookie
@@ -410,12 +408,12 @@ func (w *Watcher) endCookie(f *folder) {
 		return
 	}
 	if err := os.Remove(filepath.Join(f.path, name)); err != nil {
-		// With its folder, or the rights to it: a later scan sweeps it.
+		// Gone with its folder, or its permissions are; a later scan sweeps it.
 		_ = err
 	}
 }
 
-// release ends the watch of path where nobody needs it any more. arming is held.
+// release ends the watch of path if it is no longer needed. The caller holds arming.
 func (w *Watcher) release(path string) {
 	if w.source == nil {
 		return

@@ -27,8 +27,8 @@ func well(t *testing.T, w *Watcher, dir string) {
 	tested(t, w, dir)
 }
 
-// lifted wants a folder that is polled for want of something to have events, without anybody's doing, when there is some
-// again.
+// lifted wants a folder that is polled for want of something to have events, without anybody's
+// doing, when there is some again.
 func lifted(t *testing.T, limit, low string) {
 	t.Helper()
 	set := func(to string) {
@@ -105,7 +105,8 @@ func TestEventsEnd(t *testing.T) {
 	}
 }
 
-// Events that end before the reader has heard of them are replaced: nobody waits for it with what it needs in hand.
+// Events that end before the reader has heard of them are replaced: nobody waits for it with what
+// it needs in hand.
 func TestReopenWaitsForNobody(t *testing.T) {
 	w := New(quiet())
 	if err := w.Close(); err != nil { // so that nothing is taken
@@ -185,7 +186,8 @@ func needsFuse(t *testing.T) {
 	}
 }
 
-// A file system that others change shows no event of it: it is known by its kind, polled, and left so when it is gone.
+// A file system that others change shows no event of it: it is known by its kind, polled, and left
+// so when it is gone.
 func TestFileSystemOfOthers(t *testing.T) {
 	if !inNamespace(t, ":", "-m", "--propagation", "private") {
 		return
@@ -224,8 +226,8 @@ func TestFileSystemOfOthers(t *testing.T) {
 	until(t, w, "a file by event", func() bool { return has(scan(t, w, dir), "x", "1") })
 }
 
-// A file system that is unmounted, and one like it mounted in its place, may bear the very numbers of the old: then the
-// cookie alone finds that nobody listens.
+// A file system that is unmounted, and one like it mounted in its place, may bear the very numbers
+// of the old: then the cookie alone finds that nobody listens.
 func TestMountedAnew(t *testing.T) {
 	if !inNamespace(t, ":", "-m", "--propagation", "private") {
 		return
@@ -272,7 +274,8 @@ func TestMountedAnew(t *testing.T) {
 	}
 }
 
-// A burst of 50,000 events costs no more memory than the kernel's queue, which is not ours, and one buffer.
+// A burst of 50,000 events costs no more memory than the kernel's queue, which is not ours, and one
+// buffer.
 func TestBurstTakesLittleMemory(t *testing.T) {
 	const files = 50_000
 	if testing.Short() {
@@ -332,7 +335,8 @@ func TestBurstTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// A file system that does not answer, as one whose server is gone, holds up its own folder and no other.
+// A file system that does not answer, as one whose server is gone, holds up its own folder and no
+// other.
 func TestFileSystemThatHangs(t *testing.T) {
 	if !inNamespace(t, ":", "-m", "--propagation", "private") {
 		return

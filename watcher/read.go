@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// idleWait is how long a goroutine sleeps where nothing has a time.
+	// idleWait is how long a goroutine sleeps when nothing is scheduled.
 	idleWait = time.Hour
-	// drainBatch is how many events are taken before the times are looked at.
+	// drainBatch is how many events are taken before the times are checked.
 	drainBatch = 4096
 )
 
-// read takes what the system says and gives hints. It must never wait for anything but its channels: with
-// the channel of errors unread, fsnotify is dead for ever after the first overflow.
+// read takes the system's events and sends hints. It must only wait for its channels: if the error
+// channel is not read, fsnotify stops for good after the first overflow.
 func (w *Watcher) read() {
 	defer w.done.Done()
 	var events chan fsnotify.Event
@@ -26,7 +26,7 @@ func (w *Watcher) read() {
 	for {
 		name, wait := w.next()
 		timer.Reset(wait)
-		// A nil channel is never ready: without a hint to give, nothing is sent.
+		// A nil channel is never ready: without a hint, nothing is sent.
 		var out chan string
 		if name != "" {
 			out = w.hints
@@ -58,8 +58,8 @@ func (w *Watcher) read() {
 	}
 }
 
-// drain takes what events wait already, without a look at the times between them: in a burst that would
-// be what makes the kernel's queue overflow.
+// drain takes the waiting events without checking the times in between, which in a burst would
+// overflow the kernel's queue.
 func (w *Watcher) drain(events <-chan fsnotify.Event) {
 	for range drainBatch {
 		select {
@@ -74,7 +74,7 @@ func (w *Watcher) drain(events <-chan fsnotify.Event) {
 	}
 }
 
-// next queues the hints that are due and gives the first one, and how long to wait for the next.
+// next queues the due hints and returns the first one, and the wait for the next.
 func (w *Watcher) next() (name string, wait time.Duration) {
 	now := w.opt.Now()
 	w.mu.Lock()
@@ -92,7 +92,7 @@ func (w *Watcher) next() (name string, wait time.Duration) {
 	return name, w.nextHint.Sub(now)
 }
 
-// hintByTime hints at a folder whose time has come, and gives the next such time.
+// hintByTime hints at a folder whose time has come, and returns its next time.
 func (w *Watcher) hintByTime(f *folder, now time.Time) time.Time {
 	if !now.Before(f.nextRescan) {
 		w.hintLocked(f.name)
@@ -122,8 +122,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// boundary is the next of the moments that are every so often: the same ones for all folders, so that an idle process wakes
-// once for all. It is told from now on, by the steady clock: one that is set back holds nothing up.
+// boundary returns the next multiple of an interval, the same for all folders, so that an idle
+// process wakes once for all. It is relative to now on the monotonic clock, so setting the clock
+// back delays nothing.
 func boundary(now time.Time, every time.Duration) time.Time {
 	return now.Add(every - now.Sub(now.Truncate(every)))
 }
@@ -135,7 +136,7 @@ func (w *Watcher) rescanOf(f *folder) time.Duration {
 	return w.opt.Rescan
 }
 
-// given takes the first hint off the queue; the reader alone takes off.
+// given removes the first hint from the queue; only the reader does this.
 func (w *Watcher) given() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,8 +147,8 @@ func (w *Watcher) given() {
 	}
 }
 
-// doubt is for errors, an overflow above all: what was dropped may have been of any folder, and may have
-// been that it went away.
+// doubt handles errors, above all an overflow: the dropped events may concern any folder, even its
+// removal.
 func (w *Watcher) doubt() {
 	defer poke(w.kick)
 	w.mu.Lock()
@@ -178,10 +179,10 @@ func (w *Watcher) lost(why string) {
 	poke(w.kick)
 }
 
-// parentGone notes that the watch of a folder above some of ours went with it.
+// parentGone records that the watch of a parent folder went with it.
 func (w *Watcher) parentGone(path string) bool {
 	found := false
-	if w.below[path] == 0 { // each file that is moved away comes here
+	if w.below[path] == 0 { // every file that is moved away gets here
 		return false
 	}
 	for _, f := range w.folders {
@@ -195,8 +196,8 @@ func (w *Watcher) parentGone(path string) bool {
 	return found
 }
 
-// take makes an event a hint. An event bears the path of a file in a watched folder, or of the folder
-// itself, or, of its parent's, the same.
+// take turns an event into a hint. An event names a file in a watched folder, or the folder itself;
+// the parent's events name the folder too.
 func (w *Watcher) take(ev fsnotify.Event) {
 	if ev.Name == "" {
 		return
@@ -207,7 +208,7 @@ func (w *Watcher) take(ev fsnotify.Event) {
 	if f := w.paths[ev.Name]; f != nil {
 		w.urgent[f], kick = true, true
 		if ev.Has(fsnotify.Create) || ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
-			// Its number proves nothing: a new folder may have been given that of the old one.
+			// Its inode number proves nothing: a new folder may have reused it.
 			f.armed = identity{}
 		}
 		w.hintLocked(f.name)
@@ -219,7 +220,7 @@ func (w *Watcher) take(ev fsnotify.Event) {
 		switch {
 		case !strings.HasPrefix(base, "."):
 			w.hintLocked(f.name)
-			// An event that came tests the watch as well as a cookie does.
+			// A received event tests the watch as well as a cookie does.
 			f.nextCookie = w.opt.Now().Add(w.opt.Cookie)
 		case base == f.cookie:
 			f.cookieSeen, w.urgent[f], kick = true, true, true

@@ -11,12 +11,13 @@ import (
 	"sluice/internal/git"
 )
 
-// maxRefDirs bounds how many folders of a git folder are watched for one repo.
+// maxRefDirs bounds how many folders of a git folder are watched per repo.
 const maxRefDirs = 256
 
-// RefWatch follows the refs of one repo, the HEADs of its worktrees included. The truth is what git lists
-// when Poll asks it; the folders of the git folder are watched only to ask sooner, as far as they can be:
-// packed and other kinds of refs need no code here. One goroutine at a time uses it.
+// RefWatch follows the refs of one repo, including the HEADs of its worktrees. The truth is what
+// git lists when Poll asks; the git folder's folders are watched, as far as possible, only to ask
+// sooner. Packed and other kinds of refs therefore need no code here. Use it from one goroutine at
+// a time.
 type RefWatch struct {
 	w    *Watcher
 	repo *git.Repo
@@ -32,14 +33,14 @@ func (w *Watcher) WatchRefs(repo *git.Repo) *RefWatch {
 	return r
 }
 
-// Key is the name under which Hints says that it is worth while to Poll: the repo's common git folder.
+// Key returns the name with which Hints suggests a Poll: the repo's common git folder.
 func (r *RefWatch) Key() string { return r.key }
 
-// Poll asks git for the refs. changed is true at the first time and where they differ from those that Poll
-// gave before; refs are all that there are, in any case, and must not be written to.
+// Poll asks git for the refs. changed is true the first time and when they differ from the previous
+// Poll. refs is always complete and must not be modified.
 func (r *RefWatch) Poll(ctx context.Context) (refs map[string]string, changed bool, err error) {
-	// First the watch, then the look: folders come and go with branches (a slashed one has its own, which
-	// a pack-refs removes), and what is written between the two must be seen by one of them.
+	// Watch first, then look, so that one of them sees any write in between. Folders come and go
+	// with branches: one with a slash has its own folder, which a pack-refs removes.
 	r.arm()
 	refs, err = r.repo.Refs(ctx)
 	if err != nil {
@@ -63,7 +64,7 @@ func (r *RefWatch) Close() {
 	r.dirs = map[string]bool{}
 }
 
-// arm watches the folders in which a commit leaves a trace. It fails silently: Poll is what counts.
+// arm watches the folders in which a commit leaves a trace. It ignores errors: Poll is what counts.
 func (r *RefWatch) arm() {
 	r.w.arming.Lock()
 	defer r.w.arming.Unlock()
@@ -83,7 +84,7 @@ func (r *RefWatch) arm() {
 			r.w.refDirs[dir] = append(r.w.refDirs[dir], r)
 			r.w.mu.Unlock()
 		}
-		// Adding what is watched already changes nothing, and mends a watch that went with its folder.
+		// Adding it again is harmless, and restores a watch that went with its folder.
 		if err := r.w.source.Add(dir); err != nil {
 			continue
 		}
@@ -107,7 +108,8 @@ func (w *Watcher) dropRefDir(dir string, r *RefWatch) {
 	w.refDirs[dir] = rest
 }
 
-// refDirs are the folders of a git folder that a commit, a new branch or a new worktree writes to.
+// refDirs returns the folders of a git folder that a commit, a new branch or a new worktree writes
+// to.
 func refDirs(common string) map[string]bool {
 	dirs := map[string]bool{common: true}
 	add := func(dir string) {
@@ -140,7 +142,7 @@ func refDirs(common string) map[string]bool {
 	return dirs
 }
 
-// isGitNoise tells files that change in a git folder without a ref having changed.
+// isGitNoise reports whether a file of a git folder changes without a ref having changed.
 func isGitNoise(base string) bool {
 	switch base {
 	case "index", "COMMIT_EDITMSG", "FETCH_HEAD", "gc.pid", "description", "config":

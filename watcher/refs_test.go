@@ -25,8 +25,8 @@ func run(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// A commit is hinted at by an event, wherever it is made, also after its ref's folder was packed away; and
-// the next Poll has it.
+// A commit is hinted at by an event, wherever it is made, also after its ref's folder was packed
+// away; and the next Poll has it.
 func TestRefWatch(t *testing.T) {
 	conform.Rule(t, "004 §2 Signal.git_commit", "a commit is hinted at wherever it is made")
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -17,20 +17,20 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// Bounds of one Scan; what is beyond them comes with the next one.
+// Limits of one Scan; the next one continues beyond them.
 const (
 	MaxScanFiles = 1000
 	MaxScanBytes = 8 << 20
 	listBatch    = 1024
-	// maxListed is how many names one reading of a folder keeps for the scans that go on with it: without that, very
-	// many files would have the folder read once for each thousand of them.
+	// maxListed is how many names one listing keeps for later scans. Otherwise a large folder would
+	// be listed again for every thousand files.
 	maxListed = 16 * MaxScanFiles
 )
 
 const (
-	// maxRemembered is how many files of a folder are remembered from scan to scan.
+	// maxRemembered is how many files of a folder are remembered between scans.
 	maxRemembered = 100_000
-	// staleCookie is the age at which a cookie is one that a killed process left.
+	// staleCookie is the age at which a cookie is taken for a killed process's.
 	staleCookie = 10 * time.Minute
 	// maxSwept bounds how many such cookies one scan removes.
 	maxSwept = 16
@@ -39,19 +39,20 @@ const (
 // Seen is a file as a scan found it.
 type Seen struct {
 	Dir  string // as given to Add
-	Name string // as the file system has it: any bytes but NUL and slash; quote it before showing it
+	Name string // as in the file system: any bytes but NUL and slash; quote it for display
 	Data []byte // the whole content; nil with Err
 	Stat atomicfile.Stat
-	// Err is why there is no Data: atomicfile.ErrNotRegular, atomicfile.ErrTooLarge, or of the system.
+	// Err is why there is no Data: atomicfile.ErrNotRegular, atomicfile.ErrTooLarge, or a system
+	// error.
 	Err error
-	// FirstSeen is when a scan first found a file of this name that has been there at every scan since, and was not Taken
-	// in another state.
+	// FirstSeen is when a scan first found a file of this name that every scan since has found, and
+	// that was not Taken in another state.
 	FirstSeen time.Time
-	// Since is when a scan first found it in its present state: a file is settled when this is long
-	// enough ago. State is content, where it can be read, as well as Stat: a write through a memory map
-	// leaves the Stat as it was.
+	// Since is when a scan first found it in its present state; a file settles some time after
+	// this. State is the content, if readable, and Stat: a write through a memory map does not
+	// change Stat.
 	Since time.Time
-	// Unchanged says that it is as it was at the scan before.
+	// Unchanged reports that it is as at the previous scan.
 	Unchanged bool
 }
 
@@ -59,12 +60,12 @@ type Seen struct {
 type memory struct {
 	mu     *sync.Mutex
 	files  map[string]remembered
-	after  string          // the last name given, when a scan stopped at a bound; "" = from the start
-	ahead  []string        // names after it that were listed already, sorted
+	after  string          // last name returned when a scan stopped at a limit; "" = from the start
+	ahead  []string        // names after it that were already listed, sorted
 	listed identity        // the folder they were listed in
 	beyond bool            // there were more than could be kept
-	empty  atomicfile.Stat // of the folder when nothing lay in it, at rest for stillFor; zero = something does
-	passes uint64          // one more each time the names begin anew
+	empty  atomicfile.Stat // of the folder when it was empty and at rest; zero = not empty
+	passes uint64          // counts how often the names began again
 }
 
 type remembered struct {
@@ -78,12 +79,12 @@ type remembered struct {
 
 func newMemory() memory { return memory{mu: new(sync.Mutex), files: map[string]remembered{}} }
 
-// Scan reads the files in dir, a folder that was added, by name in ascending order of bytes. Dotfiles and
-// folders are passed over; everything else is told of, also what cannot be read. With more, one of the
-// bounds was met, and the next Scan goes on after the last name; a file that came meanwhile may be seen only
-// when the names begin anew. Every file is given at every pass, until it is moved away.
+// Scan reads the files in dir, an added folder, by name in ascending byte order. It skips dotfiles
+// and folders, and returns everything else, readable or not. more means that a limit was reached;
+// the next Scan continues after the last name and may miss newer files until the names begin again.
+// Every pass returns every file until it is moved away.
 //
-// ErrMissing, ErrNotFolder and ErrUnreadable say that nothing is known of the folder's content.
+// After ErrMissing, ErrNotFolder and ErrUnreadable, nothing is known of the folder's content.
 func (w *Watcher) Scan(dir string) (seen []Seen, more bool, err error) {
 	w.mu.Lock()
 	f := w.folders[dir]
@@ -127,7 +128,7 @@ func (w *Watcher) Scan(dir string) (seen []Seen, more bool, err error) {
 	return seen, more, nil
 }
 
-// look reads one file and compares it with what was there before.
+// look reads one file and compares it with its previous state.
 func (w *Watcher) look(f *folder, name string, now time.Time) (s Seen, there bool) {
 	data, st, err := atomicfile.OpenRegular(f.path, name, w.opt.MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,8 +152,9 @@ func (w *Watcher) look(f *folder, name string, now time.Time) (s Seen, there boo
 	return s, true
 }
 
-// Taken says that the file is done with as the last Scan of dir gave it. What is found under its name in another state is
-// another file, though no scan found the name free: it may have been moved away and written anew between two scans.
+// Taken marks the file, as the last Scan of dir returned it, as done. Its name in another state is
+// then another file, even if no scan found the name free: it may have been moved away and written
+// again between two scans.
 func (w *Watcher) Taken(dir, name string) {
 	w.mu.Lock()
 	f := w.folders[dir]
@@ -168,7 +170,7 @@ func (w *Watcher) Taken(dir, name string) {
 	}
 }
 
-// settle has a hint come when the first of the files that changed lately has settled.
+// settle schedules a hint for when the first recently changed file has settled.
 func (w *Watcher) settle(f *folder, seen []Seen, now time.Time) {
 	var at time.Time
 	for _, s := range seen {
@@ -185,13 +187,12 @@ func (w *Watcher) settle(f *folder, seen []Seen, now time.Time) {
 	poke(w.wake)
 }
 
-// AtRest is how long ago a folder must have changed for its time to tell one change from the next: some file
+// AtRest is how old a folder's change must be for its time to show the next change: some file
 // systems count in steps of two seconds.
 const AtRest = 3 * time.Second
 
-// list gives the first MaxScanFiles names after the one where the last scan stopped, sorted, and whether
-// there are more. With trust, a folder that was empty and has not changed since is not read: any name that
-// comes changes its time.
+// list returns the next MaxScanFiles names, sorted, and whether there are more. With trust, it does
+// not read a folder that was empty and is unchanged: any new name changes its time.
 func (m *memory) list(path string, now time.Time, trust bool) (names []string, more bool, err error) {
 	st, err := folderAt(path)
 	if err != nil {
@@ -223,8 +224,8 @@ func (m *memory) list(path string, now time.Time, trust bool) (names []string, m
 	return names, m.beyond || len(names) < len(m.ahead), nil
 }
 
-// read lists the folder d, which is at path: the first maxListed names after the last one given. It holds no more names
-// than that, however many there are.
+// read lists the folder d at path: the first maxListed names after the last one returned. It never
+// keeps more names than that.
 func (m *memory) read(d *os.File, path string) error {
 	var kept maxHeap
 	m.beyond = false
@@ -261,7 +262,7 @@ func (m *memory) read(d *os.File, path string) error {
 	return nil
 }
 
-// given notes that the first n of the names ahead were given.
+// given records that the first n of the names ahead were returned.
 func (m *memory) given(n int) {
 	m.after, m.ahead = m.ahead[n-1], m.ahead[n:]
 	if len(m.ahead) == 0 {
@@ -269,7 +270,7 @@ func (m *memory) given(n int) {
 	}
 }
 
-// endPass forgets the files that were not met since the names began, and begins anew.
+// endPass forgets the files not found in this pass, and begins again.
 func (m *memory) endPass() {
 	for name, r := range m.files {
 		if r.pass != m.passes {
@@ -280,14 +281,14 @@ func (m *memory) endPass() {
 	m.passes++
 }
 
-// sweep removes a cookie that a killed process left.
+// sweep removes a killed process's cookie.
 func sweep(dir, name string) {
 	st, err := atomicfile.Lstat(dir, name)
 	if err != nil || !st.Mode.IsRegular() || time.Since(st.ModTime) < staleCookie {
 		return
 	}
 	if err := os.Remove(filepath.Join(dir, name)); err != nil {
-		_ = err // It hurts nobody: no scan reads it.
+		_ = err // Harmless: no scan reads it.
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// A file written byte by byte is given as it is at each moment, and never as unchanged while it grows.
+// A file written byte by byte is given as it is at each moment, and never as unchanged while it
+// grows.
 func TestHalfWrittenFile(t *testing.T) {
 	conform.Rule(t, "2-files signal 2", "a growing file is never given as at rest")
 	dir, w := newDir(t), start(t, quiet())
@@ -97,8 +98,8 @@ func TestWaysToWrite(t *testing.T) {
 	}
 }
 
-// A write by another name of the file makes no event: the look by time finds it. Its bytes count too, not
-// only what stat says.
+// A write by another name of the file makes no event: the look by time finds it. Its bytes count
+// too, not only what stat says.
 func TestWriteWithoutEvent(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "a write without an event is found by the look by time")
 	o := quiet()
@@ -164,8 +165,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// More files than one scan gives come in as many as it takes, by name, each once a pass, and the work of
-// each is bounded.
+// More files than one scan gives come in as many as it takes, by name, each once a pass, and the
+// work of each is bounded.
 func TestManyFiles(t *testing.T) {
 	dir, w := newDir(t), start(t, quiet())
 	const files = 2*MaxScanFiles + 7
@@ -294,8 +295,8 @@ func TestStaleCookiesAreSwept(t *testing.T) {
 	}
 }
 
-// TestAnEmptyFolderAtRestIsNotRead: what tells is its time. Where the file system sends no events it is read all the same,
-// and any other change has it read.
+// TestAnEmptyFolderAtRestIsNotRead: what tells is its time. Where the file system sends no events
+// it is read all the same, and any other change has it read.
 func TestAnEmptyFolderAtRestIsNotRead(t *testing.T) {
 	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
@@ -360,8 +361,9 @@ func TestAFolderThatJustChangedIsRead(t *testing.T) {
 	}
 }
 
-// A file that was handed on may be moved away and another be written under its name before anybody looks again: that one
-// was not begun when the first was. One that grows before it is handed on was.
+// A file that was handed on may be moved away and another be written under its name before anybody
+// looks again: that one was not begun when the first was. One that grows before it is handed on
+// was.
 func TestAnotherOfTheSameName(t *testing.T) {
 	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
@@ -390,7 +392,8 @@ func TestAnotherOfTheSameName(t *testing.T) {
 	}
 }
 
-// A folder that is replaced while its names are being given is read anew: nothing of the old one is told of.
+// A folder that is replaced while its names are being given is read anew: nothing of the old one is
+// told of.
 func TestFolderReplacedMidway(t *testing.T) {
 	dir, w := newDir(t), start(t, quiet())
 	for i := range MaxScanFiles + 500 {

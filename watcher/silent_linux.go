@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// silent names the file system of path if it sends no events of what others do to it, as network file
-// systems and those that a program or another machine serves: a cookie of ours would be seen on them and
-// prove nothing.
+// silent returns the file system type of path if it sends no events of others' changes, as network
+// file systems and those served by a program or another machine. There, our own cookie would be
+// seen and prove nothing.
 func silent(path string) string {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
 		return ""
 	}
-	return silentType(uint32(st.Type)) // the width of Type differs between architectures; the numbers have 32 bits
+	return silentType(uint32(st.Type)) // the width of Type varies by architecture; the numbers have 32 bits
 }
 
 func silentType(number uint32) string {
@@ -24,7 +24,7 @@ func silentType(number uint32) string {
 		name = "nfs"
 	case unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC:
 		name = "cifs"
-	case unix.FUSE_SUPER_MAGIC: // virtiofs bears the same number
+	case unix.FUSE_SUPER_MAGIC: // virtiofs has the same number
 		name = "fuse"
 	case unix.V9FS_MAGIC:
 		name = "9p"

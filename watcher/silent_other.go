@@ -2,6 +2,6 @@
 
 package watcher
 
-// silent knows no file systems here: a network file system that shows our own cookie, but not what others
-// do, is looked at at the pace of Rescan only.
+// silent knows no file systems here. A network file system that shows our own cookie, but not
+// others' changes, is only looked at every Rescan.
 func silent(string) string { return "" }

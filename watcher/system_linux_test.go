@@ -122,8 +122,8 @@ func asNobody(t *testing.T, do func()) {
 	do()
 }
 
-// The kernel drops what does not fit in its queue: all files are found, and the watcher lives on. A folder
-// that was made again among what was dropped is watched again.
+// The kernel drops what does not fit in its queue: all files are found, and the watcher lives on. A
+// folder that was made again among what was dropped is watched again.
 func TestOverflow(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "what the kernel drops is found all the same")
 	const files = 20_000
@@ -185,8 +185,8 @@ func TestOverflow(t *testing.T) {
 	until(t, w, "a file after it", func() bool { return has(scan(t, w, other), "after", "1") })
 }
 
-// inNamespace runs the test once more in a namespace of its own, made by unshare with args, where it may
-// mount and set limits without touching the machine. It tells whether this is that run.
+// inNamespace runs the test once more in a namespace of its own, made by unshare with args, where
+// it may mount and set limits without touching the machine. It tells whether this is that run.
 func inNamespace(t *testing.T, script string, args ...string) bool {
 	t.Helper()
 	const mark = "SLUICE_TEST_NAMESPACE"

@@ -15,8 +15,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// A folder that is removed and made again, or renamed away, or whose parent is, is watched again at once,
-// though its watch went with the old one: no look by time is waited for here.
+// A folder that is removed and made again, or renamed away, or whose parent is, is watched again at
+// once, though its watch went with the old one: no look by time is waited for here.
 func TestFolderComesBack(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "a folder made again is watched again")
 	remake := func(path string) error { return os.MkdirAll(path, 0o700) }
@@ -112,7 +112,8 @@ func TestFolderThatComesLater(t *testing.T) {
 	}
 }
 
-// A watch that is lost without a word (as by a mount over it) is found by its cookie and made again.
+// A watch that is lost without a word (as by a mount over it) is found by its cookie and made
+// again.
 func TestCookieFindsLostWatch(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "a lost watch is found and made again")
 	o := quiet()
@@ -138,7 +139,8 @@ func TestCookieFindsLostWatch(t *testing.T) {
 	until(t, w, "a file", func() bool { return has(scan(t, w, dir), "x", "1") })
 }
 
-// A folder made anew may bear the number of the old one: that it went or came is enough to watch it again.
+// A folder made anew may bear the number of the old one: that it went or came is enough to watch it
+// again.
 func TestNumberOfFolderProvesNothing(t *testing.T) {
 	dir, w := newDir(t), start(t, quiet())
 	add(t, w, dir)
@@ -176,8 +178,8 @@ func TestRemoveTakesItsCookie(t *testing.T) {
 	}
 }
 
-// blind has fsnotify know dir by another name, as two mounts of one folder would: its events come, but
-// under that name. It stands for every file system that sends none.
+// blind has fsnotify know dir by another name, as two mounts of one folder would: its events come,
+// but under that name. It stands for every file system that sends none.
 func blind(t *testing.T, w *Watcher, dir string) (undo func()) {
 	t.Helper()
 	alias := filepath.Join(t.TempDir(), "alias")
@@ -349,7 +351,8 @@ func TestFolderBelowIsAddedItself(t *testing.T) {
 	until(t, w, "the file above", func() bool { return has(scan(t, w, dir), "y", "1") })
 }
 
-// The moments to look again are on the steady clock: a wall clock that is set back holds up no look.
+// The moments to look again are on the steady clock: a wall clock that is set back holds up no
+// look.
 func TestBoundaryIsSteady(t *testing.T) {
 	now := time.Now()
 	at := boundary(now, 5*time.Second)

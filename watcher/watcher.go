@@ -1,17 +1,17 @@
-// Package watcher tells what lies in folders, and soon.
+// Package watcher reports the contents of folders, promptly.
 //
-// The truth is the content of a folder, which Scan reads; events of the file system only say when to look
-// earlier. They are not to be relied on: there are none of an overmounted folder, of a folder removed and
-// made again (the watch goes with the old one), of writes through a memory map or another name of a file,
-// or of what others do on a network file system; and beyond 16,384 waiting ones the kernel drops all. So a
-// Watcher says of each folder "may have changed" (Hints) on every event, on every error, and every few
-// seconds anyway; makes a lost watch again; tests each watch with a cookie, a dotfile whose event must
-// come; and where there are no events, looks more often and says so (Health). A file system that does not answer
-// within a second holds up its own folder alone.
+// The truth is the content of a folder, which Scan reads; file system events only say when to look
+// earlier. Events are unreliable. There are none for an overmounted folder, for a folder removed
+// and created again (the watch goes with the old one), for writes through a memory map or another
+// name of a file, or for others' changes on a network file system. Beyond 16,384 waiting events the
+// kernel drops them all. A Watcher therefore hints that a folder may have changed (Hints) on every
+// event, on every error, and every few seconds. It restores lost watches. It tests each watch with
+// a cookie, a dotfile whose event must arrive. Without events it looks more often and reports that
+// (Health). A file system that does not answer within a second only delays its own folder.
 //
-// All folders share one inotify instance: a user may have 128 of them. Where there is none to be had, or no watch, folders
-// are polled, and it is tried again every ten seconds. FAILURES.md beside this file lists what can go wrong, each with
-// its tests.
+// All folders share one inotify instance, of which a user may have 128. Without an instance or a
+// watch, folders are polled, with a retry every ten seconds. FAILURES.md lists what can go wrong,
+// each with its tests.
 package watcher
 
 import (
@@ -41,14 +41,14 @@ const (
 	DefaultMaxBytes   = 64 << 10
 )
 
-// Bounds of one Watcher. Folders beyond MaxWatched are polled until others are removed: each watch costs the kernel about
-// 1 KiB, and the user has so many for all programs together.
+// Limits of one Watcher. Folders beyond MaxWatched are polled until others are removed: each watch
+// costs the kernel about 1 KiB, and all the user's programs share the limit.
 const (
 	MaxFolders = 65_536
 	MaxWatched = 16_384
 )
 
-// Errors of Add and Scan. A folder that cannot be looked at is never taken for an empty one.
+// Errors of Add and Scan. A folder that cannot be read is never taken for empty.
 var (
 	ErrMissing    = errors.New("folder is missing")
 	ErrNotFolder  = errors.New("not a folder")
@@ -58,21 +58,22 @@ var (
 	ErrClosed     = errors.New("watcher is closed")
 )
 
-// Modes of a folder, as Health tells them.
+// Modes of a folder, as Health returns them.
 const (
 	ModeEvents  = "events"
 	ModePolling = "polling"
 )
 
-// Options set the pace; zero values become the defaults.
+// Options sets the intervals; zero values become the defaults.
 type Options struct {
-	Rescan     time.Duration    // between hints where nothing happens; long where whoever scans does so anyway
-	PollRescan time.Duration    // the same where the file system sends no events
-	Check      time.Duration    // between looks whether a watch is still on its folder
-	Settle     time.Duration    // a hint comes when a file has not changed for so long
-	Cookie     time.Duration    // between tests of a watch that is idle
+	// between hints when nothing happens; may be long if the caller rescans anyway
+	Rescan     time.Duration
+	PollRescan time.Duration    // the same if the file system sends no events
+	Check      time.Duration    // between checks that a watch is still on its folder
+	Settle     time.Duration    // a hint follows when a file has been unchanged for this long
+	Cookie     time.Duration    // between tests of an idle watch
 	CookieWait time.Duration    // how long a cookie's event may take
-	Retry      time.Duration    // between tries where the system refuses to send events, as beyond a limit
+	Retry      time.Duration    // between retries when the system refuses events, as beyond a limit
 	MaxBytes   int64            // of a file that Scan reads
 	Now        func() time.Time // nil = time.Now
 }
@@ -99,51 +100,52 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Watcher watches folders. It is safe for concurrent use. Two goroutines are its own until Close: one
-// takes events, and touches no file so that it never falls behind; one keeps the watches, and has each look at a
-// folder done by a goroutine for it, which may hang with the folder's file system.
+// Watcher watches folders. It is safe for concurrent use. It has two goroutines until Close. The
+// reader takes events and touches no file, so it never falls behind. The keeper maintains the
+// watches; each look at a folder has its own goroutine, which may hang with the folder's file
+// system.
 type Watcher struct {
 	opt  Options
 	open func() (*fsnotify.Watcher, error)
 
 	hints chan string
-	wake  chan struct{} // the reader's: there is something to hint or a new time to wait for
-	kick  chan struct{} // the keeper's: a folder is to be looked at now
+	wake  chan struct{} // wakes the reader: a new hint or a new time
+	kick  chan struct{} // wakes the keeper: look at a folder now
 	fresh chan *fsnotify.Watcher
 	stop  chan struct{}
 	done  sync.WaitGroup
 
-	// arming is held over the use of source and before mu, never after: source sends to the reader while it
-	// holds a lock of its own, and the reader takes mu.
+	// arming is locked while source is used, always before mu: source sends to the reader while
+	// holding its own lock, and the reader locks mu.
 	arming sync.Mutex
 	source *fsnotify.Watcher // nil: there are no events at all
 
 	mu       sync.Mutex
 	closed   bool
-	noEvents string                 // why source is nil, or sends nothing any more
-	nextOpen time.Time              // when another source is tried
+	noEvents string                 // why source is nil or sends nothing
+	nextOpen time.Time              // when to try another source
 	folders  map[string]*folder     // by name as given to Add
 	paths    map[string]*folder     // by watched path
-	below    map[string]int         // how many folders lie in one, by its path
-	watched  int                    // folders that have one of the MaxWatched places
-	urgent   map[*folder]bool       // for the keeper: to be looked at now
-	nextLook time.Time              // before it the keeper needs to look at no other folder
-	nextHint time.Time              // before it the reader needs to hint at no folder by time
+	below    map[string]int         // number of folders in a parent, by its path
+	watched  int                    // folders that use one of the MaxWatched watches
+	urgent   map[*folder]bool       // for the keeper to look at now
+	nextLook time.Time              // when the keeper next needs to look at others
+	nextHint time.Time              // when the reader next needs to hint by time
 	refDirs  map[string][]*RefWatch // by watched folder of a git folder
-	files    map[string]int         // how many follow a file, by its path
-	queue    []string               // hints to give, each once
+	files    map[string]int         // number of followers of a file, by its path
+	queue    []string               // hints to send, each once
 	queued   map[string]bool
 }
 
-// folder is one folder given to Add. But for name, path and memory, Watcher.mu guards it.
+// folder is a folder given to Add. Watcher.mu guards it, except name, path and memory.
 type folder struct {
 	name string // as given
 	path string // as watched: parent's real path + base
 	gone bool   // Remove was called
-	held bool   // it has one of the MaxWatched places
-	hung bool   // a look at it is under way that got no answer in time
+	held bool   // it uses one of the MaxWatched watches
+	hung bool   // a look at it has not answered in time
 
-	armed       identity // what the watch is on; zero = there is none
+	armed       identity // what the watch is on; zero = none
 	armedParent identity
 	polling     bool
 	reason      string // why it polls, or what is wrong with the folder
@@ -154,9 +156,9 @@ type folder struct {
 	nextCheck  time.Time
 
 	known       bool      // it was watched before
-	cookie      string    // name of the cookie that is out; "" = none
-	cookieSeen  bool      // its event came
-	cookieEnd   time.Time // when it should have come
+	cookie      string    // name of the current cookie; "" = none
+	cookieSeen  bool      // its event arrived
+	cookieEnd   time.Time // when it was due
 	cookieFails int
 	nextCookie  time.Time
 	untested    string // why no cookie could be written
@@ -164,13 +166,13 @@ type folder struct {
 	memory memory
 }
 
-// identity is what makes a folder at a path the one that was watched.
+// identity shows whether the folder at a path is still the watched one.
 type identity struct{ dev, ino uint64 }
 
 func identityOf(st atomicfile.Stat) identity { return identity{st.Dev, st.Ino} }
 
-// New makes a Watcher. It does not fail where there is no inotify, or no more of it to be had: then all
-// folders are polled, Health says why, and it is tried again from time to time.
+// New returns a Watcher. It does not fail if inotify is missing or exhausted: then it polls all
+// folders, Health reports why, and it retries from time to time.
 func New(o Options) *Watcher { return newFrom(o, fsnotify.NewWatcher) }
 
 func newFrom(o Options, open func() (*fsnotify.Watcher, error)) *Watcher {
@@ -198,8 +200,8 @@ func newFrom(o Options, open func() (*fsnotify.Watcher, error)) *Watcher {
 	return w
 }
 
-// Close ends the watch of all folders and waits for the goroutines. Hints are not sent any more; the
-// channel stays open.
+// Close ends all watches and waits for the goroutines. No more hints are sent; the channel stays
+// open.
 func (w *Watcher) Close() error {
 	w.mu.Lock()
 	if w.closed {
@@ -224,12 +226,13 @@ func (w *Watcher) Close() error {
 	return w.source.Close()
 }
 
-// Hints gives the names (as given to Add, or a RefWatch's or FileWatch's Key) of what may have changed: also when
-// nothing did, and also once more after Remove. A name that waits to be taken is not put in twice.
+// Hints returns the names (as given to Add, or the Key of a RefWatch or FileWatch) of what may have
+// changed. A hint may come without a change, and once more after Remove. A waiting name is not
+// queued twice.
 func (w *Watcher) Hints() <-chan string { return w.hints }
 
-// Add begins to watch dir, and hints at it at once. The folder need not be there yet. What is in folders
-// below it is not seen: they are added themselves. Adding twice changes nothing.
+// Add watches dir and hints at it at once. The folder need not exist yet. Its subfolders are not
+// included: add them too. Adding a folder again changes nothing.
 func (w *Watcher) Add(dir string) error {
 	path, err := watchPath(dir)
 	if err != nil {
@@ -291,8 +294,8 @@ func (w *Watcher) Remove(dir string) {
 	w.release(filepath.Dir(f.path))
 }
 
-// Health tells how dir is watched (ModeEvents or ModePolling) and what is wrong with that or with the
-// folder; degraded is "" where all is well.
+// Health returns how dir is watched (ModeEvents or ModePolling) and what is wrong with that or with
+// the folder; degraded is "" if all is well.
 func (w *Watcher) Health(dir string) (mode, degraded string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -313,8 +316,8 @@ func (w *Watcher) Health(dir string) (mode, degraded string) {
 	return mode, degraded
 }
 
-// watchPath resolves links above dir, so that two names of one folder meet and events bear the name they
-// are looked up by. A link at its end stays: it is refused when it is looked at.
+// watchPath resolves links above dir, so that two names of a folder become one and match its
+// events' names. A link at the end stays; looking at it refuses it.
 func watchPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -345,7 +348,7 @@ func (w *Watcher) hintLocked(name string) {
 	}
 }
 
-// poke sets a flag that a goroutine waits for; one that is set already stays.
+// poke sets a flag that a goroutine waits for, unless it is already set.
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

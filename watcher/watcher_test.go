@@ -49,8 +49,8 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// until calls cond after every hint, and never without one, until it holds: what it waits for must be
-// hinted at.
+// until calls cond after every hint, and never without one, until it holds: what it waits for must
+// be hinted at.
 func until(t *testing.T, w *Watcher, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.After(patience)

@@ -16,19 +16,19 @@ import (
 	"sluice/internal/git"
 )
 
-// keep is how many checkouts stay when nobody uses them.
+// keep is how many unused checkouts are kept.
 const keep = 4
 
 // maxUser bounds the name of a user.
 const maxUser = 4 << 10
 
-// Options are what Checkouts are made of.
+// Options configures Checkouts.
 type Options struct {
-	Dir   string    // a folder of the caller's for these checkouts alone, in which no launch can write
+	Dir   string    // a folder for these checkouts alone, where no launch can write
 	Repo  *git.Repo // where the commits are
-	Start string    // names the start of the machine: what another one left may not be whole
-	// Over says that a user is over, so that its checkout is free; here: it got it from this process. nil: those of
-	// before are.
+	Start string    // names the boot of the machine: another boot's checkouts may be incomplete
+	// Over reports whether a user has finished, so that its checkout is free; here means that it
+	// got the checkout from this process. nil: users of earlier processes have finished.
 	Over func(user string, here bool) bool
 }
 
@@ -45,14 +45,16 @@ type Checkouts struct {
 type Checkout struct {
 	Top    string // the folder; its .git is its own
 	Commit string
-	// Git makes its git folder, with HEAD at the commit; objects are the folders to read them from, as the user sees them.
+	// Git creates its git folder, with HEAD at the commit. objects are the folders to read them
+	// from, as the user sees them.
 	Git func(ctx context.Context, objects []string) error
 }
 
-// New gives the checkouts kept in a folder, which is made at first use.
+// New returns the checkouts kept in a folder, which is created at first use.
 func New(o Options) *Checkouts { return &Checkouts{opt: o, busy: map[int]string{}} }
 
-// At gives a user a checkout of a commit, until Release. A user that has one has it brought to the commit again.
+// At returns a user's checkout of a commit, until Release. A user's existing checkout is brought to
+// the commit again.
 func (c *Checkouts) At(ctx context.Context, commit, user string) (*Checkout, error) {
 	if user == "" || len(user) > maxUser {
 		return nil, fmt.Errorf("checkout of %.12s: its user has no name, or one of more than %d bytes", commit, maxUser)
@@ -79,7 +81,7 @@ func (c *Checkouts) Release(user string) error {
 	return remove(gone)
 }
 
-// Of gives the folder of a user's checkout, as it has left it; "" where it has none.
+// Of returns the folder of a user's checkout, as the user left it; "" if it has none.
 func (c *Checkouts) Of(user string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,13 +97,13 @@ func (c *Checkouts) Of(user string) string {
 	return ""
 }
 
-// leave gives a checkout up; gone is where it is then, if it is not to be kept.
+// leave gives up a checkout; gone is its new path if it is not kept.
 func (c *Checkouts) leave(user string) (gone string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list, err := c.list()
 	if err == nil {
-		err = c.sweep() // before one of ours is among them, which is removed at the same time
+		err = c.sweep() // first, because leave renames one to be removed concurrently
 	}
 	if err != nil {
 		return "", err
@@ -128,7 +130,6 @@ func (c *Checkouts) leave(user string) (gone string, err error) {
 // goneMark begins the names of checkouts that are being removed.
 const goneMark = "gone-"
 
-// remove removes a checkout with all that is in it.
 func remove(dir string) error {
 	s := seat{dir: dir}
 	root, err := s.open()
@@ -146,7 +147,7 @@ func remove(dir string) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// sweep removes what a process that was killed left of checkouts that were being removed.
+// sweep removes checkouts that a killed process left half removed.
 func (c *Checkouts) sweep() error {
 	if c.swept {
 		return nil
@@ -159,7 +160,8 @@ func (c *Checkouts) sweep() error {
 	return err
 }
 
-// take finds a checkout for the user: its own, else one that is free, best one that is at the commit, else a new one.
+// take returns a checkout for the user: its own; or a free one, preferably at the commit; or a new
+// one.
 func (c *Checkouts) take(commit, user string) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,7 +197,7 @@ func (c *Checkouts) take(commit, user string) (int, error) {
 	if err := os.MkdirAll(c.dir(found), 0o700); err != nil {
 		return 0, err
 	}
-	// Before anything is written there: after a crash the checkout is this user's.
+	// Written first: after a crash the checkout is this user's.
 	if err := atomicfile.Write(filepath.Join(c.dir(found), userName), []byte(user), 0o600); err != nil {
 		return 0, err
 	}
@@ -210,7 +212,7 @@ func (c *Checkouts) over(user string, here bool) bool {
 	return c.opt.Over(user, here)
 }
 
-// list gives the numbers of the checkouts there are, ascending.
+// list returns the numbers of the existing checkouts, ascending.
 func (c *Checkouts) list() ([]int, error) {
 	entries, err := os.ReadDir(c.opt.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -234,7 +236,7 @@ func (c *Checkouts) list() ([]int, error) {
 
 func (c *Checkouts) dir(n int) string { return filepath.Join(c.opt.Dir, strconv.Itoa(n)) }
 
-// userOf names who uses a checkout; "" = nobody.
+// userOf returns who uses a checkout; "" = nobody.
 func (c *Checkouts) userOf(n int) string {
 	if by := c.busy[n]; by != "" {
 		return by

@@ -55,7 +55,7 @@ func (g *ground) checkouts(start string) *Checkouts {
 	return New(Options{Dir: g.dir, Repo: g.repo, Start: start})
 }
 
-// sh runs a script in the repo, and gives what it says.
+// sh runs a script in the repo and returns its output.
 func (g *ground) sh(script string) string {
 	g.t.Helper()
 	cmd := exec.Command("sh", "-ec", script)
@@ -68,7 +68,7 @@ func (g *ground) sh(script string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit commits what a script makes.
+// commit commits what a script creates.
 func (g *ground) commit(script string) string {
 	g.t.Helper()
 	g.sh(script + "\ngit add -A && git commit -q --allow-empty -m work")
@@ -91,7 +91,7 @@ func (g *ground) release(user string) {
 	}
 }
 
-// whole compares a checkout with one that git itself makes of the commit.
+// whole compares a checkout with git's own checkout of the commit.
 func (g *ground) whole(co *Checkout) {
 	g.t.Helper()
 	fresh := filepath.Join(g.t.TempDir(), "fresh")
@@ -103,7 +103,7 @@ func (g *ground) whole(co *Checkout) {
 	}
 }
 
-// listing gives each name below a folder with its kind, mode and the hash of what is in it; that of git is left out.
+// listing returns each name below a folder, except git's, with its kind, mode and content hash.
 func listing(t *testing.T, top string) (out []string) {
 	t.Helper()
 	err := filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
@@ -146,7 +146,7 @@ func listing(t *testing.T, top string) (out []string) {
 const firstFiles = `mkdir -p src/deep; echo one >src/a.py; echo two >src/deep/b.py; echo three >c.txt; ln -s c.txt link; echo '#!/bin/sh' >run; chmod +x run
 echo 'ignored/' >.gitignore; echo '*.crlf text eol=crlf' >.gitattributes; printf 'a\nb\n' >x.crlf`
 
-// TestUpdate: the checkout is always the commit that was asked for, and files that stay as they were stay.
+// TestUpdate: the checkout is always the requested commit, and unchanged files are kept.
 func TestUpdate(t *testing.T) {
 	g := newGround(t)
 	first := g.commit(firstFiles)
@@ -177,7 +177,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// leftBehind are what a judge, or what it ran, may have done to its checkout.
+// leftBehind are changes that a judge, or what it ran, may leave in its checkout.
 var leftBehind = map[string]string{
 	"changed, time put back":  `touch -r src/a.py /tmp/$$; printf 'ONE\n' >src/a.py; touch -r /tmp/$$ src/a.py; rm /tmp/$$`,
 	"replaced, time put back": `touch -r src/a.py /tmp/$$; printf 'ONE\n' >new; touch -r /tmp/$$ new; mv new src/a.py; rm /tmp/$$`,
@@ -200,7 +200,7 @@ var leftBehind = map[string]string{
 	"attributes":              `echo '* -text' >.gitattributes; echo '* ident' >src/.gitattributes`,
 }
 
-// TestWhatAJudgeLeaves: nothing of it is there for the next one.
+// TestWhatAJudgeLeaves: none of it reaches the next user.
 func TestWhatAJudgeLeaves(t *testing.T) {
 	conform.Rule(t, "9-one-tree throw-away", "what a judge writes into its checkout is gone for the next one")
 	for name, script := range leftBehind {
@@ -222,7 +222,7 @@ func TestWhatAJudgeLeaves(t *testing.T) {
 	}
 }
 
-// TestMarksOfAFolder: a folder's list of access rights is not handed on.
+// TestMarksOfAFolder: a folder's access list is not passed on.
 func TestMarksOfAFolder(t *testing.T) {
 	for _, dir := range []string{"src", "."} {
 		g := newGround(t)
@@ -239,8 +239,7 @@ func TestMarksOfAFolder(t *testing.T) {
 	}
 }
 
-// TestAfterACrash: a checkout that was killed in the middle of an update, or that another start of the machine left, is
-// brought in order.
+// TestAfterACrash: a checkout from a killed update, or from before a reboot, is repaired.
 func TestAfterACrash(t *testing.T) {
 	conform.Rule(t, "9-one-tree crash", "a half-updated checkout is found and repaired")
 	for name, script := range map[string]string{
@@ -265,7 +264,7 @@ func TestAfterACrash(t *testing.T) {
 			t.Fatal(name)
 		}
 	}
-	// What was not synced may be gone, with all that a file's state says unchanged.
+	// What was not synced may be lost although the file's state is unchanged.
 	g := newGround(t)
 	commit := g.commit(firstFiles)
 	co := g.at(commit, "a")
@@ -278,7 +277,7 @@ func TestAfterACrash(t *testing.T) {
 	g.whole(co)
 }
 
-// TestUsers: one user has one checkout, and no two have the same, a restart between included.
+// TestUsers: one user has one checkout, and no two share one, even after a restart.
 func TestUsers(t *testing.T) {
 	g := newGround(t)
 	commit := g.commit(firstFiles)
@@ -327,7 +326,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestGitFolder: git works in the checkout, and says that it is clean.
+// TestGitFolder: git works in the checkout and reports it as clean.
 func TestGitFolder(t *testing.T) {
 	g := newGround(t)
 	g.commit(firstFiles)
@@ -353,7 +352,7 @@ func TestGitFolder(t *testing.T) {
 	}
 }
 
-// TestRefusals: what is no commit gives an error, and leaves no user behind.
+// TestRefusals: an invalid commit is an error and leaves no user behind.
 func TestRefusals(t *testing.T) {
 	g := newGround(t)
 	commit := g.commit(firstFiles)
@@ -375,7 +374,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestManyFiles measures an update of 50,000 files where 10 change, and one where none does.
+// TestManyFiles measures updates of 50,000 files, with 10 changes and with none.
 func TestManyFiles(t *testing.T) {
 	files := 5000
 	if os.Getenv("SLUICE_BENCH") != "" {
@@ -394,8 +393,9 @@ func TestManyFiles(t *testing.T) {
 	t.Logf("%d files: made in %s, 10 changed %s, none %s, 10 changed %s", files, took[0], took[1], took[2], took[3])
 }
 
-// TestRemovedOnce: after a restart, a checkout that is given up first is not taken for one that a process which was killed left
-// half removed: two would remove it at once, and the next user's checkout failed.
+// TestRemovedOnce: after a restart, a checkout that is given up first is not taken for one that a
+// killed process left half removed. Otherwise both would be removed, and the next user's would
+// fail.
 func TestRemovedOnce(t *testing.T) {
 	g := newGround(t)
 	commit := g.commit(firstFiles)

@@ -14,10 +14,10 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// maxManifest bounds what is read of a manifest: about 200 bytes a file.
+// maxManifest bounds what is read of a manifest: about 200 bytes per file.
 const maxManifest = 1 << 30
 
-// manifest is what a checkout was when it was last whole.
+// manifest is the state of a checkout when it was last complete.
 type manifest struct {
 	commit string
 	files  map[string]known
@@ -29,7 +29,8 @@ type known struct {
 	state  string // of the file, see stateOf
 }
 
-// stateOf is what changes with anything that is done to a file; "" where the system does not say enough.
+// stateOf returns a key that changes with any change to a file; "" if the system reports too
+// little.
 func stateOf(info fs.FileInfo) string {
 	st := atomicfile.StatOf(info)
 	if st.Ino == 0 || st.Changed.IsZero() || st.Nlink != 1 {
@@ -38,13 +39,13 @@ func stateOf(info fs.FileInfo) string {
 	return fmt.Sprintf("%x.%x.%x.%x.%x.%x", st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.Changed.UnixNano(), uint32(st.Mode))
 }
 
-// head begins a manifest: what is written under another one is not believed.
+// head begins a manifest. A manifest with another head is not trusted.
 func head(start string) string {
 	sum := sha256.Sum256([]byte(start))
 	return "checkout 1 " + hex.EncodeToString(sum[:8]) + " "
 }
 
-// read gives what is known of the checkout; nothing where it cannot be believed.
+// read returns what is known of the checkout; nothing if the record is not trusted.
 func (s seat) read() manifest {
 	m := manifest{files: map[string]known{}}
 	data, _, err := atomicfile.OpenRegular(s.dir, manifestName, maxManifest)
@@ -72,8 +73,8 @@ func (s seat) read() manifest {
 	return m
 }
 
-// write records what the checkout is. It replaces what was known in one piece, and need not be synced: it is not
-// believed after the machine has started anew.
+// write records the state of the checkout, atomically. It need not be synced, because it is not
+// trusted after a reboot.
 func (s seat) write(commit string, files []file) error {
 	f, err := os.CreateTemp(s.dir, ".manifest-*")
 	if err != nil {
@@ -97,7 +98,8 @@ func (s seat) write(commit string, files []file) error {
 	return os.Rename(f.Name(), s.file(manifestName))
 }
 
-// commitOf is the commit that a checkout was brought to last, to find one where little has to be done.
+// commitOf returns the commit that a checkout was last brought to, to find one that needs little
+// work.
 func commitOf(dir string) string {
 	f, err := os.Open(filepath.Join(dir, manifestName))
 	if err != nil {

@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxMarks bounds the names of a folder's extended attributes; where there are more, there are some that count.
+// maxMarks bounds the names of a folder's extended attributes; more than this always count.
 const maxMarks = 64 << 10
 
-// hasMarks says that a folder has extended attributes, access lists among them, that a user could have put there.
+// hasMarks reports whether a folder has extended attributes that a user could have set, including
+// access lists.
 func hasMarks(dir *os.File) (bool, error) {
 	n, err := unix.Flistxattr(int(dir.Fd()), nil)
 	if n == 0 || errors.Is(err, unix.ENOTSUP) {

@@ -18,11 +18,11 @@ import (
 // Names in the folder of a checkout.
 const (
 	treeName     = "tree"     // the checkout itself: all that its user sees
-	trashName    = "trash"    // what was in it and is to be removed
+	trashName    = "trash"    // removed contents, to be deleted
 	indexName    = "index"    // git's, for our own calls
 	manifestName = "manifest" // what was written there
-	userName     = "user"     // whose it is at the moment
-	probeName    = "probe"    // tells the file system's clock
+	userName     = "user"     // who uses it at the moment
+	probeName    = "probe"    // shows the file system's clock
 )
 
 const gitName = ".git"
@@ -33,10 +33,10 @@ const (
 	modeSubmodule = "160000"
 )
 
-// folderMode is how every folder of a checkout is.
+// folderMode is the mode of every folder of a checkout.
 const folderMode fs.FileMode = 0o755
 
-// seat is one kept checkout, which the caller alone uses.
+// seat is one kept checkout. The caller has exclusive use of it.
 type seat struct {
 	dir   string
 	repo  *git.Repo
@@ -46,10 +46,10 @@ type seat struct {
 func (s seat) file(name string) string { return filepath.Join(s.dir, name) }
 func (s seat) top() string             { return s.file(treeName) }
 
-// file is one of the commit, and how it was found.
+// file is a file of the commit, and how it was found.
 type file struct {
 	git.Entry
-	state string // "" = it is to be written
+	state string // "" = must be written
 }
 
 func (f file) object() string { return f.Mode + ":" + f.Object }
@@ -70,7 +70,7 @@ func (s seat) update(ctx context.Context, commit string) error {
 	defer root.Close()
 	known := s.read()
 	if attributes(entries) != attributesOf(known) {
-		known.files = nil // they may say of any file how it is written
+		known.files = nil // they may change how any file is written
 	}
 	w, err := newWalk(root, entries, known)
 	if err != nil {
@@ -92,7 +92,8 @@ func (s seat) update(ctx context.Context, commit string) error {
 	return s.clear()
 }
 
-// open makes the folders of the checkout that are missing. A link in the place of its files is no checkout.
+// open creates missing folders of the checkout. It removes anything else in their place, such as a
+// link.
 func (s seat) open() (*os.Root, error) {
 	for _, name := range []string{treeName, trashName} {
 		if info, err := os.Lstat(s.file(name)); err == nil && !info.IsDir() {
@@ -107,7 +108,7 @@ func (s seat) open() (*os.Root, error) {
 	return os.OpenRoot(s.dir)
 }
 
-// fill writes what is missing, and what is known of it then; known is the commit that it was brought to last.
+// fill writes what is missing and records the result; known is the commit of the last update.
 func (s seat) fill(ctx context.Context, root *os.Root, commit, known string, files []file) error {
 	var missing []string
 	for _, f := range files {
@@ -122,7 +123,7 @@ func (s seat) fill(ctx context.Context, root *os.Root, commit, known string, fil
 		}
 	}
 	if _, err := os.Lstat(s.file(indexName)); err == nil && len(missing) == 0 && commit == known {
-		return nil // it is as it was left
+		return nil // unchanged since the last update
 	}
 	if err := s.repo.LayOut(ctx, s.top(), s.file(indexName), commit, missing); err != nil {
 		return err
@@ -151,10 +152,12 @@ func (s seat) fill(ctx context.Context, root *os.Root, commit, known string, fil
 	return s.after(ctx, last)
 }
 
-// probeMost is how long a file system's clock may stand: that of the coarsest moves every two seconds.
+// probeMost is how long a file system's clock may stand still: the coarsest ticks every two
+// seconds.
 const probeMost = 5 * time.Second
 
-// after waits until the clock of the file system has gone on from a time: what is written from then on has another one.
+// after waits until the file system's clock has passed a time, so that later writes have another
+// time.
 func (s seat) after(ctx context.Context, at time.Time) error {
 	if at.IsZero() {
 		return nil
@@ -181,7 +184,7 @@ func (s seat) after(ctx context.Context, at time.Time) error {
 	}
 }
 
-// attributes tells one set of git's attributes of a tree from another.
+// attributes returns a key of a tree's git attributes.
 func attributes(entries []git.Entry) string {
 	var all []string
 	for _, e := range entries {

@@ -18,12 +18,12 @@ import (
 // namesAtOnce is how many names of a folder are read at once.
 const namesAtOnce = 10_000
 
-// walk goes through a checkout, and removes what is not as it was written, or not of the commit.
+// walk goes through a checkout and removes what was changed or is not in the commit.
 type walk struct {
 	root    *os.Root // of the checkout's own folder
 	files   []file
-	at      map[string]int  // path -> its place in files
-	folders map[string]bool // that have some of them
+	at      map[string]int  // path -> index in files
+	folders map[string]bool // folders that contain files
 	known   manifest
 }
 
@@ -41,7 +41,8 @@ func newWalk(root *os.Root, entries []git.Entry, m manifest) (*walk, error) {
 	return w, nil
 }
 
-// within looks at a folder of the commit's, named in the one above it, after what its last user may have done to it is undone.
+// within checks a folder of the commit, after undoing changes that its last user may have made to
+// it. above is its parent.
 func (w *walk) within(ctx context.Context, above *os.Root, rel, name string, info fs.FileInfo) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (w *walk) within(ctx context.Context, above *os.Root, rel, name string, inf
 	if err != nil {
 		return err
 	}
-	if marked { // access lists, which what is written in it would get
+	if marked { // access lists, which new files in it would inherit
 		return w.toss(above, rel, name, info)
 	}
 	for {
@@ -84,7 +85,6 @@ func (w *walk) within(ctx context.Context, above *os.Root, rel, name string, inf
 	}
 }
 
-// entry looks at one name; in is the folder that it is in.
 func (w *walk) entry(ctx context.Context, in *os.Root, rel, name string) error {
 	info, err := in.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,18 +107,18 @@ func (w *walk) entry(ctx context.Context, in *os.Root, rel, name string) error {
 	return w.toss(in, rel, name, info)
 }
 
-// toss removes a name from the checkout. A folder goes to the trash whole.
+// toss removes a name from the checkout. It moves a folder to the trash whole.
 func (w *walk) toss(in *os.Root, rel, name string, info fs.FileInfo) error {
 	if !info.IsDir() {
 		return in.Remove(name)
 	}
-	if err := in.Chmod(name, 0o700); err != nil { // else it cannot be moved
+	if err := in.Chmod(name, 0o700); err != nil { // otherwise it cannot be moved
 		return err
 	}
 	return w.root.Rename(path.Join(treeName, rel), path.Join(trashName, rand.Text()))
 }
 
-// clear removes what is in the trash. A folder in a folder is first moved up, so that no depth is too deep.
+// clear empties the trash. It first moves nested folders up, so that no depth is too deep.
 func (s seat) clear() error {
 	root, err := os.OpenRoot(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +144,7 @@ func (s seat) clear() error {
 	}
 }
 
-// empty removes a name of the trash. What it has of folders is moved beside it.
+// empty removes a name from the trash, moving its folders beside it.
 func empty(root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	if err != nil || !info.IsDir() {
@@ -178,7 +178,7 @@ func empty(root *os.Root, name string) error {
 	}
 }
 
-// some gives names of a folder, not all where there are many.
+// some returns names in a folder, sorted; of a large folder not all.
 func some(root *os.Root, dir string) ([]string, error) {
 	f, err := root.Open(dir)
 	if err != nil {

@@ -112,5 +112,5 @@ const SetupMark = "/setup-"
 // TaskName is the file of a child run's folder that holds its task.
 const TaskName = "task.json"
 
-// ReplyFile is the file of a launch that has its agent's words, where no answer or verdict could be read from them.
+// ReplyFile is the file with a launch's reply if no answer or verdict could be read from it.
 const ReplyFile = "reply.txt"

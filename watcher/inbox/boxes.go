@@ -18,15 +18,15 @@ import (
 	"sluice/watcher"
 )
 
-// maxPasses bounds how often one scan goes on with a folder of many files.
+// maxPasses bounds the passes over a large folder in one scan.
 const maxPasses = 16
 
-// box is one folder that signals may lie in.
+// box is one folder that may contain signals.
 type box struct {
 	path       string
 	dir, place string // of FileSeen
-	of         string // of FileSeen: it is a launch's own
-	must       bool   // it has to be readable for the scan to count
+	of         string // of FileSeen: the launch that owns it
+	must       bool   // it must be readable for the scan to count
 }
 
 // Scan reads the inboxes once: see daemon.World.
@@ -80,7 +80,7 @@ func (x *Inbox) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, 
 	return out, s.more, nil
 }
 
-// bareWhy is an error as Health tells it; "" for none.
+// bareWhy returns an error's text for Health; "" for none.
 func bareWhy(err error) string {
 	if err == nil {
 		return ""
@@ -114,7 +114,6 @@ func (x *Inbox) boxes(in job.Inboxes) []box {
 	return out
 }
 
-// runBox adds the inbox of a run, which it makes.
 func (x *Inbox) runBox(out []box, run string) []box {
 	if !ids.ValidRun(run) {
 		return out
@@ -130,8 +129,8 @@ func (x *Inbox) runBox(out []box, run string) []box {
 	return append(out, box{path: path, dir: run, must: true})
 }
 
-// some lists the folders of a look. What hints at the inbox itself may be the folder of a new run, whose own hints come
-// only once it is watched.
+// some lists the folders of a look. A hint at the inbox itself may mean a new run's folder, which
+// has no hints of its own until it is watched.
 func (x *Inbox) some(in job.Inboxes) []box {
 	var out []box
 	for _, p := range in.Only {
@@ -154,7 +153,7 @@ func (x *Inbox) some(in job.Inboxes) []box {
 	return out
 }
 
-// treeBox adds a folder that is the inbox of a worktree, or a run's below it.
+// treeBox adds a folder that is the inbox of a worktree, or a run's inbox in it.
 func (x *Inbox) treeBox(out []box, in job.Inboxes, path string) []box {
 	for _, key := range in.Trees {
 		for _, dir := range x.treeInboxes(key) {
@@ -169,7 +168,7 @@ func (x *Inbox) treeBox(out []box, in job.Inboxes, path string) []box {
 	return out
 }
 
-// ownBoxes adds the inboxes of held launches; only, where it is not "", is the folder of one.
+// ownBoxes adds the inboxes of held launches; only, if not "", selects one folder.
 func (x *Inbox) ownBoxes(out []box, only string) []box {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -188,7 +187,7 @@ func (x *Inbox) ownBoxes(out []box, only string) []box {
 	return out
 }
 
-// overNow gives those of the boxes whose launch is over already: what is not in them now never will be.
+// overNow returns the boxes whose launch has ended, so that nothing new can appear in them.
 func (x *Inbox) overNow(boxes []box) (out []box) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -200,7 +199,7 @@ func (x *Inbox) overNow(boxes []box) (out []box) {
 	return out
 }
 
-// letGo forgets the inboxes of launches that are over, once all that was in them has been taken in.
+// letGo forgets the inboxes of ended launches once all their files were taken in.
 func (x *Inbox) letGo(boxes []box) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -212,7 +211,7 @@ func (x *Inbox) letGo(boxes []box) {
 	}
 }
 
-// holdsFile says that a folder has something in it that is no folder.
+// holdsFile reports whether a folder contains anything but folders.
 func holdsFile(dir string) bool {
 	f, err := atomicfile.OpenDir(dir)
 	if err != nil {
@@ -230,8 +229,8 @@ func (x *Inbox) Watched(dir string) bool {
 	return x.watched[dir]
 }
 
-// strays are the folders of runs that do not live in which something lies all the same: it is seen, and so refused by
-// name. The inbox is not read for them while it is as it was when there was none.
+// strays returns the nonempty folders of runs that do not live, so that their files are seen and
+// refused by name. It skips the search while the inbox is unchanged since there was none.
 func (x *Inbox) strays(live []string) []string {
 	st, err := atomicfile.Lstat(filepath.Dir(x.Signals()), filepath.Base(x.Signals()))
 	if err == nil && st.Same(x.noStrays) && st.Nlink == x.noStrays.Nlink && len(live) == x.liveThen {
@@ -240,7 +239,7 @@ func (x *Inbox) strays(live []string) []string {
 	x.noStrays = atomicfile.Stat{}
 	f, err := atomicfile.OpenDir(x.Signals())
 	if err != nil {
-		return nil // the scan of the inbox itself tells
+		return nil // the scan of the inbox itself reports it
 	}
 	defer f.Close()
 	entries, err := f.ReadDir(maxEntries) // what was read counts
@@ -279,10 +278,10 @@ func holdsFiles(dir string) bool {
 const (
 	rejected   = "rejected"
 	maxStrays  = 100
-	maxEntries = 10_000 // of the inbox that are looked through for them
+	maxEntries = 10_000 // entries of the inbox that are searched
 )
 
-// treeInboxes are the folders in which what is written below a checkout's worktrees counts.
+// treeInboxes returns the inboxes of a checkout's worktrees.
 func (x *Inbox) treeInboxes(key string) []string {
 	var out []string
 	if key != "." {
@@ -299,7 +298,7 @@ func (x *Inbox) treeInboxes(key string) []string {
 	return out
 }
 
-// Expect remembers the folder an attempt works in, where that is not the top level of its checkout.
+// Expect remembers the folder an attempt works in, if it is not the top level of its checkout.
 func (x *Inbox) Expect(j job.Job) {
 	if j.Attempt == nil || j.Attempt.Worktree == "" {
 		return
@@ -337,7 +336,7 @@ func (x *Inbox) release(boxes []box) {
 	for _, dir := range idle {
 		x.unwatch(dir)
 		if filepath.Dir(dir) == x.Signals() {
-			_ = os.Remove(dir) // of a run that is over: goes if it is empty
+			_ = os.Remove(dir) // of an ended run: removed if it is empty
 		}
 	}
 }

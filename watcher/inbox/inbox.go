@@ -1,9 +1,10 @@
-// Package inbox reads what is put into inboxes, and takes it away once it was taken in: .workflow/signals and the folders of
-// runs below it, those below worktrees, and the inbox that a held launch has for itself.
+// Package inbox reads the files put into inboxes, and moves them away once they are taken in.
+// Inboxes are .workflow/signals and the runs' folders in it, those in worktrees, and a held
+// launch's own.
 //
-// Read first inbox.go (what is watched, and which folder a hint is about), then boxes.go (which folders a scan reads),
-// scan.go (what a file in one of them says), words.go (the end of a step waits for its word), private.go (the own inbox of
-// a held launch) and move.go (where a file goes).
+// Reading order: inbox.go (what is watched, and which folder a hint is about), boxes.go (which
+// folders a scan reads), scan.go (what a file in them says), words.go (the end of a step waits for
+// its signal), private.go (a held launch's own inbox), move.go (where a file goes).
 package inbox
 
 import (
@@ -26,32 +27,32 @@ import (
 	"sluice/watcher"
 )
 
-// Options are what an Inbox works with. All are needed.
+// Options configures an Inbox. All are required.
 type Options struct {
 	Layout      layout.Layout
 	Notes       *health.Notes
 	Watcher     *watcher.Watcher
 	Judge       Judge
 	Levels      Levels
-	Settle      func() time.Duration // how long a file that may still grow has to be as it is
+	Settle      func() time.Duration // how long a file that may still grow must be unchanged
 	Corrections int                  // how often an agent is asked again at most
 	Logf        func(string, ...any)
 	Now         func() time.Time
 }
 
-// Judge says what an answer is over and whether it is signed.
+// Judge returns what an answer is about and whether it is signed.
 type Judge interface {
-	// DigestNow is the digest of what a round was opened over, as it is now.
+	// DigestNow returns the current digest of what a round was opened on.
 	DigestNow(ctx context.Context, q job.Reviewed) (string, error)
-	// Proven checks a signed answer and returns the words that were signed.
+	// Proven checks a signed answer and returns the signed text.
 	Proven(proof string) (p engine.Proven, words string)
 }
 
-// Levels says who may be believed.
+// Levels returns who may be trusted.
 type Levels interface {
-	// Level is what stood between the agents of a run and its gates.
+	// Level returns what separated the agents of a run from its gates.
 	Level(run string) (level, why string)
-	// SetLive names the runs that live. It is called before a whole scan reads its first folder.
+	// SetLive sets the live runs. It is called before a full scan reads its first folder.
 	SetLive(runs []string)
 }
 
@@ -63,20 +64,20 @@ type Inbox struct {
 	inbox string // .workflow/signals
 	hints chan struct{}
 
-	one      sync.Mutex      // held by a scan; guards the two that follow
-	noStrays atomicfile.Stat // of the inbox when it had no run's folder but those of liveThen live runs
+	one      sync.Mutex      // held by a scan; guards the next two
+	noStrays atomicfile.Stat // of the inbox when it only had the folders of liveThen live runs
 	liveThen int
 
 	mu      sync.Mutex
 	watched map[string]bool       // folders given to the watcher
 	hinted  map[string]bool       // watched folders that may have changed
-	places  map[string]string     // inboxes below worktrees that are plain folders -> the key of their checkout
+	places  map[string]string     // inboxes in worktrees that are plain folders -> key of their checkout
 	placed  map[string][]string   // run -> its inboxes among places
-	private map[string]privateBox // the inboxes of held launches
-	dropped map[string]int        // launch -> files of its inbox that were counted and not kept
+	private map[string]privateBox // inboxes of held launches
+	dropped map[string]int        // launch -> files of its inbox that were counted but not kept
 }
 
-// New makes the inbox of a repo, where it is missing, and begins to watch it. End the watch with Unwatch.
+// New creates the inbox of a repo if it is missing, and watches it. End the watch with Unwatch.
 func New(o Options) (*Inbox, error) {
 	x := &Inbox{Layout: o.Layout, Notes: o.Notes, opt: o, inbox: o.Layout.Signals(), hints: make(chan struct{}, 1), watched: map[string]bool{},
 		hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{}, private: map[string]privateBox{}, dropped: map[string]int{}}
@@ -97,7 +98,7 @@ func (x *Inbox) Unwatch() {
 	}
 }
 
-// Degraded says which folders are not watched as they should be.
+// Degraded returns which folders are not watched as they should be.
 func (x *Inbox) Degraded() (out []string) {
 	x.mu.Lock()
 	dirs := slices.Sorted(maps.Keys(x.watched))
@@ -133,7 +134,7 @@ func (x *Inbox) unwatch(dir string) {
 	x.opt.Watcher.Remove(dir)
 }
 
-// Hint takes a name that the shared watcher's Hints gave; one of another repo changes nothing.
+// Hint takes a name from the shared watcher's Hints; it ignores other repos.
 func (x *Inbox) Hint(name string) {
 	x.mu.Lock()
 	ours := x.watched[name]
@@ -146,7 +147,7 @@ func (x *Inbox) Hint(name string) {
 	}
 }
 
-// lookAt has a folder looked at, as if it had changed.
+// lookAt treats a folder as if it had changed.
 func (x *Inbox) lookAt(dir string) {
 	x.mu.Lock()
 	x.hinted[dir] = true
@@ -161,7 +162,7 @@ func (x *Inbox) nudge() {
 	}
 }
 
-// Hinted gives the folders that may have changed: see daemon.World.
+// Hinted returns the folders that may have changed: see daemon.World.
 func (x *Inbox) Hinted() []job.Place {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -181,10 +182,10 @@ func (x *Inbox) Hinted() []job.Place {
 	return out
 }
 
-// Hints tells that an inbox may have changed.
+// Hints signals that an inbox may have changed.
 func (x *Inbox) Hints() <-chan struct{} { return x.hints }
 
-// ForgetRuns forgets the inboxes of runs that are over, where no other run works in the same folder.
+// ForgetRuns forgets the inboxes of ended runs, unless another run works in the same folder.
 func (x *Inbox) ForgetRuns(over func(run string) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -205,7 +206,7 @@ func (x *Inbox) ForgetRuns(over func(run string) bool) {
 	}
 }
 
-// untrouble ends the notes on inboxes that are read no more, as their runs are over, and on files that are not there.
+// untrouble removes the notes on inboxes that are no longer read and on files that no longer exist.
 func (x *Inbox) untrouble(boxes []box) {
 	read := map[string]bool{}
 	for _, b := range boxes {
@@ -218,6 +219,7 @@ func (x *Inbox) untrouble(boxes []box) {
 			return false
 		}
 		info, err := os.Lstat(filepath.Join(x.Root, filepath.FromSlash(in)))
-		return !read[path.Dir(in)] || err != nil || info.IsDir() // else it is a file in one that is read
+		// otherwise it is a file in an inbox that is read
+		return !read[path.Dir(in)] || err != nil || info.IsDir()
 	})
 }

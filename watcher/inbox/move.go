@@ -17,8 +17,9 @@ import (
 	"sluice/signals"
 )
 
-// idOf tells one file from every other, by what it is and what it holds. Its times and rights are no part of that: who
-// wrote it may touch it after it was taken in. digest is of the content, bad why there is none.
+// idOf returns a file's identity, from what it is and what it contains. Times and permissions are
+// left out: the writer may touch the file after it was taken in. digest is of the content; bad is
+// why there is none.
 func idOf(st atomicfile.Stat, digest string, bad error) string {
 	content := fmt.Sprintf("%d-%.32s", st.Size, digest)
 	switch {
@@ -28,13 +29,14 @@ func idOf(st atomicfile.Stat, digest string, bad error) string {
 		content = "special"
 	}
 	id := fmt.Sprintf("%d-%d-%s", st.Dev, st.Ino, content)
-	if st.Ino == 0 { // the system numbers no files
+	if st.Ino == 0 { // the system does not number files
 		id += fmt.Sprintf("-%d", st.ModTime.UnixNano())
 	}
 	return id
 }
 
-// isFile says that the file has this identity. One that cannot be read any more is known by what is left of it.
+// isFile reports whether the file has this identity. An unreadable file is compared without its
+// content.
 func isFile(dir, name, id string) (bool, error) {
 	data, st, err := atomicfile.OpenRegular(dir, name, signals.MaxBytes)
 	switch {
@@ -48,7 +50,7 @@ func isFile(dir, name, id string) (bool, error) {
 	return false, err
 }
 
-// Move takes a file that was taken in out of its inbox.
+// Move moves a file that was taken in out of its inbox.
 func (x *Inbox) Move(ctx context.Context, j job.Job) engine.Event {
 	m := j.Move
 	ev := engine.FileMoved{ID: m.ID}
@@ -101,7 +103,7 @@ func (x *Inbox) moved(m *engine.Move) (string, error) {
 	same, err := isFile(dir, m.Name, m.ID)
 	if err != nil || !same {
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			// Moved by one who was ended before it could say why.
+			// Moved by a process that ended before it wrote the reason.
 			if same, err := isFile(filepath.Dir(to), filepath.Base(to), m.ID); err == nil && same {
 				return to, x.sayWhy(m, to)
 			}
@@ -112,7 +114,8 @@ func (x *Inbox) moved(m *engine.Move) (string, error) {
 	if err := x.MakeDir(filepath.Dir(to), 0o700); err != nil {
 		return "", err
 	}
-	// Not synced: a file that a power cut puts back is seen again, and is older than whatever waits by then.
+	// Not synced: if a power cut restores the file, it is seen again and is too old for what waits
+	// then.
 	if to, err = atomicfile.MoveUnsynced(filepath.Join(dir, m.Name), to); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", errGone
@@ -122,7 +125,6 @@ func (x *Inbox) moved(m *engine.Move) (string, error) {
 	return to, x.sayWhy(m, to)
 }
 
-// sayWhy writes the reason beside a rejected file.
 func (x *Inbox) sayWhy(m *engine.Move, at string) error {
 	if m.Run != "" || m.Why == "" {
 		return nil
@@ -134,8 +136,8 @@ func (x *Inbox) sayWhy(m *engine.Move, at string) error {
 	return nil
 }
 
-// whyName is the name of the note on a rejected file: its own and an ending. A name that has no room for that is cut, and
-// told from others by its sum.
+// whyName returns the name of the note on a rejected file. A name with no room for the ending is
+// cut and gets a checksum.
 func whyName(name string) string {
 	const ending = ".why"
 	if atomicfile.CutName(name, len(ending)) == name {
@@ -145,12 +147,11 @@ func whyName(name string) string {
 	return atomicfile.CutName(name, len(rest)) + rest
 }
 
-// plainName says that a name is one path element.
+// plainName reports whether a name is one path element.
 func plainName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00") && filepath.IsLocal(name)
 }
 
-// inboxOf is the inbox below a worktree that a file lay in.
 func (x *Inbox) inboxOf(m *engine.Move) string {
 	for _, dir := range x.treeInboxes(m.Place) {
 		if same, err := isFile(filepath.Join(dir, m.Dir), m.Name, m.ID); err == nil && same {
@@ -160,5 +161,5 @@ func (x *Inbox) inboxOf(m *engine.Move) string {
 	return filepath.Join(x.TreeDir(m.Place), ".workflow", "signals")
 }
 
-// errGone says that a file is not where it was, or not what it was.
+// errGone reports that a file was moved or replaced.
 var errGone = errors.New("the file has gone or is another one now")

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// owner is the name of the user a file belongs to: its number where it has no name, "" where nothing is known.
+// owner returns the name of a file's owner; its number if it has no name, "" if unknown.
 func owner(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 // privateBox is the inbox of a held launch.
 type privateBox struct {
 	key, run string
-	over     time.Time // its launch is, since then: it goes when it has been read
+	over     time.Time // when the launch ended; the box is dropped after a last read
 }
 
-// privateMost is how long an inbox is read after its launch for what cannot be taken in.
+// privateMost is how long an ended launch's inbox is read for files that cannot be taken in.
 const privateMost = time.Minute
 
-// OpenOwn has the own inbox of a launch read and watched from now on.
+// OpenOwn starts reading and watching a launch's own inbox.
 func (x *Inbox) OpenOwn(key string) {
 	dir := x.PIDFile(key) + layout.InboxMark
 	run, _, _ := strings.Cut(key, "/")
@@ -29,13 +29,13 @@ func (x *Inbox) OpenOwn(key string) {
 	x.private[dir] = privateBox{key: key, run: run}
 	x.mu.Unlock()
 	for _, d := range []string{dir, filepath.Join(dir, run)} {
-		if err := x.watch(d); err != nil { // the scans find what is in it a little later
+		if err := x.watch(d); err != nil { // scans find its contents a little later
 			x.opt.Logf("%v", err)
 		}
 	}
 }
 
-// CloseOwn has the own inbox of a launch that is over read once more.
+// CloseOwn has the own inbox of an ended launch read once more.
 func (x *Inbox) CloseOwn(key string) {
 	dir := x.PIDFile(key) + layout.InboxMark
 	x.mu.Lock()
@@ -46,7 +46,7 @@ func (x *Inbox) CloseOwn(key string) {
 	}
 }
 
-// privateOf gives the folders of a launch's own inbox; none where it has none.
+// privateOf returns the folders of a launch's own inbox, if it has one.
 func (x *Inbox) privateOf(key, run string) []string {
 	dir := x.PIDFile(key) + layout.InboxMark
 	if !layout.IsDir(dir) {
@@ -55,8 +55,8 @@ func (x *Inbox) privateOf(key, run string) []string {
 	return []string{dir, filepath.Join(dir, run)}
 }
 
-// excess says that a file of a launch's own inbox is one too many: it is counted, and not kept. The launch's own signal is
-// read for longer.
+// excess reports whether a file in a launch's own inbox exceeds the limit: it is then counted but
+// not kept. The launch's own signal has a higher limit.
 func (s *scan) excess(b box, name string) bool {
 	if b.of == "" {
 		return false
@@ -72,7 +72,8 @@ func (s *scan) excess(b box, name string) bool {
 	return left <= 0
 }
 
-// drop removes a file of a launch's own inbox. The folders of that are the launch's to change: nothing is followed out.
+// drop removes a file from a launch's own inbox. It follows nothing out of it, because the launch
+// controls its folders.
 func (x *Inbox) drop(b box, name string) {
 	root, err := os.OpenRoot(x.PIDFile(b.of) + layout.InboxMark)
 	if err != nil {
@@ -87,7 +88,7 @@ func (x *Inbox) drop(b box, name string) {
 	x.mu.Unlock()
 }
 
-// counted gives what was dropped of the launches whose inboxes have been read for the last time.
+// counted returns what was dropped of the launches whose inboxes were read for the last time.
 func (x *Inbox) counted() (out []engine.Event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -19,20 +19,18 @@ import (
 	"sluice/watcher"
 )
 
-// scan is one reading of the inboxes.
 type scan struct {
 	x       *Inbox
 	in      job.Inboxes
 	settle  time.Duration
 	seen    []engine.FileSeen
-	more    bool              // some folder holds more than was read
+	more    bool              // some folder has more than was read
 	digests map[string]string // by gate's round, of this scan
-	left    map[string]int    // launch -> how many more files of its own inbox are handed on
+	left    map[string]int    // launch -> how many more files of its own inbox are passed on
 	rounds  map[runGate]*job.Reviewed
 	levels  map[string]string // by run
 }
 
-// box reads one folder.
 func (s *scan) box(ctx context.Context, b box) error {
 	if !b.must && !layout.IsDir(b.path) {
 		return nil
@@ -72,15 +70,15 @@ func (s *scan) box(ctx context.Context, b box) error {
 		return nil
 	}
 	s.x.Note("inbox "+s.x.Shown(b.path), err.Error())
-	// What has the name of a run's folder and is none holds nothing, and lies in the inbox itself: it is refused there and
-	// moved away. It does not close all others.
+	// A file with the name of a run's folder is in the inbox itself, where it is refused and moved
+	// away. It does not block the others.
 	if b.must && (b.dir == "" || !errors.Is(err, watcher.ErrNotFolder)) {
 		return err
 	}
-	return nil // only sentinels count there, and what is not seen now is seen later
+	return nil // only sentinels count there; they are seen later
 }
 
-// file says what a file is; not ok where it is not whole yet, or cannot be read now.
+// file returns what a file is; not ok if it is incomplete or cannot be read now.
 func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen, bool) {
 	digest := layout.HexSum(f.Data)
 	ev := engine.FileSeen{Name: f.Name, Dir: b.dir, Place: b.place, ID: idOf(f.Stat, digest, f.Err), Written: begunAt(f),
@@ -106,7 +104,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 		ev.Sentinel = &engine.Sentinel{Step: sentinel.Step, Status: sentinel.Status, Summary: sentinel.Summary, Question: sentinel.Question,
 			Options: sentinel.Options, Run: sentinel.Run, Attempt: sentinel.Attempt, Launch: sentinel.Launch, Answer: sentinel.Answer}
 		switch {
-		case b.of != "": // whose it is needs no proof
+		case b.of != "": // its owner is known
 			ev.TokenOf = b.of
 		case sentinel.Token != "":
 			ev.TokenOf = s.x.TokenOf(sentinel.Token, s.in.Tokens, s.x.opt.Corrections)
@@ -123,8 +121,8 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	} else {
 		ev.HumanBad = fmt.Sprintf("it is no answer (%s): %v", unwhole(hstate), herr)
 	}
-	// JSON that is whole cannot grow into anything else; all other text can. Under a name without the ending it may be on
-	// its way to another: x-done.json.tmp, then mv.
+	// Whole JSON cannot grow into anything else; other text can. Without the ending, the file may
+	// still be renamed: x-done.json.tmp, then mv.
 	whole := len(f.Data) > 0 && strings.HasSuffix(f.Name, ".json") && (state == signals.Whole || hstate == signals.Whole)
 	if !whole && !s.settled(f) {
 		return ev, false
@@ -140,7 +138,8 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	return ev, true
 }
 
-// signed takes a file as what was signed in it: what is below its text holds or does not, whoever wrote the file.
+// signed reads a file by what was signed in it: the signature is valid or not, whoever wrote the
+// file.
 func (s *scan) signed(ev *engine.FileSeen, data string) {
 	p, words := s.x.opt.Judge.Proven(data)
 	*ev.Human = engine.HumanSay{Text: words, Proven: p}
@@ -150,7 +149,7 @@ func (s *scan) signed(ev *engine.FileSeen, data string) {
 	}
 }
 
-// level is what stood between an agent and the file.
+// level returns what separated an agent from the file.
 func (s *scan) level(b box, name string) string {
 	if b.of != "" || b.place != "" {
 		return engine.TrustFile
@@ -159,7 +158,7 @@ func (s *scan) level(b box, name string) string {
 		s.levels = map[string]string{}
 	}
 	run := b.dir
-	if run == "" { // bare: of whichever run it is for; the least of those
+	if run == "" { // no run given: the one it is for
 		if q := s.asked(engine.FileSeen{Name: name}); q != nil {
 			run = q.Run
 		}
@@ -177,7 +176,7 @@ func unwhole(state signals.State) string {
 	return "it cannot be read"
 }
 
-// settled says that the file has been as it is for long enough.
+// settled reports whether the file has been unchanged for long enough.
 func (s *scan) settled(f watcher.Seen) bool {
 	now := s.x.opt.Now()
 	quiet := now.Sub(f.Since)
@@ -187,7 +186,7 @@ func (s *scan) settled(f watcher.Seen) bool {
 	return quiet >= s.settle
 }
 
-// asked gives the round that the file's name may answer: of two gates the one with the longer name.
+// asked returns the round that the file's name may answer; the longest matching gate name wins.
 func (s *scan) asked(ev engine.FileSeen) *job.Reviewed {
 	run := ev.Dir
 	if ev.Human != nil && ev.Human.Run != "" {
@@ -214,10 +213,10 @@ func (s *scan) asked(ev engine.FileSeen) *job.Reviewed {
 	}
 }
 
-// runGate is a gate of a run; of any, where run is "".
+// runGate is a gate of a run; "" = any run.
 type runGate struct{ run, gate string }
 
-// roundsByGate finds the rounds by run and gate, and by the gate alone, where the first counts.
+// roundsByGate indexes the rounds by run and gate, and by gate alone, where the first one counts.
 func roundsByGate(asked []job.Reviewed) map[runGate]*job.Reviewed {
 	out := make(map[runGate]*job.Reviewed, 2*len(asked))
 	for i := range asked {
@@ -231,8 +230,8 @@ func roundsByGate(asked []job.Reviewed) map[runGate]*job.Reviewed {
 	return out
 }
 
-// begunAt is when a file was begun, as far as it was seen: words that were being written while an older round was open
-// are no answer to a newer one.
+// begunAt returns the earliest known time of a file: an answer begun while an older round was open
+// does not count for a newer one.
 func begunAt(f watcher.Seen) time.Time {
 	if !f.FirstSeen.IsZero() && f.FirstSeen.Before(f.Stat.ModTime) {
 		return f.FirstSeen
@@ -240,7 +239,7 @@ func begunAt(f watcher.Seen) time.Time {
 	return f.Stat.ModTime
 }
 
-// digestNow is the digest of what the file may answer; "" where it answers nothing.
+// digestNow returns the digest of what the file may answer; "" if it answers nothing.
 func (s *scan) digestNow(ctx context.Context, ev engine.FileSeen) (string, error) {
 	q := s.asked(ev)
 	if q == nil {
@@ -258,7 +257,7 @@ func (s *scan) digestNow(ctx context.Context, ev engine.FileSeen) (string, error
 	return d, nil
 }
 
-// rank orders what one scan found: sentinels, then a person's veto, fail, pass and the rest.
+// rank orders a scan's files: sentinels, then a person's veto, fail, pass and the rest.
 func (s *scan) rank(ev engine.FileSeen) int {
 	stem := ev.Name
 	for _, ending := range []string{".json", ".md", ".txt"} {
@@ -278,7 +277,7 @@ func (s *scan) rank(ev engine.FileSeen) int {
 	return rankSentinel
 }
 
-// The order of what one scan found.
+// The order of a scan's files.
 const (
 	rankSentinel = iota
 	rankVeto

@@ -19,7 +19,8 @@ import (
 	"sluice/watcher"
 )
 
-// TestALookReadsWhatTheHintsAreAbout: nothing else is read, and a run's new inbox is watched from then on.
+// TestALookReadsWhatTheHintsAreAbout: nothing else is read, and a run's new inbox is watched from
+// then on.
 func TestALookReadsWhatTheHintsAreAbout(t *testing.T) {
 	b := newBench(t)
 	root := filepath.Join(b.root, ".workflow", "signals")
@@ -78,7 +79,8 @@ func TestHintsNameTheFolder(t *testing.T) {
 	}
 }
 
-// TestMoreThanAScanReads: what was left over is told, so that the scan closes nothing, and the next one goes on there.
+// TestMoreThanAScanReads: what was left over is told, so that the scan closes nothing, and the next
+// one goes on there.
 func TestMoreThanAScanReads(t *testing.T) {
 	b := newBench(t)
 	const files = maxPasses*watcher.MaxScanFiles + 10
@@ -102,8 +104,8 @@ func TestMoreThanAScanReads(t *testing.T) {
 	}
 }
 
-// TestStraysAreLookedForWhereSomethingChanged: the folder of a run that is over, in which something lies, is found though
-// the inbox was seen without one before.
+// TestStraysAreLookedForWhereSomethingChanged: the folder of a run that is over, in which something
+// lies, is found though the inbox was seen without one before.
 func TestStraysAreLookedForWhereSomethingChanged(t *testing.T) {
 	b := newBench(t)
 	inbox := b.path(".workflow/signals")
@@ -272,7 +274,8 @@ func TestScanOfWorktrees(t *testing.T) {
 	}
 }
 
-// TestScanFailsClosed: an inbox that cannot be read is not an empty one; a folder that is gone is made again.
+// TestScanFailsClosed: an inbox that cannot be read is not an empty one; a folder that is gone is
+// made again.
 func TestScanFailsClosed(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "an inbox that cannot be read is not an empty one")
 	b := newBench(t)
@@ -301,7 +304,8 @@ func TestScanFailsClosed(t *testing.T) {
 	}
 }
 
-// TestScanOfRunsThatAreOver: what is written for a run that does not live is seen, so that it can be refused.
+// TestScanOfRunsThatAreOver: what is written for a run that does not live is seen, so that it can
+// be refused.
 func TestScanOfRunsThatAreOver(t *testing.T) {
 	b := newBench(t)
 	b.scanned(job.Inboxes{Runs: []string{run1}}, 0)
@@ -334,8 +338,8 @@ func TestHintsOfAFile(t *testing.T) {
 	eventually(t, "a hint", func() bool { return len(b.x.Hints()) > 0 })
 }
 
-// TestFloodOfAnInbox: of a launch's own inbox so many files are handed on, its own signal always; the rest is removed and
-// counted once, and no link is followed in doing so.
+// TestFloodOfAnInbox: of a launch's own inbox so many files are handed on, its own signal always;
+// the rest is removed and counted once, and no link is followed in doing so.
 func TestFloodOfAnInbox(t *testing.T) {
 	conform.Rule(t, "2-files refused", "beyond the limit a file is removed and counted, once the launch is over; no link is followed")
 	b := newBench(t)

@@ -17,11 +17,11 @@ import (
 	"sluice/signals"
 )
 
-// wordMost is how long the end of a process waits for its word, beyond the time a file has to settle.
+// wordMost is how long the end of a process waits for its signal, beyond the settling time.
 const wordMost = 3 * time.Second
 
-// TakenIn waits until a sentinel that lies in an inbox was taken in: what was said before the end counts, however it
-// ended.
+// TakenIn waits until a sentinel in an inbox was taken in: a signal before the end counts, however
+// the process ended.
 func (x *Inbox) TakenIn(ctx context.Context, j job.Job, st *engine.Step) {
 	until := x.opt.Now().Add(x.opt.Settle() + wordMost)
 	for x.opt.Now().Before(until) {
@@ -36,11 +36,11 @@ func (x *Inbox) TakenIn(ctx context.Context, j job.Job, st *engine.Step) {
 	}
 }
 
-// unreadMost is how long the end of a process waits for an inbox that cannot be read.
+// unreadMost is how long the end of a process waits for an unreadable inbox.
 const unreadMost = 10 * time.Minute
 
-// Readable waits until all inboxes can be read in which the attempt's sentinel may lie: what nobody can look for is not
-// missing.
+// Readable waits until all inboxes that may contain the attempt's sentinel can be read: an
+// unreadable inbox does not mean a missing signal.
 func (x *Inbox) Readable(ctx context.Context, j job.Job, st *engine.Step) {
 	own := x.SignalFile(j.Run, st)
 	if own == "" {
@@ -53,14 +53,14 @@ func (x *Inbox) Readable(ctx context.Context, j job.Job, st *engine.Step) {
 			x.Note(j.Key, "")
 			return
 		}
-		x.Note(j.Key, fmt.Sprintf("the step has ended, and its inbox cannot be read (%v): mend it; after %s the step counts as one that said nothing", err, unreadMost))
+		x.Note(j.Key, fmt.Sprintf("the step has ended, and its inbox cannot be read (%v): fix it; after %s the step counts as one that said nothing", err, unreadMost))
 		if !health.Wait(ctx, pause) {
 			return
 		}
 	}
 }
 
-// unread says why an inbox of the attempt cannot be read. One that is not there holds nothing.
+// unread returns why an inbox of the attempt cannot be read. A missing inbox is empty.
 func (x *Inbox) unread(j job.Job) error {
 	for _, in := range x.attemptInboxes(j) {
 		info, err := os.Lstat(in)
@@ -79,19 +79,19 @@ func (x *Inbox) unread(j job.Job) error {
 	return nil
 }
 
-// attemptInboxes are the folders in which a sentinel of the attempt may lie.
+// attemptInboxes returns the folders that may contain a sentinel of the attempt.
 func (x *Inbox) attemptInboxes(j job.Job) []string {
 	var dirs []string
 	for _, dir := range append(x.treeInboxes(j.Attempt.Tree), x.Signals()) {
 		dirs = append(dirs, dir, filepath.Join(dir, j.Run))
 	}
 	if own := x.privateOf(j.Attempt.Key, j.Run); own != nil {
-		return own // it is held: nothing else is its to write
+		return own // it is held: it can write nowhere else
 	}
 	return dirs
 }
 
-// lies gives the inbox in which a sentinel of the attempt's name is; "" where there is none.
+// lies returns the inbox with a sentinel of the attempt's name; "" if there is none.
 func (x *Inbox) lies(j job.Job, st *engine.Step) string {
 	own := x.SignalFile(j.Run, st)
 	if own == "" {
@@ -105,7 +105,7 @@ func (x *Inbox) lies(j job.Job, st *engine.Step) string {
 	return ""
 }
 
-// Sentinel is the file by which the attempt said that it is done; nil where there is none.
+// Sentinel returns the file with which the attempt reported that it is done; nil if there is none.
 func (x *Inbox) Sentinel(j job.Job, st *engine.Step) []byte {
 	path := x.SignalFile(j.Run, st)
 	if path == "" {

@@ -1,4 +1,4 @@
-// Package refs finds the commits and pull requests by which attempts say that they are done.
+// Package refs finds the commits and pull requests with which attempts report that they are done.
 package refs
 
 import (
@@ -29,35 +29,35 @@ import (
 	"sluice/watcher"
 )
 
-// Options are what Refs work with. All are needed, but for Git.
+// Options configures Refs. All but Git are required.
 type Options struct {
 	Layout  layout.Layout
 	Notes   *health.Notes
-	Git     *git.Repo // nil, or plain: there is nothing to look at
+	Git     *git.Repo // nil, or plain: nothing to look at
 	Watcher *watcher.Watcher
 	Poll    func() time.Duration                  // how often the forge is asked
-	Own     func(key string) (tree.Private, bool) // the git folder that a launch has for itself
-	Inside  func(tree.Private) tree.Inside        // how git is run over that
+	Own     func(key string) (tree.Private, bool) // a launch's own git folder
+	Inside  func(tree.Private) tree.Inside        // how git runs there
 	Logf    func(string, ...any)
 	Now     func() time.Time
 }
 
-// Refs look at one repo.
+// Refs finds signals in one repo.
 type Refs struct {
 	layout.Layout
 	*health.Notes
 	opt Options
 
 	mu      sync.Mutex
-	stirred chan struct{} // closed when a ref may have changed, then made anew
+	stirred chan struct{} // closed when a ref may have changed, then replaced
 }
 
-// New makes the Refs of a repo.
+// New returns the Refs of a repo.
 func New(o Options) *Refs {
 	return &Refs{Layout: o.Layout, Notes: o.Notes, opt: o, stirred: make(chan struct{})}
 }
 
-// Hint takes a name that the shared watcher's Hints gave; one of another repo changes nothing.
+// Hint takes a name from the shared watcher's Hints; it ignores other repos.
 func (r *Refs) Hint(name string) {
 	if !r.opt.Git.Checkout() || name != r.opt.Git.CommonDir() {
 		return
@@ -68,14 +68,14 @@ func (r *Refs) Hint(name string) {
 	r.mu.Unlock()
 }
 
-// Pace and bounds of looking for commits and pull requests.
+// Intervals and limits of the search for commits and pull requests.
 const (
-	refsEvery  = 2 * time.Second // where no hint comes
+	refsEvery  = 2 * time.Second // without hints
 	beginEvery = 200 * time.Millisecond
-	maxCommits = 10_000 // looked at in one go
-	maxTwins   = 20_000 // commits from before the attempt that a double may be of
+	maxCommits = 10_000 // examined at once
+	maxTwins   = 20_000 // commits before the attempt that may have copies
 	maxSubject = 1000
-	maxPart    = 1 << 20 // of what tells of a stand-in
+	maxPart    = 1 << 20 // of a stand-in's record
 )
 
 // Look looks for an attempt's commit or pull request until ctx ends.
@@ -118,9 +118,9 @@ type lookout struct {
 	st   *engine.Step
 	b    tree.Begin
 	emit func(engine.Event)
-	told map[string]bool // commits and pull requests that were told of
+	told map[string]bool // reported commits and pull requests
 
-	print string          // of the launch's own git folder, when it was looked at last
+	print string          // of the launch's own git folder, at the last look
 	old   map[string]bool // authors of marked commits from before the attempt; nil = not looked up yet
 }
 
@@ -134,7 +134,7 @@ func (r *Refs) stir() <-chan struct{} {
 func (w *lookout) commits(ctx context.Context) {
 	refs := w.r.opt.Watcher.WatchRefs(w.r.opt.Git)
 	defer refs.Close()
-	again := false // the look at what came did not succeed
+	again := false // the last look failed
 	for {
 		stirred, began := w.r.stir(), w.r.opt.Now()
 		now, changed, err := refs.Poll(ctx)
@@ -161,7 +161,7 @@ func (w *lookout) commits(ctx context.Context) {
 	}
 }
 
-// looked says that a look is over, or what was wrong with it.
+// looked records the end of a look, or its error.
 func (w *lookout) looked(began time.Time, err error) {
 	if err != nil {
 		w.r.Note(w.job.Key, err.Error())
@@ -171,7 +171,7 @@ func (w *lookout) looked(began time.Time, err error) {
 	w.emit(engine.Polled{Run: w.job.Run, Step: w.job.Step, N: w.job.N, K: w.job.K, Began: began})
 }
 
-// pullFrom is the branch that the spec wants the pull request from; "" = the step's.
+// pullFrom returns the branch that the spec wants the pull request from; "" = the step's.
 func (w *lookout) pullFrom() string {
 	if w.st.Signal.Type == engine.SignalPull {
 		return w.st.Signal.Value
@@ -179,8 +179,8 @@ func (w *lookout) pullFrom() string {
 	return ""
 }
 
-// tips are the refs on which the attempt's commits count: its worktree's HEAD and its branch, or all where it has
-// neither of its own.
+// tips returns the refs on which the attempt's commits count: its worktree's HEAD and its branch,
+// or all refs if it has neither of its own.
 func (w *lookout) tips(refs map[string]string) map[string]string {
 	out := map[string]string{}
 	if from := w.pullFrom(); from != "" {
@@ -200,7 +200,7 @@ func (w *lookout) tips(refs map[string]string) map[string]string {
 	return out
 }
 
-// look looks through the commits that are new since the attempt began.
+// look examines the commits that are new since the attempt began.
 func (w *lookout) look(ctx context.Context, refs map[string]string) error {
 	before := slices.Collect(maps.Values(w.b.Refs))
 	commits, cut, err := w.r.opt.Git.NewCommits(ctx, w.tips(refs), before, maxCommits)
@@ -210,7 +210,8 @@ func (w *lookout) look(ctx context.Context, refs map[string]string) error {
 	return w.tell(ctx, commits, cut)
 }
 
-// lookInside does so in the git folder that the launch has for itself: what it commits is in no other before its end.
+// lookInside does the same in the launch's own git folder: until the launch ends, its commits are
+// in no other.
 func (w *lookout) lookInside(ctx context.Context) error {
 	g, ok := w.r.opt.Own(w.job.Attempt.Key)
 	if !ok || !g.Keeps || !layout.IsDir(g.Dir) {
@@ -230,7 +231,7 @@ func (w *lookout) lookInside(ctx context.Context) error {
 	return err
 }
 
-// fresh lists the commits of a launch's own git folder on which its word may be.
+// fresh lists the commits in a launch's own git folder that may be its signal.
 func (w *lookout) fresh(ctx context.Context, g tree.Private) ([]git.Commit, bool, error) {
 	branch, name := "", cmp.Or(w.pullFrom(), w.b.Branch)
 	if name != "" {
@@ -266,12 +267,12 @@ func (w *lookout) tell(ctx context.Context, commits []git.Commit, cut bool) erro
 	return nil
 }
 
-// author is what a cherry-picked double and an amended twin have in common with their original.
+// author returns what a cherry-picked or amended copy shares with its original.
 func author(c git.Commit) string {
 	return fmt.Sprintf("%s|%s|%d", text.Cut(c.AuthorName, 200, ""), text.Cut(c.AuthorEmail, 200, ""), c.AuthorDate.Unix())
 }
 
-// makers are the names of who made a commit, as it says itself.
+// makers returns the names in a commit of those who made it.
 func makers(c git.Commit) []string {
 	var out []string
 	for _, n := range []string{c.AuthorName, c.AuthorEmail, c.CommitterName, c.CommitterEmail} {
@@ -282,7 +283,7 @@ func makers(c git.Commit) []string {
 	return out
 }
 
-// double says that the commit is a copy of a marked one from before the attempt.
+// double reports whether the commit is a copy of a marked one from before the attempt.
 func (w *lookout) double(ctx context.Context, c git.Commit) (bool, error) {
 	if w.old == nil {
 		commits, _, err := w.r.opt.Git.NewCommits(ctx, w.b.Refs, nil, maxTwins)
@@ -322,7 +323,7 @@ func (w *lookout) pulls(ctx context.Context) {
 	}
 }
 
-// standIn counts a stand-in's good end as a pull request: no forge is asked.
+// standIn counts a stand-in's success as a pull request, without asking a forge.
 func (w *lookout) standIn(ctx context.Context) {
 	for !w.gone() {
 		if !health.Wait(ctx, beginEvery) {
@@ -349,14 +350,13 @@ func (w *lookout) standIn(ctx context.Context) {
 	w.r.Note(w.job.Key, "")
 }
 
-// gone says that the launch's process has ended.
 func (w *lookout) gone() bool {
 	rel := w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
 	_, err := os.Lstat(filepath.Join(w.r.Root, filepath.FromSlash(rel), layout.ExitName))
 	return err == nil
 }
 
-// ask looks for a pull request whose head is of the step's branch.
+// ask looks for a pull request whose head is on the step's branch.
 func (w *lookout) ask(ctx context.Context) error {
 	pulls, err := w.r.Pulls(ctx)
 	if err != nil {
@@ -372,7 +372,8 @@ func (w *lookout) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if g, ok := w.r.opt.Own(w.job.Attempt.Key); ok && g.Keeps && layout.IsDir(g.Dir) { // it may have been pushed from inside
+	// it may have been pushed from inside
+	if g, ok := w.r.opt.Own(w.job.Attempt.Key); ok && g.Keeps && layout.IsDir(g.Dir) {
 		own, _, err := w.fresh(ctx, g)
 		if err != nil {
 			return err
@@ -382,11 +383,11 @@ func (w *lookout) ask(ctx context.Context) error {
 	for _, c := range commits {
 		heads[c.SHA] = true
 	}
-	if w.b.Asked { // what is not new itself counts for a pull request that is
+	if w.b.Asked { // commits that are not new count if the pull request is
 		for _, sha := range tips {
 			heads[sha] = true
 		}
-		heads[w.b.Head] = w.pullFrom() == "" // of a held launch that may be on no branch yet
+		heads[w.b.Head] = w.pullFrom() == "" // of a held launch that may not be on a branch yet
 	}
 	for _, ref := range slices.Sorted(maps.Keys(pulls)) {
 		sha := pulls[ref]
@@ -405,8 +406,8 @@ const (
 	remoteNamed = "origin"
 )
 
-// Pulls asks the forge for its pull requests. Its address is recorded when it is first needed: an agent that changes
-// the repo's configuration later changes nothing here.
+// Pulls asks the forge for its pull requests. It records the forge's address at the first call, so
+// that an agent cannot redirect it by changing the repo's configuration.
 func (r *Refs) Pulls(ctx context.Context) (map[string]string, error) {
 	url := ""
 	data, _, err := atomicfile.OpenRegular(r.State, remoteFile, maxRemote)
