@@ -20,10 +20,10 @@ import (
 // Check carries out the check of an attempt's outputs and criteria; nil where ctx ended first.
 func (js *Judges) Check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
-	if js.Persist(ctx, j.Key, func() error { return js.FirstLaunch(j) }) != nil && ctx.Err() != nil {
+	if js.Persist(ctx, j.Key, func() error { return js.folders.FirstLaunch(j) }) != nil && ctx.Err() != nil {
 		return nil
 	}
-	b, err := js.BegunAgain(ctx, j, st)
+	b, err := js.folders.BegunAgain(ctx, j, st)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (js *Judges) Check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 		r = js.checked(ctx, j, st, b)
 	}
 	if j.Offers(st) { // no process of ours ended
-		js.Salvage(ctx, j, st)
+		js.folders.Salvage(ctx, j, st)
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -64,10 +64,10 @@ func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tre
 		if bad := AnswerFits(j, st); bad != "" {
 			why = append(why, bad)
 		}
-		why = append(why, js.WriteValues(ctx, j.Key, st.Outputs, env, b.Dir)...)
+		why = append(why, js.folders.WriteValues(ctx, j.Key, st.Outputs, env, b.Dir)...)
 	}
 	outs := append(made, written...)
-	c, law, err := js.Taken(ctx, j, st, b, outs)
+	c, law, err := js.folders.Taken(ctx, j, st, b, outs)
 	if ctx.Err() != nil {
 		return engine.CheckResult{}
 	}
@@ -81,7 +81,7 @@ func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tre
 	if len(why) > 0 { // no command is run over what is not there
 		r := engine.CheckResult{Why: strings.Join(why, "\n")}
 		law.Put(&r)
-		return js.Digested(ctx, j, st, c, r)
+		return js.folders.Digested(ctx, j, st, c, r)
 	}
 	in.Run = func(ctx context.Context, i int, cmd engine.Command) (int, string, error) {
 		at := c.Taken.Commit
@@ -95,7 +95,7 @@ func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tre
 		r = js.withUnshipped(ctx, b, c.Taken.Commit, r)
 	}
 	law.Put(&r)
-	return js.Digested(ctx, j, st, c, r)
+	return js.folders.Digested(ctx, j, st, c, r)
 }
 
 // checkedAt has the criteria checked in the tree of the commit that was taken; "" = in the folder. What is declared and
@@ -140,19 +140,19 @@ func (js *Judges) criterion(ctx context.Context, j job.Job, st *engine.Step, b t
 	rel := fmt.Sprintf("%s/%s/%d", js.LaunchDir(j.Run, st.ID, j.Attempt.N, 1), lastPart(j.Key), i)
 	key := fmt.Sprintf("%s/%d", j.Key, i)
 	once := func(key, rel string) (launch.Ended, error) {
-		return js.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
+		return js.launches.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
 			seen, err := js.JudgeAt(ctx, j, b, commit, key)
 			if err != nil {
 				return launch.Process{}, err
 			}
 			_, taken := TakenOf(j)
 			seen.Alone = taken
-			argv, err := js.Command(j, &c, j.Env, rel, stub.Turn{}, nil, seen.Begin)
+			argv, err := js.launches.Command(j, &c, j.Env, rel, stub.Turn{}, nil, seen.Begin)
 			if err != nil {
 				return launch.Process{}, err
 			}
-			w := js.Whose(st.Role(), j.Turn)
-			env, err := js.Environ(j, w, key, st.Env, withBase(b, job.StepVars(j, st)))
+			w := js.launches.Whose(st.Role(), j.Turn)
+			env, err := js.launches.Environ(j, w, key, st.Env, withBase(b, job.StepVars(j, st)))
 			return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Who: w, Judged: seen}, err
 		})
 	}

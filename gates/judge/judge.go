@@ -41,7 +41,7 @@ func (js *Judges) newCheckouts() *checkouts.Checkouts {
 	if js.opt.Git == nil {
 		return nil
 	}
-	start := js.Boot.ID
+	start := js.launches.Boot.ID
 	if start == "" { // this system does not tell its starts apart
 		start = rand.Text()
 	}
@@ -95,7 +95,7 @@ func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string, 
 	if err != nil {
 		return own, job.Unready("%v", err)
 	}
-	box, err := js.Box()
+	box, err := js.launches.Box()
 	if err != nil {
 		return own, job.Fatal("%v: the settings want one: see sluice doctor", err)
 	}
@@ -126,7 +126,7 @@ func (js *Judges) checkoutFor(ctx context.Context, b tree.Begin, commit, key str
 // withUnshipped adds how many files of the folder are in no commit, where a criterion was judged with them.
 func (js *Judges) withUnshipped(ctx context.Context, b tree.Begin, commit string, r engine.CheckResult) engine.CheckResult {
 	n, err := js.opt.Git.Beside(ctx, b.Top, commit, func(name string) bool {
-		return slices.ContainsFunc(js.OwnPaths(b), func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
+		return slices.ContainsFunc(js.folders.OwnPaths(b), func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
 	})
 	if err != nil {
 		r.Broken = folders.Unseen(r.Broken, err)
@@ -235,9 +235,9 @@ func (js *Judges) linkState(root *os.Root, below string) error {
 
 // outputOf shows an output to a reviewer: as it is in the tree, else, where it is ignored by git, in the folder.
 func (js *Judges) outputOf(j launch.Judged, p string) prompt.TextFile {
-	f := js.TextFile(j.Host, p, j.Host)
+	f := js.collector.TextFile(j.Host, p, j.Host)
 	if _, err := os.Lstat(filepath.Join(j.Host, filepath.FromSlash(p))); j.Seat != nil && errors.Is(err, fs.ErrNotExist) {
-		f = js.TextFile(j.Agents.Dir, p, j.Agents.Dir)
+		f = js.collector.TextFile(j.Agents.Dir, p, j.Agents.Dir)
 	}
 	f.Path = layout.SeenFrom(j.Dir, filepath.Join(j.Dir, filepath.FromSlash(p)))
 	return f

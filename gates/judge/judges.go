@@ -7,15 +7,21 @@ import (
 	"time"
 
 	"sluice/agents"
+	"sluice/agents/launch"
 	"sluice/gates/checkouts"
 	"sluice/internal/collect"
+	"sluice/internal/folders"
 	"sluice/internal/git"
+	"sluice/internal/health"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 )
 
 // Options are what Judges work with. All are needed, but for Git.
 type Options struct {
 	Collector *collect.Collector
+	Launches  *launch.Launches
+	Folders   *folders.Folders
 	Runner    *agents.Runner
 	Git       *git.Repo // nil: there are no checkouts to judge in
 	Settings  func() settings.Settings
@@ -25,8 +31,12 @@ type Options struct {
 
 // Judges run what judges the work of attempts: criteria, gate commands, reviewers, and the setups that these need.
 type Judges struct {
-	*collect.Collector
-	opt Options
+	layout.Layout
+	*health.Notes
+	opt       Options
+	collector *collect.Collector
+	launches  *launch.Launches
+	folders   *folders.Folders
 
 	Seats   *checkouts.Checkouts // nil: there is no git
 	setting chan struct{}        // held by whoever runs a setup
@@ -34,7 +44,8 @@ type Judges struct {
 
 // New makes the Judges of a repo.
 func New(o Options) *Judges {
-	js := &Judges{Collector: o.Collector, opt: o, setting: make(chan struct{}, 1)}
+	js := &Judges{Layout: o.Folders.Layout, Notes: o.Folders.Notes, opt: o, collector: o.Collector, launches: o.Launches, folders: o.Folders,
+		setting: make(chan struct{}, 1)}
 	js.Seats = js.newCheckouts()
 	return js
 }

@@ -35,7 +35,7 @@ func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engin
 	}
 	rel := js.JobDir(j)
 	l := launch.Order{Key: j.Key, Dir: rel, Agent: true, Idle: js.idleOf(g.Reviewer.AgentType), Since: j.Proc.Began, Clock: c}
-	end, err := js.Ensure(ctx, l, func() (launch.Process, error) { return js.prepareReview(ctx, j, g, rel, j.Key, 0, nil) })
+	end, err := js.launches.Ensure(ctx, l, func() (launch.Process, error) { return js.prepareReview(ctx, j, g, rel, j.Key, 0, nil) })
 	if err != nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engin
 			break
 		}
 		if verdict, err = gates.ReadVerdict(js.verdictInput(g, a.Key, a.Dir, end)); err != nil || verdict.Inconclusive != "" {
-			js.KeepReply(a.Dir, end)
+			js.collector.KeepReply(a.Dir, end)
 		}
 		if err == nil {
 			break
@@ -63,9 +63,9 @@ func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engin
 			break
 		}
 		bad, last := err, end
-		end, a, err = js.Again(ctx, launch.Order{Of: j.Key, Agent: true, Idle: l.Idle, Clock: c}, rel, try+1, func(key, dir string, goOn bool) (launch.Process, error) {
+		end, a, err = js.launches.Again(ctx, launch.Order{Of: j.Key, Agent: true, Idle: l.Idle, Clock: c}, rel, try+1, func(key, dir string, goOn bool) (launch.Process, error) {
 			return js.prepareReview(ctx, j, g, dir, key, try+1, func(name string, w launch.Who, before string) (launch.Talk, string) {
-				t := js.GoOn(j, name, w, last, goOn)
+				t := js.launches.GoOn(j, name, w, last, goOn)
 				text := gates.Correction(bad, try+1, program.Known(w.Agent.Format))
 				if t.Resume == "" {
 					text = collect.Again(text, before, last.Stdout(collect.MaxReplyShown))
@@ -91,8 +91,8 @@ func (js *Judges) idleOf(role string) time.Duration {
 
 // reviewByCommand lets a command judge.
 func (js *Judges) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate) *engine.ProcessEnded {
-	end, err := js.Ensure(ctx, launch.Order{Key: j.Key, Dir: js.JobDir(j), Since: j.Proc.Began}, func() (launch.Process, error) {
-		b, err := js.Begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
+	end, err := js.launches.Ensure(ctx, launch.Order{Key: j.Key, Dir: js.JobDir(j), Since: j.Proc.Began}, func() (launch.Process, error) {
+		b, err := js.folders.Begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
 		if err != nil {
 			return launch.Process{}, err
 		}
@@ -103,11 +103,11 @@ func (js *Judges) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate
 		}
 		t := job.Turn(j, j.Round.N, 0)
 		t.Gate = g.ID
-		argv, err := js.Command(j, g.Reviewer.Run, j.Env, js.JobDir(j), t, nil, seen.Begin)
+		argv, err := js.launches.Command(j, g.Reviewer.Run, j.Env, js.JobDir(j), t, nil, seen.Begin)
 		if err != nil {
 			return launch.Process{}, err
 		}
-		env, err := js.Environ(j, launch.Who{}, j.Key, nil, reviewVars(j, g, seen.Agents))
+		env, err := js.launches.Environ(j, launch.Who{}, j.Key, nil, reviewVars(j, g, seen.Agents))
 		return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Judged: seen}, err
 	})
 	if err != nil {
@@ -142,8 +142,8 @@ func withBase(b tree.Begin, vars map[string]string) map[string]string {
 }
 
 func (js *Judges) verdictInput(g *engine.Gate, key, rel string, end launch.Ended) gates.VerdictInput {
-	in := gates.VerdictInput{Structured: end.Structured(), AnswerFile: js.AnswerFile(rel), WantToken: js.Token(key), Output: []byte(end.Stdout(gates.MaxReply + 1)),
-		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: js.PromptText(rel), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
+	in := gates.VerdictInput{Structured: end.Structured(), AnswerFile: js.launches.AnswerFile(rel), WantToken: js.Token(key), Output: []byte(end.Stdout(gates.MaxReply + 1)),
+		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: js.collector.PromptText(rel), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
 	in.Allowed, in.Computed = gates.Allowed(g)
 	return in
 }
@@ -152,7 +152,7 @@ func (js *Judges) verdictInput(g *engine.Gate, key, rel string, end launch.Ended
 // says in which conversation, of the name that the gate gives it; try is which correction it asks for, 0 for none.
 func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w launch.Who, before string) (launch.Talk, string)) (launch.Process, error) {
 	st := j.Spec.Step(g.Step)
-	b, err := js.Begun(ctx, j, st, j.Attempt.N)
+	b, err := js.folders.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return launch.Process{}, err
 	}
@@ -161,16 +161,16 @@ func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, 
 	if err != nil {
 		return launch.Process{}, err
 	}
-	w, err := js.ReviewPlayer(j, g, rel, try)
+	w, err := js.launches.ReviewPlayer(j, g, rel, try)
 	if err != nil {
 		return launch.Process{}, err
 	}
-	_, answer := js.PromptOf(rel)
+	_, answer := js.launches.PromptOf(rel)
 	text, err := js.reviewPrompt(ctx, j, g, st, seen, w, answer)
 	if err != nil {
 		return launch.Process{}, err
 	}
-	need := js.NeedsOf(rel, nil, true, js.MayCost(j, w.Role))
+	need := js.launches.NeedsOf(rel, nil, true, js.launches.MayCost(j, w.Role))
 	outcomes, computed := gates.Allowed(g)
 	need.Schema = gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer)
 	need.Nulls = g.Answer == nil // a verdict that is read by ours alone: null is as if it were not there
@@ -181,16 +181,16 @@ func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, 
 	if turn != nil {
 		need.Talk, text = turn(name, w, text)
 	} else {
-		need.Talk = js.TakeTalk(j.Run, name, key, w)
+		need.Talk = js.launches.TakeTalk(j.Run, name, key, w)
 	}
-	p, err := js.AgentProcess(j, w, key, rel, seen.Host, text, need, nil, reviewVars(j, g, b))
+	p, err := js.launches.AgentProcess(j, w, key, rel, seen.Host, text, need, nil, reviewVars(j, g, b))
 	p.Judged = seen
 	return p, err
 }
 
 // reviewPrompt is the prompt of a gate's reviewer.
 func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, st *engine.Step, b launch.Judged, w launch.Who, answer string) (string, error) {
-	template, err := js.Template(w, true)
+	template, err := js.collector.Template(w, true)
 	if err != nil {
 		return "", err
 	}
@@ -202,7 +202,7 @@ func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, s
 	in := prompt.ReviewInput{
 		Role: w.Role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
 		Gate: g.ID, GateName: g.Name, Round: j.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: js.task(j, st, values), Values: values,
-		ContextFiles: js.ContextFiles(j.Spec, st, b.Dir), Criteria: j.Attempt.ToReview, Summary: j.Attempt.Summary,
+		ContextFiles: js.collector.ContextFiles(j.Spec, st, b.Dir), Criteria: j.Attempt.ToReview, Summary: j.Attempt.Summary,
 		Answer: j.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
 	}
 	in.ByReply = program.Known(w.Agent.Format)
@@ -210,7 +210,7 @@ func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, s
 	env := job.WithAttempt(j, st)
 	ofStep := j
 	ofStep.Env = env
-	if found, missing, err := js.Inputs(ofStep, st, b.Dir); err == nil {
+	if found, missing, err := js.folders.Inputs(ofStep, st, b.Dir); err == nil {
 		for _, f := range found {
 			in.Inputs = append(in.Inputs, prompt.Input{Path: f, There: true})
 		}
@@ -226,7 +226,7 @@ func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, s
 	if made, written, err := job.Outputs(st.Outputs, env); err == nil {
 		for _, p := range append(made, written...) {
 			if layout.IsState(p) {
-				in.Outputs = append(in.Outputs, js.TextFile(js.Root, p, b.Dir))
+				in.Outputs = append(in.Outputs, js.collector.TextFile(js.Root, p, b.Dir))
 			} else {
 				in.Outputs = append(in.Outputs, js.outputOf(b, p))
 			}
@@ -234,7 +234,7 @@ func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, s
 	}
 	for _, h := range j.History {
 		if h.Gate == g.ID {
-			in.Retry = append(in.Retry, js.TextFile(js.Root, js.RetryPath(j.Run, h.Path), b.Dir))
+			in.Retry = append(in.Retry, js.collector.TextFile(js.Root, js.RetryPath(j.Run, h.Path), b.Dir))
 		}
 	}
 	in.Sent = collect.SentOf(j, func(q job.Sent) bool { return q.Gate == g.ID })

@@ -40,7 +40,7 @@ func (js *Judges) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.
 	if s == nil || len(j.RunInfo.Stubs) > 0 { // stand-ins have nothing to be tested
 		return nil, nil
 	}
-	argv, err := js.Command(j, &s.Run, j.Env, "", stub.Turn{}, nil, b)
+	argv, err := js.launches.Command(j, &s.Run, j.Env, "", stub.Turn{}, nil, b)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (js *Judges) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin
 	if err != nil {
 		return "", err
 	}
-	parts := []string{js.Boot.ID, b.Top, rel, fmt.Sprintf("%q %q", argv, s.Provides)}
+	parts := []string{js.launches.Boot.ID, b.Top, rel, fmt.Sprintf("%q %q", argv, s.Provides)}
 	for _, f := range entries {
 		below, err := filepath.Rel(rel, filepath.FromSlash(f.Path))
 		if err != nil || !filepath.IsLocal(below) {
@@ -96,13 +96,13 @@ func (js *Judges) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin
 func (js *Judges) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, argv []string, s *engine.Setup, dir string) error {
 	key := j.Key + layout.SetupMark + filepath.Base(dir)[:8]
 	rel := js.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(j.Key, j.Run+"/")) + "-setup"
-	end, err := js.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
+	end, err := js.launches.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
 		seen, err := js.seated(ctx, b, b.Base(), key, nil)
 		if err != nil {
 			return launch.Process{}, err
 		}
-		w := js.Whose(st.Role(), j.Turn)
-		env, err := js.Environ(j, w, key, st.Env, job.StepVars(j, st))
+		w := js.launches.Whose(st.Role(), j.Turn)
+		env, err := js.launches.Environ(j, w, key, st.Env, job.StepVars(j, st))
 		return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Who: w, Judged: seen}, err
 	})
 	if err != nil {

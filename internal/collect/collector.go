@@ -7,6 +7,7 @@ import (
 	"sluice/agents/launch"
 	"sluice/internal/folders"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 )
 
@@ -21,12 +22,13 @@ type Options struct {
 
 // Collector collects what agents are asked about: the files that a spec names, what was found wrong before, a person's words.
 type Collector struct {
-	*launch.Launches
-	*folders.Folders
-	opt Options
+	layout.Layout
+	opt      Options
+	launches *launch.Launches
+	folders  *folders.Folders
 }
 
 // New makes the Collector of a repo.
 func New(o Options) *Collector {
-	return &Collector{Launches: o.Launches, Folders: o.Folders, opt: o}
+	return &Collector{Layout: o.Folders.Layout, opt: o, launches: o.Launches, folders: o.Folders}
 }

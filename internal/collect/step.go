@@ -154,7 +154,7 @@ func (co *Collector) TextFile(base, p, dir string) prompt.TextFile {
 // path.
 func (co *Collector) SignalTold(j job.Job, st *engine.Step) string {
 	file := co.SignalFile(j.Run, st)
-	if box, _ := co.Box(); file != "" && box != nil && !box.Remaps() && !j.Offers(st) {
+	if box, _ := co.launches.Box(); file != "" && box != nil && !box.Remaps() && !j.Offers(st) {
 		return filepath.Join(co.PIDFile(j.Key)+layout.InboxMark, j.Run, filepath.Base(file))
 	}
 	return file
@@ -175,11 +175,11 @@ func (co *Collector) StepPrompt(ctx context.Context, j job.Job, st *engine.Step,
 	if err != nil {
 		return "", err
 	}
-	found, err := co.Needed(ctx, j, st, b)
+	found, err := co.folders.Needed(ctx, j, st, b)
 	if err != nil {
 		return "", err
 	}
-	box, _ := co.Box()
+	box, _ := co.launches.Box()
 	in := prompt.StepInput{
 		OwnGit:    box != nil && b.Top != "" && co.opt.Git.Checkout() && !j.Offers(st) && b.Look == "",
 		Looks:     b.Look,

@@ -22,23 +22,23 @@ func (k *Work) Hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	if command == nil {
 		return &engine.ProcessEnded{}
 	}
-	end, err := k.Ensure(ctx, launch.Order{Key: j.Key, Dir: rel}, func() (launch.Process, error) {
+	end, err := k.launches.Ensure(ctx, launch.Order{Key: j.Key, Dir: rel}, func() (launch.Process, error) {
 		env := j.Env
 		if env == nil {
 			env = &engine.Env{Run: j.Run, Workflow: j.RunInfo.Workflow, Vars: j.Vars}
 		}
-		argv, err := k.Command(j, command, env, rel, stub.Turn{}, nil, tree.Begin{})
+		argv, err := k.launches.Command(j, command, env, rel, stub.Turn{}, nil, tree.Begin{})
 		if err != nil {
 			return launch.Process{}, err
 		}
-		p, vars := launch.Process{Cwd: k.Home(j), Argv: argv}, map[string]string{"SLUICE_STATUS": j.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(j.RunInfo.Unpassed)}
+		p, vars := launch.Process{Cwd: k.folders.Home(j), Argv: argv}, map[string]string{"SLUICE_STATUS": j.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(j.RunInfo.Unpassed)}
 		if j.RunInfo.TaskStatus != "" {
 			vars["SLUICE_TASK_STATUS"] = j.RunInfo.TaskStatus
 		}
 		var w launch.Who
 		if j.Proc.Step != "" {
 			st := j.Spec.Step(j.Proc.Step)
-			b, err := k.Begun(ctx, j, st, j.Attempt.N)
+			b, err := k.folders.Begun(ctx, j, st, j.Attempt.N)
 			if err != nil {
 				return launch.Process{}, err
 			}
@@ -46,24 +46,24 @@ func (k *Work) Hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 			if b.Look != "" {
 				commit = b.Look // nothing else is to be taken
 			}
-			if p.Judged, err = k.JudgeAt(ctx, j, b, commit, j.Key); err != nil {
+			if p.Judged, err = k.judges.JudgeAt(ctx, j, b, commit, j.Key); err != nil {
 				return launch.Process{}, err
 			}
-			w, vars, p.Cwd = k.Whose(st.Role(), j.Turn), job.StepVars(j, st), p.Judged.Host
+			w, vars, p.Cwd = k.launches.Whose(st.Role(), j.Turn), job.StepVars(j, st), p.Judged.Host
 			p.Who = w
 			if p.Work, err = k.hookWork(ctx, j, st, p.Judged); err != nil {
 				return launch.Process{}, err
 			}
 			vars["SLUICE_STATUS"] = j.Attempt.Status
 		}
-		p.Env, err = k.Environ(j, w, j.Key, nil, vars)
+		p.Env, err = k.launches.Environ(j, w, j.Key, nil, vars)
 		return p, err
 	})
 	if err != nil {
 		return nil
 	}
 	if j.Proc.Step != "" {
-		k.Receive(ctx, j)
+		k.launches.Receive(ctx, j)
 	}
 	ev := &engine.ProcessEnded{Exit: end.Exit}
 	// A hook that cannot be started is recorded; it stops nothing.
@@ -89,7 +89,7 @@ func (k *Work) hookWork(ctx context.Context, j job.Job, st *engine.Step, seen la
 		return nil, err
 	}
 	var no *tree.Refused
-	if o.Base, err = k.Tip(o, head); errors.As(err, &no) {
+	if o.Base, err = k.folders.Tip(o, head); errors.As(err, &no) {
 		return nil, nil
 	}
 	return &o, err

@@ -36,7 +36,7 @@ func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) en
 		<-ctx.Done()
 		return nil
 	}
-	k.Expect(j)
+	k.inbox.Expect(j)
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		err := k.layOut(ctx, j, st)
 		var no *job.Refusal
@@ -64,13 +64,13 @@ func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) en
 // layOut makes the worktree, the prompt and the offer's file.
 func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	rel := k.LaunchDir(j.Run, st.ID, j.Attempt.N, j.K)
-	if err := k.Expose(j.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
+	if err := k.launches.Expose(j.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
 		return err
 	}
-	if err := k.FirstLaunch(j); err != nil {
+	if err := k.folders.FirstLaunch(j); err != nil {
 		return err
 	}
-	b, err := k.Begun(ctx, j, st, j.Attempt.N)
+	b, err := k.folders.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil // it is on offer already: what it was made from may have been used up since
 	}
-	prompt, answer := k.PromptOf(rel)
+	prompt, answer := k.launches.PromptOf(rel)
 	told := *st
 	if st.Answer != nil && st.Agent != nil {
 		// No process ends whose answer file could be read.
@@ -89,14 +89,14 @@ func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 		}}
 		told.Agent = &agent
 	}
-	text, err := k.StepPrompt(ctx, j, &told, b, k.Whose(st.Role(), j.Turn), answer)
+	text, err := k.collector.StepPrompt(ctx, j, &told, b, k.launches.Whose(st.Role(), j.Turn), answer)
 	if err != nil {
 		return err
 	}
 	if err := k.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
 		return err
 	}
-	inputs, _, err := k.Inputs(j, st, b.Dir)
+	inputs, _, err := k.folders.Inputs(j, st, b.Dir)
 	if err != nil {
 		return err
 	}

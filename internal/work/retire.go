@@ -93,7 +93,7 @@ func (k *Work) prune(live, known []string) error {
 		flow, n := layout.NumberOf(run)
 		return n > 0 && n < newest[flow] || layout.ChildRun(run) && oldChild(run, newest, keep)
 	}
-	k.ForgetRuns(func(run string) bool { return old(run) && !slices.Contains(live, run) })
+	k.inbox.ForgetRuns(func(run string) bool { return old(run) && !slices.Contains(live, run) })
 	for _, c := range []struct {
 		dir    string
 		remove func(string) error
@@ -104,7 +104,9 @@ func (k *Work) prune(live, known []string) error {
 		{filepath.Join(k.State, layout.GitsDir), tree.Remove, func(run string) bool { return keep[run] }},
 		{filepath.Join(k.State, layout.HomesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
 		// Of a run that was over before a scan met its inbox. One that holds something stays.
-		{k.Signals(), removeEmpty, func(run string) bool { return slices.Contains(live, run) || k.Watched(filepath.Join(k.Signals(), run)) }},
+		{k.Signals(), removeEmpty, func(run string) bool {
+			return slices.Contains(live, run) || k.inbox.Watched(filepath.Join(k.Signals(), run))
+		}},
 	} {
 		entries, err := os.ReadDir(c.dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -24,9 +24,9 @@ import (
 func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
 	rel := k.JobDir(j)
-	k.Expect(j)
-	l := launch.Order{Key: j.Key, Dir: rel, Agent: st.Run == nil, Idle: k.Idle(st), Since: j.Attempt.Launched, Clock: c}
-	end, err := k.Ensure(ctx, l, func() (launch.Process, error) { return k.prepare(ctx, j, st, rel, j.Key) })
+	k.inbox.Expect(j)
+	l := launch.Order{Key: j.Key, Dir: rel, Agent: st.Run == nil, Idle: k.launches.Idle(st), Since: j.Attempt.Launched, Clock: c}
+	end, err := k.launches.Ensure(ctx, l, func() (launch.Process, error) { return k.prepare(ctx, j, st, rel, j.Key) })
 	if err != nil {
 		return nil
 	}
@@ -34,9 +34,9 @@ func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.Pro
 		end = end.Undenied() // its signal says whether it got on without what it was not allowed
 	}
 	if end.Dir != "" { // something was started
-		k.Readable(ctx, j, st)
+		k.inbox.Readable(ctx, j, st)
 		if !end.Clean() {
-			k.TakenIn(ctx, j, st)
+			k.inbox.TakenIn(ctx, j, st)
 		}
 	}
 	ev := &engine.ProcessEnded{Exit: end.Exit}
@@ -61,10 +61,10 @@ func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.Pro
 	}
 	k.keepOutput(ev, j, st, end)
 	if st.Run == nil {
-		k.Sum(j.Key, ev)
+		k.launches.Sum(j.Key, ev)
 	}
-	k.Receive(ctx, j)
-	k.Salvage(ctx, j, st)
+	k.launches.Receive(ctx, j)
+	k.folders.Salvage(ctx, j, st)
 	return ev
 }
 
@@ -82,31 +82,31 @@ func (k *Work) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, e
 
 // said says that the attempt's sentinel lies in its inbox, or was taken in.
 func (k *Work) said(j job.Job, st *engine.Step) bool {
-	return k.Sentinel(j, st) != nil
+	return k.inbox.Sentinel(j, st) != nil
 }
 
 // prepare makes all that a step's launch needs, and says what to start.
 func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key string) (launch.Process, error) {
-	if err := k.FirstLaunch(j); err != nil {
+	if err := k.folders.FirstLaunch(j); err != nil {
 		return launch.Process{}, err
 	}
-	b, err := k.Begun(ctx, j, st, j.Attempt.N)
+	b, err := k.folders.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return launch.Process{}, err
 	}
 	if err := k.MakeBelow(rel, 0o700); err != nil {
 		return launch.Process{}, err
 	}
-	w := k.Whose(st.Role(), j.Turn)
-	prompt, answer := k.PromptOf(rel)
+	w := k.launches.Whose(st.Role(), j.Turn)
+	prompt, answer := k.launches.PromptOf(rel)
 	vars := job.StepVars(j, st)
 	vars["SLUICE_ANSWER"] = answer
-	if f := k.SignalTold(j, st); f != "" {
+	if f := k.collector.SignalTold(j, st); f != "" {
 		vars["SLUICE_SIGNAL"] = f
 	}
 	p := launch.Process{Cwd: b.Dir, Who: w, Work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
 	if b.Look != "" {
-		if p.Judged, err = k.LookFrom(ctx, b, key); err != nil {
+		if p.Judged, err = k.judges.LookFrom(ctx, b, key); err != nil {
 			return p, err
 		}
 		b, p.Cwd, p.Work = p.Judged.Begin, p.Judged.Host, nil
@@ -115,23 +115,23 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key
 		return p, err
 	}
 	if st.Run != nil {
-		if _, err := k.Needed(ctx, j, st, b); err != nil {
+		if _, err := k.folders.Needed(ctx, j, st, b); err != nil {
 			return p, err
 		}
 		t := job.Turn(j, j.Attempt.N, 0)
 		t.Step = st.ID
-		if p.Argv, err = k.Command(j, st.Run, j.Env, rel, t, st, b); err != nil {
+		if p.Argv, err = k.launches.Command(j, st.Run, j.Env, rel, t, st, b); err != nil {
 			return p, err
 		}
-		if p.Env, err = k.Environ(j, w, key, st.Env, vars); err != nil {
+		if p.Env, err = k.launches.Environ(j, w, key, st.Env, vars); err != nil {
 			return p, err
 		}
 	} else {
-		if w, err = k.StepPlayer(j, st, b, rel, 0); err != nil {
+		if w, err = k.launches.StepPlayer(j, st, b, rel, 0); err != nil {
 			return p, err
 		}
 		p.Who = w
-		text, err := k.StepPrompt(ctx, j, st, b, w, answer)
+		text, err := k.collector.StepPrompt(ctx, j, st, b, w, answer)
 		if err != nil {
 			return p, err
 		}
@@ -139,20 +139,20 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key
 			return p, err
 		}
 		vars["SLUICE_PROMPT"] = prompt
-		need := k.NeedsOf(rel, st.Answer, false, k.MayCost(j, w.Role))
+		need := k.launches.NeedsOf(rel, st.Answer, false, k.launches.MayCost(j, w.Role))
 		name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
 		if err != nil {
 			return p, err
 		}
-		need.Talk = k.TakeTalk(j.Run, name, key, w)
-		maps.Copy(vars, program.Vars(w.Agent.Format, k.Variable, need.Dirs))
-		if p.Env, err = k.Environ(j, w, key, st.Env, vars); err != nil {
+		need.Talk = k.launches.TakeTalk(j.Run, name, key, w)
+		maps.Copy(vars, program.Vars(w.Agent.Format, k.launches.Variable, need.Dirs))
+		if p.Env, err = k.launches.Environ(j, w, key, st.Env, vars); err != nil {
 			return p, err
 		}
-		if err := k.KeepProgram(rel, key, w, need.Talk, p.Env); err != nil {
+		if err := k.launches.KeepProgram(rel, key, w, need.Talk, p.Env); err != nil {
 			return p, err
 		}
-		if p.Argv, p.Stdin, err = k.AgentLine(w, prompt, text, need); err != nil {
+		if p.Argv, p.Stdin, err = k.launches.AgentLine(w, prompt, text, need); err != nil {
 			return p, err
 		}
 	}
@@ -161,7 +161,7 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key
 
 // declared gives the folders below .workflow/ in which a step's outputs lie, where it is held.
 func (k *Work) declared(st *engine.Step, env *engine.Env) ([]string, error) {
-	if box, _ := k.Box(); box == nil {
+	if box, _ := k.launches.Box(); box == nil {
 		return nil, nil
 	}
 	made, _, err := job.Outputs(st.Outputs, env)
@@ -173,37 +173,37 @@ func (k *Work) declared(st *engine.Step, env *engine.Env) ([]string, error) {
 
 // askAgain has the step's agent give its answer again. The error is ctx's.
 func (k *Work) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *launch.Clock, try int, bad error, last launch.Ended) (launch.Ended, launch.Asked, error) {
-	l := launch.Order{Of: j.Key, Agent: true, Idle: k.Idle(st), Clock: c}
-	return k.Again(ctx, l, k.JobDir(j), try, func(key, dir string, goOn bool) (launch.Process, error) {
-		b, err := k.Begun(ctx, j, st, j.Attempt.N)
+	l := launch.Order{Of: j.Key, Agent: true, Idle: k.launches.Idle(st), Clock: c}
+	return k.launches.Again(ctx, l, k.JobDir(j), try, func(key, dir string, goOn bool) (launch.Process, error) {
+		b, err := k.folders.Begun(ctx, j, st, j.Attempt.N)
 		if err != nil {
 			return launch.Process{}, err
 		}
 		var seen launch.Judged
 		if b.Look != "" {
-			if seen, err = k.LookFrom(ctx, b, key); err != nil {
+			if seen, err = k.judges.LookFrom(ctx, b, key); err != nil {
 				return launch.Process{}, err
 			}
 			b = seen.Begin
 		}
-		w, err := k.StepPlayer(j, st, b, dir, try)
+		w, err := k.launches.StepPlayer(j, st, b, dir, try)
 		if err != nil {
 			return launch.Process{}, err
 		}
-		_, answer := k.PromptOf(dir)
-		before, err := k.StepPrompt(ctx, j, st, b, w, answer)
+		_, answer := k.launches.PromptOf(dir)
+		before, err := k.collector.StepPrompt(ctx, j, st, b, w, answer)
 		if err != nil {
 			return launch.Process{}, err
 		}
-		need, text := k.NeedsOf(dir, st.Answer, false, k.MayCost(j, w.Role)), gates.Correction(bad, try, false)
+		need, text := k.launches.NeedsOf(dir, st.Answer, false, k.launches.MayCost(j, w.Role)), gates.Correction(bad, try, false)
 		name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
 		if err != nil {
 			return launch.Process{}, err
 		}
-		if need.Talk = k.GoOn(j, name, w, last, goOn); need.Talk.Resume == "" {
+		if need.Talk = k.launches.GoOn(j, name, w, last, goOn); need.Talk.Resume == "" {
 			text = collect.Again(text, before, last.Stdout(collect.MaxReplyShown))
 		}
-		p, err := k.AgentProcess(j, w, key, dir, cmp.Or(seen.Host, b.Dir), text, need, st.Env, job.StepVars(j, st))
+		p, err := k.launches.AgentProcess(j, w, key, dir, cmp.Or(seen.Host, b.Dir), text, need, st.Env, job.StepVars(j, st))
 		p.Judged = seen
 		return p, err
 	})
@@ -214,7 +214,7 @@ func (k *Work) answer(j job.Job, st *engine.Step, rel, key string, end launch.En
 	if end.Dir == "" {
 		return nil, nil
 	}
-	in := gates.VerdictInput{WantToken: k.Token(key), AnswerFile: k.AnswerFile(rel), Structured: end.Structured()}
+	in := gates.VerdictInput{WantToken: k.Token(key), AnswerFile: k.launches.AnswerFile(rel), Structured: end.Structured()}
 	if st.Answer == nil {
 		data, err := gates.Find(in, nil)
 		if err != nil || data == nil {
@@ -247,7 +247,7 @@ func (k *Work) answer(j job.Job, st *engine.Step, rel, key string, end launch.En
 		data, err = judge.ReadAnswer(j, st, data)
 	}
 	if err != nil {
-		k.KeepReply(rel, end)
+		k.collector.KeepReply(rel, end)
 		return nil, err
 	}
 	return data, nil
@@ -255,7 +255,7 @@ func (k *Work) answer(j job.Job, st *engine.Step, rel, key string, end launch.En
 
 // sentinelAnswer is the answer in the attempt's sentinel, if it has one that fits.
 func (k *Work) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
-	data := k.Sentinel(j, st)
+	data := k.inbox.Sentinel(j, st)
 	if data == nil {
 		return nil
 	}

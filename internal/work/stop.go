@@ -15,12 +15,12 @@ import (
 func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 	ev := engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: launch.DayOf(k.opt.Now()), Exit: engine.Exit{Code: -1, Lost: true}}
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		main, some, err := k.StopAll(ctx, j.Key)
+		main, some, err := k.launches.StopAll(ctx, j.Key)
 		if err == nil {
 			k.Note(j.Key, "")
 			switch {
 			case main != nil:
-				ev.Exit = k.ExitOf(*main, j.Key)
+				ev.Exit = k.launches.ExitOf(*main, j.Key)
 			case some:
 				ev.Exit = engine.Exit{Code: -1, Stopped: true}
 			}
@@ -35,10 +35,10 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 		}
 	}
 	if p := j.Proc; p != nil && p.Kind == engine.ProcStep && j.Attempt != nil && j.Spec != nil && j.Spec.Step(p.Step) != nil {
-		end := k.Told(j.Key, launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))})
+		end := k.launches.Told(j.Key, launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))})
 		ev.Exit.Usage = end.Exit.Usage
-		defer k.Salvage(ctx, j, j.Spec.Step(p.Step))
-		defer k.Receive(ctx, j)
+		defer k.folders.Salvage(ctx, j, j.Spec.Step(p.Step))
+		defer k.launches.Receive(ctx, j)
 		if answer, err := k.answer(j, j.Spec.Step(p.Step), k.JobDir(j), j.Key, end); err == nil {
 			ev.Answer = answer
 		}
@@ -46,8 +46,8 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 			ev.Output = end.Output()
 		}
 	} else if p != nil && p.Kind == engine.ProcReview && j.Round != nil {
-		ev.Exit.Usage = k.Told(j.Key, launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))}).Exit.Usage
+		ev.Exit.Usage = k.launches.Told(j.Key, launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))}).Exit.Usage
 	}
-	k.LeaveTalk(j.Key, nil, program.Usage{}, false) // where it was not told what came of it
+	k.launches.LeaveTalk(j.Key, nil, program.Usage{}, false) // where it was not told what came of it
 	return ev
 }

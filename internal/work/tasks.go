@@ -33,7 +33,7 @@ type taskFile struct {
 // LookAtTasks looks at a list's task file.
 func (k *Work) LookAtTasks(ctx context.Context, j job.Job) engine.Event {
 	if st := j.Spec.Step(j.Step); st != nil && j.Attempt != nil { // what the list changes is told from what was there
-		if _, err := k.BegunAgain(ctx, j, st); ctx.Err() != nil {
+		if _, err := k.folders.BegunAgain(ctx, j, st); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
 			k.opt.Logf("%s: %v", j.Key, err)
@@ -238,7 +238,7 @@ func (k *Work) rewrite(j job.Job, f *taskFile) (string, error) {
 		return "", err
 	}
 	var st atomicfile.Stat
-	err = k.Alone(func() (err error) {
+	err = k.folders.Alone(func() (err error) {
 		st, err = atomicfile.Replace(path, data, f.stat.Mode.Perm(), f.stat)
 		return err
 	})

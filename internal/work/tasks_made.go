@@ -36,7 +36,7 @@ func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
 			old, st, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return k.Put(rel, k.Root, data)
+				return k.folders.Put(rel, k.Root, data)
 			case errors.Is(err, atomicfile.ErrNotRegular):
 				why = rel + " is there already, and no regular file: move it away, then `sluice retry " + j.Run + " " + j.Step + "`"
 				return nil
@@ -51,7 +51,7 @@ func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
 			if err := k.WriteFile(k.JobDir(j)+"/"+filepath.Base(rel)+beforeEnding, old); err != nil {
 				return err
 			}
-			err = k.Alone(func() error {
+			err = k.folders.Alone(func() error {
 				_, err := atomicfile.Replace(path, data, st.Mode.Perm(), st)
 				return err
 			})

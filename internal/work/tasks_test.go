@@ -11,23 +11,19 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/gates/judge"
 	"sluice/internal/atomicfile"
-	"sluice/internal/collect"
 	"sluice/internal/folders"
 	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tasks"
-	"sluice/watcher/inbox"
 )
 
 // taskWriter is as much of Work as reads and writes task files.
 func taskWriter(dir string) *Work {
 	l, logf, notes := layout.Layout{Root: dir}, func(string, ...any) {}, &health.Notes{}
 	at := folders.New(folders.Options{Layout: l, Notes: notes, Logf: logf})
-	judges := &judge.Judges{Collector: collect.New(collect.Options{Folders: at, Logf: logf})}
-	return New(Options{Judges: judges, Inbox: &inbox.Inbox{Layout: l, Notes: notes}, Logf: logf, Now: time.Now})
+	return New(Options{Folders: at, Logf: logf, Now: time.Now})
 }
 
 // TestTaskFileEditedMeanwhile: what a person wrote after the file was read is neither lost nor overlooked.

@@ -28,7 +28,7 @@ func (k *Work) Write(ctx context.Context, j job.Job) engine.Event {
 		return ev
 	}
 	if j.Write.Kind != "" {
-		do := map[string]func(context.Context, job.Job) string{engine.WriteAdvance: k.Advance, engine.WriteRewind: k.Rewind, engine.WriteLand: k.Land}[j.Write.Kind]
+		do := map[string]func(context.Context, job.Job) string{engine.WriteAdvance: k.folders.Advance, engine.WriteRewind: k.folders.Rewind, engine.WriteLand: k.folders.Land}[j.Write.Kind]
 		if ev.Why = do(ctx, j); ctx.Err() != nil {
 			return nil
 		}
@@ -48,7 +48,7 @@ func (k *Work) Write(ctx context.Context, j job.Job) engine.Event {
 			if err := k.own(j.Write.Path, j.Run); err != nil {
 				return err
 			}
-			return k.Put(j.Write.Path, k.Root, data)
+			return k.folders.Put(j.Write.Path, k.Root, data)
 		})
 		if err != nil {
 			ev.Why = fmt.Sprintf("%s: %v", j.Write.Path, err)
@@ -69,7 +69,7 @@ func (k *Work) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) []str
 	if st == nil || j.Attempt == nil {
 		return []string{"its step is not known"}
 	}
-	b, err := k.BegunAgain(ctx, j, st)
+	b, err := k.folders.BegunAgain(ctx, j, st)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -79,7 +79,7 @@ func (k *Work) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) []str
 			return []string{err.Error()}
 		}
 	}
-	why := k.WriteValues(ctx, j.Key, g.Outputs, &env, b.Dir)
+	why := k.folders.WriteValues(ctx, j.Key, g.Outputs, &env, b.Dir)
 	if err := k.noteWritten(ctx, j, b, g.Outputs, &env); err != nil {
 		why = append(why, err.Error())
 	}
@@ -95,7 +95,7 @@ func (k *Work) noteWritten(ctx context.Context, j job.Job, b tree.Begin, outs []
 	if err != nil {
 		return err
 	}
-	return k.NoteFolder(ctx, j, b.Top, func(r *folders.Record) {
+	return k.folders.NoteFolder(ctx, j, b.Top, func(r *folders.Record) {
 		for _, p := range written {
 			rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(p)))
 			if rel = filepath.ToSlash(rel); err == nil && !layout.IsState(p) && !slices.Contains(r.Written, rel) {

@@ -63,6 +63,11 @@ type World struct {
 	layout.Layout
 	health.Notes
 	*people.People
+	*folders.Folders
+	*launch.Launches
+	*collect.Collector
+	*judge.Judges
+	*inbox.Inbox
 	*work.Work
 	refs *refs.Refs
 }
@@ -106,38 +111,53 @@ func New(o Options) (*World, error) {
 	if err := e.Layout.Open(); err != nil {
 		return nil, err
 	}
-	at := folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ, Held: func() bool { box, _ := e.Box(); return box != nil },
-		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
-	if e.opt.Git != nil && e.opt.Git.Plain() {
-		if err := e.opt.Git.PassOver(at.OwnPaths(tree.Begin{Top: root})); err != nil {
-			return nil, fmt.Errorf("state folder: %w", err)
-		}
-	}
-	cage, err := launch.NewCage(launch.CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Sandbox: o.Sandbox, Unheld: o.Unheld, Environ: o.Environ, Hidden: o.Hidden,
-		Self: o.Self, Inboxes: e, Vacate: func(pidFile string) { e.Vacate(pidFile) }, Logf: o.Logf})
-	if err != nil {
-		return nil, fmt.Errorf("state folder: %w", err)
-	}
-	launches, err := launch.New(launch.Options{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots, Spending: o.Spending, PutDown: o.PutDown,
-		Log: launch.NewLog(e.Layout, o.Logf, o.Now), Now: o.Now})
-	if err != nil {
-		cage.Close()
-		return nil, fmt.Errorf("state folder: %w", err)
-	}
-	judges := judge.New(judge.Options{Collector: collect.New(collect.Options{Launches: launches, Folders: at, Git: o.Git, Settings: o.Settings, Logf: o.Logf}),
-		Runner: o.Runner, Git: o.Git, Settings: o.Settings, Logf: o.Logf, Now: o.Now})
-	e.People = people.New(people.Options{Root: root, Notifier: e.notifier, Terminal: e.terminal, EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After },
-		Level: cage.Level, Files: at.FilesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
-	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher, Poll: func() time.Duration { return time.Duration(e.opt.Settings().PRPoll) },
-		Own: cage.OwnGitOf, Inside: cage.GitInside, Logf: o.Logf, Now: o.Now})
-	boxes, err := inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,
-		Settle: func() time.Duration { return time.Duration(e.opt.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
-	if err != nil {
-		cage.Close()
+	if err := e.tie(); err != nil {
 		return nil, err
 	}
-	e.Work = work.New(work.Options{Judges: judges, Inbox: boxes, Git: o.Git, Logf: o.Logf, Now: o.Now})
 	return e, nil
+}
+
+// tie makes the rooms, from the ground up. What one asks of a room above it is a function or a small interface.
+func (e *World) tie() (err error) {
+	o := e.opt
+	e.Folders = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ,
+		Held:  func() bool { box, _ := e.Box(); return box != nil },
+		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
+	if o.Git != nil && o.Git.Plain() {
+		if err := o.Git.PassOver(e.OwnPaths(tree.Begin{Top: e.Root})); err != nil {
+			return fmt.Errorf("state folder: %w", err)
+		}
+	}
+	cage, err := launch.NewCage(launch.CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Sandbox: o.Sandbox, Unheld: o.Unheld,
+		Environ: o.Environ, Hidden: o.Hidden, Self: o.Self, Inboxes: e, Vacate: func(pidFile string) { e.Vacate(pidFile) }, Logf: o.Logf})
+	if err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			cage.Close()
+		}
+	}()
+	e.Launches, err = launch.New(launch.Options{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots, Spending: o.Spending, PutDown: o.PutDown,
+		Log: launch.NewLog(e.Layout, o.Logf, o.Now), Now: o.Now})
+	if err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher,
+		Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) }, Own: e.OwnGitOf, Inside: e.GitInside, Logf: o.Logf, Now: o.Now})
+	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,
+		Settle: func() time.Duration { return time.Duration(o.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
+	if err != nil {
+		return err
+	}
+	e.Collector = collect.New(collect.Options{Launches: e.Launches, Folders: e.Folders, Git: o.Git, Settings: o.Settings, Logf: o.Logf})
+	e.Judges = judge.New(judge.Options{Collector: e.Collector, Launches: e.Launches, Folders: e.Folders, Runner: o.Runner, Git: o.Git, Settings: o.Settings,
+		Logf: o.Logf, Now: o.Now})
+	e.Work = work.New(work.Options{Judges: e.Judges, Collector: e.Collector, Launches: e.Launches, Folders: e.Folders, Inbox: e.Inbox, Git: o.Git,
+		Logf: o.Logf, Now: o.Now})
+	e.People = people.New(people.Options{Root: e.Root, Notifier: e.notifier, Terminal: e.terminal,
+		EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After }, Level: e.Level, Files: e.FilesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
+	return nil
 }
 
 func (e *World) notifier() *notify.Notifier {
