@@ -76,7 +76,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/conform": {},
 	"internal/tidy":    {},
 	// The service manager, and the library that knows which one there is, belong to one place.
-	"deploy": {own: []string{"internal/atomicfile", "internal/fault"}, only: []string{"github.com/kardianos/service"}},
+	"deploy": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/text"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
 	"internal/mcp": {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// Who is told, reminded and answered.
