@@ -63,6 +63,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/fault": {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, the executor takes parts of it.
 	"internal/stub": {own: []string{"engine"}},
+	// A stand-in at work, as the process that a launch starts.
+	"internal/stub/play": {own: []string{"internal/atomicfile", "internal/console", "internal/fault", "internal/job", "internal/stub", "internal/text"}},
 	// The keys of config.yaml: what they mean, whether they are right, which of them a project may set, and their layers.
 	// The libraries that read and merge them belong to this one place.
 	"internal/settings": {own: []string{"agents/egress", "agents/program", "agents/sandbox", "engine", "internal/atomicfile", "internal/fault", "internal/ids", "internal/layout", "internal/shells", "internal/text", "notify", "specs"},
