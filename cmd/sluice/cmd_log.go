@@ -130,11 +130,11 @@ func runWith(ctx context.Context, v viewer, name, what string) (daemon.RunStatus
 	if found != nil {
 		return v.Run(ctx, found.ID)
 	}
-	mend := "`sluice status` names the steps and gates"
+	advice := "`sluice status` names the steps and gates"
 	if near := text.Meant(what, known); near != "" {
-		mend = "did you mean " + near + "?"
+		advice = "did you mean " + near + "?"
 	}
-	return daemon.RunStatus{}, fault.Failed(mend, "no step or gate %q in a run of this repo", clean(what))
+	return daemon.RunStatus{}, fault.Failed(advice, "no step or gate %q in a run of this repo", clean(what))
 }
 
 func idsOf(r daemon.RunStatus) []string {
