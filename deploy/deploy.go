@@ -8,7 +8,8 @@
 // Ended is the other half of a unit with KillMode=process: agents outlive the daemon at a crash and at a restart, and end
 // with it when somebody wants the service stopped.
 //
-// Reading order: deploy.go (the files), service.go (install, start, stop), status.go, ended.go.
+// Reading order: deploy.go (the files), service.go (install, start, stop), begin.go (what a person's install settles first),
+// status.go (the manager's word), look.go (the daemon's), ended.go.
 package deploy
 
 import (

@@ -3,6 +3,9 @@ package deploy
 import (
 	"path/filepath"
 	"strings"
+
+	"sluice/internal/fault"
+	"sluice/internal/text"
 )
 
 // SystemVars is the environment of the machine's service.
@@ -35,4 +38,16 @@ func Vars(environ, more []string) map[string]string {
 	}
 	out["PATH"] = strings.Join(dirs, string(filepath.ListSeparator))
 	return out
+}
+
+// WithNamed adds to an environment the variables that were named; getenv has their values.
+func WithNamed(env map[string]string, getenv func(string) string, names []string) (map[string]string, error) {
+	for _, name := range names {
+		v := getenv(name)
+		if v == "" {
+			return nil, fault.Misused("set it, or leave --env "+text.Line(name)+" out", "%s is not set here", text.Line(name))
+		}
+		env[name] = v
+	}
+	return env, nil
 }

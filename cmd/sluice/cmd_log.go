@@ -4,24 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"sluice/agents"
-	"sluice/agents/program"
 	"sluice/daemon"
-	"sluice/engine"
-	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
-	"sluice/internal/ids"
 	"sluice/internal/render"
+	"sluice/internal/show"
 	"sluice/internal/text"
 )
 
@@ -137,11 +130,11 @@ func runWith(ctx context.Context, v viewer, name, what string) (daemon.RunStatus
 	if found != nil {
 		return v.Run(ctx, found.ID)
 	}
-	mend := "`sluice status` names the steps and gates"
+	advice := "`sluice status` names the steps and gates"
 	if near := text.Meant(what, known); near != "" {
-		mend = "did you mean " + near + "?"
+		advice = "did you mean " + near + "?"
 	}
-	return daemon.RunStatus{}, fault.Failed(mend, "no step or gate %q in a run of this repo", clean(what))
+	return daemon.RunStatus{}, fault.Failed(advice, "no step or gate %q in a run of this repo", clean(what))
 }
 
 func idsOf(r daemon.RunStatus) []string {
@@ -226,7 +219,7 @@ prints their events as they come. Control characters are taken out.`,
 			if err != nil {
 				return err
 			}
-			dir, err := newestOutput(p, folders, step)
+			dir, err := show.NewestOutput(p.root, folders, step)
 			if err != nil {
 				return err
 			}
@@ -234,11 +227,11 @@ prints their events as they come. Control characters are taken out.`,
 			if errs {
 				name = "stderr"
 			}
-			say := a.plainLine
+			say := show.PlainLine
 			if !raw && !errs {
 				say = a.sayer(dir)
 			}
-			return tailFile(cmd.Context(), &a.Console, filepath.Join(dir, name), lines, follow, say)
+			return show.Tail(cmd.Context(), &a.Console, filepath.Join(dir, name), lines, follow, say)
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
@@ -273,203 +266,4 @@ func foldersOf(ctx context.Context, p *place, run string, all bool) ([]string, e
 		out = append(out, cmp.Or(r.Dir, r.ID))
 	}
 	return out, nil
-}
-
-// newestOutput is the folder of the launch that was written to last: of a step or gate, or of all that has a folder in runs,
-// which are named below .workflow/runs/.
-func newestOutput(p *place, runs []string, id string) (string, error) {
-	var best string
-	var at time.Time
-	pattern := "*"
-	if id != "" {
-		if !ids.Valid(id) {
-			return "", fault.Misused("`sluice status` names the steps", "%q is no id of a step or gate", clean(id))
-		}
-		pattern = id + ".*"
-	}
-	var dirs []string
-	for _, run := range runs {
-		root := globEscape(filepath.Join(p.root, filepath.FromSlash(runsDir), filepath.FromSlash(run)))
-		for _, glob := range []string{pattern, filepath.Join(pattern, "launch-*")} {
-			found, err := filepath.Glob(filepath.Join(root, glob))
-			if err != nil {
-				return "", err
-			}
-			dirs = append(dirs, found...)
-		}
-	}
-	for _, d := range dirs {
-		if id == "" && strings.HasPrefix(filepath.Base(d), "after_run.") {
-			continue // the run's hook: nobody's words
-		}
-		if st, err := os.Stat(filepath.Join(d, "stdout")); err == nil && (best == "" || st.ModTime().After(at)) {
-			best, at = d, st.ModTime()
-		}
-	}
-	if best == "" {
-		return "", fault.Failed("`sluice status` tells what runs", "no output yet of %s", strings.TrimSpace(clean(runs[0]+" "+id)))
-	}
-	return best, nil
-}
-
-func globEscape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
-}
-
-// tailPace is how often a followed file is looked at.
-const (
-	tailPace  = 200 * time.Millisecond
-	tailLines = 10_000
-	tailBytes = 1 << 20
-)
-
-// plainLine is a line for a person.
-func (a *app) plainLine(line string) []string { return []string{text.Clean(line, engine.MaxOutput)} }
-
-// eventsOf gives what turns a line of a program's stream into lines for a person.
-func eventsOf(con *console.Console, format string) func(string) []string {
-	r := program.NewReader(format, time.Now)
-	return func(line string) (out []string) {
-		for _, e := range r.Line([]byte(line)) {
-			out = append(out, eventLines(con, e)...)
-		}
-		return out
-	}
-}
-
-// eventLines tells an event in lines. Its texts are an agent's.
-func eventLines(con *console.Console, e program.Event) (out []string) {
-	sign, style := "", console.Plain
-	switch e.Kind {
-	case program.Began:
-		sign, style = "— begins", console.Dim
-	case program.Tool:
-		sign, style = "▸", console.Blue
-	case program.File:
-		sign, style = "✎", console.Green
-	case program.Failed:
-		sign, style = "✗", console.Red
-	case program.Denied:
-		sign, style = "⊘ not allowed:", console.Yellow
-	case program.Retry:
-		sign, style = "↻", console.Dim
-	case program.Limit:
-		sign, style = "⏳ usage limit:", console.Yellow
-	case program.Ended:
-		sign, style = "— ended:", console.Dim
-	}
-	first := con.Paint(style, strings.TrimSpace(sign+" "+clean(e.Name)))
-	for i, line := range strings.Split(strings.TrimSpace(e.Text), "\n") {
-		line = text.Clean(line, engine.MaxOutput)
-		switch {
-		case i == 0:
-			line = strings.TrimSpace(first + " " + line)
-		case sign != "" && i == eventLinesMost:
-			return append(out, con.Paint(console.Dim, "  …"))
-		case sign != "":
-			line = "  " + line
-		}
-		out = append(out, line)
-	}
-	return out
-}
-
-// eventLinesMost bounds what is shown of a tool's text; --raw has all.
-const eventLinesMost = 5
-
-// newestPart is where the newest output is: what exceeds the head of a stream goes to a file beside it.
-func newestPart(file string) string {
-	if _, err := os.Lstat(file + agents.TailSuffix); err == nil {
-		return file + agents.TailSuffix
-	}
-	return file
-}
-
-// openOutput opens what an agent printed: a file, and nothing that an agent could have put there to hold up who looks.
-func openOutput(name string) (*os.File, error) {
-	f, _, err := atomicfile.Open(filepath.Dir(name), filepath.Base(name))
-	return f, err
-}
-
-// nextPart opens the file that the output goes on in, and says from where; nil while that is f.
-func nextPart(f *os.File, file string) (next *os.File, from int64) {
-	name := newestPart(file)
-	next, err := openOutput(name)
-	if err != nil {
-		return nil, 0
-	}
-	was, err1 := f.Stat()
-	is, err2 := next.Stat()
-	if err1 != nil || err2 != nil || os.SameFile(was, is) {
-		next.Close()
-		return nil, 0
-	}
-	if name == file { // it has ended, and all parts were joined: what they had was read
-		from = is.Size()
-	}
-	return next, from
-}
-
-// tailFile prints the end of a file, and with follow what is added to it; say makes lines for a person of one of the file's.
-func tailFile(ctx context.Context, con *console.Console, file string, lines int, follow bool, say func(string) []string) error {
-	f, err := openOutput(newestPart(file))
-	if err != nil {
-		return err
-	}
-	defer func() { f.Close() }()
-	st, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	at := max(st.Size()-tailBytes, 0)
-	buf, err := io.ReadAll(io.NewSectionReader(f, at, tailBytes))
-	if err != nil {
-		return err
-	}
-	at += int64(len(buf))
-	rest := ""
-	if i := strings.LastIndexByte(string(buf), '\n'); follow && i+1 < len(buf) { // its end comes
-		rest, buf = string(buf[i+1:]), buf[:i+1]
-	}
-	var all []string
-	for _, l := range strings.Split(strings.TrimRight(string(buf), "\n"), "\n") {
-		all = append(all, say(l)...)
-	}
-	for _, l := range all[max(len(all)-max(min(lines, tailLines), 0), 0):] {
-		con.Print("%s", l)
-	}
-	tick := time.NewTicker(tailPace)
-	defer tick.Stop()
-	for follow {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		next, from := nextPart(f, file) // before the read: what is written after it is in the next
-		buf, err := io.ReadAll(io.NewSectionReader(f, at, tailBytes))
-		at += int64(len(buf))
-		switch {
-		case next != nil && err == nil && len(buf) == 0:
-			f.Close()
-			f, at = next, from
-			continue
-		case next != nil:
-			next.Close() // it is found again
-		}
-		if err != nil {
-			return err
-		}
-		parts := strings.Split(rest+string(buf), "\n")
-		rest = parts[len(parts)-1]
-		if len(rest) > tailBytes {
-			parts, rest = append(parts, ""), ""
-		}
-		for _, l := range parts[:len(parts)-1] {
-			for _, l := range say(l) {
-				con.Print("%s", l)
-			}
-		}
-	}
-	return nil
 }

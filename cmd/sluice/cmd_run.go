@@ -16,6 +16,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/land"
 	"sluice/internal/render"
 	"sluice/internal/tui"
 	"sluice/journal"
@@ -254,7 +255,7 @@ func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
 	if words := render.Unheld(r); words != "" {
 		a.Print("%s", a.Paint(console.Yellow, words))
 	}
-	if take := toTake(ctx, p.root, r); take != "" {
+	if take := land.ToTake(ctx, p.root, r); take != "" {
 		a.Print("%s", take)
 	}
 	if r.Phase != engine.RunCompleted {

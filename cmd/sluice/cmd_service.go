@@ -3,17 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/deploy"
 	"sluice/internal/console"
 	"sluice/internal/fault"
@@ -73,68 +68,55 @@ not installed; whether it begins with the login or with the machine. Exit 0 only
 	return cmd
 }
 
-// openService finds the service manager.
-func openService(con *console.Console, f serviceFlags, change, lingered bool) (*deploy.Service, error) {
-	if f.system && change && os.Geteuid() != 0 {
-		return nil, fault.Failed("sudo "+strings.Join(os.Args, " "), "the machine's service is root's to change")
+// options says whose service is meant.
+func (f serviceFlags) options(con *console.Console) (opt deploy.Options, err error) {
+	opt.System = f.system
+	if f.system {
+		return opt, nil
 	}
-	program, err := os.Executable()
+	config, err := configFile(con)
+	opt.Home, opt.ConfigDir = con.Getenv("HOME"), filepath.Dir(config)
+	return opt, err
+}
+
+// open finds the service manager, to change something.
+func (f serviceFlags) open(con *console.Console) (*deploy.Service, error) {
+	opt, err := f.options(con)
 	if err != nil {
 		return nil, err
 	}
-	opt := deploy.Options{System: f.system, Program: program, Linger: lingered}
-	if !f.system {
-		config, err := configFile(con)
-		if err != nil {
-			return nil, err
-		}
-		opt.Home, opt.ConfigDir = con.Getenv("HOME"), filepath.Dir(config)
-	}
-	s, err := deploy.Open(opt)
-	if errors.Is(err, deploy.ErrNoManager) || errors.Is(err, deploy.ErrNoUserManager) {
-		what, advice := fault.Split(err)
-		return nil, &fault.Error{Cause: what, Advice: advice, Code: fault.ExitFailed, Err: err}
-	}
-	return s, err
+	return deploy.OpenChange(opt)
 }
 
-// Where the binary of a service may not lie: these go away, or are hidden from the machine's service.
-func checkProgram(system bool) error {
-	program, err := os.Executable()
-	if err != nil {
-		return err
+// home is the state folder of the service's daemon.
+func (f serviceFlags) home(con *console.Console) (string, error) {
+	if f.system {
+		return deploy.DaemonHome(), nil
 	}
-	if strings.Contains(program, "/go-build") {
-		return fault.Failed("`make install`, then that one's `service install`", "%s is a binary of `go run`, which goes away", program)
-	}
-	for _, dir := range []string{"/home/", "/root/", "/run/user/"} {
-		if system && strings.HasPrefix(program, dir) {
-			return fault.Failed("`sudo make install PREFIX=/usr/local`, then that one's `service install --system`", "%s lies in a home folder, which the machine's service does not see", program)
-		}
-	}
-	return nil
+	return stateHome(con)
 }
 
 func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
-	if err := checkProgram(f.system); err != nil {
+	if err := deploy.CheckProgram(f.system); err != nil {
 		return err
 	}
-	if _, err := openService(&a.Console, f, true, false); errors.Is(err, deploy.ErrNoManager) { // before anything is asked
+	if _, err := f.open(&a.Console); errors.Is(err, deploy.ErrNoManager) { // before anything is asked
 		return err
 	}
 	env, err := serviceEnv(&a.Console, f)
 	if err != nil {
 		return err
 	}
-	lingered, err := settleLinger(ctx, &a.Console, f)
+	lingered, err := deploy.SettleLinger(ctx, f.system, f.linger, a.Ask)
 	if err != nil {
 		return err
 	}
-	s, err := openService(&a.Console, f, true, lingered)
-	for tries := 0; lingered && errors.Is(err, deploy.ErrNoUserManager) && tries < servedTries; tries++ { // it is just starting
-		time.Sleep(lockPause)
-		s, err = openService(&a.Console, f, true, lingered)
+	opt, err := f.options(&a.Console)
+	if err != nil {
+		return err
 	}
+	opt.Linger = lingered
+	s, err := deploy.OpenChange(opt)
 	if err != nil {
 		return err
 	}
@@ -142,6 +124,26 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if err != nil {
 		return err
 	}
+	printInstalled(&a.Console, done)
+	if f.idle {
+		return nil
+	}
+	home, err := f.home(&a.Console)
+	if err == nil {
+		err = s.Begin(ctx, home, done)
+	}
+	if err != nil {
+		return err
+	}
+	flag := ""
+	if f.system {
+		flag = " --system"
+	}
+	a.Print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
+	return nil
+}
+
+func printInstalled(con *console.Console, done deploy.Installed) {
 	word := "is up to date"
 	switch {
 	case done.Fresh:
@@ -149,83 +151,14 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	case done.Changed:
 		word = "was changed"
 	}
-	a.Print("%s %s", done.File, word)
+	con.Print("%s %s", done.File, word)
 	if done.EnvFile != "" {
-		a.Print("%s has its environment: add what your agents need, a line each", done.EnvFile)
+		con.Print("%s has its environment: add what your agents need, a line each", done.EnvFile)
 	}
-	if f.idle {
-		return nil
-	}
-	return beginService(ctx, &a.Console, s, f, done)
-}
-
-// beginService starts the service, or has it go by what was installed just now.
-func beginService(ctx context.Context, con *console.Console, s *deploy.Service, f serviceFlags, done deploy.Installed) error {
-	order := s.Start
-	if !done.Fresh {
-		order = s.Restart // the binary and the environment may be others too; agents go on
-	}
-	if err := noOther(ctx, con, s, f.system); err != nil {
-		return err
-	}
-	if err := order(ctx); err != nil {
-		return err
-	}
-	flag := ""
-	if f.system {
-		flag = " --system"
-	}
-	con.Print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
-	return nil
-}
-
-// noOther says that a daemon runs already which is not the service's: the service's would end at once, again and again.
-func noOther(ctx context.Context, con *console.Console, s *deploy.Service, system bool) error {
-	home, err := serviceHome(con, system)
-	if err != nil {
-		return err
-	}
-	c := daemon.NewDaemonClient(home)
-	defer c.Close()
-	within, cancel := context.WithTimeout(ctx, pingIn)
-	defer cancel()
-	ping, err := c.Ping(within)
-	if err != nil {
-		return nil //nolint:nilerr // nobody answers
-	}
-	if st, err := s.Status(ctx); err != nil || st.PID == ping.PID {
-		return err
-	}
-	return fault.Failed("end that one (Ctrl-C, or `kill "+strconv.Itoa(ping.PID)+"`: agents go on), then `sluice service start`", "a daemon runs already, pid %d, and it is not the service's", ping.PID)
-}
-
-// settleLinger asks whether the service is to run while nobody is logged in, and sees to it. lingered: it does so now, and
-// did not before.
-func settleLinger(ctx context.Context, con *console.Console, f serviceFlags) (lingered bool, err error) {
-	want := f.linger
-	switch {
-	case want != "" && want != "yes" && want != "no":
-		return false, fault.Misused("--linger yes, or --linger no", "--linger %s", clean(want))
-	case f.system || runtime.GOOS != "linux" || deploy.Lingers():
-		return false, nil
-	case want == "":
-		yes, err := con.Ask("Run it while you are logged out too (loginctl enable-linger)? `--linger yes|no` answers this")
-		if err != nil {
-			return false, err
-		}
-		want = map[bool]string{true: "yes", false: "no"}[yes]
-	}
-	if want == "no" {
-		return false, nil
-	}
-	if err := deploy.Linger(ctx, true); err != nil {
-		return false, fault.Failed("ask root for it, or leave it: --linger no", "%s", oneLine(err.Error()))
-	}
-	return true, nil
 }
 
 func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
-	s, err := openService(&a.Console, f, true, false)
+	s, err := f.open(&a.Console)
 	if err != nil {
 		return err
 	}
@@ -254,7 +187,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 // serviceOrder gives an order to an installed service.
 func (a *app) serviceOrder(word string, order func(*deploy.Service, context.Context) error) func(context.Context, serviceFlags) error {
 	return func(ctx context.Context, f serviceFlags) error {
-		s, err := openService(&a.Console, f, true, false)
+		s, err := f.open(&a.Console)
 		if err != nil {
 			return err
 		}
@@ -266,7 +199,10 @@ func (a *app) serviceOrder(word string, order func(*deploy.Service, context.Cont
 			return fault.Failed("`sluice service install` does it", "no service is installed")
 		}
 		if word == "started" {
-			err = noOther(ctx, &a.Console, s, f.system)
+			var home string
+			if home, err = f.home(&a.Console); err == nil {
+				err = s.Alone(ctx, home)
+			}
 		}
 		if err == nil {
 			err = order(s, ctx)
@@ -310,19 +246,9 @@ func (a *app) putDown() time.Time {
 
 // serviceEnv is the environment that the service gets: what agents go by, and no secret that was not named.
 func serviceEnv(con *console.Console, f serviceFlags) (map[string]string, error) {
-	if f.system { // root's own is not the service's
-		return namedEnv(con, deploy.SystemVars(), f.keep)
+	env := deploy.SystemVars() // root's own is not the service's
+	if !f.system {
+		env = deploy.Vars(con.Env, append(program.HomeVars(), settings.EnvPrefix+"*"))
 	}
-	return namedEnv(con, deploy.Vars(con.Env, append(program.HomeVars(), settings.EnvPrefix+"*")), f.keep)
-}
-
-func namedEnv(con *console.Console, env map[string]string, names []string) (map[string]string, error) {
-	for _, name := range names {
-		v := con.Getenv(name)
-		if v == "" {
-			return nil, fault.Misused("set it, or leave --env "+clean(name)+" out", "%s is not set here", clean(name))
-		}
-		env[name] = v
-	}
-	return env, nil
+	return deploy.WithNamed(env, con.Getenv, f.keep)
 }

@@ -2,37 +2,28 @@ package main
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"sluice/daemon"
 	"sluice/deploy"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/render"
 )
 
-// serviceState is how the service stands: what its manager says, and what the daemon in it does.
-type serviceState struct {
-	deploy.Status
-	Version string             `json:"version,omitempty"` // of the daemon that answers
-	Repos   []daemon.RepoState `json:"repos"`
-}
-
 func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
-	s, err := openService(&a.Console, f, false, false)
+	opt, err := f.options(&a.Console)
 	if err != nil {
 		return err
 	}
-	st := serviceState{Repos: []daemon.RepoState{}}
-	if st.Status, err = s.Status(ctx); err != nil {
+	s, err := deploy.OpenOwn(opt)
+	if err != nil {
 		return err
 	}
-	if st.State == deploy.StateRunning {
-		lookInside(ctx, &a.Console, &st)
+	st, err := s.Look(ctx, func() (string, error) { return f.home(&a.Console) })
+	if err != nil {
+		return err
 	}
 	if a.JSON {
 		err = a.Document(st)
@@ -45,56 +36,7 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 	return err
 }
 
-// serviceHome is the state folder of the service's daemon.
-func serviceHome(con *console.Console, system bool) (string, error) {
-	if system {
-		return filepath.Join(deploy.SystemHome, ".local", "state", "sluice"), nil
-	}
-	return stateHome(con)
-}
-
-// lookInside asks the daemon. The manager knows a process; whether it serves only the daemon can tell.
-func lookInside(ctx context.Context, con *console.Console, st *serviceState) {
-	home, err := serviceHome(con, st.System)
-	if err != nil {
-		st.Why = "how its repos are is not known: " + err.Error()
-		return
-	}
-	c := daemon.NewDaemonClient(home)
-	defer c.Close()
-	within, cancel := context.WithTimeout(ctx, pingIn)
-	defer cancel()
-	ping, err := c.Ping(within)
-	switch {
-	case errors.Is(err, daemon.ErrNotServed) && st.System && !isDir(home):
-		st.Why = "how its repos are is told to root alone"
-		return
-	case err != nil:
-		st.State, st.Why = deploy.StateDegraded, "the daemon does not answer: "+err.Error()
-		return
-	case ping.PID != st.PID:
-		st.State, st.Why = deploy.StateDegraded, "another daemon than the service's answers: end it (pid "+strconv.Itoa(ping.PID)+")"
-		return
-	}
-	st.Version = ping.Version
-	repos, err := c.Repos(within)
-	if err != nil {
-		st.State, st.Why = deploy.StateDegraded, "the daemon does not tell of its repos: "+err.Error()
-		return
-	}
-	st.Repos = append(st.Repos, repos...)
-	unwell := 0
-	for _, r := range repos {
-		if !r.Served || len(r.Health) > 0 {
-			unwell++
-		}
-	}
-	if unwell > 0 {
-		st.State, st.Why = deploy.StateDegraded, plural(unwell, "repo")+" of "+strconv.Itoa(len(repos))+" not well"
-	}
-}
-
-func printService(con *console.Console, st serviceState) {
+func printService(con *console.Console, st deploy.State) {
 	style := map[string]string{deploy.StateRunning: console.Green, deploy.StateStopped: console.Dim, deploy.StateAbsent: console.Dim, deploy.StateFailed: console.Red, deploy.StateLooping: console.Red}[st.State]
 	if style == "" {
 		style = console.Yellow
@@ -127,7 +69,7 @@ func printService(con *console.Console, st serviceState) {
 }
 
 // printUnit tells of the service as it is installed.
-func printUnit(con *console.Console, st serviceState) {
+func printUnit(con *console.Console, st deploy.State) {
 	flag := ""
 	if st.System {
 		flag = " --system"

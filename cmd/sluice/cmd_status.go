@@ -11,6 +11,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/land"
 	"sluice/internal/render"
 	"sluice/internal/settings"
 )
@@ -201,7 +202,7 @@ func printStatus(ctx context.Context, con *console.Console, p *place, v viewer, 
 		for _, l := range render.RunLines(con, r, con.Now()) {
 			con.Print("%s", console.ClipPainted(l, con.Width()))
 		}
-		if take := toTake(ctx, p.root, r); take != "" {
+		if take := land.ToTake(ctx, p.root, r); take != "" {
 			con.Print("  %s", console.ClipPainted(take, con.Width()-2))
 		}
 	}

@@ -269,7 +269,7 @@ func (h *topHost) newestOutput(ctx context.Context, p *place, run, what string) 
 		h.folders[key] = folder
 		h.mu.Unlock()
 	}
-	return newestOutput(p, []string{folder}, what)
+	return show.NewestOutput(p.root, []string{folder}, what)
 }
 
 // Words gives the last line of an agent's output, read anew only where the output has grown.
@@ -282,7 +282,7 @@ func (h *topHost) Words(ctx context.Context, root, run, what string) string {
 	if err != nil {
 		return ""
 	}
-	file := newestPart(filepath.Join(dir, "stdout"))
+	file := show.NewestPart(filepath.Join(dir, "stdout"))
 	f, st, err := atomicfile.Open(filepath.Dir(file), filepath.Base(file))
 	if err != nil {
 		return ""
@@ -326,9 +326,9 @@ func (a *app) lastLine(dir, end, was string) string {
 // sayer makes lines for a person of a launch's output.
 func (a *app) sayer(dir string) func(string) []string {
 	if prog, ok := launch.ReadProgram(dir); ok && program.Known(prog.Format) {
-		return eventsOf(&a.Console, prog.Format)
+		return show.EventsOf(&a.Console, prog.Format)
 	}
-	return a.plainLine
+	return show.PlainLine
 }
 
 // tailShown is how many lines of what was said before are shown.
@@ -346,7 +346,7 @@ func (h *topHost) Tail(ctx context.Context, root, run, what string, say func(str
 	}
 	inner := *h.a
 	inner.Out = &lineWriter{say: say}
-	return tailFile(ctx, &inner.Console, filepath.Join(dir, "stdout"), tailShown, true, inner.sayer(dir))
+	return show.Tail(ctx, &inner.Console, filepath.Join(dir, "stdout"), tailShown, true, inner.sayer(dir))
 }
 
 // lineWriter gives on what is written to it, line by line.

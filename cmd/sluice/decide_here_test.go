@@ -3,16 +3,10 @@
 package main
 
 import (
-	"errors"
-	"io"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"sluice/engine"
-	"sluice/internal/atomicfile"
 )
 
 // looked is a world in whose daemon-less repo a run waits at a person's gate; the step's criterion prints something.
@@ -96,25 +90,4 @@ func TestShowTakesNoTypeAhead(t *testing.T) {
 		t.Error("it was decided")
 	}
 	win.passes(`^Pass G review, round 1 of w-1`, `^rc=0`)
-}
-
-// TestTailIsHeldUpByNothing: a pipe in the place of what an agent printed holds nobody up who looks at it.
-func TestTailIsHeldUpByNothing(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "stdout")
-	if err := syscall.Mkfifo(file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a := newApp(nil, strings.NewReader(""), io.Discard, io.Discard)
-	done := make(chan error, 1)
-	go func() {
-		done <- tailFile(t.Context(), &a.Console, file, 10, false, func(l string) []string { return []string{l} })
-	}()
-	select {
-	case err := <-done:
-		if !errors.Is(err, atomicfile.ErrNotRegular) {
-			t.Errorf("%v", err)
-		}
-	case <-time.After(30 * time.Second):
-		t.Error("it is held up")
-	}
 }

@@ -248,9 +248,9 @@ func named(runs []daemon.RunStatus, name string) (string, error) {
 	if newest != "" {
 		return newest, nil
 	}
-	mend := "`sluice ls` names them"
+	advice := "`sluice ls` names them"
 	if near := text.Meant(name, known); near != "" {
-		mend = "did you mean " + near + "?"
+		advice = "did you mean " + near + "?"
 	}
-	return "", fault.Failed(mend, "no run %q in this repo", clean(name))
+	return "", fault.Failed(advice, "no run %q in this repo", clean(name))
 }

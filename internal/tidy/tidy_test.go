@@ -63,6 +63,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/fault": {},
 	// What stand-ins do in place of agents: the spec's reader makes it of a file, work takes parts of it.
 	"internal/stub": {own: []string{"engine"}},
+	// A stand-in at work, as the process that a launch starts.
+	"internal/stub/play": {own: []string{"internal/atomicfile", "internal/console", "internal/fault", "internal/job", "internal/stub", "internal/text"}},
 	// The keys of config.yaml: what they mean, whether they are right, which of them a project may set, and their layers.
 	// The libraries that read and merge them belong to this one place.
 	"internal/settings": {own: []string{"agents/egress", "agents/program", "agents/sandbox", "engine", "internal/atomicfile", "internal/fault", "internal/ids", "internal/layout", "internal/shells", "internal/text", "notify", "specs"},
@@ -76,7 +78,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/conform": {},
 	"internal/tidy":    {},
 	// The service manager, and the library that knows which one there is, belong to one place.
-	"deploy": {own: []string{"internal/atomicfile", "internal/fault"}, only: []string{"github.com/kardianos/service"}},
+	"deploy": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/text"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
 	"internal/mcp": {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// Who is told, reminded and answered.
@@ -94,11 +96,13 @@ var layers = map[string]struct{ own, only []string }{
 	// How a person is asked for an answer, wherever that is.
 	"internal/form": {own: []string{"internal/text", "internal/schema"}},
 	// What one needs to decide at a gate.
-	"internal/show": {own: []string{"internal/prompt", "agents", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/form", "internal/git", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/text", "internal/tree"}},
+	"internal/show": {own: []string{"internal/prompt", "agents", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/git", "internal/ids", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/text", "internal/tree"}},
+	// The work of a run onto a person's branch.
+	"internal/land": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/folders", "internal/git", "internal/layout", "internal/render", "internal/text", "internal/tree"}},
 	// The live screens, of all repos and of one run. Their library belongs to one place.
 	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// What runs checks and reviews.
-	"gates/judge": {own: []string{"agents", "agents/launch", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/collect", "internal/folders", "internal/git", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
+	"gates/judge": {own: []string{"agents", "agents/launch", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/collect", "internal/folders", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
 	// What agents are asked about.
 	"internal/collect": {own: []string{"agents/launch", "engine", "gates", "internal/atomicfile", "internal/fault", "internal/folders", "internal/git", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/tasks", "internal/text", "internal/tree"}},
 	// What attempts are owed.

@@ -1,0 +1,248 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/folders"
+	"sluice/internal/git"
+	"sluice/internal/layout"
+	"sluice/internal/render"
+	"sluice/internal/text"
+	"sluice/internal/tree"
+)
+
+// Options is how a person wants a run's work landed.
+type Options struct {
+	How        string
+	Onto       string
+	Message    string
+	PR         bool
+	Unfinished bool
+	Unjudged   bool
+	Close      bool
+}
+
+// landed is the document of a landing.
+type landed struct {
+	Run    string   `json:"run"`
+	Branch string   `json:"branch"`
+	How    string   `json:"how"`
+	Trust  string   `json:"trust,omitempty"` // file: some launch of the run was not held
+	Commit string   `json:"commit,omitempty"`
+	Files  int      `json:"files"`
+	Before bool     `json:"before,omitempty"` // the branch had the work already
+	URL    string   `json:"url,omitempty"`    // of the pull request
+	Closed bool     `json:"closed,omitempty"`
+	Listed []string `json:"commits,omitempty"` // that were not judged one by one
+}
+
+// Run lands a run's work in the repo at root, or says what keeps it from that.
+func Run(ctx context.Context, con *console.Console, root string, r daemon.RunStatus, l Options) error {
+	if err := landable(r, l); err != nil {
+		return err
+	}
+	repo, err := git.Open(ctx, root)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	w := folders.WorkOf(root, r.Made())
+	w.Unjudged, w.Shown = l.Unjudged, typedPath(root, r)
+	onto, err := branchOnto(ctx, repo, l.Onto)
+	if err != nil {
+		return err
+	}
+	to, err := w.Landing(ctx, repo, onto, l.How, l.Message)
+	if err != nil {
+		return landFault(err)
+	}
+	if files := w.Uncommitted(ctx, repo); len(files) > 0 {
+		con.Note("not landed: %s of %s that no commit has: %s", text.Plural(len(files), "file"), r.Workspace, text.JoinMost(files))
+	}
+	out := landed{Run: r.ID, Branch: shortBranch(onto), How: l.How, Trust: r.Trust}
+	if l.How != tree.Squash {
+		if out.Listed, err = listCommits(ctx, con, repo, to); err != nil {
+			return err
+		}
+	}
+	if l.PR {
+		out.URL, err = w.Request(ctx, repo, to, con.Env)
+	} else {
+		var got tree.Landed
+		got, err = w.Land(ctx, repo, to)
+		out.Commit, out.Files, out.Before = got.Commit, got.Files, got.Already
+	}
+	if err != nil {
+		return landFault(err)
+	}
+	if l.Close {
+		if err := closeWorktree(ctx, root, repo, r, &out); err != nil {
+			return err
+		}
+	}
+	return tellLanded(con, r, out)
+}
+
+// landable refuses what is no work to land, and what a person has to say outright.
+func landable(r daemon.RunStatus, l Options) error {
+	switch {
+	case r.Child != nil:
+		return fault.Failed("land that run", "%s is a part of %s", r.ID, r.Child.Parent)
+	case r.Workspace == "":
+		return fault.Failed("its work is there; `workspace: run` in the workflow gives runs a worktree of their own", "%s worked in your checkout: there is nothing to land", r.ID)
+	case r.Stubbed:
+		return fault.Failed("run the workflow for real", "%s is a run of stand-ins: nothing in it is real work", r.ID)
+	case r.Phase != engine.RunCompleted && !l.Unfinished:
+		return fault.Failed("wait for its end, or say it: `sluice land "+r.ID+" --unfinished`", "%s has not completed: it is %s", r.ID, r.Phase)
+	}
+	return nil
+}
+
+// typedPath is a run's worktree as a person types it in a shell, from where they are.
+func typedPath(root string, r daemon.RunStatus) string {
+	path := layout.ShortPath(filepath.Join(root, filepath.FromSlash(r.Workspace)))
+	plain := func(c rune) bool {
+		return strings.ContainsRune("/.-_", c) || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	if !strings.ContainsFunc(path, func(c rune) bool { return !plain(c) }) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// branchOnto is the full name of the branch that is named, or checked out.
+func branchOnto(ctx context.Context, repo *git.Repo, name string) (string, error) {
+	if name != "" {
+		return "refs/heads/" + strings.TrimPrefix(name, "refs/heads/"), nil
+	}
+	branch, err := tree.CheckedOut(ctx, repo, repo.Top())
+	if err == nil && branch == "" {
+		err = fault.Failed("name one: --onto BRANCH", "no branch is checked out in %s", repo.Top())
+	}
+	return branch, err
+}
+
+func shortBranch(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
+
+// landFault turns what keeps the work from landing into an error that says what to do.
+func landFault(err error) error {
+	var s *tree.Stuck
+	if errors.As(err, &s) {
+		return fault.Failed(s.Do, "%s", text.Line(s.Why))
+	}
+	return err
+}
+
+// listCommits shows the commits that come with the work, and asks.
+func listCommits(ctx context.Context, con *console.Console, repo *git.Repo, w tree.Landing) ([]string, error) {
+	list, why, err := tree.Commits(ctx, repo, w.Base, w.Tip)
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		return nil, fault.Failed("then `sluice land "+w.Run+"` again", "nothing was changed: %s", why)
+	}
+	var out []string
+	for _, c := range list {
+		out = append(out, fmt.Sprintf("%.12s %s", c.SHA, text.Line(tree.Subject(c))))
+	}
+	if con.JSON {
+		return out, nil
+	}
+	con.Print("Not judged one by one:")
+	for _, line := range out {
+		con.Print("  %s", line)
+	}
+	yes, err := con.Ask(fmt.Sprintf("Bring %s of %s?", text.Plural(len(list), "commit"), w.Run))
+	if err == nil && !yes {
+		err = fault.Exit(fault.ExitFailed)
+	}
+	return out, err
+}
+
+func closeWorktree(ctx context.Context, root string, repo *git.Repo, r daemon.RunStatus, out *landed) error {
+	if r.Live() {
+		return fault.Failed("end it first: sluice abort "+r.ID, "the worktree stays: %s is at work", r.ID)
+	}
+	why, err := tree.Close(ctx, repo, filepath.Join(root, filepath.FromSlash(r.Workspace)))
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return fault.Failed("then `sluice land "+r.ID+" --close` again", "landed, but the worktree stays: %s", why)
+	}
+	out.Closed = true
+	return nil
+}
+
+func tellLanded(con *console.Console, r daemon.RunStatus, out landed) error {
+	if con.JSON {
+		return con.Document(out)
+	}
+	switch {
+	case out.URL != "":
+		con.Print("%s", out.URL)
+	case out.Before && out.Commit != "":
+		con.Print("%s was landed before: %s has it as %.12s", r.ID, out.Branch, out.Commit)
+	case out.Before:
+		con.Print("%s has the work of %s already", out.Branch, r.ID)
+	default:
+		con.Print("%s landed on %s as %.12s: %s", r.ID, out.Branch, out.Commit, text.Plural(out.Files, "file"))
+	}
+	if words := render.Unheld(r); words != "" {
+		con.Print("%s", con.Paint(console.Yellow, words))
+	}
+	if out.Closed {
+		con.Print("removed %s; the branch %s stays", r.Workspace, r.Branch)
+	}
+	return nil
+}
+
+// ToTake says in a line what a run that is over has left to take over, and how; "" of one that worked in the checkout. What
+// git cannot say is left out: this is a hint.
+func ToTake(ctx context.Context, root string, r daemon.RunStatus) string {
+	if r.Workspace == "" || r.Child != nil || r.Stubbed || r.Live() {
+		return ""
+	}
+	repo, err := git.Open(ctx, root)
+	if err != nil {
+		return ""
+	}
+	defer repo.Close()
+	tip, err := repo.TipOf(ctx, "refs/heads/"+r.Branch)
+	if err != nil || tip.SHA == "" {
+		return ""
+	}
+	base, err := repo.TipOf(ctx, git.Own("base", r.ID))
+	if err != nil || base.SHA == "" {
+		return ""
+	}
+	if tip.SHA == base.SHA {
+		if n := len(folders.WorkOf(root, r.Made()).Uncommitted(ctx, repo)); n > 0 {
+			return fmt.Sprintf("to take: %s in %s, in no commit: commit there, then sluice land %s", text.Plural(n, "file"), r.Workspace, r.ID)
+		}
+		return ""
+	}
+	if onto, err := branchOnto(ctx, repo, ""); err == nil {
+		if commit, there, err := tree.LandedAs(ctx, repo, r.ID, onto); err == nil && there {
+			return fmt.Sprintf("landed on %s as %.12s", shortBranch(onto), commit)
+		}
+	}
+	changes, err := repo.ChangesBetween(ctx, base.SHA, tip.SHA)
+	if err != nil {
+		return ""
+	}
+	how := "sluice land " + r.ID
+	if r.Phase != engine.RunCompleted {
+		how += " --unfinished"
+	}
+	return fmt.Sprintf("to take: %s on %s: %s", text.Plural(len(changes), "file"), r.Branch, how)
+}

@@ -1,0 +1,35 @@
+package show
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+)
+
+// TestTailIsHeldUpByNothing: a pipe in the place of an agent's output does not block its reader.
+func TestTailIsHeldUpByNothing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stdout")
+	if err := syscall.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	con := console.New(nil, strings.NewReader(""), io.Discard, io.Discard)
+	done := make(chan error, 1)
+	go func() {
+		done <- Tail(t.Context(), con, file, 10, false, func(l string) []string { return []string{l} })
+	}()
+	select {
+	case err := <-done:
+		if !errors.Is(err, atomicfile.ErrNotRegular) {
+			t.Errorf("%v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("it is held up")
+	}
+}
