@@ -39,9 +39,6 @@ func (ls *Launches) AgentProcess(j job.Job, w Who, key, dir, cwd, text string, n
 	return p.Native(w), nil
 }
 
-// againDir is the folder of the try-th correction of a launch.
-func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", rel, try) }
-
 func OrCode(d Ended) string {
 	if why := d.Failure(); why != "" {
 		return why

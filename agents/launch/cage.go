@@ -2,9 +2,12 @@ package launch
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"sluice/agents/sandbox"
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/health"
 	"sluice/internal/layout"
@@ -80,4 +83,25 @@ func (x *Cage) SetLive(runs []string) {
 	x.mu.Lock()
 	x.liveRuns = runs
 	x.mu.Unlock()
+}
+
+// Variable gives a variable of the daemon's environment.
+func (x *Cage) Variable(name string) string {
+	for _, kv := range slices.Backward(x.opt.Environ) {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// hidden are the folders of sluice's own of which a launch sees nothing.
+func (x *Cage) hidden() []string {
+	var out []string
+	for _, dir := range append([]string{x.State}, x.opt.Hidden...) {
+		if real, err := atomicfile.RealPath(dir); err == nil && real != "/" {
+			out = append(out, real)
+		}
+	}
+	return out
 }

@@ -225,27 +225,6 @@ func Holder(l layout.Layout, key, rest string) string {
 	return who
 }
 
-// hidden are the folders of sluice's own of which a launch sees nothing.
-func (x *Cage) hidden() []string {
-	var out []string
-	for _, dir := range append([]string{x.State}, x.opt.Hidden...) {
-		if real, err := atomicfile.RealPath(dir); err == nil && real != "/" {
-			out = append(out, real)
-		}
-	}
-	return out
-}
-
-// Variable gives a variable of the daemon's environment.
-func (x *Cage) Variable(name string) string {
-	for _, kv := range slices.Backward(x.opt.Environ) {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
-
 // insideEnv is a launch's environment as it has to be inside.
 func (x *Cage) insideEnv(env []string, plan sandbox.Plan, format string) []string {
 	var out []string

@@ -122,19 +122,3 @@ func plainID(s string) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
 	}) < 0
 }
-
-// homes are the variables of a launch by which its program finds what it keeps.
-func homes(format string, env []string) map[string]string {
-	var out map[string]string
-	for name := range program.Homes(format) {
-		for _, v := range env {
-			if value, ok := strings.CutPrefix(v, name+"="); ok {
-				if out == nil {
-					out = map[string]string{}
-				}
-				out[name] = value
-			}
-		}
-	}
-	return out
-}

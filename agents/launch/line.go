@@ -22,31 +22,6 @@ const (
 	longestAnswer = gates.MaxAnswer + 4096
 )
 
-// Who is the agent that a launch of a role gets.
-type Who struct {
-	Name  string
-	Role  string
-	Set   settings.Role
-	Agent settings.Agent
-	Known bool
-	Stub  bool // a stand-in plays it
-}
-
-// Whose gives the agent whose turn it is.
-func (ls *Launches) Whose(role string, nth int) Who {
-	if role == "" {
-		return Who{} // a bare command
-	}
-	s := ls.opt.Settings()
-	w := Who{Role: role, Set: s.Role(role)}
-	if len(w.Set.Agent) == 0 {
-		return w
-	}
-	w.Name = w.Set.Agent[max(nth, 0)%len(w.Set.Agent)]
-	w.Agent, w.Known = s.Agent(w.Name)
-	return w
-}
-
 // Environ is the environment of a job's processes: what is allowed of the daemon's, then extra, SLUICE_* last.
 func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar, extra map[string]string) ([]string, error) {
 	vars := map[string]string{}

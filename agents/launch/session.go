@@ -170,3 +170,6 @@ func goneTalk(p Program, now time.Time) engine.Exit {
 	}
 	return engine.Exit{Code: -1, Class: engine.ClassLimit, ResumeAt: now, Why: fmt.Sprintf("%s is gone (%s): a new one begins", what, p.Resume)}
 }
+
+// againDir is the folder of the try-th correction of a launch.
+func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", rel, try) }

@@ -7,32 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 )
-
-// programFile lies beside a launch's output and says by which program it was made: the settings may have changed since.
-const programFile = "agent.json"
-
-// Program is what a launch's agent.json says.
-type Program struct {
-	Agent  string `json:"agent"`
-	Role   string `json:"role"`
-	Format string `json:"format"`
-	Model  string `json:"model,omitempty"`
-	// Args are those that the role added to its command.
-	Args []string `json:"args,omitempty"`
-	// The conversation: its name in the spec, the one that is gone on with, and what that had cost before.
-	Session string        `json:"session,omitempty"`
-	Resume  string        `json:"resume,omitempty"`
-	Base    program.Usage `json:"base,omitzero"`
-
-	Env map[string]string `json:"env,omitempty"` // where it keeps its conversations, if the settings' environment says so
-}
 
 // KeepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
 // told.
@@ -63,19 +43,6 @@ func (ls *Launches) KeepProgram(rel, key string, w Who, t Talk, env []string) er
 
 // sessionLink leads to a launch's output, where that is JSON lines.
 const sessionLink = "session.jsonl"
-
-// programMark is behind the name of a pid file: our own agent.json.
-const programMark = ".agent"
-
-// ReadProgram reads the agent.json in the folder of a launch, for people; false where the launch was none of an agent, or
-// is of a release that wrote none.
-func ReadProgram(dir string) (Program, bool) { return readProgram(dir, programFile) }
-
-func readProgram(dir, name string) (p Program, ok bool) {
-	data, _, err := atomicfile.OpenRegular(dir, name, 64<<10)
-	ok = err == nil && json.Unmarshal(data, &p) == nil
-	return p, ok
-}
 
 // Told adds to the end of an agent's process what its program told of it: an exit code of 0 alone is no success.
 func (ls *Launches) Told(key string, end Ended) Ended {
@@ -125,18 +92,6 @@ const maxStderr = 8 << 10
 
 // stderrOf is the end of what a launch wrote to its standard error.
 func stderrOf(dir string) string { return fileEnd(dir, "stderr", maxStderr) }
-
-// fileEnd is the end of a file of a launch.
-func fileEnd(dir, name string, most int64) string {
-	f, st, err := atomicfile.Open(dir, name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	data := make([]byte, min(st.Size, most))
-	n, _ := f.ReadAt(data, st.Size-int64(len(data))) // what was read counts
-	return strings.ToValidUTF8(string(data[:n]), "\uFFFD")
-}
 
 // Needs is what a launch asks of its agent's program beside the prompt.
 type Needs struct {

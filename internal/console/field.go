@@ -23,11 +23,15 @@ func (c *Console) Title(format string, args ...any) {
 // Field writes a label and a line, unless that is empty.
 func (c *Console) Field(label, s string) {
 	if s != "" {
-		c.Print("  %s  %s", c.Paint(Dim, Pad(label, LabelWidth)), s)
+		c.labelled(label, s)
 	}
 }
 
-// Text writes a label and a text of several lines, cleaned.
+func (c *Console) labelled(label, s string) {
+	c.Print("  %s  %s", c.Paint(Dim, Pad(label, LabelWidth)), s)
+}
+
+// Text writes a label and a text of several lines, cleaned, unless that is empty.
 func (c *Console) Text(label, s string) {
 	s = strings.TrimSpace(text.CleanLines(s, fieldMost))
 	if s == "" {
@@ -37,6 +41,6 @@ func (c *Console) Text(label, s string) {
 		if i > 0 {
 			label = ""
 		}
-		c.Field(label, l)
+		c.labelled(label, l) // an empty line is part of the text
 	}
 }

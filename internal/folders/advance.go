@@ -2,8 +2,6 @@ package folders
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"sluice/engine"
 	"sluice/internal/job"
@@ -14,25 +12,6 @@ import (
 // Advance moves the branch of an attempt that has passed to what was taken of it. It returns why that is left to a person.
 func (x *Folders) Advance(ctx context.Context, j job.Job) string {
 	return x.moveBranch(ctx, j, x.advanced, "the work of %s.%d is kept, and its branch was not moved")
-}
-
-// moveBranch carries out a move of a branch, again and again where the system is to blame. It returns why that is left to a
-// person, after what, a format of the step and the attempt.
-func (x *Folders) moveBranch(ctx context.Context, j job.Job, move func(context.Context, job.Job) (string, error), what string) (why string) {
-	err := x.Persist(ctx, j.Key, func() (err error) {
-		why, err = move(ctx, j)
-		if errors.Is(err, tree.ErrBusy) {
-			why, err = err.Error(), nil
-		}
-		return err
-	})
-	if err != nil {
-		why = err.Error()
-	}
-	if why != "" {
-		why = fmt.Sprintf(what+": %s", j.Write.Step, j.Write.N, why)
-	}
-	return why
 }
 
 func (x *Folders) advanced(ctx context.Context, j job.Job) (string, error) {

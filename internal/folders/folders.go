@@ -3,7 +3,7 @@
 // for the attempts of a run; it keeps what is known of each folder in the state folder, under a lock for each record.
 //
 // Read first begin.go (an attempt's folder, found or made) and find.go (what it begins from), records.go (what is known of
-// a folder), taking.go (its work), digest.go (what a pass is bound to), advance.go, rewind.go and landing.go (branches).
+// a folder), taking.go (its work), digest.go (what a pass is bound to), branch.go, advance.go, rewind.go and landing.go (branches).
 // looking.go is the way of steps that only look, carry.go and inputs.go bring the outputs of other steps, values.go writes
 // what a spec computes, runfolder.go creates the folder of a run.
 package folders

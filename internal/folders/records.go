@@ -2,11 +2,93 @@ package folders
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/tree"
 )
+
+// Record is what is known of a folder that a run works in. A task's run is part of the run it belongs to.
+type Record struct {
+	First *tree.Before `json:"first,omitempty"` // how it was before anything of the run worked there
+	// Found is how it was before work that has not passed yet, by step: the step's, from its first attempt on. Where the
+	// branch moves at a pass, the folder's as a whole is at "".
+	Found map[string]string `json:"found,omitempty"`
+	Work  attemptOf         `json:"work,omitzero"`   // who works there, or did and was not taken
+	Of    attemptOf         `json:"of,omitzero"`     // whose work was taken last
+	Taken string            `json:"taken,omitempty"` // that work
+	At    string            `json:"at,omitempty"`    // HEAD when it was taken
+	Look  string            `json:"look,omitempty"`  // the folder as it was when a step first looked at it, before any of the run worked there
+	// Of a run's own worktree:
+	Passed  string   `json:"passed,omitempty"`  // the commit that passed last, at first the one that the run began from
+	Written []string `json:"written,omitempty"` // files that sluice wrote there from answers, from its top
+	Moves   []Move   `json:"moves,omitempty"`   // how sluice has moved its branch, the last move at the end
+	Back    []string `json:"back,omitempty"`    // where moves led that a late veto took back
+}
+
+// attemptOf names a step of a run, and which task that is for.
+type attemptOf struct {
+	Run  string `json:"run"`
+	Step string `json:"step"`
+	Task string `json:"task,omitempty"` // with the run whose list it is of
+}
+
+func ofJob(j job.Job, step string) attemptOf {
+	of := attemptOf{Run: j.Run, Step: step}
+	if c := j.RunInfo.Child; c != nil && c.Task != "" {
+		of.Task = c.Parent + "/" + c.Task
+	}
+	return of
+}
+
+// same reports whether the other goes on with the same work: the step's next attempt, or the next try at its task.
+func (a attemptOf) same(o attemptOf) bool {
+	return a.Step == o.Step && (a.Run == o.Run || a.Task != "" && a.Task == o.Task)
+}
+
+// Records of a folder beside its Record.
+const (
+	carriedRecord  = "carried"  // outputs that were carried there
+	settingsRecord = "settings" // the files that git's settings named when the run began to work there
+)
+
+func (x *Folders) recordFile(j job.Job, what, top string) string {
+	run := j.Run
+	if c := j.RunInfo.Child; c != nil {
+		run, _, _ = strings.Cut(c.Dir, "/")
+	}
+	return filepath.Join(x.State, layout.AttemptsDir, layout.PathElement(run), what+"-"+layout.HexSum([]byte(top))[:16])
+}
+
+func (x *Folders) record(j job.Job, top string) (r Record, err error) {
+	if err = layout.Load(x.recordFile(j, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if r.Found == nil {
+		r.Found = map[string]string{}
+	}
+	return r, err
+}
+
+// Move is how sluice has moved the branch of a folder.
+type Move struct {
+	Of   string `json:"of"` // the attempt whose work passed: RUN/STEP.N, a task's behind that of the step it is done for
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Vetoed: it was to be taken back, and what has passed since is built on it. It goes when that goes.
+	Vetoed bool `json:"vetoed,omitempty"`
+}
+
+// within says that the work is that of one of the attempts, or of a run that is a part of it.
+func (m Move) within(all []string) bool {
+	return slices.ContainsFunc(all, func(of string) bool { return m.Of == of || strings.HasPrefix(m.Of, of+"/") })
+}
 
 // locks has one lock for each file, for as long as somebody wants it. Who waits for one can be called off.
 type locks struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -13,60 +12,6 @@ import (
 	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
-
-// Move is how sluice has moved the branch of a folder.
-type Move struct {
-	Of   string `json:"of"` // the attempt whose work passed: RUN/STEP.N, a task's behind that of the step it is done for
-	From string `json:"from"`
-	To   string `json:"to"`
-	// Vetoed: it was to be taken back, and what has passed since is built on it. It goes when that goes.
-	Vetoed bool `json:"vetoed,omitempty"`
-}
-
-// within says that the work is that of one of the attempts, or of a run that is a part of it.
-func (m Move) within(all []string) bool {
-	return slices.ContainsFunc(all, func(of string) bool { return m.Of == of || strings.HasPrefix(m.Of, of+"/") })
-}
-
-// workOf names the attempts that a write is about; its own is the first.
-func workOf(j job.Job) []string {
-	run := j.Run
-	if c := j.RunInfo.Child; c != nil {
-		run = c.Dir
-	}
-	all := []string{path.Join(run, fmt.Sprintf("%s.%d", j.Write.Step, j.Write.N))}
-	for _, w := range j.Write.With {
-		all = append(all, path.Join(run, w))
-	}
-	return all
-}
-
-// moving records that a branch is about to move from at, or was moved so by an agent that is not held. What was recorded
-// before and did not happen is forgotten.
-func (x *Folders) moving(ctx context.Context, j job.Job, r *heldRecord, b tree.Begin, at, to string) error {
-	list := r.Moves
-	m := Move{Of: workOf(j)[0], From: at, To: to}
-	for n := len(list); ; n-- {
-		before := b.Head
-		if n > 0 {
-			before = list[n-1].To
-			if list[n-1].Of == m.Of && before == to {
-				return nil
-			}
-		}
-		on, err := x.opt.Git.Descends(ctx, at, before)
-		if err != nil {
-			return err
-		}
-		if on {
-			m.From = before
-		}
-		if on || n == 0 {
-			r.Moves = append(list[:n], m)
-			return r.keep()
-		}
-	}
-}
 
 // Rewind takes the work of an attempt that a person has vetoed off its branch, with all that was built on it. It returns why
 // that is left to a person.

@@ -17,47 +17,12 @@ import (
 	"syscall"
 
 	"sluice/engine"
-	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
-
-// OwnPaths are sluice's own files and folders in a checkout, from its top.
-func (x *Folders) OwnPaths(b tree.Begin) []string {
-	own := slices.Clone(b.Lists)
-	for _, base := range []string{x.Root, b.Top} {
-		rel, err := filepath.Rel(b.Top, base)
-		if err != nil || !filepath.IsLocal(rel) {
-			continue
-		}
-		for _, name := range layout.OwnFolders() {
-			own = append(own, path.Join(filepath.ToSlash(rel), ".workflow", name))
-		}
-	}
-	for _, dir := range append([]string{x.State}, x.opt.Hidden...) {
-		if rel, err := filepath.Rel(b.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
-			own = append(own, filepath.ToSlash(rel)) // a home that is the root
-		}
-	}
-	slices.Sort(own)
-	return slices.Compact(own)
-}
-
-// folder is where an attempt works, as package tree takes it.
-func (x *Folders) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
-	l, err := x.law(ctx, j, b)
-	law := func(file string) bool { is, _ := l.Has(file); return is }
-	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(b), Law: law}, err
-}
-
-// law is what decides over the work in a folder.
-func (x *Folders) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
-	named, err := x.gitFiles(ctx, j, b)
-	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.ShellVars(j), gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir}), err
-}
 
 // Tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
 func (x *Folders) Tip(o tree.Order, head string) (string, error) {
@@ -232,40 +197,6 @@ func (x *Folders) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.
 	return err
 }
 
-// beside are the declared outputs that are in no tree: those of .workflow/, and ignored ones.
-func (x *Folders) beside(ctx context.Context, b tree.Begin, c *tree.Covered) ([]tree.Beside, error) {
-	var fromTop []string
-	for _, m := range c.Made {
-		if rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(m))); err == nil && filepath.IsLocal(rel) {
-			fromTop = append(fromTop, filepath.ToSlash(rel))
-		}
-	}
-	ignored, err := x.opt.Git.Ignored(ctx, b.Top, fromTop)
-	if err != nil {
-		return nil, err
-	}
-	var out []tree.Beside
-	add := func(base, file string) error {
-		d, err := git.Digest(ctx, base, []string{file})
-		out = append(out, tree.Beside{Path: file, Digest: d})
-		return err
-	}
-	for _, f := range c.Root {
-		if err := add(x.Root, f); err != nil {
-			return nil, err
-		}
-	}
-	for _, f := range fromTop {
-		if !ignored[f] {
-			continue
-		}
-		if err := add(b.Top, f); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
 // hides says which files are in no commit because of ignore rules of the run's own.
 func hides(t tree.Taken) []string {
 	var names []string
@@ -312,12 +243,6 @@ func (x *Folders) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was t
 	}
 	return law, err
 }
-
-// changed is what a step changed of the law, and what each of it became: "" where that cannot be told by one file's content.
-type changed struct{ names, as []string }
-
-// Put has a check tell it.
-func (l changed) Put(r *engine.CheckResult) { r.Protected, r.ProtectedAs = l.names, l.as }
 
 // contents are what changed files became. A link has none, for what it leads to can change without it, and neither has a
 // file that is gone behind one.
