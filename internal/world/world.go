@@ -74,7 +74,7 @@ type World struct {
 
 var _ daemon.World = (*World)(nil)
 
-// New makes an World and begins to watch the repo's inbox. Close it.
+// New makes a World and begins to watch the repo's inbox. Close it.
 func New(o Options) (*World, error) {
 	root, err := filepath.EvalSymlinks(o.Root)
 	if err == nil {
