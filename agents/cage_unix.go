@@ -30,7 +30,7 @@ func (a *apart) call(f func()) {
 	<-done
 }
 
-// program gives what is started: the command, or the sandbox around it. That one's environment has nothing that a step or
+// program returns what is started: the command, or the sandbox around it. That one's environment has nothing that a step or
 // a role sets, as it works outside; the token is there for the sweep.
 func (s Spec) program() (argv, env []string) {
 	if s.Cage == nil {

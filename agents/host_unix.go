@@ -321,7 +321,7 @@ func (r *Runner) Close() error {
 	return nil
 }
 
-// ongoing gives the launch of a pid file, where a shim of this Runner has it.
+// ongoing returns the launch of a pid file, where a shim of this Runner has it.
 func (r *Runner) ongoing(pidFile string) *ongoing {
 	if pidFile == "" {
 		return nil

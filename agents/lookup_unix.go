@@ -8,5 +8,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// executable says that this process may run the file.
+// executable reports whether this process may run the file.
 func executable(file string, _ fs.FileInfo) bool { return unix.Access(file, unix.X_OK) == nil }

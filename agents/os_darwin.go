@@ -161,6 +161,6 @@ func pipe() (*os.File, int, error) {
 	return os.NewFile(uintptr(fds[0]), "output"), fds[1], nil
 }
 
-// runsProgram says that the process runs the program at that path: sandbox-exec is
+// runsProgram reports whether the process runs the program at that path: sandbox-exec is
 // none by then, it has become the command.
 func runsProgram(int, string) bool { return false }

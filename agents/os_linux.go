@@ -293,7 +293,7 @@ func pipe() (*os.File, int, error) {
 	return os.NewFile(uintptr(fds[0]), "output"), fds[1], nil
 }
 
-// runsProgram says that the process runs the program at that path.
+// runsProgram reports whether the process runs the program at that path.
 func runsProgram(pid int, program string) bool {
 	exe, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {

@@ -144,7 +144,7 @@ func anInnocentThread(t *testing.T, pid int) *innocent {
 
 var pendingSignals = regexp.MustCompile(`(?m)^(SigPnd|ShdPnd):\s+(\S*[1-9a-f]\S*)$`)
 
-// harm says what was done to it, "" if nothing.
+// harm returns what was done to it, "" if nothing.
 func (in *innocent) harm() string {
 	for _, dir := range []string{strconv.Itoa(in.cmd.Process.Pid), strconv.Itoa(max(in.tid, in.cmd.Process.Pid))} {
 		status, err := os.ReadFile("/proc/" + dir + "/status")

@@ -52,7 +52,7 @@ func (r *Runner) Ensure(ctx context.Context, spec Spec) (*Proc, error) {
 	return p, nil
 }
 
-// Adopt gives the launch of a pid file, live or ended, without starting
+// Adopt returns the launch of a pid file, live or ended, without starting
 // anything; fs.ErrNotExist means that there never was one. dir "" is the
 // folder it was launched with.
 func (r *Runner) Adopt(pidFile, dir string) (*Proc, error) {
@@ -148,7 +148,7 @@ func (id identity) hold() (h handle, ok bool, err error) {
 	return h, live, nil
 }
 
-// Over says that the launch is recorded as ended: nothing of it is left.
+// Over reports whether the launch is recorded as ended: nothing of it is left.
 func (p *Proc) Over() bool { return p.id.ended() }
 
 // Wait returns how the launch ended, once its whole tree is gone. The end of

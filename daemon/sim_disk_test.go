@@ -114,7 +114,7 @@ func (d *simDisk) survivors(ino *simInode) []byte {
 	return data
 }
 
-// holds says that a power cut now would leave text in the journal.
+// holds reports whether a power cut now would leave text in the journal.
 func (d *simDisk) holds(text string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -225,7 +225,7 @@ func (s *sim) callWatch(c *simCall, add func(*simCall, string, func())) {
 	}
 }
 
-// ended tells how the process ended.
+// ended returns how the process ended.
 func (s *sim) ended(p *simProc) engine.ProcessEnded {
 	ev := engine.ProcessEnded{Run: p.run, Key: p.key, Exit: p.exit}
 	if p.exit != (engine.Exit{}) && p.kind != engine.ProcStep {
@@ -259,7 +259,7 @@ func (s *sim) ended(p *simProc) engine.ProcessEnded {
 	return ev
 }
 
-// openWindow says that a veto window is open somewhere.
+// openWindow reports whether a veto window is open somewhere.
 func openWindow(st *engine.State) bool {
 	for _, r := range st.Runs {
 		for gate := range r.Rounds {
@@ -425,7 +425,7 @@ func (s *sim) grow() (acts []act) {
 	return acts
 }
 
-// underWay says that a word of the launch still lies in an inbox.
+// underWay reports whether a word of the launch still lies in an inbox.
 func (s *sim) underWay(key string) bool {
 	return slices.ContainsFunc(s.w.letters, func(x *simLetter) bool { return x.key == key && !x.gone && x.taken == 0 })
 }

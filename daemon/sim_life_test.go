@@ -328,7 +328,7 @@ func (s *sim) answered(a *simAsk) {
 	}
 }
 
-// dead says that the daemon has died at an operation of its disk, or ended by itself; then the life
+// dead reports whether the daemon has died at an operation of its disk, or ended by itself; then the life
 // is over.
 func (s *sim) dead() bool {
 	if s.disk.isDead() {

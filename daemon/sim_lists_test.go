@@ -81,7 +81,7 @@ func simList(g *rand.Rand, w *engine.Spec, st *engine.Step) {
 	st.ForEach = l
 }
 
-// book gives a task file. Under mu.
+// book returns a task file. Under mu.
 func (s *sim) book(path string) *simBook {
 	b := s.w.books[path]
 	if b == nil {

@@ -56,7 +56,7 @@ func (s *sim) seldom() int {
 	return 8
 }
 
-// answering says that an answer to the round is on its way.
+// answering reports whether an answer to the round is on its way.
 func (s *sim) answering(run, gate string, n int) bool {
 	of := func(x *simWord) bool { return x != nil && x.run == run && x.gate == gate && x.round == n }
 	for _, a := range s.asks {
@@ -217,7 +217,7 @@ func (s *sim) soothe() (acts []act) {
 	return acts
 }
 
-// needsX says that no run of x has passed or will.
+// needsX reports whether no run of x has passed or will.
 func (s *sim) needsX(st *engine.State) bool {
 	var newest *engine.Run
 	for _, id := range st.Order {

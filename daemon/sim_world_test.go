@@ -104,7 +104,7 @@ func (w *simWorld) id() string {
 	return fmt.Sprint("f", w.ids)
 }
 
-// setBack says that the clock was set back after from and not after to. Under mu.
+// setBack reports whether the clock was set back after from and not after to. Under mu.
 func (w *simWorld) setBack(from, to time.Time) bool {
 	return slices.ContainsFunc(w.sets, func(at time.Time) bool { return at.After(from) && !at.After(to) })
 }
@@ -308,7 +308,7 @@ func (p *simPort) enter(c *simCall) bool {
 	return true
 }
 
-// moves gives the worktree whose branch a call moves.
+// moves returns the worktree whose branch a call moves.
 func moves(job job.Job) string {
 	if w := job.Write; w == nil || w.Kind != engine.WriteAdvance && w.Kind != engine.WriteRewind {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// line gives the values of a key in a unit.
+// line returns the values of a key in a unit.
 func line(unit, key string) []string {
 	var out []string
 	for l := range strings.Lines(unit) {

@@ -228,7 +228,7 @@ func processesIn(dirs []string) []int {
 	return out
 }
 
-// isDead says that the process only waits to be collected.
+// isDead reports whether the process only waits to be collected.
 func isDead(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

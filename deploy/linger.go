@@ -13,7 +13,7 @@ import (
 // lingerDir has a file for each user whose services run while nobody is logged in.
 const lingerDir = "/var/lib/systemd/linger"
 
-// Lingers says that the user's services run while nobody is logged in.
+// Lingers reports whether the user's services run while nobody is logged in.
 func Lingers() bool {
 	u, err := user.Current()
 	if err != nil {

@@ -64,7 +64,7 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// makeImage gives the folder of the image; it is made once and kept.
+// makeImage returns the folder of the image; it is made once and kept.
 func makeImage(t *testing.T) string {
 	t.Helper()
 	cache, err := filepath.Abs("../.cache")

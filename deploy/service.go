@@ -102,7 +102,7 @@ func (s *Service) File() string {
 	return filepath.Join(s.opt.Home, ".config", "systemd", "user", Unit)
 }
 
-// packaged gives the unit of the Debian package, "" where there is none.
+// packaged returns the unit of the Debian package, "" where there is none.
 func (s *Service) packaged() string {
 	if !s.opt.System {
 		return ""
@@ -116,7 +116,7 @@ func (s *Service) packaged() string {
 	return ""
 }
 
-// Packaged says that the unit is the Debian package's.
+// Packaged reports whether the unit is the Debian package's.
 func (s *Service) Packaged() bool { return s.packaged() != "" }
 
 // EnvFile is the file of the service's environment; "" on macOS, where it stands in the property list.

@@ -63,7 +63,7 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	return s.read(p, time.Now()), nil
 }
 
-// show gives what systemd knows of the unit.
+// show returns what systemd knows of the unit.
 func (s *Service) show(ctx context.Context) map[string]string { return s.showUnit(ctx, Unit) }
 
 func (s *Service) showUnit(ctx context.Context, name string) map[string]string {
@@ -106,7 +106,7 @@ func begins(st Status) string {
 	return "at login"
 }
 
-// state tells what systemd's many words come to.
+// state returns what systemd's many words come to.
 func state(p map[string]string, st Status, now time.Time) (string, string) {
 	why := lastEnd(p)
 	switch {
@@ -145,7 +145,7 @@ func state(p map[string]string, st Status, now time.Time) (string, string) {
 // exitDamaged is the daemon's exit code for a damaged journal, which a person has to look at.
 const exitDamaged = "78"
 
-// lastEnd says how the daemon ended.
+// lastEnd returns how the daemon ended.
 func lastEnd(p map[string]string) string {
 	switch {
 	case p["Result"] == "watchdog":

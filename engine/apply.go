@@ -45,7 +45,7 @@ func (s *State) apply(at time.Time, f Fact) {
 	}
 }
 
-// find gives the run; nil where there is none. Facts come in rows about one run.
+// find returns the run; nil where there is none. Facts come in rows about one run.
 func (s *State) find(id string) *Run {
 	if id == "" {
 		return nil
@@ -78,7 +78,7 @@ func (s *State) at(run string) *Run {
 	return r
 }
 
-// now gives the step's current attempt, which must be n.
+// now returns the step's current attempt, which must be n.
 func (r *Run) now(step string, n int) *Attempt {
 	a := r.Current(step)
 	if a == nil || a.N != n {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// list gives the tasks of the run's list.
+// list returns the tasks of the run's list.
 func (s *State) list(run string) *TaskList {
 	l := s.at(run).List
 	if l == nil {
@@ -309,7 +309,7 @@ func (c *ChildOf) began(s *State, run string, at time.Time) {
 	l.unlook(s)
 }
 
-// Parent gives the run whose child it is; nil where it is nobody's.
+// Parent returns the run whose child it is; nil where it is nobody's.
 func (s *State) Parent(r *Run) *Run {
 	if r == nil || r.Child == nil {
 		return nil
@@ -317,7 +317,7 @@ func (s *State) Parent(r *Run) *Run {
 	return s.Runs[r.Child.Parent]
 }
 
-// busy says that a step, review, offer, window or limit wait is under way and the run is not paused (8-semantics 32).
+// busy reports whether a step, review, offer, window or limit wait is under way and the run is not paused (8-semantics 32).
 func (r *Run) busy() bool {
 	return r.TimeLimit > 0 && r.underway()
 }

@@ -143,7 +143,7 @@ func (f StepHandedBack) apply(s *State, _ time.Time) {
 	a.did(f.By.Who)
 }
 
-// heldUp says that the attempt waits for a person: it is taken over, or its worktree's is.
+// heldUp reports whether the attempt waits for a person: it is taken over, or its worktree's is.
 func (r *Run) heldUp(a *Attempt) bool {
 	if a.State != Ready {
 		return false

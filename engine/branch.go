@@ -12,7 +12,7 @@ const (
 	WriteLand    = "land"    // what is on it goes where OnDone says
 )
 
-// taken says that the work of an attempt was taken as a commit, for the run's own branch. Who only looked has none.
+// taken reports whether the work of an attempt was taken as a commit, for the run's own branch. Who only looked has none.
 func (r *Run) taken(a *Attempt) bool { return r.Workspace != "" && a.Content != "" && !a.Reads }
 
 // onBranch are the attempts of the step, and of all that follows from it, whose work may stand on the branch, the last first:
@@ -54,7 +54,7 @@ func (d *decider) takeBack(r *Run, vetoed []*Attempt) {
 	}
 }
 
-// lands says that the run's end waits for its landing, and owes it.
+// lands reports whether the run's end waits for its landing, and owes it.
 func (d *decider) lands(r *Run, w *Spec) bool {
 	if r.Landing || w.OnDone == (OnDone{}) || r.Workspace == "" || r.Child != nil || r.Stubbed() {
 		return false

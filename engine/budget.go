@@ -15,12 +15,12 @@ const nearly = 80
 // stopBudget begins the reason for which a process is ended that has used up what it, or its run, may cost.
 const stopBudget = "budget: "
 
-// Plus gives the sum.
+// Plus returns the sum.
 func (u Usage) Plus(v Usage) Usage {
 	return Usage{Tokens: u.Tokens + v.Tokens, CostUSD: u.CostUSD + v.CostUSD}
 }
 
-// Plus gives the sum.
+// Plus returns the sum.
 func (s Spend) Plus(t Spend) Spend {
 	return Spend{Usage: s.Usage.Plus(t.Usage), Launches: s.Launches + t.Launches, Time: s.Time + t.Time}
 }
@@ -61,7 +61,7 @@ func roleKey(key string) (role, bound string, ok bool) {
 	return rest[:i], rest[i+1:], true
 }
 
-// above gives by how much u is more than v, nothing where it is less.
+// above returns by how much u is more than v, nothing where it is less.
 func (u Usage) above(v Usage) Usage {
 	return Usage{Tokens: max(u.Tokens-v.Tokens, 0), CostUSD: max(u.CostUSD-v.CostUSD, 0)}
 }
@@ -74,7 +74,7 @@ func (f DayBudgetNeared) Mark() string {
 	return f.Budget
 }
 
-// told says that a person was told so on this day.
+// told reports whether a person was told so on this day.
 func (t Day) told(f DayBudgetNeared) bool { return t.Day == f.Day && t.Told[f.Mark()] }
 
 func (d *decider) usageSeen(ev UsageSeen) {
@@ -277,7 +277,7 @@ func (d *decider) roleSpent(r *Run, role string) Spend {
 	return used
 }
 
-// launchesUp says that no agent of the role may be launched any more in the run.
+// launchesUp reports whether no agent of the role may be launched any more in the run.
 func (r *Run) launchesUp(role string) bool {
 	limit := r.RoleLimits[role].Launches
 	return limit > 0 && r.Roles[role].Launches >= limit
@@ -309,12 +309,12 @@ func (d *decider) overRoles(r *Run, w *Spec) bool {
 	return false
 }
 
-// plays says that an agent of the role is at work in the run, or is to be launched now.
+// plays reports whether an agent of the role is at work in the run, or is to be launched now.
 func (d *decider) plays(r *Run, w *Spec, role string) bool {
 	return d.awaits(r, w, role) || slices.ContainsFunc(r.Procs, func(p *Proc) bool { return p.Role == role && p.Stop == "" && r.wanted(p) })
 }
 
-// awaits says that an agent of the role is to be launched in the run now.
+// awaits reports whether an agent of the role is to be launched in the run now.
 func (d *decider) awaits(r *Run, w *Spec, role string) bool {
 	return slices.ContainsFunc(d.collect(r, w, nil), func(c candidate) bool {
 		return c.role(w) == role && (c.kind == ProcReview || c.a.Held == nil)
@@ -368,7 +368,7 @@ func (d *decider) neared(r *Run, budget, limit, text string) {
 	d.notice(Notice{ID: fmt.Sprintf("%s.near-%s-%s", r.ID, budget, limit), Kind: NoticeInfo, Run: r.ID, Text: text})
 }
 
-// near says that it is time to tell that the limit comes near; 0 = there is none.
+// near reports whether it is time to tell that the limit comes near; 0 = there is none.
 func near[N int | int64 | float64 | Duration](used, limit N) bool {
 	return limit > 0 && used < limit && float64(used)*100 >= float64(limit)*nearly
 }

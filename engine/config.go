@@ -86,12 +86,12 @@ func trustRank(level string) int {
 	return 3
 }
 
-// trusted says that a word of level has counts where want is asked; of a level nobody knows neither does.
+// trusted reports whether a word of level has counts where want is asked; of a level nobody knows neither does.
 func trusted(has, want string) bool {
 	return trustRank(has) >= trustRank(want) && trustRank(has) <= trustRank(TrustSigned)
 }
 
-// role gives what holds for a role; nothing for a bare command, which has none.
+// role returns what holds for a role; nothing for a bare command, which has none.
 func (c Config) role(name string) RoleLimits {
 	if r, ok := c.Roles[name]; ok || name == "" {
 		return r

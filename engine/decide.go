@@ -9,7 +9,7 @@ import (
 // Specs gives the compiled spec with the digest; nil where this release cannot load it (8-semantics 37).
 type Specs func(digest string) *Spec
 
-// Decide says what follows from an event, and folds it into st: the facts it returns are already applied. The caller
+// Decide returns what follows from an event, and folds it into st: the facts it returns are already applied. The caller
 // journals them with the event before it acts on, or shows, anything of it; where it cannot, it must throw st away.
 // An event without facts changed nothing and need not be journaled.
 func Decide(st *State, specs Specs, ev Event, at time.Time) []Fact {
@@ -61,7 +61,7 @@ func (d *decider) ignore(run, what, why string, who *Actor) {
 	d.put(Ignored{Run: run, What: what, Why: why, Who: who})
 }
 
-// spec gives the run's pinned spec; nil where it cannot be loaded.
+// spec returns the run's pinned spec; nil where it cannot be loaded.
 func (d *decider) spec(r *Run) *Spec {
 	if d.last == nil || r.Digest != d.digest {
 		d.digest, d.last = r.Digest, d.specs.Of(r.Digest)
@@ -69,7 +69,7 @@ func (d *decider) spec(r *Run) *Spec {
 	return d.last
 }
 
-// live gives the run where it exists, lives and its spec can be read.
+// live returns the run where it exists, lives and its spec can be read.
 func (d *decider) live(id string) (*Run, *Spec) {
 	r := d.s.Runs[id]
 	if !r.Live() {

@@ -376,14 +376,14 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 	d.send(r, w, g, f)
 }
 
-// forces says that a person's failure leaves the gate to people: it has failed max_retries times by now. The failure
+// forces reports whether a person's failure leaves the gate to people: it has failed max_retries times by now. The failure
 // itself is answered, so it goes where it leads; nothing passes the next round but a person. A run that ends by it is
 // taken up by a retry, which begins the count anew.
 func (d *decider) forces(r *Run, g *Gate, q *Round, target string) bool {
 	return r.Count(g.ID, q.Route) >= g.MaxRetries && g.Reviewer.Level != LevelHuman && !r.Forced[g.ID] && target != EndFailed && target != EndAborted
 }
 
-// passLeads says that a pass of the step leads to the target too, at once or later.
+// passLeads reports whether a pass of the step leads to the target too, at once or later.
 func (s *Spec) passLeads(step, target string) bool {
 	return slices.ContainsFunc(s.LastGate(s.Step(step)).OnPass, func(to string) bool {
 		return to == target && !IsEnd(to) || s.graph.down[to][target]

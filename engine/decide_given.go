@@ -10,7 +10,7 @@ import (
 // What runs give one another: vars to a child run, its answer to its parent, the tasks of a list from an answer. Each is
 // computed once, and kept in the fact that comes of it.
 
-// fromAnswer gives what the list is to be written from, if that was not done yet, and from which attempts and rounds it is
+// fromAnswer returns what the list is to be written from, if that was not done yet, and from which attempts and rounds it is
 // computed. One that goes on after a step that it went to keeps its file.
 func (d *decider) fromAnswer(r *Run, w *Spec, st *Step, a *Attempt) (json.RawMessage, string, error) {
 	from, source := st.ForEach.From, ""
@@ -85,7 +85,7 @@ func (d *decider) childAnswer(st *Step, r *Run, last json.RawMessage) (json.RawM
 	return b, err
 }
 
-// taskAnswer gives the answer of a task's run as it is kept, where the list's workflow reads it, or says why it cannot be.
+// taskAnswer returns the answer of a task's run as it is kept, where the list's workflow reads it, or says why it cannot be.
 func (d *decider) taskAnswer(o *Run, st *Step, r *Run, last json.RawMessage) (json.RawMessage, string) {
 	answer, err := d.childAnswer(st, r, last)
 	if err != nil {

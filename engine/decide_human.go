@@ -85,7 +85,7 @@ func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 	return ""
 }
 
-// answered gives the answer that a person's word has, as it stands for the gate; why it does not count.
+// answered returns the answer that a person's word has, as it stands for the gate; why it does not count.
 func (g *Gate) answered(ev Answered) (answer json.RawMessage, why string) {
 	if ev.Signed != nil { // nobody else's word beside it
 		ev.Answer = ev.Signed.Answer

@@ -108,10 +108,10 @@ func (d *decider) letHooks(l *TaskList) {
 	}
 }
 
-// usedUp says that no more tries are to be begun.
+// usedUp reports whether no more tries are to be begun.
 func (l *TaskList) usedUp(e *List) bool { return l != nil && e.MaxTries > 0 && l.Used >= e.MaxTries }
 
-// startedNow says that this look has led to a start: the next one needs another.
+// startedNow reports whether this look has led to a start: the next one needs another.
 func (l *TaskList) startedNow(d *decider) bool {
 	d.look = nil
 	return slices.ContainsFunc(d.out, func(f Fact) bool { s, ok := f.(RunStarted); return ok && s.Child != nil && s.Child.Step == l.Step })
@@ -157,7 +157,7 @@ func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 	}
 }
 
-// makes says that the step has the file as an output.
+// makes reports whether the step has the file as an output.
 func (r *Run) makes(w *Spec, st *Step, file string, s *State) bool {
 	return slices.ContainsFunc(st.Outputs, func(o Output) bool {
 		p, err := o.Path.String(s.StepEnv(r, w, st.ID, 1))
@@ -165,7 +165,7 @@ func (r *Run) makes(w *Spec, st *Step, file string, s *State) bool {
 	})
 }
 
-// standIns gives the new tasks of the step that the list went to: they stand for the task it went for, if any.
+// standIns returns the new tasks of the step that the list went to: they stand for the task it went for, if any.
 func (d *decider) standIns(l *TaskList, answer json.RawMessage) ([]Task, string) {
 	t := l.Task(l.For)
 	base, depth, stand := "N", 0, ""
@@ -185,7 +185,7 @@ func (d *decider) standIns(l *TaskList, answer json.RawMessage) ([]Task, string)
 	return more, ""
 }
 
-// addable gives the new tasks of an answer, if they can be added to the list.
+// addable returns the new tasks of an answer, if they can be added to the list.
 func addable(l *TaskList, answer json.RawMessage, depth int) ([]Task, string) {
 	more, why := newTasks(l, answer, "N")
 	for i := range more {
@@ -200,7 +200,7 @@ func addable(l *TaskList, answer json.RawMessage, depth int) ([]Task, string) {
 	return more, ""
 }
 
-// badTasks says why the new tasks of a step's answer cannot be added, where its run has a list: that is a failure of the
+// badTasks returns why the new tasks of a step's answer cannot be added, where its run has a list: that is a failure of the
 // work, as an answer that is not to its schema.
 func (d *decider) badTasks(r *Run, step string, answer json.RawMessage) string {
 	l := r.List
@@ -266,7 +266,7 @@ func (d *decider) endList(r *Run, st *Step, a *Attempt, n Tally) {
 	d.put(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusDone, Via: viaTasks, Summary: clip(r.List.words(n), MaxFeedback), Answer: answer})
 }
 
-// words says how the list stands, and what is not done.
+// words returns how the list stands, and what is not done.
 func (l *TaskList) words(n Tally) string {
 	out := fmt.Sprintf("%d of %d tasks are done", n.Done, n.Total)
 	for _, t := range l.Tasks {
@@ -287,7 +287,7 @@ func (l *TaskList) words(n Tally) string {
 	return out
 }
 
-// left says what of the tasks is not done; "" where all are.
+// left returns what of the tasks is not done; "" where all are.
 func (l *TaskList) left() string {
 	n := l.Tally()
 	if n.Done == n.Total {
@@ -313,7 +313,7 @@ func (l *TaskList) left() string {
 // maxLeft is how many tasks the end of a run names.
 const maxLeft = 10
 
-// waitsFor says what a task waits for.
+// waitsFor returns what a task waits for.
 func (l *TaskList) waitsFor(t *Task) string {
 	for _, id := range t.DependsOn {
 		if x := l.by[id]; x != nil && !l.Done(x) {
@@ -415,7 +415,7 @@ func (d *decider) advanceChild(r *Run) bool {
 	return true
 }
 
-// wants says that the step's attempt that a child run is of goes on.
+// wants reports whether the step's attempt that a child run is of goes on.
 func (r *Run) wants(c *ChildOf) bool {
 	a := r.Current(c.Step)
 	return r.Phase == RunRunning && a != nil && a.N == c.N && a.State == Running
@@ -431,7 +431,7 @@ func (s *State) needed(r *Run) bool {
 	return true
 }
 
-// owesResult says that the run is a task's whose result its list's file is still to have.
+// owesResult reports whether the run is a task's whose result its list's file is still to have.
 func (s *State) owesResult(r *Run) bool {
 	o := s.Parent(r)
 	if o == nil || !o.wants(r.Child) {
@@ -505,7 +505,7 @@ func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 	d.put(f)
 }
 
-// blockers gives what an answer says is in the way; nil where it does not speak of it.
+// blockers returns what an answer says is in the way; nil where it does not speak of it.
 func blockers(answer json.RawMessage) []string {
 	var keys struct {
 		Blockers json.RawMessage `json:"blockers"`
@@ -521,7 +521,7 @@ func blockers(answer json.RawMessage) []string {
 	return out
 }
 
-// lastWord gives the summary and the answer of the step that ended the run.
+// lastWord returns the summary and the answer of the step that ended the run.
 func (d *decider) lastWord(r *Run) (string, json.RawMessage) {
 	var last *Attempt
 	for _, as := range r.Attempts {
@@ -537,7 +537,7 @@ func (d *decider) lastWord(r *Run) (string, json.RawMessage) {
 	return last.Summary, last.Answer
 }
 
-// whyEnded says why a run did not come to its end, with what was found last.
+// whyEnded returns why a run did not come to its end, with what was found last.
 func (d *decider) whyEnded(r *Run) string {
 	why := r.EndWhy
 	var last *Round

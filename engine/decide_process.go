@@ -74,7 +74,7 @@ func (d *decider) slotTaken(ev SlotTaken) {
 	d.put(ClockBegun{of: Of(ev.Run), Key: ev.Key, Deadline: d.at.Add(time.Duration(t))})
 }
 
-// class says what kind of failure an end is, "" for none (8-semantics 14).
+// class returns what kind of failure an end is, "" for none (8-semantics 14).
 func class(p Proc, exit Exit, signal string) (string, string) {
 	switch {
 	case endedForBudget(p, exit):
@@ -261,13 +261,13 @@ func (d *decider) polled(ev Polled) {
 	}
 }
 
-// inGrace says that the attempt's process has ended with 0 and its signal may still come.
+// inGrace reports whether the attempt's process has ended with 0 and its signal may still come.
 func (a *Attempt) inGrace() bool { return a.State == Running && !a.GraceUntil.IsZero() }
 
-// inGit says that the attempt's signal is looked for in git or at the forge, not in an inbox.
+// inGit reports whether the attempt's signal is looked for in git or at the forge, not in an inbox.
 func (a *Attempt) inGit() bool { return a.SignalType == SignalCommit || a.SignalType == SignalPull }
 
-// passed says that the deadline is set and not after now.
+// passed reports whether the deadline is set and not after now.
 func passed(deadline, now time.Time) bool { return !deadline.IsZero() && !deadline.After(now) }
 
 // ticked: time has passed.

@@ -43,7 +43,7 @@ func (d *decider) requested(ev RunRequested) {
 	}
 }
 
-// startVars gives the run's vars from the declared ones and those given, or what is wrong with them.
+// startVars returns the run's vars from the declared ones and those given, or what is wrong with them.
 func startVars(w *Spec, given map[string]any) (map[string]any, string) {
 	out, known := map[string]any{}, []string{}
 	for _, v := range w.Vars {
@@ -83,7 +83,7 @@ func startVars(w *Spec, given map[string]any) (map[string]any, string) {
 	return out, ""
 }
 
-// sameType gives x as the type of the default, where it can be read so. A required var (no default) takes any.
+// sameType returns x as the type of the default, where it can be read so. A required var (no default) takes any.
 func sameType(def, x any) (any, bool) {
 	s, text := x.(string)
 	switch def.(type) {
@@ -294,7 +294,7 @@ func (d *decider) forgetRun(r *Run) {
 	d.put(RunForgotten{of: Of(r.ID)})
 }
 
-// settles says that the child run's end is still to be taken in by its parent.
+// settles reports whether the child run's end is still to be taken in by its parent.
 func (d *decider) settles(r *Run) bool {
 	o := d.s.Parent(r)
 	if o == nil {

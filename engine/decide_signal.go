@@ -47,7 +47,7 @@ func (d *decider) fileSeen(ev FileSeen) {
 	}
 }
 
-// named gives the runs the file may be for: the one whose folder it lies in, else all that live and whose spec knows the
+// named returns the runs the file may be for: the one whose folder it lies in, else all that live and whose spec knows the
 // name, in the order they were started.
 func (d *decider) named(ev FileSeen, knows func(*Spec) bool) list {
 	if ev.Dir != "" {
@@ -240,7 +240,7 @@ func (d *decider) linger(r *Run, a *Attempt) time.Time {
 	return d.at.Add(time.Duration(d.s.Config.Linger))
 }
 
-// sentinelFits says why the file is not the word of the step's live attempt; "" where it is.
+// sentinelFits returns why the file is not the word of the step's live attempt; "" where it is.
 func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	r, a := x.run, x.run.Current(x.step.ID)
 	switch {
@@ -325,7 +325,7 @@ func (d *decider) commit(ev CommitSeen) {
 	d.signalled(f)
 }
 
-// besides says that two runs are done for different tasks of one list.
+// besides reports whether two runs are done for different tasks of one list.
 func (s *State) besides(a, b *Run) bool {
 	for x := a; x != nil && x.Child != nil; x = s.Runs[x.Child.Parent] {
 		for y := b; y != nil && y.Child != nil; y = s.Runs[y.Child.Parent] {
@@ -344,7 +344,7 @@ func (d *decider) pull(ev PullSeen) {
 	}
 }
 
-// waiting gives the attempt where launch k of it still waits for a signal of the type.
+// waiting returns the attempt where launch k of it still waits for a signal of the type.
 func (d *decider) waiting(run, step string, n, k int, signal string) (*Run, *Attempt) {
 	r, _ := d.live(run)
 	if r == nil {

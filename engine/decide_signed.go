@@ -13,7 +13,7 @@ const MaxSigned = 30 * 24 * time.Hour
 // spentFor is how long after its end a used signature is remembered: a clock that was set back makes it no younger.
 const spentFor = 30 * 24 * time.Hour
 
-// unbound says why a signed answer is none to the round that the gate has now; "" where it is, or is not signed.
+// unbound returns why a signed answer is none to the round that the gate has now; "" where it is, or is not signed.
 func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
 	s := ev.Signed
 	if ev.Unproven != "" {
@@ -47,7 +47,7 @@ func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
 	return ""
 }
 
-// notApprover says why who signed may not decide here; "" where they may, or anybody may.
+// notApprover returns why who signed may not decide here; "" where they may, or anybody may.
 func notApprover(ev Answered, r *Run, g *Gate, q *Round) string {
 	want := g.Reviewer.Approvers
 	if ev.Signed == nil && ev.By.Trust == TrustSigned {

@@ -11,7 +11,7 @@ const stopTakeover = "takeover"
 // viaHandback begins what the signal was of a step whose word a person gave by handing it back.
 const viaHandback = "handback by "
 
-// held says that a person has taken the attempt over and nothing of it runs any more.
+// held reports whether a person has taken the attempt over and nothing of it runs any more.
 func (a *Attempt) held() bool { return a != nil && a.Held != nil && a.State == Ready }
 
 // note keeps a person's words for the agents of a run.
@@ -64,7 +64,7 @@ func (d *decider) takeover(ev TakeoverRequested) {
 	}
 }
 
-// notTaken says why the step cannot be taken over now; "" where it can.
+// notTaken returns why the step cannot be taken over now; "" where it can.
 func (d *decider) notTaken(r *Run, w *Spec, step string) string {
 	if w == nil {
 		return fmt.Sprintf("run %s cannot go on: the spec it was started with cannot be read by this release", r.ID)
@@ -126,7 +126,7 @@ func (d *decider) handback(ev HandbackRequested) {
 	d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: viaHandback + ev.By.Who, Summary: strings.TrimSpace(ev.Text)})
 }
 
-// notHeld says why the step cannot be handed back now; "" where it can.
+// notHeld returns why the step cannot be handed back now; "" where it can.
 func (d *decider) notHeld(r *Run, ev HandbackRequested) string {
 	a := r.Current(ev.Step)
 	switch {

@@ -149,7 +149,7 @@ func (m *merging) settle() {
 	}
 }
 
-// same says that the two say the same, but for what is not the file's.
+// same reports whether the two say the same, but for what is not the file's.
 func (t *Task) same(o *Task) bool {
 	return t.Title == o.Title && t.Priority == o.Priority && slices.Equal(t.DependsOn, o.DependsOn) && t.State == o.State && t.Begun == o.Begun &&
 		t.Tries == o.Tries && t.Depth == o.Depth && t.For == o.For && t.Held == o.Held && t.Base == o.Base

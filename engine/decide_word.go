@@ -43,7 +43,7 @@ func (d *decider) word(ev FileSeen, xs []reading) {
 	d.take(ev, x.run.ID, fmt.Sprintf("%s.%d", q.Step, q.Attempt), fmt.Sprintf("%s.%d-%s", x.gate.ID, q.N, ev.Name))
 }
 
-// awaited gives the reading that something waits for, else the last, and how many are waited for.
+// awaited returns the reading that something waits for, else the last, and how many are waited for.
 func awaited(xs []reading) (x reading, n int) {
 	x = xs[len(xs)-1]
 	for _, y := range xs {
@@ -70,7 +70,7 @@ func (d *decider) unreadable(ev FileSeen, xs []reading, why string) {
 	}
 }
 
-// contradicts says where the content of a person's file says another thing than its name; "" where it does not.
+// contradicts returns where the content of a person's file says another thing than its name; "" where it does not.
 func (h *HumanSay) contradicts(x reading) string {
 	if h.Signed != nil { // what was signed is compared with the round
 		return ""
@@ -102,7 +102,7 @@ func (h *HumanSay) contradicts(x reading) string {
 	}
 }
 
-// takes says that a person's word of this outcome can still change something here.
+// takes reports whether a person's word of this outcome can still change something here.
 func (q *Round) takes(outcome string) bool {
 	return q.Open() || q != nil && q.State == Approved && outcome == OutcomeVeto
 }

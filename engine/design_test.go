@@ -55,7 +55,7 @@ func TestDesignCounts(t *testing.T) {
 	}
 }
 
-// declarations gives the lines of each function, by "FILE NAME", with the comment above it; and those of all files.
+// declarations returns the lines of each function, by "FILE NAME", with the comment above it; and those of all files.
 func declarations(t *testing.T) (of map[string]int, all int) {
 	t.Helper()
 	names, err := filepath.Glob("*.go")

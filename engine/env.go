@@ -75,7 +75,7 @@ func (l *TaskList) env() []any {
 	return out
 }
 
-// GateEnv gives what expressions of the gate see, in the round.
+// GateEnv returns what expressions of the gate see, in the round.
 func (s *State) GateEnv(r *Run, w *Spec, gate string, q *Round) *Env {
 	env := s.env(r, w)
 	g := w.Gate(gate)

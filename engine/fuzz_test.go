@@ -208,7 +208,7 @@ func anyEvents(t *testing.T, b []byte, seed uint64) {
 	}
 }
 
-// written gives the facts as they are journaled.
+// written returns the facts as they are journaled.
 func written(fs []Fact) (out []string) {
 	for _, f := range fs {
 		raw, _ := EncodeFact(f)

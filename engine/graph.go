@@ -79,7 +79,7 @@ func (s *Spec) look() {
 	}
 }
 
-// Cycles gives the cycles of what leads forward, a shortest one of each knot of steps. Names need not resolve.
+// Cycles returns the cycles of what leads forward, a shortest one of each knot of steps. Names need not resolve.
 func (s *Spec) Cycles() []GraphFault { return graphOf(s).forward(s, map[string]int{}) }
 
 func graphOf(s *Spec) *graph {
@@ -128,7 +128,7 @@ func (g *graph) tables(s *Spec) {
 	}
 }
 
-// inOrder gives attempts in the order their steps have in the file.
+// inOrder returns attempts in the order their steps have in the file.
 func (s *Spec) inOrder(as []*Attempt) []*Attempt {
 	if len(as) < 2 {
 		return as
@@ -217,7 +217,7 @@ func (g *graph) close() (cycles []GraphFault) {
 	return cycles
 }
 
-// findCycle gives a shortest way from id back to id.
+// findCycle returns a shortest way from id back to id.
 func (g *graph) findCycle(id string) []string {
 	from := map[string]string{}
 	queue := []string{id}
@@ -301,12 +301,12 @@ func (g *graph) unreached(s *Spec) (faults []GraphFault) {
 	return faults
 }
 
-// leadsBack says that target is the step itself or upstream of it, seen from step: going there goes back.
+// leadsBack reports whether target is the step itself or upstream of it, seen from step: going there goes back.
 func (s *Spec) leadsBack(target, step string) bool {
 	return target == step || s.graph.down[target][step]
 }
 
-// LeadsTo says that to is strictly downstream of from.
+// LeadsTo reports whether to is strictly downstream of from.
 func (s *Spec) LeadsTo(from, to string) bool { return s.graph.down[from][to] }
 
 // Concerns reports whether a failure of the work of from, which was sent to another step or back, is for an attempt of step to
@@ -315,7 +315,7 @@ func (s *Spec) Concerns(step, from, to string) bool {
 	return step == from || step == to || s.graph.down[to][step] && s.graph.down[step][from]
 }
 
-// Downstream gives the steps strictly downstream of id, in file order.
+// Downstream returns the steps strictly downstream of id, in file order.
 func (s *Spec) Downstream(id string) []string {
 	var out []string
 	for _, x := range s.graph.order {
@@ -326,10 +326,10 @@ func (s *Spec) Downstream(id string) []string {
 	return out
 }
 
-// Forward gives where work goes forward from the step, in the order it was found.
+// Forward returns where work goes forward from the step, in the order it was found.
 func (s *Spec) Forward(id string) []string { return s.graph.fwd[id] }
 
-// Starts gives the steps that start a run, in file order.
+// Starts returns the steps that start a run, in file order.
 func (s *Spec) Starts() []string {
 	var out []string
 	for _, st := range s.Steps {

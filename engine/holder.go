@@ -12,7 +12,7 @@ type Taken struct {
 	Slots int               // slots of Config.MaxParallel in use
 }
 
-// Taken says who has which worktree, and how many slots are in use: what a step that is ready waits for. It looks at all
+// Taken returns who has which worktree, and how many slots are in use: what a step that is ready waits for. It looks at all
 // live runs.
 func (s *State) Taken(specs Specs) Taken {
 	out := Taken{Trees: map[string]Holder{}}

@@ -123,7 +123,7 @@ func (s *State) rebuild() {
 	}
 }
 
-// LiveRuns gives the runs that live, in the order they were started. The list is the state's own: it is good until the
+// LiveRuns returns the runs that live, in the order they were started. The list is the state's own: it is good until the
 // next fact, and not to be changed.
 func (s *State) LiveRuns() []*Run { return s.index.live }
 
@@ -135,7 +135,7 @@ func (r *Run) flowKey() string {
 	return r.Workflow
 }
 
-// Children gives the child runs of a run that are still in the state, in the order they were started.
+// Children returns the child runs of a run that are still in the state, in the order they were started.
 func (s *State) Children(run string) []*Run {
 	f := s.index.workflows[run+"/"]
 	if f == nil {
@@ -227,7 +227,7 @@ func (s *State) turn(r *Run, live bool) {
 	kin.add(r)
 }
 
-// needs says whether anything of the run may hold a worktree, whether anything may want to be launched, and whether a
+// needs reports whether anything of the run may hold a worktree, whether anything may want to be launched, and whether a
 // whole scan closes something. Only a decision, which has the spec, knows for certain.
 func (r *Run) needs() (holds, wants, closes bool) {
 	for _, a := range r.alive {
@@ -251,7 +251,7 @@ func (r *Run) needs() (holds, wants, closes bool) {
 	return holds, wants, closes
 }
 
-// crosses says that the fact may let another run go on: one that waits for its turn, or for a step of this one.
+// crosses reports whether the fact may let another run go on: one that waits for its turn, or for a step of this one.
 func crosses(f Fact) bool {
 	switch f.(type) {
 	case RunBegan, RunEnded, RunForgotten, StepPassed, StepSkipped, StepSuperseded:
@@ -260,7 +260,7 @@ func crosses(f Fact) bool {
 	return false
 }
 
-// rejoins says that the fact may change what the law of joins says of the run's steps.
+// rejoins reports whether the fact may change what the law of joins says of the run's steps.
 func rejoins(f Fact) bool {
 	switch f.(type) {
 	case RunEnded, RunReopened, StepStarted, StepSkipped, StepPassed, StepRouted, StepSuperseded, WorkSent, WorkUnsent, RoundVoided:
@@ -269,7 +269,7 @@ func rejoins(f Fact) bool {
 	return false
 }
 
-// view gives what the law of joins says of the run now. It is drawn once, and again when a fact has changed what it is
+// view returns what the law of joins says of the run now. It is drawn once, and again when a fact has changed what it is
 // drawn from.
 func (r *Run) view(w *Spec) *view {
 	if !r.drawn {
@@ -315,7 +315,7 @@ func (s *State) waiting(specs Specs, look func(*Run)) {
 	}
 }
 
-// Changed gives whose debts may have changed since it was asked last, in the order of Owed; at first, all. So who asks
+// Changed returns whose debts may have changed since it was asked last, in the order of Owed; at first, all. So who asks
 // for no more than OwedBy of these knows Owed at any time. The answer is good until the next question.
 func (s *State) Changed(specs Specs) []Debtor {
 	x := &s.index

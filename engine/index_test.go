@@ -231,7 +231,7 @@ func (w *sim) checkIndex() {
 	}
 }
 
-// reread gives the state as a snapshot of it reads back.
+// reread returns the state as a snapshot of it reads back.
 func (w *sim) reread(st *State) *State {
 	raw, err := json.Marshal(st)
 	back := new(State)

@@ -14,7 +14,7 @@ type standing struct {
 	below                         bool // something upstream of it is active
 }
 
-// led says that something that stands leads to the step.
+// led reports whether something that stands leads to the step.
 func (r *Run) led(w *Spec, id string) bool {
 	if w.Step(id).starts || w.Step(id).byNeed {
 		return true
@@ -49,7 +49,7 @@ func (r *Run) follows(w *Spec, step string) map[string]bool {
 	return in
 }
 
-// stands says that the attempt is settled and what it leads to counts.
+// stands reports whether the attempt is settled and what it leads to counts.
 func (a *Attempt) stands() bool {
 	return a != nil && (a.State == Passed || a.State == Routed || a.State == Skipped)
 }

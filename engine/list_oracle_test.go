@@ -129,7 +129,7 @@ func (o *listOracle) add(ids []string, depth int, of *oracleTask) {
 	}
 }
 
-// tooMany says that more of the tasks have failed than may.
+// tooMany reports whether more of the tasks have failed than may.
 func (o *listOracle) tooMany() bool {
 	failed, all := 0, 0
 	for _, t := range o.tasks {

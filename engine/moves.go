@@ -31,7 +31,7 @@ const (
 	settled = TaskDone + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent
 )
 
-// runMove gives the next row of a run's moves from the i-th on that is of the fact ("" = any), and which it is; after the
+// runMove returns the next row of a run's moves from the i-th on that is of the fact ("" = any), and which it is; after the
 // last, one without a fact. An array that is only read costs nothing. Those moves that most runs make come first: each fact
 // looks for its row.
 func runMove(i int, fact string) (int, move) {
@@ -155,7 +155,7 @@ func taskMove(i int, fact string) (int, move) {
 	}
 }
 
-// allowed says whether a table has the move.
+// allowed reports whether a table has the move.
 func allowed(row func(int, string) (int, move), fact, from, to string) bool {
 	if from == "" {
 		from = absent
@@ -171,7 +171,7 @@ func allowed(row func(int, string) (int, move), fact, from, to string) bool {
 	}
 }
 
-// has says whether a state is among those that the row starts from.
+// has reports whether a state is among those that the row starts from.
 func (m move) has(state string) bool {
 	i := strings.Index(m.From, state) // none is a part of another's name
 	return i >= 0 && (i == 0 || m.From[i-1] == ' ') && (i+len(state) == len(m.From) || m.From[i+len(state)] == ' ')

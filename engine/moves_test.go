@@ -30,7 +30,7 @@ func tables() []struct {
 	}{{"run", rowOf(runMove)}, {"attempt", rowOf(attemptMove)}, {"round", rowOf(roundMove)}, {"task", rowOf(taskMove)}}
 }
 
-// rowOf gives the rows of a table one by one.
+// rowOf returns the rows of a table one by one.
 func rowOf(next func(int, string) (int, move)) func(int) move {
 	return func(i int) move {
 		_, m := next(i, "")
@@ -41,7 +41,7 @@ func rowOf(next func(int, string) (int, move)) func(int) move {
 // moveRow is one move: a row of the table, with one of its From.
 type moveRow struct{ object, fact, from, to string }
 
-// moveRows gives all moves of the table.
+// moveRows returns all moves of the table.
 func moveRows() (out []moveRow) {
 	for _, o := range tables() {
 		for i := 0; o.row(i).Fact != ""; i++ {

@@ -41,7 +41,7 @@ type Effect struct {
 // Name identifies the effect among all that are owed.
 func (e Effect) Name() string { return e.Kind + " " + e.Key }
 
-// wanted says that the process is still of use.
+// wanted reports whether the process is still of use.
 func (r *Run) wanted(p *Proc) bool {
 	if p.Kind == ProcHook && p.Step == "" {
 		return !r.Live()
@@ -66,7 +66,7 @@ func (r *Run) wanted(p *Proc) bool {
 // Debtor is who owes effects: a run (Kind ""), a file taken in (DoMove) or a notice (DoNotify).
 type Debtor struct{ Kind, ID string }
 
-// Debtor says who owes the effect.
+// Debtor returns who owes the effect.
 func (e *Effect) Debtor() Debtor {
 	if e.Kind == DoMove || e.Kind == DoNotify {
 		return Debtor{e.Kind, e.Key}
@@ -74,7 +74,7 @@ func (e *Effect) Debtor() Debtor {
 	return Debtor{"", e.Run}
 }
 
-// Owed gives what the world is owed, from the state alone, in a fixed order.
+// Owed returns what the world is owed, from the state alone, in a fixed order.
 func (s *State) Owed(specs Specs) []Effect {
 	var out []Effect
 	for _, who := range s.debtors() {
@@ -219,7 +219,7 @@ func (r *Run) ofStep(a *Attempt) (n int) {
 	return n
 }
 
-// lookable gives what satisfies the step's needs of other workflows by the record, where the step waits for nothing
+// lookable returns what satisfies the step's needs of other workflows by the record, where the step waits for nothing
 // else and it has not been looked at; nil otherwise.
 func (s *State) lookable(r *Run, w *Spec, st *Step) []string {
 	if !r.view(w).of[st.place].due {

@@ -49,7 +49,7 @@ func TestRule34Counts(t *testing.T) {
 	l.want(l.r().Phase, RunCompleted)
 }
 
-// launches gives the launches owed of a run's children.
+// launches returns the launches owed of a run's children.
 func (l *listed) launches() (out []string) {
 	for _, e := range l.st.Owed(l.spec) {
 		if e.Kind == DoRun && e.Run != "x-1" {

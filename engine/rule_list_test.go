@@ -41,7 +41,7 @@ type book struct {
 	stamp int
 }
 
-// at gives the file of a run's list: as one new to it has it, two tasks that are to be done.
+// at returns the file of a run's list: as one new to it has it, two tasks that are to be done.
 func (l *listed) at(r *Run) *book {
 	if r.Child == nil {
 		return &l.book

@@ -156,7 +156,7 @@ func ignored(facts []Fact) string {
 	return ""
 }
 
-// step gives the step's current attempt in words: "2 running", "-" for none.
+// step returns the step's current attempt in words: "2 running", "-" for none.
 func (s *script) step(id string) string {
 	a := s.r().Current(id)
 	if a == nil {
@@ -165,7 +165,7 @@ func (s *script) step(id string) string {
 	return fmt.Sprint(a.N, " ", a.State)
 }
 
-// gate gives the gate's current round in words.
+// gate returns the gate's current round in words.
 func (s *script) gate(id string) string {
 	q := s.r().CurrentRound(id)
 	if q == nil {

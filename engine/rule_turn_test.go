@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// turnsOf tells whose turn it was in each run of a task, in their order.
+// turnsOf returns whose turn it was in each run of a task, in their order.
 func (l *listed) turnsOf() string {
 	var out []string
 	for _, f := range l.log {

@@ -155,7 +155,7 @@ func (r *Run) hold(a *Attempt, o *occupied) {
 	}
 }
 
-// roundOver gives the open round over the attempt; nil where there is none.
+// roundOver returns the open round over the attempt; nil where there is none.
 func (r *Run) roundOver(a *Attempt) *Round {
 	for _, q := range r.open {
 		if q.Step == a.step && q.Attempt == a.N {
@@ -180,7 +180,7 @@ func (r *Run) holdUnread(holds map[string]bool) {
 	}
 }
 
-// keeps says that the attempt has its worktree without a gap since its launch: from the word through check, hook and
+// keeps reports whether the attempt has its worktree without a gap since its launch: from the word through check, hook and
 // reviewers to the verdict. A person, a window or a voided round lets go of it.
 func (r *Run) keeps(st *Step, a *Attempt) bool {
 	if a.State != Signalled && a.State != Gating {

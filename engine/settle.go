@@ -226,12 +226,12 @@ func (d *decider) toGates(r *Run, w *Spec) bool {
 	return false
 }
 
-// atWork says that a process of the step itself, its check or its hook is alive.
+// atWork reports whether a process of the step itself, its check or its hook is alive.
 func (r *Run) atWork(step string) bool {
 	return slices.ContainsFunc(r.Procs, func(p *Proc) bool { return p.Step == step && p.Kind != ProcReview })
 }
 
-// afterWord says what is still to run between the step's word and its gate: a check, a hook or nothing.
+// afterWord returns what is still to run between the step's word and its gate: a check, a hook or nothing.
 func afterWord(r *Run, w *Spec, st *Step, a *Attempt) string {
 	switch {
 	case !a.Hooked && w.AfterStep != nil && a.Via != viaSpec && !a.Children: // it comes after each child's steps
@@ -293,7 +293,7 @@ func (d *decider) startStep(r *Run, w *Spec, st *Step) {
 	}
 }
 
-// tree gives the step's worktree as evaluated and the key of the checkout it lies in.
+// tree returns the step's worktree as evaluated and the key of the checkout it lies in.
 func (d *decider) tree(r *Run, st *Step, env func() *Env) (string, string, error) {
 	if st.Agent == nil || st.Agent.Worktree.Source == "" {
 		if r.Workspace != "" {
@@ -321,7 +321,7 @@ func (d *decider) tree(r *Run, st *Step, env func() *Env) (string, string, error
 	return clean, clean, nil
 }
 
-// extMet says that what the step needs of other workflows is there, looked at and unchanged since.
+// extMet reports whether what the step needs of other workflows is there, looked at and unchanged since.
 func (d *decider) extMet(r *Run, st *Step) bool {
 	pins := []string{}
 	for _, n := range st.ExtNeeds {
@@ -351,7 +351,7 @@ func (d *decider) extPassed(r *Run, n Need, step string) (pin string, ok bool) {
 	return "", false
 }
 
-// newest gives the newest run of the workflow that has begun, as run asker sees them: what stand-ins have made is nothing
+// newest returns the newest run of the workflow that has begun, as run asker sees them: what stand-ins have made is nothing
 // that a real run could build on.
 func (s *State) newest(workflow string, asker *Run) *Run {
 	f := s.index.workflows[workflow]

@@ -184,7 +184,7 @@ func (w *sim) checkLaunch(f StepLaunched, facts []Fact) {
 	}
 }
 
-// letGo says that a person or a window came between the attempt and its round.
+// letGo reports whether a person or a window came between the attempt and its round.
 func letGo(r *Run, st *Step, a *Attempt, q *Round) bool {
 	return slices.ContainsFunc(st.Gates, func(g string) bool {
 		return slices.ContainsFunc(r.Rounds[g], func(o *Round) bool {

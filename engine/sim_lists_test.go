@@ -82,7 +82,7 @@ func genList(g *rand.Rand, w *Spec, st *Step) {
 	st.ForEach = l
 }
 
-// sidesLeadBack says that what a list goes to leads back to it, as a spec that loads has it.
+// sidesLeadBack reports whether what a list goes to leads back to it, as a spec that loads has it.
 func sidesLeadBack(w *Spec) bool {
 	st := w.List()
 	if st == nil {
@@ -96,7 +96,7 @@ func sidesLeadBack(w *Spec) bool {
 	return true
 }
 
-// at gives the task file of a run's list. One that is looked at for the first time has a few tasks, is missing or is none.
+// at returns the task file of a run's list. One that is looked at for the first time has a few tasks, is missing or is none.
 func (w *sim) at(r *Run) *book {
 	b := w.books[r.List.Path]
 	if b == nil {

@@ -138,7 +138,7 @@ func (b *beside) closed(w *sim, pre *glimpse) (evs []oracle.Event) {
 	return evs
 }
 
-// judged says that a round of the step opened in this event: its process was gone before.
+// judged reports whether a round of the step opened in this event: its process was gone before.
 func judged(facts []Fact, run, step string) bool {
 	return slices.ContainsFunc(facts, func(f Fact) bool { q, ok := f.(RoundOpened); return ok && q.Run == run && q.Step == step })
 }

@@ -213,7 +213,7 @@ func (w *sim) over() bool {
 	return true
 }
 
-// asked says that a person is asked something: a gate, or a run that paused itself.
+// asked reports whether a person is asked something: a gate, or a run that paused itself.
 func (w *sim) asked(r *Run) bool {
 	for gate := range r.Rounds {
 		if q := r.CurrentRound(gate); q.Open() && q.State == OnHuman {

@@ -127,7 +127,7 @@ func (w *sim) owed() (evs []func()) {
 	return evs
 }
 
-// counted says that the commit was an attempt's word: what comes now is its cherry-picked double.
+// counted reports whether the commit was an attempt's word: what comes now is its cherry-picked double.
 func (w *sim) counted(c CommitSeen) bool {
 	for _, a := range w.st.Runs[c.Run].Attempts[c.Step] {
 		if a.Author == c.Author {
@@ -256,7 +256,7 @@ func (w *sim) planReview(p *simProc) {
 	p.hung = p.verdict == "hang"
 }
 
-// end tells how the process ended.
+// end returns how the process ended.
 func (w *sim) end(p *simProc) ProcessEnded {
 	ev := ProcessEnded{Run: p.run, Key: p.key, Exit: p.exit}
 	switch p.kind {

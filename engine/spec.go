@@ -114,7 +114,7 @@ func (l *List) sides() (out []string) {
 	return out
 }
 
-// All gives the spec and those of the child runs it may start.
+// All returns the spec and those of the child runs it may start.
 func (s *Spec) All() []*Spec {
 	out := []*Spec{s}
 	for _, st := range s.Steps {
@@ -125,7 +125,7 @@ func (s *Spec) All() []*Spec {
 	return out
 }
 
-// List gives the step with for_each; nil where there is none.
+// List returns the step with for_each; nil where there is none.
 func (s *Spec) List() *Step {
 	for _, st := range s.Steps {
 		if st.ForEach != nil {
@@ -135,7 +135,7 @@ func (s *Spec) List() *Step {
 	return nil
 }
 
-// Of gives the spec of a digest: that of a child run is its parent's, "/" and the step it is for.
+// Of returns the spec of a digest: that of a child run is its parent's, "/" and the step it is for.
 func (f Specs) Of(digest string) *Spec {
 	base, rest, child := strings.Cut(digest, "/")
 	w := f(base)
@@ -181,7 +181,7 @@ type Text struct {
 	Eval   func(*Env) (string, error) `json:"-"`
 }
 
-// String gives the text's value in env.
+// String returns the text's value in env.
 func (t Text) String(env *Env) (string, error) {
 	if t.Eval == nil {
 		return t.Source, nil
@@ -208,7 +208,7 @@ type Command struct {
 	Argv  []Text
 }
 
-// Nothing says that the command only succeeds: what a step without work has.
+// Nothing reports whether the command only succeeds: what a step without work has.
 func (c *Command) Nothing() bool {
 	return c.Shell == "" && len(c.Argv) == 1 && c.Argv[0].Source == "true"
 }
@@ -382,13 +382,13 @@ type Gate struct {
 	ReadAnswer func(answer json.RawMessage) (json.RawMessage, error) `json:"-"`
 }
 
-// AsksAnswer says that a person's pass has to give an answer.
+// AsksAnswer reports whether a person's pass has to give an answer.
 func (g *Gate) AsksAnswer() bool { return g.Answer != nil && g.Reviewer.Level == LevelHuman }
 
 // Route is one outcome and where it leads: a step, an end or "human".
 type Route struct{ Outcome, To string }
 
-// Route gives where the outcome leads by `routes:`.
+// Route returns where the outcome leads by `routes:`.
 func (g *Gate) Route(outcome string) (string, bool) {
 	for _, r := range g.Routes {
 		if r.Outcome == outcome {
@@ -427,7 +427,7 @@ func (s *Spec) Gate(id string) *Gate {
 // LastGate is the gate whose pass lets the step's work go on.
 func (s *Spec) LastGate(step *Step) *Gate { return s.Gate(step.Gates[len(step.Gates)-1]) }
 
-// IsEnd says that the target is DONE, FAILED or ABORTED.
+// IsEnd reports whether the target is DONE, FAILED or ABORTED.
 func IsEnd(target string) bool {
 	return target == EndDone || target == EndFailed || target == EndAborted
 }

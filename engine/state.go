@@ -63,7 +63,7 @@ type State struct {
 // to end a run, and no part of what is recorded: whoever reads the record next launches what is ready.
 func (s *State) Hold() { s.hold = true }
 
-// NewState gives the state of a repo nothing ever happened in.
+// NewState returns the state of a repo nothing ever happened in.
 func NewState() *State {
 	s := &State{Config: DefaultConfig(), Numbers: map[string]int{}, Runs: map[string]*Run{}, Moves: map[string]*Move{}, Notices: map[string]*Notice{}, Spent: map[string]Spent{}}
 	s.rebuild()
@@ -245,7 +245,7 @@ type Attempt struct {
 	step string // the one it is of
 }
 
-// Holds gives the worktree that the attempt's process, its check and its hook hold; "" = none, as it only looks.
+// Holds returns the worktree that the attempt's process, its check and its hook hold; "" = none, as it only looks.
 func (a *Attempt) Holds() string {
 	if a.Reads {
 		return ""
@@ -253,7 +253,7 @@ func (a *Attempt) Holds() string {
 	return a.Tree
 }
 
-// HeldInReview gives the worktree that a review of the attempt holds; "" = none, as it sees what was taken.
+// HeldInReview returns the worktree that a review of the attempt holds; "" = none, as it sees what was taken.
 func (a *Attempt) HeldInReview() string {
 	if a.Apart {
 		return ""
@@ -413,17 +413,17 @@ func (r *Run) Folder() string {
 	return r.ID
 }
 
-// Live says that the run is neither ended nor forgotten.
+// Live reports whether the run is neither ended nor forgotten.
 func (r *Run) Live() bool { return r != nil && (r.Phase == RunRunning || r.Phase == RunPending) }
 
-// Stubbed says that stand-ins play the run's agents: nothing in it was made by a real one.
+// Stubbed reports whether stand-ins play the run's agents: nothing in it was made by a real one.
 func (r *Run) Stubbed() bool { return r != nil && len(r.Stubs) > 0 }
 
 // Offers says that the run offers the step to whoever takes it. Where stand-ins play the agents one of them does: nobody
 // else may be there, and the run would wait for ever.
 func (r *Run) Offers(st *Step) bool { return st.Offered() && !r.Stubbed() }
 
-// Current gives the newest attempt of the step, unless it was superseded; nil where there is none.
+// Current returns the newest attempt of the step, unless it was superseded; nil where there is none.
 func (r *Run) Current(step string) *Attempt {
 	as := r.Attempts[step]
 	if len(as) == 0 || as[len(as)-1].State == Superseded {
@@ -432,7 +432,7 @@ func (r *Run) Current(step string) *Attempt {
 	return as[len(as)-1]
 }
 
-// CurrentRound gives the newest round of the gate, unless it was superseded; nil where there is none.
+// CurrentRound returns the newest round of the gate, unless it was superseded; nil where there is none.
 func (r *Run) CurrentRound(gate string) *Round {
 	rs := r.Rounds[gate]
 	if len(rs) == 0 || rs[len(rs)-1].State == Undone {
@@ -441,7 +441,7 @@ func (r *Run) CurrentRound(gate string) *Round {
 	return rs[len(rs)-1]
 }
 
-// Attempt gives attempt n of the step; nil where there is none.
+// Attempt returns attempt n of the step; nil where there is none.
 func (r *Run) Attempt(step string, n int) *Attempt {
 	if as := r.Attempts[step]; n >= 1 && n <= len(as) {
 		return as[n-1]
@@ -449,7 +449,7 @@ func (r *Run) Attempt(step string, n int) *Attempt {
 	return nil
 }
 
-// Proc gives the process with the key; nil where it is gone or never was.
+// Proc returns the process with the key; nil where it is gone or never was.
 func (r *Run) Proc(key string) *Proc {
 	for _, p := range r.Procs {
 		if p.Key == key {
@@ -459,20 +459,20 @@ func (r *Run) Proc(key string) *Proc {
 	return nil
 }
 
-// Live says that the attempt is at work: ready, running, signalled or gating.
+// Live reports whether the attempt is at work: ready, running, signalled or gating.
 func (a *Attempt) Live() bool {
 	return a != nil && (a.State == Ready || a.State == Running || a.State == Signalled || a.State == Gating)
 }
 
-// Done says that the attempt counts as passed: passed or skipped.
+// Done reports whether the attempt counts as passed: passed or skipped.
 func (a *Attempt) Done() bool { return a != nil && (a.State == Passed || a.State == Skipped) }
 
-// Open says that the round still waits for its outcome.
+// Open reports whether the round still waits for its outcome.
 func (q *Round) Open() bool {
 	return q != nil && (q.State == OnReview || q.State == OnNotice || q.State == OnWindow || q.State == OnHuman)
 }
 
-// openRound gives the open round over the step's current attempt; nil where there is none.
+// openRound returns the open round over the step's current attempt; nil where there is none.
 func (r *Run) openRound(st *Step) (string, *Round) {
 	for _, g := range st.Gates {
 		if q := r.CurrentRound(g); q.Open() {

@@ -54,7 +54,7 @@ type ChildOf struct {
 	Turn   int             `json:"turn,omitempty"` // how many runs of the list's tasks there were before: agents of a role take turns by it
 }
 
-// Title says whose child the run is, and for what: "T2 of goal-loop-1, try 2"; "" where it is nobody's.
+// Title returns whose child the run is, and for what: "T2 of goal-loop-1, try 2"; "" where it is nobody's.
 func (c *ChildOf) Title() string {
 	switch {
 	case c == nil:
@@ -164,13 +164,13 @@ func (l *TaskList) Task(id string) *Task {
 	return l.by[id]
 }
 
-// StoodFor says that others stand for the task.
+// StoodFor reports whether others stand for the task.
 func (l *TaskList) StoodFor(t *Task) bool {
 	l.index()
 	return len(l.stand[t.ID]) > 0
 }
 
-// Done says that the task is done: itself, or all that stand for it.
+// Done reports whether the task is done: itself, or all that stand for it.
 func (l *TaskList) Done(t *Task) bool {
 	l.index()
 	others := l.stand[t.ID]
@@ -185,7 +185,7 @@ func (l *TaskList) Done(t *Task) bool {
 	return true
 }
 
-// free says that all that the task, and those it stands for, depend on is done.
+// free reports whether all that the task, and those it stands for, depend on is done.
 func (l *TaskList) free(t *Task) bool {
 	for ; t != nil; t = l.by[t.For] {
 		for _, id := range t.DependsOn {
@@ -296,7 +296,7 @@ func before(a, b *Task) bool {
 	return CompareIDs(a.ID, b.ID) < 0
 }
 
-// doing says that the task was begun and is to be gone on with.
+// doing reports whether the task was begun and is to be gone on with.
 func (t *Task) doing() bool { return t.State == TaskDoing || t.State == TaskTodo && t.Begun }
 
 // CompareIDs compares the ids of tasks: numbers in them count as numbers.
@@ -330,7 +330,7 @@ func digits(s string) int {
 	return n
 }
 
-// tasksFault says what is wrong with tasks taken together: doubled ids, dependencies that are not there, cycles. Who is
+// tasksFault returns what is wrong with tasks taken together: doubled ids, dependencies that are not there, cycles. Who is
 // stood for waits for those that stand for it, and they wait for what it waits for.
 func tasksFault(ts []*Task) string {
 	by, stand := make(map[string]*Task, len(ts)), map[string][]string{}
@@ -387,7 +387,7 @@ func tasksFault(ts []*Task) string {
 	return ""
 }
 
-// wrongKind says which key of a new task is of another kind than a task file may have: it would make the file none.
+// wrongKind returns which key of a new task is of another kind than a task file may have: it would make the file none.
 func wrongKind(body map[string]json.RawMessage) string {
 	var text string
 	var whole int
@@ -458,7 +458,7 @@ func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string)
 // NoPriority is the priority of a task that names none: after all that do.
 const NoPriority = 1 << 30
 
-// BadTaskID says what is wrong with a task's id, "" where nothing is: it is a part of paths and of runs' names.
+// BadTaskID returns what is wrong with a task's id, "" where nothing is: it is a part of paths and of runs' names.
 func BadTaskID(id string) string {
 	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || digit(c) }
 	switch {
@@ -477,7 +477,7 @@ func BadTaskID(id string) string {
 	return ""
 }
 
-// with gives the list's tasks and more.
+// with returns the list's tasks and more.
 func (l *TaskList) with(more []Task) []*Task {
 	out := slices.Clone(l.Tasks)
 	for i := range more {

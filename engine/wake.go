@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// Wake gives the earliest moment later than after at which time alone changes something, zero for never. What passed up
+// Wake returns the earliest moment later than after at which time alone changes something, zero for never. What passed up
 // to after was seen by the Ticked decided then.
 func (s *State) Wake(after time.Time) time.Time {
 	x := &s.index
@@ -137,7 +137,7 @@ func (r *Run) roundMoments(q *Round, m *soonest) {
 	}
 }
 
-// NeedsScan says that some deadline not after at is closed by a scan of the inboxes (Scanned), not by the clock alone.
+// NeedsScan reports whether some deadline not after at is closed by a scan of the inboxes (Scanned), not by the clock alone.
 func (s *State) NeedsScan(at time.Time) bool {
 	for _, r := range s.index.closing {
 		if r.PausedWhy == pausedSpec { // what cannot be read is closed by no scan
@@ -182,7 +182,7 @@ func (h *wakes) set(r *Run, next time.Time) {
 	}
 }
 
-// first gives the run whose next moment comes first; nil where none has one.
+// first returns the run whose next moment comes first; nil where none has one.
 func (h *wakes) first() *Run {
 	for len(*h) > 0 {
 		switch x := &(*h)[0]; {

@@ -241,7 +241,7 @@ func TestMountedOver(t *testing.T) {
 	}
 }
 
-// watches tells whether what is watched is what is there.
+// watches reports whether what is watched is what is there.
 func (w *Watcher) watches(t *testing.T, dir string) bool {
 	t.Helper()
 	id, err := folderAt(dir)

@@ -44,10 +44,10 @@ type Rules struct {
 	Public []string `json:"public,omitempty"`
 }
 
-// Empty says that the rules allow nothing.
+// Empty reports whether the rules allow nothing.
 func (r Rules) Empty() bool { return !r.Web && len(r.Hosts)+len(r.Public) == 0 }
 
-// named says that rules allow host and port.
+// named reports whether rules allow host and port.
 func named(rules []string, host, port string) bool {
 	return slices.ContainsFunc(rules, func(rule string) bool {
 		want, only, _ := SplitHost(rule)

@@ -20,7 +20,7 @@ func Public(ip netip.Addr) bool {
 	return !slices.ContainsFunc(special(), func(s specialRange) bool { return netip.MustParsePrefix(s.prefix).Contains(ip) })
 }
 
-// isatap gives the IPv4 address in the interface identifier 0:5efe or 200:5efe (RFC 5214).
+// isatap returns the IPv4 address in the interface identifier 0:5efe or 200:5efe (RFC 5214).
 func isatap(ip netip.Addr) (netip.Addr, bool) {
 	b := ip.As16()
 	if !ip.Is6() || b[8]&^2 != 0 || b[9] != 0 || b[10] != 0x5e || b[11] != 0xfe {

@@ -16,7 +16,7 @@ import (
 	"sluice/internal/layout"
 )
 
-// AgentProcess says what to start to have an agent answer the text.
+// AgentProcess returns what to start to have an agent answer the text.
 func (ls *Launches) AgentProcess(j job.Job, w Who, key, dir, cwd, text string, need Needs, env []engine.EnvVar, vars map[string]string) (Process, error) {
 	prompt, answer := ls.PromptOf(dir)
 	if err := ls.WriteFile(dir+"/prompt.md", []byte(text)); err != nil {

@@ -20,7 +20,7 @@ type boot struct {
 
 const bootFile = "boot"
 
-// bootedIn tells when the repo was first served since the machine's start.
+// bootedIn returns when the repo was first served since the machine's start.
 func bootedIn(state string, now time.Time) (boot, error) {
 	id, err := agents.BootID()
 	if err != nil {
@@ -42,7 +42,7 @@ func bootedIn(state string, now time.Time) (boot, error) {
 	return b, layout.Save(path, b)
 }
 
-// at gives the moment before which nothing was started that may still run unseen, as the clock counts now: many machines
+// at returns the moment before which nothing was started that may still run unseen, as the clock counts now: many machines
 // start with one that is hours ahead, and set it right a moment later.
 func (b boot) at(now time.Time) time.Time {
 	up, err := agents.Uptime()

@@ -85,7 +85,7 @@ func (x *Cage) SetLive(runs []string) {
 	x.mu.Unlock()
 }
 
-// Variable gives a variable of the daemon's environment.
+// Variable returns a variable of the daemon's environment.
 func (x *Cage) Variable(name string) string {
 	for _, kv := range slices.Backward(x.opt.Environ) {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {

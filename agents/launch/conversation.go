@@ -113,7 +113,7 @@ func (c Conversation) Import(env func(string) string) error {
 	return nil
 }
 
-// plainID says that a conversation's name is one: nothing that a shell or a program could take for something else.
+// plainID reports whether a conversation's name is one: nothing that a shell or a program could take for something else.
 func plainID(s string) bool {
 	if s == "" || len(s) > 100 || s[0] == '-' {
 		return false

@@ -31,7 +31,7 @@ func StateWrites(outs []string) ([]string, error) {
 	return dirs, nil
 }
 
-// ownFiles says that a path is in runs/<run>/files.
+// ownFiles reports whether a path is in runs/<run>/files.
 func ownFiles(parts []string) bool {
 	return len(parts) >= 4 && parts[1] == "runs" && parts[3] == "files"
 }

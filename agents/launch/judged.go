@@ -22,7 +22,7 @@ type Judged struct {
 	Reads      bool                // it is a step that only looks: the checkout is read-only
 }
 
-// program gives the path of a program of the checkout as the judge sees it; "" where it lies elsewhere. One that the agent
+// program returns the path of a program of the checkout as the judge sees it; "" where it lies elsewhere. One that the agent
 // has in its folder and the commit has not is none.
 func (j Judged) program(name string) (string, error) {
 	if rel, err := filepath.Rel(j.Seat.Top, name); err == nil && filepath.IsLocal(rel) {

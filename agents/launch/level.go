@@ -11,7 +11,7 @@ import (
 	"sluice/internal/settings"
 )
 
-// Box gives the sandbox that launches are held by; nil where they are not. The error says why there is none though the
+// Box returns the sandbox that launches are held by; nil where they are not. The error says why there is none though the
 // settings want one.
 func (x *Cage) Box() (*sandbox.Box, error) {
 	s := x.opt.Settings()
@@ -25,7 +25,7 @@ func (x *Cage) Box() (*sandbox.Box, error) {
 	return b, err
 }
 
-// Level says what stands between the agents of a run and its gates, and, where that is nothing, why. The empty run is for
+// Level returns what stands between the agents of a run and its gates, and, where that is nothing, why. The empty run is for
 // what is to come.
 func (x *Cage) Level(run string) (level, why string) {
 	s := x.opt.Settings()

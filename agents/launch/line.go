@@ -56,7 +56,7 @@ func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar, e
 // schemaFileName is the file of a launch that holds the schema of its answer.
 const schemaFileName = "schema.json"
 
-// AgentLine gives the arguments of an agent's command, and what it reads on standard input.
+// AgentLine returns the arguments of an agent's command, and what it reads on standard input.
 func (ls *Launches) AgentLine(w Who, promptFile, prompt string, need Needs) (argv []string, stdin string, err error) {
 	if !w.Known {
 		return nil, "", job.Fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.Role, w.Role)
@@ -131,7 +131,7 @@ func (ls *Launches) roleArgs(w Who) (out []string) {
 	return out
 }
 
-// PromptOf gives where a launch's prompt and answer lie, absolute.
+// PromptOf returns where a launch's prompt and answer lie, absolute.
 func (ls *Launches) PromptOf(rel string) (prompt, answer string) {
 	dir := filepath.Join(ls.Root, filepath.FromSlash(rel))
 	answer = filepath.Join(dir, "answer.json")

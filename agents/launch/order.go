@@ -94,10 +94,10 @@ type Ended struct {
 	gone  bool          // the conversation that it was to go on with is not there
 }
 
-// Clean says that it ended by itself, with code 0.
+// Clean reports whether it ended by itself, with code 0.
 func (d Ended) Clean() bool { return d.Failure() == "" && d.Exit.Code == 0 }
 
-// Failure says why there is no exit code to go by; "" = there is one.
+// Failure returns why there is no exit code to go by; "" = there is one.
 func (d Ended) Failure() string {
 	x := d.Exit
 	switch {
@@ -182,7 +182,7 @@ type Who struct {
 	Stub  bool // a stand-in plays it
 }
 
-// Whose gives the agent whose turn it is.
+// Whose returns the agent whose turn it is.
 func (ls *Launches) Whose(role string, nth int) Who {
 	if role == "" {
 		return Who{} // a bare command

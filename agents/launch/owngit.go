@@ -108,7 +108,7 @@ func (x *Cage) gitDirOf(key string) string {
 	return filepath.Join(x.State, layout.GitsDir, layout.PathElement(run), layout.PathElement(rest))
 }
 
-// OwnGitOf says which git folder is a launch's own: as it was made, or as a daemon before this one has noted it.
+// OwnGitOf returns which git folder is a launch's own: as it was made, or as a daemon before this one has noted it.
 func (x *Cage) OwnGitOf(key string) (g tree.Private, ok bool) {
 	x.mu.Lock()
 	g, ok = x.held[layout.LaunchOf(key)]

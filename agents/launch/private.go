@@ -40,7 +40,7 @@ func (x *Cage) keepPrivate(key string) {
 	}
 }
 
-// reached gives the checkout of another launch that a worktree lies in: one that began before the worktree was there may
+// reached returns the checkout of another launch that a worktree lies in: one that began before the worktree was there may
 // write around it. "" = there is none.
 func (x *Cage) reached(c sandbox.Checkout) string {
 	x.mu.Lock()

@@ -113,7 +113,7 @@ func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process,
 	return proc, nil, err
 }
 
-// Adopt gives the launch of a pid file; fs.ErrNotExist where there is none, or what is left of one by a power cut: the
+// Adopt returns the launch of a pid file; fs.ErrNotExist where there is none, or what is left of one by a power cut: the
 // file without what was written to it.
 func (ls *Launches) Adopt(pidFile string) (*agents.Proc, error) {
 	proc, err := ls.opt.Runner.Adopt(pidFile, "")
@@ -245,7 +245,7 @@ type quiet struct {
 	since  time.Time
 }
 
-// look gives the silence after the last word, now by the clock.
+// look returns the silence after the last word, now by the clock.
 func (q *quiet) look(word, now time.Time) time.Duration {
 	at, silence := time.Now(), max(now.Sub(word), 0)
 	if !q.looked.IsZero() {
@@ -300,7 +300,7 @@ func (ls *Launches) forgive(x *engine.Exit, began, over time.Time) {
 	}
 }
 
-// noCommand says that a launch failed for its command, which a person has to install or name better.
+// noCommand reports whether a launch failed for its command, which a person has to install or name better.
 func noCommand(why string) bool {
 	if !strings.HasPrefix(why, "command ") {
 		return false

@@ -41,7 +41,7 @@ type room struct {
 	next  time.Time
 }
 
-// roomOf gives the watch of a held launch's run; nil where there is no bound.
+// roomOf returns the watch of a held launch's run; nil where there is no bound.
 func (x *Cage) roomOf(key string) *room {
 	gb := x.opt.Settings().Sandbox.MaxHomeGB
 	if gb <= 0 || !layout.IsDir(x.PIDFile(key)+layout.InboxMark) {
@@ -63,7 +63,7 @@ func (r *room) soon(pause time.Duration) time.Duration {
 	return roomPace
 }
 
-// over says what is wrong with the folders; "" = nothing.
+// over returns what is wrong with the folders; "" = nothing.
 func (r *room) over() string {
 	if r == nil {
 		return ""

@@ -92,7 +92,7 @@ func (ls *Launches) TakeTalk(run, name, key string, w Who) Talk {
 	return Talk{name: name, Resume: s.ID, base: s.Total}
 }
 
-// talks says that the agent's program keeps conversations.
+// talks reports whether the agent's program keeps conversations.
 func talks(w Who) bool { return !w.Stub && program.Known(w.Agent.Format) && len(w.Agent.Command) > 0 }
 
 // LeaveTalk ends the hold that a launch has on its conversation, and keeps what the launch told of it; said is nil where it
@@ -126,7 +126,7 @@ func (ls *Launches) LeaveTalk(key string, said *program.Result, total program.Us
 	}
 }
 
-// GoOn gives the conversation in which an agent is asked again: the one it spoke in last, if it can be gone on with.
+// GoOn returns the conversation in which an agent is asked again: the one it spoke in last, if it can be gone on with.
 func (ls *Launches) GoOn(j job.Job, name string, w Who, last Ended, can bool) Talk {
 	if !can {
 		return Talk{}

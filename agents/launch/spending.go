@@ -107,7 +107,7 @@ func (s *Spending) over(key string, ran bool) {
 	}
 }
 
-// on gives what all repos have used on the day until now, and whether a person was told of the mark.
+// on returns what all repos have used on the day until now, and whether a person was told of the mark.
 func (s *Spending) on(day string, now time.Time) (used engine.Spend, told func(mark string) bool) {
 	if s == nil {
 		return used, func(string) bool { return false }
@@ -137,7 +137,7 @@ func (s *Spending) sum(day string, now time.Time) (used engine.Spend, told func(
 	return used, func(mark string) bool { return marks[mark] }
 }
 
-// once says that nobody was given this to tell before.
+// once reports whether nobody was given this to tell before.
 func (s *Spending) once(what string) bool {
 	if s == nil {
 		return true
@@ -282,7 +282,7 @@ type meter struct {
 	n     int    // lines that it has said: see hear
 }
 
-// meterOf gives the meter of a launch; nil where its program tells nothing while it works.
+// meterOf returns the meter of a launch; nil where its program tells nothing while it works.
 func (ls *Launches) meterOf(l Order, dir string) *meter {
 	if !l.Agent {
 		return nil

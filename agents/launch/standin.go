@@ -17,7 +17,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// StepPlayer gives who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
+// StepPlayer returns who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
 func (ls *Launches) StepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel string, try int) (Who, error) {
 	w := ls.Whose(st.Role(), j.Turn)
 	s, err := job.Script(j)
@@ -37,7 +37,7 @@ func (ls *Launches) StepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel str
 	return ls.standIn(w, rel, part)
 }
 
-// ReviewPlayer gives who carries out a review: the gate's reviewer, or a stand-in with its part.
+// ReviewPlayer returns who carries out a review: the gate's reviewer, or a stand-in with its part.
 func (ls *Launches) ReviewPlayer(j job.Job, g *engine.Gate, rel string, try int) (Who, error) {
 	w := ls.Whose(g.Reviewer.AgentType, j.Turn)
 	s, err := job.Script(j)
@@ -50,7 +50,7 @@ func (ls *Launches) ReviewPlayer(j job.Job, g *engine.Gate, rel string, try int)
 	return ls.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", job.StandIn, w.Role, g.ID, j.Round.N)))
 }
 
-// Command gives the arguments of a command of the spec, or, where stand-ins play the run, of one that plays it: rel is the
+// Command returns the arguments of a command of the spec, or, where stand-ins play the run, of one that plays it: rel is the
 // folder of its files, t whose turn it is.
 func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b tree.Begin) ([]string, error) {
 	argv, err := job.CommandLine(c, env)
@@ -168,7 +168,7 @@ func (ls *Launches) stepPart(j job.Job, st *engine.Step, b tree.Begin, play stub
 	return part, nil
 }
 
-// saysNotDone says that the part's word is failed or blocked.
+// saysNotDone reports whether the part's word is failed or blocked.
 func saysNotDone(part stub.Part) bool {
 	return part.Signal == engine.StatusFailed || part.Signal == engine.StatusBlocked
 }
@@ -280,7 +280,7 @@ func verdictOf(g *engine.Gate, play stub.Play, label string) json.RawMessage {
 	return raw
 }
 
-// closedSchema says that an answer may have no keys but those of its schema.
+// closedSchema reports whether an answer may have no keys but those of its schema.
 func closedSchema(s *engine.Schema) bool {
 	var own struct {
 		Additional any `json:"additionalProperties"`

@@ -68,7 +68,7 @@ func (u *Unheld) tell(why string) {
 	}
 }
 
-// rootsBelow gives the roots of the repos that lie below dir, but for c's own.
+// rootsBelow returns the roots of the repos that lie below dir, but for c's own.
 func (u *Unheld) rootsBelow(dir string, c *Cage) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -82,7 +82,7 @@ func (u *Unheld) rootsBelow(dir string, c *Cage) []string {
 	return out
 }
 
-// any gives one that lives.
+// any returns one that lives.
 func (u *Unheld) any() (why string, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

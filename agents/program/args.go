@@ -100,7 +100,7 @@ type args struct{ given, out []string }
 
 func (a *args) add(words ...string) { a.out = append(a.out, words...) }
 
-// has says that the command gives one of the options.
+// has reports whether the command gives one of the options.
 func (a *args) has(names ...string) bool {
 	return slices.ContainsFunc(a.given, func(arg string) bool {
 		name, _, _ := strings.Cut(arg, "=")

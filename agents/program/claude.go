@@ -233,7 +233,7 @@ func (r *Reader) claudeSaid(l claudeLine) []Event {
 	return out
 }
 
-// claudeTool says what a tool is used for.
+// claudeTool returns what a tool is used for.
 func claudeTool(b claudeBlock) Event {
 	in := members(b.Input)
 	switch b.Name {

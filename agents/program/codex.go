@@ -68,7 +68,7 @@ func codexArgs(a *args, l Launch) {
 	a.flag("-")
 }
 
-// sandboxed says that codex's command names a sandbox, or a profile that may.
+// sandboxed reports whether codex's command names a sandbox, or a profile that may.
 func (a *args) sandboxed() bool {
 	return a.has("--sandbox", "-s", "--profile", "-p", "--dangerously-bypass-approvals-and-sandbox") || slices.ContainsFunc(a.given, func(arg string) bool {
 		return strings.HasPrefix(arg, "sandbox_mode") || strings.HasPrefix(arg, "-csandbox_mode") || strings.HasPrefix(arg, "-s") && !strings.HasPrefix(arg, "--")

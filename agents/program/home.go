@@ -20,7 +20,7 @@ func HomeVars() (out []string) {
 	return out
 }
 
-// Homes gives the variables of a program's own folders, and where below a private home those are.
+// Homes returns the variables of a program's own folders, and where below a private home those are.
 func Homes(format string) map[string]string { return profileOf(format).homes }
 
 // Seeds gives the files of a program that a private home is to have, those that may be missing too. variable gives those of

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Native gives the program that a file of a format starts: from npm some come as a launcher that has the real program work
+// Native returns the program that a file of a format starts: from npm some come as a launcher that has the real program work
 // in a process beside its own. To kill such a launcher leaves the program at work. file is absolute; it is given back where it is the program itself, or where no other is found.
 func Native(format, file string) string {
 	real, err := filepath.EvalSymlinks(file)
@@ -42,7 +42,7 @@ func realRoot(root string) string {
 	return root
 }
 
-// binary says that a file is a program of the machine's own, by its first bytes.
+// binary reports whether a file is a program of the machine's own, by its first bytes.
 func binary(file string) bool {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {

@@ -78,10 +78,10 @@ func Names() (out []string) {
 	return out
 }
 
-// Known says that there is a reader for the format.
+// Known reports whether there is a reader for the format.
 func Known(format string) bool { return slices.Contains(Names(), format) }
 
-// TellsCost says that a program tells what it cost, in USD.
+// TellsCost reports whether a program tells what it cost, in USD.
 func TellsCost(format string) bool { return Known(format) && !profileOf(format).noCost }
 
 // Vars are the variables that a program needs beside its own; variable gives those of the daemon's environment, and dirs are
@@ -106,7 +106,7 @@ func SchemaFile(format string, schema json.RawMessage, mayNull bool) json.RawMes
 	return Strict(schema, mayNull)
 }
 
-// KeepsFiles says that a program keeps each conversation in a file, which Transcript finds.
+// KeepsFiles reports whether a program keeps each conversation in a file, which Transcript finds.
 func KeepsFiles(format string) bool { return profileOf(format).kept != nil }
 
 // Login is the file that has the login of a program, and the variables that stand for one. variable gives those of the

@@ -116,7 +116,7 @@ type failure struct {
 	said  time.Time
 }
 
-// read gives the failure with the class that its words tell.
+// read returns the failure with the class that its words tell.
 func (f failure) read() failure {
 	if f.words != "" {
 		f.class, f.why = ofText(f.words, f.class)
@@ -190,7 +190,7 @@ func (r *Reader) Read(in io.Reader) error {
 	}
 }
 
-// Result gives what was read so far.
+// Result returns what was read so far.
 func (r *Reader) Result() Result {
 	out := r.r
 	out.Usage, out.format, out.failure = out.Usage.plus(out.said), r.format, out.failure.read()
@@ -219,7 +219,7 @@ func (r Result) Since(base Usage) (launch, total Usage) {
 	return r.Usage, base.plus(r.Usage)
 }
 
-// Gone says that the launch did nothing, as the conversation that it was to go on with is not there.
+// Gone reports whether the launch did nothing, as the conversation that it was to go on with is not there.
 func (r Result) Gone(stderr string) bool {
 	return r.gone || r.events == 0 && slices.ContainsFunc(profileOf(r.format).gone, func(words string) bool { return strings.Contains(stderr, words) })
 }
@@ -228,7 +228,7 @@ func (r Result) Gone(stderr string) bool {
 // than its exit, that decides.
 func (r Result) OnlyDenied() bool { return r.Final && r.failure.class == Good && len(r.Denied) > 0 }
 
-// Class says how a launch ended whose stream is read: code is its exit code, -1 where a signal ended it, and stderr the
+// Class returns how a launch ended whose stream is read: code is its exit code, -1 where a signal ended it, and stderr the
 // end of what it said there. why is for people.
 func (r Result) Class(code int, stderr string) (class Class, why string, reset time.Time) {
 	f := r.failure
@@ -267,7 +267,7 @@ func (in input) text(key string) string {
 	return clip(s, maxShown)
 }
 
-// use says what a tool is used for, by the first of the members that it has.
+// use returns what a tool is used for, by the first of the members that it has.
 func (in input) use(tool string, keys ...string) Event {
 	for _, key := range keys {
 		if s := in.text(key); s != "" {
@@ -277,7 +277,7 @@ func (in input) use(tool string, keys ...string) Event {
 	return Event{Kind: Tool, Name: tool}
 }
 
-// readable says that a line was read, at least what of it has the type it should have.
+// readable reports whether a line was read, at least what of it has the type it should have.
 func readable(err error) bool {
 	var typed *json.UnmarshalTypeError
 	return err == nil || errors.As(err, &typed)

@@ -45,7 +45,7 @@ func neverMade() []uint32 {
 	}
 }
 
-// filter gives the program that bubblewrap hands to the kernel for all that runs inside.
+// filter returns the program that bubblewrap hands to the kernel for all that runs inside.
 func filter() ([]byte, error) {
 	p := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: callMachine, Size: 4},

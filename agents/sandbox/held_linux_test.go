@@ -45,7 +45,7 @@ func ran(t *testing.T, b *Box, p Plan, script string) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// planOf gives a plan over a folder of its own.
+// planOf returns a plan over a folder of its own.
 func planOf(t *testing.T) Plan {
 	t.Helper()
 	work, err := filepath.EvalSymlinks(t.TempDir())

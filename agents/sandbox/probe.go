@@ -36,7 +36,7 @@ func newBox(program, self string) (*Box, error) {
 	return &Box{program: program, self: self, filter: calls, secrets: secrets{top: settingsDir}}, nil
 }
 
-// Wrap says how argv is started in the sandbox, with the environment env.
+// Wrap returns how argv is started in the sandbox, with the environment env.
 func (b *Box) Wrap(p Plan, argv, env []string) (*Start, error) {
 	p.Self, p.Root = b.self, os.Geteuid() == 0
 	if runtime.GOOS == "darwin" { // which takes what its loader goes by from its own programs itself
@@ -67,7 +67,7 @@ func (b *Box) Wrap(p Plan, argv, env []string) (*Start, error) {
 // Program is the path of the program that makes the sandbox.
 func (b *Box) Program() string { return b.program }
 
-// Remaps says that the launch's inbox is seen in the place of .workflow/signals; else it is known by its own path.
+// Remaps reports whether the launch's inbox is seen in the place of .workflow/signals; else it is known by its own path.
 func (b *Box) Remaps() bool { return runtime.GOOS != "darwin" }
 
 // Find looks for the program of this system and tries a whole launch with it: whether it starts, and whether what must not

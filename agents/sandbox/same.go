@@ -34,7 +34,7 @@ type layout struct {
 	Env   []string // of the command
 }
 
-// layout gives what is to be found inside, after all has been mounted.
+// layout returns what is to be found inside, after all has been mounted.
 func (l *laid) layout(env []string) []byte {
 	out := layout{Same: l.plan.Same, Hide: l.plan.Hide, Known: slices.Clone(l.bare), Env: env}
 	for _, m := range l.done {
@@ -50,7 +50,7 @@ func (l *laid) layout(env []string) []byte {
 	return data
 }
 
-// check says what is not as it was laid out; mounts is what /proc/self/mountinfo says.
+// check returns what is not as it was laid out; mounts is what /proc/self/mountinfo says.
 func (l layout) check(mounts string) error {
 	for line := range strings.Lines(mounts) {
 		fields := strings.Fields(line)

@@ -9,7 +9,7 @@ import (
 
 const oPath = 0x200000 // O_PATH: the folder itself, not what is in it
 
-// Identify tells which folder path is, below base, to which no link may lead.
+// Identify returns which folder path is, below base, to which no link may lead.
 func Identify(base, path string) (Identity, error) {
 	out := Identity{Path: path}
 	rel, err := filepath.Rel(base, path)

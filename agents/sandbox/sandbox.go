@@ -57,7 +57,7 @@ type Mount struct {
 	Try   bool // it may be missing
 }
 
-// Shows says that path is seen at the place at by this mount already, and written to where write says so.
+// Shows reports whether path is seen at the place at by this mount already, and written to where write says so.
 func (m Mount) Shows(path, at string, write bool) bool {
 	if m.Write != write || m.Try || !Inside(m.at(), at) {
 		return false
@@ -120,7 +120,7 @@ func (p Plan) HomeInside() string {
 // shown is what is shown beside the system, in its order.
 func (p Plan) shown() []Mount { return slices.Concat(p.Tools, p.Shown) }
 
-// HoldsHome says that the real home can be written: what lies in it runs when its owner next logs in.
+// HoldsHome reports whether the real home can be written: what lies in it runs when its owner next logs in.
 func (p Plan) HoldsHome() bool {
 	return p.Home != "" && slices.ContainsFunc(p.shown(), func(m Mount) bool { return m.Write && Inside(m.Path, p.Home) })
 }
@@ -237,7 +237,7 @@ func (l *laid) stay(path string) {
 	}
 }
 
-// Seatbelt gives the arguments that start argv under macOS's sandbox-exec. There nothing can be mounted elsewhere: the
+// Seatbelt returns the arguments that start argv under macOS's sandbox-exec. There nothing can be mounted elsewhere: the
 // launch is told its inbox by its own path. It was never run: see the README.
 func (p Plan) Seatbelt(program string, argv []string) []string {
 	var b strings.Builder
@@ -288,7 +288,7 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 	return append([]string{program, "-p", b.String()}, argv...)
 }
 
-// Inside says that path is dir or lies in it; both are absolute. It is asked some hundred times for a launch.
+// Inside reports whether path is dir or lies in it; both are absolute. It is asked some hundred times for a launch.
 func Inside(dir, path string) bool {
 	dir, path = filepath.Clean(dir), filepath.Clean(path)
 	rest, ok := strings.CutPrefix(path, dir)
@@ -300,7 +300,7 @@ func isDir(dir string) bool {
 	return err == nil && info.IsDir()
 }
 
-// NoLink says why a path cannot be mounted over: a link lies there, which leads elsewhere.
+// NoLink returns why a path cannot be mounted over: a link lies there, which leads elsewhere.
 func NoLink(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -67,7 +67,7 @@ func repo(t *testing.T) string {
 	return top
 }
 
-// at gives what is seen at a path in the end, and how.
+// at returns what is seen at a path in the end, and how.
 func at(ms []Mount, path string) string {
 	how := "no"
 	for _, m := range ms {

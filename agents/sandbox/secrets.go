@@ -43,7 +43,7 @@ type secrets struct {
 	seen  time.Time // … and when it was seen to be as it was
 }
 
-// now gives them as they are.
+// now returns them as they are.
 func (s *secrets) now() ([]secret, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files gives the descriptors from 3 on, up to InfoFd; a nil one is to be closed.
+// Files returns the descriptors from 3 on, up to InfoFd; a nil one is to be closed.
 func (s *Start) Files() (files []*os.File, err error) {
 	for _, data := range [][]byte{s.Options, s.Filter, s.Layout} {
 		var f *os.File

@@ -26,14 +26,14 @@ func scratch() []string { return []string{"/tmp", "/var/tmp"} }
 // bare are folders that programs expect, empty.
 func bare() []string { return []string{"/run", "/sys", "/mnt", "/media", "/home", "/var"} }
 
-// InSystem says that a path lies in one of the machine's folders that every launch sees.
+// InSystem reports whether a path lies in one of the machine's folders that every launch sees.
 func InSystem(path string) bool { return inside(system(), path) }
 
 func inside(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return Inside(d, path) })
 }
 
-// Sees says that something of the machine is seen inside at path: what lies there, or what stands for it.
+// Sees reports whether something of the machine is seen inside at path: what lies there, or what stands for it.
 func (p Plan) Sees(path string) bool {
 	if slices.ContainsFunc(p.shown(), func(m Mount) bool { return Inside(m.at(), path) }) {
 		return true
@@ -45,7 +45,7 @@ func (p Plan) Sees(path string) bool {
 	return (p.InPlace || InSystem(path)) && !inside(hidden, path)
 }
 
-// Toolchain gives the folder that the programs in dir need around them: all packages of the folder node_modules they lie
+// Toolchain returns the folder that the programs in dir need around them: all packages of the folder node_modules they lie
 // in, or the folder that has a lib beside them. It is dir itself where that folder is one of mixed content: the home,
 // its .local, what the home lies in, a checkout.
 func Toolchain(dir, home string) string {
@@ -86,7 +86,7 @@ func (l *laid) systemMounts() {
 	}
 }
 
-// holdsSome says that something lies in a folder: each mount costs a launch a tenth of a millisecond.
+// holdsSome reports whether something lies in a folder: each mount costs a launch a tenth of a millisecond.
 func holdsSome(dir string) bool {
 	f, err := os.Open(dir)
 	if err != nil {

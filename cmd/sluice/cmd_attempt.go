@@ -66,7 +66,7 @@ type attemptShown struct {
 	name    string
 }
 
-// findAttempt gives the attempt that a person names, STEP.N.
+// findAttempt returns the attempt that a person names, STEP.N.
 func findAttempt(ctx context.Context, v viewer, run, name string) (*attemptShown, error) {
 	step, number, ok := cutLast(name, '.')
 	n, err := strconv.Atoi(number)
@@ -194,7 +194,7 @@ func (a *app) attemptCheckout(ctx context.Context, p *place, t *attemptShown, ar
 	return nil
 }
 
-// notKept tells why there is nothing of an attempt to look at.
+// notKept returns why there is nothing of an attempt to look at.
 func notKept(t *attemptShown, err error) error {
 	if errors.Is(err, git.ErrNotKept) {
 		return fault.Failed("only what an agent left in a git checkout is kept, from its end until sluice clean", "nothing is kept of %s", t.name)

@@ -100,7 +100,7 @@ func (a *app) checkSandbox(ctx context.Context) doctor.Check {
 	return doctor.Sandbox(ctx, &a.Console, mode, trust)
 }
 
-// checkNotify says by which ways notices reach a person.
+// checkNotify returns by which ways notices reach a person.
 func checkNotify(ctx context.Context, con *console.Console, root string) []doctor.Check {
 	s, err := settingsOf(con, root, nil)
 	if err != nil {

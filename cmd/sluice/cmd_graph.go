@@ -58,7 +58,7 @@ func drawGraph(con *console.Console, spec *engine.Spec, states map[string]string
 	return nil
 }
 
-// statesOf gives the state of each step and gate of a run, nil where there is no run.
+// statesOf returns the state of each step and gate of a run, nil where there is no run.
 func statesOf(run *daemon.RunStatus) map[string]string {
 	if run == nil {
 		return nil

@@ -66,7 +66,7 @@ has merged commits of others and undoes what they brought, takes --unjudged.`,
 	return a.JSONFlag(cmd)
 }
 
-// count says how many are true.
+// count returns how many are true.
 func count(flags []bool) (n int) {
 	for _, on := range flags {
 		if on {

@@ -75,7 +75,7 @@ a release holds what is committed.`,
 	return cmd
 }
 
-// hasFlow says that a workflow's file is among the files.
+// hasFlow reports whether a workflow's file is among the files.
 func hasFlow(files []string, id string) bool {
 	for _, f := range files {
 		if strings.EqualFold(workflowOf(f), id) {

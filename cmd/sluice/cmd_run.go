@@ -241,7 +241,7 @@ func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error
 // pauseIn is how long pausing may take when the person wants to leave.
 const pauseIn = 10 * time.Second
 
-// summary tells how the run ended.
+// summary returns how the run ended.
 func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
 	_, style := render.Mark(r.Phase)
 	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + render.StubMark(r.Stubbed)

@@ -68,7 +68,7 @@ not installed; whether it begins with the login or with the machine. Exit 0 only
 	return cmd
 }
 
-// options says whose service is meant.
+// options returns whose service is meant.
 func (f serviceFlags) options(con *console.Console) (opt deploy.Options, err error) {
 	opt.System = f.system
 	if f.system {

@@ -124,7 +124,7 @@ func (a *app) onRun(ctx context.Context, named []string, do func(ctx context.Con
 	return do(ctx, p, s, id)
 }
 
-// unservedRun says what is wrong where a run is to be steered and nobody serves the repo: its name above all.
+// unservedRun returns what is wrong where a run is to be steered and nobody serves the repo: its name above all.
 func unservedRun(ctx context.Context, p *place, names []string) error {
 	if v, err := readJournal(p); err == nil {
 		defer v.Close()

@@ -23,7 +23,7 @@ import (
 
 // Where a command takes specs, or lists runs, it takes a task file too: what ends in .json is one.
 
-// isTaskFile says that the argument names a task file.
+// isTaskFile reports whether the argument names a task file.
 func isTaskFile(arg string) bool { return strings.EqualFold(filepath.Ext(arg), ".json") }
 
 // taskFilesOf parts the task files that are named from the specs.
@@ -86,7 +86,7 @@ func taskStatuses() []string {
 	return []string{engine.TaskDoing, engine.TaskTodo, engine.TaskBlocked, engine.TaskDone}
 }
 
-// countsOf says how many tasks there are of each status.
+// countsOf returns how many tasks there are of each status.
 func countsOf(all []tasks.Task) string {
 	n := map[string]int{}
 	for _, t := range all {

@@ -151,7 +151,7 @@ func (h *topHost) at(ctx context.Context, root string) (*place, error) {
 	return p, err
 }
 
-// Open gives whoever serves the repo, or its journal.
+// Open returns whoever serves the repo, or its journal.
 func (h *topHost) Open(ctx context.Context, root string) (tui.View, bool, error) {
 	p, err := h.at(ctx, root)
 	if err != nil {
@@ -160,7 +160,7 @@ func (h *topHost) Open(ctx context.Context, root string) (tui.View, bool, error)
 	return viewOf(ctx, p)
 }
 
-// Served says whether a process serves the repo.
+// Served reports whether a process serves the repo.
 func (h *topHost) Served(ctx context.Context, root string) bool {
 	p, err := h.at(ctx, root)
 	if err != nil {
@@ -272,7 +272,7 @@ func (h *topHost) newestOutput(ctx context.Context, p *place, run, what string) 
 	return show.NewestOutput(p.root, []string{folder}, what)
 }
 
-// Words gives the last line of an agent's output, read anew only where the output has grown.
+// Words returns the last line of an agent's output, read anew only where the output has grown.
 func (h *topHost) Words(ctx context.Context, root, run, what string) string {
 	p, err := h.at(ctx, root)
 	if err != nil {

@@ -270,7 +270,7 @@ func gatesOf(spec *engine.Spec) int {
 	return n
 }
 
-// specFiles gives the files that are meant: by path, or by a workflow's id; all of them where none is named.
+// specFiles returns the files that are meant: by path, or by a workflow's id; all of them where none is named.
 func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
 	var files []string
 	for _, arg := range args {

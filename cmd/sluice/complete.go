@@ -19,7 +19,7 @@ func (a *app) completeAll(cmd *cobra.Command) {
 	}
 }
 
-// complete gives the ids that may stand at an argument. What cannot be read is not offered: a Tab is no place for errors.
+// complete returns the ids that may stand at an argument. What cannot be read is not offered: a Tab is no place for errors.
 func (a *app) complete(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	words := strings.Fields(strings.NewReplacer("[", "", "]", "", "...", "").Replace(cmd.Use))[1:]
 	if len(words) == 0 {

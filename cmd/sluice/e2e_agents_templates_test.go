@@ -67,7 +67,7 @@ func says(t *testing.T, text string, wants ...string) {
 	}
 }
 
-// wasTold gives the texts with which a part's conversations began or went on, in their order.
+// wasTold returns the texts with which a part's conversations began or went on, in their order.
 func wasTold(stub *modelstub.Stub, part string) (texts []string) {
 	for _, r := range stub.Seen() {
 		if r.Part == part && r.Step == 0 {
@@ -77,7 +77,7 @@ func wasTold(stub *modelstub.Stub, part string) (texts []string) {
 	return texts
 }
 
-// file gives what stands in a file of the repo.
+// file returns what stands in a file of the repo.
 func (w *sandbox) file(name string) string {
 	w.t.Helper()
 	b, err := os.ReadFile(filepath.Join(w.repo, name))

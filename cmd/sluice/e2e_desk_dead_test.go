@@ -64,7 +64,7 @@ gates:
 // hangs are the words for a desktop that hangs: the helper's, or those of who waited for a place behind others.
 func hangs() []string { return []string{"did not answer", "no longer waited for", "still being sent"} }
 
-// anyOf says that one of the words is in a text.
+// anyOf reports whether one of the words is in a text.
 func anyOf(text string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }

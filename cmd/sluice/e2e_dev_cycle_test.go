@@ -32,7 +32,7 @@ func newDevCycle(t *testing.T, notify, script string) *sandbox {
 	return w
 }
 
-// found gives a run of the daemon's, and whether it is there.
+// found returns a run of the daemon's, and whether it is there.
 func (w *sandbox) found(id string) (daemon.RunStatus, bool) {
 	st, _ := w.status()
 	for _, r := range st.Runs {

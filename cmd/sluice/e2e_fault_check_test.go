@@ -177,7 +177,7 @@ func (x *arena) checkLedger(all map[string]*record) int {
 	return len(x.ledger("launches"))
 }
 
-// unrecorded gives the launches that happened twice, or are not on the record. To ask again for an answer that cannot be
+// unrecorded returns the launches that happened twice, or are not on the record. To ask again for an answer that cannot be
 // read is no launch of its own there.
 func (x *arena) unrecorded(all map[string]*record) (faults []string) {
 	pids, starts := map[string]string{}, map[string]int{}

@@ -298,7 +298,7 @@ func (x *arena) allStalled() bool {
 	return true
 }
 
-// unwell says that a repo's health has the words.
+// unwell reports whether a repo's health has the words.
 func (x *arena) unwell(words string) bool {
 	for _, r := range x.repos {
 		if st, ok := x.status(r); ok && strings.Contains(strings.Join(st.Health, " "), words) {

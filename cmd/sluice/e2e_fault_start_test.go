@@ -232,7 +232,7 @@ func (x *arena) starter(n int) *starter {
 	return s
 }
 
-// serves says that the daemon has come to serve.
+// serves reports whether the daemon has come to serve.
 func (s *starter) serves() bool {
 	b, _ := os.ReadFile(s.log)
 	return bytes.Contains(b, []byte(`"the daemon serves"`))

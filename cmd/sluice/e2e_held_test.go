@@ -268,7 +268,7 @@ func TestNoAgentPassesAGate(t *testing.T) {
 	}
 }
 
-// asked says that a gate waits for a person.
+// asked reports whether a gate waits for a person.
 func (w *sandbox) asked(gate string) bool {
 	st, ok := w.status()
 	return ok && slices.ContainsFunc(st.Runs, func(r daemon.RunStatus) bool {

@@ -99,7 +99,7 @@ func gateOf(r daemon.RunStatus) daemon.GateStatus { return r.Steps[0].Gates[0] }
 
 func over(r daemon.RunStatus) bool { return !r.Live() }
 
-// answer gives an answer by the API; counted says that it was taken, and why not.
+// answer returns an answer by the API; counted says that it was taken, and why not.
 func (c *crowd) answer(ctx context.Context, run, gate, outcome string) (counted bool, why string, err error) {
 	done, err := c.c.Do(ctx, engine.Answered{Gate: gate, Run: run, Outcome: outcome, Text: "by the API"}, "command")
 	return done.Ignored == "", done.Ignored, err

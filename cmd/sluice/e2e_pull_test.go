@@ -145,7 +145,7 @@ func (w *sandbox) workspace(where string) {
 	w.put("repo/"+spec, regexp.MustCompile(`workspace: \w+`).ReplaceAllString(w.file(spec), "workspace: "+where))
 }
 
-// pulls gives the pull requests that were asked for.
+// pulls returns the pull requests that were asked for.
 func (f *forge) pulls() []map[string]any {
 	f.mu.Lock()
 	defer f.mu.Unlock()

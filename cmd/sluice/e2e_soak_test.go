@@ -423,7 +423,7 @@ func (d *desk) pass(ctx context.Context, n int) error {
 	return errors.Join(d.bad, os.RemoveAll(filepath.Join(d.repo, "boxes")))
 }
 
-// waits tells what the live runs wait for.
+// waits returns what the live runs wait for.
 func (d *desk) waits(ctx context.Context) string {
 	st, err := d.client.Status(ctx, "")
 	out := fmt.Sprintf("%v %v", err, st.Health)

@@ -224,7 +224,7 @@ func TestWatchHostileFiles(t *testing.T) {
 	w.well()
 }
 
-// moved says that no file is on its way out of the inbox.
+// moved reports whether no file is on its way out of the inbox.
 func (w *inboxBox) moved() bool {
 	out, err := w.try(w.bin, "log")
 	return err == nil && strings.Count(out, " rejected: ")+strings.Count(out, " taken in\n") == strings.Count(out, "file moved out of the inbox")

@@ -23,7 +23,7 @@ const (
 	floodDown    = 2_000
 )
 
-// floods says how many files are written where their number proves nothing by itself.
+// floods returns how many files are written where their number proves nothing by itself.
 func floods(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("SLUICE_FLOOD")

@@ -74,7 +74,7 @@ func (w *inboxBox) offered() (run string) {
 	return run
 }
 
-// run gives the newest run.
+// run returns the newest run.
 func (w *inboxBox) run() (daemon.RunStatus, bool) {
 	st, ok := w.status()
 	if !ok || len(st.Runs) == 0 {
@@ -157,7 +157,7 @@ func (w *inboxBox) must(errs ...error) {
 	}
 }
 
-// rejected tells how many files lie in rejected/, without their reasons.
+// rejected returns how many files lie in rejected/, without their reasons.
 func (w *inboxBox) rejected() int {
 	entries, err := os.ReadDir(w.inbox("rejected"))
 	if err != nil {

@@ -70,7 +70,7 @@ func TestMain(m *testing.M) {
 // binDirVar names the folder to the tests that this binary runs in a namespace of their own.
 const binDirVar = "SLUICE_TEST_BIN"
 
-// binDir gives the folder that `sluice`, as it is shipped, lies in.
+// binDir returns the folder that `sluice`, as it is shipped, lies in.
 func binDir(t testing.TB) string {
 	t.Helper()
 	if dir := os.Getenv(binDirVar); dir != "" {

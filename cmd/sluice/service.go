@@ -39,7 +39,7 @@ type service interface {
 // pingIn is how long a process may take to say that it serves.
 const pingIn = 3 * time.Second
 
-// serving gives the process that serves the repo; nil where there is none.
+// serving returns the process that serves the repo; nil where there is none.
 func serving(ctx context.Context, p *place) (service, error) {
 	c := daemon.NewClient(p.state)
 	within, cancel := context.WithTimeout(ctx, pingIn)
@@ -65,7 +65,7 @@ func holderOf(p *place) string {
 	return "`sluice doctor` tells more"
 }
 
-// needed gives the process that serves the repo, or says how to have one.
+// needed returns the process that serves the repo, or says how to have one.
 func needed(ctx context.Context, p *place) (service, error) {
 	s, err := serving(ctx, p)
 	if err == nil && s == nil {
@@ -78,7 +78,7 @@ func notServed(p *place) error {
 	return fault.Failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.root)
 }
 
-// viewOf gives whoever serves the repo, or its journal where nobody does.
+// viewOf returns whoever serves the repo, or its journal where nobody does.
 func viewOf(ctx context.Context, p *place) (v viewer, served bool, err error) {
 	s, err := serving(ctx, p)
 	if err != nil {

@@ -35,7 +35,7 @@ func (s *liveSettings) watchFiles() {
 	}
 }
 
-// follows says that a hint is of one of the files.
+// follows reports whether a hint is of one of the files.
 func (s *liveSettings) follows(name string) bool {
 	for _, f := range s.watches {
 		if f.Key() == name {

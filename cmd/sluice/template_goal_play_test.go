@@ -94,7 +94,7 @@ func scored(n float64, findings int) string {
 
 func always(s string) func(int) string { return func(int) string { return s } }
 
-// first gives these answers in order, the last again and again.
+// first returns these answers in order, the last again and again.
 func first(answers ...string) func(int) string {
 	return func(n int) string { return answers[min(n, len(answers)-1)] }
 }

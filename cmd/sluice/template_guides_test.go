@@ -14,7 +14,7 @@ import (
 	"sluice/specs"
 )
 
-// guide gives a template's page.
+// guide returns a template's page.
 func guide(t *testing.T, name string) string {
 	t.Helper()
 	raw, err := os.ReadFile("../../docs/templates/" + name + ".md")
@@ -24,7 +24,7 @@ func guide(t *testing.T, name string) string {
 	return string(raw)
 }
 
-// section gives what stands below a page's heading.
+// section returns what stands below a page's heading.
 func section(t *testing.T, page, heading string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(page, "\n## "+heading+"\n")
@@ -35,7 +35,7 @@ func section(t *testing.T, page, heading string) string {
 	return rest
 }
 
-// templateFlows gives a template's workflows as `sluice graph` reads them, by id.
+// templateFlows returns a template's workflows as `sluice graph` reads them, by id.
 func templateFlows(t *testing.T, name string) map[string]*engine.Spec {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(templateFiles(t, name), "specs", "*.yaml"))

@@ -38,7 +38,7 @@ func (w *playground) factsOf() []engine.Fact {
 	return out
 }
 
-// byTerminal says that a person decided it at a terminal.
+// byTerminal reports whether a person decided it at a terminal.
 func byTerminal(by *engine.Actor) bool { return by != nil && by.Via == "terminal" && by.Who != "" }
 
 // TestTopDecides: a fail with words of several lines and a pass arrive as facts, via the terminal, and the terminal is left
@@ -121,7 +121,7 @@ func (w *playground) start(sluice string, args ...string) {
 	}
 }
 
-// has says whether a fact of the journal is as wanted.
+// has reports whether a fact of the journal is as wanted.
 func has[F engine.Fact](facts []engine.Fact, want func(F) bool) bool {
 	return slices.ContainsFunc(facts, func(f engine.Fact) bool { x, ok := f.(F); return ok && want(x) })
 }

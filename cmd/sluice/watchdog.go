@@ -32,7 +32,7 @@ func (d *watchdog) forget(repo string) {
 	delete(d.beats, repo)
 }
 
-// well says that every loop came round lately.
+// well reports whether every loop came round lately.
 func (d *watchdog) well(now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -282,14 +282,14 @@ func (s *liveSettings) channels(n settings.Notify) []notify.Option {
 	return options
 }
 
-// now gives the settings.
+// now returns the settings.
 func (s *liveSettings) now() settings.Settings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// tell gives what notices are sent through.
+// tell returns what notices are sent through.
 func (s *liveSettings) tell() *notify.Notifier {
 	s.mu.Lock()
 	defer s.mu.Unlock()

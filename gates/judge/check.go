@@ -116,7 +116,7 @@ func (js *Judges) checkedAt(ctx context.Context, key string, b tree.Begin, commi
 	return gates.Check(ctx, in)
 }
 
-// AnswerFits says why the attempt's answer is not what the spec wants: one that came with a sentinel was not held
+// AnswerFits returns why the attempt's answer is not what the spec wants: one that came with a sentinel was not held
 // against the schema before.
 func AnswerFits(j job.Job, st *engine.Step) string {
 	if st.Answer == nil {

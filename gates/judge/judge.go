@@ -27,7 +27,7 @@ import (
 // judgeDir holds the kept checkouts.
 const judgeDir = "judge"
 
-// TakenOf gives the commit that was taken of the job's attempt; ok is false where none was.
+// TakenOf returns the commit that was taken of the job's attempt; ok is false where none was.
 func TakenOf(j job.Job) (commit string, ok bool) {
 	if j.Attempt == nil {
 		return "", false
@@ -48,7 +48,7 @@ func (js *Judges) newCheckouts() *checkouts.Checkouts {
 	return checkouts.New(checkouts.Options{Dir: filepath.Join(js.State, judgeDir), Repo: js.opt.Git, Start: start, Over: js.judgeOver})
 }
 
-// judgeOver says that a checkout's user, which is a launch's pid file, is over. One that has none yet is about to be
+// judgeOver reports whether a checkout's user, which is a launch's pid file, is over. One that has none yet is about to be
 // started, where this process gave it the checkout.
 func (js *Judges) judgeOver(pidFile string, here bool) bool {
 	proc, err := js.opt.Runner.Adopt(pidFile, "")
@@ -68,7 +68,7 @@ func (js *Judges) Vacate(pidFile string) {
 	}
 }
 
-// JudgeAt gives the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
+// JudgeAt returns the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
 // agent's own folder.
 func (js *Judges) JudgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, key string) (launch.Judged, error) {
 	if commit == "" || b.Top == "" || js.Seats == nil {
@@ -243,7 +243,7 @@ func (js *Judges) outputOf(j launch.Judged, p string) prompt.TextFile {
 	return f
 }
 
-// LookFrom gives the checkout that a launch of a step that only looks works in, until the launch is over.
+// LookFrom returns the checkout that a launch of a step that only looks works in, until the launch is over.
 func (js *Judges) LookFrom(ctx context.Context, b tree.Begin, key string) (launch.Judged, error) {
 	j, err := js.seated(ctx, b, b.Look, key, nil)
 	if err == nil && j.Seat == nil {

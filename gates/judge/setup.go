@@ -30,7 +30,7 @@ const (
 	setupStale = 24 * time.Hour // of the others, those that were used meanwhile stay too
 )
 
-// setUp gives what the setup for the judges of a job's step has made, and runs it where that is not there.
+// setUp returns what the setup for the judges of a job's step has made, and runs it where that is not there.
 func (js *Judges) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.Made, error) {
 	if j.Proc == nil || j.Proc.Step == "" || b.Base() == "" {
 		return nil, nil
@@ -160,7 +160,7 @@ func keepMade(top string, b tree.Begin, s *engine.Setup, dir string) error {
 	return os.Rename(making, dir)
 }
 
-// plainPath says why what lies at a path is not to be taken: it is missing, or reached through a link.
+// plainPath returns why what lies at a path is not to be taken: it is missing, or reached through a link.
 func plainPath(root *os.Root, at string) error {
 	parts := strings.Split(path.Clean(at), "/")
 	for i := range parts {

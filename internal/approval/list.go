@@ -30,10 +30,10 @@ type Signer struct {
 	spaces  []string // namespaces; none = all
 }
 
-// Hardware says that the key lies in a token which wants a touch.
+// Hardware reports whether the key lies in a token which wants a touch.
 func (s Signer) Hardware() bool { return strings.HasPrefix(s.Kind, "sk-") }
 
-// KindWord says what kind of key it is.
+// KindWord returns what kind of key it is.
 func (s Signer) KindWord() string {
 	kind := strings.TrimSuffix(strings.TrimPrefix(s.Kind, "ssh-"), "@openssh.com")
 	if s.Hardware() {
@@ -135,7 +135,7 @@ func parseSigner(line string) (Signer, error) {
 	return s, nil
 }
 
-// CheckName says what is wrong with a principal.
+// CheckName returns what is wrong with a principal.
 func CheckName(name string) error {
 	if name == "" || len(name) > 200 || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c) }) {
 		return fmt.Errorf("%q is no name for an approver: want one such as ann@example.org, without spaces and patterns", text.Clip(name, 60))
@@ -165,7 +165,7 @@ func (s Signer) line() (string, error) {
 	return l, nil
 }
 
-// Find gives the signer with the key.
+// Find returns the signer with the key.
 func (l List) Find(fingerprint string) (Signer, bool) {
 	for _, s := range l.Signers {
 		if s.Key == fingerprint {
@@ -175,7 +175,7 @@ func (l List) Find(fingerprint string) (Signer, bool) {
 	return Signer{}, false
 }
 
-// WasRevoked gives what is recorded of a key that was taken off the list.
+// WasRevoked returns what is recorded of a key that was taken off the list.
 func (l List) WasRevoked(fingerprint string) (Revoked, bool) {
 	for _, r := range slices.Backward(l.Revoked) {
 		if r.Key == fingerprint {

@@ -26,7 +26,7 @@ const (
 // touched is the flag of a FIDO key's signature which says that a person touched it.
 const touched = 1
 
-// Looks says that a file is meant as something signed, or to be signed, in this package's form.
+// Looks reports whether a file is meant as something signed, or to be signed, in this package's form.
 func Looks(data []byte) bool {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	return bytes.HasPrefix(data, []byte(headApproval)) || bytes.HasPrefix(data, []byte(headAnswer)) || bytes.HasPrefix(data, []byte(headCheckpoint))

@@ -143,7 +143,7 @@ func (s Store) write(name string, data []byte) error {
 	return atomicfile.Write(filepath.Join(dir, name), data, 0o600)
 }
 
-// Places says where the private halves of keys lay on this machine when they were added, by fingerprint. It is a help for
+// Places returns where the private halves of keys lay on this machine when they were added, by fingerprint. It is a help for
 // who signs, and no proof of anything.
 func (s Store) Places() map[string]string {
 	out := map[string]string{}

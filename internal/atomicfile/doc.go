@@ -33,7 +33,7 @@ type Stat struct {
 	Changed time.Time
 }
 
-// Same tells whether s and t are of the same file in the same state; links made to it do not count.
+// Same reports whether s and t are of the same file in the same state; links made to it do not count.
 func (s Stat) Same(t Stat) bool {
 	return s.Dev == t.Dev && s.Ino == t.Ino && s.Size == t.Size && s.ModTime.Equal(t.ModTime) && s.Mode == t.Mode
 }

@@ -62,7 +62,7 @@ func MoveUnsynced(src, dst string) (string, error) {
 	return "", fmt.Errorf("move %s to %s: too many files of this name: clear the folder", src, dst)
 }
 
-// nextFree gives a number after n, which is taken, that was not. It looks in steps that double and then between the last
+// nextFree returns a number after n, which is taken, that was not. It looks in steps that double and then between the last
 // two: of very many doubles not every one is met.
 func nextFree(n int, taken func(int) bool) int {
 	step := 1

@@ -74,7 +74,7 @@ func Lstat(dir, name string) (Stat, error) {
 	return statOf(info), nil
 }
 
-// StatOf gives the Stat of what the os package found.
+// StatOf returns the Stat of what the os package found.
 func StatOf(info fs.FileInfo) Stat { return statOf(info) }
 
 func notRegular(name string, mode fs.FileMode) error {

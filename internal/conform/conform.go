@@ -68,7 +68,7 @@ func record(t testing.TB, part, rule, sentence string) {
 	})
 }
 
-// caller gives the import path of the test that called Rule or Part.
+// caller returns the import path of the test that called Rule or Part.
 func caller() string {
 	pc, _, _, ok := runtime.Caller(3)
 	if !ok {

@@ -139,7 +139,7 @@ func foreignFile(path string) (out []Foreign) {
 	return out
 }
 
-// insteadOf says what takes the place of a key, found by its name, else by the longest known key that the name ends in.
+// insteadOf returns what takes the place of a key, found by its name, else by the longest known key that the name ends in.
 func insteadOf(key, value string) string {
 	name, best := snake(key), ""
 	for known := range foreignKeys() {

@@ -32,7 +32,7 @@ func Keys(ctx context.Context, ring approval.Keyring, store approval.Store, root
 	return out
 }
 
-// Key says what to mind about one key.
+// Key returns what to mind about one key.
 func Key(ctx context.Context, ring approval.Keyring, s approval.Signer, places map[string]string, reach Reach) []Check {
 	const better = "make one that wants a touch (ssh-keygen -t ed25519-sk), or give this one a passphrase: ssh-keygen -p -f FILE"
 	who := s.Names[0]
@@ -91,7 +91,7 @@ func ReachOf(ctx context.Context, root, home string, s settings.Sandbox) Reach {
 	return c
 }
 
-// of says how an agent gets at a file; "" where a sandbox hides it.
+// of returns how an agent gets at a file; "" where a sandbox hides it.
 func (c Reach) of(file string) string {
 	if c.Unheld != "" {
 		return c.Unheld

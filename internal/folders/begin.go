@@ -17,7 +17,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// Begun gives the record of an attempt's beginning, made before anything else if there is none.
+// Begun returns the record of an attempt's beginning, made before anything else if there is none.
 func (x *Folders) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (tree.Begin, error) {
 	var b tree.Begin
 	if j.Attempt.Reads {
@@ -82,7 +82,7 @@ func (x *Folders) listsBelow(j job.Job, top string) (out []string) {
 	return out
 }
 
-// inGit says that the step's word is to be found in git.
+// inGit reports whether the step's word is to be found in git.
 func inGit(st *engine.Step) bool {
 	return st.Signal.Type == engine.SignalCommit || st.Signal.Type == engine.SignalPull
 }
@@ -218,7 +218,7 @@ func (x *Folders) makingFile(dir string) string {
 	return filepath.Join(x.State, "making", layout.HexSum([]byte(dir))[:32])
 }
 
-// ours says that a real path lies in the root or in one of the repo's worktrees.
+// ours reports whether a real path lies in the root or in one of the repo's worktrees.
 func (x *Folders) ours(ctx context.Context, real string) bool {
 	if layout.Inside(x.Root, real) {
 		return true
@@ -238,7 +238,7 @@ func (x *Folders) ours(ctx context.Context, real string) bool {
 	return false
 }
 
-// Trees gives for each worktree of the spec that exists the key of its checkout: "." for the root's own, and one below the
+// Trees returns for each worktree of the spec that exists the key of its checkout: "." for the root's own, and one below the
 // root as seen from there, as a worktree that is yet to be made has its path as its key.
 func (x *Folders) Trees(ctx context.Context, spec *engine.Spec) map[string]string {
 	out := map[string]string{}

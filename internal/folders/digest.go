@@ -74,7 +74,7 @@ func (x *Folders) digest(ctx context.Context, c tree.Covered) (string, error) {
 	return layout.HexSum([]byte(strings.Join(parts, "\n"))), nil
 }
 
-// DigestNow gives the digest of what a round was opened over, as it is now: another one where the work in the folder has
+// DigestNow returns the digest of what a round was opened over, as it is now: another one where the work in the folder has
 // changed since.
 func (x *Folders) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
 	var c tree.Covered

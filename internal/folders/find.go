@@ -22,7 +22,7 @@ func foundKey(j job.Job, step string) string {
 	return step
 }
 
-// heldAt says that the attempt is launched in a sandbox, with a git folder of its own, whose HEAD is where we say.
+// heldAt reports whether the attempt is launched in a sandbox, with a git folder of its own, whose HEAD is where we say.
 func (x *Folders) heldAt(j job.Job, st *engine.Step) bool {
 	return x.opt.Held() && !j.Offers(st) && st.ForEach == nil && st.Child == nil // child runs launch for themselves
 }
@@ -204,7 +204,7 @@ func unreadyIf(why string) error {
 	return job.Unready("%s", why)
 }
 
-// startOf says from which commit an attempt in the run's own worktree begins, whether it goes on with work that has not
+// startOf returns from which commit an attempt in the run's own worktree begins, whether it goes on with work that has not
 // passed, and what is to be merged into that.
 func (x *Folders) startOf(j job.Job, st *engine.Step, head string, r *Record) (from string, goesOn bool, join []tree.Joining) {
 	var w job.Work

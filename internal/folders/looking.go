@@ -94,7 +94,7 @@ func (x *Folders) takenLast(ctx context.Context, j job.Job, st *engine.Step, b t
 	return r.Look, r.Look, r.keep()
 }
 
-// ofPassed says that a step's work, which was taken last, stands passed. Of another run's nobody knows here.
+// ofPassed reports whether a step's work, which was taken last, stands passed. Of another run's nobody knows here.
 func (x *Folders) ofPassed(j job.Job, of attemptOf) bool {
 	return of.Run == j.Run && j.Env != nil && j.Env.Steps[of.Step].Status == engine.Passed
 }

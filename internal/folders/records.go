@@ -85,7 +85,7 @@ type Move struct {
 	Vetoed bool `json:"vetoed,omitempty"`
 }
 
-// within says that the work is that of one of the attempts, or of a run that is a part of it.
+// within reports whether the work is that of one of the attempts, or of a run that is a part of it.
 func (m Move) within(all []string) bool {
 	return slices.ContainsFunc(all, func(of string) bool { return m.Of == of || strings.HasPrefix(m.Of, of+"/") })
 }

@@ -78,7 +78,7 @@ func (x *Folders) pointLast(run string) error {
 	return os.Rename(tmp, last)
 }
 
-// newer says that run a of a workflow was started after run b of the same one.
+// newer reports whether run a of a workflow was started after run b of the same one.
 func newer(a, b string) bool {
 	wa, na := layout.NumberOf(a)
 	wb, nb := layout.NumberOf(b)

@@ -197,7 +197,7 @@ func (x *Folders) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.
 	return err
 }
 
-// hides says which files are in no commit because of ignore rules of the run's own.
+// hides returns which files are in no commit because of ignore rules of the run's own.
 func hides(t tree.Taken) []string {
 	var names []string
 	for i, f := range t.Hidden {

@@ -30,7 +30,7 @@ func New(source json.RawMessage) (*Form, error) {
 	return &Form{by: s, all: s.Properties(), given: map[string]any{}}, nil
 }
 
-// Done says that all was asked.
+// Done reports whether all was asked.
 func (f *Form) Done() bool { return f.at == len(f.all) }
 
 // Question asks for the property that is next: what it is, what it may be, and in brackets what Enter takes.

@@ -27,7 +27,7 @@ type Changes struct {
 	Cut   bool     // there are more than MaxChanged
 }
 
-// Changed tells which files of the worktree differ from the commit base ("" = its HEAD): committed
+// Changed returns which files of the worktree differ from the commit base ("" = its HEAD): committed
 // since, changed or deleted and not committed, or new and not ignored. No filter is run: a file whose
 // committed form a filter makes (Git LFS) and that is filled in counts as changed. Whether a file is
 // changed is told from its content and our own index, never from the worktree's index.

@@ -40,7 +40,7 @@ type Commit struct {
 	Refs       []string // the names of the tips that reach it, sorted
 }
 
-// NewCommits gives the commits that the tips (object name by ref name, as Refs gives them) reach and
+// NewCommits returns the commits that the tips (object name by ref name, as Refs gives them) reach and
 // notTips (object names) do not: parents before their children. Names of objects that are no commits, or
 // are gone, are passed over on both sides. There are at most max of them, the newest; cut says that older
 // ones were left out.
@@ -122,7 +122,7 @@ func nameReaching(commits []Commit, names, tips []string) {
 	}
 }
 
-// peel gives the commit each object name stands for: "" for what is missing or stands for none.
+// peel returns the commit each object name stands for: "" for what is missing or stands for none.
 func (r *Repo) peel(ctx context.Context, names []string) ([]string, error) {
 	var in bytes.Buffer
 	for _, n := range names {

@@ -18,7 +18,7 @@ import (
 // maxNewFileBytes is how much of a new file a diff shows; a larger one is named only.
 const maxNewFileBytes = 1 << 20
 
-// Diff gives what differs between the commit base ("" = HEAD) and the files of the worktree, as a patch
+// Diff returns what differs between the commit base ("" = HEAD) and the files of the worktree, as a patch
 // for people and reviewers to read: what was committed since, what was not, and new files that are not
 // ignored. At most maxBytes of it; cut says that there is more. Neither filters nor diff drivers are run, and no attribute, nor
 // a NUL, keeps a file's content out of it.

@@ -24,7 +24,7 @@ const MaxDigested = 50_000
 // ErrTooMany says that a digest was asked of more than MaxDigested files.
 var ErrTooMany = errors.New("too many files")
 
-// Digest gives the SHA-256, in hex, of the files (slash-separated paths relative to the worktree, in any
+// Digest returns the SHA-256, in hex, of the files (slash-separated paths relative to the worktree, in any
 // order, doubles count once) as they are: path, kind, whether it may be executed, content. A missing file
 // counts as missing, a link as the text it holds, a folder as all that is in it but a .git. Files are read
 // as streams; the context bounds the time. Nothing is followed out of the worktree.
@@ -115,7 +115,7 @@ func expand(worktree string, files []string) ([]string, error) {
 	return all, nil
 }
 
-// digestFile gives what kind of file name is and the digest of its content.
+// digestFile returns what kind of file name is and the digest of its content.
 func digestFile(ctx context.Context, worktree, name string) (kind, content string, err error) {
 	local := filepath.FromSlash(name)
 	f, st, err := atomicfile.Open(worktree, local)

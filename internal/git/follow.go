@@ -60,7 +60,7 @@ func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) 
 	return err
 }
 
-// followed gives the lines for update-index: what changed, without what is staged. What goes comes first: a folder may
+// followed returns the lines for update-index: what changed, without what is staged. What goes comes first: a folder may
 // stand in the place of a file.
 func followed(changed, staged []string) []string {
 	other := map[string]bool{}

@@ -19,7 +19,7 @@ import (
 // ErrNotKept says that there is no salvage of that name.
 var ErrNotKept = errors.New("nothing is kept")
 
-// Salvages gives what Salvage has kept under the names that begin with prefix and a slash, as name -> commit.
+// Salvages returns what Salvage has kept under the names that begin with prefix and a slash, as name -> commit.
 func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, error) {
 	ref := salvageRefs + prefix
 	if err := checkRef(ref); err != nil {
@@ -36,7 +36,7 @@ func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, 
 	return kept, nil
 }
 
-// Kept gives what an attempt left and what it began with, by its name <run>/<step>.<n>: the commits that were taken of it
+// Kept returns what an attempt left and what it began with, by its name <run>/<step>.<n>: the commits that were taken of it
 // and found before it; where nothing could be taken, the salvaged files, and the commit that their message names as
 // "Base: ", else their parent, "" where they have none.
 func (r *Repo) Kept(ctx context.Context, name string) (sha, base string, err error) {
@@ -80,7 +80,7 @@ func (r *Repo) salvaged(ctx context.Context, name string) (sha, base string, err
 	return sha, base, nil
 }
 
-// Between gives what differs between two commits, as a patch of at most maxBytes for people to read; from "" is the empty
+// Between returns what differs between two commits, as a patch of at most maxBytes for people to read; from "" is the empty
 // tree. cut says that there is more. Neither filters nor diff drivers are run.
 func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64) (text []byte, cut bool, err error) {
 	if from == "" {

@@ -47,7 +47,7 @@ func (r *Repo) Entries(ctx context.Context, commit string) ([]Entry, error) {
 	return list, nil
 }
 
-// HasCommit says that there is a commit of this name.
+// HasCommit reports whether there is a commit of this name.
 func (r *Repo) HasCommit(ctx context.Context, sha string) (bool, error) {
 	if err := checkSHA(sha); err != nil {
 		return false, err

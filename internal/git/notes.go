@@ -99,7 +99,7 @@ func (r *Repo) addNote(ctx context.Context, ref, commit string, text []byte) err
 	return err
 }
 
-// Notes gives the notes under refs/notes/name, by commit.
+// Notes returns the notes under refs/notes/name, by commit.
 func (r *Repo) Notes(ctx context.Context, name string) (map[string][]byte, error) {
 	ref := notesRefs + name
 	if err := checkRef(ref); err != nil {

@@ -62,7 +62,7 @@ func (r *Repo) ChangesBetween(ctx context.Context, from, to string) ([]Change, e
 	return list, nil
 }
 
-// TreeOf gives the tree of a commit; "" stands for none, and gives the empty tree.
+// TreeOf returns the tree of a commit; "" stands for none, and gives the empty tree.
 func (r *Repo) TreeOf(ctx context.Context, commit string) (string, error) {
 	if commit == "" {
 		return r.emptyTree(), nil
@@ -109,7 +109,7 @@ func (r *Repo) knowCommit(sha string, c commitKept) {
 	r.commits[sha] = c
 }
 
-// WithChanges gives the tree of a commit or tree in which these paths are as the new side of the changes has them.
+// WithChanges returns the tree of a commit or tree in which these paths are as the new side of the changes has them.
 func (r *Repo) WithChanges(ctx context.Context, commit string, changes []Change) (tree string, err error) {
 	if len(changes) == 0 {
 		return r.TreeOf(ctx, commit)
@@ -202,7 +202,7 @@ func (r *Repo) CommitTree(ctx context.Context, tree, message string, parents ...
 	return commit, err
 }
 
-// timeOf gives the committer's time of a commit, in seconds since 1970; 0 where it has none that can be read.
+// timeOf returns the committer's time of a commit, in seconds since 1970; 0 where it has none that can be read.
 func (r *Repo) timeOf(ctx context.Context, commit string) (int64, error) {
 	if c, ok := r.knownCommit(commit); ok && c.when {
 		return c.at, nil
@@ -259,7 +259,7 @@ func (r *Repo) unlockOwn(ref string) bool {
 	return err == nil && info.Mode().IsRegular() && info.ModTime().Before(r.opened) && os.Remove(lock) == nil
 }
 
-// Ignored gives those of the paths that the ignore rules of the worktree pass over.
+// Ignored returns those of the paths that the ignore rules of the worktree pass over.
 func (r *Repo) Ignored(ctx context.Context, worktree string, paths []string) (map[string]bool, error) {
 	if len(paths) == 0 {
 		return nil, nil

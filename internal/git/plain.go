@@ -80,7 +80,7 @@ func (r *Repo) Compact(ctx context.Context) error {
 	return err
 }
 
-// Plain says that the repo is a store of ours, over a folder that is no checkout.
+// Plain reports whether the repo is a store of ours, over a folder that is no checkout.
 func (r *Repo) Plain() bool { return r.plain }
 
 // Checkout reports whether there is a repo, and it is of a checkout. Where it is not, trees are kept in a store of sluice's own,

@@ -44,7 +44,7 @@ type configKept struct {
 	lines []byte
 }
 
-// PlainConfig gives the text of a configuration for a git folder of ours: what of the repo's settings, and of those of the
+// PlainConfig returns the text of a configuration for a git folder of ours: what of the repo's settings, and of those of the
 // checkout's own at top, is plain. It has no includes, hooks, filters, drivers or helpers; URLs have no passwords.
 func (r *Repo) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 	gitDir, _, err := r.gitDirOf(top)

@@ -21,7 +21,7 @@ func inherit(cmd *exec.Cmd, f *os.File) { cmd.ExtraFiles = append(cmd.ExtraFiles
 
 func rootDir() string { return "/" }
 
-// mine says that a file is this user's.
+// mine reports whether a file is this user's.
 func mine(info fs.FileInfo) bool {
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(sys.Uid) == os.Geteuid()

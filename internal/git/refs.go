@@ -174,7 +174,7 @@ func parseWorktrees(out []byte) []Worktree {
 	return trees
 }
 
-// Head gives the object name of the HEAD of the worktree at path, "" before the first commit.
+// Head returns the object name of the HEAD of the worktree at path, "" before the first commit.
 func (r *Repo) Head(ctx context.Context, path string) (string, error) {
 	gitDir, top, err := r.gitDirOf(path)
 	if err != nil {
@@ -197,7 +197,7 @@ func (r *Repo) headOf(ctx context.Context, gitDir, top string) (string, error) {
 	return sha, checkSHA(sha)
 }
 
-// config gives one value of the repo's own configuration, "" where it has none.
+// config returns one value of the repo's own configuration, "" where it has none.
 func (r *Repo) config(ctx context.Context, key string) (string, error) {
 	out, err := r.inRepo(ctx, r.common, r.top, call{
 		args: []string{"config", "--local", "--null", "--get", key}, limit: smallOutput, timeout: callTime, codes: []int{1},

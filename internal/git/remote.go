@@ -35,7 +35,7 @@ func remoteEnv() []string {
 	return env
 }
 
-// RemoteURL gives the address of a remote as the repo's own configuration has it, "" where it has none.
+// RemoteURL returns the address of a remote as the repo's own configuration has it, "" where it has none.
 // It is what an agent may have written: record it when a person looks, and ask the recorded one.
 func (r *Repo) RemoteURL(ctx context.Context, name string) (string, error) {
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return unicode.IsControl(c) }) {
@@ -77,7 +77,7 @@ func (r *Repo) LsRemotePulls(ctx context.Context, address string) (map[string]st
 	return refs, nil
 }
 
-// isPull tells whether a ref is the head of a pull request: a remote may send others than were asked for.
+// isPull reports whether a ref is the head of a pull request: a remote may send others than were asked for.
 func isPull(ref string) bool {
 	rest, ok := strings.CutPrefix(ref, "refs/pull/")
 	if !ok {

@@ -132,7 +132,7 @@ func (r *Repo) Top() string { return r.top }
 // CommonDir is the real path of the git folder that all worktrees of the repo share.
 func (r *Repo) CommonDir() string { return r.common }
 
-// GitDir gives the real path of the git folder of one of the repo's checkouts: the common one for the main checkout, one
+// GitDir returns the real path of the git folder of one of the repo's checkouts: the common one for the main checkout, one
 // below its worktrees/ for a linked one. The error is ErrNotWorktree where the folder is neither.
 func (r *Repo) GitDir(top string) (string, error) {
 	dir, _, err := r.gitDirOf(top)
@@ -142,7 +142,7 @@ func (r *Repo) GitDir(top string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// Linked gives the real paths of the repo's linked worktrees that are there, by what its git folder says. No git is run.
+// Linked returns the real paths of the repo's linked worktrees that are there, by what its git folder says. No git is run.
 func (r *Repo) Linked() ([]string, error) {
 	var out []string
 	err := r.eachLinked(func(_, tree string) (found bool) {
@@ -171,7 +171,7 @@ func (r *Repo) eachLinked(is func(admin, tree string) (found bool)) error {
 	return nil
 }
 
-// Toplevel gives the real path of the top level of the checkout that path, which must exist, lies in.
+// Toplevel returns the real path of the top level of the checkout that path, which must exist, lies in.
 // It is the key of that checkout: two paths of one checkout have the same.
 func Toplevel(path string) (string, error) {
 	abs, err := filepath.Abs(path)
@@ -192,7 +192,7 @@ func Toplevel(path string) (string, error) {
 	}
 }
 
-// isCheckout tells whether git would take dir for the top level of a checkout: an empty folder named
+// isCheckout reports whether git would take dir for the top level of a checkout: an empty folder named
 // .git does not make it one.
 func isCheckout(dir string) bool {
 	dot := filepath.Join(dir, ".git")

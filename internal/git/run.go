@@ -165,7 +165,7 @@ func (t tool) cleanEnv(userConfig bool) []string {
 	return append(env, systemEnv()...)
 }
 
-// run gives what git printed.
+// run returns what git printed.
 func (t tool) run(ctx context.Context, c call) ([]byte, error) {
 	var out []byte
 	err := t.stream(ctx, c, func(r io.Reader) error {

@@ -119,7 +119,7 @@ func (r *Repo) likeNext(l laid) {
 	r.mu.Unlock()
 }
 
-// sameIndex says that the index is a copy of the same one, in the same state.
+// sameIndex reports whether the index is a copy of the same one, in the same state.
 func (l laid) sameIndex(now laid) bool {
 	return l.index != "" && l.index == now.index && l.of.Same(now.of) && l.of.Changed.Equal(now.of.Changed)
 }

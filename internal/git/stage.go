@@ -22,7 +22,7 @@ type staged struct {
 	over bool
 }
 
-// stage gives the place to make the worktree of path in; nil where that is path itself. What is left of an earlier one,
+// stage returns the place to make the worktree of path in; nil where that is path itself. What is left of an earlier one,
 // which was killed in the middle, goes.
 func (r *Repo) stage(path string) (*staged, error) {
 	rel, err := filepath.Rel(r.top, r.staging)

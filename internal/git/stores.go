@@ -26,7 +26,7 @@ const (
 	maxSubmoduleHops = 8
 )
 
-// Stores gives the folders in which the repo's objects lie: its own first, then those that it borrows from, and what those
+// Stores returns the folders in which the repo's objects lie: its own first, then those that it borrows from, and what those
 // borrow from in turn.
 func (r *Repo) Stores() ([]string, error) {
 	own := filepath.Join(r.common, "objects")

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Unclean tells which files that git knows differ from the last commit, as `git status` has it: staged, or changed in the
+// Unclean returns which files that git knows differ from the last commit, as `git status` has it: staged, or changed in the
 // worktree. New files count once they are added. No filter is run: a file whose committed form a filter makes (Git LFS)
 // counts as changed only where git's own index has not seen it as it is.
 func (r *Repo) Unclean(ctx context.Context, worktree string) (Changes, error) {

@@ -159,7 +159,7 @@ func (r *Repo) addArgs(ctx context.Context, path, branch, ref string) ([]string,
 	return append(args, "-b", branch, "--", path, head), nil
 }
 
-// addError tells what to do about the refusals that people meet.
+// addError returns what to do about the refusals that people meet.
 func addError(path string, err error) error {
 	var cmd *CommandError
 	hint := ""

@@ -31,7 +31,7 @@ type Job struct {
 	Turn    int           // whose turn it is, from 0: attempts and rounds of the role in this run, and the tasks' runs before a task's. A relaunch has its attempt's
 }
 
-// Offers says that the job's step is on offer: no process of ours carries it out.
+// Offers reports whether the job's step is on offer: no process of ours carries it out.
 func (j *Job) Offers(st *engine.Step) bool { return st.Offered() && len(j.RunInfo.Stubs) == 0 }
 
 // Checks reports whether the step's work is checked, and so taken.

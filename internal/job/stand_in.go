@@ -8,7 +8,7 @@ import (
 // StandIn is the command of sluice's own that plays a part, given its file: the name it is told by too.
 const StandIn = "stand-in"
 
-// Script gives what stands in for the agents of the job's run; nil in a real run.
+// Script returns what stands in for the agents of the job's run; nil in a real run.
 func Script(j Job) (*stub.Script, error) {
 	if len(j.RunInfo.Stubs) == 0 {
 		return nil, nil
@@ -20,7 +20,7 @@ func Script(j Job) (*stub.Script, error) {
 	return s, nil
 }
 
-// StandsIn says that a stand-in carries out the step's attempt, and no agent or command of the spec.
+// StandsIn reports whether a stand-in carries out the step's attempt, and no agent or command of the spec.
 func StandsIn(j Job, st *engine.Step) bool {
 	s, err := Script(j)
 	switch {

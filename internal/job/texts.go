@@ -26,7 +26,7 @@ func StepVars(j Job, st *engine.Step) map[string]string {
 	return map[string]string{"SLUICE_STEP": st.ID, "SLUICE_ATTEMPT": strconv.Itoa(j.Attempt.N)}
 }
 
-// CommandLine gives the arguments of a spec's command.
+// CommandLine returns the arguments of a spec's command.
 func CommandLine(c *engine.Command, env *engine.Env) ([]string, error) {
 	if c.Shell != "" {
 		return []string{"sh", "-c", c.Shell}, nil
@@ -65,7 +65,7 @@ func Texts(in []engine.Text, env *engine.Env, what string) ([]string, error) {
 	return out, nil
 }
 
-// Outputs gives the paths a step declares: those the agent makes, and those that are written from an expression.
+// Outputs returns the paths a step declares: those the agent makes, and those that are written from an expression.
 func Outputs(in []engine.Output, env *engine.Env) (made, written []string, err error) {
 	for _, o := range in {
 		p, err := o.Path.String(env)

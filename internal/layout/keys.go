@@ -10,7 +10,7 @@ import (
 	"sluice/engine"
 )
 
-// IsState says that a path is in the state space, which is the root's wherever it is named.
+// IsState reports whether a path is in the state space, which is the root's wherever it is named.
 func IsState(p string) bool {
 	first, _, _ := strings.Cut(path.Clean(filepath.ToSlash(p)), "/")
 	return strings.EqualFold(first, ".workflow")

@@ -74,7 +74,7 @@ func (l *Layout) Open() (err error) {
 	return err
 }
 
-// secretIn gives the secret of a state folder, made at first use.
+// secretIn returns the secret of a state folder, made at first use.
 func secretIn(state string) ([]byte, error) {
 	fresh := make([]byte, secretBytes)
 	if _, err := rand.Read(fresh); err != nil {
@@ -192,13 +192,13 @@ func (l Layout) RunDir(run string) string {
 	return RunsDir + "/" + run
 }
 
-// ChildRun says that a run's id is that of a child: <run>.<task>.<try>, not <workflow>-<n>.
+// ChildRun reports whether a run's id is that of a child: <run>.<task>.<try>, not <workflow>-<n>.
 func ChildRun(run string) bool {
 	i := strings.LastIndexAny(run, ".-")
 	return i >= 0 && run[i] == '.'
 }
 
-// FolderFile says where the folder of a child run is, below .workflow/runs/.
+// FolderFile returns where the folder of a child run is, below .workflow/runs/.
 func (l Layout) FolderFile(run string) string {
 	return filepath.Join(l.State, AttemptsDir, PathElement(run), "folder")
 }
@@ -215,7 +215,7 @@ func (l Layout) LaunchDir(run, what string, n, k int) string {
 // errLink says that a link is where a folder of ours should be.
 var errLink = errors.New("a link lies in the way: remove it")
 
-// Below gives the path of rel below the root, after a look that no link lies on the way to its last element.
+// Below returns the path of rel below the root, after a look that no link lies on the way to its last element.
 func (l Layout) Below(rel string) (string, error) { return Under(l.Root, rel) }
 
 func Under(base, rel string) (string, error) {

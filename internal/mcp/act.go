@@ -190,7 +190,7 @@ func (s *server) evaluate(ctx context.Context, repo Repo, in evaluateIn) (any, e
 	return out, err
 }
 
-// judgedOf tells how attempt n of a step was judged so far.
+// judgedOf returns how attempt n of a step was judged so far.
 func judgedOf(r daemon.RunStatus, st daemon.StepStatus, n int) judged {
 	a := st.Attempts[n-1]
 	out := judged{Run: r.ID, Step: st.ID, Attempt: n, Phase: r.Phase, To: a.To}

@@ -54,7 +54,7 @@ type hold struct {
 	Text  string    `json:"text"`
 }
 
-// holds tells what a run waits for. How a person would decide is not told: nobody here does.
+// holds returns what a run waits for. How a person would decide is not told: nobody here does.
 func holds(r daemon.RunStatus) []hold {
 	var out []hold
 	for _, w := range r.Waits {
@@ -399,7 +399,7 @@ func (s *server) context(ctx context.Context, repo Repo, in contextIn) (any, err
 	return out, nil
 }
 
-// find gives a run with all its attempts and rounds, and a step of it. A gate is none.
+// find returns a run with all its attempts and rounds, and a step of it. A gate is none.
 func (s *server) find(ctx context.Context, repo Repo, id, name string) (daemon.RunStatus, daemon.StepStatus, error) {
 	if id == "" || name == "" {
 		return daemon.RunStatus{}, daemon.StepStatus{}, fmt.Errorf("which one: say run and step: list names them")
@@ -435,7 +435,7 @@ func (s *server) find(ctx context.Context, repo Repo, id, name string) (daemon.R
 	return r, daemon.StepStatus{}, fmt.Errorf("run %s has no step %.80q: %s", r.ID, name, mend)
 }
 
-// offered gives the offer of a step; an error where it is not on offer.
+// offered returns the offer of a step; an error where it is not on offer.
 func (s *server) offered(ctx context.Context, repo Repo, r daemon.RunStatus, st daemon.StepStatus) (daemon.Offer, error) {
 	all, err := repo.Offers(ctx)
 	if err != nil {

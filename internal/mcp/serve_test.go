@@ -77,7 +77,7 @@ func (f *fake) Do(_ context.Context, ev engine.Event, _ string) (daemon.Done, er
 	return daemon.Done{}, nil
 }
 
-// serves gives a client of a server of f; prompt is that of every offer.
+// serves returns a client of a server of f; prompt is that of every offer.
 func (f *fake) serves(t *testing.T, prompt string) *sdk.ClientSession {
 	t.Helper()
 	f.stir = make(chan struct{})

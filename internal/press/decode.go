@@ -28,7 +28,7 @@ type Decoder struct {
 	pasting bool
 }
 
-// Keys gives the keys in what was read.
+// Keys returns the keys in what was read.
 func (d *Decoder) Keys(b []byte) (out []Key) {
 	b = append(d.rest, b...)
 	d.rest = nil

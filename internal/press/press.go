@@ -44,7 +44,7 @@ func (g *Guard) Read(key string, alone bool, at time.Time) {
 	g.key, g.at = key, at
 }
 
-// Several says that the key that was read last came in one go with others.
+// Several reports whether the key that was read last came in one go with others.
 func (g *Guard) Several() bool { return g.several }
 
 // Begin begins a decision about what with the key that was read last, or says why it may not.
@@ -59,10 +59,10 @@ func (g *Guard) Begin(what string) (why string) {
 	return ""
 }
 
-// Rushed says that the key that was read last came in one go with the one that began the decision: it was no person's.
+// Rushed reports whether the key that was read last came in one go with the one that began the decision: it was no person's.
 func (g *Guard) Rushed() bool { return g.at.Sub(g.begun) < Apart }
 
-// Ends says why the key that was read last may not end a decision about what; "" = it may.
+// Ends returns why the key that was read last may not end a decision about what; "" = it may.
 func (g *Guard) Ends(what string) (why string) {
 	switch {
 	case g.several:
@@ -73,7 +73,7 @@ func (g *Guard) Ends(what string) (why string) {
 	return ""
 }
 
-// Ripe says that what is on the screen has been there long enough.
+// Ripe reports whether what is on the screen has been there long enough.
 func (g *Guard) Ripe(what string, at time.Time) bool {
 	return what != "" && what == g.what && at.Sub(g.since) >= Shown
 }

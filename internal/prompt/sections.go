@@ -143,7 +143,7 @@ const strictRule = "Strict JSON: each key once, no comments.\n"
 // inReply says where JSON stands in a last message.
 const inReply = "in one fenced block that begins with ```json. "
 
-// whereAnswer says where an answer is written so that it is found and known to be this attempt's.
+// whereAnswer returns where an answer is written so that it is found and known to be this attempt's.
 func whereAnswer(path, word string) string {
 	at := "the file that the environment variable `SLUICE_ANSWER` names"
 	if path != "" {

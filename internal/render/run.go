@@ -52,7 +52,7 @@ func FirstWait(r daemon.RunStatus, now time.Time) string {
 	return s
 }
 
-// WaitWords says what a run waits for and since when.
+// WaitWords returns what a run waits for and since when.
 func WaitWords(w daemon.Wait, now time.Time) string {
 	s := text.Line(w.Text)
 	if !w.Since.IsZero() {
@@ -149,7 +149,7 @@ func UnpassedLines(c *console.Console, r daemon.RunStatus) (out []string) {
 	return out
 }
 
-// unpassedWords says what let work go on that a gate did not pass.
+// unpassedWords returns what let work go on that a gate did not pass.
 func unpassedWords(u daemon.LetThrough) string {
 	where, outcome, by := strings.TrimSpace(u.Run+" "+u.Gate), u.Outcome, ""
 	if outcome == engine.OutcomePass {
@@ -161,10 +161,10 @@ func unpassedWords(u daemon.LetThrough) string {
 	return Unpassed{Where: where, Outcome: outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + by
 }
 
-// UsageWords says what was used.
+// UsageWords returns what was used.
 func UsageWords(u engine.Usage) string { return Spent(u, engine.Usage{}) }
 
-// TodayWords says what was used of the day, "" where nothing was and nothing bounds it.
+// TodayWords returns what was used of the day, "" where nothing was and nothing bounds it.
 func TodayWords(t daemon.Today) string {
 	said := SpentInAll(t.All, t.Budget)
 	if said == "" {

@@ -34,7 +34,7 @@ func Mark(state string) (sign, style string) {
 	return "·", console.Dim
 }
 
-// Judge says whose a verdict is: of a gate that goes by what its step said of itself there is no reviewer.
+// Judge returns whose a verdict is: of a gate that goes by what its step said of itself there is no reviewer.
 func Judge(kind string) string {
 	switch kind {
 	case "step":
@@ -109,7 +109,7 @@ func NotPassed(n int) string {
 	return fmt.Sprintf("%d not passed", n)
 }
 
-// Spent says what was used, and of what; "" where nothing was and nothing bounds it.
+// Spent returns what was used, and of what; "" where nothing was and nothing bounds it.
 func Spent(u, most engine.Usage) string {
 	var parts []string
 	if u.Tokens > 0 || most.Tokens > 0 {
@@ -129,7 +129,7 @@ func Spent(u, most engine.Usage) string {
 	return strings.Join(parts, ", ")
 }
 
-// SpentInAll says what was used with launches and time, where those are bounded, and of what.
+// SpentInAll returns what was used with launches and time, where those are bounded, and of what.
 func SpentInAll(u, most engine.Spend) string {
 	return strings.Join(append(nonEmpty(Spent(u.Usage, most.Usage)), bounded(u, most)...), ", ")
 }
@@ -201,7 +201,7 @@ func Who(by *engine.Actor) string {
 	return " by " + strings.TrimSpace(s)
 }
 
-// Why says why a person is asked.
+// Why returns why a person is asked.
 func Why(why string) string {
 	switch why {
 	case "level":
@@ -212,7 +212,7 @@ func Why(why string) string {
 	return text.Line(why)
 }
 
-// By says who decided a round.
+// By returns who decided a round.
 func By(kind string, by *engine.Actor) string {
 	switch kind {
 	case "window":

@@ -85,7 +85,7 @@ func (p Property) types() []string {
 	return nil
 }
 
-// Want says what the property may be: "an integer from 1 to 9".
+// Want returns what the property may be: "an integer from 1 to 9".
 func (p Property) Want() string {
 	if p.Choices != nil {
 		var all []string

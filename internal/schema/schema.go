@@ -171,7 +171,7 @@ func below(s *jsonschema.Schema) (named, all []*jsonschema.Schema) {
 	return named, slices.DeleteFunc(all, func(x *jsonschema.Schema) bool { return x == nil })
 }
 
-// reach gives every schema that can come to be asked, s first.
+// reach returns every schema that can come to be asked, s first.
 func reach(s *jsonschema.Schema) ([]*jsonschema.Schema, error) {
 	seen := map[*jsonschema.Schema]bool{s: true}
 	all := []*jsonschema.Schema{s}

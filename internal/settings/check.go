@@ -29,7 +29,7 @@ const (
 	maxWorkers      = 1000
 )
 
-// Check gives all that is wrong with the settings, in words that say what to do; none = they can be gone by.
+// Check returns all that is wrong with the settings, in words that say what to do; none = they can be gone by.
 func (s Settings) Check() []error {
 	c := checker{s: s}
 	c.agents()

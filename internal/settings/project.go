@@ -122,7 +122,7 @@ func keysOfAll() []Key {
 	}
 }
 
-// KeyOf gives the row of a key; its parts may hold dots. Not found: there is no such key.
+// KeyOf returns the row of a key; its parts may hold dots. Not found: there is no such key.
 func KeyOf(parts []string) (Key, bool) {
 	for _, k := range Keys() {
 		want := strings.Split(k.Name, ".")
@@ -136,7 +136,7 @@ func KeyOf(parts []string) (Key, bool) {
 	return Key{}, false
 }
 
-// Looser says how a value of a project's file loosens what the other layers say: "" where it does not. below are the
+// Looser returns how a value of a project's file loosens what the other layers say: "" where it does not. below are the
 // settings without the project's file, with those with it.
 func Looser(below, with Settings, parts []string) string {
 	k, ok := KeyOf(parts)
@@ -258,7 +258,7 @@ func reach(with, below []string) (x excess, public []string) {
 	return excess{}, public
 }
 
-// coversHost says that a rule for hosts allows all that another one does.
+// coversHost reports whether a rule for hosts allows all that another one does.
 func coversHost(wide, narrow string) bool {
 	if slices.Contains([]string{NetworkWeb, NetworkNone, NetworkHost}, wide) {
 		return false
@@ -272,7 +272,7 @@ func coversHost(wide, narrow string) bool {
 	return w == n || any && strings.HasSuffix(n, tail)
 }
 
-// ofWeb says that a rule is for a host and a port that `web` has, unless its address turns out to be a private one.
+// ofWeb reports whether a rule is for a host and a port that `web` has, unless its address turns out to be a private one.
 func ofWeb(rule string) bool {
 	host, port, err := egress.SplitHost(rule)
 	if err != nil || port != "" && port != "80" && port != "443" || strings.EqualFold(host, "localhost") {

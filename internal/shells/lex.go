@@ -37,7 +37,7 @@ type document struct {
 // maxDepth bounds substitutions within one another; beyond it a text counts as one that cannot be told.
 const maxDepth = 20
 
-// lex gives the simple commands of a text, those of its substitutions too. ok is false where they lie too deep.
+// lex returns the simple commands of a text, those of its substitutions too. ok is false where they lie too deep.
 func lex(text string, vars Vars, depth int) (lines []line, ok bool) {
 	l := &lexer{text: []rune(strings.ReplaceAll(text, string(hole), "?")), depth: depth, vars: vars}
 	if depth > maxDepth {

@@ -38,7 +38,7 @@ func interpreters() []interpreter {
 // maxArgs is beyond the last argument of any command.
 const maxArgs = 1 << 30
 
-// CodeArgs gives the places of the arguments that a program parses as code: the text of `sh -c`, also behind env, timeout
+// CodeArgs returns the places of the arguments that a program parses as code: the text of `sh -c`, also behind env, timeout
 // and the like, and of python -c, node -e, perl -e and ruby -e. A program whose name is a value may be a shell.
 func CodeArgs(argv []string) []int {
 	var out []int

@@ -40,7 +40,7 @@ func VarName(name string) string {
 	}, name)
 }
 
-// Starts tells what an argument list starts. In an argument, ${{ … }} stands for what is not known yet, but a var that
+// Starts returns what an argument list starts. In an argument, ${{ … }} stands for what is not known yet, but a var that
 // vars has.
 func Starts(argv []string, vars Vars) Started {
 	s := &starts{dirs: []string{"."}, vars: vars}
@@ -275,7 +275,7 @@ func wrappers() []wrapper {
 	}
 }
 
-// unwrapped gives the words of the command itself, without assignments, keywords and programs that only start another one.
+// unwrapped returns the words of the command itself, without assignments, keywords and programs that only start another one.
 func (s *starts) unwrapped(words []string, depth int) []string {
 	for len(words) > 0 {
 		word := words[0]

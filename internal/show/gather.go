@@ -152,7 +152,7 @@ func (sh *Shown) of(step *engine.Step, env *engine.Env) {
 	}
 }
 
-// childTask says whose child a run is, with the words of its task; "" of a run that is nobody's.
+// childTask returns whose child a run is, with the words of its task; "" of a run that is nobody's.
 func childTask(c *engine.ChildOf) string {
 	var task struct {
 		Title       string `json:"title"`

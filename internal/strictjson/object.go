@@ -46,7 +46,7 @@ func (f *Fields) Fault(key, format string, args ...any) {
 	*f.faults = append(*f.faults, fmt.Errorf("%s%s: %s", f.path, key, fmt.Sprintf(format, args...)))
 }
 
-// Has tells whether the member is there and not null.
+// Has reports whether the member is there and not null.
 func (f *Fields) Has(key string) bool { return f.Raw(key) != nil }
 
 // Raw is the member as it was written, nil if it is absent.

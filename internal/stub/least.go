@@ -38,7 +38,7 @@ func texts() []string {
 		"stub@example.org", "https://example.org/stub", "stub.txt", "0000000000000000000000000000000000000000"}
 }
 
-// Least gives the least value that a JSON Schema takes: what it requires and no more. It is a guess where the schema is
+// Least returns the least value that a JSON Schema takes: what it requires and no more. It is a guess where the schema is
 // tangled (not, if, patterns): what comes of it is held against the schema as any agent's answer is.
 func Least(schema json.RawMessage) json.RawMessage {
 	var doc any
@@ -105,7 +105,7 @@ func (l *least) of(schema any, depth int) any {
 	return l.plain(s, depth)
 }
 
-// at gives what a $ref within the schema means.
+// at returns what a $ref within the schema means.
 func (l *least) at(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {

@@ -66,7 +66,7 @@ func Read(data []byte) (*Script, error) {
 	return s, nil
 }
 
-// Runs says that the spec's commands are run.
+// Runs reports whether the spec's commands are run.
 func (s *Script) Runs() bool { return s.Commands == Real }
 
 // Turn is whose turn it is.
@@ -84,7 +84,7 @@ type Task struct {
 	Tries int // earlier ones that Turn.N does not count
 }
 
-// Play gives what is scripted for the turn; false where nothing is.
+// Play returns what is scripted for the turn; false where nothing is.
 func (s *Script) Play(t Turn) (Play, bool) {
 	all, id, at := s.Steps, t.Step, t.N-1
 	if t.Gate != "" {

@@ -24,7 +24,7 @@ func (f *File) entry(s *scanner) (object, *Fault) {
 	return object{}, f.fault(begin, "task %d of the list is no object", n)
 }
 
-// isText says that the entry is a text.
+// isText reports whether the entry is a text.
 func (f *File) isText(o object) bool { return f.src[o.begin] == '"' }
 
 // name gives ids to those without one: T and their place in the list, past those that are taken.

@@ -227,7 +227,7 @@ func (f *File) Slips(near func(name string, known []string) string) (out []Fault
 	return out
 }
 
-// badID says what is wrong with an id, which becomes a part of paths.
+// badID returns what is wrong with an id, which becomes a part of paths.
 func badID(id string) string {
 	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' }
 	switch {
@@ -358,7 +358,7 @@ type Change struct {
 	Blockers []string        // none: left as they are; only what is done by now has none any more
 }
 
-// With gives the file's text with the changes in it, and whether it is another one. now is the time of what changed.
+// With returns the file's text with the changes in it, and whether it is another one. now is the time of what changed.
 func (f *File) With(changes []Change, now time.Time) ([]byte, bool) {
 	by := make(map[string]int, len(f.Tasks))
 	for i, t := range f.Tasks {
@@ -452,7 +452,7 @@ func (f *File) edited(edits []edit) []byte {
 	return append(out, f.src[from:]...)
 }
 
-// appended says where the texts of added tasks go, and with what around them.
+// appended returns where the texts of added tasks go, and with what around them.
 func (f *File) appended(added []string) (at int, text string) {
 	lead, tail, indent := "", "", "    "
 	if f.bare {

@@ -156,7 +156,7 @@ func escapeLen(s string) int {
 	return n
 }
 
-// introducer tells which family of sequences s begins ('[' for CSI, ']' for OSC
+// introducer returns which family of sequences s begins ('[' for CSI, ']' for OSC
 // and so on, 1 for the short ones, 0 for none) and how long the introducer is.
 // Both spellings count: ESC with a letter, and the one control character
 // U+0080..U+009F that means the same.

@@ -33,7 +33,7 @@ func DidYouMean(name string, known []string) string {
 	return ""
 }
 
-// More says how many more there are than the one that is named; "" if there are none.
+// More returns how many more there are than the one that is named; "" if there are none.
 func More(n int, one string) string {
 	if n == 0 {
 		return ""

@@ -87,7 +87,7 @@ func commands(t *testing.T) map[string]command {
 	return out
 }
 
-// codes gives what stands as code in a page: within the text, and in blocks with what opens the block before each line.
+// codes returns what stands as code in a page: within the text, and in blocks with what opens the block before each line.
 func codes(page string) (inline, block []string) {
 	fence := ""
 	for line := range strings.Lines(page) {
@@ -113,7 +113,7 @@ func codes(page string) (inline, block []string) {
 	return inline, block
 }
 
-// lines gives the command lines of a page. What a command says, in blocks of no language and with an arrow, is none.
+// lines returns the command lines of a page. What a command says, in blocks of no language and with an arrow, is none.
 func lines(page string) []string {
 	inline, block := codes(page)
 	var out []string
@@ -207,7 +207,7 @@ func anchors(page string) []string {
 	return out
 }
 
-// word says whether a name stands in the page's code as a word of its own.
+// word reports whether a name stands in the page's code as a word of its own.
 func word(page, name string) bool {
 	inline, block := codes(page)
 	is := regexp.MustCompile("(?:^|[^A-Za-z0-9_])" + regexp.QuoteMeta(name) + "(?:$|[^A-Za-z0-9_])")

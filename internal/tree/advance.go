@@ -220,7 +220,7 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 	return false, fmt.Sprintf("branch %s has moved from %.12s to %.12s: %s: run git merge %.12s", name, a.From, tip.SHA, kept, a.To), nil
 }
 
-// whole says why the branch cannot get a commit that lacks objects: it would be half of the work.
+// whole returns why the branch cannot get a commit that lacks objects: it would be half of the work.
 func (a Advance) whole(ctx context.Context, repo *git.Repo) (why string, err error) {
 	return lacks(repo.Connected(ctx, a.To, a.From))
 }

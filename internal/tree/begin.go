@@ -161,7 +161,7 @@ func (f Folder) unmarked(ctx context.Context, merged, commit string, files []str
 	return clean, marked, err
 }
 
-// with gives a commit on top of another, with changes; the other where there are none.
+// with returns a commit on top of another, with changes; the other where there are none.
 func (f Folder) with(ctx context.Context, commit string, changes []git.Change, message string) (string, error) {
 	files, err := f.Repo.WithChanges(ctx, commit, changes)
 	if err != nil {
@@ -170,7 +170,7 @@ func (f Folder) with(ctx context.Context, commit string, changes []git.Change, m
 	return f.commit(ctx, files, commit, message)
 }
 
-// With gives the commit found with what is different in the files that `is` names between two other commits.
+// With returns the commit found with what is different in the files that `is` names between two other commits.
 func (f Folder) With(ctx context.Context, found, from, to string, is func(string) bool) (string, error) {
 	changes, err := f.Repo.ChangesBetween(ctx, from, to)
 	if err != nil {

@@ -51,7 +51,7 @@ func (c Covered) Outside() (files []string) {
 	return files
 }
 
-// CommitIn gives the commit that a digest names (covered.ID); "" where it names none.
+// CommitIn returns the commit that a digest names (covered.ID); "" where it names none.
 func CommitIn(digest string) string {
 	commit, _, _ := strings.Cut(digest, "+")
 	if !git.IsName(commit) {

@@ -139,7 +139,7 @@ func fill(ctx context.Context, q *git.Quarantine, base, tip string, inside Insid
 	return timely(ctx, worse(err, <-done))
 }
 
-// worse gives the error that tells more of a pack that was read and of the git that wrote it: the machine's, if one is.
+// worse returns the error that tells more of a pack that was read and of the git that wrote it: the machine's, if one is.
 func worse(read, wrote error) error {
 	var cmd *git.CommandError
 	machine := wrote != nil && !errors.As(wrote, &cmd) && !errors.Is(wrote, io.ErrClosedPipe)
@@ -157,7 +157,7 @@ func timely(ctx context.Context, err error) error {
 	return err
 }
 
-// blame tells what the work is to blame for, as words, from what the machine is, as an error.
+// blame returns what the work is to blame for, as words, from what the machine is, as an error.
 func blame(why string, err error) (string, error) {
 	var cmd *git.CommandError
 	switch {

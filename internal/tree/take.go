@@ -159,7 +159,7 @@ func (f Folder) joined(ctx context.Context, commit string, join []string, messag
 	return f.Repo.CommitTree(ctx, files, message, parents...)
 }
 
-// commit gives a commit with a tree: the parent where it has that tree, "" where there is neither.
+// commit returns a commit with a tree: the parent where it has that tree, "" where there is neither.
 func (f Folder) commit(ctx context.Context, files, parent, message string) (string, error) {
 	had, err := f.Repo.TreeOf(ctx, parent)
 	if err != nil || had == files {
@@ -319,7 +319,7 @@ func (f Folder) gitlinks(ctx context.Context, found, files string) ([]git.Change
 	return changes, nil
 }
 
-// refusal tells what git refuses of the work from what the machine is to blame for.
+// refusal returns what git refuses of the work from what the machine is to blame for.
 func refusal(err error) error {
 	var cmd *git.CommandError
 	if !errors.As(err, &cmd) || cmd.Code < 0 || ofTheMachine(err) {

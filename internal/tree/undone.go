@@ -116,7 +116,7 @@ func (w Work) refs(ctx context.Context, repo *git.Repo, tip string) (map[string]
 
 const remoteRefs = "refs/remotes/"
 
-// isRun says that a ref is the branch of a run, here or as a remote has it.
+// isRun reports whether a ref is the branch of a run, here or as a remote has it.
 func (w Work) isRun(ctx context.Context, repo *git.Repo, name string) (bool, error) {
 	prefix := "/" + strings.TrimSuffix(w.Branch, w.Run)
 	_, run, found := strings.Cut(name, prefix)

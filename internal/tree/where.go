@@ -45,7 +45,7 @@ func detours() []unfinished {
 // maxBranchFile bounds a file that holds a branch's name.
 const maxBranchFile = 8 << 10
 
-// whereIs says where a branch is checked out, and why it must not be moved there.
+// whereIs returns where a branch is checked out, and why it must not be moved there.
 func whereIs(ctx context.Context, repo *git.Repo, branch, top string) (place, string, error) {
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {

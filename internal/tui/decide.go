@@ -54,7 +54,7 @@ func (m *Model) gateFor(r *row, k string) *daemon.GateStatus {
 	return nil
 }
 
-// takes says whether the gate, as it stands, can take what a key says.
+// takes reports whether the gate, as it stands, can take what a key says.
 func takes(g *daemon.GateStatus, k string) bool {
 	if k == "v" {
 		return g.State == engine.OnWindow || g.State == engine.OnNotice || g.State == engine.Approved
@@ -77,7 +77,7 @@ func (m *Model) gateAt(t target) *daemon.GateStatus {
 	return nil
 }
 
-// standing says how a gate stands, and who decided it.
+// standing returns how a gate stands, and who decided it.
 func standing(g *daemon.GateStatus) string {
 	switch {
 	case g.State == "":
@@ -150,7 +150,7 @@ func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// decideWith gives the decision whose words were typed. Without a verb the first of them is the outcome.
+// decideWith returns the decision whose words were typed. Without a verb the first of them is the outcome.
 func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
 	if verb == "" {
 		verb, words, _ = strings.Cut(words, " ")

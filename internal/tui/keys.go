@@ -166,7 +166,7 @@ func (m *Model) do(root, what string, ev engine.Event) tea.Cmd {
 	}
 }
 
-// unserved says that nobody serves a repo, so that one can only look.
+// unserved reports whether nobody serves a repo, so that one can only look.
 func (m *Model) unserved(root string) bool {
 	r := m.repo(root)
 	if r == nil || r.served || !r.known {

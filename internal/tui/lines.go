@@ -31,7 +31,7 @@ type line []span
 // reversed marks the row under the cursor, beside its sign.
 const reversed = "7"
 
-// draw gives a line of so many cells at most.
+// draw returns a line of so many cells at most.
 func (m *Model) draw(l line, width int, selected bool) string {
 	var b strings.Builder
 	left := width
@@ -56,7 +56,7 @@ func (m *Model) draw(l line, width int, selected bool) string {
 	return b.String()
 }
 
-// more says that there is something yet to be drawn.
+// more reports whether there is something yet to be drawn.
 func more(l line) bool {
 	for _, s := range l {
 		if s.text != "" {

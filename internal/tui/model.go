@@ -98,7 +98,7 @@ type wordsSeen map[rowKey]string
 // redraw has the screen drawn again.
 type redraw struct{}
 
-// newModel gives the screen before anything is known.
+// newModel returns the screen before anything is known.
 func newModel(ctx context.Context, host Host, now func() time.Time, send func(any)) *Model {
 	wake := func(d time.Duration) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return redraw{} }) }
 	return &Model{ctx: ctx, host: host, now: now, send: send, wake: wake, width: 80, height: 24,

@@ -173,7 +173,7 @@ func (s *sit) last() engine.Event {
 	return nil
 }
 
-// did says that the event was asked for last.
+// did reports whether the event was asked for last.
 func (s *sit) did(ev engine.Event) bool { return reflect.DeepEqual(s.last(), ev) }
 
 func (s *sit) run(id string, gate daemon.GateStatus) daemon.RunStatus {

@@ -50,7 +50,7 @@ func (m *Model) screen() []string {
 	return out[:min(len(out), max(m.height, 1))]
 }
 
-// nothing says why there is no repo.
+// nothing returns why there is no repo.
 func (m *Model) nothing() string {
 	if !m.loaded {
 		return "…"

@@ -80,7 +80,7 @@ func (k *Work) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, e
 	}
 }
 
-// said says that the attempt's sentinel lies in its inbox, or was taken in.
+// said reports whether the attempt's sentinel lies in its inbox, or was taken in.
 func (k *Work) said(j job.Job, st *engine.Step) bool {
 	return k.inbox.Sentinel(j, st) != nil
 }
@@ -159,7 +159,7 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key
 	return p.Native(w), nil
 }
 
-// declared gives the folders below .workflow/ in which a step's outputs lie, where it is held.
+// declared returns the folders below .workflow/ in which a step's outputs lie, where it is held.
 func (k *Work) declared(st *engine.Step, env *engine.Env) ([]string, error) {
 	if box, _ := k.launches.Box(); box == nil {
 		return nil, nil
@@ -275,7 +275,7 @@ func (k *Work) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
 	return s.Answer
 }
 
-// readsStdout says that some expression of the spec reads what a step printed.
+// readsStdout reports whether some expression of the spec reads what a step printed.
 func readsStdout(spec *engine.Spec) bool {
 	found := false
 	look := func(sources ...string) {

@@ -71,7 +71,7 @@ func (k *Work) tasksSeen(j job.Job, f *taskFile) engine.Event {
 // invalidEnding ends the name of a task file that could not be gone by, as it is kept in the folder of the list's attempt.
 const invalidEnding = ".invalid"
 
-// seenBy gives the tasks as the run has to see them: what stand-ins have done is not done for a real one.
+// seenBy returns the tasks as the run has to see them: what stand-ins have done is not done for a real one.
 func (f *taskFile) seenBy(j job.Job) []engine.TaskSeen {
 	if len(j.RunInfo.Stubs) > 0 || len(f.stubbed) == 0 {
 		return f.seen

@@ -18,7 +18,7 @@ import (
 	"sluice/internal/settings"
 )
 
-// boxed gives the sandbox of this machine, or skips the test.
+// boxed returns the sandbox of this machine, or skips the test.
 func boxed(t *testing.T) *sandbox.Box {
 	t.Helper()
 	self, err := os.Executable()

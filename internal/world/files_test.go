@@ -179,7 +179,7 @@ func (b *bench) move(m *engine.Move) engine.FileMoved {
 	return ev
 }
 
-// scanned gives what lies in the inboxes, when there is as much as wanted.
+// scanned returns what lies in the inboxes, when there is as much as wanted.
 func (b *bench) scanned(in job.Inboxes, want int) []engine.FileSeen {
 	b.t.Helper()
 	var out []engine.FileSeen

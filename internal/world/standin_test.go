@@ -39,7 +39,7 @@ gates:
     on_pass: {next_step: DONE}
 `
 
-// part gives what a launch's stand-in is told.
+// part returns what a launch's stand-in is told.
 func (b *bench) part(rel string) stub.Part {
 	b.t.Helper()
 	var p stub.Part

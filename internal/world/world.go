@@ -187,7 +187,7 @@ func (e *World) Hint(name string) {
 	e.Inbox.Hint(name)
 }
 
-// Health says what is not as it should be; empty = all well.
+// Health returns what is not as it should be; empty = all well.
 func (e *World) Health() []string {
 	out := append(e.Notes.All(), e.Degraded()...)
 	return append(out, e.opt.Settings().Warnings()...)

@@ -110,12 +110,12 @@ func (p *People) Asked(run string, rounds []job.AskedRound) {
 	}
 }
 
-// wantsSigned says that a button cannot answer at the gate: it signs nothing. What signs is a command in a terminal.
+// wantsSigned reports whether a button cannot answer at the gate: it signs nothing. What signs is a command in a terminal.
 func wantsSigned(job job.Job) bool {
 	return job.Config.Trust == engine.TrustSigned || job.Round != nil && job.Round.Trust == engine.TrustSigned
 }
 
-// over says that the round of a slot is decided.
+// over reports whether the round of a slot is decided.
 func (p *People) over(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

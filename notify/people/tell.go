@@ -151,7 +151,7 @@ func joined(lines []string) string {
 	return strings.TrimSpace(strings.Join(slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return s == "" }), "\n"))
 }
 
-// childWords says which run it is that is done for another, and for which task.
+// childWords returns which run it is that is done for another, and for which task.
 func childWords(run string, c *engine.ChildOf) string {
 	var task struct{ Title string }
 	if c.Task == "" || json.Unmarshal(c.Body, &task) != nil || task.Title == "" {
@@ -160,7 +160,7 @@ func childWords(run string, c *engine.ChildOf) string {
 	return fmt.Sprintf("It is the run %s, for the task: %s", run, text.Clean(task.Title, summaryMost))
 }
 
-// others gives the words of a notice that asks for nothing.
+// others returns the words of a notice that asks for nothing.
 func (p *People) others(out *notify.Notice, job job.Job, what string, body []string) []string {
 	n := job.Notice
 	switch n.Kind {
@@ -198,7 +198,7 @@ func (p *People) unheld(run string) string {
 // summaryMost is how many bytes of a step's summary a notice tells.
 const summaryMost = 300
 
-// reviewed says what a round is over: the step's name, the files that were changed, what the agent said of it, the score.
+// reviewed returns what a round is over: the step's name, the files that were changed, what the agent said of it, the score.
 func (p *People) reviewed(job job.Job) []string {
 	var parts, out []string
 	n := job.Notice
@@ -232,7 +232,7 @@ func (p *People) reviewed(job job.Job) []string {
 	return out
 }
 
-// window says when the work goes on by itself.
+// window returns when the work goes on by itself.
 func window(job job.Job) []string {
 	switch {
 	case job.Round != nil && job.Round.State == engine.OnWindow && !job.Round.WindowEnds.IsZero():
@@ -243,7 +243,7 @@ func window(job job.Job) []string {
 	return []string{"It goes on by itself in " + span(time.Duration(job.Round.VetoWindow)) + "."}
 }
 
-// left says how long an answer is waited for, where that has an end.
+// left returns how long an answer is waited for, where that has an end.
 func (p *People) left(job job.Job) string {
 	until := job.Notice.Until
 	if until.IsZero() && job.Round != nil {

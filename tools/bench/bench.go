@@ -84,7 +84,7 @@ func (b *bench) close() {
 	}
 }
 
-// count gives how often to measure: tiny numbers with -short.
+// count returns how often to measure: tiny numbers with -short.
 func (b *bench) count(long, short int) int {
 	if b.short {
 		return short

@@ -269,7 +269,7 @@ func unaccounted(ctx context.Context, s *site, n int, name func(int) string) (in
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
-// plainBurst gives how many files of the same burst a watcher misses that trusts its events: for each it only reads the
+// plainBurst returns how many files of the same burst a watcher misses that trusts its events: for each it only reads the
 // file, and appends a line that it syncs, on the disk.
 func plainBurst(ctx context.Context, b *bench, n int) (lost int, err error) {
 	dir := filepath.Join(b.burst, "row7-plain")

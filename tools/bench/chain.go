@@ -88,7 +88,7 @@ func chainOfSteps(ctx context.Context, b *bench) (out []figure, err error) {
 	return []figure{f}, nil
 }
 
-// oneChain gives a step's part of a chain's time, from the first instruction of its first command to that of its last.
+// oneChain returns a step's part of a chain's time, from the first instruction of its first command to that of its last.
 func oneChain(ctx context.Context, s *site, to *stamps, n int) (time.Duration, error) {
 	if _, err := s.run(ctx, s.repos[0], s.b.sluice, "start", "chain"); err != nil {
 		return 0, err

@@ -74,7 +74,7 @@ func heldLaunches(ctx context.Context, b *bench) (out []figure, err error) {
 	return out, nil
 }
 
-// bubblewrap gives the arguments of a sandbox by hand, with the namespaces and about the mounts that a launch has: what is
+// bubblewrap returns the arguments of a sandbox by hand, with the namespaces and about the mounts that a launch has: what is
 // waited for is its own end, not that of all that it leaves to the kernel.
 func bubblewrap(dir string) []string {
 	a := []string{"bwrap", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net", "--die-with-parent", "--new-session", "--disable-userns",

@@ -229,7 +229,7 @@ func (s *site) peakMiB() float64 {
 	return float64(statusNumber(string(status), "VmHWM")) / 1024
 }
 
-// childrenOf gives the processes that a process is the parent of.
+// childrenOf returns the processes that a process is the parent of.
 func childrenOf(pid int) []int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	var out []int

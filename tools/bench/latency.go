@@ -185,7 +185,7 @@ func (l *latency) sample(ctx context.Context) (time.Duration, error) {
 	})
 }
 
-// awaited gives the file that the run waits for, and what to write to it; "" while it does not wait.
+// awaited returns the file that the run waits for, and what to write to it; "" while it does not wait.
 func (l *latency) awaited(r daemon.RunStatus) (file, text string) {
 	inbox := filepath.Join(l.repos[0], ".workflow", "signals", r.ID)
 	for _, w := range r.Waits {

@@ -124,7 +124,7 @@ func (s *site) exec() error {
 	return s.cmd.Start()
 }
 
-// serves says that every repo is served.
+// serves reports whether every repo is served.
 func (s *site) serves(ctx context.Context) (bool, error) {
 	c := daemon.NewDaemonClient(s.at("state/sluice"))
 	defer c.Close()

@@ -98,7 +98,7 @@ func (s *site) untilWatching(ctx context.Context, inbox string) (time.Duration, 
 	return time.Since(began), err
 }
 
-// watched says that a process has an inotify watch on a folder.
+// watched reports whether a process has an inotify watch on a folder.
 func watched(pid int, dir string) (bool, error) {
 	st, err := os.Stat(dir)
 	if err != nil {

@@ -35,7 +35,7 @@ type figure struct {
 	signals, lost int // how many signals were sent, and how many of them were not accounted for
 }
 
-// holds gives the verdict of a condition.
+// holds returns the verdict of a condition.
 func holds(ok bool) verdict {
 	if ok {
 		return met
@@ -90,7 +90,7 @@ func printColumns(out io.Writer, table [][]string) {
 // samples are durations of one thing measured many times.
 type samples []time.Duration
 
-// at gives the quantile q of 0 to 1: the smallest sample that at least that part of all is not above.
+// at returns the quantile q of 0 to 1: the smallest sample that at least that part of all is not above.
 func (s samples) at(q float64) time.Duration {
 	if len(s) == 0 {
 		return 0
@@ -106,7 +106,7 @@ func (s samples) p99() time.Duration { return s.at(0.99) }
 // ms writes a duration in milliseconds.
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }
 
-// over gives a/b, and 0 where there is no b.
+// over returns a/b, and 0 where there is no b.
 func over(a, b time.Duration) float64 {
 	if b <= 0 {
 		return 0
@@ -114,7 +114,7 @@ func over(a, b time.Duration) float64 {
 	return float64(a) / float64(b)
 }
 
-// against gives the two figures of a latency beside its floor: p50 and p99, with the aims of issue 3.
+// against returns the two figures of a latency beside its floor: p50 and p99, with the aims of issue 3.
 func against(what, floor string, got, plain samples, p50Most, p99Most float64) []figure {
 	one := func(name string, a, b time.Duration, most float64) figure {
 		return figure{what: what + ", " + name, got: ms(a), beside: ms(b) + " " + floor, ratio: over(a, b),

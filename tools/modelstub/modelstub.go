@@ -84,7 +84,7 @@ func (s *Stub) Close() {
 	s.server.Close()
 }
 
-// Seen gives the requests so far.
+// Seen returns the requests so far.
 func (s *Stub) Seen() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,7 +57,7 @@ func instrument(pkgs []pkg, dir string) (all []condition, overlay string, err er
 	return all, overlay, os.WriteFile(overlay, raw, 0o644)
 }
 
-// wrap gives the file with its conditions wrapped, numbered from first, and the line of each. Lines stay as they are.
+// wrap returns the file with its conditions wrapped, numbered from first, and the line of each. Lines stay as they are.
 func wrap(path string, src []byte, first int) ([]byte, []int, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, path, src, parser.SkipObjectResolution)

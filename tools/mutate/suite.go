@@ -147,7 +147,7 @@ func (s *suite) exec(w, n int, limit time.Duration, note bool, args ...string) (
 	return buf.Bytes(), seen, err
 }
 
-// only gives the arguments that run this one test.
+// only returns the arguments that run this one test.
 func only(name string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(name, "/") {

@@ -140,7 +140,7 @@ func eventually(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// scanned gives what lies in the inboxes, when there is as much as wanted.
+// scanned returns what lies in the inboxes, when there is as much as wanted.
 func (b *bench) scanned(in job.Inboxes, want int) []engine.FileSeen {
 	b.t.Helper()
 	var out []engine.FileSeen

@@ -59,12 +59,12 @@ type State struct {
 	Withheld func(run int, step, gate string) bool // may not be launched (step "": the run may not be completed) now, for reasons the model does not know
 }
 
-// New gives the state of a repo nothing ever happened in.
+// New returns the state of a repo nothing ever happened in.
 func New() *State {
 	return &State{Procs: map[string]*Proc{}, Ext: map[string]bool{}, Withheld: func(int, string, string) bool { return false }}
 }
 
-// Cur gives the step's newest attempt unless it was superseded.
+// Cur returns the step's newest attempt unless it was superseded.
 func (r *Run) Cur(step string) *Attempt {
 	as := r.Att[step]
 	if len(as) == 0 || as[len(as)-1].State == "superseded" {
@@ -73,7 +73,7 @@ func (r *Run) Cur(step string) *Attempt {
 	return as[len(as)-1]
 }
 
-// CurRound gives the gate's newest round unless it was superseded.
+// CurRound returns the gate's newest round unless it was superseded.
 func (r *Run) CurRound(gate string) *Round {
 	rs := r.Rounds[gate]
 	if len(rs) == 0 || rs[len(rs)-1].State == "superseded" {

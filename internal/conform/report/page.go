@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// page gives docs/conformance.md.
+// page returns docs/conformance.md.
 func page(docs []document, c claims) string {
 	var b strings.Builder
 	held, all := count(docs, c)
@@ -46,7 +46,7 @@ func cell(text string) string {
 // mostTold bounds how many differences are told.
 const mostTold = 20
 
-// differences tells what is not as a run would have it, by rule.
+// differences returns what is not as a run would have it, by rule.
 func differences(was, is string) []string {
 	rows := func(page string) (list []string, of map[string]string) {
 		of = map[string]string{}

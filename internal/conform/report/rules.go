@@ -149,7 +149,7 @@ func readRecords(dir string) (claims, error) {
 	return out, nil
 }
 
-// of gives the tests that hold a rule, each once.
+// of returns the tests that hold a rule, each once.
 func (c claims) of(doc string, r rule) []string {
 	var out []string
 	for _, cl := range c[key(doc, r.id)] {
@@ -160,7 +160,7 @@ func (c claims) of(doc string, r rule) []string {
 	return out
 }
 
-// compare gives what is wrong between the register and a run, a line each.
+// compare returns what is wrong between the register and a run, a line each.
 func compare(docs []document, c claims) []string {
 	var faults []string
 	known := map[string]bool{}
@@ -184,7 +184,7 @@ func compare(docs []document, c claims) []string {
 	return faults
 }
 
-// skips gives the rules that nothing held where the run was made, as each test of theirs was skipped, a line each.
+// skips returns the rules that nothing held where the run was made, as each test of theirs was skipped, a line each.
 func skips(docs []document, c claims) (out []string) {
 	for _, d := range docs {
 		for _, r := range d.rules {

@@ -47,7 +47,7 @@ func mark(n int) {
 	}
 }
 
-// If gives the condition n, or its opposite where n is to be flipped.
+// If returns the condition n, or its opposite where n is to be flipped.
 func If[B ~bool](n int, condition B) B {
 	if seen != nil {
 		mark(n)
