@@ -30,7 +30,7 @@ func (ls *Launches) AgentProcess(j job.Job, w Who, key, dir, cwd, text string, n
 	if p.Env, err = ls.Environ(j, w, key, env, vars); err != nil {
 		return p, err
 	}
-	if err := ls.KeepProgram(dir, key, w, need.Talk, p.Env); err != nil {
+	if err := ls.keepProgram(dir, key, w, need.Talk, p.Env); err != nil {
 		return p, err
 	}
 	if p.Argv, p.Stdin, err = ls.AgentLine(w, prompt, text, need); err != nil {

@@ -14,9 +14,9 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// KeepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
+// keepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
 // told.
-func (ls *Launches) KeepProgram(rel, key string, w Who, t Talk, env []string) error {
+func (ls *Launches) keepProgram(rel, key string, w Who, t Talk, env []string) error {
 	data, err := json.Marshal(Program{Agent: w.Name, Role: w.Role, Format: w.Agent.Format, Model: w.Set.Model, Args: w.Set.Args, Session: t.name, Resume: t.Resume, Base: t.base,
 		Env: homes(w.Agent.Format, env)})
 	if err != nil {

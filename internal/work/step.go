@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	"sluice/agents/launch"
-	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/gates/judge"
@@ -98,7 +96,7 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key
 		return launch.Process{}, err
 	}
 	w := k.launches.Whose(st.Role(), j.Turn)
-	prompt, answer := k.launches.PromptOf(rel)
+	_, answer := k.launches.PromptOf(rel)
 	vars := job.StepVars(j, st)
 	vars["SLUICE_ANSWER"] = answer
 	if f := k.collector.SignalTold(j, st); f != "" {
@@ -115,48 +113,39 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key
 		return p, err
 	}
 	if st.Run != nil {
-		if _, err := k.folders.Needed(ctx, j, st, b); err != nil {
-			return p, err
-		}
-		t := job.Turn(j, j.Attempt.N, 0)
-		t.Step = st.ID
-		if p.Argv, err = k.launches.Command(j, st.Run, j.Env, rel, t, st, b); err != nil {
-			return p, err
-		}
-		if p.Env, err = k.launches.Environ(j, w, key, st.Env, vars); err != nil {
-			return p, err
-		}
-	} else {
-		if w, err = k.launches.StepPlayer(j, st, b, rel, 0); err != nil {
-			return p, err
-		}
-		p.Who = w
-		text, err := k.collector.StepPrompt(ctx, j, st, b, w, answer)
-		if err != nil {
-			return p, err
-		}
-		if err := k.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
-			return p, err
-		}
-		vars["SLUICE_PROMPT"] = prompt
-		need := k.launches.NeedsOf(rel, st.Answer, false, k.launches.MayCost(j, w.Role))
-		name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
-		if err != nil {
-			return p, err
-		}
-		need.Talk = k.launches.TakeTalk(j.Run, name, key, w)
-		maps.Copy(vars, program.Vars(w.Agent.Format, k.launches.Variable, need.Dirs))
-		if p.Env, err = k.launches.Environ(j, w, key, st.Env, vars); err != nil {
-			return p, err
-		}
-		if err := k.launches.KeepProgram(rel, key, w, need.Talk, p.Env); err != nil {
-			return p, err
-		}
-		if p.Argv, p.Stdin, err = k.launches.AgentLine(w, prompt, text, need); err != nil {
-			return p, err
-		}
+		return k.command(ctx, j, st, b, rel, key, p, vars)
 	}
-	return p.Native(w), nil
+	if w, err = k.launches.StepPlayer(j, st, b, rel, 0); err != nil {
+		return p, err
+	}
+	text, err := k.collector.StepPrompt(ctx, j, st, b, w, answer)
+	if err != nil {
+		return p, err
+	}
+	need := k.launches.NeedsOf(rel, st.Answer, false, k.launches.MayCost(j, w.Role))
+	name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
+	if err != nil {
+		return p, err
+	}
+	need.Talk = k.launches.TakeTalk(j.Run, name, key, w)
+	a, err := k.launches.AgentProcess(j, w, key, rel, p.Cwd, text, need, st.Env, vars)
+	a.Judged, a.Writes, a.Work = p.Judged, p.Writes, p.Work
+	return a, err
+}
+
+// command adds to the process of a step what its command starts.
+func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, rel, key string, p launch.Process, vars map[string]string) (launch.Process, error) {
+	if _, err := k.folders.Needed(ctx, j, st, b); err != nil {
+		return p, err
+	}
+	t := job.Turn(j, j.Attempt.N, 0)
+	t.Step = st.ID
+	var err error
+	if p.Argv, err = k.launches.Command(j, st.Run, j.Env, rel, t, st, b); err != nil {
+		return p, err
+	}
+	p.Env, err = k.launches.Environ(j, p.Who, key, st.Env, vars)
+	return p.Native(p.Who), err
 }
 
 // declared returns the folders below .workflow/ in which a step's outputs lie, where it is held.
