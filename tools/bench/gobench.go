@@ -94,7 +94,7 @@ func listWork(ctx context.Context, b *bench) ([]figure, error) {
 	}
 	took := time.Duration(picked[0].rate)
 	out := []figure{{what: fmt.Sprintf("one selection out of %d tasks", listTasks), got: ms(took), aim: "<= " + ms(aimSelection), met: holds(took <= aimSelection)}}
-	wrote, err := b.goBench(ctx, "./internal/world", "^BenchmarkTenThousandTasks$", "ns/op")
+	wrote, err := b.goBench(ctx, "./internal/work", "^BenchmarkTenThousandTasks$", "ns/op")
 	if err != nil {
 		return out, err
 	}
