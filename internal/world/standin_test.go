@@ -231,7 +231,11 @@ func TestPullStandIn(t *testing.T) {
 		ctx, cancel := context.WithCancel(b.ctx())
 		done := background(ctx, b.e, j, s.emit)
 		b.put(fmt.Sprintf("%s%d/%s", rel, n+1, stub.PartFile), end.part)
-		b.put(fmt.Sprintf("%s%d/exit.json", rel, n+1), end.exit)
+		whole := fmt.Sprintf("%s%d/exit.json", rel, n+1)
+		b.put(whole+".new", end.exit)
+		if err := os.Rename(b.path(whole+".new"), b.path(whole)); err != nil { // as a launch's end is written
+			t.Fatal(err)
+		}
 		if n == 0 {
 			eventually(t, "it is seen", func() bool { return len(s.all()) > 0 })
 		} else {
