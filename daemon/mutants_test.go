@@ -75,7 +75,7 @@ func TestMutants(t *testing.T) {
 	if os.Getenv("SLUICE_MUTANT") != "" || which == "" && testing.Short() {
 		t.Skip("each mutant takes some seconds")
 	}
-	all := mutants()
+	all, parts := mutants(), partsOfLoop(t)
 	for i, m := range all {
 		changed, err := m.changed()
 		if err != nil {
@@ -86,7 +86,7 @@ func TestMutants(t *testing.T) {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
-			out, err := try(t, changed)
+			out, err := try(t, parts, changed)
 			switch {
 			case err == nil:
 				t.Errorf("not found in %s seeds", mutantSeeds)
@@ -118,9 +118,9 @@ func (m mutant) changed() (map[string][]byte, error) {
 	return out, nil
 }
 
-// try runs the simulation in a copy of the loop and what it is made of, with the changed files.
-func try(t *testing.T, changed map[string][]byte) (string, error) {
-	dir := t.TempDir()
+// partsOfLoop are the files that the loop and its tests are made of, as patterns from the top.
+func partsOfLoop(t *testing.T) []string {
+	t.Helper()
 	parts := []string{"go.mod", "go.sum", "daemon/testdata/*"}
 	deps, err := exec.Command("go", "list", "-deps", "-test", ".").Output()
 	if err != nil {
@@ -131,6 +131,12 @@ func try(t *testing.T, changed map[string][]byte) (string, error) {
 			parts = append(parts, pkg+"/*.go")
 		}
 	}
+	return parts
+}
+
+// try runs the simulation in a copy of the loop and what it is made of, with the changed files.
+func try(t *testing.T, parts []string, changed map[string][]byte) (string, error) {
+	dir := t.TempDir()
 	for _, part := range parts {
 		files, err := filepath.Glob(filepath.Join("..", part))
 		if err != nil || len(files) == 0 {
