@@ -39,6 +39,7 @@ func (ls *Launches) AgentProcess(j job.Job, w Who, key, dir, cwd, text string, n
 	return p.Native(w), nil
 }
 
+// OrCode says how a process ended: why there is no exit code to go by, the signal, or the code.
 func OrCode(d Ended) string {
 	if why := d.Failure(); why != "" {
 		return why
@@ -76,8 +77,8 @@ func (ls *Launches) AnswerFile(rel string) []byte {
 	return nil
 }
 
-// WithCorrection adds to a launch's end that of a correction of its answer: what it cost, and a limit or a fault that a
-// person has to mend, which are not the work's.
+// WithCorrection adds the end of a correction to the end of its launch: its cost, and a limit or a fault that a person has to
+// fix. Neither is a failure of the work.
 func WithCorrection(x *engine.Exit, of engine.Exit) {
 	x.Usage.Tokens += of.Usage.Tokens
 	x.Usage.CostUSD += of.Usage.CostUSD

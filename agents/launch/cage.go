@@ -24,7 +24,7 @@ type CageOptions struct {
 	Sandbox  func() (*sandbox.Box, error) // what launches are held by, or why there is none; nil: launches are not held
 	Unheld   *Unheld                      // shared by all repos
 	Environ  []string                     // the daemon's environment
-	Hidden   []string                     // folders of sluice's own, beside the state folder, of which a held launch sees nothing
+	Hidden   []string                     // folders of sluice's own, beside the state folder, that a held launch cannot see
 	Self     string                       // sluice's own binary
 	Inboxes  Inboxes
 	Vacate   func(pidFile string) // gives up the checkout of a judge whose launch is over
@@ -95,7 +95,7 @@ func (x *Cage) Variable(name string) string {
 	return ""
 }
 
-// hidden are the folders of sluice's own of which a launch sees nothing.
+// hidden returns the folders of sluice's own that a launch cannot see.
 func (x *Cage) hidden() []string {
 	var out []string
 	for _, dir := range append([]string{x.State}, x.opt.Hidden...) {

@@ -23,9 +23,9 @@ import (
 // contain puts a sandbox around the launch, or notes that none holds it.
 func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spec) error {
 	run, rest, _ := strings.Cut(l.Key, "/")
-	box, err := x.Box()
+	box, err := x.Wanted()
 	if err != nil {
-		return job.Fatal("%v: the settings want one: see sluice doctor", err)
+		return err
 	}
 	if box == nil {
 		_, why := x.Level("")
@@ -81,7 +81,7 @@ func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spe
 	return nil
 }
 
-// plan lays out what the launch may see.
+// plan lists what the launch may see.
 func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
 	home := ""
 	if h := x.Variable("HOME"); filepath.IsAbs(h) {
@@ -217,8 +217,7 @@ func (x *Cage) homeOf(l Order, p Process, rest string) string {
 // Holder is whose private home a launch has: its step's or its gate's, or that of the session it speaks in. Nobody else's
 // launch writes there, so that what one leaves (settings with hooks in them) starts with no other.
 func Holder(l layout.Layout, key, rest string) string {
-	own := l.PIDFile(key) + programMark
-	if p, ok := readProgram(filepath.Dir(own), filepath.Base(own)); ok && p.Session != "" {
+	if p, ok := programOf(l, key); ok && p.Session != "" {
 		return sessionName(p.Session, p.Agent)
 	}
 	who, _, _ := strings.Cut(rest, "#")

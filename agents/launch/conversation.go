@@ -43,8 +43,7 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 	}
 	for ; k > 0; k-- {
 		key := fmt.Sprintf("%s/%s#%d.%d", run, step, n, k)
-		own := l.PIDFile(key) + programMark
-		p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
+		p, ok := programOf(l, key)
 		if !ok {
 			continue
 		}

@@ -46,7 +46,7 @@ type Options struct {
 type Launches struct {
 	*Cage
 	opt  Options
-	Boot boot // see booted
+	Boot boot // see Booted
 
 	talks sync.Mutex // held where a session's file is read and written
 }

@@ -3,10 +3,10 @@ package launch
 import (
 	"os"
 	"path/filepath"
-	"strings"
 
 	"sluice/agents/sandbox"
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
 )
@@ -23,6 +23,15 @@ func (x *Cage) Box() (*sandbox.Box, error) {
 		return nil, nil
 	}
 	return b, err
+}
+
+// Wanted is Box for those who cannot go on without the sandbox that the settings want: a person has to see to it.
+func (x *Cage) Wanted() (*sandbox.Box, error) {
+	box, err := x.Box()
+	if err != nil {
+		err = job.Fatal("%v: the settings want one: see sluice doctor", err)
+	}
+	return box, err
 }
 
 // Level returns what stands between the agents of a run and its gates, and, where that is nothing, why. The empty run is for
@@ -79,7 +88,7 @@ type opened struct {
 
 // recallOpen finds what was not held when this repo was served last.
 func (x *Cage) recallOpen() error {
-	marks, err := filepath.Glob(filepath.Join(globSafe(x.State), layout.LaunchesDir, "*", "*"+layout.OpenMark))
+	marks, err := filepath.Glob(filepath.Join(layout.GlobSafe(x.State), layout.LaunchesDir, "*", "*"+layout.OpenMark))
 	if err != nil {
 		return err
 	}
@@ -89,7 +98,7 @@ func (x *Cage) recallOpen() error {
 			x.opt.Unheld.add(x.PIDFile(o.Key), o.Key+": "+o.Why)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(globSafe(x.State), layout.AttemptsDir, "*", "exposed"))
+	files, err := filepath.Glob(filepath.Join(layout.GlobSafe(x.State), layout.AttemptsDir, "*", "exposed"))
 	if err != nil {
 		return err
 	}
@@ -101,8 +110,4 @@ func (x *Cage) recallOpen() error {
 		x.exposed[filepath.Base(filepath.Dir(f))] = why
 	}
 	return nil
-}
-
-func globSafe(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }

@@ -95,9 +95,9 @@ func (ls *Launches) AgentLine(w Who, promptFile, prompt string, need Needs) (arg
 		}
 		schemaFile = filepath.Join(ls.Root, filepath.FromSlash(need.rel), schemaFileName)
 	}
-	held, err := ls.Box()
+	held, err := ls.Wanted()
 	if err != nil {
-		return nil, "", job.Fatal("%v: the settings want one: see sluice doctor", err)
+		return nil, "", err
 	}
 	argv = append(argv, program.Args(w.Agent.Format, argv[1:], program.Launch{Args: ls.roleArgs(w), Model: w.Set.Model, Dirs: need.Dirs, Schema: need.Schema, SchemaFile: schemaFile, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.Talk.Resume})...)
 	switch w.Agent.PromptVia {

@@ -115,7 +115,7 @@ func (d Ended) Failure() string {
 	return ""
 }
 
-// Output is the end of what it said.
+// Output returns the end of its output.
 func (d Ended) Output() string {
 	if d.Dir == "" {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"sluice/internal/layout"
 )
 
-// ends lets go of what held a launch, or of the note that nothing did. The files of its inbox are read once more.
+// ends releases what held a launch, or the note that nothing did. Its inbox is read once more.
 func (x *Cage) ends(key string) {
 	pid := x.PIDFile(key)
 	x.opt.Unheld.end(pid)

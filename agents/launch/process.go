@@ -62,8 +62,8 @@ func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process
 	}
 }
 
-// begin adopts the launch, or starts it; where there is nothing to wait for it gives the end. The slot of an agent is
-// taken once, and stays taken after an error: the launch is tried again.
+// begin adopts the launch, or starts it; where there is nothing to wait for it returns the end. An agent takes its slot
+// once and keeps it after an error: the launch is tried again.
 func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
 	proc, err := ls.Adopt(ls.PIDFile(l.Key))
 	absent := errors.Is(err, fs.ErrNotExist)
@@ -129,8 +129,8 @@ func (ls *Launches) Adopt(pidFile string) (*agents.Proc, error) {
 	return nil, fmt.Errorf("%s: %w", pidFile, fs.ErrNotExist)
 }
 
-// endTorn ends what there may be of a launch whose record, or what was in it, a disk took that failed and was mended: its
-// token tells. What is left of the record stays, so that nothing is started under the key again.
+// endTorn ends the processes of a launch whose record was lost with a disk that failed. Its token identifies them. What is
+// left of the record stays, so that nothing is started under the key again.
 func (ls *Launches) endTorn(ctx context.Context, key string) error {
 	return ls.opt.Runner.Stop(ctx, agents.Spec{Key: key, PidFile: ls.PIDFile(key), Token: ls.Token(key)})
 }
@@ -313,7 +313,7 @@ func noCommand(why string) bool {
 	return false
 }
 
-// signalOf names the signal that an exit code of a sandbox tells of; "" where it is another code.
+// signalOf returns the name of the signal behind a sandbox's exit code; "" for any other code.
 func signalOf(code int) string {
 	switch code - 128 {
 	case 3:

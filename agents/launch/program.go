@@ -2,13 +2,15 @@ package launch
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 
 	"sluice/agents/program"
 	"sluice/internal/atomicfile"
+	"sluice/internal/layout"
 )
 
-// programFile lies beside a launch's output and says by which program it was made: the settings may have changed since.
+// programFile is beside a launch's output and names the program that made it: the settings may have changed since.
 const programFile = "agent.json"
 
 // Program is what a launch's agent.json says.
@@ -33,6 +35,12 @@ const programMark = ".agent"
 // ReadProgram reads the agent.json in the folder of a launch, for people; false where the launch was none of an agent, or
 // is of a release that wrote none.
 func ReadProgram(dir string) (Program, bool) { return readProgram(dir, programFile) }
+
+// programOf reads our own record of it, which the agent cannot change.
+func programOf(l layout.Layout, key string) (Program, bool) {
+	own := l.PIDFile(key) + programMark
+	return readProgram(filepath.Dir(own), filepath.Base(own))
+}
 
 func readProgram(dir, name string) (p Program, ok bool) {
 	data, _, err := atomicfile.OpenRegular(dir, name, 64<<10)

@@ -33,6 +33,7 @@ type Session struct {
 	Held  string        `json:"held,omitempty"` // key of the launch that is at work in it
 }
 
+// SessionFile is where a run keeps a conversation, by its name and agent.
 func (ls *Launches) SessionFile(run, name, agent string) string {
 	return filepath.Join(ls.State, layout.AttemptsDir, layout.PathElement(run), sessionName(name, agent)+sessionEnding)
 }
@@ -64,7 +65,7 @@ func SessionOf(name engine.Text, env *engine.Env) (string, error) {
 	return v, nil
 }
 
-// TakeTalk gives the conversation in which a launch of the agent works, and holds it for the launch. One that another launch
+// TakeTalk returns the conversation in which a launch of the agent works, and holds it for the launch. One that another launch
 // is at work in is not gone on with: two would write into one.
 func (ls *Launches) TakeTalk(run, name, key string, w Who) Talk {
 	if name == "" || !talks(w) {
@@ -98,8 +99,7 @@ func talks(w Who) bool { return !w.Stub && program.Known(w.Agent.Format) && len(
 // LeaveTalk ends the hold that a launch has on its conversation, and keeps what the launch told of it; said is nil where it
 // told nothing.
 func (ls *Launches) LeaveTalk(key string, said *program.Result, total program.Usage, gone bool) {
-	own := ls.PIDFile(key) + programMark
-	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
+	p, ok := programOf(ls.Layout, key)
 	if !ok || p.Session == "" {
 		return
 	}

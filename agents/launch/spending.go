@@ -287,8 +287,7 @@ func (ls *Launches) meterOf(l Order, dir string) *meter {
 	if !l.Agent {
 		return nil
 	}
-	own := ls.PIDFile(l.Key) + programMark
-	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
+	p, ok := programOf(ls.Layout, l.Key)
 	if !ok {
 		return nil
 	}
@@ -329,7 +328,7 @@ func lookAgain(idle, silent time.Duration, agent bool) time.Duration {
 	return pause
 }
 
-// CostLeast is what a launch is given of which nothing is left: a program takes no bound of 0.
+// CostLeast is the bound of a launch, in dollars, when nothing is left: programs accept no bound of 0.
 const CostLeast = 0.0001
 
 // MayCost is what a launch may cost in USD by the budgets of its attempt or round, its run and the day; 0 = no bound.

@@ -49,8 +49,7 @@ func (ls *Launches) Told(key string, end Ended) Ended {
 	if end.Dir == "" {
 		return end
 	}
-	own := ls.PIDFile(key) + programMark
-	p, ok := readProgram(filepath.Dir(own), filepath.Base(own))
+	p, ok := programOf(ls.Layout, key)
 	if !ok || !program.Known(p.Format) {
 		return end
 	}
@@ -87,10 +86,10 @@ func (ls *Launches) Told(key string, end Ended) Ended {
 	return end
 }
 
-// maxStderr is how much of what an agent complained is looked at.
+// maxStderr is how much of an agent's standard error is read, in bytes.
 const maxStderr = 8 << 10
 
-// stderrOf is the end of what a launch wrote to its standard error.
+// stderrOf returns the end of a launch's standard error.
 func stderrOf(dir string) string { return fileEnd(dir, "stderr", maxStderr) }
 
 // Needs is what a launch asks of its agent's program beside the prompt.

@@ -81,7 +81,7 @@ func (js *Judges) JudgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, 
 	return js.seated(ctx, b, commit, key, made)
 }
 
-// seated is judgeAt where what a setup makes is there.
+// seated is JudgeAt where what a setup makes is there.
 func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string, made []launch.Made) (launch.Judged, error) {
 	own := launch.Judged{Begin: b, Agents: b, Host: b.Dir}
 	there, err := js.opt.Git.HasCommit(ctx, commit)
@@ -95,9 +95,9 @@ func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string, 
 	if err != nil {
 		return own, job.Unready("%v", err)
 	}
-	box, err := js.launches.Box()
+	box, err := js.launches.Wanted()
 	if err != nil {
-		return own, job.Fatal("%v: the settings want one: see sluice doctor", err)
+		return own, err
 	}
 	seat, err := js.Seats.At(ctx, commit, js.PIDFile(key))
 	if err != nil {

@@ -58,7 +58,7 @@ func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engin
 		if err == nil {
 			break
 		}
-		if try == collect.Corrections {
+		if try == gates.MaxCorrections {
 			verdict = gates.Unread(err)
 			break
 		}

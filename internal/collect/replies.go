@@ -28,6 +28,3 @@ func (co *Collector) KeepReply(rel string, end launch.Ended) {
 		co.opt.Logf("%s: %v", rel, err)
 	}
 }
-
-// Corrections is how often an agent is asked again for an answer that cannot be read.
-const Corrections = gates.MaxCorrections

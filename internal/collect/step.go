@@ -225,4 +225,5 @@ func Again(correction, before, reply string) string {
 		fmt.Sprintf("\nWhat you were asked, to know what the answer is about (the work itself is done):\n\n---\n\n%s", before)
 }
 
+// MaxReplyShown is how much of its last reply, in bytes, an agent that is asked again is shown.
 const MaxReplyShown = 16 << 10

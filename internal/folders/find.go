@@ -52,6 +52,15 @@ func (x *Folders) findFolder(ctx context.Context, j job.Job, st *engine.Step, n 
 	return r.keep()
 }
 
+// before is the folder as it is now, kept as what the order's attempt found.
+func (x *Folders) before(ctx context.Context, j job.Job, b tree.Begin, o tree.Order) (tree.Before, error) {
+	f, err := x.folder(ctx, j, b)
+	if err != nil {
+		return tree.Before{}, err
+	}
+	return f.Find(ctx, o)
+}
+
 // findOther is findFolder in a folder where people work too: nothing in it is changed.
 func (x *Folders) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record, b *tree.Begin) error {
 	if j.RunInfo.Workspace != "" && x.heldAt(j, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
@@ -61,11 +70,7 @@ func (x *Folders) findOther(ctx context.Context, j job.Job, st *engine.Step, o t
 	if x.opt.Git.Plain() {
 		o.Base = r.Taken
 	}
-	f, err := x.folder(ctx, j, *b)
-	if err != nil {
-		return err
-	}
-	was, err := f.Find(ctx, o)
+	was, err := x.before(ctx, j, *b, o)
 	if err != nil {
 		return err
 	}
@@ -127,11 +132,7 @@ func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *R
 // that was sent to it; what else is there is put aside.
 func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record, b *tree.Begin) error {
 	if r.First == nil {
-		f, err := x.folder(ctx, j, *b)
-		if err != nil {
-			return err
-		}
-		was, err := f.Find(ctx, o)
+		was, err := x.before(ctx, j, *b, o)
 		if err != nil {
 			return err
 		}

@@ -80,13 +80,9 @@ func (x *Folders) takenLast(ctx context.Context, j job.Job, st *engine.Step, b t
 	case r.Look != "":
 		return r.Look, r.Look, nil
 	}
-	f, err := x.folder(ctx, j, b)
-	if err != nil {
-		return "", "", err
-	}
 	x.writing.RLock()
 	defer x.writing.RUnlock()
-	was, err := f.Find(ctx, tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: head})
+	was, err := x.before(ctx, j, b, tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: head})
 	if err != nil {
 		return "", "", err
 	}

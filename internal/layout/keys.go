@@ -44,6 +44,7 @@ const GitMark = ".git"
 // IdleMark is beside the pid file of a launch that was ended because it said nothing.
 const IdleMark = ".idle"
 
+// ExitName is the file of a launch that says how it ended.
 const ExitName = "exit.json"
 
 // Shown is a path as people know it: from the root, where it is below it.
@@ -101,6 +102,7 @@ func SeenFrom(dir, p string) string {
 // AttemptName names an attempt in the names of our refs.
 func AttemptName(run, step string, n int) string { return fmt.Sprintf("%s/%s.%d", run, step, n) }
 
+// Inside reports whether a path is a folder or lies below it.
 func Inside(dir, p string) bool {
 	rel, err := filepath.Rel(dir, p)
 	return err == nil && filepath.IsLocal(rel)
@@ -114,3 +116,8 @@ const TaskName = "task.json"
 
 // ReplyFile is the file with a launch's reply if no answer or verdict could be read from it.
 const ReplyFile = "reply.txt"
+
+// GlobSafe returns the pattern that stands for a path alone.
+func GlobSafe(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}

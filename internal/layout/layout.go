@@ -218,6 +218,7 @@ var errLink = errors.New("a link lies in the way: remove it")
 // Below returns the path of rel below the root, after a look that no link lies on the way to its last element.
 func (l Layout) Below(rel string) (string, error) { return Under(l.Root, rel) }
 
+// Under is Below for another base than the root.
 func Under(base, rel string) (string, error) {
 	rel = filepath.FromSlash(rel)
 	if !filepath.IsLocal(rel) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 )
 
+// HexSum is the SHA-256 of data, in hex.
 func HexSum(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

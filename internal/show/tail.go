@@ -33,7 +33,7 @@ func NewestOutput(root string, runs []string, id string) (string, error) {
 	}
 	var dirs []string
 	for _, run := range runs {
-		folder := globEscape(filepath.Join(root, filepath.FromSlash(layout.RunsDir), filepath.FromSlash(run)))
+		folder := layout.GlobSafe(filepath.Join(root, filepath.FromSlash(layout.RunsDir), filepath.FromSlash(run)))
 		for _, glob := range []string{pattern, filepath.Join(pattern, "launch-*")} {
 			found, err := filepath.Glob(filepath.Join(folder, glob))
 			if err != nil {
@@ -54,10 +54,6 @@ func NewestOutput(root string, runs []string, id string) (string, error) {
 		return "", fault.Failed("`sluice status` tells what runs", "no output yet of %s", strings.TrimSpace(text.Line(runs[0]+" "+id)))
 	}
 	return best, nil
-}
-
-func globEscape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }
 
 // tailPace is how often a followed file is read; the others bound what is printed of its end.

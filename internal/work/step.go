@@ -40,7 +40,7 @@ func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.Pro
 	ev := &engine.ProcessEnded{Exit: end.Exit}
 	last := end
 	ev.Answer, err = k.answer(j, st, rel, j.Key, end)
-	for try := 1; err != nil && st.Run == nil && end.Clean() && try <= collect.Corrections; try++ {
+	for try := 1; err != nil && st.Run == nil && end.Clean() && try <= gates.MaxCorrections; try++ {
 		var a launch.Asked
 		if last, a, err = k.askAgain(ctx, j, st, c, try, err, last); err != nil {
 			return nil

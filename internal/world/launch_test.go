@@ -12,7 +12,7 @@ import (
 
 	"sluice/agents/launch"
 	"sluice/engine"
-	"sluice/internal/collect"
+	"sluice/gates"
 	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/settings"
@@ -230,14 +230,14 @@ func TestAnswerIsAskedForAgain(t *testing.T) {
 	conform.Rule(t, "1-language answer", "two corrections, then it is bad")
 	for _, x := range []struct {
 		rightAt, asked int
-	}{{1, 1}, {2, 2}, {9, 1 + collect.Corrections}} {
+	}{{1, 1}, {2, 2}, {9, 1 + gates.MaxCorrections}} {
 		t.Run(fmt.Sprint("right at ", x.rightAt), func(t *testing.T) {
 			b := newBench(t, strings.Replace(answerSpec, "%s", "stdout_exit", 1))
 			b.script("one", fmt.Sprintf(`echo x >>.git/ran; n=$(wc -l <.git/ran); cat >.git/prompt$n
 if [ $n -ge %d ]; then printf '{"plan":"p","token":"%%s"}' $SLUICE_TOKEN >"$SLUICE_ANSWER"; else echo '{"plan": 3}'; fi`, x.rightAt))
 			for range 2 {
 				ev := b.carry(b.stepJob("A", 1, 1))
-				right := x.rightAt <= 1+collect.Corrections
+				right := x.rightAt <= 1+gates.MaxCorrections
 				if right && (string(ev.Answer) != `{"depth":2,"plan":"p"}` || ev.AnswerBad != "") || !right && (ev.Answer != nil || !strings.Contains(ev.AnswerBad, "plan")) {
 					t.Errorf("answer %s bad %q", ev.Answer, ev.AnswerBad)
 				}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/collect"
+	"sluice/gates"
 	"sluice/internal/conform"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
@@ -66,7 +66,7 @@ func TestReviewIsAskedAgain(t *testing.T) {
 	for _, x := range []struct {
 		rightAt, outcome string
 		asked            int
-	}{{"2", "pass", 2}, {"9", "", 1 + collect.Corrections}} {
+	}{{"2", "pass", 2}, {"9", "", 1 + gates.MaxCorrections}} {
 		t.Run("right at "+x.rightAt, func(t *testing.T) {
 			b := newBench(t, reviewSpec)
 			b.begin(b.checkJob("A", 1))

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/gates"
 	"sluice/gates/judge"
-	"sluice/internal/collect"
 	"sluice/internal/conform"
 )
 
@@ -34,7 +34,7 @@ else printf '{"plan":"p","task_id":`+x.said+`,"token":"%s"}' $SLUICE_TOKEN >"$SL
 			ev := b.carry(j)
 			told, asked := "", 1 // one in a signal is read where that is taken in: by the check
 			if x.signal == "stdout_exit" && x.bad != "" {
-				told, asked = x.bad, 1+collect.Corrections
+				told, asked = x.bad, 1+gates.MaxCorrections
 				wantText(t, "the correction", b.get(".git/prompt"), "the task that was given is T1")
 			}
 			if !strings.Contains(ev.AnswerBad, told) || (told == "") != (ev.AnswerBad == "") {
