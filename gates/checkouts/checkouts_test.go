@@ -268,7 +268,15 @@ func TestAfterACrash(t *testing.T) {
 	g := newGround(t)
 	commit := g.commit(firstFiles)
 	co := g.at(commit, "a")
-	before, _ := os.Lstat(filepath.Join(co.Top, "c.txt"))
+	old, err := os.Open(filepath.Join(co.Top, "c.txt")) // kept open, so that no new file gets its inode
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	before, err := old.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
 	g.c = g.checkouts("two")
 	co = g.at(commit, "a")
 	if after, err := os.Lstat(filepath.Join(co.Top, "c.txt")); err != nil || os.SameFile(before, after) {
