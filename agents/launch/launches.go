@@ -2,9 +2,9 @@
 // one, waited for, and known by how it ended. Starting it twice does no harm, also by another daemon after a crash: a launch
 // is found by its pid file and waited for, or its recorded end is returned.
 //
-// Read first process.go (an Order, the Process it starts, how it Ended), then line.go and agent.go (what an agent's program
-// is started with), told.go (what it said of its end), session.go and conversation.go (conversations), spending.go (the
-// day's budget), slots.go, stream.go and log.go. cage.go begins what holds a launch: contain.go (what it sees), owngit.go
+// Read first process.go (an Order, the Process it starts, how it Ended), then converse.go (an agent asked until its answer can
+// be read), line.go (what its program is started with), told.go (what it said of its end), session.go and conversation.go
+// (conversations), spending.go (the day's budget), slots.go, stream.go and log.go. cage.go begins what holds a launch: contain.go (what it sees), owngit.go
 // (its own git folder), level.go and unheld.go (which runs nothing held), private.go and declared.go (what is its own),
 // room.go (how much disk), ahead.go (made before it is needed). judged.go is where those who judge work; standin.go plays
 // agents in a run with --stub; boot.go knows the start of the machine.

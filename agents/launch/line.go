@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -12,6 +14,7 @@ import (
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/gates"
+	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
@@ -56,8 +59,9 @@ func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar, e
 // schemaFileName is the file of a launch that holds the schema of its answer.
 const schemaFileName = "schema.json"
 
-// AgentLine returns the arguments of an agent's command, and what it reads on standard input.
-func (ls *Launches) AgentLine(w Who, promptFile, prompt string, need Needs) (argv []string, stdin string, err error) {
+// agentLine returns the arguments of an agent's command, and what it reads on standard input.
+func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string, resume string) (argv []string, stdin string, err error) {
+	w := a.Who
 	if !w.Known {
 		return nil, "", job.Fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.Role, w.Role)
 	}
@@ -89,17 +93,18 @@ func (ls *Launches) AgentLine(w Who, promptFile, prompt string, need Needs) (arg
 		argv = append(argv, value)
 	}
 	schemaFile := ""
-	if schema := program.SchemaFile(w.Agent.Format, need.Schema, need.Nulls); schema != nil {
-		if err := ls.WriteFile(need.rel+"/"+schemaFileName, schema); err != nil {
+	if schema := program.SchemaFile(w.Agent.Format, a.Schema, a.Nulls); schema != nil {
+		if err := ls.WriteFile(a.Dir+"/"+schemaFileName, schema); err != nil {
 			return nil, "", err
 		}
-		schemaFile = filepath.Join(ls.Root, filepath.FromSlash(need.rel), schemaFileName)
+		schemaFile = filepath.Join(ls.Root, filepath.FromSlash(a.Dir), schemaFileName)
 	}
 	held, err := ls.Wanted()
 	if err != nil {
 		return nil, "", err
 	}
-	argv = append(argv, program.Args(w.Agent.Format, argv[1:], program.Launch{Args: ls.roleArgs(w), Model: w.Set.Model, Dirs: need.Dirs, Schema: need.Schema, SchemaFile: schemaFile, ReadOnly: need.judges, Contained: held != nil, MaxCostUSD: need.cost, Resume: need.Talk.Resume})...)
+	argv = append(argv, program.Args(w.Agent.Format, argv[1:], program.Launch{Args: ls.roleArgs(w), Model: w.Set.Model, Dirs: dirs, Schema: a.Schema, SchemaFile: schemaFile,
+		ReadOnly: a.Judges, Contained: held != nil, MaxCostUSD: ls.MayCost(a.Job, w.Role), Resume: resume})...)
 	switch w.Agent.PromptVia {
 	case settings.ViaArg:
 		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {
@@ -139,4 +144,19 @@ func (ls *Launches) PromptOf(rel string) (prompt, answer string) {
 		answer = filepath.Join(dir, layout.OwnDir, "answer.json")
 	}
 	return filepath.Join(dir, "prompt.md"), answer
+}
+
+// AnswerFile reads what lies at SLUICE_ANSWER; nil where nothing does.
+func (ls *Launches) AnswerFile(rel string) []byte {
+	data, _, err := atomicfile.OpenRegular(ls.Root, filepath.FromSlash(rel+"/"+layout.OwnDir+"/answer.json"), longestAnswer)
+	if errors.Is(err, fs.ErrNotExist) {
+		data, _, err = atomicfile.OpenRegular(ls.Root, filepath.FromSlash(rel+"/answer.json"), longestAnswer)
+	}
+	switch {
+	case err == nil:
+		return data
+	case errors.Is(err, atomicfile.ErrTooLarge):
+		return []byte(strings.Repeat("[", 1+longestAnswer)) // too much to be read: told as such, not as missing
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -115,6 +117,17 @@ func (d Ended) Failure() string {
 	return ""
 }
 
+// OrCode says how a process ended: why there is no exit code to go by, the signal, or the code.
+func OrCode(d Ended) string {
+	if why := d.Failure(); why != "" {
+		return why
+	}
+	if d.Exit.Signal != "" {
+		return "it was ended by " + d.Exit.Signal
+	}
+	return fmt.Sprintf("it ended with exit code %d", d.Exit.Code)
+}
+
 // Output returns the end of its output.
 func (d Ended) Output() string {
 	if d.Dir == "" {
@@ -145,8 +158,8 @@ func (d Ended) Structured() []byte {
 	return d.Said.Structured
 }
 
-// Undenied is the end without the class that a denied tool alone gave it.
-func (d Ended) Undenied() Ended {
+// undenied is the end without the class that a denied tool alone gave it.
+func (d Ended) undenied() Ended {
 	if d.Said != nil && d.Said.OnlyDenied() && d.Exit.Class == engine.ClassWork {
 		d.Exit.Class, d.Exit.Why = "", ""
 	}
@@ -195,4 +208,14 @@ func (ls *Launches) Whose(role string, nth int) Who {
 	w.Name = w.Set.Agent[max(nth, 0)%len(w.Set.Agent)]
 	w.Agent, w.Known = s.Agent(w.Name)
 	return w
+}
+
+// Idle returns the idle_timeout of a step, else that of its role, else that of all; 0 = none.
+func (ls *Launches) Idle(role string, ofStep engine.Duration) time.Duration {
+	s := ls.opt.Settings()
+	own := settings.Role{}
+	if role != "" {
+		own = s.Role(role)
+	}
+	return time.Duration(cmp.Or(ofStep, own.IdleTimeout, s.IdleTimeout))
 }

@@ -87,7 +87,7 @@ func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process,
 	}
 	if l.Agent {
 		if day, why := ls.dayTaken(l.job()); why != "" {
-			exit := WaitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)
+			exit := waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)
 			return nil, &exit, nil
 		}
 	}
@@ -268,7 +268,7 @@ func (ls *Launches) ExitOf(x agents.Exit, key string) engine.Exit {
 		out.Idle = true
 	}
 	if day := dayOfMark(ls.PIDFile(key)); day != "" && x.Stopped {
-		out = WaitsForDay(out, day, "the day's budget is used up")
+		out = waitsForDay(out, day, "the day's budget is used up")
 	}
 	if why := roomOfMark(ls.PIDFile(key)); why != "" && x.Stopped {
 		out.Class, out.Why = engine.ClassWork, why

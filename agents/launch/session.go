@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,14 +14,13 @@ import (
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
-	"sluice/internal/job"
 	"sluice/internal/layout"
 )
 
-// Talk is the conversation of a launch.
-type Talk struct {
+// talk is the conversation of a launch.
+type talk struct {
 	name   string        // the spec's `session`; "" = it has none
-	Resume string        // goes on with this one; "" = a new one
+	resume string        // goes on with this one; "" = a new one
 	base   program.Usage // what that had cost before
 }
 
@@ -56,20 +54,11 @@ func sessionName(name, agent string) string {
 	return atomicfile.CutName(file, len(mark+sessionEnding)) + mark
 }
 
-// SessionOf is the name of a launch's conversation; "" = it has none.
-func SessionOf(name engine.Text, env *engine.Env) (string, error) {
-	v, err := name.String(env)
-	if err != nil {
-		return "", job.Refused("session: %v", err)
-	}
-	return v, nil
-}
-
-// TakeTalk returns the conversation in which a launch of the agent works, and holds it for the launch. One that another launch
-// is at work in is not gone on with: two would write into one.
-func (ls *Launches) TakeTalk(run, name, key string, w Who) Talk {
+// takeTalk returns the conversation in which a launch of the agent works, and holds it for the launch. Where another launch is at
+// work in it a new one begins: two would write into one.
+func (ls *Launches) takeTalk(run, name, key string, w Who) talk {
 	if name == "" || !talks(w) {
-		return Talk{}
+		return talk{}
 	}
 	ls.talks.Lock()
 	defer ls.talks.Unlock()
@@ -80,17 +69,17 @@ func (ls *Launches) TakeTalk(run, name, key string, w Who) Talk {
 	}
 	if s.Held != "" && s.Held != key {
 		ls.Cage.opt.Logf("%s: session %s: %s is at work in this conversation: a new one, for this launch alone, begins", key, name, s.Held)
-		return Talk{}
+		return talk{}
 	}
 	s.Held = key
 	if err := layout.Save(file, s); err != nil {
 		ls.Cage.opt.Logf("%s: session %s: %v: a new conversation, for this launch alone, begins", key, name, err)
-		return Talk{}
+		return talk{}
 	}
 	if !program.CanResume(w.Agent.Format, w.Agent.Command[1:], s.ID) {
-		return Talk{name: name}
+		return talk{name: name}
 	}
-	return Talk{name: name, Resume: s.ID, base: s.Total}
+	return talk{name: name, resume: s.ID, base: s.Total}
 }
 
 // talks reports whether the agent's program keeps conversations.
@@ -126,41 +115,6 @@ func (ls *Launches) LeaveTalk(key string, said *program.Result, total program.Us
 	}
 }
 
-// GoOn returns the conversation in which an agent is asked again: the one it spoke in last, if it can be gone on with.
-func (ls *Launches) GoOn(j job.Job, name string, w Who, last Ended, can bool) Talk {
-	if !can {
-		return Talk{}
-	}
-	if name != "" {
-		return ls.TakeTalk(j.Run, name, j.Key, w)
-	}
-	if last.Said == nil || !talks(w) || !program.CanResume(w.Agent.Format, w.Agent.Command[1:], last.Said.Session) {
-		return Talk{}
-	}
-	return Talk{Resume: last.Said.Session, base: last.total}
-}
-
-// Asked is where the answer of a launch is looked for.
-type Asked struct{ Key, Dir string }
-
-// Again has an agent asked once more, for the try-th time; l is what is the same each time. start says what to start: in the
-// conversation the agent spoke in, or, where that is gone, in a new one. The error is ctx's.
-func (ls *Launches) Again(ctx context.Context, l Order, rel string, try int, start func(key, dir string, goOn bool) (Process, error)) (Ended, Asked, error) {
-	a := Asked{layout.Correction(l.Of, try), againDir(rel, try)}
-	ask := func(goOn bool) (Ended, error) {
-		l.Key, l.Dir = a.Key, a.Dir
-		return ls.Ensure(ctx, l, func() (Process, error) { return start(a.Key, a.Dir, goOn) })
-	}
-	end, err := ask(true)
-	if err != nil || !end.gone {
-		return end, a, err
-	}
-	ls.Cage.opt.Logf("%s: %s", a.Key, end.Exit.Why)
-	a = Asked{a.Key + layout.Afresh, a.Dir + "-new"}
-	end, err = ask(false)
-	return end, a, err
-}
-
 // goneTalk is how a launch counts that was to go on with a conversation that is not there: as nothing, and it is launched
 // again at once, in a new one.
 func goneTalk(p Program, now time.Time) engine.Exit {
@@ -170,6 +124,3 @@ func goneTalk(p Program, now time.Time) engine.Exit {
 	}
 	return engine.Exit{Code: -1, Class: engine.ClassLimit, ResumeAt: now, Why: fmt.Sprintf("%s is gone (%s): a new one begins", what, p.Resume)}
 }
-
-// againDir is the folder of the try-th correction of a launch.
-func againDir(rel string, try int) string { return fmt.Sprintf("%s/again-%d", rel, try) }

@@ -249,8 +249,8 @@ func (ls *Launches) dayTaken(key string) (day, why string) {
 	return day, ""
 }
 
-// WaitsForDay is the end of a launch, begun or not, for which nothing is left of the day's budget.
-func WaitsForDay(x engine.Exit, day, why string) engine.Exit {
+// waitsForDay is the end of a launch, begun or not, for which nothing is left of the day's budget.
+func waitsForDay(x engine.Exit, day, why string) engine.Exit {
 	x.Class, x.Why, x.Budget, x.ResumeAt = engine.ClassLimit, why, day, DayEnd(day)
 	return x
 }

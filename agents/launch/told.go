@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"sluice/agents/program"
-	"sluice/engine"
 	"sluice/internal/atomicfile"
 )
 
 // keepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
 // told.
-func (ls *Launches) keepProgram(rel, key string, w Who, t Talk, env []string) error {
-	data, err := json.Marshal(Program{Agent: w.Name, Role: w.Role, Format: w.Agent.Format, Model: w.Set.Model, Args: w.Set.Args, Session: t.name, Resume: t.Resume, Base: t.base,
+func (ls *Launches) keepProgram(rel, key string, w Who, t talk, env []string) error {
+	data, err := json.Marshal(Program{Agent: w.Name, Role: w.Role, Format: w.Agent.Format, Model: w.Set.Model, Args: w.Set.Args, Session: t.name, Resume: t.resume, Base: t.base,
 		Env: homes(w.Agent.Format, env)})
 	if err != nil {
 		return err
@@ -91,31 +90,3 @@ const maxStderr = 8 << 10
 
 // stderrOf returns the end of a launch's standard error.
 func stderrOf(dir string) string { return fileEnd(dir, "stderr", maxStderr) }
-
-// Needs is what a launch asks of its agent's program beside the prompt.
-type Needs struct {
-	Dirs   []string
-	Schema json.RawMessage
-	Nulls  bool    // what need not be in the answer may be null in it
-	rel    string  // below the root: the folder of its files
-	judges bool    // it has nothing to change
-	cost   float64 // what it may cost; 0 = no bound
-	Talk   Talk
-}
-
-// NeedsOf are the needs of a launch whose files lie in rel: it writes its answer there; who does the work also its signal
-// into the inbox, and what it commits into the repo's git folder, which is not below a worktree.
-func (ls *Launches) NeedsOf(rel string, schema *engine.Schema, judges bool, cost float64) Needs {
-	n := Needs{rel: rel, Dirs: []string{filepath.Join(ls.Root, filepath.FromSlash(rel))}, judges: judges, cost: cost}
-	if judges {
-		return n
-	}
-	n.Dirs = append(n.Dirs, ls.Signals())
-	if ls.Cage.opt.Git.Checkout() {
-		n.Dirs = append(n.Dirs, ls.Cage.opt.Git.CommonDir())
-	}
-	if schema != nil {
-		n.Schema = json.RawMessage(schema.Source)
-	}
-	return n
-}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"sluice/agents/launch"
 	"sluice/agents/program"
@@ -33,60 +32,31 @@ func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engin
 	if g.Reviewer.Run != nil {
 		return js.reviewByCommand(ctx, j, g)
 	}
-	rel := js.JobDir(j)
-	l := launch.Order{Key: j.Key, Dir: rel, Agent: true, Idle: js.idleOf(g.Reviewer.AgentType), Since: j.Proc.Began, Clock: c}
-	end, err := js.launches.Ensure(ctx, l, func() (launch.Process, error) { return js.prepareReview(ctx, j, g, rel, j.Key, 0, nil) })
+	var verdict engine.Judgement
+	a, err := js.launches.Converse(ctx, launch.Question{
+		Order: launch.Order{Key: j.Key, Dir: js.JobDir(j), Agent: true, Idle: js.launches.Idle(g.Reviewer.AgentType, 0), Since: j.Proc.Began,
+			Clock: c},
+		Undenied: true, // a verdict may do without what its reviewer was not allowed, and says so
+		Prepare:  func(t launch.Turn) (launch.Process, error) { return js.prepareReview(ctx, j, g, t) },
+		Read: func(t launch.Turn, end launch.Ended) (err error) {
+			if !end.Clean() {
+				verdict = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + launch.OrCode(end)}
+				return nil
+			}
+			verdict, err = gates.ReadVerdict(js.verdictInput(g, t, end))
+			if err != nil || verdict.Inconclusive != "" {
+				js.collector.KeepReply(t.Dir, end)
+			}
+			return err
+		},
+	})
 	if err != nil {
 		return nil
 	}
-	end = end.Undenied() // a verdict may do without what its reviewer was not allowed, and says so
-	first := end.Exit
-	var verdict engine.Judgement
-	a := launch.Asked{Key: j.Key, Dir: rel}
-	for try := 0; ; try++ {
-		if try > 0 {
-			end = end.Undenied()
-			launch.WithCorrection(&first, end.Exit)
-		}
-		if !end.Clean() {
-			verdict = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + launch.OrCode(end)}
-			break
-		}
-		if verdict, err = gates.ReadVerdict(js.verdictInput(g, a.Key, a.Dir, end)); err != nil || verdict.Inconclusive != "" {
-			js.collector.KeepReply(a.Dir, end)
-		}
-		if err == nil {
-			break
-		}
-		if try == gates.MaxCorrections {
-			verdict = gates.Unread(err)
-			break
-		}
-		bad, last := err, end
-		end, a, err = js.launches.Again(ctx, launch.Order{Of: j.Key, Agent: true, Idle: l.Idle, Clock: c}, rel, try+1, func(key, dir string, goOn bool) (launch.Process, error) {
-			return js.prepareReview(ctx, j, g, dir, key, try+1, func(name string, w launch.Who, before string) (launch.Talk, string) {
-				t := js.launches.GoOn(j, name, w, last, goOn)
-				text := gates.Correction(bad, try+1, program.Known(w.Agent.Format))
-				if t.Resume == "" {
-					text = collect.Again(text, before, last.Stdout(collect.MaxReplyShown))
-				}
-				return t, text
-			})
-		})
-		if err != nil {
-			return nil
-		}
+	if a.Bad != nil {
+		verdict = gates.Unread(a.Bad)
 	}
-	return &engine.ProcessEnded{Exit: first, Verdict: &verdict}
-}
-
-// idleOf is the idle_timeout of a role.
-func (js *Judges) idleOf(role string) time.Duration {
-	s := js.opt.Settings()
-	if t := s.Role(role).IdleTimeout; t > 0 {
-		return time.Duration(t)
-	}
-	return time.Duration(s.IdleTimeout)
+	return &engine.ProcessEnded{Exit: a.Exit, Verdict: &verdict}
 }
 
 // reviewByCommand lets a command judge.
@@ -141,49 +111,40 @@ func withBase(b tree.Begin, vars map[string]string) map[string]string {
 	return vars
 }
 
-func (js *Judges) verdictInput(g *engine.Gate, key, rel string, end launch.Ended) gates.VerdictInput {
-	in := gates.VerdictInput{Structured: end.Structured(), AnswerFile: js.launches.AnswerFile(rel), WantToken: js.Token(key), Output: []byte(end.Stdout(gates.MaxReply + 1)),
-		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: js.collector.PromptText(rel), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
+func (js *Judges) verdictInput(g *engine.Gate, t launch.Turn, end launch.Ended) gates.VerdictInput {
+	in := gates.VerdictInput{Structured: end.Structured(), AnswerFile: js.launches.AnswerFile(t.Dir), WantToken: js.Token(t.Key), Output: []byte(end.Stdout(gates.MaxReply + 1)),
+		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: js.collector.PromptText(t.Dir), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
 	in.Allowed, in.Computed = gates.Allowed(g)
 	return in
 }
 
-// prepareReview makes all that a reviewer needs, and says what to start. turn, where given, makes another prompt of it, and
-// says in which conversation, of the name that the gate gives it; try is which correction it asks for, 0 for none.
-func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, rel, key string, try int, turn func(name string, w launch.Who, before string) (launch.Talk, string)) (launch.Process, error) {
+// prepareReview makes all that a reviewer needs, and says what to start.
+func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, t launch.Turn) (launch.Process, error) {
 	st := j.Spec.Step(g.Step)
 	b, err := js.folders.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return launch.Process{}, err
 	}
 	commit, _ := TakenOf(j)
-	seen, err := js.JudgeAt(ctx, j, b, commit, key)
+	seen, err := js.JudgeAt(ctx, j, b, commit, t.Key)
 	if err != nil {
 		return launch.Process{}, err
 	}
-	w, err := js.launches.ReviewPlayer(j, g, rel, try)
+	w, err := js.launches.ReviewPlayer(j, g, t.Dir, t.Try)
 	if err != nil {
 		return launch.Process{}, err
 	}
-	_, answer := js.launches.PromptOf(rel)
+	_, answer := js.launches.PromptOf(t.Dir)
 	text, err := js.reviewPrompt(ctx, j, g, st, seen, w, answer)
 	if err != nil {
 		return launch.Process{}, err
 	}
-	need := js.launches.NeedsOf(rel, nil, true, js.launches.MayCost(j, w.Role))
 	outcomes, computed := gates.Allowed(g)
-	need.Schema = gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer)
-	need.Nulls = g.Answer == nil // a verdict that is read by ours alone: null is as if it were not there
-	name, err := launch.SessionOf(g.Reviewer.Session, j.Env)
-	if err != nil {
-		return launch.Process{}, err
-	}
-	if turn != nil {
-		need.Talk, text = turn(name, w, text)
-	} else {
-		need.Talk = js.launches.TakeTalk(j.Run, name, key, w)
-	}
-	p, err := js.launches.AgentProcess(j, w, key, rel, seen.Host, text, need, nil, reviewVars(j, g, b))
+	p, err := js.launches.Agent(launch.Ask{
+		Turn: t, Job: j, Who: w, Cwd: seen.Host, Prompt: text, Session: g.Reviewer.Session, Values: j.Env, Judges: true, Vars: reviewVars(j, g, b),
+		Schema: gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer),
+		Nulls:  g.Answer == nil, // a verdict that only we read: null is as if it were not there
+	})
 	p.Judged = seen
 	return p, err
 }

@@ -206,3 +206,12 @@ func titled(what, id, name string) string {
 	}
 	return what + " " + id + ": " + name
 }
+
+// Again is the prompt of an agent that is asked again for its answer: it remembers nothing.
+func Again(correction, before, reply string) string {
+	return correction + "\n" + text.DataEnd("What you said", reply, MaxReplyShown) +
+		fmt.Sprintf("\nWhat you were asked, to know what the answer is about (the work itself is done):\n\n---\n\n%s", before)
+}
+
+// MaxReplyShown is how much of its last reply, in bytes, an agent that is asked again is shown.
+const MaxReplyShown = 16 << 10

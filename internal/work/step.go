@@ -1,7 +1,6 @@
 package work
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/gates/judge"
-	"sluice/internal/collect"
 	"sluice/internal/job"
 	"sluice/internal/tree"
 	"sluice/signals"
@@ -21,43 +19,32 @@ import (
 // Step carries out a step's process; nil where ctx ended first.
 func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
-	rel := k.JobDir(j)
 	k.inbox.Expect(j)
-	l := launch.Order{Key: j.Key, Dir: rel, Agent: st.Run == nil, Idle: k.launches.Idle(st), Since: j.Attempt.Launched, Clock: c}
-	end, err := k.launches.Ensure(ctx, l, func() (launch.Process, error) { return k.prepare(ctx, j, st, rel, j.Key) })
+	ev := &engine.ProcessEnded{}
+	a, err := k.launches.Converse(ctx, launch.Question{
+		Order: launch.Order{Key: j.Key, Dir: k.JobDir(j), Agent: st.Run == nil, Idle: k.launches.Idle(st.Role(), st.IdleTimeout),
+			Since: j.Attempt.Launched, Clock: c},
+		Undenied: st.Signal.Type != engine.SignalExit, // its signal says whether it got on without what it was not allowed
+		Prepare:  func(t launch.Turn) (launch.Process, error) { return k.prepare(ctx, j, st, t) },
+		Read: func(t launch.Turn, end launch.Ended) (err error) {
+			if t.Try == 0 && end.Dir != "" { // something was started
+				k.inbox.Readable(ctx, j, st)
+				if !end.Clean() {
+					k.inbox.TakenIn(ctx, j, st)
+				}
+			}
+			ev.Answer, err = k.answer(j, st, t, end)
+			return err
+		},
+	})
 	if err != nil {
 		return nil
 	}
-	if st.Signal.Type != engine.SignalExit {
-		end = end.Undenied() // its signal says whether it got on without what it was not allowed
+	ev.Exit = a.Exit
+	if a.Bad != nil {
+		ev.AnswerBad = a.Bad.Error()
 	}
-	if end.Dir != "" { // something was started
-		k.inbox.Readable(ctx, j, st)
-		if !end.Clean() {
-			k.inbox.TakenIn(ctx, j, st)
-		}
-	}
-	ev := &engine.ProcessEnded{Exit: end.Exit}
-	last := end
-	ev.Answer, err = k.answer(j, st, rel, j.Key, end)
-	for try := 1; err != nil && st.Run == nil && end.Clean() && try <= gates.MaxCorrections; try++ {
-		var a launch.Asked
-		if last, a, err = k.askAgain(ctx, j, st, c, try, err, last); err != nil {
-			return nil
-		}
-		if launch.WithCorrection(&ev.Exit, last.Exit); ev.Exit.Class != "" {
-			break // a limit, or what a person has to mend: the attempt is not over
-		}
-		if !last.Clean() {
-			err = fmt.Errorf("asked again, it gave none: %s", launch.OrCode(last))
-			break
-		}
-		ev.Answer, err = k.answer(j, st, a.Dir, a.Key, last)
-	}
-	if err != nil {
-		ev.AnswerBad = err.Error()
-	}
-	k.keepOutput(ev, j, st, end)
+	k.keepOutput(ev, j, st, a.First)
 	if st.Run == nil {
 		k.launches.Sum(j.Key, ev)
 	}
@@ -83,69 +70,74 @@ func (k *Work) said(j job.Job, st *engine.Step) bool {
 	return k.inbox.Sentinel(j, st) != nil
 }
 
-// prepare makes all that a step's launch needs, and says what to start.
-func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, rel, key string) (launch.Process, error) {
-	if err := k.folders.FirstLaunch(j); err != nil {
-		return launch.Process{}, err
+// prepare makes all that a launch of the step needs, and says what to start. A correction does no work: it has no signal to
+// give, nothing of .workflow/ to write, and what it commits is thrown away.
+func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch.Turn) (launch.Process, error) {
+	if t.Try == 0 {
+		if err := k.folders.FirstLaunch(j); err != nil {
+			return launch.Process{}, err
+		}
 	}
 	b, err := k.folders.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return launch.Process{}, err
 	}
-	if err := k.MakeBelow(rel, 0o700); err != nil {
+	if err := k.MakeBelow(t.Dir, 0o700); err != nil {
 		return launch.Process{}, err
 	}
-	w := k.launches.Whose(st.Role(), j.Turn)
-	_, answer := k.launches.PromptOf(rel)
+	_, answer := k.launches.PromptOf(t.Dir)
 	vars := job.StepVars(j, st)
 	vars["SLUICE_ANSWER"] = answer
-	if f := k.collector.SignalTold(j, st); f != "" {
-		vars["SLUICE_SIGNAL"] = f
-	}
-	p := launch.Process{Cwd: b.Dir, Who: w, Work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
+	p := launch.Process{Cwd: b.Dir, Work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
 	if b.Look != "" {
-		if p.Judged, err = k.judges.LookFrom(ctx, b, key); err != nil {
+		if p.Judged, err = k.judges.LookFrom(ctx, b, t.Key); err != nil {
 			return p, err
 		}
 		b, p.Cwd, p.Work = p.Judged.Begin, p.Judged.Host, nil
 	}
-	if p.Writes, err = k.declared(st, j.Env); err != nil {
-		return p, err
+	if t.Try > 0 {
+		p.Work = nil
+	} else {
+		if f := k.collector.SignalTold(j, st); f != "" {
+			vars["SLUICE_SIGNAL"] = f
+		}
+		if p.Writes, err = k.declared(st, j.Env); err != nil {
+			return p, err
+		}
 	}
 	if st.Run != nil {
-		return k.command(ctx, j, st, b, rel, key, p, vars)
+		return k.command(ctx, j, st, b, t, p, vars)
 	}
-	if w, err = k.launches.StepPlayer(j, st, b, rel, 0); err != nil {
+	w, err := k.launches.StepPlayer(j, st, b, t.Dir, t.Try)
+	if err != nil {
 		return p, err
 	}
 	text, err := k.collector.StepPrompt(ctx, j, st, b, w, answer)
 	if err != nil {
 		return p, err
 	}
-	need := k.launches.NeedsOf(rel, st.Answer, false, k.launches.MayCost(j, w.Role))
-	name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
-	if err != nil {
-		return p, err
+	ask := launch.Ask{Turn: t, Job: j, Who: w, Cwd: p.Cwd, Prompt: text, Session: st.Agent.Session, Values: job.WithAttempt(j, st), Env: st.Env, Vars: vars}
+	if st.Answer != nil {
+		ask.Schema = json.RawMessage(st.Answer.Source)
 	}
-	need.Talk = k.launches.TakeTalk(j.Run, name, key, w)
-	a, err := k.launches.AgentProcess(j, w, key, rel, p.Cwd, text, need, st.Env, vars)
+	a, err := k.launches.Agent(ask)
 	a.Judged, a.Writes, a.Work = p.Judged, p.Writes, p.Work
 	return a, err
 }
 
 // command adds to the process of a step what its command starts.
-func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, rel, key string, p launch.Process, vars map[string]string) (launch.Process, error) {
+func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, l launch.Turn, p launch.Process, vars map[string]string) (launch.Process, error) {
 	if _, err := k.folders.Needed(ctx, j, st, b); err != nil {
 		return p, err
 	}
 	t := job.Turn(j, j.Attempt.N, 0)
 	t.Step = st.ID
 	var err error
-	if p.Argv, err = k.launches.Command(j, st.Run, j.Env, rel, t, st, b); err != nil {
+	if p.Argv, err = k.launches.Command(j, st.Run, j.Env, l.Dir, t, st, b); err != nil {
 		return p, err
 	}
-	p.Env, err = k.launches.Environ(j, p.Who, key, st.Env, vars)
-	return p.Native(p.Who), err
+	p.Env, err = k.launches.Environ(j, p.Who, l.Key, st.Env, vars)
+	return p, err
 }
 
 // declared returns the folders below .workflow/ in which a step's outputs lie, where it is held.
@@ -160,50 +152,18 @@ func (k *Work) declared(st *engine.Step, env *engine.Env) ([]string, error) {
 	return launch.StateWrites(made)
 }
 
-// askAgain has the step's agent give its answer again. The error is ctx's.
-func (k *Work) askAgain(ctx context.Context, j job.Job, st *engine.Step, c *launch.Clock, try int, bad error, last launch.Ended) (launch.Ended, launch.Asked, error) {
-	l := launch.Order{Of: j.Key, Agent: true, Idle: k.launches.Idle(st), Clock: c}
-	return k.launches.Again(ctx, l, k.JobDir(j), try, func(key, dir string, goOn bool) (launch.Process, error) {
-		b, err := k.folders.Begun(ctx, j, st, j.Attempt.N)
-		if err != nil {
-			return launch.Process{}, err
-		}
-		var seen launch.Judged
-		if b.Look != "" {
-			if seen, err = k.judges.LookFrom(ctx, b, key); err != nil {
-				return launch.Process{}, err
-			}
-			b = seen.Begin
-		}
-		w, err := k.launches.StepPlayer(j, st, b, dir, try)
-		if err != nil {
-			return launch.Process{}, err
-		}
-		_, answer := k.launches.PromptOf(dir)
-		before, err := k.collector.StepPrompt(ctx, j, st, b, w, answer)
-		if err != nil {
-			return launch.Process{}, err
-		}
-		need, text := k.launches.NeedsOf(dir, st.Answer, false, k.launches.MayCost(j, w.Role)), gates.Correction(bad, try, false)
-		name, err := launch.SessionOf(st.Agent.Session, job.WithAttempt(j, st))
-		if err != nil {
-			return launch.Process{}, err
-		}
-		if need.Talk = k.launches.GoOn(j, name, w, last, goOn); need.Talk.Resume == "" {
-			text = collect.Again(text, before, last.Stdout(collect.MaxReplyShown))
-		}
-		p, err := k.launches.AgentProcess(j, w, key, dir, cmp.Or(seen.Host, b.Dir), text, need, st.Env, job.StepVars(j, st))
-		p.Judged = seen
-		return p, err
-	})
-}
-
 // answer reads a step's structured answer. Where the spec wants none, one that is there and can be read is taken.
-func (k *Work) answer(j job.Job, st *engine.Step, rel, key string, end launch.Ended) (json.RawMessage, error) {
+func (k *Work) answer(j job.Job, st *engine.Step, t launch.Turn, end launch.Ended) (json.RawMessage, error) {
+	if t.Try > 0 && !end.Clean() {
+		if class := end.Exit.Class; class != "" && class != engine.ClassWork {
+			return nil, nil // a limit, or what a person has to fix: the attempt is not over
+		}
+		return nil, fmt.Errorf("asked again, it gave none: %s", launch.OrCode(end))
+	}
 	if end.Dir == "" {
 		return nil, nil
 	}
-	in := gates.VerdictInput{WantToken: k.Token(key), AnswerFile: k.launches.AnswerFile(rel), Structured: end.Structured()}
+	in := gates.VerdictInput{WantToken: k.Token(t.Key), AnswerFile: k.launches.AnswerFile(t.Dir), Structured: end.Structured()}
 	if st.Answer == nil {
 		data, err := gates.Find(in, nil)
 		if err != nil || data == nil {
@@ -236,7 +196,7 @@ func (k *Work) answer(j job.Job, st *engine.Step, rel, key string, end launch.En
 		data, err = judge.ReadAnswer(j, st, data)
 	}
 	if err != nil {
-		k.collector.KeepReply(rel, end)
+		k.collector.KeepReply(t.Dir, end)
 		return nil, err
 	}
 	return data, nil

@@ -39,7 +39,7 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 		ev.Exit.Usage = end.Exit.Usage
 		defer k.folders.Salvage(ctx, j, j.Spec.Step(p.Step))
 		defer k.launches.Receive(ctx, j)
-		if answer, err := k.answer(j, j.Spec.Step(p.Step), k.JobDir(j), j.Key, end); err == nil {
+		if answer, err := k.answer(j, j.Spec.Step(p.Step), launch.Turn{Key: j.Key, Dir: k.JobDir(j)}, end); err == nil {
 			ev.Answer = answer
 		}
 		if j.Why == "timeout" || !ev.Exit.Stopped {

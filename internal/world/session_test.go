@@ -242,9 +242,12 @@ func TestRoleArgs(t *testing.T) {
 // TestRoleArgsOfText: they stand before the prompt of an agent of format text.
 func TestRoleArgsOfText(t *testing.T) {
 	b := newBench(t, sessionSpec)
-	w := launch.Who{Role: "writer", Known: true, Set: settings.Role{Args: []string{"--model", "small"}}, Agent: settings.Agent{Command: []string{"qwen", "run"}, Format: settings.FormatText, PromptVia: settings.ViaArg}}
-	argv, _, err := b.e.AgentLine(w, "/p", "do it", launch.Needs{})
-	if got := strings.Join(argv, "|"); err != nil || got != "qwen|run|--model|small|do it" {
-		t.Errorf("%s %v", got, err)
+	b.settings.Agents["qwen"] = settings.Agent{Command: []string{"sh", "-c", `printf '%s|' "$0" "$@" >.git/argv`, "qwen", "run"}, Format: settings.FormatText, PromptVia: settings.ViaArg}
+	b.settings.Roles["writer"] = settings.Role{Agent: []string{"qwen"}, Args: []string{"--model", "small"}}
+	b.carry(b.stepJob("A", 1, 1))
+	before, prompt, _ := strings.Cut(b.get(".git/argv"), "|small|")
+	if before != "qwen|run|--model" {
+		t.Errorf("before the prompt: %q", before)
 	}
+	wantText(t, "the last argument", prompt, "do the task")
 }

@@ -119,15 +119,6 @@ func TestDayEndsWhatRuns(t *testing.T) {
 	}
 }
 
-// TestDayOfACorrection: an agent that is not asked again, as the day's budget is used up, waits for the next day as others do.
-func TestDayOfACorrection(t *testing.T) {
-	x := engine.Exit{Usage: engine.Usage{Tokens: 5}}
-	launch.WithCorrection(&x, launch.WaitsForDay(engine.Exit{Code: -1, NotStarted: "used up"}, "2027-01-15", "used up"))
-	if x.Class != engine.ClassLimit || x.Budget != "2027-01-15" || !x.ResumeAt.Equal(launch.DayEnd("2027-01-15")) || x.Usage.Tokens != 5 {
-		t.Errorf("%+v", x)
-	}
-}
-
 // TestDayBudgetTold: at four fifths, and when it is used up, each once a day over all repos, and anew for another budget; a
 // restart does not tell it again.
 func TestDayBudgetTold(t *testing.T) {

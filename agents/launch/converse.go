@@ -1,0 +1,184 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+
+	"sluice/agents/program"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/prompt"
+)
+
+// Turn is one launch of a conversation with an agent: the first, or one that asks for a corrected answer.
+type Turn struct {
+	Key string // of the launch
+	Dir string // of its files, below the root
+	Try int    // which correction it asks for; 0 = none: the first launch
+
+	bad  error // why the last answer could not be read
+	last Ended
+	goOn bool // in the conversation of the last launch
+}
+
+// Question is what is asked of an agent, or of a command, that answers.
+type Question struct {
+	Order // of the first launch
+	// Prepare says what to start for a turn.
+	Prepare func(Turn) (Process, error)
+	// Read reads the answer of a launch that is over, however it ended. Its error is what the agent is told.
+	Read func(Turn, Ended) error
+	// Undenied: an agent that was not allowed a tool has not failed by that alone.
+	Undenied bool
+}
+
+// Answered is how a conversation ended.
+type Answered struct {
+	First Ended       // how the first launch ended
+	Exit  engine.Exit // its exit, with what the corrections cost and which limit they met
+	Bad   error       // why no answer could be read; nil = one was
+}
+
+// Converse asks, and asks an agent that ended cleanly again while its answer cannot be read, gates.MaxCorrections times at
+// most. The error is ctx's.
+func (ls *Launches) Converse(ctx context.Context, q Question) (a Answered, err error) {
+	t := Turn{Key: q.Key, Dir: q.Dir}
+	end, err := ls.Ensure(ctx, q.Order, func() (Process, error) { return q.Prepare(t) })
+	if err != nil {
+		return a, err
+	}
+	if q.Undenied {
+		end = end.undenied()
+	}
+	a = Answered{First: end, Exit: end.Exit, Bad: q.Read(t, end)}
+	for try := 1; a.Bad != nil && q.Agent && end.Clean() && try <= gates.MaxCorrections; try++ {
+		if t, end, err = ls.again(ctx, q, try, a.Bad, end); err != nil {
+			return a, err
+		}
+		if q.Undenied {
+			end = end.undenied()
+		}
+		a.Exit = withCorrection(a.Exit, end.Exit)
+		a.Bad = q.Read(t, end)
+	}
+	return a, nil
+}
+
+// again asks the agent for the try-th correction: in the conversation it spoke in, or, where that is gone, in a new one.
+func (ls *Launches) again(ctx context.Context, q Question, try int, bad error, last Ended) (Turn, Ended, error) {
+	t := Turn{Key: layout.Correction(q.Key, try), Dir: fmt.Sprintf("%s/again-%d", q.Dir, try), Try: try, bad: bad, last: last, goOn: true}
+	ask := func() (Ended, error) {
+		l := Order{Key: t.Key, Of: q.Key, Dir: t.Dir, Agent: true, Idle: q.Idle, Clock: q.Clock}
+		return ls.Ensure(ctx, l, func() (Process, error) { return q.Prepare(t) })
+	}
+	end, err := ask()
+	if err != nil || !end.gone {
+		return t, end, err
+	}
+	ls.Cage.opt.Logf("%s: %s", t.Key, end.Exit.Why)
+	t.Key, t.Dir, t.goOn = t.Key+layout.Afresh, t.Dir+"-new", false
+	end, err = ask()
+	return t, end, err
+}
+
+// withCorrection returns the end of a launch with that of a correction: its cost, and a limit or a fault that a person has to
+// fix. Neither is a failure of the work.
+func withCorrection(x, of engine.Exit) engine.Exit {
+	x.Usage = x.Usage.Plus(of.Usage)
+	if of.Class != "" && of.Class != engine.ClassWork {
+		x.Class, x.Why, x.ResumeAt, x.Budget = of.Class, of.Why, of.ResumeAt, of.Budget
+	}
+	return x
+}
+
+// Ask is what an agent is asked in a turn: who, where, and with what.
+type Ask struct {
+	Turn
+	Job     job.Job
+	Who     Who
+	Cwd     string
+	Prompt  string          // of the first turn; a correction is worded here
+	Session engine.Text     // the name of its conversation
+	Values  *engine.Env     // what that name is made with
+	Schema  json.RawMessage // of the answer; nil = none
+	Nulls   bool            // what need not be in the answer may be null in it
+	Judges  bool            // it has nothing to change
+	Env     []engine.EnvVar
+	Vars    map[string]string
+}
+
+// Agent returns the process that answers.
+func (ls *Launches) Agent(a Ask) (Process, error) {
+	t, text, err := ls.spoken(a)
+	if err != nil {
+		return Process{}, err
+	}
+	promptFile, answer := ls.PromptOf(a.Dir)
+	if err := ls.WriteFile(a.Dir+"/prompt.md", []byte(text)); err != nil {
+		return Process{}, err
+	}
+	dirs := ls.dirsOf(a)
+	vars := maps.Clone(a.Vars)
+	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, promptFile
+	maps.Copy(vars, program.Vars(a.Who.Agent.Format, ls.Variable, dirs))
+	p := Process{Cwd: a.Cwd, Who: a.Who}
+	if p.Env, err = ls.Environ(a.Job, a.Who, a.Key, a.Env, vars); err != nil {
+		return p, err
+	}
+	if err := ls.keepProgram(a.Dir, a.Key, a.Who, t, p.Env); err != nil {
+		return p, err
+	}
+	if p.Argv, p.Stdin, err = ls.agentLine(a, promptFile, text, dirs, t.resume); err != nil {
+		return p, err
+	}
+	return p.Native(a.Who), nil
+}
+
+// spoken returns in which conversation the agent is asked, and the words.
+func (ls *Launches) spoken(a Ask) (talk, string, error) {
+	name, err := a.Session.String(a.Values)
+	if err != nil {
+		return talk{}, "", job.Refused("session: %v", err)
+	}
+	if a.Try == 0 {
+		return ls.takeTalk(a.Job.Run, name, a.Key, a.Who), a.Prompt, nil
+	}
+	t := ls.goOn(a, name)
+	text := gates.Correction(a.bad, a.Try, a.Judges && program.Known(a.Who.Agent.Format))
+	if t.resume == "" {
+		text = prompt.Again(text, a.Prompt, a.last.Stdout(prompt.MaxReplyShown))
+	}
+	return t, text, nil
+}
+
+// goOn returns the conversation in which an agent is asked again: the last one, if its program can continue it.
+func (ls *Launches) goOn(a Ask, name string) talk {
+	switch {
+	case !a.Turn.goOn:
+		return talk{}
+	case name != "":
+		return ls.takeTalk(a.Job.Run, name, a.Job.Key, a.Who)
+	case a.last.Said == nil || !talks(a.Who) || !program.CanResume(a.Who.Agent.Format, a.Who.Agent.Command[1:], a.last.Said.Session):
+		return talk{}
+	}
+	return talk{resume: a.last.Said.Session, base: a.last.total}
+}
+
+// dirsOf are the folders beside its own in which an agent's program works: it writes its answer to that of its files. Who does
+// the work writes also its signal to the inbox, and what it commits to the repo's git folder, which is not below a worktree.
+func (ls *Launches) dirsOf(a Ask) []string {
+	dirs := []string{filepath.Join(ls.Root, filepath.FromSlash(a.Dir))}
+	if a.Judges {
+		return dirs
+	}
+	dirs = append(dirs, ls.Signals())
+	if ls.Cage.opt.Git.Checkout() {
+		dirs = append(dirs, ls.Cage.opt.Git.CommonDir())
+	}
+	return dirs
+}
