@@ -357,7 +357,7 @@ func (f HumanAsked) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	q := r.round(f.Gate, f.N)
 	q.to(f.Run, f.FactKind(), OnHuman)
-	q.Level, q.Why, q.Asked, q.Due, q.RemindAt = LevelHuman, f.Why, at, f.Due, f.RemindAt
+	q.Level, q.Why, q.Protect, q.Asked, q.Due, q.RemindAt = LevelHuman, f.Why, f.Protect, at, f.Due, f.RemindAt
 	q.WindowEnds, q.Remains = time.Time{}, 0
 	if f.Forced {
 		set(&r.Forced, f.Gate, true)
@@ -559,7 +559,7 @@ func (f RunEnded) apply(s *State, at time.Time) {
 	r.to(f.FactKind(), f.Phase)
 	r.EndStep, r.EndWhy, r.Paused, r.PausedWhy, r.PausedAt, r.Ended = f.Step, f.Why, false, "", time.Time{}, at
 	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind != WriteRewind })
-	r.EndCause = f.Cause
+	r.EndCause, r.EndLimit = f.Cause, f.Limit
 	for step := range r.Attempts { // what was alive stops; a retry finds it due again
 		if r.Current(step).Live() {
 			r.supersede(step, f.FactKind(), at)
@@ -570,7 +570,7 @@ func (f RunEnded) apply(s *State, at time.Time) {
 func (f RunReopened) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	r.to(f.FactKind(), RunRunning)
-	r.Ended, r.EndStep, r.EndWhy, r.EndCause, r.Hooked = time.Time{}, "", "", "", false
+	r.Ended, r.EndStep, r.EndWhy, r.EndCause, r.EndLimit, r.Hooked = time.Time{}, "", "", "", "", false
 	r.Landing, r.Unlanded = false, ""
 	r.grant(f.Grant)
 	if f.RetryDir != "" {

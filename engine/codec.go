@@ -177,7 +177,8 @@ func DecodeFact(raw []byte) (Fact, error) {
 	case "window_opened":
 		return decode[WindowOpened](kind, raw)
 	case "human_asked":
-		return decode[HumanAsked](kind, raw)
+		f, err := decode[HumanAsked](kind, raw)
+		return f.upgraded(), err
 	case "reminded":
 		return decode[Reminded](kind, raw)
 	case "gate_failed":
@@ -227,7 +228,8 @@ func DecodeFact(raw []byte) (Fact, error) {
 	case "run_resumed":
 		return decode[RunResumed](kind, raw)
 	case "run_ended":
-		return decode[RunEnded](kind, raw)
+		f, err := decode[RunEnded](kind, raw)
+		return f.upgraded(), err
 	case "run_reopened":
 		return decode[RunReopened](kind, raw)
 	case "run_forgotten":

@@ -72,7 +72,7 @@ func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 		}
 		to, ok := g.Route(OutcomeBlocked)
 		if w := d.spec(r); w.Inline { // its list decides
-			d.end2(r, RunFailed, g.Step, "blocked: "+clip(text, MaxFeedback), nil, causeBlocked)
+			d.end(r, RunEnded{Phase: RunFailed, Step: g.Step, Why: "blocked: " + clip(text, MaxFeedback), Cause: causeBlocked})
 			break
 		}
 		if !ok || to == Human {
@@ -85,7 +85,7 @@ func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 		if len(files) == 0 {
 			return false
 		}
-		d.ask(r, g, q, whyProtect+strings.Join(files[:min(len(files), 10)], ", "), false)
+		d.askFor(r, g, q, HumanAsked{Why: whyProtect + strings.Join(files[:min(len(files), 10)], ", "), Protect: true})
 	}
 	return true
 }
@@ -104,7 +104,7 @@ func (r *Run) unpassed(a *Attempt) (files []string) {
 	for _, qs := range r.Rounds {
 		for _, q := range qs {
 			of := r.Attempt(q.Step, q.Attempt)
-			passed := q.Outcome == OutcomePass && q.ByKind == Human && strings.HasPrefix(q.Why, whyProtect)
+			passed := q.Outcome == OutcomePass && q.ByKind == Human && q.Protect
 			if !passed || of == nil || of.Digest != q.Digest { // it was checked once more, and has become another
 				continue
 			}
@@ -241,7 +241,13 @@ func (d *decider) inconclusive(r *Run, g *Gate, q *Round, why string) {
 
 // ask makes the round a person's.
 func (d *decider) ask(r *Run, g *Gate, q *Round, why string, forced bool) {
-	f := HumanAsked{of: Of(r.ID), Gate: g.ID, N: q.N, Why: clip(why, MaxFeedback), Forced: forced}
+	d.askFor(r, g, q, HumanAsked{Why: why, Forced: forced})
+}
+
+// askFor asks a person about the round, for the reason in f.
+func (d *decider) askFor(r *Run, g *Gate, q *Round, f HumanAsked) {
+	why := f.Why
+	f.of, f.Gate, f.N, f.Why = Of(r.ID), g.ID, q.N, clip(why, MaxFeedback)
 	if g.Timeout > 0 {
 		f.Due = d.at.Add(time.Duration(g.Timeout))
 	}
@@ -311,9 +317,9 @@ func (d *decider) ends(r *Run, step string, to []string) {
 	for _, t := range to {
 		switch t {
 		case EndFailed:
-			d.end(r, RunFailed, step, "a pass of "+step+" leads to FAILED", nil)
+			d.end(r, RunEnded{Phase: RunFailed, Step: step, Why: "a pass of " + step + " leads to FAILED"})
 		case EndAborted:
-			d.end(r, RunAborted, step, "a pass of "+step+" leads to ABORTED", nil)
+			d.end(r, RunEnded{Phase: RunAborted, Step: step, Why: "a pass of " + step + " leads to ABORTED"})
 		}
 	}
 }
@@ -498,9 +504,9 @@ func (d *decider) noProgress(r *Run, w *Spec, g *Gate, q *Round) bool {
 	why := withWords(fmt.Sprintf("no progress: the same failure came %d times over an unchanged tree", most), q.Feedback)
 	switch w.Limits.OnHit["max_same_failure"] {
 	case EndFailed:
-		d.end(r, RunFailed, g.Step, why, nil)
+		d.end(r, RunEnded{Phase: RunFailed, Step: g.Step, Why: why})
 	case EndAborted:
-		d.end(r, RunAborted, g.Step, why, nil)
+		d.end(r, RunEnded{Phase: RunAborted, Step: g.Step, Why: why})
 	default:
 		d.ask(r, g, q, why, false)
 	}
@@ -512,9 +518,9 @@ func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
 	why := g.ID + ": " + f.outcome
 	switch {
 	case f.target == EndFailed:
-		d.end(r, RunFailed, g.Step, why, f.by)
+		d.end(r, RunEnded{Phase: RunFailed, Step: g.Step, Why: why, By: f.by})
 	case f.target == EndAborted:
-		d.end(r, RunAborted, g.Step, why, f.by)
+		d.end(r, RunEnded{Phase: RunAborted, Step: g.Step, Why: why, By: f.by})
 	case f.target != EndDone && w.leadsBack(f.target, g.Step):
 		d.listBack(r, w, g, f)
 		d.undo(r, w, f.target, g.Step, false, why)

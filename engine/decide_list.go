@@ -359,13 +359,13 @@ func (d *decider) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 		MaxSteps: k.Limits.MaxSteps, TimeLimit: k.Limits.MaxDuration, UsageLimit: Usage{Tokens: k.Limits.MaxTokens, CostUSD: k.Limits.MaxCostUSD},
 		RoleLimits: k.Limits.Roles, By: r.By, Child: &c})
 	if err != nil { // before anything is launched
-		d.end(d.s.Runs[id], RunFailed, "", clip(err.Error(), MaxFeedback), nil)
+		d.end(d.s.Runs[id], RunEnded{Phase: RunFailed, Why: clip(err.Error(), MaxFeedback)})
 	}
 }
 
 // Causes of an end that matter to the parent.
 const (
-	causePerson  = "person"
+	CausePerson  = "person"
 	causeLimit   = "limit"
 	causeParent  = "parent"
 	causeBlocked = "blocked"
@@ -382,7 +382,7 @@ func (d *decider) advanceChild(r *Run) bool {
 	wanted := o.wants(c)
 	if r.Live() {
 		if !wanted {
-			d.end2(r, RunAborted, "", "its parent "+o.ID+" has no use for it any more", nil, causeParent)
+			d.end(r, RunEnded{Phase: RunAborted, Why: "its parent " + o.ID + " has no use for it any more", Cause: causeParent})
 			return true
 		}
 		return false
@@ -396,7 +396,7 @@ func (d *decider) advanceChild(r *Run) bool {
 		return false
 	}
 	if r.Phase == RunAborted && r.EndCause == "" { // its own gate: all of it ends
-		d.end(o, RunAborted, c.Step, r.ID+": "+r.EndWhy, nil)
+		d.end(o, RunEnded{Phase: RunAborted, Step: c.Step, Why: r.ID + ": " + r.EndWhy})
 		return true
 	}
 	if len(r.Procs) > 0 || len(r.kids) > 0 {
@@ -482,7 +482,7 @@ func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 	case r.Phase == RunCompleted && bad == "":
 		d.put(f)
 		return
-	case r.Phase == RunAborted && r.EndCause == causePerson:
+	case r.Phase == RunAborted && r.EndCause == CausePerson:
 		f.State, f.Held, f.Why = TaskBlocked, true, clip(r.EndWhy, maxTaskWords)
 		d.put(f)
 		return

@@ -351,9 +351,9 @@ func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
 		case OutcomeFail:
 			d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "timeout", feedback: "no person answered within " + g.Timeout.String()})
 		case EndFailed:
-			d.end(r, RunFailed, g.Step, g.ID+": no person answered within "+g.Timeout.String(), nil)
+			d.end(r, RunEnded{Phase: RunFailed, Step: g.Step, Why: g.ID + ": no person answered within " + g.Timeout.String()})
 		default:
-			d.end(r, RunAborted, g.Step, g.ID+": no person answered within "+g.Timeout.String(), nil)
+			d.end(r, RunEnded{Phase: RunAborted, Step: g.Step, Why: g.ID + ": no person answered within " + g.Timeout.String()})
 		}
 		return
 	}

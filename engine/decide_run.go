@@ -176,7 +176,7 @@ func (d *decider) resume(ev ResumeRequested) {
 		d.ignore(ev.Run, ev.EventKind(), why, &ev.By)
 		return
 	}
-	d.put(RunResumed{of: Of(r.ID), By: &ev.By, Grant: d.allowance(r, strings.TrimPrefix(r.PausedWhy, "limit:"))})
+	d.put(RunResumed{of: Of(r.ID), By: &ev.By, Grant: d.allowance(r, strings.TrimPrefix(r.PausedWhy, pausedByLimit))})
 	d.reopenWindows(r)
 	d.takeUpEnds(r)
 	d.resumeChildren(r)
@@ -237,35 +237,27 @@ func (d *decider) abort(ev AbortRequested) {
 	if ev.Why != "" {
 		why += ": " + clip(ev.Why, MaxFeedback)
 	}
-	d.end2(r, RunAborted, "", why, &ev.By, causePerson)
+	d.end(r, RunEnded{Phase: RunAborted, Why: why, By: &ev.By, Cause: CausePerson})
 }
 
 // end ends the run at once; what is alive in it is undone, its processes are stopped.
-func (d *decider) end(r *Run, phase, step, why string, by *Actor) {
-	cause := ""
-	if strings.HasPrefix(why, "limit:") {
-		cause = causeLimit
-	}
-	d.end2(r, phase, step, why, by, cause)
-}
-
-// end2 is end with what its parent, if it is a child run, has to know.
-func (d *decider) end2(r *Run, phase, step, why string, by *Actor, cause string) {
+func (d *decider) end(r *Run, f RunEnded) {
 	if !r.Live() {
 		return
 	}
 	if l := r.List; l != nil && l.Dirty && l.Writing == 0 && l.File == FileOK && l.Seen != "" {
 		d.put(TasksWriteOwed{of: Of(r.ID), Step: l.Step})
 	}
-	d.put(RunEnded{of: Of(r.ID), Phase: phase, Step: step, Why: why, By: by, Cause: cause})
+	f.of = Of(r.ID)
+	d.put(f)
 	for _, k := range slices.Clone(r.kids) {
-		d.end2(k, RunAborted, "", "its parent "+r.ID+" is over", nil, causeParent)
+		d.end(k, RunEnded{Phase: RunAborted, Why: "its parent " + r.ID + " is over", Cause: causeParent})
 	}
 	if r.Child != nil { // its parent tells
 		d.forget(r.flow)
 		return
 	}
-	d.notice(Notice{ID: r.ID + ".ended-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeEnded, Run: r.ID, Step: step, Text: strings.TrimSpace(phase + " " + why)})
+	d.notice(Notice{ID: r.ID + ".ended-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeEnded, Run: r.ID, Step: f.Step, Text: strings.TrimSpace(f.Phase + " " + f.Why)})
 	d.forget(r.flow)
 }
 
@@ -324,21 +316,24 @@ func (d *decider) stopFor(r *Run, why, text string) {
 	d.notice(Notice{ID: fmt.Sprintf("%s.paused-%d", r.ID, d.s.Clock), Kind: NoticePaused, Run: r.ID, Text: clip(text, 2000)})
 }
 
+// pausedByLimit and the limit's key are why a run is paused by a limit; the words of its end begin with them too.
+const pausedByLimit = "limit:"
+
 // limit: one of the run's limits is hit.
 func (d *decider) limit(r *Run, w *Spec, key, step string) {
 	text := fmt.Sprintf("the limit %s is hit", key)
 	switch w.Limits.OnHit[key] {
 	case Human:
-		d.stopFor(r, "limit:"+key, text+": sluice resume "+r.ID+" grants the same amount once more")
+		d.stopFor(r, pausedByLimit+key, text+": sluice resume "+r.ID+" grants the same amount once more")
 		if key == "max_tokens" || key == "max_cost_usd" {
 			d.stopSpending(r, w, "", "the run's "+key+" is used up")
 		} else if role, bound, ok := roleKey(key); ok && bound != maxLaunches {
 			d.stopSpending(r, w, role, "the run's "+key+" is used up")
 		}
 	case EndFailed:
-		d.end(r, RunFailed, step, "limit:"+key+" "+text, nil)
+		d.end(r, RunEnded{Phase: RunFailed, Step: step, Why: pausedByLimit + key + " " + text, Cause: causeLimit, Limit: key})
 	default:
-		d.end(r, RunAborted, step, "limit:"+key+" "+text, nil)
+		d.end(r, RunEnded{Phase: RunAborted, Step: step, Why: pausedByLimit + key + " " + text, Cause: causeLimit, Limit: key})
 	}
 }
 
@@ -378,8 +373,7 @@ func (d *decider) retry(ev RetryRequested) {
 		return
 	}
 	if !r.Live() {
-		key, _, _ := strings.Cut(strings.TrimPrefix(r.EndWhy, "limit:"), " ")
-		d.put(RunReopened{of: Of(r.ID), By: &ev.By, Grant: d.allowance(r, key), RetryDir: d.retryDirAgain(r, w)})
+		d.put(RunReopened{of: Of(r.ID), By: &ev.By, Grant: d.allowance(r, r.EndLimit), RetryDir: d.retryDirAgain(r, w)})
 	}
 	if step == "" {
 		return

@@ -325,7 +325,8 @@ type (
 		Gate     string    `json:"gate"`
 		N        int       `json:"n"`
 		Why      string    `json:"why"`
-		Forced   bool      `json:"forced,omitempty"` // the gate is human for the rest of the run
+		Forced   bool      `json:"forced,omitempty"`  // the gate is human for the rest of the run
+		Protect  bool      `json:"protect,omitempty"` // asked because the step changed protected files
 		Due      time.Time `json:"due,omitzero"`
 		RemindAt time.Time `json:"remind_at,omitzero"`
 	}
@@ -522,6 +523,7 @@ type (
 		Why   string `json:"why,omitempty"`
 		By    *Actor `json:"by,omitempty"`
 		Cause string `json:"cause,omitempty"` // person, limit, parent or blocked, where it was one of these
+		Limit string `json:"limit,omitempty"` // the key of the limit that ended it
 	}
 	// RunReopened: a person retries an ended run.
 	RunReopened struct {

@@ -77,7 +77,7 @@ func mutantsOfJoins() []mutant {
 		{"what stands for a task does not wait for that task's needs", "TaskList.free", "	for ; t != nil; t = l.by[t.For] {\n		for _, id", "	for n := 0; t != nil && n == 0; n++ {\n		for _, id"},
 		{"a task whose run a person aborted is tried again by itself", "TaskList.survey", "t.State == TaskBlocked && !t.Held && ", "t.State == TaskBlocked && "},
 		{"sent back with all done, a list has nothing to do", "decider.takeFeedback", "if n := l.Tally(); n.Done == n.Total {", "if n := l.Tally(); n.Total < 0 {"},
-		{"children outlive the step that was undone", "decider.advanceChild", "		if !wanted {\n			d.end2", "		if !wanted && o.Phase != RunRunning {\n			d.end2"},
+		{"children outlive the step that was undone", "decider.advanceChild", "		if !wanted {\n			d.end", "		if !wanted && o.Phase != RunRunning {\n			d.end"},
 		{"a list's own write, cut short, counts as an edit", "merging.known", "c != t.Base && c != ours && (t.Writing == \"\" || c != fileClass(t.Writing))", "c != t.Base && ours != \"\""},
 		{"a look that nothing was started by is not asked for again", "decider.list", "		d.takeFeedback(r, l)\n		return // what was seen serves what follows\n", "		d.takeFeedback(r, l)\n"},
 		{"a child is resumed while its parent is paused", "decider.resume", "why == \"\" && o != nil && o.Paused {", "why == \"\" && o != nil && r.PausedWhy == PausedParent {"},

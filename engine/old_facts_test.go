@@ -3,7 +3,9 @@ package engine
 import (
 	"bufio"
 	"compress/gzip"
+	"encoding/json"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,5 +55,31 @@ func TestOldFactsReplay(t *testing.T) {
 	}
 	if err := lines.Err(); err != nil || journals < 10 || facts < 2000 {
 		t.Errorf("%d facts of %d journals were read: %v", facts, journals, err)
+	}
+}
+
+// TestOldWords: what older releases recorded in words alone is read as this one records it, from a fact and from a snapshot.
+func TestOldWords(t *testing.T) {
+	conform.Rule(t, "3-engine folded", "journals of earlier versions are read to their states")
+	for raw, want := range map[string]Fact{
+		`{"kind":"run_ended","run":"x-1","phase":"aborted","why":"limit:max_steps the limit max_steps is hit"}`: RunEnded{of: Of("x-1"), Phase: RunAborted,
+			Why: "limit:max_steps the limit max_steps is hit", Limit: "max_steps"},
+		`{"kind":"run_ended","run":"x-1","phase":"failed","why":"ga: limit:max_steps"}`: RunEnded{of: Of("x-1"), Phase: RunFailed, Why: "ga: limit:max_steps"},
+		`{"kind":"human_asked","run":"x-1","gate":"ga","n":1,"why":"protect: the step changed go.mod"}`: HumanAsked{of: Of("x-1"), Gate: "ga", N: 1,
+			Why: "protect: the step changed go.mod", Protect: true},
+		`{"kind":"human_asked","run":"x-1","gate":"ga","n":1,"why":"level"}`: HumanAsked{of: Of("x-1"), Gate: "ga", N: 1, Why: "level"},
+	} {
+		if got, err := DecodeFact([]byte(raw)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s\nis %+v, %v\nwant %+v", raw, got, err, want)
+		}
+	}
+	var st State
+	if err := json.Unmarshal([]byte(`{"runs":{"x-1":{"id":"x-1","phase":"aborted","end_why":"limit:roles.dev.max_tokens the limit is hit",
+		"rounds":{"ga":[{"n":1,"why":"protect: the step changed go.mod"},{"n":2,"why":"level"}]}}}}`), &st); err != nil {
+		t.Fatal(err)
+	}
+	r := st.Runs["x-1"]
+	if qs := r.Rounds["ga"]; r.EndLimit != "roles.dev.max_tokens" || !qs[0].Protect || qs[1].Protect {
+		t.Errorf("a snapshot of an older release: %q %v %v", r.EndLimit, qs[0].Protect, qs[1].Protect)
 	}
 }

@@ -112,7 +112,7 @@ func (d *decider) advanceOne(r *Run) bool {
 		if r.Unlanded != "" {
 			why = clip(strings.TrimPrefix(why+"; not landed: "+r.Unlanded, "; "), MaxFeedback)
 		}
-		d.end(r, RunCompleted, "", why, nil)
+		d.end(r, RunEnded{Phase: RunCompleted, Why: why})
 	}
 	return false
 }
@@ -203,7 +203,7 @@ func (d *decider) stuck(r *Run, w *Spec, v *view) bool {
 				unmet = append(unmet, n)
 			}
 		}
-		d.end(r, RunFailed, id, fmt.Sprintf("step %s was led to, but %s, which it needs, can no longer pass", id, strings.Join(unmet, ", ")), nil)
+		d.end(r, RunEnded{Phase: RunFailed, Step: id, Why: fmt.Sprintf("step %s was led to, but %s, which it needs, can no longer pass", id, strings.Join(unmet, ", "))})
 		return true
 	}
 	return false

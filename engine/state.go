@@ -92,6 +92,7 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 		}
 		make0(&r.Attempts)
 		make0(&r.Rounds)
+		r.upgrade()
 	}
 	s.rebuild()
 	return nil
@@ -182,6 +183,7 @@ type Run struct {
 	Child    *ChildOf  `json:"child,omitempty"` // it is a child run
 	List     *TaskList `json:"list,omitempty"`  // its tasks, where its workflow has a list and that has begun
 	EndCause string    `json:"end_cause,omitempty"`
+	EndLimit string    `json:"end_limit,omitempty"` // the key of the limit that ended it
 
 	runIndex // what the state's index keeps at it
 }
@@ -298,6 +300,7 @@ type Round struct {
 	WindowEnds time.Time          `json:"window_ends,omitzero"`
 	Remains    Duration           `json:"remains,omitempty"`  // of the window, while the run is paused
 	Why        string             `json:"why,omitempty"`      // why a person is asked: level, forced, blocked, …
+	Protect    bool               `json:"protect,omitempty"`  // a person is asked because the step changed protected files
 	Asked      time.Time          `json:"asked,omitzero"`     // since when a person is asked
 	Due        time.Time          `json:"due,omitzero"`       // a person's deadline; it does not run in a pause
 	RemindAt   time.Time          `json:"remind_at,omitzero"` // next reminder

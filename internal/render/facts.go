@@ -91,7 +91,7 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 	case engine.RunEnded:
 		_, style := Mark(f.Phase)
 		text := "run " + f.Phase
-		if !strings.HasPrefix(f.Why, f.Phase+" by ") {
+		if f.Cause != engine.CausePerson { // whose words name the person
 			text += Who(f.By)
 		}
 		return FactLine{Text: Because(text, f.Why), Style: style, Key: true}, true
