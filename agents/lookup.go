@@ -12,8 +12,23 @@ import (
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin" // where there is no PATH
 
-// LookUp finds the file of argv[0].
+// CommandError is why a command cannot be started that a person has to install, or to name
+// otherwise.
+type CommandError struct{ Err error }
+
+func (e *CommandError) Error() string { return e.Err.Error() }
+func (e *CommandError) Unwrap() error { return e.Err }
+
+// LookUp finds the file of argv[0]. Its errors are CommandErrors.
 func LookUp(name string, env []string, cwd string) (string, error) {
+	file, err := lookUp(name, env, cwd)
+	if err != nil {
+		return "", &CommandError{err}
+	}
+	return file, nil
+}
+
+func lookUp(name string, env []string, cwd string) (string, error) {
 	if strings.Contains(name, "/") {
 		file := name
 		if !filepath.IsAbs(file) {

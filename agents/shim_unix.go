@@ -296,7 +296,8 @@ func (s *shim) run() Exit {
 	}
 	_ = s.tell(saysClaimed, "")
 	if err != nil {
-		return Exit{Code: -1, NotStarted: brief(err.Error())}
+		var no *CommandError
+		return Exit{Code: -1, NotStarted: brief(err.Error()), NoCommand: errors.As(err, &no)}
 	}
 	s.next.out.keep(s.spec)
 	e := s.supervise(ends)

@@ -95,6 +95,9 @@ type Exit struct {
 	Lost bool `json:"lost,omitempty"`
 	// NotStarted says why it could not start and what to do, or "".
 	NotStarted string `json:"not_started,omitempty"`
+	// NoCommand: it could not start for its command, which a person has to
+	// install or to name otherwise.
+	NoCommand bool `json:"no_command,omitempty"`
 	// Started and Ended are wall times; Ended is when the command's main
 	// process was seen gone, or when its loss was noticed.
 	Started time.Time `json:"started"`

@@ -48,6 +48,7 @@ func TestNotStarted(t *testing.T) {
 		}, []string{"agent", "not found in PATH=.::bin"}},
 		{"too large", func(t *testing.T, s *Spec) { s.Argv = append(s.Argv, strings.Repeat("x", 1<<20)) }, []string{"too large"}},
 	}
+	notItsCommand := map[string]bool{"no folder": true, "cwd is a file": true, "no stdin file": true, "stdin is a folder": true, "stdin is a pipe": true, "too large": true}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -56,6 +57,9 @@ func TestNotStarted(t *testing.T) {
 			e := wait(t, ensure(t, newRunner(), spec))
 			if e.Code != -1 || e.NotStarted == "" {
 				t.Fatalf("%+v, want not started", e)
+			}
+			if e.NoCommand == notItsCommand[c.name] {
+				t.Errorf("its command is what it could not start for: %v", e.NoCommand)
 			}
 			for _, want := range c.want {
 				if !strings.Contains(e.NotStarted, want) {

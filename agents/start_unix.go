@@ -160,7 +160,7 @@ func (s *shim) start() (pid int, err error) {
 		})
 	}
 	if err != nil {
-		return 0, fmt.Errorf("command %s: %w: %s", file, err, mend(err))
+		return 0, notStarted(file, err)
 	}
 	return pid, nil
 }
@@ -179,19 +179,26 @@ func (s *shim) fork(file string, argv []string, attr *syscall.ProcAttr) (pid int
 	return pid, err
 }
 
-func mend(err error) string {
+// notStarted says why the system did not start a file that is there, and what to do.
+func notStarted(file string, err error) error {
+	advice, command := "see that it can be run by hand", true
 	switch {
 	case errors.Is(err, syscall.ENOENT):
-		return "the interpreter in its first line or its loader is missing: install it"
+		advice = "the interpreter in its first line or its loader is missing: install it"
 	case errors.Is(err, syscall.EACCES):
-		return "make it executable (chmod +x), on a file system that is not mounted noexec"
+		advice = "make it executable (chmod +x), on a file system that is not mounted noexec"
 	case errors.Is(err, syscall.ENOEXEC):
-		return `not a program for this system: a script needs a first line such as "#!/bin/sh"`
+		advice = `not a program for this system: a script needs a first line such as "#!/bin/sh"`
 	case errors.Is(err, syscall.E2BIG):
-		return "its arguments and environment are too large: pass large texts in files"
+		advice, command = "its arguments and environment are too large: pass large texts in files", false
 	default:
-		return "see that it can be run by hand"
+		command = false
 	}
+	err = fmt.Errorf("command %s: %w: %s", file, err, advice)
+	if command {
+		return &CommandError{err}
+	}
+	return err
 }
 
 func withPwd(spec Spec) []string {

@@ -274,7 +274,7 @@ func (ls *Launches) ExitOf(x agents.Exit, key string) engine.Exit {
 		out.Class, out.Why = engine.ClassWork, why
 	}
 	ls.forgive(&out, x.Started, x.Ended)
-	if noCommand(x.NotStarted) {
+	if x.NoCommand {
 		out.Class, out.Why = engine.ClassFatal, x.NotStarted
 	}
 	return out
@@ -298,19 +298,6 @@ func (ls *Launches) forgive(x *engine.Exit, began, over time.Time) {
 	if began.Before(at) && (x.Lost || over.After(at) && (x.Signal != "" || x.Stopped || meanwhile)) {
 		x.Class, x.ResumeAt, x.Why = engine.ClassLimit, now, "it was ended with the service, or with the machine, on purpose"
 	}
-}
-
-// noCommand reports whether a launch failed for its command, which a person has to install or name better.
-func noCommand(why string) bool {
-	if !strings.HasPrefix(why, "command ") {
-		return false
-	}
-	for _, sign := range []string{"not found", "no such file", "is missing", "permission denied", "exec format", "not a file", "not executable"} {
-		if strings.Contains(why, sign) {
-			return true
-		}
-	}
-	return false
 }
 
 // signalOf returns the name of the signal behind a sandbox's exit code; "" for any other code.
