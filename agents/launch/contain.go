@@ -65,7 +65,7 @@ func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spe
 	case network == sandbox.NetProxy:
 		spec.Net = &rules
 	}
-	spec.Env = x.insideEnv(spec.Env, plan, p.Who.Agent.Format)
+	spec.Env = insideEnv(spec.Env, plan, p.Who.Agent.Format)
 	if spec.Net != nil {
 		spec.Env = append(spec.Env, rules.Vars()...)
 	}
@@ -150,7 +150,7 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string, i
 		return plan, err
 	}
 	plan.Own = append(plan.Own, own...)
-	return plan, x.seed(plan, p.Who.Agent.Format)
+	return plan, seed(plan, p.Who.Agent.Format, x.Variable)
 }
 
 // shownTop shows the checkout that the launch works in: a judge its own.
@@ -225,7 +225,7 @@ func Holder(l layout.Layout, key, rest string) string {
 }
 
 // insideEnv is a launch's environment as it has to be inside.
-func (x *Cage) insideEnv(env []string, plan sandbox.Plan, format string) []string {
+func insideEnv(env []string, plan sandbox.Plan, format string) []string {
 	var out []string
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")

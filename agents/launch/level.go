@@ -56,8 +56,8 @@ func (x *Cage) Level(run string) (level, why string) {
 }
 
 // exposedFile says of a run that some launch of it was not held: it has level file for good.
-func (x *Cage) exposedFile(run string) string {
-	return filepath.Join(x.State, layout.AttemptsDir, layout.PathElement(run), "exposed")
+func exposedFile(state, run string) string {
+	return filepath.Join(state, layout.AttemptsDir, layout.PathElement(run), "exposed")
 }
 
 // Expose notes that a launch, or an offered step, of a run is not held. key is of the launch, "" for none.
@@ -74,10 +74,10 @@ func (x *Cage) Expose(run, key, why string) error {
 			return err
 		}
 	}
-	if _, err := os.Lstat(x.exposedFile(run)); known && err == nil {
+	if _, err := os.Lstat(exposedFile(x.State, run)); known && err == nil {
 		return nil
 	}
-	return layout.KeepBriefly(x.exposedFile(run), why) // also where it is known, yet could not be written
+	return layout.KeepBriefly(exposedFile(x.State, run), why) // also where it is known, yet could not be written
 }
 
 // opened is what the mark of a launch that is not held says.

@@ -103,7 +103,7 @@ func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string, r
 	if err != nil {
 		return nil, "", err
 	}
-	argv = append(argv, program.Args(w.Agent.Format, argv[1:], program.Launch{Args: ls.roleArgs(w), Model: w.Set.Model, Dirs: dirs, Schema: a.Schema, SchemaFile: schemaFile,
+	argv = append(argv, program.Args(w.Agent.Format, argv[1:], program.Launch{Args: roleArgs(ls.Root, w), Model: w.Set.Model, Dirs: dirs, Schema: a.Schema, SchemaFile: schemaFile,
 		ReadOnly: a.Judges, Contained: held != nil, MaxCostUSD: ls.MayCost(a.Job, w.Role), Resume: resume})...)
 	switch w.Agent.PromptVia {
 	case settings.ViaArg:
@@ -122,14 +122,14 @@ func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string, r
 }
 
 // roleArgs are the arguments that the role adds to the command. What they name below .workflow/ is the root's.
-func (ls *Launches) roleArgs(w Who) (out []string) {
+func roleArgs(root string, w Who) (out []string) {
 	for _, arg := range w.Set.Args {
 		option, value, with := strings.Cut(arg, "=")
 		switch {
 		case layout.IsState(arg) && strings.ContainsRune(arg, '/'):
-			arg = filepath.Join(ls.Root, filepath.FromSlash(arg))
+			arg = filepath.Join(root, filepath.FromSlash(arg))
 		case with && strings.HasPrefix(option, "-") && layout.IsState(value) && strings.ContainsRune(value, '/'):
-			arg = option + "=" + filepath.Join(ls.Root, filepath.FromSlash(value))
+			arg = option + "=" + filepath.Join(root, filepath.FromSlash(value))
 		}
 		out = append(out, arg)
 	}

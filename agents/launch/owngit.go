@@ -55,7 +55,7 @@ func (x *Cage) OwnGit(ctx context.Context, key, top string, work *tree.Order, in
 		}
 		return sandbox.StoreAt(i)
 	}
-	if g, err = tree.MakePrivate(ctx, x.opt.Git, g, now, x.spareGit(), seen); err != nil {
+	if g, err = tree.MakePrivate(ctx, x.opt.Git, g, now, spareGit(x.State), seen); err != nil {
 		return g, err
 	}
 	if err := x.pinBase(ctx, g); err != nil {
@@ -68,14 +68,14 @@ func (x *Cage) OwnGit(ctx context.Context, key, top string, work *tree.Order, in
 	return g, x.ahead.file(x.PIDFile(key)+layout.GitMark, note)
 }
 
-func (x *Cage) spareGit() string { return filepath.Join(x.State, layout.GitsDir, spareFolder) }
+func spareGit(state string) string { return filepath.Join(state, layout.GitsDir, spareFolder) }
 
 // makeAhead makes what the next launch needs while this one works.
 func (x *Cage) makeAhead() {
 	x.behind(func() {
 		err := x.ahead.fill()
 		if x.opt.Git.Checkout() {
-			err = errors.Join(x.opt.Git.MakeSpare(x.spareGit()), err)
+			err = errors.Join(x.opt.Git.MakeSpare(spareGit(x.State)), err)
 		}
 		if err != nil {
 			x.opt.Logf("what the next launch needs: %v", err) // it is made when it is needed

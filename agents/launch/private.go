@@ -55,8 +55,8 @@ func (x *Cage) reached(c sandbox.Checkout) string {
 
 // seed puts a program's login and settings into a launch's private home, as they are now: a copy, so that nothing that
 // starts with the person's own is the agent's to write.
-func (x *Cage) seed(plan sandbox.Plan, format string) error {
-	for _, s := range program.Seeds(format, x.Variable, plan.Home) {
+func seed(plan sandbox.Plan, format string, variable func(string) string) error {
+	for _, s := range program.Seeds(format, variable, plan.Home) {
 		data, err := readSeed(s.From)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

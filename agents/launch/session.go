@@ -32,8 +32,8 @@ type Session struct {
 }
 
 // SessionFile is where a run keeps a conversation, by its name and agent.
-func (ls *Launches) SessionFile(run, name, agent string) string {
-	return filepath.Join(ls.State, layout.AttemptsDir, layout.PathElement(run), sessionName(name, agent)+sessionEnding)
+func SessionFile(state, run, name, agent string) string {
+	return filepath.Join(state, layout.AttemptsDir, layout.PathElement(run), sessionName(name, agent)+sessionEnding)
 }
 
 const (
@@ -62,7 +62,7 @@ func (ls *Launches) takeTalk(run, name, key string, w Who) talk {
 	}
 	ls.talks.Lock()
 	defer ls.talks.Unlock()
-	file := ls.SessionFile(run, name, w.Name)
+	file := SessionFile(ls.State, run, name, w.Name)
 	var s Session
 	if err := layout.Load(file, &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		ls.Cage.opt.Logf("%s: session %s: %v: a new conversation begins", key, name, err)
@@ -93,7 +93,7 @@ func (ls *Launches) LeaveTalk(key string, said *program.Result, total program.Us
 		return
 	}
 	run, _, _ := strings.Cut(key, "/")
-	file := ls.SessionFile(run, p.Session, p.Agent)
+	file := SessionFile(ls.State, run, p.Session, p.Agent)
 	ls.talks.Lock()
 	defer ls.talks.Unlock()
 	var s Session

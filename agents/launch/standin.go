@@ -30,7 +30,7 @@ func (ls *Launches) StepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel str
 		t.N = c.Try
 	}
 	play, _ := s.Play(t)
-	part, err := ls.stepPart(j, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", job.StandIn, w.Role, st.ID, j.Attempt.N))
+	part, err := stepPart(ls.Root, j, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", job.StandIn, w.Role, st.ID, j.Attempt.N))
 	if err != nil {
 		return w, err
 	}
@@ -69,7 +69,7 @@ func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel s
 	part := stub.Part{Say: label, Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Exit: play.Exit}
 	switch {
 	case st != nil:
-		if part, err = ls.stepPart(j, st, b, play, label); err != nil {
+		if part, err = stepPart(ls.Root, j, st, b, play, label); err != nil {
 			return nil, err
 		}
 	case play.Say != nil:
@@ -107,7 +107,7 @@ func (ls *Launches) standIn(w Who, rel string, part stub.Part) (Who, error) {
 }
 
 // stepPart is what a stand-in does for a step: what the play says, and besides it what the spec wants of any agent.
-func (ls *Launches) stepPart(j job.Job, st *engine.Step, b tree.Begin, play stub.Play, label string) (stub.Part, error) {
+func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.Play, label string) (stub.Part, error) {
 	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit,
 		Signal: orText(play.Signal, engine.StatusDone), Summary: orText(play.Summary, label), Ask: play.Question}
 	env := job.WithAttempt(j, st)
@@ -134,7 +134,7 @@ func (ls *Launches) stepPart(j job.Job, st *engine.Step, b tree.Begin, play stub
 	for i, f := range part.Write {
 		base := b.Dir
 		if layout.IsState(f.Path) {
-			base = ls.Root
+			base = root
 		}
 		if part.Write[i].Path, err = layout.Under(base, f.Path); err != nil {
 			return part, job.Refused("%s: write: %v", job.StandIn, err)

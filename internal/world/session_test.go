@@ -113,7 +113,7 @@ func TestSessionsOfLikeNames(t *testing.T) {
 	files, homes := map[string]string{}, map[string]string{}
 	for _, name := range []string{"a/b", "a:b", "a=b", `a\b`, strings.Repeat("é", 79) + "/1", strings.Repeat("é", 79) + "/2"} {
 		for _, agent := range []string{"claude", strings.Repeat("c", 120)} {
-			file := b.e.SessionFile("w-1", name, agent)
+			file := launch.SessionFile(b.e.State, "w-1", name, agent)
 			if other := files[file]; other != "" {
 				t.Errorf("%q of %s and %q are one", name, agent, other)
 			}

@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestAgainst(t *testing.T) {
 	for _, c := range []struct {
@@ -30,4 +33,84 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 	t.Error("no engine among the rooms, or it has no decider")
+}
+
+// over has what is above its limit today. A number may only go down: whoever lowers a measure lowers it here.
+func over() map[string]int {
+	return map[string]int{
+		"lines of engine":     11183,
+		"lines of cmd/sluice": 9264,
+		"lines of specs":      7267,
+
+		"methods of engine.decider":           159,
+		"methods of internal/git.Repo":        148,
+		"methods of cmd/sluice.app":           126,
+		"methods of specs.compiler":           83,
+		"methods of internal/tui.Model":       78,
+		"methods of internal/folders.Folders": 73,
+		"methods of daemon.Repo":              66,
+		"methods of engine.Run":               55,
+		"methods of engine.State":             46,
+
+		"files over 400 lines":    28,
+		"functions over 60 lines": 15,
+		"lines over 120 columns":  1867,
+	}
+}
+
+// wings are the rooms that were one executor.
+func wings() map[string]bool {
+	return map[string]bool{"watcher/inbox": true, "watcher/refs": true, "internal/folders": true, "agents/launch": true, "gates/judge": true,
+		"gates/checkouts": true, "internal/prompt": true, "internal/collect": true, "internal/work": true, "internal/world": true}
+}
+
+// TestLimits holds the measures of the house to their limits, and what is above one to where it is.
+func TestLimits(t *testing.T) {
+	t.Chdir("../..")
+	rooms, err := measure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed, seen := over(), map[string]bool{}
+	hold := func(what string, n, limit int) {
+		most, listed := allowed[what]
+		seen[what] = true
+		switch {
+		case !listed && n > limit:
+			t.Errorf("%s: %d, more than %d", what, n, limit)
+		case listed && n <= limit:
+			t.Errorf("%s: %d is within its limit, %d: remove it from over", what, n, limit)
+		case listed && n > most:
+			t.Errorf("%s: %d, more than the %d in over, which may only go down", what, n, most)
+		case listed && n < most-max(most/50, 1):
+			t.Errorf("%s: %d by now: write it into over, which has %d", what, n, most)
+		}
+	}
+	var long [3]int
+	against := 0
+	for _, r := range rooms {
+		limit := roomLines
+		if r.dir == "engine" {
+			limit = engineLines
+		}
+		hold("lines of "+r.dir, r.lines, limit)
+		for name, n := range r.methods {
+			hold(fmt.Sprintf("methods of %s.%s", r.dir, name), n, typeMethods)
+		}
+		for i, n := range r.over {
+			long[i] += n
+		}
+		if wings()[r.dir] {
+			against += r.against
+		}
+	}
+	hold(fmt.Sprintf("files over %d lines", fileLines), long[0], 0)
+	hold(fmt.Sprintf("functions over %d lines", functionLines), long[1], 0)
+	hold(fmt.Sprintf("lines over %d columns", lineColumns), long[2], 0)
+	hold("calls against the order where the executor was", against, roomsAgainst)
+	for what := range allowed {
+		if !seen[what] {
+			t.Errorf("over: there is no %s: remove it", what)
+		}
+	}
 }

@@ -29,11 +29,24 @@ type room struct {
 	function most
 	kind     most              // the type with the most methods
 	wide     int               // the longest line
+	over     [3]int            // files, functions and lines longer than their limits
 	against  int               // calls among files against their order
 	methods  map[string]int    // by type
 	owner    map[string]string // the file of each function, and of each method as ".name"; "" = several have one
 	calls    map[[2]string]int // from a file to a file
 }
+
+// Limits, and why: a room larger than a few days' reading is none that a newcomer can hold; a type with more methods than fit on a
+// page has several jobs; a file or a function that does not fit on a few screens, or a line on one, is read twice.
+const (
+	roomLines     = 7000
+	engineLines   = 9000 // its law is one subject
+	typeMethods   = 40
+	fileLines     = 400
+	functionLines = 60
+	lineColumns   = 120
+	roomsAgainst  = 15 // calls against the order in all rooms that were one executor
+)
 
 // most is the largest of its kind.
 type most struct {
@@ -122,15 +135,24 @@ func (r *room) look(fset *token.FileSet, f *ast.File, name, src string) {
 	lines := strings.Count(src, "\n")
 	r.lines += lines
 	r.file.see(lines, base)
+	if lines > fileLines {
+		r.over[0]++
+	}
 	for l := range strings.Lines(src) {
-		r.wide = max(r.wide, utf8.RuneCountInString(strings.TrimSuffix(l, "\n")))
+		n := utf8.RuneCountInString(strings.TrimSuffix(l, "\n"))
+		if r.wide = max(r.wide, n); n > lineColumns {
+			r.over[2]++
+		}
 	}
 	for _, d := range f.Decls {
 		fn, ok := d.(*ast.FuncDecl)
 		if !ok {
 			continue
 		}
-		r.function.see(fset.Position(fn.End()).Line-fset.Position(fn.Pos()).Line+1, fn.Name.Name)
+		n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
+		if r.function.see(n, fn.Name.Name); n > functionLines {
+			r.over[1]++
+		}
 		what := fn.Name.Name
 		if fn.Recv != nil {
 			r.methods[anchor.Receiver(fn)]++
