@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Apply folds facts into the state; at is when they were decided. It is the only writer. It needs no spec: a fact says
-// all that it means.
+// Apply folds facts, decided at the given time, into the state. It is the only writer. It needs no
+// spec: facts are complete in themselves.
 func (s *State) Apply(at time.Time, facts ...Fact) {
 	for _, f := range facts {
 		s.apply(at, f)
@@ -36,7 +36,7 @@ func (s *State) apply(at time.Time, f Fact) {
 			}
 		}
 	}
-	for o := r; o != nil; o = s.Parent(o) { // what a child is at is its parent's too
+	for o := r; o != nil; o = s.Parent(o) { // a child's state is part of its parents'
 		s.reindex(o)
 		o.BusySince = time.Time{}
 		if o.busy() {
@@ -45,7 +45,8 @@ func (s *State) apply(at time.Time, f Fact) {
 	}
 }
 
-// find returns the run; nil where there is none. Facts come in rows about one run.
+// find returns the run, or nil. It caches the last one, as consecutive facts often concern the same
+// run.
 func (s *State) find(id string) *Run {
 	if id == "" {
 		return nil
@@ -60,14 +61,14 @@ func (s *State) find(id string) *Run {
 	return r
 }
 
-// tick adds the time since the last fact to what the run has spent, if something was under way.
+// tick adds the time since the last fact to the run's Spent while something is under way.
 func (r *Run) tick(at time.Time) {
 	if !r.BusySince.IsZero() && at.After(r.BusySince) {
 		r.Spent += Duration(at.Sub(r.BusySince))
 	}
 }
 
-// wrong ends the program: a fact contradicts the state.
+// wrong panics: a fact contradicts the state.
 func wrong(format string, args ...any) { panic("engine: " + fmt.Sprintf(format, args...)) }
 
 func (s *State) at(run string) *Run {
@@ -78,7 +79,7 @@ func (s *State) at(run string) *Run {
 	return r
 }
 
-// now returns the step's current attempt, which must be n.
+// now returns the step's current attempt, whose number must be n.
 func (r *Run) now(step string, n int) *Attempt {
 	a := r.Current(step)
 	if a == nil || a.N != n {
@@ -380,7 +381,7 @@ func (f RetryContextOwed) apply(s *State, _ time.Time) {
 func (f OutputsOwed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	what := ".outputs"
-	if r.round(f.Gate, f.N).may(f.Run, f.FactKind()).State == OnHuman { // the reviewer's were written before
+	if r.round(f.Gate, f.N).may(f.Run, f.FactKind()).State == OnHuman { // the reviewer's outputs were written before
 		what = ".answer"
 	}
 	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Gate + "#" + strconv.Itoa(f.N) + what, Gate: f.Gate, N: f.N})
@@ -419,14 +420,14 @@ func (f RoundVoided) apply(s *State, at time.Time) {
 	q.Ended = at
 	a := r.now(q.Step, q.Attempt)
 	a.to(f.Run, f.FactKind(), Signalled)
-	a.Checked, a.Hooked = false, true // the hook ran once for this attempt
+	a.Checked, a.Hooked = false, true // the hook runs once per attempt
 	if !slices.Contains(r.alive, a) {
 		r.alive = append(r.alive, a)
 	}
-	if a.Status == StatusDone { // what the step said itself stands; what was found is looked for anew
+	if a.Status == StatusDone { // the step's own result stands; findings are collected again
 		a.Failure, a.Broken = "", ""
 	}
-	for _, qs := range r.Rounds { // what passed earlier in the row was over the old content too
+	for _, qs := range r.Rounds { // earlier gates of the same attempt approved the old content too
 		for _, o := range qs {
 			if o.Step == q.Step && o.Attempt == q.Attempt && o.State == Approved {
 				o.to(f.Run, f.FactKind(), Undone)
@@ -447,7 +448,7 @@ func (f ExhaustedTo) apply(s *State, _ time.Time) {
 
 func (f CountRenewed) apply(s *State, _ time.Time) { s.at(f.Run).countAnew(f.Gate) }
 
-// countAnew sets all counts of the gate to 0.
+// countAnew resets all counts of the gate to 0.
 func (r *Run) countAnew(gate string) {
 	delete(r.Fails, gate)
 	delete(r.Routes, gate)
@@ -482,13 +483,13 @@ func (f StepRouted) apply(s *State, at time.Time) {
 
 func (f StepSuperseded) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	r.Landing = false // what is to land is another by then
+	r.Landing = false // the content to land will change
 	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind == WriteAdvance && w.Step == f.Step || w.Kind == WriteLand })
 	r.now(f.Step, f.N)
 	r.supersede(f.Step, f.FactKind(), at)
 }
 
-// supersede undoes the step's current attempt and the rounds over it.
+// supersede undoes the step's current attempt and its rounds.
 func (r *Run) supersede(step, fact string, at time.Time) {
 	a := r.Current(step)
 	a.to(r.ID, fact, Superseded)
@@ -511,7 +512,7 @@ func (f RunPaused) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	r.may(f.FactKind(), stays)
 	r.Paused, r.PausedWhy, r.PausedAt = true, f.Why, at
-	for _, qs := range r.Rounds { // a window does not run in a pause: what is left of it is kept
+	for _, qs := range r.Rounds { // a pause stops the window's clock
 		if q := qs[len(qs)-1]; q.State == OnWindow {
 			q.Remains = Duration(max(q.WindowEnds.Sub(at), 0))
 		}
@@ -523,7 +524,7 @@ func (f RunResumed) apply(s *State, at time.Time) {
 	r.may(f.FactKind(), stays)
 	paused := r.PausedAt
 	r.Paused, r.PausedWhy, r.PausedAt = false, "", time.Time{}
-	if r.List != nil { // the file may have been edited meanwhile
+	if r.List != nil { // the file may have been edited during the pause
 		r.List.unlook(s)
 	}
 	r.grant(f.Grant)
@@ -560,7 +561,7 @@ func (f RunEnded) apply(s *State, at time.Time) {
 	r.EndStep, r.EndWhy, r.Paused, r.PausedWhy, r.PausedAt, r.Ended = f.Step, f.Why, false, "", time.Time{}, at
 	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind != WriteRewind })
 	r.EndCause, r.EndLimit = f.Cause, f.Limit
-	for step := range r.Attempts { // what was alive stops; a retry finds it due again
+	for step := range r.Attempts { // live attempts stop; a retry makes their steps due again
 		if r.Current(step).Live() {
 			r.supersede(step, f.FactKind(), at)
 		}

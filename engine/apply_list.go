@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// list returns the tasks of the run's list.
+// list returns the run's task list.
 func (s *State) list(run string) *TaskList {
 	l := s.at(run).List
 	if l == nil {
@@ -23,9 +23,9 @@ func (f ListBegan) apply(s *State, _ time.Time) {
 		l = &TaskList{Deepest: -1, Ratio: f.Ratio, Made: true}
 		r.List = l
 	}
-	l.Step, l.N, l.Path, l.Seen = f.Step, f.N, f.Path, "" // read anew, whatever its stamp
+	l.Step, l.N, l.Path, l.Seen = f.Step, f.N, f.Path, "" // read it again, whatever its stamp
 	l.Made = l.Made || f.Made
-	if t := l.Task(l.For); t != nil { // others stand for it, or it has failed
+	if t := l.Task(l.For); t != nil { // either other tasks replace it, or it has failed
 		state := TaskFailed
 		if len(f.Added) > 0 {
 			state = TaskBlocked
@@ -33,13 +33,13 @@ func (f ListBegan) apply(s *State, _ time.Time) {
 		t.to(f.Run, f.FactKind(), state)
 		t.Body, l.Dirty = nil, true
 	}
-	for _, t := range l.Tasks { // what is left of an attempt before it
+	for _, t := range l.Tasks { // leftovers of an earlier attempt
 		if t.Over {
 			t.Child, t.Over = "", false
 		}
 	}
 	l.Result = 0
-	if l.Source = f.Source; len(f.Make) > 0 { // another list: nothing of the one before is known of it
+	if l.Source = f.Source; len(f.Make) > 0 { // a different list: nothing known of the old one applies
 		l.renew(s, f.Run, f.Make)
 	}
 	l.add(f.Run, f.FactKind(), f.Added)
@@ -50,7 +50,7 @@ func (f ListBegan) apply(s *State, _ time.Time) {
 	l.unlook(s)
 }
 
-// renew has the list's file written anew.
+// renew discards the tasks and orders a new file.
 func (l *TaskList) renew(s *State, run string, from json.RawMessage) {
 	for _, t := range l.Tasks {
 		t.may(run, ListBegan{}.FactKind(), absent)
@@ -60,7 +60,7 @@ func (l *TaskList) renew(s *State, run string, from json.RawMessage) {
 	l.Make, l.Writing = from, s.Clock
 }
 
-// made: the file was written, or (why) cannot be.
+// made records that the file was written, or why it cannot be.
 func (l *TaskList) made(s *State, why string) {
 	if l.Make, l.Writing = nil, 0; why != "" {
 		l.Source = ""
@@ -70,8 +70,8 @@ func (l *TaskList) made(s *State, why string) {
 	l.unlook(s)
 }
 
-// again gives new tries to what is not done. It is todo, but for what was blocked where a gate sends the list back: that
-// stays behind what is todo.
+// again resets the tries of unfinished tasks. All become todo; when a gate sends the list back,
+// blocked tasks stay blocked, so they come after the others.
 func (l *TaskList) again(run string, all bool) {
 	for _, t := range l.Tasks {
 		if l.Done(t) || l.StoodFor(t) {
@@ -89,7 +89,7 @@ func (l *TaskList) again(run string, all bool) {
 	}
 }
 
-// add takes in tasks.
+// add appends tasks.
 func (l *TaskList) add(run, fact string, more []Task) {
 	for i := range more {
 		t := more[i]
@@ -100,8 +100,8 @@ func (l *TaskList) add(run, fact string, more []Task) {
 	}
 }
 
-// gone remembers how many runs a task has had that is no more in the file: the numbers of its runs never return, as the
-// folders of those that were lie there still.
+// gone remembers how many runs a removed task has had. Run numbers are never reused, because the
+// folders of the old runs still exist.
 func (l *TaskList) gone(id string) {
 	t := l.Task(id)
 	delete(l.Answers, id)
@@ -114,12 +114,12 @@ func (l *TaskList) gone(id string) {
 	l.Had[id] = t.Runs
 }
 
-// unlook has the file looked at before the next selection.
+// unlook forces a look at the file before the next selection.
 func (l *TaskList) unlook(s *State) { l.Looked, l.Since = false, s.Clock }
 
 func (f TasksLooked) apply(s *State, _ time.Time) {
 	l := s.list(f.Run)
-	l.Looked, l.Taint, l.Deepest = true, false, -1 // what comes into the file from now on is by those that are alive now
+	l.Looked, l.Taint, l.Deepest = true, false, -1 // later entries can only come from live runs
 	for _, t := range l.Tasks {
 		if t.Child != "" {
 			l.Taint, l.Deepest = true, max(l.Deepest, t.Depth)
@@ -132,7 +132,7 @@ func (f TasksRead) apply(s *State, _ time.Time) {
 	l.Seen, l.File, l.Why, l.Looked, l.Made, l.Writing = f.Stamp, f.File, f.Why, true, false, 0
 	l.Taint, l.Deepest = f.Taint, f.Deepest
 	if f.File != FileOK {
-		l.Result = 0 // it can have nothing in it
+		l.Result = 0 // the file can contain no result
 		return
 	}
 	l.index()
@@ -166,7 +166,7 @@ func (f TasksRead) apply(s *State, _ time.Time) {
 func (f TasksWriteOwed) apply(s *State, _ time.Time) {
 	l := s.list(f.Run)
 	l.Writing, l.Dirty = s.Clock, false
-	l.unlook(s) // no selection is made while the file is written
+	l.unlook(s) // no selection while the file is written
 	for _, t := range l.Tasks {
 		t.Writing = l.Status(t)
 	}
@@ -187,7 +187,7 @@ func (f TasksWritten) apply(s *State, at time.Time) {
 		l.Result = 0
 	}
 	for _, t := range l.Tasks {
-		if t.Writing == "" { // it came after the writing was owed
+		if t.Writing == "" { // it was added after the write was owed
 			continue
 		}
 		if t.Base, t.Writing = fileClass(t.Writing), ""; t.State != TaskSpent && t.ID != l.For {
@@ -208,7 +208,7 @@ func (f TaskEnded) apply(s *State, at time.Time) {
 	switch {
 	case !f.Hook:
 		t.Child = ""
-	case l.File == FileOK: // else it can have nothing in it
+	case l.File == FileOK: // otherwise the file can contain no result
 		l.Result = s.Clock
 	}
 	t.Summary, t.Why = f.Summary, f.Why
@@ -256,7 +256,7 @@ func (f ListSent) apply(s *State, _ time.Time) {
 		l.Missing++
 	case FileInvalid:
 		l.Invalid++
-	default: // who cuts a task up is believed no more than who does it
+	default: // an agent that splits a task is trusted no more than one that does it
 		l.Taint = true
 		l.Deepest = max(l.Deepest, l.Task(f.Task).Depth)
 	}
@@ -284,7 +284,7 @@ func (f FeedbackTaken) apply(s *State, _ time.Time) {
 	l.unlook(s)
 }
 
-// began notes at the parent that a child run exists.
+// began records at the parent that a child run exists.
 func (c *ChildOf) began(s *State, run string, at time.Time) {
 	r := s.at(c.Parent)
 	if c.Task == "" {
@@ -309,7 +309,7 @@ func (c *ChildOf) began(s *State, run string, at time.Time) {
 	l.unlook(s)
 }
 
-// Parent returns the run whose child it is; nil where it is nobody's.
+// Parent returns the run's parent, or nil.
 func (s *State) Parent(r *Run) *Run {
 	if r == nil || r.Child == nil {
 		return nil
@@ -317,12 +317,13 @@ func (s *State) Parent(r *Run) *Run {
 	return s.Runs[r.Child.Parent]
 }
 
-// busy reports whether a step, review, offer, window or limit wait is under way and the run is not paused (8-semantics 32).
+// busy reports whether the time limit counts now: a step, review, offer, window or limit wait is
+// under way and the run is not paused (8-semantics 32).
 func (r *Run) busy() bool {
 	return r.TimeLimit > 0 && r.underway()
 }
 
-// underway says so of any run, with or without a limit.
+// underway is busy for any run, with or without a limit.
 func (r *Run) underway() bool {
 	if r.Phase != RunRunning || r.Paused {
 		return false

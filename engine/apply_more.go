@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// count adds what a process has cost beyond what is counted of it. What a program once told is not taken back.
+// count adds a process's cost beyond what is already counted. A reported cost is never taken back.
 func (s *State) count(r *Run, p *Proc, u Usage, day string) {
 	more := u.above(p.Usage)
 	if more == (Usage{}) {
@@ -35,14 +35,15 @@ func (s *State) count(r *Run, p *Proc, u Usage, day string) {
 	s.Today.Usage = s.Today.Usage.Plus(Spend{Usage: more})
 }
 
-// spend adds to what a role has used in the run; nobody's is not counted.
+// spend adds to what a role has used in the run. An empty role is not counted.
 func (r *Run) spend(role string, more Spend) {
 	if role != "" && more != (Spend{}) {
 		set(&r.Roles, role, r.Roles[role].Plus(more))
 	}
 }
 
-// countEnd counts a launch of an agent that has ended, and for how long it ran. What was never started is none.
+// countEnd counts an agent's launch that has ended, and its running time. A launch that never
+// started does not count.
 func (s *State) countEnd(r *Run, p *Proc, f ProcessGone, at time.Time) {
 	switch ran := Duration(p.ran(at)); {
 	case p.Role == "":
@@ -61,7 +62,7 @@ func (s *State) countEnd(r *Run, p *Proc, f ProcessGone, at time.Time) {
 	}
 }
 
-// since is when the process began to run: once it had its slot.
+// since returns when the process got its slot and began to run.
 func (p *Proc) since() time.Time {
 	if p.From.After(p.Began) {
 		return p.From
@@ -69,7 +70,7 @@ func (p *Proc) since() time.Time {
 	return p.Began
 }
 
-// ran is how long the process has run until then: what it waited for a slot does not count.
+// ran returns how long the process has run, without its wait for a slot.
 func (p *Proc) ran(at time.Time) time.Duration {
 	if p.Waits {
 		return 0
@@ -77,7 +78,7 @@ func (p *Proc) ran(at time.Time) time.Duration {
 	return max(at.Sub(p.since()), 0)
 }
 
-// turnTo begins another day.
+// turnTo resets the counts when the day changes.
 func (s *State) turnTo(day string) {
 	if s.Today.Day != day {
 		s.Today = Day{Day: day}
@@ -122,7 +123,7 @@ func (f NoteTaken) apply(s *State, at time.Time) {
 func (f StepClaimed) apply(s *State, _ time.Time) {
 	a := s.at(f.Run).now(f.Step, f.N).may(f.Run, f.FactKind())
 	a.ClaimedBy = f.By.Who
-	if f.By.Via != ViaMCP { // else an orchestrating agent took it
+	if f.By.Via != ViaMCP { // otherwise an orchestrating agent took it
 		a.did(f.By.Who)
 	}
 }
@@ -143,7 +144,8 @@ func (f StepHandedBack) apply(s *State, _ time.Time) {
 	a.did(f.By.Who)
 }
 
-// heldUp reports whether the attempt waits for a person: it is taken over, or its worktree's is.
+// heldUp reports whether the attempt waits because a person has taken over it or another attempt in
+// its worktree.
 func (r *Run) heldUp(a *Attempt) bool {
 	if a.State != Ready {
 		return false
@@ -175,7 +177,8 @@ func (r *Run) setClock(key string, to time.Time) {
 	*at = to
 }
 
-// clock is the deadline of the step's or reviewer's process with the key; nil where it is not at work any more.
+// clock returns the deadline of the step's or reviewer's process, or nil if it is no longer
+// working.
 func (r *Run) clock(key string) *time.Time {
 	p := r.Proc(key)
 	if p == nil || p.Stop != "" {
@@ -194,10 +197,10 @@ func (r *Run) clock(key string) *time.Time {
 	return nil
 }
 
-// Spent is a signed answer that was used.
+// Spent is a used signed answer.
 type Spent struct {
 	At    time.Time `json:"at"`
-	Until time.Time `json:"until"` // it is forgotten then
+	Until time.Time `json:"until"` // when to forget it
 }
 
 func (f SignatureUsed) apply(s *State, at time.Time) {
@@ -209,7 +212,7 @@ func (f SignatureUsed) apply(s *State, at time.Time) {
 	s.Spent[f.Nonce] = Spent{At: at, Until: f.Expires.Add(spentFor)}
 }
 
-// did remembers who had a hand in an attempt's work.
+// did records who contributed to an attempt.
 func (a *Attempt) did(names ...string) {
 	for _, n := range names {
 		if n != "" && !slices.Contains(a.Doers, n) && len(a.Doers) < maxDoers {
@@ -218,10 +221,10 @@ func (a *Attempt) did(names ...string) {
 	}
 }
 
-// maxDoers bounds the names that are kept of an attempt.
+// maxDoers limits the names kept per attempt.
 const maxDoers = 50
 
-// runOf is the run that a launch is of; nil where none of that name is known.
+// runOf returns the run of a launch, or nil.
 func (s *State) runOf(launch string) *Run {
 	run, _, _ := strings.Cut(launch, "/")
 	return s.Runs[run]
@@ -302,7 +305,7 @@ func (f RouteCounted) apply(s *State, _ time.Time) {
 	r.Routes[f.Gate][f.Route] = f.Count
 }
 
-// Count is how often the gate took the route back; "" = how often it failed.
+// Count returns how often the gate took the route back, or how often it failed if route is "".
 func (r *Run) Count(gate, route string) int {
 	if route == "" {
 		return r.Fails[gate]
@@ -310,22 +313,23 @@ func (r *Run) Count(gate, route string) int {
 	return r.Routes[gate][route]
 }
 
-// keepSaid keeps what was said of a failure where a person's words take its place. What a pass said is no part of it.
+// keepSaid keeps the feedback of a failure when a person's words replace it. The feedback of a pass
+// is not kept.
 func (q *Round) keepSaid(byKind string) {
 	if byKind == Human && q.ByKind != Human && q.State != Approved && q.Outcome != OutcomePass {
 		q.Said = q.Feedback
 	}
-	q.ByKind = byKind // of an open round nobody asks
+	q.ByKind = byKind // not read while a round is open
 }
 
 func (f RoundFailed) apply(s *State, at time.Time) { f.close(s, at, f.FactKind(), Refused) }
 
-// close ends the round that did not pass.
+// close ends a round that did not pass.
 func (f RoundFailed) close(s *State, at time.Time, fact, as string) *Round {
 	r := s.at(f.Run)
 	q := r.round(f.Gate, f.N)
 	q.keepSaid(f.ByKind)
-	if f.Feedback != "" || q.State == Approved { // what its pass said is no reason of this
+	if f.Feedback != "" || q.State == Approved { // the feedback of a pass is no reason for this failure
 		q.Feedback = f.Feedback
 	}
 	q.to(f.Run, fact, as)

@@ -5,18 +5,19 @@ import (
 	"strconv"
 )
 
-// What a Write does that is no file. It is about the branch of a run's own worktree.
+// Kinds of Write that act on the branch of a run's own worktree instead of a file.
 const (
-	WriteAdvance = "advance" // the branch moves to what was taken of attempt N of Step
-	WriteRewind  = "rewind"  // the branch moves back to before attempt N of Step, which a person has vetoed since
-	WriteLand    = "land"    // what is on it goes where OnDone says
+	WriteAdvance = "advance" // move the branch to the commit taken of attempt N of Step
+	WriteRewind  = "rewind"  // move it back to before attempt N of Step, which a person has since vetoed
+	WriteLand    = "land"    // bring the branch's commits where OnDone names
 )
 
-// taken reports whether the work of an attempt was taken as a commit, for the run's own branch. Who only looked has none.
+// taken reports whether the attempt's work was taken as a commit for the run's own branch. Attempts
+// that only read have none.
 func (r *Run) taken(a *Attempt) bool { return r.Workspace != "" && a.Content != "" && !a.Reads }
 
-// onBranch are the attempts of the step, and of all that follows from it, whose work may stand on the branch, the last first:
-// they have passed, or their child runs may have.
+// onBranch returns the attempts of the step and its successors whose work may be on the branch,
+// last first: those that passed, and those with child runs.
 func (r *Run) onBranch(w *Spec, step string) (out []*Attempt) {
 	in := r.follows(w, step)
 	for _, st := range slices.Backward(w.graph.topo) {
@@ -31,8 +32,9 @@ func (r *Run) onBranch(w *Spec, step string) (out []*Attempt) {
 	return out
 }
 
-// takeBack owes the rewinding of branches over attempts that were vetoed late: one move for each worktree, to before the
-// last of its attempts. The files of the run's own worktree go back too, where nobody else is at work among them.
+// takeBack owes the rewinding of branches after late vetoes: one move per worktree, to before the
+// last of its attempts. Files of the run's own worktree are restored too unless others still work
+// there.
 func (d *decider) takeBack(r *Run, vetoed []*Attempt) {
 	for i, a := range vetoed {
 		in := func(o *Attempt) bool { return o.Tree == a.Tree }
@@ -54,7 +56,7 @@ func (d *decider) takeBack(r *Run, vetoed []*Attempt) {
 	}
 }
 
-// lands reports whether the run's end waits for its landing, and owes it.
+// lands owes the run's landing if there is one, and reports whether its end must wait for it.
 func (d *decider) lands(r *Run, w *Spec) bool {
 	if r.Landing || w.OnDone == (OnDone{}) || r.Workspace == "" || r.Child != nil || r.Stubbed() {
 		return false

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// nearly is the part of a budget, in percent, at which a person is told that it comes to its end.
+// nearly is the percentage of a budget at which a person is warned.
 const nearly = 80
 
-// stopBudget begins the reason for which a process is ended that has used up what it, or its run, may cost.
+// stopBudget is the prefix of the reason when a process is stopped for a used-up budget.
 const stopBudget = "budget: "
 
 // Plus returns the sum.
@@ -25,7 +25,7 @@ func (s Spend) Plus(t Spend) Spend {
 	return Spend{Usage: s.Usage.Plus(t.Usage), Launches: s.Launches + t.Launches, Time: s.Time + t.Time}
 }
 
-// only is what s says of one bound, by its key.
+// only returns s reduced to the one bound with this key.
 func (s Spend) only(bound string) Spend {
 	switch bound {
 	case maxTokens:
@@ -40,7 +40,7 @@ func (s Spend) only(bound string) Spend {
 	return Spend{}
 }
 
-// Keys of the bounds of a role over a run.
+// Keys of a role's limits over a run.
 const (
 	maxTokens   = "max_tokens"
 	maxCost     = "max_cost_usd"
@@ -48,10 +48,10 @@ const (
 	maxDuration = "max_duration"
 )
 
-// roleLimit is the key, below `limits`, of what a role may use over a run.
+// roleLimit returns the key, below `limits`, of a role's limit over a run.
 func roleLimit(role, bound string) string { return "roles." + role + "." + bound }
 
-// roleKey takes such a key apart.
+// roleKey splits a key that roleLimit made.
 func roleKey(key string) (role, bound string, ok bool) {
 	rest, ok := strings.CutPrefix(key, "roles.")
 	i := strings.LastIndexByte(rest, '.')
@@ -61,12 +61,12 @@ func roleKey(key string) (role, bound string, ok bool) {
 	return rest[:i], rest[i+1:], true
 }
 
-// above returns by how much u is more than v, nothing where it is less.
+// above returns by how much u exceeds v; 0 where it does not.
 func (u Usage) above(v Usage) Usage {
 	return Usage{Tokens: max(u.Tokens-v.Tokens, 0), CostUSD: max(u.CostUSD-v.CostUSD, 0)}
 }
 
-// Mark is what tells the fact from those about another budget, or about the same one that was changed.
+// Mark identifies a warning, so that the same one is not repeated on the same day.
 func (f DayBudgetNeared) Mark() string {
 	if f.Used {
 		return f.Budget + " used"
@@ -74,7 +74,7 @@ func (f DayBudgetNeared) Mark() string {
 	return f.Budget
 }
 
-// told reports whether a person was told so on this day.
+// told reports whether a person received this warning today.
 func (t Day) told(f DayBudgetNeared) bool { return t.Day == f.Day && t.Told[f.Mark()] }
 
 func (d *decider) usageSeen(ev UsageSeen) {
@@ -96,7 +96,7 @@ func (d *decider) dayNeared(ev DayNeared) {
 	d.notice(Notice{ID: "budget-" + ev.Day + "-" + f.Mark(), Kind: NoticeInfo, Text: clip(ev.Text, 2000)})
 }
 
-// liftBudget: the settings give another budget for the day. What waits for it looks again.
+// liftBudget wakes what waits for the day's budget after the settings changed it.
 func (d *decider) liftBudget() {
 	for _, r := range slices.Clone(d.s.index.live) {
 		waits := slices.ContainsFunc(r.alive, func(a *Attempt) bool { return a.BudgetWait != "" }) ||
@@ -107,7 +107,7 @@ func (d *decider) liftBudget() {
 	}
 }
 
-// bound is what one attempt, or one round's reviewer, of the role may cost; 0 = no bound.
+// bound returns what one attempt, or one round's reviewer, of the role may cost; 0 means no limit.
 func (c Config) bound(role string) Usage {
 	out := c.role(role).Usage
 	if out.Tokens == 0 {
@@ -117,16 +117,16 @@ func (c Config) bound(role string) Usage {
 		out.CostUSD = c.Attempt.CostUSD
 	}
 	if role == "" {
-		return Usage{} // a command tells no cost
+		return Usage{} // commands report no cost
 	}
 	return out
 }
 
-// Bound is a budget and what is used of it.
+// Bound is a budget and its use.
 type Bound struct{ Most, Used Usage }
 
-// Left is what the next launch of the role may cost at the most, by what its attempt or round has cost before and by
-// others: 0 = no bound, less = nothing is left.
+// Left returns what the role's next launch may cost, after what its attempt or round has cost
+// before and within the other budgets. 0 means no limit, a negative value that nothing is left.
 func (c Config) Left(role string, before Usage, others ...Bound) Usage {
 	out := Usage{}
 	for _, x := range append(others, Bound{c.bound(role), before}) {
@@ -140,7 +140,7 @@ func (c Config) Left(role string, before Usage, others ...Bound) Usage {
 	return out
 }
 
-// least is the lesser of a bound, 0 = none, and of what is left of another.
+// least returns the smaller of a bound (0 means none) and what is left of another.
 func least[N int64 | float64](bound, left N) N {
 	if left <= 0 {
 		left = -1
@@ -151,7 +151,7 @@ func least[N int64 | float64](bound, left N) N {
 	return bound
 }
 
-// spentUp says that an attempt or round of the role has used up what it may cost, "" where it has not.
+// spentUp returns why an attempt or round of the role has no budget left, or "".
 func (d *decider) spentUp(role string, u Usage) string {
 	b := d.s.Config.bound(role)
 	switch {
@@ -163,10 +163,10 @@ func (d *decider) spentUp(role string, u Usage) string {
 	return ""
 }
 
-// dollars is an amount for people.
+// dollars formats an amount for people.
 func dollars(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// role is who works in the process, "" for a command.
+// role returns the role at work in the process, or "" for a command.
 func (w *Spec) role(p *Proc) string {
 	switch p.Kind {
 	case ProcStep:
@@ -181,7 +181,7 @@ func (w *Spec) role(p *Proc) string {
 	return ""
 }
 
-// agentRole is the role whose agent does the step, "" for a command.
+// agentRole returns the role of the step's agent, or "" for a command.
 func (st *Step) agentRole() string {
 	if st.Run != nil {
 		return ""
@@ -189,7 +189,7 @@ func (st *Step) agentRole() string {
 	return st.Role()
 }
 
-// agentRole is the role whose agent reviews, "" for a command.
+// agentRole returns the role of the reviewing agent, or "" for a command.
 func (g *Gate) agentRole() string {
 	if g.Reviewer.Run != nil {
 		return ""
@@ -197,12 +197,13 @@ func (g *Gate) agentRole() string {
 	return g.Reviewer.AgentType
 }
 
-// nearMoment is how long something of a run is under way until a person is told that its time comes to an end.
+// nearMoment returns after how much time under way a person is warned of a time limit.
 func nearMoment(limit Duration) time.Duration {
-	return time.Duration(limit/100*nearly) + time.Millisecond // near counts in floats
+	return time.Duration(limit/100*nearly) + time.Millisecond // near uses floats; the millisecond covers rounding
 }
 
-// overBudget ends the processes that have used up what their attempt or round may cost.
+// overBudget stops processes that have used up the budget of their attempt or round, and warns of
+// those that come near it.
 func (d *decider) overBudget(r *Run, w *Spec) {
 	for _, p := range slices.Clone(r.Procs) {
 		role := w.role(p)
@@ -229,7 +230,8 @@ func (d *decider) overBudget(r *Run, w *Spec) {
 	}
 }
 
-// stopSpending ends the agents of a run that a usage limit has paused, all or those of a role: what goes on costs.
+// stopSpending stops the agents of a run that a usage limit has paused: all of them, or those of
+// one role.
 func (d *decider) stopSpending(r *Run, w *Spec, role, why string) {
 	for _, p := range slices.Clone(r.Procs) {
 		if of := w.role(p); of != "" && (role == "" || of == role) && p.Stop == "" && r.wanted(p) {
@@ -238,17 +240,19 @@ func (d *decider) stopSpending(r *Run, w *Spec, role, why string) {
 	}
 }
 
-// endedForBudget says that the process was ended as a budget was used up, and did not come to its end by itself before.
+// endedForBudget reports whether a used-up budget ended the process, and it had not ended by itself
+// before.
 func endedForBudget(p Proc, exit Exit) bool {
 	return strings.HasPrefix(p.Stop, stopBudget) && !endedFirst(p, exit)
 }
 
-// endedFirst says that a process which was to be ended for a budget or a person had come to its end by itself: that counts.
+// endedFirst reports whether a process ended by itself before a stop for a budget or a takeover
+// reached it; then its result counts.
 func endedFirst(p Proc, exit Exit) bool {
 	return (p.Stop == stopTakeover || strings.HasPrefix(p.Stop, stopBudget)) && !exit.Stopped && exit.Signal == "" && !exit.Lost
 }
 
-// overUsage ends or pauses a run that has spent what it may.
+// overUsage ends or pauses a run that has used up its usage limit.
 func (d *decider) overUsage(r *Run, w *Spec) bool {
 	if r.Paused {
 		return false
@@ -266,7 +270,7 @@ func (d *decider) overUsage(r *Run, w *Spec) bool {
 	return true
 }
 
-// roleSpent is what a role has used in the run until now.
+// roleSpent returns what a role has used in the run so far.
 func (d *decider) roleSpent(r *Run, role string) Spend {
 	used := r.Roles[role]
 	for _, p := range r.Procs {
@@ -277,13 +281,13 @@ func (d *decider) roleSpent(r *Run, role string) Spend {
 	return used
 }
 
-// launchesUp reports whether no agent of the role may be launched any more in the run.
+// launchesUp reports whether the run's launches of the role are used up.
 func (r *Run) launchesUp(role string) bool {
 	limit := r.RoleLimits[role].Launches
 	return limit > 0 && r.Roles[role].Launches >= limit
 }
 
-// overRoles ends or pauses a run in which a role has used what it may over the run, or is to be launched beyond.
+// overRoles ends or pauses a run in which a role has used up a limit, or needs a launch beyond one.
 func (d *decider) overRoles(r *Run, w *Spec) bool {
 	if r.Paused {
 		return false
@@ -300,7 +304,7 @@ func (d *decider) overRoles(r *Run, w *Spec) bool {
 		case r.launchesUp(role) && d.awaits(r, w, role):
 			bound = maxLaunches
 		}
-		if bound == "" || !d.plays(r, w, role) { // what comes after it costs nothing of the role's
+		if bound == "" || !d.plays(r, w, role) { // the work that remains does not use the role
 			continue
 		}
 		d.limit(r, w, roleLimit(role, bound), "")
@@ -321,7 +325,7 @@ func (d *decider) awaits(r *Run, w *Spec, role string) bool {
 	})
 }
 
-// nearLimits tells a person of what comes near its limit in the run, each once.
+// nearLimits warns a person, once per limit, of limits of the run that come near.
 func (d *decider) nearLimits(r *Run) {
 	tell := func(key, used, limit string) {
 		d.neared(r, key, limit, fmt.Sprintf("%s has used %s of its %s %s", r.ID, used, key, limit))
@@ -352,14 +356,14 @@ func (d *decider) nearLimits(r *Run) {
 	}
 }
 
-// nearTime tells a person that the time of a run comes to its end. Only the clock says so.
+// nearTime warns of the run's time limit. Only the clock calls it.
 func (d *decider) nearTime(r *Run) {
 	if spent := Duration(d.spent(r)); near(spent, r.TimeLimit) {
 		d.neared(r, "max_duration", r.TimeLimit.String(), fmt.Sprintf("%s has used %s of its max_duration %s", r.ID, time.Duration(spent).Round(time.Second), r.TimeLimit))
 	}
 }
 
-// neared tells a person once that a budget of the run comes to its end; again where it was given more.
+// neared warns a person once per budget of the run; again after the budget was raised.
 func (d *decider) neared(r *Run, budget, limit, text string) {
 	if r.Near[budget] == limit {
 		return
@@ -368,7 +372,7 @@ func (d *decider) neared(r *Run, budget, limit, text string) {
 	d.notice(Notice{ID: fmt.Sprintf("%s.near-%s-%s", r.ID, budget, limit), Kind: NoticeInfo, Run: r.ID, Text: text})
 }
 
-// near reports whether it is time to tell that the limit comes near; 0 = there is none.
+// near reports whether to warn of the limit; 0 means none.
 func near[N int | int64 | float64 | Duration](used, limit N) bool {
 	return limit > 0 && used < limit && float64(used)*100 >= float64(limit)*nearly
 }

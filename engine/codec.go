@@ -84,10 +84,10 @@ func (ListUnsent) FactKind() string       { return "list_unsent" }
 func (ListSentBack) FactKind() string     { return "list_sent_back" }
 func (FeedbackTaken) FactKind() string    { return "feedback_taken" }
 
-// EncodeFact writes the fact as one JSON object that begins with its kind.
+// EncodeFact returns the fact as a JSON object whose first key is its kind.
 func EncodeFact(f Fact) ([]byte, error) { return encode(f.FactKind(), f) }
 
-// EncodeEvent writes the event as one JSON object that begins with its kind.
+// EncodeEvent returns the event as a JSON object whose first key is its kind.
 func EncodeEvent(e Event) ([]byte, error) { return encode(e.EventKind(), e) }
 
 func encode(kind string, v any) ([]byte, error) {
@@ -105,7 +105,8 @@ func encode(kind string, v any) ([]byte, error) {
 	return append(out, body[1:]...), nil
 }
 
-// DecodeFact reads what EncodeFact wrote. Keys it does not know are passed over: a newer release may have added them.
+// DecodeFact reads what EncodeFact wrote. It ignores unknown keys: a newer release may have added
+// them.
 func DecodeFact(raw []byte) (Fact, error) {
 	kind, err := kindOf(raw)
 	if err != nil {

@@ -2,63 +2,67 @@ package engine
 
 import "time"
 
-// Limits on what a state may hold; all are checked where the value comes in.
+// Limits on what a state may hold; each is checked where the value enters.
 const (
 	MaxOutput   = 8 << 10  // bytes of a process's output in an event
 	MaxAnswer   = 64 << 10 // bytes of a structured answer
 	MaxFeedback = 16 << 10 // bytes of feedback in a fact
-	KeepRefused = 50       // refused files of a launch's own inbox that are kept; more are counted. Its own signal is still read, …
-	MostRefused = 200      // … until so many were refused
+	// files kept of a launch's own refused ones; more are only counted. Its signal is still read
+	// until MostRefused.
+	KeepRefused = 50
+	MostRefused = 200      // refused files after which a launch's signal is no longer read
 	MaxVars     = 64 << 10 // bytes of a run's vars as JSON
-	MaxStubs    = 64 << 10 // bytes of what a run's stand-ins are to do, as JSON
-	KeepEnded   = 50       // ended runs of one workflow that stay in the state
+	MaxStubs    = 64 << 10 // bytes of a run's stand-in script as JSON
+	KeepEnded   = 50       // ended runs per workflow that stay in the state
 	MaxNote     = 4 << 10  // bytes of a person's note
-	MaxNotes    = 100      // of a run
-	MaxPending  = 1000     // runs that may be alive in one repo
+	MaxNotes    = 100      // notes per run
+	MaxPending  = 1000     // live runs per repo
 )
 
-// Trust levels, least first.
+// Trust levels, lowest first.
 const (
 	TrustFile    = "file"
 	TrustSandbox = "sandbox"
 	TrustSigned  = "signed"
 )
 
-// GapAllowed is how long the daemon may be away before a deadline that passed meanwhile is opened once more.
+// GapAllowed is how long the daemon may be away before missed deadlines are extended once.
 const GapAllowed = 30 * time.Second
 
-// ReopenHuman is how long a person's deadline that passed in a gap is opened again.
+// ReopenHuman is the extension of a person's deadline that passed in a gap.
 const ReopenHuman = 10 * time.Minute
 
-// Config is what the engine itself goes by of the settings.
+// Config holds the settings that the engine itself uses.
 type Config struct {
-	MaxParallel int                   `json:"max_parallel"`
-	Grace       Duration              `json:"grace"`   // after exit 0 without the signal
-	Linger      Duration              `json:"linger"`  // after the signal without the exit
-	PRPoll      Duration              `json:"pr_poll"` // the grace of pr_creation
-	VetoWindow  Duration              `json:"veto_window"`
-	Timeout     Duration              `json:"timeout"` // of an attempt's launch, and of a review's
-	Remind      Duration              `json:"remind"`  // between two reminders at a human gate; 0 = none
-	Restarts    int                   `json:"restarts"`
-	Trust       string                `json:"trust"`            // the least level a gate accepts
-	Attempt     Usage                 `json:"attempt,omitzero"` // what one attempt, or one round's reviewer, may cost; 0 = no bound
-	Day         Spend                 `json:"day,omitzero"`     // what all repos of a daemon may use in a day; 0 = no bound
-	Roles       map[string]RoleLimits `json:"roles,omitempty"`
+	MaxParallel int      `json:"max_parallel"`
+	Grace       Duration `json:"grace"`   // after exit 0 without the signal
+	Linger      Duration `json:"linger"`  // after the signal without the exit
+	PRPoll      Duration `json:"pr_poll"` // the grace of pr_creation
+	VetoWindow  Duration `json:"veto_window"`
+	Timeout     Duration `json:"timeout"` // of a launch or a review
+	Remind      Duration `json:"remind"`  // between two reminders at a human gate; 0 means none
+	Restarts    int      `json:"restarts"`
+	Trust       string   `json:"trust"` // the lowest level a gate accepts
+	// limit per attempt, or per round's reviewer; 0 means none
+	Attempt Usage `json:"attempt,omitzero"`
+	// limit per day over all repos of a daemon; 0 means none
+	Day   Spend                 `json:"day,omitzero"`
+	Roles map[string]RoleLimits `json:"roles,omitempty"`
 }
 
-// AnyRole is the name under which Roles says what holds for every role that it does not name.
+// AnyRole is the key in Roles for roles without their own entry.
 const AnyRole = "*"
 
 // RoleLimits are a role's own time-outs, restarts and budget.
 type RoleLimits struct {
-	Usage Usage `json:"usage,omitzero"` // instead of Config.Attempt, where it is not 0
+	Usage Usage `json:"usage,omitzero"` // replaces Config.Attempt unless 0
 
 	Timeout     Duration `json:"timeout,omitempty"`
 	IdleTimeout Duration `json:"idle_timeout,omitempty"`
 	Restarts    *int     `json:"restarts,omitempty"`
 }
 
-// DefaultConfig is what holds where no settings say otherwise.
+// DefaultConfig returns the settings of a repo that sets none.
 func DefaultConfig() Config {
 	return Config{
 		MaxParallel: 4,
@@ -73,7 +77,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// trustRank orders the levels; an unknown one is above all, so that it fails closed.
+// trustRank orders the levels. An unknown one ranks highest, so it fails closed.
 func trustRank(level string) int {
 	switch level {
 	case "", "auto", TrustFile:
@@ -86,12 +90,12 @@ func trustRank(level string) int {
 	return 3
 }
 
-// trusted reports whether a word of level has counts where want is asked; of a level nobody knows neither does.
+// trusted reports whether level has meets level want. Unknown levels never do.
 func trusted(has, want string) bool {
 	return trustRank(has) >= trustRank(want) && trustRank(has) <= trustRank(TrustSigned)
 }
 
-// role returns what holds for a role; nothing for a bare command, which has none.
+// role returns the limits of a role; none for a command, which has no role.
 func (c Config) role(name string) RoleLimits {
 	if r, ok := c.Roles[name]; ok || name == "" {
 		return r
@@ -99,7 +103,7 @@ func (c Config) role(name string) RoleLimits {
 	return c.Roles[AnyRole]
 }
 
-// timeout is the time-out of a launch: the spec's, else the role's, else the settings'.
+// timeout returns a launch's time-out: the spec's, else the role's, else the settings'.
 func (c Config) timeout(own Duration, role string) Duration {
 	if own > 0 {
 		return own
@@ -110,7 +114,7 @@ func (c Config) timeout(own Duration, role string) Duration {
 	return c.Timeout
 }
 
-// restarts is how often a launch is tried again after an infrastructure failure.
+// restarts returns how often a launch is retried after an infrastructure failure.
 func (c Config) restarts(own *int, role string) int {
 	if own != nil {
 		return *own
@@ -121,7 +125,7 @@ func (c Config) restarts(own *int, role string) int {
 	return c.Restarts
 }
 
-// What a step may say of itself.
+// Statuses that a step may report.
 const (
 	StatusDone    = "done"
 	StatusFailed  = "failed"

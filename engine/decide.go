@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Specs gives the compiled spec with the digest; nil where this release cannot load it (8-semantics 37).
+// Specs returns the compiled spec with the digest, or nil if this release cannot load it
+// (8-semantics 37).
 type Specs func(digest string) *Spec
 
-// Decide returns what follows from an event, and folds it into st: the facts it returns are already applied. The caller
-// journals them with the event before it acts on, or shows, anything of it; where it cannot, it must throw st away.
-// An event without facts changed nothing and need not be journaled.
+// Decide returns the facts that follow from an event, already applied to st. The caller journals
+// them with the event before it acts on or shows any of it; if it cannot, it must discard st. An
+// event without facts changed nothing and need not be journaled.
 func Decide(st *State, specs Specs, ev Event, at time.Time) []Fact {
 	d := &decider{s: st, specs: specs, at: at.UTC(), again: st.index.again}
 	d.react(ev)
@@ -20,10 +21,9 @@ func Decide(st *State, specs Specs, ev Event, at time.Time) []Fact {
 	return d.out
 }
 
-// usualFacts is how many a decision has at most, mostly.
+// usualFacts is the capacity that suffices for most decisions.
 const usualFacts = 4
 
-// decider collects the facts of one decision.
 type decider struct {
 	s     *State
 	specs Specs
@@ -31,13 +31,13 @@ type decider struct {
 	out   []Fact
 	again list // runs to look at again: touched, or waiting for one that was
 
-	look *TasksSeen // a look at a task file that is being decided on
+	look *TasksSeen // the look at a task file being decided on
 
-	digest string // of the spec asked for last
+	digest string // of the spec last requested
 	last   *Spec
 }
 
-// put applies a fact and remembers it.
+// put applies and records a fact.
 func (d *decider) put(f Fact) {
 	d.s.apply(d.at, f)
 	if d.out == nil {
@@ -45,7 +45,7 @@ func (d *decider) put(f Fact) {
 	}
 	d.out = append(d.out, f)
 	if r := d.s.find(f.RunID()); r != nil {
-		for _, k := range r.kids { // a child looks whether it is still wanted
+		for _, k := range r.kids { // a child checks whether it is still wanted
 			d.again.add(k)
 		}
 		for ; r != nil; r = d.s.Parent(r) {
@@ -61,7 +61,7 @@ func (d *decider) ignore(run, what, why string, who *Actor) {
 	d.put(Ignored{Run: run, What: what, Why: why, Who: who})
 }
 
-// spec returns the run's pinned spec; nil where it cannot be loaded.
+// spec returns the run's pinned spec, or nil if it cannot be loaded.
 func (d *decider) spec(r *Run) *Spec {
 	if d.last == nil || r.Digest != d.digest {
 		d.digest, d.last = r.Digest, d.specs.Of(r.Digest)
@@ -69,7 +69,7 @@ func (d *decider) spec(r *Run) *Spec {
 	return d.last
 }
 
-// live returns the run where it exists, lives and its spec can be read.
+// live returns the run and its spec, or nil unless it is live and its spec can be read.
 func (d *decider) live(id string) (*Run, *Spec) {
 	r := d.s.Runs[id]
 	if !r.Live() {
@@ -139,7 +139,7 @@ func (d *decider) react(ev Event) {
 	}
 }
 
-// reactSteering takes what people and the clock say.
+// reactSteering handles events from people and the clock.
 func (d *decider) reactSteering(ev Event) {
 	switch ev := ev.(type) {
 	case PauseRequested:
@@ -189,14 +189,14 @@ func (d *decider) written(ev FileWritten) {
 	if i < 0 {
 		return
 	}
-	land := r.Writes[i].Kind == WriteLand // the notice of the run's end says why not
+	land := r.Writes[i].Kind == WriteLand // the notice of the run's end reports a failed landing
 	d.put(WriteDone{of: Of(ev.Run), ID: ev.ID, Why: ev.Why})
 	if ev.Why != "" && !land {
 		d.notice(Notice{ID: ev.ID + ".unwritten", Kind: "info", Run: ev.Run, Text: ev.Why, Once: true})
 	}
 }
 
-// notice owes a notice, unless it was given already and is given once.
+// notice owes a notice, unless it is pending or was sent and may be sent only once.
 func (d *decider) notice(n Notice) {
 	if r := d.s.Runs[n.Run]; n.Once && r != nil && r.Told[n.ID] || d.s.Notices[n.ID] != nil {
 		return
@@ -204,7 +204,7 @@ func (d *decider) notice(n Notice) {
 	d.put(NoticeOwed{Notice: n})
 }
 
-// noticed: a notice was attempted. A veto window opens only now.
+// noticed handles an attempted notice. A veto window opens only now.
 func (d *decider) noticed(ev Noticed) {
 	n := d.s.Notices[ev.ID]
 	if n == nil {
@@ -228,29 +228,30 @@ func (d *decider) openWindow(r *Run, gate string, q *Round) {
 const (
 	NoticeGate     = "gate"     // a reviewer agreed: a veto window opens
 	NoticeHuman    = "human"    // a person is asked
-	NoticeReminder = "reminder" // a person is asked, and has been for a while
-	NoticeRejected = "rejected" // a file of an inbox was not taken in
+	NoticeReminder = "reminder" // a person has not answered for a while
+	NoticeRejected = "rejected" // an inbox file was rejected
 	NoticeEnded    = "ended"    // a run is over
-	NoticePaused   = "paused"   // a run was paused by a limit or a fatal failure
+	NoticePaused   = "paused"   // a limit or a fatal failure paused a run
 	NoticeInfo     = "info"
 )
 
-// gateNotice is the id of the notice that a round's window waits for.
+// gateNotice returns the id of the notice that a round's window waits for.
 func gateNotice(run, gate string, n int) string {
 	return run + "/" + gate + "#" + strconv.Itoa(n) + ".gate"
 }
 
-// launchKey is the key of a step's launch: it never returns.
+// launchKey returns the key of a step's launch. Keys are never reused.
 func launchKey(run, step string, n, k int) string {
 	return run + "/" + step + "#" + strconv.Itoa(n) + "." + strconv.Itoa(k)
 }
 
-// checkKey is the key of an attempt's check; it begins with where it started, as a voided round checks again.
+// checkKey returns the key of an attempt's check. It contains the start, as a voided round causes
+// another check.
 func checkKey(run, step string, n int, clock int64) string {
 	return run + "/" + step + "#" + strconv.Itoa(n) + ".check-" + strconv.FormatInt(clock, 10)
 }
 
-// hookKey is the key of a hook after an attempt, or after the run (step "").
+// hookKey returns the key of the hook after an attempt, or after the run if step is "".
 func hookKey(run, step string, n int) string {
 	if step == "" {
 		return run + "/after_run-" + strconv.Itoa(n)

@@ -14,7 +14,7 @@ import (
 	"unicode"
 )
 
-// openGate opens a round at gate i of the step's row.
+// openGate opens a round at gate i of the step.
 func (d *decider) openGate(r *Run, w *Spec, st *Step, i int) {
 	g, a := w.Gate(st.Gates[i]), r.Current(st.ID)
 	level := g.Reviewer.Level
@@ -54,7 +54,8 @@ func (d *decider) openGate(r *Run, w *Spec, st *Step, i int) {
 	}
 }
 
-// settledBefore gives the round the outcome that needs no reviewer (8-semantics 13), if there is one.
+// settledBefore decides a round that needs no reviewer (8-semantics 13), and reports whether it
+// did.
 func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 	switch {
 	case a.Broken != "":
@@ -71,7 +72,7 @@ func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 			text = strings.TrimSpace(text + "\n\n" + a.Question)
 		}
 		to, ok := g.Route(OutcomeBlocked)
-		if w := d.spec(r); w.Inline { // its list decides
+		if w := d.spec(r); w.Inline { // the list decides
 			d.end(r, RunEnded{Phase: RunFailed, Step: g.Step, Why: "blocked: " + clip(text, MaxFeedback), Cause: causeBlocked})
 			break
 		}
@@ -90,7 +91,7 @@ func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 	return true
 }
 
-// ownWord is the step's own report as a verdict.
+// ownWord returns the step's own report as a verdict.
 func ownWord(a *Attempt) Judgement {
 	if n := typed[Tally](a.Answer); a.List && (n.Done < n.Total || a.Status == StatusFailed) {
 		return Judgement{Outcome: OutcomeFail, Answer: a.Answer, Feedback: cmp.Or(a.Summary, a.Failure)}
@@ -99,7 +100,7 @@ func ownWord(a *Attempt) Judgement {
 	return Judgement{Outcome: OutcomePass, Answer: a.Answer, Feedback: cmp.Or(said.Feedback, said.Summary, a.Summary), Score: said.Score, Scores: said.Scores, Findings: said.Findings}
 }
 
-// judge takes a verdict in and goes where it leads.
+// judge handles a verdict.
 func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 	if j.Inconclusive != "" {
 		d.inconclusive(r, g, q, j.Inconclusive)
@@ -145,7 +146,7 @@ func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 	}
 }
 
-// addTasks adds the new tasks of an answer at the list's own gate, where it does not pass.
+// addTasks adds the answer's new tasks if the list's own gate does not pass.
 func (d *decider) addTasks(r *Run, w *Spec, g *Gate, outcome string, j Judgement) {
 	if w.Step(g.Step).ForEach == nil || outcome == OutcomePass || r.List == nil || g.Reviewer.FromStep {
 		return
@@ -158,7 +159,7 @@ func (d *decider) addTasks(r *Run, w *Spec, g *Gate, outcome string, j Judgement
 	}
 }
 
-// outcome computes the round's outcome from the reviewer's answer.
+// outcome derives the round's outcome from the reviewer's answer.
 func (d *decider) outcome(r *Run, w *Spec, g *Gate, q *Round, j Judgement) (string, error) {
 	v := g.Verdict
 	if len(v.Rules) == 0 && v.Name == nil {
@@ -188,7 +189,8 @@ func (d *decider) outcome(r *Run, w *Spec, g *Gate, q *Round, j Judgement) (stri
 	return j.Outcome, nil
 }
 
-// inconclusive: no verdict. It never passes and never counts; it is tried again, then a person is asked.
+// inconclusive handles a missing verdict. It never passes and never counts; it is retried, then a
+// person is asked.
 func (d *decider) inconclusive(r *Run, g *Gate, q *Round, why string) {
 	why = clip(why, MaxFeedback)
 	role := g.Reviewer.AgentType
@@ -200,7 +202,7 @@ func (d *decider) inconclusive(r *Run, g *Gate, q *Round, why string) {
 	d.ask(r, g, q, "inconclusive: "+why, false)
 }
 
-// ask makes the round a person's.
+// ask has a person decide the round.
 func (d *decider) ask(r *Run, g *Gate, q *Round, why string, forced bool) {
 	d.askFor(r, g, q, HumanAsked{Why: why, Forced: forced})
 }
@@ -219,10 +221,10 @@ func (d *decider) askFor(r *Run, g *Gate, q *Round, f HumanAsked) {
 	d.notice(Notice{ID: r.ID + "/" + g.ID + "#" + strconv.Itoa(q.N) + ".human-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeHuman, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(why, 2000)})
 }
 
-// byExhausted is who decides a round that on_exhausted passes.
+// byExhausted is the ByKind of a round that on_exhausted passes.
 const byExhausted = "exhausted"
 
-// pass lets the work through the gate: to the next gate of the row, or on.
+// pass passes the round: the work moves to the step's next gate, or on.
 func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text string) {
 	f := RoundPassed{ByKind: byKind, By: by}
 	switch text = clip(text, MaxFeedback); byKind {
@@ -234,7 +236,7 @@ func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text
 	d.letThrough(r, g, q, f)
 }
 
-// passBy is pass by a person, with their words and their answer.
+// passBy is pass by a person, with their words and answer.
 func (d *decider) passBy(r *Run, g *Gate, q *Round, ev Answered, answer json.RawMessage) {
 	if len(answer) > 0 && len(g.Outputs) > 0 {
 		d.put(OutputsOwed{of: Of(r.ID), Gate: g.ID, N: q.N})
@@ -242,7 +244,7 @@ func (d *decider) passBy(r *Run, g *Gate, q *Round, ev Answered, answer json.Raw
 	d.letThrough(r, g, q, RoundPassed{ByKind: Human, By: &ev.By, Feedback: clip(ev.Text, MaxFeedback), Answer: answer})
 }
 
-// letThrough records a pass, and lets the work go on.
+// letThrough records a pass and moves the work on.
 func (d *decider) letThrough(r *Run, g *Gate, q *Round, f RoundPassed) {
 	f.of, f.Gate, f.N = Of(r.ID), g.ID, q.N
 	d.put(f)
@@ -264,7 +266,8 @@ func (d *decider) letThrough(r *Run, g *Gate, q *Round, f RoundPassed) {
 	d.ends(r, st.ID, g.OnPass)
 }
 
-// renew begins the counts of the gates anew whose on_exhausted sent the work to the step, now that it has passed.
+// renew resets the counts of gates whose on_exhausted sent the work to the step, once it has
+// passed.
 func (d *decider) renew(r *Run, step string) {
 	for _, gate := range slices.Sorted(maps.Keys(r.Renews)) {
 		if r.Renews[gate] == step {
@@ -273,7 +276,7 @@ func (d *decider) renew(r *Run, step string) {
 	}
 }
 
-// ends ends the run where a pass leads to FAILED or ABORTED.
+// ends ends the run if a pass leads to FAILED or ABORTED.
 func (d *decider) ends(r *Run, step string, to []string) {
 	for _, t := range to {
 		switch t {
@@ -285,21 +288,21 @@ func (d *decider) ends(r *Run, step string, to []string) {
 	}
 }
 
-// failure is what a round failed with, or the route that it takes.
+// failure is why a round failed, or the route it takes.
 type failure struct {
 	outcome, target string
-	route           bool // by `routes:`, not on_fail: it is no failure
+	route           bool // taken from `routes:`, not on_fail: not a failure
 	byKind          string
 	by              *Actor
 	feedback        string
 }
 
-// fail sends the work back or elsewhere, counts it where it counts, and asks a person where the counting says so. What has
-// a route by its name is no failure: it has a count of its own.
+// fail sends the work back or elsewhere, counts it, and asks a person when the count is exhausted.
+// A route by its own name is not a failure and has its own count.
 func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 	w := d.spec(r)
 	f.feedback = clip(f.feedback, MaxFeedback)
-	named, failures := "", r.Fails[g.ID]+1 // exhausted may begin the count anew
+	named, failures := "", r.Fails[g.ID]+1 // exhausted may reset the count
 	if f.route {
 		named = f.target
 	} else if q.Counted {
@@ -343,29 +346,29 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 	d.send(r, w, g, f)
 }
 
-// forces reports whether a person's failure leaves the gate to people: it has failed max_retries times by now. The failure
-// itself is answered, so it goes where it leads; nothing passes the next round but a person. A run that ends by it is
-// taken up by a retry, which begins the count anew.
+// forces reports whether only a person may pass the next round, because the gate has now failed
+// max_retries times and a person answered. The failure itself still takes effect. A run that it
+// ends is excluded: a retry resets the count.
 func (d *decider) forces(r *Run, g *Gate, q *Round, target string) bool {
 	return r.Count(g.ID, q.Route) >= g.MaxRetries && g.Reviewer.Level != LevelHuman && !r.Forced[g.ID] && target != EndFailed && target != EndAborted
 }
 
-// passLeads reports whether a pass of the step leads to the target too, at once or later.
+// passLeads reports whether a pass of the step also leads to the target, directly or later.
 func (s *Spec) passLeads(step, target string) bool {
 	return slices.ContainsFunc(s.LastGate(s.Step(step)).OnPass, func(to string) bool {
 		return to == target && !IsEnd(to) || s.graph.down[to][target]
 	})
 }
 
-// retryContext is where all retry context lies.
+// retryContext is the folder of all retry context.
 const retryContext = ".workflow/retry-context/"
 
-// RetryPath is the n-th retry-context file of a gate's pattern, in a run whose files lie in dir.
+// RetryPath returns the path of a gate's n-th retry-context file, in a run whose files are in dir.
 func RetryPath(pattern, dir string, n int) string {
 	return InRetryDir(strings.ReplaceAll(pattern, "{n}", strconv.Itoa(n)), dir)
 }
 
-// InRetryDir is what a path or glob of the spec means in a run whose retry context lies in dir.
+// InRetryDir resolves a path or glob of the spec for a run whose retry context is in dir.
 func InRetryDir(path, dir string) string {
 	if rest, ok := strings.CutPrefix(path, retryContext); ok && dir != "" {
 		return retryContext + dir + "/" + rest
@@ -373,7 +376,7 @@ func InRetryDir(path, dir string) string {
 	return path
 }
 
-// gateFailed counts a failure, and how often it came alike over an unchanged tree.
+// gateFailed counts a failure, and how often it recurred over an unchanged tree.
 func (d *decider) gateFailed(r *Run, g *Gate, q *Round, f failure) GateFailed {
 	out := GateFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Count: r.Fails[g.ID] + 1, Outcome: f.outcome, Feedback: f.feedback}
 	if f.byKind == "human" {
@@ -393,7 +396,7 @@ func (d *decider) gateFailed(r *Run, g *Gate, q *Round, f failure) GateFailed {
 	return out
 }
 
-// routeCounted counts a route back by its name. Sameness is of failures: a route that is taken over an unchanged tree is none.
+// routeCounted counts a route back by its name. Routes do not count as repeated failures.
 func routeCounted(r *Run, g *Gate, q *Round, f failure) RouteCounted {
 	out := RouteCounted{of: Of(r.ID), Gate: g.ID, N: q.N, Route: f.outcome, Count: r.Count(g.ID, f.outcome) + 1, Feedback: f.feedback}
 	if f.byKind == "human" {
@@ -402,8 +405,8 @@ func routeCounted(r *Run, g *Gate, q *Round, f failure) RouteCounted {
 	return out
 }
 
-// likeness is the digest of a failure without its numbers, case and white space: times, addresses and line counts
-// differ between two runs of the same broken build.
+// likeness returns a digest of the outcome and the feedback's letters only: numbers, such as times,
+// addresses and line counts, differ between runs of the same broken build.
 func likeness(outcome, feedback string) string {
 	norm := strings.Map(func(c rune) rune {
 		if unicode.IsLetter(c) {
@@ -415,8 +418,8 @@ func likeness(outcome, feedback string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// exhausted applies on_exhausted and max_same_failure; true where the round is settled by it. It may turn the failure
-// to on_exhausted's step.
+// exhausted applies on_exhausted and max_same_failure. It reports whether that settled the round;
+// otherwise it may have changed f's target.
 func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool {
 	n := r.Count(g.ID, q.Route)
 	if n < g.MaxRetries {
@@ -445,7 +448,7 @@ func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 		f.target = exh
 	default:
 		d.put(ExhaustedTo{of: Of(r.ID), Gate: g.ID, To: exh, Renew: true})
-		if exh == g.Step { // it passes by this gate alone
+		if exh == g.Step { // the step passes by this gate alone
 			d.renew(r, exh)
 		}
 		f.target = exh
@@ -453,7 +456,8 @@ func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 	return false
 }
 
-// noProgress: the same failure over an unchanged tree comes before a person (or what the limit says) early.
+// noProgress asks a person early, or applies the limit's own action, when the same failure recurs
+// over an unchanged tree.
 func (d *decider) noProgress(r *Run, w *Spec, g *Gate, q *Round) bool {
 	most := w.Limits.MaxSameFailure
 	if most == 0 {
@@ -474,7 +478,8 @@ func (d *decider) noProgress(r *Run, w *Spec, g *Gate, q *Round) bool {
 	return true
 }
 
-// send takes the work of g's step to the target: back (what is downstream is undone) or elsewhere.
+// send moves the work of g's step to the target: back, which undoes what is downstream, or
+// elsewhere.
 func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
 	why := g.ID + ": " + f.outcome
 	switch {
@@ -491,13 +496,13 @@ func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
 	default:
 		d.undo(r, w, g.Step, "", true, why)
 		d.put(StepRouted{of: Of(r.ID), Step: g.Step, N: r.Current(g.Step).N, To: f.target})
-		if !IsEnd(f.target) { // another way may have led there before, or to what follows
+		if !IsEnd(f.target) { // an earlier route may have led there, or to a successor
 			d.undo(r, w, f.target, "", false, why)
 		}
 	}
 }
 
-// listBack notes that a gate sends the list's work back.
+// listBack records that a gate sends the list's work back.
 func (d *decider) listBack(r *Run, w *Spec, g *Gate, f failure) {
 	st := w.List()
 	if st == nil || r.List == nil || r.List.To != "" || r.Current(st.ID) == nil || f.target != st.ID && !r.follows(w, f.target)[st.ID] {
@@ -510,9 +515,9 @@ func (d *decider) listBack(r *Run, w *Spec, g *Gate, f failure) {
 	d.put(out)
 }
 
-// undo un-passes root (unless keep) and all that follows from it, the origin of a failure with what follows from that, and the
-// fixing steps asked for by what is undone. The counts of gates strictly upstream of origin that have to be passed again start
-// at 0 (8-semantics 15, 17).
+// undo supersedes root (unless keep) with its successors, origin with its successors, and the
+// fixing steps that any of these requested. It resets the counts of gates strictly upstream of
+// origin that must pass again (8-semantics 15, 17).
 func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why string) {
 	in := map[string]bool{root: true}
 	grow := func(id string) {
@@ -528,7 +533,7 @@ func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why stri
 		more = false
 		for _, t := range w.graph.order {
 			from, sent := r.Sent[t]
-			if !sent || feeds(t) { // what feeds root stands
+			if !sent || feeds(t) { // the predecessors of root stay
 				continue
 			}
 			if in[from] && from != root || in[t] {
@@ -539,7 +544,7 @@ func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why stri
 		}
 	}
 	if st := w.List(); st != nil && r.List != nil && in[st.ID] && !(keep && st.ID == root) {
-		if t := r.List.To; t != "" && !feeds(t) { // what it went there for is undone
+		if t := r.List.To; t != "" && !feeds(t) { // the reason for the list's visit is undone
 			d.put(ListUnsent{of: Of(r.ID)})
 		}
 	}
@@ -557,7 +562,7 @@ func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why stri
 	}
 }
 
-// reset sets the counts of the step's gates to 0, those of their routes too.
+// reset sets the step's gate counts to 0, including routes.
 func (d *decider) reset(r *Run, st *Step) {
 	for _, g := range st.Gates {
 		if r.Fails[g] > 0 || len(r.Routes[g]) > 0 || r.Exhausted[g] {
@@ -566,7 +571,7 @@ func (d *decider) reset(r *Run, st *Step) {
 	}
 }
 
-// withWords puts words behind a text, where there are any.
+// withWords appends words to a text, if there are any.
 func withWords(text, words string) string {
 	if words == "" {
 		return text

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// What runs give one another: vars to a child run, its answer to its parent, the tasks of a list from an answer. Each is
-// computed once, and kept in the fact that comes of it.
+// Values that runs pass on: vars to a child run, its answer to its parent, a list's tasks from an
+// answer. Each is computed once and kept in a fact.
 
-// fromAnswer returns what the list is to be written from, if that was not done yet, and from which attempts and rounds it is
-// computed. One that goes on after a step that it went to keeps its file.
+// fromAnswer returns the content of the list's file if it must be written, and the attempts and
+// rounds it is computed from. A list that resumes after visiting a step keeps its file.
 func (d *decider) fromAnswer(r *Run, w *Spec, st *Step, a *Attempt) (json.RawMessage, string, error) {
 	from, source := st.ForEach.From, ""
 	if from.Eval == nil {
 		return nil, "", nil
 	}
 	for _, id := range from.Reads {
-		if id != st.ID { // its own answer is no source of it
+		if id != st.ID { // its own answer is not a source
 			source += fmt.Sprintf("%s#%d ", id, len(r.Attempts[id])+len(r.Rounds[id]))
 		}
 	}
@@ -37,8 +37,9 @@ func (d *decider) fromAnswer(r *Run, w *Spec, st *Step, a *Attempt) (json.RawMes
 	return b, source, err
 }
 
-// childVars gives the vars that the child declares: what the step gives it, else its parent's of the same name, else its own.
-// Where what the step gives has no value, that is an error, and the var has the value it has without.
+// childVars returns the child's declared vars: from the step, else the parent's of the same name,
+// else the default. If the step's values cannot be computed, it returns an error and the vars
+// without them.
 func (d *decider) childVars(r *Run, w *Spec, st *Step, c ChildOf) (map[string]any, error) {
 	out := map[string]any{}
 	for _, v := range st.Child.Vars {
@@ -68,7 +69,8 @@ func (d *decider) childVars(r *Run, w *Spec, st *Step, c ChildOf) (map[string]an
 	return given, nil
 }
 
-// childAnswer gives the answer of a child run that was completed: what the step computes from it, else that of its last step.
+// childAnswer returns the answer of a completed child run: the step's expression over it, else the
+// answer of its last step.
 func (d *decider) childAnswer(st *Step, r *Run, last json.RawMessage) (json.RawMessage, error) {
 	k := d.spec(r)
 	if st.ChildAnswer.Eval == nil || k == nil {
@@ -85,7 +87,8 @@ func (d *decider) childAnswer(st *Step, r *Run, last json.RawMessage) (json.RawM
 	return b, err
 }
 
-// taskAnswer returns the answer of a task's run as it is kept, where the list's workflow reads it, or says why it cannot be.
+// taskAnswer returns the answer to keep of a task's run if the list's workflow reads it, or why it
+// cannot be kept.
 func (d *decider) taskAnswer(o *Run, st *Step, r *Run, last json.RawMessage) (json.RawMessage, string) {
 	answer, err := d.childAnswer(st, r, last)
 	if err != nil {

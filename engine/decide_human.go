@@ -8,7 +8,8 @@ import (
 	"sluice/internal/text"
 )
 
-// answer takes a person's word at a gate; it gives why it does not count, "" where it does (8-semantics 21-23).
+// answer handles a person's answer at a gate. It returns why it does not count, or "" (8-semantics
+// 21-23).
 func (d *decider) answer(ev Answered) string {
 	r, g, why := d.meant(ev)
 	if why != "" {
@@ -44,7 +45,7 @@ func (d *decider) answer(ev Answered) string {
 	return d.decide(ev, r, g, q)
 }
 
-// decide has a person's word that counts take effect.
+// decide applies a person's valid answer.
 func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 	by := ev.By
 	to, routed := g.Route(ev.Outcome)
@@ -67,7 +68,7 @@ func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 		var vetoed []*Attempt
 		if q.State == Approved {
 			vetoed = r.onBranch(d.spec(r), g.Step)
-		} else if f.feedback == "" { // a late veto does not repeat the words of the pass
+		} else if f.feedback == "" { // a late veto does not repeat the feedback of the pass
 			f.feedback = q.Feedback
 		}
 		d.used(r, g, q, ev)
@@ -85,9 +86,9 @@ func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 	return ""
 }
 
-// answered returns the answer that a person's word has, as it stands for the gate; why it does not count.
+// answered returns the person's structured answer as the gate reads it, or why it does not count.
 func (g *Gate) answered(ev Answered) (answer json.RawMessage, why string) {
-	if ev.Signed != nil { // nobody else's word beside it
+	if ev.Signed != nil { // the signed answer alone counts
 		ev.Answer = ev.Signed.Answer
 	}
 	switch {
@@ -110,7 +111,7 @@ func (g *Gate) answered(ev Answered) (answer json.RawMessage, why string) {
 	return answer, ""
 }
 
-// Outcomes are what a person may say at the gate.
+// Outcomes returns what a person may answer at the gate.
 func (g *Gate) Outcomes() []string {
 	out := []string{OutcomePass, OutcomeFail, OutcomeVeto}
 	for _, r := range g.Routes {
@@ -177,7 +178,7 @@ func (d *decider) meant(ev Answered) (*Run, *Gate, string) {
 	return nil, nil, why
 }
 
-// decided tells a second answer who was first.
+// decided returns the refusal of a second answer, with who decided first.
 func decided(g *Gate, q *Round) string {
 	who := q.ByKind
 	if q.By != nil && q.By.Who != "" {

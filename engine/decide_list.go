@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// advanceChildren drives the attempts whose work is done by child runs; true where something follows at once.
+// advanceChildren advances attempts whose work is done by child runs, and reports whether it
+// decided anything.
 func (d *decider) advanceChildren(r *Run, w *Spec) bool {
 	if len(r.Writes) > 0 {
 		return false
@@ -33,7 +34,7 @@ func (d *decider) advanceChildren(r *Run, w *Spec) bool {
 	return false
 }
 
-// list drives the running attempt of a list by one move.
+// list makes one move in the running attempt of a list.
 func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
 	l := r.List
 	if l == nil || l.N != a.N {
@@ -62,7 +63,7 @@ func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
 	if !l.Looked && seen == nil {
 		return
 	}
-	if r.Paused { // what the file says is taken in, and nothing comes of it
+	if r.Paused { // take in the file, but start nothing
 		if seen != nil && !l.Looked {
 			d.put(TasksLooked{of: Of(r.ID), Step: st.ID})
 		}
@@ -80,8 +81,8 @@ func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
 		}
 	case l.Back != "":
 		d.takeFeedback(r, l)
-		return // what was seen serves what follows
-	case s.next != nil && l.usedUp(st.ForEach) && l.UsedUp: // its gate has been asked over this already
+		return // the next move can use this look
+	case s.next != nil && l.usedUp(st.ForEach) && l.UsedUp: // its gate has already seen this
 		d.failList(r, st, a, fmt.Sprintf("max_tries %d is used up, and %s", st.ForEach.MaxTries, l.left()))
 	case s.next != nil && l.usedUp(st.ForEach):
 		if s.alive == 0 && settled {
@@ -99,7 +100,7 @@ func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
 	}
 }
 
-// letHooks goes on with the runs whose results are in the file: their hooks come now.
+// letHooks lets runs go on whose results are in the file: their hooks are due.
 func (d *decider) letHooks(l *TaskList) {
 	for _, t := range l.Tasks {
 		if t.Over {
@@ -108,10 +109,10 @@ func (d *decider) letHooks(l *TaskList) {
 	}
 }
 
-// usedUp reports whether no more tries are to be begun.
+// usedUp reports whether max_tries forbids more tries.
 func (l *TaskList) usedUp(e *List) bool { return l != nil && e.MaxTries > 0 && l.Used >= e.MaxTries }
 
-// startedNow reports whether this look has led to a start: the next one needs another.
+// startedNow reports whether this look led to a start; the next start needs another look.
 func (l *TaskList) startedNow(d *decider) bool {
 	d.look = nil
 	return slices.ContainsFunc(d.out, func(f Fact) bool { s, ok := f.(RunStarted); return ok && s.Child != nil && s.Child.Step == l.Step })
@@ -119,13 +120,13 @@ func (l *TaskList) startedNow(d *decider) bool {
 
 const maxFailedRatio = "max_failed_ratio"
 
-// writeDue says that the file is to be written now: at most once a second where no hook waits for it, and only while nobody
-// else makes it.
+// writeDue reports whether to write the file now: at most once a second unless a hook waits for it,
+// and not while something else writes it.
 func (d *decider) writeDue(l *TaskList) bool {
 	return l.Dirty && l.Writing == 0 && l.File == FileOK && l.Seen != "" && (l.Result != 0 || !d.at.Before(l.Wrote.Add(time.Duration(WriteEvery))))
 }
 
-// beginList begins, or goes on with, the tasks in a new attempt.
+// beginList starts or resumes the tasks in a new attempt.
 func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 	f := ListBegan{of: Of(r.ID), Step: st.ID, N: a.N, Ratio: w.Limits.MaxFailedRatio, Out: r.List.usedUp(st.ForEach)}
 	var err error
@@ -136,7 +137,7 @@ func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaSpec, Failure: "for_each: tasks: " + err.Error()})
 		return
 	}
-	f.Made = slices.ContainsFunc(w.Steps, func(o *Step) bool { // a step that has the file as an output has passed since
+	f.Made = slices.ContainsFunc(w.Steps, func(o *Step) bool { // a step with the file as an output has passed since
 		b := r.Current(o.ID)
 		return b.Done() && r.makes(w, o, f.Path, d.s) && (r.List == nil || b.Since > r.List.Since)
 	})
@@ -157,7 +158,7 @@ func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 	}
 }
 
-// makes reports whether the step has the file as an output.
+// makes reports whether the file is an output of the step.
 func (r *Run) makes(w *Spec, st *Step, file string, s *State) bool {
 	return slices.ContainsFunc(st.Outputs, func(o Output) bool {
 		p, err := o.Path.String(s.StepEnv(r, w, st.ID, 1))
@@ -165,7 +166,8 @@ func (r *Run) makes(w *Spec, st *Step, file string, s *State) bool {
 	})
 }
 
-// standIns returns the new tasks of the step that the list went to: they stand for the task it went for, if any.
+// standIns returns the new tasks from the step that the list visited. They replace the task that it
+// went for, if any.
 func (d *decider) standIns(l *TaskList, answer json.RawMessage) ([]Task, string) {
 	t := l.Task(l.For)
 	base, depth, stand := "N", 0, ""
@@ -185,7 +187,7 @@ func (d *decider) standIns(l *TaskList, answer json.RawMessage) ([]Task, string)
 	return more, ""
 }
 
-// addable returns the new tasks of an answer, if they can be added to the list.
+// addable returns an answer's new tasks, or why they cannot be added to the list.
 func addable(l *TaskList, answer json.RawMessage, depth int) ([]Task, string) {
 	more, why := newTasks(l, answer, "N")
 	for i := range more {
@@ -200,8 +202,8 @@ func addable(l *TaskList, answer json.RawMessage, depth int) ([]Task, string) {
 	return more, ""
 }
 
-// badTasks returns why the new tasks of a step's answer cannot be added, where its run has a list: that is a failure of the
-// work, as an answer that is not to its schema.
+// badTasks returns why the new tasks in a step's answer cannot be added to the run's list. That is
+// a failure of the work, like an answer that violates its schema.
 func (d *decider) badTasks(r *Run, step string, answer json.RawMessage) string {
 	l := r.List
 	if l == nil || l.To != step {
@@ -211,7 +213,8 @@ func (d *decider) badTasks(r *Run, step string, answer json.RawMessage) string {
 	return why
 }
 
-// takeFeedback: a gate has sent the list back. Where all was done and nothing was added, what it said is a task.
+// takeFeedback handles a gate that sent the list back. If all tasks were done and none was added,
+// the feedback becomes a task.
 func (d *decider) takeFeedback(r *Run, l *TaskList) {
 	f := FeedbackTaken{of: Of(r.ID)}
 	if n := l.Tally(); n.Done == n.Total {
@@ -225,8 +228,8 @@ func (d *decider) takeFeedback(r *Run, l *TaskList) {
 	d.put(f)
 }
 
-// sendList goes to the step for a file that is missing or invalid, or for a task that has used its tries; without such a
-// step, or after two goes, the list fails.
+// sendList sends the list to the configured step because its file is missing or invalid or a task
+// has used its tries. Without such a step, or after two visits for the file, the list fails.
 func (d *decider) sendList(r *Run, w *Spec, st *Step, a *Attempt, spent *Task, settled bool) {
 	l, e := r.List, st.ForEach
 	f := ListSent{of: Of(r.ID), Step: st.ID, N: a.N}
@@ -241,7 +244,7 @@ func (d *decider) sendList(r *Run, w *Spec, st *Step, a *Attempt, spent *Task, s
 	case l.File != FileOK:
 		d.failList(r, st, a, "the task file cannot be gone by: "+l.Why)
 		return
-	case !settled: // the step reads what is written
+	case !settled: // the step reads the file
 		return
 	default:
 		f.To, f.Why, f.Task, f.Text = e.OnExhausted, "exhausted", spent.ID, spent.Why
@@ -257,16 +260,16 @@ func (d *decider) failList(r *Run, st *Step, a *Attempt, why string) {
 	d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaTasks, Failure: clip(why, MaxFeedback)})
 }
 
-// viaTasks marks the word of a list, or of a step that is a child run.
+// viaTasks marks the result of a list, or of a step that is a child run.
 const viaTasks = "tasks"
 
-// endList: all tasks are settled, whatever they came to.
+// endList ends a list whose tasks are all settled, with whatever result.
 func (d *decider) endList(r *Run, st *Step, a *Attempt, n Tally) {
 	answer, _ := json.Marshal(n)
 	d.put(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusDone, Via: viaTasks, Summary: clip(r.List.words(n), MaxFeedback), Answer: answer})
 }
 
-// words returns how the list stands, and what is not done.
+// words returns the list's progress and what is not done.
 func (l *TaskList) words(n Tally) string {
 	out := fmt.Sprintf("%d of %d tasks are done", n.Done, n.Total)
 	for _, t := range l.Tasks {
@@ -287,7 +290,7 @@ func (l *TaskList) words(n Tally) string {
 	return out
 }
 
-// left returns what of the tasks is not done; "" where all are.
+// left returns which tasks are not done, or "".
 func (l *TaskList) left() string {
 	n := l.Tally()
 	if n.Done == n.Total {
@@ -345,7 +348,7 @@ func (d *decider) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 		name, n = c.Task, r.List.Task(c.Task).Runs+1
 	}
 	id := fmt.Sprintf("%s.%s.%d", r.ID, name, n)
-	for i := 2; d.s.Runs[id] != nil; i++ { // a task can bear a step's name
+	for i := 2; d.s.Runs[id] != nil; i++ { // a task can have a step's name
 		id = fmt.Sprintf("%s.%s-%d.%d", r.ID, name, i, n)
 	}
 	dir := r.ID
@@ -371,7 +374,7 @@ const (
 	causeBlocked = "blocked"
 )
 
-// advanceChild brings a child run and its parent in line; true where its parent's word ended it.
+// advanceChild reconciles a child run with its parent, and reports whether it decided anything.
 func (d *decider) advanceChild(r *Run) bool {
 	c := r.Child
 	o := d.s.Runs[c.Parent]
@@ -395,12 +398,12 @@ func (d *decider) advanceChild(r *Run) bool {
 	if c.Task != "" && (t == nil || t.Child != r.ID) || c.Task == "" && a.Child != r.ID {
 		return false
 	}
-	if r.Phase == RunAborted && r.EndCause == "" { // its own gate: all of it ends
+	if r.Phase == RunAborted && r.EndCause == "" { // its own gate aborted it: the whole run ends
 		d.end(o, RunEnded{Phase: RunAborted, Step: c.Step, Why: r.ID + ": " + r.EndWhy})
 		return true
 	}
 	if len(r.Procs) > 0 || len(r.kids) > 0 {
-		return false // its work is not gone yet
+		return false // its work is still under way
 	}
 	switch {
 	case t != nil && t.Over && !r.Hooked:
@@ -415,13 +418,13 @@ func (d *decider) advanceChild(r *Run) bool {
 	return true
 }
 
-// wants reports whether the step's attempt that a child run is of goes on.
+// wants reports whether the attempt that a child run belongs to is still running.
 func (r *Run) wants(c *ChildOf) bool {
 	a := r.Current(c.Step)
 	return r.Phase == RunRunning && a != nil && a.N == c.N && a.State == Running
 }
 
-// needed reports whether the run, if it is a child, and each run above it are still wanted.
+// needed reports whether the run and all its ancestors are still wanted.
 func (s *State) needed(r *Run) bool {
 	for o := s.Parent(r); o != nil; r, o = o, s.Parent(o) {
 		if !o.wants(r.Child) {
@@ -431,7 +434,7 @@ func (s *State) needed(r *Run) bool {
 	return true
 }
 
-// owesResult reports whether the run is a task's whose result its list's file is still to have.
+// owesResult reports whether the run is a task's whose result is not yet in the list's file.
 func (s *State) owesResult(r *Run) bool {
 	o := s.Parent(r)
 	if o == nil || !o.wants(r.Child) {
@@ -441,7 +444,7 @@ func (s *State) owesResult(r *Run) bool {
 	return t != nil && t.Child == r.ID && (!t.Over || o.List.Result != 0)
 }
 
-// childEnded: the run of a step that is a child run is over.
+// childEnded handles the end of a step's child run.
 func (d *decider) childEnded(o *Run, w *Spec, r *Run, a *Attempt) {
 	f := StepSignalled{of: Of(o.ID), Step: r.Child.Step, N: a.N, Status: StatusDone, Via: viaTasks}
 	f.Summary, f.Answer = d.lastWord(r)
@@ -455,7 +458,7 @@ func (d *decider) childEnded(o *Run, w *Spec, r *Run, a *Attempt) {
 	d.signalled(f)
 }
 
-// taskEnded: a task's run is over.
+// taskEnded handles the end of a task's run.
 func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 	e, l := st.ForEach, o.List
 	f := TaskEnded{of: Of(o.ID), Step: st.ID, Task: t.ID, State: TaskDone, Hook: st.Child.AfterRun != nil && !r.Hooked}
@@ -505,7 +508,7 @@ func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 	d.put(f)
 }
 
-// blockers returns what an answer says is in the way; nil where it does not speak of it.
+// blockers returns the blockers that an answer names, or nil if it has no such list.
 func blockers(answer json.RawMessage) []string {
 	var keys struct {
 		Blockers json.RawMessage `json:"blockers"`
@@ -521,7 +524,7 @@ func blockers(answer json.RawMessage) []string {
 	return out
 }
 
-// lastWord returns the summary and the answer of the step that ended the run.
+// lastWord returns the summary and the answer of the step that reported last.
 func (d *decider) lastWord(r *Run) (string, json.RawMessage) {
 	var last *Attempt
 	for _, as := range r.Attempts {
@@ -537,7 +540,7 @@ func (d *decider) lastWord(r *Run) (string, json.RawMessage) {
 	return last.Summary, last.Answer
 }
 
-// whyEnded returns why a run did not come to its end, with what was found last.
+// whyEnded returns why a run did not complete, with its latest feedback.
 func (d *decider) whyEnded(r *Run) string {
 	why := r.EndWhy
 	var last *Round
@@ -554,11 +557,12 @@ func (d *decider) whyEnded(r *Run) string {
 	return why
 }
 
-// tasksSeen: the task file was looked at.
+// tasksSeen handles a look at the task file.
 func (d *decider) tasksSeen(ev TasksSeen) {
 	r, w := d.live(ev.Run)
 	if r == nil {
-		if o := d.s.Runs[ev.Run]; o != nil && o.List != nil && ev.Key == writeKey(o.ID, o.List) { // others wrote it: it is theirs
+		// others wrote the file: it is theirs
+		if o := d.s.Runs[ev.Run]; o != nil && o.List != nil && ev.Key == writeKey(o.ID, o.List) {
 			d.put(TasksWritten{of: Of(o.ID), Step: ev.Step, Why: "the file was changed by others"})
 		}
 		return
@@ -574,7 +578,7 @@ func (d *decider) tasksSeen(ev TasksSeen) {
 	d.again.add(r)
 }
 
-// tasksSaved: the task file was written.
+// tasksSaved handles the written task file.
 func (d *decider) tasksSaved(ev TasksSaved) {
 	r := d.s.Runs[ev.Run]
 	if r == nil || r.List == nil || ev.Key != writeKey(r.ID, r.List) {
@@ -582,7 +586,7 @@ func (d *decider) tasksSaved(ev TasksSaved) {
 	}
 	making, w := len(r.List.Make) > 0, d.spec(r)
 	if making && ev.Why != "" && w == nil && r.Live() {
-		return // it fails the list, by the spec: what is owed stays owed until that can be read
+		return // the list must fail by its spec: the debt stays until the spec can be read
 	}
 	d.put(TasksWritten{of: Of(r.ID), Step: ev.Step, Stamp: ev.Stamp, Why: clip(ev.Why, maxTaskWords)})
 	if making {
@@ -596,12 +600,12 @@ func (d *decider) tasksSaved(ev TasksSaved) {
 	}
 }
 
-// lookKey is the key of the look that is owed.
+// lookKey returns the key of the look that is owed.
 func lookKey(run string, l *TaskList) string {
 	return run + "/" + l.Step + "#" + strconv.Itoa(l.N) + ".look-" + strconv.FormatInt(l.Since, 10)
 }
 
-// writeKey is the key of the writing under way; "" where there is none.
+// writeKey returns the key of the write under way, or "".
 func writeKey(run string, l *TaskList) string {
 	if l.Writing == 0 {
 		return ""

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Backoff before a launch is tried again: doubled each time, up to its bound.
+// Backoff before a launch is retried: doubled each time, up to the maximum.
 const (
 	backoffFirst = 2 * time.Second
 	backoffMost  = 5 * time.Minute
-	limitFirst   = 5 * time.Minute // a usage limit that names no reset
+	limitFirst   = 5 * time.Minute // for a usage limit without a reset time
 	limitMost    = time.Hour
 )
 
@@ -25,14 +25,14 @@ func backoff(n int, first, most time.Duration) time.Duration {
 	return d
 }
 
-// ended: a process tree is seen gone.
+// ended handles a process tree that is gone.
 func (d *decider) ended(ev ProcessEnded) {
 	r := d.s.Runs[ev.Run]
 	if r == nil || r.Proc(ev.Key) == nil {
-		return // told before, or of a run long forgotten
+		return // reported before, or of a forgotten run
 	}
 	p := *r.Proc(ev.Key)
-	d.slotTaken(SlotTaken{Run: ev.Run, Key: ev.Key}) // what has ended had begun: nothing waits without a deadline after it
+	d.slotTaken(SlotTaken{Run: ev.Run, Key: ev.Key}) // it had its slot, so nothing after it waits without a deadline
 	d.put(ProcessGone{of: Of(r.ID), Key: ev.Key, Exit: ev.Exit, Day: ev.Day, Output: clip(ev.Output, MaxOutput), Answer: ev.Answer})
 	r, w := d.live(ev.Run)
 	if r == nil {
@@ -54,7 +54,8 @@ func (d *decider) ended(ev ProcessEnded) {
 	}
 }
 
-// slotTaken: a launch that had to wait for another agent's end is started. Its time-out begins now.
+// slotTaken handles the start of a launch that had to wait for another agent's end. Its time-out
+// begins now.
 func (d *decider) slotTaken(ev SlotTaken) {
 	r, w := d.live(ev.Run)
 	if r == nil {
@@ -74,7 +75,7 @@ func (d *decider) slotTaken(ev SlotTaken) {
 	d.put(ClockBegun{of: Of(ev.Run), Key: ev.Key, Deadline: d.at.Add(time.Duration(t))})
 }
 
-// class returns what kind of failure an end is, "" for none (8-semantics 14).
+// class returns the kind and reason of a failure, or "" (8-semantics 14).
 func class(p Proc, exit Exit, signal string) (string, string) {
 	switch {
 	case endedForBudget(p, exit):
@@ -103,12 +104,12 @@ func class(p Proc, exit Exit, signal string) (string, string) {
 	return "", ""
 }
 
-// stepEnded: the process ended and no word of the step has been taken in.
+// stepEnded handles a process that ended before the step reported.
 func (d *decider) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnded) {
 	kind, why := class(p, ev.Exit, a.SignalType)
 	word := StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Via: "exit"}
 	if over := d.spentUp(st.Role(), a.Usage); over != "" && kind != "" && kind != ClassFatal {
-		kind, why = ClassWork, over // launched again it would only go on with spending
+		kind, why = ClassWork, over // another launch would only spend more
 	}
 	if a.Held != nil && (kind != "" || ev.Exit.Stopped || a.SignalType != SignalExit) {
 		d.letGo(r, a)
@@ -136,8 +137,8 @@ func (d *decider) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnde
 	}
 }
 
-// goesOn is when what met a limit is launched again: when that says, at once after its run's budget (a person has to give
-// it another), else after growing waits.
+// goesOn returns when to launch again after a limit: at the time it names; at once after the run's
+// budget, which a person must raise; else after growing waits.
 func (d *decider) goesOn(p Proc, exit Exit, waits int) time.Time {
 	switch {
 	case endedForBudget(p, exit):
@@ -148,7 +149,7 @@ func (d *decider) goesOn(p Proc, exit Exit, waits int) time.Time {
 	return exit.ResumeAt
 }
 
-// exitedWell: the process ended with 0.
+// exitedWell handles exit code 0.
 func (d *decider) exitedWell(r *Run, st *Step, a *Attempt, word StepSignalled, ev ProcessEnded) {
 	c := d.s.Config
 	switch {
@@ -182,9 +183,10 @@ func feedback(why string, ev ProcessEnded) string {
 	return clip(why+"\n\n"+ev.Output, MaxFeedback)
 }
 
-// graceOver: the process ended with 0 and its signal has not come in time.
+// graceOver handles exit code 0 without the signal in time.
 func (d *decider) graceOver(r *Run, step string, a *Attempt) {
-	if said := answerWord(a.Answer); a.inGit() && (said.Status == StatusFailed || said.Status == StatusBlocked) { // no file can say so
+	// no file can report it
+	if said := answerWord(a.Answer); a.inGit() && (said.Status == StatusFailed || said.Status == StatusBlocked) {
 		d.signalled(StepSignalled{of: Of(r.ID), Step: step, N: a.N, K: a.K, Status: said.Status, Via: "exit", Summary: clip(said.Summary, MaxFeedback),
 			Question: clip(said.Question, MaxFeedback), Options: said.Options})
 		return
@@ -217,7 +219,7 @@ func (d *decider) reviewEnded(r *Run, g *Gate, q *Round, p Proc, ev ProcessEnded
 	over := d.spentUp(g.Reviewer.AgentType, q.Usage)
 	switch {
 	case over != "" && kind != ClassFatal && (kind != "" || ev.Verdict == nil || ev.Verdict.Inconclusive != ""):
-		d.ask(r, g, q, "its reviewer gave no verdict: "+over, false) // another launch would only go on with spending
+		d.ask(r, g, q, "its reviewer gave no verdict: "+over, false) // another launch would only spend more
 	case kind == ClassLimit:
 		until := d.goesOn(p, ev.Exit, q.Waits)
 		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why, NotBefore: until, Limit: true, Budget: ev.Exit.Budget})
@@ -231,7 +233,8 @@ func (d *decider) reviewEnded(r *Run, g *Gate, q *Round, p Proc, ev ProcessEnded
 	}
 }
 
-// scanned: the inboxes were read whole, beginning at ev.Began. What waited for a file that has not come is over now.
+// scanned handles a full scan of the inboxes that began at ev.Began. What waited for a file that
+// has not come ends now.
 func (d *decider) scanned(ev Scanned) {
 	for _, r := range slices.Clone(d.s.index.closing) {
 		w := d.spec(r)
@@ -249,7 +252,8 @@ func (d *decider) scanned(ev Scanned) {
 	}
 }
 
-// polled: the refs were looked through. Only such a look, begun after the grace, says that a commit has not come.
+// polled handles a look through the refs. Only a look begun after the grace proves that a commit
+// has not come.
 func (d *decider) polled(ev Polled) {
 	r, _ := d.live(ev.Run)
 	if r == nil {
@@ -261,16 +265,16 @@ func (d *decider) polled(ev Polled) {
 	}
 }
 
-// inGrace reports whether the attempt's process has ended with 0 and its signal may still come.
+// inGrace reports whether the attempt's process exited with 0 and its signal may still come.
 func (a *Attempt) inGrace() bool { return a.State == Running && !a.GraceUntil.IsZero() }
 
-// inGit reports whether the attempt's signal is looked for in git or at the forge, not in an inbox.
+// inGit reports whether the attempt's signal is expected in git or at the forge, not in an inbox.
 func (a *Attempt) inGit() bool { return a.SignalType == SignalCommit || a.SignalType == SignalPull }
 
-// passed reports whether the deadline is set and not after now.
+// passed reports whether the deadline is set and has passed.
 func passed(deadline, now time.Time) bool { return !deadline.IsZero() && !deadline.After(now) }
 
-// ticked: time has passed.
+// ticked handles the passing of time.
 func (d *decider) ticked() {
 	for _, r := range slices.Clone(d.s.index.afoot) {
 		if !r.Live() {
@@ -288,7 +292,7 @@ func (d *decider) ticked() {
 		for _, a := range slices.Clone(w.inOrder(r.alive)) {
 			if a.Offered && a.State == Running && passed(a.Deadline, d.at) {
 				d.signalled(StepSignalled{of: Of(r.ID), Step: a.step, N: a.N, K: a.K, Status: StatusFailed, Via: "timeout", Failure: "nobody signalled within the step's timeout"})
-			} else if a.inGrace() && a.inGit() && passed(a.Deadline, d.at) { // git could not be looked into all the time
+			} else if a.inGrace() && a.inGit() && passed(a.Deadline, d.at) { // git could not be read the whole time
 				d.graceOver(r, a.step, a)
 			}
 			if q := r.roundOver(a); q != nil && q.State == OnHuman && r.Live() && !r.Paused {
@@ -304,7 +308,7 @@ func (d *decider) ticked() {
 	}
 }
 
-// spent is how long something of the run has been under way until now.
+// spent returns how long the run has been under way.
 func (d *decider) spent(r *Run) time.Duration {
 	t := time.Duration(r.Spent)
 	if !r.BusySince.IsZero() && d.at.After(r.BusySince) {
@@ -343,7 +347,7 @@ func (d *decider) tickProcs(r *Run) {
 	}
 }
 
-// tickHuman reminds the person a gate waits for, and ends the waiting where the spec says so.
+// tickHuman reminds the person that a gate waits for, and applies its on_timeout.
 func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
 	due := passed(q.Due, d.at)
 	if due && g.OnTimeout != "" && g.OnTimeout != "remind" {
@@ -371,7 +375,8 @@ func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
 	d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.remind-%d", r.ID, g.ID, q.N, q.Reminders), Kind: NoticeReminder, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: q.Why})
 }
 
-// woken: we were away. Deadlines that passed meanwhile are opened once more (8-semantics 36).
+// woken handles a gap in which sluice was away. Deadlines that passed in it are extended once
+// (8-semantics 36).
 func (d *decider) woken(ev Woken) {
 	gap := ev.To.Sub(ev.From)
 	for _, r := range slices.Clone(d.s.index.afoot) {
@@ -397,7 +402,7 @@ func (d *decider) woken(ev Woken) {
 	}
 }
 
-// wokenProcs gives checks and hooks the time of the gap.
+// wokenProcs extends the deadlines of checks and hooks by the gap.
 func (d *decider) wokenProcs(r *Run, ev Woken, gap time.Duration) {
 	for _, p := range append([]*Proc{}, r.Procs...) {
 		if !p.Reopened && within(p.Deadline, ev) {

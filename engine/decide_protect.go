@@ -1,10 +1,10 @@
 package engine
 
-// whyProtect begins the reason of a round that asks because of protected files.
+// whyProtect is the prefix of the reason when a round asks about protected files.
 const whyProtect = "protect: the step changed "
 
-// unpassed are the protected files that the attempt changed, but those that a person has passed as they are, in a round
-// that asked because of them.
+// unpassed returns the protected files that the attempt changed, except those that a person passed
+// with the same content in a round that asked about them.
 func (r *Run) unpassed(a *Attempt) (files []string) {
 	if len(a.Protected) == 0 {
 		return nil
@@ -15,7 +15,7 @@ func (r *Run) unpassed(a *Attempt) (files []string) {
 		for _, q := range qs {
 			of := r.Attempt(q.Step, q.Attempt)
 			passed := q.Outcome == OutcomePass && q.ByKind == Human && q.Protect
-			if !passed || of == nil || of.Digest != q.Digest { // it was checked once more, and has become another
+			if !passed || of == nil || of.Digest != q.Digest { // it was checked again, and its content differs
 				continue
 			}
 			for i, name := range of.Protected {
@@ -31,9 +31,9 @@ func (r *Run) unpassed(a *Attempt) (files []string) {
 	return files
 }
 
-// protectedAs is what the i-th protected file became; "" where nobody can tell.
+// protectedAs returns what the i-th protected file became, or "" if unknown.
 func (a *Attempt) protectedAs(i int) string {
-	if len(a.ProtectedAs) != len(a.Protected) { // a fact of an older release has none
+	if len(a.ProtectedAs) != len(a.Protected) { // facts of older releases lack it
 		return ""
 	}
 	return a.ProtectedAs[i]

@@ -31,7 +31,7 @@ func (d *decider) requested(ev RunRequested) {
 	}
 	n := d.s.Numbers[w.ID] + 1
 	id := fmt.Sprintf("%s-%d", w.ID, n)
-	for d.s.Runs[id] != nil { // workflows a and a-1 can come to the same name
+	for d.s.Runs[id] != nil { // ids of workflows a and a-1 can collide
 		n++
 		id = fmt.Sprintf("%s-%d", w.ID, n)
 	}
@@ -43,7 +43,7 @@ func (d *decider) requested(ev RunRequested) {
 	}
 }
 
-// startVars returns the run's vars from the declared ones and those given, or what is wrong with them.
+// startVars returns the run's vars from the declared and the given ones, or what is wrong.
 func startVars(w *Spec, given map[string]any) (map[string]any, string) {
 	out, known := map[string]any{}, []string{}
 	for _, v := range w.Vars {
@@ -83,7 +83,8 @@ func startVars(w *Spec, given map[string]any) (map[string]any, string) {
 	return out, ""
 }
 
-// sameType returns x as the type of the default, where it can be read so. A required var (no default) takes any.
+// sameType converts x to the default's type, if it can. A required var has no default and accepts
+// any type.
 func sameType(def, x any) (any, bool) {
 	s, text := x.(string)
 	switch def.(type) {
@@ -128,7 +129,7 @@ func (d *decider) pause(ev PauseRequested) {
 // PausedParent is the PausedWhy of a run whose parent is paused.
 const PausedParent = "parent"
 
-// pauseChildren pauses what goes on for a paused run.
+// pauseChildren pauses the live children of a paused run.
 func (d *decider) pauseChildren(r *Run) {
 	for _, k := range slices.Clone(r.kids) {
 		if k.Live() && !k.Paused {
@@ -138,7 +139,7 @@ func (d *decider) pauseChildren(r *Run) {
 	}
 }
 
-// resumeChildren lets them go on.
+// resumeChildren resumes what pauseChildren paused.
 func (d *decider) resumeChildren(r *Run) {
 	for _, k := range slices.Clone(r.kids) {
 		if k.Live() && k.PausedWhy == PausedParent {
@@ -182,7 +183,7 @@ func (d *decider) resume(ev ResumeRequested) {
 	d.resumeChildren(r)
 }
 
-// takeUpEnds looks again at the children whose end the run could not take in while its spec could not be read.
+// takeUpEnds revisits children that ended while the run's spec could not be read.
 func (d *decider) takeUpEnds(r *Run) {
 	for _, k := range d.s.Children(r.ID) {
 		if !k.Live() && d.settles(k) {
@@ -196,14 +197,14 @@ func (d *decider) reopenWindows(r *Run) {
 	if w == nil {
 		return
 	}
-	for _, st := range w.Steps { // a notice attempted in the pause did not open its window
+	for _, st := range w.Steps { // a notice attempted during the pause did not open its window
 		if g, q := r.openRound(st); q != nil && q.State == OnNotice && d.s.Notices[gateNotice(r.ID, g, q.N)] == nil {
 			d.openWindow(r, g, q)
 		}
 	}
 }
 
-// allowance is one more of the limit with this key.
+// allowance returns one more portion of the limit with this key.
 func (d *decider) allowance(r *Run, key string) Grant {
 	w := d.spec(r)
 	if w == nil {
@@ -240,7 +241,7 @@ func (d *decider) abort(ev AbortRequested) {
 	d.end(r, RunEnded{Phase: RunAborted, Why: why, By: &ev.By, Cause: CausePerson})
 }
 
-// end ends the run at once; what is alive in it is undone, its processes are stopped.
+// end ends the run at once, undoes its live work and stops its processes.
 func (d *decider) end(r *Run, f RunEnded) {
 	if !r.Live() {
 		return
@@ -253,7 +254,7 @@ func (d *decider) end(r *Run, f RunEnded) {
 	for _, k := range slices.Clone(r.kids) {
 		d.end(k, RunEnded{Phase: RunAborted, Why: "its parent " + r.ID + " is over", Cause: causeParent})
 	}
-	if r.Child != nil { // its parent tells
+	if r.Child != nil { // its parent reports it
 		d.forget(r.flow)
 		return
 	}
@@ -261,7 +262,8 @@ func (d *decider) end(r *Run, f RunEnded) {
 	d.forget(r.flow)
 }
 
-// forget lets the oldest ended runs of the workflow leave the state: a start costs the live runs, not the history.
+// forget removes the workflow's oldest ended runs, so that a start costs the live runs, not the
+// history.
 func (d *decider) forget(flow *workflow) {
 	var ended []*Run
 	keep := KeepEnded
@@ -278,7 +280,7 @@ func (d *decider) forget(flow *workflow) {
 	}
 }
 
-// forgetRun forgets a run and those that it was a parent of.
+// forgetRun forgets a run and its children.
 func (d *decider) forgetRun(r *Run) {
 	for _, k := range d.s.Children(r.ID) {
 		d.forgetRun(k)
@@ -286,7 +288,7 @@ func (d *decider) forgetRun(r *Run) {
 	d.put(RunForgotten{of: Of(r.ID)})
 }
 
-// settles reports whether the child run's end is still to be taken in by its parent.
+// settles reports whether the parent has yet to take in the child run's end.
 func (d *decider) settles(r *Run) bool {
 	o := d.s.Parent(r)
 	if o == nil {
@@ -299,7 +301,7 @@ func (d *decider) settles(r *Run) bool {
 	return a != nil && a.Child == r.ID
 }
 
-// ownLive counts the live runs that are nobody's children.
+// ownLive counts the live runs without a parent.
 func (s *State) ownLive() (n int) {
 	for _, r := range s.index.live {
 		if r.Child == nil {
@@ -309,17 +311,17 @@ func (s *State) ownLive() (n int) {
 	return n
 }
 
-// stopFor pauses the run by itself and tells a person.
+// stopFor pauses the run automatically and notifies a person.
 func (d *decider) stopFor(r *Run, why, text string) {
 	d.put(RunPaused{of: Of(r.ID), Why: why, Text: clip(text, MaxFeedback)})
 	d.pauseChildren(r)
 	d.notice(Notice{ID: fmt.Sprintf("%s.paused-%d", r.ID, d.s.Clock), Kind: NoticePaused, Run: r.ID, Text: clip(text, 2000)})
 }
 
-// pausedByLimit and the limit's key are why a run is paused by a limit; the words of its end begin with them too.
+// pausedByLimit is the prefix of PausedWhy before the key of a limit, and of the words of a run's end.
 const pausedByLimit = "limit:"
 
-// limit: one of the run's limits is hit.
+// limit handles a run's limit that was hit.
 func (d *decider) limit(r *Run, w *Spec, key, step string) {
 	text := fmt.Sprintf("the limit %s is hit", key)
 	switch w.Limits.OnHit[key] {
@@ -337,14 +339,14 @@ func (d *decider) limit(r *Run, w *Spec, key, step string) {
 	}
 }
 
-// retry takes up an ended run again, or sends a step of a running one back (8-semantics 31).
+// retry reopens an ended run, or sends a step of a running one back (8-semantics 31).
 func (d *decider) retry(ev RetryRequested) {
 	r := d.s.Runs[ev.Run]
 	step, why := ev.Step, ""
 	var w *Spec
 	if r != nil {
 		w = d.spec(r)
-		if step == "" && len(r.Attempts[r.EndStep]) > 0 { // a limit ends a run before its step has started
+		if step == "" && len(r.Attempts[r.EndStep]) > 0 { // a limit can end a run before its step has started
 			step = r.EndStep
 		}
 	}
@@ -386,7 +388,7 @@ func (d *decider) retry(ev RetryRequested) {
 	if again {
 		d.put(ListUnsent{of: Of(r.ID), Again: true})
 	}
-	d.reset(r, w.Step(step)) // a person looked at it: the counts from here on start again
+	d.reset(r, w.Step(step)) // a person has looked: the counts from here on restart
 	for _, id := range w.Downstream(step) {
 		d.reset(r, w.Step(id))
 	}

@@ -11,30 +11,32 @@ import (
 	"sluice/internal/text"
 )
 
-// mtimeSlack is by how much a file may seem older than it is: file systems stamp with the kernel's coarse clock.
+// mtimeSlack is how much older a file can seem than it is: file systems stamp with the kernel's
+// coarse clock.
 const mtimeSlack = 20 * time.Millisecond
 
-// tellRejected is of how many refused files people are being told at once: a flood of them drowns no other notice.
+// tellRejected limits pending notices of refused files, so that a flood does not drown others.
 const tellRejected = 5
 
-// reading is one thing that a file's name can mean now.
+// reading is one meaning that a file's name can have now.
 type reading struct {
 	run     *Run
-	step    *Step  // a sentinel of this step …
-	gate    *Gate  // … or a person's word at this gate
-	outcome string // which
+	step    *Step // a sentinel of this step …
+	gate    *Gate // … or a person's answer at this gate
+	outcome string
 }
 
-// fileSeen takes a file of an inbox in, or says why not. Nothing is deleted: it moves to the attempt's folder or to
-// rejected/.
+// fileSeen accepts an inbox file or records why not. Nothing is deleted: the file moves to the
+// attempt's folder or to rejected/.
 func (d *decider) fileSeen(ev FileSeen) {
 	if ev.ID != "" && d.s.Moves[ev.ID] != nil {
-		return // taken in already; only the move is still owed
+		return // accepted already; only the move is owed
 	}
 	sentinels, words := d.sentinels(ev), d.words(ev)
 	fits := func(x reading) bool { return d.sentinelFits(ev, x) == "" }
 	switch {
-	case len(sentinels) > 0 && (len(words) == 0 || slices.ContainsFunc(sentinels, fits)): // of two meanings, the one that something waits for
+	// of two meanings, choose the one that is awaited
+	case len(sentinels) > 0 && (len(words) == 0 || slices.ContainsFunc(sentinels, fits)):
 		d.sentinel(ev, sentinels)
 	case len(words) > 0 && ev.Of != "":
 		d.reject(ev, "", "it was written by "+ev.Of+", from within its sandbox: an agent answers no gate")
@@ -47,8 +49,8 @@ func (d *decider) fileSeen(ev FileSeen) {
 	}
 }
 
-// named returns the runs the file may be for: the one whose folder it lies in, else all that live and whose spec knows the
-// name, in the order they were started.
+// named returns the runs the file may be for: the one whose folder it is in, else all live runs
+// whose spec knows the name, in order of start.
 func (d *decider) named(ev FileSeen, knows func(*Spec) bool) list {
 	if ev.Dir != "" {
 		if r, w := d.live(ev.Dir); r != nil && knows(w) {
@@ -66,7 +68,7 @@ func (d *decider) named(ev FileSeen, knows func(*Spec) bool) list {
 	return out
 }
 
-// sentinels are the steps whose word the file may be, over all live runs.
+// sentinels returns the steps, over all live runs, whose sentinel the file may be.
 func (d *decider) sentinels(ev FileSeen) (out []reading) {
 	for _, r := range d.named(ev, func(w *Spec) bool { return len(w.graph.files[ev.Name]) > 0 }) {
 		for _, st := range d.spec(r).graph.files[ev.Name] {
@@ -74,7 +76,7 @@ func (d *decider) sentinels(ev FileSeen) (out []reading) {
 		}
 	}
 	if len(out) == 0 && ev.ID == "" && ev.TokenOf != "" && ev.Sentinel != nil {
-		// No file: the daemon says it of a step that it cannot offer, whatever its signal is.
+		// No file: the daemon reports it for a step that it cannot offer, whatever its signal is.
 		if r, w := d.live(ev.Dir); r != nil && w.Step(ev.Sentinel.Step) != nil {
 			out = append(out, reading{run: r, step: w.Step(ev.Sentinel.Step)})
 		}
@@ -82,7 +84,7 @@ func (d *decider) sentinels(ev FileSeen) (out []reading) {
 	return out
 }
 
-// words are the gates at which the file may be a person's word, over all live runs.
+// words returns the gates, over all live runs, at which the file may be a person's answer.
 func (d *decider) words(ev FileSeen) (out []reading) {
 	stem := humanStem(ev.Name)
 	for _, r := range d.named(ev, func(w *Spec) bool { return len(w.graph.words[stem]) > 0 }) {
@@ -93,7 +95,7 @@ func (d *decider) words(ev FileSeen) (out []reading) {
 	return out
 }
 
-// humanStem is the name without the endings a person's file may have.
+// humanStem returns the name without the extensions a person's file may have.
 func humanStem(name string) string {
 	for _, ext := range []string{".json", ".md", ".txt"} {
 		if s, ok := strings.CutSuffix(name, ext); ok {
@@ -155,13 +157,13 @@ func (d *decider) reject(ev FileSeen, run, why string) {
 			d.put(Ignored{Run: r.ID, What: "files from within " + ev.Of, Why: fmt.Sprintf("%d of them were refused: more are counted and not kept", KeepRefused)})
 		}
 	}
-	if owed >= tellRejected { // its .why and the log tell of it
+	if owed >= tellRejected { // its .why file and the log report it
 		return
 	}
 	d.notice(Notice{ID: "rejected:" + ev.ID, Kind: NoticeRejected, Text: ev.Name + ": " + why})
 }
 
-// dropped: so many more files of a launch's own inbox were not kept.
+// dropped records how many more files of a launch's own inbox were not kept.
 func (d *decider) dropped(ev FilesDropped) {
 	run := ""
 	if r := d.s.runOf(ev.Of); r != nil {
@@ -176,13 +178,13 @@ func (d *decider) take(ev FileSeen, run, to, as string) {
 	}
 }
 
-// sentinel: a step's word. Of several live attempts by that name it must say which it is.
+// sentinel handles a step's sentinel. If several live attempts have that name, it must name one.
 func (d *decider) sentinel(ev FileSeen, xs []reading) {
 	var fit []reading
 	why := ""
 	for i, x := range xs {
 		if a := x.run.Current(x.step.ID); i < len(xs)-1 && (a == nil || a.State != Running) {
-			continue // it cannot fit: of many such, only the last is told why
+			continue // it cannot fit: of many, only the last provides the reason
 		}
 		if w := d.sentinelFits(ev, x); w != "" {
 			why = w
@@ -206,14 +208,15 @@ func (d *decider) sentinel(ev FileSeen, xs []reading) {
 	a, s := r.Current(st.ID), ev.Sentinel
 	f := StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Status: s.Status, Via: ev.Name, Summary: clip(s.Summary, MaxFeedback),
 		Question: clip(s.Question, MaxFeedback), Options: s.Options, Answer: s.Answer, LingerUntil: d.linger(r, a)}
-	if st.Agent != nil && st.Agent.Launch == LaunchInteractive && ev.By.Via != ViaMCP { // a person drives it, claimed or not
+	// a person drives it, claimed or not
+	if st.Agent != nil && st.Agent.Launch == LaunchInteractive && ev.By.Via != ViaMCP {
 		f.Makers = []string{ev.By.Who}
 	}
 	d.signalled(f)
 	d.take(ev, r.ID, st.ID+"."+strconv.Itoa(a.N), "signal.json")
 }
 
-// signalled puts the step's word; its words of failure become the feedback.
+// signalled records the step's result. The summary of a failure becomes the feedback.
 func (d *decider) signalled(f StepSignalled) {
 	if f.Status == "" {
 		f.Status = StatusDone
@@ -232,7 +235,7 @@ func (d *decider) signalled(f StepSignalled) {
 	d.put(f)
 }
 
-// linger is how long the process may stay after its signal.
+// linger returns until when the process may stay after its signal.
 func (d *decider) linger(r *Run, a *Attempt) time.Time {
 	if r.Proc(a.Key) == nil {
 		return time.Time{}
@@ -240,7 +243,7 @@ func (d *decider) linger(r *Run, a *Attempt) time.Time {
 	return d.at.Add(time.Duration(d.s.Config.Linger))
 }
 
-// sentinelFits returns why the file is not the word of the step's live attempt; "" where it is.
+// sentinelFits returns why the file is not the sentinel of the step's live attempt, or "".
 func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	r, a := x.run, x.run.Current(x.step.ID)
 	switch {
@@ -289,7 +292,7 @@ func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	return ""
 }
 
-// cannotRead is why a file is not what its name says.
+// cannotRead returns why a file's content is unreadable.
 func cannotRead(why string) string {
 	if why == "" {
 		return "its content cannot be read"
@@ -297,13 +300,13 @@ func cannotRead(why string) string {
 	return why
 }
 
-// commit: a commit bears the marker of a live attempt that waits for it.
+// commit handles a commit with the marker of a live attempt that waits for it.
 func (d *decider) commit(ev CommitSeen) {
 	r, a := d.waiting(ev.Run, ev.Step, ev.N, ev.K, SignalCommit)
 	if a == nil {
 		return
 	}
-	for _, id := range d.s.Order { // a cherry-picked double and an amended twin bear their original's author and date
+	for _, id := range d.s.Order { // a cherry-picked or amended copy keeps its original's author and date
 		if d.s.besides(r, d.s.Runs[id]) {
 			continue // theirs may be of the same second
 		}
@@ -319,13 +322,13 @@ func (d *decider) commit(ev CommitSeen) {
 	}
 	f := StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: "commit " + ev.SHA, Author: ev.Author,
 		Summary: clip(ev.Subject, 1000), LingerUntil: d.linger(r, a)}
-	if a.Offered { // an agent that we launched commits as whoever the repo's settings name: that is not who worked
+	if a.Offered { // a launched agent commits under the repo's configured name, which does not identify who worked
 		f.Makers = ev.Makers
 	}
 	d.signalled(f)
 }
 
-// besides reports whether two runs are done for different tasks of one list.
+// besides reports whether two runs belong to different tasks of one list.
 func (s *State) besides(a, b *Run) bool {
 	for x := a; x != nil && x.Child != nil; x = s.Runs[x.Child.Parent] {
 		for y := b; y != nil && y.Child != nil; y = s.Runs[y.Child.Parent] {
@@ -337,14 +340,14 @@ func (s *State) besides(a, b *Run) bool {
 	return false
 }
 
-// pull: a pull request has the step's branch or commit as its head.
+// pull handles a pull request whose head is the step's branch or commit.
 func (d *decider) pull(ev PullSeen) {
 	if r, a := d.waiting(ev.Run, ev.Step, ev.N, ev.K, SignalPull); a != nil {
 		d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: strings.TrimSpace(ev.Ref + " " + ev.SHA), LingerUntil: d.linger(r, a)})
 	}
 }
 
-// waiting returns the attempt where launch k of it still waits for a signal of the type.
+// waiting returns the run and attempt if launch k still waits for this type of signal.
 func (d *decider) waiting(run, step string, n, k int, signal string) (*Run, *Attempt) {
 	r, _ := d.live(run)
 	if r == nil {
@@ -375,5 +378,5 @@ func (d *decider) claim(ev Claimed) {
 
 func short(sha string) string { return sha[:min(len(sha), 10)] }
 
-// clip cuts a text to at most n bytes, and says so.
+// clip cuts a text to at most n bytes and marks the cut.
 func clip(s string, n int) string { return text.Cut(s, n, "\n[cut]") }

@@ -7,13 +7,15 @@ import (
 	"time"
 )
 
-// MaxSigned is the longest that a signed answer may be good for.
+// MaxSigned is the longest validity of a signed answer.
 const MaxSigned = 30 * 24 * time.Hour
 
-// spentFor is how long after its end a used signature is remembered: a clock that was set back makes it no younger.
+// spentFor is how long after its expiry a used signature is remembered, in case the clock is set
+// back.
 const spentFor = 30 * 24 * time.Hour
 
-// unbound returns why a signed answer is none to the round that the gate has now; "" where it is, or is not signed.
+// unbound returns why a signed answer does not apply to the gate's current round; "" if it does or
+// is not signed.
 func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
 	s := ev.Signed
 	if ev.Unproven != "" {
@@ -47,7 +49,7 @@ func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
 	return ""
 }
 
-// notApprover returns why who signed may not decide here; "" where they may, or anybody may.
+// notApprover returns why the signer may not decide here, or "".
 func notApprover(ev Answered, r *Run, g *Gate, q *Round) string {
 	want := g.Reviewer.Approvers
 	if ev.Signed == nil && ev.By.Trust == TrustSigned {
@@ -63,7 +65,7 @@ func notApprover(ev Answered, r *Run, g *Gate, q *Round) string {
 		return fmt.Sprintf("gate %s takes the word of %s, and this is signed by %s: have one of them decide", g.ID, strings.Join(want, ", "), ev.Signed.Names[0])
 	}
 	if ev.Outcome == OutcomeFail || ev.Outcome == OutcomeVeto {
-		return "" // to refuse one's own work is no self-approval
+		return "" // refusing one's own work is no self-approval
 	}
 	for _, a := range r.Attempts[q.Step] {
 		if i := slices.IndexFunc(a.Doers, is); i >= 0 {
@@ -74,8 +76,8 @@ func notApprover(ev Answered, r *Run, g *Gate, q *Round) string {
 	return ""
 }
 
-// WantsTrust is the least level of trust that the round takes: the stricter of what was asked when it opened and what the
-// settings ask now.
+// WantsTrust returns the lowest trust level that the round accepts: the stricter of its own and the
+// current setting.
 func (s *State) WantsTrust(q *Round) string {
 	if trustRank(s.Config.Trust) > trustRank(q.Trust) {
 		return s.Config.Trust
@@ -83,7 +85,7 @@ func (s *State) WantsTrust(q *Round) string {
 	return q.Trust
 }
 
-// Verb is the command that gives a gate the outcome.
+// Verb returns the command that answers a gate with the outcome.
 func Verb(gate, outcome string) string {
 	switch outcome {
 	case OutcomePass, OutcomeFail, OutcomeVeto:
@@ -92,7 +94,7 @@ func Verb(gate, outcome string) string {
 	return "sluice decide " + gate + " " + outcome
 }
 
-// used records that a signed answer was taken in.
+// used records the use of a signed answer.
 func (d *decider) used(r *Run, g *Gate, q *Round, ev Answered) {
 	if s := ev.Signed; s != nil {
 		d.put(SignatureUsed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: ev.Outcome, By: ev.By, Nonce: s.Nonce, Expires: s.Expires, Proof: ev.Proof})

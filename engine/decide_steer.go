@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// stopTakeover is why a process is ended whose step a person has taken over.
+// stopTakeover is the stop reason after a person's takeover.
 const stopTakeover = "takeover"
 
-// viaHandback begins what the signal was of a step whose word a person gave by handing it back.
+// viaHandback is the prefix of Via when a person reported the step done by handing it back.
 const viaHandback = "handback by "
 
-// held reports whether a person has taken the attempt over and nothing of it runs any more.
+// held reports whether a person has taken the attempt over and its process is gone.
 func (a *Attempt) held() bool { return a != nil && a.Held != nil && a.State == Ready }
 
-// note keeps a person's words for the agents of a run.
+// note records a person's words for the agents of a run.
 func (d *decider) note(ev NoteGiven) {
 	r := d.s.Runs[ev.Run]
 	why := notLive(r, ev.Run)
@@ -42,7 +42,7 @@ func (d *decider) keepNote(r *Run, step, text string, by Actor) {
 	d.put(NoteTaken{of: Of(r.ID), N: len(r.Notes) + 1, Step: step, Text: strings.TrimSpace(text), By: by})
 }
 
-// takeover holds a step for a person; its agent is ended.
+// takeover holds a step for a person and stops its agent.
 func (d *decider) takeover(ev TakeoverRequested) {
 	r := d.s.Runs[ev.Run]
 	why := notLive(r, ev.Run)
@@ -59,12 +59,12 @@ func (d *decider) takeover(ev TakeoverRequested) {
 	case a.State != Running:
 	case r.Proc(a.Key) != nil:
 		d.put(StopOrdered{of: Of(r.ID), Key: a.Key, Why: stopTakeover})
-	default: // it ended, and its signal has not come
+	default: // the process ended without its signal
 		d.letGo(r, a)
 	}
 }
 
-// notTaken returns why the step cannot be taken over now; "" where it can.
+// notTaken returns why the step cannot be taken over now, or "".
 func (d *decider) notTaken(r *Run, w *Spec, step string) string {
 	if w == nil {
 		return fmt.Sprintf("run %s cannot go on: the spec it was started with cannot be read by this release", r.ID)
@@ -96,12 +96,12 @@ func (d *decider) notTaken(r *Run, w *Spec, step string) string {
 	return ""
 }
 
-// letGo leaves the attempt, whose process is gone, to who has taken it over.
+// letGo leaves the attempt, whose process is gone, to the person who took it over.
 func (d *decider) letGo(r *Run, a *Attempt) {
 	d.put(StepRelaunched{of: Of(r.ID), Step: a.step, N: a.N, Class: stopTakeover, Why: "taken over by " + a.Held.Who})
 }
 
-// handback has an agent go on with a step that a person had taken over, or takes the person's word that it is done.
+// handback returns a taken-over step to an agent, or accepts the person's report that it is done.
 func (d *decider) handback(ev HandbackRequested) {
 	r := d.s.Runs[ev.Run]
 	why := notLive(r, ev.Run)
@@ -120,13 +120,13 @@ func (d *decider) handback(ev HandbackRequested) {
 		}
 		return
 	}
-	// A step is done only by the word of its live launch: this one is the person's.
+	// A step is done only by the report of its live launch: this launch is the person's.
 	d.put(StepLaunched{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K + 1, Key: launchKey(r.ID, ev.Step, a.N, a.K+1), Tree: a.Tree, Offered: true, Person: true,
 		SignalType: st.Signal.Type, SignalValue: st.Signal.Value})
 	d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: viaHandback + ev.By.Who, Summary: strings.TrimSpace(ev.Text)})
 }
 
-// notHeld returns why the step cannot be handed back now; "" where it can.
+// notHeld returns why the step cannot be handed back now, or "".
 func (d *decider) notHeld(r *Run, ev HandbackRequested) string {
 	a := r.Current(ev.Step)
 	switch {

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// merging takes a task file in, three ways: what is known, what was last seen in the file, and what is in it now.
+// merging is a three-way merge of a task file: the known list, the file as last seen, and the file
+// now.
 type merging struct {
 	l       *TaskList
 	deepest int  // max_depth of the list
-	own     bool // nobody who does a task was alive since the last look: statuses are taken
+	own     bool // no task run was alive since the last look: statuses are accepted
 	f       TasksRead
 	tasks   []*Task
 }
 
-// readTasks takes the file in.
+// readTasks merges the file.
 func (d *decider) readTasks(r *Run, e *List, ev *TasksSeen) {
 	l := r.List
 	m := merging{l: l, deepest: e.MaxDepth, own: l.Made || !l.Taint, f: TasksRead{of: Of(r.ID), Step: ev.Step, Stamp: ev.Stamp, Taint: l.Taint, Deepest: l.Deepest}}
@@ -38,7 +39,7 @@ func (d *decider) readTasks(r *Run, e *List, ev *TasksSeen) {
 	}
 }
 
-// merge makes the list that follows, and says what of it is new.
+// merge computes the new list and records the differences.
 func (m *merging) merge(seen []TaskSeen) {
 	m.f.Dirty = m.l.Dirty || m.l.Writing > 0
 	m.l.index()
@@ -77,7 +78,7 @@ func (m *merging) merge(seen []TaskSeen) {
 	m.settle()
 }
 
-// fresh takes in a task that is new.
+// fresh adds a new task.
 func (m *merging) fresh(x *TaskSeen) {
 	c := fileClass(x.Status)
 	t := &Task{ID: x.ID, Title: x.Title, Priority: x.Priority, DependsOn: x.DependsOn, State: c, Base: c}
@@ -87,7 +88,7 @@ func (m *merging) fresh(x *TaskSeen) {
 	} else {
 		t.Depth, t.State = m.l.Deepest+1, TaskTodo
 		m.f.Dirty = m.f.Dirty || c != TaskTodo
-		if t.Depth > m.deepest { // not taken
+		if t.Depth > m.deepest { // refuse it
 			m.f.Refused = append(m.f.Refused, StatusRefused{Task: x.ID, Status: "be a new task", Was: "too deep"})
 			return
 		}
@@ -95,13 +96,14 @@ func (m *merging) fresh(x *TaskSeen) {
 	m.tasks = append(m.tasks, t)
 }
 
-// known takes in what has changed of a task.
+// known merges the changes of a known task.
 func (m *merging) known(x *TaskSeen, old *Task) {
 	t := *old
 	t.Title, t.Priority, t.DependsOn = x.Title, x.Priority, x.DependsOn
 	c := fileClass(x.Status)
 	ours := fileClass(m.l.Status(old))
-	if t.Base != "" && c != t.Base && c != ours && (t.Writing == "" || c != fileClass(t.Writing)) { // its own write, cut short, is no edit
+	// its own interrupted write is no edit
+	if t.Base != "" && c != t.Base && c != ours && (t.Writing == "" || c != fileClass(t.Writing)) {
 		if m.own && t.Child == "" && !m.l.StoodFor(old) {
 			t.State, t.Held = c, false
 			if c == TaskTodo {
@@ -116,7 +118,8 @@ func (m *merging) known(x *TaskSeen, old *Task) {
 	m.tasks = append(m.tasks, &t)
 }
 
-// orphans: who stood for a task that was taken out stands for none; whose last stand-in was taken out is todo again.
+// orphans handles removed tasks: a stand-in for a removed task stands for none, and a task whose
+// last stand-in was removed is todo again.
 func (m *merging) orphans() {
 	by, stood := make(map[string]*Task, len(m.tasks)), map[string]bool{}
 	for _, t := range m.tasks {
@@ -139,7 +142,7 @@ func (m *merging) orphans() {
 	}
 }
 
-// settle: what the file says from now on is by those that are alive now.
+// settle: later changes to the file can only come from runs alive now.
 func (m *merging) settle() {
 	m.f.Taint, m.f.Deepest = false, -1
 	for _, t := range m.l.Tasks {
@@ -149,7 +152,7 @@ func (m *merging) settle() {
 	}
 }
 
-// same reports whether the two say the same, but for what is not the file's.
+// same compares two tasks, except fields that are not from the file.
 func (t *Task) same(o *Task) bool {
 	return t.Title == o.Title && t.Priority == o.Priority && slices.Equal(t.DependsOn, o.DependsOn) && t.State == o.State && t.Begun == o.Begun &&
 		t.Tries == o.Tries && t.Depth == o.Depth && t.For == o.For && t.Held == o.Held && t.Base == o.Base

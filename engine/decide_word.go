@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// word: a person's file at a gate.
+// word handles a person's file at a gate.
 func (d *decider) word(ev FileSeen, xs []reading) {
 	if ev.Human == nil {
 		x, _ := awaited(xs)
@@ -30,7 +30,7 @@ func (d *decider) word(ev FileSeen, xs []reading) {
 		return
 	}
 	by := ev.By
-	if ev.Human.By != "" { // a claim: who owns the file is what we know
+	if ev.Human.By != "" { // an unverified claim: only the file's owner is known
 		by.Via += ", says it is of " + clip(ev.Human.By, 200)
 	}
 	q := x.run.CurrentRound(x.gate.ID)
@@ -43,7 +43,7 @@ func (d *decider) word(ev FileSeen, xs []reading) {
 	d.take(ev, x.run.ID, fmt.Sprintf("%s.%d", q.Step, q.Attempt), fmt.Sprintf("%s.%d-%s", x.gate.ID, q.N, ev.Name))
 }
 
-// awaited returns the reading that something waits for, else the last, and how many are waited for.
+// awaited returns the reading that a gate awaits, else the last, and how many are awaited.
 func awaited(xs []reading) (x reading, n int) {
 	x = xs[len(xs)-1]
 	for _, y := range xs {
@@ -55,8 +55,8 @@ func awaited(xs []reading) (x reading, n int) {
 	return x, n
 }
 
-// unreadable refuses a person's file of which nobody can say what it decides. A veto window does not close over it: the
-// round becomes a person's.
+// unreadable refuses a person's file whose decision is unclear. A veto window must not close over
+// it: the round asks a person.
 func (d *decider) unreadable(ev FileSeen, xs []reading, why string) {
 	x, n := awaited(xs)
 	run := ""
@@ -70,9 +70,9 @@ func (d *decider) unreadable(ev FileSeen, xs []reading, why string) {
 	}
 }
 
-// contradicts returns where the content of a person's file says another thing than its name; "" where it does not.
+// contradicts returns how the content of a person's file contradicts its name, or "".
 func (h *HumanSay) contradicts(x reading) string {
-	if h.Signed != nil { // what was signed is compared with the round
+	if h.Signed != nil { // the signed content is compared with the round
 		return ""
 	}
 	if h.Gate != "" && h.Gate != x.gate.ID {
@@ -102,7 +102,7 @@ func (h *HumanSay) contradicts(x reading) string {
 	}
 }
 
-// takes reports whether a person's word of this outcome can still change something here.
+// takes reports whether a person's answer with this outcome can still change the round.
 func (q *Round) takes(outcome string) bool {
 	return q.Open() || q != nil && q.State == Approved && outcome == OutcomeVeto
 }

@@ -1,21 +1,23 @@
-// Package engine decides: it holds the vocabulary of sluice and the pure functions that say what a run does next.
+// Package engine decides: it holds sluice's vocabulary and the pure functions that decide what a
+// run does next.
 //
-// Three nouns are kept apart. An Event is what the world told us; it may be late, doubled or a lie. A Fact is what we
-// decided; it is journaled and never decided again. An Effect is what we owe the world; it is derived from the state
-// each time and never stored.
+// It keeps three nouns apart. An Event is what the world reported; it may be late, repeated or
+// false. A Fact is what we decided; it is journaled and never decided again. An Effect is what we
+// owe the world; it is derived from the state each time and never stored.
 //
 //	facts := engine.Decide(state, specs, event, at)   // decides, and has applied the facts when it returns
 //	journal(event, facts)                             // the caller's, synced before anything is shown or acted on
 //	for _, who := range state.Changed(specs) {        // whose debts may have changed
-//		effects = state.OwedBy(effects[:0], who, specs) // the caller carries them out; what comes of one is an Event
+//		effects = state.OwedBy(effects[:0], who, specs) // the caller carries them out; each result is an Event
 //	}
 //	wake := state.Wake(at)                            // when to decide on Ticked
 //
-// A start folds the journaled facts instead: state.Apply(at, facts...). Where they could not be journaled, the state is
-// thrown away and folded anew.
+// A start replays the journaled facts instead: state.Apply(at, facts...). If facts cannot be
+// journaled, discard the state and rebuild it from the journal.
 //
-// The package is pure: no file, clock, goroutine, context or logger (a test holds this). It is total: every event in
-// every state has an answer. What cannot be panics with "engine: …"; a bad event is a fact Ignored with its reason.
+// The package is pure: no file, clock, goroutine, context or logger (a test checks this). It is
+// total: every event in every state has an answer. The impossible panics with "engine: …"; a bad
+// event becomes a fact Ignored with its reason.
 //
-// DESIGN.md beside this file tells how it is built, in which order to read it, and the rules with their numbers.
+// DESIGN.md beside this file describes the structure, the reading order and the numbered rules.
 package engine

@@ -2,7 +2,8 @@ package engine
 
 import "encoding/json"
 
-// holds evaluates a condition; the zero condition holds. What it sees is gathered only where there is something to see.
+// holds evaluates a condition; the zero condition is true. The environment is built only when
+// needed.
 func holds(c Cond, env func() *Env) (bool, error) {
 	if c.Eval == nil {
 		return true, nil
@@ -10,12 +11,12 @@ func holds(c Cond, env func() *Env) (bool, error) {
 	return c.Eval(env())
 }
 
-// StepEnv gives what expressions of the step see, in its attempt n. Of itself it sees the newest answer it gave: one that is
-// done anew can go on from that.
+// StepEnv returns what expressions of the step see in its attempt n. The step sees its own latest
+// answer, so that a repeated attempt can continue from it.
 func (s *State) StepEnv(r *Run, w *Spec, step string, n int) *Env {
 	env := s.env(r, w)
 	env.Step, env.Attempt = step, n
-	if w.Inline && r.Child != nil { // the text is of the parent's workflow
+	if w.Inline && r.Child != nil { // the expression is part of the parent's workflow
 		env.Attempt = r.Child.N
 	}
 	if l := r.List; l != nil && l.To == step && l.For != "" {
@@ -32,7 +33,7 @@ func (s *State) StepEnv(r *Run, w *Spec, step string, n int) *Env {
 	return env
 }
 
-// env is the task as expressions see it.
+// env returns the task as expressions see it.
 func (t *Task) env(body json.RawMessage, try int) map[string]any {
 	out, _ := value(body).(map[string]any)
 	if out == nil {
@@ -42,7 +43,7 @@ func (t *Task) env(body json.RawMessage, try int) map[string]any {
 	return out
 }
 
-// TaskEnv is the task that the run is at, as expressions see it; nil where it is at none.
+// TaskEnv returns the run's task as expressions see it, or nil.
 func (c *ChildOf) TaskEnv() map[string]any {
 	if c == nil || c.Task == "" {
 		return nil
@@ -50,7 +51,7 @@ func (c *ChildOf) TaskEnv() map[string]any {
 	return (&Task{ID: c.Task, Depth: c.Depth}).env(c.Body, c.Try)
 }
 
-// tasks are a list's as expressions see them.
+// env returns a list's tasks as expressions see them.
 func (l *TaskList) env() []any {
 	out := []any{}
 	if l == nil {
@@ -75,7 +76,7 @@ func (l *TaskList) env() []any {
 	return out
 }
 
-// GateEnv returns what expressions of the gate see, in the round.
+// GateEnv returns what expressions of the gate see in the round.
 func (s *State) GateEnv(r *Run, w *Spec, gate string, q *Round) *Env {
 	env := s.env(r, w)
 	g := w.Gate(gate)
@@ -151,7 +152,7 @@ func number(f *float64) any {
 	return *f
 }
 
-// said is what the engine itself reads of a step's answer.
+// said holds the keys of a step's answer that the engine reads.
 type said struct {
 	Status   string             `json:"status"`
 	Summary  string             `json:"summary"`
@@ -163,7 +164,7 @@ type said struct {
 	Findings json.RawMessage    `json:"findings"`
 }
 
-// answerWord reads the keys that mean something everywhere; what is of another type is passed over.
+// answerWord reads the keys with a fixed meaning. It ignores values of other types.
 func answerWord(raw json.RawMessage) said {
 	var keys map[string]json.RawMessage
 	var out said
@@ -179,7 +180,7 @@ func answerWord(raw json.RawMessage) said {
 	return out
 }
 
-// typed reads a value of the type; one of another type, which is not ours to judge, reads as none at all.
+// typed reads a value of type T; a value of another type reads as zero.
 func typed[T any](raw json.RawMessage) T {
 	var v, none T
 	if json.Unmarshal(raw, &v) != nil {

@@ -5,23 +5,24 @@ import (
 	"time"
 )
 
-// Event is what the world told us. Its kind is a string in the journal and never changes its meaning.
+// Event is what the world reported. Its kind is a string in the journal whose meaning never
+// changes.
 type Event interface{ EventKind() string }
 
-// Actor is who did something and how we know: Trust is one of file, sandbox, signed.
+// Actor is who did something, and how we know.
 type Actor struct {
 	Who   string `json:"who,omitempty"`   // the system's user name
 	Via   string `json:"via,omitempty"`   // file, command, terminal, desktop, page, daemon
-	Trust string `json:"trust,omitempty"` // what stood between an agent and this word
-	Key   string `json:"key,omitempty"`   // signed: the fingerprint of the key; Who is its principal then
+	Trust string `json:"trust,omitempty"` // file, sandbox or signed: what separates an agent from this statement
+	Key   string `json:"key,omitempty"`   // signed: the key's fingerprint; Who is then its principal
 }
 
-// ViaMCP is how an orchestrating agent says something: in its person's account, and not as that person.
+// ViaMCP marks an orchestrating agent, which acts in its person's account but not as that person.
 const ViaMCP = "mcp"
 
-// Signed is what a person signed, and whose signature it was. That it holds was checked before the event was made.
+// Signed is signed content and its signer. The signature was verified before the event was made.
 type Signed struct {
-	Names   []string  `json:"names"` // of who signed: the principal, then other names of the same person
+	Names   []string  `json:"names"` // the signer's principal, then other names of the same person
 	Key     string    `json:"key"`   // fingerprint
 	Run     string    `json:"run"`
 	Gate    string    `json:"gate"`
@@ -34,48 +35,52 @@ type Signed struct {
 	Answer json.RawMessage `json:"answer,omitempty"`
 }
 
-// Configured: the settings the engine goes by were read, at start and on SIGHUP.
+// Configured: the engine's settings were read, at start or on SIGHUP.
 type Configured struct {
 	Config Config `json:"config"`
 }
 
 // RunRequested: somebody starts a workflow.
 type RunRequested struct {
-	Workflow string            `json:"workflow"`
-	Source   string            `json:"source"`         // the spec's text, whole
-	Digest   string            `json:"digest"`         // hex SHA-256 of Source
-	File     string            `json:"file,omitempty"` // hex SHA-256 of the spec's file, of which Source was made
-	Vars     map[string]any    `json:"vars,omitempty"`
-	Parallel bool              `json:"parallel,omitempty"` // beside a live run of the workflow
-	Paused   bool              `json:"paused,omitempty"`
-	Trees    map[string]string `json:"trees,omitempty"` // worktree as written (cleaned) -> key: real path of its checkout's top level
-	Stubs    json.RawMessage   `json:"stubs,omitempty"` // what stand-ins do in place of the run's agents; absent: it is a real run
-	By       Actor             `json:"by"`
+	Workflow string         `json:"workflow"`
+	Source   string         `json:"source"`         // the complete text of the spec
+	Digest   string         `json:"digest"`         // hex SHA-256 of Source
+	File     string         `json:"file,omitempty"` // hex SHA-256 of the spec's file, from which Source was made
+	Vars     map[string]any `json:"vars,omitempty"`
+	Parallel bool           `json:"parallel,omitempty"` // may run beside a live run of the workflow
+	Paused   bool           `json:"paused,omitempty"`
+	// worktree as written (cleaned) -> key: real path of its checkout's top level
+	Trees map[string]string `json:"trees,omitempty"`
+	// what stand-ins do in place of the run's agents; absent for a real run
+	Stubs json.RawMessage `json:"stubs,omitempty"`
+	By    Actor           `json:"by"`
 }
 
-// FileSeen: a whole (or hopeless) file lies in an inbox.
+// FileSeen: an inbox has a complete (or hopeless) file.
 type FileSeen struct {
-	Name    string    `json:"name"`            // base name
-	Dir     string    `json:"dir,omitempty"`   // "" for signals/ itself, else the run whose folder it lies in
-	Place   string    `json:"place,omitempty"` // "" for the root's inbox, else the worktree's (as its key)
-	Of      string    `json:"of,omitempty"`    // the launch whose own inbox it lay in: it is that launch's word, and no person's
-	ID      string    `json:"id"`              // identity of the file: device, inode, size, digest
+	Name  string `json:"name"`            // base name
+	Dir   string `json:"dir,omitempty"`   // "" for signals/ itself, else the run whose folder it is in
+	Place string `json:"place,omitempty"` // "" for the root's inbox, else the worktree's (as its key)
+	// the launch whose own inbox it was in: the launch wrote it, not a person
+	Of      string    `json:"of,omitempty"`
+	ID      string    `json:"id"` // the file's identity: device, inode, size, digest
 	Digest  string    `json:"digest,omitempty"`
-	Written time.Time `json:"written"`            // mtime
-	TokenOf string    `json:"token_of,omitempty"` // the launch whose token the file bears; "?" = of none that lives; "" = it bears none
-	By      Actor     `json:"by"`
+	Written time.Time `json:"written"` // mtime
+	// the launch whose token the file has; "?" if none that is live; "" without a token
+	TokenOf string `json:"token_of,omitempty"`
+	By      Actor  `json:"by"`
 
-	Sentinel    *Sentinel `json:"sentinel,omitempty"` // as a step's word; nil where it cannot be read so
+	Sentinel    *Sentinel `json:"sentinel,omitempty"` // read as a step's sentinel; nil if that fails
 	SentinelBad string    `json:"sentinel_bad,omitempty"`
-	Human       *HumanSay `json:"human,omitempty"` // as a person's word
+	Human       *HumanSay `json:"human,omitempty"` // read as a person's answer
 	HumanBad    string    `json:"human_bad,omitempty"`
 	DigestNow   string    `json:"digest_now,omitempty"` // see Answered
 }
 
-// Sentinel is what a step says of itself.
+// Sentinel is a step's report about itself.
 type Sentinel struct {
 	Step     string          `json:"step,omitempty"`
-	Status   string          `json:"status,omitempty"` // done (also when absent), failed, blocked
+	Status   string          `json:"status,omitempty"` // done (also if absent), failed, blocked
 	Summary  string          `json:"summary,omitempty"`
 	Question string          `json:"question,omitempty"`
 	Options  []string        `json:"options,omitempty"`
@@ -85,38 +90,38 @@ type Sentinel struct {
 	Answer   json.RawMessage `json:"answer,omitempty"`
 }
 
-// HumanSay is what a person's file says beside its name.
+// HumanSay is the content of a person's file.
 type HumanSay struct {
 	Text  string `json:"text,omitempty"`
 	Round int    `json:"round,omitempty"`
 	Run   string `json:"run,omitempty"`
 	By    string `json:"by,omitempty"`
 
-	Gate    string `json:"gate,omitempty"`    // as it says itself: it has to be that of its name
-	Outcome string `json:"outcome,omitempty"` // so too
+	Gate    string `json:"gate,omitempty"`    // must match the file name
+	Outcome string `json:"outcome,omitempty"` // must match the file name
 
 	Answer json.RawMessage `json:"answer,omitempty"` // see Answered
 
 	Proven
 }
 
-// Proven is what a signed answer has beside its words.
+// Proven is the proof that comes with a signed answer.
 type Proven struct {
 	Signed   *Signed `json:"signed,omitempty"`
-	Proof    string  `json:"proof,omitempty"`    // the text with its signature, as it came
-	Unproven string  `json:"unproven,omitempty"` // why its signature does not count: then the answer does not either
+	Proof    string  `json:"proof,omitempty"`    // the text with its signature, as received
+	Unproven string  `json:"unproven,omitempty"` // why the signature, and therefore the answer, does not count
 }
 
-// CommitSeen: a commit that bears an attempt's marker was first seen after the attempt began.
+// CommitSeen: a commit with an attempt's marker was first seen after the attempt began.
 type CommitSeen struct {
 	Run     string `json:"run"`
 	Step    string `json:"step"`
 	N       int    `json:"n"`
 	K       int    `json:"k"`
 	SHA     string `json:"sha"`
-	Author  string `json:"author"` // name, e-mail and author date: the same for a cherry-picked double and an amended twin
+	Author  string `json:"author"` // name, e-mail and author date: equal for a cherry-picked or amended copy
 	Subject string `json:"subject,omitempty"`
-	// Makers are the names and e-mail addresses of its author and its committer, as it says itself.
+	// Makers are the names and e-mail addresses of author and committer, as the commit claims.
 	Makers []string `json:"makers,omitempty"`
 }
 
@@ -130,8 +135,8 @@ type PullSeen struct {
 	SHA  string `json:"sha"`
 }
 
-// Polled: the refs (or the forge) were looked through for the launch's commit or pull request, beginning at Began; what
-// there was came as events before this one.
+// Polled: refs or the forge were searched for the launch's commit or pull request, starting at
+// Began. What was found came as earlier events.
 type Polled struct {
 	Run   string    `json:"run"`
 	Step  string    `json:"step"`
@@ -140,7 +145,7 @@ type Polled struct {
 	Began time.Time `json:"began"`
 }
 
-// Claimed: somebody takes an offered step to do it.
+// Claimed: somebody takes an offered step.
 type Claimed struct {
 	Run  string `json:"run"`
 	Step string `json:"step"`
@@ -150,18 +155,20 @@ type Claimed struct {
 
 // Exit is how a process ended.
 type Exit struct {
-	Code       int       `json:"code"`
-	Signal     string    `json:"signal,omitempty"`
-	Stopped    bool      `json:"stopped,omitempty"`     // ended by us
-	Lost       bool      `json:"lost,omitempty"`        // vanished: its host died, a reboot
-	NotStarted string    `json:"not_started,omitempty"` // why it could not be started
-	Refused    string    `json:"refused,omitempty"`     // why it was not started: an input is missing (work, not infrastructure)
-	Idle       bool      `json:"idle,omitempty"`        // ended because it said nothing for idle_timeout
-	Class      string    `json:"class,omitempty"`       // what the agent's adapter says: work, infrastructure, limit, fatal; "" = by the code
-	ResumeAt   time.Time `json:"resume_at,omitzero"`    // limit: when it may go on
-	Why        string    `json:"why,omitempty"`
-	Usage      Usage     `json:"usage,omitzero"`
-	Budget     string    `json:"budget,omitempty"` // ended, or not started, as the day's budget is used up: of which day
+	Code       int    `json:"code"`
+	Signal     string `json:"signal,omitempty"`
+	Stopped    bool   `json:"stopped,omitempty"`     // ended by us
+	Lost       bool   `json:"lost,omitempty"`        // vanished: its host died or the machine rebooted
+	NotStarted string `json:"not_started,omitempty"` // why it could not be started
+	// why it was not started: an input is missing (work, not infrastructure)
+	Refused string `json:"refused,omitempty"`
+	Idle    bool   `json:"idle,omitempty"` // ended after no output for idle_timeout
+	// from the agent's adapter: work, infrastructure, limit, fatal; "" = decide by the code
+	Class    string    `json:"class,omitempty"`
+	ResumeAt time.Time `json:"resume_at,omitzero"` // limit: when it may resume
+	Why      string    `json:"why,omitempty"`
+	Usage    Usage     `json:"usage,omitzero"`
+	Budget   string    `json:"budget,omitempty"` // ended or not started because this day's budget is used up
 }
 
 // Classes of a failure.
@@ -178,28 +185,29 @@ type Usage struct {
 	CostUSD float64 `json:"cost_usd,omitempty"`
 }
 
-// Spend is what was, or may be, used in all: of the agents' tokens and cost, launches of agents, and the time they ran.
-// Zero is nothing used, or no bound.
+// Spend is total use, or a limit on it: the agents' tokens and cost, their launches and running
+// time. Zero means none used, or no limit.
 type Spend struct {
 	Usage
 	Launches int      `json:"launches,omitempty"`
 	Time     Duration `json:"time,omitempty"`
 }
 
-// ProcessEnded: the process tree of a launch is seen gone; with what came of it.
+// ProcessEnded: the process tree of a launch is gone.
 type ProcessEnded struct {
-	Run       string          `json:"run"`
-	Key       string          `json:"key"`
-	Exit      Exit            `json:"exit"`
-	Day       string          `json:"day,omitempty"`        // the day, where the daemon is, that its cost counts for
-	Output    string          `json:"output,omitempty"`     // the end of its output, where it matters: at most MaxOutput
-	Answer    json.RawMessage `json:"answer,omitempty"`     // step: its structured answer, checked against its schema, at most MaxAnswer
-	AnswerBad string          `json:"answer_bad,omitempty"` // step: why there is none that fits
-	Verdict   *Judgement      `json:"verdict,omitempty"`    // review: what the reviewer says
+	Run    string `json:"run"`
+	Key    string `json:"key"`
+	Exit   Exit   `json:"exit"`
+	Day    string `json:"day,omitempty"`    // the day of its cost, in the daemon's time zone
+	Output string `json:"output,omitempty"` // the end of its output if needed, at most MaxOutput
+	// step: its structured answer, valid by its schema, at most MaxAnswer
+	Answer    json.RawMessage `json:"answer,omitempty"`
+	AnswerBad string          `json:"answer_bad,omitempty"` // step: why there is no valid answer
+	Verdict   *Judgement      `json:"verdict,omitempty"`    // review: the reviewer's verdict
 	Check     *CheckResult    `json:"check,omitempty"`      // check
 }
 
-// UsageSeen: what an agent's process has cost so far, by what it tells while it works.
+// UsageSeen: an agent reported what its process has cost so far.
 type UsageSeen struct {
 	Run   string `json:"run"`
 	Key   string `json:"key"`
@@ -207,7 +215,8 @@ type UsageSeen struct {
 	Day   string `json:"day"` // see ProcessEnded
 }
 
-// DayNeared: all repos together have come near the day's budget, or have used it up. A person is told once a day.
+// DayNeared: all repos together are near the day's budget, or have used it up. A person is notified
+// once a day.
 type DayNeared struct {
 	Day    string `json:"day"`
 	Budget string `json:"budget"` // max_cost_usd or max_tokens
@@ -215,7 +224,7 @@ type DayNeared struct {
 	Text   string `json:"text"`
 }
 
-// Judgement is a reviewer's verdict as read. Inconclusive, where not empty, says why it is none.
+// Judgement is a reviewer's verdict as read. Inconclusive is why there is none, if not empty.
 type Judgement struct {
 	Outcome      string             `json:"outcome,omitempty"`
 	Score        *float64           `json:"score,omitempty"`
@@ -223,38 +232,42 @@ type Judgement struct {
 	Feedback     string             `json:"feedback,omitempty"`
 	Findings     json.RawMessage    `json:"findings,omitempty"`
 	Answer       json.RawMessage    `json:"answer,omitempty"`
-	Read         string             `json:"read,omitempty"` // where the verdict stood, in words
+	Read         string             `json:"read,omitempty"` // where the verdict was found, in words
 	Inconclusive string             `json:"inconclusive,omitempty"`
 }
 
-// CheckResult is what outputs and criteria came to, and what is there to be reviewed.
+// CheckResult is the result of outputs and criteria, and what there is to review.
 type CheckResult struct {
-	OK        bool     `json:"ok"`
-	Why       string   `json:"why,omitempty"`       // the feedback where not OK
-	Broken    string   `json:"broken,omitempty"`    // why it could not be carried out: infrastructure
-	Digest    string   `json:"digest,omitempty"`    // the taken commit, and behind "+" a digest of what does not ship; without git, of the files
-	Content   string   `json:"content,omitempty"`   // the same without the history: alike where nothing changed
-	Protected []string `json:"protected,omitempty"` // files changed that `protect` names
-	// ProtectedAs is what each of Protected has become: one that a person has passed so is not asked about again. "" always is.
+	OK     bool   `json:"ok"`
+	Why    string `json:"why,omitempty"`    // the feedback if not OK
+	Broken string `json:"broken,omitempty"` // why the check could not run: infrastructure
+	// the taken commit, then "+" and a digest of what does not ship; without git, a digest of the
+	// files
+	Digest    string   `json:"digest,omitempty"`
+	Content   string   `json:"content,omitempty"`   // the same without history: equal if nothing changed
+	Protected []string `json:"protected,omitempty"` // changed files that `protect` names
+	// ProtectedAs is what each of Protected has become. A person who passed that content is not
+	// asked again; "" is always asked about.
 	ProtectedAs []string `json:"protected_as,omitempty"`
 
-	ToReview  []string `json:"to_review,omitempty"` // criteria no machine can check
-	Unshipped int      `json:"unshipped,omitempty"` // files that are in no commit, and with which a criterion was judged
-	Apart     bool     `json:"apart,omitempty"`     // the work was taken whole: who reviews it needs nothing of its folder
+	ToReview  []string `json:"to_review,omitempty"` // criteria that no machine can check
+	Unshipped int      `json:"unshipped,omitempty"` // files in no commit that a criterion's judgement relied on
+	// the work was taken completely: a reviewer needs nothing from its folder
+	Apart bool `json:"apart,omitempty"`
 }
 
-// Answered: a person decides a gate, by command, terminal or button. A file is FileSeen.
+// Answered: a person decides a gate by command, terminal or button. A file is FileSeen.
 type Answered struct {
 	Gate      string    `json:"gate"`
-	Run       string    `json:"run,omitempty"`   // "" = the only run where it can be meant
-	Round     int       `json:"round,omitempty"` // 0 = bare: counts if Written is not before the round's opening
+	Run       string    `json:"run,omitempty"`   // "" = the only run it can mean
+	Round     int       `json:"round,omitempty"` // 0 = unspecified: counts if Written is not before the round's opening
 	Outcome   string    `json:"outcome"`
 	Text      string    `json:"text,omitempty"`
 	Written   time.Time `json:"written"`
 	DigestNow string    `json:"digest_now,omitempty"` // digest of what was reviewed, taken when the answer came
 	By        Actor     `json:"by"`
 
-	Answer json.RawMessage `json:"answer,omitempty"` // what a pass gives beside its words, as it came
+	Answer json.RawMessage `json:"answer,omitempty"` // a pass's structured answer, as received
 
 	Proven
 }
@@ -263,18 +276,18 @@ type Answered struct {
 type Noticed struct {
 	Run     string   `json:"run,omitempty"`
 	ID      string   `json:"id"`
-	Results []string `json:"results,omitempty"` // a line a channel: "desktop: shown", "command: exit code 1"
+	Results []string `json:"results,omitempty"` // one line per channel: "desktop: shown", "command: exit code 1"
 }
 
-// FileWritten: a file that was owed lies where it should (Why = "" ) or cannot be written there ever.
+// FileWritten: an owed file is in place, or (Why) can never be written.
 type FileWritten struct {
 	Run string `json:"run"`
 	ID  string `json:"id"`
 	Why string `json:"why,omitempty"`
 }
 
-// SlotAwaited: the process with the key is not started yet, as there are as many agents as there may be. Its time-out
-// begins with it. SlotTaken: it is started now.
+// SlotAwaited: the process waits for one of the agent slots. Its time-out begins when it starts.
+// SlotTaken: it started.
 type (
 	SlotAwaited struct {
 		Run string `json:"run"`
@@ -286,19 +299,20 @@ type (
 	}
 )
 
-// FilesDropped: a launch that is over left more files in its own inbox than are kept. The rest was counted and removed.
+// FilesDropped: a launch that is over left more files in its own inbox than are kept. The rest was
+// counted and removed.
 type FilesDropped struct {
 	Of string `json:"of"` // the launch
 	N  int    `json:"n"`
 }
 
-// FileMoved: a file taken in has left the inbox (or is not there any more).
+// FileMoved: an accepted file has left the inbox, or no longer exists.
 type FileMoved struct {
 	ID string `json:"id"`
 	To string `json:"to,omitempty"`
 }
 
-// Looked: what a step needs of other workflows is there.
+// Looked: what a step needs from other workflows is available.
 type Looked struct {
 	Run  string   `json:"run"`
 	Step string   `json:"step"`
@@ -327,7 +341,7 @@ type (
 	}
 )
 
-// NoteGiven: a person has words for the agents of a run, or of one step of it.
+// NoteGiven: a person leaves a note for the agents of a run, or of one step.
 type NoteGiven struct {
 	Run  string `json:"run"`
 	Step string `json:"step,omitempty"`
@@ -335,14 +349,14 @@ type NoteGiven struct {
 	By   Actor  `json:"by"`
 }
 
-// TakeoverRequested: a person wants to go on with a step in the agent's place.
+// TakeoverRequested: a person wants to continue a step in the agent's place.
 type TakeoverRequested struct {
 	Run  string `json:"run"`
 	Step string `json:"step"`
 	By   Actor  `json:"by"`
 }
 
-// HandbackRequested: the person lets go of it: an agent goes on, or (Done) the step is done.
+// HandbackRequested: the person returns it: an agent continues, or (Done) the step is done.
 type HandbackRequested struct {
 	Run  string `json:"run"`
 	Step string `json:"step"`
@@ -351,41 +365,41 @@ type HandbackRequested struct {
 	By   Actor  `json:"by"`
 }
 
-// SpecUnread: a run's pinned spec cannot be loaded by this release.
+// SpecUnread: this release cannot load a run's pinned spec.
 type SpecUnread struct {
 	Run string `json:"run"`
 	Why string `json:"why"`
 }
 
-// Scanned: the inboxes were read whole; what lay in them when the reading began came as events before this one.
+// Scanned: the inboxes were read completely. What was in them at Began came as earlier events.
 type Scanned struct {
 	Began time.Time `json:"began"`
 }
 
-// TaskSeen is a task as the file says it.
+// TaskSeen is a task as it is in the file.
 type TaskSeen struct {
 	ID        string          `json:"id"`
 	Title     string          `json:"title,omitempty"`
 	Priority  int             `json:"priority"`
 	Status    string          `json:"status"`
 	DependsOn []string        `json:"depends_on,omitempty"`
-	For       string          `json:"for,omitempty"` // the task it stands for
+	For       string          `json:"for,omitempty"` // the task it replaces
 	Body      json.RawMessage `json:"body,omitempty"`
 }
 
-// TasksSeen: the task file of a list was looked at.
+// TasksSeen: the task file of a list was read.
 type TasksSeen struct {
 	Run     string     `json:"run"`
 	Step    string     `json:"step"`
 	N       int        `json:"n"`
-	Key     string     `json:"key"`   // of the look, or of the writing that found another file than it was to write
-	Stamp   string     `json:"stamp"` // tells this file from every other
+	Key     string     `json:"key"`   // of the look, or of the write that found an unexpected file
+	Stamp   string     `json:"stamp"` // identifies this version of the file
 	Missing bool       `json:"missing,omitempty"`
-	Invalid string     `json:"invalid,omitempty"` // why it is no task file, with its line
+	Invalid string     `json:"invalid,omitempty"` // why it is no task file, with the line
 	Tasks   []TaskSeen `json:"tasks,omitempty"`
 }
 
-// TasksSaved: the task file was written, or cannot be (Why).
+// TasksSaved: the task file was written, or (Why) cannot be.
 type TasksSaved struct {
 	Run   string `json:"run"`
 	Step  string `json:"step"`

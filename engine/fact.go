@@ -5,58 +5,62 @@ import (
 	"time"
 )
 
-// Fact is what we decided. Facts are folded into the state by Apply and never decided again: what a kind means may not
-// change in any release. RunID is the run it is about, "" for the repo's own.
+// Fact is what we decided. Apply folds facts into the state; they are never decided again, so no
+// release may change what a kind means. RunID is "" for facts about the repo.
 type Fact interface {
 	FactKind() string
 	RunID() string
 	apply(s *State, at time.Time)
 }
 
-// of is what every fact about a run begins with.
+// of is embedded in every fact about a run.
 type of struct {
 	Run string `json:"run"`
 }
 
-// RunID is the run the fact is about.
+// RunID returns the run the fact is about.
 func (o of) RunID() string { return o.Run }
 
-// Of names the run a fact is about.
+// Of returns the embedded part of a fact about the run.
 func Of(run string) of { return of{run} }
 
 // The facts of a run.
 type (
-	// SettingsTaken: the engine goes by these settings from here on.
+	// SettingsTaken: the engine uses these settings from now on.
 	SettingsTaken struct {
 		Config Config `json:"config"`
 	}
-	// RunStarted: a run exists, with the spec as it was then.
+	// RunStarted: a run exists, with a copy of its spec.
 	RunStarted struct {
 		of
-		Workflow   string            `json:"workflow"`
-		N          int               `json:"n"`
-		Digest     string            `json:"digest"`
-		File       string            `json:"file,omitempty"` // hex SHA-256 of the spec's file
-		Source     string            `json:"source"`
-		Vars       map[string]any    `json:"vars,omitempty"`
-		Trees      map[string]string `json:"trees,omitempty"`
-		Workspace  string            `json:"workspace,omitempty"` // the run's own worktree, below the root; a child's is its parent's
-		Parallel   bool              `json:"parallel,omitempty"`
-		MaxSteps   int               `json:"max_steps,omitempty"`
-		TimeLimit  Duration          `json:"time_limit,omitempty"`
-		UsageLimit Usage             `json:"usage_limit,omitzero"`
-		RoleLimits map[string]Spend  `json:"role_limits,omitempty"` // what a role may use over the run
-		Stubs      json.RawMessage   `json:"stubs,omitempty"`       // what stand-ins do in place of its agents; absent: it is a real run
-		By         Actor             `json:"by"`
-		Ratio      float64           `json:"max_failed_ratio,omitempty"`
-		Child      *ChildOf          `json:"child,omitempty"` // it is a child run: Digest is its parent's, "/" and the step
+		Workflow string            `json:"workflow"`
+		N        int               `json:"n"`
+		Digest   string            `json:"digest"`
+		File     string            `json:"file,omitempty"` // hex SHA-256 of the spec's file
+		Source   string            `json:"source"`
+		Vars     map[string]any    `json:"vars,omitempty"`
+		Trees    map[string]string `json:"trees,omitempty"`
+		// the run's own worktree, below the root; a child has its parent's
+		Workspace  string           `json:"workspace,omitempty"`
+		Parallel   bool             `json:"parallel,omitempty"`
+		MaxSteps   int              `json:"max_steps,omitempty"`
+		TimeLimit  Duration         `json:"time_limit,omitempty"`
+		UsageLimit Usage            `json:"usage_limit,omitzero"`
+		RoleLimits map[string]Spend `json:"role_limits,omitempty"` // what a role may use over the run
+		// what stand-ins do in place of its agents; absent for a real run
+		Stubs json.RawMessage `json:"stubs,omitempty"`
+		By    Actor           `json:"by"`
+		Ratio float64         `json:"max_failed_ratio,omitempty"`
+		// set for a child run; its Digest is its parent's, "/" and the step
+		Child *ChildOf `json:"child,omitempty"`
 	}
-	// RunBegan: the run is not pending any more.
+	// RunBegan: the run is no longer pending.
 	RunBegan struct {
 		of
-		RetryDir string `json:"retry_dir,omitempty"` // where its retry-context files lie below .workflow/retry-context/
+		// folder of its retry-context files, below .workflow/retry-context/
+		RetryDir string `json:"retry_dir,omitempty"`
 	}
-	// NeedsMet: what the step needs of other workflows is there.
+	// NeedsMet: what the step needs from other workflows is available.
 	NeedsMet struct {
 		of
 		Step string   `json:"step"`
@@ -70,9 +74,10 @@ type (
 		Worktree string   `json:"worktree,omitempty"`
 		Tree     string   `json:"tree"`
 		Pins     []string `json:"pins,omitempty"`
-		Children bool     `json:"children,omitempty"` // nothing is launched: child runs do its work
-		List     bool     `json:"list,omitempty"`     // they are those of a list, which count each in its place
-		Reads    bool     `json:"reads,omitempty"`    // it only looks at the worktree
+		Children bool     `json:"children,omitempty"` // child runs do its work: nothing is launched
+		// the child runs are a list's, and each counts as a step of its own
+		List  bool `json:"list,omitempty"`
+		Reads bool `json:"reads,omitempty"` // it only reads the worktree
 	}
 	// StepSkipped: the step's `when` was false.
 	StepSkipped struct {
@@ -82,7 +87,8 @@ type (
 		To   []string `json:"to"`
 		When string   `json:"when"`
 	}
-	// StepLaunched: launch k of attempt n holds its worktree, unless it only looks; its process is owed, or the step is offered.
+	// StepLaunched: launch k of attempt n holds its worktree, unless it only reads; its process is
+	// owed, or the step is offered.
 	StepLaunched struct {
 		of
 		Step        string    `json:"step"`
@@ -91,9 +97,9 @@ type (
 		Key         string    `json:"key"`
 		Tree        string    `json:"tree"`
 		Offered     bool      `json:"offered,omitempty"`
-		Person      bool      `json:"person,omitempty"` // no process: a person who had taken it over says that it is done
+		Person      bool      `json:"person,omitempty"` // no process: a person who had taken over reports it done
 		Deadline    time.Time `json:"deadline,omitzero"`
-		Role        string    `json:"role,omitempty"` // of the agent that is launched; "" = a command, or nobody
+		Role        string    `json:"role,omitempty"` // of the launched agent; "" = a command, or nobody
 		SignalType  string    `json:"signal_type"`
 		SignalValue string    `json:"signal_value,omitempty"`
 	}
@@ -104,14 +110,14 @@ type (
 		N    int    `json:"n"`
 		By   Actor  `json:"by"`
 	}
-	// GraceBegan: the process ended with 0 and its signal has not come.
+	// GraceBegan: the process exited with 0 and its signal has not come.
 	GraceBegan struct {
 		of
 		Step  string    `json:"step"`
 		N     int       `json:"n"`
 		Until time.Time `json:"until"`
 	}
-	// StepSignalled: the attempt's word has come, or stands for it.
+	// StepSignalled: the attempt reported, or a result was recorded in its place.
 	StepSignalled struct {
 		of
 		Step        string          `json:"step"`
@@ -127,15 +133,16 @@ type (
 		Failure     string          `json:"failure,omitempty"`
 		Broken      string          `json:"broken,omitempty"`
 		LingerUntil time.Time       `json:"linger_until,omitzero"`
-		Makers      []string        `json:"makers,omitempty"` // who says so, where people work: the account, or the names and addresses of a commit
+		// who reports it, if a person works: the account, or the names and addresses of a commit
+		Makers []string `json:"makers,omitempty"`
 	}
-	// StopOrdered: a live process is to be ended: timeout, idle, linger.
+	// StopOrdered: a live process is to be stopped, for a time-out for example.
 	StopOrdered struct {
 		of
 		Key string `json:"key"`
 		Why string `json:"why"`
 	}
-	// DeadlineMoved: a deadline that passed in a gap was opened again.
+	// DeadlineMoved: a deadline that passed in a gap was extended.
 	DeadlineMoved struct {
 		of
 		Step string    `json:"step,omitempty"`
@@ -150,13 +157,13 @@ type (
 		of
 		Key string `json:"key"`
 	}
-	// ClockBegun: the launch that waited is started; its time-out runs from here on.
+	// ClockBegun: the launch that waited has started; its time-out runs from now on.
 	ClockBegun struct {
 		of
 		Key      string    `json:"key"`
 		Deadline time.Time `json:"deadline"`
 	}
-	// ProcessGone: the process tree with the key is not there any more.
+	// ProcessGone: the process tree with the key is gone.
 	ProcessGone struct {
 		of
 		Key    string          `json:"key"`
@@ -172,23 +179,24 @@ type (
 		Usage Usage  `json:"usage"`
 		Day   string `json:"day,omitempty"`
 	}
-	// BudgetNeared: four fifths of what the run may use are used. Limit is the whole, as it was then.
+	// BudgetNeared: the run has used four fifths of a limit. Limit is its value at that time.
 	BudgetNeared struct {
 		of
 		Budget string `json:"budget"` // max_cost_usd, max_tokens, max_steps, max_duration
 		Limit  string `json:"limit"`
 		Text   string `json:"text"`
 	}
-	// BudgetLifted: what waits for the day's budget goes on, as the settings give another.
+	// BudgetLifted: the day's budget was changed, so what waits for it resumes.
 	BudgetLifted struct{ of }
-	// DayBudgetNeared: so it is with the day's budget, over all repos; or it is used up.
+	// DayBudgetNeared: four fifths of the day's budget over all repos are used, or (Used) all of
+	// it.
 	DayBudgetNeared struct {
 		Day    string `json:"day"`
 		Budget string `json:"budget"`
 		Used   bool   `json:"used,omitempty"`
 		Text   string `json:"text"`
 	}
-	// NoteTaken: the run's n-th note; where Step is given it is for that step alone.
+	// NoteTaken: the run's n-th note; for one step if Step is set.
 	NoteTaken struct {
 		of
 		N    int    `json:"n"`
@@ -196,14 +204,14 @@ type (
 		Text string `json:"text"`
 		By   Actor  `json:"by"`
 	}
-	// StepHeld: a person has taken the step over; nothing of it is launched until it is handed back.
+	// StepHeld: a person has taken the step over; it is not launched until handed back.
 	StepHeld struct {
 		of
 		Step string `json:"step"`
 		N    int    `json:"n"`
 		By   Actor  `json:"by"`
 	}
-	// StepHandedBack: it is not held any more.
+	// StepHandedBack: the step is no longer held.
 	StepHandedBack struct {
 		of
 		Step string `json:"step"`
@@ -214,15 +222,16 @@ type (
 	// StepRelaunched: the same attempt is ready for its next launch.
 	StepRelaunched struct {
 		of
-		Step      string    `json:"step"`
-		N         int       `json:"n"`
-		Class     string    `json:"class"` // infrastructure, limit, fatal or takeover; only the first counts against restarts
+		Step string `json:"step"`
+		N    int    `json:"n"`
+		// infrastructure, limit, fatal or takeover; only the first counts against restarts
+		Class     string    `json:"class"`
 		Why       string    `json:"why"`
 		NotBefore time.Time `json:"not_before,omitzero"`
 		Limit     bool      `json:"limit,omitempty"`
 		Budget    string    `json:"budget,omitempty"` // it waits for the budget of the day after this one
 	}
-	// CheckStarted: outputs and criterion of the attempt are being checked, under the key.
+	// CheckStarted: the attempt's outputs and criterion are being checked.
 	CheckStarted struct {
 		of
 		Step string `json:"step"`
@@ -232,7 +241,7 @@ type (
 
 		Deadline time.Time `json:"deadline,omitzero"`
 	}
-	// Checked: what the check came to.
+	// Checked: the result of the check.
 	Checked struct {
 		of
 		Step        string   `json:"step"`
@@ -248,7 +257,7 @@ type (
 		Unshipped   int      `json:"unshipped,omitempty"`
 		Apart       bool     `json:"apart,omitempty"` // see CheckResult
 	}
-	// HookStarted: a hook runs under the key. Step is "" for after_run.
+	// HookStarted: a hook is running. Step is "" for after_run.
 	HookStarted struct {
 		of
 		Step string `json:"step,omitempty"`
@@ -258,7 +267,7 @@ type (
 
 		Deadline time.Time `json:"deadline,omitzero"`
 	}
-	// RoundOpened: round n of the gate is over the step's current attempt.
+	// RoundOpened: round n of the gate is about the step's current attempt.
 	RoundOpened struct {
 		of
 		Gate       string   `json:"gate"`
@@ -270,7 +279,8 @@ type (
 		Trust      string   `json:"trust,omitempty"`
 		Digest     string   `json:"digest,omitempty"`
 	}
-	// ReviewStarted: launch k of the round's reviewer holds the worktree; "" = it sees what was taken of it.
+	// ReviewStarted: launch k of the round's reviewer holds the worktree; Tree is "" if it sees the
+	// taken work instead.
 	ReviewStarted struct {
 		of
 		Gate     string    `json:"gate"`
@@ -279,24 +289,24 @@ type (
 		Key      string    `json:"key"`
 		Tree     string    `json:"tree"`
 		Deadline time.Time `json:"deadline,omitzero"`
-		Role     string    `json:"role,omitempty"` // of the agent that is launched; "" = a command
+		Role     string    `json:"role,omitempty"` // of the launched agent; "" = a command
 	}
-	// Judged: the reviewer's verdict was taken in, and the outcome computed.
+	// Judged: the reviewer's verdict was accepted and the outcome computed.
 	Judged struct {
 		of
 		Gate     string             `json:"gate"`
 		N        int                `json:"n"`
 		Outcome  string             `json:"outcome"`
-		Word     string             `json:"word,omitempty"` // the reviewer's own, where `verdict:` computes the outcome
+		Word     string             `json:"word,omitempty"` // the reviewer's own, if `verdict:` computes the outcome
 		Score    *float64           `json:"score,omitempty"`
 		Scores   map[string]float64 `json:"scores,omitempty"`
 		Feedback string             `json:"feedback,omitempty"`
 		Findings json.RawMessage    `json:"findings,omitempty"`
 		Answer   json.RawMessage    `json:"answer,omitempty"`
-		ByKind   string             `json:"by_kind,omitempty"` // step: its own word; command; "" = a reviewer's agent
-		Read     string             `json:"read,omitempty"`    // where its verdict stood, in words
+		ByKind   string             `json:"by_kind,omitempty"` // step: its own report; command; "" = a reviewing agent
+		Read     string             `json:"read,omitempty"`    // where the verdict was found, in words
 	}
-	// Inconclusive: a review came to nothing; it never passes and never counts.
+	// Inconclusive: a review ended without a verdict; it never passes and never counts.
 	Inconclusive struct {
 		of
 		Gate      string    `json:"gate"`
@@ -319,18 +329,18 @@ type (
 		N     int       `json:"n"`
 		Until time.Time `json:"until"`
 	}
-	// HumanAsked: only a person's answer to this round counts from here on.
+	// HumanAsked: from now on only a person's answer to this round counts.
 	HumanAsked struct {
 		of
 		Gate     string    `json:"gate"`
 		N        int       `json:"n"`
 		Why      string    `json:"why"`
-		Forced   bool      `json:"forced,omitempty"`  // the gate is human for the rest of the run
+		Forced   bool      `json:"forced,omitempty"`  // the gate needs a person for the rest of the run
 		Protect  bool      `json:"protect,omitempty"` // asked because the step changed protected files
 		Due      time.Time `json:"due,omitzero"`
 		RemindAt time.Time `json:"remind_at,omitzero"`
 	}
-	// Reminded: the person was (to be) told again.
+	// Reminded: a reminder to the person was owed.
 	Reminded struct {
 		of
 		Gate   string    `json:"gate"`
@@ -338,7 +348,7 @@ type (
 		NextAt time.Time `json:"next_at,omitzero"`
 		Due    time.Time `json:"due,omitzero"`
 	}
-	// GateFailed: a round's failure was counted; where it goes back, its retry-context file is owed.
+	// GateFailed: a round's failure was counted.
 	GateFailed struct {
 		of
 		Gate     string `json:"gate"`
@@ -346,12 +356,14 @@ type (
 		Count    int    `json:"count"`
 		Outcome  string `json:"outcome"`
 		Feedback string `json:"feedback,omitempty"`
-		ByKind   string `json:"by_kind,omitempty"` // human, where a person says so
-		Failure  string `json:"failure,omitempty"` // digest of the normalised feedback, where sameness is watched
-		Same     int    `json:"same,omitempty"`
-		Digest   string `json:"digest,omitempty"`
+		ByKind   string `json:"by_kind,omitempty"` // human, if a person decided
+		// digest of the normalised feedback, if repeated failures are watched
+		Failure string `json:"failure,omitempty"`
+		Same    int    `json:"same,omitempty"`
+		Digest  string `json:"digest,omitempty"`
 	}
-	// RouteCounted: a round goes back by a route's name, which has a count of its own at the gate. It is no failure.
+	// RouteCounted: a round goes back by a named route, which has its own count at the gate. It is
+	// no failure.
 	RouteCounted struct {
 		of
 		Gate     string `json:"gate"`
@@ -359,9 +371,9 @@ type (
 		Route    string `json:"route"`
 		Count    int    `json:"count"`
 		Feedback string `json:"feedback,omitempty"`
-		ByKind   string `json:"by_kind,omitempty"` // human, where a person says so
+		ByKind   string `json:"by_kind,omitempty"` // human, if a person decided
 	}
-	// RetryContextOwed: the feedback is to be written before the work goes on.
+	// RetryContextOwed: the feedback must be written before the work goes on.
 	RetryContextOwed struct {
 		of
 		Gate string `json:"gate"`
@@ -369,39 +381,40 @@ type (
 		File int    `json:"file"`
 		Path string `json:"path"`
 	}
-	// OutputsOwed: the gate's outputs are to be written from its answer before the work goes on.
+	// OutputsOwed: the gate's outputs must be written from its answer before the work goes on.
 	OutputsOwed struct {
 		of
 		Gate string `json:"gate"`
 		N    int    `json:"n"`
 	}
-	// AdvanceOwed: the branch is to move to what was taken of the attempt before the work goes on.
+	// AdvanceOwed: the branch must move to the attempt's commit before the work goes on.
 	AdvanceOwed struct {
 		of
 		Step string `json:"step"`
 		N    int    `json:"n"`
 	}
-	// RewindOwed: the branch is to move back to before the attempt, which a person has vetoed after it passed, or which was
-	// built on such work.
+	// RewindOwed: the branch must move back to before the attempt, which a person vetoed after it
+	// passed, or which was built on such work.
 	RewindOwed struct {
 		of
 		Step  string   `json:"step"`
 		N     int      `json:"n"`
-		With  []string `json:"with,omitempty"`  // the attempts that go with it: STEP.N
-		Files bool     `json:"files,omitempty"` // the folder goes back to what was taken of it
+		With  []string `json:"with,omitempty"`  // further attempts undone with it: STEP.N
+		Files bool     `json:"files,omitempty"` // the folder's files are restored too
 	}
-	// LandingOwed: nothing is left to do, and the work is to go where the spec says before the run ends.
+	// LandingOwed: nothing is left to do; before the run ends, its work must go where the spec
+	// names.
 	LandingOwed struct {
 		of
 		ID string `json:"id"`
 	}
-	// WriteDone: a file that was owed lies there (or cannot: Why).
+	// WriteDone: an owed file is in place, or (Why) cannot be written.
 	WriteDone struct {
 		of
 		ID  string `json:"id"`
 		Why string `json:"why,omitempty"`
 	}
-	// SignatureUsed: a signed answer was taken in; it counts once.
+	// SignatureUsed: a signed answer was accepted; it counts once.
 	SignatureUsed struct {
 		of
 		Gate    string    `json:"gate"`
@@ -410,9 +423,10 @@ type (
 		By      Actor     `json:"by"`
 		Nonce   string    `json:"nonce"`
 		Expires time.Time `json:"expires"`
-		Proof   string    `json:"proof,omitempty"` // the text with its signature: who has the list of keys can check it
+		// the text with its signature, for verification with the list of keys
+		Proof string `json:"proof,omitempty"`
 	}
-	// RoundPassed: the gate let the work through.
+	// RoundPassed: the gate passed the work.
 	RoundPassed struct {
 		of
 		Gate   string `json:"gate"`
@@ -422,12 +436,12 @@ type (
 		Text   string `json:"text,omitempty"` // why it is not judged
 
 		Feedback   string `json:"feedback,omitempty"`    // a person's words
-		LetThrough int    `json:"let_through,omitempty"` // by on_exhausted: after so many failures
-		Route      string `json:"route,omitempty"`       // or after the route by this name was taken so often
+		LetThrough int    `json:"let_through,omitempty"` // by on_exhausted, after this many failures
+		Route      string `json:"route,omitempty"`       // or after this route was taken so often
 
-		Answer json.RawMessage `json:"answer,omitempty"` // a person's, held against the gate's schema
+		Answer json.RawMessage `json:"answer,omitempty"` // a person's, valid by the gate's schema
 	}
-	// RoundFailed: the gate did not.
+	// RoundFailed: the gate did not pass the work.
 	RoundFailed struct {
 		of
 		Gate     string `json:"gate"`
@@ -437,15 +451,19 @@ type (
 		By       *Actor `json:"by,omitempty"`
 		Feedback string `json:"feedback,omitempty"`
 		To       string `json:"to"`
-		Forced   bool   `json:"forced,omitempty"` // by a person, and max_retries is reached: the gate is human for the rest of the run
+		// a person failed it with max_retries reached: the gate needs a person for the rest of the
+		// run
+		Forced bool `json:"forced,omitempty"`
 
-		LetThrough int `json:"let_through,omitempty"` // the work goes on all the same; it was the gate's failure of this number
-		Times      int `json:"times,omitempty"`       // of a RoundRouted that leads back: its count
+		// the work goes on nevertheless; this was the gate's failure of this number
+		LetThrough int `json:"let_through,omitempty"`
+		Times      int `json:"times,omitempty"` // of a RoundRouted that leads back: its count
 	}
-	// RoundRouted: the gate sent the work on by the name of one of its routes, which is Outcome. It is no failure: of an older
-	// release it was a RoundFailed. LetThrough is one more than the gate had failures by then.
+	// RoundRouted: the gate sent the work along a named route, Outcome. It is no failure, though
+	// older releases recorded a RoundFailed. LetThrough is one more than the gate's failures so
+	// far.
 	RoundRouted RoundFailed
-	// RoundVoided: what the round was over has changed; the attempt is checked and judged anew.
+	// RoundVoided: the reviewed content has changed; the attempt is checked and judged again.
 	RoundVoided struct {
 		of
 		Gate string `json:"gate"`
@@ -453,14 +471,15 @@ type (
 		Why  string `json:"why"`
 		By   *Actor `json:"by,omitempty"`
 	}
-	// ExhaustedTo: max_failures is used up and on_exhausted names a step, which the work goes to, once.
+	// ExhaustedTo: the gate's retries are used up, and on_exhausted sends the work to a step, once.
 	ExhaustedTo struct {
 		of
 		Gate  string `json:"gate"`
 		To    string `json:"to"`
-		Renew bool   `json:"renew,omitempty"` // the counts begin anew when To has passed; an older release's did at once
+		Renew bool   `json:"renew,omitempty"` // reset the counts when To has passed; older releases did at once
 	}
-	// CountRenewed: the step of on_exhausted has passed, and the gate's counts begin anew. The step was used all the same.
+	// CountRenewed: the step of on_exhausted has passed, and the gate's counts restart. The step
+	// stays used.
 	CountRenewed struct {
 		of
 		Gate string `json:"gate"`
@@ -470,7 +489,7 @@ type (
 		of
 		Gate string `json:"gate"`
 	}
-	// StepPassed: all gates of the step's row let it through.
+	// StepPassed: all gates of the step passed it.
 	StepPassed struct {
 		of
 		Step string   `json:"step"`
@@ -491,7 +510,7 @@ type (
 		N    int    `json:"n"`
 		Why  string `json:"why,omitempty"`
 	}
-	// WorkSent: a step nothing else leads to is led to by a gate of From.
+	// WorkSent: a gate of From leads to a step that nothing else leads to.
 	WorkSent struct {
 		of
 		Step string `json:"step"`
@@ -502,27 +521,27 @@ type (
 		of
 		Step string `json:"step"`
 	}
-	// RunPaused: nothing of the run is started or closed until it is resumed.
+	// RunPaused: nothing of the run starts or closes until it is resumed.
 	RunPaused struct {
 		of
 		Why  string `json:"why"` // user, limit:<key>, fatal, spec
 		Text string `json:"text,omitempty"`
 		By   *Actor `json:"by,omitempty"`
 	}
-	// RunResumed: it goes on; where a limit had paused it, the same amount is granted once more.
+	// RunResumed: the run continues; if a limit had paused it, the same amount is granted again.
 	RunResumed struct {
 		of
 		By    *Actor `json:"by,omitempty"`
 		Grant Grant  `json:"grant,omitzero"`
 	}
-	// RunEnded: the run is over at once; what is alive in it is undone and stopped.
+	// RunEnded: the run is over at once; its live work is undone and stopped.
 	RunEnded struct {
 		of
 		Phase string `json:"phase"`
 		Step  string `json:"step,omitempty"`
 		Why   string `json:"why,omitempty"`
 		By    *Actor `json:"by,omitempty"`
-		Cause string `json:"cause,omitempty"` // person, limit, parent or blocked, where it was one of these
+		Cause string `json:"cause,omitempty"` // person, limit, parent, blocked or ""
 		Limit string `json:"limit,omitempty"` // the key of the limit that ended it
 	}
 	// RunReopened: a person retries an ended run.
@@ -530,12 +549,12 @@ type (
 		of
 		By       *Actor `json:"by,omitempty"`
 		Grant    Grant  `json:"grant,omitzero"`
-		RetryDir string `json:"retry_dir,omitempty"` // where its retry-context files lie from now on; "" = as before
+		RetryDir string `json:"retry_dir,omitempty"` // new folder of its retry-context files; "" = unchanged
 	}
 	// RunForgotten: the ended run leaves the state; the journal keeps it.
 	RunForgotten struct{ of }
 
-	// FileTaken: a file of an inbox was taken in; it is to be moved.
+	// FileTaken: an inbox file was accepted; it is to be moved.
 	FileTaken struct {
 		Move Move `json:"move"`
 	}
@@ -543,11 +562,11 @@ type (
 	FileGone struct {
 		ID string `json:"id"`
 	}
-	// NoticeOwed: a person is to be told.
+	// NoticeOwed: a person is to be notified.
 	NoticeOwed struct {
 		Notice Notice `json:"notice"`
 	}
-	// NoticeTried: it was attempted; what came of it.
+	// NoticeTried: the notice was attempted.
 	NoticeTried struct {
 		ID      string   `json:"id"`
 		Run     string   `json:"run,omitempty"`
@@ -555,7 +574,7 @@ type (
 		N       int      `json:"n,omitempty"`
 		Results []string `json:"results,omitempty"`
 	}
-	// Ignored: somebody acted and nothing came of it; Why says it in words.
+	// Ignored: an action had no effect; Why is the reason in words.
 	Ignored struct {
 		Run  string `json:"run,omitempty"`
 		What string `json:"what"` // the event's kind, or the name of the file
@@ -574,23 +593,23 @@ type Grant struct {
 	Ratio float64  `json:"ratio,omitempty"` // of tasks that may fail
 }
 
-// RunID of a fact of the repo.
+// RunID returns "": the fact is about the repo.
 func (SettingsTaken) RunID() string { return "" }
 
-// RunID of a fact of the repo.
+// RunID returns "": the fact is about the repo.
 func (DayBudgetNeared) RunID() string { return "" }
 
-// RunID is the run whose attempt the file was for, if any.
+// RunID returns the run whose attempt the file was for, if any.
 func (f FileTaken) RunID() string { return f.Move.Run }
 
-// RunID of a fact of the repo.
+// RunID returns "": the fact is about the repo.
 func (FileGone) RunID() string { return "" }
 
-// RunID is the run the notice is about.
+// RunID returns the run the notice is about.
 func (f NoticeOwed) RunID() string { return f.Notice.Run }
 
-// RunID is the run the notice was about.
+// RunID returns the run the notice was about.
 func (f NoticeTried) RunID() string { return f.Run }
 
-// RunID is the run somebody meant, if any.
+// RunID returns the run somebody meant, if any.
 func (f Ignored) RunID() string { return f.Run }

@@ -4,28 +4,29 @@ import "encoding/json"
 
 // The facts of task lists.
 type (
-	// ListBegan: attempt n of the list goes on from the file (Keep: a step that it went to has passed; the tasks keep their
-	// states, tries and depth), or begins: what is not done is todo again, with new tries.
+	// ListBegan: attempt n of the list resumes with the file (Keep: a step that it visited has
+	// passed; tasks keep their states, tries and depth), or begins: unfinished tasks become todo
+	// with new tries.
 	ListBegan struct {
 		of
 		Step   string          `json:"step"`
 		N      int             `json:"n"`
 		Path   string          `json:"path"`
-		Ratio  float64         `json:"ratio,omitempty"` // of the first attempt: how many tasks may fail
+		Ratio  float64         `json:"ratio,omitempty"` // how many tasks may fail; from the first attempt
 		Keep   bool            `json:"keep,omitempty"`
 		Out    bool            `json:"out,omitempty"`  // max_tries is used up
-		Made   bool            `json:"made,omitempty"` // by a step that makes the file: its statuses are taken
+		Made   bool            `json:"made,omitempty"` // a step produced the file: its statuses are accepted
 		Added  []Task          `json:"added,omitempty"`
-		Why    string          `json:"why,omitempty"`    // new_tasks that were not added
-		Make   json.RawMessage `json:"make,omitempty"`   // its file is to be written from this, anew
-		Source string          `json:"source,omitempty"` // what that was computed from: see TaskList
+		Why    string          `json:"why,omitempty"`    // why new_tasks were not added
+		Make   json.RawMessage `json:"make,omitempty"`   // content for a new file
+		Source string          `json:"source,omitempty"` // what Make was computed from: see TaskList
 	}
-	// TasksLooked: the file is as it was taken in last.
+	// TasksLooked: the file is unchanged since the last read.
 	TasksLooked struct {
 		of
 		Step string `json:"step"`
 	}
-	// TasksRead: the file was taken in. Set are the tasks that are new or changed, Gone those taken out.
+	// TasksRead: the file was merged. Set has the new and changed tasks, Gone the removed ones.
 	TasksRead struct {
 		of
 		Step    string          `json:"step"`
@@ -39,12 +40,12 @@ type (
 		Taint   bool            `json:"taint,omitempty"`
 		Deepest int             `json:"deepest"`
 	}
-	// TasksWriteOwed: the file is to be written, with the statuses as they are now.
+	// TasksWriteOwed: the file must be written with the current statuses.
 	TasksWriteOwed struct {
 		of
 		Step string `json:"step"`
 	}
-	// TasksWritten: it was (or cannot be: Why).
+	// TasksWritten: the file was written, or (Why) cannot be.
 	TasksWritten struct {
 		of
 		Step  string `json:"step"`
@@ -62,11 +63,12 @@ type (
 		Summary   string          `json:"summary,omitempty"`
 		Why       string          `json:"why,omitempty"`
 		Added     []Task          `json:"added,omitempty"`
-		Body      []byte          `json:"body,omitempty"`      // of one that is spent
-		Blockers  []string        `json:"blockers,omitempty"`  // that its answer names
-		Unblocked bool            `json:"unblocked,omitempty"` // it says that there are none
-		Answer    json.RawMessage `json:"answer,omitempty"`    // of one that is done, where something reads it
-		Hook      bool            `json:"hook,omitempty"`      // its run has a hook, which runs when the file says all this
+		Body      []byte          `json:"body,omitempty"`      // of a spent task
+		Blockers  []string        `json:"blockers,omitempty"`  // named in its answer
+		Unblocked bool            `json:"unblocked,omitempty"` // its answer names no blockers
+		Answer    json.RawMessage `json:"answer,omitempty"`    // of a done task, if something reads it
+		// its run has a hook, which runs once the file has this result
+		Hook bool `json:"hook,omitempty"`
 	}
 	// TaskLeft: the hook of the task's run is over too.
 	TaskLeft struct {
@@ -74,13 +76,14 @@ type (
 		Step string `json:"step"`
 		Task string `json:"task"`
 	}
-	// TasksAdded: by the answer of the list's gate.
+	// TasksAdded: the answer of the list's gate added tasks.
 	TasksAdded struct {
 		of
 		Gate  string `json:"gate"`
 		Added []Task `json:"added"`
 	}
-	// ListSent: the list goes to a step: for its file (missing, invalid), or for a task that has used its tries (exhausted).
+	// ListSent: the list visits a step, for its file (missing, invalid) or for a task that has used
+	// its tries (exhausted).
 	ListSent struct {
 		of
 		Step string `json:"step"`
@@ -90,7 +93,8 @@ type (
 		Task string `json:"task,omitempty"`
 		Text string `json:"text,omitempty"`
 	}
-	// ListUnsent: that it went to a step is undone; or (Again) a person lets it go to those for its file anew.
+	// ListUnsent: the list's visit to a step is undone; or (Again) a person resets its visits for
+	// the file.
 	ListUnsent struct {
 		of
 		Again bool `json:"again,omitempty"`
@@ -100,16 +104,17 @@ type (
 		of
 		Gate     string `json:"gate"`
 		Feedback string `json:"feedback,omitempty"`
-		Words    string `json:"words,omitempty"` // the feedback with all else that the round says, for a task
+		Words    string `json:"words,omitempty"` // the feedback with everything else from the round, for a task
 	}
-	// FeedbackTaken: what came of that: where all was done and nothing was added, what the round says is a task.
+	// FeedbackTaken: the feedback was handled. If all tasks were done and none was added, it became
+	// a task.
 	FeedbackTaken struct {
 		of
 		Added []Task `json:"added,omitempty"`
 	}
 )
 
-// StatusRefused is a status that changed in the file while somebody was at work, and was not taken.
+// StatusRefused is a status that changed in the file while somebody was at work, and was rejected.
 type StatusRefused struct {
 	Task   string `json:"task"`
 	Status string `json:"status"`

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// graph is what Link derives from a spec: who leads to whom.
+// graph is what Link derives from a spec: which step leads to which.
 type graph struct {
 	steps map[string]*Step
 	gates map[string]*Gate
@@ -16,13 +16,13 @@ type graph struct {
 	topo  []*Step                    // steps, upstream first
 	fwd   map[string][]string        // forward edges: on_pass, needs, and what leads elsewhere
 	down  map[string]map[string]bool // strictly downstream
-	pass  map[string][]string        // on_pass and needs alone
-	ext   []*Step                    // steps that need something of other workflows
-	files map[string][]*Step         // by the name of the sentinel they signal with
-	words map[string][]word          // by the name of a person's file, without its ending
+	pass  map[string][]string        // on_pass and needs only
+	ext   []*Step                    // steps that need something from other workflows
+	files map[string][]*Step         // by the name of their sentinel
+	words map[string][]word          // by the name of a person's file, without extension
 }
 
-// word is what a person's file says: an outcome at a gate.
+// word is the meaning of a person's file: an outcome at a gate.
 type word struct {
 	gate    *Gate
 	outcome string
@@ -33,24 +33,24 @@ type joint struct {
 	place  int   // in the file
 	starts bool  // starts a run (8-semantics 4)
 	byNeed bool  // only its needs lead to it
-	needs  []int // places of what it needs of this workflow
+	needs  []int // places of its needs in this workflow
 	below  []int // places of what is strictly downstream
 }
 
-// GraphFault is a fault of the graph: a load error. Steps names those concerned, in order.
+// GraphFault is a load error in the graph. Steps are the steps concerned, in order.
 type GraphFault struct {
 	Kind    string // "cycle" or "unreached"
 	Steps   []string
 	Message string
 }
 
-// Link derives the graph. The spec may be used only where it gives no fault. All names must resolve: checking that is
-// the loader's, before.
+// Link derives the graph. Use the spec only if Link returns no fault. The loader must have checked
+// before that all names resolve.
 func (s *Spec) Link() []GraphFault {
 	g := graphOf(s)
 	s.graph = g
 	s.look()
-	in := map[string]int{} // forward edges but needs
+	in := map[string]int{} // forward edges except needs
 	cycles := g.forward(s, in)
 	g.pass = maps.Clone(g.fwd)
 	if cycles == nil {
@@ -68,7 +68,7 @@ func (s *Spec) Link() []GraphFault {
 	return g.unreached(s)
 }
 
-// look notes in a spec and all that it may start whether some step of these only looks.
+// look marks a spec and all its child specs if a step of any of them only reads.
 func (s *Spec) look() {
 	all := s.All()
 	if !slices.ContainsFunc(all, func(w *Spec) bool { return w.Looked || slices.ContainsFunc(w.Steps, (*Step).Reads) }) {
@@ -79,7 +79,8 @@ func (s *Spec) look() {
 	}
 }
 
-// Cycles returns the cycles of what leads forward, a shortest one of each knot of steps. Names need not resolve.
+// Cycles returns the forward cycles: a shortest one per strongly connected set of steps. Names need
+// not resolve.
 func (s *Spec) Cycles() []GraphFault { return graphOf(s).forward(s, map[string]int{}) }
 
 func graphOf(s *Spec) *graph {
@@ -94,7 +95,7 @@ func graphOf(s *Spec) *graph {
 	return g
 }
 
-// tables writes down what decisions ask again and again.
+// tables precomputes what decisions look up often.
 func (g *graph) tables(s *Spec) {
 	g.files, g.words = map[string][]*Step{}, map[string][]word{}
 	for _, st := range s.Steps {
@@ -128,7 +129,7 @@ func (g *graph) tables(s *Spec) {
 	}
 }
 
-// inOrder returns attempts in the order their steps have in the file.
+// inOrder returns attempts in the file order of their steps.
 func (s *Spec) inOrder(as []*Attempt) []*Attempt {
 	if len(as) < 2 {
 		return as
@@ -162,8 +163,9 @@ func (g *graph) forward(s *Spec, in map[string]int) (cycles []GraphFault) {
 	return g.close()
 }
 
-// sideways reads on_fail, routes and on_exhausted in file order: to the step itself or one upstream they lead back,
-// anything else leads elsewhere and becomes a forward edge. So every loop has a gate that counts it.
+// sideways reads on_fail, routes and on_exhausted in file order. A target that is the step itself
+// or upstream leads back; any other becomes a forward edge. So every loop has a gate that counts
+// it.
 func (g *graph) sideways(s *Spec, in map[string]int) (cycles []GraphFault) {
 	for _, st := range s.Steps {
 		for _, id := range st.Gates {
@@ -182,7 +184,7 @@ func (g *graph) sideways(s *Spec, in map[string]int) (cycles []GraphFault) {
 	return nil
 }
 
-// sideTargets are the targets of on_fail, routes and on_exhausted, in the order of the file.
+// sideTargets returns the targets of on_fail, routes and on_exhausted, in file order.
 func (gt *Gate) sideTargets() []string {
 	out := []string{gt.OnFail}
 	for _, r := range gt.Routes {
@@ -191,7 +193,8 @@ func (gt *Gate) sideTargets() []string {
 	return append(out, gt.OnExhausted)
 }
 
-// close computes what is downstream of each step, and gives the cycles: one of each knot of steps that lead to one another.
+// close computes what is downstream of each step, and returns the cycles: one per strongly
+// connected set of steps.
 func (g *graph) close() (cycles []GraphFault) {
 	g.down = map[string]map[string]bool{}
 	for _, id := range g.order {
@@ -217,7 +220,7 @@ func (g *graph) close() (cycles []GraphFault) {
 	return cycles
 }
 
-// findCycle returns a shortest way from id back to id.
+// findCycle returns a shortest path from id back to id.
 func (g *graph) findCycle(id string) []string {
 	from := map[string]string{}
 	queue := []string{id}
@@ -248,10 +251,10 @@ func cycleFault(steps []string) GraphFault {
 		"cycle %s: a pass goes forward; to go back, name it under on_fail or routes", way)}
 }
 
-// sort orders the steps so that what is upstream comes first, else as in the file.
+// sort orders the steps upstream first, otherwise as in the file.
 func (g *graph) sort() {
 	depth := map[string]int{}
-	for range g.order { // relaxation ends after at most one round a step, as there is no cycle
+	for range g.order { // without cycles, one round per step suffices
 		for _, id := range g.order {
 			for _, t := range g.fwd[id] {
 				depth[t] = max(depth[t], depth[id]+1)
@@ -288,7 +291,7 @@ func (g *graph) unreached(s *Spec) (faults []GraphFault) {
 		}
 	}
 	for _, id := range g.order {
-		if g.steps[id].starts || g.steps[id].byNeed || g.down[id][id] { // where a cycle begins is not known
+		if g.steps[id].starts || g.steps[id].byNeed || g.down[id][id] { // the start of a cycle is unknown
 			reach(id)
 		}
 	}
@@ -301,7 +304,7 @@ func (g *graph) unreached(s *Spec) (faults []GraphFault) {
 	return faults
 }
 
-// leadsBack reports whether target is the step itself or upstream of it, seen from step: going there goes back.
+// leadsBack reports whether target is step itself or upstream of it.
 func (s *Spec) leadsBack(target, step string) bool {
 	return target == step || s.graph.down[target][step]
 }
@@ -309,8 +312,8 @@ func (s *Spec) leadsBack(target, step string) bool {
 // LeadsTo reports whether to is strictly downstream of from.
 func (s *Spec) LeadsTo(from, to string) bool { return s.graph.down[from][to] }
 
-// Concerns reports whether a failure of the work of from, which was sent to another step or back, is for an attempt of step to
-// read: it is one of the two, or on the way from where the work went to where it failed.
+// Concerns reports whether an attempt of step should read that work of from failed and was sent to
+// another step: step is one of the two, or between them.
 func (s *Spec) Concerns(step, from, to string) bool {
 	return step == from || step == to || s.graph.down[to][step] && s.graph.down[step][from]
 }
@@ -326,7 +329,7 @@ func (s *Spec) Downstream(id string) []string {
 	return out
 }
 
-// Forward returns where work goes forward from the step, in the order it was found.
+// Forward returns the targets of the step's forward edges, in the order found.
 func (s *Spec) Forward(id string) []string { return s.graph.fwd[id] }
 
 // Starts returns the steps that start a run, in file order.

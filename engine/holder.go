@@ -1,19 +1,20 @@
 package engine
 
-// Holder is who has a worktree: a step of a run, and the gate over it where its review is at work or due.
+// Holder is what occupies a worktree: a step of a run, and its gate if the review is at work or
+// due.
 type Holder struct {
 	Run, Step, Gate string
 	Paused          bool // the run is paused
 }
 
-// Taken is what cannot be had now.
+// Taken is what is unavailable now.
 type Taken struct {
-	Trees map[string]Holder // worktrees (Attempt.Tree), and who has each
+	Trees map[string]Holder // worktrees (Attempt.Tree) and their holders
 	Slots int               // slots of Config.MaxParallel in use
 }
 
-// Taken returns who has which worktree, and how many slots are in use: what a step that is ready waits for. It looks at all
-// live runs.
+// Taken returns the holder of each worktree and the slots in use, which ready steps wait for. It
+// looks at all live runs.
 func (s *State) Taken(specs Specs) Taken {
 	out := Taken{Trees: map[string]Holder{}}
 	take := func(tree string, h Holder) {
@@ -33,7 +34,7 @@ func (s *State) Taken(specs Specs) Taken {
 			}
 		}
 	}
-	for _, r := range s.index.holding { // after those who are at work in one
+	for _, r := range s.index.holding { // after those at work in one
 		if r.Phase != RunRunning {
 			continue
 		}

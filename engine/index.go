@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// index is what the state knows of itself beside its exported fields, so that an event costs what it touches and not all
-// that the state holds. All of it follows from those fields: Apply alone writes it, a snapshot leaves it out, and rebuild
-// makes it again. Whether it is right is asked after every event of the random histories (indexFault).
+// index makes an event cost what it touches instead of the whole state. It follows from the
+// exported fields: only Apply writes it, snapshots omit it, and rebuild recreates it. Tests check
+// it after every event of the random histories (indexFault).
 type index struct {
 	runs      int                  // how many were ever started: the next one's place
-	live      list                 // the runs that live
+	live      list                 // live runs
 	pending   list                 // of these, those that have not begun
-	afoot     list                 // those that live or have a process
+	afoot     list                 // those live or with a process
 	holding   list                 // those with an attempt or a process that may hold a worktree or a slot
 	wanting   list                 // those with something that may want to be launched
-	closing   list                 // those with a grace or a window, which a whole scan closes
+	closing   list                 // those with a grace or a window, which a full scan closes
 	workflows map[string]*workflow // by id
-	kin       map[string]*list     // by digest of the spec: those that live
+	kin       map[string]*list     // live runs by digest of the spec
 
 	last    *Run      // the run of the last fact
-	untimed []*Run    // those whose next moment is to be found anew
-	wakes   wakes     // the others that have one, as it is after woke
-	woke    time.Time // what Wake was asked with last
+	untimed []*Run    // those whose next moment must be recomputed
+	wakes   wakes     // the others that have one, as of woke
+	woke    time.Time // the last argument of Wake
 
-	again list     // Decide's own, and
-	trees occupied // schedule's own, kept so as not to be made anew for each decision
+	again list     // Decide's buffer
+	trees occupied // schedule's buffer
 
-	watched bool // somebody asks for what has changed: it is noted
+	watched bool // somebody asks for changes: record them
 	crossed bool // something that other workflows may wait for has changed
 	changed struct {
 		runs           []*Run
@@ -39,7 +39,7 @@ type index struct {
 // workflow is the runs of one workflow.
 type workflow struct{ live, ended list }
 
-// list is runs in the order they were started.
+// list is runs in order of start.
 type list []*Run
 
 func (l list) find(r *Run) (int, bool) {
@@ -58,7 +58,7 @@ func (l *list) drop(r *Run) {
 	}
 }
 
-// keep takes the run into the list or out of it; in says whether it is there.
+// keep adds or removes the run; in records whether it is in the list.
 func (l *list) keep(r *Run, in *bool, want bool) {
 	if *in == want {
 		return
@@ -70,7 +70,7 @@ func (l *list) keep(r *Run, in *bool, want bool) {
 	}
 }
 
-// change takes the run into the list, or out of it.
+// change adds or removes the run.
 func (l *list) change(r *Run, in bool) {
 	if in {
 		l.add(r)
@@ -79,27 +79,27 @@ func (l *list) change(r *Run, in bool) {
 	}
 }
 
-// runIndex is what the index keeps at a run.
+// runIndex is the index's part in a run.
 type runIndex struct {
 	seq   int        // its place among all runs
 	flow  *workflow  // the runs of its workflow
-	alive []*Attempt // the attempts at work, as they were started
-	open  []*Round   // the rounds not decided, as they were opened
-	joins view       // what the law of joins says, where it is drawn
-	drawn bool       // no fact has changed it since
+	alive []*Attempt // the attempts at work, in order of start
+	open  []*Round   // the undecided rounds, in order of opening
+	joins view       // the law of joins applied, if drawn
+	drawn bool       // joins is up to date
 	in    struct{ live, pending, afoot, holding, wanting, closing, untimed, changed bool }
-	next  time.Time // its next moment, where it is not among the untimed
-	slot  int       // where it lies in wakes, from 1; 0 = not there
-	kids  list      // its child runs that live or have a process, in the order they were started
+	next  time.Time // its next moment, unless in untimed
+	slot  int       // its position in wakes, from 1; 0 = absent
+	kids  list      // its child runs that are live or have a process, in order of start
 }
 
-// rebuild makes the index from the exported fields.
+// rebuild recreates the index from the exported fields.
 func (s *State) rebuild() {
 	s.index = index{workflows: map[string]*workflow{}, kin: map[string]*list{},
 		trees: occupied{holds: map[string]bool{}, next: map[string]bool{}, kept: map[string]*Attempt{}}}
 	for _, id := range s.Order {
 		r := s.Runs[id]
-		if r == nil { // a changed snapshot: Fault tells
+		if r == nil { // a changed snapshot: Fault reports it
 			continue
 		}
 		s.enter(r)
@@ -123,11 +123,12 @@ func (s *State) rebuild() {
 	}
 }
 
-// LiveRuns returns the runs that live, in the order they were started. The list is the state's own: it is good until the
-// next fact, and not to be changed.
+// LiveRuns returns the live runs in order of start. The list belongs to the state: it is valid
+// until the next fact and must not be changed.
 func (s *State) LiveRuns() []*Run { return s.index.live }
 
-// flowKey is the name under which the run is found: of a child, its parent's. No workflow's id has a "/".
+// flowKey returns the run's key in workflows: for a child, its parent's id and "/", which no
+// workflow id contains.
 func (r *Run) flowKey() string {
 	if r.Child != nil {
 		return r.Child.Parent + "/"
@@ -135,7 +136,7 @@ func (r *Run) flowKey() string {
 	return r.Workflow
 }
 
-// Children returns the child runs of a run that are still in the state, in the order they were started.
+// Children returns a run's child runs that are still in the state, in order of start.
 func (s *State) Children(run string) []*Run {
 	f := s.index.workflows[run+"/"]
 	if f == nil {
@@ -146,7 +147,7 @@ func (s *State) Children(run string) []*Run {
 	return out
 }
 
-// enter gives a new run its place.
+// enter adds a new run.
 func (s *State) enter(r *Run) {
 	x := &s.index
 	x.runs++
@@ -159,7 +160,7 @@ func (s *State) enter(r *Run) {
 	f.ended.add(r)
 }
 
-// leave takes a forgotten run out.
+// leave removes a forgotten run.
 func (s *State) leave(r *Run) {
 	x := &s.index
 	if r.flow.ended.drop(r); len(r.flow.live)+len(r.flow.ended) == 0 {
@@ -172,7 +173,7 @@ func (s *State) leave(r *Run) {
 	x.last = nil
 }
 
-// reindex brings the index in line with a run that a fact has touched.
+// reindex updates the index for a run that a fact has touched.
 func (s *State) reindex(r *Run) {
 	x := &s.index
 	r.alive = slices.DeleteFunc(r.alive, func(a *Attempt) bool { return !a.Live() })
@@ -203,7 +204,7 @@ func (s *State) reindex(r *Run) {
 	x.change(r)
 }
 
-// turn moves a run between those that live and those that are over.
+// turn moves a run between live and ended.
 func (s *State) turn(r *Run, live bool) {
 	x := &s.index
 	r.in.live = live
@@ -227,8 +228,8 @@ func (s *State) turn(r *Run, live bool) {
 	kin.add(r)
 }
 
-// needs reports whether anything of the run may hold a worktree, whether anything may want to be launched, and whether a
-// whole scan closes something. Only a decision, which has the spec, knows for certain.
+// needs reports whether anything of the run may hold a worktree, may want to be launched, or is
+// closed by a full scan. Only a decision, which has the spec, knows for certain.
 func (r *Run) needs() (holds, wants, closes bool) {
 	for _, a := range r.alive {
 		switch a.State {
@@ -251,7 +252,8 @@ func (r *Run) needs() (holds, wants, closes bool) {
 	return holds, wants, closes
 }
 
-// crosses reports whether the fact may let another run go on: one that waits for its turn, or for a step of this one.
+// crosses reports whether the fact may unblock another run, which waits for its turn or for a step
+// of this one.
 func crosses(f Fact) bool {
 	switch f.(type) {
 	case RunBegan, RunEnded, RunForgotten, StepPassed, StepSkipped, StepSuperseded:
@@ -260,7 +262,7 @@ func crosses(f Fact) bool {
 	return false
 }
 
-// rejoins reports whether the fact may change what the law of joins says of the run's steps.
+// rejoins reports whether the fact may change the run's view of the law of joins.
 func rejoins(f Fact) bool {
 	switch f.(type) {
 	case RunEnded, RunReopened, StepStarted, StepSkipped, StepPassed, StepRouted, StepSuperseded, WorkSent, WorkUnsent, RoundVoided:
@@ -269,8 +271,7 @@ func rejoins(f Fact) bool {
 	return false
 }
 
-// view returns what the law of joins says of the run now. It is drawn once, and again when a fact has changed what it is
-// drawn from.
+// view returns the law of joins applied to the run. It is cached until a fact changes it.
 func (r *Run) view(w *Spec) *view {
 	if !r.drawn {
 		r.joins.draw(r, w)
@@ -279,7 +280,7 @@ func (r *Run) view(w *Spec) *view {
 	return &r.joins
 }
 
-// change notes that what the run owes may have changed.
+// change records that what the run owes may have changed.
 func (x *index) change(r *Run) {
 	if x.watched && !r.in.changed {
 		r.in.changed = true
@@ -302,7 +303,7 @@ func (x *index) changeNotice(id string) {
 // waiting calls look for the live runs that may wait for another one.
 func (s *State) waiting(specs Specs, look func(*Run)) {
 	for _, r := range s.index.pending {
-		if r.Parallel || r.flow.live[0] == r { // else one before it lives
+		if r.Parallel || r.flow.live[0] == r { // otherwise an earlier one is live
 			look(r)
 		}
 	}
@@ -315,8 +316,9 @@ func (s *State) waiting(specs Specs, look func(*Run)) {
 	}
 }
 
-// Changed returns whose debts may have changed since it was asked last, in the order of Owed; at first, all. So who asks
-// for no more than OwedBy of these knows Owed at any time. The answer is good until the next question.
+// Changed returns whose debts may have changed since the last call, in the order of Owed; the first
+// call returns all. So a caller that asks OwedBy for these always knows Owed. The result is valid
+// until the next call.
 func (s *State) Changed(specs Specs) []Debtor {
 	x := &s.index
 	c := &x.changed

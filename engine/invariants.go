@@ -2,9 +2,9 @@ package engine
 
 import "fmt"
 
-// Fault names the first invariant of a run's semantics that the state breaks; "" where all hold. It asks only what the
-// state alone can tell, so it may be asked after every event, of a snapshot that was read back, and by `sluice doctor`.
-// Runs whose spec is not known are looked at as far as that goes. A fault is a bug of the engine, or a changed snapshot.
+// Fault returns the first violated invariant of the run semantics, or "". It needs only the state,
+// so it can be called after every event, for a snapshot, and by `sluice doctor`. Runs without a
+// known spec are checked as far as possible. A fault is a bug of the engine or a changed snapshot.
 func (s *State) Fault(specs Specs) string {
 	if why := s.orderFault(); why != "" {
 		return why
@@ -48,7 +48,7 @@ func (s *State) orderFault() string {
 	return ""
 }
 
-// procsFault: at most one process per key, step and worktree, counting those being stopped (I3).
+// procsFault: at most one process per key, step and worktree, including those being stopped (I3).
 func (s *State) procsFault() string {
 	keys, trees, steps := map[string]bool{}, map[string]string{}, map[string]string{}
 	for _, id := range s.Order {
@@ -74,7 +74,7 @@ func (s *State) procsFault() string {
 	return ""
 }
 
-// attemptsFault: numbers never return, and only the newest attempt of a step can be current (I1).
+// attemptsFault: numbers are never reused, and only a step's newest attempt can be current (I1).
 func (r *Run) attemptsFault() string {
 	for _, step := range sortedKeys(r.Attempts) {
 		as := r.Attempts[step]
@@ -87,8 +87,8 @@ func (r *Run) attemptsFault() string {
 	return ""
 }
 
-// roundsFault: numbers never return, an open round is its gate's newest and over a current attempt at its gates, and what
-// had become a person's passes by a person's word (I1, I4).
+// roundsFault: numbers are never reused; an open round is its gate's newest, over a current attempt
+// at its gates; what was left to a person passes only by a person (I1, I4).
 func (r *Run) roundsFault() string {
 	for _, gate := range sortedKeys(r.Rounds) {
 		qs := r.Rounds[gate]
@@ -107,7 +107,7 @@ func (r *Run) roundsFault() string {
 	return ""
 }
 
-// branchFault: a branch is to move only to work that stands passed (I14).
+// branchFault: a branch may only move to passed work (I14).
 func (r *Run) branchFault() string {
 	for _, w := range r.Writes {
 		if a := r.Current(w.Step); w.Kind == WriteAdvance && (a == nil || a.N != w.N || a.State != Passed) {
@@ -117,8 +117,8 @@ func (r *Run) branchFault() string {
 	return ""
 }
 
-// runningFault: no step has a current attempt while anything that it follows from is active, a passed step's needs are passed,
-// and who is at its gates has an open round (I2, I6).
+// runningFault: no step has a current attempt while one that it follows from is active, a passed
+// step's needs have passed, and a step at its gates has an open round (I2, I6).
 func (s *State) runningFault(r *Run, w *Spec) string {
 	v := r.look(w)
 	for _, st := range w.Steps {
@@ -147,7 +147,8 @@ func (s *State) runningFault(r *Run, w *Spec) string {
 	return ""
 }
 
-// endedFault: an ended run has nothing live and owes only stops and the rewinds of its branch; a completed one has nothing to do and no process (I7).
+// endedFault: an ended run has nothing live and owes only stops and rewinds; a completed one has
+// nothing to do and no process (I7).
 func (s *State) endedFault(r *Run, w *Spec) string {
 	for _, st := range w.Steps {
 		if a := r.Current(st.ID); a.Live() {

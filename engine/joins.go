@@ -2,13 +2,14 @@ package engine
 
 import "slices"
 
-// view is what the law of joins says of each step of a run (8-semantics 7-9), by the step's place in the file.
+// view is the law of joins applied to each step of a run (8-semantics 7-9), by the step's place in
+// the file.
 type view struct {
 	of                   []standing
 	active, pending, due int // how many
 }
 
-// standing is what the law of joins says of a step.
+// standing is the law of joins applied to a step.
 type standing struct {
 	active, pending, due, blocked bool
 	below                         bool // something upstream of it is active
@@ -30,8 +31,8 @@ func (r *Run) led(w *Spec, id string) bool {
 	return false
 }
 
-// follows are the steps whose attempts follow from those of the step: where a pass of it leads, where its work was in fact
-// sent elsewhere, and so on from there. Edges that were not taken, but might be, do not count.
+// follows returns the steps whose attempts follow from the step's: where its pass leads, where its
+// work was actually sent, and so on from there. Edges that were not taken do not count.
 func (r *Run) follows(w *Spec, step string) map[string]bool {
 	in := map[string]bool{}
 	for queue := []string{step}; len(queue) > 0; queue = queue[1:] {
@@ -49,22 +50,22 @@ func (r *Run) follows(w *Spec, step string) map[string]bool {
 	return in
 }
 
-// stands reports whether the attempt is settled and what it leads to counts.
+// stands reports whether the attempt is settled and its targets count.
 func (a *Attempt) stands() bool {
 	return a != nil && (a.State == Passed || a.State == Routed || a.State == Skipped)
 }
 
-// usualSteps is how many steps a workflow has at most, mostly: for these a view is drawn without a heap's help.
+// usualSteps is the workflow size up to which a view is drawn without heap allocation.
 const usualSteps = 32
 
-// look draws a view of its own.
+// look draws a separate view.
 func (r *Run) look(w *Spec) *view {
 	v := new(view)
 	v.draw(r, w)
 	return v
 }
 
-// draw draws the view anew.
+// draw redraws the view.
 func (v *view) draw(r *Run, w *Spec) {
 	of := slices.Grow(v.of[:0], len(w.Steps))[:len(w.Steps)]
 	clear(of)
@@ -99,7 +100,7 @@ func (v *view) draw(r *Run, w *Spec) {
 	}
 }
 
-// steps names the active steps.
+// steps returns the active steps.
 func (v *view) steps(w *Spec) (out []string) {
 	for i, st := range w.Steps {
 		if v.of[i].active {
@@ -109,7 +110,7 @@ func (v *view) steps(w *Spec) (out []string) {
 	return out
 }
 
-// drawPending looks at a step that is led to and has no current attempt.
+// drawPending draws a step that is led to and has no current attempt.
 func (v *view) drawPending(st *Step, now []*Attempt) {
 	x := &v.of[st.place]
 	met, dead := true, false
@@ -122,7 +123,7 @@ func (v *view) drawPending(st *Step, now []*Attempt) {
 		}
 	}
 	if st.byNeed && dead {
-		return // not reached: it holds up nobody
+		return // not reached: it blocks nothing
 	}
 	x.active, x.pending = true, true
 	v.active++

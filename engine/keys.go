@@ -5,5 +5,5 @@ import (
 	"slices"
 )
 
-// sortedKeys returns the map's keys in order, so that what is derived from a map is the same each time.
+// sortedKeys returns the map's keys in order, so that results are deterministic.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// The table of transitions: how runs, attempts, rounds and tasks come from state to state. Nothing but the methods `to`
-// below writes a state, and they make no move that is not in the table: a fact that meets its object in another state than
-// the table names contradicts what was decided before, so `to` panics. DESIGN.md and docs/semantics.md are printed from
-// it (moves_test.go), and every row is made by a test.
+// The table of transitions of runs, attempts, rounds and tasks. Only the methods `to` below write a
+// state, and only by a row of the table: a fact that finds its object in another state contradicts
+// earlier decisions, so `to` panics. DESIGN.md and docs/semantics.md are printed from the table
+// (moves_test.go), and a test makes every move.
 
 // move is a row of the table: the fact takes the object from any of the states in From to To.
 type move struct {
 	Fact string // its kind
-	From string // one or more states, apart by a space
+	From string // one or more states, separated by spaces
 	To   string
 }
 
-// What stands in the table beside states.
+// Entries of the table beside states.
 const (
-	absent = "absent" // From: the fact makes the object. To: it takes it out of the state
-	stays  = "stays"  // To: the fact leaves the object's state alone, but only these states know it
+	absent = "absent" // From: the fact creates the object. To: it removes it
+	stays  = "stays"  // To: the state does not change, but the fact is valid only in From
 )
 
 // Groups of states.
@@ -31,9 +31,9 @@ const (
 	settled = TaskDone + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent
 )
 
-// runMove returns the next row of a run's moves from the i-th on that is of the fact ("" = any), and which it is; after the
-// last, one without a fact. An array that is only read costs nothing. Those moves that most runs make come first: each fact
-// looks for its row.
+// runMove returns the next row of the run table from index i for the fact ("" = any), and its
+// index; after the last, an empty row. The array is only read, so it costs no allocation. Frequent
+// moves come first, as each fact searches its row.
 func runMove(i int, fact string) (int, move) {
 	for ; ; i++ {
 		m := [...]move{
@@ -44,7 +44,7 @@ func runMove(i int, fact string) (int, move) {
 			{"run_paused", RunPending + " " + RunRunning, stays},
 			{"run_resumed", RunPending + " " + RunRunning, stays},
 			{"run_ended", RunRunning, RunCompleted},
-			{"run_ended", RunPending + " " + RunRunning, RunFailed}, // pending: of a child, one of whose vars has no value
+			{"run_ended", RunPending + " " + RunRunning, RunFailed}, // pending: a child with a var that has no value
 			{"run_ended", RunPending + " " + RunRunning, RunAborted},
 			{"run_reopened", ended, RunRunning},
 			{"run_forgotten", ended, absent},
@@ -61,7 +61,7 @@ func attemptMove(i int, fact string) (int, move) {
 	for ; ; i++ {
 		m := [...]move{
 			{"step_started", absent, Ready},
-			{"step_started", absent, Running}, // its work is that of child runs: nothing is launched
+			{"step_started", absent, Running}, // child runs do its work: nothing is launched
 			{"step_launched", Ready, Running},
 			{"step_signalled", Running, Signalled},
 			{"check_started", Signalled, stays},
@@ -77,9 +77,10 @@ func attemptMove(i int, fact string) (int, move) {
 			{"step_held", Ready + " " + Running, stays},
 			{"step_handed_back", Ready, stays},
 			{"hook_started", Signalled, stays},
-			{"round_voided", Gating, Signalled}, // what was judged has changed: it is checked anew
+			{"round_voided", Gating, Signalled}, // what was judged has changed: check again
 			{"advance_owed", Passed, stays},
-			{"step_routed", Gating + " " + Passed + " " + Routed, Routed}, // a late veto routes what has passed, or was routed by a later gate
+			// a late veto routes what has passed, or was routed by a later gate
+			{"step_routed", Gating + " " + Passed + " " + Routed, Routed},
 			{"run_ended", atWork, Superseded},
 			{},
 		}[i]
@@ -131,20 +132,20 @@ func taskMove(i int, fact string) (int, move) {
 			{"task_ended", TaskDoing, TaskBlocked},
 			{"task_ended", TaskDoing, TaskFailed},
 			{"task_ended", TaskDoing, TaskSpent},
-			{"task_ended", absent, TaskTodo}, // it was added by the answer, as below
+			{"task_ended", absent, TaskTodo}, // added by the answer, as below
 			{"task_left", settled + " " + TaskTodo, stays},
 			{"tasks_read", absent, TaskTodo},
 			{"tasks_read", absent, TaskDone},
 			{"tasks_read", absent, TaskBlocked},
-			{"tasks_read", settled, TaskTodo}, // a person's edit; or nobody stands for it any more
+			{"tasks_read", settled, TaskTodo}, // a person's edit, or its last stand-in is gone
 			{"tasks_read", TaskTodo + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskDone},
-			{"tasks_read", TaskTodo + " " + TaskDone, TaskBlocked}, // in the file, who has failed is blocked already
+			{"tasks_read", TaskTodo + " " + TaskDone, TaskBlocked}, // in the file, a failed task is blocked already
 			{"tasks_read", settled + " " + TaskTodo, absent},
 			{"list_began", absent, TaskTodo},
 			{"list_began", TaskSpent, TaskFailed},
 			{"list_began", TaskSpent + " " + TaskFailed, TaskBlocked},
 			{"list_began", TaskDoing + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskTodo},
-			{"list_began", settled + " " + TaskTodo + " " + TaskDoing, absent}, // another list takes the place of this
+			{"list_began", settled + " " + TaskTodo + " " + TaskDoing, absent}, // another list replaces this one
 			{"tasks_added", absent, TaskTodo},
 			{"feedback_taken", absent, TaskTodo},
 			{},
@@ -171,13 +172,13 @@ func allowed(row func(int, string) (int, move), fact, from, to string) bool {
 	}
 }
 
-// has reports whether a state is among those that the row starts from.
+// has reports whether the row starts from the state.
 func (m move) has(state string) bool {
-	i := strings.Index(m.From, state) // none is a part of another's name
+	i := strings.Index(m.From, state) // no state's name is part of another's
 	return i >= 0 && (i == 0 || m.From[i-1] == ' ') && (i+len(state) == len(m.From) || m.From[i+len(state)] == ' ')
 }
 
-// unlisted ends the program: a fact would make a move that is not in the table.
+// unlisted panics: a fact would make a move that is not in the table.
 func unlisted(run, what, id, fact, from, to string) {
 	if from == "" {
 		from = absent
@@ -185,26 +186,26 @@ func unlisted(run, what, id, fact, from, to string) {
 	wrong("%s: %s: %s%s is %s, and the table of moves has no way from there to %s", run, fact, what, id, from, to)
 }
 
-// to moves the run on.
+// to changes the run's phase.
 func (r *Run) to(fact, phase string) {
 	r.may(fact, phase)
 	r.Phase = phase
 }
 
-// may checks a fact that moves the run on, leaves its phase alone (stays), or takes it away (absent).
+// may checks a fact that changes the run's phase, keeps it (stays), or removes the run (absent).
 func (r *Run) may(fact, to string) {
 	if !allowed(runMove, fact, r.Phase, to) {
 		unlisted(r.ID, "the run", "", fact, r.Phase, to)
 	}
 }
 
-// to moves the attempt on.
+// to changes the attempt's state.
 func (a *Attempt) to(run, fact, state string) {
 	a.check(run, fact, state)
 	a.State = state
 }
 
-// may checks a fact that leaves the attempt's state alone.
+// may checks a fact that keeps the attempt's state.
 func (a *Attempt) may(run, fact string) *Attempt {
 	a.check(run, fact, stays)
 	return a
@@ -216,13 +217,13 @@ func (a *Attempt) check(run, fact, to string) {
 	}
 }
 
-// to moves the round on.
+// to changes the round's state.
 func (q *Round) to(run, fact, state string) {
 	q.check(run, fact, state)
 	q.State = state
 }
 
-// may checks a fact that leaves the round's state alone.
+// may checks a fact that keeps the round's state.
 func (q *Round) may(run, fact string) *Round {
 	q.check(run, fact, stays)
 	return q
@@ -234,20 +235,20 @@ func (q *Round) check(run, fact, to string) {
 	}
 }
 
-// to moves the task on.
+// to changes the task's state.
 func (t *Task) to(run, fact, state string) {
 	t.may(run, fact, state)
 	t.State = state
 }
 
-// may checks a fact that moves the task on, leaves its state alone (stays), or takes it away (absent).
+// may checks a fact that changes the task's state, keeps it (stays), or removes the task (absent).
 func (t *Task) may(run, fact, to string) {
 	if !allowed(taskMove, fact, t.State, to) {
 		unlisted(run, "task ", t.ID, fact, t.State, to)
 	}
 }
 
-// made checks the state that a fact gives a new task.
+// made checks a new task's state.
 func (t *Task) made(run, fact string) {
 	if !allowed(taskMove, fact, absent, t.State) {
 		unlisted(run, "task ", t.ID, fact, absent, t.State)

@@ -7,20 +7,20 @@ import (
 
 // Kinds of effect.
 const (
-	DoRun    = "run"    // the process with the key shall be alive: start or adopt it, wait for its end; -> ProcessEnded
-	DoStop   = "stop"   // the process with the key shall be gone: end its tree; -> ProcessEnded
-	DoWatch  = "watch"  // look for the commit or pull request of the attempt; -> CommitSeen, PullSeen
-	DoOffer  = "offer"  // lay out what an offered step needs (worktree, prompt); comes back to nothing: it is owed while on offer
-	DoNotify = "notify" // tell a person; -> Noticed
-	DoWrite  = "write"  // write a retry-context file, or a gate's outputs; -> FileWritten
-	DoMove   = "move"   // move a file taken in out of its inbox; -> FileMoved
-	DoTasks  = "tasks"  // look at a list's task file; -> TasksSeen
-	DoSave   = "save"   // write the statuses into a list's task file; -> TasksSaved, or TasksSeen where it is another file by now
-	DoLook   = "look"   // look whether the outputs of what a step needs elsewhere are there; -> Looked
+	DoRun    = "run"    // the process must be alive: start or adopt it, wait for its end; -> ProcessEnded
+	DoStop   = "stop"   // the process must be gone: end its tree; -> ProcessEnded
+	DoWatch  = "watch"  // look for the attempt's commit or pull request; -> CommitSeen, PullSeen
+	DoOffer  = "offer"  // create what an offered step needs (worktree, prompt); no event: owed while on offer
+	DoNotify = "notify" // notify a person; -> Noticed
+	DoWrite  = "write"  // write a retry-context file or a gate's outputs; -> FileWritten
+	DoMove   = "move"   // move an accepted file out of its inbox; -> FileMoved
+	DoTasks  = "tasks"  // read a list's task file; -> TasksSeen
+	DoSave   = "save"   // write statuses into a list's task file; -> TasksSaved, or TasksSeen if the file changed
+	DoLook   = "look"   // look for outputs that a step needs from elsewhere; -> Looked
 )
 
-// Effect is something owed to the world. Effects with the same Kind and Key are the same: carrying one out twice has to
-// be harmless.
+// Effect is something owed to the world. Effects with the same Kind and Key are the same: carrying
+// one out twice must be harmless.
 type Effect struct {
 	Kind string
 	Key  string
@@ -41,7 +41,7 @@ type Effect struct {
 // Name identifies the effect among all that are owed.
 func (e Effect) Name() string { return e.Kind + " " + e.Key }
 
-// wanted reports whether the process is still of use.
+// wanted reports whether the process is still needed.
 func (r *Run) wanted(p *Proc) bool {
 	if p.Kind == ProcHook && p.Step == "" {
 		return !r.Live()
@@ -63,7 +63,7 @@ func (r *Run) wanted(p *Proc) bool {
 	return a.State == Signalled
 }
 
-// Debtor is who owes effects: a run (Kind ""), a file taken in (DoMove) or a notice (DoNotify).
+// Debtor is who owes effects: a run (Kind ""), an accepted file (DoMove) or a notice (DoNotify).
 type Debtor struct{ Kind, ID string }
 
 // Debtor returns who owes the effect.
@@ -83,7 +83,7 @@ func (s *State) Owed(specs Specs) []Effect {
 	return out
 }
 
-// debtors are all who may owe anything, in order.
+// debtors returns all who may owe anything, in order.
 func (s *State) debtors() []Debtor {
 	out := make([]Debtor, 0, len(s.Order)+len(s.Moves)+len(s.Notices))
 	for _, id := range s.Order {
@@ -98,7 +98,7 @@ func (s *State) debtors() []Debtor {
 	return out
 }
 
-// OwedBy appends what one of them owes.
+// OwedBy appends what one debtor owes.
 func (s *State) OwedBy(out []Effect, who Debtor, specs Specs) []Effect {
 	switch who.Kind {
 	case DoMove:
@@ -142,7 +142,7 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 			e.Tree = r.Workspace
 		}
 		if w.Kind == WriteRewind && s.inUse(r, e.Tree, w.Files) {
-			break // also those that follow: the last is taken back first
+			break // later writes wait too: rewinds go last attempt first
 		}
 		out = append(out, e)
 	}
@@ -175,7 +175,8 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 	return out
 }
 
-// inUse reports whether a process of the run is in the tree or has not gone yet; with all, one of any run that may share it.
+// inUse reports whether the tree still has a process of the run or, with all, of any run that may
+// share it.
 func (s *State) inUse(r *Run, tree string, all bool) bool {
 	runs := []*Run{r}
 	if all {
@@ -186,8 +187,8 @@ func (s *State) inUse(r *Run, tree string, all bool) bool {
 	})
 }
 
-// family returns the runs that may share a worktree with the run: the one nobody started as a child, and its children that
-// live or have a process.
+// family returns the runs that may share the run's worktree: its topmost ancestor, and descendants
+// that are live or have a process.
 func (s *State) family(r *Run) []*Run {
 	for o := s.Parent(r); o != nil; o = s.Parent(r) {
 		r = o
@@ -199,7 +200,8 @@ func (s *State) family(r *Run) []*Run {
 	return all
 }
 
-// rewinds returns the worktrees whose branch is still to go back: nobody is launched there before that.
+// rewinds returns the worktrees whose branch must still go back; nothing is launched there before
+// that.
 func (r *Run) rewinds() (trees []string) {
 	for _, w := range r.Writes {
 		if w.Kind == WriteRewind {
@@ -219,8 +221,8 @@ func (r *Run) ofStep(a *Attempt) (n int) {
 	return n
 }
 
-// lookable returns what satisfies the step's needs of other workflows by the record, where the step waits for nothing
-// else and it has not been looked at; nil otherwise.
+// lookable returns what satisfies the step's needs from other workflows by the record, if the step
+// waits for nothing else and was not looked at yet; else nil.
 func (s *State) lookable(r *Run, w *Spec, st *Step) []string {
 	if !r.view(w).of[st.place].due {
 		return nil

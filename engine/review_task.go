@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// reviewWords is all that a failed round says of the work, as the words of a task that makes it good: the feedback, what
-// was said before a person decided, the score, and each finding and recommendation with its place. It is never empty.
+// reviewWords returns the text of a task that fixes a failed round: the feedback, what was said
+// before a person decided, findings and recommendations with their places, and the scores. It is
+// never empty.
 func reviewWords(g *Gate, q *Round, feedback string) string {
 	var out strings.Builder
 	if feedback = strings.TrimSpace(feedback); feedback == "" {
@@ -34,7 +35,7 @@ func reviewWords(g *Gate, q *Round, feedback string) string {
 	return clip(out.String(), MaxFeedback)
 }
 
-// itemList writes a list of an answer, an item a line.
+// itemList writes a list from an answer, one item per line.
 func itemList(out *strings.Builder, title string, raw json.RawMessage) {
 	items := typed[[]json.RawMessage](raw)
 	if len(items) == 0 {
@@ -46,7 +47,7 @@ func itemList(out *strings.Builder, title string, raw json.RawMessage) {
 	}
 }
 
-// itemWords is one item: a text, or the place and the message of an object; what has none stands as it is.
+// itemWords formats one item: a text, or an object's place and message, else the raw JSON.
 func itemWords(item json.RawMessage) string {
 	keys := typed[map[string]json.RawMessage](item)
 	words := typed[string](item)

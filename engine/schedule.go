@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// candidate is something that is ready to be launched.
+// candidate is something ready to be launched.
 type candidate struct {
 	r    *Run
 	st   *Step
@@ -15,7 +15,7 @@ type candidate struct {
 	kind string // ProcStep, ProcReview, ProcCheck or ProcHook
 }
 
-// tree is the worktree that the launch would hold; "" = none.
+// tree returns the worktree that the launch would hold, or "".
 func (c candidate) tree() string {
 	if c.kind == ProcReview {
 		return c.a.HeldInReview()
@@ -23,7 +23,8 @@ func (c candidate) tree() string {
 	return c.a.Holds()
 }
 
-// outlived says that a process of an earlier attempt or round is not gone yet. Where there is a worktree, that is what it holds.
+// outlived reports whether a process of an earlier attempt or round is still alive. With a
+// worktree, the worktree itself guards against that.
 func (c candidate) outlived() bool {
 	if c.kind != ProcReview {
 		return c.r.atWork(c.st.ID)
@@ -31,7 +32,7 @@ func (c candidate) outlived() bool {
 	return slices.ContainsFunc(c.r.Procs, func(p *Proc) bool { return p.Kind == ProcReview && p.Gate == c.gate })
 }
 
-// role is whose agent the launch would be, "" where it is a command or where nobody is launched.
+// role returns the role of the agent to launch, or "" for a command or an offer.
 func (c candidate) role(w *Spec) string {
 	switch {
 	case c.kind == ProcReview:
@@ -42,10 +43,11 @@ func (c candidate) role(w *Spec) string {
 	return ""
 }
 
-// usualCandidates is how many are ready at once, mostly.
+// usualCandidates is the capacity that suffices for most decisions.
 const usualCandidates = 4
 
-// schedule launches what is ready, oldest first. Who cannot have its worktree does not hold up others.
+// schedule launches what is ready, oldest first. A candidate whose worktree is taken does not block
+// others.
 func (d *decider) schedule() {
 	if d.s.hold {
 		return
@@ -65,18 +67,18 @@ func (d *decider) schedule() {
 	for _, c := range ready {
 		tree := c.tree()
 		if k := o.kept[tree]; tree != "" && k != nil && k != c.a {
-			continue // a later gate's review, which has let go of the tree once, does not slip in either
+			continue // includes a later gate's review after the tree was released
 		}
 		if tree == "" && c.outlived() {
 			continue
 		}
 		if c.r.launchesUp(c.role(d.spec(c.r))) {
-			continue // what is launched before it in this round took the last: the next look at the run hits the limit
+			continue // an earlier launch in this loop took the last one; the next look at the run hits the limit
 		}
 		slot := c.kind == ProcReview || c.kind == ProcStep && !c.r.Offers(c.st)
 		if tree != "" && (o.holds[tree] || c.kind == ProcStep && o.next[tree]) || slot && o.used >= d.s.Config.MaxParallel {
 			if c.kind == ProcStep && !o.holds[tree] {
-				o.next[tree] = true // it waits for a slot: nobody overtakes it in its own worktree
+				o.next[tree] = true // it waits for a slot: no other step may take its worktree first
 			}
 			continue
 		}
@@ -88,15 +90,15 @@ func (d *decider) schedule() {
 	}
 }
 
-// occupied says which worktrees can be had.
+// occupied records which worktrees are taken.
 type occupied struct {
-	holds map[string]bool     // somebody is in it
-	next  map[string]bool     // somebody is next: no step slips in
-	kept  map[string]*Attempt // who keeps it from its word to its verdict
+	holds map[string]bool     // in use
+	next  map[string]bool     // reserved for a successor: no other step may start
+	kept  map[string]*Attempt // kept by this attempt from its signal to its verdict
 	used  int                 // slots
 }
 
-// occupy goes through all that hold a worktree or a slot.
+// occupy collects everything that holds a worktree or a slot.
 func (d *decider) occupy(o *occupied) {
 	clear(o.holds)
 	clear(o.next)
@@ -136,26 +138,26 @@ func (r *Run) hold(a *Attempt, o *occupied) {
 	}
 	switch a.State {
 	case Ready:
-		if a.Held != nil { // a person works there: nobody is launched in it, the attempt itself neither
+		if a.Held != nil { // a person works there: nothing is launched in it, not even this attempt
 			o.holds[a.Tree] = true
 		}
 	case Running:
-		if a.Children { // they hold what they work in
+		if a.Children { // the children hold their own worktrees
 			return
 		}
 		if a.Offered || r.Proc(a.Key) == nil { // on offer, or in the grace after its exit
 			o.holds[a.Tree] = true
 		}
-	case Signalled: // the tree is kept until its gate
+	case Signalled: // reserved until its gate
 		o.next[a.Tree] = true
 	case Gating:
 		if q := r.roundOver(a); q != nil && q.State == OnReview && !a.Apart && r.Proc(q.Key) == nil {
-			o.next[a.Tree] = true // the tree waits for its review: no step slips in between
+			o.next[a.Tree] = true // reserved for its review
 		}
 	}
 }
 
-// roundOver returns the open round over the attempt; nil where there is none.
+// roundOver returns the open round over the attempt, or nil.
 func (r *Run) roundOver(a *Attempt) *Round {
 	for _, q := range r.open {
 		if q.Step == a.step && q.Attempt == a.N {
@@ -165,8 +167,8 @@ func (r *Run) roundOver(a *Attempt) *Round {
 	return nil
 }
 
-// holdUnread marks the worktrees that are held without a process by a run whose spec cannot be read: offers, graces,
-// words on their way to the gate, reviews that wait.
+// holdUnread marks the worktrees held without a process by a run whose spec cannot be read: offers,
+// graces, attempts before their gate, pending reviews.
 func (r *Run) holdUnread(holds map[string]bool) {
 	for _, a := range r.alive {
 		if !a.Reads && (a.State == Running && !a.Children || a.State == Signalled || a.held()) {
@@ -180,8 +182,9 @@ func (r *Run) holdUnread(holds map[string]bool) {
 	}
 }
 
-// keeps reports whether the attempt has its worktree without a gap since its launch: from the word through check, hook and
-// reviewers to the verdict. A person, a window or a voided round lets go of it.
+// keeps reports whether the attempt has had its worktree without a gap since its launch: from its
+// signal through check, hook and reviewers to the verdict. A person, a window or a voided round
+// releases it.
 func (r *Run) keeps(st *Step, a *Attempt) bool {
 	if a.State != Signalled && a.State != Gating {
 		return false
@@ -211,7 +214,7 @@ func (d *decider) launch(c candidate) {
 	}
 }
 
-// collect adds what of the run is ready.
+// collect appends what is ready in the run.
 func (d *decider) collect(r *Run, w *Spec, ready []candidate) []candidate {
 	for _, a := range r.alive {
 		switch a.State {

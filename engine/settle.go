@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// settleMost bounds the rounds of one settling; more would be a bug.
+// settleMost limits the rounds of one settling; more would be a bug.
 const settleMost = 100_000
 
-// settle draws what follows from the state alone: what is due starts, what is ready is launched, what is quiet ends.
+// settle applies what follows from the state alone: due steps start, ready ones are launched, quiet
+// runs end.
 func (d *decider) settle() {
 	for n := 0; ; n++ {
 		if n == settleMost {
@@ -26,7 +27,7 @@ func (d *decider) settle() {
 	}
 }
 
-// advanceAll advances the runs that a fact has touched since they were advanced last, in the order they were started.
+// advanceAll advances the runs touched by a fact since their last advance, in order of start.
 func (d *decider) advanceAll() {
 	for at := 0; ; {
 		i := slices.IndexFunc(d.again, func(r *Run) bool { return r.seq > at })
@@ -42,7 +43,7 @@ func (d *decider) advanceAll() {
 	}
 }
 
-// advance moves one run on as far as the state allows.
+// advance moves one run as far as the state allows.
 func (d *decider) advance(r *Run) {
 	for n := 0; d.advanceOne(r); n++ {
 		if n == settleMost {
@@ -51,15 +52,15 @@ func (d *decider) advance(r *Run) {
 	}
 }
 
-// advanceOne moves a run on; true where it has to go on at once: what a gate decides then comes before any launch, as a
-// limit may pause the run.
+// advanceOne makes one move in a run, and reports whether to continue at once: what a gate decides
+// comes before any launch, because a limit may pause the run.
 func (d *decider) advanceOne(r *Run) bool {
 	w := d.spec(r)
 	if w == nil {
 		return false
 	}
 	if r.Child != nil && !r.Live() {
-		d.afterRun(r, w) // its parent goes on when that is over too
+		d.afterRun(r, w) // its parent continues when the hook is over too
 	}
 	if r.Child != nil && d.advanceChild(r) {
 		return true
@@ -117,14 +118,15 @@ func (d *decider) advanceOne(r *Run) bool {
 	return false
 }
 
-// endedUnread judges the end of a step's process that came while the run's spec could not be read (8-semantics 37).
+// endedUnread handles a step's process that ended while the run's spec could not be read
+// (8-semantics 37).
 func (d *decider) endedUnread(r *Run, w *Spec) bool {
 	for _, a := range w.inOrder(r.alive) {
 		if a.State != Running || a.Offered || a.Exit == nil || !a.GraceUntil.IsZero() || r.Proc(a.Key) != nil {
 			continue
 		}
 		st := w.Step(a.step)
-		if a.Deadline.IsZero() { // it had waited for its turn, and its start could not be taken in either
+		if a.Deadline.IsZero() { // it had waited for its turn, and its start was not handled either
 			d.put(DeadlineMoved{of: Of(r.ID), Step: st.ID, N: a.N, To: d.at.Add(time.Duration(d.s.Config.timeout(st.Timeout, st.Role()))), Why: "it had waited for its turn"})
 		}
 		d.stepEnded(r, st, a, Proc{Key: a.Key, Kind: ProcStep, Step: st.ID, N: a.N, K: a.K}, ProcessEnded{Run: r.ID, Key: a.Key, Exit: *a.Exit, Output: a.Output, Answer: a.Answer})
@@ -133,13 +135,13 @@ func (d *decider) endedUnread(r *Run, w *Spec) bool {
 	return false
 }
 
-// begin lets a pending run start, where nothing holds it.
+// begin starts a pending run unless something holds it.
 func (d *decider) begin(r *Run, w *Spec) {
 	if r.Paused {
 		return
 	}
 	if !r.Parallel {
-		if r.flow.live[0] != r { // one before it lives
+		if r.flow.live[0] != r { // an earlier one is live
 			return
 		}
 	}
@@ -151,7 +153,8 @@ func (d *decider) begin(r *Run, w *Spec) {
 	d.put(RunBegan{of: Of(r.ID), RetryDir: d.retryDir(r, w)})
 }
 
-// retryDir gives a run a folder of its own for its retry context where one that lives has a gate of the same name.
+// retryDir returns the run's own retry-context folder if a running run has a gate of the same name,
+// else "".
 func (d *decider) retryDir(r *Run, w *Spec) string {
 	if r.Child != nil {
 		return r.ID
@@ -169,8 +172,8 @@ func (d *decider) retryDir(r *Run, w *Spec) string {
 	return ""
 }
 
-// retryDirAgain gives a run that is taken up again a folder of its own, where another one with a gate of the same name
-// lives or began after it: its own files were moved away then, and what lies there is the other's.
+// retryDirAgain is retryDir for a reopened run. It also looks at runs that began later: they moved
+// its files away, and the shared folder is theirs.
 func (d *decider) retryDirAgain(r *Run, w *Spec) string {
 	if r.RetryDir != "" {
 		return ""
@@ -187,7 +190,8 @@ func (d *decider) retryDirAgain(r *Run, w *Spec) string {
 	return ""
 }
 
-// stuck ends the run where work was led to a step whose needs can no longer be met and nothing else is at work.
+// stuck ends the run if work was led to a step whose needs can no longer be met and nothing else is
+// at work.
 func (d *decider) stuck(r *Run, w *Spec, v *view) bool {
 	if v.active == 0 || v.active != v.pending {
 		return false
@@ -209,8 +213,8 @@ func (d *decider) stuck(r *Run, w *Spec, v *view) bool {
 	return false
 }
 
-// toGates takes attempts that have said their word, whose process is gone and whose check and hook are done, to their
-// first gate.
+// toGates opens the first gate of an attempt that has reported and whose process, check and hook
+// are done.
 func (d *decider) toGates(r *Run, w *Spec) bool {
 	for _, a := range w.inOrder(r.alive) {
 		if a.State != Signalled || r.atWork(a.step) {
@@ -226,28 +230,32 @@ func (d *decider) toGates(r *Run, w *Spec) bool {
 	return false
 }
 
-// atWork reports whether a process of the step itself, its check or its hook is alive.
+// atWork reports whether a process of the step, its check or its hook is alive.
 func (r *Run) atWork(step string) bool {
 	return slices.ContainsFunc(r.Procs, func(p *Proc) bool { return p.Step == step && p.Kind != ProcReview })
 }
 
-// afterWord returns what is still to run between the step's word and its gate: a check, a hook or nothing.
+// afterWord returns what must still run between the step's report and its gate: a check, a hook or
+// "".
 func afterWord(r *Run, w *Spec, st *Step, a *Attempt) string {
 	switch {
-	case !a.Hooked && w.AfterStep != nil && a.Via != viaSpec && !a.Children: // it comes after each child's steps
-		return ProcHook // before the check: what a formatter changes is what is checked, reviewed and bound to an answer
+	// with children, it runs after each child's steps
+	case !a.Hooked && w.AfterStep != nil && a.Via != viaSpec && !a.Children:
+		// before the check: a formatter's changes are part of what is checked, reviewed and bound
+		// to an answer
+		return ProcHook
 	case !a.Checked && a.Broken == "" && a.Via != viaSpec && w.Checks(st, r.Workspace != ""):
 		return ProcCheck
 	}
 	return ""
 }
 
-// viaSpec marks the word of a step that could not even be launched: a `when` or a path of the spec had no value.
+// viaSpec marks a step that could not be launched: a `when` or a path of the spec had no value.
 const viaSpec = "spec"
 
-// Checks reports whether there is something to check, to take or to hold an answer against, between the word and the gate.
-// workspace says that the run has a worktree of its own: all work there is taken, for its branch; and so it is where steps look
-// at what was taken.
+// Checks reports whether there is something to check, to take or to bind an answer to before the
+// gate. With workspace, the run's own worktree, all work is taken for its branch; so it is if any
+// step reads taken work.
 func (w *Spec) Checks(st *Step, workspace bool) bool {
 	if (workspace || w.Looked) && st.ForEach == nil && st.Child == nil {
 		return true
@@ -286,14 +294,14 @@ func (d *decider) startStep(r *Run, w *Spec, st *Step) {
 		f.Tree = "."
 	}
 	d.put(f)
-	if err != nil { // "not there yet" in a `when` or a path is a failed step
+	if err != nil { // a `when` or path without a value fails the step
 		a := r.Current(st.ID)
 		d.put(StepLaunched{of: Of(r.ID), Step: st.ID, N: n, K: a.K + 1, Key: launchKey(r.ID, st.ID, n, a.K+1), Tree: f.Tree, Offered: true, SignalType: st.Signal.Type})
 		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: n, K: a.K, Status: StatusFailed, Via: viaSpec, Failure: err.Error()})
 	}
 }
 
-// tree returns the step's worktree as evaluated and the key of the checkout it lies in.
+// tree returns the step's evaluated worktree and the key of its checkout.
 func (d *decider) tree(r *Run, st *Step, env func() *Env) (string, string, error) {
 	if st.Agent == nil || st.Agent.Worktree.Source == "" {
 		if r.Workspace != "" {
@@ -321,7 +329,8 @@ func (d *decider) tree(r *Run, st *Step, env func() *Env) (string, string, error
 	return clean, clean, nil
 }
 
-// extMet reports whether what the step needs of other workflows is there, looked at and unchanged since.
+// extMet reports whether what the step needs from other workflows is available, and unchanged since
+// it was looked at.
 func (d *decider) extMet(r *Run, st *Step) bool {
 	pins := []string{}
 	for _, n := range st.ExtNeeds {
@@ -334,8 +343,8 @@ func (d *decider) extMet(r *Run, st *Step) bool {
 	return slices.Equal(r.Met[st.ID], pins)
 }
 
-// extPassed looks at the newest started run of the needed workflow (8-semantics 33). A person is told where it ended
-// otherwise.
+// extPassed looks at the newest started run of the needed workflow (8-semantics 33). If that failed
+// or was aborted, a person is notified.
 func (d *decider) extPassed(r *Run, n Need, step string) (pin string, ok bool) {
 	o := d.s.newest(n.Workflow, r)
 	if o == nil {
@@ -351,8 +360,8 @@ func (d *decider) extPassed(r *Run, n Need, step string) (pin string, ok bool) {
 	return "", false
 }
 
-// newest returns the newest run of the workflow that has begun, as run asker sees them: what stand-ins have made is nothing
-// that a real run could build on.
+// newest returns the newest started run of the workflow. A real run ignores runs that stand-ins
+// played.
 func (s *State) newest(workflow string, asker *Run) *Run {
 	f := s.index.workflows[workflow]
 	if f == nil {
@@ -372,7 +381,8 @@ func (s *State) newest(workflow string, asker *Run) *Run {
 	return out
 }
 
-// afterRun starts the hook of an ended run when all its processes are gone; that of a task's when the file has its result.
+// afterRun starts the hook of an ended run once all its processes are gone and, for a task, the
+// file has its result.
 func (d *decider) afterRun(r *Run, w *Spec) {
 	if r.Live() || r.Hooked || w.AfterRun == nil || len(r.Procs) > 0 || len(r.kids) > 0 || d.s.owesResult(r) {
 		return

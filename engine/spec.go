@@ -6,54 +6,55 @@ import (
 	"time"
 )
 
-// The ends a branch or a run can come to.
+// Ends of a branch or a run.
 const (
 	EndDone    = "DONE"    // the branch ends here
 	EndFailed  = "FAILED"  // the run ends at once, failed
 	EndAborted = "ABORTED" // the run ends at once, aborted
 )
 
-// The levels of a gate.
+// Levels of a gate.
 const (
 	LevelAuto   = "auto"   // the reviewer's verdict decides
-	LevelNotify = "notify" // so, and a person is told and may veto
+	LevelNotify = "notify" // like auto, but a person is notified and may veto
 	LevelHuman  = "human"  // a person decides
 )
 
-// The ways a step's agent is launched.
+// Ways to launch a step's agent.
 const (
 	LaunchHeadless    = "headless"    // the daemon starts the process
 	LaunchInteractive = "interactive" // the step is offered; a person drives an agent and signals
 	LaunchSubagent    = "subagent"    // the step is offered to an orchestrating agent
 )
 
-// The signals by which a step says it is done.
+// Signals by which a step reports that it is done.
 const (
 	SignalFile   = "sentinel_file" // a JSON file appears in .workflow/signals/
-	SignalCommit = "git_commit"    // a commit carries the marker
+	SignalCommit = "git_commit"    // a commit with the marker
 	SignalPull   = "pr_creation"   // a pull request appears whose head is the step's
-	SignalExit   = "stdout_exit"   // the process exits 0, or with another code has failed
+	SignalExit   = "stdout_exit"   // the process exits: 0 is done, another code failed
 )
 
-// Human is the target and outcome that makes a gate's round a person's.
+// Human is the target or outcome that leaves a gate's round to a person.
 const Human = "human"
 
-// Outcomes every gate knows without naming them.
+// Outcomes that every gate knows without naming them.
 const (
 	OutcomePass    = "pass"
 	OutcomeFail    = "fail"
 	OutcomeVeto    = "veto"
 	OutcomeBlocked = "blocked"
-	OutcomeLost    = "lost" // no result, after all restarts
+	OutcomeLost    = "lost" // no result after all restarts
 )
 
-// DefaultMaxRetries is max_failures (or max_retries, the same) where a gate does not say.
+// DefaultMaxRetries is the default of max_failures (or max_retries, the same).
 const DefaultMaxRetries = 3
 
-// DefaultMaxSameFailure is how often the same failure over an unchanged tree may come before a person is asked.
+// DefaultMaxSameFailure is how often the same failure over an unchanged tree may occur before a
+// person is asked.
 const DefaultMaxSameFailure = 3
 
-// Spec is a workflow as the engine reads it: compiled, checked, immutable. Package specs makes it from YAML.
+// Spec is a workflow, compiled from YAML by package specs, checked and immutable.
 type Spec struct {
 	ID           string
 	Name         string
@@ -65,24 +66,24 @@ type Spec struct {
 	Needs        []Need // the run waits for these before its first step
 	AfterStep    *Command
 	AfterRun     *Command
-	AfterTask    *Command // the AfterRun of the runs of its tasks
-	Notify       bool     // a person is told of each step that passes, or is sent back
+	AfterTask    *Command // the AfterRun of its tasks' runs
+	Notify       bool     // notify a person of each step that passes or is sent back
 	Protect      []string
 	Workspace    string // WorkspaceRun, or "" for the person's checkout
 	OnDone       OnDone
-	Setup        *Setup  // for those who judge; nil = none
-	Steps        []*Step // in the order of the file
-	Gates        []*Gate // in the order of the file, the implicit ones of gateless steps last
+	Setup        *Setup  // for judges; nil = none
+	Steps        []*Step // in file order
+	Gates        []*Gate // in file order, then the implicit ones of steps without a gate
 
-	Inline     bool  // the one step of a list's task: no file has it
-	Outer      *Spec `json:"-"` // of an inline one: the workflow whose step it is
+	Inline     bool  // the single step of a list's task, not a file
+	Outer      *Spec `json:"-"` // of an inline spec: the workflow with its step
 	ReadsTasks bool  // some expression reads `tasks`
-	Looked     bool  // a step of it, of what it starts or of what started it only looks: all work is taken, to be seen by that
+	Looked     bool  // a step of it, its parents or children only reads: all work is taken, so that the step can see it
 
 	graph *graph // set by Link
 }
 
-// ChildVar is the value of a var that a child run is started with, over its parent's names. The value is of the var's type.
+// ChildVar is a var for a child run, an expression over the parent's names, of the var's type.
 type ChildVar struct {
 	Name  string
 	Value Value
@@ -91,7 +92,7 @@ type ChildVar struct {
 // List is `for_each`: the step is done once for each task of a file.
 type List struct {
 	Tasks       Text
-	From        Value // what is written there as a task file when the list begins; none: the file is somebody's
+	From        Value // content for the task file when the list begins; none if the file comes from elsewhere
 	MaxParallel int
 	Attempts    int
 	MaxTries    int    // tries of all tasks; 0 = any number
@@ -101,7 +102,7 @@ type List struct {
 	OnInvalid   string
 }
 
-// sides are the steps the list may go to.
+// sides returns the steps that the list may visit.
 func (l *List) sides() (out []string) {
 	if l == nil {
 		return nil
@@ -114,7 +115,7 @@ func (l *List) sides() (out []string) {
 	return out
 }
 
-// All returns the spec and those of the child runs it may start.
+// All returns the spec and those of its child runs.
 func (s *Spec) All() []*Spec {
 	out := []*Spec{s}
 	for _, st := range s.Steps {
@@ -125,7 +126,7 @@ func (s *Spec) All() []*Spec {
 	return out
 }
 
-// List returns the step with for_each; nil where there is none.
+// List returns the step with for_each, or nil.
 func (s *Spec) List() *Step {
 	for _, st := range s.Steps {
 		if st.ForEach != nil {
@@ -135,7 +136,7 @@ func (s *Spec) List() *Step {
 	return nil
 }
 
-// Of returns the spec of a digest: that of a child run is its parent's, "/" and the step it is for.
+// Of returns the spec of a digest. A child run's digest is its parent's, "/" and the step.
 func (f Specs) Of(digest string) *Spec {
 	base, rest, child := strings.Cut(digest, "/")
 	w := f(base)
@@ -154,28 +155,30 @@ func (f Specs) Of(digest string) *Spec {
 // Var is a value the run is started with.
 type Var struct {
 	Name        string
-	Default     any // nil where Required
+	Default     any // nil if Required
 	Required    bool
-	OneOf       []any // the values it may have; nil = any
+	OneOf       []any // the allowed values; nil = any
 	Description string
 }
 
-// Limits are the run's circuit breakers; zero is none.
+// Limits are the run's circuit breakers; zero means none.
 type Limits struct {
 	MaxDuration    Duration
 	MaxSteps       int
 	MaxCostUSD     float64
 	MaxTokens      int64
-	Roles          map[string]Spend  // what a role may use over the run
-	MaxFailedRatio float64           // 0 to 1; 0 = none
-	MaxSameFailure int               // DefaultMaxSameFailure where the spec is silent
-	OnHit          map[string]string // limit's key (of a role: roles.NAME.KEY) -> FAILED, ABORTED or human; absent = ABORTED (max_same_failure: human)
+	Roles          map[string]Spend // what a role may use over the run
+	MaxFailedRatio float64          // 0 to 1; 0 = none
+	MaxSameFailure int              // 0 = DefaultMaxSameFailure
+	// limit's key (of a role: roles.NAME.KEY) -> FAILED, ABORTED or human; absent = ABORTED
+	// (max_same_failure: human)
+	OnHit map[string]string
 }
 
-// Need is a step that must have passed, of this workflow ("" ) or of another.
+// Need is a step that must have passed, of this workflow ("") or of another.
 type Need struct{ Workflow, Step string }
 
-// Text is a string of the spec that may hold ${{ … }}. Eval is nil where it holds none.
+// Text is a string of the spec that may contain ${{ … }}. Eval is nil if it has none.
 type Text struct {
 	Source string
 	Eval   func(*Env) (string, error) `json:"-"`
@@ -189,31 +192,31 @@ func (t Text) String(env *Env) (string, error) {
 	return t.Eval(env)
 }
 
-// Cond is a condition of the spec. The zero Cond holds always.
+// Cond is a condition of the spec. The zero Cond is always true.
 type Cond struct {
 	Source string
 	Eval   func(*Env) (bool, error) `json:"-"`
 }
 
-// Value is an expression that gives any value, as in outputs.
+// Value is an expression with a result of any type, as in outputs.
 type Value struct {
 	Source string
 	Reads  []string                // the steps and gates that it names, in order
 	Eval   func(*Env) (any, error) `json:"-"`
 }
 
-// Command is what `run:` holds: a shell string (for sh -c) or an argument list.
+// Command is the value of `run:`: a shell string (for sh -c) or an argument list.
 type Command struct {
 	Shell string
 	Argv  []Text
 }
 
-// Nothing reports whether the command only succeeds: what a step without work has.
+// Nothing reports whether the command is the placeholder of a step without work.
 func (c *Command) Nothing() bool {
 	return c.Shell == "" && len(c.Argv) == 1 && c.Argv[0].Source == "true"
 }
 
-// Words is the argument list as the spec has it: that of sh -c for a text.
+// Words returns the argument list, through sh -c for a shell string.
 func (c *Command) Words() []string {
 	if c.Shell != "" {
 		return []string{"sh", "-c", c.Shell}
@@ -225,38 +228,39 @@ func (c *Command) Words() []string {
 	return words
 }
 
-// EnvVar is one entry of `env:`, in the order of the file.
+// EnvVar is one entry of `env:`, in file order.
 type EnvVar struct {
 	Name  string
 	Value Text
 }
 
-// Agent says who executes a step.
+// Agent is who executes a step.
 type Agent struct {
 	Type     string // the role
 	Launch   string // LaunchHeadless, LaunchInteractive, LaunchSubagent
 	Worktree Text   // relative to the repo's root; "" = the root
-	Branch   Text   // "" = of the folder's name
+	Branch   Text   // "" = named after the folder
 	Context  []string
 	Prompt   Text
 	Session  Text
-	Reads    bool // it only looks: at the tree that was taken last in its folder, which it does not hold
+	Reads    bool // it only reads the tree taken last in its folder, and does not hold the folder
 }
 
-// Output is a path a step must have produced; Value, where Eval is set, is what the engine writes there.
+// Output is a path that a step must produce. If Value.Eval is set, the engine writes its value
+// there.
 type Output struct {
 	Path  Text
 	Value Value
 }
 
-// Setup makes what a checkout of a commit lacks and its judges need.
+// Setup creates what judges need and a checkout of a commit lacks.
 type Setup struct {
 	Run      Command
 	Files    []string // globs: what its result depends on
-	Provides []string // what it makes, from the folder that it runs in
+	Provides []string // what it creates, relative to its working folder
 }
 
-// SetupOf is the setup for those who judge a step; nil = none.
+// SetupOf returns the setup for a step's judges, or nil.
 func (s *Spec) SetupOf(st *Step) *Setup {
 	if st.Setup != nil {
 		return st.Setup
@@ -269,17 +273,17 @@ type Criterion struct {
 	Command  *Command
 	File     string
 	NonEmpty bool
-	Text     string // what no machine can check: the reviewer judges it
-	Folder   bool   // it is judged in the step's own folder, with files that do not ship
+	Text     string // for the reviewer: no machine can check it
+	Folder   bool   // judged in the step's own folder, with files that do not ship
 }
 
-// Schema is a JSON Schema for an answer; Source is the schema itself.
+// Schema is a JSON Schema for an answer; Source is its text.
 type Schema struct {
-	Path   string // "" where it stood inline
+	Path   string // "" if inline
 	Source json.RawMessage
 }
 
-// Signal is how a step announces that it is done.
+// Signal is how a step reports that it is done.
 type Signal struct {
 	Type  string
 	Value string // sentinel: path below the root; commit: the marker
@@ -288,7 +292,7 @@ type Signal struct {
 // Step is a discrete work chunk executed by one agent or command.
 type Step struct {
 	ID, Name    string
-	Agent       *Agent   // nil for a bare command
+	Agent       *Agent   // nil for a command
 	Run         *Command // nil for an agent
 	Env         []EnvVar
 	Inputs      []Text
@@ -300,20 +304,20 @@ type Step struct {
 	IdleTimeout Duration
 	Restarts    *int
 	Signal      Signal
-	Gates       []string // the row of gates that judges it, in order; at least one (the implicit one bears the step's id)
+	Gates       []string // the gates that judge it, in order; at least one (an implicit one has the step's id)
 	Needs       []string // steps of this workflow
-	HasNeeds    bool     // `needs` is written, be it empty
+	HasNeeds    bool     // `needs` is present, even if empty
 	ExtNeeds    []Need
 	When        Cond
 	ForEach     *List // the step is done for each task of a list
-	Child       *Spec // what is run for each task, or for the step; who does the work is said there
+	Child       *Spec // the workflow run for each task, or for the step; its steps name who does the work
 	ChildVars   []ChildVar
-	ChildAnswer Value // over the child's names; without one, the answer of its last step
+	ChildAnswer Value // over the child's names; none = the answer of its last step
 
 	joint // set by Link
 }
 
-// Role is the role whose agent, or whose environment, the step has; "" for a bare command without one.
+// Role returns the role whose agent or environment the step has; "" for a command without one.
 func (s *Step) Role() string {
 	if s.Agent == nil {
 		return ""
@@ -321,11 +325,11 @@ func (s *Step) Role() string {
 	return s.Agent.Type
 }
 
-// Reads reports whether the step only looks at its folder.
+// Reads reports whether the step only reads its folder.
 func (s *Step) Reads() bool { return s.Agent != nil && s.Agent.Reads }
 
-// Offered says that the daemon launches nothing: it offers the step and waits for its signal. In a run that stand-ins play
-// it is launched all the same: see Run.Offers.
+// Offered reports whether the daemon offers the step and waits for its signal instead of launching
+// it. Runs with stand-ins launch it nevertheless: see Run.Offers.
 func (s *Step) Offered() bool {
 	return s.Run == nil && s.Agent != nil && s.Agent.Launch != LaunchHeadless
 }
@@ -340,36 +344,36 @@ type Reviewer struct {
 	Session   Text
 	Rubric    []string
 	Approvers []string
-	Trust     string // the least level of trust an answer needs; "" = the settings'
+	Trust     string // the lowest trust level of an answer; "" = the settings'
 }
 
-// Rule is one line of `verdict:`: the outcome's name and when it holds.
+// Rule is one line of `verdict:`: an outcome and its condition.
 type Rule struct {
 	Outcome string
 	When    Cond
 }
 
-// Verdict computes a round's outcome from the reviewer's answer. Empty = the reviewer's own word.
+// Verdict computes a round's outcome from the reviewer's answer. Empty = the reviewer's own.
 type Verdict struct {
 	Rules []Rule
-	Name  *Text // one expression that gives the name, instead of Rules
+	Name  *Text // one expression for the name, instead of Rules
 }
 
 // Gate is a verification procedure between steps.
 type Gate struct {
 	ID, Name     string
 	Step         string // the step it judges
-	Implicit     bool   // made for a step that names no gate
+	Implicit     bool   // created for a step that names no gate
 	When         Cond
 	Reviewer     Reviewer
 	Restarts     *int
-	Answer       *Schema // of the reviewer's answer; at level human of the one that a person's pass has to give
+	Answer       *Schema // of the reviewer's answer; at level human, of the answer that a person's pass needs
 	Outputs      []Output
 	Verdict      Verdict
 	VetoWindow   *Duration
 	Timeout      Duration // for a human's decision; 0 = none
 	OnTimeout    string   // remind (default), fail, or an end
-	OnPass       []string // steps, or one end; of the last gate of a row
+	OnPass       []string // steps, or one end; only on a step's last gate
 	NextGate     string
 	OnFail       string // a step or an end
 	RetryContext string // path with {n}
@@ -377,18 +381,18 @@ type Gate struct {
 	MaxRetries   int    // max_failures, or max_retries: at least 1
 	OnExhausted  string // human, pass, a step or an end
 
-	// ReadAnswer completes a person's answer from the defaults of Answer and holds it against that; the error says what is
-	// missing or wrong, and how to give it. nil where Answer is.
+	// ReadAnswer completes a person's answer with Answer's defaults and validates it. The error
+	// says what is missing or wrong, and how to correct it. nil if Answer is.
 	ReadAnswer func(answer json.RawMessage) (json.RawMessage, error) `json:"-"`
 }
 
-// AsksAnswer reports whether a person's pass has to give an answer.
+// AsksAnswer reports whether a person's pass needs an answer.
 func (g *Gate) AsksAnswer() bool { return g.Answer != nil && g.Reviewer.Level == LevelHuman }
 
-// Route is one outcome and where it leads: a step, an end or "human".
+// Route is one outcome and its target: a step, an end or "human".
 type Route struct{ Outcome, To string }
 
-// Route returns where the outcome leads by `routes:`.
+// Route returns the outcome's target in `routes:`.
 func (g *Gate) Route(outcome string) (string, bool) {
 	for _, r := range g.Routes {
 		if r.Outcome == outcome {
@@ -398,7 +402,7 @@ func (g *Gate) Route(outcome string) (string, bool) {
 	return "", false
 }
 
-// Step finds a step by its id; nil where there is none.
+// Step returns the step with the id, or nil.
 func (s *Spec) Step(id string) *Step {
 	if s.graph != nil {
 		return s.graph.steps[id]
@@ -411,7 +415,7 @@ func (s *Spec) Step(id string) *Step {
 	return nil
 }
 
-// Gate finds a gate by its id; nil where there is none.
+// Gate returns the gate with the id, or nil.
 func (s *Spec) Gate(id string) *Gate {
 	if s.graph != nil {
 		return s.graph.gates[id]
@@ -424,7 +428,7 @@ func (s *Spec) Gate(id string) *Gate {
 	return nil
 }
 
-// LastGate is the gate whose pass lets the step's work go on.
+// LastGate returns the gate whose pass moves the step's work on.
 func (s *Spec) LastGate(step *Step) *Gate { return s.Gate(step.Gates[len(step.Gates)-1]) }
 
 // IsEnd reports whether the target is DONE, FAILED or ABORTED.
@@ -432,10 +436,10 @@ func IsEnd(target string) bool {
 	return target == EndDone || target == EndFailed || target == EndAborted
 }
 
-// Duration is a span of time that reads and writes itself as "2h30m".
+// Duration is a time.Duration whose text form is "2h30m".
 type Duration time.Duration
 
-// MarshalText writes the duration as time.Duration prints it.
+// MarshalText formats the duration like time.Duration.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
 // UnmarshalText reads what time.ParseDuration reads.
@@ -447,7 +451,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 
 func (d Duration) String() string { return time.Duration(d).String() }
 
-// Env is what a condition or a ${{ … }} sees. Values are plain JSON values (map[string]any, []any, float64, string, bool, nil).
+// Env is what a condition or a ${{ … }} sees. Values are plain JSON values (map[string]any, []any,
+// float64, string, bool, nil).
 type Env struct {
 	Run, Workflow string
 	Vars          map[string]any
@@ -458,25 +463,25 @@ type Env struct {
 	Step    string
 	Attempt int
 
-	// In a gate: the reviewer's answer, or the step's own where the reviewer is the step.
+	// In a gate: the reviewer's answer, or the step's own if the step is the reviewer.
 	Gate      string
 	Answer    any
-	Score     any // float64, or nil where none was given
+	Score     any // float64, or nil if there is none
 	Scores    map[string]any
 	Findings  []any
 	Failures  int
 	Exhausted bool
 
-	Task  map[string]any // of a task's run, and of a step a list went to for one: the task, with attempt and depth
-	Tasks []any          // the list's tasks, where the spec reads them
+	Task  map[string]any // in a task's run, and in a step that a list visits for one: the task, with attempt and depth
+	Tasks []any          // the list's tasks, if the spec reads them
 	Tally Tally
 
-	// Foreign, where given, is what stands in a text for the value of an expression that reads what agents or people said:
-	// so that who puts the text together can tell its words from theirs.
+	// Foreign, if set, returns the replacement in a text for a value that agents or people wrote,
+	// so that the text's builder can tell it from its own words.
 	Foreign func(source, value string) string `json:"-"`
 }
 
-// Tally counts the tasks of a list. Those that others stand for are not counted.
+// Tally counts the tasks of a list, except those that others replace.
 type Tally struct {
 	Total   int `json:"total"`
 	Done    int `json:"done"`
@@ -484,7 +489,7 @@ type Tally struct {
 	Blocked int `json:"blocked"`
 }
 
-// StepEnv is the latest of a step, as expressions see it.
+// StepEnv is a step's latest state, as expressions see it.
 type StepEnv struct {
 	Answer  any
 	Status  string
@@ -492,7 +497,7 @@ type StepEnv struct {
 	Stdout  string
 }
 
-// GateEnv is the latest of a gate, as expressions see it.
+// GateEnv is a gate's latest state, as expressions see it.
 type GateEnv struct {
 	Answer   any
 	Verdict  string

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Phases of a run. All but pending, running and paused are ends; only a retry opens an ended run again.
+// Phases of a run. Completed, failed and aborted are ends; only a retry reopens an ended run.
 const (
-	RunPending   = "pending"   // entered by start beside a live run of the workflow, or with unmet needs; left to running, aborted
-	RunRunning   = "running"   // entered from pending or by start; left by an end. A paused run is running with Paused set
+	RunPending   = "pending"   // entered by a start beside a live run or with unmet needs; left to running, aborted
+	RunRunning   = "running"   // entered by a start or from pending; left by an end; a pause only sets Paused
 	RunCompleted = "completed" // entered when nothing is active and no process is left
 	RunFailed    = "failed"    // entered by FAILED, or when a step was led to whose needs can no longer be met
 	RunAborted   = "aborted"   // entered by ABORTED, a limit or a person
@@ -25,7 +25,7 @@ const (
 	Running    = "running"    // entered by the launch (or the offer); left by the signal, or by the end of the process
 	Signalled  = "signalled"  // entered by the signal; left when the process is gone, outputs and criterion are checked
 	Gating     = "gating"     // entered when its first round opens; left by the outcome
-	Passed     = "passed"     // all gates of its row passed; left only by going back
+	Passed     = "passed"     // all its gates passed; left only by going back
 	Routed     = "routed"     // its gate sent the work elsewhere; settled, but not passed
 	Skipped    = "skipped"    // its `when` was false; leads where a pass leads
 	Superseded = "superseded" // undone; final
@@ -39,38 +39,40 @@ const (
 	OnHuman  = "human"      // a person is asked; left by the answer
 	Approved = "passed"     // final, unless vetoed late
 	Refused  = "failed"     // final
-	ByRoute  = "routed"     // final: the work went by a route's name, which is no failure
-	Undone   = "superseded" // final: its attempt was undone, or what it was over has changed
+	ByRoute  = "routed"     // final: the work took a named route, which is no failure
+	Undone   = "superseded" // final: its attempt was undone, or the reviewed content has changed
 )
 
-// State is all that one repo's engine knows. It is written by Apply alone and is plain data: a snapshot is its JSON.
+// State is all that one repo's engine knows. Only Apply writes it. It is plain data: a snapshot is
+// its JSON.
 type State struct {
 	Config  Config             `json:"config"`
 	Numbers map[string]int     `json:"numbers"` // workflow -> the number of its newest run
 	Runs    map[string]*Run    `json:"runs"`
-	Order   []string           `json:"order"`             // runs in the order they were started
-	Moves   map[string]*Move   `json:"moves,omitempty"`   // files taken in that still lie in an inbox, by their identity
+	Order   []string           `json:"order"`             // runs in order of start
+	Moves   map[string]*Move   `json:"moves,omitempty"`   // accepted files still in an inbox, by identity
 	Notices map[string]*Notice `json:"notices,omitempty"` // notices owed, by id
-	Today   Day                `json:"today,omitzero"`    // what this repo has used of the newest day
-	Spent   map[string]Spent   `json:"spent,omitempty"`   // signed answers that were used, by nonce
-	Clock   int64              `json:"clock"`             // counts facts: the order in which things became so
+	Today   Day                `json:"today,omitzero"`    // this repo's use on the latest day
+	Spent   map[string]Spent   `json:"spent,omitempty"`   // used signed answers, by nonce
+	Clock   int64              `json:"clock"`             // counts facts: the order of events
 
-	index index // follows from the above; not part of a snapshot
+	index index // derived; not part of a snapshot
 	hold  bool  // see Hold
 }
 
-// Hold has no decision on this state launch a step, a review, a check or a step's hook. It is for who takes the repo up only
-// to end a run, and no part of what is recorded: whoever reads the record next launches what is ready.
+// Hold prevents decisions on this state from launching a step, a review, a check or a step's hook.
+// It serves to end a run, and is not recorded: the next reader of the record launches what is
+// ready.
 func (s *State) Hold() { s.hold = true }
 
-// NewState returns the state of a repo nothing ever happened in.
+// NewState returns the state of a new repo.
 func NewState() *State {
 	s := &State{Config: DefaultConfig(), Numbers: map[string]int{}, Runs: map[string]*Run{}, Moves: map[string]*Move{}, Notices: map[string]*Notice{}, Spent: map[string]Spent{}}
 	s.rebuild()
 	return s
 }
 
-// UnmarshalJSON reads a snapshot. What is empty in it is left out there, but is written to by Apply.
+// UnmarshalJSON reads a snapshot. It creates the empty maps that a snapshot omits.
 func (s *State) UnmarshalJSON(raw []byte) error {
 	type plain State
 	p := plain(*NewState())
@@ -98,7 +100,7 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// whole says that no attempt and no round of the run is null.
+// whole returns an error if an attempt or a round of the run is null.
 func (r *Run) whole() error {
 	for step, as := range r.Attempts {
 		if slices.Contains(as, nil) {
@@ -113,14 +115,14 @@ func (r *Run) whole() error {
 	return nil
 }
 
-// make0 makes the map where there is none.
+// make0 creates the map if it is nil.
 func make0[V any](m *map[string]V) {
 	if *m == nil {
 		*m = map[string]V{}
 	}
 }
 
-// set writes to a map that is made when it is needed: most runs need few of theirs.
+// set writes to a map, creating it on demand: most runs need few of theirs.
 func set[V any](m *map[string]V, key string, v V) {
 	make0(m)
 	(*m)[key] = v
@@ -128,72 +130,85 @@ func set[V any](m *map[string]V, key string, v V) {
 
 // Run is one run of a workflow.
 type Run struct {
-	ID         string                    `json:"id"`
-	Workflow   string                    `json:"workflow"`
-	N          int                       `json:"n"`
-	Phase      string                    `json:"phase"`
-	Paused     bool                      `json:"paused,omitempty"`
-	PausedWhy  string                    `json:"paused_why,omitempty"` // user, limit:<key>, fatal, spec
-	PausedAt   time.Time                 `json:"paused_at,omitzero"`
-	Parallel   bool                      `json:"parallel,omitempty"`
-	Digest     string                    `json:"digest"`
-	File       string                    `json:"file,omitempty"` // hex SHA-256 of the spec's file, "" of a run that an older release started
-	Vars       map[string]any            `json:"vars,omitempty"`
-	Trees      map[string]string         `json:"trees,omitempty"`
-	Workspace  string                    `json:"workspace,omitempty"` // its own worktree, below the root; "" = it works in the checkout
-	RetryDir   string                    `json:"retry_dir,omitempty"` // below .workflow/retry-context/: beside another run with the same gates
-	Stubs      json.RawMessage           `json:"stubs,omitempty"`     // stand-ins play its agents, as this says; absent: it is a real run
-	By         Actor                     `json:"by"`
-	Requested  time.Time                 `json:"requested"`
-	Started    time.Time                 `json:"started,omitzero"`
-	Ended      time.Time                 `json:"ended,omitzero"`
-	Attempts   map[string][]*Attempt     `json:"attempts"`
-	Rounds     map[string][]*Round       `json:"rounds"`
-	Procs      []*Proc                   `json:"procs,omitempty"`
-	Fails      map[string]int            `json:"fails,omitempty"`     // gate -> its count of failures (8-semantics 14)
-	Routes     map[string]map[string]int `json:"routes,omitempty"`    // gate -> route back -> its count
-	Files      map[string]int            `json:"files,omitempty"`     // gate -> number of its newest retry-context file
-	Forced     map[string]bool           `json:"forced,omitempty"`    // gates that are human for the rest of the run
-	Exhausted  map[string]bool           `json:"exhausted,omitempty"` // gates whose on_exhausted step was used
-	Renews     map[string]string         `json:"renews,omitempty"`    // gate -> that step, until it has passed: then the counts begin anew
-	Refused    map[string]int            `json:"refused,omitempty"`   // launch -> files of its own inbox that were refused and kept
-	Same       map[string]*Sameness      `json:"same,omitempty"`
-	Sent       map[string]string         `json:"sent,omitempty"`     // fixing step -> the step whose gate sent the work there
-	Landing    bool                      `json:"landing,omitempty"`  // what OnDone says is owed, or was done
-	Unlanded   string                    `json:"unlanded,omitempty"` // why it could not be done
-	Writes     []*Write                  `json:"writes,omitempty"`   // files owed before anything of the run is launched
-	Met        map[string][]string       `json:"met,omitempty"`      // step -> what satisfied its needs of other workflows, until it starts
-	Begun      int                       `json:"begun,omitempty"`    // step attempts started
-	Turns      int                       `json:"turns,omitempty"`    // attempts and reviews launched, each once
-	Allowance  int                       `json:"allowance,omitempty"`
-	Spent      Duration                  `json:"spent,omitempty"` // time in which something was under way
-	BusySince  time.Time                 `json:"busy_since,omitzero"`
-	TimeLimit  Duration                  `json:"time_limit,omitempty"`
-	Usage      Usage                     `json:"usage,omitzero"`
-	UsageLimit Usage                     `json:"usage_limit,omitzero"`
-	Roles      map[string]Spend          `json:"roles,omitempty"`       // what each role has used; the time of what has ended
-	RoleLimits map[string]Spend          `json:"role_limits,omitempty"` // what it may
-	Notes      []Note                    `json:"notes,omitempty"`       // what people had to say while it ran
-	Near       map[string]string         `json:"near,omitempty"`        // budget -> the limit that it was told to have come near
-	EndStep    string                    `json:"end_step,omitempty"`
-	EndWhy     string                    `json:"end_why,omitempty"`
-	Hooked     bool                      `json:"hooked,omitempty"` // after_run was started
-	Told       map[string]bool           `json:"told,omitempty"`   // notices that are given once
+	ID        string    `json:"id"`
+	Workflow  string    `json:"workflow"`
+	N         int       `json:"n"`
+	Phase     string    `json:"phase"`
+	Paused    bool      `json:"paused,omitempty"`
+	PausedWhy string    `json:"paused_why,omitempty"` // user, limit:<key>, fatal, spec
+	PausedAt  time.Time `json:"paused_at,omitzero"`
+	Parallel  bool      `json:"parallel,omitempty"`
+	Digest    string    `json:"digest"`
+	// hex SHA-256 of the spec's file, "" for a run started by an older release
+	File  string            `json:"file,omitempty"`
+	Vars  map[string]any    `json:"vars,omitempty"`
+	Trees map[string]string `json:"trees,omitempty"`
+	// its own worktree, below the root; "" = it works in the checkout
+	Workspace string `json:"workspace,omitempty"`
+	// below .workflow/retry-context/: beside another run with the same gates
+	RetryDir string `json:"retry_dir,omitempty"`
+	// what stand-ins do in place of its agents; absent for a real run
+	Stubs     json.RawMessage           `json:"stubs,omitempty"`
+	By        Actor                     `json:"by"`
+	Requested time.Time                 `json:"requested"`
+	Started   time.Time                 `json:"started,omitzero"`
+	Ended     time.Time                 `json:"ended,omitzero"`
+	Attempts  map[string][]*Attempt     `json:"attempts"`
+	Rounds    map[string][]*Round       `json:"rounds"`
+	Procs     []*Proc                   `json:"procs,omitempty"`
+	Fails     map[string]int            `json:"fails,omitempty"`  // gate -> its count of failures (8-semantics 14)
+	Routes    map[string]map[string]int `json:"routes,omitempty"` // gate -> route back -> its count
+	Files     map[string]int            `json:"files,omitempty"`  // gate -> number of its newest retry-context file
+	// gates that need a person for the rest of the run
+	Forced    map[string]bool `json:"forced,omitempty"`
+	Exhausted map[string]bool `json:"exhausted,omitempty"` // gates whose on_exhausted step was used
+	// gate -> that step, until it has passed: then the counts restart
+	Renews map[string]string `json:"renews,omitempty"`
+	// launch -> files of its own inbox that were refused and kept
+	Refused map[string]int       `json:"refused,omitempty"`
+	Same    map[string]*Sameness `json:"same,omitempty"`
+	// fixing step -> the step whose gate sent the work there
+	Sent     map[string]string `json:"sent,omitempty"`
+	Landing  bool              `json:"landing,omitempty"`  // the landing is owed or done
+	Unlanded string            `json:"unlanded,omitempty"` // why landing failed
+	// files owed before anything of the run is launched
+	Writes []*Write `json:"writes,omitempty"`
+	// step -> what satisfied its needs from other workflows, until it starts
+	Met        map[string][]string `json:"met,omitempty"`
+	Begun      int                 `json:"begun,omitempty"` // step attempts started
+	Turns      int                 `json:"turns,omitempty"` // attempts and reviews launched, each once
+	Allowance  int                 `json:"allowance,omitempty"`
+	Spent      Duration            `json:"spent,omitempty"` // time in which something was under way
+	BusySince  time.Time           `json:"busy_since,omitzero"`
+	TimeLimit  Duration            `json:"time_limit,omitempty"`
+	Usage      Usage               `json:"usage,omitzero"`
+	UsageLimit Usage               `json:"usage_limit,omitzero"`
+	// what each role has used; the time of ended processes
+	Roles      map[string]Spend `json:"roles,omitempty"`
+	RoleLimits map[string]Spend `json:"role_limits,omitempty"` // what each role may use
+	Notes      []Note           `json:"notes,omitempty"`       // people's notes
+	// budget -> the limit whose approach was notified
+	Near    map[string]string `json:"near,omitempty"`
+	EndStep string            `json:"end_step,omitempty"`
+	EndWhy  string            `json:"end_why,omitempty"`
+	Hooked  bool              `json:"hooked,omitempty"` // after_run was started
+	Told    map[string]bool   `json:"told,omitempty"`   // notices that are sent only once
 
-	Child    *ChildOf  `json:"child,omitempty"` // it is a child run
-	List     *TaskList `json:"list,omitempty"`  // its tasks, where its workflow has a list and that has begun
+	Child    *ChildOf  `json:"child,omitempty"` // set for a child run
+	List     *TaskList `json:"list,omitempty"`  // its tasks, if its workflow has a list that has begun
 	EndCause string    `json:"end_cause,omitempty"`
 	EndLimit string    `json:"end_limit,omitempty"` // the key of the limit that ended it
 
-	runIndex // what the state's index keeps at it
+	runIndex // the index's part
 }
 
-// Attempt is one execution of a step: (run, step, N). A relaunch after an infrastructure failure is the same attempt with K+1.
+// Attempt is one execution of a step: (run, step, N). A relaunch after an infrastructure failure is
+// the same attempt with K+1.
 type Attempt struct {
 	N           int             `json:"n"`
 	K           int             `json:"k,omitempty"`
 	State       string          `json:"state"`
-	Status      string          `json:"status,omitempty"` // what its signal said: done, failed, blocked
+	Status      string          `json:"status,omitempty"` // from its signal: done, failed, blocked
 	Worktree    string          `json:"worktree,omitempty"`
 	Tree        string          `json:"tree"` // key of the checkout it holds
 	Since       int64           `json:"since"`
@@ -203,23 +218,23 @@ type Attempt struct {
 	LimitWait   bool            `json:"limit_wait,omitempty"`  // NotBefore is the reset of a usage limit
 	BudgetWait  string          `json:"budget_wait,omitempty"` // the day whose budget is used up: NotBefore is its end
 	Usage       Usage           `json:"usage,omitzero"`        // of all its launches
-	Reopened    bool            `json:"reopened,omitempty"`    // its deadline was opened again after a gap
+	Reopened    bool            `json:"reopened,omitempty"`    // its deadline was extended after a gap
 	Checked     bool            `json:"checked,omitempty"`
 	Hooked      bool            `json:"hooked,omitempty"`
 	ClaimedBy   string          `json:"claimed_by,omitempty"`
 	Held        *Actor          `json:"held,omitempty"`  // who has taken it over
-	Doers       []string        `json:"doers,omitempty"` // people who had a hand in it: accounts, and names and addresses of commits
+	Doers       []string        `json:"doers,omitempty"` // contributors: accounts, and names and addresses of commits
 	Started     time.Time       `json:"started,omitzero"`
 	Launched    time.Time       `json:"launched,omitzero"`
 	Deadline    time.Time       `json:"deadline,omitzero"`
-	GraceUntil  time.Time       `json:"grace_until,omitzero"`  // the process ended with 0, its signal may still come
+	GraceUntil  time.Time       `json:"grace_until,omitzero"`  // the process exited with 0, its signal may still come
 	LingerUntil time.Time       `json:"linger_until,omitzero"` // the signal came, the process may still end by itself
 	NotBefore   time.Time       `json:"not_before,omitzero"`   // backoff before the next launch
 	Restarts    int             `json:"restarts,omitempty"`    // infrastructure failures so far
 	Waits       int             `json:"waits,omitempty"`       // usage-limit waits so far
 	SignalType  string          `json:"signal_type,omitempty"`
 	SignalValue string          `json:"signal_value,omitempty"`
-	Via         string          `json:"via,omitempty"` // what the signal was: a file's name, a commit, a ref, exit
+	Via         string          `json:"via,omitempty"` // the kind of signal: a file's name, a commit, a ref, exit
 	Author      string          `json:"author,omitempty"`
 	Summary     string          `json:"summary,omitempty"`
 	Question    string          `json:"question,omitempty"`
@@ -228,26 +243,30 @@ type Attempt struct {
 	Output      string          `json:"output,omitempty"`
 	Exit        *Exit           `json:"exit,omitempty"`
 	Failure     string          `json:"failure,omitempty"` // why it failed before any review: the feedback
-	Broken      string          `json:"broken,omitempty"`  // why there is no result: infrastructure gave out
+	Broken      string          `json:"broken,omitempty"`  // why there is no result: infrastructure failed
 	Digest      string          `json:"digest,omitempty"`
 	Content     string          `json:"content,omitempty"` // see CheckResult
 	Protected   []string        `json:"protected,omitempty"`
 	ProtectedAs []string        `json:"protected_as,omitempty"` // see CheckResult
 	ToReview    []string        `json:"to_review,omitempty"`
-	Unshipped   int             `json:"unshipped,omitempty"` // files in no commit with which a criterion was judged
-	Pins        []string        `json:"pins,omitempty"`
-	Ended       time.Time       `json:"ended,omitzero"`
-	Children    bool            `json:"children,omitempty"` // its work is that of child runs
-	List        bool            `json:"list,omitempty"`     // they are those of a list
-	Reads       bool            `json:"reads,omitempty"`    // it only looks at its worktree: at what was taken there last
-	Apart       bool            `json:"apart,omitempty"`    // its work was taken whole: who reviews it needs nothing of its worktree
-	Turn        int             `json:"turn,omitempty"`     // which of the run's attempts and reviews was launched with it, from 1; 0 = none yet, or by an older release
-	Child       string          `json:"child,omitempty"`    // the child run of a step that is no list
+	// files in no commit that a criterion's judgement relied on
+	Unshipped int       `json:"unshipped,omitempty"`
+	Pins      []string  `json:"pins,omitempty"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Children  bool      `json:"children,omitempty"` // child runs do its work
+	List      bool      `json:"list,omitempty"`     // the child runs are a list's
+	Reads     bool      `json:"reads,omitempty"`    // it only reads what was last taken in its worktree
+	// its work was taken completely: a reviewer needs nothing from its worktree
+	Apart bool `json:"apart,omitempty"`
+	// its number among the run's launched attempts and reviews, from 1; 0 = none yet, or from an
+	// older release
+	Turn  int    `json:"turn,omitempty"`
+	Child string `json:"child,omitempty"` // the child run of a step that is no list
 
-	step string // the one it is of
+	step string // its step
 }
 
-// Holds returns the worktree that the attempt's process, its check and its hook hold; "" = none, as it only looks.
+// Holds returns the worktree that the attempt's process, check and hook hold; "" if it only reads.
 func (a *Attempt) Holds() string {
 	if a.Reads {
 		return ""
@@ -255,7 +274,8 @@ func (a *Attempt) Holds() string {
 	return a.Tree
 }
 
-// HeldInReview returns the worktree that a review of the attempt holds; "" = none, as it sees what was taken.
+// HeldInReview returns the worktree that a review of the attempt holds; "" if it sees the taken
+// work.
 func (a *Attempt) HeldInReview() string {
 	if a.Apart {
 		return ""
@@ -280,8 +300,8 @@ type Round struct {
 	Usage      Usage              `json:"usage,omitzero"`        // of all its reviewer's launches
 	Reopened   bool               `json:"reopened,omitempty"`
 	Counted    bool               `json:"counted,omitempty"`
-	Route      string             `json:"route,omitempty"`   // the name of the route that it took, or was counted under: it is no failure
-	Times      int                `json:"times,omitempty"`   // its count by then, of one that leads back
+	Route      string             `json:"route,omitempty"`   // the route that it took, or was counted under: no failure
+	Times      int                `json:"times,omitempty"`   // that route's count by then, if it leads back
 	Deadline   time.Time          `json:"deadline,omitzero"` // of the review's process
 	Waits      int                `json:"waits,omitempty"`   // usage-limit waits of its reviewer
 	Misses     int                `json:"misses,omitempty"`  // inconclusive reviews
@@ -290,10 +310,10 @@ type Round struct {
 	Score      *float64           `json:"score,omitempty"`
 	Scores     map[string]float64 `json:"scores,omitempty"`
 	Feedback   string             `json:"feedback,omitempty"`
-	Said       string             `json:"said,omitempty"` // what was said of a failure before a person's words became the feedback
+	Said       string             `json:"said,omitempty"` // feedback of the failure before a person's words replaced it
 	Findings   json.RawMessage    `json:"findings,omitempty"`
 	Answer     json.RawMessage    `json:"answer,omitempty"`
-	Read       string             `json:"read,omitempty"` // where its reviewer's verdict stood, in words
+	Read       string             `json:"read,omitempty"` // where the reviewer's verdict was found, in words
 	VetoWindow Duration           `json:"veto_window,omitempty"`
 	Trust      string             `json:"trust,omitempty"`
 	Digest     string             `json:"digest,omitempty"`
@@ -302,19 +322,21 @@ type Round struct {
 	Why        string             `json:"why,omitempty"`      // why a person is asked: level, forced, blocked, …
 	Protect    bool               `json:"protect,omitempty"`  // a person is asked because the step changed protected files
 	Asked      time.Time          `json:"asked,omitzero"`     // since when a person is asked
-	Due        time.Time          `json:"due,omitzero"`       // a person's deadline; it does not run in a pause
+	Due        time.Time          `json:"due,omitzero"`       // a person's deadline; a pause stops its clock
 	RemindAt   time.Time          `json:"remind_at,omitzero"` // next reminder
 	Reminders  int                `json:"reminders,omitempty"`
-	Noticed    []string           `json:"noticed,omitempty"` // what came of its last notice
+	Noticed    []string           `json:"noticed,omitempty"` // result of its last notice
 	By         *Actor             `json:"by,omitempty"`
-	ByKind     string             `json:"by_kind,omitempty"`     // reviewer, criterion, window, human, exhausted, when, limit
-	File       int                `json:"file,omitempty"`        // the retry-context file it wrote
-	Turn       int                `json:"turn,omitempty"`        // of its review: see Attempt
-	LetThrough int                `json:"let_through,omitempty"` // the work went on though it did not pass: after so many failures
-	To         string             `json:"to,omitempty"`          // where the work went, of a round that failed
-	Ended      time.Time          `json:"ended,omitzero"`
+	// reviewer, criterion, window, human, exhausted, when, limit
+	ByKind string `json:"by_kind,omitempty"`
+	File   int    `json:"file,omitempty"` // its retry-context file
+	Turn   int    `json:"turn,omitempty"` // of its review: see Attempt
+	// the work went on without a pass, after this many failures
+	LetThrough int       `json:"let_through,omitempty"`
+	To         string    `json:"to,omitempty"` // where the work of a failed round went
+	Ended      time.Time `json:"ended,omitzero"`
 
-	gate string // the one it is at
+	gate string // its gate
 }
 
 // Kinds of process.
@@ -325,7 +347,8 @@ const (
 	ProcReview = "review"
 )
 
-// Proc is a process (or a chain of them under one key) that may be alive: from its launch until it is seen gone.
+// Proc is a process (or a chain of them under one key) that may be alive: from its launch until it
+// is seen gone.
 type Proc struct {
 	Key   string    `json:"key"`
 	Kind  string    `json:"kind"`
@@ -335,30 +358,31 @@ type Proc struct {
 	K     int       `json:"k,omitempty"`
 	Tree  string    `json:"tree,omitempty"`
 	Began time.Time `json:"began"`
-	Role  string    `json:"role,omitempty"`  // of the agent in it; "" = a command
-	From  time.Time `json:"from,omitzero"`   // when it got the slot that it had to wait for; zero = it did not wait
+	Role  string    `json:"role,omitempty"`  // of its agent; "" = a command
+	From  time.Time `json:"from,omitzero"`   // when it got the slot that it waited for; zero = it did not wait
 	Waits bool      `json:"waits,omitempty"` // for a slot, now
-	Stop  string    `json:"stop,omitempty"`  // why it is being ended though it is still of use: timeout, linger, budget: …
-	Usage Usage     `json:"usage,omitzero"`  // what of its cost is counted
+	Stop  string    `json:"stop,omitempty"`  // why it is being stopped though still wanted: timeout, linger, budget: …
+	Usage Usage     `json:"usage,omitzero"`  // the part of its cost already counted
 
-	Deadline time.Time `json:"deadline,omitzero"` // of a check or hook; those of steps and reviews are the attempt's and the round's
+	// of a check or hook; those of steps and reviews are the attempt's and the round's
+	Deadline time.Time `json:"deadline,omitzero"`
 	Reopened bool      `json:"reopened,omitempty"`
 }
 
-// Note is what a person has to say to the agents of a run.
+// Note is a person's message to the agents of a run.
 type Note struct {
 	N    int       `json:"n"`
 	At   time.Time `json:"at"`
-	Step string    `json:"step,omitempty"` // for its agents alone; "" = for all
+	Step string    `json:"step,omitempty"` // for its agents only; "" = for all
 	Text string    `json:"text"`
 	By   Actor     `json:"by"`
 }
 
-// Day is what was used of a day, where the daemon is.
+// Day is what was used on a day in the daemon's time zone.
 type Day struct {
 	Day   string          `json:"day"` // 2026-01-31
 	Usage Spend           `json:"usage,omitzero"`
-	Told  map[string]bool `json:"told,omitempty"` // what a person was told of the day's budget
+	Told  map[string]bool `json:"told,omitempty"` // warnings sent about the day's budget
 }
 
 // Sameness counts how often a gate failed alike over an unchanged tree.
@@ -368,21 +392,22 @@ type Sameness struct {
 	Count   int    `json:"count"`
 }
 
-// Write is a file of the engine's own that is owed: a gate's retry context, or its outputs (File = 0).
+// Write is something the engine owes: a gate's retry context, its outputs (File = 0), or an action
+// on a branch (Kind).
 type Write struct {
 	ID    string   `json:"id"`
 	Gate  string   `json:"gate"`
-	Kind  string   `json:"kind,omitempty"` // not a file: what the branch is to do (WriteAdvance, ...)
+	Kind  string   `json:"kind,omitempty"` // not a file: WriteAdvance, ...
 	Step  string   `json:"step,omitempty"`
 	N     int      `json:"n"`    // round; of a branch: attempt
 	File  int      `json:"file"` // {n} of the path
 	Path  string   `json:"path,omitempty"`
 	With  []string `json:"with,omitempty"` // of WriteRewind, as Files: see RewindOwed
 	Files bool     `json:"files,omitempty"`
-	Sweep bool     `json:"sweep,omitempty"` // not a file: those of ended runs are to leave .workflow/retry-context/ first
+	Sweep bool     `json:"sweep,omitempty"` // not a file: first clear .workflow/retry-context/ of ended runs' files
 }
 
-// Move is a file taken in that is to leave its inbox.
+// Move is an accepted file that must leave its inbox.
 type Move struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
@@ -395,7 +420,7 @@ type Move struct {
 	Why   string `json:"why,omitempty"` // of a rejection
 }
 
-// Notice is something a person is to be told.
+// Notice is a message to a person.
 type Notice struct {
 	ID    string    `json:"id"`
 	Kind  string    `json:"kind"` // gate, human, reminder, rejected, ended, paused, info
@@ -408,7 +433,7 @@ type Notice struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Folder is the run's folder, below .workflow/runs/.
+// Folder returns the run's folder, below .workflow/runs/.
 func (r *Run) Folder() string {
 	if r.Child != nil {
 		return r.Child.Dir
@@ -422,11 +447,11 @@ func (r *Run) Live() bool { return r != nil && (r.Phase == RunRunning || r.Phase
 // Stubbed reports whether stand-ins play the run's agents: nothing in it was made by a real one.
 func (r *Run) Stubbed() bool { return r != nil && len(r.Stubs) > 0 }
 
-// Offers says that the run offers the step to whoever takes it. Where stand-ins play the agents one of them does: nobody
-// else may be there, and the run would wait for ever.
+// Offers reports whether the run offers the step to whoever takes it. With stand-ins it is launched
+// instead: otherwise the run could wait forever.
 func (r *Run) Offers(st *Step) bool { return st.Offered() && !r.Stubbed() }
 
-// Current returns the newest attempt of the step, unless it was superseded; nil where there is none.
+// Current returns the newest attempt of the step, or nil if there is none or it was superseded.
 func (r *Run) Current(step string) *Attempt {
 	as := r.Attempts[step]
 	if len(as) == 0 || as[len(as)-1].State == Superseded {
@@ -435,7 +460,7 @@ func (r *Run) Current(step string) *Attempt {
 	return as[len(as)-1]
 }
 
-// CurrentRound returns the newest round of the gate, unless it was superseded; nil where there is none.
+// CurrentRound returns the newest round of the gate, or nil if there is none or it was superseded.
 func (r *Run) CurrentRound(gate string) *Round {
 	rs := r.Rounds[gate]
 	if len(rs) == 0 || rs[len(rs)-1].State == Undone {
@@ -444,7 +469,7 @@ func (r *Run) CurrentRound(gate string) *Round {
 	return rs[len(rs)-1]
 }
 
-// Attempt returns attempt n of the step; nil where there is none.
+// Attempt returns attempt n of the step, or nil.
 func (r *Run) Attempt(step string, n int) *Attempt {
 	if as := r.Attempts[step]; n >= 1 && n <= len(as) {
 		return as[n-1]
@@ -452,7 +477,7 @@ func (r *Run) Attempt(step string, n int) *Attempt {
 	return nil
 }
 
-// Proc returns the process with the key; nil where it is gone or never was.
+// Proc returns the process with the key, or nil.
 func (r *Run) Proc(key string) *Proc {
 	for _, p := range r.Procs {
 		if p.Key == key {
@@ -475,7 +500,7 @@ func (q *Round) Open() bool {
 	return q != nil && (q.State == OnReview || q.State == OnNotice || q.State == OnWindow || q.State == OnHuman)
 }
 
-// openRound returns the open round over the step's current attempt; nil where there is none.
+// openRound returns the open round over the step's current attempt, or nil.
 func (r *Run) openRound(st *Step) (string, *Round) {
 	for _, g := range st.Gates {
 		if q := r.CurrentRound(g); q.Open() {

@@ -11,15 +11,17 @@ import (
 
 // States of a task.
 const (
-	TaskTodo    = "todo"    // entered when it is read or added, or when a try has failed; left when its run starts
-	TaskDoing   = "doing"   // its run is under way
-	TaskDone    = "done"    // its run was completed, or the file said so when it could be believed
-	TaskBlocked = "blocked" // its agent said so, a person aborted its run, or others stand for it; tried again when nothing else is left
-	TaskFailed  = "failed"  // it has used its tries; in the file: blocked
-	TaskSpent   = "spent"   // it has used its tries, and the step of on_exhausted is owed for it; in the file: blocked
+	TaskTodo  = "todo"  // entered when it is read or added, or when a try has failed; left when its run starts
+	TaskDoing = "doing" // its run is under way
+	TaskDone  = "done"  // its run was completed, or the file said so when it was trusted
+	// by its agent, by a person who aborted its run, or because others stand for it; retried when
+	// nothing else is left
+	TaskBlocked = "blocked"
+	TaskFailed  = "failed" // it has used its tries; in the file: blocked
+	TaskSpent   = "spent"  // it has used its tries, and the visit to on_exhausted is owed; in the file: blocked
 )
 
-// How the task file was when it was last looked at.
+// State of the task file at the last look.
 const (
 	FileOK      = "ok"
 	FileMissing = "missing"
@@ -29,19 +31,19 @@ const (
 // Limits of task lists.
 const (
 	MaxTasks       = 20_000  // of a list
-	MaxTaskList    = 3 << 20 // bytes of what is kept of a list's tasks: it has to fit into a line of the journal
-	MaxTaskAnswers = 4 << 20 // bytes of the answers that are kept of a list's tasks
+	MaxTaskList    = 3 << 20 // bytes kept of a list's tasks, which must fit into a line of the journal
+	MaxTaskAnswers = 4 << 20 // bytes kept of the answers of a list's tasks
 	maxTitle       = 200
 	maxTaskWords   = 2 << 10 // bytes of a summary, and of why a try failed
 	maxBlockers    = 10      // of a task
 	maxBlocker     = 500     // bytes of one
-	maxTaskTries   = 5       // of which it is kept how they went
-	maxFileGoes    = 2       // how often a list goes to on_missing, and to on_invalid
+	maxTaskTries   = 5       // failed tries whose reasons are kept
+	maxFileGoes    = 2       // visits of a list to on_missing, and to on_invalid
 	WriteEvery     = Duration(time.Second)
 	KeepChildren   = 20 // ended child runs of a run that stay in the state
 )
 
-// ChildOf says whose child a run is, and for what.
+// ChildOf links a child run to its parent.
 type ChildOf struct {
 	Parent string          `json:"parent"`
 	Step   string          `json:"step"`
@@ -51,10 +53,11 @@ type ChildOf struct {
 	Depth  int             `json:"depth,omitempty"`
 	Body   json.RawMessage `json:"body,omitempty"` // the task, as it was in the file
 	Dir    string          `json:"dir"`            // its folder, below .workflow/runs/
-	Turn   int             `json:"turn,omitempty"` // how many runs of the list's tasks there were before: agents of a role take turns by it
+	// how many earlier runs the list's tasks had: agents of a role take turns by it
+	Turn int `json:"turn,omitempty"`
 }
 
-// Title returns whose child the run is, and for what: "T2 of goal-loop-1, try 2"; "" where it is nobody's.
+// Title returns the run's purpose, as in "T2 of goal-loop-1, try 2"; "" unless it is a child.
 func (c *ChildOf) Title() string {
 	switch {
 	case c == nil:
@@ -67,73 +70,81 @@ func (c *ChildOf) Title() string {
 	return c.Task + " of " + c.Parent
 }
 
-// TaskList is the tasks of a run's list, and how far it is with them.
+// TaskList is the tasks of a run's list, and their progress.
 type TaskList struct {
-	Step    string                     `json:"step"`
-	N       int                        `json:"n"` // the attempt that last began
-	Path    string                     `json:"path"`
-	Seen    string                     `json:"seen,omitempty"` // the stamp of the file as it was taken in last; "" = it is to be read
-	File    string                     `json:"file,omitempty"` // ok, missing, invalid
-	Why     string                     `json:"why,omitempty"`  // of invalid
-	Tasks   []*Task                    `json:"tasks"`
-	Dirty   bool                       `json:"dirty,omitempty"`   // the file does not say what is known
-	Looked  bool                       `json:"looked,omitempty"`  // the file was looked at since something could be selected
-	Since   int64                      `json:"since,omitempty"`   // which look is owed
-	Writing int64                      `json:"writing,omitempty"` // which writing is under way; 0 = none
-	Wrote   time.Time                  `json:"wrote,omitzero"`    // when it was last written
-	Taint   bool                       `json:"taint,omitempty"`   // somebody who does a task was alive since the last look
-	Result  int64                      `json:"result,omitempty"`  // since when a hook waits for the file to have the result of its task; 0 = none does
-	Deepest int                        `json:"deepest"`           // depth of the deepest of these tasks
-	Made    bool                       `json:"made,omitempty"`    // a step that makes the file has passed since, or nobody was at work before
-	Missing int                        `json:"missing,omitempty"` // goes to on_missing
-	Invalid int                        `json:"invalid,omitempty"`
-	To      string                     `json:"to,omitempty"` // the step it went to, until it goes on
-	For     string                     `json:"for,omitempty"`
-	Back    string                     `json:"back,omitempty"` // the gate that sent it back
-	Backs   int                        `json:"backs,omitempty"`
-	Words   string                     `json:"words,omitempty"`   // all that its round says
-	Ratio   float64                    `json:"ratio,omitempty"`   // of tasks that may fail
-	Turns   int                        `json:"turns,omitempty"`   // runs that its tasks have had, those that are gone from the file too
-	Used    int                        `json:"used,omitempty"`    // of max_tries
-	UsedUp  bool                       `json:"used_up,omitempty"` // they were, when the attempt began
-	Had     map[string]int             `json:"had,omitempty"`     // task that is gone from the file -> runs that it has had
-	Make    json.RawMessage            `json:"make,omitempty"`    // what the file is to be written from, until it is
-	Source  string                     `json:"source,omitempty"`  // from which attempts and rounds that was computed, or what is in the file: "plan#2"
-	Own     string                     `json:"own,omitempty"`     // the file that this run has written so
-	Answers map[string]json.RawMessage `json:"answers,omitempty"` // task -> the answer of its last run that was completed, where something reads it
+	Step  string  `json:"step"`
+	N     int     `json:"n"` // the attempt that last began
+	Path  string  `json:"path"`
+	Seen  string  `json:"seen,omitempty"` // the stamp of the file as last merged; "" = read it
+	File  string  `json:"file,omitempty"` // ok, missing, invalid
+	Why   string  `json:"why,omitempty"`  // of invalid
+	Tasks []*Task `json:"tasks"`
+	Dirty bool    `json:"dirty,omitempty"` // the file is out of date
+	// the file was looked at since something could be selected
+	Looked  bool      `json:"looked,omitempty"`
+	Since   int64     `json:"since,omitempty"`   // which look is owed
+	Writing int64     `json:"writing,omitempty"` // which write is under way; 0 = none
+	Wrote   time.Time `json:"wrote,omitzero"`    // when it was last written
+	Taint   bool      `json:"taint,omitempty"`   // some task's run was alive since the last look
+	// since when a hook waits for its task's result to be in the file; 0 = none
+	Result  int64 `json:"result,omitempty"`
+	Deepest int   `json:"deepest"` // depth of the deepest of these tasks
+	// a step that produces the file has passed since, or nobody was at work before
+	Made    bool    `json:"made,omitempty"`
+	Missing int     `json:"missing,omitempty"` // visits to on_missing
+	Invalid int     `json:"invalid,omitempty"`
+	To      string  `json:"to,omitempty"` // the step it visits, until it resumes
+	For     string  `json:"for,omitempty"`
+	Back    string  `json:"back,omitempty"` // the gate that sent it back
+	Backs   int     `json:"backs,omitempty"`
+	Words   string  `json:"words,omitempty"` // its round in words
+	Ratio   float64 `json:"ratio,omitempty"` // of tasks that may fail
+	// runs of its tasks, including those removed from the file
+	Turns  int             `json:"turns,omitempty"`
+	Used   int             `json:"used,omitempty"`    // of max_tries
+	UsedUp bool            `json:"used_up,omitempty"` // max_tries was used up when the attempt began
+	Had    map[string]int  `json:"had,omitempty"`     // task removed from the file -> its runs
+	Make   json.RawMessage `json:"make,omitempty"`    // content for the file, until it is written
+	// the attempts and rounds that Make, or the file, was computed from: "plan#2"
+	Source string `json:"source,omitempty"`
+	Own    string `json:"own,omitempty"` // the file that this run has written from Make
+	// task -> the answer of its last completed run, if something reads it
+	Answers map[string]json.RawMessage `json:"answers,omitempty"`
 
 	by    map[string]*Task
-	stand map[string][]*Task // those that stand for one
+	stand map[string][]*Task // the stand-ins of a task
 }
 
 // Task is what is known of one task.
 type Task struct {
-	ID        string          `json:"id"`
-	Title     string          `json:"title,omitempty"`
-	Priority  int             `json:"priority"`
-	DependsOn []string        `json:"depends_on,omitempty"`
-	State     string          `json:"state"`
-	Begun     bool            `json:"begun,omitempty"` // it was doing in the file, or has had a try
-	Tries     int             `json:"tries,omitempty"`
-	Runs      int             `json:"runs,omitempty"` // child runs in all: their numbers never return
-	Depth     int             `json:"depth,omitempty"`
-	For       string          `json:"for,omitempty"` // the task it stands for
-	Child     string          `json:"child,omitempty"`
-	Over      bool            `json:"over,omitempty"`    // its run has ended and its result is known: the run's hook is still to end
-	Late      bool            `json:"late,omitempty"`    // it was blocked when its run began
-	Held      bool            `json:"held,omitempty"`    // its run was aborted by a person: not tried again by itself
-	Base      string          `json:"base,omitempty"`    // its status in the file when last seen or written; "" = never there
-	Writing   string          `json:"writing,omitempty"` // the status that is being written
+	ID        string   `json:"id"`
+	Title     string   `json:"title,omitempty"`
+	Priority  int      `json:"priority"`
+	DependsOn []string `json:"depends_on,omitempty"`
+	State     string   `json:"state"`
+	Begun     bool     `json:"begun,omitempty"` // it was doing in the file, or has had a try
+	Tries     int      `json:"tries,omitempty"`
+	Runs      int      `json:"runs,omitempty"` // child runs in all: their numbers are never reused
+	Depth     int      `json:"depth,omitempty"`
+	For       string   `json:"for,omitempty"` // the task it stands for
+	Child     string   `json:"child,omitempty"`
+	// its run has ended with a known result; the run's hook has not
+	Over bool `json:"over,omitempty"`
+	Late bool `json:"late,omitempty"` // it was blocked when its run began
+	Held bool `json:"held,omitempty"` // a person aborted its run: no automatic retry
+	// its status in the file when last seen or written; "" = never there
+	Base      string          `json:"base,omitempty"`
+	Writing   string          `json:"writing,omitempty"` // the status being written
 	Summary   string          `json:"summary,omitempty"`
-	Blockers  []string        `json:"blockers,omitempty"`  // the last that an answer named
-	Unblocked bool            `json:"unblocked,omitempty"` // the last answer said that there are none
+	Blockers  []string        `json:"blockers,omitempty"`  // from the last answer that named any
+	Unblocked bool            `json:"unblocked,omitempty"` // the last answer said there are none
 	Why       string          `json:"why,omitempty"`       // how its last try failed
 	Tried     []string        `json:"tried,omitempty"`
 	Updated   time.Time       `json:"updated,omitzero"`
-	Body      json.RawMessage `json:"body,omitempty"` // until it is in the file, and of one that on_exhausted is for
+	Body      json.RawMessage `json:"body,omitempty"` // until it is in the file, and for a visit to on_exhausted
 }
 
-// index finds tasks by id, and who stands for whom.
+// index builds the lookups by id and of stand-ins.
 func (l *TaskList) index() {
 	if l.by != nil {
 		return
@@ -147,7 +158,7 @@ func (l *TaskList) index() {
 	}
 }
 
-// answered is how many bytes the answers of the tasks have.
+// answered returns the size of the tasks' answers in bytes.
 func (l *TaskList) answered() (n int) {
 	for _, a := range l.Answers {
 		n += len(a)
@@ -155,7 +166,7 @@ func (l *TaskList) answered() (n int) {
 	return n
 }
 
-// Task finds a task by its id; nil where there is none.
+// Task returns the task with the id, or nil.
 func (l *TaskList) Task(id string) *Task {
 	if l == nil {
 		return nil
@@ -164,13 +175,13 @@ func (l *TaskList) Task(id string) *Task {
 	return l.by[id]
 }
 
-// StoodFor reports whether others stand for the task.
+// StoodFor reports whether other tasks replace the task.
 func (l *TaskList) StoodFor(t *Task) bool {
 	l.index()
 	return len(l.stand[t.ID]) > 0
 }
 
-// Done reports whether the task is done: itself, or all that stand for it.
+// Done reports whether the task is done: itself, or all its stand-ins.
 func (l *TaskList) Done(t *Task) bool {
 	l.index()
 	others := l.stand[t.ID]
@@ -185,7 +196,7 @@ func (l *TaskList) Done(t *Task) bool {
 	return true
 }
 
-// free reports whether all that the task, and those it stands for, depend on is done.
+// free reports whether all dependencies of the task, and of those it stands for, are done.
 func (l *TaskList) free(t *Task) bool {
 	for ; t != nil; t = l.by[t.For] {
 		for _, id := range t.DependsOn {
@@ -197,7 +208,7 @@ func (l *TaskList) free(t *Task) bool {
 	return true
 }
 
-// Status is what the file says of the task.
+// Status returns the task's status for the file.
 func (l *TaskList) Status(t *Task) string {
 	switch {
 	case l.Done(t):
@@ -210,7 +221,7 @@ func (l *TaskList) Status(t *Task) string {
 	return TaskBlocked
 }
 
-// fileClass is what a status in the file comes to: doing is as good as todo.
+// fileClass normalises a status of the file: doing counts as todo.
 func fileClass(status string) string {
 	if status == TaskDone || status == TaskBlocked {
 		return status
@@ -242,17 +253,17 @@ func (l *TaskList) Tally() Tally {
 	return out
 }
 
-// survey is what a selection sees.
+// survey is the input of a selection.
 type survey struct {
 	Tally
 	alive int   // tasks with a run
 	late  int   // of these, those that were blocked
-	spent *Task // one that the step of on_exhausted is owed for
-	next  *Task // the one to do
+	spent *Task // a task for which the visit to on_exhausted is owed
+	next  *Task // the task to start
 }
 
-// survey looks at all tasks: doing, then todo, then blocked; lower priority number first, then id; what is depended on
-// first.
+// survey selects among all tasks: doing, then todo, then blocked; lower priority number first, then
+// id; dependencies first.
 func (l *TaskList) survey(most int) survey {
 	out := survey{Tally: l.Tally()}
 	var open, blocked *Task
@@ -277,14 +288,15 @@ func (l *TaskList) survey(most int) survey {
 			blocked = t
 		}
 	}
-	if out.next = open; open == nil && out.alive == out.late { // beside what is not blocked, none is tried
+	// no blocked task is tried beside one that is not blocked
+	if out.next = open; open == nil && out.alive == out.late {
 		out.next = blocked
 	}
 	return out
 }
 
-// before is the order of selection among tasks of one state. Of those to be done, the ones that were begun come first, by
-// their ids alone; one that is blocked is begun no longer.
+// before is the order of selection among tasks of one state. Begun todo tasks come first, ordered
+// by id alone; a blocked task no longer counts as begun.
 func before(a, b *Task) bool {
 	begun := a.doing()
 	if begun != b.doing() {
@@ -296,10 +308,10 @@ func before(a, b *Task) bool {
 	return CompareIDs(a.ID, b.ID) < 0
 }
 
-// doing reports whether the task was begun and is to be gone on with.
+// doing reports whether the task was begun and must continue.
 func (t *Task) doing() bool { return t.State == TaskDoing || t.State == TaskTodo && t.Begun }
 
-// CompareIDs compares the ids of tasks: numbers in them count as numbers.
+// CompareIDs compares task ids; digits in them compare as numbers.
 func CompareIDs(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -330,8 +342,8 @@ func digits(s string) int {
 	return n
 }
 
-// tasksFault returns what is wrong with tasks taken together: doubled ids, dependencies that are not there, cycles. Who is
-// stood for waits for those that stand for it, and they wait for what it waits for.
+// tasksFault returns what is wrong with the tasks together: duplicate ids, missing dependencies,
+// cycles. A task waits for its stand-ins, and they wait for its dependencies.
 func tasksFault(ts []*Task) string {
 	by, stand := make(map[string]*Task, len(ts)), map[string][]string{}
 	for _, t := range ts {
@@ -387,7 +399,7 @@ func tasksFault(ts []*Task) string {
 	return ""
 }
 
-// wrongKind returns which key of a new task is of another kind than a task file may have: it would make the file none.
+// wrongKind returns which key of a new task has a type that would make the task file invalid.
 func wrongKind(body map[string]json.RawMessage) string {
 	var text string
 	var whole int
@@ -402,8 +414,7 @@ func wrongKind(body map[string]json.RawMessage) string {
 	return ""
 }
 
-// newTasks reads the key `new_tasks` of an answer; stand is the task they are to stand for, "" for none. Those without an
-// id get one.
+// newTasks reads the key `new_tasks` of an answer. Tasks without an id get one made from base.
 func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string) {
 	var keys struct {
 		New json.RawMessage `json:"new_tasks"`
@@ -449,16 +460,16 @@ func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string)
 			return nil, fmt.Sprintf("new_tasks: task %s: depends_on: want a list of ids", t.ID)
 		}
 		delete(body, "status")
-		t.Body, _ = json.Marshal(body) // what was JSON is JSON
+		t.Body, _ = json.Marshal(body) // it was parsed from JSON, so it cannot fail
 		out = append(out, t)
 	}
 	return out, ""
 }
 
-// NoPriority is the priority of a task that names none: after all that do.
+// NoPriority is the priority of a task without one: after all others.
 const NoPriority = 1 << 30
 
-// BadTaskID returns what is wrong with a task's id, "" where nothing is: it is a part of paths and of runs' names.
+// BadTaskID returns what is wrong with a task's id, or "". Ids are part of paths and of run names.
 func BadTaskID(id string) string {
 	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || digit(c) }
 	switch {

@@ -2,11 +2,11 @@ package engine
 
 import "time"
 
-// Wake returns the earliest moment later than after at which time alone changes something, zero for never. What passed up
-// to after was seen by the Ticked decided then.
+// Wake returns the earliest moment later than after at which time alone changes something; zero for
+// never. Earlier moments were handled by the Ticked decided then.
 func (s *State) Wake(after time.Time) time.Time {
 	x := &s.index
-	if after.Before(x.woke) { // the clock was set back: what was left behind comes again
+	if after.Before(x.woke) { // the clock was set back: earlier moments come again
 		for _, r := range x.afoot {
 			x.wakes.set(r, r.nextMoment(after))
 		}
@@ -38,7 +38,8 @@ func (m *soonest) see(t time.Time) {
 	}
 }
 
-// nextMoment is the earliest moment later than after at which time alone changes something in the run.
+// nextMoment returns the earliest moment later than after at which time alone changes something in
+// the run.
 func (r *Run) nextMoment(after time.Time) time.Time {
 	m := soonest{after: after}
 	for _, p := range r.Procs {
@@ -70,14 +71,16 @@ func (r *Run) nextMoment(after time.Time) time.Time {
 	return m.at
 }
 
-// roleMoments are those at which the agents of a role have run for as long as they may in all, or nearly.
+// roleMoments sees the moments at which the agents of a role reach their total time limit, or come
+// near it.
 func (r *Run) roleMoments(m *soonest) {
 	for role, limit := range r.RoleLimits {
 		if limit.Time == 0 {
 			continue
 		}
 		var first time.Time
-		n, later := time.Duration(0), time.Duration(0) // how much later than the first the others began, in all
+		// sum over the others of how much later than the first they began
+		n, later := time.Duration(0), time.Duration(0)
 		for _, p := range r.Procs {
 			if p.Role != role || p.Waits {
 				continue
@@ -137,10 +140,11 @@ func (r *Run) roundMoments(q *Round, m *soonest) {
 	}
 }
 
-// NeedsScan reports whether some deadline not after at is closed by a scan of the inboxes (Scanned), not by the clock alone.
+// NeedsScan reports whether a deadline up to at is closed by a scan of the inboxes (Scanned), not
+// by the clock alone.
 func (s *State) NeedsScan(at time.Time) bool {
 	for _, r := range s.index.closing {
-		if r.PausedWhy == pausedSpec { // what cannot be read is closed by no scan
+		if r.PausedWhy == pausedSpec { // no scan closes what cannot be read
 			continue
 		}
 		for _, a := range r.alive {
@@ -157,8 +161,8 @@ func (s *State) NeedsScan(at time.Time) bool {
 	return false
 }
 
-// wakes is a heap of runs by their next moments. A run whose moment has moved away stays where it is until it comes to the
-// root: most never do before they move on.
+// wakes is a heap of runs by their next moments. A run whose moment moved later is re-sorted only
+// when it reaches the root: most runs move again before that.
 type wakes []wakeAt
 
 // wakeAt is a run that has no moment before by.
@@ -167,7 +171,7 @@ type wakeAt struct {
 	r  *Run
 }
 
-// set notes the run's next moment, zero for none.
+// set records the run's next moment, zero for none.
 func (h *wakes) set(r *Run, next time.Time) {
 	r.next = next
 	switch {
@@ -182,7 +186,7 @@ func (h *wakes) set(r *Run, next time.Time) {
 	}
 }
 
-// first returns the run whose next moment comes first; nil where none has one.
+// first returns the run with the earliest moment, or nil.
 func (h *wakes) first() *Run {
 	for len(*h) > 0 {
 		switch x := &(*h)[0]; {
@@ -198,7 +202,7 @@ func (h *wakes) first() *Run {
 	return nil
 }
 
-// drop takes the run out.
+// drop removes the run.
 func (h *wakes) drop(r *Run) {
 	i, end := r.slot-1, len(*h)-1
 	if i < 0 {

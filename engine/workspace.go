@@ -10,19 +10,19 @@ const (
 	WorkspaceRun = "run"
 	// WorkspaceCheckout has the run work in the person's checkout. It is the default.
 	WorkspaceCheckout = "checkout"
-	// WorkspaceDir is where the worktrees of runs are. No launch sees any but its own.
+	// WorkspaceDir is the folder of the runs' worktrees. A launch sees only its own.
 	WorkspaceDir = ".workflow/worktrees"
 	// branchPrefix begins the branches of runs.
 	branchPrefix = "sluice/"
 )
 
-// OnDone is what becomes of the work of a run with a worktree of its own once it has completed.
+// OnDone is what happens to the work of a completed run with its own worktree.
 type OnDone struct {
 	Land  string // LandSquash, ...; "" = a person lands it
-	Close bool   // the worktree is removed
+	Close bool   // remove the worktree
 }
 
-// Ways to land a run's work by itself.
+// Ways to land a run's work automatically.
 const (
 	LandSquash = "squash"
 	LandMerge  = "merge"
@@ -30,7 +30,7 @@ const (
 	LandPR     = "pr"
 )
 
-// workspace returns the worktree of a run of its own, "" where the spec wants none.
+// workspace returns the run's own worktree, or "" if the spec wants none.
 func workspace(w *Spec, run string) string {
 	if w.Workspace != WorkspaceRun {
 		return ""
@@ -38,7 +38,7 @@ func workspace(w *Spec, run string) string {
 	return WorkspaceDir + "/" + run
 }
 
-// WorkspaceBranch returns the short name of the branch of a workspace, "" where there is none.
+// WorkspaceBranch returns the short branch name of a workspace, or "".
 func WorkspaceBranch(workspace string) string {
 	if workspace == "" {
 		return ""
@@ -46,7 +46,8 @@ func WorkspaceBranch(workspace string) string {
 	return branchPrefix + path.Base(workspace)
 }
 
-// below returns where a file of the run is, seen from the root. The files of .workflow/ are the root's for all runs.
+// below returns the path of the run's file relative to the root. Files in .workflow/ are always the
+// root's.
 func (r *Run) below(file string) string {
 	first, _, _ := strings.Cut(path.Clean(file), "/")
 	if r.Workspace == "" || strings.EqualFold(first, ".workflow") {

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// MaxChanged is how many files Changed tells of.
+// MaxChanged is how many files Changed returns at most.
 const MaxChanged = 10_000
 
-// emptyTree is what a worktree without a commit is compared with; git knows it without having it.
+// The empty tree stands in for a missing commit; git knows it without storing it.
 const (
 	emptyTreeSHA1   = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 	emptyTreeSHA256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
@@ -23,14 +23,14 @@ const (
 
 // Changes are the files of a worktree that differ.
 type Changes struct {
-	Files []string // sorted, as git has them; a folder that is a repo of its own ends with a slash
+	Files []string // sorted, with git's names; a folder that is itself a repo ends with a slash
 	Cut   bool     // there are more than MaxChanged
 }
 
-// Changed returns which files of the worktree differ from the commit base ("" = its HEAD): committed
-// since, changed or deleted and not committed, or new and not ignored. No filter is run: a file whose
-// committed form a filter makes (Git LFS) and that is filled in counts as changed. Whether a file is
-// changed is told from its content and our own index, never from the worktree's index.
+// Changed returns the files of the worktree that differ from the commit base ("" = its HEAD):
+// committed since, changed or deleted but not committed, or new and not ignored. No filter runs, so
+// a filled-in file whose committed form comes from a filter (Git LFS) counts as changed. It
+// compares content through our own index and never trusts the worktree's index.
 func (r *Repo) Changed(ctx context.Context, worktree, base string) (Changes, error) {
 	t, err := r.openTree(ctx, worktree, base)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *Repo) Changed(ctx context.Context, worktree, base string) (Changes, err
 	return c, nil
 }
 
-// tree is a worktree under comparison: our index of it holds its HEAD and is fresh.
+// tree is a worktree under comparison: our index of it has its HEAD and is fresh.
 type tree struct {
 	r          *Repo
 	top        string
@@ -98,7 +98,8 @@ func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, er
 		}
 	}()
 	index := r.privateIndex(top)
-	// A git that was ended in the middle leaves its lock, and no later one would get past it. It is nobody's: ours is held.
+	// A killed git leaves its lock, which would block every later one. We hold our own lock, so it
+	// is stale.
 	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -108,11 +109,12 @@ func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, er
 	t = &tree{r: r, top: top, env: r.inShadowTree(top, index), head: head, base: base, unlock: unlock}
 	read := []string{"read-tree", head}
 	if _, err := os.Lstat(index); err == nil {
-		// --reset keeps what is known of the files that stayed as they were.
+		// --reset keeps the cached state of unchanged files.
 		read = []string{"read-tree", "--reset", head}
 	}
 	if _, err := t.run(ctx, read...); err != nil {
-		// An index cut short by a kill, or of another git: it holds nothing that cannot be had again.
+		// The index was cut short by a kill, or is from another git. Nothing in it is
+		// irreplaceable.
 		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -120,7 +122,7 @@ func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, er
 			return nil, err
 		}
 	}
-	// Exit code 1 = some files differ, which is what is asked below.
+	// Exit code 1 means that some files differ, which is checked below.
 	_, err = t.run(ctx, "update-index", "-q", "--refresh")
 	return t, err
 }
@@ -149,8 +151,8 @@ func (t *tree) committed(ctx context.Context) ([]string, error) {
 }
 
 func (t *tree) uncommitted(ctx context.Context) ([]string, error) {
-	// Of a submodule its commit is looked at, not its files: a look at those would start a git in it,
-	// which reads its configuration.
+	// Compare only a submodule's commit: a look at its files would start a git in it, which reads
+	// its configuration.
 	out, err := t.run(ctx, "diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 	return names(out), err
 }
@@ -166,8 +168,8 @@ func (t *tree) untracked(ctx context.Context) ([]string, error) {
 	return names(out), err
 }
 
-// ignoreFiles are the lists of files to pass over beside the .gitignore files: the repo's and the user's
-// own. Without the latter a .DS_Store would be a change.
+// ignoreFiles returns the ignore lists besides the .gitignore files: the repo's and the user's own.
+// Without the latter a .DS_Store would be a change.
 func ignoreFiles(common string) []string {
 	files := []string{filepath.Join(common, "info", "exclude")}
 	if config, ok := os.LookupEnv("XDG_CONFIG_HOME"); ok && filepath.IsAbs(config) {
@@ -179,7 +181,7 @@ func ignoreFiles(common string) []string {
 	return files
 }
 
-// names reads a list of paths that end with NUL.
+// names splits a list of NUL-terminated paths.
 func names(out []byte) []string {
 	out = bytes.TrimSuffix(out, []byte{0})
 	if len(out) == 0 {

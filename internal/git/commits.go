@@ -14,36 +14,37 @@ import (
 )
 
 const (
-	// MaxMessageBytes is how much of a commit's message is kept.
+	// MaxMessageBytes limits how much of a commit's message is kept.
 	MaxMessageBytes = 64 << 10
-	// maxCommitBytes is how much of a commit object is read.
+	// maxCommitBytes limits how much of a commit object is read.
 	maxCommitBytes = 1 << 20
-	// maxObjectsBytes bounds what the commits of one call take together.
+	// maxObjectsBytes limits the total size of the commits of one call.
 	maxObjectsBytes = 1 << 30
-	// maxHeaderLine bounds the line that names an object in git's answer.
+	// maxHeaderLine limits the line that names an object in git's answer.
 	maxHeaderLine = 4 << 10
 )
 
-// Commit is one commit, as its author and committer say it is: none of it is proof of anything.
+// Commit is one commit, as its author and committer claim: none of it is proof.
 type Commit struct {
 	SHA         string
 	Tree        string
 	Parents     []string
 	AuthorName  string
 	AuthorEmail string
-	// CommitterName and CommitterEmail are of who made this very commit: an amend or a cherry-pick is another's.
+	// CommitterName and CommitterEmail are whoever made this commit object, which for an amend or a
+	// cherry-pick may not be the author.
 	CommitterName, CommitterEmail string
-	// AuthorDate outlives an amend, a rebase and a cherry-pick; CommitDate does not.
+	// AuthorDate survives an amend, a rebase and a cherry-pick; CommitDate does not.
 	AuthorDate time.Time
 	CommitDate time.Time
 	Message    string   // valid UTF-8, at most MaxMessageBytes
 	Refs       []string // the names of the tips that reach it, sorted
 }
 
-// NewCommits returns the commits that the tips (object name by ref name, as Refs gives them) reach and
-// notTips (object names) do not: parents before their children. Names of objects that are no commits, or
-// are gone, are passed over on both sides. There are at most max of them, the newest; cut says that older
-// ones were left out.
+// NewCommits returns the commits reachable from the tips (object name by ref name, as Refs returns
+// them) but not from notTips (object names), parents before children. It skips names on both sides
+// that are not commits or no longer exist. It returns at most the newest max commits; cut reports
+// that older ones were omitted.
 func (r *Repo) NewCommits(ctx context.Context, tips map[string]string, notTips []string, max int) (commits []Commit, cut bool, err error) {
 	names := make([]string, 0, len(tips))
 	ask := make([]string, 0, len(tips)+len(notTips))
@@ -93,7 +94,7 @@ func (r *Repo) NewCommits(ctx context.Context, tips map[string]string, notTips [
 	return commits, cut, nil
 }
 
-// nameReaching sets Refs: commits come children first, so that each hands on to its parents what reaches it.
+// nameReaching sets Refs. Commits come children first, so each passes its set on to its parents.
 func nameReaching(commits []Commit, names, tips []string) {
 	words := (len(names) + 63) / 64
 	reached := make(map[string][]uint64, len(commits))
@@ -122,7 +123,7 @@ func nameReaching(commits []Commit, names, tips []string) {
 	}
 }
 
-// peel returns the commit each object name stands for: "" for what is missing or stands for none.
+// peel returns the commit of each object name, or "" if it is missing or has none.
 func (r *Repo) peel(ctx context.Context, names []string) ([]string, error) {
 	var in bytes.Buffer
 	for _, n := range names {
@@ -154,7 +155,7 @@ func (r *Repo) peel(ctx context.Context, names []string) ([]string, error) {
 	return shas, nil
 }
 
-// readCommits reads the commits named, in that order, with one git for all.
+// readCommits reads the named commits in order, with a single git.
 func (r *Repo) readCommits(ctx context.Context, shas []string) ([]Commit, error) {
 	if len(shas) == 0 {
 		return nil, nil
@@ -185,8 +186,8 @@ func (r *Repo) readCommits(ctx context.Context, shas []string) ([]Commit, error)
 	return commits, err
 }
 
-// readObject reads the next object of a cat-file --batch answer, which must be the one of this kind and name, up to
-// maxCommitBytes of it, and passes over the rest of it.
+// readObject reads the next object of a cat-file --batch answer, which must have this kind and
+// name. It returns up to maxCommitBytes and skips the rest.
 func readObject(br *bufio.Reader, sha, kind string) ([]byte, error) {
 	line, err := br.ReadSlice('\n')
 	if err != nil {
@@ -212,8 +213,8 @@ func readObject(br *bufio.Reader, sha, kind string) ([]byte, error) {
 
 var errBadCommit = errors.New("not the form of a commit")
 
-// parseCommit reads a commit object. A header that is not as git writes it leaves its field empty: who
-// writes objects by hand must not stop the others' commits from being read.
+// parseCommit reads a commit object. A malformed header leaves its field empty: handwritten objects
+// must not prevent reading the others.
 func parseCommit(sha string, body []byte) (Commit, error) {
 	head, message, _ := strings.Cut(string(body), "\n\n")
 	if !strings.HasPrefix(head, "tree ") {
@@ -257,7 +258,7 @@ func parsePerson(s string) (name, email string, at time.Time) {
 	if len(f) == 0 {
 		return name, email, time.Time{}
 	}
-	// Beyond the year 9999 a time has no place in JSON.
+	// JSON cannot represent times beyond the year 9999.
 	sec, err := strconv.ParseInt(f[0], 10, 64)
 	if err != nil || sec < 0 || sec > 253402300799 {
 		return name, email, time.Time{}
@@ -265,8 +266,8 @@ func parsePerson(s string) (name, email string, at time.Time) {
 	return name, email, time.Unix(sec, 0).UTC()
 }
 
-// ParseListed reads one commit as `git rev-list --header` prints it: its name, then its object with each line of the message
-// moved in by four blanks.
+// ParseListed reads one commit as `git rev-list --header` prints it: its name, then its object with
+// each message line indented by four spaces.
 func ParseListed(record string) (Commit, bool) {
 	sha, body, ok := strings.Cut(strings.TrimLeft(record, "\n"), "\n")
 	if !ok || checkSHA(sha) != nil {

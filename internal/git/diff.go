@@ -15,13 +15,13 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// maxNewFileBytes is how much of a new file a diff shows; a larger one is named only.
+// maxNewFileBytes limits the size of a new file shown in a diff; a larger one is only named.
 const maxNewFileBytes = 1 << 20
 
-// Diff returns what differs between the commit base ("" = HEAD) and the files of the worktree, as a patch
-// for people and reviewers to read: what was committed since, what was not, and new files that are not
-// ignored. At most maxBytes of it; cut says that there is more. Neither filters nor diff drivers are run, and no attribute, nor
-// a NUL, keeps a file's content out of it.
+// Diff returns the differences between the commit base ("" = HEAD) and the files of the worktree as
+// a readable patch: committed since, uncommitted, and new files that are not ignored. It returns at
+// most maxBytes; cut reports that there is more. No filter or diff driver runs, and neither an
+// attribute nor a NUL hides content.
 func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64) (text []byte, cut bool, err error) {
 	t, err := r.openTree(ctx, worktree, base)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64) 
 	return text, err != nil, nil
 }
 
-// newFile writes a file that is in no tree as a patch that makes it.
+// newFile writes a file that is in no tree as a patch that creates it.
 func newFile(b *bytes.Buffer, top, name string) error {
 	data, st, err := atomicfile.OpenRegular(top, filepath.FromSlash(name), maxNewFileBytes)
 	mode, shown := "100644", quoted(name)
@@ -108,7 +108,7 @@ func newFile(b *bytes.Buffer, top, name string) error {
 	return nil
 }
 
-// quoted writes a name as git does: in quotes where it has bytes that could be read as something else.
+// quoted writes a name as git does: in quotes if any byte is ambiguous.
 func quoted(name string) string {
 	plain := !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r >= 0x7f })
 	if plain {

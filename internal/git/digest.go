@@ -18,16 +18,16 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// MaxDigested is how many files one digest covers, those of folders included.
+// MaxDigested is how many files one digest covers, including those in folders.
 const MaxDigested = 50_000
 
-// ErrTooMany says that a digest was asked of more than MaxDigested files.
+// ErrTooMany is returned for a digest of more than MaxDigested files.
 var ErrTooMany = errors.New("too many files")
 
-// Digest returns the SHA-256, in hex, of the files (slash-separated paths relative to the worktree, in any
-// order, doubles count once) as they are: path, kind, whether it may be executed, content. A missing file
-// counts as missing, a link as the text it holds, a folder as all that is in it but a .git. Files are read
-// as streams; the context bounds the time. Nothing is followed out of the worktree.
+// Digest returns the SHA-256, in hex, of the files' path, kind, executable bit and content. Paths
+// are slash-separated, relative to the worktree, in any order; duplicates count once. A missing
+// file counts as missing, a link as its text, a folder as its contents except a .git. Files are
+// streamed; the context limits the time. Nothing outside the worktree is followed.
 func Digest(ctx context.Context, worktree string, files []string) (string, error) {
 	worktree, err := filepath.EvalSymlinks(worktree)
 	if err != nil {
@@ -45,7 +45,7 @@ func Digest(ctx context.Context, worktree string, files []string) (string, error
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// DigestAs is Digest of one file as if it had another name: one that is not in its place yet.
+// DigestAs is Digest of one file under another name: for a file not in place yet.
 func DigestAs(ctx context.Context, worktree, file, as string) (string, error) {
 	sum := sha256.New()
 	err := addFile(ctx, sum, worktree, file, as)
@@ -57,12 +57,12 @@ func addFile(ctx context.Context, sum hash.Hash, worktree, file, as string) erro
 	if err != nil {
 		return fmt.Errorf("digest of %s: %q: %w", worktree, file, err)
 	}
-	// Lengths first, so that no name or content can be read as another entry.
+	// The length comes first, so that no name or content can be read as another entry.
 	fmt.Fprintf(sum, "%d %s %s %s\n", len(as), as, kind, content)
 	return nil
 }
 
-// expand sorts the names, drops doubles and puts in what is in folders.
+// expand expands folders, sorts the names and drops duplicates.
 func expand(worktree string, files []string) ([]string, error) {
 	var all []string
 	add := func(name string) error {
@@ -115,7 +115,7 @@ func expand(worktree string, files []string) ([]string, error) {
 	return all, nil
 }
 
-// digestFile returns what kind of file name is and the digest of its content.
+// digestFile returns the file's kind and the digest of its content.
 func digestFile(ctx context.Context, worktree, name string) (kind, content string, err error) {
 	local := filepath.FromSlash(name)
 	f, st, err := atomicfile.Open(worktree, local)
@@ -131,7 +131,7 @@ func digestFile(ctx context.Context, worktree, name string) (kind, content strin
 		sum := sha256.Sum256([]byte(target))
 		return "link", hex.EncodeToString(sum[:]), nil
 	case errors.Is(err, atomicfile.ErrNotRegular):
-		// A pipe, a socket, or a file behind a linked folder: what it holds is not the worktree's.
+		// A pipe, a socket, or a file behind a linked folder: its content is not the worktree's.
 		return "special", st.Mode.Type().String(), nil
 	default:
 		return "", "", err

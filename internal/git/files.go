@@ -13,14 +13,14 @@ import (
 	"syscall"
 )
 
-// listed is an index of ours in the shadow that has a few paths of a checkout and nothing else.
+// listed is our index in the shadow with only a few paths of a checkout.
 type listed struct {
 	r    *Repo
 	top  string
 	file string
 }
 
-// list makes an index of the old or the new side of changes, submodules left out.
+// list creates an index of the old or the new side of changes, without submodules.
 func (r *Repo) list(ctx context.Context, top string, changes []Change, old bool) (listed, error) {
 	if err := r.keepShadow(ctx); err != nil {
 		return listed{}, err
@@ -47,13 +47,13 @@ func (l listed) git(ctx context.Context, stdin string, args ...string) ([]byte, 
 
 func (l listed) remove() error { return ignoreGone(os.Remove(l.file)) }
 
-// Standing says what the files of a checkout are, of paths that two commits have differently.
+// Standing is the state of a checkout's files at paths where two commits differ.
 type Standing struct {
-	Old   []Change // as the old side has it
-	Other []string // neither as the old side nor as the new one
+	Old   []Change // equal to the old side
+	Other []string // equal to neither side
 }
 
-// Stand compares the files at top with both sides. Submodules are passed over. No filter is run.
+// Stand compares the files at top with both sides. It skips submodules. No filter runs.
 func (r *Repo) Stand(ctx context.Context, top string, changes []Change) (s Standing, err error) {
 	_, top, err = r.gitDirOf(top)
 	if err != nil {
@@ -79,7 +79,8 @@ func (r *Repo) Stand(ctx context.Context, top string, changes []Change) (s Stand
 	return s, nil
 }
 
-// differ returns the paths whose file is not as one side has it. A path that this side does not have must not be there.
+// differ returns the paths whose file differs from one side. A path that this side lacks must not
+// exist.
 func (r *Repo) differ(ctx context.Context, top string, changes []Change, old bool) (map[string]bool, error) {
 	l, err := r.list(ctx, top, changes, old)
 	if err != nil {
@@ -119,8 +120,9 @@ func (r *Repo) differ(ctx context.Context, top string, changes []Change, old boo
 	return differs, nil
 }
 
-// occupied reports whether there is something in the place of a path that this side does not have: a file, a folder with
-// files, or a file or link in the place of one of its folders. What this side has there does not count.
+// occupied reports whether something is in the place of a path that this side lacks: a file, a
+// folder with files, or a file or link in place of one of its folders. What this side itself has
+// there does not count.
 func occupied(root *os.Root, c Change, has map[string]bool) (bool, error) {
 	for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
 		info, err := root.Lstat(filepath.FromSlash(dir))
@@ -145,7 +147,7 @@ func occupied(root *os.Root, c Change, has map[string]bool) (bool, error) {
 	return true, nil
 }
 
-// foreign reports whether a folder has a file that this side does not have.
+// foreign reports whether a folder has a file that this side lacks.
 func foreign(root *os.Root, dir string, has map[string]bool) (found bool, err error) {
 	err = fs.WalkDir(root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !has[p] {
@@ -156,8 +158,8 @@ func foreign(root *os.Root, dir string, has map[string]bool) (found bool, err er
 	return found, err
 }
 
-// WriteFiles writes the new side of changes into a checkout: first what goes, with folders that are empty then. It writes
-// over what is there: ask Stand before. No filter is run.
+// WriteFiles writes the new side of changes into a checkout. Deletions come first, with folders
+// that become empty. It overwrites existing files: call Stand before. No filter runs.
 func (r *Repo) WriteFiles(ctx context.Context, top string, changes []Change) error {
 	_, top, err := r.gitDirOf(top)
 	if err != nil {
@@ -195,5 +197,5 @@ func removeFiles(top string, changes []Change) error {
 	return nil
 }
 
-// notDir reports whether a folder on the way to a path is a file.
+// notDir reports whether a folder in a path is a file.
 func notDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

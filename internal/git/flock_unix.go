@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock locks an open file for as long as it is open; the end of the process unlocks it. It reports whether nobody
-// else has it.
+// tryLock locks a file until it is closed or the process ends. It reports whether the lock was
+// free.
 func tryLock(f *os.File) (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

@@ -16,12 +16,13 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// maxSeedCheap is the size of an index up to which reading all files again costs less than waiting.
+// maxSeedCheap is the index size up to which reading all files again is cheaper than waiting.
 const maxSeedCheap = 1 << 20
 
-// FolderTree writes the files of a worktree as a tree object: those of the commit from ("" = none) as they are now, and
-// new ones that are not ignored. What own names (files and folders, slash-separated, from the worktree's top) stays as it
-// is in from, or out of the tree. The worktree's own index, flags in it included, is not believed. No filter is run.
+// FolderTree writes the files of a worktree as a tree object: those of the commit from ("" = none)
+// in their current state, and new ones that are not ignored. Paths in own (files and folders,
+// slash-separated, from the worktree's top) stay as in from, or out of the tree. It trusts neither
+// the worktree's own index nor its flags. No filter runs.
 func (r *Repo) FolderTree(ctx context.Context, worktree, from string, own []string) (tree string, err error) {
 	tree, rest, err := r.FolderTreeAhead(ctx, worktree, from, own)
 	if err == nil {
@@ -30,8 +31,8 @@ func (r *Repo) FolderTree(ctx context.Context, worktree, from string, own []stri
 	return tree, err
 }
 
-// FolderTreeAhead is FolderTree that gives the tree before all is done. rest waits for what is left, which makes the next
-// call see what changed; it is to be called.
+// FolderTreeAhead is FolderTree, but returns the tree before all work is done. The caller must call
+// rest, which waits for what the next call needs to detect changes.
 func (r *Repo) FolderTreeAhead(ctx context.Context, worktree, from string, own []string) (tree string, rest func() error, err error) {
 	fail := func(err error) error { return fmt.Errorf("files of %s: %w", worktree, err) }
 	t, err := r.openFolder(ctx, worktree, from, own)
@@ -90,14 +91,14 @@ func (r *Repo) openFolder(ctx context.Context, worktree, from string, own []stri
 	return t, nil
 }
 
-// excludeFile writes what is passed over beside the .gitignore files: what the repo's and the user's own lists name, and
-// what is ours.
+// excludeFile writes the ignore rules besides the .gitignore files: the repo's and the user's
+// lists, and our own files.
 func (r *Repo) excludeFile(index string, own []string) (string, error) {
 	file := index + ".exclude"
 	return file, os.WriteFile(file, append(joined(ignoreFiles(r.common)), passOver(own)...), privateOwn)
 }
 
-// passOver are ignore rules for files and folders of a worktree, by their paths from its top.
+// passOver returns ignore rules for files and folders of a worktree, by their paths from its top.
 func passOver(own []string) []byte {
 	var b bytes.Buffer
 	for _, p := range own {
@@ -113,7 +114,7 @@ func passOver(own []string) []byte {
 	return b.Bytes()
 }
 
-// joined is what lists of ignore rules say together; one that is not there, or too long, says nothing.
+// joined concatenates lists of ignore rules. It skips one that is missing or too long.
 func joined(files []string) []byte {
 	var b bytes.Buffer
 	for _, file := range files {
@@ -125,10 +126,10 @@ func joined(files []string) []byte {
 	return b.Bytes()
 }
 
-// maxExclude bounds a list of ignore rules.
+// maxExclude limits a list of ignore rules.
 const maxExclude = 1 << 20
 
-// prepare has our index hold the entries of t.head, with what is known of the files that stayed as they were.
+// prepare loads the entries of t.head into our index and keeps the cached state of unchanged files.
 func (t *tree) prepare(ctx context.Context, gitDir, index string) error {
 	if err := t.entries(ctx, gitDir, index); err != nil {
 		return err
@@ -140,8 +141,8 @@ func (t *tree) prepare(ctx context.Context, gitDir, index string) error {
 	return t.sparse(ctx, filepath.Join(gitDir, "index"))
 }
 
-// sparse has our index know which files a sparse checkout leaves out: else they would count as removed. A file that is
-// there is never left out, whatever the checkout's own index says.
+// sparse marks files that a sparse checkout omits, which would otherwise count as removed. An
+// existing file is never marked, whatever the checkout's own index says.
 func (t *tree) sparse(ctx context.Context, theirs string) error {
 	if err := t.unflag(ctx); err != nil {
 		return err
@@ -176,9 +177,9 @@ func (t *tree) sparse(ctx context.Context, theirs string) error {
 	return err
 }
 
-// entries is prepare for the entries alone.
+// entries is prepare without sparse checkouts.
 func (t *tree) entries(ctx context.Context, gitDir, index string) error {
-	// A git that was ended in the middle leaves its lock. It is nobody's: the caller holds ours.
+	// A killed git leaves its lock. The caller holds our own lock, so it is stale.
 	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -196,7 +197,8 @@ func (t *tree) entries(ctx context.Context, gitDir, index string) error {
 		if _, err = t.run(ctx, "read-tree", "--reset", t.head); err == nil {
 			return nil
 		}
-		// Cut short by a kill, or of another git: it holds nothing that cannot be read again.
+		// The index was cut short by a kill, or is from another git. Nothing in it is
+		// irreplaceable.
 		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -205,10 +207,10 @@ func (t *tree) entries(ctx context.Context, gitDir, index string) error {
 	return err
 }
 
-// holdsName is what follows the name of an index in that of the file that names the tree whose entries it has.
+// holdsName is the suffix of the file that names the tree whose entries an index has.
 const holdsName = ".tree"
 
-// has reports whether our index has the entries of t.head already. The note of it is good for one use.
+// has reports whether our index has the entries of t.head already. It consumes the note of that.
 func (t *tree) has(ctx context.Context, index string) bool {
 	note, err := os.ReadFile(index + holdsName)
 	if err != nil || os.Remove(index+holdsName) != nil {
@@ -218,8 +220,8 @@ func (t *tree) has(ctx context.Context, index string) bool {
 	return err == nil && tree == string(note)
 }
 
-// seed copies the checkout's own index, which spares reading every file of a large repo. Nothing an agent wrote is
-// believed by it: the first copy is made before any agent works there, and flags are removed in write.
+// seed copies the checkout's own index, which saves reading every file of a large repo. This does
+// not trust an agent: the first copy precedes any agent's work there, and write removes flags.
 func (t *tree) seed(ctx context.Context, gitDir, index string) error {
 	own := filepath.Join(gitDir, "index")
 	info, err := os.Lstat(own)
@@ -242,7 +244,8 @@ func (t *tree) seed(ctx context.Context, gitDir, index string) error {
 	if err = errors.Join(err, out.Close()); err != nil {
 		return errors.Join(err, os.Remove(index))
 	}
-	if err := os.Chtimes(index, time.Now(), info.ModTime()); err != nil { // git tells by it which entries may be racy
+	// git uses it to find entries that may be racy
+	if err := os.Chtimes(index, time.Now(), info.ModTime()); err != nil {
 		return err
 	}
 	if err := t.plainIndex(ctx, gitDir, index); err != nil {
@@ -254,13 +257,13 @@ func (t *tree) seed(ctx context.Context, gitDir, index string) error {
 	return t.unflag(ctx)
 }
 
-// plainIndex turns the copy of an index into one that stands alone and has no flags that hide a change.
+// plainIndex makes the copied index self-contained and removes what can hide a change.
 func (t *tree) plainIndex(ctx context.Context, gitDir, index string) error {
 	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
 	if err != nil {
 		return err
 	}
-	for _, f := range shared { // a split index names the file that has the rest, in the git folder in use
+	for _, f := range shared { // a split index names a file with the rest, in the current git folder
 		data, _, err := atomicfile.OpenRegular(filepath.Dir(f), filepath.Base(f), maxIndex)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(t.r.shadowDir(), filepath.Base(f)), data, privateOwn)
@@ -271,20 +274,20 @@ func (t *tree) plainIndex(ctx context.Context, gitDir, index string) error {
 	}
 	for _, args := range [][]string{{"update-index", "--no-split-index"}, {"update-index", "--no-fsmonitor"}, {"update-index", "--no-untracked-cache"}} {
 		if _, err := t.run(ctx, args...); err != nil {
-			return os.Remove(index) // one that this git cannot read
+			return os.Remove(index) // this git cannot read it
 		}
 	}
 	return nil
 }
 
-// maxIndex bounds the part of an index that is read into memory.
+// maxIndex limits the part of an index that is read into memory.
 const maxIndex = 1 << 30
 
-// afterSecond waits until the second of at is over. git compares whole seconds: a file written again in the second in
-// which its entry was made can look unchanged.
+// afterSecond waits until the second of at is over. git compares whole seconds: a file rewritten in
+// the second in which its entry was made can look unchanged.
 func afterSecond(ctx context.Context, at time.Time) error {
 	left := time.Until(at.Truncate(time.Second).Add(time.Second))
-	if left <= 0 || left > time.Second { // a clock that was set back is no reason to wait
+	if left <= 0 || left > time.Second { // do not wait for a clock that was set back
 		return nil
 	}
 	select {
@@ -295,7 +298,7 @@ func afterSecond(ctx context.Context, at time.Time) error {
 	}
 }
 
-// write brings the entries up to the files and gives the tree.
+// write updates the entries from the files and returns the tree.
 func (t *tree) write(ctx context.Context, own []string) (string, error) {
 	if _, err := t.run(ctx, "add", "--all", "--", "."); err != nil {
 		return "", err
@@ -307,7 +310,7 @@ func (t *tree) write(ctx context.Context, own []string) (string, error) {
 	return tree, err
 }
 
-// settle makes our index, which has the entries of a tree since began, fit for the next taking.
+// settle prepares our index for the next call. It has had the entries of the tree since began.
 func (t *tree) settle(tree string, began time.Time) error {
 	index := t.r.privateIndex(t.top)
 	if err := forgetFresh(index, t.r.format, began); err != nil {
@@ -325,7 +328,7 @@ func (t *tree) writeTree(ctx context.Context) (string, error) {
 	return tree, checkSHA(tree)
 }
 
-// without puts what is ours back to how it is in the commit it came from.
+// without restores our own files in the tree to their state in t.head.
 func (t *tree) without(ctx context.Context, tree string, own []string) (string, error) {
 	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", t.head, tree}, env: t.env, limit: wholeIndex, timeout: treeTime}
 	out, err := t.r.run(ctx, c)
@@ -349,13 +352,13 @@ func (t *tree) without(ctx context.Context, tree string, own []string) (string, 
 	return t.writeTree(ctx)
 }
 
-// feed gives a call a list of names.
+// feed passes a list of names to a call.
 func (t *tree) feed(ctx context.Context, list []string, args ...string) ([]byte, error) {
 	in := strings.NewReader(strings.Join(list, "\x00") + "\x00")
 	return t.r.run(ctx, call{args: args, env: t.env, dir: t.top, stdin: in, limit: listOutput, timeout: treeTime})
 }
 
-// unflag removes the flag assume-unchanged, and skip-worktree from entries whose file is there.
+// unflag removes the flag assume-unchanged, and skip-worktree from entries whose file exists.
 func (t *tree) unflag(ctx context.Context) error {
 	var assumed, skipped []string
 	c := call{args: []string{"ls-files", "-v", "-z"}, env: t.env, dir: t.top, limit: wholeIndex, timeout: treeTime}
@@ -385,5 +388,5 @@ func (t *tree) unflag(ctx context.Context) error {
 	return nil
 }
 
-// wholeIndex bounds a list of all entries, in bytes.
+// wholeIndex limits a list of all entries, in bytes.
 const wholeIndex = 512 << 20

@@ -12,11 +12,12 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// maxFollowed bounds the changed paths that an index is patched with, in bytes.
+// maxFollowed limits the changed paths used to patch an index, in bytes.
 const maxFollowed = wholeIndex
 
-// FollowIndex has the entries of an index file that are as in the commit from be as in the commit to; the others, what a
-// person has staged or added, stay as they are. gitDir is where a split index has its other part; "" commits are empty.
+// FollowIndex moves the entries of an index file from the commit from to the commit to. Entries
+// that differ from from, which a person staged or added, stay. gitDir has the shared part of a
+// split index; "" means an empty commit.
 func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) error {
 	for _, sha := range []*string{&from, &to} {
 		if *sha == "" {
@@ -60,8 +61,8 @@ func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) 
 	return err
 }
 
-// followed returns the lines for update-index: what changed, without what is staged. What goes comes first: a folder may
-// stand in the place of a file.
+// followed returns the lines for update-index: the changes without staged paths. Deletions come
+// first, because a folder may replace a file.
 func followed(changed, staged []string) []string {
 	other := map[string]bool{}
 	for i := 0; i+1 < len(staged); i += 2 {
@@ -81,8 +82,8 @@ func followed(changed, staged []string) []string {
 	return append(gone, new...)
 }
 
-// copyFile copies a regular file anew, with its time: git tells by that of an index which entries may be stale. One that
-// is missing is not made.
+// copyFile replaces a copy of a regular file and keeps its time, which tells git which index
+// entries may be stale. It skips a missing file.
 func copyFile(from, to string) error {
 	if err := ignoreGone(os.Remove(to)); err != nil {
 		return err

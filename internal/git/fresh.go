@@ -12,23 +12,24 @@ import (
 	"time"
 )
 
-// The index of git, version 2 and 3 (gitformat-index(5)): a head of 12 bytes, then the entries. Each begins with the times
-// of its file, ends with the name and is padded with NULs to a multiple of 8 bytes. The file ends with a checksum.
+// Git's index, version 2 and 3 (gitformat-index(5)): a header of 12 bytes, then the entries. Each
+// starts with its file's times, ends with the name and is padded with NULs to a multiple of 8
+// bytes. The file ends with a checksum.
 const (
 	indexHead   = 12
 	entryCTime  = 0 // 4 bytes of seconds, 4 of nanoseconds
 	timesSize   = 8
-	entrySHA    = 40 // where the object's name begins
+	entrySHA    = 40 // offset of the object's name
 	extendedBit = 0x4000
 )
 
 var errIndexForm = errors.New("not an index of version 2 or 3")
 
-// forgetFresh drops the times of files that changed in the second of began or later, so that git reads them again at the
-// next taking. It compares whole seconds: a file written once more in that second, with its time put back, would look
-// unchanged.
+// forgetFresh drops the times of files that changed in the second of began or later, so that git
+// reads them again next time. Git compares whole seconds: a file rewritten in that second, with its
+// time restored, would look unchanged.
 func forgetFresh(index, format string, began time.Time) error {
-	data, err := os.ReadFile(index) // ours alone
+	data, err := os.ReadFile(index) // only ours
 	if err != nil {
 		return err
 	}
@@ -46,8 +47,8 @@ func forgetFresh(index, format string, began time.Time) error {
 	return nil
 }
 
-// patch writes the times at these places, and the checksum. It changes the file in its place: each entry stands for itself,
-// so that a kill in the middle leaves no wrong one, and git does not look at the checksum when it reads an index.
+// patch writes the times at these offsets, and the checksum, in place. Each entry is independent,
+// so a kill in between leaves none wrong, and git ignores the checksum when it reads an index.
 func patch(index string, data []byte, at []int, sum hash.Hash) error {
 	f, err := os.OpenFile(index, os.O_WRONLY, 0)
 	if err != nil {
@@ -63,7 +64,8 @@ func patch(index string, data []byte, at []int, sum hash.Hash) error {
 	return errors.Join(err, f.Close())
 }
 
-// dropTimes sets the times of entries to 0 whose file changed in the second since or later, and says where.
+// dropTimes clears the times of entries whose file changed in the second since or later, and
+// returns their offsets.
 func dropTimes(data []byte, hashSize int, since uint32) (dropped []int, err error) {
 	if len(data) < indexHead+hashSize || !bytes.Equal(data[:4], []byte("DIRC")) {
 		return nil, errIndexForm

@@ -17,29 +17,29 @@ import (
 const (
 	indexFile = "index"
 	indexLock = "index.lock"
-	// heldRecord says what is being done to an index. index.lock is a second name of it, so that a lock that a killed
-	// process of ours left is told from one of a person's git.
+	// heldRecord describes what is being done to an index. index.lock is a hard link to it, which
+	// distinguishes a lock left by a killed process of ours from a lock of a person's git.
 	heldRecord = "sluice-index.record"
-	// patchedNew and patchedIndex are the copy in the making and the finished one.
+	// patchedNew and patchedIndex are the copy in progress and the finished one.
 	patchedNew   = "sluice-index.new"
 	patchedIndex = "sluice-index"
-	// heldWords begin every record of ours.
+	// heldWords begin each of our records.
 	heldWords = "sluice: this index is being changed\n"
-	// maxRecordBytes bounds a record.
+	// maxRecordBytes limits a record.
 	maxRecordBytes = 16 << 10
 	// heldPause is the time between two tries for a lock.
 	heldPause = 20 * time.Millisecond
 )
 
-// ErrIndexHeld says that another git has the index of a checkout, or its branch.
+// ErrIndexHeld is returned if another git has locked the index of a checkout, or its branch.
 var ErrIndexHeld = errors.New("another git is at work in this checkout")
 
-// heldBy is ErrIndexHeld with the lock that says so. A lock that is not ours is a person's to remove.
+// heldBy is ErrIndexHeld with the lock's name. Only a person may remove a lock that is not ours.
 func heldBy(lock string) error {
 	return fault.New("wait for that git, or remove the file if none is running, and try again", "%w: %s exists", ErrIndexHeld, lock)
 }
 
-// HeldIndex is the index of a checkout while no other git may write it. Release it.
+// HeldIndex is a locked index that no other git may write. Release it.
 type HeldIndex struct {
 	r       *Repo
 	gitDir  string
@@ -49,8 +49,9 @@ type HeldIndex struct {
 	earlier string
 }
 
-// HoldIndex takes index.lock of the checkout at top, as git does, and waits for it at most as long as given. Only one of
-// our processes has it. What one that was killed had written about its purpose is returned by Earlier, until Begin.
+// HoldIndex takes index.lock of the checkout at top, as git does, and waits for at most wait. Only
+// one of our processes can hold it. Until Begin, Earlier returns the purpose that a killed process
+// recorded.
 func (r *Repo) HoldIndex(ctx context.Context, top string, wait time.Duration) (*HeldIndex, error) {
 	gitDir, own, err := r.gitDirOf(top)
 	if err != nil {
@@ -76,13 +77,13 @@ func (r *Repo) HoldIndex(ctx context.Context, top string, wait time.Duration) (*
 	return h, nil
 }
 
-// IndexLeft reports whether a process that was killed, or one that is at work, holds the index of a git folder.
+// IndexLeft reports whether a process, alive or killed, holds the index of a git folder.
 func IndexLeft(gitDir string) bool {
 	_, err := os.Lstat(filepath.Join(gitDir, heldRecord))
 	return err == nil
 }
 
-// until tries again until it has worked or there is no more time: then another git has the lock.
+// until retries until success or until time is up; then another git has the lock.
 func until(ctx context.Context, lock *string, try func() (bool, error)) error {
 	for {
 		ok, err := try()
@@ -108,7 +109,7 @@ func (h *HeldIndex) takeRecord() (bool, error) {
 	}
 	ok, err := tryLock(f)
 	if ok {
-		ok = h.same(f, heldRecord) // else it was removed by one who was done
+		ok = h.same(f, heldRecord) // otherwise a process that finished has removed it
 	}
 	if !ok || err != nil {
 		return false, errors.Join(err, f.Close())
@@ -125,7 +126,7 @@ func (h *HeldIndex) takeRecord() (bool, error) {
 	return true, err
 }
 
-// same reports whether a name of the git folder is that of the open file.
+// same reports whether a name in the git folder refers to the open file.
 func (h *HeldIndex) same(f *os.File, name string) bool {
 	a, err := f.Stat()
 	if err != nil {
@@ -135,7 +136,8 @@ func (h *HeldIndex) same(f *os.File, name string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// takeLock makes index.lock, or finds it ours. A file system without links gets a copy of the record.
+// takeLock creates index.lock, or finds that it is ours. Without hard links, the lock is a copy of
+// the record.
 func (h *HeldIndex) takeLock() (bool, error) {
 	err := h.root.Link(heldRecord, indexLock)
 	switch {
@@ -166,10 +168,10 @@ func (h *HeldIndex) ours() bool {
 	return err == nil && strings.HasPrefix(string(data), heldWords)
 }
 
-// Earlier is the purpose that a killed process had written; "" = none.
+// Earlier returns the purpose that a killed process recorded, or "".
 func (h *HeldIndex) Earlier() string { return h.earlier }
 
-// Begin writes down what is going to be done, and forgets what an earlier process had prepared.
+// Begin records the purpose, and discards what an earlier process had prepared.
 func (h *HeldIndex) Begin(purpose string) error {
 	if err := h.drop(); err != nil {
 		return err
@@ -187,12 +189,12 @@ func (h *HeldIndex) Begin(purpose string) error {
 	return errors.Join(h.record.Sync(), settle(h.gitDir))
 }
 
-// drop removes copies: the finished one, and those in the making.
+// drop removes copies, finished or in progress.
 func (h *HeldIndex) drop() error {
 	return errors.Join(ignoreGone(h.root.Remove(patchedIndex)), h.dropNew())
 }
 
-// dropNew removes copies in the making. The finished one says that it has still to be put in place.
+// dropNew removes copies in progress. A finished copy stays: it must still be put in place.
 func (h *HeldIndex) dropNew() error {
 	var errs error
 	for _, name := range []string{patchedNew, patchedNew + ".lock"} {
@@ -201,13 +203,13 @@ func (h *HeldIndex) dropNew() error {
 	return errs
 }
 
-// Prepared reports whether a finished copy is there that is not in place yet.
+// Prepared reports whether a finished copy waits to be put in place.
 func (h *HeldIndex) Prepared() bool {
 	_, err := h.root.Lstat(patchedIndex)
 	return err == nil
 }
 
-// Swap puts the finished copy in the place of the index.
+// Swap replaces the index with the finished copy.
 func (h *HeldIndex) Swap() error {
 	if err := h.root.Rename(patchedIndex, indexFile); err != nil {
 		return err
@@ -215,7 +217,7 @@ func (h *HeldIndex) Swap() error {
 	return settle(h.gitDir)
 }
 
-// Release lets other gits go on. Copies that are not in place are dropped.
+// Release unlocks the index. Copies not in place are dropped.
 func (h *HeldIndex) Release() error {
 	err := h.drop()
 	if h.ours() {
@@ -224,7 +226,7 @@ func (h *HeldIndex) Release() error {
 	return errors.Join(err, ignoreGone(h.root.Remove(heldRecord)), h.record.Close(), h.root.Close())
 }
 
-// Leave closes what is open and leaves everything as it is, for the next one to complete.
+// Leave closes the files and leaves everything for the next process to complete.
 func (h *HeldIndex) Leave() error { return errors.Join(h.record.Close(), h.root.Close()) }
 
 func ignoreGone(err error) error {

@@ -13,21 +13,21 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// IgnoreName is the name of the files that hold ignore rules.
+// IgnoreName is the name of files with ignore rules.
 const IgnoreName = ".gitignore"
 
-// maxRules bounds how many files of ignore rules a commit may have.
+// maxRules limits how many files of ignore rules a commit may have.
 const maxRules = 10_000
 
-// Rules are ignore rules as they were: those of a commit, and of files that are in no commit.
+// Rules are earlier ignore rules: those of a commit, and of files in no commit.
 type Rules struct {
 	Commit string   // "" = none
-	Files  []string // files of rules in the folder that are in no commit and stayed as they were
-	Others bool     // the lists of the repo and of the user stayed as they were
+	Files  []string // unchanged rule files in the folder that are in no commit
+	Others bool     // the lists of the repo and of the user are unchanged
 }
 
-// Hidden lists the files of a worktree that its ignore rules keep out of the commit, and the rules of before would not have.
-// Those for which own reports true are left out.
+// Hidden lists the files of a worktree that its ignore rules keep out of the commit but the earlier
+// rules would not. It omits files for which own reports true.
 func (r *Repo) Hidden(ctx context.Context, worktree, commit string, before Rules, own func(file string) bool) ([]string, error) {
 	fail := func(err error) ([]string, error) { return nil, fmt.Errorf("ignored files: %w", err) }
 	files, err := r.besideCommit(ctx, worktree, commit)
@@ -71,7 +71,8 @@ func (r *Repo) Hidden(ctx context.Context, worktree, commit string, before Rules
 	return hidden, nil
 }
 
-// layRules writes the rules into an empty folder: git looks for them by the names of paths, which need not be there.
+// layRules writes the rules into an empty folder. Git looks for them by the names of paths, which
+// need not exist.
 func (r *Repo) layRules(ctx context.Context, worktree, dir string, before Rules) error {
 	all, err := r.ChangesBetween(ctx, "", before.Commit)
 	if err != nil {
@@ -99,7 +100,7 @@ func (r *Repo) layRules(ctx context.Context, worktree, dir string, before Rules)
 	for _, f := range before.Files {
 		data, _, err := atomicfile.OpenRegular(worktree, filepath.FromSlash(f), maxExclude)
 		if err != nil {
-			continue // no rules of git's: a link, or too long
+			continue // git ignores it too: a link, or too long
 		}
 		at := filepath.Join(dir, filepath.FromSlash(f))
 		if err := os.MkdirAll(filepath.Dir(at), privateDir); err != nil {
@@ -112,7 +113,8 @@ func (r *Repo) layRules(ctx context.Context, worktree, dir string, before Rules)
 	return nil
 }
 
-// IgnoreLists is a digest of the lists of files to pass over that are no file of the worktree: the repo's and the user's.
+// IgnoreLists returns a digest of the repo's and the user's ignore lists, which are not files of
+// the worktree.
 func (r *Repo) IgnoreLists() string {
 	sum := sha256.Sum256(joined(ignoreFiles(r.common)))
 	return hex.EncodeToString(sum[:])

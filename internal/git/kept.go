@@ -16,10 +16,11 @@ import (
 	"sluice/internal/fault"
 )
 
-// ErrNotKept says that there is no salvage of that name.
+// ErrNotKept is returned if there is no salvage of that name.
 var ErrNotKept = errors.New("nothing is kept")
 
-// Salvages returns what Salvage has kept under the names that begin with prefix and a slash, as name -> commit.
+// Salvages returns what Salvage has kept under names that begin with prefix and a slash, as name ->
+// commit.
 func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, error) {
 	ref := salvageRefs + prefix
 	if err := checkRef(ref); err != nil {
@@ -36,9 +37,9 @@ func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, 
 	return kept, nil
 }
 
-// Kept returns what an attempt left and what it began with, by its name <run>/<step>.<n>: the commits that were taken of it
-// and found before it; where nothing could be taken, the salvaged files, and the commit that their message names as
-// "Base: ", else their parent, "" where they have none.
+// Kept returns an attempt's result and starting point by its name <run>/<step>.<n>: the taken
+// commit and the one found before it. If nothing could be taken, it returns the salvaged files and
+// their base: the commit named as "Base: " in the message, else their parent, else "".
 func (r *Repo) Kept(ctx context.Context, name string) (sha, base string, err error) {
 	for ref, commit := range map[string]*string{Own("taken", name): &sha, Own("found", name): &base} {
 		if err := checkRef(ref); err != nil {
@@ -80,8 +81,8 @@ func (r *Repo) salvaged(ctx context.Context, name string) (sha, base string, err
 	return sha, base, nil
 }
 
-// Between returns what differs between two commits, as a patch of at most maxBytes for people to read; from "" is the empty
-// tree. cut says that there is more. Neither filters nor diff drivers are run.
+// Between returns the differences between two commits as a readable patch of at most maxBytes; from
+// "" is the empty tree. cut reports that there is more. No filter or diff driver runs.
 func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64) (text []byte, cut bool, err error) {
 	if from == "" {
 		from = r.emptyTree()
@@ -108,7 +109,8 @@ func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64) (te
 	return text[:min(int64(len(text)), maxBytes)], err != nil, nil
 }
 
-// CheckoutAt makes a linked worktree at path, which must not be there, with the files of a commit and on no branch.
+// CheckoutAt creates a linked worktree at path, which must not exist, with the files of a commit
+// and on no branch.
 func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 	fail := func(err error) error { return fmt.Errorf("check out %s: %w", path, err) }
 	if !filepath.IsAbs(path) {
@@ -136,10 +138,10 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 	return nil
 }
 
-// runKinds are the kinds of our refs of which a run has a folder.
+// runKinds returns the kinds of our refs that have a folder per run.
 func runKinds() []string { return []string{"salvage", "tip", "found", "taken"} }
 
-// Drop forgets what is kept of the attempts of a run. git collects what nothing else refers to, in its own time.
+// Drop deletes our refs of a run's attempts. git collects the unreferenced objects later.
 func (r *Repo) Drop(ctx context.Context, run string) error {
 	fail := func(err error) error { return fmt.Errorf("drop what is kept of %s: %w", run, err) }
 	kept := map[string]string{}

@@ -15,14 +15,14 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// treeBytes bounds the list of a tree's files, which is never shortened: more is an error.
+// treeBytes limits the list of a tree's files. It is never truncated: more is an error.
 const treeBytes = 512 << 20
 
 // Entry is a file of a tree.
 type Entry struct {
 	Mode   string // 100644, 100755, 120000 (a link), 160000 (a submodule)
 	Object string
-	Path   string // as git has it
+	Path   string // in git's form
 }
 
 // Entries lists the files of a commit in git's order.
@@ -47,7 +47,7 @@ func (r *Repo) Entries(ctx context.Context, commit string) ([]Entry, error) {
 	return list, nil
 }
 
-// HasCommit reports whether there is a commit of this name.
+// HasCommit reports whether the commit exists.
 func (r *Repo) HasCommit(ctx context.Context, sha string) (bool, error) {
 	if err := checkSHA(sha); err != nil {
 		return false, err
@@ -61,8 +61,8 @@ func (r *Repo) HasCommit(ctx context.Context, sha string) (bool, error) {
 	return err == nil, err
 }
 
-// LayOut writes files of a commit into the folder top, by an index of the caller's, which has the commit's entries
-// afterwards. What is there already is not replaced: the caller has removed it. No filter is run.
+// LayOut writes files of a commit into the folder top through the caller's index, which then has
+// the commit's entries. The caller has removed what must be replaced. No filter runs.
 func (r *Repo) LayOut(ctx context.Context, top, index, commit string, paths []string) error {
 	if err := checkSHA(commit); err != nil {
 		return fmt.Errorf("lay out a commit: %w", err)
@@ -72,12 +72,12 @@ func (r *Repo) LayOut(ctx context.Context, top, index, commit string, paths []st
 		_, err := r.shadow(ctx, call{args: args, env: env, dir: top, stdin: in, limit: smallOutput, timeout: treeTime})
 		return err
 	}
-	// A git that was killed leaves its lock. It is nobody's: the index has one user.
+	// A killed git leaves its lock. The index has one user, so it is stale.
 	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("lay out %s: %w", commit, err)
 	}
 	err := run(nil, "read-tree", "-m", commit)
-	if err != nil && ctx.Err() == nil { // of a git that was killed, or of another release
+	if err != nil && ctx.Err() == nil { // of a killed git, or of another release
 		if err = os.Remove(index); err == nil || errors.Is(err, fs.ErrNotExist) {
 			err = run(nil, "read-tree", commit)
 		}
@@ -91,9 +91,9 @@ func (r *Repo) LayOut(ctx context.Context, top, index, commit string, paths []st
 	return nil
 }
 
-// PlainFolder makes a git folder at dir, which must not be there: HEAD at the commit, the repo's refs, a copy of an index,
-// and none of the repo's settings that could start a program. Objects are read from the folders named, as whoever works
-// there sees them.
+// PlainFolder creates a git folder at dir, which must not exist: HEAD at the commit, the repo's
+// refs, a copy of an index, and none of the repo's settings that could start a program. It borrows
+// objects from the named folders, whose paths must be valid for its user.
 func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objects []string) error {
 	if err := checkSHA(commit); err != nil {
 		return fmt.Errorf("git folder: %w", err)
@@ -114,7 +114,7 @@ func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objec
 	}
 	files := map[string][]byte{
 		"config": config, "packed-refs": packed, "HEAD": []byte(commit + "\n"),
-		"info/attributes":         []byte("* diff\n"), // no attribute of the commit's hides what a file has
+		"info/attributes":         []byte("* diff\n"), // no attribute in the commit hides a file's content
 		"objects/info/alternates": []byte(strings.Join(objects, "\n") + "\n"),
 	}
 	shallow, _, err := atomicfile.OpenRegular(r.common, "shallow", listOutput)
@@ -136,8 +136,8 @@ func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objec
 	return copyFile(index, filepath.Join(dir, "index"))
 }
 
-// Beside counts the files of a worktree that a commit has not, those that git ignores included. Files for which own reports
-// true do not count. A repo within counts as one.
+// Beside counts the files of a worktree that are not in a commit, ignored ones included. Files for
+// which own reports true do not count. A nested repo counts as one.
 func (r *Repo) Beside(ctx context.Context, worktree, commit string, own func(file string) bool) (int, error) {
 	list, err := r.besideCommit(ctx, worktree, commit)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *Repo) Beside(ctx context.Context, worktree, commit string, own func(fil
 	return n, nil
 }
 
-// besideCommit lists the files of a worktree that a commit has not.
+// besideCommit lists the files of a worktree that are not in a commit.
 func (r *Repo) besideCommit(ctx context.Context, worktree, commit string) ([]string, error) {
 	if err := checkSHA(commit); err != nil {
 		return nil, err

@@ -13,20 +13,21 @@ import (
 )
 
 const (
-	// maxPointer is how long a pointer of git LFS is at most (its specification: less than 1,024 bytes).
+	// maxPointer is the size that a Git LFS pointer must stay below (its specification).
 	maxPointer = 1024
 	// pointerSpec begins the versions of its specification.
 	pointerSpec = "https://git-lfs.github.com/spec/"
 )
 
-// pointerLine are the lines of a pointer after its version, in their order; those of extensions come before.
+// pointerLine returns the lines of a pointer after its version, in order; lines of extensions come
+// before them.
 func pointerLine() []*regexp.Regexp {
 	return []*regexp.Regexp{regexp.MustCompile(`^oid sha256:[0-9a-fA-F]{64}$`), regexp.MustCompile(`^size [0-9]+$`)}
 }
 
-// isPointer reports whether git-lfs would read a file as a pointer: it takes more than it writes, such as ends of lines of
-// Windows, and older names of the version. Of a version that we do not know, the first line counts alone: a pointer that is
-// missed is a file that is not sent.
+// isPointer reports whether git-lfs would read a file as a pointer. It reads more than it writes,
+// such as Windows line endings and older version names. For an unknown version only the first line
+// counts: a missed pointer would be a file that is not sent.
 func isPointer(text []byte) bool {
 	lines := slices.DeleteFunc(strings.Split(strings.ReplaceAll(strings.TrimSpace(string(text)), "\r\n", "\n"), "\n"), func(l string) bool { return l == "" })
 	if len(text) >= maxPointer || len(lines) == 0 {
@@ -43,7 +44,7 @@ func isPointer(text []byte) bool {
 // errFound ends a search.
 var errFound = errors.New("found")
 
-// NamesLFS reports whether the commits from base to tip bring a pointer of git LFS.
+// NamesLFS reports whether the commits from base to tip add a Git LFS pointer.
 func (r *Repo) NamesLFS(ctx context.Context, base, tip string) (bool, error) {
 	for _, sha := range []string{base, tip} {
 		if err := checkSHA(sha); err != nil {

@@ -12,11 +12,12 @@ import (
 	"sluice/internal/fault"
 )
 
-// ErrConflict says that two commits change the same places; the files are named beside it.
+// ErrConflict is returned if two commits change the same places; the files are returned with it.
 var ErrConflict = errors.New("conflict")
 
-// Replay applies what lies between two commits to another one and returns the tree. It runs in the shadow: no merge driver
-// is defined there, and no checkout is touched. With ErrConflict come the files. base and tip are "" before a first commit.
+// Replay applies the changes between two commits to another one and returns the tree. It runs in
+// the shadow, where no merge driver is defined, and touches no checkout. ErrConflict comes with the
+// files. base and tip are "" before a first commit.
 func (r *Repo) Replay(ctx context.Context, base, tip, onto string) (tree string, conflicts []string, err error) {
 	ids := [3]string{}
 	for i, commit := range []string{base, onto, tip} {
@@ -24,7 +25,7 @@ func (r *Repo) Replay(ctx context.Context, base, tip, onto string) (tree string,
 			return "", nil, fmt.Errorf("merge: %w", err)
 		}
 	}
-	// This git takes no merge base by name: two commits on a common parent have one.
+	// This git accepts no merge base: give the two commits a common parent.
 	common, err := r.CommitTree(ctx, ids[0], "base\n")
 	if err != nil {
 		return "", nil, fmt.Errorf("merge: %w", err)
@@ -40,9 +41,8 @@ func (r *Repo) Replay(ctx context.Context, base, tip, onto string) (tree string,
 	return r.MergeTree(ctx, common, sides[0], sides[1])
 }
 
-// MergeTree merges two commits, which have base in common, in the shadow and returns the tree. With ErrConflict come the
-// files that have conflict
-// markers in the tree.
+// MergeTree merges two commits with the common base in the shadow and returns the tree. ErrConflict
+// comes with the files that have conflict markers in the tree.
 func (r *Repo) MergeTree(ctx context.Context, base, ours, theirs string) (tree string, conflicts []string, err error) {
 	if err := r.wholeTrees(ctx, base, ours, theirs); err != nil {
 		return "", nil, fmt.Errorf("merge: %w", err)
@@ -66,7 +66,7 @@ func (r *Repo) MergeTree(ctx context.Context, base, ours, theirs string) (tree s
 	return fields[0], slices.Compact(conflicts), ErrConflict
 }
 
-// MergeBases are the newest commits that two commits have in common: none, or several where they were merged crosswise.
+// MergeBases returns the newest common commits: none, or several after criss-cross merges.
 func (r *Repo) MergeBases(ctx context.Context, a, b string) ([]string, error) {
 	if err := errors.Join(checkSHA(a), checkSHA(b)); err != nil {
 		return nil, err
@@ -75,13 +75,14 @@ func (r *Repo) MergeBases(ctx context.Context, a, b string) ([]string, error) {
 	return strings.Fields(string(out)), err
 }
 
-// Range lists the commits that tip has and base has not, oldest first, at most `most`; cut says that there are more.
+// Range lists the commits of tip that base lacks, oldest first, at most `most`; cut reports that
+// there are more.
 func (r *Repo) Range(ctx context.Context, base, tip string, most int) (commits []Commit, cut bool, err error) {
 	in, err := span(tip, base)
 	if err != nil {
 		return nil, false, err
 	}
-	// No commit is passed over, as NewCommits does: whoever lists them decides by what they say.
+	// Unlike NewCommits it skips no missing commit: callers decide by the list.
 	c := call{args: []string{"rev-list", "--topo-order", "--max-count=" + strconv.Itoa(most+1), "--stdin"},
 		stdin: strings.NewReader(in), limit: listOutput, timeout: callTime}
 	out, err := r.shadow(ctx, c)
@@ -102,11 +103,11 @@ func (r *Repo) Range(ctx context.Context, base, tip string, most int) (commits [
 // Person is who commits, and how.
 type Person struct {
 	Name, Email string
-	sign        []string // settings of the person's own that say how a commit is signed; nil = it is not
+	sign        []string // the person's own settings for signing; nil = unsigned
 }
 
-// Lander returns the person as git knows them: the name may be one of the repo's settings, how commits are signed is taken
-// from the person's own settings alone, since it names programs.
+// Lander returns the person as git knows them. The name may come from the repo's settings. Signing
+// comes only from the person's own settings, as it names programs.
 func (r *Repo) Lander(ctx context.Context) (p Person, err error) {
 	gitDir, top, err := r.gitDirOf(r.top)
 	if err != nil {
@@ -151,10 +152,10 @@ func (r *Repo) Lander(ctx context.Context) (p Person, err error) {
 	return p, nil
 }
 
-// Author is who a commit is by, where that is not who commits.
+// Author is who wrote a commit, if not the committer.
 type Author struct{ Name, Email, Date string }
 
-// CommitAs makes a commit of a tree in a person's name, signed as their own settings say. No hook runs.
+// CommitAs commits a tree in a person's name, signed by their own settings. No hook runs.
 func (r *Repo) CommitAs(ctx context.Context, p Person, by *Author, tree, message string, parents ...string) (string, error) {
 	args := []string{"commit-tree", "--no-gpg-sign"}
 	env := append(remoteEnv(), "GIT_COMMITTER_NAME="+p.Name, "GIT_COMMITTER_EMAIL="+p.Email)
@@ -190,7 +191,7 @@ func (r *Repo) CommitAs(ctx context.Context, p Person, by *Author, tree, message
 	return sha, checkSHA(sha)
 }
 
-// signEnv is what of our own environment a program needs that signs.
+// signEnv returns the environment variables that a signing program needs.
 func signEnv() []string {
 	var env []string
 	for _, name := range []string{"GNUPGHOME", "GPG_TTY", "GPG_AGENT_INFO", "DISPLAY", "WAYLAND_DISPLAY", "TERM", "SSH_ASKPASS"} {
@@ -201,8 +202,8 @@ func signEnv() []string {
 	return env
 }
 
-// Push sends a commit to a branch at an address, as LsRemotePulls asks one: outside the repo, without hooks, with the
-// person's own settings. Nothing is forced.
+// Push sends a commit to a branch at an address, like LsRemotePulls: outside the repo, without
+// hooks, with the person's own settings. It never forces.
 func (r *Repo) Push(ctx context.Context, address, commit, branch string) error {
 	protocol, err := checkURL(address)
 	if err != nil {

@@ -10,10 +10,11 @@ import (
 	"sluice/internal/fault"
 )
 
-// ErrMissing says that objects of a commit are not in the repo.
+// ErrMissing is returned if objects of a commit are not in the repo.
 var ErrMissing = fault.New("git fsck names them, and git fetch brings back what a remote has", "objects are missing in this repo")
 
-// Whole reports, as ErrMissing, whether the files of a commit lack an object. What a partial clone may lack counts as there.
+// Whole returns ErrMissing if the files of a commit lack an object. What a partial clone may lack
+// counts as present.
 func (r *Repo) Whole(ctx context.Context, commit string) error {
 	if err := checkSHA(commit); err != nil {
 		return err
@@ -23,7 +24,7 @@ func (r *Repo) Whole(ctx context.Context, commit string) error {
 	return r.lacking(ctx, commit, c)
 }
 
-// Connected is Whole for all that tip has and base has not; base "" is nothing.
+// Connected is Whole for everything in tip but not in base; base "" is empty.
 func (r *Repo) Connected(ctx context.Context, tip, base string) error {
 	in, err := span(tip, base)
 	if err != nil {
@@ -32,8 +33,8 @@ func (r *Repo) Connected(ctx context.Context, tip, base string) error {
 	return r.lacking(ctx, tip, r.objectsOf(in))
 }
 
-// wholeTrees is Whole for the folders of several commits: git merges a tree that is missing as if it were empty, and says
-// nothing. "" is no commit.
+// wholeTrees is Whole for the folders of several commits: git silently merges a missing tree as if
+// it were empty. It skips "".
 func (r *Repo) wholeTrees(ctx context.Context, commits ...string) error {
 	for _, commit := range commits {
 		if commit == "" {
@@ -60,7 +61,7 @@ func (r *Repo) lacking(ctx context.Context, commit string, c call) error {
 	return err
 }
 
-// objectsOf looks for every object of what rev-list is to read.
+// objectsOf looks for every object of rev-list's input.
 func (r *Repo) objectsOf(in string) call {
 	c := call{args: []string{"rev-list", "--objects", "--quiet", "--stdin"}, stdin: strings.NewReader(in), limit: smallOutput, timeout: treeTime}
 	if name := r.promises(); name != "" {

@@ -12,18 +12,18 @@ import (
 	"sluice/internal/fault"
 )
 
-// notesRefs begins the names of refs that keep notes.
+// notesRefs begins the names of refs with notes.
 const notesRefs = "refs/notes/"
 
-// Bounds of notes.
+// Limits on notes.
 const (
 	maxNotes     = 10000
-	maxNoteBytes = 1 << 20 // of one commit's
+	maxNoteBytes = 1 << 20 // per commit
 )
 
-// AddNote puts a text at the end of the note that the newest commit of the main checkout has under refs/notes/name, as
-// `git notes --ref name append` does, and gives the commit. It writes objects and moves that one ref; where another
-// moved it meanwhile it is tried again.
+// AddNote appends a text to the note under refs/notes/name of the main checkout's HEAD, as `git
+// notes --ref name append` does, and returns the commit. It writes objects and moves that one ref;
+// if another process moved it meanwhile, it retries.
 func (r *Repo) AddNote(ctx context.Context, name string, text []byte) (commit string, err error) {
 	ref := notesRefs + name
 	if err := checkRef(ref); err != nil {
@@ -48,7 +48,7 @@ func (r *Repo) AddNote(ctx context.Context, name string, text []byte) (commit st
 	return commit, nil
 }
 
-// noteTries is how often a note is tried again that another's came before.
+// noteTries is how often AddNote retries after another process moved the ref.
 const noteTries = 3
 
 func (r *Repo) addNote(ctx context.Context, ref, commit string, text []byte) error {
@@ -122,13 +122,14 @@ func (r *Repo) Notes(ctx context.Context, name string) (map[string][]byte, error
 	return out, nil
 }
 
-// notesHead is the commit of a ref of notes; "" where there is none.
+// notesHead returns the commit of a notes ref, or "".
 func (r *Repo) notesHead(ctx context.Context, ref string) (string, error) {
 	tip, err := r.TipOf(ctx, ref)
 	return tip.SHA, err
 }
 
-// noteEntry is a note: where it is in the tree, spread over folders or not, its path without the slashes is the commit.
+// noteEntry is a note. Its path in the tree, with or without folders, is the commit's name once
+// slashes are removed.
 type noteEntry struct{ commit, blob string }
 
 func (r *Repo) noteEntries(ctx context.Context, head string) ([]noteEntry, error) {
@@ -145,7 +146,7 @@ func (r *Repo) noteEntries(ctx context.Context, head string) ([]noteEntry, error
 		f := strings.Fields(meta)
 		commit := strings.ReplaceAll(path.Clean(name), "/", "")
 		if !ok || len(f) != 3 || f[1] != "blob" || checkSHA(f[2]) != nil || checkSHA(commit) != nil {
-			continue // no note
+			continue // not a note
 		}
 		if entries = append(entries, noteEntry{commit, f[2]}); len(entries) > maxNotes {
 			return nil, fmt.Errorf("more than %d notes", maxNotes)
@@ -154,7 +155,7 @@ func (r *Repo) noteEntries(ctx context.Context, head string) ([]noteEntry, error
 	return entries, nil
 }
 
-// noteTree makes the tree of notes, all in one folder: git reads it so.
+// noteTree creates the tree of notes in a single folder, which git reads too.
 func (r *Repo) noteTree(ctx context.Context, entries []noteEntry) (string, error) {
 	var b strings.Builder
 	for _, e := range entries {
@@ -163,7 +164,7 @@ func (r *Repo) noteTree(ctx context.Context, entries []noteEntry) (string, error
 	return r.object(ctx, call{args: []string{"mktree", "-z"}, stdin: strings.NewReader(b.String())})
 }
 
-// object makes an object and gives its name.
+// object creates an object and returns its name.
 func (r *Repo) object(ctx context.Context, c call) (string, error) {
 	c.limit, c.timeout = smallOutput, callTime
 	out, err := r.shadow(ctx, c)
@@ -174,7 +175,7 @@ func (r *Repo) object(ctx context.Context, c call) (string, error) {
 	return sha, checkSHA(sha)
 }
 
-// blob reads one, of at most maxNoteBytes.
+// blob reads a blob of at most maxNoteBytes.
 func (r *Repo) blob(ctx context.Context, sha string) ([]byte, error) {
 	return r.shadow(ctx, call{args: []string{"cat-file", "blob", sha}, limit: maxNoteBytes, timeout: callTime})
 }

@@ -12,12 +12,12 @@ import (
 
 // Change is a path that differs between two commits.
 type Change struct {
-	Path         string // as git has it
-	Old, New     string // modes, such as 100644; "000000" where it is not there
+	Path         string // in git's form
+	Old, New     string // modes, such as 100644; "000000" if absent
 	OldID, NewID string // object names
 }
 
-// modeNone is the mode of a side that does not have the path.
+// modeNone is the mode on a side without the path.
 const modeNone = "000000"
 
 // Added reports whether only the new side has the path.
@@ -26,16 +26,17 @@ func (c Change) Added() bool { return c.Old == modeNone }
 // Deleted reports whether only the old side has the path.
 func (c Change) Deleted() bool { return c.New == modeNone }
 
-// Submodule reports whether the path is one on either side: it has no file of this repo.
+// Submodule reports whether either side is a submodule, which has no file in this repo.
 func (c Change) Submodule() bool { return c.Old == ModeSubmodule || c.New == ModeSubmodule }
 
-// Modes of entries that are no files.
+// Modes of entries that are not files.
 const (
 	ModeLink      = "120000"
 	ModeSubmodule = "160000"
 )
 
-// ChangesBetween lists the paths that differ between two commits or trees, sorted; "" stands for the empty tree.
+// ChangesBetween lists the paths that differ between two commits or trees, sorted; "" is the empty
+// tree.
 func (r *Repo) ChangesBetween(ctx context.Context, from, to string) ([]Change, error) {
 	for _, sha := range []*string{&from, &to} {
 		if *sha == "" {
@@ -62,7 +63,7 @@ func (r *Repo) ChangesBetween(ctx context.Context, from, to string) ([]Change, e
 	return list, nil
 }
 
-// TreeOf returns the tree of a commit; "" stands for none, and gives the empty tree.
+// TreeOf returns the tree of a commit; for "", the empty tree.
 func (r *Repo) TreeOf(ctx context.Context, commit string) (string, error) {
 	if commit == "" {
 		return r.emptyTree(), nil
@@ -83,14 +84,14 @@ func (r *Repo) TreeOf(ctx context.Context, commit string) (string, error) {
 	return tree, err
 }
 
-// commitKept is what is remembered of a commit: its name says that it stays so.
+// commitKept is the cached part of a commit, which never changes.
 type commitKept struct {
 	tree string
 	at   int64 // the committer's time, in seconds since 1970
-	when bool  // that is known
+	when bool  // at is known
 }
 
-// maxCommitsKept is how many commits are remembered.
+// maxCommitsKept limits the cached commits.
 const maxCommitsKept = 1000
 
 func (r *Repo) knownCommit(sha string) (commitKept, bool) {
@@ -109,7 +110,7 @@ func (r *Repo) knowCommit(sha string, c commitKept) {
 	r.commits[sha] = c
 }
 
-// WithChanges returns the tree of a commit or tree in which these paths are as the new side of the changes has them.
+// WithChanges returns the tree of a commit or tree with the new side of the changes applied.
 func (r *Repo) WithChanges(ctx context.Context, commit string, changes []Change) (tree string, err error) {
 	if len(changes) == 0 {
 		return r.TreeOf(ctx, commit)
@@ -161,7 +162,8 @@ func (r *Repo) Descends(ctx context.Context, commit, base string) (bool, error) 
 	return err == nil && len(out) == 0, err
 }
 
-// AnyOn reports whether any of the commits is built on base and is not base itself. Those that are not there are not.
+// AnyOn reports whether any of the commits descends from base and is not base itself. It skips
+// missing commits.
 func (r *Repo) AnyOn(ctx context.Context, base string, commits []string) (bool, error) {
 	for _, sha := range append([]string{base}, commits...) {
 		if err := checkSHA(sha); err != nil {
@@ -173,8 +175,8 @@ func (r *Repo) AnyOn(ctx context.Context, base string, commits []string) (bool, 
 	return err == nil && len(out) > 0, err
 }
 
-// CommitTree makes a commit of a tree in our name. Its time is that of its first parent, so that the same work is the
-// same commit whenever it is taken.
+// CommitTree commits a tree in sluice's name. The time is its first parent's, so the same work is
+// always the same commit.
 func (r *Repo) CommitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
 	if err := checkSHA(tree); err != nil {
 		return "", err
@@ -202,7 +204,7 @@ func (r *Repo) CommitTree(ctx context.Context, tree, message string, parents ...
 	return commit, err
 }
 
-// timeOf returns the committer's time of a commit, in seconds since 1970; 0 where it has none that can be read.
+// timeOf returns the committer's time of a commit, in seconds since 1970, or 0 if it is unreadable.
 func (r *Repo) timeOf(ctx context.Context, commit string) (int64, error) {
 	if c, ok := r.knownCommit(commit); ok && c.when {
 		return c.at, nil
@@ -229,10 +231,10 @@ func (r *Repo) line(ctx context.Context, c call) (string, error) {
 	return sha, checkSHA(sha)
 }
 
-// Own names a ref of ours: what kind of thing is kept, and under which name.
+// Own returns the name of our ref for a kind of thing and a name.
 func Own(kind, name string) string { return ownRefs + kind + "/" + name }
 
-// Keep has a ref of ours, as Own names it, point to a commit; what it pointed to before is let go.
+// Keep points our ref, from Own, at a commit and releases the previous one.
 func (r *Repo) Keep(ctx context.Context, ref, commit string) error {
 	if !strings.HasPrefix(ref, ownRefs) {
 		return fmt.Errorf("keep %.80q: no ref of sluice's", ref)
@@ -251,15 +253,16 @@ func (r *Repo) Keep(ctx context.Context, ref, commit string) error {
 	return err
 }
 
-// unlockOwn removes the lock of a ref of ours that a git left which was killed, or lost its power, and reports whether there
-// was one. It is older than us: whoever else locks refs of ours, to pack them, has them for a moment.
+// unlockOwn removes the lock that a killed git, or a power cut, left on our ref, and reports
+// whether there was one. It must predate this process: other gits lock our refs only for a moment,
+// to pack them.
 func (r *Repo) unlockOwn(ref string) bool {
 	lock := filepath.Join(r.common, filepath.FromSlash(ref)+".lock")
 	info, err := os.Lstat(lock)
 	return err == nil && info.Mode().IsRegular() && info.ModTime().Before(r.opened) && os.Remove(lock) == nil
 }
 
-// Ignored returns those of the paths that the ignore rules of the worktree pass over.
+// Ignored returns the paths that the worktree's ignore rules match.
 func (r *Repo) Ignored(ctx context.Context, worktree string, paths []string) (map[string]bool, error) {
 	if len(paths) == 0 {
 		return nil, nil
@@ -271,7 +274,7 @@ func (r *Repo) Ignored(ctx context.Context, worktree string, paths []string) (ma
 	return r.ignoredBy(ctx, top, ignoreFiles(r.common), paths)
 }
 
-// ignoredBy is Ignored for the rules in a folder and those of other lists.
+// ignoredBy is Ignored for the rules in a folder and in other lists.
 func (r *Repo) ignoredBy(ctx context.Context, top string, others, paths []string) (map[string]bool, error) {
 	if err := r.keepShadow(ctx); err != nil {
 		return nil, err

@@ -12,22 +12,23 @@ import (
 	"sluice/internal/fault"
 )
 
-// A git that we have started goes on where we are killed: it may write an index or a ref while the next of our processes is
-// at it already. So our locks are handed down: one that is open in a git is held until that git has ended.
+// If we are killed, a git that we started continues: it may write an index or a ref while our next
+// process works on it. So git inherits our locks, and a lock is held until its git has ended.
 
-// gitsLock is the file in the scratch folder that is locked while one of us, or a git of one who was killed, uses it.
+// gitsLock is the file in the scratch folder that is locked while one of our processes, or a git of
+// a killed one, uses it.
 const gitsLock = "in-use"
 
-// ErrGitsLeft says that a git which a killed process of ours started is still at work.
+// ErrGitsLeft is returned if a git that a killed process of ours started is still at work.
 var ErrGitsLeft = fault.New("wait for its end", "a git of an earlier sluice is still at work here, or another sluice is")
 
-// heirWait is how long an earlier git is waited for, and heirPause the time between two looks.
+// heirWait is how long to wait for an earlier git, and heirPause the time between two looks.
 const (
 	heirWait  = 5 * time.Second
 	heirPause = 20 * time.Millisecond
 )
 
-// lockScratch locks the scratch folder for as long as the file is open, here or in a git.
+// lockScratch locks the scratch folder while the file is open, here or in a git.
 func lockScratch(ctx context.Context, scratch string) (*os.File, error) {
 	if err := os.MkdirAll(scratch, privateDir); err != nil {
 		return nil, err
@@ -56,12 +57,13 @@ func lockScratch(ctx context.Context, scratch string) (*os.File, error) {
 
 type guardKey struct{}
 
-// Guard has each git that is started with the context hold the index too, until it has ended.
+// Guard makes each git started with the context hold the index too, until it has ended.
 func (h *HeldIndex) Guard(ctx context.Context) context.Context {
 	return context.WithValue(ctx, guardKey{}, h.record)
 }
 
-// handDown gives a git our locks. One that may start programs of the person's gets none: such a program can stay for good.
+// handDown passes our locks to a git. One that may start the person's programs gets none, because
+// such a program can stay forever.
 func (t tool) handDown(ctx context.Context, c call, cmd *exec.Cmd) {
 	if c.userConfig {
 		return

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// flagOutput bounds the list of an index's entries, which is read as it comes.
+// flagOutput limits the streamed list of an index's entries.
 const flagOutput = 1 << 30
 
-// ErrIndex says that git cannot read the index of a checkout.
+// ErrIndex is returned if git cannot read the index of a checkout.
 var ErrIndex = errors.New("the index cannot be read")
 
-// copyIndex makes the copy that is patched. A checkout without an index has an empty one.
+// copyIndex makes the copy to patch. A checkout without an index has an empty one.
 func (h *HeldIndex) copyIndex() (err error) {
 	if err := h.dropNew(); err != nil {
 		return err
@@ -46,8 +46,8 @@ func (h *HeldIndex) copyIndex() (err error) {
 	return errors.Join(err, out.Close())
 }
 
-// git runs a call on the copy. It runs in the repo, whose settings for the index (sparse, split) count; none of the
-// subcommands reads a file or starts a program.
+// git runs a call on the copy. It runs in the repo, whose index settings (sparse, split) apply;
+// none of the subcommands reads a file or starts a program.
 func (h *HeldIndex) git(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	out, err := h.r.inRepo(ctx, h.gitDir, h.top, h.call(stdin, args...))
 	return out, h.indexError(err)
@@ -58,7 +58,7 @@ func (h *HeldIndex) call(stdin string, args ...string) call {
 	return call{args: args, env: env, stdin: strings.NewReader(stdin), limit: listOutput, timeout: treeTime}
 }
 
-// indexError tells an index that git cannot read from other faults.
+// indexError distinguishes an index that git cannot read from other errors.
 func (h *HeldIndex) indexError(err error) error {
 	var cmd *CommandError
 	if errors.As(err, &cmd) && strings.Contains(cmd.Stderr, "index") {
@@ -71,13 +71,14 @@ func (h *HeldIndex) indexError(err error) error {
 	return err
 }
 
-// Staged is what an index has that a commit has not.
+// Staged is what an index has and a commit lacks.
 type Staged struct {
 	Paths    []string
-	Unmerged []string // conflicts that nobody has resolved yet
+	Unmerged []string // unresolved conflicts
 }
 
-// Staged compares the index with a commit or tree; "" is the empty tree. An intent to add a file is nothing staged.
+// Staged compares the index with a commit or tree; "" is the empty tree. An intent to add a file is
+// not staged.
 func (h *HeldIndex) Staged(ctx context.Context, from string) (s Staged, err error) {
 	if err := h.copyIndex(); err != nil {
 		return s, err
@@ -100,7 +101,7 @@ func (h *HeldIndex) Staged(ctx context.Context, from string) (s Staged, err erro
 	return s, nil
 }
 
-// flags are the marks of an index's entries that a new entry does not have by itself.
+// flags are the marks of an index's entries that a new entry lacks.
 type flags struct {
 	skipped   map[string]bool // skip-worktree
 	unchanged map[string]bool // assume-unchanged
@@ -134,8 +135,9 @@ func (h *HeldIndex) flags(ctx context.Context, paths map[string]bool) (flags, er
 	return f, h.indexError(err)
 }
 
-// Patch makes the finished copy: the index with the new side of the changes, which must be none that are staged. Marks stay.
-// A new file that is not there is marked as skipped in a sparse checkout, where git shows it as deleted otherwise.
+// Patch makes the finished copy: the index with the new side of the changes, none of which may be
+// staged. Marks stay. In a sparse checkout an added file that does not exist is marked skipped;
+// otherwise git would show it as deleted.
 func (h *HeldIndex) Patch(ctx context.Context, changes []Change) error {
 	if err := h.copyIndex(); err != nil {
 		return err
@@ -182,7 +184,7 @@ func (h *HeldIndex) Patch(ctx context.Context, changes []Change) error {
 	return h.finish()
 }
 
-// finish gives the copy its name once it is on the disk.
+// finish syncs the copy and renames it.
 func (h *HeldIndex) finish() error {
 	f, err := h.root.Open(patchedNew)
 	if errors.Is(err, fs.ErrNotExist) { // no index and nothing to put in it

@@ -11,9 +11,9 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// OpenStore opens a git folder of ours, which is made where it is not there, as the repo of the folder top, which is no
-// checkout: the trees of its files can be taken, kept and compared. There are no branches and no worktrees for work. Nothing
-// below top is read as a git folder, whatever is put there.
+// OpenStore opens our own git folder, created if missing, as the repo of the folder top, which is
+// not a checkout. It can take, keep and compare trees of files. It has no branches and no worktrees
+// for work. Nothing below top is ever read as a git folder.
 func OpenStore(ctx context.Context, store, top string, o Options) (*Repo, error) {
 	fail := func(err error) (*Repo, error) { return nil, fmt.Errorf("open the store of %s: %w", top, err) }
 	t, err := findTool()
@@ -38,7 +38,7 @@ func OpenStore(ctx context.Context, store, top string, o Options) (*Repo, error)
 	return (&Repo{tool: t, top: top, common: store, format: "sha1", plain: true}).open(ctx, o)
 }
 
-// makeStore makes a store whole or not at all: two processes may be at it.
+// makeStore creates a store completely or not at all: two processes may try at once.
 func (t tool) makeStore(ctx context.Context, store string) error {
 	if err := os.MkdirAll(filepath.Dir(store), privateDir); err != nil {
 		return err
@@ -59,7 +59,8 @@ func (t tool) makeStore(ctx context.Context, store string) error {
 	return err
 }
 
-// PassOver has a store ignore files and folders that are no work, by their paths from the top: nobody has a .gitignore there.
+// PassOver makes a store ignore our own files and folders, by their paths from the top; there is no
+// .gitignore.
 func (r *Repo) PassOver(own []string) error {
 	if err := os.MkdirAll(filepath.Join(r.common, "info"), privateDir); err != nil {
 		return err
@@ -67,10 +68,11 @@ func (r *Repo) PassOver(own []string) error {
 	return atomicfile.Write(filepath.Join(r.common, "info", "exclude"), passOver(own), privateOwn)
 }
 
-// storeGrace is how long what nothing refers to stays in a store: a taking may be about to.
+// storeGrace is how long unreferenced objects stay in a store: they may be about to be used.
 const storeGrace = "1.day.ago"
 
-// Compact packs a store and removes what nothing refers to. Nobody else does: it is no person's repo.
+// Compact packs a store and removes unreferenced objects. Nobody else does, as it is no person's
+// repo.
 func (r *Repo) Compact(ctx context.Context) error {
 	if !r.plain {
 		return nil
@@ -80,14 +82,16 @@ func (r *Repo) Compact(ctx context.Context) error {
 	return err
 }
 
-// Plain reports whether the repo is a store of ours, over a folder that is no checkout.
+// Plain reports whether the repo is a store of ours for a folder that is not a checkout.
 func (r *Repo) Plain() bool { return r.plain }
 
-// Checkout reports whether there is a repo, and it is of a checkout. Where it is not, trees are kept in a store of sluice's own,
-// or not at all where git is not installed: there are no branches, worktrees and git folders for launches.
+// Checkout reports whether there is a repo and it belongs to a checkout. Otherwise trees are kept
+// in sluice's own store, or nowhere without git; there are no branches, worktrees or git folders
+// for launches.
 func (r *Repo) Checkout() bool { return r != nil && !r.plain }
 
-// TopOf gives the real path of the top level that a path lies in: that of its checkout, or the folder that the store is of.
+// TopOf returns the real path of the top level above a path: of its checkout, or the store's
+// folder.
 func (r *Repo) TopOf(path string) (string, error) {
 	if !r.plain {
 		return Toplevel(path)
@@ -102,9 +106,9 @@ func (r *Repo) TopOf(path string) (string, error) {
 	return r.top, nil
 }
 
-// PlainTop gives the real path of the folder at or above dir that has a folder of the name given, where none of them lies in
-// a checkout; "" where there is none. What belongs to another user does not count: whoever can write above, in /tmp say,
-// could have put it there.
+// PlainTop returns the real path of the folder at or above dir that contains a folder called name,
+// or "". It returns "" inside a checkout. Folders of other users do not count: whoever can write
+// above, in /tmp for example, could have put them there.
 func PlainTop(dir, name string) string {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {

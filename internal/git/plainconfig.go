@@ -14,11 +14,11 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// maxConfigList bounds the settings that a repo may have.
+// maxConfigList limits the size of a repo's settings.
 const maxConfigList = 4 << 20
 
-// plainKeys are the settings that a git folder made by us takes over from the repo: none names a program, a file or
-// another host's secret. A key with a * has a name of the repo's in that place.
+// plainKeys returns the settings copied from the repo into git folders that we make. None names a
+// program, a file or another host's secret. A * stands for a name of the repo's.
 func plainKeys() []string {
 	return []string{
 		"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "core.autocrlf", "core.eol", "core.safecrlf",
@@ -38,14 +38,14 @@ func plainKeys() []string {
 // setting is one line of a configuration.
 type setting struct{ key, value string }
 
-// configKept are the settings of a repo as they were read, and of which files.
+// configKept caches a repo's settings and the state of their files.
 type configKept struct {
 	of    [2]atomicfile.Stat
 	lines []byte
 }
 
-// PlainConfig returns the text of a configuration for a git folder of ours: what of the repo's settings, and of those of the
-// checkout's own at top, is plain. It has no includes, hooks, filters, drivers or helpers; URLs have no passwords.
+// PlainConfig returns a configuration for our git folder: the plain settings of the repo and of its
+// checkout at top. It has no includes, hooks, filters, drivers or helpers; URLs have no passwords.
 func (r *Repo) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 	gitDir, _, err := r.gitDirOf(top)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *Repo) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 	return lines, nil
 }
 
-// settings lists what one file says; what it includes is left out.
+// settings lists one file's settings, without includes.
 func (r *Repo) settings(ctx context.Context, file string) ([]setting, error) {
 	out, err := r.run(ctx, call{args: []string{"config", "--file", file, "--no-includes", "--null", "--list"}, limit: maxConfigList, timeout: callTime})
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *Repo) settings(ctx context.Context, file string) ([]setting, error) {
 	return all, nil
 }
 
-// plainConfig writes the settings that may be taken over, and ours.
+// plainConfig writes the settings that may be copied, and ours.
 func plainConfig(all []setting) []byte {
 	kept := slices.DeleteFunc(slices.Clone(all), func(s setting) bool { return !isPlain(s) })
 	version := 0
@@ -123,12 +123,12 @@ func plainConfig(all []setting) []byte {
 	return b.Bytes()
 }
 
-// inConfig writes a value or a name as git reads it.
+// inConfig quotes a value or a name for git.
 func inConfig(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }
 
-// isPlain reports whether a setting is one of plainKeys, and its value one that starts nothing.
+// isPlain reports whether a setting is one of plainKeys and its value starts nothing.
 func isPlain(s setting) bool {
 	name := s.key
 	first, last := strings.IndexByte(name, '.'), strings.LastIndexByte(name, '.')
@@ -148,14 +148,14 @@ func isPlain(s setting) bool {
 	return !strings.HasSuffix(name, "url") || !helper && !strings.HasPrefix(s.value, "-")
 }
 
-// withoutPassword removes what a URL says of who asks; a user name alone stays, as ssh needs it.
+// withoutPassword removes credentials from a URL; a user name stays, as ssh needs it.
 func withoutPassword(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.User == nil {
 		return s
 	}
 	if u.User = url.User(u.User.Username()); u.Scheme == "http" || u.Scheme == "https" {
-		u.User = nil // a token may stand in the place of the name
+		u.User = nil // the name may be a token
 	}
 	return u.String()
 }

@@ -15,23 +15,23 @@ import (
 	"sluice/internal/fault"
 )
 
-// maxSideFile bounds a small file of a git folder: exclude, attributes, sparse-checkout, shallow.
+// maxSideFile limits a small file of a git folder: exclude, attributes, sparse-checkout, shallow.
 const maxSideFile = 16 << 20
 
-// Folder is what a git folder of a launch's own is made of.
+// Folder describes a launch's own git folder.
 type Folder struct {
-	Dir    string   // where it is made; it is not there, or empty
+	Dir    string   // its path; missing or empty before
 	Top    string   // the checkout that it is for
-	Branch string   // full name of the branch that HEAD is on; "" = detached
-	Base   string   // the commit that HEAD is at; "" = none yet
-	Stores []string // where the object stores of the repo are seen by who uses the folder
-	Ignore []string // lines that are added to info/exclude
-	Now    Named    // the repo's refs, as NamedBy gave them for Top
-	Spare  string   // a folder of MakeSpare's, which becomes this one if it is there; "" = none
+	Branch string   // full name of HEAD's branch; "" = detached
+	Base   string   // HEAD's commit; "" = none yet
+	Stores []string // the repo's object stores, by the paths that the folder's user sees
+	Ignore []string // lines added to info/exclude
+	Now    Named    // the repo's refs, from NamedBy for Top
+	Spare  string   // a folder from MakeSpare to use if it exists; "" = none
 }
 
-// MakeFolder makes a git folder that borrows the repo's objects and has copies of all else: refs, plain settings, ignore
-// rules, the index. What is done in it changes nothing in the repo.
+// MakeFolder creates a git folder that borrows the repo's objects and copies all else: refs, plain
+// settings, ignore rules, the index. Changes in it do not affect the repo.
 func (r *Repo) MakeFolder(ctx context.Context, f Folder) error {
 	if err := r.makeFolder(ctx, f); err != nil {
 		return fmt.Errorf("git folder for %s: %w", f.Top, err)
@@ -89,7 +89,7 @@ func (r *Repo) makeFolder(ctx context.Context, f Folder) error {
 	return r.matchIndex(ctx, f)
 }
 
-// sideFiles adds what git reads beside refs and settings, where it is there.
+// sideFiles adds the other files that git reads, if they exist.
 func (r *Repo) sideFiles(files map[string][]byte, gitDir string, ignore []string) error {
 	for name, from := range map[string]string{
 		"info/exclude": r.common, "info/attributes": r.common, "shallow": r.common, "info/sparse-checkout": gitDir,
@@ -113,7 +113,7 @@ func (r *Repo) sideFiles(files map[string][]byte, gitDir string, ignore []string
 	return nil
 }
 
-// copyIndex copies a checkout's index, with the other part of a split one.
+// copyIndex copies a checkout's index, including the shared part of a split one.
 func copyIndex(gitDir, dir string) error {
 	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
 	for _, from := range append(shared, filepath.Join(gitDir, indexFile)) {
@@ -122,8 +122,8 @@ func copyIndex(gitDir, dir string) error {
 	return err
 }
 
-// matchIndex has the copy of the checkout's index follow from the checkout's HEAD to the base. One that git cannot read, or
-// that is missing, is made of the base.
+// matchIndex moves the copied index from the checkout's HEAD to the base. If it is missing or
+// unreadable, it is created from the base.
 func (r *Repo) matchIndex(ctx context.Context, f Folder) error {
 	to, head := filepath.Join(f.Dir, indexFile), f.Now.Head
 	_, err := os.Lstat(to)
@@ -142,7 +142,8 @@ func (r *Repo) matchIndex(ctx context.Context, f Folder) error {
 	return err
 }
 
-// IgnorePath is a line of an exclude file that names one folder, from the checkout's top level.
+// IgnorePath returns the line of an exclude file for one folder, relative to the checkout's top
+// level.
 func IgnorePath(rel string) string {
 	return "/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(filepath.ToSlash(rel)) + "/"
 }

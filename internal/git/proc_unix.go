@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// ownSession takes git away from our terminal, where ssh would ask for a password, and has the end of
-// its time limit reach what it started too.
+// ownSession detaches git from our terminal, where ssh would ask for a password, and makes a
+// time-out kill git's children too.
 func ownSession(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -21,7 +21,7 @@ func inherit(cmd *exec.Cmd, f *os.File) { cmd.ExtraFiles = append(cmd.ExtraFiles
 
 func rootDir() string { return "/" }
 
-// mine reports whether a file is this user's.
+// mine reports whether this user owns a file.
 func mine(info fs.FileInfo) bool {
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(sys.Uid) == os.Geteuid()

@@ -13,17 +13,17 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// Quarantine holds objects from elsewhere until they are known to be sound. It lies beside the repo's objects, and git
-// finds them through it. Close removes it with what was not kept.
+// Quarantine holds objects from elsewhere until they are checked. It is beside the repo's objects,
+// which git can read through it. Close removes it with whatever was not kept.
 type Quarantine struct {
 	r   *Repo
 	dir string
 }
 
-// quarantinePrefix is one that `git prune` removes, should we be killed.
+// quarantinePrefix is a prefix that `git prune` removes, in case we are killed.
 const quarantinePrefix = "tmp_objdir-sluice-"
 
-// Quarantine makes one.
+// Quarantine creates one.
 func (r *Repo) Quarantine(ctx context.Context) (*Quarantine, error) {
 	if err := r.keepShadow(ctx); err != nil {
 		return nil, err
@@ -38,7 +38,8 @@ func (r *Repo) Quarantine(ctx context.Context) (*Quarantine, error) {
 		err = errors.Join(err, os.Mkdir(filepath.Join(dir, d), privateDir))
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "info", "alternates"), []byte("../\n"), privateOwn) // that of the repo
+		// the repo's own objects
+		err = os.WriteFile(filepath.Join(dir, "info", "alternates"), []byte("../\n"), privateOwn)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("quarantine: %w", err), q.Close())
@@ -54,12 +55,12 @@ func (q *Quarantine) run(ctx context.Context, c call) ([]byte, error) {
 	return q.r.run(ctx, c)
 }
 
-// Take reads a pack of at most most bytes. Every object in it is checked as strictly as git can; a pack that does not pass
-// is a CommandError.
+// Take reads a pack of at most most bytes. It checks every object as strictly as git can; a pack
+// that fails is a CommandError.
 func (q *Quarantine) Take(ctx context.Context, pack io.Reader, most int64) error {
-	strict := "--strict=badFilemode=error,gitmodulesParse=error" // which it would only mention
+	strict := "--strict=badFilemode=error,gitmodulesParse=error" // git would only warn
 	if q.r.promises() != "" {
-		strict = "--fsck-objects" // what the pack leaves out may be nowhere on this machine; Connected looks
+		strict = "--fsck-objects" // objects outside the pack may be missing on this machine; Connected checks
 	}
 	c := call{args: []string{"index-pack", "--stdin", "--fix-thin", strict, fmt.Sprintf("--max-input-size=%d", most)},
 		stdin: pack, limit: smallOutput, timeout: treeTime}
@@ -67,7 +68,7 @@ func (q *Quarantine) Take(ctx context.Context, pack io.Reader, most int64) error
 	return err
 }
 
-// promises names a remote that has objects which the repo lacks, of a partial clone; "" where it is none.
+// promises names the remote that promises missing objects to a partial clone; "" for other repos.
 func (r *Repo) promises() string {
 	found, err := filepath.Glob(filepath.Join(r.common, "objects", "pack", "*.promisor"))
 	if err != nil || len(found) == 0 {
@@ -76,8 +77,8 @@ func (r *Repo) promises() string {
 	return "origin"
 }
 
-// Connected reports whether all that tip leads to and base does not is there; base "" is nothing. What a partial clone may
-// lack counts as there.
+// Connected returns an error if an object reachable from tip but not from base is missing; base ""
+// is empty. What a partial clone may lack counts as present.
 func (q *Quarantine) Connected(ctx context.Context, tip, base string) error {
 	in, err := span(tip, base)
 	if err == nil {
@@ -97,7 +98,7 @@ func (q *Quarantine) Descends(ctx context.Context, tip, base string) (bool, erro
 	return err == nil && len(out) == 0, err
 }
 
-// span is what rev-list reads: tip and all before it, but not base and what is before that.
+// span returns rev-list's input for tip and its ancestors without base and its ancestors.
 func span(tip, base string) (string, error) {
 	if err := checkSHA(tip); err != nil {
 		return "", err
@@ -108,7 +109,7 @@ func span(tip, base string) (string, error) {
 	return tip + "\n^" + base + "\n", checkSHA(base)
 }
 
-// Keep moves the packs to the repo's objects and has a ref of ours, as Own names it, point to a commit of theirs.
+// Keep moves the packs to the repo's objects and points our ref, from Own, at a commit in them.
 func (q *Quarantine) Keep(ctx context.Context, ref, commit string) error {
 	from, to := filepath.Join(q.dir, "pack"), filepath.Join(q.r.common, "objects", "pack")
 	if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -118,7 +119,7 @@ func (q *Quarantine) Keep(ctx context.Context, ref, commit string) error {
 	if err != nil {
 		return err
 	}
-	for _, ending := range []string{".pack", ".rev", ".idx"} { // git looks for the last
+	for _, ending := range []string{".pack", ".rev", ".idx"} { // git looks for .idx, so it comes last
 		for _, e := range entries {
 			if !strings.HasSuffix(e.Name(), ending) {
 				continue
@@ -134,7 +135,7 @@ func (q *Quarantine) Keep(ctx context.Context, ref, commit string) error {
 	return q.r.Keep(ctx, ref, commit)
 }
 
-// Submodule names a submodule that is new or at another commit in tip than in base; "" = there is none.
+// Submodule names a submodule that is new or at another commit in tip than in base, or "".
 func (q *Quarantine) Submodule(ctx context.Context, base, tip string) (string, error) {
 	if base == "" {
 		base = q.r.emptyTree()

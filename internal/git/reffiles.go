@@ -16,23 +16,23 @@ import (
 	"sluice/internal/fault"
 )
 
-// Bounds of what is read of a repo's refs.
+// Limits on what is read of a repo's refs.
 const (
 	maxRefs      = 1_000_000
 	maxRefFile   = 8 << 10   // a loose ref
 	maxRefPacked = 256 << 20 // packed-refs
-	maxRefHops   = 5         // from one symbolic ref to the next
+	maxRefHops   = 5         // symbolic refs in a chain
 )
 
-// Named are the refs of a repo at one moment, and the HEAD of one of its checkouts.
+// Named is a repo's refs at one moment, and the HEAD of one of its checkouts.
 type Named struct {
-	Refs   map[string]string // object name by full ref name; ours are left out
-	Branch string            // full name of the branch of HEAD; "" = detached
-	Head   string            // commit of HEAD; "" before the first commit
+	Refs   map[string]string // object name by full ref name, without our own
+	Branch string            // full name of HEAD's branch; "" = detached
+	Head   string            // HEAD's commit; "" before the first commit
 }
 
-// NamedBy reads all refs, and the HEAD of the checkout at top. A repo that keeps its refs in files is read without a git
-// program; another (reftable) is asked by one.
+// NamedBy reads all refs, and the HEAD of the checkout at top. It reads ref files itself and runs
+// git only for reftable.
 func (r *Repo) NamedBy(ctx context.Context, top string) (Named, error) {
 	gitDir, real, err := r.gitDirOf(top)
 	if err != nil {
@@ -50,8 +50,8 @@ func (r *Repo) NamedBy(ctx context.Context, top string) (Named, error) {
 	return n, nil
 }
 
-// BranchOf reads from its file the full name of the branch that HEAD of the checkout at top is on, "" where it is on none.
-// ok is false where only git can tell.
+// BranchOf reads the full name of the branch of the checkout at top from its HEAD file, or "". ok
+// is false if only git can read it.
 func (r *Repo) BranchOf(top string) (branch string, ok bool) {
 	gitDir, real, err := r.gitDirOf(top)
 	if err != nil || real != top || isDir(filepath.Join(r.common, "reftable")) {
@@ -75,7 +75,7 @@ func (r *Repo) askNamed(ctx context.Context, top string) (n Named, err error) {
 	return n, err
 }
 
-// notShared reports whether a ref is ours, or of one worktree alone.
+// notShared reports whether a ref is ours, or belongs to one worktree.
 func notShared(name string) bool {
 	return slices.ContainsFunc([]string{ownRefs, "refs/bisect/", "refs/worktree/", "refs/rewritten/"}, func(p string) bool {
 		return strings.HasPrefix(name, p)
@@ -97,12 +97,11 @@ func (r *Repo) readNamed(ctx context.Context, gitDir string) (n Named, err error
 	return n, nil
 }
 
-// allRefs is where all refs are.
+// allRefs is the folder of all refs.
 const allRefs = "refs/"
 
-// refsBelow gives the refs whose names begin with a folder of them; of all refs ours and those of one worktree are left out.
-// A repo that keeps its refs in files is read without a git program: git passes over what it cannot read, and ends as if all
-// were well.
+// refsBelow returns the refs whose names begin with under; for all refs it omits ours and those of
+// one worktree. It reads ref files itself: git skips what it cannot read and still succeeds.
 func (r *Repo) refsBelow(ctx context.Context, under string) (map[string]string, error) {
 	if isDir(filepath.Join(r.common, "reftable")) {
 		return r.askRefs(ctx, under)
@@ -119,15 +118,16 @@ func (r *Repo) askRefs(ctx context.Context, under string) (map[string]string, er
 	return refs, err
 }
 
-// otherwise reports whether a ref is none of those below a folder.
+// otherwise reports whether refsBelow omits a ref.
 func otherwise(name, under string) bool {
 	return !strings.HasPrefix(name, under) || under == allRefs && notShared(name)
 }
 
-// readRefs is refsBelow from the files. Loose refs come first: whoever packs them writes the pack before it removes them.
+// readRefs is refsBelow from the files. It reads loose refs first, because packing writes the pack
+// before it removes them.
 func (r *Repo) readRefs(ctx context.Context, under string) (map[string]string, error) {
 	loose, symbolic := map[string]string{}, map[string]string{}
-	top := filepath.Join(r.common, filepath.FromSlash(under)) + string(filepath.Separator) // also where that is a link
+	top := filepath.Join(r.common, filepath.FromSlash(under)) + string(filepath.Separator) // works if that is a link
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // its last ref was deleted meanwhile
@@ -148,7 +148,7 @@ func (r *Repo) readRefs(ctx context.Context, under string) (map[string]string, e
 		if len(loose)+len(symbolic) >= maxRefs {
 			return fault.New("pack or delete some", "more than %d", maxRefs)
 		}
-		if d.Type()&fs.ModeSymlink != 0 { // of an old git
+		if d.Type()&fs.ModeSymlink != 0 { // from an old git
 			linked, err := r.askRefs(ctx, name)
 			maps.Copy(loose, linked)
 			return err
@@ -182,7 +182,7 @@ func (r *Repo) readRefs(ctx context.Context, under string) (map[string]string, e
 	return refs, nil
 }
 
-// readRef reads a loose ref: an object name, or the name of another ref. One that is broken has neither.
+// readRef reads a loose ref: an object name, or the name of another ref. A broken ref has neither.
 func readRef(dir, name string) (sha, to string, err error) {
 	data, _, err := atomicfile.OpenRegular(dir, name, maxRefFile)
 	if err != nil {
@@ -211,7 +211,7 @@ func (r *Repo) packedRefs() (map[string]string, error) {
 	return parseRefs(data, " "), err
 }
 
-// PackedRefs writes refs as git keeps them in one file.
+// PackedRefs formats refs as git's packed-refs file.
 func PackedRefs(refs map[string]string) []byte {
 	names := make([]string, 0, len(refs))
 	for name := range refs {

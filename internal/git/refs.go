@@ -13,16 +13,17 @@ import (
 	"sluice/internal/fault"
 )
 
-// HeadPrefix begins the names under which Refs lists the worktrees' own HEADs: HeadPrefix + path. No ref
-// can be named so.
+// HeadPrefix begins the names of the worktrees' HEADs in Refs: HeadPrefix + path. No ref can have
+// such a name.
 const HeadPrefix = "HEAD:"
 
-// ownRefs are where we keep salvage; no work is done on them.
+// ownRefs is the folder of our own refs; no work is done on them.
 const ownRefs = "refs/sluice/"
 
-// Refs gives every ref but ours and those of one worktree, and the HEAD of every worktree as HeadPrefix + its path: a commit
-// on a detached HEAD is on no ref at all. A ref to a tag has the tag's object name. How the repo keeps its refs (loose, packed,
-// reftable) makes no difference; broken ones are left out.
+// Refs returns every ref except ours and those of one worktree, and every worktree's HEAD as
+// HeadPrefix + its path, because a commit on a detached HEAD is on no ref. A ref to a tag has the
+// tag's object name. The repo's ref format (loose, packed, reftable) makes no difference; broken
+// refs are omitted.
 func (r *Repo) Refs(ctx context.Context) (map[string]string, error) {
 	refs, err := r.refsBelow(ctx, allRefs)
 	if err != nil {
@@ -40,7 +41,7 @@ func (r *Repo) Refs(ctx context.Context) (map[string]string, error) {
 	return refs, nil
 }
 
-// parseRefs reads lines of an object name, sep and a ref's name, and passes over what is none.
+// parseRefs reads lines of an object name, sep and a ref's name, and skips others.
 func parseRefs(out []byte, sep string) map[string]string {
 	refs := map[string]string{}
 	for line := range bytes.Lines(out) {
@@ -54,16 +55,17 @@ func parseRefs(out []byte, sep string) map[string]string {
 
 // Worktree is one checkout of the repo.
 type Worktree struct {
-	Path     string // as git has it; the main one first
+	Path     string // in git's form; the main one first
 	Head     string // object name of its HEAD; "" before the first commit
 	Branch   string // full name of its branch; "" = detached
 	Bare     bool   // the main entry of a bare repo: no files
-	Prunable string // why git would forget it: most often its folder is gone
+	Prunable string // why git would prune it: usually its folder is gone
 	Locked   bool
 }
 
-// Worktrees lists the checkouts of the repo, those whose folder is gone included. What git passes over because it cannot read it
-// is read again, or is an error: a branch would count as checked out nowhere.
+// Worktrees lists the checkouts of the repo, including those whose folder is gone. What git
+// silently skips is read again or is an error: otherwise its branch would seem to be checked out
+// nowhere.
 func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 	r.trees.RLock()
 	defer r.trees.RUnlock()
@@ -79,8 +81,8 @@ func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 	}
 	trees := parseWorktrees(out)
 	if len(trees) > 0 && filepath.Join(r.top, ".git") != r.common {
-		// Git guesses the main checkout's place from the common folder's; where that lies elsewhere
-		// (git init --separate-git-dir, a submodule) the guess is the git folder itself.
+		// Git derives the main checkout's place from the common folder's. If that is elsewhere (git
+		// init --separate-git-dir, a submodule), it names the git folder itself.
 		if gitDir, _, err := r.gitDirOf(r.top); err == nil && gitDir == r.common {
 			trees[0].Path = r.top
 		}
@@ -115,7 +117,8 @@ func (r *Repo) countLinked() (n int, err error) {
 	return n, err
 }
 
-// readHead reads the HEAD of a worktree of which git says nothing. One that is broken, or not there, has none.
+// readHead reads the HEAD of a worktree that git does not report. A broken or missing one stays
+// empty.
 func (r *Repo) readHead(t *Worktree, main bool) error {
 	gitDir, err := r.common, error(nil)
 	if !main {
@@ -143,7 +146,8 @@ func (r *Repo) readHead(t *Worktree, main bool) error {
 	return err
 }
 
-// parseWorktrees reads git worktree list --porcelain -z: attributes end with NUL, entries with one more.
+// parseWorktrees reads git worktree list --porcelain -z: attributes end with NUL, entries with
+// another one.
 func parseWorktrees(out []byte) []Worktree {
 	var trees []Worktree
 	for _, line := range strings.Split(string(out), "\x00") {
@@ -197,7 +201,7 @@ func (r *Repo) headOf(ctx context.Context, gitDir, top string) (string, error) {
 	return sha, checkSHA(sha)
 }
 
-// config returns one value of the repo's own configuration, "" where it has none.
+// config returns one value of the repo's own configuration, or "".
 func (r *Repo) config(ctx context.Context, key string) (string, error) {
 	out, err := r.inRepo(ctx, r.common, r.top, call{
 		args: []string{"config", "--local", "--null", "--get", key}, limit: smallOutput, timeout: callTime, codes: []int{1},
@@ -209,7 +213,8 @@ func (r *Repo) config(ctx context.Context, key string) (string, error) {
 	return value, nil
 }
 
-// checkRef says whether a full ref name is well formed, as `git check-ref-format` does.
+// checkRef returns an error if a full ref name is malformed, by the rules of `git
+// check-ref-format`.
 func checkRef(ref string) error {
 	no := fmt.Errorf("%.80q is no name for a ref: git refuses it", ref)
 	if !strings.HasPrefix(ref, "refs/") || strings.HasSuffix(ref, ".") || strings.Contains(ref, "..") || strings.Contains(ref, "@{") || strings.ContainsAny(ref, " ~^:?*[\\\x7f") {

@@ -13,14 +13,14 @@ import (
 	"sluice/internal/fault"
 )
 
-// ErrURL says that a remote's address is none we go to.
+// ErrURL is returned for an address that we refuse to contact.
 var ErrURL = errors.New("not an address to ask")
 
-// maxURLBytes bounds an address.
+// maxURLBytes limits an address.
 const maxURLBytes = 4 << 10
 
-// remoteEnv is what of our own environment a call over the network keeps: where the user's keys, helpers
-// and proxies are.
+// remoteEnv returns the environment variables for a network call: the user's keys, helpers and
+// proxies.
 func remoteEnv() []string {
 	var env []string
 	for _, name := range []string{
@@ -35,8 +35,8 @@ func remoteEnv() []string {
 	return env
 }
 
-// RemoteURL returns the address of a remote as the repo's own configuration has it, "" where it has none.
-// It is what an agent may have written: record it when a person looks, and ask the recorded one.
+// RemoteURL returns a remote's address from the repo's own configuration, or "". An agent may have
+// written it: record it when a person looks, and use the recorded one.
 func (r *Repo) RemoteURL(ctx context.Context, name string) (string, error) {
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return unicode.IsControl(c) }) {
 		return "", fmt.Errorf("%.80q is no name for a remote", name)
@@ -44,11 +44,11 @@ func (r *Repo) RemoteURL(ctx context.Context, name string) (string, error) {
 	return r.config(ctx, "remote."+name+".url")
 }
 
-// LsRemotePulls asks the forge at address for the heads of its pull and merge requests: object name by
-// ref (refs/pull/N/head, refs/merge-requests/N/head). It takes https, ssh (also as user@host:path), file
-// and an absolute path. It runs in the root folder and outside the repo, whose configuration could name
-// the ssh command to run; the user's own configuration is read, since the user's credentials are in it,
-// and nothing is asked of anybody: what needs a password that no helper has fails.
+// LsRemotePulls asks the forge at address for the heads of its pull and merge requests: object name
+// by ref (refs/pull/N/head, refs/merge-requests/N/head). It accepts https, ssh (also
+// user@host:path), file and an absolute path. It runs in the root folder, outside the repo, whose
+// configuration could name the ssh command. It reads the user's own configuration for credentials
+// and never prompts: a password that no helper has is an error.
 func (r *Repo) LsRemotePulls(ctx context.Context, address string) (map[string]string, error) {
 	protocol, err := checkURL(address)
 	if err != nil {
@@ -77,7 +77,8 @@ func (r *Repo) LsRemotePulls(ctx context.Context, address string) (map[string]st
 	return refs, nil
 }
 
-// isPull reports whether a ref is the head of a pull request: a remote may send others than were asked for.
+// isPull reports whether a ref is the head of a pull request: a remote may send refs that were not
+// requested.
 func isPull(ref string) bool {
 	rest, ok := strings.CutPrefix(ref, "refs/pull/")
 	if !ok {
@@ -87,7 +88,7 @@ func isPull(ref string) bool {
 	return ok && number != "" && tail == "head"
 }
 
-// checkURL lets through the addresses whose protocol runs no program of the address's choice, and names
+// checkURL accepts addresses whose protocol runs no program of the address's choice, and returns
 // the protocol.
 func checkURL(address string) (protocol string, err error) {
 	bad := func(why string) (string, error) {
@@ -129,7 +130,7 @@ func checkURL(address string) (protocol string, err error) {
 	return "ssh", nil
 }
 
-// shownURL is an address without the password that people keep in it.
+// shownURL returns an address without its password.
 func shownURL(address string) string {
 	if u, err := url.Parse(address); err == nil && u.User != nil {
 		return strings.ReplaceAll(u.Redacted(), "%2A", "*")

@@ -18,54 +18,55 @@ import (
 	"sluice/internal/fault"
 )
 
-// ErrNoRepo says that a folder lies in no git repository with a worktree.
+// ErrNoRepo is returned for a folder outside any git repository with a worktree.
 var ErrNoRepo = errors.New("no git repository")
 
-// ErrNotWorktree says that a folder is no checkout of this repo.
+// ErrNotWorktree is returned for a folder that is not a checkout of this repo.
 var ErrNotWorktree = errors.New("not a worktree of this repo")
 
-// maxPointerBytes bounds the small files in which git keeps a path.
+// maxPointerBytes limits the small files in which git stores a path.
 const maxPointerBytes = 8 << 10
 
 // Repo is one git repository. It is safe for concurrent use.
 type Repo struct {
 	tool
 	top     string // top level of the checkout it was opened in
-	common  string // the folder that all worktrees share
+	common  string // the folder shared by all worktrees
 	format  string // sha1 or sha256
 	staging string // of Options
-	plain   bool   // top is no checkout, and common a store of ours
+	plain   bool   // top is not a checkout, and common is a store of ours
 	opened  time.Time
-	scratch string // where the shadow is; "" until it is needed first, where it is ours. Read it after keepShadow
+	scratch string // folder of the shadow; if private, "" until first needed. Read it after keepShadow
 
-	trees   sync.RWMutex // git reads what another git is just writing of a new worktree, and fails
+	trees   sync.RWMutex // git fails if it reads a new worktree while another git writes it
 	mu      sync.Mutex
-	private bool                 // the scratch folder is ours to remove
-	locks   map[string]*treeLock // by worktree: who uses its private index, or waits to
+	private bool                 // we remove the scratch folder
+	locks   map[string]*treeLock // by worktree: users of its private index, and those waiting
 
-	// What was read last, and of which state of its files.
+	// Caches, with the state of the files they were read from.
 	configs map[string]configKept // by git folder
 	links   map[string]linksKept  // by index
 	commits map[string]commitKept // by name
 
-	lastLaid laid            // what MakeFolder made last, for the next spare; none where one is made of it
+	lastLaid laid            // the last folder from MakeFolder, as the model for the next spare; empty once used
 	spares   map[string]laid // by folder
 }
 
-// Options are how a repo is opened; the zero value is good.
+// Options are how a repo is opened; the zero value is valid.
 type Options struct {
-	// Scratch is a folder of the caller's, kept from call to call, for this repo alone: private indexes
-	// in it save reading every file again. "" = a folder of ours, made when it is needed and removed by Close.
+	// Scratch is the caller's persistent folder for this repo alone: its private indexes save
+	// reading every file again. "" = a folder of ours, made when needed and removed by Close.
 	Scratch string
-	// Staging is a folder below the checkout that is opened, on its file system, in which no agent can write: worktrees
-	// are made there and moved to their place when they are whole. "" = they are made in their place.
+	// Staging is a folder below the opened checkout, on its file system, that no agent can write
+	// to. Worktrees are created there and moved into place when complete. "" = they are created in
+	// place.
 	Staging string
 }
 
-// Open opens the repo that dir lies in. Close it.
+// Open opens the repo that dir is in. Close it.
 func Open(ctx context.Context, dir string) (*Repo, error) { return OpenWith(ctx, dir, Options{}) }
 
-// OpenWith opens the repo that dir lies in, as o says. Errors are ErrNoGit, ErrNoRepo, or of the system.
+// OpenWith opens the repo that dir is in. Errors are ErrNoGit, ErrNoRepo, or of the system.
 func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	t, err := findTool()
 	if err != nil {
@@ -95,12 +96,12 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	return (&Repo{tool: t, top: top, common: common, format: format}).open(ctx, o)
 }
 
-// open has a repo ready for its first call.
+// open prepares a repo for its first call.
 func (r *Repo) open(ctx context.Context, o Options) (*Repo, error) {
 	r.opened, r.scratch, r.staging, r.locks = time.Now(), o.Scratch, o.Staging, map[string]*treeLock{}
 	r.configs, r.links, r.spares, r.commits = map[string]configKept{}, map[string]linksKept{}, map[string]laid{}, map[string]commitKept{}
 	if r.scratch == "" {
-		return r, nil // most who open a repo for a moment never need it
+		return r, nil // most callers that open a repo briefly never need it
 	}
 	var err error
 	if r.gits, err = lockScratch(ctx, r.scratch); err != nil {
@@ -126,14 +127,14 @@ func (r *Repo) Close() error {
 	return os.RemoveAll(r.scratch)
 }
 
-// Top is the real path of the top level of the checkout that the repo was opened in.
+// Top returns the real path of the top level of the checkout that the repo was opened in.
 func (r *Repo) Top() string { return r.top }
 
-// CommonDir is the real path of the git folder that all worktrees of the repo share.
+// CommonDir returns the real path of the git folder that all worktrees share.
 func (r *Repo) CommonDir() string { return r.common }
 
-// GitDir returns the real path of the git folder of one of the repo's checkouts: the common one for the main checkout, one
-// below its worktrees/ for a linked one. The error is ErrNotWorktree where the folder is neither.
+// GitDir returns the real path of a checkout's git folder: the common one for the main checkout,
+// one below its worktrees/ for a linked one. Other folders are ErrNotWorktree.
 func (r *Repo) GitDir(top string) (string, error) {
 	dir, _, err := r.gitDirOf(top)
 	if err != nil {
@@ -142,7 +143,8 @@ func (r *Repo) GitDir(top string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// Linked returns the real paths of the repo's linked worktrees that are there, by what its git folder says. No git is run.
+// Linked returns the real paths of the existing linked worktrees, from the git folder. It runs no
+// git.
 func (r *Repo) Linked() ([]string, error) {
 	var out []string
 	err := r.eachLinked(func(_, tree string) (found bool) {
@@ -154,8 +156,8 @@ func (r *Repo) Linked() ([]string, error) {
 	return out, err
 }
 
-// eachLinked goes through the entries that git keeps of linked worktrees, until one is found: admin is the entry's folder,
-// tree where it says that the worktree is. An entry that cannot be read is passed over: it is half of one, or nobody's.
+// eachLinked visits git's entries of linked worktrees until is reports true: admin is the entry's
+// folder, tree the worktree's recorded path. It skips unreadable entries.
 func (r *Repo) eachLinked(is func(admin, tree string) (found bool)) error {
 	dir := filepath.Join(r.common, "worktrees")
 	entries, err := os.ReadDir(dir)
@@ -171,8 +173,8 @@ func (r *Repo) eachLinked(is func(admin, tree string) (found bool)) error {
 	return nil
 }
 
-// Toplevel returns the real path of the top level of the checkout that path, which must exist, lies in.
-// It is the key of that checkout: two paths of one checkout have the same.
+// Toplevel returns the real path of the top level of the checkout around path, which must exist. It
+// is the key of that checkout: equal for all paths in it.
 func Toplevel(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -192,8 +194,8 @@ func Toplevel(path string) (string, error) {
 	}
 }
 
-// isCheckout reports whether git would take dir for the top level of a checkout: an empty folder named
-// .git does not make it one.
+// isCheckout reports whether git would accept dir as the top level of a checkout: an empty folder
+// called .git is not enough.
 func isCheckout(dir string) bool {
 	dot := filepath.Join(dir, ".git")
 	info, err := os.Stat(dot)
@@ -211,7 +213,7 @@ func isCheckout(dir string) bool {
 	return err == nil
 }
 
-// pointer reads the path that a file of git's names, after a prefix; a relative one is meant from dir.
+// pointer reads the path after the prefix in a file of git's; a relative one is relative to dir.
 func pointer(dir, name, prefix string) (string, error) {
 	data, _, err := atomicfile.OpenRegular(dir, name, maxPointerBytes)
 	if err != nil {
@@ -227,8 +229,8 @@ func pointer(dir, name, prefix string) (string, error) {
 	return filepath.Clean(line), nil
 }
 
-// gitDirOf finds the git folder of the worktree at path by what the common folder says of it: the .git
-// file in the worktree belongs to whoever works there.
+// gitDirOf finds the git folder of the worktree at path through the common folder, because whoever
+// works in the worktree controls its .git file.
 func (r *Repo) gitDirOf(path string) (gitDir, top string, err error) {
 	if top, err = atomicfile.RealPath(path); err != nil {
 		return "", "", err
@@ -251,15 +253,15 @@ func (r *Repo) gitDirOf(path string) (gitDir, top string, err error) {
 	case gitDir != "":
 		return gitDir, top, nil
 	case top == r.top:
-		// A main checkout whose git folder lies elsewhere: git init --separate-git-dir, a submodule.
+		// A main checkout with its git folder elsewhere: git init --separate-git-dir, a submodule.
 		return r.common, top, nil
 	}
 	return "", "", fault.New("open the repo it belongs to", "%w: %s", ErrNotWorktree, path)
 }
 
-// inRepo runs a call that needs the repo itself. With all folders named, git looks for none, and a .git
-// file in the worktree does not count. A commondir file would, for refs, whatever is named: one that leads
-// elsewhere was planted.
+// inRepo runs a call that needs the repo itself. All folders are named, so git searches for none
+// and ignores the worktree's .git file. A commondir file would still redirect refs, so one that
+// leads elsewhere is an error: it was planted.
 func (r *Repo) inRepo(ctx context.Context, gitDir, top string, c call) ([]byte, error) {
 	if err := r.intoRepo(gitDir, top, &c); err != nil {
 		return nil, err
@@ -267,7 +269,7 @@ func (r *Repo) inRepo(ctx context.Context, gitDir, top string, c call) ([]byte, 
 	return r.run(ctx, c)
 }
 
-// streamIn is inRepo for what git prints at length.
+// streamIn is inRepo for long output.
 func (r *Repo) streamIn(ctx context.Context, gitDir, top string, c call, read func(io.Reader) error) error {
 	if err := r.intoRepo(gitDir, top, &c); err != nil {
 		return err
@@ -291,8 +293,8 @@ func (r *Repo) intoRepo(gitDir, top string, c *call) error {
 	return nil
 }
 
-// RepoID names the repo whose common folder is commonDir, for folders of state: the name of the repo's
-// folder and 12 hex digits of the SHA-256 of the common folder's real path.
+// RepoID returns a name for state folders of the repo with this common folder: the repo folder's
+// name and 12 hex digits of the SHA-256 of the common folder's real path.
 func RepoID(commonDir string) (string, error) {
 	abs, err := filepath.Abs(commonDir)
 	if err != nil {
@@ -305,7 +307,8 @@ func RepoID(commonDir string) (string, error) {
 	return idOf(real), nil
 }
 
-// PlainID is RepoID for a folder that is no checkout, whose real path is top: the one that it has when it becomes one.
+// PlainID is RepoID for a folder that is not a checkout, with real path top: the ID it will have
+// once it becomes one.
 func PlainID(top string) string { return idOf(filepath.Join(top, ".git")) }
 
 func idOf(real string) string {
@@ -317,7 +320,7 @@ func idOf(real string) string {
 	return saneName(strings.TrimSuffix(name, ".git")) + "-" + hex.EncodeToString(sum[:6])
 }
 
-// maxNameBytes keeps a folder name well below what file systems take.
+// maxNameBytes keeps a folder name well below file system limits.
 const maxNameBytes = 64
 
 // saneName keeps [A-Za-z0-9._-] of s, starting with a letter or digit.
@@ -339,7 +342,7 @@ func saneName(s string) string {
 	return string(b)
 }
 
-// checkSHA keeps everything that is no full object name off command lines and out of git's input.
+// checkSHA keeps anything but a full object name off command lines and out of git's input.
 func checkSHA(s string) error {
 	if len(s) != 40 && len(s) != 64 {
 		return fmt.Errorf("not a full object name: %.80q", s)
@@ -352,5 +355,5 @@ func checkSHA(s string) error {
 	return nil
 }
 
-// IsName reports whether s is the full name of an object.
+// IsName reports whether s is a full object name.
 func IsName(s string) bool { return checkSHA(s) == nil }

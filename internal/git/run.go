@@ -19,33 +19,33 @@ import (
 )
 
 const (
-	// callTime bounds a call that looks at refs or a few objects.
+	// callTime limits a call that looks at refs or a few objects.
 	callTime = 30 * time.Second
-	// treeTime bounds a call that reads or writes every file of a worktree.
+	// treeTime limits a call that reads or writes every file of a worktree.
 	treeTime = 10 * time.Minute
-	// remoteTime bounds a call that goes over the network.
+	// remoteTime limits a call over the network.
 	remoteTime = 60 * time.Second
 	// killWait is how long the pipes of a killed git may stay open in a grandchild.
 	killWait = 2 * time.Second
-	// maxErrorBytes is how much of what git complained is kept.
+	// maxErrorBytes limits how much of git's error output is kept.
 	maxErrorBytes = 4 << 10
-	// smallOutput is for calls whose answer is a line or a few.
+	// smallOutput is for answers of a few lines.
 	smallOutput = 64 << 10
 	// listOutput is for lists of refs, commits and files.
 	listOutput = 32 << 20
 )
 
-// ErrOutput says that git printed more than the call takes.
+// ErrOutput is returned if git prints more than the call allows.
 var ErrOutput = errors.New("git printed too much")
 
-// ErrNoGit says that there is no git program.
+// ErrNoGit is returned if there is no git program.
 var ErrNoGit = errors.New("git is not installed")
 
-// CommandError is a git that ended with another code than 0.
+// CommandError is a git that ended with a code other than 0.
 type CommandError struct {
 	Command string // the subcommand
-	Code    int    // -1 where a signal ended it
-	Stderr  string // its own words: one line, control characters gone, at most 4 KiB
+	Code    int    // -1 if a signal ended it
+	Stderr  string // git's own message: one line, without control characters, at most 4 KiB
 }
 
 func (e *CommandError) Error() string {
@@ -55,11 +55,12 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.Command, e.Stderr)
 }
 
-// Is says that git failed for want of the disk, as an error of the system would: its words are all it leaves (LC_ALL=C).
+// Is matches disk errors as if the system had returned them: git leaves only its message
+// (LC_ALL=C).
 func (e *CommandError) Is(target error) bool {
 	for words, errno := range map[string]syscall.Errno{
 		"No space left on device": syscall.ENOSPC,
-		"Out of diskspace":        syscall.ENOSPC, // of git itself
+		"Out of diskspace":        syscall.ENOSPC, // git's own
 		"Disk quota exceeded":     syscall.EDQUOT,
 		"Read-only file system":   syscall.EROFS,
 		"Input/output error":      syscall.EIO,
@@ -72,17 +73,18 @@ func (e *CommandError) Is(target error) bool {
 	return false
 }
 
-// allowed holds the subcommands that were seen to start nothing of the repo's under our switches. None
-// of status, diff, log, show, add, checkout, commit, fetch and merge is safe.
+// allowed holds the subcommands verified to start nothing from the repo under our switches. status,
+// diff, log, show, add, checkout, commit, fetch and merge are all unsafe.
 func allowed(sub string) bool {
 	switch sub {
 	case "rev-list", "merge-base", "cat-file", "for-each-ref", "rev-parse", "worktree", "config", "ls-remote",
 		"diff-tree", "diff-index", "diff-files", "ls-files", "read-tree",
 		"checkout-index", "update-index", "write-tree", "commit-tree", "update-ref", "version",
-		"add", "merge-tree", "push", // in the shadow alone, where no filter, driver, hook or helper of the repo is defined
-		"init", "gc", // of a store of ours, without a template
-		"index-pack",                                       // there as well: its checks are not to be softened
-		"hash-object", "mktree", "ls-tree", "check-ignore": // hash-object with --no-filters alone
+		// only in the shadow, where no filter, driver, hook or helper of the repo is defined
+		"add", "merge-tree", "push",
+		"init", "gc", // only for our stores, without a template
+		"index-pack",                                       // also in the shadow, whose checks nobody can soften
+		"hash-object", "mktree", "ls-tree", "check-ignore": // hash-object only with --no-filters
 		return true
 	}
 	return false
@@ -91,14 +93,14 @@ func allowed(sub string) bool {
 // call is one run of git.
 type call struct {
 	args    []string // the subcommand first
-	env     []string // beside the clean environment; later entries win
-	safeDir string   // the folder whose owner need not be us
+	env     []string // in addition to the clean environment; later entries win
+	safeDir string   // a folder that another user may own
 	dir     string   // where it runs; "" = the root folder
 	stdin   io.Reader
 	limit   int64 // of its output in bytes
 	timeout time.Duration
-	codes   []int // exit codes beside 0 that are no error
-	// userConfig has git read the user's and the system's configuration.
+	codes   []int // exit codes besides 0 that are no error
+	// userConfig makes git read the user's and the system's configuration.
 	userConfig bool
 }
 
@@ -106,10 +108,10 @@ type call struct {
 type tool struct {
 	path    string
 	started *atomic.Int64
-	gits    *os.File // the lock that every git holds too; nil = there is none
+	gits    *os.File // the lock that every git inherits; nil = none
 }
 
-// Started is how many git programs were started: each costs a launch or a taking 2 ms.
+// Started returns how many git programs were started; each costs about 2 ms.
 func (t tool) Started() int64 { return t.started.Load() }
 
 func findTool() (tool, error) {
@@ -124,7 +126,7 @@ func findTool() (tool, error) {
 	return tool{path: path, started: new(atomic.Int64)}, nil
 }
 
-// switches are given on every command line: it beats every configuration file.
+// switches are on every command line, which overrides all configuration files.
 func switches(safeDir string) []string {
 	s := []string{
 		"--no-pager",
@@ -145,9 +147,9 @@ func switches(safeDir string) []string {
 	return s
 }
 
-// cleanEnv has nothing of our own environment but where git is. The user's and the system's
-// configuration are left out: aliases, filters and signing programs come from there as well, and what a
-// run finds must not hang on whose daemon looks. Who commits is given by environment where it is needed.
+// cleanEnv returns an environment with nothing of ours except where git is. It excludes the user's
+// and the system's configuration, which can define aliases, filters and signing programs, and would
+// make results depend on who runs the daemon. Calls that commit add the identity.
 func (t tool) cleanEnv(userConfig bool) []string {
 	env := []string{
 		"PATH=" + filepath.Dir(t.path) + string(os.PathListSeparator) + "/usr/bin" + string(os.PathListSeparator) + "/bin",
@@ -155,7 +157,7 @@ func (t tool) cleanEnv(userConfig bool) []string {
 		"GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=",
 		"GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1", "GIT_NO_REPLACE_OBJECTS=1",
-		// A partial clone fetches an object it lacks, with the repo's ssh command. Older gits do not know
+		// A partial clone fetches missing objects with the repo's ssh command. Older gits ignore
 		// the first of these; with no protocol allowed the fetch ends before it starts anything.
 		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none",
 	}
@@ -165,7 +167,7 @@ func (t tool) cleanEnv(userConfig bool) []string {
 	return append(env, systemEnv()...)
 }
 
-// run returns what git printed.
+// run returns git's output.
 func (t tool) run(ctx context.Context, c call) ([]byte, error) {
 	var out []byte
 	err := t.stream(ctx, c, func(r io.Reader) error {
@@ -176,8 +178,8 @@ func (t tool) run(ctx context.Context, c call) ([]byte, error) {
 	return out, err
 }
 
-// stream hands what git prints to read, and ends git when read returns early, the context is done, or a
-// limit is met.
+// stream passes git's output to read. It ends git if read returns early, the context is done, or a
+// limit is reached.
 func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) error {
 	if len(c.args) == 0 || !allowed(c.args[0]) {
 		panic(fmt.Sprintf("git: subcommand not allowed: %q", c.args))
@@ -207,7 +209,7 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 	in := &limited{r: stdout, left: c.limit}
 	readErr := read(in)
 	if readErr == nil {
-		// What is left over is not wanted, but git must not die of a closed pipe before it is done.
+		// Drain the rest: git must not die of a closed pipe before it is done.
 		_, readErr = io.Copy(io.Discard, in)
 	}
 	if readErr != nil {
@@ -241,7 +243,7 @@ func exitError(c call, err error, complaint *head) error {
 	return &CommandError{Command: c.args[0], Code: exit.ExitCode(), Stderr: oneLine(complaint.b.Bytes())}
 }
 
-// limited fails, where io.LimitReader would end as if that were all.
+// limited fails at its limit; io.LimitReader would report a normal end.
 type limited struct {
 	r    io.Reader
 	left int64
@@ -258,7 +260,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// head keeps the first bytes written to it and takes the rest.
+// head keeps the first bytes written to it and discards the rest.
 type head struct {
 	b   bytes.Buffer
 	max int
@@ -271,13 +273,13 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// OneLine makes what another git complained fit for an error.
+// OneLine formats another git's message for an error.
 func OneLine(s string) string { return oneLine([]byte(s)) }
 
-// oneLine makes what git complained fit for an error: names in it come from the repo.
+// oneLine formats git's message for an error: it can contain names from the repo.
 func oneLine(b []byte) string {
 	return strings.TrimPrefix(text.Clean(string(b), maxComplaint), "fatal: ")
 }
 
-// maxComplaint is how many characters of a complaint of git's an error has.
+// maxComplaint limits git's message in an error, in characters.
 const maxComplaint = 2000

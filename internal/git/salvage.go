@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// salvageRefs is where the end states of attempts are kept.
+// salvageRefs is the folder of the attempts' end states.
 const salvageRefs = ownRefs + "salvage/"
 
-// Salvage keeps the files of the worktree as they are, committed or not, new and not ignored ones too, as
-// a commit on top of its HEAD at refs/sluice/salvage/<name>, and gives the commit's object name. The
-// worktree, its index and its branch are left alone; no filter is run; what is ignored is not kept. A ref
-// of that name is replaced.
+// Salvage keeps the worktree's files, committed or not, new files included but not ignored ones, as
+// a commit on top of its HEAD at refs/sluice/salvage/<name>, and returns its object name. It
+// changes neither the worktree nor its index or branch, runs no filter, and replaces an existing
+// ref.
 func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha string, err error) {
 	fail := func(err error) (string, error) { return "", fmt.Errorf("salvage %s: %w", worktree, err) }
 	ref := salvageRefs + name
@@ -36,7 +36,7 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 	var in bytes.Buffer
 	for _, n := range append(changed, added...) {
 		if strings.HasSuffix(n, "/") {
-			continue // a repo in the repo keeps its own
+			continue // a nested repo keeps its own
 		}
 		in.WriteString(n + "\x00")
 	}
@@ -72,7 +72,7 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 	return sha, nil
 }
 
-// ourIdentity is who commits what nobody committed.
+// ourIdentity is the author of commits that no person made.
 func ourIdentity() []string {
 	return []string{
 		"GIT_AUTHOR_NAME=sluice", "GIT_AUTHOR_EMAIL=sluice@localhost",

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Setting is one line of git's settings as they hold in a checkout.
+// Setting is one effective line of git's settings in a checkout.
 type Setting struct {
 	Key   string // section and name in lower case
 	Value string
-	File  string // that says so, absolute
+	File  string // its source, absolute
 }
 
-// Settings lists what git's files of the system, the person and the repo say in the checkout at top, and what they include.
-// Nothing is started by it. Settings that later ones replace are listed too.
+// Settings lists git's settings of the system, the person and the repo in the checkout at top, with
+// includes. It starts nothing. Settings that later ones replace are listed too.
 func (r *Repo) Settings(ctx context.Context, top string) ([]Setting, error) {
 	gitDir, top, err := r.gitDirOf(top)
 	if err != nil {
@@ -30,7 +30,7 @@ func (r *Repo) Settings(ctx context.Context, top string) ([]Setting, error) {
 	for fields := names(out); len(fields) > 1; fields = fields[2:] {
 		file, ok := strings.CutPrefix(fields[0], "file:")
 		if !ok {
-			continue // of the command line, which is ours
+			continue // from our own command line
 		}
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(top, file)

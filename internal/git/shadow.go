@@ -17,11 +17,11 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// The shadow is a git folder of ours, outside the repo, that borrows the repo's objects. Git run in it
-// reads our configuration and never the repo's, so that no filter, diff driver, hook, monitor, signing
-// program or promisor remote is defined for it, whatever attributes and objects say. It has no refs:
-// calls name objects. Its indexes are ours too, one per worktree: an agent's own index can call a
-// changed file unchanged (update-index --assume-unchanged).
+// The shadow is our own git folder, outside the repo, that borrows the repo's objects. Git run in
+// it reads our configuration and never the repo's, so no filter, diff driver, hook, monitor,
+// signing program or promisor remote is defined, whatever attributes and objects say. It has no
+// refs: calls name objects. Its indexes, one per worktree, are ours too: an agent's index can hide
+// a change (update-index --assume-unchanged).
 
 const (
 	shadowName = "shadow.git"
@@ -32,7 +32,7 @@ const (
 
 func (r *Repo) shadowDir() string { return filepath.Join(r.scratch, shadowName) }
 
-// makeShadow makes the shadow, or mends one from an earlier time.
+// makeShadow creates the shadow, or repairs an existing one.
 func (r *Repo) makeShadow(ctx context.Context) error {
 	dir := r.shadowDir()
 	for _, d := range []string{filepath.Join(dir, "refs"), filepath.Join(dir, "objects"), filepath.Join(r.scratch, indexName)} {
@@ -52,17 +52,17 @@ func (r *Repo) makeShadow(ctx context.Context) error {
 		return err
 	}
 	for _, l := range locks {
-		// Of a git that was killed: the scratch folder has one user at a time.
+		// From a killed git: the scratch folder has one user at a time.
 		if err := os.Remove(l); err != nil {
 			return err
 		}
 	}
-	// HEAD last: it is what keepShadow looks for.
+	// HEAD last, because keepShadow looks for it.
 	return atomicfile.Write(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), privateOwn)
 }
 
-// keepShadow makes the shadow where it is not there: a private one at its first use, and again where something swept the
-// temporary folder meanwhile.
+// keepShadow creates the shadow if it is missing: a private one at first use, or again after
+// something cleaned the temporary folder.
 func (r *Repo) keepShadow(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,14 +81,14 @@ func (r *Repo) keepShadow(ctx context.Context) error {
 
 const (
 	scratchPrefix = "sluice-git-"
-	// scratchStale is the age at which a scratch folder is one that a killed process left.
+	// scratchStale is the age from which a scratch folder counts as left by a killed process.
 	scratchStale = 24 * time.Hour
 	maxSwept     = 100    // scratch folders that one sweep removes
 	maxLooked    = 10_000 // names of the temporary folder that it looks at
 )
 
-// SweepScratch removes the private scratch folders of this user in dir ("" = the temporary folder) that killed processes
-// left a day ago or longer.
+// SweepScratch removes this user's private scratch folders in dir ("" = the temporary folder) that
+// killed processes left at least a day ago.
 func SweepScratch(dir string, now time.Time) error {
 	if dir == "" {
 		dir = os.TempDir()
@@ -119,8 +119,8 @@ func SweepScratch(dir string, now time.Time) error {
 	return err
 }
 
-// shadowConfig takes over the settings that say how this file system's files are to be compared, as
-// booleans and words of a list: none of them can name a program.
+// shadowConfig copies the settings for comparing files on this file system. They are booleans and
+// fixed words, which cannot name a program.
 func (r *Repo) shadowConfig(ctx context.Context) ([]byte, error) {
 	var b bytes.Buffer
 	version := 0
@@ -145,7 +145,7 @@ func (r *Repo) shadowConfig(ctx context.Context) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// inShadow is the environment of a call that needs objects only.
+// inShadow returns the environment of a call that only needs objects.
 func (r *Repo) inShadow() []string {
 	env := []string{"GIT_DIR=" + r.shadowDir(), "GIT_OBJECT_DIRECTORY=" + filepath.Join(r.common, "objects")}
 	shallow := filepath.Join(r.common, "shallow")
@@ -155,24 +155,24 @@ func (r *Repo) inShadow() []string {
 	return env
 }
 
-// inShadowTree is the environment of a call that compares the worktree at top with objects.
+// inShadowTree returns the environment of a call that compares the worktree at top with objects.
 func (r *Repo) inShadowTree(top, index string) []string {
 	return append(r.inShadow(), "GIT_WORK_TREE="+top, "GIT_INDEX_FILE="+index)
 }
 
-// privateIndex is our index of the worktree at top.
+// privateIndex returns our index of the worktree at top.
 func (r *Repo) privateIndex(top string) string {
 	sum := sha256.Sum256([]byte(top))
 	return filepath.Join(r.scratch, indexName, hex.EncodeToString(sum[:8]))
 }
 
-// treeLock is held by one who uses a private index.
+// treeLock is held by the user of a private index.
 type treeLock struct {
 	held  chan struct{}
-	users int // who holds it or waits for it
+	users int // its holder and those waiting
 }
 
-// lock waits until nobody else of this process uses our index of the worktree at top.
+// lock waits until nothing else in this process uses our index of the worktree at top.
 func (r *Repo) lock(ctx context.Context, top string) (unlock func(), err error) {
 	r.mu.Lock()
 	l := r.locks[top]
@@ -198,7 +198,7 @@ func (r *Repo) lock(ctx context.Context, top string) (unlock func(), err error) 
 	}
 }
 
-// Forget removes what is kept of worktrees that are gone.
+// Forget removes the indexes of worktrees that are gone.
 func (r *Repo) Forget() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,7 +221,7 @@ func (r *Repo) Forget() error {
 	for _, top := range tops {
 		stays[filepath.Base(r.privateIndex(top))] = true
 	}
-	for top := range r.locks { // somebody is at it
+	for top := range r.locks { // in use
 		stays[filepath.Base(r.privateIndex(top))] = true
 	}
 	for _, e := range entries {
@@ -235,7 +235,7 @@ func (r *Repo) Forget() error {
 	return nil
 }
 
-// tops are the real paths of the checkouts that are there, by what the common folder says of them.
+// tops returns the real paths of the existing checkouts, from the common folder.
 func (r *Repo) tops() ([]string, error) {
 	out := []string{r.top, filepath.Dir(r.common)}
 	dir := filepath.Join(r.common, "worktrees")

@@ -10,21 +10,23 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// maxSpare bounds what is laid out ahead, and kept in memory to compare it with: the texts of a git folder, and its index.
+// maxSpare limits what is prepared ahead and kept in memory for comparison: a git folder's text
+// files, and its index.
 const maxSpare = 4 << 20
 
-// laid is what a git folder holds that we made and that nobody else has seen yet.
+// laid is the content of a git folder that we made and nobody else has seen yet.
 type laid struct {
 	files map[string][]byte
-	index string          // what its index is a copy of; "" = it has none
-	of    atomicfile.Stat // of that, before it was copied
+	index string          // the source of its index; "" = it has no index
+	of    atomicfile.Stat // the source's state before it was copied
 }
 
-// folders are those of every git folder; git makes the others when it needs them.
+// folders returns the folders of every git folder; git creates others when needed.
 func folders() []string { return []string{"objects", "objects/info", "refs", "info"} }
 
-// MakeSpare lays a git folder out at dir ahead of its use: as the one that MakeFolder made last, since the next one will
-// be much like it. MakeFolder takes it by its name in Folder.Spare. It must lie where nobody but us can write.
+// MakeSpare prepares a git folder at dir, like the last one from MakeFolder, because the next will
+// be similar. MakeFolder uses it if Folder.Spare names it. dir must be where nobody but us can
+// write.
 func (r *Repo) MakeSpare(dir string) error {
 	r.mu.Lock()
 	like := r.lastLaid
@@ -33,7 +35,7 @@ func (r *Repo) MakeSpare(dir string) error {
 		r.mu.Unlock()
 		return nil
 	}
-	r.lastLaid, r.spares[dir] = laid{}, laid{} // nobody else makes it, or takes it, meanwhile
+	r.lastLaid, r.spares[dir] = laid{}, laid{} // nothing else makes or takes it meanwhile
 	r.mu.Unlock()
 	err := layAhead(dir, like)
 	if err != nil {
@@ -48,7 +50,7 @@ func (r *Repo) MakeSpare(dir string) error {
 }
 
 func layAhead(dir string, like laid) error {
-	if err := os.RemoveAll(dir); err != nil { // of a process before this one
+	if err := os.RemoveAll(dir); err != nil { // from an earlier process
 		return err
 	}
 	if err := os.MkdirAll(dir, privateDir); err != nil {
@@ -60,12 +62,12 @@ func layAhead(dir string, like laid) error {
 	return copyFile(like.index, filepath.Join(dir, indexFile))
 }
 
-// takeSpare has the spare folder be the one at dir, and says what it holds; nothing where there is none.
+// takeSpare moves the spare folder to dir and returns its content, or nothing if there is none.
 func (r *Repo) takeSpare(spare, dir string) laid {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	has := r.spares[spare]
-	if has.files == nil { // there is none, or it is in the making
+	if has.files == nil { // there is none, or it is in progress
 		return laid{}
 	}
 	delete(r.spares, spare)
@@ -75,7 +77,7 @@ func (r *Repo) takeSpare(spare, dir string) laid {
 	return has
 }
 
-// layOut brings a folder that holds what has says to the files given.
+// layOut changes a folder whose content is has to the given files.
 func layOut(dir string, has laid, files map[string][]byte) error {
 	if has.files == nil {
 		for _, d := range folders() {
@@ -102,7 +104,7 @@ func layOut(dir string, has laid, files map[string][]byte) error {
 	return nil
 }
 
-// likeNext keeps what a folder was made of, for MakeSpare.
+// likeNext keeps a folder's content for MakeSpare.
 func (r *Repo) likeNext(l laid) {
 	size := int64(0)
 	for name, data := range l.files {
@@ -119,12 +121,12 @@ func (r *Repo) likeNext(l laid) {
 	r.mu.Unlock()
 }
 
-// sameIndex reports whether the index is a copy of the same one, in the same state.
+// sameIndex reports whether the index is a copy of the same source in the same state.
 func (l laid) sameIndex(now laid) bool {
 	return l.index != "" && l.index == now.index && l.of.Same(now.of) && l.of.Changed.Equal(now.of.Changed)
 }
 
-// statIndex is what of an index is copied whole; "" where it is not, or has another part.
+// statIndex returns the index to copy, or "" if it is missing or split.
 func statIndex(gitDir string) (index string, now atomicfile.Stat, err error) {
 	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
 	if err != nil || len(shared) > 0 {

@@ -12,18 +12,18 @@ import (
 	"sluice/internal/fault"
 )
 
-// staged is a worktree in the making, where nobody else can write. In its own place, an agent that works in the checkout
-// around it could put a link there in the middle, and have the files written anywhere.
+// staged is a worktree under construction in a place that nobody else can write to. In its final
+// place, an agent in the surrounding checkout could plant a link and redirect the files.
 type staged struct {
 	r    *Repo
 	root *os.Root // of the checkout
-	rel  string   // of its folder of its own, below root
+	rel  string   // of its own folder, below root
 	path string   // of the worktree, absolute
 	over bool
 }
 
-// stage returns the place to make the worktree of path in; nil where that is path itself. What is left of an earlier one,
-// which was killed in the middle, goes.
+// stage returns the place to build the worktree of path, or nil to build it in place. It removes
+// leftovers of an earlier, killed attempt.
 func (r *Repo) stage(path string) (*staged, error) {
 	rel, err := filepath.Rel(r.top, r.staging)
 	if err != nil || r.staging == "" || !filepath.IsLocal(rel) {
@@ -48,7 +48,7 @@ func (r *Repo) stage(path string) (*staged, error) {
 	return s, nil
 }
 
-// move brings the worktree to its place, through no link that leads out of the checkout.
+// move moves the worktree to its place, through no link that leads out of the checkout.
 func (s *staged) move(path string) error {
 	name, err := s.r.adminOf(s.path)
 	if err != nil || name == "" {
@@ -75,19 +75,19 @@ func (s *staged) move(path string) error {
 	return nil
 }
 
-// close lets go of the place, and of a worktree that was not moved out of it.
+// close releases the place, and removes a worktree that was not moved.
 func (s *staged) close() {
 	if !s.over {
-		_ = s.clear("") // else the next one does
+		_ = s.clear("") // otherwise the next one does
 	}
 	s.over = true
 	_ = s.root.RemoveAll(s.rel)
-	_ = s.root.Remove(filepath.Dir(s.rel)) // goes if nothing else is made
+	_ = s.root.Remove(filepath.Dir(s.rel)) // succeeds if nothing else is under construction
 	_ = s.root.Close()
 }
 
-// clear removes a worktree that was never moved, and what git has of it. A kill may have come when all but the move to
-// path was done.
+// clear removes a worktree that was never moved, and git's entry for it. A kill may have come just
+// before the move to path.
 func (s *staged) clear(path string) error {
 	half := false
 	if _, err := s.root.Lstat(filepath.Join(s.rel, filepath.Base(s.path), ".git")); err == nil {
@@ -110,7 +110,7 @@ func (s *staged) clear(path string) error {
 	return s.root.RemoveAll(s.rel)
 }
 
-// adminOf names the entry in which git keeps a linked worktree; "" = there is none.
+// adminOf returns git's entry name for a linked worktree, or "".
 func (r *Repo) adminOf(path string) (name string, err error) {
 	err = r.eachLinked(func(admin, tree string) (found bool) {
 		if tree == path {

@@ -17,17 +17,17 @@ import (
 	"sluice/internal/fault"
 )
 
-// Bounds of what a repo borrows, and of what lies in it.
+// Limits on borrowed object stores and nested submodules.
 const (
 	maxAlternates    = 64 << 10 // one list of other stores
 	maxStores        = 32
-	maxStoreHops     = 5 // as git has it
+	maxStoreHops     = 5 // like git
 	maxSubmodules    = 1000
 	maxSubmoduleHops = 8
 )
 
-// Stores returns the folders in which the repo's objects lie: its own first, then those that it borrows from, and what those
-// borrow from in turn.
+// Stores returns the folders with the repo's objects: its own first, then those it borrows from,
+// recursively.
 func (r *Repo) Stores() ([]string, error) {
 	own := filepath.Join(r.common, "objects")
 	out := []string{own}
@@ -48,14 +48,14 @@ func addStores(out *[]string, store string, hops int) error {
 	for line := range strings.Lines(string(data)) {
 		dir := strings.TrimRight(line, "\r\n")
 		if dir == "" || dir[0] == '#' || dir[0] == '"' {
-			continue // a quoted name has characters that no sandbox's list of folders should have
+			continue // a quoted name has characters unfit for a sandbox's list of folders
 		}
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(store, dir)
 		}
 		real, err := filepath.EvalSymlinks(dir)
 		if err != nil || !isDir(real) {
-			continue // git passes over it as well
+			continue // git skips it too
 		}
 		if slices.Contains(*out, real) {
 			continue
@@ -71,19 +71,19 @@ func addStores(out *[]string, store string, hops int) error {
 	return nil
 }
 
-// Submodule is one of a checkout, or of another submodule in it.
+// Submodule is a submodule of a checkout, or of another submodule in it.
 type Submodule struct {
 	Path   string // absolute
-	Filled bool   // it has a git folder, or a file that says where that is
+	Filled bool   // it has a git folder, or a file that points to one
 }
 
-// linksKept are the submodules of an index in the state it had.
+// linksKept caches an index's submodules with the state of its file.
 type linksKept struct {
 	of   atomicfile.Stat
 	list []string
 }
 
-// Submodules lists those that the index of the checkout at top knows, and those within them.
+// Submodules lists the submodules in the index of the checkout at top, and those nested in them.
 func (r *Repo) Submodules(ctx context.Context, top string) ([]Submodule, error) {
 	gitDir, real, err := r.gitDirOf(top)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *Repo) addSubmodules(ctx context.Context, out *[]Submodule, gitDir, top 
 		within := dot
 		if !info.IsDir() {
 			if within, err = pointer(sub.Path, ".git", "gitdir: "); err != nil {
-				continue // git takes it for none either
+				continue // git does not accept it either
 			}
 		}
 		if _, err := os.Lstat(filepath.Join(within, "HEAD")); err != nil {
@@ -132,7 +132,7 @@ func (r *Repo) addSubmodules(ctx context.Context, out *[]Submodule, gitDir, top 
 	return nil
 }
 
-// gitlinks lists the paths of the index that are submodules.
+// gitlinks lists the index's submodule paths.
 func (r *Repo) gitlinks(ctx context.Context, gitDir, top string) ([]string, error) {
 	now, err := atomicfile.Lstat(gitDir, "index")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -170,7 +170,7 @@ func (r *Repo) gitlinks(ctx context.Context, gitDir, top string) ([]string, erro
 	return list, nil
 }
 
-// maxNamePath bounds a line that names one path.
+// maxNamePath limits a line that names one path.
 const maxNamePath = 1 << 20
 
 func splitNUL(data []byte, end bool) (advance int, token []byte, err error) {

@@ -2,5 +2,5 @@
 
 package git
 
-// settle does nothing here: there is no call for one file system.
+// settle does nothing here: there is no call to sync one file system.
 func settle(string) error { return nil }

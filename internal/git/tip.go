@@ -14,14 +14,14 @@ import (
 	"sluice/internal/fault"
 )
 
-// Tip is where a ref is.
+// Tip is where a ref points.
 type Tip struct {
 	SHA      string // "" = the ref does not exist
-	Symbolic string // the ref that it stands for; "" = it is a ref of its own
+	Symbolic string // the ref it refers to; "" = not symbolic
 }
 
-// TipOf returns where a ref is, by its full name. A repo that keeps its refs in files is read without a git program: git passes
-// over a file that it cannot read, or has an old place of the ref for it, and ends as if all were well.
+// TipOf returns where a ref, by its full name, points. It reads ref files itself: git skips an
+// unreadable file, or falls back to an old value, and still succeeds.
 func (r *Repo) TipOf(ctx context.Context, ref string) (t Tip, err error) {
 	if err := checkRef(ref); err != nil {
 		return Tip{}, err
@@ -37,7 +37,7 @@ func (r *Repo) TipOf(ctx context.Context, ref string) (t Tip, err error) {
 	return t, nil
 }
 
-// asksRef reports whether a ref is in no file that we read: a table, or a link of an old git.
+// asksRef reports whether only git can read the ref: reftable, or a link from an old git.
 func (r *Repo) asksRef(ref string) bool {
 	info, err := os.Lstat(filepath.Join(r.common, filepath.FromSlash(ref)))
 	return isDir(filepath.Join(r.common, "reftable")) || err == nil && info.Mode()&fs.ModeSymlink != 0
@@ -66,7 +66,7 @@ func (r *Repo) readTip(ref string) (t Tip, err error) {
 	for range maxRefHops {
 		sha, to, err := r.refFile(ref)
 		if err != nil || to == "" {
-			if t.SHA = sha; sha == "" { // a symbolic ref to nothing is none
+			if t.SHA = sha; sha == "" { // a symbolic ref to nothing does not exist
 				t = Tip{}
 			}
 			return t, err
@@ -76,10 +76,10 @@ func (r *Repo) readTip(ref string) (t Tip, err error) {
 	return Tip{}, fault.New("remove one with git symbolic-ref --delete", "more than %d symbolic refs", maxRefHops)
 }
 
-// refFile is what the file of a ref says, else packed-refs: an object name, or the name of another ref.
+// refFile reads a ref's file, else packed-refs: an object name, or the name of another ref.
 func (r *Repo) refFile(ref string) (sha, to string, err error) {
 	file := filepath.Join(r.common, filepath.FromSlash(ref))
-	if !isDir(file) { // it can be left of other refs
+	if !isDir(file) { // an empty folder can be left over from other refs
 		sha, to, err = readRef(filepath.Dir(file), filepath.Base(file))
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
@@ -96,7 +96,8 @@ func (r *Repo) refFile(ref string) (sha, to string, err error) {
 // Detached is the ref of a checkout that is on no branch.
 const Detached = "HEAD"
 
-// TipIn is TipOf; of Detached it is that of the checkout at top, which stands for a branch where it is on one.
+// TipIn is TipOf; for Detached it returns the HEAD of the checkout at top, with its branch if there
+// is one.
 func (r *Repo) TipIn(ctx context.Context, top, ref string) (Tip, error) {
 	if ref != Detached {
 		return r.TipOf(ctx, ref)
@@ -105,8 +106,8 @@ func (r *Repo) TipIn(ctx context.Context, top, ref string) (Tip, error) {
 	return Tip{SHA: n.Head, Symbolic: n.Branch}, err
 }
 
-// MoveRef has a ref name the commit to where it names from. "" stands for no ref: from makes it, to removes it. No hook runs. The note is for the
-// reflog, whose entry is made in the checkout at top.
+// MoveRef moves a ref from the commit from to the commit to. "" means no ref: from "" creates it,
+// to "" deletes it. No hook runs. The note goes into the reflog, in the checkout at top.
 func (r *Repo) MoveRef(ctx context.Context, top, ref, from, to, note string) error {
 	if err := checkRef(ref); err != nil && ref != Detached {
 		return err
@@ -136,15 +137,16 @@ func (r *Repo) MoveRef(ctx context.Context, top, ref, from, to, note string) err
 		case strings.Contains(err.Error(), lock):
 			return heldBy(lock)
 		}
-		return fmt.Errorf("%w (git has failed here: %w)", heldBy(lock), err) // and may have left it
+		return fmt.Errorf("%w (git has failed here: %w)", heldBy(lock), err) // and may have left the lock
 	}
 	return settle(r.common)
 }
 
-// refWait is how long another git may have a branch; git itself waits for a tenth of it.
+// refWait is how long another git may hold a branch; git itself waits a tenth of it.
 const refWait = time.Second
 
-// AwaitRef waits until no other git is changing a ref, or HEAD of the checkout at top, which moves with its branch.
+// AwaitRef waits until no other git is changing a ref, or HEAD of the checkout at top, which moves
+// with its branch.
 func (r *Repo) AwaitRef(ctx context.Context, top, ref string) error {
 	gitDir, _, err := r.gitDirOf(top)
 	if err != nil {
@@ -159,7 +161,7 @@ func (r *Repo) AwaitRef(ctx context.Context, top, ref string) error {
 	})
 }
 
-// lockOf is the lock by which a git holds a ref, or HEAD of a checkout; "" = none.
+// lockOf returns the lock file of a ref, or of a checkout's HEAD, or "".
 func (r *Repo) lockOf(gitDir, ref string) string {
 	for _, file := range []string{filepath.Join(r.common, filepath.FromSlash(ref)), filepath.Join(gitDir, Detached)} {
 		if _, err := os.Lstat(file + ".lock"); err == nil {

@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// Unclean returns which files that git knows differ from the last commit, as `git status` has it: staged, or changed in the
-// worktree. New files count once they are added. No filter is run: a file whose committed form a filter makes (Git LFS)
-// counts as changed only where git's own index has not seen it as it is.
+// Unclean returns the tracked files that differ from the last commit, as in `git status`: staged,
+// or changed in the worktree. New files count once added. No filter runs: a file whose committed
+// form comes from a filter (Git LFS) counts as changed only if git's own index has not seen its
+// current state.
 func (r *Repo) Unclean(ctx context.Context, worktree string) (Changes, error) {
 	c, err := r.unclean(ctx, worktree)
 	if err != nil {
@@ -28,7 +29,7 @@ func (r *Repo) unclean(ctx context.Context, worktree string) (c Changes, err err
 		return c, err
 	}
 	defer t.unlock()
-	// The index is the worktree's own, but the configuration is not: none of it names a program.
+	// Use the worktree's own index but not its configuration: an index names no program.
 	theirs := *t
 	theirs.env = r.inShadowTree(t.top, filepath.Join(gitDir, "index"))
 	against := []string{"diff-index", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"}
@@ -40,7 +41,8 @@ func (r *Repo) unclean(ctx context.Context, worktree string) (c Changes, err err
 	if err != nil {
 		return c, err
 	}
-	// A file that was copied or touched is told as well: it is one of ours where its content differs, too.
+	// This also lists copied or touched files, so keep only those whose content differs by our own
+	// index.
 	list, err := t.uncommitted(ctx)
 	if err != nil {
 		return c, err

@@ -15,17 +15,17 @@ import (
 	"sluice/internal/fault"
 )
 
-// ErrNoCommit says that the repo has no commit yet, and so nothing to make a worktree of.
+// ErrNoCommit is returned if the repo has no commit yet to make a worktree of.
 var ErrNoCommit = errors.New("no commit yet")
 
-// AddWorktree sees to it that there is a checkout at path. A folder that is there is used as it is,
-// whatever is in it: made is false. One that is not is made as a linked worktree of branch, and the
-// branch, where it is missing, from the HEAD of the checkout the repo was opened in. Nothing is pruned,
-// forced or taken from another worktree: what stands in the way is an error.
+// AddWorktree ensures that there is a checkout at path. An existing folder is used as it is,
+// whatever its content: made is false. Otherwise a linked worktree of branch is created. A missing
+// branch starts at the HEAD of the checkout the repo was opened in. Nothing is pruned, forced or
+// taken from another worktree: an obstacle is an error.
 //
-// The files are written without any filter: what Git LFS or another filter keeps outside the repo is
-// there as the pointer that is committed, and `git lfs pull` in the worktree, by whoever may run it,
-// fills it in. Submodules are left empty.
+// Files are written without filters. What Git LFS or another filter keeps outside the repo is the
+// committed pointer; whoever may run `git lfs pull` in the worktree fills it in. Submodules stay
+// empty.
 func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool, err error) {
 	if !filepath.IsAbs(path) {
 		return false, fmt.Errorf("add worktree %q: not an absolute path", path)
@@ -71,8 +71,9 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 	return true, nil
 }
 
-// keepOut has the repo's own list of ignored files name a worktree that is to lie in the person's checkout: their
-// `git add -A` would take it for a repository of theirs. A list that is no plain file is left alone.
+// keepOut adds a worktree inside the person's checkout to the repo's own ignore list: otherwise
+// `git add -A` would add it as a nested repository. It leaves a list alone that is not a plain
+// file.
 func (r *Repo) keepOut(ctx context.Context, path string) error {
 	rel, err := filepath.Rel(r.top, path)
 	if err != nil || rel == "." || !filepath.IsLocal(rel) {
@@ -100,7 +101,7 @@ func (r *Repo) keepOut(ctx context.Context, path string) error {
 	return atomicfile.Write(filepath.Join(dir, "exclude"), append(data, "/\n"...), 0o644)
 }
 
-// addAt makes the worktree at path, and writes its files.
+// addAt creates the worktree at path and writes its files.
 func (r *Repo) addAt(ctx context.Context, path, branch, ref string) (made bool, err error) {
 	args, err := r.addArgs(ctx, path, branch, ref)
 	if err != nil {
@@ -127,8 +128,8 @@ func (r *Repo) addAt(ctx context.Context, path, branch, ref string) (made bool, 
 	return true, nil
 }
 
-// FillWorktree writes all files of the linked worktree at path anew, over what is there: for one that AddWorktree was
-// killed over.
+// FillWorktree rewrites all files of the linked worktree at path: for one that a killed AddWorktree
+// left.
 func (r *Repo) FillWorktree(ctx context.Context, path string) error {
 	if _, own, err := r.gitDirOf(path); err != nil || own != path {
 		return fmt.Errorf("fill worktree %s: it is no worktree: %w", path, errors.Join(err, fs.ErrInvalid))
@@ -139,7 +140,7 @@ func (r *Repo) FillWorktree(ctx context.Context, path string) error {
 	return nil
 }
 
-// addArgs makes the command line, after a look at what there is to make the worktree of.
+// addArgs returns the command line, depending on what the worktree starts from.
 func (r *Repo) addArgs(ctx context.Context, path, branch, ref string) ([]string, error) {
 	args := []string{"worktree", "add", "--quiet", "--no-checkout", "--no-track"}
 	tip, err := r.TipOf(ctx, ref)
@@ -159,7 +160,7 @@ func (r *Repo) addArgs(ctx context.Context, path, branch, ref string) ([]string,
 	return append(args, "-b", branch, "--", path, head), nil
 }
 
-// addError returns what to do about the refusals that people meet.
+// addError adds what to do about common refusals.
 func addError(path string, err error) error {
 	var cmd *CommandError
 	hint := ""
@@ -176,8 +177,8 @@ func addError(path string, err error) error {
 	return fmt.Errorf("add worktree %s: %w%s", path, err, hint)
 }
 
-// checkout writes the files of the new worktree's HEAD and its index. It runs in the shadow, where no
-// filter is defined.
+// checkout writes the files of the new worktree's HEAD and its index. It runs in the shadow, where
+// no filter is defined.
 func (r *Repo) checkout(ctx context.Context, path string) error {
 	gitDir, top, err := r.gitDirOf(path)
 	if err != nil {
@@ -196,7 +197,7 @@ func (r *Repo) checkout(ctx context.Context, path string) error {
 	return nil
 }
 
-// CloseWorktree removes a linked worktree: its files, whatever they are, and what git has of it. Its branch stays.
+// CloseWorktree removes a linked worktree: all its files, and git's entry. Its branch stays.
 func (r *Repo) CloseWorktree(ctx context.Context, path string) error {
 	fail := func(err error) error { return fmt.Errorf("close worktree %s: %w", path, err) }
 	admin, top, err := r.gitDirOf(path)
@@ -211,7 +212,7 @@ func (r *Repo) CloseWorktree(ctx context.Context, path string) error {
 	}
 	r.trees.Lock()
 	defer r.trees.Unlock()
-	// The files first: what is left of a kill in between is a worktree that git calls prunable.
+	// Files first: a kill in between leaves a worktree that git calls prunable.
 	if err := errors.Join(os.RemoveAll(top), os.RemoveAll(admin)); err != nil {
 		return fail(err)
 	}
