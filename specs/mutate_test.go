@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sluice/specs/graph"
 )
 
 // TestRandomChanges: specs that load, changed word by word, yield a spec or faults. What loads is
@@ -44,7 +46,7 @@ func TestRandomChanges(t *testing.T) {
 			if err := schema.Validate(asJSON(t, []byte(src))); err != nil {
 				t.Fatalf("Load takes what the schema does not: %v\n%s", err, src)
 			}
-			_ = Text(spec, nil) + Mermaid(spec, nil) + Dot(spec, nil) + string(SVG(spec, nil))
+			_ = graph.Text(spec, nil) + graph.Mermaid(spec, nil) + graph.Dot(spec, nil) + string(graph.SVG(spec, nil))
 			if strings.Contains(src, "\r") {
 				continue
 			}

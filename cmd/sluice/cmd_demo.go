@@ -17,6 +17,7 @@ import (
 	"sluice/internal/setup"
 	"sluice/internal/show"
 	"sluice/specs"
+	"sluice/specs/graph"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -107,7 +108,7 @@ func (a *app) demoWelcome(by string) {
 	a.Print("%s", a.Paint(console.Bold, "A repo was made in "+a.dir))
 	a.Print("Its workflow, %s/%s.yaml:\n", specsDir, setup.DemoFlow)
 	if spec, faults := specs.Load("", setup.DemoSpec()); len(faults) == 0 {
-		a.Print("%s", indent(strings.TrimSpace(specs.Text(spec, nil))))
+		a.Print("%s", indent(strings.TrimSpace(graph.Text(spec, nil))))
 	}
 	a.Print("")
 	a.Print("Every role is played by a built-in agent.")

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/layout"
 	"sluice/internal/text"
-	"sluice/specs"
+	"sluice/specs/graph"
 )
 
 func (a *app) graphCommand() *cobra.Command {
@@ -39,13 +39,13 @@ func drawGraph(con *console.Console, spec *engine.Spec, states map[string]string
 	var picture string
 	switch format {
 	case "text":
-		picture = specs.Text(spec, states)
+		picture = graph.Text(spec, states)
 	case "mermaid":
-		picture = specs.Mermaid(spec, states)
+		picture = graph.Mermaid(spec, states)
 	case "dot":
-		picture = specs.Dot(spec, states)
+		picture = graph.Dot(spec, states)
 	case "svg":
-		picture = string(specs.SVG(spec, states))
+		picture = string(graph.SVG(spec, states))
 	default:
 		known := []string{"text", "mermaid", "dot", "svg"}
 		mend := "one of: text, mermaid, dot, svg"

@@ -12,6 +12,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/conform"
 	"sluice/specs"
+	"sluice/specs/graph"
 )
 
 // guide returns a template's page.
@@ -76,7 +77,7 @@ func TestGuides(t *testing.T) {
 			flows := templateFlows(t, tpl.Name)
 			picture := section(t, page, "Its picture")
 			for id, spec := range flows {
-				if want := strings.TrimSpace(specs.Text(spec, nil)); !strings.Contains(picture, "\n"+want+"\n") {
+				if want := strings.TrimSpace(graph.Text(spec, nil)); !strings.Contains(picture, "\n"+want+"\n") {
 					t.Errorf("the picture of %s is another; it is:\n%s", id, want)
 				}
 			}

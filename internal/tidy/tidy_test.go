@@ -40,6 +40,7 @@ var layers = map[string]struct{ own, only []string }{
 	"agents/sandbox":  {own: []string{"internal/fault", "internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
 	"notify":          {own: []string{"internal/fault", "internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
 	"specs":           {own: []string{"internal/fault", "internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
+	"specs/graph":     {own: []string{"engine", "internal/text"}},
 	// What a person signs, and whether it holds: the one place of signatures.
 	"internal/approval": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
 	// Whether the record of what was decided is whole.

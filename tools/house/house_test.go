@@ -39,8 +39,7 @@ func TestMeasure(t *testing.T) {
 func over() map[string]int {
 	return map[string]int{
 		"lines of engine":     11341,
-		"lines of cmd/sluice": 9264,
-		"lines of specs":      7267,
+		"lines of cmd/sluice": 9265,
 
 		"methods of engine.decider":           159,
 		"methods of internal/git.Repo":        148,

@@ -1,4 +1,6 @@
-package specs
+// Package graph draws a workflow, and how far a run of it is, as text, Mermaid, DOT and SVG.
+// graph.go derives the picture; the other files write it.
+package graph
 
 import (
 	"fmt"

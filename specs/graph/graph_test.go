@@ -1,16 +1,22 @@
-package specs
+package graph
 
 import (
 	"encoding/xml"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"sluice/specs"
 )
 
-// states are some states of a run, for its pictures.
+var update = flag.Bool("update", false, "write the pictures anew")
+
+// someStates are some states of a run, for its pictures.
 func someStates() map[string]string {
 	return map[string]string{"X-1": "passed", "XG-1-2": "window", "X-2": "running", "X-0": "passed", "G-0": "human", "mend": "skipped"}
 }
@@ -18,11 +24,11 @@ func someStates() map[string]string {
 // TestPictures: the pictures of the document's example, and of a spec with every key.
 func TestPictures(t *testing.T) {
 	for _, name := range []string{"phase-4-search-index", "everything", "list"} {
-		src, err := os.ReadFile("testdata/" + name + ".yaml")
+		src, err := os.ReadFile("../testdata/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec, faults := Load("", src)
+		spec, faults := specs.Load("", src)
 		if spec == nil {
 			t.Fatal(faults)
 		}
@@ -32,7 +38,7 @@ func TestPictures(t *testing.T) {
 			"dot": Dot(spec, someStates()),
 			"svg": string(SVG(spec, someStates())),
 		} {
-			file := "testdata/pictures/" + name + "." + ending
+			file := "testdata/" + name + "." + ending
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -49,12 +55,32 @@ func TestPictures(t *testing.T) {
 	}
 }
 
+// goodSpecs are the specs that we ship, by their files.
+func goodSpecs(t *testing.T) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for _, glob := range []string{"../testdata/*.yaml", "../../examples/*/.workflow/specs/*.yaml", "../templates/*/specs/*.yaml"} {
+		files, err := filepath.Glob(glob)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", glob, err)
+		}
+		for _, f := range files {
+			src, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[f] = src
+		}
+	}
+	return out
+}
+
 // TestPicturesHoldAll: every picture has every step and gate, even with names made to break out of
 // labels.
 func TestPicturesHoldAll(t *testing.T) {
 	const bad = "</text>\"]; <b>&#x; \"\\\x1b[31m\u202e\x00"
 	for file, src := range goodSpecs(t) {
-		spec, faults := Load(file, src)
+		spec, faults := specs.Load(file, src)
 		if spec == nil {
 			t.Fatal(faults)
 		}
