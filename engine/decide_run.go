@@ -318,7 +318,7 @@ func (d *decider) stopFor(r *Run, why, text string) {
 	d.notice(Notice{ID: fmt.Sprintf("%s.paused-%d", r.ID, d.s.Clock), Kind: NoticePaused, Run: r.ID, Text: clip(text, 2000)})
 }
 
-// pausedByLimit is the prefix of PausedWhy before the key of a limit, and of the words of a run's end.
+// pausedByLimit is the prefix of PausedWhy before the key of a limit.
 const pausedByLimit = "limit:"
 
 // limit handles a run's limit that was hit.
@@ -333,9 +333,9 @@ func (d *decider) limit(r *Run, w *Spec, key, step string) {
 			d.stopSpending(r, w, role, "the run's "+key+" is used up")
 		}
 	case EndFailed:
-		d.end(r, RunEnded{Phase: RunFailed, Step: step, Why: pausedByLimit + key + " " + text, Cause: causeLimit, Limit: key})
+		d.end(r, RunEnded{Phase: RunFailed, Step: step, Why: text, Cause: causeLimit, Limit: key})
 	default:
-		d.end(r, RunEnded{Phase: RunAborted, Step: step, Why: pausedByLimit + key + " " + text, Cause: causeLimit, Limit: key})
+		d.end(r, RunEnded{Phase: RunAborted, Step: step, Why: text, Cause: causeLimit, Limit: key})
 	}
 }
 

@@ -30,7 +30,7 @@ func (r *Run) upgrade() {
 	}
 }
 
-// limitIn returns the key of the limit that the words of a run's end begin with; "" = none.
+// limitIn returns the key of the limit that the words of a run's end once began with; "" = none.
 func limitIn(why string) string {
 	rest, ok := strings.CutPrefix(why, pausedByLimit)
 	if !ok {

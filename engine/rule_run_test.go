@@ -246,7 +246,7 @@ func TestRule32MaxDuration(t *testing.T) {
 	s.want(s.r().Phase, RunRunning)
 	s.later(2 * time.Minute)
 	s.want(s.r().Phase, RunAborted)
-	s.has(s.r().EndWhy, "limit:max_duration")
+	s.want(s.r().EndLimit, "max_duration", s.r().EndWhy, "the limit max_duration is hit")
 }
 
 func TestRule32Usage(t *testing.T) {
