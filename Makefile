@@ -13,7 +13,7 @@ FUZZ_TIME    ?= 60s
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance mutate dist house check
+.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance mutate dist house check releases
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ soak: ## a week of 100,000 runs in the real daemon, by a faster clock: nothing m
 
 others: ## opencode, qwen and gemini against a stand-in; SLUICE_OTHERS=DIR names the node_modules/.bin that has them
 	$(GO) test -count=1 -timeout 30m -run 'TestOthers' -v ./cmd/sluice/
+
+releases: ## runs handed over between the release OLD (a commit) and this one, both ways
+	@.ci/releases $(OLD)
 
 house: ## measures of the rooms: lines, largest file, function and type, calls against the order
 	@$(GO) run ./tools/house
