@@ -14,7 +14,7 @@ import (
 	"sluice/internal/fault"
 )
 
-func (a *app) abortCommand() *cobra.Command {
+func abortCommand(a *app) *cobra.Command {
 	var why string
 	cmd := a.JSONFlag(&cobra.Command{
 		Use: "abort [RUN]", Short: "end a run for good, and what runs in it",
@@ -23,7 +23,7 @@ done in them. Where no process serves the repo, this one does until all of the r
 launches nothing meanwhile, of no run: other runs go on where they are once something serves the
 repo. Only the workflow's after_run, if it has one, follows the end as always.`,
 		Example: "sluice abort phase-4-1 -m \"wrong plan\"\nsluice abort --yes", Args: console.Between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.abort(cmd.Context(), args, why) },
+		RunE: func(cmd *cobra.Command, args []string) error { return abortRun(cmd.Context(), a, args, why) },
 	})
 	cmd.Flags().StringVarP(&why, "message", "m", "", "why, in `WORDS`")
 	return cmd
@@ -36,8 +36,8 @@ const (
 	abortPace = 50 * time.Millisecond
 )
 
-// abort ends a run with the process that serves the repo; where there is none, or it goes just then, by this one.
-func (a *app) abort(ctx context.Context, args []string, why string) error {
+// abortRun ends a run with the process that serves the repo; where there is none, or it goes just then, by this one.
+func abortRun(ctx context.Context, a *app, args []string, why string) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (a *app) abort(ctx context.Context, args []string, why string) error {
 			return err
 		}
 	}
-	return a.abortHere(ctx, p, ev)
+	return abortHere(ctx, a, p, ev)
 }
 
 // toAbort names the run that is meant, before anything is asked or served.
@@ -86,8 +86,8 @@ func toAbort(ctx context.Context, p *place, args []string) (string, error) {
 }
 
 // abortHere ends a run from this process, which serves the repo until all of it has ended and launches nothing.
-func (a *app) abortHere(ctx context.Context, p *place, ev engine.AbortRequested) error {
-	h, err := a.host(ctx, p, nil, true)
+func abortHere(ctx context.Context, a *app, p *place, ev engine.AbortRequested) error {
+	h, err := host(ctx, a, p, nil, true)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"sluice/signals"
 )
 
-func (a *app) signalCommand() *cobra.Command {
+func signalCommand(a *app) *cobra.Command {
 	var status, text, run, answer string
 	cmd := &cobra.Command{
 		Use:   "signal STEP",
@@ -97,7 +97,7 @@ func sendSignal(con *console.Console, p *place, step, status, words, run, answer
 	return nil
 }
 
-func (a *app) notifyCommand() *cobra.Command {
+func notifyCommand(a *app) *cobra.Command {
 	var kind, body string
 	cmd := &cobra.Command{
 		Use:   "notify TEXT",
@@ -107,7 +107,7 @@ func (a *app) notifyCommand() *cobra.Command {
 sluice notify "is this seen?" --body "with more words"`,
 		Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.tryNotice(cmd.Context(), notify.Notice{Kind: kind, Title: args[0], Body: body})
+			return tryNotice(cmd.Context(), a, notify.Notice{Kind: kind, Title: args[0], Body: body})
 		},
 	}
 	cmd.Flags().StringVar(&body, "body", "", "more `WORDS`")
@@ -115,7 +115,7 @@ sluice notify "is this seen?" --body "with more words"`,
 	return a.JSONFlag(cmd)
 }
 
-func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
+func tryNotice(ctx context.Context, a *app, n notify.Notice) (err error) {
 	root := ""
 	if p, err := a.bare(ctx); err == nil {
 		root = p.root
@@ -132,7 +132,7 @@ func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
 		if err != nil {
 			return err
 		}
-		options = append(options, notify.Desktop([]string{self, notifyCommand}))
+		options = append(options, notify.Desktop([]string{self, notifyHelper}))
 	}
 	sender := notify.New(options...)
 	defer func() { err = errors.Join(err, sender.Close()) }()

@@ -21,7 +21,7 @@ import (
 	"sluice/internal/show"
 )
 
-func (a *app) attemptCommand() *cobra.Command {
+func attemptCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attempt",
 		Short: "look again at what one attempt of an agent did and left",

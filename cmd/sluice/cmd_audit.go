@@ -20,7 +20,7 @@ import (
 	"sluice/journal"
 )
 
-func (a *app) auditCommand() *cobra.Command {
+func auditCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "check the record of what was decided",
@@ -30,11 +30,11 @@ both from the first line to the last.`,
 		Example: "sluice audit verify\nsluice audit verify phase-4-search-index",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
-	cmd.AddCommand(a.verifyCommand(), a.checkpointCommand())
+	cmd.AddCommand(verifyCommand(a), checkpointCommand(a))
 	return cmd
 }
 
-func (a *app) verifyCommand() *cobra.Command {
+func verifyCommand(a *app) *cobra.Command {
 	var against []string
 	var list string
 	cmd := a.JSONFlag(&cobra.Command{
@@ -47,7 +47,7 @@ Names too what went on though a gate had not passed it: by a route, on_fail or o
 		Example: "sluice audit verify\nsluice audit verify --checkpoint note\nsluice audit verify --checkpoint /mnt/safe/app.checkpoint --approvers /mnt/safe/allowed_signers",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.auditVerify(cmd.Context(), args, against, list)
+			return auditVerify(cmd.Context(), a, args, against, list)
 		},
 	})
 	cmd.Flags().StringArrayVar(&against, "checkpoint", nil, "hold the journal to a checkpoint: `FILE|note`; may be given again")
@@ -55,7 +55,7 @@ Names too what went on though a gate had not passed it: by a route, on_fail or o
 	return cmd
 }
 
-func (a *app) auditVerify(ctx context.Context, args, against []string, signers string) error {
+func auditVerify(ctx context.Context, a *app, args, against []string, signers string) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func printAudit(con *console.Console, list []audit.Checked, bad bool) error {
 	return nil
 }
 
-func (a *app) journalCommand() *cobra.Command {
+func journalCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "journal", Short: "export the whole record, or repair a damaged one",
 		Long:    "The journal has every fact, the audit files one line for each launch, word, verdict, decision and\nend. A journal whose last line was torn by a crash repairs itself. Anything else is left for a\nperson to look at: no process serves the repo until it is repaired.",
@@ -138,7 +138,7 @@ those lines the agents are ended and the files put aside: their numbers are give
 			if !cmd.Flags().Changed("to") {
 				return fault.Misused("`sluice audit verify` names the last good line", "sluice journal repair: --to N is missing")
 			}
-			return a.repair(cmd.Context(), to)
+			return repairJournal(cmd.Context(), a, to)
 		},
 	})
 	repair.Flags().Int64Var(&to, "to", 0, "the last line that stays: `N` (0: none)")
@@ -148,13 +148,13 @@ those lines the agents are ended and the files put aside: their numbers are give
 which of its facts), at, fact, sum (of the record). It may run beside the daemon.`,
 		Example: "sluice journal export > all.jsonl\nsluice journal export phase-4-search-index",
 		Args:    console.Between(0, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.exportJournal(cmd.Context(), args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return exportJournal(cmd.Context(), a, args) },
 	}
 	cmd.AddCommand(export, repair)
 	return cmd
 }
 
-func (a *app) exportJournal(ctx context.Context, args []string) error {
+func exportJournal(ctx context.Context, a *app, args []string) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (a *app) exportJournal(ctx context.Context, args []string) error {
 	return errors.Join(journal.WriteLines(out, p.state, keep, journal.Options{}), out.Flush())
 }
 
-func (a *app) repair(ctx context.Context, to int64) (err error) {
+func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err

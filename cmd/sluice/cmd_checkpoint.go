@@ -16,7 +16,7 @@ import (
 	"sluice/journal"
 )
 
-func (a *app) checkpointCommand() *cobra.Command {
+func checkpointCommand(a *app) *cobra.Command {
 	var key, out string
 	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "checkpoint",
@@ -28,7 +28,7 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 		Example: "sluice audit checkpoint && git push origin refs/notes/sluice\nsluice audit checkpoint --out /mnt/safe/app.checkpoint",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.keysPlace(cmd.Context())
+			p, err := keysPlace(cmd.Context(), a)
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ import (
 	"sluice/internal/render"
 )
 
-func (a *app) cleanCommand() *cobra.Command {
+func cleanCommand(a *app) *cobra.Command {
 	var keep int
 	var older string
 	var dry bool
@@ -41,7 +41,7 @@ decided stays in the journal and the audit. Asks first.`,
 			if err != nil {
 				return err
 			}
-			return a.clean(cmd.Context(), keep, span, dry)
+			return cleanRuns(cmd.Context(), a, keep, span, dry)
 		},
 	}
 	cmd.Flags().IntVar(&keep, "keep", 10, "leave the newest `N` ended runs")
@@ -73,7 +73,7 @@ type oldRun struct {
 	dir   string
 }
 
-func (a *app) clean(ctx context.Context, keep int, older time.Duration, dry bool) error {
+func cleanRuns(ctx context.Context, a *app, keep int, older time.Duration, dry bool) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err

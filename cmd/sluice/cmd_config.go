@@ -14,7 +14,7 @@ import (
 	"sluice/internal/settings"
 )
 
-func (a *app) configCommand() *cobra.Command {
+func configCommand(a *app) *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
 		Use:   "config [KEY]",

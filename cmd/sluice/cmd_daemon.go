@@ -18,7 +18,7 @@ import (
 	"sluice/internal/console"
 )
 
-func (a *app) daemonCommand() *cobra.Command {
+func daemonCommand(a *app) *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
 		Use:   "daemon",
@@ -31,7 +31,7 @@ read at once.`,
 		Example: "sluice watch add && sluice daemon\nsluice daemon --set notify.desktop=false",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.serveAll(cmd.Context(), set)
+			return serveAll(cmd.Context(), a, set)
 		},
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "a setting over all layers: `KEY=VALUE`")
@@ -51,7 +51,7 @@ func newLogger(con *console.Console, w io.Writer) zerolog.Logger {
 func reposFile(home string) string { return filepath.Join(home, "repos.json") }
 
 // serveAll is the daemon.
-func (a *app) serveAll(ctx context.Context, set []string) error {
+func serveAll(ctx context.Context, a *app, set []string) error {
 	home, err := stateHome(&a.Console)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (a *app) serveAll(ctx context.Context, set []string) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.newParts(log, set)
+	w, err := newParts(a, log, set)
 	if err != nil {
 		return errors.Join(err, profiled())
 	}

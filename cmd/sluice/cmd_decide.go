@@ -43,35 +43,35 @@ type decision struct {
 	answer  json.RawMessage // what is given beside the words
 }
 
-func (a *app) passCommand() *cobra.Command {
-	return a.decisionCommand("pass GATE", engine.OutcomePass, "let the work at a gate through",
+func passCommand(a *app) *cobra.Command {
+	return decisionCommand(a, "pass GATE", engine.OutcomePass, "let the work at a gate through",
 		`Says that the work a gate holds may go on. It counts for what is there now: if the files have
 changed since the gate asked, the work is checked and you are asked anew. Where the gate asks for an
 answer, -a gives it; without -a you are asked for one property after the other.`,
 		"sluice pass XG-2-end\nsluice pass XG-2-end -m \"good; mind the log level\"\nsluice pass XG-2-end -a replicas=2 -a name=web")
 }
 
-func (a *app) failCommand() *cobra.Command {
-	return a.decisionCommand("fail GATE", engine.OutcomeFail, "send the work at a gate back, with the reason",
+func failCommand(a *app) *cobra.Command {
+	return decisionCommand(a, "fail GATE", engine.OutcomeFail, "send the work at a gate back, with the reason",
 		`Your words become the context of the next attempt, so write what is wrong and what would be
 right. "-m -" reads them from standard input.`,
 		"sluice fail XG-2-end -m \"search() must not return duplicates\"\nsluice fail XG-2-end -m - < review.md")
 }
 
-func (a *app) vetoCommand() *cobra.Command {
-	return a.decisionCommand("veto GATE", engine.OutcomeVeto, "overrule a reviewer's pass, also later",
+func vetoCommand(a *app) *cobra.Command {
+	return decisionCommand(a, "veto GATE", engine.OutcomeVeto, "overrule a reviewer's pass, also later",
 		`At a gate of level notify the work goes on when the window closes. A veto before that fails
 the gate; one that comes later stops what runs after the gate, undoes it and goes back.`,
 		"sluice veto XG-1-2 -m \"the tests miss empty queries\"\nsluice veto XG-1-2 --run phase-4-2 -m \"wrong branch\"")
 }
 
-func (a *app) decideCommand() *cobra.Command {
-	return a.decisionCommand("decide GATE OUTCOME", "", "give a gate any of its outcomes, as a route's name",
+func decideCommand(a *app) *cobra.Command {
+	return decisionCommand(a, "decide GATE OUTCOME", "", "give a gate any of its outcomes, as a route's name",
 		"Where a gate has routes beside pass and fail, this takes one. `sluice show GATE` names them.",
 		"sluice decide G-1 replan -m \"the plan misses the index\"\nsluice decide G-1 pass")
 }
 
-func (a *app) decisionCommand(use, outcome, short, long, example string) *cobra.Command {
+func decisionCommand(a *app, use, outcome, short, long, example string) *cobra.Command {
 	var d decision
 	n := len(strings.Fields(use)) - 1
 	cmd := &cobra.Command{

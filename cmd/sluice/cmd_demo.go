@@ -19,7 +19,7 @@ import (
 	"sluice/specs"
 )
 
-func (a *app) demoCommand() *cobra.Command {
+func demoCommand(a *app) *cobra.Command {
 	var keep string
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -36,15 +36,15 @@ State and settings of the demo lie in the same folder: nothing of yours is touch
 			if !a.Yes && !a.Interactive() {
 				a.Yes, by = true, "the demo"
 			}
-			return a.demo(cmd.Context(), keep, by)
+			return runDemo(cmd.Context(), a, keep, by)
 		},
 	}
 	cmd.Flags().StringVar(&keep, "keep", "", "make it in `DIR`, a new folder, and leave it there")
 	return cmd
 }
 
-// demo plays it; by says who answers for the person, where somebody does.
-func (a *app) demo(ctx context.Context, keep, by string) (err error) {
+// runDemo plays the demo; by says who answers for the person, where somebody does.
+func runDemo(ctx context.Context, a *app, keep, by string) (err error) {
 	dir := keep
 	if keep != "" {
 		if dir, err = filepath.Abs(keep); err != nil {
@@ -63,23 +63,23 @@ func (a *app) demo(ctx context.Context, keep, by string) (err error) {
 			}
 		}()
 	}
-	d := a.demoApp(dir, keep != "")
+	d := demoApp(a, dir, keep != "")
 	if err := setup.Demo(ctx, dir, d.Env); err != nil {
 		return err
 	}
-	d.demoWelcome(by)
+	demoWelcome(d, by)
 	p, err := d.place(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.demoRun(ctx, p, by); err != nil {
+	if err := demoRun(ctx, d, p, by); err != nil {
 		return err
 	}
-	return d.demoEnd(ctx, p, dir, keep != "")
+	return demoEnd(ctx, d, p, dir, keep != "")
 }
 
 // demoApp is the same app in a world of its own: home, state, settings and PATH lie in dir.
-func (a *app) demoApp(dir string, kept bool) *app {
+func demoApp(a *app, dir string, kept bool) *app {
 	d := *a
 	d.dir = filepath.Join(dir, "repo")
 	d.Out = &sharedWriter{w: a.Out}
@@ -103,7 +103,7 @@ func (s *sharedWriter) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-func (a *app) demoWelcome(by string) {
+func demoWelcome(a *app, by string) {
 	a.Print("%s", a.Paint(console.Bold, "A repo was made in "+a.dir))
 	a.Print("Its workflow, %s/%s.yaml:\n", specsDir, setup.DemoFlow)
 	if spec, faults := specs.Load("", setup.DemoSpec()); len(faults) == 0 {
@@ -122,7 +122,7 @@ func (a *app) demoWelcome(by string) {
 }
 
 // demoRun runs the workflow; with --yes, or without a terminal, the gate is answered by a file as a person might.
-func (a *app) demoRun(ctx context.Context, p *place, by string) error {
+func demoRun(ctx context.Context, a *app, p *place, by string) error {
 	inner, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	if a.Yes {
@@ -135,7 +135,7 @@ func (a *app) demoRun(ctx context.Context, p *place, by string) error {
 		stop()
 		return err
 	}
-	err := a.run(ctx, p, order{workflow: setup.DemoFlow})
+	err := runHere(ctx, a, p, order{workflow: setup.DemoFlow})
 	stop()
 	wg.Wait()
 	return err
@@ -212,9 +212,9 @@ func demoShow(ctx context.Context, con *console.Console, p *place, s service) (b
 }
 
 // demoEnd verifies the record, and says what is there to look at.
-func (a *app) demoEnd(ctx context.Context, p *place, dir string, kept bool) error {
+func demoEnd(ctx context.Context, a *app, p *place, dir string, kept bool) error {
 	a.Title("\nThe record of it")
-	if err := a.auditVerify(ctx, nil, nil, ""); err != nil {
+	if err := auditVerify(ctx, a, nil, nil, ""); err != nil {
 		return err
 	}
 	a.Title("\nWhat lies in the repo now")
@@ -236,7 +236,7 @@ func (a *app) demoEnd(ctx context.Context, p *place, dir string, kept bool) erro
 	return nil
 }
 
-func (a *app) demoAgentCommand() *cobra.Command {
+func demoAgentCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-agent ROLE", Short: "play a role in the demo", Hidden: true, Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

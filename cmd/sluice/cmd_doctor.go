@@ -19,7 +19,7 @@ import (
 	"sluice/internal/setup"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
+func doctorCommand(a *app) *cobra.Command {
 	var service, system bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -36,9 +36,9 @@ installed service: its PATH and its logins are not your shell's.`,
 				return fault.Misused("sluice doctor --as-service --system", "--system is about the service")
 			}
 			if service {
-				return a.doctorInService(cmd.Context(), system)
+				return doctorInService(cmd.Context(), a, system)
 			}
-			return a.doctor(cmd.Context())
+			return runDoctor(cmd.Context(), a)
 		},
 	}
 	cmd.Flags().BoolVar(&service, "as-service", false, "make the checks inside the installed service")
@@ -46,8 +46,8 @@ installed service: its PATH and its logins are not your shell's.`,
 	return a.JSONFlag(cmd)
 }
 
-func (a *app) doctor(ctx context.Context) error {
-	checks := a.checks(ctx)
+func runDoctor(ctx context.Context, a *app) error {
+	checks := allChecks(ctx, a)
 	err := doctor.Print(&a.Console, checks)
 	if a.JSON {
 		return err
@@ -56,14 +56,14 @@ func (a *app) doctor(ctx context.Context) error {
 		return cmp.Or(merr, err)
 	}
 	a.Print("")
-	return doctor.Print(&a.Console, a.checks(ctx))
+	return doctor.Print(&a.Console, allChecks(ctx, a))
 }
 
-// checks looks at everything.
-func (a *app) checks(ctx context.Context) []doctor.Check {
+// allChecks looks at everything.
+func allChecks(ctx context.Context, a *app) []doctor.Check {
 	checks := []doctor.Check{doctor.Git(ctx), checkState(&a.Console), doctor.Clock(a.Now())}
 	checks = append(checks, doctor.Watching()...)
-	checks = append(checks, a.checkSandbox(ctx))
+	checks = append(checks, checkSandbox(ctx, a))
 	p, err := a.bare(ctx)
 	if err != nil {
 		f := explain(err)
@@ -88,7 +88,7 @@ func checkState(con *console.Console) doctor.Check {
 }
 
 // checkSandbox tries the sandbox out as the daemon does.
-func (a *app) checkSandbox(ctx context.Context) doctor.Check {
+func checkSandbox(ctx context.Context, a *app) doctor.Check {
 	root := ""
 	if p, err := a.bare(ctx); err == nil {
 		root = p.root
@@ -110,7 +110,7 @@ func checkNotify(ctx context.Context, con *console.Console, root string) []docto
 	if err != nil {
 		return []doctor.Check{doctor.Warned("notify", "", "not known: %s", err)}
 	}
-	return doctor.Notify(ctx, con, root, s.Notify, []string{self, notifyCommand})
+	return doctor.Notify(ctx, con, root, s.Notify, []string{self, notifyHelper})
 }
 
 // foreignIn finds settings of the documents that are not read, in the environment, the repo and the person's folder.

@@ -14,7 +14,7 @@ import (
 	"sluice/specs"
 )
 
-func (a *app) graphCommand() *cobra.Command {
+func graphCommand(a *app) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "graph WORKFLOW|RUN|FILE",
@@ -24,7 +24,7 @@ for Markdown, DOT or SVG. Of a run (as phase-4-1), each step and gate has its st
 		Example: "sluice graph gated-pipeline\nsluice graph gated-pipeline-1 --format svg > run.svg",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			spec, run, err := a.drawn(cmd, args[0])
+			spec, run, err := drawn(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func statesOf(run *daemon.RunStatus) map[string]string {
 }
 
 // drawn finds what is to be drawn: a file, a run, or a workflow.
-func (a *app) drawn(cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {
+func drawn(a *app, cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {
 	if file := a.below(name); layout.IsFile(file) {
 		spec, err := loadSpec(&a.Console, file)
 		return spec, nil, err

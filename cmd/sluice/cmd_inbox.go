@@ -17,7 +17,7 @@ import (
 	"sluice/internal/text"
 )
 
-func (a *app) inboxCommand() *cobra.Command {
+func inboxCommand(a *app) *cobra.Command {
 	var here bool
 	cmd := &cobra.Command{
 		Use:   "inbox",
@@ -27,7 +27,7 @@ since when, and what to type. Repos that nobody serves now are read from their j
 		Example: "sluice inbox\nsluice inbox --here --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			items, err := a.inbox(cmd.Context(), here)
+			items, err := gatherInbox(cmd.Context(), a, here)
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ type waiting struct {
 	Type   string    `json:"type"` // what to type
 }
 
-func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
+func gatherInbox(ctx context.Context, a *app, here bool) ([]waiting, error) {
 	items := []waiting{}
 	if here {
 		err := a.withView(ctx, func(p *place, v viewer, served bool) error {
@@ -71,7 +71,7 @@ func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
 		})
 		return items, err
 	}
-	places, err := a.allPlaces(ctx)
+	places, err := allPlaces(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
 const rootFile = "root"
 
 // allPlaces are the repos that are known: watched ones, those whose state folder names them, and the one we stand in.
-func (a *app) allPlaces(ctx context.Context) ([]*place, error) {
+func allPlaces(ctx context.Context, a *app) ([]*place, error) {
 	home, err := stateHome(&a.Console)
 	if err != nil {
 		return nil, err

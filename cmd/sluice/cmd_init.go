@@ -19,7 +19,7 @@ import (
 // defaultTemplate is what init lays out where nobody says.
 const defaultTemplate = "gated-pipeline"
 
-func (a *app) initCommand() *cobra.Command {
+func initCommand(a *app) *cobra.Command {
 	var name string
 	var list, prompts bool
 	var c setup.Choice

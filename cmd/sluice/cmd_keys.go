@@ -18,7 +18,7 @@ import (
 	"sluice/internal/layout"
 )
 
-func (a *app) keysCommand() *cobra.Command {
+func keysCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "say whose signature counts at the gates of this repo",
@@ -28,19 +28,19 @@ that wants a touch (ssh-keygen -t ed25519-sk); else one with a passphrase.`,
 		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org\nsluice keys ls\nsluice keys rm ann@example.org --why \"token lost\"",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
-	cmd.AddCommand(a.keysAddCommand(), a.keysListCommand(), a.keysRemoveCommand(), a.keysCheckCommand(), a.keysSignCommand())
+	cmd.AddCommand(keysAddCommand(a), keysListCommand(a), keysRemoveCommand(a), keysCheckCommand(a), keysSignCommand(a))
 	return cmd
 }
 
 // keysPlace finds the repo for who may change or use the list: no agent.
-func (a *app) keysPlace(ctx context.Context) (*place, error) {
+func keysPlace(ctx context.Context, a *app) (*place, error) {
 	if a.Getenv("SLUICE_TOKEN") != "" {
 		return nil, fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 	}
 	return a.place(ctx)
 }
 
-func (a *app) keysAddCommand() *cobra.Command {
+func keysAddCommand(a *app) *cobra.Command {
 	var names []string
 	var agent bool
 	cmd := &cobra.Command{
@@ -57,7 +57,7 @@ e-mail address), by which sluice knows who worked on a step: nobody approves the
 			if len(names) == 0 {
 				return fault.Misused("give --name, such as --name ann@example.org: specs name it in approvers", "sluice keys add: whose key it is was not said")
 			}
-			p, err := a.keysPlace(cmd.Context())
+			p, err := keysPlace(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -131,7 +131,7 @@ func keyGiven(ctx context.Context, con *console.Console, args []string) (key app
 	return key, file, nil
 }
 
-func (a *app) keysListCommand() *cobra.Command {
+func keysListCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "ls", Short: "list the keys that count, and those that were revoked",
 		Long:    "The list itself is in the form of OpenSSH's allowed_signers; its last line says where it lies.",
@@ -187,7 +187,7 @@ func keysDocument(con *console.Console, store approval.Store, l approval.List) e
 	return con.Document(map[string]any{"file": store.ListFile(), "keys": keys, "revoked": append([]approval.Revoked{}, l.Revoked...)})
 }
 
-func (a *app) keysRemoveCommand() *cobra.Command {
+func keysRemoveCommand(a *app) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use: "rm KEY|NAME", Short: "revoke a key: what it signs counts no more",
@@ -195,7 +195,7 @@ func (a *app) keysRemoveCommand() *cobra.Command {
 		Example: "sluice keys rm ann@example.org --why \"token lost\"\nsluice keys rm SHA256:eUbM…",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.keysPlace(cmd.Context())
+			p, err := keysPlace(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -237,7 +237,7 @@ func keysRemove(con *console.Console, p *place, what, why string) error {
 	return nil
 }
 
-func (a *app) keysCheckCommand() *cobra.Command {
+func keysCheckCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "check", Short: "check that agents cannot use the keys",
 		Long:    "Looks for the private halves on this machine: in ~/.ssh, in ssh-agent, and where they were when they\nwere added. `sluice doctor` does the same.",
@@ -267,7 +267,7 @@ func reachOf(ctx context.Context, con *console.Console, p *place) doctor.Reach {
 	return doctor.ReachOf(ctx, p.root, con.Getenv("HOME"), s.Sandbox)
 }
 
-func (a *app) keysSignCommand() *cobra.Command {
+func keysSignCommand(a *app) *cobra.Command {
 	var key, out string
 	cmd := &cobra.Command{
 		Use: "sign FILE", Short: "sign what was written to be signed, on whatever machine your key is",

@@ -9,7 +9,7 @@ import (
 	"sluice/internal/tree"
 )
 
-func (a *app) landCommand() *cobra.Command {
+func landCommand(a *app) *cobra.Command {
 	var l land.Options
 	var ways [3]bool
 	cmd := &cobra.Command{

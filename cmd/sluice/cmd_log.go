@@ -18,7 +18,7 @@ import (
 	"sluice/internal/text"
 )
 
-func (a *app) logCommand() *cobra.Command {
+func logCommand(a *app) *cobra.Command {
 	var follow, brief bool
 	cmd := &cobra.Command{
 		Use:   "log [RUN]",
@@ -65,7 +65,7 @@ func logLine(con *console.Console, l daemon.Line, withRun, brief bool) error {
 	return nil
 }
 
-func (a *app) explainCommand() *cobra.Command {
+func explainCommand(a *app) *cobra.Command {
 	var run string
 	cmd := &cobra.Command{
 		Use:   "explain [RUN] STEP|GATE",
@@ -190,7 +190,7 @@ func explainThing(ctx context.Context, con *console.Console, v viewer, r daemon.
 	return nil
 }
 
-func (a *app) tailCommand() *cobra.Command {
+func tailCommand(a *app) *cobra.Command {
 	var follow, errs, raw bool
 	var lines int
 	cmd := &cobra.Command{
@@ -229,7 +229,7 @@ prints their events as they come. Control characters are taken out.`,
 			}
 			say := show.PlainLine
 			if !raw && !errs {
-				say = a.sayer(dir)
+				say = sayer(&a.Console, dir)
 			}
 			return show.Tail(cmd.Context(), &a.Console, filepath.Join(dir, name), lines, follow, say)
 		},

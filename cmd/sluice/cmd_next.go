@@ -22,7 +22,7 @@ import (
 	"sluice/internal/text"
 )
 
-func (a *app) nextCommand() *cobra.Command {
+func nextCommand(a *app) *cobra.Command {
 	var claim bool
 	var run string
 	cmd := &cobra.Command{

@@ -29,7 +29,7 @@ const (
 // uncleanNamed is how many changed files the refusal names.
 const uncleanNamed = 10
 
-func (a *app) pushCommand() *cobra.Command {
+func pushCommand(a *app) *cobra.Command {
 	var o order
 	var version, remote string
 	cmd := &cobra.Command{
@@ -65,7 +65,7 @@ a release holds what is committed.`,
 					}
 				}
 			}
-			return a.run(cmd.Context(), p, o)
+			return runHere(cmd.Context(), a, p, o)
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", "", "the `VERSION` wanted, as v1.2.3; else the agent chooses it by what has changed")

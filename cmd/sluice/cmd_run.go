@@ -22,7 +22,7 @@ import (
 	"sluice/journal"
 )
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(a *app) *cobra.Command {
 	var o order
 	cmd := &cobra.Command{
 		Use:   "run WORKFLOW|RUN",
@@ -41,7 +41,7 @@ on. --yes answers questions of this command, never a gate.`,
 			if err != nil {
 				return err
 			}
-			return a.run(cmd.Context(), p, o)
+			return runHere(cmd.Context(), a, p, o)
 		},
 	}
 	o.flags(cmd)
@@ -49,34 +49,34 @@ on. --yes answers questions of this command, never a gate.`,
 	return cmd
 }
 
-// run is the whole of a run in the foreground.
-func (a *app) run(ctx context.Context, p *place, o order) error {
-	start, id, err := a.runWanted(p, o)
+// runHere is the whole of a run in the foreground.
+func runHere(ctx context.Context, a *app, p *place, o order) error {
+	start, id, err := runWanted(a, p, o)
 	if err != nil {
 		return err
 	}
 	o.workflow = id
-	return a.inFront(ctx, p, o.set, func(s service) (string, int64, error) { return beginRun(ctx, &a.Console, s, o, start) })
+	return inFront(ctx, a, p, o.set, func(s service) (string, int64, error) { return beginRun(ctx, &a.Console, s, o, start) })
 }
 
 // beginning has a run start or go on. It gives its id and the record from which on it is to be shown, 0 where it was under way before.
 type beginning func(s service) (id string, from int64, err error)
 
 // inFront begins and follows a run to its end, with the process that serves the repo; where there is none, this one does meanwhile.
-func (a *app) inFront(ctx context.Context, p *place, set []string, begin beginning) error {
+func inFront(ctx context.Context, a *app, p *place, set []string, begin beginning) error {
 	s, err := serving(ctx, p)
 	if err != nil {
 		return err
 	}
 	var h *hosting
 	if s == nil {
-		if h, err = a.host(ctx, p, set, false); err != nil {
+		if h, err = host(ctx, a, p, set, false); err != nil {
 			return err
 		}
 		s = telling{daemon.NewClient(p.state), p.state}
 	}
 	defer s.Close()
-	code := a.followed(ctx, p, s, set, begin, h != nil)
+	code := followed(ctx, a, p, s, set, begin, h != nil)
 	if h != nil {
 		if !errors.Is(code, fault.Exit(fault.ExitInterrupted)) {
 			h.settle(s)
@@ -89,7 +89,7 @@ func (a *app) inFront(ctx context.Context, p *place, set []string, begin beginni
 }
 
 // followed begins and follows the run to its end.
-func (a *app) followed(ctx context.Context, p *place, s service, set []string, begin beginning, ours bool) error {
+func followed(ctx context.Context, a *app, p *place, s service, set []string, begin beginning, ours bool) error {
 	id, from, err := begin(s)
 	if err != nil {
 		return err
@@ -100,16 +100,16 @@ func (a *app) followed(ctx context.Context, p *place, s service, set []string, b
 		a.Print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
 		return nil
 	case errors.Is(err, tui.ErrLeft), errors.Is(err, tui.ErrInterrupt), ctx.Err() != nil:
-		return a.pauseAndLeave(s, id, set, ours)
+		return pauseAndLeave(a, s, id, set, ours)
 	case err != nil:
 		return err
 	}
-	return a.summary(ctx, p, r)
+	return printSummary(ctx, a, p, r)
 }
 
 // runWanted reads what is to be started before anything is, and gives the id of its workflow; where the argument names a run
 // ("last" is the newest), it gives that one's id and nothing to start.
-func (a *app) runWanted(p *place, o order) (start *engine.RunRequested, id string, err error) {
+func runWanted(a *app, p *place, o order) (start *engine.RunRequested, id string, err error) {
 	file, specErr := specOf(p, o.workflow)
 	if specErr != nil {
 		r, err := statusOfRun(context.Background(), p, o.workflow)
@@ -132,7 +132,7 @@ func (a *app) runWanted(p *place, o order) (start *engine.RunRequested, id strin
 	if err := agentsThere(&a.Console, p, spec, cfg.Settings, o.stub != ""); err != nil {
 		return nil, "", err
 	}
-	ev, err := a.request(p, o)
+	ev, err := requestOf(a, p, o)
 	return &ev, o.workflow, err
 }
 
@@ -217,7 +217,7 @@ func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
 }
 
 // pauseAndLeave is what Ctrl-C does.
-func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error {
+func pauseAndLeave(a *app, s service, id string, set []string, ours bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), pauseIn)
 	defer cancel()
 	if _, err := s.Do(ctx, engine.PauseRequested{Run: id}, "terminal"); err != nil {
@@ -241,8 +241,8 @@ func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error
 // pauseIn is how long pausing may take when the person wants to leave.
 const pauseIn = 10 * time.Second
 
-// summary returns how the run ended.
-func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
+// printSummary returns how the run ended.
+func printSummary(ctx context.Context, a *app, p *place, r daemon.RunStatus) error {
 	_, style := render.Mark(r.Phase)
 	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + render.StubMark(r.Stubbed)
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
@@ -307,7 +307,7 @@ const (
 const logFile = "run.log"
 
 // host serves the repo from this process until stop; with hold it launches nothing meanwhile.
-func (a *app) host(ctx context.Context, p *place, set []string, hold bool) (*hosting, error) {
+func host(ctx context.Context, a *app, p *place, set []string, hold bool) (*hosting, error) {
 	if err := makeState(p.state); err != nil {
 		return nil, err
 	}
@@ -318,7 +318,7 @@ func (a *app) host(ctx context.Context, p *place, set []string, hold bool) (*hos
 	if err != nil {
 		return nil, err
 	}
-	w, err := a.newParts(zerolog.New(f).With().Timestamp().Logger(), set)
+	w, err := newParts(a, zerolog.New(f).With().Timestamp().Logger(), set)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

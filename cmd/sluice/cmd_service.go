@@ -23,7 +23,7 @@ type serviceFlags struct {
 	idle   bool     // not started now
 }
 
-func (a *app) serviceCommand() *cobra.Command {
+func serviceCommand(a *app) *cobra.Command {
 	var f serviceFlags
 	cmd := &cobra.Command{
 		Use:   "service",
@@ -53,12 +53,12 @@ leaves what you added. Asks whether it is to run while you are logged out.`,
 	sub("uninstall", "take the service away again",
 		"Stops it with all that runs in it and removes what install made.\nJournals, runs and settings stay.", "sluice service uninstall\nsudo sluice service uninstall --system", a.serviceUninstall)
 	sub("start", "start the service", "Comes back when the daemon serves. Runs go on where they were.", "sluice service start\nsudo sluice service start --system",
-		a.serviceOrder("started", (*deploy.Service).Start))
+		serviceOrder(a, "started", (*deploy.Service).Start))
 	sub("stop", "stop the service and the agents in it",
 		"Agents are told to end, and after ten seconds are ended. The next start launches them again,\non top of their work.", "sluice service stop\nsudo sluice service stop --system",
-		a.serviceOrder("stopped", (*deploy.Service).Stop))
+		serviceOrder(a, "stopped", (*deploy.Service).Stop))
 	sub("restart", "start the daemon anew; agents go on", "For another binary or another environment. Agents that run go on meanwhile.", "sluice service restart\nsudo sluice service restart --system",
-		a.serviceOrder("restarted", (*deploy.Service).Restart))
+		serviceOrder(a, "restarted", (*deploy.Service).Restart))
 	a.JSONFlag(sub("status", "tell how the service stands",
 		`running, degraded (it runs, but a repo is unwell), crash-looping, starting, stopping, stopped, failed or
 not installed; whether it begins with the login or with the machine. Exit 0 only if it is running.`,
@@ -185,7 +185,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 }
 
 // serviceOrder gives an order to an installed service.
-func (a *app) serviceOrder(word string, order func(*deploy.Service, context.Context) error) func(context.Context, serviceFlags) error {
+func serviceOrder(a *app, word string, order func(*deploy.Service, context.Context) error) func(context.Context, serviceFlags) error {
 	return func(ctx context.Context, f serviceFlags) error {
 		s, err := f.open(&a.Console)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"sluice/internal/show"
 )
 
-func (a *app) showCommand() *cobra.Command {
+func showCommand(a *app) *cobra.Command {
 	var run string
 	var diff, since bool
 	cmd := &cobra.Command{
@@ -51,7 +51,7 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 			if err != nil || a.JSON || !a.Interactive() {
 				return err
 			}
-			return a.decideHere(cmd.Context(), at, sh)
+			return decideHere(cmd.Context(), a, at, sh)
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")

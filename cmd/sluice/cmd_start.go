@@ -67,7 +67,7 @@ func (o *order) ofNewRuns(run string) error {
 	return fault.Misused("name the workflow to start another run of it", "%s is of a run that starts, and %s has been: it goes on as it was started", flag, run)
 }
 
-func (a *app) startCommand() *cobra.Command {
+func startCommand(a *app) *cobra.Command {
 	var o order
 	var wait bool
 	cmd := &cobra.Command{
@@ -79,7 +79,7 @@ run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.workflow = args[0]
-			return a.start(cmd.Context(), o, wait || o.timeout > 0)
+			return startRun(cmd.Context(), a, o, wait || o.timeout > 0)
 		},
 	}
 	o.flags(cmd)
@@ -88,12 +88,12 @@ run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran
 	return a.JSONFlag(cmd)
 }
 
-func (a *app) start(ctx context.Context, o order, wait bool) error {
+func startRun(ctx context.Context, a *app, o order, wait bool) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
-	ev, err := a.request(p, o)
+	ev, err := requestOf(a, p, o)
 	if err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func launchRun(ctx context.Context, s service, ev engine.RunRequested) (id strin
 	return done.Run, done.Seq, nil
 }
 
-// request reads the spec and makes the event that asks for a run of it.
-func (a *app) request(p *place, o order) (engine.RunRequested, error) {
+// requestOf reads the spec and makes the event that asks for a run of it.
+func requestOf(a *app, p *place, o order) (engine.RunRequested, error) {
 	var ev engine.RunRequested
 	file, err := specOf(p, o.workflow)
 	if err != nil {
@@ -186,14 +186,14 @@ func (a *app) request(p *place, o order) (engine.RunRequested, error) {
 	}
 	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars, Parallel: o.parallel}
 	if o.stub != "" {
-		ev.Stubs, err = a.stubsOf(p, o.stub, spec)
+		ev.Stubs, err = scriptOf(a, p, o.stub, spec)
 	}
 	return ev, err
 }
 
-// stubsOf reads what stands in for the agents of a workflow: the file that was named, else the workflow's own, where there is
+// scriptOf reads what stands in for the agents of a workflow: the file that was named, else the workflow's own, where there is
 // one; else each role does the least that lets work go on.
-func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) {
+func scriptOf(a *app, p *place, file string, spec *engine.Spec) ([]byte, error) {
 	usual := filepath.Join(p.root, filepath.FromSlash(specs.StubsDir), spec.ID+".yaml")
 	script := &stub.Script{}
 	switch {

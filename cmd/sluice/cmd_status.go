@@ -16,7 +16,7 @@ import (
 	"sluice/internal/settings"
 )
 
-func (a *app) lsCommand() *cobra.Command {
+func lsCommand(a *app) *cobra.Command {
 	var all bool
 	var status string
 	cmd := &cobra.Command{
@@ -30,7 +30,7 @@ With a task file: its tasks by status, in each as they are selected, and what th
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 1 && isTaskFile(args[0]):
-				return a.listTasks(args[0], status)
+				return listTasks(a, args[0], status)
 			case len(args) == 1:
 				return fault.Misused("a task file ends in .json; `sluice status "+clean(args[0])+"` tells of a run", "%s: no task file", clean(args[0]))
 			case status != "":
@@ -145,7 +145,7 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 	}
 }
 
-func (a *app) statusCommand() *cobra.Command {
+func statusCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use:   "status [RUN]",
 		Short: "show a run step by step, and what it waits for since when",

@@ -18,14 +18,14 @@ import (
 	"sluice/internal/render"
 )
 
-func (a *app) noteCommand() *cobra.Command {
+func noteCommand(a *app) *cobra.Command {
 	step := ""
 	cmd := a.JSONFlag(&cobra.Command{
 		Use: "note RUN TEXT...", Short: "leave words for the next attempts of a run",
 		Long: `The words stand, as yours, in the prompts of all steps of the run that are launched from now on; what
 runs already does not get them. No reviewer reads them. RUN is a run's id, a workflow or "last".`,
 		Example: "sluice note last \"keep the old file format\"\nsluice note phase-4-1 --step X-2 \"the fixture is in test/big\"", Args: console.Between(2, -1),
-		RunE: a.steer(func(run string, args []string) engine.Event {
+		RunE: steer(a, func(run string, args []string) engine.Event {
 			return engine.NoteGiven{Run: run, Step: step, Text: strings.Join(args[1:], " ")}
 		}),
 	})
@@ -39,7 +39,7 @@ const (
 	takeoverPace = 100 * time.Millisecond
 )
 
-func (a *app) takeoverCommand() *cobra.Command {
+func takeoverCommand(a *app) *cobra.Command {
 	run := ""
 	cmd := a.JSONFlag(&cobra.Command{
 		Use: "takeover STEP", Short: "go on with a step yourself, in the agent's own conversation",
@@ -47,7 +47,7 @@ func (a *app) takeoverCommand() *cobra.Command {
 salvage ref. Prints the command that opens the agent's conversation in your terminal. Nothing of the
 step is launched, and its time is not the run's, until ` + "`sluice handback STEP`" + `.`,
 		Example: "sluice takeover X-1\nsluice takeover X-1 --run phase-4-1", Args: console.Between(1, 1),
-		RunE: a.onStep(&run, func(ctx context.Context, p *place, s service, run, step string) error {
+		RunE: onStep(a, &run, func(ctx context.Context, p *place, s service, run, step string) error {
 			done, err := s.Do(ctx, engine.TakeoverRequested{Run: run, Step: step}, "command")
 			if err != nil {
 				return err
@@ -62,14 +62,14 @@ step is launched, and its time is not the run's, until ` + "`sluice handback STE
 	return cmd
 }
 
-func (a *app) handbackCommand() *cobra.Command {
+func handbackCommand(a *app) *cobra.Command {
 	run, words, isDone := "", "", false
 	cmd := a.JSONFlag(&cobra.Command{
 		Use: "handback STEP", Short: "let an agent go on with a step that you took over, or say that it is done",
 		Long: `Launches the step's agent again, in the same worktree, with your words in its prompt. With --done the
 step counts as done by your word: it is checked and judged at its gate like an agent's.`,
 		Example: "sluice handback X-1 -m \"the parser is mended, now the tests\"\nsluice handback X-1 --done", Args: console.Between(1, 1),
-		RunE: a.onStep(&run, func(ctx context.Context, _ *place, s service, run, step string) error {
+		RunE: onStep(a, &run, func(ctx context.Context, _ *place, s service, run, step string) error {
 			done, err := s.Do(ctx, engine.HandbackRequested{Run: run, Step: step, Done: isDone, Text: words}, "command")
 			if err != nil {
 				return err
@@ -84,13 +84,13 @@ step counts as done by your word: it is checked and judged at its gate like an a
 }
 
 // onStep is the RunE of a command about a step of the run that --run names, or of the only live one.
-func (a *app) onStep(run *string, do func(ctx context.Context, p *place, s service, run, step string) error) func(*cobra.Command, []string) error {
+func onStep(a *app, run *string, do func(ctx context.Context, p *place, s service, run, step string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		var named []string
 		if *run != "" {
 			named = []string{*run}
 		}
-		return a.onRun(cmd.Context(), named, func(ctx context.Context, p *place, s service, run string) error {
+		return onRun(cmd.Context(), a, named, func(ctx context.Context, p *place, s service, run string) error {
 			return do(ctx, p, s, run, args[0])
 		})
 	}

@@ -22,7 +22,7 @@ import (
 	"sluice/internal/tui"
 )
 
-func (a *app) topCommand() *cobra.Command {
+func topCommand(a *app) *cobra.Command {
 	var here bool
 	cmd := &cobra.Command{
 		Use:   "top",
@@ -222,7 +222,7 @@ func (h *topHost) Show(ctx context.Context, root, run, what string) (page tui.Pa
 	if err != nil {
 		return page, err
 	}
-	return h.a.showPage(ctx, p, v, r, what)
+	return showPage(ctx, h.a, p, v, r, what)
 }
 
 // runHost is what the screen of one run is run on: the process that serves its repo.
@@ -244,7 +244,7 @@ func (h runHost) Do(ctx context.Context, ev engine.Event) (daemon.Done, error) {
 
 // Show is what `sluice show --diff` prints.
 func (h runHost) Show(ctx context.Context, run daemon.RunStatus, what string) (tui.Page, error) {
-	return h.a.showPage(ctx, h.p, h.service, run, what)
+	return showPage(ctx, h.a, h.p, h.service, run, what)
 }
 
 // lastMost is how much of the end of an agent's output is read for its last words.
@@ -300,7 +300,7 @@ func (h *topHost) Words(ctx context.Context, root, run, what string) string {
 	if err != nil && err != io.EOF {
 		return ""
 	}
-	now := heard{file, st, h.a.lastLine(dir, string(end[:n]), was.line)}
+	now := heard{file, st, lastLine(h.a, dir, string(end[:n]), was.line)}
 	h.mu.Lock()
 	h.heard[key] = now
 	h.mu.Unlock()
@@ -308,10 +308,10 @@ func (h *topHost) Words(ctx context.Context, root, run, what string) string {
 }
 
 // lastLine is the last line of an output that says something; was, where this part of it does not.
-func (a *app) lastLine(dir, end, was string) string {
+func lastLine(a *app, dir, end, was string) string {
 	plainApp := *a
 	plainApp.Colour = false
-	say := plainApp.sayer(dir)
+	say := sayer(&plainApp.Console, dir)
 	last := was
 	for line := range strings.Lines(end) {
 		for _, s := range say(strings.TrimRight(line, "\n")) {
@@ -324,9 +324,9 @@ func (a *app) lastLine(dir, end, was string) string {
 }
 
 // sayer makes lines for a person of a launch's output.
-func (a *app) sayer(dir string) func(string) []string {
+func sayer(con *console.Console, dir string) func(string) []string {
 	if prog, ok := launch.ReadProgram(dir); ok && program.Known(prog.Format) {
-		return show.EventsOf(&a.Console, prog.Format)
+		return show.EventsOf(con, prog.Format)
 	}
 	return show.PlainLine
 }
@@ -346,7 +346,7 @@ func (h *topHost) Tail(ctx context.Context, root, run, what string, say func(str
 	}
 	inner := *h.a
 	inner.Out = &lineWriter{say: say}
-	return show.Tail(ctx, &inner.Console, filepath.Join(dir, "stdout"), tailShown, true, inner.sayer(dir))
+	return show.Tail(ctx, &inner.Console, filepath.Join(dir, "stdout"), tailShown, true, sayer(&inner.Console, dir))
 }
 
 // lineWriter gives on what is written to it, line by line.
@@ -368,7 +368,7 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 }
 
 // showPage is what show prints, with the changes, in lines.
-func (a *app) showPage(ctx context.Context, p *place, v viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
+func showPage(ctx context.Context, a *app, p *place, v viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
 	sh, err := gatherShown(ctx, p, v, r, what)
 	if err != nil {
 		return page, err

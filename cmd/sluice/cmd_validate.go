@@ -22,7 +22,7 @@ import (
 	"sluice/specs"
 )
 
-func (a *app) validateCommand() *cobra.Command {
+func validateCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use:   "validate [SPEC|TASKS.json...]",
 		Short: "tell everything that is wrong with the specs, or with a task file",
@@ -39,11 +39,11 @@ work in one folder.`,
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			taskFiles, named := taskFilesOf(args)
-			files, err := a.specArgs(cmd, named, taskFiles)
+			files, err := specArgs(a, cmd, named, taskFiles)
 			if err != nil {
 				return err
 			}
-			return a.validate(files, taskFiles, len(args) == 0)
+			return validateFiles(a, files, taskFiles, len(args) == 0)
 		},
 	})
 }
@@ -67,9 +67,9 @@ func (f faultLine) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, clean(f.Message))
 }
 
-// validate tells the faults of specs and task files. every says that the specs are all there are: then what belongs to none
+// validateFiles tells the faults of specs and task files. every says that the specs are all there are: then what belongs to none
 // is told too.
-func (a *app) validate(files, taskFiles []string, every bool) error {
+func validateFiles(a *app, files, taskFiles []string, every bool) error {
 	all, said := []faultLine{}, map[specs.Fault]bool{}
 	tell := func(more []faultLine) {
 		all = append(all, more...)
@@ -79,7 +79,7 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 			}
 		}
 	}
-	bad, err := a.validTasks(taskFiles)
+	bad, err := validTasks(a, taskFiles)
 	if err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func gatesOf(spec *engine.Spec) int {
 }
 
 // specFiles returns the files that are meant: by path, or by a workflow's id; all of them where none is named.
-func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
+func specFiles(a *app, cmd *cobra.Command, args []string) ([]string, error) {
 	var files []string
 	for _, arg := range args {
 		if strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {

@@ -16,7 +16,7 @@ import (
 	"sluice/internal/fault"
 )
 
-func (a *app) watchCommand() *cobra.Command {
+func watchCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "say which repos the daemon serves",

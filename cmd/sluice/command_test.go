@@ -140,7 +140,7 @@ func TestInALinkedWorktree(t *testing.T) {
 func TestEveryCommandTeaches(t *testing.T) {
 	a := newApp(nil, strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
 	seen := 0
-	root := a.rootCommand()
+	root := rootCommand(a)
 	for _, c := range root.Commands() {
 		all := append(c.Commands(), c)
 		for _, c := range all {
@@ -233,7 +233,7 @@ func TestExamplesAreRight(t *testing.T) {
 				continue
 			}
 			seen++
-			root := newApp(nil, nil, nil, nil).rootCommand() // flags keep what they were set to
+			root := rootCommand(newApp(nil, nil, nil, nil)) // flags keep what they were set to
 			cmd, rest, err := root.Find(args[1:])
 			if err == nil {
 				err = cmd.ParseFlags(rest)
@@ -254,7 +254,7 @@ func TestExamplesAreRight(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newApp(nil, nil, nil, nil).rootCommand())
+	walk(rootCommand(newApp(nil, nil, nil, nil)))
 	if seen < 70 {
 		t.Errorf("%d examples were seen", seen)
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 // completeAll has every command complete its arguments by what its usage line calls them.
-func (a *app) completeAll(cmd *cobra.Command) {
+func completeAll(a *app, cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
-		a.completeAll(c)
+		completeAll(a, c)
 	}
 	if len(strings.Fields(cmd.Use)) > 1 && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 		cmd.ValidArgsFunction = a.complete

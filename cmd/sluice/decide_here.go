@@ -50,7 +50,7 @@ func printSince(ctx context.Context, con *console.Console, p *place, sh *show.Sh
 }
 
 // decideHere lets the person at the terminal decide what was shown, by a key: the round that was shown, and no other.
-func (a *app) decideHere(ctx context.Context, p *place, sh *show.Shown) error {
+func decideHere(ctx context.Context, a *app, p *place, sh *show.Shown) error {
 	g := sh.Gate
 	if inAttempt(&a.Console) != nil || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
 		return nil

@@ -221,7 +221,7 @@ func (x *soak) serve() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := x.app.newParts(zerolog.New(x.log).With().Timestamp().Logger(), nil)
+	w, err := newParts(x.app, zerolog.New(x.log).With().Timestamp().Logger(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -539,7 +539,7 @@ func filesOf(dir string, but ...string) []string {
 func (d *desk) tidyUp(ctx context.Context) error {
 	a := *d.app
 	a.dir, a.Out = d.repo, io.Discard
-	return a.clean(ctx, soakKeep, 0, false)
+	return cleanRuns(ctx, &a, soakKeep, 0, false)
 }
 
 // held looks at what of the runs is kept: nothing of those that the state has forgotten.

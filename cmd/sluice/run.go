@@ -21,8 +21,8 @@ import (
 
 // The commands that this binary runs for itself, as processes of their own.
 const (
-	shimCommand   = "shim"
-	notifyCommand = "notify-helper"
+	shimCommand  = "shim"
+	notifyHelper = "notify-helper"
 )
 
 // inner runs the commands that sluice starts of itself, before anything else is set up: they live long, or must not hang.
@@ -33,7 +33,7 @@ func inner(args []string, stdin io.Reader) (code int, ours bool) {
 	switch args[0] {
 	case shimCommand:
 		return agents.ShimMain(args[1:]), true
-	case notifyCommand:
+	case notifyHelper:
 		return notify.HelperMain(stdin), true
 	case cage.CheckCommand:
 		return cage.CheckMain(args[1:]), true
@@ -44,7 +44,7 @@ func inner(args []string, stdin io.Reader) (code int, ours bool) {
 // run carries out one command line and gives the exit code. ctx ends on the first Ctrl-C or TERM.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := newApp(env, stdin, stdout, stderr)
-	root := a.rootCommand()
+	root := rootCommand(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	return reportError(&a.Console, err)

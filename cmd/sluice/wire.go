@@ -69,7 +69,7 @@ const warmShims = 2
 const loopsRescan = time.Hour
 
 // newParts makes what a process needs to serve repos.
-func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
+func newParts(a *app, log zerolog.Logger, set []string) (*parts, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("this binary cannot be found: %w: agents are launched through it", err)
@@ -80,7 +80,7 @@ func (a *app) newParts(log zerolog.Logger, set []string) (*parts, error) {
 	w := &parts{a: a, set: set, self: self, log: log, slots: &launch.Slots{}, unheld: &launch.Unheld{}, spent: &launch.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*world.World]bool{}, live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{},
 		poked: make(chan struct{}, 1), ctx: ctx, stop: stop}
-	w.desk = notify.NewDesk([]string{self, notifyCommand}, nil)
+	w.desk = notify.NewDesk([]string{self, notifyHelper}, nil)
 	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Warm: warmShims, Logf: w.logf("agents")})
 	w.box = sync.OnceValues(func() (*cage.Box, error) { return cage.Find(context.Background(), self, "") })
 	w.done.Go(func() { w.spread(ctx) })
