@@ -12,6 +12,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/workspace"
 )
 
 func abortCommand(a *app) *cobra.Command {
@@ -68,7 +69,7 @@ func abortRun(ctx context.Context, a *app, args []string, why string) error {
 }
 
 // toAbort names the run that is meant, before anything is asked or served.
-func toAbort(ctx context.Context, p *place, args []string) (string, error) {
+func toAbort(ctx context.Context, p *workspace.Workspace, args []string) (string, error) {
 	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return "", err
@@ -86,12 +87,12 @@ func toAbort(ctx context.Context, p *place, args []string) (string, error) {
 }
 
 // abortHere ends a run from this process, which serves the repo until all of it has ended and launches nothing.
-func abortHere(ctx context.Context, a *app, p *place, ev engine.AbortRequested) error {
+func abortHere(ctx context.Context, a *app, p *workspace.Workspace, ev engine.AbortRequested) error {
 	h, err := host(ctx, a, p, nil, true)
 	if err != nil {
 		return err
 	}
-	s := daemon.NewClient(p.state)
+	s := daemon.NewClient(p.State)
 	defer s.Close()
 	done, err := s.Do(ctx, ev, "command")
 	if err == nil {

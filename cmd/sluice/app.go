@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"io"
 
 	"sluice/internal/console"
+	"sluice/internal/workspace"
 )
 
 // app is what every command has beside its console: where it works, and how what serves repos is timed.
@@ -17,4 +19,14 @@ type app struct {
 
 func newApp(env []string, in io.Reader, out, err io.Writer) *app {
 	return &app{Console: *console.New(env, in, out, err)}
+}
+
+// place finds the repo the command is about, with its `.workflow/`.
+func (a *app) place(ctx context.Context) (*workspace.Workspace, error) {
+	return workspace.Find(ctx, &a.Console, a.dir)
+}
+
+// bare finds the repo the command is about, be there a `.workflow/` or not.
+func (a *app) bare(ctx context.Context) (*workspace.Workspace, error) {
+	return workspace.Bare(ctx, &a.Console, a.dir)
 }

@@ -15,6 +15,7 @@ import (
 	"sluice/internal/ids"
 	"sluice/internal/layout"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 	"sluice/notify"
 	"sluice/signals"
 )
@@ -43,7 +44,7 @@ sluice launched needs no flags: its environment says which run and attempt it is
 	return cmd
 }
 
-func sendSignal(con *console.Console, p *place, step, status, words, run, answer string) error {
+func sendSignal(con *console.Console, p *workspace.Workspace, step, status, words, run, answer string) error {
 	known := []string{signals.Done, signals.Failed, signals.Blocked}
 	if !slices.Contains(known, status) {
 		mend := "one of: done, failed, blocked"
@@ -118,9 +119,9 @@ sluice notify "is this seen?" --body "with more words"`,
 func tryNotice(ctx context.Context, a *app, n notify.Notice) (err error) {
 	root := ""
 	if p, err := a.bare(ctx); err == nil {
-		root = p.root
+		root = p.Root
 	}
-	s, err := settingsOf(&a.Console, root, nil)
+	s, err := workspace.Settings(&a.Console, root, nil)
 	if err != nil {
 		return err
 	}

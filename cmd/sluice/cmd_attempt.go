@@ -17,8 +17,10 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/show"
+	"sluice/internal/workspace"
 )
 
 func attemptCommand(a *app) *cobra.Command {
@@ -30,9 +32,9 @@ func attemptCommand(a *app) *cobra.Command {
 		Example: "sluice attempt show last X-1.2\nsluice attempt diff last X-1.2",
 		Args:    console.Between(0, 0),
 	}
-	sub := func(use, short, long, example string, run func(context.Context, *place, *attemptShown, []string) error, most int) *cobra.Command {
+	sub := func(use, short, long, example string, run func(context.Context, *workspace.Workspace, *attemptShown, []string) error, most int) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: console.Between(2, most), RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), func(p *place, v viewer, _ bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, _ bool) error {
 				t, err := findAttempt(cmd.Context(), v, args[0], args[1])
 				if err != nil {
 					return err
@@ -103,10 +105,10 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 	return s[:i], s[i+1:], true
 }
 
-func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []string) error {
-	t.Folder = filepath.Join(runsDir, t.Run, fmt.Sprintf("%s.%d", t.Step, t.N))
-	t.Program, _ = launch.ReadProgram(filepath.Join(p.root, filepath.FromSlash(t.Folder)))
-	repo, err := p.repo(ctx)
+func (a *app) attemptShow(ctx context.Context, p *workspace.Workspace, t *attemptShown, _ []string) error {
+	t.Folder = filepath.Join(layout.RunsDir, t.Run, fmt.Sprintf("%s.%d", t.Step, t.N))
+	t.Program, _ = launch.ReadProgram(filepath.Join(p.Root, filepath.FromSlash(t.Folder)))
+	repo, err := p.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -146,8 +148,8 @@ func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []st
 	return nil
 }
 
-func (a *app) attemptDiff(ctx context.Context, p *place, t *attemptShown, _ []string) error {
-	repo, err := p.repo(ctx)
+func (a *app) attemptDiff(ctx context.Context, p *workspace.Workspace, t *attemptShown, _ []string) error {
+	repo, err := p.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -170,15 +172,15 @@ func (a *app) attemptDiff(ctx context.Context, p *place, t *attemptShown, _ []st
 // attemptDiffMost is how much of a patch is printed.
 const attemptDiffMost = 4 << 20
 
-func (a *app) attemptCheckout(ctx context.Context, p *place, t *attemptShown, args []string) error {
-	dir := filepath.Join(filepath.Dir(p.root), filepath.Base(p.root)+"-"+strings.ReplaceAll(t.name, "/", "-"))
+func (a *app) attemptCheckout(ctx context.Context, p *workspace.Workspace, t *attemptShown, args []string) error {
+	dir := filepath.Join(filepath.Dir(p.Root), filepath.Base(p.Root)+"-"+strings.ReplaceAll(t.name, "/", "-"))
 	if len(args) > 2 {
 		var err error
 		if dir, err = filepath.Abs(args[2]); err != nil {
 			return err
 		}
 	}
-	repo, err := p.repo(ctx)
+	repo, err := p.Open(ctx)
 	if err != nil {
 		return err
 	}

@@ -60,18 +60,18 @@ func auditVerify(ctx context.Context, a *app, args, against []string, signers st
 	if err != nil {
 		return err
 	}
-	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.root)
+	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.Root)
 	}
 	notes := func() (map[string][]byte, error) {
-		repo, err := p.repo(ctx)
+		repo, err := p.Open(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer repo.Close()
 		return repo.Notes(ctx, audit.NotesName)
 	}
-	list, ok, err := audit.Repo{Root: p.root, State: p.state, ID: p.id, Notes: notes}.Verify(args, against, signers)
+	list, ok, err := audit.Repo{Root: p.Root, State: p.State, ID: p.ID, Notes: notes}.Verify(args, against, signers)
 	if err != nil {
 		return err
 	}
@@ -159,15 +159,15 @@ func exportJournal(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.root)
+	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.Root)
 	}
 	keep := func(journal.Record, int) bool { return true }
 	if len(args) > 0 {
 		keep = daemon.KeepWorkflow(args[0])
 	}
 	out := bufio.NewWriter(a.Out)
-	return errors.Join(journal.WriteLines(out, p.state, keep, journal.Options{}), out.Flush())
+	return errors.Join(journal.WriteLines(out, p.State, keep, journal.Options{}), out.Flush())
 }
 
 func repairJournal(ctx context.Context, a *app, to int64) (err error) {
@@ -175,10 +175,10 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 	if err != nil {
 		return err
 	}
-	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
-		return fault.Failed("`sluice ls` lists the runs", "%s: there is no journal", p.root)
+	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
+		return fault.Failed("`sluice ls` lists the runs", "%s: there is no journal", p.Root)
 	}
-	lock, err := daemon.TakeLock(p.state)
+	lock, err := daemon.TakeLock(p.State)
 	var held *daemon.Held
 	if errors.As(err, &held) {
 		return &fault.Error{Cause: err.Error(), Advice: "stop the process that serves the repo first", Code: fault.ExitServed, Err: err}
@@ -187,15 +187,15 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	rep, verr := journal.Verify(p.state, journal.Options{})
+	rep, verr := journal.Verify(p.State, journal.Options{})
 	a.Note("the journal has %s that are good", plural(int(rep.Records), "line"))
 	if verr != nil {
 		a.Note("%s", oneLine(verr.Error()))
 	}
-	if yes, err := a.Ask(fmt.Sprintf("Cut the journal of %s back to line %d?", p.root, to)); err != nil || !yes {
+	if yes, err := a.Ask(fmt.Sprintf("Cut the journal of %s back to line %d?", p.Root, to)); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
-	done, err := journal.Repair(p.state, to, journal.Options{})
+	done, err := journal.Repair(p.State, to, journal.Options{})
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 		a.Print("kept in %s", done.CutFile)
 	}
 	if len(gone) > 0 {
-		a.Print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), cutPrefix, runsDir)
+		a.Print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), cutPrefix, layout.RunsDir)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/layout"
+	"sluice/internal/workspace"
 	"sluice/journal"
 )
 
@@ -40,22 +41,22 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 	return cmd
 }
 
-func signCheckpoint(ctx context.Context, con *console.Console, p *place, keyFile, out string) error {
-	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.root)
+func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Workspace, keyFile, out string) error {
+	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.Root)
 	}
-	rep, err := journal.Verify(p.state, journal.Options{})
+	rep, err := journal.Verify(p.State, journal.Options{})
 	if err != nil {
 		return err // nobody signs what is broken
 	}
 	if rep.Records == 0 {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.Root)
 	}
-	key, err := keyring(con).Find(ctx, approval.Store{State: p.state}, keyFile, nil)
+	key, err := keyring(con).Find(ctx, approval.Store{State: p.State}, keyFile, nil)
 	if err != nil {
 		return err
 	}
-	text := approval.Checkpoint{Repo: p.id, Seq: rep.Records, Sum: rep.LastSum, At: con.Now()}.Text()
+	text := approval.Checkpoint{Repo: p.ID, Seq: rep.Records, Sum: rep.LastSum, At: con.Now()}.Text()
 	con.Note("signing with %s: record %d of the journal", key.Says, rep.Records)
 	whole, err := keyring(con).Sign(ctx, key, text, approval.AuditNamespace)
 	if err != nil {
@@ -70,7 +71,7 @@ func signCheckpoint(ctx context.Context, con *console.Console, p *place, keyFile
 	if out != "" {
 		return writeSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
 	}
-	repo, err := p.repo(ctx)
+	repo, err := p.Open(ctx)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,9 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 	"sluice/internal/render"
+	"sluice/internal/workspace"
 )
 
 func cleanCommand(a *app) *cobra.Command {
@@ -104,7 +106,7 @@ func cleanRuns(ctx context.Context, a *app, keep int, older time.Duration, dry b
 	if yes, err := a.Ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"), render.Size(sum))); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
-	repo, err := p.repo(ctx)
+	repo, err := p.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func cleanRuns(ctx context.Context, a *app, keep int, older time.Duration, dry b
 
 // oldRuns are ended runs beyond the newest `keep` whose end is long enough ago. A folder of no run that is known is left,
 // but where its own export says that the run was forgotten: its run may be another checkout's.
-func oldRuns(ctx context.Context, con *console.Console, p *place, keep int, older time.Duration) ([]oldRun, error) {
+func oldRuns(ctx context.Context, con *console.Console, p *workspace.Workspace, keep int, older time.Duration) ([]oldRun, error) {
 	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return nil, err
@@ -154,7 +156,7 @@ func oldRuns(ctx context.Context, con *console.Console, p *place, keep int, olde
 		if keep--; keep >= 0 || con.Now().Sub(o.Ended) < older {
 			continue
 		}
-		o.dir = filepath.Join(p.root, filepath.FromSlash(runsDir), o.Run)
+		o.dir = filepath.Join(p.Root, filepath.FromSlash(layout.RunsDir), o.Run)
 		if info, err := os.Lstat(o.dir); err != nil || !info.IsDir() {
 			continue
 		}
@@ -168,12 +170,12 @@ func oldRuns(ctx context.Context, con *console.Console, p *place, keep int, olde
 
 // forgottenRuns are the ended runs that have left the state and have a folder still, oldest first. The record of a run
 // ends with its being forgotten, which is at its end or later.
-func forgottenRuns(p *place, st daemon.Status) ([]oldRun, error) {
+func forgottenRuns(p *workspace.Workspace, st daemon.Status) ([]oldRun, error) {
 	known := map[string]bool{}
 	for _, r := range st.Runs {
 		known[r.ID] = true
 	}
-	dir := filepath.Join(p.root, filepath.FromSlash(runsDir))
+	dir := filepath.Join(p.Root, filepath.FromSlash(layout.RunsDir))
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/internal/console"
+	"sluice/internal/workspace"
 )
 
 func daemonCommand(a *app) *cobra.Command {
@@ -48,15 +48,13 @@ func newLogger(con *console.Console, w io.Writer) zerolog.Logger {
 	return zerolog.New(w).With().Timestamp().Logger()
 }
 
-func reposFile(home string) string { return filepath.Join(home, "repos.json") }
-
 // serveAll is the daemon.
 func serveAll(ctx context.Context, a *app, set []string) error {
-	home, err := stateHome(&a.Console)
+	home, err := workspace.Home(&a.Console)
 	if err != nil {
 		return err
 	}
-	if err := makeState(home); err != nil {
+	if err := workspace.MakeState(home); err != nil {
 		return err
 	}
 	log := newLogger(&a.Console, a.Err)

@@ -25,6 +25,7 @@ import (
 	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 	"sluice/signals"
 )
 
@@ -150,7 +151,7 @@ func inAttempt(con *console.Console) error {
 }
 
 // giveDecision has a decision taken in: by the process that serves the repo, else by a file for the one that will.
-func giveDecision(ctx context.Context, con *console.Console, p *place, d decision) error {
+func giveDecision(ctx context.Context, con *console.Console, p *workspace.Workspace, d decision) error {
 	v, served, err := viewOf(ctx, p)
 	if err != nil {
 		return err
@@ -251,7 +252,7 @@ func gatesOfRun(r daemon.RunStatus) []daemon.GateStatus {
 }
 
 // leaveDecision writes the decision as a file: whoever serves the repo next takes it in.
-func leaveDecision(con *console.Console, p *place, d decision) error {
+func leaveDecision(con *console.Console, p *workspace.Workspace, d decision) error {
 	if !ids.Valid(d.outcome) || !ids.Valid(d.gate) {
 		return fault.Misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", clean(d.outcome), clean(d.gate))
 	}
@@ -297,8 +298,8 @@ func (d decision) file() ([]byte, error) {
 }
 
 // putSignal writes a file into the inbox whole, and never over one that waits there.
-func putSignal(p *place, run, name string, data []byte) (string, error) {
-	dir := filepath.Join(p.root, filepath.FromSlash(signalsDir))
+func putSignal(p *workspace.Workspace, run, name string, data []byte) (string, error) {
+	dir := filepath.Join(p.Root, filepath.FromSlash(layout.SignalsDir))
 	if run != "" && ids.ValidRun(run) {
 		dir = filepath.Join(dir, run)
 	}

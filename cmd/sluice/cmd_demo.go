@@ -16,6 +16,7 @@ import (
 	"sluice/internal/layout"
 	"sluice/internal/setup"
 	"sluice/internal/show"
+	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
@@ -105,7 +106,7 @@ func (s *sharedWriter) Write(p []byte) (int, error) {
 
 func demoWelcome(a *app, by string) {
 	a.Print("%s", a.Paint(console.Bold, "A repo was made in "+a.dir))
-	a.Print("Its workflow, %s/%s.yaml:\n", specsDir, setup.DemoFlow)
+	a.Print("Its workflow, %s/%s.yaml:\n", layout.SpecsDir, setup.DemoFlow)
 	if spec, faults := specs.Load("", setup.DemoSpec()); len(faults) == 0 {
 		a.Print("%s", indent(strings.TrimSpace(specs.Text(spec, nil))))
 	}
@@ -122,7 +123,7 @@ func demoWelcome(a *app, by string) {
 }
 
 // demoRun runs the workflow; with --yes, or without a terminal, the gate is answered by a file as a person might.
-func demoRun(ctx context.Context, a *app, p *place, by string) error {
+func demoRun(ctx context.Context, a *app, p *workspace.Workspace, by string) error {
 	inner, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	if a.Yes {
@@ -155,7 +156,7 @@ func demoPause(ctx context.Context, con *console.Console) error {
 const demoReads = 3 * time.Second
 
 // demoAnswer waits for the last gate, shows what one would look at, and passes it.
-func demoAnswer(ctx context.Context, con *console.Console, p *place, by string) error {
+func demoAnswer(ctx context.Context, con *console.Console, p *workspace.Workspace, by string) error {
 	tick := time.NewTicker(lookPace)
 	defer tick.Stop()
 	for {
@@ -185,7 +186,7 @@ func demoAnswer(ctx context.Context, con *console.Console, p *place, by string) 
 }
 
 // demoShow shows the last gate if it asks.
-func demoShow(ctx context.Context, con *console.Console, p *place, s service) (bool, error) {
+func demoShow(ctx context.Context, con *console.Console, p *workspace.Workspace, s service) (bool, error) {
 	st, err := s.Status(ctx, "")
 	if err != nil {
 		return false, err
@@ -212,13 +213,13 @@ func demoShow(ctx context.Context, con *console.Console, p *place, s service) (b
 }
 
 // demoEnd verifies the record, and says what is there to look at.
-func demoEnd(ctx context.Context, a *app, p *place, dir string, kept bool) error {
+func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, dir string, kept bool) error {
 	a.Title("\nThe record of it")
 	if err := auditVerify(ctx, a, nil, nil, ""); err != nil {
 		return err
 	}
 	a.Title("\nWhat lies in the repo now")
-	if err := setup.PrintTree(&a.Console, p.root); err != nil {
+	if err := setup.PrintTree(&a.Console, p.Root); err != nil {
 		return err
 	}
 	a.Title("\nGo on")

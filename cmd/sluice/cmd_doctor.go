@@ -14,9 +14,11 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/settings"
 	"sluice/internal/setup"
+	"sluice/internal/workspace"
 )
 
 func doctorCommand(a *app) *cobra.Command {
@@ -71,7 +73,7 @@ func allChecks(ctx context.Context, a *app) []doctor.Check {
 		checks = append(checks, checkNotify(ctx, &a.Console, "")...)
 	} else {
 		checks = append(checks, checkRepo(ctx, &a.Console, p)...)
-		for _, f := range foreignIn(&a.Console, p.root) {
+		for _, f := range foreignIn(&a.Console, p.Root) {
 			checks = append(checks, f.Check())
 		}
 	}
@@ -79,7 +81,7 @@ func allChecks(ctx context.Context, a *app) []doctor.Check {
 }
 
 func checkState(con *console.Console) doctor.Check {
-	home, err := stateHome(con)
+	home, err := workspace.Home(con)
 	if err != nil {
 		f := explain(err)
 		return doctor.Broken("state", f.Advice, "%s", f.Cause)
@@ -91,10 +93,10 @@ func checkState(con *console.Console) doctor.Check {
 func checkSandbox(ctx context.Context, a *app) doctor.Check {
 	root := ""
 	if p, err := a.bare(ctx); err == nil {
-		root = p.root
+		root = p.Root
 	}
 	mode, trust := settings.SandboxAuto, ""
-	if s, err := settingsOf(&a.Console, root, nil); err == nil { // faults are reported by another check
+	if s, err := workspace.Settings(&a.Console, root, nil); err == nil { // faults are reported by another check
 		mode, trust = s.Sandbox.Mode, s.Trust
 	}
 	return doctor.Sandbox(ctx, &a.Console, mode, trust)
@@ -102,7 +104,7 @@ func checkSandbox(ctx context.Context, a *app) doctor.Check {
 
 // checkNotify returns by which ways notices reach a person.
 func checkNotify(ctx context.Context, con *console.Console, root string) []doctor.Check {
-	s, err := settingsOf(con, root, nil)
+	s, err := workspace.Settings(con, root, nil)
 	if err != nil {
 		return []doctor.Check{doctor.Warned("notify", "mend the settings first", "not known: the settings cannot be read")}
 	}
@@ -116,33 +118,33 @@ func checkNotify(ctx context.Context, con *console.Console, root string) []docto
 // foreignIn finds settings of the documents that are not read, in the environment, the repo and the person's folder.
 func foreignIn(con *console.Console, root string) []doctor.Foreign {
 	config := ""
-	if dir, err := xdg(con, "XDG_CONFIG_HOME", ".config"); err == nil {
-		config = filepath.Dir(dir)
+	if file, err := workspace.ConfigFile(con); err == nil {
+		config = filepath.Dir(filepath.Dir(file))
 	}
 	return doctor.FindForeign(con.Env, root, config)
 }
 
-func checkRepo(ctx context.Context, con *console.Console, p *place) []doctor.Check {
-	out := []doctor.Check{doctor.Fine("repo", "%s", p.root)}
-	if p.plain {
-		out[0] = doctor.PlainRoot(p.root, filepath.Join(p.state, storeFolder))
+func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace) []doctor.Check {
+	out := []doctor.Check{doctor.Fine("repo", "%s", p.Root)}
+	if p.Plain {
+		out[0] = doctor.PlainRoot(p.Root, filepath.Join(p.State, workspace.StoreFolder))
 	}
-	if !isDir(filepath.Join(p.root, workflowDir)) {
-		lay := doctor.Broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir).WithFix("Lay out a first workflow here (sluice init)?", func(context.Context) error {
+	if !workspace.IsDir(filepath.Join(p.Root, layout.WorkflowDir)) {
+		lay := doctor.Broken("workflow", "`sluice init` lays one out", "no %s/ here", layout.WorkflowDir).WithFix("Lay out a first workflow here (sluice init)?", func(context.Context) error {
 			t, err := templateNamed(defaultTemplate)
 			var c setup.Choice
 			if err == nil {
-				err = c.Choose(con, p.root)
+				err = c.Choose(con, p.Root)
 			}
 			if err != nil {
 				return err
 			}
-			return layOut(con, p.root, t, &c)
+			return layOut(con, p.Root, t, &c)
 		})
-		return append(append(out, lay), checkNotify(ctx, con, p.root)...)
+		return append(append(out, lay), checkNotify(ctx, con, p.Root)...)
 	}
-	out = append(out, doctor.Specs(p.root)...)
-	s, err := settingsOf(con, p.root, nil)
+	out = append(out, doctor.Specs(p.Root)...)
+	s, err := workspace.Settings(con, p.Root, nil)
 	if err != nil {
 		out = append(out, settingsChecks(err)...)
 	} else {
@@ -155,11 +157,11 @@ func checkRepo(ctx context.Context, con *console.Console, p *place) []doctor.Che
 			out = append(out, doctor.Warned("settings", "", "%s", w))
 		}
 		there := func(spec *engine.Spec) error { return agentsThere(con, p, spec, s.Settings, false) }
-		out = append(out, doctor.Agents(con, p.root, s.Settings, there)...)
+		out = append(out, doctor.Agents(con, p.Root, s.Settings, there)...)
 	}
 	out = append(out, checkKeys(ctx, con, p)...)
-	out = append(out, checkNotify(ctx, con, p.root)...)
-	return append(out, doctor.Journal(p.state), checkServed(ctx, p))
+	out = append(out, checkNotify(ctx, con, p.Root)...)
+	return append(out, doctor.Journal(p.State), checkServed(ctx, p))
 }
 
 func settingsChecks(err error) []doctor.Check {
@@ -170,17 +172,17 @@ func settingsChecks(err error) []doctor.Check {
 	return out
 }
 
-func checkServed(ctx context.Context, p *place) doctor.Check {
+func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
 	s, err := serving(ctx, p)
 	if err != nil {
 		f := explain(err)
 		return doctor.Broken("served", f.Advice, "%s", f.Cause)
 	}
-	if s == nil && !isDir(p.state) {
+	if s == nil && !workspace.IsDir(p.State) {
 		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
 	}
 	if s == nil {
-		lock, err := daemon.TakeLock(p.state)
+		lock, err := daemon.TakeLock(p.State)
 		if err != nil {
 			return doctor.Broken("served", "end that process, or let it come to its end", "%s", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"sluice/deploy"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
+	"sluice/internal/workspace"
 )
 
 // doctorInService has the service's binary make the checks inside the installed unit: with its PATH, its user and its
@@ -18,7 +19,7 @@ func doctorInService(ctx context.Context, a *app, system bool) error {
 	if err != nil {
 		return err
 	}
-	dir, err := a.startDir()
+	dir, err := workspace.StartDir(a.dir)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/render"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
 func inboxCommand(a *app) *cobra.Command {
@@ -64,21 +63,21 @@ type waiting struct {
 func gatherInbox(ctx context.Context, a *app, here bool) ([]waiting, error) {
 	items := []waiting{}
 	if here {
-		err := a.withView(ctx, func(p *place, v viewer, served bool) error {
+		err := a.withView(ctx, func(p *workspace.Workspace, v viewer, served bool) error {
 			st, err := v.Status(ctx, "")
 			items = append(items, waitingIn(ctx, &a.Console, v, st, served)...)
 			return err
 		})
 		return items, err
 	}
-	places, err := allPlaces(ctx, a)
+	places, err := workspace.All(ctx, &a.Console, a.dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range places {
 		v, served, err := viewOf(ctx, p)
 		if err != nil {
-			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.root, oneLine(err.Error()))
+			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.Root, oneLine(err.Error()))
 			continue
 		}
 		st, err := v.Status(ctx, "")
@@ -87,49 +86,11 @@ func gatherInbox(ctx context.Context, a *app, here bool) ([]waiting, error) {
 		}
 		v.Close()
 		if err != nil {
-			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.root, oneLine(err.Error()))
+			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.Root, oneLine(err.Error()))
 		}
 	}
 	slices.SortStableFunc(items, func(x, y waiting) int { return x.Since.Compare(y.Since) })
 	return items, nil
-}
-
-// rootFile names, in a repo's state folder, where the repo is.
-const rootFile = "root"
-
-// allPlaces are the repos that are known: watched ones, those whose state folder names them, and the one we stand in.
-func allPlaces(ctx context.Context, a *app) ([]*place, error) {
-	home, err := stateHome(&a.Console)
-	if err != nil {
-		return nil, err
-	}
-	roots, err := daemon.LoadRepos(reposFile(home))
-	if err != nil {
-		return nil, err
-	}
-	states, err := os.ReadDir(home)
-	if err != nil && !isMissing(err) {
-		return nil, err
-	}
-	for _, s := range states {
-		if raw, err := os.ReadFile(filepath.Join(home, s.Name(), rootFile)); err == nil {
-			roots = append(roots, string(raw))
-		}
-	}
-	var out []*place
-	seen := map[string]bool{}
-	if p, err := a.bare(ctx); err == nil {
-		out, seen[p.id] = append(out, p), true
-	}
-	for _, r := range roots {
-		if !isDir(r) {
-			continue
-		}
-		if p, err := placeOf(ctx, &a.Console, r); err == nil && !seen[p.id] {
-			out, seen[p.id] = append(out, p), true
-		}
-	}
-	return out, nil
 }
 
 // waitingIn is what waits in a repo, with --json each gate with what to look for.
@@ -237,9 +198,4 @@ func printInbox(con *console.Console, items []waiting) error {
 	}
 	con.PrintTable(t)
 	return nil
-}
-
-// leaveRoot writes down which repo a state folder is of.
-func leaveRoot(root, state string) error {
-	return os.WriteFile(filepath.Join(state, rootFile), []byte(root), 0o600)
 }

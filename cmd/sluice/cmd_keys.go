@@ -16,6 +16,7 @@ import (
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
+	"sluice/internal/workspace"
 )
 
 func keysCommand(a *app) *cobra.Command {
@@ -33,7 +34,7 @@ that wants a touch (ssh-keygen -t ed25519-sk); else one with a passphrase.`,
 }
 
 // keysPlace finds the repo for who may change or use the list: no agent.
-func keysPlace(ctx context.Context, a *app) (*place, error) {
+func keysPlace(ctx context.Context, a *app) (*workspace.Workspace, error) {
 	if a.Getenv("SLUICE_TOKEN") != "" {
 		return nil, fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 	}
@@ -69,13 +70,13 @@ e-mail address), by which sluice knows who worked on a step: nobody approves the
 	return cmd
 }
 
-func keysAdd(ctx context.Context, con *console.Console, p *place, args, names []string) error {
+func keysAdd(ctx context.Context, con *console.Console, p *workspace.Workspace, args, names []string) error {
 	key, file, err := keyGiven(ctx, con, args)
 	if err != nil {
 		return err
 	}
 	key.Names = names
-	store, ring := approval.Store{State: p.state}, keyring(con)
+	store, ring := approval.Store{State: p.State}, keyring(con)
 	private := ""
 	if file != "" && layout.IsFile(strings.TrimSuffix(file, ".pub")) && strings.HasSuffix(file, ".pub") {
 		private = strings.TrimSuffix(file, ".pub")
@@ -85,7 +86,7 @@ func keysAdd(ctx context.Context, con *console.Console, p *place, args, names []
 	if u, err := user.Current(); err == nil && (private != "" || slices.Contains(ring.Held(ctx), key.Key)) && !slices.Contains(names, u.Username) && approval.CheckName(u.Username) == nil {
 		key.Names = append(key.Names, u.Username) // the key is of who types this
 	}
-	if err := makeState(p.state); err != nil {
+	if err := workspace.MakeState(p.State); err != nil {
 		return err
 	}
 	if err := store.Add(key); err != nil {
@@ -142,7 +143,7 @@ func keysListCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			store := approval.Store{State: p.state}
+			store := approval.Store{State: p.State}
 			l, err := store.Load()
 			if err != nil {
 				return err
@@ -206,8 +207,8 @@ func keysRemoveCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func keysRemove(con *console.Console, p *place, what, why string) error {
-	store := approval.Store{State: p.state}
+func keysRemove(con *console.Console, p *workspace.Workspace, what, why string) error {
+	store := approval.Store{State: p.State}
 	l, err := store.Load()
 	if err != nil {
 		return err
@@ -254,17 +255,17 @@ func keysCheckCommand(a *app) *cobra.Command {
 }
 
 // checkKeys says of each key that counts whether an agent could use it, and of each gate whether anybody can pass it.
-func checkKeys(ctx context.Context, con *console.Console, p *place) []doctor.Check {
-	return doctor.Keys(ctx, keyring(con), approval.Store{State: p.state}, p.root, reachOf(ctx, con, p))
+func checkKeys(ctx context.Context, con *console.Console, p *workspace.Workspace) []doctor.Check {
+	return doctor.Keys(ctx, keyring(con), approval.Store{State: p.State}, p.Root, reachOf(ctx, con, p))
 }
 
 // reachOf is what the agents of a repo can read.
-func reachOf(ctx context.Context, con *console.Console, p *place) doctor.Reach {
-	s, err := settingsOf(con, p.root, nil)
+func reachOf(ctx context.Context, con *console.Console, p *workspace.Workspace) doctor.Reach {
+	s, err := workspace.Settings(con, p.Root, nil)
 	if err != nil {
-		return doctor.Reach{Unheld: "the settings cannot be read", Root: p.root, Home: con.Getenv("HOME")}
+		return doctor.Reach{Unheld: "the settings cannot be read", Root: p.Root, Home: con.Getenv("HOME")}
 	}
-	return doctor.ReachOf(ctx, p.root, con.Getenv("HOME"), s.Sandbox)
+	return doctor.ReachOf(ctx, p.Root, con.Getenv("HOME"), s.Sandbox)
 }
 
 func keysSignCommand(a *app) *cobra.Command {

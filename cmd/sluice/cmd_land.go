@@ -7,6 +7,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/land"
 	"sluice/internal/tree"
+	"sluice/internal/workspace"
 )
 
 func landCommand(a *app) *cobra.Command {
@@ -40,7 +41,7 @@ has merged commits of others and undoes what they brought, takes --unjudged.`,
 			if l.PR {
 				l.How = tree.PR
 			}
-			return a.withView(cmd.Context(), func(p *place, v viewer, _ bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, _ bool) error {
 				id, err := runNamed(cmd.Context(), v, args[0])
 				if err != nil {
 					return err
@@ -49,7 +50,7 @@ has merged commits of others and undoes what they brought, takes --unjudged.`,
 				if err != nil {
 					return err
 				}
-				return land.Run(cmd.Context(), &a.Console, p.root, r, l)
+				return land.Run(cmd.Context(), &a.Console, p.Root, r, l)
 			})
 		},
 	}

@@ -16,6 +16,7 @@ import (
 	"sluice/internal/render"
 	"sluice/internal/show"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
 func logCommand(a *app) *cobra.Command {
@@ -28,7 +29,7 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 		Example: "sluice log last\nsluice log -f",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, served bool) error {
 				run := ""
 				if len(args) == 1 {
 					id, err := runNamed(cmd.Context(), v, args[0])
@@ -79,7 +80,7 @@ stands below it with a └. At the end: how it stands and what it waits for.`,
 			if err != nil {
 				return err
 			}
-			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, served bool) error {
 				r, err := runWith(cmd.Context(), v, run, args[0])
 				if err != nil {
 					return err
@@ -219,7 +220,7 @@ prints their events as they come. Control characters are taken out.`,
 			if err != nil {
 				return err
 			}
-			dir, err := show.NewestOutput(p.root, folders, step)
+			dir, err := show.NewestOutput(p.Root, folders, step)
 			if err != nil {
 				return err
 			}
@@ -243,7 +244,7 @@ prints their events as they come. Control characters are taken out.`,
 
 // foldersOf are the folders of the run that is meant and, where all that it does is meant, of the runs that are its
 // children: the agent at work may be theirs. They lie below .workflow/runs/, the run's own first.
-func foldersOf(ctx context.Context, p *place, run string, all bool) ([]string, error) {
+func foldersOf(ctx context.Context, p *workspace.Workspace, run string, all bool) ([]string, error) {
 	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func serveMCP(ctx context.Context, a *app) error {
 		return err
 	}
 	err = mcp.Serve(ctx, mcp.Options{
-		Root: p.root, Version: version, In: a.In, Out: a.Out,
+		Root: p.Root, Version: version, In: a.In, Out: a.Out,
 		Open: func(ctx context.Context) (mcp.Repo, func(), error) {
 			s, err := needed(ctx, p)
 			if err != nil {

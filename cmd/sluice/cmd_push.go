@@ -14,6 +14,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/layout"
+	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
@@ -23,7 +24,7 @@ const releaseFlow = "release"
 // What a release may find changed: what it writes itself, and the audit, which grows with every run.
 const (
 	changelogFile = "CHANGELOG.md"
-	auditDir      = workflowDir + "/audit/"
+	auditDir      = layout.WorkflowDir + "/audit/"
 )
 
 // uncleanNamed is how many changed files the refusal names.
@@ -46,7 +47,7 @@ a release holds what is committed.`,
 			if err != nil {
 				return err
 			}
-			if files, err := specs.Find(p.root); err != nil {
+			if files, err := specs.Find(p.Root); err != nil {
 				return err
 			} else if !hasFlow(files, releaseFlow) {
 				return fault.Failed("`sluice init --template release` lays it out; look at it, commit it, then `sluice push`", "this repo has no workflow %q", releaseFlow)
@@ -86,7 +87,7 @@ func hasFlow(files []string, id string) bool {
 }
 
 // versionFits holds the version that is wanted against the rule that the workflow has for the agent's, where it has one.
-func versionFits(con *console.Console, p *place, version string) error {
+func versionFits(con *console.Console, p *workspace.Workspace, version string) error {
 	if version == "" {
 		return nil
 	}
@@ -122,19 +123,19 @@ func versionFits(con *console.Console, p *place, version string) error {
 
 // releasable refuses a release over changes that are not committed: the agent's work could not be told from them.
 // A release of stand-ins is no release.
-func releasable(ctx context.Context, con *console.Console, p *place, stubbed bool) error {
+func releasable(ctx context.Context, con *console.Console, p *workspace.Workspace, stubbed bool) error {
 	if stubbed {
 		return nil
 	}
-	if p.plain {
-		return fault.Failed("", "%s is no git checkout: there is nothing to push", p.root)
+	if p.Plain {
+		return fault.Failed("", "%s is no git checkout: there is nothing to push", p.Root)
 	}
-	repo, err := git.Open(ctx, p.root)
+	repo, err := git.Open(ctx, p.Root)
 	if err != nil {
 		return err
 	}
 	defer repo.Close()
-	changes, err := repo.Unclean(ctx, p.root)
+	changes, err := repo.Unclean(ctx, p.Root)
 	if err != nil {
 		con.Note("whether all is committed could not be told: %s", oneLine(err.Error()))
 		return nil // the workflow looks itself

@@ -17,8 +17,10 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/land"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/tui"
+	"sluice/internal/workspace"
 	"sluice/journal"
 )
 
@@ -50,7 +52,7 @@ on. --yes answers questions of this command, never a gate.`,
 }
 
 // runHere is the whole of a run in the foreground.
-func runHere(ctx context.Context, a *app, p *place, o order) error {
+func runHere(ctx context.Context, a *app, p *workspace.Workspace, o order) error {
 	start, id, err := runWanted(a, p, o)
 	if err != nil {
 		return err
@@ -63,7 +65,7 @@ func runHere(ctx context.Context, a *app, p *place, o order) error {
 type beginning func(s service) (id string, from int64, err error)
 
 // inFront begins and follows a run to its end, with the process that serves the repo; where there is none, this one does meanwhile.
-func inFront(ctx context.Context, a *app, p *place, set []string, begin beginning) error {
+func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, begin beginning) error {
 	s, err := serving(ctx, p)
 	if err != nil {
 		return err
@@ -73,7 +75,7 @@ func inFront(ctx context.Context, a *app, p *place, set []string, begin beginnin
 		if h, err = host(ctx, a, p, set, false); err != nil {
 			return err
 		}
-		s = telling{daemon.NewClient(p.state), p.state}
+		s = telling{daemon.NewClient(p.State), p.State}
 	}
 	defer s.Close()
 	code := followed(ctx, a, p, s, set, begin, h != nil)
@@ -89,7 +91,7 @@ func inFront(ctx context.Context, a *app, p *place, set []string, begin beginnin
 }
 
 // followed begins and follows the run to its end.
-func followed(ctx context.Context, a *app, p *place, s service, set []string, begin beginning, ours bool) error {
+func followed(ctx context.Context, a *app, p *workspace.Workspace, s service, set []string, begin beginning, ours bool) error {
 	id, from, err := begin(s)
 	if err != nil {
 		return err
@@ -109,7 +111,7 @@ func followed(ctx context.Context, a *app, p *place, s service, set []string, be
 
 // runWanted reads what is to be started before anything is, and gives the id of its workflow; where the argument names a run
 // ("last" is the newest), it gives that one's id and nothing to start.
-func runWanted(a *app, p *place, o order) (start *engine.RunRequested, id string, err error) {
+func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunRequested, id string, err error) {
 	file, specErr := specOf(p, o.workflow)
 	if specErr != nil {
 		r, err := statusOfRun(context.Background(), p, o.workflow)
@@ -125,7 +127,7 @@ func runWanted(a *app, p *place, o order) (start *engine.RunRequested, id string
 	if err != nil {
 		return nil, "", err
 	}
-	cfg, err := settingsOf(&a.Console, p.root, o.set)
+	cfg, err := workspace.Settings(&a.Console, p.Root, o.set)
 	if err != nil {
 		return nil, "", allFaults(&a.Console, err)
 	}
@@ -242,7 +244,7 @@ func pauseAndLeave(a *app, s service, id string, set []string, ours bool) error 
 const pauseIn = 10 * time.Second
 
 // printSummary returns how the run ended.
-func printSummary(ctx context.Context, a *app, p *place, r daemon.RunStatus) error {
+func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunStatus) error {
 	_, style := render.Mark(r.Phase)
 	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + render.StubMark(r.Stubbed)
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
@@ -255,7 +257,7 @@ func printSummary(ctx context.Context, a *app, p *place, r daemon.RunStatus) err
 	if words := render.Unheld(r); words != "" {
 		a.Print("%s", a.Paint(console.Yellow, words))
 	}
-	if take := land.ToTake(ctx, p.root, r); take != "" {
+	if take := land.ToTake(ctx, p.Root, r); take != "" {
 		a.Print("%s", take)
 	}
 	if r.Phase != engine.RunCompleted {
@@ -307,14 +309,14 @@ const (
 const logFile = "run.log"
 
 // host serves the repo from this process until stop; with hold it launches nothing meanwhile.
-func host(ctx context.Context, a *app, p *place, set []string, hold bool) (*hosting, error) {
-	if err := makeState(p.state); err != nil {
+func host(ctx context.Context, a *app, p *workspace.Workspace, set []string, hold bool) (*hosting, error) {
+	if err := workspace.MakeState(p.State); err != nil {
 		return nil, err
 	}
-	if err := writable(filepath.Join(p.root, filepath.FromSlash(runsDir))); err != nil {
+	if err := workspace.Writable(filepath.Join(p.Root, filepath.FromSlash(layout.RunsDir))); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(p.state, logFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	f, err := os.OpenFile(filepath.Join(p.State, logFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -331,7 +333,7 @@ func host(ctx context.Context, a *app, p *place, set []string, hold bool) (*host
 		h := &hosting{parts: w, log: f, end: end, done: make(chan error, 1)}
 		ready := make(chan struct{})
 		go func() {
-			h.done <- daemon.Serve(inner, p.root, p.state, open, func(repo *daemon.Repo, _ journal.Recovery) {
+			h.done <- daemon.Serve(inner, p.Root, p.State, open, func(repo *daemon.Repo, _ journal.Recovery) {
 				h.repo = repo
 				close(ready)
 			})

@@ -13,6 +13,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/settings"
+	"sluice/internal/workspace"
 )
 
 // serviceFlags are what the commands of the service share.
@@ -74,7 +75,7 @@ func (f serviceFlags) options(con *console.Console) (opt deploy.Options, err err
 	if f.system {
 		return opt, nil
 	}
-	config, err := configFile(con)
+	config, err := workspace.ConfigFile(con)
 	opt.Home, opt.ConfigDir = con.Getenv("HOME"), filepath.Dir(config)
 	return opt, err
 }
@@ -93,7 +94,7 @@ func (f serviceFlags) home(con *console.Console) (string, error) {
 	if f.system {
 		return deploy.DaemonHome(), nil
 	}
-	return stateHome(con)
+	return workspace.Home(con)
 }
 
 func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
@@ -228,7 +229,7 @@ func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
 
 // notePutDown keeps when the service was stopped or the machine went down: an agent that ends with them has not failed.
 func (a *app) notePutDown(why deploy.End) error {
-	home, err := stateHome(&a.Console)
+	home, err := workspace.Home(&a.Console)
 	if err == nil {
 		err = deploy.NotePutDown(home, why, a.Now())
 	}
@@ -237,7 +238,7 @@ func (a *app) notePutDown(why deploy.End) error {
 
 // putDown is when what ran was last ended on purpose; zero: never, or it cannot be read.
 func (a *app) putDown() time.Time {
-	home, err := stateHome(&a.Console)
+	home, err := workspace.Home(&a.Console)
 	if err != nil {
 		return time.Time{}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"sluice/internal/console"
 	"sluice/internal/show"
+	"sluice/internal/workspace"
 )
 
 func showCommand(a *app) *cobra.Command {
@@ -26,8 +27,8 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 				return err
 			}
 			var sh *show.Shown
-			var at *place
-			err = a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+			var at *workspace.Workspace
+			err = a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, served bool) error {
 				r, err := runWith(cmd.Context(), v, run, args[0])
 				if err != nil {
 					return err
@@ -44,7 +45,7 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 				case since:
 					return printSince(cmd.Context(), &a.Console, p, sh)
 				case diff:
-					return show.PrintDiff(cmd.Context(), &a.Console, p.source(), sh)
+					return show.PrintDiff(cmd.Context(), &a.Console, show.Source{Root: p.Root, State: p.State, Repo: p.Open}, sh)
 				}
 				return nil
 			})

@@ -26,6 +26,7 @@ import (
 	"sluice/internal/settings"
 	"sluice/internal/stub"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
@@ -102,7 +103,7 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 		return err
 	}
 	if s == nil {
-		return fault.Failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.root)
+		return fault.Failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.Root)
 	}
 	defer s.Close()
 	done, _, err := launchRun(ctx, s, ev)
@@ -147,7 +148,7 @@ func launchRun(ctx context.Context, s service, ev engine.RunRequested) (id strin
 }
 
 // requestOf reads the spec and makes the event that asks for a run of it.
-func requestOf(a *app, p *place, o order) (engine.RunRequested, error) {
+func requestOf(a *app, p *workspace.Workspace, o order) (engine.RunRequested, error) {
 	var ev engine.RunRequested
 	file, err := specOf(p, o.workflow)
 	if err != nil {
@@ -180,7 +181,7 @@ func requestOf(a *app, p *place, o order) (engine.RunRequested, error) {
 	if err != nil {
 		return ev, err
 	}
-	pinned, bad := specs.Pin(p.root, file, src, vars)
+	pinned, bad := specs.Pin(p.Root, file, src, vars)
 	if len(bad) > 0 {
 		return ev, fault.Failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], text.More(len(bad)-1, "fault"))
 	}
@@ -193,8 +194,8 @@ func requestOf(a *app, p *place, o order) (engine.RunRequested, error) {
 
 // scriptOf reads what stands in for the agents of a workflow: the file that was named, else the workflow's own, where there is
 // one; else each role does the least that lets work go on.
-func scriptOf(a *app, p *place, file string, spec *engine.Spec) ([]byte, error) {
-	usual := filepath.Join(p.root, filepath.FromSlash(specs.StubsDir), spec.ID+".yaml")
+func scriptOf(a *app, p *workspace.Workspace, file string, spec *engine.Spec) ([]byte, error) {
+	usual := filepath.Join(p.Root, filepath.FromSlash(specs.StubsDir), spec.ID+".yaml")
 	script := &stub.Script{}
 	switch {
 	case file != theUsual:
@@ -222,8 +223,8 @@ func scriptOf(a *app, p *place, file string, spec *engine.Spec) ([]byte, error) 
 
 // agentsThere checks that what the workflow's roles are played by can be started, and has prompts that can be gone by. Where
 // stand-ins play them, only the prompts matter.
-func agentsThere(con *console.Console, p *place, spec *engine.Spec, s settings.Settings, stubbed bool) error {
-	if faults := promptFaults(p.root, spec, s); len(faults) > 0 {
+func agentsThere(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s settings.Settings, stubbed bool) error {
+	if faults := promptFaults(p.Root, spec, s); len(faults) > 0 {
 		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), text.More(len(faults)-1, "fault"))
 	}
 	if stubbed {
@@ -239,8 +240,8 @@ func agentsThere(con *console.Console, p *place, spec *engine.Spec, s settings.S
 			if len(agent.Command) == 0 {
 				continue
 			}
-			if _, err := agents.LookUp(agent.Command[0], con.Env, p.root); err != nil {
-				return fault.Failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", workflowDir, role),
+			if _, err := agents.LookUp(agent.Command[0], con.Env, p.Root); err != nil {
+				return fault.Failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", layout.WorkflowDir, role),
 					"role %s: agent %s: %s: not found", role, name, clean(agent.Command[0]))
 			}
 		}

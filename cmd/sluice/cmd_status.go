@@ -14,6 +14,7 @@ import (
 	"sluice/internal/land"
 	"sluice/internal/render"
 	"sluice/internal/settings"
+	"sluice/internal/workspace"
 )
 
 func lsCommand(a *app) *cobra.Command {
@@ -36,7 +37,7 @@ With a task file: its tasks by status, in each as they are selected, and what th
 			case status != "":
 				return fault.Misused("as in `sluice ls to-do.json --status todo`", "--status is of tasks: name their file")
 			}
-			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, served bool) error {
 				st, err := v.Status(cmd.Context(), "")
 				if err != nil {
 					return err
@@ -51,7 +52,7 @@ With a task file: its tasks by status, in each as they are selected, and what th
 }
 
 // withView finds the repo and whoever can tell about it.
-func (a *app) withView(ctx context.Context, do func(p *place, v viewer, served bool) error) error {
+func (a *app) withView(ctx context.Context, do func(p *workspace.Workspace, v viewer, served bool) error) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
@@ -155,19 +156,19 @@ whether the spec's file has changed since the run started.`,
 		Example: "sluice status\nsluice status last --json",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, served bool) error {
 				return printStatus(cmd.Context(), &a.Console, p, v, served, args)
 			})
 		},
 	})
 }
 
-func printStatus(ctx context.Context, con *console.Console, p *place, v viewer, served bool, args []string) error {
+func printStatus(ctx context.Context, con *console.Console, p *workspace.Workspace, v viewer, served bool, args []string) error {
 	st, err := v.Status(ctx, "")
 	if err != nil {
 		return err
 	}
-	if _, err := settingsOf(con, p.root, nil); err != nil {
+	if _, err := workspace.Settings(con, p.Root, nil); err != nil {
 		for _, f := range settings.Faults(err) {
 			st.Health = append(st.Health, "the settings are not gone by: "+f.Error())
 		}
@@ -202,7 +203,7 @@ func printStatus(ctx context.Context, con *console.Console, p *place, v viewer, 
 		for _, l := range render.RunLines(con, r, con.Now()) {
 			con.Print("%s", console.ClipPainted(l, con.Width()))
 		}
-		if take := land.ToTake(ctx, p.root, r); take != "" {
+		if take := land.ToTake(ctx, p.Root, r); take != "" {
 			con.Print("  %s", console.ClipPainted(take, con.Width()-2))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/render"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
 func pauseCommand(a *app) *cobra.Command {
@@ -67,7 +68,7 @@ does until the run has ended, as of ` + "`sluice run`" + `.`,
 }
 
 // retryHere has a run go on by a retry, and follows it from this process.
-func retryHere(ctx context.Context, a *app, p *place, args []string, event func(run string, args []string) engine.Event) error {
+func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []string, event func(run string, args []string) engine.Event) error {
 	r, err := statusOfRun(ctx, p, args[0]) // before anything is served: a wrong name is told as any other
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func retryHere(ctx context.Context, a *app, p *place, args []string, event func(
 // steer is the RunE of a command that asks for one event about a run.
 func steer(a *app, event func(run string, args []string) engine.Event) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		return onRun(cmd.Context(), a, args, func(ctx context.Context, _ *place, s service, id string) error {
+		return onRun(cmd.Context(), a, args, func(ctx context.Context, _ *workspace.Workspace, s service, id string) error {
 			ev := event(id, args)
 			if _, ok := ev.(engine.ResumeRequested); ok {
 				if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
@@ -104,7 +105,7 @@ func steer(a *app, event func(run string, args []string) engine.Event) func(*cob
 }
 
 // onRun does something about the run that is named first, or the only live one, with the process that serves it.
-func onRun(ctx context.Context, a *app, named []string, do func(ctx context.Context, p *place, s service, run string) error) error {
+func onRun(ctx context.Context, a *app, named []string, do func(ctx context.Context, p *workspace.Workspace, s service, run string) error) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
@@ -125,7 +126,7 @@ func onRun(ctx context.Context, a *app, named []string, do func(ctx context.Cont
 }
 
 // unservedRun returns what is wrong where a run is to be steered and nobody serves the repo: its name above all.
-func unservedRun(ctx context.Context, p *place, names []string) error {
+func unservedRun(ctx context.Context, p *workspace.Workspace, names []string) error {
 	if v, err := readJournal(p); err == nil {
 		defer v.Close()
 		if _, err := runMeant(ctx, v, names); err != nil {

@@ -20,6 +20,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/show"
 	"sluice/internal/tui"
+	"sluice/internal/workspace"
 )
 
 func topCommand(a *app) *cobra.Command {
@@ -38,7 +39,7 @@ Leaving it stops nothing.`,
 			if !a.Interactive() || a.Getenv("TERM") == "dumb" {
 				return fault.Misused("`sluice status` and `sluice inbox` print the same once", "sluice top needs a terminal that it can draw in")
 			}
-			h := &topHost{a: a, here: here, places: map[string]*place{}, folders: map[string]string{}, heard: map[string]heard{}}
+			h := &topHost{a: a, here: here, places: map[string]*workspace.Workspace{}, folders: map[string]string{}, heard: map[string]heard{}}
 			if err := h.begin(cmd.Context()); err != nil {
 				return err
 			}
@@ -54,9 +55,9 @@ type topHost struct {
 	a    *app
 	here bool // only the repo we stand in
 
-	mu     sync.Mutex // guards what follows
-	own    *place     // the repo we stand in; nil where we stand in none
-	places map[string]*place
+	mu     sync.Mutex           // guards what follows
+	own    *workspace.Workspace // the repo we stand in; nil where we stand in none
+	places map[string]*workspace.Workspace
 	// folders of child runs, by root and id: those of other runs bear the run's id.
 	folders map[string]string
 	heard   map[string]heard
@@ -79,7 +80,7 @@ func (h *topHost) begin(ctx context.Context) error {
 	if h.here {
 		return err
 	}
-	home, herr := stateHome(&h.a.Console)
+	home, herr := workspace.Home(&h.a.Console)
 	if herr != nil {
 		return herr
 	}
@@ -98,12 +99,12 @@ func (h *topHost) begin(ctx context.Context) error {
 // Repos are those of the daemon, and the one we stand in.
 func (h *topHost) Repos(ctx context.Context) (roots []string, note string, err error) {
 	if h.own != nil {
-		roots = append(roots, h.own.root)
+		roots = append(roots, h.own.Root)
 	}
 	if h.here {
 		return roots, "", nil
 	}
-	home, err := stateHome(&h.a.Console)
+	home, err := workspace.Home(&h.a.Console)
 	if err != nil {
 		return nil, "", err
 	}
@@ -111,7 +112,7 @@ func (h *topHost) Repos(ctx context.Context) (roots []string, note string, err e
 	defer c.Close()
 	states, err := c.Repos(ctx)
 	if err != nil { // without a daemon its repos are shown as they are known: their list is a file
-		known, lerr := daemon.LoadRepos(reposFile(home))
+		known, lerr := daemon.LoadRepos(workspace.ReposFile(home))
 		if lerr != nil {
 			return nil, "", lerr
 		}
@@ -124,7 +125,7 @@ func (h *topHost) Repos(ctx context.Context) (roots []string, note string, err e
 		}
 	}
 	for _, s := range states {
-		if h.own == nil || s.Root != h.own.root {
+		if h.own == nil || s.Root != h.own.Root {
 			roots = append(roots, s.Root)
 		}
 		if !s.Served && s.Why != "" {
@@ -135,16 +136,16 @@ func (h *topHost) Repos(ctx context.Context) (roots []string, note string, err e
 }
 
 // at is the place of a root.
-func (h *topHost) at(ctx context.Context, root string) (*place, error) {
+func (h *topHost) at(ctx context.Context, root string) (*workspace.Workspace, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.own != nil && h.own.root == root {
+	if h.own != nil && h.own.Root == root {
 		return h.own, nil
 	}
 	if p := h.places[root]; p != nil {
 		return p, nil
 	}
-	p, err := placeOf(ctx, &h.a.Console, root)
+	p, err := workspace.At(ctx, &h.a.Console, root)
 	if err == nil {
 		h.places[root] = p
 	}
@@ -166,7 +167,7 @@ func (h *topHost) Served(ctx context.Context, root string) bool {
 	if err != nil {
 		return false
 	}
-	c := daemon.NewClient(p.state)
+	c := daemon.NewClient(p.State)
 	defer c.Close()
 	within, cancel := context.WithTimeout(ctx, pingIn)
 	defer cancel()
@@ -229,7 +230,7 @@ func (h *topHost) Show(ctx context.Context, root, run, what string) (page tui.Pa
 type runHost struct {
 	service
 	a *app
-	p *place
+	p *workspace.Workspace
 }
 
 // Do has a person's event taken in.
@@ -251,8 +252,8 @@ func (h runHost) Show(ctx context.Context, run daemon.RunStatus, what string) (t
 const lastMost = 32 << 10
 
 // newestOutput is the folder of the launch of a run that was written to last.
-func (h *topHost) newestOutput(ctx context.Context, p *place, run, what string) (string, error) {
-	key := p.root + "\x00" + run
+func (h *topHost) newestOutput(ctx context.Context, p *workspace.Workspace, run, what string) (string, error) {
+	key := p.Root + "\x00" + run
 	h.mu.Lock()
 	folder := h.folders[key]
 	h.mu.Unlock()
@@ -269,7 +270,7 @@ func (h *topHost) newestOutput(ctx context.Context, p *place, run, what string) 
 		h.folders[key] = folder
 		h.mu.Unlock()
 	}
-	return show.NewestOutput(p.root, []string{folder}, what)
+	return show.NewestOutput(p.Root, []string{folder}, what)
 }
 
 // Words returns the last line of an agent's output, read anew only where the output has grown.
@@ -368,7 +369,7 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 }
 
 // showPage is what show prints, with the changes, in lines.
-func showPage(ctx context.Context, a *app, p *place, v viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
+func showPage(ctx context.Context, a *app, p *workspace.Workspace, v viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
 	sh, err := gatherShown(ctx, p, v, r, what)
 	if err != nil {
 		return page, err
@@ -378,7 +379,7 @@ func showPage(ctx context.Context, a *app, p *place, v viewer, r daemon.RunStatu
 	inner.Out = &b
 	show.Print(&inner.Console, sh)
 	if len(sh.Changed) > 0 {
-		if err := show.PrintDiff(ctx, &inner.Console, p.source(), sh); err != nil {
+		if err := show.PrintDiff(ctx, &inner.Console, show.Source{Root: p.Root, State: p.State, Repo: p.Open}, sh); err != nil {
 			fmt.Fprintln(&b, "\nthe changes cannot be read: "+oneLine(err.Error()))
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/settings"
 	"sluice/internal/shells"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
@@ -144,11 +145,11 @@ func settingsFaultsOf(con *console.Console, files []string) []faultLine {
 	looked := map[string]bool{}
 	for _, f := range files {
 		root := filepath.Dir(filepath.Dir(filepath.Dir(f)))
-		if filepath.Join(root, specsDir) != filepath.Dir(f) || looked[root] {
+		if filepath.Join(root, layout.SpecsDir) != filepath.Dir(f) || looked[root] {
 			continue
 		}
 		looked[root] = true
-		if _, err := settingsOf(con, root, nil); err != nil {
+		if _, err := workspace.Settings(con, root, nil); err != nil {
 			for _, one := range settings.Faults(err) {
 				out = append(out, lineOf(one))
 			}
@@ -162,14 +163,14 @@ func agentNotes(con *console.Console, files []string) []faultLine {
 	out, looked := []faultLine{}, map[string]bool{}
 	for _, f := range files {
 		root := filepath.Dir(filepath.Dir(filepath.Dir(f)))
-		if filepath.Join(root, specsDir) != filepath.Dir(f) || looked[root] {
+		if filepath.Join(root, layout.SpecsDir) != filepath.Dir(f) || looked[root] {
 			continue
 		}
 		looked[root] = true
 		for _, f := range foreignIn(con, root) {
 			out = append(out, faultLine{Message: f.String()})
 		}
-		s, err := settingsOf(con, root, nil)
+		s, err := workspace.Settings(con, root, nil)
 		if err != nil {
 			continue // told as a fault
 		}
@@ -196,7 +197,7 @@ func stubFaultsOf(file string, spec *engine.Spec) []specs.Fault {
 // stubsOf is where the script of a workflow's stand-ins lies; "" of a spec that lies in no .workflow.
 func stubsOf(file string) string {
 	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	if filepath.Join(root, specsDir) != filepath.Dir(file) {
+	if filepath.Join(root, layout.SpecsDir) != filepath.Dir(file) {
 		return ""
 	}
 	return filepath.Join(root, filepath.FromSlash(specs.StubsDir), workflowOf(file)+".yaml")
@@ -240,10 +241,10 @@ func lineOf(err error) faultLine {
 // promptFaultsOf are the faults of the prompts of a spec's roles, by the settings of its repo.
 func promptFaultsOf(con *console.Console, file string, spec *engine.Spec) []specs.Fault {
 	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	if spec == nil || filepath.Join(root, specsDir) != filepath.Dir(file) {
+	if spec == nil || filepath.Join(root, layout.SpecsDir) != filepath.Dir(file) {
 		return nil
 	}
-	s, err := settingsOf(con, root, nil)
+	s, err := workspace.Settings(con, root, nil)
 	if err != nil {
 		return nil // the faults of the settings are told
 	}
@@ -277,7 +278,7 @@ func specFiles(a *app, cmd *cobra.Command, args []string) ([]string, error) {
 		if strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
 			file := a.below(arg)
 			if !layout.IsFile(file) {
-				return nil, fault.Failed("`sluice validate` without a name reads all of "+specsDir+"/", "%s: no such file", clean(arg))
+				return nil, fault.Failed("`sluice validate` without a name reads all of "+layout.SpecsDir+"/", "%s: no such file", clean(arg))
 			}
 			files = append(files, file)
 			continue
@@ -299,9 +300,9 @@ func specFiles(a *app, cmd *cobra.Command, args []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err = specs.Find(p.root)
+	files, err = specs.Find(p.Root)
 	if err == nil && len(files) == 0 {
-		err = fault.Failed("`sluice init` makes a first one", "%s: no spec in it", filepath.Join(p.root, specsDir))
+		err = fault.Failed("`sluice init` makes a first one", "%s: no spec in it", filepath.Join(p.Root, layout.SpecsDir))
 	}
 	return files, err
 }
@@ -315,8 +316,8 @@ func (a *app) below(path string) string {
 }
 
 // specOf finds the file of a workflow.
-func specOf(p *place, id string) (string, error) {
-	files, err := specs.Find(p.root)
+func specOf(p *workspace.Workspace, id string) (string, error) {
+	files, err := specs.Find(p.Root)
 	if err != nil {
 		return "", err
 	}
@@ -328,7 +329,7 @@ func specOf(p *place, id string) (string, error) {
 		}
 		known = append(known, name)
 	}
-	mend := "its file would be " + specsDir + "/" + clean(id) + ".yaml"
+	mend := "its file would be " + layout.SpecsDir + "/" + clean(id) + ".yaml"
 	if near := text.Meant(id, known); near != "" {
 		mend = "did you mean " + near + "?"
 	} else if len(known) > 0 {

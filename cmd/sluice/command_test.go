@@ -132,8 +132,8 @@ func TestInALinkedWorktree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, _ := filepath.EvalSymlinks(w.dir); p.root != want {
-		t.Errorf("root is %s, want %s", p.root, want)
+	if want, _ := filepath.EvalSymlinks(w.dir); p.Root != want {
+		t.Errorf("root is %s, want %s", p.Root, want)
 	}
 }
 

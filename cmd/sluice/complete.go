@@ -38,7 +38,7 @@ func (a *app) complete(cmd *cobra.Command, args []string, begun string) ([]strin
 	}
 	var out []string
 	if slices.Contains(kinds, "WORKFLOW") || slices.Contains(kinds, "SPEC") {
-		files, err := specs.Find(p.root)
+		files, err := specs.Find(p.Root)
 		if err == nil {
 			for _, f := range files {
 				out = append(out, workflowOf(f))

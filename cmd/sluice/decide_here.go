@@ -14,14 +14,15 @@ import (
 	"sluice/internal/form"
 	"sluice/internal/press"
 	"sluice/internal/show"
+	"sluice/internal/workspace"
 )
 
 // printSince prints what the attempt changed since the end of the one before.
-func printSince(ctx context.Context, con *console.Console, p *place, sh *show.Shown) error {
+func printSince(ctx context.Context, con *console.Console, p *workspace.Workspace, sh *show.Shown) error {
 	if sh.Attempt == nil || sh.Attempt.N < 2 {
 		return fault.Failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
 	}
-	repo, err := p.repo(ctx)
+	repo, err := p.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func printSince(ctx context.Context, con *console.Console, p *place, sh *show.Sh
 }
 
 // decideHere lets the person at the terminal decide what was shown, by a key: the round that was shown, and no other.
-func decideHere(ctx context.Context, a *app, p *place, sh *show.Shown) error {
+func decideHere(ctx context.Context, a *app, p *workspace.Workspace, sh *show.Shown) error {
 	g := sh.Gate
 	if inAttempt(&a.Console) != nil || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
 		return nil
@@ -77,7 +78,7 @@ func decideHere(ctx context.Context, a *app, p *place, sh *show.Shown) error {
 		d := decision{gate: g.ID, run: sh.Run, round: g.Round}
 		switch {
 		case k == "d":
-			err = show.PrintDiff(ctx, &a.Console, p.source(), sh)
+			err = show.PrintDiff(ctx, &a.Console, show.Source{Root: p.Root, State: p.State, Repo: p.Open}, sh)
 		case k == "s" && sh.Attempt != nil && sh.Attempt.N > 1:
 			err = printSince(ctx, &a.Console, p, sh)
 		case outcomeHere(g, k) != "":

@@ -4,6 +4,6 @@
 // talk to a service (service.go), which is the client of whatever process serves the repo; wire.go alone builds that
 // process out of its parts. Nothing here decides anything about a run.
 //
-// Reading order: run.go (from arguments to an exit code), app.go (what every command has), root.go (the tree), place.go
-// (where things lie), service.go, wire.go, then any command.
+// Reading order: run.go (from arguments to an exit code), app.go (what every command has), root.go (the tree),
+// service.go, wire.go, then any command. Where things lie is internal/workspace's.
 package main

@@ -28,6 +28,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/setup"
+	"sluice/internal/workspace"
 	"sluice/watcher"
 )
 
@@ -217,7 +218,7 @@ func newSoak(t *testing.T, seed uint64, scale time.Duration) *soak {
 func (x *soak) serve() {
 	t := x.t
 	t.Helper()
-	home, err := stateHome(&x.app.Console)
+	home, err := workspace.Home(&x.app.Console)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,11 +243,11 @@ func (x *soak) serve() {
 		t.Fatal(err)
 	}
 	for _, d := range x.desks {
-		p, err := placeOf(ctx, &x.app.Console, d.repo)
+		p, err := workspace.At(ctx, &x.app.Console, d.repo)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.state, d.client = p.state, daemon.NewClient(p.state)
+		d.state, d.client = p.State, daemon.NewClient(p.State)
 		t.Cleanup(d.client.Close)
 	}
 }

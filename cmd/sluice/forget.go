@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"sluice/agents"
+	"sluice/internal/layout"
+	"sluice/internal/workspace"
 	"sluice/journal"
 )
 
@@ -24,12 +26,12 @@ const cutPrefix = "cut-"
 //
 // A launch that was cut out of a run that is still known stays: what happened under its key happened, and where the run
 // comes to that key again, it is adopted and not made twice.
-func forgetRuns(ctx context.Context, p *place) ([]string, error) {
-	known, err := runsIn(p.state)
+func forgetRuns(ctx context.Context, p *workspace.Workspace) ([]string, error) {
+	known, err := runsIn(p.State)
 	if err != nil {
 		return nil, err
 	}
-	records := []string{filepath.Join(p.state, "launches"), filepath.Join(p.state, "attempts")}
+	records := []string{filepath.Join(p.State, "launches"), filepath.Join(p.State, "attempts")}
 	var gone []string
 	for _, dir := range records {
 		entries, err := os.ReadDir(dir)
@@ -49,11 +51,11 @@ func forgetRuns(ctx context.Context, p *place) ([]string, error) {
 			return nil, err
 		}
 		for _, dir := range records {
-			if err := putAside(filepath.Join(dir, run), filepath.Join(p.state, stamp, filepath.Base(dir), run)); err != nil {
+			if err := putAside(filepath.Join(dir, run), filepath.Join(p.State, stamp, filepath.Base(dir), run)); err != nil {
 				return nil, err
 			}
 		}
-		runs := filepath.Join(p.root, filepath.FromSlash(runsDir))
+		runs := filepath.Join(p.Root, filepath.FromSlash(layout.RunsDir))
 		if err := putAside(filepath.Join(runs, run), filepath.Join(runs, run+"."+stamp)); err != nil {
 			return nil, err
 		}

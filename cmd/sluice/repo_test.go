@@ -16,6 +16,8 @@ import (
 	"sluice/daemon"
 	"sluice/internal/conform"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
+	"sluice/internal/workspace"
 )
 
 // binary runs the real binary: what launches agents launches them through it.
@@ -229,9 +231,9 @@ func TestARunThatCannotBeKeptIsNotStarted(t *testing.T) {
 
 // TestForgottenChildRun: the folder of a child run has a name of more than 64 characters, and is found like any other.
 func TestForgottenChildRun(t *testing.T) {
-	p := &place{root: t.TempDir()}
+	p := &workspace.Workspace{Root: t.TempDir()}
 	run := strings.Repeat("long-", 20) + "1"
-	dir := filepath.Join(p.root, filepath.FromSlash(runsDir), run)
+	dir := filepath.Join(p.Root, filepath.FromSlash(layout.RunsDir), run)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

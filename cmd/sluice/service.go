@@ -13,7 +13,9 @@ import (
 	"sluice/engine"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
+	"sluice/internal/show"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 	"sluice/journal"
 	"sluice/specs"
 )
@@ -40,13 +42,13 @@ type service interface {
 const pingIn = 3 * time.Second
 
 // serving returns the process that serves the repo; nil where there is none.
-func serving(ctx context.Context, p *place) (service, error) {
-	c := daemon.NewClient(p.state)
+func serving(ctx context.Context, p *workspace.Workspace) (service, error) {
+	c := daemon.NewClient(p.State)
 	within, cancel := context.WithTimeout(ctx, pingIn)
 	defer cancel()
 	_, err := c.Ping(within)
 	if err == nil {
-		return telling{c, p.state}, nil
+		return telling{c, p.State}, nil
 	}
 	c.Close()
 	if errors.Is(err, daemon.ErrNotServed) || ctx.Err() != nil {
@@ -57,8 +59,8 @@ func serving(ctx context.Context, p *place) (service, error) {
 }
 
 // holderOf names the process that holds the repo's lock, as it said itself.
-func holderOf(p *place) string {
-	b, err := os.ReadFile(filepath.Join(p.state, "holder"))
+func holderOf(p *workspace.Workspace) string {
+	b, err := os.ReadFile(filepath.Join(p.State, "holder"))
 	if pid := strings.TrimSpace(string(b)); err == nil && pid != "" {
 		return "pid " + clean(pid)
 	}
@@ -66,7 +68,7 @@ func holderOf(p *place) string {
 }
 
 // needed returns the process that serves the repo, or says how to have one.
-func needed(ctx context.Context, p *place) (service, error) {
+func needed(ctx context.Context, p *workspace.Workspace) (service, error) {
 	s, err := serving(ctx, p)
 	if err == nil && s == nil {
 		err = notServed(p)
@@ -74,12 +76,12 @@ func needed(ctx context.Context, p *place) (service, error) {
 	return s, err
 }
 
-func notServed(p *place) error {
-	return fault.Failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.root)
+func notServed(p *workspace.Workspace) error {
+	return fault.Failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.Root)
 }
 
 // viewOf returns whoever serves the repo, or its journal where nobody does.
-func viewOf(ctx context.Context, p *place) (v viewer, served bool, err error) {
+func viewOf(ctx context.Context, p *workspace.Workspace) (v viewer, served bool, err error) {
 	s, err := serving(ctx, p)
 	if err != nil {
 		return nil, false, err
@@ -92,9 +94,9 @@ func viewOf(ctx context.Context, p *place) (v viewer, served bool, err error) {
 }
 
 // readJournal shows a repo that nobody serves.
-func readJournal(p *place) (viewer, error) {
-	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
-		return nothing{p.root}, nil // no state is made by looking
+func readJournal(p *workspace.Workspace) (viewer, error) {
+	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
+		return nothing{p.Root}, nil // no state is made by looking
 	}
 	r, err := openReader(p)
 	var held *daemon.Held
@@ -104,14 +106,14 @@ func readJournal(p *place) (viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reading{&unserved{r}, p.state}, nil
+	return reading{&unserved{r}, p.State}, nil
 }
 
 // openReader reads the journal; it waits a little for another reader to be done.
-func openReader(p *place) (*daemon.Reader, error) {
+func openReader(p *workspace.Workspace) (*daemon.Reader, error) {
 	var held *daemon.Held
 	for try := 0; ; try++ {
-		r, err := daemon.OpenReader(p.root, p.state, compileSpec)
+		r, err := daemon.OpenReader(p.Root, p.State, compileSpec)
 		if !errors.As(err, &held) || try == lockTries {
 			return r, err
 		}
@@ -199,7 +201,7 @@ func (n nothing) Offers(context.Context) ([]daemon.Offer, error) { return []daem
 func (n nothing) Close()                                         {}
 
 // statusOfRun tells all of one run.
-func statusOfRun(ctx context.Context, p *place, run string) (*daemon.RunStatus, error) {
+func statusOfRun(ctx context.Context, p *workspace.Workspace, run string) (*daemon.RunStatus, error) {
 	v, _, err := viewOf(ctx, p)
 	if err != nil {
 		return nil, err
@@ -253,4 +255,13 @@ func named(runs []daemon.RunStatus, name string) (string, error) {
 		advice = "did you mean " + near + "?"
 	}
 	return "", fault.Failed(advice, "no run %q in this repo", clean(name))
+}
+
+// gatherShown puts together what there is about a gate or a step.
+func gatherShown(ctx context.Context, p *workspace.Workspace, v viewer, r daemon.RunStatus, id string) (*show.Shown, error) {
+	spec, err := goesBy(ctx, v, r)
+	if err != nil {
+		return nil, err
+	}
+	return show.Gather(ctx, show.Source{Root: p.Root, State: p.State, Repo: p.Open}, spec, r, id), nil
 }

@@ -10,6 +10,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/fault"
 	"sluice/internal/settings"
+	"sluice/internal/workspace"
 	"sluice/watcher"
 )
 
@@ -19,7 +20,7 @@ const settingsEvery = 5 * time.Second
 
 // settingsFiles are the person's file and that of the project.
 func (w *parts) settingsFiles(root string) [2]string {
-	own, err := configFile(&w.a.Console)
+	own, err := workspace.ConfigFile(&w.a.Console)
 	if err != nil {
 		own = ""
 	}

@@ -15,7 +15,9 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/render"
+	"sluice/internal/workspace"
 )
 
 // How long a signed answer is good for: one that is handed in at once, and one that is carried.
@@ -25,7 +27,7 @@ const (
 )
 
 // proofOf makes the signed text of a decision at a gate, or takes it from the file that it was written to elsewhere.
-func proofOf(ctx context.Context, con *console.Console, p *place, d *decision) error {
+func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, d *decision) error {
 	g := d.at
 	if d.signed != "" {
 		data, err := approval.ReadSigned(d.signed)
@@ -53,7 +55,7 @@ func proofOf(ctx context.Context, con *console.Console, p *place, d *decision) e
 	if d.unsigned {
 		return writeSigned(con, d.out, text, "what is to be signed: look at it, then `sluice keys sign "+clean(d.out)+"`, on whatever machine your key is")
 	}
-	key, err := keyring(con).Find(ctx, approval.Store{State: p.state}, d.key, g.Approvers)
+	key, err := keyring(con).Find(ctx, approval.Store{State: p.State}, d.key, g.Approvers)
 	if err != nil {
 		return err
 	}
@@ -64,7 +66,7 @@ func proofOf(ctx context.Context, con *console.Console, p *place, d *decision) e
 	}
 	if d.out != "" {
 		d.proof = ""
-		return writeSigned(con, d.out, whole, fmt.Sprintf("it counts until %s: `sluice %s %s --signed %s` hands it in, or put it into %s as %s-%s", render.Clock(until), d.verb(), d.gate, clean(d.out), signalsDir, d.gate, d.outcome))
+		return writeSigned(con, d.out, whole, fmt.Sprintf("it counts until %s: `sluice %s %s --signed %s` hands it in, or put it into %s as %s-%s", render.Clock(until), d.verb(), d.gate, clean(d.out), layout.SignalsDir, d.gate, d.outcome))
 	}
 	d.proof = string(whole)
 	return nil
@@ -80,7 +82,7 @@ func (d decision) verb() string {
 }
 
 // toSign is the text that stands for a decision about what the gate's round is over now.
-func toSign(con *console.Console, p *place, d *decision, g *daemon.GateStatus) (text []byte, until time.Time, err error) {
+func toSign(con *console.Console, p *workspace.Workspace, d *decision, g *daemon.GateStatus) (text []byte, until time.Time, err error) {
 	life := d.life
 	if life == 0 {
 		if life = signedHere; d.out != "" {
@@ -93,7 +95,7 @@ func toSign(con *console.Console, p *place, d *decision, g *daemon.GateStatus) (
 	until = con.Now().Add(life).Truncate(time.Second)
 	nonce := make([]byte, 16)
 	_, _ = rand.Read(nonce) // it ends the program where it fails
-	text = approval.Approval{Repo: p.id, Run: d.run, Gate: d.gate, Round: g.Round, Decision: d.outcome, Reviewed: g.Reviewed,
+	text = approval.Approval{Repo: p.ID, Run: d.run, Gate: d.gate, Round: g.Round, Decision: d.outcome, Reviewed: g.Reviewed,
 		Nonce: hex.EncodeToString(nonce), Expires: until, Words: d.text, Answer: string(d.answer)}.Text()
 	if _, err := approval.ParseApproval(text); err != nil {
 		return nil, until, fault.Failed("write it in plain words", "it cannot be written down to be signed: %v", err)

@@ -23,8 +23,10 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 	"sluice/internal/world"
 	"sluice/notify"
 	"sluice/watcher"
@@ -98,19 +100,19 @@ func (w *parts) Close() error {
 // server is the daemon of all watched repos.
 func (w *parts) server(home string) *daemon.Server {
 	return daemon.NewServer(daemon.ServerOptions{
-		Home: home, Version: version, Log: w.log, Open: w.open, ReposFile: reposFile(home),
+		Home: home, Version: version, Log: w.log, Open: w.open, ReposFile: workspace.ReposFile(home),
 		StateOf: func(ctx context.Context, root string) (string, error) {
-			if !isDir(root) {
+			if !workspace.IsDir(root) {
 				return "", fault.New(fmt.Sprintf("move it back, or run `sluice watch rm %s`, and `sluice watch add` where it is now", root), "repo: %w", atomicfile.ErrGone)
 			}
-			p, err := placeOf(ctx, &w.a.Console, root)
+			p, err := workspace.At(ctx, &w.a.Console, root)
 			if err != nil {
 				return "", err
 			}
-			if p.root != root { // a folder above is a repo
-				return "", fault.Failed("put it back, or run `sluice watch rm "+root+"`", "repo: no git repository there, but in %s", p.root)
+			if p.Root != root { // a folder above is a repo
+				return "", fault.Failed("put it back, or run `sluice watch rm "+root+"`", "repo: no git repository there, but in %s", p.Root)
 			}
-			return p.state, nil
+			return p.State, nil
 		},
 	})
 }
@@ -148,11 +150,11 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	if err := s.read(); err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
-	if err := leaveRoot(root, state); err != nil {
+	if err := workspace.LeaveRoot(root, state); err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
-	p := &place{root: root, state: state, plain: isDir(filepath.Join(state, storeFolder))}
-	repo, err := p.repoWith(ctx, git.Options{Scratch: filepath.Join(state, "git"), Staging: filepath.Join(root, runsDir, ".worktrees")})
+	p := &workspace.Workspace{Root: root, State: state, Plain: workspace.IsDir(filepath.Join(state, workspace.StoreFolder))}
+	repo, err := p.OpenWith(ctx, git.Options{Scratch: filepath.Join(state, "git"), Staging: filepath.Join(root, layout.RunsDir, ".worktrees")})
 	if err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
@@ -199,10 +201,10 @@ func (w *parts) openHeld(ctx context.Context, root, state string) (daemon.RepoOp
 // hidden are the folders of sluice's own, over all repos, that no launch sees.
 func (w *parts) hidden() []string {
 	var out []string
-	if home, err := stateHome(&w.a.Console); err == nil {
+	if home, err := workspace.Home(&w.a.Console); err == nil {
 		out = append(out, home)
 	}
-	if file, err := configFile(&w.a.Console); err == nil {
+	if file, err := workspace.ConfigFile(&w.a.Console); err == nil {
 		out = append(out, filepath.Dir(file))
 	}
 	return out
@@ -229,7 +231,7 @@ type liveSettings struct {
 // read reads the settings' layers again. Notices under way go on to their end, and later ones go by the new settings.
 func (s *liveSettings) read() error {
 	at := s.files.Now()
-	next, err := settingsOf(&s.parts.a.Console, s.root, s.parts.set)
+	next, err := workspace.Settings(&s.parts.a.Console, s.root, s.parts.set)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files.WereRead(at)
