@@ -51,7 +51,7 @@ func abortRun(ctx context.Context, a *app, args []string, why string) error {
 		return errors.Join(err, notDone(err))
 	}
 	ev := engine.AbortRequested{Run: id, Why: why}
-	s, err := serving(ctx, p)
+	s, err := workspace.Serving(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,12 @@ func abortRun(ctx context.Context, a *app, args []string, why string) error {
 
 // toAbort names the run that is meant, before anything is asked or served.
 func toAbort(ctx context.Context, p *workspace.Workspace, args []string) (string, error) {
-	v, _, err := viewOf(ctx, p)
+	v, _, err := workspace.View(ctx, p)
 	if err != nil {
 		return "", err
 	}
 	defer v.Close()
-	id, err := runMeant(ctx, v, args)
+	id, err := workspace.RunMeant(ctx, v, args)
 	if err != nil {
 		return "", err
 	}

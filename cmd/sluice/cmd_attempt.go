@@ -34,7 +34,7 @@ func attemptCommand(a *app) *cobra.Command {
 	}
 	sub := func(use, short, long, example string, run func(context.Context, *workspace.Workspace, *attemptShown, []string) error, most int) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: console.Between(2, most), RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, _ bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, _ bool) error {
 				t, err := findAttempt(cmd.Context(), v, args[0], args[1])
 				if err != nil {
 					return err
@@ -69,13 +69,13 @@ type attemptShown struct {
 }
 
 // findAttempt returns the attempt that a person names, STEP.N.
-func findAttempt(ctx context.Context, v viewer, run, name string) (*attemptShown, error) {
+func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*attemptShown, error) {
 	step, number, ok := cutLast(name, '.')
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 1 || !ids.Valid(step) {
 		return nil, fault.Misused("as X-1.2: the second attempt of X-1", "%q names no attempt", clean(name))
 	}
-	id, err := runNamed(ctx, v, run)
+	id, err := workspace.RunNamed(ctx, v, run)
 	if err != nil {
 		return nil, err
 	}

@@ -132,7 +132,7 @@ func cleanRuns(ctx context.Context, a *app, keep int, older time.Duration, dry b
 // oldRuns are ended runs beyond the newest `keep` whose end is long enough ago. A folder of no run that is known is left,
 // but where its own export says that the run was forgotten: its run may be another checkout's.
 func oldRuns(ctx context.Context, con *console.Console, p *workspace.Workspace, keep int, older time.Duration) ([]oldRun, error) {
-	v, _, err := viewOf(ctx, p)
+	v, _, err := workspace.View(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ func inAttempt(con *console.Console) error {
 
 // giveDecision has a decision taken in: by the process that serves the repo, else by a file for the one that will.
 func giveDecision(ctx context.Context, con *console.Console, p *workspace.Workspace, d decision) error {
-	v, served, err := viewOf(ctx, p)
+	v, served, err := workspace.View(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func giveDecision(ctx context.Context, con *console.Console, p *workspace.Worksp
 		v.Close()
 		return err
 	}
-	s, ok := v.(service)
+	s, ok := v.(workspace.Service)
 	if !served || !ok {
 		v.Close() // the lock goes with it
 	} else {

@@ -165,7 +165,7 @@ func demoAnswer(ctx context.Context, con *console.Console, p *workspace.Workspac
 			return nil
 		case <-tick.C:
 		}
-		s, err := serving(ctx, p)
+		s, err := workspace.Serving(ctx, p)
 		if err != nil || s == nil {
 			continue // it comes up, or goes
 		}
@@ -186,7 +186,7 @@ func demoAnswer(ctx context.Context, con *console.Console, p *workspace.Workspac
 }
 
 // demoShow shows the last gate if it asks.
-func demoShow(ctx context.Context, con *console.Console, p *workspace.Workspace, s service) (bool, error) {
+func demoShow(ctx context.Context, con *console.Console, p *workspace.Workspace, s workspace.Service) (bool, error) {
 	st, err := s.Status(ctx, "")
 	if err != nil {
 		return false, err

@@ -173,7 +173,7 @@ func settingsChecks(err error) []doctor.Check {
 }
 
 func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
-	s, err := serving(ctx, p)
+	s, err := workspace.Serving(ctx, p)
 	if err != nil {
 		f := explain(err)
 		return doctor.Broken("served", f.Advice, "%s", f.Cause)

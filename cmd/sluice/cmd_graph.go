@@ -11,6 +11,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/layout"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
@@ -90,12 +91,12 @@ func drawn(a *app, cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunSt
 		spec, err := loadSpec(&a.Console, file)
 		return spec, nil, err
 	}
-	v, _, err := viewOf(cmd.Context(), p)
+	v, _, err := workspace.View(cmd.Context(), p)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer v.Close()
-	id, err := runNamed(cmd.Context(), v, name)
+	id, err := workspace.RunNamed(cmd.Context(), v, name)
 	if err != nil {
 		return nil, nil, specErr
 	}
@@ -103,6 +104,6 @@ func drawn(a *app, cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunSt
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := goesBy(cmd.Context(), v, run)
+	spec, err := workspace.SpecOf(cmd.Context(), v, run)
 	return spec, &run, err
 }

@@ -63,7 +63,7 @@ type waiting struct {
 func gatherInbox(ctx context.Context, a *app, here bool) ([]waiting, error) {
 	items := []waiting{}
 	if here {
-		err := a.withView(ctx, func(p *workspace.Workspace, v viewer, served bool) error {
+		err := a.withView(ctx, func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
 			st, err := v.Status(ctx, "")
 			items = append(items, waitingIn(ctx, &a.Console, v, st, served)...)
 			return err
@@ -75,7 +75,7 @@ func gatherInbox(ctx context.Context, a *app, here bool) ([]waiting, error) {
 		return nil, err
 	}
 	for _, p := range places {
-		v, served, err := viewOf(ctx, p)
+		v, served, err := workspace.View(ctx, p)
 		if err != nil {
 			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.Root, oneLine(err.Error()))
 			continue
@@ -94,7 +94,7 @@ func gatherInbox(ctx context.Context, a *app, here bool) ([]waiting, error) {
 }
 
 // waitingIn is what waits in a repo, with --json each gate with what to look for.
-func waitingIn(ctx context.Context, con *console.Console, v viewer, st daemon.Status, served bool) []waiting {
+func waitingIn(ctx context.Context, con *console.Console, v workspace.Viewer, st daemon.Status, served bool) []waiting {
 	out := waitsOf(st, served)
 	if !con.JSON {
 		return out
@@ -108,7 +108,7 @@ func waitingIn(ctx context.Context, con *console.Console, v viewer, st daemon.St
 		r := st.Runs[at]
 		spec, known := goBy[r.Digest]
 		if !known {
-			spec, _ = goesBy(ctx, v, r) // one that cannot be read is told by show
+			spec, _ = workspace.SpecOf(ctx, v, r) // one that cannot be read is told by show
 			goBy[r.Digest] = spec
 		}
 		if spec == nil || spec.Gate(w.Gate) == nil {

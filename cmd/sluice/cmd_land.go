@@ -41,8 +41,8 @@ has merged commits of others and undoes what they brought, takes --unjudged.`,
 			if l.PR {
 				l.How = tree.PR
 			}
-			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, _ bool) error {
-				id, err := runNamed(cmd.Context(), v, args[0])
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, _ bool) error {
+				id, err := workspace.RunNamed(cmd.Context(), v, args[0])
 				if err != nil {
 					return err
 				}

@@ -15,7 +15,6 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/render"
 	"sluice/internal/show"
-	"sluice/internal/text"
 	"sluice/internal/workspace"
 )
 
@@ -29,10 +28,10 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 		Example: "sluice log last\nsluice log -f",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, served bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
 				run := ""
 				if len(args) == 1 {
-					id, err := runNamed(cmd.Context(), v, args[0])
+					id, err := workspace.RunNamed(cmd.Context(), v, args[0])
 					if err != nil {
 						return err
 					}
@@ -80,8 +79,8 @@ stands below it with a └. At the end: how it stands and what it waits for.`,
 			if err != nil {
 				return err
 			}
-			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, served bool) error {
-				r, err := runWith(cmd.Context(), v, run, args[0])
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
+				r, err := workspace.RunWith(cmd.Context(), v, run, args[0])
 				if err != nil {
 					return err
 				}
@@ -105,51 +104,7 @@ func ofRun(run *string, args []string) ([]string, error) {
 	return args[1:], nil
 }
 
-// runWith finds the run that is meant and has the step or gate: the one named, else the newest, a live one first.
-func runWith(ctx context.Context, v viewer, name, what string) (daemon.RunStatus, error) {
-	st, err := v.Status(ctx, "")
-	if err != nil {
-		return daemon.RunStatus{}, err
-	}
-	if name != "" {
-		if name, err = runNamed(ctx, v, name); err != nil {
-			return daemon.RunStatus{}, err
-		}
-	}
-	var known []string
-	var found *daemon.RunStatus
-	for i, r := range st.Runs {
-		if name != "" && r.ID != name {
-			continue
-		}
-		ids := idsOf(r)
-		known = append(known, ids...)
-		if slices.Contains(ids, what) && (found == nil || r.Live() || !found.Live()) {
-			found = &st.Runs[i]
-		}
-	}
-	if found != nil {
-		return v.Run(ctx, found.ID)
-	}
-	advice := "`sluice status` names the steps and gates"
-	if near := text.Meant(what, known); near != "" {
-		advice = "did you mean " + near + "?"
-	}
-	return daemon.RunStatus{}, fault.Failed(advice, "no step or gate %q in a run of this repo", clean(what))
-}
-
-func idsOf(r daemon.RunStatus) []string {
-	var ids []string
-	for _, s := range r.Steps {
-		ids = append(ids, s.ID)
-		for _, g := range s.Gates {
-			ids = append(ids, g.ID)
-		}
-	}
-	return ids
-}
-
-func explainThing(ctx context.Context, con *console.Console, v viewer, r daemon.RunStatus, what string) error {
+func explainThing(ctx context.Context, con *console.Console, v workspace.Viewer, r daemon.RunStatus, what string) error {
 	con.Title("%s of %s", what, r.ID)
 	last := int64(0)
 	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
@@ -245,7 +200,7 @@ prints their events as they come. Control characters are taken out.`,
 // foldersOf are the folders of the run that is meant and, where all that it does is meant, of the runs that are its
 // children: the agent at work may be theirs. They lie below .workflow/runs/, the run's own first.
 func foldersOf(ctx context.Context, p *workspace.Workspace, run string, all bool) ([]string, error) {
-	v, _, err := viewOf(ctx, p)
+	v, _, err := workspace.View(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +209,7 @@ func foldersOf(ctx context.Context, p *workspace.Workspace, run string, all bool
 	if err != nil {
 		return nil, err
 	}
-	id, err := named(st.Runs, run)
+	id, err := workspace.PickRun(st.Runs, run)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/mcp"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
 func mcpCommand(a *app) *cobra.Command {
@@ -52,7 +53,7 @@ func serveMCP(ctx context.Context, a *app) error {
 	err = mcp.Serve(ctx, mcp.Options{
 		Root: p.Root, Version: version, In: a.In, Out: a.Out,
 		Open: func(ctx context.Context) (mcp.Repo, func(), error) {
-			s, err := needed(ctx, p)
+			s, err := workspace.NeedServing(ctx, p)
 			if err != nil {
 				return nil, nil, withMend(err)
 			}

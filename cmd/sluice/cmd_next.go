@@ -36,7 +36,7 @@ say that it is done. --claim takes it.`,
 		Example: "sluice next --claim\nsluice next --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, served bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
 				offers, err := v.Offers(cmd.Context())
 				if err != nil {
 					return err
@@ -50,7 +50,7 @@ say that it is done. --claim takes it.`,
 	return a.JSONFlag(cmd)
 }
 
-func nextOffer(ctx context.Context, con *console.Console, p *workspace.Workspace, v viewer, offers []daemon.Offer, run string, claim bool) error {
+func nextOffer(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, offers []daemon.Offer, run string, claim bool) error {
 	offers = slices.DeleteFunc(offers, func(o daemon.Offer) bool { return run != "" && o.Run != run || claim && o.Claimed != "" })
 	if len(offers) == 0 {
 		if con.JSON {
@@ -67,9 +67,9 @@ func nextOffer(ctx context.Context, con *console.Console, p *workspace.Workspace
 	})
 	o := offers[0]
 	if claim {
-		s, ok := v.(service)
+		s, ok := v.(workspace.Service)
 		if !ok {
-			_, err := needed(ctx, p)
+			_, err := workspace.NeedServing(ctx, p)
 			return err
 		}
 		done, err := s.Do(ctx, engine.Claimed{Run: o.Run, Step: o.Step, N: o.Attempt}, "command")

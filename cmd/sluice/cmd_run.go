@@ -58,15 +58,15 @@ func runHere(ctx context.Context, a *app, p *workspace.Workspace, o order) error
 		return err
 	}
 	o.workflow = id
-	return inFront(ctx, a, p, o.set, func(s service) (string, int64, error) { return beginRun(ctx, &a.Console, s, o, start) })
+	return inFront(ctx, a, p, o.set, func(s workspace.Service) (string, int64, error) { return beginRun(ctx, &a.Console, s, o, start) })
 }
 
 // beginning has a run start or go on. It gives its id and the record from which on it is to be shown, 0 where it was under way before.
-type beginning func(s service) (id string, from int64, err error)
+type beginning func(s workspace.Service) (id string, from int64, err error)
 
 // inFront begins and follows a run to its end, with the process that serves the repo; where there is none, this one does meanwhile.
 func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, begin beginning) error {
-	s, err := serving(ctx, p)
+	s, err := workspace.Serving(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, 
 		if h, err = host(ctx, a, p, set, false); err != nil {
 			return err
 		}
-		s = telling{daemon.NewClient(p.State), p.State}
+		s = workspace.Client(p)
 	}
 	defer s.Close()
 	code := followed(ctx, a, p, s, set, begin, h != nil)
@@ -91,7 +91,7 @@ func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, 
 }
 
 // followed begins and follows the run to its end.
-func followed(ctx context.Context, a *app, p *workspace.Workspace, s service, set []string, begin beginning, ours bool) error {
+func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.Service, set []string, begin beginning, ours bool) error {
 	id, from, err := begin(s)
 	if err != nil {
 		return err
@@ -114,11 +114,11 @@ func followed(ctx context.Context, a *app, p *workspace.Workspace, s service, se
 func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunRequested, id string, err error) {
 	file, specErr := specOf(p, o.workflow)
 	if specErr != nil {
-		r, err := statusOfRun(context.Background(), p, o.workflow)
-		if err == nil && (r.ID == o.workflow || o.workflow == lastRun) {
+		r, err := workspace.StatusOf(context.Background(), p, o.workflow)
+		if err == nil && (r.ID == o.workflow || o.workflow == workspace.LastRun) {
 			return nil, r.ID, o.ofNewRuns(r.ID)
 		}
-		if err != nil && o.workflow == lastRun {
+		if err != nil && o.workflow == workspace.LastRun {
 			return nil, "", err // a workflow of this name is hardly meant
 		}
 		return nil, "", specErr
@@ -140,7 +140,7 @@ func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunReques
 
 // beginRun starts the run, or goes on with the live one that is meant. from is the record of its start, 0 where it was
 // under way before.
-func beginRun(ctx context.Context, con *console.Console, s service, o order, start *engine.RunRequested) (id string, from int64, err error) {
+func beginRun(ctx context.Context, con *console.Console, s workspace.Service, o order, start *engine.RunRequested) (id string, from int64, err error) {
 	st, err := s.Status(ctx, "")
 	if err != nil {
 		return "", 0, err
@@ -198,7 +198,7 @@ func goOnWith(con *console.Console, r daemon.RunStatus) error {
 }
 
 // resumed sees to it that a run goes on.
-func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
+func resumed(ctx context.Context, s workspace.Service, r daemon.RunStatus) error {
 	if !r.Live() {
 		return fault.Failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
 	}
@@ -219,7 +219,7 @@ func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
 }
 
 // pauseAndLeave is what Ctrl-C does.
-func pauseAndLeave(a *app, s service, id string, set []string, ours bool) error {
+func pauseAndLeave(a *app, s workspace.Service, id string, set []string, ours bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), pauseIn)
 	defer cancel()
 	if _, err := s.Do(ctx, engine.PauseRequested{Run: id}, "terminal"); err != nil {
@@ -357,7 +357,7 @@ func host(ctx context.Context, a *app, p *workspace.Workspace, set []string, hol
 }
 
 // settle waits until people were told what they are owed.
-func (h *hosting) settle(s service) {
+func (h *hosting) settle(s workspace.Service) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleIn)
 	defer cancel()
 	for {

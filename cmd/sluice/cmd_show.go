@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
+	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/show"
 	"sluice/internal/workspace"
@@ -28,8 +31,8 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 			}
 			var sh *show.Shown
 			var at *workspace.Workspace
-			err = a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, served bool) error {
-				r, err := runWith(cmd.Context(), v, run, args[0])
+			err = a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
+				r, err := workspace.RunWith(cmd.Context(), v, run, args[0])
 				if err != nil {
 					return err
 				}
@@ -59,4 +62,13 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 	cmd.Flags().BoolVar(&diff, "diff", false, "print the changes too")
 	cmd.Flags().BoolVar(&since, "since", false, "print the changes since the attempt before")
 	return a.JSONFlag(cmd)
+}
+
+// gatherShown puts together what there is about a gate or a step.
+func gatherShown(ctx context.Context, p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus, id string) (*show.Shown, error) {
+	spec, err := workspace.SpecOf(ctx, v, r)
+	if err != nil {
+		return nil, err
+	}
+	return show.Gather(ctx, show.Source{Root: p.Root, State: p.State, Repo: p.Open}, spec, r, id), nil
 }

@@ -98,7 +98,7 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 	if err != nil {
 		return err
 	}
-	s, err := serving(ctx, p)
+	s, err := workspace.Serving(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 var errTimeout = errors.New("--timeout ran out")
 
 // launchRun has the run started; it gives its id and the record of its start.
-func launchRun(ctx context.Context, s service, ev engine.RunRequested) (id string, from int64, err error) {
+func launchRun(ctx context.Context, s workspace.Service, ev engine.RunRequested) (id string, from int64, err error) {
 	done, err := s.Do(ctx, ev, "command")
 	if err != nil {
 		return "", 0, err
@@ -271,7 +271,7 @@ func rolesOf(spec *engine.Spec) []string {
 }
 
 // awaitEnd waits until the run has ended and gives how it stands then, or when ctx ends.
-func awaitEnd(ctx context.Context, s service, run string) (daemon.RunStatus, error) {
+func awaitEnd(ctx context.Context, s workspace.Service, run string) (daemon.RunStatus, error) {
 	tick := time.NewTicker(lookPace)
 	defer tick.Stop()
 	var r daemon.RunStatus

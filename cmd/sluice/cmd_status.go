@@ -37,7 +37,7 @@ With a task file: its tasks by status, in each as they are selected, and what th
 			case status != "":
 				return fault.Misused("as in `sluice ls to-do.json --status todo`", "--status is of tasks: name their file")
 			}
-			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, served bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
 				st, err := v.Status(cmd.Context(), "")
 				if err != nil {
 					return err
@@ -52,12 +52,12 @@ With a task file: its tasks by status, in each as they are selected, and what th
 }
 
 // withView finds the repo and whoever can tell about it.
-func (a *app) withView(ctx context.Context, do func(p *workspace.Workspace, v viewer, served bool) error) error {
+func (a *app) withView(ctx context.Context, do func(p *workspace.Workspace, v workspace.Viewer, served bool) error) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
-	v, served, err := viewOf(ctx, p)
+	v, served, err := workspace.View(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -156,14 +156,14 @@ whether the spec's file has changed since the run started.`,
 		Example: "sluice status\nsluice status last --json",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), func(p *workspace.Workspace, v viewer, served bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
 				return printStatus(cmd.Context(), &a.Console, p, v, served, args)
 			})
 		},
 	})
 }
 
-func printStatus(ctx context.Context, con *console.Console, p *workspace.Workspace, v viewer, served bool, args []string) error {
+func printStatus(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, served bool, args []string) error {
 	st, err := v.Status(ctx, "")
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func printStatus(ctx context.Context, con *console.Console, p *workspace.Workspa
 		}
 	}
 	if len(args) == 1 {
-		id, err := named(st.Runs, args[0])
+		id, err := workspace.PickRun(st.Runs, args[0])
 		if err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func printLevels(con *console.Console, st daemon.Status) {
 }
 
 // tellPause adds to a run that something other than a person paused what its journal says of why.
-func tellPause(ctx context.Context, v viewer, r *daemon.RunStatus) error {
+func tellPause(ctx context.Context, v workspace.Viewer, r *daemon.RunStatus) error {
 	if r.Paused == "" || r.Paused == "user" || !r.Live() {
 		return nil
 	}

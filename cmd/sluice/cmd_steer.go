@@ -11,7 +11,6 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/render"
-	"sluice/internal/text"
 	"sluice/internal/workspace"
 )
 
@@ -52,7 +51,7 @@ does until the run has ended, as of ` + "`sluice run`" + `.`,
 			if err != nil {
 				return err
 			}
-			s, err := serving(cmd.Context(), p)
+			s, err := workspace.Serving(cmd.Context(), p)
 			if err != nil {
 				return err
 			}
@@ -69,11 +68,11 @@ does until the run has ended, as of ` + "`sluice run`" + `.`,
 
 // retryHere has a run go on by a retry, and follows it from this process.
 func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []string, event func(run string, args []string) engine.Event) error {
-	r, err := statusOfRun(ctx, p, args[0]) // before anything is served: a wrong name is told as any other
+	r, err := workspace.StatusOf(ctx, p, args[0]) // before anything is served: a wrong name is told as any other
 	if err != nil {
 		return err
 	}
-	return inFront(ctx, a, p, nil, func(s service) (string, int64, error) {
+	return inFront(ctx, a, p, nil, func(s workspace.Service) (string, int64, error) {
 		if err := s.Reload(ctx); err != nil { // what it failed at may be mended in the settings
 			return "", 0, err
 		}
@@ -88,7 +87,7 @@ func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []strin
 // steer is the RunE of a command that asks for one event about a run.
 func steer(a *app, event func(run string, args []string) engine.Event) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		return onRun(cmd.Context(), a, args, func(ctx context.Context, _ *workspace.Workspace, s service, id string) error {
+		return onRun(cmd.Context(), a, args, func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, id string) error {
 			ev := event(id, args)
 			if _, ok := ev.(engine.ResumeRequested); ok {
 				if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
@@ -105,35 +104,24 @@ func steer(a *app, event func(run string, args []string) engine.Event) func(*cob
 }
 
 // onRun does something about the run that is named first, or the only live one, with the process that serves it.
-func onRun(ctx context.Context, a *app, named []string, do func(ctx context.Context, p *workspace.Workspace, s service, run string) error) error {
+func onRun(ctx context.Context, a *app, named []string, do func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run string) error) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
-	s, err := serving(ctx, p)
+	s, err := workspace.Serving(ctx, p)
 	if err != nil {
 		return err
 	}
 	if s == nil {
-		return unservedRun(ctx, p, named)
+		return workspace.UnservedRun(ctx, p, named)
 	}
 	defer s.Close()
-	id, err := runMeant(ctx, s, named)
+	id, err := workspace.RunMeant(ctx, s, named)
 	if err != nil {
 		return err
 	}
 	return do(ctx, p, s, id)
-}
-
-// unservedRun returns what is wrong where a run is to be steered and nobody serves the repo: its name above all.
-func unservedRun(ctx context.Context, p *workspace.Workspace, names []string) error {
-	if v, err := readJournal(p); err == nil {
-		defer v.Close()
-		if _, err := runMeant(ctx, v, names); err != nil {
-			return err
-		}
-	}
-	return notServed(p)
 }
 
 // notDone is exit code 1 where the person said no.
@@ -157,28 +145,4 @@ func tellSteered(con *console.Console, run string, done daemon.Done) error {
 		}
 	}
 	return nil
-}
-
-// runMeant is the run an argument names, or the only live one.
-func runMeant(ctx context.Context, v viewer, args []string) (string, error) {
-	if len(args) > 0 {
-		return runNamed(ctx, v, args[0])
-	}
-	st, err := v.Status(ctx, "")
-	if err != nil {
-		return "", err
-	}
-	var alive []string
-	for _, r := range st.Runs {
-		if r.Live() {
-			alive = append(alive, r.ID)
-		}
-	}
-	switch len(alive) {
-	case 0:
-		return "", fault.Failed("`sluice ls` lists the runs", "no run is live in this repo")
-	case 1:
-		return alive[0], nil
-	}
-	return "", fault.Misused("say which: "+text.JoinMost(alive), "%s are live in this repo", plural(len(alive), "run"))
 }

@@ -48,7 +48,7 @@ func takeoverCommand(a *app) *cobra.Command {
 salvage ref. Prints the command that opens the agent's conversation in your terminal. Nothing of the
 step is launched, and its time is not the run's, until ` + "`sluice handback STEP`" + `.`,
 		Example: "sluice takeover X-1\nsluice takeover X-1 --run phase-4-1", Args: console.Between(1, 1),
-		RunE: onStep(a, &run, func(ctx context.Context, p *workspace.Workspace, s service, run, step string) error {
+		RunE: onStep(a, &run, func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run, step string) error {
 			done, err := s.Do(ctx, engine.TakeoverRequested{Run: run, Step: step}, "command")
 			if err != nil {
 				return err
@@ -70,7 +70,7 @@ func handbackCommand(a *app) *cobra.Command {
 		Long: `Launches the step's agent again, in the same worktree, with your words in its prompt. With --done the
 step counts as done by your word: it is checked and judged at its gate like an agent's.`,
 		Example: "sluice handback X-1 -m \"the parser is mended, now the tests\"\nsluice handback X-1 --done", Args: console.Between(1, 1),
-		RunE: onStep(a, &run, func(ctx context.Context, _ *workspace.Workspace, s service, run, step string) error {
+		RunE: onStep(a, &run, func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, run, step string) error {
 			done, err := s.Do(ctx, engine.HandbackRequested{Run: run, Step: step, Done: isDone, Text: words}, "command")
 			if err != nil {
 				return err
@@ -85,13 +85,13 @@ step counts as done by your word: it is checked and judged at its gate like an a
 }
 
 // onStep is the RunE of a command about a step of the run that --run names, or of the only live one.
-func onStep(a *app, run *string, do func(ctx context.Context, p *workspace.Workspace, s service, run, step string) error) func(*cobra.Command, []string) error {
+func onStep(a *app, run *string, do func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run, step string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		var named []string
 		if *run != "" {
 			named = []string{*run}
 		}
-		return onRun(cmd.Context(), a, named, func(ctx context.Context, p *workspace.Workspace, s service, run string) error {
+		return onRun(cmd.Context(), a, named, func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run string) error {
 			return do(ctx, p, s, run, args[0])
 		})
 	}
@@ -107,7 +107,7 @@ type takenOver struct {
 }
 
 // tellTakeover waits until the step's agent is gone, and says how to go on with its conversation.
-func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Workspace, v viewer, run, step string) error {
+func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, run, step string) error {
 	at, err := heldAttempt(ctx, v, run, step)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Worksp
 }
 
 // heldAttempt waits until nothing of the step that was taken over runs.
-func heldAttempt(ctx context.Context, v viewer, run, step string) (*engine.Attempt, error) {
+func heldAttempt(ctx context.Context, v workspace.Viewer, run, step string) (*engine.Attempt, error) {
 	for until := time.Now().Add(takeoverMost); ; {
 		r, err := v.Run(ctx, run)
 		if err != nil {

@@ -158,7 +158,7 @@ func (h *topHost) Open(ctx context.Context, root string) (tui.View, bool, error)
 	if err != nil {
 		return nil, false, err
 	}
-	return viewOf(ctx, p)
+	return workspace.View(ctx, p)
 }
 
 // Served reports whether a process serves the repo.
@@ -169,7 +169,7 @@ func (h *topHost) Served(ctx context.Context, root string) bool {
 	}
 	c := daemon.NewClient(p.State)
 	defer c.Close()
-	within, cancel := context.WithTimeout(ctx, pingIn)
+	within, cancel := context.WithTimeout(ctx, workspace.PingIn)
 	defer cancel()
 	_, err = c.Ping(within)
 	return err == nil
@@ -184,7 +184,7 @@ func (h *topHost) Do(ctx context.Context, root string, ev engine.Event) (daemon.
 	if err != nil {
 		return daemon.Done{}, err
 	}
-	s, err := needed(ctx, p)
+	s, err := workspace.NeedServing(ctx, p)
 	if err != nil {
 		return daemon.Done{}, err
 	}
@@ -214,7 +214,7 @@ func (h *topHost) Show(ctx context.Context, root, run, what string) (page tui.Pa
 	if err != nil {
 		return page, err
 	}
-	v, _, err := viewOf(ctx, p)
+	v, _, err := workspace.View(ctx, p)
 	if err != nil {
 		return page, err
 	}
@@ -228,7 +228,7 @@ func (h *topHost) Show(ctx context.Context, root, run, what string) (page tui.Pa
 
 // runHost is what the screen of one run is run on: the process that serves its repo.
 type runHost struct {
-	service
+	workspace.Service
 	a *app
 	p *workspace.Workspace
 }
@@ -240,12 +240,12 @@ func (h runHost) Do(ctx context.Context, ev engine.Event) (daemon.Done, error) {
 			return daemon.Done{}, err
 		}
 	}
-	return h.service.Do(ctx, ev, "terminal")
+	return h.Service.Do(ctx, ev, "terminal")
 }
 
 // Show is what `sluice show --diff` prints.
 func (h runHost) Show(ctx context.Context, run daemon.RunStatus, what string) (tui.Page, error) {
-	return showPage(ctx, h.a, h.p, h.service, run, what)
+	return showPage(ctx, h.a, h.p, h.Service, run, what)
 }
 
 // lastMost is how much of the end of an agent's output is read for its last words.
@@ -369,7 +369,7 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 }
 
 // showPage is what show prints, with the changes, in lines.
-func showPage(ctx context.Context, a *app, p *workspace.Workspace, v viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
+func showPage(ctx context.Context, a *app, p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
 	sh, err := gatherShown(ctx, p, v, r, what)
 	if err != nil {
 		return page, err

@@ -81,7 +81,7 @@ func untilServed(ctx context.Context, con *console.Console, p *workspace.Workspa
 		if err != nil || slices.ContainsFunc(states, func(s daemon.RepoState) bool { return s.Root == p.Root && (s.Served || s.Why != "") }) {
 			return ctx.Err() // without a daemon there is nothing to wait for; `sluice watch ls` tells what is in its way
 		}
-		time.Sleep(lockPause)
+		time.Sleep(workspace.LockPause)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
@@ -45,7 +46,7 @@ func (a *app) complete(cmd *cobra.Command, args []string, begun string) ([]strin
 			}
 		}
 	}
-	if v, _, err := viewOf(cmd.Context(), p); err == nil {
+	if v, _, err := workspace.View(cmd.Context(), p); err == nil {
 		defer v.Close()
 		if st, err := v.Status(cmd.Context(), ""); err == nil {
 			for _, r := range st.Runs {

@@ -184,7 +184,7 @@ func (w *parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 		}
 	}
 	return daemon.RepoOptions{
-		World: world, Compile: compileSpec, Config: s.engine, Changed: s.changed, Rescan: time.Duration(s.now().Rescan),
+		World: world, Compile: workspace.Compile, Config: s.engine, Changed: s.changed, Rescan: time.Duration(s.now().Rescan),
 		Log: w.log, Version: version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
 		Now: w.a.Now, Pace: w.a.timing.pace, Spent: world.Spent, Today: world.Today,
 		Asked: world.Asked, Hear: world.Hear,

@@ -99,8 +99,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/show": {own: []string{"internal/prompt", "agents", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/git", "internal/ids", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/text", "internal/tree"}},
 	// The work of a run onto a person's branch.
 	"internal/land": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/folders", "internal/git", "internal/layout", "internal/render", "internal/text", "internal/tree"}},
-	// The repo that a command is about, and where its state and settings lie.
-	"internal/workspace": {own: []string{"daemon", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text"}},
+	// The repo that a command is about: where its state and settings lie, and who knows how its runs stand.
+	"internal/workspace": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text", "journal", "specs"}},
 	// The live screens, of all repos and of one run. Their library belongs to one place.
 	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// What runs checks and reviews.
