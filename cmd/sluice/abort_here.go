@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +10,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/serve"
 	"sluice/internal/workspace"
 )
 
@@ -29,13 +28,6 @@ repo. Only the workflow's after_run, if it has one, follows the end as always.`,
 	cmd.Flags().StringVarP(&why, "message", "m", "", "why, in `WORDS`")
 	return cmd
 }
-
-// How long what ran of an aborted run may take to end, and how often one looks. It is longer than any kill_after and
-// after_run that make sense.
-const (
-	abortMost = 10 * time.Minute
-	abortPace = 50 * time.Millisecond
-)
 
 // abortRun ends a run with the process that serves the repo; where there is none, or it goes just then, by this one.
 func abortRun(ctx context.Context, a *app, args []string, why string) error {
@@ -88,7 +80,7 @@ func toAbort(ctx context.Context, p *workspace.Workspace, args []string) (string
 
 // abortHere ends a run from this process, which serves the repo until all of it has ended and launches nothing.
 func abortHere(ctx context.Context, a *app, p *workspace.Workspace, ev engine.AbortRequested) error {
-	h, err := host(ctx, a, p, nil, true)
+	h, err := serve.InFront(ctx, a.serving(nil), p, true)
 	if err != nil {
 		return err
 	}
@@ -99,33 +91,13 @@ func abortHere(ctx context.Context, a *app, p *workspace.Workspace, ev engine.Ab
 		err = tellSteered(&a.Console, ev.Run, done)
 	}
 	if err == nil {
-		err = h.quiet(ctx, ev.Run)
+		err = h.Quiet(ctx, ev.Run)
 	}
 	if err == nil {
-		h.settle(s)
+		h.Settle(s)
 	}
-	if stopped := h.stop(); err == nil {
+	if stopped := h.Stop(); err == nil {
 		err = stopped
 	}
 	return err
-}
-
-// quiet waits until nothing of a run that is over runs any more.
-func (h *hosting) quiet(ctx context.Context, run string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, abortMost, fmt.Errorf("not within %s", abortMost))
-	defer cancel()
-	for {
-		quiet, err := h.repo.Quiet(ctx, run)
-		if err == nil && quiet {
-			return nil
-		}
-		if err != nil && ctx.Err() == nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fault.Failed("what serves the repo next (`sluice run`, `sluice daemon`) ends the rest", "%s is aborted, but not all of it has ended: %s", run, context.Cause(ctx))
-		case <-time.After(abortPace):
-		}
-	}
 }

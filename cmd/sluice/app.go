@@ -5,13 +5,14 @@ import (
 	"io"
 
 	"sluice/internal/console"
+	"sluice/internal/serve"
 	"sluice/internal/workspace"
 )
 
 // app is what every command has beside its console: where it works, and how what serves repos is timed.
 type app struct {
-	console.Console        // a copy of the app may write elsewhere
-	timing          timing // of what serves repos
+	console.Console              // a copy of the app may write elsewhere
+	timing          serve.Timing // of what serves repos
 	dir             string
 
 	throwAway bool // the repo is removed when the command ends
@@ -29,4 +30,9 @@ func (a *app) place(ctx context.Context) (*workspace.Workspace, error) {
 // bare finds the repo the command is about, be there a `.workflow/` or not.
 func (a *app) bare(ctx context.Context) (*workspace.Workspace, error) {
 	return workspace.Bare(ctx, &a.Console, a.dir)
+}
+
+// serving is how a process of this app serves repos.
+func (a *app) serving(set []string) serve.Options {
+	return serve.Options{Console: &a.Console, Set: set, Version: version, Timing: a.timing}
 }

@@ -14,6 +14,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/ids"
 	"sluice/internal/layout"
+	"sluice/internal/serve"
 	"sluice/internal/text"
 	"sluice/internal/workspace"
 	"sluice/notify"
@@ -133,7 +134,7 @@ func tryNotice(ctx context.Context, a *app, n notify.Notice) (err error) {
 		if err != nil {
 			return err
 		}
-		options = append(options, notify.Desktop([]string{self, notifyHelper}))
+		options = append(options, notify.Desktop([]string{self, serve.NotifyHelper}))
 	}
 	sender := notify.New(options...)
 	defer func() { err = errors.Join(err, sender.Close()) }()

@@ -16,6 +16,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/layout"
 	"sluice/internal/render"
+	"sluice/internal/serve"
 	"sluice/internal/settings"
 	"sluice/internal/setup"
 	"sluice/internal/workspace"
@@ -112,7 +113,7 @@ func checkNotify(ctx context.Context, con *console.Console, root string) []docto
 	if err != nil {
 		return []doctor.Check{doctor.Warned("notify", "", "not known: %s", err)}
 	}
-	return doctor.Notify(ctx, con, root, s.Notify, []string{self, notifyHelper})
+	return doctor.Notify(ctx, con, root, s.Notify, []string{self, serve.NotifyHelper})
 }
 
 // foreignIn finds settings of the documents that are not read, in the environment, the repo and the person's folder.

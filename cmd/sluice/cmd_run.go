@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
@@ -17,11 +13,10 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/land"
-	"sluice/internal/layout"
 	"sluice/internal/render"
+	"sluice/internal/serve"
 	"sluice/internal/tui"
 	"sluice/internal/workspace"
-	"sluice/journal"
 )
 
 func runCommand(a *app) *cobra.Command {
@@ -70,9 +65,9 @@ func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, 
 	if err != nil {
 		return err
 	}
-	var h *hosting
+	var h *serve.Host
 	if s == nil {
-		if h, err = host(ctx, a, p, set, false); err != nil {
+		if h, err = serve.InFront(ctx, a.serving(set), p, false); err != nil {
 			return err
 		}
 		s = workspace.Client(p)
@@ -81,9 +76,9 @@ func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, 
 	code := followed(ctx, a, p, s, set, begin, h != nil)
 	if h != nil {
 		if !errors.Is(code, fault.Exit(fault.ExitInterrupted)) {
-			h.settle(s)
+			h.Settle(s)
 		}
-		if err := h.stop(); err != nil && code == nil {
+		if err := h.Stop(); err != nil && code == nil {
 			return err
 		}
 	}
@@ -287,95 +282,4 @@ func endWords(r daemon.RunStatus) string {
 		}
 	}
 	return why
-}
-
-// hosting is this process serving a repo while a run lasts.
-type hosting struct {
-	repo  *daemon.Repo
-	parts *parts
-	log   io.Closer
-	end   context.CancelFunc
-	done  chan error
-}
-
-// How long a process that only looks at the journal may keep it, and how long what is owed may take after a run's end.
-const (
-	hostTries = 40
-	hostPause = 100 * time.Millisecond
-	settleIn  = 8 * time.Second
-)
-
-// logFile is where a process in the foreground logs, in the state folder.
-const logFile = "run.log"
-
-// host serves the repo from this process until stop; with hold it launches nothing meanwhile.
-func host(ctx context.Context, a *app, p *workspace.Workspace, set []string, hold bool) (*hosting, error) {
-	if err := workspace.MakeState(p.State); err != nil {
-		return nil, err
-	}
-	if err := workspace.Writable(filepath.Join(p.Root, filepath.FromSlash(layout.RunsDir))); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(filepath.Join(p.State, logFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	w, err := newParts(a, zerolog.New(f).With().Timestamp().Logger(), set)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	open := w.open
-	if hold {
-		open = w.openHeld
-	}
-	for try := 0; ; try++ {
-		inner, end := context.WithCancel(context.WithoutCancel(ctx))
-		h := &hosting{parts: w, log: f, end: end, done: make(chan error, 1)}
-		ready := make(chan struct{})
-		go func() {
-			h.done <- daemon.Serve(inner, p.Root, p.State, open, func(repo *daemon.Repo, _ journal.Recovery) {
-				h.repo = repo
-				close(ready)
-			})
-		}()
-		select {
-		case <-ready:
-			return h, nil
-		case err = <-h.done:
-		}
-		end()
-		var held *daemon.Held
-		if !errors.As(err, &held) {
-			return nil, errors.Join(err, w.Close(), f.Close())
-		}
-		if try == hostTries || ctx.Err() != nil {
-			_ = errors.Join(w.Close(), f.Close()) // the other process is what matters
-			return nil, &fault.Error{Cause: held.Error(), Advice: "look what it is: `sluice doctor`; end it, then try again", Code: fault.ExitServed, Err: err}
-		}
-		time.Sleep(hostPause)
-	}
-}
-
-// settle waits until people were told what they are owed.
-func (h *hosting) settle(s workspace.Service) {
-	ctx, cancel := context.WithTimeout(context.Background(), settleIn)
-	defer cancel()
-	for {
-		st, err := s.Status(ctx, "")
-		if err != nil || st.Notices == 0 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(hostPause):
-		}
-	}
-}
-
-// stop ends the serving; agents that run go on.
-func (h *hosting) stop() error {
-	h.end()
-	err := <-h.done
-	return errors.Join(err, h.parts.Close(), h.log.Close())
 }

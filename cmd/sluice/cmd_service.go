@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -234,15 +233,6 @@ func (a *app) notePutDown(why deploy.End) error {
 		err = deploy.NotePutDown(home, why, a.Now())
 	}
 	return err
-}
-
-// putDown is when what ran was last ended on purpose; zero: never, or it cannot be read.
-func (a *app) putDown() time.Time {
-	home, err := workspace.Home(&a.Console)
-	if err != nil {
-		return time.Time{}
-	}
-	return deploy.PutDown(home)
 }
 
 // serviceEnv is the environment that the service gets: what agents go by, and no secret that was not named.

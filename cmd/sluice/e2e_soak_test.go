@@ -24,9 +24,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/serve"
 	"sluice/internal/setup"
 	"sluice/internal/workspace"
 	"sluice/watcher"
@@ -197,7 +197,7 @@ func newSoak(t *testing.T, seed uint64, scale time.Duration) *soak {
 	}
 	x.app = newApp(x.env, strings.NewReader(""), x.log, x.log)
 	x.app.Now, x.app.Yes = x.clock.now, true
-	x.app.timing = timing{pace: x.clock.pace, look: watcher.Options{Now: x.clock.now, Rescan: watcher.DefaultRescan * scale,
+	x.app.timing = serve.Timing{Pace: x.clock.pace, Look: watcher.Options{Now: x.clock.now, Rescan: watcher.DefaultRescan * scale,
 		Settle: time.Second, Cookie: watcher.DefaultCookie * scale, CookieWait: watcher.DefaultCookieWait * scale}}
 	for i := range soakRepos {
 		name := fmt.Sprintf("repo%d", i)
@@ -222,15 +222,15 @@ func (x *soak) serve() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := newParts(x.app, zerolog.New(x.log).With().Timestamp().Logger(), nil)
+	o := x.app.serving(nil)
+	o.Self = x.bin
+	w, err := serve.New(o, zerolog.New(x.log).With().Timestamp().Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.self = x.bin
-	w.runner = agents.New(agents.Options{Shim: []string{x.bin, shimCommand}, Logf: w.logf("agents")})
 	ctx, stop := context.WithCancel(context.Background())
 	ready, done := make(chan struct{}), make(chan error, 1)
-	go func() { done <- w.server(home).Run(ctx, func() { close(ready) }) }()
+	go func() { done <- w.Server(home).Run(ctx, func() { close(ready) }) }()
 	t.Cleanup(func() {
 		stop()
 		if err := errors.Join(<-done, w.Close()); err != nil {
