@@ -36,3 +36,17 @@ func (a *app) bare(ctx context.Context) (*workspace.Workspace, error) {
 func (a *app) serving(set []string) serve.Options {
 	return serve.Options{Console: &a.Console, Set: set, Version: version, Timing: a.timing}
 }
+
+// withView finds the repo and whoever can tell about it.
+func (a *app) withView(ctx context.Context, do func(p *workspace.Workspace, v workspace.Viewer, served bool) error) error {
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	v, served, err := workspace.View(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	return do(p, v, served)
+}

@@ -156,7 +156,7 @@ func (a *app) attemptDiff(ctx context.Context, p *workspace.Workspace, t *attemp
 	defer repo.Close()
 	sha, base, err := repo.Kept(ctx, t.name)
 	if err != nil {
-		return notKept(t, err)
+		return show.NotKept(t.name, err)
 	}
 	patch, cut, err := repo.Between(ctx, base, sha, attemptDiffMost)
 	if err != nil {
@@ -187,19 +187,11 @@ func (a *app) attemptCheckout(ctx context.Context, p *workspace.Workspace, t *at
 	defer repo.Close()
 	sha, _, err := repo.Kept(ctx, t.name)
 	if err != nil {
-		return notKept(t, err)
+		return show.NotKept(t.name, err)
 	}
 	if err := repo.CheckoutAt(ctx, dir, sha); err != nil {
 		return err
 	}
 	a.Print("%s", dir)
 	return nil
-}
-
-// notKept returns why there is nothing of an attempt to look at.
-func notKept(t *attemptShown, err error) error {
-	if errors.Is(err, git.ErrNotKept) {
-		return fault.Failed("only what an agent left in a git checkout is kept, from its end until sluice clean", "nothing is kept of %s", t.name)
-	}
-	return err
 }

@@ -212,7 +212,7 @@ func knownGate(st daemon.Status, d *decision) error {
 		if !r.Live() || d.run != "" && r.ID != d.run {
 			continue
 		}
-		for _, g := range gatesOfRun(r) {
+		for _, g := range r.Gates() {
 			known = append(known, g.ID)
 			if g.ID == d.gate {
 				at, d.at = append(at, r.ID), &g
@@ -241,14 +241,6 @@ func knownGate(st daemon.Status, d *decision) error {
 // okOutcome checks an outcome where the gate says which it takes.
 func okOutcome(g daemon.GateStatus, outcome string) bool {
 	return len(g.Outcomes) == 0 || slices.Contains(g.Outcomes, outcome)
-}
-
-func gatesOfRun(r daemon.RunStatus) []daemon.GateStatus {
-	var out []daemon.GateStatus
-	for _, s := range r.Steps {
-		out = append(out, s.Gates...)
-	}
-	return out
 }
 
 // leaveDecision writes the decision as a file: whoever serves the repo next takes it in.

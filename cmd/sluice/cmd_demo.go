@@ -192,7 +192,7 @@ func demoShow(ctx context.Context, con *console.Console, p *workspace.Workspace,
 		return false, err
 	}
 	for _, r := range st.Runs {
-		for _, g := range gatesOfRun(r) {
+		for _, g := range r.Gates() {
 			if g.ID != setup.DemoGate || g.State != engine.OnHuman {
 				continue
 			}
@@ -200,7 +200,7 @@ func demoShow(ctx context.Context, con *console.Console, p *workspace.Workspace,
 			if err != nil {
 				return false, err
 			}
-			sh, err := gatherShown(ctx, p, s, full, setup.DemoGate)
+			sh, err := show.Gather(ctx, p, s, full, setup.DemoGate)
 			if err != nil {
 				return false, err
 			}

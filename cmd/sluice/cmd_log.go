@@ -6,14 +6,12 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/fault"
-	"sluice/internal/render"
 	"sluice/internal/show"
 	"sluice/internal/workspace"
 )
@@ -40,7 +38,7 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 				if follow && !served {
 					a.Note("no sluice process serves this repo now: nothing more will come")
 				}
-				err := v.Facts(cmd.Context(), run, 0, follow, func(l daemon.Line) error { return logLine(&a.Console, l, run == "", brief) })
+				err := v.Facts(cmd.Context(), run, 0, follow, func(l daemon.Line) error { return show.Fact(&a.Console, l, run == "", brief) })
 				if follow && errors.Is(err, context.Canceled) {
 					return nil
 				}
@@ -51,18 +49,6 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
 	cmd.Flags().BoolVar(&brief, "brief", false, "only what matters to a person")
 	return a.JSONFlag(cmd)
-}
-
-func logLine(con *console.Console, l daemon.Line, withRun, brief bool) error {
-	if con.JSON {
-		return con.JSONLine(l)
-	}
-	s := render.Fact(l.Fact)
-	if brief && !s.Key {
-		return nil
-	}
-	con.Print("%s", render.Line(con, l, s, withRun))
-	return nil
 }
 
 func explainCommand(a *app) *cobra.Command {
@@ -84,7 +70,7 @@ stands below it with a └. At the end: how it stands and what it waits for.`,
 				if err != nil {
 					return err
 				}
-				return explainThing(cmd.Context(), &a.Console, v, r, args[0])
+				return show.Explain(cmd.Context(), &a.Console, v, r, args[0])
 			})
 		},
 	}
@@ -102,48 +88,6 @@ func ofRun(run *string, args []string) ([]string, error) {
 	}
 	*run = args[0]
 	return args[1:], nil
-}
-
-func explainThing(ctx context.Context, con *console.Console, v workspace.Viewer, r daemon.RunStatus, what string) error {
-	con.Title("%s of %s", what, r.ID)
-	last := int64(0)
-	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
-		s := render.Fact(l.Fact)
-		if s.Step != what && s.Gate != what && !strings.HasPrefix(s.Subject, what+"#") && !strings.HasPrefix(s.Subject, what+".") {
-			return nil
-		}
-		if con.JSON {
-			return con.JSONLine(l)
-		}
-		lead := "  "
-		if l.Seq == last {
-			lead = "└ "
-		}
-		last = l.Seq
-		s.Text = lead + s.Text
-		con.Print("%s", render.Line(con, l, s, false))
-		return nil
-	})
-	if err != nil || con.JSON {
-		return err
-	}
-	con.Title("Now")
-	for _, s := range r.Steps {
-		if s.ID == what {
-			con.Print("%s", render.StepLine(con, s, render.NameWidth(r), con.Now()))
-		}
-		for _, g := range s.Gates {
-			if g.ID == what {
-				con.Print("%s", render.GateLine(con, g, render.NameWidth(r)))
-			}
-		}
-	}
-	for _, w := range r.Waits {
-		if w.Step == what || w.Gate == what || w.Step == "" {
-			con.Print("  waits %s", render.WaitWords(w, con.Now()))
-		}
-	}
-	return nil
 }
 
 func tailCommand(a *app) *cobra.Command {

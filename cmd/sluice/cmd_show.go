@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
-	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/show"
 	"sluice/internal/workspace"
@@ -36,7 +33,7 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 				if err != nil {
 					return err
 				}
-				if sh, err = gatherShown(cmd.Context(), p, v, r, args[0]); err != nil {
+				if sh, err = show.Gather(cmd.Context(), p, v, r, args[0]); err != nil {
 					return err
 				}
 				at = p
@@ -46,9 +43,9 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 				show.Print(&a.Console, sh)
 				switch {
 				case since:
-					return printSince(cmd.Context(), &a.Console, p, sh)
+					return show.PrintSince(cmd.Context(), &a.Console, p, sh)
 				case diff:
-					return show.PrintDiff(cmd.Context(), &a.Console, show.Source{Root: p.Root, State: p.State, Repo: p.Open}, sh)
+					return show.PrintDiff(cmd.Context(), &a.Console, p, sh)
 				}
 				return nil
 			})
@@ -62,13 +59,4 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 	cmd.Flags().BoolVar(&diff, "diff", false, "print the changes too")
 	cmd.Flags().BoolVar(&since, "since", false, "print the changes since the attempt before")
 	return a.JSONFlag(cmd)
-}
-
-// gatherShown puts together what there is about a gate or a step.
-func gatherShown(ctx context.Context, p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus, id string) (*show.Shown, error) {
-	spec, err := workspace.SpecOf(ctx, v, r)
-	if err != nil {
-		return nil, err
-	}
-	return show.Gather(ctx, show.Source{Root: p.Root, State: p.State, Repo: p.Open}, spec, r, id), nil
 }

@@ -370,7 +370,7 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 
 // showPage is what show prints, with the changes, in lines.
 func showPage(ctx context.Context, a *app, p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
-	sh, err := gatherShown(ctx, p, v, r, what)
+	sh, err := show.Gather(ctx, p, v, r, what)
 	if err != nil {
 		return page, err
 	}
@@ -379,7 +379,7 @@ func showPage(ctx context.Context, a *app, p *workspace.Workspace, v workspace.V
 	inner.Out = &b
 	show.Print(&inner.Console, sh)
 	if len(sh.Changed) > 0 {
-		if err := show.PrintDiff(ctx, &inner.Console, show.Source{Root: p.Root, State: p.State, Repo: p.Open}, sh); err != nil {
+		if err := show.PrintDiff(ctx, &inner.Console, p, sh); err != nil {
 			fmt.Fprintln(&b, "\nthe changes cannot be read: "+oneLine(err.Error()))
 		}
 	}

@@ -10,45 +10,11 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/fault"
 	"sluice/internal/form"
 	"sluice/internal/press"
 	"sluice/internal/show"
 	"sluice/internal/workspace"
 )
-
-// printSince prints what the attempt changed since the end of the one before.
-func printSince(ctx context.Context, con *console.Console, p *workspace.Workspace, sh *show.Shown) error {
-	if sh.Attempt == nil || sh.Attempt.N < 2 {
-		return fault.Failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
-	}
-	repo, err := p.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer repo.Close()
-	name := func(n int) string { return fmt.Sprintf("%s/%s.%d", sh.Run, sh.Step, n) }
-	var shas [2]string
-	for i, n := range []int{sh.Attempt.N - 1, sh.Attempt.N} {
-		t := &attemptShown{name: name(n)}
-		if shas[i], _, err = repo.Kept(ctx, t.name); err != nil {
-			return notKept(t, err)
-		}
-	}
-	patch, cut, err := repo.Between(ctx, shas[0], shas[1], show.MaxDiff)
-	if err != nil {
-		return err
-	}
-	con.Print("")
-	if len(patch) == 0 {
-		con.Print("%s", con.Paint(console.Dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
-	}
-	show.PrintPatch(con, patch)
-	if cut {
-		con.Note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
-	}
-	return nil
-}
 
 // decideHere lets the person at the terminal decide what was shown, by a key: the round that was shown, and no other.
 func decideHere(ctx context.Context, a *app, p *workspace.Workspace, sh *show.Shown) error {
@@ -78,9 +44,9 @@ func decideHere(ctx context.Context, a *app, p *workspace.Workspace, sh *show.Sh
 		d := decision{gate: g.ID, run: sh.Run, round: g.Round}
 		switch {
 		case k == "d":
-			err = show.PrintDiff(ctx, &a.Console, show.Source{Root: p.Root, State: p.State, Repo: p.Open}, sh)
+			err = show.PrintDiff(ctx, &a.Console, p, sh)
 		case k == "s" && sh.Attempt != nil && sh.Attempt.N > 1:
-			err = printSince(ctx, &a.Console, p, sh)
+			err = show.PrintSince(ctx, &a.Console, p, sh)
 		case outcomeHere(g, k) != "":
 			d.outcome, d.text, d.answer = h.decides(ctx, sh, outcomeHere(g, k))
 		default:

@@ -17,6 +17,7 @@ import (
 	"sluice/internal/conform"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
+	"sluice/internal/show"
 	"sluice/internal/workspace"
 )
 
@@ -99,7 +100,7 @@ func TestInboxOverAllRepos(t *testing.T) {
 		t.Helper()
 		for _, from := range []*playground{w, elsewhere} {
 			code, out, errs := from.sluice("inbox", "--json")
-			var items []waiting
+			var items []show.Waiting
 			if err := json.Unmarshal([]byte(out), &items); err != nil || code != 0 {
 				t.Fatalf("%d %q %q: %v", code, out, errs, err)
 			}

@@ -95,8 +95,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/press": {own: []string{"internal/text"}},
 	// How a person is asked for an answer, wherever that is.
 	"internal/form": {own: []string{"internal/text", "internal/schema"}},
-	// What one needs to decide at a gate.
-	"internal/show": {own: []string{"internal/prompt", "agents", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/git", "internal/ids", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/text", "internal/tree"}},
+	// What commands show of runs.
+	"internal/show": {own: []string{"internal/land", "internal/prompt", "internal/settings", "internal/workspace", "agents", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/git", "internal/ids", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/text", "internal/tree"}},
 	// The work of a run onto a person's branch.
 	"internal/land": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/folders", "internal/git", "internal/layout", "internal/render", "internal/text", "internal/tree"}},
 	// The repo that a command is about: where its state and settings lie, and who knows how its runs stand.
