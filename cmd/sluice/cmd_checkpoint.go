@@ -10,6 +10,7 @@ import (
 	"sluice/internal/approval"
 	"sluice/internal/audit"
 	"sluice/internal/console"
+	"sluice/internal/decide"
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/layout"
@@ -52,24 +53,24 @@ func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Work
 	if rep.Records == 0 {
 		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.Root)
 	}
-	key, err := keyring(con).Find(ctx, approval.Store{State: p.State}, keyFile, nil)
+	key, err := decide.Keyring(con).Find(ctx, approval.Store{State: p.State}, keyFile, nil)
 	if err != nil {
 		return err
 	}
 	text := approval.Checkpoint{Repo: p.ID, Seq: rep.Records, Sum: rep.LastSum, At: con.Now()}.Text()
 	con.Note("signing with %s: record %d of the journal", key.Says, rep.Records)
-	whole, err := keyring(con).Sign(ctx, key, text, approval.AuditNamespace)
+	whole, err := decide.Keyring(con).Sign(ctx, key, text, approval.AuditNamespace)
 	if err != nil {
 		return err
 	}
 	if out != "" && con.JSON {
-		if err := writeSigned(con, out, whole, "keep it where no agent writes"); err != nil || out == "-" {
+		if err := decide.WriteSigned(con, out, whole, "keep it where no agent writes"); err != nil || out == "-" {
 			return err
 		}
 		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
 	}
 	if out != "" {
-		return writeSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
+		return decide.WriteSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
 	}
 	repo, err := p.Open(ctx)
 	if err != nil {

@@ -177,7 +177,7 @@ func demoAnswer(ctx context.Context, con *console.Console, p *workspace.Workspac
 		if !shown {
 			continue
 		}
-		file, err := putSignal(p, "", setup.DemoGate+"-pass.md", []byte("looks good\n"))
+		file, err := workspace.PutSignal(p, "", setup.DemoGate+"-pass.md", []byte("looks good\n"))
 		if err == nil {
 			con.Print("\n%s a person would decide now; %s writes %s\n", con.Paint(console.Yellow, "?"), by, layout.ShortPath(file))
 		}

@@ -13,6 +13,7 @@ import (
 
 	"sluice/internal/approval"
 	"sluice/internal/console"
+	"sluice/internal/decide"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
@@ -76,7 +77,7 @@ func keysAdd(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 		return err
 	}
 	key.Names = names
-	store, ring := approval.Store{State: p.State}, keyring(con)
+	store, ring := approval.Store{State: p.State}, decide.Keyring(con)
 	private := ""
 	if file != "" && layout.IsFile(strings.TrimSuffix(file, ".pub")) && strings.HasSuffix(file, ".pub") {
 		private = strings.TrimSuffix(file, ".pub")
@@ -110,7 +111,7 @@ func keysAdd(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 // keyGiven reads the public key that was named, or the one that ssh-agent has.
 func keyGiven(ctx context.Context, con *console.Console, args []string) (key approval.Signer, file string, err error) {
 	if len(args) == 0 {
-		held := keyring(con).AgentKeys(ctx)
+		held := decide.Keyring(con).AgentKeys(ctx)
 		switch {
 		case len(held) == 0:
 			return key, "", fault.Failed("ssh-add FILE gives it one; see `ssh-add -L`", "ssh-agent has no key, or does not answer (SSH_AUTH_SOCK)")
@@ -256,7 +257,7 @@ func keysCheckCommand(a *app) *cobra.Command {
 
 // checkKeys says of each key that counts whether an agent could use it, and of each gate whether anybody can pass it.
 func checkKeys(ctx context.Context, con *console.Console, p *workspace.Workspace) []doctor.Check {
-	return doctor.Keys(ctx, keyring(con), approval.Store{State: p.State}, p.Root, reachOf(ctx, con, p))
+	return doctor.Keys(ctx, decide.Keyring(con), approval.Store{State: p.State}, p.Root, reachOf(ctx, con, p))
 }
 
 // reachOf is what the agents of a repo can read.
@@ -308,13 +309,13 @@ func keysSign(ctx context.Context, con *console.Console, file, keyFile, out stri
 	if yes, err := con.Ask("Sign this?"); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
-	key, err := keyring(con).Find(ctx, approval.Store{}, keyFile, nil)
+	key, err := decide.Keyring(con).Find(ctx, approval.Store{}, keyFile, nil)
 	if err != nil {
 		return err
 	}
-	whole, err := keyring(con).Sign(ctx, key, text, approval.GateNamespace)
+	whole, err := decide.Keyring(con).Sign(ctx, key, text, approval.GateNamespace)
 	if err != nil {
 		return err
 	}
-	return writeSigned(con, out, whole, "hand it in: sluice pass GATE --signed "+clean(out)+", where the repo is")
+	return decide.WriteSigned(con, out, whole, "hand it in: sluice pass GATE --signed "+clean(out)+", where the repo is")
 }

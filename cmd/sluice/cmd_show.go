@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/console"
+	"sluice/internal/decide"
 	"sluice/internal/show"
 	"sluice/internal/workspace"
 )
@@ -52,7 +53,7 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 			if err != nil || a.JSON || !a.Interactive() {
 				return err
 			}
-			return decideHere(cmd.Context(), a, at, sh)
+			return decide.Here(cmd.Context(), &a.Console, at, sh)
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")

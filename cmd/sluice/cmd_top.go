@@ -17,6 +17,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
+	"sluice/internal/decide"
 	"sluice/internal/fault"
 	"sluice/internal/show"
 	"sluice/internal/tui"
@@ -177,7 +178,7 @@ func (h *topHost) Served(ctx context.Context, root string) bool {
 
 // Do has a person's event taken in, by the path of `sluice pass`.
 func (h *topHost) Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error) {
-	if err := inAttempt(&h.a.Console); err != nil {
+	if err := decide.InAttempt(&h.a.Console); err != nil {
 		return daemon.Done{}, err
 	}
 	p, err := h.at(ctx, root)
@@ -203,9 +204,7 @@ func (h *topHost) Sign(ctx context.Context, root string, g daemon.GateStatus, ev
 	if err != nil {
 		return "", err
 	}
-	d := decision{gate: ev.Gate, run: ev.Run, round: ev.Round, outcome: ev.Outcome, text: ev.Text, answer: ev.Answer, at: &g}
-	err = proofOf(ctx, &h.a.Console, p, &d)
-	return d.proof, err
+	return decide.Sign(ctx, &h.a.Console, p, g, ev)
 }
 
 // Show is what `sluice show --diff` prints.
@@ -236,7 +235,7 @@ type runHost struct {
 // Do has a person's event taken in.
 func (h runHost) Do(ctx context.Context, ev engine.Event) (daemon.Done, error) {
 	if _, ok := ev.(engine.Answered); ok {
-		if err := inAttempt(&h.a.Console); err != nil {
+		if err := decide.InAttempt(&h.a.Console); err != nil {
 			return daemon.Done{}, err
 		}
 	}

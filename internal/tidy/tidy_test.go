@@ -100,9 +100,11 @@ var layers = map[string]struct{ own, only []string }{
 	// The work of a run onto a person's branch.
 	"internal/land": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/folders", "internal/git", "internal/layout", "internal/render", "internal/text", "internal/tree"}},
 	// The repo that a command is about: where its state and settings lie, and who knows how its runs stand.
-	"internal/workspace": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text", "journal", "specs"}},
+	"internal/workspace": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/ids", "internal/layout", "internal/settings", "internal/text", "journal", "specs"}},
 	// A daemon made of all its parts.
 	"internal/serve": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text", "internal/workspace", "internal/world", "journal", "notify", "watcher"}, only: []string{"github.com/rs/zerolog"}},
+	// A person's decision at a gate.
+	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/ids", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/show", "internal/text", "internal/workspace", "signals"}, only: []string{"golang.org/x/term"}},
 	// The live screens, of all repos and of one run. Their library belongs to one place.
 	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// What runs checks and reviews.
