@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -115,7 +113,7 @@ prints their events as they come. Control characters are taken out.`,
 			if len(args) == 2 {
 				step = args[1]
 			}
-			folders, err := foldersOf(cmd.Context(), p, run, step == "")
+			folders, err := show.Folders(cmd.Context(), p, run, step == "")
 			if err != nil {
 				return err
 			}
@@ -129,7 +127,7 @@ prints their events as they come. Control characters are taken out.`,
 			}
 			say := show.PlainLine
 			if !raw && !errs {
-				say = sayer(&a.Console, dir)
+				say = show.Sayer(&a.Console, dir)
 			}
 			return show.Tail(cmd.Context(), &a.Console, filepath.Join(dir, name), lines, follow, say)
 		},
@@ -139,31 +137,4 @@ prints their events as they come. Control characters are taken out.`,
 	cmd.Flags().BoolVar(&raw, "raw", false, "the lines of built-in agents as they are")
 	cmd.Flags().IntVarP(&lines, "lines", "n", 40, "how many lines of the end, at most 10000")
 	return cmd
-}
-
-// foldersOf are the folders of the run that is meant and, where all that it does is meant, of the runs that are its
-// children: the agent at work may be theirs. They lie below .workflow/runs/, the run's own first.
-func foldersOf(ctx context.Context, p *workspace.Workspace, run string, all bool) ([]string, error) {
-	v, _, err := workspace.View(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	defer v.Close()
-	st, err := v.Status(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	id, err := workspace.PickRun(st.Runs, run)
-	if err != nil {
-		return nil, err
-	}
-	runs := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.ID != id })
-	if all {
-		runs = append(runs, daemon.Below(st.Runs, id)...)
-	}
-	var out []string
-	for _, r := range runs {
-		out = append(out, cmp.Or(r.Dir, r.ID))
-	}
-	return out, nil
 }

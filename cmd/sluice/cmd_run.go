@@ -16,6 +16,7 @@ import (
 	"sluice/internal/render"
 	"sluice/internal/serve"
 	"sluice/internal/tui"
+	"sluice/internal/tui/host"
 	"sluice/internal/workspace"
 )
 
@@ -91,7 +92,7 @@ func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.S
 	if err != nil {
 		return err
 	}
-	r, err := tui.Follow(ctx, &a.Console, runHost{s, a, p}, id, from, ours)
+	r, err := tui.Follow(ctx, &a.Console, host.Of(s, &a.Console, p), id, from, ours)
 	switch {
 	case errors.Is(err, tui.ErrLeft) && !ours:
 		a.Print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
