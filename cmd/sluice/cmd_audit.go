@@ -16,6 +16,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/layout"
 	"sluice/internal/render"
+	"sluice/internal/retention"
 	"sluice/internal/text"
 	"sluice/journal"
 )
@@ -199,7 +200,7 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 	if err != nil {
 		return err
 	}
-	gone, err := forgetRuns(ctx, p)
+	gone, err := retention.Forget(ctx, p)
 	if err != nil {
 		return fault.New("repair again", "the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w", done.Last, err)
 	}
@@ -211,7 +212,7 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 		a.Print("kept in %s", done.CutFile)
 	}
 	if len(gone) > 0 {
-		a.Print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), cutPrefix, layout.RunsDir)
+		a.Print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), retention.CutPrefix, layout.RunsDir)
 	}
 	return nil
 }

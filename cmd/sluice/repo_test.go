@@ -13,12 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/daemon"
 	"sluice/internal/conform"
 	"sluice/internal/fault"
-	"sluice/internal/layout"
 	"sluice/internal/show"
-	"sluice/internal/workspace"
 )
 
 // binary runs the real binary: what launches agents launches them through it.
@@ -227,22 +224,5 @@ func TestARunThatCannotBeKeptIsNotStarted(t *testing.T) {
 		if runs, _ := filepath.Glob(filepath.Join(filepath.Dir(w.dir), "state", "sluice", "*", "journal.jsonl")); len(runs) > 0 {
 			t.Error("there is a journal")
 		}
-	}
-}
-
-// TestForgottenChildRun: the folder of a child run has a name of more than 64 characters, and is found like any other.
-func TestForgottenChildRun(t *testing.T) {
-	p := &workspace.Workspace{Root: t.TempDir()}
-	run := strings.Repeat("long-", 20) + "1"
-	dir := filepath.Join(p.Root, filepath.FromSlash(layout.RunsDir), run)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	line := `{"at":"2026-01-02T03:04:05Z","fact":{"kind":"run_forgotten","run":"` + run + `"}}` + "\n"
-	if err := os.WriteFile(filepath.Join(dir, daemon.RunEvents), []byte(line), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := forgottenRuns(p, daemon.Status{}); err != nil || len(got) != 1 || got[0].Run != run {
-		t.Errorf("%v %v", got, err)
 	}
 }

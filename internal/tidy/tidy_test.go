@@ -107,6 +107,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/ids", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/show", "internal/text", "internal/workspace", "signals"}, only: []string{"golang.org/x/term"}},
 	// What the live screens read from, and what carries out what a person wants there.
 	"internal/tui/host": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/decide", "internal/fault", "internal/show", "internal/text", "internal/tui", "internal/workspace"}},
+	// What is over, removed.
+	"internal/retention": {own: []string{"agents", "daemon", "engine", "internal/atomicfile", "internal/console", "internal/ids", "internal/layout", "internal/workspace", "journal"}},
 	// The live screens, of all repos and of one run. Their library belongs to one place.
 	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// What runs checks and reviews.

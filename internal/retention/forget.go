@@ -1,4 +1,4 @@
-package main
+package retention
 
 import (
 	"context"
@@ -17,16 +17,16 @@ import (
 	"sluice/journal"
 )
 
-// cutPrefix is what the folder is named by that a repair puts the launch records of forgotten runs into.
-const cutPrefix = "cut-"
+// CutPrefix is what the folder is named by that a repair puts the launch records of forgotten runs into.
+const CutPrefix = "cut-"
 
-// forgetRuns puts aside what is left of runs that the journal does not know, after a repair: their numbers will be given
+// Forget puts aside what is left of runs that the journal does not know, after a repair: their numbers will be given
 // again, and a new run must not meet the launches of an old one and take their ends for its own. What still runs of them
 // is ended first: nobody would know of it any more. It gives the runs.
 //
 // A launch that was cut out of a run that is still known stays: what happened under its key happened, and where the run
 // comes to that key again, it is adopted and not made twice.
-func forgetRuns(ctx context.Context, p *workspace.Workspace) ([]string, error) {
+func Forget(ctx context.Context, p *workspace.Workspace) ([]string, error) {
 	known, err := runsIn(p.State)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func forgetRuns(ctx context.Context, p *workspace.Workspace) ([]string, error) {
 		}
 	}
 	slices.Sort(gone)
-	stamp := fmt.Sprintf("%s%d", cutPrefix, time.Now().UnixNano())
+	stamp := fmt.Sprintf("%s%d", CutPrefix, time.Now().UnixNano())
 	for _, run := range gone {
 		if err := endLaunches(ctx, filepath.Join(records[0], run)); err != nil {
 			return nil, err
