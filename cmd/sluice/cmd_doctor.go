@@ -19,6 +19,7 @@ import (
 	"sluice/internal/serve"
 	"sluice/internal/settings"
 	"sluice/internal/setup"
+	"sluice/internal/workflows"
 	"sluice/internal/workspace"
 )
 
@@ -157,7 +158,7 @@ func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace
 		for _, w := range s.Warnings() {
 			out = append(out, doctor.Warned("settings", "", "%s", w))
 		}
-		there := func(spec *engine.Spec) error { return agentsThere(con, p, spec, s.Settings, false) }
+		there := func(spec *engine.Spec) error { return workflows.Ready(con, p, spec, s.Settings, false) }
 		out = append(out, doctor.Agents(con, p.Root, s.Settings, there)...)
 	}
 	out = append(out, checkKeys(ctx, con, p)...)

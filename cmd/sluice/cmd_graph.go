@@ -11,6 +11,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/layout"
 	"sluice/internal/text"
+	"sluice/internal/workflows"
 	"sluice/internal/workspace"
 	"sluice/specs"
 )
@@ -79,16 +80,16 @@ func statesOf(run *daemon.RunStatus) map[string]string {
 // drawn finds what is to be drawn: a file, a run, or a workflow.
 func drawn(a *app, cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {
 	if file := a.below(name); layout.IsFile(file) {
-		spec, err := loadSpec(&a.Console, file)
+		spec, err := workflows.Load(&a.Console, file)
 		return spec, nil, err
 	}
 	p, err := a.place(cmd.Context())
 	if err != nil {
 		return nil, nil, err
 	}
-	file, specErr := specOf(p, name)
+	file, specErr := workflows.File(p, name)
 	if specErr == nil {
-		spec, err := loadSpec(&a.Console, file)
+		spec, err := workflows.Load(&a.Console, file)
 		return spec, nil, err
 	}
 	v, _, err := workspace.View(cmd.Context(), p)

@@ -14,6 +14,7 @@ import (
 	"sluice/internal/settings"
 	"sluice/internal/setup"
 	"sluice/internal/text"
+	"sluice/internal/workflows"
 	"sluice/internal/workspace"
 	"sluice/specs"
 )
@@ -161,7 +162,7 @@ func tellRoles(con *console.Console, root string, t specs.Template) {
 		if spec == nil {
 			continue
 		}
-		for _, role := range rolesOf(spec) {
+		for _, role := range workflows.Roles(spec) {
 			if _, said := cfg.Settings.Roles[role]; !said && !slices.Contains(unsaid, role) {
 				unsaid = append(unsaid, role)
 			}

@@ -14,6 +14,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/layout"
+	"sluice/internal/workflows"
 	"sluice/internal/workspace"
 	"sluice/specs"
 )
@@ -79,7 +80,7 @@ a release holds what is committed.`,
 // hasFlow reports whether a workflow's file is among the files.
 func hasFlow(files []string, id string) bool {
 	for _, f := range files {
-		if strings.EqualFold(workflowOf(f), id) {
+		if strings.EqualFold(workflows.ID(f), id) {
 			return true
 		}
 	}
@@ -91,11 +92,11 @@ func versionFits(con *console.Console, p *workspace.Workspace, version string) e
 	if version == "" {
 		return nil
 	}
-	file, err := specOf(p, releaseFlow)
+	file, err := workflows.File(p, releaseFlow)
 	if err != nil {
 		return err
 	}
-	spec, err := loadSpec(con, file)
+	spec, err := workflows.Load(con, file)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"sluice/internal/serve"
 	"sluice/internal/tui"
 	"sluice/internal/tui/host"
+	"sluice/internal/workflows"
 	"sluice/internal/workspace"
 )
 
@@ -108,7 +109,7 @@ func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.S
 // runWanted reads what is to be started before anything is, and gives the id of its workflow; where the argument names a run
 // ("last" is the newest), it gives that one's id and nothing to start.
 func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunRequested, id string, err error) {
-	file, specErr := specOf(p, o.workflow)
+	file, specErr := workflows.File(p, o.workflow)
 	if specErr != nil {
 		r, err := workspace.StatusOf(context.Background(), p, o.workflow)
 		if err == nil && (r.ID == o.workflow || o.workflow == workspace.LastRun) {
@@ -119,7 +120,7 @@ func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunReques
 		}
 		return nil, "", specErr
 	}
-	spec, err := loadSpec(&a.Console, file)
+	spec, err := workflows.Load(&a.Console, file)
 	if err != nil {
 		return nil, "", err
 	}
@@ -127,7 +128,7 @@ func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunReques
 	if err != nil {
 		return nil, "", allFaults(&a.Console, err)
 	}
-	if err := agentsThere(&a.Console, p, spec, cfg.Settings, o.stub != ""); err != nil {
+	if err := workflows.Ready(&a.Console, p, spec, cfg.Settings, o.stub != ""); err != nil {
 		return nil, "", err
 	}
 	ev, err := requestOf(a, p, o)

@@ -9,23 +9,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
-	"sluice/internal/prompt"
 	"sluice/internal/render"
-	"sluice/internal/settings"
 	"sluice/internal/stub"
 	"sluice/internal/text"
+	"sluice/internal/workflows"
 	"sluice/internal/workspace"
 	"sluice/specs"
 )
@@ -150,11 +147,11 @@ func launchRun(ctx context.Context, s workspace.Service, ev engine.RunRequested)
 // requestOf reads the spec and makes the event that asks for a run of it.
 func requestOf(a *app, p *workspace.Workspace, o order) (engine.RunRequested, error) {
 	var ev engine.RunRequested
-	file, err := specOf(p, o.workflow)
+	file, err := workflows.File(p, o.workflow)
 	if err != nil {
 		return ev, err
 	}
-	spec, err := loadSpec(&a.Console, file)
+	spec, err := workflows.Load(&a.Console, file)
 	if err != nil {
 		return ev, err
 	}
@@ -221,55 +218,6 @@ func scriptOf(a *app, p *workspace.Workspace, file string, spec *engine.Spec) ([
 	return json.Marshal(script)
 }
 
-// agentsThere checks that what the workflow's roles are played by can be started, and has prompts that can be gone by. Where
-// stand-ins play them, only the prompts matter.
-func agentsThere(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s settings.Settings, stubbed bool) error {
-	if faults := promptFaults(p.Root, spec, s); len(faults) > 0 {
-		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), text.More(len(faults)-1, "fault"))
-	}
-	if stubbed {
-		return nil
-	}
-	for _, role := range rolesOf(spec) {
-		r, ok := s.Roles[role]
-		if !ok {
-			r = s.Roles[settings.AnyRole]
-		}
-		for _, name := range r.Agent {
-			agent := s.Agents[name]
-			if len(agent.Command) == 0 {
-				continue
-			}
-			if _, err := agents.LookUp(agent.Command[0], con.Env, p.Root); err != nil {
-				return fault.Failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", layout.WorkflowDir, role),
-					"role %s: agent %s: %s: not found", role, name, clean(agent.Command[0]))
-			}
-		}
-	}
-	return nil
-}
-
-// rolesOf are the roles that sluice launches an agent for.
-func rolesOf(spec *engine.Spec) []string {
-	var out []string
-	add := func(role string) {
-		if role != "" && !slices.Contains(out, role) {
-			out = append(out, role)
-		}
-	}
-	for _, w := range spec.All() {
-		for _, st := range w.Steps {
-			if st.Run == nil && !st.Offered() {
-				add(st.Role())
-			}
-		}
-		for _, g := range w.Gates {
-			add(g.Reviewer.AgentType)
-		}
-	}
-	return out
-}
-
 // awaitEnd waits until the run has ended and gives how it stands then, or when ctx ends.
 func awaitEnd(ctx context.Context, s workspace.Service, run string) (daemon.RunStatus, error) {
 	tick := time.NewTicker(lookPace)
@@ -306,32 +254,4 @@ func endOf(r daemon.RunStatus) error {
 		return fault.Exit(fault.ExitAborted)
 	}
 	return nil
-}
-
-// promptFaults are what is wrong with the prompts of the roles of a spec.
-func promptFaults(root string, spec *engine.Spec, s settings.Settings) []error {
-	var out []error
-	said := map[string]bool{}
-	look := func(role string, judges bool) {
-		_, faults := prompt.Read(s, root, role, judges)
-		for _, f := range faults {
-			if !said[f.Error()] {
-				said[f.Error()] = true
-				out = append(out, f)
-			}
-		}
-	}
-	for _, w := range spec.All() {
-		for _, st := range w.Steps {
-			if role := st.Role(); role != "" && st.Run == nil {
-				look(role, false)
-			}
-		}
-		for _, g := range w.Gates {
-			if role := g.Reviewer.AgentType; role != "" && g.Reviewer.Run == nil {
-				look(role, true)
-			}
-		}
-	}
-	return out
 }

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/render"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
+	"sluice/internal/workflows"
 )
 
 // Where a command takes specs, or lists runs, it takes a task file too: what ends in .json is one.
@@ -57,14 +58,14 @@ func taskFileRead(a *app, arg string) (src []byte, st atomicfile.Stat, file *tas
 }
 
 // validTasks checks task files for validate: the first fault of each, with its line.
-func validTasks(a *app, files []string) (out []faultLine, err error) {
+func validTasks(a *app, files []string) (out []workflows.Line, err error) {
 	for _, f := range files {
 		_, _, file, bad, err := taskFileRead(a, f)
 		if err != nil {
 			return nil, err
 		}
 		if bad != nil {
-			out = append(out, faultLine{layout.ShortPath(a.below(f)), bad.Line, 1, bad.Why})
+			out = append(out, workflows.Line{File: layout.ShortPath(a.below(f)), Line: bad.Line, Col: 1, Message: bad.Why})
 			continue
 		}
 		if !a.JSON {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/workflows"
 	"sluice/internal/workspace"
 	"sluice/specs"
 )
@@ -42,7 +43,7 @@ func (a *app) complete(cmd *cobra.Command, args []string, begun string) ([]strin
 		files, err := specs.Find(p.Root)
 		if err == nil {
 			for _, f := range files {
-				out = append(out, workflowOf(f))
+				out = append(out, workflows.ID(f))
 			}
 		}
 	}

@@ -1,0 +1,4 @@
+// Package workflows has the workflows of a repo: File finds one by its id, Load reads it, and Ready says whether the agents of its
+// roles can be started. Beside the faults of a spec, which package specs has, it has those of all else that a run of it reads:
+// settings, prompts and the scripts of stand-ins (faults.go).
+package workflows
