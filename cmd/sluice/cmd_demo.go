@@ -11,11 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/layout"
 	"sluice/internal/setup"
-	"sluice/internal/show"
 	"sluice/internal/workspace"
 	"sluice/specs"
 )
@@ -128,7 +126,7 @@ func demoRun(ctx context.Context, a *app, p *workspace.Workspace, by string) err
 	var wg sync.WaitGroup
 	if a.Yes {
 		wg.Go(func() {
-			if err := demoAnswer(inner, &a.Console, p, by); err != nil && inner.Err() == nil {
+			if err := setup.AnswerDemo(inner, &a.Console, p, by); err != nil && inner.Err() == nil {
 				a.Note("the gate could not be answered: %s", oneLine(err.Error()))
 			}
 		})
@@ -154,63 +152,6 @@ func demoPause(ctx context.Context, con *console.Console) error {
 }
 
 const demoReads = 3 * time.Second
-
-// demoAnswer waits for the last gate, shows what one would look at, and passes it.
-func demoAnswer(ctx context.Context, con *console.Console, p *workspace.Workspace, by string) error {
-	tick := time.NewTicker(lookPace)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		s, err := workspace.Serving(ctx, p)
-		if err != nil || s == nil {
-			continue // it comes up, or goes
-		}
-		shown, err := demoShow(ctx, con, p, s)
-		s.Close()
-		if err != nil {
-			return err
-		}
-		if !shown {
-			continue
-		}
-		file, err := workspace.PutSignal(p, "", setup.DemoGate+"-pass.md", []byte("looks good\n"))
-		if err == nil {
-			con.Print("\n%s a person would decide now; %s writes %s\n", con.Paint(console.Yellow, "?"), by, layout.ShortPath(file))
-		}
-		return err
-	}
-}
-
-// demoShow shows the last gate if it asks.
-func demoShow(ctx context.Context, con *console.Console, p *workspace.Workspace, s workspace.Service) (bool, error) {
-	st, err := s.Status(ctx, "")
-	if err != nil {
-		return false, err
-	}
-	for _, r := range st.Runs {
-		for _, g := range r.Gates() {
-			if g.ID != setup.DemoGate || g.State != engine.OnHuman {
-				continue
-			}
-			full, err := s.Run(ctx, r.ID)
-			if err != nil {
-				return false, err
-			}
-			sh, err := show.Gather(ctx, p, s, full, setup.DemoGate)
-			if err != nil {
-				return false, err
-			}
-			con.Print("")
-			show.Print(con, sh)
-			return true, nil
-		}
-	}
-	return false, nil
-}
 
 // demoEnd verifies the record, and says what is there to look at.
 func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, dir string, kept bool) error {

@@ -90,7 +90,7 @@ var layers = map[string]struct{ own, only []string }{
 	// What sluice needs of a machine and of a repo, whose settings are handed in.
 	"internal/doctor": {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/render", "internal/settings", "internal/text", "journal", "notify", "specs"}},
 	// The first files of a repo, and the demo's.
-	"internal/setup": {own: []string{"agents", "agents/program", "internal/prompt", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/text", "signals", "specs"}},
+	"internal/setup": {own: []string{"agents", "agents/program", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/prompt", "internal/show", "internal/text", "internal/workspace", "signals", "specs"}},
 	// Which keys decide: the one place of that rule.
 	"internal/press": {own: []string{"internal/text"}},
 	// How a person is asked for an answer, wherever that is.
