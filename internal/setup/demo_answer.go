@@ -36,7 +36,7 @@ func AnswerDemo(ctx context.Context, con *console.Console, p *workspace.Workspac
 		if !shown {
 			continue
 		}
-		file, err := workspace.PutSignal(p, "", DemoGate+"-pass.md", []byte("looks good\n"))
+		file, err := workspace.PutSignal(p, "", demoGate+"-pass.md", []byte("looks good\n"))
 		if err == nil {
 			con.Print("\n%s a person would decide now; %s writes %s\n", con.Paint(console.Yellow, "?"), by, layout.ShortPath(file))
 		}
@@ -52,14 +52,14 @@ func demoShow(ctx context.Context, con *console.Console, p *workspace.Workspace,
 	}
 	for _, r := range st.Runs {
 		for _, g := range r.Gates() {
-			if g.ID != DemoGate || g.State != engine.OnHuman {
+			if g.ID != demoGate || g.State != engine.OnHuman {
 				continue
 			}
 			full, err := s.Run(ctx, r.ID)
 			if err != nil {
 				return false, err
 			}
-			sh, err := show.Gather(ctx, p, s, full, DemoGate)
+			sh, err := show.Gather(ctx, p, s, full, demoGate)
 			if err != nil {
 				return false, err
 			}

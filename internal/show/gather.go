@@ -21,7 +21,7 @@ import (
 
 // Bounds of what is printed.
 const (
-	MaxDiff  = 64 << 10 // bytes of a patch
+	maxDiff  = 64 << 10 // bytes of a patch
 	maxFiles = 20       // files listed
 	maxLines = 12       // lines of what a criterion's command printed
 	// maxOutput is how much of it is read.

@@ -264,9 +264,9 @@ func PrintDiff(ctx context.Context, con *console.Console, from *workspace.Worksp
 	var patch []byte
 	var cut bool
 	if sh.Taken != "" {
-		patch, cut, err = repo.Between(ctx, sh.base, sh.Taken, MaxDiff)
+		patch, cut, err = repo.Between(ctx, sh.base, sh.Taken, maxDiff)
 	} else {
-		patch, cut, err = repo.Diff(ctx, sh.tree, sh.base, MaxDiff)
+		patch, cut, err = repo.Diff(ctx, sh.tree, sh.base, maxDiff)
 	}
 	if err != nil {
 		return err
@@ -296,7 +296,7 @@ func PrintSince(ctx context.Context, con *console.Console, p *workspace.Workspac
 			return NotKept(name(n), err)
 		}
 	}
-	patch, cut, err := repo.Between(ctx, shas[0], shas[1], MaxDiff)
+	patch, cut, err := repo.Between(ctx, shas[0], shas[1], maxDiff)
 	if err != nil {
 		return err
 	}

@@ -71,8 +71,8 @@ const (
 // PlainLine is a line for a person.
 func PlainLine(line string) []string { return []string{text.Clean(line, engine.MaxOutput)} }
 
-// EventsOf returns a function that turns a line of a program's stream into lines for a person.
-func EventsOf(con *console.Console, format string) func(string) []string {
+// eventsOf returns a function that turns a line of a program's stream into lines for a person.
+func eventsOf(con *console.Console, format string) func(string) []string {
 	r := program.NewReader(format, time.Now)
 	return func(line string) (out []string) {
 		for _, e := range r.Line([]byte(line)) {
@@ -222,7 +222,7 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 // Sayer makes lines for a person of a launch's output.
 func Sayer(con *console.Console, dir string) func(string) []string {
 	if prog, ok := launch.ReadProgram(dir); ok && program.Known(prog.Format) {
-		return EventsOf(con, prog.Format)
+		return eventsOf(con, prog.Format)
 	}
 	return PlainLine
 }
