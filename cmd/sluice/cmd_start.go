@@ -3,13 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,10 +13,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
-	"sluice/internal/layout"
 	"sluice/internal/render"
-	"sluice/internal/stub"
-	"sluice/internal/text"
 	"sluice/internal/workflows"
 	"sluice/internal/workspace"
 	"sluice/specs"
@@ -33,20 +25,17 @@ type order struct {
 	vars     []string
 	set      []string
 	parallel bool
-	stub     string // where the run's stand-ins are scripted; theUsual = where the workflow's lie, "" = it is a real run
+	stub     string // where the run's stand-ins are scripted; workflows.UsualScript = where the workflow's lie, "" = it is a real run
 	timeout  time.Duration
 
 	before func(context.Context) error // what has to hold for a new run; nil = nothing. A live one goes on without
 }
 
-// theUsual is what --stub without a file means.
-const theUsual = "the usual"
-
 func (o *order) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.vars, "var", nil, "a value of the workflow: `NAME=VALUE`; may be given several times")
 	cmd.Flags().BoolVar(&o.parallel, "parallel", false, "beside a live run of the same workflow, not after it")
 	cmd.Flags().StringVar(&o.stub, "stub", "", "scripted stand-ins play the agents: no model, no key; as `FILE` says, else "+specs.StubsDir+"/WORKFLOW.yaml")
-	cmd.Flags().Lookup("stub").NoOptDefVal = theUsual
+	cmd.Flags().Lookup("stub").NoOptDefVal = workflows.UsualScript
 }
 
 // ofNewRuns refuses what a run has from its start on, where one that is there is to be gone on with.
@@ -144,78 +133,13 @@ func launchRun(ctx context.Context, s workspace.Service, ev engine.RunRequested)
 	return done.Run, done.Seq, nil
 }
 
-// requestOf reads the spec and makes the event that asks for a run of it.
+// requestOf makes the event that asks for a run as it is ordered.
 func requestOf(a *app, p *workspace.Workspace, o order) (engine.RunRequested, error) {
-	var ev engine.RunRequested
-	file, err := workflows.File(p, o.workflow)
-	if err != nil {
-		return ev, err
+	script := o.stub
+	if script != "" && script != workflows.UsualScript {
+		script = a.below(script)
 	}
-	spec, err := workflows.Load(&a.Console, file)
-	if err != nil {
-		return ev, err
-	}
-	given := map[string]string{}
-	for _, v := range o.vars {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok {
-			return ev, fault.Misused("as --var goal=\"faster search\"", "--var %s: want NAME=VALUE", clean(v))
-		}
-		given[name] = value
-	}
-	vars, faults := specs.Vars(spec, given)
-	if len(faults) > 0 {
-		mend := "the spec's vars are in " + layout.ShortPath(file)
-		if len(faults) == 1 {
-			return ev, &fault.Error{Cause: faults[0].Error(), Advice: mend, Code: fault.ExitUsage}
-		}
-		for _, err := range faults { // a var that is missing is often one that is misspelt: both are told
-			a.Note("%s", oneLine(err.Error()))
-		}
-		return ev, &fault.Error{Cause: "--var: " + plural(len(faults), "fault"), Advice: mend, Code: fault.ExitUsage}
-	}
-	src, err := os.ReadFile(file)
-	if err != nil {
-		return ev, err
-	}
-	pinned, bad := specs.Pin(p.Root, file, src, vars)
-	if len(bad) > 0 {
-		return ev, fault.Failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], text.More(len(bad)-1, "fault"))
-	}
-	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars, Parallel: o.parallel}
-	if o.stub != "" {
-		ev.Stubs, err = scriptOf(a, p, o.stub, spec)
-	}
-	return ev, err
-}
-
-// scriptOf reads what stands in for the agents of a workflow: the file that was named, else the workflow's own, where there is
-// one; else each role does the least that lets work go on.
-func scriptOf(a *app, p *workspace.Workspace, file string, spec *engine.Spec) ([]byte, error) {
-	usual := filepath.Join(p.Root, filepath.FromSlash(specs.StubsDir), spec.ID+".yaml")
-	script := &stub.Script{}
-	switch {
-	case file != theUsual:
-		if file = a.below(file); !layout.IsFile(file) {
-			return nil, fault.Misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", clean(layout.ShortPath(file)))
-		}
-	default:
-		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
-			usual = ""
-		}
-		file = usual
-	}
-	if file != "" {
-		var faults []specs.Fault
-		if script, faults = specs.LoadStubs(file, spec); len(faults) > 0 {
-			for _, f := range faults {
-				fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", layout.ShortPath(f.File), f.Line, f.Col, clean(f.Message))
-			}
-			return nil, fault.Failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", layout.ShortPath(file), plural(len(faults), "fault"))
-		}
-		script.From = layout.ShortPath(file)
-	}
-	return json.Marshal(script)
+	return workflows.Request(&a.Console, p, workflows.Wanted{Workflow: o.workflow, Vars: o.vars, Script: script, Parallel: o.parallel})
 }
 
 // awaitEnd waits until the run has ended and gives how it stands then, or when ctx ends.
