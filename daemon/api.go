@@ -121,6 +121,15 @@ func (r RunStatus) Live() bool {
 	return r.Phase == engine.RunRunning || r.Phase == engine.RunPending
 }
 
+// Gates are those of all steps.
+func (r RunStatus) Gates() []GateStatus {
+	var out []GateStatus
+	for _, s := range r.Steps {
+		out = append(out, s.Gates...)
+	}
+	return out
+}
+
 // Below returns the descendants of a run. In runs, each parent comes before its children.
 func Below(runs []RunStatus, id string) (out []RunStatus) {
 	of := map[string]bool{id: true}

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"context"
 	"io"
 
 	"sluice/internal/console"
+	"sluice/internal/serve"
+	"sluice/internal/workspace"
 )
 
 // app is what every command has beside its console: where it works, and how what serves repos is timed.
 type app struct {
-	console.Console        // a copy of the app may write elsewhere
-	timing          timing // of what serves repos
+	console.Console              // a copy of the app may write elsewhere
+	timing          serve.Timing // of what serves repos
 	dir             string
 
 	throwAway bool // the repo is removed when the command ends
@@ -17,4 +20,33 @@ type app struct {
 
 func newApp(env []string, in io.Reader, out, err io.Writer) *app {
 	return &app{Console: *console.New(env, in, out, err)}
+}
+
+// place finds the repo the command is about, with its `.workflow/`.
+func (a *app) place(ctx context.Context) (*workspace.Workspace, error) {
+	return workspace.Find(ctx, &a.Console, a.dir)
+}
+
+// bare finds the repo the command is about, be there a `.workflow/` or not.
+func (a *app) bare(ctx context.Context) (*workspace.Workspace, error) {
+	return workspace.Bare(ctx, &a.Console, a.dir)
+}
+
+// serving is how a process of this app serves repos.
+func (a *app) serving(set []string) serve.Options {
+	return serve.Options{Console: &a.Console, Set: set, Version: version, Timing: a.timing}
+}
+
+// withView finds the repo and whoever can tell about it.
+func (a *app) withView(ctx context.Context, do func(p *workspace.Workspace, v workspace.Viewer, served bool) error) error {
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	v, served, err := workspace.View(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	return do(p, v, served)
 }

@@ -14,12 +14,14 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/ids"
 	"sluice/internal/layout"
+	"sluice/internal/serve"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 	"sluice/notify"
 	"sluice/signals"
 )
 
-func (a *app) signalCommand() *cobra.Command {
+func signalCommand(a *app) *cobra.Command {
 	var status, text, run, answer string
 	cmd := &cobra.Command{
 		Use:   "signal STEP",
@@ -43,7 +45,7 @@ sluice launched needs no flags: its environment says which run and attempt it is
 	return cmd
 }
 
-func sendSignal(con *console.Console, p *place, step, status, words, run, answer string) error {
+func sendSignal(con *console.Console, p *workspace.Workspace, step, status, words, run, answer string) error {
 	known := []string{signals.Done, signals.Failed, signals.Blocked}
 	if !slices.Contains(known, status) {
 		mend := "one of: done, failed, blocked"
@@ -89,7 +91,7 @@ func sendSignal(con *console.Console, p *place, step, status, words, run, answer
 	if own := con.Getenv("SLUICE_SIGNAL"); own != "" && con.Getenv("SLUICE_STEP") == step {
 		name = filepath.Base(own) // the spec may have given it another name
 	}
-	file, err := putSignal(p, run, name, raw)
+	file, err := workspace.PutSignal(p, run, name, raw)
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func sendSignal(con *console.Console, p *place, step, status, words, run, answer
 	return nil
 }
 
-func (a *app) notifyCommand() *cobra.Command {
+func notifyCommand(a *app) *cobra.Command {
 	var kind, body string
 	cmd := &cobra.Command{
 		Use:   "notify TEXT",
@@ -107,7 +109,7 @@ func (a *app) notifyCommand() *cobra.Command {
 sluice notify "is this seen?" --body "with more words"`,
 		Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.tryNotice(cmd.Context(), notify.Notice{Kind: kind, Title: args[0], Body: body})
+			return tryNotice(cmd.Context(), a, notify.Notice{Kind: kind, Title: args[0], Body: body})
 		},
 	}
 	cmd.Flags().StringVar(&body, "body", "", "more `WORDS`")
@@ -115,12 +117,12 @@ sluice notify "is this seen?" --body "with more words"`,
 	return a.JSONFlag(cmd)
 }
 
-func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
+func tryNotice(ctx context.Context, a *app, n notify.Notice) (err error) {
 	root := ""
 	if p, err := a.bare(ctx); err == nil {
-		root = p.root
+		root = p.Root
 	}
-	s, err := settingsOf(&a.Console, root, nil)
+	s, err := workspace.Settings(&a.Console, root, nil)
 	if err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (a *app) tryNotice(ctx context.Context, n notify.Notice) (err error) {
 		if err != nil {
 			return err
 		}
-		options = append(options, notify.Desktop([]string{self, notifyCommand}))
+		options = append(options, notify.Desktop([]string{self, serve.NotifyHelper}))
 	}
 	sender := notify.New(options...)
 	defer func() { err = errors.Join(err, sender.Close()) }()

@@ -17,11 +17,13 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/show"
+	"sluice/internal/workspace"
 )
 
-func (a *app) attemptCommand() *cobra.Command {
+func attemptCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attempt",
 		Short: "look again at what one attempt of an agent did and left",
@@ -30,9 +32,9 @@ func (a *app) attemptCommand() *cobra.Command {
 		Example: "sluice attempt show last X-1.2\nsluice attempt diff last X-1.2",
 		Args:    console.Between(0, 0),
 	}
-	sub := func(use, short, long, example string, run func(context.Context, *place, *attemptShown, []string) error, most int) *cobra.Command {
+	sub := func(use, short, long, example string, run func(context.Context, *workspace.Workspace, *attemptShown, []string) error, most int) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: console.Between(2, most), RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), func(p *place, v viewer, _ bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, _ bool) error {
 				t, err := findAttempt(cmd.Context(), v, args[0], args[1])
 				if err != nil {
 					return err
@@ -67,13 +69,13 @@ type attemptShown struct {
 }
 
 // findAttempt returns the attempt that a person names, STEP.N.
-func findAttempt(ctx context.Context, v viewer, run, name string) (*attemptShown, error) {
+func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*attemptShown, error) {
 	step, number, ok := cutLast(name, '.')
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 1 || !ids.Valid(step) {
 		return nil, fault.Misused("as X-1.2: the second attempt of X-1", "%q names no attempt", clean(name))
 	}
-	id, err := runNamed(ctx, v, run)
+	id, err := workspace.RunNamed(ctx, v, run)
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +105,10 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 	return s[:i], s[i+1:], true
 }
 
-func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []string) error {
-	t.Folder = filepath.Join(runsDir, t.Run, fmt.Sprintf("%s.%d", t.Step, t.N))
-	t.Program, _ = launch.ReadProgram(filepath.Join(p.root, filepath.FromSlash(t.Folder)))
-	repo, err := p.repo(ctx)
+func (a *app) attemptShow(ctx context.Context, p *workspace.Workspace, t *attemptShown, _ []string) error {
+	t.Folder = filepath.Join(layout.RunsDir, t.Run, fmt.Sprintf("%s.%d", t.Step, t.N))
+	t.Program, _ = launch.ReadProgram(filepath.Join(p.Root, filepath.FromSlash(t.Folder)))
+	repo, err := p.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -146,15 +148,15 @@ func (a *app) attemptShow(ctx context.Context, p *place, t *attemptShown, _ []st
 	return nil
 }
 
-func (a *app) attemptDiff(ctx context.Context, p *place, t *attemptShown, _ []string) error {
-	repo, err := p.repo(ctx)
+func (a *app) attemptDiff(ctx context.Context, p *workspace.Workspace, t *attemptShown, _ []string) error {
+	repo, err := p.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer repo.Close()
 	sha, base, err := repo.Kept(ctx, t.name)
 	if err != nil {
-		return notKept(t, err)
+		return show.NotKept(t.name, err)
 	}
 	patch, cut, err := repo.Between(ctx, base, sha, attemptDiffMost)
 	if err != nil {
@@ -170,34 +172,26 @@ func (a *app) attemptDiff(ctx context.Context, p *place, t *attemptShown, _ []st
 // attemptDiffMost is how much of a patch is printed.
 const attemptDiffMost = 4 << 20
 
-func (a *app) attemptCheckout(ctx context.Context, p *place, t *attemptShown, args []string) error {
-	dir := filepath.Join(filepath.Dir(p.root), filepath.Base(p.root)+"-"+strings.ReplaceAll(t.name, "/", "-"))
+func (a *app) attemptCheckout(ctx context.Context, p *workspace.Workspace, t *attemptShown, args []string) error {
+	dir := filepath.Join(filepath.Dir(p.Root), filepath.Base(p.Root)+"-"+strings.ReplaceAll(t.name, "/", "-"))
 	if len(args) > 2 {
 		var err error
 		if dir, err = filepath.Abs(args[2]); err != nil {
 			return err
 		}
 	}
-	repo, err := p.repo(ctx)
+	repo, err := p.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer repo.Close()
 	sha, _, err := repo.Kept(ctx, t.name)
 	if err != nil {
-		return notKept(t, err)
+		return show.NotKept(t.name, err)
 	}
 	if err := repo.CheckoutAt(ctx, dir, sha); err != nil {
 		return err
 	}
 	a.Print("%s", dir)
 	return nil
-}
-
-// notKept returns why there is nothing of an attempt to look at.
-func notKept(t *attemptShown, err error) error {
-	if errors.Is(err, git.ErrNotKept) {
-		return fault.Failed("only what an agent left in a git checkout is kept, from its end until sluice clean", "nothing is kept of %s", t.name)
-	}
-	return err
 }

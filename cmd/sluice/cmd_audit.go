@@ -16,11 +16,12 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/layout"
 	"sluice/internal/render"
+	"sluice/internal/retention"
 	"sluice/internal/text"
 	"sluice/journal"
 )
 
-func (a *app) auditCommand() *cobra.Command {
+func auditCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "check the record of what was decided",
@@ -30,11 +31,11 @@ both from the first line to the last.`,
 		Example: "sluice audit verify\nsluice audit verify phase-4-search-index",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
-	cmd.AddCommand(a.verifyCommand(), a.checkpointCommand())
+	cmd.AddCommand(verifyCommand(a), checkpointCommand(a))
 	return cmd
 }
 
-func (a *app) verifyCommand() *cobra.Command {
+func verifyCommand(a *app) *cobra.Command {
 	var against []string
 	var list string
 	cmd := a.JSONFlag(&cobra.Command{
@@ -47,7 +48,7 @@ Names too what went on though a gate had not passed it: by a route, on_fail or o
 		Example: "sluice audit verify\nsluice audit verify --checkpoint note\nsluice audit verify --checkpoint /mnt/safe/app.checkpoint --approvers /mnt/safe/allowed_signers",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.auditVerify(cmd.Context(), args, against, list)
+			return auditVerify(cmd.Context(), a, args, against, list)
 		},
 	})
 	cmd.Flags().StringArrayVar(&against, "checkpoint", nil, "hold the journal to a checkpoint: `FILE|note`; may be given again")
@@ -55,23 +56,23 @@ Names too what went on though a gate had not passed it: by a route, on_fail or o
 	return cmd
 }
 
-func (a *app) auditVerify(ctx context.Context, args, against []string, signers string) error {
+func auditVerify(ctx context.Context, a *app, args, against []string, signers string) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
-	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.root)
+	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.Root)
 	}
 	notes := func() (map[string][]byte, error) {
-		repo, err := p.repo(ctx)
+		repo, err := p.Open(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer repo.Close()
 		return repo.Notes(ctx, audit.NotesName)
 	}
-	list, ok, err := audit.Repo{Root: p.root, State: p.state, ID: p.id, Notes: notes}.Verify(args, against, signers)
+	list, ok, err := audit.Repo{Root: p.Root, State: p.State, ID: p.ID, Notes: notes}.Verify(args, against, signers)
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func printAudit(con *console.Console, list []audit.Checked, bad bool) error {
 	return nil
 }
 
-func (a *app) journalCommand() *cobra.Command {
+func journalCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "journal", Short: "export the whole record, or repair a damaged one",
 		Long:    "The journal has every fact, the audit files one line for each launch, word, verdict, decision and\nend. A journal whose last line was torn by a crash repairs itself. Anything else is left for a\nperson to look at: no process serves the repo until it is repaired.",
@@ -138,7 +139,7 @@ those lines the agents are ended and the files put aside: their numbers are give
 			if !cmd.Flags().Changed("to") {
 				return fault.Misused("`sluice audit verify` names the last good line", "sluice journal repair: --to N is missing")
 			}
-			return a.repair(cmd.Context(), to)
+			return repairJournal(cmd.Context(), a, to)
 		},
 	})
 	repair.Flags().Int64Var(&to, "to", 0, "the last line that stays: `N` (0: none)")
@@ -148,37 +149,37 @@ those lines the agents are ended and the files put aside: their numbers are give
 which of its facts), at, fact, sum (of the record). It may run beside the daemon.`,
 		Example: "sluice journal export > all.jsonl\nsluice journal export phase-4-search-index",
 		Args:    console.Between(0, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.exportJournal(cmd.Context(), args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return exportJournal(cmd.Context(), a, args) },
 	}
 	cmd.AddCommand(export, repair)
 	return cmd
 }
 
-func (a *app) exportJournal(ctx context.Context, args []string) error {
+func exportJournal(ctx context.Context, a *app, args []string) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
-	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.root)
+	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.Root)
 	}
 	keep := func(journal.Record, int) bool { return true }
 	if len(args) > 0 {
 		keep = daemon.KeepWorkflow(args[0])
 	}
 	out := bufio.NewWriter(a.Out)
-	return errors.Join(journal.WriteLines(out, p.state, keep, journal.Options{}), out.Flush())
+	return errors.Join(journal.WriteLines(out, p.State, keep, journal.Options{}), out.Flush())
 }
 
-func (a *app) repair(ctx context.Context, to int64) (err error) {
+func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
-	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
-		return fault.Failed("`sluice ls` lists the runs", "%s: there is no journal", p.root)
+	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
+		return fault.Failed("`sluice ls` lists the runs", "%s: there is no journal", p.Root)
 	}
-	lock, err := daemon.TakeLock(p.state)
+	lock, err := daemon.TakeLock(p.State)
 	var held *daemon.Held
 	if errors.As(err, &held) {
 		return &fault.Error{Cause: err.Error(), Advice: "stop the process that serves the repo first", Code: fault.ExitServed, Err: err}
@@ -187,19 +188,19 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	rep, verr := journal.Verify(p.state, journal.Options{})
+	rep, verr := journal.Verify(p.State, journal.Options{})
 	a.Note("the journal has %s that are good", plural(int(rep.Records), "line"))
 	if verr != nil {
 		a.Note("%s", oneLine(verr.Error()))
 	}
-	if yes, err := a.Ask(fmt.Sprintf("Cut the journal of %s back to line %d?", p.root, to)); err != nil || !yes {
+	if yes, err := a.Ask(fmt.Sprintf("Cut the journal of %s back to line %d?", p.Root, to)); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
-	done, err := journal.Repair(p.state, to, journal.Options{})
+	done, err := journal.Repair(p.State, to, journal.Options{})
 	if err != nil {
 		return err
 	}
-	gone, err := forgetRuns(ctx, p)
+	gone, err := retention.Forget(ctx, p)
 	if err != nil {
 		return fault.New("repair again", "the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w", done.Last, err)
 	}
@@ -211,7 +212,7 @@ func (a *app) repair(ctx context.Context, to int64) (err error) {
 		a.Print("kept in %s", done.CutFile)
 	}
 	if len(gone) > 0 {
-		a.Print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), cutPrefix, runsDir)
+		a.Print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), retention.CutPrefix, layout.RunsDir)
 	}
 	return nil
 }

@@ -10,13 +10,15 @@ import (
 	"sluice/internal/approval"
 	"sluice/internal/audit"
 	"sluice/internal/console"
+	"sluice/internal/decide"
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/layout"
+	"sluice/internal/workspace"
 	"sluice/journal"
 )
 
-func (a *app) checkpointCommand() *cobra.Command {
+func checkpointCommand(a *app) *cobra.Command {
 	var key, out string
 	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "checkpoint",
@@ -28,7 +30,7 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 		Example: "sluice audit checkpoint && git push origin refs/notes/sluice\nsluice audit checkpoint --out /mnt/safe/app.checkpoint",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.keysPlace(cmd.Context())
+			p, err := keysPlace(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -40,37 +42,37 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 	return cmd
 }
 
-func signCheckpoint(ctx context.Context, con *console.Console, p *place, keyFile, out string) error {
-	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.root)
+func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Workspace, keyFile, out string) error {
+	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.Root)
 	}
-	rep, err := journal.Verify(p.state, journal.Options{})
+	rep, err := journal.Verify(p.State, journal.Options{})
 	if err != nil {
 		return err // nobody signs what is broken
 	}
 	if rep.Records == 0 {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.Root)
 	}
-	key, err := keyring(con).Find(ctx, approval.Store{State: p.state}, keyFile, nil)
+	key, err := decide.Keyring(con).Find(ctx, approval.Store{State: p.State}, keyFile, nil)
 	if err != nil {
 		return err
 	}
-	text := approval.Checkpoint{Repo: p.id, Seq: rep.Records, Sum: rep.LastSum, At: con.Now()}.Text()
+	text := approval.Checkpoint{Repo: p.ID, Seq: rep.Records, Sum: rep.LastSum, At: con.Now()}.Text()
 	con.Note("signing with %s: record %d of the journal", key.Says, rep.Records)
-	whole, err := keyring(con).Sign(ctx, key, text, approval.AuditNamespace)
+	whole, err := decide.Keyring(con).Sign(ctx, key, text, approval.AuditNamespace)
 	if err != nil {
 		return err
 	}
 	if out != "" && con.JSON {
-		if err := writeSigned(con, out, whole, "keep it where no agent writes"); err != nil || out == "-" {
+		if err := decide.WriteSigned(con, out, whole, "keep it where no agent writes"); err != nil || out == "-" {
 			return err
 		}
 		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
 	}
 	if out != "" {
-		return writeSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
+		return decide.WriteSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
 	}
-	repo, err := p.repo(ctx)
+	repo, err := p.Open(ctx)
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,10 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/settings"
+	"sluice/internal/workspace"
 )
 
-func (a *app) configCommand() *cobra.Command {
+func configCommand(a *app) *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
 		Use:   "config [KEY]",
@@ -41,11 +42,11 @@ What a project's file may do: ` + projectWords(),
 			p, err := a.bare(cmd.Context())
 			switch {
 			case err == nil:
-				root = p.root
+				root = p.Root
 			case !errors.Is(err, git.ErrNoRepo):
 				return err
 			}
-			s, err := settingsOf(&a.Console, root, set)
+			s, err := workspace.Settings(&a.Console, root, set)
 			if err != nil {
 				return allFaults(&a.Console, err)
 			}

@@ -1,24 +1,13 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"path/filepath"
-	"sync"
-	"time"
-
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"sluice/daemon"
 	"sluice/internal/console"
+	"sluice/internal/serve"
 )
 
-func (a *app) daemonCommand() *cobra.Command {
+func daemonCommand(a *app) *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
 		Use:   "daemon",
@@ -31,86 +20,9 @@ read at once.`,
 		Example: "sluice watch add && sluice daemon\nsluice daemon --set notify.desktop=false",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.serveAll(cmd.Context(), set)
+			return serve.Daemon(cmd.Context(), a.serving(set))
 		},
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "a setting over all layers: `KEY=VALUE`")
 	return cmd
-}
-
-// newLogger writes the daemon's log: lines for people on a terminal, else JSON, with its priority where journald takes it.
-func newLogger(con *console.Console, w io.Writer) zerolog.Logger {
-	if _, ok := console.Terminal(w); ok {
-		w = zerolog.ConsoleWriter{Out: w, NoColor: !con.ColourOn(w), TimeFormat: time.TimeOnly}
-	} else if f, ok := w.(*os.File); ok && toJournal(f, con.Getenv("JOURNAL_STREAM")) {
-		w = leveled{w}
-	}
-	return zerolog.New(w).With().Timestamp().Logger()
-}
-
-func reposFile(home string) string { return filepath.Join(home, "repos.json") }
-
-// serveAll is the daemon.
-func (a *app) serveAll(ctx context.Context, set []string) error {
-	home, err := stateHome(&a.Console)
-	if err != nil {
-		return err
-	}
-	if err := makeState(home); err != nil {
-		return err
-	}
-	log := newLogger(&a.Console, a.Err)
-	profiled, err := startProfile(&a.Console)
-	if err != nil {
-		return err
-	}
-	w, err := a.newParts(log, set)
-	if err != nil {
-		return errors.Join(err, profiled())
-	}
-	srv := w.server(home)
-	inner, stop := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() { w.dog.feed(inner, a) })
-	wg.Go(func() { reloadOn(inner, &a.Console, srv, log) })
-	wg.Go(func() { giveBack(inner) })
-	err = srv.Run(ctx, func() {
-		n := len(srv.States())
-		log.Info().Int("pid", os.Getpid()).Str("version", version).Int("repos", n).Msg("the daemon serves")
-		if n == 0 {
-			log.Warn().Msg("no repo is watched yet: `sluice watch add` in one")
-		}
-		tellManager(&a.Console, fmt.Sprintf("READY=1\nSTATUS=serving %s", plural(n, "repo")))
-	})
-	tellManager(&a.Console, "STOPPING=1")
-	stop()
-	wg.Wait()
-	if cerr := errors.Join(w.Close(), profiled()); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		log.Info().Msg("stopped; agents that run go on, and the next start takes them up again")
-	}
-	return err
-}
-
-// reloadOn reads settings and repos again at each SIGHUP.
-func reloadOn(ctx context.Context, con *console.Console, srv *daemon.Server, log zerolog.Logger) {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, reloadSignals()...)
-	defer signal.Stop(hup)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hup:
-			tellManager(con, "RELOADING=1")
-			if err := srv.Reload(ctx); err != nil {
-				log.Error().Err(err).Msg("not all could be read again")
-			} else {
-				log.Info().Msg("settings and repos were read again")
-			}
-			tellManager(con, "READY=1")
-		}
-	}
 }

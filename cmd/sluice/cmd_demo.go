@@ -11,16 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/layout"
 	"sluice/internal/setup"
-	"sluice/internal/show"
+	"sluice/internal/workspace"
 	"sluice/specs"
 	"sluice/specs/graph"
 )
 
-func (a *app) demoCommand() *cobra.Command {
+func demoCommand(a *app) *cobra.Command {
 	var keep string
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -37,15 +36,15 @@ State and settings of the demo lie in the same folder: nothing of yours is touch
 			if !a.Yes && !a.Interactive() {
 				a.Yes, by = true, "the demo"
 			}
-			return a.demo(cmd.Context(), keep, by)
+			return runDemo(cmd.Context(), a, keep, by)
 		},
 	}
 	cmd.Flags().StringVar(&keep, "keep", "", "make it in `DIR`, a new folder, and leave it there")
 	return cmd
 }
 
-// demo plays it; by says who answers for the person, where somebody does.
-func (a *app) demo(ctx context.Context, keep, by string) (err error) {
+// runDemo plays the demo; by says who answers for the person, where somebody does.
+func runDemo(ctx context.Context, a *app, keep, by string) (err error) {
 	dir := keep
 	if keep != "" {
 		if dir, err = filepath.Abs(keep); err != nil {
@@ -64,23 +63,23 @@ func (a *app) demo(ctx context.Context, keep, by string) (err error) {
 			}
 		}()
 	}
-	d := a.demoApp(dir, keep != "")
+	d := demoApp(a, dir, keep != "")
 	if err := setup.Demo(ctx, dir, d.Env); err != nil {
 		return err
 	}
-	d.demoWelcome(by)
+	demoWelcome(d, by)
 	p, err := d.place(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.demoRun(ctx, p, by); err != nil {
+	if err := demoRun(ctx, d, p, by); err != nil {
 		return err
 	}
-	return d.demoEnd(ctx, p, dir, keep != "")
+	return demoEnd(ctx, d, p, dir, keep != "")
 }
 
 // demoApp is the same app in a world of its own: home, state, settings and PATH lie in dir.
-func (a *app) demoApp(dir string, kept bool) *app {
+func demoApp(a *app, dir string, kept bool) *app {
 	d := *a
 	d.dir = filepath.Join(dir, "repo")
 	d.Out = &sharedWriter{w: a.Out}
@@ -104,9 +103,9 @@ func (s *sharedWriter) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-func (a *app) demoWelcome(by string) {
+func demoWelcome(a *app, by string) {
 	a.Print("%s", a.Paint(console.Bold, "A repo was made in "+a.dir))
-	a.Print("Its workflow, %s/%s.yaml:\n", specsDir, setup.DemoFlow)
+	a.Print("Its workflow, %s/%s.yaml:\n", layout.SpecsDir, setup.DemoFlow)
 	if spec, faults := specs.Load("", setup.DemoSpec()); len(faults) == 0 {
 		a.Print("%s", indent(strings.TrimSpace(graph.Text(spec, nil))))
 	}
@@ -123,12 +122,12 @@ func (a *app) demoWelcome(by string) {
 }
 
 // demoRun runs the workflow; with --yes, or without a terminal, the gate is answered by a file as a person might.
-func (a *app) demoRun(ctx context.Context, p *place, by string) error {
+func demoRun(ctx context.Context, a *app, p *workspace.Workspace, by string) error {
 	inner, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	if a.Yes {
 		wg.Go(func() {
-			if err := demoAnswer(inner, &a.Console, p, by); err != nil && inner.Err() == nil {
+			if err := setup.AnswerDemo(inner, &a.Console, p, by); err != nil && inner.Err() == nil {
 				a.Note("the gate could not be answered: %s", oneLine(err.Error()))
 			}
 		})
@@ -136,7 +135,7 @@ func (a *app) demoRun(ctx context.Context, p *place, by string) error {
 		stop()
 		return err
 	}
-	err := a.run(ctx, p, order{workflow: setup.DemoFlow})
+	err := runHere(ctx, a, p, order{workflow: setup.DemoFlow})
 	stop()
 	wg.Wait()
 	return err
@@ -155,71 +154,14 @@ func demoPause(ctx context.Context, con *console.Console) error {
 
 const demoReads = 3 * time.Second
 
-// demoAnswer waits for the last gate, shows what one would look at, and passes it.
-func demoAnswer(ctx context.Context, con *console.Console, p *place, by string) error {
-	tick := time.NewTicker(lookPace)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		s, err := serving(ctx, p)
-		if err != nil || s == nil {
-			continue // it comes up, or goes
-		}
-		shown, err := demoShow(ctx, con, p, s)
-		s.Close()
-		if err != nil {
-			return err
-		}
-		if !shown {
-			continue
-		}
-		file, err := putSignal(p, "", setup.DemoGate+"-pass.md", []byte("looks good\n"))
-		if err == nil {
-			con.Print("\n%s a person would decide now; %s writes %s\n", con.Paint(console.Yellow, "?"), by, layout.ShortPath(file))
-		}
-		return err
-	}
-}
-
-// demoShow shows the last gate if it asks.
-func demoShow(ctx context.Context, con *console.Console, p *place, s service) (bool, error) {
-	st, err := s.Status(ctx, "")
-	if err != nil {
-		return false, err
-	}
-	for _, r := range st.Runs {
-		for _, g := range gatesOfRun(r) {
-			if g.ID != setup.DemoGate || g.State != engine.OnHuman {
-				continue
-			}
-			full, err := s.Run(ctx, r.ID)
-			if err != nil {
-				return false, err
-			}
-			sh, err := gatherShown(ctx, p, s, full, setup.DemoGate)
-			if err != nil {
-				return false, err
-			}
-			con.Print("")
-			show.Print(con, sh)
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // demoEnd verifies the record, and says what is there to look at.
-func (a *app) demoEnd(ctx context.Context, p *place, dir string, kept bool) error {
+func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, dir string, kept bool) error {
 	a.Title("\nThe record of it")
-	if err := a.auditVerify(ctx, nil, nil, ""); err != nil {
+	if err := auditVerify(ctx, a, nil, nil, ""); err != nil {
 		return err
 	}
 	a.Title("\nWhat lies in the repo now")
-	if err := setup.PrintTree(&a.Console, p.root); err != nil {
+	if err := setup.PrintTree(&a.Console, p.Root); err != nil {
 		return err
 	}
 	a.Title("\nGo on")
@@ -237,7 +179,7 @@ func (a *app) demoEnd(ctx context.Context, p *place, dir string, kept bool) erro
 	return nil
 }
 
-func (a *app) demoAgentCommand() *cobra.Command {
+func demoAgentCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-agent ROLE", Short: "play a role in the demo", Hidden: true, Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

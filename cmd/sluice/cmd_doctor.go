@@ -14,12 +14,16 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/render"
+	"sluice/internal/serve"
 	"sluice/internal/settings"
 	"sluice/internal/setup"
+	"sluice/internal/workflows"
+	"sluice/internal/workspace"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
+func doctorCommand(a *app) *cobra.Command {
 	var service, system bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -36,9 +40,9 @@ installed service: its PATH and its logins are not your shell's.`,
 				return fault.Misused("sluice doctor --as-service --system", "--system is about the service")
 			}
 			if service {
-				return a.doctorInService(cmd.Context(), system)
+				return doctorInService(cmd.Context(), a, system)
 			}
-			return a.doctor(cmd.Context())
+			return runDoctor(cmd.Context(), a)
 		},
 	}
 	cmd.Flags().BoolVar(&service, "as-service", false, "make the checks inside the installed service")
@@ -46,8 +50,8 @@ installed service: its PATH and its logins are not your shell's.`,
 	return a.JSONFlag(cmd)
 }
 
-func (a *app) doctor(ctx context.Context) error {
-	checks := a.checks(ctx)
+func runDoctor(ctx context.Context, a *app) error {
+	checks := allChecks(ctx, a)
 	err := doctor.Print(&a.Console, checks)
 	if a.JSON {
 		return err
@@ -56,14 +60,14 @@ func (a *app) doctor(ctx context.Context) error {
 		return cmp.Or(merr, err)
 	}
 	a.Print("")
-	return doctor.Print(&a.Console, a.checks(ctx))
+	return doctor.Print(&a.Console, allChecks(ctx, a))
 }
 
-// checks looks at everything.
-func (a *app) checks(ctx context.Context) []doctor.Check {
+// allChecks looks at everything.
+func allChecks(ctx context.Context, a *app) []doctor.Check {
 	checks := []doctor.Check{doctor.Git(ctx), checkState(&a.Console), doctor.Clock(a.Now())}
 	checks = append(checks, doctor.Watching()...)
-	checks = append(checks, a.checkSandbox(ctx))
+	checks = append(checks, checkSandbox(ctx, a))
 	p, err := a.bare(ctx)
 	if err != nil {
 		f := explain(err)
@@ -71,7 +75,7 @@ func (a *app) checks(ctx context.Context) []doctor.Check {
 		checks = append(checks, checkNotify(ctx, &a.Console, "")...)
 	} else {
 		checks = append(checks, checkRepo(ctx, &a.Console, p)...)
-		for _, f := range foreignIn(&a.Console, p.root) {
+		for _, f := range foreignIn(&a.Console, p.Root) {
 			checks = append(checks, f.Check())
 		}
 	}
@@ -79,7 +83,7 @@ func (a *app) checks(ctx context.Context) []doctor.Check {
 }
 
 func checkState(con *console.Console) doctor.Check {
-	home, err := stateHome(con)
+	home, err := workspace.Home(con)
 	if err != nil {
 		f := explain(err)
 		return doctor.Broken("state", f.Advice, "%s", f.Cause)
@@ -88,13 +92,13 @@ func checkState(con *console.Console) doctor.Check {
 }
 
 // checkSandbox tries the sandbox out as the daemon does.
-func (a *app) checkSandbox(ctx context.Context) doctor.Check {
+func checkSandbox(ctx context.Context, a *app) doctor.Check {
 	root := ""
 	if p, err := a.bare(ctx); err == nil {
-		root = p.root
+		root = p.Root
 	}
 	mode, trust := settings.SandboxAuto, ""
-	if s, err := settingsOf(&a.Console, root, nil); err == nil { // faults are reported by another check
+	if s, err := workspace.Settings(&a.Console, root, nil); err == nil { // faults are reported by another check
 		mode, trust = s.Sandbox.Mode, s.Trust
 	}
 	return doctor.Sandbox(ctx, &a.Console, mode, trust)
@@ -102,7 +106,7 @@ func (a *app) checkSandbox(ctx context.Context) doctor.Check {
 
 // checkNotify returns by which ways notices reach a person.
 func checkNotify(ctx context.Context, con *console.Console, root string) []doctor.Check {
-	s, err := settingsOf(con, root, nil)
+	s, err := workspace.Settings(con, root, nil)
 	if err != nil {
 		return []doctor.Check{doctor.Warned("notify", "mend the settings first", "not known: the settings cannot be read")}
 	}
@@ -110,39 +114,39 @@ func checkNotify(ctx context.Context, con *console.Console, root string) []docto
 	if err != nil {
 		return []doctor.Check{doctor.Warned("notify", "", "not known: %s", err)}
 	}
-	return doctor.Notify(ctx, con, root, s.Notify, []string{self, notifyCommand})
+	return doctor.Notify(ctx, con, root, s.Notify, []string{self, serve.NotifyHelper})
 }
 
 // foreignIn finds settings of the documents that are not read, in the environment, the repo and the person's folder.
 func foreignIn(con *console.Console, root string) []doctor.Foreign {
 	config := ""
-	if dir, err := xdg(con, "XDG_CONFIG_HOME", ".config"); err == nil {
-		config = filepath.Dir(dir)
+	if file, err := workspace.ConfigFile(con); err == nil {
+		config = filepath.Dir(filepath.Dir(file))
 	}
 	return doctor.FindForeign(con.Env, root, config)
 }
 
-func checkRepo(ctx context.Context, con *console.Console, p *place) []doctor.Check {
-	out := []doctor.Check{doctor.Fine("repo", "%s", p.root)}
-	if p.plain {
-		out[0] = doctor.PlainRoot(p.root, filepath.Join(p.state, storeFolder))
+func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace) []doctor.Check {
+	out := []doctor.Check{doctor.Fine("repo", "%s", p.Root)}
+	if p.Plain {
+		out[0] = doctor.PlainRoot(p.Root, filepath.Join(p.State, workspace.StoreFolder))
 	}
-	if !isDir(filepath.Join(p.root, workflowDir)) {
-		lay := doctor.Broken("workflow", "`sluice init` lays one out", "no %s/ here", workflowDir).WithFix("Lay out a first workflow here (sluice init)?", func(context.Context) error {
+	if !workspace.IsDir(filepath.Join(p.Root, layout.WorkflowDir)) {
+		lay := doctor.Broken("workflow", "`sluice init` lays one out", "no %s/ here", layout.WorkflowDir).WithFix("Lay out a first workflow here (sluice init)?", func(context.Context) error {
 			t, err := templateNamed(defaultTemplate)
 			var c setup.Choice
 			if err == nil {
-				err = c.Choose(con, p.root)
+				err = c.Choose(con, p.Root)
 			}
 			if err != nil {
 				return err
 			}
-			return layOut(con, p.root, t, &c)
+			return layOut(con, p.Root, t, &c)
 		})
-		return append(append(out, lay), checkNotify(ctx, con, p.root)...)
+		return append(append(out, lay), checkNotify(ctx, con, p.Root)...)
 	}
-	out = append(out, doctor.Specs(p.root)...)
-	s, err := settingsOf(con, p.root, nil)
+	out = append(out, doctor.Specs(p.Root)...)
+	s, err := workspace.Settings(con, p.Root, nil)
 	if err != nil {
 		out = append(out, settingsChecks(err)...)
 	} else {
@@ -154,12 +158,12 @@ func checkRepo(ctx context.Context, con *console.Console, p *place) []doctor.Che
 		for _, w := range s.Warnings() {
 			out = append(out, doctor.Warned("settings", "", "%s", w))
 		}
-		there := func(spec *engine.Spec) error { return agentsThere(con, p, spec, s.Settings, false) }
-		out = append(out, doctor.Agents(con, p.root, s.Settings, there)...)
+		there := func(spec *engine.Spec) error { return workflows.Ready(con, p, spec, s.Settings, false) }
+		out = append(out, doctor.Agents(con, p.Root, s.Settings, there)...)
 	}
 	out = append(out, checkKeys(ctx, con, p)...)
-	out = append(out, checkNotify(ctx, con, p.root)...)
-	return append(out, doctor.Journal(p.state), checkServed(ctx, p))
+	out = append(out, checkNotify(ctx, con, p.Root)...)
+	return append(out, doctor.Journal(p.State), checkServed(ctx, p))
 }
 
 func settingsChecks(err error) []doctor.Check {
@@ -170,17 +174,17 @@ func settingsChecks(err error) []doctor.Check {
 	return out
 }
 
-func checkServed(ctx context.Context, p *place) doctor.Check {
-	s, err := serving(ctx, p)
+func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
+	s, err := workspace.Serving(ctx, p)
 	if err != nil {
 		f := explain(err)
 		return doctor.Broken("served", f.Advice, "%s", f.Cause)
 	}
-	if s == nil && !isDir(p.state) {
+	if s == nil && !workspace.IsDir(p.State) {
 		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
 	}
 	if s == nil {
-		lock, err := daemon.TakeLock(p.state)
+		lock, err := daemon.TakeLock(p.State)
 		if err != nil {
 			return doctor.Broken("served", "end that process, or let it come to its end", "%s", err)
 		}

@@ -9,16 +9,17 @@ import (
 	"sluice/deploy"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
+	"sluice/internal/workspace"
 )
 
 // doctorInService has the service's binary make the checks inside the installed unit: with its PATH, its user and its
 // limits, which are where agents most often break.
-func (a *app) doctorInService(ctx context.Context, system bool) error {
+func doctorInService(ctx context.Context, a *app, system bool) error {
 	s, err := serviceFlags{system: system}.open(&a.Console)
 	if err != nil {
 		return err
 	}
-	dir, err := a.startDir()
+	dir, err := workspace.StartDir(a.dir)
 	if err != nil {
 		return err
 	}

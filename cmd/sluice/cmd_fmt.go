@@ -13,7 +13,7 @@ import (
 	"sluice/specs"
 )
 
-func (a *app) fmtCommand() *cobra.Command {
+func fmtCommand(a *app) *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "fmt [SPEC|TASKS.json...]",
@@ -26,21 +26,21 @@ With --check nothing is written: it names what would change and exits 1 (for CI 
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			taskFiles, specs := taskFilesOf(args)
-			files, err := a.specArgs(cmd, specs, taskFiles)
+			files, err := specArgs(a, cmd, specs, taskFiles)
 			if err != nil {
 				return err
 			}
-			return a.format(files, taskFiles, check)
+			return formatFiles(a, files, taskFiles, check)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only name the files whose layout differs, and exit 1")
 	return cmd
 }
 
-func (a *app) format(files, taskFiles []string, check bool) error {
+func formatFiles(a *app, files, taskFiles []string, check bool) error {
 	differ := 0
 	for _, f := range taskFiles {
-		changed, err := a.formatTasks(f, check)
+		changed, err := formatTasks(a, f, check)
 		if err != nil {
 			return err
 		}

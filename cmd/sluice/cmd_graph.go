@@ -11,10 +11,12 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/layout"
 	"sluice/internal/text"
+	"sluice/internal/workflows"
+	"sluice/internal/workspace"
 	"sluice/specs/graph"
 )
 
-func (a *app) graphCommand() *cobra.Command {
+func graphCommand(a *app) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "graph WORKFLOW|RUN|FILE",
@@ -24,7 +26,7 @@ for Markdown, DOT or SVG. Of a run (as phase-4-1), each step and gate has its st
 		Example: "sluice graph gated-pipeline\nsluice graph gated-pipeline-1 --format svg > run.svg",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			spec, run, err := a.drawn(cmd, args[0])
+			spec, run, err := drawn(a, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -76,26 +78,26 @@ func statesOf(run *daemon.RunStatus) map[string]string {
 }
 
 // drawn finds what is to be drawn: a file, a run, or a workflow.
-func (a *app) drawn(cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {
+func drawn(a *app, cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {
 	if file := a.below(name); layout.IsFile(file) {
-		spec, err := loadSpec(&a.Console, file)
+		spec, err := workflows.Load(&a.Console, file)
 		return spec, nil, err
 	}
 	p, err := a.place(cmd.Context())
 	if err != nil {
 		return nil, nil, err
 	}
-	file, specErr := specOf(p, name)
+	file, specErr := workflows.File(p, name)
 	if specErr == nil {
-		spec, err := loadSpec(&a.Console, file)
+		spec, err := workflows.Load(&a.Console, file)
 		return spec, nil, err
 	}
-	v, _, err := viewOf(cmd.Context(), p)
+	v, _, err := workspace.View(cmd.Context(), p)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer v.Close()
-	id, err := runNamed(cmd.Context(), v, name)
+	id, err := workspace.RunNamed(cmd.Context(), v, name)
 	if err != nil {
 		return nil, nil, specErr
 	}
@@ -103,6 +105,6 @@ func (a *app) drawn(cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunS
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := goesBy(cmd.Context(), v, run)
+	spec, err := workspace.SpecOf(cmd.Context(), v, run)
 	return spec, &run, err
 }

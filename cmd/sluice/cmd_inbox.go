@@ -1,23 +1,14 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"os"
-	"path/filepath"
-	"slices"
-	"time"
-
 	"github.com/spf13/cobra"
 
-	"sluice/daemon"
-	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/render"
-	"sluice/internal/text"
+	"sluice/internal/show"
+	"sluice/internal/workspace"
 )
 
-func (a *app) inboxCommand() *cobra.Command {
+func inboxCommand(a *app) *cobra.Command {
 	var here bool
 	cmd := &cobra.Command{
 		Use:   "inbox",
@@ -27,219 +18,22 @@ since when, and what to type. Repos that nobody serves now are read from their j
 		Example: "sluice inbox\nsluice inbox --here --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			items, err := a.inbox(cmd.Context(), here)
+			var items []show.Waiting
+			err := error(nil)
+			if here {
+				err = a.withView(cmd.Context(), func(_ *workspace.Workspace, v workspace.Viewer, served bool) (err error) {
+					items, err = show.Inbox(cmd.Context(), &a.Console, v, served)
+					return err
+				})
+			} else {
+				items, err = show.AllInboxes(cmd.Context(), &a.Console, a.dir)
+			}
 			if err != nil {
 				return err
 			}
-			return printInbox(&a.Console, items)
+			return show.PrintInbox(&a.Console, items)
 		},
 	}
 	cmd.Flags().BoolVar(&here, "here", false, "only of this repo")
 	return a.JSONFlag(cmd)
-}
-
-// waiting is one thing that waits for a person.
-type waiting struct {
-	Repo string `json:"repo"`
-	Run  string `json:"run"`
-	For  string `json:"child_of,omitempty"` // of a run that is done for another: its task, and that run
-	Kind string `json:"kind"`               // human, window, offer, paused
-	Step string `json:"step,omitempty"`
-	Gate string `json:"gate,omitempty"`
-	Name string `json:"name,omitempty"`
-	Why  string `json:"why,omitempty"`
-	Look string `json:"look_for,omitempty"` // of a gate: its reviewer.prompt
-
-	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`   // of the answer that a pass may give
-	AnswerRequired bool            `json:"answer_required,omitempty"` // a pass without one does not count
-
-	Stub   bool      `json:"stubbed,omitempty"` // stand-ins play the run's agents
-	Trust  string    `json:"trust,omitempty"`   // what stands between its agents and its gates
-	Since  time.Time `json:"since,omitzero"`
-	Until  time.Time `json:"until,omitzero"`
-	Served bool      `json:"served"`
-	Type   string    `json:"type"` // what to type
-}
-
-func (a *app) inbox(ctx context.Context, here bool) ([]waiting, error) {
-	items := []waiting{}
-	if here {
-		err := a.withView(ctx, func(p *place, v viewer, served bool) error {
-			st, err := v.Status(ctx, "")
-			items = append(items, waitingIn(ctx, &a.Console, v, st, served)...)
-			return err
-		})
-		return items, err
-	}
-	places, err := a.allPlaces(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range places {
-		v, served, err := viewOf(ctx, p)
-		if err != nil {
-			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.root, oneLine(err.Error()))
-			continue
-		}
-		st, err := v.Status(ctx, "")
-		if err == nil {
-			items = append(items, waitingIn(ctx, &a.Console, v, st, served)...)
-		}
-		v.Close()
-		if err != nil {
-			a.Note("%s %s: %s", a.PaintErr(console.Yellow, "note:"), p.root, oneLine(err.Error()))
-		}
-	}
-	slices.SortStableFunc(items, func(x, y waiting) int { return x.Since.Compare(y.Since) })
-	return items, nil
-}
-
-// rootFile names, in a repo's state folder, where the repo is.
-const rootFile = "root"
-
-// allPlaces are the repos that are known: watched ones, those whose state folder names them, and the one we stand in.
-func (a *app) allPlaces(ctx context.Context) ([]*place, error) {
-	home, err := stateHome(&a.Console)
-	if err != nil {
-		return nil, err
-	}
-	roots, err := daemon.LoadRepos(reposFile(home))
-	if err != nil {
-		return nil, err
-	}
-	states, err := os.ReadDir(home)
-	if err != nil && !isMissing(err) {
-		return nil, err
-	}
-	for _, s := range states {
-		if raw, err := os.ReadFile(filepath.Join(home, s.Name(), rootFile)); err == nil {
-			roots = append(roots, string(raw))
-		}
-	}
-	var out []*place
-	seen := map[string]bool{}
-	if p, err := a.bare(ctx); err == nil {
-		out, seen[p.id] = append(out, p), true
-	}
-	for _, r := range roots {
-		if !isDir(r) {
-			continue
-		}
-		if p, err := placeOf(ctx, &a.Console, r); err == nil && !seen[p.id] {
-			out, seen[p.id] = append(out, p), true
-		}
-	}
-	return out, nil
-}
-
-// waitingIn is what waits in a repo, with --json each gate with what to look for.
-func waitingIn(ctx context.Context, con *console.Console, v viewer, st daemon.Status, served bool) []waiting {
-	out := waitsOf(st, served)
-	if !con.JSON {
-		return out
-	}
-	goBy := map[string]*engine.Spec{}
-	for i, w := range out {
-		at := slices.IndexFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID == w.Run })
-		if w.Gate == "" || at < 0 {
-			continue
-		}
-		r := st.Runs[at]
-		spec, known := goBy[r.Digest]
-		if !known {
-			spec, _ = goesBy(ctx, v, r) // one that cannot be read is told by show
-			goBy[r.Digest] = spec
-		}
-		if spec == nil || spec.Gate(w.Gate) == nil {
-			continue
-		}
-		for _, s := range r.Steps {
-			if s.ID == w.Step {
-				out[i].Look = render.TextOf(spec.Gate(w.Gate).Reviewer.Prompt, render.KnownOf(r, s))
-			}
-		}
-	}
-	return out
-}
-
-func waitsOf(st daemon.Status, served bool) []waiting {
-	var out []waiting
-	runs := map[string]int{} // of how many live runs a gate waits
-	for _, r := range st.Runs {
-		for _, w := range r.Waits {
-			if r.Live() && w.Gate != "" {
-				runs[w.Gate]++
-			}
-		}
-	}
-	for _, r := range st.Runs {
-		if !r.Live() {
-			continue
-		}
-		for _, w := range r.Waits {
-			i := waiting{Repo: st.Root, Run: r.ID, For: r.Child.Title(), Kind: w.Kind, Step: w.Step, Gate: w.Gate, Since: w.Since, Until: w.Until, Served: served, Stub: r.Stubbed, Trust: r.Trust}
-			which := ""
-			if runs[w.Gate] > 1 {
-				which = " --run " + r.ID
-			}
-			switch w.Kind {
-			case "human":
-				i.Type = "sluice -C " + st.Root + " show " + w.Gate + which
-			case "window":
-				i.Type = "sluice -C " + st.Root + " veto " + w.Gate + which + " -m …"
-			case "offer":
-				i.Type = "sluice -C " + st.Root + " next"
-			case "paused":
-				i.Type, i.Why = "sluice -C "+st.Root+" resume "+r.ID, r.Paused
-			default:
-				continue
-			}
-			for _, g := range gatesOfRun(r) {
-				if g.ID == w.Gate {
-					i.Name, i.Why = g.Name, g.Why
-					i.AnswerSchema, i.AnswerRequired = g.AnswerSchema, g.AnswerRequired
-				}
-			}
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-func printInbox(con *console.Console, items []waiting) error {
-	if con.JSON {
-		return con.Document(items)
-	}
-	if len(items) == 0 {
-		con.Print("Nothing waits for you.")
-		return nil
-	}
-	t := &console.Table{}
-	for _, i := range items {
-		what := i.Gate
-		if what == "" {
-			what = i.Step
-		}
-		left := ""
-		if !i.Until.IsZero() {
-			left = render.Ago(i.Until.Sub(con.Now())) + " left"
-		}
-		since := ""
-		if !i.Since.IsZero() {
-			since = render.Ago(con.Now().Sub(i.Since))
-		}
-		state := i.Kind
-		if state == "human" {
-			state = engine.OnHuman
-		}
-		sign, style := render.Mark(state)
-		t.Row(console.Styled(sign+" "+i.Kind, style), console.Styled(text.Title(what, i.Name), console.Bold), console.Styled(i.Run+render.StubMark(i.Stub)+render.UnheldMark(i.Trust), console.Plain), console.Styled(since, console.Dim), console.Styled(left, console.Yellow), console.Styled(render.Why(i.Why), console.Plain), console.Styled(i.Type, console.Dim))
-	}
-	con.PrintTable(t)
-	return nil
-}
-
-// leaveRoot writes down which repo a state folder is of.
-func leaveRoot(root, state string) error {
-	return os.WriteFile(filepath.Join(state, rootFile), []byte(root), 0o600)
 }

@@ -10,16 +10,19 @@ import (
 
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/setup"
 	"sluice/internal/text"
+	"sluice/internal/workflows"
+	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
 // defaultTemplate is what init lays out where nobody says.
 const defaultTemplate = "gated-pipeline"
 
-func (a *app) initCommand() *cobra.Command {
+func initCommand(a *app) *cobra.Command {
 	var name string
 	var list, prompts bool
 	var c setup.Choice
@@ -47,7 +50,7 @@ It never writes over a file that is there, so it can be run again.`,
 				return err
 			}
 			if prompts {
-				return layPrompts(&a.Console, p.root)
+				return layPrompts(&a.Console, p.Root)
 			}
 			for i, f := range []string{"writer", "reviewer", "test"} {
 				c.Given[i] = cmd.Flags().Changed(f)
@@ -55,10 +58,10 @@ It never writes over a file that is there, so it can be run again.`,
 			if err := c.For(t.Files); err != nil {
 				return err
 			}
-			if err := c.Choose(&a.Console, p.root); err != nil {
+			if err := c.Choose(&a.Console, p.Root); err != nil {
 				return err
 			}
-			return layOut(&a.Console, p.root, t, &c)
+			return layOut(&a.Console, p.Root, t, &c)
 		},
 	}
 	cmd.Flags().StringVar(&name, "template", defaultTemplate, "the shipped workflow `NAME` to begin with")
@@ -128,13 +131,13 @@ func layOut(con *console.Console, root string, t specs.Template, c *setup.Choice
 		return err
 	}
 	name := t.Name
-	vars := setup.RequiredVars(filepath.Join(root, specsDir, name+".yaml"))
+	vars := setup.RequiredVars(filepath.Join(root, layout.SpecsDir, name+".yaml"))
 	begin := "run " + name
 	if name == releaseFlow {
 		begin = "push"
 	}
 	c.Notes(con, begin+" --stub"+vars)
-	if slices.Contains(l.Kept, workflowDir+"/config.yaml") {
+	if slices.Contains(l.Kept, layout.WorkflowDir+"/config.yaml") {
 		tellRoles(con, root, t)
 	}
 	con.Print(`
@@ -142,24 +145,24 @@ Next:
   look at %s/%s.yaml and %s/config.yaml (who plays which role)
   sluice validate
   sluice graph %s
-  sluice %s%s`, specsDir, name, workflowDir, name, begin, vars)
+  sluice %s%s`, layout.SpecsDir, name, layout.WorkflowDir, name, begin, vars)
 	return nil
 }
 
 // tellRoles names the template's roles of which the settings that were kept say nothing, and who plays them.
 func tellRoles(con *console.Console, root string, t specs.Template) {
-	cfg, err := settingsOf(con, root, nil)
+	cfg, err := workspace.Settings(con, root, nil)
 	files, gerr := fs.Glob(t.Files, "specs/*.yaml")
 	if err != nil || gerr != nil {
 		return // what is wrong with the settings is told by who needs them
 	}
 	var unsaid []string
 	for _, f := range files {
-		spec, _ := specs.LoadFile(filepath.Join(root, workflowDir, filepath.FromSlash(f)))
+		spec, _ := specs.LoadFile(filepath.Join(root, layout.WorkflowDir, filepath.FromSlash(f)))
 		if spec == nil {
 			continue
 		}
-		for _, role := range rolesOf(spec) {
+		for _, role := range workflows.Roles(spec) {
 			if _, said := cfg.Settings.Roles[role]; !said && !slices.Contains(unsaid, role) {
 				unsaid = append(unsaid, role)
 			}
@@ -167,7 +170,7 @@ func tellRoles(con *console.Console, root string, t specs.Template) {
 	}
 	if len(unsaid) > 0 {
 		con.Print("%s %s/config.yaml was kept and says nothing of %s: %s does their work, until `roles` there says who else",
-			con.Paint(console.Yellow, "note:"), workflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
+			con.Paint(console.Yellow, "note:"), layout.WorkflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
 	}
 }
 

@@ -13,12 +13,14 @@ import (
 
 	"sluice/internal/approval"
 	"sluice/internal/console"
+	"sluice/internal/decide"
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
+	"sluice/internal/workspace"
 )
 
-func (a *app) keysCommand() *cobra.Command {
+func keysCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "say whose signature counts at the gates of this repo",
@@ -28,19 +30,19 @@ that wants a touch (ssh-keygen -t ed25519-sk); else one with a passphrase.`,
 		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org\nsluice keys ls\nsluice keys rm ann@example.org --why \"token lost\"",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
-	cmd.AddCommand(a.keysAddCommand(), a.keysListCommand(), a.keysRemoveCommand(), a.keysCheckCommand(), a.keysSignCommand())
+	cmd.AddCommand(keysAddCommand(a), keysListCommand(a), keysRemoveCommand(a), keysCheckCommand(a), keysSignCommand(a))
 	return cmd
 }
 
 // keysPlace finds the repo for who may change or use the list: no agent.
-func (a *app) keysPlace(ctx context.Context) (*place, error) {
+func keysPlace(ctx context.Context, a *app) (*workspace.Workspace, error) {
 	if a.Getenv("SLUICE_TOKEN") != "" {
 		return nil, fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 	}
 	return a.place(ctx)
 }
 
-func (a *app) keysAddCommand() *cobra.Command {
+func keysAddCommand(a *app) *cobra.Command {
 	var names []string
 	var agent bool
 	cmd := &cobra.Command{
@@ -57,7 +59,7 @@ e-mail address), by which sluice knows who worked on a step: nobody approves the
 			if len(names) == 0 {
 				return fault.Misused("give --name, such as --name ann@example.org: specs name it in approvers", "sluice keys add: whose key it is was not said")
 			}
-			p, err := a.keysPlace(cmd.Context())
+			p, err := keysPlace(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -69,13 +71,13 @@ e-mail address), by which sluice knows who worked on a step: nobody approves the
 	return cmd
 }
 
-func keysAdd(ctx context.Context, con *console.Console, p *place, args, names []string) error {
+func keysAdd(ctx context.Context, con *console.Console, p *workspace.Workspace, args, names []string) error {
 	key, file, err := keyGiven(ctx, con, args)
 	if err != nil {
 		return err
 	}
 	key.Names = names
-	store, ring := approval.Store{State: p.state}, keyring(con)
+	store, ring := approval.Store{State: p.State}, decide.Keyring(con)
 	private := ""
 	if file != "" && layout.IsFile(strings.TrimSuffix(file, ".pub")) && strings.HasSuffix(file, ".pub") {
 		private = strings.TrimSuffix(file, ".pub")
@@ -85,7 +87,7 @@ func keysAdd(ctx context.Context, con *console.Console, p *place, args, names []
 	if u, err := user.Current(); err == nil && (private != "" || slices.Contains(ring.Held(ctx), key.Key)) && !slices.Contains(names, u.Username) && approval.CheckName(u.Username) == nil {
 		key.Names = append(key.Names, u.Username) // the key is of who types this
 	}
-	if err := makeState(p.state); err != nil {
+	if err := workspace.MakeState(p.State); err != nil {
 		return err
 	}
 	if err := store.Add(key); err != nil {
@@ -109,7 +111,7 @@ func keysAdd(ctx context.Context, con *console.Console, p *place, args, names []
 // keyGiven reads the public key that was named, or the one that ssh-agent has.
 func keyGiven(ctx context.Context, con *console.Console, args []string) (key approval.Signer, file string, err error) {
 	if len(args) == 0 {
-		held := keyring(con).AgentKeys(ctx)
+		held := decide.Keyring(con).AgentKeys(ctx)
 		switch {
 		case len(held) == 0:
 			return key, "", fault.Failed("ssh-add FILE gives it one; see `ssh-add -L`", "ssh-agent has no key, or does not answer (SSH_AUTH_SOCK)")
@@ -131,7 +133,7 @@ func keyGiven(ctx context.Context, con *console.Console, args []string) (key app
 	return key, file, nil
 }
 
-func (a *app) keysListCommand() *cobra.Command {
+func keysListCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "ls", Short: "list the keys that count, and those that were revoked",
 		Long:    "The list itself is in the form of OpenSSH's allowed_signers; its last line says where it lies.",
@@ -142,7 +144,7 @@ func (a *app) keysListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			store := approval.Store{State: p.state}
+			store := approval.Store{State: p.State}
 			l, err := store.Load()
 			if err != nil {
 				return err
@@ -187,7 +189,7 @@ func keysDocument(con *console.Console, store approval.Store, l approval.List) e
 	return con.Document(map[string]any{"file": store.ListFile(), "keys": keys, "revoked": append([]approval.Revoked{}, l.Revoked...)})
 }
 
-func (a *app) keysRemoveCommand() *cobra.Command {
+func keysRemoveCommand(a *app) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use: "rm KEY|NAME", Short: "revoke a key: what it signs counts no more",
@@ -195,7 +197,7 @@ func (a *app) keysRemoveCommand() *cobra.Command {
 		Example: "sluice keys rm ann@example.org --why \"token lost\"\nsluice keys rm SHA256:eUbM…",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.keysPlace(cmd.Context())
+			p, err := keysPlace(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -206,8 +208,8 @@ func (a *app) keysRemoveCommand() *cobra.Command {
 	return cmd
 }
 
-func keysRemove(con *console.Console, p *place, what, why string) error {
-	store := approval.Store{State: p.state}
+func keysRemove(con *console.Console, p *workspace.Workspace, what, why string) error {
+	store := approval.Store{State: p.State}
 	l, err := store.Load()
 	if err != nil {
 		return err
@@ -237,7 +239,7 @@ func keysRemove(con *console.Console, p *place, what, why string) error {
 	return nil
 }
 
-func (a *app) keysCheckCommand() *cobra.Command {
+func keysCheckCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "check", Short: "check that agents cannot use the keys",
 		Long:    "Looks for the private halves on this machine: in ~/.ssh, in ssh-agent, and where they were when they\nwere added. `sluice doctor` does the same.",
@@ -254,20 +256,20 @@ func (a *app) keysCheckCommand() *cobra.Command {
 }
 
 // checkKeys says of each key that counts whether an agent could use it, and of each gate whether anybody can pass it.
-func checkKeys(ctx context.Context, con *console.Console, p *place) []doctor.Check {
-	return doctor.Keys(ctx, keyring(con), approval.Store{State: p.state}, p.root, reachOf(ctx, con, p))
+func checkKeys(ctx context.Context, con *console.Console, p *workspace.Workspace) []doctor.Check {
+	return doctor.Keys(ctx, decide.Keyring(con), approval.Store{State: p.State}, p.Root, reachOf(ctx, con, p))
 }
 
 // reachOf is what the agents of a repo can read.
-func reachOf(ctx context.Context, con *console.Console, p *place) doctor.Reach {
-	s, err := settingsOf(con, p.root, nil)
+func reachOf(ctx context.Context, con *console.Console, p *workspace.Workspace) doctor.Reach {
+	s, err := workspace.Settings(con, p.Root, nil)
 	if err != nil {
-		return doctor.Reach{Unheld: "the settings cannot be read", Root: p.root, Home: con.Getenv("HOME")}
+		return doctor.Reach{Unheld: "the settings cannot be read", Root: p.Root, Home: con.Getenv("HOME")}
 	}
-	return doctor.ReachOf(ctx, p.root, con.Getenv("HOME"), s.Sandbox)
+	return doctor.ReachOf(ctx, p.Root, con.Getenv("HOME"), s.Sandbox)
 }
 
-func (a *app) keysSignCommand() *cobra.Command {
+func keysSignCommand(a *app) *cobra.Command {
 	var key, out string
 	cmd := &cobra.Command{
 		Use: "sign FILE", Short: "sign what was written to be signed, on whatever machine your key is",
@@ -307,13 +309,13 @@ func keysSign(ctx context.Context, con *console.Console, file, keyFile, out stri
 	if yes, err := con.Ask("Sign this?"); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
-	key, err := keyring(con).Find(ctx, approval.Store{}, keyFile, nil)
+	key, err := decide.Keyring(con).Find(ctx, approval.Store{}, keyFile, nil)
 	if err != nil {
 		return err
 	}
-	whole, err := keyring(con).Sign(ctx, key, text, approval.GateNamespace)
+	whole, err := decide.Keyring(con).Sign(ctx, key, text, approval.GateNamespace)
 	if err != nil {
 		return err
 	}
-	return writeSigned(con, out, whole, "hand it in: sluice pass GATE --signed "+clean(out)+", where the repo is")
+	return decide.WriteSigned(con, out, whole, "hand it in: sluice pass GATE --signed "+clean(out)+", where the repo is")
 }

@@ -7,9 +7,10 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/land"
 	"sluice/internal/tree"
+	"sluice/internal/workspace"
 )
 
-func (a *app) landCommand() *cobra.Command {
+func landCommand(a *app) *cobra.Command {
 	var l land.Options
 	var ways [3]bool
 	cmd := &cobra.Command{
@@ -40,8 +41,8 @@ has merged commits of others and undoes what they brought, takes --unjudged.`,
 			if l.PR {
 				l.How = tree.PR
 			}
-			return a.withView(cmd.Context(), func(p *place, v viewer, _ bool) error {
-				id, err := runNamed(cmd.Context(), v, args[0])
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, _ bool) error {
+				id, err := workspace.RunNamed(cmd.Context(), v, args[0])
 				if err != nil {
 					return err
 				}
@@ -49,7 +50,7 @@ has merged commits of others and undoes what they brought, takes --unjudged.`,
 				if err != nil {
 					return err
 				}
-				return land.Run(cmd.Context(), &a.Console, p.root, r, l)
+				return land.Run(cmd.Context(), &a.Console, p.Root, r, l)
 			})
 		},
 	}

@@ -1,24 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/fault"
-	"sluice/internal/render"
 	"sluice/internal/show"
-	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
-func (a *app) logCommand() *cobra.Command {
+func logCommand(a *app) *cobra.Command {
 	var follow, brief bool
 	cmd := &cobra.Command{
 		Use:   "log [RUN]",
@@ -28,10 +24,10 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 		Example: "sluice log last\nsluice log -f",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
 				run := ""
 				if len(args) == 1 {
-					id, err := runNamed(cmd.Context(), v, args[0])
+					id, err := workspace.RunNamed(cmd.Context(), v, args[0])
 					if err != nil {
 						return err
 					}
@@ -40,7 +36,7 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 				if follow && !served {
 					a.Note("no sluice process serves this repo now: nothing more will come")
 				}
-				err := v.Facts(cmd.Context(), run, 0, follow, func(l daemon.Line) error { return logLine(&a.Console, l, run == "", brief) })
+				err := v.Facts(cmd.Context(), run, 0, follow, func(l daemon.Line) error { return show.Fact(&a.Console, l, run == "", brief) })
 				if follow && errors.Is(err, context.Canceled) {
 					return nil
 				}
@@ -53,19 +49,7 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 	return a.JSONFlag(cmd)
 }
 
-func logLine(con *console.Console, l daemon.Line, withRun, brief bool) error {
-	if con.JSON {
-		return con.JSONLine(l)
-	}
-	s := render.Fact(l.Fact)
-	if brief && !s.Key {
-		return nil
-	}
-	con.Print("%s", render.Line(con, l, s, withRun))
-	return nil
-}
-
-func (a *app) explainCommand() *cobra.Command {
+func explainCommand(a *app) *cobra.Command {
 	var run string
 	cmd := &cobra.Command{
 		Use:   "explain [RUN] STEP|GATE",
@@ -79,12 +63,12 @@ stands below it with a └. At the end: how it stands and what it waits for.`,
 			if err != nil {
 				return err
 			}
-			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
-				r, err := runWith(cmd.Context(), v, run, args[0])
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
+				r, err := workspace.RunWith(cmd.Context(), v, run, args[0])
 				if err != nil {
 					return err
 				}
-				return explainThing(cmd.Context(), &a.Console, v, r, args[0])
+				return show.Explain(cmd.Context(), &a.Console, v, r, args[0])
 			})
 		},
 	}
@@ -104,93 +88,7 @@ func ofRun(run *string, args []string) ([]string, error) {
 	return args[1:], nil
 }
 
-// runWith finds the run that is meant and has the step or gate: the one named, else the newest, a live one first.
-func runWith(ctx context.Context, v viewer, name, what string) (daemon.RunStatus, error) {
-	st, err := v.Status(ctx, "")
-	if err != nil {
-		return daemon.RunStatus{}, err
-	}
-	if name != "" {
-		if name, err = runNamed(ctx, v, name); err != nil {
-			return daemon.RunStatus{}, err
-		}
-	}
-	var known []string
-	var found *daemon.RunStatus
-	for i, r := range st.Runs {
-		if name != "" && r.ID != name {
-			continue
-		}
-		ids := idsOf(r)
-		known = append(known, ids...)
-		if slices.Contains(ids, what) && (found == nil || r.Live() || !found.Live()) {
-			found = &st.Runs[i]
-		}
-	}
-	if found != nil {
-		return v.Run(ctx, found.ID)
-	}
-	advice := "`sluice status` names the steps and gates"
-	if near := text.Meant(what, known); near != "" {
-		advice = "did you mean " + near + "?"
-	}
-	return daemon.RunStatus{}, fault.Failed(advice, "no step or gate %q in a run of this repo", clean(what))
-}
-
-func idsOf(r daemon.RunStatus) []string {
-	var ids []string
-	for _, s := range r.Steps {
-		ids = append(ids, s.ID)
-		for _, g := range s.Gates {
-			ids = append(ids, g.ID)
-		}
-	}
-	return ids
-}
-
-func explainThing(ctx context.Context, con *console.Console, v viewer, r daemon.RunStatus, what string) error {
-	con.Title("%s of %s", what, r.ID)
-	last := int64(0)
-	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
-		s := render.Fact(l.Fact)
-		if s.Step != what && s.Gate != what && !strings.HasPrefix(s.Subject, what+"#") && !strings.HasPrefix(s.Subject, what+".") {
-			return nil
-		}
-		if con.JSON {
-			return con.JSONLine(l)
-		}
-		lead := "  "
-		if l.Seq == last {
-			lead = "└ "
-		}
-		last = l.Seq
-		s.Text = lead + s.Text
-		con.Print("%s", render.Line(con, l, s, false))
-		return nil
-	})
-	if err != nil || con.JSON {
-		return err
-	}
-	con.Title("Now")
-	for _, s := range r.Steps {
-		if s.ID == what {
-			con.Print("%s", render.StepLine(con, s, render.NameWidth(r), con.Now()))
-		}
-		for _, g := range s.Gates {
-			if g.ID == what {
-				con.Print("%s", render.GateLine(con, g, render.NameWidth(r)))
-			}
-		}
-	}
-	for _, w := range r.Waits {
-		if w.Step == what || w.Gate == what || w.Step == "" {
-			con.Print("  waits %s", render.WaitWords(w, con.Now()))
-		}
-	}
-	return nil
-}
-
-func (a *app) tailCommand() *cobra.Command {
+func tailCommand(a *app) *cobra.Command {
 	var follow, errs, raw bool
 	var lines int
 	cmd := &cobra.Command{
@@ -215,11 +113,11 @@ prints their events as they come. Control characters are taken out.`,
 			if len(args) == 2 {
 				step = args[1]
 			}
-			folders, err := foldersOf(cmd.Context(), p, run, step == "")
+			folders, err := show.Folders(cmd.Context(), p, run, step == "")
 			if err != nil {
 				return err
 			}
-			dir, err := show.NewestOutput(p.root, folders, step)
+			dir, err := show.NewestOutput(p.Root, folders, step)
 			if err != nil {
 				return err
 			}
@@ -229,7 +127,7 @@ prints their events as they come. Control characters are taken out.`,
 			}
 			say := show.PlainLine
 			if !raw && !errs {
-				say = a.sayer(dir)
+				say = show.Sayer(&a.Console, dir)
 			}
 			return show.Tail(cmd.Context(), &a.Console, filepath.Join(dir, name), lines, follow, say)
 		},
@@ -239,31 +137,4 @@ prints their events as they come. Control characters are taken out.`,
 	cmd.Flags().BoolVar(&raw, "raw", false, "the lines of built-in agents as they are")
 	cmd.Flags().IntVarP(&lines, "lines", "n", 40, "how many lines of the end, at most 10000")
 	return cmd
-}
-
-// foldersOf are the folders of the run that is meant and, where all that it does is meant, of the runs that are its
-// children: the agent at work may be theirs. They lie below .workflow/runs/, the run's own first.
-func foldersOf(ctx context.Context, p *place, run string, all bool) ([]string, error) {
-	v, _, err := viewOf(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	defer v.Close()
-	st, err := v.Status(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	id, err := named(st.Runs, run)
-	if err != nil {
-		return nil, err
-	}
-	runs := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.ID != id })
-	if all {
-		runs = append(runs, daemon.Below(st.Runs, id)...)
-	}
-	var out []string
-	for _, r := range runs {
-		out = append(out, cmp.Or(r.Dir, r.ID))
-	}
-	return out, nil
 }

@@ -13,9 +13,10 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/mcp"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
-func (a *app) mcpCommand() *cobra.Command {
+func mcpCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp",
 		Short: "the offered work as tools for an orchestrating agent (stdio)",
@@ -37,11 +38,11 @@ codex, in its config.toml:
   tool_timeout_sec = 660`,
 		Example: "claude mcp add sluice -- sluice -C \"$PWD\" mcp\nsluice -C /path/to/repo mcp",
 		Args:    console.Between(0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return serveMCP(cmd.Context(), a) },
 	}
 }
 
-func (a *app) mcp(ctx context.Context) error {
+func serveMCP(ctx context.Context, a *app) error {
 	if a.Interactive() {
 		return fault.Misused("`sluice help mcp` says how an agent is told of it", "sluice mcp is for agents: it speaks a protocol, not with people")
 	}
@@ -50,9 +51,9 @@ func (a *app) mcp(ctx context.Context) error {
 		return err
 	}
 	err = mcp.Serve(ctx, mcp.Options{
-		Root: p.root, Version: version, In: a.In, Out: a.Out,
+		Root: p.Root, Version: version, In: a.In, Out: a.Out,
 		Open: func(ctx context.Context) (mcp.Repo, func(), error) {
-			s, err := needed(ctx, p)
+			s, err := workspace.NeedServing(ctx, p)
 			if err != nil {
 				return nil, nil, withMend(err)
 			}

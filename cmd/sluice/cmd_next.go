@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,9 +21,10 @@ import (
 	"sluice/internal/mcp"
 	"sluice/internal/prompt"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
-func (a *app) nextCommand() *cobra.Command {
+func nextCommand(a *app) *cobra.Command {
 	var claim bool
 	var run string
 	cmd := &cobra.Command{
@@ -34,7 +36,7 @@ say that it is done. --claim takes it.`,
 		Example: "sluice next --claim\nsluice next --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
+			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
 				offers, err := v.Offers(cmd.Context())
 				if err != nil {
 					return err
@@ -48,7 +50,7 @@ say that it is done. --claim takes it.`,
 	return a.JSONFlag(cmd)
 }
 
-func nextOffer(ctx context.Context, con *console.Console, p *place, v viewer, offers []daemon.Offer, run string, claim bool) error {
+func nextOffer(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, offers []daemon.Offer, run string, claim bool) error {
 	offers = slices.DeleteFunc(offers, func(o daemon.Offer) bool { return run != "" && o.Run != run || claim && o.Claimed != "" })
 	if len(offers) == 0 {
 		if con.JSON {
@@ -65,9 +67,9 @@ func nextOffer(ctx context.Context, con *console.Console, p *place, v viewer, of
 	})
 	o := offers[0]
 	if claim {
-		s, ok := v.(service)
+		s, ok := v.(workspace.Service)
 		if !ok {
-			_, err := needed(ctx, p)
+			_, err := workspace.NeedServing(ctx, p)
 			return err
 		}
 		done, err := s.Do(ctx, engine.Claimed{Run: o.Run, Step: o.Step, N: o.Attempt}, "command")
@@ -125,16 +127,16 @@ const (
 )
 
 // workOf reads what was laid out for an offer. offer.json is written last, so all of it is there with it.
-func workOf(ctx context.Context, p *place, o daemon.Offer) (mcp.Work, error) {
-	rel, err := filepath.Rel(p.root, filepath.Dir(o.Prompt))
+func workOf(ctx context.Context, p *workspace.Workspace, o daemon.Offer) (mcp.Work, error) {
+	rel, err := filepath.Rel(p.Root, filepath.Dir(o.Prompt))
 	if err != nil {
 		return mcp.Work{}, err
 	}
 	var work mcp.Work
 	var raw []byte
 	for end := time.Now().Add(layOutIn); ; {
-		raw, _, err = atomicfile.OpenRegular(p.root, filepath.Join(rel, "offer.json"), maxOfferFile)
-		if !isMissing(err) || time.Now().After(end) {
+		raw, _, err = atomicfile.OpenRegular(p.Root, filepath.Join(rel, "offer.json"), maxOfferFile)
+		if !errors.Is(err, fs.ErrNotExist) || time.Now().After(end) {
 			break
 		}
 		select {
@@ -149,7 +151,7 @@ func workOf(ctx context.Context, p *place, o daemon.Offer) (mcp.Work, error) {
 	if err != nil {
 		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: what there is to do cannot be read: %w", o.Step, o.Run, err)
 	}
-	raw, _, err = atomicfile.OpenRegular(p.root, filepath.Join(rel, "prompt.md"), prompt.Max)
+	raw, _, err = atomicfile.OpenRegular(p.Root, filepath.Join(rel, "prompt.md"), prompt.Max)
 	if errors.Is(err, atomicfile.ErrTooLarge) {
 		err = fmt.Errorf("somebody has changed it: a prompt has at most %d bytes", prompt.Max)
 	}

@@ -14,6 +14,8 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/layout"
+	"sluice/internal/workflows"
+	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
@@ -23,13 +25,13 @@ const releaseFlow = "release"
 // What a release may find changed: what it writes itself, and the audit, which grows with every run.
 const (
 	changelogFile = "CHANGELOG.md"
-	auditDir      = workflowDir + "/audit/"
+	auditDir      = layout.WorkflowDir + "/audit/"
 )
 
 // uncleanNamed is how many changed files the refusal names.
 const uncleanNamed = 10
 
-func (a *app) pushCommand() *cobra.Command {
+func pushCommand(a *app) *cobra.Command {
 	var o order
 	var version, remote string
 	cmd := &cobra.Command{
@@ -46,7 +48,7 @@ a release holds what is committed.`,
 			if err != nil {
 				return err
 			}
-			if files, err := specs.Find(p.root); err != nil {
+			if files, err := specs.Find(p.Root); err != nil {
 				return err
 			} else if !hasFlow(files, releaseFlow) {
 				return fault.Failed("`sluice init --template release` lays it out; look at it, commit it, then `sluice push`", "this repo has no workflow %q", releaseFlow)
@@ -65,7 +67,7 @@ a release holds what is committed.`,
 					}
 				}
 			}
-			return a.run(cmd.Context(), p, o)
+			return runHere(cmd.Context(), a, p, o)
 		},
 	}
 	cmd.Flags().StringVar(&version, "version", "", "the `VERSION` wanted, as v1.2.3; else the agent chooses it by what has changed")
@@ -78,7 +80,7 @@ a release holds what is committed.`,
 // hasFlow reports whether a workflow's file is among the files.
 func hasFlow(files []string, id string) bool {
 	for _, f := range files {
-		if strings.EqualFold(workflowOf(f), id) {
+		if strings.EqualFold(workflows.ID(f), id) {
 			return true
 		}
 	}
@@ -86,15 +88,15 @@ func hasFlow(files []string, id string) bool {
 }
 
 // versionFits holds the version that is wanted against the rule that the workflow has for the agent's, where it has one.
-func versionFits(con *console.Console, p *place, version string) error {
+func versionFits(con *console.Console, p *workspace.Workspace, version string) error {
 	if version == "" {
 		return nil
 	}
-	file, err := specOf(p, releaseFlow)
+	file, err := workflows.File(p, releaseFlow)
 	if err != nil {
 		return err
 	}
-	spec, err := loadSpec(con, file)
+	spec, err := workflows.Load(con, file)
 	if err != nil {
 		return err
 	}
@@ -122,19 +124,19 @@ func versionFits(con *console.Console, p *place, version string) error {
 
 // releasable refuses a release over changes that are not committed: the agent's work could not be told from them.
 // A release of stand-ins is no release.
-func releasable(ctx context.Context, con *console.Console, p *place, stubbed bool) error {
+func releasable(ctx context.Context, con *console.Console, p *workspace.Workspace, stubbed bool) error {
 	if stubbed {
 		return nil
 	}
-	if p.plain {
-		return fault.Failed("", "%s is no git checkout: there is nothing to push", p.root)
+	if p.Plain {
+		return fault.Failed("", "%s is no git checkout: there is nothing to push", p.Root)
 	}
-	repo, err := git.Open(ctx, p.root)
+	repo, err := git.Open(ctx, p.Root)
 	if err != nil {
 		return err
 	}
 	defer repo.Close()
-	changes, err := repo.Unclean(ctx, p.root)
+	changes, err := repo.Unclean(ctx, p.Root)
 	if err != nil {
 		con.Note("whether all is committed could not be told: %s", oneLine(err.Error()))
 		return nil // the workflow looks itself

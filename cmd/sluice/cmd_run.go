@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
@@ -18,11 +14,14 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/land"
 	"sluice/internal/render"
+	"sluice/internal/serve"
 	"sluice/internal/tui"
-	"sluice/journal"
+	"sluice/internal/tui/host"
+	"sluice/internal/workflows"
+	"sluice/internal/workspace"
 )
 
-func (a *app) runCommand() *cobra.Command {
+func runCommand(a *app) *cobra.Command {
 	var o order
 	cmd := &cobra.Command{
 		Use:   "run WORKFLOW|RUN",
@@ -41,7 +40,7 @@ on. --yes answers questions of this command, never a gate.`,
 			if err != nil {
 				return err
 			}
-			return a.run(cmd.Context(), p, o)
+			return runHere(cmd.Context(), a, p, o)
 		},
 	}
 	o.flags(cmd)
@@ -49,39 +48,39 @@ on. --yes answers questions of this command, never a gate.`,
 	return cmd
 }
 
-// run is the whole of a run in the foreground.
-func (a *app) run(ctx context.Context, p *place, o order) error {
-	start, id, err := a.runWanted(p, o)
+// runHere is the whole of a run in the foreground.
+func runHere(ctx context.Context, a *app, p *workspace.Workspace, o order) error {
+	start, id, err := runWanted(a, p, o)
 	if err != nil {
 		return err
 	}
 	o.workflow = id
-	return a.inFront(ctx, p, o.set, func(s service) (string, int64, error) { return beginRun(ctx, &a.Console, s, o, start) })
+	return inFront(ctx, a, p, o.set, func(s workspace.Service) (string, int64, error) { return beginRun(ctx, &a.Console, s, o, start) })
 }
 
 // beginning has a run start or go on. It gives its id and the record from which on it is to be shown, 0 where it was under way before.
-type beginning func(s service) (id string, from int64, err error)
+type beginning func(s workspace.Service) (id string, from int64, err error)
 
 // inFront begins and follows a run to its end, with the process that serves the repo; where there is none, this one does meanwhile.
-func (a *app) inFront(ctx context.Context, p *place, set []string, begin beginning) error {
-	s, err := serving(ctx, p)
+func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, begin beginning) error {
+	s, err := workspace.Serving(ctx, p)
 	if err != nil {
 		return err
 	}
-	var h *hosting
+	var h *serve.Host
 	if s == nil {
-		if h, err = a.host(ctx, p, set, false); err != nil {
+		if h, err = serve.InFront(ctx, a.serving(set), p, false); err != nil {
 			return err
 		}
-		s = telling{daemon.NewClient(p.state), p.state}
+		s = workspace.Client(p)
 	}
 	defer s.Close()
-	code := a.followed(ctx, p, s, set, begin, h != nil)
+	code := followed(ctx, a, p, s, set, begin, h != nil)
 	if h != nil {
 		if !errors.Is(code, fault.Exit(fault.ExitInterrupted)) {
-			h.settle(s)
+			h.Settle(s)
 		}
-		if err := h.stop(); err != nil && code == nil {
+		if err := h.Stop(); err != nil && code == nil {
 			return err
 		}
 	}
@@ -89,56 +88,56 @@ func (a *app) inFront(ctx context.Context, p *place, set []string, begin beginni
 }
 
 // followed begins and follows the run to its end.
-func (a *app) followed(ctx context.Context, p *place, s service, set []string, begin beginning, ours bool) error {
+func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.Service, set []string, begin beginning, ours bool) error {
 	id, from, err := begin(s)
 	if err != nil {
 		return err
 	}
-	r, err := tui.Follow(ctx, &a.Console, runHost{s, a, p}, id, from, ours)
+	r, err := tui.Follow(ctx, &a.Console, host.Of(s, &a.Console, p), id, from, ours)
 	switch {
 	case errors.Is(err, tui.ErrLeft) && !ours:
 		a.Print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
 		return nil
 	case errors.Is(err, tui.ErrLeft), errors.Is(err, tui.ErrInterrupt), ctx.Err() != nil:
-		return a.pauseAndLeave(s, id, set, ours)
+		return pauseAndLeave(a, s, id, set, ours)
 	case err != nil:
 		return err
 	}
-	return a.summary(ctx, p, r)
+	return printSummary(ctx, a, p, r)
 }
 
 // runWanted reads what is to be started before anything is, and gives the id of its workflow; where the argument names a run
 // ("last" is the newest), it gives that one's id and nothing to start.
-func (a *app) runWanted(p *place, o order) (start *engine.RunRequested, id string, err error) {
-	file, specErr := specOf(p, o.workflow)
+func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunRequested, id string, err error) {
+	file, specErr := workflows.File(p, o.workflow)
 	if specErr != nil {
-		r, err := statusOfRun(context.Background(), p, o.workflow)
-		if err == nil && (r.ID == o.workflow || o.workflow == lastRun) {
+		r, err := workspace.StatusOf(context.Background(), p, o.workflow)
+		if err == nil && (r.ID == o.workflow || o.workflow == workspace.LastRun) {
 			return nil, r.ID, o.ofNewRuns(r.ID)
 		}
-		if err != nil && o.workflow == lastRun {
+		if err != nil && o.workflow == workspace.LastRun {
 			return nil, "", err // a workflow of this name is hardly meant
 		}
 		return nil, "", specErr
 	}
-	spec, err := loadSpec(&a.Console, file)
+	spec, err := workflows.Load(&a.Console, file)
 	if err != nil {
 		return nil, "", err
 	}
-	cfg, err := settingsOf(&a.Console, p.root, o.set)
+	cfg, err := workspace.Settings(&a.Console, p.Root, o.set)
 	if err != nil {
 		return nil, "", allFaults(&a.Console, err)
 	}
-	if err := agentsThere(&a.Console, p, spec, cfg.Settings, o.stub != ""); err != nil {
+	if err := workflows.Ready(&a.Console, p, spec, cfg.Settings, o.stub != ""); err != nil {
 		return nil, "", err
 	}
-	ev, err := a.request(p, o)
+	ev, err := requestOf(a, p, o)
 	return &ev, o.workflow, err
 }
 
 // beginRun starts the run, or goes on with the live one that is meant. from is the record of its start, 0 where it was
 // under way before.
-func beginRun(ctx context.Context, con *console.Console, s service, o order, start *engine.RunRequested) (id string, from int64, err error) {
+func beginRun(ctx context.Context, con *console.Console, s workspace.Service, o order, start *engine.RunRequested) (id string, from int64, err error) {
 	st, err := s.Status(ctx, "")
 	if err != nil {
 		return "", 0, err
@@ -196,7 +195,7 @@ func goOnWith(con *console.Console, r daemon.RunStatus) error {
 }
 
 // resumed sees to it that a run goes on.
-func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
+func resumed(ctx context.Context, s workspace.Service, r daemon.RunStatus) error {
 	if !r.Live() {
 		return fault.Failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
 	}
@@ -217,7 +216,7 @@ func resumed(ctx context.Context, s service, r daemon.RunStatus) error {
 }
 
 // pauseAndLeave is what Ctrl-C does.
-func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error {
+func pauseAndLeave(a *app, s workspace.Service, id string, set []string, ours bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), pauseIn)
 	defer cancel()
 	if _, err := s.Do(ctx, engine.PauseRequested{Run: id}, "terminal"); err != nil {
@@ -241,8 +240,8 @@ func (a *app) pauseAndLeave(s service, id string, set []string, ours bool) error
 // pauseIn is how long pausing may take when the person wants to leave.
 const pauseIn = 10 * time.Second
 
-// summary returns how the run ended.
-func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
+// printSummary returns how the run ended.
+func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunStatus) error {
 	_, style := render.Mark(r.Phase)
 	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + render.StubMark(r.Stubbed)
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
@@ -255,7 +254,7 @@ func (a *app) summary(ctx context.Context, p *place, r daemon.RunStatus) error {
 	if words := render.Unheld(r); words != "" {
 		a.Print("%s", a.Paint(console.Yellow, words))
 	}
-	if take := land.ToTake(ctx, p.root, r); take != "" {
+	if take := land.ToTake(ctx, p.Root, r); take != "" {
 		a.Print("%s", take)
 	}
 	if r.Phase != engine.RunCompleted {
@@ -285,95 +284,4 @@ func endWords(r daemon.RunStatus) string {
 		}
 	}
 	return why
-}
-
-// hosting is this process serving a repo while a run lasts.
-type hosting struct {
-	repo  *daemon.Repo
-	parts *parts
-	log   io.Closer
-	end   context.CancelFunc
-	done  chan error
-}
-
-// How long a process that only looks at the journal may keep it, and how long what is owed may take after a run's end.
-const (
-	hostTries = 40
-	hostPause = 100 * time.Millisecond
-	settleIn  = 8 * time.Second
-)
-
-// logFile is where a process in the foreground logs, in the state folder.
-const logFile = "run.log"
-
-// host serves the repo from this process until stop; with hold it launches nothing meanwhile.
-func (a *app) host(ctx context.Context, p *place, set []string, hold bool) (*hosting, error) {
-	if err := makeState(p.state); err != nil {
-		return nil, err
-	}
-	if err := writable(filepath.Join(p.root, filepath.FromSlash(runsDir))); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(filepath.Join(p.state, logFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	w, err := a.newParts(zerolog.New(f).With().Timestamp().Logger(), set)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	open := w.open
-	if hold {
-		open = w.openHeld
-	}
-	for try := 0; ; try++ {
-		inner, end := context.WithCancel(context.WithoutCancel(ctx))
-		h := &hosting{parts: w, log: f, end: end, done: make(chan error, 1)}
-		ready := make(chan struct{})
-		go func() {
-			h.done <- daemon.Serve(inner, p.root, p.state, open, func(repo *daemon.Repo, _ journal.Recovery) {
-				h.repo = repo
-				close(ready)
-			})
-		}()
-		select {
-		case <-ready:
-			return h, nil
-		case err = <-h.done:
-		}
-		end()
-		var held *daemon.Held
-		if !errors.As(err, &held) {
-			return nil, errors.Join(err, w.Close(), f.Close())
-		}
-		if try == hostTries || ctx.Err() != nil {
-			_ = errors.Join(w.Close(), f.Close()) // the other process is what matters
-			return nil, &fault.Error{Cause: held.Error(), Advice: "look what it is: `sluice doctor`; end it, then try again", Code: fault.ExitServed, Err: err}
-		}
-		time.Sleep(hostPause)
-	}
-}
-
-// settle waits until people were told what they are owed.
-func (h *hosting) settle(s service) {
-	ctx, cancel := context.WithTimeout(context.Background(), settleIn)
-	defer cancel()
-	for {
-		st, err := s.Status(ctx, "")
-		if err != nil || st.Notices == 0 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(hostPause):
-		}
-	}
-}
-
-// stop ends the serving; agents that run go on.
-func (h *hosting) stop() error {
-	h.end()
-	err := <-h.done
-	return errors.Join(err, h.parts.Close(), h.log.Close())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +12,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/settings"
+	"sluice/internal/workspace"
 )
 
 // serviceFlags are what the commands of the service share.
@@ -23,7 +23,7 @@ type serviceFlags struct {
 	idle   bool     // not started now
 }
 
-func (a *app) serviceCommand() *cobra.Command {
+func serviceCommand(a *app) *cobra.Command {
 	var f serviceFlags
 	cmd := &cobra.Command{
 		Use:   "service",
@@ -53,12 +53,12 @@ leaves what you added. Asks whether it is to run while you are logged out.`,
 	sub("uninstall", "take the service away again",
 		"Stops it with all that runs in it and removes what install made.\nJournals, runs and settings stay.", "sluice service uninstall\nsudo sluice service uninstall --system", a.serviceUninstall)
 	sub("start", "start the service", "Comes back when the daemon serves. Runs go on where they were.", "sluice service start\nsudo sluice service start --system",
-		a.serviceOrder("started", (*deploy.Service).Start))
+		serviceOrder(a, "started", (*deploy.Service).Start))
 	sub("stop", "stop the service and the agents in it",
 		"Agents are told to end, and after ten seconds are ended. The next start launches them again,\non top of their work.", "sluice service stop\nsudo sluice service stop --system",
-		a.serviceOrder("stopped", (*deploy.Service).Stop))
+		serviceOrder(a, "stopped", (*deploy.Service).Stop))
 	sub("restart", "start the daemon anew; agents go on", "For another binary or another environment. Agents that run go on meanwhile.", "sluice service restart\nsudo sluice service restart --system",
-		a.serviceOrder("restarted", (*deploy.Service).Restart))
+		serviceOrder(a, "restarted", (*deploy.Service).Restart))
 	a.JSONFlag(sub("status", "tell how the service stands",
 		`running, degraded (it runs, but a repo is unwell), crash-looping, starting, stopping, stopped, failed or
 not installed; whether it begins with the login or with the machine. Exit 0 only if it is running.`,
@@ -74,7 +74,7 @@ func (f serviceFlags) options(con *console.Console) (opt deploy.Options, err err
 	if f.system {
 		return opt, nil
 	}
-	config, err := configFile(con)
+	config, err := workspace.ConfigFile(con)
 	opt.Home, opt.ConfigDir = con.Getenv("HOME"), filepath.Dir(config)
 	return opt, err
 }
@@ -93,7 +93,7 @@ func (f serviceFlags) home(con *console.Console) (string, error) {
 	if f.system {
 		return deploy.DaemonHome(), nil
 	}
-	return stateHome(con)
+	return workspace.Home(con)
 }
 
 func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
@@ -185,7 +185,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 }
 
 // serviceOrder gives an order to an installed service.
-func (a *app) serviceOrder(word string, order func(*deploy.Service, context.Context) error) func(context.Context, serviceFlags) error {
+func serviceOrder(a *app, word string, order func(*deploy.Service, context.Context) error) func(context.Context, serviceFlags) error {
 	return func(ctx context.Context, f serviceFlags) error {
 		s, err := f.open(&a.Console)
 		if err != nil {
@@ -228,20 +228,11 @@ func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
 
 // notePutDown keeps when the service was stopped or the machine went down: an agent that ends with them has not failed.
 func (a *app) notePutDown(why deploy.End) error {
-	home, err := stateHome(&a.Console)
+	home, err := workspace.Home(&a.Console)
 	if err == nil {
 		err = deploy.NotePutDown(home, why, a.Now())
 	}
 	return err
-}
-
-// putDown is when what ran was last ended on purpose; zero: never, or it cannot be read.
-func (a *app) putDown() time.Time {
-	home, err := stateHome(&a.Console)
-	if err != nil {
-		return time.Time{}
-	}
-	return deploy.PutDown(home)
 }
 
 // serviceEnv is the environment that the service gets: what agents go by, and no secret that was not named.

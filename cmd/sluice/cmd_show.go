@@ -4,10 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/console"
+	"sluice/internal/decide"
 	"sluice/internal/show"
+	"sluice/internal/workspace"
 )
 
-func (a *app) showCommand() *cobra.Command {
+func showCommand(a *app) *cobra.Command {
 	var run string
 	var diff, since bool
 	cmd := &cobra.Command{
@@ -26,13 +28,13 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 				return err
 			}
 			var sh *show.Shown
-			var at *place
-			err = a.withView(cmd.Context(), func(p *place, v viewer, served bool) error {
-				r, err := runWith(cmd.Context(), v, run, args[0])
+			var at *workspace.Workspace
+			err = a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
+				r, err := workspace.RunWith(cmd.Context(), v, run, args[0])
 				if err != nil {
 					return err
 				}
-				if sh, err = gatherShown(cmd.Context(), p, v, r, args[0]); err != nil {
+				if sh, err = show.Gather(cmd.Context(), p, v, r, args[0]); err != nil {
 					return err
 				}
 				at = p
@@ -42,16 +44,16 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 				show.Print(&a.Console, sh)
 				switch {
 				case since:
-					return printSince(cmd.Context(), &a.Console, p, sh)
+					return show.PrintSince(cmd.Context(), &a.Console, p, sh)
 				case diff:
-					return show.PrintDiff(cmd.Context(), &a.Console, p.source(), sh)
+					return show.PrintDiff(cmd.Context(), &a.Console, p, sh)
 				}
 				return nil
 			})
 			if err != nil || a.JSON || !a.Interactive() {
 				return err
 			}
-			return a.decideHere(cmd.Context(), at, sh)
+			return decide.Here(cmd.Context(), &a.Console, at, sh)
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")

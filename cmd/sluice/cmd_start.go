@@ -3,29 +3,19 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
-	"sluice/internal/layout"
-	"sluice/internal/prompt"
 	"sluice/internal/render"
-	"sluice/internal/settings"
-	"sluice/internal/stub"
-	"sluice/internal/text"
+	"sluice/internal/workflows"
+	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
@@ -35,20 +25,17 @@ type order struct {
 	vars     []string
 	set      []string
 	parallel bool
-	stub     string // where the run's stand-ins are scripted; theUsual = where the workflow's lie, "" = it is a real run
+	stub     string // where the run's stand-ins are scripted; workflows.UsualScript = where the workflow's lie, "" = it is a real run
 	timeout  time.Duration
 
 	before func(context.Context) error // what has to hold for a new run; nil = nothing. A live one goes on without
 }
 
-// theUsual is what --stub without a file means.
-const theUsual = "the usual"
-
 func (o *order) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.vars, "var", nil, "a value of the workflow: `NAME=VALUE`; may be given several times")
 	cmd.Flags().BoolVar(&o.parallel, "parallel", false, "beside a live run of the same workflow, not after it")
 	cmd.Flags().StringVar(&o.stub, "stub", "", "scripted stand-ins play the agents: no model, no key; as `FILE` says, else "+specs.StubsDir+"/WORKFLOW.yaml")
-	cmd.Flags().Lookup("stub").NoOptDefVal = theUsual
+	cmd.Flags().Lookup("stub").NoOptDefVal = workflows.UsualScript
 }
 
 // ofNewRuns refuses what a run has from its start on, where one that is there is to be gone on with.
@@ -67,7 +54,7 @@ func (o *order) ofNewRuns(run string) error {
 	return fault.Misused("name the workflow to start another run of it", "%s is of a run that starts, and %s has been: it goes on as it was started", flag, run)
 }
 
-func (a *app) startCommand() *cobra.Command {
+func startCommand(a *app) *cobra.Command {
 	var o order
 	var wait bool
 	cmd := &cobra.Command{
@@ -79,7 +66,7 @@ run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.workflow = args[0]
-			return a.start(cmd.Context(), o, wait || o.timeout > 0)
+			return startRun(cmd.Context(), a, o, wait || o.timeout > 0)
 		},
 	}
 	o.flags(cmd)
@@ -88,21 +75,21 @@ run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran
 	return a.JSONFlag(cmd)
 }
 
-func (a *app) start(ctx context.Context, o order, wait bool) error {
+func startRun(ctx context.Context, a *app, o order, wait bool) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
-	ev, err := a.request(p, o)
+	ev, err := requestOf(a, p, o)
 	if err != nil {
 		return err
 	}
-	s, err := serving(ctx, p)
+	s, err := workspace.Serving(ctx, p)
 	if err != nil {
 		return err
 	}
 	if s == nil {
-		return fault.Failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.root)
+		return fault.Failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.Root)
 	}
 	defer s.Close()
 	done, _, err := launchRun(ctx, s, ev)
@@ -135,7 +122,7 @@ func (a *app) start(ctx context.Context, o order, wait bool) error {
 var errTimeout = errors.New("--timeout ran out")
 
 // launchRun has the run started; it gives its id and the record of its start.
-func launchRun(ctx context.Context, s service, ev engine.RunRequested) (id string, from int64, err error) {
+func launchRun(ctx context.Context, s workspace.Service, ev engine.RunRequested) (id string, from int64, err error) {
 	done, err := s.Do(ctx, ev, "command")
 	if err != nil {
 		return "", 0, err
@@ -146,131 +133,17 @@ func launchRun(ctx context.Context, s service, ev engine.RunRequested) (id strin
 	return done.Run, done.Seq, nil
 }
 
-// request reads the spec and makes the event that asks for a run of it.
-func (a *app) request(p *place, o order) (engine.RunRequested, error) {
-	var ev engine.RunRequested
-	file, err := specOf(p, o.workflow)
-	if err != nil {
-		return ev, err
+// requestOf makes the event that asks for a run as it is ordered.
+func requestOf(a *app, p *workspace.Workspace, o order) (engine.RunRequested, error) {
+	script := o.stub
+	if script != "" && script != workflows.UsualScript {
+		script = a.below(script)
 	}
-	spec, err := loadSpec(&a.Console, file)
-	if err != nil {
-		return ev, err
-	}
-	given := map[string]string{}
-	for _, v := range o.vars {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok {
-			return ev, fault.Misused("as --var goal=\"faster search\"", "--var %s: want NAME=VALUE", clean(v))
-		}
-		given[name] = value
-	}
-	vars, faults := specs.Vars(spec, given)
-	if len(faults) > 0 {
-		mend := "the spec's vars are in " + layout.ShortPath(file)
-		if len(faults) == 1 {
-			return ev, &fault.Error{Cause: faults[0].Error(), Advice: mend, Code: fault.ExitUsage}
-		}
-		for _, err := range faults { // a var that is missing is often one that is misspelt: both are told
-			a.Note("%s", oneLine(err.Error()))
-		}
-		return ev, &fault.Error{Cause: "--var: " + plural(len(faults), "fault"), Advice: mend, Code: fault.ExitUsage}
-	}
-	src, err := os.ReadFile(file)
-	if err != nil {
-		return ev, err
-	}
-	pinned, bad := specs.Pin(p.root, file, src, vars)
-	if len(bad) > 0 {
-		return ev, fault.Failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], text.More(len(bad)-1, "fault"))
-	}
-	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars, Parallel: o.parallel}
-	if o.stub != "" {
-		ev.Stubs, err = a.stubsOf(p, o.stub, spec)
-	}
-	return ev, err
-}
-
-// stubsOf reads what stands in for the agents of a workflow: the file that was named, else the workflow's own, where there is
-// one; else each role does the least that lets work go on.
-func (a *app) stubsOf(p *place, file string, spec *engine.Spec) ([]byte, error) {
-	usual := filepath.Join(p.root, filepath.FromSlash(specs.StubsDir), spec.ID+".yaml")
-	script := &stub.Script{}
-	switch {
-	case file != theUsual:
-		if file = a.below(file); !layout.IsFile(file) {
-			return nil, fault.Misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", clean(layout.ShortPath(file)))
-		}
-	default:
-		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
-			usual = ""
-		}
-		file = usual
-	}
-	if file != "" {
-		var faults []specs.Fault
-		if script, faults = specs.LoadStubs(file, spec); len(faults) > 0 {
-			for _, f := range faults {
-				fmt.Fprintf(a.Err, "%s:%d:%d: %s\n", layout.ShortPath(f.File), f.Line, f.Col, clean(f.Message))
-			}
-			return nil, fault.Failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", layout.ShortPath(file), plural(len(faults), "fault"))
-		}
-		script.From = layout.ShortPath(file)
-	}
-	return json.Marshal(script)
-}
-
-// agentsThere checks that what the workflow's roles are played by can be started, and has prompts that can be gone by. Where
-// stand-ins play them, only the prompts matter.
-func agentsThere(con *console.Console, p *place, spec *engine.Spec, s settings.Settings, stubbed bool) error {
-	if faults := promptFaults(p.root, spec, s); len(faults) > 0 {
-		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), text.More(len(faults)-1, "fault"))
-	}
-	if stubbed {
-		return nil
-	}
-	for _, role := range rolesOf(spec) {
-		r, ok := s.Roles[role]
-		if !ok {
-			r = s.Roles[settings.AnyRole]
-		}
-		for _, name := range r.Agent {
-			agent := s.Agents[name]
-			if len(agent.Command) == 0 {
-				continue
-			}
-			if _, err := agents.LookUp(agent.Command[0], con.Env, p.root); err != nil {
-				return fault.Failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", workflowDir, role),
-					"role %s: agent %s: %s: not found", role, name, clean(agent.Command[0]))
-			}
-		}
-	}
-	return nil
-}
-
-// rolesOf are the roles that sluice launches an agent for.
-func rolesOf(spec *engine.Spec) []string {
-	var out []string
-	add := func(role string) {
-		if role != "" && !slices.Contains(out, role) {
-			out = append(out, role)
-		}
-	}
-	for _, w := range spec.All() {
-		for _, st := range w.Steps {
-			if st.Run == nil && !st.Offered() {
-				add(st.Role())
-			}
-		}
-		for _, g := range w.Gates {
-			add(g.Reviewer.AgentType)
-		}
-	}
-	return out
+	return workflows.Request(&a.Console, p, workflows.Wanted{Workflow: o.workflow, Vars: o.vars, Script: script, Parallel: o.parallel})
 }
 
 // awaitEnd waits until the run has ended and gives how it stands then, or when ctx ends.
-func awaitEnd(ctx context.Context, s service, run string) (daemon.RunStatus, error) {
+func awaitEnd(ctx context.Context, s workspace.Service, run string) (daemon.RunStatus, error) {
 	tick := time.NewTicker(lookPace)
 	defer tick.Stop()
 	var r daemon.RunStatus
@@ -305,32 +178,4 @@ func endOf(r daemon.RunStatus) error {
 		return fault.Exit(fault.ExitAborted)
 	}
 	return nil
-}
-
-// promptFaults are what is wrong with the prompts of the roles of a spec.
-func promptFaults(root string, spec *engine.Spec, s settings.Settings) []error {
-	var out []error
-	said := map[string]bool{}
-	look := func(role string, judges bool) {
-		_, faults := prompt.Read(s, root, role, judges)
-		for _, f := range faults {
-			if !said[f.Error()] {
-				said[f.Error()] = true
-				out = append(out, f)
-			}
-		}
-	}
-	for _, w := range spec.All() {
-		for _, st := range w.Steps {
-			if role := st.Role(); role != "" && st.Run == nil {
-				look(role, false)
-			}
-		}
-		for _, g := range w.Gates {
-			if role := g.Reviewer.AgentType; role != "" && g.Reviewer.Run == nil {
-				look(role, true)
-			}
-		}
-	}
-	return out
 }

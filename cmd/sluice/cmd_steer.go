@@ -11,28 +11,28 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/render"
-	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
-func (a *app) pauseCommand() *cobra.Command {
+func pauseCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "pause [RUN]", Short: "start nothing more in a run until it is resumed",
 		Long:    "Agents that run go on to their end and their signals are taken in; nothing new is started, and\nveto windows stand still. Without RUN: the only live run.",
 		Example: "sluice pause\nsluice pause phase-4-1", Args: console.Between(0, 1),
-		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.PauseRequested{Run: run} }),
+		RunE: steer(a, func(run string, _ []string) engine.Event { return engine.PauseRequested{Run: run} }),
 	})
 }
 
-func (a *app) resumeCommand() *cobra.Command {
+func resumeCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "resume [RUN]", Short: "go on with a paused run",
 		Long:    "Where a limit had paused it, the same amount is granted once more. Needs a process that serves\nthe repo: without a daemon, `sluice run RUN` goes on with a run in the foreground.",
 		Example: "sluice resume\nsluice resume phase-4-1", Args: console.Between(0, 1),
-		RunE: a.steer(func(run string, _ []string) engine.Event { return engine.ResumeRequested{Run: run} }),
+		RunE: steer(a, func(run string, _ []string) engine.Event { return engine.ResumeRequested{Run: run} }),
 	})
 }
 
-func (a *app) retryCommand() *cobra.Command {
+func retryCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "retry RUN [STEP]", Short: "do a step of a run again, or take an ended run up again",
 		Long: `Starts a new attempt of STEP, with all that follows it undone. Without STEP: the step at which
@@ -51,28 +51,28 @@ does until the run has ended, as of ` + "`sluice run`" + `.`,
 			if err != nil {
 				return err
 			}
-			s, err := serving(cmd.Context(), p)
+			s, err := workspace.Serving(cmd.Context(), p)
 			if err != nil {
 				return err
 			}
 			if s == nil && !a.JSON { // a program wants an answer, not a run to look at
-				return a.retryHere(cmd.Context(), p, args, event)
+				return retryHere(cmd.Context(), a, p, args, event)
 			}
 			if s != nil {
 				s.Close()
 			}
-			return a.steer(event)(cmd, args)
+			return steer(a, event)(cmd, args)
 		},
 	})
 }
 
 // retryHere has a run go on by a retry, and follows it from this process.
-func (a *app) retryHere(ctx context.Context, p *place, args []string, event func(run string, args []string) engine.Event) error {
-	r, err := statusOfRun(ctx, p, args[0]) // before anything is served: a wrong name is told as any other
+func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []string, event func(run string, args []string) engine.Event) error {
+	r, err := workspace.StatusOf(ctx, p, args[0]) // before anything is served: a wrong name is told as any other
 	if err != nil {
 		return err
 	}
-	return a.inFront(ctx, p, nil, func(s service) (string, int64, error) {
+	return inFront(ctx, a, p, nil, func(s workspace.Service) (string, int64, error) {
 		if err := s.Reload(ctx); err != nil { // what it failed at may be mended in the settings
 			return "", 0, err
 		}
@@ -85,9 +85,9 @@ func (a *app) retryHere(ctx context.Context, p *place, args []string, event func
 }
 
 // steer is the RunE of a command that asks for one event about a run.
-func (a *app) steer(event func(run string, args []string) engine.Event) func(*cobra.Command, []string) error {
+func steer(a *app, event func(run string, args []string) engine.Event) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		return a.onRun(cmd.Context(), args, func(ctx context.Context, _ *place, s service, id string) error {
+		return onRun(cmd.Context(), a, args, func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, id string) error {
 			ev := event(id, args)
 			if _, ok := ev.(engine.ResumeRequested); ok {
 				if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
@@ -104,35 +104,24 @@ func (a *app) steer(event func(run string, args []string) engine.Event) func(*co
 }
 
 // onRun does something about the run that is named first, or the only live one, with the process that serves it.
-func (a *app) onRun(ctx context.Context, named []string, do func(ctx context.Context, p *place, s service, run string) error) error {
+func onRun(ctx context.Context, a *app, named []string, do func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run string) error) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
-	s, err := serving(ctx, p)
+	s, err := workspace.Serving(ctx, p)
 	if err != nil {
 		return err
 	}
 	if s == nil {
-		return unservedRun(ctx, p, named)
+		return workspace.UnservedRun(ctx, p, named)
 	}
 	defer s.Close()
-	id, err := runMeant(ctx, s, named)
+	id, err := workspace.RunMeant(ctx, s, named)
 	if err != nil {
 		return err
 	}
 	return do(ctx, p, s, id)
-}
-
-// unservedRun returns what is wrong where a run is to be steered and nobody serves the repo: its name above all.
-func unservedRun(ctx context.Context, p *place, names []string) error {
-	if v, err := readJournal(p); err == nil {
-		defer v.Close()
-		if _, err := runMeant(ctx, v, names); err != nil {
-			return err
-		}
-	}
-	return notServed(p)
 }
 
 // notDone is exit code 1 where the person said no.
@@ -156,28 +145,4 @@ func tellSteered(con *console.Console, run string, done daemon.Done) error {
 		}
 	}
 	return nil
-}
-
-// runMeant is the run an argument names, or the only live one.
-func runMeant(ctx context.Context, v viewer, args []string) (string, error) {
-	if len(args) > 0 {
-		return runNamed(ctx, v, args[0])
-	}
-	st, err := v.Status(ctx, "")
-	if err != nil {
-		return "", err
-	}
-	var alive []string
-	for _, r := range st.Runs {
-		if r.Live() {
-			alive = append(alive, r.ID)
-		}
-	}
-	switch len(alive) {
-	case 0:
-		return "", fault.Failed("`sluice ls` lists the runs", "no run is live in this repo")
-	case 1:
-		return alive[0], nil
-	}
-	return "", fault.Misused("say which: "+text.JoinMost(alive), "%s are live in this repo", plural(len(alive), "run"))
 }

@@ -16,16 +16,17 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/render"
+	"sluice/internal/workspace"
 )
 
-func (a *app) noteCommand() *cobra.Command {
+func noteCommand(a *app) *cobra.Command {
 	step := ""
 	cmd := a.JSONFlag(&cobra.Command{
 		Use: "note RUN TEXT...", Short: "leave words for the next attempts of a run",
 		Long: `The words stand, as yours, in the prompts of all steps of the run that are launched from now on; what
 runs already does not get them. No reviewer reads them. RUN is a run's id, a workflow or "last".`,
 		Example: "sluice note last \"keep the old file format\"\nsluice note phase-4-1 --step X-2 \"the fixture is in test/big\"", Args: console.Between(2, -1),
-		RunE: a.steer(func(run string, args []string) engine.Event {
+		RunE: steer(a, func(run string, args []string) engine.Event {
 			return engine.NoteGiven{Run: run, Step: step, Text: strings.Join(args[1:], " ")}
 		}),
 	})
@@ -39,7 +40,7 @@ const (
 	takeoverPace = 100 * time.Millisecond
 )
 
-func (a *app) takeoverCommand() *cobra.Command {
+func takeoverCommand(a *app) *cobra.Command {
 	run := ""
 	cmd := a.JSONFlag(&cobra.Command{
 		Use: "takeover STEP", Short: "go on with a step yourself, in the agent's own conversation",
@@ -47,7 +48,7 @@ func (a *app) takeoverCommand() *cobra.Command {
 salvage ref. Prints the command that opens the agent's conversation in your terminal. Nothing of the
 step is launched, and its time is not the run's, until ` + "`sluice handback STEP`" + `.`,
 		Example: "sluice takeover X-1\nsluice takeover X-1 --run phase-4-1", Args: console.Between(1, 1),
-		RunE: a.onStep(&run, func(ctx context.Context, p *place, s service, run, step string) error {
+		RunE: onStep(a, &run, func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run, step string) error {
 			done, err := s.Do(ctx, engine.TakeoverRequested{Run: run, Step: step}, "command")
 			if err != nil {
 				return err
@@ -62,14 +63,14 @@ step is launched, and its time is not the run's, until ` + "`sluice handback STE
 	return cmd
 }
 
-func (a *app) handbackCommand() *cobra.Command {
+func handbackCommand(a *app) *cobra.Command {
 	run, words, isDone := "", "", false
 	cmd := a.JSONFlag(&cobra.Command{
 		Use: "handback STEP", Short: "let an agent go on with a step that you took over, or say that it is done",
 		Long: `Launches the step's agent again, in the same worktree, with your words in its prompt. With --done the
 step counts as done by your word: it is checked and judged at its gate like an agent's.`,
 		Example: "sluice handback X-1 -m \"the parser is mended, now the tests\"\nsluice handback X-1 --done", Args: console.Between(1, 1),
-		RunE: a.onStep(&run, func(ctx context.Context, _ *place, s service, run, step string) error {
+		RunE: onStep(a, &run, func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, run, step string) error {
 			done, err := s.Do(ctx, engine.HandbackRequested{Run: run, Step: step, Done: isDone, Text: words}, "command")
 			if err != nil {
 				return err
@@ -84,13 +85,13 @@ step counts as done by your word: it is checked and judged at its gate like an a
 }
 
 // onStep is the RunE of a command about a step of the run that --run names, or of the only live one.
-func (a *app) onStep(run *string, do func(ctx context.Context, p *place, s service, run, step string) error) func(*cobra.Command, []string) error {
+func onStep(a *app, run *string, do func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run, step string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		var named []string
 		if *run != "" {
 			named = []string{*run}
 		}
-		return a.onRun(cmd.Context(), named, func(ctx context.Context, p *place, s service, run string) error {
+		return onRun(cmd.Context(), a, named, func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run string) error {
 			return do(ctx, p, s, run, args[0])
 		})
 	}
@@ -106,19 +107,19 @@ type takenOver struct {
 }
 
 // tellTakeover waits until the step's agent is gone, and says how to go on with its conversation.
-func tellTakeover(ctx context.Context, con *console.Console, p *place, v viewer, run, step string) error {
+func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, run, step string) error {
 	at, err := heldAttempt(ctx, v, run, step)
 	if err != nil {
 		return err
 	}
 	out := takenOver{Run: run, Step: step, Attempt: at.N}
-	if out.Conversation, err = launch.FindConversation(p.root, p.state, run, step, at.N, at.K); err != nil {
+	if out.Conversation, err = launch.FindConversation(p.Root, p.State, run, step, at.N, at.K); err != nil {
 		return err
 	}
 	if err := out.Import(con.Getenv); err != nil {
 		con.Note("%s %s", con.PaintErr(console.Yellow, "note:"), clean(err.Error()))
 	}
-	if set, err := settingsOf(con, p.root, nil); err == nil && out.Argv != nil {
+	if set, err := workspace.Settings(con, p.Root, nil); err == nil && out.Argv != nil {
 		out.Argv = ownCommand(out.Argv, set.Settings.Agents[out.Agent].Command)
 	}
 	if out.Argv != nil {
@@ -156,7 +157,7 @@ func tellTakeover(ctx context.Context, con *console.Console, p *place, v viewer,
 }
 
 // heldAttempt waits until nothing of the step that was taken over runs.
-func heldAttempt(ctx context.Context, v viewer, run, step string) (*engine.Attempt, error) {
+func heldAttempt(ctx context.Context, v workspace.Viewer, run, step string) (*engine.Attempt, error) {
 	for until := time.Now().Add(takeoverMost); ; {
 		r, err := v.Run(ctx, run)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/render"
 	"sluice/internal/tasks"
 	"sluice/internal/text"
+	"sluice/internal/workflows"
 )
 
 // Where a command takes specs, or lists runs, it takes a task file too: what ends in .json is one.
@@ -39,7 +40,7 @@ func taskFilesOf(args []string) (files, specs []string) {
 }
 
 // taskFileRead reads a task file. fault is what is wrong with it; err that it cannot be read at all.
-func (a *app) taskFileRead(arg string) (src []byte, st atomicfile.Stat, file *tasks.File, bad *tasks.Fault, err error) {
+func taskFileRead(a *app, arg string) (src []byte, st atomicfile.Stat, file *tasks.File, bad *tasks.Fault, err error) {
 	path := a.below(arg)
 	src, st, err = atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
 	switch {
@@ -57,14 +58,14 @@ func (a *app) taskFileRead(arg string) (src []byte, st atomicfile.Stat, file *ta
 }
 
 // validTasks checks task files for validate: the first fault of each, with its line.
-func (a *app) validTasks(files []string) (out []faultLine, err error) {
+func validTasks(a *app, files []string) (out []workflows.Line, err error) {
 	for _, f := range files {
-		_, _, file, bad, err := a.taskFileRead(f)
+		_, _, file, bad, err := taskFileRead(a, f)
 		if err != nil {
 			return nil, err
 		}
 		if bad != nil {
-			out = append(out, faultLine{layout.ShortPath(a.below(f)), bad.Line, 1, bad.Why})
+			out = append(out, workflows.Line{File: layout.ShortPath(a.below(f)), Line: bad.Line, Col: 1, Message: bad.Why})
 			continue
 		}
 		if !a.JSON {
@@ -113,11 +114,11 @@ type listedTask struct {
 }
 
 // listTasks lists the tasks of a file by status, and in each as they are selected.
-func (a *app) listTasks(arg, status string) error {
+func listTasks(a *app, arg, status string) error {
 	if status != "" && !slices.Contains(taskStatuses(), status) {
 		return fault.Misused("as "+strings.Join(taskStatuses(), ", "), "--status %s: no status of a task", clean(status))
 	}
-	_, _, file, bad, err := a.taskFileRead(arg)
+	_, _, file, bad, err := taskFileRead(a, arg)
 	if err != nil {
 		return err
 	}
@@ -184,9 +185,9 @@ func tasksListed(all []tasks.Task) []listedTask {
 const formatGoes = 20
 
 // formatTasks lays a task file out; it gives whether that changed it. What a run writes meanwhile is not lost.
-func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
+func formatTasks(a *app, arg string, check bool) (differs bool, err error) {
 	for range formatGoes {
-		src, st, _, bad, err := a.taskFileRead(arg)
+		src, st, _, bad, err := taskFileRead(a, arg)
 		if err != nil {
 			return false, err
 		}
@@ -215,9 +216,9 @@ func (a *app) formatTasks(arg string, check bool) (differs bool, err error) {
 }
 
 // specArgs are the files that a command about specs is for: none where only task files were named.
-func (a *app) specArgs(cmd *cobra.Command, args, taskFiles []string) ([]string, error) {
+func specArgs(a *app, cmd *cobra.Command, args, taskFiles []string) ([]string, error) {
 	if len(args) == 0 && len(taskFiles) > 0 {
 		return nil, nil
 	}
-	return a.specFiles(cmd, args)
+	return specFiles(a, cmd, args)
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,14 +13,13 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
-	"sluice/internal/prompt"
-	"sluice/internal/settings"
 	"sluice/internal/shells"
-	"sluice/internal/text"
+	"sluice/internal/workflows"
+	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
-func (a *app) validateCommand() *cobra.Command {
+func validateCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use:   "validate [SPEC|TASKS.json...]",
 		Short: "tell everything that is wrong with the specs, or with a task file",
@@ -39,39 +36,20 @@ work in one folder.`,
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			taskFiles, named := taskFilesOf(args)
-			files, err := a.specArgs(cmd, named, taskFiles)
+			files, err := specArgs(a, cmd, named, taskFiles)
 			if err != nil {
 				return err
 			}
-			return a.validate(files, taskFiles, len(args) == 0)
+			return validateFiles(a, files, taskFiles, len(args) == 0)
 		},
 	})
 }
 
-// faultLine is a fault of a spec as --json prints it.
-type faultLine struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Col     int    `json:"col"`
-	Message string `json:"message"`
-}
-
-// String is the fault as a line: without what is not known of its place.
-func (f faultLine) String() string {
-	switch {
-	case f.File == "":
-		return clean(f.Message)
-	case f.Col == 0:
-		return fmt.Sprintf("%s:%d: %s", f.File, f.Line, clean(f.Message))
-	}
-	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, clean(f.Message))
-}
-
-// validate tells the faults of specs and task files. every says that the specs are all there are: then what belongs to none
+// validateFiles tells the faults of specs and task files. every says that the specs are all there are: then what belongs to none
 // is told too.
-func (a *app) validate(files, taskFiles []string, every bool) error {
-	all, said := []faultLine{}, map[specs.Fault]bool{}
-	tell := func(more []faultLine) {
+func validateFiles(a *app, files, taskFiles []string, every bool) error {
+	all, said := []workflows.Line{}, map[specs.Fault]bool{}
+	tell := func(more []workflows.Line) {
 		all = append(all, more...)
 		for _, x := range more {
 			if !a.JSON {
@@ -79,32 +57,32 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 			}
 		}
 	}
-	bad, err := a.validTasks(taskFiles)
+	bad, err := validTasks(a, taskFiles)
 	if err != nil {
 		return err
 	}
 	tell(bad)
 	before := len(all)
-	tell(settingsFaultsOf(&a.Console, files))
+	tell(workflows.SettingsFaults(&a.Console, files))
 	settingsFaults := len(all) - before
 	if every {
-		tell(strayStubs(files))
+		tell(workflows.StrayStubs(files))
 	}
 	notes := agentNotes(&a.Console, files)
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
 		for _, x := range specs.Notes(f) {
-			notes = append(notes, faultLine{layout.ShortPath(x.File), x.Line, x.Col, x.Message})
+			notes = append(notes, workflows.Line{File: layout.ShortPath(x.File), Line: x.Line, Col: x.Col, Message: x.Message})
 		}
-		faults = append(faults, stubFaultsOf(f, spec)...)
-		for _, x := range promptFaultsOf(&a.Console, f, spec) {
+		faults = append(faults, workflows.StubFaults(f, spec)...)
+		for _, x := range workflows.PromptFaults(&a.Console, f, spec) {
 			if !said[x] { // specs share their roles
 				said[x] = true
 				faults = append(faults, x)
 			}
 		}
 		for _, x := range faults {
-			all = append(all, faultLine{layout.ShortPath(x.File), x.Line, x.Col, x.Message})
+			all = append(all, workflows.Line{File: layout.ShortPath(x.File), Line: x.Line, Col: x.Col, Message: x.Message})
 		}
 		if a.JSON {
 			continue
@@ -138,127 +116,6 @@ func (a *app) validate(files, taskFiles []string, every bool) error {
 	return nil
 }
 
-// settingsFaultsOf are the faults of the settings of the repos that the specs lie in, each repo looked at once.
-func settingsFaultsOf(con *console.Console, files []string) []faultLine {
-	var out []faultLine
-	looked := map[string]bool{}
-	for _, f := range files {
-		root := filepath.Dir(filepath.Dir(filepath.Dir(f)))
-		if filepath.Join(root, specsDir) != filepath.Dir(f) || looked[root] {
-			continue
-		}
-		looked[root] = true
-		if _, err := settingsOf(con, root, nil); err != nil {
-			for _, one := range settings.Faults(err) {
-				out = append(out, lineOf(one))
-			}
-		}
-	}
-	return out
-}
-
-// agentNotes tells of which agents of the settings it cannot be told what their command starts, each repo looked at once.
-func agentNotes(con *console.Console, files []string) []faultLine {
-	out, looked := []faultLine{}, map[string]bool{}
-	for _, f := range files {
-		root := filepath.Dir(filepath.Dir(filepath.Dir(f)))
-		if filepath.Join(root, specsDir) != filepath.Dir(f) || looked[root] {
-			continue
-		}
-		looked[root] = true
-		for _, f := range foreignIn(con, root) {
-			out = append(out, faultLine{Message: f.String()})
-		}
-		s, err := settingsOf(con, root, nil)
-		if err != nil {
-			continue // told as a fault
-		}
-		for _, name := range slices.Sorted(maps.Keys(s.Settings.Agents)) {
-			if why := shells.Starts(s.Settings.Agents[name].Command, nil).Unknown; why != "" {
-				out = append(out, faultLine{Message: fmt.Sprintf("agents.%s.command: what it runs cannot be told from its text (%s): name what of the repo it runs under `protect` of the workflows, or make it a script; "+
-					"else a person is asked at each gate of a step that changed files other than its outputs", name, why)})
-			}
-		}
-	}
-	return out
-}
-
-// stubFaultsOf are the faults of the script of the workflow's stand-ins, where there is one.
-func stubFaultsOf(file string, spec *engine.Spec) []specs.Fault {
-	script := stubsOf(file)
-	if spec == nil || !layout.IsFile(script) {
-		return nil
-	}
-	_, faults := specs.LoadStubs(script, spec)
-	return faults
-}
-
-// stubsOf is where the script of a workflow's stand-ins lies; "" of a spec that lies in no .workflow.
-func stubsOf(file string) string {
-	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	if filepath.Join(root, specsDir) != filepath.Dir(file) {
-		return ""
-	}
-	return filepath.Join(root, filepath.FromSlash(specs.StubsDir), workflowOf(file)+".yaml")
-}
-
-// strayStubs are the scripts of stand-ins that belong to no workflow: a slip of the pen in their names, mostly. What ends in
-// neither .yaml nor .yml is none.
-func strayStubs(files []string) (out []faultLine) {
-	var known, ids []string
-	dir := ""
-	for _, f := range files {
-		if s := stubsOf(f); s != "" {
-			dir, known, ids = filepath.Dir(s), append(known, s), append(ids, workflowOf(f))
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil { // there are none
-		return nil
-	}
-	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); ext != ".yaml" && ext != ".yml" || strings.HasPrefix(e.Name(), ".") {
-			continue // a .gitkeep, a README, what an editor left
-		}
-		if s := filepath.Join(dir, e.Name()); e.Type().IsRegular() && !slices.Contains(known, s) {
-			out = append(out, faultLine{layout.ShortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml, or lies elsewhere" + text.DidYouMean(workflowOf(s), ids)})
-		}
-	}
-	return out
-}
-
-// lineOf is an error as validate prints it, with its place where it has one.
-func lineOf(err error) faultLine {
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Line == 0 {
-		return faultLine{Message: err.Error()}
-	}
-	bare := &fault.Error{Cause: f.Cause, Advice: f.Advice}
-	return faultLine{f.File, f.Line, f.Col, bare.Error()}
-}
-
-// promptFaultsOf are the faults of the prompts of a spec's roles, by the settings of its repo.
-func promptFaultsOf(con *console.Console, file string, spec *engine.Spec) []specs.Fault {
-	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	if spec == nil || filepath.Join(root, specsDir) != filepath.Dir(file) {
-		return nil
-	}
-	s, err := settingsOf(con, root, nil)
-	if err != nil {
-		return nil // the faults of the settings are told
-	}
-	var out []specs.Fault
-	for _, err := range promptFaults(root, spec, s.Settings) {
-		f := specs.Fault{File: file, Line: 1, Col: 1, Message: err.Error()}
-		var of prompt.Fault
-		if errors.As(err, &of) {
-			f = specs.Fault{File: of.File, Line: of.Line, Col: of.Col, Message: of.Message}
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
 // gatesOf counts the gates that the spec itself has.
 func gatesOf(spec *engine.Spec) int {
 	n := 0
@@ -271,13 +128,13 @@ func gatesOf(spec *engine.Spec) int {
 }
 
 // specFiles returns the files that are meant: by path, or by a workflow's id; all of them where none is named.
-func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
+func specFiles(a *app, cmd *cobra.Command, args []string) ([]string, error) {
 	var files []string
 	for _, arg := range args {
 		if strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
 			file := a.below(arg)
 			if !layout.IsFile(file) {
-				return nil, fault.Failed("`sluice validate` without a name reads all of "+specsDir+"/", "%s: no such file", clean(arg))
+				return nil, fault.Failed("`sluice validate` without a name reads all of "+layout.SpecsDir+"/", "%s: no such file", clean(arg))
 			}
 			files = append(files, file)
 			continue
@@ -286,7 +143,7 @@ func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		file, err := specOf(p, arg)
+		file, err := workflows.File(p, arg)
 		if err != nil {
 			return nil, err
 		}
@@ -299,9 +156,9 @@ func (a *app) specFiles(cmd *cobra.Command, args []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err = specs.Find(p.root)
+	files, err = specs.Find(p.Root)
 	if err == nil && len(files) == 0 {
-		err = fault.Failed("`sluice init` makes a first one", "%s: no spec in it", filepath.Join(p.root, specsDir))
+		err = fault.Failed("`sluice init` makes a first one", "%s: no spec in it", filepath.Join(p.Root, layout.SpecsDir))
 	}
 	return files, err
 }
@@ -314,45 +171,28 @@ func (a *app) below(path string) string {
 	return filepath.Join(a.dir, path)
 }
 
-// specOf finds the file of a workflow.
-func specOf(p *place, id string) (string, error) {
-	files, err := specs.Find(p.root)
-	if err != nil {
-		return "", err
-	}
-	var known []string
+// agentNotes tells of which agents of the settings it cannot be told what their command starts, each repo looked at once.
+func agentNotes(con *console.Console, files []string) []workflows.Line {
+	out, looked := []workflows.Line{}, map[string]bool{}
 	for _, f := range files {
-		name := workflowOf(f)
-		if name == id {
-			return f, nil
+		root := filepath.Dir(filepath.Dir(filepath.Dir(f)))
+		if filepath.Join(root, layout.SpecsDir) != filepath.Dir(f) || looked[root] {
+			continue
 		}
-		known = append(known, name)
+		looked[root] = true
+		for _, f := range foreignIn(con, root) {
+			out = append(out, workflows.Line{Message: f.String()})
+		}
+		s, err := workspace.Settings(con, root, nil)
+		if err != nil {
+			continue // told as a fault
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Settings.Agents)) {
+			if why := shells.Starts(s.Settings.Agents[name].Command, nil).Unknown; why != "" {
+				out = append(out, workflows.Line{Message: fmt.Sprintf("agents.%s.command: what it runs cannot be told from its text (%s): name what of the repo it runs under `protect` of the workflows, or make it a script; "+
+					"else a person is asked at each gate of a step that changed files other than its outputs", name, why)})
+			}
+		}
 	}
-	mend := "its file would be " + specsDir + "/" + clean(id) + ".yaml"
-	if near := text.Meant(id, known); near != "" {
-		mend = "did you mean " + near + "?"
-	} else if len(known) > 0 {
-		mend = "there are: " + strings.Join(known[:min(len(known), 10)], ", ")
-	}
-	if _, err := templateNamed(id); err == nil {
-		mend = "`sluice init --template " + id + "` lays it out: it is a shipped one"
-	}
-	return "", fault.Failed(mend, "no workflow %q in this repo", clean(id))
-}
-
-func workflowOf(file string) string {
-	base := filepath.Base(file)
-	return strings.TrimSuffix(base, filepath.Ext(base))
-}
-
-// loadSpec reads a workflow that is to be run or drawn; its faults are told as validate tells them.
-func loadSpec(con *console.Console, file string) (*engine.Spec, error) {
-	spec, faults := specs.LoadFile(file)
-	if len(faults) == 0 {
-		return spec, nil
-	}
-	for _, x := range faults {
-		fmt.Fprintf(con.Err, "%s:%d:%d: %s\n", layout.ShortPath(x.File), x.Line, x.Col, clean(x.Message))
-	}
-	return nil, fault.Failed("mend the spec; `sluice validate` checks it again", "%s: %s", layout.ShortPath(file), plural(len(faults), "fault"))
+	return out
 }

@@ -14,7 +14,7 @@ import (
 // version is set by the linker: a tag, or a commit.
 var version = "devel"
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use:   "version",
 		Short: "say which sluice this is",
@@ -56,7 +56,7 @@ func commitOf() string {
 	return commit + dirty
 }
 
-func (a *app) completionCommand() *cobra.Command {
+func completionCommand(a *app) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:       "completion SHELL",

@@ -14,9 +14,10 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/workspace"
 )
 
-func (a *app) watchCommand() *cobra.Command {
+func watchCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "say which repos the daemon serves",
@@ -52,35 +53,35 @@ func (a *app) watchAdd(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	roots, err := daemon.LoadRepos(reposFile(p.home))
+	roots, err := daemon.LoadRepos(workspace.ReposFile(p.Home))
 	if err != nil {
 		return err
 	}
-	if slices.Contains(roots, p.root) {
-		a.Print("%s is watched already", p.root)
+	if slices.Contains(roots, p.Root) {
+		a.Print("%s is watched already", p.Root)
 		return untilServed(ctx, &a.Console, p)
 	}
-	if err := saveRepos(p.home, append(roots, p.root)); err != nil {
+	if err := saveRepos(p.Home, append(roots, p.Root)); err != nil {
 		return err
 	}
-	a.Print("%s is watched now", p.root)
+	a.Print("%s is watched now", p.Root)
 	return untilServed(ctx, &a.Console, p)
 }
 
 // untilServed has the daemon read its list, where one runs, and waits a little until it serves the repo: what is
 // typed next counts on it.
-func untilServed(ctx context.Context, con *console.Console, p *place) error {
-	if err := reloadDaemon(ctx, con, p.home); err != nil {
+func untilServed(ctx context.Context, con *console.Console, p *workspace.Workspace) error {
+	if err := reloadDaemon(ctx, con, p.Home); err != nil {
 		return err
 	}
-	c := daemon.NewDaemonClient(p.home)
+	c := daemon.NewDaemonClient(p.Home)
 	defer c.Close()
 	for range servedTries {
 		states, err := c.Repos(ctx)
-		if err != nil || slices.ContainsFunc(states, func(s daemon.RepoState) bool { return s.Root == p.root && (s.Served || s.Why != "") }) {
+		if err != nil || slices.ContainsFunc(states, func(s daemon.RepoState) bool { return s.Root == p.Root && (s.Served || s.Why != "") }) {
 			return ctx.Err() // without a daemon there is nothing to wait for; `sluice watch ls` tells what is in its way
 		}
-		time.Sleep(lockPause)
+		time.Sleep(workspace.LockPause)
 	}
 	return nil
 }
@@ -89,11 +90,11 @@ func untilServed(ctx context.Context, con *console.Console, p *place) error {
 const servedTries = 100
 
 func (a *app) watchRemove(ctx context.Context, dir string) error {
-	home, err := stateHome(&a.Console)
+	home, err := workspace.Home(&a.Console)
 	if err != nil {
 		return err
 	}
-	roots, err := daemon.LoadRepos(reposFile(home))
+	roots, err := daemon.LoadRepos(workspace.ReposFile(home))
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (a *app) watchRemove(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		root = p.root
+		root = p.Root
 	}
 	i := slices.Index(roots, root)
 	if i < 0 {
@@ -120,7 +121,7 @@ func (a *app) watchRemove(ctx context.Context, dir string) error {
 }
 
 func saveRepos(home string, roots []string) error {
-	if err := makeState(home); err != nil {
+	if err := workspace.MakeState(home); err != nil {
 		return err
 	}
 	slices.Sort(roots)
@@ -128,7 +129,7 @@ func saveRepos(home string, roots []string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(reposFile(home), append(raw, '\n'), 0o600)
+	return atomicfile.Write(workspace.ReposFile(home), append(raw, '\n'), 0o600)
 }
 
 // reloadDaemon has the daemon read its list, where one runs.
@@ -144,7 +145,7 @@ func reloadDaemon(ctx context.Context, con *console.Console, home string) error 
 }
 
 func watchList(ctx context.Context, con *console.Console) error {
-	home, err := stateHome(con)
+	home, err := workspace.Home(con)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func watchList(ctx context.Context, con *console.Console) error {
 	running := err == nil
 	if errors.Is(err, daemon.ErrNotServed) {
 		var roots []string
-		roots, err = daemon.LoadRepos(reposFile(home))
+		roots, err = daemon.LoadRepos(workspace.ReposFile(home))
 		states = []daemon.RepoState{}
 		for _, r := range roots {
 			states = append(states, daemon.RepoState{Root: r, Why: "no daemon runs"})

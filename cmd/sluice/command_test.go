@@ -132,15 +132,15 @@ func TestInALinkedWorktree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, _ := filepath.EvalSymlinks(w.dir); p.root != want {
-		t.Errorf("root is %s, want %s", p.root, want)
+	if want, _ := filepath.EvalSymlinks(w.dir); p.Root != want {
+		t.Errorf("root is %s, want %s", p.Root, want)
 	}
 }
 
 func TestEveryCommandTeaches(t *testing.T) {
 	a := newApp(nil, strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{})
 	seen := 0
-	root := a.rootCommand()
+	root := rootCommand(a)
 	for _, c := range root.Commands() {
 		all := append(c.Commands(), c)
 		for _, c := range all {
@@ -233,7 +233,7 @@ func TestExamplesAreRight(t *testing.T) {
 				continue
 			}
 			seen++
-			root := newApp(nil, nil, nil, nil).rootCommand() // flags keep what they were set to
+			root := rootCommand(newApp(nil, nil, nil, nil)) // flags keep what they were set to
 			cmd, rest, err := root.Find(args[1:])
 			if err == nil {
 				err = cmd.ParseFlags(rest)
@@ -254,7 +254,7 @@ func TestExamplesAreRight(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newApp(nil, nil, nil, nil).rootCommand())
+	walk(rootCommand(newApp(nil, nil, nil, nil)))
 	if seen < 70 {
 		t.Errorf("%d examples were seen", seen)
 	}

@@ -6,13 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/internal/workflows"
+	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
 // completeAll has every command complete its arguments by what its usage line calls them.
-func (a *app) completeAll(cmd *cobra.Command) {
+func completeAll(a *app, cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
-		a.completeAll(c)
+		completeAll(a, c)
 	}
 	if len(strings.Fields(cmd.Use)) > 1 && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 		cmd.ValidArgsFunction = a.complete
@@ -38,14 +40,14 @@ func (a *app) complete(cmd *cobra.Command, args []string, begun string) ([]strin
 	}
 	var out []string
 	if slices.Contains(kinds, "WORKFLOW") || slices.Contains(kinds, "SPEC") {
-		files, err := specs.Find(p.root)
+		files, err := specs.Find(p.Root)
 		if err == nil {
 			for _, f := range files {
-				out = append(out, workflowOf(f))
+				out = append(out, workflows.ID(f))
 			}
 		}
 	}
-	if v, _, err := viewOf(cmd.Context(), p); err == nil {
+	if v, _, err := workspace.View(cmd.Context(), p); err == nil {
 		defer v.Close()
 		if st, err := v.Status(cmd.Context(), ""); err == nil {
 			for _, r := range st.Runs {

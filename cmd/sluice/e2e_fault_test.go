@@ -394,7 +394,7 @@ func (x *arena) person(r *arenaRepo, more bool) (ended bool) {
 		if run.Paused != "" {
 			x.do(r, c, engine.ResumeRequested{Run: run.ID})
 		}
-		for _, g := range gatesOfRun(run) {
+		for _, g := range run.Gates() {
 			if g.State == engine.OnHuman {
 				x.answer(r, c, run.ID, g)
 			}

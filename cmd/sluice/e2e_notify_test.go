@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,11 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/notify"
 )
 
 const (
@@ -178,39 +174,5 @@ func TestHungNotifierPilesUpNothing(t *testing.T) {
 	t.Logf("%d descriptors before, %d after; %d threads", fds, now, threads)
 	if err := x.last.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestReloadEndsNoNotice: settings that are read again while a notice goes out do not end it, and the next goes by the new.
-func TestReloadEndsNoNotice(t *testing.T) {
-	w := newWorld(t, true)
-	slow := filepath.Join(w.dir, "slow")
-	w.own("notify: {desktop: false, command: [sh, -c, 'echo $$ >" + slow + "; while [ ! -e " + slow + ".go ]; do sleep 0.05; done']}\n")
-	a := newApp(w.env, strings.NewReader(""), io.Discard, io.Discard)
-	s := &liveSettings{parts: &parts{a: a, log: zerolog.Nop()}, root: w.dir}
-	if err := s.read(); err != nil {
-		t.Fatal(err)
-	}
-	first, sent := s.tell(), make(chan []notify.Result, 1)
-	go func() { sent <- first.Send(t.Context(), notify.Notice{Title: "x"}) }()
-	eventually(t, "it goes out", func() bool { _, err := os.Stat(slow); return err == nil })
-	if err := s.read(); err != nil || s.tell() != first {
-		t.Errorf("%v: settings that are the same changed the notifier", err)
-	}
-	w.own("notify: {desktop: false, command: [\"true\"]}\n")
-	if err := s.read(); err != nil {
-		t.Fatal(err)
-	}
-	if r := s.tell().Send(t.Context(), notify.Notice{Title: "y"}); len(r) != 2 || !r[1].OK {
-		t.Errorf("the new one: %+v", r)
-	}
-	if err := os.WriteFile(slow+".go", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if r := <-sent; len(r) != 2 || !r[1].OK {
-		t.Errorf("the old one: %+v", r)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
 	}
 }

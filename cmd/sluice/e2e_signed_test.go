@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sluice/internal/conform"
+	"sluice/internal/workspace"
 )
 
 // forgeries are ways for an agent to have a signed gate passed: each is a shell script; R is the repo's root, W the folder
@@ -103,11 +104,11 @@ gates:
 func repoState(t *testing.T, w *sandbox) string {
 	t.Helper()
 	a := newApp(w.env, strings.NewReader(""), os.Stderr, os.Stderr)
-	p, err := placeOf(t.Context(), &a.Console, w.repo)
+	p, err := workspace.At(t.Context(), &a.Console, w.repo)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.id
+	return p.ID
 }
 
 // TestSignedInTerminal: the passphrase is asked for where the person sits, and a wrong one signs nothing.

@@ -24,10 +24,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/serve"
 	"sluice/internal/setup"
+	"sluice/internal/workspace"
 	"sluice/watcher"
 )
 
@@ -196,7 +197,7 @@ func newSoak(t *testing.T, seed uint64, scale time.Duration) *soak {
 	}
 	x.app = newApp(x.env, strings.NewReader(""), x.log, x.log)
 	x.app.Now, x.app.Yes = x.clock.now, true
-	x.app.timing = timing{pace: x.clock.pace, look: watcher.Options{Now: x.clock.now, Rescan: watcher.DefaultRescan * scale,
+	x.app.timing = serve.Timing{Pace: x.clock.pace, Look: watcher.Options{Now: x.clock.now, Rescan: watcher.DefaultRescan * scale,
 		Settle: time.Second, Cookie: watcher.DefaultCookie * scale, CookieWait: watcher.DefaultCookieWait * scale}}
 	for i := range soakRepos {
 		name := fmt.Sprintf("repo%d", i)
@@ -217,19 +218,19 @@ func newSoak(t *testing.T, seed uint64, scale time.Duration) *soak {
 func (x *soak) serve() {
 	t := x.t
 	t.Helper()
-	home, err := stateHome(&x.app.Console)
+	home, err := workspace.Home(&x.app.Console)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := x.app.newParts(zerolog.New(x.log).With().Timestamp().Logger(), nil)
+	o := x.app.serving(nil)
+	o.Self = x.bin
+	w, err := serve.New(o, zerolog.New(x.log).With().Timestamp().Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.self = x.bin
-	w.runner = agents.New(agents.Options{Shim: []string{x.bin, shimCommand}, Logf: w.logf("agents")})
 	ctx, stop := context.WithCancel(context.Background())
 	ready, done := make(chan struct{}), make(chan error, 1)
-	go func() { done <- w.server(home).Run(ctx, func() { close(ready) }) }()
+	go func() { done <- w.Server(home).Run(ctx, func() { close(ready) }) }()
 	t.Cleanup(func() {
 		stop()
 		if err := errors.Join(<-done, w.Close()); err != nil {
@@ -242,11 +243,11 @@ func (x *soak) serve() {
 		t.Fatal(err)
 	}
 	for _, d := range x.desks {
-		p, err := placeOf(ctx, &x.app.Console, d.repo)
+		p, err := workspace.At(ctx, &x.app.Console, d.repo)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.state, d.client = p.state, daemon.NewClient(p.state)
+		d.state, d.client = p.State, daemon.NewClient(p.State)
 		t.Cleanup(d.client.Close)
 	}
 }
@@ -539,7 +540,7 @@ func filesOf(dir string, but ...string) []string {
 func (d *desk) tidyUp(ctx context.Context) error {
 	a := *d.app
 	a.dir, a.Out = d.repo, io.Discard
-	return a.clean(ctx, soakKeep, 0, false)
+	return cleanRuns(ctx, &a, soakKeep, 0, false)
 }
 
 // held looks at what of the runs is kept: nothing of those that the state has forgotten.

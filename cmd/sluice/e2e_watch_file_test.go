@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice/internal/conform"
+	"sluice/internal/workspace"
 )
 
 // whole is a signal whose every beginning is no signal; its step counts as done, and says so in these words.
@@ -34,7 +35,7 @@ func TestWatchWaysToWrite(t *testing.T) {
 	text := []byte(whole)
 	path := w.inbox(sentinel)
 	shm := "/dev/shm"
-	if !isDir(shm) {
+	if !workspace.IsDir(shm) {
 		shm = w.work
 	}
 	elsewhere := filepath.Join(shm, filepath.Base(filepath.Dir(w.work))+sentinel)

@@ -14,6 +14,7 @@ import (
 
 	"sluice/internal/conform"
 	"sluice/internal/setup"
+	"sluice/internal/workspace"
 )
 
 // How many files nothing waits for lie beside the one that counts. The kernel's queue has room for 16,384 events, so what
@@ -40,7 +41,7 @@ func floods(t *testing.T) int {
 // inMemory has the test's folders lie in memory where that can be: it writes very many files.
 func inMemory(t *testing.T) {
 	t.Helper()
-	if isDir("/dev/shm") {
+	if workspace.IsDir("/dev/shm") {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
 }

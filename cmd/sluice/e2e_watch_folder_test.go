@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice/internal/conform"
+	"sluice/internal/workspace"
 )
 
 // The signals folder is removed, renamed away, replaced by what is no folder: the daemon makes it anew or says what is
@@ -57,7 +58,7 @@ func TestWatchFolderGone(t *testing.T) {
 		if c.undo {
 			w.must(os.Remove(w.inbox()))
 		}
-		eventually(t, c.name+": the folder is there again", func() bool { return isDir(w.inbox()) })
+		eventually(t, c.name+": the folder is there again", func() bool { return workspace.IsDir(w.inbox()) })
 		w.drop(sentinel, `{"status": "done"}`)
 		w.passes(c.name, run)
 		w.well()
@@ -120,7 +121,7 @@ func TestWatchMounts(t *testing.T) {
 
 	run = w.offered()
 	mount(t, "tmpfs", filepath.Dir(w.inbox()), "tmpfs", 0, "size=1m,mode=755")
-	eventually(t, "the folder is made below the mount", func() bool { return isDir(w.inbox()) })
+	eventually(t, "the folder is made below the mount", func() bool { return workspace.IsDir(w.inbox()) })
 	w.drop(sentinel, `{"status": "done"}`)
 	w.passes("mounted over above it", run)
 	w.must(unix.Unmount(filepath.Dir(w.inbox()), unix.MNT_DETACH))

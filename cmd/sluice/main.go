@@ -6,13 +6,15 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+
+	"sluice/internal/serve"
 )
 
 func main() {
-	if os.Getenv(profileFolder) == "" {
+	if os.Getenv(serve.ProfileFolder) == "" {
 		runtime.MemProfileRate = 0 // the tables for it would be kept by each process
 	}
-	if code, ours := inner(os.Args[1:], os.Stdin); ours {
+	if code, ours := serve.Inner(os.Args[1:], os.Stdin); ours {
 		os.Exit(code)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -15,7 +15,7 @@ import (
 )
 
 // manCommand writes the man pages of all commands. It is for packages, so the help does not show it.
-func (a *app) manCommand() *cobra.Command {
+func manCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
 		Short:  "write the man pages of all commands",

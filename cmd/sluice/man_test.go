@@ -44,7 +44,7 @@ func TestManPages(t *testing.T) {
 			}
 		}
 	}
-	root := newApp(nil, strings.NewReader(""), &out, &out).rootCommand()
+	root := rootCommand(newApp(nil, strings.NewReader(""), &out, &out))
 	look(root)
 	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != pages {
 		t.Errorf("%d files for %d commands", len(files), pages)

@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestNoColourWithoutATerminal: what goes to a pipe is plain.
@@ -15,26 +14,5 @@ func TestNoColourWithoutATerminal(t *testing.T) {
 		if strings.Contains(out+errs, "\x1b") {
 			t.Errorf("%v: %q", args, out+errs)
 		}
-	}
-}
-
-func TestTheWatchdogIsFedByTheLoops(t *testing.T) {
-	d := &watchdog{beats: map[string]time.Time{}}
-	now := time.Now()
-	if !d.well(now) {
-		t.Error("no repo, and not well")
-	}
-	d.beat("a")
-	d.beat("b")
-	if !d.well(now) {
-		t.Error("both came round, and not well")
-	}
-	d.beats["a"] = now.Add(-2 * loopMost)
-	if d.well(now) {
-		t.Error("one hangs, and all is well")
-	}
-	d.forget("a")
-	if !d.well(now) {
-		t.Error("a repo that is not served any more makes it unwell")
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/daemon"
 	"sluice/internal/conform"
 	"sluice/internal/fault"
+	"sluice/internal/show"
 )
 
 // binary runs the real binary: what launches agents launches them through it.
@@ -97,7 +97,7 @@ func TestInboxOverAllRepos(t *testing.T) {
 		t.Helper()
 		for _, from := range []*playground{w, elsewhere} {
 			code, out, errs := from.sluice("inbox", "--json")
-			var items []waiting
+			var items []show.Waiting
 			if err := json.Unmarshal([]byte(out), &items); err != nil || code != 0 {
 				t.Fatalf("%d %q %q: %v", code, out, errs, err)
 			}
@@ -224,22 +224,5 @@ func TestARunThatCannotBeKeptIsNotStarted(t *testing.T) {
 		if runs, _ := filepath.Glob(filepath.Join(filepath.Dir(w.dir), "state", "sluice", "*", "journal.jsonl")); len(runs) > 0 {
 			t.Error("there is a journal")
 		}
-	}
-}
-
-// TestForgottenChildRun: the folder of a child run has a name of more than 64 characters, and is found like any other.
-func TestForgottenChildRun(t *testing.T) {
-	p := &place{root: t.TempDir()}
-	run := strings.Repeat("long-", 20) + "1"
-	dir := filepath.Join(p.root, filepath.FromSlash(runsDir), run)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	line := `{"at":"2026-01-02T03:04:05Z","fact":{"kind":"run_forgotten","run":"` + run + `"}}` + "\n"
-	if err := os.WriteFile(filepath.Join(dir, daemon.RunEvents), []byte(line), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := forgottenRuns(p, daemon.Status{}); err != nil || len(got) != 1 || got[0].Run != run {
-		t.Errorf("%v %v", got, err)
 	}
 }

@@ -22,7 +22,7 @@ const (
 const helpOrder = "order"
 
 // rootCommand is the tree of commands.
-func (a *app) rootCommand() *cobra.Command {
+func rootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sluice",
 		Short: "a gated pipeline for coding agents, out of your repo's .workflow/ folder",
@@ -44,15 +44,15 @@ sluice init && sluice run gated-pipeline`,
 	for _, g := range [][2]string{{groupStart, "Begin"}, {groupRun, "Run"}, {groupDecide, "Decide"}, {groupLook, "Look"}, {groupAgent, "For agents and scripts"}, {groupSetUp, "Set up and mend"}} {
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
-	add(root, groupStart, a.demoCommand(), a.initCommand(), a.validateCommand(), a.fmtCommand(), a.graphCommand())
-	add(root, groupRun, a.runCommand(), a.startCommand(), a.pushCommand(), a.pauseCommand(), a.resumeCommand(), a.abortCommand(), a.retryCommand(), a.landCommand(),
-		a.noteCommand(), a.takeoverCommand(), a.handbackCommand())
-	add(root, groupDecide, a.inboxCommand(), a.showCommand(), a.passCommand(), a.failCommand(), a.vetoCommand(), a.decideCommand())
-	add(root, groupLook, a.topCommand(), a.lsCommand(), a.statusCommand(), a.logCommand(), a.tailCommand(), a.attemptCommand(), a.explainCommand(), a.auditCommand())
-	add(root, groupAgent, a.nextCommand(), a.signalCommand(), a.mcpCommand(), a.notifyCommand())
-	add(root, groupSetUp, a.daemonCommand(), a.serviceCommand(), a.watchCommand(), a.configCommand(), a.keysCommand(), a.doctorCommand(), a.cleanCommand(), a.journalCommand(), a.completionCommand(), a.versionCommand())
-	root.AddCommand(a.demoAgentCommand(), a.standInCommand(), a.manCommand())
-	a.completeAll(root)
+	add(root, groupStart, demoCommand(a), initCommand(a), validateCommand(a), fmtCommand(a), graphCommand(a))
+	add(root, groupRun, runCommand(a), startCommand(a), pushCommand(a), pauseCommand(a), resumeCommand(a), abortCommand(a), retryCommand(a), landCommand(a),
+		noteCommand(a), takeoverCommand(a), handbackCommand(a))
+	add(root, groupDecide, inboxCommand(a), showCommand(a), passCommand(a), failCommand(a), vetoCommand(a), decideCommand(a))
+	add(root, groupLook, topCommand(a), lsCommand(a), statusCommand(a), logCommand(a), tailCommand(a), attemptCommand(a), explainCommand(a), auditCommand(a))
+	add(root, groupAgent, nextCommand(a), signalCommand(a), mcpCommand(a), notifyCommand(a))
+	add(root, groupSetUp, daemonCommand(a), serviceCommand(a), watchCommand(a), configCommand(a), keysCommand(a), doctorCommand(a), cleanCommand(a), journalCommand(a), completionCommand(a), versionCommand(a))
+	root.AddCommand(demoAgentCommand(a), standInCommand(a), manCommand(a))
+	completeAll(a, root)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Hidden: true, RunE: a.helpFor})
 	root.SetHelpFunc(a.help)
 	root.SetFlagErrorFunc(console.FlagFault)

@@ -17,9 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/setup"
-
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"sluice/internal/serve"
+	"sluice/internal/setup"
 )
 
 // The scripts of testdata/script run the real binary on real repos. Beside testscript's own commands they have those of
@@ -57,7 +58,7 @@ type built struct {
 var theBinary built
 
 func TestMain(m *testing.M) {
-	if code, ours := inner(os.Args[1:], os.Stdin); ours { // what is tested in this process starts it as its helper
+	if code, ours := serve.Inner(os.Args[1:], os.Stdin); ours { // what is tested in this process starts it as its helper
 		os.Exit(code)
 	}
 	code := m.Run()

@@ -11,6 +11,7 @@ import (
 	"sluice/internal/conform"
 	"sluice/internal/fault"
 	"sluice/internal/settings"
+	"sluice/internal/workspace"
 )
 
 // own writes the person's settings file.
@@ -27,7 +28,7 @@ func (w *playground) own(text string) {
 
 // settings reads all layers in the world.
 func (w *playground) settings(set ...string) (*settings.Layered, error) {
-	return settingsOf(&newApp(w.env, nil, nil, nil).Console, w.dir, set)
+	return workspace.Settings(&newApp(w.env, nil, nil, nil).Console, w.dir, set)
 }
 
 // TestAllFaultsOfSettingsAtOnce: config tells every fault, in a line each.

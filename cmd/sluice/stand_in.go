@@ -19,7 +19,7 @@ const maxPart = 1 << 20
 
 // standInCommand plays one part of a run with stand-ins: what it does lies in a file that the service wrote beside the
 // launch's output. It is a process as any agent is: it can be ended, found again and judged by how it ends.
-func (a *app) standInCommand() *cobra.Command {
+func standInCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: job.StandIn + " PART", Short: "play the part of an agent in a run with --stub", Hidden: true, Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,7 +24,7 @@ var demoFiles embed.FS
 // Names in the demo: its workflow, and the gate that asks a person.
 const (
 	DemoFlow = "phase-4-search-index"
-	DemoGate = "XG-2-end"
+	demoGate = "XG-2-end"
 )
 
 // DemoSpec is the demo's workflow.

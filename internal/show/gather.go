@@ -12,27 +12,21 @@ import (
 	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/git"
 	"sluice/internal/layout"
 	"sluice/internal/prompt"
 	"sluice/internal/render"
 	"sluice/internal/tree"
+	"sluice/internal/workspace"
 )
 
 // Bounds of what is printed.
 const (
-	MaxDiff  = 64 << 10 // bytes of a patch
+	maxDiff  = 64 << 10 // bytes of a patch
 	maxFiles = 20       // files listed
 	maxLines = 12       // lines of what a criterion's command printed
 	// maxOutput is how much of it is read.
 	maxOutput = 8 << 10
 )
-
-// Source is where the work of a repo is read.
-type Source struct {
-	Root, State string
-	Repo        func(context.Context) (*git.Repo, error) // to be closed
-}
 
 // Shown is all about a step and the gate that holds it.
 type Shown struct {
@@ -76,8 +70,17 @@ type checkedBy struct {
 	Output  string `json:"output"`
 }
 
-// Gather puts together what there is about a gate or a step.
-func Gather(ctx context.Context, from Source, spec *engine.Spec, r daemon.RunStatus, id string) *Shown {
+// Gather puts together what there is about a gate or a step of a run, by the spec that the run goes by.
+func Gather(ctx context.Context, from *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus, id string) (*Shown, error) {
+	spec, err := workspace.SpecOf(ctx, v, r)
+	if err != nil {
+		return nil, err
+	}
+	return gather(ctx, from, spec, r, id), nil
+}
+
+// gather puts together what there is about a gate or a step.
+func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r daemon.RunStatus, id string) *Shown {
 	sh := &Shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed, Trust: r.Trust, Exposed: r.Exposed, For: childTask(r.Child), dir: r.Dir}
 	var st daemon.StepStatus
 	for _, s := range r.Steps {
@@ -202,7 +205,7 @@ func commandWords(c *engine.Command) string {
 
 // changes finds what the attempt changed, by what was recorded when it began and when its work was taken. Before that,
 // what differs in its folder now is shown; nothing is decided by it.
-func (sh *Shown) changes(ctx context.Context, from Source, run string) {
+func (sh *Shown) changes(ctx context.Context, from *workspace.Workspace, run string) {
 	sh.tree = filepath.Join(from.Root, sh.Attempt.Worktree)
 	var began struct {
 		Head  string `json:"head"`
@@ -226,7 +229,7 @@ func (sh *Shown) changes(ctx context.Context, from Source, run string) {
 		sh.Changed, sh.base, sh.Taken, sh.Beside, sh.Law, sh.Hidden, sh.More = checked.Files, checked.Found, t.Commit, t.Beside, t.Law, t.Hidden, t.More
 		return
 	}
-	repo, err := from.Repo(ctx)
+	repo, err := from.Open(ctx)
 	if err != nil {
 		return
 	}

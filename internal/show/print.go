@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,12 +14,15 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/form"
+	"sluice/internal/git"
 	"sluice/internal/layout"
 	"sluice/internal/press"
 	"sluice/internal/render"
 	"sluice/internal/schema"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
 // Print prints everything but the changes.
@@ -251,8 +255,8 @@ func printFindings(con *console.Console, q engine.Round) {
 }
 
 // PrintDiff prints the changes of the attempt as a patch.
-func PrintDiff(ctx context.Context, con *console.Console, from Source, sh *Shown) error {
-	repo, err := from.Repo(ctx)
+func PrintDiff(ctx context.Context, con *console.Console, from *workspace.Workspace, sh *Shown) error {
+	repo, err := from.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -260,9 +264,9 @@ func PrintDiff(ctx context.Context, con *console.Console, from Source, sh *Shown
 	var patch []byte
 	var cut bool
 	if sh.Taken != "" {
-		patch, cut, err = repo.Between(ctx, sh.base, sh.Taken, MaxDiff)
+		patch, cut, err = repo.Between(ctx, sh.base, sh.Taken, maxDiff)
 	} else {
-		patch, cut, err = repo.Diff(ctx, sh.tree, sh.base, MaxDiff)
+		patch, cut, err = repo.Diff(ctx, sh.tree, sh.base, maxDiff)
 	}
 	if err != nil {
 		return err
@@ -273,6 +277,46 @@ func PrintDiff(ctx context.Context, con *console.Console, from Source, sh *Shown
 		con.Note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
 	}
 	return nil
+}
+
+// PrintSince prints what the attempt changed since the end of the one before.
+func PrintSince(ctx context.Context, con *console.Console, p *workspace.Workspace, sh *Shown) error {
+	if sh.Attempt == nil || sh.Attempt.N < 2 {
+		return fault.Failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
+	}
+	repo, err := p.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	name := func(n int) string { return fmt.Sprintf("%s/%s.%d", sh.Run, sh.Step, n) }
+	var shas [2]string
+	for i, n := range []int{sh.Attempt.N - 1, sh.Attempt.N} {
+		if shas[i], _, err = repo.Kept(ctx, name(n)); err != nil {
+			return NotKept(name(n), err)
+		}
+	}
+	patch, cut, err := repo.Between(ctx, shas[0], shas[1], maxDiff)
+	if err != nil {
+		return err
+	}
+	con.Print("")
+	if len(patch) == 0 {
+		con.Print("%s", con.Paint(console.Dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
+	}
+	PrintPatch(con, patch)
+	if cut {
+		con.Note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
+	}
+	return nil
+}
+
+// NotKept returns why there is nothing of an attempt to look at.
+func NotKept(name string, err error) error {
+	if errors.Is(err, git.ErrNotKept) {
+		return fault.Failed("only what an agent left in a git checkout is kept, from its end until sluice clean", "nothing is kept of %s", name)
+	}
+	return err
 }
 
 // PrintPatch prints a patch.

@@ -1,15 +1,19 @@
 package show
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"sluice/agents"
+	"sluice/agents/launch"
 	"sluice/agents/program"
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
@@ -17,6 +21,7 @@ import (
 	"sluice/internal/ids"
 	"sluice/internal/layout"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
 // NewestOutput is the folder of the launch that wrote last. runs are folders below .workflow/runs/; id names a step or a
@@ -66,8 +71,8 @@ const (
 // PlainLine is a line for a person.
 func PlainLine(line string) []string { return []string{text.Clean(line, engine.MaxOutput)} }
 
-// EventsOf returns a function that turns a line of a program's stream into lines for a person.
-func EventsOf(con *console.Console, format string) func(string) []string {
+// eventsOf returns a function that turns a line of a program's stream into lines for a person.
+func eventsOf(con *console.Console, format string) func(string) []string {
 	r := program.NewReader(format, time.Now)
 	return func(line string) (out []string) {
 		for _, e := range r.Line([]byte(line)) {
@@ -212,4 +217,39 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 		}
 	}
 	return nil
+}
+
+// Sayer makes lines for a person of a launch's output.
+func Sayer(con *console.Console, dir string) func(string) []string {
+	if prog, ok := launch.ReadProgram(dir); ok && program.Known(prog.Format) {
+		return eventsOf(con, prog.Format)
+	}
+	return PlainLine
+}
+
+// Folders are the folders of the run that is meant and, where all that it does is meant, of the runs that are its
+// children: the agent at work may be theirs. They lie below .workflow/runs/, the run's own first.
+func Folders(ctx context.Context, p *workspace.Workspace, run string, all bool) ([]string, error) {
+	v, _, err := workspace.View(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	id, err := workspace.PickRun(st.Runs, run)
+	if err != nil {
+		return nil, err
+	}
+	runs := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.ID != id })
+	if all {
+		runs = append(runs, daemon.Below(st.Runs, id)...)
+	}
+	var out []string
+	for _, r := range runs {
+		out = append(out, cmp.Or(r.Dir, r.ID))
+	}
+	return out, nil
 }

@@ -91,15 +91,27 @@ var layers = map[string]struct{ own, only []string }{
 	// What sluice needs of a machine and of a repo, whose settings are handed in.
 	"internal/doctor": {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/render", "internal/settings", "internal/text", "journal", "notify", "specs"}},
 	// The first files of a repo, and the demo's.
-	"internal/setup": {own: []string{"agents", "agents/program", "internal/prompt", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/text", "signals", "specs"}},
+	"internal/setup": {own: []string{"agents", "agents/program", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/prompt", "internal/show", "internal/text", "internal/workspace", "signals", "specs"}},
 	// Which keys decide: the one place of that rule.
 	"internal/press": {own: []string{"internal/text"}},
 	// How a person is asked for an answer, wherever that is.
 	"internal/form": {own: []string{"internal/text", "internal/schema"}},
-	// What one needs to decide at a gate.
-	"internal/show": {own: []string{"internal/prompt", "agents", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/git", "internal/ids", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/text", "internal/tree"}},
+	// What commands show of runs.
+	"internal/show": {own: []string{"agents", "agents/launch", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/git", "internal/ids", "internal/land", "internal/layout", "internal/press", "internal/prompt", "internal/render", "internal/schema", "internal/settings", "internal/text", "internal/tree", "internal/workspace"}},
 	// The work of a run onto a person's branch.
 	"internal/land": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/folders", "internal/git", "internal/layout", "internal/render", "internal/text", "internal/tree"}},
+	// The repo that a command is about: where its state and settings lie, and who knows how its runs stand.
+	"internal/workspace": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/ids", "internal/layout", "internal/settings", "internal/text", "journal", "specs"}},
+	// A daemon made of all its parts.
+	"internal/serve": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text", "internal/workspace", "internal/world", "journal", "notify", "watcher"}, only: []string{"github.com/rs/zerolog"}},
+	// A person's decision at a gate.
+	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/ids", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/show", "internal/text", "internal/workspace", "signals"}, only: []string{"golang.org/x/term"}},
+	// What the live screens read from, and what carries out what a person wants there.
+	"internal/tui/host": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/decide", "internal/fault", "internal/show", "internal/text", "internal/tui", "internal/workspace"}},
+	// What is over, removed.
+	"internal/retention": {own: []string{"agents", "daemon", "engine", "internal/atomicfile", "internal/console", "internal/ids", "internal/layout", "internal/workspace", "journal"}},
+	// The workflows of a repo, with all that a run of them reads.
+	"internal/workflows": {own: []string{"agents", "engine", "internal/console", "internal/fault", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/workspace", "specs"}},
 	// The live screens, of all repos and of one run. Their library belongs to one place.
 	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
 	// What runs checks and reviews.

@@ -1,4 +1,4 @@
-package main
+package decide
 
 import (
 	"context"
@@ -10,37 +10,38 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/form"
 	"sluice/internal/schema"
+	"sluice/internal/text"
 )
 
 // answerOf makes the answer of a decision: of its -a, or asked for in the terminal where the gate wants one. An answer
 // that is not valid is refused before anything is signed or decided.
-func answerOf(ctx context.Context, con *console.Console, d *decision) error {
+func answerOf(ctx context.Context, con *console.Console, d *Decision) error {
 	g := d.at
 	switch {
 	case len(d.answer) > 0: // it was asked for already
 		return nil
-	case len(d.answers) > 0 && d.signed != "":
-		return fault.Misused("leave -a out", "the answer is in what was signed (%s)", clean(d.signed))
-	case len(d.answers) > 0 && d.outcome != engine.OutcomePass:
-		return fault.Misused("leave -a out", "an answer goes with a pass, and this is %s", clean(d.outcome))
-	case d.outcome != engine.OutcomePass, d.signed != "", g == nil:
+	case len(d.Answers) > 0 && d.Signed != "":
+		return fault.Misused("leave -a out", "the answer is in what was signed (%s)", text.Line(d.Signed))
+	case len(d.Answers) > 0 && d.Outcome != engine.OutcomePass:
+		return fault.Misused("leave -a out", "an answer goes with a pass, and this is %s", text.Line(d.Outcome))
+	case d.Outcome != engine.OutcomePass, d.Signed != "", g == nil:
 		return nil
-	case len(g.AnswerSchema) == 0 && len(d.answers) > 0:
-		return fault.Failed("`sluice show "+clean(d.gate)+"` tells how it stands", "gate %s asks for no answer now", clean(d.gate))
-	case !g.AnswerRequired && len(d.answers) == 0:
+	case len(g.AnswerSchema) == 0 && len(d.Answers) > 0:
+		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` tells how it stands", "gate %s asks for no answer now", text.Line(d.Gate))
+	case !g.AnswerRequired && len(d.Answers) == 0:
 		return nil
-	case d.run == "":
-		return fault.Misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and an answer is for one", clean(d.gate))
+	case d.Run == "":
+		return fault.Misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and an answer is for one", text.Line(d.Gate))
 	}
 	by, err := schema.Compile(g.AnswerSchema)
 	if err != nil {
-		return fault.Failed("`sluice show "+clean(d.gate)+"` tells how it stands", "the schema of gate %s cannot be read: %v", clean(d.gate), err)
+		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` tells how it stands", "the schema of gate %s cannot be read: %v", text.Line(d.Gate), err)
 	}
-	if len(d.answers) == 0 && con.Interactive() {
-		d.answer, err = fillIn(ctx, con, d.gate, g.AnswerSchema)
+	if len(d.Answers) == 0 && con.Interactive() {
+		d.answer, err = fillIn(ctx, con, d.Gate, g.AnswerSchema)
 		return err
 	}
-	given, err := by.Given(d.answers)
+	given, err := by.Given(d.Answers)
 	if err == nil {
 		d.answer, err = schema.Encode(given, engine.MaxAnswer)
 	}
@@ -48,7 +49,7 @@ func answerOf(ctx context.Context, con *console.Console, d *decision) error {
 		d.answer, err = by.Person(d.answer)
 	}
 	if err != nil {
-		return fault.Failed("give it as in: "+engine.Verb(d.gate, d.outcome)+" "+by.Example(), "nothing was decided: %s", oneLine(err.Error()))
+		return fault.Failed("give it as in: "+engine.Verb(d.Gate, d.Outcome)+" "+by.Example(), "nothing was decided: %s", text.Message(err.Error()))
 	}
 	return nil
 }
@@ -59,7 +60,7 @@ func fillIn(ctx context.Context, con *console.Console, gate string, by []byte) (
 	if err != nil {
 		return nil, err
 	}
-	con.Print("%s", con.Paint(console.Dim, clean(gate)+" asks for an answer: Enter takes what stands in brackets, Ctrl-C decides nothing."))
+	con.Print("%s", con.Paint(console.Dim, text.Line(gate)+" asks for an answer: Enter takes what stands in brackets, Ctrl-C decides nothing."))
 	for !f.Done() {
 		fmt.Fprintf(con.Out, "%s ", con.Paint(console.Bold, f.Question()+":"))
 		line, err := lineUntil(ctx, con)
@@ -73,7 +74,7 @@ func fillIn(ctx context.Context, con *console.Console, gate string, by []byte) (
 	}
 	answer, err := f.Answer()
 	if err != nil {
-		return nil, fault.Failed("answer again: "+engine.Verb(gate, engine.OutcomePass), "nothing was decided: %s", oneLine(err.Error()))
+		return nil, fault.Failed("answer again: "+engine.Verb(gate, engine.OutcomePass), "nothing was decided: %s", text.Message(err.Error()))
 	}
 	return answer, nil
 }

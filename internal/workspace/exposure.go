@@ -1,4 +1,4 @@
-package main
+package workspace
 
 import (
 	"context"
@@ -13,33 +13,33 @@ import (
 // of runs that have ended, and of a repo that nobody serves, the state folder tells.
 type (
 	telling struct {
-		service
+		Service
 		state string
 	}
 	reading struct {
-		viewer
+		Viewer
 		state string
 	}
 )
 
 func (t telling) Status(ctx context.Context, run string) (daemon.Status, error) {
-	st, err := t.service.Status(ctx, run)
+	st, err := t.Service.Status(ctx, run)
 	return exposures(t.state, st), err
 }
 
 func (t telling) Run(ctx context.Context, run string) (daemon.RunStatus, error) {
-	r, err := t.service.Run(ctx, run)
+	r, err := t.Service.Run(ctx, run)
 	exposure(t.state, &r)
 	return r, err
 }
 
 func (r reading) Status(ctx context.Context, run string) (daemon.Status, error) {
-	st, err := r.viewer.Status(ctx, run)
+	st, err := r.Viewer.Status(ctx, run)
 	return exposures(r.state, st), err
 }
 
 func (r reading) Run(ctx context.Context, run string) (daemon.RunStatus, error) {
-	st, err := r.viewer.Run(ctx, run)
+	st, err := r.Viewer.Run(ctx, run)
 	exposure(r.state, &st)
 	return st, err
 }

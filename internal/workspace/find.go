@@ -1,4 +1,4 @@
-package main
+package workspace
 
 import (
 	"context"
@@ -8,35 +8,25 @@ import (
 	"os"
 	"path/filepath"
 
-	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
-	"sluice/internal/show"
+	"sluice/internal/text"
 )
 
-// Names below the root of a repo.
-const (
-	workflowDir = layout.WorkflowDir
-	specsDir    = layout.SpecsDir
-	signalsDir  = layout.SignalsDir
-	runsDir     = layout.RunsDir
-)
-
-// place is where a repo and its state lie.
-type place struct {
-	root  string // real path of the repo's root
-	id    string // repo-id
-	state string // its state folder, outside the repo
-	home  string // the folder of all state folders
-	plain bool   // root is no git checkout: its trees are in a store in state
+// Workspace is where a repo and its state lie.
+type Workspace struct {
+	Root  string // real path of the repo's root
+	ID    string // repo-id
+	State string // its state folder, outside the repo
+	Home  string // the folder of all state folders
+	Plain bool   // root is no git checkout: its trees are in a store in state
 }
 
-// startDir is the folder the command is about: the current one, or -C's.
-func (a *app) startDir() (string, error) {
-	dir := a.dir
+// StartDir is the folder a command is about: the current one, or -C's.
+func StartDir(dir string) (string, error) {
 	if dir == "" {
 		dir = "."
 	}
@@ -44,37 +34,38 @@ func (a *app) startDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !isDir(abs) {
-		return "", fault.Misused("give an existing folder to -C", "%s: no such folder", clean(dir))
+	if !IsDir(abs) {
+		return "", fault.Misused("give an existing folder to -C", "%s: no such folder", text.Line(dir))
 	}
 	return abs, nil
 }
 
-// place finds the repo the command is about, with its `.workflow/`.
-func (a *app) place(ctx context.Context) (*place, error) {
-	p, err := a.bare(ctx)
+// Find finds the repo that a folder lies in, "" being the current one, with its `.workflow/`.
+func Find(ctx context.Context, con *console.Console, dir string) (*Workspace, error) {
+	p, err := Bare(ctx, con, dir)
 	if err != nil {
 		return nil, err
 	}
-	if !isDir(filepath.Join(p.root, workflowDir)) {
-		return nil, fault.Failed("`sluice init` lays one out", "%s: no %s/ here", p.root, workflowDir)
+	if !IsDir(filepath.Join(p.Root, layout.WorkflowDir)) {
+		return nil, fault.Failed("`sluice init` lays one out", "%s: no %s/ here", p.Root, layout.WorkflowDir)
 	}
 	return p, nil
 }
 
-// bare finds the repo the command is about, be there a `.workflow/` or not. In a linked worktree the root is the main one's.
-func (a *app) bare(ctx context.Context) (*place, error) {
-	dir, err := a.startDir()
+// Bare finds the repo that a folder lies in, be there a `.workflow/` or not. In a linked worktree the root is the main one's.
+func Bare(ctx context.Context, con *console.Console, dir string) (*Workspace, error) {
+	dir, err := StartDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	return placeOf(ctx, &a.Console, dir)
+	return At(ctx, con, dir)
 }
 
-func placeOf(ctx context.Context, con *console.Console, dir string) (*place, error) {
+// At finds the repo that an absolute folder lies in.
+func At(ctx context.Context, con *console.Console, dir string) (*Workspace, error) {
 	if root := heldRoot(con, dir); root != "" {
-		home, err := stateHome(con)
-		return &place{root: root, id: heldID, state: filepath.Join(home, heldID), home: home}, err
+		home, err := Home(con)
+		return &Workspace{Root: root, ID: heldID, State: filepath.Join(home, heldID), Home: home}, err
 	}
 	if p, err := plainPlace(ctx, con, dir); p != nil || err != nil {
 		return p, err
@@ -95,68 +86,58 @@ func placeOf(ctx context.Context, con *console.Console, dir string) (*place, err
 	if err != nil {
 		return nil, err
 	}
-	home, err := stateHome(con)
+	home, err := Home(con)
 	if err != nil {
 		return nil, err
 	}
-	return &place{root: root, id: id, state: filepath.Join(home, id), home: home}, nil
+	return &Workspace{Root: root, ID: id, State: filepath.Join(home, id), Home: home}, nil
 }
 
-// storeFolder is the store, in the state, of a root that is no git checkout.
-const storeFolder = "store.git"
+// StoreFolder is the store, in the state, of a root that is no git checkout.
+const StoreFolder = "store.git"
 
 // plainPlace finds the root at or above a folder that lies in no git checkout; nil where there is none. A root that has a store
 // stays what it is when a .git appears in it, which an agent may have made; one that was a checkout is not taken for none.
-func plainPlace(ctx context.Context, con *console.Console, dir string) (*place, error) {
-	home, err := stateHome(con)
+func plainPlace(ctx context.Context, con *console.Console, dir string) (*Workspace, error) {
+	home, err := Home(con)
 	if err != nil {
 		return nil, err
 	}
 	root, err := git.Toplevel(dir)
 	was := err == nil
 	if !was {
-		root = git.PlainTop(dir, workflowDir)
+		root = git.PlainTop(dir, layout.WorkflowDir)
 	}
 	if root == "" {
 		return nil, nil
 	}
-	p := &place{root: root, id: git.PlainID(root), home: home, plain: true}
-	p.state = filepath.Join(home, p.id)
+	p := &Workspace{Root: root, ID: git.PlainID(root), Home: home, Plain: true}
+	p.State = filepath.Join(home, p.ID)
 	switch {
-	case isDir(filepath.Join(p.state, storeFolder)):
+	case IsDir(filepath.Join(p.State, StoreFolder)):
 		return p, nil
 	case was:
 		return nil, nil
-	case isDir(p.state):
-		return nil, fault.Failed("put its .git back", "%s: no git repository there any more", clean(root))
+	case IsDir(p.State):
+		return nil, fault.Failed("put its .git back", "%s: no git repository there any more", text.Line(root))
 	}
-	repo, err := p.repo(ctx)
+	repo, err := p.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return p, repo.Close()
 }
 
-// repo opens the git repository of the place, or the store of one without. Close it.
-func (p *place) repo(ctx context.Context) (*git.Repo, error) { return p.repoWith(ctx, git.Options{}) }
-
-func (p *place) repoWith(ctx context.Context, o git.Options) (*git.Repo, error) {
-	if p.plain {
-		return git.OpenStore(ctx, filepath.Join(p.state, storeFolder), p.root, o)
-	}
-	return git.OpenWith(ctx, p.root, o)
+// Open opens the git repository of the place, or the store of one without. Close it.
+func (p *Workspace) Open(ctx context.Context) (*git.Repo, error) {
+	return p.OpenWith(ctx, git.Options{})
 }
 
-// source is where what is shown of the repo's work is read.
-func (p *place) source() show.Source { return show.Source{Root: p.root, State: p.state, Repo: p.repo} }
-
-// gatherShown puts together what there is about a gate or a step.
-func gatherShown(ctx context.Context, p *place, v viewer, r daemon.RunStatus, id string) (*show.Shown, error) {
-	spec, err := goesBy(ctx, v, r)
-	if err != nil {
-		return nil, err
+func (p *Workspace) OpenWith(ctx context.Context, o git.Options) (*git.Repo, error) {
+	if p.Plain {
+		return git.OpenStore(ctx, filepath.Join(p.State, StoreFolder), p.Root, o)
 	}
-	return show.Gather(ctx, p.source(), spec, r, id), nil
+	return git.OpenWith(ctx, p.Root, o)
 }
 
 // heldID stands for the id of a repo within a sandbox: the state that it names is not seen there.
@@ -198,31 +179,32 @@ func mainRoot(ctx context.Context, repo *git.Repo) (string, error) {
 		return repo.Top(), nil
 	}
 	main, err := filepath.EvalSymlinks(trees[0].Path)
-	if err != nil || (!isDir(filepath.Join(main, workflowDir)) && isDir(filepath.Join(repo.Top(), workflowDir))) {
+	if err != nil || (!IsDir(filepath.Join(main, layout.WorkflowDir)) && IsDir(filepath.Join(repo.Top(), layout.WorkflowDir))) {
 		return repo.Top(), nil
 	}
 	return main, nil
 }
 
-func isDir(path string) bool {
+// IsDir reports whether a folder, or a link to one, is at the path.
+func IsDir(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.IsDir()
 }
 
-// stateHome is the folder of the state: $XDG_STATE_HOME/sluice.
-func stateHome(con *console.Console) (string, error) {
+// Home is the folder of the state: $XDG_STATE_HOME/sluice.
+func Home(con *console.Console) (string, error) {
 	return xdg(con, "XDG_STATE_HOME", ".local/state")
 }
 
-// configFile is the person's own settings file: $XDG_CONFIG_HOME/sluice/config.yaml.
-func configFile(con *console.Console) (string, error) {
+// ConfigFile is the person's own settings file: $XDG_CONFIG_HOME/sluice/config.yaml.
+func ConfigFile(con *console.Console) (string, error) {
 	dir, err := xdg(con, "XDG_CONFIG_HOME", ".config")
 	return filepath.Join(dir, "config.yaml"), err
 }
 
-// settingsOf reads all layers of settings for the repo at root ("" = none).
-func settingsOf(con *console.Console, root string, set []string) (*settings.Layered, error) {
-	own, err := configFile(con)
+// Settings reads all layers of settings for the repo at root ("" = none).
+func Settings(con *console.Console, root string, set []string) (*settings.Layered, error) {
+	own, err := ConfigFile(con)
 	if err != nil {
 		return nil, err
 	}
@@ -243,16 +225,16 @@ func xdg(con *console.Console, name, fallback string) (string, error) {
 	return filepath.Join(home, filepath.FromSlash(fallback), "sluice"), nil
 }
 
-// makeState makes a folder of the state, for its owner alone.
-func makeState(dir string) error {
+// MakeState makes a folder of the state, for its owner alone.
+func MakeState(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return &fault.Error{Cause: "the state folder: " + err.Error(), Advice: "make it writable, or set XDG_STATE_HOME to a folder that is: the journal lies there, outside the repo", Code: fault.ExitFailed, Err: err}
 	}
 	return nil
 }
 
-// writable sees to it, before anything is started, that there is a folder that files can be made in.
-func writable(dir string) error {
+// Writable sees to it, before anything is started, that there is a folder that files can be made in.
+func Writable(dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
 		var f *os.File
@@ -265,5 +247,3 @@ func writable(dir string) error {
 	}
 	return err
 }
-
-func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

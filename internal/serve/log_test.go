@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package serve
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sluice/internal/console"
 )
 
 // The daemon's lines have their priority where journald takes them, and only there.
@@ -32,7 +34,7 @@ func TestLogPriorities(t *testing.T) {
 		if _, err := f.Seek(0, 0); err != nil {
 			t.Fatal(err)
 		}
-		log := newLogger(&newApp([]string{"JOURNAL_STREAM=" + stream}, strings.NewReader(""), &bytes.Buffer{}, f).Console, f)
+		log := newLogger(console.New([]string{"JOURNAL_STREAM=" + stream}, strings.NewReader(""), &bytes.Buffer{}, f), f)
 		log.Warn().Msg("x")
 		raw, err := os.ReadFile(f.Name())
 		if err != nil || !strings.HasPrefix(string(raw), want) {

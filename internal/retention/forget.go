@@ -1,4 +1,4 @@
-package main
+package retention
 
 import (
 	"context"
@@ -12,24 +12,26 @@ import (
 	"time"
 
 	"sluice/agents"
+	"sluice/internal/layout"
+	"sluice/internal/workspace"
 	"sluice/journal"
 )
 
-// cutPrefix is what the folder is named by that a repair puts the launch records of forgotten runs into.
-const cutPrefix = "cut-"
+// CutPrefix is what the folder is named by that a repair puts the launch records of forgotten runs into.
+const CutPrefix = "cut-"
 
-// forgetRuns puts aside what is left of runs that the journal does not know, after a repair: their numbers will be given
+// Forget puts aside what is left of runs that the journal does not know, after a repair: their numbers will be given
 // again, and a new run must not meet the launches of an old one and take their ends for its own. What still runs of them
 // is ended first: nobody would know of it any more. It gives the runs.
 //
 // A launch that was cut out of a run that is still known stays: what happened under its key happened, and where the run
 // comes to that key again, it is adopted and not made twice.
-func forgetRuns(ctx context.Context, p *place) ([]string, error) {
-	known, err := runsIn(p.state)
+func Forget(ctx context.Context, p *workspace.Workspace) ([]string, error) {
+	known, err := runsIn(p.State)
 	if err != nil {
 		return nil, err
 	}
-	records := []string{filepath.Join(p.state, "launches"), filepath.Join(p.state, "attempts")}
+	records := []string{filepath.Join(p.State, "launches"), filepath.Join(p.State, "attempts")}
 	var gone []string
 	for _, dir := range records {
 		entries, err := os.ReadDir(dir)
@@ -43,17 +45,17 @@ func forgetRuns(ctx context.Context, p *place) ([]string, error) {
 		}
 	}
 	slices.Sort(gone)
-	stamp := fmt.Sprintf("%s%d", cutPrefix, time.Now().UnixNano())
+	stamp := fmt.Sprintf("%s%d", CutPrefix, time.Now().UnixNano())
 	for _, run := range gone {
 		if err := endLaunches(ctx, filepath.Join(records[0], run)); err != nil {
 			return nil, err
 		}
 		for _, dir := range records {
-			if err := putAside(filepath.Join(dir, run), filepath.Join(p.state, stamp, filepath.Base(dir), run)); err != nil {
+			if err := putAside(filepath.Join(dir, run), filepath.Join(p.State, stamp, filepath.Base(dir), run)); err != nil {
 				return nil, err
 			}
 		}
-		runs := filepath.Join(p.root, filepath.FromSlash(runsDir))
+		runs := filepath.Join(p.Root, filepath.FromSlash(layout.RunsDir))
 		if err := putAside(filepath.Join(runs, run), filepath.Join(runs, run+"."+stamp)); err != nil {
 			return nil, err
 		}

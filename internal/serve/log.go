@@ -1,10 +1,24 @@
-package main
+package serve
 
 import (
 	"io"
+	"os"
+	"time"
 
 	"github.com/rs/zerolog"
+
+	"sluice/internal/console"
 )
+
+// newLogger writes the daemon's log: lines for people on a terminal, else JSON, with its priority where journald takes it.
+func newLogger(con *console.Console, w io.Writer) zerolog.Logger {
+	if _, ok := console.Terminal(w); ok {
+		w = zerolog.ConsoleWriter{Out: w, NoColor: !con.ColourOn(w), TimeFormat: time.TimeOnly}
+	} else if f, ok := w.(*os.File); ok && toJournal(f, con.Getenv("JOURNAL_STREAM")) {
+		w = leveled{w}
+	}
+	return zerolog.New(w).With().Timestamp().Logger()
+}
 
 // leveled puts before each line how grave it is, as journald reads it: `journalctl -p warning` then finds what it should.
 type leveled struct{ io.Writer }

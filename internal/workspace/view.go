@@ -1,4 +1,4 @@
-package main
+package workspace
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"sluice/specs"
 )
 
-// viewer shows how a repo stands: whoever serves it, or its journal.
-type viewer interface {
+// Viewer shows how a repo stands: whoever serves it, or its journal.
+type Viewer interface {
 	Status(ctx context.Context, run string) (daemon.Status, error)
 	Run(ctx context.Context, run string) (daemon.RunStatus, error)
 	Spec(ctx context.Context, run string) (string, error)
@@ -28,25 +28,28 @@ type viewer interface {
 	Close()
 }
 
-// service is a process that serves a repo.
-type service interface {
-	viewer
+// Service is a process that serves a repo.
+type Service interface {
+	Viewer
 	Ping(ctx context.Context) (daemon.Ping, error)
 	Do(ctx context.Context, ev engine.Event, via string) (daemon.Done, error)
 	Reload(ctx context.Context) error
 }
 
-// pingIn is how long a process may take to say that it serves.
-const pingIn = 3 * time.Second
+// Client speaks with the process that serves the repo.
+func Client(p *Workspace) Service { return telling{daemon.NewClient(p.State), p.State} }
 
-// serving returns the process that serves the repo; nil where there is none.
-func serving(ctx context.Context, p *place) (service, error) {
-	c := daemon.NewClient(p.state)
-	within, cancel := context.WithTimeout(ctx, pingIn)
+// PingIn is how long a process may take to say that it serves.
+const PingIn = 3 * time.Second
+
+// Serving returns the process that serves the repo; nil where there is none.
+func Serving(ctx context.Context, p *Workspace) (Service, error) {
+	c := daemon.NewClient(p.State)
+	within, cancel := context.WithTimeout(ctx, PingIn)
 	defer cancel()
 	_, err := c.Ping(within)
 	if err == nil {
-		return telling{c, p.state}, nil
+		return telling{c, p.State}, nil
 	}
 	c.Close()
 	if errors.Is(err, daemon.ErrNotServed) || ctx.Err() != nil {
@@ -57,30 +60,30 @@ func serving(ctx context.Context, p *place) (service, error) {
 }
 
 // holderOf names the process that holds the repo's lock, as it said itself.
-func holderOf(p *place) string {
-	b, err := os.ReadFile(filepath.Join(p.state, "holder"))
+func holderOf(p *Workspace) string {
+	b, err := os.ReadFile(filepath.Join(p.State, "holder"))
 	if pid := strings.TrimSpace(string(b)); err == nil && pid != "" {
-		return "pid " + clean(pid)
+		return "pid " + text.Line(pid)
 	}
 	return "`sluice doctor` tells more"
 }
 
-// needed returns the process that serves the repo, or says how to have one.
-func needed(ctx context.Context, p *place) (service, error) {
-	s, err := serving(ctx, p)
+// NeedServing returns the process that serves the repo, or says how to have one.
+func NeedServing(ctx context.Context, p *Workspace) (Service, error) {
+	s, err := Serving(ctx, p)
 	if err == nil && s == nil {
 		err = notServed(p)
 	}
 	return s, err
 }
 
-func notServed(p *place) error {
-	return fault.Failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.root)
+func notServed(p *Workspace) error {
+	return fault.Failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.Root)
 }
 
-// viewOf returns whoever serves the repo, or its journal where nobody does.
-func viewOf(ctx context.Context, p *place) (v viewer, served bool, err error) {
-	s, err := serving(ctx, p)
+// View returns whoever serves the repo, or its journal where nobody does.
+func View(ctx context.Context, p *Workspace) (v Viewer, served bool, err error) {
+	s, err := Serving(ctx, p)
 	if err != nil {
 		return nil, false, err
 	}
@@ -92,9 +95,9 @@ func viewOf(ctx context.Context, p *place) (v viewer, served bool, err error) {
 }
 
 // readJournal shows a repo that nobody serves.
-func readJournal(p *place) (viewer, error) {
-	if !layout.IsFile(filepath.Join(p.state, journal.FileName)) {
-		return nothing{p.root}, nil // no state is made by looking
+func readJournal(p *Workspace) (Viewer, error) {
+	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
+		return nothing{p.Root}, nil // no state is made by looking
 	}
 	r, err := openReader(p)
 	var held *daemon.Held
@@ -104,29 +107,29 @@ func readJournal(p *place) (viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reading{&unserved{r}, p.state}, nil
+	return reading{&unserved{r}, p.State}, nil
 }
 
 // openReader reads the journal; it waits a little for another reader to be done.
-func openReader(p *place) (*daemon.Reader, error) {
+func openReader(p *Workspace) (*daemon.Reader, error) {
 	var held *daemon.Held
 	for try := 0; ; try++ {
-		r, err := daemon.OpenReader(p.root, p.state, compileSpec)
+		r, err := daemon.OpenReader(p.Root, p.State, Compile)
 		if !errors.As(err, &held) || try == lockTries {
 			return r, err
 		}
-		time.Sleep(lockPause)
+		time.Sleep(LockPause)
 	}
 }
 
 // How often and how long one waits for who only looks at the journal.
 const (
 	lockTries = 20
-	lockPause = 50 * time.Millisecond
+	LockPause = 50 * time.Millisecond // between two tries
 )
 
-// compileSpec makes the engine's spec of the source that a run was started with.
-func compileSpec(source string) (*engine.Spec, error) {
+// Compile makes the engine's spec of the source that a run was started with.
+func Compile(source string) (*engine.Spec, error) {
 	spec, faults := specs.Load("", []byte(source))
 	if len(faults) == 0 {
 		return spec, nil
@@ -134,13 +137,13 @@ func compileSpec(source string) (*engine.Spec, error) {
 	return nil, faults[0]
 }
 
-// goesBy is what a run goes by, of the source that viewers give: of a child run the part that its digest names.
-func goesBy(ctx context.Context, v viewer, r daemon.RunStatus) (*engine.Spec, error) {
+// SpecOf is what a run goes by, of the source that viewers give: of a child run the part that its digest names.
+func SpecOf(ctx context.Context, v Viewer, r daemon.RunStatus) (*engine.Spec, error) {
 	source, err := v.Spec(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := compileSpec(source)
+	spec, err := Compile(source)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +189,7 @@ func (n nothing) Status(context.Context, string) (daemon.Status, error) {
 }
 
 func (n nothing) Run(_ context.Context, run string) (daemon.RunStatus, error) {
-	return daemon.RunStatus{}, fault.Failed("`sluice run WORKFLOW` starts one", "no run %s: nothing ever ran in this repo", clean(run))
+	return daemon.RunStatus{}, fault.Failed("`sluice run WORKFLOW` starts one", "no run %s: nothing ever ran in this repo", text.Line(run))
 }
 
 func (n nothing) Spec(context.Context, string) (string, error) { return "", nil }
@@ -196,61 +199,5 @@ func (n nothing) Facts(context.Context, string, int64, bool, func(daemon.Line) e
 }
 
 func (n nothing) Offers(context.Context) ([]daemon.Offer, error) { return []daemon.Offer{}, nil }
-func (n nothing) Close()                                         {}
 
-// statusOfRun tells all of one run.
-func statusOfRun(ctx context.Context, p *place, run string) (*daemon.RunStatus, error) {
-	v, _, err := viewOf(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	defer v.Close()
-	id, err := runNamed(ctx, v, run)
-	if err != nil {
-		return nil, err
-	}
-	r, err := v.Run(ctx, id)
-	return &r, err
-}
-
-// lastRun is the name of the newest run of a repo.
-const lastRun = "last"
-
-// runNamed finds the run that is meant: by its id, by "last", or by the workflow whose newest run it is.
-func runNamed(ctx context.Context, v viewer, name string) (string, error) {
-	st, err := v.Status(ctx, "")
-	if err != nil {
-		return "", err
-	}
-	return named(st.Runs, name)
-}
-
-// named is runNamed among runs that are known.
-func named(runs []daemon.RunStatus, name string) (string, error) {
-	if len(runs) == 0 {
-		return "", fault.Failed("`sluice run WORKFLOW` starts one", "no run %q: nothing ever ran in this repo", clean(name))
-	}
-	var known []string
-	newest := ""
-	for _, r := range runs {
-		if r.ID == name {
-			return r.ID, nil
-		}
-		if r.Child != nil { // meant by its id alone
-			known = append(known, r.ID)
-			continue
-		}
-		if r.Workflow == name || name == lastRun || name == "" {
-			newest = r.ID
-		}
-		known = append(known, r.ID)
-	}
-	if newest != "" {
-		return newest, nil
-	}
-	advice := "`sluice ls` names them"
-	if near := text.Meant(name, known); near != "" {
-		advice = "did you mean " + near + "?"
-	}
-	return "", fault.Failed(advice, "no run %q in this repo", clean(name))
-}
+func (n nothing) Close() {}

@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"errors"
@@ -11,13 +11,13 @@ import (
 	"sluice/internal/fault"
 )
 
-// profileFolder is the variable that names a folder for the daemon's profiles. It is for whoever measures the daemon.
-const profileFolder = "SLUICE_PROFILE"
+// ProfileFolder is the variable that names a folder for the daemon's profiles. It is for whoever measures the daemon.
+const ProfileFolder = "SLUICE_PROFILE"
 
 // startProfile records what the daemon spends its time on, where that is asked for: cpu.pprof and, of all memory that was ever
 // allocated, allocs.pprof. The function that it gives writes them.
 func startProfile(con *console.Console) (end func() error, err error) {
-	dir := con.Getenv(profileFolder)
+	dir := con.Getenv(ProfileFolder)
 	if dir == "" {
 		return func() error { return nil }, nil
 	}
@@ -26,7 +26,7 @@ func startProfile(con *console.Console) (end func() error, err error) {
 		err = pprof.StartCPUProfile(f)
 	}
 	if err != nil {
-		return nil, fault.New("name a folder that is there", "%s: %w", profileFolder, err)
+		return nil, fault.New("name a folder that is there", "%s: %w", ProfileFolder, err)
 	}
 	return func() error {
 		pprof.StopCPUProfile()

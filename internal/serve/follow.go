@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/fault"
 	"sluice/internal/settings"
+	"sluice/internal/workspace"
 	"sluice/watcher"
 )
 
@@ -18,8 +19,8 @@ import (
 const settingsEvery = 5 * time.Second
 
 // settingsFiles are the person's file and that of the project.
-func (w *parts) settingsFiles(root string) [2]string {
-	own, err := configFile(&w.a.Console)
+func (w *Parts) settingsFiles(root string) [2]string {
+	own, err := workspace.ConfigFile(w.Console)
 	if err != nil {
 		own = ""
 	}
@@ -87,7 +88,7 @@ func (s *liveSettings) again() (engine.Config, error) {
 
 // faulty notes whether a repo's settings could be read, and says whether a person is to be told: the same fault, of the person's
 // own file above all, is told once for all repos.
-func (w *parts) faulty(s *liveSettings, err error) (tell bool) {
+func (w *Parts) faulty(s *liveSettings, err error) (tell bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
@@ -103,7 +104,7 @@ func (w *parts) faulty(s *liveSettings, err error) (tell bool) {
 }
 
 // keepSettings looks at the settings of all repos until ctx ends.
-func (w *parts) keepSettings(ctx context.Context) {
+func (w *Parts) keepSettings(ctx context.Context) {
 	timer := time.NewTimer(settingsEvery)
 	defer timer.Stop()
 	for {
@@ -131,7 +132,7 @@ func (w *parts) keepSettings(ctx context.Context) {
 }
 
 // hintSettings has the settings looked at, where the hint is of a file of theirs.
-func (w *parts) hintSettings(name string) {
+func (w *Parts) hintSettings(name string) {
 	for s := range w.live { // mu is held
 		if s.follows(name) {
 			select {

@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"context"
@@ -45,8 +45,8 @@ func (d *watchdog) well(now time.Time) bool {
 }
 
 // feed tells the manager as often as it wants to hear, until ctx ends. Without a manager it does nothing.
-func (d *watchdog) feed(ctx context.Context, a *app) {
-	usec, err := strconv.ParseInt(a.Getenv("WATCHDOG_USEC"), 10, 64)
+func (d *watchdog) feed(ctx context.Context, con *console.Console) {
+	usec, err := strconv.ParseInt(con.Getenv("WATCHDOG_USEC"), 10, 64)
 	if err != nil || usec <= 0 {
 		return
 	}
@@ -58,7 +58,7 @@ func (d *watchdog) feed(ctx context.Context, a *app) {
 			return
 		case now := <-every.C:
 			if d.well(now) {
-				tellManager(&a.Console, "WATCHDOG=1")
+				tellManager(con, "WATCHDOG=1")
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package decide
 
 import (
 	"context"
@@ -10,56 +10,24 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/fault"
 	"sluice/internal/form"
 	"sluice/internal/press"
 	"sluice/internal/show"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
-// printSince prints what the attempt changed since the end of the one before.
-func printSince(ctx context.Context, con *console.Console, p *place, sh *show.Shown) error {
-	if sh.Attempt == nil || sh.Attempt.N < 2 {
-		return fault.Failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
-	}
-	repo, err := p.repo(ctx)
-	if err != nil {
-		return err
-	}
-	defer repo.Close()
-	name := func(n int) string { return fmt.Sprintf("%s/%s.%d", sh.Run, sh.Step, n) }
-	var shas [2]string
-	for i, n := range []int{sh.Attempt.N - 1, sh.Attempt.N} {
-		t := &attemptShown{name: name(n)}
-		if shas[i], _, err = repo.Kept(ctx, t.name); err != nil {
-			return notKept(t, err)
-		}
-	}
-	patch, cut, err := repo.Between(ctx, shas[0], shas[1], show.MaxDiff)
-	if err != nil {
-		return err
-	}
-	con.Print("")
-	if len(patch) == 0 {
-		con.Print("%s", con.Paint(console.Dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
-	}
-	show.PrintPatch(con, patch)
-	if cut {
-		con.Note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
-	}
-	return nil
-}
-
-// decideHere lets the person at the terminal decide what was shown, by a key: the round that was shown, and no other.
-func (a *app) decideHere(ctx context.Context, p *place, sh *show.Shown) error {
+// Here lets the person at the terminal decide what was shown, by a key: the round that was shown, and no other.
+func Here(ctx context.Context, con *console.Console, p *workspace.Workspace, sh *show.Shown) error {
 	g := sh.Gate
-	if inAttempt(&a.Console) != nil || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
+	if InAttempt(con) != nil || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
 		return nil
 	}
-	h := &hand{a: a}
+	h := &hand{con: con}
 	several := false // the last keys came at once, and that was said
 	for {
 		if !several {
-			fmt.Fprintf(a.Out, "\n%s ", a.Paint(console.Bold, keysHere(sh)+"  any other key: later"))
+			fmt.Fprintf(con.Out, "\n%s ", con.Paint(console.Bold, keysHere(sh)+"  any other key: later"))
 		}
 		k, err := h.key("keys")
 		if err != nil {
@@ -67,30 +35,30 @@ func (a *app) decideHere(ctx context.Context, p *place, sh *show.Shown) error {
 		}
 		if h.guard.Several() {
 			if !several {
-				fmt.Fprintf(a.Out, "\n%s ", a.Paint(console.Dim, h.guard.Ends("keys")))
+				fmt.Fprintf(con.Out, "\n%s ", con.Paint(console.Dim, h.guard.Ends("keys")))
 			}
 			several = true
 			continue
 		}
 		several = false
-		fmt.Fprintln(a.Out)
-		d := decision{gate: g.ID, run: sh.Run, round: g.Round}
+		fmt.Fprintln(con.Out)
+		d := Decision{Gate: g.ID, Run: sh.Run, Round: g.Round}
 		switch {
 		case k == "d":
-			err = show.PrintDiff(ctx, &a.Console, p.source(), sh)
+			err = show.PrintDiff(ctx, con, p, sh)
 		case k == "s" && sh.Attempt != nil && sh.Attempt.N > 1:
-			err = printSince(ctx, &a.Console, p, sh)
+			err = show.PrintSince(ctx, con, p, sh)
 		case outcomeHere(g, k) != "":
-			d.outcome, d.text, d.answer = h.decides(ctx, sh, outcomeHere(g, k))
+			d.Outcome, d.Text, d.answer = h.decides(ctx, sh, outcomeHere(g, k))
 		default:
-			a.Print("%s", a.Paint(console.Dim, "nothing was decided"))
+			con.Print("%s", con.Paint(console.Dim, "nothing was decided"))
 			return nil
 		}
 		if err != nil {
-			a.Note("%s", oneLine(err.Error()))
+			con.Note("%s", text.Message(err.Error()))
 		}
-		if d.outcome != "" {
-			return giveDecision(ctx, &a.Console, p, d)
+		if d.Outcome != "" {
+			return Give(ctx, con, p, d)
 		}
 	}
 }
@@ -124,22 +92,22 @@ func keysHere(sh *show.Shown) string {
 
 // hand is a person's keys at the terminal.
 type hand struct {
-	a       *app
+	con     *console.Console
 	guard   press.Guard
 	decoder press.Decoder
 }
 
 // key waits for a key, with what it may decide on the screen; the letter is small.
 func (h *hand) key(what string) (k string, err error) {
-	h.guard.Draw(what, h.a.Now())
-	in, _ := console.Terminal(h.a.In)
+	h.guard.Draw(what, h.con.Now())
+	in, _ := console.Terminal(h.con.In)
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprint(h.a.Out, press.PasteOn)
+	fmt.Fprint(h.con.Out, press.PasteOn)
 	defer func() {
-		fmt.Fprint(h.a.Out, press.PasteOff)
+		fmt.Fprint(h.con.Out, press.PasteOff)
 		if rerr := term.Restore(int(in.Fd()), before); err == nil {
 			err = rerr
 		}
@@ -153,43 +121,43 @@ func (h *hand) key(what string) (k string, err error) {
 		keys := h.decoder.Keys(b[:n])
 		for _, key := range keys {
 			k = strings.ToLower(key.Text)
-			h.guard.Read(k, len(keys) == 1 && !key.Pasted, h.a.Now())
+			h.guard.Read(k, len(keys) == 1 && !key.Pasted, h.con.Now())
 		}
 	}
 	return k, nil
 }
 
 // decides has a decision ended that a key begins: a pass by Enter, the others by words. "" = nothing was decided.
-func (h *hand) decides(ctx context.Context, sh *show.Shown, outcome string) (decided, text string, answer []byte) {
-	a := h.a
+func (h *hand) decides(ctx context.Context, sh *show.Shown, outcome string) (decided, words string, answer []byte) {
+	con := h.con
 	why := h.guard.Begin("keys")
 	if why != "" {
-		a.Print("%s", a.Paint(console.Dim, why))
+		con.Print("%s", con.Paint(console.Dim, why))
 		return "", "", nil
 	}
 	if outcome != engine.OutcomePass {
-		began := a.Now()
-		text, err := askWhy(&a.Console)
+		began := con.Now()
+		words, err := askWhy(con)
 		if err != nil {
 			why = "no reason was given"
-		} else if a.Now().Sub(began) < press.Shown {
+		} else if con.Now().Sub(began) < press.Shown {
 			why = "the words came in one go with the key"
 		}
 		if why == "" {
-			return outcome, text, nil
+			return outcome, words, nil
 		}
-		a.Print("%s", a.Paint(console.Dim, "nothing was decided: "+why))
+		con.Print("%s", con.Paint(console.Dim, "nothing was decided: "+why))
 		return "", "", nil
 	}
 	if g := sh.Gate; g.AnswerRequired {
 		var err error
-		if answer, err = fillIn(ctx, &a.Console, g.ID, g.AnswerSchema); err != nil {
-			a.Note("%s", oneLine(err.Error()))
+		if answer, err = fillIn(ctx, con, g.ID, g.AnswerSchema); err != nil {
+			con.Note("%s", text.Message(err.Error()))
 			return "", "", nil
 		}
 	}
 	if why = h.confirms(sh, answer); why != "" {
-		a.Print("%s", a.Paint(console.Dim, "nothing was decided: "+why))
+		con.Print("%s", con.Paint(console.Dim, "nothing was decided: "+why))
 		return "", "", nil
 	}
 	return outcome, "", answer
@@ -197,13 +165,13 @@ func (h *hand) decides(ctx context.Context, sh *show.Shown, outcome string) (dec
 
 // confirms asks whether a pass is meant, and says why it was not confirmed.
 func (h *hand) confirms(sh *show.Shown, answer []byte) (why string) {
-	a, g := h.a, sh.Gate
+	con, g := h.con, sh.Gate
 	pass := press.Pass{Run: sh.Run, Gate: g.ID, GateName: g.Name, Round: g.Round,
 		Step: sh.Step, StepName: sh.StepName, Content: g.Reviewed, Answer: form.Shown(answer)}
-	a.Print("%s", a.Paint(console.Yellow, pass.Question()))
-	fmt.Fprintf(a.Out, "%s ", a.Paint(console.Bold, press.AnswersHere))
+	con.Print("%s", con.Paint(console.Yellow, pass.Question()))
+	fmt.Fprintf(con.Out, "%s ", con.Paint(console.Bold, press.AnswersHere))
 	k, err := h.key("sure")
-	fmt.Fprintln(a.Out)
+	fmt.Fprintln(con.Out)
 	if err != nil || k != "\r" && k != "\n" {
 		return "that was not Enter"
 	}

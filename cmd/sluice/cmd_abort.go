@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,9 +10,11 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/serve"
+	"sluice/internal/workspace"
 )
 
-func (a *app) abortCommand() *cobra.Command {
+func abortCommand(a *app) *cobra.Command {
 	var why string
 	cmd := a.JSONFlag(&cobra.Command{
 		Use: "abort [RUN]", Short: "end a run for good, and what runs in it",
@@ -23,21 +23,14 @@ done in them. Where no process serves the repo, this one does until all of the r
 launches nothing meanwhile, of no run: other runs go on where they are once something serves the
 repo. Only the workflow's after_run, if it has one, follows the end as always.`,
 		Example: "sluice abort phase-4-1 -m \"wrong plan\"\nsluice abort --yes", Args: console.Between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.abort(cmd.Context(), args, why) },
+		RunE: func(cmd *cobra.Command, args []string) error { return abortRun(cmd.Context(), a, args, why) },
 	})
 	cmd.Flags().StringVarP(&why, "message", "m", "", "why, in `WORDS`")
 	return cmd
 }
 
-// How long what ran of an aborted run may take to end, and how often one looks. It is longer than any kill_after and
-// after_run that make sense.
-const (
-	abortMost = 10 * time.Minute
-	abortPace = 50 * time.Millisecond
-)
-
-// abort ends a run with the process that serves the repo; where there is none, or it goes just then, by this one.
-func (a *app) abort(ctx context.Context, args []string, why string) error {
+// abortRun ends a run with the process that serves the repo; where there is none, or it goes just then, by this one.
+func abortRun(ctx context.Context, a *app, args []string, why string) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
@@ -50,7 +43,7 @@ func (a *app) abort(ctx context.Context, args []string, why string) error {
 		return errors.Join(err, notDone(err))
 	}
 	ev := engine.AbortRequested{Run: id, Why: why}
-	s, err := serving(ctx, p)
+	s, err := workspace.Serving(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -64,17 +57,17 @@ func (a *app) abort(ctx context.Context, args []string, why string) error {
 			return err
 		}
 	}
-	return a.abortHere(ctx, p, ev)
+	return abortHere(ctx, a, p, ev)
 }
 
 // toAbort names the run that is meant, before anything is asked or served.
-func toAbort(ctx context.Context, p *place, args []string) (string, error) {
-	v, _, err := viewOf(ctx, p)
+func toAbort(ctx context.Context, p *workspace.Workspace, args []string) (string, error) {
+	v, _, err := workspace.View(ctx, p)
 	if err != nil {
 		return "", err
 	}
 	defer v.Close()
-	id, err := runMeant(ctx, v, args)
+	id, err := workspace.RunMeant(ctx, v, args)
 	if err != nil {
 		return "", err
 	}
@@ -86,45 +79,25 @@ func toAbort(ctx context.Context, p *place, args []string) (string, error) {
 }
 
 // abortHere ends a run from this process, which serves the repo until all of it has ended and launches nothing.
-func (a *app) abortHere(ctx context.Context, p *place, ev engine.AbortRequested) error {
-	h, err := a.host(ctx, p, nil, true)
+func abortHere(ctx context.Context, a *app, p *workspace.Workspace, ev engine.AbortRequested) error {
+	h, err := serve.InFront(ctx, a.serving(nil), p, true)
 	if err != nil {
 		return err
 	}
-	s := daemon.NewClient(p.state)
+	s := daemon.NewClient(p.State)
 	defer s.Close()
 	done, err := s.Do(ctx, ev, "command")
 	if err == nil {
 		err = tellSteered(&a.Console, ev.Run, done)
 	}
 	if err == nil {
-		err = h.quiet(ctx, ev.Run)
+		err = h.Quiet(ctx, ev.Run)
 	}
 	if err == nil {
-		h.settle(s)
+		h.Settle(s)
 	}
-	if stopped := h.stop(); err == nil {
+	if stopped := h.Stop(); err == nil {
 		err = stopped
 	}
 	return err
-}
-
-// quiet waits until nothing of a run that is over runs any more.
-func (h *hosting) quiet(ctx context.Context, run string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, abortMost, fmt.Errorf("not within %s", abortMost))
-	defer cancel()
-	for {
-		quiet, err := h.repo.Quiet(ctx, run)
-		if err == nil && quiet {
-			return nil
-		}
-		if err != nil && ctx.Err() == nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fault.Failed("what serves the repo next (`sluice run`, `sluice daemon`) ends the rest", "%s is aborted, but not all of it has ended: %s", run, context.Cause(ctx))
-		case <-time.After(abortPace):
-		}
-	}
 }

@@ -1,0 +1,219 @@
+package decide
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/ids"
+	"sluice/internal/layout"
+	"sluice/internal/render"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+	"sluice/signals"
+)
+
+// Decision is what a person says at a gate.
+type Decision struct {
+	Gate, Outcome, Text, Run string
+	Round                    int // 0: the one that asks now
+
+	Key, Out, Signed string        // files: to sign with, to write to, that was signed
+	Unsigned         bool          // write what is to be signed
+	Life             time.Duration // of the signature; 0 = the default
+	Answers          []string      // NAME=VALUE, or the whole answer as JSON
+
+	at     *daemon.GateStatus
+	proof  string          // the signed text
+	answer json.RawMessage // what is given beside the words
+}
+
+// AskWords sees to it that a fail or a veto says why.
+func AskWords(con *console.Console, d *Decision, given bool) error {
+	if d.Text == "-" {
+		b, err := io.ReadAll(io.LimitReader(con.In, engine.MaxFeedback+1))
+		if err != nil {
+			return err
+		}
+		d.Text = string(b)
+	}
+	if len(d.Text) > engine.MaxFeedback {
+		return fault.Misused("put it into a file of the repo and name that", "the message has more than %d bytes", engine.MaxFeedback)
+	}
+	if given || d.Outcome != engine.OutcomeFail && d.Outcome != engine.OutcomeVeto {
+		return nil
+	}
+	if !con.Interactive() {
+		return fault.Misused("say it with -m: your words are what the next attempt goes by", "%s %s: no reason given", d.Outcome, text.Line(d.Gate))
+	}
+	var err error
+	d.Text, err = askWhy(con)
+	return err
+}
+
+// askWhy asks for the reason of a fail or a veto.
+func askWhy(con *console.Console) (string, error) {
+	fmt.Fprint(con.Out, "What is wrong? (one line; the next attempt reads it) ")
+	line, err := con.ReadLine()
+	if line = strings.TrimSpace(line); err != nil || line == "" {
+		return "", fault.Misused("say why with -m", "nothing was decided: no reason given")
+	}
+	return line, nil
+}
+
+// InAttempt is an error in the environment of an attempt: what is decided is a person's.
+func InAttempt(con *console.Console) error {
+	if con.Getenv("SLUICE_TOKEN") == "" {
+		return nil
+	}
+	return errors.New("this is the environment of an attempt: what is decided is a person's, so leave it to one")
+}
+
+// Give has a decision taken in: by the process that serves the repo, else by a file for the one that will.
+func Give(ctx context.Context, con *console.Console, p *workspace.Workspace, d Decision) error {
+	v, served, err := workspace.View(ctx, p)
+	if err != nil {
+		return err
+	}
+	st, err := v.Status(ctx, "")
+	if err == nil {
+		err = knownGate(st, &d)
+	}
+	if err != nil {
+		v.Close()
+		return err
+	}
+	s, ok := v.(workspace.Service)
+	if !served || !ok {
+		v.Close() // the lock goes with it
+	} else {
+		defer s.Close()
+	}
+	if err := answerOf(ctx, con, &d); err != nil {
+		return err
+	}
+	if err := proofOf(ctx, con, p, &d); err != nil || d.Out != "" {
+		return err
+	}
+	if !served || !ok {
+		return leaveDecision(con, p, d)
+	}
+	done, err := s.Do(ctx, engine.Answered{Gate: d.Gate, Run: d.Run, Round: d.Round, Outcome: d.Outcome, Text: d.Text, Answer: d.answer, Proven: engine.Proven{Proof: d.proof}}, "command")
+	if err != nil {
+		return err
+	}
+	return tellDone(con, done, d)
+}
+
+func tellDone(con *console.Console, done daemon.Done, d Decision) error {
+	if done.Ignored != "" {
+		mend := "`sluice show " + text.Line(d.Gate) + "` tells how it stands"
+		if d.Run == "" {
+			mend = "`sluice inbox --here` names the runs in which a gate waits"
+		}
+		return fault.Failed(mend, "nothing came of it: %s", done.Ignored)
+	}
+	if con.JSON {
+		return con.Document(done)
+	}
+	for _, raw := range done.Facts {
+		if s := render.Fact(raw); s.Key {
+			con.Print("%s  %s", con.Paint(console.Dim, console.Pad(s.Subject, render.SubjectWidth)), con.Paint(s.Style, s.Text))
+		}
+	}
+	return nil
+}
+
+// knownGate checks the gate's name against those of live runs, and which run is meant.
+func knownGate(st daemon.Status, d *Decision) error {
+	var known, at []string
+	for _, r := range st.Runs {
+		if !r.Live() || d.Run != "" && r.ID != d.Run {
+			continue
+		}
+		for _, g := range r.Gates() {
+			known = append(known, g.ID)
+			if g.ID == d.Gate {
+				at, d.at = append(at, r.ID), &g
+				if !okOutcome(g, d.Outcome) {
+					return fault.Failed("it takes: "+strings.Join(g.Outcomes, ", "), "gate %s has no outcome %q", d.Gate, text.Line(d.Outcome))
+				}
+			}
+		}
+	}
+	if len(at) == 1 && d.Run == "" {
+		d.Run = at[0]
+	}
+	if len(at) > 0 {
+		return nil
+	}
+	mend := "`sluice inbox` lists what waits for you"
+	if near := text.Meant(d.Gate, known); near != "" {
+		mend = "did you mean " + near + "?"
+	}
+	if d.Run != "" {
+		return fault.Failed(mend, "no gate %q in a live run %q", text.Line(d.Gate), text.Line(d.Run))
+	}
+	return fault.Failed(mend, "no gate %q in a live run", text.Line(d.Gate))
+}
+
+// okOutcome checks an outcome where the gate says which it takes.
+func okOutcome(g daemon.GateStatus, outcome string) bool {
+	return len(g.Outcomes) == 0 || slices.Contains(g.Outcomes, outcome)
+}
+
+// leaveDecision writes the decision as a file: whoever serves the repo next takes it in.
+func leaveDecision(con *console.Console, p *workspace.Workspace, d Decision) error {
+	if !ids.Valid(d.Outcome) || !ids.Valid(d.Gate) {
+		return fault.Misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", text.Line(d.Outcome), text.Line(d.Gate))
+	}
+	name := d.Gate + "-" + d.Outcome + ".json"
+	raw, err := d.file()
+	if err != nil {
+		return err
+	}
+	if d.proof != "" {
+		name, raw = d.Gate+"-"+d.Outcome, []byte(d.proof)
+	}
+	if _, state, err := signals.ParseHuman(name, raw); err != nil || state != signals.Whole {
+		return fault.Misused("write it in plain words", "the message cannot be written down: %v", err)
+	}
+	file, err := workspace.PutSignal(p, d.Run, name, raw)
+	if err != nil {
+		return err
+	}
+	if con.JSON {
+		return con.Document(map[string]string{"file": file})
+	}
+	con.Print("written: %s", layout.ShortPath(file))
+	con.Note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", cmp.Or(d.Run, "RUN"))
+	return nil
+}
+
+// file is the decision as a file says it.
+func (d Decision) file() ([]byte, error) {
+	say := map[string]any{}
+	if d.Text != "" {
+		say["feedback"] = d.Text
+	}
+	if d.Round > 0 {
+		say["round"] = d.Round
+	}
+	if d.Run != "" {
+		say["run"] = d.Run
+	}
+	if len(d.answer) > 0 {
+		say["answer"] = d.answer
+	}
+	return json.Marshal(say)
+}

@@ -1,0 +1,136 @@
+package decide
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/approval"
+	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/layout"
+	"sluice/internal/render"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+)
+
+// How long a signed answer is good for: one that is handed in at once, and one that is carried.
+const (
+	signedHere    = 10 * time.Minute
+	signedCarried = 24 * time.Hour
+)
+
+// proofOf makes the signed text of a decision at a gate, or takes it from the file that it was written to elsewhere.
+func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, d *Decision) error {
+	g := d.at
+	if d.Signed != "" {
+		data, err := approval.ReadSigned(d.Signed)
+		d.proof = string(data)
+		return err
+	}
+	if d.Key == "" && d.Out == "" && !d.Unsigned && (g == nil || g.Trust != engine.TrustSigned) {
+		return nil // the gate wants none
+	}
+	if d.Unsigned && d.Out == "" {
+		return fault.Misused("name a file: -o FILE", "--unsigned writes what is to be signed")
+	}
+	switch {
+	case g == nil || d.Run == "":
+		return fault.Misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and a signature is for one", text.Line(d.Gate))
+	case g.Round == 0:
+		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` tells how it stands", "gate %s asks nothing now", text.Line(d.Gate))
+	case d.Round != 0 && d.Round != g.Round:
+		return fault.Failed("look again: `sluice show "+text.Line(d.Gate)+"`", "gate %s is at round %d, and not at %d", text.Line(d.Gate), g.Round, d.Round)
+	}
+	said, until, err := toSign(con, p, d, g)
+	if err != nil {
+		return err
+	}
+	if d.Unsigned {
+		return WriteSigned(con, d.Out, said, "what is to be signed: look at it, then `sluice keys sign "+text.Line(d.Out)+"`, on whatever machine your key is")
+	}
+	key, err := Keyring(con).Find(ctx, approval.Store{State: p.State}, d.Key, g.Approvers)
+	if err != nil {
+		return err
+	}
+	con.Note("signing with %s: %s of %s, round %d of %s, good until %s", key.Says, d.Outcome, d.Gate, g.Round, d.Run, render.Clock(until))
+	whole, err := Keyring(con).Sign(ctx, key, said, approval.GateNamespace)
+	if err != nil {
+		return err
+	}
+	if d.Out != "" {
+		d.proof = ""
+		return WriteSigned(con, d.Out, whole, fmt.Sprintf("it counts until %s: `sluice %s %s --signed %s` hands it in, or put it into %s as %s-%s", render.Clock(until), d.verb(), d.Gate, text.Line(d.Out), layout.SignalsDir, d.Gate, d.Outcome))
+	}
+	d.proof = string(whole)
+	return nil
+}
+
+// verb is the command that this decision was given by.
+func (d Decision) verb() string {
+	switch d.Outcome {
+	case engine.OutcomePass, engine.OutcomeFail, engine.OutcomeVeto:
+		return d.Outcome
+	}
+	return "decide"
+}
+
+// toSign is the text that stands for a decision about what the gate's round is over now.
+func toSign(con *console.Console, p *workspace.Workspace, d *Decision, g *daemon.GateStatus) (text []byte, until time.Time, err error) {
+	life := d.Life
+	if life == 0 {
+		if life = signedHere; d.Out != "" {
+			life = signedCarried
+		}
+	}
+	if life < time.Second || life > engine.MaxSigned {
+		return nil, until, fault.Misused("give one such as 30m or 48h", "--expires %s: want at most %s", life, engine.MaxSigned)
+	}
+	until = con.Now().Add(life).Truncate(time.Second)
+	nonce := make([]byte, 16)
+	_, _ = rand.Read(nonce) // it ends the program where it fails
+	text = approval.Approval{Repo: p.ID, Run: d.Run, Gate: d.Gate, Round: g.Round, Decision: d.Outcome, Reviewed: g.Reviewed,
+		Nonce: hex.EncodeToString(nonce), Expires: until, Words: d.Text, Answer: string(d.answer)}.Text()
+	if _, err := approval.ParseApproval(text); err != nil {
+		return nil, until, fault.Failed("write it in plain words", "it cannot be written down to be signed: %v", err)
+	}
+	return text, until, nil
+}
+
+// WriteSigned writes a file that a person carries, never over another.
+func WriteSigned(con *console.Console, file string, data []byte, says string) error {
+	if file == "-" {
+		_, err := con.Out.Write(data)
+		return err
+	}
+	err := atomicfile.WriteNew(file, data, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fault.Failed("remove it, or name another", "%s is there already", text.Line(file))
+	}
+	if err == nil {
+		con.Note("written: %s", text.Line(file))
+		con.Note("%s", says)
+	}
+	return err
+}
+
+// Keyring has the private keys of this machine; ssh-keygen asks for a passphrase or a touch on the terminal.
+func Keyring(con *console.Console) approval.Keyring {
+	k := approval.Keyring{Env: con.Env, Home: con.Getenv("HOME"), Agent: con.Getenv("SSH_AUTH_SOCK") != ""}
+	k.Terminal, _ = console.Terminal(con.Err)
+	return k
+}
+
+// Sign signs an answer at a gate that wants it.
+func Sign(ctx context.Context, con *console.Console, p *workspace.Workspace, g daemon.GateStatus, ev engine.Answered) (proof string, err error) {
+	d := Decision{Gate: ev.Gate, Run: ev.Run, Round: ev.Round, Outcome: ev.Outcome, Text: ev.Text, answer: ev.Answer, at: &g}
+	err = proofOf(ctx, con, p, &d)
+	return d.proof, err
+}

@@ -1,0 +1,83 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"sluice/daemon"
+	"sluice/internal/console"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+)
+
+// Daemon serves all watched repos until ctx ends.
+func Daemon(ctx context.Context, o Options) error {
+	con := o.Console
+	home, err := workspace.Home(con)
+	if err != nil {
+		return err
+	}
+	if err := workspace.MakeState(home); err != nil {
+		return err
+	}
+	log := newLogger(con, con.Err)
+	profiled, err := startProfile(con)
+	if err != nil {
+		return err
+	}
+	w, err := New(o, log)
+	if err != nil {
+		return errors.Join(err, profiled())
+	}
+	srv := w.Server(home)
+	inner, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { w.dog.feed(inner, con) })
+	wg.Go(func() { reloadOn(inner, con, srv, log) })
+	wg.Go(func() { giveBack(inner) })
+	err = srv.Run(ctx, func() {
+		n := len(srv.States())
+		log.Info().Int("pid", os.Getpid()).Str("version", o.Version).Int("repos", n).Msg("the daemon serves")
+		if n == 0 {
+			log.Warn().Msg("no repo is watched yet: `sluice watch add` in one")
+		}
+		tellManager(con, fmt.Sprintf("READY=1\nSTATUS=serving %s", text.Plural(n, "repo")))
+	})
+	tellManager(con, "STOPPING=1")
+	stop()
+	wg.Wait()
+	if cerr := errors.Join(w.Close(), profiled()); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		log.Info().Msg("stopped; agents that run go on, and the next start takes them up again")
+	}
+	return err
+}
+
+// reloadOn reads settings and repos again at each SIGHUP.
+func reloadOn(ctx context.Context, con *console.Console, srv *daemon.Server, log zerolog.Logger) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, reloadSignals()...)
+	defer signal.Stop(hup)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			tellManager(con, "RELOADING=1")
+			if err := srv.Reload(ctx); err != nil {
+				log.Error().Err(err).Msg("not all could be read again")
+			} else {
+				log.Info().Msg("settings and repos were read again")
+			}
+			tellManager(con, "READY=1")
+		}
+	}
+}

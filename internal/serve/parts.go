@@ -1,0 +1,230 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/agents"
+	"sluice/agents/launch"
+	"sluice/agents/sandbox"
+	"sluice/daemon"
+	"sluice/deploy"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/git"
+	"sluice/internal/layout"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+	"sluice/internal/world"
+	"sluice/notify"
+	"sluice/watcher"
+)
+
+// Timing is for who has another clock than the machine's, a soak above all; zero = nobody.
+type Timing struct {
+	Pace func(time.Duration) time.Duration // see daemon.RepoOptions
+	Look watcher.Options
+}
+
+// Options are how this process serves repos.
+type Options struct {
+	Console *console.Console
+	Set     []string // settings over all layers, KEY=VALUE
+	Version string   // of sluice
+	Timing  Timing
+	Self    string // the binary that launches go through; "": this one, which keeps some hosts of launches warm
+}
+
+// Parts are what all repos of a process share. Close it when the last is not served any more.
+type Parts struct {
+	Options
+	self   string // the binary that launches go through
+	log    zerolog.Logger
+	watch  *watcher.Watcher
+	runner *agents.Runner
+	slots  *launch.Slots
+	spent  *launch.Spending
+	dog    *watchdog
+	unheld *launch.Unheld
+	desk   *notify.Desk
+	box    func() (*sandbox.Box, error) // tried out at the first launch
+
+	mu     sync.Mutex
+	worlds map[*world.World]bool
+	live   map[*liveSettings]bool
+	faults map[*liveSettings]string // of settings that could not be read again
+	poked  chan struct{}            // a file of settings may have changed
+	ctx    context.Context
+	stop   context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// warmShims is how many hosts of ended launches wait for the next one.
+const warmShims = 2
+
+// loopsRescan has the watcher hint at folders with events only when something happens: each repo's loop reads all its
+// inboxes every few seconds by itself.
+const loopsRescan = time.Hour
+
+// New makes what a process needs to serve repos.
+func New(o Options, log zerolog.Logger) (*Parts, error) {
+	self, warm := o.Self, 0
+	if self == "" {
+		var err error
+		if self, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("this binary cannot be found: %w: agents are launched through it", err)
+		}
+		warm = warmShims
+	}
+	look := o.Timing.Look
+	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
+	ctx, stop := context.WithCancel(context.Background())
+	w := &Parts{Options: o, self: self, log: log, slots: &launch.Slots{}, unheld: &launch.Unheld{}, spent: &launch.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
+		watch: watcher.New(look), worlds: map[*world.World]bool{}, live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{},
+		poked: make(chan struct{}, 1), ctx: ctx, stop: stop}
+	w.desk = notify.NewDesk([]string{self, NotifyHelper}, nil)
+	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Warm: warm, Logf: w.logf("agents")})
+	w.box = sync.OnceValues(func() (*sandbox.Box, error) { return sandbox.Find(context.Background(), self, "") })
+	w.done.Go(func() { w.spread(ctx) })
+	w.done.Go(func() { w.keepSettings(ctx) })
+	return w, nil
+}
+
+// Close ends what the repos shared.
+func (w *Parts) Close() error {
+	w.stop()
+	w.done.Wait()
+	return errors.Join(w.runner.Close(), w.watch.Close(), w.desk.Close())
+}
+
+// Server is the daemon of all watched repos.
+func (w *Parts) Server(home string) *daemon.Server {
+	return daemon.NewServer(daemon.ServerOptions{
+		Home: home, Version: w.Version, Log: w.log, Open: w.open, ReposFile: workspace.ReposFile(home),
+		StateOf: func(ctx context.Context, root string) (string, error) {
+			if !workspace.IsDir(root) {
+				return "", fault.New(fmt.Sprintf("move it back, or run `sluice watch rm %s`, and `sluice watch add` where it is now", root), "repo: %w", atomicfile.ErrGone)
+			}
+			p, err := workspace.At(ctx, w.Console, root)
+			if err != nil {
+				return "", err
+			}
+			if p.Root != root { // a folder above is a repo
+				return "", fault.Failed("put it back, or run `sluice watch rm "+root+"`", "repo: no git repository there, but in %s", p.Root)
+			}
+			return p.State, nil
+		},
+	})
+}
+
+// spread hands the watcher's hints to all repos: each knows its own.
+func (w *Parts) spread(ctx context.Context) {
+	if err := git.SweepScratch("", time.Now()); err != nil {
+		w.log.Warn().Err(err).Msg("what killed processes left in the temporary folder could not be removed")
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case name := <-w.watch.Hints():
+			w.mu.Lock()
+			for x := range w.worlds {
+				x.Hint(name)
+			}
+			w.hintSettings(name)
+			w.mu.Unlock()
+		}
+	}
+}
+
+func (w *Parts) logf(who string) func(string, ...any) {
+	return func(format string, args ...any) {
+		w.log.Warn().Str("from", who).Msg(text.Message(fmt.Sprintf(format, args...)))
+	}
+}
+
+// open makes what the loop of a repo needs. It is called with the repo's lock held.
+func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOptions, func(), error) {
+	s := &liveSettings{parts: w, root: root, changed: make(chan engine.Config, 1)}
+	s.files.Paths = w.settingsFiles(root)
+	if err := s.read(); err != nil {
+		return daemon.RepoOptions{}, nil, err
+	}
+	if err := workspace.LeaveRoot(root, state); err != nil {
+		return daemon.RepoOptions{}, nil, err
+	}
+	p := &workspace.Workspace{Root: root, State: state, Plain: workspace.IsDir(filepath.Join(state, workspace.StoreFolder))}
+	repo, err := p.OpenWith(ctx, git.Options{Scratch: filepath.Join(state, "git"), Staging: filepath.Join(root, layout.RunsDir, ".worktrees")})
+	if err != nil {
+		return daemon.RepoOptions{}, nil, err
+	}
+	world, err := world.New(world.Options{
+		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent, PutDown: w.putDown,
+		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.self, Environ: w.Console.Env, Logf: w.logf(root), Now: w.Console.Now,
+		Repo: filepath.Base(state), Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
+	})
+	if err != nil {
+		return daemon.RepoOptions{}, nil, errors.Join(err, repo.Close())
+	}
+	s.world.Store(world)
+	s.watchFiles()
+	w.mu.Lock()
+	w.worlds[world], w.live[s] = true, true
+	w.mu.Unlock()
+	closeAll := func() {
+		w.mu.Lock()
+		delete(w.worlds, world)
+		delete(w.live, s)
+		delete(w.faults, s)
+		w.mu.Unlock()
+		closeWatches(s.watches)
+		w.dog.forget(root)
+		if err := errors.Join(world.Close(), repo.Close(), s.Close()); err != nil {
+			w.log.Warn().Err(err).Str("repo", root).Msg("not all could be closed")
+		}
+	}
+	return daemon.RepoOptions{
+		World: world, Compile: workspace.Compile, Config: s.engine, Changed: s.changed, Rescan: time.Duration(s.now().Rescan),
+		Log: w.log, Version: w.Version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
+		Now: w.Console.Now, Pace: w.Timing.Pace, Spent: world.Spent, Today: world.Today,
+		Asked: world.Asked, Hear: world.Hear,
+	}, closeAll, nil
+}
+
+// openHeld is open for who only ends a run: nothing is launched.
+func (w *Parts) openHeld(ctx context.Context, root, state string) (daemon.RepoOptions, func(), error) {
+	opt, closeAll, err := w.open(ctx, root, state)
+	opt.Hold = true
+	return opt, closeAll, err
+}
+
+// hidden are the folders of sluice's own, over all repos, that no launch sees.
+func (w *Parts) hidden() []string {
+	var out []string
+	if home, err := workspace.Home(w.Console); err == nil {
+		out = append(out, home)
+	}
+	if file, err := workspace.ConfigFile(w.Console); err == nil {
+		out = append(out, filepath.Dir(file))
+	}
+	return out
+}
+
+// putDown is when what ran was last ended on purpose; zero: never, or it cannot be read.
+func (w *Parts) putDown() time.Time {
+	home, err := workspace.Home(w.Console)
+	if err != nil {
+		return time.Time{}
+	}
+	return deploy.PutDown(home)
+}

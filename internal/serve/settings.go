@@ -1,0 +1,153 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sluice/engine"
+	"sluice/internal/settings"
+	"sluice/internal/workspace"
+	"sluice/internal/world"
+	"sluice/notify"
+	"sluice/watcher"
+)
+
+// liveSettings are a repo's settings as they were last read; a reload that fails leaves them as they are.
+type liveSettings struct {
+	parts *Parts
+	root  string
+	world atomic.Pointer[world.World] // hears of buttons and late results; nil before there can be any
+
+	mu       sync.Mutex
+	last     settings.Settings
+	notifier *notify.Notifier
+	desktop  notify.Channel     // the same for all notifiers, so that what stands on the screen stays there; nil: none
+	retired  []*notify.Notifier // closed to later notices; they have some under way
+	ends     sync.WaitGroup     // of those
+
+	files   settings.Files
+	watches []*watcher.FileWatch
+	changed chan engine.Config // to the loop, when a file has changed
+}
+
+// read reads the settings' layers again. Notices under way go on to their end, and later ones go by the new settings.
+func (s *liveSettings) read() error {
+	at := s.files.Now()
+	next, err := workspace.Settings(s.parts.Console, s.root, s.parts.Set)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files.WereRead(at)
+	if err != nil {
+		return err
+	}
+	before := s.last.Notify
+	s.last = next.Settings
+	if old := s.notifier; old != nil {
+		if reflect.DeepEqual(before, next.Notify) {
+			return nil
+		}
+		s.retired = append(s.retired, old)
+		s.ends.Go(func() {
+			old.Finish()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.retired = slices.DeleteFunc(s.retired, func(n *notify.Notifier) bool { return n == old })
+		})
+	}
+	s.notifier = notify.New(s.channels(next.Notify)...)
+	return nil
+}
+
+func (s *liveSettings) channels(n settings.Notify) []notify.Option {
+	options := []notify.Option{notify.Command(n.Command), notify.Log(func(n notify.Notice, what string) {
+		s.parts.log.Info().Str("repo", s.root).Str("run", n.Run).Str("gate", n.Gate).Str("kind", n.Kind).Str("title", n.Title).Msg(what)
+	})}
+	options = append(options, notify.Webhook(n.Webhook.Hook()), notify.Late(func(_ notify.Notice, r notify.Result) {
+		if world := s.world.Load(); world != nil {
+			world.Reached(r)
+		}
+	}))
+	if n.Escalate.After > 0 {
+		options = append(options, notify.Reserve(n.Escalate.To...))
+	}
+	if n.Desktop {
+		if s.desktop == nil {
+			s.desktop = s.parts.desk.Channel(func(p notify.Press) {
+				if world := s.world.Load(); world != nil {
+					world.Pressed(p)
+				}
+			})
+		}
+		options = append(options, notify.With(s.desktop))
+	} else if s.desktop != nil {
+		s.parts.desk.Forget(s.desktop)
+		s.desktop = nil
+	}
+	return options
+}
+
+// now returns the settings.
+func (s *liveSettings) now() settings.Settings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// tell returns what notices are sent through.
+func (s *liveSettings) tell() *notify.Notifier {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.notifier
+}
+
+// alarm tells a person of what no run is about. Settings that are read again meanwhile end what is being told: it is told
+// again then.
+func (s *liveSettings) alarm(ctx context.Context, title, text string) {
+	n := notify.Notice{Kind: notify.KindInfo, Title: title, Body: text, Urgency: notify.UrgencyCritical}
+	for range alarmTries {
+		failed := slices.ContainsFunc(s.tell().Send(ctx, n), func(r notify.Result) bool { return !r.OK })
+		if !failed || ctx.Err() != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(alarmPause):
+		}
+	}
+}
+
+// How often, and after what time, an alarm that did not come through is given again.
+const (
+	alarmTries = 3
+	alarmPause = 2 * time.Second
+)
+
+// engine reads the settings again and gives what the engine goes by. What cannot be read changes nothing.
+func (s *liveSettings) engine() engine.Config {
+	cfg, _ := s.again() // told
+	return cfg
+}
+
+// Close ends what is told just now.
+func (s *liveSettings) Close() error {
+	s.mu.Lock()
+	all, desktop := append(slices.Clone(s.retired), s.notifier), s.desktop
+	s.mu.Unlock()
+	if desktop != nil {
+		defer s.parts.desk.Forget(desktop)
+	}
+	var err error
+	for _, n := range all {
+		err = errors.Join(err, n.Close())
+	}
+	if err == nil {
+		s.ends.Wait()
+	}
+	return err
+}

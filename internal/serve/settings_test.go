@@ -1,0 +1,64 @@
+//go:build unix
+
+package serve
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/internal/console"
+	"sluice/notify"
+)
+
+// TestReloadEndsNoNotice: settings that are read again while a notice goes out do not end it, and the next goes by the new.
+func TestReloadEndsNoNotice(t *testing.T) {
+	dir := t.TempDir()
+	config, slow := filepath.Join(dir, "sluice", "config.yaml"), filepath.Join(dir, "slow")
+	own := func(text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(config), 0o755), os.WriteFile(config, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own("notify: {desktop: false, command: [sh, -c, 'echo $$ >" + slow + "; while [ ! -e " + slow + ".go ]; do sleep 0.05; done']}\n")
+	con := console.New([]string{"XDG_CONFIG_HOME=" + dir, "PATH=" + os.Getenv("PATH")}, strings.NewReader(""), io.Discard, io.Discard)
+	s := &liveSettings{parts: &Parts{Options: Options{Console: con}, log: zerolog.Nop()}, root: t.TempDir()}
+	if err := s.read(); err != nil {
+		t.Fatal(err)
+	}
+	first, sent := s.tell(), make(chan []notify.Result, 1)
+	go func() { sent <- first.Send(t.Context(), notify.Notice{Title: "x"}) }()
+	for _, err := os.Stat(slow); err != nil; _, err = os.Stat(slow) { // until it goes out
+		select {
+		case r := <-sent:
+			t.Fatalf("it did not go out: %+v", r)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if err := s.read(); err != nil || s.tell() != first {
+		t.Errorf("%v: settings that are the same changed the notifier", err)
+	}
+	own("notify: {desktop: false, command: [\"true\"]}\n")
+	if err := s.read(); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.tell().Send(t.Context(), notify.Notice{Title: "y"}); len(r) != 2 || !r[1].OK {
+		t.Errorf("the new one: %+v", r)
+	}
+	if err := os.WriteFile(slow+".go", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-sent; len(r) != 2 || !r[1].OK {
+		t.Errorf("the old one: %+v", r)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,174 @@
+package show
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/render"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+)
+
+// Waiting is one thing that waits for a person.
+type Waiting struct {
+	Repo string `json:"repo"`
+	Run  string `json:"run"`
+	For  string `json:"child_of,omitempty"` // of a run that is done for another: its task, and that run
+	Kind string `json:"kind"`               // human, window, offer, paused
+	Step string `json:"step,omitempty"`
+	Gate string `json:"gate,omitempty"`
+	Name string `json:"name,omitempty"`
+	Why  string `json:"why,omitempty"`
+	Look string `json:"look_for,omitempty"` // of a gate: its reviewer.prompt
+
+	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`   // of the answer that a pass may give
+	AnswerRequired bool            `json:"answer_required,omitempty"` // a pass without one does not count
+
+	Stub   bool      `json:"stubbed,omitempty"` // stand-ins play the run's agents
+	Trust  string    `json:"trust,omitempty"`   // what stands between its agents and its gates
+	Since  time.Time `json:"since,omitzero"`
+	Until  time.Time `json:"until,omitzero"`
+	Served bool      `json:"served"`
+	Type   string    `json:"type"` // what to type
+}
+
+// AllInboxes is what waits in all repos that are known and in the one that dir lies in, the oldest first. A repo that cannot be
+// read is a note.
+func AllInboxes(ctx context.Context, con *console.Console, dir string) ([]Waiting, error) {
+	places, err := workspace.All(ctx, con, dir)
+	if err != nil {
+		return nil, err
+	}
+	items := []Waiting{}
+	for _, p := range places {
+		v, served, err := workspace.View(ctx, p)
+		if err == nil {
+			var more []Waiting
+			more, err = Inbox(ctx, con, v, served)
+			items = append(items, more...)
+			v.Close()
+		}
+		if err != nil {
+			con.Note("%s %s: %s", con.PaintErr(console.Yellow, "note:"), p.Root, text.Message(err.Error()))
+		}
+	}
+	slices.SortStableFunc(items, func(x, y Waiting) int { return x.Since.Compare(y.Since) })
+	return items, nil
+}
+
+// Inbox is what waits in a repo, with --json each gate with what to look for.
+func Inbox(ctx context.Context, con *console.Console, v workspace.Viewer, served bool) ([]Waiting, error) {
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	out := waitsOf(st, served)
+	if !con.JSON {
+		return out, nil
+	}
+	goBy := map[string]*engine.Spec{}
+	for i, w := range out {
+		at := slices.IndexFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID == w.Run })
+		if w.Gate == "" || at < 0 {
+			continue
+		}
+		r := st.Runs[at]
+		spec, known := goBy[r.Digest]
+		if !known {
+			spec, _ = workspace.SpecOf(ctx, v, r) // one that cannot be read is told by show
+			goBy[r.Digest] = spec
+		}
+		if spec == nil || spec.Gate(w.Gate) == nil {
+			continue
+		}
+		for _, s := range r.Steps {
+			if s.ID == w.Step {
+				out[i].Look = render.TextOf(spec.Gate(w.Gate).Reviewer.Prompt, render.KnownOf(r, s))
+			}
+		}
+	}
+	return out, nil
+}
+
+func waitsOf(st daemon.Status, served bool) []Waiting {
+	out := []Waiting{}
+	runs := map[string]int{} // of how many live runs a gate waits
+	for _, r := range st.Runs {
+		for _, w := range r.Waits {
+			if r.Live() && w.Gate != "" {
+				runs[w.Gate]++
+			}
+		}
+	}
+	for _, r := range st.Runs {
+		if !r.Live() {
+			continue
+		}
+		for _, w := range r.Waits {
+			i := Waiting{Repo: st.Root, Run: r.ID, For: r.Child.Title(), Kind: w.Kind, Step: w.Step, Gate: w.Gate, Since: w.Since, Until: w.Until, Served: served, Stub: r.Stubbed, Trust: r.Trust}
+			which := ""
+			if runs[w.Gate] > 1 {
+				which = " --run " + r.ID
+			}
+			switch w.Kind {
+			case "human":
+				i.Type = "sluice -C " + st.Root + " show " + w.Gate + which
+			case "window":
+				i.Type = "sluice -C " + st.Root + " veto " + w.Gate + which + " -m …"
+			case "offer":
+				i.Type = "sluice -C " + st.Root + " next"
+			case "paused":
+				i.Type, i.Why = "sluice -C "+st.Root+" resume "+r.ID, r.Paused
+			default:
+				continue
+			}
+			for _, g := range r.Gates() {
+				if g.ID == w.Gate {
+					i.Name, i.Why = g.Name, g.Why
+					i.AnswerSchema, i.AnswerRequired = g.AnswerSchema, g.AnswerRequired
+				}
+			}
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// PrintInbox prints what waits, a line each.
+func PrintInbox(con *console.Console, items []Waiting) error {
+	if con.JSON {
+		return con.Document(items)
+	}
+	if len(items) == 0 {
+		con.Print("Nothing waits for you.")
+		return nil
+	}
+	t := &console.Table{}
+	for _, i := range items {
+		what := i.Gate
+		if what == "" {
+			what = i.Step
+		}
+		left := ""
+		if !i.Until.IsZero() {
+			left = render.Ago(i.Until.Sub(con.Now())) + " left"
+		}
+		since := ""
+		if !i.Since.IsZero() {
+			since = render.Ago(con.Now().Sub(i.Since))
+		}
+		state := i.Kind
+		if state == "human" {
+			state = engine.OnHuman
+		}
+		sign, style := render.Mark(state)
+		t.Row(console.Styled(sign+" "+i.Kind, style), console.Styled(text.Title(what, i.Name), console.Bold), console.Styled(i.Run+render.StubMark(i.Stub)+render.UnheldMark(i.Trust), console.Plain), console.Styled(since, console.Dim), console.Styled(left, console.Yellow), console.Styled(render.Why(i.Why), console.Plain), console.Styled(i.Type, console.Dim))
+	}
+	con.PrintTable(t)
+	return nil
+}

@@ -1,0 +1,189 @@
+package show
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/land"
+	"sluice/internal/render"
+	"sluice/internal/settings"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+)
+
+// endedShown is how many ended runs ls shows.
+const endedShown = 10
+
+// Runs prints the runs of a repo, a line each, and what is wrong with the repo as a whole; all: also those that ended long ago.
+func Runs(con *console.Console, st daemon.Status, served, all bool) error {
+	if con.JSON {
+		return con.Document(map[string]any{"served": served, "status": st})
+	}
+	runs := st.Runs
+	if !all {
+		runs = withoutOld(runs)
+	}
+	t := &console.Table{}
+	for _, r := range runs {
+		state := render.RunState(r)
+		sign, style := render.Mark(state)
+		look := style
+		if unpassed := render.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
+			state, look = state+", "+unpassed, console.Yellow
+		}
+		t.Row(console.Styled(sign+" "+r.ID, style), console.Styled(state+render.StubMark(r.Stubbed)+render.UnheldMark(r.Trust), look), console.Styled(render.Progress(r), console.Plain), console.Styled(render.RunTime(con, r), console.Dim), console.Styled(render.FirstWait(r, con.Now()), console.Plain))
+	}
+	con.PrintTable(t)
+	if len(st.Runs) == 0 {
+		con.Print("no run yet: `sluice run WORKFLOW` starts one")
+	} else if len(runs) < len(st.Runs) {
+		con.Note("%s: --all", leftOut(st.Runs, runs))
+	}
+	printHealth(con, st, served)
+	return nil
+}
+
+// leftOut counts the ended runs that are not shown, those that are children of others by themselves.
+func leftOut(all, shown []daemon.RunStatus) string {
+	count := func(runs []daemon.RunStatus) (own, children int) {
+		for _, r := range runs {
+			if r.Child != nil {
+				children++
+			} else {
+				own++
+			}
+		}
+		return own, children
+	}
+	own, children := count(all)
+	shownOwn, shownChildren := count(shown)
+	var parts []string
+	if n := own - shownOwn; n > 0 {
+		parts = append(parts, text.Plural(n, "ended run")+" more")
+	}
+	if n := children - shownChildren; n > 0 {
+		parts = append(parts, text.Plural(n, "ended run")+" of tasks")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// withoutOld leaves out ended runs of tasks, which their lists tell of, and other ended runs beyond the last.
+func withoutOld(all []daemon.RunStatus) []daemon.RunStatus {
+	runs := slices.DeleteFunc(slices.Clone(all), func(r daemon.RunStatus) bool { return r.Child != nil && !r.Live() })
+	over := len(runs) - endedShown
+	return slices.DeleteFunc(runs, func(r daemon.RunStatus) bool {
+		if over > 0 && !r.Live() {
+			over--
+			return true
+		}
+		return false
+	})
+}
+
+// printHealth tells what is wrong with the repo as a whole.
+func printHealth(con *console.Console, st daemon.Status, served bool) {
+	for _, h := range st.Health {
+		con.Note("%s %s", con.PaintErr(console.Yellow, "note:"), text.Message(h))
+	}
+	if st.Stalled != "" {
+		con.Note("%s the journal cannot be written, so nothing is started: %s", con.PaintErr(console.Red, "stalled:"), text.Message(st.Stalled))
+	}
+	if !served && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
+		con.Note("%s no sluice process serves this repo: `sluice run RUN` goes on with it here, `sluice watch add` and `sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"))
+	}
+}
+
+// Status prints a run step by step: that of args or, without one, each live run, else the last.
+func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, served bool, args []string) error {
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return err
+	}
+	if _, err := workspace.Settings(con, p.Root, nil); err != nil {
+		for _, f := range settings.Faults(err) {
+			st.Health = append(st.Health, "the settings are not gone by: "+f.Error())
+		}
+	}
+	if len(args) == 1 {
+		id, err := workspace.PickRun(st.Runs, args[0])
+		if err != nil {
+			return err
+		}
+		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID != id })
+	} else if slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
+		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !r.Live() })
+	} else if n := len(st.Runs); n > 1 {
+		own := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.Child != nil })
+		if len(own) > 0 { // a task's run outlives its parent's where that is forgotten
+			st.Runs = own
+		}
+		st.Runs = st.Runs[len(st.Runs)-1:]
+	}
+	for i := range st.Runs {
+		if err := tellPause(ctx, v, &st.Runs[i]); err != nil {
+			return err
+		}
+	}
+	if con.JSON {
+		return con.Document(map[string]any{"served": served, "status": st})
+	}
+	for i, r := range st.Runs {
+		if i > 0 {
+			con.Print("")
+		}
+		for _, l := range render.RunLines(con, r, con.Now()) {
+			con.Print("%s", console.ClipPainted(l, con.Width()))
+		}
+		if take := land.ToTake(ctx, p.Root, r); take != "" {
+			con.Print("  %s", console.ClipPainted(take, con.Width()-2))
+		}
+	}
+	if len(st.Runs) == 0 {
+		con.Print("no run yet: `sluice run WORKFLOW` starts one")
+	}
+	if words := render.TodayWords(st.Today); words != "" {
+		con.Print("%s", con.Paint(console.Dim, words))
+	}
+	printLevels(con, st)
+	printHealth(con, st, served)
+	return nil
+}
+
+// printLevels tells what stands between an agent and a gate. Of a run of which that is less, its own lines tell.
+func printLevels(con *console.Console, st daemon.Status) {
+	if !slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
+		return
+	}
+	switch st.Trust {
+	case engine.TrustFile:
+		con.Print("%s", con.Paint(console.Dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will ("+text.Message(st.Exposed)+")"))
+	case engine.TrustSandbox:
+		con.Print("%s", con.Paint(console.Dim, "trust: sandbox: an agent cannot answer a gate"))
+	}
+}
+
+// tellPause adds to a run that something other than a person paused what its journal says of why.
+func tellPause(ctx context.Context, v workspace.Viewer, r *daemon.RunStatus) error {
+	if r.Paused == "" || r.Paused == "user" || !r.Live() {
+		return nil
+	}
+	why := ""
+	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
+		if f, err := engine.DecodeFact(l.Fact); err == nil {
+			if p, ok := f.(engine.RunPaused); ok {
+				why = p.Text
+			}
+		}
+		return nil
+	})
+	for i, w := range r.Waits {
+		if w.Kind == "paused" && why != "" {
+			r.Waits[i].Text = text.Line(why) + ": sluice resume " + r.ID
+		}
+	}
+	return err
+}

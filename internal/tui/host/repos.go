@@ -1,0 +1,312 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/console"
+	"sluice/internal/decide"
+	"sluice/internal/fault"
+	"sluice/internal/show"
+	"sluice/internal/tui"
+	"sluice/internal/workspace"
+)
+
+// Repos is what the live screen reads from, and what carries out what a person wants there.
+type Repos struct {
+	con  *console.Console
+	here bool // only the repo we stand in
+
+	mu     sync.Mutex           // guards what follows
+	own    *workspace.Workspace // the repo we stand in; nil where we stand in none
+	places map[string]*workspace.Workspace
+	// folders of child runs, by root and id: those of other runs bear the run's id.
+	folders map[string]string
+	heard   map[string]heard
+}
+
+// heard is what an agent said last, and of which file as it was then.
+type heard struct {
+	file string
+	stat atomicfile.Stat
+	line string
+}
+
+// New is the host of the screen of all repos; with here, of the one that dir lies in alone.
+func New(ctx context.Context, con *console.Console, dir string, here bool) (*Repos, error) {
+	h := &Repos{con: con, here: here, places: map[string]*workspace.Workspace{}, folders: map[string]string{}, heard: map[string]heard{}}
+	return h, h.begin(ctx, dir)
+}
+
+// begin finds the repo we stand in. Where we stand in none and no daemon runs, there is nothing to show.
+func (h *Repos) begin(ctx context.Context, dir string) error {
+	p, err := workspace.Find(ctx, h.con, dir)
+	if err == nil {
+		h.own = p
+		return nil
+	}
+	if h.here {
+		return err
+	}
+	home, herr := workspace.Home(h.con)
+	if herr != nil {
+		return herr
+	}
+	c := daemon.NewDaemonClient(home)
+	defer c.Close()
+	if _, derr := c.Repos(ctx); derr == nil {
+		return nil
+	}
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code != 0 {
+		return fault.Failed("`sluice daemon` serves the repos that you have added with `sluice watch add`; or go to a repo", "no daemon runs now, and %s", f.Cause)
+	}
+	return err
+}
+
+// Repos are those of the daemon, and the one we stand in.
+func (h *Repos) Repos(ctx context.Context) (roots []string, note string, err error) {
+	if h.own != nil {
+		roots = append(roots, h.own.Root)
+	}
+	if h.here {
+		return roots, "", nil
+	}
+	home, err := workspace.Home(h.con)
+	if err != nil {
+		return nil, "", err
+	}
+	c := daemon.NewDaemonClient(home)
+	defer c.Close()
+	states, err := c.Repos(ctx)
+	if err != nil { // without a daemon its repos are shown as they are known: their list is a file
+		known, lerr := daemon.LoadRepos(workspace.ReposFile(home))
+		if lerr != nil {
+			return nil, "", lerr
+		}
+		for _, root := range known {
+			states = append(states, daemon.RepoState{Root: root, Served: true})
+		}
+		note = "no daemon answers: `sluice daemon` starts one"
+		if !errors.Is(err, daemon.ErrNotServed) {
+			note = "the daemon does not answer: " + err.Error()
+		}
+	}
+	for _, s := range states {
+		if h.own == nil || s.Root != h.own.Root {
+			roots = append(roots, s.Root)
+		}
+		if !s.Served && s.Why != "" {
+			note = "the daemon does not serve " + filepath.Base(s.Root) + ": " + s.Why
+		}
+	}
+	return roots, note, nil
+}
+
+// at is the place of a root.
+func (h *Repos) at(ctx context.Context, root string) (*workspace.Workspace, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.own != nil && h.own.Root == root {
+		return h.own, nil
+	}
+	if p := h.places[root]; p != nil {
+		return p, nil
+	}
+	p, err := workspace.At(ctx, h.con, root)
+	if err == nil {
+		h.places[root] = p
+	}
+	return p, err
+}
+
+// Open returns whoever serves the repo, or its journal.
+func (h *Repos) Open(ctx context.Context, root string) (tui.View, bool, error) {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return nil, false, err
+	}
+	return workspace.View(ctx, p)
+}
+
+// Served reports whether a process serves the repo.
+func (h *Repos) Served(ctx context.Context, root string) bool {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return false
+	}
+	c := daemon.NewClient(p.State)
+	defer c.Close()
+	within, cancel := context.WithTimeout(ctx, workspace.PingIn)
+	defer cancel()
+	_, err = c.Ping(within)
+	return err == nil
+}
+
+// Do has a person's event taken in, by the path of `sluice pass`.
+func (h *Repos) Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error) {
+	if err := decide.InAttempt(h.con); err != nil {
+		return daemon.Done{}, err
+	}
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return daemon.Done{}, err
+	}
+	s, err := workspace.NeedServing(ctx, p)
+	if err != nil {
+		return daemon.Done{}, err
+	}
+	defer s.Close()
+	if _, ok := ev.(engine.ResumeRequested); ok {
+		if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
+			return daemon.Done{}, err
+		}
+	}
+	return s.Do(ctx, ev, "terminal")
+}
+
+// Sign signs an answer, as `sluice pass` does at a gate that wants it.
+func (h *Repos) Sign(ctx context.Context, root string, g daemon.GateStatus, ev engine.Answered) (string, error) {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	return decide.Sign(ctx, h.con, p, g, ev)
+}
+
+// Show is what `sluice show --diff` prints.
+func (h *Repos) Show(ctx context.Context, root, run, what string) (page tui.Page, err error) {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return page, err
+	}
+	v, _, err := workspace.View(ctx, p)
+	if err != nil {
+		return page, err
+	}
+	defer v.Close()
+	r, err := v.Run(ctx, run)
+	if err != nil {
+		return page, err
+	}
+	return showPage(ctx, h.con, p, v, r, what)
+}
+
+// lastMost is how much of the end of an agent's output is read for its last words.
+const lastMost = 32 << 10
+
+// newestOutput is the folder of the launch of a run that was written to last.
+func (h *Repos) newestOutput(ctx context.Context, p *workspace.Workspace, run, what string) (string, error) {
+	key := p.Root + "\x00" + run
+	h.mu.Lock()
+	folder := h.folders[key]
+	h.mu.Unlock()
+	if folder == "" {
+		folder = run
+		if strings.Contains(run, ".") { // a task's: its folder lies in its parent's
+			found, err := show.Folders(ctx, p, run, false)
+			if err != nil {
+				return "", err
+			}
+			folder = found[0]
+		}
+		h.mu.Lock()
+		h.folders[key] = folder
+		h.mu.Unlock()
+	}
+	return show.NewestOutput(p.Root, []string{folder}, what)
+}
+
+// Words returns the last line of an agent's output, read anew only where the output has grown.
+func (h *Repos) Words(ctx context.Context, root, run, what string) string {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return ""
+	}
+	dir, err := h.newestOutput(ctx, p, run, what)
+	if err != nil {
+		return ""
+	}
+	file := show.NewestPart(filepath.Join(dir, "stdout"))
+	f, st, err := atomicfile.Open(filepath.Dir(file), filepath.Base(file))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	key := root + "\x00" + run + "\x00" + what
+	h.mu.Lock()
+	was := h.heard[key]
+	h.mu.Unlock()
+	if was.file == file && was.stat.Same(st) {
+		return was.line
+	}
+	end := make([]byte, min(st.Size, lastMost))
+	n, err := f.ReadAt(end, st.Size-int64(len(end)))
+	if err != nil && err != io.EOF {
+		return ""
+	}
+	now := heard{file, st, lastLine(h.con, dir, string(end[:n]), was.line)}
+	h.mu.Lock()
+	h.heard[key] = now
+	h.mu.Unlock()
+	return now.line
+}
+
+// lastLine is the last line of an output that says something; was, where this part of it does not.
+func lastLine(con *console.Console, dir, end, was string) string {
+	plain := *con
+	plain.Colour = false
+	say := show.Sayer(&plain, dir)
+	last := was
+	for line := range strings.Lines(end) {
+		for _, s := range say(strings.TrimRight(line, "\n")) {
+			if s = strings.TrimSpace(s); s != "" {
+				last = s
+			}
+		}
+	}
+	return last
+}
+
+// tailShown is how many lines of what was said before are shown.
+const tailShown = 200
+
+// Tail follows what an agent says, as `sluice tail -f` does.
+func (h *Repos) Tail(ctx context.Context, root, run, what string, say func(string)) error {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return err
+	}
+	dir, err := h.newestOutput(ctx, p, run, what)
+	if err != nil {
+		return err
+	}
+	inner := *h.con
+	inner.Out = &lineWriter{say: say}
+	return show.Tail(ctx, &inner, filepath.Join(dir, "stdout"), tailShown, true, show.Sayer(&inner, dir))
+}
+
+// lineWriter gives on what is written to it, line by line.
+type lineWriter struct {
+	say  func(string)
+	part string
+}
+
+func (w *lineWriter) Write(b []byte) (int, error) {
+	w.part += string(b)
+	for {
+		line, rest, ok := strings.Cut(w.part, "\n")
+		if !ok {
+			return len(b), nil
+		}
+		w.say(line)
+		w.part = rest
+	}
+}

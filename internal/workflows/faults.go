@@ -1,0 +1,162 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/layout"
+	"sluice/internal/prompt"
+	"sluice/internal/settings"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+	"sluice/specs"
+)
+
+// Line is a fault of a spec as --json prints it.
+type Line struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Col     int    `json:"col"`
+	Message string `json:"message"`
+}
+
+// String is the fault as a line: without what is not known of its place.
+func (f Line) String() string {
+	switch {
+	case f.File == "":
+		return text.Line(f.Message)
+	case f.Col == 0:
+		return fmt.Sprintf("%s:%d: %s", f.File, f.Line, text.Line(f.Message))
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, text.Line(f.Message))
+}
+
+// SettingsFaults are the faults of the settings of the repos that the specs lie in, each repo looked at once.
+func SettingsFaults(con *console.Console, files []string) []Line {
+	var out []Line
+	looked := map[string]bool{}
+	for _, f := range files {
+		root := filepath.Dir(filepath.Dir(filepath.Dir(f)))
+		if filepath.Join(root, layout.SpecsDir) != filepath.Dir(f) || looked[root] {
+			continue
+		}
+		looked[root] = true
+		if _, err := workspace.Settings(con, root, nil); err != nil {
+			for _, one := range settings.Faults(err) {
+				out = append(out, lineOf(one))
+			}
+		}
+	}
+	return out
+}
+
+// StubFaults are the faults of the script of the workflow's stand-ins, where there is one.
+func StubFaults(file string, spec *engine.Spec) []specs.Fault {
+	script := stubsOf(file)
+	if spec == nil || !layout.IsFile(script) {
+		return nil
+	}
+	_, faults := specs.LoadStubs(script, spec)
+	return faults
+}
+
+// stubsOf is where the script of a workflow's stand-ins lies; "" of a spec that lies in no .workflow.
+func stubsOf(file string) string {
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if filepath.Join(root, layout.SpecsDir) != filepath.Dir(file) {
+		return ""
+	}
+	return filepath.Join(root, filepath.FromSlash(specs.StubsDir), ID(file)+".yaml")
+}
+
+// StrayStubs are the scripts of stand-ins that belong to no workflow: a slip of the pen in their names, mostly. What ends in
+// neither .yaml nor .yml is none.
+func StrayStubs(files []string) (out []Line) {
+	var known, ids []string
+	dir := ""
+	for _, f := range files {
+		if s := stubsOf(f); s != "" {
+			dir, known, ids = filepath.Dir(s), append(known, s), append(ids, ID(f))
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil { // there are none
+		return nil
+	}
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext != ".yaml" && ext != ".yml" || strings.HasPrefix(e.Name(), ".") {
+			continue // a .gitkeep, a README, what an editor left
+		}
+		if s := filepath.Join(dir, e.Name()); e.Type().IsRegular() && !slices.Contains(known, s) {
+			out = append(out, Line{layout.ShortPath(s), 1, 1, "no workflow has this script of stand-ins: it bears the workflow's id and .yaml, or lies elsewhere" + text.DidYouMean(ID(s), ids)})
+		}
+	}
+	return out
+}
+
+// lineOf is an error as validate prints it, with its place where it has one.
+func lineOf(err error) Line {
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Line == 0 {
+		return Line{Message: err.Error()}
+	}
+	bare := &fault.Error{Cause: f.Cause, Advice: f.Advice}
+	return Line{f.File, f.Line, f.Col, bare.Error()}
+}
+
+// PromptFaults are the faults of the prompts of a spec's roles, by the settings of its repo.
+func PromptFaults(con *console.Console, file string, spec *engine.Spec) []specs.Fault {
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if spec == nil || filepath.Join(root, layout.SpecsDir) != filepath.Dir(file) {
+		return nil
+	}
+	s, err := workspace.Settings(con, root, nil)
+	if err != nil {
+		return nil // the faults of the settings are told
+	}
+	var out []specs.Fault
+	for _, err := range promptFaults(root, spec, s.Settings) {
+		f := specs.Fault{File: file, Line: 1, Col: 1, Message: err.Error()}
+		var of prompt.Fault
+		if errors.As(err, &of) {
+			f = specs.Fault{File: of.File, Line: of.Line, Col: of.Col, Message: of.Message}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// promptFaults are what is wrong with the prompts of the roles of a spec.
+func promptFaults(root string, spec *engine.Spec, s settings.Settings) []error {
+	var out []error
+	said := map[string]bool{}
+	look := func(role string, judges bool) {
+		_, faults := prompt.Read(s, root, role, judges)
+		for _, f := range faults {
+			if !said[f.Error()] {
+				said[f.Error()] = true
+				out = append(out, f)
+			}
+		}
+	}
+	for _, w := range spec.All() {
+		for _, st := range w.Steps {
+			if role := st.Role(); role != "" && st.Run == nil {
+				look(role, false)
+			}
+		}
+		for _, g := range w.Gates {
+			if role := g.Reviewer.AgentType; role != "" && g.Reviewer.Run == nil {
+				look(role, true)
+			}
+		}
+	}
+	return out
+}

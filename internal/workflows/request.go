@@ -1,0 +1,105 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/layout"
+	"sluice/internal/stub"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+	"sluice/specs"
+)
+
+// Wanted is a run that somebody asks for.
+type Wanted struct {
+	Workflow string
+	Vars     []string // NAME=VALUE
+	Script   string   // of the run's stand-ins; UsualScript = where the workflow's lies, "" = it is a real run
+	Parallel bool     // beside a live run of the same workflow
+}
+
+// UsualScript is the script of stand-ins that belongs to a workflow.
+const UsualScript = "the usual"
+
+// Request reads the spec and makes the event that asks for a run of it.
+func Request(con *console.Console, p *workspace.Workspace, w Wanted) (engine.RunRequested, error) {
+	var ev engine.RunRequested
+	file, err := File(p, w.Workflow)
+	if err != nil {
+		return ev, err
+	}
+	spec, err := Load(con, file)
+	if err != nil {
+		return ev, err
+	}
+	given := map[string]string{}
+	for _, v := range w.Vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok {
+			return ev, fault.Misused("as --var goal=\"faster search\"", "--var %s: want NAME=VALUE", text.Line(v))
+		}
+		given[name] = value
+	}
+	vars, faults := specs.Vars(spec, given)
+	if len(faults) > 0 {
+		mend := "the spec's vars are in " + layout.ShortPath(file)
+		if len(faults) == 1 {
+			return ev, &fault.Error{Cause: faults[0].Error(), Advice: mend, Code: fault.ExitUsage}
+		}
+		for _, err := range faults { // a var that is missing is often one that is misspelt: both are told
+			con.Note("%s", text.Message(err.Error()))
+		}
+		return ev, &fault.Error{Cause: "--var: " + text.Plural(len(faults), "fault"), Advice: mend, Code: fault.ExitUsage}
+	}
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return ev, err
+	}
+	pinned, bad := specs.Pin(p.Root, file, src, vars)
+	if len(bad) > 0 {
+		return ev, fault.Failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], text.More(len(bad)-1, "fault"))
+	}
+	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars, Parallel: w.Parallel}
+	if w.Script != "" {
+		ev.Stubs, err = scriptOf(con, p, w.Script, spec)
+	}
+	return ev, err
+}
+
+// scriptOf reads what stands in for the agents of a workflow: the file that was named, else the workflow's own, where there is
+// one; else each role does the least that lets work go on.
+func scriptOf(con *console.Console, p *workspace.Workspace, file string, spec *engine.Spec) ([]byte, error) {
+	usual := filepath.Join(p.Root, filepath.FromSlash(specs.StubsDir), spec.ID+".yaml")
+	script := &stub.Script{}
+	switch {
+	case file != UsualScript:
+		if !layout.IsFile(file) {
+			return nil, fault.Misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", text.Line(layout.ShortPath(file)))
+		}
+	default:
+		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
+			usual = ""
+		}
+		file = usual
+	}
+	if file != "" {
+		var faults []specs.Fault
+		if script, faults = specs.LoadStubs(file, spec); len(faults) > 0 {
+			for _, f := range faults {
+				fmt.Fprintf(con.Err, "%s:%d:%d: %s\n", layout.ShortPath(f.File), f.Line, f.Col, text.Line(f.Message))
+			}
+			return nil, fault.Failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
+		}
+		script.From = layout.ShortPath(file)
+	}
+	return json.Marshal(script)
+}

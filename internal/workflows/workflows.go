@@ -1,0 +1,111 @@
+package workflows
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sluice/agents"
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/layout"
+	"sluice/internal/settings"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+	"sluice/specs"
+)
+
+// File finds the file of a workflow.
+func File(p *workspace.Workspace, id string) (string, error) {
+	files, err := specs.Find(p.Root)
+	if err != nil {
+		return "", err
+	}
+	var known []string
+	for _, f := range files {
+		name := ID(f)
+		if name == id {
+			return f, nil
+		}
+		known = append(known, name)
+	}
+	mend := "its file would be " + layout.SpecsDir + "/" + text.Line(id) + ".yaml"
+	if near := text.Meant(id, known); near != "" {
+		mend = "did you mean " + near + "?"
+	} else if len(known) > 0 {
+		mend = "there are: " + strings.Join(known[:min(len(known), 10)], ", ")
+	}
+	if slices.ContainsFunc(specs.Templates(), func(t specs.Template) bool { return t.Name == id }) {
+		mend = "`sluice init --template " + id + "` lays it out: it is a shipped one"
+	}
+	return "", fault.Failed(mend, "no workflow %q in this repo", text.Line(id))
+}
+
+// ID is the id of the workflow that a file is named after.
+func ID(file string) string {
+	base := filepath.Base(file)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// Load reads a workflow that is to be run or drawn; its faults are told as validate tells them.
+func Load(con *console.Console, file string) (*engine.Spec, error) {
+	spec, faults := specs.LoadFile(file)
+	if len(faults) == 0 {
+		return spec, nil
+	}
+	for _, x := range faults {
+		fmt.Fprintf(con.Err, "%s:%d:%d: %s\n", layout.ShortPath(x.File), x.Line, x.Col, text.Line(x.Message))
+	}
+	return nil, fault.Failed("mend the spec; `sluice validate` checks it again", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
+}
+
+// Ready checks that what the workflow's roles are played by can be started, and has prompts that can be gone by. Where
+// stand-ins play them, only the prompts matter.
+func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s settings.Settings, stubbed bool) error {
+	if faults := promptFaults(p.Root, spec, s); len(faults) > 0 {
+		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), text.More(len(faults)-1, "fault"))
+	}
+	if stubbed {
+		return nil
+	}
+	for _, role := range Roles(spec) {
+		r, ok := s.Roles[role]
+		if !ok {
+			r = s.Roles[settings.AnyRole]
+		}
+		for _, name := range r.Agent {
+			agent := s.Agents[name]
+			if len(agent.Command) == 0 {
+				continue
+			}
+			if _, err := agents.LookUp(agent.Command[0], con.Env, p.Root); err != nil {
+				return fault.Failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", layout.WorkflowDir, role),
+					"role %s: agent %s: %s: not found", role, name, text.Line(agent.Command[0]))
+			}
+		}
+	}
+	return nil
+}
+
+// Roles are the roles that sluice launches an agent for.
+func Roles(spec *engine.Spec) []string {
+	var out []string
+	add := func(role string) {
+		if role != "" && !slices.Contains(out, role) {
+			out = append(out, role)
+		}
+	}
+	for _, w := range spec.All() {
+		for _, st := range w.Steps {
+			if st.Run == nil && !st.Offered() {
+				add(st.Role())
+			}
+		}
+		for _, g := range w.Gates {
+			add(g.Reviewer.AgentType)
+		}
+	}
+	return out
+}

@@ -1,0 +1,58 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sluice/daemon"
+	"sluice/internal/console"
+)
+
+// ReposFile lists, in the folder of all state folders, the repos that a daemon serves.
+func ReposFile(home string) string { return filepath.Join(home, "repos.json") }
+
+// rootFile names, in a repo's state folder, where the repo is.
+const rootFile = "root"
+
+// All are the repos that are known: watched ones, those whose state folder names them, and the one that dir lies in.
+func All(ctx context.Context, con *console.Console, dir string) ([]*Workspace, error) {
+	home, err := Home(con)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := daemon.LoadRepos(ReposFile(home))
+	if err != nil {
+		return nil, err
+	}
+	states, err := os.ReadDir(home)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, s := range states {
+		if raw, err := os.ReadFile(filepath.Join(home, s.Name(), rootFile)); err == nil {
+			roots = append(roots, string(raw))
+		}
+	}
+	var out []*Workspace
+	seen := map[string]bool{}
+	if p, err := Bare(ctx, con, dir); err == nil {
+		out, seen[p.ID] = append(out, p), true
+	}
+	for _, r := range roots {
+		if !IsDir(r) {
+			continue
+		}
+		if p, err := At(ctx, con, r); err == nil && !seen[p.ID] {
+			out, seen[p.ID] = append(out, p), true
+		}
+	}
+	return out, nil
+}
+
+// LeaveRoot writes down which repo a state folder is of.
+func LeaveRoot(root, state string) error {
+	return os.WriteFile(filepath.Join(state, rootFile), []byte(root), 0o600)
+}

@@ -1,0 +1,146 @@
+package workspace
+
+import (
+	"context"
+	"slices"
+
+	"sluice/daemon"
+	"sluice/internal/fault"
+	"sluice/internal/text"
+)
+
+// StatusOf tells all of one run.
+func StatusOf(ctx context.Context, p *Workspace, run string) (*daemon.RunStatus, error) {
+	v, _, err := View(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	id, err := RunNamed(ctx, v, run)
+	if err != nil {
+		return nil, err
+	}
+	r, err := v.Run(ctx, id)
+	return &r, err
+}
+
+// LastRun is the name of the newest run of a repo.
+const LastRun = "last"
+
+// RunNamed finds the run that is meant: by its id, by "last", or by the workflow whose newest run it is.
+func RunNamed(ctx context.Context, v Viewer, name string) (string, error) {
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	return PickRun(st.Runs, name)
+}
+
+// PickRun is RunNamed among runs that are known.
+func PickRun(runs []daemon.RunStatus, name string) (string, error) {
+	if len(runs) == 0 {
+		return "", fault.Failed("`sluice run WORKFLOW` starts one", "no run %q: nothing ever ran in this repo", text.Line(name))
+	}
+	var known []string
+	newest := ""
+	for _, r := range runs {
+		if r.ID == name {
+			return r.ID, nil
+		}
+		if r.Child != nil { // meant by its id alone
+			known = append(known, r.ID)
+			continue
+		}
+		if r.Workflow == name || name == LastRun || name == "" {
+			newest = r.ID
+		}
+		known = append(known, r.ID)
+	}
+	if newest != "" {
+		return newest, nil
+	}
+	advice := "`sluice ls` names them"
+	if near := text.Meant(name, known); near != "" {
+		advice = "did you mean " + near + "?"
+	}
+	return "", fault.Failed(advice, "no run %q in this repo", text.Line(name))
+}
+
+// RunWith finds the run that is meant and has the step or gate: the one named, else the newest, a live one first.
+func RunWith(ctx context.Context, v Viewer, name, what string) (daemon.RunStatus, error) {
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return daemon.RunStatus{}, err
+	}
+	if name != "" {
+		if name, err = RunNamed(ctx, v, name); err != nil {
+			return daemon.RunStatus{}, err
+		}
+	}
+	var known []string
+	var found *daemon.RunStatus
+	for i, r := range st.Runs {
+		if name != "" && r.ID != name {
+			continue
+		}
+		ids := idsOf(r)
+		known = append(known, ids...)
+		if slices.Contains(ids, what) && (found == nil || r.Live() || !found.Live()) {
+			found = &st.Runs[i]
+		}
+	}
+	if found != nil {
+		return v.Run(ctx, found.ID)
+	}
+	advice := "`sluice status` names the steps and gates"
+	if near := text.Meant(what, known); near != "" {
+		advice = "did you mean " + near + "?"
+	}
+	return daemon.RunStatus{}, fault.Failed(advice, "no step or gate %q in a run of this repo", text.Line(what))
+}
+
+func idsOf(r daemon.RunStatus) []string {
+	var ids []string
+	for _, s := range r.Steps {
+		ids = append(ids, s.ID)
+		for _, g := range s.Gates {
+			ids = append(ids, g.ID)
+		}
+	}
+	return ids
+}
+
+// RunMeant is the run an argument names, or the only live one.
+func RunMeant(ctx context.Context, v Viewer, args []string) (string, error) {
+	if len(args) > 0 {
+		return RunNamed(ctx, v, args[0])
+	}
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	var alive []string
+	for _, r := range st.Runs {
+		if r.Live() {
+			alive = append(alive, r.ID)
+		}
+	}
+	switch len(alive) {
+	case 0:
+		return "", fault.Failed("`sluice ls` lists the runs", "no run is live in this repo")
+	case 1:
+		return alive[0], nil
+	}
+	return "", fault.Misused("say which: "+text.JoinMost(alive), "%s are live in this repo", text.Plural(len(alive), "run"))
+}
+
+// UnservedRun returns what is wrong where a run is to be steered and nobody serves the repo: its name above all.
+func UnservedRun(ctx context.Context, p *Workspace, names []string) error {
+	if v, err := readJournal(p); err == nil {
+		defer v.Close()
+		if _, err := RunMeant(ctx, v, names); err != nil {
+			return err
+		}
+	}
+	return notServed(p)
+}

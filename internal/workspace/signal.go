@@ -1,0 +1,30 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
+	"sluice/internal/ids"
+	"sluice/internal/layout"
+)
+
+// PutSignal writes a file into the inbox whole, and never over one that waits there.
+func PutSignal(p *Workspace, run, name string, data []byte) (string, error) {
+	dir := filepath.Join(p.Root, filepath.FromSlash(layout.SignalsDir))
+	if run != "" && ids.ValidRun(run) {
+		dir = filepath.Join(dir, run)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, name)
+	err := atomicfile.WriteNew(file, data, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return "", fault.Failed("it has not been taken in yet; remove it if you have changed your mind", "%s is there already", layout.ShortPath(file))
+	}
+	return file, err
+}
