@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// requestTime bounds the making of a pull request, and the sending of files of git LFS.
+	// requestTime limits opening a pull request, and lfsTime sending files of Git LFS.
 	requestTime = 2 * time.Minute
 	lfsTime     = 10 * time.Minute
-	// maxSaid is how much of a program's words is kept.
+	// maxSaid limits a program's output.
 	maxSaid = 64 << 10
 )
 
-// Request pushes the run's branch, with what git LFS keeps of it, and has gh open a pull request to the branch that it would
-// land on. env is the person's environment. It returns the address that gh printed; a call after a kill can be made again.
+// Request pushes the run's branch with its Git LFS files, and has gh open a pull request to the
+// target branch. env is the person's environment. It returns the address that gh printed. After a
+// kill it can be called again.
 func (w Work) Request(ctx context.Context, repo *git.Repo, l Landing, env []string) (string, error) {
 	again := "`sluice land " + w.Run + " --pr` again"
 	gh, err := exec.LookPath("gh")
@@ -56,7 +57,8 @@ func (w Work) Request(ctx context.Context, repo *git.Repo, l Landing, env []stri
 	return git.OneLine(lines[len(lines)-1]), nil
 }
 
-// sendLFS sends the files of git LFS that the commits name, before the branch is there: who fetches it then has them.
+// sendLFS sends the Git LFS files named in the commits before the branch, so that whoever fetches
+// it gets them.
 func (w Work) sendLFS(ctx context.Context, repo *git.Repo, l Landing, env []string, again string) error {
 	has, err := repo.NamesLFS(ctx, l.Base, l.Tip)
 	if err != nil || !has {
@@ -76,7 +78,7 @@ func (w Work) sendLFS(ctx context.Context, repo *git.Repo, l Landing, env []stri
 	return nil
 }
 
-// saidBy runs a program and returns what it printed.
+// saidBy runs a program and returns its output.
 func saidBy(cmd *exec.Cmd) (string, error) {
 	var said bytes.Buffer
 	cmd.Stdout = &capped{w: &said, left: maxSaid}
@@ -85,7 +87,7 @@ func saidBy(cmd *exec.Cmd) (string, error) {
 	return said.String(), err
 }
 
-// capped takes all and keeps the first.
+// capped keeps the first bytes and discards the rest.
 type capped struct {
 	w    io.Writer
 	left int
