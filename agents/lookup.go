@@ -10,7 +10,7 @@ import (
 	"sluice/internal/fault"
 )
 
-const defaultPath = "/usr/local/bin:/usr/bin:/bin" // where there is no PATH
+const defaultPath = "/usr/local/bin:/usr/bin:/bin" // used without a PATH
 
 // LookUp finds the file of argv[0].
 func LookUp(name string, env []string, cwd string) (string, error) {
@@ -33,7 +33,7 @@ func LookUp(name string, env []string, cwd string) (string, error) {
 	var near error
 	for dir := range strings.SplitSeq(search, ":") {
 		if !filepath.IsAbs(dir) {
-			continue // would run what lies in the folder an agent works in
+			continue // it would run files from the folder an agent works in
 		}
 		file := filepath.Join(dir, name)
 		err := runnable(file)
