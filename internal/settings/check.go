@@ -19,17 +19,17 @@ import (
 	"sluice/notify"
 )
 
-// Bounds of the settings.
+// Limits of the settings.
 const (
 	maxNamed = 200 // agents, and roles
 	maxArgs  = 200 // of a command
 
-	maxRoleArgs     = 100      // that a role adds to it
+	maxRoleArgs     = 100      // of a role
 	maxRoleArgBytes = 64 << 10 // of these together
 	maxWorkers      = 1000
 )
 
-// Check returns all that is wrong with the settings, in words that say what to do; none = they can be gone by.
+// Check returns all faults of the settings, each with what to do.
 func (s Settings) Check() []error {
 	c := checker{s: s}
 	c.agents()
@@ -43,12 +43,13 @@ func (s Settings) Check() []error {
 	return c.faults
 }
 
-// Warnings tell what is written down and not kept by this release.
+// Warnings returns settings that this release cannot enforce.
 func (s Settings) Warnings() []string {
 	return s.untold()
 }
 
-// untold are the budgets that cannot be kept with an agent that somebody may get: it does not tell what it has cost.
+// untold returns budgets that cannot be enforced because some agent of the role does not report its
+// cost.
 func (s Settings) untold() []string {
 	var out []string
 	b := s.Budget
@@ -77,7 +78,7 @@ func (c *checker) fault(format string, args ...any) {
 	c.faults = append(c.faults, fmt.Errorf(format, args...))
 }
 
-// near is the end of a message that names what was likely meant.
+// near returns the end of a message with the name that was probably meant.
 func near(name string, known []string) string {
 	if n := text.Nearest(name, known); n != "" {
 		return fmt.Sprintf(" (did you mean %s?)", n)
@@ -124,7 +125,7 @@ func (c *checker) agents() {
 	}
 }
 
-// argument checks what stands for values in an element of a command.
+// argument checks the placeholders in an element of a command.
 func (c *checker) argument(at string, i int, arg string) {
 	if strings.ContainsRune(arg, 0) {
 		c.fault("%s: a NUL byte: remove it", at)
@@ -209,7 +210,7 @@ func (c *checker) roleArgs(at string, r Role) {
 	for _, name := range r.Agent {
 		a, known := c.s.Agent(name)
 		if !known || len(a.Command) == 0 {
-			continue // said already
+			continue // reported already
 		}
 		if arg, why := program.Refused(a.Format, r.Args); why != "" {
 			c.fault("%s: %s: agent %s is of the format %s, and %s", at, arg, name, a.Format, why)
@@ -233,7 +234,7 @@ func (c *checker) numbers() {
 	for _, d := range []struct {
 		key  string
 		d    engine.Duration
-		zero bool // 0 is a value
+		zero bool // 0 is allowed
 	}{
 		{"veto_window", s.VetoWindow, true}, {"notify.remind", s.Notify.Remind, true}, {"rescan", s.Rescan, false},
 		{"grace", s.Grace, true}, {"linger", s.Linger, true}, {"settle", s.Settle, false}, {"kill_after", s.KillAfter, false},
@@ -251,7 +252,7 @@ func (c *checker) numbers() {
 	}
 }
 
-// notify checks how people are told.
+// notify checks how people are notified.
 func (c *checker) notify() {
 	n := c.s.Notify
 	for key, argv := range map[string][]string{"notify.command": n.Command, "notify.terminal": n.Terminal} {
@@ -285,7 +286,7 @@ func (c *checker) notify() {
 	}
 }
 
-// network checks what a role may reach.
+// network checks a role's network.
 func (c *checker) network(at string, hosts []string) {
 	for _, h := range hosts {
 		switch {
@@ -300,7 +301,7 @@ func (c *checker) network(at string, hosts []string) {
 	}
 }
 
-// sandbox checks how launches are held.
+// sandbox checks the sandbox's settings.
 func (c *checker) sandbox() {
 	s := c.s.Sandbox
 	modes := []string{SandboxAuto, SandboxOn, SandboxOff}
