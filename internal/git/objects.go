@@ -237,7 +237,7 @@ func Own(kind, name string) string { return ownRefs + kind + "/" + name }
 // Keep points our ref, from Own, at a commit and releases the previous one.
 func (r *Repo) Keep(ctx context.Context, ref, commit string) error {
 	if !strings.HasPrefix(ref, ownRefs) {
-		return fmt.Errorf("keep %.80q: no ref of sluice's", ref)
+		return fmt.Errorf("keep %.80q: not one of sluice's refs", ref)
 	}
 	if err := checkRef(ref); err != nil {
 		return err

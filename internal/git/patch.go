@@ -36,7 +36,7 @@ func (h *HeldIndex) copyIndex() (err error) {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: %s is no ordinary file", ErrIndex, filepath.Join(h.gitDir, indexFile))
+		return fmt.Errorf("%w: %s is not a regular file", ErrIndex, filepath.Join(h.gitDir, indexFile))
 	}
 	out, err := h.root.OpenFile(patchedNew, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
 	if err != nil {

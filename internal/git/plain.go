@@ -101,7 +101,7 @@ func (r *Repo) TopOf(path string) (string, error) {
 		return "", err
 	}
 	if rel, err := filepath.Rel(r.top, real); err != nil || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("%w: %s lies outside of %s", ErrNotWorktree, path, r.top)
+		return "", fmt.Errorf("%w: %s is outside of %s", ErrNotWorktree, path, r.top)
 	}
 	return r.top, nil
 }

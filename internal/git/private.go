@@ -58,7 +58,7 @@ func (r *Repo) makeFolder(ctx context.Context, f Folder) error {
 			refs[f.Branch] = f.Base
 		}
 	case f.Base == "":
-		return fault.New("run git switch -c NAME", "HEAD is at no branch and at no commit")
+		return fault.New("run git switch -c NAME", "HEAD has neither a branch nor a commit")
 	}
 	files["HEAD"], files["packed-refs"] = []byte(head), PackedRefs(refs)
 	if err := r.sideFiles(files, gitDir, f.Ignore); err != nil {

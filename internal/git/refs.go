@@ -216,7 +216,7 @@ func (r *Repo) config(ctx context.Context, key string) (string, error) {
 // checkRef returns an error if a full ref name is malformed, by the rules of `git
 // check-ref-format`.
 func checkRef(ref string) error {
-	no := fmt.Errorf("%.80q is no name for a ref: git refuses it", ref)
+	no := fmt.Errorf("%.80q is not a valid name for a ref", ref)
 	if !strings.HasPrefix(ref, "refs/") || strings.HasSuffix(ref, ".") || strings.Contains(ref, "..") || strings.Contains(ref, "@{") || strings.ContainsAny(ref, " ~^:?*[\\\x7f") {
 		return no
 	}

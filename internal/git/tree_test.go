@@ -183,10 +183,10 @@ func TestAddWorktreeRefuses(t *testing.T) {
 		{"w1", "taken", "name another branch"},
 		{"lost", "lost2", "git worktree prune"},
 		{"w2", "file/below", "in the way"},
-		{"w3", "-x", "no name for a branch"},
-		{"w4", "a..b", "no name"},
-		{"w5", "a\nb", "no name"},
-		{"w6", "", "no name"},
+		{"w3", "-x", "not a valid name for a branch"},
+		{"w4", "a..b", "not a valid name"},
+		{"w5", "a\nb", "not a valid name"},
+		{"w6", "", "not a valid name"},
 		{"file", "x", "a file has this name"},
 	} {
 		made, err := r.AddWorktree(ctx(t), s.beside(c.path), c.branch)

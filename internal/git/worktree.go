@@ -41,7 +41,7 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 	}
 	ref := "refs/heads/" + branch
 	if strings.HasPrefix(branch, "-") {
-		return false, fmt.Errorf("add worktree %s: %.80q is no name for a branch", path, branch)
+		return false, fmt.Errorf("add worktree %s: %.80q is not a valid name for a branch", path, branch)
 	}
 	if err := checkRef(ref); err != nil {
 		return false, fmt.Errorf("add worktree %s: branch: %w", path, err)
@@ -132,7 +132,7 @@ func (r *Repo) addAt(ctx context.Context, path, branch, ref string) (made bool, 
 // left.
 func (r *Repo) FillWorktree(ctx context.Context, path string) error {
 	if _, own, err := r.gitDirOf(path); err != nil || own != path {
-		return fmt.Errorf("fill worktree %s: it is no worktree: %w", path, errors.Join(err, fs.ErrInvalid))
+		return fmt.Errorf("fill worktree %s: it is not a worktree: %w", path, errors.Join(err, fs.ErrInvalid))
 	}
 	if err := r.checkout(ctx, path); err != nil {
 		return fmt.Errorf("fill worktree %s: write the files: %w", path, err)
