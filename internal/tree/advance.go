@@ -198,7 +198,7 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 	case tip.SHA == "":
 		return false, fmt.Sprintf("branch %s is gone: %s: run git branch %s %.12s", name, kept, name, a.To), nil
 	case a.From == "":
-		return false, fmt.Sprintf("branch %s has got a first commit meanwhile: %s: run git merge --allow-unrelated-histories %.12s",
+		return false, fmt.Sprintf("branch %s has a first commit by now: %s: run git merge --allow-unrelated-histories %.12s",
 			name, kept, a.To), nil
 	}
 	forward, err := repo.Descends(ctx, a.To, a.From)

@@ -90,7 +90,7 @@ func (f Folder) aside(ctx context.Context, o Order, files, from string) (string,
 	if had.SHA != "" {
 		parents = append(parents, had.SHA)
 	}
-	message := fmt.Sprintf("%s: what lay in the folder before attempt %d of %s\n", o.Run, o.N, o.Step)
+	message := fmt.Sprintf("%s: what was in the folder before attempt %d of %s\n", o.Run, o.N, o.Step)
 	commit, err := f.Repo.CommitTree(ctx, files, message, parents...)
 	if err != nil {
 		return "", err

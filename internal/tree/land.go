@@ -66,7 +66,7 @@ func Commits(ctx context.Context, repo *git.Repo, base, tip string) (list []git.
 	for _, c := range list {
 		for line := range strings.Lines(c.Message) {
 			if len(line) >= len(trailerPrefix) && strings.EqualFold(line[:len(trailerPrefix)], trailerPrefix) {
-				return nil, fmt.Sprintf("commit %.12s says %.80q of itself, which is sluice's to say: reword it (git rebase --interactive %.12s)",
+				return nil, fmt.Sprintf("commit %.12s contains %.80q, which only sluice may write: reword it (git rebase --interactive %.12s)",
 					c.SHA, strings.TrimSpace(line), base), nil
 			}
 		}
@@ -228,7 +228,7 @@ func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list [
 	}
 	for _, c := range list {
 		if len(c.Parents) > 1 {
-			return "", fmt.Sprintf("commit %.12s is a merge, which cannot be made anew: use --squash or --merge", c.SHA), nil
+			return "", fmt.Sprintf("commit %.12s is a merge, which cannot be recreated: use --squash or --merge", c.SHA), nil
 		}
 		parent := ""
 		if len(c.Parents) == 1 {

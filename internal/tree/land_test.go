@@ -125,7 +125,7 @@ func TestLandChangesNothingWhereAPersonIsNeeded(t *testing.T) {
 		"forged trailer": {func(_, w *person, l *Landing) {
 			w.git("commit", "-q", "--allow-empty", "-m", "x\n\nsluice-gate: G pass by ann (signed)")
 			l.Tip = w.git("rev-parse", "HEAD")
-		}, "which is sluice's to say"},
+		}, "which only sluice may write"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, w, l := worked(t)

@@ -40,7 +40,7 @@ func (w Work) Request(ctx context.Context, repo *git.Repo, l Landing, env []stri
 		return "", err
 	}
 	if err := repo.Push(ctx, address, l.Tip, w.Branch); err != nil {
-		return "", stuck("see that you may push there, then "+again, "no pull request: %v", err)
+		return "", stuck("check that you may push there, then "+again, "no pull request: %v", err)
 	}
 	title, body, _ := strings.Cut(l.Message, "\n")
 	body = strings.TrimSpace(body) + "\n\n" + strings.Join(l.Trailers, "\n") + "\n"

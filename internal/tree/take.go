@@ -195,7 +195,7 @@ func (f Folder) judged(ctx context.Context, was Before) ([]Beside, error) {
 	case len(odd) > 0:
 		return nil, &Refused{"the work cannot be taken: " + listed(odd) + ": remove it"}
 	case l.More:
-		return nil, fmt.Errorf("the folder has more than %d things that git cannot hold, or more than %d files that decide: remove some", maxOdd, maxLaw)
+		return nil, fmt.Errorf("the folder has more than %d things that git cannot store, or more than %d files that decide: remove some", maxOdd, maxLaw)
 	}
 	return f.outside(ctx, l.Law)
 }

@@ -453,7 +453,7 @@ func TestMovingIsCompleted(t *testing.T) {
 			tree := p.git("rev-parse", "main^{tree}")
 			y.killedAtEachGit(y.moved(p, tree, commits))
 			y.eachCallFails(y.moved(p, tree, commits))
-			if forged := strings.Contains(y.want, "which is sluice's to say"); forged != (name == "forged") {
+			if forged := strings.Contains(y.want, "which only sluice may write"); forged != (name == "forged") {
 				t.Errorf("it says %q", y.want)
 			}
 		})

@@ -55,7 +55,7 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 		return l, err
 	}
 	if tip.SHA == "" || base.SHA == "" {
-		return l, stuck("`git branch --list 'sluice/*'` names those that are there", "%s has no branch %s: it never began, or the branch was removed", w.Run, w.Branch)
+		return l, stuck("`git branch --list 'sluice/*'` lists those that exist", "%s has no branch %s: it never began, or the branch was removed", w.Run, w.Branch)
 	}
 	l.Tip, l.Base = tip.SHA, base.SHA
 	if l.Tip == l.Base {
