@@ -86,7 +86,7 @@ func (x *exit) open(rules *egress.Rules) error {
 	}
 	said, err := io.ReadAll(io.LimitReader(x.info, maxInfo))
 	if err != nil {
-		return fmt.Errorf("proxy: the sandbox does not say which network it has: %w", err)
+		return fmt.Errorf("proxy: the sandbox did not report its network: %w", err)
 	}
 	var of struct {
 		Pid int `json:"child-pid"`

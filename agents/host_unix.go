@@ -161,7 +161,7 @@ func (r *Runner) launch(ctx context.Context, spec Spec) error {
 			}
 			continue
 		}
-		return fault.New("see that it can be run", "shim %q: no answer: %s", r.shim[0], firstOf(said, err))
+		return fault.New("check that it can be run", "shim %q: no answer: %s", r.shim[0], firstOf(said, err))
 	}
 }
 
@@ -172,7 +172,7 @@ func firstOf(answer string, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return "it ended without a word"
+	return "it ended without an answer"
 }
 
 // end kills and reaps a shim.
@@ -237,7 +237,7 @@ func (r *Runner) unheard(ctx context.Context, id identity) error {
 	if l.told {
 		return nil
 	}
-	r.logf("agents: stop %.80q: shim %d has ended it and does not say so: killed", id.Key, id.Pid)
+	r.logf("agents: stop %.80q: shim %d has ended it but does not report it: killed", id.Key, id.Pid)
 	if err := l.host.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
 	}

@@ -53,7 +53,7 @@ func LookUp(name string, env []string, cwd string) (string, error) {
 func runnable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
-		return fault.New("install it or mend the path", "%w", fault.WithoutPath(err))
+		return fault.New("install it or correct the path", "%w", fault.WithoutPath(err))
 	}
 	if !info.Mode().IsRegular() {
 		return fault.New("give the path of a program", "not a file")

@@ -87,7 +87,7 @@ func claim(pidFile string, id identity) (*claimed, error) {
 	tmp := fmt.Sprintf("%s.%s.%d.%d", dir, base, id.Pid, id.Launched.UnixNano())
 	fd, err := unix.Open(tmp, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fault.New("see that the state folder can be written", "pid file %s: %s", pidFile, err)
+		return nil, fault.New("check that the state folder can be written", "pid file %s: %s", pidFile, err)
 	}
 	file := &claimed{fd}
 	if err = file.line(data); err == nil {
@@ -101,7 +101,7 @@ func claim(pidFile string, id identity) (*claimed, error) {
 	if errors.Is(err, fs.ErrExist) {
 		return nil, fs.ErrExist
 	}
-	return nil, fault.New("see that the state folder can be written and knows hard links", "pid file %s: %w", pidFile, err)
+	return nil, fault.New("check that the state folder can be written and supports hard links", "pid file %s: %w", pidFile, err)
 }
 
 // line appends a line.

@@ -26,7 +26,7 @@ const (
 
 // ErrTorn is returned for a damaged pid file, as a power cut leaves it. Nothing is known of its
 // launch.
-var ErrTorn = fault.New("see that nothing of this launch runs, then remove the file", "it is no record")
+var ErrTorn = fault.New("check that nothing of this launch is running, then remove the file", "it is not a record")
 
 // errMalformed is returned for something that is not a record; reading it again would not help.
 var errMalformed = errors.New("not a record")

@@ -239,7 +239,7 @@ func (p *Proc) lost(ctx context.Context) (Exit, error) {
 // already under way. A launch whose pid file exists when this returns may be running: stop it.
 func (r *Runner) Forbid(pidFile string) error {
 	if err := askStop(pidFile); err != nil {
-		return fault.New("see that the state folder can be written", "agents: forbid %s: %w", pidFile, err)
+		return fault.New("check that the state folder can be written", "agents: forbid %s: %w", pidFile, err)
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func (s *shim) start() (pid int, err error) {
 	defer s.next.out.closeWriters()
 	info, err := os.Stat(s.spec.Cwd)
 	if err != nil {
-		return 0, fault.New("make it or name another", "folder %s: %w", s.spec.Cwd, fault.WithoutPath(err))
+		return 0, fault.New("create it or name another", "folder %s: %w", s.spec.Cwd, fault.WithoutPath(err))
 	}
 	if !info.IsDir() {
 		return 0, fault.New("name one", "folder %s: not a folder", s.spec.Cwd)
@@ -189,7 +189,7 @@ func mend(err error) string {
 	case errors.Is(err, syscall.E2BIG):
 		return "its arguments and environment are too large: pass large texts in files"
 	default:
-		return "see that it can be run by hand"
+		return "check that it can be run by hand"
 	}
 }
 

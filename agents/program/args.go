@@ -57,10 +57,10 @@ func CanResume(format string, given []string, id string) bool {
 
 // Reasons shared by several programs for arguments a role may not add.
 const (
-	stream  = "sluice sets what it prints: with another output nobody could tell what it did"
-	session = "sluice says which conversation it goes on with: give the step a `session`"
-	prompt  = "sluice gives it its prompt, on standard input"
-	answer  = "sluice gives it the schema of its answer"
+	stream  = "sluice sets what it prints: other output could not be read"
+	session = "sluice chooses which conversation it continues: give the step a `session`"
+	prompt  = "sluice passes its prompt on standard input"
+	answer  = "sluice passes the schema of its answer"
 	model   = "its model is set by roles.NAME.model"
 )
 
@@ -69,7 +69,7 @@ const (
 // it, as its author sees the whole.
 func Refused(format string, args []string) (arg, why string) {
 	if len(args) > 0 && Known(format) && !strings.HasPrefix(args[0], "-") {
-		return args[0], "the first of the arguments is no option: it would be taken for the prompt, or for a command"
+		return args[0], "the first argument is not an option: it would be taken for the prompt, or for a command"
 	}
 	refused := profileOf(format).refused
 	for _, arg := range args {

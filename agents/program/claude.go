@@ -16,7 +16,7 @@ func claude() profile {
 	return profile{
 		args: claudeArgs,
 		refused: map[string]string{"-p": prompt, "--print": prompt, "--output-format": stream, "--input-format": prompt, "--verbose": stream,
-			"--json-schema": answer, "--max-budget-usd": "sluice gives it what is left of its budget: set roles.NAME.max_cost_usd",
+			"--json-schema": answer, "--max-budget-usd": "sluice passes what is left of its budget: set roles.NAME.max_cost_usd",
 			"--model": model, "--resume": session, "-r": session, "--continue": session, "-c": session,
 			"--session-id": session, "--fork-session": session, "--no-session-persistence": session, "--": prompt},
 		passed: []string{"ANTHROPIC_*", "CLAUDE_CODE_*", home, "IS_SANDBOX", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS"},

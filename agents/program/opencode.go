@@ -16,7 +16,7 @@ func opencode() profile {
 		command: []string{"run"},
 		args:    opencodeArgs,
 		refused: map[string]string{"run": stream, "--format": stream, "--interactive": stream, "-i": stream, "--mini": stream,
-			"--attach": "it has to work here", "--dir": "sluice says where it works", "--command": prompt, "--": prompt,
+			"--attach": "it must work here", "--dir": "sluice sets where it works", "--command": prompt, "--": prompt,
 			"--session": session, "-s": session, "--continue": session, "-c": session, "--fork": session, "--model": model, "-m": model},
 		former: []string{"opencode", "run"},
 		passed: []string{"OPENCODE_*"},

@@ -247,9 +247,9 @@ func (r Result) Class(code int, stderr string) (class Class, why string, reset t
 	case !r.Final:
 		return Infrastructure, "it ended without its final event: it was interrupted, or it crashed", time.Time{}
 	case len(r.Denied) > 0:
-		return Work, "it was not allowed to use " + strings.Join(r.Denied, ", ") + ": allow it in the agent's command, or have the step not need it", time.Time{}
+		return Work, "it was not allowed to use " + strings.Join(r.Denied, ", ") + ": allow it in the agent's command, or change the step so that it does not need it", time.Time{}
 	case code != 0:
-		return Infrastructure, or(clip(stderr, maxWhy), "it said that it was done, and its exit code says that it was not"), time.Time{}
+		return Infrastructure, or(clip(stderr, maxWhy), "it reported success, but its exit code did not"), time.Time{}
 	}
 	return Good, "", time.Time{}
 }

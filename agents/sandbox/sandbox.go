@@ -313,7 +313,7 @@ func NoLink(path string) error {
 		return err
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return fault.New("replace it by what it leads to", "%s is a link, which could lead the sandbox anywhere", path)
+		return fault.New("replace it with its target", "%s is a link, which could lead the sandbox anywhere", path)
 	}
 	return nil
 }
