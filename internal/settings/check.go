@@ -60,9 +60,9 @@ func (s Settings) untold() []string {
 		for _, agent := range r.Agent {
 			switch a, _ := s.Agent(agent); {
 			case program.Known(a.Format) && !program.TellsCost(a.Format) && cost && !tokens:
-				out = append(out, fmt.Sprintf("roles.%s: agent %s tells tokens, but no cost: max_cost_usd does not bound it: give max_tokens", name, agent))
+				out = append(out, fmt.Sprintf("roles.%s: agent %s reports tokens, but no cost: max_cost_usd cannot limit it: set max_tokens", name, agent))
 			case !program.Known(a.Format) && (cost || tokens):
-				out = append(out, fmt.Sprintf("roles.%s: agent %s is of the format %s, which tells no cost: no budget bounds it but its time-outs and max_steps", name, agent, a.Format))
+				out = append(out, fmt.Sprintf("roles.%s: agent %s is of the format %s, which reports no cost: only its time-outs and max_steps limit it", name, agent, a.Format))
 			}
 		}
 	}
@@ -173,14 +173,14 @@ func (c *checker) roles() {
 		}
 		for _, a := range r.Agent {
 			if _, ok := c.s.Agent(a); !ok {
-				c.fault("%s.agent: %q is no agent: want one of %s%s", at, a, strings.Join(known, ", "), near(a, known))
+				c.fault("%s.agent: %q is not an agent: want one of %s%s", at, a, strings.Join(known, ", "), near(a, known))
 			}
 		}
 		if r.PromptFile != "" && !filepath.IsLocal(filepath.FromSlash(r.PromptFile)) {
 			c.fault("%s.prompt_file: %q leads out of the repo: name a file below .workflow/ or the root", at, r.PromptFile)
 		}
 		if strings.ContainsRune(r.Model, 0) || strings.HasPrefix(r.Model, "-") {
-			c.fault("%s.model: %q: no name of a model", at, r.Model)
+			c.fault("%s.model: %q: not a name of a model", at, r.Model)
 		}
 		if r.Timeout < 0 || r.IdleTimeout < 0 || r.MaxCostUSD < 0 || r.MaxTokens < 0 || r.Restarts != nil && *r.Restarts < 0 {
 			c.fault("%s: timeout, idle_timeout, restarts, max_cost_usd and max_tokens must not be negative", at)
@@ -204,7 +204,7 @@ func (c *checker) roleArgs(at string, r Role) {
 		case strings.ContainsRune(arg, 0):
 			c.fault("%s[%d]: a NUL byte: remove it", at, i)
 		case strings.Contains(arg, "${{"):
-			c.fault("%s[%d]: %s: no values stand in it, it is handed on as it is: write it out, or put ${{role}}, ${{model}} or ${{prompt_file}} into the agent's command", at, i, arg)
+			c.fault("%s[%d]: %s: values are not filled in here: write it out, or put ${{role}}, ${{model}} or ${{prompt_file}} into the agent's command", at, i, arg)
 		}
 	}
 	for _, name := range r.Agent {
@@ -291,7 +291,7 @@ func (c *checker) network(at string, hosts []string) {
 	for _, h := range hosts {
 		switch {
 		case (h == NetworkNone || h == NetworkHost) && len(hosts) > 1:
-			c.fault("%s: %s stands alone: it says all", at, h)
+			c.fault("%s: %s must be the only one", at, h)
 		case h == NetworkWeb || h == NetworkNone || h == NetworkHost:
 		default:
 			if _, _, err := egress.SplitHost(h); err != nil {
@@ -312,7 +312,7 @@ func (c *checker) sandbox() {
 		c.fault("trust: %s wants a sandbox, and sandbox.mode is off: turn it on, or have trust: file", c.s.Trust)
 	}
 	if s.MaxHomeGB < 0 || math.IsNaN(s.MaxHomeGB) {
-		c.fault("sandbox.max_home_gb: %v: want a number of gigabytes; 0 is no bound", s.MaxHomeGB)
+		c.fault("sandbox.max_home_gb: %v: want a number of gigabytes; 0 means no limit", s.MaxHomeGB)
 	}
 	for key, paths := range map[string][]string{"sandbox.read": s.Read, "sandbox.write": s.Write} {
 		for _, p := range paths {

@@ -171,7 +171,7 @@ func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, de
 			continue
 		}
 		if seen[k.Value] {
-			r.at(k, "%s: the key stands there twice", text.Line(k.Value))
+			r.at(k, "%s: the key appears twice", text.Line(k.Value))
 			continue
 		}
 		seen[k.Value] = true

@@ -27,7 +27,7 @@ func TestSettingsCheck(t *testing.T) {
 	conform.Rule(t, "7-agents faults", "each fault in words")
 	minus := -1
 	for want, change := range map[string]func(*Settings){
-		"roles.x.agent: \"clade\" is no agent": func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"clade"}} },
+		"roles.x.agent: \"clade\" is not an agent": func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"clade"}} },
 		"did you mean claude?":                 func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"clade"}} },
 		"roles.x.agent: empty":                 func(s *Settings) { s.Roles["x"] = Role{} },
 		"roles.-x: no name":                    func(s *Settings) { s.Roles["-x"] = Role{Agent: []string{"claude"}} },
