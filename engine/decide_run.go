@@ -20,10 +20,10 @@ func (d *decider) requested(ev RunRequested) {
 	}
 	vars, why := startVars(w, ev.Vars)
 	if live := d.s.ownLive(); live >= MaxPending {
-		why = fmt.Sprintf("%d runs are alive in this repo, which is the most: end some first", live)
+		why = fmt.Sprintf("%d runs are live in this repo, the maximum: end some first", live)
 	}
 	if why == "" && len(ev.Stubs) > 0 && (len(ev.Stubs) > MaxStubs || !json.Valid(ev.Stubs)) {
-		why = fmt.Sprintf("what its stand-ins are to do is no JSON of at most %d KiB", MaxStubs>>10)
+		why = fmt.Sprintf("the script of its stand-ins is not JSON of at most %d KiB", MaxStubs>>10)
 	}
 	if why != "" {
 		d.ignore("", ev.EventKind(), why, &ev.By)

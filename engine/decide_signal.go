@@ -201,7 +201,7 @@ func (d *decider) sentinel(ev FileSeen, xs []reading) {
 		d.reject(ev, run, why)
 		return
 	case len(fit) > 1:
-		d.reject(ev, "", fmt.Sprintf("%d live attempts go by this name: say which: signals/<run>/%s", len(fit), ev.Name))
+		d.reject(ev, "", fmt.Sprintf("%d live attempts have this name: say which: signals/<run>/%s", len(fit), ev.Name))
 		return
 	}
 	r, st := fit[0].run, fit[0].step
@@ -224,7 +224,7 @@ func (d *decider) signalled(f StepSignalled) {
 	if f.Status == StatusFailed && f.Failure == "" {
 		f.Failure = f.Summary
 		if f.Failure == "" {
-			f.Failure = "the step said that it failed, and no more"
+			f.Failure = "the step reported a failure without a reason"
 		}
 	}
 	if r := d.s.Runs[f.Run]; f.Status == StatusDone && r != nil {
@@ -286,7 +286,7 @@ func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	}
 	for _, old := range r.Attempts[x.step.ID][:a.N-1] {
 		if old.Offered && old.State == Superseded && old.Status == "" {
-			return fmt.Sprintf("attempt %s.%d was offered and superseded unanswered, so this may be its word: say \"attempt\": %d", x.step.ID, old.N, a.N)
+			return fmt.Sprintf("attempt %s.%d was offered and superseded unanswered, so this may be its report: add \"attempt\": %d", x.step.ID, old.N, a.N)
 		}
 	}
 	return ""
@@ -313,8 +313,8 @@ func (d *decider) commit(ev CommitSeen) {
 		for _, old := range d.s.Runs[id].Attempts[ev.Step] {
 			if old.Author != "" && old.Author == ev.Author {
 				if !r.Told["twin:"+ev.SHA] {
-					d.ignore(r.ID, ev.EventKind(), fmt.Sprintf("commit %s is a double of one that counted already for %s.%d of %s", short(ev.SHA), ev.Step, old.N, id), nil)
-					d.notice(Notice{ID: "twin:" + ev.SHA, Kind: NoticeInfo, Run: r.ID, Step: ev.Step, Once: true, Text: "commit " + short(ev.SHA) + " does not count: it is a double of one that did"})
+					d.ignore(r.ID, ev.EventKind(), fmt.Sprintf("commit %s is a copy of one that already counted for %s.%d of %s", short(ev.SHA), ev.Step, old.N, id), nil)
+					d.notice(Notice{ID: "twin:" + ev.SHA, Kind: NoticeInfo, Run: r.ID, Step: ev.Step, Once: true, Text: "commit " + short(ev.SHA) + " does not count: it is a copy of one that did"})
 				}
 				return
 			}

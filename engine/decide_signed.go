@@ -24,7 +24,7 @@ func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
 	if s == nil {
 		return ""
 	}
-	q, again := r.CurrentRound(g.ID), "sign anew: "+Verb(g.ID, ev.Outcome)
+	q, again := r.CurrentRound(g.ID), "sign again: "+Verb(g.ID, ev.Outcome)
 	used, spent := d.s.Spent[s.Nonce]
 	switch {
 	case spent:
@@ -53,7 +53,7 @@ func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
 func notApprover(ev Answered, r *Run, g *Gate, q *Round) string {
 	want := g.Reviewer.Approvers
 	if ev.Signed == nil && ev.By.Trust == TrustSigned {
-		return fmt.Sprintf("it is said to be signed, and nothing is known of by whom: %s signs it", Verb(g.ID, ev.Outcome))
+		return fmt.Sprintf("it claims to be signed, but the signer is unknown: %s signs it", Verb(g.ID, ev.Outcome))
 	}
 	if len(want) == 0 {
 		return ""

@@ -66,7 +66,7 @@ func (d *decider) unreadable(ev FileSeen, xs []reading, why string) {
 	q := x.run.CurrentRound(x.gate.ID)
 	d.reject(ev, run, why)
 	if n == 1 && (q.State == OnNotice || q.State == OnWindow) {
-		d.ask(x.run, x.gate, q, fmt.Sprintf("an answer could not be taken in: %s: %s", ev.Name, why), false)
+		d.ask(x.run, x.gate, q, fmt.Sprintf("an answer could not be accepted: %s: %s", ev.Name, why), false)
 	}
 }
 
