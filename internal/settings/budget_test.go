@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestUntoldBudgets: a budget that cannot bind an agent is told.
+// TestUntoldBudgets: a budget that cannot limit an agent is reported.
 func TestUntoldBudgets(t *testing.T) {
 	s := Default()
 	s.Agents["mine"] = Agent{Command: []string{"./mine"}}

@@ -12,7 +12,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// world is a repo and the settings of a person.
+// world is a repo and a person's settings.
 type world struct {
 	t   *testing.T
 	dir string
@@ -42,7 +42,7 @@ func (w *world) read(set ...string) (*Layered, error) {
 	return Read(filepath.Join(w.dir, "config", "sluice", "config.yaml"), w.dir, w.env, set)
 }
 
-// TestLayersInTheirOrder: each layer over the one before, and each value says where it comes from.
+// TestLayersInTheirOrder: each layer overrides the one before, and each value has its origin.
 func TestLayersInTheirOrder(t *testing.T) {
 	conform.Rule(t, "001 layers", "five layers over one another, each value with its place")
 	conform.Rule(t, "7-agents layers", "each layer over the one before, and each value says where it comes from")
@@ -78,7 +78,7 @@ func TestLayersInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestBuiltInSettings: what holds without any layer is what the program says.
+// TestBuiltInSettings: the settings without any layer are the documented defaults.
 func TestBuiltInSettings(t *testing.T) {
 	w := newWorld(t)
 	w.env = slices.DeleteFunc(w.env, func(v string) bool { return strings.HasPrefix(v, EnvPrefix) })
@@ -129,7 +129,7 @@ func TestFaultsOfSettings(t *testing.T) {
 	}
 }
 
-// TestRoleWithoutAgent: what a role says besides need not name again who plays it.
+// TestRoleWithoutAgent: a role's other settings do not require its agent.
 func TestRoleWithoutAgent(t *testing.T) {
 	w := newWorld(t)
 	w.write(".workflow/config.yaml", "agents: {mine: {command: [./a.sh]}}\nroles: {\"*\": {agent: mine}, a: {network: none}}\n")
@@ -146,7 +146,7 @@ func TestRoleWithoutAgent(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsALinkIsNoSettings: what is read is a regular file.
+// TestAFileThatIsALinkIsNoSettings: only a regular file is read.
 func TestAFileThatIsALinkIsNoSettings(t *testing.T) {
 	w := newWorld(t)
 	w.write("elsewhere.yaml", "veto_window: 7s\n")
@@ -181,7 +181,8 @@ func FuzzSettings(f *testing.F) {
 	})
 }
 
-// TestSettingsOfAFormerAgent: what was written for opencode before it was built in still loads, in a project's file too.
+// TestSettingsOfAFormerAgent: what was written for opencode before it was built in still loads,
+// also from a project's file.
 func TestSettingsOfAFormerAgent(t *testing.T) {
 	for _, c := range []struct{ own, project, want string }{
 		{"", "agents:\n  opencode: {command: [opencode, run], prompt_via: arg}\n", "[opencode] stdin opencode"},
