@@ -53,7 +53,8 @@ func networkOf(pid int) (*os.File, error) {
 		state, gone := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		_, after, _ := strings.Cut(string(state), ") ")
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), errors.Is(gone, fs.ErrNotExist), strings.HasPrefix(after, "Z"):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), errors.Is(gone, fs.ErrNotExist),
+			strings.HasPrefix(after, "Z"):
 			return nil, errGone
 		case !errors.Is(err, fs.ErrPermission) || again == 100:
 			return nil, err

@@ -16,5 +16,6 @@ func freshKeyring() error {
 	if errno == 0 || errors.Is(errno, unix.ENOSYS) || errors.Is(errno, unix.EPERM) || errors.Is(errno, unix.EACCES) {
 		return nil
 	}
-	return fault.New("see kernel.keys.maxkeys and the keys of this user in /proc/key-users", "session keyring: %w", errno)
+	return fault.New("see kernel.keys.maxkeys and the keys of this user in /proc/key-users",
+		"session keyring: %w", errno)
 }

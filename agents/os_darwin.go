@@ -115,7 +115,8 @@ func (h handle) wait(ctx context.Context, gone func() bool) error {
 	}
 	defer unix.Close(kq)
 	unix.CloseOnExec(kq)
-	change := []unix.Kevent_t{{Ident: uint64(h.pid), Filter: unix.EVFILT_PROC, Flags: unix.EV_ADD | unix.EV_ONESHOT, Fflags: unix.NOTE_EXIT}}
+	change := []unix.Kevent_t{{Ident: uint64(h.pid), Filter: unix.EVFILT_PROC,
+		Flags: unix.EV_ADD | unix.EV_ONESHOT, Fflags: unix.NOTE_EXIT}}
 	events := make([]unix.Kevent_t, 1)
 	for {
 		limit := unix.NsecToTimespec(int64(pollMax))

@@ -101,7 +101,8 @@ func claim(pidFile string, id identity) (*claimed, error) {
 	if errors.Is(err, fs.ErrExist) {
 		return nil, fs.ErrExist
 	}
-	return nil, fault.New("check that the state folder can be written and supports hard links", "pid file %s: %w", pidFile, err)
+	return nil, fault.New("check that the state folder can be written and supports hard links",
+		"pid file %s: %w", pidFile, err)
 }
 
 // line appends a line.

@@ -107,7 +107,8 @@ func readIdentity(pidFile string) (identity, error) {
 		return id, fmt.Errorf("pid file %s: %w: %w", pidFile, err, ErrTorn)
 	}
 	if id.Version != recordVersion || id.Pid <= 1 || id.Start == "" || id.Boot == "" {
-		return id, fmt.Errorf("pid file %s: version %d, pid %d: not written by this version: %w", pidFile, id.Version, id.Pid, ErrTorn)
+		return id, fmt.Errorf("pid file %s: version %d, pid %d: not written by this version: %w", pidFile,
+			id.Version, id.Pid, ErrTorn)
 	}
 	id.file = pidFile
 	for line := range bytes.Lines(rest) {
@@ -146,7 +147,8 @@ func readBounded(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, fmt.Errorf("%s: %w: %s of %d bytes: want a regular file of at most %d", name, errMalformed, info.Mode().Type(), info.Size(), limit)
+		return nil, fmt.Errorf("%s: %w: %s of %d bytes: want a regular file of at most %d", name, errMalformed,
+			info.Mode().Type(), info.Size(), limit)
 	}
 	return io.ReadAll(io.LimitReader(f, limit))
 }

@@ -50,7 +50,8 @@ func New(o Options) *Runner {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
-	return &Runner{shim: append([]string(nil), o.Shim...), warm: o.Warm, logf: o.Logf, stopMargin: stopMargin, warmFor: warmFor, busy: map[string]*ongoing{}}
+	return &Runner{shim: append([]string(nil), o.Shim...), warm: o.Warm, logf: o.Logf, stopMargin: stopMargin,
+		warmFor: warmFor, busy: map[string]*ongoing{}}
 }
 
 // Proc is one launch, live or ended.

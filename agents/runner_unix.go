@@ -45,7 +45,8 @@ func (r *Runner) Ensure(ctx context.Context, spec Spec) (*Proc, error) {
 		return nil, err
 	}
 	if p.id.Key != spec.Key || p.id.Token != tokenDigest(spec.Token) {
-		return nil, fault.New("give each launch a pid file and a token of its own", "agents: launch %.80q: pid file %s is of launch %.80q or another token", spec.Key, spec.PidFile, p.id.Key)
+		return nil, fault.New("give each launch a pid file and a token of its own",
+			"agents: launch %.80q: pid file %s is of launch %.80q or another token", spec.Key, spec.PidFile, p.id.Key)
 	}
 	return p, nil
 }
@@ -70,8 +71,11 @@ func (r *Runner) recorded(spec Spec) *Proc {
 	if err != nil || rec.Key != spec.Key || rec.Token != tokenDigest(spec.Token) {
 		return nil
 	}
-	id := identity{Version: recordVersion, Key: rec.Key, Pid: rec.Pid, Start: rec.Start, Boot: rec.Boot, Token: rec.Token,
-		Dir: spec.Dir, KillAfter: spec.KillAfter, MaxOutput: spec.MaxOutput, Launched: rec.Started, Ended: &rec.Exit}
+	id := identity{
+		Version: recordVersion, Key: rec.Key, Pid: rec.Pid, Start: rec.Start, Boot: rec.Boot, Token: rec.Token,
+		Dir: spec.Dir, KillAfter: spec.KillAfter, MaxOutput: spec.MaxOutput,
+		Launched: rec.Started, Ended: &rec.Exit,
+	}
 	if !rec.of(id) {
 		return nil
 	}
@@ -293,7 +297,8 @@ func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 			return ctx.Err()
 		}
 		if live, lerr := id.live(); err != nil && (live || lerr != nil) {
-			r.logf("agents: stop %.80q: shim %d did not end it within %v: killed", id.Key, id.Pid, id.KillAfter+r.stopMargin)
+			r.logf("agents: stop %.80q: shim %d did not end it within %v: killed", id.Key, id.Pid,
+				id.KillAfter+r.stopMargin)
 			if err := h.signal(syscall.SIGKILL); err != nil {
 				return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
 			}

@@ -161,7 +161,8 @@ func (s Spec) checked() (Spec, error) {
 // SLUICE_* never pass, whatever allow says: a process started from an attempt must not have that
 // attempt's token. The result is sorted, with each name once.
 func Environ(parent []string, allow []string, extra map[string]string) []string {
-	builtin := [...]string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TERM", "TMPDIR", "TZ", "XDG_*", "SSL_CERT_*"}
+	builtin := [...]string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TERM", "TMPDIR", "TZ",
+		"XDG_*", "SSL_CERT_*"}
 	allowed := func(name string) bool {
 		if strings.HasPrefix(name, "SLUICE_") {
 			return false

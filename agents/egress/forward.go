@@ -48,7 +48,8 @@ func (r Rules) Address() string {
 func (r Rules) Vars() []string {
 	at := "http://" + r.Address()
 	const not = "localhost,127.0.0.1,::1"
-	return []string{"HTTP_PROXY=" + at, "HTTPS_PROXY=" + at, "http_proxy=" + at, "https_proxy=" + at, "NO_PROXY=" + not, "no_proxy=" + not}
+	return []string{"HTTP_PROXY=" + at, "HTTPS_PROXY=" + at, "http_proxy=" + at, "https_proxy=" + at,
+		"NO_PROXY=" + not, "no_proxy=" + not}
 }
 
 // Carry forwards connections at l, a port inside, to the host that the rules allow, until l is

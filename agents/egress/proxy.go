@@ -103,10 +103,12 @@ type Proxy struct {
 
 // NewProxy returns a proxy. note receives each refused host once; it may be nil.
 func NewProxy(rules Rules, note func(host string)) *Proxy {
-	p := &Proxy{rules: rules, note: note, noted: map[string]bool{}, open: map[net.Conn]bool{}, addrs: net.InterfaceAddrs, dialer: net.Dialer{Timeout: dialTime}}
+	p := &Proxy{rules: rules, note: note, noted: map[string]bool{}, open: map[net.Conn]bool{},
+		addrs: net.InterfaceAddrs, dialer: net.Dialer{Timeout: dialTime}}
 	through := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
-		Transport:     &http.Transport{DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute},
+		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
+		Transport: &http.Transport{DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 4,
+			IdleConnTimeout: time.Minute},
 		FlushInterval: -1, // forward a stream as it comes
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			code := http.StatusBadGateway

@@ -18,7 +18,8 @@ func Public(ip netip.Addr) bool {
 	if v4, ok := isatap(ip); ok && !Public(v4) {
 		return false
 	}
-	return !slices.ContainsFunc(special(), func(s specialRange) bool { return netip.MustParsePrefix(s.prefix).Contains(ip) })
+	return !slices.ContainsFunc(special(),
+		func(s specialRange) bool { return netip.MustParsePrefix(s.prefix).Contains(ip) })
 }
 
 // isatap returns the IPv4 address in the interface identifier 0:5efe or 200:5efe (RFC 5214).

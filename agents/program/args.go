@@ -37,7 +37,8 @@ func Args(format string, given []string, l Launch) []string {
 	if i := slices.IndexFunc(given, func(arg string) bool { return filepath.Base(arg) == format }); i >= 0 {
 		a.given = given[i+1:]
 	}
-	if len(p.command) > 0 && !slices.ContainsFunc(p.command, func(name string) bool { return slices.Contains(a.given, name) }) {
+	if len(p.command) > 0 && !slices.ContainsFunc(p.command,
+		func(name string) bool { return slices.Contains(a.given, name) }) {
 		a.add(p.command[0])
 	}
 	a.given = slices.Concat(a.given, l.Args)
@@ -52,7 +53,8 @@ func Args(format string, given []string, l Launch) []string {
 // keeps conversations, and id is a valid name.
 func CanResume(format string, given []string, id string) bool {
 	a := args{given: given}
-	return Known(format) && regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{7,63}$`).MatchString(id) && !a.has(profileOf(format).alone...)
+	return Known(format) && regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{7,63}$`).MatchString(id) &&
+		!a.has(profileOf(format).alone...)
 }
 
 // Reasons shared by several programs for arguments a role may not add.
@@ -95,7 +97,8 @@ func Passed(format string) []string {
 
 // proxies returns the variables by which a program finds its way out of a closed network.
 func proxies() []string {
-	return []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"}
+	return []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy",
+		"all_proxy", "no_proxy"}
 }
 
 // args collects arguments.

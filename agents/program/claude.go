@@ -15,11 +15,13 @@ func claude() profile {
 	const home = "CLAUDE_CONFIG_DIR"
 	return profile{
 		args: claudeArgs,
-		refused: map[string]string{"-p": prompt, "--print": prompt, "--output-format": stream, "--input-format": prompt, "--verbose": stream,
+		refused: map[string]string{"-p": prompt, "--print": prompt, "--output-format": stream,
+			"--input-format": prompt, "--verbose": stream,
 			"--json-schema": answer, "--max-budget-usd": "sluice passes what is left of its budget: set roles.NAME.max_cost_usd",
 			"--model": model, "--resume": session, "-r": session, "--continue": session, "-c": session,
 			"--session-id": session, "--fork-session": session, "--no-session-persistence": session, "--": prompt},
-		passed: []string{"ANTHROPIC_*", "CLAUDE_CODE_*", home, "IS_SANDBOX", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS"},
+		passed: []string{"ANTHROPIC_*", "CLAUDE_CODE_*", home, "IS_SANDBOX", "DISABLE_TELEMETRY",
+			"DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS"},
 		// An update in the middle of the night would change the tool.
 		vars: func(func(string) string, []string) map[string]string {
 			return map[string]string{"DISABLE_AUTOUPDATER": "1"}
@@ -40,8 +42,9 @@ func claude() profile {
 			return append(out, seeds(dir, ".claude", ".claude.json")...)
 		},
 		login: [2]string{home, ".credentials.json"},
-		keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"},
-		npm:   "@anthropic-ai/claude-code",
+		keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
+			"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"},
+		npm: "@anthropic-ai/claude-code",
 		native: func(pkg, machine string) []string {
 			return []string{filepath.Join(pkg+"-"+machine, "claude"), filepath.Join(pkg+"-"+machine+"-musl", "claude")}
 		},
@@ -315,7 +318,8 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 	default:
 		r.failWords(why, Infrastructure)
 	}
-	return []Event{{Kind: Ended, Text: fmt.Sprintf("%d turns, %d tokens, %.4f USD", l.Turns, r.r.Usage.Input+r.r.Usage.Output, l.Cost)}}
+	return []Event{{Kind: Ended, Text: fmt.Sprintf("%d turns, %d tokens, %.4f USD", l.Turns,
+		r.r.Usage.Input+r.r.Usage.Output, l.Cost)}}
 }
 
 // claudeBanner recognises a usage limit that older releases reported in a successful result:

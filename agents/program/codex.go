@@ -14,7 +14,8 @@ func codex() profile {
 	return profile{
 		command: []string{"exec", "e"},
 		args:    codexArgs,
-		refused: map[string]string{"exec": stream, "e": stream, "resume": session, "--last": session, "--ephemeral": session, "--json": stream,
+		refused: map[string]string{"exec": stream, "e": stream, "resume": session, "--last": session,
+			"--ephemeral": session, "--json": stream,
 			"--experimental-json": stream, "--output-schema": answer, "--model": model, "-m": model, "-": prompt, "--": prompt},
 		passed: []string{"OPENAI_*", "CODEX_*"},
 		strict: true,
@@ -70,9 +71,11 @@ func codexArgs(a *args, l Launch) {
 
 // sandboxed reports whether codex's command names a sandbox, or a profile that may have one.
 func (a *args) sandboxed() bool {
-	return a.has("--sandbox", "-s", "--profile", "-p", "--dangerously-bypass-approvals-and-sandbox") || slices.ContainsFunc(a.given, func(arg string) bool {
-		return strings.HasPrefix(arg, "sandbox_mode") || strings.HasPrefix(arg, "-csandbox_mode") || strings.HasPrefix(arg, "-s") && !strings.HasPrefix(arg, "--")
-	})
+	return a.has("--sandbox", "-s", "--profile", "-p", "--dangerously-bypass-approvals-and-sandbox") ||
+		slices.ContainsFunc(a.given, func(arg string) bool {
+			return strings.HasPrefix(arg, "sandbox_mode") || strings.HasPrefix(arg, "-csandbox_mode") ||
+				strings.HasPrefix(arg, "-s") && !strings.HasPrefix(arg, "--")
+		})
 }
 
 // codexSince: codex counts the tokens of the whole conversation.
@@ -91,7 +94,8 @@ func codexNative(pkg, machine string) (out []string) {
 		"darwin-x64": "x86_64-apple-darwin", "darwin-arm64": "aarch64-apple-darwin",
 	}[machine]
 	for _, base := range []string{pkg + "-" + machine, pkg} {
-		out = append(out, filepath.Join(base, "vendor", triple, "bin", "codex"), filepath.Join(base, "vendor", triple, "codex", "codex"))
+		out = append(out, filepath.Join(base, "vendor", triple, "bin", "codex"),
+			filepath.Join(base, "vendor", triple, "codex", "codex"))
 	}
 	return out
 }

@@ -53,7 +53,8 @@ func resetIn(text string, now time.Time) time.Time {
 		}
 	}
 	if m := find(`(?i)(?:again|resets?) at ([A-Z][a-z]{2} \d{1,2})(?:st|nd|rd|th)?,? (\d{4}) (\d{1,2}:\d{2} [AP]M)`, text); m != nil {
-		if at, err := time.ParseInLocation("Jan 2 2006 3:04 PM", m[1]+" "+m[2]+" "+strings.ToUpper(m[3]), now.Location()); err == nil {
+		if at, err := time.ParseInLocation("Jan 2 2006 3:04 PM", m[1]+" "+m[2]+" "+strings.ToUpper(m[3]),
+			now.Location()); err == nil {
 			return believed(at, now)
 		}
 	}

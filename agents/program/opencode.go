@@ -15,7 +15,8 @@ func opencode() profile {
 	return profile{
 		command: []string{"run"},
 		args:    opencodeArgs,
-		refused: map[string]string{"run": stream, "--format": stream, "--interactive": stream, "-i": stream, "--mini": stream,
+		refused: map[string]string{"run": stream, "--format": stream, "--interactive": stream, "-i": stream,
+			"--mini":   stream,
 			"--attach": "it must work here", "--dir": "sluice sets where it works", "--command": prompt, "--": prompt,
 			"--session": session, "-s": session, "--continue": session, "-c": session, "--fork": session, "--model": model, "-m": model},
 		former: []string{"opencode", "run"},
@@ -171,7 +172,8 @@ func (r *Reader) opencodeTool(l opencodeLine) []Event {
 		use = Event{Kind: File, Name: tool, Text: in.text("filePath")}
 	}
 	switch {
-	case strings.HasPrefix(state.Error, "The user rejected permission"), strings.HasPrefix(state.Error, "The user has specified a rule which prevents"):
+	case strings.HasPrefix(state.Error, "The user rejected permission"),
+		strings.HasPrefix(state.Error, "The user has specified a rule which prevents"):
 		r.deny(tool)
 		return []Event{{Kind: Denied, Name: tool, Text: use.Text}}
 	case state.Status == "error":
@@ -186,7 +188,8 @@ func (r *Reader) opencodeTool(l opencodeLine) []Event {
 // tool none does.
 func (r *Reader) opencodeStep(l opencodeLine) []Event {
 	t := l.Part.Tokens
-	r.r.Usage = r.r.Usage.plus(Usage{Input: t.Input, Output: t.Output, CostUSD: l.Part.Cost}).plus(Usage{Input: t.Cache.Read, Output: t.Reasoning}).plus(Usage{Input: t.Cache.Write})
+	r.r.Usage = r.r.Usage.plus(Usage{Input: t.Input, Output: t.Output,
+		CostUSD: l.Part.Cost}).plus(Usage{Input: t.Cache.Read, Output: t.Reasoning}).plus(Usage{Input: t.Cache.Write})
 	switch l.Part.Reason {
 	case "tool-calls", "unknown":
 		r.r.Final = len(r.r.Denied) > 0
@@ -202,7 +205,8 @@ func (r *Reader) opencodeStep(l opencodeLine) []Event {
 	if !r.r.Final {
 		return nil
 	}
-	return []Event{{Kind: Ended, Text: fmt.Sprintf("%d turns, %d tokens, %.4f USD", r.r.Turns, r.r.Usage.Input+r.r.Usage.Output, r.r.Usage.CostUSD)}}
+	return []Event{{Kind: Ended, Text: fmt.Sprintf("%d turns, %d tokens, %.4f USD", r.r.Turns,
+		r.r.Usage.Input+r.r.Usage.Output, r.r.Usage.CostUSD)}}
 }
 
 // opencodeError reads an error; one end can report several.

@@ -207,8 +207,9 @@ func (u Usage) plus(of Usage) Usage {
 		}
 		return min(c, maxCost)
 	}
-	return Usage{Input: tokens(u.Input, of.Input), Output: tokens(u.Output, of.Output), CostUSD: cost(cost(u.CostUSD) + cost(of.CostUSD)),
-		Billed: tokens(u.Billed, of.Billed)}
+	return Usage{Input: tokens(u.Input, of.Input), Output: tokens(u.Output, of.Output),
+		CostUSD: cost(cost(u.CostUSD) + cost(of.CostUSD)),
+		Billed:  tokens(u.Billed, of.Billed)}
 }
 
 // Since returns the launch's usage and its conversation's total; base is the conversation's total
@@ -222,7 +223,8 @@ func (r Result) Since(base Usage) (launch, total Usage) {
 
 // Gone reports whether the launch did nothing because the conversation to resume does not exist.
 func (r Result) Gone(stderr string) bool {
-	return r.gone || r.events == 0 && slices.ContainsFunc(profileOf(r.format).gone, func(words string) bool { return strings.Contains(stderr, words) })
+	return r.gone || r.events == 0 && slices.ContainsFunc(profileOf(r.format).gone,
+		func(words string) bool { return strings.Contains(stderr, words) })
 }
 
 // OnlyDenied reports whether the only problem is a tool that was not allowed: then a signal
@@ -247,7 +249,8 @@ func (r Result) Class(code int, stderr string) (class Class, why string, reset t
 	case !r.Final:
 		return Infrastructure, "it ended without its final event: it was interrupted, or it crashed", time.Time{}
 	case len(r.Denied) > 0:
-		return Work, "it was not allowed to use " + strings.Join(r.Denied, ", ") + ": allow it in the agent's command, or change the step so that it does not need it", time.Time{}
+		return Work, "it was not allowed to use " + strings.Join(r.Denied, ", ") +
+			": allow it in the agent's command, or change the step so that it does not need it", time.Time{}
 	case code != 0:
 		return Infrastructure, or(clip(stderr, maxWhy), "it reported success, but its exit code did not"), time.Time{}
 	}

@@ -54,7 +54,8 @@ const (
 func strict(s map[string]any, mayNull bool, depth int) bool {
 	delete(s, "$schema")
 	for key := range s {
-		if !slices.Contains([]string{"type", "properties", "required", "additionalProperties", "items", "enum", "const", "description", "title"}, key) {
+		if !slices.Contains([]string{"type", "properties", "required", "additionalProperties", "items", "enum",
+			"const", "description", "title"}, key) {
 			return false
 		}
 	}
@@ -72,7 +73,8 @@ func strict(s map[string]any, mayNull bool, depth int) bool {
 
 func strictObject(s map[string]any, mayNull bool, depth int) bool {
 	properties, ok := s["properties"].(map[string]any)
-	if more, said := s["additionalProperties"]; !ok || said && more != false || depth > maxStrictDepth || len(properties) > maxStrictMembers {
+	if more, said := s["additionalProperties"]; !ok || said && more != false || depth > maxStrictDepth ||
+		len(properties) > maxStrictMembers {
 		return false
 	}
 	asked, _ := s["required"].([]any)

@@ -126,7 +126,8 @@ func (c Checkout) Objects() (out []Mount) {
 		at := StoreAt(i)
 		out = append(out, Mount{Path: dir, At: at})
 		if _, err := os.Lstat(filepath.Join(dir, "info", "alternates")); err == nil {
-			out = append(out, Mount{Path: filepath.Join(c.Aside, asideNone), At: filepath.Join(at, "info", "alternates")})
+			out = append(out, Mount{Path: filepath.Join(c.Aside, asideNone),
+				At: filepath.Join(at, "info", "alternates")})
 		}
 		if lfs := filepath.Join(filepath.Dir(dir), "lfs", "objects"); isDir(lfs) {
 			out = append(out, Mount{Path: lfs, At: filepath.Join(filepath.Dir(at), "lfs", "objects")})

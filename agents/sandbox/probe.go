@@ -44,7 +44,8 @@ func (b *Box) Wrap(p Plan, argv, env []string) (*Start, error) {
 	}
 	for _, kv := range env {
 		if strings.IndexByte(kv, '=') <= 0 || strings.IndexByte(kv, 0) >= 0 {
-			return nil, fault.New("write NAME=value", "environment entry without a name, or with a NUL byte (%d bytes)", len(kv))
+			return nil, fault.New("write NAME=value",
+				"environment entry without a name, or with a NUL byte (%d bytes)", len(kv))
 		}
 	}
 	hidden, err := b.secrets.now()
@@ -85,7 +86,8 @@ func Find(ctx context.Context, self, path string) (*Box, error) {
 	}
 	program, err := look(name, path)
 	if err != nil {
-		return nil, fault.New("apt-get install bubblewrap, or what your system calls it", "%w: %s is not installed", ErrUnavailable, name)
+		return nil, fault.New("apt-get install bubblewrap, or what your system calls it",
+			"%w: %s is not installed", ErrUnavailable, name)
 	}
 	b, err := newBox(program, self)
 	if err == nil {
@@ -210,7 +212,8 @@ func (b *Box) probe(ctx context.Context) error {
 		return fmt.Errorf("%s does not work here: %s: user namespaces may be off for this user (sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)",
 			b.program, text.Clean(strings.TrimSpace(bad.String()+" "+fmt.Sprint(err)), 300))
 	case strings.TrimSpace(out.String()) != "held":
-		return fmt.Errorf("%s does not hold here: %s", b.program, text.Clean(strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(out.String()), "held"), "\n", "; "), 300))
+		lines := strings.TrimSuffix(strings.TrimSpace(out.String()), "held")
+		return fmt.Errorf("%s does not hold here: %s", b.program, text.Clean(strings.ReplaceAll(lines, "\n", "; "), 300))
 	}
 	return nil
 }

@@ -123,7 +123,8 @@ func (p Plan) shown() []Mount { return slices.Concat(p.Tools, p.Shown) }
 
 // HoldsHome reports whether the real home is writable: files in it run at its owner's next login.
 func (p Plan) HoldsHome() bool {
-	return p.Home != "" && slices.ContainsFunc(p.shown(), func(m Mount) bool { return m.Write && Inside(m.Path, p.Home) })
+	return p.Home != "" && slices.ContainsFunc(p.shown(),
+		func(m Mount) bool { return m.Write && Inside(m.Path, p.Home) })
 }
 
 // Bubblewrap returns bubblewrap's options for the plan and the environment inside, and CheckMain's

@@ -32,7 +32,8 @@ const maxOptions = 9000
 // joined encodes options for bwrap, each ended by a NUL, so none may contain one.
 func joined(options []string) ([]byte, error) {
 	if len(options) > maxOptions-100 {
-		return nil, fault.New("give the launch fewer variables", "%d options of the sandbox: at most %d", len(options), maxOptions-100)
+		return nil, fault.New("give the launch fewer variables", "%d options of the sandbox: at most %d",
+			len(options), maxOptions-100)
 	}
 	var out []byte
 	for _, o := range options {
