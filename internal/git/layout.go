@@ -168,7 +168,8 @@ func (r *Repo) besideCommit(ctx context.Context, worktree, commit string) ([]str
 	env := r.inShadowTree(worktree, filepath.Join(dir, indexName))
 	var out []byte
 	for _, args := range [][]string{{"read-tree", commit}, {"ls-files", "-z", "--others"}} {
-		if out, err = r.run(ctx, call{args: args, env: env, dir: worktree, limit: treeBytes, timeout: treeTime}); err != nil {
+		if out, err = r.run(ctx, call{args: args, env: env, dir: worktree, limit: treeBytes,
+			timeout: treeTime}); err != nil {
 			return nil, err
 		}
 	}

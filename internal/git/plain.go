@@ -48,7 +48,8 @@ func (t tool) makeStore(ctx context.Context, store string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c := call{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=none", dir}, limit: smallOutput, timeout: callTime}
+	c := call{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=sha1",
+		"--initial-branch=none", dir}, limit: smallOutput, timeout: callTime}
 	if _, err := t.run(ctx, c); err != nil {
 		return err
 	}

@@ -61,8 +61,9 @@ func (r *Repo) LsRemotePulls(ctx context.Context, address string) (map[string]st
 		"GIT_DIR=" + r.shadowDir(), "GIT_ALLOW_PROTOCOL=" + protocol,
 	}, remoteEnv()...)
 	c := call{
-		args: []string{"ls-remote", "--quiet", "--refs", "--", address, "refs/pull/*/head", "refs/merge-requests/*/head"},
-		env:  env, limit: listOutput, timeout: remoteTime, userConfig: true,
+		args: []string{"ls-remote", "--quiet", "--refs", "--", address, "refs/pull/*/head",
+			"refs/merge-requests/*/head"},
+		env: env, limit: listOutput, timeout: remoteTime, userConfig: true,
 	}
 	out, err := r.run(ctx, c)
 	if err != nil {

@@ -168,7 +168,8 @@ func addError(path string, err error) error {
 		switch {
 		case strings.Contains(cmd.Stderr, "missing but already registered"):
 			hint = ": if its folder was deleted, run git worktree prune"
-		case strings.Contains(cmd.Stderr, "already checked out"), strings.Contains(cmd.Stderr, "already used by worktree"):
+		case strings.Contains(cmd.Stderr, "already checked out"),
+			strings.Contains(cmd.Stderr, "already used by worktree"):
 			hint = ": name another branch, or remove that worktree"
 		case strings.Contains(cmd.Stderr, "cannot lock ref"):
 			hint = ": a branch of that name, or of a part of it, is in the way"
@@ -190,7 +191,8 @@ func (r *Repo) checkout(ctx context.Context, path string) error {
 	}
 	env := []string{"GIT_WORK_TREE=" + top, "GIT_INDEX_FILE=" + filepath.Join(gitDir, "index")}
 	for _, args := range [][]string{{"read-tree", head}, {"checkout-index", "--all", "--force", "--index", "--quiet"}} {
-		if _, err := r.shadow(ctx, call{args: args, env: env, dir: top, limit: smallOutput, timeout: treeTime}); err != nil {
+		if _, err := r.shadow(ctx, call{args: args, env: env, dir: top, limit: smallOutput,
+			timeout: treeTime}); err != nil {
 			return err
 		}
 	}
