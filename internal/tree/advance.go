@@ -44,10 +44,12 @@ func (a Advance) Do(ctx context.Context, repo *git.Repo) (moved bool, why string
 }
 
 // do is Do with a hook after each step.
-func (a Advance) do(ctx context.Context, repo *git.Repo, wait time.Duration, at func(step string)) (moved bool, why string, err error) {
+func (a Advance) do(ctx context.Context, repo *git.Repo, wait time.Duration,
+	at func(step string)) (moved bool, why string, err error) {
 	moved, why, err = a.move(ctx, repo, wait, at)
 	if errors.Is(err, git.ErrIndex) {
-		return false, fmt.Sprintf("%v: remove that file and run git reset in %s: the files stay as they are", err, a.Top), nil
+		return false, fmt.Sprintf("%v: remove that file and run git reset in %s: the files stay as they are",
+			err, a.Top), nil
 	}
 	if err != nil {
 		err = fmt.Errorf("move %s to %.12s: %w", short(a.Branch), a.To, err)
@@ -92,7 +94,8 @@ func (a Advance) move(ctx context.Context, repo *git.Repo, wait time.Duration, a
 
 // held is move while we hold the index. moved with an error means that only the index is left to
 // do.
-func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(string)) (moved bool, why string, err error) {
+func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex,
+	at func(string)) (moved bool, why string, err error) {
 	if moved, err = complete(ctx, repo, h, at); err != nil {
 		return moved, "", err
 	}
@@ -187,7 +190,8 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 	name, kept := short(a.Branch), fmt.Sprintf("the work is kept as commit %.12s", a.To)
 	switch {
 	case tip.Symbolic != "" && a.Branch == git.Detached:
-		return false, fmt.Sprintf("%s is on branch %s by now: %s: run git merge %.12s", a.Top, short(tip.Symbolic), kept, a.To), nil
+		return false, fmt.Sprintf("%s is on branch %s by now: %s: run git merge %.12s", a.Top,
+			short(tip.Symbolic), kept, a.To), nil
 	case tip.Symbolic != "":
 		return false, fmt.Sprintf("branch %s stands for %s: %s: remove the symbolic ref, or run git merge %.12s",
 			name, tip.Symbolic, kept, a.To), nil
@@ -218,7 +222,8 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 		return false, fmt.Sprintf("branch %s was rebased or reset: it is at %.12s, which is not built on %.12s: %s: run git rebase --onto %s %.12s %.12s",
 			name, tip.SHA, a.From, kept, name, a.From, a.To), nil
 	}
-	return false, fmt.Sprintf("branch %s has moved from %.12s to %.12s: %s: run git merge %.12s", name, a.From, tip.SHA, kept, a.To), nil
+	return false, fmt.Sprintf("branch %s has moved from %.12s to %.12s: %s: run git merge %.12s", name, a.From,
+		tip.SHA, kept, a.To), nil
 }
 
 // whole returns why the branch cannot get a commit that lacks objects: that would be half of the
@@ -255,7 +260,8 @@ func (a Advance) moveRef(ctx context.Context, repo *git.Repo, at func(string)) (
 // inTheWay returns a reason that names staged changes which the move would destroy or hide.
 func (a Advance) inTheWay(changes []git.Change, staged git.Staged) string {
 	if len(staged.Unmerged) > 0 {
-		return fmt.Sprintf("%s has conflicts in %s: resolve them and commit, or undo the merge", a.Top, some(staged.Unmerged))
+		return fmt.Sprintf("%s has conflicts in %s: resolve them and commit, or undo the merge", a.Top,
+			some(staged.Unmerged))
 	}
 	isStaged := map[string]bool{}
 	for _, p := range staged.Paths {
@@ -278,7 +284,8 @@ func (a Advance) inTheWay(changes []git.Change, staged git.Staged) string {
 		return ""
 	}
 	slices.Sort(both)
-	return fmt.Sprintf("%s has staged changes in the way: %s: commit or unstage them (git restore --staged)", a.Top, some(slices.Compact(both)))
+	return fmt.Sprintf("%s has staged changes in the way: %s: commit or unstage them (git restore --staged)",
+		a.Top, some(slices.Compact(both)))
 }
 
 // above returns a path's parent folder that is among the paths, or "".
@@ -318,7 +325,8 @@ func (a Advance) write(ctx context.Context, repo *git.Repo, changes []git.Change
 		return "", err
 	}
 	if len(s.Other) > 0 {
-		return fmt.Sprintf("%s has changes of yours in files that would be written: %s: commit or stash them", a.Top, some(s.Other)), nil
+		return fmt.Sprintf("%s has changes of yours in files that would be written: %s: commit or stash them",
+			a.Top, some(s.Other)), nil
 	}
 	if err := repo.WriteFiles(ctx, a.Top, s.Old); err != nil {
 		return "", errors.Join(err, a.putBack(context.WithoutCancel(ctx), repo, s.Old))

@@ -116,12 +116,14 @@ func (f Folder) join(ctx context.Context, o Order, join []Joining, b *Began) (ma
 		if err != nil {
 			return nil, err
 		}
-		if b.Base, err = f.Repo.CommitTree(ctx, clean, fmt.Sprintf("Join what %s needs\n", o.Step), b.Base, c); err != nil {
+		if b.Base, err = f.Repo.CommitTree(ctx, clean, fmt.Sprintf("Join what %s needs\n", o.Step), b.Base,
+			c); err != nil {
 			return nil, err
 		}
 		b.Joined = append(b.Joined, c)
 		b.Conflicts = append(b.Conflicts, files...)
-		marked = append(slices.DeleteFunc(marked, func(m git.Change) bool { return slices.Contains(files, m.Path) }), inFiles...)
+		marked = append(slices.DeleteFunc(marked,
+			func(m git.Change) bool { return slices.Contains(files, m.Path) }), inFiles...)
 	}
 	slices.Sort(b.Conflicts)
 	b.Conflicts = slices.Compact(b.Conflicts)
@@ -152,7 +154,8 @@ func (f Folder) merged(ctx context.Context, onto string, j Joining) (tree string
 
 // unmarked restores files of a merged tree to their state in a commit, and returns the merged
 // versions.
-func (f Folder) unmarked(ctx context.Context, merged, commit string, files []string) (clean string, marked []git.Change, err error) {
+func (f Folder) unmarked(ctx context.Context, merged, commit string,
+	files []string) (clean string, marked []git.Change, err error) {
 	if len(files) == 0 {
 		return merged, nil, nil
 	}

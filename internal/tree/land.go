@@ -61,7 +61,8 @@ func Commits(ctx context.Context, repo *git.Repo, base, tip string) (list []git.
 		return nil, "", err
 	}
 	if cut {
-		return nil, fmt.Sprintf("the branch has more than %d commits: run git merge --squash %.12s yourself", maxCommits, tip), nil
+		return nil, fmt.Sprintf("the branch has more than %d commits: run git merge --squash %.12s yourself",
+			maxCommits, tip), nil
 	}
 	for _, c := range list {
 		for line := range strings.Lines(c.Message) {
@@ -99,7 +100,8 @@ func (l Landing) do(ctx context.Context, repo *git.Repo, at func(string)) (out L
 	case err != nil:
 		return out, "", err
 	case tip.SHA == "":
-		return out, fmt.Sprintf("there is no branch %s: run git branch %s, or name another with --onto", short(l.Onto), short(l.Onto)), nil
+		return out, fmt.Sprintf("there is no branch %s: run git branch %s, or name another with --onto",
+			short(l.Onto), short(l.Onto)), nil
 	}
 	out.From = tip.SHA
 	if out.Commits, why, err = Commits(ctx, repo, l.Base, l.Tip); err != nil || why != "" {
@@ -125,7 +127,8 @@ func (l Landing) do(ctx context.Context, repo *git.Repo, at func(string)) (out L
 		return out, "", err
 	}
 	at("kept")
-	_, why, err = Advance{Branch: l.Onto, From: out.From, To: out.Commit, Top: l.Top, Write: true}.do(ctx, repo, indexWait, at)
+	_, why, err = Advance{Branch: l.Onto, From: out.From, To: out.Commit, Top: l.Top, Write: true}.do(ctx, repo,
+		indexWait, at)
 	if err == nil && why != "" && was.SHA != out.Commit {
 		err = repo.MoveRef(ctx, repo.Top(), ref, out.Commit, was.SHA, "sluice: not landed")
 	}
@@ -156,7 +159,8 @@ func Settle(ctx context.Context, repo *git.Repo, top string) error {
 }
 
 // make creates the commit for the branch.
-func (l Landing) make(ctx context.Context, repo *git.Repo, onto string, list []git.Commit) (commit, why string, err error) {
+func (l Landing) make(ctx context.Context, repo *git.Repo, onto string,
+	list []git.Commit) (commit, why string, err error) {
 	if has, err := repo.Descends(ctx, onto, l.Tip); err != nil || has {
 		return onto, l.nothing(), err
 	}
@@ -164,7 +168,8 @@ func (l Landing) make(ctx context.Context, repo *git.Repo, onto string, list []g
 	case FF:
 		forward, err := repo.Descends(ctx, l.Tip, onto)
 		if err == nil && !forward {
-			why = fmt.Sprintf("%s has commits that %s is not built on: use --squash, --rebase or --merge", short(l.Onto), l.Run)
+			why = fmt.Sprintf("%s has commits that %s is not built on: use --squash, --rebase or --merge",
+				short(l.Onto), l.Run)
 		}
 		return l.Tip, why, err
 	case Merge:
@@ -195,7 +200,8 @@ func (l Landing) nothing() string {
 }
 
 // commit creates the single commit of a merged tree.
-func (l Landing) commit(ctx context.Context, repo *git.Repo, tree string, files []string, err error, onto string, parents ...string) (string, string, error) {
+func (l Landing) commit(ctx context.Context, repo *git.Repo, tree string, files []string, err error,
+	onto string, parents ...string) (string, string, error) {
 	if errors.Is(err, git.ErrConflict) {
 		return "", l.conflict(files), nil
 	}
@@ -260,7 +266,8 @@ func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list [
 		if i == len(todo)-1 {
 			message = withTrailers(message, l.Trailers)
 		}
-		by := &git.Author{Name: m.of.AuthorName, Email: m.of.AuthorEmail, Date: "@" + strconv.FormatInt(max(m.of.AuthorDate.Unix(), 0), 10) + " +0000"}
+		by := &git.Author{Name: m.of.AuthorName, Email: m.of.AuthorEmail,
+			Date: "@" + strconv.FormatInt(max(m.of.AuthorDate.Unix(), 0), 10) + " +0000"}
 		if at, err = repo.CommitAs(ctx, l.By, by, m.tree, message, at); err != nil {
 			return "", "", err
 		}

@@ -70,7 +70,8 @@ func toCarry(ctx context.Context, from, to string) (list []string, err error) {
 		}
 		name := d.Name()
 		rel := filepath.Join(name[:min(2, len(name))], name[min(2, len(name)):min(4, len(name))], name)
-		if sum, err := hex.DecodeString(name); err != nil || len(sum) != sha256.Size || path != filepath.Join(from, rel) {
+		if sum, err := hex.DecodeString(name); err != nil || len(sum) != sha256.Size ||
+			path != filepath.Join(from, rel) {
 			return nil // an incomplete file, or something else
 		}
 		if _, err := os.Lstat(filepath.Join(to, rel)); err == nil {

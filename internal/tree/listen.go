@@ -51,7 +51,8 @@ func (p Private) Print() string {
 
 // Commits lists commits of a running launch, newest first: those on HEAD and branch or, with all,
 // on any ref, but not reachable from before. cut reports that there are more than most.
-func (p Private) Commits(ctx context.Context, inside Inside, branch string, all bool, before []string, most int) (list []git.Commit, cut bool, err error) {
+func (p Private) Commits(ctx context.Context, inside Inside, branch string, all bool, before []string,
+	most int) (list []git.Commit, cut bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	args := []string{"rev-list", "--header", "--topo-order", "--ignore-missing", "--max-count=" + strconv.Itoa(most+1)}

@@ -32,7 +32,8 @@ const inboxLine = "**/.workflow/signals/"
 
 // MakePrivate creates a launch's folder with the repo's current refs, from a spare of git.MakeSpare
 // if there is one. seen returns the i-th store's path inside. It replaces what was at dir.
-func MakePrivate(ctx context.Context, repo *git.Repo, p Private, now git.Named, spare string, seen func(i int, store string) string) (Private, error) {
+func MakePrivate(ctx context.Context, repo *git.Repo, p Private, now git.Named, spare string,
+	seen func(i int, store string) string) (Private, error) {
 	var err error
 	if p.Stores, err = repo.Stores(); err != nil {
 		return p, err
@@ -45,7 +46,8 @@ func MakePrivate(ctx context.Context, repo *git.Repo, p Private, now git.Named, 
 		return p, err
 	}
 	p.Linked = nil
-	f := git.Folder{Dir: p.Dir, Top: p.Top, Branch: p.Branch, Base: p.Base, Ignore: []string{inboxLine}, Now: now, Spare: spare}
+	f := git.Folder{Dir: p.Dir, Top: p.Top, Branch: p.Branch, Base: p.Base, Ignore: []string{inboxLine},
+		Now: now, Spare: spare}
 	for _, dir := range linked {
 		if rel, err := filepath.Rel(p.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
 			p.Linked = append(p.Linked, dir)

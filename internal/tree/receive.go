@@ -84,7 +84,8 @@ func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most
 			return no("its history cannot be read", err)
 		}
 		if !ok {
-			return Received{Tip: p.Base, Aside: fmt.Sprintf("its last commit %.12s is not built on %.12s, where it began", tip, p.Base)}, nil
+			return Received{Tip: p.Base,
+				Aside: fmt.Sprintf("its last commit %.12s is not built on %.12s, where it began", tip, p.Base)}, nil
 		}
 	}
 	if err := q.Connected(ctx, tip, p.Base); err != nil {
@@ -131,7 +132,8 @@ func fill(ctx context.Context, q *git.Quarantine, base, tip string, inside Insid
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		args := []string{"pack-objects", "--revs", "--stdout", "--thin", "--local", "--delta-base-offset", "--quiet", "--threads=1"}
+		args := []string{"pack-objects", "--revs", "--stdout", "--thin", "--local", "--delta-base-offset",
+			"--quiet", "--threads=1"}
 		err := inside(ctx, args, strings.NewReader(ask), w)
 		done <- errors.Join(err, w.CloseWithError(io.EOF)) // index-pack detects a truncated pack
 	}()

@@ -27,7 +27,8 @@ func (w Work) Request(ctx context.Context, repo *git.Repo, l Landing, env []stri
 	again := "`sluice land " + w.Run + " --pr` again"
 	gh, err := exec.LookPath("gh")
 	if err != nil {
-		return "", stuck("install gh (https://cli.github.com) and log in: gh auth login", "no pull request: gh is not installed")
+		return "", stuck("install gh (https://cli.github.com) and log in: gh auth login",
+			"no pull request: gh is not installed")
 	}
 	address, err := repo.RemoteURL(ctx, "origin")
 	if err != nil {
@@ -46,7 +47,8 @@ func (w Work) Request(ctx context.Context, repo *git.Repo, l Landing, env []stri
 	body = strings.TrimSpace(body) + "\n\n" + strings.Join(l.Trailers, "\n") + "\n"
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, gh, "pr", "create", "--repo", address, "--head", w.Branch, "--base", short(l.Onto), "--title", title, "--body-file", "-")
+	cmd := exec.CommandContext(ctx, gh, "pr", "create", "--repo", address, "--head", w.Branch, "--base",
+		short(l.Onto), "--title", title, "--body-file", "-")
 	cmd.Dir, cmd.Env, cmd.Stdin = repo.Top(), append(slices.Clone(env), "GH_PROMPT_DISABLED=1"), strings.NewReader(body)
 	said, err := saidBy(cmd)
 	if err != nil {
@@ -66,14 +68,16 @@ func (w Work) sendLFS(ctx context.Context, repo *git.Repo, l Landing, env []stri
 	}
 	program, err := exec.LookPath("git-lfs")
 	if err != nil {
-		return stuck("install git-lfs (https://git-lfs.com), then "+again, "no pull request: the work has files of Git LFS, and git-lfs is not installed")
+		return stuck("install git-lfs (https://git-lfs.com), then "+again,
+			"no pull request: the work has files of Git LFS, and git-lfs is not installed")
 	}
 	ctx, cancel := context.WithTimeout(ctx, lfsTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "push", "origin", headRefs+w.Branch)
 	cmd.Dir, cmd.Env = repo.Top(), append(slices.Clone(env), "GIT_TERMINAL_PROMPT=0")
 	if said, err := saidBy(cmd); err != nil {
-		return stuck("run git lfs push origin "+w.Branch+", then "+again, "no pull request: git-lfs could not send the files: %s", git.OneLine(err.Error()+" "+said))
+		return stuck("run git lfs push origin "+w.Branch+", then "+again,
+			"no pull request: git-lfs could not send the files: %s", git.OneLine(err.Error()+" "+said))
 	}
 	return nil
 }

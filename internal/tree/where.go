@@ -109,7 +109,8 @@ func inTheMiddle(repo *git.Repo, top, branch string, out bool) (string, error) {
 		if err != nil {
 			continue // there is none
 		}
-		if name := strings.TrimSpace(string(data)); name == branch || headRefs+name == branch || branch == git.Detached {
+		if name := strings.TrimSpace(string(data)); name == branch || headRefs+name == branch ||
+			branch == git.Detached {
 			return fmt.Sprintf("branch %s is being %s in %s: run %s", short(branch), d.what, top, d.end), nil
 		}
 	}

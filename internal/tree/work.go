@@ -45,7 +45,8 @@ func stuck(do, format string, args ...any) error {
 // Landing prepares the landing on the branch with the full name onto. message is for the new
 // commit; "" = made from the commits. If a person must act, the error is a *Stuck.
 func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message string) (Landing, error) {
-	l := Landing{Run: w.Run, How: how, Onto: onto, Top: repo.Top(), Worktree: w.Shown, Message: message, Trailers: w.trailers()}
+	l := Landing{Run: w.Run, How: how, Onto: onto, Top: repo.Top(), Worktree: w.Shown, Message: message,
+		Trailers: w.trailers()}
 	tip, err := repo.TipOf(ctx, headRefs+w.Branch)
 	if err != nil {
 		return l, err
@@ -55,12 +56,14 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 		return l, err
 	}
 	if tip.SHA == "" || base.SHA == "" {
-		return l, stuck("`git branch --list 'sluice/*'` lists those that exist", "%s has no branch %s: it never began, or the branch was removed", w.Run, w.Branch)
+		return l, stuck("`git branch --list 'sluice/*'` lists those that exist",
+			"%s has no branch %s: it never began, or the branch was removed", w.Run, w.Branch)
 	}
 	l.Tip, l.Base = tip.SHA, base.SHA
 	if l.Tip == l.Base {
 		if files := w.Uncommitted(ctx, repo); len(files) > 0 {
-			return l, stuck("look at them, then commit them there: git -C "+w.Shown+" commit", "%s has committed nothing: its worktree has %s that no commit has: %s",
+			return l, stuck("look at them, then commit them there: git -C "+w.Shown+" commit",
+				"%s has committed nothing: its worktree has %s that no commit has: %s",
 				w.Run, counted(len(files)), some(files))
 		}
 		return l, stuck("`sluice status "+w.Run+"` shows how it went", "%s has changed nothing", w.Run)
