@@ -37,7 +37,8 @@ func (s Settings) Check() []error {
 	c.numbers()
 	c.sandbox()
 	if !slices.Contains([]string{"", "auto", engine.TrustFile, engine.TrustSandbox, engine.TrustSigned}, s.Trust) {
-		c.fault("trust: %q: want auto, file, sandbox or signed%s", s.Trust, near(s.Trust, []string{"auto", "file", "sandbox", "signed"}))
+		c.fault("trust: %q: want auto, file, sandbox or signed%s", s.Trust,
+			near(s.Trust, []string{"auto", "file", "sandbox", "signed"}))
 	}
 	c.notify()
 	return c.faults
@@ -116,7 +117,8 @@ func (c *checker) agents() {
 		}
 		if formats := append([]string{FormatText}, program.Names()...); !slices.Contains(formats, a.Format) {
 			last := len(formats) - 1
-			c.fault("%s.format: %q: want %s or %s%s", at, a.Format, strings.Join(formats[:last], ", "), formats[last], near(a.Format, formats))
+			c.fault("%s.format: %q: want %s or %s%s", at, a.Format, strings.Join(formats[:last], ", "),
+				formats[last], near(a.Format, formats))
 		}
 		if program.Known(a.Format) && a.PromptVia != ViaStdin {
 			c.fault("%s.prompt_via: %q: an agent of the format %s reads its prompt on its standard input: want stdin", at, a.PromptVia, a.Format)
@@ -173,16 +175,19 @@ func (c *checker) roles() {
 		}
 		for _, a := range r.Agent {
 			if _, ok := c.s.Agent(a); !ok {
-				c.fault("%s.agent: %q is not an agent: want one of %s%s", at, a, strings.Join(known, ", "), near(a, known))
+				c.fault("%s.agent: %q is not an agent: want one of %s%s", at, a, strings.Join(known, ", "),
+					near(a, known))
 			}
 		}
 		if r.PromptFile != "" && !filepath.IsLocal(filepath.FromSlash(r.PromptFile)) {
-			c.fault("%s.prompt_file: %q leads out of the repo: name a file below .workflow/ or the root", at, r.PromptFile)
+			c.fault("%s.prompt_file: %q leads out of the repo: name a file below .workflow/ or the root", at,
+				r.PromptFile)
 		}
 		if strings.ContainsRune(r.Model, 0) || strings.HasPrefix(r.Model, "-") {
 			c.fault("%s.model: %q: not a name of a model", at, r.Model)
 		}
-		if r.Timeout < 0 || r.IdleTimeout < 0 || r.MaxCostUSD < 0 || r.MaxTokens < 0 || r.Restarts != nil && *r.Restarts < 0 {
+		if r.Timeout < 0 || r.IdleTimeout < 0 || r.MaxCostUSD < 0 || r.MaxTokens < 0 || r.Restarts != nil &&
+			*r.Restarts < 0 {
 			c.fault("%s: timeout, idle_timeout, restarts, max_cost_usd and max_tokens must not be negative", at)
 		}
 		c.roleArgs(at+".args", r)
@@ -197,7 +202,8 @@ func (c *checker) roleArgs(at string, r Role) {
 		c.fault("%s: more than %d arguments: use a script as the agent's command", at, maxRoleArgs)
 	}
 	if n := len(strings.Join(r.Args, "")); n > maxRoleArgBytes {
-		c.fault("%s: %d bytes: want at most %d: put long texts into a file that the agent reads", at, n, maxRoleArgBytes)
+		c.fault("%s: %d bytes: want at most %d: put long texts into a file that the agent reads", at, n,
+			maxRoleArgBytes)
 	}
 	for i, arg := range r.Args {
 		switch {
@@ -237,7 +243,8 @@ func (c *checker) numbers() {
 		zero bool // 0 is allowed
 	}{
 		{"veto_window", s.VetoWindow, true}, {"notify.remind", s.Notify.Remind, true}, {"rescan", s.Rescan, false},
-		{"grace", s.Grace, true}, {"linger", s.Linger, true}, {"settle", s.Settle, false}, {"kill_after", s.KillAfter, false},
+		{"grace", s.Grace, true}, {"linger", s.Linger, true}, {"settle", s.Settle, false}, {"kill_after",
+			s.KillAfter, false},
 		{"pr_poll", s.PRPoll, false}, {"timeout", s.Timeout, false}, {"idle_timeout", s.IdleTimeout, true},
 	} {
 		if d.d < 0 || d.d == 0 && !d.zero {
@@ -273,11 +280,13 @@ func (c *checker) notify() {
 	if n.Escalate.After > 0 && len(n.Escalate.To) == 0 {
 		c.fault("notify.escalate.to: empty: name the channels that are told then: command, webhook, desktop")
 	}
-	there := map[string]bool{notify.DesktopChannel: n.Desktop, notify.CommandChannel: len(n.Command) > 0, notify.WebhookChannel: n.Webhook.URL != ""}
+	there := map[string]bool{notify.DesktopChannel: n.Desktop, notify.CommandChannel: len(n.Command) > 0,
+		notify.WebhookChannel: n.Webhook.URL != ""}
 	for _, name := range n.Escalate.To {
 		switch is, known := there[name]; {
 		case !known:
-			c.fault("notify.escalate.to: %q: want desktop, command or webhook%s", name, near(name, slices.Sorted(maps.Keys(there))))
+			c.fault("notify.escalate.to: %q: want desktop, command or webhook%s", name,
+				near(name, slices.Sorted(maps.Keys(there))))
 		case n.Escalate.After == 0:
 			c.fault("notify.escalate.after: missing: say after how many reminders %s is told", name)
 		case !is:

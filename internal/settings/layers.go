@@ -122,7 +122,8 @@ func Faults(err error) []error {
 
 // settingsFault combines many errors: the first is the cause, and Faults returns all.
 func settingsFault(faults []error, code int) error {
-	return &fault.Error{Cause: faults[0].Error() + text.More(len(faults)-1, "fault"), Advice: "`sluice config --help` names the keys; `sluice doctor` tells every fault", Code: code, Err: errors.Join(faults...)}
+	return &fault.Error{Cause: faults[0].Error() + text.More(len(faults)-1, "fault"),
+		Advice: "`sluice config --help` names the keys; `sluice doctor` tells every fault", Code: code, Err: errors.Join(faults...)}
 }
 
 // merge merges the layers and checks the result.
@@ -185,7 +186,8 @@ func (s *Layered) loosened(layers []layer) (faults []error, err error) {
 	s.HoldHosts(below.Settings)
 	for _, key := range slices.Sorted(maps.Keys(layers[i].lines)) {
 		if how := Looser(below.Settings, s.Settings, strings.Split(key, sep)); how != "" {
-			faults = append(faults, layers[i].lines[key].fault("remove it there, or set "+Dotted(key)+" in your own file",
+			faults = append(faults, layers[i].lines[key].fault("remove it there, or set "+Dotted(key)+
+				" in your own file",
 				"%s: %s (%s): a project's file can only tighten", Dotted(key), text.Line(how), below.source(key)))
 		}
 	}
@@ -230,7 +232,8 @@ func (s *Layered) placed(f error) error {
 	var best origin
 	for k, at := range s.from {
 		d := Dotted(k)
-		if at.name != builtInName && (d == key || strings.HasPrefix(d, key+".") || strings.HasPrefix(key, d+"[")) && (best.name == "" || at.String() < best.String()) {
+		if at.name != builtInName && (d == key || strings.HasPrefix(d, key+".") ||
+			strings.HasPrefix(key, d+"[")) && (best.name == "" || at.String() < best.String()) {
 			best = at
 		}
 	}
@@ -318,7 +321,8 @@ func envLayer(environ []string) (layer, []error) {
 		}
 		key, ok := known[name]
 		if !ok {
-			faults = append(faults, fmt.Errorf("environment: %s: no such key%s", text.Line(name), text.DidYouMean(name, slices.Sorted(maps.Keys(known)))))
+			faults = append(faults, fmt.Errorf("environment: %s: no such key%s", text.Line(name),
+				text.DidYouMean(name, slices.Sorted(maps.Keys(known)))))
 			continue
 		}
 		faults = append(faults, l.take(key, value, name)...)

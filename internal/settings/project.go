@@ -55,7 +55,8 @@ func Keys() []Key {
 func keysOfAgents() []Key {
 	const own = "for an agent that only the project names: one of yours, or a built-in one, stays as it is"
 	return []Key{
-		{"agents.NAME.command", MayTighten, own, agentChanged(func(a Agent) string { return strings.Join(a.Command, " ") })},
+		{"agents.NAME.command", MayTighten, own,
+			agentChanged(func(a Agent) string { return strings.Join(a.Command, " ") })},
 		{"agents.NAME.prompt_via", MayTighten, own, agentChanged(func(a Agent) string { return a.PromptVia })},
 		{"agents.NAME.format", MayTighten, own, agentChanged(func(a Agent) string { return a.Format })},
 		{"agents.NAME.env", MayTighten, "fewer variables; an agent of the project's with the format of a built-in one may have what that one gets", agentEnv},
@@ -68,11 +69,12 @@ func keysOfRoles() []Key {
 		{"roles.NAME.env", MayTighten, "fewer variables", func(l layers) excess {
 			return wider(l.with.Role(l.name).Env, l.below.Role(l.name).Env)
 		}},
-		{"roles.NAME.network", MayTighten, "`none` is tighter than hosts, hosts than `web`, `web` than `host`; a host of the project's that yours does not name " +
-			"is reached on ports 80 and 443, where its address is public", func(l layers) excess {
-			x, _ := reach(l.with.Role(l.name).Network, l.below.Role(l.name).Network)
-			return x
-		}},
+		{"roles.NAME.network", MayTighten,
+			"`none` is tighter than hosts, hosts than `web`, `web` than `host`; a host of the project's that yours does not name " +
+				"is reached on ports 80 and 443, where its address is public", func(l layers) excess {
+				x, _ := reach(l.with.Role(l.name).Network, l.below.Role(l.name).Network)
+				return x
+			}},
 		{"roles.NAME.max_cost_usd", MayTighten, "less; 0 is that of `budget.attempt`", func(l layers) excess {
 			cost := func(s Settings) float64 { return cmp.Or(s.Role(l.name).MaxCostUSD, s.Budget.Attempt.MaxCostUSD) }
 			return overBound(cost(l.with), cost(l.below), l.with.Role(l.name).MaxCostUSD)
@@ -87,28 +89,35 @@ func keysOfRoles() []Key {
 
 func keysOfAll() []Key {
 	return []Key{
-		{"trust", MayTighten, "`file`, `auto`, `sandbox`, `signed`: each is tighter than the one before", func(l layers) excess {
-			order := []string{engine.TrustFile, "auto", engine.TrustSandbox, engine.TrustSigned}
-			rank := func(s Settings) int { return slices.Index(order, cmp.Or(s.Trust, "auto")) }
-			if with := rank(l.with); with < 0 || with >= rank(l.below) { // an unknown level is another fault
-				return excess{}
-			}
-			return excess{l.with.Trust, asksLess, cmp.Or(l.below.Trust, "auto")}
-		}},
+		{"trust", MayTighten, "`file`, `auto`, `sandbox`, `signed`: each is tighter than the one before",
+			func(l layers) excess {
+				order := []string{engine.TrustFile, "auto", engine.TrustSandbox, engine.TrustSigned}
+				rank := func(s Settings) int { return slices.Index(order, cmp.Or(s.Trust, "auto")) }
+				if with := rank(l.with); with < 0 || with >= rank(l.below) { // an unknown level is another fault
+					return excess{}
+				}
+				return excess{l.with.Trust, asksLess, cmp.Or(l.below.Trust, "auto")}
+			}},
 		{"veto_window", MayTighten, "longer", func(l layers) excess {
 			if l.with.VetoWindow >= l.below.VetoWindow {
 				return excess{}
 			}
 			return excess{fmt.Sprint(l.with.VetoWindow), asksLess, fmt.Sprint(l.below.VetoWindow)}
 		}},
-		{"kill_after", MayTighten, "shorter: what is ended is gone sooner", over(func(s Settings) engine.Duration { return s.KillAfter })},
+		{"kill_after", MayTighten, "shorter: what is ended is gone sooner",
+			over(func(s Settings) engine.Duration { return s.KillAfter })},
 		{"max_agents", MayTighten, "fewer", over(func(s Settings) int64 { return int64(s.MaxAgents) })},
-		{"budget.attempt.max_cost_usd", MayTighten, "less", over(func(s Settings) float64 { return s.Budget.Attempt.MaxCostUSD })},
-		{"budget.attempt.max_tokens", MayTighten, "less", over(func(s Settings) int64 { return s.Budget.Attempt.MaxTokens })},
-		{"budget.day.max_cost_usd", MayTighten, "less", over(func(s Settings) float64 { return s.Budget.Day.MaxCostUSD })},
+		{"budget.attempt.max_cost_usd", MayTighten, "less",
+			over(func(s Settings) float64 { return s.Budget.Attempt.MaxCostUSD })},
+		{"budget.attempt.max_tokens", MayTighten, "less",
+			over(func(s Settings) int64 { return s.Budget.Attempt.MaxTokens })},
+		{"budget.day.max_cost_usd", MayTighten, "less",
+			over(func(s Settings) float64 { return s.Budget.Day.MaxCostUSD })},
 		{"budget.day.max_tokens", MayTighten, "less", over(func(s Settings) int64 { return s.Budget.Day.MaxTokens })},
-		{"budget.day.max_launches", MayTighten, "fewer", over(func(s Settings) int64 { return int64(s.Budget.Day.MaxLaunches) })},
-		{"budget.day.max_duration", MayTighten, "less", over(func(s Settings) engine.Duration { return s.Budget.Day.MaxDuration })},
+		{"budget.day.max_launches", MayTighten, "fewer",
+			over(func(s Settings) int64 { return int64(s.Budget.Day.MaxLaunches) })},
+		{"budget.day.max_duration", MayTighten, "less",
+			over(func(s Settings) engine.Duration { return s.Budget.Day.MaxDuration })},
 		{"sandbox", YoursOnly, "what holds the agents, and what of your files they see", nil},
 		{"notify", YoursOnly, "how you are told: a repo neither silences it nor chooses a program that runs at each notice", nil},
 		{"max_parallel", Free, "`max_agents` bounds all repos", nil},
@@ -251,7 +260,8 @@ func reach(with, below []string) (x excess, public []string) {
 	for _, h := range with {
 		switch {
 		case h == NetworkNone || slices.Contains(below, NetworkHost) || slices.Contains(below, h):
-		case h != NetworkWeb && h != NetworkHost && slices.ContainsFunc(below, func(b string) bool { return coversHost(b, h) }):
+		case h != NetworkWeb && h != NetworkHost &&
+			slices.ContainsFunc(below, func(b string) bool { return coversHost(b, h) }):
 		case h != NetworkWeb && h != NetworkHost && slices.Contains(below, NetworkWeb) && ofWeb(h):
 			public = append(public, h)
 		default:

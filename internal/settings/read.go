@@ -129,7 +129,8 @@ func (l *layer) former() {
 		a, _ := v.(map[string]any)
 		was := program.Former(name)
 		switch {
-		case was == nil || a["format"] != nil || a["command"] == nil || a["prompt_via"] == nil || a["prompt_via"] == ViaStdin:
+		case was == nil || a["format"] != nil || a["command"] == nil || a["prompt_via"] == nil ||
+			a["prompt_via"] == ViaStdin:
 		case fmt.Sprint(a["command"]) == fmt.Sprint(was) && a["prompt_via"] == ViaArg:
 			delete(a, "command")
 			delete(a, "prompt_via")
@@ -186,7 +187,8 @@ func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, dept
 		r.at(k, "%s", err)
 		return
 	}
-	if keys := kind.Kind() == reflect.Struct || kind.Kind() == reflect.Map; keys && (v.Kind == yaml.MappingNode || !r.yoursOnly(key)) {
+	if keys := kind.Kind() == reflect.Struct || kind.Kind() == reflect.Map; keys &&
+		(v.Kind == yaml.MappingNode || !r.yoursOnly(key)) {
 		r.mapping(v, key+sep, kind, depth+1)
 		return
 	}

@@ -142,7 +142,8 @@ type Day struct {
 }
 
 func (d Day) Spend() engine.Spend {
-	return engine.Spend{Usage: engine.Usage{Tokens: d.MaxTokens, CostUSD: d.MaxCostUSD}, Launches: d.MaxLaunches, Time: d.MaxDuration}
+	return engine.Spend{Usage: engine.Usage{Tokens: d.MaxTokens, CostUSD: d.MaxCostUSD},
+		Launches: d.MaxLaunches, Time: d.MaxDuration}
 }
 
 func (a Amount) usage() engine.Usage { return engine.Usage{Tokens: a.MaxTokens, CostUSD: a.MaxCostUSD} }
@@ -192,8 +193,10 @@ func (s Settings) Engine() engine.Config {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
 		r := s.Roles[name]
-		own := engine.RoleLimits{Usage: engine.Usage{Tokens: r.MaxTokens, CostUSD: r.MaxCostUSD}, Timeout: r.Timeout, IdleTimeout: r.IdleTimeout, Restarts: r.Restarts}
-		if any := s.Roles[AnyRole]; own != (engine.RoleLimits{}) || any.Timeout != 0 || any.Restarts != nil || any.MaxTokens != 0 || any.MaxCostUSD != 0 {
+		own := engine.RoleLimits{Usage: engine.Usage{Tokens: r.MaxTokens, CostUSD: r.MaxCostUSD},
+			Timeout: r.Timeout, IdleTimeout: r.IdleTimeout, Restarts: r.Restarts}
+		if any := s.Roles[AnyRole]; own != (engine.RoleLimits{}) || any.Timeout != 0 || any.Restarts != nil ||
+			any.MaxTokens != 0 || any.MaxCostUSD != 0 {
 			c.Roles[name] = own // even if empty: the role is named, so "*" must not apply
 		}
 	}
