@@ -32,7 +32,8 @@ func (d *decider) fromAnswer(r *Run, w *Spec, st *Step, a *Attempt) (json.RawMes
 	}
 	b, err := json.Marshal(v)
 	if err == nil && len(b) > MaxTaskList {
-		err = fmt.Errorf("step %s: for_each: tasks: %s: it has more than %d MiB: split the list", st.ID, from.Source, MaxTaskList>>20)
+		err = fmt.Errorf("step %s: for_each: tasks: %s: it has more than %d MiB: split the list", st.ID,
+			from.Source, MaxTaskList>>20)
 	}
 	return b, source, err
 }

@@ -35,7 +35,8 @@ func (d *decider) requested(ev RunRequested) {
 		n++
 		id = fmt.Sprintf("%s-%d", w.ID, n)
 	}
-	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, File: ev.File, Source: ev.Source, Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel,
+	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, File: ev.File, Source: ev.Source,
+		Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel,
 		Workspace: workspace(w, id),
 		MaxSteps:  w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles, Stubs: ev.Stubs, Ratio: w.Limits.MaxFailedRatio, By: ev.By})
 	if ev.Paused {
@@ -50,13 +51,15 @@ func startVars(w *Spec, given map[string]any) (map[string]any, string) {
 		known = append(known, v.Name)
 		x, ok := given[v.Name]
 		if !ok && v.Required {
-			return nil, fmt.Sprintf("workflow %s wants the var %s: sluice start %s --var %s=…", w.ID, v.Name, w.ID, v.Name)
+			return nil, fmt.Sprintf("workflow %s wants the var %s: sluice start %s --var %s=…", w.ID, v.Name,
+				w.ID, v.Name)
 		}
 		if !ok {
 			x = v.Default
 		}
 		if x, ok = sameType(v.Default, x); !ok {
-			return nil, fmt.Sprintf("var %s of workflow %s: want a value like %v, found %v", v.Name, w.ID, v.Default, given[v.Name])
+			return nil, fmt.Sprintf("var %s of workflow %s: want a value like %v, found %v", v.Name, w.ID,
+				v.Default, given[v.Name])
 		}
 		out[v.Name] = x
 	}
@@ -266,7 +269,8 @@ func (d *decider) end2(r *Run, phase, step, why string, by *Actor, cause string)
 		d.forget(r.flow)
 		return
 	}
-	d.notice(Notice{ID: r.ID + ".ended-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeEnded, Run: r.ID, Step: step, Text: strings.TrimSpace(phase + " " + why)})
+	d.notice(Notice{ID: r.ID + ".ended-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeEnded, Run: r.ID,
+		Step: step, Text: strings.TrimSpace(phase + " " + why)})
 	d.forget(r.flow)
 }
 
@@ -323,7 +327,8 @@ func (s *State) ownLive() (n int) {
 func (d *decider) stopFor(r *Run, why, text string) {
 	d.put(RunPaused{of: Of(r.ID), Why: why, Text: clip(text, MaxFeedback)})
 	d.pauseChildren(r)
-	d.notice(Notice{ID: fmt.Sprintf("%s.paused-%d", r.ID, d.s.Clock), Kind: NoticePaused, Run: r.ID, Text: clip(text, 2000)})
+	d.notice(Notice{ID: fmt.Sprintf("%s.paused-%d", r.ID, d.s.Clock), Kind: NoticePaused, Run: r.ID,
+		Text: clip(text, 2000)})
 }
 
 // limit handles a run's limit that was hit.
@@ -359,7 +364,8 @@ func (d *decider) retry(ev RetryRequested) {
 	case r == nil:
 		why = fmt.Sprintf("no run %s is known", ev.Run)
 	case r.Child != nil:
-		why = fmt.Sprintf("run %s is a child of %s: sluice retry %s %s", r.ID, r.Child.Parent, r.Child.Parent, r.Child.Step)
+		why = fmt.Sprintf("run %s is a child of %s: sluice retry %s %s", r.ID, r.Child.Parent, r.Child.Parent,
+			r.Child.Step)
 	case w == nil:
 		why = fmt.Sprintf("run %s cannot go on: the spec it was started with cannot be read by this release", ev.Run)
 	case r.Phase == RunPending:

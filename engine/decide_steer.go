@@ -84,7 +84,8 @@ func (d *decider) notTaken(r *Run, w *Spec, step string) string {
 	case a.Held != nil:
 		return fmt.Sprintf("%s.%d of %s is taken over already, by %s", step, a.N, r.ID, a.Held.Who)
 	case a.State != Ready && a.State != Running:
-		return fmt.Sprintf("%s.%d of %s has said its word (%s): sluice retry %s %s has it done again", step, a.N, r.ID, a.State, r.ID, step)
+		return fmt.Sprintf("%s.%d of %s has said its word (%s): sluice retry %s %s has it done again", step,
+			a.N, r.ID, a.State, r.ID, step)
 	case a.K == 0:
 		return fmt.Sprintf("%s.%d of %s has not been launched yet", step, a.N, r.ID)
 	}
@@ -121,9 +122,11 @@ func (d *decider) handback(ev HandbackRequested) {
 		return
 	}
 	// A step is done only by the report of its live launch: this launch is the person's.
-	d.put(StepLaunched{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K + 1, Key: launchKey(r.ID, ev.Step, a.N, a.K+1), Tree: a.Tree, Offered: true, Person: true,
+	d.put(StepLaunched{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K + 1,
+		Key: launchKey(r.ID, ev.Step, a.N, a.K+1), Tree: a.Tree, Offered: true, Person: true,
 		SignalType: st.Signal.Type, SignalValue: st.Signal.Value})
-	d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: viaHandback + ev.By.Who, Summary: strings.TrimSpace(ev.Text)})
+	d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone,
+		Via: viaHandback + ev.By.Who, Summary: strings.TrimSpace(ev.Text)})
 }
 
 // notHeld returns why the step cannot be handed back now, or "".

@@ -437,7 +437,8 @@ func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string)
 		if why := wrongKind(body); why != "" {
 			return nil, fmt.Sprintf("new_tasks: task %d of the list: %s", i+1, why)
 		}
-		t := Task{ID: typed[string](body["id"]), Title: clip(typed[string](body["title"]), maxTitle), Priority: NoPriority, State: TaskTodo}
+		t := Task{ID: typed[string](body["id"]), Title: clip(typed[string](body["title"]), maxTitle),
+			Priority: NoPriority, State: TaskTodo}
 		if t.ID == "" {
 			for n := 1; t.ID == "" || taken(t.ID); n++ {
 				t.ID = fmt.Sprintf("%s.%d", base, n)
