@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// apart makes calls one after the other in a thread that does nothing else and lives as long as the process: a sandbox ends
-// with the thread that has started it, and what a thread has joined is inherited by what it starts.
+// apart runs calls one after the other in a dedicated thread that lives as long as the process: a
+// sandbox ends with the thread that started it, and a child inherits the keyring that its thread
+// joined.
 type apart struct {
 	once  sync.Once
 	calls chan func()
@@ -30,20 +31,20 @@ func (a *apart) call(f func()) {
 	<-done
 }
 
-// program returns what is started: the command, or the sandbox around it. That one's environment has nothing that a step or
-// a role sets, as it works outside; the token is there for the sweep.
+// program returns the command, or the sandbox around it. The sandbox program works outside, so its
+// environment has nothing from a step or a role; the token is there for the sweep.
 func (s Spec) program() (argv, env []string) {
 	if s.Cage == nil {
 		return s.Argv, withPwd(s)
 	}
 	env = append([]string{}, s.Cage.Env...)
-	if s.Token != "" && runtime.GOOS == "linux" { // elsewhere the environment is that of the command
+	if s.Token != "" && runtime.GOOS == "linux" { // elsewhere the environment is the command's own
 		env = append(env, TokenVar+"="+s.Token)
 	}
 	return s.Cage.Argv, env
 }
 
-// wrapper is the program of the launch's sandbox; "" where it has none.
+// wrapper returns the program of the launch's sandbox, or "".
 func (s Spec) wrapper() string {
 	if s.Cage == nil {
 		return ""
@@ -51,7 +52,7 @@ func (s Spec) wrapper() string {
 	return s.Cage.Argv[0]
 }
 
-// handed are the descriptors that a sandbox is given beside the three of each command, and what has to be closed once it
+// handed returns the sandbox's descriptors beyond a command's three, and the files to close once it
 // has them.
 func (s *shim) handed() (fds []uintptr, files []*os.File, err error) {
 	if s.spec.Cage == nil {
@@ -61,7 +62,7 @@ func (s *shim) handed() (fds []uintptr, files []*os.File, err error) {
 		return nil, nil, err
 	}
 	for _, f := range files {
-		fd := ^uintptr(0) // is closed there
+		fd := ^uintptr(0) // closed in the sandbox
 		if f != nil {
 			fd = f.Fd()
 		}
@@ -70,7 +71,7 @@ func (s *shim) handed() (fds []uintptr, files []*os.File, err error) {
 	return append(fds, s.way.files()...), files, nil
 }
 
-// closeAll closes what is there.
+// closeAll closes the files that are not nil.
 func closeAll(files []*os.File) {
 	for _, f := range files {
 		if f != nil {

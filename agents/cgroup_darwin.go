@@ -2,7 +2,7 @@ package agents
 
 import "syscall"
 
-// There are no cgroups here.
+// macOS has no cgroups.
 
 func cgroupHome() string { return "" }
 

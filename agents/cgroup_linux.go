@@ -16,8 +16,8 @@ import (
 
 const cgroupPrefix = "sluice-"
 
-// cgroupHome is the folder of this process's own cgroup (version 2, also
-// beside version 1), "" if it cannot be found.
+// cgroupHome returns the folder of this process's own cgroup (version 2, also beside version 1), or
+// "".
 func cgroupHome() string {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -44,27 +44,27 @@ func cgroupHome() string {
 		}
 		inside, err := filepath.Rel(fields[3], rel)
 		if err != nil || strings.HasPrefix(inside, "..") {
-			continue // own group lies outside of what is mounted here
+			continue // our group is outside what is mounted here
 		}
 		return filepath.Join(fields[4], inside)
 	}
 	return ""
 }
 
-// cgroupName is how the names of a shim's cgroups begin: each of its launches
-// has one of its own, and what kills by cgroup takes no other's.
+// cgroupName returns the name prefix of a shim's cgroups. Each launch has its own cgroup, so
+// killing one does not affect others.
 func cgroupName(mark string) string {
 	return cgroupPrefix + mark[:min(len(mark), 16)] + "-"
 }
 
-// makeCgroup makes a cgroup, opens it and locks it, which shows that somebody
-// has use for it; "" and -1 where that is not allowed.
+// makeCgroup creates, opens and locks a cgroup; the lock shows that it is in use. It returns "" and
+// -1 if that is not allowed.
 func makeCgroup(dir string) (string, int) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", -1
 	}
 	if _, err := os.Stat(filepath.Join(dir, "cgroup.kill")); err != nil {
-		os.Remove(dir) // before Linux 5.14: of no use
+		os.Remove(dir) // useless: before Linux 5.14
 		return "", -1
 	}
 	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -76,12 +76,10 @@ func makeCgroup(dir string) (string, int) {
 	return dir, fd
 }
 
-// strayAfter is how old a cgroup is that will not be locked any more if it is
-// not.
+// strayAfter is the age from which an unlocked cgroup stays unlocked.
 const strayAfter = time.Minute
 
-// removeStrays removes the empty cgroups beside this process that are nobody's:
-// of shims that were killed.
+// removeStrays removes empty, unlocked cgroups beside this process: those of killed shims.
 func removeStrays(groups string) {
 	if groups == "" {
 		return
@@ -91,7 +89,7 @@ func removeStrays(groups string) {
 		return
 	}
 	defer home.Close()
-	names, _ := home.Readdirnames(maxGroups) // what was read counts
+	names, _ := home.Readdirnames(maxGroups) // a partial list is fine
 	for _, name := range names {
 		if !strings.HasPrefix(name, cgroupPrefix) {
 			continue
@@ -106,21 +104,21 @@ func removeStrays(groups string) {
 			continue
 		}
 		if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil {
-			removeCgroup(dir) // of one in which something lives nothing goes
+			removeCgroup(dir) // fails while something lives in it
 		}
 		unix.Close(fd)
 	}
 }
 
-// startIn lets the command start inside the cgroup.
+// startIn makes the command start inside the cgroup.
 func startIn(attr *syscall.SysProcAttr, cgroup int) {
 	if cgroup >= 0 {
 		attr.UseCgroupFD, attr.CgroupFD = true, cgroup
 	}
 }
 
-// killCgroup kills all in it at once. It takes only a folder that makeCgroup
-// made for the shim of that mark.
+// killCgroup kills everything in the cgroup at once, if makeCgroup made it for the shim with that
+// mark.
 func killCgroup(cgroup, mark string) {
 	if !strings.HasPrefix(filepath.Base(cgroup), cgroupName(mark)) {
 		return
@@ -131,8 +129,8 @@ func killCgroup(cgroup, mark string) {
 	}
 }
 
-// populated reports whether anything lives in it. One that is gone or cannot
-// be read has nothing to tell.
+// populated reports whether anything lives in the cgroup. A missing or unreadable one counts as
+// empty.
 func populated(cgroup string) bool {
 	if cgroup == "" {
 		return false
@@ -141,7 +139,7 @@ func populated(cgroup string) bool {
 	return err == nil && bytes.Contains(data, []byte("populated 1"))
 }
 
-// removeCgroup removes it with the groups that the command made in it.
+// removeCgroup removes the cgroup with the groups that the command created in it.
 func removeCgroup(cgroup string) {
 	if cgroup == "" {
 		return

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupOf is the one that the shim of a launch has made ready for its next.
+// cgroupOf returns the cgroup that a launch's shim has prepared for its next launch.
 func cgroupOf(t *testing.T, p *Proc) string {
 	t.Helper()
 	var found []string
@@ -23,8 +23,8 @@ func cgroupOf(t *testing.T, p *Proc) string {
 	return found[0]
 }
 
-// TestCgroupsOfKilledShimsGo: nobody knows of the one that a shim held ready for a launch that never came. Those of shims
-// that live stay, however old.
+// TestCgroupsOfKilledShimsGo: the cgroup that a killed shim held ready for a launch that never came
+// is removed. Those of live shims stay, however old.
 func TestCgroupsOfKilledShimsGo(t *testing.T) {
 	t.Parallel()
 	base := testSpec(t, "")
@@ -54,7 +54,7 @@ func TestCgroupsOfKilledShimsGo(t *testing.T) {
 		defer dir.Close()
 		return unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 	})
-	young := filepath.Join(filepath.Dir(stray), cgroupPrefix+"test-of-now-1") // not locked yet by whoever made it
+	young := filepath.Join(filepath.Dir(stray), cgroupPrefix+"test-of-now-1") // not yet locked by its creator
 	if err := os.Mkdir(young, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestCgroupsOfKilledShimsGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := syscall.Kill(leaves.Pid(), syscall.SIGTERM); err != nil { // one that goes clears up
+	if err := syscall.Kill(leaves.Pid(), syscall.SIGTERM); err != nil { // a shim that ends cleans up
 		t.Fatal(err)
 	}
 	eventually(t, "the killed one's cgroup goes", func() bool {

@@ -18,8 +18,7 @@ import (
 )
 
 func TestDescriptors(t *testing.T) {
-	// One that is inheritable by mistake, as a library or the one who started
-	// the daemon may leave it.
+	// A descriptor inheritable by mistake, as a library or the daemon's starter may leave it.
 	leak, err := syscall.Open("/etc/passwd", syscall.O_RDONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -70,8 +69,7 @@ func TestStdin(t *testing.T) {
 	}
 }
 
-// Signals of the terminal go to the daemon's process group; the launch has a
-// session of its own.
+// Signals from the terminal go to the daemon's process group; the launch has its own session.
 func TestTerminalSignalsDoNotReachIt(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, "")
@@ -86,7 +84,7 @@ func TestTerminalSignalsDoNotReachIt(t *testing.T) {
 	}
 	daemon.Wait()
 	p := ensure(t, newRunner(), spec)
-	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} { // and sent to it, it is ignored
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} { // even sent to it directly, it is ignored
 		syscall.Kill(p.Pid(), sig)
 	}
 	os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600)
@@ -95,8 +93,7 @@ func TestTerminalSignalsDoNotReachIt(t *testing.T) {
 	}
 }
 
-// A daemon without descriptors cannot see a process: it must not take it for
-// gone.
+// A daemon without descriptors cannot see a process: it must not consider it gone.
 func TestNoDescriptorsLeft(t *testing.T) {
 	t.Parallel()
 	self, _ := os.Executable()

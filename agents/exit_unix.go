@@ -19,31 +19,30 @@ import (
 )
 
 const (
-	// networkFile is where the hosts are noted that a launch's proxy refused.
+	// networkFile is the log of hosts that a launch's proxy refused.
 	networkFile = "network.log"
-	// maxInfo bounds what a sandbox says of itself.
+	// maxInfo limits what a sandbox reports about itself.
 	maxInfo = 4 << 10
-	// insideLimit is how long a sandbox may take to say which network it has.
+	// insideLimit is how long a sandbox may take to report its network.
 	insideLimit = 30 * time.Second
 )
 
-// errGone says that the process whose network was asked for is not there any
-// more.
+// errGone means that the process whose network was requested is gone.
 var errGone = errors.New("it is gone")
 
-// exit is a launch's way out of a sandbox that has no network of its own: a
-// proxy that listens inside.
+// exit is a launch's way out of a sandbox without a network of its own: a proxy that listens
+// inside.
 type exit struct {
 	proxy *egress.Proxy
 	ports []net.Listener // of single services of this machine
 	done  sync.WaitGroup
 
-	info  *os.File // the sandbox says here which network is its own …
+	info  *os.File // the sandbox reports its network here …
 	start *os.File // … and waits until this is written to
 	its   [2]*os.File
 }
 
-// openExit makes ready the way out of a launch; nil where it has none.
+// openExit prepares a launch's way out, or returns nil if it needs none.
 func openExit(s Spec) (x *exit, err error) {
 	if s.Net == nil {
 		return nil, nil
@@ -51,7 +50,7 @@ func openExit(s Spec) (x *exit, err error) {
 	x = &exit{proxy: egress.NewProxy(*s.Net, func(host string) {
 		f, err := os.OpenFile(filepath.Join(s.Dir, networkFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
-			return // it was refused all the same
+			return // the refusal stands
 		}
 		defer f.Close()
 		fmt.Fprintf(f, "%s refused %s\n", time.Now().UTC().Format(time.RFC3339), host)
@@ -66,8 +65,8 @@ func openExit(s Spec) (x *exit, err error) {
 	return x, nil
 }
 
-// files are the descriptors that the sandbox is to have beside the three that
-// each command has: sandbox.InfoFd and sandbox.BlockFd.
+// files returns the sandbox's descriptors beyond a command's three: sandbox.InfoFd and
+// sandbox.BlockFd.
 func (x *exit) files() []uintptr {
 	if x == nil {
 		return nil
@@ -75,8 +74,8 @@ func (x *exit) files() []uintptr {
 	return []uintptr{x.its[0].Fd(), x.its[1].Fd()}
 }
 
-// open has the proxy listen in the sandbox, once it was started, and lets the
-// command in it begin. A sandbox that fails says why by itself.
+// open makes the proxy listen in the started sandbox and lets its command begin. A sandbox that
+// fails reports its own error.
 func (x *exit) open(rules *egress.Rules) error {
 	if x == nil {
 		return nil
@@ -87,7 +86,7 @@ func (x *exit) open(rules *egress.Rules) error {
 	}
 	said, err := io.ReadAll(io.LimitReader(x.info, maxInfo))
 	if err != nil {
-		return fmt.Errorf("proxy: the sandbox does not say which network it has: %w", err)
+		return fmt.Errorf("proxy: the sandbox did not report its network: %w", err)
 	}
 	var of struct {
 		Pid int `json:"child-pid"`
@@ -115,7 +114,7 @@ func (x *exit) open(rules *egress.Rules) error {
 	return nil
 }
 
-// letGo closes what is the sandbox's.
+// letGo closes the sandbox's ends.
 func (x *exit) letGo() {
 	for _, f := range x.its {
 		if f != nil {
@@ -124,7 +123,7 @@ func (x *exit) letGo() {
 	}
 }
 
-// close ends it.
+// close ends the proxy.
 func (x *exit) close() {
 	if x == nil {
 		return

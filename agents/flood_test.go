@@ -15,8 +15,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// The command writes far more than is kept: it is never held up, the files
-// are bounded also meanwhile, and the shim stays small.
+// The command writes far more than is kept: it is never blocked, the files stay bounded meanwhile
+// too, and the shim stays small.
 func TestFlood(t *testing.T) {
 	conform.Rule(t, "7-agents output", "never held up, the files bounded")
 	t.Parallel()
@@ -66,7 +66,7 @@ func sizeOf(dir string) int64 {
 	return sum
 }
 
-// What a killed shim has written is kept, the newest too.
+// What a killed shim has written is kept, including the newest.
 func TestFloodOfAKilledShim(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, `echo first; head -c 1000000 /dev/zero; echo last; touch done; while :; do sleep 0.05; done`)
@@ -85,8 +85,7 @@ func TestFloodOfAKilledShim(t *testing.T) {
 	}
 }
 
-// Something outside of the tree holds the pipe: the record does not wait for
-// it.
+// Something outside the tree holds the pipe: the record does not wait for it.
 func TestStdoutHeldFromOutside(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, `echo $$ > pid; echo out; while [ ! -e go ]; do sleep 0.01; done`)
@@ -108,7 +107,7 @@ func TestStdoutHeldFromOutside(t *testing.T) {
 	}
 }
 
-// The command's ends of the pipes wait when they are full.
+// The command's ends of the pipes block when full.
 func TestOutputBlocks(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, `grep flags /proc/$$/fdinfo/1 /proc/$$/fdinfo/2`)

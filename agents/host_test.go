@@ -17,7 +17,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// warm is a Runner that keeps the shims of ended launches.
+// warm returns a Runner that keeps the shims of ended launches.
 func warm(t testing.TB, n int) *Runner {
 	self, err := os.Executable()
 	if err != nil {
@@ -41,7 +41,8 @@ func nth(spec Spec, n int, script string) Spec {
 	return spec
 }
 
-// TestAShimTakesOneLaunchAfterTheOther: what a launch was leaves no trace in the next, and the shim goes with its Runner.
+// TestAShimTakesOneLaunchAfterTheOther: a launch leaves no trace in the next, and the shim ends
+// with its Runner.
 func TestAShimTakesOneLaunchAfterTheOther(t *testing.T) {
 	t.Parallel()
 	base := testSpec(t, "")
@@ -81,7 +82,7 @@ func TestAShimTakesOneLaunchAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestARestedShimIsLetGo: a daemon at rest has no helper, and one with work keeps the one that it uses.
+// TestARestedShimIsLetGo: an idle daemon has no shim, and a busy one keeps the one it uses.
 func TestARestedShimIsLetGo(t *testing.T) {
 	t.Parallel()
 	base := testSpec(t, "")
@@ -105,7 +106,7 @@ func TestARestedShimIsLetGo(t *testing.T) {
 	}
 }
 
-// TestAStopReachesItsLaunchAlone: not what its shim does by now.
+// TestAStopReachesItsLaunchAlone: not the shim's current launch.
 func TestAStopReachesItsLaunchAlone(t *testing.T) {
 	conform.Rule(t, "3-engine identity", "a live process that is not its shim is not signalled")
 	t.Parallel()
@@ -124,7 +125,7 @@ func TestAStopReachesItsLaunchAlone(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// What a late stop of the first would do, after all looks were made.
+	// What a late stop of the first would do after all its checks.
 	if err := syscall.Kill(p.Pid(), stopSignal); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func TestAStopReachesItsLaunchAlone(t *testing.T) {
 	}
 }
 
-// TestStoppedBeforeItStarted: a start that comes late finds that it was called off.
+// TestStoppedBeforeItStarted: a late start finds that it was called off.
 func TestStoppedBeforeItStarted(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, "touch started")
@@ -151,7 +152,7 @@ func TestStoppedBeforeItStarted(t *testing.T) {
 	}
 }
 
-// TestStopAgainstStart: whichever is first, nothing runs when both are through.
+// TestStopAgainstStart: whichever is first, nothing runs after both.
 func TestStopAgainstStart(t *testing.T) {
 	t.Parallel()
 	base := testSpec(t, "")
@@ -178,7 +179,8 @@ func TestStopAgainstStart(t *testing.T) {
 	}
 }
 
-// TestWhoAdoptedSeesTheEndThoughTheShimGoesOn: it is another Runner's, and takes that one's next launch.
+// TestWhoAdoptedSeesTheEndThoughTheShimGoesOn: the shim belongs to another Runner, and takes its
+// next launch.
 func TestWhoAdoptedSeesTheEndThoughTheShimGoesOn(t *testing.T) {
 	t.Parallel()
 	base := testSpec(t, "")
@@ -208,7 +210,7 @@ func TestWhoAdoptedSeesTheEndThoughTheShimGoesOn(t *testing.T) {
 	}
 }
 
-// TestAShimThatDiedWhileItWaited: the next launch goes to another, once.
+// TestAShimThatDiedWhileItWaited: the next launch goes to another shim, once.
 func TestAShimThatDiedWhileItWaited(t *testing.T) {
 	t.Parallel()
 	base := testSpec(t, "")
@@ -227,7 +229,7 @@ func TestAShimThatDiedWhileItWaited(t *testing.T) {
 	}
 }
 
-// TestAClosedRunnerLeavesItsLaunches: they go on, are adopted, and their shim ends with them.
+// TestAClosedRunnerLeavesItsLaunches: they continue, can be adopted, and their shims end with them.
 func TestAClosedRunnerLeavesItsLaunches(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, `while [ ! -e go ]; do sleep 0.01; done; exit 8`)
@@ -246,7 +248,7 @@ func TestAClosedRunnerLeavesItsLaunches(t *testing.T) {
 	eventually(t, "the shim goes", func() bool { return !runs(p.Pid()) })
 }
 
-// TestShimsGoWithADeadDaemon: the one that waits at once, the one with a launch after it.
+// TestShimsGoWithADeadDaemon: an idle shim ends at once, one with a launch after it.
 func TestShimsGoWithADeadDaemon(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, "")
@@ -282,7 +284,7 @@ func TestShimsGoWithADeadDaemon(t *testing.T) {
 	eventually(t, "the other goes", func() bool { return !runs(busy) })
 }
 
-// warmMain is a daemon with one shim that waits and one that has a launch.
+// warmMain is a daemon with an idle shim and one with a launch.
 func warmMain(args []string) int {
 	self, _ := os.Executable()
 	r := New(Options{Shim: shimCommand(self), Warm: 1})
@@ -306,7 +308,7 @@ func warmMain(args []string) int {
 	select {}
 }
 
-// TestATermEndsAShim: the machine goes down. One with a launch ends it first, and takes no other.
+// TestATermEndsAShim: at a shutdown, a shim with a launch ends that first and takes no other.
 func TestATermEndsAShim(t *testing.T) {
 	t.Parallel()
 	base := testSpec(t, "")

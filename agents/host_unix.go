@@ -23,20 +23,20 @@ import (
 type host struct {
 	process *os.Process
 	to      *os.File // specs
-	from    *os.File // what it says
+	from    *os.File // its answers
 	lines   *bufio.Reader
 	rested  time.Time // when its last launch was over
 }
 
-// ongoing is a launch that a host of this Runner has.
+// ongoing is a launch in a host of this Runner.
 type ongoing struct {
 	host *host
-	done chan struct{} // closed when it has ended, or its shim has gone
-	exit *Exit         // how, from then on; nil: the record tells
-	told bool          // its shim has said so, and may have another launch at any time; under Runner.mu
+	done chan struct{} // closed when the launch has ended or its shim is gone
+	exit *Exit         // the result, set before done is closed; nil: read the record
+	told bool          // the shim reported the end and may have another launch at any time; under Runner.mu
 }
 
-// take gives a host without a launch.
+// take returns a host without a launch.
 func (r *Runner) take() (h *host, fresh bool, err error) {
 	r.mu.Lock()
 	if n := len(r.idle); n > 0 {
@@ -50,8 +50,8 @@ func (r *Runner) take() (h *host, fresh bool, err error) {
 	return h, true, err
 }
 
-// startHost starts a shim in a session of its own, with a pipe to give it
-// specs and one to hear from it as its only descriptors.
+// startHost starts a shim in its own session. Its only descriptors are a pipe for specs and one for
+// answers.
 func (r *Runner) startHost() (*host, error) {
 	if len(r.shim) == 0 {
 		return nil, fault.New("set Options.Shim", "no shim command")
@@ -80,7 +80,7 @@ func (r *Runner) startHost() (*host, error) {
 	return &host{process: p, to: specW, from: answerR, lines: bufio.NewReaderSize(answerR, maxRecordBytes)}, nil
 }
 
-// give hands a spec over and returns what the shim says to it.
+// give sends a spec and returns the shim's answer.
 func (h *host) give(ctx context.Context, data []byte) (string, error) {
 	limit := time.Now().Add(claimLimit)
 	for _, f := range []*os.File{h.to, h.from} {
@@ -94,7 +94,7 @@ func (h *host) give(ctx context.Context, data []byte) (string, error) {
 	})
 	defer stop()
 	if _, err := h.to.Write(data); err != nil {
-		said, _ := h.line() // it may have said why it went
+		said, _ := h.line() // it may have said why it ended
 		return said, err
 	}
 	said, err := h.line()
@@ -109,7 +109,7 @@ func (h *host) line() (string, error) {
 	return strings.TrimSpace(string(line)), err
 }
 
-// framed is a spec as it travels: its length, then JSON.
+// framed encodes a spec for the pipe: its length, then JSON.
 func framed(spec Spec) ([]byte, error) {
 	data, err := json.Marshal(spec)
 	if err != nil {
@@ -121,8 +121,8 @@ func framed(spec Spec) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...), nil
 }
 
-// launch has a shim take the launch, and returns when the pid file is there:
-// this shim's, or that of another that was first.
+// launch passes the launch to a shim. It returns when the pid file exists, from this shim or from
+// another that was first.
 func (r *Runner) launch(ctx context.Context, spec Spec) error {
 	data, err := framed(spec)
 	if err != nil {
@@ -149,19 +149,19 @@ func (r *Runner) launch(ctx context.Context, spec Spec) error {
 			r.rest(h)
 			return errors.New(why)
 		}
-		// One that claims this very moment is ended with it: that launch then
-		// counts as lost.
+		// A shim that claims at this very moment is killed with it; that launch then counts as
+		// lost.
 		h.end()
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !fresh: // it died while it waited: what it was given is given to another, unless it took it
+		case !fresh: // it died while idle: use another, unless it took the launch
 			if _, err := readIdentity(spec.PidFile); err == nil {
 				return nil
 			}
 			continue
 		}
-		return fault.New("see that it can be run", "shim %q: no answer: %s", r.shim[0], firstOf(said, err))
+		return fault.New("check that it can be run", "shim %q: no answer: %s", r.shim[0], firstOf(said, err))
 	}
 }
 
@@ -172,10 +172,10 @@ func firstOf(answer string, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return "it ended without a word"
+	return "it ended without an answer"
 }
 
-// end ends a shim of which nothing is expected any more, and collects it.
+// end kills and reaps a shim.
 func (h *host) end() {
 	h.to.Close()
 	h.from.Close()
@@ -199,7 +199,7 @@ func (r *Runner) follow(h *host, pidFile string) {
 		how, ended := strings.CutPrefix(said, saysEnded+" ")
 		if err == nil && ended && json.Unmarshal([]byte(how), &exit) == nil {
 			r.mu.Lock()
-			l.told = true // before it rests: from then on it is not killed for this launch
+			l.told = true // before it rests: from then on it must not be killed for this launch
 			r.mu.Unlock()
 			l.exit = &exit
 			r.rest(h)
@@ -215,8 +215,9 @@ func (r *Runner) follow(h *host, pidFile string) {
 	})
 }
 
-// unheard sees to a launch that has ended by its record, and of which its shim does not tell: stopped between the two, it
-// would never. The shim is killed, but not once it has told: it may have another launch by then.
+// unheard handles a launch that has ended by its record, while its shim, perhaps stopped in
+// between, does not report it. It kills the shim, unless that has reported: it may have another
+// launch by then.
 func (r *Runner) unheard(ctx context.Context, id identity) error {
 	l := r.ongoing(id.file)
 	if l == nil || !id.ended() {
@@ -236,22 +237,21 @@ func (r *Runner) unheard(ctx context.Context, id identity) error {
 	if l.told {
 		return nil
 	}
-	r.logf("agents: stop %.80q: shim %d has ended it and does not say so: killed", id.Key, id.Pid)
+	r.logf("agents: stop %.80q: shim %d has ended it but does not report it: killed", id.Key, id.Pid)
 	if err := l.host.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
 	}
 	return nil
 }
 
-// leave lets go of a shim: it ends by itself when it has no launch, and is
-// collected then.
+// leave disconnects from a shim, which ends once it has no launch, and reaps it.
 func (h *host) leave() {
 	h.to.Close()
 	_, _ = h.process.Wait()
 	h.from.Close()
 }
 
-// rest keeps a shim for the next launch, or lets it go.
+// rest keeps a shim for the next launch, or dismisses it.
 func (r *Runner) rest(h *host) {
 	r.mu.Lock()
 	keep := !r.closed && len(r.idle) < r.warm
@@ -263,19 +263,19 @@ func (r *Runner) rest(h *host) {
 		}
 	}
 	r.mu.Unlock()
-	if !keep { // it is collected before its launch is said to have ended
+	if !keep { // reaped before its launch is reported as ended
 		h.dismiss(r.stopMargin)
 	}
 }
 
-// dismiss has a shim end that has no launch. It goes by itself, but where it is stopped: then it is killed after a while.
+// dismiss ends an idle shim. Usually it ends by itself; if it is stopped, it is killed after most.
 func (h *host) dismiss(most time.Duration) {
 	late := time.AfterFunc(most, func() { _ = h.process.Kill() })
 	defer late.Stop()
 	h.leave()
 }
 
-// cool lets go of the shims that have rested long enough.
+// cool dismisses the shims that have rested long enough.
 func (r *Runner) cool() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -294,15 +294,15 @@ func (r *Runner) cool() {
 	}
 }
 
-// letGo lets go of a shim that has a launch: it goes on without us.
+// letGo disconnects from a shim with a launch, which continues without us.
 func (h *host) letGo() {
 	h.to.Close()
 	h.from.Close()
 	_ = h.process.Release()
 }
 
-// Close ends the shims that have no launch. Launches go on, and are there to be
-// adopted. The Runner must not be used afterwards.
+// Close ends the idle shims. Launches continue and can be adopted. The Runner must not be used
+// afterwards.
 func (r *Runner) Close() error {
 	r.mu.Lock()
 	idle := r.idle
@@ -321,7 +321,7 @@ func (r *Runner) Close() error {
 	return nil
 }
 
-// ongoing returns the launch of a pid file, where a shim of this Runner has it.
+// ongoing returns the launch of a pid file if a shim of this Runner has it, else nil.
 func (r *Runner) ongoing(pidFile string) *ongoing {
 	if pidFile == "" {
 		return nil

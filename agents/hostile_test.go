@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAFaultTooLongForItsRecord: what keeps a command from starting is told,
-// however long its name and its PATH are, and is known to the next daemon.
+// TestAFaultTooLongForItsRecord: a reason why a command cannot start is reported, however long its
+// name and its PATH are, and the next daemon can read it.
 func TestAFaultTooLongForItsRecord(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Spec){
@@ -38,9 +38,8 @@ func TestAFaultTooLongForItsRecord(t *testing.T) {
 	}
 }
 
-// TestAnEndIsKeptWhileTheDiskIsFull: a disk may be full, or an error have made
-// it read-only, until a person comes by in the morning. The machine's shutdown
-// is not held up by it.
+// TestAnEndIsKeptWhileTheDiskIsFull: a disk may be full, or read-only after an error, until a
+// person comes in the morning. A shutdown does not wait for it.
 func TestAnEndIsKeptWhileTheDiskIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full, err := unix.Open("/dev/full", unix.O_WRONLY|unix.O_CLOEXEC, 0)
@@ -78,7 +77,7 @@ func TestAnEndIsKeptWhileTheDiskIsFull(t *testing.T) {
 	})
 }
 
-// TestOutputThatWasTakenAwayComesBack: with its folder, and while it goes on.
+// TestOutputThatWasTakenAwayComesBack: with its folder, and repeatedly.
 func TestOutputThatWasTakenAwayComesBack(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, `echo first; until test -s attempt/stdout; do sleep 0.01; done; rm -rf attempt; sleep 1.2; echo second; until grep second attempt/stdout; do sleep 0.01; done; rm -rf attempt; echo last; exit 9`)
@@ -91,7 +90,8 @@ func TestOutputThatWasTakenAwayComesBack(t *testing.T) {
 	}
 }
 
-// TestOutputWithoutItsFolder: it was taken away before there was a file, and again when the head was full.
+// TestOutputWithoutItsFolder: the folder was removed before there was a file, and again when the
+// head was full.
 func TestOutputWithoutItsFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "attempt")

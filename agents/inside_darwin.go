@@ -5,5 +5,5 @@ import (
 	"net"
 )
 
-// listenInside: there are no networks of a process's own on this system.
+// listenInside is unsupported: macOS has no network namespaces.
 func listenInside(int, []string) ([]net.Listener, error) { return nil, errors.ErrUnsupported }

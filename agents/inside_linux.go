@@ -15,11 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listenInside listens at addresses of the network that the process pid is in,
-// and that this process is not. A socket is of the network in which it was
-// made, whoever has it: so a process that does nothing else enters, makes it
-// and is gone. That needs no rights but to have made the user namespace that
-// the network belongs to, or to be root.
+// listenInside listens at addresses of the network of process pid, to which this process does not
+// belong. A socket stays in the network where it was created, so a helper process enters, creates
+// it and exits. This needs only the creator's rights over the network's user namespace, or root.
 func listenInside(pid int, addresses []string) (all []net.Listener, err error) {
 	network, err := networkOf(pid)
 	if err != nil {
@@ -44,8 +42,8 @@ func listenInside(pid int, addresses []string) (all []net.Listener, err error) {
 	return all, nil
 }
 
-// networkOf opens the network of a process. The kernel refuses that of one that is just ending: it is asked again until that
-// one is gone, for a second.
+// networkOf opens the network of a process. The kernel refuses access while a process is ending, so
+// it retries for a second until the process is gone.
 func networkOf(pid int) (*os.File, error) {
 	for again := 0; ; again++ {
 		network, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
@@ -55,7 +53,8 @@ func networkOf(pid int) (*os.File, error) {
 		state, gone := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		_, after, _ := strings.Cut(string(state), ") ")
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), errors.Is(gone, fs.ErrNotExist), strings.HasPrefix(after, "Z"):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH), errors.Is(gone, fs.ErrNotExist),
+			strings.HasPrefix(after, "Z"):
 			return nil, errGone
 		case !errors.Is(err, fs.ErrPermission) || again == 100:
 			return nil, err
@@ -82,7 +81,7 @@ func listenAt(owner, network int, address string) (net.Listener, error) {
 	}
 	f := os.NewFile(uintptr(fd), address)
 	defer f.Close() // the listener has its own
-	// The loopback may not be up yet, and have no address: bind all the same.
+	// The loopback may not be up yet, and have no address: bind nevertheless.
 	if family == unix.AF_INET {
 		err = unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_FREEBIND, 1)
 	} else {
@@ -100,10 +99,10 @@ func listenAt(owner, network int, address string) (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-// socketIn makes a stream socket in the network.
+// socketIn creates a stream socket in the network.
 func socketIn(owner, network, family int) (fd int, err error) {
-	// The process that enters shares the descriptors: it puts the socket in
-	// the place of this one.
+	// A placeholder: the helper process shares the descriptors and replaces this one with the
+	// socket.
 	fd, err = unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
@@ -141,10 +140,9 @@ func socketIn(owner, network, family int) (fd int, err error) {
 	return fd, nil
 }
 
-// enter has another process make a socket in the network and put it in the
-// place of the descriptor fd, which it shares with this one. Its exit code is
-// the number of the error that it met, or 0. In that process, a copy of one
-// thread, nothing of Go's may run: it makes system calls only, and the stack
+// enter clones a process that creates a socket in the network and puts it in place of the
+// descriptor fd, which both share. Its exit code is the error number, or 0. That process is a copy
+// of one thread, so no Go runtime code may run in it: it makes only system calls, and the stack
 // must not grow.
 //
 //go:norace
@@ -156,7 +154,7 @@ func enter(owner, network, family, fd uintptr) (pid uintptr, errno syscall.Errno
 		return pid, errno
 	}
 	var made uintptr
-	// Who is root in the network's user namespace already need not enter it.
+	// A process that is already root in the network's user namespace need not enter it.
 	_, _, first := syscall.RawSyscall(unix.SYS_SETNS, owner, unix.CLONE_NEWUSER, 0)
 	if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, network, unix.CLONE_NEWNET, 0); errno != 0 && first != 0 {
 		errno = first

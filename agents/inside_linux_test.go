@@ -18,7 +18,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// heldSpec is a launch in a sandbox by hand whose network has the proxy only. The command reads from the proxy's port.
+// heldSpec is a launch in a hand-made sandbox whose network has only the proxy. The command reads
+// from the proxy's port.
 func heldSpec(t *testing.T, command string, rules egress.Rules) Spec {
 	t.Helper()
 	bwrap, err := exec.LookPath("bwrap")
@@ -40,7 +41,7 @@ func heldSpec(t *testing.T, command string, rules egress.Rules) Spec {
 	return s
 }
 
-// ask has a command inside connect at once, and print what it is told.
+// ask has a command inside connect at once, and print the answer.
 const ask = `import socket, sys
 s = socket.create_connection(("127.0.0.1", %PORT%), timeout=20)
 s.sendall(b"CONNECT 10.1.2.3:22 HTTP/1.1\r\n\r\n")
@@ -48,8 +49,8 @@ s.shutdown(socket.SHUT_WR)
 while (b := s.recv(4096)): sys.stdout.buffer.write(b)
 `
 
-// TestProxyListensInside: the proxy is there when the command begins, on the sandbox's own loopback and nowhere else, and
-// the command has no descriptor of it.
+// TestProxyListensInside: the proxy is there when the command begins, only on the sandbox's own
+// loopback, and the command has no descriptor of it.
 func TestProxyListensInside(t *testing.T) {
 	conform.Rule(t, "4-trust network", "the proxy listens on the sandbox's loopback before the command begins, and there only")
 	r := newRunner()
@@ -60,7 +61,8 @@ func TestProxyListensInside(t *testing.T) {
 			t.Fatalf("%+v: %s", exit, Tail(s.Dir, 4000))
 		}
 		out := string(Tail(s.Dir, 4000))
-		if !strings.Contains(out, "403 Forbidden") || !strings.Contains(out, "10.1.2.3:22") || !strings.Contains(out, "['0', '1', '2', '3', '4']") { // its own socket, and that of listdir
+		// its own socket, and that of listdir
+		if !strings.Contains(out, "403 Forbidden") || !strings.Contains(out, "10.1.2.3:22") || !strings.Contains(out, "['0', '1', '2', '3', '4']") {
 			t.Errorf("%s", out)
 		}
 		if note, err := os.ReadFile(filepath.Join(s.Dir, networkFile)); err != nil || !strings.Contains(string(note), "refused 10.1.2.3:22") {
@@ -73,7 +75,7 @@ func TestProxyListensInside(t *testing.T) {
 	}
 }
 
-// TestServiceInside: a service of this machine that the rules name is on its own port inside.
+// TestServiceInside: a service of this machine in the rules is on its own port inside.
 func TestServiceInside(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -98,7 +100,8 @@ func TestServiceInside(t *testing.T) {
 	}
 }
 
-// TestSandboxThatFails: one that cannot be made tells so by its own words, and nothing waits for its network.
+// TestSandboxThatFails: a sandbox that cannot be created reports its own error, and nothing waits
+// for its network.
 func TestSandboxThatFails(t *testing.T) {
 	s := heldSpec(t, "", egress.Rules{Web: true})
 	s.Cage.Argv = slices.Insert(s.Cage.Argv, 1, "--bind", "/no/such/folder", "/x")
@@ -108,7 +111,7 @@ func TestSandboxThatFails(t *testing.T) {
 	}
 }
 
-// TestNobodysNetwork: the network of a process that is not there, and one that is not ours to enter, are told.
+// TestNobodysNetwork: a missing process, and a network that we may not enter, are reported.
 func TestNobodysNetwork(t *testing.T) {
 	if _, err := listenInside(1<<22+1, []string{"127.0.0.1:3128"}); !errors.Is(err, errGone) {
 		t.Errorf("%v", err)

@@ -1,4 +1,4 @@
 package agents
 
-// freshKeyring: the kernel has no keys here.
+// freshKeyring does nothing: macOS's kernel has no keyrings.
 func freshKeyring() error { return nil }

@@ -17,7 +17,7 @@ import (
 
 const keyringArg = "keyring"
 
-// keyringMain prints which session keyring this process has, and whether it has the key of that name.
+// keyringMain prints this process's session keyring, and whether it has the key of that name.
 func keyringMain(name string) int {
 	runtime.LockOSThread()
 	id, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
@@ -26,8 +26,8 @@ func keyringMain(name string) int {
 	return 0
 }
 
-// TestKeyring: what starts a sandbox has a session keyring with nothing in it, each a new one; without a sandbox a launch
-// has the daemon's. The sandbox here is a program that only looks.
+// TestKeyring: each sandbox starts with a new, empty session keyring; without a sandbox a launch
+// has the daemon's. The sandbox here is a program that only reports.
 func TestKeyring(t *testing.T) {
 	conform.Rule(t, "4-trust calls", "no key of the person's session is a launch's")
 	if _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, true); err != nil {

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/fault"
 )
 
-const defaultPath = "/usr/local/bin:/usr/bin:/bin" // where there is no PATH
+const defaultPath = "/usr/local/bin:/usr/bin:/bin" // used without a PATH
 
 // CommandError is why a command cannot be started that a person has to install, or to name
 // otherwise.
@@ -48,7 +48,7 @@ func lookUp(name string, env []string, cwd string) (string, error) {
 	var near error
 	for dir := range strings.SplitSeq(search, ":") {
 		if !filepath.IsAbs(dir) {
-			continue // would run what lies in the folder an agent works in
+			continue // it would run files from the folder an agent works in
 		}
 		file := filepath.Join(dir, name)
 		err := runnable(file)
@@ -68,7 +68,7 @@ func lookUp(name string, env []string, cwd string) (string, error) {
 func runnable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
-		return fault.New("install it or mend the path", "%w", fault.WithoutPath(err))
+		return fault.New("install it or correct the path", "%w", fault.WithoutPath(err))
 	}
 	if !info.Mode().IsRegular() {
 		return fault.New("give the path of a program", "not a file")

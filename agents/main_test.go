@@ -19,10 +19,10 @@ import (
 
 const (
 	shimArg = "agents-test-shim"
-	waitFor = 20 * time.Second // no test waits so long unless it fails
+	waitFor = 20 * time.Second // reached only by a failing test
 )
 
-// The test binary is the shim too, and a few commands that a shell cannot be.
+// The test binary is also the shim, and a few commands that a shell cannot be.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -57,8 +57,8 @@ func ensureMain(args []string) int {
 	return 0
 }
 
-// sweepMain is a daemon that was itself started within the launch it sweeps:
-// it ends neither itself nor what else it started.
+// sweepMain is a daemon that was itself started within the launch it sweeps: it kills neither
+// itself nor its other children.
 func sweepMain() int {
 	child := exec.Command("env", "-i", "sleep", "60")
 	if err := child.Start(); err != nil {
@@ -79,8 +79,8 @@ func sweepMain() int {
 	return 0
 }
 
-// starveMain is a daemon that has no descriptors left: it says how often it
-// took what it could not see for gone.
+// starveMain is a daemon without descriptors: it reports how often it took what it could not see
+// for gone.
 func starveMain(pidFile string) int {
 	p, err := newRunner().Adopt(pidFile, "")
 	if err != nil {
@@ -102,7 +102,7 @@ func starveMain(pidFile string) int {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	// However many it gets, it may end well or fail, but never be wrong.
+	// With any number of descriptors it may succeed or fail, but never be wrong.
 	for n := 0; ; n++ {
 		e, err := p.Wait(ctx)
 		if err == nil && e.Lost {
@@ -126,20 +126,19 @@ func newRunner() *Runner {
 	return New(Options{Shim: shimCommand(self)})
 }
 
-// shimCommand keeps the race detector, where it is built in, from holding a
-// shim for a second at its end.
+// shimCommand prevents the race detector, if built in, from delaying a shim's end by a second.
 func shimCommand(self string, args ...string) []string {
 	return append([]string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, shimArg}, args...)
 }
 
-// noCgroups is a Runner as where there are none.
+// noCgroups is a Runner as on a system without cgroups.
 func noCgroups() *Runner {
 	self, _ := os.Executable()
 	return New(Options{Shim: shimCommand(self, NoCgroup)})
 }
 
-// testSpec is a launch of a shell script in folders of its own; whatever is
-// left of it at the end of the test is a failure.
+// testSpec is a launch of a shell script in its own folders; anything left of it at the end of the
+// test is a failure.
 func testSpec(t *testing.T, script string) Spec {
 	t.Helper()
 	root := t.TempDir()
@@ -217,7 +216,7 @@ func fileHas(path, text string) func() bool {
 	}
 }
 
-// withToken counts, without the package's own means, what carries a token.
+// withToken counts processes with a token, without the package's own code.
 func withToken(token string) []string {
 	var found []string
 	dirs, _ := filepath.Glob("/proc/[0-9]*")

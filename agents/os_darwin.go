@@ -20,7 +20,7 @@ const (
 	maxFds = 4096
 )
 
-// proc is one process as the system's table has it.
+// proc is one process in the system's table.
 type proc struct {
 	pid, ppid int
 	start     string // seconds and microseconds of wall time
@@ -69,22 +69,19 @@ func pids() ([]int, error) {
 	return list, nil
 }
 
-// environ also holds the path and the arguments, which come first: the
-// system gives them in one piece. It gives them for processes of the same
-// user only.
+// environ also returns the path and the arguments, which come first. It works only for processes of
+// the same user.
 func environ(pid int) ([]byte, error) {
 	return unix.SysctlRaw("kern.procargs2", pid)
 }
 
-// children is not to be had in one step here.
+// children is unavailable here.
 func children() (list []int, ok bool) { return nil, false }
 
-// There is no subreaper here: what daemonises goes to launchd and is found by
-// the token.
+// macOS has no subreaper: daemonised processes go to launchd and are found by the token.
 func becomeSubreaper() bool { return false }
 
-// closeInherited closes what came over exec: what this process opened itself
-// is close-on-exec.
+// closeInherited closes descriptors that came over exec: this process's own are close-on-exec.
 func closeInherited() {
 	for fd := 3; fd < maxFds; fd++ {
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
@@ -93,8 +90,8 @@ func closeInherited() {
 	}
 }
 
-// handle is a process by pid: there are no pidfds, so the caller's check just
-// before its use is all there is.
+// handle is a process by pid. There are no pidfds, so only the caller's check just before use
+// protects against reuse.
 type handle struct{ pid int }
 
 func open(pid int) (handle, error) { return handle{pid}, nil }
@@ -110,8 +107,7 @@ func (h handle) signal(sig syscall.Signal) error {
 
 func (h handle) reap() { _, _ = unix.Wait4(h.pid, nil, unix.WNOHANG, nil) }
 
-// wait returns when the process has ended: kqueue tells of any process, not
-// only of children.
+// wait returns when the process has ended. kqueue works for any process, not only children.
 func (h handle) wait(ctx context.Context, gone func() bool) error {
 	kq, err := unix.Kqueue()
 	if err != nil {
@@ -119,7 +115,8 @@ func (h handle) wait(ctx context.Context, gone func() bool) error {
 	}
 	defer unix.Close(kq)
 	unix.CloseOnExec(kq)
-	change := []unix.Kevent_t{{Ident: uint64(h.pid), Filter: unix.EVFILT_PROC, Flags: unix.EV_ADD | unix.EV_ONESHOT, Fflags: unix.NOTE_EXIT}}
+	change := []unix.Kevent_t{{Ident: uint64(h.pid), Filter: unix.EVFILT_PROC,
+		Flags: unix.EV_ADD | unix.EV_ONESHOT, Fflags: unix.NOTE_EXIT}}
 	events := make([]unix.Kevent_t, 1)
 	for {
 		limit := unix.NsecToTimespec(int64(pollMax))
@@ -137,15 +134,14 @@ func (h handle) wait(ctx context.Context, gone func() bool) error {
 	}
 }
 
-// dup makes to another name of from.
+// dup duplicates from as to.
 func dup(from, to int) error { return unix.Dup2(from, to) }
 
-// moveNew gives a file its name unless there is one of that name:
-// fs.ErrExist.
+// moveNew renames a file unless the target exists: fs.ErrExist.
 func moveNew(from, to string) error { return linkNew(from, to) }
 
-// pipe makes a pipe: the runtime waits for what is to be read; whoever writes
-// waits when it is full.
+// pipe creates a pipe with a non-blocking read end, for the runtime's poller. Writers block when it
+// is full.
 func pipe() (*os.File, int, error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -161,6 +157,6 @@ func pipe() (*os.File, int, error) {
 	return os.NewFile(uintptr(fds[0]), "output"), fds[1], nil
 }
 
-// runsProgram reports whether the process runs the program at that path: sandbox-exec is
-// none by then, it has become the command.
+// runsProgram reports whether the process runs the program at that path. sandbox-exec never counts:
+// by then it has become the command.
 func runsProgram(int, string) bool { return false }

@@ -19,8 +19,8 @@ import (
 
 const (
 
-	// openSafely: of a folder within an agent's reach, neither follow a link
-	// nor wait for the writer of a pipe.
+	// openSafely opens a path that an agent can reach: it neither follows a link nor waits for a
+	// pipe's writer.
 	openSafely = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 
 	waitAll = unix.WALL // also children whose exit signal is not SIGCHLD
@@ -30,11 +30,11 @@ const (
 	maxProcs        = 1 << 20
 )
 
-// proc is one process as the system's table has it.
+// proc is one process in the system's table.
 type proc struct {
 	pid, ppid int
 	start     string // clock ticks since boot
-	dead      bool   // a zombie: it runs nothing any more
+	dead      bool   // a zombie
 }
 
 func bootID() (string, error) {
@@ -59,7 +59,7 @@ func lookProc(pid int) (proc, error) {
 	if err != nil {
 		return proc{}, err
 	}
-	// The name, in brackets, may hold spaces and brackets itself.
+	// The name, in brackets, may contain spaces and brackets itself.
 	i := bytes.LastIndexByte(data, ')')
 	fields := strings.Fields(string(data[i+1:]))
 	if i < 0 || len(fields) < 20 {
@@ -74,7 +74,7 @@ func lookProc(pid int) (proc, error) {
 
 func readProc(pid int, name string, limit int) ([]byte, error) {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/" + name)
-	if errors.Is(err, syscall.ESRCH) { // also what a thread of the kernel has for an environment
+	if errors.Is(err, syscall.ESRCH) { // also for the environment of a kernel thread
 		return nil, os.ErrNotExist
 	}
 	if err != nil {
@@ -86,7 +86,7 @@ func readProc(pid int, name string, limit int) ([]byte, error) {
 	for len(data) < limit {
 		n, err := f.Read(buf)
 		data = append(data, buf[:n]...)
-		if errors.Is(err, syscall.ESRCH) { // it went while it was read
+		if errors.Is(err, syscall.ESRCH) { // it ended meanwhile
 			return nil, os.ErrNotExist
 		}
 		if err == io.EOF {
@@ -119,14 +119,13 @@ func pids() ([]int, error) {
 	return list, nil
 }
 
-// environ is the environment a process was started with, NUL between the
-// entries.
+// environ returns the environment a process was started with, NUL-separated.
 func environ(pid int) ([]byte, error) {
 	return readProc(pid, "environ", maxEnvironBytes)
 }
 
-// children lists the children of this process, dead ones too; ok is false where
-// the kernel does not tell (CONFIG_PROC_CHILDREN).
+// children lists this process's children, dead ones too; ok is false if the kernel does not report
+// them (CONFIG_PROC_CHILDREN).
 func children() (list []int, ok bool) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -135,7 +134,7 @@ func children() (list []int, ok bool) {
 	for _, task := range tasks {
 		data, err := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
 		if err != nil {
-			continue // a thread that ended, or there is no such file
+			continue // the thread ended, or there is no such file
 		}
 		ok = true
 		for field := range strings.FieldsSeq(string(data)) {
@@ -147,15 +146,14 @@ func children() (list []int, ok bool) {
 	return list, ok
 }
 
-// becomeSubreaper makes orphans of the tree, daemonised ones too, this
-// process's children, and reports whether it did.
+// becomeSubreaper makes orphans of the tree, daemonised ones too, children of this process, and
+// reports success.
 func becomeSubreaper() bool {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 }
 
-// closeInherited closes what came over exec. Whatever this process opened
-// itself is close-on-exec (the runtime's own descriptors too), what it
-// inherited cannot be: it would have been closed.
+// closeInherited closes descriptors that came over exec. Everything this process opened, including
+// the runtime's descriptors, is close-on-exec; inherited ones cannot be.
 func closeInherited() {
 	d, err := os.Open("/proc/self/fd")
 	if err != nil {
@@ -177,20 +175,20 @@ func closeInherited() {
 	}
 }
 
-// handle is one process and never another that got its pid later.
+// handle is one process and never a later one with the same pid.
 type handle struct {
 	pid int
-	fd  int // pidfd, -1 where the kernel has none: then the caller's check just before is all there is
+	fd  int // pidfd, or -1 if the kernel has none; then only the caller's check just before use protects
 }
 
-// open takes hold of a process; os.ErrNotExist means that there is none. It
-// says nothing of which one: check after opening, then use.
+// open opens a handle; os.ErrNotExist means there is no such process. It does not verify which
+// process it is: check after opening, then use.
 func open(pid int) (handle, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		return handle{pid, -1}, nil
 	}
-	// EINVAL, before Linux 6.15: the number is one of a thread by now.
+	// EINVAL, before Linux 6.15: the number now belongs to a thread.
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
 		return handle{}, os.ErrNotExist
 	}
@@ -206,7 +204,7 @@ func (h handle) close() {
 	}
 }
 
-// signal sends sig; to one that is gone it is no error.
+// signal sends sig. A process that is gone is not an error.
 func (h handle) signal(sig syscall.Signal) error {
 	var err error
 	if h.fd >= 0 {
@@ -229,14 +227,13 @@ func (h handle) reap() {
 	_, _ = unix.Wait4(h.pid, nil, unix.WNOHANG|unix.WALL, nil)
 }
 
-// wait returns when the process has ended, at once and without polling where
-// the kernel has pidfds; gone is asked otherwise.
+// wait returns as soon as the process has ended. Without pidfds it polls gone.
 func (h handle) wait(ctx context.Context, gone func() bool) error {
 	if h.fd < 0 {
 		return pollGone(ctx, gone)
 	}
-	// The runtime's poller takes a descriptor only if it is non-blocking. It
-	// gets one of its own, as it closes what it is given.
+	// The runtime's poller accepts only a non-blocking descriptor and closes it, so it gets its
+	// own.
 	fd, err := unix.FcntlInt(uintptr(h.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return pollGone(ctx, gone)
@@ -266,22 +263,21 @@ func (h handle) wait(ctx context.Context, gone func() bool) error {
 	return nil
 }
 
-// dup makes to another name of from.
+// dup duplicates from as to.
 func dup(from, to int) error { return unix.Dup3(from, to, 0) }
 
-// moveNew gives a file its name unless there is one of that name:
-// fs.ErrExist. One operation on the folder, where a link and an unlink are
-// two.
+// moveNew renames a file unless the target exists: fs.ErrExist. It is one operation on the folder;
+// a link and an unlink are two.
 func moveNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // a file system or a kernel without it
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // unsupported by the file system or kernel
 		return linkNew(from, to)
 	}
 	return err
 }
 
-// pipe makes a pipe: the runtime waits for what is to be read; whoever writes
-// waits when it is full.
+// pipe creates a pipe with a non-blocking read end, for the runtime's poller. Writers block when it
+// is full.
 func pipe() (*os.File, int, error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {

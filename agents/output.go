@@ -12,48 +12,45 @@ import (
 	"unicode/utf8"
 )
 
-// The files of one stream. What exceeds the head goes to tail, which becomes
-// old when it is full, in place of the last old one: so the newest output is
-// on the disk at any time, survives the shim, and the whole is bounded. At
-// the end all is joined into the one file.
+// The files of one stream. Output beyond the head goes to tail; a full tail replaces old. So the
+// newest output is always on disk, survives the shim, and the total is bounded. At the end all
+// parts are joined into one file.
 const (
 	stdoutFile = "stdout"
 	stderrFile = "stderr"
 	TailSuffix = ".tail" // of the file with the newest output, while the command runs and the head is full
 	oldSuffix  = ".tail.old"
 
-	markerBytes = 256 // room for the line that says what is left out
+	markerBytes = 256 // reserved for the line about omitted output
 )
 
-// sink keeps the head and the tail of a stream in at most max bytes of disk.
-// Its Write never fails: what cannot be kept is counted, as the command must
-// never be held up.
+// sink keeps the head and the tail of a stream in at most max bytes of disk. Its Write never fails,
+// because the command must not be blocked: it counts what it cannot keep.
 type sink struct {
 	below     string // see Spec.Below
 	path      string
 	head      int64 // limit of the first file
 	segment   int64 // limit of each of tail and old
 	file      *os.File
-	looked    time.Time // when it was last seen to be there
+	looked    time.Time // last check that the file exists
 	room      int64     // left in file
 	inTail    bool
-	left      int64 // bytes left out on purpose
+	left      int64 // bytes omitted on purpose
 	oldBytes  int64 // in old
-	unwritten int64 // bytes that the disk did not take
+	unwritten int64 // bytes that could not be written
 	failure   error // the first reason for that
 }
 
 func newSink(below, path string, limit int64) *sink {
 	s := &sink{below: below, path: path, head: limit / 2, segment: segmentOf(limit)}
 	s.room = s.head
-	_ = s.create(path) // what cannot be kept is counted
+	_ = s.create(path) // Write counts what cannot be kept
 	return s
 }
 
 func segmentOf(limit int64) int64 { return (limit/2 - markerBytes) / 2 }
 
-// create makes a new file, never one that is already there: that might be a
-// link or a pipe.
+// create creates a new file and never opens an existing one, which might be a link or a pipe.
 func (s *sink) create(name string) error {
 	const fresh = os.O_RDWR | os.O_CREATE | os.O_EXCL
 	f, err := os.OpenFile(name, fresh, 0o600)
@@ -70,13 +67,12 @@ func (s *sink) create(name string) error {
 }
 
 const (
-	thereEvery = time.Second // how often it is seen whether the file is where it was
-	thereTries = 10          // how often in one go it is brought back
+	thereEvery = time.Second // interval between checks that the file is in place
+	thereTries = 10          // attempts per check to restore it
 )
 
-// there brings the file back where the command has taken it away, or its
-// folder before it was made: git clean does. Who looks for the newest output
-// would see none.
+// there restores the file if the command has removed it, or its folder, as git clean does.
+// Otherwise readers of the newest output would see none.
 func (s *sink) there() {
 	s.looked = time.Now()
 	name := s.path
@@ -87,7 +83,7 @@ func (s *sink) there() {
 		return
 	}
 	gone := s.file
-	for range thereTries { // it may be at it just now, folder by folder
+	for range thereTries { // the removal may be in progress, folder by folder
 		err := makeDir(s.below, filepath.Dir(name))
 		if err == nil {
 			err = s.create(name)
@@ -97,7 +93,7 @@ func (s *sink) there() {
 		}
 	}
 	if s.file == gone || gone == nil {
-		return // where it could not be made, that is tried again
+		return // Write retries if it could not be created
 	}
 	defer gone.Close()
 	_, err := gone.Seek(0, io.SeekStart)
@@ -140,7 +136,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	return total, nil
 }
 
-// turn goes on to a fresh tail.
+// turn switches to a new tail.
 func (s *sink) turn() {
 	if s.file != nil {
 		s.file.Close()
@@ -164,7 +160,7 @@ func (s *sink) close() {
 	if s.file != nil {
 		s.file.Close()
 	}
-	if !s.inTail { // what lies there is not of this launch
+	if !s.inTail { // leftovers are not from this launch
 		os.Remove(s.path + TailSuffix)
 		os.Remove(s.path + oldSuffix)
 		if s.unwritten == 0 {
@@ -172,7 +168,7 @@ func (s *sink) close() {
 		}
 	}
 	if _, err := os.Lstat(s.path); s.inTail && errors.Is(err, fs.ErrNotExist) {
-		if s.create(s.path); s.file != nil { // the head is gone: the tail is kept
+		if s.create(s.path); s.file != nil { // the head is gone: keep the tail
 			s.file.Close()
 		}
 	}
@@ -186,8 +182,7 @@ func (s *sink) close() {
 	join(s.path, note, s.segment)
 }
 
-// joinOutput joins the files of a launch whose shim could not; limit is its
-// MaxOutput.
+// joinOutput joins the files of a launch whose shim could not; limit is its MaxOutput.
 func joinOutput(dir string, limit int64) {
 	for _, name := range []string{stdoutFile, stderrFile} {
 		path := filepath.Join(dir, name)
@@ -199,8 +194,8 @@ func joinOutput(dir string, limit int64) {
 	}
 }
 
-// join adds the note and the newest output to the head. The files may have
-// been replaced: of each no more than a segment is taken.
+// join appends the note and the newest output to the head. The files may have been replaced, so it
+// reads at most a segment of each.
 func join(path, note string, segment int64) {
 	old, tail := path+oldSuffix, path+TailSuffix
 	defer os.Remove(old)
@@ -227,14 +222,13 @@ func join(path, note string, segment int64) {
 	}
 }
 
-// Tail returns at most n bytes of the newest output in dir, of a live launch
-// too: of stdout and stderr, each under its name if it has any. What one does
-// not need of its half the other gets.
+// Tail returns at most n bytes of the newest output in dir, also of a live launch: of stdout and
+// stderr, each under its name if it has any. Either can use what the other leaves of its half.
 func Tail(dir string, n int) []byte {
 	names := [...]string{stdoutFile, stderrFile}
 	var parts [len(names)][]byte
 	for i, name := range names {
-		parts[i] = lastBytes(filepath.Join(dir, name), n+1) // one more than is kept shows that there is more
+		parts[i] = lastBytes(filepath.Join(dir, name), n+1) // the extra byte shows that there is more
 	}
 	room := n
 	for i, name := range names {
@@ -271,8 +265,7 @@ func Tail(dir string, n int) []byte {
 	return out.Bytes()
 }
 
-// wholeRunes is at most the last n bytes of text, not beginning within a
-// character.
+// wholeRunes returns at most the last n bytes of text, starting at a character.
 func wholeRunes(text []byte, n int) []byte {
 	if len(text) <= n {
 		return text
@@ -286,10 +279,10 @@ func wholeRunes(text []byte, n int) []byte {
 	if len(text) < utf8.UTFMax {
 		return nil
 	}
-	return text // not UTF-8 at all
+	return text // not UTF-8
 }
 
-// lastBytes is the newest n bytes of a stream, from however many files.
+// lastBytes returns the newest n bytes of a stream, across its files.
 func lastBytes(path string, n int) []byte {
 	var last []byte
 	for _, name := range []string{path + TailSuffix, path + oldSuffix, path} {
@@ -311,8 +304,8 @@ func lastBytes(path string, n int) []byte {
 	return last
 }
 
-// LastOutput is when the newest output was written in dir: before the first,
-// when the launch began; the zero time if there was none yet.
+// LastOutput returns when the newest output in dir was written: before the first output, when the
+// launch began; without files, the zero time.
 func LastOutput(dir string) time.Time {
 	var last time.Time
 	for _, name := range []string{stdoutFile, stderrFile} {

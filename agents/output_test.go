@@ -13,7 +13,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// numbered is lines that say where they are.
+// numbered returns numbered lines.
 func numbered(lines int) []byte {
 	var b bytes.Buffer
 	for i := range lines {
@@ -79,7 +79,7 @@ func checkKept(t *testing.T, what, path string, all []byte, limit int) {
 	}
 }
 
-// The disk takes nothing: the command is not held up, and what can be said is.
+// The disk accepts nothing: the command is not blocked, and the loss is reported.
 func TestSinkWithoutDisk(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file") // where a folder should be
@@ -97,7 +97,7 @@ func TestSinkWithoutDisk(t *testing.T) {
 	s.close()
 }
 
-// A link or a pipe laid in the way is replaced, not followed.
+// A link or a pipe in the way is replaced, not followed.
 func TestSinkFollowsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

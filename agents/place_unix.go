@@ -16,16 +16,16 @@ import (
 	"sluice/internal/fault"
 )
 
-// place is what all launches of a shim have in common.
+// place is what all launches of a shim share.
 type place struct {
 	self     identity // the process
-	groups   string   // the folder its cgroups are made in, "" = none
-	orphans  bool     // of a tree become children of this process
-	launches int      // how many it has made ready
-	apart    apart    // where sandboxes are started
+	groups   string   // the folder for its cgroups, "" = none
+	orphans  bool     // the tree's orphans become children of this process
+	launches int      // launches prepared so far
+	apart    apart    // the thread that starts sandboxes
 }
 
-// newPlace makes this process one that launches.
+// newPlace prepares this process for launches.
 func newPlace(mark string, noCgroup bool) (*place, error) {
 	boot, err := bootID()
 	if err != nil {
@@ -43,8 +43,7 @@ func newPlace(mark string, noCgroup bool) (*place, error) {
 	return p, nil
 }
 
-// ready is what a launch needs and can be had before it is known: nobody waits
-// for it then.
+// ready is what a launch needs and can be prepared before its spec arrives, to save time.
 type ready struct {
 	cgroup   string // "" = none
 	cgroupFd int    // -1 = none
@@ -52,7 +51,7 @@ type ready struct {
 	err      error
 }
 
-// prepare makes it.
+// prepare prepares the next launch.
 func (p *place) prepare() *ready {
 	p.launches++
 	r := &ready{cgroupFd: -1}
@@ -73,13 +72,12 @@ func (r *ready) close() {
 	}
 }
 
-// claimed is a pid file that this process has made. It stays open, so that to
-// note the end takes one write.
+// claimed is a pid file that this process has created. It stays open, so that recording the end
+// takes one write.
 type claimed struct{ fd int }
 
-// claim gives the pid file its name and whole content in one step: a reader
-// never sees half a record, and of several only one wins. The others get
-// fs.ErrExist.
+// claim creates the pid file with its complete content in one step: readers never see half a
+// record, and only one claimant wins. The others get fs.ErrExist.
 func claim(pidFile string, id identity) (*claimed, error) {
 	data, err := json.Marshal(id)
 	if err != nil {
@@ -89,7 +87,7 @@ func claim(pidFile string, id identity) (*claimed, error) {
 	tmp := fmt.Sprintf("%s.%s.%d.%d", dir, base, id.Pid, id.Launched.UnixNano())
 	fd, err := unix.Open(tmp, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fault.New("see that the state folder can be written", "pid file %s: %s", pidFile, err)
+		return nil, fault.New("check that the state folder can be written", "pid file %s: %s", pidFile, err)
 	}
 	file := &claimed{fd}
 	if err = file.line(data); err == nil {
@@ -103,10 +101,11 @@ func claim(pidFile string, id identity) (*claimed, error) {
 	if errors.Is(err, fs.ErrExist) {
 		return nil, fs.ErrExist
 	}
-	return nil, fault.New("see that the state folder can be written and knows hard links", "pid file %s: %w", pidFile, err)
+	return nil, fault.New("check that the state folder can be written and supports hard links",
+		"pid file %s: %w", pidFile, err)
 }
 
-// line adds a line to it.
+// line appends a line.
 func (c *claimed) line(data []byte) error {
 	data = append(data, '\n')
 	n, err := unix.Write(c.fd, data)
@@ -116,8 +115,8 @@ func (c *claimed) line(data []byte) error {
 	return err
 }
 
-// ended notes how its launch ended. It begins with a line's end: an attempt
-// before may have written a part.
+// ended records how the launch ended. It begins with a newline, because an earlier attempt may have
+// written part of a line.
 func (c *claimed) ended(e Exit) error {
 	data, err := json.Marshal(endLine{Ended: &e})
 	if err != nil {
@@ -128,7 +127,7 @@ func (c *claimed) ended(e Exit) error {
 
 func (c *claimed) close() { unix.Close(c.fd) }
 
-// linkNew is moveNew by way of a hard link.
+// linkNew is moveNew with a hard link.
 func linkNew(from, to string) error {
 	if err := os.Link(from, to); err != nil {
 		return err

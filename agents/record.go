@@ -21,51 +21,49 @@ const (
 	recordVersion  = 2
 	maxRecordBytes = 64 << 10 // of a pid file or an exit.json
 	exitFile       = "exit.json"
-	stopSuffix     = ".stop" // beside a pid file: the launch is to end, or never to start
+	stopSuffix     = ".stop" // beside a pid file: the launch must end, or never start
 )
 
-// ErrTorn is a pid file that is none: a power cut leaves such ones. Nothing is known of its launch.
-var ErrTorn = fault.New("see that nothing of this launch runs, then remove the file", "it is no record")
+// ErrTorn is returned for a damaged pid file, as a power cut leaves it. Nothing is known of its
+// launch.
+var ErrTorn = fault.New("check that nothing of this launch is running, then remove the file", "it is not a record")
 
-// errMalformed: what was read is no record, and reading it again will not
-// make it one.
+// errMalformed is returned for something that is not a record; reading it again would not help.
 var errMalformed = errors.New("not a record")
 
 // identity is a pid file: which process the shim of a launch is.
 type identity struct {
-	file    string // the pid file; "" where it was removed
+	file    string // the pid file; "" if it was removed
 	Version int    `json:"v"`
 	Key     string `json:"key"`
 	Pid     int    `json:"pid"`
-	// Start is the process's start time as the system gives it; compared,
-	// never computed with (Linux: clock ticks since boot).
+	// Start is the process's start time in the system's format; only for comparison (Linux: clock
+	// ticks since boot).
 	Start string `json:"start"`
 	Boot  string `json:"boot"`
-	// Mark is what the shim carries in its environment, the third part of
-	// its identity.
+	// Mark is in the shim's environment, the third part of its identity.
 	Mark string `json:"mark"`
-	// Token is the digest of the launch's token, "" if it has none.
+	// Token is the digest of the launch's token, or "".
 	Token string `json:"token,omitempty"`
-	// Cgroup is the absolute path of the command's cgroup, "" if it has none.
+	// Cgroup is the absolute path of the command's cgroup, or "".
 	Cgroup    string        `json:"cgroup,omitempty"`
 	Dir       string        `json:"dir"`
 	KillAfter time.Duration `json:"kill_after_ns"`
 	MaxOutput int64         `json:"max_output"`
 	Launched  time.Time     `json:"launched"`
-	// Ended is how it ended: see endLine.
+	// Ended is the result: see endLine.
 	Ended *Exit `json:"-"`
 }
 
-// endLine is a line that is added to a pid file when nothing of the launch is
-// left: from then on its shim may have another launch, and is not to be
-// signalled for this one. Half a line, as one meets it while it is written, is
-// none.
+// endLine is appended to a pid file when nothing of the launch is left. From then on its shim may
+// have another launch and must not be signalled for this one. A partial line, seen while it is
+// written, does not count.
 type endLine struct {
 	Ended *Exit `json:"ended"`
 }
 
-// exitRecord is an exit.json. The identity in it ties it to one launch: a
-// file that something else put there is not taken for the outcome.
+// exitRecord is an exit.json. The identity in it ties it to one launch, so a file from elsewhere is
+// not taken for the outcome.
 type exitRecord struct {
 	Version int    `json:"v"`
 	Key     string `json:"key"`
@@ -109,7 +107,8 @@ func readIdentity(pidFile string) (identity, error) {
 		return id, fmt.Errorf("pid file %s: %w: %w", pidFile, err, ErrTorn)
 	}
 	if id.Version != recordVersion || id.Pid <= 1 || id.Start == "" || id.Boot == "" {
-		return id, fmt.Errorf("pid file %s: version %d, pid %d: not written by this version: %w", pidFile, id.Version, id.Pid, ErrTorn)
+		return id, fmt.Errorf("pid file %s: version %d, pid %d: not written by this version: %w", pidFile,
+			id.Version, id.Pid, ErrTorn)
 	}
 	id.file = pidFile
 	for line := range bytes.Lines(rest) {
@@ -121,8 +120,8 @@ func readIdentity(pidFile string) (identity, error) {
 	return id, nil
 }
 
-// readExit reads the exit.json in dir; fs.ErrNotExist means there is none,
-// errMalformed that what is there is none.
+// readExit reads the exit.json in dir. fs.ErrNotExist means there is none, errMalformed that it is
+// not a record.
 func readExit(dir string) (exitRecord, error) {
 	var r exitRecord
 	data, err := readBounded(filepath.Join(dir, exitFile), maxRecordBytes)
@@ -135,9 +134,8 @@ func readExit(dir string) (exitRecord, error) {
 	return r, nil
 }
 
-// readBounded reads a regular file of at most limit bytes. It neither follows
-// a link nor waits for the writer of a pipe: the folder may be within an
-// agent's reach.
+// readBounded reads a regular file of at most limit bytes. It neither follows a link nor waits for
+// a pipe's writer, because an agent may reach the folder.
 func readBounded(name string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|openSafely, 0)
 	if err != nil {
@@ -149,13 +147,14 @@ func readBounded(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, fmt.Errorf("%s: %w: %s of %d bytes: want a regular file of at most %d", name, errMalformed, info.Mode().Type(), info.Size(), limit)
+		return nil, fmt.Errorf("%s: %w: %s of %d bytes: want a regular file of at most %d", name, errMalformed,
+			info.Mode().Type(), info.Size(), limit)
 	}
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// writeExit writes exit.json by rename. It replaces whatever is there: only
-// the one whose launch it is calls it. It is not synced.
+// writeExit writes exit.json by rename, replacing whatever exists: only the launch's owner calls
+// it. It does not sync.
 func writeExit(dir string, rec exitRecord) error {
 	tmp, err := writeTemp(dir, exitFile, rec)
 	if err != nil {
@@ -168,9 +167,9 @@ func writeExit(dir string, rec exitRecord) error {
 	return nil
 }
 
-// askStop leaves the mark by which a launch ends, or does not start. It comes
-// before the look whether there is one: a shim that takes the pid file looks
-// for the mark afterwards, so that one of the two sees the other.
+// askStop leaves the mark that ends a launch or prevents its start. It comes before the look for a
+// live launch, and a shim looks for the mark after taking the pid file, so one of the two sees the
+// other.
 func askStop(pidFile string) error {
 	if err := os.MkdirAll(filepath.Dir(pidFile), 0o700); err != nil {
 		return err
@@ -182,7 +181,7 @@ func askStop(pidFile string) error {
 	return f.Close()
 }
 
-// makeDir makes the folder of a launch's files: with below, only where that is still there.
+// makeDir creates the folder of a launch's files; with below, only if that still exists.
 func makeDir(below, dir string) error {
 	if below == "" {
 		return os.MkdirAll(dir, 0o700)
@@ -190,14 +189,14 @@ func makeDir(below, dir string) error {
 	return atomicfile.MkdirBelow(below, dir, 0o700)
 }
 
-// stopAsked reports whether the launch of a pid file is to end.
+// stopAsked reports whether the launch of a pid file must end.
 func stopAsked(pidFile string) bool {
 	_, err := os.Lstat(pidFile + stopSuffix)
 	return err == nil
 }
 
-// writeFirstExit is writeExit for one that is not alone: the first record of
-// the launch stays, and is returned.
+// writeFirstExit is writeExit for callers that may race: the first record of the launch stays, and
+// is returned.
 func writeFirstExit(dir string, id identity, e Exit) (Exit, error) {
 	tmp, err := writeTemp(dir, exitFile, id.record(e))
 	if err != nil {

@@ -23,16 +23,16 @@ import (
 )
 
 const (
-	reuseCycles = 28  // of `make test`; SLUICE_ADOPTIONS says another number
+	reuseCycles = 28  // in `make test`; SLUICE_ADOPTIONS overrides it
 	ways        = 7   // of a cycle
 	reuseTries  = 500 // for a number
 	ownPidsVar  = "SLUICE_TEST_PIDS"
 	lastPid     = "/proc/sys/kernel/ns_last_pid" // the next process gets the number after it
 )
 
-// ownPids has the test run in a process namespace of its own, where it may say
-// which number the next process gets. It says whether this is it. The shell
-// before it collects orphans, as a machine's first process does.
+// ownPids runs the test in a process namespace of its own, where it may choose the next process's
+// number. It reports whether this is that process. The shell before it collects orphans, like a
+// machine's first process.
 func ownPids(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(ownPidsVar) != "" {
@@ -55,17 +55,16 @@ func ownPids(t *testing.T) bool {
 	return false
 }
 
-// innocent is a process that is not ours and has a number that was ours. It
-// blocks every signal from its birth on: what is sent to it stays pending, to
-// be seen. It leads a session and a group, as what had the number before did:
-// what is sent to those it gets too.
+// innocent is a foreign process with a number that was ours. It blocks every signal from the start,
+// so signals stay pending and visible. It leads a session and a group, like the previous owner of
+// the number, so it also gets signals sent to those.
 type innocent struct {
 	cmd *exec.Cmd
 	tid int // its thread that has the number, or 0
 }
 
-// anInnocent starts one that has the number; nil if another was quicker, which
-// keeps it: a thread of the test itself, or one of the system's.
+// anInnocent starts one with the number; nil if another process was quicker and keeps it: a thread
+// of the test itself, or of the system.
 func anInnocent(t *testing.T, pid int) *innocent {
 	t.Helper()
 	runtime.LockOSThread()
@@ -97,7 +96,7 @@ func anInnocent(t *testing.T, pid int) *innocent {
 	return nil
 }
 
-// next has the next process get the number, unless another is quicker.
+// next makes the next process get the number, unless another is quicker.
 func next(t *testing.T, pid int) {
 	t.Helper()
 	if err := os.WriteFile(lastPid, []byte(strconv.Itoa(pid-1)), 0); err != nil {
@@ -144,7 +143,7 @@ func anInnocentThread(t *testing.T, pid int) *innocent {
 
 var pendingSignals = regexp.MustCompile(`(?m)^(SigPnd|ShdPnd):\s+(\S*[1-9a-f]\S*)$`)
 
-// harm returns what was done to it, "" if nothing.
+// harm returns what was done to it, or "".
 func (in *innocent) harm() string {
 	for _, dir := range []string{strconv.Itoa(in.cmd.Process.Pid), strconv.Itoa(max(in.tid, in.cmd.Process.Pid))} {
 		status, err := os.ReadFile("/proc/" + dir + "/status")
@@ -175,7 +174,7 @@ type crashed struct {
 	main int // its command
 }
 
-// aCrashed launches with a daemon of its own and kills that.
+// aCrashed launches with its own daemon and kills that.
 func aCrashed(t *testing.T, base Spec, i int) crashed {
 	t.Helper()
 	c := crashed{spec: nth(base, i, "")}
@@ -207,7 +206,7 @@ func aCrashed(t *testing.T, base Spec, i int) crashed {
 	return c
 }
 
-// kill ends processes of it, and returns when their numbers are free.
+// kill kills processes of it, and waits until their numbers are free.
 func (c crashed) kill(t *testing.T, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
@@ -225,8 +224,8 @@ func (c crashed) freed(t *testing.T, pids ...int) {
 	}
 }
 
-// sameTick has the pid file say that the shim started when the innocent did:
-// as of two that started within one tick of the clock.
+// sameTick makes the pid file claim that the shim started when the innocent did, as if both started
+// within one tick of the clock.
 func (c crashed) sameTick(t *testing.T) {
 	t.Helper()
 	now, err := lookProc(c.id.Pid)
@@ -244,8 +243,8 @@ func (c crashed) sameTick(t *testing.T) {
 	}
 }
 
-// TestPidsUsedAgain has daemons crash again and again. Before the next one
-// adopts a launch, the numbers that its pid file names belong to others.
+// TestPidsUsedAgain makes daemons crash again and again. Before the next one adopts a launch, the
+// numbers in its pid file belong to others.
 func TestPidsUsedAgain(t *testing.T) {
 	conform.Rule(t, "3-engine identity", "crash and adoption again and again, the numbers of the dead given to other processes: none of them is signalled")
 	t.Parallel()
@@ -281,10 +280,9 @@ func TestPidsUsedAgain(t *testing.T) {
 	t.Logf("crashes and adoptions: %v", done)
 }
 
-// cycle is one, in the way that is its number's turn. What the launch left
-// lives on, in a session of its own: the kernel gives no number again that a
-// living process has for its session or group. It is ok if all numbers were to
-// be had.
+// cycle is one crash, in the way for its number. What the launch left lives on in its own session:
+// the kernel does not reuse a number that a living process has as its session or group. ok reports
+// whether all numbers could be taken.
 func cycle(t *testing.T, base Spec, i int) (way string, ok bool) {
 	t.Helper()
 	c := aCrashed(t, base, i)
@@ -377,8 +375,8 @@ func (c crashed) ends(t *testing.T, i int, want Exit) {
 	}
 }
 
-// TestPidUsedAgainWithinATick is of a start time that tells nothing, for
-// real: two processes of one number within one tick of the clock.
+// TestPidUsedAgainWithinATick uses a start time that cannot distinguish, for real: two processes
+// with the same number within one tick of the clock.
 func TestPidUsedAgainWithinATick(t *testing.T) {
 	conform.Rule(t, "3-engine identity", "where pid and start time agree, the mark tells")
 	t.Parallel()
@@ -436,7 +434,7 @@ func TestPidUsedAgainWithinATick(t *testing.T) {
 	}
 }
 
-// takesAgain has what outlives the first process start another of its number.
+// takesAgain has what outlives the first process start another with its number.
 const takesAgain = `cat > again.sh <<'END'
 trap '' TERM
 : > ready
@@ -453,14 +451,14 @@ setsid sh again.sh $$ &
 while [ ! -e ready ]; do :; done
 exit 3`
 
-// The number of the first process may be another's of the same tree, before
-// the tree is gone, once nothing is left of its process group: how that one ends is not how the launch ended.
+// Another process of the same tree may get the first process's number before the tree is gone, once
+// its process group is empty: that one's end is not the launch's.
 func TestPidOfTheFirstProcessUsedAgain(t *testing.T) {
 	t.Parallel()
 	if !ownPids(t) {
 		return
 	}
-	for range 30 { // the grace may be over before the number is to be had
+	for range 30 { // the grace may be over before the number is available
 		spec := testSpec(t, takesAgain)
 		e := wait(t, ensure(t, newRunner(), spec))
 		again, err := os.ReadFile(filepath.Join(spec.Cwd, "again"))

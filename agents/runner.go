@@ -9,31 +9,27 @@ import (
 const (
 	// claimLimit is how long a shim may take from its start to its pid file.
 	claimLimit = 30 * time.Second
-	// stopMargin is what a shim gets beyond kill-after to see its tree gone
-	// and write the record. One that takes longer is held (SIGSTOP) or broken
-	// and is ended itself.
+	// stopMargin is the time beyond kill-after for a shim to see its tree gone and write the
+	// record. A slower one is suspended (SIGSTOP) or broken, and is killed.
 	stopMargin = 5 * time.Second
-	// warmFor is how long a shim without a launch is kept: a daemon that waits
-	// for people for hours needs none.
+	// warmFor is how long an idle shim is kept: a daemon that waits hours for people needs none.
 	warmFor = 30 * time.Second
 )
 
 // Options of a Runner.
 type Options struct {
-	// Shim is the command that runs the shim, e.g. ["/usr/bin/sluice",
-	// "shim"]: something that calls ShimMain.
+	// Shim is the command that runs the shim, e.g. ["/usr/bin/sluice", "shim"]: something that
+	// calls ShimMain.
 	Shim []string
-	// Warm is how many shims that have no launch any more are kept for the
-	// next ones, for half a minute each: to start one takes as long as to start
-	// this program.
+	// Warm is how many idle shims are kept for the next launches, for half a minute each: starting
+	// one takes as long as starting this program.
 	Warm int
-	// Logf is told what went wrong but did not stop the work; it may be nil.
+	// Logf receives errors that did not stop the work; it may be nil.
 	Logf func(format string, args ...any)
 }
 
-// Runner starts, adopts and stops launches. What is known of a launch is on
-// the disk, so that a new Runner goes on where the last one ended. It is safe
-// for use by several goroutines. Close it.
+// Runner starts, adopts and stops launches. All that is known of a launch is on disk, so a new
+// Runner continues where the last one ended. It is safe for concurrent use. Close it.
 type Runner struct {
 	shim       []string
 	warm       int
@@ -43,8 +39,8 @@ type Runner struct {
 
 	mu      sync.Mutex
 	closed  bool
-	idle    []*host             // shims without a launch, that rests the longest first
-	cooling *time.Timer         // until its time is over; nil: there is none
+	idle    []*host             // idle shims, longest idle first
+	cooling *time.Timer         // until the first's time is over; nil if there is none
 	busy    map[string]*ongoing // by pid file
 	shims   sync.WaitGroup      // their followers
 }
@@ -54,7 +50,8 @@ func New(o Options) *Runner {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
-	return &Runner{shim: append([]string(nil), o.Shim...), warm: o.Warm, logf: o.Logf, stopMargin: stopMargin, warmFor: warmFor, busy: map[string]*ongoing{}}
+	return &Runner{shim: append([]string(nil), o.Shim...), warm: o.Warm, logf: o.Logf, stopMargin: stopMargin,
+		warmFor: warmFor, busy: map[string]*ongoing{}}
 }
 
 // Proc is one launch, live or ended.
@@ -64,14 +61,14 @@ type Proc struct {
 	dir string
 }
 
-// Key is the launch's key.
+// Key returns the launch's key.
 func (p *Proc) Key() string { return p.id.Key }
 
-// Pid is the shim's process, to be shown to a person. Never signal it: it may
-// have gone and the number be another's.
+// Pid returns the shim's process id, for display. Never signal it: the process may be gone and the
+// number reused.
 func (p *Proc) Pid() int { return p.id.Pid }
 
-// Launched is when the launch was claimed.
+// Launched returns when the launch was claimed.
 func (p *Proc) Launched() time.Time { return p.id.Launched }
 
 // Stop ends the launch: see Runner.Stop.

@@ -191,7 +191,7 @@ func TestEndedLaunchIsNotStartedAgain(t *testing.T) {
 	spec := testSpec(t, `echo start >> starts; exit 4`)
 	wait(t, ensure(t, newRunner(), spec))
 	wait(t, ensure(t, newRunner(), spec))
-	if err := os.Remove(spec.PidFile); err != nil { // its record alone tells
+	if err := os.Remove(spec.PidFile); err != nil { // only its record remains
 		t.Fatal(err)
 	}
 	if e := wait(t, ensure(t, newRunner(), spec)); e.Code != 4 {
@@ -219,8 +219,8 @@ func TestPidFileOfAnotherLaunch(t *testing.T) {
 	}
 }
 
-// A record that the command itself leaves does not count while its shim
-// lives, and the shim's replaces it.
+// A record that the command itself leaves does not count while its shim lives, and the shim's
+// replaces it.
 func TestForgedRecord(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, `echo '{"v":1,"key":"x","code":0}' > attempt/exit.json; touch forged; while [ ! -e go ]; do sleep 0.01; done; exit 3`)
@@ -268,8 +268,8 @@ func TestTornPidFile(t *testing.T) {
 	}
 }
 
-// A pid file names a live process that is not its shim: nobody signals it,
-// and the launch counts as lost.
+// A pid file names a live process that is not its shim: nobody signals it, and the launch counts as
+// lost.
 func TestRecycledPid(t *testing.T) {
 	conform.Rule(t, "3-engine identity", "a live process that is not its shim is not signalled")
 	conform.Rule(t, "field ask 2", "a pid used again is not taken for ours")
@@ -291,7 +291,7 @@ func TestRecycledPid(t *testing.T) {
 	cases := map[string]func(*identity){
 		"start time": func(id *identity) { id.Start += "1" },
 		"boot id":    func(id *identity) { id.Boot = "another" },
-		"mark": func(id *identity) { // all agrees but what the shim carries
+		"mark": func(id *identity) { // everything matches except the shim's mark
 			p, _ := lookProc(stranger.Process.Pid)
 			id.Pid, id.Start = p.pid, p.start
 		},
@@ -318,7 +318,7 @@ func TestRecycledPid(t *testing.T) {
 	}
 }
 
-// The time from the command's end to Wait's return has no polling in it.
+// There is no polling between the command's end and Wait's return.
 func TestWaitIsQuick(t *testing.T) {
 	spec := testSpec(t, `while [ ! -e go ]; do :; done`)
 	best := time.Hour

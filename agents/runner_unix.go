@@ -14,20 +14,18 @@ import (
 	"sluice/internal/fault"
 )
 
-// BootID names the time since the machine's start: no process is older.
+// BootID identifies the time since the machine's start: no process is older.
 func BootID() (string, error) { return bootID() }
 
-// Uptime is how long the machine has been up, its sleep included. No setting of
-// the clock changes it.
+// Uptime returns how long the machine has been up, including sleep. Clock changes do not affect it.
 func Uptime() (time.Duration, error) { return uptime() }
 
-// Ensure makes the launch be: one that never started it starts, a live one it
-// adopts, of an ended one it gives the record (by Wait). However often and by
-// however many it is called for one pid file, there is at most one start.
+// Ensure makes sure that the launch exists: it starts a new one, adopts a live one, and returns an
+// ended one with its record (by Wait). For one pid file there is at most one start, however often
+// and by whomever it is called.
 //
-// After an error the launch may or may not be: call Ensure again. What keeps
-// the command itself from starting (no such binary, no such folder) is no
-// error but the launch's Exit.
+// After an error the launch may or may not exist: call Ensure again. What prevents the command
+// itself from starting (no such binary, no such folder) is not an error but the launch's Exit.
 func (r *Runner) Ensure(ctx context.Context, spec Spec) (*Proc, error) {
 	spec, err := spec.checked()
 	if err != nil {
@@ -47,14 +45,14 @@ func (r *Runner) Ensure(ctx context.Context, spec Spec) (*Proc, error) {
 		return nil, err
 	}
 	if p.id.Key != spec.Key || p.id.Token != tokenDigest(spec.Token) {
-		return nil, fault.New("give each launch a pid file and a token of its own", "agents: launch %.80q: pid file %s is of launch %.80q or another token", spec.Key, spec.PidFile, p.id.Key)
+		return nil, fault.New("give each launch a pid file and a token of its own",
+			"agents: launch %.80q: pid file %s is of launch %.80q or another token", spec.Key, spec.PidFile, p.id.Key)
 	}
 	return p, nil
 }
 
-// Adopt returns the launch of a pid file, live or ended, without starting
-// anything; fs.ErrNotExist means that there never was one. dir "" is the
-// folder it was launched with.
+// Adopt returns the launch of a pid file, live or ended, without starting anything; fs.ErrNotExist
+// means there never was one. dir "" is the folder it was launched with.
 func (r *Runner) Adopt(pidFile, dir string) (*Proc, error) {
 	id, err := readIdentity(pidFile)
 	if err != nil {
@@ -66,23 +64,25 @@ func (r *Runner) Adopt(pidFile, dir string) (*Proc, error) {
 	return &Proc{r: r, id: id, dir: dir}, nil
 }
 
-// recorded is the launch of a spec whose pid file was removed but which has
-// ended: its exit.json names it, token and all.
+// recorded returns the ended launch of a spec whose pid file was removed, by an exit.json with its
+// key and token, or nil.
 func (r *Runner) recorded(spec Spec) *Proc {
 	rec, err := readExit(spec.Dir)
 	if err != nil || rec.Key != spec.Key || rec.Token != tokenDigest(spec.Token) {
 		return nil
 	}
-	id := identity{Version: recordVersion, Key: rec.Key, Pid: rec.Pid, Start: rec.Start, Boot: rec.Boot, Token: rec.Token,
-		Dir: spec.Dir, KillAfter: spec.KillAfter, MaxOutput: spec.MaxOutput, Launched: rec.Started, Ended: &rec.Exit}
+	id := identity{
+		Version: recordVersion, Key: rec.Key, Pid: rec.Pid, Start: rec.Start, Boot: rec.Boot, Token: rec.Token,
+		Dir: spec.Dir, KillAfter: spec.KillAfter, MaxOutput: spec.MaxOutput,
+		Launched: rec.Started, Ended: &rec.Exit,
+	}
 	if !rec.of(id) {
 		return nil
 	}
 	return &Proc{r: r, id: id, dir: spec.Dir}
 }
 
-// ended reports whether the pid file says by now that the launch is over. One
-// that cannot be read says nothing.
+// ended reports whether the pid file records the launch's end. An unreadable file does not.
 func (id identity) ended() bool {
 	if id.Ended != nil || id.file == "" {
 		return id.Ended != nil
@@ -91,9 +91,8 @@ func (id identity) ended() bool {
 	return err == nil && now.Ended != nil
 }
 
-// live reports whether the shim of this identity runs and has this launch. An
-// error is that this cannot be told just now (no descriptors left): never taken
-// for "gone".
+// live reports whether the shim of this identity is running and has this launch. An error means
+// that this is unknown for now (no descriptors left); never take it for "gone".
 func (id identity) live() (bool, error) {
 	if id.ended() {
 		return false, nil
@@ -114,22 +113,21 @@ func (id identity) live() (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case errors.Is(err, fs.ErrPermission):
-		return true, nil // pid, start time and boot agree
+		return true, nil // pid, start time and boot match
 	case err != nil:
 		return false, err
 	}
 	return bytes.Contains(append(env, 0), []byte(markVar+"="+id.Mark+"\x00")), nil
 }
 
-// gone is for those who ask again when it cannot be told.
+// gone is for callers that ask again if the answer is unknown.
 func (id identity) gone() bool {
 	live, err := id.live()
 	return err == nil && !live
 }
 
-// hold takes hold of the live shim; ok is false if it is gone. The order
-// counts: first the handle, then the check, so that what was checked is what
-// is held.
+// hold opens a handle for the live shim; ok is false if it is gone. It opens the handle before the
+// check, so that it holds the process it checked.
 func (id identity) hold() (h handle, ok bool, err error) {
 	h, err = open(id.Pid)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,9 +149,8 @@ func (id identity) hold() (h handle, ok bool, err error) {
 // Over reports whether the launch is recorded as ended: nothing of it is left.
 func (p *Proc) Over() bool { return p.id.ended() }
 
-// Wait returns how the launch ended, once its whole tree is gone. The end of
-// ctx ends the waiting, not the process. It may be called any number of
-// times, by several goroutines too.
+// Wait returns how the launch ended, once its whole tree is gone. The end of ctx ends the waiting,
+// not the process. It may be called repeatedly and concurrently.
 func (p *Proc) Wait(ctx context.Context) (Exit, error) {
 	if l := p.r.ongoing(p.id.file); l != nil {
 		select {
@@ -168,7 +165,7 @@ func (p *Proc) Wait(ctx context.Context) (Exit, error) {
 	if err := p.waitShim(ctx); err != nil {
 		return Exit{}, err
 	}
-	if p.id.file != "" { // out of an agent's reach, which the folder is not
+	if p.id.file != "" { // an agent cannot reach this file, but can reach the folder
 		if now, err := readIdentity(p.id.file); err == nil && now.Ended != nil && now.Key == p.id.Key {
 			return *now.Ended, nil
 		}
@@ -185,11 +182,11 @@ func (p *Proc) Wait(ctx context.Context) (Exit, error) {
 	return p.lost(ctx)
 }
 
-// lookAgain is how often one who waits for another's shim sees whether it is
-// through: as long as that one's Runner lives it goes on to other launches.
+// lookAgain is the interval at which a waiter checks whether another Runner's shim has finished:
+// that shim may go on to other launches.
 const lookAgain = 500 * time.Millisecond
 
-// waitShim returns when the shim has gone, or is through with this launch.
+// waitShim returns when the shim is gone or has finished this launch.
 func (p *Proc) waitShim(ctx context.Context) error {
 	h, ok, err := p.id.hold()
 	if err != nil {
@@ -224,7 +221,7 @@ func (p *Proc) waitShim(ctx context.Context) error {
 	return nil
 }
 
-// lost ends what a shim left that could not write its record, and writes it.
+// lost ends what a shim left that could not write its record, and writes the record.
 func (p *Proc) lost(ctx context.Context) (Exit, error) {
 	boot, err := bootID()
 	if err == nil && boot == p.id.Boot {
@@ -236,27 +233,25 @@ func (p *Proc) lost(ctx context.Context) (Exit, error) {
 	joinOutput(p.dir, p.id.MaxOutput)
 	e, err := writeFirstExit(p.dir, p.id, Exit{Code: -1, Lost: true, Started: p.id.Launched, Ended: time.Now().UTC()})
 	if err != nil {
-		// The outcome holds without its record: the next Wait finds the same.
+		// The outcome stands without its record: the next Wait finds the same.
 		p.r.logf("agents: launch %.80q: record of its loss: %v", p.id.Key, err)
 	}
 	return e, nil
 }
 
-// Forbid has the launch of a pid file, and all that are under it, never start
-// from now on, however late a start comes that is on its way. One whose pid
-// file is there when this returns may run: stop it.
+// Forbid prevents the launch of a pid file, and all under it, from ever starting, including starts
+// already under way. A launch whose pid file exists when this returns may be running: stop it.
 func (r *Runner) Forbid(pidFile string) error {
 	if err := askStop(pidFile); err != nil {
-		return fault.New("see that the state folder can be written", "agents: forbid %s: %w", pidFile, err)
+		return fault.New("check that the state folder can be written", "agents: forbid %s: %w", pidFile, err)
 	}
 	return nil
 }
 
-// Stop ends the launch of a spec: TERM to its tree, KILL after its KillAfter,
-// and returns when nothing of it is left. Of one that never started, or has
-// ended, nothing is left. Of one whose pid file a failed disk took, what
-// carries its token is killed. Only a process whose identity was verified is
-// signalled. Of the spec only PidFile, Dir and Token are used.
+// Stop ends the launch of a spec: TERM to its tree, KILL after its KillAfter. It returns when
+// nothing of it is left, at once if it never started or has ended. If a disk failure took the pid
+// file, it kills what has its token. It signals only processes with verified identity. It uses only
+// PidFile, Dir and Token of the spec.
 func (r *Runner) Stop(ctx context.Context, spec Spec) error {
 	if err := askStop(spec.PidFile); err != nil {
 		return fmt.Errorf("agents: stop %.80q: %w", spec.Key, err)
@@ -288,8 +283,8 @@ func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 	}
 	if ok {
 		defer h.close()
-		// It ends the launch that the mark is of, and no other that it may have
-		// by now. CONT after it: a process that is held acts only then.
+		// The signal ends the launch with the mark, not another one that the shim may have by now.
+		// CONT follows, because a suspended process acts only then.
 		for _, sig := range []syscall.Signal{stopSignal, syscall.SIGCONT} {
 			if err := h.signal(sig); err != nil {
 				return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
@@ -302,7 +297,8 @@ func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 			return ctx.Err()
 		}
 		if live, lerr := id.live(); err != nil && (live || lerr != nil) {
-			r.logf("agents: stop %.80q: shim %d did not end it within %v: killed", id.Key, id.Pid, id.KillAfter+r.stopMargin)
+			r.logf("agents: stop %.80q: shim %d did not end it within %v: killed", id.Key, id.Pid,
+				id.KillAfter+r.stopMargin)
 			if err := h.signal(syscall.SIGKILL); err != nil {
 				return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
 			}
@@ -311,12 +307,12 @@ func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 	if err := r.unheard(ctx, id); err != nil {
 		return err
 	}
-	// Wait sees to what a shim without a record left.
+	// Wait cleans up after a shim without a record.
 	_, err = p.Wait(ctx)
 	return err
 }
 
-// waitEnd returns when the launch has ended or its shim has gone.
+// waitEnd returns when the launch has ended or its shim is gone.
 func (p *Proc) waitEnd(ctx context.Context) error {
 	if l := p.r.ongoing(p.id.file); l != nil {
 		select {
@@ -329,10 +325,9 @@ func (p *Proc) waitEnd(ctx context.Context) error {
 	return p.waitShim(ctx)
 }
 
-// Sweep kills whatever carries SLUICE_TOKEN=token in its environment, and
-// what such processes started, until nothing is found any more; it returns
-// how many it killed. For trees whose shim is gone: a live shim's is ended by
-// Stop.
+// Sweep kills processes with SLUICE_TOKEN=token in their environment, and their descendants, until
+// it finds none, and returns how many it killed. It is for trees whose shim is gone; Stop ends a
+// live shim's.
 func (r *Runner) Sweep(token string) (killed int) {
 	if token == "" {
 		return 0

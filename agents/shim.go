@@ -1,18 +1,18 @@
 package agents
 
-// What a shim says to the one who gave it a spec, a line each.
+// A shim's answers, one line each.
 const (
 	saysClaimed = "claimed" // the launch is its own
 	saysTaken   = "taken"   // another was first; it has done nothing
-	saysRefused = "refused" // nothing was started; why follows
-	saysEnded   = "ended"   // the launch is over and recorded; how follows as JSON. It takes another
+	saysRefused = "refused" // nothing was started; the reason follows
+	saysEnded   = "ended"   // the launch is over and recorded; the result follows as JSON. It can take another
 )
 
-// NoCgroup is an argument of the shim: make no cgroup, for a system on which
-// they do harm. The tree is then found by ancestry and by the token alone.
+// NoCgroup is an argument of the shim: create no cgroup, for systems on which they do harm. The
+// tree is then found only by ancestry and by the token.
 const NoCgroup = "--no-cgroup"
 
-// Exit codes of the shim. Nobody decides by them: the record counts.
+// Exit codes of the shim, for information: only the record counts.
 const (
 	shimDone    = 0
 	shimRefused = 1 // nothing was started

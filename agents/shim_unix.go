@@ -21,32 +21,30 @@ import (
 )
 
 const (
-	// leftoverGrace is what processes that outlive the command's main process
-	// get from TERM to KILL.
+	// leftoverGrace is the time from TERM to KILL for processes that outlive the command's main
+	// process.
 	leftoverGrace = 500 * time.Millisecond
-	// drainLimit is how long output is still read when the tree is gone but
-	// something outside of it holds the pipe.
+	// drainLimit is how long to keep reading output if the tree is gone but something outside holds
+	// the pipe.
 	drainLimit = time.Second
-	// heldGrace is how long a sandbox may take to go: the kernel ends what is in it.
+	// heldGrace is how long a sandbox may take to end: the kernel ends what is in it.
 	heldGrace = 250 * time.Millisecond
-	// killAgain is the pause before what a KILL did not reach gets another.
+	// killAgain is the pause before another KILL for what the first did not reach.
 	killAgain = 5 * time.Millisecond
-	// recordLimit is how long a record that cannot be written (full disk) is
-	// tried again: the people who can mend that may be away for the weekend.
+	// recordLimit is how long to retry writing a record (full disk): the people who can fix that
+	// may be away for the weekend.
 	recordLimit = 100 * time.Hour
-	// recordLast is how long it is when the machine's processes are to end.
+	// recordLast is that limit during a shutdown.
 	recordLast = 10 * time.Second
 )
 
-// stopSignal has a shim look whether its launch is to end: see askStop.
+// stopSignal makes a shim check whether its launch must end: see askStop.
 const stopSignal = syscall.SIGUSR1
 
-// ShimMain is what the shim process runs, for life: it returns the exit code.
-// It takes over the process (descriptors, signals, session, folder) and is
-// only of use to a Runner, which gives it specs on standard input, one after
-// the other, and hears from it on standard output. It ends when that Runner is
-// gone and its launch is over. args is what follows the shim command: nothing,
-// or NoCgroup.
+// ShimMain is the shim process's main function; it returns the exit code. It takes over the process
+// (descriptors, signals, session, folder) and only serves a Runner, which sends specs one after the
+// other on standard input and reads answers from standard output. It ends when that Runner is gone
+// and its launch is over. args is empty or NoCgroup.
 func ShimMain(args []string) int {
 	noCgroup := len(args) == 1 && args[0] == NoCgroup
 	if len(args) > 0 && !noCgroup {
@@ -59,8 +57,8 @@ func ShimMain(args []string) int {
 		return shimRefused
 	}
 	closeInherited()
-	// What is notified has its default meaning again in the command; what is
-	// ignored would be ignored there too.
+	// Signals with Notify get their default action in the command; ignored ones would stay ignored
+	// there.
 	term, look := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
 	signal.Notify(look, stopSignal)
@@ -79,7 +77,7 @@ func ShimMain(args []string) int {
 		return shimRefused
 	}
 	given := make(chan given)
-	go readSpecs(in, given) // to the end of the process
+	go readSpecs(in, given) // until the process ends
 	next := here.prepare()
 	defer func() {
 		next.close()
@@ -89,7 +87,7 @@ func ShimMain(args []string) int {
 		select {
 		case <-term:
 			return shimDone
-		case <-look: // of a launch that is over
+		case <-look: // for a launch that is over
 		case g, ok := <-given:
 			if !ok {
 				return shimDone
@@ -104,13 +102,13 @@ func ShimMain(args []string) int {
 	}
 }
 
-// given is a spec as it came.
+// given is a received spec.
 type given struct {
 	spec Spec
-	err  error // it is none
+	err  error // why it is invalid
 }
 
-// readSpecs hands on the specs that come, until no more can.
+// readSpecs forwards specs until the input ends.
 func readSpecs(in io.Reader, out chan<- given) {
 	defer close(out)
 	for {
@@ -122,8 +120,8 @@ func readSpecs(in io.Reader, out chan<- given) {
 	}
 }
 
-// readSpec reads one spec. Not whole is the end of what comes, or half of a
-// spec, which a daemon that died while it wrote leaves: nothing is started.
+// readSpec reads one spec. whole is false at the end of input, or after a partial spec from a
+// daemon that died while writing: nothing is started.
 func readSpec(in io.Reader) (spec Spec, whole bool, err error) {
 	var size [4]byte
 	if _, err := io.ReadFull(in, size[:]); err != nil {
@@ -144,8 +142,8 @@ func readSpec(in io.Reader) (spec Spec, whole bool, err error) {
 	return spec, true, err
 }
 
-// detach moves the starter's pipes out of the way of the commands, which get
-// the three descriptors that they have, and none of these.
+// detach moves the Runner's pipes to higher descriptors that commands do not inherit, and opens
+// /dev/null in their place.
 func detach() (in, out *os.File, err error) {
 	var moved [2]*os.File
 	for fd := range moved {
@@ -168,7 +166,7 @@ func detach() (in, out *os.File, err error) {
 	return moved[0], moved[1], nil
 }
 
-// shim is one launch, in the shim's process.
+// shim is one launch in the shim's process.
 type shim struct {
 	*place
 	spec   Spec
@@ -179,11 +177,11 @@ type shim struct {
 	say    io.Writer
 	term   <-chan os.Signal
 	look   <-chan os.Signal
-	termed bool // whoever ends the machine's processes has asked this one to end
+	termed bool // the system, at shutdown, asked this process to end
 }
 
-// serve carries one launch through, and says whether the process takes
-// another. What it says may reach nobody: the launch is made all the same.
+// serve carries out one launch, and reports whether the process takes another. Nobody may be
+// reading its answers; the launch is carried out nevertheless.
 func (s *shim) serve(bad error) (code int, again bool) {
 	if bad != nil {
 		return shimRefused, s.tell(saysRefused, bad.Error())
@@ -209,8 +207,8 @@ func (s *shim) serve(bad error) (code int, again bool) {
 	return shimDone, s.tell(saysEnded, string(how))
 }
 
-// show puts the end beside the output too, for those who look there. It is
-// the pid file that counts, so nobody waits for this. The command may have removed the folder (git clean).
+// show also writes the end beside the output, for readers there. The pid file is what counts, so
+// nobody waits for this. The command may have removed the folder (git clean).
 func (s *shim) show(e Exit) {
 	rec := s.id.record(e)
 	if err := writeExit(s.spec.Dir, rec); errors.Is(err, fs.ErrNotExist) && makeDir(s.spec.Below, s.spec.Dir) == nil {
@@ -218,14 +216,14 @@ func (s *shim) show(e Exit) {
 	}
 }
 
-// tell says a line, and reports whether there is somebody to hear it.
+// tell writes a line, and reports whether anybody reads it.
 func (s *shim) tell(word, rest string) bool {
 	line := word + " " + strings.ReplaceAll(rest, "\n", " ")
 	_, err := io.WriteString(s.say, line[:min(len(line), maxRecordBytes-2)]+"\n")
 	return err == nil
 }
 
-// claim takes the pid file, before anything is started.
+// claim takes the pid file before anything is started.
 func (s *shim) claim() (bool, error) {
 	s.id = s.self
 	s.id.file, s.id.Key, s.id.Token, s.id.Dir = s.spec.PidFile, s.spec.Key, tokenDigest(s.spec.Token), s.spec.Dir
@@ -239,8 +237,8 @@ func (s *shim) claim() (bool, error) {
 	return err == nil, err
 }
 
-// finish writes the record. It stays for a while to do so: without one the
-// launch counts as lost and its work may be done again.
+// finish writes the record and retries for a while: without one the launch counts as lost, and its
+// work may be repeated.
 func (s *shim) finish(e *Exit) int {
 	if e.Started.IsZero() {
 		e.Started = s.id.Launched
@@ -266,9 +264,8 @@ func (s *shim) finish(e *Exit) int {
 	}
 }
 
-// run starts the command, waits for it and for all that it started. That the
-// launch is taken is told when it has been started: who hears it wakes up, and
-// would be in its way.
+// run starts the command and waits for its whole tree. It reports the claim only after the start,
+// because whoever reads it wakes up and would compete for the CPU.
 func (s *shim) run() Exit {
 	if s.calledOff() {
 		_ = s.tell(saysClaimed, "")
@@ -283,13 +280,13 @@ func (s *shim) run() Exit {
 		pid, err = s.start()
 	}
 	if err == nil {
-		if err = s.way.open(s.spec.Net); err != nil { // what is in the sandbox has not begun, and does not
+		if err = s.way.open(s.spec.Net); err != nil { // the sandboxed command has not begun: kill it
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			reap(pid, make(chan end, 2))
 		}
 	}
 	started := time.Now().UTC()
-	ends := make(chan end, 2) // as many as reap sends: it never waits
+	ends := make(chan end, 2) // as many as reap sends, so it never blocks
 	var reaper sync.WaitGroup
 	if err == nil {
 		reaper.Go(func() { reap(pid, ends) })
@@ -308,11 +305,10 @@ func (s *shim) run() Exit {
 	return e
 }
 
-// maxFaultBytes is what a record has room for, each byte escaped, beside the rest.
+// maxFaultBytes is the record's room for a message, with each byte escaped.
 const maxFaultBytes = 4 << 10
 
-// brief leaves out the middle of a text that is too long for a record: a name
-// and a PATH can be.
+// brief omits the middle of a text too long for a record: a name or a PATH can be that long.
 func brief(text string) string {
 	if len(text) <= maxFaultBytes {
 		return text
@@ -321,21 +317,20 @@ func brief(text string) string {
 	return strings.ToValidUTF8(text[:half], "") + " [...] " + strings.ToValidUTF8(text[len(text)-half:], "")
 }
 
-// calledOff reports whether this launch, or the one that it is under, is to
-// end.
+// calledOff reports whether this launch, or the one it is under, must end.
 func (s *shim) calledOff() bool {
 	return stopAsked(s.spec.PidFile) || s.spec.Under != "" && stopAsked(s.spec.Under)
 }
 
-// end is what the reaper tells: the main process ended, or nothing is left.
+// end is a report of reap: the main process ended, or nothing is left.
 type end struct {
 	main   bool
 	status syscall.WaitStatus
 	empty  bool
 }
 
-// reap collects all children until there are none. Where orphans of the tree
-// become children of this process, no children means no tree.
+// reap collects all children until there are none. If the tree's orphans become children of this
+// process, no children means no tree.
 func reap(main int, ends chan<- end) {
 	for mainGone := false; ; {
 		var status syscall.WaitStatus
@@ -345,7 +340,7 @@ func reap(main int, ends chan<- end) {
 		case err != nil:
 			ends <- end{empty: true}
 			return
-		case pid == main && !mainGone: // what is left of the tree may get its pid
+		case pid == main && !mainGone: // the pid may be reused by the rest of the tree
 			mainGone = true
 			if collectDead() {
 				ends <- end{main: true, status: status, empty: true}
@@ -356,8 +351,8 @@ func reap(main int, ends chan<- end) {
 	}
 }
 
-// collectDead collects the children that are dead already and reports whether
-// none is left: the usual case, told at once.
+// collectDead collects the children that are already dead and reports whether none is left: the
+// usual case.
 func collectDead() (none bool) {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG|waitAll, nil)
@@ -373,8 +368,8 @@ func collectDead() (none bool) {
 	}
 }
 
-// supervise sees the tree to its end: by itself, after its main process, or
-// on a TERM to this process.
+// supervise waits for the tree to end: by itself, after its main process, or after a TERM to this
+// process.
 func (s *shim) supervise(ends <-chan end) Exit {
 	var e Exit
 	var mainGone bool
@@ -397,7 +392,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 		signalBelow(os.Getpid(), s.spec.wrapper(), syscall.SIGTERM, syscall.SIGCONT)
 		killWithin(s.spec.KillAfter)
 	}
-	if s.calledOff() { // before its signal could be heard as this launch's
+	if s.calledOff() { // the signal may have come before this launch listened
 		stop()
 	}
 	for {
@@ -418,7 +413,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			if end.empty {
 				return e
 			}
-			if s.spec.Cage != nil { // what is left in a sandbox goes with it: nothing there can be asked to end any more
+			if s.spec.Cage != nil { // the sandbox's end kills the rest: no TERM can reach it
 				killWithin(min(heldGrace, s.spec.KillAfter))
 				continue
 			}
@@ -430,7 +425,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 				again = killAgain
 			}
 			kill.Reset(again)
-			again = min(2*again, pollMax) // what is left after a few is in the kernel's hands
+			again = min(2*again, pollMax) // after a few, the rest is up to the kernel
 		}
 	}
 }
@@ -442,9 +437,8 @@ func outcome(status syscall.WaitStatus) (code int, sig string) {
 	return status.ExitStatus(), ""
 }
 
-// endStrays ends what belongs to the launch without being below this process:
-// orphans where they do not come back to it, and what another process put
-// into the cgroup.
+// endStrays ends processes of the launch that are not below this process: orphans that did not
+// become its children, and what another process put into the cgroup.
 func (s *shim) endStrays() {
 	if !s.orphans {
 		_, _ = sweep(context.Background(), s.id.Mark, "", s.id.Token)

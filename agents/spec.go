@@ -16,66 +16,61 @@ import (
 // Limits and defaults of a launch.
 const (
 	DefaultMaxOutput = 8 << 20          // bytes per stream
-	MinMaxOutput     = 4 << 10          // bytes per stream; less leaves no room for a head, a tail and the line between
+	MinMaxOutput     = 4 << 10          // bytes per stream: the least with room for a head, a tail and the line between
 	DefaultKillAfter = 10 * time.Second // from TERM to KILL
 
 	maxKeyBytes  = 512
-	maxSpecBytes = 8 << 20 // the spec as it travels to the shim; the kernel takes far less in argv and env
+	maxSpecBytes = 8 << 20 // of a spec on its way to the shim; the kernel accepts far less in argv and env
 )
 
 // Variables that tie a process to its launch.
 const (
-	// TokenVar is in the environment of every process of a launch: the sweep
-	// goes by it.
+	// TokenVar is in the environment of every process of a launch; the sweep looks for it.
 	TokenVar = "SLUICE_TOKEN"
-	// markVar is in the shim's environment: a random word, the third part of
-	// its identity. It is no secret.
+	// markVar is in the shim's environment: a random word, the third part of its identity. It is
+	// not secret.
 	markVar = "SLUICE_SHIM"
 )
 
-// Spec says what to start.
+// Spec is what to start.
 type Spec struct {
-	// Key is unique for ever, e.g. "phase-4-1/X-1#2.1" (run, step, attempt,
-	// launch).
+	// Key is globally unique, e.g. "phase-4-1/X-1#2.1" (run, step, attempt, launch).
 	Key string
-	// Dir is the folder of the attempt's files: stdout, stderr, exit.json.
-	// It is made (0700) if missing.
+	// Dir is the folder of the attempt's files: stdout, stderr, exit.json. It is created (0700) if
+	// missing.
 	Dir string
-	// Below is a folder above Dir that is never made: where it has gone, as a repo that was moved, Dir is not made again
-	// either. "" = Dir is always made.
+	// Below is a folder above Dir that is never created: if it is gone, as in a moved repo, Dir is
+	// not created either. "" = Dir is always created.
 	Below string
-	// PidFile is the launch's identity. It lies in the daemon's state folder
-	// (made 0700 if missing), outside the repo, and stays after the process
-	// has ended: removing it forgets the launch.
+	// PidFile is the launch's identity. It is in the daemon's state folder (created 0700 if
+	// missing), outside the repo, and stays after the process has ended: removing it forgets the
+	// launch.
 	PidFile string
-	// Under is the pid file of the launch that this one belongs to, or "":
-	// once that one is to end, this one ends or does not start.
+	// Under is the pid file of the launch that this one belongs to, or "". When that one must end,
+	// this one ends or does not start.
 	Under string
-	// Argv is the command and its arguments. A name without a slash is looked
-	// up on the PATH in Env, one with a slash is relative to Cwd.
+	// Argv is the command and its arguments. A name without a slash is looked up on the PATH in
+	// Env, one with a slash is relative to Cwd.
 	Argv []string
-	// Env is the whole environment of the command, "NAME=value". PWD is added
-	// where it is missing. See [Environ].
+	// Env is the command's complete environment, "NAME=value". PWD is added if missing. See
+	// [Environ].
 	Env []string
 	// Cwd is the folder the command starts in.
 	Cwd string
 	// Stdin is a file, or "" for /dev/null.
 	Stdin string
-	// Token marks the processes of this launch; the caller also puts it into
-	// Env as SLUICE_TOKEN. Without one a killed shim's tree is found by its
-	// cgroup only.
+	// Token marks the processes of this launch; the caller also puts it into Env as SLUICE_TOKEN.
+	// Without one a killed shim's tree is found only by its cgroup.
 	Token string
-	// MaxOutput bounds each of the files stdout and stderr, in bytes. 0 is
-	// DefaultMaxOutput; the least is MinMaxOutput.
+	// MaxOutput limits each of the files stdout and stderr, in bytes. 0 is DefaultMaxOutput; the
+	// minimum is MinMaxOutput.
 	MaxOutput int64
-	// Cage, where it is not nil, is the sandbox with the command in it; Argv
-	// and Env are then its, and here there is none. Its own processes are
-	// spared a TERM, which to them is a KILL of all that is inside; that goes
-	// to those inside.
+	// Cage, unless nil, is the sandbox with the command in it; then it has Argv and Env, and these
+	// are empty here. A stop sends TERM only to the processes inside: for the sandbox's own
+	// processes it would kill everything inside at once.
 	Cage *sandbox.Start
-	// Net, where it is not nil, has the shim serve a proxy that lets through
-	// what it says, on the loopback of the sandbox. Refusals
-	// are noted in the file network.log in Dir.
+	// Net, unless nil, makes the shim serve a proxy with these rules on the sandbox's loopback.
+	// Refusals are logged in the file network.log in Dir.
 	Net *egress.Rules
 	// KillAfter is the time from TERM to KILL. 0 is DefaultKillAfter.
 	KillAfter time.Duration
@@ -83,29 +78,26 @@ type Spec struct {
 
 // Exit is how a launch ended.
 type Exit struct {
-	// Code is the exit code, -1 if there is none (ended by a signal, lost, not
-	// started).
+	// Code is the exit code, or -1 if there is none (ended by a signal, lost, not started).
 	Code int `json:"code"`
-	// Signal names the signal that ended the command, e.g. "SIGKILL", or "".
+	// Signal is the name of the signal that ended the command, e.g. "SIGKILL", or "".
 	Signal string `json:"signal,omitempty"`
-	// Stopped: the shim was asked to end it before it ended by itself: by
-	// Stop, or by whoever else sent the shim a TERM (the machine's shutdown).
+	// Stopped: the shim was asked to end it before it ended by itself, by Stop or by any other TERM
+	// to the shim (the machine's shutdown).
 	Stopped bool `json:"stopped,omitempty"`
 	// Lost: it vanished without a record: killed with its shim, or a reboot.
 	Lost bool `json:"lost,omitempty"`
-	// NotStarted says why it could not start and what to do, or "".
+	// NotStarted is why it could not start and what to do, or "".
 	NotStarted string `json:"not_started,omitempty"`
-	// NoCommand: it could not start for its command, which a person has to
-	// install or to name otherwise.
+	// NoCommand: a person has to install its command, or to name another.
 	NoCommand bool `json:"no_command,omitempty"`
-	// Started and Ended are wall times; Ended is when the command's main
-	// process was seen gone, or when its loss was noticed.
+	// Started and Ended are wall times. Ended is when the command's main process was seen gone, or
+	// when its loss was noticed.
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended"`
 }
 
-// checked returns the spec with defaults filled in and paths made absolute,
-// or what is wrong with it, all faults at once.
+// checked returns the spec with defaults and absolute paths, or all its faults at once.
 func (s Spec) checked() (Spec, error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -166,13 +158,13 @@ func (s Spec) checked() (Spec, error) {
 	return s, nil
 }
 
-// Environ builds the environment of a command: of parent ("NAME=value") what
-// the built-in allow-list or a pattern in allow names ("MY_VAR", "MY_*"), and
-// all of extra, which wins. SLUICE_* of the parent is never passed on,
-// whatever allow says: a process started from within an attempt must not
-// carry that attempt's token. The result is sorted and has each name once.
+// Environ builds a command's environment: from parent ("NAME=value") what the built-in allow-list
+// or a pattern in allow names ("MY_VAR", "MY_*"), and all of extra, which wins. The parent's
+// SLUICE_* never pass, whatever allow says: a process started from an attempt must not have that
+// attempt's token. The result is sorted, with each name once.
 func Environ(parent []string, allow []string, extra map[string]string) []string {
-	builtin := [...]string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TERM", "TMPDIR", "TZ", "XDG_*", "SSL_CERT_*"}
+	builtin := [...]string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TERM", "TMPDIR", "TZ",
+		"XDG_*", "SSL_CERT_*"}
 	allowed := func(name string) bool {
 		if strings.HasPrefix(name, "SLUICE_") {
 			return false

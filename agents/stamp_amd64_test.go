@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// stampProgram makes a program whose first instructions read the monotonic
-// clock and whose next ones write it to standard output: a whole ELF file of
-// 180 bytes, so that what is measured is the start and not a libc.
+// stampProgram creates a program that first reads the monotonic clock and then writes it to
+// standard output: a complete ELF file of 180 bytes, so that the benchmark measures the start and
+// not a libc.
 func stampProgram(tb testing.TB) string {
 	tb.Helper()
 	const base, headers = 0x400000, 64 + 56

@@ -73,7 +73,7 @@ func TestNotStarted(t *testing.T) {
 	}
 }
 
-// The command's environment is that of the spec, and its folder.
+// The command has exactly the spec's environment and folder.
 func TestEnvironmentIsWhole(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, "")
@@ -91,7 +91,7 @@ func TestEnvironmentIsWhole(t *testing.T) {
 	}
 }
 
-// The command is looked up where the spec says, not where the shim would.
+// The command is looked up with the spec's PATH, not the shim's.
 func TestLookUp(t *testing.T) {
 	t.Parallel()
 	agent := "#!/bin/sh\necho $0 $1 $PWD\n"
@@ -102,7 +102,7 @@ func TestLookUp(t *testing.T) {
 			os.WriteFile(filepath.Join(spec.Cwd, dir, "agent"), []byte(agent), 0o700)
 		}
 		os.Mkdir(filepath.Join(spec.Cwd, "none"), 0o700)
-		os.WriteFile(filepath.Join(spec.Cwd, "none", "agent"), []byte(agent), 0o600) // cannot be run: passed over
+		os.WriteFile(filepath.Join(spec.Cwd, "none", "agent"), []byte(agent), 0o600) // not executable: skipped
 		spec.Argv = []string{argv0, "x"}
 		spec.Env = append(spec.Env, "PATH=/nowhere:"+spec.Cwd+"/none:"+spec.Cwd+"/bin")
 		if e := wait(t, ensure(t, newRunner(), spec)); e.Code != 0 || e.NotStarted != "" {
@@ -119,7 +119,7 @@ func TestLookUp(t *testing.T) {
 	}
 }
 
-// A daemon that dies while it hands over the spec has started nothing.
+// A daemon that dies while it sends the spec has started nothing.
 func TestHalfASpec(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, "")
@@ -142,8 +142,7 @@ func TestHalfASpec(t *testing.T) {
 	}
 }
 
-// One that dies when it has handed it over has started it, though nobody
-// reads the answer.
+// One that dies after sending it has started the launch, though nobody reads the answer.
 func TestNobodyHearsTheShim(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, "exit 5")
@@ -209,7 +208,7 @@ func TestBadShim(t *testing.T) {
 		} else if len(shim) == 3 && !strings.Contains(err.Error(), "broken") {
 			t.Errorf("shim %q: %v", shim, err)
 		}
-		wait(t, ensure(t, newRunner(), spec)) // nothing stands in the way of a good one
+		wait(t, ensure(t, newRunner(), spec)) // a valid one still works
 		if _, err := os.Stat(filepath.Join(spec.Cwd, "started")); err != nil {
 			t.Error(err)
 		}

@@ -21,7 +21,7 @@ const (
 	drainBytes = 64 << 10
 )
 
-// streams are the pipes of the command's outputs and what keeps them.
+// streams are the pipes of the command's output and their sinks.
 type streams struct {
 	readers []*os.File
 	writers []int
@@ -31,7 +31,7 @@ type streams struct {
 
 const outputs = 2
 
-// newStreams makes the pipes.
+// newStreams creates the pipes.
 func newStreams() (*streams, error) {
 	st := &streams{}
 	for range outputs {
@@ -45,7 +45,7 @@ func newStreams() (*streams, error) {
 	return st, nil
 }
 
-// keep drains the outputs from here on.
+// keep starts draining the outputs.
 func (st *streams) keep(spec Spec) {
 	for i, name := range []string{stdoutFile, stderrFile} {
 		st.drains.Go(func() {
@@ -69,7 +69,7 @@ func drain(to *sink, from *os.File) {
 
 // openStdin opens the file for the command's standard input.
 func openStdin(name string) (int, error) {
-	// Non-blocking only to open: a pipe without a writer must not hold us.
+	// Non-blocking only to open: a pipe without a writer must not block us.
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, fault.New("name a file that can be read", "standard input %s: %w", name, err)
@@ -86,7 +86,7 @@ func openStdin(name string) (int, error) {
 	return fd, nil
 }
 
-// closeWriters lets go of the command's ends.
+// closeWriters closes the command's ends.
 func (st *streams) closeWriters() {
 	for _, fd := range st.writers {
 		unix.Close(fd)
@@ -94,7 +94,7 @@ func (st *streams) closeWriters() {
 	st.writers = nil
 }
 
-// close lets go of all that is left.
+// close closes what is still open.
 func (st *streams) close() {
 	st.closeWriters()
 	for _, r := range st.readers {
@@ -103,8 +103,8 @@ func (st *streams) close() {
 	st.readers = nil
 }
 
-// finish drains what is left and joins the files. The tree is gone, so the
-// end of each pipe comes at once, unless something outside of it holds one.
+// finish drains the rest and joins the files. The tree is gone, so each pipe ends at once unless
+// something outside holds it.
 func (st *streams) finish() {
 	for _, r := range st.readers {
 		_ = r.SetReadDeadline(time.Now().Add(drainLimit))
@@ -116,13 +116,12 @@ func (st *streams) finish() {
 	st.close()
 }
 
-// start starts the command, or the sandbox around it. An error says what and
-// what to do.
+// start starts the command, or the sandbox around it. An error says what failed and what to do.
 func (s *shim) start() (pid int, err error) {
 	defer s.next.out.closeWriters()
 	info, err := os.Stat(s.spec.Cwd)
 	if err != nil {
-		return 0, fault.New("make it or name another", "folder %s: %w", s.spec.Cwd, fault.WithoutPath(err))
+		return 0, fault.New("create it or name another", "folder %s: %w", s.spec.Cwd, fault.WithoutPath(err))
 	}
 	if !info.IsDir() {
 		return 0, fault.New("name one", "folder %s: not a folder", s.spec.Cwd)
@@ -165,14 +164,14 @@ func (s *shim) start() (pid int, err error) {
 	return pid, nil
 }
 
-// fork starts it in a process group of its own and, where there is one, its cgroup.
+// fork starts the file in its own process group and, if there is one, its cgroup.
 func (s *shim) fork(file string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	attr.Sys = &syscall.SysProcAttr{Setpgid: true}
 	startIn(attr.Sys, s.next.cgroupFd)
 	pid, err = syscall.ForkExec(file, argv, attr)
 	if err != nil && s.next.cgroupFd >= 0 {
-		// A kernel or a container may let a cgroup be made but nothing be
-		// started in it. That exec itself failed shows again here.
+		// Some kernels and containers allow creating a cgroup but not starting anything in it. A
+		// failed exec fails again here.
 		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
 		pid, err = syscall.ForkExec(file, argv, attr)
 	}
@@ -181,7 +180,7 @@ func (s *shim) fork(file string, argv []string, attr *syscall.ProcAttr) (pid int
 
 // notStarted says why the system did not start a file that is there, and what to do.
 func notStarted(file string, err error) error {
-	advice, command := "see that it can be run by hand", true
+	advice, command := "check that it can be run by hand", true
 	switch {
 	case errors.Is(err, syscall.ENOENT):
 		advice = "the interpreter in its first line or its loader is missing: install it"

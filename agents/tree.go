@@ -19,7 +19,7 @@ const (
 	pollMax = 250 * time.Millisecond
 )
 
-// pollGone asks again and again, less and less often.
+// pollGone polls gone at growing intervals.
 func pollGone(ctx context.Context, gone func() bool) error {
 	for pause := pollMin; !gone(); pause = min(2*pause, pollMax) {
 		if err := sleep(ctx, pause); err != nil {
@@ -40,8 +40,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// table is the processes that live, by pid. It is whole or an error: a table
-// that lacks some would be taken for "nothing left".
+// table returns the live processes by pid. It is complete or an error: a partial table could look
+// like "nothing left".
 func table() (map[int]proc, error) {
 	list, err := pids()
 	if err != nil {
@@ -59,14 +59,14 @@ func table() (map[int]proc, error) {
 	return procs, nil
 }
 
-// hidden reports whether an error about a process says that it has gone or is
-// another user's, and not that nothing can be read just now.
+// hidden reports whether an error means that a process is gone or another user's, not that reading
+// failed for now.
 func hidden(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
-// below returns what lives in the table below the roots, parents before
-// children, without the roots. A zombie has no children and is left out.
+// below returns the live processes below the roots, parents before children, without the roots. It
+// omits zombies, which have no children.
 func below(procs map[int]proc, roots ...int) []proc {
 	children := map[int][]int{}
 	for pid, p := range procs {
@@ -92,8 +92,7 @@ func below(procs map[int]proc, roots ...int) []proc {
 	return found
 }
 
-// signalProc signals p if the process of that pid still is p, and reports
-// whether it was.
+// signalProc signals p if its pid still belongs to p, and reports whether it did.
 func signalProc(p proc, sigs ...syscall.Signal) bool {
 	if p.pid <= 1 || p.pid == os.Getpid() {
 		return false
@@ -115,12 +114,12 @@ func signalProc(p proc, sigs ...syscall.Signal) bool {
 	return true
 }
 
-// signalBelow signals every process below pid and returns how many there
-// were. Those that run the program spared, where that is not "", are left out.
+// signalBelow signals every process below pid, except those that run the program spared ("" =
+// none), and returns how many.
 func signalBelow(pid int, spared string, sigs ...syscall.Signal) int {
 	procs, err := table()
 	if err != nil {
-		return 0 // the caller comes again
+		return 0 // the caller retries
 	}
 	n := 0
 	for _, p := range below(procs, pid) {
@@ -134,22 +133,20 @@ func signalBelow(pid int, spared string, sigs ...syscall.Signal) int {
 	return n
 }
 
-// quietPasses is how many looks at the children in a row find none that a KILL
-// did not meet before, until there is a pause.
+// quietPasses is how many consecutive passes without a process new to the killer end the search.
 const (
 	quietPasses = 8
 	passPause   = 100 * time.Microsecond
 )
 
-// killer kills what is below this process. Processes that start the next one
-// and exit are gone before a look at the whole table is over. Where this
-// process is told of its children, it looks at them only, and again at once:
-// whose parent is killed becomes its child.
+// killer kills what is below this process. Processes that each start the next one and exit are gone
+// before a full table is read. If the kernel reports this process's children, the killer looks only
+// at these, again and again: an orphan becomes its child.
 type killer struct {
-	met map[proc]bool // got a KILL
+	met map[proc]bool // sent a KILL
 }
 
-// kill kills all that is there, and reports whether any of it was new.
+// kill kills everything there, and reports whether any of it was new.
 func (k *killer) kill() (fresh bool) {
 	if k.met == nil {
 		k.met = map[proc]bool{}
@@ -170,7 +167,7 @@ func (k *killer) kill() (fresh bool) {
 	return fresh
 }
 
-// killChild kills the process of that pid if it is a child of this one.
+// killChild kills the process with that pid if it is a child of this one.
 func killChild(pid int) (proc, bool) {
 	h, err := open(pid)
 	if err != nil {
@@ -184,8 +181,7 @@ func killChild(pid int) (proc, bool) {
 	return p, h.signal(syscall.SIGKILL) == nil
 }
 
-// carries reports whether the process was started with a token of that
-// digest.
+// carries reports whether the process was started with a token of that digest.
 func carries(pid int, tokenDigest string) (bool, error) {
 	env, err := environ(pid)
 	if err != nil && !hidden(err) {
@@ -200,19 +196,18 @@ func carries(pid int, tokenDigest string) (bool, error) {
 	return false, nil
 }
 
-// hunt kills what carries a token, and what lives below it: a child may have
-// dropped its environment.
+// hunt kills processes with a token and their descendants, which may have dropped their
+// environment.
 type hunt struct {
 	token  string // its digest
 	procs  map[int]proc
 	roots  []int
 	found  bool
-	killed map[proc]bool // without parents, which change
+	killed map[proc]bool // with ppid 0, because parents change
 }
 
-// look kills what there is now, then looks at what is new, until there is
-// nothing new that carries: one that starts the next and exits would be gone
-// when the whole table has been read.
+// look kills what there is, then looks at what is new, until nothing new has the token: a process
+// that starts the next and exits would be gone by the time the whole table is read.
 func (h *hunt) look() error {
 	h.procs, h.roots, h.found = map[int]proc{}, nil, false
 	for quiet := 0; quiet < quietPasses; quiet++ {
@@ -230,7 +225,7 @@ func (h *hunt) look() error {
 				h.roots = append(h.roots, p.pid)
 			}
 		}
-		// None is killed before all are known: what is below it would be an orphan.
+		// First find all, then kill: descendants would become orphans.
 		for _, pid := range h.roots {
 			h.kill(h.procs[pid])
 		}
@@ -248,8 +243,8 @@ func (h *hunt) look() error {
 	return nil
 }
 
-// fresh adds to the table what is not in it and gives it, the newest first. It
-// is all or an error: a table that lacks some would be taken for "nothing left".
+// fresh adds new processes to the table and returns them, newest first. It is complete or an error:
+// a partial table could look like "nothing left".
 func (h *hunt) fresh() (fresh []proc, err error) {
 	list, err := pids()
 	if err != nil {
@@ -280,10 +275,9 @@ func (h *hunt) kill(p proc) {
 	}
 }
 
-// sweep kills what is left of a launch whose shim is gone, until several looks
-// in a row find nothing: a process that is just being exec'ed shows no
-// environment for a moment, and one that exits has started another, which was
-// not in the table yet.
+// sweep kills what is left of a launch whose shim is gone, until several consecutive looks find
+// nothing: during exec a process briefly shows no environment, and one that exits may have started
+// another that was not in the table yet.
 func sweep(ctx context.Context, mark, cgroup, tokenDigest string) (killed int, err error) {
 	const quietLooks, quietAfterSome = 2, 5
 	h := hunt{token: tokenDigest, killed: map[proc]bool{}}

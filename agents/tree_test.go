@@ -17,8 +17,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// stubborn is a tree of processes that fork, take sessions of their own,
-// daemonise, drop their environment and ignore TERM.
+// stubborn is a tree of processes that fork, create sessions, daemonise, drop their environment and
+// ignore TERM.
 const stubborn = `
 trap '' TERM
 (trap '' TERM; while :; do sleep 0.05; done) &
@@ -68,7 +68,7 @@ func TestStopIsGentleFirst(t *testing.T) {
 	}
 }
 
-// A process that is held hears of the end too.
+// A suspended process is stopped gently too.
 func TestStopIsGentleToTheHeld(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, `trap 'echo bye; exit 0' TERM; echo up > up; kill -STOP $$; while :; do sleep 0.01; done`)
@@ -118,7 +118,7 @@ func TestSweepSparesTheSweeper(t *testing.T) {
 	}
 }
 
-// A stop that comes when the command has ended by itself is not its end.
+// A stop after the command ended by itself is not the cause of its end.
 func TestStopAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, `sh -c 'trap "touch termed" TERM; touch up; while :; do sleep 0.01; done' & while [ ! -e up ]; do sleep 0.01; done; exit 3`)
@@ -132,7 +132,7 @@ func TestStopAfterTheEnd(t *testing.T) {
 	}
 }
 
-// Where orphans do not come back to the shim, they are found by the token.
+// If orphans do not return to the shim, they are found by the token.
 func TestOrphansThatDoNotComeBack(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, "")
@@ -153,7 +153,7 @@ func TestStopOfWhatNeverStarted(t *testing.T) {
 	}
 }
 
-// What outlives the main process is ended before the record is written.
+// What outlives the main process is stopped before the record is written.
 func TestLeftoversEndWithTheCommand(t *testing.T) {
 	conform.Rule(t, "3-engine tree", "what outlives the main process is ended before the record")
 	for name, r := range map[string]*Runner{"cgroup": newRunner(), "no cgroup": noCgroups()} {
@@ -180,8 +180,7 @@ func leftoversEnd(t *testing.T, r *Runner) {
 	}
 }
 
-// Where there is a cgroup, a killed shim's tree is found even if it shows
-// neither token nor parents.
+// With a cgroup, a killed shim's tree is found even if it has neither token nor parents.
 func TestShimKilledTokenDropped(t *testing.T) {
 	t.Parallel()
 	spec := testSpec(t, `(setsid env -i sh -c 'while :; do sleep 0.05; done' & echo $! > $OUT/bare); echo up > $OUT/up; while :; do sleep 0.05; done`)
@@ -205,7 +204,7 @@ func TestShimKilledTokenDropped(t *testing.T) {
 	}
 }
 
-// soonStopped is a launch that does not end by itself, of a runner that gives little time to what it stops.
+// soonStopped is an endless launch, of a runner that allows little time for stops.
 func soonStopped(t *testing.T) (*Runner, Spec, *Proc) {
 	t.Helper()
 	spec := testSpec(t, `echo up > up; while :; do sleep 0.05; done`)
@@ -217,7 +216,7 @@ func soonStopped(t *testing.T) (*Runner, Spec, *Proc) {
 	return r, spec, p
 }
 
-// A shim that does not act on TERM is ended itself.
+// A shim that does not react to TERM is killed.
 func TestStopOfAStuckShim(t *testing.T) {
 	t.Parallel()
 	_, spec, p := soonStopped(t)
@@ -247,8 +246,8 @@ func TestStopOfAStuckShim(t *testing.T) {
 	wait(t, p)
 }
 
-// A shim that is stopped when it has told the end, and before it goes, holds up neither who waits for the launch nor the
-// Runner's end.
+// A shim suspended after it reported the end, before it exits, delays neither waiters for the
+// launch nor the Runner's end.
 func TestAShimThatDoesNotGo(t *testing.T) {
 	t.Parallel()
 	r := newRunner()
@@ -263,7 +262,7 @@ func TestAShimThatDoesNotGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	rested := make(chan struct{})
-	go func() { r.rest(l.host); close(rested) }() // as when it has told
+	go func() { r.rest(l.host); close(rested) }() // as after its report
 	select {
 	case <-rested:
 	case <-time.After(waitFor):
@@ -273,7 +272,7 @@ func TestAShimThatDoesNotGo(t *testing.T) {
 	r.Sweep(spec.Token)
 }
 
-// A shim that is stopped when the end is on record, and before it says so, holds nobody up: what the record tells counts.
+// A shim suspended after the end was recorded, before it reports, delays nobody: the record counts.
 func TestStopOfAShimThatDoesNotTell(t *testing.T) {
 	t.Parallel()
 	r, spec, p := soonStopped(t)
@@ -291,7 +290,7 @@ func TestStopOfAShimThatDoesNotTell(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = p.Stop(testContext(t))
-	r.Sweep(spec.Token) // the tree, which the shim would have ended before it wrote that
+	r.Sweep(spec.Token) // the tree, which the shim would have ended before writing that
 	if err != nil {
 		syscall.Kill(p.Pid(), syscall.SIGKILL)
 		t.Fatal(err)
@@ -331,7 +330,7 @@ func shimKilled(t *testing.T, r *Runner) {
 	spec := testSpec(t, `echo before; `+forged+stubborn+"while :; do sleep 0.05; done")
 	p := ensure(t, r, spec)
 	eventually(t, "the tree is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
-	// What the shim has not read yet goes with it.
+	// Output that the shim has not read yet is lost with it.
 	eventually(t, "its output is kept", fileHas(filepath.Join(spec.Dir, "stdout"), "before\n"))
 	id, _ := readIdentity(spec.PidFile)
 	bare := barePid(t, spec)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	treesShort  = 24 // of `make test`; SLUICE_TREES says another number
+	treesShort  = 24 // in `make test`; SLUICE_TREES overrides it
 	treesAtOnce = 12
 	treesGrace  = 400 * time.Millisecond
 	treesLate   = time.Second // from the end of the grace until nothing is left
@@ -26,10 +26,10 @@ const (
 	tickEvery   = 5 * time.Millisecond
 )
 
-// unruly is a tree that does what it can to stay. All of it ignores TERM, HUP
-// and INT. Each part bears the mark in its arguments, its environment or its
-// folder, which is how the test finds it: the package has only the parents
-// and, of some, the environment. $OUT/exits has its first process exit.
+// unruly is a tree that does everything to survive. All of it ignores TERM, HUP and INT. Each part
+// has the mark in its arguments, its environment or its folder, by which the test finds it; the
+// package only has the parents and, for some, the environment. $OUT/exits makes its first process
+// exit.
 const unruly = `
 trap '' TERM HUP INT QUIT
 cat > hop.sh <<'END'
@@ -55,7 +55,7 @@ echo up > up
 while [ ! -e exits ]; do sleep 0.01; done
 `
 
-// number is a number that the environment names, or the one of `make test`.
+// number returns a number from the environment, or the default of `make test`.
 func number(t *testing.T, name string, short int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -69,7 +69,7 @@ func number(t *testing.T, name string, short int) int {
 	return n
 }
 
-// unrulySpec is a launch of it, with a mark of its own.
+// unrulySpec is a launch of it, with its own mark.
 func unrulySpec(t *testing.T, i int) (spec Spec, mark string) {
 	t.Helper()
 	spec = testSpec(t, unruly)
@@ -81,7 +81,7 @@ func unrulySpec(t *testing.T, i int) (spec Spec, mark string) {
 	return spec, mark
 }
 
-// endTree sees to it that a test that fails leaves nothing either.
+// endTree kills the tree, so that a failing test leaves nothing either.
 func endTree(mark, folder string) {
 	for until := time.Now().Add(waitFor); time.Now().Before(until); {
 		left := ofTree(mark, folder)
@@ -97,7 +97,7 @@ func endTree(mark, folder string) {
 	}
 }
 
-// ofTree finds, without the package's own means, what lives of a tree.
+// ofTree finds live processes of a tree, without the package's own code.
 func ofTree(mark, folder string) (found []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
@@ -114,8 +114,7 @@ func ofTree(mark, folder string) (found []string) {
 	return found
 }
 
-// lateness measures how much later than they should plain timers fire, until
-// ctx ends: what the machine does to everybody.
+// lateness measures how late plain timers fire until ctx ends: the machine's delay for everybody.
 func lateness(ctx context.Context) (worst time.Duration) {
 	for ctx.Err() == nil {
 		before := time.Now()
@@ -126,9 +125,8 @@ func lateness(ctx context.Context) (worst time.Duration) {
 	return worst
 }
 
-// TestTreesLeaveNothing has many trees end at once, each by a way of its own:
-// stopped by the Runner that started it, by one that comes later, or by its
-// first process's exit; with a cgroup and without.
+// TestTreesLeaveNothing makes many trees end at once, each in its own way: stopped by the Runner
+// that started it, by a later one, or by its first process's exit; with a cgroup and without.
 func TestTreesLeaveNothing(t *testing.T) {
 	conform.Rule(t, "3-engine tree", "the whole tree, sessions of its own included")
 	conform.Rule(t, "field ask 2", "no process stays behind")
@@ -165,8 +163,7 @@ func TestTreesLeaveNothing(t *testing.T) {
 	}
 }
 
-// treeEnds has one tree start and end, and says how long after the grace
-// nothing was left.
+// treeEnds starts and ends one tree, and returns how long after the grace nothing was left.
 func treeEnds(t *testing.T, r *Runner, spec Spec, mark string, way int) (late time.Duration, ok bool) {
 	p, err := r.Ensure(testContext(t), spec)
 	if err != nil {
@@ -186,7 +183,7 @@ func treeEnds(t *testing.T, r *Runner, spec Spec, mark string, way int) (late ti
 	switch way {
 	case 0:
 		err = p.Stop(testContext(t))
-	case 1: // its first process goes, and nobody stops anything
+	case 1: // its first process exits, and nobody stops anything
 		grace = min(grace, leftoverGrace)
 		err = os.WriteFile(filepath.Join(spec.Cwd, "exits"), nil, 0o600)
 	default:
@@ -217,8 +214,7 @@ func treeEnds(t *testing.T, r *Runner, spec Spec, mark string, way int) (late ti
 // restless is processes that each start the next and exit.
 const restless = `echo 'trap "" TERM; setsid sh $0 &' > hop.sh; for i in 1 2 3 4; do setsid sh hop.sh & done; echo up > up; sleep 1000`
 
-// TestATreeThatNeverStandsStill is of processes that are gone before one has
-// looked at them.
+// TestATreeThatNeverStandsStill uses processes that are gone before one has looked at them.
 func TestATreeThatNeverStandsStill(t *testing.T) {
 	spec := testSpec(t, restless)
 	spec.KillAfter = treesGrace
@@ -238,7 +234,7 @@ func TestATreeThatNeverStandsStill(t *testing.T) {
 	}
 }
 
-// The same, whose shim is killed: its token is all there is.
+// The same after the shim was killed: only the token is left.
 func TestALostTreeThatNeverStandsStill(t *testing.T) {
 	spec := testSpec(t, restless)
 	t.Cleanup(func() { endTree(spec.Token, spec.Cwd) })

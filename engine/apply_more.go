@@ -255,7 +255,8 @@ func (f RewindOwed) apply(s *State, _ time.Time) {
 	if a := r.Attempt(f.Step, f.N); a == nil || r.Workspace == "" {
 		wrong("%s: a rewind of %s#%d, which is on no branch", f.Run, f.Step, f.N)
 	}
-	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind == WriteAdvance && w.Step == f.Step && w.N == f.N })
+	r.Writes = slices.DeleteFunc(r.Writes,
+		func(w *Write) bool { return w.Kind == WriteAdvance && w.Step == f.Step && w.N == f.N })
 	r.oweBranch(Write{Kind: WriteRewind, Step: f.Step, N: f.N, With: f.With, Files: f.Files})
 }
 

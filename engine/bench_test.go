@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// BenchmarkDecide plays a run of ten steps, each sent back once, to its end, as the loop does: one Decide per event, then
-// the next moment, whether a scan is needed, and what is owed by those who have changed. It is alone, or beside runs that
-// are ended or wait for a person. An op is one event.
+// BenchmarkDecide plays a run of ten steps, each sent back once, to its end, like the loop: one
+// Decide per event, then the next moment, whether a scan is needed, and what changed runs owe. It
+// runs alone, or beside runs that are ended or wait for a person. An op is one event.
 func BenchmarkDecide(b *testing.B) {
 	for _, x := range []struct{ ended, waiting int }{{0, 0}, {KeepEnded, 0}, {KeepEnded, 20}, {KeepEnded, 200}, {KeepEnded, MaxPending - 1}} {
 		b.Run(fmt.Sprintf("ended=%d/waiting=%d", x.ended, x.waiting), func(b *testing.B) { benchDecide(b, x.ended, x.waiting) })
@@ -18,7 +18,7 @@ func BenchmarkDecide(b *testing.B) {
 
 func benchDecide(b *testing.B, ended, waiting int) {
 	s := benchWorld(b, ended, waiting)
-	for range ended { // as many of its own that are over as are kept
+	for range ended { // as many ended runs as are kept
 		s.lap()
 	}
 	b.ReportAllocs()
@@ -39,7 +39,7 @@ type bench struct {
 	specs map[string]*Spec
 	now   time.Time
 	n     int
-	owed  []Effect // what is owed and not carried out
+	owed  []Effect // owed and not carried out
 
 	done   Sentinel // what every agent says
 	check  CheckResult
@@ -76,7 +76,7 @@ func benchWorld(b *testing.B, ended, waiting int) *bench {
 	return s
 }
 
-// do decides one event and brings what is owed in line.
+// do decides one event and updates what is owed.
 func (s *bench) do(ev Event) {
 	s.n++
 	s.now = s.now.Add(time.Second)
@@ -91,7 +91,7 @@ func (s *bench) do(ev Event) {
 
 func (s *bench) spec(d string) *Spec { return s.specs[d] }
 
-// lap plays one run to its end and gives how many events it took.
+// lap plays one run to its end and returns the number of events.
 func (s *bench) lap() int {
 	s.n = 0
 	s.do(RunRequested{Workflow: "run", Digest: "d-run"})
@@ -99,7 +99,7 @@ func (s *bench) lap() int {
 	return s.n
 }
 
-// drain carries out all that is owed until nothing is.
+// drain carries out what is owed until nothing is left.
 func (s *bench) drain() {
 	for {
 		if len(s.owed) == 0 {

@@ -12,7 +12,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// TestConditionsAreAskedOnce: what a condition gave is a fact; neither time, nor scans, nor a replay ask it again.
+// TestConditionsAreAskedOnce: a condition's result is a fact; neither time, nor scans, nor a replay
+// evaluates it again.
 func TestConditionsAreAskedOnce(t *testing.T) {
 	whens, verdicts := 0, 0
 	w := flow("x", aStep("a", func(st *Step) {
@@ -29,7 +30,7 @@ func TestConditionsAreAskedOnce(t *testing.T) {
 	}
 	settle()
 	s.done("a")
-	s.judged("ga", OutcomeFail) // the condition says pass
+	s.judged("ga", OutcomeFail) // the condition of `verdict` says pass
 	settle()
 	s.want(s.step("a"), "1 passed", s.step("b"), "1 running")
 	if whens != 1 || verdicts != 1 {
@@ -37,8 +38,8 @@ func TestConditionsAreAskedOnce(t *testing.T) {
 	}
 }
 
-// TestStatesAreDocumented: each phase and state says how it is entered or left, or that it is final, and a history of
-// all kinds shows no other.
+// TestStatesAreDocumented: each phase and state has a comment on how it is entered or left, or that
+// it is final, and a history of all kinds shows no other.
 func TestStatesAreDocumented(t *testing.T) {
 	conform.Rule(t, "3-engine states", "each state is documented, and attempts, rounds and runs have no other")
 	f, err := parser.ParseFile(token.NewFileSet(), "state.go", nil, parser.ParseComments)
@@ -96,7 +97,8 @@ func TestStatesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestApplyRefusesContradictions: Apply panics on a fact that contradicts the state, as DESIGN.md promises.
+// TestApplyRefusesContradictions: Apply panics on a fact that contradicts the state, as DESIGN.md
+// promises.
 func TestApplyRefusesContradictions(t *testing.T) {
 	flowOf := func() *Spec { return flow("x", aStep("a"), aGate("a", to(EndDone), onFail(EndFailed))) }
 	failed := func(s *script) {

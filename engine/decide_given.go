@@ -32,7 +32,8 @@ func (d *decider) fromAnswer(r *Run, w *Spec, st *Step, a *Attempt) (json.RawMes
 	}
 	b, err := json.Marshal(v)
 	if err == nil && len(b) > MaxTaskList {
-		err = fmt.Errorf("step %s: for_each: tasks: %s: it has more than %d MiB: split the list", st.ID, from.Source, MaxTaskList>>20)
+		err = fmt.Errorf("step %s: for_each: tasks: %s: it has more than %d MiB: split the list", st.ID,
+			from.Source, MaxTaskList>>20)
 	}
 	return b, source, err
 }
@@ -98,7 +99,7 @@ func (d *decider) taskAnswer(o *Run, st *Step, r *Run, last json.RawMessage) (js
 		return nil, ""
 	}
 	if n := o.List.answered() + len(answer); n > MaxTaskAnswers {
-		return nil, fmt.Sprintf("its answer is not kept: with it those of the list's tasks would take more than %d MiB: answer less", MaxTaskAnswers>>20)
+		return nil, fmt.Sprintf("its answer is not kept: with it those of the list's tasks would take more than %d MiB: shorten the answers", MaxTaskAnswers>>20)
 	}
 	return answer, ""
 }

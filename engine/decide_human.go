@@ -25,9 +25,9 @@ func (d *decider) answer(ev Answered) string {
 	case ev.Round != 0 && ev.Round != q.N:
 		return fmt.Sprintf("it was given to round %d of %s; now it is round %d: look again (sluice show %s)", ev.Round, g.ID, q.N, g.ID)
 	case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened) && q.Opened.After(d.at):
-		return fmt.Sprintf("the clock was set back since round %d of %s opened, so nothing tells whether it was written before: it has to name the round", q.N, g.ID)
+		return fmt.Sprintf("the clock was set back since round %d of %s opened, so it is unknown whether it was written before: name the round in it", q.N, g.ID)
 	case ev.Round == 0 && ev.Written.After(d.at.Add(mtimeSlack)):
-		return fmt.Sprintf("its time is later than now, so nothing tells whether it was written before round %d of %s opened: it has to name the round", q.N, g.ID)
+		return fmt.Sprintf("its time is in the future, so it is unknown whether it was written before round %d of %s opened: name the round in it", q.N, g.ID)
 	case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened):
 		return fmt.Sprintf("it was written before round %d of %s opened: an old answer does not count for a new attempt", q.N, g.ID)
 	case !q.takes(ev.Outcome):
@@ -60,7 +60,7 @@ func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 		d.used(r, g, q, ev)
 		d.put(RoundVoided{of: Of(r.ID), Gate: g.ID, N: q.N, Why: "what was reviewed has changed since the gate opened", By: &by})
 		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.void", r.ID, g.ID, q.N), Kind: NoticeInfo, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N,
-			Text: "your " + ev.Outcome + " does not count: what was reviewed has changed since; it is checked and asked anew"})
+			Text: "your " + ev.Outcome + " does not count: what was reviewed has changed since; it will be checked and asked again"})
 	case ev.Outcome == OutcomePass:
 		d.used(r, g, q, ev)
 		d.passBy(r, g, q, ev, answer)
@@ -106,7 +106,7 @@ func (g *Gate) answered(ev Answered) (answer json.RawMessage, why string) {
 	case err != nil:
 		return nil, err.Error()
 	case ev.Signed != nil && string(answer) != string(ev.Signed.Answer):
-		return nil, fmt.Sprintf("what was signed is not the whole answer, which is %s: sign anew: %s", clip(string(answer), 1000), Verb(g.ID, OutcomePass))
+		return nil, fmt.Sprintf("what was signed is not the whole answer, which is %s: sign again: %s", clip(string(answer), 1000), Verb(g.ID, OutcomePass))
 	}
 	return answer, ""
 }

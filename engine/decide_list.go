@@ -242,7 +242,7 @@ func (d *decider) sendList(r *Run, w *Spec, st *Step, a *Attempt, spent *Task, s
 		d.failList(r, st, a, "the task file "+l.Path+" is missing")
 		return
 	case l.File != FileOK:
-		d.failList(r, st, a, "the task file cannot be gone by: "+l.Why)
+		d.failList(r, st, a, "the task file cannot be used: "+l.Why)
 		return
 	case !settled: // the step reads the file
 		return
@@ -385,7 +385,7 @@ func (d *decider) advanceChild(r *Run) bool {
 	wanted := o.wants(c)
 	if r.Live() {
 		if !wanted {
-			d.end(r, RunEnded{Phase: RunAborted, Why: "its parent " + o.ID + " has no use for it any more", Cause: causeParent})
+			d.end(r, RunEnded{Phase: RunAborted, Why: "its parent " + o.ID + " no longer needs it", Cause: causeParent})
 			return true
 		}
 		return false

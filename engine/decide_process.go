@@ -89,7 +89,7 @@ func class(p Proc, exit Exit, signal string) (string, string) {
 	case p.Stop != "" && !endedFirst(p, exit):
 		return ClassInfrastructure, "it was ended: " + p.Stop
 	case exit.Idle:
-		return ClassInfrastructure, "it said nothing for its idle_timeout and was ended"
+		return ClassInfrastructure, "it printed nothing for its idle_timeout and was stopped"
 	case exit.Lost:
 		return ClassInfrastructure, "it vanished without an exit code: the machine restarted, or its host process was killed"
 	case exit.Stopped:

@@ -20,10 +20,10 @@ func (d *decider) requested(ev RunRequested) {
 	}
 	vars, why := startVars(w, ev.Vars)
 	if live := d.s.ownLive(); live >= MaxPending {
-		why = fmt.Sprintf("%d runs are alive in this repo, which is the most: end some first", live)
+		why = fmt.Sprintf("%d runs are live in this repo, the maximum: end some first", live)
 	}
 	if why == "" && len(ev.Stubs) > 0 && (len(ev.Stubs) > MaxStubs || !json.Valid(ev.Stubs)) {
-		why = fmt.Sprintf("what its stand-ins are to do is no JSON of at most %d KiB", MaxStubs>>10)
+		why = fmt.Sprintf("the script of its stand-ins is not JSON of at most %d KiB", MaxStubs>>10)
 	}
 	if why != "" {
 		d.ignore("", ev.EventKind(), why, &ev.By)
@@ -35,7 +35,8 @@ func (d *decider) requested(ev RunRequested) {
 		n++
 		id = fmt.Sprintf("%s-%d", w.ID, n)
 	}
-	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, File: ev.File, Source: ev.Source, Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel,
+	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, File: ev.File, Source: ev.Source,
+		Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel,
 		Workspace: workspace(w, id),
 		MaxSteps:  w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles, Stubs: ev.Stubs, Ratio: w.Limits.MaxFailedRatio, By: ev.By})
 	if ev.Paused {
@@ -50,13 +51,15 @@ func startVars(w *Spec, given map[string]any) (map[string]any, string) {
 		known = append(known, v.Name)
 		x, ok := given[v.Name]
 		if !ok && v.Required {
-			return nil, fmt.Sprintf("workflow %s wants the var %s: sluice start %s --var %s=…", w.ID, v.Name, w.ID, v.Name)
+			return nil, fmt.Sprintf("workflow %s wants the var %s: sluice start %s --var %s=…", w.ID, v.Name,
+				w.ID, v.Name)
 		}
 		if !ok {
 			x = v.Default
 		}
 		if x, ok = sameType(v.Default, x); !ok {
-			return nil, fmt.Sprintf("var %s of workflow %s: want a value like %v, found %v", v.Name, w.ID, v.Default, given[v.Name])
+			return nil, fmt.Sprintf("var %s of workflow %s: want a value like %v, found %v", v.Name, w.ID,
+				v.Default, given[v.Name])
 		}
 		out[v.Name] = x
 	}
@@ -258,7 +261,8 @@ func (d *decider) end(r *Run, f RunEnded) {
 		d.forget(r.flow)
 		return
 	}
-	d.notice(Notice{ID: r.ID + ".ended-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeEnded, Run: r.ID, Step: f.Step, Text: strings.TrimSpace(f.Phase + " " + f.Why)})
+	d.notice(Notice{ID: r.ID + ".ended-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeEnded, Run: r.ID,
+		Step: f.Step, Text: strings.TrimSpace(f.Phase + " " + f.Why)})
 	d.forget(r.flow)
 }
 
@@ -315,7 +319,8 @@ func (s *State) ownLive() (n int) {
 func (d *decider) stopFor(r *Run, why, text string) {
 	d.put(RunPaused{of: Of(r.ID), Why: why, Text: clip(text, MaxFeedback)})
 	d.pauseChildren(r)
-	d.notice(Notice{ID: fmt.Sprintf("%s.paused-%d", r.ID, d.s.Clock), Kind: NoticePaused, Run: r.ID, Text: clip(text, 2000)})
+	d.notice(Notice{ID: fmt.Sprintf("%s.paused-%d", r.ID, d.s.Clock), Kind: NoticePaused, Run: r.ID,
+		Text: clip(text, 2000)})
 }
 
 // pausedByLimit is the prefix of PausedWhy before the key of a limit.
@@ -354,7 +359,8 @@ func (d *decider) retry(ev RetryRequested) {
 	case r == nil:
 		why = fmt.Sprintf("no run %s is known", ev.Run)
 	case r.Child != nil:
-		why = fmt.Sprintf("run %s is a child of %s: sluice retry %s %s", r.ID, r.Child.Parent, r.Child.Parent, r.Child.Step)
+		why = fmt.Sprintf("run %s is a child of %s: sluice retry %s %s", r.ID, r.Child.Parent, r.Child.Parent,
+			r.Child.Step)
 	case w == nil:
 		why = fmt.Sprintf("run %s cannot go on: the spec it was started with cannot be read by this release", ev.Run)
 	case r.Phase == RunPending:

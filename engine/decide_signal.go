@@ -154,7 +154,8 @@ func (d *decider) reject(ev FileSeen, run, why string) {
 	if r := d.s.runOf(ev.Of); r != nil {
 		owed = max(owed, r.Refused[ev.Of]-1)
 		if r.Refused[ev.Of] == KeepRefused {
-			d.put(Ignored{Run: r.ID, What: "files from within " + ev.Of, Why: fmt.Sprintf("%d of them were refused: more are counted and not kept", KeepRefused)})
+			d.put(Ignored{Run: r.ID, What: "files from within " + ev.Of,
+				Why: fmt.Sprintf("%d of them were refused: more are counted and not kept", KeepRefused)})
 		}
 	}
 	if owed >= tellRejected { // its .why file and the log report it
@@ -169,12 +170,14 @@ func (d *decider) dropped(ev FilesDropped) {
 	if r := d.s.runOf(ev.Of); r != nil {
 		run = r.ID
 	}
-	d.put(Ignored{Run: run, What: fmt.Sprintf("%d more files from within %s", ev.N, ev.Of), Why: fmt.Sprintf("%d of its files were refused before: these were counted and not kept", KeepRefused)})
+	d.put(Ignored{Run: run, What: fmt.Sprintf("%d more files from within %s", ev.N, ev.Of),
+		Why: fmt.Sprintf("%d of its files were refused before: these were counted and not kept", KeepRefused)})
 }
 
 func (d *decider) take(ev FileSeen, run, to, as string) {
 	if ev.ID != "" {
-		d.put(FileTaken{Move: Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Place: ev.Place, Of: ev.Of, Run: run, To: to, As: as}})
+		d.put(FileTaken{Move: Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Place: ev.Place, Of: ev.Of, Run: run,
+			To: to, As: as}})
 	}
 }
 
@@ -201,12 +204,13 @@ func (d *decider) sentinel(ev FileSeen, xs []reading) {
 		d.reject(ev, run, why)
 		return
 	case len(fit) > 1:
-		d.reject(ev, "", fmt.Sprintf("%d live attempts go by this name: say which: signals/<run>/%s", len(fit), ev.Name))
+		d.reject(ev, "", fmt.Sprintf("%d live attempts have this name: say which: signals/<run>/%s", len(fit), ev.Name))
 		return
 	}
 	r, st := fit[0].run, fit[0].step
 	a, s := r.Current(st.ID), ev.Sentinel
-	f := StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Status: s.Status, Via: ev.Name, Summary: clip(s.Summary, MaxFeedback),
+	f := StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Status: s.Status, Via: ev.Name,
+		Summary:  clip(s.Summary, MaxFeedback),
 		Question: clip(s.Question, MaxFeedback), Options: s.Options, Answer: s.Answer, LingerUntil: d.linger(r, a)}
 	// a person drives it, claimed or not
 	if st.Agent != nil && st.Agent.Launch == LaunchInteractive && ev.By.Via != ViaMCP {
@@ -224,7 +228,7 @@ func (d *decider) signalled(f StepSignalled) {
 	if f.Status == StatusFailed && f.Failure == "" {
 		f.Failure = f.Summary
 		if f.Failure == "" {
-			f.Failure = "the step said that it failed, and no more"
+			f.Failure = "the step reported a failure without a reason"
 		}
 	}
 	if r := d.s.Runs[f.Run]; f.Status == StatusDone && r != nil {
@@ -248,7 +252,8 @@ func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	r, a := x.run, x.run.Current(x.step.ID)
 	switch {
 	case a.held():
-		return fmt.Sprintf("%s.%d of %s is taken over by %s: sluice handback %s --done says that it is done", x.step.ID, a.N, r.ID, a.Held.Who, x.step.ID)
+		return fmt.Sprintf("%s.%d of %s is taken over by %s: sluice handback %s --done says that it is done",
+			x.step.ID, a.N, r.ID, a.Held.Who, x.step.ID)
 	case a == nil || a.State == Ready:
 		return fmt.Sprintf("step %s of %s is not at work", x.step.ID, r.ID)
 	case a.Children:
@@ -286,7 +291,7 @@ func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	}
 	for _, old := range r.Attempts[x.step.ID][:a.N-1] {
 		if old.Offered && old.State == Superseded && old.Status == "" {
-			return fmt.Sprintf("attempt %s.%d was offered and superseded unanswered, so this may be its word: say \"attempt\": %d", x.step.ID, old.N, a.N)
+			return fmt.Sprintf("attempt %s.%d was offered and superseded unanswered, so this may be its report: add \"attempt\": %d", x.step.ID, old.N, a.N)
 		}
 	}
 	return ""
@@ -313,14 +318,18 @@ func (d *decider) commit(ev CommitSeen) {
 		for _, old := range d.s.Runs[id].Attempts[ev.Step] {
 			if old.Author != "" && old.Author == ev.Author {
 				if !r.Told["twin:"+ev.SHA] {
-					d.ignore(r.ID, ev.EventKind(), fmt.Sprintf("commit %s is a double of one that counted already for %s.%d of %s", short(ev.SHA), ev.Step, old.N, id), nil)
-					d.notice(Notice{ID: "twin:" + ev.SHA, Kind: NoticeInfo, Run: r.ID, Step: ev.Step, Once: true, Text: "commit " + short(ev.SHA) + " does not count: it is a double of one that did"})
+					d.ignore(r.ID, ev.EventKind(),
+						fmt.Sprintf("commit %s is a copy of one that already counted for %s.%d of %s",
+							short(ev.SHA), ev.Step, old.N, id), nil)
+					d.notice(Notice{ID: "twin:" + ev.SHA, Kind: NoticeInfo, Run: r.ID, Step: ev.Step,
+						Once: true, Text: "commit " + short(ev.SHA) + " does not count: it is a copy of one that did"})
 				}
 				return
 			}
 		}
 	}
-	f := StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: "commit " + ev.SHA, Author: ev.Author,
+	f := StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: "commit " + ev.SHA,
+		Author:  ev.Author,
 		Summary: clip(ev.Subject, 1000), LingerUntil: d.linger(r, a)}
 	if a.Offered { // a launched agent commits under the repo's configured name, which does not identify who worked
 		f.Makers = ev.Makers
@@ -343,7 +352,8 @@ func (s *State) besides(a, b *Run) bool {
 // pull handles a pull request whose head is the step's branch or commit.
 func (d *decider) pull(ev PullSeen) {
 	if r, a := d.waiting(ev.Run, ev.Step, ev.N, ev.K, SignalPull); a != nil {
-		d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: strings.TrimSpace(ev.Ref + " " + ev.SHA), LingerUntil: d.linger(r, a)})
+		d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone,
+			Via: strings.TrimSpace(ev.Ref + " " + ev.SHA), LingerUntil: d.linger(r, a)})
 	}
 }
 

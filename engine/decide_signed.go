@@ -24,25 +24,29 @@ func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
 	if s == nil {
 		return ""
 	}
-	q, again := r.CurrentRound(g.ID), "sign anew: "+Verb(g.ID, ev.Outcome)
+	q, again := r.CurrentRound(g.ID), "sign again: "+Verb(g.ID, ev.Outcome)
 	used, spent := d.s.Spent[s.Nonce]
 	switch {
 	case spent:
-		return fmt.Sprintf("this signed answer was used already, on %s: each counts once: %s", used.At.UTC().Format("2006-01-02 15:04:05Z"), again)
+		return fmt.Sprintf("this signed answer was used already, on %s: each counts once: %s",
+			used.At.UTC().Format("2006-01-02 15:04:05Z"), again)
 	case s.Run != r.ID:
 		return fmt.Sprintf("it was signed for run %s and is no answer for %s: %s --run %s", s.Run, r.ID, again, r.ID)
 	case s.Gate != g.ID:
 		return fmt.Sprintf("it was signed for gate %s and is no answer for %s: %s", s.Gate, g.ID, again)
 	case s.Outcome != ev.Outcome:
-		return fmt.Sprintf("what was signed is %s, and it was handed in as %s: hand it in as what it is, or %s", s.Outcome, ev.Outcome, again)
+		return fmt.Sprintf("what was signed is %s, and it was handed in as %s: hand it in as what it is, or %s",
+			s.Outcome, ev.Outcome, again)
 	case q == nil:
 		return ""
 	case s.Round != q.N:
 		return fmt.Sprintf("it was signed for round %d of %s; now it is round %d: look again (sluice show %s), then %s", s.Round, g.ID, q.N, g.ID, again)
 	case !d.at.Before(s.Expires):
-		return fmt.Sprintf("the signature expired at %s: look again (sluice show %s), then %s", s.Expires.UTC().Format("2006-01-02 15:04:05Z"), g.ID, again)
+		return fmt.Sprintf("the signature expired at %s: look again (sluice show %s), then %s",
+			s.Expires.UTC().Format("2006-01-02 15:04:05Z"), g.ID, again)
 	case s.Expires.After(d.at.Add(MaxSigned)):
-		return fmt.Sprintf("the signature is good until %s, and more than %d days are too long: %s", s.Expires.UTC().Format("2006-01-02"), int(MaxSigned/(24*time.Hour)), again)
+		return fmt.Sprintf("the signature is good until %s, and more than %d days are too long: %s",
+			s.Expires.UTC().Format("2006-01-02"), int(MaxSigned/(24*time.Hour)), again)
 	case s.Digest != q.Digest:
 		return fmt.Sprintf("it was signed over other content than round %d of %s is about: look again (sluice show %s), then %s", q.N, g.ID, g.ID, again)
 	}
@@ -53,7 +57,7 @@ func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
 func notApprover(ev Answered, r *Run, g *Gate, q *Round) string {
 	want := g.Reviewer.Approvers
 	if ev.Signed == nil && ev.By.Trust == TrustSigned {
-		return fmt.Sprintf("it is said to be signed, and nothing is known of by whom: %s signs it", Verb(g.ID, ev.Outcome))
+		return fmt.Sprintf("it claims to be signed, but the signer is unknown: %s signs it", Verb(g.ID, ev.Outcome))
 	}
 	if len(want) == 0 {
 		return ""
@@ -62,7 +66,8 @@ func notApprover(ev Answered, r *Run, g *Gate, q *Round) string {
 		return slices.ContainsFunc(ev.Signed.Names, func(n string) bool { return strings.EqualFold(n, name) })
 	}
 	if !slices.ContainsFunc(want, is) {
-		return fmt.Sprintf("gate %s takes the word of %s, and this is signed by %s: have one of them decide", g.ID, strings.Join(want, ", "), ev.Signed.Names[0])
+		return fmt.Sprintf("gate %s takes the word of %s, and this is signed by %s: have one of them decide",
+			g.ID, strings.Join(want, ", "), ev.Signed.Names[0])
 	}
 	if ev.Outcome == OutcomeFail || ev.Outcome == OutcomeVeto {
 		return "" // refusing one's own work is no self-approval
@@ -97,6 +102,7 @@ func Verb(gate, outcome string) string {
 // used records the use of a signed answer.
 func (d *decider) used(r *Run, g *Gate, q *Round, ev Answered) {
 	if s := ev.Signed; s != nil {
-		d.put(SignatureUsed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: ev.Outcome, By: ev.By, Nonce: s.Nonce, Expires: s.Expires, Proof: ev.Proof})
+		d.put(SignatureUsed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: ev.Outcome, By: ev.By, Nonce: s.Nonce,
+			Expires: s.Expires, Proof: ev.Proof})
 	}
 }

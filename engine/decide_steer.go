@@ -21,11 +21,11 @@ func (d *decider) note(ev NoteGiven) {
 	switch {
 	case why != "":
 	case strings.TrimSpace(ev.Text) == "":
-		why = "a note without words"
+		why = "the note is empty"
 	case len(ev.Text) > MaxNote:
-		why = fmt.Sprintf("a note of more than %d KiB: write it into a file, and name that", MaxNote>>10)
+		why = fmt.Sprintf("the note has more than %d KiB: write it into a file, and name that", MaxNote>>10)
 	case len(r.Notes) >= MaxNotes:
-		why = fmt.Sprintf("run %s has %d notes, which is the most", r.ID, MaxNotes)
+		why = fmt.Sprintf("run %s has %d notes, the maximum", r.ID, MaxNotes)
 	case ev.Step != "":
 		if w := d.spec(r); w == nil || w.Step(ev.Step) == nil {
 			why = fmt.Sprintf("run %s has no step %s", r.ID, ev.Step)
@@ -80,17 +80,18 @@ func (d *decider) notTaken(r *Run, w *Spec, step string) string {
 	case !a.Live():
 		return fmt.Sprintf("step %s of %s is not at work", step, r.ID)
 	case a.Reads:
-		return fmt.Sprintf("step %s only looks (reads: true), at a checkout that is thrown away: there is nothing to take over: sluice note %s %s leaves it words", step, r.ID, step)
+		return fmt.Sprintf("step %s only reads (reads: true), in a temporary checkout: there is nothing to take over: sluice note %s %s leaves it a message", step, r.ID, step)
 	case a.Held != nil:
 		return fmt.Sprintf("%s.%d of %s is taken over already, by %s", step, a.N, r.ID, a.Held.Who)
 	case a.State != Ready && a.State != Running:
-		return fmt.Sprintf("%s.%d of %s has said its word (%s): sluice retry %s %s has it done again", step, a.N, r.ID, a.State, r.ID, step)
+		return fmt.Sprintf("%s.%d of %s has said its word (%s): sluice retry %s %s has it done again", step,
+			a.N, r.ID, a.State, r.ID, step)
 	case a.K == 0:
 		return fmt.Sprintf("%s.%d of %s has not been launched yet", step, a.N, r.ID)
 	}
 	if o := &d.s.index.trees; a.State == Ready {
 		if d.occupy(o); o.holds[a.Tree] {
-			return fmt.Sprintf("%s.%d of %s waits for its worktree, in which another works just now", step, a.N, r.ID)
+			return fmt.Sprintf("%s.%d of %s waits for its worktree, which is in use", step, a.N, r.ID)
 		}
 	}
 	return ""
@@ -121,9 +122,11 @@ func (d *decider) handback(ev HandbackRequested) {
 		return
 	}
 	// A step is done only by the report of its live launch: this launch is the person's.
-	d.put(StepLaunched{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K + 1, Key: launchKey(r.ID, ev.Step, a.N, a.K+1), Tree: a.Tree, Offered: true, Person: true,
+	d.put(StepLaunched{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K + 1,
+		Key: launchKey(r.ID, ev.Step, a.N, a.K+1), Tree: a.Tree, Offered: true, Person: true,
 		SignalType: st.Signal.Type, SignalValue: st.Signal.Value})
-	d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone, Via: viaHandback + ev.By.Who, Summary: strings.TrimSpace(ev.Text)})
+	d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone,
+		Via: viaHandback + ev.By.Who, Summary: strings.TrimSpace(ev.Text)})
 }
 
 // notHeld returns why the step cannot be handed back now, or "".
@@ -135,11 +138,11 @@ func (d *decider) notHeld(r *Run, ev HandbackRequested) string {
 	case a == nil || a.Held == nil:
 		return fmt.Sprintf("step %s of %s is not taken over", ev.Step, r.ID)
 	case a.State != Ready:
-		return fmt.Sprintf("the agent of %s.%d is just being ended: try again in a moment", ev.Step, a.N)
+		return fmt.Sprintf("the agent of %s.%d is being stopped: try again in a moment", ev.Step, a.N)
 	case len(ev.Text) > MaxNote:
-		return fmt.Sprintf("words of more than %d KiB: write them into a file, and name that", MaxNote>>10)
+		return fmt.Sprintf("the text has more than %d KiB: write it into a file, and name that", MaxNote>>10)
 	case !ev.Done && strings.TrimSpace(ev.Text) != "" && len(r.Notes) >= MaxNotes:
-		return fmt.Sprintf("run %s has %d notes, which is the most", r.ID, MaxNotes)
+		return fmt.Sprintf("run %s has %d notes, the maximum", r.ID, MaxNotes)
 	}
 	return ""
 }

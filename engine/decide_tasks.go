@@ -18,7 +18,8 @@ type merging struct {
 // readTasks merges the file.
 func (d *decider) readTasks(r *Run, e *List, ev *TasksSeen) {
 	l := r.List
-	m := merging{l: l, deepest: e.MaxDepth, own: l.Made || !l.Taint, f: TasksRead{of: Of(r.ID), Step: ev.Step, Stamp: ev.Stamp, Taint: l.Taint, Deepest: l.Deepest}}
+	m := merging{l: l, deepest: e.MaxDepth, own: l.Made || !l.Taint,
+		f: TasksRead{of: Of(r.ID), Step: ev.Step, Stamp: ev.Stamp, Taint: l.Taint, Deepest: l.Deepest}}
 	switch {
 	case ev.Missing:
 		m.f.File = FileMissing
@@ -31,11 +32,12 @@ func (d *decider) readTasks(r *Run, e *List, ev *TasksSeen) {
 	d.put(m.f)
 	if n := len(m.f.Refused); n > 0 {
 		x := m.f.Refused[0]
-		text := fmt.Sprintf("%s: the status of %s was changed to %s in the file while somebody was at work on the list: it was not taken, it is %s", l.Path, x.Task, x.Status, x.Was)
+		text := fmt.Sprintf("%s: the status of %s was changed to %s in the file while somebody was at work on the list: it was not accepted: it is %s", l.Path, x.Task, x.Status, x.Was)
 		if n > 1 {
-			text += fmt.Sprintf("; so of %d more", n-1)
+			text += fmt.Sprintf("; likewise for %d more", n-1)
 		}
-		d.notice(Notice{ID: fmt.Sprintf("%s.refused-%d", r.ID, d.s.Clock), Kind: NoticeInfo, Run: r.ID, Step: ev.Step, Text: text})
+		d.notice(Notice{ID: fmt.Sprintf("%s.refused-%d", r.ID, d.s.Clock), Kind: NoticeInfo, Run: r.ID,
+			Step: ev.Step, Text: text})
 	}
 }
 
@@ -66,7 +68,8 @@ func (m *merging) merge(seen []TaskSeen) {
 	}
 	m.orphans()
 	if why := tasksFault(m.tasks); why != "" {
-		m.f = TasksRead{of: m.f.of, Step: m.f.Step, Stamp: m.f.Stamp, File: FileInvalid, Why: why, Taint: m.l.Taint, Deepest: m.l.Deepest}
+		m.f = TasksRead{of: m.f.of, Step: m.f.Step, Stamp: m.f.Stamp, File: FileInvalid, Why: why,
+			Taint: m.l.Taint, Deepest: m.l.Deepest}
 		return
 	}
 	m.f.File = FileOK
@@ -154,6 +157,7 @@ func (m *merging) settle() {
 
 // same compares two tasks, except fields that are not from the file.
 func (t *Task) same(o *Task) bool {
-	return t.Title == o.Title && t.Priority == o.Priority && slices.Equal(t.DependsOn, o.DependsOn) && t.State == o.State && t.Begun == o.Begun &&
+	return t.Title == o.Title && t.Priority == o.Priority && slices.Equal(t.DependsOn, o.DependsOn) &&
+		t.State == o.State && t.Begun == o.Begun &&
 		t.Tries == o.Tries && t.Depth == o.Depth && t.For == o.For && t.Held == o.Held && t.Base == o.Base
 }

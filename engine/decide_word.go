@@ -10,7 +10,8 @@ import (
 func (d *decider) word(ev FileSeen, xs []reading) {
 	if ev.Human == nil {
 		x, _ := awaited(xs)
-		d.unreadable(ev, xs, fmt.Sprintf("%s: correct it and move it back, or use `%s`", cannotRead(ev.HumanBad), Verb(x.gate.ID, x.outcome)))
+		d.unreadable(ev, xs, fmt.Sprintf("%s: correct it and move it back, or use `%s`",
+			cannotRead(ev.HumanBad), Verb(x.gate.ID, x.outcome)))
 		return
 	}
 	if say := ev.Human.Run; say != "" {
@@ -34,7 +35,8 @@ func (d *decider) word(ev FileSeen, xs []reading) {
 		by.Via += ", says it is of " + clip(ev.Human.By, 200)
 	}
 	q := x.run.CurrentRound(x.gate.ID)
-	why := d.answer(Answered{Gate: x.gate.ID, Run: x.run.ID, Round: ev.Human.Round, Outcome: x.outcome, Text: ev.Human.Text,
+	why := d.answer(Answered{Gate: x.gate.ID, Run: x.run.ID, Round: ev.Human.Round, Outcome: x.outcome,
+		Text:    ev.Human.Text,
 		Written: ev.Written, DigestNow: ev.DigestNow, By: by, Answer: ev.Human.Answer, Proven: ev.Human.Proven})
 	if why != "" {
 		d.reject(ev, x.run.ID, why)
@@ -66,7 +68,7 @@ func (d *decider) unreadable(ev FileSeen, xs []reading, why string) {
 	q := x.run.CurrentRound(x.gate.ID)
 	d.reject(ev, run, why)
 	if n == 1 && (q.State == OnNotice || q.State == OnWindow) {
-		d.ask(x.run, x.gate, q, fmt.Sprintf("an answer could not be taken in: %s: %s", ev.Name, why), false)
+		d.ask(x.run, x.gate, q, fmt.Sprintf("an answer could not be accepted: %s: %s", ev.Name, why), false)
 	}
 }
 

@@ -14,10 +14,11 @@ import (
 	"sluice/internal/conform"
 )
 
-// corePath is how many lines one reads in an hour.
+// corePath is how many lines one can read in an hour.
 const corePath = 1200
 
-// TestDesignCounts: the figures of DESIGN.md are those of the code, and its core path can be read in an hour.
+// TestDesignCounts: the figures of DESIGN.md are those of the code, and its core path can be read
+// in an hour.
 func TestDesignCounts(t *testing.T) {
 	conform.Rule(t, "3-engine core path", "DESIGN.md names a core path of at most 1,200 lines; its figures are those of the code")
 	raw, err := os.ReadFile("DESIGN.md")
@@ -55,7 +56,8 @@ func TestDesignCounts(t *testing.T) {
 	}
 }
 
-// declarations returns the lines of each function, by "FILE NAME", with the comment above it; and those of all files.
+// declarations returns the lines of each function, by "FILE NAME", with the comment above it; and
+// those of all files.
 func declarations(t *testing.T) (of map[string]int, all int) {
 	t.Helper()
 	names, err := filepath.Glob("*.go")

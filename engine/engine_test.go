@@ -9,7 +9,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// world is a small driver for scripts: one repo, a clock by hand.
+// world is a small driver for scripts: one repo and a manual clock.
 type world struct {
 	t     *testing.T
 	st    *State
@@ -45,7 +45,7 @@ func (w *world) do(ev Event) []Fact {
 	return facts
 }
 
-// replayed checks I11: the facts alone, read back from JSON, give the live state.
+// replayed checks I11: the facts alone, read back from JSON, reproduce the live state.
 func (w *world) replayed() {
 	w.t.Helper()
 	st := NewState()
@@ -99,7 +99,7 @@ func example() *Spec {
 	}}
 }
 
-// finish lets the only running step signal, end and be checked.
+// finish makes the only running step signal, end and be checked.
 func (w *world) finish(run, step string) {
 	w.t.Helper()
 	a := w.st.Runs[run].Current(step)

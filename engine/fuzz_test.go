@@ -10,7 +10,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// tape draws an event sequence from bytes; when they are used up it gives zeros.
+// tape draws an event sequence from bytes, then zeros.
 type tape struct{ b []byte }
 
 func (t *tape) n(most int) int {
@@ -24,7 +24,7 @@ func (t *tape) n(most int) int {
 
 func (t *tape) of(xs ...string) string { return xs[t.n(len(xs))] }
 
-// event draws any event, with ids that exist, once existed, or never did.
+// event draws any event, with ids that exist, existed, or never did.
 func (t *tape) event(st *State, now time.Time) Event {
 	run := t.of("f-1", "f-2", "x0-1", "zz-1", "")
 	step, gate := t.of("s0", "s1", "s2", "e", "nope"), t.of("g0.0", "g1.0", "g0.1", "s1", "nope")
@@ -113,7 +113,7 @@ func (t *tape) file(step, gate, run string, n, k int, when time.Time, by Actor) 
 	return ev
 }
 
-// end ends a process that lives, or one that does not.
+// end ends a process, live or not.
 func (t *tape) end(st *State, run string) Event {
 	ev := ProcessEnded{Run: run, Key: "none"}
 	if r := st.Runs[run]; r != nil && len(r.Procs) > 0 {
@@ -130,8 +130,8 @@ func (t *tape) end(st *State, run string) Event {
 	return ev
 }
 
-// FuzzDecide: any events in any order have an answer, keep the invariants, and replay to the same state; deciding
-// twice gives the same facts.
+// FuzzDecide: any events in any order have an answer, keep the invariants, and replay to the same
+// state; deciding twice produces the same facts.
 func FuzzDecide(f *testing.F) {
 	conform.Rule(f, "3-engine total", "any events in any order have an answer, keep the invariants and replay to the same")
 	for seed := range 30 {
@@ -144,7 +144,7 @@ func FuzzDecide(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, seed uint64) { anyEvents(t, b, seed) })
 }
 
-// TestAnyEvents plays random tapes: what the fuzz target does, without the search.
+// TestAnyEvents plays random tapes, like the fuzz target but without the search.
 func TestAnyEvents(t *testing.T) {
 	conform.Rule(t, "3-engine core", "total: any event in any state has an answer; replay equals live")
 	for seed := range seeds(400) {
@@ -165,7 +165,7 @@ func anyEvents(t *testing.T, b []byte, seed uint64) {
 	st, back, events := NewState(), NewState(), 0
 	step := func(ev Event) {
 		var twin *State
-		if events++; events%16 == 0 { // now and then decided twice, the second time from a snapshot
+		if events++; events%16 == 0 { // sometimes decide twice, the second time from a snapshot
 			twin = clone(t, st)
 		}
 		facts := Decide(st, lookup, ev, now)

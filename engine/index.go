@@ -265,7 +265,8 @@ func crosses(f Fact) bool {
 // rejoins reports whether the fact may change the run's view of the law of joins.
 func rejoins(f Fact) bool {
 	switch f.(type) {
-	case RunEnded, RunReopened, StepStarted, StepSkipped, StepPassed, StepRouted, StepSuperseded, WorkSent, WorkUnsent, RoundVoided:
+	case RunEnded, RunReopened, StepStarted, StepSkipped, StepPassed, StepRouted, StepSuperseded, WorkSent,
+		WorkUnsent, RoundVoided:
 		return true
 	}
 	return false

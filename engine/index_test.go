@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// indexFault compares the index with what a walk over all that the state holds says; "" where they are the same.
+// indexFault compares the index with a walk over the whole state; "" if they agree.
 func (s *State) indexFault(specs Specs) string {
 	x := &s.index
 	want := map[string]list{}
@@ -60,7 +60,8 @@ func (s *State) indexFault(specs Specs) string {
 	return ""
 }
 
-// scheduleFault says that schedule would not look at a run that has something to launch, or that holds a worktree.
+// scheduleFault reports a run that schedule would miss although it has something to launch or holds
+// a worktree.
 func (s *State) scheduleFault(r *Run, specs Specs) string {
 	d := &decider{s: s, specs: specs, at: time.Unix(1<<40, 0)}
 	if w := specs(r.Digest); w != nil && r.Phase == RunRunning {
@@ -87,7 +88,7 @@ func (l list) ids() (out []string) {
 	return out
 }
 
-// closes says by a walk that a whole scan closes something in the run.
+// closes reports, by a walk, whether a full scan closes something in the run.
 func (r *Run) closes() bool {
 	for step := range r.Attempts {
 		if a := r.Current(step); a != nil && a.inGrace() {
@@ -102,7 +103,7 @@ func (r *Run) closes() bool {
 	return false
 }
 
-// indexFault compares what is kept at a run.
+// indexFault compares a run's part of the index.
 func (r *Run) indexFault(w *Spec) string {
 	alive, open := 0, 0
 	for step, as := range r.Attempts {
@@ -189,13 +190,13 @@ func (s *State) scanByWalk(at time.Time) bool {
 	return false
 }
 
-// known is what somebody knows to be owed who looks only at those that have changed.
+// known is the debts of an observer that only looks at changed runs.
 type known struct {
 	st *State
 	by map[Debtor][]string
 }
 
-// checkIndex holds that all that is kept, or told by and by, is what a walk over the whole state says.
+// checkIndex checks every cache against a walk over the whole state.
 func (w *sim) checkIndex() {
 	if why := w.st.indexFault(w.seen); why != "" {
 		w.fail("the index is not what it should be: %s", why)
@@ -231,7 +232,7 @@ func (w *sim) checkIndex() {
 	}
 }
 
-// reread returns the state as a snapshot of it reads back.
+// reread returns the state as read back from a snapshot.
 func (w *sim) reread(st *State) *State {
 	raw, err := json.Marshal(st)
 	back := new(State)
@@ -244,7 +245,7 @@ func (w *sim) reread(st *State) *State {
 	return back
 }
 
-// TestWakesHeap: the first is always the first, whatever is set, moved and taken out.
+// TestWakesHeap: first returns the earliest run after any series of set, move and drop.
 func TestWakesHeap(t *testing.T) {
 	var h wakes
 	runs := make([]*Run, 40)
@@ -279,7 +280,7 @@ func TestWakesHeap(t *testing.T) {
 	}
 }
 
-// TestForgottenInTheMiddle: runs leave the state while a decision goes through all of them.
+// TestForgottenInTheMiddle: runs leave the state while a decision visits all of them.
 func TestForgottenInTheMiddle(t *testing.T) {
 	w := one()
 	w.Limits.MaxDuration = Duration(time.Hour)
@@ -294,7 +295,7 @@ func TestForgottenInTheMiddle(t *testing.T) {
 		s.writes()
 	}
 	s.later(2 * time.Hour)
-	if n := len(s.st.Order); n != KeepEnded+1 { // one has a process yet
+	if n := len(s.st.Order); n != KeepEnded+1 { // one still has a process
 		t.Errorf("%d runs are kept", n)
 	}
 	for _, id := range s.st.Order {

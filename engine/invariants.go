@@ -97,7 +97,8 @@ func (r *Run) roundsFault() string {
 				return fmt.Sprintf("round %s#%d is %s and not the newest of %d", gate, q.N, q.State, len(qs))
 			}
 			if a := r.Current(q.Step); q.Open() && (a == nil || a.N != q.Attempt || a.State != Gating) {
-				return fmt.Sprintf("round %s#%d is open over %s.%d, which is not at its gates", gate, q.N, q.Step, q.Attempt)
+				return fmt.Sprintf("round %s#%d is open over %s.%d, which is not at its gates", gate, q.N,
+					q.Step, q.Attempt)
 			}
 			if q.State == Approved && q.Level == LevelHuman && q.ByKind != "human" && q.ByKind != "when" {
 				return fmt.Sprintf("round %s#%d was a person's and passed by %s", gate, q.N, q.ByKind)

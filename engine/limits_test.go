@@ -46,7 +46,7 @@ func TestLimitsOfRuns(t *testing.T) {
 	for range MaxPending {
 		s.do(RunRequested{Workflow: "x", Digest: "d-x"})
 	}
-	s.has(ignored(s.do(RunRequested{Workflow: "x", Digest: "d-x"})), fmt.Sprint(MaxPending, " runs are alive"))
+	s.has(ignored(s.do(RunRequested{Workflow: "x", Digest: "d-x"})), fmt.Sprint(MaxPending, " runs are live"))
 	if n := len(s.st.Runs); n != MaxPending {
 		t.Errorf("%d runs", n)
 	}

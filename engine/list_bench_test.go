@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// tenThousand is a list of tasks of which each depends on two before it.
+// tenThousand is a list of tasks, each of which depends on the two before it.
 func tenThousand() []TaskSeen {
 	var out []TaskSeen
 	for i := range 10_000 {
@@ -21,8 +21,8 @@ func tenThousand() []TaskSeen {
 	return out
 }
 
-// BenchmarkTenThousandTasks is one selection out of 10,000 tasks, a third of them done: the look and what is decided on it.
-// The first, which takes the whole file in, is measured apart.
+// BenchmarkTenThousandTasks is one selection out of 10,000 tasks, a third of them done: the look
+// and the decision. The first look, which reads the whole file, is measured separately.
 func BenchmarkTenThousandTasks(b *testing.B) {
 	b.Run("selection", tenThousandSelected)
 }

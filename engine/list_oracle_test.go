@@ -15,22 +15,23 @@ import (
 	"sluice/internal/conform"
 )
 
-// The lists' oracle: docs/tasks.md written once more, one task after the other, without facts, files or time, and with no code
-// of the engine. What a list does, in which order, and what becomes of each task has to be the same.
+// The lists' oracle implements docs/tasks.md again, one task after the other, without facts, files
+// or time, and without any code of the engine. The engine must do the same in the same order, with
+// the same result for each task.
 
-// oracleTask is a task as the documents have it.
+// oracleTask is a task as in the documents.
 type oracleTask struct {
 	id       string
 	priority int
 	needs    []string
 	status   string // of the file, or "failed"
 	tries    int
-	runs     int // of which tries may be used anew
+	runs     int // in which the tries may be used again
 	depth    int
 	standIns []*oracleTask
 }
 
-// listOracle is a list and what its tasks come to.
+// listOracle is a list and the results of its tasks.
 type listOracle struct {
 	tasks    []*oracleTask
 	attempts int
@@ -38,18 +39,19 @@ type listOracle struct {
 	replans  bool
 	gate     int                                 // how often the list's gate may fail
 	ratio    float64                             // max_failed_ratio; 0 = none
-	judges   func(round int) bool                // a reviewer of the list; nil: it passes where all is done
-	plays    func(task string, run int) string   // how the run-th run of a task comes out
+	judges   func(round int) bool                // a reviewer of the list; nil: it passes if all is done
+	plays    func(task string, run int) string   // the result of the run-th run of a task
 	adds     func(task string, run int) []string // the ids of its new tasks
-	replan   func(task string, run int) []string // so of the step that the list goes to
+	replan   func(task string, run int) []string // likewise for the step that the list visits
 	most     int                                 // tries in all; 0: any number
-	plans    func(n int) []*oracleTask           // what the n-th answer of a planner gives: the list is written from it; nil: it is a person's
-	answers  func(task string, run int) string   // of a run of a task: what it gives its parent, or why it cannot be had
-	said     map[string]string                   // what the tasks have answered
-	had      map[string]int                      // runs of tasks of lists before
-	hooks    bool                                // a hook follows each run of a task
-	order    []string
-	tries    int
+	// the planner's n-th answer, from which the list is written; nil: a person writes it
+	plans   func(n int) []*oracleTask
+	answers func(task string, run int) string // the answer of a task's run to its parent, or why there is none
+	said    map[string]string                 // what the tasks have answered
+	had     map[string]int                    // runs of tasks of earlier lists
+	hooks   bool                              // a hook follows each run of a task
+	order   []string
+	tries   int
 }
 
 func (o *listOracle) usedUp() bool { return o.most > 0 && o.tries >= o.most }
@@ -63,7 +65,7 @@ func (o *listOracle) task(id string) *oracleTask {
 	return nil
 }
 
-// isDone: by itself, or by all that stand for it.
+// isDone reports whether the task itself, or all its stand-ins, are done.
 func (o *listOracle) isDone(t *oracleTask) bool {
 	for _, s := range t.standIns {
 		if !o.isDone(s) {
@@ -73,7 +75,7 @@ func (o *listOracle) isDone(t *oracleTask) bool {
 	return t.status == TaskDone || len(t.standIns) > 0
 }
 
-// next is the task whose turn it is: what was begun, then what is to do, then what is blocked; nil where nothing can be done.
+// next returns the next task: begun ones, then todo, then blocked; nil if none can be done.
 func (o *listOracle) next() *oracleTask {
 	for _, status := range []string{TaskDoing, TaskTodo, TaskBlocked} {
 		var can []*oracleTask
@@ -96,7 +98,7 @@ func (o *listOracle) next() *oracleTask {
 	return nil
 }
 
-// oracleNumber orders the ids that are drawn here: T2 before T10, and what came of T2 behind it, in its order.
+// oracleNumber orders the drawn ids: T2 before T10, then the tasks that replace T2, in order.
 func oracleNumber(id string) int {
 	n, first := 0, 0
 	if rest, ok := strings.CutPrefix(id, "gwork-"); ok {
@@ -129,7 +131,7 @@ func (o *listOracle) add(ids []string, depth int, of *oracleTask) {
 	}
 }
 
-// tooMany reports whether more of the tasks have failed than may.
+// tooMany reports whether more tasks have failed than allowed.
 func (o *listOracle) tooMany() bool {
 	failed, all := 0, 0
 	for _, t := range o.tasks {
@@ -143,7 +145,7 @@ func (o *listOracle) tooMany() bool {
 	return o.ratio > 0 && float64(failed) > o.ratio*float64(all)
 }
 
-// round does all that can be done; false where too many have failed.
+// round does everything possible; false if too many have failed.
 func (o *listOracle) round() bool {
 	for t := o.next(); t != nil && !o.usedUp(); t = o.next() {
 		o.tries++
@@ -152,7 +154,7 @@ func (o *listOracle) round() bool {
 		outcome := o.plays(t.id, t.runs)
 		delete(o.said, t.id)
 		answer := o.answers(t.id, t.runs)
-		if answer == noVars { // it fails before it has begun
+		if answer == noVars { // it fails before it begins
 			outcome = "failed"
 		} else {
 			o.order = append(o.order, fmt.Sprintf("%s.%d %s", t.id, t.tries, outcome))
@@ -166,14 +168,14 @@ func (o *listOracle) round() bool {
 			o.add(more, t.depth+1, nil)
 		}
 		switch {
-		case outcome == "aborted": // by a person: that is no try, and it is not tried again by itself
+		case outcome == "aborted": // by a person: not a try, and not retried automatically
 			t.status, t.tries = "held", t.tries-1
 		case outcome == "done":
 			t.status = TaskDone
 		case t.tries < o.attempts && outcome == "blocked":
 			t.status = TaskBlocked
 		case t.tries < o.attempts:
-			t.status = TaskDoing // it is at it again next
+			t.status = TaskDoing // the next task to run
 		default:
 			t.status = "failed"
 		}
@@ -190,10 +192,10 @@ func (o *listOracle) round() bool {
 	return true
 }
 
-// run is the whole: the gate sends the list back until it passes or its failures are used up.
+// run plays the whole list: the gate sends it back until it passes or its retries are used up.
 func (o *listOracle) run() (phase string) {
 	for failures := 0; ; {
-		out := o.usedUp() && o.next() != nil // there was something to do from the start, and nothing to do it with
+		out := o.usedUp() && o.next() != nil // there was something to do from the start, but no tries for it
 		if !o.round() {
 			return RunFailed
 		}
@@ -204,7 +206,7 @@ func (o *listOracle) run() (phase string) {
 		if failures++; failures == o.gate {
 			return RunFailed
 		}
-		if o.plans != nil { // another list; nothing of this one is known of it
+		if o.plans != nil { // another list; nothing of this one applies
 			for _, t := range o.tasks {
 				o.had[t.id] = t.runs
 			}
@@ -214,12 +216,12 @@ func (o *listOracle) run() (phase string) {
 			}
 			left = slices.ContainsFunc(o.tasks, func(t *oracleTask) bool { return !o.isDone(t) })
 		}
-		if !left { // what the reviewer found is to be done
+		if !left { // the findings must be fixed
 			o.tasks = append(o.tasks, &oracleTask{id: fmt.Sprintf("gwork-%d", failures), priority: NoPriority, status: TaskTodo})
 		}
 		for _, t := range o.tasks {
 			if o.plans == nil && !o.isDone(t) && len(t.standIns) == 0 {
-				if t.tries = 0; o.inFile(t) == TaskBlocked { // a review does not put it before what is todo
+				if t.tries = 0; o.inFile(t) == TaskBlocked { // a review does not put it before todo tasks
 					t.status = TaskBlocked
 				} else {
 					t.status = TaskTodo
@@ -229,7 +231,7 @@ func (o *listOracle) run() (phase string) {
 	}
 }
 
-// inFile is the status that the file has in the end.
+// inFile returns the final status in the file.
 func (o *listOracle) inFile(t *oracleTask) string {
 	switch {
 	case o.isDone(t):
@@ -240,7 +242,7 @@ func (o *listOracle) inFile(t *oracleTask) string {
 	return t.status
 }
 
-// What a run of a task may come to besides.
+// Further results of a task's run.
 const (
 	noVars   = "no vars"
 	noAnswer = "no answer"
@@ -266,12 +268,12 @@ func drawTasks(g *rand.Rand) (out []*oracleTask) {
 	return out
 }
 
-// drawOracle draws a list and all that becomes of it.
+// drawOracle draws a list and all its results.
 func drawOracle(g *rand.Rand) *listOracle {
 	o := &listOracle{attempts: 1 + g.IntN(3), depth: g.IntN(4), replans: g.IntN(2) == 0, gate: 1 + g.IntN(3)}
 	o.tasks = drawTasks(g)
 	o.said, o.had = map[string]string{}, map[string]int{}
-	// What comes of a run is drawn once for each, whoever asks first.
+	// Each run's result is drawn once, whoever asks first.
 	seed, bad := g.Uint64(), 4+g.IntN(4)
 	lot := func(what, task string, run int) *rand.Rand {
 		h := seed
@@ -418,7 +420,7 @@ func (o *listOracle) played(t *testing.T, parallel int) *listed {
 	return l
 }
 
-// seenOf are the tasks as a file has them.
+// seenOf returns the tasks as a file has them.
 func seenOf(ts []*oracleTask) (out []TaskSeen) {
 	for _, x := range ts {
 		out = append(out, TaskSeen{ID: x.id, Title: "do " + x.id, Status: x.status, Priority: x.priority, DependsOn: x.needs, Body: json.RawMessage(`{"id":"` + x.id + `"}`)})
@@ -426,8 +428,8 @@ func seenOf(ts []*oracleTask) (out []TaskSeen) {
 	return out
 }
 
-// TestListOracle plays drawn lists beside the oracle: one task at a time they go the same way, several at a time they come to
-// the same.
+// TestListOracle plays drawn lists beside the oracle: one task at a time in the same order, several
+// at a time with the same result.
 func TestListOracle(t *testing.T) {
 	conform.Rule(t, "001 selection", "drawn lists go as the oracle's")
 	n := 400
@@ -478,7 +480,7 @@ func TestListOracle(t *testing.T) {
 	}
 }
 
-// compare holds what the engine made of the list against the oracle.
+// compare compares the engine's list with the oracle's.
 func (o *listOracle) compare(t *testing.T, l *listed, phase string, ordered bool) {
 	t.Helper()
 	if got := l.r().Phase; got != phase {

@@ -19,7 +19,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// tables are the four objects' moves, in the order in which they are printed.
+// tables returns the four objects' moves, in printing order.
 func tables() []struct {
 	object string
 	row    func(int) move
@@ -72,7 +72,7 @@ func (m movesMade) fold(s *State, at time.Time, f Fact) {
 	after := map[string]string{}
 	statesOf(after, s.Runs[f.RunID()])
 	statesOf(after, s.Runs[parent])
-	if _, gone := f.(RunForgotten); gone { // with all that is in it
+	if _, gone := f.(RunForgotten); gone { // with everything in it
 		m[moveRow{"run", f.FactKind(), before["run "+f.RunID()], absent}]++
 		return
 	}
@@ -100,10 +100,10 @@ func (m movesMade) fold(s *State, at time.Time, f Fact) {
 	}
 }
 
-// watchMoves counts the moves of all worlds that tests make, while TestMovesAreAllMade runs them.
+// watchMoves counts the moves of all test worlds while TestMovesAreAllMade runs.
 var watchMoves movesMade
 
-// replay counts what the facts of a script's world did.
+// replay counts the moves of a script's world.
 func (m movesMade) replay(w *world) {
 	st := NewState()
 	for i, f := range w.log {
@@ -137,7 +137,7 @@ func about(f Fact) []string {
 	return append(out, "task "+run+" "+text("Task"))
 }
 
-// statesOf notes the states of a run and of what is in it.
+// statesOf collects the states of a run and its contents.
 func statesOf(out map[string]string, r *Run) {
 	if r == nil {
 		return
@@ -160,19 +160,19 @@ func statesOf(out map[string]string, r *Run) {
 	}
 }
 
-// TestMovesAreAllMade plays histories and scripts until every move of the table was made: a row that nothing makes is
-// either not tested or not needed.
+// TestMovesAreAllMade plays histories and scripts until every move of the table was made: a row
+// without a move is either untested or unnecessary.
 func TestMovesAreAllMade(t *testing.T) {
 	made := movesMade{}
 	watchMoves = made
 	defer func() { watchMoves = nil }()
-	t.Setenv(conform.Env, "") // what the rules' tests hold, they say themselves
+	t.Setenv(conform.Env, "") // the rules' own tests record them
 	for name, script := range map[string]func(*testing.T){
 		"open rounds": openRounds, "other rounds": otherRounds, "runs": runsMove, "attempts": attemptsMove, "edits of a task file": taskEdits, "another list": otherLists,
 	} {
 		t.Run(name, script)
 	}
-	for name, rule := range map[string]func(*testing.T){ // which make the moves that are left
+	for name, rule := range map[string]func(*testing.T){ // they make the remaining moves
 		"RouteExhausted": TestRuleRouteExhausted, "LateVetoBeforeTheBranchMoved": TestLateVetoBeforeTheBranchMoved, "ListAdded": TestListAdded,
 		"ListSentBack": TestListSentBack, "21HumanRoute": TestRule21HumanRoute, "ListAfterReview": TestListAfterReview, "ListHooks": TestListHooks,
 		"15UndoFollowsWhatWasLaunched": TestRule15UndoFollowsWhatWasLaunched, "21LateVetoOfARoutedStep": TestRule21LateVetoOfARoutedStep,
@@ -206,8 +206,8 @@ func TestMovesAreAllMade(t *testing.T) {
 	}
 }
 
-// openRounds has everything happen to a round in each of its open states: at the second gate of a row, whose first is
-// vetoed late.
+// openRounds makes everything happen to a round in each open state: at a step's second gate, after
+// a late veto of the first.
 func openRounds(t *testing.T) {
 	for _, state := range []string{OnReview, OnNotice, OnWindow, OnHuman} {
 		for _, what := range []string{"elsewhere", "back", "veto", "abort", "unreadable", "late"} {
@@ -261,7 +261,7 @@ func openRounds(t *testing.T) {
 	}
 }
 
-// otherRounds has what has changed asked anew, and a person asked again.
+// otherRounds repeats a check after a change, and asks a person again.
 func otherRounds(t *testing.T) {
 	first, second := aGate("a", nil), aGate("a", to(EndDone), level(LevelHuman))
 	first.NextGate, second.ID = "ga2", "ga2"
@@ -277,7 +277,7 @@ func otherRounds(t *testing.T) {
 	s.want(s.gate("ga"), "1 human", strconv.Itoa(count[HumanAsked](s.log)), "2")
 }
 
-// runsMove has runs wait, end in every way, and be forgotten.
+// runsMove makes runs wait, end in every way, and be forgotten.
 func runsMove(t *testing.T) {
 	ann := Actor{Who: "ann"}
 	s := begin(t, "", "", flow("x", aStep("a"), aGate("a", to(EndDone), onFail(EndFailed))))
@@ -306,7 +306,8 @@ func runsMove(t *testing.T) {
 	s.want(strconv.Itoa(count[RunForgotten](s.log)), "3")
 }
 
-// attemptsMove takes a step over that waits for its next launch, and undoes one between its word and its end.
+// attemptsMove takes over a step that waits for its next launch, and undoes one between its report
+// and its end.
 func attemptsMove(t *testing.T) {
 	s := begin(t, "", "", one())
 	s.exit("a", Exit{Code: 1})
@@ -318,7 +319,8 @@ func attemptsMove(t *testing.T) {
 	s.want(s.r().Attempts["a"][0].State, Superseded)
 }
 
-// stopAt drives a list until its task T is in the state and the run is paused, with nobody at work.
+// stopAt drives a list until its task T is in the state and the run is paused, with nothing at
+// work.
 func stopAt(l *listed, state string) *listed {
 	ann := Actor{Who: "ann"}
 	l.plays = func(task string, _ int) string {
@@ -347,7 +349,8 @@ func stopAt(l *listed, state string) *listed {
 	return l
 }
 
-// taskEdits has a person change a task in the file while nobody is at work, from each state to each, and take it out.
+// taskEdits has a person change a task in the file while nothing is at work, from each state to
+// each, and remove it.
 func taskEdits(t *testing.T) {
 	for _, state := range []string{TaskTodo, TaskDone, TaskBlocked, TaskFailed, TaskSpent} {
 		for _, edit := range []string{TaskTodo, TaskDone, TaskBlocked, absent} {
@@ -370,7 +373,8 @@ func taskEdits(t *testing.T) {
 	}
 }
 
-// otherLists has the planning step make another list, whatever became of a task of the first; and the list sent back.
+// otherLists has the planning step make another list after any result of a task of the first, and
+// the list sent back.
 func otherLists(t *testing.T) {
 	for _, state := range []string{TaskTodo, TaskDoing, TaskDone, TaskBlocked, TaskFailed, TaskSpent} {
 		for _, step := range []string{"plan", "work"} {
@@ -396,8 +400,8 @@ func otherLists(t *testing.T) {
 	}
 }
 
-// TestUnlistedMovesPanic: a fact that meets its object in a state that the table does not name for it ends the program, and
-// says what came from where. The table is asked for every fact, state and target that there is.
+// TestUnlistedMovesPanic: a fact that finds its object in a state that the table does not list
+// panics, and names the move. It tries every combination of fact, state and target.
 func TestUnlistedMovesPanic(t *testing.T) {
 	conform.Rule(t, "3-engine moves", "every change of a state is a row of the table of moves; another one panics")
 	listed := map[moveRow]bool{}
@@ -429,7 +433,7 @@ func what(object string) string {
 	return map[string]string{"run": "the run", "attempt": "attempt a.1", "round": "round g#1", "task": "task T"}[object]
 }
 
-// makes has the fact move an object of the kind, and gives what it panicked with.
+// makes applies the fact to an object of the kind, and returns the panic's text.
 func makes(object, fact, from, target string) (said string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -472,7 +476,7 @@ func makes(object, fact, from, target string) (said string) {
 	return ""
 }
 
-// TestUnlistedTasks: a fact that brings tasks in another state than a new one may have ends the program.
+// TestUnlistedTasks: a fact that adds tasks in a state not allowed for new ones panics.
 func TestUnlistedTasks(t *testing.T) {
 	l := tasksOf(t, "", "", "A", aList(List{Attempts: 1}), listGate()).all()
 	for _, f := range []Fact{
@@ -491,7 +495,7 @@ func TestUnlistedTasks(t *testing.T) {
 	}
 }
 
-// TestMovesAreOfFacts: every row names a kind of fact that there is, and states that are documented.
+// TestMovesAreOfFacts: every row names an existing kind of fact and documented states.
 func TestMovesAreOfFacts(t *testing.T) {
 	kinds := map[string]bool{}
 	for _, raw := range factKinds(t) {
@@ -525,8 +529,9 @@ func factKinds(t *testing.T) (out []string) {
 	return out
 }
 
-// TestOnlyMovesWriteStates: the state of a run, an attempt, a round or a task is written in moves.go alone. A fact has its
-// own State or Phase; what a look at a task file comes to is made of copies of tasks (decide_tasks.go), which TasksRead brings.
+// TestOnlyMovesWriteStates: only moves.go writes the state of a run, an attempt, a round or a task.
+// A fact has its own State or Phase, and decide_tasks.go works on copies of tasks, which TasksRead
+// contains.
 func TestOnlyMovesWriteStates(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {
@@ -573,14 +578,15 @@ func TestOnlyMovesWriteStates(t *testing.T) {
 
 var updateMoves = flag.Bool("update", false, "print the table of moves into DESIGN.md and docs/semantics.md anew")
 
-// TestMovesAreDocumented: DESIGN.md has the table, and docs/semantics.md draws it; -update writes them anew.
+// TestMovesAreDocumented: DESIGN.md has the table, and docs/semantics.md a drawing of it; -update
+// rewrites them.
 func TestMovesAreDocumented(t *testing.T) {
 	conform.Rule(t, "3-engine moves", "every change of a state is a row of the table of moves; another one panics")
 	printed(t, "DESIGN.md", movesTable())
 	printed(t, "../docs/semantics.md", movesDrawn())
 }
 
-// printed holds what stands between the two marks of a document.
+// printed checks the text between the two marks of a document.
 func printed(t *testing.T, file, want string) {
 	t.Helper()
 	const first, last = "<!-- moves: generated by go test ./engine -run Moves -update -->\n", "<!-- end of moves -->\n"
@@ -622,7 +628,8 @@ func movesTable() string {
 	return strings.ReplaceAll(out, absent, "–")
 }
 
-// movesDrawn draws the rows that change a state, one picture for an object: an arrow for each two states, with its facts.
+// movesDrawn draws the rows that change a state, one picture per object: an arrow per pair of
+// states, with its facts.
 func movesDrawn() string {
 	var out []string
 	for _, o := range tables() {

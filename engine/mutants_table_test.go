@@ -1,6 +1,6 @@
 package engine
 
-// mutants are wrong readings of 8-semantics: those its last table names, and more.
+// mutants are wrong readings of 8-semantics: those in its last table, and more.
 func mutants() []mutant {
 	return append(append(append(mutantsOfMoves(), mutantsOfJoins()...), mutantsOfCounts()...), append(mutantsOfAnswers(), append(mutantsOfProcesses(), append(mutantsOfSpending(), mutantsOfIndex()...)...)...)...)
 }
@@ -242,7 +242,7 @@ func mutantsOfProcesses() []mutant {
 	}
 }
 
-// mutantsOfIndex forget to bring in line what is kept beside the state.
+// mutantsOfIndex forget to update what is kept beside the state.
 func mutantsOfIndex() []mutant {
 	return []mutant{
 		{"what a fact changed is not told", "State.reindex", "	x.change(r)\n}", "}"},

@@ -12,19 +12,21 @@ import (
 	"sluice/tools/anchor"
 )
 
-// mutant is one wrong reading of the law: a piece of a declaration's text and what stands there instead. Old has to occur
-// exactly once in the declaration, so that the table cannot rot.
+// mutant is one wrong reading of the law: a piece of a declaration's text and its replacement. Old
+// must occur exactly once in the declaration, so that the table cannot rot.
 type mutant struct{ name, decl, old, new string }
 
-// documentTests read what a copy of the engine lacks. One of all the others, the random histories among them, has to fail.
+// documentTests read what a copy of the engine lacks. One of all the others, the random histories
+// among them, has to fail.
 const documentTests = "^(TestMutants|TestStatesAreDocumented|TestDesignCounts|TestMovesAreDocumented|TestOldFactsReplay|TestOnlyMovesWriteStates|TestPurity)$"
 
 const (
-	mutantSeeds  = "2000" // histories each, at most
-	mutantsShort = 3      // how many a plain `go test` tries; SLUICE_MUTANTS=all tries all, SLUICE_MUTANTS=name that one
+	mutantSeeds = "2000" // histories each, at most
+	// how many a plain `go test` tries; SLUICE_MUTANTS=all tries all, SLUICE_MUTANTS=name that one
+	mutantsShort = 3
 )
 
-// TestMutants puts each wrong reading into a copy of the package and wants the tests there to fail.
+// TestMutants puts each wrong reading into a copy of the package and expects its tests to fail.
 func TestMutants(t *testing.T) {
 	which := os.Getenv("SLUICE_MUTANTS")
 	if which == "" && testing.Short() {
@@ -57,7 +59,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// mutate copies the package and what its tests need to a module of its own, with the changed files.
+// mutate copies the package and what its tests need to a separate module, with the changed files.
 func mutate(t *testing.T, changed map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,7 +101,7 @@ func runMutant(dir string) (string, error) {
 	return string(out), err
 }
 
-// firstFault is the line that tells what the mutant was found by.
+// firstFault returns the line that shows how the mutant was found.
 func firstFault(out string) string {
 	for _, l := range strings.Split(out, "\n") {
 		if strings.Contains(l, "_test.go:") {

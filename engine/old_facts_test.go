@@ -14,8 +14,9 @@ import (
 	"sluice/internal/conform"
 )
 
-// TestOldFactsReplay folds journals that earlier versions of the engine wrote (testdata/old-facts.jsonl.gz: histories of
-// three commits from before the table of moves, a fact a line): what was decided then is still no contradiction.
+// TestOldFactsReplay replays journals that earlier versions of the engine wrote
+// (testdata/old-facts.jsonl.gz: histories of three commits from before the table of moves, one fact
+// per line): old decisions are still no contradiction.
 func TestOldFactsReplay(t *testing.T) {
 	conform.Rule(t, "3-engine folded", "journals of earlier versions are read to their states")
 	file, err := os.Open("testdata/old-facts.jsonl.gz")

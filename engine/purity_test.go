@@ -14,7 +14,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// TestPurity reads the package's own source: what it imports, and that it asks no clock and starts no goroutine.
+// TestPurity reads the package's own source: its imports, and that it uses no clock and starts no
+// goroutine.
 func TestPurity(t *testing.T) {
 	conform.Rule(t, "3-engine core", "the core is pure: standard library only, without os, io/fs, net, os/exec, sync, context; no time.Now, no go statement")
 	forbidden := []string{"os", "io", "net", "sync", "context", "log", "syscall", "runtime", "unsafe", "plugin", "math/rand", "crypto/rand", "embed", "testing"}
@@ -66,8 +67,9 @@ func TestPurity(t *testing.T) {
 	}
 }
 
-// onlyApplyWrites finds a decision that writes to the state itself: to a run r, an attempt a, a round q, a process p. The
-// index (index.go, wake.go) is Apply's too; old.go changes a snapshot that was just read.
+// onlyApplyWrites finds decisions that write to the state themselves: to a run r, an attempt a, a
+// round q, a process p. The index (index.go, wake.go) belongs to Apply too; old.go changes a snapshot
+// that was just read.
 func onlyApplyWrites(t *testing.T, set *token.FileSet, n *ast.AssignStmt) {
 	for _, l := range n.Lhs {
 		if ix, ok := l.(*ast.IndexExpr); ok {
@@ -103,8 +105,8 @@ func packageVariables(t *testing.T, set *token.FileSet, f *ast.File, d *ast.GenD
 	}
 }
 
-// TestDeterministic plays histories whose every decision is made twice, on two equal states: the same facts, the same
-// effects, the same next deadline.
+// TestDeterministic plays histories and makes every decision twice, on two equal states: the same
+// facts, the same effects, the same next deadline.
 func TestDeterministic(t *testing.T) {
 	conform.Rule(t, "3-engine core", "Decide on the same state and event gives the same facts")
 	n := seeds(60)

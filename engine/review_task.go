@@ -15,7 +15,7 @@ import (
 func reviewWords(g *Gate, q *Round, feedback string) string {
 	var out strings.Builder
 	if feedback = strings.TrimSpace(feedback); feedback == "" {
-		feedback = fmt.Sprintf("%s sent the work back (%s) and gave no words. Hold the work against what was asked of it, find what keeps it from passing, and fix that.", g.ID, q.Outcome)
+		feedback = fmt.Sprintf("%s sent the work back (%s) and gave no reason. Compare the work with what was asked, find what keeps it from passing, and fix that.", g.ID, q.Outcome)
 	}
 	out.WriteString(feedback)
 	if q.Said != "" && q.Said != feedback {

@@ -69,7 +69,7 @@ func TestRule20UnreadableHoldsTheWindow(t *testing.T) {
 		why := s.answers(name, say, func(f *FileSeen) { f.HumanBad = "it is no answer: \"reason\": unknown key" })
 		s.has(ignored(why), "sluice")
 		s.want(s.gate("ga"), "1 human", s.step("b"), "-")
-		s.has(s.r().CurrentRound("ga").Why, "an answer could not be taken in", name)
+		s.has(s.r().CurrentRound("ga").Why, "an answer could not be accepted", name)
 		s.want(fmt.Sprint(s.r().CurrentRound("ga").WindowEnds.IsZero()), "true")
 		s.replayed()
 		s.later(time.Hour)

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// uses tells what the step's, or the gate's reviewer's, process has cost so far.
+// uses reports what the process of the step, or of the gate's reviewer, has cost so far.
 func (s *script) uses(id string, tokens int64, usd float64) {
 	s.t.Helper()
 	key := ""
@@ -28,13 +28,13 @@ func (s *script) config(change func(*Config)) {
 	s.do(Configured{Config: c})
 }
 
-// roleOf bounds what one attempt of a role may cost.
+// roleOf limits what one attempt of a role may cost.
 func roleOf(role string, u Usage) func(*Config) {
 	return func(c *Config) { c.Roles = map[string]RoleLimits{role: {Usage: u}} }
 }
 
-// TestBudgetCountsOnce: what a process tells while it works, and again at its end, is counted once: of its attempt, its
-// run and the day; and a lower number takes nothing back.
+// TestBudgetCountsOnce: what a process reports during its work, and again at its end, is counted
+// once: for its attempt, its run and the day. A lower number takes nothing back.
 func TestBudgetCountsOnce(t *testing.T) {
 	s := begin(t, "7-agents spend", "what a process tells while it works and at its end is counted once: of its attempt, its run and the day", one())
 	s.uses("a", 100, 0)
@@ -53,8 +53,8 @@ func TestBudgetCountsOnce(t *testing.T) {
 	}
 }
 
-// TestBudgetOfAnAttempt: an attempt that uses up what one of its role may is ended, has failed, counts, and is not launched
-// again as it was.
+// TestBudgetOfAnAttempt: an attempt that uses up its role's budget is stopped and fails, which
+// counts, and is not launched again.
 func TestBudgetOfAnAttempt(t *testing.T) {
 	conform.Rule(t, "7-agents budgets", "an attempt is ended where it has used what one of its role may; that counts")
 	for name, bound := range map[string]func(*Config){
@@ -83,7 +83,8 @@ func TestBudgetOfAnAttempt(t *testing.T) {
 	}
 }
 
-// TestBudgetOfAnAttemptWord: a word that was given before the end counts, and so does a process that ended by itself.
+// TestBudgetOfAnAttemptWord: a report before the end counts, and so does a process that ended by
+// itself.
 func TestBudgetOfAnAttemptWord(t *testing.T) {
 	s := begin(t, "", "", one())
 	s.config(roleOf("dev", Usage{Tokens: 1000}))
@@ -95,7 +96,7 @@ func TestBudgetOfAnAttemptWord(t *testing.T) {
 
 	w := one()
 	w.Steps[0].Signal = Signal{Type: SignalExit}
-	for _, before := range []int64{0, 4000} { // the order to end it came too late
+	for _, before := range []int64{0, 4000} { // the order to stop came too late
 		s = begin(t, "", "", w)
 		s.config(roleOf("dev", Usage{Tokens: 1000}))
 		s.uses("a", before, 0)
@@ -105,7 +106,8 @@ func TestBudgetOfAnAttemptWord(t *testing.T) {
 	}
 }
 
-// TestBudgetOfAReview: a reviewer that uses up what it may never passes; a person is asked, and no other is paid.
+// TestBudgetOfAReview: a reviewer that uses up its budget never passes; a person is asked, and no
+// other reviewer is paid.
 func TestBudgetOfAReview(t *testing.T) {
 	s := begin(t, "", "", one())
 	s.config(roleOf("reviewer", Usage{CostUSD: 2}))
@@ -118,8 +120,8 @@ func TestBudgetOfAReview(t *testing.T) {
 	s.has(q.Why, "2.5 of the 2 USD", "role reviewer")
 }
 
-// TestBudgetOfARun: a run's limit ends what runs; where a person is asked, nothing is lost: the same attempt goes on when
-// the person grants more, and it counts as nothing.
+// TestBudgetOfARun: a run's limit stops what is running. If a person is asked, nothing is lost: the
+// same attempt continues when the person grants more, without a failure counted.
 func TestBudgetOfARun(t *testing.T) {
 	w := two(nil, nil)
 	limits(func(l *Limits) { l.MaxTokens, l.OnHit["max_tokens"] = 1000, Human })(w)
@@ -134,10 +136,10 @@ func TestBudgetOfARun(t *testing.T) {
 	s.do(ResumeRequested{Run: s.run, By: ann})
 	s.want(s.step("a"), "1 running", fmt.Sprint(s.r().Current("a").K, s.r().Current("a").Restarts), "2 0")
 	s.uses("a", 700, 0)
-	s.want(fmt.Sprint(s.r().Near, s.r().Usage.Tokens), "map[max_tokens:2000] 1700") // told again of what was granted
+	s.want(fmt.Sprint(s.r().Near, s.r().Usage.Tokens), "map[max_tokens:2000] 1700") // warned again after the grant
 	s.exit("a", Exit{Signal: "killed"})
 
-	w = two(nil, nil) // of a reviewer: it is no review that came to nothing
+	w = two(nil, nil) // of a reviewer: not an inconclusive review
 	limits(func(l *Limits) { l.MaxTokens, l.OnHit["max_tokens"] = 1000, Human })(w)
 	s = begin(t, "", "", w)
 	s.done("a")
@@ -157,7 +159,7 @@ func TestBudgetOfARun(t *testing.T) {
 	s.has(s.r().EndWhy, "max_cost_usd")
 }
 
-// TestBudgetNear: of each limit of a run a person is told once, at four fifths.
+// TestBudgetNear: a person is warned once of each limit of a run, at four fifths.
 func TestBudgetNear(t *testing.T) {
 	w := two(nil, nil)
 	limits(func(l *Limits) { l.MaxDuration, l.MaxSteps = Duration(10*time.Minute), 3 })(w)
@@ -175,8 +177,8 @@ func TestBudgetNear(t *testing.T) {
 	s.want(s.r().Phase, RunAborted)
 }
 
-// TestBudgetOfTheDay: what meets the end of the day's budget waits for the next day, counts as nothing, and goes on by
-// itself, or when the settings give more.
+// TestBudgetOfTheDay: what reaches the day's budget waits for the next day without a failure
+// counted, and continues by itself, or when the settings grant more.
 func TestBudgetOfTheDay(t *testing.T) {
 	up := func(s *script) Exit {
 		return Exit{Code: -1, NotStarted: "used up", Class: ClassLimit, Why: "used up", Budget: "2027-01-15", ResumeAt: s.now.Add(5 * time.Hour)}

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// twoStepList is a list whose tasks are each done by a run of a workflow of two steps.
+// twoStepList is a list whose tasks are each done by a run of a two-step workflow.
 func twoStepList(t *testing.T, rule, sentence, tasks string, e List, limits Limits, more ...any) *listed {
 	t.Helper()
 	a, ga := ungated("a", to("b"))
@@ -77,7 +77,7 @@ func TestRule29Children(t *testing.T) {
 	l.all()
 	l.want(l.r().Phase, RunCompleted)
 
-	// One that ends in the pause is taken in; the next is not begun.
+	// One that ends during the pause is handled; the next is not started.
 	l = twoStepList(t, "", "", "A B", List{Attempts: 2}, Limits{})
 	for len(l.launches()) == 0 || l.launches()[0] != "x-1.A.1/b#1.1" {
 		l.drive(1)
@@ -105,7 +105,7 @@ func TestLimitWaitOfATry(t *testing.T) {
 	l.want(l.r().Phase, RunCompleted, fmt.Sprint(l.r().List.Task("A").Runs), "1")
 }
 
-// TestListInList: a task's run has a list of its own; it is done when that is.
+// TestListInList: a task's run has a list of its own; the task is done when that is.
 func TestListInList(t *testing.T) {
 	own := Text{Source: "own", Eval: func(env *Env) (string, error) { return fmt.Sprint("inner-", env.Task["id"], ".json"), nil }}
 	inner := aList(List{Attempts: 2, Tasks: own}, func(st *Step) { st.ID, st.Name, st.Gates = "stories", "stories", []string{"gwork"} })
@@ -118,7 +118,8 @@ func TestListInList(t *testing.T) {
 	})
 	l := tasksOf(t, "1-language task lists", "the workflow of a task may have a list of its own: it is the child's, with its file; the child is done when it is", "A B", outer, listGate(most(1), exhausted(EndFailed)))
 	l.plays = func(task string, try int) string {
-		if task == "J" && l.st.Runs["x-1.B.1"] != nil && l.st.Runs["x-1.B.2"] == nil { // the whole of the first try at B
+		// the whole of the first try at B
+		if task == "J" && l.st.Runs["x-1.B.1"] != nil && l.st.Runs["x-1.B.2"] == nil {
 			return "failed"
 		}
 		return "done"
@@ -145,7 +146,7 @@ func TestListInList(t *testing.T) {
 	l.want(l.st.Runs["x-1.A.1.I.1"].Phase, RunAborted, l.st.Runs["x-1.A.1"].Phase, RunAborted)
 }
 
-// TestResumeOfAChildAlone: a run whose parent is paused does not go on, whoever paused it first.
+// TestResumeOfAChildAlone: a run whose parent is paused does not continue, whoever paused it first.
 func TestResumeOfAChildAlone(t *testing.T) {
 	conform.Rule(t, "8-semantics 29", "a child that was paused by itself is not resumed while its parent is paused; and stays paused when that goes on")
 	l := twoStepList(t, "", "", "A", List{Attempts: 1}, Limits{})
@@ -163,7 +164,8 @@ func TestResumeOfAChildAlone(t *testing.T) {
 	l.want(l.r().Phase, RunCompleted)
 }
 
-// TestHookOfATry: the hook at the end of a task's run begins when the task has its result, and the next one begins after it.
+// TestHookOfATry: the hook at the end of a task's run begins once the task has its result, and the
+// next task after the hook.
 func TestHookOfATry(t *testing.T) {
 	conform.Rule(t, "8-semantics 34", "a task's run is over when its processes are gone, its after_run hook among them")
 	l := twoStepList(t, "", "", "A B", List{Attempts: 1}, Limits{})
@@ -184,12 +186,12 @@ func TestHookOfATry(t *testing.T) {
 	l.want(l.r().Phase, RunCompleted, fmt.Sprint(l.st.Runs["x-1.B.1"].Hooked), "true")
 }
 
-// TestListIsWritten: the file says what is at work and what is done within a second, is not written more often than that, and
-// has all of it before the list is over.
+// TestListIsWritten: the file shows what is at work and what is done within a second, is not
+// written more often than that, and is complete before the list is over.
 func TestListIsWritten(t *testing.T) {
 	conform.Rule(t, "001 written", "doing, then done, while the next is doing; once a second; all of it at the end")
 	l := tasksOf(t, "", "", "A B C", aList(List{Attempts: 1}), listGate())
-	waits := func(run string) { // all is carried out but the run's own work, for a second
+	waits := func(run string) { // carry out everything except the run's own work, for a second
 		for range 100 {
 			if owed := slices.DeleteFunc(l.st.Owed(l.spec), func(e Effect) bool { return e.Run == run && e.Kind == DoRun && e.Proc.Kind == ProcStep }); len(owed) > 0 {
 				l.carry(owed[0])
@@ -231,7 +233,8 @@ func TestListIsWritten(t *testing.T) {
 	l.want(l.status("A"), TaskDone, l.status("B"), TaskDone, l.status("C"), TaskDone, fmt.Sprint(len(wrote) > 1), "true")
 }
 
-// TestHookBetweenIterations: the hook after an iteration's step has ended before the task is done, and the next one begins after it.
+// TestHookBetweenIterations: the hook after an iteration's step has ended before the task is done,
+// and before the next one begins.
 func TestHookBetweenIterations(t *testing.T) {
 	conform.Rule(t, "001 hooks.between", "the hook of A is at work: B is not begun; each has one")
 	l := tasksOf(t, "", "", "A B", aList(List{Attempts: 1}), listGate())
@@ -268,7 +271,8 @@ func TestHookBetweenIterations(t *testing.T) {
 	}
 }
 
-// TestOwnWordOfAFailedList: a person has let a list pass whose file is missing; its own word is no pass all the same.
+// TestOwnWordOfAFailedList: a person has passed a list whose file is missing; its own report is
+// nevertheless no pass.
 func TestOwnWordOfAFailedList(t *testing.T) {
 	first := listGate(most(1), exhausted(Human), func(g *Gate) { g.NextGate = "own" })
 	own := listGate(most(1), exhausted(EndFailed), func(g *Gate) { g.ID, g.RetryContext = "own", "rc/own-{n}.md" })
@@ -282,7 +286,8 @@ func TestOwnWordOfAFailedList(t *testing.T) {
 	l.want(l.r().Phase, RunFailed, l.r().EndWhy, "own: fail")
 }
 
-// TestEndWhileUnread: a child run ended while its parent's spec could not be read; the parent takes that in when it goes on.
+// TestEndWhileUnread: a child run ended while its parent's spec could not be read; the parent
+// handles that when it continues.
 func TestEndWhileUnread(t *testing.T) {
 	l := twoStepList(t, "8-semantics 37", "what became of child runs while the spec could not be read is taken in at the resume", "A", List{Attempts: 1}, Limits{})
 	for len(l.launches()) == 0 {

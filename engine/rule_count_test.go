@@ -170,7 +170,8 @@ func TestRule19LimitWaitIsNeither(t *testing.T) {
 	s.want(s.r().Phase, RunCompleted)
 }
 
-// TestRule18LetThrough: what goes on although its gate did not pass it is told as such, by the fact and by the round.
+// TestRule18LetThrough: the fact and the round record that work went on although its gate did not
+// pass.
 func TestRule18LetThrough(t *testing.T) {
 	fixed := func(more ...func(*Gate)) *Spec { // a -> b -> c, and fix on the side of a
 		return flow("x", aStep("a"), aGate("a", to("b"), append([]func(*Gate){most(3)}, more...)...), aStep("b"), aGate("b", to("c")), aStep("c"), aGate("c", to(EndDone)), aStep("fix"), aGate("fix", to("b")))
@@ -180,7 +181,7 @@ func TestRule18LetThrough(t *testing.T) {
 		name  string
 		spec  *Spec
 		words []string // of ga's rounds
-		want  string   // of its last round: where it went, and its number, or after how many failures it went on unpassed
+		want  string   // of its last round: its target and number, or after how many failures it went on unpassed
 	}{
 		{"a route to where a pass leads", fixed(side, route("skip", "b")), []string{OutcomeFail, OutcomeFail, "skip"}, "b 3"},
 		{"a route to what comes after that", fixed(side, route("leap", "c")), []string{"leap"}, "c 1"},
@@ -202,7 +203,7 @@ func TestRule18LetThrough(t *testing.T) {
 			s.done("a")
 			s.judged("ga", word)
 		}
-		switch s.gate("ga") { // asked about the failure that was the last, and counted then
+		switch s.gate("ga") { // asked about the last failure, which counts then
 		case "3 human":
 			s.says("ga", "skip")
 		case "1 human":
@@ -215,8 +216,8 @@ func TestRule18LetThrough(t *testing.T) {
 	}
 }
 
-// TestRule18PersonsFailuresExhaust: a veto is a failure like any other. The one that is the m-th goes back, as every word
-// of a person's does, and from then on nothing but a person passes the gate.
+// TestRule18PersonsFailuresExhaust: a veto is a failure like any other. The m-th goes back, like
+// every answer of a person, and from then on only a person passes the gate.
 func TestRule18PersonsFailuresExhaust(t *testing.T) {
 	conform.Rule(t, "004 §2 Retry.escalation veto", `"If a Gate has failed max_retries times, the workflow automatically escalates to level human regardless of the configured level": vetoes among them`)
 	for _, lvl := range []string{LevelAuto, LevelNotify} {
@@ -292,7 +293,7 @@ func TestRule18RunEndedByPersonForcesNothing(t *testing.T) {
 	s.want(s.gate("ga"), "2 reviewing")
 }
 
-// TestRuleAskedWithoutWords: where nothing was said of a failure, nothing stands behind how often it failed.
+// TestRuleAskedWithoutWords: without feedback, nothing follows the number of failures.
 func TestRuleAskedWithoutWords(t *testing.T) {
 	s := begin(t, "8-semantics 16", "used up without words", one(most(1)))
 	s.done("a")

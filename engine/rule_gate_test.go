@@ -108,7 +108,8 @@ func (s *script) changed(digest string, files ...string) {
 	s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: c})
 }
 
-// TestRule13ProtectOfAnotherCheck: what a person passed is what was checked then, not what the attempt became by a later check.
+// TestRule13ProtectOfAnotherCheck: a person passed what was checked then, not what a later check
+// found.
 func TestRule13ProtectOfAnotherCheck(t *testing.T) {
 	conform.Rule(t, "1-language protect passed", "content that came after the pass is asked about")
 	w := one()
@@ -126,14 +127,15 @@ func TestRule13ProtectOfAnotherCheck(t *testing.T) {
 	s.want(s.gate("ga"), "2 human")
 }
 
-// TestRule13ProtectIsPassedOnce: what a person has passed is not asked about again, as long as it stays as it was.
+// TestRule13ProtectIsPassedOnce: what a person has passed is not asked about again while it stays
+// the same.
 func TestRule13ProtectIsPassedOnce(t *testing.T) {
 	conform.Rule(t, "1-language protect passed", "a protected file that a person has passed asks again only when it has changed once more")
 	const x1, x2, y, unknown = "test/x=1", "test/x=2", "test/y=1", "test/x="
 	for name, c := range map[string]struct {
-		first []string // what the attempt changed that a person passes
+		first []string // the attempt's changes that a person passes
 		how   func(s *script)
-		then  []string // what a later one has changed
+		then  []string // a later attempt's changes
 		asks  string   // the files it asks about
 	}{
 		"as it was":                   {[]string{x1}, nil, []string{x1}, ""},
@@ -371,7 +373,8 @@ func TestRetryPath(t *testing.T) {
 	}
 }
 
-// TestRule13TolerantJoin: a branch that failed, or had no result, leads to the join as its pass would.
+// TestRule13TolerantJoin: a branch that failed, or had no result, leads to the join as its pass
+// would.
 func TestRule13TolerantJoin(t *testing.T) {
 	b, gb := ungated("b", to("d"))
 	gb.OnFail, gb.OnExhausted, gb.MaxRetries = "d", Human, DefaultMaxRetries

@@ -11,7 +11,7 @@ import (
 // lets is a value that is computed from what expressions see.
 func lets(f func(*Env) (any, error)) Value { return Value{Source: "an expression", Eval: f} }
 
-// given makes of the list's step one that gives its child runs vars, and computes their answers.
+// given makes the list's step pass vars to its child runs and compute their answers.
 func given(answer func(*Env) (any, error), vars map[string]func(*Env) (any, error)) func(*Spec) {
 	return func(w *Spec) {
 		st := w.List()
@@ -38,7 +38,7 @@ func TestRule34Vars(t *testing.T) {
 	l.all()
 	k := l.st.Runs["x-1.A.2"]
 	l.want(fmt.Sprint(k.Vars), "map[given:A parent's work own:child's shared:parent's]", fmt.Sprint(computed), "2", l.r().Phase, RunCompleted)
-	// What could not be computed has failed the try before anything of it was launched.
+	// A value that cannot be computed fails the try before anything is launched.
 	bad := l.st.Runs["x-1.A.1"]
 	l.want(bad.Phase, RunFailed, bad.EndWhy, "w.yaml:7: it is not there yet", fmt.Sprint(len(bad.Attempts)), "0", l.did(), "A.2 done, A.2 done", fmt.Sprint(bad.Vars["given"]), "parent's")
 	if tried := l.r().List.Task("A").Tried; len(tried) != 1 || !strings.Contains(tried[0], "not there yet") {
@@ -73,14 +73,15 @@ func TestRule34Answer(t *testing.T) {
 	env := l.st.StepEnv(l.r(), l.specs["d-x"], "work", 1)
 	l.want(fmt.Sprint(env.Tasks[0].(map[string]any)["answer"]), "map[b:map[status:done] from:A]", fmt.Sprint(env.Tasks[1].(map[string]any)["answer"]), "<nil>")
 
-	// Without an expression it is that of the last step, of an inline one its own; where nothing reads it, none is kept.
+	// Without an expression it is the last step's, or an inline step's own; if nothing reads it,
+	// none is kept.
 	for _, reads := range []bool{true, false} {
 		l = tasksOf(t, "", "", "A", aList(List{Attempts: 1}), listGate(), func(w *Spec) { w.ReadsTasks = reads })
 		l.all()
 		l.want(fmt.Sprint(l.answers()), map[bool]string{true: `map[A:{"status":"done"}]`, false: "map[]"}[reads])
 	}
 
-	// One that cannot be computed, or is too large, has failed the try; the next has its own.
+	// One that cannot be computed, or is too large, fails the try; the next has its own.
 	tries := 0
 	l = twoStepList(t, "", "", "A", List{Attempts: 3}, Limits{}, given(func(*Env) (any, error) {
 		switch tries++; tries {
@@ -98,7 +99,7 @@ func TestRule34Answer(t *testing.T) {
 	}
 }
 
-// answers are those that are kept of the list's tasks.
+// answers returns the kept answers of the list's tasks.
 func (l *listed) answers() map[string]string {
 	out := map[string]string{}
 	for id, a := range l.r().List.Answers {
@@ -107,8 +108,8 @@ func (l *listed) answers() map[string]string {
 	return out
 }
 
-// TestRule34AnswersBounded: the answers of a list take no more than their bound; those of tasks that begin again or are taken
-// out are forgotten.
+// TestRule34AnswersBounded: the answers of a list stay below their limit; those of tasks that begin
+// again or are removed are forgotten.
 func TestRule34AnswersBounded(t *testing.T) {
 	large := func(*Env) (any, error) { return strings.Repeat("x", MaxAnswer-10), nil }
 	var ids []string
@@ -124,7 +125,7 @@ func TestRule34AnswersBounded(t *testing.T) {
 	l = twoStepList(t, "", "", "A B", List{Attempts: 1}, Limits{}, given(large, nil), func(w *Spec) { *w.Gates[0] = *judgedGate(most(3)) })
 	rounds := 0
 	l.judges = func() bool {
-		if rounds++; rounds == 1 { // a person has B done anew, and takes A out
+		if rounds++; rounds == 1 { // a person has B repeated, and removes A
 			l.edit("B", TaskTodo)
 			l.file = l.file[1:]
 		}
@@ -140,7 +141,7 @@ func TestRule34AnswersBounded(t *testing.T) {
 	l.want(fmt.Sprint(len(l.answers()), l.answers()["B"] != ""), "1 true")
 }
 
-// TestRule34StepAnswer: a step that is a child run, and no list.
+// TestRule34StepAnswer: a step that is a child run, and not a list.
 func TestRule34StepAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(*Env) (any, error)

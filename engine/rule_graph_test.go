@@ -177,7 +177,8 @@ func TestRule11AttemptIdentity(t *testing.T) {
 	s.want(s.step("a"), "2 running", s.r().Current("a").Key, "x-1/a#2.1", s.r().Attempts["a"][0].State, Superseded)
 }
 
-// sidestep is plan -> impl -> review; review's failures go to fix, whose pass leads back to review and whose failure to impl.
+// sidestep is plan -> impl -> review; review's failures go to fix, whose pass leads back to review
+// and whose failure to impl.
 func sidestep() *Spec {
 	return flow("x", aStep("plan"), aGate("plan", to("impl")), aStep("impl"), aGate("impl", to("review")),
 		aStep("review"), aGate("review", to(EndDone), onFail("fix"), most(9)), aStep("fix"), aGate("fix", to("review"), onFail("impl")))
@@ -197,7 +198,7 @@ func TestRule15UndoFollowsWhatWasLaunched(t *testing.T) {
 	s.judged("gfix", OutcomePass)
 	s.want(s.step("review"), "2 running", s.step("impl"), "1 passed")
 
-	// Where fix fails, the work is in fact sent to impl: then it is undone, with what follows from it.
+	// If fix fails, the work is actually sent to impl: then it is undone, with its successors.
 	s.done("review")
 	s.judged("greview", OutcomeFail)
 	s.want(s.step("fix"), "2 ready", s.step("impl"), "1 passed")

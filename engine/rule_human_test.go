@@ -119,7 +119,7 @@ func TestRule22WhichRound(t *testing.T) {
 	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Written = s.now }), "clock was set back since round 1 of ga opened", "name the round")
 	s.now = s.now.Add(time.Hour)
 	ahead := s.now.Add(time.Minute) // written before the clock was set back
-	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Written = ahead }), "later than now", "name the round")
+	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Written = ahead }), "in the future", "name the round")
 	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Round = 2 }), "round 2", "now it is round 1")
 	s.says("ga", OutcomeFail)
 	s.done("a")
@@ -175,7 +175,8 @@ func TestRule13Trust(t *testing.T) {
 	s := begin(t, "4-trust level", "an answer of a lower level of trust than the gate's does not count, and is told so", w)
 	s.done("a")
 	s.has(s.says("ga", OutcomePass), "trust level sandbox", "this one has file")
-	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.By.Trust = "best" }), "this one has best") // a level nobody knows counts for nothing
+	// an unknown level counts for nothing
+	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.By.Trust = "best" }), "this one has best")
 	s.want(s.says("ga", OutcomePass, func(a *Answered) { a.By.Trust = TrustSandbox }), "", s.r().Phase, RunCompleted)
 }
 
@@ -285,7 +286,7 @@ func TestRule21WordsOfAPass(t *testing.T) {
 	s.replayed()
 	s.want(heard(s), "mind the log level")
 
-	s = begin(t, "", "", two(gates(level(LevelHuman)), nil)) // whoever vetoes without words does not say again what the pass said
+	s = begin(t, "", "", two(gates(level(LevelHuman)), nil)) // a veto without words does not repeat what the pass said
 	s.done("a")
 	s.says("ga", OutcomePass, func(a *Answered) { a.Text = "good" })
 	s.says("ga", OutcomeVeto, func(a *Answered) { a.Text = "" })
@@ -306,7 +307,7 @@ func TestRule21WordsOfAPass(t *testing.T) {
 	s.want(s.r().Rounds["ga"][0].ByKind, "when", heard(s), "")
 }
 
-// TestWhatWasSaidBefore: a person's words take no earlier ones away: the retry context has both.
+// TestWhatWasSaidBefore: a person's words do not erase earlier ones: the retry context has both.
 func TestWhatWasSaidBefore(t *testing.T) {
 	conform.Rule(t, "13-law 004 history", `"Multiple retry rounds accumulate context files. The agent sees the full failure history": the round keeps what its reviewer said when a person decides`)
 	say := func(words string) func(*Answered) { return func(a *Answered) { a.Text = words } }
@@ -337,7 +338,8 @@ func TestWhatWasSaidBefore(t *testing.T) {
 	}
 }
 
-// TestRule21LateVetoOfARoutedStep: the first gate of a row has passed, the second has sent the work elsewhere.
+// TestRule21LateVetoOfARoutedStep: a step's first gate has passed, the second has sent the work
+// elsewhere.
 func TestRule21LateVetoOfARoutedStep(t *testing.T) {
 	second := aGate("a", to("b"), route("away", "c"))
 	second.ID = "ga2"

@@ -20,28 +20,28 @@ type listed struct {
 	book
 	books map[string]*book                  // the files of lists within the list's tasks
 	told  int                               // facts that were checked
-	plays func(task string, try int) string // how a task's step comes out: done, failed, blocked
+	plays func(task string, try int) string // the result of a task's step: done, failed, blocked
 	new   func(step, task string) string    // the new_tasks of an answer, as JSON
 	made  func(step string)                 // what a step outside the list does
 	order []string                          // the runs of tasks that ended
 
 	blockers func(task string) []string // of its answer
 
-	makes      []string // the lists that were written from an answer, task by task
+	makes      []string // the lists written from an answer, task by task
 	unwritable string   // why such a one cannot be written
 
-	judges func() bool // the word of the list's reviewer; nil: it passes
+	judges func() bool // the verdict of the list's reviewer; nil: pass
 }
 
 // book is a task file.
 type book struct {
 	file  []TaskSeen
 	gone  bool   // there is no file
-	bad   string // it is none
+	bad   string // it is invalid
 	stamp int
 }
 
-// at returns the file of a run's list: as one new to it has it, two tasks that are to be done.
+// at returns the file of a run's list; a new one has two todo tasks.
 func (l *listed) at(r *Run) *book {
 	if r.Child == nil {
 		return &l.book
@@ -78,7 +78,7 @@ func aList(e List, more ...func(*Step)) *Step {
 	return st
 }
 
-// side is a step that the list may go to.
+// side is a step that the list may visit.
 func side(id string) (*Step, *Gate) {
 	st, g := ungated(id, to("work"))
 	st.Signal = Signal{Type: SignalExit}
@@ -91,14 +91,15 @@ func listGate(more ...func(*Gate)) *Gate {
 	return g
 }
 
-// judgedGate has a reviewer look at the list, whatever it came to.
+// judgedGate has a reviewer judge the list, whatever its result.
 func judgedGate(more ...func(*Gate)) *Gate {
 	g := listGate(more...)
 	g.Reviewer = Reviewer{Level: LevelAuto, AgentType: "reviewer"}
 	return g
 }
 
-// tasksOf starts a run of a workflow with a list over the tasks: "A", "B:A" depends on A, "C!1" has priority 1.
+// tasksOf starts a run of a workflow with a list over the tasks: "A", "B:A" depends on A, "C!1" has
+// priority 1.
 func tasksOf(t *testing.T, rule, sentence string, tasks string, parts ...any) *listed {
 	t.Helper()
 	if rule != "" {
@@ -173,7 +174,7 @@ func (b *book) save(l *TaskList) {
 	b.stamp++
 }
 
-// carry carries one effect out.
+// carry carries out one effect.
 func (l *listed) carry(e Effect) {
 	l.t.Helper()
 	r := l.st.Runs[e.Run]
@@ -226,7 +227,7 @@ func (l *listed) make(e Effect, b *book, of *TaskList) {
 	l.do(ev)
 }
 
-// ends ends a process as it is played.
+// ends ends a process as played.
 func (l *listed) ends(r *Run, e Effect) {
 	ev := ProcessEnded{Run: e.Run, Key: e.Key}
 	switch e.Proc.Kind {
@@ -257,7 +258,7 @@ func (l *listed) ends(r *Run, e Effect) {
 			}
 		}
 		answer := map[string]any{"status": word}
-		if n := l.new(e.Step, task); n != "" { // of a task, or of the step that the list went to for one
+		if n := l.new(e.Step, task); n != "" { // of a task, or of the step that the list visits for one
 			answer["new_tasks"] = json.RawMessage(n)
 		}
 		if l.blockers != nil {
@@ -268,7 +269,7 @@ func (l *listed) ends(r *Run, e Effect) {
 	l.do(ev)
 }
 
-// drive carries out what is owed, until nothing is or n effects were carried out.
+// drive carries out what is owed, until nothing is left or n effects were carried out.
 func (l *listed) drive(n int) bool {
 	l.t.Helper()
 	for range n {
@@ -318,7 +319,7 @@ func TestListOrder(t *testing.T) {
 	l.all()
 	l.want(l.did(), "A.1 done, B.1 done, D.1 done, E.1 done, T9.1 done, T10.1 done, C.1 done, F.1 done, H.1 done, G.1 done")
 
-	// So are those that were blocked by their agents, beside one that was in the file.
+	// So are those that their agents reported blocked, beside one blocked in the file.
 	l = tasksOf(t, "", "", "A!3 B!1 C!2", aList(List{Attempts: 3}), listGate())
 	l.edit("C", TaskBlocked)
 	l.plays = func(_ string, try int) string { return []string{"done", "blocked", "done"}[min(try, 2)] }
@@ -326,7 +327,7 @@ func TestListOrder(t *testing.T) {
 	l.want(l.did(), "B.1 blocked, A.1 blocked, B.2 done, C.1 blocked, C.2 done, A.2 done")
 }
 
-// TestListAfterReview: where a gate sends the list back, what was blocked stays behind what is todo.
+// TestListAfterReview: if a gate sends the list back, blocked tasks stay behind todo ones.
 func TestListAfterReview(t *testing.T) {
 	l := tasksOf(t, "13-law 001 order", "\"doing → todo → blocked priority\", also after a review pass: new tasks come before what was blocked",
 		"A!1 B!2 C:B", aList(List{Attempts: 1}), judgedGate(most(3), exhausted(EndFailed)))
@@ -347,7 +348,7 @@ func TestListAfterReview(t *testing.T) {
 	l.all()
 	l.want(l.did(), "A.1 blocked, B.1 failed, N.1 done, A.1 done, B.1 done, C.1 done", l.r().Phase, RunCompleted)
 
-	// A person who takes the run up again has all of it to do.
+	// After a person's retry, all of it is to be done.
 	l = tasksOf(t, "", "", "A!1 B", aList(List{Attempts: 1}), listGate(most(1), exhausted(EndFailed)))
 	l.plays = func(string, int) string { return []string{"blocked", "done"}[min(len(l.order), 1)] }
 	l.all()
@@ -357,7 +358,7 @@ func TestListAfterReview(t *testing.T) {
 	}
 	l.want(l.r().List.Task("A").State, TaskTodo)
 
-	// Those that were blocked are done beside one another, and beside nothing else.
+	// Blocked tasks run beside one another, and beside nothing else.
 	l = tasksOf(t, "", "", "A B C", aList(List{Attempts: 1, MaxParallel: 2}), listGate())
 	l.edit("A", TaskBlocked)
 	l.edit("B", TaskBlocked)
@@ -378,7 +379,7 @@ func TestListAfterReview(t *testing.T) {
 	}
 }
 
-// TestListBlockers: what an answer says is in the way is the task's.
+// TestListBlockers: the blockers in an answer are recorded with the task.
 func TestListBlockers(t *testing.T) {
 	l := tasksOf(t, "13-law 001 blockers", "\"blockers\": [\"Blocking issue description\"]: those that an answer names reach the task's entry in the file", "A B", aList(List{Attempts: 2}), listGate(most(1), exhausted(EndFailed)))
 	l.plays = func(task string, try int) string {
@@ -398,7 +399,7 @@ func TestListBlockers(t *testing.T) {
 	}
 }
 
-// TestListLeft: a run can be completed with tasks left; its end says which.
+// TestListLeft: a run can complete with unfinished tasks; its end names them.
 func TestListLeft(t *testing.T) {
 	l := tasksOf(t, "13-law 001 completed", "\"Running --> Completed: All tasks done\", \"Reviewing --> Completed: Review complete\": a run that a review completes with tasks left says which",
 		"A B:A C D", aList(List{Attempts: 1}), judgedGate())
@@ -412,7 +413,8 @@ func TestListLeft(t *testing.T) {
 	l.want(l.r().Phase, RunCompleted, l.r().EndWhy, "")
 }
 
-// TestListMaxTries: used up, the list's gate has the word; sent back, there is nothing left to try with.
+// TestListMaxTries: once tries are used up, the list's gate decides; after being sent back, no
+// tries are left.
 func TestListMaxTries(t *testing.T) {
 	l := tasksOf(t, "13-law 001 iterations", "\"More iterations?\", \"No\", \"Run Review Pass\": used up, the list ends and its gate decides",
 		"A B C", aList(List{Attempts: 2, MaxTries: 2}), judgedGate())
@@ -435,7 +437,8 @@ func TestListMaxTries(t *testing.T) {
 	l.want(l.r().Phase, RunCompleted)
 }
 
-// TestListHooks: a task's hook sees the file with the task's result in it, and what follows waits for the hook.
+// TestListHooks: a task's hook sees the file with the task's result, and what follows waits for the
+// hook.
 func TestListHooks(t *testing.T) {
 	hooked := func(st *Step) { st.Child.AfterRun = &Command{Shell: "true"} }
 	plays := func(task string, try int) string {
@@ -447,7 +450,8 @@ func TestListHooks(t *testing.T) {
 	l.all()
 	l.want(l.did(), "A.1 done, A hook done, B.1 failed, B hook doing, B.2 failed, B hook blocked, C.1 blocked, C hook blocked, D.1 aborted, D hook blocked, C.2 done, C hook done", l.r().Phase, RunFailed)
 
-	// A limit that the last result hits ends the run, and the hook has run over the file with it.
+	// If the last result hits a limit, the run ends, and its hook has run with the result in the
+	// file.
 	l = tasksOf(t, "", "", "A B", aList(List{Attempts: 1}, hooked), listGate(), func(w *Spec) {
 		w.Limits = Limits{MaxSameFailure: 9, MaxFailedRatio: 0.4, OnHit: map[string]string{maxFailedRatio: EndFailed}}
 	})
@@ -455,7 +459,8 @@ func TestListHooks(t *testing.T) {
 	l.all()
 	l.want(l.did(), "A.1 failed, A hook blocked", l.r().Phase, RunFailed)
 
-	// Paused, its hook runs all the same, and nothing else begins; a file that is none by then holds nothing up.
+	// During a pause its hook still runs, and nothing else begins; a file that became invalid
+	// blocks nothing.
 	l = tasksOf(t, "", "", "A B", aList(List{Attempts: 1}, hooked), listGate())
 	l.plays = func(task string, _ int) string {
 		if task == "A" {
@@ -471,7 +476,7 @@ func TestListHooks(t *testing.T) {
 	l.all()
 	l.want(l.did(), "A.1 done, A hook doing, B.1 done, B hook done", l.status("A"), TaskDone, l.r().Phase, RunCompleted)
 
-	// Nor does one that was seen to be none before the result came.
+	// Nor does one that was invalid before the result came.
 	l = tasksOf(t, "", "", "A B", aList(List{Attempts: 1, MaxParallel: 2}, hooked), listGate())
 	l.plays = func(task string, _ int) string {
 		if task == "A" {
@@ -483,7 +488,7 @@ func TestListHooks(t *testing.T) {
 	l.want(l.did(), "A.1 done, A hook doing, B.1 done, B hook todo", l.r().List.File, FileInvalid)
 }
 
-// TestListCommits: tasks beside one another may commit in the same second, by the same author.
+// TestListCommits: concurrent tasks may commit in the same second, by the same author.
 func TestListCommits(t *testing.T) {
 	l := tasksOf(t, "", "", "A B", aList(List{Attempts: 2, MaxParallel: 2}, func(st *Step) {
 		st.Child.Steps[0].Signal = Signal{Type: SignalCommit, Value: "[GATE:w]"}
@@ -684,7 +689,7 @@ func TestListWriteCutShort(t *testing.T) {
 	if len(l.owed(DoSave)) != 1 {
 		t.Fatalf("owed: %v", l.st.Owed(l.spec))
 	}
-	for _, x := range l.r().List.Tasks { // it was written, and that was never told
+	for _, x := range l.r().List.Tasks { // it was written, but that was never reported
 		l.edit(x.ID, x.Writing)
 	}
 	l.carry(l.owed(DoSave)[0])
@@ -738,7 +743,8 @@ func TestListSentBack(t *testing.T) {
 	l.has(string(l.st.Runs["x-1.gwork-1.1"].Child.Body), "the docs are missing")
 }
 
-// TestTaskOfAReview: the task that a review makes of a list that was all done has all that the review said.
+// TestTaskOfAReview: the task made from a review of a finished list has everything that the review
+// said.
 func TestTaskOfAReview(t *testing.T) {
 	conform.Rule(t, "13-law 002 findings", `"Output: review.json, recommendations.json", and back to execution: the task of it in the list`)
 	score := 40.0
@@ -750,8 +756,8 @@ func TestTaskOfAReview(t *testing.T) {
 			Findings: json.RawMessage(`[{"severity":"high","file":"src/a.go","line":12,"message":"never closed"},{"message":"no docs"},"a word"]`),
 			Answer:   json.RawMessage(`{"recommendations":["use a pool",{"file":"b.go","line":3,"message":"split it"},{"title":"rename"}]}`)},
 			[]string{"the docs are missing", "Score: 40", "- architecture: 71.5", "- security: 40", "- [high] src/a.go:12: never closed", "- no docs", "- a word", "- use a pool", "- b.go:3: split it", `- {"title":"rename"}`}},
-		"no words": {Judgement{Outcome: OutcomeFail, Findings: json.RawMessage(`[{"file":"a.go","message":"x"}]`)}, []string{"gave no words", "- a.go: x"}},
-		"nothing":  {Judgement{Outcome: OutcomeFail}, []string{"gwork", "fail", "gave no words"}},
+		"no words": {Judgement{Outcome: OutcomeFail, Findings: json.RawMessage(`[{"file":"a.go","message":"x"}]`)}, []string{"gave no reason", "- a.go: x"}},
+		"nothing":  {Judgement{Outcome: OutcomeFail}, []string{"gwork", "fail", "gave no reason"}},
 		"a flood":  {Judgement{Outcome: OutcomeFail, Feedback: "first", Findings: json.RawMessage(`[{"message":"` + strings.Repeat("x", 60<<10) + `"}]`)}, []string{"first", "\n[cut]"}},
 	} {
 		l := tasksOf(t, "", "", "A", aList(List{Attempts: 1}), aGate("work", to(EndDone)))
@@ -794,7 +800,7 @@ func TestListAdded(t *testing.T) {
 	}
 	l.all() // tasks that cannot be added are a failure of the work
 	l.want(l.did(), "A.1 done, A.2 done, B.1 done", l.r().List.Task("A").State, TaskFailed)
-	l.has(l.r().List.Task("A").Why, "task B is there already")
+	l.has(l.r().List.Task("A").Why, "task B exists already")
 }
 
 func TestListRatio(t *testing.T) {
@@ -836,7 +842,7 @@ func TestChildRun(t *testing.T) {
 	}
 }
 
-// TestChildRunHook: the step goes on when the hook of its child run has ended.
+// TestChildRunHook: the step continues once the hook of its child run has ended.
 func TestChildRunHook(t *testing.T) {
 	call := &Step{ID: "call", Name: "call", Gates: []string{"gcall"}, Signal: Signal{Type: SignalExit}, Child: one()}
 	call.Child.ID, call.Child.AfterRun = "other", &Command{Shell: "true"}
@@ -854,7 +860,8 @@ func TestChildRunHook(t *testing.T) {
 	s.want(s.step("call"), "1 gating")
 }
 
-// TestListHistories plays lists at random: tries that fail, edits, pauses, aborts, retries, crashes.
+// TestListHistories plays lists at random: tries that fail, edits, pauses, aborts, retries,
+// crashes.
 func TestListHistories(t *testing.T) {
 	n := 300
 	if s := os.Getenv("SEEDS"); s != "" {
@@ -945,7 +952,7 @@ func listHistory(t *testing.T, seed uint64) string {
 	return l.r().Phase
 }
 
-// person does something.
+// person does one random thing.
 func (l *listed) person(g *rand.Rand) {
 	ann := Actor{Who: "ann"}
 	switch g.IntN(40) {
@@ -984,7 +991,7 @@ func (l *listed) person(g *rand.Rand) {
 	}
 }
 
-// holds checks what must always be so of lists.
+// holds checks the invariants of lists.
 func (l *listed) holds() {
 	l.t.Helper()
 	if why := l.st.Fault(l.spec); why != "" {

@@ -11,7 +11,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// madeList is a list whose file is written from what `plan` answers: the tasks that its attempt is to give, "A B".
+// madeList is a list whose file is written from `plan`'s answer: the tasks of each of its attempts,
+// "A B".
 func madeList(t *testing.T, e List, g *Gate, plans ...string) *listed {
 	t.Helper()
 	plan, gp := ungated("plan", to("work"))
@@ -39,7 +40,7 @@ func TestListMade(t *testing.T) {
 	l.want(l.did(), "A.1 failed, B.1 done, B.1 done, C.1 done", l.r().Phase, RunCompleted, fmt.Sprint(l.makes), "[A B B C]",
 		fmt.Sprint(l.st.Runs["x-1.B.2"] != nil), "true", l.r().List.Own, "to-do.json", fmt.Sprint(len(l.r().List.Make)), "0")
 
-	// Sent back itself, it goes on from the file, with what a person has changed in it.
+	// Sent back itself, it continues from the file, with a person's changes in it.
 	l = madeList(t, List{Attempts: 1}, listGate(most(3)), "A B", "C")
 	l.plays = func(task string, _ int) string {
 		return map[bool]string{true: "failed", false: "done"}[task == "A" && len(l.order) < 2]
@@ -53,7 +54,7 @@ func TestListMade(t *testing.T) {
 	l.all()
 	l.want(fmt.Sprint(l.makes), "[A B C]", l.did(), "A.1 failed, B.1 done, A.1 done, C.1 done", fmt.Sprint(len(l.r().List.Tasks)), "1")
 
-	// So it does from a step that it went to.
+	// Likewise after visiting a step.
 	rp, gr := side("replan")
 	l = madeList(t, List{Attempts: 1, OnExhausted: "replan", MaxDepth: 2}, listGate(most(1), exhausted(EndFailed)), "A B")
 	w := l.specs["d-x"]
@@ -86,7 +87,8 @@ func TestListMadeFails(t *testing.T) {
 	l.want(l.r().Phase, RunCompleted, l.did(), "A.1 done", fmt.Sprint(l.makes), "[A]")
 }
 
-// TestListMadeOnce: whenever it is killed, before the writing and after it, the file is written from what was computed once.
+// TestListMadeOnce: whenever it is killed, before or after the write, the file is written from a
+// value computed once.
 func TestListMadeOnce(t *testing.T) {
 	l := madeList(t, List{Attempts: 1}, listGate(most(1)), "A B")
 	for len(l.owed(DoSave)) == 0 {
@@ -104,12 +106,14 @@ func TestListMadeOnce(t *testing.T) {
 	again := l.owed(DoSave)
 	l.want(fmt.Sprint(len(again)), "1", again[0].Key, e.Key, strings.Trim(string(l.r().List.Make), `"`), "A B", fmt.Sprint(len(l.owed(DoTasks))), "0")
 	l.carry(again[0])
-	l.do(TasksSaved{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Why: "twice"}) // of the process that was killed: nothing waits for it
+	// from the killed process: nothing waits for it
+	l.do(TasksSaved{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Why: "twice"})
 	l.all()
 	l.want(l.r().Phase, RunCompleted, l.did(), "A.1 done, B.1 done")
 }
 
-// TestListMadeWithoutItsSpec: a list that cannot be written fails as soon as the run's spec can be read again.
+// TestListMadeWithoutItsSpec: a list that cannot be written fails as soon as the run's spec can be
+// read again.
 func TestListMadeWithoutItsSpec(t *testing.T) {
 	l := madeList(t, List{Attempts: 1}, listGate(most(1), exhausted(EndFailed)), "A B")
 	save := func() []Effect {

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// asksFor makes the gate one that wants n, and fills d in.
+// asksFor makes the gate require n, and defaults d.
 func asksFor(g *Gate) {
 	g.Answer = &Schema{}
 	g.ReadAnswer = func(raw json.RawMessage) (json.RawMessage, error) {
@@ -24,7 +24,7 @@ func asksFor(g *Gate) {
 	}
 }
 
-// gives is an answer beside a person's word.
+// gives adds an answer to a person's decision.
 func gives(answer string) func(*Answered) {
 	return func(a *Answered) { a.Answer = json.RawMessage(answer) }
 }
@@ -50,8 +50,8 @@ func TestRulePersonAnswer(t *testing.T) {
 	s.want(fmt.Sprint(env.Gates["ga"].Answer), "map[d:1 n:1]")
 }
 
-// A fail and a route need no answer; nor does the pass of a round that only became a person's, whose answer takes the place of
-// the reviewer's.
+// A fail and a route need no answer; nor does the pass of a round that only became a person's,
+// whose answer replaces the reviewer's.
 func TestRulePersonAnswerFree(t *testing.T) {
 	s := begin(t, "", "", one(level(LevelHuman), asksFor, route("again", "a")))
 	s.done("a")
@@ -77,7 +77,7 @@ func TestRulePersonAnswerFree(t *testing.T) {
 	s.want(s.gate("ga"), "1 human", s.says("ga", OutcomePass), "")
 }
 
-// What was signed is the answer that counts, whole: nothing that comes beside it, and nothing that is filled in after.
+// The signed answer alone counts, complete: nothing beside it and nothing filled in later.
 func TestRulePersonAnswerSigned(t *testing.T) {
 	s := begin(t, "", "", approved(asksFor))
 	conform.Rule(t, "4-trust bound", "the signature says all of it")

@@ -18,8 +18,8 @@ func live(r *Run) (n int) {
 	return n
 }
 
-// TestRuleReadersShareAWorktree: any number of steps that only look at a worktree are at work at once, beside the one that works
-// there; slots count.
+// TestRuleReadersShareAWorktree: any number of read-only steps run at once in a worktree, beside
+// the one that works there; slots count.
 func TestRuleReadersShareAWorktree(t *testing.T) {
 	conform.Rule(t, "13-law reads", `"looking at one folder in parallel": "steps with `+"`agent: {reads: true}`"+`, see the taken tree read-only and so share it": ten of one folder, and one that works there, are at work at once`)
 	var more []any
@@ -51,8 +51,8 @@ func TestRuleReadersShareAWorktree(t *testing.T) {
 	}
 }
 
-// TestRuleReviewOfWhatWasTaken: a review of what was taken whole begins while another works in the folder that a person had let go
-// of; and where nobody had, the step keeps its folder to its verdict.
+// TestRuleReviewOfWhatWasTaken: a review of completely taken work begins while another works in a
+// folder that a person had released; otherwise the step keeps its folder to its verdict.
 func TestRuleReviewOfWhatWasTaken(t *testing.T) {
 	conform.Rule(t, "13-law reads review", `"looking at one folder in parallel": "reviewers … see the taken tree read-only and so share it": they wait for nobody in the folder, while their step keeps it to its verdict`)
 	for _, apart := range []bool{true, false} {
@@ -79,14 +79,14 @@ func TestRuleReviewOfWhatWasTaken(t *testing.T) {
 	}
 }
 
-// TestRuleReaderIsNotTakenOver: there is no folder in which a person could go on.
+// TestRuleReaderIsNotTakenOver: there is no folder in which a person could continue.
 func TestRuleReaderIsNotTakenOver(t *testing.T) {
 	a, ga := ungated("a", to(EndDone), reads)
 	s := begin(t, "", "", flow("x", a, ga))
-	s.has(s.takes("a"), "only looks")
+	s.has(s.takes("a"), "only reads")
 }
 
-// TestRuleReaderMovesNoBranch: what was looked at is no work.
+// TestRuleReaderMovesNoBranch: a read-only step produces no work.
 func TestRuleReaderMovesNoBranch(t *testing.T) {
 	a, ga := ungated("a", to(EndDone), tree(""), reads)
 	s := begin(t, "", "", flow("x", a, ga, func(w *Spec) { w.Workspace = WorkspaceRun }))
@@ -99,7 +99,7 @@ func TestRuleReaderMovesNoBranch(t *testing.T) {
 	}
 }
 
-// TestRuleReaderWaitsForItsOwnProcess: what is launched anew waits until the step's process before is gone.
+// TestRuleReaderWaitsForItsOwnProcess: a relaunch waits until the step's earlier process is gone.
 func TestRuleReaderWaitsForItsOwnProcess(t *testing.T) {
 	a, ga := ungated("a", to(EndDone), reads)
 	s := begin(t, "", "", flow("x", a, ga))

@@ -9,7 +9,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// roleMay bounds what a role may use over a run; hit says what comes then, for the bound with the key.
+// roleMay limits what a role may use over a run; hit is the action at the limit with the key.
 func roleMay(role string, s Spend, key, hit string) func(*Spec) {
 	return limits(func(l *Limits) {
 		l.Roles = map[string]Spend{role: s}
@@ -17,8 +17,9 @@ func roleMay(role string, s Spend, key, hit string) func(*Spec) {
 	})
 }
 
-// TestRoleOverARun: what the agents of a role use is counted over all their launches in the run, and at its bound nothing
-// of the role goes on: what runs is ended, and the run ends or waits for a person, who may grant the same once more.
+// TestRoleOverARun: the use of a role's agents is counted over all their launches in the run. At
+// the limit the role's work stops: agents are stopped, and the run ends or waits for a person, who
+// may grant the same again.
 func TestRoleOverARun(t *testing.T) {
 	conform.Rule(t, "7-agents budgets", "a role has a budget over the run: what it uses is counted over all launches, and it ends what runs")
 	w := one(level(LevelAuto))
@@ -34,7 +35,7 @@ func TestRoleOverARun(t *testing.T) {
 	s.uses("a", 250, 0)
 	s.want(s.r().PausedWhy, "limit:roles.dev.max_tokens", fmt.Sprint(s.owes(DoStop, s.run+"/a#2.1")), "true")
 	s.exit("a", Exit{Stopped: true})
-	s.want(s.step("a"), "2 ready", fmt.Sprint(s.r().Fails["ga"]), "1") // it counts as nothing
+	s.want(s.step("a"), "2 ready", fmt.Sprint(s.r().Fails["ga"]), "1") // no failure is counted
 	s.do(ResumeRequested{Run: s.run, By: ann})
 	s.want(s.step("a"), "2 running", fmt.Sprint(s.r().RoleLimits["dev"].Tokens), "2000")
 	raw, err := json.Marshal(s.st)
@@ -57,7 +58,7 @@ func TestRoleOverARun(t *testing.T) {
 	}
 }
 
-// TestRoleUsedUpAndDone: a role that has used all it may and is not needed any more hinders nothing.
+// TestRoleUsedUpAndDone: a used-up role that is no longer needed blocks nothing.
 func TestRoleUsedUpAndDone(t *testing.T) {
 	w := one()
 	roleMay("dev", Spend{Usage: Usage{Tokens: 100}}, maxTokens, EndFailed)(w)
@@ -69,8 +70,8 @@ func TestRoleUsedUpAndDone(t *testing.T) {
 	s.want(s.r().Phase, RunCompleted)
 }
 
-// TestRoleLaunches: no agent of a role is launched more often in the run than it may; what was never started is none, and
-// what runs goes on.
+// TestRoleLaunches: no agent of a role is launched more often than allowed; a failed start does not
+// count, and running agents continue.
 func TestRoleLaunches(t *testing.T) {
 	conform.Rule(t, "7-agents budgets", "no agent of a role is launched more often in a run than it may")
 	w := one()
@@ -90,14 +91,15 @@ func TestRoleLaunches(t *testing.T) {
 	s.do(ResumeRequested{Run: s.run, By: ann})
 	s.want(s.step("a"), "3 running", fmt.Sprint(s.r().RoleLimits["dev"].Launches), "4")
 
-	w = flow("x", aStep("a"), aGate("a", to(EndDone)), aStep("b", needs()), aGate("b", to(EndDone))) // two at once, of which one may
+	// two at once, of which one is allowed
+	w = flow("x", aStep("a"), aGate("a", to(EndDone)), aStep("b", needs()), aGate("b", to(EndDone)))
 	w.Step("b").Agent.Worktree = Text{Source: "b"}
 	roleMay("dev", Spend{Launches: 1}, maxLaunches, Human)(w)
 	s = begin(t, "", "", w)
 	s.want(s.step("a"), "1 running", s.step("b"), "1 ready", s.r().PausedWhy, "limit:roles.dev.max_launches", fmt.Sprint(s.owes(DoStop, s.run+"/a#1.1")), "false")
 }
 
-// TestRoleTime: the time that a role's agents run is counted, of those that run beside one another each, but not what they
+// TestRoleTime: the running time of a role's agents is counted, concurrent ones added, but not the
 // wait for a slot; the clock alone ends it.
 func TestRoleTime(t *testing.T) {
 	conform.Rule(t, "7-agents budgets", "the time that a role's agents run is bounded over the run")
@@ -122,8 +124,8 @@ func TestRoleTime(t *testing.T) {
 	s.want(fmt.Sprint(time.Duration(s.r().Roles["dev"].Time).Round(time.Second)), "10m2s")
 }
 
-// TestDayCountsLaunches: the launches and the time of agents are counted for the day in which they end; a command's, and
-// what was never started, are not.
+// TestDayCountsLaunches: agents' launches and time count for the day in which they end; commands
+// and failed starts do not.
 func TestDayCountsLaunches(t *testing.T) {
 	conform.Rule(t, "7-agents day", "launches of agents and the time they run are counted for the day")
 	s := begin(t, "", "", one())

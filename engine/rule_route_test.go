@@ -7,12 +7,12 @@ import (
 	"sluice/internal/conform"
 )
 
-// looped is a -> b, whose gate has a way back of its own beside its failures: again, to a.
+// looped is a -> b, whose gate has a route back to a beside its failures: again.
 func looped(more ...func(*Gate)) *Spec {
 	return flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to("c"), append([]func(*Gate){onFail("b"), route("again", "a"), most(2)}, more...)...), aStep("c"), aGate("c", to(EndDone)))
 }
 
-// round does a, passes it, does b and has its gate say the word.
+// round does a, passes it, does b and has its gate answer with the word.
 func (s *script) round(word string) {
 	if s.r().Current("a") == nil || s.r().Current("a").State != Passed {
 		s.done("a")
@@ -32,7 +32,8 @@ func TestRuleRouteHasItsOwnCount(t *testing.T) {
 	s.round("again") // this is
 	s.want(s.gate("gb"), "3 human", s.step("b"), "3 gating")
 	s.want(s.r().CurrentRound("gb").Why, "exhausted: it said again 2 times: asked after 2: again of gb")
-	s.want(s.says("gb", "again"), "", s.step("a"), "3 running", fmt.Sprint(s.r().Routes["gb"]), "map[again:2]") // asked and answered: counted once
+	// asked and answered: counted once
+	s.want(s.says("gb", "again"), "", s.step("a"), "3 running", fmt.Sprint(s.r().Routes["gb"]), "map[again:2]")
 	s.replayed()
 	s.done("a")
 	s.judged("ga", OutcomePass)
@@ -52,7 +53,8 @@ func TestRuleRouteIsNoFailure(t *testing.T) {
 	s.replayed()
 }
 
-// TestRuleRouteHasTheStepsWords: where the step's own answer names the route, its words go along, as a reviewer's do.
+// TestRuleRouteHasTheStepsWords: if the step's own answer names the route, its words are kept, like
+// a reviewer's.
 func TestRuleRouteHasTheStepsWords(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"next":"again","feedback":"cut it smaller"}`:                        "cut it smaller",
@@ -76,7 +78,7 @@ func TestRuleRouteHasTheStepsWords(t *testing.T) {
 	}
 }
 
-// TestRuleRouteBlockedAndLost: what a step says of itself, and what infrastructure took, have routes of the same kind.
+// TestRuleRouteBlockedAndLost: a blocked step, and a lost result, can have routes too.
 func TestRuleRouteBlockedAndLost(t *testing.T) {
 	s := begin(t, "13-law routes", "blocked and lost are named routes too", one(route(OutcomeBlocked, "a"), route(OutcomeLost, "a"), most(2)))
 	s.sentinel("a", StatusBlocked)
@@ -149,7 +151,8 @@ func TestRuleRouteOfAPersonAfterAFailure(t *testing.T) {
 	s.want(s.step("b"), "2 running")
 }
 
-// TestRuleRouteExhaustedInVerdict: a loop by a route ends by the condition that loops by on_fail end by.
+// TestRuleRouteExhaustedInVerdict: a loop by a route ends by the same condition as loops by
+// on_fail.
 func TestRuleRouteExhaustedInVerdict(t *testing.T) {
 	w := looped(most(3))
 	w.Gates[1].Verdict = Verdict{Rules: []Rule{{Outcome: "again", When: Cond{Eval: func(e *Env) (bool, error) { return !e.Exhausted, nil }}}, {Outcome: OutcomePass}}}
@@ -176,7 +179,8 @@ func TestRuleRouteReset(t *testing.T) {
 	s.want(fmt.Sprint(len(s.r().Routes["gb"])), "0")
 }
 
-// TestRuleExhaustedStepRenews: a -> b, whose gate leads to a when it is used up. a's own gate may hand the work to b unpassed.
+// TestRuleExhaustedStepRenews: a -> b, whose gate leads to a when it is used up. a's own gate may
+// pass the work to b unpassed.
 func TestRuleExhaustedStepRenews(t *testing.T) {
 	spec := func() *Spec {
 		return flow("x", aStep("a"), aGate("a", to("b"), route("skip", "b")), aStep("b"), aGate("b", to(EndDone), route("again", "b"), most(2), exhausted("a")))
@@ -193,7 +197,7 @@ func TestRuleExhaustedStepRenews(t *testing.T) {
 	s.replayed()
 	s.round("again") // its full tries again
 	s.round("again")
-	s.want(s.gate("gb"), "5 human", s.step("a"), "2 passed") // and a person after them
+	s.want(s.gate("gb"), "5 human", s.step("a"), "2 passed") // and then a person
 	s.replayed()
 
 	s = begin(t, "13-law again", "it does not begin anew where that step did not pass", spec())
@@ -227,7 +231,8 @@ func TestRuleExhaustedStepRenews(t *testing.T) {
 	s.want(s.gate("ga"), "4 human")
 }
 
-// TestRuleExhaustedStepForgetsSameness: the judge of redone work is not asked for a person by failures of before.
+// TestRuleExhaustedStepForgetsSameness: earlier failures do not make the judge of repeated work ask
+// a person.
 func TestRuleExhaustedStepForgetsSameness(t *testing.T) {
 	w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), most(3), exhausted("a")))
 	s := begin(t, "13-law again", "what failed alike before that step passed counts as nothing", w)
@@ -249,7 +254,8 @@ func TestRuleExhaustedStepForgetsSameness(t *testing.T) {
 	s.want(s.step("b"), "5 ready")
 }
 
-// TestRuleOldFactsOfRoutes: journals of older releases have a route back as a failure, and counts that began anew at once.
+// TestRuleOldFactsOfRoutes: journals of older releases record a route back as a failure, and counts
+// that restarted at once.
 func TestRuleOldFactsOfRoutes(t *testing.T) {
 	s := begin(t, "13-law routes", "facts of older releases are replayed as they were meant", looped())
 	s.done("a")

@@ -139,12 +139,12 @@ func TestRule31RetryOfAnEndedRun(t *testing.T) {
 	s.want(s.step("b"), "3 running")
 }
 
-// TestRule31RetryBesideAnother: a run taken up again beside another one of the workflow, or after it, leaves the other's
-// retry context alone.
+// TestRule31RetryBesideAnother: a run reopened beside, or after, another one of the workflow leaves
+// the other's retry context alone.
 func TestRule31RetryBesideAnother(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		other func(s *script) // what becomes of the run after it
+		other func(s *script) // what happens to the run after it
 		want  string
 	}{
 		{"nothing ran since", nil, "ga-attempt-2.md"},

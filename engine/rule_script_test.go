@@ -9,14 +9,14 @@ import (
 	"sluice/internal/conform"
 )
 
-// script plays the world by hand: one line of a test is one thing that happens.
+// script plays the world by hand: one line of a test is one event.
 type script struct {
 	*world
-	run string // the run it speaks of
+	run string // the current run
 	ids int
 }
 
-// play starts the workflow's first run and lays out what it owes at once.
+// begin starts the workflow's first run and carries out at once what it owes.
 func begin(t *testing.T, rule, sentence string, specs ...*Spec) *script {
 	t.Helper()
 	if rule != "" {
@@ -27,7 +27,7 @@ func begin(t *testing.T, rule, sentence string, specs ...*Spec) *script {
 	return s
 }
 
-// start asks for a run and speaks of it from here on.
+// start requests a run and makes it the current one.
 func (s *script) start(workflow string) string {
 	s.t.Helper()
 	s.do(RunRequested{Workflow: workflow, Digest: "d-" + workflow, By: Actor{Who: "ann"}})
@@ -38,21 +38,21 @@ func (s *script) start(workflow string) string {
 
 func (s *script) r() *Run { return s.st.Runs[s.run] }
 
-// writes lets every file that is owed be written.
+// writes writes every owed file.
 func (s *script) writes() {
 	for _, e := range s.owed(DoWrite) {
 		s.do(FileWritten{Run: e.Run, ID: e.Key})
 	}
 }
 
-// tell lets every notice be given.
+// tell sends every notice.
 func (s *script) tell() {
 	for _, e := range s.owed(DoNotify) {
 		s.do(Noticed{Run: e.Run, ID: e.Key, Results: []string{"log: shown"}})
 	}
 }
 
-// later lets time pass, tick by tick.
+// later passes time, tick by tick.
 func (s *script) later(d time.Duration) {
 	end := s.now.Add(d)
 	for n := 0; n < 10_000; n++ {
@@ -71,7 +71,7 @@ func (s *script) later(d time.Duration) {
 // scan reads the inboxes, now.
 func (s *script) scan() { s.do(Scanned{Began: s.now}) }
 
-// sentinel lays a step's word into the inbox.
+// sentinel puts a step's sentinel into the inbox.
 func (s *script) sentinel(step, status string, more ...func(*FileSeen)) []Fact {
 	s.ids++
 	s.now = s.now.Add(time.Second)
@@ -92,14 +92,14 @@ func (s *script) exit(step string, e Exit) {
 	s.do(ProcessEnded{Run: s.run, Key: a.Key, Exit: e})
 }
 
-// stopped ends every process that is to be stopped.
+// stopped ends every process that must stop.
 func (s *script) stopped() {
 	for _, e := range s.owed(DoStop) {
 		s.do(ProcessEnded{Run: e.Run, Key: e.Key, Exit: Exit{Stopped: true}})
 	}
 }
 
-// checked ends every check well.
+// checked ends every check successfully.
 func (s *script) checked() {
 	for _, e := range s.owed(DoRun) {
 		if e.Proc.Kind == ProcCheck {
@@ -132,7 +132,7 @@ func (s *script) judged(gate, outcome string) []Fact {
 	return s.do(ProcessEnded{Run: s.run, Key: q.Key, Verdict: &Judgement{Outcome: outcome, Feedback: outcome + " of " + gate}})
 }
 
-// says is a person's word by command, over what lies there; it gives why it did not count.
+// says is a person's answer by command, about the current state; it returns why it did not count.
 func (s *script) says(gate, outcome string, more ...func(*Answered)) string {
 	s.now = s.now.Add(time.Second)
 	ev := Answered{Gate: gate, Run: s.run, Outcome: outcome, Text: "because", Written: s.now, By: Actor{Who: "ann", Via: "command", Trust: TrustFile}}
@@ -174,7 +174,7 @@ func (s *script) gate(id string) string {
 	return fmt.Sprint(q.N, " ", q.State)
 }
 
-// want holds pairs of what is and what should be.
+// want compares pairs of actual and expected values.
 func (s *script) want(pairs ...string) {
 	s.t.Helper()
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -191,7 +191,7 @@ func (s *script) want(pairs ...string) {
 	}
 }
 
-// has wants the words in the text.
+// has checks that the text contains the words.
 func (s *script) has(text string, words ...string) {
 	s.t.Helper()
 	for _, w := range words {
@@ -201,7 +201,7 @@ func (s *script) has(text string, words ...string) {
 	}
 }
 
-// restart throws the state away and folds the journal; away is how long nobody was there.
+// restart discards the state and replays the journal; away is how long the daemon was down.
 func (s *script) restart(away time.Duration) {
 	s.t.Helper()
 	s.replayed()
@@ -239,7 +239,7 @@ func aStep(id string, more ...func(*Step)) *Step {
 	return st
 }
 
-// aGate is an auto gate of the step; to are where a pass leads.
+// aGate is an auto gate of the step; to are the targets of a pass.
 func aGate(step string, to []string, more ...func(*Gate)) *Gate {
 	g := &Gate{ID: "g" + step, Step: step, Reviewer: Reviewer{Level: LevelAuto, AgentType: "reviewer"}, OnPass: to, OnFail: step, MaxRetries: 3,
 		OnExhausted: Human, RetryContext: ".workflow/retry-context/g" + step + "-attempt-{n}.md"}
@@ -281,7 +281,7 @@ func flow(id string, parts ...any) *Spec {
 	return w
 }
 
-// ungated makes a step without a gate: an implicit one bears its id.
+// ungated makes a step without a gate: the implicit one has its id.
 func ungated(id string, next []string, more ...func(*Step)) (*Step, *Gate) {
 	st := aStep(id, more...)
 	st.Gates = []string{id}

@@ -65,7 +65,7 @@ func TestRule27NamesOverRuns(t *testing.T) {
 	s = begin(t, "", "", one(), w)
 	s.start("y")
 	s.run = "x-1"
-	s.has(ignored(s.sentinel("a", StatusDone, inAll)), "2 live attempts go by this name", "say which: signals/<run>/a-done.json")
+	s.has(ignored(s.sentinel("a", StatusDone, inAll)), "2 live attempts have this name", "say which: signals/<run>/a-done.json")
 	s.want(ignored(s.sentinel("a", StatusDone)), "", s.step("a"), "1 signalled")
 	s.run = "y-1"
 	s.want(ignored(s.sentinel("a", StatusDone, inAll)), "", s.step("a"), "1 signalled")
@@ -108,7 +108,7 @@ func TestRule27OfferedSupersededUnanswered(t *testing.T) {
 		s.done("b")
 		s.judged("gb", OutcomePass)
 	}
-	s.has(ignored(s.sentinel("a", StatusDone)), "attempt a.1 was offered and superseded unanswered", `say "attempt": 2`)
+	s.has(ignored(s.sentinel("a", StatusDone)), "attempt a.1 was offered and superseded unanswered", `add "attempt": 2`)
 	s.want(ignored(s.sentinel("a", StatusDone, as(2, 0))), "", s.step("a"), "2 signalled")
 }
 
@@ -139,7 +139,7 @@ func TestRule03Commits(t *testing.T) {
 	s.writes()
 	seen(1, 1, "cccc", "ann 2") // of the attempt before
 	s.want(s.step("a"), "2 running")
-	s.has(ignored(seen(2, 1, "bbbbbbbbbbbbbbbb", "ann 1")), "commit bbbbbbbbbb is a double of one that counted already for a.1")
+	s.has(ignored(seen(2, 1, "bbbbbbbbbbbbbbbb", "ann 1")), "commit bbbbbbbbbb is a copy of one that already counted for a.1")
 	if facts := seen(2, 1, "bbbbbbbbbbbbbbbb", "ann 1"); len(facts) > 0 {
 		t.Errorf("told twice: %+v", facts)
 	}
@@ -174,7 +174,8 @@ func TestRule03GraceOfACommit(t *testing.T) {
 	s.want(s.r().Attempt("a", 1).Status, StatusFailed)
 }
 
-// TestRule03NoCommitAndWhy: who makes no commit can say why in the answer; a commit that comes in time stands.
+// TestRule03NoCommitAndWhy: an agent without a commit can explain itself in the answer; a commit in
+// time counts.
 func TestRule03NoCommitAndWhy(t *testing.T) {
 	for _, c := range []struct{ signal, answer, status, gate, words string }{
 		{SignalCommit, `{"status":"blocked","question":"which?","options":["a","b"]}`, StatusBlocked, "1 human", "which?"},
@@ -378,7 +379,8 @@ func TestRule07RetryContextFirst(t *testing.T) {
 	s.want(s.step("a"), "3 running", s.owed(DoNotify)[0].Notice.Text, "read-only file system")
 }
 
-// TestHooksNotify: with notify a person is told of what a gate does not pass and of each step that has passed, once; else not.
+// TestHooksNotify: with notify a person is told once of each gate that fails and each step that
+// passes; otherwise not.
 func TestHooksNotify(t *testing.T) {
 	told := func(notify bool) (texts []string) {
 		w := one()

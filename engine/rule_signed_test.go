@@ -35,12 +35,12 @@ func TestRuleApprovers(t *testing.T) {
 	s := begin(t, "4-trust approvers", "a gate that names approvers wants a signed answer, whatever the settings", approved())
 	s.done("a")
 	s.has(s.says("ga", OutcomePass), "trust level signed", "this one has file", "sluice pass ga signs it")
-	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.By.Trust = TrustSigned }), "nothing is known of by whom")
+	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.By.Trust = TrustSigned }), "the signer is unknown")
 	s.want(s.says("ga", OutcomePass, s.signs("ga")), "", s.r().Phase, RunCompleted)
 	s.want(s.r().Rounds["ga"][0].By.Who, "ann@example.org", s.r().Rounds["ga"][0].By.Key, "SHA256:ann", fmt.Sprint(count[SignatureUsed](s.log)), "1")
 }
 
-// Each way in which what was signed is not what is asked.
+// Each way in which the signed content differs from what is asked.
 func TestRuleSigned(t *testing.T) {
 	s := begin(t, "4-trust signed", "a signed answer is bound to run, gate, round, outcome and content, for a time", approved(route("other", "a")))
 	conform.Rule(t, "4-trust bound", "the signature says all of it")
@@ -78,13 +78,14 @@ func TestRuleSignedOnce(t *testing.T) {
 	s.has(replay(), "this signed answer was used already, on 2026-01-01")
 	s.restart(0)
 	s.has(replay(), "used already")
-	s.has(ignored(Decide(clone(t, s.st), func(digest string) *Spec { return s.specs[digest] }, kept, s.now)), "used already") // from a snapshot
+	// from a snapshot
+	s.has(ignored(Decide(clone(t, s.st), func(digest string) *Spec { return s.specs[digest] }, kept, s.now)), "used already")
 	s.writes()
 	s.done("a")
 	s.want(s.gate("ga"), "2 human")
 	again := kept.Signed
 	s.has(s.says("ga", OutcomePass, s.signs("ga", func(g *Signed) { g.Nonce = again.Nonce })), "used already")
-	// It is remembered for longer than it was good for: a clock that goes back makes it no younger.
+	// It is remembered beyond its validity, in case the clock is set back.
 	s.want(s.says("ga", OutcomeFail, s.signs("ga")), "")
 	s.want(fmt.Sprint(len(s.st.Spent)), "2")
 	s.writes()
@@ -122,7 +123,7 @@ func TestRuleSelfApproval(t *testing.T) {
 	s.want(s.says("ga", OutcomePass, s.signs("ga", bob)), "", s.r().Phase, RunCompleted)
 }
 
-// Who signals an interactive step drove it, whether they claimed it or not; a subagent's word is an agent's.
+// Whoever signals an interactive step drove it, claimed or not; a subagent's signal is an agent's.
 func TestRuleSelfApprovalSignalled(t *testing.T) {
 	for launch, refused := range map[string]bool{LaunchInteractive: true, LaunchSubagent: false} {
 		w := approved()

@@ -17,7 +17,7 @@ func (s *script) hands(step, text string, done bool) string {
 	return ignored(s.do(HandbackRequested{Run: s.run, Step: step, Text: text, Done: done, By: ann}))
 }
 
-// TestSteerNote: a note is kept at its run, bounded, and only where somebody can read it.
+// TestSteerNote: a note is kept with its run, limited in size, and only if somebody can read it.
 func TestSteerNote(t *testing.T) {
 	s := begin(t, "7-agents note", "a person's words are kept for the next attempts of a run", one())
 	note := func(step, text string) string {
@@ -26,21 +26,22 @@ func TestSteerNote(t *testing.T) {
 	s.want(note("", " use the old parser \n"), "", note("a", "mind the BOM"), "")
 	s.want(fmt.Sprint(s.r().Notes[0].Text, s.r().Notes[0].N, s.r().Notes[0].By.Who, s.r().Notes[1].Step), "use the old parser1anna")
 	s.has(note("zz", "x"), "no step zz")
-	s.has(note("", " \n"), "without words")
+	s.has(note("", " \n"), "the note is empty")
 	s.has(note("", strings.Repeat("x", MaxNote+1)), "more than 4 KiB")
 	s.has(ignored(s.do(NoteGiven{Run: "zz-1", Text: "x"})), "no run zz-1")
 	for i := len(s.r().Notes); i < MaxNotes; i++ {
 		s.want(note("", "again"), "")
 	}
-	s.has(note("", "once more"), "which is the most")
+	s.has(note("", "once more"), "the maximum")
 	s.restart(0)
 	s.want(fmt.Sprint(len(s.r().Notes)), fmt.Sprint(MaxNotes))
 	s.do(AbortRequested{Run: s.run, By: ann})
 	s.has(note("", "x"), "is over")
 }
 
-// TestSteerTakeover: the agent is ended, the attempt stays what it is, nothing is launched in its place or in its worktree,
-// its time is not the run's, and it goes on with the next launch when it is handed back.
+// TestSteerTakeover: the agent is stopped, the attempt stays the same, nothing is launched in its
+// place or worktree, its time is not the run's, and after the handback it continues with the next
+// launch.
 func TestSteerTakeover(t *testing.T) {
 	w := flow("x", aStep("a", tree("t")), aGate("a", to(EndDone)), aStep("b", tree("t"), needs()), aGate("b", to(EndDone)))
 	limits(func(l *Limits) { l.MaxDuration = Duration(time.Hour) })(w)
@@ -48,7 +49,7 @@ func TestSteerTakeover(t *testing.T) {
 	s.want(s.step("a"), "1 running", s.step("b"), "1 ready")
 	s.want(s.takes("a"), "", fmt.Sprint(s.owes(DoStop, s.run+"/a#1.1")), "true")
 	s.has(s.takes("a"), "taken over already, by ann")
-	s.has(s.hands("a", "", false), "just being ended")
+	s.has(s.hands("a", "", false), "being stopped")
 	s.exit("a", Exit{Stopped: true, Signal: "terminated"})
 	s.want(s.step("a"), "1 ready", fmt.Sprint(s.r().Current("a").Restarts, s.r().Fails["ga"]), "0 0")
 	s.restart(time.Minute)
@@ -65,7 +66,8 @@ func TestSteerTakeover(t *testing.T) {
 	s.has(s.takes("a"), "not at work")
 }
 
-// TestSteerHandbackDone: the person's word is the step's: it is checked and judged as always.
+// TestSteerHandbackDone: the person's report counts as the step's: it is checked and judged as
+// always.
 func TestSteerHandbackDone(t *testing.T) {
 	w := one()
 	w.Protect = []string{"x"}
@@ -80,7 +82,7 @@ func TestSteerHandbackDone(t *testing.T) {
 	s.want(s.step("a"), "2 running", fmt.Sprint(s.r().Fails["ga"]), "1")
 }
 
-// TestSteerTakeoverOfWhatEnds: what the agent said before it was ended counts; what it did not say does not.
+// TestSteerTakeoverOfWhatEnds: what the agent reported before it was stopped counts.
 func TestSteerTakeoverOfWhatEnds(t *testing.T) {
 	s := begin(t, "", "", one())
 	s.takes("a")
@@ -118,7 +120,8 @@ func TestSteerTakeoverOfWhatEnds(t *testing.T) {
 	s.want(s.step("a"), "1 ready")
 }
 
-// TestSteerTakeoverRefused: what cannot be taken over says why; abort and retry find a held step as they find others.
+// TestSteerTakeoverRefused: a refused takeover states its reason; abort and retry treat a held step
+// like others.
 func TestSteerTakeoverRefused(t *testing.T) {
 	conform.Rule(t, "7-agents takeover", "what cannot be taken over says why")
 	w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to("c")),
@@ -147,10 +150,10 @@ func TestSteerTakeoverRefused(t *testing.T) {
 	s = begin(t, "", "", w)
 	s.exit("a", Exit{Signal: "killed"}) // it waits before its next launch, and b is in the worktree meanwhile
 	s.want(s.step("a"), "1 ready", s.step("b"), "1 running")
-	s.has(s.takes("a"), "waits for its worktree, in which another works")
+	s.has(s.takes("a"), "waits for its worktree, which is in use")
 	s.takes("b")
 	s.exit("b", Exit{Stopped: true})
-	s.has(s.takes("a"), "in which another works")
+	s.has(s.takes("a"), "which is in use")
 	s.later(time.Hour)
 	s.want(s.step("a"), "1 ready", s.hands("b", "", false), "", s.step("a"), "1 running")
 }

@@ -8,7 +8,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// stubbed asks for a run that stand-ins play, and speaks of it from here on.
+// stubbed requests a run played by stand-ins, and makes it the current one.
 func (s *script) stubbed(workflow string) {
 	s.t.Helper()
 	s.do(RunRequested{Workflow: workflow, Digest: "d-" + workflow, Stubs: []byte(`{"commands":"pass"}`), By: Actor{Who: "ann"}})
@@ -16,7 +16,7 @@ func (s *script) stubbed(workflow string) {
 	s.writes()
 }
 
-// TestStubbedIsNoRealWork: what stand-ins have made is nothing that a real run goes on from; among themselves they may.
+// TestStubbedIsNoRealWork: a real run never builds on what stand-ins made; stubbed runs may.
 func TestStubbedIsNoRealWork(t *testing.T) {
 	conform.Rule(t, "6-seeds stub", "a real run's need is not met by a run that stand-ins played")
 	y := flow("y", aStep("b"), aGate("b", to(EndDone)))
@@ -35,7 +35,7 @@ func TestStubbedIsNoRealWork(t *testing.T) {
 	s.restart(0)
 	s.want(fmt.Sprint(s.r().Stubbed(), s.st.Runs["x-1"].Stubbed()), "true false")
 
-	// An older real run counts where a newer one was played.
+	// An older real run counts if a newer one was played.
 	s = begin(t, "", "", extFlow(), flow("y", aStep("b"), aGate("b", to(EndDone))))
 	s.start("y")
 	s.done("b")
@@ -44,7 +44,7 @@ func TestStubbedIsNoRealWork(t *testing.T) {
 	s.want(fmt.Sprint(s.owed(DoLook)[0].Pins), "[y-1/b#1]")
 }
 
-// TestStubsAreBounded: what stand-ins are to do stands whole in the run's first fact, so it is bounded.
+// TestStubsAreBounded: the stand-ins' script is in the run's first fact, so its size is limited.
 func TestStubsAreBounded(t *testing.T) {
 	for name, stubs := range map[string]string{"no JSON": `{"commands"`, "too much": `"` + strings.Repeat("x", MaxStubs) + `"`} {
 		s := begin(t, "", "", one())
@@ -55,7 +55,7 @@ func TestStubsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAStepSeesItsOwnLastAnswer: one that is done anew sees what it answered before, until it answers again.
+// TestAStepSeesItsOwnLastAnswer: a repeated step sees its earlier answer until it answers again.
 func TestAStepSeesItsOwnLastAnswer(t *testing.T) {
 	w := one()
 	w.Steps[0].Signal = Signal{Type: SignalExit}

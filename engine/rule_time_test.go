@@ -22,8 +22,8 @@ func TestRule36Restarts(t *testing.T) {
 	s.want(fmt.Sprint(s.r().CurrentRound("ga").Due.Equal(due)), "true")
 }
 
-// TestTimeoutBeginsWithTheProcess: while a launch waits for one of max_agents its time-out does not run; it runs whole
-// from the start on, over restarts too.
+// TestTimeoutBeginsWithTheProcess: while a launch waits for one of max_agents its time-out does not
+// run; it runs in full from the start, over restarts too.
 func TestTimeoutBeginsWithTheProcess(t *testing.T) {
 	s := begin(t, "", "the time-out of a launch that has to wait begins with its process", one())
 	key := "x-1/a#1.1"

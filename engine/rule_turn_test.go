@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// turnsOf returns whose turn it was in each run of a task, in their order.
+// turnsOf returns the turn of each run of a task, in order.
 func (l *listed) turnsOf() string {
 	var out []string
 	for _, f := range l.log {
@@ -18,7 +18,7 @@ func (l *listed) turnsOf() string {
 	return strings.Join(out, " ")
 }
 
-// TestListTurns: each iteration is the next one's turn, whatever became of the one before it.
+// TestListTurns: each iteration advances the turn, whatever the result of the one before.
 func TestListTurns(t *testing.T) {
 	l := tasksOf(t, "001 odd-even", "the iterations of a list are counted, each once: by that the agents of a role take turns", "A B C D", aList(List{Attempts: 3}), listGate()).all()
 	l.want(l.turnsOf(), "A.1:0 B.1:1 C.1:2 D.1:3")
@@ -31,7 +31,7 @@ func TestListTurns(t *testing.T) {
 	l.all()
 	l.want(l.turnsOf(), "A.1:0 A.2:1 B.1:2 C.1:3")
 
-	// The list is sent back with another task: it goes on where it was.
+	// The list is sent back with another task: it continues where it was.
 	l = tasksOf(t, "", "", "A B", aList(List{Attempts: 2}), aGate("work", to(EndDone)))
 	for l.gate("gwork") != "1 reviewing" {
 		l.drive(1)
@@ -46,11 +46,11 @@ func TestListTurns(t *testing.T) {
 	}
 }
 
-// TestListTurnsOutliveTheirTasks: what a person takes out of the file has had its turn, and what comes back under the same name
-// is another run in another folder.
+// TestListTurnsOutliveTheirTasks: a task removed from the file has had its turn, and one that
+// returns under the same name is another run in another folder.
 func TestListTurnsOutliveTheirTasks(t *testing.T) {
 	l := tasksOf(t, "001 turns", "tasks that are taken out of the file have had their turns", "A B C", aList(List{Attempts: 2}), listGate())
-	rest := func(after, tasks string) { // paused, so that what a person writes is taken
+	rest := func(after, tasks string) { // paused, so that a person's edits are accepted
 		for l.st.Runs[after] == nil {
 			l.drive(1)
 		}
@@ -82,8 +82,8 @@ func TestListTurnsOutliveTheirTasks(t *testing.T) {
 	}
 }
 
-// TestListTurnsOverACrash: after a crash, and from a snapshot, the iteration that was under way is not counted again and none is
-// passed over; what is launched anew in it is its own.
+// TestListTurnsOverACrash: after a crash, and from a snapshot, the current iteration is not counted
+// again and none is skipped; a relaunch in it keeps its turn.
 func TestListTurnsOverACrash(t *testing.T) {
 	l := tasksOf(t, "001 turns", "a crash in the middle of an iteration neither repeats nor loses a turn", "A B C", aList(List{Attempts: 2}, func(s *Step) { once := 1; s.Child.Steps[0].Restarts = &once }), listGate())
 	for l.st.Runs["x-1.B.1"] == nil || len(l.st.Runs["x-1.B.1"].Procs) == 0 {
@@ -104,8 +104,9 @@ func TestListTurnsOverACrash(t *testing.T) {
 	}
 }
 
-// TestListStatusFlow: a task goes from todo to doing, and on to done or blocked; what is blocked is tried again by itself,
-// also when the list is sent back, and is todo again when a person says so in the file.
+// TestListStatusFlow: a task goes from todo to doing, and on to done or blocked. A blocked task is
+// retried automatically, also when the list is sent back, and is todo again when a person says so
+// in the file.
 func TestListStatusFlow(t *testing.T) {
 	l := tasksOf(t, "001 status.flow", "todo, doing, blocked, doing, blocked; sent back: blocked with new tries, doing, done", "A", aList(List{Attempts: 2}), aGate("work", to(EndDone)))
 	rounds := 0
@@ -143,8 +144,8 @@ func TestListStatusFlow(t *testing.T) {
 	l.want(l.did(), "B.1 done, A.1 done, C.1 done", l.r().Phase, RunCompleted)
 }
 
-// TestListAddsWhatIsRight: new tasks are held against the list before any is added; where one is wrong none is, the try has
-// failed, and it is said what is wrong with which.
+// TestListAddsWhatIsRight: new tasks are validated before any is added; if one is wrong, none is
+// added, the try has failed, and the reason names the task.
 func TestListAddsWhatIsRight(t *testing.T) {
 	for answer, why := range map[string]string{
 		`[{"id":"N1","depends_on":["A"]},{"id":"N2","depends_on":["N1"]}]`:  "",
@@ -170,7 +171,7 @@ func TestListAddsWhatIsRight(t *testing.T) {
 	}
 }
 
-// TestStubbedRunOffersNothing: where stand-ins play the agents, one of them takes a step that would be on offer.
+// TestStubbedRunOffersNothing: in a stubbed run, a stand-in takes a step that would be on offer.
 func TestStubbedRunOffersNothing(t *testing.T) {
 	w := flow("x", aStep("a", func(s *Step) { s.Agent.Launch = LaunchInteractive }), aGate("a", to(EndDone)))
 	s := begin(t, "6-seeds stub", "a step that is on offer is done by a stand-in: nobody is waited for", w)
@@ -183,7 +184,8 @@ func TestStubbedRunOffersNothing(t *testing.T) {
 	s.want(s.r().Phase, RunCompleted)
 }
 
-// TestTurnsOfARun: attempts and reviews are numbered as they are launched, and keep their number when they are launched again.
+// TestTurnsOfARun: attempts and reviews are numbered as they are launched, and keep their number
+// when relaunched.
 func TestTurnsOfARun(t *testing.T) {
 	s := begin(t, "", "", two(nil, nil))
 	s.exit("a", Exit{Code: -1, Lost: true})

@@ -9,7 +9,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// TestWorkspace: a run has a worktree of its own, which its steps work in that name none, and no other run waits for.
+// TestWorkspace: a run has its own worktree, in which its steps work unless they name another, and
+// no other run waits for it.
 func TestWorkspace(t *testing.T) {
 	a, ga := ungated("a", to("b"), tree(""), func(s *Step) { s.Signal = Signal{Type: SignalExit} })
 	b, gb := ungated("b", to(EndDone), tree("own/"))
@@ -74,7 +75,8 @@ func TestWorkspaceHoldsTaskFiles(t *testing.T) {
 	}
 }
 
-// taken ends the check of a step's first attempt, in which its work was taken, and carries out what is owed then.
+// taken ends the check that took the work of a step's first attempt, and carries out what is owed
+// then.
 func (s *script) taken(run, step string) {
 	s.t.Helper()
 	check := s.st.Runs[run].Procs[0]
@@ -88,8 +90,8 @@ func (s *script) taken(run, step string) {
 	s.writes()
 }
 
-// TestAdvanceIsOwed: what has passed is to go onto its branch before anything else of the run is launched, and no more once
-// the step is undone.
+// TestAdvanceIsOwed: passed work must move onto its branch before anything else of the run is
+// launched, unless the step was undone.
 func TestAdvanceIsOwed(t *testing.T) {
 	a, ga := ungated("a", to("b"), tree(""), func(s *Step) { s.Signal = Signal{Type: SignalExit} })
 	b, gb := ungated("b", to(EndDone), tree(""))
@@ -111,7 +113,7 @@ func TestAdvanceIsOwed(t *testing.T) {
 	}
 }
 
-// vetoable begins a -> b in a worktree of the run's own, takes both through and lets b's gate be decided.
+// vetoable begins a -> b in the run's own worktree, passes both and has b's gate decided.
 func vetoable(t *testing.T, sentence string, more ...func(*Gate)) *script {
 	t.Helper()
 	s := vetoableTo(t, sentence, "", nil, nil, more...)
@@ -119,7 +121,8 @@ func vetoable(t *testing.T, sentence string, more ...func(*Gate)) *script {
 	return s
 }
 
-// vetoableTo is vetoable with more steps. It ends where the branch is still owed the work of the step named.
+// vetoableTo is vetoable with more steps. It ends while the branch still lacks the work of the
+// named step.
 func vetoableTo(t *testing.T, sentence, owed string, steps []*Step, others []*Gate, more ...func(*Gate)) *script {
 	t.Helper()
 	w := flow("x", aStep("a"), aGate("a", to("b"), append(gates(level(LevelNotify)), more...)...), aStep("b"), aGate("b", to("c"), level(LevelNotify)),
@@ -147,7 +150,7 @@ func vetoableTo(t *testing.T, sentence, owed string, steps []*Step, others []*Ga
 	return s
 }
 
-// branch are the moves of branches that are owed, in their order.
+// branch returns the owed moves of branches, in order.
 func (s *script) branch() (out []string) {
 	for _, e := range s.owed(DoWrite) {
 		if e.Write.Kind != "" {
@@ -170,7 +173,7 @@ func TestLateVetoTakesTheBranchBack(t *testing.T) {
 	s.want(s.step("a"), "2 running")
 }
 
-// TestLateVetoBeforeTheBranchMoved: what is owed to the branch goes with the attempts that a veto takes back.
+// TestLateVetoBeforeTheBranchMoved: a veto also cancels owed moves of the attempts it undoes.
 func TestLateVetoBeforeTheBranchMoved(t *testing.T) {
 	for _, on := range []string{"a", "side", EndDone, EndFailed} {
 		for owed, with := range map[string]string{"a": "[]", "b": "[b.1]"} {
@@ -193,7 +196,8 @@ func TestLateVetoBeforeTheBranchMoved(t *testing.T) {
 	}
 }
 
-// sharing begins p -> a list whose tasks work in the run's own worktree, and takes p through its window.
+// sharing begins p -> a list whose tasks work in the run's own worktree, and takes p through its
+// window.
 func sharing(t *testing.T, tasks string, list List) *listed {
 	t.Helper()
 	p, gp := aStep("p"), aGate("p", to("work"), level(LevelNotify))
@@ -238,7 +242,7 @@ func (l *listed) passes(run, step string) {
 	}
 }
 
-// begins has the list start a task's run, while no process ends.
+// begins makes the list start a task's run, while no process ends.
 func (l *listed) begins(run string) {
 	l.t.Helper()
 	for n := 0; l.st.Runs[run] == nil; n++ {
@@ -251,7 +255,7 @@ func (l *listed) begins(run string) {
 	}
 }
 
-// others carries out once what is owed, but for processes.
+// others carries out once what is owed, except processes.
 func (l *listed) others() {
 	l.t.Helper()
 	for _, e := range l.st.Owed(l.spec) {
@@ -303,7 +307,8 @@ func besideB(t *testing.T) *listed {
 	return l
 }
 
-// TestLateVetoAfterAnotherTaskWasAborted: its process has not gone yet when the files are to go back.
+// TestLateVetoAfterAnotherTaskWasAborted: its process is not gone yet when the files must be
+// restored.
 func TestLateVetoAfterAnotherTaskWasAborted(t *testing.T) {
 	l := besideB(t)
 	l.do(AbortRequested{Run: "x-1.B.1", By: Actor{Who: "ann"}})
@@ -314,14 +319,15 @@ func TestLateVetoAfterAnotherTaskWasAborted(t *testing.T) {
 	l.want(fmt.Sprint(l.rewound(), slices.Contains(l.st.Changed(l.spec), Debtor{ID: "x-1.A.1"})), "true true")
 }
 
-// TestLateVetoBesideAnotherTask: the files stay as they are where another task's run is at work among them.
+// TestLateVetoBesideAnotherTask: the files stay while another task's run works among them.
 func TestLateVetoBesideAnotherTask(t *testing.T) {
 	l := besideB(t)
 	l.want(l.says("ga", OutcomeVeto, func(a *Answered) { a.Run = "x-1.A.1" }), "")
-	l.want(fmt.Sprint(l.rewind("x-1.A.1").Files, l.rewound()), "false true") // the branch does not wait for the other's work
+	// the branch does not wait for the other's work
+	l.want(fmt.Sprint(l.rewind("x-1.A.1").Files, l.rewound()), "false true")
 }
 
-// TestNobodyIsLaunchedBesideARewind: neither in another task's run of the same worktree.
+// TestNobodyIsLaunchedBesideARewind: not even in another task's run of the same worktree.
 func TestNobodyIsLaunchedBesideARewind(t *testing.T) {
 	l := sharing(t, "A B", List{MaxParallel: 2})
 	l.begins("x-1.B.1")
@@ -349,7 +355,8 @@ func TestLateVetoOfAnEndedRun(t *testing.T) {
 	s.want(fmt.Sprint(s.branch()), "[]")
 }
 
-// TestOrdinaryFailureLeavesTheBranch: what was passed stays on the branch when a later gate sends the work back.
+// TestOrdinaryFailureLeavesTheBranch: passed work stays on the branch when a later gate sends the
+// work back.
 func TestOrdinaryFailureLeavesTheBranch(t *testing.T) {
 	s := vetoable(t, `"A late veto stops what was built on the work, salvages it, and moves the branch back"`)
 	s.sentinel("c", StatusDone)
@@ -387,7 +394,7 @@ func TestOnDone(t *testing.T) {
 	}
 }
 
-// TestOnDoneAfterALateVeto: what is to be landed is not what a person has just vetoed.
+// TestOnDoneAfterALateVeto: vetoed work is not landed.
 func TestOnDoneAfterALateVeto(t *testing.T) {
 	w := one(level(LevelNotify))
 	w.Workspace, w.OnDone = WorkspaceRun, OnDone{Land: LandSquash}

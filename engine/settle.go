@@ -127,9 +127,12 @@ func (d *decider) endedUnread(r *Run, w *Spec) bool {
 		}
 		st := w.Step(a.step)
 		if a.Deadline.IsZero() { // it had waited for its turn, and its start was not handled either
-			d.put(DeadlineMoved{of: Of(r.ID), Step: st.ID, N: a.N, To: d.at.Add(time.Duration(d.s.Config.timeout(st.Timeout, st.Role()))), Why: "it had waited for its turn"})
+			d.put(DeadlineMoved{of: Of(r.ID), Step: st.ID, N: a.N,
+				To: d.at.Add(time.Duration(d.s.Config.timeout(st.Timeout,
+					st.Role()))), Why: "it had waited for its turn"})
 		}
-		d.stepEnded(r, st, a, Proc{Key: a.Key, Kind: ProcStep, Step: st.ID, N: a.N, K: a.K}, ProcessEnded{Run: r.ID, Key: a.Key, Exit: *a.Exit, Output: a.Output, Answer: a.Answer})
+		d.stepEnded(r, st, a, Proc{Key: a.Key, Kind: ProcStep, Step: st.ID, N: a.N, K: a.K},
+			ProcessEnded{Run: r.ID, Key: a.Key, Exit: *a.Exit, Output: a.Output, Answer: a.Answer})
 		return true
 	}
 	return false
@@ -183,7 +186,8 @@ func (d *decider) retryDirAgain(r *Run, w *Spec) string {
 		if o == r || o.Child != nil || o.Phase == RunPending || !o.Live() && !o.Started.After(r.Started) {
 			continue
 		}
-		if other := d.spec(o); other != nil && slices.ContainsFunc(w.Gates, func(g *Gate) bool { return other.Gate(g.ID) != nil }) {
+		if other := d.spec(o); other != nil &&
+			slices.ContainsFunc(w.Gates, func(g *Gate) bool { return other.Gate(g.ID) != nil }) {
 			return r.ID
 		}
 	}
@@ -207,7 +211,8 @@ func (d *decider) stuck(r *Run, w *Spec, v *view) bool {
 				unmet = append(unmet, n)
 			}
 		}
-		d.end(r, RunEnded{Phase: RunFailed, Step: id, Why: fmt.Sprintf("step %s was led to, but %s, which it needs, can no longer pass", id, strings.Join(unmet, ", "))})
+		d.end(r, RunEnded{Phase: RunFailed, Step: id, Why: fmt.Sprintf(
+			"step %s was led to, but %s, which it needs, can no longer pass", id, strings.Join(unmet, ", "))})
 		return true
 	}
 	return false
@@ -285,7 +290,8 @@ func (d *decider) startStep(r *Run, w *Spec, st *Step) {
 		d.limit(r, w, "max_steps", st.ID)
 		return
 	}
-	f := StepStarted{of: Of(r.ID), Step: st.ID, N: n, Pins: r.Met[st.ID], Children: st.Child != nil && err == nil, List: st.ForEach != nil}
+	f := StepStarted{of: Of(r.ID), Step: st.ID, N: n, Pins: r.Met[st.ID], Children: st.Child != nil &&
+		err == nil, List: st.ForEach != nil}
 	f.Reads = st.Reads() && !f.Children
 	if err == nil {
 		f.Worktree, f.Tree, err = d.tree(r, st, env)
@@ -296,8 +302,10 @@ func (d *decider) startStep(r *Run, w *Spec, st *Step) {
 	d.put(f)
 	if err != nil { // a `when` or path without a value fails the step
 		a := r.Current(st.ID)
-		d.put(StepLaunched{of: Of(r.ID), Step: st.ID, N: n, K: a.K + 1, Key: launchKey(r.ID, st.ID, n, a.K+1), Tree: f.Tree, Offered: true, SignalType: st.Signal.Type})
-		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: n, K: a.K, Status: StatusFailed, Via: viaSpec, Failure: err.Error()})
+		d.put(StepLaunched{of: Of(r.ID), Step: st.ID, N: n, K: a.K + 1, Key: launchKey(r.ID, st.ID, n, a.K+1),
+			Tree: f.Tree, Offered: true, SignalType: st.Signal.Type})
+		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: n, K: a.K, Status: StatusFailed, Via: viaSpec,
+			Failure: err.Error()})
 	}
 }
 
@@ -354,7 +362,8 @@ func (d *decider) extPassed(r *Run, n Need, step string) (pin string, ok bool) {
 		return fmt.Sprintf("%s/%s#%d", o.ID, n.Step, a.N), true
 	}
 	if o.Phase == RunFailed || o.Phase == RunAborted {
-		d.notice(Notice{ID: fmt.Sprintf("%s/%s.need-%s", r.ID, step, o.ID), Kind: NoticeInfo, Run: r.ID, Step: step, Once: true,
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s.need-%s", r.ID, step, o.ID), Kind: NoticeInfo, Run: r.ID,
+			Step: step, Once: true,
 			Text: fmt.Sprintf("%s waits for %s/%s, but %s has %s", r.ID, n.Workflow, n.Step, o.ID, o.Phase)})
 	}
 	return "", false
@@ -387,5 +396,6 @@ func (d *decider) afterRun(r *Run, w *Spec) {
 	if r.Live() || r.Hooked || w.AfterRun == nil || len(r.Procs) > 0 || len(r.kids) > 0 || d.s.owesResult(r) {
 		return
 	}
-	d.put(HookStarted{of: Of(r.ID), N: int(d.s.Clock), Key: hookKey(r.ID, "", int(d.s.Clock)), Deadline: d.at.Add(time.Duration(d.s.Config.Timeout))})
+	d.put(HookStarted{of: Of(r.ID), N: int(d.s.Clock), Key: hookKey(r.ID, "", int(d.s.Clock)),
+		Deadline: d.at.Add(time.Duration(d.s.Config.Timeout))})
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// glimpse is what checks need of the state before an event.
+// glimpse is the part of the earlier state that checks need.
 type glimpse struct {
 	closes []closing
-	taken  bool // the file was taken in before
+	taken  bool // the file was accepted before
 }
 
 // closing is a window or a grace that a scan is about to close.
@@ -44,7 +44,7 @@ func (w *sim) before(t *told) *glimpse {
 	return pre
 }
 
-// check holds the invariants of 8-semantics after every event.
+// check checks the invariants of 8-semantics after every event.
 func (w *sim) check(t *told, facts []Fact) {
 	w.checkSettled()
 	w.checkIndex()
@@ -145,7 +145,7 @@ func (w *sim) checkLaunch(f StepLaunched, facts []Fact) {
 	w.keyOnce(f.Key)
 	r := w.st.Runs[f.Run]
 	a := r.Attempt(f.Step, f.N)
-	if a.Via == viaSpec || strings.HasPrefix(a.Via, viaHandback) { // no process: its word is in already
+	if a.Via == viaSpec || strings.HasPrefix(a.Via, viaHandback) { // no process: it has reported already
 		return
 	}
 	w.checkUnpaused(f.Run, f.FactKind(), facts)
@@ -193,7 +193,8 @@ func letGo(r *Run, st *Step, a *Attempt, q *Round) bool {
 	})
 }
 
-// checkGap: from the step through its check, hook and first reviewer nobody else works in the worktree.
+// checkGap: from the step through its check, hook and first reviewer nothing else works in the
+// worktree.
 func (w *sim) checkGap(key, tree string) {
 	for _, id := range w.st.Order {
 		r := w.st.Runs[id]
@@ -228,7 +229,7 @@ func (w *sim) checkUnpaused(run, what string, facts []Fact) {
 	w.fail("%s in the pause of %s", what, run)
 }
 
-// checkFact holds what must be true of a fact of its kind.
+// checkFact checks the rules for a fact of its kind.
 func (w *sim) checkFact(t *told, f Fact, facts []Fact) {
 	switch f := f.(type) {
 	case StepStarted:
@@ -271,7 +272,9 @@ func (w *sim) checkFact(t *told, f Fact, facts []Fact) {
 	case StepSignalled:
 		a := w.st.Runs[f.Run].Attempt(f.Step, f.N)
 		if ev, ok := t.ev.(FileSeen); ok && ev.Dir == "" && ev.TokenOf == "" && ev.Sentinel.Attempt == 0 {
-			return // a bare word in the inbox of all runs: the law takes it for the only live attempt of the name
+			// an unaddressed sentinel in the common inbox: the law takes it for the only live
+			// attempt of that name
+			return
 		}
 		if t.key != "" && f.Via != "exit" && f.Via != "timeout" && f.Via != viaSpec && f.Via != viaTasks && t.key != a.Key {
 			w.fail("%s done by the word of %s", a.Key, t.key)
@@ -290,7 +293,7 @@ func exhaustedTo(facts []Fact, run, gate, to string) bool {
 	})
 }
 
-// checkPass is I4: a gate that is a person's passes only by a person's answer to that very round.
+// checkPass is I4: a gate that needs a person passes only by a person's answer to that round.
 func (w *sim) checkPass(t *told, f RoundPassed, facts []Fact) {
 	r := w.st.Runs[f.Run]
 	g, q := w.spec(r.Digest).Gate(f.Gate), r.Rounds[f.Gate][f.N-1]
@@ -335,7 +338,8 @@ func digestNow(ev Event) string {
 	return ""
 }
 
-// checkEnded is I7: an ended run has nothing live and owes only stops; a completed one has no process.
+// checkEnded is I7: an ended run has nothing live and owes only stops; a completed one has no
+// process.
 func (w *sim) checkEnded(r *Run, facts []Fact) {
 	for step := range r.Attempts {
 		if a := r.Current(step); a.Live() {
@@ -366,7 +370,7 @@ func (w *sim) checkEnded(r *Run, facts []Fact) {
 	}
 }
 
-// checkRun holds I1, I2, I6 and I13 of a run that goes on.
+// checkRun checks I1, I2, I6 and I13 of a run that continues.
 func (w *sim) checkRun(r *Run) {
 	spec := w.spec(r.Digest)
 	v := r.look(spec)
@@ -401,7 +405,7 @@ func (w *sim) checkRun(r *Run) {
 	}
 }
 
-// downstreamByPass adds where passes of the step lead, and who needs it, and so on.
+// downstreamByPass adds the targets of the step's passes and the steps that need it, recursively.
 func downstreamByPass(w *Spec, id string, in map[string]bool) map[string]bool {
 	for _, st := range w.Steps {
 		if !in[st.ID] && (slices.Contains(st.Needs, id) || slices.Contains(w.LastGate(w.Step(id)).OnPass, st.ID)) {

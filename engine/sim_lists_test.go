@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// genChildren has some steps of a drawn workflow done by runs of their own: one at the most for each task of a file.
+// genChildren makes some steps of a drawn workflow run child runs, at most one of them per task of
+// a file.
 func genChildren(g *rand.Rand, w *Spec, sh shape) {
 	list := -1
 	if g.IntN(3) > 0 {
@@ -47,7 +48,7 @@ func inlined(w *Spec, st *Step) {
 	}
 }
 
-// genList makes a list of the step, with steps of its own that it may go to.
+// genList makes a list of the step, with steps that it may visit.
 func genList(g *rand.Rand, w *Spec, st *Step) {
 	l := &List{MaxParallel: 1 + g.IntN(3), Attempts: 1 + g.IntN(3), MaxDepth: g.IntN(3), Tasks: Text{Source: "tasks", Eval: func(e *Env) (string, error) { return "t-" + e.Run + ".json", nil }}}
 	for k, to := range []*string{&l.OnMissing, &l.OnInvalid, &l.OnExhausted} {
@@ -64,7 +65,7 @@ func genList(g *rand.Rand, w *Spec, st *Step) {
 			OnFail: EndFailed, OnExhausted: EndFailed, MaxRetries: 1, RetryContext: "rc/" + id + "-{n}.md"})
 		*to = id
 	}
-	if g.IntN(4) == 0 { // written from what the steps before it gave
+	if g.IntN(4) == 0 { // written from the answers of earlier steps
 		for _, o := range w.Steps {
 			l.From.Reads = append(l.From.Reads, o.ID)
 		}
@@ -82,7 +83,7 @@ func genList(g *rand.Rand, w *Spec, st *Step) {
 	st.ForEach = l
 }
 
-// sidesLeadBack reports whether what a list goes to leads back to it, as a spec that loads has it.
+// sidesLeadBack reports whether the steps a list visits lead back to it, as in a valid spec.
 func sidesLeadBack(w *Spec) bool {
 	st := w.List()
 	if st == nil {
@@ -96,7 +97,8 @@ func sidesLeadBack(w *Spec) bool {
 	return true
 }
 
-// at returns the task file of a run's list. One that is looked at for the first time has a few tasks, is missing or is none.
+// at returns the task file of a run's list. At the first look it has a few tasks, is missing or is
+// invalid.
 func (w *sim) at(r *Run) *book {
 	b := w.books[r.List.Path]
 	if b == nil {
@@ -124,7 +126,7 @@ func (b *book) add(g *rand.Rand, id string) {
 	b.file = append(b.file, x)
 }
 
-// taskFile looks at a task file, or writes it where it is as it was.
+// taskFile reads a task file, or writes it if it is unchanged.
 func (w *sim) taskFile(e Effect) {
 	r := w.st.Runs[e.Run]
 	b := w.at(r)
@@ -171,7 +173,7 @@ func (w *sim) makeFile(e Effect, b *book, from json.RawMessage) {
 	w.handle(&told{ev: ev})
 }
 
-// worked is what a step's process leaves beside its word: a task file, new tasks.
+// worked adds what a step's process leaves besides its signal: a task file, new tasks.
 func (w *sim) worked(p *simProc, ev *ProcessEnded) {
 	r := w.st.Runs[p.run]
 	w.ids++
@@ -196,7 +198,7 @@ func (w *sim) worked(p *simProc, ev *ProcessEnded) {
 	}
 }
 
-// edit is what a person, or an agent that was not asked to, does to a task file.
+// edit is a change to a task file by a person, or by an agent that was not asked to.
 func (w *sim) edit(r *Run) {
 	b := w.at(r)
 	b.stamp++
@@ -213,7 +215,7 @@ func (w *sim) edit(r *Run) {
 		w.ids++
 		b.add(w.g, "H"+strconv.Itoa(w.ids))
 	case k == 4:
-		b.file = slices.Delete(slices.Clone(b.file), i, i+1) // what depended on it makes the file invalid
+		b.file = slices.Delete(slices.Clone(b.file), i, i+1) // dependencies on it make the file invalid
 	case k == 5:
 		b.file[i].DependsOn = []string{pick(w.g, b.file...).ID} // a cycle, perhaps
 	default:
@@ -221,7 +223,7 @@ func (w *sim) edit(r *Run) {
 	}
 }
 
-// checkLists holds what must be true of lists, of tasks and of child runs (8-semantics 15a, 29 and 34).
+// checkLists checks the rules of lists, tasks and child runs (8-semantics 15a, 29 and 34).
 func (w *sim) checkLists(t *told, facts []Fact) {
 	for _, id := range w.st.Order {
 		if r := w.st.Runs[id]; r.Child != nil {
@@ -260,7 +262,7 @@ func (w *sim) checkLists(t *told, facts []Fact) {
 	}
 }
 
-// checkChild: a child run lives only for a parent that wants it, and rests with it.
+// checkChild: a child run is live only for a parent that wants it, and pauses with it.
 func (w *sim) checkChild(k *Run) {
 	o := w.st.Runs[k.Child.Parent]
 	if !k.Live() {
@@ -316,7 +318,7 @@ func (w *sim) checkBegun(f RunStarted) {
 	}
 }
 
-// checkTaskEnded: a task is done only by a run of it that was completed.
+// checkTaskEnded: a task is done only by a completed run.
 func (w *sim) checkTaskEnded(f TaskEnded) {
 	var last *Run
 	for _, id := range w.st.Order {
@@ -324,7 +326,8 @@ func (w *sim) checkTaskEnded(f TaskEnded) {
 			last = k
 		}
 	}
-	busy := func(p *Proc) bool { return !f.Hook || p.Kind != ProcHook } // its hook follows, at once where the file is none
+	// its hook follows, at once if the file is invalid
+	busy := func(p *Proc) bool { return !f.Hook || p.Kind != ProcHook }
 	if last == nil || last.Live() || slices.ContainsFunc(last.Procs, busy) {
 		w.fail("%s: the end of task %s, whose run is not over", f.Run, f.Task)
 	} else if (f.State == TaskDone) != (last.Phase == RunCompleted) && !(last.Phase == RunCompleted && f.Tried) {
@@ -332,7 +335,7 @@ func (w *sim) checkTaskEnded(f TaskEnded) {
 	}
 }
 
-// lists counts what the history had of lists and child runs.
+// lists counts the history's lists and child runs.
 func (w *sim) lists() map[string]int {
 	n := map[string]int{}
 	for _, l := range w.journal {

@@ -10,9 +10,10 @@ import (
 	"sluice/internal/conform"
 )
 
-// beside feeds the model what the engine was told and compares the two after each event. What the model does not know
-// is translated here: a check between the word and the gate (the model's process ends with it), the grace after an
-// exit without a signal (so, too), a verdict and its process's end in one event, files owed and backoffs (Withheld).
+// beside feeds the model the engine's events and compares the two after each event. It translates
+// what the model does not know: a check between the signal and the gate (the model's process ends
+// with it), the grace after an exit without a signal (likewise), a verdict and its process's end in
+// one event, owed files and backoffs (Withheld).
 type beside struct {
 	m    *oracle.State
 	runs map[string]int    // the engine's run -> the model's
@@ -24,7 +25,7 @@ func newBeside() *beside {
 	return &beside{m: oracle.New(), runs: map[string]int{}, ends: map[string]string{}, seqs: map[string]int{}}
 }
 
-// follow lets the model see the event, and compares.
+// follow passes the event to the model, and compares.
 func (b *beside) follow(w *sim, t *told, facts []Fact, pre *glimpse) {
 	b.m.Withheld = func(run int, step, gate string) bool { return b.withheld(w, facts, run, step, gate) }
 	evs := b.needs(w, facts)
@@ -35,7 +36,7 @@ func (b *beside) follow(w *sim, t *told, facts []Fact, pre *glimpse) {
 	for _, f := range facts {
 		switch f := f.(type) {
 		case RunBegan:
-			if w.st.Runs[f.Run].Workflow[0] == 'x' { // only what others need of it is told
+			if w.st.Runs[f.Run].Workflow[0] == 'x' { // the model only hears what others need of it
 				continue
 			}
 			b.runs[f.Run] = len(b.m.Runs) + 1
@@ -49,7 +50,7 @@ func (b *beside) follow(w *sim, t *told, facts []Fact, pre *glimpse) {
 		}
 	}
 	oracle.Handle(b.m, evs...)
-	if after := b.gone(w, facts, false); len(after) > 0 { // what a run's end has undone is not judged any more
+	if after := b.gone(w, facts, false); len(after) > 0 { // what a run's end has undone is no longer judged
 		oracle.Handle(b.m, after...)
 	}
 	b.compare(w, t)
@@ -61,7 +62,7 @@ func (b *beside) withheld(w *sim, facts []Fact, run int, step, gate string) bool
 			continue
 		}
 		r := w.st.Runs[id]
-		if !r.Live() { // it ended in this event, and with it what was owed: was it launched before?
+		if !r.Live() { // it ended in this event, with what was owed: was it launched before?
 			return step != "" && !slices.ContainsFunc(facts, func(f Fact) bool { l, ok := f.(StepLaunched); return gate == "" && ok && l.Run == id && l.Step == step })
 		}
 		if gate != "" {
@@ -102,7 +103,8 @@ func (b *beside) told(w *sim, t *told, facts []Fact, pre *glimpse) []oracle.Even
 	return nil
 }
 
-// ended: a review's verdict and the end of its process are one event of the engine's, two of the model's.
+// ended: a review's verdict and the end of its process are one event for the engine, two for the
+// model.
 func (b *beside) ended(w *sim, ev ProcessEnded, facts []Fact) []oracle.Event {
 	if !slices.ContainsFunc(facts, func(f Fact) bool { g, ok := f.(ProcessGone); return ok && g.Key == ev.Key }) {
 		return nil
@@ -143,9 +145,10 @@ func judged(facts []Fact, run, step string) bool {
 	return slices.ContainsFunc(facts, func(f Fact) bool { q, ok := f.(RoundOpened); return ok && q.Run == run && q.Step == step })
 }
 
-// gone: what of the model's processes the engine has nothing left of, in runs that go on or in those that are over.
+// gone returns ends of the model's processes that the engine no longer has, in runs that continue
+// or in ended ones.
 func (b *beside) gone(w *sim, facts []Fact, on bool) (evs []oracle.Event) {
-	var undone []oracle.Event // of attempts that the event has undone: what undid them came first
+	var undone []oracle.Event // of attempts that the event has undone: their cause comes first
 	for _, id := range w.st.Order {
 		r, run := w.st.Runs[id], b.runs[id]
 		for _, key := range b.m.Order {
@@ -175,7 +178,7 @@ func (b *beside) gone(w *sim, facts []Fact, on bool) (evs []oracle.Event) {
 	return append(evs, undone...)
 }
 
-// needs tells the model which needs of other workflows are met now.
+// needs reports to the model which needs of other workflows are met now.
 func (b *beside) needs(w *sim, facts []Fact) (evs []oracle.Event) {
 	started := map[string]bool{}
 	for _, f := range facts {
@@ -234,7 +237,7 @@ func (b *beside) spec(w *Spec, run string) *oracle.Spec {
 	return out
 }
 
-// compare holds the two states against each other.
+// compare compares the two states.
 func (b *beside) compare(w *sim, t *told) {
 	for id, n := range b.runs {
 		r, m := w.st.Runs[id], b.m.Runs[n-1]
@@ -287,7 +290,8 @@ func modelRounds(qs []*oracle.Round) (out []string) {
 	return out
 }
 
-// TestOracle plays random histories on the engine and on the design's own model and compares them after every event.
+// TestOracle plays random histories on the engine and on the design's own model and compares them
+// after every event.
 func TestOracle(t *testing.T) {
 	conform.Rule(t, "8-semantics model", "the engine and the design's model agree after every event of the same histories")
 	play(t, 500, true)

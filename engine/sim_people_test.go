@@ -46,7 +46,7 @@ func (w *sim) answer(r *Run, g *Gate, q *Round, pass bool) {
 	w.word(r, g.ID, outcome, q.N, "person")
 }
 
-// word is a person's word at a gate (or an agent's that plays one): a file or a command.
+// word is a person's answer at a gate (or of an agent posing as one): a file or a command.
 func (w *sim) word(r *Run, gate, outcome string, saw int, who string) {
 	w.ids++
 	round := saw
@@ -77,7 +77,7 @@ func (w *sim) word(r *Run, gate, outcome string, saw int, who string) {
 		Human: &HumanSay{Round: round, Proven: proven}, DigestNow: now, By: by}}, strconv.Itoa(w.ids))
 }
 
-// trouble is what people and chance do at any time.
+// trouble is what people and chance can do at any time.
 func (w *sim) trouble(evs []func()) []func() {
 	if len(w.old) > 0 && w.g.IntN(4) == 0 {
 		evs = append(evs, func() { w.handle(pick(w.g, w.old...)) }) // seen again
@@ -119,7 +119,7 @@ func (w *sim) trouble(evs []func()) []func() {
 			c.MaxParallel = 1 + w.g.IntN(4)
 			do(Configured{Config: c})
 		}
-	case 13, 14: // an agent plays a person
+	case 13, 14: // an agent poses as a person
 		g := pick(w.g, w.spec(r.Digest).Gates...)
 		if q := r.CurrentRound(g.ID); !w.sh.oracle && q.Open() && q.State == OnHuman && trustRank(q.Trust) > trustRank(TrustFile) {
 			evs = append(evs, func() { w.word(r, g.ID, OutcomePass, q.N, "agent") })
@@ -136,7 +136,7 @@ func (w *sim) trouble(evs []func()) []func() {
 	return evs
 }
 
-// steer is a person who takes a step over or hands one back, and an agent that tells what it has cost.
+// steer is a person who takes over or hands back a step, and an agent that reports its cost.
 func (w *sim) steer(r *Run) (evs []func()) {
 	do := func(ev Event) { evs = append(evs, func() { w.handle(&told{ev: ev}) }) }
 	by, step := Actor{Who: "person"}, pick(w.g, w.spec(r.Digest).Steps...).ID
@@ -165,7 +165,7 @@ func (w *sim) lateVeto(evs []func(), r *Run) []func() {
 	return evs
 }
 
-// soothe ends all faults: what is paused goes on, what is waited for comes.
+// soothe ends all faults: paused runs resume, awaited things arrive.
 func (w *sim) soothe(evs []func()) []func() {
 	for _, id := range w.st.Order {
 		r := w.st.Runs[id]

@@ -2,5 +2,5 @@
 
 package engine
 
-// raceOn: the race detector makes everything slower by far, so fewer histories are played.
+// raceOn: the race detector is much slower, so fewer histories are played.
 const raceOn = true

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// shape says which parts of the language a history uses.
+// shape selects the parts of the language a history uses.
 type shape struct {
-	oracle    bool // only what the model knows, too
-	adversary bool // no person ever acts, no limit ends the run: it has to come to rest by its counters alone
-	lists     int  // how deep runs of tasks, and child runs, may be within one another
-	child     bool // it is the workflow of such
+	oracle    bool // only what the model knows too
+	adversary bool // no person acts, no limit ends the run: it must come to rest by its counters alone
+	lists     int  // nesting depth of tasks' runs and child runs
+	child     bool // the workflow is that of a child run
 }
 
-// newShape gives every other history lists and child runs.
+// newShape adds lists and child runs to every other history.
 func newShape(seed uint64, oracle bool) shape {
 	sh := shape{oracle: oracle, adversary: seed%3 == 0}
 	if !oracle && seed%2 == 0 {
@@ -25,14 +25,14 @@ func newShape(seed uint64, oracle bool) shape {
 	return sh
 }
 
-// drawn is the value of a `when`: by key alone, so that it is the same however often it is asked.
+// drawn returns the value of a `when`: by key alone, so that it is always the same.
 func drawn(run, step string, n int) bool {
 	h := fnv.New32a()
 	fmt.Fprint(h, run, "/", step, "#", n)
 	return h.Sum32()%3 != 0
 }
 
-// apart says of which steps the work is taken whole.
+// apart reports whether the step's work is taken completely.
 func apart(step string) bool { return drawn("apart", step, 0) }
 
 func pick[T any](g *rand.Rand, xs ...T) T { return xs[g.IntN(len(xs))] }
@@ -124,7 +124,7 @@ func genStep(g *rand.Rand, w *Spec, st *Step, i int, sh shape) {
 	}
 }
 
-// genWays draws how the step is launched and how it says that it is done.
+// genWays draws how the step is launched and how it signals.
 func genWays(g *rand.Rand, st *Step) {
 	switch g.IntN(9) {
 	case 0:
@@ -147,7 +147,7 @@ func genWays(g *rand.Rand, st *Step) {
 	}
 }
 
-// genPass draws where a pass of step i leads.
+// genPass draws the targets of a pass of step i.
 func genPass(g *rand.Rand, w *Spec, i int) []string {
 	n := len(w.Steps)
 	if i+1 < n && g.IntN(5) > 0 {
@@ -173,7 +173,7 @@ func genGate(g *rand.Rand, w *Spec, i, k int, sh shape) *Gate {
 	}
 	gt.OnFail = w.Steps[g.IntN(i+1)].ID
 	if g.IntN(4) == 0 {
-		gt.OnFail = w.Steps[g.IntN(n)].ID // a fixing step, or one further on
+		gt.OnFail = w.Steps[g.IntN(n)].ID // a fixing step, or a later one
 	}
 	if g.IntN(3) == 0 {
 		gt.OnFail = id

@@ -19,7 +19,7 @@ import (
 type told struct {
 	ev  Event
 	saw int    // a person's answer: the round it was meant for
-	key string // a step's word: the launch that gave it
+	key string // a step's signal: the launch that sent it
 	who string // "person", "agent" or ""
 }
 
@@ -28,7 +28,7 @@ type simProc struct {
 	key, kind, run, step, gate string
 	n, k                       int
 	tree                       string
-	status                     string // the word it will give, "" = none
+	status                     string // the signal it will send, "" = none
 	verdict                    string
 	exit                       Exit
 	said, exited, hung         bool
@@ -41,7 +41,8 @@ type line struct {
 	back  []Fact // the same, once written and read back
 }
 
-// sim plays one seed: a world of agents, reviewers, people, files and crashes around the pure engine.
+// sim plays one seed: a world of agents, reviewers, people, files and crashes around the pure
+// engine.
 type sim struct {
 	g       *rand.Rand
 	sh      shape
@@ -53,22 +54,22 @@ type sim struct {
 	journal []line
 	procs   map[string]*simProc
 	keys    []string
-	files   []*told // what lies in the inbox: durable, may be seen twice
+	files   []*told // the inbox: durable, may be seen twice
 	commits []*told
 	old     []*told
 	calm    bool
 	ids     int
 	bad     string
-	ev      *told // the event in work
+	ev      *told // the current event
 	pattern map[string][]string
 	marks   map[string]int // when a step was last sent work, or superseded
 	clock   int
 	keySeen map[string]bool
 
 	events, facts, crashes int
-	knows                  known            // who looks only at those that have changed
-	beside                 *beside          // the model, fed the same history; nil = not compared
-	books                  map[string]*book // task files, by their paths
+	knows                  known            // the observer of changed runs
+	beside                 *beside          // the model with the same history; nil = not compared
+	books                  map[string]*book // task files, by path
 }
 
 const simEpoch = 1_800_000_000
@@ -83,7 +84,7 @@ func (w *sim) spec(digest string) *Spec {
 	return Specs(func(d string) *Spec { return w.specs[d] }).Of(digest)
 }
 
-// seen is the spec as the engine gets it: this release may not be able to read it.
+// seen returns the spec for the engine: this release may be unable to read it.
 func (w *sim) seen(digest string) *Spec {
 	if base, _, _ := strings.Cut(digest, "/"); base == w.unread {
 		return nil
@@ -99,7 +100,7 @@ func (w *sim) fail(format string, args ...any) {
 	}
 }
 
-// handle gives the engine one event; false = the daemon died before it was journaled.
+// handle passes one event to the engine; false = the daemon died before it was journaled.
 func (w *sim) handle(t *told) bool {
 	w.events++
 	w.now = w.now.Add(time.Second)
@@ -125,7 +126,7 @@ func (w *sim) handle(t *told) bool {
 	return true
 }
 
-// replay folds the journal, as read back from its bytes, into a new state.
+// replay replays the journal, as read back from its bytes, into a new state.
 func (w *sim) replay() *State {
 	st := NewState()
 	for i := range w.journal {
@@ -148,7 +149,7 @@ func (w *sim) replay() *State {
 	return st
 }
 
-// crash throws the state away and comes back, perhaps after a while.
+// crash discards the state and restarts, perhaps after a while.
 func (w *sim) crash() {
 	w.crashes++
 	from := w.now
@@ -173,7 +174,7 @@ func (w *sim) crash() {
 
 func (w *sim) woken(from time.Time) { w.after(&told{ev: Woken{From: from, To: w.now}}) }
 
-// after takes in what the daemon itself says after a start: nothing dies meanwhile.
+// after handles the daemon's own events after a start; it does not crash meanwhile.
 func (w *sim) after(t *told) {
 	facts := Decide(w.st, w.seen, t.ev, w.now)
 	if len(facts) > 0 {
@@ -186,7 +187,7 @@ func (w *sim) after(t *told) {
 	w.check(t, facts)
 }
 
-// start asks for a run until it is journaled.
+// start requests a run until the request is journaled.
 func (w *sim) start(spec *Spec, parallel bool) {
 	w.specs[spec.Digest] = spec
 	ev := RunRequested{Workflow: spec.ID, Digest: spec.Digest, Parallel: parallel, By: Actor{Who: "person"}}
@@ -213,7 +214,7 @@ func (w *sim) over() bool {
 	return true
 }
 
-// asked reports whether a person is asked something: a gate, or a run that paused itself.
+// asked reports whether a person is asked something: by a gate, or by a run that paused itself.
 func (w *sim) asked(r *Run) bool {
 	for gate := range r.Rounds {
 		if q := r.CurrentRound(gate); q.Open() && q.State == OnHuman {
@@ -276,7 +277,8 @@ func history(seed uint64, oracle bool) (bad string, w *sim) {
 	return w.bad, w
 }
 
-// alone plays a history without any person: it has to come to rest, and then the run is over or somebody is asked.
+// alone plays a history without any person: it must come to rest, with the run over or somebody
+// asked.
 func (w *sim) alone() string {
 	w.start(genSpec(w.g, "wf0", w.sh), false)
 	for n := 0; w.tick(); n++ {
@@ -296,7 +298,7 @@ func (w *sim) alone() string {
 	return w.bad
 }
 
-// same checks I11: replay gives the live state, and a snapshot reads back as it.
+// same checks I11: replay reproduces the live state, and so does a snapshot.
 func (w *sim) same() {
 	live, _ := json.Marshal(w.st)
 	again, _ := json.Marshal(w.replay())
@@ -328,7 +330,7 @@ func (w *sim) configure() {
 	}
 }
 
-// seeds is how many histories to play: SEEDS, else n.
+// seeds returns how many histories to play: SEEDS, else n.
 func seeds(n int) uint64 {
 	if v, err := strconv.Atoi(os.Getenv("SEEDS")); err == nil {
 		return uint64(v)
@@ -339,7 +341,8 @@ func seeds(n int) uint64 {
 	return uint64(n)
 }
 
-// play runs the histories from seed 1 on and prints the seeds that fail; SEED=n plays that one alone.
+// play runs the histories from seed 1 on and prints the seeds that fail; SEED=n plays only that
+// one.
 func play(t *testing.T, n int, oracle bool) {
 	t.Helper()
 	first, last := uint64(1), seeds(n)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// tick lets one thing happen that can; false = nothing can.
+// tick makes one possible thing happen; false = none is possible.
 func (w *sim) tick() bool {
 	evs := w.owed()
 	for _, k := range w.keys {
@@ -33,7 +33,7 @@ func (w *sim) tick() bool {
 	return true
 }
 
-// time lets the clock go on to the next deadline.
+// time advances the clock to the next deadline.
 func (w *sim) time(evs []func()) []func() {
 	if w.st.NeedsScan(w.now) {
 		return append(evs, w.scan)
@@ -52,7 +52,7 @@ func (w *sim) time(evs []func()) []func() {
 	})
 }
 
-// scan reads the inboxes whole: all that lies in them, then the end of the scan.
+// scan reads the inboxes completely: all files, then the end of the scan.
 func (w *sim) scan() {
 	began := w.now
 	for n := len(w.files); n > 0; n-- {
@@ -61,7 +61,7 @@ func (w *sim) scan() {
 	w.handle(&told{ev: Scanned{Began: began}})
 }
 
-// see takes file i in, if the daemon lives through it.
+// see accepts file i, unless the daemon dies.
 func (w *sim) see(i int) {
 	f := w.files[i]
 	w.files = append(w.files[:i:i], w.files[i+1:]...)
@@ -72,7 +72,7 @@ func (w *sim) see(i int) {
 	w.old = append(w.old, f)
 }
 
-// owed turns what the engine owes the world into what may happen.
+// owed turns what the engine owes the world into possible events.
 func (w *sim) owed() (evs []func()) {
 	var dull []Event // what changes nothing but itself happens all at once
 	for _, e := range w.st.Owed(w.seen) {
@@ -97,7 +97,7 @@ func (w *sim) owed() (evs []func()) {
 			p := w.procs[e.Key]
 			if p == nil {
 				evs = append(evs, func() { w.launch(e, ProcStep) })
-			} else if w.calm && p.exited && len(w.files) == 0 { // its word was refused, or it never gave one
+			} else if w.calm && p.exited && len(w.files) == 0 { // its signal was refused, or it never sent one
 				p.status = StatusDone
 				evs = append(evs, func() { w.say(p) })
 			}
@@ -112,7 +112,7 @@ func (w *sim) owed() (evs []func()) {
 					evs = append(evs, func() { w.handle(&told{ev: y, key: c.key}) })
 				}
 			}
-			if len(evs) == before { // a look that finds nothing
+			if len(evs) == before { // a look without a result
 				dull = append(dull, Polled{Run: e.Run, Step: e.Step, N: e.N, K: e.K, Began: w.now})
 			}
 		}
@@ -127,7 +127,8 @@ func (w *sim) owed() (evs []func()) {
 	return evs
 }
 
-// counted reports whether the commit was an attempt's word: what comes now is its cherry-picked double.
+// counted reports whether the commit was an attempt's signal: what comes now is its cherry-picked
+// copy.
 func (w *sim) counted(c CommitSeen) bool {
 	for _, a := range w.st.Runs[c.Run].Attempts[c.Step] {
 		if a.Author == c.Author {
@@ -156,7 +157,7 @@ func (w *sim) owedProc(evs []func(), e Effect) []func() {
 	return evs
 }
 
-// due is the deadline of what is to run; nil where it has none that can wait.
+// due returns the deadline of what is to run; nil if it has none that can wait.
 func (w *sim) due(e Effect) *time.Time {
 	if e.Kind != DoRun {
 		return nil
@@ -167,9 +168,9 @@ func (w *sim) due(e Effect) *time.Time {
 func (w *sim) launch(e Effect, kind string) {
 	p := &simProc{key: e.Key, kind: kind, run: e.Run, step: e.Step, gate: e.Gate, n: e.N, k: e.K}
 	if a := w.st.Runs[e.Run].Current(e.Step); a != nil && e.Proc != nil {
-		p.tree = a.Tree // whatever the engine says that it holds
+		p.tree = a.Tree // whatever the engine believes it holds
 		if spec := w.spec(w.st.Runs[e.Run].Digest); spec.Step(e.Step).Reads() || kind == ProcReview && a.Checked && apart(e.Step) {
-			p.tree = "" // it sees what was taken
+			p.tree = "" // it sees the taken work
 		}
 	}
 	switch kind {
@@ -299,7 +300,7 @@ func (w *sim) end(p *simProc) ProcessEnded {
 	return ev
 }
 
-// work lets a process do what it does next.
+// work makes a process do its next thing.
 func (w *sim) work(evs []func(), p *simProc) []func() {
 	if p.hung && !w.calm && w.g.IntN(4) > 0 {
 		return evs
@@ -316,7 +317,7 @@ func (w *sim) work(evs []func(), p *simProc) []func() {
 	})
 }
 
-// say gives the step's word in its way.
+// say sends the step's signal in its way.
 func (w *sim) say(p *simProc) {
 	r := w.st.Runs[p.run]
 	if r == nil {
@@ -334,7 +335,7 @@ func (w *sim) say(p *simProc) {
 		s := &Sentinel{Status: p.status, Run: p.run, Attempt: p.n, Launch: p.k}
 		ev := FileSeen{Name: p.step + "-done.json", Dir: p.run, ID: id, Written: w.now, Sentinel: s, By: Actor{Who: "agent", Trust: TrustFile}}
 		switch {
-		case offered && w.g.IntN(2) == 0: // who takes an offer says which attempt it is, as it has no token
+		case offered && w.g.IntN(2) == 0: // whoever takes an offer names the attempt, because it has no token
 			s.Launch = 0
 		case !offered && w.g.IntN(3) == 0:
 			s.Run, s.Attempt, s.Launch = "", 0, 0
@@ -351,7 +352,7 @@ func (w *sim) say(p *simProc) {
 	}
 }
 
-// drop lays a file into the inbox.
+// drop puts a file into the inbox.
 func (w *sim) drop(f *told, id string) {
 	if w.beside != nil {
 		w.beside.seqs[id] = w.beside.m.Seq

@@ -432,12 +432,13 @@ func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string)
 	}
 	for i, body := range bodies {
 		if body == nil {
-			return nil, fmt.Sprintf("new_tasks: the task %d of the list is no task", i+1)
+			return nil, fmt.Sprintf("new_tasks: item %d of the list is not a task", i+1)
 		}
 		if why := wrongKind(body); why != "" {
 			return nil, fmt.Sprintf("new_tasks: task %d of the list: %s", i+1, why)
 		}
-		t := Task{ID: typed[string](body["id"]), Title: clip(typed[string](body["title"]), maxTitle), Priority: NoPriority, State: TaskTodo}
+		t := Task{ID: typed[string](body["id"]), Title: clip(typed[string](body["title"]), maxTitle),
+			Priority: NoPriority, State: TaskTodo}
 		if t.ID == "" {
 			for n := 1; t.ID == "" || taken(t.ID); n++ {
 				t.ID = fmt.Sprintf("%s.%d", base, n)
@@ -448,7 +449,7 @@ func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string)
 			return nil, fmt.Sprintf("new_tasks: task id %.80q %s", t.ID, bad)
 		}
 		if taken(t.ID) {
-			return nil, fmt.Sprintf("new_tasks: task %s is there already", t.ID)
+			return nil, fmt.Sprintf("new_tasks: task %s exists already", t.ID)
 		}
 		if t.Title == "" {
 			t.Title = clip(typed[string](body["description"]), maxTitle)

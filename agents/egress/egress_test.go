@@ -20,7 +20,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// served is a proxy on a socket, and what it refused.
+// served starts a proxy on a socket, and returns what it refused.
 func served(t *testing.T, rules Rules) (socket string, refused func() []string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "s")
@@ -52,7 +52,7 @@ func served(t *testing.T, rules Rules) (socket string, refused func() []string) 
 	}
 }
 
-// through is a client that goes by the proxy's socket.
+// through returns a client that uses the proxy's socket.
 func through(socket string) *http.Client {
 	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
 		Proxy:       http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy"}),
@@ -123,7 +123,7 @@ func TestProxyRules(t *testing.T) {
 	}
 }
 
-// TestProxyHandsStreamsOn: each piece of an answer comes when it is sent, and not at its end.
+// TestProxyHandsStreamsOn: each piece of an answer arrives when it is sent, not at the end.
 func TestProxyHandsStreamsOn(t *testing.T) {
 	go1, go2 := make(chan struct{}), make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -152,8 +152,8 @@ func TestProxyHandsStreamsOn(t *testing.T) {
 	}
 }
 
-// TestCarry: inside, a service of this machine that the rules name is on the same port; one that they do not name, or that is
-// not there, ends the connection.
+// TestCarry: inside, a service of this machine in the rules is on the same port; for one that is
+// not in the rules, or not running, the connection ends.
 func TestCarry(t *testing.T) {
 	conform.Rule(t, "4-trust network", "a service of this machine that the role names is reached on its port inside")
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
@@ -196,7 +196,7 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// TestAddress: programs find the proxy on a port that no service which the rules name has.
+// TestAddress: the proxy's port differs from those of services in the rules.
 func TestAddress(t *testing.T) {
 	r := Rules{Hosts: []string{"127.0.0.1:3128", "localhost:3129", "127.0.0.1:8080"}}
 	if got := r.Address(); got != "127.0.0.1:3130" {
@@ -207,14 +207,14 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestOwnAddress: a public address of this machine's own is this machine's all the same.
+// TestOwnAddress: a public address of this machine still counts as this machine's.
 func TestOwnAddress(t *testing.T) {
 	p := NewProxy(Rules{Web: true}, nil)
 	p.addrs = func() ([]net.Addr, error) {
 		return []net.Addr{&net.IPNet{IP: net.ParseIP("8.8.4.4"), Mask: net.CIDRMask(24, 32)}, &net.IPNet{IP: net.ParseIP("2600::1"), Mask: net.CIDRMask(64, 128)}}, nil
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // nothing is connected to
+	cancel() // no connection is made
 	for at, refused := range map[string]bool{"8.8.4.4:80": true, "[::ffff:8.8.4.4]:80": true, "[2600::1]:443": true, "8.8.4.5:80": false} {
 		if c, err := p.dial(ctx, "tcp", at); errors.Is(err, errRefused) != refused {
 			t.Errorf("%s: %v", at, err)
@@ -224,14 +224,15 @@ func TestOwnAddress(t *testing.T) {
 	}
 }
 
-// TestPublicHosts: a host that is allowed where it is public is refused at a private address, and on other ports.
+// TestPublicHosts: a host allowed only at public addresses is refused at a private one, and on
+// other ports.
 func TestPublicHosts(t *testing.T) {
 	p := NewProxy(Rules{Public: []string{"localhost", "127.0.0.1", "8.8.8.8", "10.0.0.1:22"}}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := p.dial(ctx, "tcp", "localhost:80"); !errors.Is(err, errRefused) {
 		t.Errorf("localhost: %v", err)
 	}
-	cancel() // nothing is connected to
+	cancel() // no connection is made
 	for at, refused := range map[string]bool{"127.0.0.1:443": true, "8.8.8.8:443": false, "8.8.8.8:22": true, "8.8.4.4:443": true, "10.0.0.1:22": true} {
 		c, err := p.dial(ctx, "tcp", at)
 		if err == nil {
@@ -243,8 +244,9 @@ func TestPublicHosts(t *testing.T) {
 	}
 }
 
-// TestNoSpecialRange: no address of IANA's special-purpose registries, of a cloud's own services, or of an IPv6 form that
-// leads to one of these, is public. The edges of each range are looked at, and what lies beside.
+// TestNoSpecialRange: no address of IANA's special-purpose registries, of a cloud's own services,
+// or of an IPv6 form that leads to one of these, is public. It tests the edges of each range and
+// the addresses beside them.
 func TestNoSpecialRange(t *testing.T) {
 	for _, ip := range []string{
 		// IPv4 registry.
@@ -256,9 +258,10 @@ func TestNoSpecialRange(t *testing.T) {
 		"::", "::1", "::ffff:0:0", "64:ff9b::1", "64:ff9b:1::1", "64:ff9b:1:ffff::1", "100::", "100::ffff", "100:0:0:1::1", "2001::1", "2001:1::1", "2001:1::2", "2001:1::3", "2001:2::1", "2001:3::1",
 		"2001:4:112::1", "2001:10::1", "2001:20::1", "2001:30::1", "2001:1ff:ffff::", "2001:db8::1", "2001:db8:ffff::", "2002::1", "2620:4f:8000::1", "3fff::", "3fff:fff:ffff::",
 		"5f00::", "5f00:ffff::1", "fc00::", "fdff::1", "fd00:ec2::254", "fe80::1", "febf::1", "fec0::", "feff:ffff::1", "ff02::1", "ffff::1",
-		// What the registry has not given out yet.
+		// Not allocated by the registry yet.
 		"::2", "::7f00:1", "::a9fe:a9fe", "200::1", "400::1", "1000::1", "4000::1", "6000::1", "8000::1", "c000::1", "e000::1", "f000::1", "fe00::1",
-		// IPv4 within IPv6: mapped, translated, 6to4, Teredo (the client's address is inverted), ISATAP.
+		// IPv4 within IPv6: mapped, translated, 6to4, Teredo (the client's address is inverted),
+		// ISATAP.
 		"::ffff:127.0.0.1", "::ffff:168.63.129.16", "::ffff:0:10.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b::808:808", "2002:7f00:1::1", "2002:a83f:8110::1", "2002:808:808::1", "2001:0:4136:e378:8000:63bf:5601:5601",
 		"2606:4700::5efe:a00:1", "2606:4700::200:5efe:a83f:8110",
 	} {

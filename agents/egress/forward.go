@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// proxyPort is the port, of a sandbox's own loopback, at which programs find the proxy, or the first after it that the
-// rules do not need.
+// proxyPort is the proxy's port on a sandbox's own loopback, or the first after it that the rules
+// do not use.
 const proxyPort = 3128
 
 const loopback = "127.0.0.1"
 
-// Loopback gives those of the rules' hosts that are this machine's own, with their ports: inside they are on the same port.
+// Loopback returns the rules' hosts that are this machine, with ports. They have the same ports
+// inside.
 func (r Rules) Loopback() []string {
 	var out []string
 	for _, rule := range r.Hosts {
@@ -33,7 +34,7 @@ func (r Rules) Loopback() []string {
 	return out
 }
 
-// Address is where the proxy is found inside.
+// Address returns the proxy's address inside.
 func (r Rules) Address() string {
 	taken := r.Loopback()
 	for port := proxyPort; ; port++ {
@@ -43,15 +44,16 @@ func (r Rules) Address() string {
 	}
 }
 
-// Vars are the variables by which programs find the proxy.
+// Vars returns the variables by which programs find the proxy.
 func (r Rules) Vars() []string {
 	at := "http://" + r.Address()
 	const not = "localhost,127.0.0.1,::1"
-	return []string{"HTTP_PROXY=" + at, "HTTPS_PROXY=" + at, "http_proxy=" + at, "https_proxy=" + at, "NO_PROXY=" + not, "no_proxy=" + not}
+	return []string{"HTTP_PROXY=" + at, "HTTPS_PROXY=" + at, "http_proxy=" + at, "https_proxy=" + at,
+		"NO_PROXY=" + not, "no_proxy=" + not}
 }
 
-// Carry hands on what comes in at l, a port inside, to the host that the rules allow, until l is closed. It returns when
-// nothing of it is under way any more.
+// Carry forwards connections at l, a port inside, to the host that the rules allow, until l is
+// closed.
 func (p *Proxy) Carry(l net.Listener, to string) error {
 	for {
 		in, err := l.Accept()
@@ -59,7 +61,7 @@ func (p *Proxy) Carry(l net.Listener, to string) error {
 			return nil
 		}
 		if err != nil {
-			time.Sleep(10 * time.Millisecond) // no descriptors left: some will be
+			time.Sleep(10 * time.Millisecond) // no descriptors left: wait for some
 			continue
 		}
 		go p.carry(in, to)

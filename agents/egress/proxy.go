@@ -1,11 +1,12 @@
-// Package egress is the way out of a sandbox that has no network of its own: a proxy, which lets through what its rules
-// allow and notes what it does not. It runs outside, and listens inside: its sockets are of the sandbox's network, where
-// programs find them by the usual variables.
+// Package egress is the way out of a sandbox without a network of its own: a proxy, which passes
+// what its rules allow and logs what it refuses. It runs outside and listens inside: its sockets
+// belong to the sandbox's network, where programs find them by the usual variables.
 //
 //	program ──its loopback──────────────────> proxy ──────────────> the host that is allowed
 //	(network of the sandbox: loopback only)   (network of the machine)
 //
-// HTTP and whatever can be tunnelled by CONNECT comes through (TLS is not opened). Name servers, ssh and raw sockets do not.
+// HTTP and anything tunnelled by CONNECT passes (TLS is not opened). Name servers, ssh and raw
+// sockets do not.
 package egress
 
 import (
@@ -24,23 +25,24 @@ import (
 	"time"
 )
 
-// Bounds of the proxy.
+// Limits of the proxy.
 const (
 	dialTime   = 30 * time.Second
-	headerTime = 30 * time.Second // until a request's head is whole
+	headerTime = 30 * time.Second // to receive a request's complete header
 	maxHeader  = 64 << 10
-	maxNoted   = 200 // different refusals that are told
+	maxNoted   = 200 // different refusals reported
 	maxHost    = 253
 )
 
-// Rules say where a sandbox may connect to. The zero value allows nothing.
+// Rules are where a sandbox may connect to. The zero value allows nothing.
 type Rules struct {
-	// Web allows every host of the public internet on ports 80 and 443: none of this machine, of its own networks, or of
-	// those that are private to whoever uses them.
+	// Web allows every host of the public internet on ports 80 and 443, but no address of this
+	// machine, its own networks, or private networks.
 	Web bool `json:"web,omitempty"`
-	// Hosts are allowed besides, wherever they are: "name", "name:port", "*.name"; without a port, 80 and 443.
+	// Hosts are also allowed, at any address: "name", "name:port", "*.name"; without a port, 80 and
+	// 443.
 	Hosts []string `json:"hosts,omitempty"`
-	// Public are allowed as Hosts are, where their address is one that Web allows.
+	// Public are allowed like Hosts, but only at addresses that Web allows.
 	Public []string `json:"public,omitempty"`
 }
 
@@ -62,7 +64,7 @@ func named(rules []string, host, port string) bool {
 	})
 }
 
-// SplitHost takes a rule apart; the port is "" where it has none. The error says what a rule looks like.
+// SplitHost splits a rule; the port is "" if it has none. The error says what a rule looks like.
 func SplitHost(rule string) (host, port string, err error) {
 	host = rule
 	if h, p, serr := net.SplitHostPort(rule); serr == nil {
@@ -81,31 +83,33 @@ func SplitHost(rule string) (host, port string, err error) {
 	return host, port, nil
 }
 
-// errRefused is a host that the rules do not allow.
+// errRefused is the refusal of a host that the rules do not allow.
 var errRefused = errors.New("not allowed by the role's network setting")
 
 // Proxy serves one sandbox.
 type Proxy struct {
 	rules  Rules
-	note   func(host string) // what was refused, each once
+	note   func(host string) // receives refused hosts, each once
 	server *http.Server
 	dialer net.Dialer
 	addrs  func() ([]net.Addr, error) // of this machine
 
 	mu    sync.Mutex
 	noted map[string]bool
-	open  map[net.Conn]bool // tunnels, which the server does not know
+	open  map[net.Conn]bool // tunnels, which the server does not track
 	shut  bool
 	ends  sync.WaitGroup
 }
 
-// NewProxy makes a proxy. note is told of each host that was refused, once; it may be nil.
+// NewProxy returns a proxy. note receives each refused host once; it may be nil.
 func NewProxy(rules Rules, note func(host string)) *Proxy {
-	p := &Proxy{rules: rules, note: note, noted: map[string]bool{}, open: map[net.Conn]bool{}, addrs: net.InterfaceAddrs, dialer: net.Dialer{Timeout: dialTime}}
+	p := &Proxy{rules: rules, note: note, noted: map[string]bool{}, open: map[net.Conn]bool{},
+		addrs: net.InterfaceAddrs, dialer: net.Dialer{Timeout: dialTime}}
 	through := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
-		Transport:     &http.Transport{DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute},
-		FlushInterval: -1, // a stream is handed on as it comes
+		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
+		Transport: &http.Transport{DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 4,
+			IdleConnTimeout: time.Minute},
+		FlushInterval: -1, // forward a stream as it comes
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			code := http.StatusBadGateway
 			if errors.Is(err, errRefused) {
@@ -128,7 +132,7 @@ func NewProxy(rules Rules, note func(host string)) *Proxy {
 	return p
 }
 
-// Serve serves what comes, until Close. It returns when nothing is under way any more.
+// Serve serves connections until Close. It returns when none is open.
 func (p *Proxy) Serve(l net.Listener) error {
 	err := p.server.Serve(l)
 	p.ends.Wait()
@@ -181,7 +185,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	join(in, buffered, out)
 }
 
-// keep notes connections that Close is to end; false after it.
+// keep registers connections for Close to end; after Close it closes them and returns false.
 func (p *Proxy) keep(cs ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,7 +224,7 @@ func join(in net.Conn, from io.Reader, out net.Conn) {
 	back.Wait()
 }
 
-// closeWrite says that nothing more comes.
+// closeWrite signals the end of the data.
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
@@ -229,7 +233,8 @@ func closeWrite(c net.Conn) {
 	c.Close()
 }
 
-// dial connects to a host that is allowed. A name is looked up here, and what was looked at is what is connected to.
+// dial connects to an allowed host. It resolves the name here and connects to the address that it
+// checked.
 func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -263,8 +268,8 @@ func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, er
 	return nil, last
 }
 
-// own says that an address is this machine's, which may have a public one too: what listens there need not be meant for
-// the world.
+// own reports whether an address is this machine's, even a public one: services there may not be
+// meant for the world.
 func (p *Proxy) own(ip netip.Addr) bool {
 	all, err := p.addrs()
 	return err != nil || slices.ContainsFunc(all, func(a net.Addr) bool {

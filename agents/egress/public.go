@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Public says that an address is of the internet, as seen from everywhere: for IPv6, of the part that is given out at all.
+// Public reports whether an address is globally reachable on the internet; for IPv6, only in the
+// range that is allocated at all.
 func Public(ip netip.Addr) bool {
 	if !ip.IsValid() || ip.Zone() != "" {
 		return false
@@ -17,7 +18,8 @@ func Public(ip netip.Addr) bool {
 	if v4, ok := isatap(ip); ok && !Public(v4) {
 		return false
 	}
-	return !slices.ContainsFunc(special(), func(s specialRange) bool { return netip.MustParsePrefix(s.prefix).Contains(ip) })
+	return !slices.ContainsFunc(special(),
+		func(s specialRange) bool { return netip.MustParsePrefix(s.prefix).Contains(ip) })
 }
 
 // isatap returns the IPv4 address in the interface identifier 0:5efe or 200:5efe (RFC 5214).
@@ -29,12 +31,13 @@ func isatap(ip netip.Addr) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte(b[12:])), true
 }
 
-// specialRange is a range that is not the public internet's.
+// specialRange is a range outside the public internet.
 type specialRange struct{ prefix, use string }
 
-// special are the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), whole, those that
-// are reachable from everywhere too: none of them is a host of the web. What leads to any IPv4 address (NAT64, 6to4, Teredo)
-// is among them. Behind them stands what other registries keep, and what clouds serve on addresses that look public.
+// special returns the complete IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890),
+// including globally reachable ranges: none has web hosts. They include everything that leads to
+// any IPv4 address (NAT64, 6to4, Teredo). Ranges from other registries follow, and cloud services
+// on addresses that look public.
 func special() []specialRange {
 	return []specialRange{
 		{"0.0.0.0/8", "this network"},

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// recorded are the lines that the real program of a format printed, of all recordings.
+// recorded returns the lines of all recordings of a format's real program.
 func recorded(b *testing.B, format string) (lines [][]byte, size int64) {
 	b.Helper()
 	files, err := filepath.Glob("testdata/" + format + "-*.json")
@@ -36,7 +36,8 @@ func recorded(b *testing.B, format string) (lines [][]byte, size int64) {
 	return lines, size
 }
 
-// BenchmarkStream reads what the real programs printed, beside json.Unmarshal of the same lines into maps.
+// BenchmarkStream reads what the real programs printed, beside json.Unmarshal of the same lines
+// into maps.
 func BenchmarkStream(b *testing.B) {
 	for _, format := range []string{Claude, Codex} {
 		lines, size := recorded(b, format)

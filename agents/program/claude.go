@@ -15,17 +15,19 @@ func claude() profile {
 	const home = "CLAUDE_CONFIG_DIR"
 	return profile{
 		args: claudeArgs,
-		refused: map[string]string{"-p": prompt, "--print": prompt, "--output-format": stream, "--input-format": prompt, "--verbose": stream,
-			"--json-schema": answer, "--max-budget-usd": "sluice gives it what is left of its budget: set roles.NAME.max_cost_usd",
+		refused: map[string]string{"-p": prompt, "--print": prompt, "--output-format": stream,
+			"--input-format": prompt, "--verbose": stream,
+			"--json-schema": answer, "--max-budget-usd": "sluice passes what is left of its budget: set roles.NAME.max_cost_usd",
 			"--model": model, "--resume": session, "-r": session, "--continue": session, "-c": session,
 			"--session-id": session, "--fork-session": session, "--no-session-persistence": session, "--": prompt},
-		passed: []string{"ANTHROPIC_*", "CLAUDE_CODE_*", home, "IS_SANDBOX", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS"},
+		passed: []string{"ANTHROPIC_*", "CLAUDE_CODE_*", home, "IS_SANDBOX", "DISABLE_TELEMETRY",
+			"DISABLE_ERROR_REPORTING", "API_TIMEOUT_MS"},
 		// An update in the middle of the night would change the tool.
 		vars: func(func(string) string, []string) map[string]string {
 			return map[string]string{"DISABLE_AUTOUPDATER": "1"}
 		},
 		read:   claudeRead,
-		within: `{"type":"rate_limit_event"`, // seen
+		within: `{"type":"rate_limit_event"`, // observed
 		since:  claudeSince,
 		alone:  []string{"--no-session-persistence", "--resume", "-r", "--continue", "-c", "--session-id"},
 		resume: []string{"claude", "--resume"},
@@ -35,21 +37,22 @@ func claude() profile {
 			dir := folder(variable(home), person, ".claude")
 			out := seeds(dir, ".claude", ".credentials.json", "settings.json", "CLAUDE.md")
 			if variable(home) == "" {
-				dir = person // without the variable it lies beside the folder
+				dir = person // without the variable it is beside the folder
 			}
 			return append(out, seeds(dir, ".claude", ".claude.json")...)
 		},
 		login: [2]string{home, ".credentials.json"},
-		keys:  []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"},
-		npm:   "@anthropic-ai/claude-code",
+		keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
+			"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"},
+		npm: "@anthropic-ai/claude-code",
 		native: func(pkg, machine string) []string {
 			return []string{filepath.Join(pkg+"-"+machine, "claude"), filepath.Join(pkg+"-"+machine+"-musl", "claude")}
 		},
 	}
 }
 
-// claudeArgs: without a permission mode of its command claude may change files below its folders and run what its settings
-// allow.
+// claudeArgs: without a permission mode in its command, claude may change files below its folders
+// and run what its settings allow.
 func claudeArgs(a *args, l Launch) {
 	a.flag("-p", "--print")
 	a.option("--output-format", "stream-json")
@@ -68,7 +71,7 @@ func claudeArgs(a *args, l Launch) {
 		a.option("--json-schema", schema)
 	}
 	if l.MaxCostUSD > 0 {
-		// Upwards, so that a budget is used up when it says so.
+		// Round up, so that claude stops only when the budget is really used up.
 		a.option("--max-budget-usd", strconv.FormatFloat(math.Ceil(l.MaxCostUSD*1e4)/1e4, 'f', 4, 64))
 	}
 	if CanResume(Claude, a.given, l.Resume) {
@@ -79,8 +82,8 @@ func claudeArgs(a *args, l Launch) {
 	}
 }
 
-// claudeSince: claude counts the tokens of the launch, and the cost of the launch (2.1.197) or of the whole conversation
-// (2.1.329): the tokens that the cost is of tell which.
+// claudeSince: claude counts tokens per launch. It counts cost per launch (2.1.197) or per
+// conversation (2.1.329); the tokens that the cost covers tell which.
 func claudeSince(u, base Usage) (launch, total Usage) {
 	launch, total = u, base.plus(u)
 	if base.Billed > 0 && u.Billed >= base.Billed+u.Input+u.Output && u.CostUSD >= base.CostUSD {
@@ -90,13 +93,13 @@ func claudeSince(u, base Usage) (launch, total Usage) {
 	return launch, total
 }
 
-// claudeLine is what is read of a line that claude prints.
+// claudeLine is the part of a line from claude that we read.
 type claudeLine struct {
 	Type    string `json:"type"`
 	Subtype string `json:"subtype"`
 	Session string `json:"session_id"`
 	Model   string `json:"model"`
-	Parent  string `json:"parent_tool_use_id"` // of what a subagent does
+	Parent  string `json:"parent_tool_use_id"` // of a subagent's messages
 	Error   any    `json:"error"`              // of an assistant line: authentication_failed, rate_limit, …
 	Message struct {
 		ID      string          `json:"id"`
@@ -127,7 +130,7 @@ type claudeLine struct {
 	Models map[string]claudeModel `json:"modelUsage"`
 }
 
-// claudeModel is what a model was used for, in the launch or in the whole conversation.
+// claudeModel is the use of a model, in the launch or in the whole conversation.
 type claudeModel struct {
 	Input   int64 `json:"inputTokens"`
 	Output  int64 `json:"outputTokens"`
@@ -156,7 +159,7 @@ type claudeBlock struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// claudeRead takes a line that claude printed.
+// claudeRead reads a line from claude.
 func claudeRead(r *Reader, line []byte) (out []Event, whole bool) {
 	var l claudeLine
 	if !readable(json.Unmarshal(line, &l)) {
@@ -176,9 +179,9 @@ func (r *Reader) claudeTells(l claudeLine) []Event {
 		if word, ok := l.Error.(string); ok && word != "" && l.Parent == "" {
 			r.fail(claudeWord(word), word)
 		} else if l.Parent == "" {
-			r.r.failure = failure{} // it goes on
+			r.r.failure = failure{} // it continues
 		}
-		if l.Message.ID == "" || l.Message.ID != r.r.message { // it is printed once for each of its blocks
+		if l.Message.ID == "" || l.Message.ID != r.r.message { // printed once per block
 			r.r.message, r.r.said = l.Message.ID, r.r.said.plus(l.Message.Usage.usage())
 		}
 		return r.claudeSaid(l)
@@ -194,7 +197,7 @@ func (r *Reader) claudeTells(l claudeLine) []Event {
 
 func (r *Reader) claudeSystem(l claudeLine) []Event {
 	switch l.Subtype {
-	case "init": // also of a turn that begins when what ran in the background has ended
+	case "init": // also at the start of a turn after a background task ended
 		r.r.Final = false
 		r.r.Model = clip(l.Model, 200)
 		return []Event{{Kind: Began, Text: r.r.Model}}
@@ -209,7 +212,7 @@ func (r *Reader) claudeSystem(l claudeLine) []Event {
 	return nil
 }
 
-// claudeSaid reads a message of the agent's. What a subagent says is no last word.
+// claudeSaid reads a message of the agent. A subagent's text is not its last word.
 func (r *Reader) claudeSaid(l claudeLine) []Event {
 	var blocks []claudeBlock
 	if json.Unmarshal(l.Message.Content, &blocks) != nil {
@@ -225,7 +228,7 @@ func (r *Reader) claudeSaid(l claudeLine) []Event {
 			out = append(out, Event{Kind: Text, Text: clip(b.Text, maxShown)})
 		case "tool_use":
 			if l.Parent == "" {
-				r.r.Text = "" // it was no last word
+				r.r.Text = "" // so it was not the last word
 			}
 			out = append(out, claudeTool(b))
 		}
@@ -233,7 +236,7 @@ func (r *Reader) claudeSaid(l claudeLine) []Event {
 	return out
 }
 
-// claudeTool returns what a tool is used for.
+// claudeTool returns how a tool is used.
 func claudeTool(b claudeBlock) Event {
 	in := members(b.Input)
 	switch b.Name {
@@ -252,7 +255,7 @@ func claudeResults(l claudeLine) []Event {
 	for _, b := range blocks {
 		if b.Type == "tool_result" && b.IsError {
 			var s string
-			_ = json.Unmarshal(b.Content, &s) // the result of some tools is a list: that it failed is told
+			_ = json.Unmarshal(b.Content, &s) // some tools return a list: only report that it failed
 			out = append(out, Event{Kind: Failed, Text: clip(s, maxShown)})
 		}
 	}
@@ -270,11 +273,12 @@ func (r *Reader) claudeLimit(l claudeLine) []Event {
 	return []Event{{Kind: Limit, Text: l.RateLimit.Status}}
 }
 
-// claudeEnd reads the result. Its words hold against what was said before: a failure that a retry has mended is none.
+// claudeEnd reads the result. It overrides earlier reports: a failure that a retry fixed does not
+// count.
 func (r *Reader) claudeEnd(l claudeLine) []Event {
 	said := r.r.failure
 	r.r.Final, r.r.failure, r.r.Turns = true, failure{}, l.Turns
-	// A process may come to several results: each has its own tokens, and the cost of all so far.
+	// A process may print several results: each has its own tokens, but the cost of all so far.
 	r.r.Usage.CostUSD, r.r.Usage.Billed = 0, 0
 	usage := l.Usage.usage()
 	usage.CostUSD = l.Cost
@@ -298,7 +302,7 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 		if class, reset := claudeBanner(l.Result, r.now()); class != Good && l.Usage.Output == 0 {
 			r.r.failure = failure{class: class, why: clip(l.Result, maxWhy), reset: reset}
 		}
-	case l.Status == 400, l.Status == 413, l.Status == 422: // the request itself: too long, most likely
+	case l.Status == 400, l.Status == 413, l.Status == 422: // the request itself: probably too long
 		r.failWords(fmt.Sprintf("%s (HTTP status %d)", clip(why, maxWhy/2), l.Status), Work)
 	case l.Status != 0:
 		r.fail(ofStatus(l.Status), fmt.Sprintf("%s (HTTP status %d)", why, l.Status))
@@ -314,10 +318,11 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 	default:
 		r.failWords(why, Infrastructure)
 	}
-	return []Event{{Kind: Ended, Text: fmt.Sprintf("%d turns, %d tokens, %.4f USD", l.Turns, r.r.Usage.Input+r.r.Usage.Output, l.Cost)}}
+	return []Event{{Kind: Ended, Text: fmt.Sprintf("%d turns, %d tokens, %.4f USD", l.Turns,
+		r.r.Usage.Input+r.r.Usage.Output, l.Cost)}}
 }
 
-// claudeBanner knows the words by which older releases told of a usage limit in a result that is no error:
+// claudeBanner recognises a usage limit that older releases reported in a successful result:
 // "Claude AI usage limit reached|1752345600".
 func claudeBanner(result string, now time.Time) (Class, time.Time) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(result), "Claude AI usage limit reached|")
@@ -327,7 +332,7 @@ func claudeBanner(result string, now time.Time) (Class, time.Time) {
 	return UsageLimit, resetIn("|"+rest, now)
 }
 
-// claudeWord is the class of the word that an assistant line has for an error.
+// claudeWord returns the class of the error in an assistant line.
 func claudeWord(word string) Class {
 	switch word {
 	case "rate_limit":
@@ -338,7 +343,7 @@ func claudeWord(word string) Class {
 	return Infrastructure
 }
 
-// ofStatus is the class of an HTTP status.
+// ofStatus returns the class of an HTTP status.
 func ofStatus(status int) Class {
 	switch {
 	case status == 429:
@@ -346,7 +351,7 @@ func ofStatus(status int) Class {
 	case status == 401, status == 402, status == 403, status == 404:
 		return Fatal
 	case status == 400, status == 413, status == 422:
-		return Work // the request itself: too long, most likely
+		return Work // the request itself: probably too long
 	}
 	return Infrastructure
 }

@@ -14,7 +14,8 @@ func codex() profile {
 	return profile{
 		command: []string{"exec", "e"},
 		args:    codexArgs,
-		refused: map[string]string{"exec": stream, "e": stream, "resume": session, "--last": session, "--ephemeral": session, "--json": stream,
+		refused: map[string]string{"exec": stream, "e": stream, "resume": session, "--last": session,
+			"--ephemeral": session, "--json": stream,
 			"--experimental-json": stream, "--output-schema": answer, "--model": model, "-m": model, "-": prompt, "--": prompt},
 		passed: []string{"OPENAI_*", "CODEX_*"},
 		strict: true,
@@ -38,8 +39,8 @@ func codex() profile {
 	}
 }
 
-// codexArgs: codex has its own sandbox, in which it may write its folders and reach no network. Inside ours that would fail
-// every command in silence.
+// codexArgs: codex has its own sandbox, which can write its folders but reach no network. Inside
+// ours that sandbox would silently fail every command.
 func codexArgs(a *args, l Launch) {
 	a.flag("--json")
 	a.flag("--skip-git-repo-check")
@@ -62,17 +63,19 @@ func codexArgs(a *args, l Launch) {
 	if l.SchemaFile != "" {
 		a.option("--output-schema", l.SchemaFile)
 	}
-	if CanResume(Codex, a.given, l.Resume) { // its options stand before: resume itself takes no sandbox and no folders
+	if CanResume(Codex, a.given, l.Resume) { // options come first: resume itself accepts no sandbox and no folders
 		a.add("resume", l.Resume)
 	}
 	a.flag("-")
 }
 
-// sandboxed reports whether codex's command names a sandbox, or a profile that may.
+// sandboxed reports whether codex's command names a sandbox, or a profile that may have one.
 func (a *args) sandboxed() bool {
-	return a.has("--sandbox", "-s", "--profile", "-p", "--dangerously-bypass-approvals-and-sandbox") || slices.ContainsFunc(a.given, func(arg string) bool {
-		return strings.HasPrefix(arg, "sandbox_mode") || strings.HasPrefix(arg, "-csandbox_mode") || strings.HasPrefix(arg, "-s") && !strings.HasPrefix(arg, "--")
-	})
+	return a.has("--sandbox", "-s", "--profile", "-p", "--dangerously-bypass-approvals-and-sandbox") ||
+		slices.ContainsFunc(a.given, func(arg string) bool {
+			return strings.HasPrefix(arg, "sandbox_mode") || strings.HasPrefix(arg, "-csandbox_mode") ||
+				strings.HasPrefix(arg, "-s") && !strings.HasPrefix(arg, "--")
+		})
 }
 
 // codexSince: codex counts the tokens of the whole conversation.
@@ -91,12 +94,13 @@ func codexNative(pkg, machine string) (out []string) {
 		"darwin-x64": "x86_64-apple-darwin", "darwin-arm64": "aarch64-apple-darwin",
 	}[machine]
 	for _, base := range []string{pkg + "-" + machine, pkg} {
-		out = append(out, filepath.Join(base, "vendor", triple, "bin", "codex"), filepath.Join(base, "vendor", triple, "codex", "codex"))
+		out = append(out, filepath.Join(base, "vendor", triple, "bin", "codex"),
+			filepath.Join(base, "vendor", triple, "codex", "codex"))
 	}
 	return out
 }
 
-// codexLine is what is read of a line that codex prints.
+// codexLine is the part of a line from codex that we read.
 type codexLine struct {
 	Type    string    `json:"type"`
 	Thread  string    `json:"thread_id"`
@@ -124,7 +128,7 @@ type codexItem struct {
 	Changes json.RawMessage `json:"changes"`
 }
 
-// codexRead takes a line that codex printed.
+// codexRead reads a line from codex.
 func codexRead(r *Reader, line []byte) (out []Event, whole bool) {
 	var l codexLine
 	if !readable(json.Unmarshal(line, &l)) {
@@ -165,7 +169,7 @@ func (r *Reader) codexTells(l codexLine) []Event {
 
 func (r *Reader) codexItem(i codexItem, done bool) []Event {
 	if i.Type != "error" {
-		r.r.failure = failure{} // it goes on
+		r.r.failure = failure{} // it continues
 	}
 	switch i.Type {
 	case "agent_message":
@@ -175,7 +179,7 @@ func (r *Reader) codexItem(i codexItem, done bool) []Event {
 		r.r.Text = end(i.Text, MaxText)
 		return []Event{{Kind: Text, Text: clip(i.Text, maxShown)}}
 	case "command_execution":
-		r.r.Text = "" // what it said before was no last word
+		r.r.Text = "" // earlier text was not the last word
 		switch {
 		case !done:
 			return []Event{{Kind: Tool, Name: "shell", Of: "command", Text: clip(i.Command, maxShown)}}

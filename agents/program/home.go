@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// Seed is a file that a program reads at its start and that a private home needs a copy of: its login, its settings.
+// Seed is a file that a program reads at start and needs as a copy in a private home: its login,
+// its settings.
 type Seed struct {
 	From string // absolute
 	To   string // below the private home, with slashes
 }
 
-// HomeVars are the variables that say where the programs keep their own files: in a private home they say otherwise.
+// HomeVars returns the variables for the programs' own folders; in a private home they change.
 func HomeVars() (out []string) {
 	for _, p := range profiles() {
 		out = slices.AppendSeq(out, maps.Keys(p.make().homes))
@@ -20,12 +21,12 @@ func HomeVars() (out []string) {
 	return out
 }
 
-// Homes returns the variables of a program's own folders, and where below a private home those are.
+// Homes returns a program's folder variables and their folders below a private home.
 func Homes(format string) map[string]string { return profileOf(format).homes }
 
-// Seeds gives the files of a program that a private home is to have, those that may be missing too. variable gives those of
-// the daemon's environment; home is the real one, "" for none. Hooks and servers that the person's settings name run inside
-// like all else that the program starts.
+// Seeds returns the files of a program for a private home; some may not exist. variable reads the
+// daemon's environment; home is the real home, or "". Hooks and servers in the person's settings
+// run inside, like everything that the program starts.
 func Seeds(format string, variable func(string) string, home string) []Seed {
 	if p := profileOf(format); p.seeds != nil {
 		return p.seeds(variable, home)
@@ -33,7 +34,7 @@ func Seeds(format string, variable func(string) string, home string) []Seed {
 	return nil
 }
 
-// folder is where a program keeps its own: what its variable says, else a folder below the person's home; "" without one.
+// folder returns a program's own folder: from its variable, else below the person's home, or "".
 func folder(said, home, below string) string {
 	switch {
 	case filepath.IsAbs(said):
@@ -44,7 +45,7 @@ func folder(said, home, below string) string {
 	return filepath.Join(home, below)
 }
 
-// seeds are files of a folder; none without one.
+// seeds returns files of a folder; none without a folder.
 func seeds(dir, to string, names ...string) (out []Seed) {
 	for _, name := range names {
 		if dir != "" {

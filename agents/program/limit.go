@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// justOver is how long after a time of day it is meant as the one that has just been, and not as tomorrow's.
+// justOver is how long a past time of day is still taken as today's, not tomorrow's.
 const justOver = 30 * time.Minute
 
-// furthest is how far away a reset may be: what is said to be later is not believed.
+// furthest is the longest credible wait for a reset.
 const furthest = 8 * 24 * time.Hour
 
-// epoch is a moment in seconds since 1970; zero where it is no moment that a limit could mean.
+// epoch converts seconds since 1970; zero if that cannot be the end of a limit.
 func epoch(seconds float64, now time.Time) time.Time {
 	if math.IsNaN(seconds) || seconds <= 0 || seconds > 1e11 {
 		return time.Time{}
@@ -34,9 +34,9 @@ const (
 	zone = `(?:\s*\(([A-Za-z_]+(?:/[A-Za-z_+\-0-9]+)*)\))?`
 )
 
-// resetIn finds when a limit ends in the words that tell of it: an epoch ("limit reached|1752345600",
-// "resets_at":1752345600), a span ("try again in 2 days 17 hours 14 minutes"), a date ("try again at Jul 10th, 2026
-// 11:52 AM"), a time of day ("resets 2pm (Asia/Shanghai)"). Zero where there is none.
+// resetIn finds the end of a limit in a message: an epoch ("limit reached|1752345600",
+// "resets_at":1752345600), a span ("try again in 2 days 17 hours 14 minutes"), a date ("try again
+// at Jul 10th, 2026 11:52 AM"), a time of day ("resets 2pm (Asia/Shanghai)"), or zero.
 func resetIn(text string, now time.Time) time.Time {
 	if m := find(`(?:\||"resets_?[aA]t"\s*:\s*)(\d{9,11})\b`, text); m != nil {
 		seconds, _ := strconv.ParseFloat(m[1], 64) // digits
@@ -53,7 +53,8 @@ func resetIn(text string, now time.Time) time.Time {
 		}
 	}
 	if m := find(`(?i)(?:again|resets?) at ([A-Z][a-z]{2} \d{1,2})(?:st|nd|rd|th)?,? (\d{4}) (\d{1,2}:\d{2} [AP]M)`, text); m != nil {
-		if at, err := time.ParseInLocation("Jan 2 2006 3:04 PM", m[1]+" "+m[2]+" "+strings.ToUpper(m[3]), now.Location()); err == nil {
+		if at, err := time.ParseInLocation("Jan 2 2006 3:04 PM", m[1]+" "+m[2]+" "+strings.ToUpper(m[3]),
+			now.Location()); err == nil {
 			return believed(at, now)
 		}
 	}
@@ -63,7 +64,7 @@ func resetIn(text string, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// timeOfDay is the next moment at which the clock says so.
+// timeOfDay returns the next moment with that time of day.
 func timeOfDay(m []string, now time.Time) time.Time {
 	loc := now.Location()
 	if m[4] != "" {
@@ -93,10 +94,10 @@ func timeOfDay(m []string, now time.Time) time.Time {
 	return believed(at, now)
 }
 
-// ofText is the class of an error that is told in words only; other where they say nothing known.
+// ofText returns the class of an error known only by its message, or other.
 func ofText(text string, other Class) (Class, string) {
 	why := clip(text, maxWhy)
-	text, _, _ = strings.Cut(text, ", url: ") // an address is no word
+	text, _, _ = strings.Cut(text, ", url: ") // ignore the URL
 	if m := find(`(?i)unexpected status (\d{3})\b`, text); m != nil {
 		status, _ := strconv.Atoi(m[1]) // digits
 		if find(`(?i)quota exceeded|insufficient_quota`, text) == nil && status != 400 {

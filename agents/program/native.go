@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Native returns the program that a file of a format starts: from npm some come as a launcher that has the real program work
-// in a process beside its own. To kill such a launcher leaves the program at work. file is absolute; it is given back where it is the program itself, or where no other is found.
+// Native returns the program that a file of a format starts. Some npm packages install a launcher
+// that runs the real program in a second process, which would survive if only the launcher were
+// killed. file is absolute; it is returned itself if it is the program or no other is found.
 func Native(format, file string) string {
 	real, err := filepath.EvalSymlinks(file)
 	p := profileOf(format)
@@ -20,7 +21,7 @@ func Native(format, file string) string {
 	name := p.npm
 	parts := strings.Split(filepath.ToSlash(real), "/"+name+"/")
 	if len(parts) < 2 {
-		return file // a script of somebody's own
+		return file // somebody's own script
 	}
 	machine := runtime.GOOS + "-" + map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	root := filepath.FromSlash(strings.Join(parts[:len(parts)-1], "/"+name+"/") + "/" + name)
@@ -34,7 +35,7 @@ func Native(format, file string) string {
 	return file
 }
 
-// realRoot is a package's folder where it is no link: pnpm lays what it needs beside that.
+// realRoot returns a package's folder without links: pnpm puts dependencies beside that.
 func realRoot(root string) string {
 	if real, err := filepath.EvalSymlinks(root); err == nil {
 		return real
@@ -42,11 +43,11 @@ func realRoot(root string) string {
 	return root
 }
 
-// binary reports whether a file is a program of the machine's own, by its first bytes.
+// binary reports whether a file is a native program, by its first bytes.
 func binary(file string) bool {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {
-		return false // nothing else is opened: a pipe would be waited for
+		return false // opening a pipe, for example, would block
 	}
 	f, err := os.Open(file)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestNative: behind a launcher from npm the program itself is found; what is a program, or is nobody's launcher, stays.
+// TestNative: behind an npm launcher the real program is found; a program, or an unknown launcher,
+// is returned itself.
 func TestNative(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

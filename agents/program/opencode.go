@@ -15,8 +15,9 @@ func opencode() profile {
 	return profile{
 		command: []string{"run"},
 		args:    opencodeArgs,
-		refused: map[string]string{"run": stream, "--format": stream, "--interactive": stream, "-i": stream, "--mini": stream,
-			"--attach": "it has to work here", "--dir": "sluice says where it works", "--command": prompt, "--": prompt,
+		refused: map[string]string{"run": stream, "--format": stream, "--interactive": stream, "-i": stream,
+			"--mini":   stream,
+			"--attach": "it must work here", "--dir": "sluice sets where it works", "--command": prompt, "--": prompt,
 			"--session": session, "-s": session, "--continue": session, "-c": session, "--fork": session, "--model": model, "-m": model},
 		former: []string{"opencode", "run"},
 		passed: []string{"OPENCODE_*"},
@@ -42,8 +43,9 @@ func opencode() profile {
 	}
 }
 
-// opencodeArgs: what its settings want asked is refused, as nobody is there, unless a sandbox of sluice's holds it. A title
-// spares a request to the model for one, which it would not tell of.
+// opencodeArgs: with nobody to ask, permissions that need asking are refused, unless sluice's
+// sandbox holds it. Setting a title saves a request to the model for one, which opencode would not
+// report.
 func opencodeArgs(a *args, l Launch) {
 	a.option("--format", "json")
 	a.option("--title", "sluice")
@@ -58,13 +60,13 @@ func opencodeArgs(a *args, l Launch) {
 	}
 }
 
-// opencodeVars let it use the folders of its launch beside the one it works in, over what the person's variable says.
+// opencodeVars allow the launch's extra folders, on top of the person's variable.
 func opencodeVars(variable func(string) string, dirs []string) map[string]string {
 	const rules = "OPENCODE_PERMISSION"
 	out := map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1"}
 	said := map[string]any{}
 	if text := variable(rules); text != "" && json.Unmarshal([]byte(text), &said) != nil {
-		return out // it passes over what it cannot read
+		return out // opencode ignores a value it cannot read
 	}
 	outside, ok := said["external_directory"].(map[string]any)
 	if !ok {
@@ -75,7 +77,7 @@ func opencodeVars(variable func(string) string, dirs []string) map[string]string
 	}
 	outside = maps.Clone(outside)
 	for _, dir := range dirs {
-		if !strings.ContainsAny(dir, "*?") { // which would stand for others
+		if !strings.ContainsAny(dir, "*?") { // they would match other folders
 			outside[dir+"/*"] = "allow"
 		}
 	}
@@ -86,7 +88,7 @@ func opencodeVars(variable func(string) string, dirs []string) map[string]string
 	return out
 }
 
-// opencodeLine is what is read of a line that opencode prints.
+// opencodeLine is the part of a line from opencode that we read.
 type opencodeLine struct {
 	Type     string   `json:"type"`
 	Session  string   `json:"sessionID"`
@@ -123,7 +125,7 @@ type opencodeLine struct {
 	} `json:"error"`
 }
 
-// opencodeRead takes a line that opencode printed.
+// opencodeRead reads a line from opencode.
 func opencodeRead(r *Reader, line []byte) (out []Event, whole bool) {
 	var l opencodeLine
 	if !readable(json.Unmarshal(line, &l)) {
@@ -143,11 +145,11 @@ func opencodeRead(r *Reader, line []byte) (out []Event, whole bool) {
 		r.r.Text = end(l.Part.Text, MaxText)
 		out = []Event{{Kind: Text, Text: clip(l.Part.Text, maxShown)}}
 	case "tool_use":
-		r.r.Text = "" // it was no last word
+		r.r.Text = "" // earlier text was not the last word
 		out = r.opencodeTool(l)
 	case "step_finish":
 		out = r.opencodeStep(l)
-	case "done": // of releases after 1.18
+	case "done": // in releases after 1.18
 		r.r.Final = true
 		for _, what := range l.Rejected {
 			r.deny(what)
@@ -158,7 +160,7 @@ func opencodeRead(r *Reader, line []byte) (out []Event, whole bool) {
 	return out, true
 }
 
-// opencodeTool reads the use of a tool, which is told when it has ended.
+// opencodeTool reads a tool's use, which is reported at its end.
 func (r *Reader) opencodeTool(l opencodeLine) []Event {
 	state, tool := l.Part.State, clip(l.Part.Tool, 100)
 	in := members(state.Input)
@@ -170,7 +172,8 @@ func (r *Reader) opencodeTool(l opencodeLine) []Event {
 		use = Event{Kind: File, Name: tool, Text: in.text("filePath")}
 	}
 	switch {
-	case strings.HasPrefix(state.Error, "The user rejected permission"), strings.HasPrefix(state.Error, "The user has specified a rule which prevents"):
+	case strings.HasPrefix(state.Error, "The user rejected permission"),
+		strings.HasPrefix(state.Error, "The user has specified a rule which prevents"):
 		r.deny(tool)
 		return []Event{{Kind: Denied, Name: tool, Text: use.Text}}
 	case state.Status == "error":
@@ -181,10 +184,12 @@ func (r *Reader) opencodeTool(l opencodeLine) []Event {
 	return []Event{use}
 }
 
-// opencodeStep reads the end of a step: what it used, and whether the next one follows. After a refused tool none does.
+// opencodeStep reads the end of a step: its usage, and whether another follows. After a refused
+// tool none does.
 func (r *Reader) opencodeStep(l opencodeLine) []Event {
 	t := l.Part.Tokens
-	r.r.Usage = r.r.Usage.plus(Usage{Input: t.Input, Output: t.Output, CostUSD: l.Part.Cost}).plus(Usage{Input: t.Cache.Read, Output: t.Reasoning}).plus(Usage{Input: t.Cache.Write})
+	r.r.Usage = r.r.Usage.plus(Usage{Input: t.Input, Output: t.Output,
+		CostUSD: l.Part.Cost}).plus(Usage{Input: t.Cache.Read, Output: t.Reasoning}).plus(Usage{Input: t.Cache.Write})
 	switch l.Part.Reason {
 	case "tool-calls", "unknown":
 		r.r.Final = len(r.r.Denied) > 0
@@ -200,10 +205,11 @@ func (r *Reader) opencodeStep(l opencodeLine) []Event {
 	if !r.r.Final {
 		return nil
 	}
-	return []Event{{Kind: Ended, Text: fmt.Sprintf("%d turns, %d tokens, %.4f USD", r.r.Turns, r.r.Usage.Input+r.r.Usage.Output, r.r.Usage.CostUSD)}}
+	return []Event{{Kind: Ended, Text: fmt.Sprintf("%d turns, %d tokens, %.4f USD", r.r.Turns,
+		r.r.Usage.Input+r.r.Usage.Output, r.r.Usage.CostUSD)}}
 }
 
-// opencodeError reads an error; several may be told of one end.
+// opencodeError reads an error; one end can report several.
 func (r *Reader) opencodeError(l opencodeLine) []Event {
 	e := l.Error
 	why := or(e.Data.Message, e.Name)

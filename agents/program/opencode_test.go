@@ -47,7 +47,7 @@ func TestOpencode(t *testing.T) {
 	}
 }
 
-// TestOpencodeEnds: what the recordings do not have.
+// TestOpencodeEnds: ends that the recordings lack.
 func TestOpencodeEnds(t *testing.T) {
 	refused := `{"type":"tool_use","part":{"tool":"bash","state":{"status":"error","error":"The user rejected permission to use this specific tool call."}}}`
 	failed := func(rest string) string { return `{"type":"error","error":` + rest + `}` }
@@ -109,7 +109,7 @@ func TestOpencodeArgs(t *testing.T) {
 	}
 }
 
-// TestOpencodeFolders: it may use the folders of its launch; what the person has said of others is kept.
+// TestOpencodeFolders: it may use the folders of its launch; the person's other settings are kept.
 func TestOpencodeFolders(t *testing.T) {
 	for said, want := range map[string]string{
 		"":                              `{"external_directory":{"/a/*":"allow"}}`,
@@ -136,7 +136,7 @@ func TestOpencodeFolders(t *testing.T) {
 	}
 }
 
-// FuzzOpencode: no line brings the reader down, or makes more of it than is bounded.
+// FuzzOpencode: no line crashes the reader, or exceeds the limits.
 func FuzzOpencode(f *testing.F) {
 	for _, line := range []string{opencodeBegan, opencodeDone, `{"type":"error","error":{"data":{"statusCode":429}}}`, `{"type":"tool_use","part":{"state":{"input":[]}}}`} {
 		f.Add([]byte(line))

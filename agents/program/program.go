@@ -1,14 +1,15 @@
-// Package program knows the agents' own programs: the arguments that have them work without a person, and what they print
-// about their work (claude's stream-json, codex's JSON events). It turns each line into an Event for people, and the whole
-// into a Result: how it ended, the last words, the structured answer, the conversation, what it cost.
+// Package program knows the agents' own programs: the arguments that make them work unattended, and
+// what they print (claude's stream-json, codex's JSON events). It turns each line into an Event for
+// people, and the whole into a Result: how it ended, the last words, the structured answer, the
+// conversation, the cost.
 //
-// Each program has a file of its own, claude.go, codex.go and opencode.go, whose profile answers all that is asked of it; no other code
-// asks which program it is. Read profile.go first.
+// Each program has its own file, claude.go, codex.go and opencode.go, with its profile; no other
+// code depends on which program it is. Read profile.go first.
 //
-// An exit code of 0 is not success: claude ends with 0 where a tool was denied or it was interrupted, codex where its
-// sandbox refused a write. So a Result is good only where the program itself said that it came to its end, without an
-// error and without a denial. What each program prints was measured (claude 2.1, codex 0.169); lines and fields that are
-// not known here are passed over, as both add some with every release.
+// Exit code 0 does not mean success: claude exits with 0 after a denied tool or an interruption,
+// codex after its sandbox refused a write. So a Result is good only if the program reported its end
+// without an error and without a denial. What each program prints was observed (claude 2.1, codex
+// 0.169). Unknown lines and fields are ignored, because each release adds some.
 package program
 
 import (
@@ -24,95 +25,96 @@ import (
 	"sluice/internal/text"
 )
 
-// Bounds of what is read of a stream.
+// Limits on what is read of a stream.
 const (
-	MaxLine  = 8 << 20  // bytes of a line; a longer one is passed over
-	MaxText  = 1 << 20  // bytes of the last words: their end is kept
+	MaxLine  = 8 << 20  // bytes of a line; a longer one is skipped
+	MaxText  = 1 << 20  // bytes of the last words, from their end
 	maxWhy   = 2 << 10  // bytes of a reason
 	maxShown = 16 << 10 // bytes of an Event's text
 	maxNames = 20       // denied tools that are named
 
-	maxTokens = 1_000_000_000_000 // more is no count of a launch's
+	maxTokens = 1_000_000_000_000 // more is no plausible count
 	maxCost   = 1_000_000
 )
 
-// Kind says what an Event is.
+// Kind is the kind of an Event.
 type Kind string
 
 // Kinds of events.
 const (
 	Began  Kind = "began"  // the program is at work: text is the model
 	Text   Kind = "text"   // the agent's words
-	Tool   Kind = "tool"   // a tool it uses: text is what with
+	Tool   Kind = "tool"   // a tool it uses: text is the input
 	File   Kind = "file"   // a file it changes: text is the path
 	Failed Kind = "failed" // a tool that failed
 	Denied Kind = "denied" // a tool it may not use
-	Retry  Kind = "retry"  // the model's service did not answer, and is asked again
+	Retry  Kind = "retry"  // a new request to the model's service, which did not answer
 	Limit  Kind = "limit"  // a usage limit
-	Ended  Kind = "ended"  // it came to its end; text is what it cost
+	Ended  Kind = "ended"  // it reached its end; text is the cost
 )
 
-// Event is one thing that an agent did. Its texts come from the agent: they are data, with control characters.
+// Event is one thing that an agent did. Its texts come from the agent: treat them as data, with
+// control characters.
 type Event struct {
 	Kind Kind
 	Name string // of the tool
 	Text string
-	Of   string // what the text of a tool is: command, file_path, query, …; "" is not told
+	Of   string // the kind of a tool's text: command, file_path, query, …; "" if unknown
 }
 
-// Class is what kind of failure an end is; the words are those of the engine.
+// Class is the kind of failure of an end, in the engine's terms.
 type Class string
 
 // Classes of an end.
 const (
 	Good           Class = ""
-	Work           Class = "work"           // the agent's doing: it counts
-	Infrastructure Class = "infrastructure" // not its doing: it is tried again
-	UsageLimit     Class = "limit"          // nothing goes on before Result.Reset
-	Fatal          Class = "fatal"          // a person has to mend something
+	Work           Class = "work"           // the agent's fault: it counts
+	Infrastructure Class = "infrastructure" // not the agent's fault: retried
+	UsageLimit     Class = "limit"          // nothing can run before Result.Reset
+	Fatal          Class = "fatal"          // a person must fix something
 )
 
 // Usage is what was used, as the program counts it: see Result.Usage.
 type Usage struct {
-	Input   int64   `json:"input"` // tokens, those from the cache included
+	Input   int64   `json:"input"` // tokens, including those from the cache
 	Output  int64   `json:"output"`
-	CostUSD float64 `json:"cost_usd,omitempty"` // 0 where the program does not tell
-	// Billed are the tokens that CostUSD is of, where the program tells them apart.
+	CostUSD float64 `json:"cost_usd,omitempty"` // 0 if the program does not report it
+	// Billed are the tokens that CostUSD covers, if the program separates them.
 	Billed int64 `json:"billed,omitempty"`
 }
 
-// Result is what came of a launch.
+// Result is the result of a launch.
 type Result struct {
-	Final      bool            // the program said that it came to its end
+	Final      bool            // the program reported its end
 	Text       string          // its last words
-	Structured json.RawMessage // the answer to a schema; nil where there is none
-	Session    string          // the conversation, to go on with
+	Structured json.RawMessage // the answer to a schema, or nil
+	Session    string          // the conversation, to resume it
 	Model      string
 	Denied     []string // tools that it was not allowed to use
 	Turns      int
-	// Usage as it was told. Some count the whole conversation and some the launch: see Since.
+	// Usage as reported, for the launch or the whole conversation: see Since.
 	Usage Usage
 
 	format string
-	gone   bool // the conversation to go on with is not there
+	gone   bool // the conversation to resume does not exist
 
 	failure failure
-	limit   time.Time // that a rejected rate limit names
+	limit   time.Time // from a rejected rate limit
 	refused bool      // by that limit
 	events  int
-	message string // the one that said counts
-	said    Usage  // of messages since the last result: what there is of a launch that came to no end
+	message string // the message that said counts
+	said    Usage  // of messages since the last result: what is known of a launch without an end
 }
 
-// failure is an end that the program itself calls one.
+// failure is a failed end reported by the program.
 type failure struct {
 	class Class
 	why   string
 	reset time.Time
-	// words, where there are any, say which class it is, if they can. They are read where somebody asks: a program that
-	// tries again says many.
+	// words, if any, may tell the class. They are parsed only on demand, because a program that
+	// retries prints many.
 	words string
-	limit string // where the end of a limit may stand
+	limit string // may contain the end of a limit
 	said  time.Time
 }
 
@@ -131,7 +133,7 @@ func (f failure) read() failure {
 	return f
 }
 
-// Reader takes a stream line by line.
+// Reader reads a stream line by line.
 type Reader struct {
 	format string
 	p      profile
@@ -139,13 +141,12 @@ type Reader struct {
 	r      Result
 }
 
-// NewReader reads a stream of the format, one of those that are Known. now is the clock by which "try again in 3 hours"
-// counts.
+// NewReader reads a stream of a Known format. now is the clock for "try again in 3 hours".
 func NewReader(format string, now func() time.Time) *Reader {
 	return &Reader{format: format, p: profileOf(format), now: now}
 }
 
-// Line takes one line, and gives what it says to people.
+// Line reads one line and returns its events for people.
 func (r *Reader) Line(line []byte) []Event {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || len(line) > MaxLine {
@@ -168,13 +169,13 @@ func (r *Reader) Line(line []byte) []Event {
 	return nil
 }
 
-// Read takes all lines of a stream. An error is the reader's; what was read before counts.
+// Read reads all lines of a stream. An error comes from in; what was read before counts.
 func (r *Reader) Read(in io.Reader) error {
 	b := bufio.NewReaderSize(in, 64<<10)
 	var line []byte
 	for {
 		part, err := b.ReadSlice('\n')
-		if len(line) <= MaxLine { // of a longer one only its end is looked for
+		if len(line) <= MaxLine { // of a longer line, only find the end
 			line = append(line, part...)
 		}
 		switch {
@@ -197,21 +198,22 @@ func (r *Reader) Result() Result {
 	return out
 }
 
-// plus adds, within bounds: what a program prints is not believed beyond them.
+// plus adds, within plausible bounds.
 func (u Usage) plus(of Usage) Usage {
 	tokens := func(a, b int64) int64 { return min(min(max(a, 0), maxTokens)+min(max(b, 0), maxTokens), maxTokens) }
 	cost := func(c float64) float64 {
-		if !(c > 0) { // not a number, too
+		if !(c > 0) { // also for NaN
 			return 0
 		}
 		return min(c, maxCost)
 	}
-	return Usage{Input: tokens(u.Input, of.Input), Output: tokens(u.Output, of.Output), CostUSD: cost(cost(u.CostUSD) + cost(of.CostUSD)),
-		Billed: tokens(u.Billed, of.Billed)}
+	return Usage{Input: tokens(u.Input, of.Input), Output: tokens(u.Output, of.Output),
+		CostUSD: cost(cost(u.CostUSD) + cost(of.CostUSD)),
+		Billed:  tokens(u.Billed, of.Billed)}
 }
 
-// Since gives what the launch used, and what its conversation has used with it; base is what that had before, zero for a new
-// one. A program counts the launch alone, unless its profile says otherwise.
+// Since returns the launch's usage and its conversation's total; base is the conversation's total
+// before, zero for a new one. Programs count per launch unless their profile says otherwise.
 func (r Result) Since(base Usage) (launch, total Usage) {
 	if since := profileOf(r.format).since; since != nil {
 		return since(r.Usage, base)
@@ -219,17 +221,18 @@ func (r Result) Since(base Usage) (launch, total Usage) {
 	return r.Usage, base.plus(r.Usage)
 }
 
-// Gone reports whether the launch did nothing, as the conversation that it was to go on with is not there.
+// Gone reports whether the launch did nothing because the conversation to resume does not exist.
 func (r Result) Gone(stderr string) bool {
-	return r.gone || r.events == 0 && slices.ContainsFunc(profileOf(r.format).gone, func(words string) bool { return strings.Contains(stderr, words) })
+	return r.gone || r.events == 0 && slices.ContainsFunc(profileOf(r.format).gone,
+		func(words string) bool { return strings.Contains(stderr, words) })
 }
 
-// OnlyDenied says that nothing is wrong with the launch but that it was not allowed to use a tool: where its word is another
-// than its exit, that decides.
+// OnlyDenied reports whether the only problem is a tool that was not allowed: then a signal
+// of another kind than its exit decides.
 func (r Result) OnlyDenied() bool { return r.Final && r.failure.class == Good && len(r.Denied) > 0 }
 
-// Class returns how a launch ended whose stream is read: code is its exit code, -1 where a signal ended it, and stderr the
-// end of what it said there. why is for people.
+// Class returns how a launch ended whose stream was read: code is its exit code, -1 after a signal,
+// and stderr the end of its error output. why is for people.
 func (r Result) Class(code int, stderr string) (class Class, why string, reset time.Time) {
 	f := r.failure
 	switch {
@@ -246,18 +249,19 @@ func (r Result) Class(code int, stderr string) (class Class, why string, reset t
 	case !r.Final:
 		return Infrastructure, "it ended without its final event: it was interrupted, or it crashed", time.Time{}
 	case len(r.Denied) > 0:
-		return Work, "it was not allowed to use " + strings.Join(r.Denied, ", ") + ": allow it in the agent's command, or have the step not need it", time.Time{}
+		return Work, "it was not allowed to use " + strings.Join(r.Denied, ", ") +
+			": allow it in the agent's command, or change the step so that it does not need it", time.Time{}
 	case code != 0:
-		return Infrastructure, or(clip(stderr, maxWhy), "it said that it was done, and its exit code says that it was not"), time.Time{}
+		return Infrastructure, or(clip(stderr, maxWhy), "it reported success, but its exit code did not"), time.Time{}
 	}
 	return Good, "", time.Time{}
 }
 
-// input is what a tool is given.
+// input is a tool's input.
 type input map[string]json.RawMessage
 
 func members(of json.RawMessage) (in input) {
-	_ = json.Unmarshal(of, &in) // a tool without such members is named alone
+	_ = json.Unmarshal(of, &in) // a tool without these members is only named
 	return in
 }
 
@@ -267,7 +271,7 @@ func (in input) text(key string) string {
 	return clip(s, maxShown)
 }
 
-// use returns what a tool is used for, by the first of the members that it has.
+// use returns a tool's use, by the first member present.
 func (in input) use(tool string, keys ...string) Event {
 	for _, key := range keys {
 		if s := in.text(key); s != "" {
@@ -277,7 +281,7 @@ func (in input) use(tool string, keys ...string) Event {
 	return Event{Kind: Tool, Name: tool}
 }
 
-// readable reports whether a line was read, at least what of it has the type it should have.
+// readable reports whether a line could be read, at least the members with the right type.
 func readable(err error) bool {
 	var typed *json.UnmarshalTypeError
 	return err == nil || errors.As(err, &typed)
@@ -290,7 +294,8 @@ func (r *Reader) fail(class Class, why string) {
 	}
 }
 
-// failWords notes a failure that is told in words only; other is its class where they say nothing known.
+// failWords records a failure known only by its message; other is its class if the message is
+// unknown.
 func (r *Reader) failWords(words string, other Class) {
 	r.r.failure = failure{class: other, words: clip(words, maxWhy), said: r.now()}
 }

@@ -25,8 +25,8 @@ func read(format string, lines ...string) (Result, []Event) {
 	return r.Result(), all
 }
 
-// TestRecordings: what the real programs printed, at releases that the tests of cmd/sluice install, has the class that it had
-// there.
+// TestRecordings: what the real programs printed, at releases that the tests of cmd/sluice install,
+// has the recorded class.
 func TestRecordings(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) < 16 {
@@ -53,7 +53,7 @@ func TestRecordings(t *testing.T) {
 			t.Fatal(err)
 		}
 		class, why, _ := r.Result().Class(c.Code, c.Stderr)
-		if strings.Contains(file, "says-nothing") { // it was ended by us, which counts before what it said
+		if strings.Contains(file, "says-nothing") { // ended by us, which overrides what it printed
 			c.Why = "interrupted"
 		}
 		if class != c.Class || !strings.Contains(why, c.Why) {
@@ -106,7 +106,7 @@ func TestCodex(t *testing.T) {
 	}
 }
 
-// TestEnds: what no stub can bring about.
+// TestEnds: ends that no stub can cause.
 func TestEnds(t *testing.T) {
 	init, ok := `{"type":"system","subtype":"init"}`, `{"type":"result","subtype":"success","is_error":false,"result":"x"}`
 	rejected := `{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1795273200,"rateLimitType":"five_hour"}}`
@@ -165,11 +165,11 @@ func TestReset(t *testing.T) {
 		"try again in 3 hours 2 minutes.":                      now.Add(3*time.Hour + 2*time.Minute),
 		"Please try again in 1.5s.":                            now.Add(1500 * time.Millisecond),
 		"Please try again in 171ms.":                           {},
-		"resets 12:45pm":                                       {}, // just over
+		"resets 12:45pm":                                       {}, // just passed
 		"try again in 5 days":                                  now.Add(5 * 24 * time.Hour),
-		"try again in 90 days":                                 {}, // not believed
+		"try again in 90 days":                                 {}, // not credible
 		`{"resets_at":1795273200,"resets_in_seconds":1}`:       time.Unix(1795273200, 0),
-		`{"resets_at":1600000000}`:                             {}, // over
+		`{"resets_at":1600000000}`:                             {}, // passed
 		"resets 12am (UTC)":                                    time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC),
 		"resets at 1:30 pm":                                    time.Date(2026, 11, 21, 13, 30, 0, 0, time.UTC),
 		"resets 2pm (Nowhere/At_All)":                          {},
@@ -218,8 +218,8 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// TestArgsOfARole: they stand where the program takes them, what they say is not said again, and what sluice has to say itself
-// is refused.
+// TestArgsOfARole: they are in the right place, are not repeated, and those that sluice must set
+// itself are refused.
 func TestArgsOfARole(t *testing.T) {
 	for _, c := range []struct {
 		format string
@@ -257,7 +257,7 @@ func TestArgsOfARole(t *testing.T) {
 	}
 }
 
-// TestLastWords: what was said before more work was done is no last word, and so no verdict.
+// TestLastWords: text before further work is no last word, and so no verdict.
 func TestLastWords(t *testing.T) {
 	conform.Rule(t, "001 agent.last", "the last of what it says")
 	draft := `If all holds: {\"verdict\":\"pass\"}`
@@ -277,7 +277,7 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// TestUsage: of several results, of one that never came, and of numbers that are none.
+// TestUsage: of several results, of a missing one, and of invalid numbers.
 func TestUsage(t *testing.T) {
 	result := func(in, out int, cost string) string {
 		return fmt.Sprintf(`{"type":"result","subtype":"success","result":"x","total_cost_usd":%s,"usage":{"input_tokens":%d,"output_tokens":%d}}`, cost, in, out)
@@ -302,7 +302,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// FuzzLine: no line of any program brings the reader down, or makes more of it than is bounded.
+// FuzzLine: no line of any program crashes the reader, or exceeds the limits.
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(`{"type":"result","subtype":"success","permission_denials":[{}],"usage":{}}`), true)
 	f.Add([]byte(`{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Bash","input":[]}]}}`), true)
@@ -326,8 +326,8 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// TestSince: what a launch cost that went on with a conversation. claude 2.1.197 tells the cost of the launch, 2.1.329 that
-// of the conversation; codex tells the conversation's tokens.
+// TestSince: the cost of a launch that resumed a conversation. claude 2.1.197 reports the cost of
+// the launch, 2.1.329 that of the conversation; codex reports the conversation's tokens.
 func TestSince(t *testing.T) {
 	claude := func(cost string, billed int) string {
 		return fmt.Sprintf(`{"type":"result","subtype":"success","result":"x","total_cost_usd":%s,"usage":{"input_tokens":1000,"output_tokens":50},"modelUsage":{"a":{"inputTokens":%d,"outputTokens":50}}}`, cost, billed-50)
@@ -355,7 +355,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestGone: what the programs say of a conversation that is not there, and what is another fault.
+// TestGone: the programs' messages for a missing conversation, and for other faults.
 func TestGone(t *testing.T) {
 	for _, c := range []struct {
 		format, line, stderr string
@@ -375,7 +375,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestResume: a conversation is gone on with by an id that is one, where the command does not say otherwise.
+// TestResume: a conversation is resumed by a valid id unless the command says otherwise.
 func TestResume(t *testing.T) {
 	for _, c := range []struct {
 		format, id string
@@ -396,7 +396,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestSchemaFile: codex reads the schema of its answer from a file, before it is told to go on with a conversation.
+// TestSchemaFile: codex gets the schema file before the conversation to resume.
 func TestSchemaFile(t *testing.T) {
 	l := Launch{SchemaFile: "/s.json", Resume: "01a1fe86-eee8"}
 	if got := strings.Join(Args(Codex, []string{"exec"}, l), " "); !strings.HasSuffix(got, "--output-schema /s.json resume 01a1fe86-eee8 -") {

@@ -2,7 +2,7 @@ package program
 
 import "path/filepath"
 
-// Resume is the command that opens a conversation for a person in a terminal; nil where the format has none.
+// Resume returns the command that opens a conversation for a person in a terminal, or nil.
 func Resume(format, session string) []string {
 	if open := profileOf(format).resume; open != nil {
 		return append(open, session)
@@ -10,8 +10,8 @@ func Resume(format, session string) []string {
 	return nil
 }
 
-// Transcript is the file, below the program's own folder, in which it keeps the conversation; "" where there is none, or no
-// telling which. session is a plain name.
+// Transcript returns the file of a conversation, below the program's own folder; "" if there is
+// none or it is ambiguous. session is a plain name.
 func Transcript(format, home, session string) string {
 	kept := profileOf(format).kept
 	if kept == nil {
@@ -28,7 +28,7 @@ func Transcript(format, home, session string) string {
 	return rel
 }
 
-// globSafe is a path as a pattern that matches it alone.
+// globSafe returns a pattern that matches only the path.
 func globSafe(path string) string {
 	out := make([]rune, 0, len(path))
 	for _, r := range path {

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// plainSchema is a schema that claude's tool for an answer can have: of an object, without what its API refuses. "" where
-// it is another: then the answer is asked for in the prompt alone, and held against the schema when it is there.
+// plainSchema returns a schema that claude's answer tool accepts: for an object, without what its
+// API refuses. For others it returns "": then only the prompt asks for the answer, which is
+// validated afterwards.
 func plainSchema(schema json.RawMessage) string {
 	var members map[string]json.RawMessage
 	var kind string
@@ -27,9 +28,10 @@ func plainSchema(schema json.RawMessage) string {
 	return string(text)
 }
 
-// Strict is a schema in the form that OpenAI's service takes: every member of an object is asked for, and no other. One that
-// need not be there may be null then, where mayNull; else a schema with such a one has no such form. nil where it has none:
-// then the answer is asked for in the prompt alone, and held against the schema when it is there.
+// Strict returns a schema in the form of OpenAI's service: every member of an object is required,
+// and no others are allowed. With mayNull, an optional member may be null; without, such a schema
+// has no such form. If there is none, it returns nil: then only the prompt asks for the answer,
+// which is validated afterwards.
 func Strict(schema json.RawMessage, mayNull bool) json.RawMessage {
 	var s map[string]any
 	if json.Unmarshal(schema, &s) != nil || s["type"] != "object" || !strict(s, mayNull, 0) {
@@ -42,17 +44,18 @@ func Strict(schema json.RawMessage, mayNull bool) json.RawMessage {
 	return out
 }
 
-// Bounds of what the service takes.
+// Limits of the service.
 const (
 	maxStrictDepth   = 5
 	maxStrictMembers = 100 // of one object
 )
 
-// strict changes a schema to that form, and says whether it has one.
+// strict converts a schema in place, and reports whether that is possible.
 func strict(s map[string]any, mayNull bool, depth int) bool {
 	delete(s, "$schema")
 	for key := range s {
-		if !slices.Contains([]string{"type", "properties", "required", "additionalProperties", "items", "enum", "const", "description", "title"}, key) {
+		if !slices.Contains([]string{"type", "properties", "required", "additionalProperties", "items", "enum",
+			"const", "description", "title"}, key) {
 			return false
 		}
 	}
@@ -70,7 +73,8 @@ func strict(s map[string]any, mayNull bool, depth int) bool {
 
 func strictObject(s map[string]any, mayNull bool, depth int) bool {
 	properties, ok := s["properties"].(map[string]any)
-	if more, said := s["additionalProperties"]; !ok || said && more != false || depth > maxStrictDepth || len(properties) > maxStrictMembers {
+	if more, said := s["additionalProperties"]; !ok || said && more != false || depth > maxStrictDepth ||
+		len(properties) > maxStrictMembers {
 		return false
 	}
 	asked, _ := s["required"].([]any)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStrict: the form of a schema that OpenAI's service takes, and schemas that have none.
+// TestStrict: the form of a schema for OpenAI's service, and schemas without one.
 func TestStrict(t *testing.T) {
 	for _, c := range []struct {
 		schema  string

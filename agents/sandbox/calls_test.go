@@ -21,7 +21,7 @@ import (
 // callsCommand has the test binary make system calls: see callsMain.
 const callsCommand = "__calls"
 
-// call is a system call, and what comes of it inside.
+// call is a system call and its expected result inside.
 type call struct {
 	name string
 	nr   uintptr
@@ -29,9 +29,10 @@ type call struct {
 	want syscall.Errno
 }
 
-// denied are calls with arguments for which the kernel has another answer than the filter, without rights too.
+// denied returns calls with arguments for which the kernel's answer differs from the filter's, even
+// without rights.
 func denied() []call {
-	const none = ^uintptr(0) // no descriptor, and a pointer to nothing
+	const none = ^uintptr(0) // an invalid descriptor, and an invalid pointer
 	var out []call
 	deny := func(name string, nr uintptr, args ...uintptr) {
 		c := call{name: name, nr: nr, want: syscall.EPERM}
@@ -83,7 +84,7 @@ func namespaceFlags() []uintptr {
 	return []uintptr{unix.CLONE_NEWNS, unix.CLONE_NEWCGROUP, unix.CLONE_NEWUTS, unix.CLONE_NEWIPC, unix.CLONE_NEWUSER, unix.CLONE_NEWPID, unix.CLONE_NEWNET, unix.CLONE_NEWTIME}
 }
 
-// callsMain makes the calls that are denied, and those that programs need; it prints what is not as it should be.
+// callsMain makes the denied calls, and those that programs need; it prints wrong results.
 func callsMain(args []string) int {
 	if len(args) > 0 {
 		return foreignMain(args[0])
@@ -92,7 +93,7 @@ func callsMain(args []string) int {
 	for _, c := range denied() {
 		r, _, errno := syscall.RawSyscall6(c.nr, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5])
 		if errno == 0 && r == 0 && c.nr == unix.SYS_CLONE {
-			_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0) // the child, which should not be
+			_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0) // the child, which should not exist
 		}
 		if errno != c.want {
 			fmt.Printf("%s: %v (%d), want %v\n", c.name, errno, r, c.want)
@@ -115,7 +116,7 @@ func callsMain(args []string) int {
 	return 0
 }
 
-// traced attaches to a child as a debugger does, and has one that asks to be traced.
+// traced attaches to a child as a debugger, and lets a child request tracing.
 func traced() error {
 	for _, asks := range []bool{false, true} {
 		cmd := exec.Command("/bin/sleep", "100")
@@ -140,7 +141,7 @@ func traced() error {
 	return nil
 }
 
-// foreignMain makes a system call by another machine's rules; 7 says that it came through.
+// foreignMain makes a system call by another machine's rules; 7 means that it was allowed.
 func foreignMain(how string) int {
 	if how == "x32" {
 		_, _, errno := syscall.RawSyscall(0x40000000+39, 0, 0, 0) // getpid
@@ -158,7 +159,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestForeignCalls: a process that goes by the rules of another machine is ended, as the filter knows one machine's only.
+// TestForeignCalls: a process that uses another machine's calling rules is killed, because the
+// filter knows only one machine's.
 func TestForeignCalls(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("kernel: runs no other machine's programs")
@@ -201,7 +203,7 @@ func smallELF() []byte {
 	return b.Bytes()
 }
 
-// TestNoCapability: no process in the sandbox has one, or can get one; bubblewrap's own is no exception.
+// TestNoCapability: no process in the sandbox has one, or can get one, not even bubblewrap's own.
 func TestNoCapability(t *testing.T) {
 	conform.Rule(t, "4-trust calls", "no process inside has a capability, and each is filtered")
 	got := held(t, planOf(t), `for p in /proc/[0-9]*; do grep -H "^Cap\|^NoNewPrivs\|^Seccomp:" $p/status; done`)

@@ -11,26 +11,27 @@ type Checkout struct {
 	Top    string   // its top level
 	GitDir string   // its git folder in the repo
 	Common string   // that of all worktrees; the same for the main one
-	Main   string   // the top level that the workflow's root lies in
-	Linked []string // the top levels of other worktrees, as far as they lie in Top
+	Main   string   // the top level around the workflow's root
+	Linked []string // the top levels of other worktrees inside Top
 
-	Own        string      // the launch's own git folder, which stands for the repo's
-	Stores     []string    // where the repo's objects are, its own first: they are read
+	Own        string      // the launch's own git folder, which replaces the repo's
+	Stores     []string    // the repo's object stores, its own first, read-only
 	Submodules []Submodule // of Top, and within each other
-	Aside      string      // a folder, not seen inside, for what the mounts of all launches need
-	InPlace    bool        // nothing can be seen elsewhere than where it is
+	Aside      string      // a folder, invisible inside, with files for the mounts of all launches
+	InPlace    bool        // paths inside equal paths outside
 }
 
-// Submodule is a folder of a checkout with a git folder of its own.
+// Submodule is a folder of a checkout with its own git folder.
 type Submodule struct {
 	Path   string
-	Filled bool // its .git is there
+	Filled bool // its .git exists
 }
 
-// GitAt is where a launch's own git folder is inside, where it cannot be at .git: that is a file then.
+// GitAt is the path inside of a launch's own git folder if .git must be a file.
 const GitAt = "/run/sluice/git"
 
-// StoreAt is where the i-th of the repo's object stores is inside. What git LFS keeps beside it is beside it there too.
+// StoreAt returns the path inside of the repo's i-th object store. Git LFS files beside it stay
+// beside it.
 func StoreAt(i int) string {
 	if i == 0 {
 		return "/run/sluice/repo/objects"
@@ -38,16 +39,16 @@ func StoreAt(i int) string {
 	return fmt.Sprintf("/run/sluice/repo.%d/objects", i)
 }
 
-// Names of what lies in Aside.
+// Names in Aside.
 const (
 	asideNone   = "none"   // an empty file
 	asideEmpty  = "empty"  // an empty folder
-	asideDot    = "dot"    // what a .git that is a file says
-	asideCommon = "common" // what is seen in the place of the repo's git folder
+	asideDot    = "dot"    // the content of a .git file
+	asideCommon = "common" // replaces the repo's git folder
 )
 
-// Mounts lists what of the checkout is seen, and how. Nothing in the repo's own git folder can be written: the launch's own
-// stands in its place, and the object stores are read.
+// Mounts lists the checkout's mounts. Nothing in the repo's own git folder is writable: the
+// launch's own replaces it, and the object stores are read-only.
 func (c Checkout) Mounts() ([]Mount, error) {
 	dot := filepath.Join(c.Top, ".git")
 	if err := NoLink(dot); err != nil {
@@ -60,7 +61,7 @@ func (c Checkout) Mounts() ([]Mount, error) {
 	}
 	out = append(out, Mount{Path: c.Top, Write: true})
 	for _, dir := range c.Linked {
-		out = append(out, Mount{Path: dir, Try: true}) // it may go meanwhile
+		out = append(out, Mount{Path: dir, Try: true}) // it may be removed meanwhile
 	}
 	if around && Inside(c.Top, c.Main) {
 		out = append(out, Mount{Path: c.Main})
@@ -77,7 +78,7 @@ func (c Checkout) Mounts() ([]Mount, error) {
 	return append(out, subs...), err
 }
 
-// aside makes what the mounts need.
+// aside creates the files for the mounts.
 func (c Checkout) aside() error {
 	files := map[string]string{asideNone: "", asideDot: "gitdir: " + GitAt + "\n"}
 	for _, d := range []string{asideEmpty, asideCommon} {
@@ -94,15 +95,15 @@ func (c Checkout) aside() error {
 		}
 	}
 	if rel, err := filepath.Rel(c.Common, c.modules()); err == nil && isDir(c.modules()) {
-		return os.MkdirAll(filepath.Join(c.Aside, asideCommon, rel), 0o755) // to be mounted on
+		return os.MkdirAll(filepath.Join(c.Aside, asideCommon, rel), 0o755) // as a mount point
 	}
 	return nil
 }
 
-// modules is where the git folders of the submodules are.
+// modules returns the folder of the submodules' git folders.
 func (c Checkout) modules() string { return filepath.Join(c.GitDir, "modules") }
 
-// own has the launch's git folder stand for the repo's.
+// own mounts the launch's git folder in place of the repo's.
 func (c Checkout) own(dot string) (out []Mount) {
 	modules := dot
 	if dot == c.Common {
@@ -118,14 +119,15 @@ func (c Checkout) own(dot string) (out []Mount) {
 	return out
 }
 
-// Objects has the repo's objects be read. What a store borrows from is one of the list: its own note of that would lead to
-// where nothing is seen.
+// Objects mounts the repo's object stores read-only. Stores that one borrows from are in the list
+// too, so its own list of them, with paths from outside, is covered.
 func (c Checkout) Objects() (out []Mount) {
 	for i, dir := range c.Stores {
 		at := StoreAt(i)
 		out = append(out, Mount{Path: dir, At: at})
 		if _, err := os.Lstat(filepath.Join(dir, "info", "alternates")); err == nil {
-			out = append(out, Mount{Path: filepath.Join(c.Aside, asideNone), At: filepath.Join(at, "info", "alternates")})
+			out = append(out, Mount{Path: filepath.Join(c.Aside, asideNone),
+				At: filepath.Join(at, "info", "alternates")})
 		}
 		if lfs := filepath.Join(filepath.Dir(dir), "lfs", "objects"); isDir(lfs) {
 			out = append(out, Mount{Path: lfs, At: filepath.Join(filepath.Dir(at), "lfs", "objects")})
@@ -134,8 +136,8 @@ func (c Checkout) Objects() (out []Mount) {
 	return out
 }
 
-// submodules keeps what says where a submodule's git folder is: a person's git at the top follows it, and reads the
-// settings there. One that is not filled is covered.
+// submodules protects what points to a submodule's git folder: a person's git at the top follows it
+// and reads the settings there. One that is not filled is covered.
 func (c Checkout) submodules() (out []Mount, err error) {
 	for _, s := range c.Submodules {
 		if err := NoLink(s.Path); err != nil {

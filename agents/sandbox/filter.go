@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the kernel is to do with a system call: see seccomp(2).
+// The kernel's actions for a system call: see seccomp(2).
 const (
 	callAllowed = 0x7fff0000
 	callDenied  = 0x00050000 | uint32(unix.EPERM)
@@ -19,19 +19,21 @@ const (
 	callFatal   = 0x80000000 // ends the process
 )
 
-// Where a filter finds a call's number, its machine, and the lower half of each argument (both machines are little-endian).
+// Offsets of a call's number, its machine, and the lower half of each argument (both machines are
+// little-endian).
 const (
 	callNumber  = 0
 	callMachine = 4
 	callArgs    = 16
 )
 
-// namespaces are the flags of clone and unshare that make one.
+// namespaces are the flags of clone and unshare that create one.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// neverMade are the calls that nothing inside may make: keys of the user, which are the machine's; the kernel's own
-// programs and counters; mounts and namespaces; files by number; and io_uring, whose work no filter sees.
+// neverMade returns the calls denied to everything inside: keys of the user, which are the
+// machine's; the kernel's own programs and counters; mounts and namespaces; files by number; and
+// io_uring, whose work no filter sees.
 func neverMade() []uint32 {
 	return []uint32{
 		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
@@ -45,7 +47,7 @@ func neverMade() []uint32 {
 	}
 }
 
-// filter returns the program that bubblewrap hands to the kernel for all that runs inside.
+// filter returns the program that bubblewrap passes to the kernel for everything inside.
 func filter() ([]byte, error) {
 	p := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: callMachine, Size: 4},
@@ -55,20 +57,21 @@ func filter() ([]byte, error) {
 		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: foreignCalls, SkipTrue: 1},
 		bpf.RetConstant{Val: callFatal},
 	}
-	on := func(call uint32, then ...bpf.Instruction) { // then ends the filter, or is passed over
+	on := func(call uint32, then ...bpf.Instruction) { // then ends the filter, or is skipped
 		p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: call, SkipTrue: uint8(len(then))})
 		p = append(p, then...)
 	}
 	for _, call := range neverMade() {
 		on(call, bpf.RetConstant{Val: callDenied})
 	}
-	on(unix.SYS_CLONE3, bpf.RetConstant{Val: callUnknown}) // its flags lie where no filter looks; clone is used instead
+	// its flags are in memory that filters cannot read; callers fall back to clone
+	on(unix.SYS_CLONE3, bpf.RetConstant{Val: callUnknown})
 	on(unix.SYS_CLONE, unless(0, bpf.JumpBitsNotSet, namespaces)...)
 	on(unix.SYS_UNSHARE, unless(0, bpf.JumpBitsNotSet, namespaces|unix.CLONE_NEWTIME)...)
 	for _, call := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
 		on(call, onlyValues(0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)...)
 	}
-	// Debuggers are for what was started inside; process 1 is bubblewrap's own.
+	// Debuggers may only attach to what was started inside; process 1 is bubblewrap's own.
 	on(unix.SYS_PTRACE, append([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: callArgs, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PTRACE_ATTACH, SkipTrue: 2},
@@ -92,7 +95,7 @@ func filter() ([]byte, error) {
 
 func argument(n uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: callArgs + 8*n, Size: 4} }
 
-// unless denies a call whose argument does not stand the test.
+// unless denies a call whose argument fails the test.
 func unless(arg uint32, test bpf.JumpTest, value uint32) []bpf.Instruction {
 	return []bpf.Instruction{
 		argument(arg),

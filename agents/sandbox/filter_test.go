@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFilter runs the filter as the kernel does, with calls that this kernel may not have.
+// TestFilter runs the filter like the kernel, with calls that this kernel may lack.
 func TestFilter(t *testing.T) {
 	data, err := filter()
 	check(t, err)
@@ -25,7 +25,7 @@ func TestFilter(t *testing.T) {
 	check(t, err)
 	run := func(arch uint32, nr uint32, args ...uint64) uint32 {
 		t.Helper()
-		var b bytes.Buffer // the machine's byte order is the kernel's; the tool's is the network's
+		var b bytes.Buffer // the filter has the machine's byte order; the tool uses the network's
 		put := func(v ...uint32) { check(t, binary.Write(&b, binary.BigEndian, v)) }
 		put(nr, arch, 0, 0)
 		for i := range 6 {

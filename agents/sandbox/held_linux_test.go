@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// held runs a script in the sandbox and gives what it says.
+// held runs a script in the sandbox and returns its output.
 func held(t *testing.T, p Plan, script string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -45,7 +45,7 @@ func ran(t *testing.T, b *Box, p Plan, script string) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// planOf returns a plan over a folder of its own.
+// planOf returns a plan over a temporary folder.
 func planOf(t *testing.T) Plan {
 	t.Helper()
 	work, err := filepath.EvalSymlinks(t.TempDir())
@@ -57,8 +57,8 @@ func planOf(t *testing.T) Plan {
 	return Plan{Home: "/root", Private: filepath.Join(work, "home"), Cwd: top, Network: NetNone, Inbox: filepath.Join(work, "in"), Shown: []Mount{{Path: top, Write: true}}}
 }
 
-// TestNothingIsMovedAway: a folder that what is held lies in can be moved by nobody, and what is hidden stays hidden within
-// a checkout.
+// TestNothingIsMovedAway: nobody can move a folder that contains a mount, and hidden folders stay
+// hidden inside a checkout.
 func TestNothingIsMovedAway(t *testing.T) {
 	work, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -92,8 +92,8 @@ func TestNothingIsMovedAway(t *testing.T) {
 	}
 }
 
-// TestGitFileOfTheMainCheckout: where the git folder lies elsewhere, nothing of it is seen, and what says where it is is
-// nobody's to write.
+// TestGitFileOfTheMainCheckout: if the git folder is elsewhere, it is invisible, and the file that
+// points to it is read-only.
 func TestGitFileOfTheMainCheckout(t *testing.T) {
 	top := repo(t)
 	git := filepath.Join(t.TempDir(), "git")

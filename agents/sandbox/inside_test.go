@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestInside: as package filepath has it, at no cost: a launch asks hundreds of times.
+// TestInside: same results as package filepath, without its cost: a launch calls it hundreds of
+// times.
 func TestInside(t *testing.T) {
 	paths := []string{"/", "/a", "/a/b", "/a/b/c", "/ab", "/a/", "/a//b", "/a/./b", "/a/../b", "/a/b/..", "/.a", "/a/.b", "/a/..b", "/..", "//"}
 	for _, dir := range paths {

@@ -17,10 +17,10 @@ import (
 	"sluice/internal/text"
 )
 
-// probeTime bounds a probe; one takes some 20 ms.
+// probeTime limits a probe, which takes some 20 ms.
 const probeTime = 20 * time.Second
 
-// Box is a sandbox that was tried out and holds.
+// Box is a tested sandbox.
 type Box struct {
 	program string
 	self    string
@@ -36,15 +36,16 @@ func newBox(program, self string) (*Box, error) {
 	return &Box{program: program, self: self, filter: calls, secrets: secrets{top: settingsDir}}, nil
 }
 
-// Wrap returns how argv is started in the sandbox, with the environment env.
+// Wrap returns how to start argv in the sandbox with the environment env.
 func (b *Box) Wrap(p Plan, argv, env []string) (*Start, error) {
 	p.Self, p.Root = b.self, os.Geteuid() == 0
-	if runtime.GOOS == "darwin" { // which takes what its loader goes by from its own programs itself
+	if runtime.GOOS == "darwin" { // macOS removes loader variables from its own programs itself
 		return &Start{Argv: p.Seatbelt(b.program, argv), Env: env}, nil
 	}
 	for _, kv := range env {
 		if strings.IndexByte(kv, '=') <= 0 || strings.IndexByte(kv, 0) >= 0 {
-			return nil, fault.New("write NAME=value", "environment entry without a name, or with a NUL byte (%d bytes)", len(kv))
+			return nil, fault.New("write NAME=value",
+				"environment entry without a name, or with a NUL byte (%d bytes)", len(kv))
 		}
 	}
 	hidden, err := b.secrets.now()
@@ -64,15 +65,16 @@ func (b *Box) Wrap(p Plan, argv, env []string) (*Start, error) {
 	return s, nil
 }
 
-// Program is the path of the program that makes the sandbox.
+// Program returns the path of the sandbox's program.
 func (b *Box) Program() string { return b.program }
 
-// Remaps reports whether the launch's inbox is seen in the place of .workflow/signals; else it is known by its own path.
+// Remaps reports whether the launch's inbox is mounted at .workflow/signals; otherwise it has its
+// own path.
 func (b *Box) Remaps() bool { return runtime.GOOS != "darwin" }
 
-// Find looks for the program of this system and tries a whole launch with it: whether it starts, and whether what must not
-// be possible is not. self is this binary, path where programs are looked for ("" = the PATH). The error wraps
-// ErrUnavailable and says what is missing and how to mend it.
+// Find looks for this system's sandbox program and tries a complete launch: whether it starts, and
+// whether the forbidden is impossible. self is this binary, path the search path ("" = PATH). The
+// error wraps ErrUnavailable and says what is missing and how to fix it.
 func Find(ctx context.Context, self, path string) (*Box, error) {
 	name := "bwrap"
 	switch runtime.GOOS {
@@ -84,7 +86,8 @@ func Find(ctx context.Context, self, path string) (*Box, error) {
 	}
 	program, err := look(name, path)
 	if err != nil {
-		return nil, fault.New("apt-get install bubblewrap, or what your system calls it", "%w: %s is not installed", ErrUnavailable, name)
+		return nil, fault.New("apt-get install bubblewrap, or what your system calls it",
+			"%w: %s is not installed", ErrUnavailable, name)
 	}
 	b, err := newBox(program, self)
 	if err == nil {
@@ -96,7 +99,8 @@ func Find(ctx context.Context, self, path string) (*Box, error) {
 	return b, nil
 }
 
-// look finds a program by an absolute path: one that is found relative to the folder one stands in is anybody's.
+// look finds a program in absolute folders only: anybody could have put one into the current
+// folder.
 func look(name, path string) (string, error) {
 	if path == "" {
 		path = os.Getenv("PATH")
@@ -113,7 +117,8 @@ func look(name, path string) (string, error) {
 	return "", os.ErrNotExist
 }
 
-// probeScript tries what must be possible and what must not; it prints a word for each that is not as it should be.
+// probeScript tries what must and what must not be possible, and prints a line for each wrong
+// result.
 const probeScript = `
 cd "$1" || echo "its own folder is not there"
 echo x >work/file || echo "its own folder cannot be written"
@@ -134,7 +139,7 @@ fi
 echo held
 `
 
-// Command makes ready what is started, for who waits for its end and calls handed then.
+// Command prepares the start, for callers that wait for its end and then call Handed.
 func (s *Start) Command(ctx context.Context) (*exec.Cmd, error) {
 	files, err := s.Files()
 	if err != nil {
@@ -145,7 +150,7 @@ func (s *Start) Command(ctx context.Context) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Handed closes what the command was given.
+// Handed closes the files that the command was given.
 func (s *Start) Handed(cmd *exec.Cmd) {
 	for _, f := range cmd.ExtraFiles {
 		if f != nil {
@@ -154,7 +159,7 @@ func (s *Start) Handed(cmd *exec.Cmd) {
 	}
 }
 
-// probe starts a whole launch over a folder of its own.
+// probe runs a complete launch in a temporary folder.
 func (b *Box) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -207,7 +212,8 @@ func (b *Box) probe(ctx context.Context) error {
 		return fmt.Errorf("%s does not work here: %s: user namespaces may be off for this user (sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)",
 			b.program, text.Clean(strings.TrimSpace(bad.String()+" "+fmt.Sprint(err)), 300))
 	case strings.TrimSpace(out.String()) != "held":
-		return fmt.Errorf("%s does not hold here: %s", b.program, text.Clean(strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(out.String()), "held"), "\n", "; "), 300))
+		lines := strings.TrimSuffix(strings.TrimSpace(out.String()), "held")
+		return fmt.Errorf("%s does not hold here: %s", b.program, text.Clean(strings.ReplaceAll(lines, "\n", "; "), 300))
 	}
 	return nil
 }

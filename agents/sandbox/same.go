@@ -11,30 +11,32 @@ import (
 	"strings"
 )
 
-// CheckCommand is the hidden command of this binary that runs inside, first, where somebody else could have put a link in
-// the place of what is mounted, between the look at it and the mount. It reads what was laid out, and the environment of
-// the command, where nobody else can; the command is its arguments.
+// CheckCommand is the hidden command of this binary that runs first inside, if somebody could have
+// replaced a mounted path with a link between the check and the mount. It reads the expected layout
+// and the command's environment from a descriptor, where nobody else can; its arguments are the
+// command.
 const CheckCommand = "__check"
 
-// exitOther is CheckMain's exit code where the sandbox is not what was laid out, as a shell's for what cannot be run.
+// exitOther is CheckMain's exit code if the sandbox differs from its layout; shells use it for what
+// cannot be run.
 const exitOther = 126
 
-// Identity is a folder, wherever it is moved to.
+// Identity identifies a folder, even after a move.
 type Identity struct {
 	Path     string
 	Dev, Ino uint64
 }
 
-// layout is what CheckMain goes by.
+// layout is CheckMain's input.
 type layout struct {
 	Same  []Identity
-	Known []string // where something is mounted on purpose …
-	Write []string // … those of which what is mounted, and what is mounted in it, can be written
-	Hide  []string // folders of which nothing is seen
+	Known []string // intended mount points …
+	Write []string // … those that are writable, with the mounts inside them
+	Hide  []string // folders that must stay invisible
 	Env   []string // of the command
 }
 
-// layout returns what is to be found inside, after all has been mounted.
+// layout returns the expected mounts.
 func (l *laid) layout(env []string) []byte {
 	out := layout{Same: l.plan.Same, Hide: l.plan.Hide, Known: slices.Clone(l.bare), Env: env}
 	for _, m := range l.done {
@@ -45,12 +47,12 @@ func (l *laid) layout(env []string) []byte {
 	}
 	data, err := json.Marshal(out)
 	if err != nil {
-		return []byte{} // which CheckMain refuses
+		return []byte{} // CheckMain refuses it
 	}
 	return data
 }
 
-// check returns what is not as it was laid out; mounts is what /proc/self/mountinfo says.
+// check returns how the mounts, from /proc/self/mountinfo, differ from the layout.
 func (l layout) check(mounts string) error {
 	for line := range strings.Lines(mounts) {
 		fields := strings.Fields(line)
@@ -81,7 +83,7 @@ func (l layout) check(mounts string) error {
 	return nil
 }
 
-// unescape reads a path of mountinfo, in which blanks are octal numbers.
+// unescape decodes a path of mountinfo, where spaces are octal.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -101,10 +103,10 @@ func escape(s string) string {
 	return strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(s)
 }
 
-// maxLayout bounds what CheckMain reads.
+// maxLayout limits CheckMain's input.
 const maxLayout = 16 << 20
 
-// CheckMain is what runs inside a sandbox, before all else: it starts the command only in what was laid out.
+// CheckMain runs first inside a sandbox: it starts the command only if the mounts match the layout.
 func CheckMain(args []string) int {
 	l, err := readLayout()
 	if err != nil || len(args) == 0 {
@@ -118,7 +120,7 @@ func CheckMain(args []string) int {
 	if err == nil {
 		err = execute(args, l.Env)
 	}
-	fmt.Fprintf(os.Stderr, "sluice: the sandbox is not what was laid out: %v: somebody changed the checkout meanwhile\n", err)
+	fmt.Fprintf(os.Stderr, "sluice: the sandbox differs from its layout: %v: somebody changed the checkout meanwhile\n", err)
 	return exitOther
 }
 

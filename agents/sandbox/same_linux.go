@@ -7,9 +7,10 @@ import (
 	"syscall"
 )
 
-const oPath = 0x200000 // O_PATH: the folder itself, not what is in it
+const oPath = 0x200000 // O_PATH: the folder itself, not its content
 
-// Identify returns which folder path is, below base, to which no link may lead.
+// Identify returns the identity of the folder path below base. No part of it below base may be a
+// link.
 func Identify(base, path string) (Identity, error) {
 	out := Identity{Path: path}
 	rel, err := filepath.Rel(base, path)

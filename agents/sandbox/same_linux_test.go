@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestLinkInPlaceOfAWorktree: what is put in the place of a worktree after it was looked at is not the launch's to write.
+// TestLinkInPlaceOfAWorktree: a launch cannot write to what replaced a worktree after the check.
 func TestLinkInPlaceOfAWorktree(t *testing.T) {
 	work, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -6,7 +6,7 @@ import "errors"
 
 var errLinuxOnly = errors.New("only Linux mounts anything")
 
-// Identify returns which folder path is; elsewhere nothing is mounted, and so nobody asks.
+// Identify is not needed here: nothing is mounted.
 func Identify(_, path string) (Identity, error) { return Identity{Path: path}, nil }
 
 func execute(_, _ []string) error { return errLinuxOnly }

@@ -1,19 +1,20 @@
-// Package sandbox says how a launch is started so that it can change only what is its own: its checkout, its inbox, its
-// private home. On Linux that is done by bubblewrap (bwrap), on macOS by sandbox-exec. The package makes the arguments
-// and tries them out; it starts no launch itself.
+// Package sandbox prepares launches so that they can change only what is their own: checkout,
+// inbox, private home. It uses bubblewrap (bwrap) on Linux and sandbox-exec on macOS. The package
+// builds the arguments and tests them; it starts no launch itself.
 //
-// Inside are, and nothing else of the machine:
+// Visible inside is only this part of the machine:
 //
-//   - the machine's programs, libraries and settings (/usr, /etc, /opt, …), read-only, without what not everybody on the
-//     machine may read of the settings; tools on PATH, and what the person's settings name;
-//   - the checkout, writable, with a git folder of the launch's own in the place of the repo's, of which nothing but the
-//     objects is seen: no git outside reads what an agent wrote;
-//   - .workflow/, read-only, with the launch's own inbox in the place of .workflow/signals;
-//   - the home, which is a private folder, and what the settings show of the real one;
-//   - /tmp and /var/tmp, which are empty.
+//   - the machine's programs, libraries and settings (/usr, /etc, /opt, …), read-only, without
+//     settings that only some users may read; tools on PATH, and what the person's settings name;
+//   - the checkout, writable, with the launch's own git folder in place of the repo's, of which
+//     only the objects are visible: no git outside reads what an agent wrote;
+//   - .workflow/, read-only, with the launch's own inbox in place of .workflow/signals;
+//   - the home: a private folder with what the settings show of the real one;
+//   - empty /tmp and /var/tmp.
 //
-// It has processes, a network and users of its own; /proc shows nothing else. A filter denies the system calls by which
-// more could be had. What a naive sandbox leaves open, and how each was found, is in docs/trust.md.
+// It has its own processes, network and users; /proc shows nothing else. A filter denies system
+// calls that could escape. docs/trust.md describes what a naive sandbox leaves open, and how each
+// gap was found.
 package sandbox
 
 import (
@@ -31,25 +32,25 @@ import (
 
 // Paths inside.
 const (
-	// Tool is where the sluice binary is inside.
+	// Tool is the path of the sluice binary inside.
 	Tool         = "/run/sluice/sluice"
-	fallbackHome = "/run/sluice/home" // where a home is "/" or none
+	fallbackHome = "/run/sluice/home" // if home is "/" or missing
 )
 
-// uid is who the processes inside seem to be where they are root outside: some programs refuse to work as root.
+// uid is the user inside if the launch is root outside: some programs refuse to run as root.
 const uid = "1000"
 
-// ErrUnavailable is wrapped by each reason why there is no sandbox to be had.
+// ErrUnavailable is wrapped by every reason why no sandbox is available.
 var ErrUnavailable = errors.New("no sandbox")
 
 // Networks of a launch.
 const (
 	NetNone  = "none"  // its own loopback only
 	NetProxy = "proxy" // its own loopback, on which a proxy listens: see InfoFd
-	NetHost  = "host"  // the machine's: abstract sockets and loopback services of the machine are in reach
+	NetHost  = "host"  // the machine's: abstract sockets and loopback services of the machine are reachable
 )
 
-// Mount shows a path of the machine inside, at the same place unless At says another.
+// Mount shows a path of the machine inside, at the same path unless At is set.
 type Mount struct {
 	Path  string
 	At    string // "" = Path
@@ -57,7 +58,7 @@ type Mount struct {
 	Try   bool // it may be missing
 }
 
-// Shows reports whether path is seen at the place at by this mount already, and written to where write says so.
+// Shows reports whether this mount already shows path at the place at, with the same write access.
 func (m Mount) Shows(path, at string, write bool) bool {
 	if m.Write != write || m.Try || !Inside(m.at(), at) {
 		return false
@@ -66,8 +67,8 @@ func (m Mount) Shows(path, at string, write bool) bool {
 	return err == nil && filepath.Join(m.Path, rel) == path
 }
 
-// Uncovered leaves out what a later one of the mounts is laid over: it is not seen, and each mount costs a launch a fifth of
-// a millisecond.
+// Uncovered drops mounts that a later one hides: each mount costs a launch a fifth of a
+// millisecond.
 func Uncovered(mounts []Mount) (out []Mount) {
 	for i, m := range mounts {
 		if !slices.ContainsFunc(mounts[i+1:], func(n Mount) bool { return !n.Try && Inside(n.at(), m.at()) }) {
@@ -77,7 +78,7 @@ func Uncovered(mounts []Mount) (out []Mount) {
 	return out
 }
 
-// at is where it is seen.
+// at returns its path inside.
 func (m Mount) at() string {
 	if m.At == "" {
 		return m.Path
@@ -88,25 +89,25 @@ func (m Mount) at() string {
 // Plan is what a launch may see and do. All paths are absolute and real.
 type Plan struct {
 	Self    string   // this binary
-	Home    string   // the real home, which is not seen; "" = there is none
-	Private string   // the folder that stands for it, writable
-	Hide    []string // folders of which nothing is seen: sluice's own state
+	Home    string   // the real home, invisible inside; "" = none
+	Private string   // the writable folder that replaces it
+	Hide    []string // invisible folders: sluice's own state
 	Tools   []Mount  // of the machine: what is on PATH, and what the settings name
-	Shown   []Mount  // after these, in this order, each over those before
+	Shown   []Mount  // mounted after these, in this order, each over those before
 	Inbox   string   // the launch's own folder for signals …
-	Inboxes []string // … and where it is seen: each .workflow/signals
-	Own     []string // folders below .workflow/ that are the launch's to write
+	Inboxes []string // … and its paths inside: each .workflow/signals
+	Own     []string // folders below .workflow/ that the launch may write
 	Cwd     string
 	Network string   // one of NetNone, NetProxy, NetHost
-	Ports   []string // NetProxy, in place: what of this machine's is reached
+	Ports   []string // NetProxy, in place: reachable ports of this machine
 	Root    bool     // the launch is root outside
-	InPlace bool     // nothing can be seen elsewhere than where it is: macOS
-	// Same are folders to be mounted that somebody else may move meanwhile, and put a link in their place: inside it is made
-	// sure that they, and nothing else, can be written.
+	InPlace bool     // paths inside equal paths outside: macOS
+	// Same are mounted folders that somebody else could meanwhile move and replace with links. A
+	// check inside ensures that they, and nothing else, are writable.
 	Same []Identity
 }
 
-// HomeInside is what HOME is inside.
+// HomeInside returns HOME inside.
 func (p Plan) HomeInside() string {
 	switch {
 	case p.InPlace:
@@ -117,16 +118,17 @@ func (p Plan) HomeInside() string {
 	return p.Home
 }
 
-// shown is what is shown beside the system, in its order.
+// shown returns the mounts besides the system's, in order.
 func (p Plan) shown() []Mount { return slices.Concat(p.Tools, p.Shown) }
 
-// HoldsHome reports whether the real home can be written: what lies in it runs when its owner next logs in.
+// HoldsHome reports whether the real home is writable: files in it run at its owner's next login.
 func (p Plan) HoldsHome() bool {
-	return p.Home != "" && slices.ContainsFunc(p.shown(), func(m Mount) bool { return m.Write && Inside(m.Path, p.Home) })
+	return p.Home != "" && slices.ContainsFunc(p.shown(),
+		func(m Mount) bool { return m.Write && Inside(m.Path, p.Home) })
 }
 
-// Bubblewrap gives the options of bubblewrap for the plan and the environment inside, and what CheckMain goes by; nil where
-// there is nothing to check.
+// Bubblewrap returns bubblewrap's options for the plan and the environment inside, and CheckMain's
+// input, or nil if there is nothing to check.
 func (p Plan) Bubblewrap(secrets []secret, env []string) (options []string, within []byte) {
 	var a []string
 	add := func(args ...string) { a = append(a, args...) }
@@ -176,15 +178,16 @@ func (p Plan) Bubblewrap(secrets []secret, env []string) (options []string, with
 	return a, nil
 }
 
-// laid is what has been mounted so far.
+// laid records the mounts so far.
 type laid struct {
 	plan Plan
 	add  func(args ...string)
 	done []Mount
-	bare []string // folders that are empty, and can be written
+	bare []string // empty, writable folders
 }
 
-// show mounts m over what is there. What is hidden and lies in it is hidden again: a checkout may hold the state folder.
+// show mounts m over what is there. Hidden folders inside m are hidden again: a checkout may
+// contain the state folder.
 func (l *laid) show(m Mount) {
 	if m.At == "" {
 		m.At = m.Path
@@ -211,9 +214,9 @@ func (l *laid) show(m Mount) {
 	}
 }
 
-// stay keeps in its place what is to be mounted at path inside a folder that can be written: of the folders between the
-// two each is mounted on itself. Else one of them could be moved away, with what is mounted in it, and another be made in
-// its place, which is what is seen outside then.
+// stay pins a mount point at path inside a writable folder by mounting each folder in between on
+// itself. Otherwise one could be moved away with the mount and recreated, and the new one would be
+// seen outside.
 func (l *laid) stay(path string) {
 	var in Mount
 	for _, m := range l.done {
@@ -237,8 +240,8 @@ func (l *laid) stay(path string) {
 	}
 }
 
-// Seatbelt returns the arguments that start argv under macOS's sandbox-exec. There nothing can be mounted elsewhere: the
-// launch is told its inbox by its own path. It was never run: see the README.
+// Seatbelt returns the arguments that start argv under macOS's sandbox-exec. It cannot remap paths,
+// so the launch gets its inbox's own path. It was never run: see the README.
 func (p Plan) Seatbelt(program string, argv []string) []string {
 	var b strings.Builder
 	rule := func(what, op, dir string) { fmt.Fprintf(&b, "(%s %s (subpath %s))\n", what, op, strconv.Quote(dir)) }
@@ -251,10 +254,10 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 	if p.Network != NetHost {
 		b.WriteString("(deny network*)\n")
 	}
-	if p.Network == NetProxy { // no network of its own: what stands for the proxy are the ports, and names are looked up outside
+	if p.Network == NetProxy { // without its own network, ports stand in for the proxy, and names are resolved outside
 		b.WriteString("(allow network-outbound (remote tcp \"*:80\") (remote tcp \"*:443\") (literal \"/private/var/run/mDNSResponder\"))\n")
 		for _, at := range p.Ports {
-			_, port, _ := strings.Cut(at, ":") // made of a host and a port
+			_, port, _ := strings.Cut(at, ":") // made from a host and a port
 			fmt.Fprintf(&b, "(allow network-outbound (remote tcp %s))\n", strconv.Quote("localhost:"+port))
 		}
 	}
@@ -288,7 +291,8 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 	return append([]string{program, "-p", b.String()}, argv...)
 }
 
-// Inside reports whether path is dir or lies in it; both are absolute. It is asked some hundred times for a launch.
+// Inside reports whether path is dir or inside it; both are absolute. It is called some hundred
+// times per launch.
 func Inside(dir, path string) bool {
 	dir, path = filepath.Clean(dir), filepath.Clean(path)
 	rest, ok := strings.CutPrefix(path, dir)
@@ -300,7 +304,7 @@ func isDir(dir string) bool {
 	return err == nil && info.IsDir()
 }
 
-// NoLink returns why a path cannot be mounted over: a link lies there, which leads elsewhere.
+// NoLink returns an error if path is a link, which leads elsewhere and cannot be mounted over.
 func NoLink(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -310,7 +314,7 @@ func NoLink(path string) error {
 		return err
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		return fault.New("replace it by what it leads to", "%s is a link, which could lead the sandbox anywhere", path)
+		return fault.New("replace it with its target", "%s is a link, which could lead the sandbox anywhere", path)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestFind: where bubblewrap works at all, the whole trial holds.
+// TestFind: if bubblewrap works at all, the complete trial passes.
 func TestFind(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("bubblewrap is of Linux")
@@ -33,7 +33,7 @@ func TestFind(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "apt-get install bubblewrap") {
 		t.Errorf("without the program: %v", err)
 	}
-	// A program that holds nothing is no sandbox.
+	// A program that confines nothing is no sandbox.
 	dir := t.TempDir()
 	loose := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(dir, "bwrap"), []byte(loose), 0o755); err != nil {
@@ -67,7 +67,7 @@ func repo(t *testing.T) string {
 	return top
 }
 
-// at returns what is seen at a path in the end, and how.
+// at returns what is finally visible at a path, and how.
 func at(ms []Mount, path string) string {
 	how := "no"
 	for _, m := range ms {
@@ -88,7 +88,8 @@ func at(ms []Mount, path string) string {
 	return how
 }
 
-// TestMounts: nothing of the repo's git folder can be written, in whichever checkout; the launch's own stands for it.
+// TestMounts: nothing of the repo's git folder is writable in any kind of checkout; the launch's
+// own replaces it.
 func TestMounts(t *testing.T) {
 	top := repo(t)
 	git, own, side := filepath.Join(top, ".git"), filepath.Join(t.TempDir(), "own"), filepath.Join(t.TempDir(), "aside")
@@ -145,7 +146,7 @@ func TestMounts(t *testing.T) {
 	seen("in place", c, map[string]string{in(".git/config"): "ro " + in(".git/config"), in("a"): "rw " + in("a"), own + "/config": "rw " + own + "/config", in("empty/.git"): "ro " + in("empty/.git")})
 }
 
-// TestMountsThroughNoLink: what is a link could be anything.
+// TestMountsThroughNoLink: a link could lead anywhere.
 func TestMountsThroughNoLink(t *testing.T) {
 	for _, name := range []string{".git", "sub", "sub/.git"} {
 		top := repo(t)
@@ -164,7 +165,7 @@ func TestMountsThroughNoLink(t *testing.T) {
 	}
 }
 
-// TestSeatbelt: the rules for macOS say what those for Linux do. They were never run.
+// TestSeatbelt: the rules for macOS match those for Linux. They were never run.
 func TestSeatbelt(t *testing.T) {
 	p := Plan{Self: "/opt/sluice", Home: "/Users/x", Private: "/s/home", Hide: []string{"/s"}, Inbox: "/s/in", Cwd: "/r", Network: NetProxy, Ports: []string{"127.0.0.1:11434"}, InPlace: true, Own: []string{"/r/.workflow/own"},
 		Shown: []Mount{{Path: "/r", Write: true}, {Path: "/r/.workflow"}}}
@@ -185,7 +186,7 @@ func TestSeatbelt(t *testing.T) {
 	}
 }
 
-// TestUncovered: what a later mount is laid over costs no mount, and all else stays in its order.
+// TestUncovered: a mount hidden by a later one is dropped, and the others keep their order.
 func TestUncovered(t *testing.T) {
 	got := Uncovered([]Mount{{Path: "/a/b"}, {Path: "/x", At: "/a/c"}, {Path: "/b"}, {Path: "/a", Try: true}, {Path: "/a/c"}, {Path: "/a/c/d"}, {Path: "/b", Write: true}, {Path: "/bb"}})
 	want := []Mount{{Path: "/a/b"}, {Path: "/a", Try: true}, {Path: "/a/c"}, {Path: "/a/c/d"}, {Path: "/b", Write: true}, {Path: "/bb"}}

@@ -16,34 +16,36 @@ import (
 	"sluice/internal/fault"
 )
 
-// secret is what a launch would see of the machine's settings, and not everybody on the machine may.
+// secret is a file or folder of the machine's settings that a launch could read but not every user
+// may.
 type secret struct {
 	path string
 	dir  bool
 }
 
 const (
-	// maxSettings bounds what is looked through.
+	// maxSettings limits the files searched.
 	maxSettings = 200_000
-	// settingsFor is how long what was found is gone by: that a file's mode is changed does not show in its folder.
+	// settingsFor is how long a search stays valid: a changed mode does not show in the folder.
 	settingsFor = time.Minute
-	// settingsRest is how long a folder must have rested for its time of change to say that it is as it was; and how long
-	// nobody looks again: what is made while a launch runs is not hidden from it either.
+	// settingsRest is how old a folder's change time must be to prove that it is unchanged, and the
+	// minimum time between checks: changes during a launch are not hidden from it anyway.
 	settingsRest = time.Second
 )
 
-// secrets knows which these are. Looking through all settings takes milliseconds: it is done anew when a folder has changed.
+// secrets finds and caches secrets. A full search takes milliseconds, so it is repeated only if a
+// folder has changed.
 type secrets struct {
 	mu    sync.Mutex
 	top   string
 	dirs  map[string]syscall.Timespec
-	void  []string // files without content: there is nothing to hide as long as they are
+	void  []string // empty files: nothing to hide while they stay empty
 	found []secret
-	at    time.Time // when all was looked through …
-	seen  time.Time // … and when it was seen to be as it was
+	at    time.Time // time of the full search …
+	seen  time.Time // … and of the last check
 }
 
-// now returns them as they are.
+// now returns the current secrets.
 func (s *secrets) now() ([]secret, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +92,7 @@ func (s *secrets) walk(dir string, groups []int, left *int) error {
 	s.dirs[dir] = st.Ctim
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil // nor is it read inside
+		return nil // inside, it is unreadable too
 	}
 	if err != nil {
 		return err
@@ -122,8 +124,8 @@ func (s *secrets) walk(dir string, groups []int, left *int) error {
 	return nil
 }
 
-// readInside says that a launch of this user's may read a file that not everybody may. Root has no rights there but those
-// of the owner and of its groups.
+// readInside reports whether this user's launch may read a file that not every user may. Root
+// inside only has the rights of the owner and of its groups.
 func readInside(st syscall.Stat_t, path string, groups []int) bool {
 	if os.Geteuid() == 0 {
 		return st.Uid == 0 || st.Mode&0o070 != 0 && slices.Contains(groups, int(st.Gid))

@@ -2,7 +2,7 @@
 
 package sandbox
 
-// secret is known on Linux only: elsewhere nothing is hidden by mounts.
+// secret is unused here: only Linux hides files by mounts.
 type secret struct {
 	path string
 	dir  bool

@@ -6,33 +6,34 @@ import (
 	"sluice/internal/fault"
 )
 
-// Descriptors that a launch is given beside the three that each command has. bwrap writes to InfoFd, as JSON, which process
-// has the sandbox's network, and starts the command when there is something to read from BlockFd, or nobody to write it.
+// Descriptors for a launch beyond a command's three. bwrap writes to InfoFd, as JSON, which process
+// has the sandbox's network. It starts the command once BlockFd is readable or closed.
 const (
 	optionsFd = 3 + iota
 	filterFd
 	layoutFd
-	InfoFd // of a launch with the network NetProxy, as is the next
+	InfoFd // only with the network NetProxy, like the next
 	BlockFd
 )
 
-// Start is how a launch in the sandbox is started. What the launch is given reaches neither the sandbox's own program, which
-// works outside, nor anybody who reads the arguments of processes.
+// Start describes how to start a launch in the sandbox. Its data reaches neither the sandbox's own
+// program, which works outside, nor anybody who reads process arguments.
 type Start struct {
 	Argv    []string // the sandbox's program, and the command
 	Env     []string // of that program
-	Options []byte   // of that program, the environment inside among them
+	Options []byte   // of that program, including the environment inside
 	Filter  []byte   // of system calls
-	Layout  []byte   // what CheckMain reads; nil: it is not started
+	Layout  []byte   // CheckMain's input; nil: CheckMain is not used
 }
 
-// maxOptions is how many bwrap takes.
+// maxOptions is bwrap's limit.
 const maxOptions = 9000
 
-// joined puts options as bwrap reads them: a NUL ends each, so none may hold one.
+// joined encodes options for bwrap, each ended by a NUL, so none may contain one.
 func joined(options []string) ([]byte, error) {
 	if len(options) > maxOptions-100 {
-		return nil, fault.New("give the launch fewer variables", "%d options of the sandbox: at most %d", len(options), maxOptions-100)
+		return nil, fault.New("give the launch fewer variables", "%d options of the sandbox: at most %d",
+			len(options), maxOptions-100)
 	}
 	var out []byte
 	for _, o := range options {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files returns the descriptors from 3 on, up to InfoFd; a nil one is to be closed.
+// Files returns the descriptors from 3 up to InfoFd; a nil one stays closed.
 func (s *Start) Files() (files []*os.File, err error) {
 	for _, data := range [][]byte{s.Options, s.Filter, s.Layout} {
 		var f *os.File
@@ -24,7 +24,7 @@ func (s *Start) Files() (files []*os.File, err error) {
 	return files, nil
 }
 
-// memory gives a file that nobody else can open, at its beginning.
+// memory returns a file in memory that nobody else can open, positioned at its start.
 func memory(data []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("sluice", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// box is a sandbox that is not tried out.
+// box returns an untested sandbox.
 func box(t *testing.T) *Box {
 	t.Helper()
 	b, err := newBox("/usr/bin/bwrap", self(t))
@@ -21,7 +21,8 @@ func box(t *testing.T) *Box {
 	return b
 }
 
-// TestEnvironmentIsNoOption: what a variable holds can neither be read by others nor be taken for an option.
+// TestEnvironmentIsNoOption: a variable's value can neither be read by others nor be taken for an
+// option.
 func TestEnvironmentIsNoOption(t *testing.T) {
 	conform.Rule(t, "4-trust held environment", "it is no option of the sandbox, and too much of it is refused")
 	p := planOf(t)
@@ -44,7 +45,8 @@ func manyOf(n int) (out []string) {
 	return out
 }
 
-// TestEnvironmentOfTheCheck: what looks at the sandbox first is not started with what a step sets either; the command is.
+// TestEnvironmentOfTheCheck: the check inside does not run with a step's variables either; only the
+// command does.
 func TestEnvironmentOfTheCheck(t *testing.T) {
 	conform.Rule(t, "4-trust held environment", "the check inside starts without it, and the command with it")
 	p := planOf(t)
@@ -68,7 +70,8 @@ func TestEnvironmentOfTheCheck(t *testing.T) {
 	}
 }
 
-// TestSecrets: what is hidden follows what lies in the folder, and is cheap to know where nothing has changed.
+// TestSecrets: what is hidden follows the folder's content, and the check is cheap if nothing
+// changed.
 func TestSecrets(t *testing.T) {
 	conform.Rule(t, "4-trust seen", "what not everybody may read of the machine's settings is found, as it is now")
 	top := t.TempDir()
@@ -108,7 +111,7 @@ func TestSecrets(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(top, "void"), nil, 0o600))
 	want("private", "shadow", "ssh/ssh_host_key")
 	s.at = time.Now().Add(2 * settingsRest)
-	check(t, os.WriteFile(filepath.Join(top, "void"), []byte("x"), 0o600)) // which its folder does not show
+	check(t, os.WriteFile(filepath.Join(top, "void"), []byte("x"), 0o600)) // its folder does not show this
 	want("private", "shadow", "ssh/ssh_host_key", "void")
 	check(t, os.Remove(filepath.Join(top, "void")))
 	put("ssh/another", 0o600)
@@ -133,7 +136,7 @@ func TestSecrets(t *testing.T) {
 	want()
 }
 
-// TestToolchain: what is shown for a folder of PATH.
+// TestToolchain: which folder is shown for a folder of PATH.
 func TestToolchain(t *testing.T) {
 	home := t.TempDir()
 	for _, d := range []string{"bin", "lib", ".local/bin", ".local/lib", "conda/bin", "conda/lib", "kit/bin", "kit/share", "repo/bin", "repo/lib", "repo/.git", "a/node_modules/.bin", "tool/shims", "tool/own", "tool/lib", "pyenv/shims", "pyenv/libexec", "pyenv/.git", "go/bin", "go/pkg"} {

@@ -4,7 +4,7 @@ package sandbox
 
 import "os"
 
-// Files returns none: here the sandbox's program is given all by its arguments.
+// Files returns none: here the sandbox's program gets everything as arguments.
 func (s *Start) Files() ([]*os.File, error) { return nil, nil }
 
 func filter() ([]byte, error) { return nil, nil }

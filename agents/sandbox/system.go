@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// system are the folders of the machine's own programs and settings. Of the machine a launch sees these, without what not
-// everybody may read of the settings, and what its plan shows besides.
+// system returns the folders of the machine's own programs and settings. A launch sees these,
+// except settings that only some users may read, and what its plan shows.
 func system() []string {
 	return []string{programsDir, "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", settingsDir, "/opt",
 		"/nix/store", "/gnu/store", "/var/lib/ca-certificates"}
@@ -20,20 +20,20 @@ const (
 	settingsDir = "/etc"
 )
 
-// scratch are folders that are empty and writable.
+// scratch returns the empty, writable folders.
 func scratch() []string { return []string{"/tmp", "/var/tmp"} }
 
-// bare are folders that programs expect, empty.
+// bare returns empty folders that programs expect.
 func bare() []string { return []string{"/run", "/sys", "/mnt", "/media", "/home", "/var"} }
 
-// InSystem reports whether a path lies in one of the machine's folders that every launch sees.
+// InSystem reports whether a path is in one of the machine's folders that every launch sees.
 func InSystem(path string) bool { return inside(system(), path) }
 
 func inside(dirs []string, path string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return Inside(d, path) })
 }
 
-// Sees reports whether something of the machine is seen inside at path: what lies there, or what stands for it.
+// Sees reports whether something is visible inside at path: the machine's file, or its replacement.
 func (p Plan) Sees(path string) bool {
 	if slices.ContainsFunc(p.shown(), func(m Mount) bool { return Inside(m.at(), path) }) {
 		return true
@@ -45,9 +45,9 @@ func (p Plan) Sees(path string) bool {
 	return (p.InPlace || InSystem(path)) && !inside(hidden, path)
 }
 
-// Toolchain returns the folder that the programs in dir need around them: all packages of the folder node_modules they lie
-// in, or the folder that has a lib beside them. It is dir itself where that folder is one of mixed content: the home,
-// its .local, what the home lies in, a checkout.
+// Toolchain returns the folder that programs in dir need: all packages of the surrounding
+// node_modules, or the parent with a lib folder. It returns dir itself if that parent has mixed
+// content: the home, its .local, a folder above the home, a checkout.
 func Toolchain(dir, home string) string {
 	const packages = "/node_modules/"
 	if i := strings.LastIndex(dir+"/", packages); i >= 0 {
@@ -61,7 +61,7 @@ func Toolchain(dir, home string) string {
 		return dir
 	}
 	if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil && filepath.Base(dir) != "shims" {
-		return dir // shims are a version manager's (pyenv, rbenv), which is installed by git clone
+		return dir // except shims: version managers (pyenv, rbenv) are installed by git clone
 	}
 	for _, name := range []string{"lib", "lib64", "libexec"} {
 		if isDir(filepath.Join(top, name)) {
@@ -71,7 +71,7 @@ func Toolchain(dir, home string) string {
 	return dir
 }
 
-// systemMounts shows the machine's folders; one that is a link into another is one inside.
+// systemMounts shows the machine's folders; a link into another one stays a link.
 func (l *laid) systemMounts() {
 	for _, dir := range system() {
 		if to, err := os.Readlink(dir); err == nil {
@@ -86,7 +86,8 @@ func (l *laid) systemMounts() {
 	}
 }
 
-// holdsSome reports whether something lies in a folder: each mount costs a launch a tenth of a millisecond.
+// holdsSome reports whether a folder is not empty: each mount costs a launch a tenth of a
+// millisecond.
 func holdsSome(dir string) bool {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -97,19 +98,19 @@ func holdsSome(dir string) bool {
 	return len(names) > 0
 }
 
-// mask hides what not everybody may read.
+// mask hides the secrets.
 func (l *laid) mask(secrets []secret) {
 	for _, s := range secrets {
 		if s.dir {
 			l.empty(s.path)
 			continue
 		}
-		l.add("--ro-bind", os.DevNull, s.path) // which cannot be opened there
+		l.add("--ro-bind", os.DevNull, s.path) // it cannot be opened there
 		l.done = append(l.done, Mount{Path: os.DevNull, At: s.path})
 	}
 }
 
-// empty has nothing at path but an empty folder, which can be written.
+// empty mounts an empty, writable folder at path.
 func (l *laid) empty(path string) {
 	l.add("--tmpfs", path)
 	l.bare = append(l.bare, path)

@@ -135,7 +135,8 @@ func (r *Repo) emptyTree() string {
 }
 
 func (t *tree) run(ctx context.Context, args ...string) ([]byte, error) {
-	return t.r.run(ctx, call{args: args, env: t.env, dir: t.top, limit: listOutput, timeout: treeTime, codes: codesOf(args[0])})
+	return t.r.run(ctx, call{args: args, env: t.env, dir: t.top, limit: listOutput, timeout: treeTime,
+		codes: codesOf(args[0])})
 }
 
 func codesOf(sub string) []int {
@@ -146,14 +147,16 @@ func codesOf(sub string) []int {
 }
 
 func (t *tree) committed(ctx context.Context) ([]string, error) {
-	out, err := t.run(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", t.base, t.head)
+	out, err := t.run(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff",
+		"--no-textconv", t.base, t.head)
 	return names(out), err
 }
 
 func (t *tree) uncommitted(ctx context.Context) ([]string, error) {
 	// Compare only a submodule's commit: a look at its files would start a git in it, which reads
 	// its configuration.
-	out, err := t.run(ctx, "diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+	out, err := t.run(ctx, "diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
+		"--ignore-submodules=dirty")
 	return names(out), err
 }
 

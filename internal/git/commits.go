@@ -45,7 +45,8 @@ type Commit struct {
 // them) but not from notTips (object names), parents before children. It skips names on both sides
 // that are not commits or no longer exist. It returns at most the newest max commits; cut reports
 // that older ones were omitted.
-func (r *Repo) NewCommits(ctx context.Context, tips map[string]string, notTips []string, max int) (commits []Commit, cut bool, err error) {
+func (r *Repo) NewCommits(ctx context.Context, tips map[string]string, notTips []string,
+	max int) (commits []Commit, cut bool, err error) {
 	names := make([]string, 0, len(tips))
 	ask := make([]string, 0, len(tips)+len(notTips))
 	for name := range tips {
@@ -74,7 +75,8 @@ func (r *Repo) NewCommits(ctx context.Context, tips map[string]string, notTips [
 		return nil, false, nil
 	}
 	out, err := r.shadow(ctx, call{
-		args:  []string{"rev-list", "--topo-order", "--ignore-missing", "--max-count=" + strconv.Itoa(max+1), "--stdin"},
+		args: []string{"rev-list", "--topo-order", "--ignore-missing", "--max-count=" + strconv.Itoa(max+1),
+			"--stdin"},
 		stdin: &in, limit: listOutput, timeout: callTime,
 	})
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"sluice/internal/conform"
 )
 
-// evil makes of a sandbox the repo of an attacker: every key and file that names a program names one that
-// leaves a trace.
+// evil turns a sandbox into an attacker's repo: every key and file that names a program names one
+// that leaves a trace.
 type evil struct {
 	*sandbox
-	log    string // where the traces are
+	log    string // the traces
 	script string
 }
 
@@ -23,7 +23,8 @@ func newEvil(t *testing.T) *evil {
 	t.Helper()
 	s := newSandbox(t)
 	e := &evil{sandbox: s, log: filepath.Join(filepath.Dir(s.dir), "traces"), script: filepath.Join(filepath.Dir(s.dir), "canary")}
-	// It tells who called it, and passes its input on, as a filter must (which is called with no arguments).
+	// It logs its caller, and passes its input through, as a filter must (which is called without
+	// arguments).
 	script := fmt.Sprintf("#!/bin/sh\necho \"$0 $*\" >>%s\n[ $# -gt 0 ] || cat\nexit 0\n", e.log)
 	if err := os.WriteFile(e.script, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -39,7 +40,7 @@ var evilKeys = []string{
 	"remote.origin.uploadpack", "mergetool.x.cmd",
 }
 
-// arm writes the configuration, hooks and attributes. What the test does with plain git it does before.
+// arm writes the configuration, hooks and attributes. Tests use plain git before it.
 func (e *evil) arm() {
 	e.t.Helper()
 	var b strings.Builder
@@ -61,7 +62,7 @@ func (e *evil) arm() {
 	if err := os.WriteFile(included, []byte(b.String()), 0o644); err != nil {
 		e.t.Fatal(err)
 	}
-	// By include too: a look at the file alone would not find it.
+	// Also by include: checking the file alone would miss it.
 	e.appendTo(".git/config", b.String()+"[include]\n\tpath = "+included+"\n")
 	e.appendTo(".git/info/attributes", "* filter=evil diff=evil merge=evil\n")
 	for _, hook := range []string{
@@ -95,7 +96,7 @@ func (e *evil) appendTo(name, text string) {
 	}
 }
 
-// traces fails if anything of the repo's was run, and names what was going on.
+// traces fails if anything from the repo ran, and names the operation.
 func (e *evil) traces(doing string) {
 	e.t.Helper()
 	b, err := os.ReadFile(e.log)
@@ -105,7 +106,7 @@ func (e *evil) traces(doing string) {
 	}
 }
 
-// touch has the file look changed to a git that compares what stat says, so that it would run filters.
+// touch makes the file look changed by its stat data, so that git would run filters.
 func (e *evil) touch(name string) {
 	e.t.Helper()
 	at := time.Now().Add(-time.Hour)
@@ -127,7 +128,7 @@ func TestNothingOfTheReposIsRun(t *testing.T) {
 	e.write("a.txt", "changed\n")
 	e.touch("b.p")
 
-	// The canary lives: plain git sets it off.
+	// The canary works: plain git triggers it.
 	e.git("status")
 	if _, err := os.Stat(e.log); err != nil {
 		t.Fatal("the canary is dead: this test shows nothing")
@@ -186,21 +187,21 @@ func TestNothingOfTheReposIsRun(t *testing.T) {
 	e.traces("LsRemotePulls")
 }
 
-// An ssh address is asked without the repo's ssh command.
+// An ssh address is used without the repo's ssh command.
 func TestSSHCommandOfTheRepo(t *testing.T) {
 	conform.Rule(t, "4-trust nothing by accident", "the repo's ssh command is not run")
 	e := newEvil(t)
 	e.arm()
 	r := e.open()
 	t.Setenv("HOME", t.TempDir())
-	t.Setenv("PATH", "/nonexistent") // no real ssh is to go anywhere
+	t.Setenv("PATH", "/nonexistent") // no real ssh must run
 	if _, err := r.LsRemotePulls(ctx(t), "ssh://nobody@localhost/x"); err == nil {
 		t.Error("no error from a host that is not there")
 	}
 	e.traces("LsRemotePulls")
 }
 
-// fakeSigned makes a commit that bears a signature: showing it would start gpg.program.
+// fakeSigned creates a commit with a signature: showing it would start gpg.program.
 func (e *evil) fakeSigned() string {
 	e.t.Helper()
 	tree := e.git("rev-parse", "HEAD^{tree}")
@@ -211,7 +212,7 @@ func (e *evil) fakeSigned() string {
 	return e.git("hash-object", "-t", "commit", "-w", path)
 }
 
-// A partial clone fetches what it lacks as soon as somebody looks for it, by the repo's ssh command.
+// A partial clone fetches a missing object as soon as it is accessed, with the repo's ssh command.
 func TestMissingObjectIsNotFetched(t *testing.T) {
 	e := newEvil(t)
 	e.arm()
@@ -227,7 +228,7 @@ func TestMissingObjectIsNotFetched(t *testing.T) {
 		t.Error("a base that is missing is no error")
 	}
 	e.traces("Changed")
-	// The canary lives, though git is a plain one.
+	// The canary works with plain git.
 	cmd := call{args: []string{"cat-file", "-p", missing}, env: []string{"GIT_ALLOW_PROTOCOL=ssh", "GIT_NO_LAZY_FETCH=0"}, limit: smallOutput, timeout: callTime}
 	if _, err := r.inRepo(ctx(t), r.common, r.top, cmd); err == nil {
 		t.Error("found a missing object")
@@ -243,14 +244,14 @@ func TestMissingObjectIsNotFetched(t *testing.T) {
 	e.traces("a look for a missing object in the repo itself")
 }
 
-// A submodule's own configuration is read by nobody.
+// Nothing reads a submodule's own configuration.
 func TestSubmoduleIsNotEntered(t *testing.T) {
 	e := newEvil(t)
 	inner := newEvil(t)
 	e.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner.dir, "sub")
 	base := e.commit("submodule")
 	inner.dir = filepath.Join(e.dir, "sub")
-	// Its filter is none of the programs that switches turn off.
+	// No switch turns its filter off.
 	e.appendTo(".git/modules/sub/config", "[filter \"evil\"]\n\tclean = "+inner.script+"\n")
 	e.appendTo(".git/modules/sub/info/attributes", "* filter=evil\n")
 	e.write("sub/a.txt", "two\n")
@@ -269,7 +270,7 @@ func TestSubmoduleIsNotEntered(t *testing.T) {
 	}
 }
 
-// Files that an agent plants to lead git elsewhere do not: they are passed over, or told of.
+// Files that an agent plants to redirect git are ignored, or reported.
 func TestPlantedFolders(t *testing.T) {
 	e := newEvil(t)
 	r := e.open()

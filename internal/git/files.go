@@ -41,7 +41,8 @@ func (r *Repo) list(ctx context.Context, top string, changes []Change, old bool)
 }
 
 func (l listed) git(ctx context.Context, stdin string, args ...string) ([]byte, error) {
-	return l.r.run(ctx, call{args: args, env: l.r.inShadowTree(l.top, l.file), dir: l.top, stdin: strings.NewReader(stdin),
+	return l.r.run(ctx, call{args: args, env: l.r.inShadowTree(l.top, l.file), dir: l.top,
+		stdin: strings.NewReader(stdin),
 		limit: listOutput, timeout: treeTime, codes: codesOf(args[0])})
 }
 
@@ -185,7 +186,8 @@ func removeFiles(top string, changes []Change) error {
 		if !c.Deleted() || c.Submodule() {
 			continue
 		}
-		if err := root.Remove(filepath.FromSlash(c.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) && !notDir(err) {
+		if err := root.Remove(filepath.FromSlash(c.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) &&
+			!notDir(err) {
 			return err
 		}
 		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {

@@ -33,7 +33,8 @@ func (r *Repo) FolderTree(ctx context.Context, worktree, from string, own []stri
 
 // FolderTreeAhead is FolderTree, but returns the tree before all work is done. The caller must call
 // rest, which waits for what the next call needs to detect changes.
-func (r *Repo) FolderTreeAhead(ctx context.Context, worktree, from string, own []string) (tree string, rest func() error, err error) {
+func (r *Repo) FolderTreeAhead(ctx context.Context, worktree, from string,
+	own []string) (tree string, rest func() error, err error) {
 	fail := func(err error) error { return fmt.Errorf("files of %s: %w", worktree, err) }
 	t, err := r.openFolder(ctx, worktree, from, own)
 	if err != nil {
@@ -148,11 +149,13 @@ func (t *tree) sparse(ctx context.Context, theirs string) error {
 		return err
 	}
 	env := t.r.inShadowTree(t.top, theirs)
-	list, err := t.r.run(ctx, call{args: []string{"ls-files", "-v", "-z"}, env: env, dir: t.top, limit: wholeIndex, timeout: treeTime})
+	list, err := t.r.run(ctx, call{args: []string{"ls-files", "-v", "-z"}, env: env, dir: t.top,
+		limit: wholeIndex, timeout: treeTime})
 	if err != nil {
 		return err
 	}
-	known, err := t.r.run(ctx, call{args: []string{"ls-files", "-z"}, env: t.env, dir: t.top, limit: wholeIndex, timeout: treeTime})
+	known, err := t.r.run(ctx, call{args: []string{"ls-files", "-z"}, env: t.env, dir: t.top, limit: wholeIndex,
+		timeout: treeTime})
 	if err != nil {
 		return err
 	}
@@ -272,7 +275,8 @@ func (t *tree) plainIndex(ctx context.Context, gitDir, index string) error {
 			return err
 		}
 	}
-	for _, args := range [][]string{{"update-index", "--no-split-index"}, {"update-index", "--no-fsmonitor"}, {"update-index", "--no-untracked-cache"}} {
+	for _, args := range [][]string{{"update-index", "--no-split-index"}, {"update-index", "--no-fsmonitor"},
+		{"update-index", "--no-untracked-cache"}} {
 		if _, err := t.run(ctx, args...); err != nil {
 			return os.Remove(index) // this git cannot read it
 		}
@@ -330,7 +334,8 @@ func (t *tree) writeTree(ctx context.Context) (string, error) {
 
 // without restores our own files in the tree to their state in t.head.
 func (t *tree) without(ctx context.Context, tree string, own []string) (string, error) {
-	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", t.head, tree}, env: t.env, limit: wholeIndex, timeout: treeTime}
+	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", t.head, tree}, env: t.env,
+		limit: wholeIndex, timeout: treeTime}
 	out, err := t.r.run(ctx, c)
 	if err != nil {
 		return "", err
@@ -339,7 +344,8 @@ func (t *tree) without(ctx context.Context, tree string, own []string) (string, 
 	var back []string
 	for i := 0; i+1 < len(fields); i += 2 {
 		f, name := strings.Fields(strings.TrimPrefix(fields[i], ":")), fields[i+1]
-		if len(f) > 2 && slices.ContainsFunc(own, func(o string) bool { return name == o || strings.HasPrefix(name, o+"/") }) {
+		if len(f) > 2 && slices.ContainsFunc(own,
+			func(o string) bool { return name == o || strings.HasPrefix(name, o+"/") }) {
 			back = append(back, f[0]+" "+f[2]+" 0\t"+name)
 		}
 	}

@@ -44,7 +44,8 @@ func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) 
 	in := func(args []string, stdin io.Reader) ([]byte, error) {
 		return r.shadow(ctx, call{args: args, env: env, stdin: stdin, limit: maxFollowed, timeout: treeTime})
 	}
-	raw := []string{"-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"}
+	raw := []string{"-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv",
+		"--ignore-submodules=none"}
 	changed, err := in(append(append([]string{"diff-tree", "-r"}, raw...), from, to), nil)
 	if err != nil {
 		return err

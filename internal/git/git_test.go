@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// sandbox is a real repo with one commit, and the plain git to act on it as a person would.
+// sandbox is a real repo with one commit, and plain git to act on it like a person.
 type sandbox struct {
 	t   *testing.T
 	dir string
@@ -97,7 +97,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// TestFullDiskIsTold: that git found the disk full can be asked of its error, so that it is tried again later.
+// TestFullDiskIsTold: git's error shows a full disk, so that the call is retried later.
 func TestFullDiskIsTold(t *testing.T) {
 	for words, errno := range map[string]error{
 		"sha1 file '/x/index.lock' write error. Out of diskspace": syscall.ENOSPC,

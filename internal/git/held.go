@@ -36,7 +36,8 @@ var ErrIndexHeld = errors.New("another git is at work in this checkout")
 
 // heldBy is ErrIndexHeld with the lock's name. Only a person may remove a lock that is not ours.
 func heldBy(lock string) error {
-	return fault.New("wait for that git, or remove the file if none is running, and try again", "%w: %s exists", ErrIndexHeld, lock)
+	return fault.New("wait for that git, or remove the file if none is running, and try again", "%w: %s exists",
+		ErrIndexHeld, lock)
 }
 
 // HeldIndex is a locked index that no other git may write. Release it.

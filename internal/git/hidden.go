@@ -28,7 +28,8 @@ type Rules struct {
 
 // Hidden lists the files of a worktree that its ignore rules keep out of the commit but the earlier
 // rules would not. It omits files for which own reports true.
-func (r *Repo) Hidden(ctx context.Context, worktree, commit string, before Rules, own func(file string) bool) ([]string, error) {
+func (r *Repo) Hidden(ctx context.Context, worktree, commit string, before Rules,
+	own func(file string) bool) ([]string, error) {
 	fail := func(err error) ([]string, error) { return nil, fmt.Errorf("ignored files: %w", err) }
 	files, err := r.besideCommit(ctx, worktree, commit)
 	if err != nil {

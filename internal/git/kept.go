@@ -45,7 +45,8 @@ func (r *Repo) Kept(ctx context.Context, name string) (sha, base string, err err
 		if err := checkRef(ref); err != nil {
 			return "", "", err
 		}
-		c := call{args: []string{"rev-parse", "--verify", "--quiet", ref}, limit: smallOutput, timeout: callTime, codes: []int{1}}
+		c := call{args: []string{"rev-parse", "--verify", "--quiet", ref}, limit: smallOutput,
+			timeout: callTime, codes: []int{1}}
 		out, err := r.inRepo(ctx, r.common, r.top, c)
 		if err != nil {
 			return "", "", err
@@ -95,7 +96,8 @@ func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64) (te
 	if err := r.keepShadow(ctx); err != nil {
 		return nil, false, fmt.Errorf("diff: %w", err)
 	}
-	c := call{args: []string{"diff-tree", "-p", "-r", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--text", "--src-prefix=a/", "--dst-prefix=b/", from, to},
+	c := call{args: []string{"diff-tree", "-p", "-r", "--no-color", "--no-renames", "--no-ext-diff",
+		"--no-textconv", "--text", "--src-prefix=a/", "--dst-prefix=b/", from, to},
 		env: r.inShadow(), limit: maxBytes + 1, timeout: treeTime}
 	var b bytes.Buffer
 	err = r.stream(ctx, c, func(out io.Reader) error {
@@ -129,7 +131,8 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 		return fail(err)
 	}
 	args := []string{"worktree", "add", "--quiet", "--no-checkout", "--detach", "--", path, sha}
-	if _, err := r.inRepo(ctx, gitDir, r.top, call{args: args, dir: r.top, limit: smallOutput, timeout: callTime}); err != nil {
+	if _, err := r.inRepo(ctx, gitDir, r.top,
+		call{args: args, dir: r.top, limit: smallOutput, timeout: callTime}); err != nil {
 		return addError(path, err)
 	}
 	if err := r.checkout(ctx, path); err != nil {
@@ -164,7 +167,8 @@ func (r *Repo) Drop(ctx context.Context, run string) error {
 		lines = append(lines, fmt.Sprintf("delete %s %s\n", ref, sha))
 	}
 	sort.Strings(lines)
-	c := call{args: []string{"update-ref", "--no-deref", "--stdin"}, stdin: strings.NewReader(strings.Join(lines, "")), env: ourIdentity(), limit: smallOutput, timeout: callTime}
+	c := call{args: []string{"update-ref", "--no-deref", "--stdin"},
+		stdin: strings.NewReader(strings.Join(lines, "")), env: ourIdentity(), limit: smallOutput, timeout: callTime}
 	if _, err := r.inRepo(ctx, r.common, r.top, c); err != nil {
 		return fail(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestKeepPassesADeadLock: a git that lost its power leaves the lock of a ref. One of a ref of ours goes, unless it is newer
-// than we are: then somebody may be at work.
+// TestKeepPassesADeadLock: after a power cut, git leaves a ref's lock. A lock on our ref is
+// removed, unless it is newer than this process: then somebody may be using it.
 func TestKeepPassesADeadLock(t *testing.T) {
 	s := newSandbox(t)
 	sha := s.commit("first")

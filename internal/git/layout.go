@@ -65,7 +65,7 @@ func (r *Repo) HasCommit(ctx context.Context, sha string) (bool, error) {
 // the commit's entries. The caller has removed what must be replaced. No filter runs.
 func (r *Repo) LayOut(ctx context.Context, top, index, commit string, paths []string) error {
 	if err := checkSHA(commit); err != nil {
-		return fmt.Errorf("lay out a commit: %w", err)
+		return fmt.Errorf("write the files of a commit: %w", err)
 	}
 	env := []string{"GIT_WORK_TREE=" + top, "GIT_INDEX_FILE=" + index}
 	run := func(in io.Reader, args ...string) error {
@@ -74,7 +74,7 @@ func (r *Repo) LayOut(ctx context.Context, top, index, commit string, paths []st
 	}
 	// A killed git leaves its lock. The index has one user, so it is stale.
 	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("lay out %s: %w", commit, err)
+		return fmt.Errorf("write the files of %s: %w", commit, err)
 	}
 	err := run(nil, "read-tree", "-m", commit)
 	if err != nil && ctx.Err() == nil { // of a killed git, or of another release
@@ -86,7 +86,7 @@ func (r *Repo) LayOut(ctx context.Context, top, index, commit string, paths []st
 		err = run(strings.NewReader(strings.Join(paths, "\x00")+"\x00"), "checkout-index", "-u", "-q", "-z", "--stdin")
 	}
 	if err != nil {
-		return fmt.Errorf("lay out %s: %w", commit, err)
+		return fmt.Errorf("write the files of %s: %w", commit, err)
 	}
 	return nil
 }
@@ -168,7 +168,8 @@ func (r *Repo) besideCommit(ctx context.Context, worktree, commit string) ([]str
 	env := r.inShadowTree(worktree, filepath.Join(dir, indexName))
 	var out []byte
 	for _, args := range [][]string{{"read-tree", commit}, {"ls-files", "-z", "--others"}} {
-		if out, err = r.run(ctx, call{args: args, env: env, dir: worktree, limit: treeBytes, timeout: treeTime}); err != nil {
+		if out, err = r.run(ctx, call{args: args, env: env, dir: worktree, limit: treeBytes,
+			timeout: treeTime}); err != nil {
 			return nil, err
 		}
 	}

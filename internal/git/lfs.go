@@ -29,16 +29,19 @@ func pointerLine() []*regexp.Regexp {
 // such as Windows line endings and older version names. For an unknown version only the first line
 // counts: a missed pointer would be a file that is not sent.
 func isPointer(text []byte) bool {
-	lines := slices.DeleteFunc(strings.Split(strings.ReplaceAll(strings.TrimSpace(string(text)), "\r\n", "\n"), "\n"), func(l string) bool { return l == "" })
+	lines := slices.DeleteFunc(strings.Split(strings.ReplaceAll(strings.TrimSpace(string(text)), "\r\n", "\n"),
+		"\n"), func(l string) bool { return l == "" })
 	if len(text) >= maxPointer || len(lines) == 0 {
 		return false
 	}
 	version, has := strings.CutPrefix(lines[0], "version ")
-	if known := []string{pointerSpec + "v1", "https://hawser.github.com/spec/v1", "http://git-media.io/v/2"}; !has || !slices.Contains(known, version) {
+	if known := []string{pointerSpec + "v1", "https://hawser.github.com/spec/v1",
+		"http://git-media.io/v/2"}; !has || !slices.Contains(known, version) {
 		return has && strings.HasPrefix(version, pointerSpec)
 	}
 	lines = slices.DeleteFunc(lines[1:], func(l string) bool { return strings.HasPrefix(l, "ext-") })
-	return slices.EqualFunc(lines, pointerLine(), func(l string, want *regexp.Regexp) bool { return want.MatchString(l) })
+	return slices.EqualFunc(lines, pointerLine(),
+		func(l string, want *regexp.Regexp) bool { return want.MatchString(l) })
 }
 
 // errFound ends a search.
@@ -51,11 +54,13 @@ func (r *Repo) NamesLFS(ctx context.Context, base, tip string) (bool, error) {
 			return false, err
 		}
 	}
-	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--objects", "--no-object-names", tip, "^" + base}, limit: wholeIndex, timeout: treeTime})
+	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--objects", "--no-object-names", tip,
+		"^" + base}, limit: wholeIndex, timeout: treeTime})
 	if err != nil {
 		return false, err
 	}
-	out, err = r.shadow(ctx, call{args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)"}, stdin: bytes.NewReader(out), limit: wholeIndex, timeout: treeTime})
+	out, err = r.shadow(ctx, call{args: []string{"cat-file",
+		"--batch-check=%(objectname) %(objecttype) %(objectsize)"}, stdin: bytes.NewReader(out), limit: wholeIndex, timeout: treeTime})
 	if err != nil {
 		return false, err
 	}
@@ -72,7 +77,8 @@ func (r *Repo) NamesLFS(ctx context.Context, base, tip string) (bool, error) {
 	if len(small) == 0 {
 		return false, nil
 	}
-	c := call{args: []string{"cat-file", "--batch"}, env: r.inShadow(), stdin: strings.NewReader(strings.Join(small, "\n") + "\n"), limit: wholeIndex, timeout: treeTime}
+	c := call{args: []string{"cat-file", "--batch"}, env: r.inShadow(),
+		stdin: strings.NewReader(strings.Join(small, "\n") + "\n"), limit: wholeIndex, timeout: treeTime}
 	err = r.stream(ctx, c, func(in io.Reader) error {
 		br := bufio.NewReaderSize(in, maxHeaderLine)
 		for _, sha := range small {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNamesLFS: a file that Git LFS itself would read as a pointer is one, however it is written; a text about pointers, for
-// which git-lfs need not be installed, is none.
+// TestNamesLFS: a file counts as a pointer if Git LFS itself would read it as one, however it is
+// written; a text about pointers, which must not require git-lfs, does not.
 func TestNamesLFS(t *testing.T) {
 	const v1, size = "version https://git-lfs.github.com/spec/v1\n", "size 12345\n"
 	oid := "oid sha256:" + strings.Repeat("4d", 32) + "\n"

@@ -48,7 +48,8 @@ func (r *Repo) MergeTree(ctx context.Context, base, ours, theirs string) (tree s
 		return "", nil, fmt.Errorf("merge: %w", err)
 	}
 	out, err := r.shadow(ctx, call{
-		args:  []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories", ours, theirs},
+		args: []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
+			"--allow-unrelated-histories", ours, theirs},
 		limit: listOutput, timeout: treeTime, codes: []int{1},
 	})
 	if err != nil {
@@ -71,7 +72,8 @@ func (r *Repo) MergeBases(ctx context.Context, a, b string) ([]string, error) {
 	if err := errors.Join(checkSHA(a), checkSHA(b)); err != nil {
 		return nil, err
 	}
-	out, err := r.shadow(ctx, call{args: []string{"merge-base", "--all", a, b}, limit: listOutput, timeout: treeTime, codes: []int{1}})
+	out, err := r.shadow(ctx, call{args: []string{"merge-base", "--all", a, b}, limit: listOutput,
+		timeout: treeTime, codes: []int{1}})
 	return strings.Fields(string(out)), err
 }
 
@@ -136,7 +138,8 @@ func (r *Repo) Lander(ctx context.Context) (p Person, err error) {
 	}
 	p.Name, p.Email = who["user.name"], who["user.email"]
 	if p.Name == "" || p.Email == "" {
-		return p, fault.New("git config --global user.name NAME and user.email ADDRESS", "git does not know who you are")
+		return p, fault.New("git config --global user.name NAME and user.email ADDRESS",
+			"git does not know who you are")
 	}
 	own, err := read("--global", "--get-regexp", `^(commit\.gpgsign|user\.signingkey|gpg\..*)$`)
 	if err != nil && os.Getenv("HOME") != "" {
@@ -156,7 +159,8 @@ func (r *Repo) Lander(ctx context.Context) (p Person, err error) {
 type Author struct{ Name, Email, Date string }
 
 // CommitAs commits a tree in a person's name, signed by their own settings. No hook runs.
-func (r *Repo) CommitAs(ctx context.Context, p Person, by *Author, tree, message string, parents ...string) (string, error) {
+func (r *Repo) CommitAs(ctx context.Context, p Person, by *Author, tree, message string,
+	parents ...string) (string, error) {
 	args := []string{"commit-tree", "--no-gpg-sign"}
 	env := append(remoteEnv(), "GIT_COMMITTER_NAME="+p.Name, "GIT_COMMITTER_EMAIL="+p.Email)
 	if by == nil {
@@ -170,7 +174,8 @@ func (r *Repo) CommitAs(ctx context.Context, p Person, by *Author, tree, message
 		args[1] = "--gpg-sign"
 		env = append(env, signEnv()...)
 		for i := 0; i < len(p.sign); i += 2 {
-			env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, p.sign[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, p.sign[i+1]))
+			env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, p.sign[i]),
+				fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, p.sign[i+1]))
 		}
 		env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(p.sign)/2))
 	}
@@ -182,7 +187,8 @@ func (r *Repo) CommitAs(ctx context.Context, p Person, by *Author, tree, message
 	for _, parent := range parents {
 		args = append(args, "-p", parent)
 	}
-	c := call{args: append(args, tree), env: env, stdin: strings.NewReader(message), limit: smallOutput, timeout: remoteTime}
+	c := call{args: append(args, tree), env: env, stdin: strings.NewReader(message), limit: smallOutput,
+		timeout: remoteTime}
 	out, err := r.shadow(ctx, c)
 	if err != nil {
 		return "", fmt.Errorf("commit: %w", err)
@@ -194,7 +200,8 @@ func (r *Repo) CommitAs(ctx context.Context, p Person, by *Author, tree, message
 // signEnv returns the environment variables that a signing program needs.
 func signEnv() []string {
 	var env []string
-	for _, name := range []string{"GNUPGHOME", "GPG_TTY", "GPG_AGENT_INFO", "DISPLAY", "WAYLAND_DISPLAY", "TERM", "SSH_ASKPASS"} {
+	for _, name := range []string{"GNUPGHOME", "GPG_TTY", "GPG_AGENT_INFO", "DISPLAY", "WAYLAND_DISPLAY",
+		"TERM", "SSH_ASKPASS"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}

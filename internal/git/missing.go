@@ -11,7 +11,8 @@ import (
 )
 
 // ErrMissing is returned if objects of a commit are not in the repo.
-var ErrMissing = fault.New("git fsck names them, and git fetch brings back what a remote has", "objects are missing in this repo")
+var ErrMissing = fault.New("git fsck names them, and git fetch brings back what a remote has",
+	"objects are missing in this repo")
 
 // Whole returns ErrMissing if the files of a commit lack an object. What a partial clone may lack
 // counts as present.
@@ -63,10 +64,12 @@ func (r *Repo) lacking(ctx context.Context, commit string, c call) error {
 
 // objectsOf looks for every object of rev-list's input.
 func (r *Repo) objectsOf(in string) call {
-	c := call{args: []string{"rev-list", "--objects", "--quiet", "--stdin"}, stdin: strings.NewReader(in), limit: smallOutput, timeout: treeTime}
+	c := call{args: []string{"rev-list", "--objects", "--quiet", "--stdin"}, stdin: strings.NewReader(in),
+		limit: smallOutput, timeout: treeTime}
 	if name := r.promises(); name != "" {
 		c.args = append(c.args, "--missing=allow-promisor")
-		c.env = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote." + name + ".promisor", "GIT_CONFIG_VALUE_0=true"}
+		c.env = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote." + name + ".promisor",
+			"GIT_CONFIG_VALUE_0=true"}
 	}
 	return c
 }

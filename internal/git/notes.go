@@ -75,7 +75,8 @@ func (r *Repo) addNote(ctx context.Context, ref, commit string, text []byte) err
 	if len(text) > maxNoteBytes {
 		return fault.New("commit something, and put it there", "the note has more than %d bytes", maxNoteBytes)
 	}
-	blob, err := r.object(ctx, call{args: []string{"hash-object", "-w", "-t", "blob", "--no-filters", "--stdin"}, stdin: bytes.NewReader(text)})
+	blob, err := r.object(ctx, call{args: []string{"hash-object", "-w", "-t", "blob", "--no-filters",
+		"--stdin"}, stdin: bytes.NewReader(text)})
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,9 @@ func (r *Repo) addNote(ctx context.Context, ref, commit string, text []byte) err
 	if from == "" {
 		from = strings.Repeat("0", len(made))
 	}
-	_, err = r.inRepo(ctx, r.common, r.top, call{args: []string{"update-ref", "--no-deref", ref, made, from}, env: ourIdentity(), limit: smallOutput, timeout: callTime})
+	_, err = r.inRepo(ctx, r.common, r.top,
+		call{args: []string{"update-ref", "--no-deref", ref, made, from}, env: ourIdentity(),
+			limit: smallOutput, timeout: callTime})
 	return err
 }
 
@@ -136,7 +139,8 @@ func (r *Repo) noteEntries(ctx context.Context, head string) ([]noteEntry, error
 	if head == "" {
 		return nil, nil
 	}
-	out, err := r.shadow(ctx, call{args: []string{"ls-tree", "-r", "-z", "--full-tree", head}, limit: listOutput, timeout: callTime})
+	out, err := r.shadow(ctx, call{args: []string{"ls-tree", "-r", "-z", "--full-tree", head},
+		limit: listOutput, timeout: callTime})
 	if err != nil {
 		return nil, err
 	}

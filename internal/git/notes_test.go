@@ -24,7 +24,7 @@ func TestNotes(t *testing.T) {
 		t.Errorf("git shows %q", got)
 	}
 	s.git("commit", "-q", "--allow-empty", "-m", "second")
-	// What others put there stays, also where git spread it over folders.
+	// Others' notes there stay, also if git spread them over folders.
 	s.git("notes", "--ref", "sluice", "add", "-m", "by hand")
 	fan := s.git("rev-parse", "HEAD")
 	s.git("commit", "-q", "--allow-empty", "-m", "third")
@@ -50,7 +50,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// Notes spread over folders by git, as it does where there are many, are read and kept.
+// Notes that git spread over folders, as it does for many, are read and kept.
 func TestNotesSpread(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()

@@ -46,7 +46,8 @@ func (r *Repo) ChangesBetween(ctx context.Context, from, to string) ([]Change, e
 			return nil, fmt.Errorf("changes: %w", err)
 		}
 	}
-	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv", from, to}, limit: wholeIndex, timeout: treeTime}
+	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff",
+		"--no-textconv", from, to}, limit: wholeIndex, timeout: treeTime}
 	out, err := r.shadow(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("changes from %.12s to %.12s: %w", from, to, err)
@@ -158,7 +159,8 @@ func (r *Repo) Descends(ctx context.Context, commit, base string) (bool, error) 
 			return false, err
 		}
 	}
-	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--max-count=1", base, "^" + commit}, limit: smallOutput, timeout: treeTime})
+	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--max-count=1", base, "^" + commit},
+		limit: smallOutput, timeout: treeTime})
 	return err == nil && len(out) == 0, err
 }
 
@@ -170,8 +172,10 @@ func (r *Repo) AnyOn(ctx context.Context, base string, commits []string) (bool, 
 			return false, err
 		}
 	}
-	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--max-count=1", "--ancestry-path", "--ignore-missing", "--stdin"},
-		stdin: strings.NewReader("^" + base + "\n" + strings.Join(commits, "\n") + "\n"), limit: smallOutput, timeout: treeTime})
+	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--max-count=1", "--ancestry-path",
+		"--ignore-missing", "--stdin"},
+		stdin: strings.NewReader("^" + base + "\n" + strings.Join(commits,
+			"\n") + "\n"), limit: smallOutput, timeout: treeTime})
 	return err == nil && len(out) > 0, err
 }
 
@@ -237,7 +241,7 @@ func Own(kind, name string) string { return ownRefs + kind + "/" + name }
 // Keep points our ref, from Own, at a commit and releases the previous one.
 func (r *Repo) Keep(ctx context.Context, ref, commit string) error {
 	if !strings.HasPrefix(ref, ownRefs) {
-		return fmt.Errorf("keep %.80q: no ref of sluice's", ref)
+		return fmt.Errorf("keep %.80q: not one of sluice's refs", ref)
 	}
 	if err := checkRef(ref); err != nil {
 		return err
@@ -245,7 +249,8 @@ func (r *Repo) Keep(ctx context.Context, ref, commit string) error {
 	if err := checkSHA(commit); err != nil {
 		return err
 	}
-	c := call{args: []string{"update-ref", "--no-deref", ref, commit}, env: ourIdentity(), limit: smallOutput, timeout: callTime}
+	c := call{args: []string{"update-ref", "--no-deref", ref, commit}, env: ourIdentity(), limit: smallOutput,
+		timeout: callTime}
 	_, err := r.inRepo(ctx, r.common, r.top, c)
 	if err != nil && r.unlockOwn(ref) {
 		_, err = r.inRepo(ctx, r.common, r.top, c)
@@ -289,8 +294,10 @@ func (r *Repo) ignoredBy(ctx context.Context, top string, others, paths []string
 		return nil, err
 	}
 	in := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
-	env := []string{"GIT_LITERAL_PATHSPECS=0", "GIT_WORK_TREE=" + top, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0=" + list.Name()}
-	c := call{args: []string{"check-ignore", "-z", "--no-index", "--stdin"}, env: env, dir: top, stdin: in, limit: wholeIndex, timeout: treeTime, codes: []int{1}}
+	env := []string{"GIT_LITERAL_PATHSPECS=0", "GIT_WORK_TREE=" + top, "GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0=" + list.Name()}
+	c := call{args: []string{"check-ignore", "-z", "--no-index", "--stdin"}, env: env, dir: top, stdin: in,
+		limit: wholeIndex, timeout: treeTime, codes: []int{1}}
 	out, err := r.shadow(ctx, c)
 	ignored := map[string]bool{}
 	for _, n := range names(out) {

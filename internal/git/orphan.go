@@ -20,7 +20,8 @@ import (
 const gitsLock = "in-use"
 
 // ErrGitsLeft is returned if a git that a killed process of ours started is still at work.
-var ErrGitsLeft = fault.New("wait for its end", "a git of an earlier sluice is still at work here, or another sluice is")
+var ErrGitsLeft = fault.New("wait for its end",
+	"a git of an earlier sluice is still at work here, or another sluice is")
 
 // heirWait is how long to wait for an earlier git, and heirPause the time between two looks.
 const (

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOwnRefsAreNotRead: each attempt leaves refs of ours; a launch, which has none of them, does not even list them.
+// TestOwnRefsAreNotRead: each attempt leaves our own refs; preparing a launch, which gets none of
+// them, does not even list them.
 func TestOwnRefsAreNotRead(t *testing.T) {
 	s := newSandbox(t)
 	head := s.git("rev-parse", "HEAD")

@@ -36,7 +36,7 @@ func (h *HeldIndex) copyIndex() (err error) {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: %s is no ordinary file", ErrIndex, filepath.Join(h.gitDir, indexFile))
+		return fmt.Errorf("%w: %s is not a regular file", ErrIndex, filepath.Join(h.gitDir, indexFile))
 	}
 	out, err := h.root.OpenFile(patchedNew, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
 	if err != nil {
@@ -62,7 +62,8 @@ func (h *HeldIndex) call(stdin string, args ...string) call {
 func (h *HeldIndex) indexError(err error) error {
 	var cmd *CommandError
 	if errors.As(err, &cmd) && strings.Contains(cmd.Stderr, "index") {
-		for _, words := range []string{"corrupt", "bad signature", "bad index", "unknown index", "smaller than expected", "cannot fetch"} {
+		for _, words := range []string{"corrupt", "bad signature", "bad index", "unknown index",
+			"smaller than expected", "cannot fetch"} {
 			if strings.Contains(cmd.Stderr, words) {
 				return fmt.Errorf("%w: %s: %w", ErrIndex, filepath.Join(h.gitDir, indexFile), err)
 			}
@@ -173,7 +174,8 @@ func (h *HeldIndex) Patch(ctx context.Context, changes []Change) error {
 			unchanged.WriteString(c.Path + "\x00")
 		}
 	}
-	for _, m := range []struct{ mark, paths string }{{"--skip-worktree", skip.String()}, {"--assume-unchanged", unchanged.String()}} {
+	for _, m := range []struct{ mark, paths string }{{"--skip-worktree", skip.String()},
+		{"--assume-unchanged", unchanged.String()}} {
 		if m.paths == "" {
 			continue
 		}

@@ -48,7 +48,8 @@ func (t tool) makeStore(ctx context.Context, store string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	c := call{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=none", dir}, limit: smallOutput, timeout: callTime}
+	c := call{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=sha1",
+		"--initial-branch=none", dir}, limit: smallOutput, timeout: callTime}
 	if _, err := t.run(ctx, c); err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (r *Repo) TopOf(path string) (string, error) {
 		return "", err
 	}
 	if rel, err := filepath.Rel(r.top, real); err != nil || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("%w: %s lies outside of %s", ErrNotWorktree, path, r.top)
+		return "", fmt.Errorf("%w: %s is outside of %s", ErrNotWorktree, path, r.top)
 	}
 	return r.top, nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// plainFolder is a folder that is no checkout, with its store.
+// plainFolder is a folder outside any checkout, with its store.
 func plainFolder(t *testing.T) (dir, store string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -33,8 +33,8 @@ func putFile(t *testing.T, name, text string) {
 	}
 }
 
-// TestStore: the trees of a folder that is no checkout are kept and compared; nothing that is made in the folder is read as
-// its git folder.
+// TestStore: the trees of a folder outside any checkout are kept and compared; nothing in the
+// folder is read as its git folder.
 func TestStore(t *testing.T) {
 	dir, store := plainFolder(t)
 	putFile(t, filepath.Join(dir, "a.txt"), "one\n")
@@ -62,7 +62,8 @@ func TestStore(t *testing.T) {
 		return commit
 	}
 	first := take("w-1/A.1")
-	// What an agent could make of the folder is not believed: neither a repo's index nor its settings and refs.
+	// An agent's changes to the folder are not trusted: neither a repo's index nor its settings and
+	// refs.
 	s := &sandbox{t: t, dir: dir}
 	s.git("init", "-q")
 	s.git("add", "a.txt")
@@ -100,7 +101,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestCompactStore: what is not kept any more goes from a store after a day, and what is kept stays.
+// TestCompactStore: unreferenced objects leave a store after a day, and kept ones stay.
 func TestCompactStore(t *testing.T) {
 	dir, store := plainFolder(t)
 	r, err := OpenStore(ctx(t), store, dir, Options{})
@@ -156,7 +157,8 @@ func TestCompactStore(t *testing.T) {
 	keep("w-4", "four\n")
 }
 
-// TestPlainTop: a root that is no checkout is found from below, and neither within a checkout nor where it is another user's.
+// TestPlainTop: a root outside any checkout is found from below, but not inside a checkout or if
+// another user owns it.
 func TestPlainTop(t *testing.T) {
 	dir, _ := plainFolder(t)
 	root, below := filepath.Join(dir, "sub"), filepath.Join(dir, "sub", "deep")

@@ -54,7 +54,8 @@ func (r *Repo) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 	files := [2]string{filepath.Join(r.common, "config"), filepath.Join(gitDir, "config.worktree")}
 	var now [2]atomicfile.Stat
 	for i, f := range files {
-		if now[i], err = atomicfile.Lstat(filepath.Dir(f), filepath.Base(f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if now[i], err = atomicfile.Lstat(filepath.Dir(f), filepath.Base(f)); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
@@ -84,7 +85,8 @@ func (r *Repo) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 
 // settings lists one file's settings, without includes.
 func (r *Repo) settings(ctx context.Context, file string) ([]setting, error) {
-	out, err := r.run(ctx, call{args: []string{"config", "--file", file, "--no-includes", "--null", "--list"}, limit: maxConfigList, timeout: callTime})
+	out, err := r.run(ctx, call{args: []string{"config", "--file", file, "--no-includes", "--null", "--list"},
+		limit: maxConfigList, timeout: callTime})
 	if err != nil {
 		return nil, err
 	}

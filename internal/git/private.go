@@ -58,7 +58,7 @@ func (r *Repo) makeFolder(ctx context.Context, f Folder) error {
 			refs[f.Branch] = f.Base
 		}
 	case f.Base == "":
-		return fault.New("run git switch -c NAME", "HEAD is at no branch and at no commit")
+		return fault.New("run git switch -c NAME", "HEAD has neither a branch nor a commit")
 	}
 	files["HEAD"], files["packed-refs"] = []byte(head), PackedRefs(refs)
 	if err := r.sideFiles(files, gitDir, f.Ignore); err != nil {
@@ -138,12 +138,14 @@ func (r *Repo) matchIndex(ctx context.Context, f Folder) error {
 	if err := ignoreGone(os.Remove(to)); err != nil {
 		return err
 	}
-	_, err = r.shadow(ctx, call{args: []string{"read-tree", f.Base}, env: []string{"GIT_INDEX_FILE=" + to}, limit: smallOutput, timeout: treeTime})
+	_, err = r.shadow(ctx, call{args: []string{"read-tree", f.Base}, env: []string{"GIT_INDEX_FILE=" + to},
+		limit: smallOutput, timeout: treeTime})
 	return err
 }
 
 // IgnorePath returns the line of an exclude file for one folder, relative to the checkout's top
 // level.
 func IgnorePath(rel string) string {
-	return "/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(filepath.ToSlash(rel)) + "/"
+	return "/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ",
+		`\ `).Replace(filepath.ToSlash(rel)) + "/"
 }

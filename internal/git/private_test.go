@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestNamedBy: what is read from the files is what git itself says.
+// TestNamedBy: reading the files returns what git itself reports.
 func TestNamedBy(t *testing.T) {
 	s := newSandbox(t)
 	s.git("branch", "a/b")
@@ -41,7 +41,7 @@ func TestNamedBy(t *testing.T) {
 	}
 }
 
-// TestPlainConfig: what names a program, a file or a secret is left out; what the repo is stays.
+// TestPlainConfig: what names a program, a file or a secret is omitted; the rest stays.
 func TestPlainConfig(t *testing.T) {
 	e := newEvil(t)
 	e.git("config", "remote.origin.url", "https://user:secret@example.org/x.git")
@@ -53,7 +53,7 @@ func TestPlainConfig(t *testing.T) {
 	e.git("config", "user.name", "Ann")
 	e.arm()
 	r := e.open()
-	for range 2 { // the second time from what is kept
+	for range 2 { // the second time from the cache
 		text, err := r.PlainConfig(ctx(t), e.dir)
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestPlainConfig(t *testing.T) {
 	}
 }
 
-// TestStores: what a store borrows from is found through any number of others.
+// TestStores: borrowed stores are found through any number of others.
 func TestStores(t *testing.T) {
 	s := newSandbox(t)
 	dir := filepath.Dir(s.dir)
@@ -93,7 +93,7 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// TestDrop: of a run that is forgotten no ref of any kind is left, and those of others stay.
+// TestDrop: a forgotten run leaves no ref of any kind, and those of others stay.
 func TestDrop(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()

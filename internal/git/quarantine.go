@@ -93,7 +93,8 @@ func (q *Quarantine) Descends(ctx context.Context, tip, base string) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	c := call{args: []string{"rev-list", "--max-count=1", "--stdin"}, stdin: strings.NewReader(in), limit: smallOutput, timeout: treeTime}
+	c := call{args: []string{"rev-list", "--max-count=1", "--stdin"}, stdin: strings.NewReader(in),
+		limit: smallOutput, timeout: treeTime}
 	out, err := q.run(ctx, c)
 	return err == nil && len(out) == 0, err
 }
@@ -140,7 +141,8 @@ func (q *Quarantine) Submodule(ctx context.Context, base, tip string) (string, e
 	if base == "" {
 		base = q.r.emptyTree()
 	}
-	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", base, tip},
+	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", "--no-textconv",
+		"--ignore-submodules=none", base, tip},
 		limit: wholeIndex, timeout: treeTime}
 	out, err := q.run(ctx, c)
 	fields := names(out)

@@ -77,9 +77,10 @@ func (r *Repo) askNamed(ctx context.Context, top string) (n Named, err error) {
 
 // notShared reports whether a ref is ours, or belongs to one worktree.
 func notShared(name string) bool {
-	return slices.ContainsFunc([]string{ownRefs, "refs/bisect/", "refs/worktree/", "refs/rewritten/"}, func(p string) bool {
-		return strings.HasPrefix(name, p)
-	})
+	return slices.ContainsFunc([]string{ownRefs, "refs/bisect/", "refs/worktree/", "refs/rewritten/"},
+		func(p string) bool {
+			return strings.HasPrefix(name, p)
+		})
 }
 
 // readNamed is NamedBy from the files.
@@ -111,7 +112,8 @@ func (r *Repo) refsBelow(ctx context.Context, under string) (map[string]string, 
 
 // askRefs is refsBelow with the git program.
 func (r *Repo) askRefs(ctx context.Context, under string) (map[string]string, error) {
-	c := call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", under}, limit: listOutput, timeout: callTime}
+	c := call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", under}, limit: listOutput,
+		timeout: callTime}
 	out, err := r.inRepo(ctx, r.common, r.top, c)
 	refs := parseRefs(out, " ")
 	maps.DeleteFunc(refs, func(name, _ string) bool { return otherwise(name, under) })

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCheckRef: the rule is git's own.
+// TestCheckRef: the same rule as git's.
 func TestCheckRef(t *testing.T) {
 	for _, name := range []string{"refs/heads/a", "refs/sluice/tip/w-1/A.1", "refs/heads/a#1", "refs/heads/é", "refs/heads/@", "refs/a", "refs/heads/a@b", "refs/heads/{a}", "refs/heads/-a",
 		"refs/", "refs//a", "refs/heads/", "refs/heads/.a", "refs/heads/a.", "refs/heads/a./b", "refs/heads/a..b", "refs/heads/a.lock", "refs/a.lock/b", "refs/heads/a b", "refs/heads/a~", "refs/heads/a^",

@@ -92,7 +92,8 @@ func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 		return nil, err
 	}
 	if there := min(before, after); len(trees)-1 < there {
-		return nil, fault.New(fmt.Sprintf("see that all in %s can be read, and try again", filepath.Join(r.common, "worktrees")), "git worktree list names %d of %d linked worktrees", max(len(trees)-1, 0), there)
+		return nil, fault.New(fmt.Sprintf("see that all in %s can be read, and try again",
+			filepath.Join(r.common, "worktrees")), "git worktree list names %d of %d linked worktrees", max(len(trees)-1, 0), there)
 	}
 	for i := range trees {
 		t := &trees[i]
@@ -189,7 +190,8 @@ func (r *Repo) Head(ctx context.Context, path string) (string, error) {
 
 func (r *Repo) headOf(ctx context.Context, gitDir, top string) (string, error) {
 	out, err := r.inRepo(ctx, gitDir, top, call{
-		args: []string{"rev-parse", "--verify", "--quiet", "HEAD"}, limit: smallOutput, timeout: callTime, codes: []int{1},
+		args: []string{"rev-parse", "--verify", "--quiet",
+			"HEAD"}, limit: smallOutput, timeout: callTime, codes: []int{1},
 	})
 	if err != nil {
 		return "", err
@@ -204,7 +206,8 @@ func (r *Repo) headOf(ctx context.Context, gitDir, top string) (string, error) {
 // config returns one value of the repo's own configuration, or "".
 func (r *Repo) config(ctx context.Context, key string) (string, error) {
 	out, err := r.inRepo(ctx, r.common, r.top, call{
-		args: []string{"config", "--local", "--null", "--get", key}, limit: smallOutput, timeout: callTime, codes: []int{1},
+		args: []string{"config", "--local", "--null", "--get",
+			key}, limit: smallOutput, timeout: callTime, codes: []int{1},
 	})
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", key, err)
@@ -216,8 +219,9 @@ func (r *Repo) config(ctx context.Context, key string) (string, error) {
 // checkRef returns an error if a full ref name is malformed, by the rules of `git
 // check-ref-format`.
 func checkRef(ref string) error {
-	no := fmt.Errorf("%.80q is no name for a ref: git refuses it", ref)
-	if !strings.HasPrefix(ref, "refs/") || strings.HasSuffix(ref, ".") || strings.Contains(ref, "..") || strings.Contains(ref, "@{") || strings.ContainsAny(ref, " ~^:?*[\\\x7f") {
+	no := fmt.Errorf("%.80q is not a valid name for a ref", ref)
+	if !strings.HasPrefix(ref, "refs/") || strings.HasSuffix(ref, ".") || strings.Contains(ref, "..") ||
+		strings.Contains(ref, "@{") || strings.ContainsAny(ref, " ~^:?*[\\\x7f") {
 		return no
 	}
 	if strings.IndexFunc(ref, func(c rune) bool { return c < ' ' }) >= 0 {

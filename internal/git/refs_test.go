@@ -15,8 +15,8 @@ import (
 
 func (s *sandbox) beside(name string) string { return filepath.Join(filepath.Dir(s.dir), name) }
 
-// A commit is seen wherever it is made: in the main worktree, in a linked one, on a slashed branch, after
-// the refs were packed, and on a HEAD that is on no branch at all.
+// A commit is seen wherever it is made: in the main worktree, in a linked one, on a branch with
+// slashes, after refs were packed, and on a detached HEAD.
 func TestRefsSeeEveryCommit(t *testing.T) {
 	conform.Rule(t, "1-language rule 3 git_commit", "on a branch, detached, in a linked worktree, packed")
 	s := newSandbox(t)
@@ -74,7 +74,7 @@ func TestRefsAreOthers(t *testing.T) {
 	}
 }
 
-// Folders of refs that are links (git-new-workdir makes such) are read as git reads them.
+// Ref folders that are links (git-new-workdir creates such) are read like git reads them.
 func TestRefsBehindLinks(t *testing.T) {
 	s := newSandbox(t)
 	s.git("branch", "dir/below")
@@ -97,7 +97,7 @@ func TestRefsBroken(t *testing.T) {
 	s.write(".git/refs/heads/gone", strings.Repeat("ab", 20)+"\n")
 	s.git("branch", "torn")
 	s.git("pack-refs", "--all")
-	s.write(".git/refs/heads/torn", "abc") // what is packed is an old place of it
+	s.write(".git/refs/heads/torn", "abc") // packed-refs has its old value
 	s.write(".git/refs/heads/.hidden", s.git("rev-parse", "HEAD"))
 	s.write(".git/refs/heads/other.lock", s.git("rev-parse", "HEAD"))
 	check(t, os.Symlink("main", filepath.Join(s.dir, ".git/refs/heads/linked")))
@@ -144,8 +144,8 @@ func TestUnborn(t *testing.T) {
 	}
 }
 
-// What tells a commit that was rewritten from a new one: amend, rebase and cherry-pick keep the author's
-// name and date, a revert quotes the subject.
+// What distinguishes a rewritten commit from a new one: amend, rebase and cherry-pick keep the
+// author's name and date, a revert quotes the subject.
 func TestRewrittenCommits(t *testing.T) {
 	conform.Rule(t, "1-language rule 3 git_commit", "what tells a rewritten commit from a new one")
 	s := newSandbox(t)
@@ -276,7 +276,7 @@ func TestCommitStorm(t *testing.T) {
 	}
 }
 
-// A commit that is larger than any of ours hides none that comes with it.
+// An oversized commit hides none that comes with it.
 func TestHugeAndOddCommits(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()

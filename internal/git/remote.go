@@ -39,7 +39,7 @@ func remoteEnv() []string {
 // written it: record it when a person looks, and use the recorded one.
 func (r *Repo) RemoteURL(ctx context.Context, name string) (string, error) {
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return unicode.IsControl(c) }) {
-		return "", fmt.Errorf("%.80q is no name for a remote", name)
+		return "", fmt.Errorf("%.80q is not a valid name for a remote", name)
 	}
 	return r.config(ctx, "remote."+name+".url")
 }
@@ -61,8 +61,9 @@ func (r *Repo) LsRemotePulls(ctx context.Context, address string) (map[string]st
 		"GIT_DIR=" + r.shadowDir(), "GIT_ALLOW_PROTOCOL=" + protocol,
 	}, remoteEnv()...)
 	c := call{
-		args: []string{"ls-remote", "--quiet", "--refs", "--", address, "refs/pull/*/head", "refs/merge-requests/*/head"},
-		env:  env, limit: listOutput, timeout: remoteTime, userConfig: true,
+		args: []string{"ls-remote", "--quiet", "--refs", "--", address, "refs/pull/*/head",
+			"refs/merge-requests/*/head"},
+		env: env, limit: listOutput, timeout: remoteTime, userConfig: true,
 	}
 	out, err := r.run(ctx, c)
 	if err != nil {
@@ -100,7 +101,7 @@ func checkURL(address string) (protocol string, err error) {
 	case strings.ContainsFunc(address, func(c rune) bool { return unicode.IsControl(c) || c == ' ' }):
 		return bad("it has spaces or control characters")
 	case strings.HasPrefix(address, "-"):
-		return bad("it begins as an option does")
+		return bad("it begins like an option")
 	case filepath.IsAbs(address):
 		return "file", nil
 	}
@@ -110,22 +111,22 @@ func checkURL(address string) (protocol string, err error) {
 			return bad("it cannot be read")
 		}
 		if strings.HasPrefix(u.Hostname(), "-") || strings.HasPrefix(u.User.Username(), "-") {
-			return bad("its host begins as an option does")
+			return bad("its host begins like an option")
 		}
 		switch scheme {
 		case "https", "ssh", "file":
 			return scheme, nil
 		}
-		return bad("its protocol is not among those asked")
+		return bad("its protocol is not supported")
 	}
 	host, path, ok := strings.Cut(address, ":")
 	switch {
 	case !ok || host == "" || path == "" || strings.Contains(host, "/"):
-		return bad("it is no address")
+		return bad("it is not an address")
 	case strings.HasPrefix(path, ":"):
 		return bad("it names a program")
 	case strings.HasPrefix(host[strings.LastIndexByte(host, '@')+1:], "-"):
-		return bad("its host begins as an option does")
+		return bad("its host begins like an option")
 	}
 	return "ssh", nil
 }

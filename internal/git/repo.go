@@ -88,7 +88,7 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	}
 	format, common, ok := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
 	if !ok || (format != "sha1" && format != "sha256") {
-		return nil, fault.New("install git 2.36 or newer", "open the repo at %s: this git does not know what is asked", top)
+		return nil, fault.New("install git 2.36 or newer", "open the repo at %s: this git is too old", top)
 	}
 	if common, err = filepath.EvalSymlinks(common); err != nil {
 		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
@@ -99,7 +99,8 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 // open prepares a repo for its first call.
 func (r *Repo) open(ctx context.Context, o Options) (*Repo, error) {
 	r.opened, r.scratch, r.staging, r.locks = time.Now(), o.Scratch, o.Staging, map[string]*treeLock{}
-	r.configs, r.links, r.spares, r.commits = map[string]configKept{}, map[string]linksKept{}, map[string]laid{}, map[string]commitKept{}
+	r.configs, r.links, r.spares, r.commits = map[string]configKept{}, map[string]linksKept{},
+		map[string]laid{}, map[string]commitKept{}
 	if r.scratch == "" {
 		return r, nil // most callers that open a repo briefly never need it
 	}

@@ -152,7 +152,8 @@ func switches(safeDir string) []string {
 // make results depend on who runs the daemon. Calls that commit add the identity.
 func (t tool) cleanEnv(userConfig bool) []string {
 	env := []string{
-		"PATH=" + filepath.Dir(t.path) + string(os.PathListSeparator) + "/usr/bin" + string(os.PathListSeparator) + "/bin",
+		"PATH=" + filepath.Dir(t.path) + string(os.PathListSeparator) + "/usr/bin" +
+			string(os.PathListSeparator) + "/bin",
 		"LC_ALL=C", "LANGUAGE=", "TZ=UTC",
 		"GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=",

@@ -58,7 +58,8 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 	if t.head != r.emptyTree() {
 		commit = append(commit, "-p", t.head)
 	}
-	out, err = r.shadow(ctx, call{args: commit, env: ourIdentity(), stdin: strings.NewReader(message), limit: smallOutput, timeout: callTime})
+	out, err = r.shadow(ctx, call{args: commit, env: ourIdentity(), stdin: strings.NewReader(message),
+		limit: smallOutput, timeout: callTime})
 	if err != nil {
 		return fail(err)
 	}

@@ -21,8 +21,10 @@ func (r *Repo) Settings(ctx context.Context, top string) ([]Setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git's settings: %w", err)
 	}
-	out, err := r.inRepo(ctx, gitDir, top, call{args: []string{"config", "--includes", "--null", "--show-origin", "--list"}, env: remoteEnv(), userConfig: true,
-		dir: top, limit: maxConfigList, timeout: callTime})
+	out, err := r.inRepo(ctx, gitDir, top,
+		call{args: []string{"config", "--includes", "--null", "--show-origin", "--list"}, env: remoteEnv(),
+			userConfig: true,
+			dir:        top, limit: maxConfigList, timeout: callTime})
 	if err != nil {
 		return nil, fmt.Errorf("git's settings: %w", err)
 	}

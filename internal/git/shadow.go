@@ -35,7 +35,8 @@ func (r *Repo) shadowDir() string { return filepath.Join(r.scratch, shadowName) 
 // makeShadow creates the shadow, or repairs an existing one.
 func (r *Repo) makeShadow(ctx context.Context) error {
 	dir := r.shadowDir()
-	for _, d := range []string{filepath.Join(dir, "refs"), filepath.Join(dir, "objects"), filepath.Join(r.scratch, indexName)} {
+	for _, d := range []string{filepath.Join(dir, "refs"), filepath.Join(dir, "objects"),
+		filepath.Join(r.scratch, indexName)} {
 		if err := os.MkdirAll(d, privateDir); err != nil {
 			return err
 		}

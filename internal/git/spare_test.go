@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestSpare: a folder that was laid out ahead, of whatever state the repo had then, is as one that is made anew; and where
-// nothing has changed since, nothing at all is made for it.
+// TestSpare: a folder prepared ahead, from any earlier state of the repo, equals a new one; and if
+// nothing has changed since, no file is created for it.
 func TestSpare(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()
@@ -36,7 +36,7 @@ func TestSpare(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		change func()
-		most   int // files that are made where nothing has changed since
+		most   int // files created if nothing has changed since
 	}{
 		{"nothing", func() {}, 0},
 		{"a branch", func() { s.git("branch", "more") }, 0},
@@ -50,8 +50,9 @@ func TestSpare(t *testing.T) {
 		{"no index", func() { _ = os.Remove(filepath.Join(s.dir, ".git/index")) }, 2},
 	} {
 		what := c.what
-		for _, name := range []string{"before", "again"} { // what is made last is the model of the next
-			if err := os.MkdirAll(filepath.Join(spare, "hooks"), 0o700); name == "before" && err != nil { // of another process
+		for _, name := range []string{"before", "again"} { // the last folder made is the model of the next
+			// of another process
+			if err := os.MkdirAll(filepath.Join(spare, "hooks"), 0o700); name == "before" && err != nil {
 				t.Fatal(err)
 			}
 			if err := r.MakeSpare(spare); err != nil {
@@ -71,7 +72,8 @@ func TestSpare(t *testing.T) {
 				}
 				t.Errorf("%s, %s: %d files and folders, made anew %d", what, name, len(got), len(want))
 			}
-			if was, err := os.Stat(filepath.Join(s.dir, ".git/index")); err == nil { // git tells by it which entries may be stale
+			// git tells by it which entries may be stale
+			if was, err := os.Stat(filepath.Join(s.dir, ".git/index")); err == nil {
 				if is, err := os.Stat(filepath.Join(with, indexFile)); err != nil || !is.ModTime().Equal(was.ModTime()) {
 					t.Errorf("%s, %s: the index is not of the time that the repo's has: %v", what, name, err)
 				}
@@ -130,7 +132,7 @@ func texts(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// TestSpareOfTwoLaunches: launches that begin at the same time lay out one spare folder, and it is whole.
+// TestSpareOfTwoLaunches: concurrent launches prepare one spare folder, and it is complete.
 func TestSpareOfTwoLaunches(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()

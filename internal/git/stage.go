@@ -55,7 +55,8 @@ func (s *staged) move(path string) error {
 		return errors.Join(err, fmt.Errorf("it was not made: %w", fs.ErrNotExist))
 	}
 	admin := filepath.Join(s.r.common, "worktrees", name)
-	if err := atomicfile.Write(filepath.Join(s.path, ".git"), []byte("gitdir: "+filepath.ToSlash(admin)+"\n"), 0o644); err != nil {
+	if err := atomicfile.Write(filepath.Join(s.path, ".git"), []byte("gitdir: "+filepath.ToSlash(admin)+"\n"),
+		0o644); err != nil {
 		return err
 	}
 	to, err := filepath.Rel(s.r.top, path)
@@ -63,7 +64,8 @@ func (s *staged) move(path string) error {
 		return err
 	}
 	dot := func(path string) error {
-		return atomicfile.Write(filepath.Join(admin, "gitdir"), []byte(filepath.ToSlash(filepath.Join(path, ".git"))+"\n"), 0o644)
+		return atomicfile.Write(filepath.Join(admin, "gitdir"),
+			[]byte(filepath.ToSlash(filepath.Join(path, ".git"))+"\n"), 0o644)
 	}
 	if err := dot(path); err != nil {
 		return err
@@ -100,7 +102,8 @@ func (s *staged) clear(path string) error {
 			return err
 		case name == "" || p == "":
 		case p == path && !half:
-			return fault.New("if its folder was deleted, run git worktree prune", "it is missing but already registered as a worktree")
+			return fault.New("if its folder was deleted, run git worktree prune",
+				"it is missing but already registered as a worktree")
 		default:
 			if err := os.RemoveAll(filepath.Join(s.r.common, "worktrees", name)); err != nil {
 				return err

@@ -22,7 +22,8 @@ func (s *sandbox) openStaged() *Repo {
 	return r
 }
 
-// TestAddWorktreeOutOfReach: whoever works in the checkout around a new worktree cannot have its files written elsewhere.
+// TestAddWorktreeOutOfReach: whoever works in the checkout around a new worktree cannot redirect
+// its files.
 func TestAddWorktreeOutOfReach(t *testing.T) {
 	s := newSandbox(t)
 	for i := range 50 {
@@ -36,7 +37,7 @@ func TestAddWorktreeOutOfReach(t *testing.T) {
 		name := fmt.Sprintf("wt%d", i)
 		path := filepath.Join(s.dir, name)
 		stop, done := make(chan struct{}), make(chan struct{})
-		go func() { // an agent, as quick as can be
+		go func() { // an agent, as fast as possible
 			defer close(done)
 			for {
 				select {
@@ -63,7 +64,8 @@ func TestAddWorktreeOutOfReach(t *testing.T) {
 	}
 }
 
-// TestAddWorktreeStaged: what is made elsewhere and moved is as if it had been made in its place, also after a kill.
+// TestAddWorktreeStaged: a worktree built elsewhere and moved equals one built in place, also after
+// a kill.
 func TestAddWorktreeStaged(t *testing.T) {
 	s := newSandbox(t)
 	s.write("sub/c.txt", "c\n")

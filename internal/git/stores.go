@@ -147,7 +147,8 @@ func (r *Repo) gitlinks(ctx context.Context, gitDir, top string) ([]string, erro
 	if ok && kept.of.Same(now) {
 		return kept.list, nil
 	}
-	c := call{args: []string{"ls-files", "--stage", "-z"}, env: []string{"GIT_DIR=" + gitDir, "GIT_WORK_TREE=" + top}, dir: top,
+	c := call{args: []string{"ls-files", "--stage", "-z"},
+		env: []string{"GIT_DIR=" + gitDir, "GIT_WORK_TREE=" + top}, dir: top,
 		safeDir: top, limit: wholeIndex, timeout: treeTime}
 	var list []string
 	err = r.stream(ctx, c, func(in io.Reader) error {

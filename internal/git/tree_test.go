@@ -45,7 +45,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// The environment of whoever started us leads git nowhere.
+// Our starter's environment does not redirect git.
 func TestEnvironmentIsClean(t *testing.T) {
 	s, other := newSandbox(t), newSandbox(t)
 	other.commit("other")
@@ -76,7 +76,7 @@ func TestAddWorktree(t *testing.T) {
 	s.write("sub/c.txt", "c\n")
 	s.commit("files")
 	s.git("branch", "there")
-	s.git("tag", "there", "HEAD~1") // a tag of the branch's name takes nothing from it
+	s.git("tag", "there", "HEAD~1") // a tag with the branch's name does not matter
 	r := s.open()
 	for _, branch := range []string{"new", "feat/deep/new", "there"} {
 		path := s.beside("wt-" + strings.ReplaceAll(branch, "/", "-"))
@@ -88,7 +88,7 @@ func TestAddWorktree(t *testing.T) {
 		if s.gitIn(path, "rev-parse", "HEAD") != s.git("rev-parse", "main") {
 			t.Errorf("%s: another commit", branch)
 		}
-		// Before status, which would mend an index that does not know its files.
+		// Before status, which would repair an index that does not know its files.
 		if got := s.gitIn(path, "diff-files", "--name-only"); got != "" {
 			t.Errorf("%s: the index does not know: %s", branch, got)
 		}
@@ -106,7 +106,8 @@ func TestAddWorktree(t *testing.T) {
 	}
 }
 
-// TestWorktreeInside: a worktree in the person's checkout is no part of their `git add -A`, and their own rules stay.
+// TestWorktreeInside: a worktree in the person's checkout is not part of their `git add -A`, and
+// their own rules stay.
 func TestWorktreeInside(t *testing.T) {
 	conform.Rule(t, "13-law worktrees", "worktrees inside the repo never enter a person's `git add -A`")
 	s := newSandbox(t)
@@ -183,10 +184,10 @@ func TestAddWorktreeRefuses(t *testing.T) {
 		{"w1", "taken", "name another branch"},
 		{"lost", "lost2", "git worktree prune"},
 		{"w2", "file/below", "in the way"},
-		{"w3", "-x", "no name for a branch"},
-		{"w4", "a..b", "no name"},
-		{"w5", "a\nb", "no name"},
-		{"w6", "", "no name"},
+		{"w3", "-x", "not a valid name for a branch"},
+		{"w4", "a..b", "not a valid name"},
+		{"w5", "a\nb", "not a valid name"},
+		{"w6", "", "not a valid name"},
 		{"file", "x", "a file has this name"},
 	} {
 		made, err := r.AddWorktree(ctx(t), s.beside(c.path), c.branch)
@@ -239,12 +240,12 @@ func TestChanged(t *testing.T) {
 	expect("uncommitted", want...)
 	s.git("add", "-A")
 	expect("staged", want...)
-	// What an agent tells its own index does not count.
+	// An agent's flags in its own index do not count.
 	s.git("update-index", "--assume-unchanged", "a.txt")
 	s.git("update-index", "--skip-worktree", "mode.sh")
 	expect("flagged", want...)
 	s.git("reset", "-q", "--mixed", "HEAD")
-	s.write("kept.txt", "tpek\n") // as long as before, in the same second
+	s.write("kept.txt", "tpek\n") // same size, in the same second
 	expect("the same length", "a.txt", "committed.txt", "gone.txt", "kept.txt", "mode.sh", "new\nline.txt", "sub/ü.txt")
 	got, err := r.Changed(ctx(t), s.dir, "")
 	check(t, err)
@@ -253,8 +254,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestUnclean: what is staged or changed is told, whoever touched it; what git does not know, what was only touched, and what
-// a filter made is not.
+// TestUnclean: staged or changed files are listed, whoever touched them; untracked ones, merely
+// touched ones, and those from a filter are not.
 func TestUnclean(t *testing.T) {
 	s := newSandbox(t)
 	s.git("config", "filter.big.clean", "sed s/large/small/")
@@ -277,7 +278,7 @@ func TestUnclean(t *testing.T) {
 	}
 	long := time.Now().Add(-time.Hour)
 	check(t, os.Chtimes(filepath.Join(s.dir, "x.big"), long, long))
-	s.git("update-index", "--refresh") // git has looked at it in another second than it was written in
+	s.git("update-index", "--refresh") // git has looked at it in a later second than it was written
 	expect("nothing")
 	check(t, os.Chtimes(filepath.Join(s.dir, "kept.txt"), long, long))
 	s.write("unknown.txt", "x")
@@ -308,9 +309,9 @@ func TestChangedOfLinkedWorktree(t *testing.T) {
 	if _, err := r.Changed(ctx(t), s.beside(""), base); !errors.Is(err, ErrNotWorktree) {
 		t.Errorf("%v", err)
 	}
-	// The temporary folder was swept, and our index was cut short.
+	// The temporary folder was cleaned, and our index was cut short.
 	check(t, os.WriteFile(r.privateIndex(path), []byte("DIRC"), 0o600))
-	check(t, os.WriteFile(r.privateIndex(path)+".lock", nil, 0o600)) // of a git that was ended in the middle
+	check(t, os.WriteFile(r.privateIndex(path)+".lock", nil, 0o600)) // from a killed git
 	if got, err = r.Changed(ctx(t), path, base); err != nil || len(got.Files) != 1 {
 		t.Errorf("%v %v", got, err)
 	}
@@ -405,7 +406,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// A sparse file larger than any disk is left when the time is over.
+// A digest of a sparse file larger than any disk stops when the time is over.
 func TestDigestEndsWithItsContext(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "big"))
@@ -439,7 +440,7 @@ func TestDiff(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	// The patch makes the same files: it is one.
+	// Applying the patch produces the same files.
 	s.git("worktree", "add", "-q", "--detach", s.beside("wt"), base)
 	patch := s.beside("patch")
 	check(t, os.WriteFile(patch, text, 0o600))
@@ -461,8 +462,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffHidesNothing: no attribute of the work, no driver and no NUL keeps a change out of what people and reviewers are
-// shown.
+// TestDiffHidesNothing: no attribute in the work, no driver and no NUL hides a change from people
+// and reviewers.
 func TestDiffHidesNothing(t *testing.T) {
 	conform.Rule(t, "9-one-tree diffs", "attributes, drivers and NULs of the work hide nothing of it")
 	s := newSandbox(t)
@@ -531,7 +532,7 @@ func TestToplevel(t *testing.T) {
 	s := newSandbox(t)
 	s.write("sub/x", "")
 	s.git("worktree", "add", "-q", "-b", "wt", filepath.Join(s.dir, "wt"))
-	check(t, os.MkdirAll(filepath.Join(s.dir, "sub", ".git"), 0o755)) // makes no checkout
+	check(t, os.MkdirAll(filepath.Join(s.dir, "sub", ".git"), 0o755)) // this makes no checkout
 	check(t, os.Symlink(filepath.Join(s.dir, "sub"), s.beside("link")))
 	for path, want := range map[string]string{
 		s.dir: s.dir, filepath.Join(s.dir, "sub"): s.dir, s.beside("link"): s.dir,
@@ -619,7 +620,7 @@ func TestLimits(t *testing.T) {
 	if _, err := r.inRepo(ctx(t), r.common, r.top, c); !errors.Is(err, ErrOutput) {
 		t.Errorf("output: %v", err)
 	}
-	// One that waits for its input for ever.
+	// One that waits forever for its input.
 	pr, pw, err := os.Pipe()
 	check(t, err)
 	defer func() { check(t, errors.Join(pr.Close(), pw.Close())) }()
@@ -646,7 +647,7 @@ func TestLimits(t *testing.T) {
 	t.Error(err)
 }
 
-// TestForget: what is kept of a worktree goes with it; a lock is nobody's when nobody uses it.
+// TestForget: what is kept of a worktree is removed with it; so is an unused lock.
 func TestForget(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()
@@ -691,7 +692,8 @@ func TestForget(t *testing.T) {
 	look(s.beside("wt2"))
 }
 
-// TestScratchIsMadeWhenNeeded: who opens a repo for a moment leaves nothing, even when killed; what others left goes.
+// TestScratchIsMadeWhenNeeded: opening a repo briefly leaves nothing, even after a kill; others'
+// leftovers are removed.
 func TestScratchIsMadeWhenNeeded(t *testing.T) {
 	s := newSandbox(t)
 	tmp := t.TempDir()

@@ -32,7 +32,8 @@ func (r *Repo) unclean(ctx context.Context, worktree string) (c Changes, err err
 	// Use the worktree's own index but not its configuration: an index names no program.
 	theirs := *t
 	theirs.env = r.inShadowTree(t.top, filepath.Join(gitDir, "index"))
-	against := []string{"diff-index", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"}
+	against := []string{"diff-index", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
+		"--ignore-submodules=dirty"}
 	staged, err := theirs.run(ctx, append(slices.Clone(against), "--cached", t.head)...)
 	if err != nil {
 		return c, err

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// failsToOpen has each git of this test that runs a subcommand fail to open a file the nth time, and tells whether one did.
+// failsToOpen makes each git of this test that runs a subcommand fail to open a file the nth time,
+// and reports whether one did.
 func failsToOpen(t *testing.T, sub, file string, nth int) (hit func() bool) {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
@@ -32,8 +33,8 @@ func failsToOpen(t *testing.T, sub, file string, nth int) (hit func() bool) {
 	}
 }
 
-// TestGitThatCouldNotRead: a git whose disk fails passes over refs, HEADs and worktrees without a word, and ends with 0. What
-// is there is reported, or an error is: never that it is not there.
+// TestGitThatCouldNotRead: after a disk error git silently skips refs, HEADs and worktrees, and
+// exits with 0. We must report what exists, or an error, but never that it does not exist.
 func TestGitThatCouldNotRead(t *testing.T) {
 	s := newSandbox(t)
 	s.git("worktree", "add", "-q", "-b", "side", s.beside("side"))
@@ -66,7 +67,8 @@ func TestGitThatCouldNotRead(t *testing.T) {
 	}
 }
 
-// TestRefsThatCouldNotBeRead is the same for the refs: a commit that is not listed would count as new, or as made by nobody.
+// TestRefsThatCouldNotBeRead is the same for the refs: an unlisted commit would count as new, or as
+// nobody's.
 func TestRefsThatCouldNotBeRead(t *testing.T) {
 	s := newSandbox(t)
 	s.git("branch", "packed")
@@ -101,8 +103,8 @@ func TestRefsThatCouldNotBeRead(t *testing.T) {
 	}
 }
 
-// TestTipOf: it is where git shows it, without a git, which shows an old place or none where it cannot read; a broken ref is
-// not one that does not exist.
+// TestTipOf: the same result as git's, but without git, which returns an old value or none if it
+// cannot read; a broken ref is not a missing one.
 func TestTipOf(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()

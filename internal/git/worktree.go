@@ -41,7 +41,7 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 	}
 	ref := "refs/heads/" + branch
 	if strings.HasPrefix(branch, "-") {
-		return false, fmt.Errorf("add worktree %s: %.80q is no name for a branch", path, branch)
+		return false, fmt.Errorf("add worktree %s: %.80q is not a valid name for a branch", path, branch)
 	}
 	if err := checkRef(ref); err != nil {
 		return false, fmt.Errorf("add worktree %s: branch: %w", path, err)
@@ -132,7 +132,7 @@ func (r *Repo) addAt(ctx context.Context, path, branch, ref string) (made bool, 
 // left.
 func (r *Repo) FillWorktree(ctx context.Context, path string) error {
 	if _, own, err := r.gitDirOf(path); err != nil || own != path {
-		return fmt.Errorf("fill worktree %s: it is no worktree: %w", path, errors.Join(err, fs.ErrInvalid))
+		return fmt.Errorf("fill worktree %s: it is not a worktree: %w", path, errors.Join(err, fs.ErrInvalid))
 	}
 	if err := r.checkout(ctx, path); err != nil {
 		return fmt.Errorf("fill worktree %s: write the files: %w", path, err)
@@ -168,7 +168,8 @@ func addError(path string, err error) error {
 		switch {
 		case strings.Contains(cmd.Stderr, "missing but already registered"):
 			hint = ": if its folder was deleted, run git worktree prune"
-		case strings.Contains(cmd.Stderr, "already checked out"), strings.Contains(cmd.Stderr, "already used by worktree"):
+		case strings.Contains(cmd.Stderr, "already checked out"),
+			strings.Contains(cmd.Stderr, "already used by worktree"):
 			hint = ": name another branch, or remove that worktree"
 		case strings.Contains(cmd.Stderr, "cannot lock ref"):
 			hint = ": a branch of that name, or of a part of it, is in the way"
@@ -190,7 +191,8 @@ func (r *Repo) checkout(ctx context.Context, path string) error {
 	}
 	env := []string{"GIT_WORK_TREE=" + top, "GIT_INDEX_FILE=" + filepath.Join(gitDir, "index")}
 	for _, args := range [][]string{{"read-tree", head}, {"checkout-index", "--all", "--force", "--index", "--quiet"}} {
-		if _, err := r.shadow(ctx, call{args: args, env: env, dir: top, limit: smallOutput, timeout: treeTime}); err != nil {
+		if _, err := r.shadow(ctx, call{args: args, env: env, dir: top, limit: smallOutput,
+			timeout: treeTime}); err != nil {
 			return err
 		}
 	}

@@ -19,17 +19,17 @@ import (
 	"sluice/notify"
 )
 
-// Bounds of the settings.
+// Limits of the settings.
 const (
 	maxNamed = 200 // agents, and roles
 	maxArgs  = 200 // of a command
 
-	maxRoleArgs     = 100      // that a role adds to it
+	maxRoleArgs     = 100      // of a role
 	maxRoleArgBytes = 64 << 10 // of these together
 	maxWorkers      = 1000
 )
 
-// Check returns all that is wrong with the settings, in words that say what to do; none = they can be gone by.
+// Check returns all faults of the settings, each with what to do.
 func (s Settings) Check() []error {
 	c := checker{s: s}
 	c.agents()
@@ -37,18 +37,20 @@ func (s Settings) Check() []error {
 	c.numbers()
 	c.sandbox()
 	if !slices.Contains([]string{"", "auto", engine.TrustFile, engine.TrustSandbox, engine.TrustSigned}, s.Trust) {
-		c.fault("trust: %q: want auto, file, sandbox or signed%s", s.Trust, near(s.Trust, []string{"auto", "file", "sandbox", "signed"}))
+		c.fault("trust: %q: want auto, file, sandbox or signed%s", s.Trust,
+			near(s.Trust, []string{"auto", "file", "sandbox", "signed"}))
 	}
 	c.notify()
 	return c.faults
 }
 
-// Warnings tell what is written down and not kept by this release.
+// Warnings returns settings that this release cannot enforce.
 func (s Settings) Warnings() []string {
 	return s.untold()
 }
 
-// untold are the budgets that cannot be kept with an agent that somebody may get: it does not tell what it has cost.
+// untold returns budgets that cannot be enforced because some agent of the role does not report its
+// cost.
 func (s Settings) untold() []string {
 	var out []string
 	b := s.Budget
@@ -59,9 +61,9 @@ func (s Settings) untold() []string {
 		for _, agent := range r.Agent {
 			switch a, _ := s.Agent(agent); {
 			case program.Known(a.Format) && !program.TellsCost(a.Format) && cost && !tokens:
-				out = append(out, fmt.Sprintf("roles.%s: agent %s tells tokens, but no cost: max_cost_usd does not bound it: give max_tokens", name, agent))
+				out = append(out, fmt.Sprintf("roles.%s: agent %s reports tokens, but no cost: max_cost_usd cannot limit it: set max_tokens", name, agent))
 			case !program.Known(a.Format) && (cost || tokens):
-				out = append(out, fmt.Sprintf("roles.%s: agent %s is of the format %s, which tells no cost: no budget bounds it but its time-outs and max_steps", name, agent, a.Format))
+				out = append(out, fmt.Sprintf("roles.%s: agent %s is of the format %s, which reports no cost: only its time-outs and max_steps limit it", name, agent, a.Format))
 			}
 		}
 	}
@@ -77,7 +79,7 @@ func (c *checker) fault(format string, args ...any) {
 	c.faults = append(c.faults, fmt.Errorf(format, args...))
 }
 
-// near is the end of a message that names what was likely meant.
+// near returns the end of a message with the name that was probably meant.
 func near(name string, known []string) string {
 	if n := text.Nearest(name, known); n != "" {
 		return fmt.Sprintf(" (did you mean %s?)", n)
@@ -115,7 +117,8 @@ func (c *checker) agents() {
 		}
 		if formats := append([]string{FormatText}, program.Names()...); !slices.Contains(formats, a.Format) {
 			last := len(formats) - 1
-			c.fault("%s.format: %q: want %s or %s%s", at, a.Format, strings.Join(formats[:last], ", "), formats[last], near(a.Format, formats))
+			c.fault("%s.format: %q: want %s or %s%s", at, a.Format, strings.Join(formats[:last], ", "),
+				formats[last], near(a.Format, formats))
 		}
 		if program.Known(a.Format) && a.PromptVia != ViaStdin {
 			c.fault("%s.prompt_via: %q: an agent of the format %s reads its prompt on its standard input: want stdin", at, a.PromptVia, a.Format)
@@ -124,7 +127,7 @@ func (c *checker) agents() {
 	}
 }
 
-// argument checks what stands for values in an element of a command.
+// argument checks the placeholders in an element of a command.
 func (c *checker) argument(at string, i int, arg string) {
 	if strings.ContainsRune(arg, 0) {
 		c.fault("%s: a NUL byte: remove it", at)
@@ -172,16 +175,19 @@ func (c *checker) roles() {
 		}
 		for _, a := range r.Agent {
 			if _, ok := c.s.Agent(a); !ok {
-				c.fault("%s.agent: %q is no agent: want one of %s%s", at, a, strings.Join(known, ", "), near(a, known))
+				c.fault("%s.agent: %q is not an agent: want one of %s%s", at, a, strings.Join(known, ", "),
+					near(a, known))
 			}
 		}
 		if r.PromptFile != "" && !filepath.IsLocal(filepath.FromSlash(r.PromptFile)) {
-			c.fault("%s.prompt_file: %q leads out of the repo: name a file below .workflow/ or the root", at, r.PromptFile)
+			c.fault("%s.prompt_file: %q leads out of the repo: name a file below .workflow/ or the root", at,
+				r.PromptFile)
 		}
 		if strings.ContainsRune(r.Model, 0) || strings.HasPrefix(r.Model, "-") {
-			c.fault("%s.model: %q: no name of a model", at, r.Model)
+			c.fault("%s.model: %q: not a name of a model", at, r.Model)
 		}
-		if r.Timeout < 0 || r.IdleTimeout < 0 || r.MaxCostUSD < 0 || r.MaxTokens < 0 || r.Restarts != nil && *r.Restarts < 0 {
+		if r.Timeout < 0 || r.IdleTimeout < 0 || r.MaxCostUSD < 0 || r.MaxTokens < 0 || r.Restarts != nil &&
+			*r.Restarts < 0 {
 			c.fault("%s: timeout, idle_timeout, restarts, max_cost_usd and max_tokens must not be negative", at)
 		}
 		c.roleArgs(at+".args", r)
@@ -196,20 +202,21 @@ func (c *checker) roleArgs(at string, r Role) {
 		c.fault("%s: more than %d arguments: use a script as the agent's command", at, maxRoleArgs)
 	}
 	if n := len(strings.Join(r.Args, "")); n > maxRoleArgBytes {
-		c.fault("%s: %d bytes: want at most %d: put long texts into a file that the agent reads", at, n, maxRoleArgBytes)
+		c.fault("%s: %d bytes: want at most %d: put long texts into a file that the agent reads", at, n,
+			maxRoleArgBytes)
 	}
 	for i, arg := range r.Args {
 		switch {
 		case strings.ContainsRune(arg, 0):
 			c.fault("%s[%d]: a NUL byte: remove it", at, i)
 		case strings.Contains(arg, "${{"):
-			c.fault("%s[%d]: %s: no values stand in it, it is handed on as it is: write it out, or put ${{role}}, ${{model}} or ${{prompt_file}} into the agent's command", at, i, arg)
+			c.fault("%s[%d]: %s: values are not filled in here: write it out, or put ${{role}}, ${{model}} or ${{prompt_file}} into the agent's command", at, i, arg)
 		}
 	}
 	for _, name := range r.Agent {
 		a, known := c.s.Agent(name)
 		if !known || len(a.Command) == 0 {
-			continue // said already
+			continue // reported already
 		}
 		if arg, why := program.Refused(a.Format, r.Args); why != "" {
 			c.fault("%s: %s: agent %s is of the format %s, and %s", at, arg, name, a.Format, why)
@@ -233,10 +240,11 @@ func (c *checker) numbers() {
 	for _, d := range []struct {
 		key  string
 		d    engine.Duration
-		zero bool // 0 is a value
+		zero bool // 0 is allowed
 	}{
 		{"veto_window", s.VetoWindow, true}, {"notify.remind", s.Notify.Remind, true}, {"rescan", s.Rescan, false},
-		{"grace", s.Grace, true}, {"linger", s.Linger, true}, {"settle", s.Settle, false}, {"kill_after", s.KillAfter, false},
+		{"grace", s.Grace, true}, {"linger", s.Linger, true}, {"settle", s.Settle, false}, {"kill_after",
+			s.KillAfter, false},
 		{"pr_poll", s.PRPoll, false}, {"timeout", s.Timeout, false}, {"idle_timeout", s.IdleTimeout, true},
 	} {
 		if d.d < 0 || d.d == 0 && !d.zero {
@@ -251,7 +259,7 @@ func (c *checker) numbers() {
 	}
 }
 
-// notify checks how people are told.
+// notify checks how people are notified.
 func (c *checker) notify() {
 	n := c.s.Notify
 	for key, argv := range map[string][]string{"notify.command": n.Command, "notify.terminal": n.Terminal} {
@@ -272,11 +280,13 @@ func (c *checker) notify() {
 	if n.Escalate.After > 0 && len(n.Escalate.To) == 0 {
 		c.fault("notify.escalate.to: empty: name the channels that are told then: command, webhook, desktop")
 	}
-	there := map[string]bool{notify.DesktopChannel: n.Desktop, notify.CommandChannel: len(n.Command) > 0, notify.WebhookChannel: n.Webhook.URL != ""}
+	there := map[string]bool{notify.DesktopChannel: n.Desktop, notify.CommandChannel: len(n.Command) > 0,
+		notify.WebhookChannel: n.Webhook.URL != ""}
 	for _, name := range n.Escalate.To {
 		switch is, known := there[name]; {
 		case !known:
-			c.fault("notify.escalate.to: %q: want desktop, command or webhook%s", name, near(name, slices.Sorted(maps.Keys(there))))
+			c.fault("notify.escalate.to: %q: want desktop, command or webhook%s", name,
+				near(name, slices.Sorted(maps.Keys(there))))
 		case n.Escalate.After == 0:
 			c.fault("notify.escalate.after: missing: say after how many reminders %s is told", name)
 		case !is:
@@ -285,12 +295,12 @@ func (c *checker) notify() {
 	}
 }
 
-// network checks what a role may reach.
+// network checks a role's network.
 func (c *checker) network(at string, hosts []string) {
 	for _, h := range hosts {
 		switch {
 		case (h == NetworkNone || h == NetworkHost) && len(hosts) > 1:
-			c.fault("%s: %s stands alone: it says all", at, h)
+			c.fault("%s: %s must be the only one", at, h)
 		case h == NetworkWeb || h == NetworkNone || h == NetworkHost:
 		default:
 			if _, _, err := egress.SplitHost(h); err != nil {
@@ -300,7 +310,7 @@ func (c *checker) network(at string, hosts []string) {
 	}
 }
 
-// sandbox checks how launches are held.
+// sandbox checks the sandbox's settings.
 func (c *checker) sandbox() {
 	s := c.s.Sandbox
 	modes := []string{SandboxAuto, SandboxOn, SandboxOff}
@@ -311,7 +321,7 @@ func (c *checker) sandbox() {
 		c.fault("trust: %s wants a sandbox, and sandbox.mode is off: turn it on, or have trust: file", c.s.Trust)
 	}
 	if s.MaxHomeGB < 0 || math.IsNaN(s.MaxHomeGB) {
-		c.fault("sandbox.max_home_gb: %v: want a number of gigabytes; 0 is no bound", s.MaxHomeGB)
+		c.fault("sandbox.max_home_gb: %v: want a number of gigabytes; 0 means no limit", s.MaxHomeGB)
 	}
 	for key, paths := range map[string][]string{"sandbox.read": s.Read, "sandbox.write": s.Write} {
 		for _, p := range paths {

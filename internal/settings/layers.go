@@ -20,12 +20,13 @@ import (
 	"sluice/internal/text"
 )
 
-// Settings come in layers, each over the one before: built-in, the person's file, the project's file, SLUICE_CONFIG_<KEY>,
-// --set. A key that no layer may have is an error that names the place and the nearest key.
+// Settings come in layers, each over the one before: built-in, the person's file, the project's
+// file, SLUICE_CONFIG_<KEY>, --set. An unknown key in any layer is an error that names the place
+// and the nearest key.
 //
-// The project's file lies in the repo, where colleagues and agents write: Keys says what it may set. Whoever starts a run
-// trusts the repo's agents and commands to run in its attempts, held and recorded. What holds them, which secrets they get,
-// and how a person is told is that person's to say.
+// The project's file is in the repo, where colleagues and agents write: Keys lists what it may set.
+// Whoever starts a run trusts the repo's agents and commands to run in its attempts, sandboxed and
+// recorded. Only that person decides the sandbox, the secrets that agents get, and the notices.
 
 // sep separates the parts of a key inside this package: names of roles may contain dots.
 const sep = "/"
@@ -35,9 +36,9 @@ const EnvPrefix = "SLUICE_CONFIG_"
 
 // layer is one source of settings.
 type layer struct {
-	name   string            // built-in, or where it was read: a file, a variable, --set
+	name   string            // built-in, or the source: a file, a variable, --set
 	values map[string]any    // nested
-	lines  map[string]origin // key -> where exactly it was set
+	lines  map[string]origin // key -> exact place
 
 	project bool // it may only tighten the others
 }
@@ -45,7 +46,7 @@ type layer struct {
 // origin is where a value was set: a line of a file, a variable, or --set.
 type origin struct {
 	name string
-	line int // 0 = it has none
+	line int // 0 = none
 }
 
 func (o origin) String() string {
@@ -69,13 +70,14 @@ func (o origin) fault(advice, format string, args ...any) error {
 // Layered are settings merged from all layers.
 type Layered struct {
 	Settings
-	Files []string // that were read, in order
+	Files []string // the files read, in order
 
 	k    *koanf.Koanf
-	from map[string]origin // key -> where its value comes from
+	from map[string]origin // key -> origin of its value
 }
 
-// Read reads all layers: own is the person's file, root the repo ("" = none), environ the environment, set what --set says.
+// Read reads all layers: own is the person's file, root the repo ("" = none), environ the
+// environment, set the --set arguments.
 func Read(own, root string, environ, set []string) (*Layered, error) {
 	layers := []layer{builtInLayer()}
 	files := []string{own}
@@ -104,10 +106,10 @@ func Read(own, root string, environ, set []string) (*Layered, error) {
 	return merge(layers, read)
 }
 
-// ProjectFile is the settings file of a repo.
+// ProjectFile returns the settings file of a repo.
 func ProjectFile(root string) string { return filepath.Join(root, layout.WorkflowDir, "config.yaml") }
 
-// Faults returns the faults that an error of the settings was made of, or the error alone if it is another.
+// Faults returns the faults in an error of the settings, or the error alone if it is another.
 func Faults(err error) []error {
 	var f *fault.Error
 	if errors.As(err, &f) && f.Err != nil {
@@ -118,9 +120,10 @@ func Faults(err error) []error {
 	return []error{err}
 }
 
-// settingsFault makes one error of many: the first is the cause, and Faults returns all.
+// settingsFault combines many errors: the first is the cause, and Faults returns all.
 func settingsFault(faults []error, code int) error {
-	return &fault.Error{Cause: faults[0].Error() + text.More(len(faults)-1, "fault"), Advice: "`sluice config --help` names the keys; `sluice doctor` tells every fault", Code: code, Err: errors.Join(faults...)}
+	return &fault.Error{Cause: faults[0].Error() + text.More(len(faults)-1, "fault"),
+		Advice: "`sluice config --help` names the keys; `sluice doctor` tells every fault", Code: code, Err: errors.Join(faults...)}
 }
 
 // merge merges the layers and checks the result.
@@ -168,7 +171,8 @@ func overlay(layers []layer) (*Layered, error) {
 	return s, nil
 }
 
-// loosened returns a fault for each value of the project's file that is looser than all other layers together.
+// loosened returns a fault for each value of the project's file that is looser than all other
+// layers together.
 func (s *Layered) loosened(layers []layer) (faults []error, err error) {
 	i := slices.IndexFunc(layers, func(l layer) bool { return l.project })
 	if i < 0 {
@@ -182,14 +186,15 @@ func (s *Layered) loosened(layers []layer) (faults []error, err error) {
 	s.HoldHosts(below.Settings)
 	for _, key := range slices.Sorted(maps.Keys(layers[i].lines)) {
 		if how := Looser(below.Settings, s.Settings, strings.Split(key, sep)); how != "" {
-			faults = append(faults, layers[i].lines[key].fault("remove it there, or set "+Dotted(key)+" in your own file",
+			faults = append(faults, layers[i].lines[key].fault("remove it there, or set "+Dotted(key)+
+				" in your own file",
 				"%s: %s (%s): a project's file can only tighten", Dotted(key), text.Line(how), below.source(key)))
 		}
 	}
 	return faults, nil
 }
 
-// Value is a setting and where it comes from.
+// Value is a setting and its origin.
 type Value struct {
 	Key   string `json:"key"`
 	Value any    `json:"value"`
@@ -197,7 +202,7 @@ type Value struct {
 	Class string `json:"project"` // what the project's file may do with it
 }
 
-// Values are all settings, by key.
+// Values returns all settings, by key.
 func (s *Layered) Values() (out []Value) {
 	values := s.k.All()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -207,7 +212,7 @@ func (s *Layered) Values() (out []Value) {
 	return out
 }
 
-// source is where a key is set; for a role also by "*" or by the budget of an attempt.
+// source returns where a key is set; for a role also by "*" or by the budget of an attempt.
 func (s *Layered) source(key string) string {
 	keys := []string{key}
 	if parts := strings.Split(key, sep); len(parts) == 3 && parts[0] == "roles" {
@@ -227,7 +232,8 @@ func (s *Layered) placed(f error) error {
 	var best origin
 	for k, at := range s.from {
 		d := Dotted(k)
-		if at.name != builtInName && (d == key || strings.HasPrefix(d, key+".") || strings.HasPrefix(key, d+"[")) && (best.name == "" || at.String() < best.String()) {
+		if at.name != builtInName && (d == key || strings.HasPrefix(d, key+".") ||
+			strings.HasPrefix(key, d+"[")) && (best.name == "" || at.String() < best.String()) {
 			best = at
 		}
 	}
@@ -237,7 +243,7 @@ func (s *Layered) placed(f error) error {
 	return best.fault("", "%w", f)
 }
 
-// oneAsList accepts a single name where a list is wanted.
+// oneAsList accepts a single name for a list.
 func oneAsList(from, to reflect.Type, v any) (any, error) {
 	if from.Kind() == reflect.String && to == reflect.TypeFor[[]string]() {
 		return []string{v.(string)}, nil
@@ -248,7 +254,7 @@ func oneAsList(from, to reflect.Type, v any) (any, error) {
 // builtInName is the origin of a value that nobody set.
 const builtInName = "built-in"
 
-// builtInLayer has the defaults.
+// builtInLayer returns the defaults.
 func builtInLayer() layer {
 	raw, err := json.Marshal(Default())
 	values := map[string]any{}
@@ -299,7 +305,8 @@ func put(m map[string]any, key string, v any) {
 	m[parts[len(parts)-1]] = v
 }
 
-// envLayer reads SLUICE_CONFIG_<KEY>: the key in capitals, its parts joined by "_". Roles and agents are for files.
+// envLayer reads SLUICE_CONFIG_<KEY>: the key in capitals, its parts joined by "_". Roles and
+// agents can only be in files.
 func envLayer(environ []string) (layer, []error) {
 	l := layer{name: "environment", values: map[string]any{}, lines: map[string]origin{}}
 	known := map[string]string{}
@@ -314,7 +321,8 @@ func envLayer(environ []string) (layer, []error) {
 		}
 		key, ok := known[name]
 		if !ok {
-			faults = append(faults, fmt.Errorf("environment: %s: no such key%s", text.Line(name), text.DidYouMean(name, slices.Sorted(maps.Keys(known)))))
+			faults = append(faults, fmt.Errorf("environment: %s: no such key%s", text.Line(name),
+				text.DidYouMean(name, slices.Sorted(maps.Keys(known)))))
 			continue
 		}
 		faults = append(faults, l.take(key, value, name)...)
@@ -342,7 +350,7 @@ func setLayer(set []string) (layer, []error) {
 	return l, faults
 }
 
-// take reads one value of a layer that is text.
+// take reads one value given as text.
 func (l *layer) take(key, text, at string) []error {
 	kind, err := kindOf(key)
 	if err != nil {
@@ -357,5 +365,5 @@ func (l *layer) take(key, text, at string) []error {
 	return nil
 }
 
-// Dotted writes a key as people do, with dots.
+// Dotted formats a key with dots.
 func Dotted(key string) string { return strings.ReplaceAll(key, sep, ".") }

@@ -12,7 +12,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// world is a repo and the settings of a person.
+// world is a repo and a person's settings.
 type world struct {
 	t   *testing.T
 	dir string
@@ -42,7 +42,7 @@ func (w *world) read(set ...string) (*Layered, error) {
 	return Read(filepath.Join(w.dir, "config", "sluice", "config.yaml"), w.dir, w.env, set)
 }
 
-// TestLayersInTheirOrder: each layer over the one before, and each value says where it comes from.
+// TestLayersInTheirOrder: each layer overrides the one before, and each value has its origin.
 func TestLayersInTheirOrder(t *testing.T) {
 	conform.Rule(t, "001 layers", "five layers over one another, each value with its place")
 	conform.Rule(t, "7-agents layers", "each layer over the one before, and each value says where it comes from")
@@ -78,7 +78,7 @@ func TestLayersInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestBuiltInSettings: what holds without any layer is what the program says.
+// TestBuiltInSettings: the settings without any layer are the documented defaults.
 func TestBuiltInSettings(t *testing.T) {
 	w := newWorld(t)
 	w.env = slices.DeleteFunc(w.env, func(v string) bool { return strings.HasPrefix(v, EnvPrefix) })
@@ -100,7 +100,7 @@ func TestFaultsOfSettings(t *testing.T) {
 		{"an unknown key", "vetto_window: 3s\n", "config.yaml:1:1: vetto_window: no such key: did you mean veto_window?"},
 		{"an unknown key of a role", "roles:\n  a: {agents: claude}\n", "config.yaml:2:7: roles.a.agents: no such key: did you mean roles.a.agent?"},
 		{"an unknown key of an agent", "agents:\n  a: {comand: [x]}\n", "agents.a.comand: no such key: did you mean agents.a.command?"},
-		{"a doubled key", "grace: 1s\ngrace: 2s\n", "config.yaml:2:1: grace: the key stands there twice"},
+		{"a doubled key", "grace: 1s\ngrace: 2s\n", "config.yaml:2:1: grace: the key appears twice"},
 		{"no time", "grace: 5\n", `grace: "5": want a time such as 30s or 2h`},
 		{"no number", "max_parallel: many\n", `max_parallel: "many": want a whole number`},
 		{"what is the person's and no truth", "notify: {desktop: yes}\n", "notify.desktop is yours alone to set"},
@@ -110,7 +110,7 @@ func TestFaultsOfSettings(t *testing.T) {
 		{"keys where a value belongs", "grace: {a: 1}\n", "grace: want a time"},
 		{"no YAML", "a: [\n", "config.yaml"},
 		{"two documents", "grace: 1s\n---\ngrace: 2s\n", "more than one document"},
-		{"an agent that is none", "roles: {a: {agent: claud}}\n", `roles.a.agent: "claud" is no agent`},
+		{"an agent that is none", "roles: {a: {agent: claud}}\n", `roles.a.agent: "claud" is not an agent`},
 		{"a number beyond its bounds", "max_parallel: 0\n", "config.yaml:1: max_parallel: 0: want 1 to 1000"},
 		{"the person's own key", "notify: {command: [evil]}\n", "notify.command is yours alone to set"},
 		{"the person's other key", "notify: {webhook: http://x}\n", "notify.webhook is yours alone to set"},
@@ -129,7 +129,7 @@ func TestFaultsOfSettings(t *testing.T) {
 	}
 }
 
-// TestRoleWithoutAgent: what a role says besides need not name again who plays it.
+// TestRoleWithoutAgent: a role's other settings do not require its agent.
 func TestRoleWithoutAgent(t *testing.T) {
 	w := newWorld(t)
 	w.write(".workflow/config.yaml", "agents: {mine: {command: [./a.sh]}}\nroles: {\"*\": {agent: mine}, a: {network: none}}\n")
@@ -146,7 +146,7 @@ func TestRoleWithoutAgent(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsALinkIsNoSettings: what is read is a regular file.
+// TestAFileThatIsALinkIsNoSettings: only a regular file is read.
 func TestAFileThatIsALinkIsNoSettings(t *testing.T) {
 	w := newWorld(t)
 	w.write("elsewhere.yaml", "veto_window: 7s\n")
@@ -181,7 +181,8 @@ func FuzzSettings(f *testing.F) {
 	})
 }
 
-// TestSettingsOfAFormerAgent: what was written for opencode before it was built in still loads, in a project's file too.
+// TestSettingsOfAFormerAgent: what was written for opencode before it was built in still loads,
+// also from a project's file.
 func TestSettingsOfAFormerAgent(t *testing.T) {
 	for _, c := range []struct{ own, project, want string }{
 		{"", "agents:\n  opencode: {command: [opencode, run], prompt_via: arg}\n", "[opencode] stdin opencode"},

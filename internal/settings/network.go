@@ -9,14 +9,14 @@ import (
 
 // Modes of the setting sandbox.mode.
 const (
-	SandboxAuto = "auto" // where it can be had; else launches are unprotected, and shown as such
-	SandboxOn   = "on"   // a launch that cannot be held is refused
-	SandboxOff  = "off"  // nothing is held
+	SandboxAuto = "auto" // if available; otherwise launches are unprotected, and shown as such
+	SandboxOn   = "on"   // without a sandbox, launches are refused
+	SandboxOff  = "off"  // no sandbox
 )
 
-// Words of a role's network.
+// Words for a role's network.
 const (
-	NetworkWeb  = "web"  // every public host, by the proxy; the default
+	NetworkWeb  = "web"  // every public host, through the proxy; the default
 	NetworkNone = "none" // its own loopback only
 	NetworkHost = "host" // the machine's: unprotected
 )

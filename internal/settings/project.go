@@ -13,7 +13,7 @@ import (
 	"sluice/engine"
 )
 
-// What a project's file may do with a key of the settings. The file lies in the repo: colleagues and agents write it.
+// What a project's file may do with a key. The file is in the repo: colleagues and agents write it.
 const (
 	YoursOnly  = "yours only"
 	MayTighten = "may tighten"
@@ -22,10 +22,11 @@ const (
 
 // Key is a row of the table of what a project's file may set.
 type Key struct {
-	Name  string // NAME stands for that of any agent or role; a row covers the keys below it
+	Name  string // NAME stands for any agent or role; a row covers the keys below it
 	Class string // YoursOnly, MayTighten or Free
-	Means string // what tighter is, or why the class
-	// looser says how a value breaks out of the others' bounds; the zero value where it does not. Only of MayTighten.
+	Means string // what tighter means, or why the class
+	// looser returns how a value exceeds the others' bounds, or the zero value. Only for
+	// MayTighten.
 	looser func(l layers) excess
 }
 
@@ -35,7 +36,7 @@ type layers struct {
 	name        string
 }
 
-// excess is a value that asks for more, or less, than it may.
+// excess is a value that asks for more, or less, than allowed.
 type excess struct{ value, how, bound string }
 
 func (x excess) String() string { return x.value + " " + x.how + " " + x.bound }
@@ -46,7 +47,7 @@ const (
 	isNot    = "is not"
 )
 
-// Keys is the table: every key of the settings has one row.
+// Keys returns the table: every key of the settings has one row.
 func Keys() []Key {
 	return slices.Concat(keysOfAgents(), keysOfRoles(), keysOfAll())
 }
@@ -54,7 +55,8 @@ func Keys() []Key {
 func keysOfAgents() []Key {
 	const own = "for an agent that only the project names: one of yours, or a built-in one, stays as it is"
 	return []Key{
-		{"agents.NAME.command", MayTighten, own, agentChanged(func(a Agent) string { return strings.Join(a.Command, " ") })},
+		{"agents.NAME.command", MayTighten, own,
+			agentChanged(func(a Agent) string { return strings.Join(a.Command, " ") })},
 		{"agents.NAME.prompt_via", MayTighten, own, agentChanged(func(a Agent) string { return a.PromptVia })},
 		{"agents.NAME.format", MayTighten, own, agentChanged(func(a Agent) string { return a.Format })},
 		{"agents.NAME.env", MayTighten, "fewer variables; an agent of the project's with the format of a built-in one may have what that one gets", agentEnv},
@@ -67,11 +69,12 @@ func keysOfRoles() []Key {
 		{"roles.NAME.env", MayTighten, "fewer variables", func(l layers) excess {
 			return wider(l.with.Role(l.name).Env, l.below.Role(l.name).Env)
 		}},
-		{"roles.NAME.network", MayTighten, "`none` is tighter than hosts, hosts than `web`, `web` than `host`; a host of the project's that yours does not name " +
-			"is reached on ports 80 and 443, where its address is public", func(l layers) excess {
-			x, _ := reach(l.with.Role(l.name).Network, l.below.Role(l.name).Network)
-			return x
-		}},
+		{"roles.NAME.network", MayTighten,
+			"`none` is tighter than hosts, hosts than `web`, `web` than `host`; a host of the project's that yours does not name " +
+				"is reached on ports 80 and 443, where its address is public", func(l layers) excess {
+				x, _ := reach(l.with.Role(l.name).Network, l.below.Role(l.name).Network)
+				return x
+			}},
 		{"roles.NAME.max_cost_usd", MayTighten, "less; 0 is that of `budget.attempt`", func(l layers) excess {
 			cost := func(s Settings) float64 { return cmp.Or(s.Role(l.name).MaxCostUSD, s.Budget.Attempt.MaxCostUSD) }
 			return overBound(cost(l.with), cost(l.below), l.with.Role(l.name).MaxCostUSD)
@@ -86,28 +89,35 @@ func keysOfRoles() []Key {
 
 func keysOfAll() []Key {
 	return []Key{
-		{"trust", MayTighten, "`file`, `auto`, `sandbox`, `signed`: each is tighter than the one before", func(l layers) excess {
-			order := []string{engine.TrustFile, "auto", engine.TrustSandbox, engine.TrustSigned}
-			rank := func(s Settings) int { return slices.Index(order, cmp.Or(s.Trust, "auto")) }
-			if with := rank(l.with); with < 0 || with >= rank(l.below) { // what is no level is another fault
-				return excess{}
-			}
-			return excess{l.with.Trust, asksLess, cmp.Or(l.below.Trust, "auto")}
-		}},
+		{"trust", MayTighten, "`file`, `auto`, `sandbox`, `signed`: each is tighter than the one before",
+			func(l layers) excess {
+				order := []string{engine.TrustFile, "auto", engine.TrustSandbox, engine.TrustSigned}
+				rank := func(s Settings) int { return slices.Index(order, cmp.Or(s.Trust, "auto")) }
+				if with := rank(l.with); with < 0 || with >= rank(l.below) { // an unknown level is another fault
+					return excess{}
+				}
+				return excess{l.with.Trust, asksLess, cmp.Or(l.below.Trust, "auto")}
+			}},
 		{"veto_window", MayTighten, "longer", func(l layers) excess {
 			if l.with.VetoWindow >= l.below.VetoWindow {
 				return excess{}
 			}
 			return excess{fmt.Sprint(l.with.VetoWindow), asksLess, fmt.Sprint(l.below.VetoWindow)}
 		}},
-		{"kill_after", MayTighten, "shorter: what is ended is gone sooner", over(func(s Settings) engine.Duration { return s.KillAfter })},
+		{"kill_after", MayTighten, "shorter: what is ended is gone sooner",
+			over(func(s Settings) engine.Duration { return s.KillAfter })},
 		{"max_agents", MayTighten, "fewer", over(func(s Settings) int64 { return int64(s.MaxAgents) })},
-		{"budget.attempt.max_cost_usd", MayTighten, "less", over(func(s Settings) float64 { return s.Budget.Attempt.MaxCostUSD })},
-		{"budget.attempt.max_tokens", MayTighten, "less", over(func(s Settings) int64 { return s.Budget.Attempt.MaxTokens })},
-		{"budget.day.max_cost_usd", MayTighten, "less", over(func(s Settings) float64 { return s.Budget.Day.MaxCostUSD })},
+		{"budget.attempt.max_cost_usd", MayTighten, "less",
+			over(func(s Settings) float64 { return s.Budget.Attempt.MaxCostUSD })},
+		{"budget.attempt.max_tokens", MayTighten, "less",
+			over(func(s Settings) int64 { return s.Budget.Attempt.MaxTokens })},
+		{"budget.day.max_cost_usd", MayTighten, "less",
+			over(func(s Settings) float64 { return s.Budget.Day.MaxCostUSD })},
 		{"budget.day.max_tokens", MayTighten, "less", over(func(s Settings) int64 { return s.Budget.Day.MaxTokens })},
-		{"budget.day.max_launches", MayTighten, "fewer", over(func(s Settings) int64 { return int64(s.Budget.Day.MaxLaunches) })},
-		{"budget.day.max_duration", MayTighten, "less", over(func(s Settings) engine.Duration { return s.Budget.Day.MaxDuration })},
+		{"budget.day.max_launches", MayTighten, "fewer",
+			over(func(s Settings) int64 { return int64(s.Budget.Day.MaxLaunches) })},
+		{"budget.day.max_duration", MayTighten, "less",
+			over(func(s Settings) engine.Duration { return s.Budget.Day.MaxDuration })},
 		{"sandbox", YoursOnly, "what holds the agents, and what of your files they see", nil},
 		{"notify", YoursOnly, "how you are told: a repo neither silences it nor chooses a program that runs at each notice", nil},
 		{"max_parallel", Free, "`max_agents` bounds all repos", nil},
@@ -122,7 +132,7 @@ func keysOfAll() []Key {
 	}
 }
 
-// KeyOf returns the row of a key; its parts may hold dots. Not found: there is no such key.
+// KeyOf returns the row of a key, whose parts may contain dots; false if there is no such key.
 func KeyOf(parts []string) (Key, bool) {
 	for _, k := range Keys() {
 		want := strings.Split(k.Name, ".")
@@ -136,7 +146,7 @@ func KeyOf(parts []string) (Key, bool) {
 	return Key{}, false
 }
 
-// Looser returns how a value of a project's file loosens what the other layers say: "" where it does not. below are the
+// Looser returns how a value of a project's file loosens the other layers, or "". below are the
 // settings without the project's file, with those with it.
 func Looser(below, with Settings, parts []string) string {
 	k, ok := KeyOf(parts)
@@ -153,7 +163,8 @@ func Looser(below, with Settings, parts []string) string {
 	return ""
 }
 
-// HoldHosts notes the hosts that only a project's file names for a role: they are reached where their address is public.
+// HoldHosts marks hosts that only a project's file names for a role: they are reachable only at
+// public addresses.
 func (s *Settings) HoldHosts(below Settings) {
 	for name, r := range s.Roles {
 		_, r.public = reach(r.Network, below.Role(name).Network)
@@ -161,7 +172,7 @@ func (s *Settings) HoldHosts(below Settings) {
 	}
 }
 
-// bound is a number of which zero says that there is none.
+// bound is a number for which zero means no limit.
 type bound interface {
 	~int64 | ~float64
 	comparable
@@ -171,7 +182,7 @@ func over[T bound](get func(s Settings) T) func(layers) excess {
 	return func(l layers) excess { return overBound(get(l.with), get(l.below), get(l.with)) }
 }
 
-// overBound compares two bounds; shown is how the first is written in the file.
+// overBound compares two limits; shown is the first as written in the file.
 func overBound[T bound](with, below, shown T) excess {
 	if below == 0 || with != 0 && with <= below {
 		return excess{}
@@ -179,7 +190,7 @@ func overBound[T bound](with, below, shown T) excess {
 	return excess{fmt.Sprint(shown), asksMore, fmt.Sprint(below)}
 }
 
-// agentChanged refuses another value for an agent that the other layers give a command.
+// agentChanged refuses a different value for an agent with a command in the other layers.
 func agentChanged(get func(a Agent) string) func(layers) excess {
 	return func(l layers) excess {
 		before, known := l.below.Agent(l.name)
@@ -191,8 +202,8 @@ func agentChanged(get func(a Agent) string) func(layers) excess {
 	}
 }
 
-// roleArgs refuses other arguments for a role that an agent plays which the other layers know. Those of "*" are also those
-// of each role that says none.
+// roleArgs refuses different arguments for a role played by an agent that the other layers know.
+// Those of "*" also apply to each role without its own.
 func roleArgs(l layers) excess {
 	known := func(name string) bool {
 		a, ok := l.below.Agent(name)
@@ -213,7 +224,8 @@ func roleArgs(l layers) excess {
 
 func argWords(args []string) string { return cmp.Or(strings.Join(args, " "), "none") }
 
-// agentEnv compares what an agent gets with what it has below, or with the built-in agent of its format.
+// agentEnv compares an agent's variables with those below, or with those of the built-in agent of
+// its format.
 func agentEnv(l layers) excess {
 	after, _ := l.with.Agent(l.name)
 	before, known := l.below.Agent(l.name)
@@ -237,7 +249,7 @@ func wider(with, below []string) excess {
 	return excess{}
 }
 
-// reach compares two networks. public are the hosts that are within the other one's web alone.
+// reach compares two networks. public are the hosts covered only by the other one's web.
 func reach(with, below []string) (x excess, public []string) {
 	if len(with) == 0 {
 		with = []string{NetworkWeb}
@@ -248,7 +260,8 @@ func reach(with, below []string) (x excess, public []string) {
 	for _, h := range with {
 		switch {
 		case h == NetworkNone || slices.Contains(below, NetworkHost) || slices.Contains(below, h):
-		case h != NetworkWeb && h != NetworkHost && slices.ContainsFunc(below, func(b string) bool { return coversHost(b, h) }):
+		case h != NetworkWeb && h != NetworkHost &&
+			slices.ContainsFunc(below, func(b string) bool { return coversHost(b, h) }):
 		case h != NetworkWeb && h != NetworkHost && slices.Contains(below, NetworkWeb) && ofWeb(h):
 			public = append(public, h)
 		default:
@@ -258,7 +271,7 @@ func reach(with, below []string) (x excess, public []string) {
 	return excess{}, public
 }
 
-// coversHost reports whether a rule for hosts allows all that another one does.
+// coversHost reports whether one host rule allows all that another does.
 func coversHost(wide, narrow string) bool {
 	if slices.Contains([]string{NetworkWeb, NetworkNone, NetworkHost}, wide) {
 		return false
@@ -272,7 +285,8 @@ func coversHost(wide, narrow string) bool {
 	return w == n || any && strings.HasSuffix(n, tail)
 }
 
-// ofWeb reports whether a rule is for a host and a port that `web` has, unless its address turns out to be a private one.
+// ofWeb reports whether a rule's host and port are covered by `web`, unless the address turns out
+// to be private.
 func ofWeb(rule string) bool {
 	host, port, err := egress.SplitHost(rule)
 	if err != nil || port != "" && port != "80" && port != "443" || strings.EqualFold(host, "localhost") {

@@ -11,7 +11,8 @@ import (
 	"sluice/agents/egress"
 )
 
-// TestEveryKeyHasOneRow: the table of what a project's file may set has each key of the settings once, and no other.
+// TestEveryKeyHasOneRow: the table of what a project's file may set has each key of the settings
+// once, and no other.
 func TestEveryKeyHasOneRow(t *testing.T) {
 	var leaves []string
 	var walk func(typ reflect.Type, at []string)
@@ -51,7 +52,7 @@ func TestEveryKeyHasOneRow(t *testing.T) {
 	}
 }
 
-// TestTheDocsPrintTheTable: docs/trust.md says of each key what Keys says.
+// TestTheDocsPrintTheTable: docs/trust.md has the same rows as Keys.
 func TestTheDocsPrintTheTable(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/trust.md")
 	if err != nil {
@@ -66,7 +67,7 @@ func TestTheDocsPrintTheTable(t *testing.T) {
 	}
 }
 
-// TestHostsOfTheProject: a host that only the project names is not one of those that are reached wherever they are.
+// TestHostsOfTheProject: a host that only the project names is reachable only at public addresses.
 func TestHostsOfTheProject(t *testing.T) {
 	below, s := Default(), Default()
 	below.Roles["yours"] = Role{Network: []string{"db.example", "web"}}

@@ -25,15 +25,15 @@ import (
 	"sluice/specs"
 )
 
-// Bounds of a settings file.
+// Limits of a settings file.
 const (
 	maxSettingsBytes = 128 << 10
 	maxSettingsNodes = 10_000
 	maxSettingsDepth = 20
 )
 
-// kindOf returns the type of a key's value; an error names the nearest key. Where a name of an agent or a role stands, any
-// name matches.
+// kindOf returns the type of a key's value; an error names the nearest key. Any name of an agent or
+// a role matches.
 func kindOf(key string) (reflect.Type, error) {
 	t := reflect.TypeFor[Settings]()
 	done := ""
@@ -71,7 +71,7 @@ func Known(dotted string) error {
 	return err
 }
 
-// fixedKeys are the keys whose names are known: all but those of roles and agents.
+// fixedKeys returns the keys with fixed names: all but those of roles and agents.
 func fixedKeys() map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	var walk func(t reflect.Type, prefix string)
@@ -94,7 +94,7 @@ func fixedKeys() map[string]reflect.Type {
 	return out
 }
 
-// fileLayer reads a settings file, all faults at once. A file that is not there is no layer.
+// fileLayer reads a settings file and returns all its faults. A missing file is no layer.
 func fileLayer(file string, project bool) (l layer, there bool, faults []error) {
 	l = layer{name: file, values: map[string]any{}, lines: map[string]origin{}, project: project}
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxSettingsBytes)
@@ -121,15 +121,16 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 	return l, true, r.faults
 }
 
-// former reads what was written for an agent before it was built in, with its prompt as an argument: what `init` wrote
-// means the built-in agent, and another command stays an agent of text.
+// former reads an agent entry from before the agent was built in, with its prompt as an argument:
+// what `init` wrote means the built-in agent, and another command stays a text agent.
 func (l *layer) former() {
 	agents, _ := l.values["agents"].(map[string]any)
 	for name, v := range agents {
 		a, _ := v.(map[string]any)
 		was := program.Former(name)
 		switch {
-		case was == nil || a["format"] != nil || a["command"] == nil || a["prompt_via"] == nil || a["prompt_via"] == ViaStdin:
+		case was == nil || a["format"] != nil || a["command"] == nil || a["prompt_via"] == nil ||
+			a["prompt_via"] == ViaStdin:
 		case fmt.Sprint(a["command"]) == fmt.Sprint(was) && a["prompt_via"] == ViaArg:
 			delete(a, "command")
 			delete(a, "prompt_via")
@@ -139,7 +140,7 @@ func (l *layer) former() {
 	}
 }
 
-// settingsReader turns nodes into values and keeps every fault.
+// settingsReader converts nodes to values and collects faults.
 type settingsReader struct {
 	*layer
 	file   string
@@ -171,7 +172,7 @@ func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, de
 			continue
 		}
 		if seen[k.Value] {
-			r.at(k, "%s: the key stands there twice", text.Line(k.Value))
+			r.at(k, "%s: the key appears twice", text.Line(k.Value))
 			continue
 		}
 		seen[k.Value] = true
@@ -179,14 +180,15 @@ func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, de
 	}
 }
 
-// value takes one key of a mapping of type t.
+// value reads one key of a mapping of type t.
 func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, depth int) {
 	kind, err := kindOf(key)
 	if err != nil {
 		r.at(k, "%s", err)
 		return
 	}
-	if keys := kind.Kind() == reflect.Struct || kind.Kind() == reflect.Map; keys && (v.Kind == yaml.MappingNode || !r.yoursOnly(key)) {
+	if keys := kind.Kind() == reflect.Struct || kind.Kind() == reflect.Map; keys &&
+		(v.Kind == yaml.MappingNode || !r.yoursOnly(key)) {
 		r.mapping(v, key+sep, kind, depth+1)
 		return
 	}
@@ -227,7 +229,8 @@ func readValue(value string, kind reflect.Type) (any, error) {
 	return scalar(value, kind)
 }
 
-// nodeValue reads a leaf. A list may be one word, except a command: it would look as if a shell split it.
+// nodeValue reads a leaf. A list may be one word, except a command: it would look as if a shell
+// split it.
 func nodeValue(n *yaml.Node, kind reflect.Type, key string) (any, error) {
 	if kind.Kind() == reflect.Slice {
 		if n.Kind == yaml.ScalarNode && !strings.HasSuffix(key, sep+"command") {

@@ -1,6 +1,7 @@
-// Package settings has the keys of config.yaml: what they mean (settings.go), whether they are right (check.go), and which of
-// them a project may set (project.go). Read merges their layers (layers.go, read.go): the built-in values, the person's file,
-// the project's, the environment, --set. Files tells when the files have changed and are whole (watch.go).
+// Package settings has the keys of config.yaml: their meaning (settings.go), their checks
+// (check.go), and what a project may set (project.go). Read merges the layers (layers.go, read.go):
+// the built-in values, the person's file, the project's, the environment, --set. Files reports when
+// the files have changed and are complete (watch.go).
 package settings
 
 import (
@@ -13,24 +14,25 @@ import (
 	"sluice/notify"
 )
 
-// Ways to hand an agent its prompt.
+// Ways to pass a prompt to an agent.
 const (
 	ViaStdin = "stdin" // on standard input
 	ViaArg   = "arg"   // as the last argument
-	ViaFile  = "file"  // as a file's path: where ${{prompt_file}} stands, else as the last argument
+	ViaFile  = "file"  // as a file's path: in place of ${{prompt_file}}, else as the last argument
 )
 
-// FormatText says that an agent's output is text and its exit code its word. The others are those of package program.
+// FormatText means that an agent's output is text and its exit code the result. The other formats
+// are those of package program.
 const FormatText = "text"
 
-// AnyRole is the name under which `roles` says what holds for every role not named.
+// AnyRole is the entry under `roles` for every role without its own.
 const AnyRole = engine.AnyRole
 
-// Settings are the keys of config.yaml, as they are after all layers were laid over one another.
+// Settings are the keys of config.yaml, merged from all layers.
 type Settings struct {
 	Agents      map[string]Agent `koanf:"agents" json:"agents"`
 	Roles       map[string]Role  `koanf:"roles" json:"roles"`
-	MaxParallel int              `koanf:"max_parallel" json:"max_parallel"` // steps and reviews of a repo at the same time
+	MaxParallel int              `koanf:"max_parallel" json:"max_parallel"` // concurrent steps and reviews of a repo
 	MaxAgents   int              `koanf:"max_agents" json:"max_agents"`     // over all repos of the daemon
 	Trust       string           `koanf:"trust" json:"trust"`               // auto, file, sandbox or signed
 	VetoWindow  engine.Duration  `koanf:"veto_window" json:"veto_window"`
@@ -48,51 +50,56 @@ type Settings struct {
 	Sandbox     Sandbox          `koanf:"sandbox" json:"sandbox"`
 }
 
-// Sandbox says how launches are held.
+// Sandbox configures the sandbox of launches.
 type Sandbox struct {
-	Mode  string   `koanf:"mode" json:"mode"`   // auto, on, off
-	Read  []string `koanf:"read" json:"read"`   // what a launch sees of the home and of other hidden folders: "~/…" or absolute
-	Write []string `koanf:"write" json:"write"` // what it may write to besides
+	Mode string `koanf:"mode" json:"mode"` // auto, on, off
+	// what a launch sees of the home and of other hidden folders: "~/…" or absolute
+	Read  []string `koanf:"read" json:"read"`
+	Write []string `koanf:"write" json:"write"` // what it may also write to
 
-	MaxHomeGB float64 `koanf:"max_home_gb" json:"max_home_gb"` // of the private folders of a run's launches together; 0 = no bound
+	// total of the private folders of a run's launches; 0 = no limit
+	MaxHomeGB float64 `koanf:"max_home_gb" json:"max_home_gb"`
 }
 
-// Agent says how an agent is launched.
+// Agent is how an agent is launched.
 type Agent struct {
-	Command   []string `koanf:"command" json:"command"` // ${{role}}, ${{model}} and ${{prompt_file}} stand for their values
+	Command   []string `koanf:"command" json:"command"` // with ${{role}}, ${{model}} and ${{prompt_file}}
 	PromptVia string   `koanf:"prompt_via" json:"prompt_via"`
 	Format    string   `koanf:"format" json:"format"`
 	Env       []string `koanf:"env" json:"env"` // names and patterns (MY_*) of the daemon's variables that it gets
 }
 
-// Role says who does the work of a role, and how.
+// Role is who does the work of a role, and how.
 type Role struct {
-	Agent       []string        `koanf:"agent" json:"agent"` // names under `agents`; several = in turn
-	Model       string          `koanf:"model" json:"model"`
-	Args        []string        `koanf:"args" json:"args"`               // appended to the command of whichever agent plays it
+	Agent []string `koanf:"agent" json:"agent"` // names under `agents`; several take turns
+	Model string   `koanf:"model" json:"model"`
+	// appended to the command of whichever agent plays it
+	Args        []string        `koanf:"args" json:"args"`
 	PromptFile  string          `koanf:"prompt_file" json:"prompt_file"` // below .workflow/, else below the root
 	Timeout     engine.Duration `koanf:"timeout" json:"timeout"`
 	IdleTimeout engine.Duration `koanf:"idle_timeout" json:"idle_timeout"`
 	Restarts    *int            `koanf:"restarts" json:"restarts"`
-	MaxCostUSD  float64         `koanf:"max_cost_usd" json:"max_cost_usd"` // of one attempt, or of one round's reviewer; 0 = budget.attempt
-	MaxTokens   int64           `koanf:"max_tokens" json:"max_tokens"`     // so
-	Env         []string        `koanf:"env" json:"env"`
-	Network     []string        `koanf:"network" json:"network"` // web, none, host, or names of hosts; web if absent
+	// of one attempt, or of one round's reviewer; 0 = budget.attempt
+	MaxCostUSD float64  `koanf:"max_cost_usd" json:"max_cost_usd"`
+	MaxTokens  int64    `koanf:"max_tokens" json:"max_tokens"` // likewise
+	Env        []string `koanf:"env" json:"env"`
+	Network    []string `koanf:"network" json:"network"` // web, none, host, or names of hosts; web if absent
 
-	public []string // of Network: what is reached only where its address is public
+	public []string // of Network: reachable only at public addresses
 }
 
-// Notify says how a person is told.
+// Notify is how a person is notified.
 type Notify struct {
-	Desktop  bool            `koanf:"desktop" json:"desktop"`
-	Terminal []string        `koanf:"terminal" json:"terminal"` // opens a terminal that runs what follows; none: one that is known
+	Desktop bool `koanf:"desktop" json:"desktop"`
+	// opens a terminal that runs what follows; empty: a known one
+	Terminal []string        `koanf:"terminal" json:"terminal"`
 	Command  []string        `koanf:"command" json:"command"`
 	Webhook  Webhook         `koanf:"webhook" json:"webhook"`
 	Remind   engine.Duration `koanf:"remind" json:"remind"` // 0 = no reminders
 	Escalate Escalate        `koanf:"escalate" json:"escalate"`
 }
 
-// Webhook says how a webhook is called: see notify.Hook.
+// Webhook is how a webhook is called: see notify.Hook.
 type Webhook struct {
 	URL       string            `koanf:"url" json:"url"` // "" = none
 	Method    string            `koanf:"method" json:"method"`
@@ -101,44 +108,47 @@ type Webhook struct {
 	Body      string            `koanf:"body" json:"body"`
 }
 
-// Hook is the webhook as the notifier takes it.
+// Hook returns the webhook as the notifier takes it.
 func (w Webhook) Hook() notify.Hook {
 	return notify.Hook{URL: w.URL, Method: w.Method, SecretEnv: w.SecretEnv, Headers: w.Headers, Body: w.Body}
 }
 
-// Escalate keeps channels for a gate that nobody answers.
+// Escalate reserves channels for a gate that nobody answers.
 type Escalate struct {
-	After int      `koanf:"after" json:"after"` // reminders of a gate; 0 = it never does
+	After int      `koanf:"after" json:"after"` // reminders of a gate; 0 = never
 	To    []string `koanf:"to" json:"to"`       // channels: desktop, command, webhook
 }
 
-// Budget bounds what is spent.
+// Budget limits spending.
 type Budget struct {
-	Attempt Amount `koanf:"attempt" json:"attempt"` // of any role that says nothing else
-	Day     Day    `koanf:"day" json:"day"`         // over all repos of the daemon, from 00:00 to 00:00 where it is
+	Attempt Amount `koanf:"attempt" json:"attempt"` // of any role without its own
+	// over all repos of the daemon, from 00:00 to 00:00 in its time zone
+	Day Day `koanf:"day" json:"day"`
 }
 
-// Amount is what may be spent; zero = no bound.
+// Amount is what may be spent; zero = no limit.
 type Amount struct {
 	MaxCostUSD float64 `koanf:"max_cost_usd" json:"max_cost_usd"`
 	MaxTokens  int64   `koanf:"max_tokens" json:"max_tokens"`
 }
 
-// Day is what all repos of a daemon may use in a day; zero = no bound.
+// Day is what all repos of a daemon may use in a day; zero = no limit.
 type Day struct {
-	MaxCostUSD  float64         `koanf:"max_cost_usd" json:"max_cost_usd"`
-	MaxTokens   int64           `koanf:"max_tokens" json:"max_tokens"`
-	MaxLaunches int             `koanf:"max_launches" json:"max_launches"` // of agents
-	MaxDuration engine.Duration `koanf:"max_duration" json:"max_duration"` // that agents run, one beside another counted each
+	MaxCostUSD  float64 `koanf:"max_cost_usd" json:"max_cost_usd"`
+	MaxTokens   int64   `koanf:"max_tokens" json:"max_tokens"`
+	MaxLaunches int     `koanf:"max_launches" json:"max_launches"` // of agents
+	// total running time of agents, concurrent ones added
+	MaxDuration engine.Duration `koanf:"max_duration" json:"max_duration"`
 }
 
 func (d Day) Spend() engine.Spend {
-	return engine.Spend{Usage: engine.Usage{Tokens: d.MaxTokens, CostUSD: d.MaxCostUSD}, Launches: d.MaxLaunches, Time: d.MaxDuration}
+	return engine.Spend{Usage: engine.Usage{Tokens: d.MaxTokens, CostUSD: d.MaxCostUSD},
+		Launches: d.MaxLaunches, Time: d.MaxDuration}
 }
 
 func (a Amount) usage() engine.Usage { return engine.Usage{Tokens: a.MaxTokens, CostUSD: a.MaxCostUSD} }
 
-// Default is what holds where no layer says otherwise.
+// Default returns the built-in settings.
 func Default() Settings {
 	c := engine.DefaultConfig()
 	return Settings{
@@ -161,7 +171,7 @@ func Default() Settings {
 	}
 }
 
-// builtin are the agents that no settings need to name.
+// builtin returns the agents that settings need not name.
 func builtin() map[string]Agent {
 	out := map[string]Agent{}
 	for _, name := range program.Names() {
@@ -170,8 +180,8 @@ func builtin() map[string]Agent {
 	return out
 }
 
-// Engine gives what the engine goes by. `trust: auto` asks for nothing: what stood between an agent and an answer is told of
-// each, and what was written down is never lowered.
+// Engine returns the engine's settings. `trust: auto` requires nothing: each answer's trust level
+// is reported, and a recorded requirement is never lowered.
 func (s Settings) Engine() engine.Config {
 	c := engine.Config{
 		MaxParallel: s.MaxParallel, Grace: s.Grace, Linger: s.Linger, PRPoll: s.PRPoll, VetoWindow: s.VetoWindow,
@@ -183,16 +193,18 @@ func (s Settings) Engine() engine.Config {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
 		r := s.Roles[name]
-		own := engine.RoleLimits{Usage: engine.Usage{Tokens: r.MaxTokens, CostUSD: r.MaxCostUSD}, Timeout: r.Timeout, IdleTimeout: r.IdleTimeout, Restarts: r.Restarts}
-		if any := s.Roles[AnyRole]; own != (engine.RoleLimits{}) || any.Timeout != 0 || any.Restarts != nil || any.MaxTokens != 0 || any.MaxCostUSD != 0 {
-			c.Roles[name] = own // also where it says nothing: it is not one of those that are not named
+		own := engine.RoleLimits{Usage: engine.Usage{Tokens: r.MaxTokens, CostUSD: r.MaxCostUSD},
+			Timeout: r.Timeout, IdleTimeout: r.IdleTimeout, Restarts: r.Restarts}
+		if any := s.Roles[AnyRole]; own != (engine.RoleLimits{}) || any.Timeout != 0 || any.Restarts != nil ||
+			any.MaxTokens != 0 || any.MaxCostUSD != 0 {
+			c.Roles[name] = own // even if empty: the role is named, so "*" must not apply
 		}
 	}
 	return c
 }
 
-// Inherit gives each role that does not say who plays it, with which arguments, what it reaches or what it may cost what "*"
-// says: to name a role loosens nothing. said tells whether a layer has a key.
+// Inherit gives a named role the values of "*" for agent, args, network and costs that it does not
+// set itself, so naming a role loosens nothing. said reports whether a layer has a key.
 func (s Settings) Inherit(said func(role, key string) bool) {
 	any := s.Roles[AnyRole]
 	for name, r := range s.Roles {
@@ -215,7 +227,7 @@ func (s Settings) Inherit(said func(role, key string) bool) {
 	}
 }
 
-// Role returns the settings of a role: its own, else those of every role not named.
+// Role returns the settings of a role: its own, else those of "*".
 func (s Settings) Role(name string) Role {
 	if r, ok := s.Roles[name]; ok {
 		return r
@@ -223,7 +235,7 @@ func (s Settings) Role(name string) Role {
 	return s.Roles[AnyRole]
 }
 
-// Agent returns the agent by its name, with what it leaves out.
+// Agent returns the agent with the name, with defaults filled in.
 func (s Settings) Agent(name string) (Agent, bool) {
 	a, ok := s.Agents[name]
 	if !ok {

@@ -27,16 +27,16 @@ func TestSettingsCheck(t *testing.T) {
 	conform.Rule(t, "7-agents faults", "each fault in words")
 	minus := -1
 	for want, change := range map[string]func(*Settings){
-		"roles.x.agent: \"clade\" is no agent": func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"clade"}} },
-		"did you mean claude?":                 func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"clade"}} },
-		"roles.x.agent: empty":                 func(s *Settings) { s.Roles["x"] = Role{} },
-		"roles.-x: no name":                    func(s *Settings) { s.Roles["-x"] = Role{Agent: []string{"claude"}} },
-		"prompt_file: \"../x\" leads out":      func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, PromptFile: "../x"} },
-		"roles.x: timeout, idle_timeout":       func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, Restarts: &minus} },
-		"roles.x.model":                        func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, Model: "-o"} },
-		"roles.x.args[1]: a NUL":               func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, Args: []string{"--tools", "a\x00b"}} },
-		"roles.x.args[0]: ${{model}}":          func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, Args: []string{"${{model}}"}} },
-		"roles.x.args: more than 100":          func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, Args: make([]string, 101)} },
+		"roles.x.agent: \"clade\" is not an agent": func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"clade"}} },
+		"did you mean claude?":                     func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"clade"}} },
+		"roles.x.agent: empty":                     func(s *Settings) { s.Roles["x"] = Role{} },
+		"roles.-x: no name":                        func(s *Settings) { s.Roles["-x"] = Role{Agent: []string{"claude"}} },
+		"prompt_file: \"../x\" leads out":          func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, PromptFile: "../x"} },
+		"roles.x: timeout, idle_timeout":           func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, Restarts: &minus} },
+		"roles.x.model":                            func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, Model: "-o"} },
+		"roles.x.args[1]: a NUL":                   func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, Args: []string{"--tools", "a\x00b"}} },
+		"roles.x.args[0]: ${{model}}":              func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, Args: []string{"${{model}}"}} },
+		"roles.x.args: more than 100":              func(s *Settings) { s.Roles["x"] = Role{Agent: []string{"claude"}, Args: make([]string, 101)} },
 		"roles.x.args: 65537 bytes": func(s *Settings) {
 			s.Roles["x"] = Role{Agent: []string{"claude"}, Args: []string{"-" + strings.Repeat("x", 64<<10)}}
 		},

@@ -9,8 +9,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// TestAProjectsFileOnlyTightens: a value of the project's file that asks for less than the person's layers is refused at its
-// place; one that asks for as much or more is taken.
+// TestAProjectsFileOnlyTightens: a value of the project's file that is looser than the person's
+// layers is refused with its place; one that is equal or tighter is accepted.
 func TestAProjectsFileOnlyTightens(t *testing.T) {
 	conform.Rule(t, "13-law args trust", "\"`roles.NAME.args`\" say with what bounds an agent works, as its command does: a project's file gives them only to roles that its own agents alone play")
 	for _, c := range []struct{ name, own, project, says string }{
@@ -84,7 +84,8 @@ func TestAProjectsFileOnlyTightens(t *testing.T) {
 	}
 }
 
-// TestNamingARoleLoosensNothing: a role that a file names keeps what "*" may reach and spend, unless the file says so.
+// TestNamingARoleLoosensNothing: a role named in a file keeps the network and budget of "*", unless
+// the file sets its own.
 func TestNamingARoleLoosensNothing(t *testing.T) {
 	w := newWorld(t)
 	w.own("roles: {\"*\": {network: none, max_cost_usd: 2, max_tokens: 7, env: [SECRET]}}\n")
@@ -101,7 +102,7 @@ func TestNamingARoleLoosensNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsSetOverTheProject: a value that a later layer of the person's replaces loosens nothing.
+// TestWhatIsSetOverTheProject: a value that a later layer of the person replaces loosens nothing.
 func TestWhatIsSetOverTheProject(t *testing.T) {
 	w := newWorld(t)
 	w.own("veto_window: 1m\n")

@@ -8,21 +8,21 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// Settle is how long the files must have stayed as they are before they are read again: an editor writes a file bit by
-// bit, and half a file may say less than the whole.
+// Settle is how long the files must have been unchanged before they are read again: editors write a
+// file in parts, and half a file may say less than the whole.
 const Settle = time.Second
 
-// Files are the files of settings that are followed: the person's and the project's.
+// Files are the watched settings files: the person's and the project's.
 type Files struct {
 	Paths [2]string // "" = none
 
 	mu    sync.Mutex
-	read  Stamps    // when they were read last
-	seen  Stamps    // as they are since
-	since time.Time // when that was seen first
+	read  Stamps    // at the last read
+	seen  Stamps    // at the last look
+	since time.Time // when seen changed
 }
 
-// Stamps are what a change of the files cannot leave as it is.
+// Stamps are file attributes that change with every edit.
 type Stamps [2]atomicfile.Stat
 
 // Now returns the files' stamps.
@@ -35,15 +35,16 @@ func (f *Files) Now() (out Stamps) {
 	return out
 }
 
-// WereRead notes that the files were read as they were then; at is what Now returned before. What was written meanwhile is
-// a change.
+// WereRead records that the files were read; at is what Now returned before, so an edit in between
+// still counts as a change.
 func (f *Files) WereRead(at Stamps) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.read = at
 }
 
-// Changed reports whether the files have changed and are whole by now; soon: they have changed, and may not be whole.
+// Changed reports whether the files have changed and are complete. soon means that they have
+// changed but may not be complete.
 func (f *Files) Changed(now time.Time) (changed, soon bool) {
 	is := f.Now()
 	f.mu.Lock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestFilesAreReadOnceWhole: a change counts when the files have stayed as they are, and what is written while they are
-// read is a change of its own.
+// TestFilesAreReadOnceWhole: a change counts once the files have settled, and an edit while they
+// are read is a change of its own.
 func TestFilesAreReadOnceWhole(t *testing.T) {
 	w := newWorld(t)
 	f := &Files{Paths: [2]string{"", ProjectFile(w.dir)}}

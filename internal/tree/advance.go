@@ -13,41 +13,43 @@ import (
 	"sluice/internal/git"
 )
 
-// indexWait is how long a person's git may have the index before Advance reports it.
+// indexWait is how long a person's git may hold the index before Advance reports it.
 const indexWait = 10 * time.Second
 
-// headRefs is where branches are.
+// headRefs is the folder of branches.
 const headRefs = "refs/heads/"
 
-// ErrBusy says that a git of somebody else has the index, or the branch: try again later.
+// ErrBusy means that another git holds the index, or the branch: try again later.
 var ErrBusy = git.ErrIndexHeld
 
 // Advance is a branch's move.
 type Advance struct {
-	Branch string // full name; git.Detached = HEAD of the checkout itself; "" = HEAD was detached, and nothing is to move
-	From   string // the commit where it is; "" = it does not exist yet
-	To     string // the commit where it goes
+	Branch string // full name; git.Detached = HEAD of the checkout itself; "" = HEAD was detached, so nothing moves
+	From   string // its current commit; "" = it does not exist yet
+	To     string // its next commit
 	Top    string // the checkout in which the work was done
-	// Write has the files written as well, where they are as in From: the work was done in another folder.
+	// Write also writes the files that are as in From: the work was done in another folder.
 	Write bool
 }
 
-// Do moves the branch, and the index of the checkout at Top if the branch is checked out there: entries that are
-// as in From become as in To. What a person has staged or changed stays. The order is: index.lock, a copy of the
-// index, the files (Write), the ref with its old value, the rename, the lock's end. A call after a kill completes the move
-// or makes it anew; one after the move finds it done.
+// Do moves the branch and, if it is checked out at Top, the index there: entries as in From become
+// as in To. What a person has staged or changed stays. The order is: index.lock, a copy of the
+// index, the files (Write), the ref with its old value, the rename, unlock. A call after a kill
+// completes the move or repeats it; one after the move finds it done.
 //
-// moved is false where a person has to decide: why says what is in the way and what to do, and nothing was changed.
-// An error is of the system or of git: the same call may succeed later.
+// moved is false if a person must decide: why says what blocks the move and what to do, and nothing
+// was changed. An error comes from the system or git: the same call may succeed later.
 func (a Advance) Do(ctx context.Context, repo *git.Repo) (moved bool, why string, err error) {
 	return a.do(ctx, repo, indexWait, func(string) {})
 }
 
-// do is Do with a name for each moment between two steps.
-func (a Advance) do(ctx context.Context, repo *git.Repo, wait time.Duration, at func(step string)) (moved bool, why string, err error) {
+// do is Do with a hook after each step.
+func (a Advance) do(ctx context.Context, repo *git.Repo, wait time.Duration,
+	at func(step string)) (moved bool, why string, err error) {
 	moved, why, err = a.move(ctx, repo, wait, at)
 	if errors.Is(err, git.ErrIndex) {
-		return false, fmt.Sprintf("%v: remove that file and run git reset in %s: the files stay as they are", err, a.Top), nil
+		return false, fmt.Sprintf("%v: remove that file and run git reset in %s: the files stay as they are",
+			err, a.Top), nil
 	}
 	if err != nil {
 		err = fmt.Errorf("move %s to %.12s: %w", short(a.Branch), a.To, err)
@@ -81,7 +83,7 @@ func (a Advance) move(ctx context.Context, repo *git.Repo, wait time.Duration, a
 	}
 	at("locked")
 	moved, why, err := a.held(h.Guard(ctx), repo, h, at)
-	if err != nil && moved { // the ref has moved and the index has not: the next call completes it
+	if err != nil && moved { // the ref has moved but the index has not: the next call completes it
 		return false, "", errors.Join(err, h.Leave())
 	}
 	if err == nil {
@@ -90,8 +92,10 @@ func (a Advance) move(ctx context.Context, repo *git.Repo, wait time.Duration, a
 	return moved, why, errors.Join(err, h.Release())
 }
 
-// held is move while the index is ours. moved with an error says that only the index is left to do.
-func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(string)) (moved bool, why string, err error) {
+// held is move while we hold the index. moved with an error means that only the index is left to
+// do.
+func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex,
+	at func(string)) (moved bool, why string, err error) {
 	if moved, err = complete(ctx, repo, h, at); err != nil {
 		return moved, "", err
 	}
@@ -113,7 +117,7 @@ func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at 
 	if why := a.inTheWay(changes, staged); why != "" {
 		return false, why, nil
 	}
-	if err := repo.AwaitRef(ctx, a.Top, a.Branch); err != nil { // before a file is written
+	if err := repo.AwaitRef(ctx, a.Top, a.Branch); err != nil { // before any file is written
 		return false, "", err
 	}
 	purpose, err := json.Marshal(a)
@@ -140,7 +144,7 @@ func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at 
 	return true, "", swap(h)
 }
 
-// swap puts the copy in place; without changes to an index that does not exist there is none.
+// swap puts the copy in place. There is none if an index does not exist and did not change.
 func swap(h *git.HeldIndex) error {
 	if !h.Prepared() {
 		return nil
@@ -148,8 +152,8 @@ func swap(h *git.HeldIndex) error {
 	return h.Swap()
 }
 
-// complete ends a move that a killed process had begun, if its ref has moved. The index may be another one since: where a
-// person removed the lock. So it is patched anew.
+// complete finishes a move that a killed process began, if its ref has moved. It patches the index
+// again, because a person may have removed the lock and changed it.
 func complete(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(string)) (moved bool, err error) {
 	var e Advance
 	if h.Earlier() == "" || json.Unmarshal([]byte(h.Earlier()), &e) != nil || !h.Prepared() {
@@ -157,7 +161,7 @@ func complete(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(str
 	}
 	tip, err := repo.TipIn(ctx, e.Top, e.Branch)
 	if err != nil {
-		return true, err // for all that is known
+		return true, err // it may have moved
 	}
 	if tip.SHA != e.To {
 		return false, nil
@@ -177,7 +181,7 @@ func complete(ctx context.Context, repo *git.Repo, h *git.HeldIndex, at func(str
 	return true, swap(h)
 }
 
-// check reports whether the branch has the commit already, and why it cannot get it.
+// check reports whether the branch already has the commit, or why it cannot get it.
 func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why string, err error) {
 	tip, err := repo.TipIn(ctx, a.Top, a.Branch)
 	if err != nil {
@@ -186,7 +190,8 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 	name, kept := short(a.Branch), fmt.Sprintf("the work is kept as commit %.12s", a.To)
 	switch {
 	case tip.Symbolic != "" && a.Branch == git.Detached:
-		return false, fmt.Sprintf("%s is on branch %s by now: %s: run git merge %.12s", a.Top, short(tip.Symbolic), kept, a.To), nil
+		return false, fmt.Sprintf("%s is on branch %s by now: %s: run git merge %.12s", a.Top,
+			short(tip.Symbolic), kept, a.To), nil
 	case tip.Symbolic != "":
 		return false, fmt.Sprintf("branch %s stands for %s: %s: remove the symbolic ref, or run git merge %.12s",
 			name, tip.Symbolic, kept, a.To), nil
@@ -197,7 +202,7 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 	case tip.SHA == "":
 		return false, fmt.Sprintf("branch %s is gone: %s: run git branch %s %.12s", name, kept, name, a.To), nil
 	case a.From == "":
-		return false, fmt.Sprintf("branch %s has got a first commit meanwhile: %s: run git merge --allow-unrelated-histories %.12s",
+		return false, fmt.Sprintf("branch %s has a first commit by now: %s: run git merge --allow-unrelated-histories %.12s",
 			name, kept, a.To), nil
 	}
 	forward, err := repo.Descends(ctx, a.To, a.From)
@@ -217,15 +222,17 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 		return false, fmt.Sprintf("branch %s was rebased or reset: it is at %.12s, which is not built on %.12s: %s: run git rebase --onto %s %.12s %.12s",
 			name, tip.SHA, a.From, kept, name, a.From, a.To), nil
 	}
-	return false, fmt.Sprintf("branch %s has moved from %.12s to %.12s: %s: run git merge %.12s", name, a.From, tip.SHA, kept, a.To), nil
+	return false, fmt.Sprintf("branch %s has moved from %.12s to %.12s: %s: run git merge %.12s", name, a.From,
+		tip.SHA, kept, a.To), nil
 }
 
-// whole returns why the branch cannot get a commit that lacks objects: it would be half of the work.
+// whole returns why the branch cannot get a commit that lacks objects: that would be half of the
+// work.
 func (a Advance) whole(ctx context.Context, repo *git.Repo) (why string, err error) {
 	return lacks(repo.Connected(ctx, a.To, a.From))
 }
 
-// lacks makes a reason of an error that says that objects are missing.
+// lacks turns an error about missing objects into a reason.
 func lacks(err error) (why string, _ error) {
 	if errors.Is(err, git.ErrMissing) {
 		return err.Error(), nil
@@ -233,11 +240,11 @@ func lacks(err error) (why string, _ error) {
 	return "", err
 }
 
-// moveRef moves the ref; what another did in the last moment is for a person.
+// moveRef moves the ref; a last-moment change by others is left to a person.
 func (a Advance) moveRef(ctx context.Context, repo *git.Repo, at func(string)) (bool, string, error) {
 	top := a.Top
 	if _, err := os.Stat(top); err != nil {
-		top = repo.Top() // the folder is gone: the branch is not checked out in it
+		top = repo.Top() // the folder is gone, so the branch is not checked out in it
 	}
 	err := repo.MoveRef(ctx, top, a.Branch, a.From, a.To, "sluice: the gate has passed")
 	if err != nil {
@@ -250,10 +257,11 @@ func (a Advance) moveRef(ctx context.Context, repo *git.Repo, at func(string)) (
 	return true, "", nil
 }
 
-// inTheWay names what a person has staged that the move would destroy or hide.
+// inTheWay returns a reason that names staged changes which the move would destroy or hide.
 func (a Advance) inTheWay(changes []git.Change, staged git.Staged) string {
 	if len(staged.Unmerged) > 0 {
-		return fmt.Sprintf("%s has conflicts in %s: resolve them and commit, or undo the merge", a.Top, some(staged.Unmerged))
+		return fmt.Sprintf("%s has conflicts in %s: resolve them and commit, or undo the merge", a.Top,
+			some(staged.Unmerged))
 	}
 	isStaged := map[string]bool{}
 	for _, p := range staged.Paths {
@@ -276,10 +284,11 @@ func (a Advance) inTheWay(changes []git.Change, staged git.Staged) string {
 		return ""
 	}
 	slices.Sort(both)
-	return fmt.Sprintf("%s has staged changes in the way: %s: commit or unstage them (git restore --staged)", a.Top, some(slices.Compact(both)))
+	return fmt.Sprintf("%s has staged changes in the way: %s: commit or unstage them (git restore --staged)",
+		a.Top, some(slices.Compact(both)))
 }
 
-// above returns the folder of a path that is itself one of the paths; "" = none is.
+// above returns a path's parent folder that is among the paths, or "".
 func above(path string, paths map[string]bool) string {
 	for i := len(path) - 1; i > 0; i-- {
 		if path[i] == '/' && paths[path[:i]] {
@@ -289,7 +298,7 @@ func above(path string, paths map[string]bool) string {
 	return ""
 }
 
-// unstaged leaves out the changes of paths that a person has staged otherwise, or something above or below them.
+// unstaged removes changes at, above or below paths that a person has staged.
 func unstaged(changes []git.Change, staged git.Staged) []git.Change {
 	skip := map[string]bool{}
 	for _, p := range staged.Paths {
@@ -308,14 +317,16 @@ func unstaged(changes []git.Change, staged git.Staged) []git.Change {
 	})
 }
 
-// write writes the files that are as in From, and names those that are neither as in From nor as in To.
+// write writes the files that are as in From. If some are neither as in From nor as in To, it
+// writes none and names them.
 func (a Advance) write(ctx context.Context, repo *git.Repo, changes []git.Change) (why string, err error) {
 	s, err := repo.Stand(ctx, a.Top, changes)
 	if err != nil {
 		return "", err
 	}
 	if len(s.Other) > 0 {
-		return fmt.Sprintf("%s has changes of yours in files that would be written: %s: commit or stash them", a.Top, some(s.Other)), nil
+		return fmt.Sprintf("%s has changes of yours in files that would be written: %s: commit or stash them",
+			a.Top, some(s.Other)), nil
 	}
 	if err := repo.WriteFiles(ctx, a.Top, s.Old); err != nil {
 		return "", errors.Join(err, a.putBack(context.WithoutCancel(ctx), repo, s.Old))
@@ -323,7 +334,8 @@ func (a Advance) write(ctx context.Context, repo *git.Repo, changes []git.Change
 	return "", nil
 }
 
-// putBack writes the files as in From again, of which some may be half written: the next call would take them for a person's.
+// putBack restores files as in From after a failed write: the next call would take half-written
+// ones for a person's.
 func (a Advance) putBack(ctx context.Context, repo *git.Repo, changes []git.Change) error {
 	s, err := repo.Stand(ctx, a.Top, changes)
 	if err != nil {

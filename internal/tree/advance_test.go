@@ -18,7 +18,7 @@ import (
 	"sluice/internal/git"
 )
 
-// killed is the variable that has the test program be an Advance that ends itself at a step.
+// killed is the variable that makes the test program an Advance that kills itself at a step.
 const killed = "SLUICE_TEST_KILL"
 
 func TestMain(m *testing.M) {
@@ -43,7 +43,7 @@ func advanceAndDie(at string, f []string) {
 		panic(err)
 	}
 	a := Advance{Branch: f[0], From: f[1], To: f[2], Top: f[3], Write: f[4] == "true"}
-	if at == "full" { // no file may grow beyond this: less than an index has
+	if at == "full" { // no file may grow beyond this, which is less than an index needs
 		signal.Ignore(syscall.SIGXFSZ)
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100, Max: 100}); err != nil {
 			panic(err)
@@ -72,7 +72,7 @@ func landAndDie(at string, f []string) {
 	fmt.Println("not killed:", why, err)
 }
 
-// person is a checkout with the plain git of whoever works in it.
+// person is a checkout and plain git to work in it.
 type person struct {
 	t   *testing.T
 	dir string
@@ -152,7 +152,7 @@ func (p *person) open() *git.Repo {
 	return repo
 }
 
-// taken makes the work of a step as a commit, without a change to the checkout's branch or index, and leaves it in the
+// taken commits the work of a step without changing the checkout's branch or index, and leaves the
 // files: a is changed, gone is deleted, d/new is added and the file d/e becomes a folder.
 func (p *person) taken() (from, to string) {
 	p.t.Helper()
@@ -166,7 +166,7 @@ func (p *person) taken() (from, to string) {
 	return from, p.commitTree(from, "a", "d", "gone")
 }
 
-// commitTree commits files as they are, on top of a commit, by an index of its own.
+// commitTree commits files in their current state on top of a commit, through a separate index.
 func (p *person) commitTree(parent string, files ...string) string {
 	p.t.Helper()
 	index := filepath.Join(p.t.TempDir(), "index")
@@ -186,7 +186,8 @@ func (p *person) commitTree(parent string, files ...string) string {
 	return run("commit-tree", "-m", "work", "-p", parent, run("write-tree"))
 }
 
-// busy has a person's own changes in the checkout: staged, unstaged, both on one file, new and ignored.
+// busy makes a person's own changes in the checkout: staged, unstaged, both on one file, new and
+// ignored.
 func (p *person) busy() {
 	p.t.Helper()
 	p.write("staged", "to be staged\n")
@@ -200,12 +201,12 @@ func (p *person) busy() {
 	p.git("add", "-N", "intent")
 }
 
-// busyStatus is what git status says of busy and of nothing else.
+// busyStatus is git's status of exactly these changes.
 const busyStatus = " A intent\n M mine\nMM staged\n?? untracked"
 
 func (p *person) status() string { return p.git("status", "--porcelain") }
 
-// undoesNothing commits all that a person has changed and looks whether the work is still there.
+// undoesNothing commits all of a person's changes and checks that the work is still there.
 func (p *person) undoesNothing(to string) {
 	p.t.Helper()
 	p.git("commit", "-q", "-a", "-m", "mine")
@@ -325,7 +326,7 @@ func killAndComplete(t *testing.T, at string, write bool) {
 	p.undoesNothing(to)
 }
 
-// Git tells a person who meets index.lock to remove it.
+// Git advises a person who finds index.lock to remove it.
 func TestAdvanceIsCompletedWhereThePersonRemovedTheLock(t *testing.T) {
 	p := newPerson(t)
 	p.busy()
@@ -346,7 +347,7 @@ func TestAdvanceIsCompletedWhereThePersonRemovedTheLock(t *testing.T) {
 	}
 }
 
-// The lock of a branch may be another git's: nothing is begun while it is there, not even a file is written.
+// A branch's lock may be another git's: nothing begins while it exists, and no file is written.
 func TestAdvanceMeetsTheLockOfABranch(t *testing.T) {
 	for _, name := range []string{"refs/heads/main.lock", "HEAD.lock"} {
 		p := newPerson(t)
@@ -484,7 +485,7 @@ func TestAdvanceReportsWhatAPersonHasToDecide(t *testing.T) {
 	}
 }
 
-// TestAdvanceMovesADetachedHead: a checkout that is on no branch goes on by itself, and no branch with it.
+// TestAdvanceMovesADetachedHead: a checkout that is on no branch moves by itself, without a branch.
 func TestAdvanceMovesADetachedHead(t *testing.T) {
 	p := newPerson(t)
 	from, to := p.taken()
@@ -524,7 +525,7 @@ func TestAdvanceMovesARefThatIsCheckedOutNowhere(t *testing.T) {
 	}
 }
 
-// A commit of a person on top of the work, before the journal had the move.
+// A person commits on top of the work before the journal has the move.
 func TestAdvanceFindsItDoneUnderneath(t *testing.T) {
 	p := newPerson(t)
 	from, to := p.taken()
@@ -603,7 +604,7 @@ func TestAdvanceWithIndexesOfOtherKinds(t *testing.T) {
 	}
 }
 
-// A commit that was made elsewhere has a file outside of what a sparse checkout shows.
+// A commit made elsewhere has a file outside a sparse checkout.
 func TestAdvanceHidesNewFilesOutsideASparseCheckout(t *testing.T) {
 	p := newPerson(t)
 	p.write("far/away", "far\n")

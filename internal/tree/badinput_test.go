@@ -23,7 +23,7 @@ func loseObject(t *testing.T, top, sha string) {
 	}
 }
 
-// oneLine holds an error against what it is to say: a cause and what to do, in a line.
+// oneLine checks an error: a cause and what to do, on one line.
 func oneLine(t *testing.T, said string, want ...string) {
 	t.Helper()
 	for _, w := range want {
@@ -41,8 +41,8 @@ const (
 	bring   = "git fsck names them, and git fetch brings back what a remote has"
 )
 
-// TestTakeFromADamagedRepo: what the repo lacks of the base is not the attempt's fault, and is told; what it lacks of files
-// that lie in the folder is made anew.
+// TestTakeFromADamagedRepo: objects missing from the base are not the attempt's fault, and are
+// reported; missing objects of files in the folder are recreated.
 func TestTakeFromADamagedRepo(t *testing.T) {
 	for object, fine := range map[string]bool{":w.txt": true, "^:sub": false, "^^{tree}": false, "^": false} {
 		t.Run(object, func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestReceiveIntoADamagedRepo(t *testing.T) {
 	}
 }
 
-// TestLandFromADamagedRepo: a landing that would be half of the work changes nothing. git itself merges a tree that is missing
-// as an empty one: the landing removed every file.
+// TestLandFromADamagedRepo: a landing of half the work changes nothing. Git itself merges a missing
+// tree as an empty one: the landing would remove every file.
 func TestLandFromADamagedRepo(t *testing.T) {
 	for _, how := range []string{Squash, FF, Merge, Rebase} {
 		for _, object := range []string{":d/new", ":d", "^{tree}", ""} {
@@ -121,7 +121,7 @@ func TestLandFromADamagedRepo(t *testing.T) {
 	}
 }
 
-// TestLandInOddPlaces: a person's checkout in a state in which a landing cannot go on, or not as usual.
+// TestLandInOddPlaces: checkouts in states in which a landing is impossible or unusual.
 func TestLandInOddPlaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(p *person, l *Landing)
@@ -156,9 +156,9 @@ func TestLandInOddPlaces(t *testing.T) {
 	}
 }
 
-// TestTakeALargeFile: a file is read as it is taken, and never kept in memory. SLUICE_LARGE is its size in MiB.
+// TestTakeALargeFile: a file is streamed, never kept in memory. SLUICE_LARGE is its size in MiB.
 func TestTakeALargeFile(t *testing.T) {
-	size := 600 // more than what git keeps in memory
+	size := 600 // more than git keeps in memory
 	if s := os.Getenv("SLUICE_LARGE"); s != "" {
 		var err error
 		if size, err = strconv.Atoi(s); err != nil {
@@ -183,7 +183,7 @@ func TestTakeALargeFile(t *testing.T) {
 	}
 }
 
-// mostMemory is what this process and the largest of its children had, in KiB.
+// mostMemory returns the peak memory of this process and of its largest child, in KiB.
 func mostMemory(t *testing.T) (own, children int64) {
 	t.Helper()
 	var self, kids syscall.Rusage
@@ -191,7 +191,7 @@ func mostMemory(t *testing.T) (own, children int64) {
 		t.Fatal(err)
 	}
 	unit := int64(1)
-	if runtime.GOOS == "darwin" { // which counts bytes
+	if runtime.GOOS == "darwin" { // macOS counts bytes
 		unit = 1 << 10
 	}
 	return self.Maxrss / unit, kids.Maxrss / unit

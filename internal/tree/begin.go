@@ -12,30 +12,32 @@ import (
 	"sluice/internal/layout"
 )
 
-// Start is what an attempt goes on from in a folder that is sluice's own.
+// Start describes what an attempt starts from in a folder that belongs to sluice.
 type Start struct {
-	From string            // the commit that it goes on from
-	Join []Joining         // commits that are merged into it, in this order
-	Ours func(string) bool // files that sluice itself wrote into the folder, from its top: they stay as they are
-	Keep bool              // all files stay as they are: an attempt of which nothing could be taken goes on with them
+	From string            // the commit to start from
+	Join []Joining         // commits to merge into it, in order
+	Ours func(string) bool // reports files that sluice wrote into the folder, from its top: they stay
+	// keep all files: the previous attempt's work could not be taken, and this one continues with
+	// it
+	Keep bool
 }
 
 // Joining is work from another folder.
 type Joining struct {
 	Commit string
-	Found  string // what those who judged it saw it beside; "" = its whole history is ours
+	Found  string // the commit that its judges compared it with; "" = its whole history is ours
 }
 
-// Began is what came of it.
+// Began is the result of Begin.
 type Began struct {
-	Base      string   // the commit of what the folder has, From itself where nothing was to be added
+	Base      string   // the commit of the folder's files; From itself if nothing was added
 	Joined    []string // what was merged into it
-	Conflicts []string // files that have conflict markers in the folder; in Base they are as in From
-	Aside     string   // the commit of the files as they were, where some were written over or removed; "" = none was
+	Conflicts []string // files with conflict markers in the folder; Base has them as in From
+	Aside     string   // the commit of the previous files if some were overwritten or removed, else ""
 }
 
-// Begin brings the folder to where an attempt goes on from. What lies there beside it, and is not ignored, is kept at a ref
-// (refs/sluice/salvage/<run>/<step>.<n>.before) and removed. HEAD and the index are left alone.
+// Begin prepares the folder for an attempt. Other files in it that are not ignored are kept at a
+// ref (refs/sluice/salvage/<run>/<step>.<n>.before) and removed. HEAD and the index do not change.
 func (f Folder) Begin(ctx context.Context, o Order, s Start) (b Began, err error) {
 	own, err := f.apart(nil)
 	if err != nil {
@@ -77,7 +79,7 @@ func (f Folder) Begin(ctx context.Context, o Order, s Start) (b Began, err error
 	return b, f.Repo.WriteFiles(ctx, f.Top, changes)
 }
 
-// aside keeps the files of the folder at a ref, with what a process that was killed had kept there.
+// aside keeps the folder's files at a ref, on top of what a killed process kept there.
 func (f Folder) aside(ctx context.Context, o Order, files, from string) (string, error) {
 	ref := git.Own("salvage", o.name()+".before")
 	had, err := f.Repo.TipOf(ctx, ref)
@@ -88,7 +90,7 @@ func (f Folder) aside(ctx context.Context, o Order, files, from string) (string,
 	if had.SHA != "" {
 		parents = append(parents, had.SHA)
 	}
-	message := fmt.Sprintf("%s: what lay in the folder before attempt %d of %s\n", o.Run, o.N, o.Step)
+	message := fmt.Sprintf("%s: what was in the folder before attempt %d of %s\n", o.Run, o.N, o.Step)
 	commit, err := f.Repo.CommitTree(ctx, files, message, parents...)
 	if err != nil {
 		return "", err
@@ -114,20 +116,23 @@ func (f Folder) join(ctx context.Context, o Order, join []Joining, b *Began) (ma
 		if err != nil {
 			return nil, err
 		}
-		if b.Base, err = f.Repo.CommitTree(ctx, clean, fmt.Sprintf("Join what %s needs\n", o.Step), b.Base, c); err != nil {
+		if b.Base, err = f.Repo.CommitTree(ctx, clean, fmt.Sprintf("Join what %s needs\n", o.Step), b.Base,
+			c); err != nil {
 			return nil, err
 		}
 		b.Joined = append(b.Joined, c)
 		b.Conflicts = append(b.Conflicts, files...)
-		marked = append(slices.DeleteFunc(marked, func(m git.Change) bool { return slices.Contains(files, m.Path) }), inFiles...)
+		marked = append(slices.DeleteFunc(marked,
+			func(m git.Change) bool { return slices.Contains(files, m.Path) }), inFiles...)
 	}
 	slices.Sort(b.Conflicts)
 	b.Conflicts = slices.Compact(b.Conflicts)
 	return marked, nil
 }
 
-// merged merges work into a commit. Where the work has named commits of its own choice as merged, what it then leaves out of
-// them would go: no judge has seen that, so it is no merge base, and what was judged is applied alone.
+// merged merges work into a commit. If the work itself merged other commits, it could silently drop
+// their content, which no judge has seen. Then only the judged changes are applied, without a merge
+// base.
 func (f Folder) merged(ctx context.Context, onto string, j Joining) (tree string, conflicts []string, err error) {
 	var common []string
 	if j.Found != "" {
@@ -147,8 +152,10 @@ func (f Folder) merged(ctx context.Context, onto string, j Joining) (tree string
 	return f.Repo.MergeTree(ctx, onto, onto, j.Commit)
 }
 
-// unmarked takes files of a merged tree back to how a commit has them, and returns what they were.
-func (f Folder) unmarked(ctx context.Context, merged, commit string, files []string) (clean string, marked []git.Change, err error) {
+// unmarked restores files of a merged tree to their state in a commit, and returns the merged
+// versions.
+func (f Folder) unmarked(ctx context.Context, merged, commit string,
+	files []string) (clean string, marked []git.Change, err error) {
 	if len(files) == 0 {
 		return merged, nil, nil
 	}
@@ -161,7 +168,7 @@ func (f Folder) unmarked(ctx context.Context, merged, commit string, files []str
 	return clean, marked, err
 }
 
-// with returns a commit on top of another, with changes; the other where there are none.
+// with returns a commit on top of another with changes, or the other if there are none.
 func (f Folder) with(ctx context.Context, commit string, changes []git.Change, message string) (string, error) {
 	files, err := f.Repo.WithChanges(ctx, commit, changes)
 	if err != nil {
@@ -170,7 +177,8 @@ func (f Folder) with(ctx context.Context, commit string, changes []git.Change, m
 	return f.commit(ctx, files, commit, message)
 }
 
-// With returns the commit found with what is different in the files that `is` names between two other commits.
+// With returns the commit found with the differences between two other commits in the files that
+// `is` accepts.
 func (f Folder) With(ctx context.Context, found, from, to string, is func(string) bool) (string, error) {
 	changes, err := f.Repo.ChangesBetween(ctx, from, to)
 	if err != nil {
@@ -180,8 +188,8 @@ func (f Folder) With(ctx context.Context, found, from, to string, is func(string
 	return f.with(ctx, found, ours, "The folder as it was found\n")
 }
 
-// Others carries what others than the step have changed since the last taking into the commit found. A file that they
-// changed in the same places as the step stays as it was found: all of it counts as the step's, and is returned.
+// Others adds to the commit found what others than the step have changed since the work was last
+// taken. A file with conflicts stays as found, counts as the step's, and is returned.
 func (f Folder) Others(ctx context.Context, found, taken, now string) (commit string, both []string, err error) {
 	files, both, err := f.Repo.Replay(ctx, taken, now, found)
 	if errors.Is(err, git.ErrConflict) {
@@ -194,7 +202,7 @@ func (f Folder) Others(ctx context.Context, found, taken, now string) (commit st
 	return commit, both, err
 }
 
-// split sorts changes by whether they are of a kind. Submodules are of none.
+// split separates changes by a predicate. It drops submodules.
 func split(changes []git.Change, is func(git.Change) bool) (those, others []git.Change) {
 	for _, c := range changes {
 		switch {
@@ -208,7 +216,7 @@ func split(changes []git.Change, is func(git.Change) bool) (those, others []git.
 	return those, others
 }
 
-// turned are the changes that take those back.
+// turned returns the reverse changes.
 func turned(changes []git.Change) []git.Change {
 	var back []git.Change
 	for _, c := range changes {
@@ -217,33 +225,38 @@ func turned(changes []git.Change) []git.Change {
 	return back
 }
 
-// Begin is how things were when an attempt began. It is recorded before anything is started.
+// Begin is the state before an attempt. It is recorded before anything is started.
 type Begin struct {
-	Dir       string            `json:"dir"`              // where it works, absolute
-	Top       string            `json:"top,omitempty"`    // the top level of its checkout; "" = there is none of this repo
-	Own       bool              `json:"own,omitempty"`    // the spec names a worktree or a branch
-	Branch    string            `json:"branch,omitempty"` // the one the spec means
-	Head      string            `json:"head,omitempty"`
-	On        string            `json:"on,omitempty"`        // the branch that is checked out, by its full name; "" = HEAD is detached
-	Found     string            `json:"found,omitempty"`     // the commit of the folder's files as they were; Head where nothing differed
-	Joined    []string          `json:"joined,omitempty"`    // commits that were merged into the folder before it began
-	Conflicts []string          `json:"conflicts,omitempty"` // files that these left conflict markers in
+	Dir string `json:"dir"` // where it works, absolute
+	// the top level of its checkout; "" = no checkout of this repo
+	Top    string `json:"top,omitempty"`
+	Own    bool   `json:"own,omitempty"`    // the spec names a worktree or a branch
+	Branch string `json:"branch,omitempty"` // the branch in the spec
+	Head   string `json:"head,omitempty"`
+	// full name of the checked-out branch; "" = HEAD is detached
+	On string `json:"on,omitempty"`
+	// the commit of the folder's files; Head if nothing differed
+	Found     string            `json:"found,omitempty"`
+	Joined    []string          `json:"joined,omitempty"`    // commits merged into the folder before it began
+	Conflicts []string          `json:"conflicts,omitempty"` // files left with conflict markers by these
 	Aside     string            `json:"aside,omitempty"`     // work that did not pass and is not in the folder
 	Refs      map[string]string `json:"refs,omitempty"`      // git_commit, pr_creation
 	Pulls     map[string]string `json:"pulls,omitempty"`     // pr_creation
-	Asked     bool              `json:"asked,omitempty"`     // the forge told its pull requests
-	Lists     []string          `json:"lists,omitempty"`     // task files below Top, which sluice writes: they are no work
-	Look      string            `json:"look,omitempty"`      // the commit that a step that only looks sees; "" = it works here
+	Asked     bool              `json:"asked,omitempty"`     // the forge listed its pull requests
+	// task files below Top, which sluice writes: not part of the work
+	Lists []string `json:"lists,omitempty"`
+	// the commit that a read-only step sees; "" = it works here
+	Look string `json:"look,omitempty"`
 
-	Before string `json:"before,omitempty"` // of a step that only looks: Look without work that has not passed
+	Before string `json:"before,omitempty"` // of a read-only step: Look without work that has not passed
 
-	Host string // where the checkout of Look lies, as we see it; "" = it is Dir
+	Host string // the path of Look's checkout outside the sandbox; "" = it is Dir
 }
 
-// Base is the folder without work that has not passed yet: what a setup is run over.
+// Base returns the folder without work that has not passed yet, for setups.
 func (b Begin) Base() string { return cmp.Or(b.Before, b.Found) }
 
-// SeenIn has paths that were found in the checkout of a step that only looks be as it sees them.
+// SeenIn maps paths in the checkout of a read-only step to paths that the step sees.
 func (b Begin) SeenIn(found []string) []string {
 	for i, f := range found {
 		if !filepath.IsLocal(filepath.FromSlash(f)) {

@@ -19,8 +19,8 @@ func (r *repo) read(name string) string {
 	return string(data)
 }
 
-// TestBegin: the folder is brought to what an attempt goes on from. What is put aside is kept, also where a process was
-// killed in the middle; ignored files and what sluice wrote stay.
+// TestBegin: the folder is prepared for an attempt. What is set aside is kept, also after a kill in
+// between; ignored files and sluice's own stay.
 func TestBegin(t *testing.T) {
 	r := newRepo(t)
 	passed := r.run("rev-parse", "HEAD")
@@ -60,7 +60,7 @@ func TestBegin(t *testing.T) {
 	if got := r.run("diff", "--cached", "--name-status"); got != status || r.run("rev-parse", "HEAD") != head {
 		t.Errorf("the index or HEAD was touched: %s", got)
 	}
-	// Killed after it had kept the files and before it had written all: the next one keeps both.
+	// Killed after it kept the files and before it wrote them all: the next one keeps both.
 	r.write("a.txt", "half\n")
 	again, err := r.folder().Begin(t.Context(), o, s)
 	if err != nil {
@@ -69,7 +69,7 @@ func TestBegin(t *testing.T) {
 	if list := r.run("rev-list", "refs/sluice/salvage/w-1/X-2.1.before"); !strings.Contains(list, b.Aside) || again.Aside == b.Aside {
 		t.Errorf("what was put aside first is lost: %s", list)
 	}
-	// An attempt of which nothing could be taken goes on with what it left.
+	// An attempt whose work could not be taken continues with what it left.
 	r.write("a.txt", "on\n")
 	s.Keep = true
 	if b, err := r.folder().Begin(t.Context(), o, s); err != nil || b.Aside != "" || r.read("a.txt") != "on\n" {
@@ -77,8 +77,8 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestBeginJoins: two commits beside each other are merged; what conflicts is marked in the folder, and in the base as it
-// was, so that its resolution is shown.
+// TestBeginJoins: two parallel commits are merged; conflicts are marked in the folder but not in
+// the base, so that their resolution shows.
 func TestBeginJoins(t *testing.T) {
 	r := newRepo(t)
 	passed := r.run("rev-parse", "HEAD")
@@ -105,7 +105,7 @@ func TestBeginJoins(t *testing.T) {
 	}
 	r.write("a.txt", "one and two\n")
 	o.Found, o.Joined = b.Base, b.Joined
-	taken, err := r.folder().Take(t.Context(), o, passed, Before{}) // an agent that no sandbox held: HEAD is where it was
+	taken, err := r.folder().Take(t.Context(), o, passed, Before{}) // an agent without a sandbox: HEAD is where it was
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,8 @@ func TestBeginJoins(t *testing.T) {
 	}
 }
 
-// TestOthers: what others changed since the last taking is found; in a file where both changed the same lines, nothing is.
+// TestOthers: others' changes since the last taking are found, but not in files where both changed
+// the same lines.
 func TestOthers(t *testing.T) {
 	r := newRepo(t)
 	commit := func(files ...string) string {
@@ -146,7 +147,7 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestWithChanges: a file takes the place of a folder, and a folder that of a file.
+// TestWithChanges: a file replaces a folder, and a folder a file.
 func TestWithChanges(t *testing.T) {
 	r := newRepo(t)
 	with := r.run("rev-parse", "HEAD")
@@ -165,8 +166,8 @@ func TestWithChanges(t *testing.T) {
 	}
 }
 
-// TestJoinUndoesNothing: work from another worktree that names the run's own as a parent, and leaves out what that has, takes
-// nothing off it: whoever judged either of them has not seen that go.
+// TestJoinUndoesNothing: work from another worktree that names the run's own as a parent, but drops
+// its content, removes nothing: no judge has seen that removal.
 func TestJoinUndoesNothing(t *testing.T) {
 	p := newPerson(t)
 	found := p.git("rev-parse", "HEAD")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestProcessesOfATaking: each git process costs 2 ms. By hand it takes two; sluice's own are to compare, to commit and to
-// keep what was taken.
+// TestProcessesOfATaking: each git process costs 2 ms. By hand it takes two; sluice needs more to
+// compare, to commit and to keep what was taken.
 func TestProcessesOfATaking(t *testing.T) {
 	r := newRepo(t)
 	f := Folder{Repo: r.git, Top: r.dir}
@@ -26,9 +26,9 @@ func TestProcessesOfATaking(t *testing.T) {
 		most := int64(5) // add, write-tree, diff-tree, commit-tree, update-ref
 		switch i {
 		case 0:
-			most += 1 // the base's time is not known yet
+			most += 1 // the base's time is unknown at first
 		case 2:
-			most = 4 // nothing has changed: there is no new commit
+			most = 4 // nothing has changed: no new commit
 		}
 		if o.Found != was.Found {
 			most++ // diff-tree since before the run, for changed ignore rules
@@ -43,7 +43,7 @@ func TestProcessesOfATaking(t *testing.T) {
 	}
 }
 
-// TestCheckedOutIsRead: which branch a checkout is on is read from its file, and is what git says.
+// TestCheckedOutIsRead: a checkout's branch is read from its file, with the same result as git's.
 func TestCheckedOutIsRead(t *testing.T) {
 	r := newRepo(t)
 	linked := filepath.Join(filepath.Dir(r.dir), "linked")

@@ -9,7 +9,7 @@ import (
 	"sluice/internal/layout"
 )
 
-// Covered is what an attempt's digest is of.
+// Covered is what an attempt's digest covers.
 type Covered struct {
 	Root  []string `json:"root,omitempty"` // declared outputs in .workflow/, from the root
 	Dir   string   `json:"dir"`
@@ -21,14 +21,14 @@ type Covered struct {
 	Found string `json:"found,omitempty"`
 	Taken Taken  `json:"taken,omitzero"`
 	Tree  string `json:"tree,omitempty"` // of the taken commit
-	Was   string `json:"was,omitempty"`  // digest of the files above as they were in the folder when the check was over
+	Was   string `json:"was,omitempty"`  // digest of the files above in the folder after the check
 }
 
-// ID names what the attempt left: the commit, and behind it the digest of the files that do not ship. "" where nothing
-// was taken: the folder is no git checkout.
+// ID names an attempt's result: the commit and the digest of the files that do not ship. It is ""
+// if nothing was taken because the folder is not a git checkout.
 func (c Covered) ID() string { return c.With(c.Taken.Commit) }
 
-// With adds to the name of an object the digest of the files that do not ship.
+// With appends to an object's name the digest of the files that do not ship.
 func (c Covered) With(object string) string {
 	t := c.Taken
 	if object == "" || len(t.Beside)+len(t.Law)+len(t.Hidden) == 0 {
@@ -41,7 +41,7 @@ func (c Covered) With(object string) string {
 	return object + "+" + layout.HexSum([]byte(b.String()))[:16]
 }
 
-// Outside are the files below Top that are bound and in no tree.
+// Outside returns the files below Top that are bound to answers but in no tree.
 func (c Covered) Outside() (files []string) {
 	for _, f := range slices.Concat(c.Taken.Beside, c.Taken.Law, c.Taken.Hidden) {
 		if !slices.Contains(c.Root, f.Path) {
@@ -51,7 +51,7 @@ func (c Covered) Outside() (files []string) {
 	return files
 }
 
-// CommitIn returns the commit that a digest names (covered.ID); "" where it names none.
+// CommitIn returns the commit in a digest from Covered.ID, or "".
 func CommitIn(digest string) string {
 	commit, _, _ := strings.Cut(digest, "+")
 	if !git.IsName(commit) {

@@ -9,11 +9,11 @@ import (
 	"sluice/internal/git"
 )
 
-// maxHidden is how many files that new ignore rules hide are listed. The others are counted.
+// maxHidden limits the listed files that new ignore rules hide. The others are counted.
 const maxHidden = 200
 
-// hidden lists what the ignore rules keep out of the tree that those of before the run would not have. Where no rule
-// changed there is nothing to look for. changes are those since before the run; nil = not known.
+// hidden lists files that the ignore rules keep out of the tree but the rules before the run would
+// not. If no rule changed, there are none. changes are those since before the run; nil = unknown.
 func (f Folder) hidden(ctx context.Context, was Before, changes []git.Change, t *Taken) (err error) {
 	if was.Lists == "" {
 		return nil // the run began with an older release

@@ -12,7 +12,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// TestHidden: what only new ignore rules keep out of the tree is listed with its digest, and what rules of before do is not.
+// TestHidden: what only new ignore rules keep out of the tree is listed with its digest; what
+// earlier rules ignore is not.
 func TestHidden(t *testing.T) {
 	conform.Rule(t, "9-one-tree ignored", "files that only the agent's rules ignore are listed, wherever it put the rules")
 	write := func(r *repo, files ...string) {
@@ -46,7 +47,7 @@ func TestHidden(t *testing.T) {
 			r.write(".git/info/exclude", "mine\n")
 			f := r.folder()
 			f.Law = func(file string) bool { return path.Base(file) == ".gitignore" }
-			r.write("own/.gitignore", "*\n") // hides itself, and was there before
+			r.write("own/.gitignore", "*\n") // hides itself, and existed before
 			write(r, "own/old")
 			o, _ := r.begin()
 			was, err := f.Find(t.Context(), o)
@@ -71,7 +72,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestManyHidden: of files beyond the limit the number is told.
+// TestManyHidden: files beyond the limit are counted.
 func TestManyHidden(t *testing.T) {
 	r := newRepo(t)
 	o, _ := r.begin()

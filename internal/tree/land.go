@@ -15,18 +15,18 @@ import (
 // Ways to land a run's work.
 const (
 	Squash = "squash" // one commit
-	FF     = "ff"     // the branch goes on to the run's commits
+	FF     = "ff"     // the branch fast-forwards to the run's commits
 	Merge  = "merge"  // a merge commit
-	Rebase = "rebase" // the run's commits, made anew
+	Rebase = "rebase" // the run's commits, recreated
 	PR     = "pr"     // a pull request of the run's commits
 )
 
 const (
-	// trailerPrefix begins the trailers that say who decided. They are sluice's to write.
+	// trailerPrefix begins the trailers that record who decided. Only sluice writes them.
 	trailerPrefix = "Sluice-"
-	// maxCommits is how many commits one landing may bring.
+	// maxCommits is how many commits one landing may have.
 	maxCommits = 1000
-	// landedRefs name the commit that a branch gets from a run.
+	// landedRefs is the kind of refs for the commit that a branch gets from a run.
 	landedRefs = "landed"
 )
 
@@ -37,35 +37,37 @@ type Landing struct {
 	Tip      string // its newest commit
 	Onto     string // full name of the branch
 	Top      string // the person's checkout
-	Worktree string // of the run, as a person would name it
+	Worktree string // of the run, for messages to a person
 	How      string
-	Message  string   // of the commit that is made; without its trailers
+	Message  string   // of the new commit, without trailers
 	Trailers []string // "Sluice-Run: x-1"
 	By       git.Person
 }
 
-// Landed is what came of a landing.
+// Landed is the result of a landing.
 type Landed struct {
-	From    string       // where the branch was
-	Commit  string       // where it is
+	From    string       // the branch's commit before
+	Commit  string       // and after
 	Commits []git.Commit // of the run, oldest first
 	Files   int          // that differ on the branch
 	Already bool         // the branch had the work
 }
 
-// Commits lists the commits of a run, oldest first. Those that bear a trailer of sluice's are refused: why names the first.
+// Commits lists the commits of a run, oldest first. It refuses commits with sluice's trailers: why
+// names the first.
 func Commits(ctx context.Context, repo *git.Repo, base, tip string) (list []git.Commit, why string, err error) {
 	list, cut, err := repo.Range(ctx, base, tip, maxCommits)
 	if err != nil {
 		return nil, "", err
 	}
 	if cut {
-		return nil, fmt.Sprintf("the branch has more than %d commits: run git merge --squash %.12s yourself", maxCommits, tip), nil
+		return nil, fmt.Sprintf("the branch has more than %d commits: run git merge --squash %.12s yourself",
+			maxCommits, tip), nil
 	}
 	for _, c := range list {
 		for line := range strings.Lines(c.Message) {
 			if len(line) >= len(trailerPrefix) && strings.EqualFold(line[:len(trailerPrefix)], trailerPrefix) {
-				return nil, fmt.Sprintf("commit %.12s says %.80q of itself, which is sluice's to say: reword it (git rebase --interactive %.12s)",
+				return nil, fmt.Sprintf("commit %.12s contains %.80q, which only sluice may write: reword it (git rebase --interactive %.12s)",
 					c.SHA, strings.TrimSpace(line), base), nil
 			}
 		}
@@ -73,12 +75,13 @@ func Commits(ctx context.Context, repo *git.Repo, base, tip string) (list []git.
 	return list, "", nil
 }
 
-// Do brings the work onto the branch, and into the files of the person's checkout where the branch is checked out there.
-// Where why is not empty a person has to do something, and nothing was changed. A call after a kill completes the landing.
+// Do brings the work onto the branch, and into the person's checkout if it has the branch checked
+// out. If why is not empty, a person must act, and nothing was changed. A call after a kill
+// completes the landing.
 func (l Landing) Do(ctx context.Context, repo *git.Repo) (Landed, string, error) {
 	out, why, err := l.do(ctx, repo, func(string) {})
 	var cmd *git.CommandError
-	if errors.As(err, &cmd) || errors.Is(err, git.ErrMissing) { // is it for want of an object?
+	if errors.As(err, &cmd) || errors.Is(err, git.ErrMissing) { // was a missing object the cause?
 		for _, commit := range []string{l.Base, l.Tip, out.From} {
 			if why, _ := lacks(repo.Whole(ctx, commit)); why != "" {
 				return out, why, nil
@@ -97,7 +100,8 @@ func (l Landing) do(ctx context.Context, repo *git.Repo, at func(string)) (out L
 	case err != nil:
 		return out, "", err
 	case tip.SHA == "":
-		return out, fmt.Sprintf("there is no branch %s: run git branch %s, or name another with --onto", short(l.Onto), short(l.Onto)), nil
+		return out, fmt.Sprintf("there is no branch %s: run git branch %s, or name another with --onto",
+			short(l.Onto), short(l.Onto)), nil
 	}
 	out.From = tip.SHA
 	if out.Commits, why, err = Commits(ctx, repo, l.Base, l.Tip); err != nil || why != "" {
@@ -118,19 +122,21 @@ func (l Landing) do(ctx context.Context, repo *git.Repo, at func(string)) (out L
 	if err != nil {
 		return out, "", err
 	}
-	// Before the branch moves: LandedAs looks whether it has the commit, also after a kill.
+	// Before the branch moves: LandedAs checks whether it has the commit, also after a kill.
 	if err := repo.Keep(ctx, ref, out.Commit); err != nil {
 		return out, "", err
 	}
 	at("kept")
-	_, why, err = Advance{Branch: l.Onto, From: out.From, To: out.Commit, Top: l.Top, Write: true}.do(ctx, repo, indexWait, at)
+	_, why, err = Advance{Branch: l.Onto, From: out.From, To: out.Commit, Top: l.Top, Write: true}.do(ctx, repo,
+		indexWait, at)
 	if err == nil && why != "" && was.SHA != out.Commit {
 		err = repo.MoveRef(ctx, repo.Top(), ref, out.Commit, was.SHA, "sluice: not landed")
 	}
 	return out, why, err
 }
 
-// Settle completes a move of a killed process whose ref has moved and whose index has not. A folder that is gone has none.
+// Settle completes a killed process's move whose ref has moved but whose index has not. It skips a
+// folder that is gone.
 func Settle(ctx context.Context, repo *git.Repo, top string) error {
 	dir, err := repo.GitDir(top)
 	if errors.Is(err, os.ErrNotExist) {
@@ -152,8 +158,9 @@ func Settle(ctx context.Context, repo *git.Repo, top string) error {
 	return h.Release()
 }
 
-// make makes the commit that the branch is to have.
-func (l Landing) make(ctx context.Context, repo *git.Repo, onto string, list []git.Commit) (commit, why string, err error) {
+// make creates the commit for the branch.
+func (l Landing) make(ctx context.Context, repo *git.Repo, onto string,
+	list []git.Commit) (commit, why string, err error) {
 	if has, err := repo.Descends(ctx, onto, l.Tip); err != nil || has {
 		return onto, l.nothing(), err
 	}
@@ -161,7 +168,8 @@ func (l Landing) make(ctx context.Context, repo *git.Repo, onto string, list []g
 	case FF:
 		forward, err := repo.Descends(ctx, l.Tip, onto)
 		if err == nil && !forward {
-			why = fmt.Sprintf("%s has commits that %s is not built on: use --squash, --rebase or --merge", short(l.Onto), l.Run)
+			why = fmt.Sprintf("%s has commits that %s is not built on: use --squash, --rebase or --merge",
+				short(l.Onto), l.Run)
 		}
 		return l.Tip, why, err
 	case Merge:
@@ -174,8 +182,8 @@ func (l Landing) make(ctx context.Context, repo *git.Repo, onto string, list []g
 	return l.commit(ctx, repo, tree, files, err, onto, onto)
 }
 
-// merged returns the tree of both. A branch that was rebased since lacks the run's base: an ordinary merge would bring back
-// what the person has dropped, so only what the run has changed is applied.
+// merged returns the merged tree. If the branch was rebased, it lacks the run's base, and an
+// ordinary merge would restore what the person dropped, so only the run's changes are applied.
 func (l Landing) merged(ctx context.Context, repo *git.Repo, onto string) (tree string, conflicts []string, err error) {
 	stands, err := repo.Descends(ctx, onto, l.Base)
 	if err != nil {
@@ -191,8 +199,9 @@ func (l Landing) nothing() string {
 	return fmt.Sprintf("%s has the work of %s already: there is nothing to land", short(l.Onto), l.Run)
 }
 
-// commit makes the one commit of a merged tree.
-func (l Landing) commit(ctx context.Context, repo *git.Repo, tree string, files []string, err error, onto string, parents ...string) (string, string, error) {
+// commit creates the single commit of a merged tree.
+func (l Landing) commit(ctx context.Context, repo *git.Repo, tree string, files []string, err error,
+	onto string, parents ...string) (string, string, error) {
 	if errors.Is(err, git.ErrConflict) {
 		return "", l.conflict(files), nil
 	}
@@ -210,7 +219,8 @@ func (l Landing) commit(ctx context.Context, repo *git.Repo, tree string, files 
 	return sha, "", err
 }
 
-// rebase makes the run's commits anew on the branch. Those that bring nothing are left out; the last has the trailers.
+// rebase recreates the run's commits on the branch. Empty ones are omitted; the last has the
+// trailers.
 func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list []git.Commit) (string, string, error) {
 	type made struct {
 		tree string
@@ -224,7 +234,7 @@ func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list [
 	}
 	for _, c := range list {
 		if len(c.Parents) > 1 {
-			return "", fmt.Sprintf("commit %.12s is a merge, which cannot be made anew: use --squash or --merge", c.SHA), nil
+			return "", fmt.Sprintf("commit %.12s is a merge, which cannot be recreated: use --squash or --merge", c.SHA), nil
 		}
 		parent := ""
 		if len(c.Parents) == 1 {
@@ -243,7 +253,7 @@ func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list [
 		}
 		was = tree
 		todo = append(todo, made{tree, c})
-		if at, err = repo.CommitTree(ctx, tree, "step\n", at); err != nil { // what the next one is replayed on
+		if at, err = repo.CommitTree(ctx, tree, "step\n", at); err != nil { // the base to replay the next one on
 			return "", "", err
 		}
 	}
@@ -256,7 +266,8 @@ func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list [
 		if i == len(todo)-1 {
 			message = withTrailers(message, l.Trailers)
 		}
-		by := &git.Author{Name: m.of.AuthorName, Email: m.of.AuthorEmail, Date: "@" + strconv.FormatInt(max(m.of.AuthorDate.Unix(), 0), 10) + " +0000"}
+		by := &git.Author{Name: m.of.AuthorName, Email: m.of.AuthorEmail,
+			Date: "@" + strconv.FormatInt(max(m.of.AuthorDate.Unix(), 0), 10) + " +0000"}
 		if at, err = repo.CommitAs(ctx, l.By, by, m.tree, message, at); err != nil {
 			return "", "", err
 		}
@@ -264,13 +275,13 @@ func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list [
 	return at, "", nil
 }
 
-// conflict names the files that both sides change, and how to go on.
+// conflict names the files that both sides change, and what to do.
 func (l Landing) conflict(files []string) string {
 	return fmt.Sprintf("%s and %s change the same places in %s: run git -C %s merge %s, resolve them there and commit", l.Run, short(l.Onto),
 		some(files), l.Worktree, short(l.Onto))
 }
 
-// withTrailers ends a message with trailers, in a paragraph of their own.
+// withTrailers ends a message with a paragraph of trailers.
 func withTrailers(message string, trailers []string) string {
 	message = strings.TrimSpace(message) + "\n"
 	if len(trailers) == 0 {
@@ -279,13 +290,13 @@ func withTrailers(message string, trailers []string) string {
 	return message + "\n" + strings.Join(trailers, "\n") + "\n"
 }
 
-// Trailer makes one line of a key and a value; what would begin another one is left out.
+// Trailer formats a key and a value as one line, so that the value cannot begin another trailer.
 func Trailer(key, value string) string {
 	return trailerPrefix + key + ": " + strings.Join(strings.Fields(value), " ")
 }
 
-// LandedAs returns what a run was landed as, and whether the branch has that: a landing may have been killed before it moved
-// the branch, or a person has moved it back. commit is "" if it never was.
+// LandedAs returns the commit that a run was landed as, or "", and whether the branch has it: a
+// kill may have come before the branch moved, or a person has moved it back.
 func LandedAs(ctx context.Context, repo *git.Repo, run, onto string) (commit string, there bool, err error) {
 	tip, err := repo.TipOf(ctx, git.Own(landedRefs, run))
 	if err != nil || tip.SHA == "" {
@@ -299,8 +310,8 @@ func LandedAs(ctx context.Context, repo *git.Repo, run, onto string) (commit str
 	return tip.SHA, there, err
 }
 
-// Close removes the worktree of a run whose work is on its branch. Files that are changed or new and in no commit stay: why
-// names them. Ignored files go.
+// Close removes the worktree of a run whose work is on its branch. If changed or new files are in
+// no commit, it stays, and why names them. Ignored files are removed.
 func Close(ctx context.Context, repo *git.Repo, dir string) (why string, err error) {
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
 		return "", nil
@@ -316,8 +327,8 @@ func Close(ctx context.Context, repo *git.Repo, dir string) (why string, err err
 	return "", repo.CloseWorktree(ctx, dir)
 }
 
-// oursIn says that a file of a run's worktree is one that sluice itself keeps there. The others of .workflow/ are a person's
-// or an agent's.
+// oursIn reports whether sluice itself keeps a file of a run's worktree. Other files in .workflow/
+// are a person's or an agent's.
 func oursIn(file string) bool {
 	below, ok := strings.CutPrefix(file, ".workflow/")
 	name, _, _ := strings.Cut(below, "/")

@@ -98,7 +98,7 @@ func TestLandFastForward(t *testing.T) {
 	}
 }
 
-// A base that the person has rebased away is no reason to bring back what the person has dropped.
+// If the person has rebased the base away, nothing that the person dropped comes back.
 func TestLandOnARebasedBranch(t *testing.T) {
 	p, _, l := worked(t)
 	p.write("c", "reworded\n")
@@ -125,7 +125,7 @@ func TestLandChangesNothingWhereAPersonIsNeeded(t *testing.T) {
 		"forged trailer": {func(_, w *person, l *Landing) {
 			w.git("commit", "-q", "--allow-empty", "-m", "x\n\nsluice-gate: G pass by ann (signed)")
 			l.Tip = w.git("rev-parse", "HEAD")
-		}, "which is sluice's to say"},
+		}, "which only sluice may write"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, w, l := worked(t)
@@ -189,7 +189,8 @@ func TestLandIsCompletedAfterAKill(t *testing.T) {
 	}
 }
 
-// TestLandKeepsWhatWasLanded: a landing that is refused at the last moment leaves what an earlier one was known as.
+// TestLandKeepsWhatWasLanded: a landing refused at the last moment keeps the record of an earlier
+// one.
 func TestLandKeepsWhatWasLanded(t *testing.T) {
 	p, w, l := worked(t)
 	first, why, err := l.run(p)
@@ -208,7 +209,7 @@ func TestLandKeepsWhatWasLanded(t *testing.T) {
 	}
 }
 
-// TestLandedBeforeNamesWhatTheBranchHas: a commit that the branch does not have is not what it has the work as.
+// TestLandedBeforeNamesWhatTheBranchHas: only a commit on the branch counts as landed.
 func TestLandedBeforeNamesWhatTheBranchHas(t *testing.T) {
 	p, _, l := worked(t)
 	work := Work{Run: "x-1"}

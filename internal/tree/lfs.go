@@ -15,15 +15,15 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// Bounds of the files that git LFS kept for one launch.
+// Limits on one launch's Git LFS files.
 const (
 	maxLFSFiles = 10_000
 	maxLFSBytes = 8 << 30
 )
 
-// CarryLFS copies the files that git LFS has kept in the folder to where it keeps the repo's, beside its first object store.
-// A file's name is the digest of its content: one whose content is another is left out. No git is run. Where there are too
-// many, none is copied and the error is a *Refused.
+// CarryLFS copies the folder's Git LFS files to the repo's, beside its first object store. It skips
+// files whose content does not match their name, which is the content's digest. It runs no git. If
+// there are too many files, the error is a *Refused and none is copied.
 func (p Private) CarryLFS(ctx context.Context) error {
 	if len(p.Stores) == 0 {
 		return nil
@@ -51,12 +51,12 @@ func (p Private) CarryLFS(ctx context.Context) error {
 	return nil
 }
 
-// tooMuch is of an attempt that has more files of git LFS than are carried, which are so much.
+// tooMuch is the error of an attempt with more Git LFS files than allowed.
 func tooMuch(most string) error {
 	return &Refused{"it has more than " + most + " of Git LFS: leave out of the work what it does not need"}
 }
 
-// toCarry names the files that are not there yet.
+// toCarry returns the files that are missing in to.
 func toCarry(ctx context.Context, from, to string) (list []string, err error) {
 	err = filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path == from {
@@ -70,8 +70,9 @@ func toCarry(ctx context.Context, from, to string) (list []string, err error) {
 		}
 		name := d.Name()
 		rel := filepath.Join(name[:min(2, len(name))], name[min(2, len(name)):min(4, len(name))], name)
-		if sum, err := hex.DecodeString(name); err != nil || len(sum) != sha256.Size || path != filepath.Join(from, rel) {
-			return nil // a file that is not whole yet, or no such file
+		if sum, err := hex.DecodeString(name); err != nil || len(sum) != sha256.Size ||
+			path != filepath.Join(from, rel) {
+			return nil // an incomplete file, or something else
 		}
 		if _, err := os.Lstat(filepath.Join(to, rel)); err == nil {
 			return nil
@@ -84,7 +85,7 @@ func toCarry(ctx context.Context, from, to string) (list []string, err error) {
 	return list, err
 }
 
-// carry copies one file of at most most bytes, if its content is what its name says.
+// carry copies one file of at most most bytes, if its content matches its name.
 func carry(from, rel, to string, most int64) (n int64, err error) {
 	in, _, err := atomicfile.Open(from, rel)
 	if errors.Is(err, atomicfile.ErrNotRegular) {

@@ -15,13 +15,14 @@ import (
 	"sluice/internal/git"
 )
 
-// Bounds of what is looked at of a folder while its launch runs.
+// Limits on looks at a folder while its launch runs.
 const (
 	maxPrinted = 20_000   // files of refs
 	maxLog     = 64 << 20 // bytes of commits
 )
 
-// Print changes whenever a ref of the folder does. No ref is read; too many are taken for a change each time.
+// Print changes whenever a ref of the folder does. It reads no ref; too many files count as a
+// change each time.
 func (p Private) Print() string {
 	sum, n := sha256.New(), 0
 	add := func(path string) error {
@@ -48,9 +49,10 @@ func (p Private) Print() string {
 	return string(sum.Sum(nil))
 }
 
-// Commits lists the commits of a launch that is at work, newest first, that are on HEAD or branch, or, where all is set, on
-// any ref, and that none of before leads to. cut reports that there are more than most.
-func (p Private) Commits(ctx context.Context, inside Inside, branch string, all bool, before []string, most int) (list []git.Commit, cut bool, err error) {
+// Commits lists commits of a running launch, newest first: those on HEAD and branch or, with all,
+// on any ref, but not reachable from before. cut reports that there are more than most.
+func (p Private) Commits(ctx context.Context, inside Inside, branch string, all bool, before []string,
+	most int) (list []git.Commit, cut bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	args := []string{"rev-list", "--header", "--topo-order", "--ignore-missing", "--max-count=" + strconv.Itoa(most+1)}
@@ -72,7 +74,7 @@ func (p Private) Commits(ctx context.Context, inside Inside, branch string, all 
 	err = inside(ctx, append(args, "--stdin"), strings.NewReader(in.String()), out)
 	var cmd *git.CommandError
 	if err = timely(ctx, err); errors.As(err, &cmd) {
-		return nil, false, nil // HEAD is at no commit, or the folder is damaged: what is in it counts when it can be read
+		return nil, false, nil // HEAD has no commit, or the folder is damaged: its commits count once they can be read
 	}
 	if err != nil {
 		return nil, false, err
@@ -90,7 +92,8 @@ func (p Private) Commits(ctx context.Context, inside Inside, branch string, all 
 	return list, false, nil
 }
 
-// oneRef is a pattern that one ref alone has: git takes a name without special characters for a folder.
+// oneRef returns a pattern that matches exactly one ref: git takes a name without special
+// characters for a folder.
 func oneRef(ref string) string {
 	last := len(ref) - 1
 	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`).Replace(ref[:last]) + "[" + ref[last:] + "]"

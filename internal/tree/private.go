@@ -13,25 +13,27 @@ import (
 	"sluice/internal/git"
 )
 
-// Private is a git folder of a launch's own. It stands for the repo's while the launch runs: the launch can change nothing
-// of the repo's. Once the launch has begun, nothing in it is believed, and no git outside a sandbox reads it.
+// Private is a launch's own git folder. It replaces the repo's while the launch runs, so the launch
+// cannot change the repo. Once the launch has begun, the folder is not trusted, and git reads it
+// only in a sandbox.
 type Private struct {
 	Order
 	Dir    string   `json:"dir"`    // outside
 	Top    string   `json:"top"`    // the checkout that it is for
-	Stores []string `json:"stores"` // the repo's object stores, outside; the launch reads them
-	Keeps  bool     `json:"keeps"`  // what is committed in it is work; else it is thrown away
-	// Linked and Submodules are what lies in the checkout and is not its own.
+	Stores []string `json:"stores"` // the repo's object stores, outside; the launch can read them
+	Keeps  bool     `json:"keeps"`  // commits made in it are work; otherwise they are discarded
+	// Linked and Submodules are inside the checkout but not part of it.
 	Linked     []string        `json:"linked,omitempty"`
 	Submodules []git.Submodule `json:"submodules,omitempty"`
 }
 
-// inboxLine keeps the launch's inbox out of its commits: a worktree may have no .gitignore of ours.
+// inboxLine keeps the launch's inbox out of its commits: a worktree may lack our .gitignore.
 const inboxLine = "**/.workflow/signals/"
 
-// MakePrivate makes the folder for a launch, of the repo's refs as they are now; a spare one that git.MakeSpare laid out
-// ahead becomes it. seen says where the i-th store is inside. What was at dir before goes.
-func MakePrivate(ctx context.Context, repo *git.Repo, p Private, now git.Named, spare string, seen func(i int, store string) string) (Private, error) {
+// MakePrivate creates a launch's folder with the repo's current refs, from a spare of git.MakeSpare
+// if there is one. seen returns the i-th store's path inside. It replaces what was at dir.
+func MakePrivate(ctx context.Context, repo *git.Repo, p Private, now git.Named, spare string,
+	seen func(i int, store string) string) (Private, error) {
 	var err error
 	if p.Stores, err = repo.Stores(); err != nil {
 		return p, err
@@ -44,7 +46,8 @@ func MakePrivate(ctx context.Context, repo *git.Repo, p Private, now git.Named, 
 		return p, err
 	}
 	p.Linked = nil
-	f := git.Folder{Dir: p.Dir, Top: p.Top, Branch: p.Branch, Base: p.Base, Ignore: []string{inboxLine}, Now: now, Spare: spare}
+	f := git.Folder{Dir: p.Dir, Top: p.Top, Branch: p.Branch, Base: p.Base, Ignore: []string{inboxLine},
+		Now: now, Spare: spare}
 	for _, dir := range linked {
 		if rel, err := filepath.Rel(p.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
 			p.Linked = append(p.Linked, dir)
@@ -60,7 +63,8 @@ func MakePrivate(ctx context.Context, repo *git.Repo, p Private, now git.Named, 
 	return p, repo.MakeFolder(ctx, f)
 }
 
-// Pin keeps the base from `git gc` in the repo while the launch needs it, and its work afterwards.
+// Pin protects the base from `git gc` in the repo while the launch needs it, and its work
+// afterwards.
 func (p Private) Pin(ctx context.Context, repo *git.Repo) error {
 	if p.Base == "" {
 		return nil
@@ -68,22 +72,23 @@ func (p Private) Pin(ctx context.Context, repo *git.Repo) error {
 	return repo.Keep(ctx, p.Ref(), p.Base)
 }
 
-// Ref keeps the base of an attempt while it runs, and then its last commit.
+// Ref is the ref of the attempt's base while it runs, then of its last commit.
 func (p Private) Ref() string { return git.Own("tip", p.name()) }
 
-// Bounds of what of a private folder is read without git.
+// Limits on files of a private folder that are read without git.
 const (
 	maxHead   = 4 << 10
 	maxPacked = 256 << 20
 )
 
-// Unmoved reports whether HEAD is where it was when the folder was made, by its files alone. false may be too careful.
+// Unmoved reports, from plain files alone, whether HEAD is where it was when the folder was made.
+// false may be overcautious.
 func (p Private) Unmoved() bool {
 	at, err := p.head()
 	return err == nil && at == p.Base
 }
 
-// head reads where HEAD is, as plain files say it; nothing else is tried.
+// head reads HEAD's commit from plain files, and only from these.
 func (p Private) head() (string, error) {
 	data, _, err := atomicfile.OpenRegular(p.Dir, "HEAD", maxHead)
 	if err != nil {
@@ -116,10 +121,11 @@ func (p Private) head() (string, error) {
 	return "", err
 }
 
-// branchRefs is where branches are.
+// branchRefs is the folder of branches.
 const branchRefs = "refs/heads/"
 
-// Remove removes a folder that an agent could write to: one may have made parts of it unreadable.
+// Remove removes a folder that an agent could write to, even if the agent made parts of it
+// unreadable.
 func Remove(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil {

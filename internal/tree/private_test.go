@@ -51,7 +51,7 @@ func (s *launched) open(dir string) {
 	s.p = Private{Order: Order{Run: "w-1", Step: "A", N: 1}, Dir: filepath.Join(dir, "own"), Top: s.top}
 }
 
-// make makes the private folder for the checkout as it is.
+// make creates the private folder for the checkout's current state.
 func (s *launched) make() {
 	s.t.Helper()
 	now, err := s.repo.NamedBy(s.t.Context(), s.top)
@@ -82,7 +82,7 @@ func (s *launched) own(args ...string) string {
 	return s.run([]string{"GIT_DIR=" + s.p.Dir, "GIT_WORK_TREE=" + s.top}, "", args...)
 }
 
-// object writes an object into the private folder, as it is given.
+// object writes a raw object into the private folder.
 func (s *launched) object(kind, body string) string {
 	return s.run([]string{"GIT_DIR=" + s.p.Dir}, body, "hash-object", "-w", "--literally", "-t", kind, "--stdin")
 }
@@ -106,7 +106,7 @@ func (s *launched) try(env []string, stdin string, args ...string) (string, erro
 	return string(out), err
 }
 
-// inside is a git over the private folder that no sandbox holds.
+// inside is a git over the private folder without a sandbox.
 func (s *launched) inside(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Env = append(os.Environ(), "GIT_DIR="+s.p.Dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
@@ -120,7 +120,7 @@ func (s *launched) inside(ctx context.Context, args []string, stdin io.Reader, s
 	return err
 }
 
-// objects lists what lies in the repo's object store.
+// objects lists the files of the repo's object store.
 func (s *launched) objects() string {
 	s.t.Helper()
 	var out []string
@@ -191,7 +191,8 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestReceiveRefuses: what no git would make, or what leads out of the tree, is refused whole.
+// TestReceiveRefuses: what no git would create, or what leads out of the tree, is refused
+// completely.
 func TestReceiveRefuses(t *testing.T) {
 	t.Parallel()
 	raw := func(sha string) string {
@@ -202,7 +203,7 @@ func TestReceiveRefuses(t *testing.T) {
 		}
 		return string(b)
 	}
-	// commit makes a commit of a raw tree on the base, and has HEAD be there.
+	// commit commits a raw tree on the base, and moves HEAD to it.
 	commit := func(s *launched, tree string) {
 		c := "tree " + s.object("tree", tree) + "\nparent " + s.p.Base + "\nauthor A <a@x> 1 +0000\ncommitter A <a@x> 1 +0000\n\nx\n"
 		s.own("update-ref", "HEAD", s.object("commit", c))
@@ -289,7 +290,8 @@ func TestReceiveRefuses(t *testing.T) {
 	}
 }
 
-// TestReceiveBounds: what is too large, or breaks off, is refused whole; what the machine is to blame for is an error.
+// TestReceiveBounds: what is too large, or incomplete, is refused completely; the machine's faults
+// are errors.
 func TestReceiveBounds(t *testing.T) {
 	t.Parallel()
 	s := newPlace(t, "sha1")
@@ -333,7 +335,7 @@ func TestReceiveBounds(t *testing.T) {
 	}
 }
 
-// TestCarryLFS: what git LFS kept is there afterwards, and nothing that has another's name.
+// TestCarryLFS: Git LFS files are there afterwards, but none whose name is another content's.
 func TestCarryLFS(t *testing.T) {
 	t.Parallel()
 	s := newPlace(t, "sha1")

@@ -17,7 +17,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// programs is how many random programs a run tries; SLUICE_PROGRAMS says otherwise, SLUICE_PROGRAM names one by its seed.
+// programs returns how many random programs a run tries; SLUICE_PROGRAMS overrides it,
+// SLUICE_PROGRAM selects one by its seed.
 func programs(t *testing.T) (from, to uint64) {
 	if s := os.Getenv("SLUICE_PROGRAM"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
@@ -36,8 +37,8 @@ func programs(t *testing.T) (from, to uint64) {
 	return 0, n
 }
 
-// TestPrograms: whatever a random program does to a checkout, what is taken of it is what git makes of the folder by hand,
-// or is refused; and the branch then has that tree, with nothing left to commit.
+// TestPrograms: whatever a random program does to a checkout, the taken work equals what git makes
+// of the folder by hand, or is refused; the branch then has that tree, with nothing left to commit.
 func TestPrograms(t *testing.T) {
 	conform.Rule(t, "9-one-tree programs", "random programs on a checkout: taken = the folder = on the branch")
 	from, to := programs(t)
@@ -94,7 +95,7 @@ func tryProgram(r *repo, seed uint64) {
 		r.Errorf("taken\n%s\nby hand\n%s\n%s", r.listing(got.Commit), r.run("ls-tree", "-r", want), p.log())
 	}
 	if o.Found != o.Base || got.Tip != tip {
-		return // no branch moves: a person's changes lie in the folder, or the history is another
+		return // no branch moves: a person's changes are in the folder, or the history differs
 	}
 	r.run("update-ref", "--no-deref", "HEAD", tip)
 	moved, why, err := Advance{Branch: "refs/heads/main", From: tip, To: got.Commit, Top: r.dir}.Do(context.Background(), r.git)
@@ -106,7 +107,7 @@ func tryProgram(r *repo, seed uint64) {
 	}
 }
 
-// again makes the checkout as it was; our own index and records of it stay.
+// again restores the checkout; our own index and records of it stay.
 func (r *repo) again() {
 	r.Helper()
 	entries, err := os.ReadDir(r.dir)
@@ -122,7 +123,7 @@ func (r *repo) again() {
 	r.run("reset", "-q", "--hard", "keep")
 }
 
-// byHandFrom is the tree that git makes of the folder with the files of a commit as those it knows.
+// byHandFrom returns the tree that git makes of the folder, starting from the files of a commit.
 func (r *repo) byHandFrom(commit string) string {
 	r.Helper()
 	index := "GIT_INDEX_FILE=" + filepath.Join(filepath.Dir(r.dir), "hand")
@@ -138,20 +139,20 @@ type program struct {
 	*repo
 	rnd  *rand.Rand
 	did  []string
-	made []string // what git cannot hold, if both of a line are there
+	made []string // what git cannot store, if both of a line exist
 	last int
 }
 
 func (p *program) log() string { return strings.Join(p.did, "\n") }
 
-// name is a file that may be there.
+// name returns a file that may exist.
 func (p *program) name() string {
 	names := []string{"a.txt", "sub/b.txt", "deep/er/c.txt", "x.log", "y.log", "new.txt", "new/file", "build/out", "deep/d", "we ird\"ü.txt", ".hidden", "sub/.gitignore"}
 	return names[p.rnd.IntN(len(names))]
 }
 
-// step does one thing. What fails, as it would for an agent, is passed over. all has the agent's own deeds among them: what
-// a person leaves is only files.
+// step does one thing and ignores failures, which an agent could have too. With all it includes an
+// agent's own actions: a person leaves only files.
 func (p *program) step(all bool) {
 	n := p.rnd.IntN(12)
 	if all {
@@ -233,7 +234,7 @@ func (p *program) ignore(rules string) {
 	}
 }
 
-// strange makes what no commit can hold.
+// strange creates what no commit can store.
 func (p *program) strange() {
 	name := filepath.Join(p.dir, fmt.Sprintf("odd-%d", p.last))
 	also := name
@@ -250,7 +251,8 @@ func (p *program) strange() {
 	p.made = append(p.made, name+"\n"+also)
 }
 
-// odd reports whether what git cannot hold is in the folder still: a later deed may have removed it.
+// odd reports whether what git cannot store is still in the folder: a later step may have removed
+// it.
 func (p *program) odd() bool {
 	return slices.ContainsFunc(p.made, func(pair string) bool {
 		name, also, _ := strings.Cut(pair, "\n")
@@ -260,5 +262,5 @@ func (p *program) odd() bool {
 	})
 }
 
-// may runs git, and passes over its failure.
+// may runs git, and ignores its failure.
 func (p *program) may(args ...string) { _, _ = p.gitIn("", args...) }

@@ -13,33 +13,34 @@ import (
 	"sluice/internal/text"
 )
 
-// MaxPack bounds the pack of one launch's commits, in bytes.
+// MaxPack limits the pack of one launch's commits, in bytes.
 const MaxPack = 2 << 30
 
-// Bounds of a git that reads a private folder.
+// Limits on a git that reads a private folder.
 const (
 	askTime  = 30 * time.Second
 	packTime = 10 * time.Minute
 	maxAsk   = 4 << 10
 )
 
-// Inside runs git in a sandbox that has no network and can only read a private folder, which is its GIT_DIR. A git that
-// ends with another code than 0 is a *git.CommandError; every other error is the machine's.
+// Inside runs git in a sandbox without network that can only read a private folder, its GIT_DIR. An
+// exit code other than 0 is a *git.CommandError; any other error is the machine's.
 type Inside func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error
 
-// Receive brings the commits of a launch that is over into the repo: all that its HEAD has and its base has not. They come
-// as one pack, which is checked as strictly as git can before the repo has any of it, and are kept by p.Ref. tip is the
-// last of them, the base where there is none. An error is the machine's: the same call may succeed later.
+// Receive brings the commits of an ended launch into the repo: those reachable from its HEAD but
+// not from its base. They come as one pack, which is checked as strictly as git can before the repo
+// gets any of it, and are kept by p.Ref. tip is the last commit, or the base. An error is the
+// machine's: the same call may succeed later.
 func Receive(ctx context.Context, repo *git.Repo, p Private, inside Inside) (Received, error) {
 	return receive(ctx, repo, p, inside, MaxPack)
 }
 
-// Received is what came of a launch's commits. Where they are refused or left aside, Tip is the base, and nothing of them
-// is left behind.
+// Received is the result of Receive. If the commits are refused or set aside, Tip is the base, and
+// nothing of them stays.
 type Received struct {
 	Tip     string `json:"tip"`
 	Refused string `json:"refused,omitempty"` // why they cannot be taken: the attempt has failed
-	Aside   string `json:"aside,omitempty"`   // why they are no history of the work: its files become one commit
+	Aside   string `json:"aside,omitempty"`   // why they are not the work's history: its files become one commit
 }
 
 func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most int64) (Received, error) {
@@ -49,7 +50,7 @@ func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most
 	}
 	no := func(why string, err error) (Received, error) {
 		why, err = blame(why, err)
-		if err == nil && p.Base != "" { // a repo that is damaged is not the work's fault
+		if err == nil && p.Base != "" { // a damaged repo is not the work's fault
 			if err = repo.Whole(ctx, p.Base); err != nil {
 				why = ""
 			}
@@ -83,7 +84,8 @@ func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most
 			return no("its history cannot be read", err)
 		}
 		if !ok {
-			return Received{Tip: p.Base, Aside: fmt.Sprintf("its last commit %.12s is not built on %.12s, where it began", tip, p.Base)}, nil
+			return Received{Tip: p.Base,
+				Aside: fmt.Sprintf("its last commit %.12s is not built on %.12s, where it began", tip, p.Base)}, nil
 		}
 	}
 	if err := q.Connected(ctx, tip, p.Base); err != nil {
@@ -98,7 +100,7 @@ func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most
 	return Received{Tip: tip}, nil
 }
 
-// sized says a number of bytes.
+// sized formats a number of bytes.
 func sized(n int64) string {
 	if n%(1<<30) == 0 {
 		return fmt.Sprintf("%d GiB", n>>30)
@@ -106,7 +108,7 @@ func sized(n int64) string {
 	return fmt.Sprintf("%d KiB", n>>10)
 }
 
-// askTip asks where HEAD is.
+// askTip returns HEAD's commit.
 func askTip(ctx context.Context, inside Inside) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -119,7 +121,7 @@ func askTip(ctx context.Context, inside Inside) (string, error) {
 	return tip, timely(ctx, err)
 }
 
-// fill has the pack written inside and read into the quarantine.
+// fill writes the pack inside and reads it into the quarantine.
 func fill(ctx context.Context, q *git.Quarantine, base, tip string, inside Inside, most int64) error {
 	ctx, cancel := context.WithTimeout(ctx, packTime)
 	defer cancel()
@@ -130,16 +132,18 @@ func fill(ctx context.Context, q *git.Quarantine, base, tip string, inside Insid
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		args := []string{"pack-objects", "--revs", "--stdout", "--thin", "--local", "--delta-base-offset", "--quiet", "--threads=1"}
+		args := []string{"pack-objects", "--revs", "--stdout", "--thin", "--local", "--delta-base-offset",
+			"--quiet", "--threads=1"}
 		err := inside(ctx, args, strings.NewReader(ask), w)
-		done <- errors.Join(err, w.CloseWithError(io.EOF)) // a pack that was cut short is for index-pack to find
+		done <- errors.Join(err, w.CloseWithError(io.EOF)) // index-pack detects a truncated pack
 	}()
 	err := q.Take(ctx, r, most)
 	_ = r.CloseWithError(io.ErrClosedPipe)
 	return timely(ctx, worse(err, <-done))
 }
 
-// worse returns the error that tells more of a pack that was read and of the git that wrote it: the machine's, if one is.
+// worse returns the more informative of a pack's read and write errors: the machine's, if there is
+// one.
 func worse(read, wrote error) error {
 	var cmd *git.CommandError
 	machine := wrote != nil && !errors.As(wrote, &cmd) && !errors.Is(wrote, io.ErrClosedPipe)
@@ -149,7 +153,7 @@ func worse(read, wrote error) error {
 	return read
 }
 
-// timely is the error of a git that was given all the time there is: what it reads is to blame.
+// timely replaces the error of a git that ran out of time: the fault is in what it reads.
 func timely(ctx context.Context, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &git.CommandError{Code: -1, Stderr: "it did not end in time"}
@@ -157,7 +161,7 @@ func timely(ctx context.Context, err error) error {
 	return err
 }
 
-// blame returns what the work is to blame for, as words, from what the machine is, as an error.
+// blame returns a reason if the work is at fault, and an error if the machine is.
 func blame(why string, err error) (string, error) {
 	var cmd *git.CommandError
 	switch {
@@ -172,7 +176,7 @@ func blame(why string, err error) (string, error) {
 	return why, nil
 }
 
-// bounded keeps what is printed, and fails where that is too much.
+// bounded keeps output, and fails beyond a limit.
 type bounded struct {
 	bytes.Buffer
 	most int

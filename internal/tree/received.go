@@ -8,11 +8,11 @@ import (
 	"sluice/internal/layout"
 )
 
-// receivedFile is what came of the commits of an attempt's launch.
+// receivedFile is the record of what Receive returned for an attempt.
 const receivedFile = "received"
 
-// KeepReceived records what came of a launch's commits. Where there are none the note of its git folder is the record: it
-// names the base, and need not outlive a power cut.
+// KeepReceived records the result of Receive. Without commits, the note of the git folder becomes
+// the record: it names the base, and need not survive a power cut.
 func KeepReceived(l layout.Layout, key string, g Private, r Received) error {
 	file := l.AttemptFile(g.Run, g.Step, g.N, receivedFile)
 	if r != (Received{Tip: g.Base}) {
@@ -24,7 +24,8 @@ func KeepReceived(l layout.Layout, key string, g Private, r Received) error {
 	return layout.KeepBriefly(file, r)
 }
 
-// ReceivedOf reads that. Of a record that a power cut left empty, or cut short, nothing was to be kept: the tip is the base.
+// ReceivedOf reads that record. A record that a power cut left empty or truncated had nothing to
+// keep: the tip is the base.
 func ReceivedOf(l layout.Layout, o Order) (Received, error) {
 	var r struct {
 		Received

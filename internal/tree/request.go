@@ -13,20 +13,22 @@ import (
 )
 
 const (
-	// requestTime bounds the making of a pull request, and the sending of files of git LFS.
+	// requestTime limits opening a pull request, and lfsTime sending files of Git LFS.
 	requestTime = 2 * time.Minute
 	lfsTime     = 10 * time.Minute
-	// maxSaid is how much of a program's words is kept.
+	// maxSaid limits a program's output.
 	maxSaid = 64 << 10
 )
 
-// Request pushes the run's branch, with what git LFS keeps of it, and has gh open a pull request to the branch that it would
-// land on. env is the person's environment. It returns the address that gh printed; a call after a kill can be made again.
+// Request pushes the run's branch with its Git LFS files, and has gh open a pull request to the
+// target branch. env is the person's environment. It returns the address that gh printed. After a
+// kill it can be called again.
 func (w Work) Request(ctx context.Context, repo *git.Repo, l Landing, env []string) (string, error) {
 	again := "`sluice land " + w.Run + " --pr` again"
 	gh, err := exec.LookPath("gh")
 	if err != nil {
-		return "", stuck("install gh (https://cli.github.com) and log in: gh auth login", "no pull request: gh is not installed")
+		return "", stuck("install gh (https://cli.github.com) and log in: gh auth login",
+			"no pull request: gh is not installed")
 	}
 	address, err := repo.RemoteURL(ctx, "origin")
 	if err != nil {
@@ -39,13 +41,14 @@ func (w Work) Request(ctx context.Context, repo *git.Repo, l Landing, env []stri
 		return "", err
 	}
 	if err := repo.Push(ctx, address, l.Tip, w.Branch); err != nil {
-		return "", stuck("see that you may push there, then "+again, "no pull request: %v", err)
+		return "", stuck("check that you may push there, then "+again, "no pull request: %v", err)
 	}
 	title, body, _ := strings.Cut(l.Message, "\n")
 	body = strings.TrimSpace(body) + "\n\n" + strings.Join(l.Trailers, "\n") + "\n"
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, gh, "pr", "create", "--repo", address, "--head", w.Branch, "--base", short(l.Onto), "--title", title, "--body-file", "-")
+	cmd := exec.CommandContext(ctx, gh, "pr", "create", "--repo", address, "--head", w.Branch, "--base",
+		short(l.Onto), "--title", title, "--body-file", "-")
 	cmd.Dir, cmd.Env, cmd.Stdin = repo.Top(), append(slices.Clone(env), "GH_PROMPT_DISABLED=1"), strings.NewReader(body)
 	said, err := saidBy(cmd)
 	if err != nil {
@@ -56,7 +59,8 @@ func (w Work) Request(ctx context.Context, repo *git.Repo, l Landing, env []stri
 	return git.OneLine(lines[len(lines)-1]), nil
 }
 
-// sendLFS sends the files of git LFS that the commits name, before the branch is there: who fetches it then has them.
+// sendLFS sends the Git LFS files named in the commits before the branch, so that whoever fetches
+// it gets them.
 func (w Work) sendLFS(ctx context.Context, repo *git.Repo, l Landing, env []string, again string) error {
 	has, err := repo.NamesLFS(ctx, l.Base, l.Tip)
 	if err != nil || !has {
@@ -64,19 +68,21 @@ func (w Work) sendLFS(ctx context.Context, repo *git.Repo, l Landing, env []stri
 	}
 	program, err := exec.LookPath("git-lfs")
 	if err != nil {
-		return stuck("install git-lfs (https://git-lfs.com), then "+again, "no pull request: the work has files of Git LFS, and git-lfs is not installed")
+		return stuck("install git-lfs (https://git-lfs.com), then "+again,
+			"no pull request: the work has files of Git LFS, and git-lfs is not installed")
 	}
 	ctx, cancel := context.WithTimeout(ctx, lfsTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "push", "origin", headRefs+w.Branch)
 	cmd.Dir, cmd.Env = repo.Top(), append(slices.Clone(env), "GIT_TERMINAL_PROMPT=0")
 	if said, err := saidBy(cmd); err != nil {
-		return stuck("run git lfs push origin "+w.Branch+", then "+again, "no pull request: git-lfs could not send the files: %s", git.OneLine(err.Error()+" "+said))
+		return stuck("run git lfs push origin "+w.Branch+", then "+again,
+			"no pull request: git-lfs could not send the files: %s", git.OneLine(err.Error()+" "+said))
 	}
 	return nil
 }
 
-// saidBy runs a program and returns what it printed.
+// saidBy runs a program and returns its output.
 func saidBy(cmd *exec.Cmd) (string, error) {
 	var said bytes.Buffer
 	cmd.Stdout = &capped{w: &said, left: maxSaid}
@@ -85,7 +91,7 @@ func saidBy(cmd *exec.Cmd) (string, error) {
 	return said.String(), err
 }
 
-// capped takes all and keeps the first.
+// capped keeps the first bytes and discards the rest.
 type capped struct {
 	w    io.Writer
 	left int

@@ -15,7 +15,7 @@ import (
 	"sluice/internal/text"
 )
 
-// Refused is why the work of an attempt cannot be taken: it is the attempt's failure.
+// Refused is why an attempt's work cannot be taken. It is the attempt's failure.
 type Refused struct{ Why string }
 
 func (r *Refused) Error() string { return r.Why }
@@ -24,19 +24,20 @@ func (r *Refused) Error() string { return r.Why }
 type Folder struct {
 	Repo *git.Repo
 	Top  string                 // the real path of its checkout's top level
-	Own  []string               // sluice's own files and folders, from Top: no work
-	Law  func(file string) bool // files that decide, from Top; nil = none
+	Own  []string               // sluice's own files and folders, from Top: not part of the work
+	Law  func(file string) bool // reports deciding files, from Top; nil = none
 }
 
-// Before is a folder as it was before anything of a run worked in it.
+// Before is a folder's state before a run worked in it.
 type Before struct {
 	Found string   `json:"found,omitempty"`
 	Odd   []Odd    `json:"odd,omitempty"`
-	Law   []Beside `json:"law,omitempty"`   // files that decide and are in no tree
-	Lists string   `json:"lists,omitempty"` // digest of the ignore rules that are no file of the folder; "" = not known
+	Law   []Beside `json:"law,omitempty"`   // deciding files in no tree
+	Lists string   `json:"lists,omitempty"` // digest of the ignore rules outside the folder; "" = unknown
 }
 
-// Find takes a folder as it is before an attempt: the commit of its files, which is base itself where nothing differs.
+// Find records a folder's state before an attempt: the commit of its files, or base itself if
+// nothing differs.
 func (f Folder) Find(ctx context.Context, o Order) (Before, error) {
 	var was Before
 	l, err := f.look(ctx)
@@ -64,9 +65,9 @@ func (f Folder) Find(ctx context.Context, o Order) (Before, error) {
 
 func (o Order) name() string { return fmt.Sprintf("%s/%s.%d", o.Run, o.Step, o.N) }
 
-// Take takes the work of an attempt whose processes are gone. tip is the agent's own last commit; one that does not
-// descend from the base does not count. was is the folder before the run. The error is a *Refused where the attempt is to
-// blame.
+// Take takes the work of an attempt whose processes are gone. tip is the agent's last commit; it is
+// ignored unless it descends from the base. was is the folder before the run. A *Refused error is
+// the attempt's fault.
 func (f Folder) Take(ctx context.Context, o Order, tip string, was Before) (Taken, error) {
 	t, err := f.take(ctx, o, tip, was)
 	return t, damaged(ctx, f.Repo, o.Base, err)
@@ -91,7 +92,7 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 		t.Tip = tip
 	}
 	looked := make(chan error, 1)
-	go func() { // beside git, which reads the same folders
+	go func() { // in parallel with git, which reads the same folders
 		var err error
 		t.Outside, err = f.judged(ctx, was)
 		looked <- err
@@ -136,8 +137,8 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 	return t, f.Repo.Keep(ctx, git.Own("taken", o.name()), t.Commit)
 }
 
-// joined gives a commit that has what was merged into the folder in its history. Where an agent commits in the repo itself,
-// its commits are built on the branch, which has not.
+// joined returns a commit whose history includes the merged commits. If an agent commits in the
+// repo itself, its commits are built on the branch, which lacks them.
 func (f Folder) joined(ctx context.Context, commit string, join []string, message string) (string, error) {
 	parents := []string{commit}
 	for _, c := range join {
@@ -159,7 +160,7 @@ func (f Folder) joined(ctx context.Context, commit string, join []string, messag
 	return f.Repo.CommitTree(ctx, files, message, parents...)
 }
 
-// commit returns a commit with a tree: the parent where it has that tree, "" where there is neither.
+// commit returns a commit with a tree: the parent if it has that tree, "" if there is neither.
 func (f Folder) commit(ctx context.Context, files, parent, message string) (string, error) {
 	had, err := f.Repo.TreeOf(ctx, parent)
 	if err != nil || had == files {
@@ -171,8 +172,8 @@ func (f Folder) commit(ctx context.Context, files, parent, message string) (stri
 	return f.Repo.CommitTree(ctx, files, message, parent)
 }
 
-// judged refuses what git would skip in silence, or cannot hold, unless it was there before the run. It returns the files
-// that decide and are in no tree.
+// judged refuses what git would skip silently or cannot store, unless it was there before the run.
+// It returns the deciding files in no tree.
 func (f Folder) judged(ctx context.Context, was Before) ([]Beside, error) {
 	l, err := f.look(ctx)
 	if err != nil {
@@ -194,12 +195,12 @@ func (f Folder) judged(ctx context.Context, was Before) ([]Beside, error) {
 	case len(odd) > 0:
 		return nil, &Refused{"the work cannot be taken: " + listed(odd) + ": remove it"}
 	case l.More:
-		return nil, fmt.Errorf("the folder has more than %d things that git cannot hold, or more than %d files that decide: remove some", maxOdd, maxLaw)
+		return nil, fmt.Errorf("the folder has more than %d things that git cannot store, or more than %d files that decide: remove some", maxOdd, maxLaw)
 	}
 	return f.outside(ctx, l.Law)
 }
 
-// changed are the files that differ between two lists; one that has gone has no digest.
+// changed returns the files that differ between two lists. A removed file has no digest.
 func changed(was, now []Beside) []Beside {
 	var out []Beside
 	for _, b := range now {
@@ -215,13 +216,13 @@ func changed(was, now []Beside) []Beside {
 	return out
 }
 
-// gitsOwn reports whether a file says something to git alone. In a folder that is ignored as a whole it says nothing: git
-// does not look into it. Package managers leave such files by the hundred.
+// gitsOwn reports whether only git reads a file. In a completely ignored folder, git does not read
+// it either, and package managers leave hundreds of such files.
 func gitsOwn(file string) bool {
 	return slices.Contains([]string{git.IgnoreName, ".gitattributes"}, path.Base(file))
 }
 
-// outside are those of the files that git ignores, with their digests.
+// outside returns the files that git ignores, with their digests.
 func (f Folder) outside(ctx context.Context, files []string) ([]Beside, error) {
 	ignored, err := f.Repo.Ignored(ctx, f.Top, files)
 	if err != nil {
@@ -262,12 +263,13 @@ func (f Folder) look(ctx context.Context) (Looked, error) {
 	}
 	l, err := Walk(ctx, f.Top, pass, f.Law)
 	if _, no := os.Lstat(filepath.Join(f.Top, ".git")); no == nil && f.Repo.Plain() {
-		l.Odd = append(l.Odd, Odd{Path: ".git", What: oddRepo}) // no git folder of the checkout's own
+		l.Odd = append(l.Odd, Odd{Path: ".git", What: oddRepo}) // a store has no git folder in its checkout
 	}
 	return l, err
 }
 
-// apart are the folders that are no part of the work: sluice's own, worktrees and repositories that lie in the folder.
+// apart returns folders that are not part of the work: sluice's own, and worktrees and repositories
+// inside the folder.
 func (f Folder) apart(odd []Odd) ([]string, error) {
 	linked, err := f.Repo.Linked()
 	if err != nil {
@@ -302,10 +304,10 @@ func listed(odd []Odd) string {
 	return strings.Join(words, "; ")
 }
 
-// shownPath is how many bytes of a path a reason shows: one may be 8 kB long.
+// shownPath limits a path in a reason, in bytes: one can be 8 kB long.
 const shownPath = 200
 
-// gitlinks refuses a submodule that is new, or moved to another commit: what it points to is in no tree.
+// gitlinks refuses a submodule that is new or moved to another commit: its content is in no tree.
 func (f Folder) gitlinks(ctx context.Context, found, files string) ([]git.Change, error) {
 	changes, err := f.Repo.ChangesBetween(ctx, found, files)
 	if err != nil {
@@ -319,13 +321,14 @@ func (f Folder) gitlinks(ctx context.Context, found, files string) ([]git.Change
 	return changes, nil
 }
 
-// refusal returns what git refuses of the work from what the machine is to blame for.
+// refusal returns a *Refused for what git rejects in the work, and the machine's errors unchanged.
 func refusal(err error) error {
 	var cmd *git.CommandError
 	if !errors.As(err, &cmd) || cmd.Code < 0 || ofTheMachine(err) {
 		return err
 	}
-	for _, index := range []string{".lock': File exists", "Unable to write new index file"} { // ours, where no agent writes
+	// our own index, where no agent writes
+	for _, index := range []string{".lock': File exists", "Unable to write new index file"} {
 		if strings.Contains(cmd.Stderr, index) {
 			return err
 		}
@@ -333,9 +336,10 @@ func refusal(err error) error {
 	return &Refused{"the work cannot be taken: git refuses it: " + cmd.Stderr}
 }
 
-// ofTheMachine reports whether an error is the machine's, and not of what it reads.
+// ofTheMachine reports whether the machine caused an error, not the data.
 func ofTheMachine(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EFBIG, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EFBIG,
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -343,7 +347,7 @@ func ofTheMachine(err error) bool {
 	return false
 }
 
-// damaged is the error itself, unless the repo lacks objects of what the work is built on: then that is the error.
+// damaged replaces an error if the repo lacks objects of the work's base.
 func damaged(ctx context.Context, repo *git.Repo, base string, err error) error {
 	var no *Refused
 	var cmd *git.CommandError

@@ -58,7 +58,7 @@ func TestWhatCannotBeTaken(t *testing.T) {
 	}
 }
 
-// deep makes a path of 8 kB, longer than any system call takes.
+// deep creates a path of 8 kB, longer than any system call accepts.
 func deep(r *repo) {
 	r.Helper()
 	name := strings.Repeat("d", 200)
@@ -75,7 +75,7 @@ func deep(r *repo) {
 	r.Cleanup(func() { _ = exec.Command("rm", "-rf", filepath.Join(r.dir, name)).Run() })
 }
 
-// What was odd before the run is not the step's fault; a socket that is ignored is none either.
+// What was odd before the run is not the step's fault; nor is an ignored socket.
 func TestOddBeforeTheRun(t *testing.T) {
 	r := newRepo(t)
 	r.run("init", "-q", "vendored")

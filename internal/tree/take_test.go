@@ -16,7 +16,7 @@ import (
 	"sluice/internal/git"
 )
 
-// repo is a git repository of a test's own, with a first commit.
+// repo is the test's own git repository, with a first commit.
 type repo struct {
 	*testing.T
 	dir string
@@ -83,7 +83,7 @@ func (r *repo) write(name, text string) {
 
 func (r *repo) folder() Folder { return Folder{Repo: r.git, Top: r.dir} }
 
-// begin finds the folder as an attempt would.
+// begin records the folder like an attempt.
 func (r *repo) begin() (Order, Before) {
 	r.Helper()
 	o := Order{Run: "w-1", Step: "X-1", N: 1, Base: r.run("rev-parse", "HEAD"), Branch: "refs/heads/main"}
@@ -99,10 +99,10 @@ func (r *repo) take(o Order, known Before) (Taken, error) {
 	return r.folder().Take(context.Background(), o, r.run("rev-parse", "HEAD"), known)
 }
 
-// listing is what a commit holds: a line a file.
+// listing lists a commit's files, one per line.
 func (r *repo) listing(commit string) string { return r.run("ls-tree", "-r", commit) }
 
-// byHand is the tree that git add -A and git write-tree make of the folder.
+// byHand returns the tree that git add -A and git write-tree make of the folder.
 func (r *repo) byHand() string {
 	r.Helper()
 	index := filepath.Join(r.TempDir(), "index")
@@ -182,7 +182,7 @@ func (r *repo) try(err error) {
 	}
 }
 
-// What a person had changed before is found, and is no work of the step.
+// A person's earlier changes are found, and are not the step's work.
 func TestFoundIsNotTheStepsWork(t *testing.T) {
 	conform.Rule(t, "9-one-tree found", "what a person had changed before is no work of the step")
 	r := newRepo(t)
@@ -220,7 +220,7 @@ func TestUnreadableFolder(t *testing.T) {
 	}
 }
 
-// A file written again in the second in which it was taken, with its time put back, is seen.
+// A file rewritten in the second in which it was taken, with its time restored, is detected.
 func TestRewriteInTheSameSecond(t *testing.T) {
 	conform.Rule(t, "9-one-tree same second", "a file written again in the second of the taking is seen")
 	r := newRepo(t)
@@ -251,7 +251,8 @@ func TestRewriteInTheSameSecond(t *testing.T) {
 	}
 }
 
-// A tip that does not descend from the base does not count: the tree becomes one commit on the base.
+// A tip that does not descend from the base does not count: the tree becomes one commit on the
+// base.
 func TestTipThatWasRebasedAway(t *testing.T) {
 	conform.Rule(t, "9-one-tree tip", "the files of a rewritten history become one commit on the base")
 	r := newRepo(t)
@@ -273,7 +274,7 @@ func TestTipThatWasRebasedAway(t *testing.T) {
 	}
 }
 
-// A repo without a commit has its files taken all the same.
+// Files of a repo without a commit can be taken too.
 func TestTakeBeforeTheFirstCommit(t *testing.T) {
 	r := newRepo(t)
 	r.run("update-ref", "-d", "HEAD")
@@ -290,7 +291,7 @@ func TestTakeBeforeTheFirstCommit(t *testing.T) {
 	}
 }
 
-// Files that decide count though git ignores them: new, changed or removed.
+// Deciding files count though git ignores them: new, changed or removed.
 func TestIgnoredLaw(t *testing.T) {
 	conform.Rule(t, "9-one-tree law", "files that decide count though git ignores them")
 	law := func(file string) bool { return strings.HasSuffix(file, "CLAUDE.md") }
@@ -319,7 +320,8 @@ func TestIgnoredLaw(t *testing.T) {
 	}
 }
 
-// Repos of other kinds: what is taken of one without a change is its base, and a change is the only one.
+// Other kinds of repos: without a change the taken commit is the base, and with one that is the
+// only difference.
 func TestTakeOfOtherRepos(t *testing.T) {
 	for name, make := range map[string]func(r *repo){
 		"sparse":       func(r *repo) { r.run("sparse-checkout", "set", "--no-cone", "/a.txt", "/.gitignore") },
@@ -364,7 +366,7 @@ func (r *repo) commitAll() {
 	r.run("commit", "-qm", "more")
 }
 
-// checkoutAnew has git write all files again.
+// checkoutAnew has git rewrite all files.
 func (r *repo) checkoutAnew() {
 	r.Helper()
 	r.run("rm", "-rqf", "--cached", ".")

@@ -19,7 +19,8 @@ import (
 	"sluice/internal/git"
 )
 
-// A chore is what a process of its own does to a folder, so that its life, its disk or its gits can be taken away.
+// A chore is what a separate process does to a folder, so that it, its disk or its gits can be
+// killed or made to fail.
 type chore struct {
 	Do      string // find, take, receive, advance or land
 	Top     string
@@ -33,13 +34,14 @@ type chore struct {
 }
 
 const (
-	choreVar = "SLUICE_TEST_CHORE" // what the test program is to do instead of its tests
-	// choreRefused and choreFailed begin what such a process prints; else it is a commit, or why a person is asked.
+	choreVar = "SLUICE_TEST_CHORE" // what the test program does instead of its tests
+	// choreRefused and choreFailed begin such a process's output; otherwise it is a commit, or why
+	// a person is asked.
 	choreRefused = "refused: "
 	choreFailed  = "failed: "
 )
 
-// doChore does what is asked, in JSON, and prints what came of it.
+// doChore does what the JSON requests, and prints the result.
 func doChore(text string) {
 	var c chore
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -77,29 +79,29 @@ func (c chore) do(ctx context.Context) (commit, why string, err error) {
 		if r.Refused != "" {
 			err = errors.Join(err, &Refused{r.Refused})
 		}
-		return r.Tip, r.Aside, err // a folder of the agent's that cannot be read is left aside: its files are taken
+		return r.Tip, r.Aside, err // an unreadable folder of the agent is set aside: its files are taken
 	case "advance":
 		_, why, err := c.Move.Do(ctx, repo)
 		return "", why, err
 	}
 	out, why, err := c.Land.Do(ctx, repo)
-	if out.Already { // of before it was killed
+	if out.Already { // from before it was killed
 		why = ""
 	}
 	return "", why, err // the commit has the time of the landing
 }
 
-// trial is a chore over a place that is made again for each try.
+// trial is a chore in a place that is restored for each try.
 type trial struct {
 	*testing.T
-	dir  string // all that a chore writes to
-	copy string // how dir was
+	dir  string // everything a chore writes to
+	copy string // the original state of dir
 	c    chore
-	want string // what comes of it undisturbed
-	gits int    // that it starts
+	want string // the undisturbed result
+	gits int    // how many it starts
 }
 
-// newTrial keeps how a place is, and does the chore once undisturbed.
+// newTrial saves a place's state, and does the chore once undisturbed.
 func newTrial(t *testing.T, dir string, c chore) *trial {
 	t.Helper()
 	y := &trial{T: t, dir: dir, copy: filepath.Join(t.TempDir(), "as-it-was"), c: c}
@@ -113,7 +115,7 @@ func newTrial(t *testing.T, dir string, c chore) *trial {
 	return y
 }
 
-// nth is a script that counts the gits and does something in the place of the nth.
+// nth returns a script that counts the gits and replaces the nth.
 func (y *trial) nth(n int, does string) string {
 	return fmt.Sprintf("exec 8>>%[1]s; flock 8; echo >&8; n=$(wc -l <%[1]s); exec 8>&-\nif [ $n = %[2]d ]; then\n%[3]s\nfi", y.file("at"), n, does)
 }
@@ -127,14 +129,15 @@ func (y *trial) sh(args ...string) {
 	}
 }
 
-// restore makes the place as it was.
+// restore restores the place.
 func (y *trial) restore() {
 	y.Helper()
 	y.sh("rm", "-rf", y.dir, y.file("at"))
 	y.sh("cp", "-a", y.copy, y.dir)
 }
 
-// start does the chore in a process of its own. Each git of it begins with a shell script, in which git is the real one.
+// start does the chore in a separate process. Each of its gits begins with a shell script that can
+// run the real git.
 func (y *trial) start(script string, front ...string) (said string, killed bool) {
 	y.Helper()
 	real, err := exec.LookPath("git")
@@ -162,7 +165,7 @@ func (y *trial) start(script string, front ...string) (said string, killed bool)
 	return said, killed
 }
 
-// again does the chore in the place as it was, and gives what came of it.
+// again does the chore in the restored place, and returns its result.
 func (y *trial) again(what string, script ...string) string {
 	y.Helper()
 	y.restore()
@@ -173,7 +176,8 @@ func (y *trial) again(what string, script ...string) string {
 	return said
 }
 
-// complete does the chore once more, after what came between, and holds the result against the undisturbed one.
+// complete does the chore once more after a disturbance, and compares the result with the
+// undisturbed one.
 func (y *trial) complete(what string, look func(what string)) {
 	y.Helper()
 	said, _ := y.start("")
@@ -187,7 +191,8 @@ func (y *trial) complete(what string, look func(what string)) {
 		y.Errorf("%s: the next call says %q, undisturbed it is %q", what, said, y.want)
 	}
 	find := []string{y.dir, "-name", "*.lock", "-o", "-name", "sluice-index*"}
-	if strings.Contains(what, "unlink") { // a dead lock of a ref of ours goes when that ref is next written: TestKeepPassesADeadLock
+	// a dead lock on our ref is removed at the ref's next write: TestKeepPassesADeadLock
+	if strings.Contains(what, "unlink") {
 		find = append([]string{y.dir, "-path", "*/refs/sluice/*", "-prune", "-o", "("}, append(find[1:], ")", "-print")...)
 	}
 	left, err := exec.Command("find", find...).Output()
@@ -203,8 +208,8 @@ func (y *trial) complete(what string, look func(what string)) {
 // maxLocks is how many locks a git leaves that cannot remove one: of the branch, and of HEAD.
 const maxLocks = 2
 
-// unlocked does what a person is told to do who meets the lock of a branch: it may be another git's, so it stays until then,
-// and a call that meets it changes nothing.
+// unlocked does what a person is told to do about a branch's lock. It may be another git's, so it
+// stays until then, and a call that finds it changes nothing.
 func (y *trial) unlocked(what, said string) bool {
 	y.Helper()
 	_, after, found := strings.Cut(said, git.ErrIndexHeld.Error()+": ")
@@ -226,7 +231,7 @@ func (y *trial) unlocked(what, said string) bool {
 	return true
 }
 
-// stands is what a person sees of the folder, and what of ours lies in it.
+// stands returns what a person sees of the folder, and our own files in it.
 func (y *trial) stands() string {
 	y.Helper()
 	text := ""
@@ -243,8 +248,8 @@ func (y *trial) stands() string {
 	return text
 }
 
-// killedAtEachGit takes the process's life before and after each git that it starts, and while that git is at work: it goes
-// on when the next call is there already.
+// killedAtEachGit kills the process before and after each git that it starts, and during that git,
+// which continues while the next call already runs.
 func (y *trial) killedAtEachGit(look func(what string)) {
 	y.Helper()
 	for _, program := range []string{"flock", "strace"} {
@@ -274,7 +279,7 @@ func (y *trial) killedAtEachGit(look func(what string)) {
 	}
 }
 
-// faults are system calls that fail, as strace names them, and what a disk says then.
+// failing names system calls that fail, for strace, and the disk's error.
 type failing struct{ calls, err string }
 
 func faults() []failing {
@@ -284,17 +289,18 @@ func faults() []failing {
 
 const (
 	callsVar   = "SLUICE_CALLS" // "all": each call of each git
-	faultsMost = 400            // no process has so many calls of a kind
-	faultsTry  = 12             // of the short form
+	faultsMost = 400            // no process makes so many calls of a kind
+	faultsTry  = 12             // in the short form
 )
 
-// eachCallFails has the nth call of a kind fail, once, in one git or in the process itself (git 0).
+// eachCallFails makes the nth call of a kind fail, once, in one git or in the process itself (git
+// 0).
 func (y *trial) eachCallFails(look func(what string)) {
 	y.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
 		y.Skip("needs: strace (apt-get install strace)")
 	}
-	for of := 1; of <= y.gits; of++ { // a write to a pipe never fails so: only files cannot grow
+	for of := 1; of <= y.gits; of++ { // a write to a pipe never fails so: only files have a size limit
 		what := fmt.Sprintf("%s, git %d of %d can write no file", y.c.Do, of, y.gits)
 		if os.Getenv(callsVar) == "" && rand.IntN(4) > 0 {
 			continue
@@ -366,8 +372,8 @@ func tookPlace(t *testing.T) (dir string, c chore) {
 	return filepath.Dir(r.dir), c
 }
 
-// TestTakingIsCompleted: whatever ends a taking in the middle, the next one gives the same commit, and the folder, its index
-// and its branch are as they were.
+// TestTakingIsCompleted: whatever interrupts a taking, the next one returns the same commit, and
+// the folder, its index and its branch are unchanged.
 func TestTakingIsCompleted(t *testing.T) {
 	conform.Rule(t, "9-one-tree killed", "a taking that was killed anywhere, or whose disk failed, is made again: the same commit, nothing lost, nothing left")
 	for _, do := range []string{"find", "take"} {
@@ -405,7 +411,7 @@ func TestTakingIsCompleted(t *testing.T) {
 	}
 }
 
-// TestReceivingIsCompleted is the same for the commits of a held launch.
+// TestReceivingIsCompleted is the same for the commits of a sandboxed launch.
 func TestReceivingIsCompleted(t *testing.T) {
 	t.Parallel()
 	s := newPlace(t, "sha1")
@@ -431,15 +437,15 @@ func TestReceivingIsCompleted(t *testing.T) {
 	y.eachCallFails(look)
 }
 
-// TestMovingIsCompleted is the same for the branch, and for a landing: the branch has the work or has not, the person's
-// changes stay, and a commit of all that is changed undoes nothing.
+// TestMovingIsCompleted is the same for the branch, and for a landing: the branch has the work or
+// not, the person's changes stay, and a commit of all changes undoes nothing.
 func TestMovingIsCompleted(t *testing.T) {
 	for _, name := range []string{"advance", "land", "forged"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, w, l := worked(t)
 			do, commits := name, "2"
-			if name == "forged" { // such a landing is refused, whenever it is tried
+			if name == "forged" { // such a landing is always refused
 				w.git("commit", "-q", "--allow-empty", "-m", "x\n\nSluice-Gate: G pass by ann (signed)")
 				l.Tip, do, commits = w.git("rev-parse", "HEAD"), "land", "1"
 			}
@@ -453,7 +459,7 @@ func TestMovingIsCompleted(t *testing.T) {
 			tree := p.git("rev-parse", "main^{tree}")
 			y.killedAtEachGit(y.moved(p, tree, commits))
 			y.eachCallFails(y.moved(p, tree, commits))
-			if forged := strings.Contains(y.want, "which is sluice's to say"); forged != (name == "forged") {
+			if forged := strings.Contains(y.want, "which only sluice may write"); forged != (name == "forged") {
 				t.Errorf("it says %q", y.want)
 			}
 		})
@@ -489,8 +495,8 @@ func (y *trial) moved(p *person, tree, commits string) func(what string) {
 	}
 }
 
-// TestMovingIsCompletedAfterMore: killed when the branch had moved and the index had not, and then each git fails once that
-// would complete it.
+// TestMovingIsCompletedAfterMore: killed after the branch but before the index moved, and then each
+// git that would complete it fails once.
 func TestMovingIsCompletedAfterMore(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
@@ -513,7 +519,8 @@ func TestMovingIsCompletedAfterMore(t *testing.T) {
 	}
 }
 
-// TestLandingThatCannotWriteFiles: where the git that writes the files cannot, those that it began are as they were.
+// TestLandingThatCannotWriteFiles: if the git that writes the files fails, those it began are
+// restored.
 func TestLandingThatCannotWriteFiles(t *testing.T) {
 	t.Parallel()
 	p, _, l := worked(t)

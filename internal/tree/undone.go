@@ -11,12 +11,12 @@ import (
 	"sluice/internal/git"
 )
 
-// part is a commit of others that a run has in its history.
+// part is a commit of others in a run's history.
 type part struct{ commit, of string }
 
-// keeps refuses a tip that has commits of others in its history and not what they changed. Those of the branch it goes to
-// would go from there; of every other branch a later merge would bring nothing, as git takes it for merged. Those who judged
-// have not seen that, as the run began without them.
+// keeps refuses a tip whose history has commits of others without their changes. On its target
+// branch, those changes would be lost; on others, a later merge would bring nothing, as git
+// considers it merged. The judges have not seen that, because the run began without these commits.
 func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing) error {
 	onto, err := repo.TipOf(ctx, l.Onto)
 	if err != nil || onto.SHA == "" || w.Unjudged {
@@ -30,7 +30,7 @@ func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing) error {
 	for _, m := range merged {
 		parts = append(parts, part{m, short(l.Onto)})
 	}
-	if l.How != Squash && l.How != Rebase { // these leave the history behind
+	if l.How != Squash && l.How != Rebase { // these drop the history
 		others, err := w.others(ctx, repo, l)
 		if err != nil {
 			return err
@@ -53,7 +53,7 @@ func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing) error {
 	return nil
 }
 
-// others are the newest commits in the run's history that are on branches and tags of others.
+// others returns the newest commits in the run's history that are on others' branches and tags.
 func (w Work) others(ctx context.Context, repo *git.Repo, l Landing) ([]part, error) {
 	list, why, err := Commits(ctx, repo, l.Base, l.Tip)
 	if err != nil || why != "" {
@@ -67,7 +67,8 @@ func (w Work) others(ctx context.Context, repo *git.Repo, l Landing) ([]part, er
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	// What a person's branch has of another is as the person wants it. Another run's may have undone it: it stands for itself.
+	// A person's branch has of another what the person wants. Another run may have undone it, so
+	// each run counts by itself.
 	var out []part
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		run, err := w.isRun(ctx, repo, name)
@@ -88,7 +89,8 @@ func (w Work) others(ctx context.Context, repo *git.Repo, l Landing) ([]part, er
 	return append(found, out...), err
 }
 
-// refs are the branches and tags of others, by their full names. One that has the tip is built on the run's work.
+// refs returns the branches and tags of others, by full name, except those that contain the tip and
+// so build on the run's work.
 func (w Work) refs(ctx context.Context, repo *git.Repo, tip string) (map[string]string, error) {
 	named, err := repo.NamedBy(ctx, repo.Top())
 	if err != nil {
@@ -116,7 +118,7 @@ func (w Work) refs(ctx context.Context, repo *git.Repo, tip string) (map[string]
 
 const remoteRefs = "refs/remotes/"
 
-// isRun reports whether a ref is the branch of a run, here or as a remote has it.
+// isRun reports whether a ref is a run's branch, here or of a remote.
 func (w Work) isRun(ctx context.Context, repo *git.Repo, name string) (bool, error) {
 	prefix := "/" + strings.TrimSuffix(w.Branch, w.Run)
 	_, run, found := strings.Cut(name, prefix)
@@ -127,7 +129,7 @@ func (w Work) isRun(ctx context.Context, repo *git.Repo, name string) (bool, err
 	return base.SHA != "", err
 }
 
-// newest are the newest of the run's commits that some of the refs have too.
+// newest returns the newest of the run's commits that some of the refs have too.
 func newest(ctx context.Context, repo *git.Repo, l Landing, list []git.Commit, refs map[string]string) ([]part, error) {
 	not := append(slices.Collect(maps.Values(refs)), l.Base)
 	own, _, err := repo.NewCommits(ctx, map[string]string{"tip": l.Tip}, not, len(list))
@@ -164,7 +166,7 @@ func newest(ctx context.Context, repo *git.Repo, l Landing, list []git.Commit, r
 	return out, nil
 }
 
-// undone names the files in which tip has not what lies between base and a commit of its history.
+// undone returns the files in which tip lacks the changes between base and a commit of its history.
 func undone(ctx context.Context, repo *git.Repo, base, tip, merged string) (files []string, err error) {
 	if has, err := repo.Descends(ctx, base, merged); err != nil || has {
 		return nil, err

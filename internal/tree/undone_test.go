@@ -9,8 +9,8 @@ import (
 	"sluice/internal/git"
 )
 
-// TestLandingUndoesNothing: commits of a run that name the branch's newest commit as a parent, and leave out what it has
-// brought, would take that off the branch: no judge has seen it go.
+// TestLandingUndoesNothing: a run's commits that name the branch's newest commit as a parent, but
+// drop its content, would remove that from the branch: no judge has seen it go.
 func TestLandingUndoesNothing(t *testing.T) {
 	for _, how := range []string{Squash, Merge, FF} {
 		t.Run(how, func(t *testing.T) {
@@ -38,14 +38,15 @@ func TestLandingUndoesNothing(t *testing.T) {
 	}
 }
 
-// TestLandingUndoesNoOtherBranch: commits of a run that have in their history what others made on another branch, and leave
-// out what that brought, would have a later merge of that branch bring nothing: git takes it for merged.
+// TestLandingUndoesNoOtherBranch: a run's commits whose history has others' commits from another
+// branch, but not their content, would make a later merge of that branch bring nothing: git
+// considers it merged.
 func TestLandingUndoesNoOtherBranch(t *testing.T) {
 	ours := func(w *person, ref string) { w.git("merge", "-q", "-s", "ours", "-m", "up to date", ref) }
 	for name, c := range map[string]struct {
 		do  func(p, w *person)
 		how string // "" = each way that keeps the run's commits
-		of  string // the branch that is named; "" = it lands
+		of  string // the branch in the message; "" = it lands
 	}{
 		"a branch":   {func(_, w *person) { ours(w, "other") }, "", "other"},
 		"a remote's": {func(_, w *person) { ours(w, "origin/main") }, "", "origin/main"},
@@ -135,8 +136,8 @@ func TestLandingUndoesNoOtherBranch(t *testing.T) {
 	}
 }
 
-// TestLandingAfterAReset: where a person has set the branch back below what has passed and stands, landing asks, and lands
-// neither the one nor the other by itself.
+// TestLandingAfterAReset: if a person has reset the branch to before passed work, landing asks, and
+// lands neither by itself.
 func TestLandingAfterAReset(t *testing.T) {
 	p, w, l := worked(t)
 	repo := p.open()

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxOdd is how many odd things of a folder are listed. Where there are more, a person is asked.
+// maxOdd limits the listed odd things of a folder. If there are more, a person is asked.
 const maxOdd = 1000
 
-// Odd is something in a folder that git skips in silence, or that no commit can hold.
+// Odd is something in a folder that git skips silently or cannot store.
 type Odd struct {
 	Path string `json:"path"`
 	What string `json:"what"`
@@ -26,7 +26,7 @@ type Odd struct {
 
 func (o Odd) String() string { return fmt.Sprintf("%q %s", o.Path, o.What) }
 
-// What is odd.
+// Kinds of odd things.
 const (
 	oddRepo    = "is a git repository of its own"
 	oddBare    = "looks like a git folder"
@@ -35,25 +35,26 @@ const (
 	oddTwin    = "has a twin that differs only in upper and lower case or in Unicode form"
 )
 
-// maxLaw is how many files that decide are listed. Where there are more, a person is asked.
+// maxLaw limits the listed deciding files. If there are more, a person is asked.
 const maxLaw = 1000
 
-// Looked is what a walk through all files of a folder, ignored ones too, has come across. Both lists are sorted.
+// Looked is the result of a walk through all files of a folder, ignored ones too. Both lists are
+// sorted.
 type Looked struct {
 	Odd  []Odd
-	Law  []string // files that law names
-	More bool     // there are more than are listed
+	Law  []string // deciding files
+	More bool     // the lists are incomplete
 }
 
 type walk struct {
 	Looked
 	top  string
-	pass func(dir string) bool // folders that are not looked into: worktrees of ours
+	pass func(dir string) bool // folders to skip: our worktrees
 	law  func(file string) bool
 }
 
-// Walk looks through the folder top. Paths are relative to it, with slashes: pass names folders that are no part of it,
-// law the files that decide.
+// Walk looks through the folder top. Paths are relative to it, with slashes: pass reports folders
+// that are not part of it, law the deciding files.
 func Walk(ctx context.Context, top string, pass, law func(path string) bool) (Looked, error) {
 	w := walk{top: top, pass: pass, law: law}
 	err := w.folder(ctx, ".")
@@ -70,7 +71,7 @@ func (w *walk) note(path, what string) {
 	w.Odd = append(w.Odd, Odd{Path: filepath.ToSlash(path), What: what})
 }
 
-// folder looks at one folder, and at those in it.
+// folder looks at one folder and its subfolders.
 func (w *walk) folder(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -98,7 +99,7 @@ func (w *walk) folder(ctx context.Context, dir string) error {
 	w.twins(dir, entries)
 	for _, e := range entries {
 		if w.law == nil && e.Type().IsRegular() && !strings.EqualFold(e.Name(), ".git") {
-			continue // most are; git compares them
+			continue // the usual case; git compares it
 		}
 		if err := w.entry(ctx, filepath.Join(dir, e.Name()), e); err != nil {
 			return err
@@ -141,10 +142,10 @@ func bare(entries []fs.DirEntry) bool {
 	return found == 3
 }
 
-// twins notes names of one folder that some file systems take for the same.
+// twins records names in one folder that some file systems consider equal.
 func (w *walk) twins(dir string, entries []fs.DirEntry) {
 	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { plain, lower := plainName(e.Name()); return !plain || !lower }) {
-		return // each name stands for itself
+		return // all names are lower-case ASCII
 	}
 	fold := cases.Fold()
 	seen := make(map[string]string, len(entries))

@@ -18,13 +18,13 @@ type place int
 
 const (
 	nowhere place = iota
-	here          // in the checkout that was asked about
+	here          // in the given checkout
 )
 
-// unfinished is a file that git keeps while a person has something to finish, and how to finish it.
+// unfinished is a file that git keeps during a person's unfinished operation, and how to finish it.
 type unfinished struct{ file, what, end string }
 
-// underway are those of a checkout whose HEAD is the branch.
+// underway lists operations of a checkout whose HEAD is the branch.
 func underway() []unfinished {
 	return []unfinished{
 		{"MERGE_HEAD", "merge", "git merge --continue or --abort"},
@@ -33,7 +33,7 @@ func underway() []unfinished {
 	}
 }
 
-// detours are those in which git keeps the branch that it goes back to, while HEAD is elsewhere.
+// detours lists operations with HEAD elsewhere, in which git records the branch to return to.
 func detours() []unfinished {
 	return []unfinished{
 		{"rebase-merge/head-name", "rebased", "git rebase --continue or --abort"},
@@ -42,7 +42,7 @@ func detours() []unfinished {
 	}
 }
 
-// maxBranchFile bounds a file that holds a branch's name.
+// maxBranchFile limits a file with a branch's name.
 const maxBranchFile = 8 << 10
 
 // whereIs returns where a branch is checked out, and why it must not be moved there.
@@ -89,7 +89,8 @@ func whereIs(ctx context.Context, repo *git.Repo, branch, top string) (place, st
 	return at, "", nil
 }
 
-// inTheMiddle names what a person has begun with the branch in a checkout and has not ended.
+// inTheMiddle names an operation on the branch that a person has begun in a checkout and not
+// finished.
 func inTheMiddle(repo *git.Repo, top, branch string, out bool) (string, error) {
 	dir, err := repo.GitDir(top)
 	if err != nil {
@@ -108,7 +109,8 @@ func inTheMiddle(repo *git.Repo, top, branch string, out bool) (string, error) {
 		if err != nil {
 			continue // there is none
 		}
-		if name := strings.TrimSpace(string(data)); name == branch || headRefs+name == branch || branch == git.Detached {
+		if name := strings.TrimSpace(string(data)); name == branch || headRefs+name == branch ||
+			branch == git.Detached {
 			return fmt.Sprintf("branch %s is being %s in %s: run %s", short(branch), d.what, top, d.end), nil
 		}
 	}

@@ -11,26 +11,26 @@ import (
 	"sluice/internal/git"
 )
 
-// Work is what a run with a worktree of its own has made.
+// Work is the result of a run with its own worktree.
 type Work struct {
 	Run    string
 	Title  string // of its workflow
 	Dir    string // the worktree
-	Shown  string // the same, as a person would name it
+	Shown  string // the worktree, for messages to a person
 	Branch string // without refs/heads/
 	Passed []Passed
-	// Judged: some round was over a commit, whatever came of it.
+	// Judged reports whether some round judged a commit, with any outcome.
 	Judged bool
-	// Unjudged takes the branch also where no round has passed its files.
+	// Unjudged accepts the branch even if no round has passed its files.
 	Unjudged bool
 }
 
 // Passed is a round that has passed.
 type Passed struct {
 	Gate, Outcome, Who string
-	Content            string // the commit that it was over, where all gates of the step have passed that; else ""
-	Own                bool   // it is of work in the run's own worktree, whose branch has moved to it
-	Said               bool   // the newest round of a gate that the spec names: a trailer names it
+	Content            string // the commit it judged, if all gates of the step passed that; else ""
+	Own                bool   // the work is in the run's own worktree, whose branch has moved to it
+	Said               bool   // the newest round of a gate in the spec: a trailer names it
 }
 
 // Stuck is why work cannot be landed, and what a person can do.
@@ -42,10 +42,11 @@ func stuck(do, format string, args ...any) error {
 	return &Stuck{Why: fmt.Sprintf(format, args...), Do: do}
 }
 
-// Landing finds what there is to land. onto is the full name of a branch; message is of the new commit, "" = made from
-// the commits. Where a person has to do something, the error is a *Stuck.
+// Landing prepares the landing on the branch with the full name onto. message is for the new
+// commit; "" = made from the commits. If a person must act, the error is a *Stuck.
 func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message string) (Landing, error) {
-	l := Landing{Run: w.Run, How: how, Onto: onto, Top: repo.Top(), Worktree: w.Shown, Message: message, Trailers: w.trailers()}
+	l := Landing{Run: w.Run, How: how, Onto: onto, Top: repo.Top(), Worktree: w.Shown, Message: message,
+		Trailers: w.trailers()}
 	tip, err := repo.TipOf(ctx, headRefs+w.Branch)
 	if err != nil {
 		return l, err
@@ -55,12 +56,14 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 		return l, err
 	}
 	if tip.SHA == "" || base.SHA == "" {
-		return l, stuck("`git branch --list 'sluice/*'` names those that are there", "%s has no branch %s: it never began, or the branch was removed", w.Run, w.Branch)
+		return l, stuck("`git branch --list 'sluice/*'` lists those that exist",
+			"%s has no branch %s: it never began, or the branch was removed", w.Run, w.Branch)
 	}
 	l.Tip, l.Base = tip.SHA, base.SHA
 	if l.Tip == l.Base {
 		if files := w.Uncommitted(ctx, repo); len(files) > 0 {
-			return l, stuck("look at them, then commit them there: git -C "+w.Shown+" commit", "%s has committed nothing: its worktree has %s that no commit has: %s",
+			return l, stuck("look at them, then commit them there: git -C "+w.Shown+" commit",
+				"%s has committed nothing: its worktree has %s that no commit has: %s",
 				w.Run, counted(len(files)), some(files))
 		}
 		return l, stuck("`sluice status "+w.Run+"` shows how it went", "%s has changed nothing", w.Run)
@@ -87,7 +90,7 @@ func counted(n int) string {
 	return fmt.Sprintf("%d files", n)
 }
 
-// Uncommitted are the files of the worktree that are in no commit. It is empty where the worktree has gone.
+// Uncommitted returns the worktree's files that are in no commit, or nil if the worktree is gone.
 func (w Work) Uncommitted(ctx context.Context, repo *git.Repo) (files []string) {
 	changes, err := repo.Changed(ctx, w.Dir, "")
 	if err != nil {
@@ -101,7 +104,8 @@ func (w Work) Uncommitted(ctx context.Context, repo *git.Repo) (files []string) 
 	return files
 }
 
-// judged refuses a tip whose files are not those that a step's gates have passed. What was never judged is not refused.
+// judged refuses a tip whose files no step's gates have passed. It accepts work that was never
+// judged.
 func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
 	if w.Unjudged || !w.Judged {
 		return nil
@@ -125,8 +129,8 @@ func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
 		"branch %s is not what a gate of %s has passed", w.Branch, w.Run)
 }
 
-// newest refuses a tip that a person has set back to before what has passed since and was not undone: the trailers would name
-// gates whose work is not there.
+// newest refuses a tip that a person has reset to before passed work that was not undone: the
+// trailers would name gates whose work is missing.
 func (w Work) newest(ctx context.Context, repo *git.Repo, l Landing, have string) error {
 	var own []string
 	for _, p := range w.Passed {
@@ -154,7 +158,7 @@ func (w Work) newest(ctx context.Context, repo *git.Repo, l Landing, have string
 	return nil
 }
 
-// trailers say which run it was and who passed its gates.
+// trailers names the run and who passed its gates.
 func (w Work) trailers() []string {
 	var said []string
 	times := map[string]int{} // tasks have the same gates
@@ -180,7 +184,7 @@ func (w Work) trailers() []string {
 // subjects is how many subjects a message lists.
 const subjects = 20
 
-// message names the run, and what its commits say of themselves.
+// message names the run and its commits' subjects.
 func (w Work) message(ctx context.Context, repo *git.Repo, l Landing) (string, error) {
 	list, why, err := Commits(ctx, repo, l.Base, l.Tip)
 	if err != nil || why != "" {
@@ -196,13 +200,13 @@ func (w Work) message(ctx context.Context, repo *git.Repo, l Landing) (string, e
 	return strings.Join(lines, "\n"), nil
 }
 
-// Subject is the first line of a commit's message.
+// Subject returns the first line of a commit's message.
 func Subject(c git.Commit) string {
 	first, _, _ := strings.Cut(c.Message, "\n")
 	return git.OneLine(first)
 }
 
-// undone makes an error of what a person has to do first.
+// undone returns an error for what a person must do first.
 func (w Work) undone(why string) error {
 	if why == "" {
 		return nil
@@ -210,7 +214,7 @@ func (w Work) undone(why string) error {
 	return stuck("then `sluice land "+w.Run+"` again", "nothing was changed: %s", why)
 }
 
-// Land lands it. An error that is a *Stuck says what a person has to do; nothing was changed then.
+// Land lands the work. After a *Stuck error, which says what a person must do, nothing was changed.
 func (w Work) Land(ctx context.Context, repo *git.Repo, l Landing) (Landed, error) {
 	out, why, err := l.Do(ctx, repo)
 	switch {
@@ -226,7 +230,7 @@ func (w Work) Land(ctx context.Context, repo *git.Repo, l Landing) (Landed, erro
 	return out, w.undone(why)
 }
 
-// CheckedOut is the full name of the branch that the checkout at top is on, "" where there is none.
+// CheckedOut returns the full name of the branch of the checkout at top, or "".
 func CheckedOut(ctx context.Context, repo *git.Repo, top string) (string, error) {
 	if repo.Plain() {
 		return "", nil
