@@ -323,3 +323,19 @@ func properties(v any, out map[string]bool) {
 		}
 	}
 }
+
+// TestMapNamesEveryPackage: a newcomer finds each package in CONTRIBUTING.md by its path.
+func TestMapNamesEveryPackage(t *testing.T) {
+	_, all := files(t)
+	text, err := os.ReadFile("../../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, f := range all {
+		if !seen[f.pkg] && !strings.Contains(string(text), "`"+f.pkg+"`") {
+			t.Errorf("CONTRIBUTING.md does not name %s", f.pkg)
+		}
+		seen[f.pkg] = true
+	}
+}
