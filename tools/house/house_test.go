@@ -51,8 +51,8 @@ func over() map[string]int {
 		"methods of engine.Run":               55,
 		"methods of engine.State":             46,
 
-		"files over 400 lines":    4,
-		"functions over 60 lines": 12,
+		"files over 400 lines":    3,
+		"functions over 60 lines": 11,
 		"lines over 120 columns":  1674,
 	}
 }
