@@ -51,7 +51,7 @@ func over() map[string]int {
 		"methods of engine.Run":               55,
 		"methods of engine.State":             46,
 
-		"files over 400 lines":    2,
+		"files over 400 lines":    1,
 		"functions over 60 lines": 11,
 		"lines over 120 columns":  1674,
 	}
