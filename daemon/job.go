@@ -69,27 +69,7 @@ func (r *Repo) job(e engine.Effect) job.Job {
 	}
 	j.Spec = c.spec(run.Digest)
 	j.Vars = run.Vars
-	j.RunInfo = job.RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs, Workspace: run.Workspace,
-		Usage: run.Usage, Limit: run.UsageLimit}
-	if run.Child != nil {
-		j.RunInfo.Child = copied(run.Child)
-		if o := c.state.Parent(run); o != nil {
-			if t := o.List.Task(run.Child.Task); t != nil {
-				j.RunInfo.Tried, j.RunInfo.TaskStatus = slices.Clone(t.Tried), o.List.Status(t)
-			}
-		}
-	}
-	j.RunInfo.Tasks = taskNames(c.state, run)
-	for o := run; o != nil; o = c.state.Parent(o) {
-		if o.List != nil {
-			j.RunInfo.Lists = append(j.RunInfo.Lists, o.List.Path)
-		}
-	}
-	if e.Notice != nil && e.Notice.Kind == engine.NoticeEnded || e.Proc != nil && e.Proc.Kind == engine.ProcHook && e.Proc.Step == "" {
-		s := Status{Runs: []RunStatus{{ID: run.ID}}}
-		s.unpassed(c)
-		j.RunInfo.Unpassed = len(s.Runs[0].Unpassed) + s.Runs[0].More
-	}
+	j.RunInfo = runInfo(c, run, e)
 	if e.Kind == engine.DoTasks || e.Kind == engine.DoSave {
 		j.Tasks = taskFile(run.List, run.Stubbed(), e.Kind == engine.DoSave)
 	}
@@ -138,6 +118,32 @@ func (r *Repo) job(e engine.Effect) job.Job {
 	}
 	j.Nth, j.Turn = nth(run, j.Spec, e)
 	return j
+}
+
+// runInfo returns what an effect is told of its run.
+func runInfo(c *core, run *engine.Run, e engine.Effect) job.RunInfo {
+	out := job.RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs, Workspace: run.Workspace,
+		Usage: run.Usage, Limit: run.UsageLimit}
+	if run.Child != nil {
+		out.Child = copied(run.Child)
+		if o := c.state.Parent(run); o != nil {
+			if t := o.List.Task(run.Child.Task); t != nil {
+				out.Tried, out.TaskStatus = slices.Clone(t.Tried), o.List.Status(t)
+			}
+		}
+	}
+	out.Tasks = taskNames(c.state, run)
+	for o := run; o != nil; o = c.state.Parent(o) {
+		if o.List != nil {
+			out.Lists = append(out.Lists, o.List.Path)
+		}
+	}
+	if e.Notice != nil && e.Notice.Kind == engine.NoticeEnded || e.Proc != nil && e.Proc.Kind == engine.ProcHook && e.Proc.Step == "" {
+		s := Status{Runs: []RunStatus{{ID: run.ID}}}
+		s.unpassed(c)
+		out.Unpassed = len(s.Runs[0].Unpassed) + s.Runs[0].More
+	}
+	return out
 }
 
 // taskNames returns the tasks that a run is done for, innermost first. A name belongs to the

@@ -4,19 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"sort"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"sluice/internal/fault"
 	"sluice/journal"
 )
 
@@ -125,22 +122,6 @@ type ServerOptions struct {
 	ReposFile string // the list of repos, JSON
 }
 
-type hosted struct {
-	root   string
-	repo   *Repo  // nil = not served now
-	why    string // why not
-	cancel context.CancelFunc
-	done   chan struct{}
-}
-
-// RepoState is how a repo of the daemon is served.
-type RepoState struct {
-	Root   string   `json:"root"`
-	Served bool     `json:"served"`
-	Why    string   `json:"why,omitempty"`    // it is not served
-	Health []string `json:"health,omitempty"` // what is wrong although it is served; from the API only
-}
-
 // NewServer returns a daemon that serves nothing yet.
 func NewServer(opt ServerOptions) *Server {
 	return &Server{opt: opt, repos: map[string]*hosted{}, began: time.Now()}
@@ -183,211 +164,6 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	return nil
-}
-
-// ends reports whether the error ends the whole process: only a new one can tell what is on the
-// disk.
-func ends(err error) bool { return errors.Is(err, journal.ErrSyncFailed) }
-
-// damaged reports whether the error is a damaged journal, which a person must look at.
-func damaged(err error) bool {
-	var d *journal.Damage
-	return errors.As(err, &d)
-}
-
-// lock makes this the only daemon of its home; a *Held if there is another.
-func (s *Server) lock() (*Lock, error) {
-	var held *Held
-	for try := 0; ; try++ {
-		lock, err := TakeLock(s.opt.Home)
-		if !errors.As(err, &held) || try == answerTries {
-			return lock, err
-		}
-		time.Sleep(answerPause)
-	}
-}
-
-// A process killed while it starts another leaves it copies of its sockets and locks until the
-// exec. Wait that long before reporting that someone else is there.
-const (
-	answerTries = 20
-	answerPause = 50 * time.Millisecond
-)
-
-// settle waits until each repo is served or known not to be.
-func (s *Server) settle(ctx context.Context) {
-	for ctx.Err() == nil {
-		waiting := false
-		for _, h := range s.States() {
-			waiting = waiting || !h.Served && h.Why == ""
-		}
-		if !waiting {
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
-}
-
-// host serves a repo, and retries while it cannot.
-func (s *Server) host(root string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.repos[root] != nil {
-		return
-	}
-	ctx, cancel := context.WithCancel(s.ctx)
-	h := &hosted{root: root, cancel: cancel, done: make(chan struct{})}
-	s.repos[root] = h
-	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
-		defer close(h.done)
-		defer cancel()
-		pause := answerPause
-		for ctx.Err() == nil {
-			err := s.serveOnce(ctx, h)
-			// a daemon with only a damaged repo has nothing to wait for
-			if ends(err) || damaged(err) && s.single() {
-				s.exit(err)
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			why := "it ended"
-			if err != nil {
-				why = err.Error()
-			}
-			if s.note(h, nil, why) {
-				s.opt.Log.Error().Str("repo", h.root).Str("why", why).Msg("this repo is not served")
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
-			pause = min(2*pause, reopenEvery)
-		}
-	}()
-}
-
-func (s *Server) serveOnce(ctx context.Context, h *hosted) error {
-	state, err := s.opt.StateOf(ctx, h.root)
-	if err != nil {
-		return err
-	}
-	return Serve(ctx, h.root, state, s.opt.Open, func(r *Repo, rec journal.Recovery) {
-		s.note(h, r, "")
-		s.opt.Log.Info().Str("repo", h.root).Int64("records", rec.Records).Int64("from_snapshot", rec.Snapshot).Msg("served")
-		if rec.TornBytes > 0 {
-			s.opt.Log.Warn().Str("repo", h.root).Int64("bytes", rec.TornBytes).Str("kept", rec.TornFile).Msg("the journal's last line was torn by a crash and was cut off; it was never acted on")
-		}
-	})
-}
-
-// note records a repo's status and reports whether its reason changed.
-func (s *Server) note(h *hosted, repo *Repo, why string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	news := h.why != why
-	h.repo, h.why = repo, why
-	return news
-}
-
-// States returns how each repo is served, sorted by root.
-func (s *Server) States() []RepoState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := []RepoState{}
-	for _, h := range s.repos {
-		out = append(out, RepoState{Root: h.root, Served: h.repo != nil, Why: h.why})
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Root < out[j].Root })
-	return out
-}
-
-func (s *Server) healths() []RepoState {
-	out := s.States()
-	for i, state := range out {
-		s.mu.Lock()
-		var repo *Repo
-		if h := s.repos[state.Root]; h != nil {
-			repo = h.repo
-		}
-		s.mu.Unlock()
-		if repo != nil {
-			out[i].Health = repo.health()
-		}
-	}
-	return out
-}
-
-// Reload reads the list of repos and every repo's settings again.
-func (s *Server) Reload(ctx context.Context) error {
-	roots, err := s.load()
-	if err != nil {
-		return err
-	}
-	want := map[string]bool{}
-	for _, root := range roots {
-		want[root] = true
-		s.host(root)
-	}
-	s.mu.Lock()
-	var gone, here []*hosted
-	for root, h := range s.repos {
-		if want[root] {
-			here = append(here, h)
-			continue
-		}
-		gone = append(gone, h)
-		delete(s.repos, root)
-	}
-	s.mu.Unlock()
-	for _, h := range gone {
-		h.cancel()
-		<-h.done
-	}
-	for _, h := range here {
-		s.mu.Lock()
-		repo := h.repo
-		s.mu.Unlock()
-		if repo != nil {
-			err = errors.Join(err, repo.Reload(ctx))
-		}
-	}
-	return err
-}
-
-func (s *Server) load() ([]string, error) {
-	roots, err := LoadRepos(s.opt.ReposFile)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.only = len(roots) == 1
-	return roots, err
-}
-
-func (s *Server) single() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.only
-}
-
-// LoadRepos reads the list of the repos the daemon serves; without a list there are none.
-func LoadRepos(file string) ([]string, error) {
-	b, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	var roots []string
-	if err == nil {
-		err = json.Unmarshal(b, &roots)
-	}
-	if err != nil {
-		return nil, fault.New("fix or remove it, then `sluice watch add` each repo again", "list of repos: %s: %w", file, err)
-	}
-	return roots, nil
 }
 
 func (s *Server) handler() http.Handler {

@@ -1,6 +1,62 @@
 package engine
 
-import "encoding/json"
+import (
+	"encoding/json"
+)
+
+// Env is what a condition or a ${{ … }} sees. Values are plain JSON values (map[string]any, []any,
+// float64, string, bool, nil).
+type Env struct {
+	Run, Workflow string
+	Vars          map[string]any
+	Steps         map[string]StepEnv
+	Gates         map[string]GateEnv
+
+	// In a step.
+	Step    string
+	Attempt int
+
+	// In a gate: the reviewer's answer, or the step's own if the step is the reviewer.
+	Gate      string
+	Answer    any
+	Score     any // float64, or nil if there is none
+	Scores    map[string]any
+	Findings  []any
+	Failures  int
+	Exhausted bool
+
+	Task  map[string]any // in a task's run, and in a step that a list visits for one: the task, with attempt and depth
+	Tasks []any          // the list's tasks, if the spec reads them
+	Tally Tally
+
+	// Foreign, if set, returns the replacement in a text for a value that agents or people wrote,
+	// so that the text's builder can tell it from its own words.
+	Foreign func(source, value string) string `json:"-"`
+}
+
+// Tally counts the tasks of a list, except those that others replace.
+type Tally struct {
+	Total   int `json:"total"`
+	Done    int `json:"done"`
+	Failed  int `json:"failed"`
+	Blocked int `json:"blocked"`
+}
+
+// StepEnv is a step's latest state, as expressions see it.
+type StepEnv struct {
+	Answer  any
+	Status  string
+	Attempt int
+	Stdout  string
+}
+
+// GateEnv is a gate's latest state, as expressions see it.
+type GateEnv struct {
+	Answer   any
+	Verdict  string
+	Score    any
+	Feedback string
+}
 
 // holds evaluates a condition; the zero condition is true. The environment is built only when
 // needed.

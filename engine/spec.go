@@ -13,13 +13,6 @@ const (
 	EndAborted = "ABORTED" // the run ends at once, aborted
 )
 
-// Levels of a gate.
-const (
-	LevelAuto   = "auto"   // the reviewer's verdict decides
-	LevelNotify = "notify" // like auto, but a person is notified and may veto
-	LevelHuman  = "human"  // a person decides
-)
-
 // Ways to launch a step's agent.
 const (
 	LaunchHeadless    = "headless"    // the daemon starts the process
@@ -34,25 +27,6 @@ const (
 	SignalPull   = "pr_creation"   // a pull request appears whose head is the step's
 	SignalExit   = "stdout_exit"   // the process exits: 0 is done, another code failed
 )
-
-// Human is the target or outcome that leaves a gate's round to a person.
-const Human = "human"
-
-// Outcomes that every gate knows without naming them.
-const (
-	OutcomePass    = "pass"
-	OutcomeFail    = "fail"
-	OutcomeVeto    = "veto"
-	OutcomeBlocked = "blocked"
-	OutcomeLost    = "lost" // no result after all restarts
-)
-
-// DefaultMaxRetries is the default of max_failures (or max_retries, the same).
-const DefaultMaxRetries = 3
-
-// DefaultMaxSameFailure is how often the same failure over an unchanged tree may occur before a
-// person is asked.
-const DefaultMaxSameFailure = 3
 
 // Spec is a workflow, compiled from YAML by package specs, checked and immutable.
 type Spec struct {
@@ -334,74 +308,6 @@ func (s *Step) Offered() bool {
 	return s.Run == nil && s.Agent != nil && s.Agent.Launch != LaunchHeadless
 }
 
-// Reviewer is who evaluates a gate.
-type Reviewer struct {
-	Level     string
-	AgentType string   // a role
-	Run       *Command // exit 0 = pass
-	FromStep  bool     // the step's own report
-	Prompt    Text
-	Session   Text
-	Rubric    []string
-	Approvers []string
-	Trust     string // the lowest trust level of an answer; "" = the settings'
-}
-
-// Rule is one line of `verdict:`: an outcome and its condition.
-type Rule struct {
-	Outcome string
-	When    Cond
-}
-
-// Verdict computes a round's outcome from the reviewer's answer. Empty = the reviewer's own.
-type Verdict struct {
-	Rules []Rule
-	Name  *Text // one expression for the name, instead of Rules
-}
-
-// Gate is a verification procedure between steps.
-type Gate struct {
-	ID, Name     string
-	Step         string // the step it judges
-	Implicit     bool   // created for a step that names no gate
-	When         Cond
-	Reviewer     Reviewer
-	Restarts     *int
-	Answer       *Schema // of the reviewer's answer; at level human, of the answer that a person's pass needs
-	Outputs      []Output
-	Verdict      Verdict
-	VetoWindow   *Duration
-	Timeout      Duration // for a human's decision; 0 = none
-	OnTimeout    string   // remind (default), fail, or an end
-	OnPass       []string // steps, or one end; only on a step's last gate
-	NextGate     string
-	OnFail       string // a step or an end
-	RetryContext string // path with {n}
-	Routes       []Route
-	MaxRetries   int    // max_failures, or max_retries: at least 1
-	OnExhausted  string // human, pass, a step or an end
-
-	// ReadAnswer completes a person's answer with Answer's defaults and validates it. The error
-	// says what is missing or wrong, and how to correct it. nil if Answer is.
-	ReadAnswer func(answer json.RawMessage) (json.RawMessage, error) `json:"-"`
-}
-
-// AsksAnswer reports whether a person's pass needs an answer.
-func (g *Gate) AsksAnswer() bool { return g.Answer != nil && g.Reviewer.Level == LevelHuman }
-
-// Route is one outcome and its target: a step, an end or "human".
-type Route struct{ Outcome, To string }
-
-// Route returns the outcome's target in `routes:`.
-func (g *Gate) Route(outcome string) (string, bool) {
-	for _, r := range g.Routes {
-		if r.Outcome == outcome {
-			return r.To, true
-		}
-	}
-	return "", false
-}
-
 // Step returns the step with the id, or nil.
 func (s *Spec) Step(id string) *Step {
 	if s.graph != nil {
@@ -414,22 +320,6 @@ func (s *Spec) Step(id string) *Step {
 	}
 	return nil
 }
-
-// Gate returns the gate with the id, or nil.
-func (s *Spec) Gate(id string) *Gate {
-	if s.graph != nil {
-		return s.graph.gates[id]
-	}
-	for _, g := range s.Gates {
-		if g.ID == id {
-			return g
-		}
-	}
-	return nil
-}
-
-// LastGate returns the gate whose pass moves the step's work on.
-func (s *Spec) LastGate(step *Step) *Gate { return s.Gate(step.Gates[len(step.Gates)-1]) }
 
 // IsEnd reports whether the target is DONE, FAILED or ABORTED.
 func IsEnd(target string) bool {
@@ -450,57 +340,3 @@ func (d *Duration) UnmarshalText(b []byte) error {
 }
 
 func (d Duration) String() string { return time.Duration(d).String() }
-
-// Env is what a condition or a ${{ … }} sees. Values are plain JSON values (map[string]any, []any,
-// float64, string, bool, nil).
-type Env struct {
-	Run, Workflow string
-	Vars          map[string]any
-	Steps         map[string]StepEnv
-	Gates         map[string]GateEnv
-
-	// In a step.
-	Step    string
-	Attempt int
-
-	// In a gate: the reviewer's answer, or the step's own if the step is the reviewer.
-	Gate      string
-	Answer    any
-	Score     any // float64, or nil if there is none
-	Scores    map[string]any
-	Findings  []any
-	Failures  int
-	Exhausted bool
-
-	Task  map[string]any // in a task's run, and in a step that a list visits for one: the task, with attempt and depth
-	Tasks []any          // the list's tasks, if the spec reads them
-	Tally Tally
-
-	// Foreign, if set, returns the replacement in a text for a value that agents or people wrote,
-	// so that the text's builder can tell it from its own words.
-	Foreign func(source, value string) string `json:"-"`
-}
-
-// Tally counts the tasks of a list, except those that others replace.
-type Tally struct {
-	Total   int `json:"total"`
-	Done    int `json:"done"`
-	Failed  int `json:"failed"`
-	Blocked int `json:"blocked"`
-}
-
-// StepEnv is a step's latest state, as expressions see it.
-type StepEnv struct {
-	Answer  any
-	Status  string
-	Attempt int
-	Stdout  string
-}
-
-// GateEnv is a gate's latest state, as expressions see it.
-type GateEnv struct {
-	Answer   any
-	Verdict  string
-	Score    any
-	Feedback string
-}

@@ -10,7 +10,6 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/ids"
-	"sluice/internal/schema"
 )
 
 func (c *compiler) gate(d *gateDoc) {
@@ -43,89 +42,6 @@ func (c *compiler) gate(d *gateDoc) {
 	if d.ID.set() && c.gates[d.ID.value] == d {
 		c.spec.Gates = append(c.spec.Gates, g)
 	}
-}
-
-// reviewer checks who evaluates: at auto and notify exactly one of agent_type, run, from; at human
-// none.
-func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
-	r := d.Reviewer
-	what += ": reviewer"
-	out := engine.Reviewer{
-		Level: r.Level.value, AgentType: r.AgentType.value, FromStep: r.From.value == "step", Trust: r.Trust.value,
-		Run:     c.judge(r.Run, inGate, what+": run"),
-		Prompt:  c.text(r.Prompt, inGate, what+": prompt", nil),
-		Session: c.session(r.Session, inGate, what+": session"),
-	}
-	if out.Trust == "auto" {
-		out.Trust = ""
-	}
-	if r.AgentType.set() {
-		if bad := ids.Fault(r.AgentType.value); bad != "" {
-			c.at(r.AgentType.node, "%s: agent_type %s %s", what, quote(r.AgentType.value), bad)
-		}
-	}
-	for _, t := range r.Rubric.items {
-		if bad := ids.Fault(t.value); bad != "" || slices.Contains(out.Rubric, t.value) {
-			c.at(t.node, "%s: rubric: %s %s", what, quote(t.value), orTwice(bad))
-			continue
-		}
-		out.Rubric = append(out.Rubric, t.value)
-	}
-	out.Approvers = c.approvers(r, what)
-	var who []string
-	for _, key := range []string{"agent_type", "run", "from"} {
-		if r.has(key) {
-			who = append(who, key)
-		}
-	}
-	switch level := out.Level; {
-	case level == engine.LevelHuman && len(who) > 0:
-		c.at(r.key(who[0]), "%s: %s has no meaning at level human: there a human decides, and nothing is run: take level notify or auto, or remove it", what, who[0])
-	case (level == engine.LevelAuto || level == engine.LevelNotify) && len(who) == 0:
-		c.at(r.Node, "%s: at level %s exactly one of agent_type, run, from: step is needed", what, level)
-	case (level == engine.LevelAuto || level == engine.LevelNotify) && len(who) > 1:
-		c.at(r.key(who[1]), "%s: %s and %s: exactly one of agent_type, run, from is needed", what, who[0], who[1])
-	}
-	if !r.has("agent_type") && out.Level != engine.LevelHuman {
-		for _, key := range []string{"prompt", "session", "rubric"} {
-			if r.has(key) {
-				c.at(r.key(key), "%s: %s is for an agent, and no agent_type reviews here", what, key)
-			}
-		}
-	}
-	return out
-}
-
-// approvers returns the principals of `sluice keys`. An empty list is a fault: it would require
-// nothing.
-func (c *compiler) approvers(r *reviewerDoc, what string) (out []string) {
-	if r.has("approvers") && len(r.Approvers.items) == 0 {
-		c.at(r.key("approvers"), "%s: approvers names nobody: name who may decide here, or leave it out", what)
-	}
-	for _, t := range r.Approvers.items {
-		odd := t.value == "" || len(t.value) > maxApprover || strings.ContainsFunc(t.value, func(c rune) bool {
-			return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c)
-		})
-		switch {
-		case odd:
-			c.at(t.node, "%s: approvers: %s is no name such as sluice keys ls has them (ann@example.org)", what, quote(t.value))
-		case slices.Contains(out, t.value):
-			c.at(t.node, "%s: approvers: %s stands in the list twice", what, quote(t.value))
-		default:
-			out = append(out, t.value)
-		}
-	}
-	return out
-}
-
-// maxApprover is the longest name of an approver.
-const maxApprover = 200
-
-func orTwice(bad string) string {
-	if bad == "" {
-		return "stands in the list twice"
-	}
-	return bad
 }
 
 func (c *compiler) verdict(d *gateDoc, what string) (v engine.Verdict) {
@@ -271,74 +187,6 @@ func outcomes(d *gateDoc) (names []string) {
 		names = append(names, r.name)
 	}
 	return names
-}
-
-// human checks what depends on whether a human decides (8-semantics, rules 5 and 6).
-func (c *compiler) human(d *gateDoc, g *engine.Gate, what string) {
-	level := g.Reviewer.Level
-	human := level == engine.LevelHuman
-	g.OnExhausted, g.OnTimeout = engine.Human, "remind"
-	if to, ok := c.target(d.OnExhausted, what+": on_exhausted", engine.Human, engine.OutcomePass); ok {
-		g.OnExhausted = to
-		if human && !slices.Contains([]string{engine.Human, engine.EndFailed, engine.EndAborted}, to) {
-			c.at(d.OnExhausted.node, "%s: on_exhausted: %s would go on without the human: at level human it is human, FAILED or ABORTED", what, to)
-		}
-	}
-	if t := d.OnTimeout; t.set() {
-		g.OnTimeout = t.value
-		words := []string{"remind", "fail", engine.EndDone, engine.EndFailed, engine.EndAborted}
-		switch {
-		case t.value == engine.OutcomePass:
-			c.at(t.node, "%s: on_timeout is never pass: nobody has decided: take remind, fail, FAILED or ABORTED", what)
-		case !slices.Contains(words, t.value):
-			c.at(t.node, "%s: on_timeout: unknown word %s%s", what, quote(t.value), c.oneOf(t.value, words))
-		case human && t.value == engine.EndDone:
-			c.at(t.node, "%s: on_timeout: DONE would go on without the human: at level human it is remind, fail, FAILED or ABORTED", what)
-		case !d.Timeout.set():
-			c.at(t.node, "%s: on_timeout has no meaning without timeout", what)
-		}
-	}
-	if d.VetoWindow.set() && level != engine.LevelNotify && level != "" {
-		c.at(d.key("veto_window"), "%s: veto_window has a meaning at level notify only", what)
-	}
-	if !human {
-		return
-	}
-	if n := d.Keys["verdict"]; n != nil {
-		c.at(n, "%s: verdict has no meaning at level human: the human's word decides", what)
-	}
-	if g.Answer != nil && len(g.Answer.Source) > 0 {
-		if s, err := schema.Compile(g.Answer.Source); err == nil && len(s.Properties()) == 0 {
-			c.at(d.Answer.node, "%s: answer: at level human a person is asked for its properties, and it has none: give it `properties`", what)
-		}
-	}
-	if n := d.Keys["outputs"]; n != nil && g.Answer == nil && d.Answer.node == nil {
-		c.at(n, "%s: outputs are written from the answer, and at level human nobody gives one here: add `answer`, or remove them", what)
-	}
-	for _, key := range []string{"session", "rubric"} {
-		if d.Reviewer.has(key) {
-			c.at(d.Reviewer.key(key), "%s: reviewer: %s has no meaning at level human: no agent reviews", what, key)
-		}
-	}
-	c.whenOfHuman(d.When.scalar, what+": when")
-	if s := c.steps[g.Step]; s != nil {
-		c.whenOfHuman(s.When.scalar, "step "+g.Step+": when (its gate "+g.ID+" is human)")
-	}
-}
-
-// whenOfHuman ensures that no agent's output can skip a human gate.
-func (c *compiler) whenOfHuman(t scalar, what string) {
-	if !t.set() {
-		return
-	}
-	scope := inStep
-	if strings.HasPrefix(what, "gate") {
-		scope = inGate
-	}
-	code, _ := c.world.compile(t.value, scope, asCond, func(string, []string) string { return "" })
-	if code != nil && !code.varsOnly() {
-		c.at(t.node, "%s reads more than vars: what an agent says may not pass over a human", what)
-	}
 }
 
 // implicit creates the gate of each step that names none. It takes the step's own result; a failure

@@ -9,7 +9,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"sluice/engine"
-	"sluice/internal/shells"
 )
 
 // part is a piece of a text: literal words, or an expression.
@@ -283,105 +282,6 @@ func (w *world) readsOf(p *program) (out []string) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// command compiles a command. No value of an argument may become an option, and no value from
-// agents the program.
-func (c *compiler) command(d commandDoc, s scope, what string) *engine.Command {
-	if !d.set() {
-		return nil
-	}
-	cmd := &engine.Command{Shell: d.shell}
-	c.noValueInCode(d, what)
-	for i, a := range d.argv {
-		var check func(string) string
-		if !strings.HasPrefix(a.value, "-") {
-			check = func(v string) string {
-				if strings.HasPrefix(v, "-") {
-					return "would be taken for an option: an argument may not come to begin with - by a value"
-				}
-				return ""
-			}
-		}
-		if i == 0 {
-			c.programName(a, s, what)
-			check = func(v string) string {
-				if v == "" || strings.HasPrefix(v, "-") {
-					return "is no name of a command"
-				}
-				return ""
-			}
-		}
-		cmd.Argv = append(cmd.Argv, c.text(a, s, what, check))
-	}
-	return cmd
-}
-
-// judge compiles a command that judges or prepares judging, and records if what it runs cannot be
-// determined.
-func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
-	cmd := c.command(d, s, what)
-	if cmd == nil {
-		return nil
-	}
-	if why := shells.Starts(cmd.Words(), c.knownVars()).Unknown; why != "" {
-		end := "else a person is asked at each gate of a step that changed files other than its outputs"
-		if len(c.spec.Protect) > 0 {
-			end = "nothing else of what it runs is looked at"
-		}
-		c.notes.at(d.node, "%s: what it runs cannot be told from its text (%s): name that under `protect`, or make it a script of the repo; %s", what, why, end)
-	}
-	return cmd
-}
-
-// knownVars returns the run's text vars: those given, or else the defaults.
-func (c *compiler) knownVars() shells.Vars {
-	out := shells.Vars{}
-	for _, v := range c.spec.Vars {
-		if c.late[v.Name] {
-			continue
-		}
-		value := v.Default
-		if given, ok := c.given[v.Name]; ok {
-			value = given
-		}
-		if text, ok := value.(string); ok {
-			out[shells.VarName(v.Name)] = text
-		}
-	}
-	return out
-}
-
-// noValueInCode refuses a value in an argument that a shell or another interpreter runs as code.
-func (c *compiler) noValueInCode(d commandDoc, what string) {
-	argv := make([]string, len(d.argv))
-	for i, a := range d.argv {
-		argv[i] = a.value
-	}
-	for _, i := range shells.CodeArgs(argv) {
-		if strings.Contains(argv[i], "${{") {
-			c.at(d.argv[i].node, "%s: ${{ }} has no place in what a program runs as code (%.20q), where a value could become a command: "+
-				"read it there from the environment, as \"$NAME\" in a shell, with `env: {NAME: \"${{ … }}\"}` at the step or $SLUICE_VAR_…", what, argv[i])
-		}
-	}
-}
-
-// programName ensures that the spec and the run's vars decide which program runs, never an agent.
-func (c *compiler) programName(t scalar, s scope, what string) {
-	parts, why := split(t.value)
-	if why != "" {
-		return
-	}
-	for _, p := range parts {
-		if !p.value {
-			continue
-		}
-		code, _ := c.world.compile(p.source, s, asText, c.near)
-		if code != nil && !code.varsOnly() {
-			c.at(t.node, "%s: the command's name may read vars only: which program runs is not for an agent to say", what)
-			return
-		}
-	}
 }
 
 // varsOnly reports whether the program only reads vars.

@@ -1,0 +1,197 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/user"
+	"strconv"
+
+	"sluice/engine"
+	"sluice/internal/job"
+)
+
+// event builds the engine's event. The server sets who and when.
+func (r *Repo) event(ctx context.Context, d Do) (engine.Event, error) {
+	if len(d.Event) == 0 {
+		d.Event = json.RawMessage("{}")
+	}
+	by := engine.Actor{Who: username(), Via: d.Via}
+	by.Trust, _ = r.opt.World.Level(runOf(d.Event))
+	if by.Via == "" {
+		by.Via = "command"
+	}
+	var err error
+	switch d.Kind {
+	case engine.RunRequested{}.EventKind():
+		return r.runRequested(ctx, d.Event, by)
+	case engine.Answered{}.EventKind():
+		var ev engine.Answered
+		if err = json.Unmarshal(d.Event, &ev); err == nil {
+			ev.Written, ev.DigestNow = r.opt.Now(), ""
+			r.signed(&ev, by)
+			return r.answered(ctx, ev)
+		}
+	case engine.FileSeen{}.EventKind():
+		var ev engine.FileSeen
+		if len(d.Event) > signalMost {
+			return nil, asked("a signal of more than %d KiB", signalMost>>10)
+		}
+		if err = json.Unmarshal(d.Event, &ev); err == nil && ev.Sentinel == nil {
+			return nil, asked("%s: want a sentinel", d.Kind)
+		}
+		ev.By, ev.Written, ev.ID, ev.Human, ev.TokenOf = by, r.opt.Now(), "", nil, ""
+		return ev, badEvent(d.Kind, err)
+	default:
+		return requested(d.Kind, d.Event, by)
+	}
+	return nil, badEvent(d.Kind, err)
+}
+
+// requested builds an event that has nothing of the server but who asks.
+func requested(kind string, raw json.RawMessage, by engine.Actor) (engine.Event, error) {
+	switch kind {
+	case engine.Claimed{}.EventKind():
+		var ev engine.Claimed
+		err := json.Unmarshal(raw, &ev)
+		ev.By = by
+		return ev, badEvent(kind, err)
+	case engine.PauseRequested{}.EventKind():
+		var ev engine.PauseRequested
+		err := json.Unmarshal(raw, &ev)
+		ev.By = by
+		return ev, badEvent(kind, err)
+	case engine.ResumeRequested{}.EventKind():
+		var ev engine.ResumeRequested
+		err := json.Unmarshal(raw, &ev)
+		ev.By = by
+		return ev, badEvent(kind, err)
+	case engine.AbortRequested{}.EventKind():
+		var ev engine.AbortRequested
+		err := json.Unmarshal(raw, &ev)
+		ev.By = by
+		return ev, badEvent(kind, err)
+	case engine.RetryRequested{}.EventKind():
+		var ev engine.RetryRequested
+		err := json.Unmarshal(raw, &ev)
+		ev.By = by
+		return ev, badEvent(kind, err)
+	case engine.NoteGiven{}.EventKind():
+		var ev engine.NoteGiven
+		err := json.Unmarshal(raw, &ev)
+		ev.By = by
+		return ev, badEvent(kind, err)
+	case engine.TakeoverRequested{}.EventKind():
+		var ev engine.TakeoverRequested
+		err := json.Unmarshal(raw, &ev)
+		ev.By = by
+		return ev, badEvent(kind, err)
+	case engine.HandbackRequested{}.EventKind():
+		var ev engine.HandbackRequested
+		err := json.Unmarshal(raw, &ev)
+		ev.By = by
+		return ev, badEvent(kind, err)
+	default:
+		return nil, asked("event %q cannot be asked for", kind)
+	}
+}
+
+func badEvent(kind string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return asked("event %s: %w", kind, err)
+}
+
+func (r *Repo) runRequested(ctx context.Context, raw json.RawMessage, by engine.Actor) (engine.Event, error) {
+	var ev engine.RunRequested
+	if err := json.Unmarshal(raw, &ev); err != nil {
+		return nil, asked("event run_requested: %w", err)
+	}
+	spec, err := r.opt.Compile(ev.Source)
+	if err != nil {
+		return nil, asked("%w", err)
+	}
+	if ev.Stubs != nil {
+		var one bytes.Buffer // as the journal will have it
+		if err := json.Compact(&one, ev.Stubs); err != nil {
+			return nil, asked("event run_requested: stubs: %w", err)
+		}
+		ev.Stubs = one.Bytes()
+	}
+	ev.By, ev.Digest, ev.Workflow = by, digestOf(ev.Source), spec.ID
+	ev.Trees = r.opt.World.Trees(ctx, spec)
+	return ev, nil
+}
+
+// signed has an answer's proof checked: the signed text becomes the answer, and its signer the
+// actor.
+func (r *Repo) signed(ev *engine.Answered, by engine.Actor) {
+	var words string
+	ev.Proven, words = r.opt.World.Proven(ev.Proof)
+	if s := ev.Signed; s != nil {
+		by.Who, by.Via, by.Trust, by.Key = s.Names[0], by.Via+" of "+by.Who, engine.TrustSigned, s.Key
+		ev.Text = words
+		if ev.Run == "" {
+			ev.Run = s.Run
+		}
+	}
+	ev.By = by
+}
+
+// answered adds the round that a person's answer is about, and, unless it fails or vetoes, the
+// digest of what is there now.
+func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, error) {
+	var over []job.Reviewed
+	var only []job.Place // nil: it may be for any run
+	if ev.Run != "" {
+		only = []job.Place{{Run: ev.Run}}
+	}
+	if err := r.Ask(ctx, func(*core) { over, ev.Round = r.inboxes(only).Asked, r.roundOf(ev) }); err != nil {
+		return nil, err
+	}
+	if ev.Outcome == engine.OutcomeFail || ev.Outcome == engine.OutcomeVeto {
+		return ev, nil
+	}
+	for _, q := range over {
+		if q.Gate != ev.Gate || ev.Run != "" && ev.Run != q.Run || q.Digest == "" {
+			continue
+		}
+		digest, err := r.opt.World.DigestNow(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("gate %s: what was reviewed cannot be read: %w: nothing was decided", q.Gate, err)
+		}
+		ev.DigestNow = digest
+		return ev, nil
+	}
+	return ev, nil
+}
+
+// roundOf returns the round an answer is about. If it names none, that is the newest round of its
+// run, or 0 if the run is ambiguous. It uses no clock, since a clock may have been set back
+// meanwhile.
+func (r *Repo) roundOf(ev engine.Answered) (n int) {
+	if ev.Round != 0 {
+		return ev.Round
+	}
+	for _, run := range r.core.state.LiveRuns() {
+		q := run.CurrentRound(ev.Gate)
+		if q == nil || ev.Run != "" && ev.Run != run.ID {
+			continue
+		}
+		if n != 0 {
+			return 0
+		}
+		n = q.N
+	}
+	return n
+}
+
+func username() string {
+	u, err := user.Current()
+	if err != nil {
+		return "uid " + strconv.Itoa(uid())
+	}
+	return u.Username
+}

@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// scanned handles a full scan of the inboxes that began at ev.Began. What waited for a file that
+// has not come ends now.
+func (d *decider) scanned(ev Scanned) {
+	for _, r := range slices.Clone(d.s.index.closing) {
+		w := d.spec(r)
+		if w == nil {
+			continue
+		}
+		for _, a := range slices.Clone(w.inOrder(r.alive)) {
+			if a.inGrace() && !a.inGit() && passed(a.GraceUntil, ev.Began) {
+				d.graceOver(r, a.step, a)
+			}
+			if q := r.roundOver(a); q != nil && q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {
+				d.pass(r, w.Gate(q.gate), q, "window", nil, "")
+			}
+		}
+	}
+}
+
+// polled handles a look through the refs. Only a look begun after the grace proves that a commit
+// has not come.
+func (d *decider) polled(ev Polled) {
+	r, _ := d.live(ev.Run)
+	if r == nil {
+		return
+	}
+	a := r.Current(ev.Step)
+	if a != nil && a.N == ev.N && a.K == ev.K && a.inGrace() && a.inGit() && passed(a.GraceUntil, ev.Began) {
+		d.graceOver(r, ev.Step, a)
+	}
+}
+
+// inGrace reports whether the attempt's process exited with 0 and its signal may still come.
+func (a *Attempt) inGrace() bool { return a.State == Running && !a.GraceUntil.IsZero() }
+
+// inGit reports whether the attempt's signal is expected in git or at the forge, not in an inbox.
+func (a *Attempt) inGit() bool { return a.SignalType == SignalCommit || a.SignalType == SignalPull }
+
+// passed reports whether the deadline is set and has passed.
+func passed(deadline, now time.Time) bool { return !deadline.IsZero() && !deadline.After(now) }
+
+// ticked handles the passing of time.
+func (d *decider) ticked() {
+	for _, r := range slices.Clone(d.s.index.afoot) {
+		if !r.Live() {
+			d.tickProcs(r) // its after_run
+			continue
+		}
+		w := d.spec(r)
+		if w == nil || r.Phase != RunRunning {
+			continue
+		}
+		if l := r.List; l != nil && d.writeDue(l) {
+			d.again.add(r)
+		}
+		d.tickProcs(r)
+		for _, a := range slices.Clone(w.inOrder(r.alive)) {
+			if a.Offered && a.State == Running && passed(a.Deadline, d.at) {
+				d.signalled(StepSignalled{of: Of(r.ID), Step: a.step, N: a.N, K: a.K, Status: StatusFailed, Via: "timeout", Failure: "nobody signalled within the step's timeout"})
+			} else if a.inGrace() && a.inGit() && passed(a.Deadline, d.at) { // git could not be read the whole time
+				d.graceOver(r, a.step, a)
+			}
+			if q := r.roundOver(a); q != nil && q.State == OnHuman && r.Live() && !r.Paused {
+				d.tickHuman(r, w.Gate(q.gate), q)
+			}
+		}
+		if r.Live() && r.TimeLimit > 0 && !r.Paused && d.spent(r) >= time.Duration(r.TimeLimit) {
+			d.limit(r, w, "max_duration", "")
+		} else if r.Live() && !r.Paused && !d.overRoles(r, w) {
+			d.nearTime(r)
+			d.nearLimits(r)
+		}
+	}
+}
+
+func (d *decider) tickProcs(r *Run) {
+	for _, p := range append([]*Proc{}, r.Procs...) {
+		if p.Stop != "" || !r.wanted(p) {
+			continue
+		}
+		why := ""
+		switch p.Kind {
+		case ProcStep:
+			a := r.Current(p.Step)
+			switch {
+			case a.State == Running && passed(a.Deadline, d.at):
+				why = "timeout"
+			case a.State == Signalled && passed(a.LingerUntil, d.at):
+				why = "linger"
+			}
+		case ProcReview:
+			if passed(r.CurrentRound(p.Gate).Deadline, d.at) {
+				why = "timeout"
+			}
+		default:
+			if passed(p.Deadline, d.at) {
+				why = "timeout"
+			}
+		}
+		if why != "" {
+			d.put(StopOrdered{of: Of(r.ID), Key: p.Key, Why: why})
+		}
+	}
+}
+
+// tickHuman reminds the person that a gate waits for, and applies its on_timeout.
+func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
+	due := passed(q.Due, d.at)
+	if due && g.OnTimeout != "" && g.OnTimeout != "remind" {
+		switch g.OnTimeout {
+		case OutcomeFail:
+			d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "timeout", feedback: "no person answered within " + g.Timeout.String()})
+		case EndFailed:
+			d.end(r, RunEnded{Phase: RunFailed, Step: g.Step, Why: g.ID + ": no person answered within " + g.Timeout.String()})
+		default:
+			d.end(r, RunEnded{Phase: RunAborted, Step: g.Step, Why: g.ID + ": no person answered within " + g.Timeout.String()})
+		}
+		return
+	}
+	if !due && !passed(q.RemindAt, d.at) {
+		return
+	}
+	f := Reminded{of: Of(r.ID), Gate: g.ID, N: q.N, Due: q.Due}
+	if due {
+		f.Due = d.at.Add(time.Duration(g.Timeout))
+	}
+	if d.s.Config.Remind > 0 { // reminders grow apart
+		f.NextAt = d.at.Add(min(time.Duration(d.s.Config.Remind)<<min(q.Reminders+1, 5), 24*time.Hour))
+	}
+	d.put(f)
+	d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.remind-%d", r.ID, g.ID, q.N, q.Reminders), Kind: NoticeReminder, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: q.Why})
+}
+
+// woken handles a gap in which sluice was away. Deadlines that passed in it are extended once
+// (8-semantics 36).
+func (d *decider) woken(ev Woken) {
+	gap := ev.To.Sub(ev.From)
+	for _, r := range slices.Clone(d.s.index.afoot) {
+		if gap > GapAllowed {
+			d.wokenProcs(r, ev, gap)
+		}
+		w := d.spec(r)
+		if w == nil || !r.Live() {
+			continue
+		}
+		d.again.add(r)
+		if gap <= GapAllowed || r.Phase != RunRunning {
+			continue
+		}
+		for _, a := range slices.Clone(w.inOrder(r.alive)) {
+			if a.State == Running && !a.Reopened && within(a.Deadline, ev) {
+				d.put(DeadlineMoved{of: Of(r.ID), Step: a.step, N: a.N, To: a.Deadline.Add(gap), Why: gapWords(gap)})
+			}
+			if q := r.roundOver(a); q != nil && !q.Reopened {
+				d.wokenRound(r, q.gate, q, ev, gap)
+			}
+		}
+	}
+}
+
+// wokenProcs extends the deadlines of checks and hooks by the gap.
+func (d *decider) wokenProcs(r *Run, ev Woken, gap time.Duration) {
+	for _, p := range append([]*Proc{}, r.Procs...) {
+		if !p.Reopened && within(p.Deadline, ev) {
+			d.put(DeadlineMoved{of: Of(r.ID), Key: p.Key, N: p.N, To: p.Deadline.Add(gap), Why: gapWords(gap)})
+		}
+	}
+}
+
+func (d *decider) wokenRound(r *Run, gate string, q *Round, ev Woken, gap time.Duration) {
+	f := DeadlineMoved{of: Of(r.ID), Gate: gate, N: q.N, Why: gapWords(gap)}
+	switch {
+	case q.State == OnWindow && !r.Paused && within(q.WindowEnds, ev):
+		f.To = ev.To.Add(min(time.Duration(q.VetoWindow), GapAllowed))
+		d.put(f)
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again", r.ID, gate, q.N), Kind: NoticeReminder, Run: r.ID, Step: q.Step, Gate: gate, N: q.N,
+			Text: "the veto window passed while sluice was away and is open again", Until: f.To})
+	case q.State == OnReview && within(q.Deadline, ev):
+		f.To = q.Deadline.Add(gap)
+		d.put(f)
+	case q.State == OnHuman && !r.Paused && within(q.Due, ev):
+		f.To = ev.To.Add(ReopenHuman)
+		d.put(f)
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again", r.ID, gate, q.N), Kind: NoticeReminder, Run: r.ID, Step: q.Step, Gate: gate, N: q.N,
+			Text: "the time for an answer passed while sluice was away and was extended", Until: f.To})
+	}
+}
+
+func within(deadline time.Time, ev Woken) bool {
+	return !deadline.IsZero() && deadline.After(ev.From) && !deadline.After(ev.To)
+}
+
+func gapWords(gap time.Duration) string {
+	return "sluice was away for " + gap.Round(time.Second).String()
+}

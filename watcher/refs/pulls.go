@@ -1,0 +1,151 @@
+package refs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/health"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/stub"
+)
+
+// pulls asks the forge every pr_poll, and at once when the process has ended.
+func (w *lookout) pulls(ctx context.Context) {
+	exited := false
+	for {
+		began := w.r.opt.Now()
+		err := w.ask(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		w.looked(began, err)
+		next := w.r.opt.Now().Add(w.r.opt.Poll())
+		for w.r.opt.Now().Before(next) {
+			if !health.Wait(ctx, min(time.Second, max(time.Until(next), time.Millisecond))) {
+				return
+			}
+			if !exited && w.gone() {
+				exited = true
+				break
+			}
+		}
+	}
+}
+
+// standIn counts a stand-in's success as a pull request, without asking a forge.
+func (w *lookout) standIn(ctx context.Context) {
+	for !w.gone() {
+		if !health.Wait(ctx, beginEvery) {
+			return
+		}
+	}
+	var end struct{ Code int }
+	var part stub.Part
+	dir := filepath.Join(w.r.Root, filepath.FromSlash(w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)))
+	for name, to := range map[string]any{layout.ExitName: &end, stub.PartFile: &part} {
+		data, _, err := atomicfile.OpenRegular(dir, name, maxPart)
+		if err == nil {
+			err = json.Unmarshal(data, to)
+		}
+		if err != nil {
+			w.r.Note(w.job.Key, fmt.Sprintf("what its stand-in did: %v", err))
+			end.Code = -1
+		}
+	}
+	if end.Code == 0 && part.Signal == engine.StatusDone {
+		w.emit(engine.PullSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, Ref: "the pull request of a " + job.StandIn})
+	}
+	<-ctx.Done()
+	w.r.Note(w.job.Key, "")
+}
+
+func (w *lookout) gone() bool {
+	rel := w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
+	_, err := os.Lstat(filepath.Join(w.r.Root, filepath.FromSlash(rel), layout.ExitName))
+	return err == nil
+}
+
+// ask looks for a pull request whose head is on the step's branch.
+func (w *lookout) ask(ctx context.Context) error {
+	pulls, err := w.r.Pulls(ctx)
+	if err != nil {
+		return err
+	}
+	refs, err := w.r.opt.Git.Refs(ctx)
+	if err != nil {
+		return err
+	}
+	heads := map[string]bool{}
+	tips := w.tips(refs)
+	commits, _, err := w.r.opt.Git.NewCommits(ctx, tips, slices.Collect(maps.Values(w.b.Refs)), maxCommits)
+	if err != nil {
+		return err
+	}
+	// it may have been pushed from inside
+	if g, ok := w.r.opt.Own(w.job.Attempt.Key); ok && g.Keeps && layout.IsDir(g.Dir) {
+		own, _, err := w.fresh(ctx, g)
+		if err != nil {
+			return err
+		}
+		commits = append(commits, own...)
+	}
+	for _, c := range commits {
+		heads[c.SHA] = true
+	}
+	if w.b.Asked { // commits that are not new count if the pull request is
+		for _, sha := range tips {
+			heads[sha] = true
+		}
+		heads[w.b.Head] = w.pullFrom() == "" // of a held launch that may not be on a branch yet
+	}
+	for _, ref := range slices.Sorted(maps.Keys(pulls)) {
+		sha := pulls[ref]
+		if !heads[sha] || w.b.Pulls[ref] == sha || w.told[ref+sha] {
+			continue
+		}
+		w.told[ref+sha] = true
+		w.emit(engine.PullSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, Ref: ref, SHA: sha})
+	}
+	return nil
+}
+
+const (
+	remoteFile  = "remote"
+	maxRemote   = 8 << 10
+	remoteNamed = "origin"
+)
+
+// Pulls asks the forge for its pull requests. It records the forge's address at the first call, so
+// that an agent cannot redirect it by changing the repo's configuration.
+func (r *Refs) Pulls(ctx context.Context) (map[string]string, error) {
+	url := ""
+	data, _, err := atomicfile.OpenRegular(r.State, remoteFile, maxRemote)
+	switch {
+	case err == nil:
+		url = string(data)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	default:
+		if url, err = r.opt.Git.RemoteURL(ctx, remoteNamed); err != nil {
+			return nil, err
+		}
+		if url == "" {
+			return nil, fmt.Errorf("the repo has no remote %s to ask for pull requests: git remote add %s URL", remoteNamed, remoteNamed)
+		}
+		if err := atomicfile.WriteNew(filepath.Join(r.State, remoteFile), []byte(url), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	return r.opt.Git.LsRemotePulls(ctx, url)
+}
