@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,17 +79,8 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 	if err != nil {
 		return t, err
 	}
-	if tip != "" && o.Base != "" && tip != o.Base {
-		ok, err := f.Repo.Descends(ctx, tip, o.Base)
-		if err != nil {
-			return t, err
-		}
-		if !ok {
-			tip = o.Base
-		}
-	}
-	if tip != "" {
-		t.Tip = tip
+	if t.Tip, err = f.onto(ctx, o.Base, tip); err != nil {
+		return t, err
 	}
 	looked := make(chan error, 1)
 	go func() { // beside git, which reads the same folders
@@ -134,6 +126,18 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 		return t, err
 	}
 	return t, f.Repo.Keep(ctx, git.Own("taken", o.name()), t.Commit)
+}
+
+// onto returns the commit that the work is built on: the tip, if it descends from the base.
+func (f Folder) onto(ctx context.Context, base, tip string) (string, error) {
+	if tip == "" || base == "" || tip == base {
+		return cmp.Or(tip, base), nil
+	}
+	ok, err := f.Repo.Descends(ctx, tip, base)
+	if err != nil || !ok {
+		return base, err
+	}
+	return tip, nil
 }
 
 // joined gives a commit that has what was merged into the folder in its history. Where an agent commits in the repo itself,
