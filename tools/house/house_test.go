@@ -52,7 +52,7 @@ func over() map[string]int {
 		"methods of engine.State":             46,
 
 		"files over 400 lines":    1,
-		"functions over 60 lines": 7,
+		"functions over 60 lines": 6,
 		"lines over 120 columns":  1674,
 	}
 }
