@@ -185,7 +185,7 @@ func addable(l *TaskList, answer json.RawMessage, depth int) ([]Task, string) {
 
 // badTasks returns why the new tasks in a step's answer cannot be added to the run's list. That is
 // a failure of the work, like an answer that violates its schema.
-func (d *decider) badTasks(r *Run, step string, answer json.RawMessage) string {
+func badTasks(r *Run, step string, answer json.RawMessage) string {
 	l := r.List
 	if l == nil || l.To != step {
 		return ""

@@ -232,7 +232,7 @@ func (d *decider) signalled(f StepSignalled) {
 		}
 	}
 	if r := d.s.Runs[f.Run]; f.Status == StatusDone && r != nil {
-		if why := d.badTasks(r, f.Step, f.Answer); why != "" {
+		if why := badTasks(r, f.Step, f.Answer); why != "" {
 			f.Status, f.Failure = StatusFailed, clip(why, MaxFeedback)
 		}
 	}

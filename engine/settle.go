@@ -106,16 +106,21 @@ func (d *decider) advanceOne(r *Run) bool {
 		return false
 	}
 	if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 && len(r.kids) == 0 {
-		if d.lands(r, w) {
-			return false
-		}
-		why := r.List.left()
-		if r.Unlanded != "" {
-			why = clip(strings.TrimPrefix(why+"; not landed: "+r.Unlanded, "; "), MaxFeedback)
-		}
-		d.end(r, RunEnded{Phase: RunCompleted, Why: why})
+		d.complete(r, w)
 	}
 	return false
+}
+
+// complete ends a run that has nothing left to do, once its work is where the spec names.
+func (d *decider) complete(r *Run, w *Spec) {
+	if d.lands(r, w) {
+		return
+	}
+	why := r.List.left()
+	if r.Unlanded != "" {
+		why = clip(strings.TrimPrefix(why+"; not landed: "+r.Unlanded, "; "), MaxFeedback)
+	}
+	d.end(r, RunEnded{Phase: RunCompleted, Why: why})
 }
 
 // endedUnread handles a step's process that ended while the run's spec could not be read

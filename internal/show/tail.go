@@ -162,16 +162,10 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 		return err
 	}
 	defer func() { f.Close() }()
-	st, err := f.Stat()
+	buf, at, err := lastBytes(f)
 	if err != nil {
 		return err
 	}
-	at := max(st.Size()-tailBytes, 0)
-	buf, err := io.ReadAll(io.NewSectionReader(f, at, tailBytes))
-	if err != nil {
-		return err
-	}
-	at += int64(len(buf))
 	rest := ""
 	if i := strings.LastIndexByte(string(buf), '\n'); follow && i+1 < len(buf) { // its end comes
 		rest, buf = string(buf[i+1:]), buf[:i+1]
@@ -252,4 +246,15 @@ func Folders(ctx context.Context, p *workspace.Workspace, run string, all bool) 
 		out = append(out, cmp.Or(r.Dir, r.ID))
 	}
 	return out, nil
+}
+
+// lastBytes returns at most tailBytes of the end of an output, and where they end.
+func lastBytes(f *os.File) ([]byte, int64, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	at := max(st.Size()-tailBytes, 0)
+	buf, err := io.ReadAll(io.NewSectionReader(f, at, tailBytes))
+	return buf, at + int64(len(buf)), err
 }

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,17 +80,8 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 	if err != nil {
 		return t, err
 	}
-	if tip != "" && o.Base != "" && tip != o.Base {
-		ok, err := f.Repo.Descends(ctx, tip, o.Base)
-		if err != nil {
-			return t, err
-		}
-		if !ok {
-			tip = o.Base
-		}
-	}
-	if tip != "" {
-		t.Tip = tip
+	if t.Tip, err = f.onto(ctx, o.Base, tip); err != nil {
+		return t, err
 	}
 	looked := make(chan error, 1)
 	go func() { // in parallel with git, which reads the same folders
@@ -135,6 +127,18 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 		return t, err
 	}
 	return t, f.Repo.Keep(ctx, git.Own("taken", o.name()), t.Commit)
+}
+
+// onto returns the commit that the work is built on: the tip, if it descends from the base.
+func (f Folder) onto(ctx context.Context, base, tip string) (string, error) {
+	if tip == "" || base == "" || tip == base {
+		return cmp.Or(tip, base), nil
+	}
+	ok, err := f.Repo.Descends(ctx, tip, base)
+	if err != nil || !ok {
+		return base, err
+	}
+	return tip, nil
 }
 
 // joined returns a commit whose history includes the merged commits. If an agent commits in the

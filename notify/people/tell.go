@@ -104,31 +104,9 @@ func (p *People) Notice(job job.Job) notify.Notice {
 		answer = []string{"To stop it: " + answerWith("veto", n) + ` -m "why"`}
 		body = append(body, p.unheld(n.Run))
 	case asks:
-		out.Urgency = notify.UrgencyCritical
-		out.Title = fmt.Sprintf("%s: your decision on %s is asked for", n.Gate, what)
-		if n.Kind == engine.NoticeReminder {
-			out.Title = fmt.Sprintf("%s: %s still waits for your decision", n.Gate, what)
-		}
-		if n.Gate == "" {
-			out.Title = what + " waits"
-			break
-		}
-		body = append(body, p.reviewed(job)...)
-		if left := p.left(job); left != "" {
-			body = append(body, left)
-		}
-		answer = []string{"To look: sluice show " + n.Gate, "To answer: " + answerWith("pass", n) + ", or " + answerWith("fail", n) + ` -m "why"`}
-		if job.Spec != nil && job.Spec.Gate(n.Gate) != nil && job.Spec.Gate(n.Gate).AsksAnswer() {
-			body = append(body, "A pass gives an answer, and asks for it: "+answerWith("pass", n))
-		}
-		switch level, why := p.opt.Level(n.Run); {
-		case wantsSigned(job):
-			body = append(body, "It wants a signed answer: "+answerWith("pass", n))
-		case job.Round != nil && level == engine.TrustFile:
-			body = append(body, text.Unheld+", unprotected: an agent with the rights of your user could answer too ("+why+").")
-		case job.Round != nil:
-			body = append(body, "Trust level "+level+".")
-		}
+		var asked []string
+		asked, answer = p.askedFor(&out, job, what)
+		body = append(body, asked...)
 	default:
 		body = p.others(&out, job, what, body)
 	}
@@ -145,6 +123,37 @@ func (p *People) Notice(job job.Job) notify.Notice {
 	out.Body = joined(append(body, answer...))
 	p.buttons(&out, job)
 	return out
+}
+
+// askedFor fills in a notice that asks for a decision. It returns its lines, and how to answer by commands.
+func (p *People) askedFor(out *notify.Notice, job job.Job, what string) (body, answer []string) {
+	n := job.Notice
+	out.Urgency = notify.UrgencyCritical
+	out.Title = fmt.Sprintf("%s: your decision on %s is asked for", n.Gate, what)
+	if n.Kind == engine.NoticeReminder {
+		out.Title = fmt.Sprintf("%s: %s still waits for your decision", n.Gate, what)
+	}
+	if n.Gate == "" {
+		out.Title = what + " waits"
+		return nil, nil
+	}
+	body = p.reviewed(job)
+	if left := p.left(job); left != "" {
+		body = append(body, left)
+	}
+	answer = []string{"To look: sluice show " + n.Gate, "To answer: " + answerWith("pass", n) + ", or " + answerWith("fail", n) + ` -m "why"`}
+	if job.Spec != nil && job.Spec.Gate(n.Gate) != nil && job.Spec.Gate(n.Gate).AsksAnswer() {
+		body = append(body, "A pass gives an answer, and asks for it: "+answerWith("pass", n))
+	}
+	switch level, why := p.opt.Level(n.Run); {
+	case wantsSigned(job):
+		body = append(body, "It wants a signed answer: "+answerWith("pass", n))
+	case job.Round != nil && level == engine.TrustFile:
+		body = append(body, text.Unheld+", unprotected: an agent with the rights of your user could answer too ("+why+").")
+	case job.Round != nil:
+		body = append(body, "Trust level "+level+".")
+	}
+	return body, answer
 }
 
 func joined(lines []string) string {

@@ -83,23 +83,7 @@ func draw(spec *engine.Spec, states map[string]string) *picture {
 			p.order = append(p.order, id)
 			add(from, id, edgePass, "")
 			from = id
-			for _, to := range g.OnPass {
-				add(id, to, edgePass, "pass")
-			}
-			add(id, g.OnFail, edgeFail, "fail")
-			for _, r := range g.Routes {
-				add(id, r.To, edgeRoute, r.Outcome)
-			}
-			spent := []string{g.OnExhausted}
-			switch g.OnExhausted {
-			case engine.Human:
-				spent = nil
-			case engine.OutcomePass:
-				spent = g.OnPass
-			}
-			for _, to := range spent {
-				add(id, to, edgeSpent, fmt.Sprintf("after %d", g.MaxRetries))
-			}
+			outcomes(g, add)
 		}
 	}
 	for _, end := range []string{engine.Human, engine.EndDone, engine.EndFailed, engine.EndAborted} {
@@ -111,6 +95,27 @@ func draw(spec *engine.Spec, states map[string]string) *picture {
 		p.order = append(p.order, h.when)
 	}
 	return p
+}
+
+// outcomes adds the edges from a gate.
+func outcomes(g *engine.Gate, add func(from, to string, kind edgeKind, label string)) {
+	for _, to := range g.OnPass {
+		add(g.ID, to, edgePass, "pass")
+	}
+	add(g.ID, g.OnFail, edgeFail, "fail")
+	for _, r := range g.Routes {
+		add(g.ID, r.To, edgeRoute, r.Outcome)
+	}
+	spent := []string{g.OnExhausted}
+	switch g.OnExhausted {
+	case engine.Human:
+		spent = nil
+	case engine.OutcomePass:
+		spent = g.OnPass
+	}
+	for _, to := range spent {
+		add(g.ID, to, edgeSpent, fmt.Sprintf("after %d", g.MaxRetries))
+	}
 }
 
 // hook is a command run beside the steps; when cannot be a step's id.
