@@ -68,7 +68,7 @@ func printService(con *console.Console, st deploy.State) {
 	printUnit(con, st)
 }
 
-// printUnit tells of the service as it is installed.
+// printUnit prints the installed service.
 func printUnit(con *console.Console, st deploy.State) {
 	flag := ""
 	if st.System {
