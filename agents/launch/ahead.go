@@ -18,8 +18,8 @@ const (
 	aheadFiles   = 2 * 1 // the note about a git folder
 )
 
-// ahead keeps empty folders and files which were created before they are needed. Renaming one takes
-// a tenth of the time of creating it: the file system must find space past what was freed recently.
+// ahead keeps empty folders and files, created in advance. Renaming one takes a tenth of the time
+// of creating it: the file system must find space past what was freed recently.
 type ahead struct {
 	dir string
 
@@ -78,7 +78,7 @@ func (a *ahead) lacks(list *[]string, most int) bool {
 	return len(*list) < most
 }
 
-// fill creates the missing spares. Callers of folder and file do not wait for it.
+// fill creates the missing spares.
 func (a *ahead) fill() error {
 	a.filling.Lock()
 	defer a.filling.Unlock()

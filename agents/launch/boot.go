@@ -9,9 +9,9 @@ import (
 	"sluice/internal/layout"
 )
 
-// boot identifies the machine start in which a repo was first served, and when that was: clock time
-// and uptime. A state folder on a new mount, as after its disk failed, counts as another start:
-// unsynced data may be gone.
+// boot identifies a machine start, and when a repo was first served in it: clock time and uptime. A
+// state folder on a new mount, as after a disk failure, is another start: unsynced data may be
+// gone.
 type boot struct {
 	ID    string        `json:"id"`
 	Since time.Time     `json:"since"`
@@ -42,8 +42,8 @@ func bootedIn(state string, now time.Time) (boot, error) {
 	return b, layout.Save(path, b)
 }
 
-// at returns the moment, on today's clock, before which nothing was started that may still run
-// unseen. Many machines start with a clock that is hours ahead and correct it a moment later.
+// at returns the moment, on today's clock, before which nothing was started that may still run.
+// Many machines start with a clock that is hours ahead, and correct it a moment later.
 func (b boot) at(now time.Time) time.Time {
 	up, err := agents.Uptime()
 	if err != nil || b.Up == 0 {
@@ -56,5 +56,5 @@ func (b boot) at(now time.Time) time.Time {
 	return b.Since
 }
 
-// Booted returns the moment before which nothing was started that may still run.
+// Booted returns boot.at of the current time.
 func (ls *Launches) Booted() time.Time { return ls.Boot.at(ls.opt.Now()) }

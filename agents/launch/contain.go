@@ -154,7 +154,7 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string, i
 	return plan, seed(plan, p.Who.Agent.Format, x.Variable)
 }
 
-// shownTop shows the checkout in which the launch works: a judge sees its own.
+// shownTop shows the launch's checkout; to a judge its own.
 func (x *Cage) shownTop(ctx context.Context, key, cwd string, p Process, plan *sandbox.Plan) (top string, err error) {
 	if p.Judged.Seat != nil {
 		return p.Judged.Top, x.shownSeat(p.Judged, plan)
@@ -162,7 +162,7 @@ func (x *Cage) shownTop(ctx context.Context, key, cwd string, p Process, plan *s
 	return x.shownTree(ctx, key, p.Work, cwd, plan)
 }
 
-// shownTree shows the checkout in which the launch works, with a git folder of its own.
+// shownTree shows the launch's checkout, with a git folder of its own.
 func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd string, plan *sandbox.Plan) (top string, err error) {
 	if !x.opt.Git.Checkout() {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: x.Root, Write: true})
@@ -206,8 +206,7 @@ func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd 
 	return top, nil
 }
 
-// homeOf names the private home of a launch. A judge without a session gets a home in which nobody
-// wrote before.
+// homeOf names a launch's private home. A judge without a session gets an unused one.
 func (x *Cage) homeOf(l Order, p Process, rest string) string {
 	who := Holder(x.Layout, l.Key, rest)
 	if name, _, _ := strings.Cut(rest, "#"); (p.Judged.Seat != nil || p.Judged.Alone) && who == name {
@@ -226,7 +225,7 @@ func Holder(l layout.Layout, key, rest string) string {
 	return who
 }
 
-// insideEnv returns a launch's environment as it must be inside the sandbox.
+// insideEnv returns a launch's environment inside the sandbox.
 func insideEnv(env []string, plan sandbox.Plan, format string) []string {
 	var out []string
 	for _, kv := range env {

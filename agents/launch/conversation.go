@@ -31,9 +31,9 @@ type Conversation struct {
 	Home string
 }
 
-// FindConversation returns the newest conversation of an attempt whose newest launch is k. The
-// agent, its folder and its program's folders come from the state folder, which the agent cannot
-// write. The ID comes from the agent's output and must look like one.
+// FindConversation returns the newest conversation of an attempt whose newest launch is k. All but
+// its ID comes from the state folder, which the agent cannot write. The ID is from the agent's
+// output, and must look like one.
 func FindConversation(root, state, run, step string, n, k int) (c Conversation, err error) {
 	l := layout.Layout{Root: root, State: state}
 	var b tree.Begin
@@ -79,9 +79,9 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 // maxTalk is how many bytes of a conversation are copied.
 const maxTalk = 64 << 20
 
-// Import copies the conversation of a held agent to where the person's own program looks for it;
-// others are there already. It copies nothing else: settings in the agent's home may name commands,
-// which would run with the person's rights. env returns the person's variables.
+// Import copies a held agent's conversation to where the person's own program looks for it; others
+// are there already. It copies nothing else: settings could name commands, which would run with the
+// person's rights. env returns the person's variables.
 func (c Conversation) Import(env func(string) string) error {
 	if c.Home == "" || c.Session == "" {
 		return nil

@@ -26,7 +26,7 @@ type Turn struct {
 	goOn bool // continue the conversation of the last launch
 }
 
-// Question is a question to an agent or a command.
+// Question is for an agent or a command.
 type Question struct {
 	Order // of the first launch
 	// Prepare returns the process to start for a turn.
@@ -44,8 +44,8 @@ type Answered struct {
 	Bad   error       // why no answer could be read; nil = one was
 }
 
-// Converse asks, and asks an agent that ended cleanly again while its answer cannot be read, at
-// most gates.MaxCorrections times. The error is ctx's.
+// Converse asks, and asks an agent that ended cleanly again while its answer is unreadable, at most
+// gates.MaxCorrections times. The error is ctx's.
 func (ls *Launches) Converse(ctx context.Context, q Question) (a Answered, err error) {
 	t := Turn{Key: q.Key, Dir: q.Dir}
 	end, err := ls.Ensure(ctx, q.Order, func() (Process, error) { return q.Prepare(t) })
@@ -69,8 +69,7 @@ func (ls *Launches) Converse(ctx context.Context, q Question) (a Answered, err e
 	return a, nil
 }
 
-// again asks the agent for the try-th correction: in its conversation or, if that is gone, in a new
-// one.
+// again asks for the try-th correction: in the same conversation or, if that is gone, in a new one.
 func (ls *Launches) again(ctx context.Context, q Question, try int, bad error, last Ended) (Turn, Ended, error) {
 	t := Turn{Key: layout.Correction(q.Key, try), Dir: fmt.Sprintf("%s/again-%d", q.Dir, try), Try: try, bad: bad, last: last, goOn: true}
 	ask := func() (Ended, error) {
@@ -170,8 +169,8 @@ func (ls *Launches) goOn(a Ask, name string) talk {
 	return talk{resume: a.last.Said.Session, base: a.last.total}
 }
 
-// dirsOf returns the folders beside its own which an agent's program needs: that of its files, for
-// its answer. Workers also need the inbox and the repo's git folder, which is not below a worktree.
+// dirsOf returns the folders that an agent's program needs beside its own: its files', for the
+// answer. Workers also need the inbox and the repo's git folder, which is not below a worktree.
 func (ls *Launches) dirsOf(a Ask) []string {
 	dirs := []string{filepath.Join(ls.Root, filepath.FromSlash(a.Dir))}
 	if a.Judges {

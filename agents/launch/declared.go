@@ -36,8 +36,7 @@ func ownFiles(parts []string) bool {
 }
 
 // writable returns the folder directly below .workflow/ that contains an output. Only that is
-// mounted: whoever writes around a deeper folder could put a link in its place, and mounting
-// follows it.
+// mounted: a deeper one could be replaced by a link, which mounting follows.
 func writable(dir string) string {
 	parts := strings.Split(dir, "/")
 	if ownFiles(parts) {

@@ -34,7 +34,7 @@ import (
 	"sluice/internal/settings"
 )
 
-// Options are what Launches need. Slots, Spending, PutDown and Log are optional.
+// Options are what Launches need. Slots, Spending and PutDown are optional.
 type Options struct {
 	Cage     *Cage
 	Runner   *agents.Runner

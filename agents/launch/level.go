@@ -11,8 +11,8 @@ import (
 	"sluice/internal/settings"
 )
 
-// Box returns the sandbox of launches; nil if they are not held. It is an error if the settings
-// require a sandbox and there is none.
+// Box returns the sandbox of launches; nil if they are not held. The error says why a required one
+// is missing.
 func (x *Cage) Box() (*sandbox.Box, error) {
 	s := x.opt.Settings()
 	if s.Sandbox.Mode == settings.SandboxOff || x.opt.Sandbox == nil {
@@ -81,7 +81,6 @@ func (x *Cage) Expose(run, key, why string) error {
 	return layout.KeepBriefly(exposedFile(x.State, run), why) // also if it is known but could not be written
 }
 
-// opened is the mark of a launch that is not held.
 type opened struct {
 	Key string `json:"key"`
 	Why string `json:"why"`

@@ -57,7 +57,6 @@ func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar, e
 	return agents.Environ(ls.Cage.opt.Environ, slices.Concat(w.Agent.Env, w.Set.Env), vars), nil
 }
 
-// schemaFileName is the file in a launch's folder with the schema of its answer.
 const schemaFileName = "schema.json"
 
 // agentLine returns the arguments of an agent's command, and the file it reads on standard input.

@@ -19,8 +19,8 @@ import (
 	"sluice/internal/layout"
 )
 
-// AgentsLog is the file in a run's folder with what its agents, and those of its child runs, said
-// and did, as JSON lines.
+// AgentsLog is the file, in a run's folder, with what its agents and its child runs' said and did:
+// a JSON line each.
 const AgentsLog = "agents.jsonl"
 
 const (
@@ -69,7 +69,6 @@ func NewLog(l layout.Layout, logf func(string, ...any), now func() time.Time) *L
 	return &Log{layout: l, logf: logf, now: now}
 }
 
-// spoken is what a file contains.
 type spoken struct {
 	size   int64
 	n      map[string]int  // launch -> its last line

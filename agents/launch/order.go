@@ -54,7 +54,6 @@ func (c *Clock) begin() {
 	}
 }
 
-// add adds the cost of an ended launch.
 func (c *Clock) add(u engine.Usage) {
 	if c != nil {
 		c.spent = c.spent.Plus(u)
@@ -73,8 +72,8 @@ type Process struct {
 	Work   *tree.Order // the order of its commits; nil = they are discarded
 }
 
-// Native replaces a launcher of npm's by the agent's own program, so that stopping it stops the
-// work. A missing command stays, to be reported as such.
+// Native replaces npm's launcher by the agent's own program, so that stopping it stops the work. A
+// missing command stays, and is reported as such.
 func (p Process) Native(w Who) Process {
 	if w.Known && program.Known(w.Agent.Format) && len(p.Argv) > 0 {
 		if file, err := agents.LookUp(p.Argv[0], p.Env, p.Cwd); err == nil {

@@ -33,8 +33,8 @@ const (
 	goneMark    = ".gone"
 )
 
-// OwnGit creates the git folder of a launch. An existing one is in use: its launch was started by a
-// killed daemon, or is asked again. work is the order of its commits; nil = they are discarded.
+// OwnGit creates the git folder of a launch. An existing one is in use: a killed daemon started the
+// launch, or it is asked again. work is the order of its commits; nil = they are discarded.
 func (x *Cage) OwnGit(ctx context.Context, key, top string, work *tree.Order, inPlace bool) (tree.Private, error) {
 	key = layout.LaunchOf(key)
 	if g, ok := x.OwnGitOf(key); ok && g.Top == top && layout.IsDir(g.Dir) {
@@ -165,7 +165,6 @@ func (x *Cage) pinBase(ctx context.Context, g tree.Private) error {
 	return nil
 }
 
-// checkoutOf returns what a launch sees of its checkout.
 func (x *Cage) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.Checkout, err error) {
 	c = sandbox.Checkout{Top: g.Top, Common: x.opt.Git.CommonDir(), Main: main, Own: g.Dir, Stores: g.Stores,
 		Aside: filepath.Join(x.State, layout.GitsDir, asideFolder), InPlace: inPlace}
@@ -190,8 +189,8 @@ func (x *Cage) dropGit(key string, started bool) {
 	}
 }
 
-// removeGit removes the git folder of a launch, its note first: nobody uses half a folder. The rest
-// after a crash is removed with its run.
+// removeGit removes the git folder of a launch, its note first: nobody uses half a folder. What a
+// crash leaves goes with the run.
 func (x *Cage) removeGit(key string) {
 	dir := x.gitDirOf(key)
 	gone := dir + goneMark
@@ -274,7 +273,6 @@ func (x *Cage) advanceNow(ctx context.Context, g tree.Private, tip string) (move
 	return moved, err
 }
 
-// Limits of a git in its own sandbox.
 const (
 	maxComplaint = 4 << 10
 	boxEndWait   = 2 * time.Second
@@ -354,7 +352,6 @@ func runGit(ctx context.Context, start *sandbox.Start, stdin io.Reader, stdout i
 	return &git.CommandError{Command: "in a sandbox", Code: exit.ExitCode(), Stderr: git.OneLine(said)}
 }
 
-// complaint keeps the start of the output.
 type complaint struct{ bytes.Buffer }
 
 func (c *complaint) Write(p []byte) (int, error) {

@@ -40,8 +40,8 @@ func (x *Cage) keepPrivate(key string) {
 	}
 }
 
-// reached returns another launch's checkout that contains this worktree; "" = none. A launch that
-// began before the worktree existed may write around it.
+// reached returns another launch's checkout that contains this worktree; "" = none. A launch older
+// than the worktree may write around it.
 func (x *Cage) reached(c sandbox.Checkout) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -71,7 +71,6 @@ func seed(plan sandbox.Plan, format string, variable func(string) string) error 
 	return nil
 }
 
-// maxSeed is the limit of a file copied into a private home.
 const maxSeed = 4 << 20
 
 func readSeed(file string) ([]byte, error) {

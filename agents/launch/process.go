@@ -18,9 +18,8 @@ import (
 	"sluice/internal/layout"
 )
 
-// Ensure makes a launch and waits for its end. It waits for an existing launch, or returns its
-// recorded end; otherwise it starts the process that prepare returns. The error is ctx's, and only
-// that.
+// Ensure makes a launch and waits for its end. An existing launch is waited for, or its recorded
+// end returned; otherwise Ensure starts what prepare returns. The error is ctx's, and only that.
 func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process, error)) (end Ended, err error) {
 	var slot func()
 	defer func() {
@@ -63,7 +62,7 @@ func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process
 	}
 }
 
-// begin adopts or starts the launch; if there is nothing to wait for it returns the end. An agent
+// begin adopts or starts the launch; it returns the end if nothing is left to wait for. An agent
 // takes its slot once and keeps it after an error, as the launch is tried again.
 func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
 	proc, err := ls.Adopt(ls.PIDFile(l.Key))
@@ -115,8 +114,8 @@ func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process,
 	return proc, nil, err
 }
 
-// Adopt returns the launch of a pid file. The error is fs.ErrNotExist if there is none, or only the
-// empty file that a power cut left.
+// Adopt returns the launch of a pid file. The error is fs.ErrNotExist if there is none, or only
+// what a power cut left of one, which is removed.
 func (ls *Launches) Adopt(pidFile string) (*agents.Proc, error) {
 	proc, err := ls.opt.Runner.Adopt(pidFile, "")
 	if !errors.Is(err, agents.ErrTorn) {
@@ -131,8 +130,8 @@ func (ls *Launches) Adopt(pidFile string) (*agents.Proc, error) {
 	return nil, fmt.Errorf("%s: %w", pidFile, fs.ErrNotExist)
 }
 
-// endTorn ends the processes of a launch whose record was lost with a failed disk, found by its
-// token. The rest of the record stays, so that nothing starts under the key again.
+// endTorn ends a launch whose record was lost with a failed disk; its token identifies it. What is
+// left of the record stays, so that nothing starts under the key again.
 func (ls *Launches) endTorn(ctx context.Context, key string) error {
 	return ls.opt.Runner.Stop(ctx, agents.Spec{Key: key, PidFile: ls.PIDFile(key), Token: ls.Token(key)})
 }
@@ -167,7 +166,6 @@ func (ls *Launches) start(ctx context.Context, l Order, p Process) (*agents.Proc
 	return proc, err
 }
 
-// await waits for the end of the process.
 func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ended, error) {
 	key, idle, dir := l.Key, l.Idle, filepath.Join(ls.Root, filepath.FromSlash(l.Dir))
 	var q quiet
@@ -240,15 +238,14 @@ func lastWord(proc *agents.Proc, dir string) time.Time {
 // idleLooks is how often a process is checked within its idle_timeout.
 const idleLooks = 8
 
-// quiet measures how long a process has been silent. A sleep of the machine or a changed clock is
-// no silence: between two looks counts at most the timers' time.
+// quiet measures a process's silence. A sleep of the machine or a changed clock is none: between
+// two looks it counts at most what the timers count.
 type quiet struct {
 	word   time.Time // its last output
 	looked time.Time // zero: never
 	since  time.Time
 }
 
-// look returns the silence after the last output; now is clock time.
 func (q *quiet) look(word, now time.Time) time.Duration {
 	at, silence := time.Now(), max(now.Sub(word), 0)
 	if !q.looked.IsZero() {
@@ -261,7 +258,7 @@ func (q *quiet) look(word, now time.Time) time.Duration {
 	return at.Sub(q.since)
 }
 
-// ExitOf returns a process's end in the engine's terms.
+// ExitOf converts a process's end for the engine.
 func (ls *Launches) ExitOf(x agents.Exit, key string) engine.Exit {
 	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
 	if name := signalOf(x.Code); name != "" && layout.IsDir(ls.PIDFile(key)+layout.InboxMark) {
@@ -283,8 +280,8 @@ func (ls *Launches) ExitOf(x agents.Exit, key string) engine.Exit {
 	return out
 }
 
-// endingMost is how long the machine may take to shut down. It asks processes to end in no order:
-// an agent may exit with its own code before its host is asked.
+// endingMost is how long the machine may take to shut down. It stops processes in no order: an
+// agent may exit by itself before its host is asked.
 const endingMost = 5 * time.Minute
 
 // forgive makes a launch not count that was lost, ended by a signal or failed while the service or

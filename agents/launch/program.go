@@ -16,12 +16,11 @@ const programFile = "agent.json"
 
 // Program is the contents of a launch's agent.json.
 type Program struct {
-	Agent  string `json:"agent"`
-	Role   string `json:"role"`
-	Format string `json:"format"`
-	Model  string `json:"model,omitempty"`
-	// Args are the role's extra arguments.
-	Args []string `json:"args,omitempty"`
+	Agent  string   `json:"agent"`
+	Role   string   `json:"role"`
+	Format string   `json:"format"`
+	Model  string   `json:"model,omitempty"`
+	Args   []string `json:"args,omitempty"`
 	// The conversation: its name in the spec, the continued one, and its cost before.
 	Session string        `json:"session,omitempty"`
 	Resume  string        `json:"resume,omitempty"`
@@ -50,7 +49,6 @@ func readProgram(dir, name string) (p Program, ok bool) {
 	return p, ok
 }
 
-// homes returns the variables by which a launch's program finds its files.
 func homes(format string, env []string) map[string]string {
 	var out map[string]string
 	for name := range program.Homes(format) {

@@ -31,8 +31,8 @@ const (
 
 const gigabyte = 1e9
 
-// room measures what a run's held launches have written to their private homes and git folders: the
-// journal and all other runs share that disk.
+// room measures what a run's held launches wrote to their private homes and git folders, on the
+// disk of the journal and all other runs.
 type room struct {
 	dirs  []string
 	bound int64 // bytes
@@ -85,7 +85,6 @@ func (r *room) over() string {
 		float64(has)/gigabyte, r.name, r.dirs[0])
 }
 
-// maxRoomFiles is the limit of files in a walk.
 const maxRoomFiles = 5_000_000
 
 // usedIn returns the disk usage of the files in folders. A file with several names counts in parts.
@@ -118,7 +117,6 @@ func usedIn(dirs []string) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// roomOfMark returns the contents of a launch's mark; "" = there is none.
 func roomOfMark(pidFile string) string {
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(pidFile), filepath.Base(pidFile)+roomMark, maxRoomMark)
 	if err != nil {

@@ -40,8 +40,8 @@ const (
 	maxSessionFile = 255 // bytes of a file's name: the limit of file systems
 )
 
-// sessionName names the files and folders of a conversation. A changed name gets a digest:
-// different names are different conversations and private homes.
+// sessionName names the files and folders of a conversation. A name that cannot be used as it is
+// gets a digest: different names are different conversations.
 func sessionName(name, agent string) string {
 	full := "session " + agent + " " + name
 	file := layout.PathElement(full)

@@ -16,16 +16,15 @@ import (
 	"sluice/internal/job"
 )
 
-// homeShown returns what most tools below a home need and what holds no secret.
+// homeShown returns the paths below a home that most tools need and that hold no secret.
 func homeShown() []string {
 	return []string{".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes",
 		".local/bin", ".local/share/claude", ".nvm/versions", ".volta", ".asdf", ".rustup", ".cargo/bin", ".pyenv",
 		".bun/bin", ".deno/bin", "go/bin", "sdk"}
 }
 
-// tools returns the mounts beside the system: tools, and what the settings name. Folders that
-// agents can write are for agents alone: a judge would believe what the judged left there, such as
-// a test's cached result.
+// tools returns the mounts for tools and for what the settings name. Folders that agents can write
+// are for agents alone: a judge would believe what they left there, such as a cached test result.
 func (x *Cage) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 	home, hidden := base.Home, x.hidden()
 	s := x.opt.Settings()
@@ -74,8 +73,8 @@ func (x *Cage) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 	return sandbox.Uncovered(base.Tools)
 }
 
-// holds reports whether a folder is, or contains, a hidden folder or the home: it is not shown for
-// its tools. It also reports a folder inside a hidden one.
+// holds reports whether a folder contains the home or a hidden folder, or is in a hidden one: it is
+// not shown for its tools.
 func holds(hidden []string, dir, home string) bool {
 	if home != "" && sandbox.Inside(dir, home) {
 		return true

@@ -92,8 +92,8 @@ func (s *Spending) runs(key, root string, since time.Time) {
 	s.going[key] = &going{root: root, since: since}
 }
 
-// over records the end of an agent, which its engine is to count. An agent that never ran, to the
-// engine, counts as nothing.
+// over records the end of an agent, for its engine to count. One that never ran, to the engine,
+// counts as nothing.
 func (s *Spending) over(key string, ran bool) {
 	if s == nil {
 		return
@@ -201,7 +201,6 @@ func (ls *Launches) Spent(d engine.Day) []engine.Event {
 	return out
 }
 
-// dayBudget is one of the limits of a day.
 type dayBudget struct {
 	key, name, text, of string
 	used, most          float64
@@ -262,7 +261,6 @@ func waitsForDay(x engine.Exit, day, why string) engine.Exit {
 // The mark contains the day.
 const dayMark = ".day"
 
-// dayOfMark returns the contents of a launch's mark; "" = there is none.
 func dayOfMark(pidFile string) string {
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(pidFile), filepath.Base(pidFile)+dayMark, 64)
 	if err != nil {

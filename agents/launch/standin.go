@@ -208,7 +208,6 @@ func inAnswer(part stub.Part, by *engine.Schema) stub.Part {
 	return part
 }
 
-// placeholder returns the text of an unscripted output.
 func placeholder(path, label string) string {
 	if strings.EqualFold(filepath.Ext(path), ".json") {
 		return "{}\n"
@@ -240,7 +239,6 @@ func reviewPart(g *engine.Gate, play stub.Play, label string) stub.Part {
 	return part
 }
 
-// agreed is the score of a stand-in that passes.
 const agreed = 100.0
 
 // verdictOf returns the play's verdict; pass if it has none.

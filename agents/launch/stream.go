@@ -59,7 +59,6 @@ func (s *Stream) More(dir, name string) {
 	}
 }
 
-// Total returns how much was read of all files.
 func (s *Stream) Total() (n int64) {
 	for _, at := range s.Offsets {
 		n += at
@@ -67,7 +66,6 @@ func (s *Stream) Total() (n int64) {
 	return n
 }
 
-// Take splits what was read into lines.
 func (s *Stream) Take(data []byte) {
 	for len(data) > 0 {
 		i := bytes.IndexByte(data, '\n')
@@ -86,7 +84,7 @@ func (s *Stream) Take(data []byte) {
 	}
 }
 
-// UsageOf returns a program's usage in the engine's terms.
+// UsageOf converts a program's usage for the engine.
 func UsageOf(u program.Usage) engine.Usage {
 	return engine.Usage{Tokens: u.Input + u.Output, CostUSD: u.CostUSD}
 }

@@ -93,7 +93,6 @@ func (u *Unheld) any() (why string, ok bool) {
 	return "", false
 }
 
-// exposeLive exposes all live runs.
 func (x *Cage) exposeLive(why string) {
 	if x.opt.Sandbox == nil || x.opt.Settings().Sandbox.Mode == settings.SandboxOff {
 		return // all of its own are exposed
