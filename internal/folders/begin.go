@@ -17,8 +17,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// Begun returns the record of an attempt's beginning, created before anything else if there is
-// none.
+// Begun returns the record of an attempt's beginning. If there is none it creates it, before
+// anything else.
 func (x *Folders) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (tree.Begin, error) {
 	var b tree.Begin
 	if j.Attempt.Reads {
@@ -74,7 +74,6 @@ func (x *Folders) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) 
 	return b, layout.Save(file, b)
 }
 
-// listsBelow returns the run's task files in a checkout.
 func (x *Folders) listsBelow(j job.Job, top string) (out []string) {
 	for _, l := range j.RunInfo.Lists {
 		if rel, err := filepath.Rel(top, filepath.Join(x.Root, filepath.FromSlash(l))); top != "" && err == nil && filepath.IsLocal(rel) {
@@ -169,7 +168,6 @@ func (x *Folders) place(ctx context.Context, j job.Job, st *engine.Step) (tree.B
 	return b, nil
 }
 
-// checkout creates a missing worktree.
 func (x *Folders) checkout(ctx context.Context, dir, branch string) error {
 	info, err := os.Stat(dir)
 	mark := x.makingFile(dir)
@@ -212,7 +210,6 @@ func (x *Folders) checkout(ctx context.Context, dir, branch string) error {
 	return os.Remove(mark)
 }
 
-// making marks a worktree that is being created.
 type making struct {
 	Dir string `json:"dir"`
 }

@@ -85,9 +85,9 @@ func (x *Folders) Needed(ctx context.Context, j job.Job, st *engine.Step, b tree
 	return found, x.missingInputs(missing, b.Dir)
 }
 
-// carried copies one output, named from the top of its checkout, into b's checkout if git ignores
-// it there. A file which sluice did not copy is left alone. carried is saved before the file gets
-// its name, so a kill leaves it known.
+// carried copies one output, as it was judged, into b's checkout if git ignores it there; at is
+// from the top. A file that sluice did not copy is left alone. The map is saved before the file
+// gets its name, so that a kill leaves it known.
 func (x *Folders) carried(ctx context.Context, j job.Job, b tree.Begin, at string, carried map[string]string, note func() error) error {
 	if carried[at] != "" {
 		now, err := git.Digest(ctx, b.Top, []string{at})
@@ -141,7 +141,7 @@ func (x *Folders) carried(ctx context.Context, j job.Job, b tree.Begin, at strin
 }
 
 // copyBelow copies a regular file to the same place in another folder, through no link that leaves
-// either. The copy has a temporary name until check accepts it.
+// either. The copy gets its name once check accepts it.
 func copyBelow(from, to, name string, check func(tmp string) error) error {
 	name = filepath.FromSlash(name)
 	in, st, err := atomicfile.Open(from, name)

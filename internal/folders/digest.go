@@ -54,7 +54,6 @@ func Unseen(before string, err error) string {
 	return "what is to be reviewed could not be read: " + err.Error()
 }
 
-// digest returns the current digest of what is covered.
 func (x *Folders) digest(ctx context.Context, c tree.Covered) (string, error) {
 	var parts []string
 	for _, part := range []struct {

@@ -107,9 +107,9 @@ func (x *Folders) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step,
 	return r.keep()
 }
 
-// leaveOthers adds what somebody else changed in a person's checkout since the last taking to what
-// was found, so that it is no step's work. If a step whose work was not taken ran there, all
-// changes count as the steps'.
+// leaveOthers counts what somebody else changed in a person's checkout since the last taking as
+// found, not as a step's work. If a step without taken work ran there, all of it counts as the
+// steps'.
 func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *Record, now string) error {
 	if j.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
 		return nil
@@ -191,7 +191,6 @@ func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tre
 	return nil
 }
 
-// workTaken returns what was taken of an attempt; Commit is "" if nothing was.
 func (x *Folders) workTaken(w job.Work) tree.Joining {
 	var c tree.Covered
 	if layout.Load(x.AttemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {

@@ -58,7 +58,6 @@ func (x *Folders) gitFiles(ctx context.Context, j job.Job, b tree.Begin) ([]stri
 	return files, keepFirst(record, files)
 }
 
-// namedBy returns the files that one setting names or starts.
 func namedBy(s git.Setting, top string) (out []string) {
 	section, name := s.Key[:strings.IndexByte(s.Key+".", '.')], s.Key[strings.LastIndexByte(s.Key, '.')+1:]
 	for _, f := range settingFiles() {
@@ -99,7 +98,6 @@ func namedBy(s git.Setting, top string) (out []string) {
 	return nil
 }
 
-// keepFirst saves a value unless a record exists.
 func keepFirst(file string, v any) error {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -72,14 +72,12 @@ func (x *Folders) OwnPaths(b tree.Begin) []string {
 	return slices.Compact(own)
 }
 
-// folder returns an attempt's folder for package tree.
 func (x *Folders) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
 	l, err := x.law(ctx, j, b)
 	law := func(file string) bool { is, _ := l.Has(file); return is }
 	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(b), Law: law}, err
 }
 
-// law returns what decides about the work in a folder.
 func (x *Folders) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
 	named, err := x.gitFiles(ctx, j, b)
 	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.ShellVars(j), gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir}), err

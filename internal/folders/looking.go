@@ -47,9 +47,9 @@ func (x *Folders) looks(ctx context.Context, j job.Job, st *engine.Step, n int) 
 	return b, layout.Save(file, b)
 }
 
-// takenLast returns the commit for a step that only looks: the last work taken of its folder or, in
-// the run's own worktree, what a step would begin from. Before the run's first work it is the
-// folder as it was. before is the folder without unpassed work, for the setup of judges.
+// takenLast returns the commit for a step that only looks: the folder's last taken work or, in the
+// run's own worktree, what a step would begin from. Before the run's first work it is the folder as
+// it was. before lacks unpassed work, for the setup of judges.
 func (x *Folders) takenLast(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (commit, before string, err error) {
 	r, err := x.holdFolder(ctx, j, b.Top)
 	if err != nil {
@@ -139,7 +139,6 @@ func (x *Folders) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tr
 	return c, law, layout.Save(x.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), c)
 }
 
-// digestIn returns the digest of one of the files; "" = it is not among them.
 func digestIn(files []tree.Beside, name string) string {
 	if i := slices.IndexFunc(files, func(f tree.Beside) bool { return f.Path == name }); i >= 0 {
 		return files[i].Digest

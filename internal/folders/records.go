@@ -103,7 +103,6 @@ type fileLock struct {
 	wanted int // how many want it, its holder included
 }
 
-// lock waits until nobody else holds the file.
 func (l *locks) lock(ctx context.Context, file string) (unlock func(), err error) {
 	l.mu.Lock()
 	if l.of == nil {

@@ -85,7 +85,6 @@ func newer(a, b string) bool {
 	return wa == wb && na > nb
 }
 
-// firstOfChild creates the folder of a child run.
 func (x *Folders) firstOfChild(j job.Job, c *engine.ChildOf) error {
 	if c.Task == "" {
 		return nil
@@ -93,7 +92,7 @@ func (x *Folders) firstOfChild(j job.Job, c *engine.ChildOf) error {
 	return x.WriteFile(x.RunDir(j.Run)+"/"+layout.TaskName, append([]byte(tasks.Shown(c.Body)), '\n'))
 }
 
-// PlaceChild records where the folder of a child run is, before anything is created there.
+// PlaceChild records the folder of a child run, before anything is created there.
 func (x *Folders) PlaceChild(run string, c *engine.ChildOf) error {
 	file := x.FolderFile(run)
 	var dir string

@@ -68,7 +68,6 @@ func (x *Folders) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.
 	return c, law, err
 }
 
-// take takes the work and fills in c.
 func (x *Folders) take(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, was tree.Before, c *tree.Covered) error {
 	c.Key = j.Key
 	o := tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
@@ -153,7 +152,6 @@ func hasMarkers(top, file string) (bool, error) {
 	}
 }
 
-// coveredOf sorts a step's declared outputs.
 func coveredOf(b tree.Begin, outs []string) tree.Covered {
 	c := tree.Covered{Dir: b.Dir, Top: b.Top, Found: b.Found}
 	for _, p := range outs {

@@ -91,7 +91,6 @@ func (x *Folders) branchOff(ctx context.Context, j job.Job, wt, dir, branch stri
 	return err
 }
 
-// newWorkspace returns where the branch of a run begins.
 func (x *Folders) newWorkspace(ctx context.Context, branch string) (w workspace, err error) {
 	tip, err := x.opt.Git.TipOf(ctx, branch)
 	if err != nil {
@@ -111,7 +110,6 @@ func (x *Folders) newWorkspace(ctx context.Context, branch string) (w workspace,
 	return w, err
 }
 
-// makeRef creates a missing ref.
 func makeRef(ctx context.Context, repo *git.Repo, ref, sha string) error {
 	tip, err := repo.TipOf(ctx, ref)
 	if err != nil || tip.SHA != "" {
