@@ -15,7 +15,6 @@ import (
 	"sluice/internal/tree"
 )
 
-// owned records which run wrote a retry-context file.
 type owned struct {
 	Run  string `json:"run"`
 	Path string `json:"path"` // below the root
@@ -80,9 +79,9 @@ func (k *Work) sweepOne(o owned) error {
 	return err
 }
 
-// prune releases what is kept for ended runs: inboxes of their folders, records of removed
-// worktrees and, for runs that the state has forgotten, their files in the state folder. known are
-// the state's runs when this was decided; newer runs are left alone.
+// prune releases what is kept for ended runs: their folders' inboxes, records of removed worktrees
+// and, for runs that the state has forgotten, their files in the state folder. known are the
+// state's runs when this was decided; a run newer than all of them is left alone.
 func (k *Work) prune(live, known []string) error {
 	newest, keep := map[string]int{}, map[string]bool{}
 	for _, run := range known {

@@ -126,7 +126,6 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	return a, err
 }
 
-// command completes the process of a step with a command.
 func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, l launch.Turn, p launch.Process, vars map[string]string) (launch.Process, error) {
 	if _, err := k.folders.Needed(ctx, j, st, b); err != nil {
 		return p, err
@@ -203,7 +202,7 @@ func (k *Work) answer(j job.Job, st *engine.Step, t launch.Turn, end launch.Ende
 	return data, nil
 }
 
-// sentinelAnswer returns the answer in the attempt's sentinel, if it has a valid one.
+// sentinelAnswer returns the valid answer in the attempt's sentinel, if any.
 func (k *Work) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
 	data := k.inbox.Sentinel(j, st)
 	if data == nil {

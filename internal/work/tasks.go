@@ -19,7 +19,6 @@ import (
 // stampMissing is the stamp of a missing or empty task file.
 const stampMissing = "missing"
 
-// taskFile is a task file as read.
 type taskFile struct {
 	stamp   string
 	file    *tasks.File // nil: it is invalid or missing
@@ -131,7 +130,6 @@ func (k *Work) taskFile(rel string) (*taskFile, error) {
 
 const maxLists = 50 // remembered task files
 
-// read parses the text for the engine.
 func (f *taskFile) read(rel string, data []byte) {
 	file, fault := tasks.Read(data)
 	if fault != nil {
@@ -178,7 +176,6 @@ func there(ts []tasks.Task, id string) bool {
 	return false
 }
 
-// stampOf identifies the state of a file.
 func stampOf(st atomicfile.Stat) string {
 	return fmt.Sprintf("%d-%d-%d-%d-%d-%o", st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.Changed.UnixNano(), uint32(st.Mode))
 }

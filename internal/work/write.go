@@ -64,7 +64,6 @@ func (k *Work) Write(ctx context.Context, j job.Job) engine.Event {
 	return ev
 }
 
-// gateOutputs writes the outputs of a gate from its reviewer's answer.
 func (k *Work) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) []string {
 	st := j.Spec.Step(g.Step)
 	if st == nil || j.Attempt == nil {
@@ -106,7 +105,6 @@ func (k *Work) noteWritten(ctx context.Context, j job.Job, b tree.Begin, outs []
 	})
 }
 
-// retryInput returns the contents of a failure's file.
 func (k *Work) retryInput(j job.Job, g *engine.Gate) prompt.RetryInput {
 	q := j.Round
 	in := prompt.RetryInput{
