@@ -42,7 +42,6 @@ func (js *Judges) Check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	return &engine.ProcessEnded{Check: &r}
 }
 
-// checked checks everything and collects what is to be reviewed.
 func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) engine.CheckResult {
 	env := job.WithAnswer(j)
 	done := j.Attempt.Status == "" || j.Attempt.Status == engine.StatusDone

@@ -114,7 +114,7 @@ func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string, 
 	return j, nil
 }
 
-// checkoutFor returns a checkout for looking up files: nothing is started in it.
+// checkoutFor returns a checkout in which nothing is started.
 func (js *Judges) checkoutFor(ctx context.Context, b tree.Begin, commit, key string) (launch.Judged, error) {
 	if commit == "" || b.Top == "" || js.Seats == nil {
 		return launch.Judged{Begin: b, Agents: b, Host: b.Dir}, nil
@@ -134,7 +134,6 @@ func (js *Judges) withUnshipped(ctx context.Context, b tree.Begin, commit string
 	return r
 }
 
-// belowTop returns an attempt's folder from the top of its checkout.
 func belowTop(b tree.Begin) (string, error) {
 	rel, err := filepath.Rel(b.Top, b.Dir)
 	if err == nil && filepath.IsLocal(rel) {

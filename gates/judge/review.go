@@ -59,7 +59,6 @@ func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engin
 	return &engine.ProcessEnded{Exit: a.Exit, Verdict: &verdict}
 }
 
-// reviewByCommand runs a gate's command as the reviewer.
 func (js *Judges) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate) *engine.ProcessEnded {
 	end, err := js.launches.Ensure(ctx, launch.Order{Key: j.Key, Dir: js.JobDir(j), Since: j.Proc.Began}, func() (launch.Process, error) {
 		b, err := js.folders.Begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
@@ -150,7 +149,6 @@ func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, 
 	return p, err
 }
 
-// reviewPrompt returns the prompt of a gate's reviewer.
 func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, st *engine.Step, b launch.Judged, w launch.Who, answer string) (string, error) {
 	template, err := js.collector.Template(w, true)
 	if err != nil {
@@ -229,7 +227,6 @@ func (js *Judges) task(j job.Job, st *engine.Step, values *prompt.Values) string
 	return text
 }
 
-// diff returns the round's work as a patch.
 func (js *Judges) diff(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) string {
 	if b.Top == "" {
 		return ""
