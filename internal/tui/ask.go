@@ -13,7 +13,6 @@ import (
 	"sluice/internal/press"
 )
 
-// question is a question that a key answers.
 type question struct {
 	text  string
 	yes   string // the key; any other is a no
@@ -96,7 +95,6 @@ func (m *Model) confirmPass(t target, text string, answer []byte, back mode) tea
 	return m.wake(press.Shown)
 }
 
-// answer takes the key that answers a question.
 func (m *Model) answer(k string) tea.Cmd {
 	why, ask, no := m.guard.Ends(m.offer()), m.ask, "nothing was done"
 	m.mode = ask.back
@@ -123,7 +121,7 @@ func (m *Model) answer(k string) tea.Cmd {
 	return nil
 }
 
-// questionLines returns the question and its keys; false if they do not fit on the screen.
+// questionLines returns the question and its keys; false if they do not fit.
 func (m *Model) questionLines() ([]string, bool) {
 	if m.ask.pass == nil {
 		l := line{{"1;33", m.ask.text + " "}, {console.Bold, "y"}, {console.Dim, " yes, any other key: no"}}

@@ -189,7 +189,6 @@ type signing struct {
 	proof string
 }
 
-// Run signs the answer.
 func (s *signing) Run() (err error) {
 	s.proof, err = s.sign()
 	return err
@@ -216,7 +215,7 @@ func (m *Model) seeSigned(s signed) tea.Cmd {
 	return m.do(s.root, s.what, s.ev)
 }
 
-// paste inserts pasted text: it is words, never keys.
+// paste inserts text: it is words, never keys.
 func (m *Model) paste(s string) {
 	if m.mode != writing && m.mode != filtering {
 		return

@@ -19,7 +19,6 @@ const (
 	aloneMost   = 64                     // with more changed runs, all are read at once
 )
 
-// reposSeen is the list of shown repos.
 type reposSeen struct {
 	roots []string
 	note  string
@@ -128,7 +127,7 @@ func (f *follower) view(ctx context.Context, root string, v View, served bool) e
 	return err
 }
 
-// refresh asks for what has changed, until the stream of facts ends.
+// refresh asks for changes until the stream of facts ends.
 func (f *follower) refresh(ctx context.Context, root string, v View, ch *changes, ended <-chan struct{}, newest string) error {
 	health := time.NewTicker(healthEvery)
 	defer health.Stop()
@@ -186,7 +185,6 @@ func statusOf(ctx context.Context, v View, runs []string) (seen repoSeen, err er
 	return seen, nil
 }
 
-// newestOf returns the newest run; "" = none.
 func newestOf(st daemon.Status) string {
 	if n := len(st.Runs); n > 0 {
 		return st.Runs[n-1].ID
@@ -230,7 +228,6 @@ func (c *changes) give() []string {
 	return out
 }
 
-// pause waits for a while, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -11,7 +11,6 @@ import (
 	"sluice/internal/text"
 )
 
-// input is a text that is being typed.
 type input struct {
 	verb  string // fail or veto; "" = the first word is the outcome; "filter" for the filter
 	what  target // of a fail or a veto
@@ -133,7 +132,6 @@ func (in *input) down() {
 	}
 }
 
-// words returns the text without surrounding space.
 func (in *input) words() string { return strings.TrimSpace(string(in.text)) }
 
 // shown returns the text with a mark at the cursor.

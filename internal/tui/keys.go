@@ -30,7 +30,6 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	return m.command(k.String())
 }
 
-// move handles the keys that move the cursor.
 func (m *Model) move(k string) bool {
 	switch k {
 	case "up", "k":
@@ -66,7 +65,6 @@ func (m *Model) nextWait() {
 	m.tell("nothing waits for you")
 }
 
-// current returns the row under the cursor; nil = none.
 func (m *Model) current() *row {
 	if m.at >= len(m.rows) || !m.rows[m.at].selectable() {
 		return nil
@@ -74,7 +72,6 @@ func (m *Model) current() *row {
 	return &m.rows[m.at]
 }
 
-// command handles a key at the list.
 func (m *Model) command(k string) tea.Cmd {
 	switch k {
 	case "q":
@@ -115,7 +112,6 @@ func (m *Model) command(k string) tea.Cmd {
 	return nil
 }
 
-// fold folds or unfolds a run.
 func (m *Model) fold(r *row, k string) {
 	key := r.repo.root + "\x00" + r.run.ID
 	open, said := m.folds[key]

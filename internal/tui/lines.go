@@ -22,10 +22,8 @@ const (
 	narrow    = 60 // below it, waiting gates are shown by their ids
 )
 
-// span is a part of a line in one style.
 type span struct{ style, text string }
 
-// line is a line of the screen before it is drawn.
 type line []span
 
 // reversed marks the row under the cursor, beside its sign.
@@ -82,7 +80,6 @@ func pad(s string, width int) string {
 
 func clip(s string, width int) string { return ansi.Truncate(s, width, "…") }
 
-// rowLine returns a row in words.
 func (m *Model) rowLine(r *row, at bool) line {
 	cursor := span{console.Plain, "  "}
 	if at {
@@ -103,7 +100,6 @@ func (m *Model) rowLine(r *row, at bool) line {
 	return append(line{cursor, {console.Plain, "    "}}, m.gateLine(r)...)
 }
 
-// repoWords returns what follows a repo's name in its heading.
 func (m *Model) repoWords(r *repo) string {
 	if r == nil {
 		return ""
@@ -234,7 +230,6 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 		{console.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {console.Dim, pad(took, 9) + " "}, {console.Plain, spent(r)}, {console.Yellow, unpassed}, {console.Dim, rest}}
 }
 
-// spent returns what a run has used, with a gap after it.
 func spent(r *daemon.RunStatus) string {
 	if s := render.SpentShort(r.Usage, r.Budget); s != "" {
 		return s + "  "

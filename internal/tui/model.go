@@ -12,7 +12,6 @@ import (
 	"sluice/internal/press"
 )
 
-// mode is what keys do now.
 type mode int
 
 const (
@@ -70,7 +69,6 @@ type Model struct {
 	saidAt  time.Time
 }
 
-// repo is the last known state of a repo.
 type repo struct {
 	root, name string
 	served     bool
@@ -85,7 +83,6 @@ type repo struct {
 // tick draws the screen again as time passes. Only the newest counts.
 type tick struct{ n int }
 
-// decided is the result of a person's event.
 type decided struct {
 	what string
 	done daemon.Done
@@ -95,10 +92,8 @@ type decided struct {
 // wordsSeen are agents' last words, by the key of their row.
 type wordsSeen map[rowKey]string
 
-// redraw draws the screen again.
 type redraw struct{}
 
-// newModel returns the screen before anything is known.
 func newModel(ctx context.Context, host Host, now func() time.Time, send func(any)) *Model {
 	wake := func(d time.Duration) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return redraw{} }) }
 	return &Model{ctx: ctx, host: host, now: now, send: send, wake: wake, width: 80, height: 24,
@@ -135,7 +130,6 @@ func (m *Model) hurry() tea.Cmd {
 	return m.tick()
 }
 
-// Update handles a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
@@ -206,7 +200,6 @@ func (m *Model) seeRepos(msg reposSeen) {
 	m.repos = out
 }
 
-// seeRepo updates the state of a repo.
 func (m *Model) seeRepo(msg repoSeen) {
 	r := m.repo(msg.root)
 	if r == nil {
@@ -280,7 +273,6 @@ func (m *Model) listen() tea.Cmd {
 	}
 }
 
-// seeDecided shows the result of a decision.
 func (m *Model) seeDecided(d decided) tea.Cmd {
 	m.pending--
 	switch {

@@ -14,7 +14,6 @@ import (
 // linesMost is how many lines of an agent's stream are kept.
 const linesMost = 2000
 
-// pageView is a text to scroll.
 type pageView struct {
 	title   string
 	lines   []string
@@ -37,7 +36,6 @@ type pageView struct {
 	done    int // how many of the lines are in wrapped
 }
 
-// pageSeen is the result of Host.Show.
 type pageSeen struct {
 	n    int
 	page Page
@@ -161,7 +159,6 @@ func (m *Model) seeLine(msg lineSaid) {
 	}
 }
 
-// read handles a key at a page.
 func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 	p, room := m.page, m.room()
 	by := 0
@@ -196,7 +193,6 @@ func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// onPage handles a key that acts on what the page shows.
 func (m *Model) onPage(k string) tea.Cmd {
 	p := m.page
 	if p.run == "" {

@@ -10,7 +10,6 @@ import (
 	"sluice/internal/text"
 )
 
-// kind is what a row of the list is about.
 type kind int
 
 const (
@@ -22,7 +21,7 @@ const (
 	gateRow
 )
 
-// row is a line of the list. Its words are created when it is drawn.
+// row is a line of the list. Its words are created on drawing.
 type row struct {
 	kind kind
 	repo *repo
@@ -219,7 +218,6 @@ func urgency(wait string) int {
 	return slices.Index([]string{"human", "window", "offer", "paused"}, wait)
 }
 
-// waitsOf returns the rows of what waits for a person in a repo.
 func (m *Model) waitsOf(r *repo) []row {
 	var out []row
 	for _, id := range r.order {
@@ -249,7 +247,6 @@ func (m *Model) waitsOf(r *repo) []row {
 	return out
 }
 
-// runsOf returns the rows of a repo.
 func (m *Model) runsOf(r *repo, unfolded bool) []row {
 	lives, ended := 0, 0
 	var alive, dead []row

@@ -23,7 +23,6 @@ func (sc *screen) of(r *daemon.RunStatus) string {
 // formRows is how many rows a question of a form takes.
 const formRows = 5
 
-// foot returns the lines that say what to type now.
 func (sc *screen) foot(width int, now time.Time) []string {
 	c := sc.c
 	out := []string{""}

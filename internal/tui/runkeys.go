@@ -134,7 +134,6 @@ func (sc *screen) fillIn(line string) {
 	}
 }
 
-// confirm handles the key at the question of a pass.
 func (sc *screen) confirm(ctx context.Context, k string) {
 	why, sure := sc.guard.Ends(sc.offer()), sc.sure
 	sc.sure = nil
@@ -148,7 +147,6 @@ func (sc *screen) confirm(ctx context.Context, k string) {
 	}
 }
 
-// scroll scrolls the open page, or closes it.
 func (sc *screen) scroll(k string) {
 	switch k {
 	case "\x1b[A", "\x1bOA", "k":

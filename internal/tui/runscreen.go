@@ -35,7 +35,6 @@ const (
 	leastRows  = 6
 )
 
-// Controls of the terminal.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l" + press.PasteOn
 	leaveScreen = press.PasteOff + "\x1b[?25h\x1b[?1049l"
@@ -45,7 +44,6 @@ const (
 	bell        = "\a"
 )
 
-// screen is the screen of a run that a person follows.
 type screen struct {
 	c     *console.Console
 	host  RunHost
@@ -77,7 +75,6 @@ type screen struct {
 	rung   map[string]bool // rounds for which the bell rang
 }
 
-// typed is one read of the terminal, and its time.
 type typed struct {
 	bytes []byte
 	at    time.Time
@@ -258,7 +255,6 @@ func (sc *screen) frame(width, height int, now time.Time) []string {
 	return append(fill(body, room), foot...)
 }
 
-// fill cuts or pads lines to a number of rows.
 func fill(lines []string, rows int) []string {
 	if len(lines) > rows {
 		cut := append([]string(nil), lines[:max(rows-1, 0)]...)
@@ -270,7 +266,6 @@ func fill(lines []string, rows int) []string {
 	return lines
 }
 
-// kidLines returns what the runs below wait for.
 func (sc *screen) kidLines(now time.Time) (out []string) {
 	c := sc.c
 	for _, r := range sc.kids {
@@ -314,7 +309,6 @@ func (sc *screen) gate(kind string, meant func(*daemon.RunStatus, *daemon.GateSt
 	return nil, nil
 }
 
-// tell shows a line at the bottom for a while.
 func (sc *screen) tell(format string, args ...any) {
 	sc.note, sc.noted = text.Message(fmt.Sprintf(format, args...)), sc.c.Now()
 }

@@ -20,14 +20,12 @@ const (
 	leastRoom = 1 // of the list or the page
 )
 
-// View returns the current screen.
 func (m *Model) View() tea.View {
 	v := tea.NewView(strings.Join(m.screen(), "\n"))
 	v.AltScreen = true
 	return v
 }
 
-// screen returns the lines of the screen, as many as the terminal has.
 func (m *Model) screen() []string {
 	head, foot := m.head(), m.foot()
 	room := max(m.height-len(head)-len(foot), leastRoom)
@@ -69,7 +67,6 @@ func (m *Model) backTo() mode {
 	return m.mode
 }
 
-// room returns the number of lines between head and foot.
 func (m *Model) room() int { return max(m.height-len(m.head())-len(m.foot()), leastRoom) }
 
 // head returns the lines at the top: totals, and what is wrong.
@@ -283,7 +280,6 @@ func (m *Model) keysLine(keys ...string) string {
 	return m.draw(l, m.width, false)
 }
 
-// pageFoot returns what to type at a page.
 func (m *Model) pageFoot() []string {
 	p := m.page
 	keys := []string{}
