@@ -66,7 +66,6 @@ func until(t time.Time) string {
 	return " until " + Clock(t)
 }
 
-// sayRun returns the words for facts of a run as a whole.
 func sayRun(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.RunStarted:
@@ -109,7 +108,6 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 	return FactLine{}, false
 }
 
-// sayStep returns the words for facts of a step's attempt.
 func sayStep(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.NeedsMet:
@@ -211,7 +209,6 @@ func sayCheck(f engine.Checked) FactLine {
 	return s
 }
 
-// sayProcess returns the words for facts of processes.
 func sayProcess(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.StopOrdered:
@@ -234,7 +231,6 @@ func sayProcess(f engine.Fact) (FactLine, bool) {
 	return FactLine{}, false
 }
 
-// shortKey returns a launch's key without its run.
 func shortKey(key string) string {
 	if _, after, ok := strings.Cut(key, "/"); ok {
 		return after

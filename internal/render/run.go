@@ -113,7 +113,6 @@ func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) []string {
 	return out
 }
 
-// stepLines returns each step of a run with its tasks and gates.
 func stepLines(c *console.Console, r daemon.RunStatus, now time.Time) (out []string) {
 	width := NameWidth(r)
 	for _, s := range r.Steps {

@@ -81,7 +81,6 @@ func GateLine(c *console.Console, g daemon.GateStatus, width int) string {
 	return fmt.Sprintf("    %s %s  %s", c.Paint(style, sign), console.Pad(console.Clip(text.Title(g.ID, g.Name), width-2), width-2), strings.Join(parts, c.Paint(console.Dim, " · ")))
 }
 
-// listLines returns the state of a step's tasks.
 func listLines(c *console.Console, l *daemon.ListStatus) []string {
 	if l == nil {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"sluice/internal/text"
 )
 
-// sayTasks returns the words for facts of a list's tasks.
 func sayTasks(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.ListBegan:

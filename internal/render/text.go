@@ -46,7 +46,6 @@ func KnownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
 	return env
 }
 
-// decoded returns a value as expressions see it; nil = none.
 func decoded(raw json.RawMessage) any {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {

@@ -157,7 +157,6 @@ func SpentInAllShort(u, most engine.Spend) string {
 	return strings.Join(append(nonEmpty(SpentShort(u.Usage, most.Usage)), bounded(u, most)...), ", ")
 }
 
-// bounded returns the used launches and time, if these are limited.
 func bounded(u, most engine.Spend) (parts []string) {
 	if most.Launches > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d launches", u.Launches, most.Launches))
@@ -175,7 +174,6 @@ func nonEmpty(s string) []string {
 	return []string{s}
 }
 
-// short returns a number in three or four figures.
 func short(n int64) string {
 	const k = 1000
 	switch {
