@@ -139,7 +139,6 @@ func AttemptUsage(x engine.Attempt) engine.Usage {
 	return x.Usage
 }
 
-// of adds what the spec says about the step.
 func (sh *Shown) of(step *engine.Step, env *engine.Env) {
 	if step.Agent != nil {
 		sh.Task = render.TextOf(step.Agent.Prompt, env)
@@ -167,7 +166,7 @@ func childTask(c *engine.ChildOf) string {
 	return strings.TrimSpace(c.Title() + "\n" + task.Title + "\n\n" + task.Description)
 }
 
-// checked adds the output of the criterion's commands in the newest check of the attempt.
+// checked adds what the criterion's commands printed in the attempt's newest check.
 func (sh *Shown) checked(root string, step *engine.Step) {
 	dir := daemon.AttemptDir(root, sh.dir, sh.Step, sh.Attempt.N, 1)
 	entries, err := os.ReadDir(dir)

@@ -243,7 +243,6 @@ func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
 	}
 }
 
-// printFindings prints a reviewer's findings, each with its place.
 func printFindings(con *console.Console, q engine.Round) {
 	for _, f := range gates.ReadFindings(q.Findings) {
 		at := f.File
@@ -319,7 +318,6 @@ func NotKept(name string, err error) error {
 	return err
 }
 
-// PrintPatch prints a patch.
 func PrintPatch(con *console.Console, patch []byte) {
 	for l := range strings.Lines(string(patch)) {
 		style := console.Plain
