@@ -17,7 +17,6 @@ func terminalPrograms() [][]string {
 // stayOpen runs a command and keeps the terminal open until Enter.
 const stayOpen = `"$@"; printf '\nEnter closes this window. '; read -r _`
 
-// terminal opens a terminal in dir with a sluice command.
 func (s *liveSettings) terminal(ctx context.Context, dir string, args []string) error {
 	term := s.now().Notify.Terminal
 	if len(term) == 0 {

@@ -18,7 +18,6 @@ import (
 // rescans, so that one wakeup serves all.
 const settingsEvery = 5 * time.Second
 
-// settingsFiles returns the person's file and the project's.
 func (w *Parts) settingsFiles(root string) [2]string {
 	own, err := workspace.ConfigFile(w.Console)
 	if err != nil {
@@ -27,7 +26,6 @@ func (w *Parts) settingsFiles(root string) [2]string {
 	return [2]string{own, settings.ProjectFile(root)}
 }
 
-// watchFiles watches the files until Close.
 func (s *liveSettings) watchFiles() {
 	for _, f := range s.files.Paths {
 		if f != "" {

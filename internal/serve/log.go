@@ -30,7 +30,6 @@ func (w leveled) WriteLevel(level zerolog.Level, p []byte) (int, error) {
 	return max(0, n-len(priority(level))), err
 }
 
-// priority returns syslog's priority of a level.
 func priority(level zerolog.Level) string {
 	switch level {
 	case zerolog.TraceLevel, zerolog.DebugLevel:
