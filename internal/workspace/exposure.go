@@ -51,7 +51,6 @@ func exposures(state string, st daemon.Status) daemon.Status {
 	return st
 }
 
-// exposure adds the level of a run if it is unknown.
 func exposure(state string, r *daemon.RunStatus) {
 	var why string
 	if r.Trust == "" && r.ID != "" && layout.Load(filepath.Join(state, "attempts", r.ID, "exposed"), &why) == nil {
