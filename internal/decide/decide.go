@@ -199,7 +199,6 @@ func leaveDecision(con *console.Console, p *workspace.Workspace, d Decision) err
 	return nil
 }
 
-// file returns the contents of the decision's file.
 func (d Decision) file() ([]byte, error) {
 	say := map[string]any{}
 	if d.Text != "" {

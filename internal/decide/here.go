@@ -63,7 +63,6 @@ func Here(ctx context.Context, con *console.Console, p *workspace.Workspace, sh 
 	}
 }
 
-// outcomeHere returns the outcome of a key at a gate; "" = none.
 func outcomeHere(g *daemon.GateStatus, k string) string {
 	human := g.State == engine.OnHuman
 	switch {
@@ -77,7 +76,6 @@ func outcomeHere(g *daemon.GateStatus, k string) string {
 	return ""
 }
 
-// keysHere names the working keys.
 func keysHere(sh *show.Shown) string {
 	keys := "v veto"
 	if sh.Gate.State == engine.OnHuman {

@@ -74,7 +74,6 @@ func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 	return nil
 }
 
-// verb returns the command that gives this decision.
 func (d Decision) verb() string {
 	switch d.Outcome {
 	case engine.OutcomePass, engine.OutcomeFail, engine.OutcomeVeto:
