@@ -77,7 +77,6 @@ func statesOf(run *daemon.RunStatus) map[string]string {
 	return states
 }
 
-// drawn finds what to draw: a file, a run, or a workflow.
 func drawn(a *app, cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {
 	if file := a.below(name); layout.IsFile(file) {
 		spec, err := workflows.Load(&a.Console, file)

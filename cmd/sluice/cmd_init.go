@@ -108,7 +108,6 @@ func templateNamed(name string) (specs.Template, error) {
 	return specs.Template{}, fault.Misused(mend, "no shipped workflow %q", clean(name))
 }
 
-// layPrompts writes the built-in prompts of roles.
 func layPrompts(con *console.Console, root string) error {
 	l, err := setup.Prompts(root)
 	if err != nil {

@@ -77,7 +77,6 @@ a release holds what is committed.`,
 	return cmd
 }
 
-// hasFlow reports whether a workflow's file is among the files.
 func hasFlow(files []string, id string) bool {
 	for _, f := range files {
 		if strings.EqualFold(workflows.ID(f), id) {

@@ -89,7 +89,6 @@ func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, 
 	return code
 }
 
-// followed begins and follows the run to its end.
 func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.Service, set []string, begin beginning, ours bool) error {
 	id, from, err := begin(s)
 	if err != nil {
@@ -217,7 +216,6 @@ func resumed(ctx context.Context, s workspace.Service, r daemon.RunStatus) error
 	return err
 }
 
-// pauseAndLeave handles Ctrl-C.
 func pauseAndLeave(a *app, s workspace.Service, id string, set []string, ours bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), pauseIn)
 	defer cancel()

@@ -68,7 +68,6 @@ not installed; whether it begins with the login or with the machine. Exit 0 only
 	return cmd
 }
 
-// options returns whose service is meant.
 func (f serviceFlags) options(con *console.Console) (opt deploy.Options, err error) {
 	opt.System = f.system
 	if f.system {
@@ -88,7 +87,6 @@ func (f serviceFlags) open(con *console.Console) (*deploy.Service, error) {
 	return deploy.OpenChange(opt)
 }
 
-// home returns the state folder of the service's daemon.
 func (f serviceFlags) home(con *console.Console) (string, error) {
 	if f.system {
 		return deploy.DaemonHome(), nil

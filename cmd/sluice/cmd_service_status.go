@@ -68,7 +68,6 @@ func printService(con *console.Console, st deploy.State) {
 	printUnit(con, st)
 }
 
-// printUnit prints the installed service.
 func printUnit(con *console.Console, st deploy.State) {
 	flag := ""
 	if st.System {

@@ -171,7 +171,6 @@ func awaitEnd(ctx context.Context, s workspace.Service, run string) (daemon.RunS
 // lookPace is how often a run's state is read.
 const lookPace = 250 * time.Millisecond
 
-// endOf returns the exit code of an ended run.
 func endOf(r daemon.RunStatus) error {
 	switch r.Phase {
 	case engine.RunFailed:

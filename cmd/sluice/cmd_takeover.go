@@ -97,7 +97,6 @@ func onStep(a *app, run *string, do func(ctx context.Context, p *workspace.Works
 	}
 }
 
-// takenOver is the output of `takeover --json`.
 type takenOver struct {
 	Run     string `json:"run"`
 	Step    string `json:"step"`
@@ -195,7 +194,6 @@ func ownCommand(argv, set []string) []string {
 	return argv
 }
 
-// shellWord quotes a word for a POSIX shell.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)

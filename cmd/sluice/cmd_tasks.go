@@ -24,7 +24,6 @@ import (
 
 // Commands that take specs, or list runs, also take task files, whose names end in .json.
 
-// isTaskFile reports whether the argument names a task file.
 func isTaskFile(arg string) bool { return strings.EqualFold(filepath.Ext(arg), ".json") }
 
 // taskFilesOf separates named task files from specs.
@@ -102,7 +101,6 @@ func countsOf(all []tasks.Task) string {
 	return s
 }
 
-// listedTask is a task as ls prints it.
 type listedTask struct {
 	ID       string   `json:"id"`
 	Title    string   `json:"title,omitempty"`

@@ -116,7 +116,6 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 	return nil
 }
 
-// gatesOf counts the spec's own gates.
 func gatesOf(spec *engine.Spec) int {
 	n := 0
 	for _, g := range spec.Gates {

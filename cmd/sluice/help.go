@@ -13,7 +13,6 @@ import (
 	"sluice/internal/text"
 )
 
-// helpFor runs `sluice help COMMAND…`.
 func (a *app) helpFor(cmd *cobra.Command, args []string) error {
 	root := cmd.Root()
 	found, rest, err := root.Find(args)
