@@ -9,22 +9,22 @@ import (
 	"sluice/internal/layout"
 )
 
-// aheadFolder is beside the folders of runs in gitsDir: what launches to come need. No launch sees it.
+// aheadFolder is a folder in layout.GitsDir, beside those of runs. No launch sees it.
 const aheadFolder = ".ahead"
 
-// Numbers of what is kept ahead: two launches may begin at the same time.
+// How many spares are kept: two launches may begin at once.
 const (
 	aheadFolders = 2 * 3 // an inbox, the run's folder in it, a home
-	aheadFiles   = 2 * 1 // the note of a git folder
+	aheadFiles   = 2 * 1 // the note about a git folder
 )
 
-// ahead are empty folders and files, made while nobody waits for them. To move one to its place is a tenth of the work of
-// making it there: the file system has to find room for it, past all that was freed a short while ago.
+// ahead keeps empty folders and files, created in advance. Renaming one takes a tenth of the time
+// of creating it: the file system must find space past what was freed recently.
 type ahead struct {
 	dir string
 
-	filling sync.Mutex // guards the two that follow
-	swept   bool       // of what a process before this one left
+	filling sync.Mutex // guards swept and n
+	swept   bool       // the spares of an earlier process were removed
 	n       int
 
 	mu      sync.Mutex
@@ -32,7 +32,7 @@ type ahead struct {
 	files   []string
 }
 
-// folder makes a folder where there is none, and those above it that are missing.
+// folder creates a missing folder and its missing parents.
 func (a *ahead) folder(path string) error {
 	if layout.IsDir(path) {
 		return nil
@@ -46,7 +46,7 @@ func (a *ahead) folder(path string) error {
 	return os.MkdirAll(path, 0o700)
 }
 
-// file writes a file, and the folder that it lies in where that is missing.
+// file writes a file and creates its folder if missing.
 func (a *ahead) file(path string, data []byte) error {
 	if spare := a.take(&a.files); spare != "" {
 		if os.WriteFile(spare, data, 0o600) == nil && os.Rename(spare, path) == nil {
@@ -78,7 +78,7 @@ func (a *ahead) lacks(list *[]string, most int) bool {
 	return len(*list) < most
 }
 
-// fill makes what is missing. Nobody who takes something waits for it.
+// fill creates the missing spares.
 func (a *ahead) fill() error {
 	a.filling.Lock()
 	defer a.filling.Unlock()

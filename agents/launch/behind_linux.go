@@ -5,11 +5,12 @@ import (
 	"syscall"
 )
 
-// lowest is the priority of what nobody waits for.
+// lowest is the priority of background work.
 const lowest = 19
 
-// yieldToAll has the rest of a goroutine run where a core is free: its thread goes with it.
+// yieldToAll lowers the priority of the rest of the goroutine, whose thread ends with it.
 func yieldToAll() {
 	runtime.LockOSThread()
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, lowest) // on Linux of the thread alone; without it all is as before
+	// On Linux this affects the thread alone; a failure does no harm.
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, lowest)
 }

@@ -9,9 +9,9 @@ import (
 	"sluice/internal/layout"
 )
 
-// boot is the mark of the machine's start in which a repo was first served, and of when that was: by the clock, and after
-// how long the machine was up. A state folder that is mounted anew, as when its disk had failed, is another start: what was
-// not synced may be gone from it.
+// boot identifies a machine start, and when a repo was first served in it: clock time and uptime. A
+// state folder on a new mount, as after a disk failure, is another start: unsynced data may be
+// gone.
 type boot struct {
 	ID    string        `json:"id"`
 	Since time.Time     `json:"since"`
@@ -20,7 +20,7 @@ type boot struct {
 
 const bootFile = "boot"
 
-// bootedIn returns when the repo was first served since the machine's start.
+// bootedIn returns the start in which the repo is served, and records a new one.
 func bootedIn(state string, now time.Time) (boot, error) {
 	id, err := agents.BootID()
 	if err != nil {
@@ -42,8 +42,8 @@ func bootedIn(state string, now time.Time) (boot, error) {
 	return b, layout.Save(path, b)
 }
 
-// at returns the moment before which nothing was started that may still run unseen, as the clock counts now: many machines
-// start with one that is hours ahead, and set it right a moment later.
+// at returns the moment, on today's clock, before which nothing was started that may still run.
+// Many machines start with a clock that is hours ahead, and correct it a moment later.
 func (b boot) at(now time.Time) time.Time {
 	up, err := agents.Uptime()
 	if err != nil || b.Up == 0 {
@@ -52,8 +52,9 @@ func (b boot) at(now time.Time) time.Time {
 	if at := now.Add(b.Up - up); at.Before(b.Since) {
 		return at
 	}
-	return b.Since // a clock that was set on, or a sleep of the machine, has what was decided before it wait still
+	// After a clock set forward or a sleep, earlier decisions still wait.
+	return b.Since
 }
 
-// Booted is the moment before which nothing was started that may still run.
+// Booted returns boot.at of the current time.
 func (ls *Launches) Booted() time.Time { return ls.Boot.at(ls.opt.Now()) }

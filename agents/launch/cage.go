@@ -15,30 +15,30 @@ import (
 	"sluice/internal/tree"
 )
 
-// CageOptions are what a Cage works with. All are needed, but for Git, Sandbox and Self.
+// CageOptions are what a Cage needs. Git, Sandbox and Self are optional.
 type CageOptions struct {
 	Layout   layout.Layout
 	Notes    *health.Notes
 	Git      *git.Repo
 	Settings func() settings.Settings
-	Sandbox  func() (*sandbox.Box, error) // what launches are held by, or why there is none; nil: launches are not held
+	Sandbox  func() (*sandbox.Box, error) // the sandbox of launches, or why there is none; nil: launches are not held
 	Unheld   *Unheld                      // shared by all repos
 	Environ  []string                     // the daemon's environment
-	Hidden   []string                     // folders of sluice's own, beside the state folder, that a held launch cannot see
+	Hidden   []string                     // sluice's folders beside the state folder, which a held launch cannot see
 	Self     string                       // sluice's own binary
 	Inboxes  Inboxes
-	Vacate   func(pidFile string) // gives up the checkout of a judge whose launch is over
+	Vacate   func(pidFile string) // releases the checkout of a judge whose launch has ended
 	Logf     func(string, ...any)
 }
 
-// Inboxes are where held launches say what they have to say.
+// Inboxes open and close the inboxes of held launches.
 type Inboxes interface {
 	OpenOwn(key string)
 	CloseOwn(key string)
 }
 
-// Cage is what launches of one repo are held by, what they may see, and what is theirs alone: a home, a git folder and an
-// inbox for each.
+// Cage confines the launches of one repo: it decides what they see, and creates a private home, git
+// folder and inbox for each.
 type Cage struct {
 	layout.Layout
 	*health.Notes
@@ -46,16 +46,16 @@ type Cage struct {
 
 	mu       sync.Mutex
 	liveRuns []string                // as of the last whole scan
-	exposed  map[string]string       // runs of which some launch was not held -> why
-	held     map[string]tree.Private // held launches -> the git folder of their own
+	exposed  map[string]string       // runs with a launch that was not held -> why
+	held     map[string]tree.Private // held launches -> their own git folder
 	based    map[string]bool         // bases of runs that a ref keeps
 	closed   bool
 
-	ahead  ahead          // what launches to come need
-	chores sync.WaitGroup // what is done behind what people and steps wait for
+	ahead  ahead          // spares for coming launches
+	chores sync.WaitGroup // background work
 }
 
-// NewCage makes the Cage of a repo. Close it.
+// NewCage returns the Cage of a repo. The caller closes it.
 func NewCage(o CageOptions) (*Cage, error) {
 	x := &Cage{Layout: o.Layout, Notes: o.Notes, opt: o, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{},
 		ahead: ahead{dir: filepath.Join(o.Layout.State, layout.GitsDir, aheadFolder)}}
@@ -66,7 +66,7 @@ func NewCage(o CageOptions) (*Cage, error) {
 	return x, nil
 }
 
-// Close waits for what is left to be tidied.
+// Close waits for the background work.
 func (x *Cage) Close() {
 	x.opt.Unheld.leave(x)
 	x.mu.Lock()
@@ -75,10 +75,10 @@ func (x *Cage) Close() {
 	x.Settle()
 }
 
-// Settle waits for what is done behind launches: folders that are removed, and made ahead.
+// Settle waits for the background work: removed folders and new spares.
 func (x *Cage) Settle() { x.chores.Wait() }
 
-// SetLive names the runs that live, as of the last whole scan.
+// SetLive sets the live runs, as of the last whole scan.
 func (x *Cage) SetLive(runs []string) {
 	x.mu.Lock()
 	x.liveRuns = runs
@@ -95,7 +95,7 @@ func (x *Cage) Variable(name string) string {
 	return ""
 }
 
-// hidden returns the folders of sluice's own that a launch cannot see.
+// hidden returns sluice's own folders, which a launch cannot see.
 func (x *Cage) hidden() []string {
 	var out []string
 	for _, dir := range append([]string{x.State}, x.opt.Hidden...) {

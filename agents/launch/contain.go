@@ -20,7 +20,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// contain puts a sandbox around the launch, or notes that none holds it.
+// contain puts a sandbox around the launch, or records that none holds it.
 func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spec) error {
 	run, rest, _ := strings.Cut(l.Key, "/")
 	box, err := x.Wanted()
@@ -81,7 +81,7 @@ func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spe
 	return nil
 }
 
-// plan lists what the launch may see.
+// plan returns what the launch may see.
 func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
 	home := ""
 	if h := x.Variable("HOME"); filepath.IsAbs(h) {
@@ -113,7 +113,7 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string, i
 		around = x.Root
 	}
 	if p.Judged.Seat == nil {
-		for _, root := range x.opt.Unheld.rootsBelow(around, x) { // the gates of another repo are not this one's to answer
+		for _, root := range x.opt.Unheld.rootsBelow(around, x) { // a launch must not answer the gates of another repo
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: root})
 		}
 	}
@@ -130,7 +130,8 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string, i
 		if err := atomicfile.MkdirBelow(dir, filepath.Join(at, "signals"), 0o755); err != nil {
 			return plan, err
 		}
-		if top == "" || !sandbox.Inside(at, top) { // else the main checkout is read-only anyway, and this would cover top
+		// Otherwise the main checkout is read-only anyway, and this would cover top.
+		if top == "" || !sandbox.Inside(at, top) {
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: at})
 		}
 		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
@@ -153,7 +154,7 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string, i
 	return plan, seed(plan, p.Who.Agent.Format, x.Variable)
 }
 
-// shownTop shows the checkout that the launch works in: a judge its own.
+// shownTop shows the launch's checkout; to a judge its own.
 func (x *Cage) shownTop(ctx context.Context, key, cwd string, p Process, plan *sandbox.Plan) (top string, err error) {
 	if p.Judged.Seat != nil {
 		return p.Judged.Top, x.shownSeat(p.Judged, plan)
@@ -161,7 +162,7 @@ func (x *Cage) shownTop(ctx context.Context, key, cwd string, p Process, plan *s
 	return x.shownTree(ctx, key, p.Work, cwd, plan)
 }
 
-// shownTree shows the checkout that the launch works in, with a git folder of the launch's own.
+// shownTree shows the launch's checkout, with a git folder of its own.
 func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd string, plan *sandbox.Plan) (top string, err error) {
 	if !x.opt.Git.Checkout() {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: x.Root, Write: true})
@@ -205,7 +206,7 @@ func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd 
 	return top, nil
 }
 
-// homeOf names the private home of a launch. A judge that speaks in no session has one in which nobody wrote before.
+// homeOf names a launch's private home. A judge without a session gets an unused one.
 func (x *Cage) homeOf(l Order, p Process, rest string) string {
 	who := Holder(x.Layout, l.Key, rest)
 	if name, _, _ := strings.Cut(rest, "#"); (p.Judged.Seat != nil || p.Judged.Alone) && who == name {
@@ -214,8 +215,8 @@ func (x *Cage) homeOf(l Order, p Process, rest string) string {
 	return who
 }
 
-// Holder is whose private home a launch has: its step's or its gate's, or that of the session it speaks in. Nobody else's
-// launch writes there, so that what one leaves (settings with hooks in them) starts with no other.
+// Holder names the owner of a launch's private home: its step, its gate or its session. No other
+// launch writes there, so settings with hooks that one leaves affect no other.
 func Holder(l layout.Layout, key, rest string) string {
 	if p, ok := programOf(l, key); ok && p.Session != "" {
 		return sessionName(p.Session, p.Agent)
@@ -224,7 +225,7 @@ func Holder(l layout.Layout, key, rest string) string {
 	return who
 }
 
-// insideEnv is a launch's environment as it has to be inside.
+// insideEnv returns a launch's environment inside the sandbox.
 func insideEnv(env []string, plan sandbox.Plan, format string) []string {
 	var out []string
 	for _, kv := range env {
@@ -247,7 +248,7 @@ func insideEnv(env []string, plan sandbox.Plan, format string) []string {
 	return out
 }
 
-// shownSeat shows a held judge its checkout in the place of the agent's, and the objects of the repo.
+// shownSeat shows a held judge its checkout in place of the agent's, and the repo's objects.
 func (x *Cage) shownSeat(j Judged, plan *sandbox.Plan) error {
 	stores, err := x.opt.Git.Stores()
 	if err != nil {

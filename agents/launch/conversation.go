@@ -17,21 +17,23 @@ import (
 	"sluice/internal/tree"
 )
 
-// Conversation is what an agent's attempt said to its model, as its own program keeps it: a person can go on with it.
+// Conversation is the conversation of an agent's attempt as its program keeps it. A person can
+// continue it.
 type Conversation struct {
 	Agent   string            `json:"agent"`
 	Format  string            `json:"format"`
 	Session string            `json:"session,omitempty"` // "" = it had none yet
 	Dir     string            `json:"dir"`               // where the agent worked, absolute
 	Env     map[string]string `json:"env,omitempty"`     // what the program needs to find it
-	Argv    []string          `json:"argv,omitempty"`    // opens it; nil where there is none to open
+	Argv    []string          `json:"argv,omitempty"`    // opens it; nil = there is none
 
-	Home string // the private home in which it lies, of a launch that was held by a sandbox; "" = it was not
+	// Home is the private home in which a held launch kept it; "" = the launch was not held.
+	Home string
 }
 
-// FindConversation finds the newest conversation of an attempt whose newest launch is k. Who it was, where it worked and
-// where its program keeps things is read from the state folder, which the agent cannot write to; the conversation's name
-// comes from what the agent printed, and is one only if it looks like one.
+// FindConversation returns the newest conversation of an attempt whose newest launch is k. All but
+// its ID comes from the state folder, which the agent cannot write. The ID is from the agent's
+// output, and must look like one.
 func FindConversation(root, state, run, step string, n, k int) (c Conversation, err error) {
 	l := layout.Layout{Root: root, State: state}
 	var b tree.Begin
@@ -66,7 +68,7 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 		_, rest, _ := strings.Cut(key, "/")
 		if home := filepath.Join(state, layout.HomesDir, layout.PathElement(run), layout.PathElement(Holder(l, key, rest))); layout.IsDir(home) {
 			if c.Home, c.Env = home, nil; !program.KeepsFiles(p.Format) {
-				c.Session, c.Argv = "", nil // no telling it from the rest of that home
+				c.Session, c.Argv = "", nil // it cannot be told apart in that home
 			}
 		}
 		return c, nil
@@ -74,12 +76,12 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 	return c, nil
 }
 
-// maxTalk is how much of a conversation is copied.
+// maxTalk is how many bytes of a conversation are copied.
 const maxTalk = 64 << 20
 
-// Import copies the conversation of an agent that was held by a sandbox to where the person's own program looks for it;
-// others lie there already. Nothing else of the agent's private home is taken over: its settings may name commands, and
-// those would run with the person's rights. env gives the person's variables.
+// Import copies a held agent's conversation to where the person's own program looks for it; others
+// are there already. It copies nothing else: settings could name commands, which would run with the
+// person's rights. env returns the person's variables.
 func (c Conversation) Import(env func(string) string) error {
 	if c.Home == "" || c.Session == "" {
 		return nil
@@ -112,7 +114,7 @@ func (c Conversation) Import(env func(string) string) error {
 	return nil
 }
 
-// plainID reports whether a conversation's name is one: nothing that a shell or a program could take for something else.
+// plainID reports whether a conversation's ID is safe for a shell and as a program's argument.
 func plainID(s string) bool {
 	if s == "" || len(s) > 100 || s[0] == '-' {
 		return false

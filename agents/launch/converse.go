@@ -15,37 +15,37 @@ import (
 	"sluice/internal/prompt"
 )
 
-// Turn is one launch of a conversation with an agent: the first, or one that asks for a corrected answer.
+// Turn is one launch of a conversation with an agent: the first, or a request for a correction.
 type Turn struct {
 	Key string // of the launch
 	Dir string // of its files, below the root
-	Try int    // which correction it asks for; 0 = none: the first launch
+	Try int    // which correction it asks for; 0 = the first launch
 
 	bad  error // why the last answer could not be read
 	last Ended
-	goOn bool // in the conversation of the last launch
+	goOn bool // continue the conversation of the last launch
 }
 
-// Question is what is asked of an agent, or of a command, that answers.
+// Question is for an agent or a command.
 type Question struct {
 	Order // of the first launch
-	// Prepare says what to start for a turn.
+	// Prepare returns the process to start for a turn.
 	Prepare func(Turn) (Process, error)
-	// Read reads the answer of a launch that is over, however it ended. Its error is what the agent is told.
+	// Read reads the answer of an ended launch, however it ended. The agent is shown its error.
 	Read func(Turn, Ended) error
-	// Undenied: an agent that was not allowed a tool has not failed by that alone.
+	// Undenied: a denied tool alone is no failure of the agent.
 	Undenied bool
 }
 
 // Answered is how a conversation ended.
 type Answered struct {
 	First Ended       // how the first launch ended
-	Exit  engine.Exit // its exit, with what the corrections cost and which limit they met
+	Exit  engine.Exit // its exit, with the cost of the corrections and the limit that they met
 	Bad   error       // why no answer could be read; nil = one was
 }
 
-// Converse asks, and asks an agent that ended cleanly again while its answer cannot be read, gates.MaxCorrections times at
-// most. The error is ctx's.
+// Converse asks, and asks an agent that ended cleanly again while its answer is unreadable, at most
+// gates.MaxCorrections times. The error is ctx's.
 func (ls *Launches) Converse(ctx context.Context, q Question) (a Answered, err error) {
 	t := Turn{Key: q.Key, Dir: q.Dir}
 	end, err := ls.Ensure(ctx, q.Order, func() (Process, error) { return q.Prepare(t) })
@@ -69,7 +69,7 @@ func (ls *Launches) Converse(ctx context.Context, q Question) (a Answered, err e
 	return a, nil
 }
 
-// again asks the agent for the try-th correction: in the conversation it spoke in, or, where that is gone, in a new one.
+// again asks for the try-th correction: in the same conversation or, if that is gone, in a new one.
 func (ls *Launches) again(ctx context.Context, q Question, try int, bad error, last Ended) (Turn, Ended, error) {
 	t := Turn{Key: layout.Correction(q.Key, try), Dir: fmt.Sprintf("%s/again-%d", q.Dir, try), Try: try, bad: bad, last: last, goOn: true}
 	ask := func() (Ended, error) {
@@ -86,8 +86,8 @@ func (ls *Launches) again(ctx context.Context, q Question, try int, bad error, l
 	return t, end, err
 }
 
-// withCorrection returns the end of a launch with that of a correction: its cost, and a limit or a fault that a person has to
-// fix. Neither is a failure of the work.
+// withCorrection adds a correction's cost to a launch's end, and a limit or a fault that a person
+// must fix. Neither is a failure of the work.
 func withCorrection(x, of engine.Exit) engine.Exit {
 	x.Usage = x.Usage.Plus(of.Usage)
 	if of.Class != "" && of.Class != engine.ClassWork {
@@ -96,18 +96,18 @@ func withCorrection(x, of engine.Exit) engine.Exit {
 	return x
 }
 
-// Ask is what an agent is asked in a turn: who, where, and with what.
+// Ask is what an agent is asked in a turn.
 type Ask struct {
 	Turn
 	Job     job.Job
 	Who     Who
 	Cwd     string
-	Prompt  string          // of the first turn; a correction is worded here
-	Session engine.Text     // the name of its conversation
-	Values  *engine.Env     // what that name is made with
+	Prompt  string          // of the first turn; corrections have their own
+	Session engine.Text     // names its conversation
+	Values  *engine.Env     // for Session
 	Schema  json.RawMessage // of the answer; nil = none
-	Nulls   bool            // what need not be in the answer may be null in it
-	Judges  bool            // it has nothing to change
+	Nulls   bool            // optional keys of the answer may be null
+	Judges  bool            // it changes nothing
 	Env     []engine.EnvVar
 	Vars    map[string]string
 }
@@ -139,7 +139,7 @@ func (ls *Launches) Agent(a Ask) (Process, error) {
 	return p.Native(a.Who), nil
 }
 
-// spoken returns in which conversation the agent is asked, and the words.
+// spoken returns the conversation in which the agent is asked, and the prompt.
 func (ls *Launches) spoken(a Ask) (talk, string, error) {
 	name, err := a.Session.String(a.Values)
 	if err != nil {
@@ -156,7 +156,7 @@ func (ls *Launches) spoken(a Ask) (talk, string, error) {
 	return t, text, nil
 }
 
-// goOn returns the conversation in which an agent is asked again: the last one, if its program can continue it.
+// goOn returns the conversation of a correction: the last one, if its program can continue it.
 func (ls *Launches) goOn(a Ask, name string) talk {
 	switch {
 	case !a.Turn.goOn:
@@ -169,8 +169,8 @@ func (ls *Launches) goOn(a Ask, name string) talk {
 	return talk{resume: a.last.Said.Session, base: a.last.total}
 }
 
-// dirsOf are the folders beside its own in which an agent's program works: it writes its answer to that of its files. Who does
-// the work writes also its signal to the inbox, and what it commits to the repo's git folder, which is not below a worktree.
+// dirsOf returns the folders that an agent's program needs beside its own: its files', for the
+// answer. Workers also need the inbox and the repo's git folder, which is not below a worktree.
 func (ls *Launches) dirsOf(a Ask) []string {
 	dirs := []string{filepath.Join(ls.Root, filepath.FromSlash(a.Dir))}
 	if a.Judges {

@@ -11,8 +11,8 @@ import (
 	"sluice/internal/layout"
 )
 
-// StateWrites are the folders below .workflow/ in which a step's declared outputs lie: the step may write there. What
-// others go by is nobody's to declare.
+// StateWrites returns the folders below .workflow/ of a step's declared outputs: the step may write
+// there. Folders that others rely on cannot be declared.
 func StateWrites(outs []string) ([]string, error) {
 	var dirs []string
 	for _, out := range outs {
@@ -31,13 +31,12 @@ func StateWrites(outs []string) ([]string, error) {
 	return dirs, nil
 }
 
-// ownFiles reports whether a path is in runs/<run>/files.
 func ownFiles(parts []string) bool {
 	return len(parts) >= 4 && parts[1] == "runs" && parts[3] == "files"
 }
 
-// writable gives the folder right below .workflow/ that one of a step's outputs lies in: it is what is shown. A folder in it
-// is not shown by itself: whoever may write around it could put a link in its place, which is followed when it is mounted.
+// writable returns the folder directly below .workflow/ that contains an output. Only that is
+// mounted: a deeper one could be replaced by a link, which mounting follows.
 func writable(dir string) string {
 	parts := strings.Split(dir, "/")
 	if ownFiles(parts) {
@@ -46,7 +45,7 @@ func writable(dir string) string {
 	return strings.Join(parts[:min(2, len(parts))], "/")
 }
 
-// MakeOwn makes the folders of a held step's outputs and gives those that are to be shown.
+// MakeOwn creates the folders of a held step's outputs and returns those to show.
 func (x *Cage) MakeOwn(dirs []string) ([]string, error) {
 	var out []string
 	for _, dir := range dirs {
@@ -56,7 +55,7 @@ func (x *Cage) MakeOwn(dirs []string) ([]string, error) {
 		}
 		at := filepath.Join(x.Root, filepath.FromSlash(top))
 		if root, err := os.OpenRoot(at); err == nil {
-			_ = root.MkdirAll(strings.TrimPrefix(strings.TrimPrefix(dir, top), "/"), 0o700) // else the step makes it
+			_ = root.MkdirAll(strings.TrimPrefix(strings.TrimPrefix(dir, top), "/"), 0o700) // otherwise the step creates it
 			_ = root.Close()
 		}
 		if !slices.Contains(out, at) {

@@ -13,17 +13,17 @@ import (
 // Judged is where a judge works.
 type Judged struct {
 	tree.Begin                     // Dir and Top as the judge sees them
-	Host       string              // Dir, as we see it; "" = it does not judge
+	Host       string              // Dir as the daemon sees it; "" = it does not judge
 	Agents     tree.Begin          // where the agent worked
 	Seat       *checkouts.Checkout // nil: no commit was taken, and it is the agent's own folder
-	Covers     bool                // the checkout is seen in the place of Top
+	Covers     bool                // the checkout appears in place of Top
 	Made       []Made              // by the setup, and shown in Dir
-	Alone      bool                // it has a home of its own, though it works in the agent's folder
-	Reads      bool                // it is a step that only looks: the checkout is read-only
+	Alone      bool                // it has its own home, though it works in the agent's folder
+	Reads      bool                // a step that only looks: the checkout is read-only
 }
 
-// program returns the path of a program of the checkout as the judge sees it; "" where it lies elsewhere. One that the agent
-// has in its folder and the commit has not is none.
+// program returns the path of a checkout's program as the judge sees it; "" for one elsewhere. A
+// program of the agent's folder which the commit lacks is an error.
 func (j Judged) program(name string) (string, error) {
 	if rel, err := filepath.Rel(j.Seat.Top, name); err == nil && filepath.IsLocal(rel) {
 		return filepath.Join(j.Top, rel), nil
@@ -38,13 +38,13 @@ func (j Judged) program(name string) (string, error) {
 	return name, nil
 }
 
-// Made is a folder or file that a setup has made.
+// Made is a folder or file that a setup created.
 type Made struct {
 	Path string // from the folder it ran in
 	At   string // where it is kept
 }
 
-// Link shows a judge that is not held what a setup has made.
+// Link shows an unheld judge what a setup created.
 func (j Judged) Link(root *os.Root, rel string) error {
 	for _, m := range j.Made {
 		at := path.Join(filepath.ToSlash(rel), m.Path)

@@ -11,8 +11,8 @@ import (
 	"sluice/internal/settings"
 )
 
-// Box returns the sandbox that launches are held by; nil where they are not. The error says why there is none though the
-// settings want one.
+// Box returns the sandbox of launches; nil if they are not held. The error says why a required one
+// is missing.
 func (x *Cage) Box() (*sandbox.Box, error) {
 	s := x.opt.Settings()
 	if s.Sandbox.Mode == settings.SandboxOff || x.opt.Sandbox == nil {
@@ -25,7 +25,7 @@ func (x *Cage) Box() (*sandbox.Box, error) {
 	return b, err
 }
 
-// Wanted is Box for those who cannot go on without the sandbox that the settings want: a person has to see to it.
+// Wanted is Box, but its error asks a person to fix the sandbox.
 func (x *Cage) Wanted() (*sandbox.Box, error) {
 	box, err := x.Box()
 	if err != nil {
@@ -34,8 +34,8 @@ func (x *Cage) Wanted() (*sandbox.Box, error) {
 	return box, err
 }
 
-// Level returns what stands between the agents of a run and its gates, and, where that is nothing, why. The empty run is for
-// what is to come.
+// Level returns what separates the agents of a run from its gates and, for level file, why. The
+// empty run stands for runs to come.
 func (x *Cage) Level(run string) (level, why string) {
 	s := x.opt.Settings()
 	if s.Sandbox.Mode == settings.SandboxOff || x.opt.Sandbox == nil {
@@ -55,12 +55,13 @@ func (x *Cage) Level(run string) (level, why string) {
 	return engine.TrustSandbox, ""
 }
 
-// exposedFile says of a run that some launch of it was not held: it has level file for good.
+// exposedFile returns the file that marks an exposed run: it has level file for good.
 func exposedFile(state, run string) string {
 	return filepath.Join(state, layout.AttemptsDir, layout.PathElement(run), "exposed")
 }
 
-// Expose notes that a launch, or an offered step, of a run is not held. key is of the launch, "" for none.
+// Expose records that a launch, or an offered step, of a run is not held. key is the launch's; "" =
+// none.
 func (x *Cage) Expose(run, key, why string) error {
 	x.mu.Lock()
 	_, known := x.exposed[run]
@@ -77,16 +78,15 @@ func (x *Cage) Expose(run, key, why string) error {
 	if _, err := os.Lstat(exposedFile(x.State, run)); known && err == nil {
 		return nil
 	}
-	return layout.KeepBriefly(exposedFile(x.State, run), why) // also where it is known, yet could not be written
+	return layout.KeepBriefly(exposedFile(x.State, run), why) // also if it is known but could not be written
 }
 
-// opened is what the mark of a launch that is not held says.
 type opened struct {
 	Key string `json:"key"`
 	Why string `json:"why"`
 }
 
-// recallOpen finds what was not held when this repo was served last.
+// recallOpen reads what was not held when this repo was last served.
 func (x *Cage) recallOpen() error {
 	marks, err := filepath.Glob(filepath.Join(layout.GlobSafe(x.State), layout.LaunchesDir, "*", "*"+layout.OpenMark))
 	if err != nil {
@@ -104,7 +104,7 @@ func (x *Cage) recallOpen() error {
 	}
 	for _, f := range files {
 		var why string
-		if err := layout.Load(f, &why); err != nil { // a power cut: that it was there says enough
+		if err := layout.Load(f, &why); err != nil { // after a power cut, that it exists is enough
 			why = "a launch of it was not held by a sandbox"
 		}
 		x.exposed[filepath.Base(filepath.Dir(f))] = why

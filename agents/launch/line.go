@@ -21,11 +21,12 @@ import (
 )
 
 const (
-	maxArgPrompt  = 100 << 10 // bytes of a prompt as an argument: the system takes 128 KiB
+	maxArgPrompt  = 100 << 10 // bytes of a prompt as an argument: the system allows 128 KiB
 	longestAnswer = gates.MaxAnswer + 4096
 )
 
-// Environ is the environment of a job's processes: what is allowed of the daemon's, then extra, SLUICE_* last.
+// Environ returns the environment of a job's processes: what is allowed of the daemon's, then
+// extra, SLUICE_* last.
 func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar, extra map[string]string) ([]string, error) {
 	vars := map[string]string{}
 	for _, v := range env {
@@ -56,10 +57,9 @@ func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar, e
 	return agents.Environ(ls.Cage.opt.Environ, slices.Concat(w.Agent.Env, w.Set.Env), vars), nil
 }
 
-// schemaFileName is the file of a launch that holds the schema of its answer.
 const schemaFileName = "schema.json"
 
-// agentLine returns the arguments of an agent's command, and what it reads on standard input.
+// agentLine returns the arguments of an agent's command, and the file it reads on standard input.
 func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string, resume string) (argv []string, stdin string, err error) {
 	w := a.Who
 	if !w.Known {
@@ -86,7 +86,7 @@ func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string, r
 		if strings.HasPrefix(value, "-") && !strings.HasPrefix(arg, "-") {
 			return nil, "", job.Fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option", w.Name, i, value)
 		}
-		// What the settings name lies in the root: a copy in a worktree is whoever's works there.
+		// The settings mean files of the root: whoever works in a worktree can change its copies.
 		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) || layout.IsState(arg) && strings.ContainsRune(arg, '/') {
 			value = filepath.Join(ls.Root, filepath.FromSlash(value))
 		}
@@ -121,7 +121,7 @@ func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string, r
 	return argv, stdin, nil
 }
 
-// roleArgs are the arguments that the role adds to the command. What they name below .workflow/ is the root's.
+// roleArgs returns the role's extra arguments. Paths below .workflow/ are those of the root.
 func roleArgs(root string, w Who) (out []string) {
 	for _, arg := range w.Set.Args {
 		option, value, with := strings.Cut(arg, "=")
@@ -136,17 +136,17 @@ func roleArgs(root string, w Who) (out []string) {
 	return out
 }
 
-// PromptOf returns where a launch's prompt and answer lie, absolute.
+// PromptOf returns the absolute paths of a launch's prompt and answer.
 func (ls *Launches) PromptOf(rel string) (prompt, answer string) {
 	dir := filepath.Join(ls.Root, filepath.FromSlash(rel))
 	answer = filepath.Join(dir, "answer.json")
-	if box, _ := ls.Box(); box != nil { // why there is none is told where the launch is made
+	if box, _ := ls.Box(); box != nil { // the launch reports why there is none
 		answer = filepath.Join(dir, layout.OwnDir, "answer.json")
 	}
 	return filepath.Join(dir, "prompt.md"), answer
 }
 
-// AnswerFile reads what lies at SLUICE_ANSWER; nil where nothing does.
+// AnswerFile returns the contents of SLUICE_ANSWER; nil if there is no file.
 func (ls *Launches) AnswerFile(rel string) []byte {
 	data, _, err := atomicfile.OpenRegular(ls.Root, filepath.FromSlash(rel+"/"+layout.OwnDir+"/answer.json"), longestAnswer)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,7 +156,7 @@ func (ls *Launches) AnswerFile(rel string) []byte {
 	case err == nil:
 		return data
 	case errors.Is(err, atomicfile.ErrTooLarge):
-		return []byte(strings.Repeat("[", 1+longestAnswer)) // too much to be read: told as such, not as missing
+		return []byte(strings.Repeat("[", 1+longestAnswer)) // reported as too long, not as missing
 	}
 	return nil
 }

@@ -19,16 +19,16 @@ import (
 	"sluice/internal/layout"
 )
 
-// AgentsLog is what the agents of a run, and of its child runs, said and did: a line of JSON each, in the run's folder.
+// AgentsLog is the file, in a run's folder, with what its agents and its child runs' said and did:
+// a JSON line each.
 const AgentsLog = "agents.jsonl"
 
-// Bounds of it.
 const (
-	speechMost = 64 << 20 // bytes of a file; what comes then is in the output of its launch alone
+	speechMost = 64 << 20 // bytes of a file; the rest is only in the launch's output
 	speechRuns = 50       // runs whose files are remembered
 )
 
-// Types of its lines: those of document 001.
+// Types of lines, from document 001.
 const (
 	saidMessage = "message"
 	saidTool    = "tool_use"
@@ -37,7 +37,6 @@ const (
 	saidSummary = "summary"
 )
 
-// Said is one line.
 type Said struct {
 	Type      string            `json:"type"`
 	Timestamp time.Time         `json:"timestamp"` // when it was read
@@ -50,12 +49,12 @@ type Said struct {
 	Status    string            `json:"status,omitempty"`
 	Summary   string            `json:"summary,omitempty"`
 	NewTasks  json.RawMessage   `json:"new_tasks,omitempty"`
-	Launch    string            `json:"launch"` // whose it is
-	N         int               `json:"n"`      // its place among the lines of the launch
+	Launch    string            `json:"launch"` // the launch's key
+	N         int               `json:"n"`      // its number among the lines of the launch
 }
 
-// Log keeps the files. How far each launch was written is read from them: a stream that is read again from its start,
-// after a crash, adds what is missing. Safe for concurrent use.
+// Log writes these files. It reads back how far each launch was written: a stream that is read
+// again after a crash adds only what is missing. Safe for concurrent use.
 type Log struct {
 	layout layout.Layout
 	logf   func(string, ...any)
@@ -65,20 +64,19 @@ type Log struct {
 	runs map[string]*spoken // by the file's path
 }
 
-// NewLog returns the log of a repo's runs. That it cannot be written is told to logf, and holds nothing up.
+// NewLog returns the log of a repo's runs. Write errors go to logf and stop nothing.
 func NewLog(l layout.Layout, logf func(string, ...any), now func() time.Time) *Log {
 	return &Log{layout: l, logf: logf, now: now}
 }
 
-// spoken is what a file has.
 type spoken struct {
 	size   int64
 	n      map[string]int  // launch -> its last line
 	summed map[string]bool // launches with a summary
-	broken bool            // it could not be written: it is read again first
+	broken bool            // a write failed: read it again first
 }
 
-// LineOf makes a line of an agent's events.
+// LineOf returns the line of an agent's event.
 func LineOf(e program.Event) (Said, bool) {
 	s := Said{Name: e.Name}
 	switch e.Kind {
@@ -102,10 +100,10 @@ func LineOf(e program.Event) (Said, bool) {
 		s.Type, s.Error = saidError, "not allowed: "+e.Text
 		return s, true
 	}
-	return s, false // its beginning, and its end: the summary tells
+	return s, false // its start and end: the summary covers them
 }
 
-// Sum writes the last line of a step's launch: what it gave back.
+// Sum writes the last line of a step's launch: its result.
 func (g *Log) Sum(key string, ev *engine.ProcessEnded) {
 	s := Said{Type: saidSummary, Launch: key, Status: engine.StatusDone, Error: ev.AnswerBad}
 	if ev.Exit.Code != 0 || ev.Exit.Class != "" || ev.Exit.Signal != "" {
@@ -152,7 +150,7 @@ func (g *Log) Say(key string, lines []Said) {
 	}
 }
 
-// openSpoken reads what is there; a line that was torn is cut off.
+// openSpoken reads the file and cuts off a torn line.
 func openSpoken(path string) (*spoken, error) {
 	s := &spoken{n: map[string]int{}, summed: map[string]bool{}}
 	dir, name := filepath.Split(path)
@@ -183,7 +181,7 @@ func openSpoken(path string) (*spoken, error) {
 	return s, nil
 }
 
-// add appends those of the lines that are not there.
+// add appends the lines that the file lacks.
 func (s *spoken) add(path, key string, lines []Said, now time.Time) error {
 	var out []byte
 	for _, l := range lines {

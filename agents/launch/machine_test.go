@@ -26,8 +26,8 @@ func TestTheMachinesStartIsKnownAgain(t *testing.T) {
 	}
 }
 
-// TestFailedAsTheMachineWentDown: an agent that is asked to end, as all are then, may give an exit code of its own before its
-// host knows. That is no failure of the work; what was done is, and what fails long after is one too.
+// TestFailedAsTheMachineWentDown: an agent that is stopped with the machine may exit with its own
+// code before its host knows. That does not count as a failure; earlier and much later failures do.
 func TestFailedAsTheMachineWentDown(t *testing.T) {
 	at := time.Now().Add(-time.Hour)
 	ls := &Launches{opt: Options{PutDown: func() time.Time { return at }, Now: time.Now}}

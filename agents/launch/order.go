@@ -14,18 +14,17 @@ import (
 	"sluice/internal/tree"
 )
 
-// Order is one process that is to be, once, under its key.
+// Order is a process to start once under its key.
 type Order struct {
 	Key   string
 	Of    string        // the key of the effect that it is made for; "" = its own
 	Dir   string        // below the root: the folder of its files
-	Idle  time.Duration // ended when it says nothing for so long; 0 = never
-	Agent bool          // takes one of the slots
-	Since time.Time     // when it was decided; zero where doing it twice does no harm
-	Clock *Clock        // nil where its time-out waits for nothing
+	Idle  time.Duration // ended after so long a silence; 0 = never
+	Agent bool          // takes a slot
+	Since time.Time     // when it was decided; zero if it may run twice
+	Clock *Clock        // nil if its timeout waits for nothing
 }
 
-// job is the key of the effect that the launch is made for.
 func (l Order) job() string {
 	if l.Of != "" {
 		return l.Of
@@ -33,12 +32,12 @@ func (l Order) job() string {
 	return l.Key
 }
 
-// Clock tells the engine from when on a launch's time-out is to count.
+// Clock tells the engine when a launch's timeout starts.
 type Clock struct {
 	Run, Key string
 	Emit     func(engine.Event)
 	Held     bool
-	spent    engine.Usage // by what has ended of the job: a launch before this one, which is asked again
+	spent    engine.Usage // by ended launches of the job, before a correction
 }
 
 func (c *Clock) hold() {
@@ -55,28 +54,26 @@ func (c *Clock) begin() {
 	}
 }
 
-// add notes what a launch has cost that has ended.
 func (c *Clock) add(u engine.Usage) {
 	if c != nil {
 		c.spent = c.spent.Plus(u)
 	}
 }
 
-// Process is what a launch starts.
 type Process struct {
 	Cwd   string
 	Argv  []string
 	Env   []string
-	Stdin string // a file; "" = nothing
+	Stdin string // a file; "" = none
 
 	Who    Who         // whose work it is: its role's network, its agent's login
-	Judged Judged      // where it judges; its seat is nil where it does not, or in the agent's own folder
-	Writes []string    // folders below .workflow/, as seen from the root, that are its to write though it is held
-	Work   *tree.Order // whose work its commits are; nil = nobody's: they are thrown away
+	Judged Judged      // where it judges; no Seat: it does not, or in the agent's own folder
+	Writes []string    // folders below .workflow/, from the root, that it may write though held
+	Work   *tree.Order // the order of its commits; nil = they are discarded
 }
 
-// Native has the agent's own program started and not a launcher that npm has laid before it: what is ended is then what
-// works. A command that is not there stays as it is, to be told as such.
+// Native replaces npm's launcher by the agent's own program, so that stopping it stops the work. A
+// missing command stays, and is reported as such.
 func (p Process) Native(w Who) Process {
 	if w.Known && program.Known(w.Agent.Format) && len(p.Argv) > 0 {
 		if file, err := agents.LookUp(p.Argv[0], p.Env, p.Cwd); err == nil {
@@ -86,20 +83,20 @@ func (p Process) Native(w Who) Process {
 	return p
 }
 
-// Ended is a process that is gone, or that was never started.
+// Ended is a process that has ended or was never started.
 type Ended struct {
 	Exit engine.Exit
-	Dir  string          // the folder of its files, absolute; "" = it has none
-	Said *program.Result // what its agent's program told; nil = its output is its word
+	Dir  string          // the absolute folder of its files; "" = none
+	Said *program.Result // what its agent's program reported; nil = its output is its answer
 
-	total program.Usage // of its conversation, with all that was in it before
-	gone  bool          // the conversation that it was to go on with is not there
+	total program.Usage // of its whole conversation
+	gone  bool          // the conversation that it should continue is missing
 }
 
-// Clean reports whether it ended by itself, with code 0.
+// Clean reports whether it ended by itself with code 0.
 func (d Ended) Clean() bool { return d.Failure() == "" && d.Exit.Code == 0 }
 
-// Failure returns why there is no exit code to go by; "" = there is one.
+// Failure returns why there is no valid exit code; "" = there is one.
 func (d Ended) Failure() string {
 	x := d.Exit
 	switch {
@@ -117,7 +114,7 @@ func (d Ended) Failure() string {
 	return ""
 }
 
-// OrCode says how a process ended: why there is no exit code to go by, the signal, or the code.
+// OrCode describes how a process ended: its failure, signal or exit code.
 func OrCode(d Ended) string {
 	if why := d.Failure(); why != "" {
 		return why
@@ -139,7 +136,7 @@ func (d Ended) Output() string {
 	return string(agents.Tail(d.Dir, engine.MaxOutput))
 }
 
-// Stdout is the end of its last words: of its standard output, where that is them.
+// Stdout returns the end of its last words, or of its standard output.
 func (d Ended) Stdout(most int64) string {
 	switch {
 	case d.Dir == "":
@@ -150,7 +147,7 @@ func (d Ended) Stdout(most int64) string {
 	return fileEnd(d.Dir, "stdout", most)
 }
 
-// Structured is the answer that its program gave in a field of its own; nil where it has none.
+// Structured returns the answer from its program's own field; nil if there is none.
 func (d Ended) Structured() []byte {
 	if d.Said == nil {
 		return nil
@@ -158,7 +155,7 @@ func (d Ended) Structured() []byte {
 	return d.Said.Structured
 }
 
-// undenied is the end without the class that a denied tool alone gave it.
+// undenied returns the end without a class that only a denied tool caused.
 func (d Ended) undenied() Ended {
 	if d.Said != nil && d.Said.OnlyDenied() && d.Exit.Class == engine.ClassWork {
 		d.Exit.Class, d.Exit.Why = "", ""
@@ -173,7 +170,6 @@ func tailOf(s string, most int) string {
 	return s
 }
 
-// fileEnd is the end of a file of a launch.
 func fileEnd(dir, name string, most int64) string {
 	f, st, err := atomicfile.Open(dir, name)
 	if err != nil {
@@ -181,18 +177,18 @@ func fileEnd(dir, name string, most int64) string {
 	}
 	defer f.Close()
 	data := make([]byte, min(st.Size, most))
-	n, _ := f.ReadAt(data, st.Size-int64(len(data))) // what was read counts
+	n, _ := f.ReadAt(data, st.Size-int64(len(data))) // a part is enough
 	return strings.ToValidUTF8(string(data[:n]), "\uFFFD")
 }
 
-// Who is the agent that a launch of a role gets.
+// Who is the agent of a launch's role.
 type Who struct {
 	Name  string
 	Role  string
 	Set   settings.Role
 	Agent settings.Agent
 	Known bool
-	Stub  bool // a stand-in plays it
+	Stub  bool // played by a stand-in
 }
 
 // Whose returns the agent whose turn it is.
@@ -210,7 +206,7 @@ func (ls *Launches) Whose(role string, nth int) Who {
 	return w
 }
 
-// Idle returns the idle_timeout of a step, else that of its role, else that of all; 0 = none.
+// Idle returns the idle_timeout of a step, else that of its role, else the general one; 0 = none.
 func (ls *Launches) Idle(role string, ofStep engine.Duration) time.Duration {
 	s := ls.opt.Settings()
 	own := settings.Role{}

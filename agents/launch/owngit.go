@@ -22,17 +22,19 @@ import (
 	"sluice/internal/tree"
 )
 
-// asideFolder is beside the folders of runs in gitsDir: what mounts need, the same for all launches. No run has its name.
+// asideFolder is a folder in layout.GitsDir with what all launches' mounts need. No run has its
+// name.
 const asideFolder = ".aside"
 
-// spareFolder is beside it: the git folder of a launch to come. goneMark is behind the name of one that is being removed.
+// spareFolder is the git folder of a coming launch. goneMark ends the name of one that is being
+// removed.
 const (
 	spareFolder = ".spare"
 	goneMark    = ".gone"
 )
 
-// OwnGit makes the git folder of a launch. One that is there already is in use: the launch was started by a daemon that was
-// killed, or is asked once more. work is whose work its commits are; nil = they are thrown away.
+// OwnGit creates the git folder of a launch. An existing one is in use: a killed daemon started the
+// launch, or it is asked again. work is the order of its commits; nil = they are discarded.
 func (x *Cage) OwnGit(ctx context.Context, key, top string, work *tree.Order, inPlace bool) (tree.Private, error) {
 	key = layout.LaunchOf(key)
 	if g, ok := x.OwnGitOf(key); ok && g.Top == top && layout.IsDir(g.Dir) {
@@ -70,7 +72,7 @@ func (x *Cage) OwnGit(ctx context.Context, key, top string, work *tree.Order, in
 
 func spareGit(state string) string { return filepath.Join(state, layout.GitsDir, spareFolder) }
 
-// makeAhead makes what the next launch needs while this one works.
+// makeAhead creates what the next launch needs while this one works.
 func (x *Cage) makeAhead() {
 	x.behind(func() {
 		err := x.ahead.fill()
@@ -78,12 +80,12 @@ func (x *Cage) makeAhead() {
 			err = errors.Join(x.opt.Git.MakeSpare(spareGit(x.State)), err)
 		}
 		if err != nil {
-			x.opt.Logf("what the next launch needs: %v", err) // it is made when it is needed
+			x.opt.Logf("what the next launch needs: %v", err) // it is created on demand then
 		}
 	})
 }
 
-// behind does what nobody waits for but Close.
+// behind runs do in the background. Only Close waits for it.
 func (x *Cage) behind(do func()) {
 	x.mu.Lock()
 	closed := x.closed
@@ -102,13 +104,12 @@ func (x *Cage) behind(do func()) {
 	}()
 }
 
-// gitDirOf is where a launch's git folder is.
 func (x *Cage) gitDirOf(key string) string {
 	run, rest, _ := strings.Cut(layout.LaunchOf(key), "/")
 	return filepath.Join(x.State, layout.GitsDir, layout.PathElement(run), layout.PathElement(rest))
 }
 
-// OwnGitOf returns which git folder is a launch's own: as it was made, or as a daemon before this one has noted it.
+// OwnGitOf returns a launch's git folder, from memory or from an earlier daemon's note.
 func (x *Cage) OwnGitOf(key string) (g tree.Private, ok bool) {
 	x.mu.Lock()
 	g, ok = x.held[layout.LaunchOf(key)]
@@ -120,8 +121,8 @@ func (x *Cage) OwnGitOf(key string) (g tree.Private, ok bool) {
 	return g, err == nil && g.Dir != ""
 }
 
-// gitVars are the variables that say where a launch works: its git folder knows no other worktree. In place, .git cannot be
-// another folder.
+// gitVars returns the variables that say where a launch works: its git folder knows no other
+// worktree. In place, .git cannot be another folder.
 func (x *Cage) gitVars(key string, inPlace bool) []string {
 	g, ok := x.OwnGitOf(key)
 	if !ok && x.opt.Git != nil && x.opt.Git.Plain() {
@@ -140,7 +141,7 @@ func (x *Cage) gitVars(key string, inPlace bool) []string {
 // maxBased is how many bases are remembered: pinning one again does no harm.
 const maxBased = 1000
 
-// pinBase keeps a base from git's gc. One ref of a run is enough: its work is built on it.
+// pinBase keeps a base from git's gc. One ref per run is enough: its work is built on it.
 func (x *Cage) pinBase(ctx context.Context, g tree.Private) error {
 	if !g.Keeps || g.Base == "" {
 		return nil
@@ -164,7 +165,6 @@ func (x *Cage) pinBase(ctx context.Context, g tree.Private) error {
 	return nil
 }
 
-// checkoutOf is what a launch sees of its checkout.
 func (x *Cage) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.Checkout, err error) {
 	c = sandbox.Checkout{Top: g.Top, Common: x.opt.Git.CommonDir(), Main: main, Own: g.Dir, Stores: g.Stores,
 		Aside: filepath.Join(x.State, layout.GitsDir, asideFolder), InPlace: inPlace}
@@ -180,7 +180,8 @@ func (x *Cage) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.
 	return c, err
 }
 
-// dropGit removes the git folder of a launch whose commits are nobody's work, or that was never started.
+// dropGit removes the git folder of a launch that was never started, or whose commits are
+// discarded.
 func (x *Cage) dropGit(key string, started bool) {
 	g, ok := x.OwnGitOf(key)
 	if ok && key == layout.LaunchOf(key) && (!started || !g.Keeps) {
@@ -188,8 +189,8 @@ func (x *Cage) dropGit(key string, started bool) {
 	}
 }
 
-// removeGit removes the git folder of a launch, and the note of it first: half a folder is nobody's. What a crash leaves of
-// it goes with its run.
+// removeGit removes the git folder of a launch, its note first: nobody uses half a folder. What a
+// crash leaves goes with the run.
 func (x *Cage) removeGit(key string) {
 	dir := x.gitDirOf(key)
 	gone := dir + goneMark
@@ -202,7 +203,7 @@ func (x *Cage) removeGit(key string) {
 			x.opt.Logf("%s: its git folder: %v", key, err)
 		}
 	}
-	if os.Rename(dir, gone) != nil { // one of before is still there
+	if os.Rename(dir, gone) != nil { // an earlier one is still there
 		gone = dir
 		remove()
 		return
@@ -210,8 +211,8 @@ func (x *Cage) removeGit(key string) {
 	x.behind(remove)
 }
 
-// Receive takes over what a launch that is over has committed. What cannot be taken stays in its folder, and is reported.
-// In a run's own worktree the branch moves when the gate has passed: see advance.
+// Receive takes the commits of an ended launch. Those that cannot be taken stay in its folder and
+// are reported. In a run's own worktree the branch moves only when the gate has passed.
 func (x *Cage) Receive(ctx context.Context, j job.Job) {
 	key := j.Key
 	g, ok := x.OwnGitOf(key)
@@ -252,8 +253,8 @@ func (x *Cage) Receive(ctx context.Context, j job.Job) {
 	}
 }
 
-// advanceNow moves the branch to what a launch has committed, at once: in a person's checkout, whose steps may commit
-// without a gate.
+// advanceNow moves the branch to a launch's commits at once. This is for a person's checkout, where
+// steps may commit without a gate.
 func (x *Cage) advanceNow(ctx context.Context, g tree.Private, tip string) (moved bool, err error) {
 	if tip == g.Base {
 		return true, nil
@@ -272,13 +273,12 @@ func (x *Cage) advanceNow(ctx context.Context, g tree.Private, tip string) (move
 	return moved, err
 }
 
-// Bounds of a git in a sandbox of its own.
 const (
 	maxComplaint = 4 << 10
 	boxEndWait   = 2 * time.Second
 )
 
-// GitInside runs git over a launch's own git folder, in a sandbox with no network that can write nothing.
+// GitInside runs git on a launch's own git folder, in a sandbox without network and write access.
 func (x *Cage) GitInside(g tree.Private) tree.Inside {
 	return func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 		box, err := x.Box()
@@ -306,7 +306,8 @@ func (x *Cage) GitInside(g tree.Private) tree.Inside {
 	}
 }
 
-// readingPlan shows a launch's own git folder and the repo's objects, read-only, and nothing else of the person's.
+// readingPlan shows a launch's git folder and the repo's objects, read-only, and nothing else of
+// the person's.
 func (x *Cage) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan, gitDir string, err error) {
 	plan = sandbox.Plan{Hide: x.hidden(), Cwd: "/", Network: sandbox.NetNone, InPlace: inPlace}
 	home := ""
@@ -330,7 +331,7 @@ func (x *Cage) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan, git
 	return plan, sandbox.GitAt, nil
 }
 
-// runGit starts a wrapped git. A sandbox that did not start is no git's error.
+// runGit starts a wrapped git. A failed start of the sandbox is not an error of git.
 func runGit(ctx context.Context, start *sandbox.Start, stdin io.Reader, stdout io.Writer) error {
 	cmd, err := start.Command(ctx)
 	if err != nil {
@@ -351,7 +352,6 @@ func runGit(ctx context.Context, start *sandbox.Start, stdin io.Reader, stdout i
 	return &git.CommandError{Command: "in a sandbox", Code: exit.ExitCode(), Stderr: git.OneLine(said)}
 }
 
-// complaint keeps the beginning of what is printed.
 type complaint struct{ bytes.Buffer }
 
 func (c *complaint) Write(p []byte) (int, error) {
@@ -361,7 +361,7 @@ func (c *complaint) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// workedIn says that a held launch works in a checkout, with a git folder of its own.
+// workedIn records the git folder of a held launch.
 func (x *Cage) workedIn(key string, own tree.Private) {
 	x.mu.Lock()
 	x.held[key] = own

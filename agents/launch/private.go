@@ -14,13 +14,13 @@ import (
 	"sluice/internal/layout"
 )
 
-// ends releases what held a launch, or the note that nothing did. Its inbox is read once more.
+// ends releases the resources of a launch, or its note as unheld. Its inbox is read once more.
 func (x *Cage) ends(key string) {
 	pid := x.PIDFile(key)
 	x.opt.Unheld.end(pid)
-	_ = os.Remove(pid + layout.OpenMark) // a mark that stays says too much, never too little
+	_ = os.Remove(pid + layout.OpenMark) // a mark that stays exposes too much, never too little
 	x.dropGit(key, true)
-	if !strings.Contains(key, layout.SetupMark) { // what it made is taken out of its checkout first
+	if !strings.Contains(key, layout.SetupMark) { // what a setup made is taken from its checkout first
 		x.opt.Vacate(pid)
 	}
 	x.mu.Lock()
@@ -29,7 +29,7 @@ func (x *Cage) ends(key string) {
 	x.opt.Inboxes.CloseOwn(key)
 }
 
-// keepPrivate notes that a launch has an inbox of its own, and where it works.
+// keepPrivate records a launch's own inbox and where it works.
 func (x *Cage) keepPrivate(key string) {
 	if !layout.IsDir(x.PIDFile(key) + layout.InboxMark) {
 		return
@@ -40,8 +40,8 @@ func (x *Cage) keepPrivate(key string) {
 	}
 }
 
-// reached returns the checkout of another launch that a worktree lies in: one that began before the worktree was there may
-// write around it. "" = there is none.
+// reached returns another launch's checkout that contains this worktree; "" = none. A launch older
+// than the worktree may write around it.
 func (x *Cage) reached(c sandbox.Checkout) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -53,8 +53,8 @@ func (x *Cage) reached(c sandbox.Checkout) string {
 	return ""
 }
 
-// seed puts a program's login and settings into a launch's private home, as they are now: a copy, so that nothing that
-// starts with the person's own is the agent's to write.
+// seed copies a program's current login and settings into a launch's private home. A copy keeps the
+// agent from changing what the person's own program starts with.
 func seed(plan sandbox.Plan, format string, variable func(string) string) error {
 	for _, s := range program.Seeds(format, variable, plan.Home) {
 		data, err := readSeed(s.From)
@@ -71,7 +71,6 @@ func seed(plan sandbox.Plan, format string, variable func(string) string) error 
 	return nil
 }
 
-// maxSeed bounds a file that is copied into a private home.
 const maxSeed = 4 << 20
 
 func readSeed(file string) ([]byte, error) {

@@ -18,8 +18,8 @@ import (
 	"sluice/internal/layout"
 )
 
-// Ensure has the launch be, and waits for its end. One that was made before is waited for, or its recorded end is
-// given; else prepare says what to start. The error is ctx's, and only that.
+// Ensure makes a launch and waits for its end. An existing launch is waited for, or its recorded
+// end returned; otherwise Ensure starts what prepare returns. The error is ctx's, and only that.
 func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process, error)) (end Ended, err error) {
 	var slot func()
 	defer func() {
@@ -62,8 +62,8 @@ func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process
 	}
 }
 
-// begin adopts the launch, or starts it; where there is nothing to wait for it returns the end. An agent takes its slot
-// once and keeps it after an error: the launch is tried again.
+// begin adopts or starts the launch; it returns the end if nothing is left to wait for. An agent
+// takes its slot once and keeps it after an error, as the launch is tried again.
 func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
 	proc, err := ls.Adopt(ls.PIDFile(l.Key))
 	absent := errors.Is(err, fs.ErrNotExist)
@@ -75,7 +75,8 @@ func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process,
 		ls.keepPrivate(l.Key)
 		return proc, nil, nil
 	case errors.Is(err, agents.ErrTorn), absent && !l.Since.IsZero() && l.Since.Before(ls.Booted()):
-		// A power cut, or a disk that failed, may have taken the record of a launch; the latter leaves its process.
+		// A power cut or a failed disk may have lost a launch's record; the failed disk leaves its
+		// process.
 		if err := ls.endTorn(ctx, l.Key); err != nil {
 			return nil, nil, err
 		}
@@ -113,8 +114,8 @@ func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process,
 	return proc, nil, err
 }
 
-// Adopt returns the launch of a pid file; fs.ErrNotExist where there is none, or what is left of one by a power cut: the
-// file without what was written to it.
+// Adopt returns the launch of a pid file. The error is fs.ErrNotExist if there is none, or only
+// what a power cut left of one, which is removed.
 func (ls *Launches) Adopt(pidFile string) (*agents.Proc, error) {
 	proc, err := ls.opt.Runner.Adopt(pidFile, "")
 	if !errors.Is(err, agents.ErrTorn) {
@@ -129,15 +130,16 @@ func (ls *Launches) Adopt(pidFile string) (*agents.Proc, error) {
 	return nil, fmt.Errorf("%s: %w", pidFile, fs.ErrNotExist)
 }
 
-// endTorn ends the processes of a launch whose record was lost with a disk that failed. Its token identifies them. What is
-// left of the record stays, so that nothing is started under the key again.
+// endTorn ends a launch whose record was lost with a failed disk; its token identifies it. What is
+// left of the record stays, so that nothing starts under the key again.
 func (ls *Launches) endTorn(ctx context.Context, key string) error {
 	return ls.opt.Runner.Stop(ctx, agents.Spec{Key: key, PidFile: ls.PIDFile(key), Token: ls.Token(key)})
 }
 
-// start starts the process. A start is not broken off in the middle: whoever stops it afterwards finds it.
+// start starts the process. A start is never interrupted: whoever stops the launch afterwards finds
+// it.
 func (ls *Launches) start(ctx context.Context, l Order, p Process) (*agents.Proc, error) {
-	in, err := ls.Below(l.Dir + "/stdout") // its folder itself is no link either
+	in, err := ls.Below(l.Dir + "/stdout") // nor is its folder a link
 	if err != nil {
 		return nil, err
 	}
@@ -151,11 +153,11 @@ func (ls *Launches) start(ctx context.Context, l Order, p Process) (*agents.Proc
 	}
 	if err := ls.contain(ctx, l, p, &spec); err != nil {
 		ls.dropGit(l.Key, false)
-		ls.ends(l.Key) // nothing runs, and nothing else would let go of what was held for it
+		ls.ends(l.Key) // nothing runs, and nothing else releases its resources
 		return nil, err
 	}
 	proc, err := ls.opt.Runner.Ensure(context.WithoutCancel(ctx), spec)
-	if spec.Cage != nil { // while the sandbox is being made
+	if spec.Cage != nil { // while the sandbox is being created
 		ls.keepPrivate(l.Key)
 		if err == nil {
 			ls.makeAhead()
@@ -164,7 +166,6 @@ func (ls *Launches) start(ctx context.Context, l Order, p Process) (*agents.Proc
 	return proc, err
 }
 
-// await waits for the end of the process.
 func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ended, error) {
 	key, idle, dir := l.Key, l.Idle, filepath.Join(ls.Root, filepath.FromSlash(l.Dir))
 	var q quiet
@@ -189,7 +190,7 @@ func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ende
 			return Ended{Exit: ls.ExitOf(exit, key), Dir: dir}, nil
 		case ctx.Err() != nil:
 			return Ended{}, ctx.Err()
-		case until.Err() == nil: // the system did not let us wait
+		case until.Err() == nil: // waiting failed
 			ls.Note(key, err.Error())
 			if !health.Wait(ctx, time.Second) {
 				return Ended{}, ctx.Err()
@@ -214,7 +215,7 @@ func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ende
 	}
 }
 
-// endFor ends a process; the mark beside its pid file says why to whoever takes its end in. The error is ctx's.
+// endFor ends a process; the mark beside its pid file records why. The error is ctx's.
 func (ls *Launches) endFor(ctx context.Context, proc *agents.Proc, key, mark, text string) error {
 	if err := os.WriteFile(ls.PIDFile(key)+mark, []byte(text), 0o600); err != nil {
 		ls.Note(key, err.Error())
@@ -226,7 +227,7 @@ func (ls *Launches) endFor(ctx context.Context, proc *agents.Proc, key, mark, te
 	return ctx.Err()
 }
 
-// lastWord is when the process was last heard of.
+// lastWord returns the time of the process's last output, or of its start.
 func lastWord(proc *agents.Proc, dir string) time.Time {
 	if at := agents.LastOutput(dir); at.After(proc.Launched()) {
 		return at
@@ -234,18 +235,17 @@ func lastWord(proc *agents.Proc, dir string) time.Time {
 	return proc.Launched()
 }
 
-// idleLooks is how often within its idle_timeout a process is looked at.
+// idleLooks is how often a process is checked within its idle_timeout.
 const idleLooks = 8
 
-// quiet is for how long a process has said nothing. A sleep of the machine is no silence of the process, and a clock that
-// was set is none either: between two looks no more time has passed than the timers count.
+// quiet measures a process's silence. A sleep of the machine or a changed clock is none: between
+// two looks it counts at most what the timers count.
 type quiet struct {
-	word   time.Time // its last
+	word   time.Time // its last output
 	looked time.Time // zero: never
 	since  time.Time
 }
 
-// look returns the silence after the last word, now by the clock.
 func (q *quiet) look(word, now time.Time) time.Duration {
 	at, silence := time.Now(), max(now.Sub(word), 0)
 	if !q.looked.IsZero() {
@@ -258,11 +258,11 @@ func (q *quiet) look(word, now time.Time) time.Duration {
 	return at.Sub(q.since)
 }
 
-// ExitOf is a process's end as the engine knows it.
+// ExitOf converts a process's end for the engine.
 func (ls *Launches) ExitOf(x agents.Exit, key string) engine.Exit {
 	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
 	if name := signalOf(x.Code); name != "" && layout.IsDir(ls.PIDFile(key)+layout.InboxMark) {
-		out.Code, out.Signal = -1, name // a sandbox ends with 128 and the number of the signal that ended what was in it
+		out.Code, out.Signal = -1, name // a sandbox exits with 128 plus the signal of its process
 	}
 	if _, err := os.Lstat(ls.PIDFile(key) + layout.IdleMark); err == nil && x.Stopped {
 		out.Idle = true
@@ -280,18 +280,19 @@ func (ls *Launches) ExitOf(x agents.Exit, key string) engine.Exit {
 	return out
 }
 
-// endingMost is how long the machine may take to go down. Each process is asked to end then, in no order: an agent may be
-// gone, with an exit code of its own, before its host knows that it was asked.
+// endingMost is how long the machine may take to shut down. It stops processes in no order: an
+// agent may exit by itself before its host is asked.
 const endingMost = 5 * time.Minute
 
-// forgive lets the end of a launch count for nothing that was lost, ended by a signal, or failed meanwhile, when the service
-// was stopped or the machine went down, both on purpose.
+// forgive makes a launch not count that was lost, ended by a signal or failed while the service or
+// the machine was stopped on purpose.
 func (ls *Launches) forgive(x *engine.Exit, began, over time.Time) {
 	if ls.opt.PutDown == nil || x.Class != "" {
 		return
 	}
 	at, now := ls.opt.PutDown(), ls.opt.Now()
-	if began.IsZero() || at.After(now) { // of before the clock was set back: each loss until then would count for nothing
+	// From before the clock was set back: every loss until then would not count.
+	if began.IsZero() || at.After(now) {
 		return
 	}
 	meanwhile := x.Code != 0 && over.Before(at.Add(endingMost))
@@ -300,7 +301,7 @@ func (ls *Launches) forgive(x *engine.Exit, began, over time.Time) {
 	}
 }
 
-// signalOf returns the name of the signal behind a sandbox's exit code; "" for any other code.
+// signalOf returns the signal of a sandbox's exit code; "" for any other code.
 func signalOf(code int) string {
 	switch code - 128 {
 	case 3:
@@ -323,7 +324,8 @@ func signalOf(code int) string {
 	return ""
 }
 
-// leaveHome removes the private home of a judge's launch that is over. What cannot be removed goes with the run's.
+// leaveHome removes the private home of a judge's ended launch. What cannot be removed goes with
+// the run's.
 func (ls *Launches) leaveHome(key string) {
 	run, rest, _ := strings.Cut(key, "/")
 	home := filepath.Join(ls.State, layout.HomesDir, layout.PathElement(run), judgeHome(rest))
@@ -332,10 +334,11 @@ func (ls *Launches) leaveHome(key string) {
 	}
 }
 
-// judgeHome names the private home of a judge's launch, its corrections included: nobody has written in it before.
+// judgeHome names the private home of a judge's launch and its corrections: nobody wrote there
+// before.
 func judgeHome(rest string) string { return "judge." + layout.PathElement(layout.LaunchOf(rest)) }
 
-// unbegun gives up the checkout of a launch that was prepared and not started.
+// unbegun releases the checkout of a launch that was prepared and not started.
 func (ls *Launches) unbegun(key string) {
 	if _, err := os.Lstat(ls.PIDFile(key)); errors.Is(err, fs.ErrNotExist) {
 		ls.Cage.opt.Vacate(ls.PIDFile(key))

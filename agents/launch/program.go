@@ -10,33 +10,34 @@ import (
 	"sluice/internal/layout"
 )
 
-// programFile is beside a launch's output and names the program that made it: the settings may have changed since.
+// programFile is beside a launch's output and names its program: the settings may have changed
+// since.
 const programFile = "agent.json"
 
-// Program is what a launch's agent.json says.
+// Program is the contents of a launch's agent.json.
 type Program struct {
-	Agent  string `json:"agent"`
-	Role   string `json:"role"`
-	Format string `json:"format"`
-	Model  string `json:"model,omitempty"`
-	// Args are those that the role added to its command.
-	Args []string `json:"args,omitempty"`
-	// The conversation: its name in the spec, the one that is gone on with, and what that had cost before.
+	Agent  string   `json:"agent"`
+	Role   string   `json:"role"`
+	Format string   `json:"format"`
+	Model  string   `json:"model,omitempty"`
+	Args   []string `json:"args,omitempty"`
+	// The conversation: its name in the spec, the continued one, and its cost before.
 	Session string        `json:"session,omitempty"`
 	Resume  string        `json:"resume,omitempty"`
 	Base    program.Usage `json:"base,omitzero"`
 
-	Env map[string]string `json:"env,omitempty"` // where it keeps its conversations, if the settings' environment says so
+	// Env says where its conversations are, if the settings' environment does.
+	Env map[string]string `json:"env,omitempty"`
 }
 
-// programMark is behind the name of a pid file: our own agent.json.
+// programMark ends the name of sluice's own agent.json, after that of a pid file.
 const programMark = ".agent"
 
-// ReadProgram reads the agent.json in the folder of a launch, for people; false where the launch was none of an agent, or
-// is of a release that wrote none.
+// ReadProgram reads the agent.json in a launch's folder, for people. It returns false for a launch
+// without an agent, or of a release that wrote none.
 func ReadProgram(dir string) (Program, bool) { return readProgram(dir, programFile) }
 
-// programOf reads our own record of it, which the agent cannot change.
+// programOf reads sluice's own record, which the agent cannot change.
 func programOf(l layout.Layout, key string) (Program, bool) {
 	own := l.PIDFile(key) + programMark
 	return readProgram(filepath.Dir(own), filepath.Base(own))
@@ -48,7 +49,6 @@ func readProgram(dir, name string) (p Program, ok bool) {
 	return p, ok
 }
 
-// homes are the variables of a launch by which its program finds what it keeps.
 func homes(format string, env []string) map[string]string {
 	var out map[string]string
 	for name := range program.Homes(format) {

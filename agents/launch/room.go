@@ -13,35 +13,35 @@ import (
 	"sluice/internal/text"
 )
 
-// roomMark is behind the pid file of a launch that was ended as the private folders of its run had grown too large: it says
-// so.
+// roomMark ends the name of the mark, beside a pid file, of a launch ended because its run's
+// private folders grew too large. The mark contains the reason.
 const roomMark = ".room"
 
 const (
 	maxRoomMark = 1 << 10
-	// roomPace is how often the disk is asked how much of it is free.
+	// roomPace is how often free disk space is checked.
 	roomPace = time.Second
-	// roomWalk is how often at least the folders are looked through. It takes at most a fiftieth of the time.
+	// roomWalk is the longest time between two walks, except where a walk is slow: see roomShare.
 	roomWalk = 10 * time.Second
-	// roomCalm is the part of the bound by which the disk may fill before they are looked through at once.
+	// roomCalm: if 1/roomCalm of the limit has gone from the free space, a walk follows at once.
 	roomCalm = 4
-	// roomShare is how much longer than a walk the time to the next one is.
+	// roomShare is the least ratio of the pause after a walk to the walk.
 	roomShare = 50
 )
 
 const gigabyte = 1e9
 
-// room watches how much a run's held launches have written to their private homes and git folders: they lie on the disk
-// that the journal and all other runs need.
+// room measures what a run's held launches wrote to their private homes and git folders, on the
+// disk of the journal and all other runs.
 type room struct {
 	dirs  []string
 	bound int64 // bytes
 	name  string
-	free  int64 // of the disk, when the folders were looked through last
+	free  int64 // of the disk, at the last walk
 	next  time.Time
 }
 
-// roomOf returns the watch of a held launch's run; nil where there is no bound.
+// roomOf returns the measure of a held launch's run; nil if there is no limit.
 func (x *Cage) roomOf(key string) *room {
 	gb := x.opt.Settings().Sandbox.MaxHomeGB
 	if gb <= 0 || !layout.IsDir(x.PIDFile(key)+layout.InboxMark) {
@@ -55,7 +55,7 @@ func (x *Cage) roomOf(key string) *room {
 	return r
 }
 
-// soon is the time to the next look, where pause is that of others; 0 = they need none.
+// soon returns the time to the next look, given that of others; 0 = none is needed.
 func (r *room) soon(pause time.Duration) time.Duration {
 	if r == nil || pause > 0 && pause < roomPace {
 		return pause
@@ -85,16 +85,15 @@ func (r *room) over() string {
 		float64(has)/gigabyte, r.name, r.dirs[0])
 }
 
-// maxRoomFiles bounds what is looked through.
 const maxRoomFiles = 5_000_000
 
-// usedIn counts what the files of folders have on the disk. A file with several names is counted in parts. One who makes a
-// folder that cannot be looked into escapes no bound: that is an error.
+// usedIn returns the disk usage of the files in folders. A file with several names counts in parts.
+// A folder that cannot be read is an error: it escapes no limit.
 func usedIn(dirs []string) (bytes int64, err error) {
 	left := maxRoomFiles
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) { // it has gone meanwhile
+			if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 				return nil
 			}
 			if err != nil {
@@ -118,7 +117,6 @@ func usedIn(dirs []string) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// roomOfMark is what the mark of a launch says; "" where there is none.
 func roomOfMark(pidFile string) string {
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(pidFile), filepath.Base(pidFile)+roomMark, maxRoomMark)
 	if err != nil {

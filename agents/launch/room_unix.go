@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// blockSize is the unit in which the system counts what a file has on the disk.
+// blockSize is the unit, in bytes, of a file's blocks.
 const blockSize = 512
 
-// onDisk is what one name of a file has on the disk.
+// onDisk returns the disk usage of one name of a file.
 func onDisk(info fs.FileInfo) int64 {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -22,7 +22,7 @@ func onDisk(info fs.FileInfo) int64 {
 	return st.Blocks * blockSize / int64(st.Nlink)
 }
 
-// freeOf is how much is free of the disk that a folder lies on.
+// freeOf returns the free space of a folder's disk.
 func freeOf(dir string) (bytes int64, known bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {

@@ -17,32 +17,31 @@ import (
 	"sluice/internal/layout"
 )
 
-// talk is the conversation of a launch.
 type talk struct {
-	name   string        // the spec's `session`; "" = it has none
-	resume string        // goes on with this one; "" = a new one
-	base   program.Usage // what that had cost before
+	name   string        // the spec's `session`; "" = none
+	resume string        // continues this one; "" = a new one
+	base   program.Usage // its cost before
 }
 
-// Session is what is kept of a run's conversation, by its name and agent.
+// Session is the record of a run's conversation, by its name and agent.
 type Session struct {
 	ID    string        `json:"id"`
-	Total program.Usage `json:"total"`          // that it has cost
-	Held  string        `json:"held,omitempty"` // key of the launch that is at work in it
+	Total program.Usage `json:"total"`          // its whole cost
+	Held  string        `json:"held,omitempty"` // key of the launch that works in it
 }
 
-// SessionFile is where a run keeps a conversation, by its name and agent.
+// SessionFile returns the file of a run's conversation, by its name and agent.
 func SessionFile(state, run, name, agent string) string {
 	return filepath.Join(state, layout.AttemptsDir, layout.PathElement(run), sessionName(name, agent)+sessionEnding)
 }
 
 const (
 	sessionEnding  = ".json"
-	maxSessionFile = 255 // bytes of a file's name: file systems have no longer ones
+	maxSessionFile = 255 // bytes of a file's name: the limit of file systems
 )
 
-// sessionName is what files and folders of a conversation bear. What cannot stand there as it is has a digest behind it:
-// names that differ are conversations, and private homes, that do.
+// sessionName names the files and folders of a conversation. A name that cannot be used as it is
+// gets a digest: different names are different conversations.
 func sessionName(name, agent string) string {
 	full := "session " + agent + " " + name
 	file := layout.PathElement(full)
@@ -54,8 +53,8 @@ func sessionName(name, agent string) string {
 	return atomicfile.CutName(file, len(mark+sessionEnding)) + mark
 }
 
-// takeTalk returns the conversation in which a launch of the agent works, and holds it for the launch. Where another launch is at
-// work in it a new one begins: two would write into one.
+// takeTalk returns the conversation for an agent's launch and holds it for the launch. If another
+// launch holds it, a new one begins: two must not write into one.
 func (ls *Launches) takeTalk(run, name, key string, w Who) talk {
 	if name == "" || !talks(w) {
 		return talk{}
@@ -85,8 +84,8 @@ func (ls *Launches) takeTalk(run, name, key string, w Who) talk {
 // talks reports whether the agent's program keeps conversations.
 func talks(w Who) bool { return !w.Stub && program.Known(w.Agent.Format) && len(w.Agent.Command) > 0 }
 
-// LeaveTalk ends the hold that a launch has on its conversation, and keeps what the launch told of it; said is nil where it
-// told nothing.
+// LeaveTalk releases a launch's conversation and saves what the launch reported about it; said is
+// nil if it reported nothing.
 func (ls *Launches) LeaveTalk(key string, said *program.Result, total program.Usage, gone bool) {
 	p, ok := programOf(ls.Layout, key)
 	if !ok || p.Session == "" {
@@ -115,8 +114,8 @@ func (ls *Launches) LeaveTalk(key string, said *program.Result, total program.Us
 	}
 }
 
-// goneTalk is how a launch counts that was to go on with a conversation that is not there: as nothing, and it is launched
-// again at once, in a new one.
+// goneTalk returns the end of a launch whose conversation is missing: it counts as nothing, and is
+// launched again at once, in a new one.
 func goneTalk(p Program, now time.Time) engine.Exit {
 	what := "its conversation"
 	if p.Session != "" {

@@ -16,15 +16,15 @@ import (
 	"sluice/internal/job"
 )
 
-// homeShown are what most tools below a home need to work and that holds no secret, where it is there.
+// homeShown returns the paths below a home that most tools need and that hold no secret.
 func homeShown() []string {
 	return []string{".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes",
 		".local/bin", ".local/share/claude", ".nvm/versions", ".volta", ".asdf", ".rustup", ".cargo/bin", ".pyenv",
 		".bun/bin", ".deno/bin", "go/bin", "sdk"}
 }
 
-// tools shows what a launch sees of the machine beside the system: tools, and what the settings name. What agents can write
-// to is for them alone: a judge that read it would believe what the judged left there, a test's cached result say.
+// tools returns the mounts for tools and for what the settings name. Folders that agents can write
+// are for agents alone: a judge would believe what they left there, such as a cached test result.
 func (x *Cage) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 	home, hidden := base.Home, x.hidden()
 	s := x.opt.Settings()
@@ -34,13 +34,13 @@ func (x *Cage) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 		}
 		real, err := atomicfile.RealPath(p)
 		if err != nil || !filepath.IsAbs(p) {
-			return // it is not there
+			return // it is missing
 		}
 		if slices.ContainsFunc(base.Tools, func(m sandbox.Mount) bool { return m.Shows(real, p, write) }) {
 			return // each mount costs a launch a tenth of a millisecond
 		}
 		base.Tools = append(base.Tools, sandbox.Mount{Path: real, At: p, Write: write})
-		if real != p && !base.Sees(real) { // a program may ask where it lies
+		if real != p && !base.Sees(real) { // a program may ask for its real path
 			base.Tools = append(base.Tools, sandbox.Mount{Path: real, Write: write})
 		}
 	}
@@ -73,7 +73,8 @@ func (x *Cage) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
 	return sandbox.Uncovered(base.Tools)
 }
 
-// holds says that a folder is one of those hidden or the home, or holds one of them: it is not shown for the tools in it.
+// holds reports whether a folder contains the home or a hidden folder, or is in a hidden one: it is
+// not shown for its tools.
 func holds(hidden []string, dir, home string) bool {
 	if home != "" && sandbox.Inside(dir, home) {
 		return true
@@ -81,8 +82,8 @@ func holds(hidden []string, dir, home string) bool {
 	return slices.ContainsFunc(hidden, func(h string) bool { return sandbox.Inside(dir, h) || sandbox.Inside(h, dir) })
 }
 
-// Found looks the command up where it will be looked up inside, and shows what it needs. The program of a known agent,
-// claude say, may lie anywhere. The error is as that of a launch without a sandbox: bwrap's own says nothing to people.
+// Found looks the command up where the launch will, and shows what it needs. A known agent's
+// program, such as claude, may be anywhere. Its errors replace bwrap's, which do not help people.
 func (x *Cage) Found(argv, env []string, p Process, plan *sandbox.Plan) ([]string, error) {
 	cwd := plan.Cwd
 	if p.Judged.Covers {
@@ -114,9 +115,9 @@ func (x *Cage) Found(argv, env []string, p Process, plan *sandbox.Plan) ([]strin
 	return append([]string{at}, argv[1:]...), nil
 }
 
-// showProgram shows a program, which is the file real, where it is to be seen.
+// showProgram adds a program, whose file is real, to the plan.
 func (x *Cage) showProgram(name, real string, agent bool, plan *sandbox.Plan) error {
-	// Of a tool of the person's what it leads to is shown, and not of what an agent could have put in its place.
+	// A link of the person's own tool is followed, never one that an agent could have put there.
 	tool := *plan
 	tool.Shown = nil
 	tool.Tools = slices.DeleteFunc(slices.Clone(plan.Tools), func(m sandbox.Mount) bool { return m.Write })
@@ -135,7 +136,7 @@ func (x *Cage) showProgram(name, real string, agent bool, plan *sandbox.Plan) er
 	return nil
 }
 
-// shownAlone shows a program without what lies beside it, but for the packages that it is one of.
+// shownAlone shows a program without its neighbours, except the packages that it belongs to.
 func shownAlone(file string) sandbox.Mount {
 	if dir := sandbox.Toolchain(filepath.Dir(file), ""); filepath.Base(dir) == "node_modules" {
 		return sandbox.Mount{Path: dir}
@@ -143,15 +144,15 @@ func shownAlone(file string) sandbox.Mount {
 	return sandbox.Mount{Path: file}
 }
 
-// notShown is the error of a program that a launch would not find.
 func notShown(format, name, file string) error {
 	return job.Fatal(format+": name %s under sandbox.read in your own settings", name, file, filepath.Dir(file))
 }
 
-// maxFirstLine is how much of it the kernel reads.
+// maxFirstLine is how many bytes of it the kernel reads.
 const maxFirstLine = 256
 
-// interpreter is the program that a script's first line names, by way of env too; "" where the file is no script.
+// interpreter returns the program in a script's first line, also by way of env; "" if the file is
+// no script.
 func interpreter(file string, env []string, cwd string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {

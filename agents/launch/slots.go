@@ -8,16 +8,18 @@ import (
 	"sluice/internal/health"
 )
 
-// Slots bound how many agents run over all repos of a daemon. The zero value is ready; a nil one bounds nothing.
+// Slots limit how many agents run over all repos of a daemon. The zero value is ready; nil means no
+// limit.
 type Slots struct {
 	mu   sync.Mutex
 	used int
 }
 
-// SlotPace is how often one who waits for a slot looks again: the bound may have been raised meanwhile.
+// SlotPace is how often a waiting launch looks again: the limit may have been raised.
 const SlotPace = 100 * time.Millisecond
 
-// Take waits for one of most slots and gives the function that frees it. It calls waits once where it has to wait.
+// Take waits for one of most slots and returns the function that frees it. It calls waits once if
+// it must wait.
 func (s *Slots) Take(ctx context.Context, most int, waits func()) (func(), error) {
 	if s == nil || most <= 0 {
 		return func() {}, ctx.Err()

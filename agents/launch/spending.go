@@ -15,23 +15,23 @@ import (
 	"sluice/internal/job"
 )
 
-// Spending is what all repos of a daemon have used of the newest day: what their engines have counted, so it survives
-// the daemon. The zero value is ready; a nil one knows of nothing.
+// Spending is what all repos of a daemon have used on the newest day. Their engines count it, so it
+// survives the daemon. The zero value is ready; nil knows nothing.
 type Spending struct {
 	mu    sync.Mutex
 	repos map[string]engine.Day
-	given map[string]bool // day and mark of what a repo was given to tell
+	given map[string]bool // day and mark that a repo was given to report
 	going map[string]*going
 }
 
-// going is an agent that was launched and whose end its engine has not counted yet.
+// going is a launched agent whose end its engine has not counted yet.
 type going struct {
 	root  string
 	since time.Time // zero: it has not begun
 	ended bool
 }
 
-// Set notes what a repo has used.
+// Set sets what a repo has used.
 func (s *Spending) Set(root string, d engine.Day) {
 	if s == nil {
 		return
@@ -54,7 +54,8 @@ func (s *Spending) Set(root string, d engine.Day) {
 	}
 }
 
-// launches counts one more launch of an agent, unless there are as many on the day as there may be; 0 = no bound.
+// launches counts another launch of an agent and reports whether the day allows it; most 0 = no
+// limit.
 func (s *Spending) launches(key, root, day string, now time.Time, most int) bool {
 	if s == nil {
 		return true
@@ -74,7 +75,7 @@ func (s *Spending) launches(key, root, day string, now time.Time, most int) bool
 	return true
 }
 
-// runs notes when an agent that was launched, by this daemon or the one before, began.
+// runs records when an agent began, launched by this daemon or the one before.
 func (s *Spending) runs(key, root string, since time.Time) {
 	if s == nil {
 		return
@@ -84,14 +85,15 @@ func (s *Spending) runs(key, root string, since time.Time) {
 	if s.going == nil {
 		s.going = map[string]*going{}
 	}
-	if g := s.going[key]; g != nil && !g.since.IsZero() { // it is asked again
+	if g := s.going[key]; g != nil && !g.since.IsZero() { // asked again
 		g.ended = false
 		return
 	}
 	s.going[key] = &going{root: root, since: since}
 }
 
-// over notes the end of an agent, which its engine is to count; of one that never ran, as the engine sees it, nothing is.
+// over records the end of an agent, for its engine to count. One that never ran, to the engine,
+// counts as nothing.
 func (s *Spending) over(key string, ran bool) {
 	if s == nil {
 		return
@@ -107,7 +109,7 @@ func (s *Spending) over(key string, ran bool) {
 	}
 }
 
-// on returns what all repos have used on the day until now, and whether a person was told of the mark.
+// on returns what all repos have used on the day, and whether a person was told of the mark.
 func (s *Spending) on(day string, now time.Time) (used engine.Spend, told func(mark string) bool) {
 	if s == nil {
 		return used, func(string) bool { return false }
@@ -137,7 +139,7 @@ func (s *Spending) sum(day string, now time.Time) (used engine.Spend, told func(
 	return used, func(mark string) bool { return marks[mark] }
 }
 
-// once reports whether nobody was given this to tell before.
+// once reports whether nobody was given this to report before.
 func (s *Spending) once(what string) bool {
 	if s == nil {
 		return true
@@ -152,13 +154,13 @@ func (s *Spending) once(what string) bool {
 	return !before
 }
 
-// dayNearly is the part of the day's budget, in percent, at which a person is told.
+// dayNearly is the percentage of the day's budget at which a person is told.
 const dayNearly = 80
 
-// DayOf is the day of a moment, by the clock on the wall where the daemon is.
+// DayOf returns the day of a moment, in the daemon's time zone.
 func DayOf(at time.Time) string { return at.Local().Format(time.DateOnly) }
 
-// DayEnd is when the day is over; zero where it is no day.
+// DayEnd returns the end of the day; zero if it is no day.
 func DayEnd(day string) time.Time {
 	at, err := time.ParseInLocation(time.DateOnly, day, time.Local)
 	if err != nil {
@@ -167,7 +169,7 @@ func DayEnd(day string) time.Time {
 	return at.AddDate(0, 0, 1)
 }
 
-// Today is the day's budget over all repos: what is used of it, and the whole; 0 = no bound.
+// Today returns the usage and the limits of the day's budget over all repos; 0 = no limit.
 func (ls *Launches) Today() (day string, used, most engine.Spend) {
 	now := ls.opt.Now()
 	day = DayOf(now)
@@ -175,7 +177,8 @@ func (ls *Launches) Today() (day string, used, most engine.Spend) {
 	return day, used, ls.opt.Settings().Budget.Day.Spend()
 }
 
-// Spent takes what this repo has used of a day, and gives what a person is to be told of the day's budget.
+// Spent sets what this repo has used of a day, and returns what to tell a person about the day's
+// budget.
 func (ls *Launches) Spent(d engine.Day) []engine.Event {
 	ls.opt.Spending.Set(ls.Root, d)
 	now := ls.opt.Now()
@@ -198,7 +201,6 @@ func (ls *Launches) Spent(d engine.Day) []engine.Event {
 	return out
 }
 
-// dayBudget is one of the bounds of a day.
 type dayBudget struct {
 	key, name, text, of string
 	used, most          float64
@@ -218,10 +220,10 @@ func dayBudgets(used, most engine.Spend) []dayBudget {
 	return out
 }
 
-// keyLaunches is the bound of a day that ends nothing that runs.
+// keyLaunches is the limit of a day that ends no running agent.
 const keyLaunches = "max_launches"
 
-// dayUp says that the day's budget is used up for what runs, "" where it is not.
+// dayUp returns why running agents must end; "" = the day's budget is not used up.
 func (ls *Launches) dayUp() (day, why string) {
 	day, used, most := ls.Today()
 	for _, x := range dayBudgets(used, most) {
@@ -236,7 +238,7 @@ func (x dayBudget) up() string {
 	return "the day's budget is used up: " + x.text + " of " + x.key + " " + x.of
 }
 
-// dayTaken counts a launch of an agent for the day, or says why nothing is left for it.
+// dayTaken counts a launch of an agent for the day, or returns why the budget refuses it.
 func (ls *Launches) dayTaken(key string) (day, why string) {
 	if day, why = ls.dayUp(); why != "" {
 		return day, why
@@ -249,16 +251,16 @@ func (ls *Launches) dayTaken(key string) (day, why string) {
 	return day, ""
 }
 
-// waitsForDay is the end of a launch, begun or not, for which nothing is left of the day's budget.
+// waitsForDay returns the end of a launch, begun or not, that waits for the next day's budget.
 func waitsForDay(x engine.Exit, day, why string) engine.Exit {
 	x.Class, x.Why, x.Budget, x.ResumeAt = engine.ClassLimit, why, day, DayEnd(day)
 	return x
 }
 
-// dayMark is behind the pid file of a launch that was ended as the day's budget was used up: it holds the day.
+// dayMark ends the name of the mark, beside a pid file, of a launch that the day's budget ended.
+// The mark contains the day.
 const dayMark = ".day"
 
-// dayOfMark is what the mark of a launch says; "" where there is none.
 func dayOfMark(pidFile string) string {
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(pidFile), filepath.Base(pidFile)+dayMark, 64)
 	if err != nil {
@@ -267,10 +269,10 @@ func dayOfMark(pidFile string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// meterPace is how often it is looked at what an agent has cost so far.
+// meterPace is how often an agent's cost so far is read.
 const meterPace = time.Second
 
-// meter reads what an agent's program tells of its cost while it works.
+// meter reads the cost that an agent's program reports while it works.
 type meter struct {
 	ls    *Launches
 	clock *Clock
@@ -282,7 +284,7 @@ type meter struct {
 	n     int    // lines that it has said: see hear
 }
 
-// meterOf returns the meter of a launch; nil where its program tells nothing while it works.
+// meterOf returns the meter of a launch; nil if its program reports nothing while it works.
 func (ls *Launches) meterOf(l Order, dir string) *meter {
 	if !l.Agent {
 		return nil
@@ -298,7 +300,7 @@ func (ls *Launches) meterOf(l Order, dir string) *meter {
 	return m
 }
 
-// look tells the engine what the launch has cost so far, where that is more than before.
+// look tells the engine the launch's cost so far, if it has grown.
 func (m *meter) look() {
 	if m == nil {
 		return
@@ -316,7 +318,7 @@ func (m *meter) look() {
 	m.clock.Emit(engine.UsageSeen{Run: m.clock.Run, Key: m.clock.Key, Usage: m.clock.spent.Plus(u), Day: DayOf(m.ls.opt.Now())})
 }
 
-// lookAgain says after what time a launch is to be looked at, 0 = never: only its end counts.
+// lookAgain returns the time until the next look at a launch; 0 = never: only its end counts.
 func lookAgain(idle, silent time.Duration, agent bool) time.Duration {
 	pause := time.Duration(0)
 	if idle > 0 {
@@ -328,10 +330,11 @@ func lookAgain(idle, silent time.Duration, agent bool) time.Duration {
 	return pause
 }
 
-// CostLeast is the bound of a launch, in dollars, when nothing is left: programs accept no bound of 0.
+// CostLeast is the limit of a launch, in USD, when nothing is left: programs accept no limit of 0.
 const CostLeast = 0.0001
 
-// MayCost is what a launch may cost in USD by the budgets of its attempt or round, its run and the day; 0 = no bound.
+// MayCost returns what a launch may cost, in USD, by the budgets of its attempt or round, its run
+// and the day; 0 = no limit.
 func (ls *Launches) MayCost(j job.Job, role string) float64 {
 	before := engine.Usage{}
 	if j.Proc != nil && j.Proc.Kind == engine.ProcReview && j.Round != nil {
@@ -352,7 +355,7 @@ func (ls *Launches) MayCost(j job.Job, role string) float64 {
 	return left
 }
 
-// hear reads what a launch has said since it was read last; ended, all of it.
+// hear reads what a launch has said since the last call; if ended, all of it.
 func (m *meter) hear(ended bool) {
 	if m == nil {
 		return
@@ -368,7 +371,8 @@ func (m *meter) hear(ended bool) {
 		}
 	}
 	names := []string{"stdout", "stdout" + agents.TailSuffix}
-	if ended && m.read.Offsets[names[1]] > 0 { // its parts were joined since: what the head has now was read as the tail
+	// The parts were joined since: the head's new text was read as the tail.
+	if ended && m.read.Offsets[names[1]] > 0 {
 		names = names[1:]
 	}
 	for was := int64(-1); was != m.read.Total(); {
@@ -381,6 +385,6 @@ func (m *meter) hear(ended bool) {
 			return
 		}
 	}
-	m.read.Take([]byte("\n")) // the last line may have none
+	m.read.Take([]byte("\n")) // the last line may lack its end
 	m.ls.opt.Log.Say(m.key, lines)
 }

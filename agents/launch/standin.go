@@ -17,7 +17,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// StepPlayer returns who carries out a step's launch, whose files lie in rel: its agent, or a stand-in with its part.
+// StepPlayer returns who carries out a step's launch, whose files are in rel: its agent, or a
+// stand-in with its part.
 func (ls *Launches) StepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel string, try int) (Who, error) {
 	w := ls.Whose(st.Role(), j.Turn)
 	s, err := job.Script(j)
@@ -50,8 +51,8 @@ func (ls *Launches) ReviewPlayer(j job.Job, g *engine.Gate, rel string, try int)
 	return ls.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", job.StandIn, w.Role, g.ID, j.Round.N)))
 }
 
-// Command returns the arguments of a command of the spec, or, where stand-ins play the run, of one that plays it: rel is the
-// folder of its files, t whose turn it is.
+// Command returns the arguments of a command of the spec or, in a run with stand-ins, of one that
+// plays it. rel is the folder of its files, t whose turn it is.
 func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b tree.Begin) ([]string, error) {
 	argv, err := job.CommandLine(c, env)
 	if err != nil {
@@ -82,8 +83,8 @@ func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel s
 	return w.Agent.Command, err
 }
 
-// standIn lays out a part beside the launch's files, and gives who plays it: in the role's place, without what the role's
-// agents have of models, keys and network.
+// standIn writes a part beside the launch's files and returns its player: in the role's place,
+// without its agents' models, keys and network.
 func (ls *Launches) standIn(w Who, rel string, part stub.Part) (Who, error) {
 	if ls.Cage.opt.Self == "" {
 		return w, job.Fatal("the run wants stand-ins, and this process cannot start any")
@@ -106,7 +107,8 @@ func (ls *Launches) standIn(w Who, rel string, part stub.Part) (Who, error) {
 	return out, nil
 }
 
-// stepPart is what a stand-in does for a step: what the play says, and besides it what the spec wants of any agent.
+// stepPart returns what a stand-in does for a step: what the play says, and what the spec asks of
+// any agent.
 func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.Play, label string) (stub.Part, error) {
 	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit,
 		Signal: orText(play.Signal, engine.StatusDone), Summary: orText(play.Summary, label), Ask: play.Question}
@@ -144,8 +146,8 @@ func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.P
 		part.Say = *play.Say
 	}
 	switch {
-	case play.Say != nil && part.Answer == nil: // these are its last words, whatever the spec wants of them
-	case part.Answer == nil && st.Answer != nil && st.Signal.Type == engine.SignalFile && saysNotDone(part): // its file says so, and no answer is asked of it
+	case play.Say != nil && part.Answer == nil: // its last words, whatever the spec wants
+	case part.Answer == nil && st.Answer != nil && st.Signal.Type == engine.SignalFile && saysNotDone(part): // no answer asked for
 	case part.Answer == nil && st.Answer != nil:
 		part.Answer = stub.Least(st.Answer.Source)
 	case st.Answer == nil:
@@ -168,13 +170,13 @@ func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.P
 	return part, nil
 }
 
-// saysNotDone reports whether the part's word is failed or blocked.
+// saysNotDone reports whether the part's status is failed or blocked.
 func saysNotDone(part stub.Part) bool {
 	return part.Signal == engine.StatusFailed || part.Signal == engine.StatusBlocked
 }
 
-// inAnswer has the part say in its answer what a sentinel would, where the step has none: with as many words as the schema has
-// room for. Where it has none for the status, the exit code is left, which says failed.
+// inAnswer puts a sentinel's words into the part's answer, as many as the schema allows. If it
+// allows no status, the exit code reports the failure.
 func inAnswer(part stub.Part, by *engine.Schema) stub.Part {
 	own := part.Answer
 	if own == nil && by != nil {
@@ -206,7 +208,6 @@ func inAnswer(part stub.Part, by *engine.Schema) stub.Part {
 	return part
 }
 
-// placeholder is the text of an output that nobody scripted.
 func placeholder(path, label string) string {
 	if strings.EqualFold(filepath.Ext(path), ".json") {
 		return "{}\n"
@@ -214,7 +215,7 @@ func placeholder(path, label string) string {
 	return label + "\n"
 }
 
-// reviewPart is what a stand-in says in a reviewer's place.
+// reviewPart returns what a stand-in says as the reviewer.
 func reviewPart(g *engine.Gate, play stub.Play, label string) stub.Part {
 	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit}
 	if play.Say != nil {
@@ -238,14 +239,13 @@ func reviewPart(g *engine.Gate, play stub.Play, label string) stub.Part {
 	return part
 }
 
-// agreed is the score of a stand-in that passes what it is shown.
 const agreed = 100.0
 
-// verdictOf is a verdict that says what the play does, and passes where it says nothing.
+// verdictOf returns the play's verdict; pass if it has none.
 func verdictOf(g *engine.Gate, play stub.Play, label string) json.RawMessage {
 	v := map[string]any{}
 	if g.Answer != nil {
-		_ = json.Unmarshal(stub.Least(g.Answer.Source), &v) // what is no object stays empty, and is told as any bad answer
+		_ = json.Unmarshal(stub.Least(g.Answer.Source), &v) // no object: reported like any bad answer
 	}
 	closed := closedSchema(g.Answer)
 	set := func(key string, value any) {
@@ -280,7 +280,7 @@ func verdictOf(g *engine.Gate, play stub.Play, label string) json.RawMessage {
 	return raw
 }
 
-// closedSchema reports whether an answer may have no keys but those of its schema.
+// closedSchema reports whether an answer may have only the keys of its schema.
 func closedSchema(s *engine.Schema) bool {
 	var own struct {
 		Additional any `json:"additionalProperties"`

@@ -11,11 +11,12 @@ import (
 	"sluice/agents"
 )
 
-// StopAll ends every launch of a key: its own, those of its criteria and corrections. main is how its own ended.
+// StopAll ends every launch of a key: its own, and those of its criteria and corrections. main is
+// how its own ended.
 func (ls *Launches) StopAll(ctx context.Context, key string) (main *agents.Exit, some bool, err error) {
 	own := ls.PIDFile(key)
-	// First this, then the look at what there is: a start that is on its way (of a daemon that was killed just now) is
-	// either seen below or sees that it must not be.
+	// Forbid before looking: a start on its way (by a daemon just killed) is either seen below, or
+	// sees that it is forbidden.
 	if err := ls.opt.Runner.Forbid(own); err != nil {
 		return nil, false, err
 	}

@@ -11,25 +11,25 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// MaxStream is how much of a launch's standard output is read: more than is kept of it was written by somebody else.
+// MaxStream is how much of a launch's standard output is read. More than is kept of it was written
+// by somebody else.
 const MaxStream = agents.DefaultMaxOutput + 64<<10
 
-// Bounds of reading a stream that grows.
 const (
-	streamStep = 1 << 20 // bytes read in one go
-	streamMost = 8       // goes at a look: the rest is read at the next
+	streamStep = 1 << 20 // bytes read at once
+	streamMost = 8       // reads per look: the rest follows at the next
 )
 
-// Stream reads the output of an agent's program as it grows: what is new at each look.
+// Stream reads the output of an agent's program as it grows.
 type Stream struct {
 	Reader  *program.Reader
 	Offsets map[string]int64      // name of a file -> how far it was read
-	part    []byte                // a line whose end has not come
-	Tell    func([]program.Event) // given what each line tells; may be nil
-	skip    bool                  // the line is cut, or too long to be read: its rest is passed over
+	part    []byte                // an unfinished line
+	Tell    func([]program.Event) // receives each line's events; may be nil
+	skip    bool                  // the line is cut or too long: its rest is skipped
 }
 
-// NewStream returns a stream of the format; nil where there is no reader for it.
+// NewStream returns a stream of the format; nil if the format has no reader.
 func NewStream(format string, now func() time.Time) *Stream {
 	if !program.Known(format) {
 		return nil
@@ -37,15 +37,15 @@ func NewStream(format string, now func() time.Time) *Stream {
 	return &Stream{Reader: program.NewReader(format, now), Offsets: map[string]int64{}}
 }
 
-// More reads what a file has grown by, up to maxStream of it: the agent can make the file as long as it likes. A file that
-// is not there, or cannot be read, has not grown.
+// More reads what a file has grown by, up to MaxStream: the agent can make the file as long as it
+// likes. A missing or unreadable file has not grown.
 func (s *Stream) More(dir, name string) {
 	f, st, err := atomicfile.Open(dir, name)
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	if st.Size < s.Offsets[name] { // it was begun anew: what came between is left out
+	if st.Size < s.Offsets[name] { // begun anew: what came between is left out
 		s.Offsets[name], s.part, s.skip = 0, nil, true
 	}
 	data := make([]byte, streamStep)
@@ -59,7 +59,6 @@ func (s *Stream) More(dir, name string) {
 	}
 }
 
-// Total is how much was read of all files.
 func (s *Stream) Total() (n int64) {
 	for _, at := range s.Offsets {
 		n += at
@@ -67,7 +66,6 @@ func (s *Stream) Total() (n int64) {
 	return n
 }
 
-// Take splits what was read into lines.
 func (s *Stream) Take(data []byte) {
 	for len(data) > 0 {
 		i := bytes.IndexByte(data, '\n')
@@ -86,7 +84,7 @@ func (s *Stream) Take(data []byte) {
 	}
 }
 
-// UsageOf is a program's usage as the engine counts it.
+// UsageOf converts a program's usage for the engine.
 func UsageOf(u program.Usage) engine.Usage {
 	return engine.Usage{Tokens: u.Input + u.Output, CostUSD: u.CostUSD}
 }

@@ -13,8 +13,8 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// keepProgram writes the agent.json of a launch: for people, and, where the agent cannot change by what it is judged, for
-// told.
+// keepProgram writes the agent.json of a launch twice: for people, and for Told where the agent
+// cannot change it.
 func (ls *Launches) keepProgram(rel, key string, w Who, t talk, env []string) error {
 	data, err := json.Marshal(Program{Agent: w.Name, Role: w.Role, Format: w.Agent.Format, Model: w.Set.Model, Args: w.Set.Args, Session: t.name, Resume: t.resume, Base: t.base,
 		Env: homes(w.Agent.Format, env)})
@@ -32,18 +32,18 @@ func (ls *Launches) keepProgram(rel, key string, w Who, t talk, env []string) er
 	if err := ls.WriteFile(rel+"/"+programFile, data); err != nil {
 		return err
 	}
-	if program.Known(w.Agent.Format) && !w.Stub { // its output is the record of the conversation, an event a line
+	if program.Known(w.Agent.Format) && !w.Stub { // its output is the record of the conversation, an event per line
 		if err := os.Symlink("stdout", filepath.Join(ls.Root, filepath.FromSlash(rel), sessionLink)); err != nil && !errors.Is(err, fs.ErrExist) {
-			ls.Cage.opt.Logf("%s: %v", key, err) // for people: nothing goes by it
+			ls.Cage.opt.Logf("%s: %v", key, err) // for people: nothing depends on it
 		}
 	}
 	return nil
 }
 
-// sessionLink leads to a launch's output, where that is JSON lines.
+// sessionLink leads to a launch's output if that is JSON lines.
 const sessionLink = "session.jsonl"
 
-// Told adds to the end of an agent's process what its program told of it: an exit code of 0 alone is no success.
+// Told adds what an agent's program reported to its end: exit code 0 alone is no success.
 func (ls *Launches) Told(key string, end Ended) Ended {
 	if end.Dir == "" {
 		return end
@@ -52,7 +52,7 @@ func (ls *Launches) Told(key string, end Ended) Ended {
 	if !ok || !program.Known(p.Format) {
 		return end
 	}
-	// "Try again in 3 hours" counts from when it was said, and not from when somebody reads it.
+	// "Try again in 3 hours" counts from when it was said, not from when it is read.
 	when := ls.opt.Now()
 	f, st, err := atomicfile.Open(end.Dir, "stdout")
 	if err == nil && st.ModTime.Before(when) {
@@ -88,5 +88,4 @@ func (ls *Launches) Told(key string, end Ended) Ended {
 // maxStderr is how much of an agent's standard error is read, in bytes.
 const maxStderr = 8 << 10
 
-// stderrOf returns the end of a launch's standard error.
 func stderrOf(dir string) string { return fileEnd(dir, "stderr", maxStderr) }

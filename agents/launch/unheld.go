@@ -9,15 +9,15 @@ import (
 	"sluice/internal/settings"
 )
 
-// Unheld are the launches of all repos of a daemon that no sandbox holds: each of them could answer the gates of any. The
-// zero value is ready.
+// Unheld are the launches of all repos of a daemon that no sandbox holds: each could answer any
+// repo's gates. The zero value is ready.
 type Unheld struct {
 	mu    sync.Mutex
 	live  map[string]string // pid file -> why it is not held
 	repos map[*Cage]bool
 }
 
-// join has the runs of a repo be told of what is not held.
+// join has a repo's runs exposed by unheld launches.
 func (u *Unheld) join(c *Cage) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -27,14 +27,14 @@ func (u *Unheld) join(c *Cage) {
 	u.repos[c] = true
 }
 
-// leave ends that. What of it lives on is not forgotten.
+// leave undoes join. The repo's own unheld launches still count.
 func (u *Unheld) leave(c *Cage) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.repos, c)
 }
 
-// add notes a launch; every run that lives beside it is exposed from now on.
+// add records a launch and exposes every live run.
 func (u *Unheld) add(pidFile, why string) {
 	u.mu.Lock()
 	if u.live == nil {
@@ -45,7 +45,8 @@ func (u *Unheld) add(pidFile, why string) {
 	u.tell(why)
 }
 
-// end notes that a launch is over. Runs that were started beside it are exposed too: what it left may be read later.
+// end records the end of a launch. It exposes runs started meanwhile too: what the launch left may
+// be read later.
 func (u *Unheld) end(pidFile string) {
 	u.mu.Lock()
 	why, ok := u.live[pidFile]
@@ -68,7 +69,7 @@ func (u *Unheld) tell(why string) {
 	}
 }
 
-// rootsBelow returns the roots of the repos that lie below dir, but for c's own.
+// rootsBelow returns the roots of the repos below dir, except c's.
 func (u *Unheld) rootsBelow(dir string, c *Cage) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -82,7 +83,7 @@ func (u *Unheld) rootsBelow(dir string, c *Cage) []string {
 	return out
 }
 
-// any returns one that lives.
+// any returns why one of them is not held.
 func (u *Unheld) any() (why string, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -92,7 +93,6 @@ func (u *Unheld) any() (why string, ok bool) {
 	return "", false
 }
 
-// exposeLive exposes all runs that live.
 func (x *Cage) exposeLive(why string) {
 	if x.opt.Sandbox == nil || x.opt.Settings().Sandbox.Mode == settings.SandboxOff {
 		return // all of its own are exposed

@@ -9,7 +9,8 @@ import (
 	"sluice/internal/workspace"
 )
 
-// app is what every command has beside its console: where it works, and how what serves repos is timed.
+// app is what every command has beside its console: its folder, and the timing of what serves
+// repos.
 type app struct {
 	console.Console              // a copy of the app may write elsewhere
 	timing          serve.Timing // of what serves repos
@@ -22,22 +23,22 @@ func newApp(env []string, in io.Reader, out, err io.Writer) *app {
 	return &app{Console: *console.New(env, in, out, err)}
 }
 
-// place finds the repo the command is about, with its `.workflow/`.
+// place finds the repo of the command, which must have a `.workflow/`.
 func (a *app) place(ctx context.Context) (*workspace.Workspace, error) {
 	return workspace.Find(ctx, &a.Console, a.dir)
 }
 
-// bare finds the repo the command is about, be there a `.workflow/` or not.
+// bare finds the repo of the command, with or without `.workflow/`.
 func (a *app) bare(ctx context.Context) (*workspace.Workspace, error) {
 	return workspace.Bare(ctx, &a.Console, a.dir)
 }
 
-// serving is how a process of this app serves repos.
+// serving returns how a process of this app serves repos.
 func (a *app) serving(set []string) serve.Options {
 	return serve.Options{Console: &a.Console, Set: set, Version: version, Timing: a.timing}
 }
 
-// withView finds the repo and whoever can tell about it.
+// withView runs do with the repo and its Viewer.
 func (a *app) withView(ctx context.Context, do func(p *workspace.Workspace, v workspace.Viewer, served bool) error) error {
 	p, err := a.place(ctx)
 	if err != nil {

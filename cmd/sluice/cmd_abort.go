@@ -29,7 +29,8 @@ repo. Only the workflow's after_run, if it has one, follows the end as always.`,
 	return cmd
 }
 
-// abortRun ends a run with the process that serves the repo; where there is none, or it goes just then, by this one.
+// abortRun ends a run through the process that serves the repo or, if there is none or it ends just
+// then, through this one.
 func abortRun(ctx context.Context, a *app, args []string, why string) error {
 	p, err := a.place(ctx)
 	if err != nil {
@@ -60,7 +61,7 @@ func abortRun(ctx context.Context, a *app, args []string, why string) error {
 	return abortHere(ctx, a, p, ev)
 }
 
-// toAbort names the run that is meant, before anything is asked or served.
+// toAbort returns the id of the run, before anything is asked or served.
 func toAbort(ctx context.Context, p *workspace.Workspace, args []string) (string, error) {
 	v, _, err := workspace.View(ctx, p)
 	if err != nil {
@@ -78,7 +79,8 @@ func toAbort(ctx context.Context, p *workspace.Workspace, args []string) (string
 	return id, err
 }
 
-// abortHere ends a run from this process, which serves the repo until all of it has ended and launches nothing.
+// abortHere ends a run from this process, which serves the repo until all of it has ended and
+// launches nothing.
 func abortHere(ctx context.Context, a *app, p *workspace.Workspace, ev engine.AbortRequested) error {
 	h, err := serve.InFront(ctx, a.serving(nil), p, true)
 	if err != nil {

@@ -169,7 +169,7 @@ func (a *app) attemptDiff(ctx context.Context, p *workspace.Workspace, t *attemp
 	return nil
 }
 
-// attemptDiffMost is how much of a patch is printed.
+// attemptDiffMost is how many bytes of a patch are printed.
 const attemptDiffMost = 4 << 20
 
 func (a *app) attemptCheckout(ctx context.Context, p *workspace.Workspace, t *attemptShown, args []string) error {

@@ -79,7 +79,6 @@ func auditVerify(ctx context.Context, a *app, args, against []string, signers st
 	return printAudit(&a.Console, list, !ok)
 }
 
-// unpassedWords say what went on without a pass.
 func unpassedWords(u audit.Unpassed) string {
 	return render.Unpassed{Where: u.Run + " " + render.Round(u.Gate, u.Round), Outcome: u.Outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + render.Who(u.By)
 }

@@ -41,7 +41,7 @@ decided stays in the journal and the audit. Asks first.`,
 	return a.JSONFlag(cmd)
 }
 
-// days reads a span of time that may be in days or weeks.
+// days parses a duration that may be in days or weeks.
 func days(s string) (time.Duration, error) {
 	for unit, span := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		if num, ok := strings.CutSuffix(s, unit); ok {

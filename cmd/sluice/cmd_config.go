@@ -57,7 +57,7 @@ What a project's file may do: ` + projectWords(),
 	return a.JSONFlag(cmd)
 }
 
-// allFaults prints every fault of the settings, one a line, before the error itself.
+// allFaults prints every fault of the settings, one per line, before the error itself.
 func allFaults(con *console.Console, err error) error {
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Err == nil {
@@ -94,7 +94,7 @@ func projectWords() string {
 	return out.String()
 }
 
-// projectColumns is how wide projectWords are.
+// projectColumns is the width of projectWords.
 const projectColumns = 90
 
 func showSettings(con *console.Console, s *settings.Layered, args []string) error {

@@ -43,7 +43,7 @@ State and settings of the demo lie in the same folder: nothing of yours is touch
 	return cmd
 }
 
-// runDemo plays the demo; by says who answers for the person, where somebody does.
+// runDemo plays the demo; by names who answers for the person, if anybody.
 func runDemo(ctx context.Context, a *app, keep, by string) (err error) {
 	dir := keep
 	if keep != "" {
@@ -78,7 +78,7 @@ func runDemo(ctx context.Context, a *app, keep, by string) (err error) {
 	return demoEnd(ctx, d, p, dir, keep != "")
 }
 
-// demoApp is the same app in a world of its own: home, state, settings and PATH lie in dir.
+// demoApp returns a copy of the app with its own home, state, settings and PATH in dir.
 func demoApp(a *app, dir string, kept bool) *app {
 	d := *a
 	d.dir = filepath.Join(dir, "repo")
@@ -121,7 +121,8 @@ func demoWelcome(a *app, by string) {
 	}
 }
 
-// demoRun runs the workflow; with --yes, or without a terminal, the gate is answered by a file as a person might.
+// demoRun runs the workflow. With --yes, or without a terminal, a file answers the gate as a person
+// might.
 func demoRun(ctx context.Context, a *app, p *workspace.Workspace, by string) error {
 	inner, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -141,7 +142,7 @@ func demoRun(ctx context.Context, a *app, p *workspace.Workspace, by string) err
 	return err
 }
 
-// demoPause leaves time to read what the terminal shows before the screen takes it.
+// demoPause leaves time to read the terminal before the screen covers it.
 func demoPause(ctx context.Context, con *console.Console) error {
 	con.Print("%s", con.Paint(console.Dim, "Starts in a moment…"))
 	select {
@@ -154,7 +155,7 @@ func demoPause(ctx context.Context, con *console.Console) error {
 
 const demoReads = 3 * time.Second
 
-// demoEnd verifies the record, and says what is there to look at.
+// demoEnd verifies the record, and names what to look at.
 func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, dir string, kept bool) error {
 	a.Title("\nThe record of it")
 	if err := auditVerify(ctx, a, nil, nil, ""); err != nil {

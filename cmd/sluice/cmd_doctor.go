@@ -63,7 +63,6 @@ func runDoctor(ctx context.Context, a *app) error {
 	return doctor.Print(&a.Console, allChecks(ctx, a))
 }
 
-// allChecks looks at everything.
 func allChecks(ctx context.Context, a *app) []doctor.Check {
 	checks := []doctor.Check{doctor.Git(ctx), checkState(&a.Console), doctor.Clock(a.Now())}
 	checks = append(checks, doctor.Watching()...)
@@ -91,20 +90,20 @@ func checkState(con *console.Console) doctor.Check {
 	return doctor.StateFolder(home)
 }
 
-// checkSandbox tries the sandbox out as the daemon does.
+// checkSandbox tests the sandbox as the daemon does.
 func checkSandbox(ctx context.Context, a *app) doctor.Check {
 	root := ""
 	if p, err := a.bare(ctx); err == nil {
 		root = p.Root
 	}
 	mode, trust := settings.SandboxAuto, ""
-	if s, err := workspace.Settings(&a.Console, root, nil); err == nil { // faults are reported by another check
+	if s, err := workspace.Settings(&a.Console, root, nil); err == nil { // another check reports faults
 		mode, trust = s.Sandbox.Mode, s.Trust
 	}
 	return doctor.Sandbox(ctx, &a.Console, mode, trust)
 }
 
-// checkNotify returns by which ways notices reach a person.
+// checkNotify returns the ways by which notices reach a person.
 func checkNotify(ctx context.Context, con *console.Console, root string) []doctor.Check {
 	s, err := workspace.Settings(con, root, nil)
 	if err != nil {
@@ -117,7 +116,8 @@ func checkNotify(ctx context.Context, con *console.Console, root string) []docto
 	return doctor.Notify(ctx, con, root, s.Notify, []string{self, serve.NotifyHelper})
 }
 
-// foreignIn finds settings of the documents that are not read, in the environment, the repo and the person's folder.
+// foreignIn finds settings of the documents that are not read, in the environment, the repo and the
+// person's folder.
 func foreignIn(con *console.Console, root string) []doctor.Foreign {
 	config := ""
 	if file, err := workspace.ConfigFile(con); err == nil {

@@ -12,8 +12,8 @@ import (
 	"sluice/internal/workspace"
 )
 
-// doctorInService has the service's binary make the checks inside the installed unit: with its PATH, its user and its
-// limits, which are where agents most often break.
+// doctorInService runs the checks with the service's binary inside the installed unit: with its
+// PATH, its user and its limits, where agents most often break.
 func doctorInService(ctx context.Context, a *app, system bool) error {
 	s, err := serviceFlags{system: system}.open(&a.Console)
 	if err != nil {

@@ -60,7 +60,7 @@ func drawGraph(con *console.Console, spec *engine.Spec, states map[string]string
 	return nil
 }
 
-// statesOf returns the state of each step and gate of a run, nil where there is no run.
+// statesOf returns the state of each step and gate of a run; nil without a run.
 func statesOf(run *daemon.RunStatus) map[string]string {
 	if run == nil {
 		return nil
@@ -77,7 +77,6 @@ func statesOf(run *daemon.RunStatus) map[string]string {
 	return states
 }
 
-// drawn finds what is to be drawn: a file, a run, or a workflow.
 func drawn(a *app, cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {
 	if file := a.below(name); layout.IsFile(file) {
 		spec, err := workflows.Load(&a.Console, file)

@@ -19,7 +19,7 @@ import (
 	"sluice/specs"
 )
 
-// defaultTemplate is what init lays out where nobody says.
+// defaultTemplate is the template of init if none is named.
 const defaultTemplate = "gated-pipeline"
 
 func initCommand(a *app) *cobra.Command {
@@ -108,7 +108,6 @@ func templateNamed(name string) (specs.Template, error) {
 	return specs.Template{}, fault.Misused(mend, "no shipped workflow %q", clean(name))
 }
 
-// layPrompts writes the built-in prompts of roles.
 func layPrompts(con *console.Console, root string) error {
 	l, err := setup.Prompts(root)
 	if err != nil {
@@ -121,7 +120,7 @@ func layPrompts(con *console.Console, root string) error {
 	return nil
 }
 
-// layOut makes the folders and files of a template, and says what to do next.
+// layOut creates the folders and files of a template, and prints what to do next.
 func layOut(con *console.Console, root string, t specs.Template, c *setup.Choice) error {
 	l, err := setup.Template(root, t, c)
 	if err != nil {
@@ -149,12 +148,12 @@ Next:
 	return nil
 }
 
-// tellRoles names the template's roles of which the settings that were kept say nothing, and who plays them.
+// tellRoles names the template's roles that the kept settings lack, and who plays them.
 func tellRoles(con *console.Console, root string, t specs.Template) {
 	cfg, err := workspace.Settings(con, root, nil)
 	files, gerr := fs.Glob(t.Files, "specs/*.yaml")
 	if err != nil || gerr != nil {
-		return // what is wrong with the settings is told by who needs them
+		return // whoever needs the settings reports their faults
 	}
 	var unsaid []string
 	for _, f := range files {
@@ -174,7 +173,7 @@ func tellRoles(con *console.Console, root string, t specs.Template) {
 	}
 }
 
-// tellLaid prints what was written; done where there is no more to be said.
+// tellLaid prints what was written; done reports whether that is all.
 func tellLaid(con *console.Console, l *setup.Written) (done bool, err error) {
 	if con.JSON {
 		return true, con.Document(map[string]any{"root": l.Root, "made": orEmpty(l.Made), "kept": orEmpty(l.Kept)})

@@ -34,7 +34,7 @@ that wants a touch (ssh-keygen -t ed25519-sk); else one with a passphrase.`,
 	return cmd
 }
 
-// keysPlace finds the repo for who may change or use the list: no agent.
+// keysPlace finds the repo for a caller who may change or use the list: no agent.
 func keysPlace(ctx context.Context, a *app) (*workspace.Workspace, error) {
 	if a.Getenv("SLUICE_TOKEN") != "" {
 		return nil, fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
@@ -85,7 +85,7 @@ func keysAdd(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 		private = ring.Private(key, nil)
 	}
 	if u, err := user.Current(); err == nil && (private != "" || slices.Contains(ring.Held(ctx), key.Key)) && !slices.Contains(names, u.Username) && approval.CheckName(u.Username) == nil {
-		key.Names = append(key.Names, u.Username) // the key is of who types this
+		key.Names = append(key.Names, u.Username) // whoever types this owns the key
 	}
 	if err := workspace.MakeState(p.State); err != nil {
 		return err
@@ -108,7 +108,7 @@ func keysAdd(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 	return nil
 }
 
-// keyGiven reads the public key that was named, or the one that ssh-agent has.
+// keyGiven reads the named public key, or the one in ssh-agent.
 func keyGiven(ctx context.Context, con *console.Console, args []string) (key approval.Signer, file string, err error) {
 	if len(args) == 0 {
 		held := decide.Keyring(con).AgentKeys(ctx)
@@ -255,12 +255,12 @@ func keysCheckCommand(a *app) *cobra.Command {
 	})
 }
 
-// checkKeys says of each key that counts whether an agent could use it, and of each gate whether anybody can pass it.
+// checkKeys checks whether an agent could use a valid key, and whether anybody can pass each gate.
 func checkKeys(ctx context.Context, con *console.Console, p *workspace.Workspace) []doctor.Check {
 	return doctor.Keys(ctx, decide.Keyring(con), approval.Store{State: p.State}, p.Root, reachOf(ctx, con, p))
 }
 
-// reachOf is what the agents of a repo can read.
+// reachOf returns what the agents of a repo can read.
 func reachOf(ctx context.Context, con *console.Console, p *workspace.Workspace) doctor.Reach {
 	s, err := workspace.Settings(con, p.Root, nil)
 	if err != nil {

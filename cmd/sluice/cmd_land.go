@@ -67,7 +67,6 @@ has merged commits of others and undoes what they brought, takes --unjudged.`,
 	return a.JSONFlag(cmd)
 }
 
-// count returns how many are true.
 func count(flags []bool) (n int) {
 	for _, on := range flags {
 		if on {

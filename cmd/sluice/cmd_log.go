@@ -76,7 +76,8 @@ stands below it with a └. At the end: how it stands and what it waits for.`,
 	return a.JSONFlag(cmd)
 }
 
-// ofRun takes the run off where it stands before the step or gate, as of the commands that take it first.
+// ofRun removes a run before the step or gate from the arguments, as in commands that take the run
+// first.
 func ofRun(run *string, args []string) ([]string, error) {
 	if len(args) < 2 {
 		return args, nil

@@ -71,7 +71,7 @@ func serveMCP(ctx context.Context, a *app) error {
 	return err
 }
 
-// withMend is an error with its mend in its words, for who sees only these.
+// withMend returns an error with its advice in its words, for clients that see only these.
 func withMend(err error) error {
 	f := explain(err)
 	if f.Advice == "" {

@@ -91,7 +91,7 @@ func nextOffer(ctx context.Context, con *console.Console, p *workspace.Workspace
 	return nil
 }
 
-// list is an empty list rather than none: keys of documents are stable.
+// list returns an empty list instead of nil: keys of documents are stable.
 func list(names []string) []string { return append([]string{}, names...) }
 
 func printOffer(con *console.Console, o daemon.Offer, work mcp.Work, claimed bool) {
@@ -119,14 +119,14 @@ func printOffer(con *console.Console, o daemon.Offer, work mcp.Work, claimed boo
 	}
 }
 
-// Bounds of reading what was laid out for an offer.
+// Limits of reading an offer's files.
 const (
 	maxOfferFile = 1 << 20
-	layOutIn     = 5 * time.Second // an offer is known a moment before its folder is laid out
+	layOutIn     = 5 * time.Second // an offer is known a moment before its folder is created
 	layOutLook   = 50 * time.Millisecond
 )
 
-// workOf reads what was laid out for an offer. offer.json is written last, so all of it is there with it.
+// workOf reads the files of an offer. offer.json is written last, so the others exist with it.
 func workOf(ctx context.Context, p *workspace.Workspace, o daemon.Offer) (mcp.Work, error) {
 	rel, err := filepath.Rel(p.Root, filepath.Dir(o.Prompt))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // releaseFlow is the workflow of `sluice push`: the shipped one, or the repo's own by that name.
 const releaseFlow = "release"
 
-// What a release may find changed: what it writes itself, and the audit, which grows with every run.
+// What may change in a release: what it writes itself, and the audit, which grows with every run.
 const (
 	changelogFile = "CHANGELOG.md"
 	auditDir      = layout.WorkflowDir + "/audit/"
@@ -77,7 +77,6 @@ a release holds what is committed.`,
 	return cmd
 }
 
-// hasFlow reports whether a workflow's file is among the files.
 func hasFlow(files []string, id string) bool {
 	for _, f := range files {
 		if strings.EqualFold(workflows.ID(f), id) {
@@ -87,7 +86,7 @@ func hasFlow(files []string, id string) bool {
 	return false
 }
 
-// versionFits holds the version that is wanted against the rule that the workflow has for the agent's, where it has one.
+// versionFits checks the wanted version against the workflow's rule for the agent's, if any.
 func versionFits(con *console.Console, p *workspace.Workspace, version string) error {
 	if version == "" {
 		return nil
@@ -114,7 +113,8 @@ func versionFits(con *console.Console, p *workspace.Workspace, version string) e
 		if json.Unmarshal(st.Answer.Source, &schema) != nil || schema.Properties.Version.Pattern == "" {
 			continue
 		}
-		// What is no expression of Go's is left to the run, which asks the agent for one that fits.
+		// The run handles a pattern that Go cannot compile: it asks the agent for a version that
+		// fits.
 		if form, err := regexp.Compile(schema.Properties.Version.Pattern); err == nil && !form.MatchString(version) {
 			return fault.Misused("as v1.2.3: "+cmp.Or(st.Answer.Path, layout.ShortPath(file))+" says so", "--version %s is not of the form %s", clean(version), form)
 		}
@@ -122,8 +122,8 @@ func versionFits(con *console.Console, p *workspace.Workspace, version string) e
 	return nil
 }
 
-// releasable refuses a release over changes that are not committed: the agent's work could not be told from them.
-// A release of stand-ins is no release.
+// releasable refuses a release over uncommitted changes: the agent's work could not be told from
+// them. A release by stand-ins is no release.
 func releasable(ctx context.Context, con *console.Console, p *workspace.Workspace, stubbed bool) error {
 	if stubbed {
 		return nil
@@ -139,7 +139,7 @@ func releasable(ctx context.Context, con *console.Console, p *workspace.Workspac
 	changes, err := repo.Unclean(ctx, p.Root)
 	if err != nil {
 		con.Note("whether all is committed could not be told: %s", oneLine(err.Error()))
-		return nil // the workflow looks itself
+		return nil // the workflow checks it
 	}
 	var named []string
 	for _, f := range changes.Files {

@@ -48,7 +48,7 @@ on. --yes answers questions of this command, never a gate.`,
 	return cmd
 }
 
-// runHere is the whole of a run in the foreground.
+// runHere runs a workflow in the foreground, from start to end.
 func runHere(ctx context.Context, a *app, p *workspace.Workspace, o order) error {
 	start, id, err := runWanted(a, p, o)
 	if err != nil {
@@ -58,10 +58,12 @@ func runHere(ctx context.Context, a *app, p *workspace.Workspace, o order) error
 	return inFront(ctx, a, p, o.set, func(s workspace.Service) (string, int64, error) { return beginRun(ctx, &a.Console, s, o, start) })
 }
 
-// beginning has a run start or go on. It gives its id and the record from which on it is to be shown, 0 where it was under way before.
+// beginning starts a run or resumes it. It returns its id and the first record to show; 0 = it was
+// under way.
 type beginning func(s workspace.Service) (id string, from int64, err error)
 
-// inFront begins and follows a run to its end, with the process that serves the repo; where there is none, this one does meanwhile.
+// inFront begins and follows a run to its end, with the process that serves the repo; if there is
+// none, this one serves it meanwhile.
 func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, begin beginning) error {
 	s, err := workspace.Serving(ctx, p)
 	if err != nil {
@@ -87,7 +89,6 @@ func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, 
 	return code
 }
 
-// followed begins and follows the run to its end.
 func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.Service, set []string, begin beginning, ours bool) error {
 	id, from, err := begin(s)
 	if err != nil {
@@ -106,8 +107,8 @@ func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.S
 	return printSummary(ctx, a, p, r)
 }
 
-// runWanted reads what is to be started before anything is, and gives the id of its workflow; where the argument names a run
-// ("last" is the newest), it gives that one's id and nothing to start.
+// runWanted reads what to start before anything is started, and returns its workflow's id. If the
+// argument names a run ("last" is the newest), it returns that run's id and nothing to start.
 func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunRequested, id string, err error) {
 	file, specErr := workflows.File(p, o.workflow)
 	if specErr != nil {
@@ -116,7 +117,7 @@ func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunReques
 			return nil, r.ID, o.ofNewRuns(r.ID)
 		}
 		if err != nil && o.workflow == workspace.LastRun {
-			return nil, "", err // a workflow of this name is hardly meant
+			return nil, "", err // it hardly means a workflow of this name
 		}
 		return nil, "", specErr
 	}
@@ -135,8 +136,8 @@ func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunReques
 	return &ev, o.workflow, err
 }
 
-// beginRun starts the run, or goes on with the live one that is meant. from is the record of its start, 0 where it was
-// under way before.
+// beginRun starts the run, or continues the live one that is meant. from is the record of its
+// start; 0 = it was under way.
 func beginRun(ctx context.Context, con *console.Console, s workspace.Service, o order, start *engine.RunRequested) (id string, from int64, err error) {
 	st, err := s.Status(ctx, "")
 	if err != nil {
@@ -168,8 +169,8 @@ func beginRun(ctx context.Context, con *console.Console, s workspace.Service, o 
 	return launchRun(ctx, s, *start)
 }
 
-// sameKind says that a live run may be meant by who asks for one: what stand-ins play is never taken for real work, nor the
-// other way round.
+// sameKind refuses to continue a live run of the other kind: a run with stand-ins never passes for
+// real work, nor a real run for one with stand-ins.
 func sameKind(r daemon.RunStatus, start *engine.RunRequested) error {
 	if r.Stubbed == (len(start.Stubs) > 0) {
 		return nil
@@ -194,7 +195,7 @@ func goOnWith(con *console.Console, r daemon.RunStatus) error {
 	return fault.Failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, render.RunState(r))
 }
 
-// resumed sees to it that a run goes on.
+// resumed makes a run continue.
 func resumed(ctx context.Context, s workspace.Service, r daemon.RunStatus) error {
 	if !r.Live() {
 		return fault.Failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
@@ -202,20 +203,19 @@ func resumed(ctx context.Context, s workspace.Service, r daemon.RunStatus) error
 	if r.Paused == "" {
 		return nil
 	}
-	if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
+	if err := s.Reload(ctx); err != nil { // the settings may have been fixed
 		return err
 	}
 	done, err := s.Do(ctx, engine.ResumeRequested{Run: r.ID}, "command")
 	if err == nil && done.Ignored != "" {
 		if now, err := s.Run(ctx, r.ID); err == nil && !now.Live() {
-			return nil // an answer that lay in the inbox has ended it meanwhile
+			return nil // an answer in the inbox has ended it meanwhile
 		}
 		err = fault.Failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)
 	}
 	return err
 }
 
-// pauseAndLeave is what Ctrl-C does.
 func pauseAndLeave(a *app, s workspace.Service, id string, set []string, ours bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), pauseIn)
 	defer cancel()
@@ -227,7 +227,7 @@ func pauseAndLeave(a *app, s workspace.Service, id string, set []string, ours bo
 	case a.throwAway:
 	case ours:
 		line := "Go on:  sluice run " + id
-		for _, kv := range set { // they are this process's, and not the run's
+		for _, kv := range set { // they are this process's, not the run's
 			line += " --set " + shellWord(kv)
 		}
 		a.Note("%s", line)
@@ -240,7 +240,7 @@ func pauseAndLeave(a *app, s workspace.Service, id string, set []string, ours bo
 // pauseIn is how long pausing may take when the person wants to leave.
 const pauseIn = 10 * time.Second
 
-// printSummary returns how the run ended.
+// printSummary prints how the run ended, and returns its exit code.
 func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunStatus) error {
 	_, style := render.Mark(r.Phase)
 	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + render.StubMark(r.Stubbed)
@@ -270,7 +270,8 @@ func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.
 	return endOf(r)
 }
 
-// endWords says why a run ended: what is recorded of it and, where that is no more than a gate's "XG-1-2: fail", the words of it.
+// endWords explains why a run ended: its record or, if that is only a gate's "XG-1-2: fail", the
+// gate's words.
 func endWords(r daemon.RunStatus) string {
 	why := clean(r.EndWhy)
 	for _, s := range r.Steps {

@@ -15,7 +15,7 @@ import (
 	"sluice/internal/workspace"
 )
 
-// serviceFlags are what the commands of the service share.
+// serviceFlags are the common flags of the service commands.
 type serviceFlags struct {
 	system bool     // the machine's
 	linger string   // yes, no, "" = ask
@@ -68,7 +68,6 @@ not installed; whether it begins with the login or with the machine. Exit 0 only
 	return cmd
 }
 
-// options returns whose service is meant.
 func (f serviceFlags) options(con *console.Console) (opt deploy.Options, err error) {
 	opt.System = f.system
 	if f.system {
@@ -79,7 +78,7 @@ func (f serviceFlags) options(con *console.Console) (opt deploy.Options, err err
 	return opt, err
 }
 
-// open finds the service manager, to change something.
+// open returns the service manager, to change something.
 func (f serviceFlags) open(con *console.Console) (*deploy.Service, error) {
 	opt, err := f.options(con)
 	if err != nil {
@@ -88,7 +87,6 @@ func (f serviceFlags) open(con *console.Console) (*deploy.Service, error) {
 	return deploy.OpenChange(opt)
 }
 
-// home is the state folder of the service's daemon.
 func (f serviceFlags) home(con *console.Console) (string, error) {
 	if f.system {
 		return deploy.DaemonHome(), nil
@@ -184,7 +182,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 	return nil
 }
 
-// serviceOrder gives an order to an installed service.
+// serviceOrder sends an order to an installed service.
 func serviceOrder(a *app, word string, order func(*deploy.Service, context.Context) error) func(context.Context, serviceFlags) error {
 	return func(ctx context.Context, f serviceFlags) error {
 		s, err := f.open(&a.Console)
@@ -207,7 +205,8 @@ func serviceOrder(a *app, word string, order func(*deploy.Service, context.Conte
 		if err == nil {
 			err = order(s, ctx)
 		}
-		if err == nil && word == "stopped" && !f.system { // after a crash the unit runs nothing at a stop
+		// After a crash the unit runs nothing at a stop.
+		if err == nil && word == "stopped" && !f.system {
 			err = a.notePutDown(deploy.EndStop)
 		}
 		if err != nil {
@@ -226,7 +225,8 @@ func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
 	return err
 }
 
-// notePutDown keeps when the service was stopped or the machine went down: an agent that ends with them has not failed.
+// notePutDown records when the service was stopped or the machine went down: an agent that ends
+// with them has not failed.
 func (a *app) notePutDown(why deploy.End) error {
 	home, err := workspace.Home(&a.Console)
 	if err == nil {
@@ -235,7 +235,8 @@ func (a *app) notePutDown(why deploy.End) error {
 	return err
 }
 
-// serviceEnv is the environment that the service gets: what agents go by, and no secret that was not named.
+// serviceEnv returns the service's environment: what agents need, and only the secrets that were
+// named.
 func serviceEnv(con *console.Console, f serviceFlags) (map[string]string, error) {
 	env := deploy.SystemVars() // root's own is not the service's
 	if !f.system {

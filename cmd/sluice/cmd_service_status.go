@@ -68,7 +68,6 @@ func printService(con *console.Console, st deploy.State) {
 	printUnit(con, st)
 }
 
-// printUnit tells of the service as it is installed.
 func printUnit(con *console.Console, st deploy.State) {
 	flag := ""
 	if st.System {

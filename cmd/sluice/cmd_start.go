@@ -19,16 +19,18 @@ import (
 	"sluice/specs"
 )
 
-// order is what run and start are asked to do.
+// order is an order to run or start a workflow.
 type order struct {
 	workflow string
 	vars     []string
 	set      []string
 	parallel bool
-	stub     string // where the run's stand-ins are scripted; workflows.UsualScript = where the workflow's lie, "" = it is a real run
-	timeout  time.Duration
+	// The script of the run's stand-ins; workflows.UsualScript = the workflow's own, "" = a real
+	// run.
+	stub    string
+	timeout time.Duration
 
-	before func(context.Context) error // what has to hold for a new run; nil = nothing. A live one goes on without
+	before func(context.Context) error // a condition of a new run, not of a live one; nil = none
 }
 
 func (o *order) flags(cmd *cobra.Command) {
@@ -38,7 +40,7 @@ func (o *order) flags(cmd *cobra.Command) {
 	cmd.Flags().Lookup("stub").NoOptDefVal = workflows.UsualScript
 }
 
-// ofNewRuns refuses what a run has from its start on, where one that is there is to be gone on with.
+// ofNewRuns refuses flags for new runs if an existing run is to continue.
 func (o *order) ofNewRuns(run string) error {
 	flag := ""
 	switch {
@@ -121,7 +123,7 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 
 var errTimeout = errors.New("--timeout ran out")
 
-// launchRun has the run started; it gives its id and the record of its start.
+// launchRun starts the run, and returns its id and the record of its start.
 func launchRun(ctx context.Context, s workspace.Service, ev engine.RunRequested) (id string, from int64, err error) {
 	done, err := s.Do(ctx, ev, "command")
 	if err != nil {
@@ -133,7 +135,7 @@ func launchRun(ctx context.Context, s workspace.Service, ev engine.RunRequested)
 	return done.Run, done.Seq, nil
 }
 
-// requestOf makes the event that asks for a run as it is ordered.
+// requestOf returns the event that asks for the ordered run.
 func requestOf(a *app, p *workspace.Workspace, o order) (engine.RunRequested, error) {
 	script := o.stub
 	if script != "" && script != workflows.UsualScript {
@@ -142,7 +144,7 @@ func requestOf(a *app, p *workspace.Workspace, o order) (engine.RunRequested, er
 	return workflows.Request(&a.Console, p, workflows.Wanted{Workflow: o.workflow, Vars: o.vars, Script: script, Parallel: o.parallel})
 }
 
-// awaitEnd waits until the run has ended and gives how it stands then, or when ctx ends.
+// awaitEnd waits until the run has ended or ctx ends, and returns the run's state.
 func awaitEnd(ctx context.Context, s workspace.Service, run string) (daemon.RunStatus, error) {
 	tick := time.NewTicker(lookPace)
 	defer tick.Stop()
@@ -166,10 +168,9 @@ func awaitEnd(ctx context.Context, s workspace.Service, run string) (daemon.RunS
 	}
 }
 
-// lookPace is how often one looks how a run stands.
+// lookPace is how often a run's state is read.
 const lookPace = 250 * time.Millisecond
 
-// endOf is the exit code of a run that has ended.
 func endOf(r daemon.RunStatus) error {
 	switch r.Phase {
 	case engine.RunFailed:

@@ -66,14 +66,14 @@ does until the run has ended, as of ` + "`sluice run`" + `.`,
 	})
 }
 
-// retryHere has a run go on by a retry, and follows it from this process.
+// retryHere retries a run, and follows it from this process.
 func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []string, event func(run string, args []string) engine.Event) error {
-	r, err := workspace.StatusOf(ctx, p, args[0]) // before anything is served: a wrong name is told as any other
+	r, err := workspace.StatusOf(ctx, p, args[0]) // before serving: a wrong name is reported as usual
 	if err != nil {
 		return err
 	}
 	return inFront(ctx, a, p, nil, func(s workspace.Service) (string, int64, error) {
-		if err := s.Reload(ctx); err != nil { // what it failed at may be mended in the settings
+		if err := s.Reload(ctx); err != nil { // the settings may have been fixed
 			return "", 0, err
 		}
 		done, err := s.Do(ctx, event(r.ID, args), "command")
@@ -84,13 +84,13 @@ func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []strin
 	})
 }
 
-// steer is the RunE of a command that asks for one event about a run.
+// steer returns the RunE of a command that asks for one event about a run.
 func steer(a *app, event func(run string, args []string) engine.Event) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return onRun(cmd.Context(), a, args, func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, id string) error {
 			ev := event(id, args)
 			if _, ok := ev.(engine.ResumeRequested); ok {
-				if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
+				if err := s.Reload(ctx); err != nil { // the settings may have been fixed
 					return err
 				}
 			}
@@ -103,7 +103,7 @@ func steer(a *app, event func(run string, args []string) engine.Event) func(*cob
 	}
 }
 
-// onRun does something about the run that is named first, or the only live one, with the process that serves it.
+// onRun calls do for the first named run, or the only live one, with the process that serves it.
 func onRun(ctx context.Context, a *app, named []string, do func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run string) error) error {
 	p, err := a.place(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func onRun(ctx context.Context, a *app, named []string, do func(ctx context.Cont
 	return do(ctx, p, s, id)
 }
 
-// notDone is exit code 1 where the person said no.
+// notDone returns exit code 1 if the person said no.
 func notDone(err error) error {
 	if err != nil {
 		return nil

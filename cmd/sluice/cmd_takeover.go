@@ -34,7 +34,7 @@ runs already does not get them. No reviewer reads them. RUN is a run's id, a wor
 	return cmd
 }
 
-// Bounds of waiting for an agent that is being ended: longer than any kill_after that makes sense.
+// Limits of waiting for an agent's end: longer than any sensible kill_after.
 const (
 	takeoverMost = 2 * time.Minute
 	takeoverPace = 100 * time.Millisecond
@@ -84,7 +84,7 @@ step counts as done by your word: it is checked and judged at its gate like an a
 	return cmd
 }
 
-// onStep is the RunE of a command about a step of the run that --run names, or of the only live one.
+// onStep returns the RunE of a command about a step of --run's run, or of the only live one.
 func onStep(a *app, run *string, do func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run, step string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		var named []string
@@ -97,7 +97,6 @@ func onStep(a *app, run *string, do func(ctx context.Context, p *workspace.Works
 	}
 }
 
-// takenOver is what `takeover --json` says.
 type takenOver struct {
 	Run     string `json:"run"`
 	Step    string `json:"step"`
@@ -106,7 +105,7 @@ type takenOver struct {
 	Command string `json:"command,omitempty"` // for a shell
 }
 
-// tellTakeover waits until the step's agent is gone, and says how to go on with its conversation.
+// tellTakeover waits until the step's agent is gone, and prints how to continue its conversation.
 func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, run, step string) error {
 	at, err := heldAttempt(ctx, v, run, step)
 	if err != nil {
@@ -156,7 +155,7 @@ func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Worksp
 	return nil
 }
 
-// heldAttempt waits until nothing of the step that was taken over runs.
+// heldAttempt waits until nothing of the taken-over step is running.
 func heldAttempt(ctx context.Context, v workspace.Viewer, run, step string) (*engine.Attempt, error) {
 	for until := time.Now().Add(takeoverMost); ; {
 		r, err := v.Run(ctx, run)
@@ -184,7 +183,8 @@ func heldAttempt(ctx context.Context, v workspace.Viewer, run, step string) (*en
 	}
 }
 
-// ownCommand is the command of a conversation as the settings call the program: what stands before its name there starts it.
+// ownCommand returns the command of a conversation with the words that precede the program in the
+// settings: they start it.
 func ownCommand(argv, set []string) []string {
 	for i, word := range set {
 		if filepath.Base(word) == argv[0] {
@@ -194,7 +194,6 @@ func ownCommand(argv, set []string) []string {
 	return argv
 }
 
-// shellWord is a word as a POSIX shell reads it.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)

@@ -22,12 +22,11 @@ import (
 	"sluice/internal/workflows"
 )
 
-// Where a command takes specs, or lists runs, it takes a task file too: what ends in .json is one.
+// Commands that take specs, or list runs, also take task files, whose names end in .json.
 
-// isTaskFile reports whether the argument names a task file.
 func isTaskFile(arg string) bool { return strings.EqualFold(filepath.Ext(arg), ".json") }
 
-// taskFilesOf parts the task files that are named from the specs.
+// taskFilesOf separates named task files from specs.
 func taskFilesOf(args []string) (files, specs []string) {
 	for _, arg := range args {
 		if isTaskFile(arg) {
@@ -39,7 +38,7 @@ func taskFilesOf(args []string) (files, specs []string) {
 	return files, specs
 }
 
-// taskFileRead reads a task file. fault is what is wrong with it; err that it cannot be read at all.
+// taskFileRead reads a task file. bad is its fault; err means that it cannot be read.
 func taskFileRead(a *app, arg string) (src []byte, st atomicfile.Stat, file *tasks.File, bad *tasks.Fault, err error) {
 	path := a.below(arg)
 	src, st, err = atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
@@ -79,15 +78,15 @@ func validTasks(a *app, files []string) (out []workflows.Line, err error) {
 	return out, nil
 }
 
-// slipsShown is of how many likely slips of a task file validate tells.
+// slipsShown is how many likely slips of a task file validate reports.
 const slipsShown = 10
 
-// taskStatuses are the statuses of tasks, in the order in which they are done.
+// taskStatuses returns the statuses of tasks in the order of listing.
 func taskStatuses() []string {
 	return []string{engine.TaskDoing, engine.TaskTodo, engine.TaskBlocked, engine.TaskDone}
 }
 
-// countsOf returns how many tasks there are of each status.
+// countsOf counts the tasks of each status.
 func countsOf(all []tasks.Task) string {
 	n := map[string]int{}
 	for _, t := range all {
@@ -102,18 +101,17 @@ func countsOf(all []tasks.Task) string {
 	return s
 }
 
-// listedTask is a task as ls prints it.
 type listedTask struct {
 	ID       string   `json:"id"`
 	Title    string   `json:"title,omitempty"`
 	Status   string   `json:"status"`
-	Stubbed  bool     `json:"stubbed,omitempty"` // stand-ins have it done
+	Stubbed  bool     `json:"stubbed,omitempty"` // stand-ins have done it
 	Priority *int     `json:"priority,omitempty"`
-	Waits    []string `json:"waits_for,omitempty"` // what it depends on and what is not done
-	Blockers []string `json:"blockers,omitempty"`  // what is in the way, by its agent's word
+	Waits    []string `json:"waits_for,omitempty"` // unfinished tasks that it depends on
+	Blockers []string `json:"blockers,omitempty"`  // what blocks it, by its agent's word
 }
 
-// listTasks lists the tasks of a file by status, and in each as they are selected.
+// listTasks lists the tasks of a file by status, then in the order of selection.
 func listTasks(a *app, arg, status string) error {
 	if status != "" && !slices.Contains(taskStatuses(), status) {
 		return fault.Misused("as "+strings.Join(taskStatuses(), ", "), "--status %s: no status of a task", clean(status))
@@ -151,7 +149,8 @@ func listTasks(a *app, arg, status string) error {
 	return nil
 }
 
-// tasksListed sorts tasks by status, and in each in the order of selection; what depends on another comes where it stands.
+// tasksListed sorts tasks by status, then in the order of selection; one that depends on others
+// keeps its place.
 func tasksListed(all []tasks.Task) []listedTask {
 	status := map[string]string{}
 	for _, t := range all {
@@ -181,10 +180,12 @@ func tasksListed(all []tasks.Task) []listedTask {
 	return out
 }
 
-// formatGoes is how often a task file is laid out anew because it was changed meanwhile: a run may be at work on it.
+// formatGoes is how often a task file is formatted again because it changed meanwhile: a run may
+// work on it.
 const formatGoes = 20
 
-// formatTasks lays a task file out; it gives whether that changed it. What a run writes meanwhile is not lost.
+// formatTasks formats a task file; it reports whether that differs. What a run writes meanwhile is
+// not lost.
 func formatTasks(a *app, arg string, check bool) (differs bool, err error) {
 	for range formatGoes {
 		src, st, _, bad, err := taskFileRead(a, arg)
@@ -215,7 +216,7 @@ func formatTasks(a *app, arg string, check bool) (differs bool, err error) {
 	return true, fault.Failed("try again when nobody is at work on it", "%s: it is changed all the time", clean(arg))
 }
 
-// specArgs are the files that a command about specs is for: none where only task files were named.
+// specArgs returns the files for a command about specs: none if only task files were named.
 func specArgs(a *app, cmd *cobra.Command, args, taskFiles []string) ([]string, error) {
 	if len(args) == 0 && len(taskFiles) > 0 {
 		return nil, nil

@@ -45,8 +45,8 @@ work in one folder.`,
 	})
 }
 
-// validateFiles tells the faults of specs and task files. every says that the specs are all there are: then what belongs to none
-// is told too.
+// validateFiles reports the faults of specs and task files. every: the specs are complete, so files
+// that belong to none are reported too.
 func validateFiles(a *app, files, taskFiles []string, every bool) error {
 	all, said := []workflows.Line{}, map[specs.Fault]bool{}
 	tell := func(more []workflows.Line) {
@@ -116,7 +116,6 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 	return nil
 }
 
-// gatesOf counts the gates that the spec itself has.
 func gatesOf(spec *engine.Spec) int {
 	n := 0
 	for _, g := range spec.Gates {
@@ -127,7 +126,7 @@ func gatesOf(spec *engine.Spec) int {
 	return n
 }
 
-// specFiles returns the files that are meant: by path, or by a workflow's id; all of them where none is named.
+// specFiles returns the named files, by path or by a workflow's id; without names, all.
 func specFiles(a *app, cmd *cobra.Command, args []string) ([]string, error) {
 	var files []string
 	for _, arg := range args {
@@ -163,7 +162,7 @@ func specFiles(a *app, cmd *cobra.Command, args []string) ([]string, error) {
 	return files, err
 }
 
-// below is a path as seen from the folder that the command is about.
+// below returns a path as seen from the command's folder.
 func (a *app) below(path string) string {
 	if a.dir == "" || filepath.IsAbs(path) {
 		return path
@@ -171,7 +170,7 @@ func (a *app) below(path string) string {
 	return filepath.Join(a.dir, path)
 }
 
-// agentNotes tells of which agents of the settings it cannot be told what their command starts, each repo looked at once.
+// agentNotes reports agents in the settings whose command starts something unknown, once per repo.
 func agentNotes(con *console.Console, files []string) []workflows.Line {
 	out, looked := []workflows.Line{}, map[string]bool{}
 	for _, f := range files {
@@ -185,7 +184,7 @@ func agentNotes(con *console.Console, files []string) []workflows.Line {
 		}
 		s, err := workspace.Settings(con, root, nil)
 		if err != nil {
-			continue // told as a fault
+			continue // reported as a fault
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Settings.Agents)) {
 			if why := shells.Starts(s.Settings.Agents[name].Command, nil).Unknown; why != "" {

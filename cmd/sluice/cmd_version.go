@@ -36,7 +36,7 @@ built with. Put it into every report of a fault.`,
 	})
 }
 
-// commitOf is the commit the binary was built from; "" = not known.
+// commitOf returns the commit of the binary; "" = unknown.
 func commitOf() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -68,8 +68,8 @@ func (a *app) watchAdd(ctx context.Context, dir string) error {
 	return untilServed(ctx, &a.Console, p)
 }
 
-// untilServed has the daemon read its list, where one runs, and waits a little until it serves the repo: what is
-// typed next counts on it.
+// untilServed makes a running daemon read its list, and waits a little until it serves the repo:
+// the person's next command relies on it.
 func untilServed(ctx context.Context, con *console.Console, p *workspace.Workspace) error {
 	if err := reloadDaemon(ctx, con, p.Home); err != nil {
 		return err
@@ -79,14 +79,17 @@ func untilServed(ctx context.Context, con *console.Console, p *workspace.Workspa
 	for range servedTries {
 		states, err := c.Repos(ctx)
 		if err != nil || slices.ContainsFunc(states, func(s daemon.RepoState) bool { return s.Root == p.Root && (s.Served || s.Why != "") }) {
-			return ctx.Err() // without a daemon there is nothing to wait for; `sluice watch ls` tells what is in its way
+			// Without a daemon there is nothing to wait for; `sluice watch ls` reports what is in
+			// its way.
+			return ctx.Err()
 		}
 		time.Sleep(workspace.LockPause)
 	}
 	return nil
 }
 
-// servedTries bounds, with lockPause, how long one waits for the daemon to serve a repo: 5s.
+// servedTries limits, with workspace.LockPause, how long to wait for the daemon to serve a repo:
+// 5s.
 const servedTries = 100
 
 func (a *app) watchRemove(ctx context.Context, dir string) error {
@@ -99,7 +102,7 @@ func (a *app) watchRemove(ctx context.Context, dir string) error {
 		return err
 	}
 	root := dir
-	if !slices.Contains(roots, dir) { // one whose folder is gone is named as the list has it
+	if !slices.Contains(roots, dir) { // a listed repo may have lost its folder
 		if dir != "" {
 			a.dir = dir
 		}
@@ -132,7 +135,7 @@ func saveRepos(home string, roots []string) error {
 	return atomicfile.Write(workspace.ReposFile(home), append(raw, '\n'), 0o600)
 }
 
-// reloadDaemon has the daemon read its list, where one runs.
+// reloadDaemon makes a running daemon read its list.
 func reloadDaemon(ctx context.Context, con *console.Console, home string) error {
 	c := daemon.NewDaemonClient(home)
 	defer c.Close()

@@ -11,7 +11,7 @@ import (
 	"sluice/specs"
 )
 
-// completeAll has every command complete its arguments by what its usage line calls them.
+// completeAll sets the completion of every command's arguments, by their names in its usage line.
 func completeAll(a *app, cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		completeAll(a, c)
@@ -21,7 +21,8 @@ func completeAll(a *app, cmd *cobra.Command) {
 	}
 }
 
-// complete returns the ids that may stand at an argument. What cannot be read is not offered: a Tab is no place for errors.
+// complete returns the possible ids of an argument. It omits what cannot be read: a Tab is no place
+// for errors.
 func (a *app) complete(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	words := strings.Fields(strings.NewReplacer("[", "", "]", "", "...", "").Replace(cmd.Use))[1:]
 	if len(words) == 0 {

@@ -13,7 +13,6 @@ import (
 	"sluice/internal/text"
 )
 
-// helpFor is `sluice help COMMAND…`.
 func (a *app) helpFor(cmd *cobra.Command, args []string) error {
 	root := cmd.Root()
 	found, rest, err := root.Find(args)
@@ -32,7 +31,7 @@ func (a *app) helpFor(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// help prints what a command does, when one wants it, two examples and its flags.
+// help prints what a command does, when to use it, two examples and its flags.
 func (a *app) help(cmd *cobra.Command, _ []string) {
 	a.Print("%s - %s", a.Paint(console.Bold, cmd.CommandPath()), cmd.Short)
 	if cmd.Long != "" {

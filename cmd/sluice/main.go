@@ -12,7 +12,7 @@ import (
 
 func main() {
 	if os.Getenv(serve.ProfileFolder) == "" {
-		runtime.MemProfileRate = 0 // the tables for it would be kept by each process
+		runtime.MemProfileRate = 0 // saves the profiler's tables in each process
 	}
 	if code, ours := serve.Inner(os.Args[1:], os.Stdin); ours {
 		os.Exit(code)

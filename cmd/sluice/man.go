@@ -14,7 +14,7 @@ import (
 	"sluice/internal/console"
 )
 
-// manCommand writes the man pages of all commands. It is for packages, so the help does not show it.
+// manCommand writes the man pages of all commands. It is for packages, so the help hides it.
 func manCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
@@ -49,7 +49,7 @@ func manPages(cmd *cobra.Command, dir, date string) error {
 
 func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// manPage is the page of one command: what its help says, as man wants it.
+// manPage returns the man page of a command, from its help.
 func manPage(cmd *cobra.Command, date string) string {
 	var b strings.Builder
 	out := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -102,7 +102,7 @@ func manFlags(out func(string, ...any), title string, flags *pflag.FlagSet) {
 	})
 }
 
-// roff is text as it is: a line that begins with a dot or a quote would be an order to the program that sets it.
+// roff escapes text: a line that begins with a dot or a quote would be a command.
 func roff(s string) string {
 	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s), "\n")
 	for i, l := range lines {

@@ -21,7 +21,6 @@ const (
 // helpOrder annotates a command with its place in its group.
 const helpOrder = "order"
 
-// rootCommand is the tree of commands.
 func rootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sluice",

@@ -16,7 +16,7 @@ import (
 	"sluice/journal"
 )
 
-// run carries out one command line and gives the exit code. ctx ends on the first Ctrl-C or TERM.
+// run runs one command line and returns the exit code. ctx ends on the first Ctrl-C or TERM.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := newApp(env, stdin, stdout, stderr)
 	root := rootCommand(a)
@@ -25,7 +25,7 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	return reportError(&a.Console, err)
 }
 
-// reportError tells the error and gives the exit code.
+// reportError prints the error and returns the exit code.
 func reportError(con *console.Console, err error) int {
 	if err == nil {
 		return fault.ExitOK
@@ -39,14 +39,14 @@ func reportError(con *console.Console, err error) int {
 	return f.Code
 }
 
-// The short names of what almost every line calls.
+// Short names for frequent calls.
 
 func oneLine(s string) string         { return text.Message(s) }
 func clean(s string) string           { return text.Line(s) }
 func plural(n int, one string) string { return text.Plural(n, one) }
 
-// explain returns what to tell a person of an error: one of a command as it is, and of one of the packages below its
-// advice, its exit code and what is known here of its kind.
+// explain returns what to tell a person about an error. It keeps a command's error, and adds what
+// it knows to one of the packages below, with that error's advice and exit code.
 func explain(err error) *fault.Error {
 	var f *fault.Error
 	if errors.As(err, &f) && f.Code != 0 {

@@ -14,11 +14,12 @@ import (
 	"sluice/internal/stub/play"
 )
 
-// maxPart bounds the file of a stand-in's part.
+// maxPart is the limit, in bytes, of the file of a stand-in's part.
 const maxPart = 1 << 20
 
-// standInCommand plays one part of a run with stand-ins: what it does lies in a file that the service wrote beside the
-// launch's output. It is a process as any agent is: it can be ended, found again and judged by how it ends.
+// standInCommand plays one part of a run with stand-ins, from a file that the service wrote beside
+// the launch's output. Like any agent it is a process: it can be ended, found again and judged by
+// its end.
 func standInCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: job.StandIn + " PART", Short: "play the part of an agent in a run with --stub", Hidden: true, Args: console.Between(1, 1),

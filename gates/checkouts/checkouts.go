@@ -16,10 +16,9 @@ import (
 	"sluice/internal/git"
 )
 
-// keep is how many unused checkouts are kept.
 const keep = 4
 
-// maxUser bounds the name of a user.
+// maxUser is the limit of a user's name, in bytes.
 const maxUser = 4 << 10
 
 // Options configures Checkouts.
@@ -53,8 +52,8 @@ type Checkout struct {
 // New returns the checkouts kept in a folder, which is created at first use.
 func New(o Options) *Checkouts { return &Checkouts{opt: o, busy: map[int]string{}} }
 
-// At returns a user's checkout of a commit, until Release. A user's existing checkout is brought to
-// the commit again.
+// At returns a user's checkout of a commit, until Release. A user's existing checkout is updated to
+// the commit.
 func (c *Checkouts) At(ctx context.Context, commit, user string) (*Checkout, error) {
 	if user == "" || len(user) > maxUser {
 		return nil, fmt.Errorf("checkout of %.12s: its user has no name, or one of more than %d bytes", commit, maxUser)

@@ -1,11 +1,11 @@
-// Package checkouts keeps checkouts of commits for those who judge: the commands of criteria and gates,
+// Package checkouts keeps checkouts of commits for judges: the commands of criteria and gates,
 // reviewers, hooks.
 //
 // # Promises
 //
 // A checkout from At has the files of the commit and nothing else, as git writes them without
-// filters. Anything else is removed, whether ignored, hidden, unreadable or too deep to be named. A
-// checkout has one user at a time. Changes by a user are found before the next one gets it, from
+// filters. Anything else is removed, even if ignored, hidden, unreadable or too deep to be named. A
+// checkout has one user at a time. A user's changes are found before the next one gets it, from
 // what no program can reset: each file's inode number and change time. A changed file is written
 // again as a new file.
 //

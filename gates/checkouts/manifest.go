@@ -14,7 +14,7 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// maxManifest bounds what is read of a manifest: about 200 bytes per file.
+// maxManifest is how many bytes of a manifest are read: a file needs about 200.
 const maxManifest = 1 << 30
 
 // manifest is the state of a checkout when it was last complete.
@@ -45,7 +45,7 @@ func head(start string) string {
 	return "checkout 1 " + hex.EncodeToString(sum[:8]) + " "
 }
 
-// read returns what is known of the checkout; nothing if the record is not trusted.
+// read returns the record of the checkout; empty if it is not trusted.
 func (s seat) read() manifest {
 	m := manifest{files: map[string]known{}}
 	data, _, err := atomicfile.OpenRegular(s.dir, manifestName, maxManifest)
@@ -73,8 +73,8 @@ func (s seat) read() manifest {
 	return m
 }
 
-// write records the state of the checkout, atomically. It need not be synced, because it is not
-// trusted after a reboot.
+// write records the state of the checkout, atomically. It is not synced, as nothing trusts it after
+// a reboot.
 func (s seat) write(commit string, files []file) error {
 	f, err := os.CreateTemp(s.dir, ".manifest-*")
 	if err != nil {
@@ -98,8 +98,7 @@ func (s seat) write(commit string, files []file) error {
 	return os.Rename(f.Name(), s.file(manifestName))
 }
 
-// commitOf returns the commit that a checkout was last brought to, to find one that needs little
-// work.
+// commitOf returns the commit of a checkout's last update, to find one that needs little work.
 func commitOf(dir string) string {
 	f, err := os.Open(filepath.Join(dir, manifestName))
 	if err != nil {

@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxMarks bounds the names of a folder's extended attributes; more than this always count.
+// maxMarks is the limit, in bytes, of the names of a folder's extended attributes; more always
+// count.
 const maxMarks = 64 << 10
 
-// hasMarks reports whether a folder has extended attributes that a user could have set, including
-// access lists.
+// hasMarks reports whether a folder has extended attributes, including access lists, that a user
+// could have set.
 func hasMarks(dir *os.File) (bool, error) {
 	n, err := unix.Flistxattr(int(dir.Fd()), nil)
 	if n == 0 || errors.Is(err, unix.ENOTSUP) {

@@ -19,9 +19,9 @@ import (
 const (
 	treeName     = "tree"     // the checkout itself: all that its user sees
 	trashName    = "trash"    // removed contents, to be deleted
-	indexName    = "index"    // git's, for our own calls
+	indexName    = "index"    // git's, for sluice's own calls
 	manifestName = "manifest" // what was written there
-	userName     = "user"     // who uses it at the moment
+	userName     = "user"     // its current user
 	probeName    = "probe"    // shows the file system's clock
 )
 
@@ -156,8 +156,7 @@ func (s seat) fill(ctx context.Context, root *os.Root, commit, known string, fil
 // seconds.
 const probeMost = 5 * time.Second
 
-// after waits until the file system's clock has passed a time, so that later writes have another
-// time.
+// after waits until the file system's clock has passed a time, so that later writes get another.
 func (s seat) after(ctx context.Context, at time.Time) error {
 	if at.IsZero() {
 		return nil

@@ -15,7 +15,6 @@ import (
 	"sluice/internal/git"
 )
 
-// namesAtOnce is how many names of a folder are read at once.
 const namesAtOnce = 10_000
 
 // walk goes through a checkout and removes what was changed or is not in the commit.

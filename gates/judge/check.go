@@ -17,7 +17,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// Check carries out the check of an attempt's outputs and criteria; nil where ctx ended first.
+// Check checks an attempt's outputs and criteria; nil = ctx ended first.
 func (js *Judges) Check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
 	if js.Persist(ctx, j.Key, func() error { return js.folders.FirstLaunch(j) }) != nil && ctx.Err() != nil {
@@ -33,7 +33,7 @@ func (js *Judges) Check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	} else {
 		r = js.checked(ctx, j, st, b)
 	}
-	if j.Offers(st) { // no process of ours ended
+	if j.Offers(st) { // no process of the daemon's ended
 		js.folders.Salvage(ctx, j, st)
 	}
 	if ctx.Err() != nil {
@@ -42,7 +42,6 @@ func (js *Judges) Check(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	return &engine.ProcessEnded{Check: &r}
 }
 
-// checked looks at everything and gathers what there is to be reviewed.
 func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) engine.CheckResult {
 	env := job.WithAnswer(j)
 	done := j.Attempt.Status == "" || j.Attempt.Status == engine.StatusDone
@@ -53,7 +52,7 @@ func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tre
 		why = append(why, err.Error())
 	}
 	switch {
-	case !done: // its own word is that it is not done: what it should have made is not asked for
+	case !done: // it reports itself as not done: its outputs are not asked for
 		for _, c := range st.Criteria {
 			if c.Text != "" {
 				in.Criteria = append(in.Criteria, c)
@@ -75,10 +74,11 @@ func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tre
 	switch {
 	case errors.As(err, &no):
 		why = append(why, no.Why)
-	case err != nil: // an attempt that breaks git is not one that changed nothing
+	// An attempt that breaks git is not one that changed nothing.
+	case err != nil:
 		return engine.CheckResult{Why: strings.Join(why, "\n"), Broken: folders.Unseen("", err)}
 	}
-	if len(why) > 0 { // no command is run over what is not there
+	if len(why) > 0 { // run no command on missing files
 		r := engine.CheckResult{Why: strings.Join(why, "\n")}
 		law.Put(&r)
 		return js.folders.Digested(ctx, j, st, c, r)
@@ -98,8 +98,8 @@ func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tre
 	return js.folders.Digested(ctx, j, st, c, r)
 }
 
-// checkedAt has the criteria checked in the tree of the commit that was taken; "" = in the folder. What is declared and
-// ignored by git is in no tree: it is looked for in the folder then.
+// checkedAt checks the criteria in the tree of the taken commit; "" = in the folder. Declared
+// outputs that git ignores are in no tree, and are looked for in the folder.
 func (js *Judges) checkedAt(ctx context.Context, key string, b tree.Begin, commit string, in gates.CheckInput) engine.CheckResult {
 	var j launch.Judged
 	err := js.Persist(ctx, key, func() (err error) {
@@ -116,8 +116,8 @@ func (js *Judges) checkedAt(ctx context.Context, key string, b tree.Begin, commi
 	return gates.Check(ctx, in)
 }
 
-// AnswerFits returns why the attempt's answer is not what the spec wants: one that came with a sentinel was not held
-// against the schema before.
+// AnswerFits returns why the attempt's answer does not fit the spec. An answer that came with a
+// sentinel was not checked before.
 func AnswerFits(j job.Job, st *engine.Step) string {
 	if st.Answer == nil {
 		return ""
@@ -131,11 +131,11 @@ func AnswerFits(j job.Job, st *engine.Step) string {
 	return ""
 }
 
-// launchesOfCheck is how often a command of success_criterion is launched: one that was lost with the machine says nothing
-// of the work, but one that ends its own host each time must come to an end.
+// launchesOfCheck is how often a command of success_criterion is launched. One lost with the
+// machine says nothing about the work, but one that always ends its own host must stop.
 const launchesOfCheck = 3
 
-// criterion carries out one command of success_criterion, over the commit that was taken; "" = in the folder.
+// criterion runs one command of success_criterion on the taken commit; "" = in the folder.
 func (js *Judges) criterion(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, commit string, i int, c engine.Command) (int, string, error) {
 	rel := fmt.Sprintf("%s/%s/%d", js.LaunchDir(j.Run, st.ID, j.Attempt.N, 1), lastPart(j.Key), i)
 	key := fmt.Sprintf("%s/%d", j.Key, i)
@@ -175,5 +175,5 @@ func (js *Judges) criterion(ctx context.Context, j job.Job, st *engine.Step, b t
 	return end.Exit.Code, end.Output(), nil
 }
 
-// lastPart is what stands behind the step in a key: "check-17".
+// lastPart returns what follows the step in a key: "check-17".
 func lastPart(key string) string { return layout.PathElement(key[strings.LastIndexByte(key, '.')+1:]) }

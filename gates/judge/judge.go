@@ -24,10 +24,9 @@ import (
 	"sluice/internal/tree"
 )
 
-// judgeDir holds the kept checkouts.
 const judgeDir = "judge"
 
-// TakenOf returns the commit that was taken of the job's attempt; ok is false where none was.
+// TakenOf returns the commit taken of the job's attempt; ok is false if there is none.
 func TakenOf(j job.Job) (commit string, ok bool) {
 	if j.Attempt == nil {
 		return "", false
@@ -36,20 +35,20 @@ func TakenOf(j job.Job) (commit string, ok bool) {
 	return commit, commit != ""
 }
 
-// newCheckouts makes what keeps the checkouts of a repo; nil where there is no git.
+// newCheckouts returns the checkouts of a repo; nil without git.
 func (js *Judges) newCheckouts() *checkouts.Checkouts {
 	if js.opt.Git == nil {
 		return nil
 	}
 	start := js.launches.Boot.ID
-	if start == "" { // this system does not tell its starts apart
+	if start == "" { // this system does not identify its starts
 		start = rand.Text()
 	}
 	return checkouts.New(checkouts.Options{Dir: filepath.Join(js.State, judgeDir), Repo: js.opt.Git, Start: start, Over: js.judgeOver})
 }
 
-// judgeOver reports whether a checkout's user, which is a launch's pid file, is over. One that has none yet is about to be
-// started, where this process gave it the checkout.
+// judgeOver reports whether a checkout's user, a launch's pid file, is over. A user without a pid
+// file is about to start if this process gave it the checkout.
 func (js *Judges) judgeOver(pidFile string, here bool) bool {
 	proc, err := js.opt.Runner.Adopt(pidFile, "")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +57,7 @@ func (js *Judges) judgeOver(pidFile string, here bool) bool {
 	return err == nil && proc.Over()
 }
 
-// Vacate gives up the checkout of a launch that has none left at work in it.
+// Vacate releases the checkout of a launch that no longer uses it.
 func (js *Judges) Vacate(pidFile string) {
 	if js.Seats == nil {
 		return
@@ -68,8 +67,8 @@ func (js *Judges) Vacate(pidFile string) {
 	}
 }
 
-// JudgeAt returns the folder in which a launch judges a commit, until the launch is over. "" is none: it judges in the
-// agent's own folder.
+// JudgeAt returns the folder in which a launch judges a commit, until the launch is over. With
+// commit "" it is the agent's own folder.
 func (js *Judges) JudgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, key string) (launch.Judged, error) {
 	if commit == "" || b.Top == "" || js.Seats == nil {
 		return launch.Judged{Begin: b, Agents: b, Host: b.Dir}, nil
@@ -81,7 +80,7 @@ func (js *Judges) JudgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, 
 	return js.seated(ctx, b, commit, key, made)
 }
 
-// seated is JudgeAt where what a setup makes is there.
+// seated is JudgeAt with the setup's results.
 func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string, made []launch.Made) (launch.Judged, error) {
 	own := launch.Judged{Begin: b, Agents: b, Host: b.Dir}
 	there, err := js.opt.Git.HasCommit(ctx, commit)
@@ -89,7 +88,7 @@ func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string, 
 		return own, err
 	}
 	if !there && len(commit) == 64 {
-		return own, nil // the digest of files, which an older release bound
+		return own, nil // the digest of files, bound by an older release
 	}
 	rel, err := belowTop(b)
 	if err != nil {
@@ -115,7 +114,7 @@ func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string, 
 	return j, nil
 }
 
-// checkoutFor is a checkout in which nothing is started: files are looked for in it.
+// checkoutFor returns a checkout in which nothing is started.
 func (js *Judges) checkoutFor(ctx context.Context, b tree.Begin, commit, key string) (launch.Judged, error) {
 	if commit == "" || b.Top == "" || js.Seats == nil {
 		return launch.Judged{Begin: b, Agents: b, Host: b.Dir}, nil
@@ -123,7 +122,7 @@ func (js *Judges) checkoutFor(ctx context.Context, b tree.Begin, commit, key str
 	return js.seated(ctx, b, commit, key, nil)
 }
 
-// withUnshipped adds how many files of the folder are in no commit, where a criterion was judged with them.
+// withUnshipped adds how many files of the folder are in no commit, for criteria judged there.
 func (js *Judges) withUnshipped(ctx context.Context, b tree.Begin, commit string, r engine.CheckResult) engine.CheckResult {
 	n, err := js.opt.Git.Beside(ctx, b.Top, commit, func(name string) bool {
 		return slices.ContainsFunc(js.folders.OwnPaths(b), func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
@@ -135,7 +134,6 @@ func (js *Judges) withUnshipped(ctx context.Context, b tree.Begin, commit string
 	return r
 }
 
-// belowTop is the folder of an attempt as seen from the top of its checkout.
 func belowTop(b tree.Begin) (string, error) {
 	rel, err := filepath.Rel(b.Top, b.Dir)
 	if err == nil && filepath.IsLocal(rel) {
@@ -151,8 +149,8 @@ func belowTop(b tree.Begin) (string, error) {
 	return rel, err
 }
 
-// furnish makes what the checkout has beside the commit: its git folder, the folder that the step works in, and the way
-// to .workflow/.
+// furnish creates what a checkout needs beside the commit: its git folder, the step's folder and
+// access to .workflow/.
 func (js *Judges) furnish(ctx context.Context, j launch.Judged, rel string) error {
 	stores, err := js.opt.Git.Stores()
 	if err != nil {
@@ -194,7 +192,7 @@ func (js *Judges) furnish(ctx context.Context, j launch.Judged, rel string) erro
 	return nil
 }
 
-// stateIn makes .workflow/ a folder, so that inboxes can be shown in it. A link there, which somebody committed, could
+// stateIn makes .workflow/ a folder in which inboxes can be shown. A committed link there could
 // lead them elsewhere.
 func stateIn(root *os.Root, dir string) error {
 	at := path.Join(dir, ".workflow")
@@ -211,7 +209,7 @@ func stateIn(root *os.Root, dir string) error {
 	return nil
 }
 
-// linkState has what is in .workflow/ and not of the commit be found from the checkout of a judge that is not held.
+// linkState links what .workflow/ has, and the commit lacks, into the checkout of an unheld judge.
 func (js *Judges) linkState(root *os.Root, below string) error {
 	if err := stateIn(root, below); err != nil {
 		return err
@@ -233,7 +231,7 @@ func (js *Judges) linkState(root *os.Root, below string) error {
 	return nil
 }
 
-// outputOf shows an output to a reviewer: as it is in the tree, else, where it is ignored by git, in the folder.
+// outputOf reads an output for a reviewer: from the tree or, if git ignores it, from the folder.
 func (js *Judges) outputOf(j launch.Judged, p string) prompt.TextFile {
 	f := js.collector.TextFile(j.Host, p, j.Host)
 	if _, err := os.Lstat(filepath.Join(j.Host, filepath.FromSlash(p))); j.Seat != nil && errors.Is(err, fs.ErrNotExist) {
@@ -243,7 +241,7 @@ func (js *Judges) outputOf(j launch.Judged, p string) prompt.TextFile {
 	return f
 }
 
-// LookFrom returns the checkout that a launch of a step that only looks works in, until the launch is over.
+// LookFrom returns the checkout for a launch of a step that only looks, until the launch is over.
 func (js *Judges) LookFrom(ctx context.Context, b tree.Begin, key string) (launch.Judged, error) {
 	j, err := js.seated(ctx, b, b.Look, key, nil)
 	if err == nil && j.Seat == nil {

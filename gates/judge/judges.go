@@ -1,6 +1,6 @@
-// Package judge runs what judges the work of an attempt: its criteria and commands (check.go), reviewers (review.go) and the
-// setups that these need (setup.go). Who judges works in a checkout of the taken commit (judge.go); what its outcome means
-// package gates says.
+// Package judge runs the judges of an attempt's work: criteria and commands (check.go), reviewers
+// (review.go) and their setups (setup.go). Judges work in a checkout of the taken commit
+// (judge.go). Package gates decides what their outcome means.
 package judge
 
 import (
@@ -17,7 +17,7 @@ import (
 	"sluice/internal/settings"
 )
 
-// Options are what Judges work with. All are needed, but for Git.
+// Options are what Judges need. Git is optional.
 type Options struct {
 	Collector *collect.Collector
 	Launches  *launch.Launches
@@ -29,7 +29,7 @@ type Options struct {
 	Now       func() time.Time
 }
 
-// Judges run what judges the work of attempts: criteria, gate commands, reviewers, and the setups that these need.
+// Judges run the criteria, gate commands and reviewers of one repo, and their setups.
 type Judges struct {
 	layout.Layout
 	*health.Notes
@@ -42,7 +42,7 @@ type Judges struct {
 	setting chan struct{}        // held by whoever runs a setup
 }
 
-// New makes the Judges of a repo.
+// New returns the Judges of a repo.
 func New(o Options) *Judges {
 	js := &Judges{Layout: o.Folders.Layout, Notes: o.Folders.Notes, opt: o, collector: o.Collector, launches: o.Launches, folders: o.Folders,
 		setting: make(chan struct{}, 1)}

@@ -20,9 +20,9 @@ import (
 	"sluice/internal/tree"
 )
 
-const maxDiffRead = 128 << 10 // bytes of a diff; the prompt bounds it further
+const maxDiffRead = 128 << 10 // bytes of a diff; the prompt has its own limit
 
-// Review carries out a round's review; nil where ctx ended first.
+// Review carries out a round's review; nil = ctx ended first.
 func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
 	g := j.Spec.Gate(j.Proc.Gate)
 	if g == nil || j.Round == nil {
@@ -36,7 +36,7 @@ func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engin
 	a, err := js.launches.Converse(ctx, launch.Question{
 		Order: launch.Order{Key: j.Key, Dir: js.JobDir(j), Agent: true, Idle: js.launches.Idle(g.Reviewer.AgentType, 0), Since: j.Proc.Began,
 			Clock: c},
-		Undenied: true, // a verdict may do without what its reviewer was not allowed, and says so
+		Undenied: true, // a verdict may do without a denied tool, and says so
 		Prepare:  func(t launch.Turn) (launch.Process, error) { return js.prepareReview(ctx, j, g, t) },
 		Read: func(t launch.Turn, end launch.Ended) (err error) {
 			if !end.Clean() {
@@ -59,7 +59,6 @@ func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engin
 	return &engine.ProcessEnded{Exit: a.Exit, Verdict: &verdict}
 }
 
-// reviewByCommand lets a command judge.
 func (js *Judges) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate) *engine.ProcessEnded {
 	end, err := js.launches.Ensure(ctx, launch.Order{Key: j.Key, Dir: js.JobDir(j), Since: j.Proc.Began}, func() (launch.Process, error) {
 		b, err := js.folders.Begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
@@ -88,7 +87,8 @@ func (js *Judges) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate
 	switch why := end.Failure(); {
 	case why != "":
 		verdict.Inconclusive = "the reviewer's command gave no verdict: " + why
-		// A command that is missing, or has no value, is the spec's fault and no failure of the work.
+		// A missing command, or one without a value, is the spec's fault and no failure of the
+		// work.
 		ev.Exit.Refused, ev.Exit.Class, ev.Exit.Why = "", "", ""
 	case end.Exit.Signal != "":
 		verdict = gates.CommandVerdict(-1, end.Output())
@@ -103,7 +103,7 @@ func reviewVars(j job.Job, g *engine.Gate, b tree.Begin) map[string]string {
 	return withBase(b, map[string]string{"SLUICE_GATE": g.ID, "SLUICE_STEP": g.Step, "SLUICE_ATTEMPT": strconv.Itoa(j.Attempt.N), "SLUICE_ROUND": strconv.Itoa(j.Round.N)})
 }
 
-// withBase adds the commit that the work is to be compared with: the folder as it was before.
+// withBase adds the commit to compare the work with: the folder before it.
 func withBase(b tree.Begin, vars map[string]string) map[string]string {
 	if b.Found != "" {
 		vars["SLUICE_BASE"] = b.Found
@@ -118,7 +118,7 @@ func (js *Judges) verdictInput(g *engine.Gate, t launch.Turn, end launch.Ended) 
 	return in
 }
 
-// prepareReview makes all that a reviewer needs, and says what to start.
+// prepareReview creates what a reviewer needs, and returns its process.
 func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, t launch.Turn) (launch.Process, error) {
 	st := j.Spec.Step(g.Step)
 	b, err := js.folders.Begun(ctx, j, st, j.Attempt.N)
@@ -143,13 +143,12 @@ func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, 
 	p, err := js.launches.Agent(launch.Ask{
 		Turn: t, Job: j, Who: w, Cwd: seen.Host, Prompt: text, Session: g.Reviewer.Session, Values: j.Env, Judges: true, Vars: reviewVars(j, g, b),
 		Schema: gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer),
-		Nulls:  g.Answer == nil, // a verdict that only we read: null is as if it were not there
+		Nulls:  g.Answer == nil, // only sluice reads this verdict: null counts as missing
 	})
 	p.Judged = seen
 	return p, err
 }
 
-// reviewPrompt is the prompt of a gate's reviewer.
 func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, st *engine.Step, b launch.Judged, w launch.Who, answer string) (string, error) {
 	template, err := js.collector.Template(w, true)
 	if err != nil {
@@ -203,7 +202,7 @@ func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, s
 	return prompt.Review(in), ctx.Err()
 }
 
-// task is what the step was to do, in words.
+// task describes what the step was to do.
 func (js *Judges) task(j job.Job, st *engine.Step, values *prompt.Values) string {
 	if st.Run != nil {
 		if st.Run.Shell != "" {
@@ -215,7 +214,7 @@ func (js *Judges) task(j job.Job, st *engine.Step, values *prompt.Values) string
 		}
 		return "Run this command: " + strings.Join(words, " ")
 	}
-	if st.Agent == nil { // a list of tasks, or a child run: who does the work is said there
+	if st.Agent == nil { // a list of tasks, or a child run
 		if st.Child != nil && len(st.Child.Steps) == 1 && st.Child.Steps[0].Agent != nil {
 			return "Each task of a list was done for itself, with these words:\n\n" + st.Child.Steps[0].Agent.Prompt.Source
 		}
@@ -228,7 +227,6 @@ func (js *Judges) task(j job.Job, st *engine.Step, values *prompt.Values) string
 	return text
 }
 
-// diff is the work that the round is over, as a patch.
 func (js *Judges) diff(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) string {
 	if b.Top == "" {
 		return ""

@@ -24,20 +24,21 @@ import (
 )
 
 const (
-	setupDir   = "setup" // holds what setups have made: <digest>/<n>, and the file doneName
+	setupDir   = "setup" // holds the results of setups: <digest>/<n>, and the file doneName
 	doneName   = "done"
 	setupsKept = 8              // results that stay, the newest
-	setupStale = 24 * time.Hour // of the others, those that were used meanwhile stay too
+	setupStale = 24 * time.Hour // the others stay while used so recently
 )
 
-// setUp returns what the setup for the judges of a job's step has made, and runs it where that is not there.
+// setUp returns the results of the setup for the judges of a job's step, and runs it if they are
+// missing.
 func (js *Judges) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.Made, error) {
 	if j.Proc == nil || j.Proc.Step == "" || b.Base() == "" {
 		return nil, nil
 	}
 	st := j.Spec.Step(j.Proc.Step)
 	s := j.Spec.SetupOf(st)
-	if s == nil || len(j.RunInfo.Stubs) > 0 { // stand-ins have nothing to be tested
+	if s == nil || len(j.RunInfo.Stubs) > 0 { // stand-ins have nothing to test
 		return nil, nil
 	}
 	argv, err := js.launches.Command(j, &s.Run, j.Env, "", stub.Turn{}, nil, b)
@@ -69,7 +70,8 @@ func (js *Judges) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.
 	return out, js.dropSetups()
 }
 
-// setupDigest names what a setup makes by what it depends on. What another start of the machine left may not be whole.
+// setupDigest names a setup's results by what they depend on. Those of another machine start may be
+// incomplete.
 func (js *Judges) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin, argv []string) (string, error) {
 	rel, err := belowTop(b)
 	if err != nil {
@@ -92,7 +94,7 @@ func (js *Judges) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin
 	return layout.HexSum([]byte(strings.Join(parts, "\x00")))[:32], nil
 }
 
-// runSetup runs the setup, and keeps in dir what it is to provide.
+// runSetup runs the setup, and keeps its results in dir.
 func (js *Judges) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, argv []string, s *engine.Setup, dir string) error {
 	key := j.Key + layout.SetupMark + filepath.Base(dir)[:8]
 	rel := js.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(j.Key, j.Run+"/")) + "-setup"
@@ -126,7 +128,7 @@ func (js *Judges) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tr
 	return nil
 }
 
-// keepMade moves what a setup has made out of its checkout.
+// keepMade moves a setup's results out of its checkout.
 func keepMade(top string, b tree.Begin, s *engine.Setup, dir string) error {
 	rel, err := belowTop(b)
 	if err != nil {
@@ -154,13 +156,13 @@ func keepMade(top string, b tree.Begin, s *engine.Setup, dir string) error {
 	if err := os.WriteFile(filepath.Join(making, doneName), nil, 0o600); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil { // without its mark it is of a launch that was killed
+	if err := os.RemoveAll(dir); err != nil { // without its mark it belongs to a killed launch
 		return err
 	}
 	return os.Rename(making, dir)
 }
 
-// plainPath returns why what lies at a path is not to be taken: it is missing, or reached through a link.
+// plainPath returns why a path cannot be kept: it is missing, or reached through a link.
 func plainPath(root *os.Root, at string) error {
 	parts := strings.Split(path.Clean(at), "/")
 	for i := range parts {
@@ -178,7 +180,7 @@ func plainPath(root *os.Root, at string) error {
 	return nil
 }
 
-// dropSetups removes results that nobody has used for long, all but the newest.
+// dropSetups removes results that were not used for long, except the newest.
 func (js *Judges) dropSetups() error {
 	base := filepath.Join(js.State, setupDir)
 	entries, err := os.ReadDir(base)
@@ -194,7 +196,7 @@ func (js *Judges) dropSetups() error {
 		r := result{dir: filepath.Join(base, x.Name())}
 		if info, err := os.Lstat(filepath.Join(r.dir, doneName)); err == nil {
 			r.used = info.ModTime()
-		} // else of a launch that was killed: it goes
+		} // otherwise of a killed launch: it goes
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b result) int { return b.used.Compare(a.used) })

@@ -11,8 +11,8 @@ import (
 	"sluice/internal/text"
 )
 
-// ReadAnswer holds an answer against the step's schema, and that of a task against the task: a summary that names another
-// one tells of work that was not asked for.
+// ReadAnswer checks an answer against the step's schema, and a task's answer against the task: a
+// summary that names another task describes work nobody asked for.
 func ReadAnswer(j job.Job, st *engine.Step, data []byte) (json.RawMessage, error) {
 	out, err := gates.ReadAnswer(data, st.Answer)
 	c := j.RunInfo.Child

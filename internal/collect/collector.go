@@ -1,6 +1,6 @@
-// Package collect collects what agents are asked about: the files that a spec names, what was found wrong before, the words
-// of people. Package prompt formats it. step.go is the prompt of a step, prompts.go the template of a role, replies.go
-// what came back.
+// Package collect collects the contents of prompts: the files that a spec names, earlier faults,
+// people's words. Package prompt formats them. step.go has the prompt of a step, prompts.go the
+// template of a role, replies.go what came back.
 package collect
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sluice/internal/settings"
 )
 
-// Options are what a Collector works with. All are needed, but for Git.
+// Options are what a Collector needs. Git is optional.
 type Options struct {
 	Launches *launch.Launches
 	Folders  *folders.Folders
@@ -20,7 +20,7 @@ type Options struct {
 	Logf     func(string, ...any)
 }
 
-// Collector collects what agents are asked about: the files that a spec names, what was found wrong before, a person's words.
+// Collector collects the contents of prompts.
 type Collector struct {
 	layout.Layout
 	opt      Options
@@ -28,7 +28,7 @@ type Collector struct {
 	folders  *folders.Folders
 }
 
-// New makes the Collector of a repo.
+// New returns the Collector of a repo.
 func New(o Options) *Collector {
 	return &Collector{Layout: o.Folders.Layout, opt: o, launches: o.Launches, folders: o.Folders}
 }

@@ -8,7 +8,7 @@ import (
 	"sluice/internal/prompt"
 )
 
-// Template returns the text of the role's prompt; "" where it is the built-in one.
+// Template returns the text of the role's prompt; "" = the built-in one.
 func (co *Collector) Template(w launch.Who, judges bool) (string, error) {
 	s := co.opt.Settings()
 	p, faults := prompt.Read(s, co.Root, w.Role, judges)

@@ -10,16 +10,16 @@ import (
 	"sluice/internal/prompt"
 )
 
-// PromptText is what a launch was asked.
+// PromptText returns what a launch was asked.
 func (co *Collector) PromptText(rel string) []byte {
 	data, _, err := atomicfile.OpenRegular(co.Root, filepath.FromSlash(rel+"/prompt.md"), prompt.Max)
 	if err != nil {
-		return nil // then no quote of it is known as one
+		return nil // its quotes are not recognized then
 	}
 	return data
 }
 
-// KeepReply keeps the words that no answer, or no verdict, could be read from, for a person to look at.
+// KeepReply keeps an unreadable answer or verdict for a person.
 func (co *Collector) KeepReply(rel string, end launch.Ended) {
 	if end.Dir == "" {
 		return

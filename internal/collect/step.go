@@ -24,12 +24,11 @@ import (
 	"sluice/internal/tree"
 )
 
-// Bounds of what a launch is given.
 const (
-	maxShownFile = 64 << 10 // bytes read of a file that a prompt shows; it bounds them further
+	maxShownFile = 64 << 10 // bytes read of a shown file; the prompt has its own limit
 )
 
-// ContextFiles are what is to be read first, as seen from the folder; what is not there is left out.
+// ContextFiles returns what to read first, as seen from the folder, without missing files.
 func (co *Collector) ContextFiles(spec *engine.Spec, st *engine.Step, dir string) []string {
 	all := slices.Clone(spec.ContextFiles)
 	if st.Agent != nil {
@@ -42,7 +41,7 @@ func (co *Collector) ContextFiles(spec *engine.Spec, st *engine.Step, dir string
 	return found
 }
 
-// RetryFiles are the texts of the run's retry-context files that concern the step, oldest first.
+// RetryFiles returns the run's retry-context files about the step, oldest first.
 func (co *Collector) RetryFiles(j job.Job, step string, dir string) []prompt.TextFile {
 	var out []prompt.TextFile
 	for _, h := range j.History {
@@ -53,7 +52,7 @@ func (co *Collector) RetryFiles(j job.Job, step string, dir string) []prompt.Tex
 	return out
 }
 
-// SentOf are the rounds that took a route and concern a prompt, oldest first.
+// SentOf returns the rounds with a route that concern a prompt, oldest first.
 func SentOf(j job.Job, concern func(job.Sent) bool) []prompt.Sent {
 	var out []prompt.Sent
 	for _, q := range j.Sent {
@@ -71,15 +70,15 @@ func SentOf(j job.Job, concern func(job.Sent) bool) []prompt.Sent {
 	return out
 }
 
-// MaxTriedFiles is how many retry-context files of a task's earlier tries a prompt names, maxTriedSeen among how many of one
-// try the newest are looked for: agents can write there too.
+// A prompt names at most MaxTriedFiles retry-context files of a task's earlier tries. Of one try,
+// at most maxTriedSeen files are looked at: agents can write there too.
 const (
 	MaxTriedFiles = 50
 	maxTriedSeen  = 2000
 )
 
-// TriedFiles are the retry-context files of the earlier tries at the run's task, oldest first, as seen from the folder: the
-// newest of them where there are many.
+// TriedFiles returns the newest retry-context files of earlier tries at the run's task, oldest
+// first, as seen from the folder.
 func (co *Collector) TriedFiles(j job.Job, dir string) []string {
 	c := j.RunInfo.Child
 	if c == nil || c.Task == "" {
@@ -94,7 +93,8 @@ func (co *Collector) TriedFiles(j job.Job, dir string) []string {
 	for k := n - 1; k > 0 && len(out) < MaxTriedFiles; k-- {
 		run := j.Run[:dot+1] + strconv.Itoa(k)
 		var of []string
-		for _, rel := range []string{co.RunDir(run) + "/retry-context", engine.InRetryDir(".workflow/retry-context/", run)} { // those of a run that is over are moved
+		// Those of an ended run were moved.
+		for _, rel := range []string{co.RunDir(run) + "/retry-context", engine.InRetryDir(".workflow/retry-context/", run)} {
 			of = append(of, co.filesIn(rel, dir)...)
 		}
 		out = append(of, out...)
@@ -102,8 +102,8 @@ func (co *Collector) TriedFiles(j job.Job, dir string) []string {
 	return out[max(0, len(out)-MaxTriedFiles):]
 }
 
-// filesIn lists the files of a folder of the repo, the oldest first, as seen from dir: the newest maxTriedFiles, each by a
-// name that is one line.
+// filesIn returns the files of a folder of the repo, as seen from dir: the newest MaxTriedFiles,
+// oldest first, without names that contain control characters.
 func (co *Collector) filesIn(rel, dir string) (out []string) {
 	path := filepath.Join(co.Root, filepath.FromSlash(rel))
 	f, err := atomicfile.OpenDir(path)
@@ -111,7 +111,7 @@ func (co *Collector) filesIn(rel, dir string) (out []string) {
 		return nil
 	}
 	defer f.Close()
-	infos, _ := f.Readdir(maxTriedSeen) // what was read counts
+	infos, _ := f.Readdir(maxTriedSeen) // a part is enough
 	slices.SortFunc(infos, func(a, b fs.FileInfo) int {
 		return cmp.Or(a.ModTime().Compare(b.ModTime()), strings.Compare(a.Name(), b.Name()))
 	})
@@ -123,7 +123,7 @@ func (co *Collector) filesIn(rel, dir string) (out []string) {
 	return out[max(0, len(out)-MaxTriedFiles):]
 }
 
-// TextFile reads a file of the repo to be shown, with its path as seen from dir.
+// TextFile reads a file of the repo for a prompt, with its path as seen from dir.
 func (co *Collector) TextFile(base, p, dir string) prompt.TextFile {
 	f := prompt.TextFile{Path: layout.SeenFrom(dir, filepath.Join(base, filepath.FromSlash(p)))}
 	if !filepath.IsLocal(filepath.FromSlash(p)) {
@@ -137,7 +137,7 @@ func (co *Collector) TextFile(base, p, dir string) prompt.TextFile {
 	}
 	defer file.Close()
 	data := make([]byte, min(st.Size, maxShownFile))
-	n, _ := file.ReadAt(data, 0) // what was read counts
+	n, _ := file.ReadAt(data, 0) // a part is enough
 	if slices.Contains(data[:n], 0) {
 		f.Why = "it is binary"
 		return f
@@ -149,8 +149,8 @@ func (co *Collector) TextFile(base, p, dir string) prompt.TextFile {
 	return f
 }
 
-// SignalTold is the same as its launch has to write it: where an inbox cannot be seen in the place of another, by its own
-// path.
+// SignalTold returns the signal file for the launch to write: its own inbox's path if that cannot
+// appear in place of the shared one.
 func (co *Collector) SignalTold(j job.Job, st *engine.Step) string {
 	file := co.SignalFile(j.Run, st)
 	if box, _ := co.launches.Box(); file != "" && box != nil && !box.Remaps() && !j.Offers(st) {
@@ -159,7 +159,7 @@ func (co *Collector) SignalTold(j job.Job, st *engine.Step) string {
 	return file
 }
 
-// StepPrompt is the prompt of a step's agent.
+// StepPrompt returns the prompt of a step's agent.
 func (co *Collector) StepPrompt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, w launch.Who, answer string) (string, error) {
 	template, err := co.Template(w, false)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"sluice/engine"
 )
 
-// JudgedBy says in words who judged a round.
+// JudgedBy describes who judged a round.
 func JudgedBy(g *engine.Gate, q *engine.Round) string {
 	switch {
 	case q.By != nil && q.By.Who != "":
@@ -21,7 +21,7 @@ func JudgedBy(g *engine.Gate, q *engine.Round) string {
 	return reviewerOf(g)
 }
 
-// SaidBy says in words who judged an attempt before a person did.
+// SaidBy describes who judged an attempt before a person did.
 func SaidBy(g *engine.Gate, a *engine.Attempt) string {
 	switch {
 	case a != nil && a.Failure != "":

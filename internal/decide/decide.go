@@ -23,12 +23,12 @@ import (
 	"sluice/signals"
 )
 
-// Decision is what a person says at a gate.
+// Decision is a person's decision at a gate.
 type Decision struct {
 	Gate, Outcome, Text, Run string
 	Round                    int // 0: the one that asks now
 
-	Key, Out, Signed string        // files: to sign with, to write to, that was signed
+	Key, Out, Signed string        // files: the key, the output, a signed answer
 	Unsigned         bool          // write what is to be signed
 	Life             time.Duration // of the signature; 0 = the default
 	Answers          []string      // NAME=VALUE, or the whole answer as JSON
@@ -38,7 +38,7 @@ type Decision struct {
 	answer json.RawMessage // what is given beside the words
 }
 
-// AskWords sees to it that a fail or a veto says why.
+// AskWords reads the reason of a fail or a veto, and asks for it if missing.
 func AskWords(con *console.Console, d *Decision, given bool) error {
 	if d.Text == "-" {
 		b, err := io.ReadAll(io.LimitReader(con.In, engine.MaxFeedback+1))
@@ -61,7 +61,6 @@ func AskWords(con *console.Console, d *Decision, given bool) error {
 	return err
 }
 
-// askWhy asks for the reason of a fail or a veto.
 func askWhy(con *console.Console) (string, error) {
 	fmt.Fprint(con.Out, "What is wrong? (one line; the next attempt reads it) ")
 	line, err := con.ReadLine()
@@ -71,7 +70,7 @@ func askWhy(con *console.Console) (string, error) {
 	return line, nil
 }
 
-// InAttempt is an error in the environment of an attempt: what is decided is a person's.
+// InAttempt returns an error in the environment of an attempt: only a person decides.
 func InAttempt(con *console.Console) error {
 	if con.Getenv("SLUICE_TOKEN") == "" {
 		return nil
@@ -79,7 +78,7 @@ func InAttempt(con *console.Console) error {
 	return errors.New("this is the environment of an attempt: what is decided is a person's, so leave it to one")
 }
 
-// Give has a decision taken in: by the process that serves the repo, else by a file for the one that will.
+// Give submits a decision: to the process that serves the repo, else as a file for the next one.
 func Give(ctx context.Context, con *console.Console, p *workspace.Workspace, d Decision) error {
 	v, served, err := workspace.View(ctx, p)
 	if err != nil {
@@ -95,7 +94,7 @@ func Give(ctx context.Context, con *console.Console, p *workspace.Workspace, d D
 	}
 	s, ok := v.(workspace.Service)
 	if !served || !ok {
-		v.Close() // the lock goes with it
+		v.Close() // this releases the lock
 	} else {
 		defer s.Close()
 	}
@@ -134,7 +133,7 @@ func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 	return nil
 }
 
-// knownGate checks the gate's name against those of live runs, and which run is meant.
+// knownGate checks the gate's name against live runs, and finds the run.
 func knownGate(st daemon.Status, d *Decision) error {
 	var known, at []string
 	for _, r := range st.Runs {
@@ -167,12 +166,12 @@ func knownGate(st daemon.Status, d *Decision) error {
 	return fault.Failed(mend, "no gate %q in a live run", text.Line(d.Gate))
 }
 
-// okOutcome checks an outcome where the gate says which it takes.
+// okOutcome reports whether the gate takes the outcome, if it says which.
 func okOutcome(g daemon.GateStatus, outcome string) bool {
 	return len(g.Outcomes) == 0 || slices.Contains(g.Outcomes, outcome)
 }
 
-// leaveDecision writes the decision as a file: whoever serves the repo next takes it in.
+// leaveDecision writes the decision as a file: the next process that serves the repo takes it in.
 func leaveDecision(con *console.Console, p *workspace.Workspace, d Decision) error {
 	if !ids.Valid(d.Outcome) || !ids.Valid(d.Gate) {
 		return fault.Misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", text.Line(d.Outcome), text.Line(d.Gate))
@@ -200,7 +199,6 @@ func leaveDecision(con *console.Console, p *workspace.Workspace, d Decision) err
 	return nil
 }
 
-// file is the decision as a file says it.
 func (d Decision) file() ([]byte, error) {
 	say := map[string]any{}
 	if d.Text != "" {

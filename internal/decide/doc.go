@@ -1,6 +1,7 @@
-// Package decide has a person's decision at a gate taken in: Give by the process that serves the repo, else by a file for the one
-// that will, signed where the gate wants it. Here lets the person at the terminal decide what was just shown, by a key. Which
-// keys count is internal/press's, what is signed internal/approval's, how an answer is asked for internal/form's.
+// Package decide submits a person's decision at a gate: Give sends it to the process that serves
+// the repo, or else writes a file for the next one, signed if the gate requires it. Here lets the
+// person at the terminal decide by a key what was just shown. Package press decides which keys
+// count, approval has what is signed, form asks for answers.
 //
 // Reading order: decide.go, sign.go, form.go, here.go.
 package decide

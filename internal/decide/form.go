@@ -13,8 +13,8 @@ import (
 	"sluice/internal/text"
 )
 
-// answerOf makes the answer of a decision: of its -a, or asked for in the terminal where the gate wants one. An answer
-// that is not valid is refused before anything is signed or decided.
+// answerOf sets the answer of a decision: from its -a, or asked for in the terminal if the gate
+// requires one. An invalid answer is refused before anything is signed or decided.
 func answerOf(ctx context.Context, con *console.Console, d *Decision) error {
 	g := d.at
 	switch {
@@ -54,7 +54,7 @@ func answerOf(ctx context.Context, con *console.Console, d *Decision) error {
 	return nil
 }
 
-// fillIn asks for the properties of an answer, a line each.
+// fillIn asks for the properties of an answer, one line each.
 func fillIn(ctx context.Context, con *console.Console, gate string, by []byte) ([]byte, error) {
 	f, err := form.New(by)
 	if err != nil {
@@ -79,7 +79,7 @@ func fillIn(ctx context.Context, con *console.Console, gate string, by []byte) (
 	return answer, nil
 }
 
-// lineUntil is readLine until ctx ends: Ctrl-C is no answer.
+// lineUntil reads a line until ctx ends: Ctrl-C is no answer.
 func lineUntil(ctx context.Context, con *console.Console) (string, error) {
 	type read struct {
 		line string

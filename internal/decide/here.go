@@ -17,14 +17,14 @@ import (
 	"sluice/internal/workspace"
 )
 
-// Here lets the person at the terminal decide what was shown, by a key: the round that was shown, and no other.
+// Here lets the person at the terminal decide the shown round, and no other, by a key.
 func Here(ctx context.Context, con *console.Console, p *workspace.Workspace, sh *show.Shown) error {
 	g := sh.Gate
 	if InAttempt(con) != nil || g == nil || g.State != engine.OnHuman && g.State != engine.OnWindow {
 		return nil
 	}
 	h := &hand{con: con}
-	several := false // the last keys came at once, and that was said
+	several := false // the last keys came at once, and the person was told
 	for {
 		if !several {
 			fmt.Fprintf(con.Out, "\n%s ", con.Paint(console.Bold, keysHere(sh)+"  any other key: later"))
@@ -63,7 +63,6 @@ func Here(ctx context.Context, con *console.Console, p *workspace.Workspace, sh 
 	}
 }
 
-// outcomeHere is what a key says at a gate; "" = nothing.
 func outcomeHere(g *daemon.GateStatus, k string) string {
 	human := g.State == engine.OnHuman
 	switch {
@@ -77,7 +76,6 @@ func outcomeHere(g *daemon.GateStatus, k string) string {
 	return ""
 }
 
-// keysHere names the keys that do something.
 func keysHere(sh *show.Shown) string {
 	keys := "v veto"
 	if sh.Gate.State == engine.OnHuman {
@@ -90,14 +88,14 @@ func keysHere(sh *show.Shown) string {
 	return keys
 }
 
-// hand is a person's keys at the terminal.
+// hand reads a person's keys at the terminal.
 type hand struct {
 	con     *console.Console
 	guard   press.Guard
 	decoder press.Decoder
 }
 
-// key waits for a key, with what it may decide on the screen; the letter is small.
+// key waits for a key that may decide what; it returns lower case.
 func (h *hand) key(what string) (k string, err error) {
 	h.guard.Draw(what, h.con.Now())
 	in, _ := console.Terminal(h.con.In)
@@ -127,7 +125,8 @@ func (h *hand) key(what string) (k string, err error) {
 	return k, nil
 }
 
-// decides has a decision ended that a key begins: a pass by Enter, the others by words. "" = nothing was decided.
+// decides completes a decision that a key began: a pass by Enter, the others by words. "" = nothing
+// was decided.
 func (h *hand) decides(ctx context.Context, sh *show.Shown, outcome string) (decided, words string, answer []byte) {
 	con := h.con
 	why := h.guard.Begin("keys")
@@ -163,7 +162,7 @@ func (h *hand) decides(ctx context.Context, sh *show.Shown, outcome string) (dec
 	return outcome, "", answer
 }
 
-// confirms asks whether a pass is meant, and says why it was not confirmed.
+// confirms asks for confirmation of a pass, and returns why it was not confirmed.
 func (h *hand) confirms(sh *show.Shown, answer []byte) (why string) {
 	con, g := h.con, sh.Gate
 	pass := press.Pass{Run: sh.Run, Gate: g.ID, GateName: g.Name, Round: g.Round,

@@ -21,13 +21,14 @@ import (
 	"sluice/internal/workspace"
 )
 
-// How long a signed answer is good for: one that is handed in at once, and one that is carried.
+// How long a signed answer is valid: one submitted at once, and one carried.
 const (
 	signedHere    = 10 * time.Minute
 	signedCarried = 24 * time.Hour
 )
 
-// proofOf makes the signed text of a decision at a gate, or takes it from the file that it was written to elsewhere.
+// proofOf sets the signed text of a decision at a gate: it signs, or reads the file of an answer
+// signed elsewhere.
 func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, d *Decision) error {
 	g := d.at
 	if d.Signed != "" {
@@ -73,7 +74,6 @@ func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 	return nil
 }
 
-// verb is the command that this decision was given by.
 func (d Decision) verb() string {
 	switch d.Outcome {
 	case engine.OutcomePass, engine.OutcomeFail, engine.OutcomeVeto:
@@ -82,7 +82,7 @@ func (d Decision) verb() string {
 	return "decide"
 }
 
-// toSign is the text that stands for a decision about what the gate's round is over now.
+// toSign returns the text to sign for a decision about the gate's current round.
 func toSign(con *console.Console, p *workspace.Workspace, d *Decision, g *daemon.GateStatus) (text []byte, until time.Time, err error) {
 	life := d.Life
 	if life == 0 {
@@ -95,7 +95,7 @@ func toSign(con *console.Console, p *workspace.Workspace, d *Decision, g *daemon
 	}
 	until = con.Now().Add(life).Truncate(time.Second)
 	nonce := make([]byte, 16)
-	_, _ = rand.Read(nonce) // it ends the program where it fails
+	_, _ = rand.Read(nonce) // on an error it ends the program
 	text = approval.Approval{Repo: p.ID, Run: d.Run, Gate: d.Gate, Round: g.Round, Decision: d.Outcome, Reviewed: g.Reviewed,
 		Nonce: hex.EncodeToString(nonce), Expires: until, Words: d.Text, Answer: string(d.answer)}.Text()
 	if _, err := approval.ParseApproval(text); err != nil {
@@ -121,14 +121,15 @@ func WriteSigned(con *console.Console, file string, data []byte, says string) er
 	return err
 }
 
-// Keyring has the private keys of this machine; ssh-keygen asks for a passphrase or a touch on the terminal.
+// Keyring returns the private keys of this machine; ssh-keygen asks on the terminal for a
+// passphrase or a touch.
 func Keyring(con *console.Console) approval.Keyring {
 	k := approval.Keyring{Env: con.Env, Home: con.Getenv("HOME"), Agent: con.Getenv("SSH_AUTH_SOCK") != ""}
 	k.Terminal, _ = console.Terminal(con.Err)
 	return k
 }
 
-// Sign signs an answer at a gate that wants it.
+// Sign signs an answer at a gate that requires it.
 func Sign(ctx context.Context, con *console.Console, p *workspace.Workspace, g daemon.GateStatus, ev engine.Answered) (proof string, err error) {
 	d := Decision{Gate: ev.Gate, Run: ev.Run, Round: ev.Round, Outcome: ev.Outcome, Text: ev.Text, answer: ev.Answer, at: &g}
 	err = proofOf(ctx, con, p, &d)

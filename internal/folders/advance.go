@@ -9,7 +9,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// Advance moves the branch of an attempt that has passed to what was taken of it. It returns why that is left to a person.
+// Advance moves the branch to the taken work of an attempt that has passed. It returns why a person
+// must do it.
 func (x *Folders) Advance(ctx context.Context, j job.Job) string {
 	return x.moveBranch(ctx, j, x.advanced, "the work of %s.%d is kept, and its branch was not moved")
 }
@@ -31,27 +32,29 @@ func (x *Folders) advanced(ctx context.Context, j job.Job) (string, error) {
 	switch {
 	case r.Taken == c.Taken.Commit && r.Work == (attemptOf{}):
 		delete(r.Found, "")
-	case r.Found[""] == c.Found: // others have worked on top of it: that has not passed
+	case r.Found[""] == c.Found: // work that others built on top of it has not passed
 		r.Found[""] = c.Taken.Commit
 	}
 	if err := r.keep(); err != nil {
 		return "", err
 	}
 	if b.On == "" || c.Taken.Commit == "" {
-		return "", nil // there is no branch to move
+		return "", nil // no branch to move
 	}
 	at, err := x.opt.Git.TipOf(ctx, b.On)
 	if err == nil && at.SHA == c.Taken.Commit {
-		err = tree.Settle(ctx, x.opt.Git, b.Top) // of before a kill: the index may be left to do
+		err = tree.Settle(ctx, x.opt.Git, b.Top) // after a kill the index may be out of date
 	}
 	if err != nil {
 		return "", err
 	}
-	if at.SHA == c.Taken.Commit { // an agent that is not held has moved it itself, or this is a call after a kill
+	if at.SHA == c.Taken.Commit { // an unheld agent has moved it itself, or this call follows a kill
 		return "", x.moving(ctx, j, r, b, at.SHA, at.SHA)
 	}
 	bases := []string{at.SHA}
-	if j.RunInfo.Workspace == "" || b.On != "refs/heads/"+engine.WorkspaceBranch(j.RunInfo.Workspace) { // a person's own changes may lie in the folder: what was taken has them too, and the branch is not to have them
+	// A person's own changes may be in the folder: the taken work contains them, the branch must
+	// not.
+	if j.RunInfo.Workspace == "" || b.On != "refs/heads/"+engine.WorkspaceBranch(j.RunInfo.Workspace) {
 		bases = append(bases, c.Found)
 	}
 	for _, base := range bases {

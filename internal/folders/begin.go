@@ -17,13 +17,15 @@ import (
 	"sluice/internal/tree"
 )
 
-// Begun returns the record of an attempt's beginning, made before anything else if there is none.
+// Begun returns the record of an attempt's beginning. If there is none it creates it, before
+// anything else.
 func (x *Folders) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (tree.Begin, error) {
 	var b tree.Begin
 	if j.Attempt.Reads {
 		return x.looks(ctx, j, st, n)
 	}
-	if st.Run != nil && !j.Checks(st) && !inGit(st) { // nobody asks what it has changed: the spec says all there is
+	// Nobody asks what it has changed: the spec has everything.
+	if st.Run != nil && !j.Checks(st) && !inGit(st) {
 		b, err := x.place(ctx, j, st)
 		if err == nil {
 			err = x.noteUnchecked(ctx, j, st, b.Top)
@@ -66,13 +68,12 @@ func (x *Folders) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) 
 	if err := x.beginRefs(ctx, j, st, &b); err != nil {
 		return b, err
 	}
-	if ctx.Err() != nil { // what was read may be cut short
+	if ctx.Err() != nil { // what was read may be incomplete
 		return b, ctx.Err()
 	}
 	return b, layout.Save(file, b)
 }
 
-// listsBelow names the task files of the run that lie in a checkout.
 func (x *Folders) listsBelow(j job.Job, top string) (out []string) {
 	for _, l := range j.RunInfo.Lists {
 		if rel, err := filepath.Rel(top, filepath.Join(x.Root, filepath.FromSlash(l))); top != "" && err == nil && filepath.IsLocal(rel) {
@@ -82,12 +83,12 @@ func (x *Folders) listsBelow(j job.Job, top string) (out []string) {
 	return out
 }
 
-// inGit reports whether the step's word is to be found in git.
+// inGit reports whether the step signals through git.
 func inGit(st *engine.Step) bool {
 	return st.Signal.Type == engine.SignalCommit || st.Signal.Type == engine.SignalPull
 }
 
-// beginRefs records what a new commit or pull request is told from.
+// beginRefs records what a new commit or pull request is compared with.
 func (x *Folders) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b *tree.Begin) error {
 	if !x.opt.Git.Checkout() || !inGit(st) {
 		return nil
@@ -110,7 +111,7 @@ func (x *Folders) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b *
 	return nil
 }
 
-// place finds the folder an attempt works in, and makes it where it is not there.
+// place returns the folder of an attempt, and creates it if missing.
 func (x *Folders) place(ctx context.Context, j job.Job, st *engine.Step) (tree.Begin, error) {
 	b := tree.Begin{Dir: x.Root}
 	if st.Agent != nil {
@@ -122,7 +123,8 @@ func (x *Folders) place(ctx context.Context, j job.Job, st *engine.Step) (tree.B
 		b.Branch = branch
 	}
 	if wt := j.Attempt.Worktree; wt != "" {
-		x.placing.Lock() // steps that only look hold no worktree: many may be the first at once
+		// Several steps that only look may be first at once: they hold no worktree.
+		x.placing.Lock()
 		defer x.placing.Unlock()
 		if wt == j.RunInfo.Workspace {
 			if !x.opt.Git.Checkout() {
@@ -166,14 +168,13 @@ func (x *Folders) place(ctx context.Context, j job.Job, st *engine.Step) (tree.B
 	return b, nil
 }
 
-// checkout makes the worktree where nothing is there yet.
 func (x *Folders) checkout(ctx context.Context, dir, branch string) error {
 	info, err := os.Stat(dir)
 	mark := x.makingFile(dir)
 	var half making
 	switch {
 	case err == nil && info.IsDir() && layout.Load(mark, &half) == nil && x.opt.Git.Checkout():
-		// Whoever was making it was killed: nobody has worked in it.
+		// sluice was killed while it created this: nobody has worked in it.
 		if err := x.opt.Git.FillWorktree(context.WithoutCancel(ctx), dir); err != nil {
 			if health.Passing(err) {
 				return err
@@ -196,7 +197,7 @@ func (x *Folders) checkout(ctx context.Context, dir, branch string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
-	// Not broken off in the middle: half a checkout would be taken for a whole one. The mark is for a kill.
+	// Not interrupted: half a checkout would pass for a whole one. The mark covers a kill.
 	if err := layout.Save(mark, making{Dir: dir}); err != nil {
 		return err
 	}
@@ -209,7 +210,6 @@ func (x *Folders) checkout(ctx context.Context, dir, branch string) error {
 	return os.Remove(mark)
 }
 
-// making is the mark of a worktree that is being made.
 type making struct {
 	Dir string `json:"dir"`
 }
@@ -218,7 +218,7 @@ func (x *Folders) makingFile(dir string) string {
 	return filepath.Join(x.State, "making", layout.HexSum([]byte(dir))[:32])
 }
 
-// ours reports whether a real path lies in the root or in one of the repo's worktrees.
+// ours reports whether a real path is in the root or one of the repo's worktrees.
 func (x *Folders) ours(ctx context.Context, real string) bool {
 	if layout.Inside(x.Root, real) {
 		return true
@@ -238,8 +238,8 @@ func (x *Folders) ours(ctx context.Context, real string) bool {
 	return false
 }
 
-// Trees returns for each worktree of the spec that exists the key of its checkout: "." for the root's own, and one below the
-// root as seen from there, as a worktree that is yet to be made has its path as its key.
+// Trees returns the checkout key of each existing worktree of the spec: "." for the root's own, and
+// the path from the root for one below it. A worktree to be created has its path as its key.
 func (x *Folders) Trees(ctx context.Context, spec *engine.Spec) map[string]string {
 	out := map[string]string{}
 	root, err := git.Toplevel(x.Root)

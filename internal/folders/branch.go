@@ -10,8 +10,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// moveBranch carries out a move of a branch, again and again where the system is to blame. It returns why that is left to a
-// person, after what, a format of the step and the attempt.
+// moveBranch moves a branch, and tries again on errors of the system. It returns why a person must
+// do it, after what, a format of the step and the attempt.
 func (x *Folders) moveBranch(ctx context.Context, j job.Job, move func(context.Context, job.Job) (string, error), what string) (why string) {
 	err := x.Persist(ctx, j.Key, func() (err error) {
 		why, err = move(ctx, j)
@@ -29,7 +29,7 @@ func (x *Folders) moveBranch(ctx context.Context, j job.Job, move func(context.C
 	return why
 }
 
-// workOf names the attempts that a write is about; its own is the first.
+// workOf names the attempts of a write, its own first.
 func workOf(j job.Job) []string {
 	run := j.Run
 	if c := j.RunInfo.Child; c != nil {
@@ -42,8 +42,8 @@ func workOf(j job.Job) []string {
 	return all
 }
 
-// moving records that a branch is about to move from at, or was moved so by an agent that is not held. What was recorded
-// before and did not happen is forgotten.
+// moving records that a branch is about to move from at, or that an unheld agent moved it. Recorded
+// moves that did not happen are removed.
 func (x *Folders) moving(ctx context.Context, j job.Job, r *heldRecord, b tree.Begin, at, to string) error {
 	list := r.Moves
 	m := Move{Of: workOf(j)[0], From: at, To: to}

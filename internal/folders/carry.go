@@ -20,11 +20,11 @@ import (
 	"sluice/internal/tree"
 )
 
-// maxCarried bounds an output that is carried from one checkout to another.
+// maxCarried is the limit, in bytes, of an output carried between checkouts.
 const maxCarried = 1 << 30
 
-// Needed finds a step's input files. An output of an earlier step that is in no commit, since git ignores it, is carried
-// from the checkout that it was made in.
+// Needed returns a step's input files. An earlier step's output that git ignores, and so is in no
+// commit, is copied from the checkout in which it was made.
 func (x *Folders) Needed(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (found []string, err error) {
 	if b.Host != "" {
 		found, missing, err := x.Inputs(j, st, b.Host)
@@ -34,7 +34,8 @@ func (x *Folders) Needed(ctx context.Context, j job.Job, st *engine.Step, b tree
 		return b.SeenIn(found), x.missingInputs(missing, b.Dir)
 	}
 	record := x.recordFile(j, carriedRecord, b.Top)
-	unlock, err := x.records.lock(ctx, record) // also while a file is copied: the next one has the same name for a while
+	// Also during a copy: the next copy uses the same temporary name.
+	unlock, err := x.records.lock(ctx, record)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,8 @@ func (x *Folders) Needed(ctx context.Context, j job.Job, st *engine.Step, b tree
 	if err != nil {
 		return nil, err
 	}
-	carried := map[string]string{} // path from Top -> digest; where it was about to be replaced, the old one and the new
+	// Path from Top -> digest; while a file is replaced, its old and new digest.
+	carried := map[string]string{}
 	if err := layout.Load(record, &carried); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -83,8 +85,9 @@ func (x *Folders) Needed(ctx context.Context, j job.Job, st *engine.Step, b tree
 	return found, x.missingInputs(missing, b.Dir)
 }
 
-// carried brings one output, named from the top of its checkout, into the one of b as it was bound. A file there that it
-// did not bring is left alone. carried is noted before the file is in its place: who is killed then knows it for sluice's.
+// carried copies one output, as it was judged, into b's checkout if git ignores it there; at is
+// from the top. A file that sluice did not copy is left alone. The map is saved before the file
+// gets its name, so that a kill leaves it known.
 func (x *Folders) carried(ctx context.Context, j job.Job, b tree.Begin, at string, carried map[string]string, note func() error) error {
 	if carried[at] != "" {
 		now, err := git.Digest(ctx, b.Top, []string{at})
@@ -98,12 +101,12 @@ func (x *Folders) carried(ctx context.Context, j job.Job, b tree.Begin, at strin
 		carried[at] = now
 	}
 	ignored, err := x.opt.Git.Ignored(ctx, b.Top, []string{at})
-	if err != nil || !ignored[at] { // it would be the step's work
+	if err != nil || !ignored[at] { // it would count as the step's work
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(j.Env.Steps)) {
 		if state := j.Env.Steps[id].Status; state != engine.Passed && state != engine.Routed {
-			continue // no gate has let it through, or sent it on
+			continue // no gate has passed it or sent it on
 		}
 		var c tree.Covered
 		if err := layout.Load(x.AttemptFile(j.Run, id, j.Env.Steps[id].Attempt, "files"), &c); err != nil || c.Top == "" || c.Top == b.Top {
@@ -137,8 +140,8 @@ func (x *Folders) carried(ctx context.Context, j job.Job, b tree.Begin, at strin
 	return nil
 }
 
-// copyBelow copies a regular file from one folder to the same place of another, through no link that leads out of either. The
-// copy gets its name once check has passed it by the one it has till then.
+// copyBelow copies a regular file to the same place in another folder, through no link that leaves
+// either. The copy gets its name once check accepts it.
 func copyBelow(from, to, name string, check func(tmp string) error) error {
 	name = filepath.FromSlash(name)
 	in, st, err := atomicfile.Open(from, name)

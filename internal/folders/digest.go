@@ -15,7 +15,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// FilesOf returns how many files an attempt changed, and how many there are with those it declared.
+// FilesOf returns how many files an attempt changed, and that number with its declared ones.
 func (x *Folders) FilesOf(run, step string, n int) (changed, declared int) {
 	var c tree.Covered
 	if layout.Load(x.AttemptFile(run, step, n, "files"), &c) != nil {
@@ -24,7 +24,7 @@ func (x *Folders) FilesOf(run, step string, n int) (changed, declared int) {
 	return len(c.Files), len(c.Root) + len(c.Made) + len(c.Files)
 }
 
-// Digested adds to a check what it was over.
+// Digested adds the digest of the checked work to a result.
 func (x *Folders) Digested(ctx context.Context, j job.Job, st *engine.Step, c tree.Covered, r engine.CheckResult) engine.CheckResult {
 	err := x.Persist(ctx, j.Key, func() (err error) {
 		if c.Was, err = x.digest(ctx, c); err != nil {
@@ -32,7 +32,7 @@ func (x *Folders) Digested(ctx context.Context, j job.Job, st *engine.Step, c tr
 		}
 		return layout.Save(x.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), c)
 	})
-	if ctx.Err() != nil { // what was read may be cut short: nothing is recorded of it
+	if ctx.Err() != nil { // what was read may be incomplete: record nothing
 		return r
 	}
 	if err != nil {
@@ -46,7 +46,7 @@ func (x *Folders) Digested(ctx context.Context, j job.Job, st *engine.Step, c tr
 	return r
 }
 
-// Unseen is why a check is broken whose work could not be read, where nothing broke it before.
+// Unseen returns why a check is broken: before, or that its work could not be read.
 func Unseen(before string, err error) string {
 	if before != "" {
 		return before
@@ -54,7 +54,6 @@ func Unseen(before string, err error) string {
 	return "what is to be reviewed could not be read: " + err.Error()
 }
 
-// digest is the digest of what is covered, as it is now.
 func (x *Folders) digest(ctx context.Context, c tree.Covered) (string, error) {
 	var parts []string
 	for _, part := range []struct {
@@ -74,13 +73,13 @@ func (x *Folders) digest(ctx context.Context, c tree.Covered) (string, error) {
 	return layout.HexSum([]byte(strings.Join(parts, "\n"))), nil
 }
 
-// DigestNow returns the digest of what a round was opened over, as it is now: another one where the work in the folder has
+// DigestNow returns the current digest of a round's work. It differs if the work in the folder has
 // changed since.
 func (x *Folders) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
 	var c tree.Covered
 	err := layout.Load(x.AttemptFile(q.Run, q.Step, q.Attempt, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) && q.Digest == "" {
-		return "", nil // it was not checked: there is nothing to be bound to
+		return "", nil // it was not checked: nothing to compare with
 	}
 	if err != nil {
 		return "", fmt.Errorf("what %s.%d of %s changed: %w", q.Step, q.Attempt, q.Run, err)

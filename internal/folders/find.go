@@ -14,7 +14,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// foundKey is under which name a folder's record has how it was before the step's work.
+// foundKey is the key in Record.Found for the state before the step's work.
 func foundKey(j job.Job, step string) string {
 	if j.RunInfo.Workspace != "" {
 		return ""
@@ -22,12 +22,13 @@ func foundKey(j job.Job, step string) string {
 	return step
 }
 
-// heldAt reports whether the attempt is launched in a sandbox, with a git folder of its own, whose HEAD is where we say.
+// heldAt reports whether the attempt runs in a sandbox with its own git folder, whose HEAD sluice
+// sets.
 func (x *Folders) heldAt(j job.Job, st *engine.Step) bool {
 	return x.opt.Held() && !j.Offers(st) && st.ForEach == nil && st.Child == nil // child runs launch for themselves
 }
 
-// findFolder takes the folder as it is before an attempt, and says what the attempt begins from.
+// findFolder keeps the folder's state before an attempt, and sets what the attempt begins from.
 func (x *Folders) findFolder(ctx context.Context, j job.Job, st *engine.Step, n int, b *tree.Begin) error {
 	r, err := x.holdFolder(ctx, j, b.Top)
 	if err != nil {
@@ -52,7 +53,7 @@ func (x *Folders) findFolder(ctx context.Context, j job.Job, st *engine.Step, n 
 	return r.keep()
 }
 
-// before is the folder as it is now, kept as what the order's attempt found.
+// before keeps the folder's current state as what the order's attempt found.
 func (x *Folders) before(ctx context.Context, j job.Job, b tree.Begin, o tree.Order) (tree.Before, error) {
 	f, err := x.folder(ctx, j, b)
 	if err != nil {
@@ -61,7 +62,7 @@ func (x *Folders) before(ctx context.Context, j job.Job, b tree.Begin, o tree.Or
 	return f.Find(ctx, o)
 }
 
-// findOther is findFolder in a folder where people work too: nothing in it is changed.
+// findOther is findFolder for a folder in which people work too: it changes no file.
 func (x *Folders) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record, b *tree.Begin) error {
 	if j.RunInfo.Workspace != "" && x.heldAt(j, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
 		b.Head = r.Taken // it has not passed and is on no branch
@@ -88,7 +89,8 @@ func (x *Folders) findOther(ctx context.Context, j job.Job, st *engine.Step, o t
 	return nil
 }
 
-// noteUnchecked notes that a step works in a person's checkout whose work is not taken: what it changes is nobody else's.
+// noteUnchecked records that a step whose work is not taken works in a person's checkout: its
+// changes are nobody else's.
 func (x *Folders) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step, top string) error {
 	if top == "" || j.RunInfo.Workspace != "" {
 		return nil
@@ -105,9 +107,9 @@ func (x *Folders) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step,
 	return r.keep()
 }
 
-// leaveOthers has what somebody else changed in a person's checkout since the last taking be found there, so that it is no
-// step's work. Where a step of ours worked there whose work was not taken, nobody can tell, and all of it counts as the work of
-// steps.
+// leaveOthers counts what somebody else changed in a person's checkout since the last taking as
+// found, not as a step's work. If a step without taken work ran there, all of it counts as the
+// steps'.
 func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *Record, now string) error {
 	if j.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
 		return nil
@@ -128,8 +130,8 @@ func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *R
 	return nil
 }
 
-// findOwn is findFolder in the run's own worktree. An attempt begins from commits that have passed, or goes on with work
-// that was sent to it; what else is there is put aside.
+// findOwn is findFolder in the run's own worktree. An attempt begins from passed commits, or
+// continues work that was sent to it; other work there is put aside.
 func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record, b *tree.Begin) error {
 	if r.First == nil {
 		was, err := x.before(ctx, j, *b, o)
@@ -151,7 +153,7 @@ func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tre
 	s.Keep = r.Work.same(ofJob(j, st.ID)) // of an attempt that was not taken
 	lists := *b
 	if x.heldAt(j, st) {
-		lists.Lists = nil // what sluice wrote into them is part of what the attempt is built on
+		lists.Lists = nil // the attempt is built on what sluice wrote into them
 	}
 	f, err := x.folder(ctx, j, lists)
 	if err != nil {
@@ -181,7 +183,7 @@ func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tre
 	if goesOn || b.Head == from || b.On == "" || len(began.Joined) > 0 {
 		return nil
 	}
-	// An agent that no sandbox held has committed on the branch what did not pass.
+	// An unheld agent has committed on the branch what did not pass.
 	if _, why, err := (tree.Advance{Branch: b.On, From: b.Head, To: from, Top: b.Top}).Do(ctx, x.opt.Git); err != nil || why != "" {
 		return errors.Join(err, unreadyIf(why))
 	}
@@ -189,7 +191,6 @@ func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tre
 	return nil
 }
 
-// workTaken is what was taken of an attempt; its commit is "" where nothing was.
 func (x *Folders) workTaken(w job.Work) tree.Joining {
 	var c tree.Covered
 	if layout.Load(x.AttemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {
@@ -205,8 +206,8 @@ func unreadyIf(why string) error {
 	return job.Unready("%s", why)
 }
 
-// startOf returns from which commit an attempt in the run's own worktree begins, whether it goes on with work that has not
-// passed, and what is to be merged into that.
+// startOf returns the commit from which an attempt in the run's own worktree begins, whether it
+// continues unpassed work, and what to merge into it.
 func (x *Folders) startOf(j job.Job, st *engine.Step, head string, r *Record) (from string, goesOn bool, join []tree.Joining) {
 	var w job.Work
 	for _, x := range j.Works {
@@ -227,7 +228,8 @@ func (x *Folders) startOf(j job.Job, st *engine.Step, head string, r *Record) (f
 		r.Passed = r.Taken
 		return r.Taken, false, nil
 	case r.Of.same(ofJob(j, st.ID)), w.Live, w.Run == j.Run && slices.Contains(w.To, st.ID):
-		// Its own work, work that its gate has sent here, or work that waits for its gate beside this.
+		// Its own work, work that its gate has sent here, or work that waits for its gate
+		// meanwhile.
 		return r.Taken, true, nil
 	}
 	return r.Passed, false, nil

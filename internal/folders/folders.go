@@ -1,11 +1,13 @@
-// Package folders has the folders in which attempts work: where one begins and from which commit, what of it is taken and
-// what that is bound to, and where taken work goes. What package tree does with one commit of one folder, this package does
-// for the attempts of a run; it keeps what is known of each folder in the state folder, under a lock for each record.
+// Package folders manages the folders in which attempts work: where one begins and from which
+// commit, what is taken and bound to a pass, and where taken work goes. Package tree handles one
+// commit of one folder; this package does so for a run's attempts. It keeps a record of each folder
+// in the state folder, each under its own lock.
 //
-// Read first begin.go (an attempt's folder, found or made) and find.go (what it begins from), records.go (what is known of
-// a folder), taking.go (its work), digest.go (what a pass is bound to), branch.go, advance.go, rewind.go and landing.go (branches).
-// looking.go is the way of steps that only look, carry.go and inputs.go bring the outputs of other steps, values.go writes
-// what a spec computes, runfolder.go creates the folder of a run.
+// Read begin.go (an attempt's folder) and find.go (what it begins from) first, then records.go (a
+// folder's record), taking.go (its work), digest.go (what a pass is bound to), branch.go,
+// advance.go, rewind.go and landing.go (branches). looking.go is for steps that only look, carry.go
+// and inputs.go bring other steps' outputs, values.go writes computed values, runfolder.go creates
+// a run's folder.
 package folders
 
 import (
@@ -18,41 +20,41 @@ import (
 	"sluice/internal/settings"
 )
 
-// Options are what Folders work with. All are needed, but for Git.
+// Options are what Folders need. Git is optional.
 type Options struct {
 	Layout   layout.Layout
 	Notes    *health.Notes
 	Git      *git.Repo                // nil: there is no git, and nothing is taken
-	Settings func() settings.Settings // for what in them decides over the work
-	Hidden   []string                 // folders of sluice's own, beside the state folder
-	Environ  []string                 // for the program that asks for a pull request
+	Settings func() settings.Settings // for what in them decides about the work
+	Hidden   []string                 // sluice's own folders beside the state folder
+	Environ  []string                 // for the program that opens a pull request
 	Held     func() bool              // launches have a sandbox
 	Pulls    func(context.Context) (map[string]string, error)
 	Logf     func(string, ...any)
 }
 
-// Folders are the folders in which the attempts of one repo work.
+// Folders are the folders of one repo's attempts.
 type Folders struct {
 	layout.Layout
 	*health.Notes
 	opt Options
 
-	// Held for writing where sluice writes a file of its own into a checkout, and for reading where a folder is taken: the
-	// file's first name is no work.
+	// Locked for writing while sluice writes its own file into a checkout, and for reading while a
+	// folder is taken: the file's temporary name must not be taken.
 	writing sync.RWMutex
 
-	placing sync.Mutex // held while a worktree is looked for, and made where it is not there
-	records locks      // held where the record of a folder is changed
+	placing sync.Mutex // held while a worktree is looked for and created
+	records locks      // held while a folder's record changes
 
-	pointing sync.Mutex // held while runs/last is made to lead elsewhere
+	pointing sync.Mutex // held while runs/last changes
 }
 
-// New makes the Folders of a repo.
+// New returns the Folders of a repo.
 func New(o Options) *Folders {
 	return &Folders{Layout: o.Layout, Notes: o.Notes, opt: o}
 }
 
-// Alone runs write while no folder is taken.
+// Alone runs write while no folder is being taken.
 func (x *Folders) Alone(write func() error) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()

@@ -17,7 +17,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// settingFile is a setting of git's that names a file or folder, by its key without what stands in quotes.
+// settingFile is a git setting that names a file or folder, by its key without the quoted part.
 type settingFile struct {
 	key    string
 	folder bool
@@ -29,15 +29,15 @@ func settingFiles() []settingFile {
 		{"blame.ignorerevsfile", false}, {"gpg.ssh.allowedsignersfile", false}, {"gpg.ssh.revocationfile", false}}
 }
 
-// settingPrograms are the last parts of settings of git's that name a program.
+// settingPrograms returns the last parts of git settings that name a program.
 func settingPrograms() []string {
 	return []string{"clean", "smudge", "process", "command", "textconv", "external", "driver", "cmd", "path", "program", "helper", "editor",
 		"pager", "fsmonitor", "sshcommand", "askpass", "gitproxy", "difffilter", "defaultkeycommand", "packobjectshook", "receivepack",
 		"uploadpack", "alternaterefscommand"}
 }
 
-// gitFiles are the files that the person's git settings name or start, as they were when the run began to work in the
-// folder: absolute, or from the top. Of those only the ones in the checkout matter.
+// gitFiles returns the files which the person's git settings named or started when the run first
+// used the folder: absolute, or from the top. Only those in the checkout matter.
 func (x *Folders) gitFiles(ctx context.Context, j job.Job, b tree.Begin) ([]string, error) {
 	record := x.recordFile(j, settingsRecord, b.Top)
 	var files []string
@@ -58,7 +58,6 @@ func (x *Folders) gitFiles(ctx context.Context, j job.Job, b tree.Begin) ([]stri
 	return files, keepFirst(record, files)
 }
 
-// namedBy are the files that one setting names or starts.
 func namedBy(s git.Setting, top string) (out []string) {
 	section, name := s.Key[:strings.IndexByte(s.Key+".", '.')], s.Key[strings.LastIndexByte(s.Key, '.')+1:]
 	for _, f := range settingFiles() {
@@ -70,7 +69,7 @@ func namedBy(s git.Setting, top string) (out []string) {
 			at = filepath.Join(os.Getenv("HOME"), rest)
 		}
 		if base := top; !filepath.IsAbs(at) && at != "" {
-			if name == "path" { // of an include: from the file that says so
+			if name == "path" { // an include is relative to its own file
 				base = filepath.Dir(s.File)
 			}
 			at = filepath.Join(base, at)
@@ -99,7 +98,6 @@ func namedBy(s git.Setting, top string) (out []string) {
 	return nil
 }
 
-// keepFirst records a value where there is no record yet.
 func keepFirst(file string, v any) error {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 		return err

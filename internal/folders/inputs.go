@@ -8,7 +8,7 @@ import (
 	"sluice/internal/job"
 )
 
-// Inputs finds a step's input files, as seen from the folder it works in.
+// Inputs returns a step's input files, as seen from its folder.
 func (x *Folders) Inputs(j job.Job, st *engine.Step, dir string) (found, missing []string, err error) {
 	patterns, err := job.Texts(st.Inputs, j.Env, "input")
 	if err != nil {
@@ -24,7 +24,6 @@ func (x *Folders) Inputs(j job.Job, st *engine.Step, dir string) (found, missing
 	return found, missing, nil
 }
 
-// missingInputs names the inputs that are not there.
 func (x *Folders) missingInputs(missing []string, dir string) error {
 	if len(missing) == 0 {
 		return nil

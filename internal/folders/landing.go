@@ -13,7 +13,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// WorkOf is what a run of the repo at root has made, for those who land it.
+// WorkOf returns what a run of the repo at root has made, for landing it.
 func WorkOf(root string, m job.Made) tree.Work {
 	w := tree.Work{Run: m.Run, Title: text.Line(m.Title), Dir: filepath.Join(root, filepath.FromSlash(m.Workspace)), Shown: m.Workspace, Branch: m.Branch}
 	for _, q := range m.Rounds {
@@ -42,7 +42,7 @@ func passedBy(q engine.Round) string {
 	return text.Line(q.By.Who) + " (" + text.Line(q.By.Trust) + ")"
 }
 
-// Land does with a run's work what its spec says, and returns why it could not.
+// Land lands a run's work as its spec says, and returns why it could not.
 func (x *Folders) Land(ctx context.Context, j job.Job) (why string) {
 	err := x.Persist(ctx, j.Key, func() error { return x.landed(ctx, j) })
 	if err == nil {

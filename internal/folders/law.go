@@ -17,7 +17,6 @@ import (
 	"sluice/internal/tree"
 )
 
-// agentsOf are the agents of the settings.
 func agentsOf(s settings.Settings, spec *engine.Spec) (out []gates.Agent) {
 	used, named := map[string]bool{}, map[string][]string{}
 	role := func(name string) {
@@ -38,7 +37,8 @@ func agentsOf(s settings.Settings, spec *engine.Spec) (out []gates.Agent) {
 	return out
 }
 
-// filesNamed are the files and folders that arguments may name: settings and tools of an agent, which say what it may do.
+// filesNamed returns the files and folders that arguments may name: an agent's settings and tools,
+// which decide what it may do.
 func filesNamed(args []string) (out []string) {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") {
@@ -51,7 +51,7 @@ func filesNamed(args []string) (out []string) {
 	return out
 }
 
-// OwnPaths are sluice's own files and folders in a checkout, from its top.
+// OwnPaths returns sluice's own files and folders in a checkout, from its top.
 func (x *Folders) OwnPaths(b tree.Begin) []string {
 	own := slices.Clone(b.Lists)
 	for _, base := range []string{x.Root, b.Top} {
@@ -72,26 +72,25 @@ func (x *Folders) OwnPaths(b tree.Begin) []string {
 	return slices.Compact(own)
 }
 
-// folder is where an attempt works, as package tree takes it.
 func (x *Folders) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
 	l, err := x.law(ctx, j, b)
 	law := func(file string) bool { is, _ := l.Has(file); return is }
 	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(b), Law: law}, err
 }
 
-// law is what decides over the work in a folder.
 func (x *Folders) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
 	named, err := x.gitFiles(ctx, j, b)
 	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.ShellVars(j), gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir}), err
 }
 
-// changed is what a step changed of the law, and what each of it became: "" where that cannot be told by one file's content.
+// changed lists the changed parts of the law and the new content of each: "" if one file's content
+// cannot tell.
 type changed struct{ names, as []string }
 
-// Put has a check tell it.
+// Put adds them to a check's result.
 func (l changed) Put(r *engine.CheckResult) { r.Protected, r.ProtectedAs = l.names, l.as }
 
-// beside are the declared outputs that are in no tree: those of .workflow/, and ignored ones.
+// beside returns the declared outputs that are in no tree: those in .workflow/, and ignored ones.
 func (x *Folders) beside(ctx context.Context, b tree.Begin, c *tree.Covered) ([]tree.Beside, error) {
 	var fromTop []string
 	for _, m := range c.Made {

@@ -13,8 +13,8 @@ import (
 	"sluice/internal/settings"
 )
 
-// TestGuardedUnknown: where it cannot be told what a command runs, a person is asked about all changes but declared outputs,
-// unless `protect` names something.
+// TestGuardedUnknown: if a command's programs are unknown, a person is asked about all changes but
+// declared outputs, unless `protect` names something.
 func TestGuardedUnknown(t *testing.T) {
 	conform.Rule(t, "9-one-tree resolving", "every program that a gate, criterion, hook or **role's command** starts from the repo, found by resolving the argument list as the shell would where it is simple; where it is not, `validate` says so and a person is asked")
 	spec := &engine.Spec{Gates: []*engine.Gate{{ID: "G-1", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: `sh "$SCRIPT"`}}}}}
@@ -40,7 +40,8 @@ func TestGuardedUnknown(t *testing.T) {
 	}
 }
 
-// TestContents: what a file became is told where its content alone says it, and not where it leads elsewhere.
+// TestContents: a file's new content is recorded if its content alone decides, not if it leads
+// elsewhere.
 func TestContents(t *testing.T) {
 	conform.Rule(t, "1-language protect passed", "links, and what is not named, are asked about each time")
 	const file, link, gone = "100644", git.ModeLink, "000000"

@@ -22,7 +22,7 @@ import (
 
 const lookEvery = time.Second
 
-// Look waits until what a step needs of other workflows is there.
+// Look waits for what a step needs of other workflows.
 func (x *Folders) Look(ctx context.Context, j job.Job) engine.Event {
 	for {
 		missing := ""
@@ -42,7 +42,7 @@ func (x *Folders) Look(ctx context.Context, j job.Job) engine.Event {
 	}
 }
 
-// unmet names the first declared output of "run/step#n" that is not there.
+// unmet names the first missing output of "run/step#n".
 func (x *Folders) unmet(pin string) string {
 	run, rest, ok := strings.Cut(pin, "/")
 	step, number, also := strings.Cut(rest, "#")

@@ -16,7 +16,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// looks is begun for a step that only looks: which commit it sees is settled once for each attempt.
+// looks is Begun for a step that only looks: each attempt sees one commit.
 func (x *Folders) looks(ctx context.Context, j job.Job, st *engine.Step, n int) (b tree.Begin, err error) {
 	file := x.AttemptFile(j.Run, st.ID, n, "begin")
 	err = layout.Load(file, &b)
@@ -47,9 +47,9 @@ func (x *Folders) looks(ctx context.Context, j job.Job, st *engine.Step, n int) 
 	return b, layout.Save(file, b)
 }
 
-// takenLast gives the commit that a step looks at: what was taken last of its folder, in the run's own worktree what a step
-// would begin from there. Where the run has not worked in the folder yet, it is the folder as it was before. before is the
-// folder without work that has not passed, for a setup of those who judge.
+// takenLast returns the commit for a step that only looks: the folder's last taken work or, in the
+// run's own worktree, what a step would begin from. Before the run's first work it is the folder as
+// it was. before lacks unpassed work, for the setup of judges.
 func (x *Folders) takenLast(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (commit, before string, err error) {
 	r, err := x.holdFolder(ctx, j, b.Top)
 	if err != nil {
@@ -90,13 +90,14 @@ func (x *Folders) takenLast(ctx context.Context, j job.Job, st *engine.Step, b t
 	return r.Look, r.Look, r.keep()
 }
 
-// ofPassed reports whether a step's work, which was taken last, stands passed. Of another run's nobody knows here.
+// ofPassed reports whether the step whose work was taken last has passed. It is false for another
+// run's step, unknown here.
 func (x *Folders) ofPassed(j job.Job, of attemptOf) bool {
 	return of.Run == j.Run && j.Env != nil && j.Env.Steps[of.Step].Status == engine.Passed
 }
 
-// hasJoined refuses to look at the run's worktree where steps beside it have passed whose work is not in it yet: a step that
-// works there merges it.
+// hasJoined refuses to look at the run's worktree while passed work of parallel steps is missing in
+// it: a step that works there merges it.
 func (x *Folders) hasJoined(ctx context.Context, j job.Job, from string, join []tree.Joining) error {
 	for _, w := range j.Works {
 		if w.Passed && w.Upstream && w.Tree != j.Attempt.Tree {
@@ -115,8 +116,8 @@ func (x *Folders) hasJoined(ctx context.Context, j job.Job, from string, join []
 	return nil
 }
 
-// lookedAt is taken for a step that only looked: what it saw, and beside it what sluice wrote of its answer.
-// law names what of that is law.
+// lookedAt is Taken for a step that only looked: what it saw, and the files that sluice wrote from
+// its answer. law names the guarded ones.
 func (x *Folders) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, c tree.Covered) (_ tree.Covered, law changed, err error) {
 	c.Key = j.Key
 	c.Taken = tree.Taken{Commit: b.Look}
@@ -138,7 +139,6 @@ func (x *Folders) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tr
 	return c, law, layout.Save(x.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), c)
 }
 
-// digestIn is the digest of one of the files; "" where it is not among them.
 func digestIn(files []tree.Beside, name string) string {
 	if i := slices.IndexFunc(files, func(f tree.Beside) bool { return f.Path == name }); i >= 0 {
 		return files[i].Digest

@@ -14,29 +14,30 @@ import (
 	"sluice/internal/tree"
 )
 
-// Record is what is known of a folder that a run works in. A task's run is part of the run it belongs to.
+// Record is the record of a folder in which a run works. A task's run is part of its parent.
 type Record struct {
-	First *tree.Before `json:"first,omitempty"` // how it was before anything of the run worked there
-	// Found is how it was before work that has not passed yet, by step: the step's, from its first attempt on. Where the
-	// branch moves at a pass, the folder's as a whole is at "".
+	First *tree.Before `json:"first,omitempty"` // how it was before the run's first work there
+	// Found is how it was before work that has not passed yet, by step, from its first attempt on.
+	// If the branch moves at a pass, the key "" is for the whole folder.
 	Found map[string]string `json:"found,omitempty"`
 	Work  attemptOf         `json:"work,omitzero"`   // who works there, or did and was not taken
 	Of    attemptOf         `json:"of,omitzero"`     // whose work was taken last
 	Taken string            `json:"taken,omitempty"` // that work
 	At    string            `json:"at,omitempty"`    // HEAD when it was taken
-	Look  string            `json:"look,omitempty"`  // the folder as it was when a step first looked at it, before any of the run worked there
-	// Of a run's own worktree:
-	Passed  string   `json:"passed,omitempty"`  // the commit that passed last, at first the one that the run began from
-	Written []string `json:"written,omitempty"` // files that sluice wrote there from answers, from its top
-	Moves   []Move   `json:"moves,omitempty"`   // how sluice has moved its branch, the last move at the end
-	Back    []string `json:"back,omitempty"`    // where moves led that a late veto took back
+	// Look is the folder when a step first looked at it, before the run's first work there.
+	Look string `json:"look,omitempty"`
+	// In a run's own worktree:
+	Passed  string   `json:"passed,omitempty"`  // the last passed commit; at first the run's base
+	Written []string `json:"written,omitempty"` // files that sluice wrote from answers, from its top
+	Moves   []Move   `json:"moves,omitempty"`   // moves of its branch, the last one last
+	Back    []string `json:"back,omitempty"`    // where vetoed moves led that were taken back
 }
 
-// attemptOf names a step of a run, and which task that is for.
+// attemptOf names a step of a run, and its task.
 type attemptOf struct {
 	Run  string `json:"run"`
 	Step string `json:"step"`
-	Task string `json:"task,omitempty"` // with the run whose list it is of
+	Task string `json:"task,omitempty"` // with the run that has the list
 }
 
 func ofJob(j job.Job, step string) attemptOf {
@@ -47,15 +48,16 @@ func ofJob(j job.Job, step string) attemptOf {
 	return of
 }
 
-// same reports whether the other goes on with the same work: the step's next attempt, or the next try at its task.
+// same reports whether o continues the same work: the step's next attempt, or the next try of its
+// task.
 func (a attemptOf) same(o attemptOf) bool {
 	return a.Step == o.Step && (a.Run == o.Run || a.Task != "" && a.Task == o.Task)
 }
 
 // Records of a folder beside its Record.
 const (
-	carriedRecord  = "carried"  // outputs that were carried there
-	settingsRecord = "settings" // the files that git's settings named when the run began to work there
+	carriedRecord  = "carried"  // outputs that were copied there
+	settingsRecord = "settings" // the files that git's settings named when the run first used it
 )
 
 func (x *Folders) recordFile(j job.Job, what, top string) string {
@@ -76,21 +78,21 @@ func (x *Folders) record(j job.Job, top string) (r Record, err error) {
 	return r, err
 }
 
-// Move is how sluice has moved the branch of a folder.
+// Move is one of sluice's moves of a folder's branch.
 type Move struct {
-	Of   string `json:"of"` // the attempt whose work passed: RUN/STEP.N, a task's behind that of the step it is done for
+	Of   string `json:"of"` // the attempt whose work passed: RUN/STEP.N; a task's run follows that of its step
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Vetoed: it was to be taken back, and what has passed since is built on it. It goes when that goes.
+	// Vetoed: to be taken back, but later passed work is built on it. It goes with that work.
 	Vetoed bool `json:"vetoed,omitempty"`
 }
 
-// within reports whether the work is that of one of the attempts, or of a run that is a part of it.
+// within reports whether the work is one of the attempts', or of a run that is part of one.
 func (m Move) within(all []string) bool {
 	return slices.ContainsFunc(all, func(of string) bool { return m.Of == of || strings.HasPrefix(m.Of, of+"/") })
 }
 
-// locks has one lock for each file, for as long as somebody wants it. Who waits for one can be called off.
+// locks has a lock for each file in use. Waiting for one can be cancelled.
 type locks struct {
 	mu sync.Mutex
 	of map[string]*fileLock
@@ -98,10 +100,9 @@ type locks struct {
 
 type fileLock struct {
 	held   chan struct{}
-	wanted int // by so many, its holder included
+	wanted int // how many want it, its holder included
 }
 
-// lock waits until nobody else holds the file.
 func (l *locks) lock(ctx context.Context, file string) (unlock func(), err error) {
 	l.mu.Lock()
 	if l.of == nil {
@@ -130,8 +131,8 @@ func (l *locks) lock(ctx context.Context, file string) (unlock func(), err error
 	}
 }
 
-// heldRecord is the record of a folder in the hands of one who changes it. Nobody else does so until it is unlocked, while
-// git runs in between too. The holder must not hold it twice.
+// heldRecord is the locked record of a folder. Nobody else changes it until it is unlocked, even
+// while git runs. Locking it twice deadlocks.
 type heldRecord struct {
 	Record
 	file   string
@@ -154,7 +155,7 @@ func (x *Folders) holdFolder(ctx context.Context, j job.Job, top string) (*heldR
 	return &heldRecord{Record: r, file: file, unlock: unlock}, nil
 }
 
-// NoteFolder changes the record of a folder.
+// NoteFolder changes and saves the record of a folder.
 func (x *Folders) NoteFolder(ctx context.Context, j job.Job, top string, change func(*Record)) error {
 	r, err := x.holdFolder(ctx, j, top)
 	if err != nil {

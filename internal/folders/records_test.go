@@ -61,7 +61,8 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// TestGitSettingsOfAWorktree: of a run's own worktree the files in the same place are law, and what lies elsewhere is not.
+// TestGitSettingsOfAWorktree: in a run's own worktree the files in the same places are law, and no
+// others.
 func TestGitSettingsOfAWorktree(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

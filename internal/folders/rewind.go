@@ -13,8 +13,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// Rewind takes the work of an attempt that a person has vetoed off its branch, with all that was built on it. It returns why
-// that is left to a person.
+// Rewind removes the work of a vetoed attempt, and all that was built on it, from its branch. It
+// returns why a person must do it.
 func (x *Folders) Rewind(ctx context.Context, j job.Job) string {
 	return x.moveBranch(ctx, j, x.rewound, "%s.%d was vetoed, and its branch was not moved back")
 }
@@ -56,7 +56,7 @@ func (x *Folders) rewound(ctx context.Context, j job.Job) (string, error) {
 	}
 	there := len(list)
 	for there > 0 && list[there-1].From == tip.SHA && list[there-1].To != tip.SHA {
-		there-- // it was given up for the veto, or a person has taken it back
+		there-- // given up for the veto, or taken back by a person
 	}
 	n := there
 	for n > 0 && list[n-1].Vetoed {
@@ -82,9 +82,9 @@ func (x *Folders) rewound(ctx context.Context, j job.Job) (string, error) {
 		case on && n > 0:
 			return fmt.Sprintf("%s has passed since and is built on it: undo it with git revert on %s if it is not to stay", list[n-1].Of, short(b.On)), r.keep()
 		case on || there == len(list) && c.Taken.Commit == "":
-			return "", nil // it never got there, or was the agent's own doing
+			return "", nil // it never got there, or the agent did it itself
 		}
-		if err := tree.Settle(ctx, x.opt.Git, b.Top); err != nil { // of before a kill
+		if err := tree.Settle(ctx, x.opt.Git, b.Top); err != nil { // after a kill
 			return "", err
 		}
 	}
@@ -93,15 +93,15 @@ func (x *Folders) rewound(ctx context.Context, j job.Job) (string, error) {
 	}
 	if r.Moves = list[:n]; j.Write.Files {
 		r.Passed, r.Work, r.Found[""] = back, attemptOf{}, b.Found
-		r.Of, r.Taken, r.At = ofJob(j, j.Write.Step), c.Taken.Commit, back // the next attempt goes on with it
+		r.Of, r.Taken, r.At = ofJob(j, j.Write.Step), c.Taken.Commit, back // the next attempt continues it
 	}
 	return "", r.keep()
 }
 
-// takenBack moves the branch from its tip to where it was before moves of which the last led to to.
+// takenBack moves the branch from tip to back, where it was before moves that ended at to.
 func (x *Folders) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, back, to string) (string, error) {
 	if tip == back {
-		return "", tree.Settle(ctx, x.opt.Git, b.Top) // of before a kill: the index may be left to do
+		return "", tree.Settle(ctx, x.opt.Git, b.Top) // after a kill the index may be out of date
 	}
 	if tip != to {
 		on, err := x.opt.Git.Descends(ctx, tip, to)
@@ -116,8 +116,8 @@ func (x *Folders) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, b
 	return why, err
 }
 
-// onVetoed says that work stands on commits that a late veto took off the branch, and took them for given: no judge of it saw
-// them.
+// onVetoed returns a reason if work is built on commits that a late veto removed from the branch,
+// and found them there: no judge of this work saw them.
 func (x *Folders) onVetoed(ctx context.Context, back []string, b tree.Begin, c tree.Covered, at string) (string, error) {
 	for _, commit := range back {
 		taken, err := x.opt.Git.Descends(ctx, c.Taken.Commit, commit)
@@ -135,7 +135,7 @@ func (x *Folders) onVetoed(ctx context.Context, back []string, b tree.Begin, c t
 		if err != nil {
 			return "", err
 		}
-		if found && !on { // a later attempt of the vetoed step has not brought it either
+		if found && !on { // nor has a later attempt of the vetoed step brought it
 			return fmt.Sprintf("it is built on %.12s, which was vetoed: look at it with git log %s..%.12s, and run git merge %.12s in %s if it is to stay",
 				commit, short(b.On), c.Taken.Commit, c.Taken.Commit, x.Shown(b.Top)), nil
 		}

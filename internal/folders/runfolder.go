@@ -15,7 +15,7 @@ import (
 
 const maxSpecFile = 128 << 10
 
-// FirstLaunch creates the folder of a run: its spec as it was, and runs/last.
+// FirstLaunch creates the folder of a run, with a copy of its spec, and runs/last.
 func (x *Folders) FirstLaunch(j job.Job) error {
 	if c := j.RunInfo.Child; c != nil {
 		if err := x.firstOfChild(j, c); err != nil {
@@ -35,7 +35,7 @@ func (x *Folders) FirstLaunch(j job.Job) error {
 	return x.pointLast(j.Run)
 }
 
-// keepSpec copies the spec, as long as its file is the one the run goes by.
+// keepSpec copies the spec while its file is the one that the run follows.
 func (x *Folders) keepSpec(j job.Job) {
 	to, err := x.Below(x.RunDir(j.Run) + "/spec.yaml")
 	if err != nil {
@@ -47,14 +47,14 @@ func (x *Folders) keepSpec(j job.Job) {
 	data, _, err := atomicfile.OpenRegular(filepath.Join(x.Root, ".workflow", "specs"), j.RunInfo.Workflow+".yaml", maxSpecFile)
 	sum := layout.HexSum(data)
 	if err != nil || sum != j.Spec.Digest && sum != j.RunInfo.File {
-		return // it was changed since: the journal has the one the run goes by
+		return // changed since: the journal has the run's spec
 	}
 	if err := atomicfile.Write(to, data, 0o600); err != nil {
 		x.opt.Logf("%s: %v", x.Shown(to), err)
 	}
 }
 
-// pointLast has runs/last point to the newest run.
+// pointLast links runs/last to the newest run.
 func (x *Folders) pointLast(run string) error {
 	last, err := x.Below(".workflow/runs/last")
 	if err != nil {
@@ -70,22 +70,21 @@ func (x *Folders) pointLast(run string) error {
 		return nil // somebody's own file: left alone
 	}
 	tmp := filepath.Join(filepath.Dir(last), fmt.Sprintf(".last-%d", os.Getpid()))
-	_ = os.Remove(tmp) // of a process that was killed and whose number came again
+	_ = os.Remove(tmp) // of a killed process with the same number
 	if err := os.Symlink(run, tmp); err != nil {
 		x.opt.Logf("runs/last: %v", err)
-		return nil // a convenience: some systems let nobody make links
+		return nil // a convenience: some systems forbid links
 	}
 	return os.Rename(tmp, last)
 }
 
-// newer reports whether run a of a workflow was started after run b of the same one.
+// newer reports whether run a was started after run b of the same workflow.
 func newer(a, b string) bool {
 	wa, na := layout.NumberOf(a)
 	wb, nb := layout.NumberOf(b)
 	return wa == wb && na > nb
 }
 
-// firstOfChild lays out the folder of a child run.
 func (x *Folders) firstOfChild(j job.Job, c *engine.ChildOf) error {
 	if c.Task == "" {
 		return nil
@@ -93,7 +92,7 @@ func (x *Folders) firstOfChild(j job.Job, c *engine.ChildOf) error {
 	return x.WriteFile(x.RunDir(j.Run)+"/"+layout.TaskName, append([]byte(tasks.Shown(c.Body)), '\n'))
 }
 
-// PlaceChild records where the folder of a child run is, before anything is laid out there.
+// PlaceChild records the folder of a child run, before anything is created there.
 func (x *Folders) PlaceChild(run string, c *engine.ChildOf) error {
 	file := x.FolderFile(run)
 	var dir string

@@ -12,11 +12,11 @@ import (
 	"sluice/internal/tree"
 )
 
-// salvageTime bounds the keeping of an attempt's end state.
+// salvageTime is the time limit of Salvage.
 const salvageTime = 2 * time.Minute
 
-// Salvage keeps what an agent's attempt left in its checkout, committed or not, on a ref of ours, so that it can be looked
-// at again whatever comes after it. That it could not be kept holds nothing up.
+// Salvage keeps what an agent's attempt left in its checkout, committed or not, on a ref of
+// sluice's, so that a person can look at it later. A failure stops nothing.
 func (x *Folders) Salvage(ctx context.Context, j job.Job, st *engine.Step) {
 	if st.Run != nil || x.opt.Git == nil || j.Attempt.Reads {
 		return

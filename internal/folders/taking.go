@@ -24,7 +24,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// Tip is the last commit of an attempt's agent: what was received of a held launch, else HEAD.
+// Tip returns the last commit of an attempt's agent: what was received of a held launch, else HEAD.
 func (x *Folders) Tip(o tree.Order, head string) (string, error) {
 	r, err := tree.ReceivedOf(x.Layout, o)
 	switch {
@@ -38,7 +38,7 @@ func (x *Folders) Tip(o tree.Order, head string) (string, error) {
 	return r.Tip, nil
 }
 
-// Taken takes the work of an attempt, once for each check of it, and names what it changed of the law.
+// Taken takes the work of an attempt, once for each check, and names the changed parts of the law.
 func (x *Folders) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, outs []string) (tree.Covered, changed, error) {
 	c := coveredOf(b, outs)
 	if b.Top == "" {
@@ -58,7 +58,7 @@ func (x *Folders) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.
 	file := x.AttemptFile(j.Run, st.ID, j.Attempt.N, "files")
 	var had tree.Covered
 	if layout.Load(file, &had) == nil && had.Key == j.Key && had.Taken.Commit != "" {
-		c = had // of before a crash: what the check's commands wrote since is no work
+		c = had // from before a crash: what the check's commands wrote since is no work
 	} else if err := x.take(ctx, j, st, b, was, &c); err != nil {
 		return c, changed{}, err
 	} else if err := layout.Save(file, c); err != nil {
@@ -68,12 +68,11 @@ func (x *Folders) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.
 	return c, law, err
 }
 
-// take fills in what was taken.
 func (x *Folders) take(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, was tree.Before, c *tree.Covered) error {
 	c.Key = j.Key
 	o := tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
 	if b.Head == "" && x.opt.Git.Plain() {
-		o.Base = b.Found // a file that was there stays part of the work, whatever ignore rules say by now
+		o.Base = b.Found // an existing file stays part of the work, whatever ignore rules now say
 	}
 	return x.Persist(ctx, j.Key, func() (err error) {
 		head, err := x.opt.Git.Head(ctx, b.Top)
@@ -109,7 +108,7 @@ func (x *Folders) take(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 	})
 }
 
-// unresolved refuses work in which conflict markers of the join are left.
+// unresolved refuses work that still has conflict markers of the join.
 func unresolved(b tree.Begin) error {
 	var left []string
 	for _, file := range b.Conflicts {
@@ -127,8 +126,8 @@ func unresolved(b tree.Begin) error {
 	return nil
 }
 
-// hasMarkers says that a file has the markers of a conflict, each at the head of a line. One that is gone, or a link or a folder
-// by now, has none.
+// hasMarkers reports whether a file has conflict markers at the start of lines. A missing file, a
+// link and a folder have none.
 func hasMarkers(top, file string) (bool, error) {
 	f, _, err := atomicfile.Open(top, file)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, atomicfile.ErrNotRegular) {
@@ -153,13 +152,12 @@ func hasMarkers(top, file string) (bool, error) {
 	}
 }
 
-// coveredOf sorts what a step declares as its outputs.
 func coveredOf(b tree.Begin, outs []string) tree.Covered {
 	c := tree.Covered{Dir: b.Dir, Top: b.Top, Found: b.Found}
 	for _, p := range outs {
 		p = path.Clean(filepath.ToSlash(p))
 		switch {
-		case !filepath.IsLocal(filepath.FromSlash(p)): // does not hold anyway
+		case !filepath.IsLocal(filepath.FromSlash(p)): // fails anyway
 		case layout.IsState(p):
 			c.Root = append(c.Root, p)
 		default:
@@ -169,7 +167,7 @@ func coveredOf(b tree.Begin, outs []string) tree.Covered {
 	return c
 }
 
-// changes fills in which files the work changed, and what does not ship.
+// changes fills in the changed files, and what does not ship.
 func (x *Folders) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.Covered) error {
 	list, err := x.opt.Git.ChangesBetween(ctx, b.Found, c.Taken.Commit)
 	if err != nil {
@@ -179,7 +177,7 @@ func (x *Folders) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.
 		c.Files = append(c.Files, ch.Path)
 	}
 	if len(c.Files) > git.MaxDigested/2 {
-		c.Files = c.Files[:git.MaxDigested/2] // only whether the folder changed afterwards is looked at by these
+		c.Files = c.Files[:git.MaxDigested/2] // these only show whether the folder changed afterwards
 	}
 	if c.Tree, err = x.opt.Git.TreeOf(ctx, c.Taken.Commit); err != nil {
 		return err
@@ -197,7 +195,7 @@ func (x *Folders) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.
 	return err
 }
 
-// hides returns which files are in no commit because of ignore rules of the run's own.
+// hides returns the reason for files that the run's own ignore rules keep out of commits.
 func hides(t tree.Taken) []string {
 	var names []string
 	for i, f := range t.Hidden {
@@ -218,7 +216,7 @@ func hides(t tree.Taken) []string {
 // shownHidden is how many hidden files the question to a person names.
 const shownHidden = 3
 
-// changedLaw names what of the law differs from how it was before the run, and what it became.
+// changedLaw returns the parts of the law that differ from before the run, and their new content.
 func (x *Folders) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was tree.Before, c tree.Covered, outs []string) (changed, error) {
 	list, err := x.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
 	if err != nil {
@@ -238,14 +236,14 @@ func (x *Folders) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was t
 	l, err := x.law(ctx, j, b)
 	var law changed
 	law.names, law.as = l.GuardedAs(files, outs, as)
-	for _, words := range hides(c.Taken) { // what else they hide nobody has seen
+	for _, words := range hides(c.Taken) { // nobody has seen what else they hide
 		law.names, law.as = append(law.names, words), append(law.as, "")
 	}
 	return law, err
 }
 
-// contents are what changed files became. A link has none, for what it leads to can change without it, and neither has a
-// file that is gone behind one.
+// contents returns the new content of changed files. Links have none, as their target can change
+// alone; nor have deleted files behind one.
 func contents(list []git.Change) map[string]string {
 	as, links := map[string]string{}, map[string]bool{}
 	plain := func(mode string) bool { return strings.HasPrefix(mode, "100") }

@@ -17,7 +17,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// BegunAgain is begun for what comes after the work: a refusal is an error as any other.
+// BegunAgain is Begun for what follows the work: a refusal is an error like any other.
 func (x *Folders) BegunAgain(ctx context.Context, j job.Job, st *engine.Step) (b tree.Begin, err error) {
 	err = x.Persist(ctx, j.Key, func() (err error) {
 		b, err = x.Begun(ctx, j, st, j.Attempt.N)
@@ -26,7 +26,7 @@ func (x *Folders) BegunAgain(ctx context.Context, j job.Job, st *engine.Step) (b
 	return b, err
 }
 
-// WriteValues writes the outputs that are given by expressions, and says what could not be.
+// WriteValues writes the outputs that are expressions, and returns why some could not be written.
 func (x *Folders) WriteValues(ctx context.Context, what string, outs []engine.Output, env *engine.Env, dir string) []string {
 	var why []string
 	for _, o := range outs {
@@ -57,7 +57,7 @@ func (x *Folders) WriteValues(ctx context.Context, what string, outs []engine.Ou
 	return why
 }
 
-// asFile is a value as a file's content: a text as it is, else JSON.
+// asFile returns a value as a file's content: text unchanged, else JSON.
 func asFile(v any) ([]byte, error) {
 	if s, ok := v.(string); ok {
 		return []byte(s), nil
@@ -69,8 +69,8 @@ func asFile(v any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// Put writes a file that the spec names: one of .workflow/ in the root, every other in dir. What is there already with
-// this content is left alone.
+// Put writes a file that the spec names: below .workflow/ in the root, any other in dir. A file
+// that already has this content is left alone.
 func (x *Folders) Put(p, dir string, data []byte) error {
 	base := dir
 	if layout.IsState(p) {

@@ -17,21 +17,22 @@ import (
 	"sluice/internal/tree"
 )
 
-// baseRefs is where the commits are kept that runs began from.
+// baseRefs keep the commits from which runs began.
 const baseRefs = "refs/sluice/base/"
 
-// workspace is the record of a run's own worktree, made before its branch: a branch of that name without it is another's.
+// workspace is the record of a run's own worktree, written before its branch: without it, a branch
+// of that name is somebody else's.
 type workspace struct {
 	Base string `json:"base"`
-	Onto string `json:"onto,omitempty"` // the branch that the person's checkout was on, by its full name
+	Onto string `json:"onto,omitempty"` // the full name of the branch in the person's checkout
 }
 
 func (x *Folders) workspaceFile(run string) string {
 	return filepath.Join(x.State, "workspaces", layout.PathElement(run))
 }
 
-// openWorkspace makes what a run's worktree is made of: the branch, from HEAD of the person's checkout, and the folder
-// around, which git ignores. A worktree that is there is left as it is.
+// openWorkspace creates the branch of a run's worktree, from HEAD of the person's checkout, and its
+// parent folder, which git ignores. An existing worktree is left alone.
 func (x *Folders) openWorkspace(ctx context.Context, wt string) error {
 	dir, err := x.Below(wt)
 	if err != nil {
@@ -70,7 +71,8 @@ func (x *Folders) openWorkspace(ctx context.Context, wt string) error {
 	return nil
 }
 
-// branchOff makes the branch of a step's own worktree, in a run that has one too: it begins with what of the run has passed.
+// branchOff creates the branch of a step's own worktree, in a run that also has one: it begins with
+// the run's passed work.
 func (x *Folders) branchOff(ctx context.Context, j job.Job, wt, dir, branch string) error {
 	own := j.RunInfo.Workspace
 	if _, err := os.Lstat(dir); own == "" || wt == own || !x.opt.Git.Checkout() || err == nil {
@@ -89,7 +91,6 @@ func (x *Folders) branchOff(ctx context.Context, j job.Job, wt, dir, branch stri
 	return err
 }
 
-// newWorkspace looks where the branch of a run begins.
 func (x *Folders) newWorkspace(ctx context.Context, branch string) (w workspace, err error) {
 	tip, err := x.opt.Git.TipOf(ctx, branch)
 	if err != nil {
@@ -109,7 +110,6 @@ func (x *Folders) newWorkspace(ctx context.Context, branch string) (w workspace,
 	return w, err
 }
 
-// makeRef makes a ref where it is missing.
 func makeRef(ctx context.Context, repo *git.Repo, ref, sha string) error {
 	tip, err := repo.TipOf(ctx, ref)
 	if err != nil || tip.SHA != "" {
@@ -118,7 +118,7 @@ func makeRef(ctx context.Context, repo *git.Repo, ref, sha string) error {
 	return repo.MoveRef(ctx, repo.Top(), ref, "", sha, "sluice: a run begins")
 }
 
-// Home is the folder that the run works in, if no step says otherwise: its worktree, or the root where there is none (yet).
+// Home returns the run's default folder: its worktree, or the root while there is none.
 func (x *Folders) Home(j job.Job) string {
 	if j.RunInfo.Workspace == "" {
 		return x.Root
@@ -133,7 +133,7 @@ func (x *Folders) Home(j job.Job) string {
 	return x.rootIn(dir)
 }
 
-// rootIn is the folder of a worktree that the root is of its own checkout.
+// rootIn returns the folder in a worktree that corresponds to the root.
 func (x *Folders) rootIn(worktree string) string {
 	if x.opt.Git == nil {
 		return worktree

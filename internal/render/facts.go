@@ -19,10 +19,10 @@ type FactLine struct {
 	Gate    string // the gate it is about
 	Text    string
 	Style   string
-	Key     bool // one that a person who follows a run wants to see
+	Key     bool // important for a person who follows a run
 }
 
-// Fact puts a fact into words. Foreign texts in it are cleaned.
+// Fact returns a fact in words, with foreign texts cleaned.
 func Fact(raw json.RawMessage) FactLine {
 	f, err := engine.DecodeFact(raw)
 	if err != nil {
@@ -44,7 +44,7 @@ func Attempt(step string, n int) string { return fmt.Sprintf("%s.%d", step, n) }
 
 func Round(gate string, n int) string { return fmt.Sprintf("%s #%d", gate, n) }
 
-// Because adds a reason, where there is one.
+// Because appends a reason, if any.
 func Because(s, why string) string {
 	if why == "" {
 		return s
@@ -66,7 +66,6 @@ func until(t time.Time) string {
 	return " until " + Clock(t)
 }
 
-// sayRun is of what happens to a run as a whole.
 func sayRun(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.RunStarted:
@@ -91,7 +90,7 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 	case engine.RunEnded:
 		_, style := Mark(f.Phase)
 		text := "run " + f.Phase
-		if f.Cause != engine.CausePerson { // whose words name the person
+		if f.Cause != engine.CausePerson { // a person's words name the person
 			text += Who(f.By)
 		}
 		return FactLine{Text: Because(text, f.Why), Style: style, Key: true}, true
@@ -109,7 +108,6 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 	return FactLine{}, false
 }
 
-// sayStep is of what happens to a step's attempt.
 func sayStep(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.NeedsMet:
@@ -147,7 +145,7 @@ func sayStep(f engine.Fact) (FactLine, bool) {
 			return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "its agent has ended; it is launched again when it is handed back", Style: console.Dim}, true
 		}
 		again := "to be launched again"
-		if f.Class == engine.ClassInfrastructure { // which restarts counts
+		if f.Class == engine.ClassInfrastructure { // which counts as a restart
 			again += " (" + f.Class + ")"
 		}
 		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: Because(again, f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
@@ -211,7 +209,6 @@ func sayCheck(f engine.Checked) FactLine {
 	return s
 }
 
-// sayProcess is of processes.
 func sayProcess(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.StopOrdered:
@@ -234,7 +231,6 @@ func sayProcess(f engine.Fact) (FactLine, bool) {
 	return FactLine{}, false
 }
 
-// shortKey is a launch's key without its run.
 func shortKey(key string) string {
 	if _, after, ok := strings.Cut(key, "/"); ok {
 		return after
@@ -258,7 +254,7 @@ func exitWords(e engine.Exit) string {
 	return Because(fmt.Sprintf("exit code %d", e.Code), e.Why)
 }
 
-// sayRepo is of what concerns no step and no gate.
+// sayRepo returns the words for facts of no step and no gate.
 func sayRepo(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.SettingsTaken:
@@ -290,7 +286,7 @@ func sayRepo(f engine.Fact) (FactLine, bool) {
 	return FactLine{}, false
 }
 
-// FactRun is the run a line of the journal is about.
+// FactRun returns the run of a line of the journal.
 func FactRun(l daemon.Line) string {
 	var head struct {
 		Run string `json:"run"`
@@ -301,10 +297,10 @@ func FactRun(l daemon.Line) string {
 	return head.Run
 }
 
-// Line lays a fact out for a person: time, run (unless it is known), subject, words.
+// Line formats a fact for a person: time, run (unless known), subject, words.
 func Line(c *console.Console, l daemon.Line, s FactLine, withRun bool) string {
 	run := ""
-	if c := childName(FactRun(l)); c != "" && !withRun { // of a child run, beside those of its parent
+	if c := childName(FactRun(l)); c != "" && !withRun { // of a child run, beside its parent's
 		s.Subject = strings.TrimSpace(c + " " + s.Subject)
 	}
 	if withRun {
@@ -317,5 +313,5 @@ func Line(c *console.Console, l daemon.Line, s FactLine, withRun bool) string {
 	return c.Paint(console.Dim, text) + c.Paint(s.Style, s.Text)
 }
 
-// SubjectWidth is the column of steps and gates in a log.
+// SubjectWidth is the width of the column of steps and gates in a log.
 const SubjectWidth = 12

@@ -10,7 +10,7 @@ import (
 	"sluice/internal/text"
 )
 
-// sayGate is of what happens at a gate without a person.
+// sayGate returns the words for facts of a gate without a person.
 func sayGate(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.RoundOpened:
@@ -54,7 +54,7 @@ func sayGate(f engine.Fact) (FactLine, bool) {
 	return FactLine{}, false
 }
 
-// sayHuman is of what asks a person, and of how rounds end.
+// sayHuman returns the words for what asks a person, and for ends of rounds.
 func sayHuman(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.HumanAsked:

@@ -13,10 +13,11 @@ import (
 	"sluice/internal/text"
 )
 
-// UnpassedShown is how many of a workflow the audit names, and of a run its status, the newest.
+// UnpassedShown is how many unpassed rounds, the newest, the audit names of a workflow and a status
+// of a run.
 const UnpassedShown = 20
 
-// Progress is how many steps are behind a run.
+// Progress returns how many steps of a run are done.
 func Progress(r daemon.RunStatus) string {
 	done := 0
 	for _, s := range r.Steps {
@@ -37,7 +38,7 @@ func RunTime(c *console.Console, r daemon.RunStatus) string {
 	return fmt.Sprintf("took %s, %s ago", Ago(r.Ended.Sub(r.Started)), Ago(c.Now().Sub(r.Ended)))
 }
 
-// FirstWait is what a run waits for, the oldest wait first; of an ended one why it ended.
+// FirstWait returns what a run waits for, the oldest wait first; for an ended run why it ended.
 func FirstWait(r daemon.RunStatus, now time.Time) string {
 	if !r.Live() {
 		return text.Line(r.EndWhy)
@@ -64,7 +65,7 @@ func WaitWords(w daemon.Wait, now time.Time) string {
 	return s
 }
 
-// RunLines draws a run: its head, each step with its gates, and what it waits for.
+// RunLines returns a run in lines: its head, each step with its gates, and what it waits for.
 func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) []string {
 	state := RunState(r)
 	sign, style := Mark(state)
@@ -112,7 +113,6 @@ func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) []string {
 	return out
 }
 
-// stepLines draws each step of a run with its tasks and gates.
 func stepLines(c *console.Console, r daemon.RunStatus, now time.Time) (out []string) {
 	width := NameWidth(r)
 	for _, s := range r.Steps {
@@ -137,7 +137,7 @@ func stepLines(c *console.Console, r daemon.RunStatus, now time.Time) (out []str
 	return out
 }
 
-// UnpassedLines name what went on in a run without a pass: the newest of it.
+// UnpassedLines returns the newest work that continued in a run without a pass.
 func UnpassedLines(c *console.Console, r daemon.RunStatus) (out []string) {
 	shown := r.Unpassed[max(len(r.Unpassed)-UnpassedShown, 0):]
 	if more := r.More + len(r.Unpassed) - len(shown); more > 0 {
@@ -149,7 +149,7 @@ func UnpassedLines(c *console.Console, r daemon.RunStatus) (out []string) {
 	return out
 }
 
-// unpassedWords returns what let work go on that a gate did not pass.
+// unpassedWords describes what let work continue that a gate did not pass.
 func unpassedWords(u daemon.LetThrough) string {
 	where, outcome, by := strings.TrimSpace(u.Run+" "+u.Gate), u.Outcome, ""
 	if outcome == engine.OutcomePass {
@@ -164,7 +164,7 @@ func unpassedWords(u daemon.LetThrough) string {
 // UsageWords returns what was used.
 func UsageWords(u engine.Usage) string { return Spent(u, engine.Usage{}) }
 
-// TodayWords returns what was used of the day, "" where nothing was and nothing bounds it.
+// TodayWords returns the usage of the day; "" if there is neither usage nor a limit.
 func TodayWords(t daemon.Today) string {
 	said := SpentInAll(t.All, t.Budget)
 	if said == "" {
@@ -177,10 +177,10 @@ func TodayWords(t daemon.Today) string {
 	return said
 }
 
-// StubWords is what is said of a run with --stub wherever its state is shown.
+// StubWords accompany the state of a run with --stub wherever it is shown.
 const StubWords = "stubbed: stand-ins play its agents, nothing in it is real work"
 
-// StubMark is that in a word.
+// StubMark is the short form of StubWords.
 func StubMark(stubbed bool) string {
 	if stubbed {
 		return " (stubbed)"
@@ -188,7 +188,7 @@ func StubMark(stubbed bool) string {
 	return ""
 }
 
-// RunState is a run's phase, or that it is paused.
+// RunState returns a run's phase, or that it is paused.
 func RunState(r daemon.RunStatus) string {
 	if r.Paused != "" && r.Live() {
 		return "paused"
@@ -196,7 +196,7 @@ func RunState(r daemon.RunStatus) string {
 	return r.Phase
 }
 
-// Unheld are the words for a run that no sandbox holds, with the reason; "" of one that is held.
+// Unheld returns the words and the reason for a run that no sandbox holds; "" for a held one.
 func Unheld(r daemon.RunStatus) string {
 	if r.Trust != engine.TrustFile {
 		return ""
@@ -204,7 +204,7 @@ func Unheld(r daemon.RunStatus) string {
 	return Because(text.Unheld, text.Message(r.Exposed))
 }
 
-// UnheldMark is the same where there is little room.
+// UnheldMark is the short form of Unheld.
 func UnheldMark(trust string) string {
 	if trust != engine.TrustFile {
 		return ""

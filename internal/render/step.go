@@ -12,7 +12,7 @@ import (
 	"sluice/internal/text"
 )
 
-// NameWidth is the column of ids and names.
+// NameWidth returns the width of the column of ids and names.
 func NameWidth(r daemon.RunStatus) int {
 	w := 0
 	for _, s := range r.Steps {
@@ -24,7 +24,7 @@ func NameWidth(r daemon.RunStatus) int {
 	return min(w, maxName)
 }
 
-// maxName is how wide the column of names may be.
+// maxName is the greatest width of that column.
 const maxName = 44
 
 func StepLine(c *console.Console, s daemon.StepStatus, width int, now time.Time) string {
@@ -34,7 +34,7 @@ func StepLine(c *console.Console, s daemon.StepStatus, width int, now time.Time)
 		parts = append(parts, fmt.Sprintf("attempt %d", s.Attempt))
 	}
 	if since := Ago(now.Sub(s.Since)); !s.Since.IsZero() {
-		switch s.State { // of what is over, it is no length of time
+		switch s.State { // for what is over, it is no duration
 		case engine.Passed, engine.Skipped, engine.Routed, engine.Superseded, engine.RunFailed:
 			since += " ago"
 		}
@@ -55,7 +55,7 @@ func StepLine(c *console.Console, s daemon.StepStatus, width int, now time.Time)
 func GateLine(c *console.Console, g daemon.GateStatus, width int) string {
 	sign, style := Mark(g.State)
 	state := g.State
-	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
+	if state == "" || state == engine.Undone { // its work was undone: it judges the next attempt
 		sign, style, state = "◇", console.Plain, "-"
 	}
 	if (g.State == engine.ByRoute || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail { // a name says more
@@ -81,7 +81,6 @@ func GateLine(c *console.Console, g daemon.GateStatus, width int) string {
 	return fmt.Sprintf("    %s %s  %s", c.Paint(style, sign), console.Pad(console.Clip(text.Title(g.ID, g.Name), width-2), width-2), strings.Join(parts, c.Paint(console.Dim, " · ")))
 }
 
-// listLines are how a step's tasks stand.
 func listLines(c *console.Console, l *daemon.ListStatus) []string {
 	if l == nil {
 		return nil
@@ -125,10 +124,10 @@ func listLines(c *console.Console, l *daemon.ListStatus) []string {
 	return out
 }
 
-// tasksShown is how many tasks that are not done a status names.
+// tasksShown is how many unfinished tasks a status names.
 const tasksShown = 20
 
-// GateState is the word for how a gate stands.
+// GateState describes the state of a gate.
 func GateState(g daemon.GateStatus) string {
 	if g.Due {
 		return Due

@@ -10,7 +10,6 @@ import (
 	"sluice/internal/text"
 )
 
-// sayTasks is of what happens to a list's tasks.
 func sayTasks(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.ListBegan:
@@ -50,7 +49,7 @@ func sayTasks(f engine.Fact) (FactLine, bool) {
 	return FactLine{}, false
 }
 
-// childName is what of a child run's id comes after its top run's: the tasks and tries that lead to it.
+// childName returns what follows the top run in a child run's id: its tasks and tries.
 func childName(run string) string {
 	if i := strings.LastIndexAny(run, ".-"); i < 0 || run[i] == '-' {
 		return ""

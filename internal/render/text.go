@@ -11,14 +11,14 @@ import (
 	"sluice/internal/text"
 )
 
-// How much is shown of what agents and people wrote.
+// How much is shown of the words of agents and people.
 const (
 	showTasks  = 50  // tasks of a list
 	showAnswer = 160 // characters of a task's line
 	showValue  = 400 // characters of a value within a text
 )
 
-// TextOf is a text of the spec with the run's values in it, as far as they are known; else as it stands there.
+// TextOf returns a text of the spec with the run's values; unchanged if some are unknown.
 func TextOf(t engine.Text, env *engine.Env) string {
 	s, err := t.String(env)
 	if err != nil {
@@ -27,7 +27,7 @@ func TextOf(t engine.Text, env *engine.Env) string {
 	return s
 }
 
-// KnownOf gathers what the texts of a step or a gate may speak of.
+// KnownOf collects the values that texts of a step or a gate may use.
 func KnownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
 	env := &engine.Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Step: st.ID, Attempt: st.Attempt, Task: r.Child.TaskEnv(), Steps: map[string]engine.StepEnv{}, Gates: map[string]engine.GateEnv{},
 		Foreign: func(_, value string) string { return text.CleanLines(value, showValue) }}
@@ -46,7 +46,6 @@ func KnownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
 	return env
 }
 
-// decoded is a value as expressions see it; nil where there is none.
 func decoded(raw json.RawMessage) any {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -55,7 +54,8 @@ func decoded(raw json.RawMessage) any {
 	return v
 }
 
-// TaskLines are the tasks of a list, each with its status and its answer, else what else is known of its end, in one line.
+// TaskLines returns a list's tasks, one line each: status and answer, or what else is known of its
+// end.
 func TaskLines(tasks []daemon.TaskStatus) (lines []string) {
 	for i, t := range tasks {
 		if i == showTasks {

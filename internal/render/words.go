@@ -12,8 +12,8 @@ import (
 	"sluice/internal/text"
 )
 
-// Mark is the sign and the style of a state of a run, a step or a gate. The sign alone tells the state: a colour may be
-// missing.
+// Mark returns the sign and the style of a state of a run, a step or a gate. The sign is enough: a
+// terminal may have no colours.
 func Mark(state string) (sign, style string) {
 	switch state {
 	case engine.RunCompleted, engine.Passed:
@@ -34,7 +34,7 @@ func Mark(state string) (sign, style string) {
 	return "·", console.Dim
 }
 
-// Judge returns whose a verdict is: of a gate that goes by what its step said of itself there is no reviewer.
+// Judge names who gave a verdict. A gate that uses its step's own word has no reviewer.
 func Judge(kind string) string {
 	switch kind {
 	case "step":
@@ -45,11 +45,11 @@ func Judge(kind string) string {
 	return "reviewer"
 }
 
-// Due is the state of a gate whose round is open and whose reviewer is not at work yet: the run is paused, or what the
-// review needs is taken.
+// Due is the state of a gate with an open round whose reviewer has not started: the run is paused,
+// or what the review needs is taken.
 const Due = "review due"
 
-// Ago is a span of time as a person says it.
+// Ago returns a duration as a person says it.
 func Ago(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -63,17 +63,17 @@ func Ago(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours())/24)
 }
 
-// Unpassed is what a gate did not pass and yet went on.
+// Unpassed describes work that a gate did not pass and that continued.
 type Unpassed struct {
 	Where    string
 	Outcome  string // the route's name, or on_exhausted
 	Failures int    // of the gate by then
 	Route    string // the route that was taken, or used up
-	Times    int    // how often by then, of one that leads back
-	To       string // whither, where that is known
+	Times    int    // how often by then, for a route that leads back
+	To       string // where it went, if known
 }
 
-// String is the sentence that names it.
+// String returns the sentence for it.
 func (u Unpassed) String() string {
 	s := fmt.Sprintf("not passed, and gone on: %s: %s", u.Where, u.Outcome)
 	switch {
@@ -90,7 +90,8 @@ func (u Unpassed) String() string {
 	return s
 }
 
-// Counts say how often a gate failed and took each of its routes back, of how often it may: "failed 1/3", "replan 2/3".
+// Counts returns how often a gate failed and took each route back, and the limit: "failed 1/3",
+// "replan 2/3".
 func Counts(failed int, routes map[string]int, most int) (out []string) {
 	if failed > 0 {
 		out = append(out, fmt.Sprintf("failed %d/%d", failed, most))
@@ -101,7 +102,8 @@ func Counts(failed int, routes map[string]int, most int) (out []string) {
 	return out
 }
 
-// NotPassed is the mark of a run of which n rounds went on without a pass: "2 not passed"; "" of none.
+// NotPassed returns the mark of a run with n rounds that continued without a pass: "2 not passed";
+// "" = none.
 func NotPassed(n int) string {
 	if n == 0 {
 		return ""
@@ -109,7 +111,7 @@ func NotPassed(n int) string {
 	return fmt.Sprintf("%d not passed", n)
 }
 
-// Spent returns what was used, and of what; "" where nothing was and nothing bounds it.
+// Spent returns the usage and its limits; "" if there is neither.
 func Spent(u, most engine.Usage) string {
 	var parts []string
 	if u.Tokens > 0 || most.Tokens > 0 {
@@ -129,12 +131,12 @@ func Spent(u, most engine.Usage) string {
 	return strings.Join(parts, ", ")
 }
 
-// SpentInAll returns what was used with launches and time, where those are bounded, and of what.
+// SpentInAll is Spent with launches and time, if these are limited.
 func SpentInAll(u, most engine.Spend) string {
 	return strings.Join(append(nonEmpty(Spent(u.Usage, most.Usage)), bounded(u, most)...), ", ")
 }
 
-// SpentShort is Spent for where there is little room: the cost first, tokens by the thousand.
+// SpentShort is the short form of Spent: the cost first, tokens in thousands.
 func SpentShort(u, most engine.Usage) string {
 	var parts []string
 	if most.CostUSD > 0 {
@@ -150,12 +152,11 @@ func SpentShort(u, most engine.Usage) string {
 	return strings.Join(parts, ", ")
 }
 
-// SpentInAllShort is SpentInAll for where there is little room.
+// SpentInAllShort is the short form of SpentInAll.
 func SpentInAllShort(u, most engine.Spend) string {
 	return strings.Join(append(nonEmpty(SpentShort(u.Usage, most.Usage)), bounded(u, most)...), ", ")
 }
 
-// bounded are the launches and the time that were used, where they are bounded.
 func bounded(u, most engine.Spend) (parts []string) {
 	if most.Launches > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d launches", u.Launches, most.Launches))
@@ -173,7 +174,6 @@ func nonEmpty(s string) []string {
 	return []string{s}
 }
 
-// short is a number in three figures or four.
 func short(n int64) string {
 	const k = 1000
 	switch {
@@ -185,7 +185,7 @@ func short(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/(k*k))
 }
 
-// Who names an actor, with a "by" before it; "" where nobody is known.
+// Who returns " by" and the name of an actor; "" if nobody is known.
 func Who(by *engine.Actor) string {
 	if by == nil || by.Who == "" && by.Via == "" {
 		return ""
@@ -236,7 +236,7 @@ func By(kind string, by *engine.Actor) string {
 	return kind
 }
 
-// Size is a number of bytes as a person says it.
+// Size returns a number of bytes as a person says it.
 func Size(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB"}
 	f, i := float64(n), 0

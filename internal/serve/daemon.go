@@ -61,7 +61,7 @@ func Daemon(ctx context.Context, o Options) error {
 	return err
 }
 
-// reloadOn reads settings and repos again at each SIGHUP.
+// reloadOn reads settings and repos again on each SIGHUP.
 func reloadOn(ctx context.Context, con *console.Console, srv *daemon.Server, log zerolog.Logger) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, reloadSignals()...)

@@ -8,15 +8,15 @@ import (
 	"sluice/internal/fault"
 )
 
-// terminalPrograms are looked for where notify.terminal says nothing; what is behind them is run in them.
+// terminalPrograms returns the programs to try without notify.terminal, each with the option before
+// a command.
 func terminalPrograms() [][]string {
 	return [][]string{{"x-terminal-emulator", "-e"}, {"gnome-terminal", "--"}, {"konsole", "-e"}, {"xterm", "-e"}}
 }
 
-// stayOpen runs a command and keeps the terminal open until its output was read.
+// stayOpen runs a command and keeps the terminal open until Enter.
 const stayOpen = `"$@"; printf '\nEnter closes this window. '; read -r _`
 
-// terminal opens a terminal in dir with a command of sluice's.
 func (s *liveSettings) terminal(ctx context.Context, dir string, args []string) error {
 	term := s.now().Notify.Terminal
 	if len(term) == 0 {

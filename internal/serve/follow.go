@@ -14,11 +14,10 @@ import (
 	"sluice/watcher"
 )
 
-// settingsEvery is how often settings are looked at without an event: at the moments of the repos' own rescans, so that one
-// waking serves all.
+// settingsEvery is how often settings are checked without an event. It matches the repos' own
+// rescans, so that one wakeup serves all.
 const settingsEvery = 5 * time.Second
 
-// settingsFiles are the person's file and that of the project.
 func (w *Parts) settingsFiles(root string) [2]string {
 	own, err := workspace.ConfigFile(w.Console)
 	if err != nil {
@@ -27,7 +26,6 @@ func (w *Parts) settingsFiles(root string) [2]string {
 	return [2]string{own, settings.ProjectFile(root)}
 }
 
-// watchFiles has the files followed until Close.
 func (s *liveSettings) watchFiles() {
 	for _, f := range s.files.Paths {
 		if f != "" {
@@ -36,7 +34,7 @@ func (s *liveSettings) watchFiles() {
 	}
 }
 
-// follows reports whether a hint is of one of the files.
+// follows reports whether a hint names one of the files.
 func (s *liveSettings) follows(name string) bool {
 	for _, f := range s.watches {
 		if f.Key() == name {
@@ -46,7 +44,8 @@ func (s *liveSettings) follows(name string) bool {
 	return false
 }
 
-// look reads the settings again where a file has changed and is whole by now. It says whether it has to look again soon.
+// look reads the settings again if a file has changed and is complete. It reports whether to look
+// again soon.
 func (s *liveSettings) look(now time.Time) (soon bool) {
 	for _, f := range s.watches {
 		f.Arm()
@@ -66,10 +65,10 @@ func (s *liveSettings) look(now time.Time) (soon bool) {
 		return false
 	}
 	s.parts.log.Info().Str("repo", s.root).Msg("the settings have changed, and were read again")
-	if reflect.DeepEqual(before, cfg) { // what is launched next asks for the rest
+	if reflect.DeepEqual(before, cfg) { // the next launch reads the rest
 		return false
 	}
-	select { // what the loop has not taken yet is older
+	select { // an unread one is older
 	case <-s.changed:
 	default:
 	}
@@ -77,7 +76,7 @@ func (s *liveSettings) look(now time.Time) (soon bool) {
 	return false
 }
 
-// again reads the settings and gives what the engine goes by. What cannot be read changes nothing.
+// again reads the settings and returns those of the engine. On an error the old ones stay.
 func (s *liveSettings) again() (engine.Config, error) {
 	err := s.read()
 	if err != nil {
@@ -86,8 +85,8 @@ func (s *liveSettings) again() (engine.Config, error) {
 	return s.now().Engine(), err
 }
 
-// faulty notes whether a repo's settings could be read, and says whether a person is to be told: the same fault, of the person's
-// own file above all, is told once for all repos.
+// faulty records whether a repo's settings could be read, and reports whether to tell a person: the
+// same fault, mostly of the person's own file, is reported once for all repos.
 func (w *Parts) faulty(s *liveSettings, err error) (tell bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,7 +102,7 @@ func (w *Parts) faulty(s *liveSettings, err error) (tell bool) {
 	return tell
 }
 
-// keepSettings looks at the settings of all repos until ctx ends.
+// keepSettings checks the settings of all repos until ctx ends.
 func (w *Parts) keepSettings(ctx context.Context) {
 	timer := time.NewTimer(settingsEvery)
 	defer timer.Stop()
@@ -131,7 +130,7 @@ func (w *Parts) keepSettings(ctx context.Context) {
 	}
 }
 
-// hintSettings has the settings looked at, where the hint is of a file of theirs.
+// hintSettings wakes keepSettings if the hint names a settings file.
 func (w *Parts) hintSettings(name string) {
 	for s := range w.live { // mu is held
 		if s.follows(name) {
@@ -144,7 +143,6 @@ func (w *Parts) hintSettings(name string) {
 	}
 }
 
-// closeWatches ends the watch of the files.
 func closeWatches(all []*watcher.FileWatch) {
 	for _, f := range all {
 		f.Close()

@@ -27,17 +27,17 @@ type Host struct {
 	done  chan error
 }
 
-// How long a process that only looks at the journal may keep it, and how long what is owed may take after a run's end.
+// How long a mere reader may hold the journal, and how long notices may take after a run's end.
 const (
 	hostTries = 40
 	hostPause = 100 * time.Millisecond
 	settleIn  = 8 * time.Second
 )
 
-// logFile is where a process in the foreground logs, in the state folder.
+// logFile is the log of a foreground process, in the state folder.
 const logFile = "run.log"
 
-// InFront serves the repo from this process until Stop; with hold it launches nothing meanwhile.
+// InFront serves the repo from this process until Stop; with hold it launches nothing.
 func InFront(ctx context.Context, o Options, p *workspace.Workspace, hold bool) (*Host, error) {
 	if err := workspace.MakeState(p.State); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func InFront(ctx context.Context, o Options, p *workspace.Workspace, hold bool) 
 	}
 }
 
-// Settle waits until people were told what they are owed.
+// Settle waits until people got their notices, at most settleIn.
 func (h *Host) Settle(s workspace.Service) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleIn)
 	defer cancel()
@@ -102,21 +102,21 @@ func (h *Host) Settle(s workspace.Service) {
 	}
 }
 
-// Stop ends the serving; agents that run go on.
+// Stop stops serving; running agents continue.
 func (h *Host) Stop() error {
 	h.end()
 	err := <-h.done
 	return errors.Join(err, h.parts.Close(), h.log.Close())
 }
 
-// How long what ran of an aborted run may take to end, and how often one looks. It is longer than any kill_after and
-// after_run that make sense.
+// How long an aborted run's processes may take to end, and how often to check. The limit is longer
+// than any sensible kill_after and after_run.
 const (
 	abortMost = 10 * time.Minute
 	abortPace = 50 * time.Millisecond
 )
 
-// Quiet waits until nothing of a run that is over runs any more.
+// Quiet waits until nothing of an ended run is running.
 func (h *Host) Quiet(ctx context.Context, run string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, abortMost, fmt.Errorf("not within %s", abortMost))
 	defer cancel()

@@ -8,13 +8,14 @@ import (
 	"sluice/notify"
 )
 
-// The commands that this binary runs for itself, as processes of their own.
+// The commands that this binary runs for itself, as separate processes.
 const (
 	shimCommand  = "shim"
 	NotifyHelper = "notify-helper"
 )
 
-// Inner runs the commands that sluice starts of itself, before anything else is set up: they live long, or must not hang.
+// Inner runs the commands that sluice starts for itself, before any other setup: they live long, or
+// must not hang.
 func Inner(args []string, stdin io.Reader) (code int, ours bool) {
 	if len(args) == 0 {
 		return 0, false

@@ -10,7 +10,8 @@ import (
 	"sluice/internal/console"
 )
 
-// newLogger writes the daemon's log: lines for people on a terminal, else JSON, with its priority where journald takes it.
+// newLogger returns the daemon's log: lines for people on a terminal, else JSON, with a priority
+// for journald.
 func newLogger(con *console.Console, w io.Writer) zerolog.Logger {
 	if _, ok := console.Terminal(w); ok {
 		w = zerolog.ConsoleWriter{Out: w, NoColor: !con.ColourOn(w), TimeFormat: time.TimeOnly}
@@ -20,16 +21,15 @@ func newLogger(con *console.Console, w io.Writer) zerolog.Logger {
 	return zerolog.New(w).With().Timestamp().Logger()
 }
 
-// leveled puts before each line how grave it is, as journald reads it: `journalctl -p warning` then finds what it should.
+// leveled writes journald's priority before each line, so that `journalctl -p warning` works.
 type leveled struct{ io.Writer }
 
-// WriteLevel writes a line with its priority. The two go in one write: another writer's line never comes between.
+// WriteLevel writes a line with its priority, in one write: no other writer's line comes between.
 func (w leveled) WriteLevel(level zerolog.Level, p []byte) (int, error) {
 	n, err := w.Write(append([]byte(priority(level)), p...))
 	return max(0, n-len(priority(level))), err
 }
 
-// priority is a level as syslog counts.
 func priority(level zerolog.Level) string {
 	switch level {
 	case zerolog.TraceLevel, zerolog.DebugLevel:

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// lookAtMemory is how often the daemon sees whether it has memory to give back.
+// lookAtMemory is how often the daemon checks for memory to return.
 const lookAtMemory = 15 * time.Second
 
-// giveBack returns memory to the system when the work is over for which it was needed: the runtime itself does so over
-// many minutes, and a daemon waits for people most of its time.
+// giveBack returns memory to the system when the work that needed it is over. The runtime takes
+// many minutes for that, and a daemon mostly waits for people.
 func giveBack(ctx context.Context) {
 	look := time.NewTicker(lookAtMemory)
 	defer look.Stop()
@@ -29,7 +29,7 @@ func giveBack(ctx context.Context) {
 	}
 }
 
-// rest tells once when no memory was collected from one look to the next: nothing much goes on.
+// rest reports once that no memory was collected between two looks: little is going on.
 type rest struct {
 	collected int64
 	told      bool
@@ -46,6 +46,6 @@ func (r *rest) is(collected int64) bool {
 		return false
 	}
 	r.told = true
-	r.collected++ // the collection that giving back begins with is no work
+	r.collected++ // the collection that giving back starts with is no work
 	return true
 }

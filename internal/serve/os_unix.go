@@ -8,11 +8,10 @@ import (
 	"syscall"
 )
 
-// reloadSignals are those at which the daemon reads its settings again.
 func reloadSignals() []os.Signal { return []os.Signal{syscall.SIGHUP} }
 
-// toJournal says that the file is the stream to journald that systemd named: "device:inode". What runs below a service has
-// the variable too, and often another file.
+// toJournal reports whether the file is systemd's stream to journald, named "device:inode".
+// Processes below a service inherit the variable, often with another file.
 func toJournal(f *os.File, stream string) bool {
 	info, err := f.Stat()
 	if err != nil || stream == "" {

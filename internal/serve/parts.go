@@ -30,7 +30,7 @@ import (
 	"sluice/watcher"
 )
 
-// Timing is for who has another clock than the machine's, a soak above all; zero = nobody.
+// Timing replaces the machine's clock, for a soak test; zero: it does not.
 type Timing struct {
 	Pace func(time.Duration) time.Duration // see daemon.RepoOptions
 	Look watcher.Options
@@ -42,10 +42,12 @@ type Options struct {
 	Set     []string // settings over all layers, KEY=VALUE
 	Version string   // of sluice
 	Timing  Timing
-	Self    string // the binary that launches go through; "": this one, which keeps some hosts of launches warm
+	// Self is the binary that launches go through; "": this one, which keeps some launch hosts
+	// warm.
+	Self string
 }
 
-// Parts are what all repos of a process share. Close it when the last is not served any more.
+// Parts are what all repos of a process share. The caller closes them after the last repo.
 type Parts struct {
 	Options
 	self   string // the binary that launches go through
@@ -57,13 +59,13 @@ type Parts struct {
 	dog    *watchdog
 	unheld *launch.Unheld
 	desk   *notify.Desk
-	box    func() (*sandbox.Box, error) // tried out at the first launch
+	box    func() (*sandbox.Box, error) // tested at the first launch
 
 	mu     sync.Mutex
 	worlds map[*world.World]bool
 	live   map[*liveSettings]bool
 	faults map[*liveSettings]string // of settings that could not be read again
-	poked  chan struct{}            // a file of settings may have changed
+	poked  chan struct{}            // a settings file may have changed
 	ctx    context.Context
 	stop   context.CancelFunc
 	done   sync.WaitGroup
@@ -72,11 +74,11 @@ type Parts struct {
 // warmShims is how many hosts of ended launches wait for the next one.
 const warmShims = 2
 
-// loopsRescan has the watcher hint at folders with events only when something happens: each repo's loop reads all its
-// inboxes every few seconds by itself.
+// loopsRescan keeps the watcher from rescanning folders with events: each repo's loop reads all its
+// inboxes every few seconds.
 const loopsRescan = time.Hour
 
-// New makes what a process needs to serve repos.
+// New returns what a process needs to serve repos.
 func New(o Options, log zerolog.Logger) (*Parts, error) {
 	self, warm := o.Self, 0
 	if self == "" {
@@ -100,14 +102,14 @@ func New(o Options, log zerolog.Logger) (*Parts, error) {
 	return w, nil
 }
 
-// Close ends what the repos shared.
+// Close closes what the repos shared.
 func (w *Parts) Close() error {
 	w.stop()
 	w.done.Wait()
 	return errors.Join(w.runner.Close(), w.watch.Close(), w.desk.Close())
 }
 
-// Server is the daemon of all watched repos.
+// Server returns the daemon of all watched repos.
 func (w *Parts) Server(home string) *daemon.Server {
 	return daemon.NewServer(daemon.ServerOptions{
 		Home: home, Version: w.Version, Log: w.log, Open: w.open, ReposFile: workspace.ReposFile(home),
@@ -127,7 +129,7 @@ func (w *Parts) Server(home string) *daemon.Server {
 	})
 }
 
-// spread hands the watcher's hints to all repos: each knows its own.
+// spread passes the watcher's hints to all repos: each recognizes its own.
 func (w *Parts) spread(ctx context.Context) {
 	if err := git.SweepScratch("", time.Now()); err != nil {
 		w.log.Warn().Err(err).Msg("what killed processes left in the temporary folder could not be removed")
@@ -153,7 +155,7 @@ func (w *Parts) logf(who string) func(string, ...any) {
 	}
 }
 
-// open makes what the loop of a repo needs. It is called with the repo's lock held.
+// open creates what the loop of a repo needs. The caller holds the repo's lock.
 func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOptions, func(), error) {
 	s := &liveSettings{parts: w, root: root, changed: make(chan engine.Config, 1)}
 	s.files.Paths = w.settingsFiles(root)
@@ -201,14 +203,14 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}, closeAll, nil
 }
 
-// openHeld is open for who only ends a run: nothing is launched.
+// openHeld is open for ending a run: nothing is launched.
 func (w *Parts) openHeld(ctx context.Context, root, state string) (daemon.RepoOptions, func(), error) {
 	opt, closeAll, err := w.open(ctx, root, state)
 	opt.Hold = true
 	return opt, closeAll, err
 }
 
-// hidden are the folders of sluice's own, over all repos, that no launch sees.
+// hidden returns sluice's own folders over all repos, which no launch sees.
 func (w *Parts) hidden() []string {
 	var out []string
 	if home, err := workspace.Home(w.Console); err == nil {
@@ -220,7 +222,8 @@ func (w *Parts) hidden() []string {
 	return out
 }
 
-// putDown is when what ran was last ended on purpose; zero: never, or it cannot be read.
+// putDown returns when the service or the machine was last stopped on purpose; zero: never, or it
+// cannot be read.
 func (w *Parts) putDown() time.Time {
 	home, err := workspace.Home(w.Console)
 	if err != nil {

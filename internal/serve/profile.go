@@ -11,11 +11,11 @@ import (
 	"sluice/internal/fault"
 )
 
-// ProfileFolder is the variable that names a folder for the daemon's profiles. It is for whoever measures the daemon.
+// ProfileFolder is the variable that names a folder for the daemon's profiles, for measuring it.
 const ProfileFolder = "SLUICE_PROFILE"
 
-// startProfile records what the daemon spends its time on, where that is asked for: cpu.pprof and, of all memory that was ever
-// allocated, allocs.pprof. The function that it gives writes them.
+// startProfile records CPU time in cpu.pprof and all allocations in allocs.pprof, if ProfileFolder
+// is set. The returned function writes them.
 func startProfile(con *console.Console) (end func() error, err error) {
 	dir := con.Getenv(ProfileFolder)
 	if dir == "" {
@@ -30,7 +30,7 @@ func startProfile(con *console.Console) (end func() error, err error) {
 	}
 	return func() error {
 		pprof.StopCPUProfile()
-		runtime.GC() // what was freed lately is counted by it
+		runtime.GC() // it counts what was freed lately
 		out, err := os.Create(filepath.Join(dir, "allocs.pprof"))
 		if err == nil {
 			err = errors.Join(pprof.Lookup("allocs").WriteTo(out, 0), out.Close())

@@ -17,25 +17,27 @@ import (
 	"sluice/watcher"
 )
 
-// liveSettings are a repo's settings as they were last read; a reload that fails leaves them as they are.
+// liveSettings are a repo's settings as last read; a failed reload keeps them.
 type liveSettings struct {
 	parts *Parts
 	root  string
-	world atomic.Pointer[world.World] // hears of buttons and late results; nil before there can be any
+	world atomic.Pointer[world.World] // receives buttons and late results; nil before there can be any
 
 	mu       sync.Mutex
 	last     settings.Settings
 	notifier *notify.Notifier
-	desktop  notify.Channel     // the same for all notifiers, so that what stands on the screen stays there; nil: none
-	retired  []*notify.Notifier // closed to later notices; they have some under way
-	ends     sync.WaitGroup     // of those
+	// One for all notifiers, so that notices on the screen stay; nil: none.
+	desktop notify.Channel
+	retired []*notify.Notifier // closed to new notices, with some under way
+	ends    sync.WaitGroup     // of retired
 
 	files   settings.Files
 	watches []*watcher.FileWatch
 	changed chan engine.Config // to the loop, when a file has changed
 }
 
-// read reads the settings' layers again. Notices under way go on to their end, and later ones go by the new settings.
+// read reads the settings' layers again. Notices under way are finished; later ones use the new
+// settings.
 func (s *liveSettings) read() error {
 	at := s.files.Now()
 	next, err := workspace.Settings(s.parts.Console, s.root, s.parts.Set)
@@ -91,22 +93,21 @@ func (s *liveSettings) channels(n settings.Notify) []notify.Option {
 	return options
 }
 
-// now returns the settings.
 func (s *liveSettings) now() settings.Settings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// tell returns what notices are sent through.
+// tell returns the notifier.
 func (s *liveSettings) tell() *notify.Notifier {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.notifier
 }
 
-// alarm tells a person of what no run is about. Settings that are read again meanwhile end what is being told: it is told
-// again then.
+// alarm tells a person about what no run is about. A reload of the settings interrupts it, and it
+// is sent again.
 func (s *liveSettings) alarm(ctx context.Context, title, text string) {
 	n := notify.Notice{Kind: notify.KindInfo, Title: title, Body: text, Urgency: notify.UrgencyCritical}
 	for range alarmTries {
@@ -122,19 +123,19 @@ func (s *liveSettings) alarm(ctx context.Context, title, text string) {
 	}
 }
 
-// How often, and after what time, an alarm that did not come through is given again.
+// How often, and after what pause, a failed alarm is sent again.
 const (
 	alarmTries = 3
 	alarmPause = 2 * time.Second
 )
 
-// engine reads the settings again and gives what the engine goes by. What cannot be read changes nothing.
+// engine reads the settings again and returns those of the engine. On an error the old ones stay.
 func (s *liveSettings) engine() engine.Config {
-	cfg, _ := s.again() // told
+	cfg, _ := s.again() // already reported
 	return cfg
 }
 
-// Close ends what is told just now.
+// Close interrupts notices under way.
 func (s *liveSettings) Close() error {
 	s.mu.Lock()
 	all, desktop := append(slices.Clone(s.retired), s.notifier), s.desktop

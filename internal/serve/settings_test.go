@@ -17,7 +17,8 @@ import (
 	"sluice/notify"
 )
 
-// TestReloadEndsNoNotice: settings that are read again while a notice goes out do not end it, and the next goes by the new.
+// TestReloadEndsNoNotice: reading the settings again does not interrupt a notice, and the next one
+// uses the new settings.
 func TestReloadEndsNoNotice(t *testing.T) {
 	dir := t.TempDir()
 	config, slow := filepath.Join(dir, "sluice", "config.yaml"), filepath.Join(dir, "slow")

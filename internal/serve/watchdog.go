@@ -10,14 +10,15 @@ import (
 	"sluice/internal/console"
 )
 
-// watchdog tells the service manager (systemd's protocol: datagrams to $NOTIFY_SOCKET) how the daemon does. It is fed by
-// the loops: when one of them hangs, the manager hears nothing more and starts the daemon anew.
+// watchdog tells the service manager (systemd's protocol: datagrams to $NOTIFY_SOCKET) that the
+// daemon is well. The loops feed it: when one hangs, the manager hears nothing and restarts the
+// daemon.
 type watchdog struct {
 	mu    sync.Mutex
-	beats map[string]time.Time // repo -> when its loop last came round
+	beats map[string]time.Time // repo -> its loop's last turn
 }
 
-// loopMost is how long a loop may take to come round; a scan of a slow disk is in it.
+// loopMost is how long a loop's turn may take, with a scan of a slow disk.
 const loopMost = 60 * time.Second
 
 func (d *watchdog) beat(repo string) {
@@ -32,7 +33,7 @@ func (d *watchdog) forget(repo string) {
 	delete(d.beats, repo)
 }
 
-// well reports whether every loop came round lately.
+// well reports whether every loop had a turn lately.
 func (d *watchdog) well(now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,7 +45,8 @@ func (d *watchdog) well(now time.Time) bool {
 	return true
 }
 
-// feed tells the manager as often as it wants to hear, until ctx ends. Without a manager it does nothing.
+// feed sends to the manager as often as it asks for, until ctx ends. Without a manager it does
+// nothing.
 func (d *watchdog) feed(ctx context.Context, con *console.Console) {
 	usec, err := strconv.ParseInt(con.Getenv("WATCHDOG_USEC"), 10, 64)
 	if err != nil || usec <= 0 {
@@ -64,7 +66,7 @@ func (d *watchdog) feed(ctx context.Context, con *console.Console) {
 	}
 }
 
-// tellManager sends one message to the service manager, where there is one. That it did not arrive changes nothing here.
+// tellManager sends a message to the service manager, if there is one. A failure changes nothing.
 func tellManager(con *console.Console, message string) {
 	socket := con.Getenv("NOTIFY_SOCKET")
 	if socket == "" {

@@ -19,16 +19,16 @@ import (
 	"sluice/internal/workspace"
 )
 
-// Bounds of what is printed.
+// Limits of what is printed.
 const (
 	maxDiff  = 64 << 10 // bytes of a patch
 	maxFiles = 20       // files listed
-	maxLines = 12       // lines of what a criterion's command printed
-	// maxOutput is how much of it is read.
+	maxLines = 12       // lines printed by a criterion's command
+	// maxOutput is how many bytes of its output are read.
 	maxOutput = 8 << 10
 )
 
-// Shown is all about a step and the gate that holds it.
+// Shown is what is known about a step and its gate.
 type Shown struct {
 	dir string // the run's folder
 
@@ -36,8 +36,8 @@ type Shown struct {
 	Workflow string              `json:"workflow"`
 	Stubbed  bool                `json:"stubbed,omitempty"` // stand-ins play the run's agents
 	Trust    string              `json:"trust,omitempty"`
-	Exposed  string              `json:"exposed,omitempty"` // of file: why
-	For      string              `json:"for,omitempty"`     // of a child run: whose it is, and its task as the file has it
+	Exposed  string              `json:"exposed,omitempty"` // for level file: why
+	For      string              `json:"for,omitempty"`     // of a child run: its parent, and its task from the file
 	Step     string              `json:"step"`
 	StepName string              `json:"step_name,omitempty"`
 	Task     string              `json:"task,omitempty"`
@@ -51,26 +51,26 @@ type Shown struct {
 	Changed  []string            `json:"changed,omitempty"`
 	Cut      bool                `json:"changed_cut,omitempty"`
 	Taken    string              `json:"taken,omitempty"`  // the commit that the gate judges
-	Beside   []tree.Beside       `json:"beside,omitempty"` // files that are judged with it and do not ship
-	Law      []tree.Beside       `json:"law,omitempty"`    // files that decide, are in no commit and changed
-	Hidden   []tree.Beside       `json:"hidden,omitempty"` // files that only ignore rules of the run's own keep out of the commit
+	Beside   []tree.Beside       `json:"beside,omitempty"` // files that are judged too and do not ship
+	Law      []tree.Beside       `json:"law,omitempty"`    // deciding files that are in no commit and changed
+	Hidden   []tree.Beside       `json:"hidden,omitempty"` // files that only the run's own ignore rules keep out of the commit
 	More     int                 `json:"more_hidden,omitempty"`
 	Files    string              `json:"files,omitempty"` // prompt, output and signal of the attempt
 	Checked  []checkedBy         `json:"checked,omitempty"`
-	Unread   *unread             `json:"unread,omitempty"` // the reply that no answer or verdict could be read from
+	Unread   *unread             `json:"unread,omitempty"` // the reply without a readable answer or verdict
 	Earlier  []engine.Round      `json:"earlier,omitempty"`
 	Tasks    []daemon.TaskStatus `json:"tasks,omitempty"` // of a list, with their answers
 
 	tree, base string
 }
 
-// checkedBy is what a command of the step's criterion printed when the attempt was checked.
+// checkedBy is the output of a criterion's command in the attempt's check.
 type checkedBy struct {
 	Command string `json:"command"`
 	Output  string `json:"output"`
 }
 
-// Gather puts together what there is about a gate or a step of a run, by the spec that the run goes by.
+// Gather returns what is known about a gate or a step of a run, by the spec that the run follows.
 func Gather(ctx context.Context, from *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus, id string) (*Shown, error) {
 	spec, err := workspace.SpecOf(ctx, v, r)
 	if err != nil {
@@ -79,7 +79,6 @@ func Gather(ctx context.Context, from *workspace.Workspace, v workspace.Viewer, 
 	return gather(ctx, from, spec, r, id), nil
 }
 
-// gather puts together what there is about a gate or a step.
 func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r daemon.RunStatus, id string) *Shown {
 	sh := &Shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed, Trust: r.Trust, Exposed: r.Exposed, For: childTask(r.Child), dir: r.Dir}
 	var st daemon.StepStatus
@@ -131,7 +130,8 @@ func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r
 	return sh
 }
 
-// AttemptUsage is what an attempt has cost so far; of one that an older release counted, its last launch alone.
+// AttemptUsage returns an attempt's cost so far; for one counted by an older release, only its last
+// launch's.
 func AttemptUsage(x engine.Attempt) engine.Usage {
 	if x.Usage == (engine.Usage{}) && x.Exit != nil {
 		return x.Exit.Usage
@@ -139,7 +139,6 @@ func AttemptUsage(x engine.Attempt) engine.Usage {
 	return x.Usage
 }
 
-// of takes what the spec says of the step.
 func (sh *Shown) of(step *engine.Step, env *engine.Env) {
 	if step.Agent != nil {
 		sh.Task = render.TextOf(step.Agent.Prompt, env)
@@ -155,7 +154,7 @@ func (sh *Shown) of(step *engine.Step, env *engine.Env) {
 	}
 }
 
-// childTask returns whose child a run is, with the words of its task; "" of a run that is nobody's.
+// childTask returns a child run's parent and the words of its task; "" for other runs.
 func childTask(c *engine.ChildOf) string {
 	var task struct {
 		Title       string `json:"title"`
@@ -167,7 +166,7 @@ func childTask(c *engine.ChildOf) string {
 	return strings.TrimSpace(c.Title() + "\n" + task.Title + "\n\n" + task.Description)
 }
 
-// checked finds what the commands of the criterion printed, at the newest check of the attempt.
+// checked adds what the criterion's commands printed in the attempt's newest check.
 func (sh *Shown) checked(root string, step *engine.Step) {
 	dir := daemon.AttemptDir(root, sh.dir, sh.Step, sh.Attempt.N, 1)
 	entries, err := os.ReadDir(dir)
@@ -203,8 +202,8 @@ func commandWords(c *engine.Command) string {
 	return strings.Join(words, " ")
 }
 
-// changes finds what the attempt changed, by what was recorded when it began and when its work was taken. Before that,
-// what differs in its folder now is shown; nothing is decided by it.
+// changes adds what the attempt changed, from the records of its beginning and of its taken work.
+// Before the work is taken it shows the folder's current changes; nothing is decided by them.
 func (sh *Shown) changes(ctx context.Context, from *workspace.Workspace, run string) {
 	sh.tree = filepath.Join(from.Root, sh.Attempt.Worktree)
 	var began struct {

@@ -18,7 +18,7 @@ import (
 type Waiting struct {
 	Repo string `json:"repo"`
 	Run  string `json:"run"`
-	For  string `json:"child_of,omitempty"` // of a run that is done for another: its task, and that run
+	For  string `json:"child_of,omitempty"` // of a child run: its task and parent
 	Kind string `json:"kind"`               // human, window, offer, paused
 	Step string `json:"step,omitempty"`
 	Gate string `json:"gate,omitempty"`
@@ -26,19 +26,19 @@ type Waiting struct {
 	Why  string `json:"why,omitempty"`
 	Look string `json:"look_for,omitempty"` // of a gate: its reviewer.prompt
 
-	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`   // of the answer that a pass may give
+	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`   // of the answer of a pass
 	AnswerRequired bool            `json:"answer_required,omitempty"` // a pass without one does not count
 
 	Stub   bool      `json:"stubbed,omitempty"` // stand-ins play the run's agents
-	Trust  string    `json:"trust,omitempty"`   // what stands between its agents and its gates
+	Trust  string    `json:"trust,omitempty"`   // what separates its agents from its gates
 	Since  time.Time `json:"since,omitzero"`
 	Until  time.Time `json:"until,omitzero"`
 	Served bool      `json:"served"`
 	Type   string    `json:"type"` // what to type
 }
 
-// AllInboxes is what waits in all repos that are known and in the one that dir lies in, the oldest first. A repo that cannot be
-// read is a note.
+// AllInboxes returns what waits in all known repos and in that of dir, the oldest first. It prints
+// a note about a repo that cannot be read.
 func AllInboxes(ctx context.Context, con *console.Console, dir string) ([]Waiting, error) {
 	places, err := workspace.All(ctx, con, dir)
 	if err != nil {
@@ -61,7 +61,7 @@ func AllInboxes(ctx context.Context, con *console.Console, dir string) ([]Waitin
 	return items, nil
 }
 
-// Inbox is what waits in a repo, with --json each gate with what to look for.
+// Inbox returns what waits in a repo; with --json also what to look for at each gate.
 func Inbox(ctx context.Context, con *console.Console, v workspace.Viewer, served bool) ([]Waiting, error) {
 	st, err := v.Status(ctx, "")
 	if err != nil {
@@ -80,7 +80,7 @@ func Inbox(ctx context.Context, con *console.Console, v workspace.Viewer, served
 		r := st.Runs[at]
 		spec, known := goBy[r.Digest]
 		if !known {
-			spec, _ = workspace.SpecOf(ctx, v, r) // one that cannot be read is told by show
+			spec, _ = workspace.SpecOf(ctx, v, r) // show reports one that cannot be read
 			goBy[r.Digest] = spec
 		}
 		if spec == nil || spec.Gate(w.Gate) == nil {
@@ -97,7 +97,7 @@ func Inbox(ctx context.Context, con *console.Console, v workspace.Viewer, served
 
 func waitsOf(st daemon.Status, served bool) []Waiting {
 	out := []Waiting{}
-	runs := map[string]int{} // of how many live runs a gate waits
+	runs := map[string]int{} // gate -> live runs that wait for it
 	for _, r := range st.Runs {
 		for _, w := range r.Waits {
 			if r.Live() && w.Gate != "" {
@@ -139,7 +139,6 @@ func waitsOf(st daemon.Status, served bool) []Waiting {
 	return out
 }
 
-// PrintInbox prints what waits, a line each.
 func PrintInbox(con *console.Console, items []Waiting) error {
 	if con.JSON {
 		return con.Document(items)

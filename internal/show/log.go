@@ -10,7 +10,7 @@ import (
 	"sluice/internal/workspace"
 )
 
-// Fact prints a line of the journal; brief: where it matters to a person.
+// Fact prints a line of the journal; brief: only if it is important for a person.
 func Fact(con *console.Console, l daemon.Line, withRun, brief bool) error {
 	if con.JSON {
 		return con.JSONLine(l)
@@ -23,7 +23,7 @@ func Fact(con *console.Console, l daemon.Line, withRun, brief bool) error {
 	return nil
 }
 
-// Explain prints every fact of a step or a gate, and how it stands.
+// Explain prints every fact of a step or a gate, and its state.
 func Explain(ctx context.Context, con *console.Console, v workspace.Viewer, r daemon.RunStatus, what string) error {
 	con.Title("%s of %s", what, r.ID)
 	last := int64(0)

@@ -87,7 +87,7 @@ func Print(con *console.Console, sh *Shown) {
 	}
 }
 
-// decideWords is what a person may type at a gate.
+// decideWords returns what a person may type at a gate.
 func decideWords(g daemon.GateStatus) string {
 	pass := "sluice pass " + g.ID
 	if s, err := schema.Compile(g.AnswerSchema); g.AnswerRequired && err == nil {
@@ -112,7 +112,7 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 		s += ", " + render.Ago(end.Sub(at.Launched))
 	}
 	if g := sh.Gate; g != nil && g.Reviewed != "" {
-		s += ", content " + press.Content(g.Reviewed) // as the question before a pass names it
+		s += ", content " + press.Content(g.Reviewed) // as in the question before a pass
 	}
 	if at.Restarts > 0 {
 		s += fmt.Sprintf(", launched again %d×", at.Restarts)
@@ -243,7 +243,6 @@ func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
 	}
 }
 
-// printFindings prints what a reviewer found, each with its place.
 func printFindings(con *console.Console, q engine.Round) {
 	for _, f := range gates.ReadFindings(q.Findings) {
 		at := f.File
@@ -311,7 +310,7 @@ func PrintSince(ctx context.Context, con *console.Console, p *workspace.Workspac
 	return nil
 }
 
-// NotKept returns why there is nothing of an attempt to look at.
+// NotKept explains why there is nothing of an attempt to look at.
 func NotKept(name string, err error) error {
 	if errors.Is(err, git.ErrNotKept) {
 		return fault.Failed("only what an agent left in a git checkout is kept, from its end until sluice clean", "nothing is kept of %s", name)
@@ -319,7 +318,6 @@ func NotKept(name string, err error) error {
 	return err
 }
 
-// PrintPatch prints a patch.
 func PrintPatch(con *console.Console, patch []byte) {
 	for l := range strings.Lines(string(patch)) {
 		style := console.Plain
@@ -335,7 +333,7 @@ func PrintPatch(con *console.Console, patch []byte) {
 	}
 }
 
-// readable lays JSON out for people: a line for each value, and no character written as its number.
+// readable formats JSON for people: a line per value, without escaped characters.
 func readable(raw json.RawMessage) string {
 	var v any
 	var b strings.Builder

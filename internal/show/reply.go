@@ -12,13 +12,12 @@ import (
 	"sluice/internal/text"
 )
 
-// unread is a reply that could not be read.
 type unread struct {
 	End  string `json:"end"` // its last lines
 	File string `json:"file"`
 }
 
-// reply finds the words of the reviewer, or else of the step's agent, where they could not be read.
+// reply sets the reply of the reviewer, or else of the step's agent, if it could not be read.
 func (sh *Shown) reply(root string) {
 	if g := sh.Gate; g != nil && len(g.Rounds) > 0 {
 		if q := g.Rounds[len(g.Rounds)-1]; q.MissWhy != "" && q.Outcome == "" {
@@ -30,7 +29,7 @@ func (sh *Shown) reply(root string) {
 	}
 }
 
-// lastReply reads what a launch kept of a reply that could not be read: of its last correction, or of itself.
+// lastReply returns the unreadable reply of a launch's last correction, or of the launch.
 func lastReply(dir string) *unread {
 	for try := gates.MaxCorrections; try >= 0; try-- {
 		at := dir

@@ -18,7 +18,8 @@ import (
 // endedShown is how many ended runs ls shows.
 const endedShown = 10
 
-// Runs prints the runs of a repo, a line each, and what is wrong with the repo as a whole; all: also those that ended long ago.
+// Runs prints the runs of a repo, one per line, and what is wrong with the repo; all includes all
+// ended runs.
 func Runs(con *console.Console, st daemon.Status, served, all bool) error {
 	if con.JSON {
 		return con.Document(map[string]any{"served": served, "status": st})
@@ -47,7 +48,7 @@ func Runs(con *console.Console, st daemon.Status, served, all bool) error {
 	return nil
 }
 
-// leftOut counts the ended runs that are not shown, those that are children of others by themselves.
+// leftOut counts the ended runs that are not shown, child runs separately.
 func leftOut(all, shown []daemon.RunStatus) string {
 	count := func(runs []daemon.RunStatus) (own, children int) {
 		for _, r := range runs {
@@ -71,7 +72,8 @@ func leftOut(all, shown []daemon.RunStatus) string {
 	return strings.Join(parts, ", ")
 }
 
-// withoutOld leaves out ended runs of tasks, which their lists tell of, and other ended runs beyond the last.
+// withoutOld removes ended runs of tasks, which their lists show, and all but the last other ended
+// runs.
 func withoutOld(all []daemon.RunStatus) []daemon.RunStatus {
 	runs := slices.DeleteFunc(slices.Clone(all), func(r daemon.RunStatus) bool { return r.Child != nil && !r.Live() })
 	over := len(runs) - endedShown
@@ -84,7 +86,7 @@ func withoutOld(all []daemon.RunStatus) []daemon.RunStatus {
 	})
 }
 
-// printHealth tells what is wrong with the repo as a whole.
+// printHealth prints what is wrong with the repo.
 func printHealth(con *console.Console, st daemon.Status, served bool) {
 	for _, h := range st.Health {
 		con.Note("%s %s", con.PaintErr(console.Yellow, "note:"), text.Message(h))
@@ -118,7 +120,7 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !r.Live() })
 	} else if n := len(st.Runs); n > 1 {
 		own := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.Child != nil })
-		if len(own) > 0 { // a task's run outlives its parent's where that is forgotten
+		if len(own) > 0 { // a task's run outlives its forgotten parent
 			st.Runs = own
 		}
 		st.Runs = st.Runs[len(st.Runs)-1:]
@@ -153,7 +155,7 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 	return nil
 }
 
-// printLevels tells what stands between an agent and a gate. Of a run of which that is less, its own lines tell.
+// printLevels prints what separates agents from gates. A run with less says so itself.
 func printLevels(con *console.Console, st daemon.Status) {
 	if !slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
 		return
@@ -166,7 +168,7 @@ func printLevels(con *console.Console, st daemon.Status) {
 	}
 }
 
-// tellPause adds to a run that something other than a person paused what its journal says of why.
+// tellPause adds the journal's reason to a run that was not paused by a person.
 func tellPause(ctx context.Context, v workspace.Viewer, r *daemon.RunStatus) error {
 	if r.Paused == "" || r.Paused == "user" || !r.Live() {
 		return nil

@@ -24,8 +24,8 @@ import (
 	"sluice/internal/workspace"
 )
 
-// NewestOutput is the folder of the launch that wrote last. runs are folders below .workflow/runs/; id names a step or a
-// gate, "" any.
+// NewestOutput returns the folder of the launch that wrote last. runs are folders below
+// .workflow/runs/; id names a step or a gate, "" any.
 func NewestOutput(root string, runs []string, id string) (string, error) {
 	var best string
 	var at time.Time
@@ -61,14 +61,15 @@ func NewestOutput(root string, runs []string, id string) (string, error) {
 	return best, nil
 }
 
-// tailPace is how often a followed file is read; the others bound what is printed of its end.
+// tailPace is how often a followed file is read. At most tailLines lines of its last tailBytes
+// bytes are printed.
 const (
 	tailPace  = 200 * time.Millisecond
 	tailLines = 10_000
 	tailBytes = 1 << 20
 )
 
-// PlainLine is a line for a person.
+// PlainLine returns a line for a person.
 func PlainLine(line string) []string { return []string{text.Clean(line, engine.MaxOutput)} }
 
 // eventsOf returns a function that turns a line of a program's stream into lines for a person.
@@ -82,7 +83,7 @@ func eventsOf(con *console.Console, format string) func(string) []string {
 	}
 }
 
-// eventLines writes an event as lines. Its texts are an agent's.
+// eventLines returns an event as lines. An agent wrote its texts.
 func eventLines(con *console.Console, e program.Event) (out []string) {
 	sign, style := "", console.Plain
 	switch e.Kind {
@@ -119,10 +120,11 @@ func eventLines(con *console.Console, e program.Event) (out []string) {
 	return out
 }
 
-// eventLinesMost bounds what is shown of a tool's text; --raw has all.
+// eventLinesMost is how many lines of a tool's text are shown; --raw has all.
 const eventLinesMost = 5
 
-// NewestPart is the file with the newest output: what exceeds the head of a stream goes to a file beside it.
+// NewestPart returns the file with the newest output: what exceeds the head of a stream goes to a
+// file beside it.
 func NewestPart(file string) string {
 	if _, err := os.Lstat(file + agents.TailSuffix); err == nil {
 		return file + agents.TailSuffix
@@ -130,13 +132,15 @@ func NewestPart(file string) string {
 	return file
 }
 
-// openOutput opens what an agent printed. It refuses a pipe or a device, which an agent could have put there to block the reader.
+// openOutput opens an agent's output. It refuses a pipe or a device, with which an agent could
+// block the reader.
 func openOutput(name string) (*os.File, error) {
 	f, _, err := atomicfile.Open(filepath.Dir(name), filepath.Base(name))
 	return f, err
 }
 
-// nextPart opens the file in which the output goes on, and returns the offset to read from; nil while that is f.
+// nextPart opens the file in which the output continues, and returns the offset to read from; nil
+// while that is f.
 func nextPart(f *os.File, file string) (next *os.File, from int64) {
 	name := NewestPart(file)
 	next, err := openOutput(name)
@@ -149,13 +153,14 @@ func nextPart(f *os.File, file string) (next *os.File, from int64) {
 		next.Close()
 		return nil, 0
 	}
-	if name == file { // it has ended, and all parts were joined: what they had was read
+	if name == file { // it has ended, and its parts, read before, were joined
 		from = is.Size()
 	}
 	return next, from
 }
 
-// Tail prints the end of a file, and with follow what is added to it; say turns one of its lines into lines for a person.
+// Tail prints the end of a file and, with follow, what is added to it. say turns one of its lines
+// into lines for a person.
 func Tail(ctx context.Context, con *console.Console, file string, lines int, follow bool, say func(string) []string) error {
 	f, err := openOutput(NewestPart(file))
 	if err != nil {
@@ -167,7 +172,7 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 		return err
 	}
 	rest := ""
-	if i := strings.LastIndexByte(string(buf), '\n'); follow && i+1 < len(buf) { // its end comes
+	if i := strings.LastIndexByte(string(buf), '\n'); follow && i+1 < len(buf) { // its end will follow
 		rest, buf = string(buf[i+1:]), buf[:i+1]
 	}
 	var all []string
@@ -185,7 +190,8 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 			return nil
 		case <-tick.C:
 		}
-		next, from := nextPart(f, file) // before the read: what is written after it is in the next
+		// Before the read: what is written after it is in the next file.
+		next, from := nextPart(f, file)
 		buf, err := io.ReadAll(io.NewSectionReader(f, at, tailBytes))
 		at += int64(len(buf))
 		switch {
@@ -213,7 +219,7 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 	return nil
 }
 
-// Sayer makes lines for a person of a launch's output.
+// Sayer returns the function that turns a launch's output into lines for a person.
 func Sayer(con *console.Console, dir string) func(string) []string {
 	if prog, ok := launch.ReadProgram(dir); ok && program.Known(prog.Format) {
 		return eventsOf(con, prog.Format)
@@ -221,8 +227,8 @@ func Sayer(con *console.Console, dir string) func(string) []string {
 	return PlainLine
 }
 
-// Folders are the folders of the run that is meant and, where all that it does is meant, of the runs that are its
-// children: the agent at work may be theirs. They lie below .workflow/runs/, the run's own first.
+// Folders returns the folder of the run and, with all, those of its child runs, whose agent may be
+// at work. They are below .workflow/runs/, the run's own first.
 func Folders(ctx context.Context, p *workspace.Workspace, run string, all bool) ([]string, error) {
 	v, _, err := workspace.View(ctx, p)
 	if err != nil {

@@ -13,20 +13,19 @@ import (
 	"sluice/internal/press"
 )
 
-// question is one that a key answers.
 type question struct {
 	text  string
 	yes   string // the key; any other is a no
 	pass  *target
 	words string // of the pass
 	gives []byte // its answer
-	root  string // of what else is asked
+	root  string // of a question that is no pass
 	what  string
 	ev    engine.Event
 	back  mode
 }
 
-// abort asks whether a run is to be ended.
+// abort asks whether to end a run.
 func (m *Model) abort(r *row, back mode) {
 	if !r.run.Live() {
 		m.tell(r.run.ID + " has ended")
@@ -37,7 +36,7 @@ func (m *Model) abort(r *row, back mode) {
 	m.mode = asking
 }
 
-// askPass asks for the answer that a pass has to give, where it has to, and then whether the pass is meant.
+// askPass asks for the answer of a pass if the gate requires one, and then for confirmation.
 func (m *Model) askPass(t target, text string, back mode) tea.Cmd {
 	g := m.gateAt(t)
 	if g == nil || g.Round != t.round || !g.AnswerRequired {
@@ -53,7 +52,7 @@ func (m *Model) askPass(t target, text string, back mode) tea.Cmd {
 	return m.wake(press.Shown)
 }
 
-// filledIn takes a line of the answer; behind the last one it asks whether the pass is meant.
+// filledIn takes a line of the answer; after the last one it asks for confirmation.
 func (m *Model) filledIn() tea.Cmd {
 	in := &m.input
 	if why := m.guard.Ends(m.offer()); why != "" {
@@ -79,7 +78,7 @@ func (m *Model) filledIn() tea.Cmd {
 	return m.confirmPass(in.what, in.said, answer, in.back)
 }
 
-// confirmPass asks whether a pass is meant, and says what is passed.
+// confirmPass asks for confirmation, and shows what is passed.
 func (m *Model) confirmPass(t target, text string, answer []byte, back mode) tea.Cmd {
 	p := press.Pass{Run: t.run, Gate: t.gate, Round: t.round, Content: t.content, Answer: form.Shown(answer)}
 	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
@@ -96,7 +95,6 @@ func (m *Model) confirmPass(t target, text string, answer []byte, back mode) tea
 	return m.wake(press.Shown)
 }
 
-// answer takes the key that answers a question.
 func (m *Model) answer(k string) tea.Cmd {
 	why, ask, no := m.guard.Ends(m.offer()), m.ask, "nothing was done"
 	m.mode = ask.back
@@ -123,7 +121,7 @@ func (m *Model) answer(k string) tea.Cmd {
 	return nil
 }
 
-// questionLines are what is asked, and what answers it; false: they do not fit on the screen.
+// questionLines returns the question and its keys; false if they do not fit.
 func (m *Model) questionLines() ([]string, bool) {
 	if m.ask.pass == nil {
 		l := line{{"1;33", m.ask.text + " "}, {console.Bold, "y"}, {console.Dim, " yes, any other key: no"}}
@@ -147,7 +145,7 @@ func (m *Model) questionLines() ([]string, bool) {
 	return out, true
 }
 
-// offer names all that keys decide on the screen as it is; "" = nothing.
+// offer identifies everything that keys can decide on the current screen; "" = nothing.
 func (m *Model) offer() string {
 	if m.mode == asking {
 		if _, fits := m.questionLines(); !fits {
@@ -184,5 +182,5 @@ func (m *Model) offered() string {
 	return out
 }
 
-// hidden has everything count as new on the screen: the terminal was used for something else meanwhile.
+// hidden makes everything on the screen count as new: the terminal was used for something else.
 func (m *Model) hidden() { m.guard.Draw("", m.now()) }

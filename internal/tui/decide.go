@@ -14,7 +14,7 @@ import (
 	"sluice/internal/text"
 )
 
-// target is what a decision is about, as it was shown.
+// target is what a decision is about, as shown.
 type target struct {
 	root, run string
 	gate      string
@@ -22,7 +22,7 @@ type target struct {
 	content   string // digest of the work
 }
 
-// gateFor is the gate that a decision at a row is about; nil, and a word why, where there is none that can take it.
+// gateFor returns the gate for a decision at a row; nil, with a message, if none can take it.
 func (m *Model) gateFor(r *row, k string) *daemon.GateStatus {
 	ok := func(g *daemon.GateStatus) bool { return takes(g, k) && r.run.Live() }
 	if r.gate != nil {
@@ -54,7 +54,7 @@ func (m *Model) gateFor(r *row, k string) *daemon.GateStatus {
 	return nil
 }
 
-// takes reports whether the gate, as it stands, can take what a key says.
+// takes reports whether the gate can take a key's decision now.
 func takes(g *daemon.GateStatus, k string) bool {
 	if k == "v" {
 		return g.State == engine.OnWindow || g.State == engine.OnNotice || g.State == engine.Approved
@@ -69,7 +69,7 @@ func notTaken(k string) string {
 	return "no gate asks you here"
 }
 
-// gateAt is the gate of a decision as it stands now; nil where it is known no more.
+// gateAt returns the current gate of a decision; nil if it is unknown by now.
 func (m *Model) gateAt(t target) *daemon.GateStatus {
 	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
 		return gateOf(r.runs[t.run], t.gate)
@@ -77,7 +77,7 @@ func (m *Model) gateAt(t target) *daemon.GateStatus {
 	return nil
 }
 
-// standing returns how a gate stands, and who decided it.
+// standing describes the state of a gate, and who decided it.
 func standing(g *daemon.GateStatus) string {
 	switch {
 	case g.State == "":
@@ -90,7 +90,8 @@ func standing(g *daemon.GateStatus) string {
 	return g.ID + " is at " + g.State
 }
 
-// decide begins a person's word for the round that was shown: a pass ends with a question, all else with words.
+// decide starts a decision about the shown round: a pass ends with a question, anything else with
+// words.
 func (m *Model) decide(k string, t target, back mode) tea.Cmd {
 	if m.unserved(t.root) {
 		return nil
@@ -114,7 +115,7 @@ func (m *Model) decide(k string, t target, back mode) tea.Cmd {
 	return nil
 }
 
-// typed takes a key while words are typed.
+// typed handles a key while words are typed.
 func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 	if m.mode == writing && m.guard.Rushed() {
 		m.mode = m.input.back
@@ -150,7 +151,7 @@ func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// decideWith returns the decision whose words were typed. Without a verb the first of them is the outcome.
+// decideWith returns the typed decision. Without a verb the first word is the outcome.
 func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
 	if verb == "" {
 		verb, words, _ = strings.Cut(words, " ")
@@ -167,7 +168,7 @@ func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
 	return m.say(t, verb, strings.TrimSpace(words), nil)
 }
 
-// say gives an answer: at a gate that wants it signed, once it is.
+// say sends a decision; a gate that requires it gets a signed one.
 func (m *Model) say(t target, outcome, text string, answer []byte) tea.Cmd {
 	ev := engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: outcome, Text: text, Answer: answer}
 	what := outcome + " of " + t.gate
@@ -182,31 +183,29 @@ func (m *Model) say(t target, outcome, text string, answer []byte) tea.Cmd {
 	})
 }
 
-// signing has an answer signed while the terminal is the person's.
+// signing signs an answer while it has the terminal.
 type signing struct {
 	sign  func() (string, error)
 	proof string
 }
 
-// Run signs.
 func (s *signing) Run() (err error) {
 	s.proof, err = s.sign()
 	return err
 }
 
-// SetStdin and the others take what the host has anyhow.
+// SetStdin and the others do nothing: the host has the terminal.
 func (s *signing) SetStdin(io.Reader)  {}
 func (s *signing) SetStdout(io.Writer) {}
 func (s *signing) SetStderr(io.Writer) {}
 
-// signed is an answer that was signed, or why it was not.
+// signed is a signed answer, or why it was not signed.
 type signed struct {
 	root, what string
 	ev         engine.Answered
 	err        error
 }
 
-// seeSigned sends what was signed.
 func (m *Model) seeSigned(s signed) tea.Cmd {
 	m.hidden()
 	if s.err != nil {
@@ -216,7 +215,7 @@ func (m *Model) seeSigned(s signed) tea.Cmd {
 	return m.do(s.root, s.what, s.ev)
 }
 
-// paste takes what is pasted: it is words, never keys.
+// paste inserts text: it is words, never keys.
 func (m *Model) paste(s string) {
 	if m.mode != writing && m.mode != filtering {
 		return

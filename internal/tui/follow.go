@@ -9,44 +9,43 @@ import (
 	"sluice/daemon"
 )
 
-// Pace and bounds of following.
+// Pace and limits of following.
 const (
-	reposEvery  = 3 * time.Second        // how often the list of repos is asked for
-	againAfter  = time.Second            // how long after a repo was lost it is tried again
-	triesMost   = 5                      // how often, before a repo that could not be read is read again though nobody serves it
-	healthEvery = 10 * time.Second       // how often a repo is asked for what no fact tells: its health, the day's budget
-	gatherFor   = 100 * time.Millisecond // facts that come together cost one refresh
-	aloneMost   = 64                     // more changed runs than this are asked for all at once
+	reposEvery  = 3 * time.Second        // between two reads of the list of repos
+	againAfter  = time.Second            // before a lost repo is tried again
+	triesMost   = 5                      // tries before an unreadable repo is read again though nobody serves it
+	healthEvery = 10 * time.Second       // between two reads of what no fact has: health, the day's budget
+	gatherFor   = 100 * time.Millisecond // facts within this time share a refresh
+	aloneMost   = 64                     // with more changed runs, all are read at once
 )
 
-// reposSeen is the list of the repos that are shown.
 type reposSeen struct {
 	roots []string
 	note  string
 }
 
-// repoSeen is how a repo stands: whole, or only the runs that have changed.
+// repoSeen is the state of a repo: whole, or only the changed runs.
 type repoSeen struct {
 	root    string
 	served  bool
 	whole   bool
 	status  daemon.Status
-	dropped []string // runs that are known no more
+	dropped []string // runs that are unknown by now
 }
 
-// repoLost says that a repo cannot be read now, or is not served any more.
+// repoLost reports a repo that cannot be read, or is no longer served.
 type repoLost struct {
 	root, why string
 }
 
-// follower keeps the screen told of all repos.
+// follower keeps the screen up to date about all repos.
 type follower struct {
 	host Host
 	send func(any)
 	wg   sync.WaitGroup
 }
 
-// run follows the list of repos, and each of them, until ctx ends; it waits for all that it started.
+// run follows the list of repos, and each repo, until ctx ends. It waits for its goroutines.
 func (f *follower) run(ctx context.Context) {
 	defer f.wg.Wait()
 	ends := map[string]context.CancelFunc{}
@@ -104,7 +103,7 @@ func (f *follower) repo(ctx context.Context, root string) {
 	}
 }
 
-// view tells of a repo until whoever tells of it is gone.
+// view reports about a repo until its View ends.
 func (f *follower) view(ctx context.Context, root string, v View, served bool) error {
 	st, err := v.Status(ctx, "")
 	if err != nil {
@@ -120,7 +119,7 @@ func (f *follower) view(ctx context.Context, root string, v View, served bool) e
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer close(ended)
-		_ = v.Facts(inner, "", st.Seq+1, true, ch.take) // its end is what matters: the next question tells why
+		_ = v.Facts(inner, "", st.Seq+1, true, ch.take) // only its end matters: the next question reports why
 	})
 	err = f.refresh(inner, root, v, ch, ended, newestOf(st))
 	end()
@@ -128,7 +127,7 @@ func (f *follower) view(ctx context.Context, root string, v View, served bool) e
 	return err
 }
 
-// refresh asks for what has changed, until the stream of facts ends.
+// refresh asks for changes until the stream of facts ends.
 func (f *follower) refresh(ctx context.Context, root string, v View, ch *changes, ended <-chan struct{}, newest string) error {
 	health := time.NewTicker(healthEvery)
 	defer health.Stop()
@@ -157,7 +156,7 @@ func (f *follower) refresh(ctx context.Context, root string, v View, ch *changes
 	}
 }
 
-// statusOf asks how some runs stand: for each, or for all at once where they are many.
+// statusOf asks for the state of some runs: each by itself, or all at once if they are many.
 func statusOf(ctx context.Context, v View, runs []string) (seen repoSeen, err error) {
 	if len(runs) > aloneMost || len(runs) == 1 && runs[0] == "" {
 		seen.whole = true
@@ -170,7 +169,7 @@ func statusOf(ctx context.Context, v View, runs []string) (seen repoSeen, err er
 		if ctx.Err() != nil {
 			return seen, ctx.Err()
 		}
-		if err != nil { // it is known no more, or nobody answers: then the next question tells
+		if err != nil { // it is unknown by now, or nobody answers: the next question shows which
 			seen.dropped = append(seen.dropped, id)
 			continue
 		}
@@ -186,7 +185,6 @@ func statusOf(ctx context.Context, v View, runs []string) (seen repoSeen, err er
 	return seen, nil
 }
 
-// newestOf is the run that was asked for last; "" where there is none.
 func newestOf(st daemon.Status) string {
 	if n := len(st.Runs); n > 0 {
 		return st.Runs[n-1].ID
@@ -194,14 +192,14 @@ func newestOf(st daemon.Status) string {
 	return ""
 }
 
-// changes are the runs that facts came of since they were last asked for.
+// changes are the runs with facts since the last refresh.
 type changes struct {
 	mu   sync.Mutex
 	runs map[string]bool
 	news chan struct{}
 }
 
-// take notes the run of a fact. It never waits for who reads.
+// take adds the run of a fact. It never waits for the reader.
 func (c *changes) take(l daemon.Line) error {
 	var head struct {
 		Run string `json:"run"`
@@ -230,7 +228,6 @@ func (c *changes) give() []string {
 	return out
 }
 
-// pause waits a while, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

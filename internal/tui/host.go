@@ -7,50 +7,53 @@ import (
 	"sluice/engine"
 )
 
-// Host is what the screen is run on: where it reads, and what carries out what a person wants.
+// Host does what the screen needs: it reads, and carries out a person's decisions.
 type Host interface {
-	// Repos gives the roots of the repos to be shown. note says what of the whole is not as it should be, "" where all is well.
+	// Repos returns the roots of the repos to show. note says what is wrong overall; "" = all well.
 	Repos(ctx context.Context) (roots []string, note string, err error)
-	// Open gives whoever tells about a repo. served says that a process serves it, which tells of what comes, too.
+	// Open returns a View of a repo. served reports whether a process serves it, so that news come
+	// too.
 	Open(ctx context.Context, root string) (v View, served bool, err error)
-	// Served says whether a process serves the repo now. It is cheap, and disturbs nobody who starts.
+	// Served reports whether a process serves the repo now. It is cheap, and disturbs no process
+	// that starts.
 	Served(ctx context.Context, root string) bool
-	// Sign makes the signed text of an answer at a gate that wants one, which stands as g says. It has the terminal meanwhile:
-	// a passphrase may be asked for, or a touch.
+	// Sign returns the signed text of an answer at a gate in state g. It has the terminal
+	// meanwhile, to ask for a passphrase or a touch.
 	Sign(ctx context.Context, root string, g daemon.GateStatus, ev engine.Answered) (proof string, err error)
-	// Do has an event of a person taken in by the process that serves the repo.
+	// Do sends a person's event to the process that serves the repo.
 	Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error)
-	// Show gives what one needs to decide at a gate, or to know of a step.
+	// Show returns what a person needs to decide at a gate, or to know about a step.
 	Show(ctx context.Context, root, run, what string) (Page, error)
-	// Words gives the last line that the agent of a step, or the reviewer of a gate, said; "" where there is none.
+	// Words returns the last line that the agent of a step, or the reviewer of a gate, said; "" =
+	// none.
 	Words(ctx context.Context, root, run, what string) string
-	// Tail gives the lines that an agent says, cleaned, from the last ones on, until ctx ends.
+	// Tail passes an agent's last lines and what follows to say, cleaned, until ctx ends.
 	Tail(ctx context.Context, root, run, what string, say func(line string)) error
 }
 
-// RunHost is what the screen of one run is run on: the process that serves the repo.
+// RunHost serves the screen of one run: the process that serves the repo.
 type RunHost interface {
 	Status(ctx context.Context, run string) (daemon.Status, error)
 	Run(ctx context.Context, run string) (daemon.RunStatus, error)
 	Facts(ctx context.Context, run string, from int64, follow bool, fn func(daemon.Line) error) error
-	// Do has an event of a person taken in. It refuses an answer that an attempt types.
+	// Do sends a person's event. It refuses an answer that an attempt types.
 	Do(ctx context.Context, ev engine.Event) (daemon.Done, error)
-	// Show returns what one needs to decide at a gate of the run, or to know of a step.
+	// Show returns what a person needs to decide at a gate of the run, or to know about a step.
 	Show(ctx context.Context, run daemon.RunStatus, what string) (Page, error)
 }
 
-// View tells how one repo stands. *daemon.Client is one.
+// View reports the state of one repo. *daemon.Client is one.
 type View interface {
 	Status(ctx context.Context, run string) (daemon.Status, error)
 	Facts(ctx context.Context, run string, from int64, follow bool, fn func(daemon.Line) error) error
 	Close()
 }
 
-// Page is a text to scroll in, about a step and the gate that judges it.
+// Page is a text to scroll, about a step and the gate that judges it.
 type Page struct {
-	Lines []string // cleaned; colours may be in them
+	Lines []string // cleaned; may contain colours
 	Gate  string   // "" = none
-	Round int      // of the gate, as the page shows it
-	// Content is the digest of what that round is over.
+	Round int      // of the gate, as shown on the page
+	// Content is the digest of that round's work.
 	Content string
 }

@@ -11,16 +11,15 @@ import (
 	"sluice/internal/text"
 )
 
-// input is a text that is being typed, of one line or several.
 type input struct {
-	verb  string // fail or veto; "" = the first word is the outcome; of the filter "filter"
+	verb  string // fail or veto; "" = the first word is the outcome; "filter" for the filter
 	what  target // of a fail or a veto
-	lines bool   // line breaks may be typed
+	lines bool   // several lines are allowed
 	text  []rune
 	at    int  // where the next character goes
 	back  mode // where Esc and Enter lead
 
-	form *form.Form // of the answer that a pass gives; nil = words are typed
+	form *form.Form // of the answer of a pass; nil = words are typed
 	said string     // the words of that pass
 }
 
@@ -70,7 +69,7 @@ func (in *input) press(k tea.KeyPressMsg) (done, left bool) {
 	return false, false
 }
 
-// insert puts a text in: what a terminal may take for a command is left out of it.
+// insert inserts a text without what a terminal may take for a command.
 func (in *input) insert(s string) {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	var add []rune
@@ -98,7 +97,7 @@ func (in *input) cut(from, to int) {
 	in.at = from
 }
 
-// line is where the line begins that a character is in.
+// line returns the start of the line that contains a character.
 func (in *input) line(at int) int {
 	for at > 0 && in.text[at-1] != '\n' {
 		at--
@@ -106,7 +105,7 @@ func (in *input) line(at int) int {
 	return at
 }
 
-// up and down move to the line before and after, as far in as the cursor is.
+// up and down move to the line before and after, keeping the column.
 func (in *input) up() {
 	from := in.line(in.at)
 	if from == 0 {
@@ -133,10 +132,9 @@ func (in *input) down() {
 	}
 }
 
-// words is the text without space around it.
 func (in *input) words() string { return strings.TrimSpace(string(in.text)) }
 
-// shown is the text with a mark where the cursor is.
+// shown returns the text with a mark at the cursor.
 func (in *input) shown() string {
 	return string(in.text[:in.at]) + "▏" + string(in.text[in.at:])
 }

@@ -6,7 +6,6 @@ import (
 	"sluice/engine"
 )
 
-// press takes a key.
 func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	m.guard.Read(k.String(), true, m.now())
 	switch k.String() {
@@ -31,7 +30,6 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	return m.command(k.String())
 }
 
-// move takes the keys that move the cursor.
 func (m *Model) move(k string) bool {
 	switch k {
 	case "up", "k":
@@ -67,7 +65,6 @@ func (m *Model) nextWait() {
 	m.tell("nothing waits for you")
 }
 
-// current is the row under the cursor; nil where there is none.
 func (m *Model) current() *row {
 	if m.at >= len(m.rows) || !m.rows[m.at].selectable() {
 		return nil
@@ -75,7 +72,6 @@ func (m *Model) current() *row {
 	return &m.rows[m.at]
 }
 
-// command takes a key at the list.
 func (m *Model) command(k string) tea.Cmd {
 	switch k {
 	case "q":
@@ -116,7 +112,6 @@ func (m *Model) command(k string) tea.Cmd {
 	return nil
 }
 
-// fold unfolds a run, or folds it.
 func (m *Model) fold(r *row, k string) {
 	key := r.repo.root + "\x00" + r.run.ID
 	open, said := m.folds[key]
@@ -132,7 +127,7 @@ func (m *Model) fold(r *row, k string) {
 		to = false
 	}
 	m.folds[key], m.stale, m.reveal = to, true, to
-	if !to && r.kind != waitRow { // the cursor goes to what is left of it
+	if !to && r.kind != waitRow { // the cursor goes to the run's own row
 		for i, x := range m.rows {
 			if x.kind == runRow && x.run == r.run {
 				m.at = i
@@ -141,7 +136,7 @@ func (m *Model) fold(r *row, k string) {
 	}
 }
 
-// pauseOrResume turns a run's pause.
+// pauseOrResume pauses a live run, or resumes it.
 func (m *Model) pauseOrResume(r *row) tea.Cmd {
 	switch {
 	case !r.run.Live():
@@ -153,7 +148,7 @@ func (m *Model) pauseOrResume(r *row) tea.Cmd {
 	return m.do(r.repo.root, "pause of "+r.run.ID, engine.PauseRequested{Run: r.run.ID})
 }
 
-// do has an event taken in, and tells what came of it. It goes on when the screen is left.
+// do sends an event, and shows the result. It continues when the screen is left.
 func (m *Model) do(root, what string, ev engine.Event) tea.Cmd {
 	if m.unserved(root) {
 		return nil
@@ -166,7 +161,7 @@ func (m *Model) do(root, what string, ev engine.Event) tea.Cmd {
 	}
 }
 
-// unserved reports whether nobody serves a repo, so that one can only look.
+// unserved reports whether nobody serves a repo, so that a person can only look.
 func (m *Model) unserved(root string) bool {
 	r := m.repo(root)
 	if r == nil || r.served || !r.known {
@@ -176,7 +171,7 @@ func (m *Model) unserved(root string) bool {
 	return true
 }
 
-// quit leaves the screen, once what was decided has arrived; at once when asked again or with Ctrl-C.
+// quit leaves the screen once sent decisions have arrived; at once on Ctrl-C or if asked again.
 func (m *Model) quit(now bool) tea.Cmd {
 	if m.pending == 0 || now || m.leaving {
 		return tea.Quit
@@ -186,5 +181,5 @@ func (m *Model) quit(now bool) tea.Cmd {
 	return nil
 }
 
-// tell leaves a line at the bottom.
+// tell shows a line at the bottom.
 func (m *Model) tell(s string) { m.said, m.saidAt = s, m.now() }

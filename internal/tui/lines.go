@@ -19,19 +19,17 @@ const (
 	idLeast   = 14
 	titleMost = 30
 	stateWide = 10
-	narrow    = 60 // below it, gates that wait go by their ids
+	narrow    = 60 // below it, waiting gates are shown by their ids
 )
 
-// span is a part of a line in one style.
 type span struct{ style, text string }
 
-// line is a line of the screen before it is drawn.
 type line []span
 
 // reversed marks the row under the cursor, beside its sign.
 const reversed = "7"
 
-// draw returns a line of so many cells at most.
+// draw returns a line of at most width cells.
 func (m *Model) draw(l line, width int, selected bool) string {
 	var b strings.Builder
 	left := width
@@ -56,7 +54,6 @@ func (m *Model) draw(l line, width int, selected bool) string {
 	return b.String()
 }
 
-// more reports whether there is something yet to be drawn.
 func more(l line) bool {
 	for _, s := range l {
 		if s.text != "" {
@@ -66,7 +63,7 @@ func more(l line) bool {
 	return false
 }
 
-// paint sets a style. On a light background yellow and cyan can hardly be read.
+// paint sets a style. Yellow and cyan can hardly be read on a light background.
 func (m *Model) paint(style, s string) string {
 	if s == "" || style == console.Plain {
 		return s
@@ -83,7 +80,6 @@ func pad(s string, width int) string {
 
 func clip(s string, width int) string { return ansi.Truncate(s, width, "…") }
 
-// rowLine is a row in words.
 func (m *Model) rowLine(r *row, at bool) line {
 	cursor := span{console.Plain, "  "}
 	if at {
@@ -104,7 +100,6 @@ func (m *Model) rowLine(r *row, at bool) line {
 	return append(line{cursor, {console.Plain, "    "}}, m.gateLine(r)...)
 }
 
-// repoWords is what a repo's heading has beside its name.
 func (m *Model) repoWords(r *repo) string {
 	if r == nil {
 		return ""
@@ -119,7 +114,6 @@ func (m *Model) repoWords(r *repo) string {
 	return s + " · " + text.Line(r.root)
 }
 
-// sep joins parts of a line.
 func sep(parts ...string) string {
 	var out []string
 	for _, s := range parts {
@@ -130,7 +124,7 @@ func sep(parts ...string) string {
 	return strings.Join(out, " · ")
 }
 
-// waitLine is something that waits for a person: what, where, how long it has or is left, and why.
+// waitLine returns a row for what waits for a person: what, where, since when or how long, and why.
 func (m *Model) waitLine(r *row) line {
 	state := r.wait.Kind
 	what, why := r.what(), ""
@@ -141,7 +135,7 @@ func (m *Model) waitLine(r *row) line {
 			what = r.gate.ID
 		}
 		parts = append(parts, score(r.gate), counts(r.gate))
-		if r.gate.Why != "level" { // that one is asked at a gate of one's own says the gate
+		if r.gate.Why != "level" { // the row's words already say this
 			why = render.Why(r.gate.Why)
 		}
 	} else if r.step != nil {
@@ -236,7 +230,6 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 		{console.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {console.Dim, pad(took, 9) + " "}, {console.Plain, spent(r)}, {console.Yellow, unpassed}, {console.Dim, rest}}
 }
 
-// spent is what a run has used, with a gap behind it.
 func spent(r *daemon.RunStatus) string {
 	if s := render.SpentShort(r.Usage, r.Budget); s != "" {
 		return s + "  "
@@ -282,7 +275,7 @@ func (m *Model) gateLine(r *row) line {
 	g := r.gate
 	sign, style := render.Mark(g.State)
 	state := g.State
-	if state == "" || state == engine.Undone { // what it judged was undone: it judges the next attempt
+	if state == "" || state == engine.Undone { // its work was undone: it judges the next attempt
 		sign, style, state = "◇", console.Plain, "-"
 	}
 	if g.Due {

@@ -101,7 +101,7 @@ func (l *ledger) add(id string) {
 	l.order = append(l.order, id)
 }
 
-// happens tells a fact of a run.
+// happens sends a fact of a run.
 func (l *ledger) happens(run string) {
 	l.mu.Lock()
 	l.seq++
@@ -182,8 +182,8 @@ func (s *shelf) serve(l *ledger) {
 	s.now = l
 }
 
-// TestFollowing: a repo is read whole once; then only the runs that facts came of, together where they come together; a
-// service that goes is told, and read whole again when it is back.
+// TestFollowing: a repo is read whole once, then only its runs with facts, together if these come
+// together; the loss of a service is shown, and the repo is read whole again on its return.
 func TestFollowing(t *testing.T) {
 	first := newLedger(1000)
 	s := &shelf{now: first}

@@ -12,32 +12,31 @@ import (
 	"sluice/internal/press"
 )
 
-// mode is what the keys are for now.
 type mode int
 
 const (
 	browsing  mode = iota // the list
-	reading               // a page: what show shows, the help, or what an agent says
+	reading               // a page: from show, the help, or an agent's words
 	writing               // words for a fail or a veto
 	filtering             // the filter's words
-	asking                // a question of yes or no
+	asking                // a yes-or-no question
 )
 
-// Pace and bounds of the screen.
+// Pace and limits of the screen.
 const (
-	tickLive   = time.Second      // how often it is drawn while something runs: spans of time grow
+	tickLive   = time.Second      // between two drawings while something runs: times grow
 	tickIdle   = 10 * time.Second // and while nothing does
 	saidFor    = 12 * time.Second // how long an answer to a key stays
-	foldedOver = 8                // with more live runs than these, each is one line until it is unfolded
-	wordsMost  = 20               // agents whose last words are read in one go: those on the screen
+	foldedOver = 8                // with more live runs, each is folded to one line
+	wordsMost  = 20               // agents on the screen whose last words are read at once
 )
 
-// Model is the screen. It is changed by messages only.
+// Model is the screen. Only messages change it.
 type Model struct {
 	ctx  context.Context
 	host Host
 	now  func() time.Time
-	send func(any) // takes what comes later: an agent's lines
+	send func(any) // takes later messages: an agent's lines
 
 	width, height int
 	light         bool // the terminal's background is light
@@ -45,19 +44,19 @@ type Model struct {
 	pace          time.Duration
 	mode          mode
 	repos         []*repo
-	note          string // what of the whole is not as it should be
+	note          string // what is wrong overall
 	loaded        bool   // something is known
 	rows          []row
-	stale         bool                        // the rows are to be laid out anew
+	stale         bool                        // the rows must be created again
 	at            int                         // the row under the cursor
 	chosen        bool                        // the person has moved it
 	first         int                         // the first row on the screen
-	reveal        bool                        // a run was unfolded: what it has is to be seen
+	reveal        bool                        // a run was unfolded: show its rows
 	guard         press.Guard                 // which keys may decide
-	wake          func(time.Duration) tea.Cmd // has the screen drawn after a while
-	folds         map[string]bool             // run -> unfolded, where the person said so
+	wake          func(time.Duration) tea.Cmd // draws the screen again after a while
+	folds         map[string]bool             // run -> unfolded, where the person chose
 	filter        string
-	rung          map[sense]bool // rounds that ask, and that the bell was rung for
+	rung          map[sense]bool // asking rounds for which the bell rang
 	words         wordsSeen
 	listening     bool // words are being read
 
@@ -70,22 +69,20 @@ type Model struct {
 	saidAt  time.Time
 }
 
-// repo is one repo as it was told last.
 type repo struct {
 	root, name string
 	served     bool
 	known      bool
-	lost       string // why nothing is heard of it
+	lost       string // why it cannot be read
 	lostAt     time.Time
 	status     daemon.Status // without its runs
 	runs       map[string]*daemon.RunStatus
 	order      []string // oldest first
 }
 
-// tick has the screen drawn again, as time goes by. Only the newest counts.
+// tick draws the screen again as time passes. Only the newest counts.
 type tick struct{ n int }
 
-// decided is what came of an event that the person asked for.
 type decided struct {
 	what string
 	done daemon.Done
@@ -95,20 +92,18 @@ type decided struct {
 // wordsSeen are agents' last words, by the key of their row.
 type wordsSeen map[rowKey]string
 
-// redraw has the screen drawn again.
 type redraw struct{}
 
-// newModel returns the screen before anything is known.
 func newModel(ctx context.Context, host Host, now func() time.Time, send func(any)) *Model {
 	wake := func(d time.Duration) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return redraw{} }) }
 	return &Model{ctx: ctx, host: host, now: now, send: send, wake: wake, width: 80, height: 24,
 		folds: map[string]bool{}, words: wordsSeen{}, stale: true}
 }
 
-// Init asks the terminal for its background, and begins to tick.
+// Init asks the terminal for its background, and starts ticking.
 func (m *Model) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, m.tick()) }
 
-// tick has the screen drawn again after a while: soon where something runs.
+// tick draws the screen again after a while: sooner while something runs.
 func (m *Model) tick() tea.Cmd {
 	m.ticks++
 	n := m.ticks
@@ -127,7 +122,7 @@ func (m *Model) paceNow() time.Duration {
 	return tickIdle
 }
 
-// hurry ticks faster, where something runs now and nothing did.
+// hurry ticks faster if something runs now and nothing did.
 func (m *Model) hurry() tea.Cmd {
 	if m.paceNow() >= m.pace {
 		return nil
@@ -135,7 +130,6 @@ func (m *Model) hurry() tea.Cmd {
 	return m.tick()
 }
 
-// Update takes a message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
@@ -151,7 +145,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.ResumeMsg:
 		m.hidden()
 	case tick:
-		if msg.n == m.ticks { // an older one was overtaken
+		if msg.n == m.ticks { // an older one was replaced
 			cmd = tea.Batch(m.tick(), m.listen())
 		}
 	case reposSeen:
@@ -189,7 +183,7 @@ func (m *Model) repo(root string) *repo {
 	return nil
 }
 
-// seeRepos takes the list of repos; what is known of one that stays is kept.
+// seeRepos sets the list of repos, and keeps the state of those that stay.
 func (m *Model) seeRepos(msg reposSeen) {
 	m.note, m.stale = msg.note, true
 	if len(msg.roots) == 0 {
@@ -206,7 +200,6 @@ func (m *Model) seeRepos(msg reposSeen) {
 	m.repos = out
 }
 
-// seeRepo takes how a repo stands.
 func (m *Model) seeRepo(msg repoSeen) {
 	r := m.repo(msg.root)
 	if r == nil {
@@ -250,7 +243,7 @@ func (m *Model) ring() tea.Cmd {
 	return tea.Raw("\a")
 }
 
-// listen has the last words of the agents read that are on the screen, one reading at a time.
+// listen reads the last words of the agents on the screen, one read at a time.
 func (m *Model) listen() tea.Cmd {
 	if m.listening || m.mode == reading {
 		return nil
@@ -280,7 +273,6 @@ func (m *Model) listen() tea.Cmd {
 	}
 }
 
-// seeDecided tells what came of a person's word.
 func (m *Model) seeDecided(d decided) tea.Cmd {
 	m.pending--
 	switch {

@@ -14,7 +14,6 @@ import (
 // linesMost is how many lines of an agent's stream are kept.
 const linesMost = 2000
 
-// pageView is a text that is scrolled in.
 type pageView struct {
 	title   string
 	lines   []string
@@ -26,32 +25,30 @@ type pageView struct {
 	gate    string
 	round   int
 	content string // of that round
-	tails   bool   // it is what an agent says
+	tails   bool   // it shows what an agent says
 	loads   bool
 	n       int // tells one page's answers from another's
 	stop    context.CancelFunc
-	row     row // what it was opened at
+	row     row // where it was opened
 
-	wrapped []string // lines as they fit
-	width   int      // for which
-	done    int      // how many of the lines are in wrapped
+	wrapped []string // lines that fit width
+	width   int
+	done    int // how many of the lines are in wrapped
 }
 
-// pageSeen is what show gave.
 type pageSeen struct {
 	n    int
 	page Page
 	err  error
 }
 
-// lineSaid are lines of an agent; err is the end of them.
+// lineSaid are lines of an agent; err is their end.
 type lineSaid struct {
 	n     int
 	lines []string
 	err   error
 }
 
-// open shows a page.
 func (m *Model) open(p *pageView) {
 	if m.page != nil {
 		p.n = m.page.n + 1
@@ -62,7 +59,7 @@ func (m *Model) open(p *pageView) {
 	m.page, m.mode = p, reading
 }
 
-// show opens what one needs to decide.
+// show opens the page for a decision at a row.
 func (m *Model) show(r *row) tea.Cmd {
 	what := r.what()
 	if what == "" {
@@ -81,7 +78,7 @@ func (m *Model) show(r *row) tea.Cmd {
 	}
 }
 
-// lookAt is what of a run one wants to see: the gate that asks, the step that goes on, the last that was done.
+// lookAt returns what to show of a run: the gate that asks, the running step, or the last one.
 func lookAt(r *row) string {
 	for _, kind := range []string{"human", "window"} {
 		for _, w := range r.run.Waits {
@@ -131,8 +128,8 @@ func (m *Model) tail(r *row) tea.Cmd {
 	}
 }
 
-// speaker is whose output is meant at a row: the reviewer's where it is judging or has just judged, else the step's; "" = of
-// whoever was launched last.
+// speaker returns whose output a row means: the reviewer's while it judges or just after, else the
+// step's; "" = the last launch's.
 func speaker(r *row) string {
 	switch {
 	case r.gate != nil && (r.gate.State == engine.OnReview || r.gate.State == engine.OnNotice || r.gate.State == engine.OnWindow):
@@ -162,7 +159,6 @@ func (m *Model) seeLine(msg lineSaid) {
 	}
 }
 
-// read takes a key at a page.
 func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 	p, room := m.page, m.room()
 	by := 0
@@ -197,7 +193,6 @@ func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// onPage takes a key that does something about what the page shows.
 func (m *Model) onPage(k string) tea.Cmd {
 	p := m.page
 	if p.run == "" {
@@ -245,13 +240,13 @@ func (m *Model) close() {
 	m.mode, m.page.tails = browsing, false
 }
 
-// fit wraps what is new of the page for the width.
+// fit wraps new lines of the page for the width.
 func (p *pageView) fit(width int) {
 	if p.width != width || p.done > len(p.lines) {
 		p.wrapped, p.done, p.width = nil, 0, width
 	}
 	for ; p.done < len(p.lines); p.done++ {
-		if p.run == "" { // words of ours
+		if p.run == "" { // sluice's own words
 			p.wrapped = append(p.wrapped, strings.Split(ansi.Wrap(p.lines[p.done], max(width, 1), ""), "\n")...)
 			continue
 		}
@@ -259,7 +254,7 @@ func (p *pageView) fit(width int) {
 	}
 }
 
-// Wrap breaks a line into as many as it needs for a width in cells, each with the style that it is in.
+// Wrap breaks a line into lines of at most width cells, each with its style.
 func Wrap(line string, width int) []string {
 	if width <= 0 || ansi.StringWidth(line) <= width {
 		return []string{line}
@@ -268,7 +263,7 @@ func Wrap(line string, width int) []string {
 	style := ""
 	for i, s := range parts {
 		parts[i] = style + s
-		for rest := s; ; { // the last style of this part goes on in the next
+		for rest := s; ; { // the last style of this part continues in the next
 			at := strings.Index(rest, "\x1b[")
 			end := strings.IndexByte(rest[max(at, 0):], 'm')
 			if at < 0 || end < 0 {
@@ -287,7 +282,6 @@ func Wrap(line string, width int) []string {
 	return parts
 }
 
-// helpPage tells all keys.
 func helpPage() *pageView {
 	return &pageView{title: "sluice top: keys", lines: strings.Split(strings.TrimSpace(`
 Move

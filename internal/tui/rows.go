@@ -10,19 +10,18 @@ import (
 	"sluice/internal/text"
 )
 
-// kind is what a row of the list is about.
 type kind int
 
 const (
-	headRow  kind = iota // a heading: the cursor passes over it
-	waitRow              // something waits for a person
-	runRow               //
-	emptyRow             // says that there is nothing, and what to do
-	stepRow              // of an unfolded run
-	gateRow              //
+	headRow kind = iota // a heading: the cursor skips it
+	waitRow             // something waits for a person
+	runRow
+	emptyRow // says that there is nothing, and what to do
+	stepRow  // of an unfolded run
+	gateRow
 )
 
-// row is a line of the list. What it says is made when it is drawn.
+// row is a line of the list. Its words are created on drawing.
 type row struct {
 	kind kind
 	repo *repo
@@ -33,14 +32,14 @@ type row struct {
 	text string // of a heading
 }
 
-// rowKey names what a row is about, whatever has become of it.
+// rowKey identifies what a row is about, in any state.
 type rowKey struct {
 	root, run, step, gate string
-	wait                  string // what kind of wait it is
+	wait                  string // the kind of wait
 	kind                  kind
 }
 
-// key is where the cursor stays.
+// key identifies the row for the cursor.
 func (r *row) key() rowKey {
 	k := rowKey{kind: r.kind}
 	if r.repo != nil {
@@ -61,7 +60,8 @@ func (r *row) key() rowKey {
 	return k
 }
 
-// sense is what a decision at the row would be about: where it changes, the person has not seen it yet.
+// sense is what a decision at the row would be about. If it changes, the person has not seen it
+// yet.
 type sense struct {
 	key   rowKey
 	round int
@@ -78,7 +78,7 @@ func (r *row) sense() sense {
 
 func (r *row) selectable() bool { return r.kind != headRow && r.kind != emptyRow }
 
-// talks is the step or gate of the row whose agent runs; "" where none does.
+// talks returns the step or gate of the row whose agent runs; "" = none.
 func (r *row) talks() string {
 	switch {
 	case r.kind == stepRow && (r.step.State == engine.Running || r.step.State == engine.Signalled):
@@ -89,7 +89,7 @@ func (r *row) talks() string {
 	return ""
 }
 
-// what is the step or gate that show and tail are asked for.
+// what returns the step or gate for show and tail.
 func (r *row) what() string {
 	switch {
 	case r.gate != nil:
@@ -100,7 +100,7 @@ func (r *row) what() string {
 	return ""
 }
 
-// layOut makes the rows anew where something has changed, and keeps the cursor with what it was at.
+// layOut creates stale rows anew, and keeps the cursor on its row.
 func (m *Model) layOut() {
 	if m.stale {
 		m.stale = false
@@ -114,8 +114,8 @@ func (m *Model) layOut() {
 	m.scroll()
 }
 
-// find puts the cursor at the row that it was at. Where that is gone, it goes to what is in its place: to the next that waits
-// for a person, where it was at such a one; to the top, where nothing waits or the person has not moved it yet.
+// find puts the cursor on its former row. If that is gone, it takes the next one that waits for a
+// person, if it was on such a row; the top if nothing waits or the person has not moved it.
 func (m *Model) find(was sense) {
 	i := slices.IndexFunc(m.rows, func(r row) bool { return r.key() == was.key })
 	switch {
@@ -134,7 +134,7 @@ func (m *Model) find(was sense) {
 	m.step(0)
 }
 
-// step moves the cursor by so many rows that can be chosen; 0 = to the nearest.
+// step moves the cursor by selectable rows; 0 = to the nearest.
 func (m *Model) step(by int) {
 	to := func(from, way int) bool {
 		for i := from; i >= 0 && i < len(m.rows); i += way {
@@ -154,7 +154,7 @@ func (m *Model) step(by int) {
 	}
 }
 
-// scroll brings the cursor's row onto the screen, with the heading above it where that is next to it.
+// scroll brings the cursor's row onto the screen, with a heading right above it.
 func (m *Model) scroll() {
 	room := m.room()
 	top := m.at
@@ -174,7 +174,6 @@ func (m *Model) scroll() {
 	m.first = max(min(m.first, len(m.rows)-room), 0)
 }
 
-// visible are the rows on the screen.
 func (m *Model) visible() []row {
 	if m.first >= len(m.rows) {
 		return nil
@@ -182,7 +181,8 @@ func (m *Model) visible() []row {
 	return m.rows[m.first:min(m.first+m.room(), len(m.rows))]
 }
 
-// rowsNow lays out what there is: what waits for a person, then each repo with its runs, live ones first, the newest on top.
+// rowsNow returns all rows: what waits for a person, then each repo with its runs, live ones first,
+// the newest on top.
 func (m *Model) rowsNow() []row {
 	var waits, rest []row
 	lives := 0
@@ -212,12 +212,12 @@ func (m *Model) rowsNow() []row {
 	return append(waits, rest...)
 }
 
-// urgency is the order of what waits: what stands still, what goes on by itself soon, what nobody has taken, what is paused.
+// urgency orders waits: what stands still, what soon continues by itself, what nobody took, what is
+// paused.
 func urgency(wait string) int {
 	return slices.Index([]string{"human", "window", "offer", "paused"}, wait)
 }
 
-// waitsOf are the rows of what waits for a person in a repo.
 func (m *Model) waitsOf(r *repo) []row {
 	var out []row
 	for _, id := range r.order {
@@ -247,7 +247,6 @@ func (m *Model) waitsOf(r *repo) []row {
 	return out
 }
 
-// runsOf are the rows of a repo.
 func (m *Model) runsOf(r *repo, unfolded bool) []row {
 	lives, ended := 0, 0
 	var alive, dead []row
@@ -294,7 +293,8 @@ func stepsOf(r *repo, run *daemon.RunStatus) []row {
 	return out
 }
 
-// matches says whether the run has all words of the filter in its name, its state, its repo's name or its steps and gates.
+// matches reports whether all words of the filter are in the run's name, its state, its repo's name
+// or its steps and gates.
 func (m *Model) matches(r *repo, run *daemon.RunStatus) bool {
 	if m.filter == "" {
 		return true
@@ -313,7 +313,6 @@ func has(word string, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), word) })
 }
 
-// stateOf is a run's phase, or that it is paused.
 func stateOf(r *daemon.RunStatus) string {
 	if r.Paused != "" && r.Live() {
 		return "paused"

@@ -10,10 +10,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// fps is how often a changed screen is drawn at most: enough for fingers, little over a slow line.
+// fps limits how often a changed screen is drawn: enough for fingers, little over a slow line.
 const fps = 20
 
-// Options say where the screen is.
+// Options are the terminal and the clock of the screen.
 type Options struct {
 	In  io.Reader // a terminal
 	Out io.Writer // a terminal
@@ -21,7 +21,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Run shows the screen until the person leaves it or ctx ends. The terminal is as it was then, and nothing of it runs on.
+// Run shows the screen until the person leaves it or ctx ends. It then restores the terminal and
+// leaves nothing running.
 func Run(ctx context.Context, host Host, opt Options) error {
 	inner, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup

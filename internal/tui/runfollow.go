@@ -13,16 +13,16 @@ import (
 
 // How a person stops following a run.
 var (
-	ErrLeft      = errors.New("left")        // does not want to look any longer
-	ErrInterrupt = errors.New("interrupted") // wants it to stop
+	ErrLeft      = errors.New("left")        // stops looking
+	ErrInterrupt = errors.New("interrupted") // wants the run to stop
 )
 
 // errEnded ends the reading of facts: the run is over.
 var errEnded = errors.New("ended")
 
-// Follow shows a run until it ends and returns how it stands then. The error is ErrLeft or ErrInterrupt when the person
-// left before. from is the journal's record to start at: that of the run's start, or 0 when that is not known. ours: this
-// process serves the repo.
+// Follow shows a run until it ends and returns its final state. The error is ErrLeft or
+// ErrInterrupt if the person leaves before. from is the journal's record of the run's start; 0 =
+// unknown. ours: this process serves the repo.
 func Follow(ctx context.Context, c *console.Console, host RunHost, id string, from int64, ours bool) (daemon.RunStatus, error) {
 	sc := &screen{c: c, host: host, id: id, from: from, ours: ours, rung: map[string]bool{}}
 	if c.Interactive() && !c.Plain && c.Getenv("TERM") != "dumb" {
@@ -31,7 +31,7 @@ func Follow(ctx context.Context, c *console.Console, host RunHost, id string, fr
 	return sc.printLines(ctx)
 }
 
-// printLines prints a line for each fact that matters.
+// printLines prints a line for each important fact.
 func (sc *screen) printLines(ctx context.Context) (daemon.RunStatus, error) {
 	c, s, id, from := sc.c, sc.host, sc.id, sc.from
 	st, err := s.Status(ctx, "")
@@ -46,7 +46,7 @@ func (sc *screen) printLines(ctx context.Context) (daemon.RunStatus, error) {
 	if words := render.Unheld(r); words != "" && from != 0 {
 		c.Print("%s", c.Paint(console.Yellow, words))
 	}
-	if from == 0 { // it was under way before: how it stands, then what comes
+	if from == 0 { // it began before: print its state, then what follows
 		for _, l := range render.RunLines(c, r, c.Now())[1:] {
 			c.Print("%s", l)
 		}
@@ -71,7 +71,8 @@ func (sc *screen) printLines(ctx context.Context) (daemon.RunStatus, error) {
 	return sc.gone(ctx, err)
 }
 
-// gone returns the state of the run, or what to report, when the stream of facts stops before the run has ended.
+// gone returns the state of the run, or the error, when the stream of facts stops before the run
+// has ended.
 func (sc *screen) gone(ctx context.Context, err error) (daemon.RunStatus, error) {
 	id := sc.id
 	r, rerr := sc.host.Run(ctx, id)

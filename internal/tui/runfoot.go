@@ -12,7 +12,7 @@ import (
 	"sluice/internal/text"
 )
 
-// of names the run whose gate it is, unless it is the run itself.
+// of names the run of a gate, unless it is the screen's own run.
 func (sc *screen) of(r *daemon.RunStatus) string {
 	if r.ID == sc.id {
 		return ""
@@ -23,7 +23,6 @@ func (sc *screen) of(r *daemon.RunStatus) string {
 // formRows is how many rows a question of a form takes.
 const formRows = 5
 
-// foot is what one may type now.
 func (sc *screen) foot(width int, now time.Time) []string {
 	c := sc.c
 	out := []string{""}
@@ -83,7 +82,7 @@ func (sc *screen) asks(now time.Time) (out, keys []string) {
 	return out, keys
 }
 
-// leaves is the key that leaves. The run goes on only if another process serves it.
+// leaves returns the key that leaves. The run continues only if another process serves it.
 func (sc *screen) leaves() string {
 	switch {
 	case sc.run.Paused != "":

@@ -13,7 +13,6 @@ import (
 	"sluice/internal/press"
 )
 
-// Keys other than letters.
 const (
 	keyInterrupt = 0x03
 	keyEnd       = "\x04"
@@ -22,10 +21,11 @@ const (
 	keyKill      = 0x15
 	keyEscape    = "\x1b"
 	pageRows     = 10
-	maxTyped     = 4000 // characters of words typed at the screen
+	maxTyped     = 4000 // characters of typed words
 )
 
-// press handles what one read of the terminal gave. It returns ErrLeft if the person leaves, ErrInterrupt on Ctrl-C.
+// press handles one read of the terminal. It returns ErrLeft if the person leaves, ErrInterrupt on
+// Ctrl-C.
 func (sc *screen) press(ctx context.Context, in typed) error {
 	if bytes.IndexByte(in.bytes, keyInterrupt) >= 0 {
 		return ErrInterrupt
@@ -110,7 +110,7 @@ func (sc *screen) send(ctx context.Context) {
 	sc.answer(ctx, kind, sc.about, verb, text, nil)
 }
 
-// fillIn takes a line of the answer. After the last one it asks whether the pass is meant.
+// fillIn takes a line of the answer. After the last one it asks for confirmation.
 func (sc *screen) fillIn(line string) {
 	sc.words = nil
 	if why := sc.form.Take(line); why != "" {
@@ -134,7 +134,6 @@ func (sc *screen) fillIn(line string) {
 	}
 }
 
-// confirm handles the key at the question whether a pass is meant.
 func (sc *screen) confirm(ctx context.Context, k string) {
 	why, sure := sc.guard.Ends(sc.offer()), sc.sure
 	sc.sure = nil
@@ -148,7 +147,6 @@ func (sc *screen) confirm(ctx context.Context, k string) {
 	}
 }
 
-// scroll moves the open page, or closes it.
 func (sc *screen) scroll(k string) {
 	switch k {
 	case "\x1b[A", "\x1bOA", "k":
@@ -183,7 +181,8 @@ func (sc *screen) command(ctx context.Context, k string) error {
 	return nil
 }
 
-// decides handles a key that begins a decision, at the run or at a page. It reports whether the key is one.
+// decides handles a key that begins a decision, at the run or at a page. It reports whether the key
+// is one.
 func (sc *screen) decides(k string) bool {
 	kind, none := "human", "no gate asks you now"
 	switch k {
@@ -230,7 +229,6 @@ type sure struct {
 	answer   []byte
 }
 
-// passOf is what a pass of a gate is about.
 func passOf(run *daemon.RunStatus, g *daemon.GateStatus, answer []byte) press.Pass {
 	out := press.Pass{Run: run.ID, Gate: g.ID, GateName: g.Name, Round: g.Round, Content: g.Reviewed, Answer: form.Shown(answer)}
 	for _, s := range run.Steps {
@@ -254,10 +252,9 @@ func aboutOf(run *daemon.RunStatus, g *daemon.GateStatus) about {
 	return about{run.ID, g.ID, g.Round, g.Reviewed}
 }
 
-// is reports whether it is the gate's round.
 func (x about) is(run *daemon.RunStatus, g *daemon.GateStatus) bool { return x == aboutOf(run, g) }
 
-// meant selects the gates that keys are for: with a page open, the one that it shows.
+// meant selects the gates for keys: with a page open, the shown one.
 func (sc *screen) meant() func(*daemon.RunStatus, *daemon.GateStatus) bool {
 	if sc.page != nil {
 		return sc.paged.is
@@ -265,7 +262,7 @@ func (sc *screen) meant() func(*daemon.RunStatus, *daemon.GateStatus) bool {
 	return anyRound
 }
 
-// offer identifies everything that keys can decide on the screen as it is.
+// offer identifies everything that keys can decide on the current screen.
 func (sc *screen) offer() string {
 	switch {
 	case sc.form != nil:
@@ -284,7 +281,7 @@ func (sc *screen) offer() string {
 	return out
 }
 
-// show opens the page of the gate that asks, else of the step under way.
+// show opens the page of the gate that asks, else of the running step.
 func (sc *screen) show(ctx context.Context) {
 	what, of := "", sc.run
 	for _, kind := range []string{"human", "window"} {

@@ -34,14 +34,14 @@ func (p *seat) waits(d time.Duration) *seat {
 	return p
 }
 
-// chunk is input that the terminal gives in one go.
+// chunk is one read of the terminal.
 func (p *seat) chunk(keys string) error {
 	err := p.sc.press(p.t.Context(), typed{[]byte(keys), p.at})
 	p.waits(0)
 	return err
 }
 
-// types gives each key by itself, so far apart.
+// types sends each key by itself, so far apart.
 func (p *seat) types(keys string, apart time.Duration) *seat {
 	for _, k := range keys {
 		p.waits(apart)

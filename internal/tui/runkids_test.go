@@ -11,7 +11,7 @@ import (
 	"sluice/engine"
 )
 
-// family is a host that tells of several runs.
+// family is a host with several runs.
 type family struct {
 	served
 	runs []daemon.RunStatus

@@ -23,10 +23,10 @@ import (
 	"sluice/internal/text"
 )
 
-// The screen of one run is plain text in the terminal's alternate buffer. It is painted whole each time, so the next paint
-// repairs a resize or a line that another program wrote.
+// The screen of one run is plain text in the terminal's alternate buffer. It is painted whole each
+// time, so the next paint repairs a resize or a line that another program wrote.
 
-// Pace and bounds of the screen.
+// Pace and limits of the screen.
 const (
 	paintPace  = 250 * time.Millisecond
 	recentMost = 50
@@ -35,7 +35,6 @@ const (
 	leastRows  = 6
 )
 
-// Controls of the terminal.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l" + press.PasteOn
 	leaveScreen = press.PasteOff + "\x1b[?25h\x1b[?1049l"
@@ -45,7 +44,6 @@ const (
 	bell        = "\a"
 )
 
-// screen is a run as a person follows it.
 type screen struct {
 	c     *console.Console
 	host  RunHost
@@ -55,7 +53,7 @@ type screen struct {
 	in    *os.File
 	out   *os.File
 	keys  chan typed
-	mu    sync.Mutex // guards recent
+	mu    sync.Mutex // guards lines
 	lines []daemon.Line
 
 	decoder press.Decoder
@@ -67,17 +65,16 @@ type screen struct {
 	verb   string             // fail or veto
 	about  about              // the round they are for
 	words  []rune             // typed so far
-	form   *form.Form         // of the answer that a pass gives, while it is typed
+	form   *form.Form         // of a pass's answer, while it is typed
 	sure   *sure              // a pass that waits for Enter
-	page   []string           // show's text, nil = the run itself
+	page   []string           // show's text; nil = the run itself
 	paged  about              // the round that it shows
 	top    int                // first line of the page
 	note   string             // the answer to the last key
 	noted  time.Time
-	rung   map[string]bool // rounds the bell was rung for
+	rung   map[string]bool // rounds for which the bell rang
 }
 
-// typed is one read of the terminal, and its time.
 type typed struct {
 	bytes []byte
 	at    time.Time
@@ -181,7 +178,7 @@ func (sc *screen) readKeys(ctx context.Context, r io.Reader) {
 	}
 }
 
-// readFacts keeps the newest facts that matter. If the stream ends, the loop notices by itself.
+// readFacts keeps the newest important facts. If the stream ends, the loop notices by itself.
 func (sc *screen) readFacts(ctx context.Context) {
 	_ = sc.host.Facts(ctx, sc.id, sc.from, true, func(l daemon.Line) error {
 		if !render.Fact(l.Fact).Key {
@@ -203,7 +200,6 @@ func (sc *screen) recent() []daemon.Line {
 	return append([]daemon.Line(nil), sc.lines...)
 }
 
-// paint writes the whole screen.
 func (sc *screen) paint() {
 	width, height, err := term.GetSize(int(sc.out.Fd()))
 	if err != nil || width < leastWidth {
@@ -229,7 +225,7 @@ func (sc *screen) paint() {
 			b.WriteString(bell)
 		}
 	}
-	_, _ = sc.out.WriteString(b.String()) // readKeys notices a terminal that is gone
+	_, _ = sc.out.WriteString(b.String()) // readKeys notices a lost terminal
 }
 
 // frame returns the screen's lines: the run, its latest facts, and the keys at the bottom.
@@ -241,7 +237,7 @@ func (sc *screen) frame(width, height int, now time.Time) []string {
 	sc.guard.Draw(offer, now)
 	room := height - len(foot)
 	if sc.page != nil {
-		var page []string // wrapped: nothing that a person decides by is cut off
+		var page []string // wrapped: a person sees all that a decision needs
 		for _, l := range sc.page {
 			page = append(page, Wrap(l, width-1)...)
 		}
@@ -259,7 +255,6 @@ func (sc *screen) frame(width, height int, now time.Time) []string {
 	return append(fill(body, room), foot...)
 }
 
-// fill cuts or pads lines to so many rows.
 func fill(lines []string, rows int) []string {
 	if len(lines) > rows {
 		cut := append([]string(nil), lines[:max(rows-1, 0)]...)
@@ -271,7 +266,6 @@ func fill(lines []string, rows int) []string {
 	return lines
 }
 
-// kidLines say what the runs below wait for.
 func (sc *screen) kidLines(now time.Time) (out []string) {
 	c := sc.c
 	for _, r := range sc.kids {
@@ -287,10 +281,9 @@ func (sc *screen) kidLines(now time.Time) (out []string) {
 	return out
 }
 
-// kidsShown: with more runs below than these, only waits for a person are shown.
+// kidsShown: with more runs below, only waits for a person are shown.
 const kidsShown = 4
 
-// anyRound selects every gate.
 func anyRound(*daemon.RunStatus, *daemon.GateStatus) bool { return true }
 
 // gate returns the selected gate of the oldest wait of a kind, and its run.
@@ -316,7 +309,6 @@ func (sc *screen) gate(kind string, meant func(*daemon.RunStatus, *daemon.GateSt
 	return nil, nil
 }
 
-// tell shows a line at the bottom for a while.
 func (sc *screen) tell(format string, args ...any) {
 	sc.note, sc.noted = text.Message(fmt.Sprintf(format, args...)), sc.c.Now()
 }

@@ -202,7 +202,7 @@ func TestKeysLeave(t *testing.T) {
 	}
 }
 
-// TestAnswersThatDoNotCountAreTold: the person learns why nothing came of a key.
+// TestAnswersThatDoNotCountAreTold: the person learns why a key had no effect.
 func TestAnswersThatDoNotCountAreTold(t *testing.T) {
 	sc, s := newScreen(at("human", engine.OnHuman))
 	s.answer = daemon.Done{Ignored: "it was decided by ann"}

@@ -171,7 +171,7 @@ func TestDecideByName(t *testing.T) {
 	}
 }
 
-// TestLateVeto: a pass that a reviewer gave is vetoed at its gate only, while its run is live.
+// TestLateVeto: a reviewer's pass can be vetoed only at its gate, while its run is live.
 func TestLateVeto(t *testing.T) {
 	s := newSit(t, 80, 24)
 	r := s.run("w-1", daemon.GateStatus{ID: "G", State: engine.Approved, Round: 4, ByKind: "window"})
@@ -222,7 +222,7 @@ func TestLastWords(t *testing.T) {
 	s.sees(`^› ▸ w-1`)
 }
 
-// TestSpend: what was used and what may be, of each run and of the day, whichever repo told it last.
+// TestSpend: usage and limits of each run and of the day, whichever repo reported last.
 func TestSpend(t *testing.T) {
 	s := newSit(t, 110, 24)
 	r := s.run("w-1", daemon.GateStatus{ID: "G"})
@@ -318,7 +318,7 @@ func TestTheBellRingsOnce(t *testing.T) {
 	}
 }
 
-// told are the messages that a command gives at once.
+// told returns the messages that a command sends at once.
 func told(cmd tea.Cmd) []tea.Msg {
 	if cmd == nil {
 		return nil
@@ -335,7 +335,8 @@ func told(cmd tea.Cmd) []tea.Msg {
 	return out
 }
 
-// TestTheClockHurries: time is told each second as soon as something runs, and by one clock alone.
+// TestTheClockHurries: the time is updated each second as soon as something runs, by one clock
+// alone.
 func TestTheClockHurries(t *testing.T) {
 	s := newSit(t, 80, 24)
 	s.Init()
@@ -371,8 +372,8 @@ func TestWrappedLinesKeepTheirStyle(t *testing.T) {
 	}
 }
 
-// TestStubbedIsSaid: a run that stand-ins play is told from a real one wherever it stands: where it waits for a person, in
-// the list, and when it is over.
+// TestStubbedIsSaid: a run with stand-ins is marked where it waits for a person, in the list, and
+// when it is over.
 func TestStubbedIsSaid(t *testing.T) {
 	conform.Rule(t, "6-seeds stub.shown", "top: in what waits and in the list")
 	s := newSit(t, 100, 30)
@@ -384,7 +385,7 @@ func TestStubbedIsSaid(t *testing.T) {
 	s.misses(`w-2 .*stubbed`)
 }
 
-// TestUnheldIsSaid: a run that no sandbox holds is told from one that is held, where it waits and in the list.
+// TestUnheldIsSaid: a run that no sandbox holds is marked where it waits and in the list.
 func TestUnheldIsSaid(t *testing.T) {
 	conform.Rule(t, "9-one-tree unheld", "top says it in what waits and in the list, and of a held run nothing")
 	s := newSit(t, 110, 30)
@@ -395,7 +396,7 @@ func TestUnheldIsSaid(t *testing.T) {
 	s.misses(`w-2 .*not held`)
 }
 
-// TestNotPassedIsSaid: a run in which work went on without a pass is told from one in which every gate passed.
+// TestNotPassedIsSaid: a run in which work continued without a pass is marked.
 func TestNotPassedIsSaid(t *testing.T) {
 	s := newSit(t, 100, 30)
 	clear, through := s.run("w-1", human(1)), s.run("w-2", daemon.GateStatus{ID: "Z", State: engine.Approved})

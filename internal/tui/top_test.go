@@ -20,7 +20,7 @@ import (
 	"sluice/internal/press"
 )
 
-// desk is a host that the tests lay things on.
+// desk is a host whose contents the tests set.
 type desk struct {
 	mu      sync.Mutex
 	asked   []engine.Event // what a person wanted
@@ -255,7 +255,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestWhatCameOfIt: the second is told, and so is what could not be taken in.
+// TestWhatCameOfIt: the second person is informed, and so is one whose decision was not taken in.
 func TestWhatCameOfIt(t *testing.T) {
 	s := newSit(t, 80, 24)
 	s.repo1(true, s.run("w-1", human(1)))

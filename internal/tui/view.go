@@ -14,20 +14,18 @@ import (
 	"sluice/internal/text"
 )
 
-// Bounds of the screen's parts, in lines.
+// Limits of the screen's parts, in lines.
 const (
-	inputMost = 6 // of a text that is typed
+	inputMost = 6 // of a typed text
 	leastRoom = 1 // of the list or the page
 )
 
-// View is the screen as it is now.
 func (m *Model) View() tea.View {
 	v := tea.NewView(strings.Join(m.screen(), "\n"))
 	v.AltScreen = true
 	return v
 }
 
-// screen is the screen in lines, as many as the terminal has.
 func (m *Model) screen() []string {
 	head, foot := m.head(), m.foot()
 	room := max(m.height-len(head)-len(foot), leastRoom)
@@ -50,7 +48,7 @@ func (m *Model) screen() []string {
 	return out[:min(len(out), max(m.height, 1))]
 }
 
-// nothing returns why there is no repo.
+// nothing explains an empty list.
 func (m *Model) nothing() string {
 	if !m.loaded {
 		return "…"
@@ -58,7 +56,7 @@ func (m *Model) nothing() string {
 	return "no repo is watched: `sluice watch add` in one"
 }
 
-// backTo is where a text or a question leads back to.
+// backTo returns where a text or a question leads back to.
 func (m *Model) backTo() mode {
 	switch m.mode {
 	case writing, filtering:
@@ -69,10 +67,9 @@ func (m *Model) backTo() mode {
 	return m.mode
 }
 
-// room is how many lines there are between head and foot.
 func (m *Model) room() int { return max(m.height-len(m.head())-len(m.foot()), leastRoom) }
 
-// head is what stands above: what there is in all, and what is wrong with it.
+// head returns the lines at the top: totals, and what is wrong.
 func (m *Model) head() []string {
 	waits, lives, runs := 0, 0, 0
 	var today daemon.Today
@@ -115,7 +112,7 @@ func (m *Model) head() []string {
 	return out
 }
 
-// later is the newer of two counts of the day, which only grow until the next.
+// later returns the newer of two counts of a day, which only grow.
 func later(a, b daemon.Today) daemon.Today {
 	if b.Day > a.Day || b.Day == a.Day && (b.All.Tokens > a.All.Tokens || b.All.CostUSD > a.All.CostUSD) {
 		return b
@@ -123,7 +120,7 @@ func later(a, b daemon.Today) daemon.Today {
 	return a
 }
 
-// troubles are what is wrong as a whole, the worst first.
+// troubles returns what is wrong overall, the worst first.
 func (m *Model) troubles() []string {
 	var out []string
 	for _, r := range m.repos {
@@ -150,7 +147,7 @@ func (m *Model) troubles() []string {
 	return out
 }
 
-// pageLines is the part of the page that is on the screen.
+// pageLines returns the visible part of the page.
 func (m *Model) pageLines(room int) []string {
 	p := m.page
 	p.fit(m.width)
@@ -168,7 +165,7 @@ func (m *Model) pageLines(room int) []string {
 	return append([]string(nil), p.wrapped[p.top:min(p.top+room, len(p.wrapped))]...)
 }
 
-// foot is what stands below: what came of the last key, and what may be typed.
+// foot returns the lines at the bottom: the result of the last key, and what to type.
 func (m *Model) foot() []string {
 	var out []string
 	if m.said != "" && m.now().Sub(m.saidAt) < saidFor {
@@ -191,7 +188,7 @@ func (m *Model) foot() []string {
 	return append(out, m.keysLine(m.keysFor(m.current())...))
 }
 
-// inputLines are the words that are typed, their end at least.
+// inputLines returns the typed words, at least their end.
 func (m *Model) inputLines() []string {
 	what := m.input.what
 	if f := m.input.form; f != nil {
@@ -219,7 +216,7 @@ func (m *Model) inputLines() []string {
 	return append(out, text[from:min(from+most, len(text))]...)
 }
 
-// outcomes are what may be said at a gate.
+// outcomes returns the possible outcomes of a gate.
 func (m *Model) outcomes(t target) string {
 	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
 		if g := gateOf(r.runs[t.run], t.gate); g != nil {
@@ -229,13 +226,13 @@ func (m *Model) outcomes(t target) string {
 	return "an outcome"
 }
 
-// plainOutcomes is how many outcomes each gate has: pass, fail and veto.
+// plainOutcomes is how many outcomes every gate has: pass, fail and veto.
 const plainOutcomes = 3
 
-// decideKeys are the keys that decide at a gate as it stands.
+// decideKeys returns the keys that can decide at a gate now.
 func decideKeys(g *daemon.GateStatus) []string {
 	switch {
-	case g.State == engine.OnHuman && len(g.Outcomes) > plainOutcomes: // it has routes of its own
+	case g.State == engine.OnHuman && len(g.Outcomes) > plainOutcomes: // it has its own routes
 		return []string{"p pass", "f fail", "d decide"}
 	case g.State == engine.OnHuman:
 		return []string{"p pass", "f fail"}
@@ -245,7 +242,7 @@ func decideKeys(g *daemon.GateStatus) []string {
 	return nil
 }
 
-// keysFor are the keys that do something at a row, those that matter there first.
+// keysFor returns the keys that work at a row, the important ones first.
 func (m *Model) keysFor(r *row) []string {
 	var keys []string
 	if r != nil {
@@ -266,7 +263,7 @@ func (m *Model) keysFor(r *row) []string {
 	return append(keys, "/ filter", "? help", "q quit")
 }
 
-// keysLine tells keys. The last two are always there.
+// keysLine returns a line of keys. The last two always remain.
 func (m *Model) keysLine(keys ...string) string {
 	wide := func() int { return ansi.StringWidth(strings.Join(keys, " · ")) }
 	for len(keys) > 2 && wide() > m.width {
@@ -283,7 +280,6 @@ func (m *Model) keysLine(keys ...string) string {
 	return m.draw(l, m.width, false)
 }
 
-// pageFoot is what may be typed at a page.
 func (m *Model) pageFoot() []string {
 	p := m.page
 	keys := []string{}

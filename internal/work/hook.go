@@ -13,7 +13,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// Hook carries out a hook: after a step in its worktree, after the run in the root. Its failure is its exit only.
+// Hook runs a hook: after a step in its worktree, after the run in the root. A failure only shows
+// in its exit.
 func (k *Work) Hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	command, rel := j.Spec.AfterRun, k.JobDir(j)
 	if j.Proc.Step != "" {
@@ -44,7 +45,7 @@ func (k *Work) Hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 			}
 			commit, _ := judge.TakenOf(j)
 			if b.Look != "" {
-				commit = b.Look // nothing else is to be taken
+				commit = b.Look // nothing else will be taken
 			}
 			if p.Judged, err = k.judges.JudgeAt(ctx, j, b, commit, j.Key); err != nil {
 				return launch.Process{}, err
@@ -74,15 +75,15 @@ func (k *Work) Hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	return ev
 }
 
-// hookWork says whose work the commits of an after_step hook are: those of the attempt that it follows, on top of what the
-// agent committed. A hook that judges makes none.
+// hookWork returns the order of an after_step hook's commits: that of its attempt, on top of the
+// agent's commits. A hook that judges has none.
 func (k *Work) hookWork(ctx context.Context, j job.Job, st *engine.Step, seen launch.Judged) (*tree.Order, error) {
 	if seen.Seat != nil || seen.Agents.Top == "" {
 		return nil, nil
 	}
 	o := tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N}
 	if j.RunInfo.Workspace == "" {
-		return &o, nil // from HEAD: the branch has what the agent committed
+		return &o, nil // from HEAD: the branch has the agent's commits
 	}
 	head, err := k.opt.Git.Head(ctx, seen.Agents.Top)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"sluice/internal/job"
 )
 
-// offered is what an offer's file says to whoever takes the step.
+// offered is the contents of an offer's file, for whoever takes the step.
 type offered struct {
 	Run      string `json:"run"`
 	Step     string `json:"step"`
@@ -24,11 +24,11 @@ type offered struct {
 	Signal   string `json:"signal,omitempty"`
 
 	Inputs  []string `json:"inputs,omitempty"`  // as seen from the worktree
-	Outputs []string `json:"outputs,omitempty"` // that it has to make
+	Outputs []string `json:"outputs,omitempty"` // that it must create
 }
 
-// Offer lays out what an offered step needs, and waits until it is owed no more. Where it cannot be done it says so in
-// the step's name.
+// Offer creates what an offered step needs, and waits until the offer ends. If it cannot, it
+// reports the step as failed.
 func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
 	st := j.Spec.Step(j.Step)
 	if st == nil || st.Agent == nil || j.Attempt == nil {
@@ -49,7 +49,7 @@ func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) en
 			k.Note(j.Key, "")
 			break
 		}
-		if ctx.Err() != nil { // it is over: what was broken off went wrong in nothing
+		if ctx.Err() != nil { // it is over: what was interrupted is no error
 			return nil
 		}
 		k.Note(j.Key, err.Error())
@@ -61,7 +61,7 @@ func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) en
 	return nil
 }
 
-// layOut makes the worktree, the prompt and the offer's file.
+// layOut creates the worktree, the prompt and the offer's file.
 func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	rel := k.LaunchDir(j.Run, st.ID, j.Attempt.N, j.K)
 	if err := k.launches.Expose(j.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
@@ -76,7 +76,7 @@ func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	}
 	path := filepath.Join(k.Root, filepath.FromSlash(rel), "offer.json")
 	if _, err := os.Lstat(path); err == nil {
-		return nil // it is on offer already: what it was made from may have been used up since
+		return nil // already on offer: its sources may have been used up
 	}
 	prompt, answer := k.launches.PromptOf(rel)
 	told := *st
@@ -112,9 +112,9 @@ func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	return k.WriteFile(rel+"/offer.json", append(data, '\n'))
 }
 
-// failedOffer is the word of a step that cannot be offered: no process ends that could say it.
+// failedOffer is the signal of a step that cannot be offered, as no process can send it.
 func (k *Work) failedOffer(j job.Job, st *engine.Step, no *job.Refusal) engine.Event {
-	name := st.ID + "-done.json" // also where its signal is a commit: it is no file
+	name := st.ID + "-done.json" // also if its signal is a commit, which is no file
 	if f := k.SignalFile(j.Run, st); f != "" {
 		name = filepath.Base(f)
 	}

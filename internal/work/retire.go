@@ -15,24 +15,23 @@ import (
 	"sluice/internal/tree"
 )
 
-// owned says which run wrote a retry-context file.
 type owned struct {
 	Run  string `json:"run"`
 	Path string `json:"path"` // below the root
 }
 
-// ownedFile is where that is kept.
 func (k *Work) ownedFile(p string) string {
 	return filepath.Join(k.State, "retry", layout.HexSum([]byte(path.Clean(p)))[:32])
 }
 
-// own records that a run writes a file. One that another run left there was swept away before this one began.
+// own records that a run writes a file. What another run left there was swept before this run
+// began.
 func (k *Work) own(p, run string) error {
 	return layout.Save(k.ownedFile(p), owned{Run: run, Path: path.Clean(p)})
 }
 
-// sweep moves the retry-context files of runs that do not live out of the way, to their runs' folders. Files that no
-// run is known to have written stay.
+// sweep moves the retry-context files of ended runs to those runs' folders. Files of no known run
+// stay.
 func (k *Work) sweep(live []string) error {
 	dir := filepath.Join(k.State, "retry")
 	entries, err := os.ReadDir(dir)
@@ -75,14 +74,14 @@ func (k *Work) sweepOne(o owned) error {
 		return nil // gone already
 	}
 	if err == nil && path.Base(path.Dir(o.Path)) == o.Run {
-		_ = os.Remove(filepath.Dir(from)) // the run's own folder, where it is empty now
+		_ = os.Remove(filepath.Dir(from)) // the run's own folder, if empty now
 	}
 	return err
 }
 
-// prune lets go of what is kept for runs that are over: the inboxes of the folders they worked in, what is kept of
-// worktrees that are gone, and, of runs that the state has forgotten too, what the state folder holds. known are the runs of the state when this was owed; one that is
-// younger than all of those is left alone.
+// prune releases what is kept for ended runs: their folders' inboxes, records of removed worktrees
+// and, for runs that the state has forgotten, their files in the state folder. known are the
+// state's runs when this was decided; a run newer than all of them is left alone.
 func (k *Work) prune(live, known []string) error {
 	newest, keep := map[string]int{}, map[string]bool{}
 	for _, run := range known {
@@ -103,7 +102,7 @@ func (k *Work) prune(live, known []string) error {
 		{filepath.Join(k.State, layout.LaunchesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
 		{filepath.Join(k.State, layout.GitsDir), tree.Remove, func(run string) bool { return keep[run] }},
 		{filepath.Join(k.State, layout.HomesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
-		// Of a run that was over before a scan met its inbox. One that holds something stays.
+		// Of a run that ended before a scan saw its inbox. One with files stays.
 		{k.Signals(), removeEmpty, func(run string) bool {
 			return slices.Contains(live, run) || k.inbox.Watched(filepath.Join(k.Signals(), run))
 		}},
@@ -126,14 +125,14 @@ func (k *Work) prune(live, known []string) error {
 	return nil
 }
 
-// oldChild says that a child run is one of a run that is over and forgotten: newest are the numbers of the newest runs that
-// are known, by their workflows, and keep those that are known.
+// oldChild reports whether a child run belongs to an ended, forgotten run. newest are the highest
+// known run numbers by workflow, keep the known runs.
 func oldChild(run string, newest map[string]int, keep map[string]bool) bool {
 	for i := range len(run) {
 		if run[i] != '.' {
 			continue
 		}
-		top := run[:i] // one of these is the run that is nobody's child
+		top := run[:i] // one of these is the run at the top
 		if keep[layout.PathElement(top)] {
 			return false
 		}
@@ -144,7 +143,6 @@ func oldChild(run string, newest map[string]int, keep map[string]bool) bool {
 	return false
 }
 
-// removeEmpty removes a folder that nothing lies in.
 func removeEmpty(dir string) error {
 	if err := os.Remove(dir); err != nil && health.Passing(err) {
 		return err

@@ -16,7 +16,7 @@ import (
 	"sluice/signals"
 )
 
-// Step carries out a step's process; nil where ctx ended first.
+// Step runs a step's process; nil = ctx ended first.
 func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
 	k.inbox.Expect(j)
@@ -24,7 +24,7 @@ func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.Pro
 	a, err := k.launches.Converse(ctx, launch.Question{
 		Order: launch.Order{Key: j.Key, Dir: k.JobDir(j), Agent: st.Run == nil, Idle: k.launches.Idle(st.Role(), st.IdleTimeout),
 			Since: j.Attempt.Launched, Clock: c},
-		Undenied: st.Signal.Type != engine.SignalExit, // its signal says whether it got on without what it was not allowed
+		Undenied: st.Signal.Type != engine.SignalExit, // its signal says whether it managed without the denied tool
 		Prepare:  func(t launch.Turn) (launch.Process, error) { return k.prepare(ctx, j, st, t) },
 		Read: func(t launch.Turn, end launch.Ended) (err error) {
 			if t.Try == 0 && end.Dir != "" { // something was started
@@ -53,7 +53,8 @@ func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.Pro
 	return ev
 }
 
-// keepOutput adds the end of the output, where it matters: it failed, its signal is missing, or the spec reads it.
+// keepOutput adds the end of the output if it matters: the process failed, its signal is missing,
+// or the spec reads it.
 func (k *Work) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, end launch.Ended) {
 	switch {
 	case !end.Clean() || ev.AnswerBad != "":
@@ -65,13 +66,13 @@ func (k *Work) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, e
 	}
 }
 
-// said reports whether the attempt's sentinel lies in its inbox, or was taken in.
+// said reports whether the attempt's sentinel is in its inbox or was taken in.
 func (k *Work) said(j job.Job, st *engine.Step) bool {
 	return k.inbox.Sentinel(j, st) != nil
 }
 
-// prepare makes all that a launch of the step needs, and says what to start. A correction does no work: it has no signal to
-// give, nothing of .workflow/ to write, and what it commits is thrown away.
+// prepare creates what a launch of the step needs, and returns its process. A correction does no
+// work: it has no signal, may not write to .workflow/, and its commits are discarded.
 func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch.Turn) (launch.Process, error) {
 	if t.Try == 0 {
 		if err := k.folders.FirstLaunch(j); err != nil {
@@ -125,7 +126,6 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	return a, err
 }
 
-// command adds to the process of a step what its command starts.
 func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, l launch.Turn, p launch.Process, vars map[string]string) (launch.Process, error) {
 	if _, err := k.folders.Needed(ctx, j, st, b); err != nil {
 		return p, err
@@ -140,7 +140,7 @@ func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 	return p, err
 }
 
-// declared returns the folders below .workflow/ in which a step's outputs lie, where it is held.
+// declared returns the folders below .workflow/ of a held step's outputs.
 func (k *Work) declared(st *engine.Step, env *engine.Env) ([]string, error) {
 	if box, _ := k.launches.Box(); box == nil {
 		return nil, nil
@@ -152,11 +152,11 @@ func (k *Work) declared(st *engine.Step, env *engine.Env) ([]string, error) {
 	return launch.StateWrites(made)
 }
 
-// answer reads a step's structured answer. Where the spec wants none, one that is there and can be read is taken.
+// answer reads a step's structured answer. If the spec wants none, a readable one is taken anyway.
 func (k *Work) answer(j job.Job, st *engine.Step, t launch.Turn, end launch.Ended) (json.RawMessage, error) {
 	if t.Try > 0 && !end.Clean() {
 		if class := end.Exit.Class; class != "" && class != engine.ClassWork {
-			return nil, nil // a limit, or what a person has to fix: the attempt is not over
+			return nil, nil // a limit, or a fault for a person: the attempt is not over
 		}
 		return nil, fmt.Errorf("asked again, it gave none: %s", launch.OrCode(end))
 	}
@@ -183,7 +183,7 @@ func (k *Work) answer(j job.Job, st *engine.Step, t launch.Turn, end launch.Ende
 		return err
 	})
 	if said := k.sentinelAnswer(j, st); err != nil && said != nil {
-		// Its signal bears the answer: that is read where it is taken in, and held against the schema with the outputs.
+		// The sentinel contains the answer, which is read with it and checked with the outputs.
 		return nil, nil
 	}
 	if errors.Is(err, gates.ErrNothing) {
@@ -202,7 +202,7 @@ func (k *Work) answer(j job.Job, st *engine.Step, t launch.Turn, end launch.Ende
 	return data, nil
 }
 
-// sentinelAnswer is the answer in the attempt's sentinel, if it has one that fits.
+// sentinelAnswer returns the valid answer in the attempt's sentinel, if any.
 func (k *Work) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
 	data := k.inbox.Sentinel(j, st)
 	if data == nil {
@@ -213,7 +213,7 @@ func (k *Work) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
 		return nil
 	}
 	if s.Status != signals.Done {
-		return json.RawMessage("null") // it says that it is not done: no answer is asked of it
+		return json.RawMessage("null") // it is not done: no answer is asked for
 	}
 	if s.Answer == nil {
 		return nil
@@ -224,7 +224,7 @@ func (k *Work) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
 	return s.Answer
 }
 
-// readsStdout reports whether some expression of the spec reads what a step printed.
+// readsStdout reports whether an expression of the spec reads a step's output.
 func readsStdout(spec *engine.Spec) bool {
 	found := false
 	look := func(sources ...string) {

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/job"
 )
 
-// Stop ends all that was started under the job's key. What had ended by itself keeps its end.
+// Stop ends everything started under the job's key. What had ended by itself keeps its end.
 func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 	ev := engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: launch.DayOf(k.opt.Now()), Exit: engine.Exit{Code: -1, Lost: true}}
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
@@ -48,6 +48,6 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 	} else if p != nil && p.Kind == engine.ProcReview && j.Round != nil {
 		ev.Exit.Usage = k.launches.Told(j.Key, launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))}).Exit.Usage
 	}
-	k.launches.LeaveTalk(j.Key, nil, program.Usage{}, false) // where it was not told what came of it
+	k.launches.LeaveTalk(j.Key, nil, program.Usage{}, false) // if its result was not read
 	return ev
 }

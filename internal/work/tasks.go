@@ -16,23 +16,21 @@ import (
 	"sluice/internal/tasks"
 )
 
-// stampMissing is the stamp of a task file that is not there, or is empty.
+// stampMissing is the stamp of a missing or empty task file.
 const stampMissing = "missing"
 
-// taskFile is a task file as it was read.
 type taskFile struct {
 	stamp   string
-	file    *tasks.File // nil: it is none
+	file    *tasks.File // nil: it is invalid or missing
 	invalid string
-	bad     []byte // the text of one that is invalid
+	bad     []byte // the text of an invalid file
 	seen    []engine.TaskSeen
-	stubbed []int // which of them are done by stand-ins
+	stubbed []int // indexes of those that stand-ins have done
 	stat    atomicfile.Stat
 }
 
-// LookAtTasks looks at a list's task file.
 func (k *Work) LookAtTasks(ctx context.Context, j job.Job) engine.Event {
-	if st := j.Spec.Step(j.Step); st != nil && j.Attempt != nil { // what the list changes is told from what was there
+	if st := j.Spec.Step(j.Step); st != nil && j.Attempt != nil { // what the list changes is compared with this
 		if _, err := k.folders.BegunAgain(ctx, j, st); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
@@ -53,8 +51,8 @@ func (k *Work) LookAtTasks(ctx context.Context, j job.Job) engine.Event {
 	return k.tasksSeen(j, got)
 }
 
-// tasksSeen tells the engine of the file. One that cannot be gone by is kept as it is: who mends it may write it anew, with
-// less in it.
+// tasksSeen returns the event for the file. An invalid file is kept as it is: whoever fixes it may
+// write it anew, with less in it.
 func (k *Work) tasksSeen(j job.Job, f *taskFile) engine.Event {
 	ev := engine.TasksSeen{Run: j.Run, Step: j.Step, N: j.N, Key: j.Key, Stamp: f.stamp, Missing: f.stamp == stampMissing, Invalid: f.invalid, Tasks: f.seenBy(j)}
 	if f.bad != nil {
@@ -68,10 +66,11 @@ func (k *Work) tasksSeen(j job.Job, f *taskFile) engine.Event {
 	return ev
 }
 
-// invalidEnding ends the name of a task file that could not be gone by, as it is kept in the folder of the list's attempt.
+// invalidEnding ends the name of an invalid task file, kept in the folder of the list's attempt.
 const invalidEnding = ".invalid"
 
-// seenBy returns the tasks as the run has to see them: what stand-ins have done is not done for a real one.
+// seenBy returns the tasks as the run must see them: for a real run, what stand-ins have done is
+// not done.
 func (f *taskFile) seenBy(j job.Job) []engine.TaskSeen {
 	if len(j.RunInfo.Stubs) > 0 || len(f.stubbed) == 0 {
 		return f.seen
@@ -83,7 +82,7 @@ func (f *taskFile) seenBy(j job.Job) []engine.TaskSeen {
 	return seen
 }
 
-// taskFile reads the task file where it has changed since it was read last.
+// taskFile reads the task file if it has changed since the last read.
 func (k *Work) taskFile(rel string) (*taskFile, error) {
 	path, err := k.Below(rel)
 	if err != nil {
@@ -129,9 +128,8 @@ func (k *Work) taskFile(rel string) (*taskFile, error) {
 	return f, nil
 }
 
-const maxLists = 50 // task files that are remembered
+const maxLists = 50 // remembered task files
 
-// read makes of the text what the engine takes in.
 func (f *taskFile) read(rel string, data []byte) {
 	file, fault := tasks.Read(data)
 	if fault != nil {
@@ -178,13 +176,12 @@ func there(ts []tasks.Task, id string) bool {
 	return false
 }
 
-// stampOf tells a state of a file from every other.
 func stampOf(st atomicfile.Stat) string {
 	return fmt.Sprintf("%d-%d-%d-%d-%d-%o", st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.Changed.UnixNano(), uint32(st.Mode))
 }
 
-// SaveTasks writes the statuses into the task file, unless it is not the one that was taken in last: then what it is now
-// comes first.
+// SaveTasks writes the statuses into the task file, unless the file has changed since it was last
+// taken in: then it returns the new contents.
 func (k *Work) SaveTasks(ctx context.Context, j job.Job) engine.Event {
 	ev := engine.TasksSaved{Run: j.Run, Step: j.Step, N: j.N, Key: j.Key}
 	if len(j.Tasks.Make) > 0 {
@@ -220,7 +217,7 @@ func (k *Work) SaveTasks(ctx context.Context, j job.Job) engine.Event {
 	return ev
 }
 
-// rewrite puts the changes into the file that was read, by rename; atomicfile.ErrChanged where it is another by now.
+// rewrite puts the changes into the file, by rename; atomicfile.ErrChanged if the file has changed.
 func (k *Work) rewrite(j job.Job, f *taskFile) (string, error) {
 	changes := make([]tasks.Change, 0, len(j.Tasks.Changes))
 	for _, c := range j.Tasks.Changes {
@@ -230,7 +227,7 @@ func (k *Work) rewrite(j job.Job, f *taskFile) (string, error) {
 	if !changed {
 		return f.stamp, nil
 	}
-	if len(data) > tasks.MaxBytes { // it could not be read any more
+	if len(data) > tasks.MaxBytes { // it would be too long to read
 		return "", fmt.Errorf("with what is to be said of its tasks it would have more than %d MiB: split the list", tasks.MaxBytes>>20)
 	}
 	path, err := k.Below(j.Tasks.Path)

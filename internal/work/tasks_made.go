@@ -15,12 +15,13 @@ import (
 	"sluice/internal/text"
 )
 
-// beforeEnding ends the name of a list's file that was written anew, as it was, in the folder of the list's attempt.
+// beforeEnding ends the name of a replaced list file's old contents, in the folder of the list's
+// attempt.
 const beforeEnding = ".before"
 
-// makeTasks writes a list's file from the value of its expression, and says why it cannot be. What lies there already is
-// left as it is where it says the same (the writing was cut short by a crash), replaced where this run has written it, and
-// never written over where it is somebody else's.
+// makeTasks writes a list's file from the value of its expression, and returns why it cannot. An
+// existing file with the same contents stays (a crash came after the write), one that this run
+// wrote is replaced, and any other is never overwritten.
 func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
 	rel := j.Tasks.Path
 	data, why := taskText(j)
@@ -67,7 +68,7 @@ func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
 	return why
 }
 
-// taskText is the value as a task file, or why it is none.
+// taskText returns the value as a task file, or why it is none.
 func taskText(j job.Job) (data []byte, why string) {
 	from := fmt.Sprintf("step %s: for_each: tasks: %s", j.Step, j.Tasks.From)
 	if first := j.Tasks.Make[0]; first != '[' && first != '{' {
@@ -91,5 +92,5 @@ func taskText(j job.Job) (data []byte, why string) {
 	return nil, why
 }
 
-// maxShownValue is how much of a value is shown that is no list.
+// maxShownValue is how many bytes of an invalid value are shown.
 const maxShownValue = 200

@@ -1,6 +1,6 @@
-// Package work carries out what attempts are owed, from their launch to what is written of them: the process of a step and
-// its answer (step.go), hooks (hook.go), offers (offer.go), task files (tasks.go, tasks_made.go), outputs and retry context
-// (write.go), the end of what is owed no more (stop.go), and what is removed with a run that is over (retire.go).
+// Package work carries out the work that attempts need, from launch to record: a step's process and
+// answer (step.go), hooks (hook.go), offers (offer.go), task files (tasks.go, tasks_made.go),
+// outputs and retry context (write.go), stops (stop.go), and removal after a run (retire.go).
 package work
 
 import (
@@ -17,7 +17,7 @@ import (
 	"sluice/watcher/inbox"
 )
 
-// Options are what Work works with. All are needed, but for Git.
+// Options are what Work needs. Git is optional.
 type Options struct {
 	Judges    *judge.Judges
 	Collector *collect.Collector
@@ -29,7 +29,7 @@ type Options struct {
 	Now       func() time.Time
 }
 
-// Work carries out what attempts are owed, from their launch to what is written of them.
+// Work carries out the work of one repo's attempts.
 type Work struct {
 	layout.Layout
 	*health.Notes
@@ -41,10 +41,10 @@ type Work struct {
 	inbox     *inbox.Inbox
 
 	listMu sync.Mutex
-	lists  map[string]*taskFile // task files as read last, by their paths
+	lists  map[string]*taskFile // last read task files, by path
 }
 
-// New makes the Work of a repo.
+// New returns the Work of a repo.
 func New(o Options) *Work {
 	return &Work{Layout: o.Folders.Layout, Notes: o.Folders.Notes, opt: o, judges: o.Judges, collector: o.Collector, launches: o.Launches, folders: o.Folders,
 		inbox: o.Inbox, lists: map[string]*taskFile{}}

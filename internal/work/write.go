@@ -18,7 +18,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// Write writes a retry-context file, or a gate's outputs.
+// Write writes a retry-context file or a gate's outputs, moves a branch, or removes the files of
+// ended runs.
 func (k *Work) Write(ctx context.Context, j job.Job) engine.Event {
 	ev := engine.FileWritten{Run: j.Run, ID: j.Write.ID}
 	if j.Write.Sweep {
@@ -63,7 +64,6 @@ func (k *Work) Write(ctx context.Context, j job.Job) engine.Event {
 	return ev
 }
 
-// gateOutputs writes the outputs of a gate from its reviewer's answer.
 func (k *Work) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) []string {
 	st := j.Spec.Step(g.Step)
 	if st == nil || j.Attempt == nil {
@@ -86,7 +86,7 @@ func (k *Work) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) []str
 	return why
 }
 
-// noteWritten notes files that were written into the run's own worktree after the work there was taken.
+// noteWritten records files that were written into the run's own worktree after its work was taken.
 func (k *Work) noteWritten(ctx context.Context, j job.Job, b tree.Begin, outs []engine.Output, env *engine.Env) error {
 	if !job.InOwn(j) || b.Top == "" || len(outs) == 0 {
 		return nil
@@ -105,7 +105,6 @@ func (k *Work) noteWritten(ctx context.Context, j job.Job, b tree.Begin, outs []
 	})
 }
 
-// retryInput is what the file of a failure is made of.
 func (k *Work) retryInput(j job.Job, g *engine.Gate) prompt.RetryInput {
 	q := j.Round
 	in := prompt.RetryInput{
@@ -116,7 +115,7 @@ func (k *Work) retryInput(j job.Job, g *engine.Gate) prompt.RetryInput {
 	if q.ByKind == engine.Human {
 		in.Asked, in.Missed, in.Said, in.SaidBy = q.Why, q.MissWhy, q.Said, collect.SaidBy(g, j.Attempt)
 		if in.Feedback == in.Said {
-			in.Feedback = "" // a decision without words stands by these
+			in.Feedback = "" // a decision without words is explained by these
 		}
 	}
 	for _, h := range j.History {

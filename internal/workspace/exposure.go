@@ -9,8 +9,8 @@ import (
 	"sluice/internal/layout"
 )
 
-// telling is a process that serves a repo, and reading its journal, which add to each run that a launch of it was not held:
-// of runs that have ended, and of a repo that nobody serves, the state folder tells.
+// telling (a process that serves a repo) and reading (its journal) add to each run that a launch
+// was not held. For ended runs, and for a repo that nobody serves, only the state folder knows.
 type (
 	telling struct {
 		Service
@@ -51,7 +51,6 @@ func exposures(state string, st daemon.Status) daemon.Status {
 	return st
 }
 
-// exposure fills in the level of a run of which it is not known.
 func exposure(state string, r *daemon.RunStatus) {
 	var why string
 	if r.Trust == "" && r.ID != "" && layout.Load(filepath.Join(state, "attempts", r.ID, "exposed"), &why) == nil {

@@ -16,16 +16,16 @@ import (
 	"sluice/internal/text"
 )
 
-// Workspace is where a repo and its state lie.
+// Workspace is a repo and its state.
 type Workspace struct {
 	Root  string // real path of the repo's root
 	ID    string // repo-id
 	State string // its state folder, outside the repo
 	Home  string // the folder of all state folders
-	Plain bool   // root is no git checkout: its trees are in a store in state
+	Plain bool   // Root is no git checkout: its trees are in a store in State
 }
 
-// StartDir is the folder a command is about: the current one, or -C's.
+// StartDir returns the folder of a command: the current one, or -C's.
 func StartDir(dir string) (string, error) {
 	if dir == "" {
 		dir = "."
@@ -40,7 +40,7 @@ func StartDir(dir string) (string, error) {
 	return abs, nil
 }
 
-// Find finds the repo that a folder lies in, "" being the current one, with its `.workflow/`.
+// Find finds the repo of a folder, "" being the current one. It must have a `.workflow/`.
 func Find(ctx context.Context, con *console.Console, dir string) (*Workspace, error) {
 	p, err := Bare(ctx, con, dir)
 	if err != nil {
@@ -52,7 +52,8 @@ func Find(ctx context.Context, con *console.Console, dir string) (*Workspace, er
 	return p, nil
 }
 
-// Bare finds the repo that a folder lies in, be there a `.workflow/` or not. In a linked worktree the root is the main one's.
+// Bare finds the repo of a folder, with or without `.workflow/`. In a linked worktree the root is
+// the main one's.
 func Bare(ctx context.Context, con *console.Console, dir string) (*Workspace, error) {
 	dir, err := StartDir(dir)
 	if err != nil {
@@ -61,7 +62,7 @@ func Bare(ctx context.Context, con *console.Console, dir string) (*Workspace, er
 	return At(ctx, con, dir)
 }
 
-// At finds the repo that an absolute folder lies in.
+// At finds the repo of an absolute folder.
 func At(ctx context.Context, con *console.Console, dir string) (*Workspace, error) {
 	if root := heldRoot(con, dir); root != "" {
 		home, err := Home(con)
@@ -96,8 +97,9 @@ func At(ctx context.Context, con *console.Console, dir string) (*Workspace, erro
 // StoreFolder is the store, in the state, of a root that is no git checkout.
 const StoreFolder = "store.git"
 
-// plainPlace finds the root at or above a folder that lies in no git checkout; nil where there is none. A root that has a store
-// stays what it is when a .git appears in it, which an agent may have made; one that was a checkout is not taken for none.
+// plainPlace finds the root at or above a folder outside any git checkout; nil = none. A root with
+// a store stays one when a .git appears in it, which an agent may have created; a former checkout
+// is an error.
 func plainPlace(ctx context.Context, con *console.Console, dir string) (*Workspace, error) {
 	home, err := Home(con)
 	if err != nil {
@@ -128,7 +130,7 @@ func plainPlace(ctx context.Context, con *console.Console, dir string) (*Workspa
 	return p, repo.Close()
 }
 
-// Open opens the git repository of the place, or the store of one without. Close it.
+// Open opens the git repository of the place, or its store. The caller closes it.
 func (p *Workspace) Open(ctx context.Context) (*git.Repo, error) {
 	return p.OpenWith(ctx, git.Options{})
 }
@@ -140,11 +142,12 @@ func (p *Workspace) OpenWith(ctx context.Context, o git.Options) (*git.Repo, err
 	return git.OpenWith(ctx, p.Root, o)
 }
 
-// heldID stands for the id of a repo within a sandbox: the state that it names is not seen there.
+// heldID is the id of a repo inside a sandbox, where its state is not visible.
 const heldID = "held"
 
-// heldRoot is the root of the repo for who stands in the checkout of a launch that is held by a sandbox; "" for everybody
-// else. The git folder there is the launch's own: it knows no other worktree, and its agent may have damaged it.
+// heldRoot returns the repo's root for a process in the checkout of a held launch; "" for any
+// other. The git folder there is the launch's own: it knows no other worktree, and the agent may
+// have damaged it.
 func heldRoot(con *console.Console, dir string) string {
 	root, top := con.Getenv("SLUICE_ROOT"), con.Getenv("SLUICE_CHECKOUT")
 	if con.Getenv("SLUICE_SANDBOX") == "" || !filepath.IsAbs(root) || !filepath.IsAbs(top) {
@@ -168,8 +171,9 @@ func heldRoot(con *console.Console, dir string) string {
 	return ""
 }
 
-// mainRoot is where `.workflow/` lies: the repo's main checkout, also for who stands in a linked worktree (an agent there
-// means the run that started it); the checkout we stand in where only that one has a `.workflow/`, or the main one is bare.
+// mainRoot returns the folder of `.workflow/`: the repo's main checkout, also from a linked
+// worktree (an agent there means the run that started it). It is the current checkout if only that
+// has a `.workflow/`, or the main one is bare.
 func mainRoot(ctx context.Context, repo *git.Repo) (string, error) {
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
@@ -185,18 +189,18 @@ func mainRoot(ctx context.Context, repo *git.Repo) (string, error) {
 	return main, nil
 }
 
-// IsDir reports whether a folder, or a link to one, is at the path.
+// IsDir reports whether the path is a folder, or a link to one.
 func IsDir(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.IsDir()
 }
 
-// Home is the folder of the state: $XDG_STATE_HOME/sluice.
+// Home returns the folder of the state: $XDG_STATE_HOME/sluice.
 func Home(con *console.Console) (string, error) {
 	return xdg(con, "XDG_STATE_HOME", ".local/state")
 }
 
-// ConfigFile is the person's own settings file: $XDG_CONFIG_HOME/sluice/config.yaml.
+// ConfigFile returns the person's own settings file: $XDG_CONFIG_HOME/sluice/config.yaml.
 func ConfigFile(con *console.Console) (string, error) {
 	dir, err := xdg(con, "XDG_CONFIG_HOME", ".config")
 	return filepath.Join(dir, "config.yaml"), err
@@ -225,7 +229,7 @@ func xdg(con *console.Console, name, fallback string) (string, error) {
 	return filepath.Join(home, filepath.FromSlash(fallback), "sluice"), nil
 }
 
-// MakeState makes a folder of the state, for its owner alone.
+// MakeState creates a folder of the state, for its owner alone.
 func MakeState(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return &fault.Error{Cause: "the state folder: " + err.Error(), Advice: "make it writable, or set XDG_STATE_HOME to a folder that is: the journal lies there, outside the repo", Code: fault.ExitFailed, Err: err}
@@ -233,7 +237,7 @@ func MakeState(dir string) error {
 	return nil
 }
 
-// Writable sees to it, before anything is started, that there is a folder that files can be made in.
+// Writable creates a folder if missing, and checks that files can be created in it.
 func Writable(dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {

@@ -11,13 +11,14 @@ import (
 	"sluice/internal/console"
 )
 
-// ReposFile lists, in the folder of all state folders, the repos that a daemon serves.
+// ReposFile returns the file, in the folder of all state folders, with the repos that a daemon
+// serves.
 func ReposFile(home string) string { return filepath.Join(home, "repos.json") }
 
-// rootFile names, in a repo's state folder, where the repo is.
+// rootFile is the file in a repo's state folder that says where the repo is.
 const rootFile = "root"
 
-// All are the repos that are known: watched ones, those whose state folder names them, and the one that dir lies in.
+// All returns the known repos: watched ones, those named in a state folder, and that of dir.
 func All(ctx context.Context, con *console.Console, dir string) ([]*Workspace, error) {
 	home, err := Home(con)
 	if err != nil {
@@ -52,7 +53,7 @@ func All(ctx context.Context, con *console.Console, dir string) ([]*Workspace, e
 	return out, nil
 }
 
-// LeaveRoot writes down which repo a state folder is of.
+// LeaveRoot records a state folder's repo.
 func LeaveRoot(root, state string) error {
 	return os.WriteFile(filepath.Join(state, rootFile), []byte(root), 0o600)
 }

@@ -9,7 +9,7 @@ import (
 	"sluice/internal/text"
 )
 
-// StatusOf tells all of one run.
+// StatusOf returns the whole state of one run.
 func StatusOf(ctx context.Context, p *Workspace, run string) (*daemon.RunStatus, error) {
 	v, _, err := View(ctx, p)
 	if err != nil {
@@ -24,10 +24,10 @@ func StatusOf(ctx context.Context, p *Workspace, run string) (*daemon.RunStatus,
 	return &r, err
 }
 
-// LastRun is the name of the newest run of a repo.
+// LastRun names the newest run of a repo.
 const LastRun = "last"
 
-// RunNamed finds the run that is meant: by its id, by "last", or by the workflow whose newest run it is.
+// RunNamed finds a run: by its id, by "last", or by its workflow, whose newest run it is.
 func RunNamed(ctx context.Context, v Viewer, name string) (string, error) {
 	st, err := v.Status(ctx, "")
 	if err != nil {
@@ -36,7 +36,7 @@ func RunNamed(ctx context.Context, v Viewer, name string) (string, error) {
 	return PickRun(st.Runs, name)
 }
 
-// PickRun is RunNamed among runs that are known.
+// PickRun is RunNamed among known runs.
 func PickRun(runs []daemon.RunStatus, name string) (string, error) {
 	if len(runs) == 0 {
 		return "", fault.Failed("`sluice run WORKFLOW` starts one", "no run %q: nothing ever ran in this repo", text.Line(name))
@@ -47,7 +47,7 @@ func PickRun(runs []daemon.RunStatus, name string) (string, error) {
 		if r.ID == name {
 			return r.ID, nil
 		}
-		if r.Child != nil { // meant by its id alone
+		if r.Child != nil { // only its id names it
 			known = append(known, r.ID)
 			continue
 		}
@@ -66,7 +66,7 @@ func PickRun(runs []daemon.RunStatus, name string) (string, error) {
 	return "", fault.Failed(advice, "no run %q in this repo", text.Line(name))
 }
 
-// RunWith finds the run that is meant and has the step or gate: the one named, else the newest, a live one first.
+// RunWith finds a run with the step or gate: the named run, else the newest, a live one first.
 func RunWith(ctx context.Context, v Viewer, name, what string) (daemon.RunStatus, error) {
 	st, err := v.Status(ctx, "")
 	if err != nil {
@@ -110,7 +110,7 @@ func idsOf(r daemon.RunStatus) []string {
 	return ids
 }
 
-// RunMeant is the run an argument names, or the only live one.
+// RunMeant returns the run of an argument, or the only live one.
 func RunMeant(ctx context.Context, v Viewer, args []string) (string, error) {
 	if len(args) > 0 {
 		return RunNamed(ctx, v, args[0])
@@ -134,7 +134,8 @@ func RunMeant(ctx context.Context, v Viewer, args []string) (string, error) {
 	return "", fault.Misused("say which: "+text.JoinMost(alive), "%s are live in this repo", text.Plural(len(alive), "run"))
 }
 
-// UnservedRun returns what is wrong where a run is to be steered and nobody serves the repo: its name above all.
+// UnservedRun explains why a run cannot be steered in a repo that nobody serves: a wrong name comes
+// first.
 func UnservedRun(ctx context.Context, p *Workspace, names []string) error {
 	if v, err := readJournal(p); err == nil {
 		defer v.Close()

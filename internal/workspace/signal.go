@@ -12,7 +12,7 @@ import (
 	"sluice/internal/layout"
 )
 
-// PutSignal writes a file into the inbox whole, and never over one that waits there.
+// PutSignal writes a whole file into the inbox, and never over a waiting one.
 func PutSignal(p *Workspace, run, name string, data []byte) (string, error) {
 	dir := filepath.Join(p.Root, filepath.FromSlash(layout.SignalsDir))
 	if run != "" && ids.ValidRun(run) {

@@ -18,7 +18,7 @@ import (
 	"sluice/specs"
 )
 
-// Viewer shows how a repo stands: whoever serves it, or its journal.
+// Viewer reports the state of a repo: the process that serves it, or its journal.
 type Viewer interface {
 	Status(ctx context.Context, run string) (daemon.Status, error)
 	Run(ctx context.Context, run string) (daemon.RunStatus, error)
@@ -36,13 +36,13 @@ type Service interface {
 	Reload(ctx context.Context) error
 }
 
-// Client speaks with the process that serves the repo.
+// Client returns a client of the process that serves the repo.
 func Client(p *Workspace) Service { return telling{daemon.NewClient(p.State), p.State} }
 
-// PingIn is how long a process may take to say that it serves.
+// PingIn is how long a process may take to confirm that it serves.
 const PingIn = 3 * time.Second
 
-// Serving returns the process that serves the repo; nil where there is none.
+// Serving returns the process that serves the repo; nil = none.
 func Serving(ctx context.Context, p *Workspace) (Service, error) {
 	c := daemon.NewClient(p.State)
 	within, cancel := context.WithTimeout(ctx, PingIn)
@@ -59,7 +59,7 @@ func Serving(ctx context.Context, p *Workspace) (Service, error) {
 		Advice: "see what it does (" + holderOf(p) + "); end it and start the daemon again: runs go on where they were"}
 }
 
-// holderOf names the process that holds the repo's lock, as it said itself.
+// holderOf names the process that holds the repo's lock, by its own record.
 func holderOf(p *Workspace) string {
 	b, err := os.ReadFile(filepath.Join(p.State, "holder"))
 	if pid := strings.TrimSpace(string(b)); err == nil && pid != "" {
@@ -68,7 +68,7 @@ func holderOf(p *Workspace) string {
 	return "`sluice doctor` tells more"
 }
 
-// NeedServing returns the process that serves the repo, or says how to have one.
+// NeedServing returns the process that serves the repo, or an error that says how to start one.
 func NeedServing(ctx context.Context, p *Workspace) (Service, error) {
 	s, err := Serving(ctx, p)
 	if err == nil && s == nil {
@@ -81,7 +81,7 @@ func notServed(p *Workspace) error {
 	return fault.Failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.Root)
 }
 
-// View returns whoever serves the repo, or its journal where nobody does.
+// View returns the process that serves the repo or, without one, its journal.
 func View(ctx context.Context, p *Workspace) (v Viewer, served bool, err error) {
 	s, err := Serving(ctx, p)
 	if err != nil {
@@ -94,10 +94,10 @@ func View(ctx context.Context, p *Workspace) (v Viewer, served bool, err error) 
 	return v, false, err
 }
 
-// readJournal shows a repo that nobody serves.
+// readJournal returns the journal of a repo that nobody serves.
 func readJournal(p *Workspace) (Viewer, error) {
 	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return nothing{p.Root}, nil // no state is made by looking
+		return nothing{p.Root}, nil // reading creates no state
 	}
 	r, err := openReader(p)
 	var held *daemon.Held
@@ -110,7 +110,7 @@ func readJournal(p *Workspace) (Viewer, error) {
 	return reading{&unserved{r}, p.State}, nil
 }
 
-// openReader reads the journal; it waits a little for another reader to be done.
+// openReader opens the journal; it waits a little for another reader.
 func openReader(p *Workspace) (*daemon.Reader, error) {
 	var held *daemon.Held
 	for try := 0; ; try++ {
@@ -122,13 +122,13 @@ func openReader(p *Workspace) (*daemon.Reader, error) {
 	}
 }
 
-// How often and how long one waits for who only looks at the journal.
+// How often to wait, and how long, for a process that only reads the journal.
 const (
 	lockTries = 20
 	LockPause = 50 * time.Millisecond // between two tries
 )
 
-// Compile makes the engine's spec of the source that a run was started with.
+// Compile returns the engine's spec of a run's source.
 func Compile(source string) (*engine.Spec, error) {
 	spec, faults := specs.Load("", []byte(source))
 	if len(faults) == 0 {
@@ -137,7 +137,8 @@ func Compile(source string) (*engine.Spec, error) {
 	return nil, faults[0]
 }
 
-// SpecOf is what a run goes by, of the source that viewers give: of a child run the part that its digest names.
+// SpecOf returns the spec of a run, from its source; for a child run the part that its digest
+// names.
 func SpecOf(ctx context.Context, v Viewer, r daemon.RunStatus) (*engine.Spec, error) {
 	source, err := v.Spec(ctx, r.ID)
 	if err != nil {
@@ -181,7 +182,7 @@ func (u *unserved) Offers(context.Context) ([]daemon.Offer, error) { return u.r.
 
 func (u *unserved) Close() { _ = u.r.Close() } // it was only read
 
-// nothing is a repo in which nothing ever ran.
+// nothing is a repo without any run.
 type nothing struct{ root string }
 
 func (n nothing) Status(context.Context, string) (daemon.Status, error) {

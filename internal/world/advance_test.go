@@ -28,7 +28,7 @@ gates:
   - {id: H, reviewer: {level: human}, on_pass: {next_step: DONE}}
 `
 
-// advancing runs the spec until a person is asked, and gives what the branch has then.
+// advancing runs the spec until a person is asked, and returns the branch's contents.
 func advancing(t *testing.T, held bool, workspace, verdict, before string) *bench {
 	source := strings.NewReplacer("WORKSPACE", workspace, "VERDICT", verdict).Replace(advanceSpec)
 	b := newBench(t, source)

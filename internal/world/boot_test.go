@@ -52,7 +52,7 @@ func TestWhatAPowerCutLeavesOfARecord(t *testing.T) {
 	if _, err := b.e.Adopt(file); !errors.Is(err, agents.ErrTorn) {
 		t.Fatalf("a torn record of now: %v", err)
 	}
-	for _, kind := range []string{engine.DoRun, engine.DoStop} { // a disk that failed was mended: it is ended, lost, and not started again
+	for _, kind := range []string{engine.DoRun, engine.DoStop} { // a failed disk was repaired: it is ended, lost, and not started again
 		j := b.stepJob("A", 1, 1)
 		j.Kind = kind
 		if ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.ProcessEnded); !ok || !ev.Exit.Lost {

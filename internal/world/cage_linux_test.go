@@ -194,7 +194,8 @@ func putFile(t *testing.T, name, text string, mode os.FileMode) {
 	}
 }
 
-// TestToolsOfThePath: a tool on PATH is seen with what lies beside it, wherever that is, and no more than that.
+// TestToolsOfThePath: a tool on PATH is visible with its neighbours, wherever they are, and nothing
+// more.
 func TestToolsOfThePath(t *testing.T) {
 	conform.Rule(t, "4-trust seen", "a toolchain on PATH works as a whole; a folder of mixed content shows its programs only")
 	b := held(t, heldSpec)
@@ -280,8 +281,8 @@ func TestProgramThatIsNotSeen(t *testing.T) {
 	}
 }
 
-// TestAgentThatLiesAnywhere: the program of an agent that is known may, and is shown without what lies beside it. A link
-// that somebody has put into the checkout is none.
+// TestAgentThatLiesAnywhere: a known agent's program may be anywhere, and is shown without its
+// neighbours. A link that somebody put into the checkout is no such program.
 func TestAgentThatLiesAnywhere(t *testing.T) {
 	conform.Rule(t, "4-trust seen", "a known agent's program is seen wherever it lies, and nothing beside it")
 	dir := realPath(t, t.TempDir())
@@ -302,8 +303,8 @@ func TestAgentThatLiesAnywhere(t *testing.T) {
 	}
 }
 
-// TestJudgedProgramThatIsNotSeen: of a program of the commit that is judged the same is asked; what lies in the checkout is
-// seen where the agent's is.
+// TestJudgedProgramThatIsNotSeen: the same holds for a program of the judged commit; what is in the
+// checkout is visible in the agent's place.
 func TestJudgedProgramThatIsNotSeen(t *testing.T) {
 	conform.Rule(t, "4-trust seen", "a judge's program that is not is refused as well")
 	b := held(t, heldSpec)

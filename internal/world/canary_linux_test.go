@@ -15,8 +15,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// traps are what an agent could leave for the git of a person, one shell line each. E is a program in the checkout that tells
-// when it is run outside; R is the checkout.
+// traps are what an agent could leave for a person's git, one shell line each. E is a program in
+// the checkout that reports when it runs outside; R is the checkout.
 var traps = []string{
 	`for k in core.fsmonitor core.pager core.editor core.sshCommand diff.external gpg.program gpg.ssh.program credential.helper core.askPass uploadpack.packObjectsHook core.alternateRefsCommand; do git config $k "$E"; done`,
 	`git config log.showSignature true; git config gpg.program "$E"; git config alias.status "!$E"; git config alias.log "!$E"`,
@@ -44,9 +44,10 @@ var traps = []string{
 	`rm -rf .git; cp -r own/.git .git; rm -rf sub linked deep`,
 }
 
-// TestNothingFiresInAPersonsGit: after a random program of a held agent a person's own git looks at every folder, submodule and
-// worktree of the checkout, and runs nothing that the agent left. A repository of the agent's own has the attempt fail by its
-// name: whoever steps into that one has been told. SLUICE_CANARIES says how many programs.
+// TestNothingFiresInAPersonsGit: after a random program of a held agent, a person's git looks at
+// every folder, submodule and worktree of the checkout, and runs nothing that the agent left. A
+// repository of the agent's own fails the attempt by its name, as a warning for the person.
+// SLUICE_CANARIES says how many programs.
 func TestNothingFiresInAPersonsGit(t *testing.T) {
 	conform.Rule(t, "9-one-tree canaries", "status, diff and log of a person fire nothing, wherever in the checkout")
 	seed := uint64(time.Now().UnixNano())

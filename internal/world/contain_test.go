@@ -190,8 +190,8 @@ func unheldBeside(t *testing.T, inner, outer *bench, with func(*bench) *World) {
 	}
 }
 
-// TestHeldOutOfAnotherRepo: a repo that is served and lies in the checkout is not the agent's to write, nor is what lies
-// beside its own.
+// TestHeldOutOfAnotherRepo: an agent cannot write to a served repo in its checkout, nor beside its
+// own.
 func TestHeldOutOfAnotherRepo(t *testing.T) {
 	conform.Rule(t, "001 agent.folder", "its checkout, and neither a file beside it nor another repo within")
 	box := boxed(t)

@@ -66,7 +66,7 @@ func TestCostOfALaunch(t *testing.T) {
 	}
 }
 
-// happens tells from now on what is opened and made in a folder, and what is moved there.
+// happens reports what is opened, created or moved in a folder from now on.
 func happens(t *testing.T, dir string) func() []string {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)

@@ -14,7 +14,8 @@ import (
 	"sluice/internal/layout"
 )
 
-// TestStateWrites: what a held step may write below .workflow/ lies in a folder that nobody else can put a link for.
+// TestStateWrites: a held step may only write below .workflow/ in a folder that nobody else can
+// replace by a link.
 func TestStateWrites(t *testing.T) {
 	for _, c := range []struct {
 		outs, want []string

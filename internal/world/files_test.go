@@ -179,7 +179,7 @@ func (b *bench) move(m *engine.Move) engine.FileMoved {
 	return ev
 }
 
-// scanned returns what lies in the inboxes, when there is as much as wanted.
+// scanned returns the files in the inboxes once there are as many as wanted.
 func (b *bench) scanned(in job.Inboxes, want int) []engine.FileSeen {
 	b.t.Helper()
 	var out []engine.FileSeen

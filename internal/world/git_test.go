@@ -145,7 +145,7 @@ func TestCommitSeen(t *testing.T) {
 	if len(s.all()) != 1 {
 		t.Errorf("seen %+v", s.all())
 	}
-	// Looked for again, as after a restart, it is told again, and nothing else.
+	// A second look, as after a restart, reports it again, and nothing else.
 	b.e = b.executor()
 	s = b.watch("C", 1)
 	eventually(t, "a commit is seen again", func() bool { return len(s.all()) > 0 })

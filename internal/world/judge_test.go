@@ -286,7 +286,7 @@ func setUpBench(t *testing.T, held bool, spec string) *bench {
 	return b
 }
 
-// took begins an attempt, has its agent write a file, and gives the commit that was taken.
+// took begins an attempt, has its agent write a file, and returns the taken commit.
 func (b *bench) took(step string, n int) string {
 	b.begin(b.checkJob(step, n))
 	b.put("out.txt", "work\n")

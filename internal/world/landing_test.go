@@ -20,7 +20,7 @@ gates:
   - {id: G, reviewer: {level: auto, run: "true"}, on_pass: {next_step: DONE}}
 `
 
-// landing runs the spec to its end and gives why it was not landed.
+// landing runs the spec to its end and returns why it was not landed.
 func landing(t *testing.T, how, meanwhile string) (*bench, string) {
 	source := strings.Replace(onDoneSpec, "HOW", how, 1)
 	b := newBench(t, source)

@@ -397,7 +397,7 @@ func TestBareCommandHasNoRole(t *testing.T) {
 	}
 }
 
-// TestNotPreparedTwice: what was launched is not asked anew whether it can be.
+// TestNotPreparedTwice: a launched process is not prepared again.
 func TestNotPreparedTwice(t *testing.T) {
 	b := newBench(t, agentSpec)
 	b.put("in.txt", "x")
@@ -409,8 +409,8 @@ func TestNotPreparedTwice(t *testing.T) {
 	}
 }
 
-// TestRetryContextInThePrompt: an attempt is shown the failures that concern its step: of its own work, those sent to it, and
-// those whose work it is on the way of. What a branch beside it was told is not for it.
+// TestRetryContextInThePrompt: an attempt sees the failures that concern its step: of its own work,
+// those sent to it, and those on whose path it is. It does not see those of a parallel branch.
 func TestRetryContextInThePrompt(t *testing.T) {
 	conform.Rule(t, "13-law prompts", "an attempt is shown the failures that concern its step; a first attempt is not told that its work was sent back")
 	b := newBench(t, `
@@ -456,7 +456,8 @@ gates:
 	}
 }
 
-// TestALinkInTheWay: what can never work is told at once, not tried for ever; nothing is left behind the link.
+// TestALinkInTheWay: what can never work is reported at once, not tried for ever; nothing is left
+// behind the link.
 func TestALinkInTheWay(t *testing.T) {
 	b := newBench(t, strings.Replace(runSpec, "%s", `"true"`, 1))
 	out := t.TempDir()

@@ -37,7 +37,7 @@ gates:
   - {id: H, reviewer: {level: auto, run: "test $(cat a.txt) = work && test ! -e evil"}, on_pass: {next_step: DONE}}
 `
 
-// hostile is a reader that writes wherever it can, and tells what it saw.
+// hostile is a reader that writes wherever it can, and reports what it saw.
 const hostile = `saw="$(cat a.txt) $(git rev-parse HEAD) $(ls | tr '\n' ' ')"
 echo evil >a.txt; echo evil >evil; git commit -qam evil; git config core.fsmonitor evil; mkdir -p .git/hooks; echo evil >.git/hooks/pre-commit; rm -f docs/plan.md
 echo evil >"$ROOTDIR/a.txt"; echo evil >"$ROOTDIR/evil"; echo evil >"$ROOTDIR/.git/config"; echo evil >"$ROOTDIR/.git/refs/heads/main"; echo evil >.workflow/evil

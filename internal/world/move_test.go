@@ -18,7 +18,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// TestWordBehindUnreadableInbox: the end of a step is not told while its word may lie where nobody can look.
+// TestWordBehindUnreadableInbox: a step's end is not reported while its signal may be in an
+// unreadable folder.
 func TestWordBehindUnreadableInbox(t *testing.T) {
 	b := newBench(t, `
 workflow: {id: w}
@@ -54,7 +55,7 @@ steps:
 	}
 }
 
-// TestDigestOfWhatWasCutShort: who is told to stop records nothing of what it had not read.
+// TestDigestOfWhatWasCutShort: an interrupted reader records nothing of what it had not read.
 func TestDigestOfWhatWasCutShort(t *testing.T) {
 	b := newBench(t, gateSpec)
 	j := b.checkJob("A", 1)

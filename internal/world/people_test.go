@@ -60,7 +60,7 @@ func (b *board) gone() string {
 	return strings.Join(b.dismissed, ",")
 }
 
-// onBoard gives the bench's world a desktop.
+// onBoard connects the bench's world to a desktop.
 func onBoard(b *bench) *board {
 	d := &board{}
 	n := notify.New(notify.With(d))
@@ -147,7 +147,7 @@ func TestNoticeGoesWithItsRound(t *testing.T) {
 	}
 }
 
-// hears runs Hear with a loop that answers each by answer, and gives what it was asked.
+// hears runs Hear with a loop that answers each event with answer, and returns what it was asked.
 func (b *bench) hears(answer func(engine.Answered) (daemon.Done, error)) (asked func() []daemon.Do) {
 	ctx, cancel := context.WithCancel(b.ctx())
 	var mu sync.Mutex
@@ -243,7 +243,8 @@ func TestPressedButtons(t *testing.T) {
 	}
 }
 
-// TestNoticesOfBefore: what an earlier process had told of is put back on the screen, and nobody else is told again.
+// TestNoticesOfBefore: an earlier process's notices are shown on the screen again, and nobody else
+// gets them twice.
 func TestNoticesOfBefore(t *testing.T) {
 	b := newBench(t, gateSpec)
 	d := onBoard(b)
@@ -319,7 +320,8 @@ func TestWebhookSettings(t *testing.T) {
 	}
 }
 
-// TestNoticesNameTheTask: what a child run asks is told as of its task and its parent, and which run it is stands below.
+// TestNoticesNameTheTask: a child run's question names its task and its parent, and below them the
+// run.
 func TestNoticesNameTheTask(t *testing.T) {
 	b := newBench(t, gateSpec)
 	j := b.asks(engine.NoticeHuman)

@@ -28,8 +28,8 @@ gates:
     on_pass: {next_step: DONE}
 `
 
-// TestProjectPrompts: the project's own prompt of a role holds in place of the built-in one; what the settings name holds
-// before it; a faulty one is for a person to mend, by its place.
+// TestProjectPrompts: the project's prompt of a role replaces the built-in one, and a prompt in the
+// settings replaces both; a person must fix a faulty one, which is reported with its place.
 func TestProjectPrompts(t *testing.T) {
 	conform.Rule(t, "001 prompt.own", "prompts/ROLE.md")
 	conform.Rule(t, "003 prompts.own", "prompts/ROLE.md")

@@ -9,8 +9,8 @@ import (
 	"sluice/internal/approval"
 )
 
-// Proven checks a signed answer against the repo's list of approvers, which is read anew each time: a key that was revoked a
-// moment ago counts no more. Words are those that were signed.
+// Proven checks a signed answer against the repo's approvers. It reads the list each time, so a
+// revoked key stops counting at once. words are the signed ones.
 func (e *World) Proven(proof string) (p engine.Proven, words string) {
 	if proof == "" {
 		return p, ""
@@ -32,7 +32,7 @@ func (e *World) Proven(proof string) (p engine.Proven, words string) {
 	return p, a.Words
 }
 
-// approved is the approval that holds.
+// approved returns the approval, if it is valid for this repo.
 func (e *World) approved(data []byte) (a approval.Approval, by approval.Signer, err error) {
 	list, err := approval.Store{State: e.State}.Load()
 	if err != nil {

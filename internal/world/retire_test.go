@@ -93,7 +93,7 @@ func TestTroubleEndsWithItsRun(t *testing.T) {
 		if _, _, err := b.e.Scan(t.Context(), job.Inboxes{}); err != nil {
 			t.Fatal(err)
 		}
-		if time.Now().After(until) { // a test of the watch may lie in the folder for a moment
+		if time.Now().After(until) { // a test file of the watch may be in the folder for a moment
 			t.Fatalf("%q", b.e.Notes.All())
 		}
 	}

@@ -118,7 +118,7 @@ func TestReviewByCommand(t *testing.T) {
 	}
 }
 
-// TestStoppedReviewer: one that was ended gives no verdict, also where it ends well and says pass in doing so.
+// TestStoppedReviewer: a stopped reviewer returns no verdict, even if it exits well and says pass.
 func TestStoppedReviewer(t *testing.T) {
 	b := newBench(t, reviewSpec)
 	b.begin(b.checkJob("A", 1))
@@ -130,7 +130,7 @@ func TestStoppedReviewer(t *testing.T) {
 	}
 }
 
-// TestComputedVerdict: where the gate computes its outcome, the reviewer need not give one.
+// TestComputedVerdict: if the gate computes its outcome, the reviewer need not name one.
 func TestComputedVerdict(t *testing.T) {
 	b := newBench(t, strings.Replace(reviewSpec, "    on_pass: {next_step: B}\n    routes: {replan: A}", "    verdict: {pass: score >= 70, fail: true}\n    on_pass: {next_step: B}", 1))
 	b.begin(b.checkJob("A", 1))
@@ -174,8 +174,8 @@ func TestDiffIsTheStepsWork(t *testing.T) {
 	}
 }
 
-// TestVerdictOfAProgram: where an agent's program has a final answer of its own, that is the verdict. What lies in the
-// answer file, which whatever the reviewer runs can write, passes nothing.
+// TestVerdictOfAProgram: an agent program's own final answer is the verdict. The answer file passes
+// nothing: whatever the reviewer runs can write it.
 func TestVerdictOfAProgram(t *testing.T) {
 	conform.Rule(t, "7-agents one verdict", "claude's final answer is its verdict: a file passes nothing, and one that contradicts it makes the round inconclusive")
 	file := func(word string) string {

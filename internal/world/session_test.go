@@ -53,8 +53,8 @@ func newTalks(t *testing.T, said string) *bench {
 	return b
 }
 
-// TestSessionGoesOn: a launch goes on in the conversation of its name, and costs what it has added to it; one that is gone is
-// begun anew, and that counts as nothing.
+// TestSessionGoesOn: a launch continues the conversation of its name, and costs what it adds to it;
+// a missing one begins again, which counts as nothing.
 func TestSessionGoesOn(t *testing.T) {
 	b := newTalks(t, "said=done")
 	once := engine.Usage{Tokens: 100, CostUSD: 1}
@@ -106,8 +106,8 @@ func TestSessionOfAnAttempt(t *testing.T) {
 	}
 }
 
-// TestSessionsOfLikeNames: what cannot stand in a file's name tells conversations apart all the same, and the longest names
-// there are have room in one.
+// TestSessionsOfLikeNames: conversations stay distinct though their names cannot be used for files,
+// and the longest name still fits.
 func TestSessionsOfLikeNames(t *testing.T) {
 	b := newBench(t, sessionSpec)
 	files, homes := map[string]string{}, map[string]string{}
@@ -163,8 +163,8 @@ func TestSessionInUse(t *testing.T) {
 	}
 }
 
-// TestCorrectionGoesOn: who is asked again for an answer is asked in the conversation it spoke in, and is not told its task
-// once more; where that is gone, it is.
+// TestCorrectionGoesOn: a correction is asked for in the same conversation, without the task; if
+// that is gone, with the task.
 func TestCorrectionGoesOn(t *testing.T) {
 	good, bad := `{\"plan\": []}`, `{\"plan\": 7}`
 	pass := `{\"verdict\": \"pass\"}`

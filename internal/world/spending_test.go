@@ -19,7 +19,7 @@ import (
 	"sluice/internal/settings"
 )
 
-// spender is a claude that tells a number of tokens, waits until there is a file `go`, and ends well.
+// spender is a claude that reports a number of tokens, waits for a file `go`, and ends well.
 const spender = `echo '{"type":"system","subtype":"init","session_id":"s-1"}'
 echo '{"type":"assistant","message":{"id":"a","usage":{"input_tokens":700}}}'
 n=0; while [ ! -e go ] && [ $((n += 1)) -lt 2000 ]; do sleep 0.02; done
@@ -65,8 +65,8 @@ func paid(t *testing.T, most, other int64) (*bench, *ledger) {
 	return b, &ledger{e: b.e}
 }
 
-// TestSpentWhileItWorks: what an agent costs is told while it works, also by another daemon that has adopted it, and its end
-// says no less.
+// TestSpentWhileItWorks: an agent's cost is reported while it works, even by another daemon that
+// adopted it, and its end reports no less.
 func TestSpentWhileItWorks(t *testing.T) {
 	conform.Rule(t, "7-agents spend", "the stream is read as it grows, by whoever waits for the agent")
 	b, l := paid(t, 0, 0)
@@ -119,8 +119,8 @@ func TestDayEndsWhatRuns(t *testing.T) {
 	}
 }
 
-// TestDayBudgetTold: at four fifths, and when it is used up, each once a day over all repos, and anew for another budget; a
-// restart does not tell it again.
+// TestDayBudgetTold: at four fifths and when it is used up, each once a day over all repos, and
+// again for another budget; a restart does not repeat it.
 func TestDayBudgetTold(t *testing.T) {
 	b, l := paid(t, 1000, 300)
 	day := launch.DayOf(time.Now())
@@ -195,8 +195,8 @@ func TestDayEnd(t *testing.T) {
 	}
 }
 
-// TestStreamGrows: a stream is read as it grows, line by line, wherever the reading stops; a tail that was begun anew is gone
-// on with at its next line.
+// TestStreamGrows: a stream is read as it grows, line by line, wherever the reading stops; a tail
+// that began again continues at its next line.
 func TestStreamGrows(t *testing.T) {
 	b := newBench(t, toldSpec)
 	s := launch.NewStream(program.Claude, time.Now)

@@ -17,8 +17,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// TestSessionOfATry: a conversation is the run's, and each try at a task is a run of its own: the next task, and the next try,
-// begin anew; within one try it goes on.
+// TestSessionOfATry: a conversation belongs to the run, and each try at a task is its own run. The
+// next task and the next try start a new one; within one try it continues.
 func TestSessionOfATry(t *testing.T) {
 	b := newTalks(t, "said=done")
 	for i, at := range []struct{ run, step string }{{"w-1.T1.1", "A"}, {"w-1.T1.1", "B"}, {"w-1.T1.2", "A"}, {"w-1.T2.1", "A"}, {"w-1.T2.1", "B"}} {
@@ -38,8 +38,8 @@ func TestSessionOfATry(t *testing.T) {
 	}
 }
 
-// TestTriedFiles: the next try is told where the files are that say what was wrong with those before, also when a run that
-// began meanwhile had them moved away.
+// TestTriedFiles: the next try gets the files with the faults of earlier tries, even if a run that
+// began meanwhile moved them away.
 func TestTriedFiles(t *testing.T) {
 	b := newTalks(t, "said=done")
 	day := time.Now().Add(-time.Hour)
@@ -63,7 +63,8 @@ func TestTriedFiles(t *testing.T) {
 	if got := b.e.TriedFiles(j, b.root); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	// The newest are named, however many others lie there, and none whose name would be more than a name.
+	// The newest are named, however many others are there, and none whose name would be more than a
+	// name.
 	old := day.Add(-time.Hour)
 	for i := range 3 * collect.MaxTriedFiles {
 		name := fmt.Sprintf(".workflow/retry-context/w-1.T1.2/a-%d.md", i)

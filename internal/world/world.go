@@ -31,33 +31,36 @@ import (
 	"sluice/watcher/refs"
 )
 
-// Options are what an World is made of.
+// Options are what a World needs.
 type Options struct {
-	Root     string                  // the repo's root: the folder that holds .workflow/
-	State    string                  // this repo's state folder, outside the repo; it is made 0700 if missing
-	Git      *git.Repo               // nil: git is not installed; then nothing of git works. Of a root that is no checkout, a store of ours
+	Root  string // the repo's root: the folder that contains .workflow/
+	State string // this repo's state folder, outside the repo; created 0700 if missing
+	// Git is nil if git is not installed. For a root that is no checkout, it is a store of
+	// sluice's.
+	Git      *git.Repo
 	Runner   *agents.Runner          // starts processes
 	Watcher  *watcher.Watcher        // shared by all repos: see Hint
-	Notifier func() *notify.Notifier // asked for each notice; nil, or giving nil, tells nobody
-	// Terminal opens a terminal in dir with a command of sluice's in it; nil: there is none.
+	Notifier func() *notify.Notifier // called for each notice; nil, or returning nil: no notices
+	// Terminal opens a terminal in dir with a sluice command; nil: there is none.
 	Terminal func(ctx context.Context, dir string, args []string) error
-	Settings func() settings.Settings // asked at each launch
-	Self     string                   // sluice's own binary, which plays the parts of stand-ins; "" = it cannot
+	Settings func() settings.Settings // called at each launch
+	Self     string                   // sluice's own binary, which plays stand-ins; "" = none
 	Environ  []string                 // the daemon's environment, of which agents get what is allowed
-	Logf     func(string, ...any)     // what went wrong but did not stop the work; may be nil
-	Slots    *launch.Slots            // shared by all repos: how many agents may run; nil = no bound
-	PutDown  func() time.Time         // when what ran was last ended with the service, or with the machine, on purpose; nil = never
-	Spending *launch.Spending         // shared by all repos: what they have used of the day; nil = no budget of the day
+	Logf     func(string, ...any)     // errors that did not stop the work; may be nil
+	Slots    *launch.Slots            // shared by all repos: how many agents may run; nil = no limit
+	PutDown  func() time.Time         // when the service or the machine was last stopped on purpose; nil = never
+	Spending *launch.Spending         // shared by all repos: the usage of the day; nil = no day's budget
 	Now      func() time.Time         // nil = time.Now
-	// Sandbox gives what launches are held by, or why there is none; it is asked at each launch. nil: launches are not held.
+	// Sandbox returns the sandbox of launches, or why there is none, at each launch. nil: launches
+	// are not held.
 	Sandbox func() (*sandbox.Box, error)
 	Unheld  *launch.Unheld // shared by all repos; nil = its own
-	Repo    string         // repo-id: an answer that was signed for another repo does not count
-	Hidden  []string       // folders of sluice's own, beside State, of which a held launch sees nothing
+	Repo    string         // repo-id: an answer signed for another repo does not count
+	Hidden  []string       // sluice's own folders beside State, hidden from held launches
 }
 
-// World carries out what the runs of one repo owe, and reads its inboxes. It is a daemon.World, safe for concurrent
-// use, and has no goroutine of its own.
+// World carries out the effects of one repo's runs, and reads its inboxes. It is a daemon.World,
+// safe for concurrent use, without goroutines of its own except the Cage's.
 type World struct {
 	opt Options
 	layout.Layout
@@ -74,7 +77,7 @@ type World struct {
 
 var _ daemon.World = (*World)(nil)
 
-// New makes a World and begins to watch the repo's inbox. Close it.
+// New returns a World that watches the repo's inbox. The caller closes it.
 func New(o Options) (*World, error) {
 	root, err := filepath.EvalSymlinks(o.Root)
 	if err == nil {
@@ -117,7 +120,8 @@ func New(o Options) (*World, error) {
 	return e, nil
 }
 
-// tie makes the rooms, from the ground up. What one asks of a room above it is a function or a small interface.
+// tie creates the rooms, from the bottom up. A room reaches one above it through a function or a
+// small interface.
 func (e *World) tie() (err error) {
 	o := e.opt
 	e.Folders = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ,
@@ -174,26 +178,26 @@ func (e *World) terminal(ctx context.Context, args []string) error {
 	return e.opt.Terminal(ctx, e.Root, args)
 }
 
-// Close ends the watch of the repo's folders, and waits for what is left to be tidied.
+// Close stops watching the repo's folders, and waits for background work.
 func (e *World) Close() error {
 	e.Unwatch()
 	e.Cage.Close()
 	return nil
 }
 
-// Hint takes a name that the shared watcher's Hints gave; one of another repo changes nothing.
+// Hint passes on a name from the shared watcher's Hints; another repo's name changes nothing.
 func (e *World) Hint(name string) {
 	e.refs.Hint(name)
 	e.Inbox.Hint(name)
 }
 
-// Health returns what is not as it should be; empty = all well.
+// Health returns what is wrong; empty = all well.
 func (e *World) Health() []string {
 	out := append(e.Notes.All(), e.Degraded()...)
 	return append(out, e.opt.Settings().Warnings()...)
 }
 
-// Carry carries an effect out: see daemon.World.
+// Carry carries out an effect: see daemon.World.
 func (e *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
 	defer e.Forget(j.Key)
 	if c := j.RunInfo.Child; c != nil {
@@ -228,7 +232,7 @@ func (e *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) e
 	return nil
 }
 
-// carryRun carries out a process of its kind.
+// carryRun runs a process of its kind.
 func (e *World) carryRun(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
 	if j.Proc == nil || j.Spec == nil || j.Proc.Step != "" && (j.Attempt == nil || j.Spec.Step(j.Proc.Step) == nil) {
 		e.Note(j.Key, "its run's spec or attempt is not known: nothing can be started")
