@@ -21,10 +21,10 @@ type CageOptions struct {
 	Notes    *health.Notes
 	Git      *git.Repo
 	Settings func() settings.Settings
-	Sandbox  func() (*sandbox.Box, error) // the sandbox of launches, or why there is none; nil: launches are not held
+	Sandbox  func() (*sandbox.Box, error) // the sandbox, or why there is none; nil: launches are not held
 	Unheld   *Unheld                      // shared by all repos
 	Environ  []string                     // the daemon's environment
-	Hidden   []string                     // sluice's folders beside the state folder, which a held launch cannot see
+	Hidden   []string                     // sluice's folders, unseen by held launches, beside State
 	Self     string                       // sluice's own binary
 	Inboxes  Inboxes
 	Vacate   func(pidFile string) // releases the checkout of a judge whose launch has ended

@@ -113,7 +113,8 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string, i
 		around = x.Root
 	}
 	if p.Judged.Seat == nil {
-		for _, root := range x.opt.Unheld.rootsBelow(around, x) { // a launch must not answer the gates of another repo
+		// A launch must not answer the gates of another repo.
+		for _, root := range x.opt.Unheld.rootsBelow(around, x) {
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: root})
 		}
 	}
@@ -254,7 +255,7 @@ func (x *Cage) shownSeat(j Judged, plan *sandbox.Plan) error {
 	if err != nil {
 		return job.Unready("%v", err)
 	}
-	if !layout.Inside(j.Seat.Top, j.Dir) && !layout.Inside(j.Top, x.Root) { // what the spec names from the root
+	if !layout.Inside(j.Seat.Top, j.Dir) && !layout.Inside(j.Top, x.Root) {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: x.Root})
 	}
 	plan.Shown = append(plan.Shown, sandbox.Mount{Path: j.Seat.Top, At: j.Top, Write: !j.Reads})

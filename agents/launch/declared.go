@@ -55,7 +55,7 @@ func (x *Cage) MakeOwn(dirs []string) ([]string, error) {
 		}
 		at := filepath.Join(x.Root, filepath.FromSlash(top))
 		if root, err := os.OpenRoot(at); err == nil {
-			_ = root.MkdirAll(strings.TrimPrefix(strings.TrimPrefix(dir, top), "/"), 0o700) // otherwise the step creates it
+			_ = root.MkdirAll(strings.TrimPrefix(strings.TrimPrefix(dir, top), "/"), 0o700)
 			_ = root.Close()
 		}
 		if !slices.Contains(out, at) {

@@ -41,7 +41,7 @@ type Options struct {
 	Settings func() settings.Settings
 	Slots    *Slots           // shared by all repos: how many agents may run; nil = no limit
 	Spending *Spending        // shared by all repos: the usage of the day; nil = no day's budget
-	PutDown  func() time.Time // when the service or the machine was last stopped on purpose; nil = never
+	PutDown  func() time.Time // last stop of the service or the machine on purpose; nil = never
 	Log      *Log             // what agents say
 	Now      func() time.Time
 }

@@ -78,7 +78,8 @@ func (x *Cage) Expose(run, key, why string) error {
 	if _, err := os.Lstat(exposedFile(x.State, run)); known && err == nil {
 		return nil
 	}
-	return layout.KeepBriefly(exposedFile(x.State, run), why) // also if it is known but could not be written
+	// Also if it is known but could not be written.
+	return layout.KeepBriefly(exposedFile(x.State, run), why)
 }
 
 type opened struct {

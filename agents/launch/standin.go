@@ -147,7 +147,7 @@ func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.P
 	}
 	switch {
 	case play.Say != nil && part.Answer == nil: // its last words, whatever the spec wants
-	case part.Answer == nil && st.Answer != nil && st.Signal.Type == engine.SignalFile && saysNotDone(part): // no answer asked for
+	case part.Answer == nil && st.Answer != nil && st.Signal.Type == engine.SignalFile && saysNotDone(part):
 	case part.Answer == nil && st.Answer != nil:
 		part.Answer = stub.Least(st.Answer.Source)
 	case st.Answer == nil:
@@ -245,7 +245,7 @@ const agreed = 100.0
 func verdictOf(g *engine.Gate, play stub.Play, label string) json.RawMessage {
 	v := map[string]any{}
 	if g.Answer != nil {
-		_ = json.Unmarshal(stub.Least(g.Answer.Source), &v) // no object: reported like any bad answer
+		_ = json.Unmarshal(stub.Least(g.Answer.Source), &v) // no object: a bad answer
 	}
 	closed := closedSchema(g.Answer)
 	set := func(key string, value any) {

@@ -32,7 +32,7 @@ func (ls *Launches) keepProgram(rel, key string, w Who, t talk, env []string) er
 	if err := ls.WriteFile(rel+"/"+programFile, data); err != nil {
 		return err
 	}
-	if program.Known(w.Agent.Format) && !w.Stub { // its output is the record of the conversation, an event per line
+	if program.Known(w.Agent.Format) && !w.Stub { // its output is the conversation
 		if err := os.Symlink("stdout", filepath.Join(ls.Root, filepath.FromSlash(rel), sessionLink)); err != nil && !errors.Is(err, fs.ErrExist) {
 			ls.Cage.opt.Logf("%s: %v", key, err) // for people: nothing depends on it
 		}

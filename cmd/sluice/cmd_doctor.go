@@ -97,7 +97,7 @@ func checkSandbox(ctx context.Context, a *app) doctor.Check {
 		root = p.Root
 	}
 	mode, trust := settings.SandboxAuto, ""
-	if s, err := workspace.Settings(&a.Console, root, nil); err == nil { // another check reports faults
+	if s, err := workspace.Settings(&a.Console, root, nil); err == nil { // faults: another check
 		mode, trust = s.Sandbox.Mode, s.Trust
 	}
 	return doctor.Sandbox(ctx, &a.Console, mode, trust)

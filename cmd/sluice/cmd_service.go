@@ -98,7 +98,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if err := deploy.CheckProgram(f.system); err != nil {
 		return err
 	}
-	if _, err := f.open(&a.Console); errors.Is(err, deploy.ErrNoManager) { // before anything is asked
+	if _, err := f.open(&a.Console); errors.Is(err, deploy.ErrNoManager) { // before any question
 		return err
 	}
 	env, err := serviceEnv(&a.Console, f)

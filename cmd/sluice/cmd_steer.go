@@ -68,7 +68,7 @@ does until the run has ended, as of ` + "`sluice run`" + `.`,
 
 // retryHere retries a run, and follows it from this process.
 func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []string, event func(run string, args []string) engine.Event) error {
-	r, err := workspace.StatusOf(ctx, p, args[0]) // before serving: a wrong name is reported as usual
+	r, err := workspace.StatusOf(ctx, p, args[0]) // before serving, for a wrong name
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func TestFormatLosesNothing(t *testing.T) {
 		want, there := fmt.Sprintf(`"n": %d`, n), false
 		for until := time.Now().Add(10 * time.Second); !there && time.Now().Before(until); {
 			data, err := os.ReadFile(file)
-			there = err == nil && strings.Contains(string(data), want+"\n") // laid out, and of the last writing
+			there = err == nil && strings.Contains(string(data), want+"\n") // formatted, and of the last write
 		}
 		if !there {
 			data, _ := os.ReadFile(file)

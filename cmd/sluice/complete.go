@@ -29,7 +29,8 @@ func (a *app) complete(cmd *cobra.Command, args []string, begun string) ([]strin
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	kinds := strings.Split(words[min(len(args), len(words)-1)], "|")
-	if len(args) == 0 && len(words) > 1 && strings.Fields(cmd.Use)[1] == "[RUN]" { // or what follows it, without it
+	// Or what follows it, without it.
+	if len(args) == 0 && len(words) > 1 && strings.Fields(cmd.Use)[1] == "[RUN]" {
 		kinds = append(kinds, strings.Split(words[1], "|")...)
 	}
 	if slices.Contains(kinds, "DIR") || slices.Contains(kinds, "FILE") && strings.Contains(begun, "/") {

@@ -12,7 +12,8 @@ import (
 	"sluice/internal/fault"
 )
 
-// TestDoctorMends: what doctor can mend is mended after a yes, and looked at again; without somebody to ask it says how.
+// TestDoctorMends: what doctor can fix is fixed after a yes, and checked again; without a person it
+// says how to fix it.
 func TestDoctorMends(t *testing.T) {
 	conform.Rule(t, "001 cli.doctor", "what is wrong, with a mend")
 	w := newWorld(t, true)

@@ -88,8 +88,8 @@ func TestRealAgentTakenOver(t *testing.T) {
 	}
 }
 
-// TestRealAgentBudget: the real programs are ended by what they tell of their tokens while they work; claude ends by itself at
-// the cost it may have, and that is told as what it is.
+// TestRealAgentBudget: the real programs are ended by the tokens that they report while they work;
+// claude ends by itself at its cost limit, and that is reported as such.
 func TestRealAgentBudget(t *testing.T) {
 	t.Parallel()
 	conform.Rule(t, "7-agents budgets", "a real agent is ended at its budget")

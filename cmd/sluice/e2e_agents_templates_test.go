@@ -17,8 +17,8 @@ import (
 	"sluice/tools/modelstub"
 )
 
-// cast has a template laid out for the real agents of newAgents, held by the sandbox: each role tells its part of the stub's
-// play by its name, and asks for the model that is named ("" = none).
+// cast creates a template for the real agents of newAgents, held by the sandbox: each role names
+// its part of the stub's play, and asks for the named model ("" = none).
 func (w *sandbox) cast(stub *modelstub.Stub, template string, models map[string]string) {
 	w.t.Helper()
 	w.env = slices.DeleteFunc(w.env, func(v string) bool {
@@ -34,7 +34,7 @@ func (w *sandbox) cast(stub *modelstub.Stub, template string, models map[string]
 	w.put("config/sluice/config.yaml", settings)
 }
 
-// answering is what the model says where an answer to a schema is wanted: claude gives it by the tool for it, codex says it.
+// answering is what the model says for an answer to a schema: claude uses its tool, codex says it.
 func answering(v map[string]any) []modelstub.Act {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -197,7 +197,7 @@ func TestRealAgentsGoalLoop(t *testing.T) {
 	code := func(command string) []modelstub.Act {
 		return append([]modelstub.Act{{Bash: command}}, answering(map[string]any{"status": "done", "summary": "it is written", "files": []any{"dates.py"}})...)
 	}
-	// The tester looks at what was made with the shell of codex, and goes by what that says.
+	// The tester looks at what was made with the shell of codex, and believes its output.
 	test := []modelstub.Act{{Bash: "grep -q bad dates.py && echo it is BAD || echo it is fine"}, {Play: func(turn modelstub.Turn) modelstub.Act {
 		if strings.Contains(turn.Result, "BAD") {
 			return answering(map[string]any{"status": "failed", "failures": []any{"2026-11-20 is read as 20 days"}, "fix_plan": []any{"mend it"}, "feedback": "2026-11-20 is read as 20 days"})[0]

@@ -36,7 +36,8 @@ func newAgents(t *testing.T, settings string, parts map[string]modelstub.Part) (
 	stub := modelstub.New(parts)
 	t.Cleanup(stub.Close)
 	w := newSandbox(t, "notify: {desktop: false}\nsettle: 200ms\nkill_after: 2s\n"+settings)
-	// With a home below the folder for temporary files, codex fails every command in silence; a checkout may lie there too.
+	// With a home below the folder for temporary files, codex fails every command silently; a
+	// checkout may be there.
 	home, err := os.MkdirTemp("/var/tmp", "sluice-codex-home-")
 	if err != nil {
 		t.Fatal(err)
@@ -109,8 +110,8 @@ func verdict(word, feedback string) string {
 	return "My verdict:\n\n```json\n" + string(b) + "\n```"
 }
 
-// judging is what the model of a reviewer says: claude gives its verdict by the tool for it, and asks once again by itself
-// where it only says it; codex says it.
+// judging is what the model of a reviewer says: claude uses the tool for its verdict, and asks once
+// again if it only says it; codex says it.
 func judging(word, feedback string) []modelstub.Act {
 	return []modelstub.Act{{Text: verdict(word, feedback), Structured: map[string]any{"verdict": word, "feedback": feedback}}, {Text: "That is my verdict."}}
 }
@@ -166,8 +167,8 @@ steps:
     next_step: DONE
 `
 
-// classified starts the workflow solo and gives the first thing that is said of its step's end: its class ("" where it
-// counts as done), why, and until when it waits.
+// classified starts the workflow solo and returns the first report of its step's end: its class (""
+// if it counts as done), why, and until when it waits.
 func (w *sandbox) classified() (class, why string, until time.Time) {
 	w.t.Helper()
 	w.put("repo/.workflow/specs/solo.yaml", soloSpec)
@@ -207,7 +208,8 @@ func (w *sandbox) classified() (class, why string, until time.Time) {
 	return class, why, until
 }
 
-// record keeps what the program told, for the tests of agents/program: SLUICE_RECORD names the folder (their testdata).
+// record keeps the program's output for the tests of agents/program: SLUICE_RECORD names the folder
+// (their testdata).
 func (w *sandbox) record(name, class, why string) {
 	w.t.Helper()
 	to := os.Getenv("SLUICE_RECORD")

@@ -73,7 +73,7 @@ func anyOf(text string, words []string) bool {
 // than a notice hangs.
 const deadMost = 2 * time.Second
 
-// deadRuns is how many gates go by at each desktop.
+// deadRuns is how many gates are passed at each desktop.
 const deadRuns = 12
 
 // TestDeadDesktopDelaysNoGate: a person's answer is taken in while the desktop still hangs, and a gate takes as long as
@@ -85,7 +85,7 @@ func TestDeadDesktopDelaysNoGate(t *testing.T) {
 		says      []string // one of these, in status and in the notices' results; none: nothing
 	}{
 		{"off", "", nil},
-		{"none", "", nil}, // no bus at all: told by doctor, as many a server has none
+		{"none", "", nil}, // no bus at all: doctor reports it, as many a server has none
 		{"empty", sessionBus(t), []string{"org.freedesktop.Notifications"}},
 		{"mute", muteAddress, hangs()},
 	}
@@ -213,8 +213,8 @@ func (h *hooks) all() []map[string]any {
 	return slices.Clone(h.got)
 }
 
-// TestRemindersEscalate: a gate that nobody answers says so again, each time later; with the first reminder the
-// webhook is told too, whose failure is told in status until it has worked.
+// TestRemindersEscalate: an unanswered gate sends reminders, each time later. The first also goes
+// to the webhook, whose failure is in the status until it has worked.
 func TestRemindersEscalate(t *testing.T) {
 	t.Parallel()
 	other := &hooks{fail: 1}
@@ -242,7 +242,7 @@ func TestRemindersEscalate(t *testing.T) {
 	}
 	eventually(t, "status tells of the webhook", failing)
 	eventually(t, "it was tried again, and status is content", func() bool { return len(other.all()) > 1 && !failing() })
-	if got := other.all(); got[0]["id"] != got[1]["id"] || len(got) > 2 { // the next reminder would have mended it too
+	if got := other.all(); got[0]["id"] != got[1]["id"] || len(got) > 2 { // the next reminder would have fixed it too
 		t.Errorf("status was content after %v", got)
 	}
 	x.do(x.bin, "pass", "G")

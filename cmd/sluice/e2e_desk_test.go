@@ -87,7 +87,7 @@ func sessionBus(t *testing.T) (address string) {
 	return firstLine(t, nil, "dbus-daemon", "--config-file="+conf, "--nofork", "--print-address=1")
 }
 
-// firstLine starts a program that lasts as long as the test, and gives the first line it prints.
+// firstLine starts a program that lasts as long as the test, and returns its first line.
 func firstLine(t *testing.T, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -175,7 +175,7 @@ func (d *desktop) shot(name string) {
 	}
 }
 
-// reload has the daemon go by other settings.
+// reload makes the daemon use other settings.
 func (d *desktop) reload(settings string) {
 	d.t.Helper()
 	d.put("config/sluice/config.yaml", settings)
@@ -225,8 +225,8 @@ func deskSettings(work string) string {
 	return strings.Replace(quickSettings, "notify: {desktop: false}", "notify: {terminal: [sh, \""+work+"/term.sh\"]}", 1)
 }
 
-// TestButtons: the buttons of real notices, pressed with a real mouse, are answers; a notice goes off the screen when its
-// round is over, whoever ended it.
+// TestButtons: the buttons of real notices, pressed with a real mouse, are answers; a notice leaves
+// the screen when its round is over, whoever ended it.
 func TestButtons(t *testing.T) {
 	t.Parallel()
 	d := newDesktop(t, deskSettings("@WORK@"))

@@ -15,7 +15,8 @@ import (
 	"sluice/internal/conform"
 )
 
-// newDevCycle lays out document 002's workflow in a repo that a daemon serves; its usual stand-ins play it, or script.
+// newDevCycle creates document 002's workflow in a repo that a daemon serves; its usual stand-ins
+// play it, or script.
 func newDevCycle(t *testing.T, notify, script string) *sandbox {
 	t.Helper()
 	w := newSandbox(t, "notify: {desktop: false"+notify+"}\nsettle: 200ms\nrescan: 500ms\nkill_after: 2s\n")

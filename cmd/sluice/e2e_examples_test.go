@@ -94,7 +94,7 @@ func (w *sandbox) serves() {
 	eventually(w.t, "the daemon serves", func() bool { _, ok := w.status(); return ok })
 }
 
-// waiting reports whether files lie in the inbox which were not taken in yet.
+// waiting reports whether the inbox has files that were not taken in yet.
 func (w *sandbox) waiting() bool {
 	files, err := os.ReadDir(filepath.Join(w.repo, ".workflow/signals"))
 	return err == nil && slices.ContainsFunc(files, func(f os.DirEntry) bool { return !f.IsDir() })

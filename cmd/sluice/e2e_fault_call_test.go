@@ -75,7 +75,8 @@ func (c callCase) front(trace string) []string {
 	return argv
 }
 
-// callRun lets a daemon run into the failure. It says whether there was one: the run has no so many calls.
+// callRun runs a daemon into the failure. It reports whether there was one: the run may have fewer
+// calls.
 func (x *arena) callRun(c callCase) (failed bool) {
 	t := x.t
 	t.Helper()

@@ -133,7 +133,7 @@ func (x *arena) check() {
 	}
 }
 
-// heldAgainst holds the journal against what a person was told.
+// heldAgainst compares the journal with what a person was told.
 func (r *arenaRepo) heldAgainst(j *record) (faults []string) {
 	if j.last < r.seq {
 		faults = append(faults, fmt.Sprintf("%s: record %d was told of, %d are there", r.root, r.seq, j.last))
@@ -152,8 +152,8 @@ func (r *arenaRepo) heldAgainst(j *record) (faults []string) {
 	return faults
 }
 
-// checkLedger holds the agents' own ledger against the journals: each launch happened once and was on the record before,
-// and each verdict on the record is one that a reviewer gave. It gives the number of launches.
+// checkLedger compares the agents' own ledger with the journals: each launch happened once and was
+// recorded before, and each recorded verdict is a reviewer's. It returns the number of launches.
 func (x *arena) checkLedger(all map[string]*record) int {
 	t := x.t
 	t.Helper()

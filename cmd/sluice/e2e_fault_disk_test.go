@@ -26,8 +26,8 @@ const namespaceVar = "SLUICE_TEST_NAMESPACE"
 
 var skipped = regexp.MustCompile(`(?m)^ +\S+_test\.go:\d+: ((?:kernel|needs): .*)$`)
 
-// ownMounts has the test run in a mount namespace of its own: what it mounts nobody else sees, and it goes with it. It
-// says whether this is it; elsewhere the test has been run when it returns.
+// ownMounts runs the test in its own mount namespace: nobody else sees its mounts, which go with
+// it. It reports whether this is that run; elsewhere the test is over when it returns.
 func ownMounts(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(namespaceVar) != "" {
@@ -133,8 +133,9 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// What fails on a disk makes it read-only for good, with its files open; a person mends it and mounts it again. A disk that
-// is read-only when the daemon starts ends it with a word: nobody could ask it anything.
+// A disk error makes the disk read-only for good, with its files open; a person repairs it and
+// mounts it again. A disk that is read-only when the daemon starts ends it with an error: nobody
+// could ask it anything.
 func TestDiskReadOnly(t *testing.T) {
 	t.Parallel()
 	if !ownMounts(t) {
@@ -257,7 +258,8 @@ func (d *loopDisk) fail() {
 	d.t.Fatal("the disk is not mounted")
 }
 
-// ask has a run started in every repo, be there one or not: it is recorded, or refused. It says whether one was recorded.
+// ask starts a run in every repo, even beside a live one: it is recorded, or refused. It reports
+// whether one was recorded.
 func (x *arena) ask() (begun bool) {
 	for _, r := range x.repos {
 		c := r.client()
@@ -322,8 +324,8 @@ func (x *arena) quiet() {
 	}
 }
 
-// freed gives the disk back and waits until every repo takes something in again, and nothing is in its way any more. What
-// was alive is given up: how long it rests after its failures is not what is measured.
+// freed returns the disk and waits until every repo takes something in again, without obstacles.
+// Live runs are aborted: how long they rest after failures is not measured.
 func (x *arena) freed(free func() error) {
 	t := x.t
 	t.Helper()
@@ -362,7 +364,7 @@ func (x *arena) freed(free func() error) {
 	}
 }
 
-// abort gives up every run that lives.
+// abort aborts every live run.
 func (x *arena) abort() {
 	for _, r := range x.repos {
 		st, _ := x.status(r)

@@ -40,8 +40,8 @@ func (d *loopDisk) cut() {
 	}
 }
 
-// powerCycle lets the daemon work, cuts the power in the middle, ends all that ran, mounts the disk again, and holds what
-// is left there against what was acknowledged. It gives what was lost.
+// powerCycle lets the daemon work, cuts the power in the middle, ends all that ran, mounts the disk
+// again, and compares what is left with what was acknowledged. It returns what was lost.
 func (x *arena) powerCycle(d *loopDisk, front ...string) (lost []string) {
 	t := x.t
 	t.Helper()
@@ -130,7 +130,8 @@ func (x *arena) unexport() {
 	}
 }
 
-// anotherBoot has what lies in the state folder be of an earlier start of the machine, as it is after a real power cut.
+// anotherBoot makes the state folder look as if from an earlier start of the machine, as after a
+// real power cut.
 func (r *arenaRepo) anotherBoot() error {
 	for _, pattern := range []string{"boot", "launches/*/*.pid"} {
 		names, err := filepath.Glob(filepath.Join(r.state(), pattern))
@@ -239,7 +240,7 @@ func TestPowerCut(t *testing.T) {
 		x.check()
 		t.Logf("at least %d cuts, %d launches: nothing is lost", cuts, x.made)
 	})
-	// The control: the same with syncs that do nothing has to lose, or the test finds nothing.
+	// The control: with syncs that do nothing, data must be lost, or the test finds nothing.
 	t.Run("without sync", func(t *testing.T) {
 		t.Parallel()
 		if _, err := exec.LookPath("strace"); err != nil {

@@ -28,7 +28,7 @@ const (
 	startsVar        = "SLUICE_STARTS"
 )
 
-// worked lets a run end in every repo, ends the daemon as a crash does, and gives the journals.
+// worked lets a run end in every repo, ends the daemon as a crash does, and returns the journals.
 func (x *arena) worked() [][]byte {
 	x.t.Helper()
 	x.boot()
@@ -47,7 +47,7 @@ func (x *arena) worked() [][]byte {
 	return out
 }
 
-// served waits until the daemon has tried every repo, and tells of one how it stands.
+// served waits until the daemon has tried every repo, and returns the state of one.
 func (x *arena) served(r *arenaRepo) (s daemon.RepoState) {
 	x.t.Helper()
 	eventually(x.t, "the daemon has tried "+r.root, func() bool {
@@ -66,7 +66,7 @@ func (x *arena) served(r *arenaRepo) (s daemon.RepoState) {
 	return s
 }
 
-// lay puts a journal in the place of the repo's, and takes away what was kept beside it and made of it.
+// lay replaces the repo's journal, and removes what was kept beside it and derived from it.
 func (r *arenaRepo) lay(t *testing.T, data []byte) {
 	t.Helper()
 	beside, _ := filepath.Glob(filepath.Join(r.state(), "journal.torn-*"))
@@ -165,7 +165,7 @@ func TestStartOnAFlippedJournal(t *testing.T) {
 	}
 }
 
-// What lies before the newest snapshot is not read at a start: it is looked at afterwards, and told.
+// What precedes the newest snapshot is not read at a start: it is checked afterwards, and reported.
 func TestDamageBeforeTheSnapshot(t *testing.T) {
 	conform.Rule(t, "2-files journal damage", "damage in what a snapshot stands for is found behind the loop, and told; the repo is served")
 	t.Parallel()

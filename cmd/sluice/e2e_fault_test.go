@@ -87,7 +87,8 @@ max_parallel: 4
 max_agents: 8
 `
 
-// arena is a daemon over several repos, with a person and a ledger. What lies in work is never taken away.
+// arena is a daemon over several repos, with a person and a ledger. What is in work is never
+// removed.
 type arena struct {
 	t     *testing.T
 	work  string // ledger, locks, settings, logs
@@ -112,7 +113,7 @@ type arenaRepo struct {
 	faults     []string          // in them
 }
 
-// arenaPlaces says where the parts of an arena lie; "" = beside its ledger.
+// arenaPlaces says where the parts of an arena are; "" = beside its ledger.
 type arenaPlaces struct{ state, repos string }
 
 // newArena makes one with n repos and starts nothing.
@@ -173,7 +174,7 @@ func (x *arena) addRepo(root, flow, home string) {
 	x.repos = append(x.repos, r)
 }
 
-// spec lays another spec of the same name into every repo.
+// spec writes another spec of the same name into every repo.
 func (x *arena) spec(text string) {
 	x.t.Helper()
 	for _, r := range x.repos {
@@ -246,7 +247,7 @@ func (x *arena) kill() {
 	x.last = nil
 }
 
-// stop ends the daemon as an init system does, and gives its end.
+// stop ends the daemon as an init system does, and returns its end.
 func (x *arena) stop() error {
 	x.t.Helper()
 	if err := x.last.Process.Signal(syscall.SIGTERM); err != nil {
@@ -257,7 +258,7 @@ func (x *arena) stop() error {
 	return err
 }
 
-// endsItself waits for the daemon's own end and gives its exit code.
+// endsItself waits for the daemon to end by itself and returns its exit code.
 func (x *arena) endsItself() int {
 	x.t.Helper()
 	ended := make(chan error, 1)
@@ -377,7 +378,8 @@ func (x *arena) awaitService() {
 	})
 }
 
-// person answers the gates that wait and has a run started where none lives. It says whether all runs have ended.
+// person answers the waiting gates and starts a run where none is live. It reports whether all runs
+// have ended.
 func (x *arena) person(r *arenaRepo, more bool) (ended bool) {
 	st, ok := x.status(r)
 	if !ok || st.Stalled != "" {
@@ -442,7 +444,8 @@ func (x *arena) answer(r *arenaRepo, c *daemon.Client, run string, g daemon.Gate
 	}
 }
 
-// start has a run started, through the socket or by the command, and says whether that was acknowledged.
+// start starts a run, through the socket or by the command, and reports whether that was
+// acknowledged.
 func (x *arena) start(r *arenaRepo, c *daemon.Client) bool {
 	if x.rnd.IntN(8) == 0 {
 		out, err := x.try(r, x.bin, "start", r.flow)

@@ -21,7 +21,7 @@ import (
 	"sluice/internal/conform"
 )
 
-// needsCage skips a test where no sandbox is to be had.
+// needsCage skips a test without a sandbox.
 func needsCage(t *testing.T) {
 	t.Helper()
 	_, err := cage.Find(context.Background(), filepath.Join(binDir(t), "sluice"), "")
@@ -121,7 +121,7 @@ var attacks = []struct{ name, script string }{
 	{"sluice's own binary", `cp "$X" "$W/bin/sluice"; cp "$X" /run/sluice/sluice; cp "$X" "$(readlink -f /proc/1/exe)"`},
 }
 
-// snapshot is what lies in folders that no agent may change: path -> a digest.
+// snapshot is the contents of folders that no agent may change: path -> a digest.
 func snapshot(t *testing.T, places ...string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -67,8 +67,8 @@ func TestRealLimit(t *testing.T) {
 	}
 }
 
-// TestRealRefused: what a sandbox does not let an agent write is not there, whatever the agent says: codex' own, which ends
-// with 0 and tells nothing of it, and that of sluice.
+// TestRealRefused: what a sandbox forbids an agent to write is not there, whatever the agent says:
+// with codex' own sandbox, which ends with 0 and reports nothing, and with sluice's.
 func TestRealRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ agent, settings, out string }{

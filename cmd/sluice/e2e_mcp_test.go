@@ -40,7 +40,7 @@ func (w *sandbox) orchestrates() orchestrator {
 	return orchestrator{s, w.t}
 }
 
-// try calls a tool, and gives the text of its answer or of its refusal.
+// try calls a tool, and returns the text of its answer or of its refusal.
 func (o orchestrator) try(tool string, in map[string]any) (text string, refused bool) {
 	o.t.Helper()
 	res, err := o.CallTool(o.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: in})
@@ -55,7 +55,7 @@ func (o orchestrator) try(tool string, in map[string]any) (text string, refused 
 	return text, res.IsError
 }
 
-// do calls a tool that has to do its work.
+// do calls a tool that must succeed.
 func (o orchestrator) do(tool string, in map[string]any) map[string]any {
 	o.t.Helper()
 	text, refused := o.try(tool, in)
@@ -66,7 +66,7 @@ func (o orchestrator) do(tool string, in map[string]any) map[string]any {
 	return out
 }
 
-// refuses calls a tool that has to say no, in words that name why.
+// refuses calls a tool that must refuse, in words that name why.
 func (o orchestrator) refuses(why, tool string, in map[string]any) {
 	o.t.Helper()
 	text, refused := o.try(tool, in)
@@ -293,7 +293,7 @@ func TestMCPBounds(t *testing.T) {
 	}
 }
 
-// TestMCPDaemonAway: a daemon that is away is told, and the session goes on when it is back.
+// TestMCPDaemonAway: a missing daemon is reported, and the session continues when it is back.
 func TestMCPDaemonAway(t *testing.T) {
 	t.Parallel()
 	w := served(t, "driven", drivenSpec)
@@ -312,7 +312,7 @@ func TestMCPDaemonAway(t *testing.T) {
 	}
 }
 
-// TestMCPEnds: an agent that ends, or is told to, leaves no sluice mcp behind, though a call of it still waits.
+// TestMCPEnds: an agent that ends, or is stopped, leaves no sluice mcp behind, even during a call.
 func TestMCPEnds(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t, quietSettings)

@@ -82,7 +82,8 @@ func TestHungNotifierDelaysNoGate(t *testing.T) {
 	})
 }
 
-// gateTime has one run go by, and gives the time from the question to its end by the daemon's own record.
+// gateTime plays one run, and returns the time from the question to its end by the daemon's own
+// record.
 func (x *sandbox) gateTime(c *daemon.Client, workflow string) time.Duration {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.t.Context(), waitMost)

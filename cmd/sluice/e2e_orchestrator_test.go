@@ -91,7 +91,7 @@ func rewrite(acts []modelstub.Act) []modelstub.Act {
 	return append([]modelstub.Act{{Tool: "Read", Input: map[string]any{"file_path": name}}}, acts...)
 }
 
-// experiment7 lays out the example for the real claude: its prompts name their parts.
+// experiment7 creates the example for the real claude: its prompts name their parts.
 func experiment7(t *testing.T, settings string, parts func(repo string) map[string]modelstub.Part) (*sandbox, *modelstub.Stub) {
 	t.Helper()
 	played := map[string]modelstub.Part{}

@@ -57,7 +57,7 @@ gates:
 	return &crowd{playground: w, c: c}
 }
 
-// started starts a run and gives its id.
+// started starts a run and returns its id.
 func (c *crowd) started(ctx context.Context, workflow string) (string, error) {
 	src, err := os.ReadFile(filepath.Join(c.dir, ".workflow", "specs", workflow+".yaml"))
 	if err != nil {
@@ -216,7 +216,7 @@ func TestTwoPeopleAtOnce(t *testing.T) {
 	})
 }
 
-// leave lays a file of a person into the run's inbox, whole.
+// leave writes a person's file into the run's inbox, whole.
 func (c *crowd) leave(run, name, text string) error {
 	dir := filepath.Join(c.dir, ".workflow", "signals", run)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -31,8 +31,8 @@ steps:
     next_step: DONE
 `
 
-// A command that says a gigabyte costs neither memory nor disk: of each output the begin and the end are kept, and what
-// lies between is counted.
+// A command that prints a gigabyte costs neither memory nor disk: the start and the end of each
+// output are kept, and the rest is counted.
 func TestAGigabyteOfOutput(t *testing.T) {
 	conform.Rule(t, "7-agents output", "a gigabyte: the daemon's memory and its launch's stay under 64 MB, nothing is miscounted")
 	t.Parallel()

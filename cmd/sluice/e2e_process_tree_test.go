@@ -34,7 +34,7 @@ while :; do sleep 0.1; done
 
 const unrulyCount = 5
 
-// unruly returns the processes of such trees that live: all bear one of its files in their arguments.
+// unruly returns the live processes of such trees, each with one of its files in its arguments.
 func (w *sandbox) unruly() (live []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {

@@ -115,7 +115,7 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (f *forge) pull(n int) string { return fmt.Sprintf("https://127.0.0.1/me/dates/pull/%d", n) }
 
-// publish makes a pull request and gives its address.
+// publish creates a pull request and returns its address.
 func (f *forge) publish(input map[string]any) string {
 	f.made = append(f.made, input)
 	f.point(len(f.made))
@@ -159,7 +159,8 @@ func (f *forge) deny(denies bool) {
 	f.denies = denies
 }
 
-// devCycle lays out document 002's workflow in a repo with a forge, and a script of its stand-ins that has commands run.
+// devCycle creates document 002's workflow in a repo with a forge, and a script of its stand-ins
+// that runs commands.
 func devCycle(t *testing.T, held bool) (*sandbox, *forge) {
 	t.Helper()
 	const settings = "notify: {desktop: false}\nsettle: 200ms\nrescan: 500ms\nkill_after: 2s\npr_poll: 1s\nrestarts: 0\n"
@@ -215,8 +216,9 @@ func (w *sandbox) over(id string, asked int) (last daemon.RunStatus) {
 	return last
 }
 
-// TestPullRequest has the real gh make the pull request of document 002's last phase: where it cannot, the step is not done
-// and a person is told why; it is seen by the ref that the forge publishes; and one that is open gets the new commits.
+// TestPullRequest: the real gh creates the pull request of document 002's last phase. If it cannot,
+// the step is not done and a person learns why; the request is seen by the ref that the forge
+// publishes; an open one gets the new commits.
 func TestPullRequest(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]bool{"by itself": false, "held": true} {

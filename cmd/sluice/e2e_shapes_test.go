@@ -55,7 +55,8 @@ func TestShapes(t *testing.T) {
 	})
 }
 
-// cmdShape makes a repo of examples/shapes and goes there: it is laid out, and nothing but its joins without work is noted.
+// cmdShape makes a repo of examples/shapes and goes there: it is formatted, and only its joins
+// without work are noted.
 func cmdShape(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, !neg && len(args) == 1, "shape NAME")
 	ts.Check(os.MkdirAll(ts.MkAbs("repo"), 0o755))

@@ -391,7 +391,7 @@ func (d *desk) start(ctx context.Context, early bool) error {
 	return nil
 }
 
-// pass has n more runs go by, and waits until nothing of them is under way.
+// pass plays n more runs, and waits until nothing of them is under way.
 func (d *desk) pass(ctx context.Context, n int) error {
 	stuck := time.NewTimer(soakStuck)
 	defer stuck.Stop()
@@ -436,7 +436,7 @@ func (d *desk) waits(ctx context.Context) string {
 	return out
 }
 
-// pass has about n more runs go by in all repos.
+// pass plays about n more runs in all repos.
 func (x *soak) pass(ctx context.Context, n int) {
 	x.t.Helper()
 	errs := make([]error, len(x.desks))

@@ -50,7 +50,7 @@ func newSandbox(t *testing.T, settings string) *sandbox {
 	return w
 }
 
-// commit makes the repo a git repo with all that lies in it.
+// commit makes the repo a git repo with all its files.
 func (w *sandbox) commit() {
 	w.t.Helper()
 	w.do("git", "init", "-q")

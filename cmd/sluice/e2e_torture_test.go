@@ -12,8 +12,9 @@ import (
 	"sluice/internal/conform"
 )
 
-// The torture kills the real daemon with -9 at random moments of real runs, again and again, and starts it anew; now and
-// then it takes a process away that launches live under. SLUICE_TORTURE says how often, SLUICE_TORTURE_SEED which moments.
+// The torture kills the real daemon with -9 at random moments of real runs, again and again, and
+// restarts it; now and then it kills a process under which launches live. SLUICE_TORTURE says how
+// often, SLUICE_TORTURE_SEED which moments.
 const (
 	tortureKills = 100
 	tortureRepos = 3

@@ -118,7 +118,7 @@ func (w *inboxBox) looked(times int) {
 	}
 }
 
-// hostile makes all that an inbox may hold and should not; it gives the names of what has to be refused.
+// hostile creates all that an inbox may contain and should not; it returns the names to refuse.
 func (w *inboxBox) hostile() (names []string) {
 	w.t.Helper()
 	put := func(name, text string) {
@@ -277,7 +277,7 @@ func TestWatchCopies(t *testing.T) {
 		}
 	}
 	w.must(os.RemoveAll(w.inbox("rejected")))
-	for i := range copies { // most where all runs' lie, some where this one's do
+	for i := range copies { // most in the inbox of all runs, some in this run's
 		name := sentinel
 		if i%10 == 1 {
 			name = filepath.Join(run, sentinel)

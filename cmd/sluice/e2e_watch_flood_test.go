@@ -17,8 +17,9 @@ import (
 	"sluice/internal/workspace"
 )
 
-// How many files nothing waits for lie beside the one that counts. The kernel's queue has room for 16,384 events, so what
-// comes while the daemon stands still has to be more; while it is down there is no queue, and SLUICE_FLOOD says how many.
+// How many files nothing waits for are beside the one that counts. The kernel's queue has room for
+// 16,384 events, so more must come while the daemon stands still; while it is down there is no
+// queue, and SLUICE_FLOOD says how many.
 const (
 	floodStopped = 20_000
 	floodDown    = 2_000
@@ -38,7 +39,7 @@ func floods(t *testing.T) int {
 	return n
 }
 
-// inMemory has the test's folders lie in memory where that can be: it writes very many files.
+// inMemory puts the test's folders into memory if possible: it writes very many files.
 func inMemory(t *testing.T) {
 	t.Helper()
 	if workspace.IsDir("/dev/shm") {

@@ -16,8 +16,8 @@ import (
 	"sluice/internal/workspace"
 )
 
-// The signals folder is removed, renamed away, replaced by what is no folder: the daemon makes it anew or says what is
-// wrong, and goes on.
+// The signals folder is removed, renamed, replaced by something else: the daemon creates it again
+// or reports what is wrong, and goes on.
 func TestWatchFolderGone(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "an inbox that is removed, renamed away or replaced is watched again")
 	t.Parallel()
@@ -88,8 +88,9 @@ func mount(t *testing.T, source, at, kind string, flags uintptr, data string) {
 	t.Cleanup(func() { _ = unix.Unmount(at, unix.MNT_DETACH) }) // the test may have done so
 }
 
-// The inbox is mounted over and laid open again, lies on what is unmounted lazily, or on a file system that is replaced by
-// another with the same numbers: none of these says a word. What lies there counts, whichever it is.
+// The inbox is mounted over and uncovered again, is on something unmounted lazily, or on a file
+// system that is replaced by another with the same numbers: none of these sends an event. Its files
+// count in each case.
 func TestWatchMounts(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "an inbox that is mounted over or unmounted is read as it is")
 	t.Parallel()
@@ -135,8 +136,8 @@ func TestWatchMounts(t *testing.T) {
 	w.well()
 }
 
-// A folder that cannot be read is none that is empty: the status says so, nothing is concluded from it, and when it can be
-// read again, what lies there counts. The daemon is nobody here, as root reads everything.
+// An unreadable folder is not an empty one: the status says so, nothing is concluded from it, and
+// once it is readable, its files count. The daemon runs as nobody here, as root reads everything.
 func TestWatchUnreadable(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "an inbox that cannot be read is not taken for an empty one")
 	if os.Geteuid() == 0 {

@@ -47,7 +47,8 @@ func polled(t *testing.T, limit, low, why string) {
 	w.passes("with events", run)
 }
 
-// No inotify instance is to be had: the daemon starts, polls and says so, and has events when there are some again.
+// No inotify instance is available: the daemon starts, polls and says so, and has events when there
+// are some again.
 func TestWatchNoInstance(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "without an inotify instance the daemon polls and says so, until there is one")
 	t.Parallel()
@@ -56,7 +57,7 @@ func TestWatchNoInstance(t *testing.T) {
 	}
 }
 
-// One watch is all that is to be had: the same.
+// Only one watch is available: the same.
 func TestWatchNoWatches(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "without inotify watches the daemon polls and says so, until there are some")
 	t.Parallel()
@@ -84,8 +85,8 @@ func loopback(t *testing.T, from, at string) {
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", at).Run() }) // the test may have done so
 }
 
-// The inbox lies on a file system that sends no events of what others do: the daemon says so and polls it, and stops both
-// when the inbox lies elsewhere again.
+// The inbox is on a file system without events for others' changes: the daemon says so and polls
+// it, and stops both when the inbox is elsewhere again.
 func TestWatchSilentFileSystem(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "an inbox on a FUSE file system, changed underneath, is polled")
 	t.Parallel()

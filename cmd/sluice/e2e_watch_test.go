@@ -14,10 +14,10 @@ import (
 	"sluice/daemon"
 )
 
-// The tests of e2e_watch*_test.go do to a real daemon what the world does to an inbox. A step is offered, somebody does
-// something to the folder it waits for, the step's signal is written, and the run has to come to its end; where the daemon
-// cannot know what lies there, its status has to say `degraded` and nothing may be concluded. watcher/FAILURES.md lists what
-// can go wrong, and the test of each.
+// The tests of e2e_watch*_test.go do to a real daemon what the world does to an inbox. A step is
+// offered, somebody changes the folder it waits for, the step's signal is written, and the run must
+// come to its end. If the daemon cannot know the folder's contents, its status must say `degraded`
+// and nothing may be concluded. watcher/FAILURES.md lists what can go wrong, and the test of each.
 
 // watchSpec has a step that is offered to somebody, and one that shows that it was passed.
 const watchSpec = `workflow: {id: w}
@@ -26,7 +26,7 @@ steps:
   - {id: X-2, run: echo "$SLUICE_RUN" >>../done, next_step: DONE}
 `
 
-// watchSettings have the daemon give a file that grows time.
+// watchSettings make the daemon wait for a growing file.
 const watchSettings = `notify: {desktop: false}
 rescan: 300ms
 settle: 150ms
@@ -108,7 +108,7 @@ func (w *inboxBox) ends(what, run string) {
 	}
 }
 
-// degraded waits until the status says that it is, and why; every want has to be in one note.
+// degraded waits until the status says that it is, and why; every want must be in one note.
 func (w *inboxBox) degraded(want ...string) {
 	w.t.Helper()
 	out := ""
@@ -157,7 +157,7 @@ func (w *inboxBox) must(errs ...error) {
 	}
 }
 
-// rejected returns how many files lie in rejected/, without their reasons.
+// rejected returns how many files are in rejected/, without their reasons.
 func (w *inboxBox) rejected() int {
 	entries, err := os.ReadDir(w.inbox("rejected"))
 	if err != nil {
@@ -195,8 +195,9 @@ func peakMB(t *testing.T, pid int) int {
 	return 0
 }
 
-// inNamespace runs the test once more in a namespace of its own, made by unshare with args after script: there it may
-// mount and set limits without touching the machine. It tells whether this is that run.
+// inNamespace runs the test once more in a namespace of its own, made by unshare with args after
+// script: there it may mount and set limits without touching the machine. It reports whether this
+// is that run.
 func inNamespace(t *testing.T, script string, args ...string) bool {
 	t.Helper()
 	const mark = "SLUICE_TEST_NAMESPACE"

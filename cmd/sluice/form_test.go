@@ -29,7 +29,8 @@ gates:
 	return w, binary
 }
 
-// TestPassAsksInATerminal: sluice pass asks for each property; wrong input is told and asked again, and Ctrl-C decides nothing.
+// TestPassAsksInATerminal: sluice pass asks for each property; it reports wrong input and asks
+// again, and Ctrl-C decides nothing.
 func TestPassAsksInATerminal(t *testing.T) {
 	conform.Rule(t, "13-law answer", "\"a person's answer as data (2)\": \"`answer:` (a schema) at a human gate; `sluice pass G -a replicas=2`, a form in the terminal; `gates.G.answer`\"")
 	w, sluice := asking(t)

@@ -37,8 +37,8 @@ func (w *playground) read(name string) string {
 	return string(data)
 }
 
-// TestInitFinds: without questions init takes the agents and the tests that it finds, in files that hold together; what is
-// not there is told with what to do.
+// TestInitFinds: without questions init takes the agents and the tests that it finds, in consistent
+// files; it reports what is missing and what to do.
 func TestInitFinds(t *testing.T) {
 	for _, c := range []struct {
 		name     string

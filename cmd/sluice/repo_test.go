@@ -30,7 +30,7 @@ func (w *playground) binary(path string, args ...string) (code int, out string) 
 	return cmd.ProcessState.ExitCode(), string(raw)
 }
 
-// background starts sluice in the world, and gives what ends it.
+// background starts sluice in the world, and returns what ends it.
 func (w *playground) background(binary string, args ...string) func() {
 	w.t.Helper()
 	cmd := exec.Command(binary, append([]string{"-C", w.dir}, args...)...)
@@ -86,7 +86,7 @@ func TestLookingMakesNothing(t *testing.T) {
 	}
 }
 
-// TestInboxOverAllRepos: what waits is told once for each repo, be it served or not, from wherever one stands.
+// TestInboxOverAllRepos: each repo's waits are listed once, served or not, from any folder.
 func TestInboxOverAllRepos(t *testing.T) {
 	w, binary := gated(t)
 	stop := w.background(binary, "run", "w")
@@ -163,7 +163,8 @@ func TestCleanLeavesWhatLives(t *testing.T) {
 	}
 }
 
-// TestDamageIsTold: a journal that somebody changed is told by exit code 78, its line and the mend; repair mends it.
+// TestDamageIsTold: a changed journal is reported with exit code 78, its line and the fix; repair
+// fixes it.
 func TestDamageIsTold(t *testing.T) {
 	w, binary := gated(t)
 	w.write(".workflow/specs/short.yaml", "workflow: {id: short}\nsteps:\n  - {id: A, run: \"true\", next_step: DONE}\n")

@@ -32,8 +32,8 @@ const (
 	logShown  = 6000 // bytes of a background process's log in a failure
 )
 
-// quickSettings make everything that is waited for short, and have testdata/act.sh play every role. A script lays its
-// repo's over them, or with `own FILE` another end.
+// quickSettings make all waits short, and have testdata/act.sh play every role. A script's repo may
+// override them; `own FILE` replaces all but the times.
 const quickSettings = quickTimes + `roles: {"*": {agent: acts}}
 agents: {acts: {command: [sh, "ACTS"], prompt_via: file, env: [E2E_WORK]}}
 `
@@ -71,7 +71,7 @@ func TestMain(m *testing.M) {
 // binDirVar names the folder to the tests that this binary runs in a namespace of their own.
 const binDirVar = "SLUICE_TEST_BIN"
 
-// binDir returns the folder that `sluice`, as it is shipped, lies in.
+// binDir returns the folder of `sluice` as it is shipped.
 func binDir(t testing.TB) string {
 	t.Helper()
 	if dir := os.Getenv(binDirVar); dir != "" {
@@ -209,8 +209,8 @@ func tailOf(file string) string {
 	return string(b)
 }
 
-// sweep ends what is left of a script's processes: those that it started, and those that bear its folder's name in
-// their environment.
+// sweep ends what is left of a script's processes: those that it started, and those with its
+// folder's name in their environment.
 func (s *stage) sweep(work string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

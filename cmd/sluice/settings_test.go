@@ -31,7 +31,7 @@ func (w *playground) settings(set ...string) (*settings.Layered, error) {
 	return workspace.Settings(&newApp(w.env, nil, nil, nil).Console, w.dir, set)
 }
 
-// TestAllFaultsOfSettingsAtOnce: config tells every fault, in a line each.
+// TestAllFaultsOfSettingsAtOnce: config reports every fault, one per line.
 func TestAllFaultsOfSettingsAtOnce(t *testing.T) {
 	w := newWorld(t, true)
 	w.write(".workflow/config.yaml", "gracee: 1s\nmax_parallel: x\n")
@@ -47,7 +47,8 @@ func TestAllFaultsOfSettingsAtOnce(t *testing.T) {
 	}
 }
 
-// TestValidateTellsTheSettings: a spec that is right is not enough for a run, so a fault of the settings is told with its place.
+// TestValidateTellsTheSettings: a correct spec is not enough for a run, so a fault of the settings
+// is reported with its place.
 func TestValidateTellsTheSettings(t *testing.T) {
 	w := newWorld(t, true)
 	w.write(".workflow/specs/a.yaml", "workflow: {id: a}\nsteps:\n  - {id: X-1, run: \"true\", next_step: DONE}\n")
@@ -99,7 +100,7 @@ func TestSpansOfTime(t *testing.T) {
 	}
 }
 
-// TestEachCommandShowsARefusedSetting: nobody has to look for why a project's value is not gone by.
+// TestEachCommandShowsARefusedSetting: nobody has to look for why a project's value is not used.
 func TestEachCommandShowsARefusedSetting(t *testing.T) {
 	w := newWorld(t, true)
 	w.own("trust: sandbox\n")

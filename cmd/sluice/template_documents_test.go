@@ -19,7 +19,7 @@ import (
 	"sluice/specs"
 )
 
-// templateFiles lays a template out, and gives its .workflow folder.
+// templateFiles creates a template's files, and returns its .workflow folder.
 func templateFiles(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), ".workflow")
@@ -63,7 +63,7 @@ func templateSpec(t *testing.T, name string, vars map[string]string) (*engine.Sp
 	return spec, given
 }
 
-// varsAre fails where the workflow's vars are others, or have other defaults; "" is one that has to be given.
+// varsAre fails if the workflow's vars or their defaults differ; "" = a required one.
 func varsAre(t *testing.T, spec *engine.Spec, want map[string]any) {
 	t.Helper()
 	got := map[string]any{}
@@ -77,7 +77,7 @@ func varsAre(t *testing.T, spec *engine.Spec, want map[string]any) {
 	}
 }
 
-// filled gives an answer as it is taken: what is missing stands in it.
+// filled returns an answer as it is taken, with what was missing.
 func filled(t *testing.T, schema *engine.Schema, answer, want string) {
 	t.Helper()
 	got, err := gates.ReadAnswer([]byte(answer), schema)

@@ -352,7 +352,8 @@ func TestGoalConversations(t *testing.T) {
 	}
 }
 
-// TestGoalWrongLists: a plan that cannot be carried out is mended, and a cut that cannot is done again, with what is wrong told.
+// TestGoalWrongLists: an impossible plan is fixed and an impossible cut repeated, after a report of
+// what is wrong.
 func TestGoalWrongLists(t *testing.T) {
 	circle := planJSON(taskJSON("T1", "T2"), taskJSON("T2", "T1"), taskJSON("T3"))
 	cut := func(a, b string) string { return `{"analysis":"a","new_tasks":[` + a + "," + b + `]}` }
@@ -382,7 +383,8 @@ func TestGoalWrongLists(t *testing.T) {
 	}
 }
 
-// TestGoalEditGoneWrong: a person's edit in mid-run that leaves no task file is mended, and what is done stays done.
+// TestGoalEditGoneWrong: a person's edit in mid-run that leaves an invalid task file is fixed, and
+// what is done stays done.
 func TestGoalEditGoneWrong(t *testing.T) {
 	done := strings.Replace(taskJSON("T1"), `"complexity"`, `"status":"done","complexity"`, 1)
 	g := aGoal(t, nil, map[string]func(int) string{"mend": always(planJSON(done, taskJSON("T2", "T1"), taskJSON("T3")))})

@@ -96,7 +96,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// theDocumentsSettings are the names that the documents give to what can be set, by the template that each document is.
+// theDocumentsSettings are the documents' names of settings, by the template of each document.
 func theDocumentsSettings() map[string][]string {
 	return map[string][]string{
 		"goal-loop": {"`maxFixCycles`", "`maxPlanRevisions`", "`attemptsBeforeReplan`", "`maxReplanDepth`", "`maxGoalIterations`", "`timeLimit`", "approval threshold", "revision threshold", "on plan rejection"},

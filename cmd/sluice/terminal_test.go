@@ -149,7 +149,7 @@ func TestCtrlCPauses(t *testing.T) {
 	win.passes(`Pass G`, `^rc=0`)
 }
 
-// TestANoticeReachesItsCommand: notify goes by the person's own settings.
+// TestANoticeReachesItsCommand: notify uses the person's own settings.
 func TestANoticeReachesItsCommand(t *testing.T) {
 	w := newWorld(t, true)
 	seen := filepath.Join(filepath.Dir(w.dir), "seen")

@@ -91,8 +91,8 @@ func (w *playground) serve(sluice string) (stop func()) {
 	return stop
 }
 
-// played gives the world two more workflows: one whose agent goes on saying things, and one whose reviewer passes the work
-// with a veto window.
+// played adds two workflows to the world: one whose agent keeps saying things, and one whose
+// reviewer passes the work with a veto window.
 func played(t *testing.T) (w *playground, sluice string, stop func()) {
 	t.Helper()
 	w, sluice = gated(t)
@@ -126,7 +126,7 @@ func has[F engine.Fact](facts []engine.Fact, want func(F) bool) bool {
 	return slices.ContainsFunc(facts, func(f engine.Fact) bool { x, ok := f.(F); return ok && want(x) })
 }
 
-// andStty has how a terminal was left told below the exit code.
+// andStty prints the state of the terminal below the exit code.
 const andStty = `; echo "rc=$?"; stty -a`
 
 // left checks that the terminal is as it was before: its own buffer, its cursor, echo and lines.
@@ -206,7 +206,7 @@ func TestTopVetoes(t *testing.T) {
 	win.left()
 }
 
-// TestTopTellsTheSecond: of two people who decide at once one counts, and the other is told.
+// TestTopTellsTheSecond: if two people decide at once, one counts and the other is informed.
 func TestTopTellsTheSecond(t *testing.T) {
 	w, sluice, _ := played(t)
 	w.start(sluice, "w")
@@ -241,7 +241,8 @@ func TestTopTellsTheSecond(t *testing.T) {
 	}
 }
 
-// TestTopOutlivesTheDaemon: a daemon that is killed is told, nothing is decided meanwhile, and the screen goes on with the next.
+// TestTopOutlivesTheDaemon: a killed daemon is reported, nothing is decided meanwhile, and the
+// screen continues with the next.
 func TestTopOutlivesTheDaemon(t *testing.T) {
 	w, sluice, stop := played(t)
 	w.start(sluice, "w")

@@ -215,7 +215,7 @@ func (js *Judges) linkState(root *os.Root, below string) error {
 		return err
 	}
 	at := path.Join(below, ".workflow")
-	if err := root.Remove(path.Join(at, "signals")); err != nil { // empty, or of the commit: then it stays
+	if err := root.Remove(path.Join(at, "signals")); err != nil { // the commit's stays
 		return nil
 	}
 	entries, err := os.ReadDir(filepath.Join(js.Root, ".workflow"))

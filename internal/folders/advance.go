@@ -48,7 +48,7 @@ func (x *Folders) advanced(ctx context.Context, j job.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if at.SHA == c.Taken.Commit { // an unheld agent has moved it itself, or this call follows a kill
+	if at.SHA == c.Taken.Commit { // an unheld agent's move, or a call after a kill
 		return "", x.moving(ctx, j, r, b, at.SHA, at.SHA)
 	}
 	bases := []string{at.SHA}

@@ -25,7 +25,8 @@ func foundKey(j job.Job, step string) string {
 // heldAt reports whether the attempt runs in a sandbox with its own git folder, whose HEAD sluice
 // sets.
 func (x *Folders) heldAt(j job.Job, st *engine.Step) bool {
-	return x.opt.Held() && !j.Offers(st) && st.ForEach == nil && st.Child == nil // child runs launch for themselves
+	// Child runs launch for themselves.
+	return x.opt.Held() && !j.Offers(st) && st.ForEach == nil && st.Child == nil
 }
 
 // findFolder keeps the folder's state before an attempt, and sets what the attempt begins from.
@@ -216,7 +217,7 @@ func (x *Folders) startOf(j job.Job, st *engine.Step, head string, r *Record) (f
 		}
 	}
 	switch {
-	case r.Taken != "" && head != r.At && head != r.Taken && head != r.Passed: // a person has moved the branch
+	case r.Taken != "" && head != r.At && head != r.Taken && head != r.Passed: // moved by a person
 		if w.Passed {
 			join = []tree.Joining{{Commit: r.Taken, Found: x.workTaken(w).Found}}
 		}

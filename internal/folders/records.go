@@ -28,7 +28,7 @@ type Record struct {
 	Look string `json:"look,omitempty"`
 	// In a run's own worktree:
 	Passed  string   `json:"passed,omitempty"`  // the last passed commit; at first the run's base
-	Written []string `json:"written,omitempty"` // files that sluice wrote from answers, from its top
+	Written []string `json:"written,omitempty"` // files that sluice wrote, from its top
 	Moves   []Move   `json:"moves,omitempty"`   // moves of its branch, the last one last
 	Back    []string `json:"back,omitempty"`    // where vetoed moves led that were taken back
 }
@@ -80,7 +80,7 @@ func (x *Folders) record(j job.Job, top string) (r Record, err error) {
 
 // Move is one of sluice's moves of a folder's branch.
 type Move struct {
-	Of   string `json:"of"` // the attempt whose work passed: RUN/STEP.N; a task's run follows that of its step
+	Of   string `json:"of"` // the passed attempt: RUN/STEP.N; a task's run follows its step's
 	From string `json:"from"`
 	To   string `json:"to"`
 	// Vetoed: to be taken back, but later passed work is built on it. It goes with that work.

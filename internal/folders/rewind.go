@@ -93,7 +93,7 @@ func (x *Folders) rewound(ctx context.Context, j job.Job) (string, error) {
 	}
 	if r.Moves = list[:n]; j.Write.Files {
 		r.Passed, r.Work, r.Found[""] = back, attemptOf{}, b.Found
-		r.Of, r.Taken, r.At = ofJob(j, j.Write.Step), c.Taken.Commit, back // the next attempt continues it
+		r.Of, r.Taken, r.At = ofJob(j, j.Write.Step), c.Taken.Commit, back // continued by the next attempt
 	}
 	return "", r.keep()
 }

@@ -177,7 +177,7 @@ func (x *Folders) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.
 		c.Files = append(c.Files, ch.Path)
 	}
 	if len(c.Files) > git.MaxDigested/2 {
-		c.Files = c.Files[:git.MaxDigested/2] // these only show whether the folder changed afterwards
+		c.Files = c.Files[:git.MaxDigested/2] // they show later changes of the folder
 	}
 	if c.Tree, err = x.opt.Git.TreeOf(ctx, c.Taken.Commit); err != nil {
 		return err

@@ -58,7 +58,7 @@ func GateLine(c *console.Console, g daemon.GateStatus, width int) string {
 	if state == "" || state == engine.Undone { // its work was undone: it judges the next attempt
 		sign, style, state = "◇", console.Plain, "-"
 	}
-	if (g.State == engine.ByRoute || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail { // a name says more
+	if (g.State == engine.ByRoute || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail {
 		sign, state = "↷", g.Outcome
 	}
 	if g.Due {

@@ -21,7 +21,7 @@ import (
 type liveSettings struct {
 	parts *Parts
 	root  string
-	world atomic.Pointer[world.World] // receives buttons and late results; nil before there can be any
+	world atomic.Pointer[world.World] // for buttons and late results; nil before there can be any
 
 	mu       sync.Mutex
 	last     settings.Settings

@@ -37,7 +37,7 @@ type Shown struct {
 	Stubbed  bool                `json:"stubbed,omitempty"` // stand-ins play the run's agents
 	Trust    string              `json:"trust,omitempty"`
 	Exposed  string              `json:"exposed,omitempty"` // for level file: why
-	For      string              `json:"for,omitempty"`     // of a child run: its parent, and its task from the file
+	For      string              `json:"for,omitempty"`     // of a child run: its parent and task
 	Step     string              `json:"step"`
 	StepName string              `json:"step_name,omitempty"`
 	Task     string              `json:"task,omitempty"`
@@ -51,13 +51,13 @@ type Shown struct {
 	Changed  []string            `json:"changed,omitempty"`
 	Cut      bool                `json:"changed_cut,omitempty"`
 	Taken    string              `json:"taken,omitempty"`  // the commit that the gate judges
-	Beside   []tree.Beside       `json:"beside,omitempty"` // files that are judged too and do not ship
-	Law      []tree.Beside       `json:"law,omitempty"`    // deciding files that are in no commit and changed
-	Hidden   []tree.Beside       `json:"hidden,omitempty"` // files that only the run's own ignore rules keep out of the commit
+	Beside   []tree.Beside       `json:"beside,omitempty"` // judged too, but not shipped
+	Law      []tree.Beside       `json:"law,omitempty"`    // deciding files, changed and in no commit
+	Hidden   []tree.Beside       `json:"hidden,omitempty"` // hidden by the run's own ignore rules
 	More     int                 `json:"more_hidden,omitempty"`
-	Files    string              `json:"files,omitempty"` // prompt, output and signal of the attempt
+	Files    string              `json:"files,omitempty"` // prompt, output and signal
 	Checked  []checkedBy         `json:"checked,omitempty"`
-	Unread   *unread             `json:"unread,omitempty"` // the reply without a readable answer or verdict
+	Unread   *unread             `json:"unread,omitempty"` // a reply that could not be read
 	Earlier  []engine.Round      `json:"earlier,omitempty"`
 	Tasks    []daemon.TaskStatus `json:"tasks,omitempty"` // of a list, with their answers
 

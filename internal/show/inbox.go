@@ -27,7 +27,7 @@ type Waiting struct {
 	Look string `json:"look_for,omitempty"` // of a gate: its reviewer.prompt
 
 	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`   // of the answer of a pass
-	AnswerRequired bool            `json:"answer_required,omitempty"` // a pass without one does not count
+	AnswerRequired bool            `json:"answer_required,omitempty"` // a pass needs one
 
 	Stub   bool      `json:"stubbed,omitempty"` // stand-ins play the run's agents
 	Trust  string    `json:"trust,omitempty"`   // what separates its agents from its gates

@@ -172,7 +172,7 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 		return err
 	}
 	rest := ""
-	if i := strings.LastIndexByte(string(buf), '\n'); follow && i+1 < len(buf) { // its end will follow
+	if i := strings.LastIndexByte(string(buf), '\n'); follow && i+1 < len(buf) { // its end follows
 		rest, buf = string(buf[i+1:]), buf[:i+1]
 	}
 	var all []string

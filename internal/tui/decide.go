@@ -38,7 +38,7 @@ func (m *Model) gateFor(r *row, k string) *daemon.GateStatus {
 			continue
 		}
 		for g := range r.run.Steps[s].Gates {
-			if x := &r.run.Steps[s].Gates[g]; ok(x) && x.State != engine.Approved { // a late veto names its gate
+			if x := &r.run.Steps[s].Gates[g]; ok(x) && x.State != engine.Approved { // a late veto names it
 				found = append(found, x)
 			}
 		}

@@ -13,8 +13,8 @@ import (
 const (
 	reposEvery  = 3 * time.Second        // between two reads of the list of repos
 	againAfter  = time.Second            // before a lost repo is tried again
-	triesMost   = 5                      // tries before an unreadable repo is read again though nobody serves it
-	healthEvery = 10 * time.Second       // between two reads of what no fact has: health, the day's budget
+	triesMost   = 5                      // tries before an unserved, unreadable repo is read again
+	healthEvery = 10 * time.Second       // between reads of what no fact has: health, the day's budget
 	gatherFor   = 100 * time.Millisecond // facts within this time share a refresh
 	aloneMost   = 64                     // with more changed runs, all are read at once
 )
@@ -119,7 +119,7 @@ func (f *follower) view(ctx context.Context, root string, v View, served bool) e
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer close(ended)
-		_ = v.Facts(inner, "", st.Seq+1, true, ch.take) // only its end matters: the next question reports why
+		_ = v.Facts(inner, "", st.Seq+1, true, ch.take) // its end matters; the next question says why
 	})
 	err = f.refresh(inner, root, v, ch, ended, newestOf(st))
 	end()

@@ -30,7 +30,8 @@ type taskFile struct {
 }
 
 func (k *Work) LookAtTasks(ctx context.Context, j job.Job) engine.Event {
-	if st := j.Spec.Step(j.Step); st != nil && j.Attempt != nil { // what the list changes is compared with this
+	// The list's changes are compared with what was there.
+	if st := j.Spec.Step(j.Step); st != nil && j.Attempt != nil {
 		if _, err := k.folders.BegunAgain(ctx, j, st); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
@@ -200,7 +201,7 @@ func (k *Work) SaveTasks(ctx context.Context, j job.Job) engine.Event {
 			other = f
 			return nil
 		}
-		if ev.Stamp, err = k.rewrite(j, f); errors.Is(err, atomicfile.ErrChanged) { // somebody was faster
+		if ev.Stamp, err = k.rewrite(j, f); errors.Is(err, atomicfile.ErrChanged) {
 			other, err = k.taskFile(j.Tasks.Path)
 		}
 		return err

@@ -45,11 +45,11 @@ type Options struct {
 	Terminal func(ctx context.Context, dir string, args []string) error
 	Settings func() settings.Settings // called at each launch
 	Self     string                   // sluice's own binary, which plays stand-ins; "" = none
-	Environ  []string                 // the daemon's environment, of which agents get what is allowed
+	Environ  []string                 // the daemon's; agents get what is allowed of it
 	Logf     func(string, ...any)     // errors that did not stop the work; may be nil
-	Slots    *launch.Slots            // shared by all repos: how many agents may run; nil = no limit
-	PutDown  func() time.Time         // when the service or the machine was last stopped on purpose; nil = never
-	Spending *launch.Spending         // shared by all repos: the usage of the day; nil = no day's budget
+	Slots    *launch.Slots            // shared by all repos: the agents' slots; nil = no limit
+	PutDown  func() time.Time         // last stop of the service or machine on purpose; nil = never
+	Spending *launch.Spending         // shared by all repos: usage of the day; nil = no budget
 	Now      func() time.Time         // nil = time.Now
 	// Sandbox returns the sandbox of launches, or why there is none, at each launch. nil: launches
 	// are not held.
