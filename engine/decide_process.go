@@ -240,3 +240,23 @@ func (d *decider) spent(r *Run) time.Duration {
 	}
 	return t
 }
+
+// endedUnread handles a step's process that ended while the run's spec could not be read
+// (8-semantics 37).
+func (d *decider) endedUnread(r *Run, w *Spec) bool {
+	for _, a := range w.inOrder(r.alive) {
+		if a.State != Running || a.Offered || a.Exit == nil || !a.GraceUntil.IsZero() || r.Proc(a.Key) != nil {
+			continue
+		}
+		st := w.Step(a.step)
+		if a.Deadline.IsZero() { // it had waited for its turn, and its start was not handled either
+			d.put(DeadlineMoved{of: Of(r.ID), Step: st.ID, N: a.N,
+				To: d.at.Add(time.Duration(d.s.Config.timeout(st.Timeout,
+					st.Role()))), Why: "it had waited for its turn"})
+		}
+		d.stepEnded(r, st, a, Proc{Key: a.Key, Kind: ProcStep, Step: st.ID, N: a.N, K: a.K},
+			ProcessEnded{Run: r.ID, Key: a.Key, Exit: *a.Exit, Output: a.Output, Answer: a.Answer})
+		return true
+	}
+	return false
+}

@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 )
 
 // settleMost limits the rounds of one settling; more would be a bug.
@@ -107,38 +106,6 @@ func (d *decider) advanceOne(r *Run) bool {
 	}
 	if v.active == 0 && len(r.Procs) == 0 && len(r.Writes) == 0 && len(r.kids) == 0 {
 		d.complete(r, w)
-	}
-	return false
-}
-
-// complete ends a run that has nothing left to do, once its work is where the spec names.
-func (d *decider) complete(r *Run, w *Spec) {
-	if d.lands(r, w) {
-		return
-	}
-	why := r.List.left()
-	if r.Unlanded != "" {
-		why = clip(strings.TrimPrefix(why+"; not landed: "+r.Unlanded, "; "), MaxFeedback)
-	}
-	d.end(r, RunEnded{Phase: RunCompleted, Why: why})
-}
-
-// endedUnread handles a step's process that ended while the run's spec could not be read
-// (8-semantics 37).
-func (d *decider) endedUnread(r *Run, w *Spec) bool {
-	for _, a := range w.inOrder(r.alive) {
-		if a.State != Running || a.Offered || a.Exit == nil || !a.GraceUntil.IsZero() || r.Proc(a.Key) != nil {
-			continue
-		}
-		st := w.Step(a.step)
-		if a.Deadline.IsZero() { // it had waited for its turn, and its start was not handled either
-			d.put(DeadlineMoved{of: Of(r.ID), Step: st.ID, N: a.N,
-				To: d.at.Add(time.Duration(d.s.Config.timeout(st.Timeout,
-					st.Role()))), Why: "it had waited for its turn"})
-		}
-		d.stepEnded(r, st, a, Proc{Key: a.Key, Kind: ProcStep, Step: st.ID, N: a.N, K: a.K},
-			ProcessEnded{Run: r.ID, Key: a.Key, Exit: *a.Exit, Output: a.Output, Answer: a.Answer})
-		return true
 	}
 	return false
 }
@@ -393,14 +360,4 @@ func (s *State) newest(workflow string, asker *Run) *Run {
 		}
 	}
 	return out
-}
-
-// afterRun starts the hook of an ended run once all its processes are gone and, for a task, the
-// file has its result.
-func (d *decider) afterRun(r *Run, w *Spec) {
-	if r.Live() || r.Hooked || w.AfterRun == nil || len(r.Procs) > 0 || len(r.kids) > 0 || d.s.owesResult(r) {
-		return
-	}
-	d.put(HookStarted{of: Of(r.ID), N: int(d.s.Clock), Key: hookKey(r.ID, "", int(d.s.Clock)),
-		Deadline: d.at.Add(time.Duration(d.s.Config.Timeout))})
 }
