@@ -136,8 +136,9 @@ func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 	if p.Argv, err = k.launches.Command(j, st.Run, j.Env, l.Dir, t, st, b); err != nil {
 		return p, err
 	}
+	p.Who = k.launches.Whose(st.Role(), j.Turn) // its role's environment and network are the command's
 	p.Env, err = k.launches.Environ(j, p.Who, l.Key, st.Env, vars)
-	return p, err
+	return p.Native(p.Who), err
 }
 
 // declared returns the folders below .workflow/ of a held step's outputs.

@@ -397,6 +397,21 @@ func TestBareCommandHasNoRole(t *testing.T) {
 	}
 }
 
+// TestCommandOfARole: a command with agent.type gets its role's environment, and no other role's.
+func TestCommandOfARole(t *testing.T) {
+	for role, want := range map[string]bool{"publisher": true, "writer": false} {
+		t.Run(role, func(t *testing.T) {
+			b := newBench(t, strings.Replace(runSpec, "%s", "env >env.txt\n    agent: {type: "+role+"}", 1))
+			b.settings.Roles["publisher"] = settings.Role{Agent: []string{"claude"}, Env: []string{"SECRET"}}
+			b.carry(b.stepJob("A", 1, 1))
+			got := b.get("env.txt")
+			if strings.Contains(got, "s3cret") != want || !strings.Contains(got, "SLUICE_ROLE="+role) {
+				t.Errorf("its environment:\n%s", got)
+			}
+		})
+	}
+}
+
 // TestNotPreparedTwice: a launched process is not prepared again.
 func TestNotPreparedTwice(t *testing.T) {
 	b := newBench(t, agentSpec)
