@@ -22,11 +22,11 @@ func checkpointCommand(a *app) *cobra.Command {
 	var key, out string
 	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "checkpoint",
-		Short: "sign how far the journal has come, and keep that elsewhere",
-		Long: `Signs the number, sum and time of the journal's last record with your key, and puts it into a git
-note on the newest commit (refs/notes/sluice), or with --out into a file. Keep it where no agent
-writes: push the notes (git push origin refs/notes/sluice), or name a file on another disk. A journal
-that is cut or written anew later does not hold it: sluice audit verify --checkpoint.`,
+		Short: "sign the current end of the journal, to be kept elsewhere",
+		Long: `Signs the number, sum and time of the journal's last record with your key. The checkpoint becomes a
+git note on the newest commit (refs/notes/sluice), or a file with --out. Keep it where no agent
+writes: push the notes (git push origin refs/notes/sluice), or name a file on another disk.
+sluice audit verify --checkpoint then reports a journal that was cut or rewritten.`,
 		Example: "sluice audit checkpoint && git push origin refs/notes/sluice\nsluice audit checkpoint --out /mnt/safe/app.checkpoint",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,8 +37,8 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 			return signCheckpoint(cmd.Context(), &a.Console, p, key, out)
 		},
 	})
-	cmd.Flags().StringVar(&key, "key", "", "sign with the key in `FILE`; else one of the list's that is at hand")
-	cmd.Flags().StringVarP(&out, "out", "o", "", "write it to `FILE`, and no note")
+	cmd.Flags().StringVar(&key, "key", "", "sign with the key in `FILE` (default: a key of the list on this machine)")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "write it to `FILE` instead of a note")
 	return cmd
 }
 

@@ -23,12 +23,11 @@ func demoCommand(a *app) *cobra.Command {
 	var keep string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "see a whole run on a throw-away repo: no key, no network, under a minute",
-		Long: `Makes a repo in a temporary folder and runs a two-step workflow on it with built-in agents: tests
-are written, a reviewer fails them, they are written again, the reviewer agrees and you could veto,
-the code is written, and at the last gate you are asked. --yes answers there for you; where there
-is no terminal to ask you on, the demo does, and says so.
-State and settings of the demo lie in the same folder: nothing of yours is touched.`,
+		Short: "see a whole run on a temporary repo: no key, no network, under a minute",
+		Long: `Creates a repo in a temporary folder and runs a two-step workflow with built-in agents. A reviewer
+fails the first tests, they are rewritten, and a veto window opens. Then the code is written, and
+the last gate asks you. With --yes, or without a terminal, the demo answers for you.
+Its state and settings are in the same folder: nothing of yours is touched.`,
 		Example: "sluice demo\nsluice demo --yes --keep /tmp/sluice-demo",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,7 +38,7 @@ State and settings of the demo lie in the same folder: nothing of yours is touch
 			return runDemo(cmd.Context(), a, keep, by)
 		},
 	}
-	cmd.Flags().StringVar(&keep, "keep", "", "make it in `DIR`, a new folder, and leave it there")
+	cmd.Flags().StringVar(&keep, "keep", "", "create the repo in `DIR`, a new folder, and keep it")
 	return cmd
 }
 

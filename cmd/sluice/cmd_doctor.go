@@ -27,12 +27,12 @@ func doctorCommand(a *app) *cobra.Command {
 	var service, system bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "check what sluice needs, with a mend for each fault",
-		Long: `git, the repo, .workflow/, its specs and settings, the agents of its roles, notification, limits on
-watched folders, the state folder, the journal, the clock, and who serves the repo. Exit 1 if one
-fails; a warning is something that works, but less well than it could. What it can mend itself
-it asks about, each by itself; --yes says yes to all. --as-service makes the checks inside the
-installed service: its PATH and its logins are not your shell's.`,
+		Short: "check what sluice needs, and fix what it can",
+		Long: `Checks git, the repo, .workflow/, its specs and settings, the agents of its roles, notification,
+limits on watched folders, the state folder, the journal, the clock, and the process that serves
+the repo. A warning marks something that works less well than it could; a fault exits 1.
+Doctor asks before each fix it can make; --yes answers yes to all. --as-service runs the checks
+inside the installed service, where PATH and logins differ from your shell's.`,
 		Example: "sluice doctor\nsluice doctor --yes\nsluice doctor --as-service\nsluice doctor --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,8 +45,8 @@ installed service: its PATH and its logins are not your shell's.`,
 			return runDoctor(cmd.Context(), a)
 		},
 	}
-	cmd.Flags().BoolVar(&service, "as-service", false, "make the checks inside the installed service")
-	cmd.Flags().BoolVar(&system, "system", false, "with --as-service: the machine's (as root)")
+	cmd.Flags().BoolVar(&service, "as-service", false, "run the checks inside the installed service")
+	cmd.Flags().BoolVar(&system, "system", false, "with --as-service: the machine's service (as root)")
 	return a.JSONFlag(cmd)
 }
 

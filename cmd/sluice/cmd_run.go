@@ -25,13 +25,13 @@ func runCommand(a *app) *cobra.Command {
 	var o order
 	cmd := &cobra.Command{
 		Use:   "run WORKFLOW|RUN",
-		Short: "run a workflow in the foreground, and be asked at its gates",
-		Long: `Starts a run and shows it live: steps, gates, time, and what it waits for. In a terminal it asks at
-human gates: a key counts once the gate has been on the screen for a second, and a pass waits for
-Enter. Without a terminal it prints a line for each thing that matters. Given a run's id, or "last",
-it goes on with that run. Where no daemon serves the repo, this process does until the run has
-ended; other terminals can pass, fail and look meanwhile. Ctrl-C pauses the run and says how to go
-on. --yes answers questions of this command, never a gate.`,
+		Short: "run a workflow in the foreground and answer its gates",
+		Long: `Starts a run and shows its steps, gates, times and what it waits for. In a terminal it asks you at
+human gates: a key counts after the gate has been on screen for a second, and a pass needs Enter.
+Without a terminal it prints a line for each important event. With a run's id, or "last", it
+continues that run. Where no daemon serves the repo, this process does until the run has ended;
+other terminals can decide and look meanwhile. Ctrl-C pauses the run and prints how to continue.
+--yes answers the questions of this command, never a gate.`,
 		Example: "sluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ on. --yes answers questions of this command, never a gate.`,
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().StringArrayVar(&o.set, "set", nil, "a setting over all layers: `KEY=VALUE` (where no daemon serves the repo)")
+	cmd.Flags().StringArrayVar(&o.set, "set", nil, "a setting that overrides every layer: `KEY=VALUE` (if no daemon serves the repo)")
 	return cmd
 }
 

@@ -22,15 +22,15 @@ import (
 func noteCommand(a *app) *cobra.Command {
 	step := ""
 	cmd := a.JSONFlag(&cobra.Command{
-		Use: "note RUN TEXT...", Short: "leave words for the next attempts of a run",
-		Long: `The words stand, as yours, in the prompts of all steps of the run that are launched from now on; what
-runs already does not get them. No reviewer reads them. RUN is a run's id, a workflow or "last".`,
+		Use: "note RUN TEXT...", Short: "leave a note for the next attempts of a run",
+		Long: `The note is added, as yours, to the prompts of all steps launched from now on. Running agents do not
+get it, and no reviewer reads it. RUN is a run's id, a workflow or "last".`,
 		Example: "sluice note last \"keep the old file format\"\nsluice note phase-4-1 --step X-2 \"the fixture is in test/big\"", Args: console.Between(2, -1),
 		RunE: steer(a, func(run string, args []string) engine.Event {
 			return engine.NoteGiven{Run: run, Step: step, Text: strings.Join(args[1:], " ")}
 		}),
 	})
-	cmd.Flags().StringVar(&step, "step", "", "for the attempts of `STEP` alone")
+	cmd.Flags().StringVar(&step, "step", "", "only for attempts of `STEP`")
 	return cmd
 }
 
@@ -43,10 +43,10 @@ const (
 func takeoverCommand(a *app) *cobra.Command {
 	run := ""
 	cmd := a.JSONFlag(&cobra.Command{
-		Use: "takeover STEP", Short: "go on with a step yourself, in the agent's own conversation",
-		Long: `The step's agent is ended, as a whole tree; its worktree stays as it is, and what it left is kept on its
-salvage ref. Prints the command that opens the agent's conversation in your terminal. Nothing of the
-step is launched, and its time is not the run's, until ` + "`sluice handback STEP`" + `.`,
+		Use: "takeover STEP", Short: "continue a step yourself, in the agent's own conversation",
+		Long: `Ends the step's agent with every process it started. Its worktree stays as it is, and its files are
+kept on its salvage ref. Prints the command that opens the agent's conversation in your terminal.
+Nothing of the step is launched, and its time does not count for the run, until ` + "`sluice handback STEP`" + `.`,
 		Example: "sluice takeover X-1\nsluice takeover X-1 --run phase-4-1", Args: console.Between(1, 1),
 		RunE: onStep(a, &run, func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run, step string) error {
 			done, err := s.Do(ctx, engine.TakeoverRequested{Run: run, Step: step}, "command")
@@ -59,17 +59,17 @@ step is launched, and its time is not the run's, until ` + "`sluice handback STE
 			return tellTakeover(ctx, &a.Console, p, s, run, step)
 		}),
 	})
-	cmd.Flags().StringVar(&run, "run", "", "the `RUN` it is of; without it the only live one")
+	cmd.Flags().StringVar(&run, "run", "", "the `RUN` of the step (default: the only live run)")
 	return cmd
 }
 
 func handbackCommand(a *app) *cobra.Command {
 	run, words, isDone := "", "", false
 	cmd := a.JSONFlag(&cobra.Command{
-		Use: "handback STEP", Short: "let an agent go on with a step that you took over, or say that it is done",
-		Long: `Launches the step's agent again, in the same worktree, with your words in its prompt. With --done the
-step counts as done by your word: it is checked and judged at its gate like an agent's.`,
-		Example: "sluice handback X-1 -m \"the parser is mended, now the tests\"\nsluice handback X-1 --done", Args: console.Between(1, 1),
+		Use: "handback STEP", Short: "return a step you took over to an agent, or report it done",
+		Long: `Launches the step's agent again, in the same worktree, with your message in its prompt. With --done
+the step counts as done: it is checked and judged at its gate as always.`,
+		Example: "sluice handback X-1 -m \"the parser is fixed, now the tests\"\nsluice handback X-1 --done", Args: console.Between(1, 1),
 		RunE: onStep(a, &run, func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, run, step string) error {
 			done, err := s.Do(ctx, engine.HandbackRequested{Run: run, Step: step, Done: isDone, Text: words}, "command")
 			if err != nil {
@@ -78,9 +78,9 @@ step counts as done by your word: it is checked and judged at its gate like an a
 			return tellSteered(&a.Console, run, done)
 		}),
 	})
-	cmd.Flags().StringVar(&run, "run", "", "the `RUN` it is of; without it the only live one")
-	cmd.Flags().StringVarP(&words, "message", "m", "", "what the agent should know, in `WORDS`; with --done what was done")
-	cmd.Flags().BoolVar(&isDone, "done", false, "you have finished the step")
+	cmd.Flags().StringVar(&run, "run", "", "the `RUN` of the step (default: the only live run)")
+	cmd.Flags().StringVarP(&words, "message", "m", "", "a message for the agent, in `WORDS`; with --done, a summary")
+	cmd.Flags().BoolVar(&isDone, "done", false, "report the step done")
 	return cmd
 }
 

@@ -20,9 +20,9 @@ import (
 func watchCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
-		Short: "say which repos the daemon serves",
-		Long: `The daemon serves the repos on its list. Adding one means that you trust it: its agents and
-commands run as you, whenever a run of it is started.`,
+		Short: "list, add and remove the repos the daemon serves",
+		Long: `The daemon serves the repos on its list. Add only repos that you trust: their agents and commands
+run as you whenever a run is started.`,
 		Example: "sluice watch add\nsluice watch ls",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
@@ -37,9 +37,9 @@ commands run as you, whenever a run of it is started.`,
 			}}
 	}
 	cmd.AddCommand(
-		change("add [DIR]", "have the daemon serve the repo", "Takes effect at once where a daemon runs, else at its next start.", "sluice watch add\nsluice watch add ~/code/app", a.watchAdd),
-		change("rm [DIR]", "have the daemon leave the repo alone", "Its journal and its runs stay; agents that run go on to their end.", "sluice watch rm\nsluice watch rm ~/code/old", a.watchRemove),
-		a.JSONFlag(&cobra.Command{Use: "ls", Short: "list the repos the daemon serves", Long: "With what keeps a repo from being served, where something does.", Example: "sluice watch ls\nsluice watch ls --json",
+		change("add [DIR]", "add a repo to the daemon's list", "Takes effect at once if a daemon runs, else at its next start.", "sluice watch add\nsluice watch add ~/code/app", a.watchAdd),
+		change("rm [DIR]", "remove a repo from the daemon's list", "Its journal and its runs stay; running agents finish.", "sluice watch rm\nsluice watch rm ~/code/old", a.watchRemove),
+		a.JSONFlag(&cobra.Command{Use: "ls", Short: "list the repos the daemon serves", Long: "If a repo is not served, the reason is shown.", Example: "sluice watch ls\nsluice watch ls --json",
 			Args: console.Between(0, 0), RunE: func(cmd *cobra.Command, _ []string) error { return watchList(cmd.Context(), &a.Console) }}),
 	)
 	return cmd

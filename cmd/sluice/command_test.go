@@ -81,7 +81,7 @@ func TestFaultsOfTheCommandLine(t *testing.T) {
 		{[]string{"completion", "tcsh"}, fault.ExitUsage, []string{`no completion for the shell "tcsh"`}},
 		{[]string{"init", "--template", "gated-pipelin"}, fault.ExitUsage, []string{"did you mean --template gated-pipeline?"}},
 		{[]string{"help", "valdate"}, fault.ExitUsage, []string{"did you mean `sluice help validate`?"}},
-		{[]string{"clean", "--older", "soon"}, fault.ExitUsage, []string{"--older soon: no span of time"}},
+		{[]string{"clean", "--older", "soon"}, fault.ExitUsage, []string{"--older soon: not a duration"}},
 		{[]string{"validate"}, fault.ExitFailed, []string{"no .workflow/ here", "`sluice init` lays one out"}},
 		{[]string{"journal", "repair"}, fault.ExitUsage, []string{"--to N is missing"}},
 	} {
@@ -198,7 +198,7 @@ func TestNoAgentDecides(t *testing.T) {
 	w.write(".workflow/config.yaml", "")
 	w.env = append(w.env, "SLUICE_TOKEN=abc", "SLUICE_RUN=w-1")
 	for _, args := range [][]string{{"pass", "G"}, {"fail", "G", "-m", "x"}, {"veto", "G", "-m", "x"}, {"decide", "G", "pass"}} {
-		if code, _, errs := w.sluice(args...); code != fault.ExitFailed || !strings.Contains(errs, "decided by a person") {
+		if code, _, errs := w.sluice(args...); code != fault.ExitFailed || !strings.Contains(errs, "only a person decides") {
 			t.Errorf("%v: %d %q", args, code, errs)
 		}
 	}
