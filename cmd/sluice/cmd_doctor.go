@@ -108,7 +108,7 @@ func checkSandbox(ctx context.Context, a *app) doctor.Check {
 func checkNotify(ctx context.Context, con *console.Console, root string) []doctor.Check {
 	s, err := workspace.Settings(con, root, nil)
 	if err != nil {
-		return []doctor.Check{doctor.Warned("notify", "mend the settings first", "not known: the settings cannot be read")}
+		return []doctor.Check{doctor.Warned("notify", "fix the settings first", "not known: the settings cannot be read")}
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -132,7 +132,7 @@ func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace
 		out[0] = doctor.PlainRoot(p.Root, filepath.Join(p.State, workspace.StoreFolder))
 	}
 	if !workspace.IsDir(filepath.Join(p.Root, layout.WorkflowDir)) {
-		lay := doctor.Broken("workflow", "`sluice init` lays one out", "no %s/ here", layout.WorkflowDir).WithFix("Lay out a first workflow here (sluice init)?", func(context.Context) error {
+		lay := doctor.Broken("workflow", "`sluice init` creates one", "no %s/ here", layout.WorkflowDir).WithFix("Create a first workflow here (sluice init)?", func(context.Context) error {
 			t, err := templateNamed(defaultTemplate)
 			var c setup.Choice
 			if err == nil {
@@ -186,7 +186,7 @@ func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
 	if s == nil {
 		lock, err := daemon.TakeLock(p.State)
 		if err != nil {
-			return doctor.Broken("served", "end that process, or let it come to its end", "%s", err)
+			return doctor.Broken("served", "end that process, or wait for its end", "%s", err)
 		}
 		_ = lock.Release() // it was only tried
 		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
@@ -194,10 +194,10 @@ func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
 	defer s.Close()
 	ping, err := s.Ping(ctx)
 	if err != nil {
-		return doctor.Broken("served", "see what that process does", "%s", err)
+		return doctor.Broken("served", "look at what that process does", "%s", err)
 	}
 	if ping.Version != version {
-		return doctor.Warned("served", "start it anew", "by pid %d, which is sluice %s and not %s", ping.PID, clean(ping.Version), version)
+		return doctor.Warned("served", "restart it", "by pid %d, which is sluice %s and not %s", ping.PID, clean(ping.Version), version)
 	}
 	st, err := s.Status(ctx, "")
 	if err == nil && st.Stalled != "" {
