@@ -72,7 +72,7 @@ func toAbort(ctx context.Context, p *workspace.Workspace, args []string) (string
 	}
 	r, err := v.Run(ctx, id)
 	if err == nil && !r.Live() {
-		err = fault.Failed("`sluice status "+id+"` tells how it stands", "nothing came of it: run %s is over (%s)", id, r.Phase)
+		err = fault.Failed("`sluice status "+id+"` shows its state", "nothing was done: run %s is over (%s)", id, r.Phase)
 	}
 	return id, err
 }

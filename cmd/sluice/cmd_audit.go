@@ -62,7 +62,7 @@ func auditVerify(ctx context.Context, a *app, args, against []string, signers st
 		return err
 	}
 	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.Root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to verify", p.Root)
 	}
 	notes := func() (map[string][]byte, error) {
 		repo, err := p.Open(ctx)
@@ -139,7 +139,7 @@ their agents, their files are put aside, and their numbers are used again.`,
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("to") {
-				return fault.Misused("`sluice audit verify` names the last good line", "sluice journal repair: --to N is missing")
+				return fault.Misused("`sluice audit verify` names the last valid line", "sluice journal repair: --to N is missing")
 			}
 			return repairJournal(cmd.Context(), a, to)
 		},
@@ -163,7 +163,7 @@ func exportJournal(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.Root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to export", p.Root)
 	}
 	keep := func(journal.Record, int) bool { return true }
 	if len(args) > 0 {
@@ -191,7 +191,7 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	rep, verr := journal.Verify(p.State, journal.Options{})
-	a.Note("the journal has %s that are good", plural(int(rep.Records), "line"))
+	a.Note("the journal has %s that are valid", plural(int(rep.Records), "line"))
 	if verr != nil {
 		a.Note("%s", oneLine(verr.Error()))
 	}
@@ -204,7 +204,7 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 	}
 	gone, err := retention.Forget(ctx, p)
 	if err != nil {
-		return fault.New("repair again", "the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w", done.Last, err)
+		return fault.New("repair again", "the journal ends at line %d now; the files of runs it no longer knows could not be put aside: %w", done.Last, err)
 	}
 	if a.JSON {
 		return a.Document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile, "snapshots": orEmpty(done.Snapshots), "forgotten": orEmpty(gone)})
@@ -214,7 +214,7 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 		a.Print("kept in %s", done.CutFile)
 	}
 	if len(gone) > 0 {
-		a.Print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), retention.CutPrefix, layout.RunsDir)
+		a.Print("it no longer knows %s: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), retention.CutPrefix, layout.RunsDir)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ sluice audit verify --checkpoint then reports a journal that was cut or rewritte
 
 func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Workspace, keyFile, out string) error {
 	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.Root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to sign", p.Root)
 	}
 	rep, err := journal.Verify(p.State, journal.Options{})
 	if err != nil {
@@ -70,7 +70,7 @@ func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Work
 		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
 	}
 	if out != "" {
-		return decide.WriteSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
+		return decide.WriteSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` compares the journal with it")
 	}
 	repo, err := p.Open(ctx)
 	if err != nil {
@@ -88,6 +88,6 @@ func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Work
 		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit, "ref": "refs/notes/" + audit.NotesName})
 	}
 	con.Print("record %d is signed, in a note on %.10s", rep.Records, commit)
-	con.Note("an agent in this repo can take the note away, though not forge one: git push origin refs/notes/%s", audit.NotesName)
+	con.Note("an agent in this repo can remove the note, but not forge one: git push origin refs/notes/%s", audit.NotesName)
 	return nil
 }

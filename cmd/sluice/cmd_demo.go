@@ -58,7 +58,7 @@ func runDemo(ctx context.Context, a *app, keep, by string) (err error) {
 		}
 		defer func() {
 			if rerr := os.RemoveAll(dir); rerr != nil {
-				a.Note("%s could not be removed whole: %s", dir, oneLine(rerr.Error()))
+				a.Note("%s could not be removed completely: %s", dir, oneLine(rerr.Error()))
 			}
 		}()
 	}
@@ -103,7 +103,7 @@ func (s *sharedWriter) Write(p []byte) (int, error) {
 }
 
 func demoWelcome(a *app, by string) {
-	a.Print("%s", a.Paint(console.Bold, "A repo was made in "+a.dir))
+	a.Print("%s", a.Paint(console.Bold, "Created a repo in "+a.dir))
 	a.Print("Its workflow, %s/%s.yaml:\n", layout.SpecsDir, setup.DemoFlow)
 	if spec, faults := specs.Load("", setup.DemoSpec()); len(faults) == 0 {
 		a.Print("%s", indent(strings.TrimSpace(graph.Text(spec, nil))))
@@ -112,7 +112,7 @@ func demoWelcome(a *app, by string) {
 	a.Print("Every role is played by a built-in agent.")
 	switch {
 	case !a.Yes:
-		a.Print("At the last gate you are asked: p passes, after Enter; f fails, with your words.\n")
+		a.Print("The last gate asks you: p passes, after Enter; f fails, with your words.\n")
 	case by == "--yes":
 		a.Print("--yes answers for you at the last gate.\n")
 	default:
@@ -159,7 +159,7 @@ func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, dir string, ke
 	if err := auditVerify(ctx, a, nil, nil, ""); err != nil {
 		return err
 	}
-	a.Title("\nWhat lies in the repo now")
+	a.Title("\nThe files in the repo now")
 	if err := setup.PrintTree(&a.Console, p.Root); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, dir string, ke
 `, a.dir, filepath.Join(dir, "state"), filepath.Join(dir, "config"), filepath.Join(dir, "bin"))
 	}
 	a.Print(`  sluice init                # in a repo of yours: the same pipeline, with real agents
-  sluice doctor              # is all there that it needs?
+  sluice doctor              # checks what sluice needs
   sluice help                # all commands`)
 	return nil
 }

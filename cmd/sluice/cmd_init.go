@@ -117,7 +117,7 @@ func layPrompts(con *console.Console, root string) error {
 	if done, err := tellLaid(con, l); done || err != nil {
 		return err
 	}
-	con.Print("\nNext:\n  change what your roles shall be told; `sluice validate` checks it")
+	con.Print("\nNext:\n  edit the prompts of your roles; `sluice validate` checks them")
 	return nil
 }
 
@@ -169,7 +169,7 @@ func tellRoles(con *console.Console, root string, t specs.Template) {
 		}
 	}
 	if len(unsaid) > 0 {
-		con.Print("%s %s/config.yaml was kept and says nothing of %s: %s does their work, until `roles` there says who else",
+		con.Print("%s %s/config.yaml was kept and does not name %s: %s plays them until `roles` there names another agent",
 			con.Paint(console.Yellow, "note:"), layout.WorkflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
 	}
 }
@@ -186,7 +186,7 @@ func tellLaid(con *console.Console, l *setup.Written) (done bool, err error) {
 		con.Print("%s %s", con.Paint(console.Dim, "kept"), f)
 	}
 	if len(l.Made) == 0 {
-		con.Print("\nEverything was there already: nothing was changed.")
+		con.Print("\nEverything exists already: nothing was changed.")
 	}
 	return len(l.Made) == 0, nil
 }

@@ -82,7 +82,7 @@ func ofRun(run *string, args []string) ([]string, error) {
 		return args, nil
 	}
 	if *run != "" && *run != args[0] {
-		return nil, fault.Misused("name the run once", "two runs are named: %s, and %s by --run", clean(args[0]), clean(*run))
+		return nil, fault.Misused("name one run", "two runs are named: %s, and %s by --run", clean(args[0]), clean(*run))
 	}
 	*run = args[0]
 	return args[1:], nil

@@ -96,7 +96,7 @@ func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.S
 	r, err := tui.Follow(ctx, &a.Console, host.Of(s, &a.Console, p), id, from, ours)
 	switch {
 	case errors.Is(err, tui.ErrLeft) && !ours:
-		a.Print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
+		a.Print("%s continues in the background: `sluice status %s`, `sluice run %s`", id, id, id)
 		return nil
 	case errors.Is(err, tui.ErrLeft), errors.Is(err, tui.ErrInterrupt), ctx.Err() != nil:
 		return pauseAndLeave(a, s, id, set, ours)
@@ -178,7 +178,7 @@ func sameKind(r daemon.RunStatus, start *engine.RunRequested) error {
 	if r.Stubbed {
 		is, wanted = "played by stand-ins (--stub)", "a real run"
 	}
-	return fault.Failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` goes on with it", r.ID, r.ID), "%s of this workflow is alive and is %s; you asked for %s", r.ID, is, wanted)
+	return fault.Failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` goes on with it", r.ID, r.ID), "%s of this workflow is live and is %s; you asked for %s", r.ID, is, wanted)
 }
 
 // goOnWith asks whether the live run of the workflow is meant.
@@ -197,7 +197,7 @@ func goOnWith(con *console.Console, r daemon.RunStatus) error {
 // resumed sees to it that a run goes on.
 func resumed(ctx context.Context, s workspace.Service, r daemon.RunStatus) error {
 	if !r.Live() {
-		return fault.Failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
+		return fault.Failed("`sluice retry "+r.ID+"` continues it", "%s is over: %s", r.ID, r.Phase)
 	}
 	if r.Paused == "" {
 		return nil
@@ -210,7 +210,7 @@ func resumed(ctx context.Context, s workspace.Service, r daemon.RunStatus) error
 		if now, err := s.Run(ctx, r.ID); err == nil && !now.Live() {
 			return nil // an answer that lay in the inbox has ended it meanwhile
 		}
-		err = fault.Failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)
+		err = fault.Failed("`sluice status "+r.ID+"` shows its state", "%s cannot be resumed: %s", r.ID, done.Ignored)
 	}
 	return err
 }
@@ -222,7 +222,7 @@ func pauseAndLeave(a *app, s workspace.Service, id string, set []string, ours bo
 	if _, err := s.Do(ctx, engine.PauseRequested{Run: id}, "terminal"); err != nil {
 		return err
 	}
-	a.Note("%s is paused. Agents that run go on to their end; nothing new is started.", id)
+	a.Note("%s is paused. Running agents finish; nothing new is started.", id)
 	switch {
 	case a.throwAway:
 	case ours:
@@ -262,10 +262,10 @@ func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.
 	}
 	if r.Stubbed && !a.throwAway {
 		if r.Workspace != "" {
-			a.Note("  what the stand-ins wrote lies in %s; no other run begins from it", r.Workspace)
+			a.Note("  the stand-ins' files are in %s; no other run begins from them", r.Workspace)
 			return endOf(r)
 		}
-		a.Note("  what the stand-ins wrote lies where agents would have written it: `git status` tells; a real run begins from what is there")
+		a.Note("  the stand-ins' files are where agents would have written them: `git status` lists them; a real run begins from them")
 	}
 	return endOf(r)
 }

@@ -140,7 +140,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if f.system {
 		flag = " --system"
 	}
-	a.Print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
+	a.Print("it runs; `sluice service status%s` shows its state, `sluice doctor --as-service%s` checks its environment", flag, flag)
 	return nil
 }
 
@@ -154,7 +154,7 @@ func printInstalled(con *console.Console, done deploy.Installed) {
 	}
 	con.Print("%s %s", done.File, word)
 	if done.EnvFile != "" {
-		con.Print("%s has its environment: add what your agents need, a line each", done.EnvFile)
+		con.Print("%s has its environment: add what your agents need, one line each", done.EnvFile)
 	}
 }
 
@@ -176,7 +176,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 	}
 	switch {
 	case len(removed) == 0 && f.system && s.Packaged():
-		a.Print("the package's service is stopped and does not begin any more; `apt-get remove sluice` removes it")
+		a.Print("the package's service is stopped and does not start again; `apt-get remove sluice` removes it")
 	case len(removed) == 0:
 		a.Print("no service was installed")
 	case f.system:
@@ -222,7 +222,7 @@ func serviceOrder(a *app, word string, order func(*deploy.Service, context.Conte
 func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
 	why, err := deploy.Ended(ctx, f.system, a.notePutDown)
 	if err == nil && why == deploy.EndStop {
-		a.Note("the service was stopped: what its agents were doing is launched again at the next start")
+		a.Note("the service was stopped: the next start launches its agents again")
 	}
 	return err
 }

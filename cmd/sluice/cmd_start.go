@@ -51,7 +51,7 @@ func (o *order) ofNewRuns(run string) error {
 	default:
 		return nil
 	}
-	return fault.Misused("name the workflow to start another run of it", "%s is of a run that starts, and %s has been: it goes on as it was started", flag, run)
+	return fault.Misused("name the workflow to start another run of it", "%s is for a new run, and %s was started before: it continues as it was started", flag, run)
 }
 
 func startCommand(a *app) *cobra.Command {
@@ -111,7 +111,7 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 	}
 	r, err := awaitEnd(ctx, s, done)
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, render.FirstWait(r, a.Now())), Advice: "`sluice status " + done + "` tells how it stands", Code: fault.ExitWaiting}
+		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, render.FirstWait(r, a.Now())), Advice: "`sluice status " + done + "` shows its state", Code: fault.ExitWaiting}
 	}
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func launchRun(ctx context.Context, s workspace.Service, ev engine.RunRequested)
 		return "", 0, err
 	}
 	if done.Ignored != "" || done.Run == "" {
-		return "", 0, fault.Failed("`sluice ls` lists the runs", "no run was started: %s", cmp.Or(done.Ignored, "the service did not say why"))
+		return "", 0, fault.Failed("`sluice ls` lists the runs", "no run was started: %s", cmp.Or(done.Ignored, "the service gave no reason"))
 	}
 	return done.Run, done.Seq, nil
 }

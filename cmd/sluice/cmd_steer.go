@@ -79,7 +79,7 @@ func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []strin
 		}
 		done, err := s.Do(ctx, event(r.ID, args), "command")
 		if err == nil && done.Ignored != "" {
-			err = fault.Failed("`sluice status "+r.ID+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+			err = fault.Failed("`sluice status "+r.ID+"` shows its state", "nothing was done: %s", done.Ignored)
 		}
 		return r.ID, done.Seq, err
 	})
@@ -135,7 +135,7 @@ func notDone(err error) error {
 
 func tellSteered(con *console.Console, run string, done daemon.Done) error {
 	if done.Ignored != "" {
-		return fault.Failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+		return fault.Failed("`sluice status "+run+"` shows its state", "nothing was done: %s", done.Ignored)
 	}
 	if con.JSON {
 		return con.Document(done)

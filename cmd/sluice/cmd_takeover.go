@@ -54,7 +54,7 @@ Nothing of the step is launched, and its time does not count for the run, until 
 				return err
 			}
 			if done.Ignored != "" {
-				return fault.Failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+				return fault.Failed("`sluice status "+run+"` shows its state", "nothing was done: %s", done.Ignored)
 			}
 			return tellTakeover(ctx, &a.Console, p, s, run, step)
 		}),
@@ -142,17 +142,17 @@ func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Worksp
 	if con.JSON {
 		return con.Document(out)
 	}
-	con.Print("%s is yours: its agent has ended, and nothing of it is launched until you hand it back", render.Attempt(step, at.N))
+	con.Print("%s is yours: its agent has ended, and sluice launches nothing of it until you hand it back", render.Attempt(step, at.N))
 	con.Print("")
 	if out.Command != "" {
 		con.Print("  %s", clean(out.Command))
 	} else {
 		con.Print("  cd %s", clean(shellWord(out.Dir)))
-		con.Note("its agent (%s) has no conversation that could be opened: go on in its folder", cmp.Or(clean(out.Agent), "?"))
+		con.Note("its agent (%s) has no conversation to open: work in its folder", cmp.Or(clean(out.Agent), "?"))
 	}
 	con.Print("")
-	con.Print("sluice handback %s --run %s -m \"…\"   an agent goes on, with your words", step, run)
-	con.Print("sluice handback %s --run %s --done    you have finished it: it is checked and judged as always", step, run)
+	con.Print("sluice handback %s --run %s -m \"…\"   an agent continues, with your message", step, run)
+	con.Print("sluice handback %s --run %s --done    the step is done: it is checked and judged as always", step, run)
 	return nil
 }
 
@@ -165,16 +165,16 @@ func heldAttempt(ctx context.Context, v workspace.Viewer, run, step string) (*en
 		}
 		i := slices.IndexFunc(r.Steps, func(s daemon.StepStatus) bool { return s.ID == step })
 		if i < 0 || len(r.Steps[i].Attempts) == 0 {
-			return nil, fault.Failed("`sluice status "+run+"` tells how it stands", "step %s of %s is not at work any more", step, run)
+			return nil, fault.Failed("`sluice status "+run+"` shows its state", "step %s of %s is no longer at work", step, run)
 		}
 		at := r.Steps[i].Attempts[len(r.Steps[i].Attempts)-1]
 		switch {
 		case at.Held == nil:
-			return nil, fault.Failed("`sluice status "+run+"` tells how it stands", "%s of %s had said its word before it could be ended (%s)", render.Attempt(step, at.N), run, at.State)
+			return nil, fault.Failed("`sluice status "+run+"` shows its state", "%s of %s had ended before it could be stopped (%s)", render.Attempt(step, at.N), run, at.State)
 		case at.State == engine.Ready:
 			return &at, nil
 		case time.Now().After(until):
-			return nil, fault.Failed("`sluice status "+run+"` tells how it stands; the step stays taken over", "the agent of %s has not ended within %s", render.Attempt(step, at.N), takeoverMost)
+			return nil, fault.Failed("`sluice status "+run+"` shows its state; the step stays taken over", "the agent of %s has not ended within %s", render.Attempt(step, at.N), takeoverMost)
 		}
 		select {
 		case <-ctx.Done():

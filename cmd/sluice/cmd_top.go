@@ -23,7 +23,7 @@ Leaving the screen stops nothing.`,
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !a.Interactive() || a.Getenv("TERM") == "dumb" {
-				return fault.Misused("`sluice status` and `sluice inbox` print the same once", "sluice top needs a terminal that it can draw in")
+				return fault.Misused("`sluice status` and `sluice inbox` print the same once", "sluice top needs a terminal")
 			}
 			h, err := host.New(cmd.Context(), &a.Console, a.dir, here)
 			if err != nil {

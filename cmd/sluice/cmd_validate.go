@@ -187,8 +187,8 @@ func agentNotes(con *console.Console, files []string) []workflows.Line {
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Settings.Agents)) {
 			if why := shells.Starts(s.Settings.Agents[name].Command, nil).Unknown; why != "" {
-				out = append(out, workflows.Line{Message: fmt.Sprintf("agents.%s.command: what it runs cannot be told from its text (%s): name what of the repo it runs under `protect` of the workflows, or make it a script; "+
-					"else a person is asked at each gate of a step that changed files other than its outputs", name, why)})
+				out = append(out, workflows.Line{Message: fmt.Sprintf("agents.%s.command: the files it runs cannot be seen in its text (%s): name them under `protect` of the workflows, or make it a script; "+
+					"else each gate of a step that changed files other than its outputs asks a person", name, why)})
 			}
 		}
 	}

@@ -58,13 +58,13 @@ func (a *app) watchAdd(ctx context.Context, dir string) error {
 		return err
 	}
 	if slices.Contains(roots, p.Root) {
-		a.Print("%s is watched already", p.Root)
+		a.Print("%s is on the list already", p.Root)
 		return untilServed(ctx, &a.Console, p)
 	}
 	if err := saveRepos(p.Home, append(roots, p.Root)); err != nil {
 		return err
 	}
-	a.Print("%s is watched now", p.Root)
+	a.Print("%s is on the list now", p.Root)
 	return untilServed(ctx, &a.Console, p)
 }
 
@@ -111,12 +111,12 @@ func (a *app) watchRemove(ctx context.Context, dir string) error {
 	}
 	i := slices.Index(roots, root)
 	if i < 0 {
-		return fault.Failed("`sluice watch ls` lists those that are", "%s is not watched", clean(root))
+		return fault.Failed("`sluice watch ls` prints the list", "%s is not on the list", clean(root))
 	}
 	if err := saveRepos(home, slices.Delete(roots, i, i+1)); err != nil {
 		return err
 	}
-	a.Print("%s is not watched any more", root)
+	a.Print("%s is no longer on the list", root)
 	return reloadDaemon(ctx, &a.Console, home)
 }
 
@@ -181,7 +181,7 @@ func watchList(ctx context.Context, con *console.Console) error {
 	}
 	con.PrintTable(t)
 	if len(states) == 0 {
-		con.Note("no repo is watched: `sluice watch add` in one")
+		con.Note("the list is empty: run `sluice watch add` in a repo")
 	} else if !running {
 		con.Note("no daemon runs now: `sluice daemon` starts one")
 	}
