@@ -263,7 +263,7 @@ func TestMCPBounds(t *testing.T) {
 		"say the attempt":             say(map[string]any{"attempt": 0}),
 		"blocked without a question":  say(map[string]any{"status": "blocked"}),
 		"failed without a summary":    say(map[string]any{"status": "failed"}),
-		"no run has this id":       say(map[string]any{"run": "../../etc"}),
+		"no run has this id":          say(map[string]any{"run": "../../etc"}),
 		"its steps are X-1, X-2":      say(map[string]any{"step": "X-9-9-9"}),
 		"no run driven-9":             say(map[string]any{"run": "driven-9"}),
 		"an id":                       say(map[string]any{"step": "../X-1"}),
