@@ -56,12 +56,12 @@ func CheckProgram(system bool) error {
 
 func checkProgram(program string, system bool) error {
 	if strings.Contains(program, "/go-build") {
-		return fault.Failed("`make install`, then that one's `service install`", "%s is a binary of `go run`, which goes away", program)
+		return fault.Failed("run `make install`, then `service install` with the installed binary", "%s is a binary of `go run`, which is removed afterwards", program)
 	}
 	for _, dir := range []string{"/home/", "/root/", "/run/user/"} {
 		if system && strings.HasPrefix(program, dir) {
-			return fault.Failed("`sudo make install PREFIX=/usr/local`, then that one's `service install --system`",
-				"%s lies in a home folder, which the machine's service does not see", program)
+			return fault.Failed("run `sudo make install PREFIX=/usr/local`, then `service install --system` with the installed binary",
+				"%s is in a home folder, which the machine's service cannot see", program)
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func SettleLinger(ctx context.Context, system bool, want string, ask func(questi
 		}
 	}
 	if err := Linger(ctx, true); err != nil {
-		return false, fault.Failed("ask root for it, or leave it: --linger no", "%s", text.Message(err.Error()))
+		return false, fault.Failed("ask root to do it, or use --linger no", "%s", text.Message(err.Error()))
 	}
 	return true, nil
 }
@@ -112,6 +112,6 @@ func (s *Service) Alone(ctx context.Context, home string) error {
 	if st, err := s.Status(ctx); err != nil || st.PID == ping.PID {
 		return err
 	}
-	return fault.Failed("end that one (Ctrl-C, or `kill "+strconv.Itoa(ping.PID)+"`: agents go on), then `sluice service start`",
+	return fault.Failed("end that one (Ctrl-C, or `kill "+strconv.Itoa(ping.PID)+"`: agents keep running), then `sluice service start`",
 		"a daemon runs already, pid %d, and it is not the service's", ping.PID)
 }

@@ -69,9 +69,9 @@ func SystemUnit(v Values) (string, error) {
 	if err := v.check(); err != nil {
 		return "", err
 	}
-	origin := "Made by `sluice service install --system`; a second install writes it anew."
+	origin := "Written by `sluice service install --system`; a second install overwrites it."
 	if v.Package {
-		origin = "Of the package sluice."
+		origin = "From the package sluice."
 	}
 	return fill(systemUnit, "ORIGIN", origin, "PROGRAM", quote(v.Program), "ENVFILE", percent(v.EnvFile), "USERMADE", made(v.Made)), nil
 }
@@ -104,7 +104,7 @@ func made(yes bool) string {
 }
 
 // ErrPath is wrapped by what is said of a path that cannot stand in a unit.
-var ErrPath = fault.New("rename the folder, or install from another", "it cannot stand in a service's file")
+var ErrPath = fault.New("rename the folder, or install from another", "a service's file cannot contain it")
 
 func (v Values) check() error {
 	for _, p := range []string{v.Program, v.EnvFile, v.Home, v.Logs} {
@@ -135,8 +135,8 @@ func escape(s string) string {
 }
 
 // envHead says what the file is.
-const envHead = `# The environment of the service, read before each start. sluice service install writes the
-# variables that it found anew and leaves the others: add what your agents need, a line each.
+const envHead = `# The environment of the service, read before each start. sluice service install updates the
+# variables that it finds and keeps the others: add what your agents need, one line each.
 `
 
 // EnvFile is the file of the environment: what was found, over what the file had before; a variable that was not found now

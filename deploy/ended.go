@@ -69,7 +69,7 @@ func Ended(ctx context.Context, system bool, note func(End) error) (End, error) 
 func (s *Service) why(ctx context.Context) (End, error) {
 	out, err := command(ctx, "systemctl", s.scoped([]string{"list-jobs", "--no-legend", "--plain", "--full"})...)
 	if err != nil {
-		return EndCrash, fmt.Errorf("service: systemctl list-jobs: %w: %s: whether this stop is wanted is not known, so agents go on", err, out)
+		return EndCrash, fmt.Errorf("service: systemctl list-jobs: %w: %s: it is unknown whether this stop is on purpose, so agents keep running", err, out)
 	}
 	return whyBy(out), nil
 }

@@ -34,7 +34,7 @@ func (s *Service) Look(ctx context.Context, home func() (string, error)) (State,
 	}
 	dir, err := home()
 	if err != nil {
-		st.Why = "how its repos are is not known: " + err.Error()
+		st.Why = "the state of its repos is unknown: " + err.Error()
 		return st, nil
 	}
 	st.lookInside(ctx, dir)
@@ -50,7 +50,7 @@ func (st *State) lookInside(ctx context.Context, home string) {
 	ping, err := c.Ping(within)
 	switch {
 	case errors.Is(err, daemon.ErrNotServed) && st.System && !isDir(home):
-		st.Why = "how its repos are is told to root alone"
+		st.Why = "only root can see the state of its repos"
 		return
 	case err != nil:
 		st.State, st.Why = StateDegraded, "the daemon does not answer: "+err.Error()
@@ -62,7 +62,7 @@ func (st *State) lookInside(ctx context.Context, home string) {
 	st.Version = ping.Version
 	repos, err := c.Repos(within)
 	if err != nil {
-		st.State, st.Why = StateDegraded, "the daemon does not tell of its repos: "+err.Error()
+		st.State, st.Why = StateDegraded, "the daemon does not list its repos: "+err.Error()
 		return
 	}
 	st.Repos = append(st.Repos, repos...)
@@ -73,7 +73,7 @@ func (st *State) lookInside(ctx context.Context, home string) {
 		}
 	}
 	if unwell > 0 {
-		st.State, st.Why = StateDegraded, text.Plural(unwell, "repo")+" of "+strconv.Itoa(len(repos))+" not well"
+		st.State, st.Why = StateDegraded, text.Plural(unwell, "repo")+" of "+strconv.Itoa(len(repos))+" with a problem"
 	}
 }
 

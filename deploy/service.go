@@ -56,15 +56,15 @@ func Open(opt Options) (*Service, error) {
 	switch platform := service.Platform(); platform {
 	case "linux-systemd":
 		if _, err := os.Stat("/run/systemd/system"); err != nil {
-			return nil, fault.New("run `sluice daemon` below whatever keeps your services running", "systemd is not what started this machine: %w", ErrNoManager)
+			return nil, fault.New("run `sluice daemon` under your own service manager", "systemd is not what started this machine: %w", ErrNoManager)
 		}
 	case "darwin-launchd":
 		s.launchd = true
 		if opt.System {
-			return nil, fault.New("leave --system out", "a service for the whole machine on macOS: %w", ErrNoManager)
+			return nil, fault.New("omit --system", "a service for the whole machine on macOS: %w", ErrNoManager)
 		}
 	default:
-		return nil, fault.New("run `sluice daemon` below whatever keeps your services running", "this machine has %s: %w", platform, ErrNoManager)
+		return nil, fault.New("run `sluice daemon` under your own service manager", "this machine has %s: %w", platform, ErrNoManager)
 	}
 	if !opt.System && !s.launchd {
 		if err := reachUserManager(); err != nil {
@@ -88,7 +88,7 @@ func reachUserManager() error {
 			return os.Setenv("XDG_RUNTIME_DIR", dir)
 		}
 	}
-	return fmt.Errorf("%w: log in as that user and not by su or sudo, or have it run always: `loginctl enable-linger`; for a server there is --system", ErrNoUserManager)
+	return fmt.Errorf("%w: log in as that user, not by su or sudo, or let it always run: `loginctl enable-linger`; on a server use --system", ErrNoUserManager)
 }
 
 // File is the unit or property list that Install writes.
@@ -155,7 +155,7 @@ func (s *Service) Install(ctx context.Context, env map[string]string) (Installed
 	}
 	before, err := os.ReadFile(done.File)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return done, fault.New("see that the file can be read", "service: %w", err)
+		return done, fault.New("make the file readable", "service: %w", err)
 	}
 	done.Fresh = err != nil
 	text, err := s.render(env, strings.Contains(string(before), "=made\n"))
@@ -226,7 +226,7 @@ func (s *Service) writeEnv(env map[string]string) error {
 	}
 	before, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fault.New("see that the file can be read", "service: its environment: %w", err)
+		return fault.New("make the file readable", "service: its environment: %w", err)
 	}
 	if text := EnvFile(string(before), env); text != string(before) {
 		return put(file, text, 0o600)
@@ -236,10 +236,10 @@ func (s *Service) writeEnv(env map[string]string) error {
 
 func put(file, text string, perm fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fault.New("see that the folder can be made", "service: %w", err)
+		return fault.New("make its parent folder writable", "service: %w", err)
 	}
 	if err := atomicfile.Write(file, []byte(text), perm); err != nil {
-		return fault.New("see that the folder can be written, as root for --system", "service: %w", err)
+		return fault.New("make the folder writable, as root for --system", "service: %w", err)
 	}
 	return nil
 }
@@ -323,7 +323,7 @@ func (s *Service) told(ctx context.Context, what string, err error) error {
 		return nil
 	}
 	if s.launchd {
-		return fault.New("`sluice service status` tells more", "service: %s: %w", what, err)
+		return fault.New("`sluice service status` shows more", "service: %s: %w", what, err)
 	}
 	scope := []string{"--unit", Name}
 	if !s.opt.System {
@@ -333,7 +333,7 @@ func (s *Service) told(ctx context.Context, what string, err error) error {
 	if jerr != nil || said == "" {
 		said = err.Error()
 	}
-	return fault.New(fmt.Sprintf("`sluice service status%s` tells how it stands", s.flag()), "service: it did not %s: %s", what, said)
+	return fault.New(fmt.Sprintf("`sluice service status%s` shows its state", s.flag()), "service: it did not %s: %s", what, said)
 }
 
 func (s *Service) flag() string {

@@ -58,7 +58,7 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	}
 	p := s.show(ctx)
 	if len(p) == 0 {
-		return Status{}, fault.New(fmt.Sprintf("see what `systemctl %s` says", strings.Join(s.scoped([]string{"status", Unit}), " ")), "service: systemctl tells nothing")
+		return Status{}, fault.New(fmt.Sprintf("run `systemctl %s`", strings.Join(s.scoped([]string{"status", Unit}), " ")), "service: systemctl prints nothing")
 	}
 	return s.read(p, time.Now()), nil
 }
@@ -135,7 +135,7 @@ func state(p map[string]string, st Status, now time.Time) (string, string) {
 		return StateStopping, ""
 	case "failed":
 		if p["Result"] == "start-limit-hit" {
-			return StateFailed, "it crashed again and again, and systemd gave up: the log tells why"
+			return StateFailed, "it crashed again and again, and systemd gave up: the log has the reason"
 		}
 		return StateFailed, why
 	}

@@ -63,7 +63,7 @@ func runWithNotice(ctx context.Context, limit time.Duration, argv, env []string,
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if ctx.Err() != nil {
-		return "", errors.New("cancelled before it began")
+		return "", errors.New("cancelled before it started")
 	}
 
 	out := &tail{max: maxOutput}

@@ -45,7 +45,7 @@ func (h *helperProc) kill(mute error) {
 // up returns the running helper, and starts one if there is none. The caller holds mu.
 func (d *Desk) up() (*helperProc, error) {
 	if d.closed {
-		return nil, errors.New("the desktop is not told any more: sluice is stopping")
+		return nil, errors.New("no more notices for the desktop: sluice is stopping")
 	}
 	if d.proc != nil {
 		return d.proc, nil
@@ -216,5 +216,5 @@ func (h *helperProc) ended() error {
 	if h.why != nil {
 		return fmt.Errorf("the notice helper ended: %w", h.why)
 	}
-	return errors.New("the notice helper ended without a word")
+	return errors.New("the notice helper ended without a message")
 }

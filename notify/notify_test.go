@@ -52,7 +52,7 @@ func TestChannelsDoNotDelayOneAnother(t *testing.T) {
 			{Channel: "slow", Why: "not done after 5.5s: no longer waited for", Hung: true, Took: sendLimit},
 			{Channel: "quick", OK: true},
 			{Channel: "broken", Why: "the channel panicked: oh no"},
-			{Channel: "wordless", Why: "failed without a word"},
+			{Channel: "wordless", Why: "failed without a message"},
 		}
 		for i := range want {
 			if i >= len(results) || results[i] != want[i] {

@@ -96,7 +96,7 @@ func (n *Notifier) sendOn(ctx context.Context, i int, l lane, notice Notice, cam
 	if err != nil {
 		r.Why = text.Clean(err.Error(), maxWhy)
 		if r.Why == "" {
-			r.Why = "failed without a word"
+			r.Why = "failed without a message"
 		}
 	}
 	select {

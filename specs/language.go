@@ -26,51 +26,51 @@ func (p place) has(name string) bool { return p.Keys[name] != nil }
 
 type specDoc struct {
 	place
-	Workflow *workflowDoc `key:"workflow" need:"yes" doc:"What the workflow is."`
+	Workflow *workflowDoc `key:"workflow" need:"yes" doc:"The workflow itself: its id, vars and limits."`
 	Steps    []*stepDoc   `key:"steps" need:"yes" doc:"The work, step by step. The first one starts the run; so does each with needs: [] that nothing else leads to."`
-	Gates    []*gateDoc   `key:"gates" doc:"What judges the steps, and says where the work goes."`
+	Gates    []*gateDoc   `key:"gates" doc:"The gates: each judges a step and decides where its work goes."`
 }
 
 type workflowDoc struct {
 	place
-	ID           ident      `key:"id" need:"yes" doc:"The workflow's id. The file bears it: .workflow/specs/<id>.yaml."`
+	ID           ident      `key:"id" need:"yes" doc:"The workflow's id. The file is named after it: .workflow/specs/<id>.yaml."`
 	Name         scalar     `key:"name" doc:"A name for people. The id, if absent."`
 	Description  scalar     `key:"description" doc:"What the workflow does, in a sentence or two."`
-	ContextFiles pathList   `key:"context_files" doc:"Files that every agent of this workflow is told to read."`
-	Vars         varsDoc    `key:"vars" doc:"What a run can be given: name: default, or name: {required: true, description: …}. The default gives the type."`
-	Workspace    scalar     `key:"workspace" enum:"checkout|run" doc:"Where steps without a worktree work. checkout (default): in your checkout. run: in a worktree of the run's own, on the branch sluice/<run>; sluice land takes the work over."`
-	OnDone       *onDoneDoc `key:"on_done" doc:"What becomes of the work of a run with a worktree of its own (workspace: run) when the run has completed."`
+	ContextFiles pathList   `key:"context_files" doc:"Files that every agent of this workflow must read."`
+	Vars         varsDoc    `key:"vars" doc:"Values that a run takes: name: default, or name: {required: true, description: …}. The default gives the type."`
+	Workspace    scalar     `key:"workspace" enum:"checkout|run" doc:"Where steps without a worktree work. checkout (default): in your checkout. run: in a worktree of the run's own, on the branch sluice/<run>; sluice land lands the work."`
+	OnDone       *onDoneDoc `key:"on_done" doc:"How the work of a completed run with its own worktree (workspace: run) lands."`
 	Limits       *limitsDoc `key:"limits" doc:"The run's circuit breakers. Each is N, or {max: N, on_hit: ABORTED | FAILED | human}."`
 	Needs        textList   `key:"needs" doc:"Steps of other workflows (workflow/step) that the run waits for before its first step."`
 	Hooks        *hooksDoc  `key:"hooks" doc:"Commands that get the run's facts in their environment. A failing hook is recorded, not fatal."`
-	Setup        *setupDoc  `key:"setup" doc:"Makes what tests need and git ignores, such as dependencies, for those who judge."`
+	Setup        *setupDoc  `key:"setup" doc:"Prepares files that checks need and git ignores, such as dependencies."`
 	Protect      pathList   `key:"protect" doc:"Globs: a step that changed one of these files sends its next gate to a human, whatever the gate's level."`
 }
 
 // onDoneDoc lands the work.
 type onDoneDoc struct {
 	place
-	Land          scalar `key:"land" enum:"keep|squash|merge|ff|pr" doc:"keep (default): sluice land takes the work over. squash, merge, ff: it goes onto the branch that was checked out when the run began. pr: it is pushed, and a pull request is opened with gh."`
-	CloseWorktree scalar `key:"close_worktree" doc:"true: the run's worktree is removed then. Its branch stays."`
+	Land          scalar `key:"land" enum:"keep|squash|merge|ff|pr" doc:"keep (default): sluice land lands the work. squash, merge, ff: it goes onto the branch that was checked out when the run began. pr: it is pushed, and a pull request is opened with gh."`
+	CloseWorktree scalar `key:"close_worktree" doc:"true: the run's worktree is removed after landing. Its branch stays."`
 }
 
 type limitsDoc struct {
 	place
-	MaxDuration    *spanLimit   `key:"max_duration" doc:"The time steps, reviews and windows may take in all. Waiting for a human does not count."`
+	MaxDuration    *spanLimit   `key:"max_duration" doc:"The total time of steps, reviews and windows. Waiting for a human does not count."`
 	MaxSteps       *countLimit  `key:"max_steps" doc:"Step attempts in all."`
 	MaxFailedRatio *numberLimit `key:"max_failed_ratio" doc:"Hit when more of a list's tasks have failed (0 to 1)."`
-	MaxCostUSD     *numberLimit `key:"max_cost_usd" doc:"What the agents may cost, in US dollars."`
+	MaxCostUSD     *numberLimit `key:"max_cost_usd" doc:"The most the agents may cost, in US dollars."`
 	MaxTokens      *numberLimit `key:"max_tokens" doc:"Tokens the agents may use."`
-	Roles          *rolesDoc    `key:"roles" doc:"What the agents of one role may use over the run: ROLE: {max_tokens, max_cost_usd, max_launches, max_duration}."`
-	MaxSameFailure *countLimit  `key:"max_same_failure" doc:"The same failure over an unchanged tree: no progress; a name under routes is no failure. 3 if absent, and then a human is asked."`
+	Roles          *rolesDoc    `key:"roles" doc:"The budget of one role's agents over the run: ROLE: {max_tokens, max_cost_usd, max_launches, max_duration}."`
+	MaxSameFailure *countLimit  `key:"max_same_failure" doc:"How often the same failure may come over an unchanged tree. A name under routes is not a failure. 3 if absent, and then a human is asked."`
 }
 
 // roleDoc is what one role may use in a run.
 type roleDoc struct {
 	place
-	MaxDuration *spanLimit   `key:"max_duration" doc:"The time its agents may run, one beside another counted each."`
-	MaxLaunches *countLimit  `key:"max_launches" doc:"Launches of its agents, those after a failure too."`
-	MaxCostUSD  *numberLimit `key:"max_cost_usd" doc:"What its agents may cost, in US dollars."`
+	MaxDuration *spanLimit   `key:"max_duration" doc:"The time its agents may run; agents that run at the same time count each."`
+	MaxLaunches *countLimit  `key:"max_launches" doc:"Launches of its agents, including those after a failure."`
+	MaxCostUSD  *numberLimit `key:"max_cost_usd" doc:"The most its agents may cost, in US dollars."`
 	MaxTokens   *numberLimit `key:"max_tokens" doc:"Tokens its agents may use."`
 }
 
@@ -79,15 +79,15 @@ type hooksDoc struct {
 	AfterStep commandDoc `key:"after_step" doc:"After each step attempt: a list of arguments, or a text for sh -c."`
 	AfterTask commandDoc `key:"after_task" doc:"After each try of a task of for_each, when the task file has its result."`
 	AfterRun  commandDoc `key:"after_run" doc:"After the run has ended."`
-	Notify    scalar     `key:"notify" doc:"true: you are told of each step that passes its gates, and of each that a gate does not pass."`
+	Notify    scalar     `key:"notify" doc:"true: you are notified of each step that passes its gates, and of each that a gate does not pass."`
 }
 
 // setupDoc creates what a checkout of a commit lacks.
 type setupDoc struct {
 	place
 	Run      commandDoc `key:"run" need:"yes" doc:"The command: a list of arguments, or a text for sh -c. It runs in a checkout of the commit from which the attempt began."`
-	Files    pathList   `key:"files" need:"yes" doc:"Files or globs that its result depends on, such as lock files: it runs again where one of them differs."`
-	Provides pathList   `key:"provides" need:"yes" doc:"The folders and files that it makes. Those who judge see them, read-only."`
+	Files    pathList   `key:"files" need:"yes" doc:"Files or globs that its result depends on, such as lock files: it runs again if one of them differs."`
+	Provides pathList   `key:"provides" need:"yes" doc:"The folders and files that it creates. Reviewers and checks see them read-only."`
 }
 
 type stepDoc struct {
@@ -95,25 +95,25 @@ type stepDoc struct {
 	ID          ident       `key:"id" need:"yes" doc:"The step's id. Steps and gates share one name space, in which case is ignored."`
 	Name        scalar      `key:"name" doc:"A label for people. The id, if absent."`
 	Agent       *agentDoc   `key:"agent" doc:"Who does the step."`
-	Run         commandDoc  `key:"run" doc:"A command instead of an agent: a list of arguments, or a text for sh -c. An agent beside it gives worktree, branch and the role whose environment it gets."`
+	Run         commandDoc  `key:"run" doc:"A command instead of an agent: a list of arguments, or a text for sh -c. An agent beside it sets worktree, branch and the role whose environment it gets."`
 	Workflow    scalar      `key:"workflow" doc:"A child run of this workflow."`
-	Vars        givenDoc    `key:"vars" doc:"Beside workflow: values of the vars that it declares, texts with ${{ }} over the names of this workflow. A var without one has the value of the var of the same name here."`
+	Vars        givenDoc    `key:"vars" doc:"Beside workflow: values of its vars, as texts with ${{ }} over the names of this workflow. A var without a value takes the var of the same name here."`
 	ForEach     *forEachDoc `key:"for_each" doc:"This step for each task of a list."`
-	Env         envDoc      `key:"env" doc:"Environment variables of the step's process. SLUICE_* are the engine's own."`
-	Inputs      pathList    `key:"inputs" doc:"Files or globs the step reads, from its worktree, else from the root. A plain one that is missing fails the attempt before it is launched."`
-	Outputs     outputsDoc  `key:"outputs" doc:"Files the step must have made. path: expression = the engine writes it there."`
-	Setup       *setupDoc   `key:"setup" doc:"In place of the workflow's, for those who judge this step."`
+	Env         envDoc      `key:"env" doc:"Environment variables of the step's process. SLUICE_* are reserved for the engine."`
+	Inputs      pathList    `key:"inputs" doc:"Files or globs the step reads, from its worktree, else from the root. If a plain one is missing, the attempt fails before its launch."`
+	Outputs     outputsDoc  `key:"outputs" doc:"Files that the step must create. path: expression = the engine writes the file."`
+	Setup       *setupDoc   `key:"setup" doc:"Replaces the workflow's setup for the reviewers and checks of this step."`
 	Criteria    criteriaDoc `key:"success_criterion" doc:"How to know that the step is done: \"<command> exits 0\", \"file <path> exists[ and is non-empty]\", {run: …}, {file: …, non_empty: true}, or a list of them; folder: true beside run or file: judged in the step's own folder, with what git ignores. Any other text goes to the reviewer."`
-	Answer      answerDoc   `key:"answer" doc:"JSON Schema of the step's final structured answer: a file's path, or the schema itself. Beside workflow: an expression over the names of the child run, which gives the step's answer."`
+	Answer      answerDoc   `key:"answer" doc:"JSON Schema of the step's final structured answer: a file's path, or the schema itself. Beside workflow: an expression over the names of the child run, whose value is the step's answer."`
 	Timeout     spanDoc     `key:"timeout" doc:"How long an attempt may take, as 30m. 2h if absent."`
-	IdleTimeout spanDoc     `key:"idle_timeout" doc:"How long the agent may say nothing."`
+	IdleTimeout spanDoc     `key:"idle_timeout" doc:"How long the agent may be silent."`
 	Restarts    countDoc    `key:"restarts" doc:"Launches after an infrastructure failure. 1 if absent."`
-	Signal      *signalDoc  `key:"signal" doc:"How the step says that it is done. Absent: stdout_exit where the daemon launches, else sentinel_file."`
-	Gate        scalar      `key:"gate" doc:"The gate that judges the step and says what comes next."`
+	Signal      *signalDoc  `key:"signal" doc:"How the step reports that it is done. Absent: stdout_exit where the daemon launches, else sentinel_file."`
+	Gate        scalar      `key:"gate" doc:"The gate that judges the step and decides what comes next."`
 	NextStep    targetsDoc  `key:"next_step" doc:"Instead of a gate: the next step, a list of steps, or an end (DONE, FAILED, ABORTED)."`
 	OnFail      scalar      `key:"on_fail" doc:"Beside next_step: where the work goes when the step fails, a step or an end; the next step itself lets the join go on without it. FAILED if absent."`
 	Needs       textList    `key:"needs" doc:"Steps that must have passed; other/Y-2 = in the newest run of the workflow other. [] = starts at once."`
-	When        exprDoc     `key:"when" doc:"A condition, asked each time the work comes. False = the step is skipped: on as after a pass."`
+	When        exprDoc     `key:"when" doc:"A condition, evaluated each time the work arrives. False = the step is skipped, and the work goes on as after a pass."`
 }
 
 type agentDoc struct {
@@ -121,29 +121,29 @@ type agentDoc struct {
 	Type     scalar   `key:"type" doc:"The role. The settings map roles to agents, models and prompt templates."`
 	Launch   scalar   `key:"launch" enum:"headless|interactive|subagent" doc:"headless (default): the daemon starts it. interactive, subagent: the step is offered and waits for its signal."`
 	Worktree scalar   `key:"worktree" doc:"The folder the step works in, relative to the repo's root. Absent = the root."`
-	Branch   scalar   `key:"branch" doc:"The branch a worktree that is not there is made of. Absent = of a branch with the folder's name."`
+	Branch   scalar   `key:"branch" doc:"The branch from which a missing worktree is created. Absent = a branch with the folder's name."`
 	Context  pathList `key:"context" doc:"More files this agent reads."`
-	Prompt   scalar   `key:"prompt" doc:"What to do."`
-	Session  scalar   `key:"session" doc:"Go on in the run's conversation of this name, where the agent can."`
-	Reads    scalar   `key:"reads" doc:"true: the step only looks, at a read-only checkout of what was taken last in its folder. It holds no folder, so any number look at once; its result is its answer, its signal and outputs written below .workflow/ (path: expression)."`
+	Prompt   scalar   `key:"prompt" doc:"The task."`
+	Session  scalar   `key:"session" doc:"Continue the run's conversation of this name, if the agent can."`
+	Reads    scalar   `key:"reads" doc:"true: the step only reads, in a read-only checkout of its folder's last taken tree. It occupies no folder, so any number run at once. Its result is its answer, its signal and outputs written below .workflow/ (path: expression)."`
 }
 
 type forEachDoc struct {
 	place
-	Tasks       tasksDoc `key:"tasks" need:"yes" doc:"The task file; or path: expression = the list is written there from the value when it begins. The path names the run, with ${{run}}."`
+	Tasks       tasksDoc `key:"tasks" need:"yes" doc:"The task file; or path: expression = the list is written there from the value when the step begins. The path names the run, with ${{run}}."`
 	MaxParallel countDoc `key:"max_parallel" doc:"Tasks at a time."`
 	Attempts    countDoc `key:"attempts" doc:"Tries per task."`
-	MaxTries    countDoc `key:"max_tries" doc:"Tries of all tasks together. Used up, the list ends as it stands and its gate decides; sent back then, it fails."`
+	MaxTries    countDoc `key:"max_tries" doc:"Tries of all tasks together. When they are used up, the list ends and its gate decides; if the gate sends it back, it fails."`
 	OnExhausted scalar   `key:"on_exhausted" doc:"A step for a task that has used its tries."`
-	MaxDepth    countDoc `key:"max_depth" doc:"How deep tasks may stand for tasks."`
-	OnMissing   scalar   `key:"on_missing" doc:"A step for a task file that is missing."`
-	OnInvalid   scalar   `key:"on_invalid" doc:"A step for a task file that is not valid."`
+	MaxDepth    countDoc `key:"max_depth" doc:"How deep tasks may be replaced by new tasks."`
+	OnMissing   scalar   `key:"on_missing" doc:"A step for a missing task file."`
+	OnInvalid   scalar   `key:"on_invalid" doc:"A step for an invalid task file."`
 }
 
 type signalDoc struct {
 	place
-	Type  scalar `key:"type" need:"yes" enum:"sentinel_file|git_commit|pr_creation|stdout_exit" doc:"sentinel_file: a JSON file appears. git_commit: a commit bears the marker. pr_creation: a pull request appears. stdout_exit: the process exits 0."`
-	Value scalar `key:"value" doc:"sentinel_file: the file, .workflow/signals/<step-id>-done.json if absent. git_commit: the marker, [GATE:<gate-id>] if absent. pr_creation: the branch that the pull request comes from, the step's if absent. stdout_exit: the exit code that says done, which is 0."`
+	Type  scalar `key:"type" need:"yes" enum:"sentinel_file|git_commit|pr_creation|stdout_exit" doc:"sentinel_file: a JSON file appears. git_commit: a commit has the marker. pr_creation: a pull request appears. stdout_exit: the process exits 0."`
+	Value scalar `key:"value" doc:"sentinel_file: the file, .workflow/signals/<step-id>-done.json if absent. git_commit: the marker, [GATE:<gate-id>] if absent. pr_creation: the branch that the pull request comes from, the step's if absent. stdout_exit: the exit code that means done, which is 0."`
 }
 
 type gateDoc struct {
@@ -153,31 +153,31 @@ type gateDoc struct {
 	When        exprDoc      `key:"when" doc:"A condition. False = the gate passes unjudged."`
 	Reviewer    *reviewerDoc `key:"reviewer" need:"yes" doc:"Who evaluates the gate."`
 	Restarts    countDoc     `key:"restarts" doc:"Reviewer launches after an inconclusive one. 1 if absent."`
-	Answer      answerDoc    `key:"answer" doc:"JSON Schema of the reviewer's answer, where it is more than a verdict; at level human of the answer that a person's pass has to give."`
+	Answer      answerDoc    `key:"answer" doc:"JSON Schema of the reviewer's answer, if it is more than a verdict; at level human, of the answer that a person's pass must contain."`
 	Outputs     outputsDoc   `key:"outputs" doc:"Files the engine writes from the review: path: expression."`
-	Verdict     verdictDoc   `key:"verdict" doc:"outcome: condition, the first that holds; or one expression that gives the outcome's name. Absent: the reviewer's own word."`
+	Verdict     verdictDoc   `key:"verdict" doc:"outcome: condition, the first true one wins; or one expression whose value is the outcome's name. Absent: the reviewer's own word."`
 	VetoWindow  spanDoc      `key:"veto_window" doc:"How long a notify gate pauses for a veto, as 30s."`
 	Timeout     spanDoc      `key:"timeout" doc:"How long a human may take."`
 	OnTimeout   scalar       `key:"on_timeout" doc:"After the time-out: remind (default), fail, or an end. Never pass."`
 	OnPass      *onPassDoc   `key:"on_pass" need:"yes" doc:"Where a pass leads."`
 	OnFail      *onFailDoc   `key:"on_fail" doc:"Where a failure leads. Absent: back to the step judged."`
-	Routes      routesDoc    `key:"routes" doc:"outcome: where to: a step, an end, or human. Such a name is no failure: each that leads back has a count of its own."`
-	MaxFailures countDoc     `key:"max_failures" doc:"The failure from which none goes back by itself: on_exhausted applies; so for each name under routes by itself. 3 if absent; 0 reads as 1."`
-	MaxRetries  countDoc     `key:"max_retries" doc:"The same count by another name: max_retries: 2 asks at the second failure too. A gate has one of the two."`
-	OnExhausted scalar       `key:"on_exhausted" doc:"After max_failures: human (default), pass, a step (once; when it has passed, the counts begin anew) or an end."`
+	Routes      routesDoc    `key:"routes" doc:"outcome: where to: a step, an end, or human. Such an outcome is not a failure: each that leads back has its own count."`
+	MaxFailures countDoc     `key:"max_failures" doc:"From this failure on, on_exhausted applies instead of going back. Each name under routes is counted separately. 3 if absent; 0 reads as 1."`
+	MaxRetries  countDoc     `key:"max_retries" doc:"Another name for max_failures: max_retries: 2 asks at the second failure too. A gate has one of the two."`
+	OnExhausted scalar       `key:"on_exhausted" doc:"After max_failures: human (default), pass, a step (once; when it has passed, the counts restart) or an end."`
 }
 
 type reviewerDoc struct {
 	place
-	Level     scalar     `key:"level" need:"yes" enum:"auto|notify|human" doc:"auto: the verdict decides. notify: so, and a human is told and may veto. human: a human decides."`
+	Level     scalar     `key:"level" need:"yes" enum:"auto|notify|human" doc:"auto: the verdict decides. notify: the verdict decides, and a human is notified and may veto. human: a human decides."`
 	AgentType scalar     `key:"agent_type" doc:"A role: an agent reviews."`
 	Run       commandDoc `key:"run" doc:"A command reviews: exit 0 = pass, else fail, its output the feedback."`
 	From      scalar     `key:"from" enum:"step" doc:"step: the step's own report and answer decide."`
-	Prompt    scalar     `key:"prompt" doc:"What to look for: for the agent of agent_type, or, at level human, for the person who is asked."`
-	Session   scalar     `key:"session" doc:"Go on in the run's conversation of this name, where the agent can."`
-	Rubric    textList   `key:"rubric" doc:"What is scored, 0 to 100 each in scores; score is their mean."`
-	Approvers textList   `key:"approvers" doc:"Whose signature counts."`
-	Trust     scalar     `key:"trust" enum:"auto|file|sandbox|signed" doc:"The least level of trust an answer needs."`
+	Prompt    scalar     `key:"prompt" doc:"What to look for: instructions for the agent of agent_type, or, at level human, for the person who is asked."`
+	Session   scalar     `key:"session" doc:"Continue the run's conversation of this name, if the agent can."`
+	Rubric    textList   `key:"rubric" doc:"The criteria to score, each 0 to 100 in scores; score is their mean."`
+	Approvers textList   `key:"approvers" doc:"The names whose signatures count."`
+	Trust     scalar     `key:"trust" enum:"auto|file|sandbox|signed" doc:"The lowest trust level that an answer needs."`
 }
 
 type onPassDoc struct {

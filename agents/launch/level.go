@@ -29,7 +29,7 @@ func (x *Cage) Box() (*sandbox.Box, error) {
 func (x *Cage) Wanted() (*sandbox.Box, error) {
 	box, err := x.Box()
 	if err != nil {
-		err = job.Fatal("%v: the settings want one: see sluice doctor", err)
+		err = job.Fatal("%v: the settings require one: see sluice doctor", err)
 	}
 	return box, err
 }

@@ -66,7 +66,7 @@ func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string, r
 		return nil, "", job.Fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.Role, w.Role)
 	}
 	if w.Agent.Format != settings.FormatText && !program.Known(w.Agent.Format) || len(w.Agent.Command) == 0 {
-		return nil, "", job.Fatal("agent %s: its settings cannot be gone by: sluice doctor says why", w.Name)
+		return nil, "", job.Fatal("agent %s: its settings are invalid: sluice doctor shows why", w.Name)
 	}
 	if w.Stub {
 		return w.Agent.Command, "", nil

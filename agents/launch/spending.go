@@ -194,7 +194,7 @@ func (ls *Launches) Spent(d engine.Day) []engine.Event {
 		}
 		ev.Text = fmt.Sprintf("all repos together have used %s of the day's %s %s", x.text, x.key, x.of)
 		if ev.Used {
-			ev.Text += ": no agent is launched until 00:00; raise budget.day in the settings (and have the daemon read them: SIGHUP) to go on before"
+			ev.Text += ": no agent is launched until 00:00; raise budget.day in the settings (and reload them: SIGHUP) to continue earlier"
 		}
 		out = append(out, ev)
 	}

@@ -17,15 +17,14 @@ import (
 func abortCommand(a *app) *cobra.Command {
 	var why string
 	cmd := a.JSONFlag(&cobra.Command{
-		Use: "abort [RUN]", Short: "end a run for good, and what runs in it",
-		Long: `Agents of the run are ended with all they started. Their worktrees stay as they are, with what they had
-done in them. Where no process serves the repo, this one does until all of the run has ended. It
-launches nothing meanwhile, of no run: other runs go on where they are once something serves the
-repo. Only the workflow's after_run, if it has one, follows the end as always.`,
+		Use: "abort [RUN]", Short: "end a run and its agents for good",
+		Long: `Ends the run's agents with every process they started. Worktrees stay as they are.
+Where no process serves the repo, this command does so until the run has ended; it launches
+nothing, and other runs wait. The workflow's after_run hook, if it has one, still runs.`,
 		Example: "sluice abort phase-4-1 -m \"wrong plan\"\nsluice abort --yes", Args: console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error { return abortRun(cmd.Context(), a, args, why) },
 	})
-	cmd.Flags().StringVarP(&why, "message", "m", "", "why, in `WORDS`")
+	cmd.Flags().StringVarP(&why, "message", "m", "", "the reason, in `WORDS`")
 	return cmd
 }
 
@@ -74,7 +73,7 @@ func toAbort(ctx context.Context, p *workspace.Workspace, args []string) (string
 	}
 	r, err := v.Run(ctx, id)
 	if err == nil && !r.Live() {
-		err = fault.Failed("`sluice status "+id+"` tells how it stands", "nothing came of it: run %s is over (%s)", id, r.Phase)
+		err = fault.Failed("`sluice status "+id+"` shows its state", "nothing was done: run %s is over (%s)", id, r.Phase)
 	}
 	return id, err
 }

@@ -25,9 +25,9 @@ func signalCommand(a *app) *cobra.Command {
 	var status, text, run, answer string
 	cmd := &cobra.Command{
 		Use:   "signal STEP",
-		Short: "say that a step is done, failed or blocked",
-		Long: `Writes the step's sentinel file properly: whole, by rename, into the right folder. An agent that
-sluice launched needs no flags: its environment says which run and attempt it is.`,
+		Short: "report that a step is done, failed or blocked",
+		Long: `Writes the step's sentinel file whole, by rename, into the right folder. An agent that sluice
+launched needs no flags: its environment names the run and the attempt.`,
 		Example: "sluice signal X-1 -m \"wrote 14 tests\"\nsluice signal X-1 --status blocked -m \"which database?\"",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,8 +39,8 @@ sluice launched needs no flags: its environment says which run and attempt it is
 		},
 	}
 	cmd.Flags().StringVar(&status, "status", signals.Done, "`STATUS`: done, failed or blocked")
-	cmd.Flags().StringVarP(&text, "message", "m", "", "the summary, or what is asked, in `WORDS`")
-	cmd.Flags().StringVar(&run, "run", "", "the `RUN` that is meant (the environment's)")
+	cmd.Flags().StringVarP(&text, "message", "m", "", "the summary, or the question, in `WORDS`")
+	cmd.Flags().StringVar(&run, "run", "", "the `RUN` of the step (default: from the environment)")
 	cmd.Flags().StringVar(&answer, "answer", "", "the structured answer: a `FILE` of JSON")
 	return cmd
 }
@@ -55,7 +55,7 @@ func sendSignal(con *console.Console, p *workspace.Workspace, step, status, word
 		return fault.Misused(mend, "no status %q", clean(status))
 	}
 	if !ids.Valid(step) {
-		return fault.Misused("`sluice status` names the steps", "%q is no id of a step", clean(step))
+		return fault.Misused("`sluice status` names the steps", "%q is not the id of a step", clean(step))
 	}
 	say := map[string]any{"step": step, "status": status, "summary": words}
 	if status == signals.Blocked {
@@ -104,7 +104,9 @@ func notifyCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify TEXT",
 		Short: "send yourself a notice, as a run would",
-		Long:  "Goes by the same settings (notify.desktop, command, webhook) as the notices of runs: to try\nwhether they reach you, and for scripts of your own. Prints what became of it on each channel.\nWithin the sandbox, where hooks and agents run, your settings and your desktop are hidden: to be\ntold of each step write `hooks: {notify: true}` in the spec.",
+		Long: `Uses the settings of run notices (notify.desktop, command, webhook), to test them or for your own
+scripts. Prints the result for each channel. Inside the sandbox, hooks and agents see neither your
+settings nor your desktop: for a notice at each step, write hooks: {notify: true} in the spec.`,
 		Example: `sluice notify "deployed"
 sluice notify "is this seen?" --body "with more words"`,
 		Args: console.Between(1, 1),
@@ -113,7 +115,7 @@ sluice notify "is this seen?" --body "with more words"`,
 		},
 	}
 	cmd.Flags().StringVar(&body, "body", "", "more `WORDS`")
-	cmd.Flags().StringVar(&kind, "kind", notify.KindInfo, "the notice's `KIND`, as commands see it")
+	cmd.Flags().StringVar(&kind, "kind", notify.KindInfo, "the `KIND` of notice that commands receive")
 	return a.JSONFlag(cmd)
 }
 

@@ -26,9 +26,9 @@ import (
 func attemptCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attempt",
-		Short: "look again at what one attempt of an agent did and left",
-		Long: `What an agent's attempt leaves in its checkout, committed or not, is kept on a ref of sluice's own
-(refs/sluice/salvage/RUN/STEP.N), whatever comes after it; sluice clean lets go of it.`,
+		Short: "look at one attempt of an agent again",
+		Long: `What an attempt leaves in its checkout, committed or not, is kept on a ref of sluice's own:
+refs/sluice/salvage/RUN/STEP.N. It stays until sluice clean removes it.`,
 		Example: "sluice attempt show last X-1.2\nsluice attempt diff last X-1.2",
 		Args:    console.Between(0, 0),
 	}
@@ -44,14 +44,14 @@ func attemptCommand(a *app) *cobra.Command {
 		}}
 	}
 	cmd.AddCommand(
-		a.JSONFlag(sub("show RUN STEP.N", "how it went, what it cost, where its files lie",
-			"One attempt: how and when it ended, its words, what it cost, the conversation of its agent, the folder\nof its output and the commit of what it left.",
+		a.JSONFlag(sub("show RUN STEP.N", "show how an attempt went, what it cost and where its files are",
+			"Shows how and when the attempt ended, its summary, its cost, its conversation, the folder of its\noutput and the commit of the files it left.",
 			"sluice attempt show last X-1.2\nsluice attempt show phase-4-1 X-1.1 --json", a.attemptShow, 2)),
-		sub("diff RUN STEP.N", "what it changed",
-			"What the attempt changed, from the commit it began with to the files it left, committed or not.",
+		sub("diff RUN STEP.N", "show what an attempt changed",
+			"Compares the commit that the attempt began with and the files it left, committed or not.",
 			"sluice attempt diff last X-1.2 | less -R\nsluice attempt diff phase-4-1 X-1.1 | git apply -R --stat", a.attemptDiff, 2),
-		sub("checkout RUN STEP.N [DIR]", "a worktree with its files as it left them, on no branch",
-			"A linked worktree with the files as the attempt left them, to run or read them beside your own. It is\non no branch; remove it with git worktree remove.",
+		sub("checkout RUN STEP.N [DIR]", "create a worktree with the files an attempt left",
+			"Creates a linked worktree with the files as the attempt left them, to run or read beside your own. It\nis on no branch; remove it with git worktree remove.",
 			"sluice attempt checkout last X-1.2 ../as-it-was\nsluice attempt checkout phase-4-1 X-1.1", a.attemptCheckout, 3),
 	)
 	return cmd
@@ -73,7 +73,7 @@ func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*at
 	step, number, ok := cutLast(name, '.')
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 1 || !ids.Valid(step) {
-		return nil, fault.Misused("as X-1.2: the second attempt of X-1", "%q names no attempt", clean(name))
+		return nil, fault.Misused("as X-1.2: the second attempt of X-1", "%q is not the name of an attempt", clean(name))
 	}
 	id, err := workspace.RunNamed(ctx, v, run)
 	if err != nil {
@@ -92,7 +92,7 @@ func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*at
 				return &attemptShown{Run: r.ID, Step: step, Attempt: &st.Attempts[i], name: fmt.Sprintf("%s/%s.%d", r.ID, step, n)}, nil
 			}
 		}
-		return nil, fault.Failed("`sluice status "+r.ID+"` tells how many there were", "%s has no attempt %d of %s", r.ID, n, step)
+		return nil, fault.Failed("`sluice status "+r.ID+"` shows its attempts", "%s has no attempt %d of %s", r.ID, n, step)
 	}
 	return nil, fault.Failed("`sluice status "+r.ID+"` names them", "%s has no step %s", r.ID, clean(step))
 }

@@ -24,10 +24,10 @@ import (
 func auditCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "check the record of what was decided",
-		Long: `The journal chains each line to the one before it. .workflow/audit/<workflow>.log is a readable
-part of it for committing: a line for each launch, word, verdict, decision and end. Verify reads
-both from the first line to the last.`,
+		Short: "check the record of all decisions",
+		Long: `The journal chains each line to the line before it. .workflow/audit/<workflow>.log is a readable
+extract to commit, with a line for each launch, signal, verdict, decision and end. Verify reads
+both files completely.`,
 		Example: "sluice audit verify\nsluice audit verify phase-4-search-index",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
@@ -40,19 +40,19 @@ func verifyCommand(a *app) *cobra.Command {
 	var list string
 	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "verify [WORKFLOW]",
-		Short: "check the chain, the exports against it, and checkpoints",
-		Long: `Exit 1 and the line that breaks it, if anything was changed, lost, doubled or put in. It may run
-beside the daemon. A lost end, or a journal written anew, can only be found against a signed
-checkpoint: --checkpoint note takes those of the git notes (refs/notes/sluice), or name a file.
-Names too what went on though a gate had not passed it: by a route, on_fail or on_exhausted.`,
+		Short: "check the chain, the audit files and checkpoints",
+		Long: `Exits 1 and prints the first bad line if a line was changed, lost, doubled or inserted. It can run
+beside the daemon. Only a signed checkpoint reveals that the end was cut off or the journal
+rewritten: --checkpoint note reads the git notes (refs/notes/sluice), or name a file.
+It also lists work that went on without a gate's pass: by a route, on_fail or on_exhausted.`,
 		Example: "sluice audit verify\nsluice audit verify --checkpoint note\nsluice audit verify --checkpoint /mnt/safe/app.checkpoint --approvers /mnt/safe/allowed_signers",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return auditVerify(cmd.Context(), a, args, against, list)
 		},
 	})
-	cmd.Flags().StringArrayVar(&against, "checkpoint", nil, "hold the journal to a checkpoint: `FILE|note`; may be given again")
-	cmd.Flags().StringVar(&list, "approvers", "", "whose signature counts: `FILE`, kept elsewhere, in place of the repo's own list")
+	cmd.Flags().StringArrayVar(&against, "checkpoint", nil, "compare the journal with a checkpoint, `FILE|note`; repeatable")
+	cmd.Flags().StringVar(&list, "approvers", "", "`FILE` of the keys that count, in place of the repo's own list")
 	return cmd
 }
 
@@ -62,7 +62,7 @@ func auditVerify(ctx context.Context, a *app, args, against []string, signers st
 		return err
 	}
 	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to verify", p.Root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to verify", p.Root)
 	}
 	notes := func() (map[string][]byte, error) {
 		repo, err := p.Open(ctx)
@@ -122,30 +122,32 @@ func printAudit(con *console.Console, list []audit.Checked, bad bool) error {
 func journalCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "journal", Short: "export the whole record, or repair a damaged one",
-		Long:    "The journal has every fact, the audit files one line for each launch, word, verdict, decision and\nend. A journal whose last line was torn by a crash repairs itself. Anything else is left for a\nperson to look at: no process serves the repo until it is repaired.",
+		Long: `The journal has every fact. The audit files have one line for each launch, signal, verdict, decision
+and end. A last line that a crash tore is repaired automatically. No process serves a repo with any
+other damage until a person repairs it.`,
 		Example: "sluice journal export phase-4-search-index\nsluice journal repair --to 17",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
 	var to int64
 	repair := a.JSONFlag(&cobra.Command{
 		Use: "repair --to N", Short: "cut the journal back to its line N",
-		Long: `Takes off everything after line N and keeps it aside, beside the journal. What was decided in
-those lines is forgotten: look at them first. Asks before it does it. Of runs that began in
-those lines the agents are ended and the files put aside: their numbers are given again.`,
+		Long: `Moves everything after line N into a file beside the journal. The decisions in those lines no longer
+count, so read them first. Asks before it changes anything. Runs that began in those lines lose
+their agents, their files are put aside, and their numbers are used again.`,
 		Example: "sluice journal repair --to 17\nsluice journal repair --to 17 --yes",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("to") {
-				return fault.Misused("`sluice audit verify` names the last good line", "sluice journal repair: --to N is missing")
+				return fault.Misused("`sluice audit verify` names the last valid line", "sluice journal repair: --to N is missing")
 			}
 			return repairJournal(cmd.Context(), a, to)
 		},
 	})
-	repair.Flags().Int64Var(&to, "to", 0, "the last line that stays: `N` (0: none)")
+	repair.Flags().Int64Var(&to, "to", 0, "the last line to keep: `N` (0: none)")
 	export := &cobra.Command{
 		Use: "export [WORKFLOW]", Short: "print every fact of a workflow's runs, or of all",
-		Long: `One JSON object a line, in the form of the audit files: seq and n (the record in the journal, and
-which of its facts), at, fact, sum (of the record). It may run beside the daemon.`,
+		Long: `Prints one JSON object per line, in the form of the audit files: seq and n (the record's number and
+the fact's place in it), at, fact, sum (of the record). It can run beside the daemon.`,
 		Example: "sluice journal export > all.jsonl\nsluice journal export phase-4-search-index",
 		Args:    console.Between(0, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return exportJournal(cmd.Context(), a, args) },
@@ -160,7 +162,7 @@ func exportJournal(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to export", p.Root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to export", p.Root)
 	}
 	keep := func(journal.Record, int) bool { return true }
 	if len(args) > 0 {
@@ -188,7 +190,7 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	rep, verr := journal.Verify(p.State, journal.Options{})
-	a.Note("the journal has %s that are good", plural(int(rep.Records), "line"))
+	a.Note("the journal has %s that are valid", plural(int(rep.Records), "line"))
 	if verr != nil {
 		a.Note("%s", oneLine(verr.Error()))
 	}
@@ -201,7 +203,7 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 	}
 	gone, err := retention.Forget(ctx, p)
 	if err != nil {
-		return fault.New("repair again", "the journal ends at line %d now; what was left of runs that it does not know any more could not be put aside: %w", done.Last, err)
+		return fault.New("repair again", "the journal ends at line %d now; the files of runs it no longer knows could not be put aside: %w", done.Last, err)
 	}
 	if a.JSON {
 		return a.Document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile, "snapshots": orEmpty(done.Snapshots), "forgotten": orEmpty(gone)})
@@ -211,7 +213,7 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 		a.Print("kept in %s", done.CutFile)
 	}
 	if len(gone) > 0 {
-		a.Print("it does not know %s any more: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), retention.CutPrefix, layout.RunsDir)
+		a.Print("it no longer knows %s: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), retention.CutPrefix, layout.RunsDir)
 	}
 	return nil
 }

@@ -22,11 +22,11 @@ func checkpointCommand(a *app) *cobra.Command {
 	var key, out string
 	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "checkpoint",
-		Short: "sign how far the journal has come, and keep that elsewhere",
-		Long: `Signs the number, sum and time of the journal's last record with your key, and puts it into a git
-note on the newest commit (refs/notes/sluice), or with --out into a file. Keep it where no agent
-writes: push the notes (git push origin refs/notes/sluice), or name a file on another disk. A journal
-that is cut or written anew later does not hold it: sluice audit verify --checkpoint.`,
+		Short: "sign the current end of the journal, to be kept elsewhere",
+		Long: `Signs the number, sum and time of the journal's last record with your key. The checkpoint becomes a
+git note on the newest commit (refs/notes/sluice), or a file with --out. Keep it where no agent
+writes: push the notes (git push origin refs/notes/sluice), or name a file on another disk.
+sluice audit verify --checkpoint then reports a journal that was cut or rewritten.`,
 		Example: "sluice audit checkpoint && git push origin refs/notes/sluice\nsluice audit checkpoint --out /mnt/safe/app.checkpoint",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,14 +37,14 @@ that is cut or written anew later does not hold it: sluice audit verify --checkp
 			return signCheckpoint(cmd.Context(), &a.Console, p, key, out)
 		},
 	})
-	cmd.Flags().StringVar(&key, "key", "", "sign with the key in `FILE`; else one of the list's that is at hand")
-	cmd.Flags().StringVarP(&out, "out", "o", "", "write it to `FILE`, and no note")
+	cmd.Flags().StringVar(&key, "key", "", "sign with the key in `FILE` (default: a key of the list on this machine)")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "write it to `FILE` instead of a note")
 	return cmd
 }
 
 func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Workspace, keyFile, out string) error {
 	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: nothing ever ran here, so there is nothing to sign", p.Root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to sign", p.Root)
 	}
 	rep, err := journal.Verify(p.State, journal.Options{})
 	if err != nil {
@@ -70,7 +70,7 @@ func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Work
 		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
 	}
 	if out != "" {
-		return decide.WriteSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` holds the journal to it")
+		return decide.WriteSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` compares the journal with it")
 	}
 	repo, err := p.Open(ctx)
 	if err != nil {
@@ -88,6 +88,6 @@ func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Work
 		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit, "ref": "refs/notes/" + audit.NotesName})
 	}
 	con.Print("record %d is signed, in a note on %.10s", rep.Records, commit)
-	con.Note("an agent in this repo can take the note away, though not forge one: git push origin refs/notes/%s", audit.NotesName)
+	con.Note("an agent in this repo can remove the note, but not forge one: git push origin refs/notes/%s", audit.NotesName)
 	return nil
 }

@@ -23,8 +23,8 @@ func cleanCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "remove the transcripts of old runs, never the journal",
-		Long: `Removes .workflow/runs/<run>/ of runs that have ended: prompts, outputs, answers. What was
-decided stays in the journal and the audit. Asks first.`,
+		Long: `Removes .workflow/runs/<run>/ of ended runs: prompts, outputs and answers. Decisions stay in the
+journal and the audit files. Asks first.`,
 		Example: "sluice clean --keep 5 --older 30d\nsluice clean --older 2w --dry-run",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,9 +35,9 @@ decided stays in the journal and the audit. Asks first.`,
 			return cleanRuns(cmd.Context(), a, keep, span, dry)
 		},
 	}
-	cmd.Flags().IntVar(&keep, "keep", 10, "leave the newest `N` ended runs")
-	cmd.Flags().StringVar(&older, "older", "7d", "only those that ended longer than this `TIME` ago: 12h, 7d, 2w")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be removed")
+	cmd.Flags().IntVar(&keep, "keep", 10, "keep the newest `N` ended runs")
+	cmd.Flags().StringVar(&older, "older", "7d", "only runs that ended more than `TIME` ago: 12h, 7d, 2w")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only list what would be removed")
 	return a.JSONFlag(cmd)
 }
 
@@ -53,7 +53,7 @@ func days(s string) (time.Duration, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return d, nil
 	}
-	return 0, fault.Misused("as 12h, 7d or 2w", "--older %s: no span of time", clean(s))
+	return 0, fault.Misused("write it as 12h, 7d or 2w", "--older %s: not a duration", clean(s))
 }
 
 func cleanRuns(ctx context.Context, a *app, keep int, older time.Duration, dry bool) error {

@@ -20,18 +20,18 @@ func configCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config [KEY]",
 		Short: "show every setting, and where each comes from",
-		Long: `Settings come in layers, each over the one before: built-in, your own file
+		Long: `Settings come in layers, and a later layer overrides an earlier one: built-in, your own file
 (~/.config/sluice/config.yaml), the project's (.workflow/config.yaml), SLUICE_CONFIG_<KEY>
-in the environment, and --set. This shows what holds now, which layer says so, and what the
-project's file may do with the key: others, and agents, write that file.
+in the environment, and --set. The command shows each value, its layer, and whether the
+project's file may set it: other people and agents can write that file.
 
-  agents      how to launch one: agents.NAME.command, prompt_via (stdin, arg, file), format, env
-  roles       who plays which: roles.NAME.agent (several take turns), model, args, prompt_file, ...
-              "*" stands for each role not named
+  agents      how to launch an agent: agents.NAME.command, prompt_via (stdin, arg, file), format, env
+  roles       who plays a role: roles.NAME.agent (several take turns), model, args, prompt_file, ...
+              "*" stands for each role without an entry
   max_parallel max_agents trust veto_window rescan grace linger settle kill_after pr_poll
   sandbox     mode (auto, on, off), read, write
   timeout idle_timeout restarts
-  budget      attempt, day: max_cost_usd, max_tokens; day besides: max_launches, max_duration
+  budget      attempt, day: max_cost_usd, max_tokens; for day also max_launches, max_duration
   notify      desktop, remind, command, webhook, terminal, escalate
 
 What a project's file may do: ` + projectWords(),
@@ -53,7 +53,7 @@ What a project's file may do: ` + projectWords(),
 			return showSettings(&a.Console, s, args)
 		},
 	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "over all layers: `KEY=VALUE`, as veto_window=5s")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "override every layer: `KEY=VALUE`, such as veto_window=5s")
 	return a.JSONFlag(cmd)
 }
 

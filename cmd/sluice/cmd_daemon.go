@@ -12,17 +12,16 @@ func daemonCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "daemon",
 		Short: "serve all watched repos, in the foreground",
-		Long: `Runs the pipelines of every repo that was added with sluice watch add, until it is told to
-stop. What systemd or launchd start; in a terminal, Ctrl-C stops it. Agents that run go on
-without it, and the next start goes on where this one stopped: nothing is lost.
-Settings that change on the disk are read by themselves; SIGHUP has them, and the list of repos,
-read at once.`,
+		Long: `Runs the pipelines of every repo on the list of sluice watch until it is stopped. systemd or launchd
+starts this command; in a terminal, Ctrl-C stops it. Agents keep running without it, and the next
+start continues from there: nothing is lost.
+Changed settings files are read automatically. SIGHUP rereads them, and the list of repos, at once.`,
 		Example: "sluice watch add && sluice daemon\nsluice daemon --set notify.desktop=false",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serve.Daemon(cmd.Context(), a.serving(set))
 		},
 	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "a setting over all layers: `KEY=VALUE`")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "a setting that overrides every layer: `KEY=VALUE`")
 	return cmd
 }

@@ -12,30 +12,30 @@ import (
 )
 
 func passCommand(a *app) *cobra.Command {
-	return decisionCommand(a, "pass GATE", engine.OutcomePass, "let the work at a gate through",
-		`Says that the work a gate holds may go on. It counts for what is there now: if the files have
-changed since the gate asked, the work is checked and you are asked anew. Where the gate asks for an
-answer, -a gives it; without -a you are asked for one property after the other.`,
+	return decisionCommand(a, "pass GATE", engine.OutcomePass, "pass a gate: its work goes on",
+		`The work at the gate goes on. The pass counts for the files as they are now: if they have changed
+since the gate asked, the work is checked again and the gate asks anew. If the gate asks for an
+answer, give it with -a; without -a you are asked for each property.`,
 		"sluice pass XG-2-end\nsluice pass XG-2-end -m \"good; mind the log level\"\nsluice pass XG-2-end -a replicas=2 -a name=web")
 }
 
 func failCommand(a *app) *cobra.Command {
-	return decisionCommand(a, "fail GATE", engine.OutcomeFail, "send the work at a gate back, with the reason",
-		`Your words become the context of the next attempt, so write what is wrong and what would be
-right. "-m -" reads them from standard input.`,
+	return decisionCommand(a, "fail GATE", engine.OutcomeFail, "fail a gate: its work goes back, with your reason",
+		`The next attempt reads your words, so write what is wrong and what would be right.
+"-m -" reads them from standard input.`,
 		"sluice fail XG-2-end -m \"search() must not return duplicates\"\nsluice fail XG-2-end -m - < review.md")
 }
 
 func vetoCommand(a *app) *cobra.Command {
-	return decisionCommand(a, "veto GATE", engine.OutcomeVeto, "overrule a reviewer's pass, also later",
-		`At a gate of level notify the work goes on when the window closes. A veto before that fails
-the gate; one that comes later stops what runs after the gate, undoes it and goes back.`,
+	return decisionCommand(a, "veto GATE", engine.OutcomeVeto, "overrule a reviewer's pass, even after the veto window",
+		`At a gate of level notify, the work goes on when the veto window closes. A veto before that fails
+the gate. A later veto stops and undoes what ran after the gate, and the work goes back.`,
 		"sluice veto XG-1-2 -m \"the tests miss empty queries\"\nsluice veto XG-1-2 --run phase-4-2 -m \"wrong branch\"")
 }
 
 func decideCommand(a *app) *cobra.Command {
-	return decisionCommand(a, "decide GATE OUTCOME", "", "give a gate any of its outcomes, as a route's name",
-		"Where a gate has routes beside pass and fail, this takes one. `sluice show GATE` names them.",
+	return decisionCommand(a, "decide GATE OUTCOME", "", "decide a gate with any of its outcomes, such as a route",
+		"Chooses an outcome by name where a gate has routes beside pass and fail. `sluice show GATE` lists them.",
 		"sluice decide G-1 replan -m \"the plan misses the index\"\nsluice decide G-1 pass")
 }
 
@@ -46,7 +46,7 @@ func decisionCommand(a *app, use, outcome, short, long, example string) *cobra.C
 		Use: use, Short: short, Long: long, Example: example, Args: console.Between(n, n),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := a.Getenv("SLUICE_TOKEN"); at != "" {
-				return fault.Failed("end the step with `sluice signal`, and leave the gate to a person", "a gate is decided by a person, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
+				return fault.Failed("end the step with `sluice signal`, and leave the gate to a person", "only a person decides a gate, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 			}
 			d.Gate, d.Outcome = args[0], outcome
 			if outcome == "" {
@@ -64,14 +64,14 @@ func decisionCommand(a *app, use, outcome, short, long, example string) *cobra.C
 	}
 	cmd.Flags().StringVarP(&d.Text, "message", "m", "", "the reason, in `WORDS`; - reads standard input")
 	if outcome == engine.OutcomePass || outcome == "" {
-		cmd.Flags().StringArrayVarP(&d.Answers, "answer", "a", nil, "the answer that the gate asks for: `NAME=VALUE` of each property, or the whole as JSON")
+		cmd.Flags().StringArrayVarP(&d.Answers, "answer", "a", nil, "the answer that the gate asks for: `NAME=VALUE` for each property, or the whole as JSON")
 	}
-	cmd.Flags().StringVar(&d.Run, "run", "", "the `RUN` that is meant, where several wait at one gate")
-	cmd.Flags().IntVar(&d.Round, "round", 0, "only if it is the gate's round `N` (as show said)")
-	cmd.Flags().StringVar(&d.Key, "key", "", "sign with the key in `FILE`; else one of the approvers' that is at hand")
-	cmd.Flags().StringVarP(&d.Out, "out", "o", "", "sign, and write it to `FILE` instead of handing it in")
-	cmd.Flags().BoolVar(&d.Unsigned, "unsigned", false, "with -o: write what is to be signed, to be signed elsewhere")
-	cmd.Flags().StringVar(&d.Signed, "signed", "", "hand in `FILE`, which was signed before")
-	cmd.Flags().DurationVar(&d.Life, "expires", 0, "how long the signature is good for (10m; 24h with -o)")
+	cmd.Flags().StringVar(&d.Run, "run", "", "the `RUN` of the gate, if several have it")
+	cmd.Flags().IntVar(&d.Round, "round", 0, "decide only if the gate is at round `N`, as show printed it")
+	cmd.Flags().StringVar(&d.Key, "key", "", "sign with the key in `FILE` (default: an approver's key on this machine)")
+	cmd.Flags().StringVarP(&d.Out, "out", "o", "", "sign the decision and write it to `FILE`, without handing it in")
+	cmd.Flags().BoolVar(&d.Unsigned, "unsigned", false, "with -o: write the decision unsigned, to be signed elsewhere")
+	cmd.Flags().StringVar(&d.Signed, "signed", "", "hand in `FILE`, a decision that is signed already")
+	cmd.Flags().DurationVar(&d.Life, "expires", 0, "how long the signature is valid (10m; 24h with -o)")
 	return a.JSONFlag(cmd)
 }

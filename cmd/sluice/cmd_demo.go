@@ -23,12 +23,11 @@ func demoCommand(a *app) *cobra.Command {
 	var keep string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "see a whole run on a throw-away repo: no key, no network, under a minute",
-		Long: `Makes a repo in a temporary folder and runs a two-step workflow on it with built-in agents: tests
-are written, a reviewer fails them, they are written again, the reviewer agrees and you could veto,
-the code is written, and at the last gate you are asked. --yes answers there for you; where there
-is no terminal to ask you on, the demo does, and says so.
-State and settings of the demo lie in the same folder: nothing of yours is touched.`,
+		Short: "see a whole run on a temporary repo: no key, no network, under a minute",
+		Long: `Creates a repo in a temporary folder and runs a two-step workflow with built-in agents. A reviewer
+fails the first tests, they are rewritten, and a veto window opens. Then the code is written, and
+the last gate asks you. With --yes, or without a terminal, the demo answers for you.
+Its state and settings are in the same folder: nothing of yours is touched.`,
 		Example: "sluice demo\nsluice demo --yes --keep /tmp/sluice-demo",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,7 +38,7 @@ State and settings of the demo lie in the same folder: nothing of yours is touch
 			return runDemo(cmd.Context(), a, keep, by)
 		},
 	}
-	cmd.Flags().StringVar(&keep, "keep", "", "make it in `DIR`, a new folder, and leave it there")
+	cmd.Flags().StringVar(&keep, "keep", "", "create the repo in `DIR`, a new folder, and keep it")
 	return cmd
 }
 
@@ -59,7 +58,7 @@ func runDemo(ctx context.Context, a *app, keep, by string) (err error) {
 		}
 		defer func() {
 			if rerr := os.RemoveAll(dir); rerr != nil {
-				a.Note("%s could not be removed whole: %s", dir, oneLine(rerr.Error()))
+				a.Note("%s could not be removed completely: %s", dir, oneLine(rerr.Error()))
 			}
 		}()
 	}
@@ -104,7 +103,7 @@ func (s *sharedWriter) Write(p []byte) (int, error) {
 }
 
 func demoWelcome(a *app, by string) {
-	a.Print("%s", a.Paint(console.Bold, "A repo was made in "+a.dir))
+	a.Print("%s", a.Paint(console.Bold, "Created a repo in "+a.dir))
 	a.Print("Its workflow, %s/%s.yaml:\n", layout.SpecsDir, setup.DemoFlow)
 	if spec, faults := specs.Load("", setup.DemoSpec()); len(faults) == 0 {
 		a.Print("%s", indent(strings.TrimSpace(graph.Text(spec, nil))))
@@ -113,7 +112,7 @@ func demoWelcome(a *app, by string) {
 	a.Print("Every role is played by a built-in agent.")
 	switch {
 	case !a.Yes:
-		a.Print("At the last gate you are asked: p passes, after Enter; f fails, with your words.\n")
+		a.Print("The last gate asks you: p passes, after Enter; f fails, with your words.\n")
 	case by == "--yes":
 		a.Print("--yes answers for you at the last gate.\n")
 	default:
@@ -161,7 +160,7 @@ func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, dir string, ke
 	if err := auditVerify(ctx, a, nil, nil, ""); err != nil {
 		return err
 	}
-	a.Title("\nWhat lies in the repo now")
+	a.Title("\nThe files in the repo now")
 	if err := setup.PrintTree(&a.Console, p.Root); err != nil {
 		return err
 	}
@@ -175,7 +174,7 @@ func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, dir string, ke
 `, a.dir, filepath.Join(dir, "state"), filepath.Join(dir, "config"), filepath.Join(dir, "bin"))
 	}
 	a.Print(`  sluice init                # in a repo of yours: the same pipeline, with real agents
-  sluice doctor              # is all there that it needs?
+  sluice doctor              # checks what sluice needs
   sluice help                # all commands`)
 	return nil
 }

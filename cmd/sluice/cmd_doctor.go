@@ -27,12 +27,12 @@ func doctorCommand(a *app) *cobra.Command {
 	var service, system bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "check what sluice needs, with a mend for each fault",
-		Long: `git, the repo, .workflow/, its specs and settings, the agents of its roles, notification, limits on
-watched folders, the state folder, the journal, the clock, and who serves the repo. Exit 1 if one
-fails; a warning is something that works, but less well than it could. What it can mend itself
-it asks about, each by itself; --yes says yes to all. --as-service makes the checks inside the
-installed service: its PATH and its logins are not your shell's.`,
+		Short: "check what sluice needs, and fix what it can",
+		Long: `Checks git, the repo, .workflow/, its specs and settings, the agents of its roles, notification,
+limits on watched folders, the state folder, the journal, the clock, and the process that serves
+the repo. A warning marks something that works less well than it could; a fault exits 1.
+Doctor asks before each fix it can make; --yes answers yes to all. --as-service runs the checks
+inside the installed service, where PATH and logins differ from your shell's.`,
 		Example: "sluice doctor\nsluice doctor --yes\nsluice doctor --as-service\nsluice doctor --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,8 +45,8 @@ installed service: its PATH and its logins are not your shell's.`,
 			return runDoctor(cmd.Context(), a)
 		},
 	}
-	cmd.Flags().BoolVar(&service, "as-service", false, "make the checks inside the installed service")
-	cmd.Flags().BoolVar(&system, "system", false, "with --as-service: the machine's (as root)")
+	cmd.Flags().BoolVar(&service, "as-service", false, "run the checks inside the installed service")
+	cmd.Flags().BoolVar(&system, "system", false, "with --as-service: the machine's service (as root)")
 	return a.JSONFlag(cmd)
 }
 
@@ -107,7 +107,7 @@ func checkSandbox(ctx context.Context, a *app) doctor.Check {
 func checkNotify(ctx context.Context, con *console.Console, root string) []doctor.Check {
 	s, err := workspace.Settings(con, root, nil)
 	if err != nil {
-		return []doctor.Check{doctor.Warned("notify", "mend the settings first", "not known: the settings cannot be read")}
+		return []doctor.Check{doctor.Warned("notify", "fix the settings first", "not known: the settings cannot be read")}
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -132,7 +132,7 @@ func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace
 		out[0] = doctor.PlainRoot(p.Root, filepath.Join(p.State, workspace.StoreFolder))
 	}
 	if !workspace.IsDir(filepath.Join(p.Root, layout.WorkflowDir)) {
-		lay := doctor.Broken("workflow", "`sluice init` lays one out", "no %s/ here", layout.WorkflowDir).WithFix("Lay out a first workflow here (sluice init)?", func(context.Context) error {
+		lay := doctor.Broken("workflow", "`sluice init` creates one", "no %s/ here", layout.WorkflowDir).WithFix("Create a first workflow here (sluice init)?", func(context.Context) error {
 			t, err := templateNamed(defaultTemplate)
 			var c setup.Choice
 			if err == nil {
@@ -186,7 +186,7 @@ func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
 	if s == nil {
 		lock, err := daemon.TakeLock(p.State)
 		if err != nil {
-			return doctor.Broken("served", "end that process, or let it come to its end", "%s", err)
+			return doctor.Broken("served", "end that process, or wait for its end", "%s", err)
 		}
 		_ = lock.Release() // it was only tried
 		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
@@ -194,10 +194,10 @@ func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
 	defer s.Close()
 	ping, err := s.Ping(ctx)
 	if err != nil {
-		return doctor.Broken("served", "see what that process does", "%s", err)
+		return doctor.Broken("served", "look at what that process does", "%s", err)
 	}
 	if ping.Version != version {
-		return doctor.Warned("served", "start it anew", "by pid %d, which is sluice %s and not %s", ping.PID, clean(ping.Version), version)
+		return doctor.Warned("served", "restart it", "by pid %d, which is sluice %s and not %s", ping.PID, clean(ping.Version), version)
 	}
 	st, err := s.Status(ctx, "")
 	if err == nil && st.Stalled != "" {

@@ -25,7 +25,7 @@ func doctorInService(ctx context.Context, a *app, system bool) error {
 	}
 	said, complaints, err := s.Within(ctx, "doctor", "--json", "-C", dir)
 	if errors.Is(err, deploy.ErrNoManager) {
-		return fault.Failed("look into the service's log, and run `sluice doctor` here", "%s", oneLine(err.Error()))
+		return fault.Failed("read the service's log, and run `sluice doctor` here", "%s", oneLine(err.Error()))
 	}
 	if err != nil {
 		return err
@@ -34,15 +34,15 @@ func doctorInService(ctx context.Context, a *app, system bool) error {
 		Checks []doctor.Check `json:"checks"`
 	}
 	if err := json.Unmarshal(said, &report); err != nil {
-		return fault.Failed("`sluice service install` again, if the service has an older binary", "the service's binary gives no report: %s", oneLine(string(complaints)+string(said)))
+		return fault.Failed("`sluice service install` again, if the service has an older binary", "the service's binary printed no report: %s", oneLine(string(complaints)+string(said)))
 	}
 	st, err := s.Status(ctx)
 	if err != nil {
 		return err
 	}
-	first := []doctor.Check{doctor.Fine("service", "what follows was found inside of %s", st.File)}
+	first := []doctor.Check{doctor.Fine("service", "these checks ran inside %s", st.File)}
 	if self, err := os.Executable(); err == nil && self != st.Program {
-		first[0] = doctor.Warned("service", "`sluice service install` with the one that is meant", "its binary is %s, and this one is %s", clean(st.Program), self)
+		first[0] = doctor.Warned("service", "run `sluice service install` with the binary you want", "its binary is %s, and this one is %s", clean(st.Program), self)
 	}
 	return doctor.Print(&a.Console, append(first, report.Checks...))
 }

@@ -17,11 +17,10 @@ func fmtCommand(a *app) *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "fmt [SPEC|TASKS.json...]",
-		Short: "lay specs and task files out in the canonical way; comments stay",
-		Long: `Writes each spec anew in one layout, so that changes read well in a review. Comments, the
-order of keys and the meaning stay as they are. Without a name, all of .workflow/specs/.
-A task file is laid out with a line for each key.
-With --check nothing is written: it names what would change and exits 1 (for CI and hooks).`,
+		Short: "format specs and task files; comments stay",
+		Long: `Rewrites specs in one layout, so that changes are easy to review. Comments, the order of keys and
+the meaning stay. Without a name it formats all of .workflow/specs/. A task file gets one line for
+each key. --check writes nothing: it names the files that would change and exits 1 (for CI).`,
 		Example: "sluice fmt\nsluice fmt --check\nsluice fmt to-do.json",
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,11 +57,11 @@ func formatFiles(a *app, files, taskFiles []string, check bool) error {
 			return err
 		}
 		if len(src) > specs.MaxBytes {
-			return fault.Failed("cut it into several workflows", "%s: more than %d bytes", layout.ShortPath(f), specs.MaxBytes)
+			return fault.Failed("split it into several workflows", "%s: more than %d bytes", layout.ShortPath(f), specs.MaxBytes)
 		}
 		out, err := specs.Format(src)
 		if err != nil {
-			return fault.Failed("mend it first: `sluice validate` tells more", "%s: %s", layout.ShortPath(f), err)
+			return fault.Failed("fix it first: `sluice validate` reports the faults", "%s: %s", layout.ShortPath(f), err)
 		}
 		if bytes.Equal(src, out) {
 			continue
@@ -77,7 +76,7 @@ func formatFiles(a *app, files, taskFiles []string, check bool) error {
 		}
 	}
 	if check && differ > 0 {
-		a.Note("%s to lay out: `sluice fmt` does it", plural(differ, "file"))
+		a.Note("%s to format: run `sluice fmt`", plural(differ, "file"))
 		return fault.Exit(fault.ExitFailed)
 	}
 	return nil

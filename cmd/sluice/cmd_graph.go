@@ -21,8 +21,8 @@ func graphCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph WORKFLOW|RUN|FILE",
 		Short: "draw a workflow, or a run with its states",
-		Long: `Draws the steps, the gates and where each outcome leads: as text for the terminal, Mermaid
-for Markdown, DOT or SVG. Of a run (as phase-4-1), each step and gate has its state.`,
+		Long: `Draws the steps, the gates and where each outcome leads, as text, Mermaid (for Markdown), DOT
+or SVG. For a run, such as phase-4-1, it also shows the state of each step and gate.`,
 		Example: "sluice graph gated-pipeline\nsluice graph gated-pipeline-1 --format svg > run.svg",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

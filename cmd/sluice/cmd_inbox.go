@@ -12,9 +12,9 @@ func inboxCommand(a *app) *cobra.Command {
 	var here bool
 	cmd := &cobra.Command{
 		Use:   "inbox",
-		Short: "list what waits for you, over all repos",
-		Long: `Each gate that asks a person, each veto window that is open and each step on offer: where it is,
-since when, and what to type. Repos that nobody serves now are read from their journals.`,
+		Short: "list what waits for you in all repos",
+		Long: `Lists each gate that asks a person, each open veto window and each step on offer, with its place,
+its age and the command to type. Repos that no process serves are read from their journals.`,
 		Example: "sluice inbox\nsluice inbox --here --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,6 +34,6 @@ since when, and what to type. Repos that nobody serves now are read from their j
 			return show.PrintInbox(&a.Console, items)
 		},
 	}
-	cmd.Flags().BoolVar(&here, "here", false, "only of this repo")
+	cmd.Flags().BoolVar(&here, "here", false, "only this repo")
 	return a.JSONFlag(cmd)
 }

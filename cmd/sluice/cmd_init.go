@@ -28,13 +28,13 @@ func initCommand(a *app) *cobra.Command {
 	var c setup.Choice
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "lay out .workflow/ with a first workflow",
-		Long: `Makes .workflow/ in this repo: a first spec, settings, the folders that signals and runs live in,
-and the JSON Schema by which editors complete specs. It looks which agents are on PATH and what
-runs the repo's tests, and asks at most three questions in a terminal: who does the work, who
-reviews it, what tests it. --yes takes what it found. --prompts writes the built-in prompts of the
-roles to .workflow/prompts/ instead: what lies there holds in place of the built-in ones.
-It never writes over a file that is there, so it can be run again.`,
+		Short: "create .workflow/ with a first workflow",
+		Long: `Creates .workflow/ in this repo: a first spec, settings, the folders for signals and runs, and the
+JSON Schema with which editors complete specs. It looks for agents on PATH and for the repo's test
+command. In a terminal it asks at most three questions: who does the work, who reviews it, and
+what tests it; --yes takes the defaults. With --prompts it writes only the built-in prompts of the
+roles to .workflow/prompts/; files there replace the built-in prompts.
+It never overwrites a file, so it can be run again.`,
 		Example: "sluice init\nsluice init --template gated-pipeline\nsluice init --prompts",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,12 +64,12 @@ It never writes over a file that is there, so it can be run again.`,
 			return layOut(&a.Console, p.Root, t, &c)
 		},
 	}
-	cmd.Flags().StringVar(&name, "template", defaultTemplate, "the shipped workflow `NAME` to begin with")
+	cmd.Flags().StringVar(&name, "template", defaultTemplate, "begin with the shipped workflow `NAME`")
 	cmd.Flags().StringVar(&c.Writer, "writer", "", "the `AGENT` that does the work")
 	cmd.Flags().StringVar(&c.Reviewer, "reviewer", "", "the `AGENT` that reviews it")
 	cmd.Flags().StringVar(&c.Test, "test", "", "the `COMMAND` that runs the repo's tests")
-	cmd.Flags().BoolVar(&list, "list", false, "name the shipped workflows")
-	cmd.Flags().BoolVar(&prompts, "prompts", false, "write the built-in prompts of the roles, to be changed")
+	cmd.Flags().BoolVar(&list, "list", false, "list the shipped workflows")
+	cmd.Flags().BoolVar(&prompts, "prompts", false, "write the built-in prompts of the roles, for you to change")
 	cmd.MarkFlagsMutuallyExclusive("prompts", "template")
 	cmd.MarkFlagsMutuallyExclusive("prompts", "list")
 	return a.JSONFlag(cmd)
@@ -116,7 +116,7 @@ func layPrompts(con *console.Console, root string) error {
 	if done, err := tellLaid(con, l); done || err != nil {
 		return err
 	}
-	con.Print("\nNext:\n  change what your roles shall be told; `sluice validate` checks it")
+	con.Print("\nNext:\n  edit the prompts of your roles; `sluice validate` checks them")
 	return nil
 }
 
@@ -168,7 +168,7 @@ func tellRoles(con *console.Console, root string, t specs.Template) {
 		}
 	}
 	if len(unsaid) > 0 {
-		con.Print("%s %s/config.yaml was kept and says nothing of %s: %s does their work, until `roles` there says who else",
+		con.Print("%s %s/config.yaml was kept and does not name %s: %s plays them until `roles` there names another agent",
 			con.Paint(console.Yellow, "note:"), layout.WorkflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
 	}
 }
@@ -185,7 +185,7 @@ func tellLaid(con *console.Console, l *setup.Written) (done bool, err error) {
 		con.Print("%s %s", con.Paint(console.Dim, "kept"), f)
 	}
 	if len(l.Made) == 0 {
-		con.Print("\nEverything was there already: nothing was changed.")
+		con.Print("\nEverything exists already: nothing was changed.")
 	}
 	return len(l.Made) == 0, nil
 }

@@ -23,10 +23,10 @@ import (
 func keysCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "say whose signature counts at the gates of this repo",
-		Long: `A gate with approvers, or with trust: signed, takes only what one of these keys signed. The list
-lies in the state folder, out of the reach of agents that a sandbox holds. Best is a key in a token
-that wants a touch (ssh-keygen -t ed25519-sk); else one with a passphrase.`,
+		Short: "manage the keys that may sign at the gates of this repo",
+		Long: `A gate with approvers, or with trust: signed, takes only decisions that one of these keys signed.
+The list is in the state folder, out of reach of agents in a sandbox. Best is a key on a security
+token that must be touched (ssh-keygen -t ed25519-sk); next best, a key with a passphrase.`,
 		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org\nsluice keys ls\nsluice keys rm ann@example.org --why \"token lost\"",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
@@ -37,7 +37,7 @@ that wants a touch (ssh-keygen -t ed25519-sk); else one with a passphrase.`,
 // keysPlace finds the repo for a caller who may change or use the list: no agent.
 func keysPlace(ctx context.Context, a *app) (*workspace.Workspace, error) {
 	if a.Getenv("SLUICE_TOKEN") != "" {
-		return nil, fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
+		return nil, fault.Failed("leave the keys to a person", "only a person manages keys, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 	}
 	return a.place(ctx)
 }
@@ -46,18 +46,18 @@ func keysAddCommand(a *app) *cobra.Command {
 	var names []string
 	var agent bool
 	cmd := &cobra.Command{
-		Use: "add [FILE.pub]", Short: "have a key's signature count",
-		Long: `Of a public key: a file, or with --agent what ssh-agent has (where that is one key). The first
---name is what specs say in approvers; more of them are other names of the same person (account,
-e-mail address), by which sluice knows who worked on a step: nobody approves their own work.`,
+		Use: "add [FILE.pub]", Short: "add a key that may sign",
+		Long: `Adds the public key in a file, or with --agent the one key in ssh-agent. Specs name the first --name
+in approvers. Further names (account, e-mail address) belong to the same person; by them sluice
+knows who worked on a step, because nobody approves their own work.`,
 		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org --name ann\nsluice keys add --agent --name ann@example.org",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == agent {
-				return fault.Misused("usage: "+cmd.UseLine(), "want the file of a public key, or --agent")
+				return fault.Misused("usage: "+cmd.UseLine(), "name the file of a public key, or give --agent")
 			}
 			if len(names) == 0 {
-				return fault.Misused("give --name, such as --name ann@example.org: specs name it in approvers", "sluice keys add: whose key it is was not said")
+				return fault.Misused("give --name, such as --name ann@example.org: specs name it in approvers", "sluice keys add: --name is missing")
 			}
 			p, err := keysPlace(cmd.Context(), a)
 			if err != nil {
@@ -66,8 +66,8 @@ e-mail address), by which sluice knows who worked on a step: nobody approves the
 			return keysAdd(cmd.Context(), &a.Console, p, args, names)
 		},
 	}
-	cmd.Flags().StringArrayVar(&names, "name", nil, "a `NAME` of the person; may be given again")
-	cmd.Flags().BoolVar(&agent, "agent", false, "the key that ssh-agent has")
+	cmd.Flags().StringArrayVar(&names, "name", nil, "a `NAME` of the person; repeatable")
+	cmd.Flags().BoolVar(&agent, "agent", false, "add the key in ssh-agent")
 	return cmd
 }
 
@@ -135,8 +135,8 @@ func keyGiven(ctx context.Context, con *console.Console, args []string) (key app
 
 func keysListCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
-		Use: "ls", Short: "list the keys that count, and those that were revoked",
-		Long:    "The list itself is in the form of OpenSSH's allowed_signers; its last line says where it lies.",
+		Use: "ls", Short: "list the keys that count and the revoked keys",
+		Long:    "The list has the form of OpenSSH's allowed_signers. The last line of the output names its file.",
 		Example: "sluice keys ls\nsluice keys ls --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -192,8 +192,9 @@ func keysDocument(con *console.Console, store approval.Store, l approval.List) e
 func keysRemoveCommand(a *app) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
-		Use: "rm KEY|NAME", Short: "revoke a key: what it signs counts no more",
-		Long:    "From this moment, also for what was signed before and has not been handed in. What it decided stays\ndecided. The key cannot be added again.",
+		Use: "rm KEY|NAME", Short: "revoke a key, so that it no longer counts",
+		Long: `Takes effect at once, also for signatures that have not been handed in. Earlier decisions stay. The
+key cannot be added again.`,
 		Example: "sluice keys rm ann@example.org --why \"token lost\"\nsluice keys rm SHA256:eUbM…",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -204,7 +205,7 @@ func keysRemoveCommand(a *app) *cobra.Command {
 			return keysRemove(&a.Console, p, args[0], why)
 		},
 	}
-	cmd.Flags().StringVar(&why, "why", "", "the reason, in `WORDS`: who signs with it is told")
+	cmd.Flags().StringVar(&why, "why", "", "the reason, in `WORDS`, shown to anybody who signs with the key")
 	return cmd
 }
 
@@ -224,7 +225,7 @@ func keysRemove(con *console.Console, p *workspace.Workspace, what, why string) 
 		return fault.Failed("`sluice keys ls` lists them", "no key %s", clean(what))
 	}
 	for _, s := range found {
-		if yes, err := con.Ask(fmt.Sprintf("Revoke %s of %s? What it signs counts no more.", s.Key, s.Names[0])); err != nil || !yes {
+		if yes, err := con.Ask(fmt.Sprintf("Revoke %s of %s? Its signatures no longer count.", s.Key, s.Names[0])); err != nil || !yes {
 			return errors.Join(err, notDone(err))
 		}
 		by := ""
@@ -242,7 +243,7 @@ func keysRemove(con *console.Console, p *workspace.Workspace, what, why string) 
 func keysCheckCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "check", Short: "check that agents cannot use the keys",
-		Long:    "Looks for the private halves on this machine: in ~/.ssh, in ssh-agent, and where they were when they\nwere added. `sluice doctor` does the same.",
+		Long:    "Looks for the private keys on this machine: in ~/.ssh, in ssh-agent, and at the path from which\neach was added. `sluice doctor` makes the same check.",
 		Example: "sluice keys check\nsluice keys check --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -272,14 +273,14 @@ func reachOf(ctx context.Context, con *console.Console, p *workspace.Workspace) 
 func keysSignCommand(a *app) *cobra.Command {
 	var key, out string
 	cmd := &cobra.Command{
-		Use: "sign FILE", Short: "sign what was written to be signed, on whatever machine your key is",
-		Long: `FILE is what "sluice pass GATE --unsigned -o FILE" wrote. It is shown, and signed after a yes.
+		Use: "sign FILE", Short: "sign a decision, on the machine where your key is",
+		Long: `FILE was written by "sluice pass GATE --unsigned -o FILE". It is shown, and signed after a yes.
 Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FILE.sig > FILE.signed`,
 		Example: "sluice keys sign pass.txt --key ~/.ssh/id_ed25519_sk\nsluice keys sign pass.txt --key ~/.ssh/id_ed25519_sk -o pass.signed",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.Getenv("SLUICE_TOKEN") != "" {
-				return fault.Failed("leave the keys to a person", "keys are a person's, and this is the environment of an attempt")
+				return fault.Failed("leave the keys to a person", "only a person manages keys, and this is the environment of an attempt")
 			}
 			if key == "" {
 				return fault.Misused("name the file of your key: --key ~/.ssh/id_ed25519_sk", "sluice keys sign: --key is missing")
@@ -301,7 +302,7 @@ func keysSign(ctx context.Context, con *console.Console, file, keyFile, out stri
 		return err
 	}
 	if _, err := approval.ParseApproval(text); err != nil {
-		return fault.Failed("have it written anew: sluice pass GATE --unsigned -o FILE", "%s: %v", clean(file), err)
+		return fault.Failed("write it again: sluice pass GATE --unsigned -o FILE", "%s: %v", clean(file), err)
 	}
 	for line := range strings.Lines(string(text)) {
 		con.Note("  %s", oneLine(line))

@@ -19,8 +19,8 @@ func logCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log [RUN]",
 		Short: "read the journal: what happened, who did it and why",
-		Long: `The journal is the one truth of a repo: a line for each thing that was decided, in order.
-With -f it goes on with what comes. --json prints the facts as they are kept.`,
+		Long: `Prints the journal, the record of the repo: one line for each decision, in order.
+-f follows it. --json prints the facts as they are stored.`,
 		Example: "sluice log last\nsluice log -f",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ With -f it goes on with what comes. --json prints the facts as they are kept.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow new output until Ctrl-C")
 	cmd.Flags().BoolVar(&brief, "brief", false, "only what matters to a person")
 	return a.JSONFlag(cmd)
 }
@@ -53,9 +53,9 @@ func explainCommand(a *app) *cobra.Command {
 	var run string
 	cmd := &cobra.Command{
 		Use:   "explain [RUN] STEP|GATE",
-		Short: "say why a step or a gate is where it is, fact by fact",
-		Long: `Every fact of the journal that made it so, in order; what followed from one and the same event
-stands below it with a └. At the end: how it stands and what it waits for.`,
+		Short: "explain fact by fact why a step or a gate is where it is",
+		Long: `Prints every fact that led to the present state, in order. Facts that followed from the same event
+are below it with a └. The end shows the state and what it waits for.`,
 		Example: "sluice explain X-2\nsluice explain XG-1-2 --run phase-4-1",
 		Args:    console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +72,7 @@ stands below it with a └. At the end: how it stands and what it waits for.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")
+	cmd.Flags().StringVar(&run, "run", "", "in this `RUN` (default: the newest that has it)")
 	return a.JSONFlag(cmd)
 }
 
@@ -83,7 +83,7 @@ func ofRun(run *string, args []string) ([]string, error) {
 		return args, nil
 	}
 	if *run != "" && *run != args[0] {
-		return nil, fault.Misused("name the run once", "two runs are named: %s, and %s by --run", clean(args[0]), clean(*run))
+		return nil, fault.Misused("name one run", "two runs are named: %s, and %s by --run", clean(args[0]), clean(*run))
 	}
 	*run = args[0]
 	return args[1:], nil
@@ -94,11 +94,10 @@ func tailCommand(a *app) *cobra.Command {
 	var lines int
 	cmd := &cobra.Command{
 		Use:   "tail [RUN [STEP]]",
-		Short: "read what an agent says, as it says it",
-		Long: `Prints the end of the newest attempt's output; with -f what comes. Without STEP: the step (or
-the gate's reviewer) that was launched last, of a task list that of its tasks too. Of built-in
-agents it tells what they say, the tools they use, the files they change and what it cost; --raw
-prints their events as they come. Control characters are taken out.`,
+		Short: "print an agent's output, live with -f",
+		Long: `Prints the end of the newest attempt's output; -f follows it. Without STEP it takes the step (or the
+gate's reviewer) that was launched last, tasks included. For built-in agents it shows messages,
+tools, changed files and cost; --raw prints their events unchanged. Control characters are removed.`,
 		Example: "sluice tail -f\nsluice tail phase-4-1 X-2 -n 200",
 		Args:    console.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -133,9 +132,9 @@ prints their events as they come. Control characters are taken out.`,
 			return show.Tail(cmd.Context(), &a.Console, filepath.Join(dir, name), lines, follow, say)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until Ctrl-C")
-	cmd.Flags().BoolVar(&errs, "stderr", false, "its standard error instead")
-	cmd.Flags().BoolVar(&raw, "raw", false, "the lines of built-in agents as they are")
-	cmd.Flags().IntVarP(&lines, "lines", "n", 40, "how many lines of the end, at most 10000")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow new output until Ctrl-C")
+	cmd.Flags().BoolVar(&errs, "stderr", false, "print its standard error instead")
+	cmd.Flags().BoolVar(&raw, "raw", false, "print the events of built-in agents unchanged")
+	cmd.Flags().IntVarP(&lines, "lines", "n", 40, "print the last lines, at most 10000")
 	return cmd
 }

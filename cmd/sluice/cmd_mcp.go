@@ -19,18 +19,18 @@ import (
 func mcpCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp",
-		Short: "the offered work as tools for an orchestrating agent (stdio)",
-		Long: `Speaks the Model Context Protocol on standard input and output, so that an agent can have the
-steps of a workflow done (launch: subagent or interactive): list, next, claim, context, signal
-and evaluate. It decides no gate: sluice evaluates them, and where a person is asked, only they
-answer. The daemon has to serve the repo. An agent starts this command itself, once it knows it.
+		Short: "offer work to an orchestrating agent as tools (stdio)",
+		Long: `Speaks the Model Context Protocol on standard input and output. Its tools (list, next, claim,
+context, signal and evaluate) let an agent have steps done whose launch is subagent or interactive.
+They decide no gate: sluice evaluates gates, and only a person answers one that asks a person. The
+daemon must serve the repo. Register the command with your agent, which then starts it itself.
 
-claude, for this repo, or for one session:
+For claude, in this repo or for one session:
   claude mcp add sluice -- sluice -C "$PWD" mcp
   claude --allowedTools mcp__sluice --mcp-config '{"mcpServers": {"sluice":
     {"command": "sluice", "args": ["-C", "/path/to/repo", "mcp"]}}}'
 
-codex, in its config.toml:
+For codex, in its config.toml:
   [mcp_servers.sluice]
   command = "sluice"
   args = ["-C", "/path/to/repo", "mcp"]
@@ -44,7 +44,7 @@ codex, in its config.toml:
 
 func serveMCP(ctx context.Context, a *app) error {
 	if a.Interactive() {
-		return fault.Misused("`sluice help mcp` says how an agent is told of it", "sluice mcp is for agents: it speaks a protocol, not with people")
+		return fault.Misused("`sluice help mcp` explains how to register it with an agent", "sluice mcp is started by an agent, not from a terminal")
 	}
 	p, err := a.place(ctx)
 	if err != nil {

@@ -29,10 +29,10 @@ func nextCommand(a *app) *cobra.Command {
 	var run string
 	cmd := &cobra.Command{
 		Use:   "next",
-		Short: "show the work that waits for somebody to do it",
-		Long: `Steps with launch: interactive or subagent are not launched: they are on offer. This prints the
-oldest that nobody has taken: its prompt, where to work, what to read and to make, and how to
-say that it is done. --claim takes it.`,
+		Short: "show the oldest step on offer",
+		Long: `sluice does not launch steps with launch: interactive or subagent: it offers them. This prints the
+oldest step that nobody has taken: its prompt, its folder, its inputs and outputs, and how to
+report that it is done. --claim takes it.`,
 		Example: "sluice next --claim\nsluice next --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,8 +45,8 @@ say that it is done. --claim takes it.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&claim, "claim", false, "take it, so that nobody else does")
-	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` only")
+	cmd.Flags().BoolVar(&claim, "claim", false, "take the step, so that nobody else does")
+	cmd.Flags().StringVar(&run, "run", "", "only steps of this `RUN`")
 	return a.JSONFlag(cmd)
 }
 
@@ -149,7 +149,7 @@ func workOf(ctx context.Context, p *workspace.Workspace, o daemon.Offer) (mcp.Wo
 		err = json.Unmarshal(raw, &work)
 	}
 	if err != nil {
-		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: what there is to do cannot be read: %w", o.Step, o.Run, err)
+		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: its task cannot be read: %w", o.Step, o.Run, err)
 	}
 	raw, _, err = atomicfile.OpenRegular(p.Root, filepath.Join(rel, "prompt.md"), prompt.Max)
 	if errors.Is(err, atomicfile.ErrTooLarge) {

@@ -37,10 +37,10 @@ func pushCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "push",
 		Short: "make a release: notes, changelog, tag and push, after your yes",
-		Long: `Runs the workflow "release" in the foreground: an agent writes the changelog and the notes, you are
-asked, then it is committed, tagged and pushed. Where the repo has no workflow of that name, the
-shipped one is laid out by ` + "`sluice init --template release`" + `. Commit or stash your changes before:
-a release holds what is committed.`,
+		Long: `Runs the workflow "release" in the foreground. An agent writes the changelog and the notes; after
+your yes, they are committed, tagged and pushed. If the repo has no workflow of that name, create
+it with ` + "`sluice init --template release`" + `. Commit or stash your changes first:
+a release contains only what is committed.`,
 		Example: "sluice push\nsluice push --version v1.4.0 --remote origin\nsluice push --stub",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,7 +51,7 @@ a release holds what is committed.`,
 			if files, err := specs.Find(p.Root); err != nil {
 				return err
 			} else if !hasFlow(files, releaseFlow) {
-				return fault.Failed("`sluice init --template release` lays it out; look at it, commit it, then `sluice push`", "this repo has no workflow %q", releaseFlow)
+				return fault.Failed("create it with `sluice init --template release`; read it, commit it, then run `sluice push`", "this repo has no workflow %q", releaseFlow)
 			}
 			o.workflow = releaseFlow
 			o.before = func(ctx context.Context) error { return releasable(ctx, &a.Console, p, o.stub != "") }
@@ -70,10 +70,10 @@ a release holds what is committed.`,
 			return runHere(cmd.Context(), a, p, o)
 		},
 	}
-	cmd.Flags().StringVar(&version, "version", "", "the `VERSION` wanted, as v1.2.3; else the agent chooses it by what has changed")
-	cmd.Flags().StringVar(&remote, "remote", "", "the `REMOTE` to push to; else where git would push the branch")
+	cmd.Flags().StringVar(&version, "version", "", "the `VERSION`, such as v1.2.3 (default: the agent chooses it from the changes)")
+	cmd.Flags().StringVar(&remote, "remote", "", "the `REMOTE` to push to (default: where git would push the branch)")
 	o.flags(cmd)
-	cmd.Flags().StringArrayVar(&o.set, "set", nil, "a setting over all layers: `KEY=VALUE` (where no daemon serves the repo)")
+	cmd.Flags().StringArrayVar(&o.set, "set", nil, "a setting that overrides every layer: `KEY=VALUE` (if no daemon serves the repo)")
 	return cmd
 }
 
@@ -129,7 +129,7 @@ func releasable(ctx context.Context, con *console.Console, p *workspace.Workspac
 		return nil
 	}
 	if p.Plain {
-		return fault.Failed("", "%s is no git checkout: there is nothing to push", p.Root)
+		return fault.Failed("", "%s is not a git checkout: there is nothing to push", p.Root)
 	}
 	repo, err := git.Open(ctx, p.Root)
 	if err != nil {
@@ -138,7 +138,7 @@ func releasable(ctx context.Context, con *console.Console, p *workspace.Workspac
 	defer repo.Close()
 	changes, err := repo.Unclean(ctx, p.Root)
 	if err != nil {
-		con.Note("whether all is committed could not be told: %s", oneLine(err.Error()))
+		con.Note("git cannot report whether everything is committed: %s", oneLine(err.Error()))
 		return nil // the workflow checks it
 	}
 	var named []string

@@ -25,13 +25,13 @@ func runCommand(a *app) *cobra.Command {
 	var o order
 	cmd := &cobra.Command{
 		Use:   "run WORKFLOW|RUN",
-		Short: "run a workflow in the foreground, and be asked at its gates",
-		Long: `Starts a run and shows it live: steps, gates, time, and what it waits for. In a terminal it asks at
-human gates: a key counts once the gate has been on the screen for a second, and a pass waits for
-Enter. Without a terminal it prints a line for each thing that matters. Given a run's id, or "last",
-it goes on with that run. Where no daemon serves the repo, this process does until the run has
-ended; other terminals can pass, fail and look meanwhile. Ctrl-C pauses the run and says how to go
-on. --yes answers questions of this command, never a gate.`,
+		Short: "run a workflow in the foreground and answer its gates",
+		Long: `Starts a run and shows its steps, gates, times and what it waits for. In a terminal it asks you at
+human gates: a key counts after the gate has been on screen for a second, and a pass needs Enter.
+Without a terminal it prints a line for each important event. With a run's id, or "last", it
+continues that run. Where no daemon serves the repo, this process does until the run has ended;
+other terminals can decide and look meanwhile. Ctrl-C pauses the run and prints how to continue.
+--yes answers the questions of this command, never a gate.`,
 		Example: "sluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ on. --yes answers questions of this command, never a gate.`,
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().StringArrayVar(&o.set, "set", nil, "a setting over all layers: `KEY=VALUE` (where no daemon serves the repo)")
+	cmd.Flags().StringArrayVar(&o.set, "set", nil, "a setting that overrides every layer: `KEY=VALUE` (if no daemon serves the repo)")
 	return cmd
 }
 
@@ -97,7 +97,7 @@ func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.S
 	r, err := tui.Follow(ctx, &a.Console, host.Of(s, &a.Console, p), id, from, ours)
 	switch {
 	case errors.Is(err, tui.ErrLeft) && !ours:
-		a.Print("%s goes on in the background: `sluice status %s`, `sluice run %s`", id, id, id)
+		a.Print("%s continues in the background: `sluice status %s`, `sluice run %s`", id, id, id)
 		return nil
 	case errors.Is(err, tui.ErrLeft), errors.Is(err, tui.ErrInterrupt), ctx.Err() != nil:
 		return pauseAndLeave(a, s, id, set, ours)
@@ -179,7 +179,7 @@ func sameKind(r daemon.RunStatus, start *engine.RunRequested) error {
 	if r.Stubbed {
 		is, wanted = "played by stand-ins (--stub)", "a real run"
 	}
-	return fault.Failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` goes on with it", r.ID, r.ID), "%s of this workflow is alive and is %s; you asked for %s", r.ID, is, wanted)
+	return fault.Failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` goes on with it", r.ID, r.ID), "%s of this workflow is live and is %s; you asked for %s", r.ID, is, wanted)
 }
 
 // goOnWith asks whether the live run of the workflow is meant.
@@ -198,7 +198,7 @@ func goOnWith(con *console.Console, r daemon.RunStatus) error {
 // resumed makes a run continue.
 func resumed(ctx context.Context, s workspace.Service, r daemon.RunStatus) error {
 	if !r.Live() {
-		return fault.Failed("`sluice retry "+r.ID+"` takes it up again", "%s is over: %s", r.ID, r.Phase)
+		return fault.Failed("`sluice retry "+r.ID+"` continues it", "%s is over: %s", r.ID, r.Phase)
 	}
 	if r.Paused == "" {
 		return nil
@@ -211,7 +211,7 @@ func resumed(ctx context.Context, s workspace.Service, r daemon.RunStatus) error
 		if now, err := s.Run(ctx, r.ID); err == nil && !now.Live() {
 			return nil // an answer in the inbox has ended it meanwhile
 		}
-		err = fault.Failed("`sluice status "+r.ID+"` tells how it stands", "%s cannot be resumed: %s", r.ID, done.Ignored)
+		err = fault.Failed("`sluice status "+r.ID+"` shows its state", "%s cannot be resumed: %s", r.ID, done.Ignored)
 	}
 	return err
 }
@@ -222,7 +222,7 @@ func pauseAndLeave(a *app, s workspace.Service, id string, set []string, ours bo
 	if _, err := s.Do(ctx, engine.PauseRequested{Run: id}, "terminal"); err != nil {
 		return err
 	}
-	a.Note("%s is paused. Agents that run go on to their end; nothing new is started.", id)
+	a.Note("%s is paused. Running agents finish; nothing new is started.", id)
 	switch {
 	case a.throwAway:
 	case ours:
@@ -262,10 +262,10 @@ func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.
 	}
 	if r.Stubbed && !a.throwAway {
 		if r.Workspace != "" {
-			a.Note("  what the stand-ins wrote lies in %s; no other run begins from it", r.Workspace)
+			a.Note("  the stand-ins' files are in %s; no other run begins from them", r.Workspace)
 			return endOf(r)
 		}
-		a.Note("  what the stand-ins wrote lies where agents would have written it: `git status` tells; a real run begins from what is there")
+		a.Note("  the stand-ins' files are where agents would have written them: `git status` lists them; a real run begins from them")
 	}
 	return endOf(r)
 }

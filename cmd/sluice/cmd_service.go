@@ -27,11 +27,11 @@ func serviceCommand(a *app) *cobra.Command {
 	var f serviceFlags
 	cmd := &cobra.Command{
 		Use:   "service",
-		Short: "keep the daemon running: install, start, stop and look at it as a service",
-		Long: `Puts the daemon into the care of systemd (Linux) or launchd (macOS), as your own service or, with
---system, as the machine's with a user of its own. It begins with your login or with the machine
-and is back within seconds after a crash. Agents outlive the daemon: they go on through a crash, a
-restart and an upgrade, and end when the service is stopped.`,
+		Short: "install and control the daemon as a service",
+		Long: `Runs the daemon under systemd (Linux) or launchd (macOS), as your own service or, with --system, as
+the machine's with its own user. It starts with your login or with the machine, and again within
+seconds after a crash. Agents survive a crash, a restart and an upgrade of the daemon; they end when
+the service is stopped.`,
 		Example: "sluice service install\nsluice service status",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
@@ -42,28 +42,29 @@ restart and an upgrade, and end when the service is stopped.`,
 		cmd.AddCommand(c)
 		return c
 	}
-	install := sub("install", "have the daemon run as a service, from now on",
-		`Writes a unit of systemd (or a property list of launchd) and a file with the environment it has now,
-PATH above all: the service looks for agents there. A second install brings both up to date and
-leaves what you added. Asks whether it is to run while you are logged out.`,
+	install := sub("install", "install the daemon as a service and start it",
+		`Writes a systemd unit (or a launchd property list) and a file with the present environment, above
+all PATH: the service looks for agents there. A second install updates both and keeps your own
+additions. Asks whether the service should run while you are logged out.`,
 		"sluice service install\nsluice service install --linger no --env ANTHROPIC_API_KEY\nsudo sluice service install --system", a.serviceInstall)
-	install.Flags().StringVar(&f.linger, "linger", "", "`yes|no`: run it while you are logged out, without a question")
-	install.Flags().StringSliceVar(&f.keep, "env", nil, "take these variables (`NAME,…`) into the service's environment too")
+	install.Flags().StringVar(&f.linger, "linger", "", "`yes|no`: run it while you are logged out; asks if not given")
+	install.Flags().StringSliceVar(&f.keep, "env", nil, "copy these variables (`NAME,…`) into the service's environment too")
 	install.Flags().BoolVar(&f.idle, "no-start", false, "do not start it now")
-	sub("uninstall", "take the service away again",
-		"Stops it with all that runs in it and removes what install made.\nJournals, runs and settings stay.", "sluice service uninstall\nsudo sluice service uninstall --system", a.serviceUninstall)
-	sub("start", "start the service", "Comes back when the daemon serves. Runs go on where they were.", "sluice service start\nsudo sluice service start --system",
+	sub("uninstall", "remove the service",
+		"Stops the service and its agents, and removes what install created.\nJournals, runs and settings stay.", "sluice service uninstall\nsudo sluice service uninstall --system", a.serviceUninstall)
+	sub("start", "start the service", "Returns when the daemon serves. Runs continue where they were.", "sluice service start\nsudo sluice service start --system",
 		serviceOrder(a, "started", (*deploy.Service).Start))
 	sub("stop", "stop the service and the agents in it",
-		"Agents are told to end, and after ten seconds are ended. The next start launches them again,\non top of their work.", "sluice service stop\nsudo sluice service stop --system",
+		"Asks agents to end, and kills them after ten seconds. The next start launches them again,\non top of their work.", "sluice service stop\nsudo sluice service stop --system",
 		serviceOrder(a, "stopped", (*deploy.Service).Stop))
-	sub("restart", "start the daemon anew; agents go on", "For another binary or another environment. Agents that run go on meanwhile.", "sluice service restart\nsudo sluice service restart --system",
+	sub("restart", "restart the daemon; agents keep running", "Takes up a new binary or environment. Agents keep running meanwhile.", "sluice service restart\nsudo sluice service restart --system",
 		serviceOrder(a, "restarted", (*deploy.Service).Restart))
-	a.JSONFlag(sub("status", "tell how the service stands",
-		`running, degraded (it runs, but a repo is unwell), crash-looping, starting, stopping, stopped, failed or
-not installed; whether it begins with the login or with the machine. Exit 0 only if it is running.`,
+	a.JSONFlag(sub("status", "show the state of the service",
+		`One of: running, degraded (a repo has a problem), crash-looping, starting, stopping, stopped, failed
+or not installed. Also shows whether it starts with the login or with the machine. Exits 0 only if
+it is running.`,
 		"sluice service status\nsluice service status --json", a.serviceStatus))
-	ended := sub("ended", "end what the daemon left, if the service was stopped on purpose", "What the unit runs when the daemon has ended.", "sluice service ended", a.serviceEnded)
+	ended := sub("ended", "end the remaining agents if the service was stopped on purpose", "The unit runs this when the daemon has ended.", "sluice service ended", a.serviceEnded)
 	ended.Hidden = true
 	return cmd
 }
@@ -137,7 +138,7 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if f.system {
 		flag = " --system"
 	}
-	a.Print("it runs; `sluice service status%s` tells how it stands, `sluice doctor --as-service%s` checks what it finds there", flag, flag)
+	a.Print("it runs; `sluice service status%s` shows its state, `sluice doctor --as-service%s` checks its environment", flag, flag)
 	return nil
 }
 
@@ -151,7 +152,7 @@ func printInstalled(con *console.Console, done deploy.Installed) {
 	}
 	con.Print("%s %s", done.File, word)
 	if done.EnvFile != "" {
-		con.Print("%s has its environment: add what your agents need, a line each", done.EnvFile)
+		con.Print("%s has its environment: add what your agents need, one line each", done.EnvFile)
 	}
 }
 
@@ -173,7 +174,7 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 	}
 	switch {
 	case len(removed) == 0 && f.system && s.Packaged():
-		a.Print("the package's service is stopped and does not begin any more; `apt-get remove sluice` removes it")
+		a.Print("the package's service is stopped and does not start again; `apt-get remove sluice` removes it")
 	case len(removed) == 0:
 		a.Print("no service was installed")
 	case f.system:
@@ -220,7 +221,7 @@ func serviceOrder(a *app, word string, order func(*deploy.Service, context.Conte
 func (a *app) serviceEnded(ctx context.Context, f serviceFlags) error {
 	why, err := deploy.Ended(ctx, f.system, a.notePutDown)
 	if err == nil && why == deploy.EndStop {
-		a.Note("the service was stopped: what its agents were doing is launched again at the next start")
+		a.Note("the service was stopped: the next start launches its agents again")
 	}
 	return err
 }

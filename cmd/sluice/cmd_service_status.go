@@ -79,13 +79,13 @@ func printUnit(con *console.Console, st deploy.State) {
 	}
 	con.Print("  begins %s, by %s (%s)", st.Begins, st.Manager, st.File)
 	if st.Begins == "at login" && st.Manager == "systemd" {
-		con.Note("it ends with your last login: `sluice service install --linger yes` has it run on")
+		con.Note("it ends with your last login: `sluice service install --linger yes` keeps it running")
 	}
 	if st.Stale {
-		con.Note("the unit was changed by hand: `sluice service install%s` has it read again", flag)
+		con.Note("the unit was changed by hand: `sluice service install%s` reloads it", flag)
 	}
 	if st.Version != "" && st.Version != version {
-		con.Note("the daemon is sluice %s and this is %s: `sluice service restart%s`; agents go on", clean(st.Version), version, flag)
+		con.Note("the daemon is sluice %s and this is %s: `sluice service restart%s`; agents keep running", clean(st.Version), version, flag)
 	}
 	if st.State != deploy.StateRunning && st.Manager == "systemd" {
 		log := "journalctl --user -u sluice"

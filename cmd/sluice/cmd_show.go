@@ -14,12 +14,12 @@ func showCommand(a *app) *cobra.Command {
 	var diff, since bool
 	cmd := &cobra.Command{
 		Use:   "show [RUN] GATE|STEP",
-		Short: "show what one needs to decide: task, criterion, verdict, changes, earlier rounds",
-		Long: `Everything about the work that a gate holds, on one page: what was to be done, what the step
-says of itself, what a machine checked, what the reviewer says, which files changed, what it
-cost, and what failed before. --diff prints the changes themselves, --since those since the
-attempt before. In a terminal, a key then decides a gate that waits for you: f and v ask for the
-reason, p asks once more. Keys that were typed before it asks, or pasted, decide nothing.`,
+		Short: "show what a decision needs: task, criterion, verdict, changes, rounds",
+		Long: `Shows the work at a gate on one page: the task, the step's own summary, the machine's checks, the
+reviewer's verdict, the changed files, the cost, and earlier failures. --diff prints the changes,
+--since the changes since the attempt before. In a terminal, a key then decides a gate that waits
+for you: f and v ask for the reason, p asks for confirmation. Keys that were typed before it asks,
+or pasted, decide nothing.`,
 		Example: "sluice show XG-2-end\nsluice show last XG-2-end\nsluice show X-2 --diff | less -R\nsluice show X-2 --since",
 		Args:    console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,7 +56,7 @@ reason, p asks once more. Keys that were typed before it asks, or pasted, decide
 			return decide.Here(cmd.Context(), &a.Console, at, sh)
 		},
 	}
-	cmd.Flags().StringVar(&run, "run", "", "of this `RUN` (the newest that has it)")
+	cmd.Flags().StringVar(&run, "run", "", "in this `RUN` (default: the newest that has it)")
 	cmd.Flags().BoolVar(&diff, "diff", false, "print the changes too")
 	cmd.Flags().BoolVar(&since, "since", false, "print the changes since the attempt before")
 	return a.JSONFlag(cmd)

@@ -34,9 +34,9 @@ type order struct {
 }
 
 func (o *order) flags(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&o.vars, "var", nil, "a value of the workflow: `NAME=VALUE`; may be given several times")
-	cmd.Flags().BoolVar(&o.parallel, "parallel", false, "beside a live run of the same workflow, not after it")
-	cmd.Flags().StringVar(&o.stub, "stub", "", "scripted stand-ins play the agents: no model, no key; as `FILE` says, else "+specs.StubsDir+"/WORKFLOW.yaml")
+	cmd.Flags().StringArrayVar(&o.vars, "var", nil, "a value for the workflow: `NAME=VALUE`; repeatable")
+	cmd.Flags().BoolVar(&o.parallel, "parallel", false, "run beside a live run of the same workflow")
+	cmd.Flags().StringVar(&o.stub, "stub", "", "scripted stand-ins play the agents: no model, no key; script: `FILE`, else "+specs.StubsDir+"/WORKFLOW.yaml")
 	cmd.Flags().Lookup("stub").NoOptDefVal = workflows.UsualScript
 }
 
@@ -53,7 +53,7 @@ func (o *order) ofNewRuns(run string) error {
 	default:
 		return nil
 	}
-	return fault.Misused("name the workflow to start another run of it", "%s is of a run that starts, and %s has been: it goes on as it was started", flag, run)
+	return fault.Misused("name the workflow to start another run of it", "%s is for a new run, and %s was started before: it continues as it was started", flag, run)
 }
 
 func startCommand(a *app) *cobra.Command {
@@ -61,9 +61,9 @@ func startCommand(a *app) *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "start WORKFLOW",
-		Short: "have the daemon start a run, and print its id",
-		Long: `The run goes on in the background. With --wait the command comes back when it has ended, with
-run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran out.`,
+		Short: "have the daemon start a run and print its id",
+		Long: `The run continues in the background. With --wait the command returns when it has ended, with the
+exit codes of run. --timeout limits the wait and exits 4.`,
 		Example: "sluice start gated-pipeline --var task=\"an index\"\nsluice start phase-4 --var goal=\"faster search\" --wait --timeout 2h",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,8 +72,8 @@ run's exit codes; --timeout bounds the waiting, and exit code 4 says that it ran
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().BoolVar(&wait, "wait", false, "come back when the run has ended")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait: at the latest after this `TIME`, as 30m")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the run has ended")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "with --wait: wait at most this `TIME`, such as 30m")
 	return a.JSONFlag(cmd)
 }
 
@@ -113,7 +113,7 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 	}
 	r, err := awaitEnd(ctx, s, done)
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, render.FirstWait(r, a.Now())), Advice: "`sluice status " + done + "` tells how it stands", Code: fault.ExitWaiting}
+		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, render.FirstWait(r, a.Now())), Advice: "`sluice status " + done + "` shows its state", Code: fault.ExitWaiting}
 	}
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func launchRun(ctx context.Context, s workspace.Service, ev engine.RunRequested)
 		return "", 0, err
 	}
 	if done.Ignored != "" || done.Run == "" {
-		return "", 0, fault.Failed("`sluice ls` lists the runs", "no run was started: %s", cmp.Or(done.Ignored, "the service did not say why"))
+		return "", 0, fault.Failed("`sluice ls` lists the runs", "no run was started: %s", cmp.Or(done.Ignored, "the service gave no reason"))
 	}
 	return done.Run, done.Seq, nil
 }

@@ -16,8 +16,9 @@ import (
 
 func pauseCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
-		Use: "pause [RUN]", Short: "start nothing more in a run until it is resumed",
-		Long:    "Agents that run go on to their end and their signals are taken in; nothing new is started, and\nveto windows stand still. Without RUN: the only live run.",
+		Use: "pause [RUN]", Short: "pause a run: start nothing new until it is resumed",
+		Long: `Running agents finish and their signals are taken in. Nothing new starts, and veto windows stop.
+Without RUN it pauses the only live run.`,
 		Example: "sluice pause\nsluice pause phase-4-1", Args: console.Between(0, 1),
 		RunE: steer(a, func(run string, _ []string) engine.Event { return engine.PauseRequested{Run: run} }),
 	})
@@ -25,8 +26,8 @@ func pauseCommand(a *app) *cobra.Command {
 
 func resumeCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
-		Use: "resume [RUN]", Short: "go on with a paused run",
-		Long:    "Where a limit had paused it, the same amount is granted once more. Needs a process that serves\nthe repo: without a daemon, `sluice run RUN` goes on with a run in the foreground.",
+		Use: "resume [RUN]", Short: "continue a paused run",
+		Long:    "If a limit paused the run, the same amount is granted again. A process must serve the repo: without\na daemon, `sluice run RUN` continues the run in the foreground.",
 		Example: "sluice resume\nsluice resume phase-4-1", Args: console.Between(0, 1),
 		RunE: steer(a, func(run string, _ []string) engine.Event { return engine.ResumeRequested{Run: run} }),
 	})
@@ -34,10 +35,10 @@ func resumeCommand(a *app) *cobra.Command {
 
 func retryCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
-		Use: "retry RUN [STEP]", Short: "do a step of a run again, or take an ended run up again",
-		Long: `Starts a new attempt of STEP, with all that follows it undone. Without STEP: the step at which
-the run ended or stands. Counts against no gate. Where no daemon serves the repo, this process
-does until the run has ended, as of ` + "`sluice run`" + `.`,
+		Use: "retry RUN [STEP]", Short: "run a step again, or continue an ended run",
+		Long: `Starts a new attempt of STEP and undoes what follows it. Without STEP it takes the step at which
+the run ended or stopped. It counts against no gate. Where no daemon serves the repo, this process
+does until the run has ended, like ` + "`sluice run`" + `.`,
 		Example: "sluice retry phase-4-1\nsluice retry phase-4-1 X-2", Args: console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			event := func(run string, args []string) engine.Event {
@@ -78,7 +79,7 @@ func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []strin
 		}
 		done, err := s.Do(ctx, event(r.ID, args), "command")
 		if err == nil && done.Ignored != "" {
-			err = fault.Failed("`sluice status "+r.ID+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+			err = fault.Failed("`sluice status "+r.ID+"` shows its state", "nothing was done: %s", done.Ignored)
 		}
 		return r.ID, done.Seq, err
 	})
@@ -134,7 +135,7 @@ func notDone(err error) error {
 
 func tellSteered(con *console.Console, run string, done daemon.Done) error {
 	if done.Ignored != "" {
-		return fault.Failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+		return fault.Failed("`sluice status "+run+"` shows its state", "nothing was done: %s", done.Ignored)
 	}
 	if con.JSON {
 		return con.Document(done)

@@ -22,15 +22,15 @@ import (
 func noteCommand(a *app) *cobra.Command {
 	step := ""
 	cmd := a.JSONFlag(&cobra.Command{
-		Use: "note RUN TEXT...", Short: "leave words for the next attempts of a run",
-		Long: `The words stand, as yours, in the prompts of all steps of the run that are launched from now on; what
-runs already does not get them. No reviewer reads them. RUN is a run's id, a workflow or "last".`,
+		Use: "note RUN TEXT...", Short: "leave a note for the next attempts of a run",
+		Long: `The note is added, as yours, to the prompts of all steps launched from now on. Running agents do not
+get it, and no reviewer reads it. RUN is a run's id, a workflow or "last".`,
 		Example: "sluice note last \"keep the old file format\"\nsluice note phase-4-1 --step X-2 \"the fixture is in test/big\"", Args: console.Between(2, -1),
 		RunE: steer(a, func(run string, args []string) engine.Event {
 			return engine.NoteGiven{Run: run, Step: step, Text: strings.Join(args[1:], " ")}
 		}),
 	})
-	cmd.Flags().StringVar(&step, "step", "", "for the attempts of `STEP` alone")
+	cmd.Flags().StringVar(&step, "step", "", "only for attempts of `STEP`")
 	return cmd
 }
 
@@ -43,10 +43,10 @@ const (
 func takeoverCommand(a *app) *cobra.Command {
 	run := ""
 	cmd := a.JSONFlag(&cobra.Command{
-		Use: "takeover STEP", Short: "go on with a step yourself, in the agent's own conversation",
-		Long: `The step's agent is ended, as a whole tree; its worktree stays as it is, and what it left is kept on its
-salvage ref. Prints the command that opens the agent's conversation in your terminal. Nothing of the
-step is launched, and its time is not the run's, until ` + "`sluice handback STEP`" + `.`,
+		Use: "takeover STEP", Short: "continue a step yourself, in the agent's own conversation",
+		Long: `Ends the step's agent with every process it started. Its worktree stays as it is, and its files are
+kept on its salvage ref. Prints the command that opens the agent's conversation in your terminal.
+Nothing of the step is launched, and its time does not count for the run, until ` + "`sluice handback STEP`" + `.`,
 		Example: "sluice takeover X-1\nsluice takeover X-1 --run phase-4-1", Args: console.Between(1, 1),
 		RunE: onStep(a, &run, func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run, step string) error {
 			done, err := s.Do(ctx, engine.TakeoverRequested{Run: run, Step: step}, "command")
@@ -54,22 +54,22 @@ step is launched, and its time is not the run's, until ` + "`sluice handback STE
 				return err
 			}
 			if done.Ignored != "" {
-				return fault.Failed("`sluice status "+run+"` tells how it stands", "nothing came of it: %s", done.Ignored)
+				return fault.Failed("`sluice status "+run+"` shows its state", "nothing was done: %s", done.Ignored)
 			}
 			return tellTakeover(ctx, &a.Console, p, s, run, step)
 		}),
 	})
-	cmd.Flags().StringVar(&run, "run", "", "the `RUN` it is of; without it the only live one")
+	cmd.Flags().StringVar(&run, "run", "", "the `RUN` of the step (default: the only live run)")
 	return cmd
 }
 
 func handbackCommand(a *app) *cobra.Command {
 	run, words, isDone := "", "", false
 	cmd := a.JSONFlag(&cobra.Command{
-		Use: "handback STEP", Short: "let an agent go on with a step that you took over, or say that it is done",
-		Long: `Launches the step's agent again, in the same worktree, with your words in its prompt. With --done the
-step counts as done by your word: it is checked and judged at its gate like an agent's.`,
-		Example: "sluice handback X-1 -m \"the parser is mended, now the tests\"\nsluice handback X-1 --done", Args: console.Between(1, 1),
+		Use: "handback STEP", Short: "return a step you took over to an agent, or report it done",
+		Long: `Launches the step's agent again, in the same worktree, with your message in its prompt. With --done
+the step counts as done: it is checked and judged at its gate as always.`,
+		Example: "sluice handback X-1 -m \"the parser is fixed, now the tests\"\nsluice handback X-1 --done", Args: console.Between(1, 1),
 		RunE: onStep(a, &run, func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, run, step string) error {
 			done, err := s.Do(ctx, engine.HandbackRequested{Run: run, Step: step, Done: isDone, Text: words}, "command")
 			if err != nil {
@@ -78,9 +78,9 @@ step counts as done by your word: it is checked and judged at its gate like an a
 			return tellSteered(&a.Console, run, done)
 		}),
 	})
-	cmd.Flags().StringVar(&run, "run", "", "the `RUN` it is of; without it the only live one")
-	cmd.Flags().StringVarP(&words, "message", "m", "", "what the agent should know, in `WORDS`; with --done what was done")
-	cmd.Flags().BoolVar(&isDone, "done", false, "you have finished the step")
+	cmd.Flags().StringVar(&run, "run", "", "the `RUN` of the step (default: the only live run)")
+	cmd.Flags().StringVarP(&words, "message", "m", "", "a message for the agent, in `WORDS`; with --done, a summary")
+	cmd.Flags().BoolVar(&isDone, "done", false, "report the step done")
 	return cmd
 }
 
@@ -141,17 +141,17 @@ func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Worksp
 	if con.JSON {
 		return con.Document(out)
 	}
-	con.Print("%s is yours: its agent has ended, and nothing of it is launched until you hand it back", render.Attempt(step, at.N))
+	con.Print("%s is yours: its agent has ended, and sluice launches nothing of it until you hand it back", render.Attempt(step, at.N))
 	con.Print("")
 	if out.Command != "" {
 		con.Print("  %s", clean(out.Command))
 	} else {
 		con.Print("  cd %s", clean(shellWord(out.Dir)))
-		con.Note("its agent (%s) has no conversation that could be opened: go on in its folder", cmp.Or(clean(out.Agent), "?"))
+		con.Note("its agent (%s) has no conversation to open: work in its folder", cmp.Or(clean(out.Agent), "?"))
 	}
 	con.Print("")
-	con.Print("sluice handback %s --run %s -m \"…\"   an agent goes on, with your words", step, run)
-	con.Print("sluice handback %s --run %s --done    you have finished it: it is checked and judged as always", step, run)
+	con.Print("sluice handback %s --run %s -m \"…\"   an agent continues, with your message", step, run)
+	con.Print("sluice handback %s --run %s --done    the step is done: it is checked and judged as always", step, run)
 	return nil
 }
 
@@ -164,16 +164,16 @@ func heldAttempt(ctx context.Context, v workspace.Viewer, run, step string) (*en
 		}
 		i := slices.IndexFunc(r.Steps, func(s daemon.StepStatus) bool { return s.ID == step })
 		if i < 0 || len(r.Steps[i].Attempts) == 0 {
-			return nil, fault.Failed("`sluice status "+run+"` tells how it stands", "step %s of %s is not at work any more", step, run)
+			return nil, fault.Failed("`sluice status "+run+"` shows its state", "step %s of %s is no longer at work", step, run)
 		}
 		at := r.Steps[i].Attempts[len(r.Steps[i].Attempts)-1]
 		switch {
 		case at.Held == nil:
-			return nil, fault.Failed("`sluice status "+run+"` tells how it stands", "%s of %s had said its word before it could be ended (%s)", render.Attempt(step, at.N), run, at.State)
+			return nil, fault.Failed("`sluice status "+run+"` shows its state", "%s of %s had ended before it could be stopped (%s)", render.Attempt(step, at.N), run, at.State)
 		case at.State == engine.Ready:
 			return &at, nil
 		case time.Now().After(until):
-			return nil, fault.Failed("`sluice status "+run+"` tells how it stands; the step stays taken over", "the agent of %s has not ended within %s", render.Attempt(step, at.N), takeoverMost)
+			return nil, fault.Failed("`sluice status "+run+"` shows its state; the step stays taken over", "the agent of %s has not ended within %s", render.Attempt(step, at.N), takeoverMost)
 		}
 		select {
 		case <-ctx.Done():

@@ -44,9 +44,9 @@ func taskFileRead(a *app, arg string) (src []byte, st atomicfile.Stat, file *tas
 	src, st, err = atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, st, nil, nil, fault.Failed("its path is as seen from here", "%s: no such file", clean(arg))
+		return nil, st, nil, nil, fault.Failed("its path is relative to the current folder", "%s: no such file", clean(arg))
 	case errors.Is(err, atomicfile.ErrNotRegular):
-		return nil, st, nil, nil, fault.Failed("a task file is a plain file, and no link", "%s: not a regular file", clean(arg))
+		return nil, st, nil, nil, fault.Failed("a task file must be a regular file, not a link", "%s: not a regular file", clean(arg))
 	case errors.Is(err, atomicfile.ErrTooLarge):
 		return nil, st, nil, nil, fault.Failed("split the list", "%s: more than %d MiB", clean(arg), tasks.MaxBytes>>20)
 	case err != nil:
@@ -114,14 +114,14 @@ type listedTask struct {
 // listTasks lists the tasks of a file by status, then in the order of selection.
 func listTasks(a *app, arg, status string) error {
 	if status != "" && !slices.Contains(taskStatuses(), status) {
-		return fault.Misused("as "+strings.Join(taskStatuses(), ", "), "--status %s: no status of a task", clean(status))
+		return fault.Misused("as "+strings.Join(taskStatuses(), ", "), "--status %s: not a status of a task", clean(status))
 	}
 	_, _, file, bad, err := taskFileRead(a, arg)
 	if err != nil {
 		return err
 	}
 	if bad != nil {
-		return fault.Failed("mend it: `sluice validate "+clean(arg)+"` checks it again", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
+		return fault.Failed("fix it: `sluice validate "+clean(arg)+"` checks it again", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
 	}
 	list := tasksListed(file.Tasks)
 	if status != "" {
@@ -193,11 +193,11 @@ func formatTasks(a *app, arg string, check bool) (differs bool, err error) {
 			return false, err
 		}
 		if bad != nil {
-			return false, fault.Failed("mend it first", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
+			return false, fault.Failed("fix it first", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
 		}
 		out := tasks.Format(src)
 		if out == nil {
-			return false, fault.Failed("split the list", "%s: laid out it would have more than %d MiB, which no run reads", clean(arg), tasks.MaxBytes>>20)
+			return false, fault.Failed("split the list", "%s: formatted, it would have more than %d MiB, and no run would read it", clean(arg), tasks.MaxBytes>>20)
 		}
 		if string(out) == string(src) {
 			return false, nil
@@ -213,7 +213,7 @@ func formatTasks(a *app, arg string, check bool) (differs bool, err error) {
 		a.Print("%s", layout.ShortPath(a.below(arg)))
 		return true, nil
 	}
-	return true, fault.Failed("try again when nobody is at work on it", "%s: it is changed all the time", clean(arg))
+	return true, fault.Failed("try again when nothing writes to it", "%s: it keeps changing", clean(arg))
 }
 
 // specArgs returns the files for a command about specs: none if only task files were named.

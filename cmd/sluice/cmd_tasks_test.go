@@ -38,7 +38,7 @@ func TestFormatLosesNothing(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := formatTasks(a, file, false); err != nil && !strings.Contains(err.Error(), "changed all the time") {
+			if _, err := formatTasks(a, file, false); err != nil && !strings.Contains(err.Error(), "keeps changing") {
 				done <- err
 				return
 			}

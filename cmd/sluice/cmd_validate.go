@@ -22,16 +22,14 @@ import (
 func validateCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use:   "validate [SPEC|TASKS.json...]",
-		Short: "tell everything that is wrong with the specs, or with a task file",
-		Long: `Reads specs, the settings of their repo, the prompts of their roles and the scripts of their
-stand-ins, as a run would, and prints all faults at once, each as file:line:col: message.
-SPEC is a file or a workflow's id; without any, all of .workflow/specs/ are read. Of a task file,
-which ends in .json, it tells the first fault: no JSON, a doubled id, a dependency that is not
-there, a cycle.
-Run it after each edit, and in CI: it exits 1 if there is a fault. A note is none: it names a
-command of a gate, criterion, hook or agent of which it cannot be told what of the repo it runs, a
-criterion that a machine could check if it were written so, and steps that are ready at once and
-work in one folder.`,
+		Short: "report everything that is wrong with specs or a task file",
+		Long: `Checks specs, the repo's settings, the prompts of their roles and the scripts of their stand-ins as
+a run would. Prints all faults at once, each as file:line:col: message. SPEC is a file or a
+workflow's id; without one it checks all of .workflow/specs/. For a task file, which ends in .json,
+it reports the first fault: invalid JSON, a doubled id, an unknown dependency or a cycle.
+Run it after each edit and in CI: it exits 1 on a fault. Notes are not faults. They name commands
+that run unknown parts of the repo, criteria that a machine could check if written differently, and
+steps that can run at the same time in one folder.`,
 		Example: "sluice validate\nsluice validate phase-4-search-index\nsluice validate to-do.json",
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -157,7 +155,7 @@ func specFiles(a *app, cmd *cobra.Command, args []string) ([]string, error) {
 	}
 	files, err = specs.Find(p.Root)
 	if err == nil && len(files) == 0 {
-		err = fault.Failed("`sluice init` makes a first one", "%s: no spec in it", filepath.Join(p.Root, layout.SpecsDir))
+		err = fault.Failed("`sluice init` creates one", "%s has no spec", filepath.Join(p.Root, layout.SpecsDir))
 	}
 	return files, err
 }
@@ -188,8 +186,8 @@ func agentNotes(con *console.Console, files []string) []workflows.Line {
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Settings.Agents)) {
 			if why := shells.Starts(s.Settings.Agents[name].Command, nil).Unknown; why != "" {
-				out = append(out, workflows.Line{Message: fmt.Sprintf("agents.%s.command: what it runs cannot be told from its text (%s): name what of the repo it runs under `protect` of the workflows, or make it a script; "+
-					"else a person is asked at each gate of a step that changed files other than its outputs", name, why)})
+				out = append(out, workflows.Line{Message: fmt.Sprintf("agents.%s.command: the files it runs cannot be seen in its text (%s): name them under `protect` of the workflows, or make it a script; "+
+					"else each gate of a step that changed files other than its outputs asks a person", name, why)})
 			}
 		}
 	}

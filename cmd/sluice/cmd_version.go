@@ -17,9 +17,9 @@ var version = "devel"
 func versionCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use:   "version",
-		Short: "say which sluice this is",
-		Long: `Prints the version, the commit it was built from where that is known, and the Go it was
-built with. Put it into every report of a fault.`,
+		Short: "print the version of sluice",
+		Long: `Prints the version, the commit it was built from, if known, and the Go version. Include it in every
+bug report.`,
 		Example: "sluice version\nsluice version --json",
 		Args:    console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
@@ -60,8 +60,8 @@ func completionCommand(a *app) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:       "completion SHELL",
-		Short:     "print the completion script of a shell: bash, zsh, fish or powershell",
-		Long:      "Commands, flags, workflows, runs and gates are completed with the Tab key.",
+		Short:     "print a completion script for bash, zsh, fish or powershell",
+		Long:      "The Tab key then completes commands, flags, workflows, runs and gates.",
 		Example:   "source <(sluice completion bash)\nsluice completion fish > ~/.config/fish/completions/sluice.fish",
 		Args:      console.Between(1, 1),
 		ValidArgs: shells,

@@ -20,9 +20,9 @@ import (
 func watchCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
-		Short: "say which repos the daemon serves",
-		Long: `The daemon serves the repos on its list. Adding one means that you trust it: its agents and
-commands run as you, whenever a run of it is started.`,
+		Short: "list, add and remove the repos the daemon serves",
+		Long: `The daemon serves the repos on its list. Add only repos that you trust: their agents and commands
+run as you whenever a run is started.`,
 		Example: "sluice watch add\nsluice watch ls",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
@@ -37,9 +37,9 @@ commands run as you, whenever a run of it is started.`,
 			}}
 	}
 	cmd.AddCommand(
-		change("add [DIR]", "have the daemon serve the repo", "Takes effect at once where a daemon runs, else at its next start.", "sluice watch add\nsluice watch add ~/code/app", a.watchAdd),
-		change("rm [DIR]", "have the daemon leave the repo alone", "Its journal and its runs stay; agents that run go on to their end.", "sluice watch rm\nsluice watch rm ~/code/old", a.watchRemove),
-		a.JSONFlag(&cobra.Command{Use: "ls", Short: "list the repos the daemon serves", Long: "With what keeps a repo from being served, where something does.", Example: "sluice watch ls\nsluice watch ls --json",
+		change("add [DIR]", "add a repo to the daemon's list", "Takes effect at once if a daemon runs, else at its next start.", "sluice watch add\nsluice watch add ~/code/app", a.watchAdd),
+		change("rm [DIR]", "remove a repo from the daemon's list", "Its journal and its runs stay; running agents finish.", "sluice watch rm\nsluice watch rm ~/code/old", a.watchRemove),
+		a.JSONFlag(&cobra.Command{Use: "ls", Short: "list the repos the daemon serves", Long: "If a repo is not served, the reason is shown.", Example: "sluice watch ls\nsluice watch ls --json",
 			Args: console.Between(0, 0), RunE: func(cmd *cobra.Command, _ []string) error { return watchList(cmd.Context(), &a.Console) }}),
 	)
 	return cmd
@@ -58,13 +58,13 @@ func (a *app) watchAdd(ctx context.Context, dir string) error {
 		return err
 	}
 	if slices.Contains(roots, p.Root) {
-		a.Print("%s is watched already", p.Root)
+		a.Print("%s is on the list already", p.Root)
 		return untilServed(ctx, &a.Console, p)
 	}
 	if err := saveRepos(p.Home, append(roots, p.Root)); err != nil {
 		return err
 	}
-	a.Print("%s is watched now", p.Root)
+	a.Print("%s is on the list now", p.Root)
 	return untilServed(ctx, &a.Console, p)
 }
 
@@ -114,12 +114,12 @@ func (a *app) watchRemove(ctx context.Context, dir string) error {
 	}
 	i := slices.Index(roots, root)
 	if i < 0 {
-		return fault.Failed("`sluice watch ls` lists those that are", "%s is not watched", clean(root))
+		return fault.Failed("`sluice watch ls` prints the list", "%s is not on the list", clean(root))
 	}
 	if err := saveRepos(home, slices.Delete(roots, i, i+1)); err != nil {
 		return err
 	}
-	a.Print("%s is not watched any more", root)
+	a.Print("%s is no longer on the list", root)
 	return reloadDaemon(ctx, &a.Console, home)
 }
 
@@ -184,7 +184,7 @@ func watchList(ctx context.Context, con *console.Console) error {
 	}
 	con.PrintTable(t)
 	if len(states) == 0 {
-		con.Note("no repo is watched: `sluice watch add` in one")
+		con.Note("the list is empty: run `sluice watch add` in a repo")
 	} else if !running {
 		con.Note("no daemon runs now: `sluice daemon` starts one")
 	}

@@ -81,8 +81,8 @@ func TestFaultsOfTheCommandLine(t *testing.T) {
 		{[]string{"completion", "tcsh"}, fault.ExitUsage, []string{`no completion for the shell "tcsh"`}},
 		{[]string{"init", "--template", "gated-pipelin"}, fault.ExitUsage, []string{"did you mean --template gated-pipeline?"}},
 		{[]string{"help", "valdate"}, fault.ExitUsage, []string{"did you mean `sluice help validate`?"}},
-		{[]string{"clean", "--older", "soon"}, fault.ExitUsage, []string{"--older soon: no span of time"}},
-		{[]string{"validate"}, fault.ExitFailed, []string{"no .workflow/ here", "`sluice init` lays one out"}},
+		{[]string{"clean", "--older", "soon"}, fault.ExitUsage, []string{"--older soon: not a duration"}},
+		{[]string{"validate"}, fault.ExitFailed, []string{"no .workflow/ here", "`sluice init` creates it"}},
 		{[]string{"journal", "repair"}, fault.ExitUsage, []string{"--to N is missing"}},
 	} {
 		code, out, errs := w.sluice(c.args...)
@@ -178,8 +178,8 @@ func TestFaultsOfThePackagesBelow(t *testing.T) {
 		cause, mend string
 	}{
 		{fmt.Errorf("x: %w", context.Canceled), fault.ExitInterrupted, "interrupted", ""},
-		{fmt.Errorf("open: %w", os.ErrPermission), fault.ExitFailed, "open: permission denied", "see who owns the file"},
-		{fmt.Errorf("spec a: %w", fault.New("mend it first", "it is broken")), fault.ExitFailed, "spec a: it is broken", "mend it first"},
+		{fmt.Errorf("open: %w", os.ErrPermission), fault.ExitFailed, "open: permission denied", "find the owner of the file"},
+		{fmt.Errorf("spec a: %w", fault.New("fix it first", "it is broken")), fault.ExitFailed, "spec a: it is broken", "fix it first"},
 		{errors.New("open a: no b: no such file"), fault.ExitFailed, "open a: no b: no such file", ""},
 		{&daemon.Held{Dir: "/s", PID: 7}, fault.ExitServed, "the state /s is held by pid 7: only one process serves a repo", "use that one, or end it"},
 		{errors.New("one: two"), fault.ExitFailed, "one: two", ""},
@@ -198,7 +198,7 @@ func TestNoAgentDecides(t *testing.T) {
 	w.write(".workflow/config.yaml", "")
 	w.env = append(w.env, "SLUICE_TOKEN=abc", "SLUICE_RUN=w-1")
 	for _, args := range [][]string{{"pass", "G"}, {"fail", "G", "-m", "x"}, {"veto", "G", "-m", "x"}, {"decide", "G", "pass"}} {
-		if code, _, errs := w.sluice(args...); code != fault.ExitFailed || !strings.Contains(errs, "decided by a person") {
+		if code, _, errs := w.sluice(args...); code != fault.ExitFailed || !strings.Contains(errs, "only a person decides") {
 			t.Errorf("%v: %d %q", args, code, errs)
 		}
 	}

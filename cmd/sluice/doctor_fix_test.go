@@ -26,15 +26,15 @@ func TestDoctorMends(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errs := w.sluice("doctor")
-	if code != fault.ExitFailed || !strings.Contains(out, "may be read by others") || !strings.Contains(errs, "2 faults can be mended here: `sluice doctor --yes`") {
+	if code != fault.ExitFailed || !strings.Contains(out, "can be read by others") || !strings.Contains(errs, "2 faults can be fixed here: run `sluice doctor --yes`") {
 		t.Fatalf("%d\n%s%s", code, out, errs)
 	}
 	if info, _ := os.Stat(home); info.Mode().Perm() != 0o755 {
-		t.Error("it was mended without a yes")
+		t.Error("it was fixed without a yes")
 	}
 	code, out, errs = w.sluice("doctor", "--yes")
-	_, after, _ := strings.Cut(out, "mended  workflow")
-	if strings.Contains(after, "may be read by others") || strings.Contains(after, "no .workflow/ here") || !strings.Contains(after, "specs") {
+	_, after, _ := strings.Cut(out, "fixed  workflow")
+	if strings.Contains(after, "can be read by others") || strings.Contains(after, "no .workflow/ here") || !strings.Contains(after, "specs") {
 		t.Errorf("%d\n%s%s", code, out, errs)
 	}
 	if info, _ := os.Stat(home); info.Mode().Perm() != 0o700 {

@@ -199,7 +199,7 @@ func TestDamageBeforeTheSnapshot(t *testing.T) {
 		b, _ := os.ReadFile(filepath.Join(x.work, "told"))
 		return bytes.Contains(b, []byte("the journal is damaged"))
 	})
-	if out, err := x.try(r, x.bin, "audit", "verify"); err == nil || strings.Contains(out, "repair") || !strings.Contains(out, "go on from a snapshot") {
+	if out, err := x.try(r, x.bin, "audit", "verify"); err == nil || strings.Contains(out, "repair") || !strings.Contains(out, "continue from a snapshot") {
 		t.Errorf("verify of damage that the runs do not need: %v\n%s", err, out)
 	}
 	x.ask()

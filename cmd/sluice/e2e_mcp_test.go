@@ -141,7 +141,7 @@ func TestMCP(t *testing.T) {
 		t.Fatalf("nothing was claimed: %v", got)
 	}
 	o.refuses("was taken by", "claim", x1)
-	o.refuses("has not said its word", "evaluate", map[string]any{"run": "driven-1", "step": "X-1"})
+	o.refuses("has not signalled", "evaluate", map[string]any{"run": "driven-1", "step": "X-1"})
 	if got := o.do("next", nil); got["offer"] != nil || len(got["claimed"].([]any)) != 1 {
 		t.Errorf("with all claimed: %v", got)
 	}
@@ -173,7 +173,7 @@ func TestMCP(t *testing.T) {
 	}
 	w.put("repo/b.txt", "b\n")
 	o.do("signal", with(with(x2, done), map[string]any{"answer": map[string]any{"n": 7}}))
-	if got := o.do("evaluate", with(x2, judge)); got["outcome"] != "human" || !strings.Contains(got["say"].(string), "only they decide it") {
+	if got := o.do("evaluate", with(x2, judge)); got["outcome"] != "human" || !strings.Contains(got["say"].(string), "only a person decides it") {
 		t.Fatalf("a person's gate: %v", got)
 	}
 	w.refusesAHumansWord(o)
@@ -239,7 +239,7 @@ func (w *sandbox) refusesAHumansWord(o orchestrator) {
 	if !ok || len(st.Runs) != 1 || len(st.Runs[0].Waits) != 1 || st.Runs[0].Waits[0].Kind != "human" || st.Runs[0].Waits[0].Gate != "H" {
 		w.t.Fatalf("H asks nobody any more: %+v", st)
 	}
-	if got := fmt.Sprint(o.do("list", map[string]any{"run": "driven-1"})["runs"]); strings.Contains(got, "sluice pass") || !strings.Contains(got, "only they decide it") {
+	if got := fmt.Sprint(o.do("list", map[string]any{"run": "driven-1"})["runs"]); strings.Contains(got, "sluice pass") || !strings.Contains(got, "only a person decides it") {
 		w.t.Errorf("the list tells an agent how a person decides: %s", got)
 	}
 }
@@ -263,7 +263,7 @@ func TestMCPBounds(t *testing.T) {
 		"say the attempt":             say(map[string]any{"attempt": 0}),
 		"blocked without a question":  say(map[string]any{"status": "blocked"}),
 		"failed without a summary":    say(map[string]any{"status": "failed"}),
-		"no run has such an id":       say(map[string]any{"run": "../../etc"}),
+		"no run has this id":          say(map[string]any{"run": "../../etc"}),
 		"its steps are X-1, X-2":      say(map[string]any{"step": "X-9-9-9"}),
 		"no run driven-9":             say(map[string]any{"run": "driven-9"}),
 		"an id":                       say(map[string]any{"step": "../X-1"}),

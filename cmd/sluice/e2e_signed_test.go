@@ -58,7 +58,7 @@ gates:
 	w.env = append(w.env, "R="+w.repo, "W="+w.work, "S="+filepath.Join(state, ids))
 	w.do("sh", "-c", "mkdir -p $HOME/.ssh && ssh-keygen -q -t ed25519 -N '' -C '' -f $HOME/.ssh/id_ann")
 	w.do("sh", "-c", w.bin+" keys add $HOME/.ssh/id_ann.pub --name ann@example.org")
-	if out := w.do(w.bin, "keys", "check"); !strings.Contains(out, "has no passphrase; agents do not see it, as a sandbox holds them") {
+	if out := w.do(w.bin, "keys", "check"); !strings.Contains(out, "has no passphrase; the sandbox hides it from agents") {
 		t.Errorf("of a key in the home folder: %s", out)
 	}
 	w.do(w.bin, "watch", "add")
@@ -92,7 +92,7 @@ gates:
 	w.do(w.bin, "keys", "add", "bob.pub", "--name", "bob@example.org")
 	w.do(w.bin, "keys", "add", "carl.pub", "--name", "carl@example.org")
 	out := w.do(w.bin, "keys", "check")
-	if !strings.Contains(out, "bob has no passphrase and is in the reach of agents (the sandbox shows them "+w.repo) {
+	if !strings.Contains(out, "bob has no passphrase and agents can reach it (the sandbox shows them "+w.repo) {
 		t.Errorf("of a key in the checkout: %s", out)
 	}
 	if strings.Contains(out, "carl has no passphrase") {

@@ -58,7 +58,7 @@ func (a *app) help(cmd *cobra.Command, _ []string) {
 		helpHead(&a.Console, "Exit codes")
 		a.Print(`  0 done · 1 not done (a run failed, a spec is invalid) · 2 wrong usage · 3 the run was aborted
   4 --timeout ran out · 75 another process serves the repo · 78 its journal is damaged · 130 interrupted`)
-		a.Print("\n`sluice help COMMAND` tells more of a command.")
+		a.Print("\n`sluice help COMMAND` describes a command.")
 	}
 }
 

@@ -19,7 +19,7 @@ func manCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
 		Short:  "write the man pages of all commands",
-		Long:   "One page a command, below DIR; dated by SOURCE_DATE_EPOCH where that is set.",
+		Long:   "Writes one page per command below DIR, dated by SOURCE_DATE_EPOCH if that is set.",
 		Hidden: true,
 		Args:   console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

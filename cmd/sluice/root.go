@@ -24,10 +24,10 @@ const helpOrder = "order"
 func rootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sluice",
-		Short: "a gated pipeline for coding agents, out of your repo's .workflow/ folder",
+		Short: "a gated pipeline for coding agents, defined in your repo's .workflow/ folder",
 		Long: `A workflow is one YAML file: steps that agents carry out, and gates between them that a
-command, an agent or a person opens. sluice launches the agents, waits for their signals,
-has each step judged, sends failed work back with the reason, and asks you where you said so.`,
+command, an agent or a person passes. sluice launches the agents, waits for their signals,
+has each step judged, sends failed work back with the reason, and asks you where the file says so.`,
 		Example: `sluice demo                    # see the whole thing in a minute: no key, no network
 sluice init && sluice run gated-pipeline`,
 		SilenceUsage: true, SilenceErrors: true, DisableSuggestions: true,
@@ -38,9 +38,9 @@ sluice init && sluice run gated-pipeline`,
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	pf := root.PersistentFlags()
-	pf.StringVarP(&a.dir, "dir", "C", "", "work on the repo in `DIR` instead of the current folder")
+	pf.StringVarP(&a.dir, "dir", "C", "", "use the repo in `DIR` instead of the current folder")
 	pf.BoolVarP(&a.Yes, "yes", "y", false, "answer yes to every question")
-	for _, g := range [][2]string{{groupStart, "Begin"}, {groupRun, "Run"}, {groupDecide, "Decide"}, {groupLook, "Look"}, {groupAgent, "For agents and scripts"}, {groupSetUp, "Set up and mend"}} {
+	for _, g := range [][2]string{{groupStart, "Begin"}, {groupRun, "Run"}, {groupDecide, "Decide"}, {groupLook, "Look"}, {groupAgent, "For agents and scripts"}, {groupSetUp, "Set up and maintain"}} {
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
 	add(root, groupStart, demoCommand(a), initCommand(a), validateCommand(a), fmtCommand(a), graphCommand(a))

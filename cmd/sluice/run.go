@@ -60,23 +60,23 @@ func explain(err error) *fault.Error {
 	case errors.As(err, &held):
 		whole.Cause, whole.Advice, whole.Code = what, advice, fault.ExitServed
 	case errors.Is(err, daemon.ErrStopped), errors.Is(err, daemon.ErrNotServed):
-		whole.Advice = "the process that served it has just ended, as `sluice run` does with its run: give the same command again; `sluice status` tells how the runs stand"
+		whole.Advice = "the process that served it has just ended, as `sluice run` does with its run: give the same command again; `sluice status` shows the runs"
 	case errors.Is(err, context.Canceled):
 		whole.Cause, whole.Code = "interrupted", fault.ExitInterrupted
 	case errors.As(err, &damage):
 		whole.Cause, whole.Code = fmt.Sprintf("the journal is damaged: %s, line %d: %s", damage.File, damage.Line, damage.Why), fault.ExitDamaged
-		whole.Advice = fmt.Sprintf("look at the file; then `sluice journal repair --to %d` keeps what is good", damage.Good)
+		whole.Advice = fmt.Sprintf("look at the file; then `sluice journal repair --to %d` keeps the valid part", damage.Good)
 		if damage.Snapshot > 0 {
-			whole.Advice = fmt.Sprintf("runs go on from a snapshot of record %d: nothing has to be cut off; restore the file from a copy while no daemon runs", damage.Snapshot)
+			whole.Advice = fmt.Sprintf("runs continue from a snapshot of record %d, so nothing must be cut off; restore the file from a copy while no daemon runs", damage.Snapshot)
 		}
 	case errors.Is(err, git.ErrNoRepo):
-		whole.Advice = "go to your repo, or make one here: `git init`"
+		whole.Advice = "go to your repo, or create one here: `git init`"
 	case errors.Is(err, syscall.ENOSPC):
-		whole.Advice = "make room on the disk: nothing was lost, and the same command goes on where this one stopped"
+		whole.Advice = "free some disk space: nothing was lost, and the same command continues where this one stopped"
 	case errors.Is(err, syscall.EROFS):
-		whole.Advice = "the file system is read-only: mount it writable, or go to a checkout that is"
+		whole.Advice = "the file system is read-only: mount it writable, or use a checkout that is"
 	case errors.Is(err, fs.ErrPermission):
-		whole.Advice = "see who owns the file (`ls -l`), and that you run sluice as that user"
+		whole.Advice = "find the owner of the file (`ls -l`), and run sluice as that user"
 	default:
 		whole.Cause, whole.Advice = what, advice
 	}

@@ -22,15 +22,15 @@ const maxPart = 1 << 20
 // its end.
 func standInCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: job.StandIn + " PART", Short: "play the part of an agent in a run with --stub", Hidden: true, Args: console.Between(1, 1),
+		Use: job.StandIn + " PART", Short: "play an agent in a run with --stub", Hidden: true, Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, _, err := atomicfile.OpenRegular(filepath.Dir(args[0]), filepath.Base(args[0]), maxPart)
 			if err != nil {
-				return fault.Failed("it is started by a run with --stub", "%s: %s", job.StandIn, oneLine(err.Error()))
+				return fault.Failed("only a run with --stub starts it", "%s: %s", job.StandIn, oneLine(err.Error()))
 			}
 			var p stub.Part
 			if err := json.Unmarshal(data, &p); err != nil {
-				return fault.Failed("it is started by a run with --stub", "%s: %s", job.StandIn, oneLine(err.Error()))
+				return fault.Failed("only a run with --stub starts it", "%s: %s", job.StandIn, oneLine(err.Error()))
 			}
 			return play.Part(cmd.Context(), &a.Console, p)
 		},

@@ -122,7 +122,7 @@ func tableNames(t *testing.T, name string, spec *engine.Spec, table string) {
 			want = fmt.Sprintf("`--var %s=true` | false", v.Name)
 		}
 		if v.Required {
-			want = fmt.Sprintf("`--var %s=…` | has to be given |", v.Name)
+			want = fmt.Sprintf("`--var %s=…` | required |", v.Name)
 		}
 		if other, ok := others[name+" "+v.Name]; ok {
 			want = other

@@ -167,7 +167,7 @@ func TestTopSteers(t *testing.T) {
 	win.types("q")
 	win.sees(`^› ▸ talk-1`)
 	win.types("/nothing")
-	win.sees(`no run has what the filter says`)
+	win.sees(`no run matches the filter`)
 	win.types("Escape")
 	win.sees(`^› ▸ talk-1|^  ▸ talk-1`)
 	win.types("j", "k", "a")
@@ -224,8 +224,8 @@ func TestTopTellsTheSecond(t *testing.T) {
 	}
 	one.types("Enter")
 	two.types("Enter")
-	one.sees(`^pass of G: taken in|G was decided already|pass of G came to nothing`)
-	two.sees(`^pass of G: taken in|G was decided already|pass of G came to nothing`)
+	one.sees(`^pass of G: taken in|G was decided already|pass of G failed`)
+	two.sees(`^pass of G: taken in|G was decided already|pass of G failed`)
 	passed := 0
 	for _, f := range w.factsOf() {
 		if x, ok := f.(engine.RoundPassed); ok && x.Gate == "G" && byTerminal(x.By) {
@@ -249,7 +249,7 @@ func TestTopOutlivesTheDaemon(t *testing.T) {
 	win := w.inTerminal(80, 24, sluice+" top"+andStty)
 	win.sees(`^› \? G review of w-1 asks you`)
 	stop()
-	win.sees(`^! work: nothing is heard of it for \d+s, trying again`)
+	win.sees(`^! work: no answer for \d+s, trying again`)
 	win.sees(`^! no daemon answers: .sluice daemon. starts one`)
 	win.types("p")
 	win.sees(`nobody serves work now, so nothing was done`)
@@ -269,7 +269,7 @@ func TestTopLooksOnly(t *testing.T) {
 	w.until("G for a person", "status")
 	stop()
 	win := w.inTerminal(80, 24, sluice+" top"+andStty)
-	win.sees(`^! work: nobody serves it, you can only look: .sluice daemon.`)
+	win.sees(`^! work: nobody serves it, so you can only look: run .sluice daemon.`)
 	win.sees(`^› \? G review of w-1 asks you`)
 	win.types("Enter")
 	win.sees(`^\+hello`)
@@ -465,7 +465,7 @@ func TestTopLeavesDecisionsToPeople(t *testing.T) {
 	w.start(sluice, "w")
 	win := w.inTerminal(80, 24, "SLUICE_TOKEN=x "+sluice+" top"+andStty)
 	win.sees(`^› \? G review of w-1 asks you`)
-	win.passes(`^Pass G`, `pass of G was not taken in: this is the environment of an attempt`)
+	win.passes(`^Pass G`, `pass of G was not accepted: this is the environment of an attempt`)
 	win.types("q")
 	win.left()
 	if has(w.factsOf(), func(engine.RoundPassed) bool { return true }) {

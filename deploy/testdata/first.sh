@@ -22,7 +22,7 @@ same env-mode 600 "$(stat -c %a /home/ann/.config/sluice/service.env)"
 same path-captured '/home/ann/my agents/50%:/usr/bin:/bin' "$(tr '\0' '\n' < "/proc/$(manager show -P MainPID sluice)/environ" | sed -n 's/^PATH=//p')"
 wanted() { manager list-dependencies default.target --plain | grep -q sluice.service; }
 same odd-value-captured "$odd" "$(tr '\0' '\n' < "/proc/$(manager show -P MainPID sluice)/environ" | sed -n 's/^ODD=//p')"
-priority() { journalctl --no-pager -p warning _SYSTEMD_USER_UNIT=sluice.service | grep -q 'no repo is watched'; }
+priority() { journalctl --no-pager -p warning _SYSTEMD_USER_UNIT=sluice.service | grep -q 'the list of repos is empty'; }
 soon log-has-priorities priority
 is wanted-by-default wanted
 
@@ -95,7 +95,7 @@ inside
 is sandbox-in-user-unit says 'ok    sandbox' inside
 is doctor-finds-agent-in-service says 'ok    agents' inside
 is doctor-misses-agent-outside says 'fail  agents' outside
-is doctor-tells-the-unit says "inside of $U" inside
+is doctor-tells-the-unit says "inside $U" inside
 sed -i 's#^PATH=.*#PATH="/usr/bin:/bin"#' /home/ann/.config/sluice/service.env
 is doctor-misses-agent-in-service says 'fail  agents' inside
 same doctor-leaves-nothing '' "$(find /run/user/1000 -name '*once*')"

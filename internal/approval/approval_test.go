@@ -172,8 +172,8 @@ func TestVerifyRefuses(t *testing.T) {
 		data []byte
 		says string
 	}{
-		"changed":         {list, bytes.Replace(good, []byte("decision: pass"), []byte("decision: fail"), 1), "it was changed after it was signed"},
-		"words added":     {list, bytes.Replace(good, []byte("well"), []byte("very well"), 1), "it was changed after it was signed"},
+		"changed":         {list, bytes.Replace(good, []byte("decision: pass"), []byte("decision: fail"), 1), "which was changed after it was signed"},
+		"words added":     {list, bytes.Replace(good, []byte("well"), []byte("very well"), 1), "which was changed after it was signed"},
 		"another's":       {list, signWith(t, other, GateNamespace, text), "is not known: sluice keys ls"},
 		"nobody's":        {List{}, good, "no approver is set up in this repo"},
 		"another space":   {list, signWith(t, file, "file", text), `it was signed for "file", and sluice-gate is wanted`},
@@ -184,7 +184,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"cut":             {list, good[:len(good)-20], "the signature is not whole"},
 		"something after": {list, append(bytes.Clone(good), "and more\n"...), "the signature is not whole"},
 		"much":            {list, append(bytes.Repeat([]byte("x"), MaxBytes), good...), "more than 65536 bytes"},
-		"another's armor": {list, Join(text, signWith(t, other, GateNamespace, []byte("x"))[len("x"):]), "it was changed after it was signed"},
+		"another's armor": {list, Join(text, signWith(t, other, GateNamespace, []byte("x"))[len("x"):]), "which was changed after it was signed"},
 		"not a signature": {list, Join(text, []byte(beginSignature+"\nAAAA\n"+endSignature)), "the signature cannot be read"},
 		"in the line":     {list, append([]byte("x"), good[frame:]...), "there is no signature below the text"},
 	} {
@@ -347,7 +347,7 @@ func TestStore(t *testing.T) {
 	if err := os.Chmod(s.ListFile(), 0o620); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), "others may write it") {
+	if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), "others can write it") {
 		t.Errorf("a list that others may write: %v", err)
 	}
 	if err := os.Chmod(s.ListFile(), 0o600); err != nil {

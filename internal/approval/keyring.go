@@ -54,7 +54,7 @@ func (r Keyring) Find(ctx context.Context, store Store, file string, approvers [
 		return SigningKey{}, err
 	}
 	if len(list.Signers) == 0 {
-		return SigningKey{}, fault.Failed("`sluice keys add FILE.pub --name NAME` says whose signature counts here", "the answer has to be signed, and no approver is set up in this repo")
+		return SigningKey{}, fault.Failed("add one: `sluice keys add FILE.pub --name NAME`", "the answer must be signed, and no approver is set up in this repo")
 	}
 	held := r.Held(ctx)
 	var found []SigningKey
@@ -78,7 +78,7 @@ func (r Keyring) Find(ctx context.Context, store Store, file string, approvers [
 		if len(approvers) > 0 {
 			who = strings.Join(approvers, " or ")
 		}
-		return SigningKey{}, fault.Failed("--key FILE names it; or write what is to be signed with --unsigned -o FILE and sign it where the key is", "no key of %s is at hand, neither in ~/.ssh nor in ssh-agent", text.Line(who))
+		return SigningKey{}, fault.Failed("name it with --key FILE; or write the decision with --unsigned -o FILE and sign it where the key is", "no key of %s is at hand, neither in ~/.ssh nor in ssh-agent", text.Line(who))
 	}
 	return found[0], nil
 }
@@ -176,7 +176,7 @@ func (r Keyring) Sign(ctx context.Context, key SigningKey, signed []byte, namesp
 	}
 	if err := cmd.Run(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
-			return nil, fault.Failed("install OpenSSH's client (apt-get install openssh-client)", "ssh-keygen is not there to sign with")
+			return nil, fault.Failed("install OpenSSH's client (apt-get install openssh-client)", "ssh-keygen, which signs, is not installed")
 		}
 		return nil, fault.Failed("try it by hand: ssh-keygen -Y sign -n "+namespace+" -f "+text.Line(cmp.Or(key.file, "KEY")), "ssh-keygen did not sign: %v: %s", err, text.Message(said.String()))
 	}
@@ -193,7 +193,7 @@ func ReadKey(file string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxKeyFile {
-		return nil, fault.Failed("name the file of a key", "%s: it is no regular file of at most %d KiB", text.Line(file), maxKeyFile>>10)
+		return nil, fault.Failed("name the file of a key", "%s: it is not a regular file of at most %d KiB", text.Line(file), maxKeyFile>>10)
 	}
 	return os.ReadFile(file)
 }
@@ -206,7 +206,7 @@ func ReadSigned(file string) ([]byte, error) {
 	}
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(abs), filepath.Base(abs), MaxBytes)
 	if err == nil && !Looks(data) {
-		return nil, fault.Failed("`sluice pass GATE -o FILE` writes one", "%s: it is nothing that sluice wrote to be signed", text.Line(file))
+		return nil, fault.Failed("`sluice pass GATE -o FILE` writes one", "%s: sluice did not write it for signing", text.Line(file))
 	}
 	return data, err
 }

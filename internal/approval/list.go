@@ -37,7 +37,7 @@ func (s Signer) Hardware() bool { return strings.HasPrefix(s.Kind, "sk-") }
 func (s Signer) KindWord() string {
 	kind := strings.TrimSuffix(strings.TrimPrefix(s.Kind, "ssh-"), "@openssh.com")
 	if s.Hardware() {
-		return strings.TrimPrefix(strings.TrimPrefix(kind, "sk-"), "ssh-") + " in a token, wants a touch"
+		return strings.TrimPrefix(strings.TrimPrefix(kind, "sk-"), "ssh-") + " on a security token, must be touched"
 	}
 	return kind
 }
@@ -78,7 +78,7 @@ func ParseKey(line []byte) (Signer, error) {
 	key, comment, options, rest, err := ssh.ParseAuthorizedKey(line)
 	switch {
 	case err != nil:
-		return Signer{}, fmt.Errorf("it is no public key of OpenSSH: %w", err)
+		return Signer{}, fmt.Errorf("it is not an OpenSSH public key: %w", err)
 	case len(options) > 0 || len(bytes.TrimSpace(rest)) > 0:
 		return Signer{}, fmt.Errorf("want one public key, as in a .pub file, and nothing else")
 	}
@@ -128,7 +128,7 @@ func parseSigner(line string) (Signer, error) {
 	for _, o := range options {
 		value, ok := strings.CutPrefix(o, "namespaces=")
 		if !ok {
-			return Signer{}, fmt.Errorf("option %q is not known here: only namespaces is", text.Clip(o, 60))
+			return Signer{}, fmt.Errorf("option %q is unknown: only namespaces is allowed", text.Clip(o, 60))
 		}
 		s.spaces = strings.Split(strings.Trim(value, `"`), ",")
 	}
@@ -138,7 +138,7 @@ func parseSigner(line string) (Signer, error) {
 // CheckName returns what is wrong with a principal.
 func CheckName(name string) error {
 	if name == "" || len(name) > 200 || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c) }) {
-		return fmt.Errorf("%q is no name for an approver: want one such as ann@example.org, without spaces and patterns", text.Clip(name, 60))
+		return fmt.Errorf("%q is not a name for an approver: want one such as ann@example.org, without spaces and patterns", text.Clip(name, 60))
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (l List) Holds(data []byte, namespace string) (text []byte, key string, err
 	key = ssh.FingerprintSHA256(sig.key)
 	_, known := l.Find(key)
 	if _, was := l.WasRevoked(key); !known && !was {
-		return nil, "", fault.New("sluice keys ls lists those that are", "key %s is not known, and was not revoked", key)
+		return nil, "", fault.New("sluice keys ls lists the known keys", "key %s is not known, and was not revoked", key)
 	}
 	return text, key, nil
 }
@@ -225,14 +225,14 @@ func (l List) Verify(data []byte, namespace string) (text []byte, by Signer, err
 		if r.Why != "" {
 			why = " (" + r.Why + ")"
 		}
-		return nil, by, fault.New("sign with another", "key %s of %s was revoked on %s%s", finger, r.Names[0], r.At.UTC().Format("2006-01-02 15:04Z"), why)
+		return nil, by, fault.New("sign with another key", "key %s of %s was revoked on %s%s", finger, r.Names[0], r.At.UTC().Format("2006-01-02 15:04Z"), why)
 	}
 	by, ok := l.Find(finger)
 	switch {
 	case !ok && len(l.Signers) == 0:
 		return nil, by, fault.New("sluice keys add FILE.pub --name NAME", "key %s is not known: no approver is set up in this repo", finger)
 	case !ok:
-		return nil, by, fault.New("sluice keys ls lists those that are; sluice keys add has one more", "key %s is not known", finger)
+		return nil, by, fault.New("sluice keys ls lists the known keys; sluice keys add adds one", "key %s is not known", finger)
 	case len(by.spaces) > 0 && !slices.Contains(by.spaces, namespace):
 		return nil, by, fmt.Errorf("key %s of %s is not for %s: its line in the list names other namespaces", finger, by.Names[0], namespace)
 	}

@@ -45,7 +45,7 @@ func Split(data []byte) (text, armored []byte, err error) {
 	data = bytes.ReplaceAll(bytes.TrimPrefix(data, []byte("\uFEFF")), []byte("\r\n"), []byte("\n"))
 	i := bytes.LastIndex(data, []byte(beginSignature))
 	if i < 0 || i > 0 && data[i-1] != '\n' {
-		return nil, nil, fault.New("sign it (sluice keys sign FILE) and hand in what that gives", "there is no signature below the text")
+		return nil, nil, fault.New("sign it (sluice keys sign FILE) and hand in the result", "there is no signature below the text")
 	}
 	return data[:i], data[i:], nil
 }
@@ -130,7 +130,7 @@ func (s *signature) check(signed []byte, namespace string) error {
 	}
 	message := append([]byte(sigMagic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Sum string }{s.blob.Namespace, s.blob.Reserved, s.blob.Hash, string(sum)})...)
 	if err := s.key.Verify(message, &s.sig); err != nil {
-		return fault.New("sign it anew", "the signature does not fit the text: it was changed after it was signed")
+		return fault.New("sign it again", "the signature does not match the text, which was changed after it was signed")
 	}
 	return nil
 }

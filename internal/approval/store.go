@@ -40,7 +40,7 @@ func (s Store) Load() (List, error) {
 		l.Signers, err = ParseList(data)
 	}
 	if err != nil {
-		return List{}, fault.New("mend it, or remove it and add the keys anew (sluice keys add)", "%s: %w", s.ListFile(), err)
+		return List{}, fault.New("fix it, or remove it and add the keys again (sluice keys add)", "%s: %w", s.ListFile(), err)
 	}
 	file := filepath.Join(s.State, folder, revokedFile)
 	if data, err = s.read(revokedFile); err != nil {
@@ -52,7 +52,7 @@ func (s Store) Load() (List, error) {
 		}
 		var r Revoked
 		if err := json.Unmarshal(line, &r); err != nil || r.Key == "" || len(r.Names) == 0 {
-			return List{}, fault.New("mend it", "%s: line %d cannot be read: which keys were revoked is not known, so none counts", file, i+1)
+			return List{}, fault.New("fix it", "%s: line %d cannot be read, so the revoked keys are unknown and no key counts", file, i+1)
 		}
 		l.Revoked = append(l.Revoked, r)
 	}
@@ -62,7 +62,7 @@ func (s Store) Load() (List, error) {
 func (s Store) read(name string) ([]byte, error) {
 	dir := filepath.Join(s.State, folder)
 	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
-		return nil, errors.New("its folder is none")
+		return nil, errors.New("its folder is not a folder")
 	}
 	data, st, err := atomicfile.OpenRegular(dir, name, maxList)
 	switch {
@@ -71,7 +71,7 @@ func (s Store) read(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case st.Mode.Perm()&othersWrite != 0:
-		return nil, fault.New("chmod 600", "others may write it (%s), so nothing in it counts", st.Mode.Perm())
+		return nil, fault.New("chmod 600", "others can write it (%s), so no key in it counts", st.Mode.Perm())
 	}
 	return data, nil
 }
@@ -91,7 +91,7 @@ func (s Store) Add(key Signer) error {
 		}
 	}
 	if r, ok := l.WasRevoked(key.Key); ok {
-		return fault.New("make a new one (ssh-keygen -t ed25519-sk)", "key %s was revoked on %s", key.Key, r.At.UTC().Format("2006-01-02"))
+		return fault.New("create a new one (ssh-keygen -t ed25519-sk)", "key %s was revoked on %s", key.Key, r.At.UTC().Format("2006-01-02"))
 	}
 	l.Signers = slices.DeleteFunc(l.Signers, func(o Signer) bool { return o.Key == key.Key })
 	return s.save(append(l.Signers, key))
@@ -124,7 +124,7 @@ func (s Store) Revoke(r Revoked) error {
 
 func (s Store) save(signers []Signer) error {
 	var b strings.Builder
-	b.WriteString("# whose signature counts at the gates of this repo; written by `sluice keys`, in the form of ssh-keygen's allowed_signers\n")
+	b.WriteString("# keys that may sign at the gates of this repo; written by `sluice keys`, in the format of ssh-keygen's allowed_signers\n")
 	for _, k := range signers {
 		line, err := k.line()
 		if err != nil {

@@ -95,7 +95,7 @@ func ParseApproval(text []byte) (Approval, error) {
 		a.Reviewed = ""
 	}
 	if a.Round, err = strconv.Atoi(f["round"]); err != nil || a.Round < 1 || a.Round > maxRound {
-		return Approval{}, fmt.Errorf("approval: round: %q is no number of a round", f["round"])
+		return Approval{}, fmt.Errorf("approval: round: %q is not the number of a round", f["round"])
 	}
 	if a.Expires, err = parseStamp(f["expires"]); err != nil {
 		return Approval{}, fmt.Errorf("approval: expires: %w", err)
@@ -104,7 +104,7 @@ func ParseApproval(text []byte) (Approval, error) {
 		return Approval{}, fmt.Errorf("approval: nonce: want 32 hexadecimal digits")
 	}
 	if !bytes.Equal(a.Text(), text) {
-		return Approval{}, fault.New("have it written anew (sluice pass GATE --unsigned -o FILE)", "approval: it is not as sluice writes it")
+		return Approval{}, fault.New("write it again (sluice pass GATE --unsigned -o FILE)", "approval: it is not as sluice writes it")
 	}
 	return a, nil
 }
@@ -135,7 +135,7 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 	}
 	c := Checkpoint{Repo: f["repo"], Sum: f["sum"]}
 	if c.Seq, err = strconv.ParseInt(f["record"], 10, 64); err != nil || c.Seq < 1 {
-		return Checkpoint{}, fmt.Errorf("checkpoint: record: %q is no number of a record", f["record"])
+		return Checkpoint{}, fmt.Errorf("checkpoint: record: %q is not the number of a record", f["record"])
 	}
 	if c.At, err = parseStamp(f["at"]); err != nil {
 		return Checkpoint{}, fmt.Errorf("checkpoint: at: %w", err)
@@ -152,7 +152,7 @@ func fields(raw []byte, head string, names ...string) (map[string]string, string
 		return nil, "", fmt.Errorf("more than %d bytes", MaxBytes)
 	}
 	if !utf8.Valid(raw) || bytes.IndexByte(raw, 0) >= 0 {
-		return nil, "", fmt.Errorf("it is no text in UTF-8")
+		return nil, "", fmt.Errorf("it is not UTF-8 text")
 	}
 	first, rest, _ := strings.Cut(string(raw), "\n")
 	if first != head {
@@ -183,7 +183,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func parseStamp(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil || !strings.HasSuffix(s, "Z") {
-		return time.Time{}, fmt.Errorf("%q is no time such as 2026-11-21T17:30:00Z", text.Clip(s, 60))
+		return time.Time{}, fmt.Errorf("%q is not a time such as 2026-11-21T17:30:00Z", text.Clip(s, 60))
 	}
 	return t.UTC(), nil
 }

@@ -124,7 +124,7 @@ func (r Repo) Verify(workflows, against []string, signers string) (list []Checke
 		file := filepath.Join(r.Root, filepath.FromSlash(daemon.ExportName(w)))
 		if !layout.IsFile(file) {
 			if !all {
-				return nil, false, fault.Failed("it is written when a run of it starts", "%s: no audit of this workflow", daemon.ExportName(text.Line(w)))
+				return nil, false, fault.Failed("the first run of the workflow creates it", "%s: no audit of this workflow", daemon.ExportName(text.Line(w)))
 			}
 			continue
 		}

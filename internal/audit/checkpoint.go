@@ -35,7 +35,7 @@ func (r Repo) checkpoints(against []string, signers string) (points []journal.Ch
 		}
 	}
 	if err != nil {
-		return nil, nil, fault.Failed("name a file in the form of OpenSSH's allowed_signers: --approvers FILE", "whose signature counts cannot be read: %v", err)
+		return nil, nil, fault.Failed("name a file in the format of OpenSSH's allowed_signers: --approvers FILE", "the list of keys cannot be read: %v", err)
 	}
 	sums := map[int64]string{}
 	for _, from := range against {
@@ -46,7 +46,7 @@ func (r Repo) checkpoints(against []string, signers string) (points []journal.Ch
 		for _, signed := range texts {
 			c, one := r.held(list, from, signed)
 			if other, twice := sums[c.Seq]; one.OK && twice && other != c.Sum {
-				one.OK, one.Why = false, "another checkpoint of that record has another sum: the journal was written anew between the two"
+				one.OK, one.Why = false, "another checkpoint of that record has another sum: the journal was rewritten between the two"
 			}
 			if one.OK && sums[c.Seq] == "" {
 				sums[c.Seq] = c.Sum
@@ -91,7 +91,7 @@ func (r Repo) checkpointTexts(from string) ([][]byte, error) {
 		all = approval.SplitAll(data)
 	}
 	if len(all) == 0 { // a lost checkpoint must not look like a good one
-		return nil, fault.Failed("`sluice audit checkpoint` makes one; fetch those of elsewhere: git fetch origin refs/notes/sluice:refs/notes/sluice", "no checkpoint in %s", text.Line(from))
+		return nil, fault.Failed("`sluice audit checkpoint` creates one; fetch the remote ones: git fetch origin refs/notes/sluice:refs/notes/sluice", "no checkpoint in %s", text.Line(from))
 	}
 	return all, nil
 }

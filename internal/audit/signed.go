@@ -48,7 +48,7 @@ func (s *signatures) look(f engine.Fact) string {
 		case err != nil:
 			return fmt.Sprintf("%s: what was signed: %v", at, err)
 		case key != f.By.Key, a.Run != f.RunID(), a.Gate != f.Gate, a.Round != f.N, a.Decision != f.Outcome, a.Nonce != f.Nonce:
-			return at + ": what was signed is another decision than the one on record"
+			return at + ": the signed decision differs from the recorded one"
 		}
 		s.answer[at] = a.Answer
 	case engine.RoundPassed:
@@ -57,9 +57,9 @@ func (s *signatures) look(f engine.Fact) string {
 		switch {
 		case f.By == nil || f.By.Trust != engine.TrustSigned:
 		case !ok:
-			return at + ": its pass is said to be signed, and no signature is on record"
+			return at + ": its pass counts as signed, but no signature is on record"
 		case signed != string(f.Answer):
-			return at + ": the answer on record is not the one that was signed"
+			return at + ": the recorded answer differs from the signed one"
 		}
 	}
 	return ""

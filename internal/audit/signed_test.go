@@ -45,12 +45,12 @@ func TestSignedOnRecord(t *testing.T) {
 		name, used, passed, says string
 	}{
 		{"as it was", "", "", ""},
-		{"another answer", "", `"answer":{"n":2}`, "the answer on record is not the one that was signed"},
-		{"no answer", "", `"answer":null`, "the answer on record is not the one that was signed"},
-		{"another round", `"n":2`, "", "another decision"},
-		{"another outcome", `"outcome":"fail"`, "", "another decision"},
-		{"another key", `"by":{"who":"ann","trust":"signed","key":"SHA256:x"}`, "", "another decision"},
-		{"a changed text", `"proof":` + quoted(strings.Replace(proof, `{"n":1}`, `{"n":2}`, 1)), "", "it was changed after it was signed"},
+		{"another answer", "", `"answer":{"n":2}`, "the recorded answer differs from the signed one"},
+		{"no answer", "", `"answer":null`, "the recorded answer differs from the signed one"},
+		{"another round", `"n":2`, "", "differs from the recorded"},
+		{"another outcome", `"outcome":"fail"`, "", "differs from the recorded"},
+		{"another key", `"by":{"who":"ann","trust":"signed","key":"SHA256:x"}`, "", "differs from the recorded"},
+		{"a changed text", `"proof":` + quoted(strings.Replace(proof, `{"n":1}`, `{"n":2}`, 1)), "", "which was changed after it was signed"},
 		{"no signature", `"proof":""`, "", "there is no signature"},
 		{"none on record", "-", "", "no signature is on record"},
 	} {

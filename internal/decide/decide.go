@@ -54,7 +54,7 @@ func AskWords(con *console.Console, d *Decision, given bool) error {
 		return nil
 	}
 	if !con.Interactive() {
-		return fault.Misused("say it with -m: your words are what the next attempt goes by", "%s %s: no reason given", d.Outcome, text.Line(d.Gate))
+		return fault.Misused("give it with -m: the next attempt reads your words", "%s %s: no reason given", d.Outcome, text.Line(d.Gate))
 	}
 	var err error
 	d.Text, err = askWhy(con)
@@ -65,7 +65,7 @@ func askWhy(con *console.Console) (string, error) {
 	fmt.Fprint(con.Out, "What is wrong? (one line; the next attempt reads it) ")
 	line, err := con.ReadLine()
 	if line = strings.TrimSpace(line); err != nil || line == "" {
-		return "", fault.Misused("say why with -m", "nothing was decided: no reason given")
+		return "", fault.Misused("give the reason with -m", "nothing was decided: no reason given")
 	}
 	return line, nil
 }
@@ -75,7 +75,7 @@ func InAttempt(con *console.Console) error {
 	if con.Getenv("SLUICE_TOKEN") == "" {
 		return nil
 	}
-	return errors.New("this is the environment of an attempt: what is decided is a person's, so leave it to one")
+	return errors.New("this is the environment of an attempt: only a person decides")
 }
 
 // Give submits a decision: to the process that serves the repo, else as a file for the next one.
@@ -116,11 +116,11 @@ func Give(ctx context.Context, con *console.Console, p *workspace.Workspace, d D
 
 func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 	if done.Ignored != "" {
-		mend := "`sluice show " + text.Line(d.Gate) + "` tells how it stands"
+		mend := "`sluice show " + text.Line(d.Gate) + "` shows its state"
 		if d.Run == "" {
 			mend = "`sluice inbox --here` names the runs in which a gate waits"
 		}
-		return fault.Failed(mend, "nothing came of it: %s", done.Ignored)
+		return fault.Failed(mend, "nothing was done: %s", done.Ignored)
 	}
 	if con.JSON {
 		return con.Document(done)
@@ -174,7 +174,7 @@ func okOutcome(g daemon.GateStatus, outcome string) bool {
 // leaveDecision writes the decision as a file: the next process that serves the repo takes it in.
 func leaveDecision(con *console.Console, p *workspace.Workspace, d Decision) error {
 	if !ids.Valid(d.Outcome) || !ids.Valid(d.Gate) {
-		return fault.Misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is no outcome of a gate", text.Line(d.Outcome), text.Line(d.Gate))
+		return fault.Misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is not an outcome of a gate", text.Line(d.Outcome), text.Line(d.Gate))
 	}
 	name := d.Gate + "-" + d.Outcome + ".json"
 	raw, err := d.file()
@@ -185,7 +185,7 @@ func leaveDecision(con *console.Console, p *workspace.Workspace, d Decision) err
 		name, raw = d.Gate+"-"+d.Outcome, []byte(d.proof)
 	}
 	if _, state, err := signals.ParseHuman(name, raw); err != nil || state != signals.Whole {
-		return fault.Misused("write it in plain words", "the message cannot be written down: %v", err)
+		return fault.Misused("write it in plain text", "the message cannot be written to a file: %v", err)
 	}
 	file, err := workspace.PutSignal(p, d.Run, name, raw)
 	if err != nil {
@@ -195,7 +195,7 @@ func leaveDecision(con *console.Console, p *workspace.Workspace, d Decision) err
 		return con.Document(map[string]string{"file": file})
 	}
 	con.Print("written: %s", layout.ShortPath(file))
-	con.Note("no sluice process serves this repo now: it is taken in once one does, and counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", cmp.Or(d.Run, "RUN"))
+	con.Note("no sluice process serves this repo now: the next one reads the decision, and it counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", cmp.Or(d.Run, "RUN"))
 	return nil
 }
 

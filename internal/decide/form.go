@@ -21,21 +21,21 @@ func answerOf(ctx context.Context, con *console.Console, d *Decision) error {
 	case len(d.answer) > 0: // it was asked for already
 		return nil
 	case len(d.Answers) > 0 && d.Signed != "":
-		return fault.Misused("leave -a out", "the answer is in what was signed (%s)", text.Line(d.Signed))
+		return fault.Misused("omit -a", "the signed file has the answer (%s)", text.Line(d.Signed))
 	case len(d.Answers) > 0 && d.Outcome != engine.OutcomePass:
-		return fault.Misused("leave -a out", "an answer goes with a pass, and this is %s", text.Line(d.Outcome))
+		return fault.Misused("omit -a", "an answer belongs to a pass, and this is %s", text.Line(d.Outcome))
 	case d.Outcome != engine.OutcomePass, d.Signed != "", g == nil:
 		return nil
 	case len(g.AnswerSchema) == 0 && len(d.Answers) > 0:
-		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` tells how it stands", "gate %s asks for no answer now", text.Line(d.Gate))
+		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "gate %s asks for no answer now", text.Line(d.Gate))
 	case !g.AnswerRequired && len(d.Answers) == 0:
 		return nil
 	case d.Run == "":
-		return fault.Misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and an answer is for one", text.Line(d.Gate))
+		return fault.Misused("name the run: --run RUN (`sluice inbox` lists them)", "several runs have the gate %s, and an answer is for one run", text.Line(d.Gate))
 	}
 	by, err := schema.Compile(g.AnswerSchema)
 	if err != nil {
-		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` tells how it stands", "the schema of gate %s cannot be read: %v", text.Line(d.Gate), err)
+		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "the schema of gate %s cannot be read: %v", text.Line(d.Gate), err)
 	}
 	if len(d.Answers) == 0 && con.Interactive() {
 		d.answer, err = fillIn(ctx, con, d.Gate, g.AnswerSchema)
@@ -60,13 +60,13 @@ func fillIn(ctx context.Context, con *console.Console, gate string, by []byte) (
 	if err != nil {
 		return nil, err
 	}
-	con.Print("%s", con.Paint(console.Dim, text.Line(gate)+" asks for an answer: Enter takes what stands in brackets, Ctrl-C decides nothing."))
+	con.Print("%s", con.Paint(console.Dim, text.Line(gate)+" asks for an answer: Enter takes the value in brackets, Ctrl-C decides nothing."))
 	for !f.Done() {
 		fmt.Fprintf(con.Out, "%s ", con.Paint(console.Bold, f.Question()+":"))
 		line, err := lineUntil(ctx, con)
 		if err != nil {
 			fmt.Fprintln(con.Out)
-			return nil, fault.Failed("the gate goes on asking", "nothing was decided: the answer was not given")
+			return nil, fault.Failed("the gate still asks", "nothing was decided: the answer was not given")
 		}
 		if why := f.Take(line); why != "" {
 			con.Print("%s", con.Paint(console.Yellow, why))

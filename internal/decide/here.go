@@ -140,7 +140,7 @@ func (h *hand) decides(ctx context.Context, sh *show.Shown, outcome string) (dec
 		if err != nil {
 			why = "no reason was given"
 		} else if con.Now().Sub(began) < press.Shown {
-			why = "the words came in one go with the key"
+			why = "the words arrived together with the key"
 		}
 		if why == "" {
 			return outcome, words, nil

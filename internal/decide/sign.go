@@ -40,13 +40,13 @@ func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 		return nil // the gate wants none
 	}
 	if d.Unsigned && d.Out == "" {
-		return fault.Misused("name a file: -o FILE", "--unsigned writes what is to be signed")
+		return fault.Misused("name a file: -o FILE", "--unsigned writes the decision to a file")
 	}
 	switch {
 	case g == nil || d.Run == "":
-		return fault.Misused("say which run: --run RUN (`sluice inbox` names them)", "several runs have the gate %s, and a signature is for one", text.Line(d.Gate))
+		return fault.Misused("name the run: --run RUN (`sluice inbox` lists them)", "several runs have the gate %s, and a signature is for one run", text.Line(d.Gate))
 	case g.Round == 0:
-		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` tells how it stands", "gate %s asks nothing now", text.Line(d.Gate))
+		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "gate %s asks nothing now", text.Line(d.Gate))
 	case d.Round != 0 && d.Round != g.Round:
 		return fault.Failed("look again: `sluice show "+text.Line(d.Gate)+"`", "gate %s is at round %d, and not at %d", text.Line(d.Gate), g.Round, d.Round)
 	}
@@ -55,13 +55,13 @@ func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 		return err
 	}
 	if d.Unsigned {
-		return WriteSigned(con, d.Out, said, "what is to be signed: look at it, then `sluice keys sign "+text.Line(d.Out)+"`, on whatever machine your key is")
+		return WriteSigned(con, d.Out, said, "this file is to be signed: read it, then `sluice keys sign "+text.Line(d.Out)+"` on the machine where your key is")
 	}
 	key, err := Keyring(con).Find(ctx, approval.Store{State: p.State}, d.Key, g.Approvers)
 	if err != nil {
 		return err
 	}
-	con.Note("signing with %s: %s of %s, round %d of %s, good until %s", key.Says, d.Outcome, d.Gate, g.Round, d.Run, render.Clock(until))
+	con.Note("signing with %s: %s of %s, round %d of %s, valid until %s", key.Says, d.Outcome, d.Gate, g.Round, d.Run, render.Clock(until))
 	whole, err := Keyring(con).Sign(ctx, key, said, approval.GateNamespace)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func toSign(con *console.Console, p *workspace.Workspace, d *Decision, g *daemon
 	text = approval.Approval{Repo: p.ID, Run: d.Run, Gate: d.Gate, Round: g.Round, Decision: d.Outcome, Reviewed: g.Reviewed,
 		Nonce: hex.EncodeToString(nonce), Expires: until, Words: d.Text, Answer: string(d.answer)}.Text()
 	if _, err := approval.ParseApproval(text); err != nil {
-		return nil, until, fault.Failed("write it in plain words", "it cannot be written down to be signed: %v", err)
+		return nil, until, fault.Failed("write it in plain text", "it cannot be written for signing: %v", err)
 	}
 	return text, until, nil
 }
@@ -112,7 +112,7 @@ func WriteSigned(con *console.Console, file string, data []byte, says string) er
 	}
 	err := atomicfile.WriteNew(file, data, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fault.Failed("remove it, or name another", "%s is there already", text.Line(file))
+		return fault.Failed("remove it, or name another file", "%s exists already", text.Line(file))
 	}
 	if err == nil {
 		con.Note("written: %s", text.Line(file))

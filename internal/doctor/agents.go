@@ -38,7 +38,7 @@ func Agents(con *console.Console, root string, s settings.Settings, there func(*
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, Fine("agents", "those of all roles are there"))
+		out = append(out, Fine("agents", "all roles have their agents"))
 	}
 	out = append(out, native(con, root, s)...)
 	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {

@@ -16,7 +16,7 @@ type Check struct {
 	What   string `json:"what"`
 	State  string `json:"state"` // ok, warn, fail
 	Says   string `json:"says"`
-	Advice string `json:"mend,omitempty"`
+	Advice string `json:"fix,omitempty"`
 
 	fix *fix // what can be done about it here
 }
@@ -83,7 +83,7 @@ func Fix(ctx context.Context, con *console.Console, checks []Check) (done bool, 
 		return false, nil
 	}
 	if !con.Yes && !con.Interactive() {
-		con.Note("%s can be mended here: `sluice doctor --yes`, or run it in a terminal to be asked", text.Plural(len(can), "fault"))
+		con.Note("%s can be fixed here: run `sluice doctor --yes`, or run it in a terminal to be asked", text.Plural(len(can), "fault"))
 		return false, nil
 	}
 	con.Print("")
@@ -96,11 +96,11 @@ func Fix(ctx context.Context, con *console.Console, checks []Check) (done bool, 
 			continue
 		}
 		if err := c.fix.do(ctx); err != nil {
-			con.Print("%s  %s", con.Paint(console.Red, "not mended"), text.Message(err.Error()))
+			con.Print("%s  %s", con.Paint(console.Red, "not fixed"), text.Message(err.Error()))
 			continue
 		}
 		done = true
-		con.Print("%s  %s", con.Paint(console.Green, "mended"), c.What)
+		con.Print("%s  %s", con.Paint(console.Green, "fixed"), c.What)
 	}
 	return done, nil
 }

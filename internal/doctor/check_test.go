@@ -22,7 +22,7 @@ func TestFix(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	con := console.New(nil, strings.NewReader(""), &out, &errs)
-	if done, err := Fix(context.Background(), con, checks); done || err != nil || fixed != 0 || !strings.Contains(errs.String(), "2 faults can be mended here") {
+	if done, err := Fix(context.Background(), con, checks); done || err != nil || fixed != 0 || !strings.Contains(errs.String(), "2 faults can be fixed here") {
 		t.Errorf("without a yes: %v %v, %d fixed, %q", done, err, fixed, errs.String())
 	}
 	con.Yes = true

@@ -104,7 +104,7 @@ func FindForeign(environ []string, root, config string) (out []Foreign) {
 		out = append(out, foreignFile(filepath.Join(f[0], filepath.FromSlash(f[1])))...)
 	}
 	if layout.IsFile(filepath.Join(root, ".claude-looper", "state.json")) {
-		out = append(out, Foreign{".claude-looper/state.json", "a run's state is in sluice's own folder: `sluice resume`, `sluice retry` go on with one; a run begins anew with `sluice run goal-loop --var goal=…`"})
+		out = append(out, Foreign{".claude-looper/state.json", "a run's state is in sluice's own folder: continue a run with `sluice resume` or `sluice retry`; start one with `sluice run goal-loop --var goal=…`"})
 	}
 	if n := len(out); n > maxForeign {
 		out = append(out[:maxForeign], Foreign{fmt.Sprintf("%d more of their settings", n-maxForeign), "see docs/templates/"})
@@ -122,7 +122,7 @@ func foreignFile(path string) (out []Foreign) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber() // as they are written
 	if err != nil || d.Decode(&keys) != nil || len(keys) == 0 {
-		return []Foreign{{layout.ShortPath(path), "vars and roles: `sluice config` shows what holds, docs/templates/ what is what"}}
+		return []Foreign{{layout.ShortPath(path), "vars and roles: `sluice config` shows the values, docs/templates/ explains them"}}
 	}
 	var walk func(keys map[string]any, above string)
 	walk = func(keys map[string]any, above string) {

@@ -34,29 +34,29 @@ func Keys(ctx context.Context, ring approval.Keyring, store approval.Store, root
 
 // Key returns what to mind about one key.
 func Key(ctx context.Context, ring approval.Keyring, s approval.Signer, places map[string]string, reach Reach) []Check {
-	const better = "make one that wants a touch (ssh-keygen -t ed25519-sk), or give this one a passphrase: ssh-keygen -p -f FILE"
+	const better = "create a key on a security token (ssh-keygen -t ed25519-sk), or give this one a passphrase: ssh-keygen -p -f FILE"
 	who := s.Names[0]
 	if s.Hardware() {
-		return []Check{Fine("keys", "%s: in a token that wants a touch", who)}
+		return []Check{Fine("keys", "%s: on a security token that must be touched", who)}
 	}
 	if file := ring.Private(s, places); file != "" {
 		data, err := approval.ReadKey(file)
 		if err != nil {
-			return []Check{Fine("keys", "%s: its private half cannot be read from here", who)}
+			return []Check{Fine("keys", "%s: its private key cannot be read here", who)}
 		}
 		plain, err := approval.Plain(data)
 		seen := reach.of(file)
 		switch {
 		case err != nil:
-			return []Check{Warned("keys", better, "%s: %s cannot be read as a key: whether it has a passphrase is not known", who, file)}
+			return []Check{Warned("keys", better, "%s: %s is not a readable key: it may have no passphrase", who, file)}
 		case plain && seen != "":
-			return []Check{Warned("keys", better, "%s: the private key %s has no passphrase and is in the reach of agents (%s): one could sign with it", who, file, seen)}
+			return []Check{Warned("keys", better, "%s: the private key %s has no passphrase and agents can reach it (%s): one could sign with it", who, file, seen)}
 		case plain:
-			return []Check{Fine("keys", "%s: %s has no passphrase; agents do not see it, as a sandbox holds them", who, file)}
+			return []Check{Fine("keys", "%s: %s has no passphrase; the sandbox hides it from agents", who, file)}
 		}
 	}
 	if reach.Unheld != "" && slices.Contains(ring.Held(ctx), s.Key) {
-		return []Check{Warned("keys", "have it ask each time (ssh-add -c FILE), or turn the sandbox on", "%s: ssh-agent has the key and agents can reach it (%s): one could have it sign", who, reach.Unheld)}
+		return []Check{Warned("keys", "let ssh-agent ask each time (ssh-add -c FILE), or turn the sandbox on", "%s: ssh-agent has the key and agents can reach it (%s): one could sign with it", who, reach.Unheld)}
 	}
 	return []Check{Fine("keys", "%s: %s", who, s.KindWord())}
 }
@@ -149,7 +149,7 @@ func approvers(root string, l approval.List) []Check {
 				if who == "" {
 					who = "anybody"
 				}
-				out = append(out, Warned("keys", "`sluice keys add FILE.pub --name NAME`", "gate %s of %s wants the signature of %s, and no key of theirs counts here: nobody can pass it", g.ID, spec.ID, who))
+				out = append(out, Warned("keys", "`sluice keys add FILE.pub --name NAME`", "gate %s of %s needs a signature of %s, who have no key here: nobody can pass it", g.ID, spec.ID, who))
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func Git(ctx context.Context) Check {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "git", "version").Output()
 	if err != nil {
-		return Broken("git", "install git (2.36 or newer) and see that it is on PATH", "%s", err)
+		return Broken("git", "install git (2.36 or newer) on PATH", "%s", err)
 	}
 	m := regexp.MustCompile(`(\d+)\.(\d+)`).FindStringSubmatch(string(out))
 	if m == nil {
@@ -48,19 +48,19 @@ func StateFolder(home string) Check {
 		return Broken("state", "make it readable, or set XDG_STATE_HOME", "%s", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return Warned("state", "chmod 700 "+home, "%s may be read by others (%s): journals and tokens lie there", home, info.Mode().Perm()).
+		return Warned("state", "chmod 700 "+home, "%s can be read by others (%s): it has journals and tokens", home, info.Mode().Perm()).
 			WithFix("Let nobody else read "+home+"?", func(context.Context) error { return os.Chmod(home, 0o700) })
 	}
 	f, err := os.CreateTemp(home, ".doctor-*")
 	if err != nil {
-		return Broken("state", "make room, or make it writable", "%s", err)
+		return Broken("state", "free some disk space, or make it writable", "%s", err)
 	}
 	defer os.Remove(f.Name())
 	if _, err = f.Write(make([]byte, 4096)); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return Broken("state", "make room on that disk: without it nothing is started", "%s", err)
+		return Broken("state", "free some space on that disk: without it nothing is started", "%s", err)
 	}
 	return Fine("state", "%s", home)
 }
@@ -71,7 +71,7 @@ const clockFloor = 2025
 // Clock finds a clock that was never set.
 func Clock(now time.Time) Check {
 	if now.Year() < clockFloor {
-		return Broken("clock", "set it: veto windows and deadlines go by it", "it says %s", now.Format(time.DateTime))
+		return Broken("clock", "set it: veto windows and deadlines depend on it", "it says %s", now.Format(time.DateTime))
 	}
 	return Fine("clock", "%s", now.Format("2006-01-02 15:04:05 MST"))
 }
@@ -103,7 +103,7 @@ func WithBubblewrap(con *console.Console, c Check) Check {
 	}
 	line := strings.Join(argv, " ")
 	c.Advice = line
-	return c.WithFix("Install bubblewrap, which holds agents ("+line+")?", func(ctx context.Context) error {
+	return c.WithFix("Install bubblewrap, the sandbox for agents ("+line+")?", func(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		if _, ok := console.Terminal(con.In); ok {
 			cmd.Stdin = os.Stdin // sudo asks for a password

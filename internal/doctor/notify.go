@@ -15,7 +15,7 @@ func Notify(ctx context.Context, con *console.Console, root string, n settings.N
 	var out []Check
 	if len(n.Command) > 0 {
 		if _, err := agents.LookUp(n.Command[0], con.Env, root); err != nil {
-			out = append(out, Broken("notify", "name a command that is there in notify.command", "%s: not found", text.Line(n.Command[0])))
+			out = append(out, Broken("notify", "name an existing command in notify.command", "%s: not found", text.Line(n.Command[0])))
 		} else {
 			out = append(out, Fine("notify", "by %s; `sluice notify TEXT` tries it", text.Line(n.Command[0])))
 		}
@@ -41,7 +41,7 @@ func Notify(ctx context.Context, con *console.Console, root string, n settings.N
 func checkWebhook(con *console.Console, w settings.Webhook) Check {
 	missing := w.Hook().Missing(func(name string) (string, bool) { v := con.Getenv(name); return v, v != "" })
 	if len(missing) > 0 {
-		return Broken("notify", "set it where sluice is started, a service's environment file for one", "by webhook: the environment has no %s", text.Line(missing[0]))
+		return Broken("notify", "set it where sluice is started, such as in the service's environment file", "by webhook: the environment has no %s", text.Line(missing[0]))
 	}
 	return Fine("notify", "by webhook; `sluice notify TEXT` tries it")
 }
@@ -53,7 +53,7 @@ func checkDesktop(ctx context.Context, con *console.Console, helper []string) Ch
 	_ = desk.Close() // it returns none
 	switch {
 	case err != nil:
-		return Warned("notify", "start a notification service (dunst, mako, or that of your desktop), or set notify.command or notify.webhook", "on the desktop nobody shows notices: %s", text.Line(err.Error()))
+		return Warned("notify", "start a notification service (dunst, mako, or that of your desktop), or set notify.command or notify.webhook", "no program shows notices on the desktop: %s", text.Line(err.Error()))
 	case buttons:
 		return Fine("notify", "on the desktop, with buttons (%s); `sluice notify TEXT` tries it", text.Line(name))
 	}

@@ -25,7 +25,7 @@ func Watching() []Check {
 	}{{"max_user_instances", inotifyInstances}, {"max_user_watches", inotifyWatches}} {
 		raw, err := os.ReadFile("/proc/sys/fs/inotify/" + l.name)
 		if err != nil {
-			return []Check{Warned("watching", "", "inotify's limits cannot be read: folders are polled if it cannot be had")}
+			return []Check{Warned("watching", "", "inotify's limits cannot be read: folders are polled if it is not available")}
 		}
 		if n, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil && n < l.least {
 			c := Warned("watching", "sysctl fs.inotify."+l.name+"="+strconv.Itoa(l.least), "fs.inotify.%s is %d: beyond it folders are polled every few seconds", l.name, n)

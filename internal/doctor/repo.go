@@ -21,19 +21,19 @@ import (
 // Sandbox tries the sandbox out as the daemon does. trust is what the settings want of launches.
 func Sandbox(ctx context.Context, con *console.Console, mode, trust string) Check {
 	if mode == settings.SandboxOff {
-		return Warned("sandbox", "sandbox.mode: auto in your settings holds them", "off: "+text.Unheld+": nothing stands between them and a gate")
+		return Warned("sandbox", "set sandbox.mode: auto in your settings", "off: "+text.Unheld+": nothing stands between them and a gate")
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return Broken("sandbox", "", "%v", err)
 	}
 	box, err := cage.Find(ctx, self, "")
-	const mend = "docs/trust.md says what it takes"
+	const mend = "docs/trust.md lists its requirements"
 	switch {
 	case err == nil:
-		return Fine("sandbox", "%s holds: an agent can answer no gate", box.Program())
+		return Fine("sandbox", "%s works: an agent can answer no gate", box.Program())
 	case mode == settings.SandboxOn || trust == engine.TrustSandbox || trust == engine.TrustSigned:
-		return WithBubblewrap(con, Broken("sandbox", mend, "%v: the settings want one, so nothing is launched", err))
+		return WithBubblewrap(con, Broken("sandbox", mend, "%v: the settings require one, so nothing is launched", err))
 	}
 	return WithBubblewrap(con, Warned("sandbox", mend, "%v: "+text.Unheld, err))
 }
@@ -43,9 +43,9 @@ func Sandbox(ctx context.Context, con *console.Console, mode, trust string) Chec
 func PlainRoot(root, store string) Check {
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
 		return Warned("repo", "remove the .git if an agent made it; if you did, end the runs and remove "+store,
-			"%s: there is a .git now, which does not count: sluice keeps trees in a store of its own here", root)
+			"%s: there is a .git now, which sluice ignores: it keeps trees in its own store here", root)
 	}
-	return Fine("repo", "%s, no git checkout: no branches, worktrees and landing", root)
+	return Fine("repo", "%s, not a git checkout: no branches, worktrees or landing", root)
 }
 
 // Specs loads every spec of the repo.
@@ -55,13 +55,13 @@ func Specs(root string) []Check {
 		return []Check{Broken("specs", "make the folder readable", "%s", err)}
 	}
 	if len(files) == 0 {
-		return []Check{Broken("specs", "`sluice init` makes a first one", "none in %s/", layout.SpecsDir)}
+		return []Check{Broken("specs", "`sluice init` creates one", "none in %s/", layout.SpecsDir)}
 	}
 	var out []Check
 	good := 0
 	for _, f := range files {
 		if _, faults := specs.LoadFile(f); len(faults) > 0 {
-			out = append(out, Broken("specs", "`sluice validate` tells all", "%s%s", faults[0], text.More(len(faults)-1, "fault")))
+			out = append(out, Broken("specs", "`sluice validate` reports all", "%s%s", faults[0], text.More(len(faults)-1, "fault")))
 			continue
 		}
 		good++
@@ -75,7 +75,7 @@ func Specs(root string) []Check {
 // Journal verifies the journal in a state folder.
 func Journal(state string) Check {
 	if !layout.IsFile(filepath.Join(state, journal.FileName)) {
-		return Fine("journal", "none yet: nothing ever ran here")
+		return Fine("journal", "none yet: no run was started here")
 	}
 	rep, err := journal.Verify(state, journal.Options{})
 	var damage *journal.Damage

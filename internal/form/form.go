@@ -73,7 +73,7 @@ func (f *Form) Take(line string) (why string) {
 	line = strings.TrimSpace(line)
 	switch {
 	case line == "" && p.Default == nil && p.Required:
-		return clean(p.Name) + " has to be given: want " + clean(p.Want())
+		return clean(p.Name) + " is required: want " + clean(p.Want())
 	case line != "":
 		v, err := p.Read(line)
 		if err != nil {

@@ -16,7 +16,7 @@ func TestForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ question, line, why string }{
-		{"name, Name of the service: in DNS too (text)", "", "name has to be given: want text"},
+		{"name, Name of the service: in DNS too (text)", "", "name is required: want text"},
 		{"name, Name of the service: in DNS too (text)", " 7 ", ""},
 		{"ratio (a number)", "much", `ratio: want a number, found "much"`},
 		{"ratio (a number)", "1.5", ""},

@@ -29,5 +29,5 @@ func Fatal(format string, args ...any) error {
 
 // NoGit is of a checkout that git cannot read, though the repo is one.
 func NoGit(dir string, err error) error {
-	return Unready("git in %s: %v: what the step changes could not be told: mend the checkout", dir, err)
+	return Unready("git in %s: %v: the changes of the step could not be read: fix the checkout", dir, err)
 }

@@ -15,7 +15,7 @@ func Script(j Job) (*stub.Script, error) {
 	}
 	s, err := stub.Read(j.RunInfo.Stubs)
 	if err != nil {
-		return nil, Fatal("%v: start the run anew", err)
+		return nil, Fatal("%v: start the run again", err)
 	}
 	return s, nil
 }

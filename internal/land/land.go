@@ -65,7 +65,7 @@ func Run(ctx context.Context, con *console.Console, root string, r daemon.RunSta
 		return landFault(err)
 	}
 	if files := w.Uncommitted(ctx, repo); len(files) > 0 {
-		con.Note("not landed: %s of %s that no commit has: %s", text.Plural(len(files), "file"), r.Workspace, text.JoinMost(files))
+		con.Note("not landed: %s of %s without a commit: %s", text.Plural(len(files), "file"), r.Workspace, text.JoinMost(files))
 	}
 	out := landed{Run: r.ID, Branch: shortBranch(onto), How: l.How, Trust: r.Trust}
 	if l.How != tree.Squash {
@@ -95,13 +95,13 @@ func Run(ctx context.Context, con *console.Console, root string, r daemon.RunSta
 func landable(r daemon.RunStatus, l Options) error {
 	switch {
 	case r.Child != nil:
-		return fault.Failed("land that run", "%s is a part of %s", r.ID, r.Child.Parent)
+		return fault.Failed("land that run instead", "%s is a part of %s", r.ID, r.Child.Parent)
 	case r.Workspace == "":
-		return fault.Failed("its work is there; `workspace: run` in the workflow gives runs a worktree of their own", "%s worked in your checkout: there is nothing to land", r.ID)
+		return fault.Failed("its work is there already; with `workspace: run` in the workflow, each run has its own worktree", "%s worked in your checkout: there is nothing to land", r.ID)
 	case r.Stubbed:
 		return fault.Failed("run the workflow for real", "%s is a run of stand-ins: nothing in it is real work", r.ID)
 	case r.Phase != engine.RunCompleted && !l.Unfinished:
-		return fault.Failed("wait for its end, or say it: `sluice land "+r.ID+" --unfinished`", "%s has not completed: it is %s", r.ID, r.Phase)
+		return fault.Failed("wait for its end, or run `sluice land "+r.ID+" --unfinished`", "%s has not completed: it is %s", r.ID, r.Phase)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ const via = engine.ViaMCP
 type claimIn struct {
 	Run     string `json:"run" jsonschema:"the id of the run"`
 	Step    string `json:"step" jsonschema:"the id of the step"`
-	Attempt int    `json:"attempt,omitempty" jsonschema:"its attempt, as next told it"`
+	Attempt int    `json:"attempt,omitempty" jsonschema:"its attempt, as next returned it"`
 }
 
 func (s *server) claim(ctx context.Context, repo Repo, in claimIn) (any, error) {
@@ -48,7 +48,7 @@ func (s *server) meant(ctx context.Context, repo Repo, in claimIn) (daemon.Offer
 func (s *server) take(ctx context.Context, repo Repo, o daemon.Offer) error {
 	done, err := repo.Do(ctx, engine.Claimed{Run: o.Run, Step: o.Step, N: o.Attempt}, via)
 	if err == nil && done.Ignored != "" {
-		err = fmt.Errorf("not taken: %s: next tells what is on offer", done.Ignored)
+		err = fmt.Errorf("not taken: %s: next returns what is on offer", done.Ignored)
 	}
 	return err
 }
@@ -68,7 +68,7 @@ type signalIn struct {
 const signalSchema = `{"type": "object", "additionalProperties": false, "required": ["run", "step", "attempt", "status"], "properties": {
 	"run": {"type": "string", "description": "the id of the run"},
 	"step": {"type": "string", "description": "the id of the step"},
-	"attempt": {"type": "integer", "description": "its attempt, as next told it"},
+	"attempt": {"type": "integer", "description": "its attempt, as next returned it"},
 	"status": {"type": "string", "description": "done, failed or blocked"},
 	"summary": {"type": "string", "description": "what was done, or why it failed"},
 	"question": {"type": "string", "description": "what a person is asked, where it is blocked"},
@@ -87,7 +87,7 @@ func (s *server) signal(ctx context.Context, repo Repo, in signalIn) (any, error
 	}
 	switch {
 	case o.SignalType != engine.SignalFile:
-		return nil, fmt.Errorf("step %s says that it is done otherwise: %s", o.Step, doneBy(o))
+		return nil, fmt.Errorf("step %s is signalled in another way: %s", o.Step, doneBy(o))
 	case o.Claimed == "":
 		return nil, fmt.Errorf("%s.%d was not claimed: claim it, have it done, then signal it", o.Step, o.Attempt)
 	}
@@ -99,7 +99,7 @@ func (s *server) signal(ctx context.Context, repo Repo, in signalIn) (any, error
 		return nil, fmt.Errorf("it does not count: %s", done.Ignored)
 	}
 	return map[string]any{"taken": true, "run": o.Run, "step": o.Step, "attempt": o.Attempt, "status": word.Status,
-		"say": "call evaluate to wait for what its gate says"}, nil
+		"say": "call evaluate to wait for the verdict of its gate"}, nil
 }
 
 // sentinel checks the word as that of a file is checked.
@@ -112,15 +112,15 @@ func (in signalIn) sentinel() (*engine.Sentinel, error) {
 	in.Status = status
 	switch {
 	case in.Attempt < 1:
-		return nil, fmt.Errorf("attempt %d: say the attempt, as next told it", in.Attempt)
+		return nil, fmt.Errorf("attempt %d: give the attempt, as next returned it", in.Attempt)
 	case !ok:
 		return nil, fmt.Errorf("status %.40q: want done, failed or blocked", said)
 	case len(in.Summary) > maxWords || len(in.Question) > maxWords:
 		return nil, fmt.Errorf("a text of more than %d bytes: put the long part into a file of the repo and name it", maxWords)
 	case in.Status == signals.Blocked && in.Question == "":
-		return nil, fmt.Errorf("blocked without a question: say what a person is to answer")
+		return nil, fmt.Errorf("blocked without a question: write what a person should answer")
 	case in.Status == signals.Failed && in.Summary == "":
-		return nil, fmt.Errorf("failed without a summary: say why")
+		return nil, fmt.Errorf("failed without a summary: give the reason")
 	}
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *server) evaluate(ctx context.Context, repo Repo, in evaluateIn) (any, e
 		return nil, fmt.Errorf("step %s of %s has no attempt %d: it has had %d", st.ID, r.ID, n, len(st.Attempts))
 	}
 	if a := st.Attempts[n-1]; a.State == engine.Running && a.Offered && a.SignalType == engine.SignalFile {
-		return nil, fmt.Errorf("%s.%d has not said its word: signal it first", st.ID, n)
+		return nil, fmt.Errorf("%s.%d has not signalled: call signal first", st.ID, n)
 	}
 	var out judged
 	err = s.until(ctx, repo, r.ID, within, func() (bool, error) {
@@ -212,17 +212,17 @@ func judgedOf(r daemon.RunStatus, st daemon.StepStatus, n int) judged {
 	}
 	switch {
 	case a.State == engine.Passed || a.State == engine.Skipped:
-		out.Outcome, out.Say = "passed", "go on with next"
+		out.Outcome, out.Say = "passed", "continue with next"
 	case a.State == engine.Routed:
-		out.Outcome, out.Say = "routed", "go on with next"
+		out.Outcome, out.Say = "routed", "continue with next"
 	case a.State == engine.Superseded && over(r) && len(out.Failures) == 0:
 		out.Outcome, out.Say = "over", "the run is "+r.Phase+" ("+r.EndWhy+")"
 	case a.State == engine.Superseded && last != nil && last.Route != "" && last.To != "":
-		out.Outcome, out.To, out.Say = "routed", []string{last.To}, last.Outcome+" at "+out.Gate+": go on with next, which offers the work again where it leads back"
+		out.Outcome, out.To, out.Say = "routed", []string{last.To}, last.Outcome+" at "+out.Gate+": continue with next, which offers the work again if the route leads back"
 	case a.State == engine.Superseded:
-		out.Outcome, out.Say = "failed", "next offers the work again, with what was found, where it goes on"
+		out.Outcome, out.Say = "failed", "next offers the work again, with the findings"
 	case last != nil && last.State == engine.OnHuman:
-		out.Outcome, out.Say = "human", out.Gate+" asks a person, and only they decide it ("+last.Why+"): tell your user, and go on with what else is on offer"
+		out.Outcome, out.Say = "human", out.Gate+" asks a person, and only a person decides it ("+last.Why+"): inform your user, and continue with other steps on offer"
 	case last != nil && last.State == engine.OnWindow:
 		out.Outcome, out.Say = "window", out.Gate+" passes by itself when its veto window closes: "+last.WindowEnds.Format("15:04:05")
 	default:

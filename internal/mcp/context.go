@@ -12,7 +12,7 @@ import (
 
 type contextIn struct {
 	Run  string `json:"run" jsonschema:"the id of the run"`
-	Step string `json:"step,omitempty" jsonschema:"the id of the step; without it the run's spec is told"`
+	Step string `json:"step,omitempty" jsonschema:"the id of the step; without it the result is the run's spec"`
 }
 
 // failure is a round that failed, or that took a route.

@@ -60,13 +60,13 @@ func holds(r daemon.RunStatus) []hold {
 		h := hold{Kind: w.Kind, Step: w.Step, Gate: w.Gate, Until: w.Until, Text: w.Text}
 		switch w.Kind {
 		case "human":
-			h.Text = w.Gate + " for a person: only they decide it; tell your user"
+			h.Text = w.Gate + " for a person: only a person decides it; inform your user"
 		case "window":
 			h.Text = w.Gate + " for a person's veto, until its window closes; it goes on by itself"
 		case "held":
-			h.Text = w.Step + " for a person, who has taken it over: only they give it back"
+			h.Text = w.Step + " for a person, who has taken it over and alone can hand it back"
 		case "paused":
-			h.Text = "it is paused: only a person has it go on; tell your user (" + r.Paused + ")"
+			h.Text = "it is paused: only a person can resume it; inform your user (" + r.Paused + ")"
 		}
 		out = append(out, h)
 	}
@@ -138,7 +138,7 @@ func rank(r daemon.RunStatus) int {
 // known refuses what can be no run's id.
 func known(run string) error {
 	if run != "" && !ids.ValidRun(run) {
-		return fmt.Errorf("run %.80q: no run has such an id: list names them", run)
+		return fmt.Errorf("run %.80q: no run has this id: list names them", run)
 	}
 	return nil
 }
@@ -266,9 +266,9 @@ func (s *server) offers(ctx context.Context, repo Repo, only string) (out offeri
 	}
 	switch {
 	case !slices.ContainsFunc(st.Runs, func(r daemon.RunStatus) bool { return !over(r) }):
-		out.Say = "nothing is on offer, and no run goes on: you are done"
+		out.Say = "nothing is on offer, and no run is live: you are done"
 	case len(out.Taken) > 0:
-		out.Say = "nothing else is on offer: what was claimed waits for its signal. If whoever claimed it is gone, read its context, have it done and signal it"
+		out.Say = "nothing else is on offer: claimed steps wait for their signal. If the claimant of a step is gone, read its context, have it done and signal it"
 	default:
 		out.Say = "nothing is on offer now: see what the runs wait for"
 	}
@@ -303,7 +303,7 @@ func moves(out offering) bool {
 // find returns a run with all its attempts and rounds, and a step of it. A gate is none.
 func (s *server) find(ctx context.Context, repo Repo, id, name string) (daemon.RunStatus, daemon.StepStatus, error) {
 	if id == "" || name == "" {
-		return daemon.RunStatus{}, daemon.StepStatus{}, fmt.Errorf("which one: say run and step: list names them")
+		return daemon.RunStatus{}, daemon.StepStatus{}, fmt.Errorf("give run and step: list names them")
 	}
 	if err := known(id); err != nil {
 		return daemon.RunStatus{}, daemon.StepStatus{}, err
@@ -322,7 +322,7 @@ func (s *server) find(ctx context.Context, repo Repo, id, name string) (daemon.R
 	for _, st := range r.Steps {
 		for _, g := range st.Gates {
 			if name == g.ID || strings.HasPrefix(name, g.ID+"-") {
-				return r, st, fmt.Errorf("%.80q: %s is a gate: nobody decides it here: its reviewer does, or a person where it asks one; name the step, %s", name, g.ID, st.ID)
+				return r, st, fmt.Errorf("%.80q: %s is a gate, which no tool decides: its reviewer does, or a person; name the step, %s", name, g.ID, st.ID)
 			}
 		}
 	}
@@ -350,11 +350,11 @@ func (s *server) offered(ctx context.Context, repo Repo, r daemon.RunStatus, st 
 	state := st.State
 	switch {
 	case !over(r) && (state == engine.Signalled || state == engine.Gating):
-		return daemon.Offer{}, fmt.Errorf("step %s of %s has said its word: evaluate tells what comes of it", st.ID, r.ID)
+		return daemon.Offer{}, fmt.Errorf("step %s of %s has signalled: evaluate returns the result", st.ID, r.ID)
 	case over(r):
 		state = "its run is " + r.Phase
 	case state == engine.Running:
-		state = "sluice has it done"
+		state = "sluice runs it itself"
 	}
-	return daemon.Offer{}, fmt.Errorf("step %s of %s is not on offer (%s): next gives what is", st.ID, r.ID, state)
+	return daemon.Offer{}, fmt.Errorf("step %s of %s is not on offer (%s): next returns what is", st.ID, r.ID, state)
 }

@@ -85,14 +85,14 @@ func (keptOpen) Close() error { return nil }
 // What an agent reads of the tools.
 const (
 	instructions = `sluice runs workflows of steps and gates. Some steps are not launched by sluice: they are on offer, and you have them done.
-Go on like this until next says that nothing is left: next with claim takes a step and gives its prompt; have it done in its worktree, by a subagent or yourself, exactly as the prompt says; signal says that it is done, failed or blocked; evaluate waits for the gate that judges it. Where a gate fails, next offers the step again with what was found.
-You never decide a gate. Where a person is asked, say so to your user and go on with what else is on offer.`
+Repeat until next reports that nothing is left: next with claim takes a step and returns its prompt; have it done in its worktree, by a subagent or yourself, exactly as the prompt says; signal reports that it is done, failed or blocked; evaluate waits for the gate that judges it. If a gate fails, next offers the step again with the findings.
+You never decide a gate. If a person is asked, inform your user and continue with other steps on offer.`
 	listText     = "The runs of this repo, and what each waits for. With run: that run, step by step."
-	nextText     = "The oldest step that is on offer and that nobody has claimed: its prompt, where to work, its inputs and outputs, how to say that it is done. claim takes it at once; wait_seconds waits until there is one."
+	nextText     = "The oldest step that is on offer and that nobody has claimed: its prompt, where to work, its inputs and outputs, how to report that it is done. claim takes it at once; wait_seconds waits until there is one."
 	claimText    = "Takes a step that is on offer, so that nobody else does it."
-	contextText  = "What there is to know for a step: its prompt, its inputs, what failed before and why, the answers of other steps. Without step: the spec of the run."
-	signalText   = "Says that a claimed step is done, failed or blocked. done has its outputs and criteria checked and its gate judge it; blocked asks a person a question."
-	evaluateText = "Waits until the gate has judged a step that was signalled, and says what came of it: passed, failed (with the feedback), or that a person is asked. It judges nothing itself, and nothing said here does."
+	contextText  = "Everything about a step: its prompt, its inputs, what failed before and why, the answers of other steps. Without step: the spec of the run."
+	signalText   = "Reports that a claimed step is done, failed or blocked. After done, its outputs and criteria are checked and its gate judges it; blocked asks a person a question."
+	evaluateText = "Waits until the gate has judged a signalled step, and returns the outcome: passed, failed (with the feedback), or that a person is asked. No argument influences the gate."
 )
 
 type server struct {
@@ -147,7 +147,7 @@ func (s *server) until(ctx context.Context, repo Repo, run string, within time.D
 	for {
 		st, err := repo.Status(ctx, run) // before the look: what happens during it has a later number
 		if err == nil && st.Stalled != "" {
-			err = fmt.Errorf("the journal cannot be written (%s): nothing goes on until a person has mended it", st.Stalled)
+			err = fmt.Errorf("the journal cannot be written (%s): nothing goes on until a person has fixed it", st.Stalled)
 		}
 		if err != nil {
 			return err

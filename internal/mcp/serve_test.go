@@ -247,7 +247,7 @@ func TestOfferBetweenTheLooks(t *testing.T) {
 		t.Errorf("%v %s", refused, text)
 	}
 	f.offers[0].Claimed = "somebody"
-	if text, refused := call(t, s, "next", map[string]any{"wait_seconds": 600}); refused || !strings.Contains(text, "what was claimed waits") {
+	if text, refused := call(t, s, "next", map[string]any{"wait_seconds": 600}); refused || !strings.Contains(text, "claimed steps wait") {
 		t.Errorf("%v %s", refused, text)
 	}
 }

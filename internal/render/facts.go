@@ -95,15 +95,15 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 		}
 		return FactLine{Text: Because(text, f.Why), Style: style, Key: true}, true
 	case engine.RunReopened:
-		return FactLine{Text: "taken up again" + Who(f.By), Style: console.Bold, Key: true}, true
+		return FactLine{Text: "continued" + Who(f.By), Style: console.Bold, Key: true}, true
 	case engine.NoteTaken:
 		return FactLine{Step: f.Step, Text: fmt.Sprintf("note %d%s: %s", f.N, Who(&f.By), f.Text), Style: console.Bold, Key: true}, true
 	case engine.BudgetNeared:
-		return FactLine{Text: Because("a budget comes to its end", f.Text), Style: console.Yellow, Key: true}, true
+		return FactLine{Text: Because("a budget is nearly used up", f.Text), Style: console.Yellow, Key: true}, true
 	case engine.BudgetLifted:
-		return FactLine{Text: "the day's budget was changed: what waits for it goes on", Style: console.Dim}, true
+		return FactLine{Text: "the day's budget was changed: waiting launches continue", Style: console.Dim}, true
 	case engine.RunForgotten:
-		return FactLine{Text: "left the list of runs; the journal keeps it", Style: console.Dim}, true
+		return FactLine{Text: "removed from the list of runs; the journal keeps it", Style: console.Dim}, true
 	}
 	return FactLine{}, false
 }
@@ -111,7 +111,7 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 func sayStep(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.NeedsMet:
-		return FactLine{Step: f.Step, Text: "what it needs is there: " + strings.Join(f.Pins, ", ")}, true
+		return FactLine{Step: f.Step, Text: "its needs are met: " + strings.Join(f.Pins, ", ")}, true
 	case engine.StepStarted:
 		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "is due" + inTree(f.Worktree), Style: console.Dim}, true
 	case engine.StepSkipped:
@@ -119,7 +119,7 @@ func sayStep(f engine.Fact) (FactLine, bool) {
 	case engine.StepLaunched:
 		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "launched, until " + Clock(f.Deadline) + " at the latest", Style: console.Blue, Key: true}
 		if f.Person {
-			s.Text, s.Style, s.Key = fmt.Sprintf("launch %d is the person's own", f.K), console.Dim, false
+			s.Text, s.Style, s.Key = fmt.Sprintf("launch %d is the person's", f.K), console.Dim, false
 		} else if f.Offered {
 			s.Text = "on offer: `sluice next` shows it"
 		} else if f.K > 1 {
@@ -160,7 +160,7 @@ func sayStep(f engine.Fact) (FactLine, bool) {
 	case engine.WorkSent:
 		return FactLine{Step: f.Step, Text: "the work was sent here from " + f.From, Key: true}, true
 	case engine.WorkUnsent:
-		return FactLine{Step: f.Step, Text: "what sent the work here was undone", Style: console.Dim}, true
+		return FactLine{Step: f.Step, Text: "the transfer of work to this step was undone", Style: console.Dim}, true
 	}
 	return FactLine{}, false
 }
@@ -202,7 +202,7 @@ func sayCheck(f engine.Checked) FactLine {
 	case !f.OK:
 		s.Text, s.Style, s.Key = Because("does not hold", f.Why), console.Red, true
 	case len(f.Protected) > 0:
-		s.Text, s.Style, s.Key = "hold, but it changed what is protected: "+strings.Join(f.Protected, ", "), console.Yellow, true
+		s.Text, s.Style, s.Key = "hold, but it changed protected files: "+strings.Join(f.Protected, ", "), console.Yellow, true
 	case f.Unshipped > 0:
 		s.Text, s.Style = "hold, judged "+text.Unshipped(f.Unshipped), console.Yellow
 	}
@@ -212,7 +212,7 @@ func sayCheck(f engine.Checked) FactLine {
 func sayProcess(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.StopOrdered:
-		return FactLine{Subject: shortKey(f.Key), Text: Because("is being ended", f.Why), Style: console.Yellow, Key: true}, true
+		return FactLine{Subject: shortKey(f.Key), Text: Because("is being stopped", f.Why), Style: console.Yellow, Key: true}, true
 	case engine.ProcessGone:
 		return FactLine{Subject: shortKey(f.Key), Text: "process gone: " + exitWords(f.Exit), Style: console.Dim}, true
 	case engine.UsageCounted:
@@ -247,7 +247,7 @@ func exitWords(e engine.Exit) string {
 	case e.Lost:
 		return "it vanished without a record"
 	case e.Idle:
-		return "ended, it said nothing for too long"
+		return "ended after too long without output"
 	case e.Signal != "":
 		return "ended by " + e.Signal
 	}
@@ -260,15 +260,15 @@ func sayRepo(f engine.Fact) (FactLine, bool) {
 	case engine.SettingsTaken:
 		return FactLine{Text: "settings taken", Style: console.Dim}, true
 	case engine.AdvanceOwed:
-		return FactLine{Text: fmt.Sprintf("the work of %s is to go onto its branch", Attempt(f.Step, f.N)), Style: console.Dim}, true
+		return FactLine{Text: fmt.Sprintf("the work of %s will go onto its branch", Attempt(f.Step, f.N)), Style: console.Dim}, true
 	case engine.RewindOwed:
-		return FactLine{Text: fmt.Sprintf("the work of %s is to be taken off its branch", Attempt(f.Step, f.N)), Style: console.Dim}, true
+		return FactLine{Text: fmt.Sprintf("the work of %s will be taken off its branch", Attempt(f.Step, f.N)), Style: console.Dim}, true
 	case engine.LandingOwed:
-		return FactLine{Text: "its work is to be landed", Style: console.Dim}, true
+		return FactLine{Text: "its work will be landed", Style: console.Dim}, true
 	case engine.WriteDone:
 		return FactLine{Text: Because("written: "+f.ID, f.Why), Style: console.Dim}, true
 	case engine.DayBudgetNeared:
-		return FactLine{Text: Because("the day's budget comes to its end", f.Text), Style: console.Yellow, Key: true}, true
+		return FactLine{Text: Because("the day's budget is nearly used up", f.Text), Style: console.Yellow, Key: true}, true
 	case engine.FileTaken:
 		if f.Move.Why != "" {
 			return FactLine{Text: "file " + f.Move.Name + " rejected: " + f.Move.Why, Style: console.Yellow, Key: true}, true
@@ -277,11 +277,11 @@ func sayRepo(f engine.Fact) (FactLine, bool) {
 	case engine.FileGone:
 		return FactLine{Text: "file moved out of the inbox", Style: console.Dim}, true
 	case engine.NoticeOwed:
-		return FactLine{Gate: f.Notice.Gate, Subject: f.Notice.Gate, Text: Because("you are to be told ("+f.Notice.Kind+")", f.Notice.Text), Style: console.Dim}, true
+		return FactLine{Gate: f.Notice.Gate, Subject: f.Notice.Gate, Text: Because("a notice is due ("+f.Notice.Kind+")", f.Notice.Text), Style: console.Dim}, true
 	case engine.NoticeTried:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: Because("you were told", strings.Join(f.Results, ", ")), Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: Because("notice sent", strings.Join(f.Results, ", ")), Style: console.Dim}, true
 	case engine.Ignored:
-		return FactLine{Text: Because("nothing came of "+f.What+Who(f.Who), f.Why), Style: console.Yellow, Key: true}, true
+		return FactLine{Text: Because("ignored: "+f.What+Who(f.Who), f.Why), Style: console.Yellow, Key: true}, true
 	}
 	return FactLine{}, false
 }

@@ -20,7 +20,7 @@ func sayGate(f engine.Fact) (FactLine, bool) {
 	case engine.Judged:
 		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Judge(f.ByKind) + ": " + f.Outcome, Key: true, Style: console.Green}
 		if f.Word != "" && f.Word != f.Outcome {
-			s.Text += " (its word: " + f.Word + ")"
+			s.Text += " (it said: " + f.Word + ")"
 		}
 		if f.Score != nil {
 			s.Text += fmt.Sprintf(", score %g", *f.Score)
@@ -31,9 +31,9 @@ func sayGate(f engine.Fact) (FactLine, bool) {
 		s.Text = Because(s.Text, f.Feedback)
 		return s, true
 	case engine.Inconclusive:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because("review came to nothing", f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because("review inconclusive", f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
 	case engine.Agreed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "reviewer agrees; a person is told", Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "reviewer agrees; you are notified", Style: console.Dim}, true
 	case engine.WindowOpened:
 		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + f.Gate, Style: console.Yellow, Key: true}, true
 	case engine.GateFailed:
@@ -41,15 +41,15 @@ func sayGate(f engine.Fact) (FactLine, bool) {
 	case engine.RouteCounted:
 		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("%s %d counted", f.Route, f.Count), Style: console.Dim}, true
 	case engine.RetryContextOwed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "why it failed is written to " + f.Path, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "the reason is written to " + f.Path, Key: true}, true
 	case engine.OutputsOwed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "its outputs are to be written", Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "its outputs will be written", Style: console.Dim}, true
 	case engine.ExhaustedTo:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "it went back as often as it may → " + f.To + " (on_exhausted)", Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its failures are used up → " + f.To + " (on_exhausted)", Style: console.Yellow, Key: true}, true
 	case engine.CountRenewed:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts begin anew: the step of on_exhausted has passed", Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts restart: the step of on_exhausted has passed", Style: console.Dim}, true
 	case engine.CountReset:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts begin anew", Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts restart", Style: console.Dim}, true
 	}
 	return FactLine{}, false
 }
@@ -60,7 +60,7 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 	case engine.HumanAsked:
 		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "asks you (" + Why(f.Why) + "): sluice show " + f.Gate, Style: console.Yellow, Key: true}
 		if f.Forced {
-			s.Text += "; it is yours for the rest of the run"
+			s.Text += "; it asks you for the rest of the run"
 		}
 		return s, true
 	case engine.Reminded:
@@ -83,7 +83,7 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 			what += fmt.Sprintf(" (not passed, and goes on after %s)", text.Plural(f.LetThrough, "failure"))
 		}
 		if f.Forced {
-			what += " (it has failed as often as it may: from here on the gate asks you)"
+			what += " (its failures are used up: from here on the gate asks you)"
 		}
 		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(what, f.Feedback), Style: console.Red, Key: true}, true
 	case engine.RoundRouted:
@@ -95,7 +95,7 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 			what += " (not passed, and goes on)"
 		}
 		if f.Forced {
-			what += " (it said so as often as it may: from here on the gate asks you)"
+			what += " (this route is used up: from here on the gate asks you)"
 		}
 		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(what, f.Feedback), Style: console.Yellow, Key: true}, true
 	case engine.RoundVoided:

@@ -67,7 +67,7 @@ func TestFactsInWords(t *testing.T) {
 		want string
 	}{
 		{engine.StepSignalled{Step: "X-1", N: 2, Status: "blocked", Via: "X-1-done.json", Question: "which database?"}, "X-1.2|says blocked (X-1-done.json): which database?"},
-		{engine.Judged{Gate: "G", N: 1, Outcome: "revise", Word: "fail", Score: &score, Feedback: "more"}, "G #1|reviewer: revise (its word: fail), score 62: more"},
+		{engine.Judged{Gate: "G", N: 1, Outcome: "revise", Word: "fail", Score: &score, Feedback: "more"}, "G #1|reviewer: revise (it said: fail), score 62: more"},
 		{engine.Judged{Gate: "G", N: 1, Outcome: "pass", ByKind: "step"}, "G #1|the step's own word: pass"},
 		{engine.Judged{Gate: "G", N: 1, Outcome: "fail", ByKind: "command", Feedback: "red"}, "G #1|its command: fail: red"},
 		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "step"}, "G #1|passed by the step's own word"},
@@ -78,14 +78,14 @@ func TestFactsInWords(t *testing.T) {
 		{engine.RoundRouted{Gate: "G", N: 4, Outcome: "skip", ByKind: "reviewer", To: "X-2", LetThrough: 4, Feedback: "bad"}, "G #4|skip by its reviewer → X-2 (not passed, and goes on): bad"},
 		{engine.RoundRouted{Gate: "G", N: 2, Outcome: "replan", ByKind: "reviewer", To: "X-1", Times: 2, Feedback: "bad"}, "G #2|replan by its reviewer → X-1 (time 2): bad"},
 		{engine.RouteCounted{Gate: "G", N: 2, Route: "replan", Count: 2}, "G #2|replan 2 counted"},
-		{engine.CountRenewed{Gate: "G"}, "G|its counts begin anew: the step of on_exhausted has passed"},
+		{engine.CountRenewed{Gate: "G"}, "G|its counts restart: the step of on_exhausted has passed"},
 		{engine.RoundFailed{Gate: "G", N: 2, Outcome: "fail", ByKind: "human", By: &engine.Actor{Who: "ann", Via: "file"}, To: "X-1", Forced: true, Feedback: "no"},
-			"G #2|failed by ann (file) → X-1 (it has failed as often as it may: from here on the gate asks you): no"},
+			"G #2|failed by ann (file) → X-1 (its failures are used up: from here on the gate asks you): no"},
 		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "window"}, "G #1|passed by its reviewer, no veto came"},
-		{engine.HumanAsked{Gate: "G", N: 3, Why: "forced", Forced: true}, "G #3|asks you (it went back too often before, so it is yours for the rest of the run): sluice show G; it is yours for the rest of the run"},
+		{engine.HumanAsked{Gate: "G", N: 3, Why: "forced", Forced: true}, "G #3|asks you (it went back too often before, so it asks you for the rest of the run): sluice show G; it asks you for the rest of the run"},
 		{engine.ProcessGone{Key: "w-1/X-1#1.1", Exit: engine.Exit{Code: 3}}, "X-1#1.1|process gone: exit code 3"},
 		{engine.ProcessGone{Key: "w-1/X-1#1.1", Exit: engine.Exit{Code: -1, Signal: "SIGKILL"}}, "X-1#1.1|process gone: ended by SIGKILL"},
-		{engine.Ignored{What: "answered", Why: "too late", Who: &engine.Actor{Who: "ann", Via: "command"}}, "|nothing came of answered by ann (command): too late"},
+		{engine.Ignored{What: "answered", Why: "too late", Who: &engine.Actor{Who: "ann", Via: "command"}}, "|ignored: answered by ann (command): too late"},
 	} {
 		raw, err := engine.EncodeFact(c.fact)
 		if err != nil {

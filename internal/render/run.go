@@ -84,7 +84,7 @@ func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) []string {
 		out = append(out, "  "+c.Paint(console.Yellow, words))
 	}
 	if r.SpecDrift {
-		out = append(out, "  "+c.Paint(console.Yellow, "the spec's file has changed since; this run goes by the old one"))
+		out = append(out, "  "+c.Paint(console.Yellow, "the spec's file has changed since; this run keeps the old one"))
 	}
 	if words := Spent(r.Usage, r.Budget); words != "" {
 		out = append(out, "  "+c.Paint(console.Dim, "used "+words))
@@ -93,7 +93,7 @@ func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) []string {
 		out = append(out, "  "+c.Paint(console.Dim, "role "+text.Line(role)+" used "+SpentInAll(r.Roles[role], r.RoleBudgets[role])))
 	}
 	for _, n := range r.Near {
-		out = append(out, "  "+c.Paint(console.Yellow, "comes near its budget: "+text.Line(n)))
+		out = append(out, "  "+c.Paint(console.Yellow, "near its budget: "+text.Line(n)))
 	}
 	out = append(out, stepLines(c, r, now)...)
 	out = append(out, UnpassedLines(c, r)...)

@@ -15,16 +15,16 @@ func sayTasks(f engine.Fact) (FactLine, bool) {
 	case engine.ListBegan:
 		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "the tasks of " + f.Path, Key: true}
 		if f.Keep {
-			s.Text = "goes on with the tasks of " + f.Path
+			s.Text = "continues the tasks of " + f.Path
 		}
 		s.Text = Because(s.Text+addedWords(f.Added), f.Why)
 		return s, true
 	case engine.TasksLooked:
-		return FactLine{Step: f.Step, Text: "the task file is as it was", Style: console.Dim}, true
+		return FactLine{Step: f.Step, Text: "the task file is unchanged", Style: console.Dim}, true
 	case engine.TasksRead:
 		return sayRead(f), true
 	case engine.TasksWriteOwed:
-		return FactLine{Step: f.Step, Text: "the task file is to be written", Style: console.Dim}, true
+		return FactLine{Step: f.Step, Text: "the task file will be written", Style: console.Dim}, true
 	case engine.TasksWritten:
 		return FactLine{Step: f.Step, Text: Because("the task file was written", f.Why), Style: console.Dim}, true
 	case engine.TaskEnded:
@@ -40,11 +40,11 @@ func sayTasks(f engine.Fact) (FactLine, bool) {
 		}
 		return s, true
 	case engine.ListUnsent:
-		return FactLine{Text: "where the list went is undone", Style: console.Dim}, true
+		return FactLine{Text: "the step that the list went to is undone", Style: console.Dim}, true
 	case engine.ListSentBack:
 		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: Because("the list is sent back", f.Feedback), Style: console.Dim}, true
 	case engine.FeedbackTaken:
-		return FactLine{Text: "the list takes up what was found" + addedWords(f.Added), Style: console.Dim}, true
+		return FactLine{Text: "the list takes up the findings" + addedWords(f.Added), Style: console.Dim}, true
 	}
 	return FactLine{}, false
 }
@@ -75,13 +75,13 @@ func addedWords(added []engine.Task) string {
 func sayRead(f engine.TasksRead) FactLine {
 	s := FactLine{Step: f.Step, Text: fmt.Sprintf("the task file was read: %s new or changed", text.Plural(len(f.Set), "task"))}
 	if n := len(f.Gone); n > 0 {
-		s.Text += fmt.Sprintf(", %d taken out", n)
+		s.Text += fmt.Sprintf(", %d removed", n)
 	}
 	switch {
 	case f.File == engine.FileMissing:
 		s.Text, s.Style, s.Key = "the task file is missing", console.Yellow, true
 	case f.File == engine.FileInvalid:
-		s.Text, s.Style, s.Key = Because("the task file cannot be gone by", f.Why), console.Yellow, true
+		s.Text, s.Style, s.Key = Because("the task file is invalid", f.Why), console.Yellow, true
 	case len(f.Refused) > 0:
 		var ids []string
 		for _, r := range f.Refused {
@@ -97,7 +97,7 @@ func sayTaskEnded(f engine.TaskEnded) FactLine {
 	switch f.State {
 	case engine.TaskDone:
 	case engine.TaskTodo:
-		s.Text, s.Style = Because("is to be tried again", f.Why), console.Yellow
+		s.Text, s.Style = Because("will be tried again", f.Why), console.Yellow
 	case engine.TaskSpent:
 		s.Text, s.Style = Because("has used its tries", f.Why), console.Yellow
 	default:

@@ -75,7 +75,7 @@ type Unpassed struct {
 
 // String returns the sentence for it.
 func (u Unpassed) String() string {
-	s := fmt.Sprintf("not passed, and gone on: %s: %s", u.Where, u.Outcome)
+	s := fmt.Sprintf("not passed, but went on: %s: %s", u.Where, u.Outcome)
 	switch {
 	case u.Times > 0 && u.Outcome == u.Route:
 		s += " " + text.Plural(u.Times, "time")
@@ -205,9 +205,9 @@ func Who(by *engine.Actor) string {
 func Why(why string) string {
 	switch why {
 	case "level":
-		return "this gate is a person's"
+		return "this gate is for a person"
 	case "forced":
-		return "it went back too often before, so it is yours for the rest of the run"
+		return "it went back too often before, so it asks you for the rest of the run"
 	}
 	return text.Line(why)
 }

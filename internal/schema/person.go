@@ -176,7 +176,7 @@ func (s *Schema) Given(args []string) (map[string]any, error) {
 	for _, arg := range args {
 		if strings.HasPrefix(strings.TrimSpace(arg), "{") {
 			if len(args) > 1 {
-				return nil, errors.New("the answer as JSON is the whole of it: give nothing beside it")
+				return nil, errors.New("an answer as JSON is complete: give nothing beside it")
 			}
 			v, err := fromJSON(arg)
 			if err != nil {

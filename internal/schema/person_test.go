@@ -68,7 +68,7 @@ func TestGiven(t *testing.T) {
 		{"name=x|tags=a", "", "tags: want a list, in JSON"},
 		{"name=\xff", "", "name: want text"},
 		{"web", "", "want NAME=VALUE"},
-		{`{"name":"x"}|replicas=2`, "", "the whole of it"},
+		{`{"name":"x"}|replicas=2`, "", "is complete"},
 		{`{"name":"x","name":"y"}`, "", "twice"},
 		{`{"name":"x","replica":2}`, "", "did you mean replicas?"},
 		{`{"name":"x","replicas":"2"}`, "", "replicas: want an integer from 1 to 9, found 2"},

@@ -47,7 +47,7 @@ func (noLoader) Load(string) (any, error) { return nil, errRemote }
 // harm is not filled in.
 func Compile(source []byte) (*Schema, error) {
 	if _, err := strictjson.Check(source, MaxBytes); err != nil {
-		return nil, fmt.Errorf("%w: mend the JSON", err)
+		return nil, fmt.Errorf("%w: fix the JSON", err)
 	}
 	doc, err := Decode(source)
 	if err != nil {
@@ -63,7 +63,7 @@ func Compile(source []byte) (*Schema, error) {
 	}
 	s, err := c.Compile(schemaURL)
 	if err != nil {
-		return nil, fmt.Errorf("no JSON Schema: %s: mend it", schemaFault(err))
+		return nil, fmt.Errorf("not a JSON Schema: %s: fix it", schemaFault(err))
 	}
 	all, err := reach(s)
 	if err != nil {
@@ -73,7 +73,7 @@ func Compile(source []byte) (*Schema, error) {
 		return nil, err
 	}
 	if work(s, maxWorkDepth, map[workKey]int{}) > maxWork {
-		return nil, errors.New("too tangled: it holds one value against more than " +
+		return nil, errors.New("too complex: it checks one value against more than " +
 			strconv.Itoa(maxWork) + " schemas: use fewer anyOf, allOf and $ref in one another")
 	}
 	return &Schema{s}, nil

@@ -45,7 +45,7 @@ func Daemon(ctx context.Context, o Options) error {
 		n := len(srv.States())
 		log.Info().Int("pid", os.Getpid()).Str("version", o.Version).Int("repos", n).Msg("the daemon serves")
 		if n == 0 {
-			log.Warn().Msg("no repo is watched yet: `sluice watch add` in one")
+			log.Warn().Msg("the list of repos is empty: run `sluice watch add` in a repo")
 		}
 		tellManager(con, fmt.Sprintf("READY=1\nSTATUS=serving %s", text.Plural(n, "repo")))
 	})
@@ -56,7 +56,7 @@ func Daemon(ctx context.Context, o Options) error {
 		err = cerr
 	}
 	if err == nil {
-		log.Info().Msg("stopped; agents that run go on, and the next start takes them up again")
+		log.Info().Msg("stopped; agents keep running, and the next start takes them up again")
 	}
 	return err
 }

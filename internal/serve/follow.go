@@ -58,13 +58,13 @@ func (s *liveSettings) look(now time.Time) (soon bool) {
 	if s.parts.faulty(s, err) {
 		what, _ := fault.Split(err)
 		s.parts.done.Go(func() {
-			s.alarm(s.parts.ctx, "settings that changed are not gone by", filepath.Base(s.root)+": "+strings.TrimSpace(what)+". What held before stays.")
+			s.alarm(s.parts.ctx, "the changed settings are not in force", filepath.Base(s.root)+": "+strings.TrimSpace(what)+". The previous settings stay in force.")
 		})
 	}
 	if err != nil {
 		return false
 	}
-	s.parts.log.Info().Str("repo", s.root).Msg("the settings have changed, and were read again")
+	s.parts.log.Info().Str("repo", s.root).Msg("the changed settings are in force")
 	if reflect.DeepEqual(before, cfg) { // the next launch reads the rest
 		return false
 	}
@@ -80,7 +80,7 @@ func (s *liveSettings) look(now time.Time) (soon bool) {
 func (s *liveSettings) again() (engine.Config, error) {
 	err := s.read()
 	if err != nil {
-		s.parts.log.Error().Err(err).Str("repo", s.root).Msg("the settings could not be read again: those of before stay")
+		s.parts.log.Error().Err(err).Str("repo", s.root).Msg("the settings could not be read again: the previous ones stay in force")
 	}
 	return s.now().Engine(), err
 }

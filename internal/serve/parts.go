@@ -115,7 +115,7 @@ func (w *Parts) Server(home string) *daemon.Server {
 		Home: home, Version: w.Version, Log: w.log, Open: w.open, ReposFile: workspace.ReposFile(home),
 		StateOf: func(ctx context.Context, root string) (string, error) {
 			if !workspace.IsDir(root) {
-				return "", fault.New(fmt.Sprintf("move it back, or run `sluice watch rm %s`, and `sluice watch add` where it is now", root), "repo: %w", atomicfile.ErrGone)
+				return "", fault.New(fmt.Sprintf("move it back, or run `sluice watch rm %s`, and `sluice watch add` in its new place", root), "repo: %w", atomicfile.ErrGone)
 			}
 			p, err := workspace.At(ctx, w.Console, root)
 			if err != nil {
@@ -132,7 +132,7 @@ func (w *Parts) Server(home string) *daemon.Server {
 // spread passes the watcher's hints to all repos: each recognizes its own.
 func (w *Parts) spread(ctx context.Context) {
 	if err := git.SweepScratch("", time.Now()); err != nil {
-		w.log.Warn().Err(err).Msg("what killed processes left in the temporary folder could not be removed")
+		w.log.Warn().Err(err).Msg("files of killed processes in the temporary folder could not be removed")
 	}
 	for {
 		select {

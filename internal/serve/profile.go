@@ -26,7 +26,7 @@ func startProfile(con *console.Console) (end func() error, err error) {
 		err = pprof.StartCPUProfile(f)
 	}
 	if err != nil {
-		return nil, fault.New("name a folder that is there", "%s: %w", ProfileFolder, err)
+		return nil, fault.New("name an existing folder", "%s: %w", ProfileFolder, err)
 	}
 	return func() error {
 		pprof.StopCPUProfile()

@@ -82,11 +82,11 @@ func (c *Choice) Choose(con *console.Console, root string) error {
 	}
 	for i, name := range []string{c.Writer, c.Reviewer} {
 		if c.Given[i] && !slices.Contains(knownAgents(), name) {
-			mend := "take one of " + strings.Join(knownAgents(), ", ") + ", and change " + layout.WorkflowDir + "/config.yaml then"
+			mend := "use one of " + strings.Join(knownAgents(), ", ") + ", and change " + layout.WorkflowDir + "/config.yaml then"
 			if near := text.Meant(name, knownAgents()); near != "" {
 				mend = "did you mean " + near + "?"
 			}
-			return fault.Misused(mend, "no settings are known for an agent %q", text.Line(name))
+			return fault.Misused(mend, "sluice has no settings for an agent %q", text.Line(name))
 		}
 	}
 	ask := con.Interactive() && !con.Yes && !con.JSON
@@ -132,7 +132,7 @@ func pick(con *console.Console, question string, names []string, usual string) (
 		if err != nil || slices.Contains(names, got) {
 			return got, err
 		}
-		mend := "it is one of them"
+		mend := "type one of them"
 		if near := text.Meant(got, names); near != "" {
 			mend = "did you mean " + near + "?"
 		}
@@ -148,7 +148,7 @@ func fill(con *console.Console, question, usual string) (string, error) {
 	fmt.Fprintf(con.Out, "%s ", question)
 	line, err := con.ReadLine()
 	if err != nil {
-		return "", fault.Failed("give the answers as --writer, --reviewer and --test", "nothing was made: the question was not answered")
+		return "", fault.Failed("give the answers with --writer, --reviewer and --test", "nothing was created: the question was not answered")
 	}
 	if line = strings.TrimSpace(line); line == "" {
 		return usual, nil
@@ -236,11 +236,11 @@ func (c *Choice) Notes(con *console.Console, trial string) {
 	}
 	for _, who := range slices.Compact([]string{c.Writer, c.Reviewer}) {
 		if set, env := agentSettings(who); set != "" {
-			con.Print("%s a repo's settings hand no variables of yours to an agent: for its key, have this in your own file (`sluice help config`):\n  agents: {%s: {%s, env: %s}}",
+			con.Print("%s a repo's settings cannot pass your variables to an agent. For its key, add this to your own file (`sluice help config`):\n  agents: {%s: {%s, env: %s}}",
 				con.Paint(console.Yellow, "note:"), who, set, env)
 		}
 	}
 	if c.Test == "" && !c.moot[2] {
-		con.Print("%s no tests were found here: the work is judged by its reviewer and by you, until the spec's `test` names a command", con.Paint(console.Yellow, "note:"))
+		con.Print("%s no tests were found here: its reviewer and you judge the work until the spec's `test` names a command", con.Paint(console.Yellow, "note:"))
 	}
 }

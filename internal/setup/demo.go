@@ -80,7 +80,7 @@ func Demo(ctx context.Context, dir string, env []string) error {
 		cmd.Dir = filepath.Join(dir, "repo")
 		cmd.Env = append(slices.Clone(env), "GIT_CONFIG_NOSYSTEM=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fault.Failed("`sluice doctor` looks at git", "git %s: %s %s", args[len(args)-1], err, text.Line(string(out)))
+			return fault.Failed("`sluice doctor` checks git", "git %s: %s %s", args[len(args)-1], err, text.Line(string(out)))
 		}
 	}
 	return nil

@@ -99,7 +99,7 @@ func demoReview(con *console.Console) error {
 func demoSay(con *console.Console, summary string) error {
 	file := con.Getenv("SLUICE_SIGNAL")
 	if file == "" {
-		return fault.Failed("it is started by `sluice demo`", "demo-agent: SLUICE_SIGNAL is not set")
+		return fault.Failed("only `sluice demo` starts it", "demo-agent: SLUICE_SIGNAL is not set")
 	}
 	raw, err := json.Marshal(map[string]any{"step": con.Getenv("SLUICE_STEP"), "status": signals.Done, "summary": summary,
 		"run": con.Getenv("SLUICE_RUN"), "token": con.Getenv("SLUICE_TOKEN")})

@@ -74,7 +74,7 @@ func Print(con *console.Console, sh *Shown) {
 		con.Field("files", layout.ShortPath(sh.Files))
 	}
 	if g := sh.Gate; g != nil && g.Trust == engine.TrustSigned {
-		who := "anybody of `sluice keys ls`"
+		who := "anyone in `sluice keys ls`"
 		if len(g.Approvers) > 0 {
 			who = strings.Join(g.Approvers, " or ")
 		}
@@ -83,7 +83,7 @@ func Print(con *console.Console, sh *Shown) {
 	if g := sh.Gate; g != nil && g.State == engine.OnHuman {
 		con.Print("\nDecide: %s", decideWords(*g))
 	} else if g != nil && g.State == engine.OnWindow {
-		con.Print("\nIt goes on by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(con.Now())), g.ID)
+		con.Print("\nIt passes by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(con.Now())), g.ID)
 	}
 }
 
@@ -136,7 +136,7 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 	case at.Checked && len(sh.Criteria) > 0:
 		held := "holds"
 		if len(at.ToReview) > 0 {
-			held = "what a machine can check holds; for a reviewer: " + strings.Join(at.ToReview, "; ")
+			held = "the machine's checks passed; for a reviewer: " + strings.Join(at.ToReview, "; ")
 		}
 		con.Field("criterion", held)
 	}
@@ -171,10 +171,10 @@ func printChanged(con *console.Console, sh *Shown) {
 		con.Field(label, text.Line(f))
 	}
 	for _, f := range sh.Beside {
-		con.Field("", text.Line(f.Path)+" is judged too, and does not ship")
+		con.Field("", text.Line(f.Path)+" is judged too, but not shipped")
 	}
 	for _, f := range sh.Law {
-		con.Field("", text.Line(f.Path)+" decides too, has changed, and does not ship")
+		con.Field("", text.Line(f.Path)+" decides too, has changed, and is not shipped")
 	}
 	for i, f := range sh.Hidden {
 		if i == maxFiles {
@@ -184,7 +184,7 @@ func printChanged(con *console.Console, sh *Shown) {
 		if i == 0 {
 			label = "hidden"
 		}
-		con.Field(label, text.Line(f.Path)+" does not ship: only ignore rules of this run hide it")
+		con.Field(label, text.Line(f.Path)+" is not shipped: only ignore rules of this run hide it")
 	}
 	if n := len(sh.Hidden) + sh.More - maxFiles; n > 0 {
 		con.Field("", fmt.Sprintf("… and %d more", n))
@@ -236,10 +236,10 @@ func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
 	}
 	printFindings(con, q)
 	if g.Count > 0 {
-		con.Field("failures", fmt.Sprintf("%d of %d, then the gate is yours", g.Count, g.Max))
+		con.Field("failures", fmt.Sprintf("%d of %d, then the gate asks you", g.Count, g.Max))
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Routes)) {
-		con.Field("route", fmt.Sprintf("%s %d of %d, then the gate is yours", name, g.Routes[name], g.Max))
+		con.Field("route", fmt.Sprintf("%s %d of %d, then the gate asks you", name, g.Routes[name], g.Max))
 	}
 }
 
@@ -313,7 +313,7 @@ func PrintSince(ctx context.Context, con *console.Console, p *workspace.Workspac
 // NotKept explains why there is nothing of an attempt to look at.
 func NotKept(name string, err error) error {
 	if errors.Is(err, git.ErrNotKept) {
-		return fault.Failed("only what an agent left in a git checkout is kept, from its end until sluice clean", "nothing is kept of %s", name)
+		return fault.Failed("sluice keeps only files that an agent left in a git checkout, until sluice clean", "nothing is kept of %s", name)
 	}
 	return err
 }

@@ -95,7 +95,7 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 		con.Note("%s the journal cannot be written, so nothing is started: %s", con.PaintErr(console.Red, "stalled:"), text.Message(st.Stalled))
 	}
 	if !served && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
-		con.Note("%s no sluice process serves this repo: `sluice run RUN` goes on with it here, `sluice watch add` and `sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"))
+		con.Note("%s no sluice process serves this repo: `sluice run RUN` continues it here, `sluice watch add` and `sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"))
 	}
 }
 
@@ -107,7 +107,7 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 	}
 	if _, err := workspace.Settings(con, p.Root, nil); err != nil {
 		for _, f := range settings.Faults(err) {
-			st.Health = append(st.Health, "the settings are not gone by: "+f.Error())
+			st.Health = append(st.Health, "the settings are not in force: "+f.Error())
 		}
 	}
 	if len(args) == 1 {
@@ -162,7 +162,7 @@ func printLevels(con *console.Console, st daemon.Status) {
 	}
 	switch st.Trust {
 	case engine.TrustFile:
-		con.Print("%s", con.Paint(console.Dim, "trust: file, unprotected: nothing stands between an agent and a gate but its own good will ("+text.Message(st.Exposed)+")"))
+		con.Print("%s", con.Paint(console.Dim, "trust: file, unprotected: nothing but its good will keeps an agent from answering a gate ("+text.Message(st.Exposed)+")"))
 	case engine.TrustSandbox:
 		con.Print("%s", con.Paint(console.Dim, "trust: sandbox: an agent cannot answer a gate"))
 	}

@@ -32,7 +32,7 @@ func NewestOutput(root string, runs []string, id string) (string, error) {
 	pattern := "*"
 	if id != "" {
 		if !ids.Valid(id) {
-			return "", fault.Misused("`sluice status` names the steps", "%q is no id of a step or gate", text.Line(id))
+			return "", fault.Misused("`sluice status` names the steps", "%q is not the id of a step or gate", text.Line(id))
 		}
 		pattern = id + ".*"
 	}
@@ -56,7 +56,7 @@ func NewestOutput(root string, runs []string, id string) (string, error) {
 		}
 	}
 	if best == "" {
-		return "", fault.Failed("`sluice status` tells what runs", "no output yet of %s", strings.TrimSpace(text.Line(runs[0]+" "+id)))
+		return "", fault.Failed("`sluice status` shows what runs", "no output yet of %s", strings.TrimSpace(text.Line(runs[0]+" "+id)))
 	}
 	return best, nil
 }

@@ -114,7 +114,7 @@ func Read(src []byte) (*File, *Fault) {
 // listOf finds the list of tasks in the file's object.
 func (f *File) listOf(top object) (span, *Fault) {
 	if v, ok := top.members["schema_version"]; ok && string(f.src[v.begin:v.end]) != strconv.Itoa(Version) {
-		return span{}, f.fault(v.begin, "schema_version %s is not known here: it is %d", short(f.src[v.begin:v.end]), Version)
+		return span{}, f.fault(v.begin, "schema_version %s is unknown: want %d", short(f.src[v.begin:v.end]), Version)
 	}
 	list, ok := top.members["tasks"]
 	if !ok {
@@ -211,7 +211,7 @@ func (f *File) Slips(near func(name string, known []string) string) (out []Fault
 				continue
 			}
 			if meant := near(key, known); meant != "" {
-				out = append(out, *f.fault(o.members[key].begin, "task %s: key %s is kept, and not read: did you mean %s?", f.Tasks[i].ID, short([]byte(key)), meant))
+				out = append(out, *f.fault(o.members[key].begin, "task %s: key %s is kept but not read: did you mean %s?", f.Tasks[i].ID, short([]byte(key)), meant))
 			}
 		}
 	}
@@ -227,11 +227,11 @@ func badID(id string) string {
 	case len(id) > 64:
 		return "is longer than 64 characters"
 	case !letter(id[0]) || strings.Contains(id, ".."):
-		return "is no id: letters, digits and . _ - only, a letter or digit first"
+		return "is not an id: letters, digits and . _ - only, a letter or digit first"
 	}
 	for i := range len(id) {
 		if !letter(id[i]) && !strings.ContainsRune("._-", rune(id[i])) {
-			return "is no id: letters, digits and . _ - only, a letter or digit first"
+			return "is not an id: letters, digits and . _ - only, a letter or digit first"
 		}
 	}
 	return ""
@@ -249,7 +249,7 @@ func (f *File) whole() *Fault {
 	for i, t := range f.Tasks {
 		for _, d := range t.DependsOn {
 			if _, ok := by[d]; !ok {
-				return f.fault(f.place(i, "depends_on"), "task %s depends on %s, which is not there", t.ID, short([]byte(d)))
+				return f.fault(f.place(i, "depends_on"), "task %s depends on %s, which does not exist", t.ID, short([]byte(d)))
 			}
 		}
 	}

@@ -87,7 +87,7 @@ func TestTheDocumentsFile(t *testing.T) {
 	if string(out) != want {
 		t.Errorf("got\n%s\nwant\n%s", out, want)
 	}
-	if _, fault := Read([]byte(strings.Replace(src, ",\n    "+other, "", 1))); fault == nil || !strings.Contains(fault.Why, "T002, which is not there") {
+	if _, fault := Read([]byte(strings.Replace(src, ",\n    "+other, "", 1))); fault == nil || !strings.Contains(fault.Why, "T002, which does not exist") {
 		t.Errorf("without its T002: %v", fault)
 	}
 }
@@ -103,10 +103,10 @@ func TestFaultsNameTheirLine(t *testing.T) {
 		"no tasks":   {`{"schema_version": 1}`, `"tasks" is missing`, 1},
 		"version":    {"{\n\"schema_version\": 2, \"tasks\": []}", "schema_version 2", 2},
 		"no id":      {"{\"tasks\": [\n{\"title\": \"x\"}]}", "is missing", 2},
-		"bad id":     {"{\"tasks\": [\n{\"id\": \"../x\"}]}", "is no id", 2},
+		"bad id":     {"{\"tasks\": [\n{\"id\": \"../x\"}]}", "is not an id", 2},
 		"status":     {"{\"tasks\": [{\"id\": \"a\",\n\"status\": \"open\"}]}", "want todo, doing, done or blocked", 2},
 		"twice":      {"{\"tasks\": [{\"id\": \"a\"},\n{\"id\": \"a\"}]}", "twice: the first is on line 1", 2},
-		"missing":    {"{\"tasks\": [{\"id\": \"a\",\n\"depends_on\": [\"b\"]}]}", "a depends on b, which is not there", 2},
+		"missing":    {"{\"tasks\": [{\"id\": \"a\",\n\"depends_on\": [\"b\"]}]}", "a depends on b, which does not exist", 2},
 		"cycle":      {"{\"tasks\": [{\"id\": \"a\", \"depends_on\": [\"b\"]},\n{\"id\": \"b\",\n\"depends_on\": [\"a\"]}]}", "a -> b -> a", 1},
 		"itself":     {"{\"tasks\": [\n{\"id\": \"a\", \"depends_on\": [\"a\"]}]}", "a -> a", 2},
 		"priority":   {"{\"tasks\": [\n{\"id\": \"a\", \"priority\": \"high\"}]}", "priority: want a whole number", 2},

@@ -49,7 +49,7 @@ func (m *Model) gateFor(r *row, k string) *daemon.GateStatus {
 	case 0:
 		m.tell(notTaken(k))
 	default:
-		m.tell(fmt.Sprintf("%d gates could be meant: go to one of them", len(found)))
+		m.tell(fmt.Sprintf("%d gates are open: go to one of them", len(found)))
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 	case done && m.input.form != nil:
 		return m.filledIn()
 	case done && m.input.words() == "":
-		m.tell("say what is wrong: the next attempt goes by it (Esc goes back)")
+		m.tell("write what is wrong: the next attempt reads it (Esc goes back)")
 	case done && why != "":
 		m.input.insert("\n") // it may be part of a paste
 		m.tell(why + ": press Enter again")

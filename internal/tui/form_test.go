@@ -28,7 +28,7 @@ func TestTheFormOfAPass(t *testing.T) {
 	s.decides("<esc>")
 	s.sees(`nothing was decided`)
 	s.decides("p<enter>")
-	s.sees(`name has to be given: want text`)
+	s.sees(`name is required: want text`)
 	s.decides("web<enter>")
 	s.sees(`^G #1 asks: replicas \(an integer\) \[2\]$`)
 	s.types("<enter>")

@@ -167,7 +167,7 @@ func (m *Model) unserved(root string) bool {
 	if r == nil || r.served || !r.known {
 		return false
 	}
-	m.tell("nobody serves " + r.name + " now, so nothing was done: `sluice daemon`, or `sluice run` there, goes on with it")
+	m.tell("nobody serves " + r.name + " now, so nothing was done: run `sluice daemon`, or `sluice run` there")
 	return true
 }
 
@@ -177,7 +177,7 @@ func (m *Model) quit(now bool) tea.Cmd {
 		return tea.Quit
 	}
 	m.leaving = true
-	m.tell("a decision is on its way: leaving as soon as it is taken in")
+	m.tell("a decision is on its way: leaving when it has arrived")
 	return nil
 }
 

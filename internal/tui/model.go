@@ -277,9 +277,9 @@ func (m *Model) seeDecided(d decided) tea.Cmd {
 	m.pending--
 	switch {
 	case d.err != nil:
-		m.tell(d.what + " was not taken in: " + d.err.Error())
+		m.tell(d.what + " was not accepted: " + d.err.Error())
 	case d.done.Ignored != "":
-		m.tell(d.what + " came to nothing: " + d.done.Ignored)
+		m.tell(d.what + " failed: " + d.done.Ignored)
 	default:
 		m.tell(d.what + ": taken in")
 	}

@@ -114,7 +114,7 @@ func (m *Model) seePage(msg pageSeen) {
 // tail opens what an agent says, as it says it.
 func (m *Model) tail(r *row) tea.Cmd {
 	what := speaker(r)
-	title := "what is said in " + r.run.ID
+	title := "output of " + r.run.ID
 	if what != "" {
 		title = "what " + what + " of " + r.run.ID + " says"
 	}
@@ -181,7 +181,7 @@ func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 		if p.run == "" {
 			m.close()
 		} else {
-			m.tell("Esc goes back to the list; ? there tells all keys")
+			m.tell("Esc goes back to the list; ? there lists all keys")
 		}
 	case "p", "f", "v", "d", "P", "a", "r", "t", "s":
 		return m.onPage(k.String())
@@ -289,17 +289,17 @@ Move
   PgUp PgDn      a page; g and G: to the top, to the end
   Tab            to the next thing that waits for you
   space ← →      fold and unfold a run
-  /              show only runs that have these words; Esc shows all
+  /              show only runs with these words; Esc shows all
 
 Look
-  Enter          what one needs to decide: task, criterion, verdict,
+  Enter          what a decision needs: task, criterion, verdict,
                  findings, changes (scroll with ↑ ↓ space b)
-  t              what the agent says, as it says it
+  t              the agent's output, live
   Esc  q         back
 
 Decide, at a row or on its page
   p              pass: the work goes on; Enter confirms it
-  f              fail, with words: the next attempt goes by them
+  f              fail, with words: the next attempt reads them
   v              veto, with words: a reviewer's pass does not count,
                  also after its window closed
   d              any outcome that the gate has, by its name
@@ -310,13 +310,13 @@ Decide, at a row or on its page
   held down, and several at once, decide nothing.
   While you type: Enter sends, Alt-Enter or Ctrl-J begins a new line,
   Esc goes back. What you decide counts for the round that you were
-  shown; if somebody was faster, you are told.
+  shown; if somebody was faster, a line says so.
 
 Signs
   ? asks you     ‖ goes on by itself soon, or is paused
   ▸ under way    ✓ passed, completed    ✗ failed
   ◇ gate not open    ↷ skipped, sent on    – undone, aborted
 
-q or Ctrl-C leaves. Nothing stops by it.
+q or Ctrl-C leaves. The runs go on.
 `), "\n")}
 }

@@ -272,7 +272,7 @@ func (m *Model) runsOf(r *repo, unfolded bool) []row {
 	case len(alive)+len(dead) > 0:
 		return slices.Concat([]row{head}, alive, dead)
 	case lives+ended > 0:
-		return []row{head, {kind: emptyRow, repo: r, text: "no run has what the filter says: / changes it, Esc takes it away"}}
+		return []row{head, {kind: emptyRow, repo: r, text: "no run matches the filter: / changes it, Esc removes it"}}
 	case !r.known:
 		return []row{head, {kind: emptyRow, repo: r, text: "…"}}
 	}

@@ -34,7 +34,7 @@ func (sc *screen) foot(width int, now time.Time) []string {
 		typed := string(sc.words)
 		prompt, enter := fmt.Sprintf("%s %s #%d: what is wrong? ", sc.verb, text.Line(sc.about.gate), sc.about.round), "Enter sends it, Esc goes back"
 		if sc.form != nil {
-			prompt, enter = "▸ ", "Enter takes it, or what stands in brackets; Esc goes back: nothing is decided"
+			prompt, enter = "▸ ", "Enter takes it, or the value in brackets; Esc goes back: nothing is decided"
 			asks := Wrap(fmt.Sprintf("%s #%d asks: %s", text.Line(sc.about.gate), sc.about.round, sc.form.Question()), width-1)
 			for _, l := range asks[:min(len(asks), formRows)] {
 				out = append(out, c.Paint(console.Yellow, l))

@@ -324,7 +324,7 @@ func (sc *screen) answer(ctx context.Context, kind string, at about, outcome, te
 	case err != nil:
 		sc.tell("%s", err)
 	case done.Ignored != "":
-		sc.tell("nothing came of it: %s", done.Ignored)
+		sc.tell("nothing was done: %s", done.Ignored)
 	default:
 		sc.tell("%s: %s", at.gate, outcome)
 		sc.page, sc.paged, sc.top = nil, about{}, 0

@@ -76,7 +76,7 @@ func TestFoldAndFilter(t *testing.T) {
 	s.types("<enter>")
 	s.sees(`· /last COMPLETED`)
 	s.types("/zzz<enter>")
-	s.sees(`no run has what the filter says`)
+	s.sees(`no run matches the filter`)
 	s.types("<esc>")
 	s.sees(`new-1`, `old-1`)
 }
@@ -120,7 +120,7 @@ func TestWordsAreEdited(t *testing.T) {
 	s.repo1(true, s.run("w-1", human(1)))
 	s.soon()
 	s.decides("f<enter>")
-	s.sees("say what is wrong")
+	s.sees("write what is wrong")
 	s.types("tow<left><backspace><backspace>xo<right><right>!<home>Go <end><ctrl+j>second q ? lien<left><left><delete><right>e<up>^<ctrl+e>")
 	s.types("<down><down>.")
 	s.tell(tea.PasteMsg{Content: "\x1b[31mpasted\r\np q\x07"})

@@ -262,14 +262,14 @@ func TestWhatCameOfIt(t *testing.T) {
 	s.soon()
 	s.desk.done.Ignored = "round 1 of G was passed by ann (desktop)"
 	s.decides("p<enter>")
-	s.sees(`pass of G came to nothing: round 1 of G was passed by ann`)
+	s.sees(`pass of G failed: round 1 of G was passed by ann`)
 	s.desk.err = errors.New("no sluice process answers")
 	s.decides("p<enter>")
-	s.sees(`pass of G was not taken in: no sluice process answers`)
+	s.sees(`pass of G was not accepted: no sluice process answers`)
 	s.tell(repoLost{"/x/app", "the process that served it is gone"})
 	n := len(s.desk.asked)
 	s.types("p")
-	s.sees(`! app: nothing is heard of it for 0s, trying again`, `nobody serves app now, so nothing was done`)
+	s.sees(`! app: no answer for 0s, trying again`, `nobody serves app now, so nothing was done`)
 	if len(s.desk.asked) != n {
 		t.Error("a decision was sent to nobody")
 	}

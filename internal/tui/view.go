@@ -53,7 +53,7 @@ func (m *Model) nothing() string {
 	if !m.loaded {
 		return "…"
 	}
-	return "no repo is watched: `sluice watch add` in one"
+	return "the list of repos is empty: run `sluice watch add` in a repo"
 }
 
 // backTo returns where a text or a question leads back to.
@@ -126,11 +126,11 @@ func (m *Model) troubles() []string {
 	for _, r := range m.repos {
 		switch {
 		case r.lost != "" && r.known:
-			out = append(out, fmt.Sprintf("%s: nothing is heard of it for %s, trying again: %s", r.name, render.Ago(m.now().Sub(r.lostAt)), r.lost))
+			out = append(out, fmt.Sprintf("%s: no answer for %s, trying again: %s", r.name, render.Ago(m.now().Sub(r.lostAt)), r.lost))
 		case r.lost != "":
 			out = append(out, r.name+": "+r.lost)
 		case r.known && !r.served:
-			out = append(out, r.name+": nobody serves it, you can only look: `sluice daemon`, or `sluice run` there")
+			out = append(out, r.name+": nobody serves it, so you can only look: run `sluice daemon`, or `sluice run` there")
 		}
 		if r.status.Stalled != "" {
 			out = append(out, r.name+": the journal cannot be written, so nothing is started: "+r.status.Stalled)
@@ -158,7 +158,7 @@ func (m *Model) pageLines(room int) []string {
 	if len(p.wrapped) == 0 {
 		text := "…"
 		if p.tails {
-			text = "it has said nothing yet"
+			text = "no output yet"
 		}
 		return []string{m.paint(console.Dim, clip(text, m.width))}
 	}
@@ -193,7 +193,7 @@ func (m *Model) inputLines() []string {
 	what := m.input.what
 	if f := m.input.form; f != nil {
 		out := Wrap(m.paint("1;33", fmt.Sprintf("%s #%d asks: %s", what.gate, what.round, f.Question())), max(m.width, 1))
-		return append(out[:min(len(out), max(m.height/3, 1))], m.draw(line{{console.Dim, "Enter takes it, or what stands in brackets · Esc goes back: nothing is decided"}}, m.width, false),
+		return append(out[:min(len(out), max(m.height/3, 1))], m.draw(line{{console.Dim, "Enter takes it, or the value in brackets · Esc goes back: nothing is decided"}}, m.width, false),
 			m.draw(line{{console.Bold, "▸ "}, {console.Plain, m.input.shown()}}, m.width, false))
 	}
 	prompt := fmt.Sprintf("%s %s #%d: what is wrong? ", m.input.verb, what.gate, what.round)

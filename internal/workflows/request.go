@@ -66,7 +66,7 @@ func Request(con *console.Console, p *workspace.Workspace, w Wanted) (engine.Run
 	}
 	pinned, bad := specs.Pin(p.Root, file, src, vars)
 	if len(bad) > 0 {
-		return ev, fault.Failed("mend the spec; `sluice validate` checks it again", "%s%s", bad[0], text.More(len(bad)-1, "fault"))
+		return ev, fault.Failed("fix the spec; `sluice validate` checks it again", "%s%s", bad[0], text.More(len(bad)-1, "fault"))
 	}
 	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars, Parallel: w.Parallel}
 	if w.Script != "" {
@@ -83,7 +83,7 @@ func scriptOf(con *console.Console, p *workspace.Workspace, file string, spec *e
 	switch {
 	case file != UsualScript:
 		if !layout.IsFile(file) {
-			return nil, fault.Misused("--stub alone takes "+specs.StubsDir+"/"+spec.ID+".yaml, where there is one", "--stub=%s: no such file", text.Line(layout.ShortPath(file)))
+			return nil, fault.Misused("--stub alone uses "+specs.StubsDir+"/"+spec.ID+".yaml, if it exists", "--stub=%s: no such file", text.Line(layout.ShortPath(file)))
 		}
 	default:
 		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +97,7 @@ func scriptOf(con *console.Console, p *workspace.Workspace, file string, spec *e
 			for _, f := range faults {
 				fmt.Fprintf(con.Err, "%s:%d:%d: %s\n", layout.ShortPath(f.File), f.Line, f.Col, text.Line(f.Message))
 			}
-			return nil, fault.Failed("mend the script of the stand-ins: docs/stubs.md says what may stand there", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
+			return nil, fault.Failed("fix the script of the stand-ins: docs/stubs.md lists its keys", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
 		}
 		script.From = layout.ShortPath(file)
 	}

@@ -38,7 +38,7 @@ func File(p *workspace.Workspace, id string) (string, error) {
 		mend = "there are: " + strings.Join(known[:min(len(known), 10)], ", ")
 	}
 	if slices.ContainsFunc(specs.Templates(), func(t specs.Template) bool { return t.Name == id }) {
-		mend = "`sluice init --template " + id + "` lays it out: it is a shipped one"
+		mend = "`sluice init --template " + id + "` creates it: it is a shipped workflow"
 	}
 	return "", fault.Failed(mend, "no workflow %q in this repo", text.Line(id))
 }
@@ -58,14 +58,14 @@ func Load(con *console.Console, file string) (*engine.Spec, error) {
 	for _, x := range faults {
 		fmt.Fprintf(con.Err, "%s:%d:%d: %s\n", layout.ShortPath(x.File), x.Line, x.Col, text.Line(x.Message))
 	}
-	return nil, fault.Failed("mend the spec; `sluice validate` checks it again", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
+	return nil, fault.Failed("fix the spec; `sluice validate` checks it again", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
 }
 
 // Ready checks that what the workflow's roles are played by can be started, and has prompts that can be gone by. Where
 // stand-ins play them, only the prompts matter.
 func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s settings.Settings, stubbed bool) error {
 	if faults := promptFaults(p.Root, spec, s); len(faults) > 0 {
-		return fault.Failed("mend the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), text.More(len(faults)-1, "fault"))
+		return fault.Failed("fix the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), text.More(len(faults)-1, "fault"))
 	}
 	if stubbed {
 		return nil
@@ -81,7 +81,7 @@ func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s se
 				continue
 			}
 			if _, err := agents.LookUp(agent.Command[0], con.Env, p.Root); err != nil {
-				return fault.Failed(fmt.Sprintf("install it, or say in %s/config.yaml who plays %s: roles, agents (`sluice help config`)", layout.WorkflowDir, role),
+				return fault.Failed(fmt.Sprintf("install it, or choose in %s/config.yaml who plays %s (`sluice help config`)", layout.WorkflowDir, role),
 					"role %s: agent %s: %s: not found", role, name, text.Line(agent.Command[0]))
 			}
 		}

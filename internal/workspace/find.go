@@ -35,7 +35,7 @@ func StartDir(dir string) (string, error) {
 		return "", err
 	}
 	if !IsDir(abs) {
-		return "", fault.Misused("give an existing folder to -C", "%s: no such folder", text.Line(dir))
+		return "", fault.Misused("give -C an existing folder", "%s: no such folder", text.Line(dir))
 	}
 	return abs, nil
 }
@@ -47,7 +47,7 @@ func Find(ctx context.Context, con *console.Console, dir string) (*Workspace, er
 		return nil, err
 	}
 	if !IsDir(filepath.Join(p.Root, layout.WorkflowDir)) {
-		return nil, fault.Failed("`sluice init` lays one out", "%s: no %s/ here", p.Root, layout.WorkflowDir)
+		return nil, fault.Failed("`sluice init` creates it", "%s: no %s/ here", p.Root, layout.WorkflowDir)
 	}
 	return p, nil
 }
@@ -73,7 +73,7 @@ func At(ctx context.Context, con *console.Console, dir string) (*Workspace, erro
 	}
 	repo, err := git.Open(ctx, dir)
 	if errors.Is(err, git.ErrNoRepo) {
-		return nil, &fault.Error{Cause: fmt.Sprintf("%s: no git repository here or above", dir), Advice: "go to your repo, or make one here: `git init`", Code: fault.ExitFailed, Err: err}
+		return nil, &fault.Error{Cause: fmt.Sprintf("%s: no git repository here or above", dir), Advice: "go to your repo, or create one here: `git init`", Code: fault.ExitFailed, Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func heldRoot(con *console.Console, dir string) string {
 func mainRoot(ctx context.Context, repo *git.Repo) (string, error) {
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
-		return "", fault.Failed("see what `git worktree list` says: an entry below .git/worktrees/ that is half written has to be removed", "%v", err)
+		return "", fault.Failed("run `git worktree list`, and remove an incomplete entry below .git/worktrees/", "%v", err)
 	}
 	if len(trees) == 0 || trees[0].Bare {
 		return repo.Top(), nil
@@ -232,7 +232,7 @@ func xdg(con *console.Console, name, fallback string) (string, error) {
 // MakeState creates a folder of the state, for its owner alone.
 func MakeState(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return &fault.Error{Cause: "the state folder: " + err.Error(), Advice: "make it writable, or set XDG_STATE_HOME to a folder that is: the journal lies there, outside the repo", Code: fault.ExitFailed, Err: err}
+		return &fault.Error{Cause: "the state folder: " + err.Error(), Advice: "make it writable, or set XDG_STATE_HOME to a writable folder: the journal is there, outside the repo", Code: fault.ExitFailed, Err: err}
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func RunNamed(ctx context.Context, v Viewer, name string) (string, error) {
 // PickRun is RunNamed among known runs.
 func PickRun(runs []daemon.RunStatus, name string) (string, error) {
 	if len(runs) == 0 {
-		return "", fault.Failed("`sluice run WORKFLOW` starts one", "no run %q: nothing ever ran in this repo", text.Line(name))
+		return "", fault.Failed("`sluice run WORKFLOW` starts one", "no run %q: this repo has no run yet", text.Line(name))
 	}
 	var known []string
 	newest := ""
@@ -131,7 +131,7 @@ func RunMeant(ctx context.Context, v Viewer, args []string) (string, error) {
 	case 1:
 		return alive[0], nil
 	}
-	return "", fault.Misused("say which: "+text.JoinMost(alive), "%s are live in this repo", text.Plural(len(alive), "run"))
+	return "", fault.Misused("name one: "+text.JoinMost(alive), "%s are live in this repo", text.Plural(len(alive), "run"))
 }
 
 // UnservedRun explains why a run cannot be steered in a repo that nobody serves: a wrong name comes

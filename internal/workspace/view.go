@@ -56,7 +56,7 @@ func Serving(ctx context.Context, p *Workspace) (Service, error) {
 		return nil, ctx.Err()
 	}
 	return nil, &fault.Error{Cause: fmt.Sprintf("the process that serves this repo does not answer: %s", err), Code: fault.ExitServed, Err: err,
-		Advice: "see what it does (" + holderOf(p) + "); end it and start the daemon again: runs go on where they were"}
+		Advice: "look at it (" + holderOf(p) + "); end it and start the daemon again: runs continue where they were"}
 }
 
 // holderOf names the process that holds the repo's lock, by its own record.
@@ -65,7 +65,7 @@ func holderOf(p *Workspace) string {
 	if pid := strings.TrimSpace(string(b)); err == nil && pid != "" {
 		return "pid " + text.Line(pid)
 	}
-	return "`sluice doctor` tells more"
+	return "`sluice doctor` names it"
 }
 
 // NeedServing returns the process that serves the repo, or an error that says how to start one.
@@ -78,7 +78,7 @@ func NeedServing(ctx context.Context, p *Workspace) (Service, error) {
 }
 
 func notServed(p *Workspace) error {
-	return fault.Failed("`sluice run RUN` goes on with a live run in the foreground, and this command reaches it from another terminal, `sluice abort RUN` ends it; `sluice watch add` and `sluice daemon` serve it all the time", "no sluice process serves %s now", p.Root)
+	return fault.Failed("run `sluice run RUN` here and this command in another terminal, or serve the repo with `sluice watch add` and `sluice daemon`; `sluice abort RUN` works without either", "no sluice process serves %s now", p.Root)
 }
 
 // View returns the process that serves the repo or, without one, its journal.
@@ -102,7 +102,7 @@ func readJournal(p *Workspace) (Viewer, error) {
 	r, err := openReader(p)
 	var held *daemon.Held
 	if errors.As(err, &held) {
-		return nil, &fault.Error{Cause: err.Error(), Advice: "it starts or ends just now: try again; if it stays, end that process", Code: fault.ExitServed, Err: err}
+		return nil, &fault.Error{Cause: err.Error(), Advice: "it is just starting or ending: try again; if that does not help, end that process", Code: fault.ExitServed, Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func SpecOf(ctx context.Context, v Viewer, r daemon.RunStatus) (*engine.Spec, er
 		return nil, err
 	}
 	if spec = engine.Specs(func(string) *engine.Spec { return spec }).Of(r.Digest); spec == nil {
-		return nil, fmt.Errorf("%s: what it goes by is not in the spec of its parent", r.ID)
+		return nil, fmt.Errorf("%s: the spec of its parent does not have its workflow", r.ID)
 	}
 	return spec, nil
 }
@@ -190,7 +190,7 @@ func (n nothing) Status(context.Context, string) (daemon.Status, error) {
 }
 
 func (n nothing) Run(_ context.Context, run string) (daemon.RunStatus, error) {
-	return daemon.RunStatus{}, fault.Failed("`sluice run WORKFLOW` starts one", "no run %s: nothing ever ran in this repo", text.Line(run))
+	return daemon.RunStatus{}, fault.Failed("`sluice run WORKFLOW` starts one", "no run %s: this repo has no run yet", text.Line(run))
 }
 
 func (n nothing) Spec(context.Context, string) (string, error) { return "", nil }

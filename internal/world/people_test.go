@@ -215,12 +215,12 @@ func TestPressedButtons(t *testing.T) {
 	press("w-1/LATE#2", "approve", 3)
 	told(1, "LATE of w-1", "did not count", "decided already: pass by ann")
 	press("w-1/LOST#2", "veto", 4)
-	told(2, "LOST of w-1", "could not be taken in", "disk is full")
+	told(2, "LOST of w-1", "could not be delivered", "disk is full")
 	press("w-1/G#1", "approve", 4) // a round of before
 	told(3, "did not count", "w-1/G#1 was decided already")
 
 	press("w-1/G#2", "reject", 4)
-	told(4, "Your words are asked for", "sluice fail G --run w-1 --round 2", "In "+b.e.Root)
+	told(4, "Your reason is needed", "sluice fail G --run w-1 --round 2", "In "+b.e.Root)
 	var ran []string
 	b.e.opt.Terminal = func(_ context.Context, dir string, args []string) error {
 		ran = append(ran, fmt.Sprint(dir == b.e.Root, args))
@@ -234,10 +234,10 @@ func TestPressedButtons(t *testing.T) {
 	told(5, "To look", "sluice show G --run w-1")
 	b.e.Asked(run1, []job.AskedRound{{Gate: "G", N: 2, State: engine.OnWindow, Signed: true, Owed: true}})
 	press("w-1/G#2", "veto", 4)
-	told(6, "Your words are asked for", "sluice veto G --run w-1 --round 2")
+	told(6, "Your reason is needed", "sluice veto G --run w-1 --round 2")
 	b.e.Asked(run1, []job.AskedRound{{Gate: "G", N: 2, State: engine.OnHuman, Asks: true, Owed: true}})
 	press("w-1/G#2", "approve", 4)
-	told(7, "Your answer is asked for", "sluice pass G --run w-1 --round 2")
+	told(7, "Your answer is needed", "sluice pass G --run w-1 --round 2")
 	if got := strings.Join(ran, "; "); got != "true [fail G --run w-1 --round 2]; true [show G --run w-1]; true [veto G --run w-1 --round 2]; true [pass G --run w-1 --round 2]" {
 		t.Errorf("terminals: %s", got)
 	}
@@ -286,7 +286,7 @@ func TestWhatWasReviewedIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := b.e.Notice(j)
-	wantText(t, "the notice", n.Title+"\n"+n.Body, "2 files changed, score 82.5 of 100.", "It says: wrote the index", "Until ", "(26h left)")
+	wantText(t, "the notice", n.Title+"\n"+n.Body, "2 files changed, score 82.5 of 100.", "Its summary: wrote the index", "Until ", "(26h left)")
 	if len(n.Body) > 1000 {
 		t.Errorf("%d bytes", len(n.Body))
 	}
@@ -327,7 +327,7 @@ func TestNoticesNameTheTask(t *testing.T) {
 	j := b.asks(engine.NoticeHuman)
 	j.RunInfo.Child = &engine.ChildOf{Parent: "goal-1", Step: "work", Task: "T2", Try: 1, Body: []byte(`{"id": "T2", "title": "mend the \u001b[31mindex"}`)}
 	n := b.e.Notice(j)
-	wantText(t, "the notice", n.Title+"\n"+n.Body, "decision on A of T2 of goal-1 is asked for", "It is the run w-1, for the task: mend the index", "--run w-1")
+	wantText(t, "the notice", n.Title+"\n"+n.Body, "decision on A of T2 of goal-1 is needed", "It is the run w-1, for the task: mend the index", "--run w-1")
 	j.Notice.Kind, j.Notice.Step, j.Notice.Gate = engine.NoticePaused, "", ""
 	j.RunInfo.Child.Task, j.RunInfo.Child.Step = "", "call"
 	n = b.e.Notice(j)

@@ -206,11 +206,11 @@ func (p *People) pressed(ctx context.Context, press notify.Press, do func(contex
 		return
 	}
 	words := func(outcome string) {
-		p.inTerminal(ctx, q, "Your words are asked for", outcome, q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
+		p.inTerminal(ctx, q, "Your reason is needed", outcome, q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
 	}
 	switch {
 	case press.Key == pressApprove && q.asks:
-		p.inTerminal(ctx, q, "Your answer is asked for", engine.OutcomePass, q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
+		p.inTerminal(ctx, q, "Your answer is needed", engine.OutcomePass, q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
 	case press.Key == pressApprove:
 		p.answered(ctx, q, engine.OutcomePass, "", do)
 	case press.Key == pressVeto && q.signed:
@@ -236,7 +236,7 @@ func (p *People) answered(ctx context.Context, q askedAt, outcome, text string, 
 	switch {
 	case err != nil && ctx.Err() == nil:
 		p.opt.Logf("%s at %s of %s, pressed on the desktop: %v", outcome, q.gate, q.run, err)
-		p.followUp(ctx, q, "Your answer could not be taken in", err.Error())
+		p.followUp(ctx, q, "Your answer could not be delivered", err.Error())
 	case done.Ignored != "":
 		p.followUp(ctx, q, "Your answer did not count", done.Ignored)
 	}

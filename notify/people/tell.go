@@ -26,7 +26,7 @@ func (p *People) Tell(ctx context.Context, job job.Job) engine.Event {
 	ev := engine.Noticed{Run: job.Notice.Run, ID: job.Notice.ID}
 	results, some := p.send(ctx, p.Notice(job))
 	if !some {
-		ev.Results = []string{"nobody was told: no way to tell is set up"}
+		ev.Results = []string{"nobody was notified: no channel is set up"}
 		return ev
 	}
 	if ctx.Err() != nil {
@@ -129,7 +129,7 @@ func (p *People) Notice(job job.Job) notify.Notice {
 func (p *People) askedFor(out *notify.Notice, job job.Job, what string) (body, answer []string) {
 	n := job.Notice
 	out.Urgency = notify.UrgencyCritical
-	out.Title = fmt.Sprintf("%s: your decision on %s is asked for", n.Gate, what)
+	out.Title = fmt.Sprintf("%s: your decision on %s is needed", n.Gate, what)
 	if n.Kind == engine.NoticeReminder {
 		out.Title = fmt.Sprintf("%s: %s still waits for your decision", n.Gate, what)
 	}
@@ -143,11 +143,11 @@ func (p *People) askedFor(out *notify.Notice, job job.Job, what string) (body, a
 	}
 	answer = []string{"To look: sluice show " + n.Gate, "To answer: " + answerWith("pass", n) + ", or " + answerWith("fail", n) + ` -m "why"`}
 	if job.Spec != nil && job.Spec.Gate(n.Gate) != nil && job.Spec.Gate(n.Gate).AsksAnswer() {
-		body = append(body, "A pass gives an answer, and asks for it: "+answerWith("pass", n))
+		body = append(body, "A pass needs an answer and asks you for it: "+answerWith("pass", n))
 	}
 	switch level, why := p.opt.Level(n.Run); {
 	case wantsSigned(job):
-		body = append(body, "It wants a signed answer: "+answerWith("pass", n))
+		body = append(body, "It needs a signed answer: "+answerWith("pass", n))
 	case job.Round != nil && level == engine.TrustFile:
 		body = append(body, text.Unheld+", unprotected: an agent with the rights of your user could answer too ("+why+").")
 	case job.Round != nil:
@@ -174,21 +174,21 @@ func (p *People) others(out *notify.Notice, job job.Job, what string, body []str
 	n := job.Notice
 	switch n.Kind {
 	case engine.NoticeRejected:
-		out.Title = "A signal was not taken in"
-		body = append(body, "It lies in .workflow/signals/rejected/, with the reason beside it.")
+		out.Title = "A signal was rejected"
+		body = append(body, "It is in .workflow/signals/rejected/, with the reason beside it.")
 	case engine.NoticeEnded:
 		out.Title = strings.TrimSpace(fmt.Sprintf("%s has ended: %s", n.Run, job.RunInfo.Phase))
 		if n := job.RunInfo.Unpassed; n > 0 {
 			body = append(body, text.GoneOnCount(n)+".")
 		}
 		if job.RunInfo.Workspace != "" && job.RunInfo.Child == nil && job.RunInfo.Phase == engine.RunCompleted {
-			body = append(body, "To take its work over: sluice land "+n.Run)
+			body = append(body, "To land its work: sluice land "+n.Run)
 		}
 		body = append(body, p.unheld(n.Run), "To see it: sluice status "+n.Run)
 	case engine.NoticePaused:
 		out.Urgency = notify.UrgencyCritical
 		out.Title = cmp.Or(job.RunInfo.Child.Title(), n.Run) + " is paused"
-		body = append(body, "To go on when it is mended: sluice resume "+n.Run)
+		body = append(body, "To continue when it is fixed: sluice resume "+n.Run)
 	default:
 		out.Title = strings.TrimSpace("sluice: " + what)
 	}
@@ -236,7 +236,7 @@ func (p *People) reviewed(job job.Job) []string {
 		out = append(out, strings.Join(parts, ", ")+".")
 	}
 	if job.Attempt != nil && job.Attempt.Summary != "" {
-		out = append(out, "It says: "+text.Clean(job.Attempt.Summary, summaryMost))
+		out = append(out, "Its summary: "+text.Clean(job.Attempt.Summary, summaryMost))
 	}
 	return out
 }

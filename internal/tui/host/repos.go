@@ -66,7 +66,7 @@ func (h *Repos) begin(ctx context.Context, dir string) error {
 	}
 	var f *fault.Error
 	if errors.As(err, &f) && f.Code != 0 {
-		return fault.Failed("`sluice daemon` serves the repos that you have added with `sluice watch add`; or go to a repo", "no daemon runs now, and %s", f.Cause)
+		return fault.Failed("`sluice daemon` serves the repos on the list of `sluice watch`; or go to a repo", "no daemon runs now, and %s", f.Cause)
 	}
 	return err
 }
