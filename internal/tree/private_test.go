@@ -320,6 +320,19 @@ func TestReceiveBounds(t *testing.T) {
 	if r, err := Receive(t.Context(), s.repo, s.p, cut); err != nil || r.Tip != s.p.Base || !strings.Contains(r.Refused, "git refuses its commits") {
 		t.Errorf("cut short: %+v %v", r, err)
 	}
+	packs := 0
+	once := func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
+		if args[0] == "pack-objects" {
+			if packs++; packs == 1 {
+				return cut(ctx, args, stdin, stdout)
+			}
+		}
+		return s.inside(ctx, args, stdin, stdout)
+	}
+	if r, err := Receive(t.Context(), s.repo, s.p, once); err != nil || r.Refused != "" || r.Tip == s.p.Base {
+		t.Errorf("cut short once, as by a disk: %+v %v", r, err)
+	}
+	before = s.objects()
 	broken := errors.New("no sandbox")
 	none := func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 		if args[0] == "pack-objects" {

@@ -32,7 +32,13 @@ type Inside func(ctx context.Context, args []string, stdin io.Reader, stdout io.
 // gets any of it, and are kept by p.Ref. tip is the last commit, or the base. An error is the
 // machine's: the same call may succeed later.
 func Receive(ctx context.Context, repo *git.Repo, p Private, inside Inside) (Received, error) {
-	return receive(ctx, repo, p, inside, MaxPack)
+	r, err := receive(ctx, repo, p, inside, MaxPack)
+	if err == nil && (r.Refused != "" || r.Aside != "") {
+		// A call of the system that failed in a git often reads as a fault of the commits. The attempt
+		// is to blame only if it happens again.
+		return receive(ctx, repo, p, inside, MaxPack)
+	}
+	return r, err
 }
 
 // Received is the result of Receive. If the commits are refused or set aside, Tip is the base, and
