@@ -320,6 +320,9 @@ func TestReceiveBounds(t *testing.T) {
 	if r, err := Receive(t.Context(), s.repo, s.p, cut); err != nil || r.Tip != s.p.Base || !strings.Contains(r.Refused, "git refuses its commits") {
 		t.Errorf("cut short: %+v %v", r, err)
 	}
+	if got := s.objects(); got != before {
+		t.Errorf("left of what was refused:\n%s", got)
+	}
 	packs := 0
 	once := func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 		if args[0] == "pack-objects" {
