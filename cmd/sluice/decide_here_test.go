@@ -85,7 +85,7 @@ func TestShowTakesNoTypeAhead(t *testing.T) {
 	win.sees(`^nothing was decided: (it has only just come|several keys)`)
 	win.decides("f", `^What is wrong`)
 	win.tmux("send-keys", "pasted", "Enter")
-	win.sees(`^nothing was decided: the words came in one go with the key`)
+	win.sees(`^nothing was decided: the words arrived together with the key`)
 	if has(w.factsOf(), func(engine.RoundPassed) bool { return true }) || has(w.factsOf(), func(engine.RoundFailed) bool { return true }) || has(w.factsOf(), func(engine.RoundRouted) bool { return true }) {
 		t.Error("it was decided")
 	}

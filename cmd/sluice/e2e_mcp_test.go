@@ -118,7 +118,7 @@ func TestMCP(t *testing.T) {
 	t.Parallel()
 	w := served(t, "driven", drivenSpec)
 	o := w.orchestrates()
-	if got := o.do("next", nil); got["offer"] != nil || !strings.Contains(got["say"].(string), "no run goes on") {
+	if got := o.do("next", nil); got["offer"] != nil || !strings.Contains(got["say"].(string), "no run is live") {
 		t.Errorf("before there is a run: %v", got)
 	}
 	w.do(w.bin, "start", "driven")
@@ -196,7 +196,7 @@ func TestMCP(t *testing.T) {
 		t.Errorf("a step whose word was a commit: %v", got)
 	}
 	eventually(t, "the run is completed", func() bool { st, ok := w.status(); return ok && st.Runs[0].Phase == engine.RunCompleted })
-	if got := o.do("next", map[string]any{"wait_seconds": 60}); !strings.Contains(got["say"].(string), "no run goes on") {
+	if got := o.do("next", map[string]any{"wait_seconds": 60}); !strings.Contains(got["say"].(string), "no run is live") {
 		t.Errorf("at the end: %v", got)
 	}
 }
@@ -228,7 +228,7 @@ func (w *sandbox) refusesAHumansWord(o orchestrator) {
 		o.refuses("is a gate", "claim", map[string]any{"run": "driven-1", "step": step})
 		o.refuses("is a gate", "evaluate", map[string]any{"run": "driven-1", "step": step})
 	}
-	o.refuses("has said its word", "signal", word("X-2", "done"))
+	o.refuses("has signalled", "signal", word("X-2", "done"))
 	o.refuses("want done, failed or blocked", "signal", word("X-2", "pass"))
 	for _, more := range []string{"outcome", "verdict", "gate", "token", "human"} {
 		in := word("X-2", "done")

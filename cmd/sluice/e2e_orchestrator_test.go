@@ -147,7 +147,7 @@ func TestOrchestrator(t *testing.T) {
 	w.do(w.bin, "start", "exp-7-agent")
 	out, err := w.conduct()
 	st, _ := w.status()
-	if err != nil || len(st.Runs) != 1 || st.Runs[0].Phase != engine.RunCompleted || !strings.Contains(out, "no run goes on") {
+	if err != nil || len(st.Runs) != 1 || st.Runs[0].Phase != engine.RunCompleted || !strings.Contains(out, "no run is live") {
 		for _, r := range stub.Seen() {
 			t.Logf("%s %d %.200v", r.Part, r.Step, r.Tools)
 		}

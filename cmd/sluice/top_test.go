@@ -254,7 +254,7 @@ func TestTopOutlivesTheDaemon(t *testing.T) {
 	win.types("p")
 	win.sees(`nobody serves work now, so nothing was done`)
 	w.serve(sluice)
-	for win.sees(`^sluice \? 1 for you`); strings.Contains(win.tmux("capture-pane", "-p"), "nothing is heard"); {
+	for win.sees(`^sluice \? 1 for you`); strings.Contains(win.tmux("capture-pane", "-p"), "no answer for"); {
 		time.Sleep(pollEvery)
 	}
 	win.passes(`^Pass G`, `^. ✓ w-1 +completed`)

@@ -220,7 +220,7 @@ func judgedOf(r daemon.RunStatus, st daemon.StepStatus, n int) judged {
 	case a.State == engine.Superseded && last != nil && last.Route != "" && last.To != "":
 		out.Outcome, out.To, out.Say = "routed", []string{last.To}, last.Outcome+" at "+out.Gate+": continue with next, which offers the work again if the route leads back"
 	case a.State == engine.Superseded:
-		out.Outcome, out.Say = "failed", "next offers the work again, with the findings"
+		out.Outcome, out.Say = "failed", "next offers the work again, with the findings, if the run goes on"
 	case last != nil && last.State == engine.OnHuman:
 		out.Outcome, out.Say = "human", out.Gate+" asks a person, and only a person decides it ("+last.Why+"): inform your user, and continue with other steps on offer"
 	case last != nil && last.State == engine.OnWindow:

@@ -274,7 +274,7 @@ func TestBrokenGitIsNoResult(t *testing.T) {
 	}
 	again := b.checkJob("A", 2)
 	again.Attempt.Answer = j.Attempt.Answer
-	if c := b.carry(again).Check; !strings.Contains(c.Broken, "mend the checkout") {
+	if c := b.carry(again).Check; !strings.Contains(c.Broken, "fix the checkout") {
 		t.Errorf("%+v", c)
 	}
 	b.sh("mv .git/away .git/HEAD")
