@@ -37,7 +37,7 @@ func (d *Damage) Error() string {
 // Past is the message for damage in records that a snapshot replaces. Runs can continue, so its
 // first advice is not to cut the journal back.
 func (d *Damage) Past() string {
-	return fmt.Sprintf("%s: damaged at line %d, offset %d: %s: runs go on from a snapshot made later, but this part of the record cannot be trusted: look at it with \"sluice audit verify\", and restore the file from a copy while no daemon runs",
+	return fmt.Sprintf("%s: damaged at line %d, offset %d: %s: runs continue from a snapshot made later, but this part of the record cannot be trusted: look at it with \"sluice audit verify\", and restore the file from a copy while no daemon runs",
 		d.File, d.Line, d.Offset, d.Why)
 }
 

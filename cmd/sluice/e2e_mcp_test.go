@@ -260,7 +260,7 @@ func TestMCPBounds(t *testing.T) {
 	long := strings.Repeat("x", 20<<10)
 	for why, in := range map[string]map[string]any{
 		"more than 16384 bytes":       say(map[string]any{"summary": long}),
-		"say the attempt":             say(map[string]any{"attempt": 0}),
+		"give the attempt":            say(map[string]any{"attempt": 0}),
 		"blocked without a question":  say(map[string]any{"status": "blocked"}),
 		"failed without a summary":    say(map[string]any{"status": "failed"}),
 		"no run has this id":          say(map[string]any{"run": "../../etc"}),
@@ -302,7 +302,7 @@ func TestMCPDaemonAway(t *testing.T) {
 	o.do("next", map[string]any{"claim": true, "wait_seconds": 60})
 	w.kill()
 	o.refuses("no sluice process serves", "list", nil)
-	o.refuses("`sluice watch add` and `sluice daemon` serve it", "next", map[string]any{"wait_seconds": 600})
+	o.refuses("`sluice watch add` and `sluice daemon`", "next", map[string]any{"wait_seconds": 600})
 	w.boot()
 	w.serves()
 	w.put("repo/a.txt", "good\n")
