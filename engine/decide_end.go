@@ -7,6 +7,14 @@ import (
 	"time"
 )
 
+// endPhase returns the phase of a run that ends at a target: aborted, unless that is EndFailed.
+func endPhase(target string) string {
+	if target == EndFailed {
+		return RunFailed
+	}
+	return RunAborted
+}
+
 // end ends the run at once, undoes its live work and stops its processes.
 func (d *decider) end(r *Run, f RunEnded) {
 	if !r.Live() {

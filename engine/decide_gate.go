@@ -276,11 +276,8 @@ func (d *decider) renew(r *Run, step string) {
 // ends ends the run if a pass leads to FAILED or ABORTED.
 func (d *decider) ends(r *Run, step string, to []string) {
 	for _, t := range to {
-		switch t {
-		case EndFailed:
-			d.end(r, RunEnded{Phase: RunFailed, Step: step, Why: "a pass of " + step + " leads to FAILED"})
-		case EndAborted:
-			d.end(r, RunEnded{Phase: RunAborted, Step: step, Why: "a pass of " + step + " leads to ABORTED"})
+		if t == EndFailed || t == EndAborted {
+			d.end(r, RunEnded{Phase: endPhase(t), Step: step, Why: "a pass of " + step + " leads to " + t})
 		}
 	}
 }

@@ -189,11 +189,9 @@ func (d *decider) noProgress(r *Run, w *Spec, g *Gate, q *Round) bool {
 		return false
 	}
 	why := withWords(fmt.Sprintf("no progress: the same failure came %d times over an unchanged tree", most), q.Feedback)
-	switch w.Limits.OnHit["max_same_failure"] {
-	case EndFailed:
-		d.end(r, RunEnded{Phase: RunFailed, Step: g.Step, Why: why})
-	case EndAborted:
-		d.end(r, RunEnded{Phase: RunAborted, Step: g.Step, Why: why})
+	switch hit := w.Limits.OnHit["max_same_failure"]; hit {
+	case EndFailed, EndAborted:
+		d.end(r, RunEnded{Phase: endPhase(hit), Step: g.Step, Why: why})
 	default:
 		d.ask(r, g, q, why, false)
 	}

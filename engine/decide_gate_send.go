@@ -9,10 +9,8 @@ import (
 func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
 	why := g.ID + ": " + f.outcome
 	switch {
-	case f.target == EndFailed:
-		d.end(r, RunEnded{Phase: RunFailed, Step: g.Step, Why: why, By: f.by})
-	case f.target == EndAborted:
-		d.end(r, RunEnded{Phase: RunAborted, Step: g.Step, Why: why, By: f.by})
+	case f.target == EndFailed, f.target == EndAborted:
+		d.end(r, RunEnded{Phase: endPhase(f.target), Step: g.Step, Why: why, By: f.by})
 	case f.target != EndDone && w.leadsBack(f.target, g.Step):
 		d.listBack(r, w, g, f)
 		d.undo(r, w, f.target, g.Step, false, why)

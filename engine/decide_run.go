@@ -257,7 +257,7 @@ const pausedByLimit = "limit:"
 // limit handles a run's limit that was hit.
 func (d *decider) limit(r *Run, w *Spec, key, step string) {
 	text := fmt.Sprintf("the limit %s is hit", key)
-	switch w.Limits.OnHit[key] {
+	switch hit := w.Limits.OnHit[key]; hit {
 	case Human:
 		d.stopFor(r, pausedByLimit+key, text+": sluice resume "+r.ID+" grants the same amount once more")
 		if key == "max_tokens" || key == "max_cost_usd" {
@@ -265,10 +265,8 @@ func (d *decider) limit(r *Run, w *Spec, key, step string) {
 		} else if role, bound, ok := roleKey(key); ok && bound != maxLaunches {
 			d.stopSpending(r, w, role, "the run's "+key+" is used up")
 		}
-	case EndFailed:
-		d.end(r, RunEnded{Phase: RunFailed, Step: step, Why: text, Cause: causeLimit, Limit: key})
 	default:
-		d.end(r, RunEnded{Phase: RunAborted, Step: step, Why: text, Cause: causeLimit, Limit: key})
+		d.end(r, RunEnded{Phase: endPhase(hit), Step: step, Why: text, Cause: causeLimit, Limit: key})
 	}
 }
 

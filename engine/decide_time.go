@@ -118,10 +118,9 @@ func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
 		switch g.OnTimeout {
 		case OutcomeFail:
 			d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "timeout", feedback: "no person answered within " + g.Timeout.String()})
-		case EndFailed:
-			d.end(r, RunEnded{Phase: RunFailed, Step: g.Step, Why: g.ID + ": no person answered within " + g.Timeout.String()})
 		default:
-			d.end(r, RunEnded{Phase: RunAborted, Step: g.Step, Why: g.ID + ": no person answered within " + g.Timeout.String()})
+			d.end(r, RunEnded{Phase: endPhase(g.OnTimeout), Step: g.Step,
+				Why: g.ID + ": no person answered within " + g.Timeout.String()})
 		}
 		return
 	}
