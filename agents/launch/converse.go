@@ -49,24 +49,22 @@ type Answered struct {
 func (ls *Launches) Converse(ctx context.Context, q Question) (a Answered, err error) {
 	t := Turn{Key: q.Key, Dir: q.Dir}
 	end, err := ls.Ensure(ctx, q.Order, func() (Process, error) { return q.Prepare(t) })
-	if err != nil {
-		return a, err
-	}
-	if q.Undenied {
-		end = end.undenied()
-	}
-	a = Answered{First: end, Exit: end.Exit, Bad: q.Read(t, end)}
-	for try := 1; a.Bad != nil && q.Agent && end.Clean() && try <= gates.MaxCorrections; try++ {
-		if t, end, err = ls.again(ctx, q, try, a.Bad, end); err != nil {
-			return a, err
-		}
+	for err == nil {
 		if q.Undenied {
 			end = end.undenied()
 		}
-		a.Exit = withCorrection(a.Exit, end.Exit)
+		if t.Try == 0 {
+			a.First, a.Exit = end, end.Exit
+		} else {
+			a.Exit = withCorrection(a.Exit, end.Exit)
+		}
 		a.Bad = q.Read(t, end)
+		if a.Bad == nil || !q.Agent || !end.Clean() || t.Try == gates.MaxCorrections {
+			return a, nil
+		}
+		t, end, err = ls.again(ctx, q, t.Try+1, a.Bad, end)
 	}
-	return a, nil
+	return a, err
 }
 
 // again asks for the try-th correction: in the same conversation or, if that is gone, in a new one.

@@ -55,11 +55,6 @@ func (x *Cage) Level(run string) (level, why string) {
 	return engine.TrustSandbox, ""
 }
 
-// exposedFile returns the file that marks an exposed run: it has level file for good.
-func exposedFile(state, run string) string {
-	return filepath.Join(state, layout.AttemptsDir, layout.PathElement(run), "exposed")
-}
-
 // Expose records that a launch, or an offered step, of a run is not held. key is the launch's; "" =
 // none.
 func (x *Cage) Expose(run, key, why string) error {
@@ -75,11 +70,11 @@ func (x *Cage) Expose(run, key, why string) error {
 			return err
 		}
 	}
-	if _, err := os.Lstat(exposedFile(x.State, run)); known && err == nil {
+	if _, err := os.Lstat(x.ExposedFile(run)); known && err == nil {
 		return nil
 	}
 	// Also if it is known but could not be written.
-	return layout.KeepBriefly(exposedFile(x.State, run), why)
+	return layout.KeepBriefly(x.ExposedFile(run), why)
 }
 
 type opened struct {
@@ -99,7 +94,7 @@ func (x *Cage) recallOpen() error {
 			x.opt.Unheld.add(x.PIDFile(o.Key), o.Key+": "+o.Why)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(layout.GlobSafe(x.State), layout.AttemptsDir, "*", "exposed"))
+	files, err := filepath.Glob(filepath.Join(layout.GlobSafe(x.State), layout.AttemptsDir, "*", layout.ExposedName))
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,7 @@ import (
 	"sluice/internal/workspace"
 )
 
-// app is what every command has beside its console: its folder, and the timing of what serves
-// repos.
+// app is the console, folder and timing that every command has.
 type app struct {
 	console.Console              // a copy of the app may write elsewhere
 	timing          serve.Timing // of what serves repos

@@ -48,11 +48,11 @@ launched needs no flags: its environment names the run and the attempt.`,
 func sendSignal(con *console.Console, p *workspace.Workspace, step, status, words, run, answer string) error {
 	known := []string{signals.Done, signals.Failed, signals.Blocked}
 	if !slices.Contains(known, status) {
-		mend := "one of: done, failed, blocked"
+		advice := "one of: done, failed, blocked"
 		if near := text.Meant(status, known); near != "" {
-			mend = "did you mean --status " + near + "?"
+			advice = "did you mean --status " + near + "?"
 		}
-		return fault.Misused(mend, "no status %q", clean(status))
+		return fault.Misused(advice, "no status %q", clean(status))
 	}
 	if !ids.Valid(step) {
 		return fault.Misused("`sluice status` names the steps", "%q is not the id of a step", clean(step))

@@ -50,11 +50,11 @@ func drawGraph(con *console.Console, spec *engine.Spec, states map[string]string
 		picture = string(graph.SVG(spec, states))
 	default:
 		known := []string{"text", "mermaid", "dot", "svg"}
-		mend := "one of: text, mermaid, dot, svg"
+		advice := "one of: text, mermaid, dot, svg"
 		if near := text.Meant(format, known); near != "" {
-			mend = "did you mean --format " + near + "?"
+			advice = "did you mean --format " + near + "?"
 		}
-		return fault.Misused(mend, "no format %q", clean(format))
+		return fault.Misused(advice, "no format %q", clean(format))
 	}
 	con.Print("%s", strings.TrimRight(picture, "\n"))
 	return nil

@@ -101,11 +101,11 @@ func templateNamed(name string) (specs.Template, error) {
 		}
 		names = append(names, t.Name)
 	}
-	mend := "`sluice init --list` names them"
+	advice := "`sluice init --list` names them"
 	if near := text.Meant(name, names); near != "" {
-		mend = "did you mean --template " + near + "?"
+		advice = "did you mean --template " + near + "?"
 	}
-	return specs.Template{}, fault.Misused(mend, "no shipped workflow %q", clean(name))
+	return specs.Template{}, fault.Misused(advice, "no shipped workflow %q", clean(name))
 }
 
 func layPrompts(con *console.Console, root string) error {

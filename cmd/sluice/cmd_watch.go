@@ -83,14 +83,16 @@ func untilServed(ctx context.Context, con *console.Console, p *workspace.Workspa
 			// its way.
 			return ctx.Err()
 		}
-		time.Sleep(workspace.LockPause)
+		time.Sleep(servedPause)
 	}
 	return nil
 }
 
-// servedTries limits, with workspace.LockPause, how long to wait for the daemon to serve a repo:
-// 5s.
-const servedTries = 100
+// How often to wait, and how long, for the daemon to serve a repo.
+const (
+	servedTries = 100
+	servedPause = 50 * time.Millisecond
+)
 
 func (a *app) watchRemove(ctx context.Context, dir string) error {
 	home, err := workspace.Home(&a.Console)

@@ -49,21 +49,18 @@ func (a *app) complete(cmd *cobra.Command, args []string, begun string) ([]strin
 			}
 		}
 	}
-	if v, _, err := workspace.View(cmd.Context(), p); err == nil {
-		defer v.Close()
-		if st, err := v.Status(cmd.Context(), ""); err == nil {
-			for _, r := range st.Runs {
-				if slices.Contains(kinds, "RUN") {
-					out = append(out, r.ID)
+	if st, err := workspace.Status(cmd.Context(), p); err == nil {
+		for _, r := range st.Runs {
+			if slices.Contains(kinds, "RUN") {
+				out = append(out, r.ID)
+			}
+			for _, s := range r.Steps {
+				if slices.Contains(kinds, "STEP") {
+					out = append(out, s.ID)
 				}
-				for _, s := range r.Steps {
-					if slices.Contains(kinds, "STEP") {
-						out = append(out, s.ID)
-					}
-					for _, g := range s.Gates {
-						if slices.Contains(kinds, "GATE") && !g.Implicit {
-							out = append(out, g.ID)
-						}
+				for _, g := range s.Gates {
+					if slices.Contains(kinds, "GATE") && !g.Implicit {
+						out = append(out, g.ID)
 					}
 				}
 			}

@@ -21,11 +21,11 @@ func (a *app) helpFor(cmd *cobra.Command, args []string) error {
 		for _, c := range root.Commands() {
 			names = append(names, c.Name())
 		}
-		mend := "`sluice help` lists the commands"
+		advice := "`sluice help` lists the commands"
 		if near := text.Meant(args[0], names); near != "" {
-			mend = "did you mean `sluice help " + near + "`?"
+			advice = "did you mean `sluice help " + near + "`?"
 		}
-		return fault.Misused(mend, "no command %q", clean(strings.Join(args, " ")))
+		return fault.Misused(advice, "no command %q", clean(strings.Join(args, " ")))
 	}
 	a.help(found, nil)
 	return nil

@@ -116,11 +116,11 @@ func Give(ctx context.Context, con *console.Console, p *workspace.Workspace, d D
 
 func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 	if done.Ignored != "" {
-		mend := "`sluice show " + text.Line(d.Gate) + "` shows its state"
+		advice := "`sluice show " + text.Line(d.Gate) + "` shows its state"
 		if d.Run == "" {
-			mend = "`sluice inbox --here` names the runs in which a gate waits"
+			advice = "`sluice inbox --here` names the runs in which a gate waits"
 		}
-		return fault.Failed(mend, "nothing was done: %s", done.Ignored)
+		return fault.Failed(advice, "nothing was done: %s", done.Ignored)
 	}
 	if con.JSON {
 		return con.Document(done)
@@ -156,14 +156,14 @@ func knownGate(st daemon.Status, d *Decision) error {
 	if len(at) > 0 {
 		return nil
 	}
-	mend := "`sluice inbox` lists what waits for you"
+	advice := "`sluice inbox` lists what waits for you"
 	if near := text.Meant(d.Gate, known); near != "" {
-		mend = "did you mean " + near + "?"
+		advice = "did you mean " + near + "?"
 	}
 	if d.Run != "" {
-		return fault.Failed(mend, "no gate %q in a live run %q", text.Line(d.Gate), text.Line(d.Run))
+		return fault.Failed(advice, "no gate %q in a live run %q", text.Line(d.Gate), text.Line(d.Run))
 	}
-	return fault.Failed(mend, "no gate %q in a live run", text.Line(d.Gate))
+	return fault.Failed(advice, "no gate %q in a live run", text.Line(d.Gate))
 }
 
 // okOutcome reports whether the gate takes the outcome, if it says which.

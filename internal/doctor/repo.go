@@ -28,14 +28,14 @@ func Sandbox(ctx context.Context, con *console.Console, mode, trust string) Chec
 		return Broken("sandbox", "", "%v", err)
 	}
 	box, err := cage.Find(ctx, self, "")
-	const mend = "docs/trust.md lists its requirements"
+	const advice = "docs/trust.md lists its requirements"
 	switch {
 	case err == nil:
 		return Fine("sandbox", "%s works: an agent can answer no gate", box.Program())
 	case mode == settings.SandboxOn || trust == engine.TrustSandbox || trust == engine.TrustSigned:
-		return WithBubblewrap(con, Broken("sandbox", mend, "%v: the settings require one, so nothing is launched", err))
+		return WithBubblewrap(con, Broken("sandbox", advice, "%v: the settings require one, so nothing is launched", err))
 	}
-	return WithBubblewrap(con, Warned("sandbox", mend, "%v: "+text.Unheld, err))
+	return WithBubblewrap(con, Warned("sandbox", advice, "%v: "+text.Unheld, err))
 }
 
 // PlainRoot is about a root that is no git checkout, or was none when sluice was first used in it. store is where its trees

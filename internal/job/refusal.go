@@ -21,7 +21,7 @@ func Unready(format string, args ...any) error {
 	return &Refusal{engine.Exit{Code: -1, NotStarted: fmt.Sprintf(format, args...)}}
 }
 
-// Fatal is what a person has to mend.
+// Fatal is what a person has to fix.
 func Fatal(format string, args ...any) error {
 	why := fmt.Sprintf(format, args...)
 	return &Refusal{engine.Exit{Code: -1, NotStarted: why, Class: engine.ClassFatal, Why: why}}

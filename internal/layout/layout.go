@@ -203,6 +203,15 @@ func (l Layout) FolderFile(run string) string {
 	return filepath.Join(l.State, AttemptsDir, PathElement(run), "folder")
 }
 
+// ExposedName is the file, in a run's folder of AttemptsDir, that marks the run as exposed: some launch of it was not held,
+// so it has level file for good.
+const ExposedName = "exposed"
+
+// ExposedFile returns where the mark of an exposed run is.
+func (l Layout) ExposedFile(run string) string {
+	return filepath.Join(l.State, AttemptsDir, PathElement(run), ExposedName)
+}
+
 // LaunchDir is the folder of a launch, below the root: k > 1 has one of its own.
 func (l Layout) LaunchDir(run, what string, n, k int) string {
 	dir := fmt.Sprintf("%s/%s.%d", l.RunDir(run), what, n)

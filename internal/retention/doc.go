@@ -1,3 +1,4 @@
-// Package retention removes what is over: Old finds the folders of runs that ended long ago and Remove removes them, for `sluice
-// clean`; Forget puts aside what is left of runs that a repaired journal does not know any more. The journal is never touched.
+// Package retention removes the leftovers of runs, for `sluice clean` and after a repair. Old lists the
+// folders of runs that ended long ago, Remove removes them. Forget moves aside the records of runs
+// that a repaired journal no longer has. The journal is never changed.
 package retention

@@ -17,15 +17,15 @@ import (
 	"sluice/journal"
 )
 
-// CutPrefix is what the folder is named by that a repair puts the launch records of forgotten runs into.
+// CutPrefix begins the name of the folder that receives the launch records of forgotten runs.
 const CutPrefix = "cut-"
 
-// Forget puts aside what is left of runs that the journal does not know, after a repair: their numbers will be given
-// again, and a new run must not meet the launches of an old one and take their ends for its own. What still runs of them
-// is ended first: nobody would know of it any more. It gives the runs.
+// Forget moves aside the records of runs that the journal lost in a repair, and returns those runs.
+// Their numbers will be used again, and a new run must not take the ends of old launches for its own.
+// Processes of such runs are ended first.
 //
-// A launch that was cut out of a run that is still known stays: what happened under its key happened, and where the run
-// comes to that key again, it is adopted and not made twice.
+// A launch lost from a run that is still known stays: when the run reaches its key again, the launch is
+// adopted, not repeated.
 func Forget(ctx context.Context, p *workspace.Workspace) ([]string, error) {
 	known, err := runsIn(p.State)
 	if err != nil {
@@ -63,7 +63,7 @@ func Forget(ctx context.Context, p *workspace.Workspace) ([]string, error) {
 	return gone, nil
 }
 
-// runsIn are the runs that the journal knows, those that were forgotten by age included.
+// runsIn returns the runs in the journal, those forgotten by age included.
 func runsIn(state string) (map[string]bool, error) {
 	log, _, err := journal.Open(state, journal.Options{})
 	if err != nil {
@@ -86,7 +86,7 @@ func runsIn(state string) (map[string]bool, error) {
 	return known, err
 }
 
-// endLaunches ends what runs of a run's launches.
+// endLaunches ends the running processes of a run.
 func endLaunches(ctx context.Context, dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +111,7 @@ func endLaunches(ctx context.Context, dir string) error {
 	return nil
 }
 
-// putAside renames what is there.
+// putAside renames a folder if it exists.
 func putAside(from, to string) error {
 	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil

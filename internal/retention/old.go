@@ -20,7 +20,7 @@ import (
 	"sluice/internal/workspace"
 )
 
-// Run is a folder of transcripts that may go.
+// Run is a run whose folder of transcripts may be removed.
 type Run struct {
 	Run   string    `json:"run"`
 	Ended time.Time `json:"ended,omitzero"`
@@ -28,15 +28,10 @@ type Run struct {
 	dir   string
 }
 
-// Old are ended runs beyond the newest `keep` whose end is long enough ago. A folder of no run that is known is left,
-// but where its own export says that the run was forgotten: its run may be another checkout's.
+// Old returns the ended runs beyond the newest `keep` that ended at least `older` ago. The folder of an
+// unknown run may belong to another checkout: it counts only if its export says the run was forgotten.
 func Old(ctx context.Context, con *console.Console, p *workspace.Workspace, keep int, older time.Duration) ([]Run, error) {
-	v, _, err := workspace.View(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	defer v.Close()
-	st, err := v.Status(ctx, "")
+	st, err := workspace.Status(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +62,7 @@ func Old(ctx context.Context, con *console.Console, p *workspace.Workspace, keep
 	return out, nil
 }
 
-// Remove removes the folders of runs, and what the repo keeps of their attempts.
+// Remove removes the folders of runs and the refs of their attempts.
 func Remove(ctx context.Context, p *workspace.Workspace, old []Run) error {
 	repo, err := p.Open(ctx)
 	if err != nil {
@@ -85,8 +80,7 @@ func Remove(ctx context.Context, p *workspace.Workspace, old []Run) error {
 	return repo.Compact(ctx)
 }
 
-// forgottenRuns are the ended runs that have left the state and have a folder still, oldest first. The record of a run
-// ends with its being forgotten, which is at its end or later.
+// forgottenRuns returns the runs that have left the state and still have a folder, oldest first.
 func forgottenRuns(p *workspace.Workspace, st daemon.Status) ([]Run, error) {
 	known := map[string]bool{}
 	for _, r := range st.Runs {
@@ -110,7 +104,7 @@ func forgottenRuns(p *workspace.Workspace, st daemon.Status) ([]Run, error) {
 	return out, nil
 }
 
-// forgottenAt reads in the export of a run's record when the run was forgotten.
+// forgottenAt reads from the export of a run when the run was forgotten: its last line.
 func forgottenAt(dir, run string) (at time.Time, ok bool) {
 	f, st, err := atomicfile.Open(dir, daemon.RunEvents)
 	if err != nil {
@@ -130,7 +124,7 @@ func forgottenAt(dir, run string) (at time.Time, ok bool) {
 	return l.At, l.Fact.Kind == engine.RunForgotten{}.FactKind() && l.Fact.Run == run
 }
 
-// forgottenMost is more than the line has that says that a run was forgotten.
+// forgottenMost is more bytes than that line has.
 const forgottenMost = 4 << 10
 
 func sizeOf(dir string) (n int64, err error) {

@@ -50,7 +50,6 @@ type Options struct {
 // Parts are what all repos of a process share. The caller closes them after the last repo.
 type Parts struct {
 	Options
-	self   string // the binary that launches go through
 	log    zerolog.Logger
 	watch  *watcher.Watcher
 	runner *agents.Runner
@@ -80,10 +79,10 @@ const loopsRescan = time.Hour
 
 // New returns what a process needs to serve repos.
 func New(o Options, log zerolog.Logger) (*Parts, error) {
-	self, warm := o.Self, 0
-	if self == "" {
+	warm := 0
+	if o.Self == "" {
 		var err error
-		if self, err = os.Executable(); err != nil {
+		if o.Self, err = os.Executable(); err != nil {
 			return nil, fmt.Errorf("this binary cannot be found: %w: agents are launched through it", err)
 		}
 		warm = warmShims
@@ -91,12 +90,12 @@ func New(o Options, log zerolog.Logger) (*Parts, error) {
 	look := o.Timing.Look
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
-	w := &Parts{Options: o, self: self, log: log, slots: &launch.Slots{}, unheld: &launch.Unheld{}, spent: &launch.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
+	w := &Parts{Options: o, log: log, slots: &launch.Slots{}, unheld: &launch.Unheld{}, spent: &launch.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*world.World]bool{}, live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{},
 		poked: make(chan struct{}, 1), ctx: ctx, stop: stop}
-	w.desk = notify.NewDesk([]string{self, NotifyHelper}, nil)
-	w.runner = agents.New(agents.Options{Shim: []string{self, shimCommand}, Warm: warm, Logf: w.logf("agents")})
-	w.box = sync.OnceValues(func() (*sandbox.Box, error) { return sandbox.Find(context.Background(), self, "") })
+	w.desk = notify.NewDesk([]string{o.Self, NotifyHelper}, nil)
+	w.runner = agents.New(agents.Options{Shim: []string{o.Self, shimCommand}, Warm: warm, Logf: w.logf("agents")})
+	w.box = sync.OnceValues(func() (*sandbox.Box, error) { return sandbox.Find(context.Background(), o.Self, "") })
 	w.done.Go(func() { w.spread(ctx) })
 	w.done.Go(func() { w.keepSettings(ctx) })
 	return w, nil
@@ -172,7 +171,7 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}
 	world, err := world.New(world.Options{
 		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent, PutDown: w.putDown,
-		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.self, Environ: w.Console.Env, Logf: w.logf(root), Now: w.Console.Now,
+		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.Self, Environ: w.Console.Env, Logf: w.logf(root), Now: w.Console.Now,
 		Repo: filepath.Base(state), Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
 	})
 	if err != nil {

@@ -82,11 +82,11 @@ func (c *Choice) Choose(con *console.Console, root string) error {
 	}
 	for i, name := range []string{c.Writer, c.Reviewer} {
 		if c.Given[i] && !slices.Contains(knownAgents(), name) {
-			mend := "use one of " + strings.Join(knownAgents(), ", ") + ", and change " + layout.WorkflowDir + "/config.yaml then"
+			advice := "use one of " + strings.Join(knownAgents(), ", ") + ", and change " + layout.WorkflowDir + "/config.yaml then"
 			if near := text.Meant(name, knownAgents()); near != "" {
-				mend = "did you mean " + near + "?"
+				advice = "did you mean " + near + "?"
 			}
-			return fault.Misused(mend, "sluice has no settings for an agent %q", text.Line(name))
+			return fault.Misused(advice, "sluice has no settings for an agent %q", text.Line(name))
 		}
 	}
 	ask := con.Interactive() && !con.Yes && !con.JSON
@@ -132,11 +132,11 @@ func pick(con *console.Console, question string, names []string, usual string) (
 		if err != nil || slices.Contains(names, got) {
 			return got, err
 		}
-		mend := "type one of them"
+		advice := "type one of them"
 		if near := text.Meant(got, names); near != "" {
-			mend = "did you mean " + near + "?"
+			advice = "did you mean " + near + "?"
 		}
-		con.Print("  %s", con.Paint(console.Yellow, fmt.Sprintf("no agent %q here: %s", text.Line(got), mend)))
+		con.Print("  %s", con.Paint(console.Yellow, fmt.Sprintf("no agent %q here: %s", text.Line(got), advice)))
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"sluice/specs"
 )
 
-// Line is a fault of a spec as --json prints it.
+// Line is a fault as `sluice validate --json` prints it.
 type Line struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
@@ -27,7 +27,7 @@ type Line struct {
 	Message string `json:"message"`
 }
 
-// String is the fault as a line: without what is not known of its place.
+// String returns the fault as one line, with the parts of its place that are known.
 func (f Line) String() string {
 	switch {
 	case f.File == "":
@@ -38,13 +38,29 @@ func (f Line) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, text.Line(f.Message))
 }
 
-// SettingsFaults are the faults of the settings of the repos that the specs lie in, each repo looked at once.
+// printFaults prints faults as `sluice validate` does.
+func printFaults(con *console.Console, faults []specs.Fault) {
+	for _, f := range faults {
+		fmt.Fprintln(con.Err, Line{layout.ShortPath(f.File), f.Line, f.Col, f.Message})
+	}
+}
+
+// rootOf returns the root of the repo whose .workflow/specs has the file; "" = none.
+func rootOf(file string) string {
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if filepath.Join(root, layout.SpecsDir) != filepath.Dir(file) {
+		return ""
+	}
+	return root
+}
+
+// SettingsFaults returns the faults in the settings of the specs' repos; each repo is read once.
 func SettingsFaults(con *console.Console, files []string) []Line {
 	var out []Line
 	looked := map[string]bool{}
 	for _, f := range files {
-		root := filepath.Dir(filepath.Dir(filepath.Dir(f)))
-		if filepath.Join(root, layout.SpecsDir) != filepath.Dir(f) || looked[root] {
+		root := rootOf(f)
+		if root == "" || looked[root] {
 			continue
 		}
 		looked[root] = true
@@ -57,7 +73,7 @@ func SettingsFaults(con *console.Console, files []string) []Line {
 	return out
 }
 
-// StubFaults are the faults of the script of the workflow's stand-ins, where there is one.
+// StubFaults returns the faults in the workflow's stub script, if it has one.
 func StubFaults(file string, spec *engine.Spec) []specs.Fault {
 	script := stubsOf(file)
 	if spec == nil || !layout.IsFile(script) {
@@ -67,17 +83,17 @@ func StubFaults(file string, spec *engine.Spec) []specs.Fault {
 	return faults
 }
 
-// stubsOf is where the script of a workflow's stand-ins lies; "" of a spec that lies in no .workflow.
+// stubsOf returns the path of a workflow's stub script; "" if the spec is outside a .workflow folder.
 func stubsOf(file string) string {
-	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	if filepath.Join(root, layout.SpecsDir) != filepath.Dir(file) {
+	root := rootOf(file)
+	if root == "" {
 		return ""
 	}
 	return filepath.Join(root, filepath.FromSlash(specs.StubsDir), ID(file)+".yaml")
 }
 
-// StrayStubs are the scripts of stand-ins that belong to no workflow: a slip of the pen in their names, mostly. What ends in
-// neither .yaml nor .yml is none.
+// StrayStubs returns the stub scripts (.yaml, .yml) that belong to no workflow, usually by a typing
+// mistake in their names.
 func StrayStubs(files []string) (out []Line) {
 	var known, ids []string
 	dir := ""
@@ -101,7 +117,7 @@ func StrayStubs(files []string) (out []Line) {
 	return out
 }
 
-// lineOf is an error as validate prints it, with its place where it has one.
+// lineOf returns an error as a fault, with its place if it has one.
 func lineOf(err error) Line {
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Line == 0 {
@@ -111,10 +127,10 @@ func lineOf(err error) Line {
 	return Line{f.File, f.Line, f.Col, bare.Error()}
 }
 
-// PromptFaults are the faults of the prompts of a spec's roles, by the settings of its repo.
+// PromptFaults returns the faults in the prompts of a spec's roles, under the settings of its repo.
 func PromptFaults(con *console.Console, file string, spec *engine.Spec) []specs.Fault {
-	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	if spec == nil || filepath.Join(root, layout.SpecsDir) != filepath.Dir(file) {
+	root := rootOf(file)
+	if spec == nil || root == "" {
 		return nil
 	}
 	s, err := workspace.Settings(con, root, nil)
@@ -133,7 +149,7 @@ func PromptFaults(con *console.Console, file string, spec *engine.Spec) []specs.
 	return out
 }
 
-// promptFaults are what is wrong with the prompts of the roles of a spec.
+// promptFaults returns the faults in the prompts of a spec's roles.
 func promptFaults(root string, spec *engine.Spec, s settings.Settings) []error {
 	var out []error
 	said := map[string]bool{}

@@ -3,7 +3,6 @@ package workflows
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,7 +18,7 @@ import (
 	"sluice/specs"
 )
 
-// Wanted is a run that somebody asks for.
+// Wanted is a request for a run.
 type Wanted struct {
 	Workflow string
 	Vars     []string // NAME=VALUE
@@ -27,7 +26,7 @@ type Wanted struct {
 	Parallel bool     // beside a live run of the same workflow
 }
 
-// UsualScript is the script of stand-ins that belongs to a workflow.
+// UsualScript stands for the stub script that belongs to a workflow.
 const UsualScript = "the usual"
 
 // Request reads the spec and makes the event that asks for a run of it.
@@ -51,14 +50,14 @@ func Request(con *console.Console, p *workspace.Workspace, w Wanted) (engine.Run
 	}
 	vars, faults := specs.Vars(spec, given)
 	if len(faults) > 0 {
-		mend := "the spec's vars are in " + layout.ShortPath(file)
+		advice := "the spec's vars are in " + layout.ShortPath(file)
 		if len(faults) == 1 {
-			return ev, &fault.Error{Cause: faults[0].Error(), Advice: mend, Code: fault.ExitUsage}
+			return ev, &fault.Error{Cause: faults[0].Error(), Advice: advice, Code: fault.ExitUsage}
 		}
 		for _, err := range faults { // a var that is missing is often one that is misspelt: both are told
 			con.Note("%s", text.Message(err.Error()))
 		}
-		return ev, &fault.Error{Cause: "--var: " + text.Plural(len(faults), "fault"), Advice: mend, Code: fault.ExitUsage}
+		return ev, &fault.Error{Cause: "--var: " + text.Plural(len(faults), "fault"), Advice: advice, Code: fault.ExitUsage}
 	}
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -75,8 +74,8 @@ func Request(con *console.Console, p *workspace.Workspace, w Wanted) (engine.Run
 	return ev, err
 }
 
-// scriptOf reads what stands in for the agents of a workflow: the file that was named, else the workflow's own, where there is
-// one; else each role does the least that lets work go on.
+// scriptOf reads the stub script: the named file, else the workflow's own, else one in which each role
+// does the least that lets the run continue.
 func scriptOf(con *console.Console, p *workspace.Workspace, file string, spec *engine.Spec) ([]byte, error) {
 	usual := filepath.Join(p.Root, filepath.FromSlash(specs.StubsDir), spec.ID+".yaml")
 	script := &stub.Script{}
@@ -94,9 +93,7 @@ func scriptOf(con *console.Console, p *workspace.Workspace, file string, spec *e
 	if file != "" {
 		var faults []specs.Fault
 		if script, faults = specs.LoadStubs(file, spec); len(faults) > 0 {
-			for _, f := range faults {
-				fmt.Fprintf(con.Err, "%s:%d:%d: %s\n", layout.ShortPath(f.File), f.Line, f.Col, text.Line(f.Message))
-			}
+			printFaults(con, faults)
 			return nil, fault.Failed("fix the script of the stand-ins: docs/stubs.md lists its keys", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
 		}
 		script.From = layout.ShortPath(file)

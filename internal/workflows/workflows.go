@@ -17,7 +17,7 @@ import (
 	"sluice/specs"
 )
 
-// File finds the file of a workflow.
+// File returns the file of a workflow.
 func File(p *workspace.Workspace, id string) (string, error) {
 	files, err := specs.Find(p.Root)
 	if err != nil {
@@ -31,38 +31,36 @@ func File(p *workspace.Workspace, id string) (string, error) {
 		}
 		known = append(known, name)
 	}
-	mend := "its file would be " + layout.SpecsDir + "/" + text.Line(id) + ".yaml"
+	advice := "its file would be " + layout.SpecsDir + "/" + text.Line(id) + ".yaml"
 	if near := text.Meant(id, known); near != "" {
-		mend = "did you mean " + near + "?"
+		advice = "did you mean " + near + "?"
 	} else if len(known) > 0 {
-		mend = "there are: " + strings.Join(known[:min(len(known), 10)], ", ")
+		advice = "there are: " + strings.Join(known[:min(len(known), 10)], ", ")
 	}
 	if slices.ContainsFunc(specs.Templates(), func(t specs.Template) bool { return t.Name == id }) {
-		mend = "`sluice init --template " + id + "` creates it: it is a shipped workflow"
+		advice = "`sluice init --template " + id + "` creates it: it is a shipped workflow"
 	}
-	return "", fault.Failed(mend, "no workflow %q in this repo", text.Line(id))
+	return "", fault.Failed(advice, "no workflow %q in this repo", text.Line(id))
 }
 
-// ID is the id of the workflow that a file is named after.
+// ID returns the workflow id in a file's name.
 func ID(file string) string {
 	base := filepath.Base(file)
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// Load reads a workflow that is to be run or drawn; its faults are told as validate tells them.
+// Load reads a workflow to run or draw. It prints faults as `sluice validate` does.
 func Load(con *console.Console, file string) (*engine.Spec, error) {
 	spec, faults := specs.LoadFile(file)
 	if len(faults) == 0 {
 		return spec, nil
 	}
-	for _, x := range faults {
-		fmt.Fprintf(con.Err, "%s:%d:%d: %s\n", layout.ShortPath(x.File), x.Line, x.Col, text.Line(x.Message))
-	}
+	printFaults(con, faults)
 	return nil, fault.Failed("fix the spec; `sluice validate` checks it again", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
 }
 
-// Ready checks that what the workflow's roles are played by can be started, and has prompts that can be gone by. Where
-// stand-ins play them, only the prompts matter.
+// Ready checks that the agents of the workflow's roles can be started and that their prompts are valid.
+// With stubs, it checks only the prompts.
 func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s settings.Settings, stubbed bool) error {
 	if faults := promptFaults(p.Root, spec, s); len(faults) > 0 {
 		return fault.Failed("fix the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), text.More(len(faults)-1, "fault"))
@@ -71,11 +69,7 @@ func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s se
 		return nil
 	}
 	for _, role := range Roles(spec) {
-		r, ok := s.Roles[role]
-		if !ok {
-			r = s.Roles[settings.AnyRole]
-		}
-		for _, name := range r.Agent {
+		for _, name := range s.Role(role).Agent {
 			agent := s.Agents[name]
 			if len(agent.Command) == 0 {
 				continue
@@ -89,7 +83,7 @@ func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s se
 	return nil
 }
 
-// Roles are the roles that sluice launches an agent for.
+// Roles returns the roles that sluice launches an agent for.
 func Roles(spec *engine.Spec) []string {
 	var out []string
 	add := func(role string) {

@@ -9,6 +9,16 @@ import (
 	"sluice/internal/text"
 )
 
+// Status returns the runs of a repo.
+func Status(ctx context.Context, p *Workspace) (daemon.Status, error) {
+	v, _, err := View(ctx, p)
+	if err != nil {
+		return daemon.Status{}, err
+	}
+	defer v.Close()
+	return v.Status(ctx, "")
+}
+
 // StatusOf returns the whole state of one run.
 func StatusOf(ctx context.Context, p *Workspace, run string) (*daemon.RunStatus, error) {
 	v, _, err := View(ctx, p)

@@ -39,13 +39,13 @@ type Service interface {
 // Client returns a client of the process that serves the repo.
 func Client(p *Workspace) Service { return telling{daemon.NewClient(p.State), p.State} }
 
-// PingIn is how long a process may take to confirm that it serves.
-const PingIn = 3 * time.Second
+// pingIn is how long a process may take to confirm that it serves.
+const pingIn = 3 * time.Second
 
 // Serving returns the process that serves the repo; nil = none.
 func Serving(ctx context.Context, p *Workspace) (Service, error) {
 	c := daemon.NewClient(p.State)
-	within, cancel := context.WithTimeout(ctx, PingIn)
+	within, cancel := context.WithTimeout(ctx, pingIn)
 	defer cancel()
 	_, err := c.Ping(within)
 	if err == nil {
@@ -107,7 +107,7 @@ func readJournal(p *Workspace) (Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reading{&unserved{r}, p.State}, nil
+	return &unserved{r, p.State}, nil
 }
 
 // openReader opens the journal; it waits a little for another reader.
@@ -118,14 +118,14 @@ func openReader(p *Workspace) (*daemon.Reader, error) {
 		if !errors.As(err, &held) || try == lockTries {
 			return r, err
 		}
-		time.Sleep(LockPause)
+		time.Sleep(lockPause)
 	}
 }
 
 // How often to wait, and how long, for a process that only reads the journal.
 const (
 	lockTries = 20
-	LockPause = 50 * time.Millisecond // between two tries
+	lockPause = 50 * time.Millisecond // between two tries
 )
 
 // Compile returns the engine's spec of a run's source.
@@ -155,14 +155,17 @@ func SpecOf(ctx context.Context, v Viewer, r daemon.RunStatus) (*engine.Spec, er
 }
 
 // unserved is the journal of a repo that nobody serves.
-type unserved struct{ r *daemon.Reader }
+type unserved struct {
+	r     *daemon.Reader
+	state string
+}
 
 func (u *unserved) Status(_ context.Context, run string) (daemon.Status, error) {
-	return u.r.Status(run, false), nil
+	return exposures(u.state, u.r.Status(run, false)), nil
 }
 
 func (u *unserved) Run(_ context.Context, run string) (daemon.RunStatus, error) {
-	s := u.r.Status(run, true)
+	s := exposures(u.state, u.r.Status(run, true))
 	if len(s.Runs) != 1 {
 		return daemon.RunStatus{}, fault.New("sluice ls names them", "no run %s is known here", run)
 	}

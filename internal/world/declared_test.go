@@ -11,7 +11,6 @@ import (
 	"sluice/agents/launch"
 	"sluice/agents/sandbox"
 	"sluice/engine"
-	"sluice/internal/layout"
 )
 
 // TestStateWrites: a held step may only write below .workflow/ in a folder that nobody else can
@@ -55,7 +54,7 @@ func TestStateWrites(t *testing.T) {
 // TestExposedIsKept: that a launch was not held outlives the daemon, also where it could not be written down at first.
 func TestExposedIsKept(t *testing.T) {
 	b := newBench(t, checkSpec)
-	file := filepath.Join(b.state, layout.AttemptsDir, run1, "exposed")
+	file := b.e.ExposedFile(run1)
 	if err := os.MkdirAll(filepath.Dir(filepath.Dir(file)), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func over() map[string]int {
 
 		"files over 400 lines":    1,
 		"functions over 60 lines": 6,
-		"lines over 120 columns":  1213,
+		"lines over 120 columns":  1188,
 	}
 }
 

@@ -1,3 +1,3 @@
-// Package host is what the live screens of package tui are run on: Repos for all repos that are known, Run for one run. It reads
-// from whoever serves a repo, or from its journal, shows what `sluice show` shows, and has what a person decides taken in.
+// Package host connects the live screens of package tui to repos: Repos serves all known repos, Run one
+// run. Both read from the process that serves a repo, or from its journal, and submit a person's decisions.
 package host

@@ -19,33 +19,33 @@ import (
 	"sluice/internal/workspace"
 )
 
-// Repos is what the live screen reads from, and what carries out what a person wants there.
+// Repos is the host of the screen of many repos.
 type Repos struct {
 	con  *console.Console
-	here bool // only the repo we stand in
+	here bool // only the repo around the current folder
 
 	mu     sync.Mutex           // guards what follows
-	own    *workspace.Workspace // the repo we stand in; nil where we stand in none
+	own    *workspace.Workspace // the repo around the current folder; nil if none
 	places map[string]*workspace.Workspace
-	// folders of child runs, by root and id: those of other runs bear the run's id.
+	// folders of child runs, by root and id; the folder of any other run has the run's id.
 	folders map[string]string
 	heard   map[string]heard
 }
 
-// heard is what an agent said last, and of which file as it was then.
+// heard is the last line of an agent's output, and the file's state when it was read.
 type heard struct {
 	file string
 	stat atomicfile.Stat
 	line string
 }
 
-// New is the host of the screen of all repos; with here, of the one that dir lies in alone.
+// New returns the host of all known repos, or with here of the repo around dir alone.
 func New(ctx context.Context, con *console.Console, dir string, here bool) (*Repos, error) {
 	h := &Repos{con: con, here: here, places: map[string]*workspace.Workspace{}, folders: map[string]string{}, heard: map[string]heard{}}
 	return h, h.begin(ctx, dir)
 }
 
-// begin finds the repo we stand in. Where we stand in none and no daemon runs, there is nothing to show.
+// begin finds the repo around dir. It fails if there is none and no daemon runs.
 func (h *Repos) begin(ctx context.Context, dir string) error {
 	p, err := workspace.Find(ctx, h.con, dir)
 	if err == nil {
@@ -71,7 +71,7 @@ func (h *Repos) begin(ctx context.Context, dir string) error {
 	return err
 }
 
-// Repos are those of the daemon, and the one we stand in.
+// Repos returns the daemon's repos and the one around the current folder.
 func (h *Repos) Repos(ctx context.Context) (roots []string, note string, err error) {
 	if h.own != nil {
 		roots = append(roots, h.own.Root)
@@ -110,7 +110,7 @@ func (h *Repos) Repos(ctx context.Context) (roots []string, note string, err err
 	return roots, note, nil
 }
 
-// at is the place of a root.
+// at returns the workspace of a root.
 func (h *Repos) at(ctx context.Context, root string) (*workspace.Workspace, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -127,7 +127,7 @@ func (h *Repos) at(ctx context.Context, root string) (*workspace.Workspace, erro
 	return p, err
 }
 
-// Open returns whoever serves the repo, or its journal.
+// Open returns a client of the process that serves the repo, or a reader of its journal.
 func (h *Repos) Open(ctx context.Context, root string) (tui.View, bool, error) {
 	p, err := h.at(ctx, root)
 	if err != nil {
@@ -142,15 +142,14 @@ func (h *Repos) Served(ctx context.Context, root string) bool {
 	if err != nil {
 		return false
 	}
-	c := daemon.NewClient(p.State)
-	defer c.Close()
-	within, cancel := context.WithTimeout(ctx, workspace.PingIn)
-	defer cancel()
-	_, err = c.Ping(within)
-	return err == nil
+	s, err := workspace.Serving(ctx, p)
+	if s != nil {
+		s.Close()
+	}
+	return err == nil && s != nil
 }
 
-// Do has a person's event taken in, by the path of `sluice pass`.
+// Do submits a person's event, as `sluice pass` does.
 func (h *Repos) Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error) {
 	if err := decide.InAttempt(h.con); err != nil {
 		return daemon.Done{}, err
@@ -172,7 +171,7 @@ func (h *Repos) Do(ctx context.Context, root string, ev engine.Event) (daemon.Do
 	return s.Do(ctx, ev, "terminal")
 }
 
-// Sign signs an answer, as `sluice pass` does at a gate that wants it.
+// Sign signs an answer, as `sluice pass` does at a gate that requires it.
 func (h *Repos) Sign(ctx context.Context, root string, g daemon.GateStatus, ev engine.Answered) (string, error) {
 	p, err := h.at(ctx, root)
 	if err != nil {
@@ -181,7 +180,7 @@ func (h *Repos) Sign(ctx context.Context, root string, g daemon.GateStatus, ev e
 	return decide.Sign(ctx, h.con, p, g, ev)
 }
 
-// Show is what `sluice show --diff` prints.
+// Show returns the text of `sluice show --diff`.
 func (h *Repos) Show(ctx context.Context, root, run, what string) (page tui.Page, err error) {
 	p, err := h.at(ctx, root)
 	if err != nil {
@@ -199,10 +198,10 @@ func (h *Repos) Show(ctx context.Context, root, run, what string) (page tui.Page
 	return showPage(ctx, h.con, p, v, r, what)
 }
 
-// lastMost is how much of the end of an agent's output is read for its last words.
+// lastMost is how many bytes at the end of an agent's output are searched for its last line.
 const lastMost = 32 << 10
 
-// newestOutput is the folder of the launch of a run that was written to last.
+// newestOutput returns the folder of the run's most recently written launch.
 func (h *Repos) newestOutput(ctx context.Context, p *workspace.Workspace, run, what string) (string, error) {
 	key := p.Root + "\x00" + run
 	h.mu.Lock()
@@ -224,7 +223,7 @@ func (h *Repos) newestOutput(ctx context.Context, p *workspace.Workspace, run, w
 	return show.NewestOutput(p.Root, []string{folder}, what)
 }
 
-// Words returns the last line of an agent's output, read anew only where the output has grown.
+// Words returns the last line of an agent's output. It reads the file only if it has changed.
 func (h *Repos) Words(ctx context.Context, root, run, what string) string {
 	p, err := h.at(ctx, root)
 	if err != nil {
@@ -259,7 +258,7 @@ func (h *Repos) Words(ctx context.Context, root, run, what string) string {
 	return now.line
 }
 
-// lastLine is the last line of an output that says something; was, where this part of it does not.
+// lastLine returns the last line with text in this part of an output, or was if there is none.
 func lastLine(con *console.Console, dir, end, was string) string {
 	plain := *con
 	plain.Colour = false
@@ -275,7 +274,7 @@ func lastLine(con *console.Console, dir, end, was string) string {
 	return last
 }
 
-// tailShown is how many lines of what was said before are shown.
+// tailShown is how many earlier lines Tail shows first.
 const tailShown = 200
 
 // Tail follows what an agent says, as `sluice tail -f` does.
@@ -293,7 +292,7 @@ func (h *Repos) Tail(ctx context.Context, root, run, what string, say func(strin
 	return show.Tail(ctx, &inner, filepath.Join(dir, "stdout"), tailShown, true, show.Sayer(&inner, dir))
 }
 
-// lineWriter gives on what is written to it, line by line.
+// lineWriter passes what is written to it on, line by line.
 type lineWriter struct {
 	say  func(string)
 	part string

@@ -15,17 +15,17 @@ import (
 	"sluice/internal/workspace"
 )
 
-// Run is what the screen of one run is run on: the process that serves its repo.
+// Run is the host of the screen of one run, on the process that serves its repo.
 type Run struct {
 	workspace.Service
 	con *console.Console
 	p   *workspace.Workspace
 }
 
-// Of is the host of the screen of one run.
+// Of returns the host of one run's screen.
 func Of(s workspace.Service, con *console.Console, p *workspace.Workspace) Run { return Run{s, con, p} }
 
-// Do has a person's event taken in.
+// Do submits a person's event.
 func (h Run) Do(ctx context.Context, ev engine.Event) (daemon.Done, error) {
 	if _, ok := ev.(engine.Answered); ok {
 		if err := decide.InAttempt(h.con); err != nil {
@@ -35,12 +35,12 @@ func (h Run) Do(ctx context.Context, ev engine.Event) (daemon.Done, error) {
 	return h.Service.Do(ctx, ev, "terminal")
 }
 
-// Show is what `sluice show --diff` prints.
+// Show returns the text of `sluice show --diff`.
 func (h Run) Show(ctx context.Context, run daemon.RunStatus, what string) (tui.Page, error) {
 	return showPage(ctx, h.con, h.p, h.Service, run, what)
 }
 
-// showPage is what show prints, with the changes, in lines.
+// showPage returns the lines of `sluice show --diff`.
 func showPage(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
 	sh, err := show.Gather(ctx, p, v, r, what)
 	if err != nil {
