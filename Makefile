@@ -52,20 +52,20 @@ sim: ## the long simulation: 200,000 crash-restarts, and every mutant
 
 torture: ## 1,000 kills of the real daemon and 300 while it takes and lands work, every system call failing, full disks, 60 power cuts, 1,000 starts at once, 1,000 races of people, 1,000 adoptions, 100,000 programs on a checkout
 	SLUICE_TORTURE=1000 SLUICE_LANDINGS=300 SLUICE_CALLS=all SLUICE_POWER_CUTS=60 SLUICE_STARTS=1000 SLUICE_DAMAGED_STARTS=100 $(GO) test -count=1 -timeout 120m \
-		-run 'TestTorture|TestCallFails|TestDisk|TestPowerCut|TestStartOn|TestDamageBefore|TestTwo|TestRepair' -v ./cmd/sluice/
+		-run 'TestTorture|TestCallFails|TestDisk|TestPowerCut|TestStartOn|TestDamageBefore|TestTwo|TestRepair' -v ./test/
 	SLUICE_CALLS=all SLUICE_WRITERS=200 SLUICE_LARGE=5120 $(GO) test -count=1 -timeout 120m -run 'IsCompleted|TestRewrite|TestTakeALarge|Damaged' -v ./internal/tree/
 	SLUICE_WRITERS=200 SLUICE_CANARIES=200 $(GO) test -count=1 -timeout 60m -run 'TestWriters|TestNothingFires' -v ./internal/world/
 	SLUICE_PROGRAMS=100000 $(GO) test -count=1 -timeout 180m -run 'TestPrograms' -v ./internal/tree/
-	SLUICE_PEOPLE=1000 $(GO) test -count=1 -timeout 60m -run 'TestTwoPeopleAtOnce|TestVetoAtTheLast|TestLateVetoRaces' -v ./cmd/sluice/
-	SLUICE_FLOOD=100000 $(GO) test -count=1 -timeout 30m -run 'TestWatchFlood' -v ./cmd/sluice/
+	SLUICE_PEOPLE=1000 $(GO) test -count=1 -timeout 60m -run 'TestTwoPeopleAtOnce|TestVetoAtTheLast|TestLateVetoRaces' -v ./test/
+	SLUICE_FLOOD=100000 $(GO) test -count=1 -timeout 30m -run 'TestWatchFlood' -v ./test/
 	SLUICE_TREES=200 SLUICE_ADOPTIONS=1000 $(GO) test -count=1 -timeout 60m -run 'TestTreesLeaveNothing|UsedAgain' -v ./agents/
 	$(GO) test -count=1 -run 'TestTruncatedAtEveryByte|TestEveryFlippedBitIsFound' -v ./journal/
 
 soak: ## a week of 100,000 runs in the real daemon, by a faster clock: nothing may grow
-	SLUICE_SOAK=100000 $(GO) test -count=1 -timeout 4h -run 'TestSoak$$' -v ./cmd/sluice/
+	SLUICE_SOAK=100000 $(GO) test -count=1 -timeout 4h -run 'TestSoak$$' -v ./test/
 
 others: ## opencode, qwen and gemini against a stand-in; SLUICE_OTHERS=DIR names the node_modules/.bin that has them
-	$(GO) test -count=1 -timeout 30m -run 'TestOthers' -v ./cmd/sluice/
+	$(GO) test -count=1 -timeout 30m -run 'TestOthers' -v ./test/
 
 releases: ## runs handed over between the release OLD (a commit) and this one, both ways
 	@.ci/releases $(OLD)
@@ -81,7 +81,7 @@ bench: ## how fast it is, each figure beside its floor in the same run; BENCH="-
 
 compare: ## the same workflow driven by sluice and by an orchestrating agent (the table of docs/orchestrator.md)
 	@.ci/needs
-	SLUICE_COMPARE=1 $(GO) test -count=1 -timeout 20m -run 'TestDrivenBothWays' -v ./cmd/sluice/
+	SLUICE_COMPARE=1 $(GO) test -count=1 -timeout 20m -run 'TestDrivenBothWays' -v ./test/
 
 mutate: ## tests that cannot fail, and the rows they hold; MUTATE="-v ./specs" says which
 	@$(GO) run ./tools/mutate $(MUTATE)

@@ -28,12 +28,12 @@ func TestEveryFailureHasATest(t *testing.T) {
 	}
 	for n := 1; n <= 20; n++ {
 		row := fmt.Sprint("F", n)
-		if strings.Count(rows[row], ": Test") < 2 || !strings.Contains(rows[row], "cmd/sluice: ") {
+		if strings.Count(rows[row], ": Test") < 2 || !strings.Contains(" "+rows[row], " test: ") {
 			t.Errorf("%s: %q: want a test of its own and one of the daemon", row, rows[row])
 		}
 		for _, part := range strings.Split(rows[row], "; ") {
 			if script, ok := strings.CutPrefix(part, "script "); ok {
-				if _, err := os.Stat(filepath.Join("../cmd/sluice/testdata/script", script+".txtar")); err != nil {
+				if _, err := os.Stat(filepath.Join("../test/testdata/script", script+".txtar")); err != nil {
 					t.Errorf("%s: %v", row, err)
 				}
 				continue

@@ -25,7 +25,7 @@ func read(format string, lines ...string) (Result, []Event) {
 	return r.Result(), all
 }
 
-// TestRecordings: what the real programs printed, at releases that the tests of cmd/sluice install,
+// TestRecordings: what the real programs printed, at releases that the tests of package test install,
 // has the recorded class.
 func TestRecordings(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")

@@ -9,10 +9,9 @@ import (
 	"sluice/internal/workspace"
 )
 
-// app is the console, folder and timing that every command has.
+// app is the console and folder that every command has.
 type app struct {
-	console.Console              // a copy of the app may write elsewhere
-	timing          serve.Timing // of what serves repos
+	console.Console // a copy of the app may write elsewhere
 	dir             string
 
 	throwAway bool // the repo is removed when the command ends
@@ -34,7 +33,7 @@ func (a *app) bare(ctx context.Context) (*workspace.Workspace, error) {
 
 // serving returns how a process of this app serves repos.
 func (a *app) serving(set []string) serve.Options {
-	return serve.Options{Console: &a.Console, Set: set, Version: version, Timing: a.timing}
+	return serve.Options{Console: &a.Console, Set: set, Version: version}
 }
 
 // withView runs do with the repo and its Viewer.

@@ -1,0 +1,95 @@
+package test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/workspace"
+	"strings"
+	"testing"
+)
+
+func TestFaultsOfTheCommandLine(t *testing.T) {
+	w := newWorld(t, true)
+	for _, c := range []struct {
+		args []string
+		code int
+		says []string
+	}{
+		{[]string{"valdate"}, fault.ExitUsage, []string{`no command "sluice valdate"`, "did you mean `sluice validate`?"}},
+		{[]string{"watch", "ad"}, fault.ExitUsage, []string{`no command "sluice watch ad"`, "did you mean `sluice watch add`?"}},
+		{[]string{"validate", "--jsn"}, fault.ExitUsage, []string{"unknown flag --jsn", "did you mean --json?"}},
+		{[]string{"status", "--zzzzzz"}, fault.ExitUsage, []string{"unknown flag --zzzzzz", "`sluice status --help` lists its flags"}},
+		{[]string{"pass"}, fault.ExitUsage, []string{"GATE is missing", "usage: sluice pass GATE"}},
+		{[]string{"decide", "G-1"}, fault.ExitUsage, []string{"OUTCOME is missing"}},
+		{[]string{"version", "x"}, fault.ExitUsage, []string{"is too much: x"}},
+		{[]string{"completion", "tcsh"}, fault.ExitUsage, []string{`no completion for the shell "tcsh"`}},
+		{[]string{"init", "--template", "gated-pipelin"}, fault.ExitUsage, []string{"did you mean --template gated-pipeline?"}},
+		{[]string{"help", "valdate"}, fault.ExitUsage, []string{"did you mean `sluice help validate`?"}},
+		{[]string{"clean", "--older", "soon"}, fault.ExitUsage, []string{"--older soon: not a duration"}},
+		{[]string{"validate"}, fault.ExitFailed, []string{"no .workflow/ here", "`sluice init` creates it"}},
+		{[]string{"journal", "repair"}, fault.ExitUsage, []string{"--to N is missing"}},
+	} {
+		code, out, errs := w.sluice(c.args...)
+		if code != c.code {
+			t.Errorf("%v: exit code %d, want %d: %s%s", c.args, code, c.code, out, errs)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(errs, want) {
+				t.Errorf("%v: %q is not said: %q", c.args, want, errs)
+			}
+		}
+		if n := strings.Count(errs, "\n"); n > 2 || out != "" {
+			t.Errorf("%v: want one line of cause and one of mend and nothing else: %q %q", c.args, out, errs)
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	w := newWorld(t, false)
+	if code, _, errs := w.sluice("status"); code != fault.ExitFailed || !strings.Contains(errs, "no git repository") || !strings.Contains(errs, "git init") {
+		t.Errorf("without a repo: %d %q", code, errs)
+	}
+	w.dir = filepath.Join(w.dir, "none")
+	if code, _, errs := w.sluice("status"); code != fault.ExitUsage || !strings.Contains(errs, "no such folder") {
+		t.Errorf("without a folder: %d %q", code, errs)
+	}
+	w = newWorld(t, true)
+	w.env = []string{"PATH=" + os.Getenv("PATH")}
+	w.write(".workflow/config.yaml", "")
+	if code, _, errs := w.sluice("status"); code != fault.ExitFailed || !strings.Contains(errs, "set HOME") {
+		t.Errorf("without a home: %d %q", code, errs)
+	}
+}
+
+// TestInALinkedWorktree: who stands in one means the main checkout's runs.
+func TestInALinkedWorktree(t *testing.T) {
+	w := newWorld(t, true)
+	w.write(".workflow/config.yaml", "")
+	for _, args := range [][]string{{"-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "--allow-empty", "-m", "x"}, {"worktree", "add", "-q", "../linked"}} {
+		if out, err := exec.Command("git", append([]string{"-C", w.dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git: %v %s", err, out)
+		}
+	}
+	p, err := workspace.Find(t.Context(), console.New(w.env, nil, nil, nil), filepath.Join(filepath.Dir(w.dir), "linked"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := filepath.EvalSymlinks(w.dir); p.Root != want {
+		t.Errorf("root is %s, want %s", p.Root, want)
+	}
+}
+
+// TestNoAgentDecides: from within an attempt no gate is decided by the command.
+func TestNoAgentDecides(t *testing.T) {
+	w := newWorld(t, true)
+	w.write(".workflow/config.yaml", "")
+	w.env = append(w.env, "SLUICE_TOKEN=abc", "SLUICE_RUN=w-1")
+	for _, args := range [][]string{{"pass", "G"}, {"fail", "G", "-m", "x"}, {"veto", "G", "-m", "x"}, {"decide", "G", "pass"}} {
+		if code, _, errs := w.sluice(args...); code != fault.ExitFailed || !strings.Contains(errs, "only a person decides") {
+			t.Errorf("%v: %d %q", args, code, errs)
+		}
+	}
+}

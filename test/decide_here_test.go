@@ -1,0 +1,93 @@
+//go:build linux
+
+package test
+
+import (
+	"strings"
+	"testing"
+
+	"sluice/engine"
+)
+
+// looked is a world in whose daemon-less repo a run waits at a person's gate; the step's criterion prints something.
+func looked(t *testing.T) (w *playground, sluice string) {
+	t.Helper()
+	w, sluice = gated(t)
+	w.write(".workflow/specs/w.yaml", `workflow: {id: w, name: A workflow}
+steps:
+  - {id: A, agent: {type: writer, prompt: write}, signal: {type: stdout_exit}, outputs: [out.txt], success_criterion: {run: "wc -l < out.txt; echo all is well"}, gate: G}
+gates:
+  - {id: G, name: review, reviewer: {level: human}, on_pass: {next_step: DONE}}
+`)
+	w.write(".workflow/config.yaml", "agents: {mine: {command: [sh, -c, 'echo hello >> out.txt']}}\nroles: {writer: {agent: mine}}\n")
+	return w, sluice
+}
+
+// TestShowDecides: show prints what the criterion printed, and in a terminal one key shows the changes, those since the
+// attempt before, sends the work back with words, or passes; any other decides nothing.
+func TestShowDecides(t *testing.T) {
+	w, sluice := looked(t)
+	defer w.serve(sluice)()
+	if code, out := w.binary(sluice, "start", "w"); code != 0 {
+		t.Fatal(out)
+	}
+	w.until(`G`, "inbox")
+	win := w.inTerminal(110, 50, sluice+" show G; "+sluice+" show G; echo sent; read x; clear; "+sluice+" show G")
+	win.sees(`(?s)^  printed +stdout:\n +1\n +all is well`)
+	win.sees(`^p pass  f fail  d changes  any other key: later`)
+	win.types("Up")
+	win.sees(`^nothing was decided`)
+	win.sees(`(?s)later.*later`)
+	win.types("d")
+	win.sees(`^\+hello`)
+	win.decides("f", `^What is wrong\?`)
+	win.types("two lines")
+	win.decides("Enter", `^sent`)
+	w.until(`attempt 2(.|\n)*G review +human`, "status")
+	win.types("Enter")
+	win.sees(`^G review at human, G #2 of w-1`)
+	win.sees(`^  round 1 +fail by .*two lines`)
+	win.sees(`s since the attempt before`)
+	win.types("s")
+	win.sees(`(?s)^@@ -1 \+1,2 @@.* hello.*\+hello`)
+	win.passes(`^Pass G review, round 2 of w-1: step A, content [0-9a-f]{12}\?`, `^rc=0`)
+	last := win.sees(`^rc=0`)
+	if !strings.Contains(last, "passed by") {
+		t.Errorf("at the end:\n%s", last)
+	}
+	if code, out, _ := w.sluice("show", "G", "--since"); code != 0 || !strings.Contains(out, "+hello") {
+		t.Errorf("--since: %d %s", code, out)
+	}
+	if code, _, errs := w.sluice("show", "G", "--run", "nothing-1"); code == 0 {
+		t.Errorf("of no run: %s", errs)
+	}
+}
+
+// TestShowTakesNoTypeAhead: what is typed before show asks, or pasted, decides nothing; a single key then does.
+func TestShowTakesNoTypeAhead(t *testing.T) {
+	w, sluice := looked(t)
+	defer w.serve(sluice)()
+	w.start(sluice, "w")
+	w.until(`G`, "inbox")
+	win := w.inTerminal(110, 50, "read x; stty -icanon; read -t 1 -n 1 y; stty icanon; "+sluice+" show G")
+	win.types("Enter", "y", "p")
+	win.sees(`look, then press p once`)
+	win.tmux("set-buffer", "p\nf\nno\np\n")
+	win.looks()
+	win.tmux("paste-buffer", "-p")
+	win.sees(`several keys at once decide nothing`)
+	win.looks()
+	win.tmux("paste-buffer")
+	win.looks()
+	win.types("p")
+	win.sees(`^Pass G review, round 1 of w-1`)
+	win.types("Enter")
+	win.sees(`^nothing was decided: (it has only just come|several keys)`)
+	win.decides("f", `^What is wrong`)
+	win.tmux("send-keys", "pasted", "Enter")
+	win.sees(`^nothing was decided: the words arrived together with the key`)
+	if has(w.factsOf(), func(engine.RoundPassed) bool { return true }) || has(w.factsOf(), func(engine.RoundFailed) bool { return true }) || has(w.factsOf(), func(engine.RoundRouted) bool { return true }) {
+		t.Error("it was decided")
+	}
+	win.passes(`^Pass G review, round 1 of w-1`, `^rc=0`)
+}

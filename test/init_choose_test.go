@@ -1,0 +1,112 @@
+//go:build linux
+
+package test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/internal/fault"
+)
+
+// agentsOnPath puts programs of these names, and no other agent, on the world's PATH.
+func (w *playground) agentsOnPath(names ...string) string {
+	w.t.Helper()
+	dir := filepath.Join(filepath.Dir(w.dir), "path")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, n := range names {
+		if err := os.WriteFile(filepath.Join(dir, n), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	path := dir + ":/usr/bin:/bin"
+	w.env = append(w.env, "PATH="+path)
+	return path
+}
+
+func (w *playground) read(name string) string {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestInitFinds: without questions init takes the agents and the tests that it finds, in consistent
+// files; it reports what is missing and what to do.
+func TestInitFinds(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		agents   []string
+		file     [2]string
+		args     []string
+		writer   string
+		reviewer string
+		test     string
+		says     string
+	}{
+		{name: "both", agents: []string{"claude", "codex"}, file: [2]string{"go.mod", "module x\n"}, writer: "claude", reviewer: "codex", test: `"go test ./..."`},
+		{name: "one", agents: []string{"codex"}, file: [2]string{"Makefile", "all:\n\ntest: all\n\tgo $(X)\n"}, writer: "codex", reviewer: "codex", test: `"make test"`},
+		{name: "other", agents: []string{"gemini"}, file: [2]string{"package.json", `{"scripts": {"test": "vitest"}}`}, writer: "gemini", reviewer: "gemini", test: `"npm test"`},
+		{name: "none", file: [2]string{"package.json", `{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`}, writer: "claude", reviewer: "claude", test: `"true"`, says: "no agent on PATH"},
+		{name: "said", agents: []string{"claude"}, file: [2]string{"go.mod", ""}, args: []string{"--writer", "codex", "--reviewer", "claude", "--test", `sh -c "exit $X"`}, writer: "codex", reviewer: "claude", test: `"sh -c \"exit $X\""`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, true)
+			w.agentsOnPath(c.agents...)
+			w.write(c.file[0], c.file[1])
+			code, out, errs := w.sluice(append([]string{"init"}, c.args...)...)
+			if code != 0 || !strings.Contains(out, "sluice run gated-pipeline") || !strings.Contains(out+errs, c.says) {
+				t.Fatalf("%d %s %s", code, out, errs)
+			}
+			config, spec := w.read(".workflow/config.yaml"), w.read(".workflow/specs/gated-pipeline.yaml")
+			for _, want := range []string{"implementor: {agent: " + c.writer + "}", "test-writer: {agent: " + c.writer + "}", "reviewer: {agent: " + c.reviewer + "}"} {
+				if !strings.Contains(config, want) {
+					t.Errorf("config lacks %q:\n%s", want, config)
+				}
+			}
+			if !strings.Contains(spec, "test: {default: "+c.test+", ") {
+				t.Errorf("the spec has not %s:\n%s", c.test, spec)
+			}
+			if code, out, errs := w.sluice("validate"); code != 0 {
+				t.Errorf("validate: %s %s", out, errs)
+			}
+			if _, err := w.settings(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	w := newWorld(t, true)
+	if code, _, errs := w.sluice("init", "--writer", "cluade"); code != fault.ExitUsage || !strings.Contains(errs, "did you mean claude?") {
+		t.Errorf("%d %s", code, errs)
+	}
+}
+
+// TestInitAsks: in a terminal with two agents there are three questions; a name that is none is asked for again.
+func TestInitAsks(t *testing.T) {
+	w := newWorld(t, true)
+	path := w.agentsOnPath("claude", "codex")
+	w.write("go.mod", "module x\n")
+	win := w.inTerminal(110, 40, "env PATH="+path+" "+filepath.Join(binDir(t), "sluice")+" init")
+	win.sees(`^Which agent does the work\? claude, codex \[claude\]`)
+	win.types("codx", "Enter")
+	win.sees(`no agent "codx" here: did you mean codex\?`)
+	win.types("codex", "Enter")
+	win.sees(`^Which agent reviews it\? claude, codex \[claude\]`)
+	win.types("Enter")
+	win.sees(`^Which command tests this repo\? \[go test \./\.\.\.\]`)
+	win.types("go vet ./...", "Enter")
+	win.sees(`^  sluice run gated-pipeline --var task=`)
+	win.sees(`^rc=0`)
+	if config := w.read(".workflow/config.yaml"); !strings.Contains(config, "implementor: {agent: codex}") || !strings.Contains(config, "reviewer: {agent: claude}") {
+		t.Error(config)
+	}
+	if spec := w.read(".workflow/specs/gated-pipeline.yaml"); !strings.Contains(spec, `default: "go vet ./..."`) {
+		t.Error(spec)
+	}
+}

@@ -1,0 +1,69 @@
+// Package test has the end-to-end tests: each runs the built sluice on real repos, as a user does.
+//
+// By theme, the beginning of a file's name says which:
+//
+//	script    the scripts of testdata/script; most of what commands do is tested there
+//	watch     signals as files: every way to write one, folders that go, limits of the kernel
+//	fault     crashes, full disks, failing system calls, damaged state, power cuts
+//	held      what an agent in the sandbox can and cannot do
+//	agents    the real agent programs against a loopback stub of the model
+//	template  the shipped workflows; shapes and examples likewise
+//	top, form, terminal  the screens, in a real terminal
+//	people, torture, soak, flood  many at once, and long
+//
+// A test has a playground (commands on a repo) or a sandbox (a daemon and processes besides).
+package test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sluice/internal/serve"
+	"sync"
+	"testing"
+)
+
+// built is the binary that all tests of this package run.
+type built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+var theBinary built
+
+func TestMain(m *testing.M) {
+	if code, ours := serve.Inner(os.Args[1:], os.Stdin); ours { // what is tested in this process starts it as its helper
+		os.Exit(code)
+	}
+	code := m.Run()
+	if theBinary.dir != "" {
+		_ = os.RemoveAll(theBinary.dir)
+	}
+	os.Exit(code)
+}
+
+// binDirVar names the folder to the tests that this binary runs in a namespace of their own.
+const binDirVar = "SLUICE_TEST_BIN"
+
+// binDir returns the folder of `sluice` as it is shipped.
+func binDir(t testing.TB) string {
+	t.Helper()
+	if dir := os.Getenv(binDirVar); dir != "" {
+		return dir
+	}
+	theBinary.once.Do(func() {
+		if theBinary.dir, theBinary.err = os.MkdirTemp("", "sluice-bin-"); theBinary.err != nil {
+			return
+		}
+		out, err := exec.Command("go", "build", "-o", filepath.Join(theBinary.dir, "sluice"), "../cmd/sluice").CombinedOutput()
+		if err != nil {
+			theBinary.err = fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	})
+	if theBinary.err != nil {
+		t.Fatal(theBinary.err)
+	}
+	return theBinary.dir
+}
