@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // The command writes far more than is kept: it is never blocked, the files stay bounded meanwhile

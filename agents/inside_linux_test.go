@@ -15,7 +15,7 @@ import (
 
 	"sluice/agents/egress"
 	"sluice/agents/sandbox"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // heldSpec is a launch in a hand-made sandbox whose network has only the proxy. The command reads

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice/agents/sandbox"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 const keyringArg = "keyring"

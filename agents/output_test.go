@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // numbered returns numbered lines.

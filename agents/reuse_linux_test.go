@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // stubborn is a tree of processes that fork, create sessions, daemonise, drop their environment and

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/tools/conform"
 )
 
 // patient is a world whose steps work until they are told to end, whoever waits for them.

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // twoClocks is a time as time.Now gives it: of the clock on the wall, and of the steady one, which

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // smallDisk puts a small tmpfs at the folder.

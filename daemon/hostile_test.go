@@ -12,9 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/journal"
+	"sluice/tools/conform"
 )
 
 // still is a World in which nothing comes to an end.

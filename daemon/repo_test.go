@@ -15,9 +15,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/journal"
+	"sluice/tools/conform"
 )
 
 // stage is a World whose processes end as the script says, at once.

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // Bounds of a history.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestWhoseTurn: an attempt and a round each are one turn of their role, however often they were

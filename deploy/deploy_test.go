@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"sluice/deploy"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // line returns the values of a key in a unit.

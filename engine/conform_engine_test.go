@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestConditionsAreAskedOnce: a condition's result is a fact; neither time, nor scans, nor a replay

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // corePath is how many lines one can read in an hour.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 func TestLimitsOfTexts(t *testing.T) {

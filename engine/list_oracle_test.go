@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // The lists' oracle implements docs/tasks.md again, one task after the other, without facts, files

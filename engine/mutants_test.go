@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
 	"sluice/tools/anchor"
+	"sluice/tools/conform"
 )
 
 // mutant is one wrong reading of the law: a piece of a declaration's text and its replacement. Old
@@ -64,7 +64,7 @@ func mutate(t *testing.T, changed map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), []byte("module sluice\n\ngo 1.26.0\n"))
-	for from, to := range map[string]string{".": "engine", "internal/oracle": "engine/internal/oracle", "../internal/conform": "internal/conform", "../internal/text": "internal/text", "../tools/anchor": "tools/anchor"} {
+	for from, to := range map[string]string{".": "engine", "../tools/oracle": "tools/oracle", "../tools/conform": "tools/conform", "../internal/text": "internal/text", "../tools/anchor": "tools/anchor"} {
 		files, err := filepath.Glob(filepath.Join(from, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files in %s: %v", from, err)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestPurity reads the package's own source: its imports, and that it uses no clock and starts no

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // answers is a person's file at a gate of the script's run.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // twoStepList is a list whose tasks are each done by a run of a two-step workflow.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // madeList is a list whose file is written from `plan`'s answer: the tasks of each of its attempts,

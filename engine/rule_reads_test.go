@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 func reads(s *Step) { s.Agent.Reads, s.Signal = true, Signal{Type: SignalExit} }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // looped is a -> b, whose gate has a route back to a beside its failures: again.

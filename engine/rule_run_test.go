@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 var ann = Actor{Who: "ann", Via: "command", Trust: TrustFile}

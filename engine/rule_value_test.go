@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 func TestRuleGateOutputsFirst(t *testing.T) {

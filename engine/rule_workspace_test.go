@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestWorkspace: a run has its own worktree, in which its steps work unless they name another, and

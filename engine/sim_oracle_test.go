@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"sluice/engine/internal/oracle"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
+	"sluice/tools/oracle"
 )
 
 // beside feeds the model the engine's events and compares the two after each event. It translates

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"sluice/engine"
-	hold "sluice/internal/conform"
 	"sluice/internal/text"
 	"sluice/internal/text/hostile"
+	hold "sluice/tools/conform"
 )
 
 // repo creates a repo's folder with a worktree, and a folder outside both.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sluice/engine"
-	hold "sluice/internal/conform"
+	hold "sluice/tools/conform"
 )
 
 func TestGuarded(t *testing.T) {

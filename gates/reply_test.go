@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	hold "sluice/internal/conform"
+	hold "sluice/tools/conform"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"sluice/engine"
-	hold "sluice/internal/conform"
 	jsonschema "sluice/internal/schema"
 	"sluice/internal/text/hostile"
+	hold "sluice/tools/conform"
 )
 
 func block3(s string) string { return "```json\n" + s + "\n```\n" }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // snapped returns a disk with a journal of 30 records and snapshots of 10 and 20.

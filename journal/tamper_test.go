@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // written returns the bytes of a journal of n records and the offset after each of them.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // mount mounts a small tmpfs on a new folder.

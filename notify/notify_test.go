@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // fake is a channel made of a func.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"sluice/internal/conform"
 	"sluice/internal/text"
+	"sluice/tools/conform"
 )
 
 func TestParseHuman(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // Git's own derivatives of a marked commit do not count. Git may change its wording, so the test

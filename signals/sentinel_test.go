@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
 	"sluice/internal/ids"
+	"sluice/tools/conform"
 )
 
 func TestParseSentinel(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestOneGatekeeperOfSchemas: a schema that loads, in a spec or its file, can check answers. A

@@ -8,7 +8,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 const brokenFile = "testdata/broken.txt"

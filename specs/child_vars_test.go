@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // family writes specs to a new repo and loads the named one.

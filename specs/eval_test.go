@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/text"
+	"sluice/tools/conform"
 )
 
 // someEnv is what a gate's expressions see in these tests.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestRoleLimits: `limits: roles:` limits what the agents of a role may use in a run. An unused

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // loaded loads a spec that must load.

@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 var update = flag.Bool("update", false, "write what is generated, and the golden files, anew")

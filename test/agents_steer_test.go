@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 	"sluice/tools/modelstub"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 	"sluice/tools/modelstub"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // What the scripts of testdata/script hold, by name. TestScripts says so, and that the scripts are there.

@@ -12,7 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // newDevCycle creates document 002's workflow in a repo that a daemon serves; its usual stand-ins

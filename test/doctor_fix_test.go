@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
 	"sluice/internal/fault"
+	"sluice/tools/conform"
 )
 
 // TestDoctorMends: what doctor can fix is fixed after a yes, and checked again; without a person it

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sluice/daemon"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestExamples does what the README of each example says, word for word, and looks whether all that was started was

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // The Nth system call of a kind fails, in each thread of the daemon, once. All the others work: a daemon that goes on has

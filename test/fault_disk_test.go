@@ -16,9 +16,9 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/fault"
 	"sluice/journal"
+	"sluice/tools/conform"
 )
 
 // namespaceVar tells this binary that it runs in a mount namespace of its own.

@@ -16,7 +16,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // The daemon, or `sluice land`, is killed before, after or beside a git that it starts, while runs with a worktree of their

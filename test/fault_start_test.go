@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"sluice/daemon"
-	"sluice/internal/conform"
 	"sluice/internal/fault"
+	"sluice/tools/conform"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestFloodOfForgedAnswers: an attempt that writes thousands of answers and signals into its inbox fills neither

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // asking is gated, with a gate that asks for an answer.

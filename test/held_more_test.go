@@ -12,7 +12,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 const longSpec = `

@@ -18,7 +18,7 @@ import (
 	cage "sluice/agents/sandbox"
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // needsCage skips a test without a sandbox.

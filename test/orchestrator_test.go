@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 	"sluice/tools/modelstub"
 )
 

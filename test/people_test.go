@@ -16,7 +16,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // peopleTimes is how often each race is run: SLUICE_PEOPLE, as `make torture` sets it, or a few.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"sluice/agents"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 const (

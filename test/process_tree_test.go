@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // unrulyTree is an agent whose processes ignore signals, take sessions of their own, lose their parents, their

@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	"sluice/daemon"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // forge is a bare repo behind a loopback server that git speaks to by https, and a stub of GitHub's API that the real gh

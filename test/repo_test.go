@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
 	"sluice/internal/fault"
 	"sluice/internal/show"
+	"sluice/tools/conform"
 )
 
 // binary runs the real binary: what launches agents launches them through it.

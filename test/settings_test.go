@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/settings"
 	"sluice/internal/workspace"
+	"sluice/tools/conform"
 )
 
 // own writes the person's settings file.

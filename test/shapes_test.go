@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestShapes runs the workflows of examples/shapes with their stand-ins, each the ordinary way and a failing one, and holds the

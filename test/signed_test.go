@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
 	"sluice/internal/console"
 	"sluice/internal/workspace"
+	"sluice/tools/conform"
 )
 
 // forgeries are ways for an agent to have a signed gate passed: each is a shell script; R is the repo's root, W the folder

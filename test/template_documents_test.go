@@ -15,8 +15,8 @@ import (
 
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/internal/conform"
 	"sluice/specs"
+	"sluice/tools/conform"
 )
 
 // templateFiles creates a template's files, and returns its .workflow folder.

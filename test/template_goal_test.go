@@ -9,8 +9,8 @@ import (
 
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/internal/conform"
 	"sluice/specs"
+	"sluice/tools/conform"
 )
 
 // TestGoalGoesWell: without a play, the plan is approved, each task is coded, tested and verified, and the goal is reached.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/specs"
 	"sluice/specs/graph"
+	"sluice/tools/conform"
 )
 
 // guide returns a template's page.

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sluice/internal/conform"
 	"sluice/internal/workspace"
+	"sluice/tools/conform"
 )
 
 // whole is a signal whose every beginning is no signal; its step counts as done, and says so in these words.

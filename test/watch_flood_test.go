@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
 	"sluice/internal/setup"
 	"sluice/internal/workspace"
+	"sluice/tools/conform"
 )
 
 // How many files nothing waits for are beside the one that counts. The kernel's queue has room for

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sluice/internal/conform"
 	"sluice/internal/workspace"
+	"sluice/tools/conform"
 )
 
 // The signals folder is removed, renamed, replaced by something else: the daemon creates it again

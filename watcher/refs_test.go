@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
 	"sluice/internal/git"
+	"sluice/tools/conform"
 )
 
 func run(t *testing.T, dir string, args ...string) string {

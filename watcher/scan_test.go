@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sluice/internal/atomicfile"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // A file written byte by byte is given as it is at each moment, and never as unchanged while it

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice/internal/atomicfile"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // Links, pipes and sockets are told of and not read, and hold up nobody.

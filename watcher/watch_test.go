@@ -12,7 +12,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // A folder that is removed and made again, or renamed away, or whose parent is, is watched again at

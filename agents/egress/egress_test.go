@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // served starts a proxy on a socket, and returns what it refused.

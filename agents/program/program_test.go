@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 var now = time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)

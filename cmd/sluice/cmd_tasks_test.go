@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sluice/internal/atomicfile"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestFormatLosesNothing: what is written into a task file while fmt is at work on it is there afterwards.

@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sluice/internal/conform"
 	"sluice/internal/git"
+	"sluice/tools/conform"
 )
 
 // ground is a repo, and checkouts of it.

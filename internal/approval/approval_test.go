@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 func anApproval() Approval {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 func must(t *testing.T, err error) {

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // A pipe would keep a plain open waiting for ever; what comes through it, or a device, is nobody's file.

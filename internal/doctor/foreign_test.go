@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestForeignSettings: each name that the documents have for a setting is read, or it is said what takes its place.

@@ -8,9 +8,9 @@ import (
 
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/internal/conform"
 	"sluice/internal/git"
 	"sluice/internal/settings"
+	"sluice/tools/conform"
 )
 
 // TestGuardedUnknown: if a command's programs are unknown, a person is asked about all changes but

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 func (s *sandbox) beside(name string) string { return filepath.Join(filepath.Dir(s.dir), name) }

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"sluice/engine"
-	hold "sluice/internal/conform"
 	"sluice/internal/text"
 	"sluice/internal/text/hostile"
+	hold "sluice/tools/conform"
 )
 
 // golden compares text with a file of testdata; SLUICE_REWRITE=1 writes it anew, to be read as a diff.

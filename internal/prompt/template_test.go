@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"sluice/engine"
-	hold "sluice/internal/conform"
 	"sluice/internal/text/hostile"
+	hold "sluice/tools/conform"
 )
 
 // full is a step of which every section has something to say.

@@ -7,7 +7,7 @@ import (
 
 	"sluice/agents/program"
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 func TestDefaultSettingsAreGood(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestAProjectsFileOnlyTightens: a value of the project's file that is looser than the person's

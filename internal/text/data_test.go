@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	hold "sluice/internal/conform"
 	"sluice/internal/text/hostile"
+	hold "sluice/tools/conform"
 )
 
 func TestReveal(t *testing.T) {

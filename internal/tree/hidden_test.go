@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestHidden: what only new ignore rules keep out of the tree is listed with its digest; what

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // programs returns how many random programs a run tries; SLUICE_PROGRAMS overrides it,

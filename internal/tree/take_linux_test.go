@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 func TestWhatCannotBeTaken(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
 	"sluice/internal/git"
+	"sluice/tools/conform"
 )
 
 // repo is the test's own git repository, with a first commit.

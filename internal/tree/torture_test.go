@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"testing"
 
-	"sluice/internal/conform"
 	"sluice/internal/git"
+	"sluice/tools/conform"
 )
 
 // A chore is what a separate process does to a folder, so that it, its disk or its gits can be

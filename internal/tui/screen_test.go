@@ -12,8 +12,8 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/render"
+	"sluice/tools/conform"
 )
 
 // TestWhatWaitsIsFirst: what stands still for a person, then what goes on by itself soon, then offers and pauses; each with

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/tools/conform"
 )
 
 // TestTasksMade: a list is written from a value as it is; twice is as once, one of others is never written over, and the

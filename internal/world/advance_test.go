@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
+	"sluice/tools/conform"
 )
 
 const advanceSpec = `

@@ -15,7 +15,7 @@ import (
 
 	"sluice/agents"
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestALaunchOfBeforeTheMachinesStartIsLost: a power cut may have taken its record, so that it looks as if it had never been.

@@ -13,9 +13,9 @@ import (
 	"sluice/agents/program"
 	"sluice/agents/sandbox"
 	"sluice/gates/checkouts"
-	"sluice/internal/conform"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
+	"sluice/tools/conform"
 )
 
 // envSpec is a workflow of one command with variables of its own.

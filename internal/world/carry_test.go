@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/tools/conform"
 )
 
 const carrySpec = `

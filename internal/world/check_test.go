@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
+	"sluice/tools/conform"
 )
 
 const checkSpec = `

@@ -12,10 +12,10 @@ import (
 	"sluice/agents/launch"
 	"sluice/agents/sandbox"
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
+	"sluice/tools/conform"
 )
 
 // boxed returns the sandbox of this machine, or skips the test.

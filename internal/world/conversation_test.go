@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sluice/agents/launch"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestConversation: the newest conversation of an attempt is found, with what its program needs to find it; a name that a

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/notify"
+	"sluice/tools/conform"
 )
 
 const gateSpec = `

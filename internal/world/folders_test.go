@@ -8,9 +8,9 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
+	"sluice/tools/conform"
 )
 
 // untilAsked runs a spec with the script of its agents until a person is asked at a gate.

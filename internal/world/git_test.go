@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/tools/conform"
 )
 
 const treeSpec = `

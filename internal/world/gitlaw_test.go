@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
 	"sluice/internal/job"
+	"sluice/tools/conform"
 )
 
 const plainSpec = `

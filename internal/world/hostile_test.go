@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice/internal/conform"
 	"sluice/internal/layout"
+	"sluice/tools/conform"
 )
 
 // TestTheWordGoesBeforeTheEnd: an agent that said that it is done, and then failed on its way out, has said it.

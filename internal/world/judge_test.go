@@ -12,10 +12,10 @@ import (
 
 	"sluice/agents/sandbox"
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
+	"sluice/tools/conform"
 )
 
 const judgeSpec = `

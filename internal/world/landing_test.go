@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 const onDoneSpec = `

@@ -13,9 +13,9 @@ import (
 	"sluice/agents/launch"
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/settings"
+	"sluice/tools/conform"
 )
 
 // background carries a job out in the background until the context ends.

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
+	"sluice/tools/conform"
 )
 
 const lookSpec = `

@@ -14,10 +14,10 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/health"
 	"sluice/journal"
 	"sluice/specs"
+	"sluice/tools/conform"
 )
 
 // loop serves the bench by the real loop until the test ends, or stop is called.

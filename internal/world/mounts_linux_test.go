@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"sluice/agents/sandbox"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // standInBox is a sandbox whose program notes what it is asked for and runs the command without it: for what a launch is

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
+	"sluice/tools/conform"
 )
 
 const promptsSpec = `

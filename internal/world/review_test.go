@@ -9,9 +9,9 @@ import (
 
 	"sluice/engine"
 	"sluice/gates"
-	"sluice/internal/conform"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
+	"sluice/tools/conform"
 )
 
 const reviewSpec = `

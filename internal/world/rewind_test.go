@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 const vetoSpec = `

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestRoom: a launch that fills its private home is ended as failed, with the reason, and one that does not goes on.

@@ -13,10 +13,10 @@ import (
 	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
+	"sluice/tools/conform"
 )
 
 const sessionSpec = `

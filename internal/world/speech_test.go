@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"sluice/agents/launch"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // says prints lines as claude prints them.

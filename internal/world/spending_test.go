@@ -14,9 +14,9 @@ import (
 	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/settings"
+	"sluice/tools/conform"
 )
 
 // spender is a claude that reports a number of tokens, waits for a file `go`, and ends well.

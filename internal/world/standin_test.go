@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
 	"sluice/internal/tree"
+	"sluice/tools/conform"
 )
 
 const standInSpec = `

@@ -9,7 +9,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/gates/judge"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // TestAnswerOfAnotherTask: a summary that names a task other than the one that was given is asked for again, and is none at

@@ -14,7 +14,7 @@ import (
 	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 const toldSpec = `

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // timesOf is a number that the environment names, or the short form's.

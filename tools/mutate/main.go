@@ -31,7 +31,7 @@ import (
 const tooLong = `^(TestHistories|TestOracle|TestDeterministic|TestListOracle|TestListHistories|TestMutants|TestSimulation.*|TestTorture.*|TestSoak)$`
 
 // helpers are for tests: a flip in them says nothing of the product.
-const helpers = `/(internal/(conform|conform/report|tidy)|tools/[a-z]+|tools/mutate/mutant|engine/internal/oracle)$`
+const helpers = `/(test|tools/([a-z]+|conform/report|mutate/mutant))$`
 
 type options struct {
 	run, skip     *regexp.Regexp

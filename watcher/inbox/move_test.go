@@ -10,9 +10,9 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/tools/conform"
 )
 
 // taken is a file that was taken in, as its move.

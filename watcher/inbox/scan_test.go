@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/internal/conform"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/tools/conform"
 	"sluice/watcher"
 )
 

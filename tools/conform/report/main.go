@@ -1,9 +1,9 @@
 // Command report makes docs/conformance.md: which test holds which sentence of which document.
 //
-//	go run ./internal/conform/report [--check] DIR
+//	go run ./tools/conform/report [--check] DIR
 //
 // DIR has the lines that a test run left (see package conform). The register of all sentences is
-// internal/conform/rules/*.txt: a line `RULE | SENTENCE`, with a third column where a later release is to hold it.
+// tools/conform/rules/*.txt: a line `RULE | SENTENCE`, with a third column where a later release is to hold it.
 // It runs in the module's root. With --check nothing is written: exit 1 and a line for each rule that no test holds,
 // each test that claims a rule nobody knows, and each difference to the table as it is. A rule whose tests were all skipped is
 // told; it is a fault where the table is made.
@@ -18,7 +18,7 @@ import (
 
 // Where things lie, below the module's root.
 const (
-	rulesDir = "internal/conform/rules"
+	rulesDir = "tools/conform/rules"
 	docFile  = "docs/conformance.md"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // document is one table: its rules in the order of the register.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/conform"
+	"sluice/tools/conform"
 )
 
 // layers says what of this module each package may import, and which of the libraries belong to one place. A package
@@ -73,11 +73,9 @@ var layers = map[string]struct{ own, only []string }{
 	// What is not as it should be, and trying again.
 	"internal/health": {},
 	// Where the files of a repo are, and by which names.
-	"internal/layout":  {own: []string{"internal/atomicfile", "internal/job", "engine"}},
-	"internal/job":     {own: []string{"engine", "internal/stub", "internal/shells"}},
-	"internal/tasks":   {own: []string{"internal/strictjson"}},
-	"internal/conform": {},
-	"internal/tidy":    {},
+	"internal/layout": {own: []string{"internal/atomicfile", "internal/job", "engine"}},
+	"internal/job":    {own: []string{"engine", "internal/stub", "internal/shells"}},
+	"internal/tasks":  {own: []string{"internal/strictjson"}},
 	// The service manager, and the library that knows which one there is, belong to one place.
 	"deploy": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/text"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
@@ -125,7 +123,7 @@ var layers = map[string]struct{ own, only []string }{
 }
 
 // toolFolders hold what is run while developing and is not part of the product.
-var toolFolders = []string{"tools/", "internal/conform/report", "engine/internal/", "deploy/dist"}
+var toolFolders = []string{"tools/", "deploy/dist"}
 
 type file struct {
 	path, pkg string
@@ -196,7 +194,7 @@ func TestLayers(t *testing.T) {
 		}
 		rule, ok := layers[f.pkg]
 		if !ok {
-			t.Errorf("%s: package %s has no place in the layers: decide where it belongs (internal/tidy)", f.path, f.pkg)
+			t.Errorf("%s: package %s has no place in the layers: decide where it belongs (tools/tidy)", f.path, f.pkg)
 			continue
 		}
 		for _, imp := range f.ast.Imports {
@@ -411,7 +409,7 @@ func TestNothingIsLeftForLater(t *testing.T) {
 	place := regexp.MustCompile(`/work/(main|shared)|\.library\b|proxy\.golang\.org`)
 	_, all := files(t)
 	for _, f := range all {
-		if f.pkg == "internal/tidy" {
+		if f.pkg == "tools/tidy" {
 			continue
 		}
 		for i, line := range strings.Split(string(f.src), "\n") {

@@ -24,9 +24,9 @@ func TestRuleLeavesALine(t *testing.T) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	want := []Record{
-		{Doc: "8-semantics", Rule: "15a", Sentence: "a list sends when its tasks have ended", Package: "sluice/internal/conform", Test: "TestRuleLeavesALine/one", Result: "passed"},
-		{Doc: "field", Rule: "asks 3", Sentence: "a silent agent is ended", Package: "sluice/internal/conform", Test: "TestRuleLeavesALine/skipped", Result: "skipped"},
-		{Doc: "field", Rule: "asks 4", Sentence: "by one of its scripts", Package: "sluice/internal/conform", Test: "TestRuleLeavesALine/three", Part: "script", Result: "passed"},
+		{Doc: "8-semantics", Rule: "15a", Sentence: "a list sends when its tasks have ended", Package: "sluice/tools/conform", Test: "TestRuleLeavesALine/one", Result: "passed"},
+		{Doc: "field", Rule: "asks 3", Sentence: "a silent agent is ended", Package: "sluice/tools/conform", Test: "TestRuleLeavesALine/skipped", Result: "skipped"},
+		{Doc: "field", Rule: "asks 4", Sentence: "by one of its scripts", Package: "sluice/tools/conform", Test: "TestRuleLeavesALine/three", Part: "script", Result: "passed"},
 	}
 	for _, w := range want {
 		var got Record

@@ -63,9 +63,9 @@ func TestFaultsAreTold(t *testing.T) {
 	for name, c := range map[string]struct{ rules, records, want string }{
 		"no test":     {twoRules, "", `law rule 1: no test holds it: one`},
 		"failed test": {twoRules, record("1", "TestA", "failed"), `law rule 1: no test holds it: one`},
-		"unknown":     {twoRules, passed + record("7", "TestC", "passed"), `engine.TestC claims "law 7": no such rule in internal/conform/rules`},
+		"unknown":     {twoRules, passed + record("7", "TestC", "passed"), `engine.TestC claims "law 7": no such rule in tools/conform/rules`},
 		"mark":        {twoRules, passed + record("2", "TestC", "passed"), `law 2: marked "a later release", but engine.TestC holds it`},
-		"twice":       {twoRules + "1 | again\n", passed, `1_law.txt:5: law 1 stands at internal/conform/rules/1_law.txt:3 already`},
+		"twice":       {twoRules + "1 | again\n", passed, `1_law.txt:5: law 1 stands at tools/conform/rules/1_law.txt:3 already`},
 		"no sentence": {"1\n", "", `1_law.txt:1: "1": want RULE | SENTENCE`},
 		"other mark":  {"1 | one | some day\n", "", "the third column says `a later release`"},
 		"no record":   {twoRules, "{", "run/7.jsonl: "},
