@@ -3,7 +3,7 @@ package specs
 import "gopkg.in/yaml.v3"
 
 // The types below define the language. A field's `key` is its name in the file, `doc` is what an
-// editor shows, `need` marks required keys, and `enum` lists a text's permitted words. The reader
+// editor shows, `also` names it in other tools, `need` marks required keys, and `enum` lists a text's permitted words. The reader
 // (read.go) and the JSON Schema (schema.go) use them.
 
 // place has the nodes of a mapping and its keys.
@@ -27,8 +27,8 @@ func (p place) has(name string) bool { return p.Keys[name] != nil }
 type specDoc struct {
 	place
 	Workflow *workflowDoc `key:"workflow" need:"yes" doc:"The workflow itself: its id, vars and limits."`
-	Steps    []*stepDoc   `key:"steps" need:"yes" doc:"The work, step by step. The first one starts the run; so does each with needs: [] that nothing else leads to."`
-	Gates    []*gateDoc   `key:"gates" doc:"The gates: each judges a step and decides where its work goes."`
+	Steps    []*stepDoc   `key:"steps" also:"jobs,tasks,stages,nodes" need:"yes" doc:"The work, step by step. The first one starts the run; so does each with needs: [] that nothing else leads to."`
+	Gates    []*gateDoc   `key:"gates" also:"checks,approvals,reviews" doc:"The gates: each judges a step and decides where its work goes."`
 }
 
 type workflowDoc struct {
@@ -37,7 +37,7 @@ type workflowDoc struct {
 	Name         scalar     `key:"name" doc:"A name for people. The id, if absent."`
 	Description  scalar     `key:"description" doc:"What the workflow does, in a sentence or two."`
 	ContextFiles pathList   `key:"context_files" doc:"Files that every agent of this workflow must read."`
-	Vars         varsDoc    `key:"vars" doc:"Values that a run takes: name: default, or name: {required: true, description: …}. The default gives the type."`
+	Vars         varsDoc    `key:"vars" also:"inputs,params,parameters,arguments,variables" doc:"Values that a run takes: name: default, or name: {required: true, description: …}. The default gives the type."`
 	Workspace    scalar     `key:"workspace" enum:"checkout|run" doc:"Where steps without a worktree work. checkout (default): in your checkout. run: in a worktree of the run's own, on the branch sluice/<run>; sluice land lands the work."`
 	OnDone       *onDoneDoc `key:"on_done" doc:"How the work of a completed run with its own worktree (workspace: run) lands."`
 	Limits       *limitsDoc `key:"limits" doc:"The run's circuit breakers. Each is N, or {max: N, on_hit: ABORTED | FAILED | human}."`
@@ -95,25 +95,25 @@ type stepDoc struct {
 	ID          ident       `key:"id" need:"yes" doc:"The step's id. Steps and gates share one name space, in which case is ignored."`
 	Name        scalar      `key:"name" doc:"A label for people. The id, if absent."`
 	Agent       *agentDoc   `key:"agent" doc:"Who does the step."`
-	Run         commandDoc  `key:"run" doc:"A command instead of an agent: a list of arguments, or a text for sh -c. An agent beside it sets worktree, branch and the role whose environment it gets."`
+	Run         commandDoc  `key:"run" also:"command,cmd,script,shell,exec" doc:"A command instead of an agent: a list of arguments, or a text for sh -c. An agent beside it sets worktree, branch and the role whose environment it gets."`
 	Workflow    scalar      `key:"workflow" doc:"A child run of this workflow."`
 	Vars        givenDoc    `key:"vars" doc:"Beside workflow: values of its vars, as texts with ${{ }} over the names of this workflow. A var without a value takes the var of the same name here."`
-	ForEach     *forEachDoc `key:"for_each" doc:"This step for each task of a list."`
-	Env         envDoc      `key:"env" doc:"Environment variables of the step's process. SLUICE_* are reserved for the engine."`
-	Inputs      pathList    `key:"inputs" doc:"Files or globs the step reads, from its worktree, else from the root. If a plain one is missing, the attempt fails before its launch."`
-	Outputs     outputsDoc  `key:"outputs" doc:"Files that the step must create. path: expression = the engine writes the file."`
+	ForEach     *forEachDoc `key:"for_each" also:"foreach,matrix,loop,with_items" doc:"This step for each task of a list."`
+	Env         envDoc      `key:"env" also:"environment" doc:"Environment variables of the step's process. SLUICE_* are reserved for the engine."`
+	Inputs      pathList    `key:"inputs" also:"input" doc:"Files or globs the step reads, from its worktree, else from the root. If a plain one is missing, the attempt fails before its launch."`
+	Outputs     outputsDoc  `key:"outputs" also:"artifacts,produces,output" doc:"Files that the step must create. path: expression = the engine writes the file."`
 	Setup       *setupDoc   `key:"setup" doc:"Replaces the workflow's setup for the reviewers and checks of this step."`
-	Criteria    criteriaDoc `key:"success_criterion" doc:"How to know that the step is done: \"<command> exits 0\", \"file <path> exists[ and is non-empty]\", {run: …}, {file: …, non_empty: true}, or a list of them; folder: true beside run or file: judged in the step's own folder, with what git ignores. Any other text goes to the reviewer."`
+	Criteria    criteriaDoc `key:"success_criterion" also:"success_criteria,check,done_when,test" doc:"How to know that the step is done: \"<command> exits 0\", \"file <path> exists[ and is non-empty]\", {run: …}, {file: …, non_empty: true}, or a list of them; folder: true beside run or file: judged in the step's own folder, with what git ignores. Any other text goes to the reviewer."`
 	Answer      answerDoc   `key:"answer" doc:"JSON Schema of the step's final structured answer: a file's path, or the schema itself. Beside workflow: an expression over the names of the child run, whose value is the step's answer."`
-	Timeout     spanDoc     `key:"timeout" doc:"How long an attempt may take, as 30m. 2h if absent."`
+	Timeout     spanDoc     `key:"timeout" also:"timeout_minutes,timeout_seconds,time_limit" doc:"How long an attempt may take, as 30m. 2h if absent."`
 	IdleTimeout spanDoc     `key:"idle_timeout" doc:"How long the agent may be silent."`
 	Restarts    countDoc    `key:"restarts" doc:"Launches after an infrastructure failure. 1 if absent."`
 	Signal      *signalDoc  `key:"signal" doc:"How the step reports that it is done. Absent: stdout_exit where the daemon launches, else sentinel_file."`
 	Gate        scalar      `key:"gate" doc:"The gate that judges the step and decides what comes next."`
-	NextStep    targetsDoc  `key:"next_step" doc:"Instead of a gate: the next step, a list of steps, or an end (DONE, FAILED, ABORTED)."`
-	OnFail      scalar      `key:"on_fail" doc:"Beside next_step: where the work goes when the step fails, a step or an end; the next step itself lets the join go on without it. FAILED if absent."`
-	Needs       textList    `key:"needs" doc:"Steps that must have passed; other/Y-2 = in the newest run of the workflow other. [] = starts at once."`
-	When        exprDoc     `key:"when" doc:"A condition, evaluated each time the work arrives. False = the step is skipped, and the work goes on as after a pass."`
+	NextStep    targetsDoc  `key:"next_step" also:"next,goto,then,on_success" doc:"Instead of a gate: the next step, a list of steps, or an end (DONE, FAILED, ABORTED)."`
+	OnFail      scalar      `key:"on_fail" also:"on_failure,on_error,catch" doc:"Beside next_step: where the work goes when the step fails, a step or an end; the next step itself lets the join go on without it. FAILED if absent."`
+	Needs       textList    `key:"needs" also:"depends_on,dependencies,after,requires" doc:"Steps that must have passed; other/Y-2 = in the newest run of the workflow other. [] = starts at once."`
+	When        exprDoc     `key:"when" also:"if,condition,only_if" doc:"A condition, evaluated each time the work arrives. False = the step is skipped, and the work goes on as after a pass."`
 }
 
 type agentDoc struct {
@@ -123,7 +123,7 @@ type agentDoc struct {
 	Worktree scalar   `key:"worktree" doc:"The folder the step works in, relative to the repo's root. Absent = the root."`
 	Branch   scalar   `key:"branch" doc:"The branch from which a missing worktree is created. Absent = a branch with the folder's name."`
 	Context  pathList `key:"context" doc:"More files this agent reads."`
-	Prompt   scalar   `key:"prompt" doc:"The task."`
+	Prompt   scalar   `key:"prompt" also:"instructions,instruction,task,goal,message" doc:"The task."`
 	Session  scalar   `key:"session" doc:"Continue the run's conversation of this name, if the agent can."`
 	Reads    scalar   `key:"reads" doc:"true: the step only reads, in a read-only checkout of its folder's last taken tree. It occupies no folder, so any number run at once. Its result is its answer, its signal and outputs written below .workflow/ (path: expression)."`
 }
@@ -151,7 +151,7 @@ type gateDoc struct {
 	ID          ident        `key:"id" need:"yes" doc:"The gate's id. Steps and gates share one name space, in which case is ignored."`
 	Name        scalar       `key:"name" doc:"A label for people. The id, if absent."`
 	When        exprDoc      `key:"when" doc:"A condition. False = the gate passes unjudged."`
-	Reviewer    *reviewerDoc `key:"reviewer" need:"yes" doc:"Who evaluates the gate."`
+	Reviewer    *reviewerDoc `key:"reviewer" also:"judge,review,approver,evaluator" need:"yes" doc:"Who evaluates the gate."`
 	Restarts    countDoc     `key:"restarts" doc:"Reviewer launches after an inconclusive one. 1 if absent."`
 	Answer      answerDoc    `key:"answer" doc:"JSON Schema of the reviewer's answer, if it is more than a verdict; at level human, of the answer that a person's pass must contain."`
 	Outputs     outputsDoc   `key:"outputs" doc:"Files the engine writes from the review: path: expression."`
@@ -159,11 +159,11 @@ type gateDoc struct {
 	VetoWindow  spanDoc      `key:"veto_window" doc:"How long a notify gate pauses for a veto, as 30s."`
 	Timeout     spanDoc      `key:"timeout" doc:"How long a human may take."`
 	OnTimeout   scalar       `key:"on_timeout" doc:"After the time-out: remind (default), fail, or an end. Never pass."`
-	OnPass      *onPassDoc   `key:"on_pass" need:"yes" doc:"Where a pass leads."`
-	OnFail      *onFailDoc   `key:"on_fail" doc:"Where a failure leads. Absent: back to the step judged."`
+	OnPass      *onPassDoc   `key:"on_pass" also:"on_success,on_approve,on_approval,then" need:"yes" doc:"Where a pass leads."`
+	OnFail      *onFailDoc   `key:"on_fail" also:"on_failure,on_reject,on_rejection,on_error" doc:"Where a failure leads. Absent: back to the step judged."`
 	Routes      routesDoc    `key:"routes" doc:"outcome: where to: a step, an end, or human. Such an outcome is not a failure: each that leads back has its own count."`
 	MaxFailures countDoc     `key:"max_failures" doc:"From this failure on, on_exhausted applies instead of going back. Each name under routes is counted separately. 3 if absent; 0 reads as 1."`
-	MaxRetries  countDoc     `key:"max_retries" doc:"Another name for max_failures: max_retries: 2 asks at the second failure too. A gate has one of the two."`
+	MaxRetries  countDoc     `key:"max_retries" also:"retries,retry,attempts,max_attempts,max_iterations" doc:"Another name for max_failures: max_retries: 2 asks at the second failure too. A gate has one of the two."`
 	OnExhausted scalar       `key:"on_exhausted" doc:"After max_failures: human (default), pass, a step (once; when it has passed, the counts restart) or an end."`
 }
 

@@ -25,6 +25,7 @@ type field struct {
 	key   string
 	need  bool
 	enum  []string
+	also  []string
 	doc   string
 	index int
 }
@@ -39,6 +40,9 @@ func fieldsOf(t reflect.Type) []field {
 		f := field{key: tag.Get("key"), need: tag.Get("need") != "", doc: tag.Get("doc"), index: i}
 		if e := tag.Get("enum"); e != "" {
 			f.enum = strings.Split(e, "|")
+		}
+		if a := tag.Get("also"); a != "" {
+			f.also = strings.Split(a, ",")
 		}
 		out = append(out, f)
 	}
@@ -62,6 +66,11 @@ func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 	for _, kv := range r.pairs(n, what) {
 		i := slices.Index(known, kv.name)
 		if i < 0 {
+			if near := elsewhere(kv.name, fields); near != "" {
+				r.at(kv.key, "%s: unknown key %s: did you mean %q?", what, quote(kv.name), near)
+				meant[near] = true
+				continue
+			}
 			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
 			meant[text.Nearest(kv.name, known)] = true
 			continue
@@ -75,6 +84,19 @@ func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 			r.at(at, "%s: %q is missing", what, f.key)
 		}
 	}
+}
+
+// elsewhere returns the key that other tools call name; "" if there is none.
+func elsewhere(name string, fields []field) string {
+	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
+	for _, f := range fields {
+		for _, a := range f.also {
+			if name == a || name == strings.ReplaceAll(a, "_", "") { // dependsOn, depends-on
+				return f.key
+			}
+		}
+	}
+	return ""
 }
 
 func (r *reader) value(n *yaml.Node, v reflect.Value, f field, what string) {
