@@ -15,13 +15,17 @@
 package test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sluice/internal/serve"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
+
+	"sluice/internal/serve"
 )
 
 // built is the binary that all tests of this package run.
@@ -33,9 +37,17 @@ type built struct {
 
 var theBinary built
 
+// waiting is how many parallel tests share a processor: they wait more than they compute.
+const waiting = 3
+
 func TestMain(m *testing.M) {
 	if code, ours := serve.Inner(os.Args[1:], os.Stdin); ours { // what is tested in this process starts it as its helper
 		os.Exit(code)
+	}
+	flag.Parse()
+	n := runtime.GOMAXPROCS(0)
+	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(n) { // the default
+		_ = p.Set(strconv.Itoa(waiting * n))
 	}
 	code := m.Run()
 	if theBinary.dir != "" {
