@@ -86,7 +86,7 @@ func sourceDate() (time.Time, error) {
 	return time.Unix(sec, 0).UTC(), nil
 }
 
-// texts makes what all systems share: man pages, completions, the two documents.
+// texts makes what all systems share: man pages, completions, README, CHANGELOG and LICENSE.
 func (r *release) texts() error {
 	self := filepath.Join(r.work, "self")
 	if err := r.build(self, "", ""); err != nil {
@@ -110,7 +110,7 @@ func (r *release) texts() error {
 			return err
 		}
 	}
-	return copyFiles(filepath.Join(r.work, "texts"), "README.md", "CHANGELOG.md")
+	return copyFiles(filepath.Join(r.work, "texts"), "README.md", "CHANGELOG.md", "LICENSE")
 }
 
 // build builds the binary; "" = for this machine.
@@ -232,7 +232,7 @@ func copyFiles(to string, names ...string) error {
 	return nil
 }
 
-// run runs a program and gives its output.
+// run runs a program and returns its output.
 func run(env []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Env = env
