@@ -88,7 +88,7 @@ type RunStatus struct {
 	Started  time.Time    `json:"started,omitzero"`
 	Ended    time.Time    `json:"ended,omitzero"`
 	EndWhy   string       `json:"end_why,omitempty"`
-	Stubbed  bool         `json:"stubbed,omitempty"` // stand-ins play its agents: no real work
+	Stubbed  bool         `json:"stubbed,omitempty"` // stubs play its agents: no real work
 	By       engine.Actor `json:"by"`
 	Usage    engine.Usage `json:"usage,omitzero"`  // so far, running work included
 	Budget   engine.Usage `json:"budget,omitzero"` // limits; 0 = none

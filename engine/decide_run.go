@@ -22,7 +22,7 @@ func (d *decider) requested(ev RunRequested) {
 		why = fmt.Sprintf("%d runs are live in this repo, the maximum: end some first", live)
 	}
 	if why == "" && len(ev.Stubs) > 0 && (len(ev.Stubs) > MaxStubs || !json.Valid(ev.Stubs)) {
-		why = fmt.Sprintf("the script of its stand-ins is not JSON of at most %d KiB", MaxStubs>>10)
+		why = fmt.Sprintf("its stub script is not JSON of at most %d KiB", MaxStubs>>10)
 	}
 	if why != "" {
 		d.ignore("", ev.EventKind(), why, &ev.By)

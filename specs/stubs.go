@@ -170,7 +170,7 @@ func (r *stubReader) played(kv pair, kind string, known, ofTasks []string) (id s
 		} else if hint = r.near(kv.name, known); hint == "" && len(known) > 0 {
 			hint = ": it has " + strings.Join(known, ", ")
 		}
-		r.at(kv.key, "%ss: workflow %s has no %s %s for a stand-in%s", kind, r.spec.ID, kind, quote(kv.name), hint)
+		r.at(kv.key, "%ss: workflow %s has no %s %s for a stub%s", kind, r.spec.ID, kind, quote(kv.name), hint)
 	}
 	return "", false
 }

@@ -25,7 +25,7 @@ func Templates() []Template {
 		{"backlog", "a task file worked off, one task an iteration, each with a fresh context, until a review pass says project-done"},
 		{"goal-loop", "a goal cut into 3 to 8 tasks; each coded, tested, fixed and verified; what keeps failing is cut smaller; at the end: is the goal reached?"},
 		{"supervised-loop", "plan, suggest commands, review, control, at most ten rounds; commands are run after your yes, or not at all"},
-		{"release", "notes and changelog by an agent; commit, tag and push after your yes: `sluice push`"},
+		{"release", "notes and changelog by an agent; commit, tag and push after your yes: `sluice release`"},
 	}
 	var out []Template
 	for _, l := range lines {

@@ -19,6 +19,12 @@ func TestFaultsOfTheCommandLine(t *testing.T) {
 		says []string
 	}{
 		{[]string{"valdate"}, fault.ExitUsage, []string{`no command "sluice valdate"`, "did you mean `sluice validate`?"}},
+		{[]string{"publish"}, fault.ExitUsage, []string{`no command "sluice publish"`, "did you mean `sluice release`?"}},
+		{[]string{"cancel", "x-1"}, fault.ExitUsage, []string{`no command "sluice cancel"`, "did you mean `sluice abort`?"}},
+		{[]string{"help", "cancel"}, fault.ExitUsage, []string{"did you mean `sluice help abort`?"}},
+		{[]string{"approve"}, fault.ExitUsage, []string{"GATE is missing", "usage: sluice pass GATE"}},
+		{[]string{"reject", "G", "-m", " "}, fault.ExitUsage, []string{"fail G: no reason given", "give it with -m"}},
+		{[]string{"fail", "G"}, fault.ExitUsage, []string{"fail G: no reason given", "give it with -m"}},
 		{[]string{"watch", "ad"}, fault.ExitUsage, []string{`no command "sluice watch ad"`, "did you mean `sluice watch add`?"}},
 		{[]string{"validate", "--jsn"}, fault.ExitUsage, []string{"unknown flag --jsn", "did you mean --json?"}},
 		{[]string{"status", "--zzzzzz"}, fault.ExitUsage, []string{"unknown flag --zzzzzz", "`sluice status --help` lists its flags"}},
@@ -43,6 +49,19 @@ func TestFaultsOfTheCommandLine(t *testing.T) {
 		}
 		if n := strings.Count(errs, "\n"); n > 2 || out != "" {
 			t.Errorf("%v: want one line of cause and one of mend and nothing else: %q %q", c.args, out, errs)
+		}
+	}
+}
+
+// TestOtherNames: commands have the names that people know from other tools.
+func TestOtherNames(t *testing.T) {
+	w := newWorld(t, true)
+	w.write(".workflow/config.yaml", "")
+	for _, args := range [][2]string{{"--version", "version"}, {"list", "ls"}, {"watch list", "watch ls"}, {"logs", "log"}} {
+		code, out, errs := w.sluice(strings.Fields(args[0])...)
+		wantCode, want, wantErrs := w.sluice(strings.Fields(args[1])...)
+		if code != wantCode || out != want || errs != wantErrs {
+			t.Errorf("%s: %d %q %q, want what %s prints: %d %q %q", args[0], code, out, errs, args[1], wantCode, want, wantErrs)
 		}
 	}
 }
@@ -91,5 +110,23 @@ func TestNoAgentDecides(t *testing.T) {
 		if code, _, errs := w.sluice(args...); code != fault.ExitFailed || !strings.Contains(errs, "only a person decides") {
 			t.Errorf("%v: %d %q", args, code, errs)
 		}
+	}
+}
+
+// TestReadmeSpec: the spec at the head of the README is a correct one.
+func TestReadmeSpec(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, spec, ok := strings.Cut(string(readme), "```yaml\n")
+	spec, _, closed := strings.Cut(spec, "```\n")
+	if !ok || !closed {
+		t.Fatal("the README has no spec")
+	}
+	w := newWorld(t, true)
+	w.write(".workflow/specs/search.yaml", spec)
+	if code, out, errs := w.sluice("validate"); code != 0 || strings.Contains(out+errs, "note") {
+		t.Errorf("%d %s%s", code, out, errs)
 	}
 }

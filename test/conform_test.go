@@ -185,7 +185,7 @@ func scriptsHold() map[string][][2]string {
 			{"6-seeds unpassed", "skip_and_continue is told, to the end of the run"},
 		},
 		"let-through":   {{"6-seeds unpassed", "by a route, on_fail, on_exhausted, a person's word, and in the run of a task"}},
-		"tolerant-join": {{"13-law tolerant", "by on_fail beside next_step, by a route for what was lost, with stand-ins too"}},
+		"tolerant-join": {{"13-law tolerant", "by on_fail beside next_step, by a route for what was lost, with stubs too"}},
 		"routes":        {{"13-law routes", "a loop of two rounds on every screen, one over an unchanged tree, one used up, a branch"}, {"13-law again", "the judge has its tries again, once"}},
 		"waypoint":      {{"13-law waypoint", "a fork, a join with a gate"}},
 		"template-goal-fails": {

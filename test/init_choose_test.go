@@ -54,6 +54,7 @@ func TestInitFinds(t *testing.T) {
 		{name: "one", agents: []string{"codex"}, file: [2]string{"Makefile", "all:\n\ntest: all\n\tgo $(X)\n"}, writer: "codex", reviewer: "codex", test: `"make test"`},
 		{name: "other", agents: []string{"gemini"}, file: [2]string{"package.json", `{"scripts": {"test": "vitest"}}`}, writer: "gemini", reviewer: "gemini", test: `"npm test"`},
 		{name: "none", file: [2]string{"package.json", `{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`}, writer: "claude", reviewer: "claude", test: `"true"`, says: "no agent on PATH"},
+		{name: "not installed", agents: []string{"claude"}, file: [2]string{"pyproject.toml", ""}, writer: "claude", reviewer: "claude", test: `"pytest"`, says: "there is no pytest to run: install it"},
 		{name: "said", agents: []string{"claude"}, file: [2]string{"go.mod", ""}, args: []string{"--writer", "codex", "--reviewer", "claude", "--test", `sh -c "exit $X"`}, writer: "codex", reviewer: "claude", test: `"sh -c \"exit $X\""`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -108,5 +109,26 @@ func TestInitAsks(t *testing.T) {
 	}
 	if spec := w.read(".workflow/specs/gated-pipeline.yaml"); !strings.Contains(spec, `default: "go vet ./..."`) {
 		t.Error(spec)
+	}
+}
+
+// TestRunAsksForVars: in a terminal, `sluice run` after `sluice init` asks for the var that is
+// missing; without an answer nothing is started.
+func TestRunAsksForVars(t *testing.T) {
+	w := newWorld(t, true)
+	w.write(".workflow/specs/w.yaml", `workflow: {id: w, vars: {goal: {required: true, description: what to reach}}}
+steps: [{id: A, run: [echo, "${{vars.goal}}"], next_step: DONE}]
+`)
+	sluice := filepath.Join(binDir(t), "sluice")
+	win := w.inTerminal(110, 40, sluice+" run; echo none; "+sluice+" run")
+	win.sees(`^goal \(what to reach\):`)
+	win.types("Enter")
+	win.sees(`nothing was started: w needs the var goal`)
+	win.sees(`^none\n(?s:.*)goal \(what to reach\):`)
+	win.types("a red house", "Enter")
+	win.sees(`^w-1 completed`)
+	win.sees(`^rc=0`)
+	if code, _, errs := w.sluice("run", "w"); code != fault.ExitUsage || !strings.Contains(errs, "w needs the var goal (what to reach): give it as --var goal=") {
+		t.Errorf("without a terminal: %d %s", code, errs)
 	}
 }

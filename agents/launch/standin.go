@@ -87,7 +87,7 @@ func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel s
 // without its agents' models, keys and network.
 func (ls *Launches) standIn(w Who, rel string, part stub.Part) (Who, error) {
 	if ls.Cage.opt.Self == "" {
-		return w, job.Fatal("the run wants stand-ins, and this process cannot start any")
+		return w, job.Fatal("the run uses stubs, and this process cannot start any")
 	}
 	data, err := json.MarshalIndent(part, "", "  ")
 	if err != nil {

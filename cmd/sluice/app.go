@@ -42,7 +42,7 @@ func (a *app) withView(ctx context.Context, do func(p *workspace.Workspace, v wo
 	if err != nil {
 		return err
 	}
-	v, served, err := workspace.View(ctx, p)
+	v, served, err := p.View(ctx)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func abortRun(ctx context.Context, a *app, args []string, why string) error {
 		return errors.Join(err, notDone(err))
 	}
 	ev := engine.AbortRequested{Run: id, Why: why}
-	s, err := workspace.Serving(ctx, p)
+	s, err := p.Serving(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func abortRun(ctx context.Context, a *app, args []string, why string) error {
 
 // toAbort returns the id of the run, before anything is asked or served.
 func toAbort(ctx context.Context, p *workspace.Workspace, args []string) (string, error) {
-	v, _, err := workspace.View(ctx, p)
+	v, _, err := p.View(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -91,7 +91,7 @@ func sendSignal(con *console.Console, p *workspace.Workspace, step, status, word
 	if own := con.Getenv("SLUICE_SIGNAL"); own != "" && con.Getenv("SLUICE_STEP") == step {
 		name = filepath.Base(own) // the spec may have given it another name
 	}
-	file, err := workspace.PutSignal(p, run, name, raw)
+	file, err := p.PutSignal(run, name, raw)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func decisionCommand(a *app, use, outcome, short, long, example string) *cobra.C
 			if outcome == "" {
 				d.Outcome = args[1]
 			}
-			if err := decide.AskWords(&a.Console, &d, d.Signed != "" || cmd.Flags().Changed("message")); err != nil {
+			if err := decide.AskWords(&a.Console, &d); err != nil {
 				return err
 			}
 			p, err := a.place(cmd.Context())

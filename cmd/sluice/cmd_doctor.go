@@ -175,7 +175,7 @@ func settingsChecks(err error) []doctor.Check {
 }
 
 func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
-	s, err := workspace.Serving(ctx, p)
+	s, err := p.Serving(ctx)
 	if err != nil {
 		f := explain(err)
 		return doctor.Broken("served", f.Advice, "%s", f.Cause)

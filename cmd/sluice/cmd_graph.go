@@ -91,7 +91,7 @@ func drawn(a *app, cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunSt
 		spec, err := workflows.Load(&a.Console, file)
 		return spec, nil, err
 	}
-	v, _, err := workspace.View(cmd.Context(), p)
+	v, _, err := p.View(cmd.Context())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -133,9 +133,9 @@ func layOut(con *console.Console, root string, t specs.Template, c *setup.Choice
 	vars := setup.RequiredVars(filepath.Join(root, layout.SpecsDir, name+".yaml"))
 	begin := "run " + name
 	if name == releaseFlow {
-		begin = "push"
+		begin = "release"
 	}
-	c.Notes(con, begin+" --stub"+vars)
+	c.Notes(con, root, begin+" --stub"+vars)
 	if slices.Contains(l.Kept, layout.WorkflowDir+"/config.yaml") {
 		tellRoles(con, root, t)
 	}

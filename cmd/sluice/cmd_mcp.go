@@ -13,7 +13,6 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/mcp"
 	"sluice/internal/text"
-	"sluice/internal/workspace"
 )
 
 func mcpCommand(a *app) *cobra.Command {
@@ -53,7 +52,7 @@ func serveMCP(ctx context.Context, a *app) error {
 	err = mcp.Serve(ctx, mcp.Options{
 		Root: p.Root, Version: version, In: a.In, Out: a.Out,
 		Open: func(ctx context.Context) (mcp.Repo, func(), error) {
-			s, err := workspace.NeedServing(ctx, p)
+			s, err := p.NeedServing(ctx)
 			if err != nil {
 				return nil, nil, withMend(err)
 			}

@@ -69,7 +69,7 @@ func nextOffer(ctx context.Context, con *console.Console, p *workspace.Workspace
 	if claim {
 		s, ok := v.(workspace.Service)
 		if !ok {
-			_, err := workspace.NeedServing(ctx, p)
+			_, err := p.NeedServing(ctx)
 			return err
 		}
 		done, err := s.Do(ctx, engine.Claimed{Run: o.Run, Step: o.Step, N: o.Attempt}, "command")

@@ -19,7 +19,7 @@ import (
 	"sluice/specs"
 )
 
-// releaseFlow is the workflow of `sluice push`: the shipped one, or the repo's own by that name.
+// releaseFlow is the workflow of `sluice release`: the shipped one, or the repo's own by that name.
 const releaseFlow = "release"
 
 // What may change in a release: what it writes itself, and the audit, which grows with every run.
@@ -31,19 +31,22 @@ const (
 // uncleanNamed is how many changed files the refusal names.
 const uncleanNamed = 10
 
-func pushCommand(a *app) *cobra.Command {
+func releaseCommand(a *app) *cobra.Command {
 	var o order
 	var version, remote string
 	cmd := &cobra.Command{
-		Use:   "push",
+		Use:   "release",
 		Short: "make a release: notes, changelog, tag and push, after your yes",
 		Long: `Runs the workflow "release" in the foreground. An agent writes the changelog and the notes; after
 your yes, they are committed, tagged and pushed. If the repo has no workflow of that name, create
 it with ` + "`sluice init --template release`" + `. Commit or stash your changes first:
 a release contains only what is committed.`,
-		Example: "sluice push\nsluice push --version v1.4.0 --remote origin\nsluice push --stub",
+		Example: "sluice release\nsluice release --version v1.4.0 --remote origin\nsluice release --stub",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.CalledAs() == "push" {
+				a.Note("`sluice push` is called `sluice release` now")
+			}
 			p, err := a.place(cmd.Context())
 			if err != nil {
 				return err
@@ -51,7 +54,7 @@ a release contains only what is committed.`,
 			if files, err := specs.Find(p.Root); err != nil {
 				return err
 			} else if !hasFlow(files, releaseFlow) {
-				return fault.Failed("create it with `sluice init --template release`; read it, commit it, then run `sluice push`", "this repo has no workflow %q", releaseFlow)
+				return fault.Failed("create it with `sluice init --template release`; read it, commit it, then run `sluice release`", "this repo has no workflow %q", releaseFlow)
 			}
 			o.workflow = releaseFlow
 			o.before = func(ctx context.Context) error { return releasable(ctx, &a.Console, p, o.stub != "") }
@@ -154,5 +157,5 @@ func releasable(ctx context.Context, con *console.Console, p *workspace.Workspac
 	if more := len(named) - uncleanNamed; more > 0 {
 		what = fmt.Sprintf("%s and %d more", strings.Join(named[:uncleanNamed], ", "), more)
 	}
-	return fault.Failed("commit it, or put it aside: `git stash`; then `sluice push`", "nothing was started: not committed: %s", what)
+	return fault.Failed("commit it, or put it aside: `git stash`; then `sluice release`", "nothing was started: not committed: %s", what)
 }

@@ -24,20 +24,25 @@ import (
 func runCommand(a *app) *cobra.Command {
 	var o order
 	cmd := &cobra.Command{
-		Use:   "run WORKFLOW|RUN",
+		Use:   "run [WORKFLOW|RUN]",
 		Short: "run a workflow in the foreground and answer its gates",
-		Long: `Starts a run and shows its steps, gates, times and what it waits for. In a terminal it asks you at
-human gates: a key counts after the gate has been on screen for a second, and a pass needs Enter.
-Without a terminal it prints a line for each important event. With a run's id, or "last", it
-continues that run. Where no daemon serves the repo, this process does until the run has ended;
-other terminals can decide and look meanwhile. Ctrl-C pauses the run and prints how to continue.
+		Long: `Starts a run and shows its steps, gates, times and what it waits for. A repo's only workflow need
+not be named. In a terminal it asks for required vars, and at human gates: a key counts after the
+gate has been on screen for a second, and a pass needs Enter. Without a terminal it prints a line
+for each important event. With a run's id, or "last", it continues that run. Where no daemon serves
+the repo, this process does until the run has ended; other terminals can decide and look
+meanwhile. Ctrl-C pauses the run and prints how to continue.
 --yes answers the questions of this command, never a gate.`,
-		Example: "sluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
-		Args:    console.Between(1, 1),
+		Example: "sluice run\nsluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
+		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.workflow = args[0]
 			p, err := a.place(cmd.Context())
 			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				o.workflow = args[0]
+			} else if o.workflow, err = workflows.Only(p); err != nil {
 				return err
 			}
 			return runHere(cmd.Context(), a, p, o)
@@ -65,7 +70,7 @@ type beginning func(s workspace.Service) (id string, from int64, err error)
 // inFront begins and follows a run to its end, with the process that serves the repo; if there is
 // none, this one serves it meanwhile.
 func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, begin beginning) error {
-	s, err := workspace.Serving(ctx, p)
+	s, err := p.Serving(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,7 +79,7 @@ func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, 
 		if h, err = serve.InFront(ctx, a.serving(set), p, false); err != nil {
 			return err
 		}
-		s = workspace.Client(p)
+		s = p.Client()
 	}
 	defer s.Close()
 	code := followed(ctx, a, p, s, set, begin, h != nil)
@@ -112,7 +117,7 @@ func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.S
 func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunRequested, id string, err error) {
 	file, specErr := workflows.File(p, o.workflow)
 	if specErr != nil {
-		r, err := workspace.StatusOf(context.Background(), p, o.workflow)
+		r, err := p.StatusOf(context.Background(), o.workflow)
 		if err == nil && (r.ID == o.workflow || o.workflow == workspace.LastRun) {
 			return nil, r.ID, o.ofNewRuns(r.ID)
 		}
@@ -175,9 +180,9 @@ func sameKind(r daemon.RunStatus, start *engine.RunRequested) error {
 	if r.Stubbed == (len(start.Stubs) > 0) {
 		return nil
 	}
-	is, wanted := "a real run", "one with stand-ins"
+	is, wanted := "a real run", "one with stubs"
 	if r.Stubbed {
-		is, wanted = "played by stand-ins (--stub)", "a real run"
+		is, wanted = "played by stubs (--stub)", "a real run"
 	}
 	return fault.Failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` goes on with it", r.ID, r.ID), "%s of this workflow is live and is %s; you asked for %s", r.ID, is, wanted)
 }
@@ -242,6 +247,9 @@ const pauseIn = 10 * time.Second
 
 // printSummary prints how the run ended, and returns its exit code.
 func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunStatus) error {
+	for _, l := range render.EndLines(&a.Console, r) {
+		a.Print("%s", l)
+	}
 	_, style := render.Mark(r.Phase)
 	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + render.StubMark(r.Stubbed)
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
@@ -262,10 +270,10 @@ func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.
 	}
 	if r.Stubbed && !a.throwAway {
 		if r.Workspace != "" {
-			a.Note("  the stand-ins' files are in %s; no other run begins from them", r.Workspace)
+			a.Note("  the stubs' files are in %s; no other run begins from them", r.Workspace)
 			return endOf(r)
 		}
-		a.Note("  the stand-ins' files are where agents would have written them: `git status` lists them; a real run begins from them")
+		a.Note("  the stubs' files are where agents would have written them: `git status` lists them; a real run begins from them")
 	}
 	return endOf(r)
 }

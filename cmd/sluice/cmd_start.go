@@ -36,7 +36,7 @@ type order struct {
 func (o *order) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.vars, "var", nil, "a value for the workflow: `NAME=VALUE`; repeatable")
 	cmd.Flags().BoolVar(&o.parallel, "parallel", false, "run beside a live run of the same workflow")
-	cmd.Flags().StringVar(&o.stub, "stub", "", "scripted stand-ins play the agents: no model, no key; script: `FILE`, else "+specs.StubsDir+"/WORKFLOW.yaml")
+	cmd.Flags().StringVar(&o.stub, "stub", "", "stubs play the agents: no model, no key; script: `FILE`, else "+specs.StubsDir+"/WORKFLOW.yaml")
 	cmd.Flags().Lookup("stub").NoOptDefVal = workflows.UsualScript
 }
 
@@ -86,7 +86,7 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 	if err != nil {
 		return err
 	}
-	s, err := workspace.Serving(ctx, p)
+	s, err := p.Serving(ctx)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ does until the run has ended, like ` + "`sluice run`" + `.`,
 			if err != nil {
 				return err
 			}
-			s, err := workspace.Serving(cmd.Context(), p)
+			s, err := p.Serving(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ does until the run has ended, like ` + "`sluice run`" + `.`,
 
 // retryHere retries a run, and follows it from this process.
 func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []string, event func(run string, args []string) engine.Event) error {
-	r, err := workspace.StatusOf(ctx, p, args[0]) // before serving, for a wrong name
+	r, err := p.StatusOf(ctx, args[0]) // before serving, for a wrong name
 	if err != nil {
 		return err
 	}
@@ -110,12 +110,12 @@ func onRun(ctx context.Context, a *app, named []string, do func(ctx context.Cont
 	if err != nil {
 		return err
 	}
-	s, err := workspace.Serving(ctx, p)
+	s, err := p.Serving(ctx)
 	if err != nil {
 		return err
 	}
 	if s == nil {
-		return workspace.UnservedRun(ctx, p, named)
+		return p.UnservedRun(ctx, named)
 	}
 	defer s.Close()
 	id, err := workspace.RunMeant(ctx, s, named)

@@ -105,7 +105,7 @@ type listedTask struct {
 	ID       string   `json:"id"`
 	Title    string   `json:"title,omitempty"`
 	Status   string   `json:"status"`
-	Stubbed  bool     `json:"stubbed,omitempty"` // stand-ins have done it
+	Stubbed  bool     `json:"stubbed,omitempty"` // stubs have done it
 	Priority *int     `json:"priority,omitempty"`
 	Waits    []string `json:"waits_for,omitempty"` // unfinished tasks that it depends on
 	Blockers []string `json:"blockers,omitempty"`  // what blocks it, by its agent's word

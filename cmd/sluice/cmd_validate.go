@@ -23,7 +23,7 @@ func validateCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use:   "validate [SPEC|TASKS.json...]",
 		Short: "report everything that is wrong with specs or a task file",
-		Long: `Checks specs, the repo's settings, the prompts of their roles and the scripts of their stand-ins as
+		Long: `Checks specs, the repo's settings, the prompts of their roles and their stub scripts as
 a run would. Prints all faults at once, each as file:line:col: message. SPEC is a file or a
 workflow's id; without one it checks all of .workflow/specs/. For a task file, which ends in .json,
 it reports the first fault: invalid JSON, a doubled id, an unknown dependency or a cycle.

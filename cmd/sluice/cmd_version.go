@@ -23,17 +23,21 @@ bug report.`,
 		Example: "sluice version\nsluice version --json",
 		Args:    console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			commit := commitOf()
 			if a.JSON {
-				return a.Document(map[string]string{"version": version, "commit": commit, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+				return a.Document(map[string]string{"version": version, "commit": commitOf(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 			}
-			if commit != "" {
-				commit = " (" + commit + ")"
-			}
-			a.Print("sluice %s%s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			a.Print("%s", versionLine())
 			return nil
 		},
 	})
+}
+
+func versionLine() string {
+	commit := commitOf()
+	if commit != "" {
+		commit = " (" + commit + ")"
+	}
+	return fmt.Sprintf("sluice %s%s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // commitOf returns the commit of the binary; "" = unknown.

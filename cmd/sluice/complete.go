@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/workflows"
-	"sluice/internal/workspace"
 	"sluice/specs"
 )
 
@@ -49,7 +48,7 @@ func (a *app) complete(cmd *cobra.Command, args []string, begun string) ([]strin
 			}
 		}
 	}
-	if st, err := workspace.Status(cmd.Context(), p); err == nil {
+	if st, err := p.Status(cmd.Context()); err == nil {
 		for _, r := range st.Runs {
 			if slices.Contains(kinds, "RUN") {
 				out = append(out, r.ID)

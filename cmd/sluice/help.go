@@ -10,19 +10,14 @@ import (
 
 	"sluice/internal/console"
 	"sluice/internal/fault"
-	"sluice/internal/text"
 )
 
 func (a *app) helpFor(cmd *cobra.Command, args []string) error {
 	root := cmd.Root()
 	found, rest, err := root.Find(args)
 	if err != nil || len(rest) > 0 {
-		var names []string
-		for _, c := range root.Commands() {
-			names = append(names, c.Name())
-		}
 		advice := "`sluice help` lists the commands"
-		if near := text.Meant(args[0], names); near != "" {
+		if near := console.Meant(root, args[0]); near != "" {
 			advice = "did you mean `sluice help " + near + "`?"
 		}
 		return fault.Misused(advice, "no command %q", clean(strings.Join(args, " ")))
@@ -42,6 +37,9 @@ func (a *app) help(cmd *cobra.Command, _ []string) {
 		a.Print("  %s COMMAND", cmd.CommandPath())
 	} else {
 		a.Print("  %s", cmd.UseLine())
+	}
+	if len(cmd.Aliases) > 0 {
+		a.Print("  Also called: %s", strings.Join(cmd.Aliases, ", "))
 	}
 	if cmd.Example != "" {
 		helpHead(&a.Console, "Examples")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +33,15 @@ has each step judged, sends failed work back with the reason, and asks you where
 sluice init && sluice run gated-pipeline`,
 		SilenceUsage: true, SilenceErrors: true, DisableSuggestions: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		Args:              cobra.ArbitraryArgs, RunE: console.Group,
+		Args:              cobra.ArbitraryArgs,
+	}
+	wanted := root.Flags().Bool("version", false, "print the version, as `sluice version` does")
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *wanted {
+			a.Print("%s", versionLine())
+			return nil
+		}
+		return console.Group(cmd, args)
 	}
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
@@ -44,13 +53,14 @@ sluice init && sluice run gated-pipeline`,
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
 	add(root, groupStart, demoCommand(a), initCommand(a), validateCommand(a), fmtCommand(a), graphCommand(a))
-	add(root, groupRun, runCommand(a), startCommand(a), pushCommand(a), pauseCommand(a), resumeCommand(a), abortCommand(a), retryCommand(a), landCommand(a),
+	add(root, groupRun, runCommand(a), startCommand(a), releaseCommand(a), pauseCommand(a), resumeCommand(a), abortCommand(a), retryCommand(a), landCommand(a),
 		noteCommand(a), takeoverCommand(a), handbackCommand(a))
 	add(root, groupDecide, inboxCommand(a), showCommand(a), passCommand(a), failCommand(a), vetoCommand(a), decideCommand(a))
 	add(root, groupLook, topCommand(a), lsCommand(a), statusCommand(a), logCommand(a), tailCommand(a), attemptCommand(a), explainCommand(a), auditCommand(a))
 	add(root, groupAgent, nextCommand(a), signalCommand(a), mcpCommand(a), notifyCommand(a))
 	add(root, groupSetUp, daemonCommand(a), serviceCommand(a), watchCommand(a), configCommand(a), keysCommand(a), doctorCommand(a), cleanCommand(a), journalCommand(a), completionCommand(a), versionCommand(a))
 	root.AddCommand(demoAgentCommand(a), standInCommand(a), manCommand(a))
+	otherNames(root)
 	completeAll(a, root)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Hidden: true, RunE: a.helpFor})
 	root.SetHelpFunc(a.help)
@@ -63,5 +73,44 @@ func add(root *cobra.Command, id string, commands ...*cobra.Command) {
 		c.GroupID = id
 		c.Annotations = map[string]string{helpOrder: fmt.Sprintf("%02d", i)}
 		root.AddCommand(c)
+	}
+}
+
+// otherNames gives commands the names they have in other tools: also is understood, hint is
+// suggested.
+func otherNames(root *cobra.Command) {
+	for _, o := range []struct{ name, also, hint string }{
+		{"pass", "approve", "accept ok"},
+		{"fail", "reject", "deny"},
+		{"ls", "list", "ps runs"},
+		{"watch ls", "list", ""},
+		{"keys ls", "list", ""},
+		{"log", "logs", "history events"},
+		{"inbox", "", "pending approvals todo"},
+		{"show", "", "diff review view"},
+		{"top", "", "ui tui dashboard monitor"},
+		{"tail", "", "follow attach"},
+		{"explain", "", "why describe"},
+		{"run", "", "exec"},
+		{"start", "", "launch trigger dispatch submit"},
+		{"abort", "", "stop cancel kill"},
+		{"resume", "", "continue unpause"},
+		{"retry", "", "rerun restart redo"},
+		{"land", "", "merge apply"},
+		{"release", "push", "publish"},
+		{"init", "", "new create"},
+		{"validate", "", "lint check"},
+		{"graph", "", "dag draw viz"},
+		{"clean", "", "gc prune"},
+		{"config", "", "settings set get"},
+		{"service", "", "install uninstall"},
+		{"daemon", "", "serve server"},
+		{"doctor", "", "diagnose"},
+	} {
+		cmd, _, err := root.Find(strings.Fields(o.name))
+		if err != nil {
+			panic("sluice: " + err.Error())
+		}
+		cmd.Aliases, cmd.SuggestFor = strings.Fields(o.also), strings.Fields(o.hint)
 	}
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,23 +17,31 @@ func Group(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		if !c.Hidden {
-			names = append(names, c.Name())
-		}
+	advice := "`" + cmd.CommandPath() + " --help` lists them"
+	if near := Meant(cmd, args[0]); near != "" {
+		advice = "did you mean `" + cmd.CommandPath() + " " + near + "`?"
 	}
-	mend := "`" + cmd.CommandPath() + " --help` lists them"
-	if near := text.Meant(args[0], names); near != "" {
-		mend = "did you mean `" + cmd.CommandPath() + " " + near + "`?"
-	}
-	return fault.Misused(mend, "no command %q", text.Line(cmd.CommandPath()+" "+args[0]))
+	return fault.Misused(advice, "no command %q", text.Line(cmd.CommandPath()+" "+args[0]))
 }
 
-// FlagFault tells a wrong flag and the nearest that there is.
+// Meant returns the command below cmd that other tools call name, or the nearest; "" if none is near.
+func Meant(cmd *cobra.Command, name string) string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if slices.Contains(c.SuggestFor, name) {
+			return c.Name()
+		}
+		if !c.Hidden {
+			names = append(append(names, c.Name()), c.Aliases...)
+		}
+	}
+	return text.Meant(name, names)
+}
+
+// FlagFault reports a wrong flag and suggests the nearest.
 func FlagFault(cmd *cobra.Command, err error) error {
 	what := err.Error()
-	mend := "`" + cmd.CommandPath() + " --help` lists its flags"
+	advice := "`" + cmd.CommandPath() + " --help` lists its flags"
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		name := unknown.GetSpecifiedName()
@@ -40,11 +49,11 @@ func FlagFault(cmd *cobra.Command, err error) error {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := text.Meant(name, names); near != "" {
-			mend = "did you mean --" + near + "?"
+			advice = "did you mean --" + near + "?"
 		}
 		what = "unknown flag --" + name
 	}
-	return fault.Misused(mend, "%s: %s", cmd.CommandPath(), what)
+	return fault.Misused(advice, "%s: %s", cmd.CommandPath(), what)
 }
 
 // Between is how many arguments a command takes, told as its usage line says it. most < 0: any number.

@@ -39,7 +39,7 @@ type Decision struct {
 }
 
 // AskWords reads the reason of a fail or a veto, and asks for it if missing.
-func AskWords(con *console.Console, d *Decision, given bool) error {
+func AskWords(con *console.Console, d *Decision) error {
 	if d.Text == "-" {
 		b, err := io.ReadAll(io.LimitReader(con.In, engine.MaxFeedback+1))
 		if err != nil {
@@ -50,7 +50,8 @@ func AskWords(con *console.Console, d *Decision, given bool) error {
 	if len(d.Text) > engine.MaxFeedback {
 		return fault.Misused("put it into a file of the repo and name that", "the message has more than %d bytes", engine.MaxFeedback)
 	}
-	if given || d.Outcome != engine.OutcomeFail && d.Outcome != engine.OutcomeVeto {
+	wanted := d.Outcome == engine.OutcomeFail || d.Outcome == engine.OutcomeVeto
+	if !wanted || d.Signed != "" || strings.TrimSpace(d.Text) != "" {
 		return nil
 	}
 	if !con.Interactive() {
@@ -80,7 +81,7 @@ func InAttempt(con *console.Console) error {
 
 // Give submits a decision: to the process that serves the repo, else as a file for the next one.
 func Give(ctx context.Context, con *console.Console, p *workspace.Workspace, d Decision) error {
-	v, served, err := workspace.View(ctx, p)
+	v, served, err := p.View(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,15 +123,29 @@ func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 		}
 		return fault.Failed(advice, "nothing was done: %s", done.Ignored)
 	}
-	if con.JSON {
-		return con.Document(done)
-	}
+	void := false
 	for _, raw := range done.Facts {
-		if s := render.Fact(raw); s.Key {
+		if f, err := engine.DecodeFact(raw); err == nil {
+			_, is := f.(engine.RoundVoided)
+			void = void || is
+		}
+		if s := render.Fact(raw); s.Key && !con.JSON {
 			con.Print("%s  %s", con.Paint(console.Dim, console.Pad(s.Subject, render.SubjectWidth)), con.Paint(s.Style, s.Text))
 		}
 	}
-	return nil
+	if con.JSON {
+		if err := con.Document(done); err != nil {
+			return err
+		}
+	}
+	switch gate := text.Line(d.Gate); {
+	case !void:
+		return nil
+	case con.JSON:
+		return fault.Exit(fault.ExitFailed)
+	default:
+		return fault.Failed("wait until it is checked; `sluice show "+gate+"` shows it then: decide again", "your %s of %s did not count: what was reviewed has changed since", text.Line(d.Outcome), gate)
+	}
 }
 
 // knownGate checks the gate's name against live runs, and finds the run.
@@ -187,7 +202,7 @@ func leaveDecision(con *console.Console, p *workspace.Workspace, d Decision) err
 	if _, state, err := signals.ParseHuman(name, raw); err != nil || state != signals.Whole {
 		return fault.Misused("write it in plain text", "the message cannot be written to a file: %v", err)
 	}
-	file, err := workspace.PutSignal(p, d.Run, name, raw)
+	file, err := p.PutSignal(d.Run, name, raw)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,8 @@ import (
 	"sluice/internal/stub"
 )
 
-// StandIn is the command of sluice's own that plays a part, given its file: the name it is told by too.
-const StandIn = "stand-in"
+// StandIn is the command of sluice that plays an agent's part, and the name it is shown by.
+const StandIn = "stub"
 
 // Script returns what stands in for the agents of the job's run; nil in a real run.
 func Script(j Job) (*stub.Script, error) {

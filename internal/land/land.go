@@ -99,7 +99,7 @@ func landable(r daemon.RunStatus, l Options) error {
 	case r.Workspace == "":
 		return fault.Failed("its work is there already; with `workspace: run` in the workflow, each run has its own worktree", "%s worked in your checkout: there is nothing to land", r.ID)
 	case r.Stubbed:
-		return fault.Failed("run the workflow for real", "%s is a run of stand-ins: nothing in it is real work", r.ID)
+		return fault.Failed("run the workflow for real", "%s is a run with stubs: nothing in it is real work", r.ID)
 	case r.Phase != engine.RunCompleted && !l.Unfinished:
 		return fault.Failed("wait for its end, or run `sluice land "+r.ID+" --unfinished`", "%s has not completed: it is %s", r.ID, r.Phase)
 	}

@@ -178,7 +178,7 @@ func TodayWords(t daemon.Today) string {
 }
 
 // StubWords accompany the state of a run with --stub wherever it is shown.
-const StubWords = "stubbed: stand-ins play its agents, nothing in it is real work"
+const StubWords = "stubbed: stubs play its agents, nothing in it is real work"
 
 // StubMark is the short form of StubWords.
 func StubMark(stubbed bool) string {

@@ -229,15 +229,21 @@ func (c *Choice) fit(name string, data []byte) []byte {
 }
 
 // Notes prints what is missing for the choice to work; trial is the command of a run that needs no agent.
-func (c *Choice) Notes(con *console.Console, trial string) {
+func (c *Choice) Notes(con *console.Console, root, trial string) {
 	if len(c.Found) == 0 {
-		con.Print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` tries the workflow with stand-ins",
+		con.Print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` tries the workflow with stubs",
 			con.Paint(console.Yellow, "note:"), strings.Join(knownAgents(), ", "), layout.WorkflowDir, trial)
 	}
 	for _, who := range slices.Compact([]string{c.Writer, c.Reviewer}) {
 		if set, env := agentSettings(who); set != "" {
 			con.Print("%s a repo's settings cannot pass your variables to an agent. For its key, add this to your own file (`sluice help config`):\n  agents: {%s: {%s, env: %s}}",
 				con.Paint(console.Yellow, "note:"), who, set, env)
+		}
+	}
+	if by, _, _ := strings.Cut(c.Test, " "); by != "" && !c.moot[2] {
+		if _, err := agents.LookUp(by, con.Env, root); err != nil {
+			con.Print("%s `%s` is to test this repo, and there is no %s to run: install it, or change `test` in the spec",
+				con.Paint(console.Yellow, "note:"), text.Line(c.Test), text.Line(by))
 		}
 	}
 	if c.Test == "" && !c.moot[2] {

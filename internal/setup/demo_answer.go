@@ -24,7 +24,7 @@ func AnswerDemo(ctx context.Context, con *console.Console, p *workspace.Workspac
 			return nil
 		case <-tick.C:
 		}
-		s, err := workspace.Serving(ctx, p)
+		s, err := p.Serving(ctx)
 		if err != nil || s == nil {
 			continue // it comes up, or goes
 		}
@@ -36,7 +36,7 @@ func AnswerDemo(ctx context.Context, con *console.Console, p *workspace.Workspac
 		if !shown {
 			continue
 		}
-		file, err := workspace.PutSignal(p, "", demoGate+"-pass.md", []byte("looks good\n"))
+		file, err := p.PutSignal("", demoGate+"-pass.md", []byte("looks good\n"))
 		if err == nil {
 			con.Print("\n%s a person would decide now; %s writes %s\n", con.Paint(console.Yellow, "?"), by, layout.ShortPath(file))
 		}

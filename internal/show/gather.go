@@ -34,7 +34,7 @@ type Shown struct {
 
 	Run      string              `json:"run"`
 	Workflow string              `json:"workflow"`
-	Stubbed  bool                `json:"stubbed,omitempty"` // stand-ins play the run's agents
+	Stubbed  bool                `json:"stubbed,omitempty"` // stubs play the run's agents
 	Trust    string              `json:"trust,omitempty"`
 	Exposed  string              `json:"exposed,omitempty"` // for level file: why
 	For      string              `json:"for,omitempty"`     // of a child run: its parent and task

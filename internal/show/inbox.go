@@ -29,7 +29,7 @@ type Waiting struct {
 	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`   // of the answer of a pass
 	AnswerRequired bool            `json:"answer_required,omitempty"` // a pass needs one
 
-	Stub   bool      `json:"stubbed,omitempty"` // stand-ins play the run's agents
+	Stub   bool      `json:"stubbed,omitempty"` // stubs play the run's agents
 	Trust  string    `json:"trust,omitempty"`   // what separates its agents from its gates
 	Since  time.Time `json:"since,omitzero"`
 	Until  time.Time `json:"until,omitzero"`
@@ -46,7 +46,7 @@ func AllInboxes(ctx context.Context, con *console.Console, dir string) ([]Waitin
 	}
 	items := []Waiting{}
 	for _, p := range places {
-		v, served, err := workspace.View(ctx, p)
+		v, served, err := p.View(ctx)
 		if err == nil {
 			var more []Waiting
 			more, err = Inbox(ctx, con, v, served)

@@ -230,7 +230,7 @@ func Sayer(con *console.Console, dir string) func(string) []string {
 // Folders returns the folder of the run and, with all, those of its child runs, whose agent may be
 // at work. They are below .workflow/runs/, the run's own first.
 func Folders(ctx context.Context, p *workspace.Workspace, run string, all bool) ([]string, error) {
-	st, err := workspace.Status(ctx, p)
+	st, err := p.Status(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ type Play struct {
 func Read(data []byte) (*Script, error) {
 	s := &Script{}
 	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("what the run's stand-ins are to do cannot be read: %w", err)
+		return nil, fmt.Errorf("the run's stub script cannot be read: %w", err)
 	}
 	return s, nil
 }

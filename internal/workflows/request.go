@@ -3,6 +3,7 @@ package workflows
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ import (
 type Wanted struct {
 	Workflow string
 	Vars     []string // NAME=VALUE
-	Script   string   // of the run's stand-ins; UsualScript = where the workflow's lies, "" = it is a real run
+	Script   string   // the stub script; UsualScript = the workflow's own, "" = a real run
 	Parallel bool     // beside a live run of the same workflow
 }
 
@@ -47,6 +48,9 @@ func Request(con *console.Console, p *workspace.Workspace, w Wanted) (engine.Run
 			return ev, fault.Misused("as --var goal=\"faster search\"", "--var %s: want NAME=VALUE", text.Line(v))
 		}
 		given[name] = value
+	}
+	if err := askVars(con, spec, given); err != nil {
+		return ev, err
 	}
 	vars, faults := specs.Vars(spec, given)
 	if len(faults) > 0 {
@@ -74,6 +78,39 @@ func Request(con *console.Console, p *workspace.Workspace, w Wanted) (engine.Run
 	return ev, err
 }
 
+// askVars asks for the required vars that are not given, if somebody can answer. A name that the
+// spec does not have may be one of them, misspelt: then it asks nothing.
+func askVars(con *console.Console, spec *engine.Spec, given map[string]string) error {
+	if !con.Interactive() || con.Yes || con.JSON {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, v := range spec.Vars {
+		known[v.Name] = true
+	}
+	for name := range given {
+		if !known[name] {
+			return nil
+		}
+	}
+	for _, v := range spec.Vars {
+		if _, ok := given[v.Name]; ok || !v.Required {
+			continue
+		}
+		question := v.Name
+		if v.Description != "" {
+			question += " (" + v.Description + ")"
+		}
+		fmt.Fprintf(con.Out, "%s: ", text.Line(question))
+		line, _ := con.ReadLine() // what was typed before the end counts
+		if line = strings.TrimSpace(line); line == "" {
+			return fault.Misused(fmt.Sprintf("give it here, or as --var %s=…", v.Name), "nothing was started: %s needs the var %s", spec.ID, v.Name)
+		}
+		given[v.Name] = line
+	}
+	return nil
+}
+
 // scriptOf reads the stub script: the named file, else the workflow's own, else one in which each role
 // does the least that lets the run continue.
 func scriptOf(con *console.Console, p *workspace.Workspace, file string, spec *engine.Spec) ([]byte, error) {
@@ -94,7 +131,7 @@ func scriptOf(con *console.Console, p *workspace.Workspace, file string, spec *e
 		var faults []specs.Fault
 		if script, faults = specs.LoadStubs(file, spec); len(faults) > 0 {
 			printFaults(con, faults)
-			return nil, fault.Failed("fix the script of the stand-ins: docs/stubs.md lists its keys", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
+			return nil, fault.Failed("fix the stub script: docs/stubs.md lists its keys", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
 		}
 		script.From = layout.ShortPath(file)
 	}

@@ -43,6 +43,25 @@ func File(p *workspace.Workspace, id string) (string, error) {
 	return "", fault.Failed(advice, "no workflow %q in this repo", text.Line(id))
 }
 
+// Only returns the id of the repo's only workflow.
+func Only(p *workspace.Workspace) (string, error) {
+	files, err := specs.Find(p.Root)
+	if err != nil {
+		return "", err
+	}
+	var known []string
+	for _, f := range files {
+		known = append(known, ID(f))
+	}
+	switch len(known) {
+	case 0:
+		return "", fault.Failed("`sluice init` creates a first one", "this repo has no workflow")
+	case 1:
+		return known[0], nil
+	}
+	return "", fault.Misused("there are: "+strings.Join(known[:min(len(known), 10)], ", "), "WORKFLOW is missing, and this repo has %d workflows", len(known))
+}
+
 // ID returns the workflow id in a file's name.
 func ID(file string) string {
 	base := filepath.Base(file)

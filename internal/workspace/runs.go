@@ -10,8 +10,8 @@ import (
 )
 
 // Status returns the runs of a repo.
-func Status(ctx context.Context, p *Workspace) (daemon.Status, error) {
-	v, _, err := View(ctx, p)
+func (p *Workspace) Status(ctx context.Context) (daemon.Status, error) {
+	v, _, err := p.View(ctx)
 	if err != nil {
 		return daemon.Status{}, err
 	}
@@ -20,8 +20,8 @@ func Status(ctx context.Context, p *Workspace) (daemon.Status, error) {
 }
 
 // StatusOf returns the whole state of one run.
-func StatusOf(ctx context.Context, p *Workspace, run string) (*daemon.RunStatus, error) {
-	v, _, err := View(ctx, p)
+func (p *Workspace) StatusOf(ctx context.Context, run string) (*daemon.RunStatus, error) {
+	v, _, err := p.View(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -146,12 +146,12 @@ func RunMeant(ctx context.Context, v Viewer, args []string) (string, error) {
 
 // UnservedRun explains why a run cannot be steered in a repo that nobody serves: a wrong name comes
 // first.
-func UnservedRun(ctx context.Context, p *Workspace, names []string) error {
-	if v, err := readJournal(p); err == nil {
+func (p *Workspace) UnservedRun(ctx context.Context, names []string) error {
+	if v, err := p.readJournal(); err == nil {
 		defer v.Close()
 		if _, err := RunMeant(ctx, v, names); err != nil {
 			return err
 		}
 	}
-	return notServed(p)
+	return p.notServed()
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // PutSignal writes a whole file into the inbox, and never over a waiting one.
-func PutSignal(p *Workspace, run, name string, data []byte) (string, error) {
+func (p *Workspace) PutSignal(run, name string, data []byte) (string, error) {
 	dir := filepath.Join(p.Root, filepath.FromSlash(layout.SignalsDir))
 	if run != "" && ids.ValidRun(run) {
 		dir = filepath.Join(dir, run)

@@ -37,13 +37,13 @@ type Service interface {
 }
 
 // Client returns a client of the process that serves the repo.
-func Client(p *Workspace) Service { return telling{daemon.NewClient(p.State), p.State} }
+func (p *Workspace) Client() Service { return telling{daemon.NewClient(p.State), p.State} }
 
 // pingIn is how long a process may take to confirm that it serves.
 const pingIn = 3 * time.Second
 
 // Serving returns the process that serves the repo; nil = none.
-func Serving(ctx context.Context, p *Workspace) (Service, error) {
+func (p *Workspace) Serving(ctx context.Context) (Service, error) {
 	c := daemon.NewClient(p.State)
 	within, cancel := context.WithTimeout(ctx, pingIn)
 	defer cancel()
@@ -56,11 +56,11 @@ func Serving(ctx context.Context, p *Workspace) (Service, error) {
 		return nil, ctx.Err()
 	}
 	return nil, &fault.Error{Cause: fmt.Sprintf("the process that serves this repo does not answer: %s", err), Code: fault.ExitServed, Err: err,
-		Advice: "look at it (" + holderOf(p) + "); end it and start the daemon again: runs continue where they were"}
+		Advice: "look at it (" + p.holderOf() + "); end it and start the daemon again: runs continue where they were"}
 }
 
 // holderOf names the process that holds the repo's lock, by its own record.
-func holderOf(p *Workspace) string {
+func (p *Workspace) holderOf() string {
 	b, err := os.ReadFile(filepath.Join(p.State, "holder"))
 	if pid := strings.TrimSpace(string(b)); err == nil && pid != "" {
 		return "pid " + text.Line(pid)
@@ -69,37 +69,37 @@ func holderOf(p *Workspace) string {
 }
 
 // NeedServing returns the process that serves the repo, or an error that says how to start one.
-func NeedServing(ctx context.Context, p *Workspace) (Service, error) {
-	s, err := Serving(ctx, p)
+func (p *Workspace) NeedServing(ctx context.Context) (Service, error) {
+	s, err := p.Serving(ctx)
 	if err == nil && s == nil {
-		err = notServed(p)
+		err = p.notServed()
 	}
 	return s, err
 }
 
-func notServed(p *Workspace) error {
+func (p *Workspace) notServed() error {
 	return fault.Failed("run `sluice run RUN` here and this command in another terminal, or serve the repo with `sluice watch add` and `sluice daemon`; `sluice abort RUN` works without either", "no sluice process serves %s now", p.Root)
 }
 
 // View returns the process that serves the repo or, without one, its journal.
-func View(ctx context.Context, p *Workspace) (v Viewer, served bool, err error) {
-	s, err := Serving(ctx, p)
+func (p *Workspace) View(ctx context.Context) (v Viewer, served bool, err error) {
+	s, err := p.Serving(ctx)
 	if err != nil {
 		return nil, false, err
 	}
 	if s != nil {
 		return s, true, nil
 	}
-	v, err = readJournal(p)
+	v, err = p.readJournal()
 	return v, false, err
 }
 
 // readJournal returns the journal of a repo that nobody serves.
-func readJournal(p *Workspace) (Viewer, error) {
+func (p *Workspace) readJournal() (Viewer, error) {
 	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
 		return nothing{p.Root}, nil // reading creates no state
 	}
-	r, err := openReader(p)
+	r, err := p.openReader()
 	var held *daemon.Held
 	if errors.As(err, &held) {
 		return nil, &fault.Error{Cause: err.Error(), Advice: "it is just starting or ending: try again; if that does not help, end that process", Code: fault.ExitServed, Err: err}
@@ -111,7 +111,7 @@ func readJournal(p *Workspace) (Viewer, error) {
 }
 
 // openReader opens the journal; it waits a little for another reader.
-func openReader(p *Workspace) (*daemon.Reader, error) {
+func (p *Workspace) openReader() (*daemon.Reader, error) {
 	var held *daemon.Held
 	for try := 0; ; try++ {
 		r, err := daemon.OpenReader(p.Root, p.State, Compile)

@@ -103,7 +103,7 @@ func TestStandInParts(t *testing.T) {
 		}
 		names = append(names, strings.TrimPrefix(f.Path, b.root+"/")+"="+strings.TrimSpace(f.Text))
 	}
-	label := "stand-in for writer: step A, attempt 1"
+	label := "stub for writer: step A, attempt 1"
 	if got, want := strings.Join(names, "\n"), ".workflow/runs/w-1/files/note.md="+label+"\ndata.json={}\nmore.txt="+label+"\nout.txt="+label; got != want {
 		t.Errorf("writes\n%s\nwant\n%s", got, want)
 	}
@@ -188,10 +188,10 @@ func TestStandInJudges(t *testing.T) {
 	b := newBench(t, standInSpec)
 	b.e = b.executor(func(o *Options) { o.Self = "/sluice" })
 	for script, want := range map[string]string{
-		`{}`: `{"feedback":"stand-in for critic: gate G, round 1: nothing was looked at","scores":{"docs":100,"security":100}}`,
+		`{}`: `{"feedback":"stub for critic: gate G, round 1: nothing was looked at","scores":{"docs":100,"security":100}}`,
 		`{"gates":{"G":[{"score":50,"scores":{"docs":20},"feedback":"thin"}]}}`:   `{"feedback":"thin","scores":{"docs":20,"security":50}}`,
 		`{"roles":{"critic":[{"answer":{"scores":{"docs":1}},"feedback":"so"}]}}`: `{"feedback":"so","scores":{"docs":1}}`,
-		`{"gates":{"G":[{"verdict":"reject"}]}}`:                                  `{"feedback":"stand-in for critic: gate G, round 1: nothing was looked at","scores":{"docs":100,"security":100},"verdict":"reject"}`,
+		`{"gates":{"G":[{"verdict":"reject"}]}}`:                                  `{"feedback":"stub for critic: gate G, round 1: nothing was looked at","scores":{"docs":100,"security":100},"verdict":"reject"}`,
 		`{"gates":{"G":[{"say":"Hm."}]}}`:                                         ``,
 	} {
 		j := b.reviewJob("G", 1)
@@ -243,7 +243,7 @@ func TestPullStandIn(t *testing.T) {
 		}
 		cancel()
 		<-done
-		if seen := s.all(); n == 0 && seen[0].(engine.PullSeen).Ref != "the pull request of a stand-in" || n > 0 && len(seen) > 0 {
+		if seen := s.all(); n == 0 && seen[0].(engine.PullSeen).Ref != "the pull request of a stub" || n > 0 && len(seen) > 0 {
 			t.Errorf("%+v: seen %+v", end, seen)
 		}
 	}

@@ -44,7 +44,7 @@ type Options struct {
 	// Terminal opens a terminal in dir with a sluice command; nil: there is none.
 	Terminal func(ctx context.Context, dir string, args []string) error
 	Settings func() settings.Settings // called at each launch
-	Self     string                   // sluice's own binary, which plays stand-ins; "" = none
+	Self     string                   // sluice's own binary, which plays stubs; "" = none
 	Environ  []string                 // the daemon's; agents get what is allowed of it
 	Logf     func(string, ...any)     // errors that did not stop the work; may be nil
 	Slots    *launch.Slots            // shared by all repos: the agents' slots; nil = no limit

@@ -59,7 +59,7 @@ func (w *lookout) standIn(ctx context.Context) {
 			err = json.Unmarshal(data, to)
 		}
 		if err != nil {
-			w.r.Note(w.job.Key, fmt.Sprintf("what its stand-in did: %v", err))
+			w.r.Note(w.job.Key, fmt.Sprintf("its stub's pull request: %v", err))
 			end.Code = -1
 		}
 	}

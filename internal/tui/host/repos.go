@@ -133,7 +133,7 @@ func (h *Repos) Open(ctx context.Context, root string) (tui.View, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	return workspace.View(ctx, p)
+	return p.View(ctx)
 }
 
 // Served reports whether a process serves the repo.
@@ -142,7 +142,7 @@ func (h *Repos) Served(ctx context.Context, root string) bool {
 	if err != nil {
 		return false
 	}
-	s, err := workspace.Serving(ctx, p)
+	s, err := p.Serving(ctx)
 	if s != nil {
 		s.Close()
 	}
@@ -158,7 +158,7 @@ func (h *Repos) Do(ctx context.Context, root string, ev engine.Event) (daemon.Do
 	if err != nil {
 		return daemon.Done{}, err
 	}
-	s, err := workspace.NeedServing(ctx, p)
+	s, err := p.NeedServing(ctx)
 	if err != nil {
 		return daemon.Done{}, err
 	}
@@ -186,7 +186,7 @@ func (h *Repos) Show(ctx context.Context, root, run, what string) (page tui.Page
 	if err != nil {
 		return page, err
 	}
-	v, _, err := workspace.View(ctx, p)
+	v, _, err := p.View(ctx)
 	if err != nil {
 		return page, err
 	}

@@ -1,0 +1,40 @@
+package render
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/console"
+)
+
+// TestEndLines: the last steps and gates, and what was used; foreign words are clean and fit.
+func TestEndLines(t *testing.T) {
+	var r daemon.RunStatus
+	for _, id := range []string{"plan", "tests", "code", "docs"} {
+		r.Steps = append(r.Steps, daemon.StepStatus{ID: id, State: engine.Passed, Summary: "did " + id + "\x1b[2J\nand more",
+			Gates: []daemon.GateStatus{{ID: "G-" + id, Outcome: engine.OutcomePass, ByKind: "human", Round: 2, By: &engine.Actor{Who: "ann", Via: "terminal"}}, {ID: "own", Implicit: true, Outcome: engine.OutcomePass, ByKind: "step"}}})
+	}
+	r.Steps = append(r.Steps, daemon.StepStatus{ID: "left", State: engine.RunFailed, Summary: "gave up"}, daemon.StepStatus{ID: "long", State: engine.Passed, Summary: strings.Repeat("words ", 100)})
+	r.Usage = engine.Usage{Tokens: 84_000, CostUSD: 0.42}
+	got := EndLines(console.New(nil, nil, io.Discard, io.Discard), r)
+	for _, l := range got {
+		if len([]rune(l)) > endWidth || strings.ContainsAny(l, "\x1b\n") {
+			t.Errorf("%q", l)
+		}
+	}
+	got[2] = strings.TrimRight(got[2][:16], " ")
+	want := []string{"  code     did code and more", "  docs     did docs and more", "  long     words",
+		"  G-tests  passed by ann (terminal), at its 2nd round", "  G-code   passed by ann (terminal), at its 2nd round", "  G-docs   passed by ann (terminal), at its 2nd round", "  used     0.42 USD, 84k tokens"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 111: "111th"} {
+		if got := ordinal(n); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}
