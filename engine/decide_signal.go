@@ -272,11 +272,11 @@ func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	case s.Step != "" && s.Step != x.step.ID:
 		return fmt.Sprintf("it says step %q, its name says %s", s.Step, x.step.ID)
 	case s.Run != "" && s.Run != r.ID:
-		return fmt.Sprintf("it is of run %s, not %s", s.Run, r.ID)
+		return fmt.Sprintf("it belongs to run %s, not %s", s.Run, r.ID)
 	case s.Attempt != 0 && s.Attempt != a.N:
-		return fmt.Sprintf("it is of attempt %d; live is %s.%d", s.Attempt, x.step.ID, a.N)
+		return fmt.Sprintf("it belongs to attempt %d; live is %s.%d", s.Attempt, x.step.ID, a.N)
 	case s.Launch != 0 && s.Launch != a.K:
-		return fmt.Sprintf("it is of launch %d; live is launch %d of %s.%d", s.Launch, a.K, x.step.ID, a.N)
+		return fmt.Sprintf("it belongs to launch %d; live is launch %d of %s.%d", s.Launch, a.K, x.step.ID, a.N)
 	case s.Status != "" && s.Status != StatusDone && s.Status != StatusFailed && s.Status != StatusBlocked:
 		return fmt.Sprintf("status %q: want done, failed or blocked", s.Status)
 	}

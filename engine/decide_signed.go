@@ -31,9 +31,9 @@ func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
 		return fmt.Sprintf("this signed answer was used already, on %s: each counts once: %s",
 			used.At.UTC().Format("2006-01-02 15:04:05Z"), again)
 	case s.Run != r.ID:
-		return fmt.Sprintf("it was signed for run %s and is no answer for %s: %s --run %s", s.Run, r.ID, again, r.ID)
+		return fmt.Sprintf("it was signed for run %s and is not an answer for %s: %s --run %s", s.Run, r.ID, again, r.ID)
 	case s.Gate != g.ID:
-		return fmt.Sprintf("it was signed for gate %s and is no answer for %s: %s", s.Gate, g.ID, again)
+		return fmt.Sprintf("it was signed for gate %s and is not an answer for %s: %s", s.Gate, g.ID, again)
 	case s.Outcome != ev.Outcome:
 		return fmt.Sprintf("what was signed is %s, and it was handed in as %s: hand it in as what it is, or %s",
 			s.Outcome, ev.Outcome, again)

@@ -17,7 +17,7 @@ func (d *decider) word(ev FileSeen, xs []reading) {
 	if say := ev.Human.Run; say != "" {
 		xs = slices.DeleteFunc(xs, func(x reading) bool { return x.run.ID != say })
 		if len(xs) == 0 {
-			d.reject(ev, "", fmt.Sprintf("it is of run %s, which is over or has no such gate", say))
+			d.reject(ev, "", fmt.Sprintf("it belongs to run %s, which is over or has no such gate", say))
 			return
 		}
 	}
@@ -96,7 +96,7 @@ func (h *HumanSay) contradicts(x reading) string {
 	case said == "", word == x.outcome, no(word) && no(x.outcome):
 		return ""
 	case word == "":
-		return fmt.Sprintf("its name says %s, its content %q, which is no outcome of the gate (%s): it decides nothing: write it again, or use `%s`",
+		return fmt.Sprintf("its name says %s, its content %q, which is not an outcome of the gate (%s): it decides nothing: write it again, or use `%s`",
 			x.outcome, clip(said, 100), strings.Join(known, ", "), Verb(x.gate.ID, x.outcome))
 	default:
 		return fmt.Sprintf("its name says %s, its content %s: it decides nothing: write one of the two, or use `%s` or `%s`",

@@ -31,7 +31,7 @@ func TestRule22NameAndContent(t *testing.T) {
 	}{
 		{"ga-pass.json", HumanSay{Outcome: "fail"}, "its name says pass, its content fail: it decides nothing: write one of the two, or use `sluice pass ga` or `sluice fail ga`"},
 		{"ga-pass.json", HumanSay{Outcome: "veto"}, "its name says pass, its content veto"},
-		{"ga-pass.json", HumanSay{Outcome: "approved"}, `its name says pass, its content "approved", which is no outcome of the gate (pass, fail, veto, again)`},
+		{"ga-pass.json", HumanSay{Outcome: "approved"}, `its name says pass, its content "approved", which is not an outcome of the gate (pass, fail, veto, again)`},
 		{"ga-pass", HumanSay{Text: "Fail"}, "its name says pass, its content fail"},
 		{"ga-fail.txt", HumanSay{Text: "pass."}, "its name says fail, its content pass"},
 		{"ga-again", HumanSay{Outcome: "pass"}, "its name says again, its content pass"},

@@ -23,7 +23,7 @@ func TestRule22TheFileNamesAnotherRun(t *testing.T) {
 	s.now = s.now.Add(time.Second)
 	file := FileSeen{Name: "ga-pass.json", ID: "late", Written: s.now, DigestNow: s.r().CurrentRound("ga").Digest,
 		By: Actor{Who: "ann", Trust: TrustFile}, Human: &HumanSay{Run: first}}
-	s.has(ignored(s.do(file)), "it is of run x-1")
+	s.has(ignored(s.do(file)), "it belongs to run x-1")
 	s.want(s.gate("ga"), "1 human", s.r().Phase, RunRunning)
 	file.ID, file.Human = "now", &HumanSay{Run: s.run}
 	s.want(ignored(s.do(file)), "", s.r().Phase, RunCompleted)

@@ -50,8 +50,8 @@ func TestRuleSigned(t *testing.T) {
 		edit func(*Signed)
 		says string
 	}{
-		{"run", func(g *Signed) { g.Run = "x-9" }, "signed for run x-9 and is no answer for x-1"},
-		{"gate", func(g *Signed) { g.Gate = "gb" }, "signed for gate gb and is no answer for ga"},
+		{"run", func(g *Signed) { g.Run = "x-9" }, "signed for run x-9 and is not an answer for x-1"},
+		{"gate", func(g *Signed) { g.Gate = "gb" }, "signed for gate gb and is not an answer for ga"},
 		{"outcome", func(g *Signed) { g.Outcome = OutcomeFail }, "what was signed is fail, and it was handed in as pass"},
 		{"round", func(g *Signed) { g.Round = 2 }, "signed for round 2 of ga; now it is round 1"},
 		{"content", func(g *Signed) { g.Digest = "other" }, "signed over other content than round 1 of ga is about"},

@@ -144,11 +144,11 @@ func BadTaskID(id string) string {
 	case len(id) > 64:
 		return "is longer than 64 characters"
 	case strings.Contains(id, ".."), !letter(id[0]):
-		return "is no id: letters, digits and . _ - only, a letter or digit first"
+		return "is not an id: letters, digits and . _ - only, a letter or digit first"
 	}
 	for i := range len(id) {
 		if !letter(id[i]) && !strings.ContainsRune("._-", rune(id[i])) {
-			return "is no id: letters, digits and . _ - only, a letter or digit first"
+			return "is not an id: letters, digits and . _ - only, a letter or digit first"
 		}
 	}
 	return ""

@@ -105,7 +105,7 @@ func (c *check) file(what, p string, nonEmpty, inFolder bool) {
 	case err != nil:
 		where = "cannot be looked at (" + text.RevealLine(fault.WithoutPath(err).Error(), maxLabel) + ")"
 	case !info.Mode().IsRegular() && !info.IsDir():
-		where = "is there but is no file (" + kindOf(info.Mode()) + ", in " + c.g.place(base) + ")"
+		where = "exists but is not a file (" + kindOf(info.Mode()) + ", in " + c.g.place(base) + ")"
 	case nonEmpty && isEmpty(filepath.Join(base, filepath.FromSlash(p)), info):
 		where = "is there but empty (looked in " + c.g.place(base) + ")"
 	}

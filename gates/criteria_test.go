@@ -271,7 +271,7 @@ func TestExpand(t *testing.T) {
 	if found, missing, err := Expand(root, worktree, []string{"pipe", "pip*"}); err != nil || len(found) > 0 || len(missing) != 1 {
 		t.Errorf("a pipe: %q, %q, %v", found, missing, err)
 	}
-	if r := Check(t.Context(), CheckInput{Root: root, Worktree: worktree, Outputs: []string{"pipe"}, Criteria: []engine.Criterion{{File: "pipe", NonEmpty: true}}}); !strings.Contains(r.Why, "is no file (a named pipe") {
+	if r := Check(t.Context(), CheckInput{Root: root, Worktree: worktree, Outputs: []string{"pipe"}, Criteria: []engine.Criterion{{File: "pipe", NonEmpty: true}}}); !strings.Contains(r.Why, "is not a file (a named pipe") {
 		t.Errorf("a pipe: %+v", r)
 	}
 }

@@ -213,7 +213,7 @@ func (l Law) GuardedAs(files, outs []string, as map[string]string) (names, becam
 		names, became = append(names, fmt.Sprintf("%d more", n)), append(became, "")
 	}
 	if len(others) > 0 && l.plain {
-		names = append(names, others[0]+more(others)+" (what is run cannot be told, "+l.unknown[0]+": name it under protect)")
+		names = append(names, others[0]+more(others)+" (what is run is unknown, "+l.unknown[0]+": name it under protect)")
 		became = append(became, ofAll(others, as))
 	}
 	return names, became

@@ -190,7 +190,7 @@ func (r *reply) verdicts(in VerdictInput) []piece {
 	}
 	r.between(func(at int, text string) {
 		if m := key.FindStringIndex(text); m != nil {
-			out = append(out, piece{at: at + m[0], end: at + m[1], err: errors.New("it gives a verdict that is no strict JSON: write each key and text in double quotes")})
+			out = append(out, piece{at: at + m[0], end: at + m[1], err: errors.New("it gives a verdict that is not strict JSON: write each key and text in double quotes")})
 		}
 	})
 	slices.SortFunc(out, func(a, b piece) int { return a.at - b.at })

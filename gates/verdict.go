@@ -65,7 +65,7 @@ func ReadVerdict(in VerdictInput) (engine.Judgement, error) {
 	case err != nil:
 	case found.data != nil:
 		if j, err = readWhole(in, found.data); err == nil && seen != nil {
-			return engine.Judgement{Inconclusive: fmt.Sprintf("%s gives a verdict, and what the reply says cannot be told: %v", found.where, seen)}, nil
+			return engine.Judgement{Inconclusive: fmt.Sprintf("%s gives a verdict, and what the reply says is unclear: %v", found.where, seen)}, nil
 		}
 	case seen != nil:
 		err = seen

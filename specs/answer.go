@@ -59,7 +59,7 @@ func (r *reader) json(n *yaml.Node, what string) (any, bool) {
 		for i := 0; i+1 < len(m.Content); i += 2 {
 			k := resolve(m.Content[i])
 			if _, twice := out[k.Value]; twice || k.Kind != yaml.ScalarNode {
-				r.at(m.Content[i], "%s: key %s is given twice, or is no text", what, quote(k.Value))
+				r.at(m.Content[i], "%s: key %s is given twice, or is not a text", what, quote(k.Value))
 				return nil, false
 			}
 			v, ok := r.json(m.Content[i+1], what)

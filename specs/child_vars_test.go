@@ -42,7 +42,7 @@ func TestChildVars(t *testing.T) {
 		`vars: {repo: r, dpeth: 2}`:                         `w.yaml:4:42: step s: vars: dpeth: workflow k has no var of this name: did you mean "depth"?`,
 		`vars: {repo: r, zzz: 2}`:                           `w.yaml:4:42: step s: vars: zzz: workflow k has no var of this name: it declares repo, depth, mode, wait`,
 		`vars: {depth: 2}`:                                  "w.yaml:4:23: step s: workflow k requires the var repo: give it under vars beside workflow, or declare it under workflow.vars here",
-		`vars: {repo: r, depth: deep}`:                      `step s: vars: depth: "deep" is no number`,
+		`vars: {repo: r, depth: deep}`:                      `step s: vars: depth: "deep" is not a number`,
 		`vars: {repo: r, mode: fust}`:                       `"fust" is none of fast, full: did you mean "fast"?`,
 		`vars: {repo: ""}`:                                  "step s: vars: repo: it is empty, and k needs it",
 		`vars: {repo: "${{steps.paln.answer}}"}`:            `unknown step "paln": did you mean "plan"?`,
@@ -97,7 +97,7 @@ func TestChildVars(t *testing.T) {
 		t.Error(all)
 	}
 	env.Steps = nil
-	if _, err := s.ChildVars[1].Value.Eval(env); err == nil || err.Error() != `.workflow/specs/w.yaml:4: step s: vars: depth: "" is no number` {
+	if _, err := s.ChildVars[1].Value.Eval(env); err == nil || err.Error() != `.workflow/specs/w.yaml:4: step s: vars: depth: "" is not a number` {
 		t.Error(err)
 	}
 	child := &engine.Env{Vars: map[string]any{"repo": "R"}, Steps: map[string]engine.StepEnv{"code": {Answer: map[string]any{"x": 1.0}}}}

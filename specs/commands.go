@@ -29,7 +29,7 @@ func (c *compiler) command(d commandDoc, s scope, what string) *engine.Command {
 			c.programName(a, s, what)
 			check = func(v string) string {
 				if v == "" || strings.HasPrefix(v, "-") {
-					return "is no name of a command"
+					return "is not a command name"
 				}
 				return ""
 			}
@@ -51,7 +51,7 @@ func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
 		if len(c.spec.Protect) > 0 {
 			end = "nothing else of what it runs is looked at"
 		}
-		c.notes.at(d.node, "%s: what it runs cannot be told from its text (%s): name that under `protect`, or make it a script of the repo; %s", what, why, end)
+		c.notes.at(d.node, "%s: its text does not say what it runs (%s): name that under `protect`, or make it a script of the repo; %s", what, why, end)
 	}
 	return cmd
 }

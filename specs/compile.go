@@ -136,7 +136,7 @@ func (c *compiler) workflow() {
 	s.ID, s.Name, s.Description = w.ID.value, orID(w.Name, w.ID), w.Description.value
 	if w.ID.set() && c.file != "" {
 		if base := path.Base(strings.ReplaceAll(c.file, `\`, "/")); base != w.ID.value+".yaml" {
-			c.at(w.ID.node, "workflow: id %s: the file bears the workflow's id: name it %s.yaml, or change the id", quote(w.ID.value), w.ID.value)
+			c.at(w.ID.node, "workflow: id %s: the file is named after the workflow's id: name it %s.yaml, or change the id", quote(w.ID.value), w.ID.value)
 		}
 	}
 	if why := reserved(w.ID.value); why != "" {

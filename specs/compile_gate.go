@@ -77,11 +77,11 @@ func (c *compiler) verdict(d *gateDoc, what string) (v engine.Verdict) {
 func reservedOutcome(name string) string {
 	switch strings.ToLower(name) {
 	case "pass", "fail", "veto":
-		return "is no route's name: pass, fail and veto are a human's words: pass goes to on_pass, fail and veto to on_fail"
+		return "is not a route name: pass, fail and veto are a human's words: pass goes to on_pass, fail and veto to on_fail"
 	case "done":
-		return "is no route's name: <id>-done is a step's signal"
+		return "is not a route name: <id>-done is a step's signal"
 	case "human":
-		return "is no route's name: it makes the round a human's: name it in verdict, or as where a route leads"
+		return "is not a route name: it makes the round a human's: name it in verdict, or as where a route leads"
 	}
 	return ""
 }
@@ -139,7 +139,7 @@ func (c *compiler) retryPath(t scalar, what string) string {
 	}
 	bad := badPath(v)
 	if bad == "" && path.Dir(path.Clean(v)) != RetryDir {
-		bad = "does not lie directly in " + RetryDir + "/"
+		bad = "is not directly in " + RetryDir + "/"
 	}
 	if bad == "" && strings.Count(v, "{n}") != 1 {
 		bad = "does not hold {n} once: each failure's feedback is a file of its own"

@@ -72,7 +72,7 @@ func (c *compiler) approvers(r *reviewerDoc, what string) (out []string) {
 		})
 		switch {
 		case odd:
-			c.at(t.node, "%s: approvers: %s is no name such as sluice keys ls has them (ann@example.org)", what, quote(t.value))
+			c.at(t.node, "%s: approvers: %s is not a name that sluice keys ls shows (ann@example.org)", what, quote(t.value))
 		case slices.Contains(out, t.value):
 			c.at(t.node, "%s: approvers: %s stands in the list twice", what, quote(t.value))
 		default:

@@ -16,7 +16,7 @@ func badBranch(b string) string {
 	case b == "" || strings.HasPrefix(b, "-") || strings.HasPrefix(b, "/") || strings.HasSuffix(b, "/") ||
 		strings.HasSuffix(b, ".lock") || strings.HasSuffix(b, ".") || strings.Contains(b, "..") ||
 		strings.Contains(b, "@{") || strings.Contains(b, "//") || strings.ContainsAny(b, " ~^:?*[\\\t\n\x7f") || b == "@":
-		return "is no name of a branch"
+		return "is not a branch name"
 	}
 	return ""
 }
@@ -61,7 +61,7 @@ func (c *compiler) signal(d *stepDoc, s *engine.Step, what string) engine.Signal
 		if value.set() {
 			sig.Value = value.value
 			if v := value.value; strings.TrimSpace(v) != v || v == "" || len(v) > maxMarkerBytes || strings.ContainsAny(v, "\n\r\t") {
-				c.at(value.node, "%s: value %s is no marker: one line of at most %d bytes, no space around it", what, quote(v), maxMarkerBytes)
+				c.at(value.node, "%s: value %s is not a marker: one line of at most %d bytes, no space around it", what, quote(v), maxMarkerBytes)
 			}
 		}
 	case engine.SignalPull:
@@ -80,15 +80,15 @@ func badSentinel(v string) string {
 	name, ok := strings.CutPrefix(v, SignalsDir+"/")
 	switch {
 	case !ok && !strings.ContainsAny(v, `/\`):
-		return "does not lie in .workflow/signals/: write " + SignalsDir + "/" + v
+		return "is not in .workflow/signals/: write " + SignalsDir + "/" + v
 	case !ok || strings.ContainsAny(name, `/\`):
-		return "does not lie directly in .workflow/signals/"
+		return "is not directly in .workflow/signals/"
 	case strings.HasPrefix(name, "."):
 		return "begins with a dot: dotfiles are never read"
 	case name == "" || name == "rejected":
-		return "is no name of a file there"
+		return "is not a file name there"
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(name) > 200:
-		return "is no name of a file"
+		return "is not a file name"
 	}
 	return ""
 }

@@ -164,7 +164,7 @@ func TestCountsOfARun(t *testing.T) {
 	if s.Gates[0].MaxRetries != 8 || time.Duration(s.Limits.MaxDuration) != 5*time.Minute || s.Limits.MaxSteps != 9 || s.ContextFiles[0] != "5m.md" {
 		t.Errorf("by the run's vars: %+v %+v", s.Gates[0], s.Limits)
 	}
-	if s, faults = LoadFor("", src, map[string]any{"wait": "soon"}); s != nil || !strings.Contains(fmt.Sprint(faults), `"soon" is no duration`) {
+	if s, faults = LoadFor("", src, map[string]any{"wait": "soon"}); s != nil || !strings.Contains(fmt.Sprint(faults), `"soon" is not a duration`) {
 		t.Errorf("a wrong value: %v", faults)
 	}
 	if s, faults = LoadFor("", src, map[string]any{"wait": "../5m"}); s != nil || !strings.Contains(fmt.Sprint(faults), "leaves the repo") {

@@ -29,11 +29,11 @@ func badPath(p string) string {
 			return "leaves the repo: .. is not taken"
 		}
 		if strings.EqualFold(e, ".git") {
-			return "lies in .git, which is git's own"
+			return "is in .git, which belongs to git"
 		}
 	}
 	if _, err := path.Match(p, ""); errors.Is(err, path.ErrBadPattern) {
-		return "is no glob: a [ is not closed"
+		return "is not a glob: a [ is not closed"
 	}
 	return ""
 }
@@ -93,7 +93,7 @@ func badOutput(p string) string {
 	clean := strings.ToLower(path.Clean(p))
 	for _, dir := range []string{"signals", "specs", "audit", "retry-context", "config.yaml", "schemas"} {
 		if own := ".workflow/" + dir; clean == own || strings.HasPrefix(clean, own+"/") {
-			return "lies in " + own + ", where no value of an agent is written"
+			return "is in " + own + ", where agents' values are never written"
 		}
 	}
 	if clean == ".workflow" || clean == "." {

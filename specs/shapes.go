@@ -194,7 +194,7 @@ func parseCount(v string) (n int, why string) {
 	}
 	i, err := strconv.Atoi(v)
 	if err != nil {
-		return 0, fmt.Sprintf("%s is no plain whole number", quote(v))
+		return 0, fmt.Sprintf("%s is not a plain whole number", quote(v))
 	}
 	if i > maxCount {
 		return 0, fmt.Sprintf("%d is more than %d", i, maxCount)
@@ -250,7 +250,7 @@ func parseSpan(v string) (d time.Duration, why string) {
 		}
 		return 0, fmt.Sprintf("%s has no unit: write %ss, %sm or %sh", v, v, v, v)
 	case err != nil:
-		return 0, fmt.Sprintf("%s is no duration: write 30s, 15m, 2h or 1h30m", quote(v))
+		return 0, fmt.Sprintf("%s is not a duration: write 30s, 15m, 2h or 1h30m", quote(v))
 	case d < 0:
 		return 0, fmt.Sprintf("%s is less than 0", v)
 	case d > maxDuration:
@@ -294,7 +294,7 @@ func parseNumber(v string) (f float64, why string) {
 	f, err := strconv.ParseFloat(v, 64)
 	switch {
 	case err != nil || f != f || f > 1e15:
-		return 0, fmt.Sprintf("%s is no plain number", quote(v))
+		return 0, fmt.Sprintf("%s is not a plain number", quote(v))
 	case f < 0:
 		return 0, fmt.Sprintf("%s is less than 0", v)
 	}

@@ -42,7 +42,7 @@ func (e *envDoc) read(r *reader, n *yaml.Node, what string) {
 	for _, it := range items {
 		switch {
 		case !identifier(it.name):
-			r.at(it.key, "%s: %s is no name of a variable: letters, digits and _ only", what, quote(it.name))
+			r.at(it.key, "%s: %s is not a variable name: letters, digits and _ only", what, quote(it.name))
 		case strings.HasPrefix(strings.ToUpper(it.name), "SLUICE_"):
 			r.at(it.key, "%s: %s: SLUICE_* are the engine's own: take another name", what, it.name)
 		default:
@@ -272,7 +272,7 @@ func (d *varsDoc) read(r *reader, n *yaml.Node, what string) {
 	for _, kv := range r.pairs(m, what) {
 		where := what + ": " + kv.name
 		if !identifier(kv.name) {
-			r.at(kv.key, "%s: %s is no name of a var: letters, digits and _ only, so that expressions and $SLUICE_VAR_… can name it", what, quote(kv.name))
+			r.at(kv.key, "%s: %s is not a var name: letters, digits and _ only, so that expressions and $SLUICE_VAR_… can name it", what, quote(kv.name))
 			continue
 		}
 		v := varDoc{name: kv.name, key: kv.key}
@@ -366,7 +366,7 @@ func (r *reader) plain(n *yaml.Node, what string) (any, bool) {
 		}
 		f, err := strconv.ParseFloat(v, 64)
 		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-			r.at(n, "%s: %s is no plain number: put a text in quotes", what, quote(v))
+			r.at(n, "%s: %s is not a plain number: put a text in quotes", what, quote(v))
 			return nil, false
 		}
 		return f, true

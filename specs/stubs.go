@@ -237,7 +237,7 @@ func (r *stubReader) play(n *yaml.Node, what string) (p stub.Play) {
 			to := map[string]*string{"verdict": &p.Verdict, "feedback": &p.Feedback, "summary": &p.Summary, "question": &p.Question}[kv.name]
 			*to, _ = r.scalar(at, where, "a text")
 			if kv.name == "verdict" && p.Verdict != "" && r.words != nil && !slices.Contains(r.words, p.Verdict) {
-				r.at(at, "%s: %s is no verdict here: it has %s", where, quote(p.Verdict), strings.Join(r.words, ", "))
+				r.at(at, "%s: %s is not a verdict here: it has %s", where, quote(p.Verdict), strings.Join(r.words, ", "))
 			}
 		case "signal":
 			p.Signal = r.word(at, where, engine.StatusDone, engine.StatusFailed, engine.StatusBlocked, stub.NoSignal)

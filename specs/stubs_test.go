@@ -125,7 +125,7 @@ steps:
 		"steps: {T1/plan: {}}":          `1:9: steps: workflow w does not do step "plan" for each task: "T1/plan" is of none: did you mean "plan"?`,
 		"steps: {T1/wrok: {}}":          `1:9: steps: workflow w has no step "T1/wrok" for a stub: did you mean "T1/work"?`,
 		"steps: {T1/nothing: {}}":       `1:9: steps: workflow w has no step "T1/nothing" for a stub: it has plan, work`,
-		"steps: {\"no task/work\": {}}": `1:9: steps: task "no task" is no id`,
+		"steps: {\"no task/work\": {}}": `1:9: steps: task "no task" is not an id`,
 		"steps: {/work: {}}":            `1:9: steps: workflow w has no step "/work"`,
 		"steps: {a/b/work: {}}":         `1:9: steps: workflow w has no step "a/b/work"`,
 	} {

@@ -75,7 +75,7 @@ func typed(s string, like any) (any, error) {
 	case float64:
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil || f != f || f > 1e300 || f < -1e300 {
-			return nil, fmt.Errorf("%s is no number", quote(s))
+			return nil, fmt.Errorf("%s is not a number", quote(s))
 		}
 		return f, nil
 	}

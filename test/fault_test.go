@@ -492,6 +492,9 @@ func (r *arenaRepo) look() error {
 	return r.rec.read(more, &r.faults)
 }
 
+// endMost covers a launch that waits its turn again: 64 s after the sixth fault of the machine.
+const endMost = 4 * time.Minute
+
 // finish has a person answer until every run has ended; nothing new is started.
 func (x *arena) finish() {
 	x.t.Helper()
@@ -508,7 +511,7 @@ func (x *arena) finish() {
 			}
 		}
 	}()
-	eventually(x.t, "every run ends", func() bool {
+	within(x.t, endMost, "every run ends", func() bool {
 		open := 0
 		for _, r := range x.repos {
 			if !x.person(r, false) {

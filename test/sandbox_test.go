@@ -158,7 +158,12 @@ func (w *sandbox) status() (daemon.Status, bool) {
 // eventually polls for a condition.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for until := time.Now().Add(2 * waitMost); !cond(); time.Sleep(pollEvery) {
+	within(t, 2*waitMost, what, cond)
+}
+
+func within(t *testing.T, most time.Duration, what string, cond func() bool) {
+	t.Helper()
+	for until := time.Now().Add(most); !cond(); time.Sleep(pollEvery) {
 		if time.Now().After(until) {
 			t.Fatalf("never: %s", what)
 		}

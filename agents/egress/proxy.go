@@ -78,7 +78,7 @@ func SplitHost(rule string) (host, port string, err error) {
 		}
 	}
 	if bad {
-		return "", "", fmt.Errorf("%.80q is no host: want name, name:port or *.name", rule)
+		return "", "", fmt.Errorf("%.80q is not a host: want name, name:port or *.name", rule)
 	}
 	return host, port, nil
 }

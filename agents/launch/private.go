@@ -79,7 +79,7 @@ func readSeed(file string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxSeed {
-		return nil, fmt.Errorf("it is no regular file of at most %d MiB", maxSeed>>20)
+		return nil, fmt.Errorf("it is not a regular file of at most %d MiB", maxSeed>>20)
 	}
 	return os.ReadFile(file)
 }

@@ -28,7 +28,7 @@ journal and the audit files. Asks first.`,
 		Example: "sluice clean --keep 5 --older 30d\nsluice clean --older 2w --dry-run",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			span, err := days(older)
+			span, err := days("--older", older)
 			if err != nil {
 				return err
 			}
@@ -42,7 +42,7 @@ journal and the audit files. Asks first.`,
 }
 
 // days parses a duration that may be in days or weeks.
-func days(s string) (time.Duration, error) {
+func days(flag, s string) (time.Duration, error) {
 	for unit, span := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		if num, ok := strings.CutSuffix(s, unit); ok {
 			if n, err := strconv.Atoi(num); err == nil && n >= 0 && n < 10000 {
@@ -53,7 +53,7 @@ func days(s string) (time.Duration, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return d, nil
 	}
-	return 0, fault.Misused("write it as 12h, 7d or 2w", "--older %s: not a duration", clean(s))
+	return 0, fault.Misused("write it as 12h, 7d or 2w", "%s %s: not a duration", flag, clean(s))
 }
 
 func cleanRuns(ctx context.Context, a *app, keep int, older time.Duration, dry bool) error {

@@ -56,7 +56,7 @@ sluice init && sluice run gated-pipeline`,
 	add(root, groupRun, runCommand(a), startCommand(a), releaseCommand(a), pauseCommand(a), resumeCommand(a), abortCommand(a), retryCommand(a), landCommand(a),
 		noteCommand(a), takeoverCommand(a), handbackCommand(a))
 	add(root, groupDecide, inboxCommand(a), showCommand(a), passCommand(a), failCommand(a), vetoCommand(a), decideCommand(a))
-	add(root, groupLook, topCommand(a), lsCommand(a), statusCommand(a), logCommand(a), tailCommand(a), attemptCommand(a), explainCommand(a), auditCommand(a))
+	add(root, groupLook, topCommand(a), lsCommand(a), statusCommand(a), logCommand(a), tailCommand(a), attemptCommand(a), explainCommand(a), statsCommand(a), auditCommand(a))
 	add(root, groupAgent, nextCommand(a), signalCommand(a), mcpCommand(a), notifyCommand(a))
 	add(root, groupSetUp, daemonCommand(a), serviceCommand(a), watchCommand(a), configCommand(a), keysCommand(a), doctorCommand(a), cleanCommand(a), journalCommand(a), completionCommand(a), versionCommand(a))
 	root.AddCommand(demoAgentCommand(a), standInCommand(a), manCommand(a))

@@ -138,7 +138,7 @@ func (s seat) fill(ctx context.Context, root *os.Root, commit, known string, fil
 		if f := &files[i]; f.state == "" && f.Mode != modeSubmodule {
 			info, err := tree.Lstat(f.Path)
 			if err != nil {
-				return fmt.Errorf("%.200q cannot be laid out on this file system: %w", f.Path, err)
+				return fmt.Errorf("%.200q cannot be created on this file system: %w", f.Path, err)
 			}
 			f.state = stateOf(info)
 			if at := atomicfile.StatOf(info).Changed; at.After(last) {

@@ -144,7 +144,7 @@ func belowTop(b tree.Begin) (string, error) {
 		rel, err = filepath.Rel(b.Top, real)
 	}
 	if err == nil && !filepath.IsLocal(rel) {
-		err = fmt.Errorf("it lies in another checkout than when the attempt began")
+		err = fmt.Errorf("it is in another checkout than when the attempt began")
 	}
 	return rel, err
 }

@@ -174,7 +174,7 @@ func plainPath(root *os.Root, at string) error {
 		case err != nil:
 			return err
 		case !info.IsDir() && (i+1 < len(parts) || !info.Mode().IsRegular()):
-			return fmt.Errorf("%s is no folder or file: it is not provided", p)
+			return fmt.Errorf("%s is not a folder or a file: it is not provided", p)
 		}
 	}
 	return nil

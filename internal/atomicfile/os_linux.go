@@ -86,7 +86,7 @@ func openNoFollow(path, name string) (*os.File, error) {
 func wrapFd(fd int, path, name string, err error) (*os.File, error) {
 	switch {
 	case errors.Is(err, unix.ELOOP):
-		return nil, fmt.Errorf("%q is a link or lies behind one: %w", name, ErrNotRegular)
+		return nil, fmt.Errorf("%q is a link or behind one: %w", name, ErrNotRegular)
 	case errors.Is(err, unix.ENXIO):
 		return nil, fmt.Errorf("%q is a socket or a device: %w", name, ErrNotRegular)
 	case err != nil:

@@ -144,7 +144,8 @@ func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 	case con.JSON:
 		return fault.Exit(fault.ExitFailed)
 	default:
-		return fault.Failed("wait until it is checked; `sluice show "+gate+"` shows it then: decide again", "your %s of %s did not count: what was reviewed has changed since", text.Line(d.Outcome), gate)
+		return fault.Failed("wait until it is checked; `sluice show "+gate+"` shows it then: decide again",
+			"your %s of %s did not count: what was reviewed has changed since", text.Line(d.Outcome), gate)
 	}
 }
 

@@ -128,7 +128,7 @@ func (x *Folders) place(ctx context.Context, j job.Job, st *engine.Step) (tree.B
 		defer x.placing.Unlock()
 		if wt == j.RunInfo.Workspace {
 			if !x.opt.Git.Checkout() {
-				return b, job.Unready("workspace: %s is no git checkout to make a worktree of: take `workspace: run` out of the spec", x.Root)
+				return b, job.Unready("workspace: %s is not a git checkout to make a worktree of: take `workspace: run` out of the spec", x.Root)
 			}
 			b.Own, b.Branch = true, engine.WorkspaceBranch(wt)
 			if err := x.openWorkspace(ctx, wt); err != nil {

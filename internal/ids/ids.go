@@ -35,11 +35,11 @@ func fault(s string, most int) string {
 		b := s[i]
 		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
 		if !letter && (i == 0 || b != '.' && b != '_' && b != '-') {
-			return "is no id: letters, digits and . _ - only, a letter or digit first"
+			return "is not an id: letters, digits and . _ - only, a letter or digit first"
 		}
 	}
 	if strings.Contains(s, "..") {
-		return `is no id: it has ".."`
+		return `is not an id: it has ".."`
 	}
 	return ""
 }

@@ -26,7 +26,8 @@ func EndLines(c *console.Console, r daemon.RunStatus) (out []string) {
 			said = append(said, [2]string{s.ID, text.Line(s.Summary)})
 		}
 		for _, g := range s.Gates {
-			if g.Implicit || g.Outcome == "" || !slices.Contains([]string{"reviewer", "window", "human", "exhausted"}, g.ByKind) {
+			kinds := []string{"reviewer", "window", "human", "exhausted"}
+			if g.Implicit || g.Outcome == "" || !slices.Contains(kinds, g.ByKind) {
 				continue
 			}
 			words := g.Outcome
@@ -53,7 +54,8 @@ func EndLines(c *console.Console, r daemon.RunStatus) (out []string) {
 		columns = endWidth
 	}
 	for _, l := range lines {
-		out = append(out, fmt.Sprintf("  %s  %s", c.Paint(console.Dim, console.Pad(l[0], width)), console.Clip(l[1], max(columns-width-4, 1))))
+		words := console.Clip(l[1], max(columns-width-4, 1))
+		out = append(out, fmt.Sprintf("  %s  %s", c.Paint(console.Dim, console.Pad(l[0], width)), words))
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func (f *File) entry(s *scanner) (object, *Fault) {
 		s.value()
 		return object{}, f.fault(begin, "task %d of the list is neither an object nor a text: %s", n, short(s.src[begin:s.at]))
 	}
-	return object{}, f.fault(begin, "task %d of the list is no object", n)
+	return object{}, f.fault(begin, "task %d of the list is not an object", n)
 }
 
 // isText reports whether the entry is a text.

@@ -87,7 +87,7 @@ func TestBareFaults(t *testing.T) {
 		"[\"a\",\n{\"title\": 4}]":             "line 2: task 2 of the list: title: want a text, found 4",
 		"[\"a\"":                               "line 1: not a JSON list: not whole: it ends after 4 bytes in the middle of the JSON",
 		"\"a\"":                                "line 1: not a JSON object: want an object, found a text",
-		`{"tasks": ["a"]}`:                     "line 1: task 1 of the list is no object",
+		`{"tasks": ["a"]}`:                     "line 1: task 1 of the list is not an object",
 		`{"tasks": [{}]}`:                      `line 1: task 1 of the list: id "" is missing`,
 	} {
 		if _, fault := Read([]byte(src)); fault == nil || fault.Error() != want {

@@ -111,7 +111,7 @@ func TestFaultsNameTheirLine(t *testing.T) {
 		"itself":     {"{\"tasks\": [\n{\"id\": \"a\", \"depends_on\": [\"a\"]}]}", "a -> a", 2},
 		"priority":   {"{\"tasks\": [\n{\"id\": \"a\", \"priority\": \"high\"}]}", "priority: want a whole number", 2},
 		"doubled":    {`{"tasks": [], "tasks": []}`, "not a JSON object", 1},
-		"no object":  {"{\"tasks\": [\n1]}", "task 1 of the list is no object", 2},
+		"no object":  {"{\"tasks\": [\n1]}", "task 1 of the list is not an object", 2},
 		"tasks text": {`{"tasks": "x"}`, "want a list", 1},
 	} {
 		_, fault := Read([]byte(c.src))

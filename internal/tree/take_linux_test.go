@@ -26,12 +26,12 @@ func TestWhatCannotBeTaken(t *testing.T) {
 		"bare":         {func(r *repo) { r.write("e/HEAD", "x"); r.write("e/objects/x", ""); r.write("e/refs/x", "") }, "looks like a git folder"},
 		"twins":        {func(r *repo) { r.write("A.TXT", "x") }, "differs only in upper and lower case"},
 		"unicode":      {func(r *repo) { r.write("\u00e9", "x"); r.write("e\u0301", "y") }, "differs only in upper and lower case"},
-		"pipe":         {func(r *repo) { r.try(syscall.Mkfifo(filepath.Join(r.dir, "p"), 0o644)) }, "no regular file"},
+		"pipe":         {func(r *repo) { r.try(syscall.Mkfifo(filepath.Join(r.dir, "p"), 0o644)) }, "not a regular file"},
 		"socket": {func(r *repo) {
 			l, err := net.Listen("unix", filepath.Join(r.dir, "s"))
 			r.try(err)
 			r.Cleanup(func() { l.Close() })
-		}, "no regular file"},
+		}, "not a regular file"},
 		"deep": {deep, "cannot be read"},
 		"submodule": {func(r *repo) {
 			r.run("update-index", "--add", "--cacheinfo", "160000,"+r.run("rev-parse", "HEAD")+",m")

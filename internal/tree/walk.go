@@ -31,7 +31,7 @@ const (
 	oddRepo    = "is a git repository of its own"
 	oddBare    = "looks like a git folder"
 	oddFolder  = "is a folder that cannot be read"
-	oddSpecial = "is no regular file (a socket, a pipe or a device)"
+	oddSpecial = "is not a regular file (a socket, a pipe or a device)"
 	oddTwin    = "has a twin that differs only in upper and lower case or in Unicode form"
 )
 

@@ -61,7 +61,7 @@ func TestTasksMade(t *testing.T) {
 		`{"items": []}`:                   `it is no list of tasks and no task file: "tasks" is missing: it is the list of tasks: there is {"items": []}`,
 		`[1]`:                             "task 1 of the list is neither an object nor a text: 1",
 		`[{"id":"A","depends_on":["B"]}]`: `task A depends on B, which does not exist`,
-		`{"tasks": ["one"]}`:              "task 1 of the list is no object",
+		`{"tasks": ["one"]}`:              "task 1 of the list is not an object",
 	} {
 		if why := e.makeTasks(t.Context(), j(value, true)); !strings.Contains(why, want) {
 			t.Errorf("%s: %s, want %s", value, why, want)

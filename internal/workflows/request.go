@@ -104,7 +104,8 @@ func askVars(con *console.Console, spec *engine.Spec, given map[string]string) e
 		fmt.Fprintf(con.Out, "%s: ", text.Line(question))
 		line, _ := con.ReadLine() // what was typed before the end counts
 		if line = strings.TrimSpace(line); line == "" {
-			return fault.Misused(fmt.Sprintf("give it here, or as --var %s=…", v.Name), "nothing was started: %s needs the var %s", spec.ID, v.Name)
+			return fault.Misused(fmt.Sprintf("give it here, or as --var %s=…", v.Name),
+				"nothing was started: %s needs the var %s", spec.ID, v.Name)
 		}
 		given[v.Name] = line
 	}

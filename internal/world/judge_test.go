@@ -389,9 +389,9 @@ func TestSetupFails(t *testing.T) {
 	for name, x := range map[string]struct{ run, want string }{
 		"exit code":   {"echo no network; exit 3", "no network"},
 		"nothing":     {"true", "has not made deps"},
-		"a link":      {"mkdir /tmp/x; ln -s /tmp/x deps", "deps is no folder or file"},
+		"a link":      {"mkdir /tmp/x; ln -s /tmp/x deps", "deps is not a folder or a file"},
 		"no command":  {"no-such-command-here", "127"},
-		"link to one": {"mkdir real; touch real/x; ln -s real deps", "deps is no folder or file"},
+		"link to one": {"mkdir real; touch real/x; ln -s real deps", "deps is not a folder or a file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := setupSpec[:strings.Index(setupSpec, "test !")] + x.run + setupSpec[strings.Index(setupSpec, `", files`):]

@@ -95,7 +95,8 @@ var layers = map[string]struct{ own, only []string }{
 	// How a person is asked for an answer, wherever that is.
 	"internal/form": {own: []string{"internal/text", "internal/schema"}},
 	// What commands show of runs.
-	"internal/show": {own: []string{"agents", "agents/launch", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/git", "internal/ids", "internal/land", "internal/layout", "internal/press", "internal/prompt", "internal/render", "internal/schema", "internal/settings", "internal/text", "internal/tree", "internal/workspace"}},
+	"internal/stats": {own: []string{"engine"}},
+	"internal/show":  {own: []string{"agents", "agents/launch", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/git", "internal/ids", "internal/land", "internal/layout", "internal/press", "internal/prompt", "internal/render", "internal/schema", "internal/settings", "internal/stats", "internal/text", "internal/tree", "internal/workspace"}},
 	// The work of a run onto a person's branch.
 	"internal/land": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/folders", "internal/git", "internal/layout", "internal/render", "internal/text", "internal/tree"}},
 	// The repo that a command is about: where its state and settings lie, and who knows how its runs stand.

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/show"
+	"sluice/internal/stats"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+)
+
+func statsCommand(a *app) *cobra.Command {
+	var since, svg string
+	cmd := &cobra.Command{
+		Use:   "stats [WORKFLOW]",
+		Short: "count time, failures, cost and people's waiting time",
+		Long: `Counts the runs of this repo, or of one workflow: how long runs and steps took, how each gate
+decided and how long it waited for a person, and what each role and day used. It names gates that
+may not earn their cost: one that failed nothing in its last 50 rounds, and one whose failures a
+person always overrode. Tasks count with their run.`,
+		Example: "sluice stats\nsluice stats gated-pipeline --since 30d --svg stats.svg",
+		Args:    console.Between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := &stats.Counter{}
+			if len(args) == 1 {
+				c.Workflow = args[0]
+			}
+			if since != "" {
+				d, err := days("--since", since)
+				if err != nil {
+					return err
+				}
+				c.Since = a.Now().Add(-d)
+			}
+			return a.withView(cmd.Context(), func(_ *workspace.Workspace, v workspace.Viewer, _ bool) error {
+				count := func(l daemon.Line) error { return c.Add(l.At, l.Fact) }
+				if err := v.Facts(cmd.Context(), "", 0, false, count); err != nil {
+					return err
+				}
+				if known := c.Known(); c.Workflow != "" && !slices.Contains(known, c.Workflow) {
+					advice := "`sluice ls --all` lists the runs"
+					if near := text.Meant(c.Workflow, known); near != "" {
+						advice = "did you mean " + near + "?"
+					}
+					return fault.Failed(advice, "no run of a workflow %q yet", clean(c.Workflow))
+				}
+				s := c.Stats()
+				if svg != "" {
+					if err := os.WriteFile(svg, stats.SVG(s), 0o644); err != nil {
+						return err
+					}
+				}
+				if a.JSON {
+					return a.Document(s)
+				}
+				show.Stats(&a.Console, s)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&since, "since", "", "only runs that started within `TIME`, such as 12h, 7d or 2w")
+	cmd.Flags().StringVar(&svg, "svg", "", "also draw it into `FILE`")
+	return a.JSONFlag(cmd)
+}
