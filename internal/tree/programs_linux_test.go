@@ -17,8 +17,8 @@ import (
 	"sluice/tools/conform"
 )
 
-// programs returns how many random programs a run tries; SLUICE_PROGRAMS overrides it,
-// SLUICE_PROGRAM selects one by its seed.
+// programs returns which random programs a run tries, by their seeds: the first 2,000, or those that
+// SLUICE_PROGRAMS names ("100000", "50000-100000"). SLUICE_PROGRAM selects one.
 func programs(t *testing.T) (from, to uint64) {
 	if s := os.Getenv("SLUICE_PROGRAM"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
@@ -29,12 +29,18 @@ func programs(t *testing.T) (from, to uint64) {
 	}
 	n := uint64(2000)
 	if s := os.Getenv("SLUICE_PROGRAMS"); s != "" {
-		var err error
-		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
+		first, last, ok := strings.Cut(s, "-")
+		if !ok {
+			first, last = "0", s
+		}
+		var errs [2]error
+		from, errs[0] = strconv.ParseUint(first, 10, 64)
+		n, errs[1] = strconv.ParseUint(last, 10, 64)
+		if err := errors.Join(errs[:]...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return 0, n
+	return from, n
 }
 
 // TestPrograms: whatever a random program does to a checkout, the taken work equals what git makes
