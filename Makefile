@@ -41,6 +41,9 @@ lint: ## gofmt, vet (Linux, macOS), staticcheck, deadcode, govulncheck where it 
 	@.ci/deadcode "$(DEADCODE)"
 	@.ci/vulns "$(GOVULNCHECK)"
 
+check: lint ## lint, and the tests of what a change touches; CHECK=COMMIT: since then
+	@.ci/check $(CHECK)
+
 test: ## all tests, with the race detector; installs what they need (asks first, unless CI=true)
 	@.ci/needs
 	@GOTESTSUM="$(GOTESTSUM)" TEST_TIMEOUT=$(TEST_TIMEOUT) .ci/tests
