@@ -86,6 +86,7 @@ func otherNames(root *cobra.Command) {
 		{"watch ls", "list", ""},
 		{"keys ls", "list", ""},
 		{"log", "logs", "history events"},
+		{"status", "", "stauts statsu st"}, // slips that are nearer to stats
 		{"inbox", "", "pending approvals todo"},
 		{"show", "", "diff review view"},
 		{"top", "", "ui tui dashboard monitor"},
