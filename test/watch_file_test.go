@@ -258,7 +258,7 @@ func TestWatchCopies(t *testing.T) {
 	w.must(os.RemoveAll(w.inbox("rejected")))
 	run := w.offered()
 	stale := map[string]string{
-		"of attempt 7": `{"status": "failed", "attempt": 7}`, "w-9": `{"status": "failed", "run": "w-9"}`, "X-9": `{"status": "failed", "step": "X-9"}`,
+		"to attempt 7": `{"status": "failed", "attempt": 7}`, "w-9": `{"status": "failed", "run": "w-9"}`, "X-9": `{"status": "failed", "step": "X-9"}`,
 		"token": `{"status": "failed", "token": "0123456789abcdef0123456789abcdef"}`, "written before": `{"status": "failed", "summary": "old"}`,
 	}
 	for why, text := range stale {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,7 @@ meanwhile. Ctrl-C pauses the run and prints how to continue.
 
 // runHere runs a workflow in the foreground, from start to end.
 func runHere(ctx context.Context, a *app, p *workspace.Workspace, o order) error {
-	start, id, err := runWanted(a, p, o)
+	start, id, err := runWanted(ctx, a, p, o)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.S
 
 // runWanted reads what to start before anything is started, and returns its workflow's id. If the
 // argument names a run ("last" is the newest), it returns that run's id and nothing to start.
-func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunRequested, id string, err error) {
+func runWanted(ctx context.Context, a *app, p *workspace.Workspace, o order) (start *engine.RunRequested, id string, err error) {
 	file, specErr := workflows.File(p, o.workflow)
 	if specErr != nil {
 		r, err := p.StatusOf(context.Background(), o.workflow)
@@ -137,8 +138,21 @@ func runWanted(a *app, p *workspace.Workspace, o order) (start *engine.RunReques
 	if err := workflows.Ready(&a.Console, p, spec, cfg.Settings, o.stub != ""); err != nil {
 		return nil, "", err
 	}
+	if o.parallel || !isLive(ctx, p, spec.ID) {
+		if o.vars, err = workflows.AskVars(ctx, &a.Console, spec, o.vars); err != nil {
+			return nil, "", err
+		}
+	}
 	ev, err := requestOf(a, p, o)
 	return &ev, o.workflow, err
+}
+
+// isLive reports whether a run of the workflow is live, as far as is known.
+func isLive(ctx context.Context, p *workspace.Workspace, workflow string) bool {
+	st, err := p.Status(ctx)
+	return err == nil && slices.ContainsFunc(st.Runs, func(r daemon.RunStatus) bool {
+		return r.Workflow == workflow && r.Child == nil && r.Live()
+	})
 }
 
 // beginRun starts the run, or continues the live one that is meant. from is the record of its

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"maps"
 	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
+	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/show"
@@ -43,16 +46,12 @@ person always overrode. Tasks count with their run.`,
 				if err := v.Facts(cmd.Context(), "", 0, false, count); err != nil {
 					return err
 				}
-				if known := c.Known(); c.Workflow != "" && !slices.Contains(known, c.Workflow) {
-					advice := "`sluice ls --all` lists the runs"
-					if near := text.Meant(c.Workflow, known); near != "" {
-						advice = "did you mean " + near + "?"
-					}
-					return fault.Failed(advice, "no run of a workflow %q yet", clean(c.Workflow))
+				if err := hasRun(c); err != nil {
+					return err
 				}
 				s := c.Stats()
 				if svg != "" {
-					if err := os.WriteFile(svg, stats.SVG(s), 0o644); err != nil {
+					if err := writePicture(svg, stats.SVG(s)); err != nil {
 						return err
 					}
 				}
@@ -67,4 +66,36 @@ person always overrode. Tasks count with their run.`,
 	cmd.Flags().StringVar(&since, "since", "", "only runs that started within `TIME`, such as 12h, 7d or 2w")
 	cmd.Flags().StringVar(&svg, "svg", "", "also draw it into `FILE`")
 	return a.JSONFlag(cmd)
+}
+
+// hasRun reports a workflow that has no runs of its own.
+func hasRun(c *stats.Counter) error {
+	known := c.Known()
+	alone, child := known[c.Workflow]
+	if c.Workflow == "" || alone {
+		return nil
+	}
+	if child {
+		return fault.Failed("`sluice stats` counts it with the runs it belongs to", "workflow %q ran only for other workflows", clean(c.Workflow))
+	}
+	advice := "`sluice ls --all` lists the runs"
+	if near := text.Meant(c.Workflow, slices.Sorted(maps.Keys(known))); near != "" {
+		advice = "did you mean " + near + "?"
+	}
+	return fault.Failed(advice, "no run of a workflow %q yet", clean(c.Workflow))
+}
+
+// writePicture writes an SVG. It replaces only a picture, and follows no link.
+func writePicture(file string, svg []byte) error {
+	info, err := os.Lstat(file)
+	if err == nil {
+		old := []byte{}
+		if info.Mode().IsRegular() {
+			old, err = os.ReadFile(file)
+		}
+		if err != nil || len(old) > 0 && !bytes.HasPrefix(old, []byte("<svg")) || !info.Mode().IsRegular() {
+			return fault.Failed("name another file, or remove it first", "%s exists and is not a picture: nothing was written", clean(file))
+		}
+	}
+	return atomicfile.Write(file, svg, 0o644)
 }

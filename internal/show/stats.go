@@ -17,14 +17,18 @@ const statsDays = 14
 
 // Stats prints what a journal counts up to.
 func Stats(con *console.Console, s stats.Stats) {
+	stubbed := ""
+	if s.Stubbed > 0 {
+		stubbed = con.Paint(console.Dim, "  ("+text.Plural(s.Stubbed, "run")+" with stubs not counted)")
+	}
 	if s.From.IsZero() {
-		con.Print("Nothing has run in this time.")
+		con.Print("Nothing has run in this time.%s", stubbed)
 		return
 	}
 	r := s.Runs
 	day := func(t time.Time) string { return t.Local().Format(time.DateOnly) }
 	all := text.Plural(r.Completed+r.Failed+r.Aborted+r.Live, "run")
-	con.Print("%s  %s to %s", con.Paint(console.Bold, all), day(s.From), day(s.To))
+	con.Print("%s  %s to %s%s", con.Paint(console.Bold, all), day(s.From), day(s.To), stubbed)
 	con.Print("  %d completed, %d failed, %d aborted, %d live%s", r.Completed, r.Failed, r.Aborted, r.Live,
 		timesWords(", from start to end", r.Times))
 	if s.People.Count > 0 {

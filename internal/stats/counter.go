@@ -16,8 +16,9 @@ const (
 	overriddenMin = 3  // and one with so many failures, each overridden
 )
 
-// Counter counts facts of the runs of Workflow ("" = all) that started at Since or later. The zero
-// value is ready; one goroutine uses it.
+// Counter counts facts of the runs of Workflow ("" = all) that started at Since or later, without
+// runs with stubs. A gate with the id of its step counts as none: it stands for a step's missing
+// gate. The zero value is ready; one goroutine uses it.
 type Counter struct {
 	Workflow string
 	Since    time.Time
@@ -33,21 +34,26 @@ type Counter struct {
 	roles    map[string]*Used
 	days     map[string]*Used
 	people   []time.Duration
-	known    map[string]bool
+	stubbed  int
+	known    map[string]bool // workflows by name: true = it ran by itself
 }
 
 type run struct {
 	workflow   string
 	child      bool
 	phase      string
-	start, end time.Time
+	start      time.Time            // since when it is live
+	took       time.Duration        // in all, reopened or not
 	began      map[string]time.Time // the current attempt of a step
 	rounds     map[string]*round    // the current round of a gate
+	overridden map[string]bool      // the gate's last pass overrode a failure
+	implicit   map[string]bool      // gates with their step's id
 }
 
 type round struct {
-	asked   time.Time // of a person; zero = not asked
-	refused bool
+	step   string
+	asked  time.Time // of a person; zero = not asked
+	failed bool      // not by a person
 }
 
 type step struct {
@@ -64,6 +70,7 @@ type proc struct {
 	role  string
 	gate  *gate
 	since time.Time
+	held  bool // it waits for a slot
 	used  engine.Usage
 }
 
@@ -79,8 +86,12 @@ func (c *Counter) Add(at time.Time, raw json.RawMessage) error {
 		c.roles, c.days = map[string]*Used{}, map[string]*Used{}
 	}
 	if s, ok := f.(engine.RunStarted); ok && c.counts(s, at) {
-		c.runs[s.Run] = &run{workflow: s.Workflow, child: s.Child != nil, phase: engine.RunPending, start: at,
-			began: map[string]time.Time{}, rounds: map[string]*round{}}
+		r := &run{workflow: s.Workflow, child: s.Child != nil, phase: engine.RunPending, start: at,
+			began: map[string]time.Time{}, rounds: map[string]*round{}, overridden: map[string]bool{}, implicit: map[string]bool{}}
+		if r.child && c.runs[s.Child.Parent].workflow == s.Workflow { // the task of a list, with the list's own step
+			r.workflow += " (task)"
+		}
+		c.runs[s.Run] = r
 		c.order = append(c.order, s.Run)
 	}
 	if r := c.runs[f.RunID()]; r != nil {
@@ -96,11 +107,17 @@ func (c *Counter) Add(at time.Time, raw json.RawMessage) error {
 
 // counts reports whether the run is counted; a child run is if its parent is.
 func (c *Counter) counts(s engine.RunStarted, at time.Time) bool {
-	if s.Child != nil {
+	if c.known[s.Workflow] = c.known[s.Workflow] || s.Child == nil; s.Child != nil {
 		return c.runs[s.Child.Parent] != nil
 	}
-	c.known[s.Workflow] = true
-	return !at.Before(c.Since) && (c.Workflow == "" || s.Workflow == c.Workflow)
+	if at.Before(c.Since) || c.Workflow != "" && s.Workflow != c.Workflow {
+		return false
+	}
+	if len(s.Stubs) > 0 {
+		c.stubbed++
+		return false
+	}
+	return true
 }
 
 func (c *Counter) ofRun(r *run, f engine.Fact, at time.Time) {
@@ -108,10 +125,13 @@ func (c *Counter) ofRun(r *run, f engine.Fact, at time.Time) {
 	case engine.RunBegan:
 		r.phase = engine.RunRunning
 	case engine.RunEnded:
-		r.phase, r.end = f.Phase, at
-		clear(r.rounds)
+		r.phase = f.Phase
+		r.took += at.Sub(r.start)
+		c.undone(r, "", at)
 	case engine.RunReopened:
-		r.phase, r.end = engine.RunRunning, time.Time{}
+		r.phase, r.start = engine.RunRunning, at
+	case engine.StepSuperseded:
+		c.undone(r, f.Step, at)
 	case engine.StepStarted:
 		c.step(r, f.Step).Attempts++
 		r.began[f.Step] = at
@@ -121,121 +141,6 @@ func (c *Counter) ofRun(r *run, f engine.Fact, at time.Time) {
 		if from, ok := r.began[f.Step]; ok {
 			s.times = append(s.times, at.Sub(from))
 		}
-	}
-}
-
-func (c *Counter) ofGate(r *run, f engine.Fact, at time.Time) {
-	switch f := f.(type) {
-	case engine.RoundOpened:
-		r.rounds[f.Gate] = &round{}
-	case engine.Judged:
-		if f.Outcome != engine.OutcomePass {
-			c.gate(r, f.Gate).Refused++
-			if q := r.rounds[f.Gate]; q != nil {
-				q.refused = true
-			}
-		}
-	case engine.Inconclusive:
-		c.gate(r, f.Gate).Inconclusive++
-	case engine.HumanAsked:
-		if q := r.rounds[f.Gate]; q != nil && q.asked.IsZero() {
-			q.asked = at
-		}
-	case engine.RoundPassed:
-		g := c.gate(r, f.Gate)
-		g.Passed++
-		refused := c.decided(r, g, f.Gate, at)
-		if refused && f.ByKind == engine.Human {
-			g.Overridden++
-		}
-		if g.Quiet++; refused {
-			g.Quiet = 0
-		}
-	case engine.RoundFailed:
-		g := c.gate(r, f.Gate)
-		g.Failed++
-		switch q := r.rounds[f.Gate]; {
-		case f.ByKind != engine.Human:
-		case q == nil: // a late veto: the round had passed
-			g.Passed--
-			g.Vetoes++
-		case q.asked.IsZero():
-			g.Vetoes++
-		}
-		g.Quiet = 0
-		c.decided(r, g, f.Gate, at)
-	case engine.RoundRouted:
-		g := c.gate(r, f.Gate)
-		g.Routed++
-		g.Quiet = 0
-		c.decided(r, g, f.Gate, at)
-	case engine.RoundVoided:
-		g := c.gate(r, f.Gate)
-		g.Voided++
-		c.decided(r, g, f.Gate, at)
-	}
-}
-
-// decided counts a round's wait for a person. It reports whether its reviewer had refused the work.
-func (c *Counter) decided(r *run, g *gate, id string, at time.Time) bool {
-	q := r.rounds[id]
-	if q == nil {
-		return false
-	}
-	delete(r.rounds, id)
-	if !q.asked.IsZero() {
-		g.people = append(g.people, at.Sub(q.asked))
-		c.people = append(c.people, at.Sub(q.asked))
-	}
-	return q.refused
-}
-
-func (c *Counter) ofProcess(r *run, f engine.Fact, at time.Time) {
-	switch f := f.(type) {
-	case engine.StepLaunched:
-		if !f.Offered && !f.Person {
-			c.procs[f.Run+" "+f.Key] = &proc{role: f.Role, since: at}
-		}
-	case engine.ReviewStarted:
-		c.procs[f.Run+" "+f.Key] = &proc{role: f.Role, gate: c.gate(r, f.Gate), since: at}
-	case engine.ClockBegun:
-		if p := c.procs[f.Run+" "+f.Key]; p != nil {
-			p.since = at // until now it waited for a slot
-		}
-	case engine.UsageCounted:
-		if p := c.procs[f.Run+" "+f.Key]; p != nil {
-			p.used = f.Usage
-		}
-	case engine.ProcessGone:
-		if p := c.procs[f.Run+" "+f.Key]; p != nil {
-			delete(c.procs, f.Run+" "+f.Key)
-			p.used.Tokens = max(p.used.Tokens, f.Exit.Usage.Tokens)
-			p.used.CostUSD = max(p.used.CostUSD, f.Exit.Usage.CostUSD)
-			c.use(p, at, cmp.Or(f.Day, at.Format(time.DateOnly)))
-		}
-	}
-}
-
-// use counts a process that has ended.
-func (c *Counter) use(p *proc, at time.Time, day string) {
-	role := cmp.Or(p.role, "(commands)")
-	for _, x := range []struct {
-		of   map[string]*Used
-		name string
-	}{{c.roles, role}, {c.days, day}} {
-		u := x.of[x.name]
-		if u == nil {
-			u = &Used{Name: x.name}
-			x.of[x.name] = u
-		}
-		u.Launches++
-		u.Time += engine.Duration(at.Sub(p.since))
-		u.Tokens, u.CostUSD = u.Tokens+p.used.Tokens, u.CostUSD+p.used.CostUSD
-	}
-	if p.gate != nil {
-		p.gate.Time += engine.Duration(at.Sub(p.since))
-		p.gate.Reviews.Tokens += p.used.Tokens
-		p.gate.Reviews.CostUSD += p.used.CostUSD
 	}
 }
 
@@ -257,12 +162,13 @@ func (c *Counter) gate(r *run, id string) *gate {
 	return c.gates[key]
 }
 
-// Known returns the workflows that have run, counted or not, sorted.
-func (c *Counter) Known() []string { return slices.Sorted(maps.Keys(c.known)) }
+// Known returns the workflows that have run, counted or not, by name: true if one ran by itself, and
+// not only as a child of others.
+func (c *Counter) Known() map[string]bool { return c.known }
 
 // Stats returns what was counted so far.
 func (c *Counter) Stats() Stats {
-	out := Stats{From: c.from, To: c.to, People: timesOf(c.people),
+	out := Stats{From: c.from, To: c.to, Stubbed: c.stubbed, People: timesOf(c.people),
 		Steps: []Step{}, Gates: []Gate{}, Roles: []Used{}, Days: []Used{}}
 	var took []time.Duration
 	for _, id := range c.order {
@@ -281,7 +187,7 @@ func (c *Counter) Stats() Stats {
 			out.Runs.Live++
 			continue
 		}
-		took = append(took, r.end.Sub(r.start))
+		took = append(took, r.took)
 	}
 	out.Runs.Times = timesOf(took)
 	byWorkflow := func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) }
@@ -317,7 +223,7 @@ func advice(g Gate) string {
 	case g.Quiet >= quietRounds:
 		return fmt.Sprintf("failed nothing in its last %d rounds", g.Quiet)
 	case g.Refused >= overriddenMin && g.Overridden == g.Refused:
-		return fmt.Sprintf("a person overrode all %d failures", g.Refused)
+		return fmt.Sprintf("had %d failures, and a person overrode them all", g.Refused)
 	}
 	return ""
 }
@@ -327,8 +233,8 @@ func timesOf(all []time.Duration) Times {
 		return Times{}
 	}
 	sorted := slices.Sorted(slices.Values(all))
-	t := Times{Count: len(all), Median: engine.Duration(sorted[len(sorted)/2]),
-		Most: engine.Duration(sorted[len(sorted)-1])}
+	n := len(sorted)
+	t := Times{Count: n, Median: engine.Duration((sorted[(n-1)/2] + sorted[n/2]) / 2), Most: engine.Duration(sorted[n-1])}
 	for _, d := range all {
 		t.Sum += engine.Duration(d)
 	}

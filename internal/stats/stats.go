@@ -8,11 +8,13 @@ import (
 
 // Stats is what Counter has counted.
 type Stats struct {
-	From  time.Time `json:"from,omitzero"`
-	To    time.Time `json:"to,omitzero"`
-	Runs  Runs      `json:"runs"`
-	Steps []Step    `json:"steps"` // by workflow, then in the order they were first started
-	Gates []Gate    `json:"gates"` // likewise
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
+	Runs Runs      `json:"runs"`
+	// runs with stubs, which are not counted
+	Stubbed int    `json:"stubbed"`
+	Steps   []Step `json:"steps"` // by workflow, then in the order they were first started
+	Gates   []Gate `json:"gates"` // likewise
 	// how long rounds waited for a person
 	People Times  `json:"people"`
 	Roles  []Used `json:"roles"` // by cost, then tokens, then time
@@ -59,10 +61,11 @@ type Gate struct {
 	Vetoes   int    `json:"vetoes"` // of the failed ones
 	// reviews without a verdict
 	Inconclusive int `json:"inconclusive"`
-	// reviewers' verdicts other than pass, and those after which a person passed the round
+	// failures by a reviewer, a command or a criterion, and those after which a person passed the
+	// round
 	Refused    int `json:"refused"`
 	Overridden int `json:"overridden"`
-	// passed rounds in a row at the end that no reviewer refused
+	// passed rounds in a row at the end without a failure
 	Quiet   int             `json:"quiet"`
 	People  Times           `json:"people"`  // waiting for a person
 	Reviews engine.Usage    `json:"reviews"` // use of its reviewers

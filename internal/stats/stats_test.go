@@ -45,6 +45,9 @@ func (p *played) run(id, verdict string, end func(gate string)) {
 	p.fact("review_started", id, `,"gate":"G","n":1,"k":1,"key":"G.1.1","role":"critic"`)
 	p.fact("process_gone", id, `,"key":"G.1.1","exit":{"code":0,"usage":{"tokens":20,"cost_usd":0.1}},"day":"2026-11-21"`)
 	p.fact("judged", id, `,"gate":"G","n":1,"outcome":"`+verdict+`"`)
+	if verdict != "pass" {
+		p.fact("gate_failed", id, `,"gate":"G","n":1,"count":1,"outcome":"fail"`)
+	}
 	end(`,"gate":"G","n":1`)
 	p.fact("step_passed", id, `,"step":"A","n":1`)
 	p.fact("run_ended", id, `,"phase":"completed"`)
@@ -64,7 +67,7 @@ func TestCounter(t *testing.T) {
 	p.fact("run_started", "v-1", `,"workflow":"v","by":{"who":"ann"},"child":{"parent":"w-3"}`)
 	p.fact("step_started", "v-1", `,"step":"X","n":1`)
 	s := c.Stats()
-	if s.Runs.Completed != 2 || s.Runs.Live != 1 || s.Runs.Times.Count != 2 || s.Runs.Times.Most != engine.Duration(22*time.Minute) {
+	if s.Runs.Completed != 2 || s.Runs.Live != 1 || s.Runs.Times.Count != 2 || s.Runs.Times.Most != engine.Duration(23*time.Minute) {
 		t.Errorf("runs: %+v", s.Runs)
 	}
 	if len(s.Gates) != 1 || s.Gates[0].Rounds != 2 || s.Gates[0].Passed != 2 || s.Gates[0].Refused != 1 || s.Gates[0].Overridden != 1 || s.Gates[0].Quiet != 0 ||
@@ -74,7 +77,7 @@ func TestCounter(t *testing.T) {
 	if s.People.Count != 1 || s.People.Sum != engine.Duration(10*time.Minute) {
 		t.Errorf("people: %+v", s.People)
 	}
-	if len(s.Steps) != 2 || s.Steps[0].Workflow != "v" || s.Steps[1].Attempts != 2 || s.Steps[1].Passed != 2 || s.Steps[1].Times.Median != engine.Duration(19*time.Minute) {
+	if len(s.Steps) != 2 || s.Steps[0].Workflow != "v" || s.Steps[1].Attempts != 2 || s.Steps[1].Passed != 2 || s.Steps[1].Times.Median != engine.Duration(14*time.Minute+30*time.Second) {
 		t.Errorf("steps: %+v", s.Steps)
 	}
 	if len(s.Roles) != 2 || s.Roles[0].Name != "coder" || s.Roles[0].CostUSD != 1 || s.Roles[0].Launches != 2 || s.Roles[0].Time != engine.Duration(4*time.Minute) {
@@ -95,7 +98,7 @@ func TestCounterCounts(t *testing.T) {
 		p := play(t, c)
 		p.run("w-1", "pass", pass(p, "w-1"))
 		p.run("w-2", "pass", pass(p, "w-2"))
-		if s := c.Stats(); s.Runs.Completed != want || want == 0 && !s.From.IsZero() || fmt.Sprint(c.Known()) != "[w]" {
+		if s := c.Stats(); s.Runs.Completed != want || want == 0 && !s.From.IsZero() || fmt.Sprint(c.Known()) != "map[w:true]" {
 			t.Errorf("%+v, want %d: %v %v", s.Runs, want, s.From, c.Known())
 		}
 	}
@@ -126,7 +129,7 @@ func TestAdvice(t *testing.T) {
 			p.fact("round_passed", run, g+`,"by_kind":"human"`)
 		})
 	}
-	if s := c.Stats(); len(s.Advice) != 1 || s.Advice[0].Text != "a person overrode all 3 failures" {
+	if s := c.Stats(); len(s.Advice) != 1 || s.Advice[0].Text != "had 3 failures, and a person overrode them all" {
 		t.Errorf("%+v", s.Advice)
 	}
 	p.run("w-9", "fail", func(g string) {
@@ -134,6 +137,41 @@ func TestAdvice(t *testing.T) {
 	})
 	if s := c.Stats(); len(s.Advice) != 0 || s.Gates[0].Routed != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestWhatDoesNotCount: stubs, a step's own missing gate, what nobody judged, and a program that could
+// not be started; the tasks of a list are not its step; a wait that ended with its run counts.
+func TestWhatDoesNotCount(t *testing.T) {
+	c := &Counter{}
+	p := play(t, c)
+	p.fact("run_started", "s-1", `,"workflow":"s","stubs":{},"by":{"who":"ann"}`)
+	p.fact("step_started", "s-1", `,"step":"A","n":1`)
+	p.fact("run_started", "w-1", `,"workflow":"w","by":{"who":"ann"}`)
+	p.fact("step_started", "w-1", `,"step":"A","n":1`)
+	p.fact("round_opened", "w-1", `,"gate":"A","n":1,"step":"A","attempt":1`)
+	p.fact("round_passed", "w-1", `,"gate":"A","n":1,"by_kind":"step"`)
+	p.fact("round_opened", "w-1", `,"gate":"G","n":1,"step":"A","attempt":1`)
+	p.fact("round_passed", "w-1", `,"gate":"G","n":1,"by_kind":"when"`)
+	p.fact("run_started", "w-1.T1", `,"workflow":"w","by":{"who":"ann"},"child":{"parent":"w-1","step":"A"}`)
+	p.fact("step_started", "w-1.T1", `,"step":"A","n":1`)
+	p.fact("step_launched", "w-1", `,"step":"A","n":1,"k":1,"key":"A.1.1"`)
+	p.fact("process_gone", "w-1", `,"key":"A.1.1","exit":{"code":-1,"not_started":"no such program"}`)
+	p.fact("round_opened", "w-1", `,"gate":"H","n":1,"step":"A","attempt":1`)
+	p.fact("human_asked", "w-1", `,"gate":"H","n":1,"why":"level"`)
+	p.fact("run_ended", "w-1", `,"phase":"aborted"`)
+	p.at = p.at.Add(24 * time.Hour)
+	p.fact("run_reopened", "w-1", ``)
+	p.fact("run_ended", "w-1", `,"phase":"failed"`)
+	s := c.Stats()
+	if s.Stubbed != 1 || s.Runs.Failed != 1 || s.Runs.Aborted != 0 || s.Runs.Times.Most != engine.Duration(13*time.Minute) {
+		t.Errorf("%d stubbed, runs: %+v", s.Stubbed, s.Runs)
+	}
+	if len(s.Gates) != 2 || s.Gates[0].Gate != "G" || s.Gates[0].Rounds != 0 || s.Gates[1].People.Sum != engine.Duration(time.Minute) {
+		t.Errorf("gates: %+v", s.Gates)
+	}
+	if len(s.Steps) != 2 || s.Steps[0].Attempts != 1 || s.Steps[1].Workflow != "w (task)" || len(s.Roles) != 0 {
+		t.Errorf("steps: %+v, roles: %+v", s.Steps, s.Roles)
 	}
 }
 

@@ -1,12 +1,14 @@
 package workflows
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/engine"
@@ -49,9 +51,6 @@ func Request(con *console.Console, p *workspace.Workspace, w Wanted) (engine.Run
 		}
 		given[name] = value
 	}
-	if err := askVars(con, spec, given); err != nil {
-		return ev, err
-	}
 	vars, faults := specs.Vars(spec, given)
 	if len(faults) > 0 {
 		advice := "the spec's vars are in " + layout.ShortPath(file)
@@ -78,23 +77,23 @@ func Request(con *console.Console, p *workspace.Workspace, w Wanted) (engine.Run
 	return ev, err
 }
 
-// askVars asks for the required vars that are not given, if somebody can answer. A name that the
-// spec does not have may be one of them, misspelt: then it asks nothing.
-func askVars(con *console.Console, spec *engine.Spec, given map[string]string) error {
+// AskVars asks for the required vars that vars (NAME=VALUE) lacks, if somebody can answer, and returns
+// vars with them. A name that the spec does not have may be one of them, misspelt: then it asks
+// nothing.
+func AskVars(ctx context.Context, con *console.Console, spec *engine.Spec, vars []string) ([]string, error) {
 	if !con.Interactive() || con.Yes || con.JSON {
-		return nil
+		return vars, nil
 	}
-	known := map[string]bool{}
-	for _, v := range spec.Vars {
-		known[v.Name] = true
-	}
-	for name := range given {
-		if !known[name] {
-			return nil
+	given := map[string]bool{}
+	for _, v := range vars {
+		name, _, _ := strings.Cut(v, "=")
+		given[name] = true
+		if !slices.ContainsFunc(spec.Vars, func(v engine.Var) bool { return v.Name == name }) {
+			return vars, nil
 		}
 	}
 	for _, v := range spec.Vars {
-		if _, ok := given[v.Name]; ok || !v.Required {
+		if given[v.Name] || !v.Required {
 			continue
 		}
 		question := v.Name
@@ -102,14 +101,33 @@ func askVars(con *console.Console, spec *engine.Spec, given map[string]string) e
 			question += " (" + v.Description + ")"
 		}
 		fmt.Fprintf(con.Out, "%s: ", text.Line(question))
-		line, _ := con.ReadLine() // what was typed before the end counts
-		if line = strings.TrimSpace(line); line == "" {
-			return fault.Misused(fmt.Sprintf("give it here, or as --var %s=…", v.Name),
+		line, err := lineUntil(ctx, con)
+		if err != nil {
+			return nil, err
+		}
+		if line == "" {
+			return nil, fault.Misused(fmt.Sprintf("give it here, or as --var %s=…", v.Name),
 				"nothing was started: %s needs the var %s", spec.ID, v.Name)
 		}
-		given[v.Name] = line
+		vars = append(vars, v.Name+"="+line)
 	}
-	return nil
+	return vars, nil
+}
+
+// lineUntil reads a line, unless ctx ends before: the process ends then, and the reader with it.
+func lineUntil(ctx context.Context, con *console.Console) (string, error) {
+	read := make(chan string, 1)
+	go func() {
+		line, _ := con.ReadLine() // what was typed before the end counts
+		read <- strings.TrimSpace(line)
+	}()
+	select {
+	case line := <-read:
+		return line, nil
+	case <-ctx.Done():
+		fmt.Fprintln(con.Out)
+		return "", ctx.Err()
+	}
 }
 
 // scriptOf reads the stub script: the named file, else the workflow's own, else one in which each role
