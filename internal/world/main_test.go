@@ -23,7 +23,7 @@ import (
 
 const (
 	shimArg = "world-test-shim"
-	waitFor = 20 * time.Second // no test waits so long unless it fails
+	waitFor = 60 * time.Second // no test waits so long unless it fails
 )
 
 // The test binary is the shim too.
