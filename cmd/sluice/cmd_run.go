@@ -138,10 +138,13 @@ func runWanted(ctx context.Context, a *app, p *workspace.Workspace, o order) (st
 	if err := workflows.Ready(&a.Console, p, spec, cfg.Settings, o.stub != ""); err != nil {
 		return nil, "", err
 	}
-	if o.parallel || !isLive(ctx, p, spec.ID) {
-		if o.vars, err = workflows.AskVars(ctx, &a.Console, spec, o.vars); err != nil {
+	missing := workflows.Missing(spec, o.vars)
+	if len(missing) > 0 && a.Asks() && (o.parallel || !isLive(ctx, p, spec.ID)) {
+		said, err := workflows.AskVars(ctx, &a.Console, spec.ID, missing)
+		if err != nil {
 			return nil, "", err
 		}
+		o.vars = append(o.vars, said...)
 	}
 	ev, err := requestOf(a, p, o)
 	return &ev, o.workflow, err

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"bytes"
+	"errors"
+	"io/fs"
 	"maps"
-	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -87,15 +88,17 @@ func hasRun(c *stats.Counter) error {
 
 // writePicture writes an SVG. It replaces only a picture, and follows no link.
 func writePicture(file string, svg []byte) error {
-	info, err := os.Lstat(file)
+	f, _, err := atomicfile.Open(filepath.Dir(file), filepath.Base(file))
 	if err == nil {
-		old := []byte{}
-		if info.Mode().IsRegular() {
-			old, err = os.ReadFile(file)
+		head := make([]byte, len("<svg"))
+		n, _ := f.Read(head)
+		f.Close()
+		if n > 0 && string(head[:n]) != "<svg" {
+			err = fs.ErrExist
 		}
-		if err != nil || len(old) > 0 && !bytes.HasPrefix(old, []byte("<svg")) || !info.Mode().IsRegular() {
-			return fault.Failed("name another file, or remove it first", "%s exists and is not a picture: nothing was written", clean(file))
-		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.Failed("name another file, or remove it first", "%s exists and is not a picture: nothing was written", clean(file))
 	}
 	return atomicfile.Write(file, svg, 0o644)
 }

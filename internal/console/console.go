@@ -65,6 +65,9 @@ func (c *Console) Interactive() bool {
 	return in && out
 }
 
+// Asks reports whether a command may ask for what it was not given.
+func (c *Console) Asks() bool { return c.Interactive() && !c.Yes && !c.JSON }
+
 // Width is how many characters fit on a line of out; 0 where that is no terminal and nothing is cut.
 func (c *Console) Width() int {
 	if f, ok := Terminal(c.Out); ok {

@@ -89,7 +89,7 @@ func (c *Choice) Choose(con *console.Console, root string) error {
 			return fault.Misused(advice, "sluice has no settings for an agent %q", text.Line(name))
 		}
 	}
-	ask := con.Interactive() && !con.Yes && !con.JSON
+	ask := con.Asks()
 	writer := "claude"
 	if len(c.Found) > 0 {
 		writer = c.Found[0]

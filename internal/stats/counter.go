@@ -153,7 +153,11 @@ func (c *Counter) step(r *run, id string) *step {
 	return c.steps[key]
 }
 
+// gate returns what is counted of a gate; what is counted of an implicit one is dropped.
 func (c *Counter) gate(r *run, id string) *gate {
+	if r.implicit[id] {
+		return &gate{}
+	}
 	key := [2]string{r.workflow, id}
 	if c.gates[key] == nil {
 		c.gates[key] = &gate{Gate: Gate{Workflow: r.workflow, Gate: id}}

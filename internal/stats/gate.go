@@ -18,16 +18,11 @@ func (c *Counter) undone(r *run, step string, at time.Time) {
 }
 
 func (c *Counter) ofGate(r *run, f engine.Fact, at time.Time) {
-	if f, ok := f.(engine.RoundOpened); ok {
+	switch f := f.(type) {
+	case engine.RoundOpened:
 		if r.implicit[f.Gate] = f.Gate == f.Step; !r.implicit[f.Gate] {
 			r.rounds[f.Gate] = &round{step: f.Step}
 		}
-		return
-	}
-	if id := gateOf(f); id == "" || r.implicit[id] {
-		return
-	}
-	switch f := f.(type) {
 	case engine.GateFailed:
 		if q := r.rounds[f.Gate]; f.ByKind != engine.Human {
 			c.gate(r, f.Gate).Refused++
@@ -94,27 +89,6 @@ func (c *Counter) failed(r *run, f engine.RoundFailed, at time.Time) {
 	}
 	g.Quiet = 0
 	c.decided(r, g, f.Gate, at)
-}
-
-// gateOf returns the gate of a fact that is counted by gate; "" = it is not.
-func gateOf(f engine.Fact) string {
-	switch f := f.(type) {
-	case engine.GateFailed:
-		return f.Gate
-	case engine.Inconclusive:
-		return f.Gate
-	case engine.HumanAsked:
-		return f.Gate
-	case engine.RoundPassed:
-		return f.Gate
-	case engine.RoundFailed:
-		return f.Gate
-	case engine.RoundRouted:
-		return f.Gate
-	case engine.RoundVoided:
-		return f.Gate
-	}
-	return ""
 }
 
 // decided counts a round's wait for a person. It reports whether the round had failed before.

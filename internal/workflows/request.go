@@ -77,25 +77,28 @@ func Request(con *console.Console, p *workspace.Workspace, w Wanted) (engine.Run
 	return ev, err
 }
 
-// AskVars asks for the required vars that vars (NAME=VALUE) lacks, if somebody can answer, and returns
-// vars with them. A name that the spec does not have may be one of them, misspelt: then it asks
-// nothing.
-func AskVars(ctx context.Context, con *console.Console, spec *engine.Spec, vars []string) ([]string, error) {
-	if !con.Interactive() || con.Yes || con.JSON {
-		return vars, nil
-	}
+// Missing returns the required vars that vars (NAME=VALUE) lacks. It returns none if vars has a name
+// that the spec has not: that may be one of them, misspelt.
+func Missing(spec *engine.Spec, vars []string) (missing []engine.Var) {
 	given := map[string]bool{}
 	for _, v := range vars {
 		name, _, _ := strings.Cut(v, "=")
 		given[name] = true
 		if !slices.ContainsFunc(spec.Vars, func(v engine.Var) bool { return v.Name == name }) {
-			return vars, nil
+			return nil
 		}
 	}
 	for _, v := range spec.Vars {
-		if given[v.Name] || !v.Required {
-			continue
+		if v.Required && !given[v.Name] {
+			missing = append(missing, v)
 		}
+	}
+	return missing
+}
+
+// AskVars asks for vars of a workflow and returns them as NAME=VALUE.
+func AskVars(ctx context.Context, con *console.Console, workflow string, missing []engine.Var) (vars []string, err error) {
+	for _, v := range missing {
 		question := v.Name
 		if v.Description != "" {
 			question += " (" + v.Description + ")"
@@ -107,7 +110,7 @@ func AskVars(ctx context.Context, con *console.Console, spec *engine.Spec, vars 
 		}
 		if line == "" {
 			return nil, fault.Misused(fmt.Sprintf("give it here, or as --var %s=…", v.Name),
-				"nothing was started: %s needs the var %s", spec.ID, v.Name)
+				"nothing was started: %s needs the var %s", workflow, v.Name)
 		}
 		vars = append(vars, v.Name+"="+line)
 	}
