@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"sluice/tools/conform"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestExitIsRecorded(t *testing.T) {
@@ -318,28 +320,48 @@ func TestRecycledPid(t *testing.T) {
 	}
 }
 
-// There is no polling between the command's end and Wait's return.
-func TestWaitIsQuick(t *testing.T) {
-	spec := testSpec(t, `while [ ! -e go ]; do :; done`)
-	best := time.Hour
-	for i := range 10 {
-		s := spec
-		s.Key = fmt.Sprint("quick-", i)
-		s.PidFile += fmt.Sprint(i)
-		s.Dir += fmt.Sprint(i)
-		os.Remove(filepath.Join(s.Cwd, "go"))
-		p := ensure(t, newRunner(), s)
-		done := make(chan Exit)
-		go func() {
-			e, _ := p.Wait(context.Background())
-			done <- e
-		}()
-		os.WriteFile(filepath.Join(s.Cwd, "go"), nil, 0o600)
-		e := <-done
-		best = min(best, time.Since(e.Ended))
+// Nothing wakes while a command works: Wait hears of the end, and does not look for it.
+func TestWaitDoesNotPoll(t *testing.T) {
+	spec := testSpec(t, `read line < go`)
+	fifo := filepath.Join(spec.Cwd, "go")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("from the end to Wait's return: %v", best)
-	if best > 10*time.Millisecond {
-		t.Errorf("from the end to Wait's return: %v at best", best)
+	p := ensure(t, newRunner(), spec)
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.Wait(testContext(t))
+		done <- err
+	}()
+	opened, err := os.OpenFile(fifo, os.O_WRONLY, 0) // returns once the command reads
+	if err != nil {
+		t.Fatal(err)
 	}
+	const most = 20 // three at rest; a look every 50 ms makes 40 and more
+	fewest := int64(most)
+	for range 3 {
+		before := switches(t)
+		time.Sleep(2 * time.Second)
+		if fewest = min(fewest, switches(t)-before); fewest < most {
+			break
+		}
+	}
+	t.Logf("the process gave up its processor %d times in 2 s of waiting", fewest)
+	if fewest >= most {
+		t.Errorf("the process gave up its processor %d times or more in 2 s of waiting", fewest)
+	}
+	opened.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// switches returns how often the threads of this process gave up a processor to wait.
+func switches(t *testing.T) int64 {
+	t.Helper()
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return int64(used.Nvcsw)
 }
