@@ -142,6 +142,21 @@ func Below(runs []RunStatus, id string) (out []RunStatus) {
 	return out
 }
 
+// States returns the state of each step and gate by id; gates that the spec does not name are left
+// out.
+func (r RunStatus) States() map[string]string {
+	states := map[string]string{}
+	for _, st := range r.Steps {
+		states[st.ID] = st.State
+		for _, g := range st.Gates {
+			if !g.Implicit {
+				states[g.ID] = g.State
+			}
+		}
+	}
+	return states
+}
+
 // StepStatus is a step of a run, with its gates.
 type StepStatus struct {
 	ID       string           `json:"id"`

@@ -30,7 +30,11 @@ or SVG. For a run, such as phase-4-1, it also shows the state of each step and g
 			if err != nil {
 				return err
 			}
-			return drawGraph(&a.Console, spec, statesOf(run), format)
+			var states map[string]string
+			if run != nil {
+				states = run.States()
+			}
+			return drawGraph(&a.Console, spec, states, format)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT`: text, mermaid, dot or svg")
@@ -58,23 +62,6 @@ func drawGraph(con *console.Console, spec *engine.Spec, states map[string]string
 	}
 	con.Print("%s", strings.TrimRight(picture, "\n"))
 	return nil
-}
-
-// statesOf returns the state of each step and gate of a run; nil without a run.
-func statesOf(run *daemon.RunStatus) map[string]string {
-	if run == nil {
-		return nil
-	}
-	states := map[string]string{}
-	for _, st := range run.Steps {
-		states[st.ID] = st.State
-		for _, g := range st.Gates {
-			if !g.Implicit {
-				states[g.ID] = g.State
-			}
-		}
-	}
-	return states
 }
 
 func drawn(a *app, cmd *cobra.Command, name string) (*engine.Spec, *daemon.RunStatus, error) {

@@ -3,11 +3,21 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/decide"
 	"sluice/internal/show"
+	"sluice/internal/tui"
+	"sluice/internal/tui/host"
 	"sluice/internal/workspace"
 )
+
+// waits reports whether the person at this terminal can decide what is shown.
+func waits(a *app, sh *show.Shown) bool {
+	g := sh.Gate
+	return a.Interactive() && !a.Plain && a.Getenv("TERM") != "dumb" && decide.InAttempt(&a.Console) == nil &&
+		g != nil && (g.State == engine.OnHuman || g.State == engine.OnWindow)
+}
 
 func showCommand(a *app) *cobra.Command {
 	var run string
@@ -17,9 +27,9 @@ func showCommand(a *app) *cobra.Command {
 		Short: "show what a decision needs: task, criterion, verdict, changes, rounds",
 		Long: `Shows the work at a gate on one page: the task, the step's own summary, the machine's checks, the
 reviewer's verdict, the changed files, the cost, and earlier failures. --diff prints the changes,
---since the changes since the attempt before. In a terminal, a key then decides a gate that waits
-for you: f and v ask for the reason, p asks for confirmation. Keys that were typed before it asks,
-or pasted, decide nothing.`,
+--since the changes since the attempt before. In a terminal, the page of a gate that waits for you
+opens on a screen, and a key decides: f and v ask for the reason, p asks for confirmation. A key
+decides only what has been on screen for a second.`,
 		Example: "sluice show XG-2-end\nsluice show last XG-2-end\nsluice show X-2 --diff | less -R\nsluice show X-2 --since",
 		Args:    console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,8 +48,11 @@ or pasted, decide nothing.`,
 					return err
 				}
 				at = p
-				if a.JSON {
+				switch {
+				case a.JSON:
 					return a.Document(sh)
+				case waits(a, sh) && !diff && !since:
+					return nil
 				}
 				show.Print(&a.Console, sh)
 				switch {
@@ -50,10 +63,14 @@ or pasted, decide nothing.`,
 				}
 				return nil
 			})
-			if err != nil || a.JSON || !a.Interactive() {
+			if err != nil || a.JSON || diff || since || !waits(a, sh) {
 				return err
 			}
-			return decide.Here(cmd.Context(), &a.Console, at, sh)
+			said, err := tui.Show(cmd.Context(), host.At(&a.Console, at), sh.Run, sh.Gate.ID, tui.Options{In: a.In, Out: a.Out, Env: a.Env, Now: a.Now})
+			if err == nil && said != "" {
+				a.Print("%s", said)
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "in this `RUN` (default: the newest that has it)")

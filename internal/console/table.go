@@ -15,6 +15,9 @@ func Clip(s string, width int) string {
 	return runewidth.Truncate(s, width, "…")
 }
 
+// Cells is how many cells of a terminal plain text takes.
+func Cells(s string) int { return runewidth.StringWidth(s) }
+
 // Pad fills s with spaces up to a width in terminal cells.
 func Pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(width-runewidth.StringWidth(s), 0))

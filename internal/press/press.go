@@ -116,8 +116,7 @@ func (p Pass) Question() string {
 
 // What may be typed at the question, and what is there until it may.
 const (
-	Answers     = "Enter passes it · any other key goes back"
-	AnswersHere = "Enter, after a second, passes it · any other key goes back"
-	TooSmall    = "this terminal is too small to say what is passed: make it larger"
-	Wait        = "read it: Enter passes it in a second · any other key goes back"
+	Answers  = "Enter passes it · any other key goes back"
+	TooSmall = "this terminal is too small to say what is passed: make it larger"
+	Wait     = "read it: Enter passes it in a second · any other key goes back"
 )

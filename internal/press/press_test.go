@@ -1,51 +1,10 @@
 package press
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 )
-
-// TestKeysOfATerminal: keys are told apart however the terminal cuts its input, and what is pasted is no key.
-func TestKeysOfATerminal(t *testing.T) {
-	for _, c := range []struct {
-		reads []string
-		want  string
-	}{
-		{[]string{"p"}, "p"},
-		{[]string{"p\r"}, `p \r`},
-		{[]string{"é日"}, "é 日"},
-		{[]string{"\xc3", "\xa9"}, "é"},
-		{[]string{"\x1b"}, `\x1b`},
-		{[]string{"\x1b[A\x1bOB\x1b[6~"}, `\x1b[A \x1bOB \x1b[6~`},
-		{[]string{"\x1b[", "A"}, `\x1b[A`},
-		{[]string{"\x1bp"}, `\x1bp`},
-		{[]string{"\x1b[200~p\n\x1b[201~x"}, `(p\n) x`},
-		{[]string{"\x1b[20", "0~p", "\n", "\x1b[2", "01~p"}, `(p) (\n) p`},
-		{[]string{"\x1b[200~", "\x1b[200~p\x1b[A", "\x1b[201~"}, `(\x1b[200~p\x1b[A)`},
-		{[]string{"\x1b[200~p\n", "never ends p\n"}, `(p\n) (never ends p\n)`},
-		{[]string{"\x1b[" + strings.Repeat("1", 40), "p"}, `\x1b [ ` + strings.Repeat("1 ", 40) + "p"},
-	} {
-		var d Decoder
-		var got []string
-		for _, r := range c.reads {
-			for _, k := range d.Keys([]byte(r)) {
-				s := strings.Trim(fmt.Sprintf("%q", k.Text), `"`)
-				if k.Pasted {
-					s = "(" + s + ")"
-				}
-				got = append(got, s)
-			}
-		}
-		if s := strings.Join(got, " "); s != c.want {
-			t.Errorf("%q: %s, want %s", c.reads, s, c.want)
-		}
-		if len(d.rest) > mostKey {
-			t.Errorf("%q: %d bytes are kept", c.reads, len(d.rest))
-		}
-	}
-}
 
 // TestTheRule: each line is one key at a time, after what was drawn when.
 func TestTheRule(t *testing.T) {

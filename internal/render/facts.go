@@ -299,6 +299,15 @@ func FactRun(l daemon.Line) string {
 
 // Line formats a fact for a person: time, run (unless known), subject, words.
 func Line(c *console.Console, l daemon.Line, s FactLine, withRun bool) string {
+	head, words := LineParts(l, s, withRun)
+	if w := c.Width(); w > 0 {
+		words = console.Clip(words, max(w-console.Cells(head), 20))
+	}
+	return c.Paint(console.Dim, head) + c.Paint(s.Style, words)
+}
+
+// LineParts returns the time, run and subject of a fact's line, and its words.
+func LineParts(l daemon.Line, s FactLine, withRun bool) (head, words string) {
 	run := ""
 	if c := childName(FactRun(l)); c != "" && !withRun { // of a child run, beside its parent's
 		s.Subject = strings.TrimSpace(c + " " + s.Subject)
@@ -306,11 +315,7 @@ func Line(c *console.Console, l daemon.Line, s FactLine, withRun bool) string {
 	if withRun {
 		run = console.Pad(text.Line(FactRun(l)), 1) + "  "
 	}
-	text := fmt.Sprintf("%s  %s%s  ", Clock(l.At), run, console.Pad(text.Line(s.Subject), SubjectWidth))
-	if w := c.Width(); w > 0 {
-		s.Text = console.Clip(s.Text, max(w-len(Clock(l.At))-SubjectWidth-4-len(run), 20))
-	}
-	return c.Paint(console.Dim, text) + c.Paint(s.Style, s.Text)
+	return fmt.Sprintf("%s  %s%s  ", Clock(l.At), run, console.Pad(text.Line(s.Subject), SubjectWidth)), s.Text
 }
 
 // SubjectWidth is the width of the column of steps and gates in a log.

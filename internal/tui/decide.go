@@ -20,6 +20,7 @@ type target struct {
 	gate      string
 	round     int
 	content   string // digest of the work
+	step      string // of a note; "" = all steps
 }
 
 // gateFor returns the gate for a decision at a row; nil, with a message, if none can take it.
@@ -115,6 +116,26 @@ func (m *Model) decide(k string, t target, back mode) tea.Cmd {
 	return nil
 }
 
+// noteVerb marks words that are a note to the agents.
+const noteVerb = "note"
+
+// noteAt starts a note to the agents of a run, or of the step of the row.
+func (m *Model) noteAt(r *row, back mode) {
+	if !r.run.Live() {
+		m.tell(r.run.ID + " has ended")
+		return
+	}
+	if m.unserved(r.repo.root) {
+		return
+	}
+	t := target{root: r.repo.root, run: r.run.ID}
+	if r.step != nil {
+		t.step = r.step.ID
+	}
+	m.input = input{verb: noteVerb, what: t, lines: true, back: back}
+	m.mode = writing
+}
+
 // typed handles a key while words are typed.
 func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 	if m.mode == writing && m.guard.Rushed() {
@@ -141,7 +162,7 @@ func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 	case done && m.input.form != nil:
 		return m.filledIn()
 	case done && m.input.words() == "":
-		m.tell("write what is wrong: the next attempt reads it (Esc goes back)")
+		m.tell("write a few words: the next attempt reads them (Esc goes back)")
 	case done && why != "":
 		m.input.insert("\n") // it may be part of a paste
 		m.tell(why + ": press Enter again")
@@ -162,6 +183,9 @@ func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
 		}
 	}
 	m.mode = m.input.back
+	if verb == noteVerb {
+		return m.do(t.root, "note to "+t.run, engine.NoteGiven{Run: t.run, Step: t.step, Text: strings.TrimSpace(words)})
+	}
 	if verb == engine.OutcomePass {
 		return m.askPass(t, strings.TrimSpace(words), m.mode)
 	}

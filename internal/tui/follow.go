@@ -41,6 +41,7 @@ type repoLost struct {
 // follower keeps the screen up to date about all repos.
 type follower struct {
 	host Host
+	one  *one // only this run; nil = all
 	send func(any)
 	wg   sync.WaitGroup
 }
@@ -114,6 +115,9 @@ func (f *follower) view(ctx context.Context, root string, v View, served bool) e
 		return nil
 	}
 	inner, end := context.WithCancel(ctx)
+	if f.one != nil && !f.one.alone() {
+		f.wg.Go(func() { f.one.follow(inner, f.host, v, f.send) })
+	}
 	ch := &changes{runs: map[string]bool{}, news: make(chan struct{}, 1)}
 	ended := make(chan struct{})
 	var wg sync.WaitGroup

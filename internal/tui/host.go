@@ -22,8 +22,11 @@ type Host interface {
 	Sign(ctx context.Context, root string, g daemon.GateStatus, ev engine.Answered) (proof string, err error)
 	// Do sends a person's event to the process that serves the repo.
 	Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error)
-	// Show returns what a person needs to decide at a gate, or to know about a step.
-	Show(ctx context.Context, root, run, what string) (Page, error)
+	// Show returns what a person needs to decide at a gate, or to know about a step, with all its
+	// changes or those since the attempt before.
+	Show(ctx context.Context, root, run, what string, since bool) (Page, error)
+	// Graph returns a function that draws a run's workflow with the states of the run.
+	Graph(ctx context.Context, root, run string) (func(daemon.RunStatus) string, error)
 	// Words returns the last line that the agent of a step, or the reviewer of a gate, said; "" =
 	// none.
 	Words(ctx context.Context, root, run, what string) string
@@ -31,15 +34,12 @@ type Host interface {
 	Tail(ctx context.Context, root, run, what string, say func(line string)) error
 }
 
-// RunHost serves the screen of one run: the process that serves the repo.
+// RunHost serves the screen of one run. Its only repo is that of the run, and the process that
+// serves it is there.
 type RunHost interface {
-	Status(ctx context.Context, run string) (daemon.Status, error)
+	Host
+	View
 	Run(ctx context.Context, run string) (daemon.RunStatus, error)
-	Facts(ctx context.Context, run string, from int64, follow bool, fn func(daemon.Line) error) error
-	// Do sends a person's event. It refuses an answer that an attempt types.
-	Do(ctx context.Context, ev engine.Event) (daemon.Done, error)
-	// Show returns what a person needs to decide at a gate of the run, or to know about a step.
-	Show(ctx context.Context, run daemon.RunStatus, what string) (Page, error)
 }
 
 // View reports the state of one repo. *daemon.Client is one.

@@ -74,10 +74,10 @@ func (m *Model) current() *row {
 
 func (m *Model) command(k string) tea.Cmd {
 	switch k {
-	case "q":
+	case "q", "ctrl+d":
 		return m.quit(false)
 	case "?":
-		m.open(helpPage())
+		m.open(helpPage(m.one))
 		return nil
 	case "/":
 		m.input = input{verb: "filter", text: []rune(m.filter), at: len([]rune(m.filter)), back: browsing}
@@ -92,7 +92,7 @@ func (m *Model) command(k string) tea.Cmd {
 		return nil
 	}
 	switch k {
-	case "enter":
+	case "enter", "s":
 		return m.show(r)
 	case "space", "right", "l", "left", "h":
 		m.fold(r, k)
@@ -103,7 +103,9 @@ func (m *Model) command(k string) tea.Cmd {
 		if g == nil {
 			return nil
 		}
-		return m.decide(k, target{r.repo.root, r.run.ID, g.ID, g.Round, g.Reviewed}, browsing)
+		return m.decide(k, target{root: r.repo.root, run: r.run.ID, gate: g.ID, round: g.Round, content: g.Reviewed}, browsing)
+	case "n":
+		m.noteAt(r, browsing)
 	case "P":
 		return m.pauseOrResume(r)
 	case "a":
@@ -173,6 +175,7 @@ func (m *Model) unserved(root string) bool {
 
 // quit leaves the screen once sent decisions have arrived; at once on Ctrl-C or if asked again.
 func (m *Model) quit(now bool) tea.Cmd {
+	m.one.leave(now)
 	if m.pending == 0 || now || m.leaving {
 		return tea.Quit
 	}

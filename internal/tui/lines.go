@@ -240,6 +240,9 @@ func spent(r *daemon.RunStatus) string {
 func (m *Model) stepLine(r *row) line {
 	s := r.step
 	sign, style := render.Mark(s.State)
+	if s.State == engine.Running && m.now().Second()%2 == 1 {
+		sign = "▹" // it moves while an agent works
+	}
 	attempt, since := "", ""
 	if s.Attempt > 1 {
 		attempt = fmt.Sprintf("attempt %d", s.Attempt)
@@ -253,6 +256,9 @@ func (m *Model) stepLine(r *row) line {
 	}
 	l := line{{style, sign + " "}, {console.Plain, pad(clip(text.Title(s.ID, s.Name), titleMost), 16) + " "}, {style, pad(s.State, stateWide)},
 		{console.Dim, sep(attempt, since, held)}}
+	if s.List != nil && s.List.Total > 0 {
+		l = append(l, span{console.Blue, gap(tally(s.List.Tally))})
+	}
 	said, tone := text.Line(s.Summary), console.Plain
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
 		said = "“" + text.Line(last) + "”"
@@ -269,6 +275,22 @@ func (m *Model) stepLine(r *row) line {
 		l = append(l, part)
 	}
 	return l
+}
+
+// barWide is the width of a list's bar.
+const barWide = 8
+
+// tally returns the progress of a list of tasks.
+func tally(t engine.Tally) string {
+	done := barWide * t.Done / t.Total
+	out := strings.Repeat("▰", done) + strings.Repeat("▱", barWide-done) + fmt.Sprintf(" %d/%d tasks", t.Done, t.Total)
+	if t.Failed > 0 {
+		out += fmt.Sprintf(", %d failed", t.Failed)
+	}
+	if t.Blocked > 0 {
+		out += fmt.Sprintf(", %d blocked", t.Blocked)
+	}
+	return out
 }
 
 func (m *Model) gateLine(r *row) line {

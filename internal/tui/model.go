@@ -35,6 +35,7 @@ const (
 type Model struct {
 	ctx  context.Context
 	host Host
+	one  *one // the run that the screen is about; nil = all runs
 	now  func() time.Time
 	send func(any) // takes later messages: an agent's lines
 
@@ -153,11 +154,21 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case repoSeen:
 		m.seeRepo(msg)
 		m.layOut()
-		cmd = tea.Batch(m.ring(), m.listen(), m.hurry())
+		if m.one.over(m) {
+			return m, tea.Quit
+		}
+		cmd = tea.Batch(m.ring(), m.listen(), m.hurry(), m.one.begin(m))
 	case repoLost:
+		if m.one != nil {
+			return m, tea.Quit
+		}
 		if r := m.repo(msg.root); r != nil {
 			r.served, r.lost, r.lostAt, m.loaded = false, msg.why, m.now(), true
 		}
+	case factsSeen:
+		m.one.facts = msg
+	case graphSeen:
+		m.one.graph = msg
 	case wordsSeen:
 		m.listening, m.words = false, msg
 	case decided:
@@ -282,6 +293,9 @@ func (m *Model) seeDecided(d decided) tea.Cmd {
 		m.tell(d.what + " failed: " + d.done.Ignored)
 	default:
 		m.tell(d.what + ": taken in")
+		if m.one.alone() {
+			m.one.said, m.leaving = m.said, true
+		}
 	}
 	if m.leaving && m.pending == 0 {
 		return tea.Quit

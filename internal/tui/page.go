@@ -29,7 +29,8 @@ type pageView struct {
 	loads   bool
 	n       int // tells one page's answers from another's
 	stop    context.CancelFunc
-	row     row // where it was opened
+	row     row  // where it was opened
+	since   bool // with the changes since the attempt before only
 
 	wrapped []string // lines that fit width
 	width   int
@@ -69,11 +70,14 @@ func (m *Model) show(r *row) tea.Cmd {
 		m.tell("there is no step in it to show")
 		return nil
 	}
-	p := &pageView{title: what + " of " + r.run.ID, root: r.repo.root, run: r.run.ID, what: what, loads: true, row: *r}
+	p := &pageView{title: what + " of " + r.run.ID, root: r.repo.root, run: r.run.ID, what: what, loads: true, row: *r, since: r.since}
+	if p.since {
+		p.title += ", changes since the attempt before"
+	}
 	m.open(p)
 	n := m.page.n
 	return func() tea.Msg {
-		page, err := m.host.Show(m.ctx, p.root, p.run, what)
+		page, err := m.host.Show(m.ctx, p.root, p.run, what, p.since)
 		return pageSeen{n, page, err}
 	}
 }
@@ -176,14 +180,14 @@ func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 	case "end", "G":
 		by = len(p.wrapped)
 	case "q", "esc", "left", "h":
-		m.close()
+		return m.close()
 	case "?":
 		if p.run == "" {
-			m.close()
+			return m.close()
 		} else {
 			m.tell("Esc goes back to the list; ? there lists all keys")
 		}
-	case "p", "f", "v", "d", "P", "a", "r", "t", "s":
+	case "p", "f", "v", "d", "n", "o", "P", "a", "r", "t", "s":
 		return m.onPage(k.String())
 	}
 	if by != 0 {
@@ -205,8 +209,14 @@ func (m *Model) onPage(k string) tea.Cmd {
 	switch k {
 	case "r", "s":
 		return m.show(&r)
+	case "o":
+		r.since = !p.since
+		return m.show(&r)
 	case "t":
 		return m.tail(&r)
+	case "n":
+		m.noteAt(&r, reading)
+		return nil
 	case "P":
 		return m.pauseOrResume(&r)
 	case "a":
@@ -229,15 +239,20 @@ func (m *Model) onPage(k string) tea.Cmd {
 		m.tell(standing(g) + ": " + notTaken(k))
 		return nil
 	}
-	return m.decide(k, target{p.root, p.run, p.gate, p.round, p.content}, reading)
+	return m.decide(k, target{root: p.root, run: p.run, gate: p.gate, round: p.round, content: p.content}, reading)
 }
 
-func (m *Model) close() {
+// close goes back to the list, if there is one.
+func (m *Model) close() tea.Cmd {
+	if m.one.alone() {
+		return m.quit(false)
+	}
 	if m.page != nil && m.page.stop != nil {
 		m.page.stop()
 		m.page.stop = nil
 	}
 	m.mode, m.page.tails = browsing, false
+	return nil
 }
 
 // fit wraps new lines of the page for the width.
@@ -282,8 +297,13 @@ func Wrap(line string, width int) []string {
 	return parts
 }
 
-func helpPage() *pageView {
-	return &pageView{title: "sluice top: keys", lines: strings.Split(strings.TrimSpace(`
+func helpPage(o *one) *pageView {
+	leaves := "q or Ctrl-C leaves. The runs go on."
+	if o != nil {
+		leaves = `q leaves; the run goes on if another process serves the repo, else it
+is paused. Ctrl-C pauses it and leaves.`
+	}
+	return &pageView{title: "keys", lines: strings.Split(strings.TrimSpace(`
 Move
   ↑ ↓  j k       a row up, down
   PgUp PgDn      a page; g and G: to the top, to the end
@@ -294,6 +314,7 @@ Move
 Look
   Enter          what a decision needs: task, criterion, verdict,
                  findings, changes (scroll with ↑ ↓ space b)
+  o              on a page: only the changes since the attempt before
   t              the agent's output, live
   Esc  q         back
 
@@ -303,6 +324,7 @@ Decide, at a row or on its page
   v              veto, with words: a reviewer's pass does not count,
                  also after its window closed
   d              any outcome that the gate has, by its name
+  n              a note to the run's agents; the next prompt has it
   P              pause the run, or resume it
   a              abort the run (asks first)
 
@@ -317,6 +339,5 @@ Signs
   ▸ under way    ✓ passed, completed    ✗ failed
   ◇ gate not open    ↷ skipped, sent on    – undone, aborted
 
-q or Ctrl-C leaves. The runs go on.
-`), "\n")}
+`+leaves), "\n")}
 }

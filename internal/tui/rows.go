@@ -30,6 +30,8 @@ type row struct {
 	gate *daemon.GateStatus
 	wait *daemon.Wait
 	text string // of a heading
+
+	since bool // its page shows the changes since the attempt before only
 }
 
 // rowKey identifies what a row is about, in any state.
@@ -185,6 +187,10 @@ func (m *Model) visible() []row {
 // the newest on top.
 func (m *Model) rowsNow() []row {
 	var waits, rest []row
+	if m.one != nil {
+		waits, rest = m.one.rows(m)
+		return append(inOrder(waits), rest...)
+	}
 	lives := 0
 	for _, r := range m.repos {
 		for _, id := range r.order {
@@ -197,6 +203,11 @@ func (m *Model) rowsNow() []row {
 		waits = append(waits, m.waitsOf(r)...)
 		rest = append(rest, m.runsOf(r, lives <= foldedOver)...)
 	}
+	return append(inOrder(waits), rest...)
+}
+
+// inOrder puts what waits for a person in order, below a heading.
+func inOrder(waits []row) []row {
 	slices.SortStableFunc(waits, func(x, y row) int {
 		if a, b := urgency(x.wait.Kind), urgency(y.wait.Kind); a != b {
 			return a - b
@@ -209,7 +220,7 @@ func (m *Model) rowsNow() []row {
 	if len(waits) > 0 {
 		waits = append([]row{{kind: headRow, text: fmt.Sprintf("waits for you (%d)", len(waits))}}, waits...)
 	}
-	return append(waits, rest...)
+	return waits
 }
 
 // urgency orders waits: what stands still, what soon continues by itself, what nobody took, what is
@@ -222,27 +233,32 @@ func (m *Model) waitsOf(r *repo) []row {
 	var out []row
 	for _, id := range r.order {
 		run := r.runs[id]
-		if !run.Live() || !m.matches(r, run) {
+		if run.Live() && m.matches(r, run) {
+			out = append(out, waitsIn(r, run)...)
+		}
+	}
+	return out
+}
+
+// waitsIn returns what waits for a person in a run.
+func waitsIn(r *repo, run *daemon.RunStatus) (out []row) {
+	for i := range run.Waits {
+		w := &run.Waits[i]
+		if urgency(w.Kind) < 0 {
 			continue
 		}
-		for i := range run.Waits {
-			w := &run.Waits[i]
-			if urgency(w.Kind) < 0 {
-				continue
+		x := row{kind: waitRow, repo: r, run: run, wait: w}
+		for s := range run.Steps {
+			if run.Steps[s].ID == w.Step {
+				x.step = &run.Steps[s]
 			}
-			x := row{kind: waitRow, repo: r, run: run, wait: w}
-			for s := range run.Steps {
-				if run.Steps[s].ID == w.Step {
-					x.step = &run.Steps[s]
-				}
-				for g := range run.Steps[s].Gates {
-					if run.Steps[s].Gates[g].ID == w.Gate {
-						x.step, x.gate = &run.Steps[s], &run.Steps[s].Gates[g]
-					}
+			for g := range run.Steps[s].Gates {
+				if run.Steps[s].Gates[g].ID == w.Gate {
+					x.step, x.gate = &run.Steps[s], &run.Steps[s].Gates[g]
 				}
 			}
-			out = append(out, x)
 		}
+		out = append(out, x)
 	}
 	return out
 }

@@ -23,7 +23,18 @@ type Options struct {
 
 // Run shows the screen until the person leaves it or ctx ends. It then restores the terminal and
 // leaves nothing running.
-func Run(ctx context.Context, host Host, opt Options) error {
+func Run(ctx context.Context, host Host, opt Options) error { return run(ctx, host, nil, opt) }
+
+// Show shows the page of a gate that waits for a person, until they decide or leave. It returns
+// what the decision came to; "" = none was made.
+func Show(ctx context.Context, host Host, runID, gate string, opt Options) (said string, err error) {
+	o := &one{id: runID, page: gate}
+	err = run(ctx, host, o, opt)
+	return o.said, err
+}
+
+// run shows all runs, or one.
+func run(ctx context.Context, host Host, o *one, opt Options) error {
 	inner, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -31,8 +42,9 @@ func Run(ctx context.Context, host Host, opt Options) error {
 	var p *tea.Program
 	send := func(msg any) { p.Send(msg) }
 	m := newModel(inner, host, opt.Now, send)
+	m.one = o
 	p = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(opt.In), tea.WithOutput(opt.Out), tea.WithEnvironment(opt.Env), tea.WithFPS(fps), tea.WithoutSignalHandler())
-	f := &follower{host: host, send: send}
+	f := &follower{host: host, one: o, send: send}
 	wg.Go(func() { f.run(inner) })
 	_, err := p.Run()
 	if ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {

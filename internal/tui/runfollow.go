@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"time"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -24,16 +25,39 @@ var errEnded = errors.New("ended")
 // ErrInterrupt if the person leaves before. from is the journal's record of the run's start; 0 =
 // unknown. ours: this process serves the repo.
 func Follow(ctx context.Context, c *console.Console, host RunHost, id string, from int64, ours bool) (daemon.RunStatus, error) {
-	sc := &screen{c: c, host: host, id: id, from: from, ours: ours, rung: map[string]bool{}}
 	if c.Interactive() && !c.Plain && c.Getenv("TERM") != "dumb" {
-		return sc.watch(ctx)
+		return followOn(ctx, c, host, &one{id: id, from: from, ours: ours})
 	}
-	return sc.printLines(ctx)
+	return printLines(ctx, c, host, id, from)
 }
 
+// followOn shows the run on a screen until it ends or the person leaves, and then prints its state.
+func followOn(ctx context.Context, c *console.Console, host RunHost, o *one) (daemon.RunStatus, error) {
+	if err := run(ctx, host, o, Options{In: c.In, Out: c.Out, Env: c.Env, Now: c.Now}); err != nil {
+		return daemon.RunStatus{}, err
+	}
+	inner, stop := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer stop()
+	r, err := gone(inner, host, o.id, nil)
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case o.left != nil && r.Live():
+		err = o.left
+	}
+	if r.ID != "" {
+		for _, l := range render.RunLines(c, r, c.Now()) {
+			c.Print("%s", console.ClipPainted(l, c.Width()))
+		}
+	}
+	return r, err
+}
+
+// lastLook is how long reading the run's state may take after the screen.
+const lastLook = 5 * time.Second
+
 // printLines prints a line for each important fact.
-func (sc *screen) printLines(ctx context.Context) (daemon.RunStatus, error) {
-	c, s, id, from := sc.c, sc.host, sc.id, sc.from
+func printLines(ctx context.Context, c *console.Console, s RunHost, id string, from int64) (daemon.RunStatus, error) {
 	st, err := s.Status(ctx, "")
 	if err != nil {
 		return daemon.RunStatus{}, err
@@ -68,14 +92,13 @@ func (sc *screen) printLines(ctx context.Context) (daemon.RunStatus, error) {
 	if errors.Is(err, errEnded) {
 		return s.Run(ctx, id)
 	}
-	return sc.gone(ctx, err)
+	return gone(ctx, s, id, err)
 }
 
 // gone returns the state of the run, or the error, when the stream of facts stops before the run
 // has ended.
-func (sc *screen) gone(ctx context.Context, err error) (daemon.RunStatus, error) {
-	id := sc.id
-	r, rerr := sc.host.Run(ctx, id)
+func gone(ctx context.Context, host RunHost, id string, err error) (daemon.RunStatus, error) {
+	r, rerr := host.Run(ctx, id)
 	switch {
 	case rerr == nil && !r.Live():
 		return r, nil

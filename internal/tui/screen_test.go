@@ -120,7 +120,7 @@ func TestWordsAreEdited(t *testing.T) {
 	s.repo1(true, s.run("w-1", human(1)))
 	s.soon()
 	s.decides("f<enter>")
-	s.sees("write what is wrong")
+	s.sees("write a few words")
 	s.types("tow<left><backspace><backspace>xo<right><right>!<home>Go <end><ctrl+j>second q ? lien<left><left><delete><right>e<up>^<ctrl+e>")
 	s.types("<down><down>.")
 	s.tell(tea.PasteMsg{Content: "\x1b[31mpasted\r\np q\x07"})

@@ -46,7 +46,12 @@ func (d *desk) Do(_ context.Context, _ string, ev engine.Event) (daemon.Done, er
 func (d *desk) Sign(_ context.Context, _ string, g daemon.GateStatus, ev engine.Answered) (string, error) {
 	return "signed " + ev.Outcome + " over " + g.Reviewed, d.signErr
 }
-func (d *desk) Show(context.Context, string, string, string) (Page, error) { return d.page, d.err }
+func (d *desk) Show(context.Context, string, string, string, bool) (Page, error) {
+	return d.page, d.err
+}
+func (d *desk) Graph(context.Context, string, string) (func(daemon.RunStatus) string, error) {
+	return func(r daemon.RunStatus) string { return "graph of " + r.ID }, nil
+}
 func (d *desk) Words(_ context.Context, root, run, what string) string {
 	return d.words[root+" "+run+" "+what]
 }

@@ -29,22 +29,30 @@ func (m *Model) View() tea.View {
 func (m *Model) screen() []string {
 	head, foot := m.head(), m.foot()
 	room := max(m.height-len(head)-len(foot), leastRoom)
+	width := m.one.bodyWidth(m)
 	var body []string
 	if m.mode == reading || m.page != nil && m.backTo() == reading {
 		body = m.pageLines(room)
 	} else {
 		for i, r := range m.visible() {
 			at := m.first+i == m.at && r.selectable()
-			body = append(body, m.draw(m.rowLine(&r, at), m.width, at))
+			body = append(body, m.draw(m.rowLine(&r, at), width, at))
 		}
 		if len(m.rows) == 0 {
 			body = append(body, m.draw(line{{console.Dim, m.nothing()}}, m.width, false))
+		}
+		if rows := m.one.logRows(len(m.rows), room); rows > 0 {
+			body = append(body, m.one.log(m, rows, width)...)
 		}
 	}
 	for len(body) < room {
 		body = append(body, "")
 	}
-	out := append(append(head, body[:room]...), foot...)
+	body = body[:room]
+	if m.backTo() != reading {
+		body = m.one.beside(m, body)
+	}
+	out := append(append(head, body...), foot...)
 	return out[:min(len(out), max(m.height, 1))]
 }
 
@@ -67,10 +75,20 @@ func (m *Model) backTo() mode {
 	return m.mode
 }
 
-func (m *Model) room() int { return max(m.height-len(m.head())-len(m.foot()), leastRoom) }
+// room is how many rows the list or the page has.
+func (m *Model) room() int {
+	room := max(m.height-len(m.head())-len(m.foot()), leastRoom)
+	if m.backTo() == reading {
+		return room
+	}
+	return max(room-m.one.logRows(len(m.rows), room), leastRoom)
+}
 
 // head returns the lines at the top: totals, and what is wrong.
 func (m *Model) head() []string {
+	if m.one != nil {
+		return m.one.head(m)
+	}
 	waits, lives, runs := 0, 0, 0
 	var today daemon.Today
 	for _, r := range m.repos {
@@ -185,7 +203,7 @@ func (m *Model) foot() []string {
 	case reading:
 		return append(out, m.pageFoot()...)
 	}
-	return append(out, m.keysLine(m.keysFor(m.current())...))
+	return append(out, m.keyLines(m.keysFor(m.current())...)...)
 }
 
 // inputLines returns the typed words, at least their end.
@@ -197,7 +215,10 @@ func (m *Model) inputLines() []string {
 			m.draw(line{{console.Bold, "▸ "}, {console.Plain, m.input.shown()}}, m.width, false))
 	}
 	prompt := fmt.Sprintf("%s %s #%d: what is wrong? ", m.input.verb, what.gate, what.round)
-	if m.input.verb == "" {
+	switch m.input.verb {
+	case noteVerb:
+		prompt = "note to the agents of " + text.Line(sep(what.run, what.step)) + ": "
+	case "":
 		prompt = fmt.Sprintf("decide %s #%d: %s, then why? ", what.gate, what.round, m.outcomes(what))
 	}
 	out := []string{m.draw(line{{"1;33", prompt}, {console.Dim, "Enter sends · Alt-Enter: new line · Esc: back"}}, m.width, false)}
@@ -251,6 +272,7 @@ func (m *Model) keysFor(r *row) []string {
 		}
 		keys = append(keys, "⏎ show", "t tail")
 		if r.run.Live() {
+			keys = append(keys, "n note")
 			if r.run.Paused != "" {
 				keys = append(keys, "P resume")
 			} else {
@@ -260,24 +282,47 @@ func (m *Model) keysFor(r *row) []string {
 		}
 		keys = append(keys, "space fold")
 	}
-	return append(keys, "/ filter", "? help", "q quit")
+	if m.one == nil {
+		keys = append(keys, "/ filter")
+	}
+	return append(keys, "? help", m.one.leaves(m))
 }
 
-// keysLine returns a line of keys. The last two always remain.
-func (m *Model) keysLine(keys ...string) string {
-	wide := func() int { return ansi.StringWidth(strings.Join(keys, " · ")) }
-	for len(keys) > 2 && wide() > m.width {
-		keys = append(keys[:len(keys)-3:len(keys)-3], keys[len(keys)-2:]...)
+// keyLines returns the keys, on two lines if they do not fit one and the screen is high enough. The
+// first key and the last two remain longest.
+func (m *Model) keyLines(keys ...string) (out []string) {
+	most := 1
+	if m.height >= twoLinesFrom {
+		most = 2
 	}
-	var l line
-	for i, k := range keys {
-		if i > 0 {
-			l = append(l, span{console.Dim, " · "})
+	lines := keysIn(keys, m.width)
+	for len(lines) > most && len(keys) > 3 {
+		keys = append(keys[:len(keys)-3:len(keys)-3], keys[len(keys)-2:]...)
+		lines = keysIn(keys, m.width)
+	}
+	for _, l := range lines[:min(len(lines), most)] {
+		out = append(out, m.draw(l, m.width, false))
+	}
+	return out
+}
+
+// twoLinesFrom is the height from which the keys may take two lines.
+const twoLinesFrom = 16
+
+// keysIn breaks keys into lines.
+func keysIn(keys []string, width int) (out []line) {
+	used := 0
+	for _, k := range keys {
+		if wide := ansi.StringWidth(" · " + k); len(out) == 0 || used+wide > width {
+			out, used = append(out, nil), ansi.StringWidth(k)
+		} else {
+			out[len(out)-1] = append(out[len(out)-1], span{console.Dim, " · "})
+			used += wide
 		}
 		letter, text, _ := strings.Cut(k, " ")
-		l = append(l, span{console.Bold, letter}, span{console.Dim, " " + text})
+		out[len(out)-1] = append(out[len(out)-1], span{console.Bold, letter}, span{console.Dim, " " + text})
 	}
-	return m.draw(l, m.width, false)
+	return out
 }
 
 func (m *Model) pageFoot() []string {
@@ -305,7 +350,8 @@ func (m *Model) pageFoot() []string {
 	if n := len(p.wrapped); n > m.height {
 		title += fmt.Sprintf(" · line %d of %d", p.top+1, n)
 	}
-	return append(out, m.draw(line{{console.Bold, "── " + text.Line(title) + " "}}, m.width, false), m.keysLine(keys...))
+	out = append(out, m.draw(line{{console.Bold, "── " + text.Line(title) + " "}}, m.width, false))
+	return append(out, m.keyLines(keys...)...)
 }
 
 func gateOf(r *daemon.RunStatus, id string) *daemon.GateStatus {

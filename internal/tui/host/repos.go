@@ -17,6 +17,7 @@ import (
 	"sluice/internal/show"
 	"sluice/internal/tui"
 	"sluice/internal/workspace"
+	"sluice/specs/graph"
 )
 
 // Repos is the host of the screen of many repos.
@@ -41,8 +42,19 @@ type heard struct {
 
 // New returns the host of all known repos, or with here of the repo around dir alone.
 func New(ctx context.Context, con *console.Console, dir string, here bool) (*Repos, error) {
-	h := &Repos{con: con, here: here, places: map[string]*workspace.Workspace{}, folders: map[string]string{}, heard: map[string]heard{}}
+	h := empty(con, here)
 	return h, h.begin(ctx, dir)
+}
+
+// At returns the host of one repo.
+func At(con *console.Console, p *workspace.Workspace) *Repos {
+	h := empty(con, true)
+	h.own = p
+	return h
+}
+
+func empty(con *console.Console, here bool) *Repos {
+	return &Repos{con: con, here: here, places: map[string]*workspace.Workspace{}, folders: map[string]string{}, heard: map[string]heard{}}
 }
 
 // begin finds the repo around dir. It fails if there is none and no daemon runs.
@@ -180,8 +192,8 @@ func (h *Repos) Sign(ctx context.Context, root string, g daemon.GateStatus, ev e
 	return decide.Sign(ctx, h.con, p, g, ev)
 }
 
-// Show returns the text of `sluice show --diff`.
-func (h *Repos) Show(ctx context.Context, root, run, what string) (page tui.Page, err error) {
+// Show returns the text of `sluice show --diff`, or of `sluice show --since`.
+func (h *Repos) Show(ctx context.Context, root, run, what string, since bool) (page tui.Page, err error) {
 	p, err := h.at(ctx, root)
 	if err != nil {
 		return page, err
@@ -195,7 +207,29 @@ func (h *Repos) Show(ctx context.Context, root, run, what string) (page tui.Page
 	if err != nil {
 		return page, err
 	}
-	return showPage(ctx, h.con, p, v, r, what)
+	return showPage(ctx, h.con, p, v, r, what, since)
+}
+
+// Graph returns a function that draws the run's workflow as `sluice graph` does.
+func (h *Repos) Graph(ctx context.Context, root, run string) (func(daemon.RunStatus) string, error) {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	v, _, err := p.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	r, err := v.Run(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := workspace.SpecOf(ctx, v, r)
+	if err != nil {
+		return nil, err
+	}
+	return func(r daemon.RunStatus) string { return graph.Text(spec, r.States()) }, nil
 }
 
 // lastMost is how many bytes at the end of an agent's output are searched for its last line.

@@ -6,9 +6,7 @@ import (
 	"strings"
 
 	"sluice/daemon"
-	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/decide"
 	"sluice/internal/show"
 	"sluice/internal/text"
 	"sluice/internal/tui"
@@ -17,31 +15,37 @@ import (
 
 // Run is the host of the screen of one run, on the process that serves its repo.
 type Run struct {
-	workspace.Service
-	con *console.Console
-	p   *workspace.Workspace
+	*repos
+	tui.View
+	service workspace.Service
 }
+
+type repos = Repos // the field's name leaves room for the method's
 
 // Of returns the host of one run's screen.
-func Of(s workspace.Service, con *console.Console, p *workspace.Workspace) Run { return Run{s, con, p} }
-
-// Do submits a person's event.
-func (h Run) Do(ctx context.Context, ev engine.Event) (daemon.Done, error) {
-	if _, ok := ev.(engine.Answered); ok {
-		if err := decide.InAttempt(h.con); err != nil {
-			return daemon.Done{}, err
-		}
-	}
-	return h.Service.Do(ctx, ev, "terminal")
+func Of(s workspace.Service, con *console.Console, p *workspace.Workspace) Run {
+	return Run{At(con, p), kept{s}, s}
 }
 
-// Show returns the text of `sluice show --diff`.
-func (h Run) Show(ctx context.Context, run daemon.RunStatus, what string) (tui.Page, error) {
-	return showPage(ctx, h.con, h.p, h.Service, run, what)
+// kept is a view that whoever opened it closes.
+type kept struct{ workspace.Service }
+
+func (kept) Close() {}
+
+// Run returns the state of a run.
+func (h Run) Run(ctx context.Context, run string) (daemon.RunStatus, error) {
+	return h.service.Run(ctx, run)
 }
 
-// showPage returns the lines of `sluice show --diff`.
-func showPage(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus, what string) (page tui.Page, err error) {
+// Open returns the view that the screen was begun with.
+func (h Run) Open(context.Context, string) (tui.View, bool, error) { return h.View, true, nil }
+
+// Served reports that a process serves the repo: the screen ends with it.
+func (h Run) Served(context.Context, string) bool { return true }
+
+// showPage returns the lines of `sluice show --diff` or `--since`.
+func showPage(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus,
+	what string, since bool) (page tui.Page, err error) {
 	sh, err := show.Gather(ctx, p, v, r, what)
 	if err != nil {
 		return page, err
@@ -51,7 +55,11 @@ func showPage(ctx context.Context, con *console.Console, p *workspace.Workspace,
 	inner.Out = &b
 	show.Print(&inner, sh)
 	if len(sh.Changed) > 0 {
-		if err := show.PrintDiff(ctx, &inner, p, sh); err != nil {
+		changes := show.PrintDiff
+		if since && sh.Attempt != nil && sh.Attempt.N > 1 {
+			changes = show.PrintSince
+		}
+		if err := changes(ctx, &inner, p, sh); err != nil {
 			fmt.Fprintln(&b, "\nthe changes cannot be read: "+text.Message(err.Error()))
 		}
 	}

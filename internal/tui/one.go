@@ -1,0 +1,279 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"sluice/daemon"
+	"sluice/internal/console"
+	"sluice/internal/render"
+	"sluice/internal/text"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Parts of the screen of one run.
+const (
+	recentMost = 50  // facts that are kept
+	logLeast   = 4   // rows that the log gets beside many steps
+	graphFrom  = 120 // columns from which the graph is drawn at the right
+	graphMost  = 64  // its columns
+)
+
+// one is the run that a screen of one run is about.
+type one struct {
+	id    string
+	from  int64  // journal record of the first fact shown
+	ours  bool   // this process serves the repo
+	page  string // only the page of this gate is shown; "" = the run
+	said  string // about a decision at that page
+	facts factsSeen
+	graph graphSeen
+	left  error // how the person left
+}
+
+// factsSeen are the newest important facts of the run.
+type factsSeen []daemon.Line
+
+// graphSeen draws the run's workflow with its states.
+type graphSeen func(daemon.RunStatus) string
+
+// family returns the run, and the live runs below it, the run first.
+func (o *one) family(m *Model) (out []*daemon.RunStatus) {
+	for _, r := range m.repos {
+		run := r.runs[o.id]
+		if run == nil {
+			continue
+		}
+		out = append(out, run)
+		if !slices.ContainsFunc(run.Steps, func(s daemon.StepStatus) bool { return s.List != nil }) {
+			continue
+		}
+		var live []daemon.RunStatus
+		for _, id := range r.order {
+			if r.runs[id].Live() {
+				live = append(live, *r.runs[id])
+			}
+		}
+		for _, kid := range daemon.Below(live, o.id) {
+			out = append(out, r.runs[kid.ID])
+		}
+	}
+	return out
+}
+
+// over reports whether the run has ended, or is unknown by now.
+func (o *one) over(m *Model) bool {
+	if o == nil || !m.loaded {
+		return false
+	}
+	all := o.family(m)
+	return len(all) == 0 || !all[0].Live()
+}
+
+// begin opens the page, if the screen is only about one.
+func (o *one) begin(m *Model) tea.Cmd {
+	if o == nil || o.page == "" || m.page != nil {
+		return nil
+	}
+	all := o.family(m)
+	if len(all) == 0 {
+		return nil
+	}
+	return m.show(&row{kind: gateRow, repo: m.repos[0], run: all[0], gate: gateOf(all[0], o.page)})
+}
+
+// alone reports whether the screen is only about a page.
+func (o *one) alone() bool { return o != nil && o.page != "" }
+
+// leave keeps how the person leaves: asks the run to stop, or only stops looking.
+func (o *one) leave(stop bool) {
+	switch {
+	case o == nil:
+	case stop:
+		o.left = ErrInterrupt
+	default:
+		o.left = ErrLeft
+	}
+}
+
+// leaves is the key that leaves. The run continues only if another process serves it.
+func (o *one) leaves(m *Model) string {
+	if o == nil {
+		return "q quit"
+	}
+	all := o.family(m)
+	switch {
+	case len(all) > 0 && all[0].Paused != "":
+		return "q leave"
+	case o.ours:
+		return "q pause and leave"
+	}
+	return "q leave (it goes on)"
+}
+
+// rows returns what waits for a person in the run and below it, its steps, and the runs of its
+// tasks.
+func (o *one) rows(m *Model) (waits, rest []row) {
+	for i, run := range o.family(m) {
+		r := m.repos[0]
+		waits = append(waits, waitsIn(r, run)...)
+		if i == 0 {
+			rest = append(rest, row{kind: headRow, run: run, text: "steps"})
+			rest = append(rest, stepsOf(r, run)...)
+			continue
+		}
+		if i == 1 {
+			rest = append(rest, row{kind: headRow, run: run, text: "runs of its tasks"})
+		}
+		rest = append(rest, row{kind: runRow, repo: r, run: run})
+		if m.folds[r.root+"\x00"+run.ID] {
+			rest = append(rest, stepsOf(r, run)...)
+		}
+	}
+	return waits, rest
+}
+
+// head returns the lines at the top: the run's state, progress, time, cost and trust, and why it is
+// paused.
+func (o *one) head(m *Model) []string {
+	all := o.family(m)
+	if len(all) == 0 {
+		return []string{m.draw(line{{console.Bold, text.Line(o.id)}}, m.width, false)}
+	}
+	r := all[0]
+	state := stateOf(r)
+	sign, style := render.Mark(state)
+	trust, tone := "trust "+text.Line(r.Trust), console.Dim
+	if words := render.Unheld(*r); words != "" {
+		trust, tone = words, console.Yellow
+	}
+	took := ""
+	if !r.Started.IsZero() {
+		took = render.Ago(m.now().Sub(r.Started))
+	}
+	stubbed := ""
+	if r.Stubbed {
+		stubbed = "stubbed"
+	}
+	name := ""
+	if r.Name != r.Workflow {
+		name = text.Line(r.Name)
+	}
+	l := line{{style, sign + " "}, {console.Bold, text.Line(r.ID) + " "}, {style, state}, {console.Plain, gap(sep(render.Progress(*r)+" steps", took, strings.TrimSpace(spent(r))))}}
+	out := []string{m.draw(append(l, span{console.Dim, gap(sep(stubbed, name))}), m.width, false)}
+	if trust != "trust " {
+		out = append(out, m.draw(line{{console.Plain, "  "}, {tone, trust}}, m.width, false))
+	}
+	if r.Paused != "" {
+		for _, s := range Wrap(m.paint(console.Yellow, "‖ paused: "+text.Line(r.Paused)), max(m.width, 1)) {
+			out = append(out, s)
+		}
+	}
+	return out[:min(len(out), max(m.height/4, 1))]
+}
+
+// logRows is how many rows the log has: what the list leaves, and a few in any case.
+func (o *one) logRows(list, room int) int {
+	if o == nil || len(o.facts) == 0 {
+		return 0
+	}
+	n := max(room-list-1, 0)
+	if n < logLeast && room >= 4*logLeast {
+		n = logLeast
+	}
+	return min(n, len(o.facts)+1)
+}
+
+// log returns the newest facts below a line.
+func (o *one) log(m *Model, rows, width int) []string {
+	if rows < 2 {
+		return nil
+	}
+	out := []string{m.paint(console.Dim, strings.Repeat("─", max(min(width, 60), 1)))}
+	for _, l := range o.facts[max(len(o.facts)-rows+1, 0):] {
+		f := render.Fact(l.Fact)
+		head, words := render.LineParts(l, f, render.FactRun(l) != o.id)
+		out = append(out, m.draw(line{{console.Dim, head}, {f.Style, words}}, width, false))
+	}
+	return out
+}
+
+// beside puts the graph at the right of the screen's body, if the terminal is wide enough.
+func (o *one) beside(m *Model, body []string) []string {
+	width := o.bodyWidth(m)
+	if width == m.width {
+		return body
+	}
+	all := o.family(m)
+	if len(all) == 0 {
+		return body
+	}
+	graph := strings.Split(strings.TrimRight(o.graph(*all[0]), "\n"), "\n")
+	room := m.width - width - 3
+	for i := range body {
+		right := ""
+		if i < len(graph) {
+			right = graph[i]
+			if i == len(body)-1 && len(graph) > len(body) {
+				right = "…"
+			}
+		}
+		body[i] = pad(body[i], width) + m.paint(console.Dim, " │ ") + m.draw(line{{console.Plain, right}}, room, false)
+	}
+	return body
+}
+
+// bodyWidth is the width of the rows and the log.
+func (o *one) bodyWidth(m *Model) int {
+	if o == nil || o.graph == nil || m.width < graphFrom {
+		return m.width
+	}
+	return m.width - min(graphMost, m.width/3+8) - 3
+}
+
+// follow sends the newest facts of the run, and its graph, until ctx ends.
+func (o *one) follow(ctx context.Context, host Host, v View, send func(any)) {
+	if roots, _, err := host.Repos(ctx); err == nil && len(roots) == 1 {
+		if draw, err := host.Graph(ctx, roots[0], o.id); err == nil {
+			send(graphSeen(draw))
+		}
+	}
+	var mu sync.Mutex
+	var lines []daemon.Line
+	news := make(chan struct{}, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = v.Facts(ctx, o.id, o.from, true, func(l daemon.Line) error { // whoever follows the repo notices its end
+			if !render.Fact(l.Fact).Key {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			lines = append(lines, l)
+			if len(lines) > recentMost {
+				lines = slices.Clone(lines[len(lines)-recentMost:])
+			}
+			select {
+			case news <- struct{}{}:
+			default:
+			}
+			return nil
+		})
+	})
+	defer wg.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-news:
+		}
+		pause(ctx, gatherFor)
+		mu.Lock()
+		now := slices.Clone(lines)
+		mu.Unlock()
+		send(factsSeen(now))
+	}
+}

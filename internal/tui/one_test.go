@@ -1,0 +1,209 @@
+package tui
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// newOne is the screen of the run w-1.
+func newOne(t *testing.T, width, height int, ours bool) *sit {
+	s := newSit(t, width, height)
+	s.one = &one{id: "w-1", ours: ours}
+	return s
+}
+
+// oneRun is a run that waits for a person at G, with an earlier step.
+func (s *sit) oneRun(gate daemon.GateStatus) daemon.RunStatus {
+	r := s.run("w-1", gate)
+	r.Trust = engine.TrustSandbox
+	r.Steps = append([]daemon.StepStatus{{ID: "plan", Name: "plan", State: engine.Passed, Attempt: 2, Since: s.at, Role: "writer", Summary: strings.Repeat("long ", 50)}}, r.Steps...)
+	return r
+}
+
+func fact(n int) daemon.Line {
+	raw, _ := json.Marshal(map[string]any{"kind": "round_failed", "run": "w-1", "gate": "G", "n": n, "outcome": "fail", "feedback": strings.Repeat("日本 ", 40)})
+	return daemon.Line{Seq: int64(n), Fact: raw}
+}
+
+// TestOneRunFits: whatever the terminal's size, no line is wider and none too many, and the keys that
+// decide and leave are there.
+func TestOneRunFits(t *testing.T) {
+	for _, size := range [][2]int{{200, 60}, {140, 40}, {80, 24}, {60, 14}, {40, 10}, {20, 6}} {
+		s := newOne(t, size[0], size[1], true)
+		var facts factsSeen
+		for i := range 60 {
+			facts = append(facts, fact(i+1))
+		}
+		s.repo1(true, s.oneRun(human(1)))
+		s.tell(facts, graphSeen(func(daemon.RunStatus) string { return strings.Repeat(strings.Repeat("graph ", 40)+"\n", 80) }))
+		s.fits()
+		if s.sees(`p pass`); size[0] >= 80 {
+			s.sees(`q pause and leave`, `▸ w-1 running · 1/2 steps · 2m0.s`, `trust sandbox`, `^› \? G review of w-1 asks you`, `failed by the engine.*日本`)
+		}
+		if wide := strings.Contains(s.shows(), "graph graph"); wide != (size[0] >= graphFrom) {
+			t.Errorf("%v: the graph is drawn: %v", size, wide)
+		}
+	}
+}
+
+// fits checks that the screen has no more lines than the terminal, and none is wider.
+func (s *sit) fits() {
+	s.t.Helper()
+	lines := s.screen()
+	if len(lines) > s.height {
+		s.t.Errorf("%d lines of %d", len(lines), s.height)
+	}
+	for _, l := range lines {
+		if w := ansi.StringWidth(l); w > s.width {
+			s.t.Errorf("%d columns of %d: %q", w, s.width, l)
+		}
+	}
+}
+
+// TestOneRunDecides: the keys of `sluice top` decide at the run's gates and at those of its tasks.
+func TestOneRunDecides(t *testing.T) {
+	s := newOne(t, 100, 30, false)
+	s.repo1(true, s.oneRun(human(1)), s.run("other-1", human(1)))
+	s.misses("other-1")
+	s.decides("p<enter>")
+	if !s.did(answered("w-1", 1, "pass", "")) {
+		t.Errorf("p: %+v", s.last())
+	}
+	s.decides("n")
+	s.types("keep it small")
+	s.decides("<enter>")
+	if !s.did(engine.NoteGiven{Run: "w-1", Step: "A", Text: "keep it small"}) {
+		t.Errorf("n: %+v", s.last())
+	}
+	kid := s.run("w-1.T1.1", human(4))
+	kid.Child = &engine.ChildOf{Parent: "w-1", Step: "plan", Task: "T1", Try: 1}
+	over := s.run("w-1.T0.1", human(1))
+	over.Child, over.Phase = &engine.ChildOf{Parent: "w-1", Step: "plan", Task: "T0", Try: 1}, engine.RunCompleted
+	r := s.oneRun(daemon.GateStatus{ID: "G"})
+	r.Steps[0].List = &daemon.ListStatus{Tally: engine.Tally{Total: 40, Done: 12, Failed: 1}}
+	s.repo1(true, r, kid, over)
+	s.sees(`^› \? G review of w-1\.T1\.1 asks you`, `T1`, `▰▰▱▱▱▱▱▱ 12/40 tasks, 1 failed`, `^runs of its tasks`)
+	s.misses("T0")
+	s.decides("f")
+	s.types("bad")
+	s.decides("<enter>")
+	if !s.did(answered("w-1.T1.1", 4, "fail", "bad")) {
+		t.Errorf("f: %+v", s.last())
+	}
+}
+
+// TestOneRunLeaves: q leaves, Ctrl-C also asks the run to stop, the end of the run ends the screen.
+func TestOneRunLeaves(t *testing.T) {
+	for _, c := range []struct {
+		name, keys string
+		do         func(s *sit)
+		want       error
+	}{
+		{"q", "q", nil, ErrLeft},
+		{"Ctrl-D", "<ctrl+d>", nil, ErrLeft},
+		{"Ctrl-C", "<ctrl+c>", nil, ErrInterrupt},
+		{"Ctrl-C while words are typed", "fno<ctrl+c>", nil, ErrInterrupt},
+		{"the end", "", func(s *sit) {
+			r := s.oneRun(human(1))
+			r.Phase = engine.RunCompleted
+			s.repo1(false, r)
+		}, nil},
+		{"no process any more", "", func(s *sit) { s.tell(repoLost{"/x/app", "gone"}) }, nil},
+	} {
+		s := newOne(t, 80, 24, false)
+		s.repo1(true, s.oneRun(human(1)))
+		s.at = s.at.Add(time.Minute)
+		s.types(c.keys)
+		if c.do != nil {
+			c.do(s)
+		}
+		if !errors.Is(s.one.left, c.want) || !s.leaving {
+			t.Errorf("%s: %v, leaving %v", c.name, s.one.left, s.leaving)
+		}
+	}
+}
+
+// TestOneRunSaysHowToLeave: the last key says what happens to the run.
+func TestOneRunSaysHowToLeave(t *testing.T) {
+	for _, c := range []struct {
+		ours   bool
+		paused string
+		want   string
+	}{
+		{false, "", `q leave \(it goes on\)`}, {true, "", `q pause and leave`}, {true, "the daily budget is used up", `q leave$`},
+	} {
+		s := newOne(t, 80, 24, c.ours)
+		r := s.oneRun(daemon.GateStatus{ID: "G"})
+		r.Paused = c.paused
+		s.repo1(true, r)
+		s.sees(c.want)
+		if c.paused != "" {
+			s.sees(`^‖ paused: the daily budget is used up`, `P resume`)
+			s.decides("P")
+			if !s.did(engine.ResumeRequested{Run: "w-1"}) {
+				t.Errorf("P: %+v", s.last())
+			}
+		}
+	}
+}
+
+// TestOneRunKeepsTheTrustInView: a run that no sandbox holds says so on every screen.
+func TestOneRunKeepsTheTrustInView(t *testing.T) {
+	s := newOne(t, 80, 24, true)
+	r := s.oneRun(human(1))
+	r.Trust, r.Exposed = engine.TrustFile, "no bubblewrap here"
+	s.repo1(true, r)
+	s.desk.page = Page{Lines: []string{"task"}, Gate: "G", Round: 1}
+	s.sees(`no bubblewrap here`)
+	s.types("<enter>")
+	s.sees(`^task`, `no bubblewrap here`)
+}
+
+// TestRandomKeysDecideNothingUnasked: whatever is typed, a pass needs its question to have been on the screen.
+func TestRandomKeysDecideNothingUnasked(t *testing.T) {
+	keys := []string{"p", "f", "v", "d", "n", "t", "s", "?", "a", "P", "q", "y", "<enter>", "<esc>", "<up>", "<down>", "<tab>", "<space>", "x", "/"}
+	for seed := range 200 {
+		for _, screen := range []*sit{newSit(t, 80, 24), newOne(t, 80, 24, true)} {
+			s := screen
+			s.repo1(true, s.oneRun(human(1)))
+			pick := uint32(seed*2654435761 + 1)
+			shown := ""
+			for range 60 {
+				pick = pick*1664525 + 1013904223
+				k := keys[int(pick>>16)%len(keys)]
+				asked := len(s.desk.asked)
+				shown = s.shows()
+				s.types(k) // 50 ms apart: nobody reads that fast
+				for _, ev := range s.desk.asked[asked:] {
+					switch ev := ev.(type) {
+					case engine.Answered:
+						t.Fatalf("seed %d: %+v after\n%s", seed, ev, shown)
+					case engine.AbortRequested:
+						if !strings.Contains(shown, "End w-1 for good?") {
+							t.Fatalf("seed %d: %+v after\n%s", seed, ev, shown)
+						}
+					case engine.NoteGiven:
+						if !strings.Contains(shown, "note to the agents of w-1") {
+							t.Fatalf("seed %d: %+v after\n%s", seed, ev, shown)
+						}
+					case engine.PauseRequested, engine.ResumeRequested:
+					default:
+						t.Fatalf("seed %d: %s", seed, fmt.Sprintf("%+v", ev))
+					}
+				}
+				s.fits()
+			}
+			s.tell(tea.FocusMsg{})
+		}
+	}
+}
