@@ -54,6 +54,7 @@ type Page struct {
 	Lines []string // cleaned; may contain colours
 	Gate  string   // "" = none
 	Round int      // of the gate, as shown on the page
+	Since bool     // its changes are those since the attempt before
 	// Content is the digest of that round's work.
 	Content string
 }

@@ -87,7 +87,7 @@ func (m *Model) rowLine(r *row, at bool) line {
 	}
 	switch r.kind {
 	case headRow:
-		return line{{console.Bold, r.text}, {console.Dim, m.repoWords(r.repo)}}
+		return line{{console.Bold, r.text}, {console.Dim, repoWords(r.repo)}}
 	case emptyRow:
 		return line{{console.Dim, "  " + r.text}}
 	case waitRow:
@@ -100,7 +100,7 @@ func (m *Model) rowLine(r *row, at bool) line {
 	return append(line{cursor, {console.Plain, "    "}}, m.gateLine(r)...)
 }
 
-func (m *Model) repoWords(r *repo) string {
+func repoWords(r *repo) string {
 	if r == nil {
 		return ""
 	}
@@ -169,14 +169,21 @@ func (m *Model) waitLine(r *row) line {
 	if r.run.Stubbed {
 		parts = append(parts, "stubbed")
 	}
-	if r.run.Trust == engine.TrustFile {
+	if r.run.Trust == engine.TrustFile && m.one == nil { // the screen of one run says so above
 		parts = append(parts, text.Unheld)
 	}
 	l := line{{style, sign + " "}}
 	if what != "" {
-		l = append(l, span{console.Bold, clip(what, titleMost)}, span{console.Plain, " of "})
+		l = append(l, span{console.Bold, clip(what, titleMost) + " "})
 	}
-	return append(l, span{console.Plain, clip(text.Line(r.run.ID), idMost) + " "}, span{style, says}, span{console.Dim, gap(sep(append([]string{since}, append(parts, why)...)...))})
+	if m.one == nil || m.one.id != r.run.ID {
+		of := ""
+		if what != "" {
+			of = "of "
+		}
+		l = append(l, span{console.Plain, of + clip(text.Line(r.run.ID), idMost) + " "})
+	}
+	return append(l, span{style, says}, span{console.Dim, gap(sep(append([]string{since}, append(parts, why)...)...))})
 }
 
 func score(g *daemon.GateStatus) string {

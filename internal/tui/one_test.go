@@ -48,7 +48,7 @@ func TestOneRunFits(t *testing.T) {
 		s.tell(facts, graphSeen(func(daemon.RunStatus) string { return strings.Repeat(strings.Repeat("graph ", 40)+"\n", 80) }))
 		s.fits()
 		if s.sees(`p pass`); size[0] >= 80 {
-			s.sees(`q pause and leave`, `▸ w-1 running · 1/2 steps · 2m0.s`, `trust sandbox`, `^› \? G review of w-1 asks you`, `failed by the engine.*日本`)
+			s.sees(`q pause and leave`, `▸ w-1 running · 1/2 steps · 2m0.s`, `trust sandbox`, `^› \? G review asks you`, `failed by the engine.*日本`)
 		}
 		if wide := strings.Contains(s.shows(), "graph graph"); wide != (size[0] >= graphFrom) {
 			t.Errorf("%v: the graph is drawn: %v", size, wide)

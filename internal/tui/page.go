@@ -71,9 +71,6 @@ func (m *Model) show(r *row) tea.Cmd {
 		return nil
 	}
 	p := &pageView{title: what + " of " + r.run.ID, root: r.repo.root, run: r.run.ID, what: what, loads: true, row: *r, since: r.since}
-	if p.since {
-		p.title += ", changes since the attempt before"
-	}
 	m.open(p)
 	n := m.page.n
 	return func() tea.Msg {
@@ -109,6 +106,12 @@ func (m *Model) seePage(msg pageSeen) {
 		return
 	}
 	p.loads, p.lines, p.width = false, msg.page.Lines, 0
+	switch {
+	case p.since && msg.page.Since:
+		p.title += ", changes since the attempt before"
+	case p.since && msg.err == nil:
+		m.tell("this is the first attempt: all its changes are shown")
+	}
 	p.gate, p.round, p.content = msg.page.Gate, msg.page.Round, msg.page.Content
 	if msg.err != nil {
 		p.lines = strings.Split(msg.err.Error(), "\n")

@@ -39,7 +39,11 @@ func (m *Model) screen() []string {
 			body = append(body, m.draw(m.rowLine(&r, at), width, at))
 		}
 		if len(m.rows) == 0 {
-			body = append(body, m.draw(line{{console.Dim, m.nothing()}}, m.width, false))
+			nothing := "the list of repos is empty: run `sluice watch add` in a repo"
+			if !m.loaded {
+				nothing = "…"
+			}
+			body = append(body, m.draw(line{{console.Dim, nothing}}, m.width, false))
 		}
 		if rows := m.one.logRows(len(m.rows), room); rows > 0 {
 			body = append(body, m.one.log(m, rows, width)...)
@@ -54,14 +58,6 @@ func (m *Model) screen() []string {
 	}
 	out := append(append(head, body...), foot...)
 	return out[:min(len(out), max(m.height, 1))]
-}
-
-// nothing explains an empty list.
-func (m *Model) nothing() string {
-	if !m.loaded {
-		return "…"
-	}
-	return "the list of repos is empty: run `sluice watch add` in a repo"
 }
 
 // backTo returns where a text or a question leads back to.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/tools/conform"
 )
@@ -66,6 +67,7 @@ echo x >>../launches
 			launches := strings.Count(b.get("launches"), "x")
 			if early := strings.Contains(why, "no progress"); early != c.early || early && launches != 3 || !early && launches != 6 && launches != 5 {
 				t.Errorf("after %d launches: %s", launches, why)
+				_ = cl.Facts(b.ctx(), "", 1, false, func(l daemon.Line) error { t.Logf("%.400s", l.Fact); return nil })
 			}
 		})
 	}

@@ -104,15 +104,15 @@ var layers = map[string]struct{ own, only []string }{
 	// A daemon made of all its parts.
 	"internal/serve": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text", "internal/workspace", "internal/world", "journal", "notify", "watcher"}, only: []string{"github.com/rs/zerolog"}},
 	// A person's decision at a gate.
-	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/ids", "internal/layout", "internal/press", "internal/render", "internal/schema", "internal/show", "internal/text", "internal/workspace", "signals"}, only: []string{"golang.org/x/term"}},
+	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/ids", "internal/layout", "internal/render", "internal/schema", "internal/text", "internal/workspace", "signals"}},
 	// What the live screens read from, and what carries out what a person wants there.
-	"internal/tui/host": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/decide", "internal/fault", "internal/show", "internal/text", "internal/tui", "internal/workspace"}},
+	"internal/tui/host": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/decide", "internal/fault", "internal/show", "internal/text", "internal/tui", "internal/workspace", "specs/graph"}},
 	// What is over, removed.
 	"internal/retention": {own: []string{"agents", "daemon", "engine", "internal/atomicfile", "internal/console", "internal/ids", "internal/layout", "internal/workspace", "journal"}},
 	// The workflows of a repo, with all that a run of them reads.
 	"internal/workflows": {own: []string{"agents", "engine", "internal/console", "internal/fault", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/workspace", "specs"}},
 	// The live screens, of all repos and of one run. Their library belongs to one place.
-	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi", "github.com/muesli/cancelreader", "golang.org/x/term"}},
+	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// What runs checks and reviews.
 	"gates/judge": {own: []string{"agents", "agents/launch", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/collect", "internal/folders", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
 	// What agents are asked about.

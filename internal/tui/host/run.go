@@ -57,7 +57,7 @@ func showPage(ctx context.Context, con *console.Console, p *workspace.Workspace,
 	if len(sh.Changed) > 0 {
 		changes := show.PrintDiff
 		if since && sh.Attempt != nil && sh.Attempt.N > 1 {
-			changes = show.PrintSince
+			changes, page.Since = show.PrintSince, true
 		}
 		if err := changes(ctx, &inner, p, sh); err != nil {
 			fmt.Fprintln(&b, "\nthe changes cannot be read: "+text.Message(err.Error()))
