@@ -81,6 +81,7 @@ func TestShowTakesNoTypeAhead(t *testing.T) {
 	win.looks()
 	win.sees(`^p pass · f fail`)
 	win.decides("f", `^fail G #1: what is wrong\?`)
+	win.looks()
 	win.tmux("send-keys", "pasted", "Enter")
 	win.sees(`several keys at once decide nothing: press Enter again`)
 	win.types("Escape")

@@ -168,9 +168,7 @@ func (o *one) head(m *Model) []string {
 		out = append(out, m.draw(line{{console.Plain, "  "}, {tone, trust}}, m.width, false))
 	}
 	if r.Paused != "" {
-		for _, s := range Wrap(m.paint(console.Yellow, "‖ paused: "+text.Line(r.Paused)), max(m.width, 1)) {
-			out = append(out, s)
-		}
+		out = append(out, Wrap(m.paint(console.Yellow, "‖ paused: "+text.Line(r.Paused)), max(m.width, 1))...)
 	}
 	return out[:min(len(out), max(m.height/4, 1))]
 }
