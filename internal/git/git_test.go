@@ -113,3 +113,22 @@ func TestFullDiskIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestOurOwnFolderIsToldApart: only for our own folder is "not a git repository" an error of the machine.
+func TestOurOwnFolderIsToldApart(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("needs: git")
+	}
+	for dir, ours := range map[string]bool{"/x/shadow.git": true, "/x/agents.git": false} {
+		failed := exec.Command("git", "rev-parse", "--git-dir")
+		failed.Env = append(os.Environ(), "GIT_DIR="+dir)
+		said, err := failed.CombinedOutput()
+		complaint := &head{}
+		complaint.b.Write(said)
+		err = exitError(call{args: []string{"add"}, env: []string{"LC_ALL=C", "GIT_DIR=" + dir}}, err, complaint)
+		var cmd *CommandError
+		if err == nil || errors.As(err, &cmd) == ours {
+			t.Errorf("%s: %T %v", dir, err, err)
+		}
+	}
+}

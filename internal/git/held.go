@@ -218,13 +218,18 @@ func (h *HeldIndex) Swap() error {
 	return settle(h.gitDir)
 }
 
-// Release unlocks the index. Copies not in place are dropped.
+// Release unlocks the index. Copies not in place are dropped. The record stays if the lock does: by
+// it the next process finds the lock, and removes it.
 func (h *HeldIndex) Release() error {
 	err := h.drop()
+	var locked error
 	if h.ours() {
-		err = errors.Join(err, ignoreGone(h.root.Remove(indexLock)))
+		locked = ignoreGone(h.root.Remove(indexLock))
 	}
-	return errors.Join(err, ignoreGone(h.root.Remove(heldRecord)), h.record.Close(), h.root.Close())
+	if locked == nil {
+		err = errors.Join(err, ignoreGone(h.root.Remove(heldRecord)))
+	}
+	return errors.Join(err, locked, h.record.Close(), h.root.Close())
 }
 
 // Leave closes the files and leaves everything for the next process to complete.

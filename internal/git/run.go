@@ -241,7 +241,15 @@ func exitError(c call, err error, complaint *head) error {
 			return nil
 		}
 	}
-	return &CommandError{Command: c.args[0], Code: exit.ExitCode(), Stderr: oneLine(complaint.b.Bytes())}
+	said := oneLine(complaint.b.Bytes())
+	for _, e := range c.env {
+		// git says so too if it cannot open a file of the folder for lack of room
+		dir, is := strings.CutPrefix(e, "GIT_DIR=")
+		if is && filepath.Base(dir) == shadowName && strings.Contains(said, "not a git repository: '"+dir+"'") {
+			return fmt.Errorf("git %s: our own folder %s cannot be read", c.args[0], dir)
+		}
+	}
+	return &CommandError{Command: c.args[0], Code: exit.ExitCode(), Stderr: said}
 }
 
 // limited fails at its limit; io.LimitReader would report a normal end.
