@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"sluice/engine"
@@ -45,6 +46,15 @@ type Done struct {
 	Facts   []json.RawMessage `json:"facts,omitempty"`
 	Ignored string            `json:"ignored,omitempty"`
 	Run     string            `json:"run,omitempty"` // the run started or concerned
+}
+
+// Void reports whether an answer did not count, because what it was about has changed since.
+func (d Done) Void() bool {
+	return slices.ContainsFunc(d.Facts, func(raw json.RawMessage) bool {
+		f, err := engine.DecodeFact(raw)
+		_, void := f.(engine.RoundVoided)
+		return err == nil && void
+	})
 }
 
 // Line is one fact of the journal.

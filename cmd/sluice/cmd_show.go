@@ -6,6 +6,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/decide"
+	"sluice/internal/fault"
 	"sluice/internal/show"
 	"sluice/internal/tui"
 	"sluice/internal/tui/host"
@@ -39,6 +40,7 @@ decides only what has been on screen for a second.`,
 			}
 			var sh *show.Shown
 			var at *workspace.Workspace
+			live := false
 			err = a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
 				r, err := workspace.RunWith(cmd.Context(), v, run, args[0])
 				if err != nil {
@@ -51,7 +53,8 @@ decides only what has been on screen for a second.`,
 				switch {
 				case a.JSON:
 					return a.Document(sh)
-				case waits(a, sh) && !diff && !since:
+				case served && waits(a, sh) && !diff && !since:
+					live = true
 					return nil
 				}
 				show.Print(&a.Console, sh)
@@ -63,14 +66,18 @@ decides only what has been on screen for a second.`,
 				}
 				return nil
 			})
-			if err != nil || a.JSON || diff || since || !waits(a, sh) {
+			if err != nil || !live {
 				return err
 			}
-			said, err := tui.Show(cmd.Context(), host.At(&a.Console, at), sh.Run, sh.Gate.ID, tui.Options{In: a.In, Out: a.Out, Env: a.Env, Now: a.Now})
-			if err == nil && said != "" {
-				a.Print("%s", said)
+			said, counts, err := tui.Show(cmd.Context(), host.At(&a.Console, at), sh.Run, sh.Gate.ID, tui.Options{In: a.In, Out: a.Out, Env: a.Env, Now: a.Now})
+			switch {
+			case err != nil || said == "":
+				return err
+			case !counts:
+				return fault.Failed("`sluice show "+sh.Gate.ID+"` shows its state", "%s", said)
 			}
-			return err
+			a.Print("%s", said)
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&run, "run", "", "in this `RUN` (default: the newest that has it)")

@@ -123,12 +123,8 @@ func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 		}
 		return fault.Failed(advice, "nothing was done: %s", done.Ignored)
 	}
-	void := false
+	void := done.Void()
 	for _, raw := range done.Facts {
-		if f, err := engine.DecodeFact(raw); err == nil {
-			_, is := f.(engine.RoundVoided)
-			void = void || is
-		}
 		if s := render.Fact(raw); s.Key && !con.JSON {
 			con.Print("%s  %s", con.Paint(console.Dim, console.Pad(s.Subject, render.SubjectWidth)), con.Paint(s.Style, s.Text))
 		}

@@ -97,8 +97,7 @@ func (m *Model) decide(k string, t target, back mode) tea.Cmd {
 	if m.unserved(t.root) {
 		return nil
 	}
-	if why := m.guard.Begin(m.offer()); why != "" {
-		m.tell(why)
+	if !m.begins() {
 		return nil
 	}
 	if k == "p" {
@@ -174,18 +173,24 @@ func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 
 // decideWith returns the typed decision. Without a verb the first word is the outcome.
 func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
+	if verb == noteVerb {
+		m.mode = m.input.back
+		return m.do(t.root, "note to "+t.run, engine.NoteGiven{Run: t.run, Step: t.step, Text: strings.TrimSpace(words)})
+	}
+	g := m.gateAt(t)
+	if g != nil && g.Round == t.round && g.Reviewed != t.content {
+		m.mode = m.input.back
+		m.tell("nothing was decided: the work has changed meanwhile")
+		return nil
+	}
 	if verb == "" {
 		verb, words, _ = strings.Cut(words, " ")
-		g := m.gateAt(t)
 		if g != nil && g.Round == t.round && len(g.Outcomes) > 0 && !slices.Contains(g.Outcomes, verb) {
 			m.tell("the gate has no outcome " + text.Line(verb) + ": it takes " + strings.Join(g.Outcomes, ", "))
 			return nil
 		}
 	}
 	m.mode = m.input.back
-	if verb == noteVerb {
-		return m.do(t.root, "note to "+t.run, engine.NoteGiven{Run: t.run, Step: t.step, Text: strings.TrimSpace(words)})
-	}
 	if verb == engine.OutcomePass {
 		return m.askPass(t, strings.TrimSpace(words), m.mode)
 	}

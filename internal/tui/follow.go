@@ -115,6 +115,10 @@ func (f *follower) view(ctx context.Context, root string, v View, served bool) e
 		return nil
 	}
 	inner, end := context.WithCancel(ctx)
+	of := ""
+	if f.one != nil {
+		of = f.one.id
+	}
 	if f.one != nil && !f.one.alone() {
 		f.wg.Go(func() { f.one.follow(inner, f.host, v, f.send) })
 	}
@@ -123,7 +127,7 @@ func (f *follower) view(ctx context.Context, root string, v View, served bool) e
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer close(ended)
-		_ = v.Facts(inner, "", st.Seq+1, true, ch.take) // its end matters; the next question says why
+		_ = v.Facts(inner, of, st.Seq+1, true, ch.take) // its end matters; the next question says why
 	})
 	err = f.refresh(inner, root, v, ch, ended, newestOf(st))
 	end()

@@ -12,6 +12,9 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	case "ctrl+c":
 		return m.quit(true)
 	case "ctrl+z":
+		if m.one != nil {
+			return nil // the process may serve the repo
+		}
 		return tea.Suspend
 	}
 	m.said = ""
@@ -73,6 +76,9 @@ func (m *Model) current() *row {
 }
 
 func (m *Model) command(k string) tea.Cmd {
+	if m.guard.Several() {
+		return nil // a paste that the terminal sends as keys
+	}
 	switch k {
 	case "q", "ctrl+d":
 		return m.quit(false)
@@ -144,10 +150,21 @@ func (m *Model) pauseOrResume(r *row) tea.Cmd {
 	case !r.run.Live():
 		m.tell(r.run.ID + " has ended")
 		return nil
+	case !m.begins():
+		return nil
 	case r.run.Paused != "":
 		return m.do(r.repo.root, "resume of "+r.run.ID, engine.ResumeRequested{Run: r.run.ID})
 	}
 	return m.do(r.repo.root, "pause of "+r.run.ID, engine.PauseRequested{Run: r.run.ID})
+}
+
+// begins reports whether the last key may begin something that matters, and tells why not.
+func (m *Model) begins() bool {
+	why := m.guard.Begin(m.offer())
+	if why != "" {
+		m.tell(why)
+	}
+	return why == ""
 }
 
 // do sends an event, and shows the result. It continues when the screen is left.
@@ -159,7 +176,8 @@ func (m *Model) do(root, what string, ev engine.Event) tea.Cmd {
 	m.tell(what + " …")
 	return func() tea.Msg {
 		done, err := m.host.Do(m.ctx, root, ev)
-		return decided{what, done, err}
+		_, answer := ev.(engine.Answered)
+		return decided{what, done, err, answer}
 	}
 }
 

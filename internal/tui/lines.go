@@ -169,7 +169,7 @@ func (m *Model) waitLine(r *row) line {
 	if r.run.Stubbed {
 		parts = append(parts, "stubbed")
 	}
-	if r.run.Trust == engine.TrustFile && m.one == nil { // the screen of one run says so above
+	if r.run.Trust == engine.TrustFile && (m.one == nil || m.one.id != r.run.ID) { // its own screen says so above
 		parts = append(parts, text.Unheld)
 	}
 	l := line{{style, sign + " "}}

@@ -85,9 +85,10 @@ type repo struct {
 type tick struct{ n int }
 
 type decided struct {
-	what string
-	done daemon.Done
-	err  error
+	what   string
+	done   daemon.Done
+	err    error
+	answer bool // to a gate
 }
 
 // wordsSeen are agents' last words, by the key of their row.
@@ -159,7 +160,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		cmd = tea.Batch(m.ring(), m.listen(), m.hurry(), m.one.begin(m))
 	case repoLost:
-		if m.one != nil {
+		if m.one != nil && !m.one.alone() {
 			return m, tea.Quit
 		}
 		if r := m.repo(msg.root); r != nil {
@@ -221,7 +222,7 @@ func (m *Model) seeRepo(msg repoSeen) {
 	runs := msg.status.Runs
 	msg.status.Runs = nil
 	r.status = msg.status
-	if msg.whole {
+	if msg.whole && (len(runs) > 0 || r.status.Stalled == "") { // a stalled process reports no runs
 		clear(r.runs)
 		r.order = r.order[:0]
 	}
@@ -286,18 +287,21 @@ func (m *Model) listen() tea.Cmd {
 
 func (m *Model) seeDecided(d decided) tea.Cmd {
 	m.pending--
+	counted := false
 	switch {
 	case d.err != nil:
 		m.tell(d.what + " was not accepted: " + d.err.Error())
 	case d.done.Ignored != "":
 		m.tell(d.what + " failed: " + d.done.Ignored)
+	case d.done.Void():
+		m.tell(d.what + " did not count: what was reviewed has changed since; decide again when it is checked")
 	default:
 		m.tell(d.what + ": taken in")
-		if m.one.alone() {
-			m.one.said, m.leaving = m.said, true
-		}
+		counted = true
+		m.leaving = m.leaving || d.answer && m.one.alone()
 	}
 	if m.leaving && m.pending == 0 {
+		m.one.keep(m.said, counted)
 		return tea.Quit
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"sluice/internal/text"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Parts of the screen of one run.
@@ -25,10 +26,13 @@ const (
 // one is the run that a screen of one run is about.
 type one struct {
 	id    string
-	from  int64  // journal record of the first fact shown
-	ours  bool   // this process serves the repo
-	page  string // only the page of this gate is shown; "" = the run
-	said  string // about a decision at that page
+	from  int64               // journal record of the first fact shown
+	ours  bool                // this process serves the repo
+	page  string              // only the page of this gate is shown; "" = the run
+	row   row                 // of that page
+	said  string              // the result of the last decision, if the person left before they saw it
+	void  bool                // that decision did not count
+	all   []*daemon.RunStatus // the run, and the live runs below it
 	facts factsSeen
 	graph graphSeen
 	left  error // how the person left
@@ -40,37 +44,27 @@ type factsSeen []daemon.Line
 // graphSeen draws the run's workflow with its states.
 type graphSeen func(daemon.RunStatus) string
 
-// family returns the run, and the live runs below it, the run first.
-func (o *one) family(m *Model) (out []*daemon.RunStatus) {
+// find keeps the run and the live runs below it, the run first.
+func (o *one) find(m *Model) {
+	o.all = o.all[:0]
 	for _, r := range m.repos {
-		run := r.runs[o.id]
-		if run == nil {
+		if r.runs[o.id] == nil {
 			continue
 		}
-		out = append(out, run)
-		if !slices.ContainsFunc(run.Steps, func(s daemon.StepStatus) bool { return s.List != nil }) {
-			continue
-		}
-		var live []daemon.RunStatus
-		for _, id := range r.order {
-			if r.runs[id].Live() {
-				live = append(live, *r.runs[id])
+		o.all = append(o.all, r.runs[o.id])
+		below := map[string]bool{o.id: true}
+		for _, id := range r.order { // a run comes after the one that it is of
+			if run := r.runs[id]; run.Child != nil && run.Live() && below[run.Child.Parent] {
+				below[id] = true
+				o.all = append(o.all, run)
 			}
 		}
-		for _, kid := range daemon.Below(live, o.id) {
-			out = append(out, r.runs[kid.ID])
-		}
 	}
-	return out
 }
 
-// over reports whether the run has ended, or is unknown by now.
+// over reports whether the run has ended, or is unknown by now. A page stays.
 func (o *one) over(m *Model) bool {
-	if o == nil || !m.loaded {
-		return false
-	}
-	all := o.family(m)
-	return len(all) == 0 || !all[0].Live()
+	return o != nil && m.loaded && o.page == "" && (len(o.all) == 0 || !o.all[0].Live())
 }
 
 // begin opens the page, if the screen is only about one.
@@ -78,15 +72,22 @@ func (o *one) begin(m *Model) tea.Cmd {
 	if o == nil || o.page == "" || m.page != nil {
 		return nil
 	}
-	all := o.family(m)
-	if len(all) == 0 {
+	if len(o.all) == 0 {
 		return nil
 	}
-	return m.show(&row{kind: gateRow, repo: m.repos[0], run: all[0], gate: gateOf(all[0], o.page)})
+	o.row = row{kind: gateRow, repo: m.repos[0], run: o.all[0], gate: gateOf(o.all[0], o.page)}
+	return m.show(&o.row)
 }
 
 // alone reports whether the screen is only about a page.
 func (o *one) alone() bool { return o != nil && o.page != "" }
+
+// keep keeps the result of a decision that comes as the person leaves.
+func (o *one) keep(said string, counted bool) {
+	if o != nil {
+		o.said, o.void = said, !counted
+	}
+}
 
 // leave keeps how the person leaves: asks the run to stop, or only stops looking.
 func (o *one) leave(stop bool) {
@@ -100,13 +101,12 @@ func (o *one) leave(stop bool) {
 }
 
 // leaves is the key that leaves. The run continues only if another process serves it.
-func (o *one) leaves(m *Model) string {
+func (o *one) leaves() string {
 	if o == nil {
 		return "q quit"
 	}
-	all := o.family(m)
 	switch {
-	case len(all) > 0 && all[0].Paused != "":
+	case len(o.all) > 0 && o.all[0].Paused != "":
 		return "q leave"
 	case o.ours:
 		return "q pause and leave"
@@ -114,10 +114,31 @@ func (o *one) leaves(m *Model) string {
 	return "q leave (it goes on)"
 }
 
+// about returns the run that the screen is about just now: the one of the page, the question or the
+// words; nil = none.
+func (o *one) about(m *Model) *daemon.RunStatus {
+	id := o.id
+	switch {
+	case m.mode == writing:
+		id = m.input.what.run
+	case m.mode == asking && m.ask.pass != nil:
+		id = m.ask.pass.run
+	case m.backTo() == reading && m.page.run != "":
+		id = m.page.run
+	}
+	for _, r := range m.repos {
+		if run := r.runs[id]; run != nil {
+			return run
+		}
+	}
+	return nil
+}
+
 // rows returns what waits for a person in the run and below it, its steps, and the runs of its
 // tasks.
 func (o *one) rows(m *Model) (waits, rest []row) {
-	for i, run := range o.family(m) {
+	o.find(m)
+	for i, run := range o.all {
 		r := m.repos[0]
 		waits = append(waits, waitsIn(r, run)...)
 		if i == 0 {
@@ -136,14 +157,13 @@ func (o *one) rows(m *Model) (waits, rest []row) {
 	return waits, rest
 }
 
-// head returns the lines at the top: the run's state, progress, time, cost and trust, and why it is
-// paused.
+// head returns the lines at the top: the run's state, progress, time, cost and trust, why it is
+// paused, what else it waits for, and what is wrong.
 func (o *one) head(m *Model) []string {
-	all := o.family(m)
-	if len(all) == 0 {
+	r := o.about(m)
+	if r == nil {
 		return []string{m.draw(line{{console.Bold, text.Line(o.id)}}, m.width, false)}
 	}
-	r := all[0]
 	state := stateOf(r)
 	sign, style := render.Mark(state)
 	trust, tone := "trust "+text.Line(r.Trust), console.Dim
@@ -154,23 +174,51 @@ func (o *one) head(m *Model) []string {
 	if !r.Started.IsZero() {
 		took = render.Ago(m.now().Sub(r.Started))
 	}
-	stubbed := ""
+	stubbed, name := "", ""
 	if r.Stubbed {
 		stubbed = "stubbed"
 	}
-	name := ""
 	if r.Name != r.Workflow {
 		name = text.Line(r.Name)
 	}
-	l := line{{style, sign + " "}, {console.Bold, text.Line(r.ID) + " "}, {style, state}, {console.Plain, gap(sep(render.Progress(*r)+" steps", took, strings.TrimSpace(spent(r))))}}
+	l := line{{style, sign + " "}, {console.Bold, text.Line(r.ID) + " "}, {style, state},
+		{console.Plain, gap(sep(render.Progress(*r)+" steps", took, strings.TrimSpace(spent(r))))}}
 	out := []string{m.draw(append(l, span{console.Dim, gap(sep(stubbed, name))}), m.width, false)}
-	if trust != "trust " {
+	if r.Trust != "" {
 		out = append(out, m.draw(line{{console.Plain, "  "}, {tone, trust}}, m.width, false))
 	}
 	if r.Paused != "" {
 		out = append(out, Wrap(m.paint(console.Yellow, "‖ paused: "+text.Line(r.Paused)), max(m.width, 1))...)
 	}
-	return out[:min(len(out), max(m.height/4, 1))]
+	for _, s := range append(m.troubles(), concerns(r)...) {
+		out = append(out, m.draw(line{{console.Yellow, "! " + text.Line(s)}}, m.width, false))
+	}
+	for _, w := range r.Waits {
+		if urgency(w.Kind) < 0 && !atSteps(w.Kind) {
+			out = append(out, m.draw(line{{console.Dim, "  waits " + render.WaitWords(w, m.now())}}, m.width, false))
+		}
+	}
+	if most := max(m.height/3, 2); len(out) > most {
+		out = append(out[:most-1], m.draw(line{{console.Plain, strings.TrimSpace(ansi.Strip(out[most-1])) + " …"}}, m.width, false))
+	}
+	return out
+}
+
+// atSteps reports whether the rows of steps and gates show a kind of wait.
+func atSteps(wait string) bool { return slices.Contains([]string{"agent", "review", "tasks"}, wait) }
+
+// concerns returns what a person should know about a run beside its state.
+func concerns(r *daemon.RunStatus) (out []string) {
+	if n := render.NotPassed(r.More + len(r.Unpassed)); n != "" {
+		out = append(out, n+", and went on: `sluice status "+r.ID+"` names them")
+	}
+	if r.SpecDrift {
+		out = append(out, "the spec's file has changed since; this run keeps the old one")
+	}
+	for _, n := range r.Near {
+		out = append(out, "near its budget: "+n)
+	}
+	return out
 }
 
 // logRows is how many rows the log has: what the list leaves, and a few in any case.
@@ -205,11 +253,10 @@ func (o *one) beside(m *Model, body []string) []string {
 	if width == m.width {
 		return body
 	}
-	all := o.family(m)
-	if len(all) == 0 {
+	if len(o.all) == 0 {
 		return body
 	}
-	graph := strings.Split(strings.TrimRight(o.graph(*all[0]), "\n"), "\n")
+	graph := strings.Split(strings.TrimRight(o.graph(*o.all[0]), "\n"), "\n")
 	room := m.width - width - 3
 	for i := range body {
 		right := ""

@@ -207,3 +207,164 @@ func TestRandomKeysDecideNothingUnasked(t *testing.T) {
 		}
 	}
 }
+
+// TestOneRunSeesCalledWorkflows: a gate in the run of a step's own workflow asks on the screen of the run above it.
+func TestOneRunSeesCalledWorkflows(t *testing.T) {
+	s := newOne(t, 118, 24, true)
+	r := s.oneRun(daemon.GateStatus{ID: "G"})
+	r.Waits = []daemon.Wait{{Kind: "tasks", Step: "plan", Text: "for its run"}}
+	kid := s.run("w-1.plan.1", human(2))
+	kid.Child, kid.Trust, kid.Exposed = &engine.ChildOf{Parent: "w-1", Step: "plan"}, engine.TrustFile, "no bubblewrap here"
+	s.repo1(true, r, kid)
+	s.sees(`^› \? G review of w-1\.plan\.1 asks you .*not held`, `trust sandbox`)
+	s.decides("p") // the head is that of the run in question
+	s.sees(`Pass G review, round 2 of w-1\.plan\.1`, `no bubblewrap here`)
+	s.misses(`trust sandbox`)
+}
+
+// TestOneRunSaysWhatItWaitsFor: waits that no person answers, budgets, passes that were none and a long reason of a pause.
+func TestOneRunSaysWhatItWaitsFor(t *testing.T) {
+	s := newOne(t, 80, 24, true)
+	r := s.oneRun(daemon.GateStatus{ID: "G"})
+	r.Waits = []daemon.Wait{{Kind: "limit", Step: "A", Text: "for claude's usage limit", Since: s.at, Until: s.at.Add(time.Hour)}}
+	r.Near, r.More, r.SpecDrift = []string{"cost"}, 2, true
+	s.repo1(true, r)
+	s.sees(`for claude's usage limit \(1h00m left\)`, `! near its budget: cost`, `! 2 not passed, and went on`, `! the spec's file has changed`)
+	r.Paused = strings.Repeat("because ", 100)
+	s.repo1(false, r)
+	s.sees(`^‖ paused: because`, ` …$`)
+	s.fits()
+}
+
+// TestAStallKeepsTheRun: a process whose journal cannot be written reports no runs. The screen stays, and says so.
+func TestAStallKeepsTheRun(t *testing.T) {
+	s := newOne(t, 80, 24, true)
+	s.repo1(true, s.oneRun(human(1)))
+	s.tell(repoSeen{root: "/x/app", served: true, whole: true, status: daemon.Status{Root: "/x/app", Stalled: "no space"}})
+	if s.leaving {
+		t.Error("the screen ended")
+	}
+	s.sees(`! app: the journal cannot be written, so nothing is started: no space`, `^› \? G`)
+}
+
+// newPage is the screen of the page of w-1's gate, as `sluice show` opens it.
+func newPage(t *testing.T) *sit {
+	s := newOne(t, 80, 24, false)
+	s.one.page = "G"
+	s.desk.page = Page{Lines: []string{"the task"}, Gate: "G", Round: 1}
+	s.repo1(true, s.oneRun(human(1)))
+	s.sees(`^the task`, `^p pass · f fail`, `esc leave`)
+	return s
+}
+
+// TestAPageAlone: a page stays until the person decides or leaves, whatever happens to the run; how a decision ended is
+// known after the screen.
+func TestAPageAlone(t *testing.T) {
+	void, _ := json.Marshal(map[string]any{"kind": "round_voided", "run": "w-1", "gate": "G", "n": 1})
+	for _, c := range []struct {
+		name string
+		do   func(s *sit)
+		left bool
+		said string
+		void bool
+	}{
+		{"a pass", func(s *sit) { s.decides("p<enter>") }, true, "pass of G: taken in", false},
+		{"Esc", func(s *sit) { s.types("<esc>") }, true, "", false},
+		{"what was reviewed has changed", func(s *sit) {
+			s.desk.done = daemon.Done{Facts: []json.RawMessage{void}}
+			s.decides("p<enter>")
+			s.sees(`did not count: what was reviewed has changed`)
+			s.types("q")
+		}, true, "", false},
+		{"a note", func(s *sit) { s.decides("n"); s.types("look"); s.decides("<enter>") }, false, "", false},
+		{"the end of the run", func(s *sit) {
+			s.decides("f")
+			r := s.oneRun(human(1))
+			r.Phase = engine.RunCompleted
+			s.repo1(false, r)
+		}, false, "", false},
+		{"a daemon that stops", func(s *sit) {
+			s.tell(repoLost{"/x/app", "gone"})
+			s.sees(`! app: no answer`)
+			s.misses(`p pass`)
+		}, false, "", false},
+		{"output, and back", func(s *sit) { s.types("t<esc>"); s.sees(`^the task`) }, false, "", false},
+		{"help, and back", func(s *sit) { s.types("?"); s.sees(`^Move`); s.types("<esc>"); s.sees(`^the task`) }, false, "", false},
+	} {
+		s := newPage(t)
+		s.soon()
+		c.do(s)
+		if s.leaving != c.left || s.one.said != c.said || s.one.void != c.void {
+			t.Errorf("%s: left %v, said %q, void %v", c.name, s.leaving, s.one.said, s.one.void)
+		}
+	}
+}
+
+// TestADecisionOnItsWay: one that is refused after the person left the screen is still reported.
+func TestADecisionOnItsWay(t *testing.T) {
+	s := newPage(t)
+	s.soon()
+	s.decides("p")
+	s.soon()
+	_, cmd := s.Update(keyOf("enter", "<enter>"))
+	s.soon()
+	s.types("q")
+	s.tell(decided{what: "pass of G", done: daemon.Done{Ignored: "it is at round 2"}, answer: true})
+	if _ = cmd; !s.leaving || !s.one.void || s.one.said != "pass of G failed: it is at round 2" {
+		t.Errorf("left %v, void %v: %q", s.leaving, s.one.void, s.one.said)
+	}
+}
+
+// TestAPageOutOfDate: a page whose round was decided, or whose work has changed, says so and takes no decision.
+func TestAPageOutOfDate(t *testing.T) {
+	other := human(1)
+	other.Reviewed = "fedcba"
+	passed := daemon.GateStatus{ID: "G", State: engine.Approved, Round: 1, ByKind: "human"}
+	for want, g := range map[string]daemon.GateStatus{"has other work by now": other, "is passed by now, by a person": passed, "is at round 2 by now": human(2)} {
+		s := newPage(t)
+		s.repo1(false, s.oneRun(g))
+		s.sees(`! G ` + want + `: r shows it`)
+		s.misses(`p pass|v veto`)
+		for _, k := range []string{"f", "p", "v", "d", "<enter>"} {
+			s.decides(k)
+		}
+		if s.last() != nil {
+			t.Errorf("%s: %+v", want, s.last())
+		}
+	}
+	s := newPage(t) // it changes while the words are typed
+	s.decides("f")
+	s.types("no")
+	s.repo1(false, s.oneRun(other))
+	s.decides("<enter>")
+	if s.sees("nothing was decided: the work has changed meanwhile"); s.last() != nil {
+		t.Errorf("%+v", s.last())
+	}
+}
+
+// TestANoteIsNoOutcome: a route called note decides.
+func TestANoteIsNoOutcome(t *testing.T) {
+	s := newSit(t, 80, 24)
+	g := human(1)
+	g.Outcomes = []string{"pass", "fail", "veto", "note"}
+	s.repo1(true, s.run("w-1", g))
+	s.decides("d")
+	s.types("note the index is wrong")
+	s.decides("<enter>")
+	if !s.did(answered("w-1", 1, "note", "the index is wrong")) {
+		t.Errorf("%+v", s.last())
+	}
+}
+
+// TestAPasteIsNoCommand: keys that come at once neither pause nor leave.
+func TestAPasteIsNoCommand(t *testing.T) {
+	for _, paste := range []string{"xP", "an P", "xq", "now quickly\rq"} {
+		s := newOne(t, 80, 24, true)
+		s.repo1(true, s.oneRun(human(1)))
+		s.soon()
+		s.apart(paste, time.Millisecond)
+		if s.last() != nil || s.leaving {
+			t.Errorf("%q: %+v, left %v", paste, s.last(), s.leaving)
+		}
+	}
+}

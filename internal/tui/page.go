@@ -3,12 +3,16 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/render"
+	"sluice/internal/text"
 )
 
 // linesMost is how many lines of an agent's stream are kept.
@@ -25,6 +29,7 @@ type pageView struct {
 	gate    string
 	round   int
 	content string // of that round
+	state   string // of the gate then
 	tails   bool   // it shows what an agent says
 	loads   bool
 	n       int // tells one page's answers from another's
@@ -112,6 +117,11 @@ func (m *Model) seePage(msg pageSeen) {
 	case p.since && msg.err == nil:
 		m.tell("this is the first attempt: all its changes are shown")
 	}
+	if repo := m.repo(p.root); repo != nil && repo.runs[p.run] != nil {
+		if g := gateOf(repo.runs[p.run], msg.page.Gate); g != nil {
+			p.state = g.State
+		}
+	}
 	p.gate, p.round, p.content = msg.page.Gate, msg.page.Round, msg.page.Content
 	if msg.err != nil {
 		p.lines = strings.Split(msg.err.Error(), "\n")
@@ -169,6 +179,9 @@ func (m *Model) seeLine(msg lineSaid) {
 func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 	p, room := m.page, m.room()
 	by := 0
+	if m.guard.Several() && !scrolls(k.String()) {
+		return nil // a paste that the terminal sends as keys
+	}
 	switch k.String() {
 	case "up", "k":
 		by = -1
@@ -182,14 +195,17 @@ func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 		by = -len(p.wrapped)
 	case "end", "G":
 		by = len(p.wrapped)
-	case "q", "esc", "left", "h":
+	case "q", "esc":
 		return m.close()
+	case "left", "h":
+		if !m.one.alone() {
+			return m.close()
+		}
 	case "?":
 		if p.run == "" {
 			return m.close()
-		} else {
-			m.tell("Esc goes back to the list; ? there lists all keys")
 		}
+		m.open(helpPage(m.one))
 	case "p", "f", "v", "d", "n", "o", "P", "a", "r", "t", "s":
 		return m.onPage(k.String())
 	}
@@ -198,6 +214,27 @@ func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 		p.follow = p.tails && p.top >= len(p.wrapped)-room
 	}
 	return nil
+}
+
+// stale says how the gate differs from what the page shows; "" = it does not.
+func (p *pageView) stale(g *daemon.GateStatus) string {
+	switch {
+	case p.loads:
+	case g.Round != p.round:
+		return fmt.Sprintf("is at round %d by now", g.Round)
+	case g.Reviewed != p.content:
+		return "has other work by now"
+	case g.State != p.state && g.ByKind != "":
+		return fmt.Sprintf("is %s by now, by %s", g.State, text.Line(render.By(g.ByKind, g.By)))
+	case g.State != p.state:
+		return "is at " + g.State + " by now"
+	}
+	return ""
+}
+
+// scrolls reports whether a key may come at once with others.
+func scrolls(k string) bool {
+	return slices.Contains([]string{"up", "k", "down", "j", "enter", "pgup", "b", "ctrl+b", "pgdown", "space", "ctrl+f", "home", "g", "end", "G"}, k)
 }
 
 func (m *Model) onPage(k string) tea.Cmd {
@@ -235,8 +272,8 @@ func (m *Model) onPage(k string) tea.Cmd {
 	case g == nil:
 		m.tell(notTaken(k))
 		return nil
-	case g.Round != p.round:
-		m.tell(fmt.Sprintf("%s is at round %d by now, so nothing was decided: r shows it", p.gate, g.Round))
+	case p.stale(g) != "":
+		m.tell(p.gate + " " + p.stale(g) + ", so nothing was decided: r shows it")
 		return nil
 	case !takes(g, k):
 		m.tell(standing(g) + ": " + notTaken(k))
@@ -248,6 +285,9 @@ func (m *Model) onPage(k string) tea.Cmd {
 // close goes back to the list, if there is one.
 func (m *Model) close() tea.Cmd {
 	if m.one.alone() {
+		if m.page.tails || m.page.run == "" {
+			return m.show(&m.one.row)
+		}
 		return m.quit(false)
 	}
 	if m.page != nil && m.page.stop != nil {

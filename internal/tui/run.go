@@ -25,12 +25,12 @@ type Options struct {
 // leaves nothing running.
 func Run(ctx context.Context, host Host, opt Options) error { return run(ctx, host, nil, opt) }
 
-// Show shows the page of a gate that waits for a person, until they decide or leave. It returns
-// what the decision came to; "" = none was made.
-func Show(ctx context.Context, host Host, runID, gate string, opt Options) (said string, err error) {
+// Show shows the page of a gate that waits for a person, until they decide or leave. It returns the
+// result of the decision, "" if none was made, and whether it counts.
+func Show(ctx context.Context, host Host, runID, gate string, opt Options) (said string, counts bool, err error) {
 	o := &one{id: runID, page: gate}
 	err = run(ctx, host, o, opt)
-	return o.said, err
+	return o.said, !o.void, err
 }
 
 // run shows all runs, or one.

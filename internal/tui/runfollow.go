@@ -33,12 +33,19 @@ func Follow(ctx context.Context, c *console.Console, host RunHost, id string, fr
 
 // followOn shows the run on a screen until it ends or the person leaves, and then prints its state.
 func followOn(ctx context.Context, c *console.Console, host RunHost, o *one) (daemon.RunStatus, error) {
+	r, err := host.Run(ctx, o.id)
+	if err != nil || !r.Live() {
+		return r, err
+	}
 	if err := run(ctx, host, o, Options{In: c.In, Out: c.Out, Env: c.Env, Now: c.Now}); err != nil {
-		return daemon.RunStatus{}, err
+		return r, err
+	}
+	if o.said != "" {
+		c.Print("%s", o.said)
 	}
 	inner, stop := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer stop()
-	r, err := gone(inner, host, o.id, nil)
+	r, err = gone(inner, host, o.id, nil)
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()

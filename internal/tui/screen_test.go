@@ -277,6 +277,7 @@ func TestLeaving(t *testing.T) {
 	s.decides("p")
 	s.soon()
 	_, cmd := s.Update(keyOf("enter", "<enter>")) // not carried out yet
+	s.soon()
 	if _, quit := s.Update(keyOf("q", "q")); quit != nil {
 		t.Error("it left before the decision was taken in")
 	}

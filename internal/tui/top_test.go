@@ -235,7 +235,7 @@ func TestDecisions(t *testing.T) {
 	if !s.did(answered("w-1", 3, "veto", "bad")) {
 		t.Errorf("v: %+v", s.last())
 	}
-	s.types("P")
+	s.decides("P")
 	if !s.did((engine.PauseRequested{Run: "w-1"})) {
 		t.Errorf("P: %+v", s.last())
 	}
@@ -254,7 +254,7 @@ func TestDecisions(t *testing.T) {
 	r := s.run("w-1", gate)
 	r.Paused = "user"
 	s.repo1(false, r)
-	s.types("P")
+	s.decides("P")
 	if !s.did((engine.ResumeRequested{Run: "w-1"})) {
 		t.Errorf("P of a paused run: %+v", s.last())
 	}

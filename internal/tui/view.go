@@ -215,7 +215,7 @@ func (m *Model) inputLines() []string {
 	case noteVerb:
 		prompt = "note to the agents of " + text.Line(sep(what.run, what.step)) + ": "
 	case "":
-		prompt = fmt.Sprintf("decide %s #%d: %s, then why? ", what.gate, what.round, m.outcomes(what))
+		prompt = fmt.Sprintf("decide %s #%d: %s, then why? ", what.gate, what.round, outcomes(m.gateAt(what)))
 	}
 	out := []string{m.draw(line{{"1;33", prompt}, {console.Dim, "Enter sends · Alt-Enter: new line · Esc: back"}}, m.width, false)}
 	var text []string
@@ -234,13 +234,11 @@ func (m *Model) inputLines() []string {
 }
 
 // outcomes returns the possible outcomes of a gate.
-func (m *Model) outcomes(t target) string {
-	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
-		if g := gateOf(r.runs[t.run], t.gate); g != nil {
-			return strings.Join(g.Outcomes, " or ")
-		}
+func outcomes(g *daemon.GateStatus) string {
+	if g == nil {
+		return "an outcome"
 	}
-	return "an outcome"
+	return strings.Join(g.Outcomes, " or ")
 }
 
 // plainOutcomes is how many outcomes every gate has: pass, fail and veto.
@@ -263,7 +261,7 @@ func decideKeys(g *daemon.GateStatus) []string {
 func (m *Model) keysFor(r *row) []string {
 	var keys []string
 	if r != nil {
-		if r.gate != nil && r.run.Live() {
+		if r.gate != nil && r.run.Live() && (r.repo.served || !r.repo.known) {
 			keys = decideKeys(r.gate)
 		}
 		keys = append(keys, "⏎ show", "t tail")
@@ -281,7 +279,7 @@ func (m *Model) keysFor(r *row) []string {
 	if m.one == nil {
 		keys = append(keys, "/ filter")
 	}
-	return append(keys, "? help", m.one.leaves(m))
+	return append(keys, "? help", m.one.leaves())
 }
 
 // keyLines returns the keys, on two lines if they do not fit one and the screen is high enough. The
@@ -327,9 +325,9 @@ func (m *Model) pageFoot() []string {
 	var out []string
 	if repo := m.repo(p.root); repo != nil && p.gate != "" && repo.runs[p.run] != nil {
 		if g := gateOf(repo.runs[p.run], p.gate); g != nil {
-			if g.Round != p.round {
-				out = append(out, m.draw(line{{console.Yellow, fmt.Sprintf("! %s is at round %d by now: r shows it", p.gate, g.Round)}}, m.width, false))
-			} else if repo.runs[p.run].Live() {
+			if now := p.stale(g); now != "" {
+				out = append(out, m.draw(line{{console.Yellow, "! " + p.gate + " " + now + ": r shows it"}}, m.width, false))
+			} else if repo.runs[p.run].Live() && (repo.served || !repo.known) {
 				keys = append(keys, decideKeys(g)...)
 			}
 		}
@@ -338,10 +336,18 @@ func (m *Model) pageFoot() []string {
 		if p.tails {
 			keys = append(keys, "s show")
 		} else {
-			keys = append(keys, "t tail", "r again")
+			keys = append(keys, "t tail", "r again", "o since")
 		}
 	}
-	keys = append(keys, "↑↓ scroll", "esc back")
+	back := "esc back"
+	if m.one.alone() && !p.tails && p.run != "" {
+		back = "esc leave"
+	}
+	keys = append(keys, "↑↓ scroll")
+	if p.run != "" {
+		keys = append(keys, "? help")
+	}
+	keys = append(keys, back)
 	title := p.title
 	if n := len(p.wrapped); n > m.height {
 		title += fmt.Sprintf(" · line %d of %d", p.top+1, n)
