@@ -26,6 +26,7 @@ func Templates() []Template {
 		{"goal-loop", "a goal cut into 3 to 8 tasks; each coded, tested, fixed and verified; what keeps failing is cut smaller; at the end: is the goal reached?"},
 		{"supervised-loop", "plan, suggest commands, review, control, at most ten rounds; commands are run after your yes, or not at all"},
 		{"release", "notes and changelog by an agent; commit, tag and push after your yes: `sluice release`"},
+		{"document-example", "the example of sluice's design document with its ids (X-1, XG-1-2) and a task of yours"},
 	}
 	var out []Template
 	for _, l := range lines {

@@ -355,10 +355,10 @@ func TestBacklogDocument(t *testing.T) {
 	}
 }
 
-// TestGatedDocument: document 004's pipeline with a task of one's own keeps its example's ids, roles, levels and retries.
+// TestGatedDocument: the template that shows document 004's example keeps its ids, roles, levels and retries.
 func TestGatedDocument(t *testing.T) {
 	conform.Rule(t, "004 §3 example.values", "the template keeps its ids, roles, levels, ways and retries")
-	spec, _ := templateSpec(t, "gated-pipeline", map[string]string{"task": "x"})
+	spec, _ := templateSpec(t, "document-example", map[string]string{"task": "x"})
 	var got []string
 	for _, s := range spec.Steps {
 		got = append(got, fmt.Sprint(s.ID, " ", s.Name, " ", s.Role(), " ", s.Agent.Launch, " ", s.Gates))
@@ -371,7 +371,7 @@ func TestGatedDocument(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	table := section(t, guide(t, "gated-pipeline"), "Settings")
+	table := section(t, guide(t, "document-example"), "Settings")
 	for _, row := range []string{"| `veto_window` | " + time.Duration(engine.DefaultConfig().VetoWindow).String() + " |", "| `max_failures` of XG-1-2 | 2 |", "| `max_failures` of XG-2-end (it is yours anyway) | 3 |",
 		fmt.Sprintf("| `limits: max_steps` | %d, then you are asked |", spec.Limits.MaxSteps)} {
 		if !strings.Contains(table, row) {

@@ -91,7 +91,7 @@ func TestGuides(t *testing.T) {
 		})
 	}
 	slices.Sort(names)
-	if want := []string{"backlog", "dev-cycle", "gated-pipeline", "goal-loop", "release", "supervised-loop"}; !slices.Equal(names, want) {
+	if want := []string{"backlog", "dev-cycle", "document-example", "gated-pipeline", "goal-loop", "release", "supervised-loop"}; !slices.Equal(names, want) {
 		t.Errorf("the templates are %v", names)
 	}
 }
@@ -113,6 +113,7 @@ func tableNames(t *testing.T, name string, spec *engine.Spec, table string) {
 	others := map[string]string{ // those that are set in another way, or whose value is told in words
 		"goal-loop on_plan_rejected": "| `--var on_plan_rejected=…` | skip_and_continue;",
 		"gated-pipeline test":        "| `vars: test` in the spec, filled in by `sluice init` | `true` |",
+		"document-example test":      "| `vars: test` in the spec, filled in by `sluice init` | `true` |",
 		"release version":            "| `--version`, else the agent chooses | chosen |",
 		"release remote":             "| `--remote` | git's own choice: `pushRemote`, the upstream's, else origin |",
 	}

@@ -28,7 +28,7 @@ func signalCommand(a *app) *cobra.Command {
 		Short: "report that a step is done, failed or blocked",
 		Long: `Writes the step's sentinel file whole, by rename, into the right folder. An agent that sluice
 launched needs no flags: its environment names the run and the attempt.`,
-		Example: "sluice signal X-1 -m \"wrote 14 tests\"\nsluice signal X-1 --status blocked -m \"which database?\"",
+		Example: "sluice signal tests -m \"wrote 14 tests\"\nsluice signal tests --status blocked -m \"which database?\"",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.place(cmd.Context())

@@ -29,7 +29,7 @@ func attemptCommand(a *app) *cobra.Command {
 		Short: "look at one attempt of an agent again",
 		Long: `What an attempt leaves in its checkout, committed or not, is kept on a ref of sluice's own:
 refs/sluice/salvage/RUN/STEP.N. It stays until sluice clean removes it.`,
-		Example: "sluice attempt show last X-1.2\nsluice attempt diff last X-1.2",
+		Example: "sluice attempt show last tests.2\nsluice attempt diff last tests.2",
 		Args:    console.Between(0, 0),
 	}
 	sub := func(use, short, long, example string, run func(context.Context, *workspace.Workspace, *attemptShown, []string) error, most int) *cobra.Command {
@@ -46,13 +46,13 @@ refs/sluice/salvage/RUN/STEP.N. It stays until sluice clean removes it.`,
 	cmd.AddCommand(
 		a.JSONFlag(sub("show RUN STEP.N", "show how an attempt went, what it cost and where its files are",
 			"Shows how and when the attempt ended, its summary, its cost, its conversation, the folder of its\noutput and the commit of the files it left.",
-			"sluice attempt show last X-1.2\nsluice attempt show phase-4-1 X-1.1 --json", a.attemptShow, 2)),
+			"sluice attempt show last tests.2\nsluice attempt show phase-4-1 tests.1 --json", a.attemptShow, 2)),
 		sub("diff RUN STEP.N", "show what an attempt changed",
 			"Compares the commit that the attempt began with and the files it left, committed or not.",
-			"sluice attempt diff last X-1.2 | less -R\nsluice attempt diff phase-4-1 X-1.1 | git apply -R --stat", a.attemptDiff, 2),
+			"sluice attempt diff last tests.2 | less -R\nsluice attempt diff phase-4-1 tests.1 | git apply -R --stat", a.attemptDiff, 2),
 		sub("checkout RUN STEP.N [DIR]", "create a worktree with the files an attempt left",
 			"Creates a linked worktree with the files as the attempt left them, to run or read beside your own. It\nis on no branch; remove it with git worktree remove.",
-			"sluice attempt checkout last X-1.2 ../as-it-was\nsluice attempt checkout phase-4-1 X-1.1", a.attemptCheckout, 3),
+			"sluice attempt checkout last tests.2 ../as-it-was\nsluice attempt checkout phase-4-1 tests.1", a.attemptCheckout, 3),
 	)
 	return cmd
 }
@@ -73,7 +73,7 @@ func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*at
 	step, number, ok := cutLast(name, '.')
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 1 || !ids.Valid(step) {
-		return nil, fault.Misused("as X-1.2: the second attempt of X-1", "%q is not the name of an attempt", clean(name))
+		return nil, fault.Misused("as tests.2: the second attempt of tests", "%q is not the name of an attempt", clean(name))
 	}
 	id, err := workspace.RunNamed(ctx, v, run)
 	if err != nil {

@@ -16,27 +16,27 @@ func passCommand(a *app) *cobra.Command {
 		`The work at the gate goes on. The pass counts for the files as they are now: if they have changed
 since the gate asked, the work is checked again and the gate asks anew. If the gate asks for an
 answer, give it with -a; without -a you are asked for each property.`,
-		"sluice pass XG-2-end\nsluice pass XG-2-end -m \"good; mind the log level\"\nsluice pass XG-2-end -a replicas=2 -a name=web")
+		"sluice pass approve\nsluice pass approve -m \"good; mind the log level\"\nsluice pass approve -a replicas=2 -a name=web")
 }
 
 func failCommand(a *app) *cobra.Command {
 	return decisionCommand(a, "fail GATE", engine.OutcomeFail, "fail a gate: its work goes back, with your reason",
 		`The next attempt reads your words, so write what is wrong and what would be right.
 "-m -" reads them from standard input.`,
-		"sluice fail XG-2-end -m \"search() must not return duplicates\"\nsluice fail XG-2-end -m - < review.md")
+		"sluice fail approve -m \"search() must not return duplicates\"\nsluice fail approve -m - < review.md")
 }
 
 func vetoCommand(a *app) *cobra.Command {
 	return decisionCommand(a, "veto GATE", engine.OutcomeVeto, "overrule a reviewer's pass, even after the veto window",
 		`At a gate of level notify, the work goes on when the veto window closes. A veto before that fails
 the gate. A later veto stops and undoes what ran after the gate, and the work goes back.`,
-		"sluice veto XG-1-2 -m \"the tests miss empty queries\"\nsluice veto XG-1-2 --run phase-4-2 -m \"wrong branch\"")
+		"sluice veto review -m \"the tests miss empty queries\"\nsluice veto review --run phase-4-2 -m \"wrong branch\"")
 }
 
 func decideCommand(a *app) *cobra.Command {
 	return decisionCommand(a, "decide GATE OUTCOME", "", "decide a gate with any of its outcomes, such as a route",
 		"Chooses an outcome by name where a gate has routes beside pass and fail. `sluice show GATE` lists them.",
-		"sluice decide G-1 replan -m \"the plan misses the index\"\nsluice decide G-1 pass")
+		"sluice decide plan-review replan -m \"the plan misses the index\"\nsluice decide approve pass")
 }
 
 func decisionCommand(a *app, use, outcome, short, long, example string) *cobra.Command {

@@ -56,7 +56,7 @@ func explainCommand(a *app) *cobra.Command {
 		Short: "explain fact by fact why a step or a gate is where it is",
 		Long: `Prints every fact that led to the present state, in order. Facts that followed from the same event
 are below it with a └. The end shows the state and what it waits for.`,
-		Example: "sluice explain X-2\nsluice explain XG-1-2 --run phase-4-1",
+		Example: "sluice explain code\nsluice explain review --run phase-4-1",
 		Args:    console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := ofRun(&run, args)
@@ -98,7 +98,7 @@ func tailCommand(a *app) *cobra.Command {
 		Long: `Prints the end of the newest attempt's output; -f follows it. Without STEP it takes the step (or the
 gate's reviewer) that was launched last, tasks included. For built-in agents it shows messages,
 tools, changed files and cost; --raw prints their events unchanged. Control characters are removed.`,
-		Example: "sluice tail -f\nsluice tail phase-4-1 X-2 -n 200",
+		Example: "sluice tail -f\nsluice tail phase-4-1 code -n 200",
 		Args:    console.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.place(cmd.Context())

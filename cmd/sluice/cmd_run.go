@@ -295,7 +295,7 @@ func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.
 	return endOf(r)
 }
 
-// endWords explains why a run ended: its record or, if that is only a gate's "XG-1-2: fail", the
+// endWords explains why a run ended: its record or, if that is only a gate's "review: fail", the
 // gate's words.
 func endWords(r daemon.RunStatus) string {
 	why := clean(r.EndWhy)

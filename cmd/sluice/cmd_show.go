@@ -31,7 +31,7 @@ reviewer's verdict, the changed files, the cost, and earlier failures. --diff pr
 --since the changes since the attempt before. In a terminal, the page of a gate that waits for you
 opens on a screen, and a key decides: f and v ask for the reason, p asks for confirmation. A key
 decides only what has been on screen for a second.`,
-		Example: "sluice show XG-2-end\nsluice show last XG-2-end\nsluice show X-2 --diff | less -R\nsluice show X-2 --since",
+		Example: "sluice show approve\nsluice show last approve\nsluice show code --diff | less -R\nsluice show code --since",
 		Args:    console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := ofRun(&run, args)

@@ -39,7 +39,7 @@ func retryCommand(a *app) *cobra.Command {
 		Long: `Starts a new attempt of STEP and undoes what follows it. Without STEP it takes the step at which
 the run ended or stopped. It counts against no gate. Where no daemon serves the repo, this process
 does until the run has ended, like ` + "`sluice run`" + `.`,
-		Example: "sluice retry phase-4-1\nsluice retry phase-4-1 X-2", Args: console.Between(1, 2),
+		Example: "sluice retry phase-4-1\nsluice retry phase-4-1 code", Args: console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			event := func(run string, args []string) engine.Event {
 				ev := engine.RetryRequested{Run: run}

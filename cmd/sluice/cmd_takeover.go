@@ -25,7 +25,7 @@ func noteCommand(a *app) *cobra.Command {
 		Use: "note RUN TEXT...", Short: "leave a note for the next attempts of a run",
 		Long: `The note is added, as yours, to the prompts of all steps launched from now on. Running agents do not
 get it, and no reviewer reads it. RUN is a run's id, a workflow or "last".`,
-		Example: "sluice note last \"keep the old file format\"\nsluice note phase-4-1 --step X-2 \"the fixture is in test/big\"", Args: console.Between(2, -1),
+		Example: "sluice note last \"keep the old file format\"\nsluice note phase-4-1 --step code \"the fixture is in test/big\"", Args: console.Between(2, -1),
 		RunE: steer(a, func(run string, args []string) engine.Event {
 			return engine.NoteGiven{Run: run, Step: step, Text: strings.Join(args[1:], " ")}
 		}),
@@ -47,7 +47,7 @@ func takeoverCommand(a *app) *cobra.Command {
 		Long: `Ends the step's agent with every process it started. Its worktree stays as it is, and its files are
 kept on its salvage ref. Prints the command that opens the agent's conversation in your terminal.
 Nothing of the step is launched, and its time does not count for the run, until ` + "`sluice handback STEP`" + `.`,
-		Example: "sluice takeover X-1\nsluice takeover X-1 --run phase-4-1", Args: console.Between(1, 1),
+		Example: "sluice takeover tests\nsluice takeover tests --run phase-4-1", Args: console.Between(1, 1),
 		RunE: onStep(a, &run, func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run, step string) error {
 			done, err := s.Do(ctx, engine.TakeoverRequested{Run: run, Step: step}, "command")
 			if err != nil {
@@ -69,7 +69,7 @@ func handbackCommand(a *app) *cobra.Command {
 		Use: "handback STEP", Short: "return a step you took over to an agent, or report it done",
 		Long: `Launches the step's agent again, in the same worktree, with your message in its prompt. With --done
 the step counts as done: it is checked and judged at its gate as always.`,
-		Example: "sluice handback X-1 -m \"the parser is fixed, now the tests\"\nsluice handback X-1 --done", Args: console.Between(1, 1),
+		Example: "sluice handback tests -m \"the parser is fixed, now the tests\"\nsluice handback tests --done", Args: console.Between(1, 1),
 		RunE: onStep(a, &run, func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, run, step string) error {
 			done, err := s.Do(ctx, engine.HandbackRequested{Run: run, Step: step, Done: isDone, Text: words}, "command")
 			if err != nil {
