@@ -19,6 +19,9 @@ type CommandError struct{ Err error }
 func (e *CommandError) Error() string { return e.Err.Error() }
 func (e *CommandError) Unwrap() error { return e.Err }
 
+// ErrNotExecutable is why a file that exists cannot be started.
+var ErrNotExecutable = errors.New("not executable")
+
 // LookUp finds the file of argv[0]. Its errors are CommandErrors.
 func LookUp(name string, env []string, cwd string) (string, error) {
 	file, err := lookUp(name, env, cwd)
@@ -74,7 +77,7 @@ func runnable(file string) error {
 		return fault.New("give the path of a program", "not a file")
 	}
 	if !executable(file, info) {
-		return fault.New("chmod +x it", "not executable")
+		return fault.New("chmod +x it", "%w", ErrNotExecutable)
 	}
 	return nil
 }

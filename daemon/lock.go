@@ -22,13 +22,13 @@ func (h *Held) Error() string { return h.Unwrap().Error() }
 
 // Unwrap returns the message with its advice.
 func (h *Held) Unwrap() error {
-	const advice = "use that one, or end it"
 	if h.Repo {
-		return fault.New(advice, "%s is served by another process, which keeps its state elsewhere (another user, or another XDG_STATE_HOME): only one process serves a repo", h.Dir)
+		return fault.New("use that one, or end it", "%s is served by another process, which keeps its state elsewhere (another user, or another XDG_STATE_HOME): only one process serves a repo", h.Dir)
 	}
-	who := "another process"
+	who, advice := "another process", "use that one, or end it"
 	if h.PID > 0 {
 		who = fmt.Sprintf("pid %d", h.PID)
+		advice = fmt.Sprintf("use that one: `sluice watch add` adds a repo to a daemon's; or end it: `kill %d`", h.PID)
 	}
 	return fault.New(advice, "the state %s is held by %s: only one process serves a repo", h.Dir, who)
 }

@@ -146,6 +146,7 @@ func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace
 		return append(append(out, lay), checkNotify(ctx, con, p.Root)...)
 	}
 	out = append(out, doctor.Specs(p.Root)...)
+	out = append(out, doctor.Schema(p.Root)...)
 	s, err := workspace.Settings(con, p.Root, nil)
 	if err != nil {
 		out = append(out, settingsChecks(err)...)

@@ -140,13 +140,16 @@ func runWanted(ctx context.Context, a *app, p *workspace.Workspace, o order) (st
 	}
 	missing := workflows.Missing(spec, o.vars)
 	if len(missing) > 0 && a.Asks() && (o.parallel || !isLive(ctx, p, spec.ID)) {
-		said, err := workflows.AskVars(ctx, &a.Console, spec.ID, missing)
+		if err := workflows.Begins(ctx, p, spec); err != nil {
+			return nil, "", err // before anybody types
+		}
+		said, err := workflows.AskVars(&a.Console, spec.ID, missing)
 		if err != nil {
 			return nil, "", err
 		}
 		o.vars = append(o.vars, said...)
 	}
-	ev, err := requestOf(a, p, o)
+	ev, err := requestOf(ctx, a, p, o)
 	return &ev, o.workflow, err
 }
 

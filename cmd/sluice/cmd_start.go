@@ -82,7 +82,7 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 	if err != nil {
 		return err
 	}
-	ev, err := requestOf(a, p, o)
+	ev, err := requestOf(ctx, a, p, o)
 	if err != nil {
 		return err
 	}
@@ -136,12 +136,12 @@ func launchRun(ctx context.Context, s workspace.Service, ev engine.RunRequested)
 }
 
 // requestOf returns the event that asks for the ordered run.
-func requestOf(a *app, p *workspace.Workspace, o order) (engine.RunRequested, error) {
+func requestOf(ctx context.Context, a *app, p *workspace.Workspace, o order) (engine.RunRequested, error) {
 	script := o.stub
 	if script != "" && script != workflows.UsualScript {
 		script = a.below(script)
 	}
-	return workflows.Request(&a.Console, p, workflows.Wanted{Workflow: o.workflow, Vars: o.vars, Script: script, Parallel: o.parallel})
+	return workflows.Request(ctx, &a.Console, p, workflows.Wanted{Workflow: o.workflow, Vars: o.vars, Script: script, Parallel: o.parallel})
 }
 
 // awaitEnd waits until the run has ended or ctx ends, and returns the run's state.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"sync"
 	"syscall"
 
 	"sluice/daemon"
@@ -19,10 +20,36 @@ import (
 // run runs one command line and returns the exit code. ctx ends on the first Ctrl-C or TERM.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := newApp(env, stdin, stdout, stderr)
+	a.Done = ctx.Done()
+	out := &checked{w: stdout}
+	if _, yes := console.Terminal(stdout); !yes {
+		a.Out = out
+	}
 	root := rootCommand(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err == nil && out.err != nil {
+		err = fault.Failed("free some disk space, or write it elsewhere; what the command did counts",
+			"the output is not complete: %w", out.err)
+	}
 	return reportError(&a.Console, err)
+}
+
+// checked keeps the first error of writing, which those who print do not look at.
+type checked struct {
+	w   io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+func (c *checked) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
 }
 
 // reportError prints the error and returns the exit code.

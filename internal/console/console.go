@@ -3,7 +3,9 @@ package console
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,6 +30,8 @@ type Console struct {
 	JSON   bool // print JSON, for programs
 	Plain  bool // lines, though there is a terminal
 	Colour bool // on out
+
+	Done <-chan struct{} // closed by Ctrl-C, which ends a question; nil = never
 
 	lines *bufio.Reader // over in, for questions
 }
@@ -88,6 +92,9 @@ func (c *Console) Ask(question string) (bool, error) {
 	}
 	fmt.Fprintf(c.Out, "%s [y/N] ", question)
 	line, err := c.ReadLine()
+	if errors.Is(err, context.Canceled) {
+		return false, err
+	}
 	if err != nil {
 		return false, nil //nolint:nilerr // the terminal was closed: that is no yes
 	}
@@ -95,12 +102,28 @@ func (c *Console) Ask(question string) (bool, error) {
 	return line == "y" || line == "yes", nil
 }
 
-// ReadLine reads a line of In, of at most a MiB in all.
+// ReadLine reads a line of In, of at most a MiB in all. After Ctrl-C it returns context.Canceled, and nothing more can be
+// read.
 func (c *Console) ReadLine() (string, error) {
 	if c.lines == nil {
 		c.lines = bufio.NewReader(io.LimitReader(c.In, 1<<20))
 	}
-	return c.lines.ReadString('\n')
+	type read struct {
+		line string
+		err  error
+	}
+	got := make(chan read, 1)
+	go func() { // it ends with the line, or with the process
+		line, err := c.lines.ReadString('\n')
+		got <- read{line, err}
+	}()
+	select {
+	case r := <-got:
+		return r.line, r.err
+	case <-c.Done:
+		fmt.Fprintln(c.Out)
+		return "", context.Canceled
+	}
 }
 
 // Print writes a line to out.

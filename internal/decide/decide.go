@@ -65,6 +65,9 @@ func AskWords(con *console.Console, d *Decision) error {
 func askWhy(con *console.Console) (string, error) {
 	fmt.Fprint(con.Out, "What is wrong? (one line; the next attempt reads it) ")
 	line, err := con.ReadLine()
+	if errors.Is(err, context.Canceled) {
+		return "", err
+	}
 	if line = strings.TrimSpace(line); err != nil || line == "" {
 		return "", fault.Misused("give the reason with -m", "nothing was decided: no reason given")
 	}
@@ -99,7 +102,7 @@ func Give(ctx context.Context, con *console.Console, p *workspace.Workspace, d D
 	} else {
 		defer s.Close()
 	}
-	if err := answerOf(ctx, con, &d); err != nil {
+	if err := answerOf(con, &d); err != nil {
 		return err
 	}
 	if err := proofOf(ctx, con, p, &d); err != nil || d.Out != "" {

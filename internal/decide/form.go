@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 
 // answerOf sets the answer of a decision: from its -a, or asked for in the terminal if the gate
 // requires one. An invalid answer is refused before anything is signed or decided.
-func answerOf(ctx context.Context, con *console.Console, d *Decision) error {
+func answerOf(con *console.Console, d *Decision) error {
 	g := d.at
 	switch {
 	case len(d.answer) > 0: // it was asked for already
@@ -38,7 +37,7 @@ func answerOf(ctx context.Context, con *console.Console, d *Decision) error {
 		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "the schema of gate %s cannot be read: %v", text.Line(d.Gate), err)
 	}
 	if len(d.Answers) == 0 && con.Interactive() {
-		d.answer, err = fillIn(ctx, con, d.Gate, g.AnswerSchema)
+		d.answer, err = fillIn(con, d.Gate, g.AnswerSchema)
 		return err
 	}
 	given, err := by.Given(d.Answers)
@@ -55,7 +54,7 @@ func answerOf(ctx context.Context, con *console.Console, d *Decision) error {
 }
 
 // fillIn asks for the properties of an answer, one line each.
-func fillIn(ctx context.Context, con *console.Console, gate string, by []byte) ([]byte, error) {
+func fillIn(con *console.Console, gate string, by []byte) ([]byte, error) {
 	f, err := form.New(by)
 	if err != nil {
 		return nil, err
@@ -63,12 +62,11 @@ func fillIn(ctx context.Context, con *console.Console, gate string, by []byte) (
 	con.Print("%s", con.Paint(console.Dim, text.Line(gate)+" asks for an answer: Enter takes the value in brackets, Ctrl-C decides nothing."))
 	for !f.Done() {
 		fmt.Fprintf(con.Out, "%s ", con.Paint(console.Bold, f.Question()+":"))
-		line, err := lineUntil(ctx, con)
-		if err != nil {
-			fmt.Fprintln(con.Out)
+		line, err := con.ReadLine()
+		if err != nil { // Ctrl-C is no answer
 			return nil, fault.Failed("the gate still asks", "nothing was decided: the answer was not given")
 		}
-		if why := f.Take(line); why != "" {
+		if why := f.Take(strings.TrimRight(line, "\r\n")); why != "" {
 			con.Print("%s", con.Paint(console.Yellow, why))
 		}
 	}
@@ -77,23 +75,4 @@ func fillIn(ctx context.Context, con *console.Console, gate string, by []byte) (
 		return nil, fault.Failed("answer again: "+engine.Verb(gate, engine.OutcomePass), "nothing was decided: %s", text.Message(err.Error()))
 	}
 	return answer, nil
-}
-
-// lineUntil reads a line until ctx ends: Ctrl-C is no answer.
-func lineUntil(ctx context.Context, con *console.Console) (string, error) {
-	type read struct {
-		line string
-		err  error
-	}
-	got := make(chan read, 1)
-	go func() { // it ends with the next line, or with the process
-		line, err := con.ReadLine()
-		got <- read{line, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case r := <-got:
-		return strings.TrimRight(r.line, "\r\n"), r.err
-	}
 }

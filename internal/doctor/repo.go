@@ -1,14 +1,17 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	cage "sluice/agents/sandbox"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/layout"
 	"sluice/internal/render"
@@ -46,6 +49,20 @@ func PlainRoot(root, store string) Check {
 			"%s: there is a .git now, which sluice ignores: it keeps trees in its own store here", root)
 	}
 	return Fine("repo", "%s, not a git checkout: no branches, worktrees or landing", root)
+}
+
+// Schema compares the schema for editors with this sluice's. A repo without one, or with this one, has no check.
+func Schema(root string) []Check {
+	file := filepath.Join(root, layout.WorkflowDir, specs.SchemaFile)
+	now, _, err := atomicfile.OpenRegular(root, filepath.Join(layout.WorkflowDir, specs.SchemaFile), 2*int64(len(specs.Schema())))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(now, specs.Schema()) {
+		return nil
+	}
+	stale := Warned("schema", "`rm "+layout.WorkflowDir+"/"+specs.SchemaFile+"`, then `sluice init`",
+		"%s is not this version's: editors complete keys by it", layout.ShortPath(file))
+	return []Check{stale.WithFix("Write this version's schema for editors?", func(context.Context) error {
+		return atomicfile.Write(file, specs.Schema(), 0o644)
+	})}
 }
 
 // Specs loads every spec of the repo.

@@ -1,7 +1,9 @@
 package setup
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -147,6 +149,9 @@ func fill(con *console.Console, question, usual string) (string, error) {
 	}
 	fmt.Fprintf(con.Out, "%s ", question)
 	line, err := con.ReadLine()
+	if errors.Is(err, context.Canceled) {
+		return "", err
+	}
 	if err != nil {
 		return "", fault.Failed("give the answers with --writer, --reviewer and --test", "nothing was created: the question was not answered")
 	}

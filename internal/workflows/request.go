@@ -33,7 +33,7 @@ type Wanted struct {
 const UsualScript = "the usual"
 
 // Request reads the spec and makes the event that asks for a run of it.
-func Request(con *console.Console, p *workspace.Workspace, w Wanted) (engine.RunRequested, error) {
+func Request(ctx context.Context, con *console.Console, p *workspace.Workspace, w Wanted) (engine.RunRequested, error) {
 	var ev engine.RunRequested
 	file, err := File(p, w.Workflow)
 	if err != nil {
@@ -41,6 +41,9 @@ func Request(con *console.Console, p *workspace.Workspace, w Wanted) (engine.Run
 	}
 	spec, err := Load(con, file)
 	if err != nil {
+		return ev, err
+	}
+	if err := Begins(ctx, p, spec); err != nil {
 		return ev, err
 	}
 	given := map[string]string{}
@@ -97,40 +100,24 @@ func Missing(spec *engine.Spec, vars []string) (missing []engine.Var) {
 }
 
 // AskVars asks for vars of a workflow and returns them as NAME=VALUE.
-func AskVars(ctx context.Context, con *console.Console, workflow string, missing []engine.Var) (vars []string, err error) {
+func AskVars(con *console.Console, workflow string, missing []engine.Var) (vars []string, err error) {
 	for _, v := range missing {
 		question := v.Name
 		if v.Description != "" {
 			question += " (" + v.Description + ")"
 		}
 		fmt.Fprintf(con.Out, "%s: ", text.Line(question))
-		line, err := lineUntil(ctx, con)
-		if err != nil {
+		line, err := con.ReadLine() // what was typed before the end counts
+		if errors.Is(err, context.Canceled) {
 			return nil, err
 		}
-		if line == "" {
+		if line = strings.TrimSpace(line); line == "" {
 			return nil, fault.Misused(fmt.Sprintf("give it here, or as --var %s=…", v.Name),
 				"nothing was started: %s needs the var %s", workflow, v.Name)
 		}
 		vars = append(vars, v.Name+"="+line)
 	}
 	return vars, nil
-}
-
-// lineUntil reads a line, unless ctx ends before: the process ends then, and the reader with it.
-func lineUntil(ctx context.Context, con *console.Console) (string, error) {
-	read := make(chan string, 1)
-	go func() {
-		line, _ := con.ReadLine() // what was typed before the end counts
-		read <- strings.TrimSpace(line)
-	}()
-	select {
-	case line := <-read:
-		return line, nil
-	case <-ctx.Done():
-		fmt.Fprintln(con.Out)
-		return "", ctx.Err()
-	}
 }
 
 // scriptOf reads the stub script: the named file, else the workflow's own, else one in which each role

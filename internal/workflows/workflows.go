@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -78,6 +80,22 @@ func Load(con *console.Console, file string) (*engine.Spec, error) {
 	return nil, fault.Failed("fix the spec; `sluice validate` checks it again", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
 }
 
+// Begins checks that a run of the workflow has a commit to begin from, if it needs one.
+func Begins(ctx context.Context, p *workspace.Workspace, spec *engine.Spec) error {
+	if spec.Workspace != engine.WorkspaceRun || p.Plain {
+		return nil
+	}
+	repo, err := p.Open(ctx)
+	if err != nil {
+		return err
+	}
+	if head, err := repo.Head(ctx, p.Root); err != nil || head != "" {
+		return err
+	}
+	return fault.Failed("`git commit --allow-empty -m start` makes one",
+		"this repo has no commit, and a run of %s begins from the last one", spec.ID)
+}
+
 // Ready checks that the agents of the workflow's roles can be started and that their prompts are valid.
 // With stubs, it checks only the prompts.
 func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s settings.Settings, stubbed bool) error {
@@ -94,8 +112,13 @@ func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s se
 				continue
 			}
 			if _, err := agents.LookUp(agent.Command[0], con.Env, p.Root); err != nil {
-				return fault.Failed(fmt.Sprintf("install it, or choose in %s/config.yaml who plays %s (`sluice help config`)", layout.WorkflowDir, role),
-					"role %s: agent %s: %s: not found", role, name, text.Line(agent.Command[0]))
+				program := text.Line(agent.Command[0])
+				why, fix := "not found", "install it"
+				if errors.Is(err, agents.ErrNotExecutable) {
+					why, fix = agents.ErrNotExecutable.Error(), "`chmod +x "+program+"`"
+				}
+				return fault.Failed(fmt.Sprintf("%s, or choose in %s/config.yaml who plays %s (`sluice help config`)", fix, layout.WorkflowDir, role),
+					"role %s: agent %s: %s: %s", role, name, program, why)
 			}
 		}
 	}
