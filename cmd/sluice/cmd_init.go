@@ -31,8 +31,8 @@ func initCommand(a *app) *cobra.Command {
 		Short: "create .workflow/ with a first workflow",
 		Long: `Creates .workflow/ in this repo: a first spec, settings, the folders for signals and runs, and the
 JSON Schema with which editors complete specs. It looks for agents on PATH and for the repo's test
-command. In a terminal it asks at most three questions: who does the work, who reviews it, and
-what tests it; --yes takes the defaults. With --prompts it writes only the built-in prompts of the
+command. In a terminal it asks at most three questions: who does the work and who reviews it, if
+there are several agents, and what tests it, if it finds nothing; --yes takes the defaults. With --prompts it writes only the built-in prompts of the
 roles to .workflow/prompts/; files there replace the built-in prompts.
 It never overwrites a file, so it can be run again.`,
 		Example: "sluice init\nsluice init --template gated-pipeline\nsluice init --prompts",
@@ -136,6 +136,9 @@ func layOut(con *console.Console, root string, t specs.Template, c *setup.Choice
 		begin = "release"
 	}
 	c.Notes(con, root, begin+" --stub"+vars)
+	if con.Interactive() {
+		vars = "" // the run asks for them
+	}
 	if slices.Contains(l.Kept, layout.WorkflowDir+"/config.yaml") {
 		tellRoles(con, root, t)
 	}

@@ -75,7 +75,7 @@ func agentSettings(name string) (set, env string) {
 }
 
 // Choose fills in what no flag said: by what is found in the repo and on PATH, and by at most three questions where
-// there is somebody to ask. Where only one agent is found, it asks for none.
+// there is somebody to ask. Where only one agent is found, it asks for none; where a test command is, not for that.
 func (c *Choice) Choose(con *console.Console, root string) error {
 	for _, name := range knownAgents() {
 		if _, err := agents.LookUp(name, con.Env, root); err == nil {
@@ -119,8 +119,7 @@ func (c *Choice) Choose(con *console.Console, root string) error {
 		}
 	}
 	if !c.Given[2] && !c.moot[2] {
-		c.Test = testsOf(root)
-		if ask {
+		if c.Test = testsOf(root); c.Test == "" && ask {
 			c.Test, err = fill(con, "Which command tests this repo?", c.Test)
 		}
 	}
@@ -250,6 +249,9 @@ func (c *Choice) Notes(con *console.Console, root, trial string) {
 			con.Print("%s `%s` is to test this repo, and there is no %s to run: install it, or change `test` in the spec",
 				con.Paint(console.Yellow, "note:"), text.Line(c.Test), text.Line(by))
 		}
+	}
+	if c.Test != "" && !c.Given[2] && !c.moot[2] {
+		con.Print("%s `%s` tests the work: change `test` in the spec if another command does", con.Paint(console.Yellow, "note:"), text.Line(c.Test))
 	}
 	if c.Test == "" && !c.moot[2] {
 		con.Print("%s no tests were found here: its reviewer and you judge the work until the spec's `test` names a command", con.Paint(console.Yellow, "note:"))
