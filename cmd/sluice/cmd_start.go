@@ -115,6 +115,9 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 	if errors.Is(context.Cause(ctx), errTimeout) {
 		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, render.FirstWait(r, a.Now())), Advice: "`sluice status " + done + "` shows its state", Code: fault.ExitWaiting}
 	}
+	if errors.Is(err, context.Canceled) {
+		return &fault.Error{Cause: "interrupted: " + done + " goes on", Advice: "`sluice status " + done + "` shows its state", Code: fault.ExitInterrupted, Err: err}
+	}
 	if err != nil {
 		return err
 	}

@@ -102,8 +102,8 @@ func (c *Console) Ask(question string) (bool, error) {
 	return line == "y" || line == "yes", nil
 }
 
-// ReadLine reads a line of In, of at most a MiB in all. After Ctrl-C it returns context.Canceled, and nothing more can be
-// read.
+// ReadLine reads a line of In, of at most a MiB in all. After Ctrl-C its error wraps context.Canceled, and nothing more can
+// be read.
 func (c *Console) ReadLine() (string, error) {
 	if c.lines == nil {
 		c.lines = bufio.NewReader(io.LimitReader(c.In, 1<<20))
@@ -122,7 +122,8 @@ func (c *Console) ReadLine() (string, error) {
 		return r.line, r.err
 	case <-c.Done:
 		fmt.Fprintln(c.Out)
-		return "", context.Canceled
+		return "", &fault.Error{Cause: "interrupted: the question was not answered", Code: fault.ExitInterrupted,
+			Advice: "give the same command again, and it asks again", Err: context.Canceled}
 	}
 }
 
