@@ -29,7 +29,7 @@ func terminalMistakes() []mistake {
 	unanswered := []string{`interrupted: the question was not answered`, `give the same command again, and it asks again`}
 	return []mistake{
 		{name: "a narrow terminal for a run", size: [2]int{24, 7}, line: "run w", at: `p pass`, keys: []string{"p"}, says: []string{`this terminal is too`, `make it larger`}, then: "C-c", code: "130"},
-		{name: "a narrow terminal for top", size: [2]int{18, 5}, line: "top", at: `\? help · q quit`, keys: []string{"q"}, code: "0", pending: true},
+		{name: "a narrow terminal for top", size: [2]int{18, 5}, line: "top", at: `\? help`, keys: []string{"q"}, code: "0", pending: true},
 		{name: "Ctrl-C at a var", line: "run v", at: `^goal \(what to reach\):`, keys: ctrlC, says: unanswered, code: "130"},
 		{name: "Ctrl-C at a question of init", line: "-C ../bare init", at: `^Which command tests this repo\?`, keys: ctrlC, says: unanswered, code: "130"},
 		{name: "Ctrl-C at yes or no", line: "abort w-1", at: `^End w-1 for good\? \[y/N\]`, keys: ctrlC, says: unanswered, code: "130", pending: true},
@@ -37,7 +37,7 @@ func terminalMistakes() []mistake {
 		{name: "Ctrl-C at a reason", line: "fail G", at: `^What is wrong\?`, keys: ctrlC, says: unanswered, code: "130", pending: true},
 		{name: "Ctrl-C while an agent works", line: "run slow", at: `A +running`, keys: ctrlC, says: []string{`slow-1 is paused\. Running agents finish; nothing new is started\.`, `Go on:  sluice run slow-1`}, code: "130"},
 		{name: "Ctrl-C at a gate", line: "run w", at: `\? G review asks you`, keys: ctrlC, says: []string{`Go on:  sluice run w-1`}, code: "130"},
-		{name: "Ctrl-C at a gate that is shown", line: "show G", at: `^p pass  f fail`, keys: ctrlC, says: []string{`nothing was decided`}, code: "0", pending: true},
+		{name: "Ctrl-C at a gate that is shown", line: "show G", at: `^p pass · f fail`, keys: ctrlC, code: "0", pending: true},
 		{name: "Ctrl-C in the demo", line: "demo", at: `Starts in a moment`, keys: ctrlC, says: []string{`interrupted`}, code: "130"},
 		{name: "Ctrl-C in top", line: "top", at: `G`, keys: ctrlC, code: "0", pending: true},
 		{name: "Ctrl-C in a daemon", line: "daemon", at: `the daemon serves`, keys: ctrlC, code: "0"},

@@ -49,8 +49,8 @@ launched needs no flags: its environment names the run and the attempt.`,
 	return cmd
 }
 
-// knownStep refuses a person's signal for a step that no live run has. An agent's is for the daemon to judge, and so is one
-// in a repo whose state cannot be read here.
+// knownStep refuses a person's signal for a step that no live run has. An agent's is for the daemon to judge, and so
+// is one in a repo whose state cannot be read here.
 func knownStep(ctx context.Context, con *console.Console, p *workspace.Workspace, step string) error {
 	if con.Getenv("SLUICE_STEP") != "" {
 		return nil

@@ -49,10 +49,12 @@ refs/sluice/salvage/RUN/STEP.N. It stays until sluice clean removes it.`,
 			"sluice attempt show last tests.2\nsluice attempt show phase-4-1 tests.1 --json", a.attemptShow, 2)),
 		sub("diff RUN STEP.N", "show what an attempt changed",
 			"Compares the commit that the attempt began with and the files it left, committed or not.",
-			"sluice attempt diff last tests.2 | less -R\nsluice attempt diff phase-4-1 tests.1 | git apply -R --stat", a.attemptDiff, 2),
+			"sluice attempt diff last tests.2 | less -R\nsluice attempt diff phase-4-1 tests.1 | git apply -R --stat",
+			a.attemptDiff, 2),
 		sub("checkout RUN STEP.N [DIR]", "create a worktree with the files an attempt left",
 			"Creates a linked worktree with the files as the attempt left them, to run or read beside your own. It\nis on no branch; remove it with git worktree remove.",
-			"sluice attempt checkout last tests.2 ../as-it-was\nsluice attempt checkout phase-4-1 tests.1", a.attemptCheckout, 3),
+			"sluice attempt checkout last tests.2 ../as-it-was\nsluice attempt checkout phase-4-1 tests.1",
+			a.attemptCheckout, 3),
 	)
 	return cmd
 }

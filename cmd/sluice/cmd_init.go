@@ -32,9 +32,9 @@ func initCommand(a *app) *cobra.Command {
 		Long: `Creates .workflow/ in this repo: a first spec, settings, the folders for signals and runs, and the
 JSON Schema with which editors complete specs. It looks for agents on PATH and for the repo's test
 command. In a terminal it asks at most three questions: who does the work and who reviews it, if
-there are several agents, and what tests it, if it finds nothing; --yes takes the defaults. With --prompts it writes only the built-in prompts of the
-roles to .workflow/prompts/; files there replace the built-in prompts.
-It never overwrites a file, so it can be run again.`,
+there are several agents, and what tests it, if it finds no test command; --yes takes the defaults.
+With --prompts it writes only the built-in prompts of the roles to .workflow/prompts/; files there
+replace the built-in prompts. It never overwrites a file, so it can be run again.`,
 		Example: "sluice init\nsluice init --template gated-pipeline\nsluice init --prompts",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -116,7 +116,8 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, render.FirstWait(r, a.Now())), Advice: "`sluice status " + done + "` shows its state", Code: fault.ExitWaiting}
 	}
 	if errors.Is(err, context.Canceled) {
-		return &fault.Error{Cause: "interrupted: " + done + " goes on", Advice: "`sluice status " + done + "` shows its state", Code: fault.ExitInterrupted, Err: err}
+		return &fault.Error{Cause: "interrupted: " + done + " goes on", Advice: "`sluice status " + done + "` shows its state",
+			Code: fault.ExitInterrupted, Err: err}
 	}
 	if err != nil {
 		return err
@@ -144,7 +145,8 @@ func requestOf(ctx context.Context, a *app, p *workspace.Workspace, o order) (en
 	if script != "" && script != workflows.UsualScript {
 		script = a.below(script)
 	}
-	return workflows.Request(ctx, &a.Console, p, workflows.Wanted{Workflow: o.workflow, Vars: o.vars, Script: script, Parallel: o.parallel})
+	wanted := workflows.Wanted{Workflow: o.workflow, Vars: o.vars, Script: script, Parallel: o.parallel}
+	return workflows.Request(ctx, &a.Console, p, wanted)
 }
 
 // awaitEnd waits until the run has ended or ctx ends, and returns the run's state.

@@ -61,7 +61,9 @@ func TestFaultsOfThePackagesBelow(t *testing.T) {
 		{fmt.Errorf("open: %w", os.ErrPermission), fault.ExitFailed, "open: permission denied", "find the owner of the file"},
 		{fmt.Errorf("spec a: %w", fault.New("fix it first", "it is broken")), fault.ExitFailed, "spec a: it is broken", "fix it first"},
 		{errors.New("open a: no b: no such file"), fault.ExitFailed, "open a: no b: no such file", ""},
-		{&daemon.Held{Dir: "/s", PID: 7}, fault.ExitServed, "the state /s is held by pid 7: only one process serves a repo", "use that one: `sluice watch add` adds a repo to a daemon's; or end it: `kill 7`"},
+		{&daemon.Held{Dir: "/s", PID: 7}, fault.ExitServed,
+			"the state /s is held by pid 7: only one process serves a repo",
+			"use that one: `sluice watch add` adds a repo to a daemon's; or end it: `kill 7`"},
 		{errors.New("one: two"), fault.ExitFailed, "one: two", ""},
 		{errors.New("a: b: c"), fault.ExitFailed, "a: b: c", ""},
 	} {

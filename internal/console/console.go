@@ -102,8 +102,8 @@ func (c *Console) Ask(question string) (bool, error) {
 	return line == "y" || line == "yes", nil
 }
 
-// ReadLine reads a line of In, of at most a MiB in all. After Ctrl-C its error wraps context.Canceled, and nothing more can
-// be read.
+// ReadLine reads a line of In, of at most a MiB in all. After Ctrl-C its error wraps context.Canceled, and nothing more
+// can be read.
 func (c *Console) ReadLine() (string, error) {
 	if c.lines == nil {
 		c.lines = bufio.NewReader(io.LimitReader(c.In, 1<<20))

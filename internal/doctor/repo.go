@@ -54,14 +54,15 @@ func PlainRoot(root, store string) Check {
 // Schema compares the schema for editors with this sluice's. A repo without one, or with this one, has no check.
 func Schema(root string) []Check {
 	file := filepath.Join(root, layout.WorkflowDir, specs.SchemaFile)
-	now, _, err := atomicfile.OpenRegular(root, filepath.Join(layout.WorkflowDir, specs.SchemaFile), 2*int64(len(specs.Schema())))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(now, specs.Schema()) {
+	want := specs.Schema()
+	now, _, err := atomicfile.OpenRegular(root, filepath.Join(layout.WorkflowDir, specs.SchemaFile), 2*int64(len(want)))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(now, want) {
 		return nil
 	}
 	stale := Warned("schema", "`rm "+layout.WorkflowDir+"/"+specs.SchemaFile+"`, then `sluice init`",
 		"%s is not this version's: editors complete keys by it", layout.ShortPath(file))
 	return []Check{stale.WithFix("Write this version's schema for editors?", func(context.Context) error {
-		return atomicfile.Write(file, specs.Schema(), 0o644)
+		return atomicfile.Write(file, want, 0o644)
 	})}
 }
 

@@ -84,7 +84,9 @@ func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) []string {
 		out = append(out, "  "+c.Paint(console.Yellow, words))
 	}
 	if r.SpecDrift {
-		out = append(out, "  "+c.Paint(console.Yellow, "the spec's file has changed since; this run keeps the old one. To use the new one: `sluice abort "+r.ID+"`, `sluice run "+text.Line(r.Workflow)+"`"))
+		words := fmt.Sprintf("the spec's file has changed since; this run keeps the old one. To use the new one: "+
+			"`sluice abort %s`, `sluice run %s`", r.ID, text.Line(r.Workflow))
+		out = append(out, "  "+c.Paint(console.Yellow, words))
 	}
 	if words := Spent(r.Usage, r.Budget); words != "" {
 		out = append(out, "  "+c.Paint(console.Dim, "used "+words))

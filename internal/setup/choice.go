@@ -251,7 +251,8 @@ func (c *Choice) Notes(con *console.Console, root, trial string) {
 		}
 	}
 	if c.Test != "" && !c.Given[2] && !c.moot[2] {
-		con.Print("%s `%s` tests the work: change `test` in the spec if another command does", con.Paint(console.Yellow, "note:"), text.Line(c.Test))
+		con.Print("%s `%s` tests the work: change `test` in the spec if another command does",
+			con.Paint(console.Yellow, "note:"), text.Line(c.Test))
 	}
 	if c.Test == "" && !c.moot[2] {
 		con.Print("%s no tests were found here: its reviewer and you judge the work until the spec's `test` names a command", con.Paint(console.Yellow, "note:"))

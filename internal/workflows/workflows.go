@@ -117,8 +117,8 @@ func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s se
 				if errors.Is(err, agents.ErrNotExecutable) {
 					why, fix = agents.ErrNotExecutable.Error(), "`chmod +x "+program+"`"
 				}
-				return fault.Failed(fmt.Sprintf("%s, or choose in %s/config.yaml who plays %s (`sluice help config`)", fix, layout.WorkflowDir, role),
-					"role %s: agent %s: %s: %s", role, name, program, why)
+				advice := fmt.Sprintf("%s, or choose in %s/config.yaml who plays %s (`sluice help config`)", fix, layout.WorkflowDir, role)
+				return fault.Failed(advice, "role %s: agent %s: %s: %s", role, name, program, why)
 			}
 		}
 	}
