@@ -74,7 +74,7 @@ func TestRealAgentsExample(t *testing.T) {
 			w.put("repo/.workflow/signals/XG-2-end-pass", "looks good\n")
 			eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && len(st.Runs) == 1 && !st.Runs[0].Live() })
 			st, _ := w.status()
-			log := w.do(w.bin, "log", "last")
+			log := w.do(w.bin, "log", "--all", "last")
 			if st.Runs[0].Phase != engine.RunCompleted {
 				t.Fatalf("it has ended as %s\n%s", st.Runs[0].Phase, log)
 			}

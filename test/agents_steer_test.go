@@ -103,7 +103,7 @@ func TestRealAgentBudget(t *testing.T) {
 			w, _ := newAgents(t, "agents: {claude: {command: [claude, --allowedTools, Bash]}}\nroles: {writer: {agent: claude, model: sonnet, "+c.limits+"}}\n", map[string]modelstub.Part{"solo": long})
 			class, why, _ := w.classified()
 			if class != engine.ClassWork || !strings.Contains(why, c.why) {
-				t.Errorf("class %q, why %q\n%s\n%s", class, why, w.do(w.bin, "log"), w.do("sh", "-c", "tail -c 2000 .workflow/runs/solo-1/W.1/std*"))
+				t.Errorf("class %q, why %q\n%s\n%s", class, why, w.do(w.bin, "log", "--all"), w.do("sh", "-c", "tail -c 2000 .workflow/runs/solo-1/W.1/std*"))
 			}
 		})
 	}

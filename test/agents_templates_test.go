@@ -46,7 +46,7 @@ func answering(v map[string]any) []modelstub.Act {
 // completed fails where the run has not gone to its end, and where its record does not verify.
 func (w *sandbox) completed(run daemon.RunStatus) (log string) {
 	w.t.Helper()
-	log = w.do(w.bin, "log", run.ID)
+	log = w.do(w.bin, "log", "--all", run.ID)
 	if run.Phase != engine.RunCompleted {
 		w.t.Fatalf("%s has ended as %s\n%s\n%s", run.ID, run.Phase, log, w.do("sh", "-c", "tail -n 5 $(find .workflow/runs -name stdout -o -name stderr)"))
 	}

@@ -130,7 +130,7 @@ func TestRealAgents(t *testing.T) {
 			w.put("repo/.workflow/specs/pipe.yaml", agentsSpec)
 			run := w.ran("pipe")
 			if run.Phase != engine.RunCompleted {
-				t.Fatalf("%+v\n%s", run, w.do(w.bin, "log"))
+				t.Fatalf("%+v\n%s", run, w.do(w.bin, "log", "--all"))
 			}
 			if b, err := os.ReadFile(out); err != nil || strings.TrimSpace(string(b)) != "good" {
 				t.Errorf("out.txt %q: %v", b, err)
@@ -178,7 +178,7 @@ func (w *sandbox) classified() (class, why string, until time.Time) {
 	w.serves()
 	w.do(w.bin, "start", "solo")
 	w.within(2*time.Minute, "the step's end is classified", func() bool {
-		out, err := w.try(w.bin, "log", "solo-1", "--json")
+		out, err := w.try(w.bin, "log", "--all", "solo-1", "--json")
 		for line := range strings.Lines(out) {
 			var l struct {
 				Fact struct {

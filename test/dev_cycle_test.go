@@ -178,7 +178,7 @@ func TestDevCycleBadTasks(t *testing.T) {
 		says(t, w.file(".workflow/runs/"+run+"/planning.2/prompt.md"), bad.why)
 	}
 	if r := started("dev-cycle-3", cycle); r.Phase != engine.RunFailed {
-		t.Errorf("with no tasks that can be gone by it has ended as %s\n%s", r.Phase, w.do(w.bin, "log", r.ID))
+		t.Errorf("with no tasks that can be gone by it has ended as %s\n%s", r.Phase, w.do(w.bin, "log", "--all", r.ID))
 	}
 	if _, err := os.Stat(filepath.Join(w.repo, ".workflow/runs/dev-cycle-3/planning.3")); err != nil {
 		t.Error(err)

@@ -506,7 +506,7 @@ func (x *arena) finish() {
 		for _, r := range x.repos {
 			if !done {
 				status, _ := x.try(r, x.bin, "status")
-				record, _ := x.try(r, x.bin, "log")
+				record, _ := x.try(r, x.bin, "log", "--all")
 				x.t.Logf("%s", status+record[max(0, len(record)-logShown):])
 			}
 		}

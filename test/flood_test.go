@@ -53,7 +53,7 @@ gates:
 	w.do(w.bin, "start", "pipe")
 	eventually(t, "the gate asks", func() bool { return w.asked("G") })
 
-	eventually(t, "the rest is counted", func() bool { return strings.Contains(w.do(w.bin, "log"), "these were counted and not kept") })
+	eventually(t, "the rest is counted", func() bool { return strings.Contains(w.do(w.bin, "log", "--all"), "these were counted and not kept") })
 	rejected := func() int {
 		kept, err := os.ReadDir(filepath.Join(w.repo, ".workflow/signals/rejected"))
 		if err != nil {
@@ -75,7 +75,7 @@ gates:
 	if told > 6*engine.KeepRefused {
 		t.Errorf("%d records", told)
 	}
-	log := w.do(w.bin, "log")
+	log := w.do(w.bin, "log", "--all")
 	if strings.Count(log, "counted and not kept") > 2 || !strings.Contains(log, "pipe-1/A#1.1") {
 		t.Errorf("%s", log)
 	}

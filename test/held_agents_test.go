@@ -35,7 +35,7 @@ func TestRealAgentsHeld(t *testing.T) {
 			w.put("repo/.workflow/specs/pipe.yaml", agentsSpec)
 			run := w.ran("pipe")
 			if run.Phase != engine.RunCompleted {
-				t.Fatalf("%+v\n%s\n%s", run, w.do(w.bin, "log"), w.do("sh", "-c", "tail -n 5 .workflow/runs/pipe-1/*/std*"))
+				t.Fatalf("%+v\n%s\n%s", run, w.do(w.bin, "log", "--all"), w.do("sh", "-c", "tail -n 5 .workflow/runs/pipe-1/*/std*"))
 			}
 			if b, err := os.ReadFile(out); err != nil || strings.TrimSpace(string(b)) != "good" {
 				t.Errorf("out.txt %q: %v", b, err)

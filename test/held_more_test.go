@@ -56,7 +56,7 @@ sluice signal A -m "went on"
 	eventually(t, "the run is over", func() bool { st, ok := w.status(); return ok && len(st.Runs) == 1 && !st.Runs[0].Live() })
 	st, _ := w.status()
 	if st.Runs[0].Phase != engine.RunCompleted || st.Runs[0].Steps[0].Summary != "went on" || st.Runs[0].Steps[0].Attempt != 1 {
-		t.Errorf("%+v\n%s", st.Runs[0], w.do(w.bin, "log"))
+		t.Errorf("%+v\n%s", st.Runs[0], w.do(w.bin, "log", "--all"))
 	}
 	if launches, _ := filepath.Glob(filepath.Join(w.repo, ".workflow/runs/pipe-1/A.1/launch-*")); len(launches) > 0 {
 		t.Errorf("it was launched again: %v", launches)

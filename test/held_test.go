@@ -206,7 +206,7 @@ func TestNoAgentPassesAGate(t *testing.T) {
 	t.Log(w.do(w.bin, "status"))
 	st, _ := w.status()
 	if !w.asked("G") || st.Runs[0].Live() == false {
-		t.Fatalf("the gate was answered:\n%s", w.do(w.bin, "log", "pipe-1"))
+		t.Fatalf("the gate was answered:\n%s", w.do(w.bin, "log", "--all", "pipe-1"))
 	}
 	if st.Trust != engine.TrustSandbox || st.Runs[0].Trust != engine.TrustSandbox {
 		t.Errorf("level %q (%s), of the run %q (%s)", st.Trust, st.Exposed, st.Runs[0].Trust, st.Runs[0].Exposed)
@@ -243,8 +243,8 @@ func TestNoAgentPassesAGate(t *testing.T) {
 			t.Errorf("%s was read: %q", f, data)
 		}
 	}
-	log := w.do(w.bin, "log", "pipe-1")
-	all := w.do(w.bin, "log")
+	log := w.do(w.bin, "log", "--all", "pipe-1")
+	all := w.do(w.bin, "log", "--all")
 	for _, by := range []string{"pipe-1/A#1.1", "pipe-1/Z1#1.1", "pipe-1/Z2#1.1"} {
 		if !strings.Contains(all, "written by "+by+", from within its sandbox") {
 			t.Errorf("what %s wrote as a person's answer is not on record:\n%s", by, all)

@@ -129,7 +129,7 @@ func TestRealTerminated(t *testing.T) {
 			if a := w.attempt(); a.N != 1 || a.K != 2 || a.Restarts != 1 {
 				t.Errorf("%+v", a)
 			}
-			if log := w.do(w.bin, "log"); !strings.Contains(log, "infrastructure") {
+			if log := w.do(w.bin, "log", "--all"); !strings.Contains(log, "infrastructure") {
 				t.Errorf("log:\n%s", log)
 			}
 			if left := w.programs(agent); len(left) > 0 {

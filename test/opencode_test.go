@@ -78,7 +78,7 @@ func TestOthersOpencode(t *testing.T) {
 			w.put("repo/.workflow/specs/pipe.yaml", strings.Replace(agentsSpec, "agent: {type: writer,", "agent: {type: writer, session: main,", 1))
 			run := w.ran("pipe")
 			if run.Phase != engine.RunCompleted || w.do("cat", "out.txt") != "good" {
-				t.Fatalf("%+v\n%s", run, w.do(w.bin, "log"))
+				t.Fatalf("%+v\n%s", run, w.do(w.bin, "log", "--all"))
 			}
 			knows, asked := false, int64(0)
 			for _, r := range stub.Seen() {

@@ -160,7 +160,7 @@ func TestOrchestrator(t *testing.T) {
 	if !told {
 		t.Error("the subagent of the second attempt was not told what the reviewer found")
 	}
-	if log := w.do(w.bin, "log", "exp-7-agent-1"); !strings.Contains(log, "the subagent says: Wrote add.sh.") {
+	if log := w.do(w.bin, "log", "--all", "exp-7-agent-1"); !strings.Contains(log, "the subagent says: Wrote add.sh.") {
 		t.Errorf("the subagent's words did not become the step's summary:\n%s", log)
 	}
 }
@@ -316,7 +316,7 @@ func try(t *testing.T, trouble, driver string) trial {
 func (w *sandbox) launches(run string) int {
 	w.t.Helper()
 	n := 0
-	for line := range strings.Lines(w.do(w.bin, "log", run, "--json")) {
+	for line := range strings.Lines(w.do(w.bin, "log", "--all", run, "--json")) {
 		var l struct {
 			Fact struct {
 				Kind    string
@@ -404,5 +404,5 @@ func TestOrchestratorCodex(t *testing.T) {
 	if !strings.Contains(out, `"taken":true`) {
 		t.Errorf("codex has not signalled:\n%s", out)
 	}
-	w.within(time.Minute, "X-1 has passed", func() bool { return strings.Contains(w.do(w.bin, "log", "exp-7-agent-1"), "X-1.1         passed") })
+	w.within(time.Minute, "X-1 has passed", func() bool { return strings.Contains(w.do(w.bin, "log", "--all", "exp-7-agent-1"), "X-1.1         passed") })
 }

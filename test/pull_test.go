@@ -211,7 +211,7 @@ func (w *sandbox) over(id string, asked int) (last daemon.RunStatus) {
 				last = r
 			}
 		}
-		return last.ID != "" && (!last.Live() || strings.Contains(w.do(w.bin, "log", id), fmt.Sprintf("pull-request #%d  asks you", asked)))
+		return last.ID != "" && (!last.Live() || strings.Contains(w.do(w.bin, "log", "--all", id), fmt.Sprintf("pull-request #%d  asks you", asked)))
 	})
 	return last
 }
@@ -234,7 +234,7 @@ func pullRequest(t *testing.T, held bool) {
 	refused := func(n int, why string) {
 		t.Helper()
 		if r := w.over("dev-cycle-1", n); !r.Live() {
-			t.Fatalf("it has ended as %s\n%s", r.Phase, w.do(w.bin, "log"))
+			t.Fatalf("it has ended as %s\n%s", r.Phase, w.do(w.bin, "log", "--all"))
 		}
 		says(t, w.do(w.bin, "inbox"), why, "sluice retry dev-cycle-1 pull-request")
 		if made := f.pulls(); len(made) > 0 {

@@ -60,7 +60,7 @@ func TestRealSession(t *testing.T) {
 				w.put("repo/.workflow/specs/pipe.yaml", talkSpec)
 				run := w.ran("pipe")
 				if run.Phase != engine.RunCompleted {
-					t.Fatalf("%+v\n%s", run, w.do(w.bin, "log"))
+					t.Fatalf("%+v\n%s", run, w.do(w.bin, "log", "--all"))
 				}
 				if doctor := w.do("sh", "-c", w.bin+" doctor || true"); agent == "codex" && !strings.Contains(doctor, "bin/codex, the program behind /") || !strings.Contains(doctor, agent+" starts /") {
 					t.Errorf("doctor:\n%s", doctor)
@@ -86,7 +86,7 @@ func TestRealSession(t *testing.T) {
 				if run.Usage.Tokens != 1050*asked || asked != 5 {
 					t.Errorf("%d requests, usage %+v", asked, run.Usage)
 				}
-				if log := w.do(w.bin, "log"); strings.Contains(log, "session main is gone") != gone {
+				if log := w.do(w.bin, "log", "--all"); strings.Contains(log, "session main is gone") != gone {
 					t.Errorf("the log:\n%s", log)
 				}
 			})

@@ -51,7 +51,7 @@ func TestRealVerdicts(t *testing.T) {
 			w.put("repo/.workflow/specs/pipe.yaml", verdictSpec)
 			run := w.ran("pipe")
 			if run.Phase != engine.RunCompleted {
-				t.Fatalf("%+v\n%s", run, w.do(w.bin, "log"))
+				t.Fatalf("%+v\n%s", run, w.do(w.bin, "log", "--all"))
 			}
 			show := w.do(w.bin, "show", "G")
 			for _, want := range []string{"replan by its reviewer: say more", "high out.txt:3 a word is missing", "pass, score 90"} {

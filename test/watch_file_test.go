@@ -72,7 +72,7 @@ func TestWatchWaysToWrite(t *testing.T) {
 			w.must(os.RemoveAll(w.inbox("rejected")))
 		}
 		w.passes(way.name, run)
-		if n := strings.Count(w.do(w.bin, "log", run), "says done ("+sentinel); n != 1 {
+		if n := strings.Count(w.do(w.bin, "log", "--all", run), "says done ("+sentinel); n != 1 {
 			t.Errorf("%s: taken in %d times", way.name, n)
 		}
 	}
@@ -204,7 +204,7 @@ func TestWatchHostileFiles(t *testing.T) {
 	if _, err := os.Lstat(w.inbox(".hidden-done.json")); err != nil {
 		t.Errorf("a dotfile was touched: %v", err)
 	}
-	for _, out := range []string{w.do(w.bin, "log"), w.do(w.bin, "status"), w.do(w.bin, "status", "--json"), w.logText()} {
+	for _, out := range []string{w.do(w.bin, "log", "--all"), w.do(w.bin, "status"), w.do(w.bin, "status", "--json"), w.logText()} {
 		if strings.ContainsAny(out, "\x00\x1b\u202e") || strings.Contains(out, "\xff") {
 			t.Errorf("raw bytes of a name are shown:\n%.2000q", out)
 		}
@@ -227,7 +227,7 @@ func TestWatchHostileFiles(t *testing.T) {
 
 // moved reports whether no file is on its way out of the inbox.
 func (w *inboxBox) moved() bool {
-	out, err := w.try(w.bin, "log")
+	out, err := w.try(w.bin, "log", "--all")
 	return err == nil && strings.Count(out, " rejected: ")+strings.Count(out, " taken in\n") == strings.Count(out, "file moved out of the inbox")
 }
 
@@ -298,7 +298,7 @@ func TestWatchCopies(t *testing.T) {
 	}
 	eventually(t, "each other is refused", func() bool { return w.rejected() == copies-1 })
 	w.ends("copied", run)
-	if n := strings.Count(w.do(w.bin, "log", run), "says done ("+sentinel); n != 1 {
+	if n := strings.Count(w.do(w.bin, "log", "--all", run), "says done ("+sentinel); n != 1 {
 		t.Errorf("taken in %d times", n)
 	}
 }
@@ -331,11 +331,11 @@ gates:
 	eventually(t, "the run ends", func() bool {
 		r, ok := w.run()
 		if ok && len(r.Waits) > 0 && r.Waits[0].Kind == "human" {
-			t.Fatalf("%+v\n%s", r.Waits[0], w.do(w.bin, "log"))
+			t.Fatalf("%+v\n%s", r.Waits[0], w.do(w.bin, "log", "--all"))
 		}
 		return ok && r.Phase == "completed"
 	})
 	if n := w.rejected(); n != 0 {
-		t.Errorf("%d answers were refused:\n%s", n, w.do(w.bin, "log"))
+		t.Errorf("%d answers were refused:\n%s", n, w.do(w.bin, "log", "--all"))
 	}
 }

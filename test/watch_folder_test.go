@@ -179,7 +179,7 @@ func TestWatchUnreadable(t *testing.T) {
 		out, _ := w.try(w.bin, "status", run)
 		return strings.Contains(out, "completed")
 	})
-	if out := w.do(w.bin, "log", run); strings.Contains(out, "failed") {
+	if out := w.do(w.bin, "log", "--all", run); strings.Contains(out, "failed") {
 		t.Errorf("an unreadable folder was taken for an empty one:\n%s", out)
 	}
 	w.well()

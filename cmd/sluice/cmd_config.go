@@ -112,9 +112,10 @@ func showSettings(con *console.Console, s *settings.Layered, args []string) erro
 	if con.JSON {
 		return con.Document(list)
 	}
-	t := &console.Table{}
+	t := &console.Table{Columns: []console.Column{{}, {Fit: console.Wrapped}, {}, {}}}
 	for _, l := range list {
-		t.Row(console.Styled(l.Key, console.Plain), console.Styled(valueWords(l.Value), console.Bold), console.Styled(l.From, console.Dim), console.Styled(l.Class, console.Dim))
+		t.Row(console.Styled(l.Key, console.Plain), console.Styled(valueWords(l.Value), console.Bold),
+			console.Styled(l.From, console.Dim), console.Styled(l.Class, console.Dim))
 	}
 	con.PrintTable(t)
 	for _, w := range s.Warnings() {
@@ -125,11 +126,11 @@ func showSettings(con *console.Console, s *settings.Layered, args []string) erro
 
 func valueWords(v any) string {
 	if s, ok := v.(string); ok {
-		return clean(s)
+		return s
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	return clean(string(raw))
+	return string(raw)
 }

@@ -81,7 +81,7 @@ func listTemplates(con *console.Console) error {
 		Line string `json:"line"`
 	}
 	var lines []line
-	t := &console.Table{}
+	t := &console.Table{Columns: []console.Column{{}, {Fit: console.Wrapped}}}
 	for _, s := range specs.Templates() {
 		lines = append(lines, line{s.Name, s.Line})
 		t.Row(console.Styled(s.Name, console.Bold), console.Styled(s.Line, console.Plain))

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/show"
@@ -15,13 +14,14 @@ import (
 )
 
 func logCommand(a *app) *cobra.Command {
-	var follow, brief bool
+	var follow, all bool
 	cmd := &cobra.Command{
 		Use:   "log [RUN]",
 		Short: "read the journal: what happened, who did it and why",
-		Long: `Prints the journal, the record of the repo: one line for each decision, in order.
--f follows it. --json prints the facts as they are stored.`,
-		Example: "sluice log last\nsluice log -f",
+		Long: `Prints the journal, the record of the repo, in order: what steps, gates and people did. --all prints
+every decision, bookkeeping included (which step is due, which file was read, which notice was
+sent). -f follows it. --json prints all facts as they are stored.`,
+		Example: "sluice log last\nsluice log -f\nsluice log last --all",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
@@ -36,16 +36,20 @@ func logCommand(a *app) *cobra.Command {
 				if follow && !served {
 					a.Note("no sluice process serves this repo now: nothing more will come")
 				}
-				err := v.Facts(cmd.Context(), run, 0, follow, func(l daemon.Line) error { return show.Fact(&a.Console, l, run == "", brief) })
+				log := show.NewLog(&a.Console, run == "", all)
+				err := v.Facts(cmd.Context(), run, 0, follow, log.Fact)
 				if follow && errors.Is(err, context.Canceled) {
 					return nil
+				}
+				if err == nil && log.Left > 0 {
+					a.Note("%s of bookkeeping more: --all", plural(log.Left, "line"))
 				}
 				return err
 			})
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow new output until Ctrl-C")
-	cmd.Flags().BoolVar(&brief, "brief", false, "only what matters to a person")
+	cmd.Flags().BoolVar(&all, "all", false, "print bookkeeping too")
 	return a.JSONFlag(cmd)
 }
 

@@ -140,10 +140,15 @@ func tellSteered(con *console.Console, run string, done daemon.Done) error {
 	if con.JSON {
 		return con.Document(done)
 	}
+	var said []render.FactLine
 	for _, raw := range done.Facts {
 		if f := render.Fact(raw); f.Key {
-			con.Print("%s  %s", con.Paint(console.Dim, console.Pad(cmp.Or(f.Subject, run), render.SubjectWidth)), con.Paint(f.Style, f.Text))
+			f.Subject = cmp.Or(f.Subject, run)
+			said = append(said, f)
 		}
+	}
+	for _, l := range render.Said(con, said) {
+		con.Print("%s", l)
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func listTasks(a *app, arg, status string) error {
 	if a.JSON {
 		return a.Document(map[string]any{"file": arg, "tasks": list})
 	}
-	t := &console.Table{}
+	t := &console.Table{Columns: []console.Column{{}, {Most: 30}, {}, {Fit: console.Cut}, {Fit: console.Below}}}
 	for _, x := range list {
 		prio, waits := "", ""
 		if x.Priority != nil {
@@ -142,7 +142,12 @@ func listTasks(a *app, arg, status string) error {
 		if len(x.Blockers) > 0 && x.Status == engine.TaskBlocked {
 			waits = strings.TrimPrefix(waits+"; blocked: "+strings.Join(x.Blockers, "; "), "; ")
 		}
-		t.Row(console.Styled(x.Status+render.StubMark(x.Stubbed && x.Status == engine.TaskDone), console.Plain), console.Styled(x.ID, console.Bold), console.Styled(prio, console.Dim), console.Styled(clean(x.Title), console.Plain), console.Styled(clean(waits), console.Dim))
+		t.Row(
+			console.Styled(x.Status+render.StubMark(x.Stubbed && x.Status == engine.TaskDone), console.Plain),
+			console.Styled(x.ID, console.Bold),
+			console.Styled(prio, console.Dim),
+			console.Styled(clean(x.Title), console.Plain),
+			console.Styled(clean(waits), console.Dim))
 	}
 	a.PrintTable(t)
 	a.Print("%s", countsOf(file.Tasks))

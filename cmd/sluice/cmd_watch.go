@@ -172,7 +172,7 @@ func watchList(ctx context.Context, con *console.Console) error {
 	if con.JSON {
 		return con.Document(map[string]any{"daemon": running, "repos": states})
 	}
-	t := &console.Table{}
+	t := &console.Table{Columns: []console.Column{{}, {}, {Fit: console.Wrapped}}}
 	for _, s := range states {
 		word, style := "served", console.Green
 		if !s.Served {

@@ -74,6 +74,9 @@ func (c *Console) Asks() bool { return c.Interactive() && !c.Yes && !c.JSON }
 
 // Width is how many characters fit on a line of out; 0 where that is no terminal and nothing is cut.
 func (c *Console) Width() int {
+	if w, ok := c.Out.(interface{ Columns() int }); ok { // it writes to a terminal
+		return w.Columns()
+	}
 	if f, ok := Terminal(c.Out); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			return w

@@ -1,99 +1,301 @@
 package console
 
 import (
+	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/mattn/go-runewidth"
+	"github.com/charmbracelet/x/ansi"
+
+	"sluice/internal/text"
 )
 
 // Clip cuts s to a width in terminal cells; 0 = not at all.
-func Clip(s string, width int) string {
-	if width <= 0 || runewidth.StringWidth(s) <= width {
+func Clip(s string, width int) string { return cut(s, width, "…") }
+
+// ClipPainted is Clip for a line that has colours in it, without a mark at its end.
+func ClipPainted(s string, width int) string { return cut(s, width, "") }
+
+func cut(s string, width int, mark string) string {
+	if width <= 0 {
 		return s
 	}
-	return runewidth.Truncate(s, width, "…")
+	return ansi.Truncate(s, width, mark)
 }
-
-// Cells is how many cells of a terminal plain text takes.
-func Cells(s string) int { return runewidth.StringWidth(s) }
 
 // Pad fills s with spaces up to a width in terminal cells.
 func Pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(width-runewidth.StringWidth(s), 0))
+	return s + strings.Repeat(" ", max(width-ansi.StringWidth(s), 0))
 }
 
-// Table has rows whose columns are as wide as they need. A style goes with each cell; the last column is cut at the
-// terminal's width.
+// Wrap returns s in lines of at most width cells, broken between words where that is possible; 0 = on one line.
+func Wrap(s string, width int) []string {
+	if width <= 0 {
+		return []string{s}
+	}
+	var lines []string
+	for l := range strings.SplitSeq(ansi.Wrap(s, width, ""), "\n") {
+		// Wrap leaves a line too wide where its last word ends in a hyphen.
+		for part := range strings.SplitSeq(ansi.Hardwrap(l, width, true), "\n") {
+			lines = append(lines, strings.TrimRight(part, " "))
+		}
+	}
+	return lines
+}
+
+// Fit says how a column takes part in fitting a table to the terminal.
+type Fit int
+
+// How columns fit. Where there is no terminal, every cell is whole and each row is one line.
+const (
+	Keep    Fit = iota // as wide as its cells
+	Cut                // cut at what the other columns leave
+	Wrapped            // wrapped within what the other columns leave
+	Below              // on lines of its own below the row, unless the widest row has room for it
+)
+
+// Column is a column of a table.
+type Column struct {
+	Fit   Fit
+	Least int // cells
+	Most  int // cells of a column that is kept, in a terminal; 0 = no bound
+}
+
+// Limits of a table in a terminal.
+const (
+	columnGap  = 2
+	flexLeast  = 20 // a column that is cut or wrapped goes below the row where it has less
+	keptLeast  = 6  // of a column that is kept, before the row is cut at the terminal's width
+	belowLeast = 30 // with less room below a row, its indentation is small
+	belowFirst = 4  // the indentation of the first line below a row
+	cellMost   = 1 << 16
+)
+
+// Table has rows whose columns are as wide as they need, and which are no wider than the terminal. A column that is not
+// described is kept.
 type Table struct {
-	rows [][]Cell
+	Columns []Column
+	Indent  int
+	rows    [][]Cell
 }
 
-// Cell is a text and its style.
-type Cell struct{ text, style string }
+// Cell is a text of parts that have a style each.
+type Cell []part
 
-// Styled is a cell of a table.
-func Styled(text, style string) Cell { return Cell{text, style} }
+type part struct{ text, style string }
+
+// Styled is a cell of a table. It is cleaned; spaces around it stay.
+func Styled(s, style string) Cell {
+	right := strings.TrimLeft(s, " ")
+	bare := strings.TrimRight(right, " ")
+	return Cell{{s[:len(s)-len(right)] + text.Clean(bare, cellMost) + right[len(bare):], style}}
+}
+
+// Joined is a cell of several cells, which are not separated.
+func Joined(cells ...Cell) Cell { return slices.Concat(cells...) }
+
+func (x Cell) bare() string {
+	var b strings.Builder
+	for _, p := range x {
+		b.WriteString(p.text)
+	}
+	return b.String()
+}
+
+func (x Cell) painted(c *Console) string {
+	var b strings.Builder
+	for _, p := range x {
+		b.WriteString(c.Paint(p.style, p.text))
+	}
+	return b.String()
+}
+
+// lines returns the cell in at most most lines of a width.
+func (x Cell) lines(c *Console, width int, wrap bool) []string {
+	if ansi.StringWidth(x.bare()) <= width {
+		return []string{x.painted(c)}
+	}
+	if !wrap {
+		return []string{Clip(x.painted(c), width)}
+	}
+	style := Plain
+	if len(x) > 0 {
+		style = x[len(x)-1].style
+	}
+	lines := Wrap(x.bare(), width)
+	for i, l := range lines {
+		lines[i] = c.Paint(style, l)
+	}
+	return lines
+}
 
 // Row adds a row.
 func (t *Table) Row(cells ...Cell) { t.rows = append(t.rows, cells) }
 
 // PrintTable writes the table to Out, no wider than the terminal.
 func (c *Console) PrintTable(t *Table) {
-	var widths []int
-	for _, r := range t.rows {
-		for i, x := range r {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], runewidth.StringWidth(x.text))
+	for _, lines := range c.TableRows(t, c.Width()) {
+		for _, l := range lines {
+			c.Print("%s", l)
 		}
-	}
-	most := c.Width()
-	for _, r := range t.rows {
-		var b strings.Builder
-		left := most
-		for i, x := range r {
-			text := x.text
-			if i < len(r)-1 {
-				text = Pad(text, widths[i]) + "  "
-			}
-			if most > 0 {
-				text = Clip(text, max(left, 1))
-				left -= runewidth.StringWidth(text)
-			}
-			b.WriteString(c.Paint(x.style, text))
-			if most > 0 && left <= 0 {
-				break
-			}
-		}
-		c.Print("%s", strings.TrimRight(b.String(), " "))
 	}
 }
 
-// ClipPainted cuts a line that has colours in it; 0 = not at all.
-func ClipPainted(s string, width int) string {
-	if width <= 0 {
-		return s
+// WrappedLines returns a text in lines of at most width, indented; 0 = on one line.
+func (c *Console) WrappedLines(width, indent int, x Cell) []string {
+	t := Table{Indent: indent, Columns: []Column{{Fit: Wrapped}}}
+	t.Row(x)
+	return c.TableRows(&t, width)[0]
+}
+
+// PrintWrapped writes a text in lines that fit the terminal, indented.
+func (c *Console) PrintWrapped(indent int, x Cell) {
+	for _, l := range c.WrappedLines(c.Width(), indent, x) {
+		c.Print("%s", l)
 	}
-	var b strings.Builder
-	used := 0
-	for i := 0; i < len(s); {
-		if s[i] == '\x1b' {
-			end := strings.IndexByte(s[i:], 'm')
-			if end < 0 {
-				break
+}
+
+// TableRows returns the lines of each row of the table, no wider than width; 0 = each row is one line.
+func (c *Console) TableRows(t *Table, width int) [][]string {
+	l := t.layout(width)
+	out := make([][]string, 0, len(t.rows))
+	for _, r := range t.rows {
+		out = append(out, l.row(c, r))
+	}
+	return out
+}
+
+// layout is a table fitted to a width.
+type layout struct {
+	columns []Column
+	widths  []int
+	below   []bool // columns that are below the row
+	width   int    // of the terminal; 0 = none
+	indent  int
+}
+
+func (t *Table) layout(width int) layout {
+	l := layout{columns: slices.Clone(t.Columns), width: width, indent: t.Indent}
+	for _, r := range t.rows {
+		for len(l.widths) < max(len(r), len(t.Columns)) {
+			l.widths = append(l.widths, 0)
+		}
+		for i, x := range r {
+			l.widths[i] = max(l.widths[i], ansi.StringWidth(x.bare()))
+		}
+	}
+	for len(l.columns) < len(l.widths) {
+		l.columns = append(l.columns, Column{})
+	}
+	l.below = make([]bool, len(l.widths))
+	for i, col := range l.columns[:len(l.widths)] {
+		if l.widths[i] > 0 || col.Fit == Keep {
+			l.widths[i] = max(l.widths[i], col.Least)
+		}
+		if width > 0 && col.Fit == Keep && col.Most > 0 {
+			l.widths[i] = min(l.widths[i], col.Most)
+		}
+	}
+	if width > 0 {
+		l.fit()
+	}
+	return l
+}
+
+// over is by how many cells the row is wider than the terminal.
+func (l *layout) over() int {
+	sum, gap := l.indent, 0
+	for i, w := range l.widths {
+		if w > 0 && !l.below[i] {
+			sum, gap = sum+gap+w, columnGap
+		}
+	}
+	return sum - l.width
+}
+
+// fit makes the row as narrow as the terminal: what can go below it goes, then what can be cut is, then the widest.
+func (l *layout) fit() {
+	if l.over() > 0 {
+		for i, col := range l.columns {
+			l.below[i] = col.Fit == Below
+		}
+	}
+	for i, col := range l.columns {
+		over := l.over()
+		if over <= 0 {
+			return
+		}
+		switch left := l.widths[i] - over; {
+		case col.Fit != Cut && col.Fit != Wrapped:
+		case left >= flexLeast:
+			l.widths[i] = left
+		default:
+			l.below[i] = true
+		}
+	}
+	for l.over() > 0 {
+		widest := -1
+		for i, w := range l.widths {
+			if !l.below[i] && w > keptLeast && (widest < 0 || w > l.widths[widest]) {
+				widest = i
 			}
-			b.WriteString(s[i : i+end+1])
-			i += end + 1
-			continue
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if used += runewidth.RuneWidth(r); used > width {
-			return b.String() + "\x1b[0m"
+		if widest < 0 {
+			return // row cuts it
 		}
-		b.WriteString(s[i : i+n])
-		i += n
+		l.widths[widest]--
 	}
-	return b.String()
+}
+
+// row returns a row and what is below it.
+func (l *layout) row(c *Console, r []Cell) []string {
+	var beside [][]string
+	var out []string
+	deep := 1
+	for i, x := range r {
+		var lines []string
+		switch {
+		case l.below[i] || l.widths[i] == 0:
+		case l.width == 0:
+			lines = []string{x.painted(c)}
+		default:
+			lines = x.lines(c, l.widths[i], l.columns[i].Fit == Wrapped)
+		}
+		beside = append(beside, lines)
+		deep = max(deep, len(lines))
+	}
+	for n := range deep {
+		var b strings.Builder
+		gap := l.indent
+		for i, lines := range beside {
+			if l.below[i] || l.widths[i] == 0 {
+				continue
+			}
+			cell := ""
+			if n < len(lines) {
+				cell = lines[n]
+			}
+			b.WriteString(strings.Repeat(" ", gap) + Pad(cell, l.widths[i]))
+			gap = columnGap
+		}
+		out = append(out, ClipPainted(strings.TrimRight(b.String(), " "), l.width))
+	}
+	for i, x := range r {
+		if l.below[i] && x.bare() != "" {
+			out = append(out, l.under(c, x, l.columns[i].Fit != Cut)...)
+		}
+	}
+	return out
+}
+
+// under returns a cell on lines of its own.
+func (l *layout) under(c *Console, x Cell, wrap bool) []string {
+	indent := l.indent + belowFirst
+	if l.width-indent < belowLeast {
+		indent = 2
+	}
+	lines := x.lines(c, max(l.width-indent, 1), wrap)
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", indent) + lines[i]
+	}
+	return lines
 }

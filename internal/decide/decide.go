@@ -127,10 +127,14 @@ func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 		return fault.Failed(advice, "nothing was done: %s", done.Ignored)
 	}
 	void := done.Void()
+	var said []render.FactLine
 	for _, raw := range done.Facts {
 		if s := render.Fact(raw); s.Key && !con.JSON {
-			con.Print("%s  %s", con.Paint(console.Dim, console.Pad(s.Subject, render.SubjectWidth)), con.Paint(s.Style, s.Text))
+			said = append(said, s)
 		}
+	}
+	for _, l := range render.Said(con, said) {
+		con.Print("%s", l)
 	}
 	if con.JSON {
 		if err := con.Document(done); err != nil {

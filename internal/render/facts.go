@@ -297,26 +297,70 @@ func FactRun(l daemon.Line) string {
 	return head.Run
 }
 
-// Line formats a fact for a person: time, run (unless known), subject, words.
+// Line formats a fact for a person on one line, cut at the terminal's width: time, run (unless known), subject, words.
 func Line(c *console.Console, l daemon.Line, s FactLine, withRun bool) string {
 	head, words := LineParts(l, s, withRun)
-	if w := c.Width(); w > 0 {
-		words = console.Clip(words, max(w-console.Cells(head), 20))
-	}
-	return c.Paint(console.Dim, head) + c.Paint(s.Style, words)
+	return console.Clip(c.Paint(console.Dim, head)+c.Paint(s.Style, words), c.Width())
 }
 
 // LineParts returns the time, run and subject of a fact's line, and its words.
 func LineParts(l daemon.Line, s FactLine, withRun bool) (head, words string) {
-	run := ""
-	if c := childName(FactRun(l)); c != "" && !withRun { // of a child run, beside its parent's
-		s.Subject = strings.TrimSpace(c + " " + s.Subject)
+	run, subject := whereOf(l, s, withRun)
+	if run != "" {
+		run += "  "
 	}
-	if withRun {
-		run = console.Pad(text.Line(FactRun(l)), 1) + "  "
-	}
-	return fmt.Sprintf("%s  %s%s  ", Clock(l.At), run, console.Pad(text.Line(s.Subject), SubjectWidth)), s.Text
+	return Clock(l.At) + "  " + run + console.Pad(subject, subjectLeast) + "  ", s.Text
 }
 
-// SubjectWidth is the width of the column of steps and gates in a log.
-const SubjectWidth = 12
+// Log formats facts, one after another, for the terminal; the zero value is ready. Words that do not fit are wrapped.
+type Log struct {
+	WithRun bool
+	run     int // the widest run so far
+}
+
+// Lines returns a fact in lines that fit the terminal.
+func (g *Log) Lines(c *console.Console, l daemon.Line, s FactLine) []string {
+	cells := factCells(l, s, g.WithRun)
+	if g.WithRun {
+		g.run = max(g.run, min(len(FactRun(l)), runMost))
+	}
+	t := &console.Table{Columns: []console.Column{
+		{}, {Least: g.run, Most: runMost}, {Least: subjectLeast, Most: subjectMost}, {Fit: console.Wrapped}}}
+	t.Row(cells...)
+	return c.TableRows(t, c.Width())[0]
+}
+
+func factCells(l daemon.Line, s FactLine, withRun bool) []console.Cell {
+	run, subject := whereOf(l, s, withRun)
+	return []console.Cell{
+		console.Styled(Clock(l.At), console.Dim), console.Styled(run, console.Dim),
+		console.Styled(subject, console.Dim), console.Styled(s.Text, s.Style)}
+}
+
+// whereOf returns the run of a fact, if it is to be named, and its step or gate.
+func whereOf(l daemon.Line, s FactLine, withRun bool) (run, subject string) {
+	if withRun {
+		return text.Line(FactRun(l)), text.Line(s.Subject)
+	}
+	// of a child run, beside its parent's
+	return "", text.Line(strings.TrimSpace(childName(FactRun(l)) + " " + s.Subject))
+}
+
+// Said returns facts that a command has brought about in lines that fit the terminal: subject and words.
+func Said(c *console.Console, facts []FactLine) (out []string) {
+	t := &console.Table{Columns: []console.Column{{Least: subjectLeast, Most: subjectMost}, {Fit: console.Wrapped}}}
+	for _, f := range facts {
+		t.Row(console.Styled(text.Line(f.Subject), console.Dim), console.Styled(f.Text, f.Style))
+	}
+	for _, lines := range c.TableRows(t, c.Width()) {
+		out = append(out, lines...)
+	}
+	return out
+}
+
+// Limits of the columns of runs, and of steps and gates, in a log.
+const (
+	runMost      = 24
+	subjectLeast = 12
+	subjectMost  = 30
+)

@@ -18,7 +18,7 @@ func sayGate(f engine.Fact) (FactLine, bool) {
 	case engine.ReviewStarted:
 		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "reviewer launched", Style: console.Blue, Key: true}, true
 	case engine.Judged:
-		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Judge(f.ByKind) + ": " + f.Outcome, Key: true, Style: console.Green}
+		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Judge(f.ByKind) + ": " + f.Outcome, Style: console.Green}
 		if f.Word != "" && f.Word != f.Outcome {
 			s.Text += " (it said: " + f.Word + ")"
 		}
@@ -29,6 +29,7 @@ func sayGate(f engine.Fact) (FactLine, bool) {
 			s.Style = console.Yellow
 		}
 		s.Text = Because(s.Text, f.Feedback)
+		s.Key = f.ByKind != "step" || f.Outcome != engine.OutcomePass || f.Feedback != ""
 		return s, true
 	case engine.Inconclusive:
 		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because("review inconclusive", f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
@@ -72,7 +73,9 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 		if gave := form.Shown(f.Answer); gave != "" {
 			by += " with " + gave
 		}
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(by, cmp.Or(f.Feedback, f.Text)), Style: console.Green, Key: true}, true
+		why := cmp.Or(f.Feedback, f.Text)
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(by, why), Style: console.Green,
+			Key: f.ByKind != "step" || why != ""}, true // a step without a gate passes by its own word: the step says so
 	case engine.RoundFailed:
 		outcome := f.Outcome
 		if outcome == engine.OutcomeFail {

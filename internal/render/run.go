@@ -35,7 +35,15 @@ func RunTime(c *console.Console, r daemon.RunStatus) string {
 	case r.Ended.IsZero():
 		return "for " + Ago(c.Now().Sub(r.Started))
 	}
-	return fmt.Sprintf("took %s, %s ago", Ago(r.Ended.Sub(r.Started)), Ago(c.Now().Sub(r.Ended)))
+	return fmt.Sprintf("took %s, %s", Ago(r.Ended.Sub(r.Started)), RunAge(c, r))
+}
+
+// RunAge returns for how long a run has been live, or when it ended.
+func RunAge(c *console.Console, r daemon.RunStatus) string {
+	if r.Started.IsZero() || r.Ended.IsZero() {
+		return RunTime(c, r)
+	}
+	return Ago(c.Now().Sub(r.Ended)) + " ago"
 }
 
 // FirstWait returns what a run waits for, the oldest wait first; for an ended run why it ended.
@@ -65,88 +73,127 @@ func WaitWords(w daemon.Wait, now time.Time) string {
 	return s
 }
 
-// RunLines returns a run in lines: its head, each step with its gates, and what it waits for.
+// RunLines returns a run in lines: its head, each step with its gates, and what it waits for. They may be wider than the
+// terminal.
 func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) []string {
+	return runLines(c, r, now, 0)
+}
+
+// FittedRun is RunLines for the terminal: what steps and gates did is cut at its width, all else is wrapped.
+func FittedRun(c *console.Console, r daemon.RunStatus, now time.Time) []string {
+	return runLines(c, r, now, c.Width())
+}
+
+func runLines(c *console.Console, r daemon.RunStatus, now time.Time, width int) (out []string) {
+	add := func(indent int, cells ...console.Cell) {
+		out = append(out, c.WrappedLines(width, indent, console.Joined(cells...))...)
+	}
 	state := RunState(r)
 	sign, style := Mark(state)
-	head := fmt.Sprintf("%s %s", c.Paint(style, sign), c.Paint(console.Bold, r.ID))
+	head := []console.Cell{console.Styled(sign, style), console.Styled(" "+r.ID, console.Bold)}
 	if r.Name != "" && r.Name != r.Workflow {
-		head += "  " + text.Line(r.Name)
+		head = append(head, console.Styled("  "+text.Line(r.Name), console.Plain))
 	}
 	if r.Child != nil {
-		head += "  " + c.Paint(console.Dim, "for "+text.Line(r.Child.Title()))
+		head = append(head, console.Styled("  for "+text.Line(r.Child.Title()), console.Dim))
 	}
-	out := []string{head, "  " + c.Paint(style, state) + c.Paint(console.Dim, " · "+Progress(r)+" steps · "+RunTime(c, r))}
-	if r.Stubbed {
-		out = append(out, "  "+c.Paint(console.Yellow, StubWords))
-	}
-	if words := Unheld(r); words != "" {
-		out = append(out, "  "+c.Paint(console.Yellow, words))
-	}
-	if r.SpecDrift {
-		words := fmt.Sprintf("the spec's file has changed since; this run keeps the old one. To use the new one: "+
-			"`sluice abort %s`, `sluice run %s`", r.ID, text.Line(r.Workflow))
-		out = append(out, "  "+c.Paint(console.Yellow, words))
+	add(0, head...)
+	add(2, console.Styled(state, style), console.Styled(" · "+Progress(r)+" steps · "+RunTime(c, r), console.Dim))
+	for _, words := range runWarnings(r) {
+		add(2, console.Styled(words, console.Yellow))
 	}
 	if words := Spent(r.Usage, r.Budget); words != "" {
-		out = append(out, "  "+c.Paint(console.Dim, "used "+words))
+		add(2, console.Styled("used "+words, console.Dim))
 	}
 	for _, role := range slices.Sorted(maps.Keys(r.RoleBudgets)) {
-		out = append(out, "  "+c.Paint(console.Dim, "role "+text.Line(role)+" used "+SpentInAll(r.Roles[role], r.RoleBudgets[role])))
+		words := SpentInAll(r.Roles[role], r.RoleBudgets[role])
+		add(2, console.Styled("role "+text.Line(role)+" used "+words, console.Dim))
 	}
 	for _, n := range r.Near {
-		out = append(out, "  "+c.Paint(console.Yellow, "near its budget: "+text.Line(n)))
+		add(2, console.Styled("near its budget: "+text.Line(n), console.Yellow))
 	}
-	out = append(out, stepLines(c, r, now)...)
-	out = append(out, UnpassedLines(c, r)...)
+	out = append(out, stepLines(c, r, now, width)...)
+	for _, words := range unpassed(r) {
+		add(2, console.Styled(words, console.Yellow))
+	}
 	for _, n := range r.Notes {
 		head := fmt.Sprintf("note %d ", n.N)
 		if n.Step != "" {
 			head = fmt.Sprintf("note %d for %s ", n.N, n.Step)
 		}
-		out = append(out, "  "+c.Paint(console.Dim, head)+"“"+text.Line(n.Text)+"”")
+		add(2, console.Styled(head, console.Dim), console.Styled("“"+text.Line(n.Text)+"”", console.Plain))
 	}
 	for _, w := range r.Waits {
-		out = append(out, "  "+c.Paint(console.Dim, "waits ")+WaitWords(w, now))
+		add(2, console.Styled("waits ", console.Dim), console.Styled(WaitWords(w, now), console.Plain))
 	}
 	if r.EndWhy != "" {
-		out = append(out, "  "+text.Line(r.EndWhy))
+		add(2, console.Styled(text.Line(r.EndWhy), console.Plain))
 	}
 	return out
 }
 
-func stepLines(c *console.Console, r daemon.RunStatus, now time.Time) (out []string) {
-	width := NameWidth(r)
+// runWarnings returns what is unusual about a run.
+func runWarnings(r daemon.RunStatus) (out []string) {
+	if r.Stubbed {
+		out = append(out, StubWords)
+	}
+	if words := Unheld(r); words != "" {
+		out = append(out, words)
+	}
+	if r.SpecDrift {
+		out = append(out, fmt.Sprintf("the spec's file has changed since; this run keeps the old one. To use the new one: "+
+			"`sluice abort %s`, `sluice run %s`", r.ID, text.Line(r.Workflow)))
+	}
+	return out
+}
+
+// stepLines returns the steps of a run as a table, and what there is to say of each below it.
+func stepLines(c *console.Console, r daemon.RunStatus, now time.Time, width int) (out []string) {
+	t := stepTable()
+	var below [][]string // of each row
 	for _, s := range r.Steps {
 		if s.State == "waiting" && !r.Live() { // for nothing any more
 			s.State = "not begun"
 		}
-		out = append(out, StepLine(c, s, width, now))
+		t.Row(stepCells(s, now)...)
+		var more []string
 		if s.Failure != "" && s.State != engine.Passed {
-			out = append(out, "      "+c.Paint(console.Red, text.Line(s.Failure)))
+			more = c.WrappedLines(width, 6, console.Styled(text.Line(s.Failure), console.Red))
 		}
-		out = append(out, listLines(c, s.List)...)
+		below = append(below, append(more, listLines(c, s.List, width)...))
 		for _, g := range s.Gates {
 			if g.Implicit && g.State != engine.OnHuman {
 				continue
 			}
-			out = append(out, GateLine(c, g, width))
+			t.Row(gateCells(g)...)
+			more = nil
 			if g.Feedback != "" && g.State != engine.Approved {
-				out = append(out, "        "+c.Paint(console.Yellow, "“"+text.Line(g.Feedback)+"”"))
+				more = c.WrappedLines(width, 8, console.Styled("“"+text.Line(g.Feedback)+"”", console.Yellow))
 			}
+			below = append(below, more)
 		}
+	}
+	for i, lines := range c.TableRows(t, width) {
+		out = append(append(out, lines...), below[i]...)
 	}
 	return out
 }
 
 // UnpassedLines returns the newest work that continued in a run without a pass.
 func UnpassedLines(c *console.Console, r daemon.RunStatus) (out []string) {
+	for _, words := range unpassed(r) {
+		out = append(out, c.WrappedLines(c.Width(), 2, console.Styled(words, console.Yellow))...)
+	}
+	return out
+}
+
+func unpassed(r daemon.RunStatus) (out []string) {
 	shown := r.Unpassed[max(len(r.Unpassed)-UnpassedShown, 0):]
 	if more := r.More + len(r.Unpassed) - len(shown); more > 0 {
-		out = append(out, "  "+c.Paint(console.Yellow, text.GoneOnCount(more)+" earlier"))
+		out = append(out, text.GoneOnCount(more)+" earlier")
 	}
 	for _, u := range shown {
-		out = append(out, "  "+c.Paint(console.Yellow, text.Line(unpassedWords(u))))
+		out = append(out, text.Line(unpassedWords(u)))
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"sluice/daemon"
@@ -12,24 +11,34 @@ import (
 	"sluice/internal/text"
 )
 
-// NameWidth returns the width of the column of ids and names.
-func NameWidth(r daemon.RunStatus) int {
-	w := 0
-	for _, s := range r.Steps {
-		w = max(w, len(text.Title(s.ID, s.Name)))
-		for _, g := range s.Gates {
-			w = max(w, len(text.Title(g.ID, g.Name))+2)
-		}
-	}
-	return min(w, maxName)
+// stepTable returns a table of steps and gates: what they are called, their state, and the rest, which may be cut.
+func stepTable() *console.Table {
+	return &console.Table{Indent: 2, Columns: []console.Column{{Most: nameMost}, {Least: stateLeast}, {Fit: console.Cut}}}
 }
 
-// maxName is the greatest width of that column.
-const maxName = 44
+// Limits of its columns: the most cells of a name, and the least of a state.
+const (
+	nameMost   = 46
+	stateLeast = 10
+)
 
-func StepLine(c *console.Console, s daemon.StepStatus, width int, now time.Time) string {
+// StepLines returns a step in lines that fit the terminal.
+func StepLines(c *console.Console, s daemon.StepStatus, now time.Time) []string {
+	t := stepTable()
+	t.Row(stepCells(s, now)...)
+	return c.TableRows(t, c.Width())[0]
+}
+
+// GateLines returns a gate in lines that fit the terminal.
+func GateLines(c *console.Console, g daemon.GateStatus) []string {
+	t := stepTable()
+	t.Row(gateCells(g)...)
+	return c.TableRows(t, c.Width())[0]
+}
+
+func stepCells(s daemon.StepStatus, now time.Time) []console.Cell {
 	sign, style := Mark(s.State)
-	parts := []string{c.Paint(style, console.Pad(s.State, 10))}
+	var parts []string
 	if s.Attempt > 1 {
 		parts = append(parts, fmt.Sprintf("attempt %d", s.Attempt))
 	}
@@ -49,14 +58,17 @@ func StepLine(c *console.Console, s daemon.StepStatus, width int, now time.Time)
 	if s.Summary != "" {
 		parts = append(parts, text.Line(s.Summary))
 	}
-	return fmt.Sprintf("  %s %s  %s", c.Paint(style, sign), console.Pad(console.Clip(text.Title(s.ID, s.Name), width), width), strings.Join(parts, c.Paint(console.Dim, " · ")))
+	return []console.Cell{
+		console.Joined(console.Styled(sign, style), console.Styled(" "+text.Title(s.ID, s.Name), console.Plain)),
+		console.Styled(s.State, style), dotted(parts),
+	}
 }
 
-func GateLine(c *console.Console, g daemon.GateStatus, width int) string {
+func gateCells(g daemon.GateStatus) []console.Cell {
 	sign, style := Mark(g.State)
 	state := g.State
 	if state == "" || state == engine.Undone { // its work was undone: it judges the next attempt
-		sign, style, state = "◇", console.Plain, "-"
+		sign, style, state = "◇", console.Plain, ""
 	}
 	if (g.State == engine.ByRoute || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail {
 		sign, state = "↷", g.Outcome
@@ -64,7 +76,7 @@ func GateLine(c *console.Console, g daemon.GateStatus, width int) string {
 	if g.Due {
 		sign, style, state = "·", console.Dim, Due
 	}
-	parts := []string{c.Paint(style, console.Pad(state, 10)), g.Level}
+	parts := []string{g.Level}
 	if g.Forced {
 		parts = append(parts, "forced")
 	}
@@ -78,12 +90,30 @@ func GateLine(c *console.Console, g daemon.GateStatus, width int) string {
 	if g.ByKind != "" && (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.ByRoute) {
 		parts = append(parts, "by "+By(g.ByKind, g.By))
 	}
-	return fmt.Sprintf("    %s %s  %s", c.Paint(style, sign), console.Pad(console.Clip(text.Title(g.ID, g.Name), width-2), width-2), strings.Join(parts, c.Paint(console.Dim, " · ")))
+	return []console.Cell{
+		console.Joined(console.Styled("  "+sign, style), console.Styled(" "+text.Title(g.ID, g.Name), console.Plain)),
+		console.Styled(state, style), dotted(parts),
+	}
 }
 
-func listLines(c *console.Console, l *daemon.ListStatus) []string {
+// dotted joins what there is to say with dim dots.
+func dotted(parts []string) console.Cell {
+	var cells []console.Cell
+	for i, p := range parts {
+		if i > 0 {
+			cells = append(cells, console.Styled(" · ", console.Dim))
+		}
+		cells = append(cells, console.Styled(p, console.Plain))
+	}
+	return console.Joined(cells...)
+}
+
+func listLines(c *console.Console, l *daemon.ListStatus, width int) (out []string) {
 	if l == nil {
 		return nil
+	}
+	add := func(indent int, cells ...console.Cell) {
+		out = append(out, c.WrappedLines(width, indent, console.Joined(cells...))...)
 	}
 	head := fmt.Sprintf("%d of %s done", l.Done, text.Plural(l.Total, "task"))
 	if l.Failed > 0 {
@@ -92,9 +122,9 @@ func listLines(c *console.Console, l *daemon.ListStatus) []string {
 	if l.Blocked > 0 {
 		head += fmt.Sprintf(", %d blocked", l.Blocked)
 	}
-	out := []string{"      " + c.Paint(console.Dim, text.Line(l.File)+": ") + head}
+	add(6, console.Styled(text.Line(l.File)+": ", console.Dim), console.Styled(head, console.Plain))
 	if l.Fault != "" {
-		out = append(out, "      "+c.Paint(console.Red, text.Line(l.Fault)))
+		add(6, console.Styled(text.Line(l.Fault), console.Red))
 	}
 	left := 0
 	for _, t := range l.Tasks {
@@ -116,10 +146,10 @@ func listLines(c *console.Console, l *daemon.ListStatus) []string {
 		} else if t.Why != "" {
 			line = Because(line, t.Why)
 		}
-		out = append(out, "        "+text.Line(line))
+		add(8, console.Styled(text.Line(line), console.Plain))
 	}
 	if left > tasksShown {
-		out = append(out, fmt.Sprintf("        and %d more", left-tasksShown))
+		add(8, console.Styled(fmt.Sprintf("and %d more", left-tasksShown), console.Plain))
 	}
 	return out
 }

@@ -147,7 +147,7 @@ func PrintInbox(con *console.Console, items []Waiting) error {
 		con.Print("Nothing waits for you.")
 		return nil
 	}
-	t := &console.Table{}
+	t := &console.Table{Columns: inboxColumns()}
 	for _, i := range items {
 		what := i.Gate
 		if what == "" {
@@ -166,8 +166,20 @@ func PrintInbox(con *console.Console, items []Waiting) error {
 			state = engine.OnHuman
 		}
 		sign, style := render.Mark(state)
-		t.Row(console.Styled(sign+" "+i.Kind, style), console.Styled(text.Title(what, i.Name), console.Bold), console.Styled(i.Run+render.StubMark(i.Stub)+render.UnheldMark(i.Trust), console.Plain), console.Styled(since, console.Dim), console.Styled(left, console.Yellow), console.Styled(render.Why(i.Why), console.Plain), console.Styled(i.Type, console.Dim))
+		t.Row(
+			console.Styled(sign+" "+i.Kind, style),
+			console.Styled(text.Title(what, i.Name), console.Bold),
+			console.Styled(i.Run+render.StubMark(i.Stub)+render.UnheldMark(i.Trust), console.Plain),
+			console.Styled(since, console.Dim),
+			console.Styled(left, console.Yellow),
+			console.Styled(render.Why(i.Why), console.Plain),
+			console.Styled(i.Type, console.Dim))
 	}
 	con.PrintTable(t)
 	return nil
+}
+
+// inboxColumns returns the columns of the inbox: the reason and the command to type are whole, below the row if need be.
+func inboxColumns() []console.Column {
+	return []console.Column{{}, {Most: 40}, {}, {}, {}, {Fit: console.Below}, {Fit: console.Below}}
 }

@@ -5,28 +5,49 @@ import (
 	"strings"
 
 	"sluice/daemon"
+	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/render"
 	"sluice/internal/workspace"
 )
 
-// Fact prints a line of the journal; brief: only if it is important for a person.
-func Fact(con *console.Console, l daemon.Line, withRun, brief bool) error {
-	if con.JSON {
-		return con.JSONLine(l)
+// Log prints lines of the journal.
+type Log struct {
+	con  *console.Console
+	all  bool
+	log  render.Log
+	Left int // how many lines of bookkeeping were not printed
+}
+
+// NewLog returns a log that prints the journal for a person: all of it, or only what is important. JSON is complete.
+func NewLog(con *console.Console, withRun, all bool) *Log {
+	return &Log{con: con, all: all, log: render.Log{WithRun: withRun}}
+}
+
+// Fact prints a line of the journal.
+func (g *Log) Fact(l daemon.Line) error {
+	if g.con.JSON {
+		return g.con.JSONLine(l)
 	}
 	s := render.Fact(l.Fact)
-	if brief && !s.Key {
+	if !g.all && !s.Key {
+		g.Left++
 		return nil
 	}
-	con.Print("%s", render.Line(con, l, s, withRun))
+	printLines(g.con, g.log.Lines(g.con, l, s))
 	return nil
+}
+
+func printLines(con *console.Console, lines []string) {
+	for _, l := range lines {
+		con.Print("%s", l)
+	}
 }
 
 // Explain prints every fact of a step or a gate, and its state.
 func Explain(ctx context.Context, con *console.Console, v workspace.Viewer, r daemon.RunStatus, what string) error {
 	con.Title("%s of %s", what, r.ID)
-	last := int64(0)
+	last, log := int64(0), render.Log{}
 	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
 		s := render.Fact(l.Fact)
 		if s.Step != what && s.Gate != what && !strings.HasPrefix(s.Subject, what+"#") && !strings.HasPrefix(s.Subject, what+".") {
@@ -41,7 +62,7 @@ func Explain(ctx context.Context, con *console.Console, v workspace.Viewer, r da
 		}
 		last = l.Seq
 		s.Text = lead + s.Text
-		con.Print("%s", render.Line(con, l, s, false))
+		printLines(con, log.Lines(con, l, s))
 		return nil
 	})
 	if err != nil || con.JSON {
@@ -50,17 +71,17 @@ func Explain(ctx context.Context, con *console.Console, v workspace.Viewer, r da
 	con.Title("Now")
 	for _, s := range r.Steps {
 		if s.ID == what {
-			con.Print("%s", render.StepLine(con, s, render.NameWidth(r), con.Now()))
+			printLines(con, render.StepLines(con, s, con.Now()))
 		}
 		for _, g := range s.Gates {
-			if g.ID == what {
-				con.Print("%s", render.GateLine(con, g, render.NameWidth(r)))
+			if g.ID == what && (!g.Implicit || g.State == engine.OnHuman) {
+				printLines(con, render.GateLines(con, g))
 			}
 		}
 	}
 	for _, w := range r.Waits {
 		if w.Step == what || w.Gate == what || w.Step == "" {
-			con.Print("  waits %s", render.WaitWords(w, con.Now()))
+			con.PrintWrapped(2, console.Styled("waits "+render.WaitWords(w, con.Now()), console.Plain))
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func Runs(con *console.Console, st daemon.Status, served, all bool) error {
 	if !all {
 		runs = withoutOld(runs)
 	}
-	t := &console.Table{}
+	t := &console.Table{Columns: []console.Column{{}, {}, {}, {}, {Fit: console.Cut}}}
 	for _, r := range runs {
 		state := render.RunState(r)
 		sign, style := render.Mark(state)
@@ -36,7 +36,12 @@ func Runs(con *console.Console, st daemon.Status, served, all bool) error {
 		if unpassed := render.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
 			state, look = state+", "+unpassed, console.Yellow
 		}
-		t.Row(console.Styled(sign+" "+r.ID, style), console.Styled(state+render.StubMark(r.Stubbed)+render.UnheldMark(r.Trust), look), console.Styled(render.Progress(r), console.Plain), console.Styled(render.RunTime(con, r), console.Dim), console.Styled(render.FirstWait(r, con.Now()), console.Plain))
+		t.Row(
+			console.Styled(sign+" "+r.ID, style),
+			console.Styled(state+render.StubMark(r.Stubbed)+render.UnheldMark(r.Trust), look),
+			console.Styled(render.Progress(r), console.Plain),
+			console.Styled(render.RunAge(con, r), console.Dim),
+			console.Styled(render.FirstWait(r, con.Now()), console.Plain))
 	}
 	con.PrintTable(t)
 	if len(st.Runs) == 0 {
@@ -137,11 +142,9 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		if i > 0 {
 			con.Print("")
 		}
-		for _, l := range render.RunLines(con, r, con.Now()) {
-			con.Print("%s", console.ClipPainted(l, con.Width()))
-		}
+		printLines(con, render.FittedRun(con, r, con.Now()))
 		if take := land.ToTake(ctx, p.Root, r); take != "" {
-			con.Print("  %s", console.ClipPainted(take, con.Width()-2))
+			con.PrintWrapped(2, console.Styled(take, console.Plain))
 		}
 	}
 	if len(st.Runs) == 0 {

@@ -85,7 +85,7 @@ var layers = map[string]struct{ own, only []string }{
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
 	"internal/render": {own: []string{"daemon", "engine", "internal/console", "internal/form", "internal/text"}},
 	// What a command talks through. It knows nothing of workflows.
-	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
+	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/charmbracelet/x/ansi", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
 	// What sluice needs of a machine and of a repo, whose settings are handed in.
 	"internal/doctor": {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/render", "internal/settings", "internal/text", "journal", "notify", "specs"}},
 	// The first files of a repo, and the demo's.

@@ -1,0 +1,155 @@
+package console
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// sized is a terminal of some columns.
+type sized struct {
+	bytes.Buffer
+	columns int
+}
+
+func (s *sized) Columns() int { return s.columns }
+
+func printed(width int, t *Table) string {
+	out := &sized{columns: width}
+	New(nil, nil, out, nil).PrintTable(t)
+	return out.String()
+}
+
+// TestTableColumns: columns are as wide as they need, a wide character counts twice, and the last cell has no spaces
+// after it.
+func TestTableColumns(t *testing.T) {
+	var rows Table
+	rows.Row(Styled("日本", Bold), Styled("x", Plain))
+	rows.Row(Styled("a", Plain), Styled("long", Dim))
+	if got := printed(0, &rows); got != "日本  x\na     long\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestTableFits: what each way to fit does at its edge.
+func TestTableFits(t *testing.T) {
+	const why = "a reason that nobody could put more shortly than this"
+	for _, c := range []struct {
+		name  string
+		fit   Fit
+		width int
+		want  string
+	}{
+		{"no terminal", Cut, 0, "id  " + why + "\nb\n"},
+		{"cut", Cut, 30, "id  a reason that nobody coul…\nb\n"},
+		{"cut below", Cut, 23, "id\n  a reason that nobody…\nb\n"},
+		{"wrapped", Wrapped, 30, "id  a reason that nobody could\n    put more shortly than this\nb\n"},
+		{"wrapped below", Wrapped, 23, "id\n  a reason that nobody\n  could put more\n  shortly than this\nb\n"},
+		{"room for it", Below, 57, "id  " + why + "\nb\n"},
+		{"no room for it", Below, 56, "id\n    a reason that nobody could put more shortly than\n    this\nb\n"},
+	} {
+		rows := Table{Columns: []Column{{}, {Fit: c.fit}}}
+		rows.Row(Styled("id", Bold), Styled(why, Plain))
+		rows.Row(Styled("b", Bold), Styled("", Plain))
+		if got := printed(c.width, &rows); got != c.want {
+			t.Errorf("%s:\n%s", c.name, got)
+		}
+	}
+}
+
+// TestTableCleansCells: no cell moves the cursor, changes colours or begins a line.
+func TestTableCleansCells(t *testing.T) {
+	for _, width := range []int{0, 20} {
+		var rows Table
+		rows.Row(Styled("a\x1b[2J\nb", Plain), Styled("  c\x1b]0;owned\x07\td\u202e", Plain))
+		if got := printed(width, &rows); got != "a b    c d\n" {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+// TestTablesAreNoWiderThanTheTerminal: whatever the columns and cells, no line is wider, and what is wrapped is whole.
+func TestTablesAreNoWiderThanTheTerminal(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	words := []string{"a", "gate", "-", "日本語", "👩‍💻", "e\u0301", "path/to/some/file-of-a-name.go", "x-", "\x1b[31m", "", "終", "word"}
+	for range 3000 {
+		rows := Table{Indent: random.IntN(4)}
+		columns := 1 + random.IntN(6)
+		for range columns {
+			rows.Columns = append(rows.Columns, Column{Fit: Fit(random.IntN(4)), Least: random.IntN(9), Most: random.IntN(2) * 20})
+		}
+		var all [][]string
+		for range 1 + random.IntN(3) {
+			var cells []Cell
+			var said []string
+			for range columns {
+				var s []string
+				for range random.IntN(14) {
+					s = append(s, words[random.IntN(len(words))])
+				}
+				cells, said = append(cells, Styled(strings.Join(s, " "), Red)), append(said, cellText(s))
+			}
+			rows.Row(cells...)
+			all = append(all, said)
+		}
+		width := 10 + random.IntN(140)
+		out := &sized{columns: width}
+		con := New(nil, nil, out, nil)
+		con.Colour = true
+		con.PrintTable(&rows)
+		for l := range strings.SplitSeq(out.String(), "\n") {
+			if w := ansi.StringWidth(l); w > width {
+				t.Fatalf("%d cells in %d: %q of %+v", w, width, l, rows)
+			}
+		}
+		checkWhole(t, &rows, all, width)
+	}
+}
+
+// cellText is what is left of words without what tables may change: spaces and escape sequences.
+func cellText(words []string) string { return squeeze(ansi.Strip(strings.Join(words, " "))) }
+
+func squeeze(s string) string {
+	return strings.NewReplacer(" ", "", "\n", "", "\u200d", "").Replace(s)
+}
+
+func checkWhole(t *testing.T, rows *Table, all [][]string, width int) {
+	t.Helper()
+	out := &sized{columns: width}
+	con := New(nil, nil, out, nil)
+	l := rows.layout(width)
+	for r, cells := range all {
+		for i, said := range cells {
+			if !l.below[i] || rows.Columns[i].Fit == Cut {
+				continue
+			}
+			if got := squeeze(strings.Join(l.under(con, rows.rows[r][i], true), "")); got != said {
+				t.Fatalf("lost at %d: %q of %q", width, got, said)
+			}
+		}
+	}
+}
+
+// TestWrap: lines are no wider than asked for, and nothing is lost.
+func TestWrap(t *testing.T) {
+	for _, s := range []string{"abcd ef-", "a-b-c-d-e-", "日本語日本語-", "one two three-four", ""} {
+		for width := 2; width < 12; width++ {
+			lines := Wrap(s, width)
+			for _, l := range lines {
+				if ansi.StringWidth(l) > width {
+					t.Errorf("%q at %d: %q", s, width, lines)
+				}
+			}
+			if got := squeeze(strings.Join(lines, "")); got != squeeze(s) {
+				t.Errorf("%q at %d: %q", s, width, lines)
+			}
+		}
+	}
+	if got := fmt.Sprint(Wrap("a b", 0)); got != "[a b]" {
+		t.Error(got)
+	}
+}
