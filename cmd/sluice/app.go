@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/serve"
 	"sluice/internal/workspace"
@@ -14,7 +15,8 @@ type app struct {
 	console.Console // a copy of the app may write elsewhere
 	dir             string
 
-	throwAway bool // the repo is removed when the command ends
+	throwAway bool                           // the repo is removed when the command ends
+	ended     func(r daemon.RunStatus) error // takes the end of a run in the foreground; nil = it is printed
 }
 
 func newApp(env []string, in io.Reader, out, err io.Writer) *app {

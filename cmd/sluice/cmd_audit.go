@@ -90,33 +90,40 @@ func printAudit(con *console.Console, list []audit.Checked, bad bool) error {
 		}
 	} else {
 		for _, l := range list {
-			word, style := "ok", console.Green
-			if !l.OK {
-				word, style = "BROKEN", console.Red
-			}
-			s := fmt.Sprintf("%s  %s: %s", con.Paint(style, word), l.What, plural(int(l.Lines), "line"))
-			if l.Signed != "" || l.Point > 0 {
-				s = fmt.Sprintf("%s  %s: record %d, %s", con.Paint(style, word), clean(l.What), l.Point, l.Signed)
-			}
-			if l.Sum != "" {
-				s += ", last sum " + l.Sum
-			}
-			con.Print("%s", s)
-			if l.Why != "" {
-				con.Print("    %s", oneLine(l.Why))
-			}
-			if l.MoreUnpassed > 0 {
-				con.Print("    %s", text.GoneOnCount(l.MoreUnpassed)+" earlier")
-			}
-			for _, u := range l.Unpassed {
-				con.Print("    %s", con.Paint(console.Yellow, clean(unpassedWords(u))))
-			}
+			printChecked(con, l)
 		}
 	}
 	if bad {
 		return fault.Exit(fault.ExitFailed)
 	}
 	return nil
+}
+
+func printChecked(con *console.Console, l audit.Checked) {
+	word, style := "ok", console.Green
+	if !l.OK {
+		word, style = "BROKEN", console.Red
+	}
+	what := fmt.Sprintf("%s: %s", l.What, plural(int(l.Lines), "line"))
+	if l.Signed != "" || l.Point > 0 {
+		what = fmt.Sprintf("%s: record %d, %s", l.What, l.Point, l.Signed)
+	}
+	if l.Sum != "" {
+		what += ", last sum " + l.Sum
+	}
+	t := &console.Table{Columns: []console.Column{{}, {Fit: console.Wrapped}}}
+	t.Row(console.Styled(word, style), console.Styled(what, console.Plain))
+	con.PrintTable(t)
+	under := func(s, style string) { con.PrintWrapped(4, console.Styled(s, style)) }
+	if l.Why != "" {
+		under(oneLine(l.Why), console.Plain)
+	}
+	if l.MoreUnpassed > 0 {
+		under(text.GoneOnCount(l.MoreUnpassed)+" earlier", console.Plain)
+	}
+	for _, u := range l.Unpassed {
+		under(clean(unpassedWords(u)), console.Yellow)
+	}
 }
 
 func journalCommand(a *app) *cobra.Command {

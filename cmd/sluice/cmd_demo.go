@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/layout"
 	"sluice/internal/setup"
@@ -71,10 +72,12 @@ func runDemo(ctx context.Context, a *app, keep, by string) (err error) {
 	if err != nil {
 		return err
 	}
+	var end daemon.RunStatus
+	d.ended = func(r daemon.RunStatus) error { end = r; return nil }
 	if err := demoRun(ctx, d, p, by); err != nil {
 		return err
 	}
-	return demoEnd(ctx, d, p, dir, keep != "")
+	return demoEnd(ctx, d, p, end, keep != "")
 }
 
 // demoApp returns a copy of the app with its own home, state, settings and PATH in dir.
@@ -95,6 +98,9 @@ type sharedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
+
+// Columns is the width of the terminal behind it; 0 = none.
+func (s *sharedWriter) Columns() int { return (&console.Console{Out: s.w}).Width() }
 
 func (s *sharedWriter) Write(p []byte) (int, error) {
 	s.mu.Lock()
@@ -154,29 +160,33 @@ func demoPause(ctx context.Context, con *console.Console) error {
 
 const demoReads = 3 * time.Second
 
-// demoEnd verifies the record, and names what to look at.
-func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, dir string, kept bool) error {
+// demoEnd verifies the record, names what to look at, and ends with the run's outcome. It fits a terminal of 24 lines.
+func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunStatus, kept bool) error {
 	a.Title("\nThe record of it")
 	if err := auditVerify(ctx, a, nil, nil, ""); err != nil {
 		return err
 	}
-	a.Title("\nThe files in the repo now")
-	if err := setup.PrintTree(&a.Console, p.Root); err != nil {
-		return err
-	}
-	a.Title("\nGo on")
 	if kept {
+		home := filepath.Dir(a.dir)
+		a.Title("\nLook around")
 		a.Print(`  cd %s
   export XDG_STATE_HOME=%s XDG_CONFIG_HOME=%s PATH=%s:$PATH
-  sluice log last            # every fact
-  sluice explain XG-1-2      # why the gate failed, then passed
-  sluice graph last          # the picture, with states
-`, a.dir, filepath.Join(dir, "state"), filepath.Join(dir, "config"), filepath.Join(dir, "bin"))
+  sluice log last            # what happened
+  sluice explain XG-1-2      # why the gate failed, then passed`,
+			a.dir, filepath.Join(home, "state"), filepath.Join(home, "config"), filepath.Join(home, "bin"))
+	} else {
+		a.Title("\nThe files that it made")
+		t := &console.Table{Indent: 2, Columns: []console.Column{{}, {Fit: console.Wrapped}}}
+		for _, f := range setup.DemoMade(p.Root, r.ID) {
+			t.Row(console.Styled(f.Name, console.Plain), console.Styled(f.What, console.Dim))
+		}
+		a.PrintTable(t)
 	}
-	a.Print(`  sluice init                # in a repo of yours: the same pipeline, with real agents
-  sluice doctor              # checks what sluice needs
-  sluice help                # all commands`)
-	return nil
+	a.Title("\nGo on")
+	a.Print(`  sluice init                # the same pipeline in your repo, with real agents
+  sluice help                # all commands
+`)
+	return printSummary(ctx, a, p, r)
 }
 
 func demoAgentCommand(a *app) *cobra.Command {

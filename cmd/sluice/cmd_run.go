@@ -110,6 +110,9 @@ func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.S
 	case err != nil:
 		return err
 	}
+	if a.ended != nil {
+		return a.ended(r)
+	}
 	return printSummary(ctx, a, p, r)
 }
 
@@ -265,35 +268,32 @@ func pauseAndLeave(a *app, s workspace.Service, id string, set []string, ours bo
 // pauseIn is how long pausing may take when the person wants to leave.
 const pauseIn = 10 * time.Second
 
-// printSummary prints how the run ended, and returns its exit code.
+// printSummary prints how the run ended, its outcome last, and returns its exit code.
 func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunStatus) error {
-	for _, l := range render.EndLines(&a.Console, r) {
+	for _, l := range append(render.EndLines(&a.Console, r), render.UnpassedLines(&a.Console, r)...) {
 		a.Print("%s", l)
+	}
+	if words := render.Unheld(r); words != "" {
+		a.PrintWrapped(0, console.Styled(words, console.Yellow))
+	}
+	if take := land.ToTake(ctx, p.Root, r); take != "" {
+		a.PrintWrapped(0, console.Styled(take, console.Plain))
+	}
+	if r.Stubbed && !a.throwAway {
+		if r.Workspace != "" {
+			a.Note("  the stubs' files are in %s; no other run begins from them", r.Workspace)
+		} else {
+			a.Note("  the stubs' files are where agents would have written them: `git status` lists them; a real run begins from them")
+		}
 	}
 	_, style := render.Mark(r.Phase)
 	s := fmt.Sprintf("%s %s", r.ID, r.Phase) + render.StubMark(r.Stubbed)
 	if !r.Started.IsZero() && !r.Ended.IsZero() {
 		s += " in " + render.Ago(r.Ended.Sub(r.Started))
 	}
-	a.Print("%s", a.Paint(style, render.Because(s, endWords(r))))
-	for _, l := range render.UnpassedLines(&a.Console, r) {
-		a.Print("%s", l)
-	}
-	if words := render.Unheld(r); words != "" {
-		a.Print("%s", a.Paint(console.Yellow, words))
-	}
-	if take := land.ToTake(ctx, p.Root, r); take != "" {
-		a.Print("%s", take)
-	}
+	a.PrintWrapped(0, console.Styled(render.Because(s, endWords(r)), style))
 	if r.Phase != engine.RunCompleted {
 		a.Note("  → `sluice status %s` shows where, `sluice explain STEP` why, `sluice retry %s` tries again", r.ID, r.ID)
-	}
-	if r.Stubbed && !a.throwAway {
-		if r.Workspace != "" {
-			a.Note("  the stubs' files are in %s; no other run begins from them", r.Workspace)
-			return endOf(r)
-		}
-		a.Note("  the stubs' files are where agents would have written them: `git status` lists them; a real run begins from them")
 	}
 	return endOf(r)
 }

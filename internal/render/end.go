@@ -13,13 +13,9 @@ import (
 // endShown is how many steps, and how many gates, the end of a run names.
 const endShown = 3
 
-// endWidth is how many columns a line of them has without a terminal.
-const endWidth = 160
-
 // EndLines returns what an ended run has to say: the words of its last steps, who decided its last
 // gates, and what it used.
 func EndLines(c *console.Console, r daemon.RunStatus) (out []string) {
-	width := 0
 	var said, decided [][2]string
 	for _, s := range r.Steps {
 		if s.State == engine.Passed && s.Summary != "" {
@@ -46,16 +42,12 @@ func EndLines(c *console.Console, r daemon.RunStatus) (out []string) {
 	if used := SpentShort(r.Usage, engine.Usage{}); used != "" {
 		lines = append(lines, [2]string{"used", used})
 	}
+	t := &console.Table{Indent: 2, Columns: []console.Column{{}, {Fit: console.Cut}}}
 	for _, l := range lines {
-		width = max(width, len(l[0]))
+		t.Row(console.Styled(l[0], console.Dim), console.Styled(l[1], console.Plain))
 	}
-	columns := c.Width()
-	if columns == 0 {
-		columns = endWidth
-	}
-	for _, l := range lines {
-		words := console.Clip(l[1], max(columns-width-4, 1))
-		out = append(out, fmt.Sprintf("  %s  %s", c.Paint(console.Dim, console.Pad(l[0], width)), words))
+	for _, l := range c.TableRows(t, c.Width()) {
+		out = append(out, l...)
 	}
 	return out
 }

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/specs"
 )
@@ -86,41 +86,21 @@ func Demo(ctx context.Context, dir string, env []string) error {
 	return nil
 }
 
-// Bounds of the tree that the demo lists: an attempt's files stay in their folder.
-const (
-	treeMost  = 60
-	treeDepth = 3
-)
+// Made is a file or a folder that the demo's run has made.
+type Made struct{ Name, What string }
 
-// PrintTree lists what is in a folder, as a tree.
-func PrintTree(con *console.Console, root string) error {
-	n := 0
-	return filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
+// DemoMade returns what the demo's run has made in its repo.
+func DemoMade(root, run string) (out []Made) {
+	for _, m := range []Made{
+		{"phase-4/test/test_index.py", "the tests, after the review"},
+		{"phase-4/src/chatcat/", "the code"},
+		{layout.WorkflowDir + "/retry-context/", "why the first tests failed"},
+		{layout.RunsDir + "/" + run + "/", "each prompt, output and verdict"},
+		{layout.WorkflowDir + "/audit/" + DemoFlow + ".log", "the record, a line each"},
+	} {
+		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(m.Name))); err == nil {
+			out = append(out, m)
 		}
-		if d.Name() == ".git" {
-			return filepath.SkipDir
-		}
-		rel, err := filepath.Rel(root, path)
-		if err != nil || rel == "." {
-			return err
-		}
-		if n++; n > treeMost {
-			return filepath.SkipAll
-		}
-		name, depth := d.Name(), strings.Count(rel, string(filepath.Separator))
-		deep := d.IsDir() && depth == treeDepth
-		switch {
-		case deep:
-			name += "/ …"
-		case d.IsDir():
-			name += "/"
-		}
-		con.Print("  %s%s", strings.Repeat("  ", depth), text.Line(name))
-		if deep {
-			return filepath.SkipDir
-		}
-		return nil
-	})
+	}
+	return out
 }
