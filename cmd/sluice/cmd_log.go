@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -94,14 +93,16 @@ func ofRun(run *string, args []string) ([]string, error) {
 }
 
 func tailCommand(a *app) *cobra.Command {
-	var follow, errs, raw bool
-	var lines int
+	var f show.Following
 	cmd := &cobra.Command{
 		Use:   "tail [RUN [STEP]]",
 		Short: "print an agent's output, live with -f",
-		Long: `Prints the end of the newest attempt's output; -f follows it. Without STEP it takes the step (or the
-gate's reviewer) that was launched last, tasks included. For built-in agents it shows messages,
-tools, changed files and cost; --raw prints their events unchanged. Control characters are removed.`,
+		Long: `Prints the end of an agent's output: of the step that works now or, while it is judged, of its
+reviewer, tasks included; if nothing works, of the last that did. Without RUN it takes the newest run
+in which something works, not one that waits. -f follows the output, goes on with the next launch,
+and says so, until the run has ended; with STEP it stays with that step. For built-in agents it shows
+messages, tools, changed files and cost; --raw prints their events unchanged. Control characters are
+removed.`,
 		Example: "sluice tail -f\nsluice tail phase-4-1 code -n 200",
 		Args:    console.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -109,36 +110,21 @@ tools, changed files and cost; --raw prints their events unchanged. Control char
 			if err != nil {
 				return err
 			}
-			run := "last"
-			if len(args) > 0 {
-				run = args[0]
-			}
-			step := ""
-			if len(args) == 2 {
-				step = args[1]
-			}
-			folders, err := show.Folders(cmd.Context(), p, run, step == "")
-			if err != nil {
-				return err
-			}
-			dir, err := show.NewestOutput(p.Root, folders, step)
-			if err != nil {
-				return err
-			}
-			name := "stdout"
-			if errs {
-				name = "stderr"
-			}
-			say := show.PlainLine
-			if !raw && !errs {
-				say = show.Sayer(&a.Console, dir)
-			}
-			return show.Tail(cmd.Context(), &a.Console, filepath.Join(dir, name), lines, follow, say)
+			f.Run, f.Step = arg(args, 0), arg(args, 1)
+			return f.Print(cmd.Context(), &a.Console, p)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow new output until Ctrl-C")
-	cmd.Flags().BoolVar(&errs, "stderr", false, "print its standard error instead")
-	cmd.Flags().BoolVar(&raw, "raw", false, "print the events of built-in agents unchanged")
-	cmd.Flags().IntVarP(&lines, "lines", "n", 40, "print the last lines, at most 10000")
+	cmd.Flags().BoolVarP(&f.Follow, "follow", "f", false, "follow new output until the run has ended, or Ctrl-C")
+	cmd.Flags().BoolVar(&f.Stderr, "stderr", false, "print its standard error instead")
+	cmd.Flags().BoolVar(&f.Raw, "raw", false, "print the events of built-in agents unchanged")
+	cmd.Flags().IntVarP(&f.Lines, "lines", "n", 40, "print the last lines, at most 10000")
 	return cmd
+}
+
+// arg returns the argument at i; "" if it was not given.
+func arg(args []string, i int) string {
+	if i < len(args) {
+		return args[i]
+	}
+	return ""
 }

@@ -1,65 +1,21 @@
 package show
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"sluice/agents"
 	"sluice/agents/launch"
 	"sluice/agents/program"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
-	"sluice/internal/fault"
-	"sluice/internal/ids"
-	"sluice/internal/layout"
 	"sluice/internal/text"
-	"sluice/internal/workspace"
 )
-
-// NewestOutput returns the folder of the launch that wrote last. runs are folders below
-// .workflow/runs/; id names a step or a gate, "" any.
-func NewestOutput(root string, runs []string, id string) (string, error) {
-	var best string
-	var at time.Time
-	pattern := "*"
-	if id != "" {
-		if !ids.Valid(id) {
-			return "", fault.Misused("`sluice status` names the steps", "%q is not the id of a step or gate", text.Line(id))
-		}
-		pattern = id + ".*"
-	}
-	var dirs []string
-	for _, run := range runs {
-		folder := layout.GlobSafe(filepath.Join(root, filepath.FromSlash(layout.RunsDir), filepath.FromSlash(run)))
-		for _, glob := range []string{pattern, filepath.Join(pattern, "launch-*")} {
-			found, err := filepath.Glob(filepath.Join(folder, glob))
-			if err != nil {
-				return "", err
-			}
-			dirs = append(dirs, found...)
-		}
-	}
-	for _, d := range dirs {
-		if id == "" && strings.HasPrefix(filepath.Base(d), "after_run.") {
-			continue // the run's hook: nobody's words
-		}
-		if st, err := os.Stat(filepath.Join(d, "stdout")); err == nil && (best == "" || st.ModTime().After(at)) {
-			best, at = d, st.ModTime()
-		}
-	}
-	if best == "" {
-		return "", fault.Failed("`sluice status` shows what runs", "no output yet of %s", strings.TrimSpace(text.Line(runs[0]+" "+id)))
-	}
-	return best, nil
-}
 
 // tailPace is how often a followed file is read. At most tailLines lines of its last tailBytes
 // bytes are printed.
@@ -159,16 +115,16 @@ func nextPart(f *os.File, file string) (next *os.File, from int64) {
 	return next, from
 }
 
-// Tail prints the end of a file and, with follow, what is added to it. say turns one of its lines
-// into lines for a person.
-func Tail(ctx context.Context, con *console.Console, file string, lines int, follow bool, say func(string) []string) error {
+// Tail prints the end of a file and, with follow, what is added to it until over reports that nothing more will be; nil =
+// it never does. say turns one of its lines into lines for a person.
+func Tail(ctx context.Context, con *console.Console, file string, lines int, follow bool, say func(string) []string, over func() bool) error {
 	f, err := openOutput(NewestPart(file))
 	if err != nil {
 		return err
 	}
-	defer func() { f.Close() }()
 	buf, at, err := lastBytes(f)
 	if err != nil {
+		f.Close()
 		return err
 	}
 	rest := ""
@@ -179,44 +135,76 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 	for _, l := range strings.Split(strings.TrimRight(string(buf), "\n"), "\n") {
 		all = append(all, say(l)...)
 	}
-	for _, l := range all[max(len(all)-max(min(lines, tailLines), 0), 0):] {
-		con.Print("%s", l)
+	printLines(con, all[max(len(all)-max(min(lines, tailLines), 0), 0):])
+	if !follow {
+		return f.Close()
 	}
+	t := &tailed{con: con, file: file, f: f, at: at, rest: rest, say: say}
+	defer func() { t.f.Close() }()
+	return t.follow(ctx, over)
+}
+
+// tailed is an output of which what is added is printed.
+type tailed struct {
+	con  *console.Console
+	file string
+	f    *os.File
+	at   int64  // where it was read to
+	rest string // of a line that has not ended
+	say  func(string) []string
+}
+
+func (t *tailed) follow(ctx context.Context, over func() bool) error {
 	tick := time.NewTicker(tailPace)
 	defer tick.Stop()
-	for follow {
+	last := false // what is read now is the end
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		// Before the read: what is written after it is in the next file.
-		next, from := nextPart(f, file)
-		buf, err := io.ReadAll(io.NewSectionReader(f, at, tailBytes))
-		at += int64(len(buf))
-		switch {
-		case next != nil && err == nil && len(buf) == 0:
-			f.Close()
-			f, at = next, from
-			continue
-		case next != nil:
-			next.Close() // it is found again
-		}
-		if err != nil {
+		switch n, err := t.read(); {
+		case err != nil:
 			return err
-		}
-		parts := strings.Split(rest+string(buf), "\n")
-		rest = parts[len(parts)-1]
-		if len(rest) > tailBytes {
-			parts, rest = append(parts, ""), ""
-		}
-		for _, l := range parts[:len(parts)-1] {
-			for _, l := range say(l) {
-				con.Print("%s", l)
+		case n > 0:
+		case last:
+			if t.rest != "" {
+				printLines(t.con, t.say(t.rest))
 			}
+			return nil
+		default:
+			last = over != nil && over()
 		}
 	}
-	return nil
+}
+
+// read prints what was added, and returns how many bytes that was. It goes on to the next part of the output.
+func (t *tailed) read() (int, error) {
+	// Before the read: what is written after it is in the next file.
+	next, from := nextPart(t.f, t.file)
+	buf, err := io.ReadAll(io.NewSectionReader(t.f, t.at, tailBytes))
+	t.at += int64(len(buf))
+	switch {
+	case next != nil && err == nil && len(buf) == 0:
+		t.f.Close()
+		t.f, t.at = next, from
+		return 1, nil // there may be more
+	case next != nil:
+		next.Close() // it is found again
+	}
+	if err != nil {
+		return 0, err
+	}
+	parts := strings.Split(t.rest+string(buf), "\n")
+	t.rest = parts[len(parts)-1]
+	if len(t.rest) > tailBytes {
+		parts, t.rest = append(parts, ""), ""
+	}
+	for _, l := range parts[:len(parts)-1] {
+		printLines(t.con, t.say(l))
+	}
+	return len(buf), nil
 }
 
 // Sayer returns the function that turns a launch's output into lines for a person.
@@ -225,28 +213,6 @@ func Sayer(con *console.Console, dir string) func(string) []string {
 		return eventsOf(con, prog.Format)
 	}
 	return PlainLine
-}
-
-// Folders returns the folder of the run and, with all, those of its child runs, whose agent may be
-// at work. They are below .workflow/runs/, the run's own first.
-func Folders(ctx context.Context, p *workspace.Workspace, run string, all bool) ([]string, error) {
-	st, err := p.Status(ctx)
-	if err != nil {
-		return nil, err
-	}
-	id, err := workspace.PickRun(st.Runs, run)
-	if err != nil {
-		return nil, err
-	}
-	runs := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.ID != id })
-	if all {
-		runs = append(runs, daemon.Below(st.Runs, id)...)
-	}
-	var out []string
-	for _, r := range runs {
-		out = append(out, cmp.Or(r.Dir, r.ID))
-	}
-	return out, nil
 }
 
 // lastBytes returns at most tailBytes of the end of an output, and where they end.

@@ -22,7 +22,7 @@ func TestTailIsHeldUpByNothing(t *testing.T) {
 	con := console.New(nil, strings.NewReader(""), io.Discard, io.Discard)
 	done := make(chan error, 1)
 	go func() {
-		done <- Tail(t.Context(), con, file, 10, false, func(l string) []string { return []string{l} })
+		done <- Tail(t.Context(), con, file, 10, false, func(l string) []string { return []string{l} }, nil)
 	}()
 	select {
 	case err := <-done:

@@ -254,7 +254,7 @@ func (h *Repos) newestOutput(ctx context.Context, p *workspace.Workspace, run, w
 		h.folders[key] = folder
 		h.mu.Unlock()
 	}
-	return show.NewestOutput(p.Root, []string{folder}, what)
+	return show.NewestOutput(p.Root, []string{folder}, what, nil)
 }
 
 // Words returns the last line of an agent's output. It reads the file only if it has changed.
@@ -323,7 +323,7 @@ func (h *Repos) Tail(ctx context.Context, root, run, what string, say func(strin
 	}
 	inner := *h.con
 	inner.Out = &lineWriter{say: say}
-	return show.Tail(ctx, &inner, filepath.Join(dir, "stdout"), tailShown, true, show.Sayer(&inner, dir))
+	return show.Tail(ctx, &inner, filepath.Join(dir, "stdout"), tailShown, true, show.Sayer(&inner, dir), nil)
 }
 
 // lineWriter passes what is written to it on, line by line.

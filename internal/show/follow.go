@@ -1,0 +1,170 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/layout"
+	"sluice/internal/render"
+	"sluice/internal/workspace"
+)
+
+// Following is which output to print, and how.
+type Following struct {
+	Run, Step string // "" = whatever works
+	Lines     int
+	Follow    bool
+	Stderr    bool
+	Raw       bool // events of built-in agents unchanged
+
+	con  *console.Console
+	p    *workspace.Workspace
+	runs []daemon.RunStatus // as last seen
+	dir  string             // of the launch whose output is printed
+	next string             // of the one that is printed after it
+	seen map[string]bool    // printed before
+}
+
+// followPace is how often a process is asked what works now.
+const followPace = 500 * time.Millisecond
+
+// Print prints the end of an agent's output. With Follow it prints what is added until the run has ended, and, unless a
+// step was named, goes on with the launch that works when this one has ended.
+func (f *Following) Print(ctx context.Context, con *console.Console, p *workspace.Workspace) error {
+	f.con, f.p, f.seen = con, p, map[string]bool{}
+	st, err := p.Status(ctx)
+	if err != nil {
+		return err
+	}
+	f.runs = st.Runs
+	if f.Run, err = runToTail(st.Runs, f.Run); err != nil {
+		return err
+	}
+	if f.dir, err = f.first(ctx); err != nil || f.dir == "" {
+		return err
+	}
+	for lines := f.Lines; ; lines = tailLines {
+		f.seen[f.dir] = true
+		if f.Follow && f.Step == "" {
+			f.tell(f.name(f.dir))
+		}
+		file, say := f.output()
+		if err := Tail(ctx, con, file, lines, f.Follow, say, f.over(ctx)); err != nil || !f.Follow || ctx.Err() != nil {
+			return err
+		}
+		if f.next == "" {
+			r := f.run()
+			f.tell(r.ID + " " + render.RunState(r))
+			return nil
+		}
+		f.dir, f.next = f.next, ""
+	}
+}
+
+// tell says what is printed, beside the output.
+func (f *Following) tell(what string) { f.con.Note("%s", f.con.PaintErr(console.Dim, "── "+what)) }
+
+// output returns the file to print, and what turns its lines into lines for a person.
+func (f *Following) output() (file string, say func(string) []string) {
+	switch {
+	case f.Stderr:
+		return filepath.Join(f.dir, "stderr"), PlainLine
+	case f.Raw:
+		return filepath.Join(f.dir, "stdout"), PlainLine
+	}
+	return filepath.Join(f.dir, "stdout"), Sayer(f.con, f.dir)
+}
+
+// name names the launch of a folder: phase-4-1/X-1.2.
+func (f *Following) name(dir string) string {
+	if rel, err := filepath.Rel(filepath.Join(f.p.Root, filepath.FromSlash(layout.RunsDir)), dir); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return dir
+}
+
+// pick returns the folder of the launch to print now.
+func (f *Following) pick() (string, error) {
+	runs := family(f.runs, f.Run, f.Step == "")
+	return NewestOutput(f.p.Root, foldersOf(runs), f.Step, atWork(runs))
+}
+
+// first returns the launch to begin with. A live run that is followed may have none yet.
+func (f *Following) first(ctx context.Context) (string, error) {
+	dir, err := f.pick()
+	var none *fault.Error
+	if !f.Follow || !errors.As(err, &none) || none.Code == fault.ExitUsage || !f.live() {
+		return dir, err
+	}
+	f.tell("no output yet of " + strings.TrimSpace(f.Run+" "+f.Step))
+	tick := time.NewTicker(followPace)
+	defer tick.Stop()
+	for err != nil && f.live() {
+		select {
+		case <-ctx.Done():
+			return "", nil
+		case <-tick.C:
+		}
+		f.look(ctx)
+		dir, err = f.pick()
+	}
+	return dir, err
+}
+
+// over returns what tells Tail that the output is complete: the run has ended, or another launch works instead.
+func (f *Following) over(ctx context.Context) func() bool {
+	asked := time.Now()
+	return func() bool {
+		if time.Since(asked) < followPace {
+			return false
+		}
+		asked = time.Now()
+		f.look(ctx)
+		if f.Step == "" && !f.works() {
+			if dir, err := f.pick(); err == nil && !f.seen[dir] {
+				f.next = dir
+				return true
+			}
+		}
+		return !f.live()
+	}
+}
+
+// works reports whether the launch whose output is printed is at work.
+func (f *Following) works() bool {
+	attempt := f.name(f.dir)
+	if base := path.Base(attempt); strings.HasPrefix(base, againPrefix) {
+		attempt = path.Dir(attempt)
+	}
+	return atWork(f.runs)[attempt] && !hasEnded(f.dir)
+}
+
+func (f *Following) run() daemon.RunStatus {
+	i := slices.IndexFunc(f.runs, func(r daemon.RunStatus) bool { return r.ID == f.Run })
+	if i < 0 { // forgotten
+		return daemon.RunStatus{ID: f.Run}
+	}
+	return f.runs[i]
+}
+
+func (f *Following) live() bool { return f.run().Live() }
+
+// look asks the process that serves the repo for the state of its runs; without one nothing changes.
+func (f *Following) look(ctx context.Context) {
+	s, err := f.p.Serving(ctx)
+	if err != nil || s == nil {
+		return
+	}
+	defer s.Close()
+	if st, err := s.Status(ctx, ""); err == nil {
+		f.runs = st.Runs
+	}
+}

@@ -1,0 +1,147 @@
+package show
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/fault"
+	"sluice/internal/ids"
+	"sluice/internal/layout"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+)
+
+// NewestOutput returns the folder of the launch that wrote last; one that is at work comes before all others. runs are
+// folders below .workflow/runs/; id names a step or a gate, "" any; working are folders of attempts and reviews, below
+// .workflow/runs/ too.
+func NewestOutput(root string, runs []string, id string, working map[string]bool) (string, error) {
+	pattern := "*"
+	if id != "" {
+		if !ids.Valid(id) {
+			return "", fault.Misused("`sluice status` names the steps", "%q is not the id of a step or gate", text.Line(id))
+		}
+		pattern = id + ".*"
+	}
+	best, at, works := "", time.Time{}, false
+	for _, run := range runs {
+		for _, glob := range []string{pattern, filepath.Join(pattern, againPrefix+"*")} {
+			folder := filepath.Join(root, filepath.FromSlash(layout.RunsDir), filepath.FromSlash(run))
+			found, err := filepath.Glob(filepath.Join(layout.GlobSafe(folder), glob))
+			if err != nil {
+				return "", err
+			}
+			for _, d := range found {
+				rel, err := filepath.Rel(folder, d)
+				if err != nil {
+					return "", err
+				}
+				attempt, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+				st, err := os.Stat(filepath.Join(d, "stdout"))
+				if err != nil || id == "" && strings.HasPrefix(attempt, "after_run.") {
+					continue // nothing yet, or the run's hook: nobody's words
+				}
+				now := working[run+"/"+attempt] && !hasEnded(d)
+				if best == "" || now && !works || now == works && st.ModTime().After(at) {
+					best, at, works = d, st.ModTime(), now
+				}
+			}
+		}
+	}
+	if best == "" {
+		return "", fault.Failed("`sluice status` shows what runs", "no output yet of %s", strings.TrimSpace(text.Line(runs[0]+" "+id)))
+	}
+	return best, nil
+}
+
+// againPrefix begins the name of the folder of a launch that is not its attempt's first.
+const againPrefix = "launch-"
+
+// hasEnded reports whether the launch whose files are in a folder has ended.
+func hasEnded(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, layout.ExitName))
+	return err == nil
+}
+
+// atWork returns the folders, below .workflow/runs/, of what works in these runs: attempts whose agent was launched, and
+// reviews whose reviewer was. What waits for anything is not among them.
+func atWork(runs []daemon.RunStatus) map[string]bool {
+	out := map[string]bool{}
+	for _, r := range runs {
+		if !r.Live() {
+			continue
+		}
+		folder := cmp.Or(r.Dir, r.ID)
+		for _, s := range r.Steps {
+			if s.State == engine.Running || s.State == engine.Signalled {
+				out[fmt.Sprintf("%s/%s.%d", folder, s.ID, s.Attempt)] = true
+			}
+			for _, g := range s.Gates {
+				if g.State == engine.OnReview && !g.Due {
+					out[fmt.Sprintf("%s/%s.%d", folder, g.ID, g.Round)] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Folders returns the folder of the run and, with all, those of its child runs, whose agent may be
+// at work. They are below .workflow/runs/, the run's own first.
+func Folders(ctx context.Context, p *workspace.Workspace, run string, all bool) ([]string, error) {
+	st, err := p.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := workspace.PickRun(st.Runs, run)
+	if err != nil {
+		return nil, err
+	}
+	return foldersOf(family(st.Runs, id, all)), nil
+}
+
+// family returns a run and, with all, the runs below it.
+func family(runs []daemon.RunStatus, id string, all bool) []daemon.RunStatus {
+	out := slices.DeleteFunc(slices.Clone(runs), func(r daemon.RunStatus) bool { return r.ID != id })
+	if all {
+		out = append(out, daemon.Below(runs, id)...)
+	}
+	return out
+}
+
+func foldersOf(runs []daemon.RunStatus) (out []string) {
+	for _, r := range runs {
+		out = append(out, cmp.Or(r.Dir, r.ID))
+	}
+	return out
+}
+
+// runToTail returns the run that is meant: the named one, else the newest in which something works, else the newest that
+// has begun, else the newest.
+func runToTail(runs []daemon.RunStatus, name string) (string, error) {
+	if name != "" {
+		return workspace.PickRun(runs, name)
+	}
+	begun := ""
+	for i := len(runs) - 1; i >= 0; i-- {
+		r := runs[i]
+		switch {
+		case r.Child != nil:
+		case len(atWork(family(runs, r.ID, true))) > 0:
+			return r.ID, nil
+		case begun == "" && !r.Started.IsZero():
+			begun = r.ID
+		}
+	}
+	if begun != "" {
+		return begun, nil
+	}
+	return workspace.PickRun(runs, workspace.LastRun)
+}

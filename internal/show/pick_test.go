@@ -1,0 +1,82 @@
+package show
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/layout"
+)
+
+// TestTheOutputOfWhatWorks: a launch at work comes before one that wrote later and has ended, and before one that waits; a
+// run in which something works before a newer one.
+func TestTheOutputOfWhatWorks(t *testing.T) {
+	root := t.TempDir()
+	begin := time.Now().Add(-time.Hour)
+	wrote := func(dir string, minute int, ended bool) {
+		dir = filepath.Join(root, filepath.FromSlash(layout.RunsDir), dir)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "stdout")
+		if err := os.WriteFile(file, []byte("words\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		at := begin.Add(time.Duration(minute) * time.Minute)
+		if err := os.Chtimes(file, at, at); err != nil {
+			t.Fatal(err)
+		}
+		if ended {
+			if err := os.WriteFile(filepath.Join(dir, layout.ExitName), []byte("{}"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	wrote("w-1/a.1", 1, true)
+	wrote("w-1/g.1", 2, false) // the reviewer at work
+	wrote("w-1/c.1", 3, true)  // ended, and to be launched again
+	wrote("w-1/d.1", 4, true)
+	wrote("w-1/d.1/launch-2", 5, true)
+	wrote("w-1/after_run.1", 9, false)
+	runs := []daemon.RunStatus{
+		{ID: "w-1", Phase: engine.RunRunning, Started: begin, Steps: []daemon.StepStatus{
+			{ID: "a", State: engine.Gating, Attempt: 1, Gates: []daemon.GateStatus{{ID: "g", State: engine.OnReview, Round: 1}}},
+			{ID: "b", State: engine.Ready, Attempt: 1},
+			{ID: "c", State: engine.Running, Attempt: 1},
+			{ID: "d", State: engine.Passed, Attempt: 1},
+		}},
+		{ID: "w-2", Phase: engine.RunPending},
+	}
+	for _, c := range []struct {
+		id      string
+		working map[string]bool
+		want    string
+	}{
+		{"", atWork(runs), "g.1"},
+		{"", nil, "d.1/launch-2"}, // it wrote last; a hook has no words
+		{"d", atWork(runs), "d.1/launch-2"},
+		{"c", atWork(runs), "c.1"},
+	} {
+		got, err := NewestOutput(root, []string{"w-1"}, c.id, c.working)
+		if rel, _ := filepath.Rel(filepath.Join(root, filepath.FromSlash(layout.RunsDir), "w-1"), got); err != nil || rel != c.want {
+			t.Errorf("%q: %s, %v, want %s", c.id, rel, err, c.want)
+		}
+	}
+	runs[0].Steps[0].Gates[0].Due = true // its reviewer waits for a slot
+	if got := atWork(runs); got["w-1/g.1"] || got["w-1/b.1"] || !got["w-1/c.1"] {
+		t.Errorf("%v", got)
+	}
+	for _, c := range []struct {
+		name string
+		runs []daemon.RunStatus
+		want string
+	}{{"", runs, "w-1"}, {"last", runs, "w-2"}, {"w-2", runs, "w-2"}, {"", runs[1:], "w-2"},
+		{"", []daemon.RunStatus{{ID: "o-1", Phase: engine.RunCompleted, Started: begin}, runs[1]}, "o-1"}} {
+		if got, err := runToTail(c.runs, c.name); got != c.want || err != nil {
+			t.Errorf("%q of %d: %s %v, want %s", c.name, len(c.runs), got, err, c.want)
+		}
+	}
+}
