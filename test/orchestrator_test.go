@@ -404,5 +404,7 @@ func TestOrchestratorCodex(t *testing.T) {
 	if !strings.Contains(out, `"taken":true`) {
 		t.Errorf("codex has not signalled:\n%s", out)
 	}
-	w.within(time.Minute, "X-1 has passed", func() bool { return strings.Contains(w.do(w.bin, "log", "--all", "exp-7-agent-1"), "X-1.1         passed") })
+	w.within(time.Minute, "X-1 has passed", func() bool {
+		return strings.Contains(w.do(w.bin, "log", "--all", "exp-7-agent-1"), "X-1.1         passed")
+	})
 }

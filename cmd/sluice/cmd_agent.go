@@ -180,13 +180,15 @@ func tryNotice(ctx context.Context, a *app, n notify.Notice) (err error) {
 	if a.JSON {
 		return a.Document(results)
 	}
+	t := &console.Table{Columns: []console.Column{{Least: console.LabelWidth}, {Fit: console.Wrapped}}}
 	for _, r := range results {
 		word, style := "sent", console.Green
 		if !r.OK {
 			word, style = "not sent: "+r.Why, console.Yellow
 		}
-		a.Print("%s  %s", console.Pad(r.Channel, console.LabelWidth), a.Paint(style, word))
+		t.Row(console.Styled(r.Channel, console.Plain), console.Styled(word, style))
 	}
+	a.PrintTable(t)
 	if !reached {
 		return fault.Failed("set notify.command in your own settings, or see `sluice doctor`", "the notice reached nobody")
 	}

@@ -125,7 +125,7 @@ func (a *app) attemptShow(ctx context.Context, p *workspace.Workspace, t *attemp
 	a.Title("%s", t.name)
 	line := func(what, text string) {
 		if text != "" {
-			a.Print("  %s %s", console.Pad(what, 10), clean(text))
+			a.Field(what, clean(text))
 		}
 	}
 	line("state", t.State)

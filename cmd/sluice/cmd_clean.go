@@ -69,14 +69,17 @@ func cleanRuns(ctx context.Context, a *app, keep int, older time.Duration, dry b
 		return a.Document(map[string]any{"removed": false, "runs": old})
 	}
 	var sum int64
+	t := &console.Table{}
 	for _, o := range old {
 		sum += o.Bytes
-		if !a.JSON {
-			a.Print("%s  %s  %s", console.Pad(o.Run, 30), console.Pad(render.Size(o.Bytes), 8), a.Paint(console.Dim, "ended "+render.Ago(a.Now().Sub(o.Ended))+" ago"))
-		}
+		t.Row(console.Styled(o.Run, console.Plain), console.Styled(render.Size(o.Bytes), console.Plain),
+			console.Styled("ended "+render.Ago(a.Now().Sub(o.Ended))+" ago", console.Dim))
 	}
-	if len(old) == 0 && !a.JSON {
-		a.Print("Nothing to remove.")
+	if !a.JSON {
+		a.PrintTable(t)
+		if len(old) == 0 {
+			a.Print("Nothing to remove.")
+		}
 	}
 	if len(old) == 0 || dry {
 		if a.JSON {

@@ -152,12 +152,17 @@ func keysListCommand(a *app) *cobra.Command {
 			if a.JSON {
 				return keysDocument(&a.Console, store, l)
 			}
+			t := &console.Table{Columns: []console.Column{{}, {}, {Fit: console.Below}}}
+			key := func(name, key, words string) {
+				t.Row(console.Styled(name, console.Plain), console.Styled(key, console.Plain), console.Styled(words, console.Dim))
+			}
 			for _, s := range l.Signers {
-				a.Print("%s  %s  %s", console.Pad(s.Names[0], 28), s.Key, a.Paint(console.Dim, s.KindWord()+also(s.Names)))
+				key(s.Names[0], s.Key, s.KindWord()+also(s.Names))
 			}
 			for _, r := range l.Revoked {
-				a.Print("%s  %s  %s", console.Pad(r.Names[0], 28), r.Key, a.Paint(console.Dim, strings.TrimSpace("revoked "+r.At.UTC().Format("2006-01-02 15:04Z")+" "+clean(r.Why))))
+				key(r.Names[0], r.Key, "revoked "+r.At.UTC().Format("2006-01-02 15:04Z")+" "+clean(r.Why))
 			}
+			a.PrintTable(t)
 			if len(l.Signers) == 0 {
 				a.Note("no key counts here: `sluice keys add FILE.pub --name NAME`")
 				return nil

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -77,18 +76,18 @@ func helpCommands(con *console.Console, cmd *cobra.Command) {
 	}
 	for _, g := range groups {
 		helpHead(con, g.Title)
+		t := &console.Table{Indent: 2, Columns: []console.Column{{Least: width}, {Fit: console.Wrapped}}}
 		for _, c := range commands {
 			if c.GroupID == g.ID && c.IsAvailableCommand() {
-				con.Print("  %s  %s", console.Pad(c.Name(), width), c.Short)
+				t.Row(console.Styled(c.Name(), console.Plain), console.Styled(c.Short, console.Plain))
 			}
 		}
+		con.PrintTable(t)
 	}
 }
 
 func helpFlags(con *console.Console, title string, flags *pflag.FlagSet) {
-	type line struct{ left, right string }
-	var lines []line
-	width := 0
+	t := &console.Table{Indent: 2, Columns: []console.Column{{}, {Fit: console.Wrapped}}}
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden {
 			return
@@ -104,13 +103,10 @@ func helpFlags(con *console.Console, title string, flags *pflag.FlagSet) {
 		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "[]" && f.DefValue != "0s" {
 			usage += " (" + f.DefValue + ")"
 		}
-		lines = append(lines, line{left, usage})
-		width = max(width, runewidth.StringWidth(left))
+		t.Row(console.Styled(left, console.Plain), console.Styled(usage, console.Plain))
 	})
 	helpHead(con, title)
-	for _, l := range lines {
-		con.Print("  %s  %s", console.Pad(l.left, width), l.right)
-	}
+	con.PrintTable(t)
 }
 
 func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sluice/internal/console"
 	"sluice/internal/fault"
@@ -51,9 +50,11 @@ func Print(con *console.Console, checks []Check) error {
 	} else {
 		for _, c := range checks {
 			style := map[string]string{"ok": console.Green, "warn": console.Yellow, "fail": console.Red}[c.State]
-			con.Print("%s  %s  %s", con.Paint(style, console.Pad(c.State, 4)), console.Pad(c.What, 10), text.Message(c.Says))
+			t := &console.Table{Columns: []console.Column{{Least: stateWidth}, {Least: whatWidth}, {Fit: console.Wrapped}}}
+			t.Row(console.Styled(c.State, style), console.Styled(c.What, console.Plain), console.Styled(text.Message(c.Says), console.Plain))
+			con.PrintTable(t)
 			if c.Advice != "" {
-				con.Print("%s %s", strings.Repeat(" ", 17), con.Paint(console.Dim, "→ "+text.Message(c.Advice)))
+				con.PrintWrapped(stateWidth+whatWidth+4, console.Styled("→ "+text.Message(c.Advice), console.Dim))
 			}
 		}
 	}
@@ -62,6 +63,12 @@ func Print(con *console.Console, checks []Check) error {
 	}
 	return nil
 }
+
+// Widths of the columns of states and of what was checked.
+const (
+	stateWidth = 4
+	whatWidth  = 10
+)
 
 // fix is what doctor can do about a fault, once somebody has said yes.
 type fix struct {
