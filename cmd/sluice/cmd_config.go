@@ -112,7 +112,7 @@ func showSettings(con *console.Console, s *settings.Layered, args []string) erro
 	if con.JSON {
 		return con.Document(list)
 	}
-	t := &console.Table{Columns: []console.Column{{}, {Fit: console.Wrapped}, {}, {}}}
+	t := &console.Table{Columns: []console.Column{{}, {Fit: console.Wrapped}, {Fit: console.Below}, {Fit: console.Below}}}
 	for _, l := range list {
 		t.Row(console.Styled(l.Key, console.Plain), console.Styled(valueWords(l.Value), console.Bold),
 			console.Styled(l.From, console.Dim), console.Styled(l.Class, console.Dim))

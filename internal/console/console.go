@@ -73,13 +73,15 @@ func (c *Console) Interactive() bool {
 func (c *Console) Asks() bool { return c.Interactive() && !c.Yes && !c.JSON }
 
 // Width is how many characters fit on a line of out; 0 where that is no terminal and nothing is cut.
-func (c *Console) Width() int {
-	if w, ok := c.Out.(interface{ Columns() int }); ok { // it writes to a terminal
-		return w.Columns()
+func (c *Console) Width() int { return widthOf(c.Out) }
+
+func widthOf(w io.Writer) int {
+	if s, ok := w.(interface{ Columns() int }); ok { // it writes to a terminal
+		return s.Columns()
 	}
-	if f, ok := Terminal(c.Out); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			return w
+	if f, ok := Terminal(w); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
 		}
 	}
 	return 0
@@ -133,8 +135,12 @@ func (c *Console) ReadLine() (string, error) {
 // Print writes a line to out.
 func (c *Console) Print(format string, args ...any) { fmt.Fprintf(c.Out, format+"\n", args...) }
 
-// Note writes a line to stderr: what a person may want to know and a program need not read.
-func (c *Console) Note(format string, args ...any) { fmt.Fprintf(c.Err, format+"\n", args...) }
+// Note writes a line to stderr, wrapped in a terminal: what a person may want to know and a program need not read.
+func (c *Console) Note(format string, args ...any) {
+	for _, l := range Wrap(fmt.Sprintf(format, args...), widthOf(c.Err)) {
+		fmt.Fprintln(c.Err, l)
+	}
+}
 
 // Document writes v as one JSON document.
 func (c *Console) Document(v any) error { return c.encode(v, "  ") }

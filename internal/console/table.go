@@ -27,21 +27,6 @@ func Pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(width-ansi.StringWidth(s), 0))
 }
 
-// Wrap returns s in lines of at most width cells, broken between words where that is possible; 0 = on one line.
-func Wrap(s string, width int) []string {
-	if width <= 0 {
-		return []string{s}
-	}
-	var lines []string
-	for l := range strings.SplitSeq(ansi.Wrap(s, width, ""), "\n") {
-		// Wrap leaves a line too wide where its last word ends in a hyphen.
-		for part := range strings.SplitSeq(ansi.Hardwrap(l, width, true), "\n") {
-			lines = append(lines, strings.TrimRight(part, " "))
-		}
-	}
-	return lines
-}
-
 // Fit says how a column takes part in fitting a table to the terminal.
 type Fit int
 
@@ -101,6 +86,9 @@ func (x Cell) bare() string {
 	return b.String()
 }
 
+// Width is how many cells of a terminal the text takes.
+func (x Cell) Width() int { return ansi.StringWidth(x.bare()) }
+
 func (x Cell) painted(c *Console) string {
 	var b strings.Builder
 	for _, p := range x {
@@ -111,7 +99,7 @@ func (x Cell) painted(c *Console) string {
 
 // lines returns the cell in at most most lines of a width.
 func (x Cell) lines(c *Console, width int, wrap bool) []string {
-	if ansi.StringWidth(x.bare()) <= width {
+	if x.Width() <= width {
 		return []string{x.painted(c)}
 	}
 	if !wrap {
@@ -180,7 +168,7 @@ func (t *Table) layout(width int) layout {
 			l.widths = append(l.widths, 0)
 		}
 		for i, x := range r {
-			l.widths[i] = max(l.widths[i], ansi.StringWidth(x.bare()))
+			l.widths[i] = max(l.widths[i], x.Width())
 		}
 	}
 	for len(l.columns) < len(l.widths) {
@@ -212,26 +200,15 @@ func (l *layout) over() int {
 	return sum - l.width
 }
 
-// fit makes the row as narrow as the terminal: what can go below it goes, then what can be cut is, then the widest.
+// fit makes the row as narrow as the terminal: what can be cut or wrapped is, if enough is left of it; then what can go
+// below goes; then the widest are cut.
 func (l *layout) fit() {
-	if l.over() > 0 {
+	if l.flex(false); l.over() > 0 {
 		for i, col := range l.columns {
 			l.below[i] = col.Fit == Below
 		}
 	}
-	for i, col := range l.columns {
-		over := l.over()
-		if over <= 0 {
-			return
-		}
-		switch left := l.widths[i] - over; {
-		case col.Fit != Cut && col.Fit != Wrapped:
-		case left >= flexLeast:
-			l.widths[i] = left
-		default:
-			l.below[i] = true
-		}
-	}
+	l.flex(true)
 	for l.over() > 0 {
 		widest := -1
 		for i, w := range l.widths {
@@ -243,6 +220,24 @@ func (l *layout) fit() {
 			return // row cuts it
 		}
 		l.widths[widest]--
+	}
+}
+
+// flex makes columns that are cut or wrapped narrower or, with below, puts them there where too little is left.
+func (l *layout) flex(below bool) {
+	for i, col := range l.columns {
+		over := l.over()
+		if over <= 0 {
+			return
+		}
+		if col.Fit != Cut && col.Fit != Wrapped || l.below[i] {
+			continue
+		}
+		if left := l.widths[i] - over; left >= flexLeast {
+			l.widths[i] = left
+		} else if below {
+			l.below[i] = true
+		}
 	}
 }
 
@@ -279,23 +274,29 @@ func (l *layout) row(c *Console, r []Cell) []string {
 		}
 		out = append(out, ClipPainted(strings.TrimRight(b.String(), " "), l.width))
 	}
-	for i, x := range r {
-		if l.below[i] && x.bare() != "" {
-			out = append(out, l.under(c, x, l.columns[i].Fit != Cut)...)
-		}
-	}
-	return out
+	return append(out, l.under(c, r)...)
 }
 
-// under returns a cell on lines of its own.
-func (l *layout) under(c *Console, x Cell, wrap bool) []string {
+// under returns the cells that are below a row: as many on a line as there is room for.
+func (l *layout) under(c *Console, r []Cell) (out []string) {
 	indent := l.indent + belowFirst
 	if l.width-indent < belowLeast {
 		indent = 2
 	}
-	lines := x.lines(c, max(l.width-indent, 1), wrap)
-	for i := range lines {
-		lines[i] = strings.Repeat(" ", indent) + lines[i]
+	room, left := max(l.width-indent, 1), -1 // left on the last line
+	for i, x := range r {
+		width := x.Width()
+		switch {
+		case !l.below[i] || width == 0:
+		case width+columnGap <= left:
+			out[len(out)-1] += strings.Repeat(" ", columnGap) + x.painted(c)
+			left -= columnGap + width
+		default:
+			for _, line := range x.lines(c, room, l.columns[i].Fit != Cut) {
+				out = append(out, strings.Repeat(" ", indent)+line)
+				left = room - ansi.StringWidth(line)
+			}
+		}
 	}
-	return lines
+	return out
 }

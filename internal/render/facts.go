@@ -316,16 +316,18 @@ func LineParts(l daemon.Line, s FactLine, withRun bool) (head, words string) {
 type Log struct {
 	WithRun bool
 	run     int // the widest run so far
+	subject int // the widest step or gate so far, in a terminal
 }
 
 // Lines returns a fact in lines that fit the terminal.
 func (g *Log) Lines(c *console.Console, l daemon.Line, s FactLine) []string {
 	cells := factCells(l, s, g.WithRun)
-	if g.WithRun {
-		g.run = max(g.run, min(len(FactRun(l)), runMost))
+	if c.Width() > 0 {
+		g.run = max(g.run, min(cells[1].Width(), runMost))
+		g.subject = max(g.subject, min(cells[2].Width(), subjectMost))
 	}
 	t := &console.Table{Columns: []console.Column{
-		{}, {Least: g.run, Most: runMost}, {Least: subjectLeast, Most: subjectMost}, {Fit: console.Wrapped}}}
+		{}, {Least: g.run, Most: runMost}, {Least: max(g.subject, subjectLeast), Most: subjectMost}, {Fit: console.Wrapped}}}
 	t.Row(cells...)
 	return c.TableRows(t, c.Width())[0]
 }

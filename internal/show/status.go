@@ -45,7 +45,7 @@ func Runs(con *console.Console, st daemon.Status, served, all bool) error {
 	}
 	con.PrintTable(t)
 	if len(st.Runs) == 0 {
-		con.Print("no run yet: `sluice run WORKFLOW` starts one")
+		con.PrintWrapped(0, console.Styled("no run yet: `sluice run WORKFLOW` starts one", console.Plain))
 	} else if len(runs) < len(st.Runs) {
 		con.Note("%s: --all", leftOut(st.Runs, runs))
 	}
@@ -148,10 +148,10 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		}
 	}
 	if len(st.Runs) == 0 {
-		con.Print("no run yet: `sluice run WORKFLOW` starts one")
+		con.PrintWrapped(0, console.Styled("no run yet: `sluice run WORKFLOW` starts one", console.Plain))
 	}
 	if words := render.TodayWords(st.Today); words != "" {
-		con.Print("%s", con.Paint(console.Dim, words))
+		con.PrintWrapped(0, console.Styled(words, console.Dim))
 	}
 	printLevels(con, st)
 	printHealth(con, st, served)
@@ -165,9 +165,9 @@ func printLevels(con *console.Console, st daemon.Status) {
 	}
 	switch st.Trust {
 	case engine.TrustFile:
-		con.Print("%s", con.Paint(console.Dim, "trust: file, unprotected: nothing but its good will keeps an agent from answering a gate ("+text.Message(st.Exposed)+")"))
+		con.PrintWrapped(0, console.Styled("trust: file, unprotected: nothing but its good will keeps an agent from answering a gate ("+text.Message(st.Exposed)+")", console.Dim))
 	case engine.TrustSandbox:
-		con.Print("%s", con.Paint(console.Dim, "trust: sandbox: an agent cannot answer a gate"))
+		con.PrintWrapped(0, console.Styled("trust: sandbox: an agent cannot answer a gate", console.Dim))
 	}
 }
 
