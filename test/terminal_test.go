@@ -136,6 +136,21 @@ func TestTheScreenAsks(t *testing.T) {
 	}
 }
 
+// TestTheDemoEndsOnOneScreen: 24 lines show its end whole, with the outcome last.
+func TestTheDemoEndsOnOneScreen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true)
+	for _, flags := range []string{"", " --keep kept"} {
+		win := w.inTerminal(80, 24, filepath.Join(binDir(t), "sluice")+" demo --yes"+flags)
+		screen := win.sees(`^rc=`)
+		lines := strings.Split(strings.TrimSpace(screen), "\n")
+		last := lines[max(len(lines)-2, 0)]
+		if !strings.Contains(screen, "\nThe record of it\n") || !strings.HasPrefix(last, setup.DemoFlow+"-1 completed in ") {
+			t.Errorf("sluice demo%s ends with\n%s", flags, screen)
+		}
+	}
+}
+
 // TestCtrlCPauses: the run stays, and the same command goes on with it after a question.
 func TestCtrlCPauses(t *testing.T) {
 	w, sluice := gated(t)
