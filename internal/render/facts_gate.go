@@ -29,7 +29,7 @@ func sayGate(f engine.Fact) (FactLine, bool) {
 			s.Style = console.Yellow
 		}
 		s.Text = Because(s.Text, f.Feedback)
-		s.Key = f.ByKind != "step" || f.Outcome != engine.OutcomePass || f.Feedback != ""
+		s.Key = f.ByKind != "step" || f.Outcome != engine.OutcomePass // the step itself says so
 		return s, true
 	case engine.Inconclusive:
 		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because("review inconclusive", f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
@@ -75,7 +75,7 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 		}
 		why := cmp.Or(f.Feedback, f.Text)
 		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(by, why), Style: console.Green,
-			Key: f.ByKind != "step" || why != ""}, true // a step without a gate passes by its own word: the step says so
+			Key: f.ByKind != "step"}, true // the step itself says so
 	case engine.RoundFailed:
 		outcome := f.Outcome
 		if outcome == engine.OutcomeFail {
