@@ -22,6 +22,9 @@ type FactLine struct {
 	Key     bool // important for a person who follows a run
 }
 
+// Bookkeeping reports whether a person who reads the log can do without the line: it is not important and warns of nothing.
+func (s FactLine) Bookkeeping() bool { return !s.Key && s.Style != console.Yellow }
+
 // Fact returns a fact in words, with foreign texts cleaned.
 func Fact(raw json.RawMessage) FactLine {
 	f, err := engine.DecodeFact(raw)

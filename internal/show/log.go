@@ -30,7 +30,7 @@ func (g *Log) Fact(l daemon.Line) error {
 		return g.con.JSONLine(l)
 	}
 	s := render.Fact(l.Fact)
-	if !g.all && !s.Key {
+	if !g.all && s.Bookkeeping() {
 		g.Left++
 		return nil
 	}

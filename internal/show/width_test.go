@@ -50,6 +50,7 @@ func longFacts(t *testing.T) (lines []daemon.Line) {
 		engine.StepSignalled{Step: longID, N: 1, Status: "done", Summary: longWhy + hostile},
 		engine.RoundFailed{Gate: "G-" + longID, N: 3, Outcome: "fail", ByKind: "reviewer", To: "検索", Feedback: longWhy},
 		engine.RunBegan{},
+		engine.Checked{Step: longID, N: 1, OK: true, Unshipped: 2},
 	} {
 		raw, err := engine.EncodeFact(f)
 		if err != nil {
@@ -119,13 +120,13 @@ func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 
 func squeezed(s string) string { return strings.Join(strings.Fields(ansi.Strip(s)), "") }
 
-// TestTheLogOfAPerson: bookkeeping is left out, counted, and there with --all; JSON is complete.
+// TestTheLogOfAPerson: bookkeeping is left out, counted, and there with --all, a warning always; JSON is complete.
 func TestTheLogOfAPerson(t *testing.T) {
 	for _, c := range []struct {
 		all, json bool
 		lines     int
 		left      int
-	}{{false, false, 2, 1}, {true, false, 3, 0}, {false, true, 3, 0}} {
+	}{{false, false, 3, 1}, {true, false, 4, 0}, {false, true, 4, 0}} {
 		var out bytes.Buffer
 		con := console.New(nil, nil, &out, nil)
 		con.JSON = c.json
