@@ -17,9 +17,9 @@ func logCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log [RUN]",
 		Short: "read the journal: what happened, who did it and why",
-		Long: `Prints the journal, the record of the repo, in order: what steps, gates and people did. --all prints
-every decision, bookkeeping included (which step is due, which file was read, which notice was
-sent). -f follows it. --json prints all facts as they are stored.`,
+		Long: `Prints the journal, the record of the repo, in order: what steps, gates and people did, and warnings.
+--all prints every decision, bookkeeping included (which step is due, which file was read, which
+notice was sent). -f follows it. --json prints all facts as they are stored.`,
 		Example: "sluice log last\nsluice log -f\nsluice log last --all",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
