@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"sluice/engine"
+	"sluice/internal/findings"
 	"sluice/internal/job"
 )
 
@@ -29,6 +30,9 @@ func (r *Repo) event(ctx context.Context, d Do) (engine.Event, error) {
 	case engine.Answered{}.EventKind():
 		var ev engine.Answered
 		if err = json.Unmarshal(d.Event, &ev); err == nil {
+			if ev.Findings, err = findings.Clean(ev.Findings); err != nil {
+				return nil, asked("the comments: %w", err)
+			}
 			ev.Written, ev.DigestNow = r.opt.Now(), ""
 			r.signed(&ev, by)
 			return r.answered(ctx, ev)
@@ -132,7 +136,7 @@ func (r *Repo) signed(ev *engine.Answered, by engine.Actor) {
 	ev.Proven, words = r.opt.World.Proven(ev.Proof)
 	if s := ev.Signed; s != nil {
 		by.Who, by.Via, by.Trust, by.Key = s.Names[0], by.Via+" of "+by.Who, engine.TrustSigned, s.Key
-		ev.Text = words
+		ev.Text, ev.Findings = words, s.Findings
 		if ev.Run == "" {
 			ev.Run = s.Run
 		}

@@ -154,12 +154,13 @@ func (f RoundFailed) close(s *State, at time.Time, fact, as string) *Round {
 	r := s.at(f.Run)
 	q := r.round(f.Gate, f.N)
 	q.keepSaid(f.ByKind)
-	if f.Feedback != "" || q.State == Approved { // the feedback of a pass is no reason for this failure
+	// not the feedback of a pass, nor a reviewer's before a person's comments
+	if f.Feedback != "" || q.State == Approved || len(f.Findings) > 0 {
 		q.Feedback = f.Feedback
 	}
 	q.to(f.Run, fact, as)
 	q.Outcome, q.Route, q.Times, q.ByKind, q.By, q.Ended = f.Outcome, "", 0, f.ByKind, f.By, at
-	q.LetThrough, q.To = f.LetThrough, f.To
+	q.LetThrough, q.To, q.Comments = f.LetThrough, f.To, f.Findings
 	if f.Forced {
 		set(&r.Forced, f.Gate, true)
 	}

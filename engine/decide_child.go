@@ -235,13 +235,13 @@ func (d *decider) whyEnded(r *Run) string {
 	var last *Round
 	for _, qs := range r.Rounds {
 		for _, q := range qs {
-			if q.State != Approved && q.Feedback != "" && (last == nil || q.Seq > last.Seq) {
+			if q.State != Approved && q.words() != "" && (last == nil || q.Seq > last.Seq) {
 				last = q
 			}
 		}
 	}
 	if last != nil {
-		why += ": " + last.Feedback
+		why += ": " + last.words()
 	}
 	return why
 }

@@ -3,8 +3,10 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"sluice/internal/text"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,6 +19,7 @@ type failure struct {
 	byKind          string
 	by              *Actor
 	feedback        string
+	comments        json.RawMessage // a person's, by file and line
 }
 
 // fail sends the work back or elsewhere, counts it, and asks a person when the count is exhausted.
@@ -42,7 +45,8 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 			return
 		}
 	}
-	out := RoundFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: f.outcome, ByKind: f.byKind, By: f.by, Feedback: f.feedback, To: f.target}
+	out := RoundFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: f.outcome, ByKind: f.byKind, By: f.by,
+		Feedback: f.feedback, To: f.target, Findings: f.comments}
 	if w.passLeads(g.Step, f.target) || f.target == EndDone && named != EndDone {
 		out.LetThrough = failures
 	}
@@ -161,7 +165,7 @@ func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 		if q.Route != "" {
 			what = "it said " + q.Route
 		}
-		d.ask(r, g, q, withWords(fmt.Sprintf("exhausted: %s %s: asked after %d", what, times(n), g.MaxRetries), f.feedback), true)
+		d.ask(r, g, q, withWords(fmt.Sprintf("exhausted: %s %s: asked after %d", what, text.Plural(n, "time"), g.MaxRetries), f.feedback), true)
 		return true
 	case OutcomePass:
 		d.pass(r, g, q, byExhausted, nil, "")
@@ -204,11 +208,4 @@ func withWords(text, words string) string {
 		return text
 	}
 	return text + ": " + words
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "1 time"
-	}
-	return fmt.Sprintf("%d times", n)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -37,7 +38,7 @@ func (d *decider) answer(ev Answered) string {
 		if want == TrustSigned {
 			how = ": " + Verb(g.ID, ev.Outcome) + " signs it"
 		}
-		return fmt.Sprintf("gate %s wants an answer of trust level %s, this one has %s%s", g.ID, trustName(want), trustName(ev.By.Trust), how)
+		return fmt.Sprintf("gate %s wants an answer of trust level %s, this one has %s%s", g.ID, want, cmp.Or(ev.By.Trust, TrustFile), how)
 	}
 	if why := notApprover(ev, r, g, q); why != "" {
 		return why
@@ -50,7 +51,8 @@ func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 	by := ev.By
 	to, routed := g.Route(ev.Outcome)
 	answer, why := g.answered(ev)
-	f := failure{outcome: OutcomeFail, target: g.OnFail, byKind: "human", by: &by, feedback: ev.Text}
+	f := failure{outcome: OutcomeFail, target: g.OnFail, byKind: "human", by: &by, feedback: ev.Text,
+		comments: ev.Findings}
 	switch {
 	case ev.Outcome == OutcomePass && q.State != OnHuman:
 		return fmt.Sprintf("gate %s does not ask a person: it is %s (a person may veto it)", g.ID, stateWords(q))
@@ -68,7 +70,7 @@ func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 		var vetoed []*Attempt
 		if q.State == Approved {
 			vetoed = r.onBranch(d.spec(r), g.Step)
-		} else if f.feedback == "" { // a late veto does not repeat the feedback of the pass
+		} else if f.feedback == "" && len(f.comments) == 0 { // a late veto does not repeat the feedback of the pass
 			f.feedback = q.Feedback
 		}
 		d.used(r, g, q, ev)
@@ -92,6 +94,9 @@ func (g *Gate) answered(ev Answered) (answer json.RawMessage, why string) {
 		ev.Answer = ev.Signed.Answer
 	}
 	switch {
+	case len(ev.Findings) > 0 && ev.Outcome != OutcomeFail && ev.Outcome != OutcomeVeto:
+		return nil, fmt.Sprintf("comments go with a fail or a veto, and this is %s: leave them out, or `%s`",
+			ev.Outcome, Verb(g.ID, OutcomeFail))
 	case len(ev.Answer) > 0 && ev.Outcome != OutcomePass:
 		return nil, fmt.Sprintf("an answer goes with a pass, and this is %s: leave the answer out, or `%s`", ev.Outcome, Verb(g.ID, OutcomePass))
 	case len(ev.Answer) > 0 && g.ReadAnswer == nil:
@@ -198,11 +203,4 @@ func stateWords(q *Round) string {
 		return "passed by its reviewer, the veto window is open"
 	}
 	return q.State
-}
-
-func trustName(level string) string {
-	if level == "" {
-		return TrustFile
-	}
-	return level
 }

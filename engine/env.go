@@ -174,7 +174,7 @@ func (s *State) env(r *Run, w *Spec) *Env {
 	for _, g := range w.Gates {
 		if qs := r.Rounds[g.ID]; len(qs) > 0 {
 			q := qs[len(qs)-1]
-			env.Gates[g.ID] = GateEnv{Answer: value(q.Answer), Verdict: q.Outcome, Score: number(q.Score), Feedback: q.Feedback}
+			env.Gates[g.ID] = GateEnv{Answer: value(q.Answer), Verdict: q.Outcome, Score: number(q.Score), Feedback: q.words()}
 		}
 	}
 	return env
@@ -190,16 +190,7 @@ func (e *Env) setAnswer(j Judgement) {
 	}
 }
 
-func value(raw json.RawMessage) any {
-	if len(raw) == 0 {
-		return nil
-	}
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return nil
-	}
-	return v
-}
+func value(raw json.RawMessage) any { return typed[any](raw) }
 
 func number(f *float64) any {
 	if f == nil {

@@ -28,7 +28,8 @@ type Signed struct {
 	Nonce   string    `json:"nonce"`
 	Expires time.Time `json:"expires"`
 
-	Answer json.RawMessage `json:"answer,omitempty"`
+	Answer   json.RawMessage `json:"answer,omitempty"`
+	Findings json.RawMessage `json:"findings,omitempty"`
 }
 
 // RunRequested: somebody starts a workflow.
@@ -57,7 +58,8 @@ type HumanSay struct {
 	Gate    string `json:"gate,omitempty"`    // must match the file name
 	Outcome string `json:"outcome,omitempty"` // must match the file name
 
-	Answer json.RawMessage `json:"answer,omitempty"` // see Answered
+	Answer   json.RawMessage `json:"answer,omitempty"`   // see Answered
+	Findings json.RawMessage `json:"findings,omitempty"` // see Answered
 
 	Proven
 }
@@ -88,7 +90,8 @@ type Answered struct {
 	DigestNow string    `json:"digest_now,omitempty"` // digest of what was reviewed, taken when the answer came
 	By        Actor     `json:"by"`
 
-	Answer json.RawMessage `json:"answer,omitempty"` // a pass's structured answer, as received
+	Answer   json.RawMessage `json:"answer,omitempty"`   // a pass's structured answer, as received
+	Findings json.RawMessage `json:"findings,omitempty"` // a fail's or veto's comments, by file and line
 
 	Proven
 }

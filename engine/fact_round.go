@@ -143,13 +143,14 @@ type (
 	// RoundFailed: the gate did not pass the work.
 	RoundFailed struct {
 		of
-		Gate     string `json:"gate"`
-		N        int    `json:"n"`
-		Outcome  string `json:"outcome"`
-		ByKind   string `json:"by_kind"` // reviewer, criterion, human, timeout
-		By       *Actor `json:"by,omitempty"`
-		Feedback string `json:"feedback,omitempty"`
-		To       string `json:"to"`
+		Gate     string          `json:"gate"`
+		N        int             `json:"n"`
+		Outcome  string          `json:"outcome"`
+		ByKind   string          `json:"by_kind"` // reviewer, criterion, human, timeout
+		By       *Actor          `json:"by,omitempty"`
+		Feedback string          `json:"feedback,omitempty"`
+		To       string          `json:"to"`
+		Findings json.RawMessage `json:"findings,omitempty"` // a person's comments
 		// a person failed it with max_retries reached: the gate needs a person for the rest of the
 		// run
 		Forced bool `json:"forced,omitempty"`

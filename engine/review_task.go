@@ -14,13 +14,14 @@ import (
 // never empty.
 func reviewWords(g *Gate, q *Round, feedback string) string {
 	var out strings.Builder
-	if feedback = strings.TrimSpace(feedback); feedback == "" {
+	if feedback = strings.TrimSpace(feedback); feedback == "" && len(q.Comments) == 0 {
 		feedback = fmt.Sprintf("%s sent the work back (%s) and gave no reason. Compare the work with what was asked, find what keeps it from passing, and fix that.", g.ID, q.Outcome)
 	}
 	out.WriteString(feedback)
 	if q.Said != "" && q.Said != feedback {
 		out.WriteString("\n\nSaid before a person decided:\n" + q.Said)
 	}
+	itemList(&out, "Comments", q.Comments)
 	itemList(&out, "Findings", q.Findings)
 	itemList(&out, "Recommendations", typed[map[string]json.RawMessage](q.Answer)["recommendations"])
 	if q.Score != nil {
@@ -32,6 +33,14 @@ func reviewWords(g *Gate, q *Round, feedback string) string {
 	for _, name := range slices.Sorted(maps.Keys(q.Scores)) {
 		out.WriteString("\n- " + name + ": " + strconv.FormatFloat(q.Scores[name], 'f', -1, 64))
 	}
+	return clip(out.String(), MaxFeedback)
+}
+
+// words returns the feedback of the round, with a person's comments below it.
+func (q *Round) words() string {
+	var out strings.Builder
+	out.WriteString(q.Feedback)
+	itemList(&out, "Comments", q.Comments)
 	return clip(out.String(), MaxFeedback)
 }
 

@@ -115,6 +115,7 @@ type Round struct {
 	Feedback   string             `json:"feedback,omitempty"`
 	Said       string             `json:"said,omitempty"` // feedback of the failure before a person's words replaced it
 	Findings   json.RawMessage    `json:"findings,omitempty"`
+	Comments   json.RawMessage    `json:"comments,omitempty"` // a person's findings, beside the reviewer's
 	Answer     json.RawMessage    `json:"answer,omitempty"`
 	Read       string             `json:"read,omitempty"` // where the reviewer's verdict was found, in words
 	VetoWindow Duration           `json:"veto_window,omitempty"`

@@ -3,13 +3,13 @@ package gates
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/findings"
 	"sluice/internal/schema"
 	"sluice/internal/strictjson"
 	"sluice/internal/text"
@@ -17,15 +17,12 @@ import (
 
 // Limits of a verdict.
 const (
-	maxFindings    = 200
-	maxScores      = 100
-	maxNames       = 64
-	maxWord        = 64 // bytes of an outcome
-	maxFindingText = 4 << 10
-	maxFindingLine = 100_000_000
-	maxOutputTail  = engine.MaxOutput
-	maxInline      = 1024 // bytes of foreign text in a line of ours
-	maxLabel       = 200  // bytes of a name in it
+	maxScores     = 100
+	maxNames      = 64
+	maxWord       = 64 // bytes of an outcome
+	maxOutputTail = engine.MaxOutput
+	maxInline     = 1024 // bytes of foreign text in a line of ours
+	maxLabel      = 200  // bytes of a name in it
 )
 
 // VerdictInput is what a reviewer left, and what was asked.
@@ -144,7 +141,7 @@ func judge(in VerdictInput, whole json.RawMessage) (engine.Judgement, error) {
 		j.Score = mean(f, in.Rubric, j.Scores)
 	}
 	j.Feedback = text.Head(f.Text("feedback", MaxAnswer), engine.MaxFeedback)
-	j.Findings = findings(f)
+	j.Findings = findings.Of(f)
 	if err := f.Err(); err != nil {
 		return engine.Judgement{}, fmt.Errorf("the verdict: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
@@ -234,95 +231,6 @@ func mean(f *strictjson.Fields, rubric []string, scores map[string]float64) *flo
 }
 
 func capNames(names []string) []string { return names[:min(len(names), maxNames)] }
-
-// Finding is one thing a reviewer found.
-type Finding struct {
-	Severity string `json:"severity,omitempty"`
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Message  string `json:"message,omitempty"`
-}
-
-// findings reads and cleans the list of findings; a plain text becomes a message.
-func findings(f *strictjson.Fields) json.RawMessage {
-	raw := f.Raw("findings")
-	if raw == nil {
-		return nil
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		f.Fault("findings", "want a list")
-		return nil
-	}
-	if len(list) > maxFindings {
-		f.Fault("findings", "more than %d: give the most important ones", maxFindings)
-		return nil
-	}
-	out := make([]map[string]any, 0, len(list))
-	for i, item := range list {
-		one, err := finding(item)
-		if err != nil {
-			f.Fault(fmt.Sprintf("findings[%d]", i), "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
-			continue
-		}
-		out = append(out, one)
-	}
-	clean, err := schema.Encode(out, MaxAnswer)
-	if err != nil {
-		f.Fault("findings", "%v", err)
-	}
-	return clean
-}
-
-// finding reads one finding. It keeps unknown keys, because a gate's condition may use them.
-func finding(item json.RawMessage) (map[string]any, error) {
-	var body string
-	if json.Unmarshal(item, &body) == nil && len(item) > 0 && item[0] == '"' {
-		return map[string]any{"message": text.Head(body, maxFindingText)}, nil
-	}
-	f, _, err := strictjson.Read(item, MaxAnswer)
-	if err != nil {
-		return nil, errors.New("want an object with severity, file, line and message")
-	}
-	f.Exactly("severity", "file", "line", "message")
-	out := map[string]any{}
-	for _, key := range f.Keys() {
-		if raw := f.Raw(key); raw != nil {
-			out[key] = raw
-		}
-	}
-	for key, max := range map[string]int{"severity": maxLabel, "file": maxInline, "message": maxFindingText} {
-		s := f.Text(key, MaxAnswer)
-		if key != "message" {
-			s = text.RevealLine(s, max)
-		}
-		if f.Has(key) {
-			out[key] = text.Head(s, max)
-		}
-	}
-	if f.Has("line") {
-		out["line"] = f.Int("line", 0, maxFindingLine)
-	}
-	return out, f.Err()
-}
-
-// ReadFindings returns the findings of a Judgement; none if they cannot be read.
-func ReadFindings(raw json.RawMessage) []Finding {
-	var out []Finding
-	var list []map[string]json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
-	for _, m := range list[:min(len(list), maxFindings)] {
-		var one Finding
-		_ = json.Unmarshal(m["severity"], &one.Severity) // ignore other types
-		_ = json.Unmarshal(m["file"], &one.File)
-		_ = json.Unmarshal(m["line"], &one.Line)
-		_ = json.Unmarshal(m["message"], &one.Message)
-		out = append(out, one)
-	}
-	return out
-}
 
 // Unread is the judgement of a reviewer whose answer stayed unreadable after all corrections.
 func Unread(err error) engine.Judgement {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/findings"
 	jsonschema "sluice/internal/schema"
 	"sluice/internal/text/hostile"
 	hold "sluice/tools/conform"
@@ -203,8 +204,9 @@ func TestReadVerdictWhole(t *testing.T) {
 	if !strings.Contains(string(j.Answer), `"extra":[1,2.50]`) {
 		t.Errorf("answer %s", j.Answer)
 	}
-	list := ReadFindings(j.Findings)
-	if len(list) != 2 || list[0] != (Finding{"high", "a.go", 3, "x<U+202E>y"}) || list[1].Message != "just words" {
+	list := findings.List(j.Findings)
+	first := findings.Finding{Severity: "high", File: "a.go", Line: 3, Message: "x<U+202E>y"}
+	if len(list) != 2 || list[0] != first || list[1].Message != "just words" {
 		t.Errorf("findings read as %+v", list)
 	}
 }

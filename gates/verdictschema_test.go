@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/findings"
 	"sluice/internal/schema"
 )
 
@@ -60,7 +61,7 @@ func TestVerdictSchema(t *testing.T) {
 	}
 	// For codex, null means the same as missing.
 	j, err := ReadVerdict(VerdictInput{Output: []byte(`{"verdict":"fail","feedback":"no","score":null,"summary":null,"findings":[{"severity":null,"file":"a.go","line":7,"message":"m"},{"severity":null,"file":null,"line":null,"message":"n"}]}`), Allowed: []string{"pass", "fail"}})
-	if err != nil || j.Score != nil || len(ReadFindings(j.Findings)) != 2 || ReadFindings(j.Findings)[0] != (Finding{File: "a.go", Line: 7, Message: "m"}) {
+	if err != nil || j.Score != nil || len(findings.List(j.Findings)) != 2 || findings.List(j.Findings)[0] != (findings.Finding{File: "a.go", Line: 7, Message: "m"}) {
 		t.Errorf("%+v %v", j, err)
 	}
 	if _, err := ReadVerdict(VerdictInput{Output: []byte(`{"verdict":null,"feedback":"no"}`), Allowed: []string{"pass"}}); err == nil || !strings.Contains(err.Error(), "verdict") {

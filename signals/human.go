@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"sluice/internal/findings"
 	"sluice/internal/ids"
 	"sluice/internal/strictjson"
 	"sluice/internal/text"
@@ -24,7 +25,8 @@ type Human struct {
 	Gate    string // the gate it names; "" = none
 	Outcome string // the decision it names; "" = none: the name decides, and must agree
 
-	Answer json.RawMessage // an object, nil if none: what the gate asks for
+	Answer   json.RawMessage // an object, nil if none: what the gate asks for
+	Findings json.RawMessage // a list, cleaned: comments on files and lines
 }
 
 // The endings of a decision's file. A name without one is text too.
@@ -36,7 +38,7 @@ const (
 
 // ParseHuman reads a decision. A name that ends in .json, or a text that begins with {, is an
 // object with feedback (or message, or text: one of them), verdict (or outcome, or decision), gate,
-// round, by, run and answer, and nothing else. Anything else is the words themselves, in UTF-8. An
+// round, by, run, answer and findings, and nothing else. Anything else is the words themselves, in UTF-8. An
 // empty file is a decision without words. The error is why the state is not Whole.
 //
 // Plain text is whole at every character: the caller lets a file that may still grow settle.
@@ -85,7 +87,7 @@ func parseHumanJSON(data []byte) (Human, State, error) {
 	if err != nil {
 		return Human{}, state, fmt.Errorf("decision: %w", err)
 	}
-	known := append(append(humanWords(), humanOutcomes()...), "gate", "round", "run", "by", "answer")
+	known := append(append(humanWords(), humanOutcomes()...), "gate", "round", "run", "by", "answer", "findings")
 	f.Exactly(known...)
 	h := Human{
 		Round:   f.Int("round", 1, maxCounter),
@@ -97,6 +99,7 @@ func parseHumanJSON(data []byte) (Human, State, error) {
 	if h.Answer = f.Raw("answer"); h.Answer != nil && h.Answer[0] != '{' {
 		f.Fault("answer", "want an object of its properties, such as {\"replicas\": 2}")
 	}
+	h.Findings = findings.Of(f)
 	said := ""
 	for _, key := range humanWords() {
 		if !f.Has(key) {
@@ -148,11 +151,11 @@ func noOther(f *strictjson.Fields, known []string) {
 	case len(names) == 1 && near != "":
 		f.Fault(all, "unknown key: did you mean %s?", near)
 	case len(names) == 1:
-		f.Fault(all, "unknown key: want feedback, verdict, gate, round, run, by or answer")
+		f.Fault(all, "unknown key: want feedback, verdict, gate, round, run, by, answer or findings")
 	case n > 0:
-		f.Fault(all, "and %d more: unknown keys: want feedback, verdict, gate, round, run, by or answer", n)
+		f.Fault(all, "and %d more: unknown keys: want feedback, verdict, gate, round, run, by, answer or findings", n)
 	case len(names) > 1:
-		f.Fault(all, "unknown keys: want feedback, verdict, gate, round, run, by or answer")
+		f.Fault(all, "unknown keys: want feedback, verdict, gate, round, run, by, answer or findings")
 	}
 }
 

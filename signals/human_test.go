@@ -51,7 +51,7 @@ func TestParseHuman(t *testing.T) {
 		{"XG-1-fail.json", `{"verdict":true}`, Human{}, Bad, "verdict: want a text, found true or false"},
 		{"XG-1-fail.json", `{"verdict":""}`, Human{}, Bad, "verdict: want an outcome, found an empty text"},
 		{"XG-1-fail.json", `{"gate":"../x"}`, Human{}, Bad, "gate: want an id"},
-		{"XG-1-fail.json", `{"feedback":"no","more":1}`, Human{}, Bad, `"more": unknown key: want feedback, verdict, gate, round, run, by or answer`},
+		{"XG-1-fail.json", `{"feedback":"no","more":1}`, Human{}, Bad, `"more": unknown key: want feedback, verdict, gate, round, run, by, answer or findings`},
 		{"XG-1-pass.json", `{"answer":{"replicas":2}}`, Human{Answer: json.RawMessage(`{"replicas":2}`)}, Whole, ""},
 		{"XG-1-pass.json", `{"answer":"web"}`, Human{}, Bad, "answer: want an object of its properties"},
 		{"XG-1-pass.json", `{"answer":{"n":1,"n":2}}`, Human{}, Bad, "twice"},

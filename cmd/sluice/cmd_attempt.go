@@ -160,7 +160,7 @@ func (a *app) attemptDiff(ctx context.Context, p *workspace.Workspace, t *attemp
 	if err != nil {
 		return show.NotKept(t.name, err)
 	}
-	patch, cut, err := repo.Between(ctx, base, sha, attemptDiffMost)
+	patch, cut, err := repo.Between(ctx, base, sha, attemptDiffMost, git.Look{})
 	if err != nil {
 		return err
 	}

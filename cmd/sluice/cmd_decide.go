@@ -22,8 +22,11 @@ answer, give it with -a; without -a you are asked for each property.`,
 func failCommand(a *app) *cobra.Command {
 	return decisionCommand(a, "fail GATE", engine.OutcomeFail, "fail a gate: its work goes back, with your reason",
 		`The next attempt reads your words, so write what is wrong and what would be right.
-"-m -" reads them from standard input.`,
-		"sluice fail approve -m \"search() must not return duplicates\"\nsluice fail approve -m - < review.md")
+"-m -" reads them from standard input. --review opens the changes of the round in your editor, as
+git chooses it: write comments under the lines that they are about. The next attempt is given each
+with its file and line.`,
+		"sluice fail approve -m \"search() must not return duplicates\"\nsluice fail approve -m - < review.md\n"+
+			"sluice fail approve --review\nsluice fail approve --comment \"search.py:12:an empty query returns everything\"")
 }
 
 func vetoCommand(a *app) *cobra.Command {
@@ -62,9 +65,19 @@ func decisionCommand(a *app, use, outcome, short, long, example string) *cobra.C
 			return decide.Give(cmd.Context(), &a.Console, p, d)
 		},
 	}
+	decisionFlags(cmd, &d, outcome)
+	return a.JSONFlag(cmd)
+}
+
+// decisionFlags adds the flags of a command that decides a gate; outcome is "" if it is an argument.
+func decisionFlags(cmd *cobra.Command, d *decide.Decision, outcome string) {
 	cmd.Flags().StringVarP(&d.Text, "message", "m", "", "the reason, in `WORDS`; - reads standard input")
 	if outcome == engine.OutcomePass || outcome == "" {
 		cmd.Flags().StringArrayVarP(&d.Answers, "answer", "a", nil, "the answer that the gate asks for: `NAME=VALUE` for each property, or the whole as JSON")
+	}
+	if outcome == engine.OutcomeFail || outcome == engine.OutcomeVeto {
+		cmd.Flags().BoolVar(&d.Review, "review", false, "write comments under the lines of the changes, in your editor")
+		cmd.Flags().StringArrayVar(&d.Comments, "comment", nil, "a comment on a line, as `FILE:LINE:TEXT`; may be repeated")
 	}
 	cmd.Flags().StringVar(&d.Run, "run", "", "the `RUN` of the gate, if several have it")
 	cmd.Flags().IntVar(&d.Round, "round", 0, "decide only if the gate is at round `N`, as show printed it")
@@ -73,5 +86,4 @@ func decisionCommand(a *app, use, outcome, short, long, example string) *cobra.C
 	cmd.Flags().BoolVar(&d.Unsigned, "unsigned", false, "with -o: write the decision unsigned, to be signed elsewhere")
 	cmd.Flags().StringVar(&d.Signed, "signed", "", "hand in `FILE`, a decision that is signed already")
 	cmd.Flags().DurationVar(&d.Life, "expires", 0, "how long the signature is valid (10m; 24h with -o)")
-	return a.JSONFlag(cmd)
 }

@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 
+	"sluice/internal/personal"
 	"sluice/internal/serve"
 )
 
@@ -17,8 +16,7 @@ func main() {
 	if code, ours := serve.Inner(os.Args[1:], os.Stdin); ours {
 		os.Exit(code)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	ctx, stop := personal.Interrupted(context.Background())
 	code := run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

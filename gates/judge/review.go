@@ -14,6 +14,7 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/collect"
+	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/prompt"
@@ -239,7 +240,7 @@ func (js *Judges) diff(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 	var text []byte
 	var cut bool
 	if err == nil {
-		text, cut, err = js.opt.Git.Between(ctx, c.Found, c.Taken.Commit, maxDiffRead)
+		text, cut, err = js.opt.Git.Between(ctx, c.Found, c.Taken.Commit, maxDiffRead, git.Look{})
 	}
 	if ctx.Err() != nil {
 		return ""

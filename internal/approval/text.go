@@ -2,6 +2,8 @@ package approval
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"sluice/internal/fault"
+	"sluice/internal/findings"
 	"sluice/internal/strictjson"
 	"sluice/internal/text"
 )
@@ -31,11 +34,15 @@ const (
 const (
 	headApproval   = "sluice approval 1"
 	headAnswer     = "sluice approval 2" // with an answer
+	headComments   = "sluice approval 3" // with comments on lines
 	headCheckpoint = "sluice checkpoint 1"
 )
 
-// answerLine is the line that has the answer. It may be as long as the text.
-const answerLine = "answer"
+// The lines that have the answer and the comments. They may be as long as the text.
+const (
+	answerLine   = "answer"
+	commentsLine = "findings"
+)
 
 // none stands where a value is empty.
 const none = "-"
@@ -52,19 +59,25 @@ type Approval struct {
 	Expires  time.Time
 	Words    string // the words given with it
 	Answer   string // what a pass gives beside them: JSON on one line; "" = nothing
+	Findings string // what a fail gives beside them: the comments on lines, as JSON on one line; "" = none
 }
 
 // Text is what is signed.
 func (a Approval) Text() []byte {
 	var b strings.Builder
 	head := headApproval
-	if a.Answer != "" {
+	switch {
+	case a.Answer != "":
 		head = headAnswer
+	case a.Findings != "":
+		head = headComments
 	}
 	fmt.Fprintf(&b, "%s\nrepo: %s\nrun: %s\ngate: %s\nround: %d\ndecision: %s\nreviewed: %s\nnonce: %s\nexpires: %s\n", head,
 		a.Repo, a.Run, a.Gate, a.Round, a.Decision, orNone(a.Reviewed), a.Nonce, stamp(a.Expires))
 	if a.Answer != "" {
 		b.WriteString(answerLine + ": " + a.Answer + "\n")
+	} else if a.Findings != "" {
+		b.WriteString(commentsLine + ": " + a.Findings + "\n")
 	}
 	if w := Words(a.Words); w != "" {
 		b.WriteString("\n" + w + "\n")
@@ -82,15 +95,21 @@ func ParseApproval(text []byte) (Approval, error) {
 	head, names := headApproval, []string{"repo", "run", "gate", "round", "decision", "reviewed", "nonce", "expires"}
 	if bytes.HasPrefix(text, []byte(headAnswer+"\n")) {
 		head, names = headAnswer, append(names, answerLine)
+	} else if bytes.HasPrefix(text, []byte(headComments+"\n")) {
+		head, names = headComments, append(names, commentsLine)
 	}
 	f, words, err := fields(text, head, names...)
 	if err == nil && head == headAnswer {
 		err = strictjson.Object([]byte(f[answerLine]), MaxBytes)
 	}
+	if err == nil && head == headComments {
+		err = cleaned(f[commentsLine])
+	}
 	if err != nil {
 		return Approval{}, fmt.Errorf("approval: %w", err)
 	}
-	a := Approval{Repo: f["repo"], Run: f["run"], Gate: f["gate"], Decision: f["decision"], Reviewed: f["reviewed"], Nonce: f["nonce"], Words: Words(words), Answer: f[answerLine]}
+	a := Approval{Repo: f["repo"], Run: f["run"], Gate: f["gate"], Decision: f["decision"], Reviewed: f["reviewed"], Nonce: f["nonce"], Words: Words(words),
+		Answer: f[answerLine], Findings: f[commentsLine]}
 	if a.Reviewed == none {
 		a.Reviewed = ""
 	}
@@ -107,6 +126,15 @@ func ParseApproval(text []byte) (Approval, error) {
 		return Approval{}, fault.New("write it again (sluice pass GATE --unsigned -o FILE)", "approval: it is not as sluice writes it")
 	}
 	return a, nil
+}
+
+// cleaned returns why the comments are not as sluice writes them.
+func cleaned(list string) error {
+	clean, err := findings.Clean(json.RawMessage(list))
+	if err == nil && string(clean) != list {
+		err = errors.New("the comments are not as sluice writes them")
+	}
+	return err
 }
 
 const hexDigits = "0123456789abcdef"
@@ -163,7 +191,7 @@ func fields(raw []byte, head string, names ...string) (map[string]string, string
 		var line string
 		line, rest, _ = strings.Cut(rest, "\n")
 		value, ok := strings.CutPrefix(line, name+": ")
-		if !ok || value == "" || len(value) > maxField && name != answerLine {
+		if !ok || value == "" || len(value) > maxField && name != answerLine && name != commentsLine {
 			return nil, "", fmt.Errorf("%s: its line is missing, empty or too long", name)
 		}
 		out[name] = value

@@ -129,7 +129,7 @@ func (r Repo) Verify(workflows, against []string, signers string) (list []Checke
 			continue
 		}
 		l := Checked{What: daemon.ExportName(w)}
-		by := signatures{list: known, answer: map[string]string{}}
+		by := signatures{list: known, given: map[string]approval.Approval{}}
 		x, err := journal.VerifyExport(file, r.State, by.sees(l.seesUnpassed(daemon.KeepAudit(w))), journal.Options{})
 		var f *journal.Fault
 		behind := errors.As(err, &f) && f.Kind == journal.FaultBehind

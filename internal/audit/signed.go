@@ -12,10 +12,10 @@ import (
 
 // signatures compares the signed answers on record with what was signed.
 type signatures struct {
-	list   approval.List
-	answer map[string]string // given by the signed answer of each round
-	n      int
-	why    string // of the first that does not hold
+	list  approval.List
+	given map[string]approval.Approval // the signed answer of each round
+	n     int
+	why   string // of the first that does not hold
 }
 
 // sees wraps keep and checks each signed answer among the facts that it keeps.
@@ -24,7 +24,8 @@ func (s *signatures) sees(keep journal.Keep) journal.Keep {
 		if !keep(rec, n) {
 			return false
 		}
-		if raw := rec.Facts[n]; s.why == "" && (bytes.Contains(raw, []byte(`"signature_used"`)) || bytes.Contains(raw, []byte(`"round_passed"`))) {
+		has := func(kind string) bool { return bytes.Contains(rec.Facts[n], []byte(`"`+kind+`"`)) }
+		if raw := rec.Facts[n]; s.why == "" && (has("signature_used") || has("round_passed") || has("round_failed")) {
 			if f, err := engine.DecodeFact(raw); err == nil { // the export reports what cannot be read
 				s.why = s.look(f)
 			}
@@ -50,16 +51,23 @@ func (s *signatures) look(f engine.Fact) string {
 		case key != f.By.Key, a.Run != f.RunID(), a.Gate != f.Gate, a.Round != f.N, a.Decision != f.Outcome, a.Nonce != f.Nonce:
 			return at + ": the signed decision differs from the recorded one"
 		}
-		s.answer[at] = a.Answer
+		s.given[at] = a
 	case engine.RoundPassed:
 		at := f.RunID() + " " + render.Round(f.Gate, f.N)
-		signed, ok := s.answer[at]
+		signed, ok := s.given[at]
 		switch {
 		case f.By == nil || f.By.Trust != engine.TrustSigned:
 		case !ok:
 			return at + ": its pass counts as signed, but no signature is on record"
-		case signed != string(f.Answer):
+		case signed.Answer != string(f.Answer):
 			return at + ": the recorded answer differs from the signed one"
+		}
+	case engine.RoundFailed:
+		at := f.RunID() + " " + render.Round(f.Gate, f.N)
+		switch {
+		case f.By == nil || f.By.Trust != engine.TrustSigned || len(f.Findings) == 0:
+		case s.given[at].Findings != string(f.Findings):
+			return at + ": the recorded comments differ from the signed ones"
 		}
 	}
 	return ""

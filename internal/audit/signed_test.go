@@ -54,7 +54,7 @@ func TestSignedOnRecord(t *testing.T) {
 		{"no signature", `"proof":""`, "", "there is no signature"},
 		{"none on record", "-", "", "no signature is on record"},
 	} {
-		s := signatures{list: approval.List{Signers: []approval.Signer{key}}, answer: map[string]string{}}
+		s := signatures{list: approval.List{Signers: []approval.Signer{key}}, given: map[string]approval.Approval{}}
 		why := ""
 		if c.used != "-" {
 			why = s.look(factOf(t, `{"kind":"signature_used","run":"w-1","gate":"G","n":1,"outcome":"pass","nonce":"`+strings.Repeat("0a", 16)+`","by":`+by+`,"proof":`+quoted(proof)+`}`, c.used))

@@ -15,6 +15,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/findings"
 	"sluice/internal/ids"
 	"sluice/internal/layout"
 	"sluice/internal/render"
@@ -32,10 +33,16 @@ type Decision struct {
 	Unsigned         bool          // write what is to be signed
 	Life             time.Duration // of the signature; 0 = the default
 	Answers          []string      // NAME=VALUE, or the whole answer as JSON
+	Comments         []string      // FILE:LINE:TEXT
+	Review           bool          // comment on the changes in an editor
 
 	at     *daemon.GateStatus
 	proof  string          // the signed text
 	answer json.RawMessage // what is given beside the words
+
+	comments []findings.Finding
+	findings json.RawMessage // the comments
+	draft    string          // the file on which they were written
 }
 
 // AskWords reads the reason of a fail or a veto, and asks for it if missing.
@@ -49,6 +56,12 @@ func AskWords(con *console.Console, d *Decision) error {
 	}
 	if len(d.Text) > engine.MaxFeedback {
 		return fault.Misused("put it into a file of the repo and name that", "the message has more than %d bytes", engine.MaxFeedback)
+	}
+	if err := commentsOf(d); err != nil {
+		return err
+	}
+	if d.Review || len(d.comments) > 0 {
+		return nil
 	}
 	wanted := d.Outcome == engine.OutcomeFail || d.Outcome == engine.OutcomeVeto
 	if !wanted || d.Signed != "" || strings.TrimSpace(d.Text) != "" {
@@ -84,6 +97,18 @@ func InAttempt(con *console.Console) error {
 
 // Give submits a decision: to the process that serves the repo, else as a file for the next one.
 func Give(ctx context.Context, con *console.Console, p *workspace.Workspace, d Decision) error {
+	if err := d.reviewed(ctx, con, p); err != nil {
+		return err
+	}
+	if err := give(ctx, con, p, d); err != nil {
+		d.keep(con)
+		return err
+	}
+	Discard(d.draft)
+	return nil
+}
+
+func give(ctx context.Context, con *console.Console, p *workspace.Workspace, d Decision) error {
 	v, served, err := p.View(ctx)
 	if err != nil {
 		return err
@@ -111,7 +136,8 @@ func Give(ctx context.Context, con *console.Console, p *workspace.Workspace, d D
 	if !served || !ok {
 		return leaveDecision(con, p, d)
 	}
-	done, err := s.Do(ctx, engine.Answered{Gate: d.Gate, Run: d.Run, Round: d.Round, Outcome: d.Outcome, Text: d.Text, Answer: d.answer, Proven: engine.Proven{Proof: d.proof}}, "command")
+	done, err := s.Do(ctx, engine.Answered{Gate: d.Gate, Run: d.Run, Round: d.Round, Outcome: d.Outcome, Text: d.Text,
+		Answer: d.answer, Findings: d.findings, Proven: engine.Proven{Proof: d.proof}}, "command")
 	if err != nil {
 		return err
 	}
@@ -231,6 +257,9 @@ func (d Decision) file() ([]byte, error) {
 	}
 	if len(d.answer) > 0 {
 		say["answer"] = d.answer
+	}
+	if len(d.findings) > 0 {
+		say["findings"] = d.findings
 	}
 	return json.Marshal(say)
 }

@@ -97,7 +97,8 @@ func toSign(con *console.Console, p *workspace.Workspace, d *Decision, g *daemon
 	nonce := make([]byte, 16)
 	_, _ = rand.Read(nonce) // on an error it ends the program
 	text = approval.Approval{Repo: p.ID, Run: d.Run, Gate: d.Gate, Round: g.Round, Decision: d.Outcome, Reviewed: g.Reviewed,
-		Nonce: hex.EncodeToString(nonce), Expires: until, Words: d.Text, Answer: string(d.answer)}.Text()
+		Nonce: hex.EncodeToString(nonce), Expires: until, Words: d.Text,
+		Answer: string(d.answer), Findings: string(d.findings)}.Text()
 	if _, err := approval.ParseApproval(text); err != nil {
 		return nil, until, fault.Failed("write it in plain text", "it cannot be written for signing: %v", err)
 	}
@@ -131,7 +132,8 @@ func Keyring(con *console.Console) approval.Keyring {
 
 // Sign signs an answer at a gate that requires it.
 func Sign(ctx context.Context, con *console.Console, p *workspace.Workspace, g daemon.GateStatus, ev engine.Answered) (proof string, err error) {
-	d := Decision{Gate: ev.Gate, Run: ev.Run, Round: ev.Round, Outcome: ev.Outcome, Text: ev.Text, answer: ev.Answer, at: &g}
+	d := Decision{Gate: ev.Gate, Run: ev.Run, Round: ev.Round, Outcome: ev.Outcome, Text: ev.Text,
+		answer: ev.Answer, findings: ev.Findings, at: &g}
 	err = proofOf(ctx, con, p, &d)
 	return d.proof, err
 }

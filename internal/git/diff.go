@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,16 +23,18 @@ const maxNewFileBytes = 1 << 20
 // a readable patch: committed since, uncommitted, and new files that are not ignored. It returns at
 // most maxBytes; cut reports that there is more. No filter or diff driver runs, and neither an
 // attribute nor a NUL hides content.
-func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64) (text []byte, cut bool, err error) {
+func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64,
+	look Look) (text []byte, cut bool, err error) {
 	t, err := r.openTree(ctx, worktree, base)
 	if err != nil {
 		return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
 	}
 	defer t.unlock()
+	args := append([]string{"diff-index", "-p", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv",
+		"--text", "--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/"}, look.switches()...)
 	c := call{
-		args: []string{"diff-index", "-p", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--text",
-			"--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/", t.base},
-		env: t.env, dir: t.top, limit: maxBytes + 1, timeout: treeTime,
+		args: append(append(args, t.base, "--"), look.Paths...),
+		env:  t.env, dir: t.top, limit: maxBytes + 1, timeout: treeTime,
 	}
 	var b bytes.Buffer
 	err = r.stream(ctx, c, func(out io.Reader) error {
@@ -50,7 +53,10 @@ func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64) 
 			if int64(b.Len()) > maxBytes {
 				break
 			}
-			if err := newFile(&b, t.top, name); err != nil {
+			if !look.at(name) {
+				continue
+			}
+			if err := newFile(&b, t.top, name, look.Words); err != nil {
 				return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
 			}
 		}
@@ -62,8 +68,32 @@ func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64) 
 	return text, err != nil, nil
 }
 
+// Look is what a patch shows of the differences.
+type Look struct {
+	Paths []string // only these files and folders, from the top; none = all
+	Words bool     // words instead of lines, in git's porcelain form
+	Bare  bool     // no lines around a change
+}
+
+func (l Look) switches() (out []string) {
+	if l.Words {
+		out = append(out, "--word-diff=porcelain")
+	}
+	if l.Bare {
+		out = append(out, "--unified=0")
+	}
+	return out
+}
+
+// at reports whether the file is shown.
+func (l Look) at(name string) bool {
+	return len(l.Paths) == 0 || slices.ContainsFunc(l.Paths, func(p string) bool {
+		return p == "." || name == p || strings.HasPrefix(name, p+"/")
+	})
+}
+
 // newFile writes a file that is in no tree as a patch that creates it.
-func newFile(b *bytes.Buffer, top, name string) error {
+func newFile(b *bytes.Buffer, top, name string, words bool) error {
 	data, st, err := atomicfile.OpenRegular(top, filepath.FromSlash(name), maxNewFileBytes)
 	mode, shown := "100644", quoted(name)
 	fmt.Fprintf(b, "diff --git %s %s\n", quoted("a/"+name), quoted("b/"+name))
@@ -101,6 +131,9 @@ func newFile(b *bytes.Buffer, top, name string) error {
 	for line := range bytes.Lines(data) {
 		b.WriteByte('+')
 		b.Write(line)
+		if words && bytes.HasSuffix(line, []byte("\n")) {
+			b.WriteString("~\n")
+		}
 	}
 	if !ended {
 		b.WriteString("\n\\ No newline at end of file\n")

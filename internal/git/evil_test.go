@@ -165,7 +165,7 @@ func TestNothingOfTheReposIsRun(t *testing.T) {
 		_, err = r.Unclean(ctx(t), tree)
 		check(t, err)
 		e.traces("Unclean")
-		_, _, err = r.Diff(ctx(t), tree, base, 1<<20)
+		_, _, err = r.Diff(ctx(t), tree, base, 1<<20, Look{})
 		check(t, err)
 		e.traces("Diff")
 		_, err = Digest(ctx(t), tree, changes.Files)
@@ -258,7 +258,7 @@ func TestSubmoduleIsNotEntered(t *testing.T) {
 	r := e.open()
 	changes, err := r.Changed(ctx(t), e.dir, base)
 	check(t, err)
-	_, _, err = r.Diff(ctx(t), e.dir, base, 1<<20)
+	_, _, err = r.Diff(ctx(t), e.dir, base, 1<<20, Look{})
 	check(t, err)
 	inner.traces("Changed and Diff")
 	if len(changes.Files) != 0 {

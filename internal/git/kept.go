@@ -84,7 +84,8 @@ func (r *Repo) salvaged(ctx context.Context, name string) (sha, base string, err
 
 // Between returns the differences between two commits as a readable patch of at most maxBytes; from
 // "" is the empty tree. cut reports that there is more. No filter or diff driver runs.
-func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64) (text []byte, cut bool, err error) {
+func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64,
+	look Look) (text []byte, cut bool, err error) {
 	if from == "" {
 		from = r.emptyTree()
 	}
@@ -96,8 +97,9 @@ func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64) (te
 	if err := r.keepShadow(ctx); err != nil {
 		return nil, false, fmt.Errorf("diff: %w", err)
 	}
-	c := call{args: []string{"diff-tree", "-p", "-r", "--no-color", "--no-renames", "--no-ext-diff",
-		"--no-textconv", "--text", "--src-prefix=a/", "--dst-prefix=b/", from, to},
+	args := append([]string{"diff-tree", "-p", "-r", "--no-color", "--no-renames", "--no-ext-diff",
+		"--no-textconv", "--text", "--src-prefix=a/", "--dst-prefix=b/"}, look.switches()...)
+	c := call{args: append(append(args, from, to, "--"), look.Paths...),
 		env: r.inShadow(), limit: maxBytes + 1, timeout: treeTime}
 	var b bytes.Buffer
 	err = r.stream(ctx, c, func(out io.Reader) error {

@@ -82,7 +82,7 @@ func TestStore(t *testing.T) {
 	if sha, _, err := r.Kept(ctx(t), "w-1/A.1"); sha != first || err != nil {
 		t.Errorf("%s, %v", sha, err)
 	}
-	patch, _, err := r.Between(ctx(t), first, second, 1<<20)
+	patch, _, err := r.Between(ctx(t), first, second, 1<<20, Look{})
 	if got := string(patch); err != nil || !strings.Contains(got, "-one\n+two\n") || !strings.Contains(got, "+new\n") || strings.Contains(got, ".git/") {
 		t.Errorf("%v\n%s", err, got)
 	}

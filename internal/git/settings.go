@@ -45,3 +45,18 @@ func (r *Repo) Settings(ctx context.Context, top string) ([]Setting, error) {
 	}
 	return all, nil
 }
+
+// PersonalSetting returns one of git's settings of the person or the system, or "". Those of a repo do
+// not count: an agent may have written them.
+func PersonalSetting(ctx context.Context, key string) (string, error) {
+	t, err := findTool()
+	if err != nil {
+		return "", err
+	}
+	out, err := t.run(ctx, call{args: []string{"config", "--includes", "--null", "--get", key}, env: remoteEnv(),
+		userConfig: true, limit: smallOutput, timeout: callTime, codes: []int{1}})
+	if err != nil {
+		return "", fmt.Errorf("your git setting %s: %w", key, err)
+	}
+	return strings.TrimSuffix(string(out), "\x00"), nil
+}

@@ -433,7 +433,7 @@ func TestDiff(t *testing.T) {
 	s.write("run.sh", "x\n")
 	check(t, os.Chmod(filepath.Join(s.dir, "run.sh"), 0o755))
 	check(t, os.Symlink("a.txt", filepath.Join(s.dir, "link")))
-	text, cut, err := r.Diff(ctx(t), s.dir, base, 1<<20)
+	text, cut, err := r.Diff(ctx(t), s.dir, base, 1<<20, Look{})
 	check(t, err)
 	for _, want := range []string{"-one\n+two\n", "+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n", "+a\x00b\n", "new file mode 100755", "new file mode 120000", "\n+1\n+2\n\\ No newline"} {
 		if !strings.Contains(string(text), want) {
@@ -452,12 +452,12 @@ func TestDiff(t *testing.T) {
 		t.Errorf("the patch made other files: %v", err)
 	}
 	for _, limit := range []int64{0, 10, 200, int64(len(text)) - 1} {
-		part, cut, err := r.Diff(ctx(t), s.dir, base, limit)
+		part, cut, err := r.Diff(ctx(t), s.dir, base, limit, Look{})
 		if err != nil || !cut || int64(len(part)) > limit || !strings.HasPrefix(string(text), string(part)) {
 			t.Errorf("limit %d: %d bytes, cut %v, %v", limit, len(part), cut, err)
 		}
 	}
-	if part, cut, err := r.Diff(ctx(t), s.dir, base, int64(len(text))); err != nil || cut || len(part) != len(text) {
+	if part, cut, err := r.Diff(ctx(t), s.dir, base, int64(len(text)), Look{}); err != nil || cut || len(part) != len(text) {
 		t.Errorf("all: %d bytes, cut %v, %v", len(part), cut, err)
 	}
 }
@@ -480,10 +480,10 @@ func TestDiffHidesNothing(t *testing.T) {
 	s.write("new.c", "hidden as well\n")
 	s.write("nul", "a\x00new\n")
 	r := s.open()
-	now, _, err := r.Diff(ctx(t), s.dir, base, 1<<20)
+	now, _, err := r.Diff(ctx(t), s.dir, base, 1<<20, Look{})
 	check(t, err)
 	s.commit("all")
-	between, _, err := r.Between(ctx(t), base, s.git("rev-parse", "HEAD"), 1<<20)
+	between, _, err := r.Between(ctx(t), base, s.git("rev-parse", "HEAD"), 1<<20, Look{})
 	check(t, err)
 	for name, text := range map[string]string{"in the folder": string(now), "between commits": string(between)} {
 		for _, want := range []string{"+hidden\n", "+hidden as well\n", "-a\x00old\n+a\x00new\n", "+* -diff\n"} {

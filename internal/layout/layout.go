@@ -54,6 +54,7 @@ const (
 	tokenBytes  = 16 // 32 hex digits
 
 	AttemptsDir = "attempts" // a folder for each run
+	ReviewsDir  = "reviews"  // likewise: changes that a person comments on, until the answer is given
 	LaunchesDir = "launches"
 
 	maxStateFile = 64 << 20 // of a file in the state folder

@@ -26,12 +26,16 @@ type failure struct {
 	Feedback string          `json:"feedback,omitempty"`
 	Said     string          `json:"said,omitempty"` // of what a person decided: what was said before, by the reviewer or the machine
 	Findings json.RawMessage `json:"findings,omitempty"`
+	Comments json.RawMessage `json:"comments,omitempty"` // a person's, by file and line
 }
 
 func failureOf(id string, q engine.Round) failure {
 	f := failure{Gate: id, Round: q.N, Step: q.Step, Attempt: q.Attempt, By: q.ByKind, Outcome: q.Outcome, Feedback: shown(q.Feedback), Said: shown(q.Said)}
 	if len(q.Findings) <= maxShown {
 		f.Findings = q.Findings
+	}
+	if len(q.Comments) <= maxShown {
+		f.Comments = q.Comments
 	}
 	return f
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sluice/engine"
-	"sluice/gates"
+	"sluice/internal/findings"
 	"sluice/internal/text"
 )
 
@@ -40,9 +40,10 @@ type RetryInput struct {
 	Asked    string // why a person was asked; "" = none was
 	Said     string // what was said of the work before a person decided, by SaidBy
 	SaidBy   string
-	Missed   string // why the review before a person's decision has no verdict
-	Findings json.RawMessage
-	Earlier  []string // earlier files of the run, oldest first
+	Missed   string          // why the review before a person's decision has no verdict
+	Comments json.RawMessage // the person's, by file and line
+	Findings json.RawMessage // the reviewer's
+	Earlier  []string        // earlier files of the run, oldest first
 }
 
 // RetryContext returns the Markdown that says to the next attempt what was wrong, at most maxRetryContext bytes. The
@@ -57,8 +58,13 @@ func RetryContext(in RetryInput) []byte {
 	p.raw("\n")
 	p.list(in.about())
 	p.wrong(in)
+	if list := findings.List(in.Comments); len(list) > 0 {
+		p.section("Comments on lines")
+		p.text("The line numbers are those of the files as they were judged.\n")
+		p.findings(list, maxFindingsShown)
+	}
 	p.before(in)
-	if list := gates.ReadFindings(in.Findings); len(list) > 0 {
+	if list := findings.List(in.Findings); len(list) > 0 {
 		p.section("Findings")
 		p.findings(list, maxFindingsShown)
 	}
@@ -106,6 +112,8 @@ func (p *page) wrong(in RetryInput) {
 	switch {
 	case strings.TrimSpace(in.Feedback) != "":
 		p.raw(text.Data("Word for word", in.Feedback, engine.MaxFeedback))
+	case len(in.Comments) > 0:
+		p.text("The person who decided gave no words beside the comments below.")
 	case strings.TrimSpace(in.Said) != "":
 		p.text("The person who decided gave no words of their own: what was said before is what is wrong.")
 	default:
@@ -135,7 +143,7 @@ func (p *page) before(in RetryInput) {
 }
 
 // findings lists findings, at most most bytes of them.
-func (p *page) findings(list []gates.Finding, most int) {
+func (p *page) findings(list []findings.Finding, most int) {
 	used := 0
 	for i, f := range list {
 		item := findingLine(f)
@@ -147,17 +155,13 @@ func (p *page) findings(list []gates.Finding, most int) {
 	}
 }
 
-func findingLine(f gates.Finding) string {
+func findingLine(f findings.Finding) string {
 	var parts []string
 	if s := text.RevealLine(f.Severity, maxLabel); s != "" {
 		parts = append(parts, "["+s+"]")
 	}
 	if f.File != "" {
-		at := f.File
-		if f.Line > 0 {
-			at += ":" + strconv.Itoa(f.Line)
-		}
-		parts = append(parts, text.Code(at))
+		parts = append(parts, text.Code(f.Place()))
 	}
 	parts = append(parts, orElse(text.RevealLine(f.Message, maxFinding), "(no words)"))
 	return strings.Join(parts, " ")

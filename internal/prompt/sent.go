@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/gates"
+	"sluice/internal/findings"
 	"sluice/internal/text"
 )
 
@@ -98,7 +98,7 @@ func (s Sent) spoken(most int) string {
 		by := orElse(text.RevealLine(s.SaidBy, maxLabel), "a reviewer")
 		p.raw(text.Data("Before that, said by "+by+", word for word", s.Said, most/8))
 	}
-	if list := gates.ReadFindings(s.Findings); len(list) > 0 {
+	if list := findings.List(s.Findings); len(list) > 0 {
 		p.text("\nFindings:\n")
 		p.findings(list, most/4)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/console"
+	"sluice/internal/findings"
 	"sluice/internal/form"
 	"sluice/internal/text"
 )
@@ -82,6 +83,9 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 			outcome = "failed"
 		}
 		what := outcome + " by " + By(f.ByKind, f.By) + " → " + f.To
+		if n := len(findings.List(f.Findings)); n > 0 {
+			what += ", " + text.Plural(n, "comment")
+		}
 		if f.LetThrough > 0 {
 			what += fmt.Sprintf(" (not passed, and goes on after %s)", text.Plural(f.LetThrough, "failure"))
 		}

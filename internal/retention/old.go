@@ -70,8 +70,10 @@ func Remove(ctx context.Context, p *workspace.Workspace, old []Run) error {
 	}
 	defer repo.Close()
 	for _, o := range old {
-		if err := os.RemoveAll(o.dir); err != nil {
-			return err
+		for _, dir := range []string{o.dir, filepath.Join(p.State, layout.ReviewsDir, o.Run)} {
+			if err := os.RemoveAll(dir); err != nil {
+				return err
+			}
 		}
 		if err := repo.Drop(ctx, o.Run); err != nil {
 			return err

@@ -21,9 +21,8 @@ import (
 
 // Limits of what is printed.
 const (
-	maxDiff  = 64 << 10 // bytes of a patch
-	maxFiles = 20       // files listed
-	maxLines = 12       // lines printed by a criterion's command
+	maxFiles = 20 // files listed
+	maxLines = 12 // lines printed by a criterion's command
 	// maxOutput is how many bytes of its output are read.
 	maxOutput = 8 << 10
 )
@@ -59,6 +58,7 @@ type Shown struct {
 	Checked  []checkedBy         `json:"checked,omitempty"`
 	Unread   *unread             `json:"unread,omitempty"` // a reply that could not be read
 	Earlier  []engine.Round      `json:"earlier,omitempty"`
+	Since    []Since             `json:"since,omitempty"` // of the findings of the last of these
 	Tasks    []daemon.TaskStatus `json:"tasks,omitempty"` // of a list, with their answers
 
 	tree, base string
@@ -125,6 +125,7 @@ func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r
 			sh.checked(from.Root, step)
 		}
 		sh.changes(ctx, from, r.ID)
+		sh.since(ctx, from)
 	}
 	sh.reply(from.Root)
 	return sh

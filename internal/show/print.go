@@ -2,9 +2,7 @@ package show
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,17 +10,13 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
-	"sluice/gates"
 	"sluice/internal/console"
-	"sluice/internal/fault"
 	"sluice/internal/form"
-	"sluice/internal/git"
 	"sluice/internal/layout"
 	"sluice/internal/press"
 	"sluice/internal/render"
 	"sluice/internal/schema"
 	"sluice/internal/text"
-	"sluice/internal/workspace"
 )
 
 // Print prints everything but the changes.
@@ -63,13 +57,7 @@ func Print(con *console.Console, sh *Shown) {
 		con.Text("its reply", cmp.Or(u.End, "(empty)"))
 		con.Field("", "the whole reply: "+layout.ShortPath(u.File))
 	}
-	for _, q := range sh.Earlier {
-		con.Text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", cmp.Or(q.Outcome, "failed"), render.By(q.ByKind, q.By), q.Feedback))
-		if q.Said != q.Feedback {
-			con.Text("before", q.Said)
-		}
-		printFindings(con, q)
-	}
+	printEarlier(con, sh)
 	if sh.Files != "" {
 		con.Field("files", layout.ShortPath(sh.Files))
 	}
@@ -84,6 +72,21 @@ func Print(con *console.Console, sh *Shown) {
 		con.Print("\nDecide: %s", decideWords(*g))
 	} else if g != nil && g.State == engine.OnWindow {
 		con.Print("\nIt passes by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(con.Now())), g.ID)
+	}
+}
+
+// printEarlier prints the rounds that did not pass before.
+func printEarlier(con *console.Console, sh *Shown) {
+	for i, q := range sh.Earlier {
+		con.Text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", cmp.Or(q.Outcome, "failed"), render.By(q.ByKind, q.By), q.Feedback))
+		if q.Said != q.Feedback {
+			con.Text("before", q.Said)
+		}
+		if i == len(sh.Earlier)-1 && len(sh.Since) > 0 {
+			printSince(con, sh.Since)
+		} else {
+			printFindings(con, q)
+		}
 	}
 }
 
@@ -240,96 +243,6 @@ func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Routes)) {
 		con.Field("route", fmt.Sprintf("%s %d of %d, then the gate asks you", name, g.Routes[name], g.Max))
-	}
-}
-
-func printFindings(con *console.Console, q engine.Round) {
-	for _, f := range gates.ReadFindings(q.Findings) {
-		at := f.File
-		if f.File != "" && f.Line > 0 {
-			at += fmt.Sprintf(":%d", f.Line)
-		}
-		con.Text("finding", strings.Join(strings.Fields(f.Severity+" "+at), " ")+" "+f.Message)
-	}
-}
-
-// PrintDiff prints the changes of the attempt as a patch.
-func PrintDiff(ctx context.Context, con *console.Console, from *workspace.Workspace, sh *Shown) error {
-	repo, err := from.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer repo.Close()
-	var patch []byte
-	var cut bool
-	if sh.Taken != "" {
-		patch, cut, err = repo.Between(ctx, sh.base, sh.Taken, maxDiff)
-	} else {
-		patch, cut, err = repo.Diff(ctx, sh.tree, sh.base, maxDiff)
-	}
-	if err != nil {
-		return err
-	}
-	con.Print("")
-	PrintPatch(con, patch)
-	if cut {
-		con.Note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
-	}
-	return nil
-}
-
-// PrintSince prints what the attempt changed since the end of the one before.
-func PrintSince(ctx context.Context, con *console.Console, p *workspace.Workspace, sh *Shown) error {
-	if sh.Attempt == nil || sh.Attempt.N < 2 {
-		return fault.Failed("--diff prints all that it changed", "there is no attempt of %s before this one", sh.Step)
-	}
-	repo, err := p.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer repo.Close()
-	name := func(n int) string { return fmt.Sprintf("%s/%s.%d", sh.Run, sh.Step, n) }
-	var shas [2]string
-	for i, n := range []int{sh.Attempt.N - 1, sh.Attempt.N} {
-		if shas[i], _, err = repo.Kept(ctx, name(n)); err != nil {
-			return NotKept(name(n), err)
-		}
-	}
-	patch, cut, err := repo.Between(ctx, shas[0], shas[1], maxDiff)
-	if err != nil {
-		return err
-	}
-	con.Print("")
-	if len(patch) == 0 {
-		con.Print("%s", con.Paint(console.Dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
-	}
-	PrintPatch(con, patch)
-	if cut {
-		con.Note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
-	}
-	return nil
-}
-
-// NotKept explains why there is nothing of an attempt to look at.
-func NotKept(name string, err error) error {
-	if errors.Is(err, git.ErrNotKept) {
-		return fault.Failed("sluice keeps only files that an agent left in a git checkout, until sluice clean", "nothing is kept of %s", name)
-	}
-	return err
-}
-
-func PrintPatch(con *console.Console, patch []byte) {
-	for l := range strings.Lines(string(patch)) {
-		style := console.Plain
-		switch {
-		case strings.HasPrefix(l, "+"):
-			style = console.Green
-		case strings.HasPrefix(l, "-"):
-			style = console.Red
-		case strings.HasPrefix(l, "@@"), strings.HasPrefix(l, "diff "):
-			style = console.Bold
-		}
-		con.Print("%s", con.Paint(style, text.Reveal(strings.TrimRight(l, "\n"))))
 	}
 }
 

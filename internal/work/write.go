@@ -110,7 +110,7 @@ func (k *Work) retryInput(j job.Job, g *engine.Gate) prompt.RetryInput {
 	in := prompt.RetryInput{
 		Workflow: j.RunInfo.Workflow, Run: j.Run, Gate: g.ID, GateName: g.Name, Step: q.Step, Attempt: q.Attempt,
 		N: j.Write.File, Max: g.MaxRetries, Outcome: q.Outcome, Reviewer: collect.JudgedBy(g, q), At: q.Ended, Score: q.Score,
-		Scores: q.Scores, Feedback: q.Feedback, Findings: q.Findings,
+		Scores: q.Scores, Feedback: q.Feedback, Comments: q.Comments, Findings: q.Findings,
 	}
 	if q.ByKind == engine.Human {
 		in.Asked, in.Missed, in.Said, in.SaidBy = q.Why, q.MissWhy, q.Said, collect.SaidBy(g, j.Attempt)

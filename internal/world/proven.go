@@ -29,6 +29,9 @@ func (e *World) Proven(proof string) (p engine.Proven, words string) {
 	if a.Answer != "" {
 		p.Signed.Answer = json.RawMessage(a.Answer)
 	}
+	if a.Findings != "" {
+		p.Signed.Findings = json.RawMessage(a.Findings)
+	}
 	return p, a.Words
 }
 

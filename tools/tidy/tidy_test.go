@@ -21,16 +21,16 @@ import (
 var layers = map[string]struct{ own, only []string }{
 	"engine":  {own: []string{"internal/text"}},
 	"journal": {own: []string{"internal/fault", "internal/strictjson"}},
-	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/job", "internal/atomicfile"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
+	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/job", "internal/atomicfile", "internal/findings"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher": {own: []string{"internal/fault", "internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// Inboxes: read, watched, and emptied of what was taken in.
 	"watcher/inbox": {own: []string{"engine", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/fault", "internal/health", "internal/ids", "internal/job", "internal/layout"}},
 	// Commits and pull requests that say an attempt is done.
 	"watcher/refs": {own: []string{"engine", "signals", "watcher", "internal/atomicfile", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/stub", "internal/text", "internal/tree"}},
-	"signals":      {own: []string{"internal/ids", "internal/strictjson", "internal/text"}},
-	"gates":        {own: []string{"engine", "internal/fault", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
+	"signals":      {own: []string{"internal/findings", "internal/ids", "internal/strictjson", "internal/text"}},
+	"gates":        {own: []string{"engine", "internal/fault", "internal/findings", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
 	// What an agent is asked. It takes criteria and findings as gates reads them; gates judges, and does not know what was asked.
-	"internal/prompt": {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/layout", "internal/settings", "internal/text"}},
+	"internal/prompt": {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/findings", "internal/layout", "internal/settings", "internal/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/checkouts": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":          {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
@@ -42,7 +42,7 @@ var layers = map[string]struct{ own, only []string }{
 	"specs":           {own: []string{"internal/fault", "internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
 	"specs/graph":     {own: []string{"engine", "internal/text"}},
 	// What a person signs, and whether it holds: the one place of signatures.
-	"internal/approval": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/strictjson"}, only: []string{"golang.org/x/crypto/ssh"}},
+	"internal/approval": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/strictjson", "internal/findings"}, only: []string{"golang.org/x/crypto/ssh"}},
 	// Whether the record of what was decided is whole.
 	"internal/audit":      {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/fault", "internal/layout", "internal/render", "internal/text", "journal", "specs"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys"}},
@@ -57,6 +57,12 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/shells": {},
 	// Text of others, made fit to be shown.
 	"internal/text": {},
+	// What is wrong with work, by file and line: a reviewer's findings, a person's comments.
+	"internal/findings": {own: []string{"internal/strictjson", "internal/text"}},
+	// The sheet on which a person comments on changes.
+	"internal/review": {own: []string{"internal/fault", "internal/findings", "internal/text"}},
+	// The person's own pager and editor.
+	"internal/personal": {own: []string{"internal/console", "internal/fault", "internal/git"}},
 	// Texts that attack, for the tests of whatever shows text.
 	"internal/text/hostile": {},
 	"internal/ids":          {},
@@ -83,7 +89,7 @@ var layers = map[string]struct{ own, only []string }{
 	// Who is told, reminded and answered.
 	"notify/people": {own: []string{"daemon", "engine", "internal/health", "internal/job", "internal/text", "notify"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
-	"internal/render": {own: []string{"daemon", "engine", "internal/console", "internal/form", "internal/text"}},
+	"internal/render": {own: []string{"daemon", "engine", "internal/console", "internal/findings", "internal/form", "internal/text"}},
 	// What a command talks through. It knows nothing of workflows.
 	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/charmbracelet/x/ansi", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
 	// What sluice needs of a machine and of a repo, whose settings are handed in.
@@ -96,7 +102,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/form": {own: []string{"internal/text", "internal/schema"}},
 	// What commands show of runs.
 	"internal/stats": {own: []string{"engine"}},
-	"internal/show":  {own: []string{"agents", "agents/launch", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/git", "internal/ids", "internal/land", "internal/layout", "internal/press", "internal/prompt", "internal/render", "internal/schema", "internal/settings", "internal/stats", "internal/text", "internal/tree", "internal/workspace"}},
+	"internal/show":  {own: []string{"agents", "agents/launch", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/git", "internal/ids", "internal/land", "internal/layout", "internal/personal", "internal/press", "internal/prompt", "internal/render", "internal/review", "internal/schema", "internal/settings", "internal/stats", "internal/text", "internal/tree", "internal/workspace"}},
 	// The work of a run onto a person's branch.
 	"internal/land": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/folders", "internal/git", "internal/layout", "internal/render", "internal/text", "internal/tree"}},
 	// The repo that a command is about: where its state and settings lie, and who knows how its runs stand.
@@ -104,7 +110,7 @@ var layers = map[string]struct{ own, only []string }{
 	// A daemon made of all its parts.
 	"internal/serve": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text", "internal/workspace", "internal/world", "journal", "notify", "watcher"}, only: []string{"github.com/rs/zerolog"}},
 	// A person's decision at a gate.
-	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/form", "internal/ids", "internal/layout", "internal/render", "internal/schema", "internal/text", "internal/workspace", "signals"}},
+	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/ids", "internal/layout", "internal/personal", "internal/press", "internal/render", "internal/review", "internal/schema", "internal/show", "internal/text", "internal/workspace", "signals"}},
 	// What the live screens read from, and what carries out what a person wants there.
 	"internal/tui/host": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/decide", "internal/fault", "internal/show", "internal/text", "internal/tui", "internal/workspace", "specs/graph"}},
 	// What is over, removed.

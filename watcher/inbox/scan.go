@@ -114,7 +114,8 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	}
 	human, hstate, herr := signals.ParseHuman(f.Name, f.Data)
 	if hstate == signals.Whole {
-		ev.Human = &engine.HumanSay{Text: human.Text, Round: human.Round, Run: human.Run, By: human.By, Gate: human.Gate, Outcome: human.Outcome, Answer: human.Answer}
+		ev.Human = &engine.HumanSay{Text: human.Text, Round: human.Round, Run: human.Run, By: human.By, Gate: human.Gate, Outcome: human.Outcome,
+			Answer: human.Answer, Findings: human.Findings}
 		if approval.Looks(f.Data) {
 			s.signed(&ev, string(f.Data))
 		}
@@ -143,6 +144,9 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 func (s *scan) signed(ev *engine.FileSeen, data string) {
 	p, words := s.x.opt.Judge.Proven(data)
 	*ev.Human = engine.HumanSay{Text: words, Proven: p}
+	if p.Signed != nil {
+		ev.Human.Findings = p.Signed.Findings
+	}
 	if by := p.Signed; by != nil && ev.Of == "" {
 		ev.Human.Run, ev.Human.Round = by.Run, by.Round
 		ev.By = engine.Actor{Who: by.Names[0], Via: "file of " + ev.By.Who, Trust: engine.TrustSigned, Key: by.Key}

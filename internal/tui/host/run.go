@@ -55,11 +55,8 @@ func showPage(ctx context.Context, con *console.Console, p *workspace.Workspace,
 	inner.Out = &b
 	show.Print(&inner, sh)
 	if len(sh.Changed) > 0 {
-		changes := show.PrintDiff
-		if since && sh.Attempt != nil && sh.Attempt.N > 1 {
-			changes, page.Since = show.PrintSince, true
-		}
-		if err := changes(ctx, &inner, p, sh); err != nil {
+		page.Since = since && sh.Attempt != nil && sh.Attempt.N > 1
+		if err := show.PrintDiff(ctx, &inner, p, sh, show.Diff{Since: page.Since}); err != nil {
 			fmt.Fprintln(&b, "\nthe changes cannot be read: "+text.Message(err.Error()))
 		}
 	}

@@ -1,0 +1,117 @@
+// Package personal runs a person's own pager and editor in the person's environment, as git does:
+// by git's variables and settings, but never by the settings of a repo, which an agent can write.
+package personal
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/git"
+)
+
+// Page has print write to the person's pager. It writes to con itself if that is no terminal, or if
+// there is no pager.
+func Page(ctx context.Context, con *console.Console, print func(con *console.Console)) error {
+	pager, err := pagerOf(ctx, con)
+	if err != nil {
+		return err
+	}
+	if _, terminal := console.Terminal(con.Out); !terminal || con.Plain || pager == "" || pager == "cat" {
+		print(con)
+		return nil
+	}
+	cmd, back := shell(ctx, con, pager)
+	defer back()
+	for name, value := range map[string]string{"LESS": "FRX", "LV": "-c"} { // as git sets them
+		if con.Getenv(name) == "" {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	cmd.Stdout = con.Out
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("your pager: %w", err)
+	}
+	inner := *con
+	inner.Out = in
+	print(&inner) // a pager that was left early reads no more
+	_ = in.Close()
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() == notFound {
+		con.Note("your pager cannot be started (%s): %v", pager, err)
+		print(con)
+	}
+	return nil
+}
+
+// notFound is how a shell ends that does not find the program.
+const notFound = 127
+
+func pagerOf(ctx context.Context, con *console.Console) (string, error) {
+	if v, ok := lookup(con, "GIT_PAGER"); ok {
+		return v, nil
+	}
+	set, err := git.PersonalSetting(ctx, "core.pager")
+	if err != nil || set != "" {
+		return set, err
+	}
+	if v, ok := lookup(con, "PAGER"); ok {
+		return v, nil
+	}
+	return "less", nil
+}
+
+// Edit opens a file in the person's editor and waits until it is closed.
+func Edit(ctx context.Context, con *console.Console, file string) error {
+	set, err := git.PersonalSetting(ctx, "core.editor")
+	if err != nil {
+		return err
+	}
+	dumb := con.Getenv("TERM") == "" || con.Getenv("TERM") == "dumb"
+	visual := con.Getenv("VISUAL")
+	if dumb {
+		visual = ""
+	}
+	editor := cmp.Or(con.Getenv("GIT_EDITOR"), set, visual, con.Getenv("EDITOR"))
+	if editor == "" {
+		if dumb || !con.Interactive() {
+			return fault.Misused("set EDITOR, or give comments with --comment FILE:LINE:TEXT",
+				"there is no terminal for an editor, and no editor is set")
+		}
+		editor = "vi"
+	}
+	cmd, back := shell(ctx, con, editor+` "$@"`, editor, file)
+	defer back()
+	cmd.Stdin, cmd.Stdout = con.In, con.Out
+	if con.JSON {
+		cmd.Stdout = con.Err
+	}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("your editor (%s): %w", strings.TrimSpace(editor), err)
+	}
+	return ctx.Err()
+}
+
+// shell returns a command of the person's that is given the terminal: until back is called, Ctrl-C is
+// for it alone.
+func shell(ctx context.Context, con *console.Console, script string, args ...string) (cmd *exec.Cmd, back func()) {
+	cmd = exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", append([]string{"-c", script}, args...)...)
+	cmd.Env, cmd.Stderr = append([]string(nil), con.Env...), con.Err
+	return cmd, lend(ctx)
+}
+
+func lookup(con *console.Console, name string) (value string, ok bool) {
+	for _, v := range con.Env {
+		if rest, found := strings.CutPrefix(v, name+"="); found {
+			value, ok = rest, true
+		}
+	}
+	return value, ok
+}

@@ -1,0 +1,179 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/git"
+	"sluice/internal/personal"
+	"sluice/internal/review"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+)
+
+// Limits of a patch, in bytes.
+const (
+	maxDiff = 64 << 10 // within a screen
+	// MaxPatch is the most that is printed or reviewed.
+	MaxPatch = 4 << 20
+)
+
+// Diff is which changes are shown, and how.
+type Diff struct {
+	Since bool     // those since the attempt before
+	Paths []string // of these files and folders alone; none = all
+	Words bool     // words marked within lines
+	Most  int64    // bytes; 0 = as much as fits a screen
+}
+
+// Patch returns the changes that the gate's round judges, or those of an attempt that is still at
+// work. cut reports that there is more.
+func Patch(ctx context.Context, repo *git.Repo, sh *Shown, how Diff) (patch []byte, cut bool, err error) {
+	look := git.Look{Words: how.Words}
+	for _, p := range how.Paths {
+		if p = path.Clean(p); p != "." {
+			look.Paths = append(look.Paths, p)
+		}
+	}
+	most := how.Most
+	if most == 0 {
+		most = maxDiff
+	}
+	switch {
+	case how.Since:
+		var shas [2]string
+		if shas, err = lastTwo(ctx, repo, sh); err == nil {
+			patch, cut, err = repo.Between(ctx, shas[0], shas[1], most, look)
+		}
+	case sh.Taken != "":
+		patch, cut, err = repo.Between(ctx, sh.base, sh.Taken, most, look)
+	default:
+		patch, cut, err = repo.Diff(ctx, sh.tree, sh.base, most, look)
+	}
+	if cut { // a part of a line says something else than the whole
+		patch = patch[:strings.LastIndexByte(string(patch), '\n')+1]
+	}
+	return patch, cut, err
+}
+
+// lastTwo returns the commits that the attempt and the one before ended with.
+func lastTwo(ctx context.Context, repo *git.Repo, sh *Shown) (shas [2]string, err error) {
+	if sh.Attempt == nil || sh.Attempt.N < 2 {
+		return shas, fault.Failed("--diff shows all that it changed",
+			"there is no attempt of %s before this one", sh.Step)
+	}
+	for i := range shas {
+		name := fmt.Sprintf("%s/%s.%d", sh.Run, sh.Step, sh.Attempt.N-1+i)
+		if shas[i], _, err = repo.Kept(ctx, name); err != nil {
+			return shas, NotKept(name, err)
+		}
+	}
+	return shas, nil
+}
+
+// PrintDiff prints changes as a patch, in a terminal through the person's pager.
+func PrintDiff(ctx context.Context, con *console.Console, from *workspace.Workspace, sh *Shown, how Diff) error {
+	repo, err := from.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	patch, cut, err := Patch(ctx, repo, sh, how)
+	if err != nil {
+		return err
+	}
+	if len(patch) == 0 && len(how.Paths) > 0 {
+		advice := "name a file or a folder as `sluice show` lists it, from the top of the repo"
+		return fault.Failed(advice, "nothing has changed in %s", text.Line(strings.Join(how.Paths, ", ")))
+	}
+	con.Print("")
+	err = personal.Page(ctx, con, func(con *console.Console) {
+		switch {
+		case len(patch) == 0 && how.Since:
+			con.Print("%s", con.Paint(console.Dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
+		case how.Words:
+			printWords(con, patch)
+		default:
+			PrintPatch(con, patch)
+		}
+	})
+	switch {
+	case err != nil || !cut:
+	case how.Since:
+		con.Note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
+	default:
+		con.Note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
+	}
+	return err
+}
+
+// NotKept explains why there is nothing of an attempt to look at.
+func NotKept(name string, err error) error {
+	if errors.Is(err, git.ErrNotKept) {
+		return fault.Failed("sluice keeps only files that an agent left in a git checkout, until sluice clean",
+			"nothing is kept of %s", name)
+	}
+	return err
+}
+
+// PrintPatch prints the lines of a patch, coloured.
+func PrintPatch(con *console.Console, patch []byte) {
+	for l := range strings.Lines(string(patch)) {
+		style := console.Plain
+		switch {
+		case strings.HasPrefix(l, "+"):
+			style = console.Green
+		case strings.HasPrefix(l, "-"):
+			style = console.Red
+		case strings.HasPrefix(l, "@@"), strings.HasPrefix(l, "diff "):
+			style = console.Bold
+		}
+		con.Print("%s", con.Paint(style, review.Visible(l)))
+	}
+}
+
+// printWords prints a patch of words in git's porcelain form: parts of lines, with a ~ where each
+// line ends.
+func printWords(con *console.Console, patch []byte) {
+	hunk := false
+	var line strings.Builder
+	for l := range strings.Lines(string(patch)) {
+		l = strings.TrimSuffix(l, "\n")
+		kind, rest := byte(0), ""
+		if l != "" {
+			kind, rest = l[0], review.Visible(l[1:])
+		}
+		switch {
+		case strings.HasPrefix(l, "@@ "), strings.HasPrefix(l, "diff --git "):
+			hunk = kind == '@'
+			con.Print("%s", con.Paint(console.Bold, review.Visible(l)))
+		case !hunk:
+			con.Print("%s", review.Visible(l))
+		case kind == '~':
+			con.Print("%s", line.String())
+			line.Reset()
+		case kind == '-':
+			line.WriteString(word(con, console.Red, "[-", rest, "-]"))
+		case kind == '+':
+			line.WriteString(word(con, console.Green, "{+", rest, "+}"))
+		default:
+			line.WriteString(rest)
+		}
+	}
+	if line.Len() > 0 {
+		con.Print("%s", line.String())
+	}
+}
+
+// word returns a changed word: coloured, or in the marks of git without colours.
+func word(con *console.Console, style, before, s, after string) string {
+	if con.Colour {
+		return con.Paint(style, s)
+	}
+	return before + s + after
+}
