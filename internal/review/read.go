@@ -20,7 +20,8 @@ const Room = 1 << 20
 var ErrNothing = errors.New("nothing was written")
 
 // Read returns what was written on the sheet: the overall words, and the comments with their
-// places. Trailing white space, and the line ends of another system, do not count.
+// places. The line ends of another system do not count, nor does white space that an editor took off
+// the ends of lines.
 func (s *Sheet) Read(edited []byte) (words string, comments []findings.Finding, err error) {
 	edited = bytes.TrimPrefix(edited, []byte("\uFEFF"))
 	switch {
@@ -29,16 +30,13 @@ func (s *Sheet) Read(edited []byte) (words string, comments []findings.Finding, 
 	case !utf8.Valid(edited), bytes.IndexByte(edited, 0) >= 0:
 		return "", nil, fault.New("save it as UTF-8", "the file is not UTF-8 text")
 	}
-	r := &reader{sheet: s}
-	n := 0
-	for line := range strings.Lines(string(edited)) {
-		n++
-		if err := r.take(n, strings.TrimRight(line, " \t\r\n")); err != nil {
-			return "", nil, err
-		}
+	exact := &reader{sheet: s, exact: true}
+	if exact.read(string(edited)) == nil { // an empty line that was added is told from one of the changes
+		return exact.done()
 	}
-	if r.next < len(s.lines) {
-		return "", nil, fault.New("restore it", "the changes' line %q is missing", text.Clip(s.lines[r.next].Text, 80))
+	r := &reader{sheet: s}
+	if err := r.read(string(edited)); err != nil {
+		return "", nil, err
 	}
 	return r.done()
 }
@@ -46,7 +44,8 @@ func (s *Sheet) Read(edited []byte) (words string, comments []findings.Finding, 
 // reader reads an edited sheet line by line.
 type reader struct {
 	sheet    *Sheet
-	next     int // the line of the patch that comes next
+	exact    bool // white space at the end of a line counts
+	next     int  // the line of the patch that comes next
 	words    []string
 	comments []comment
 	open     bool // the line before was of the last comment
@@ -58,7 +57,31 @@ type comment struct {
 	text  string
 }
 
-func (r *reader) take(n int, line string) error {
+func (r *reader) read(edited string) error {
+	n := 0
+	for line := range strings.Lines(edited) {
+		n++
+		if err := r.take(n, strings.TrimRight(line, "\r\n")); err != nil {
+			return err
+		}
+	}
+	if r.next < len(r.sheet.lines) {
+		return fault.New("restore it", "the changes' line %q is missing", text.Clip(r.sheet.lines[r.next].Text, 80))
+	}
+	return nil
+}
+
+// isNext reports whether the line is the next one of the patch.
+func (r *reader) isNext(line string) bool {
+	if r.next == len(r.sheet.lines) {
+		return false
+	}
+	want := r.sheet.lines[r.next].Text
+	return line == want || !r.exact && strings.TrimRight(line, " \t") == strings.TrimRight(want, " \t")
+}
+
+func (r *reader) take(n int, raw string) error {
+	line := strings.TrimRight(raw, " \t")
 	said, marked := strings.CutPrefix(line, Marker)
 	said = strings.TrimPrefix(said, " ")
 	open := r.open
@@ -72,7 +95,7 @@ func (r *reader) take(n int, line string) error {
 	case marked:
 		r.comments = append(r.comments, comment{below: r.sheet.lines[r.next-1], text: said})
 		r.open = true
-	case r.next < len(r.sheet.lines) && line == strings.TrimRight(r.sheet.lines[r.next].Text, " \t"):
+	case r.isNext(raw):
 		r.next++
 	case r.next == 0 && !slices.Contains(r.sheet.head, line):
 		r.words = append(r.words, line)

@@ -6,7 +6,7 @@ import (
 )
 
 // Marker begins a line of a comment. No line of a patch begins with it, so that a comment cannot be
-// taken for the patch, nor a changed line of the patch for a comment.
+// taken for the patch, or a changed line of the patch for a comment.
 const Marker = ">"
 
 // Sheet is a patch to be commented on.
@@ -26,6 +26,11 @@ type About struct {
 // New returns the sheet of a patch.
 func New(a About, patch []byte) *Sheet {
 	s := &Sheet{lines: Lines(patch)}
+	for i, l := range s.lines {
+		if strings.HasPrefix(l.Text, Marker) { // of what is not git's, such as a file's name
+			s.lines[i].Text = " " + l.Text
+		}
+	}
 	s.head = []string{
 		"# " + a.Title,
 		"#",
