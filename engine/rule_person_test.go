@@ -77,6 +77,39 @@ func TestRulePersonAnswerFree(t *testing.T) {
 	s.want(s.gate("ga"), "1 human", s.says("ga", OutcomePass), "")
 }
 
+// comments are what a person says of lines, beside the words.
+func comments(list string) func(*Answered) {
+	return func(a *Answered) { a.Findings = json.RawMessage(list) }
+}
+
+// TestRulePersonComments: comments on lines go with a fail or a veto. They stand beside what a
+// reviewer found, and whoever reads the feedback reads them too.
+func TestRulePersonComments(t *testing.T) {
+	const list = `[{"file":"a.go","line":3,"message":"no"}]`
+	found := json.RawMessage(`[{"message":"of the reviewer"}]`)
+	s := begin(t, "", "", one(level(LevelAuto), route("look", Human), most(9)))
+	asked := func() {
+		s.done("a")
+		s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key,
+			Verdict: &Judgement{Outcome: "look", Feedback: "hm", Findings: found}})
+	}
+	say := func(text string) func(*Answered) { return func(a *Answered) { a.Text = text } }
+	last := func() *Round { return s.r().Rounds["ga"][len(s.r().Rounds["ga"])-1] }
+	asked()
+	s.has(s.says("ga", OutcomePass, comments(list)), "comments go with a fail or a veto, and this is pass")
+	s.want(s.gate("ga"), "1 human", s.says("ga", OutcomeFail, comments(list), say("not yet")), "")
+	s.want(string(last().Comments), list, string(last().Findings), string(found), last().Feedback, "not yet", last().Said, "hm")
+	s.want(s.st.StepEnv(s.r(), s.specs["d-x"], "a", 2).Gates["ga"].Feedback, "not yet\n\nComments:\n- a.go:3: no")
+	s.restart(0)
+	asked()
+	s.want(s.says("ga", OutcomeFail, comments(list), say("")), "", last().Feedback, "", last().Said, "hm", string(last().Comments), list)
+	asked()
+	s.want(s.says("ga", OutcomeFail, say("")), "", last().Feedback, "hm", string(last().Comments), "")
+	asked()
+	file := HumanSay{Text: "by file", Findings: json.RawMessage(list)}
+	s.want(ignored(s.answers("ga-fail.json", &file)), "", string(last().Comments), list)
+}
+
 // The signed answer alone counts, complete: nothing beside it and nothing filled in later.
 func TestRulePersonAnswerSigned(t *testing.T) {
 	s := begin(t, "", "", approved(asksFor))

@@ -42,7 +42,12 @@ func TestApprovalText(t *testing.T) {
 	if got, err := ParseApproval(a.Text()); err != nil || got != a || string(a.Text()) != want || !Looks(a.Text()) {
 		t.Errorf("%+v %v, want %+v", got, err, a)
 	}
-	a.Words, a.Reviewed, a.Answer = "", "", ""
+	a.Answer, a.Findings = "", `[{"file":"a.go","line":3,"message":"`+strings.Repeat("x", 2000)+`"}]`
+	want = strings.Replace(strings.Replace(string(anApproval().Text()), "approval 1", "approval 3", 1), "00Z\n", "00Z\nfindings: "+a.Findings+"\n", 1)
+	if got, err := ParseApproval(a.Text()); err != nil || got != a || string(a.Text()) != want || !Looks(a.Text()) {
+		t.Errorf("%+v %v, want %+v", got, err, a)
+	}
+	a.Words, a.Reviewed, a.Findings = "", "", ""
 	if got, err := ParseApproval(a.Text()); err != nil || got != a {
 		t.Errorf("%+v %v, want %+v", got, err, a)
 	}
@@ -58,6 +63,10 @@ func TestApprovalTextOther(t *testing.T) {
 		"a line less":         strings.Replace(good, "gate: XG-1-2\n", "", 1),
 		"an answer":           strings.Replace(good, "00Z\n", "00Z\nanswer: {}\n", 1),
 		"no answer":           strings.Replace(good, "approval 1", "approval 2", 1),
+		"no findings":         strings.Replace(good, "approval 1", "approval 3", 1),
+		"findings as written": strings.Replace(strings.Replace(good, "approval 1", "approval 3", 1), "00Z\n", "00Z\nfindings: [ \"x\" ]\n", 1),
+		"findings: an object": strings.Replace(strings.Replace(good, "approval 1", "approval 3", 1), "00Z\n", "00Z\nfindings: {}\n", 1),
+		"answer and findings": strings.Replace(strings.Replace(good, "approval 1", "approval 3", 1), "00Z\n", "00Z\nanswer: {}\nfindings: [{\"message\":\"x\"}]\n", 1),
 		"answer: a list":      strings.Replace(strings.Replace(good, "approval 1", "approval 2", 1), "00Z\n", "00Z\nanswer: [1]\n", 1),
 		"answer twice":        strings.Replace(strings.Replace(good, "approval 1", "approval 2", 1), "00Z\n", "00Z\nanswer: {}\nanswer: {}\n", 1),
 		"answer: a key twice": strings.Replace(strings.Replace(good, "approval 1", "approval 2", 1), "00Z\n", "00Z\nanswer: {\"a\":1,\"a\":2}\n", 1),

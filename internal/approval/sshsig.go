@@ -29,7 +29,8 @@ const touched = 1
 // Looks reports whether a file is meant as something signed, or to be signed, in this package's form.
 func Looks(data []byte) bool {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
-	return bytes.HasPrefix(data, []byte(headApproval)) || bytes.HasPrefix(data, []byte(headAnswer)) || bytes.HasPrefix(data, []byte(headCheckpoint))
+	return bytes.HasPrefix(data, []byte(headApproval)) || bytes.HasPrefix(data, []byte(headAnswer)) ||
+		bytes.HasPrefix(data, []byte(headComments)) || bytes.HasPrefix(data, []byte(headCheckpoint))
 }
 
 // Join is a signed text: the text with the signature below it.

@@ -68,6 +68,24 @@ func TestSignedOnRecord(t *testing.T) {
 	}
 }
 
+// TestSignedComments: the comments on record are those that were signed.
+func TestSignedComments(t *testing.T) {
+	by := `{"who":"ann","trust":"signed","key":"SHA256:x"}`
+	failed := `{"kind":"round_failed","run":"w-1","gate":"G","n":1,"outcome":"fail","to":"A","by_kind":"human","by":` + by + `,"findings":[{"message":"m"}]}`
+	for _, c := range []struct{ name, signed, fact, says string }{
+		{"as it was", `[{"message":"m"}]`, "", ""},
+		{"others", `[{"message":"n"}]`, "", "the recorded comments differ from the signed ones"},
+		{"added", "", "", "the recorded comments differ from the signed ones"},
+		{"left out", `[{"message":"m"}]`, `"findings":null`, "the recorded comments differ from the signed ones"},
+		{"of somebody who did not sign", "", `"by":{"who":"ann","trust":"file"}`, ""},
+	} {
+		s := signatures{given: map[string]approval.Approval{"w-1 G #1": {Findings: c.signed}}}
+		if why := s.look(factOf(t, failed, c.fact)); c.says == "" && why != "" || !strings.Contains(why, c.says) {
+			t.Errorf("%s: %q, want %q", c.name, why, c.says)
+		}
+	}
+}
+
 func quoted(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)

@@ -127,6 +127,9 @@ func Clean(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
+	if !json.Valid(raw) {
+		return nil, errors.New("want a list, as JSON")
+	}
 	f, _, err := strictjson.Read(fmt.Appendf(nil, "{%q:%s}", key, raw), 2*maxList)
 	if err != nil {
 		return nil, err

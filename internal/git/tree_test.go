@@ -494,6 +494,77 @@ func TestDiffHidesNothing(t *testing.T) {
 	}
 }
 
+// TestLook: a patch shows the named files and folders alone, and words or no lines around a change.
+func TestLook(t *testing.T) {
+	s := newSandbox(t)
+	s.write("src/a b.txt", "one\ntwo words here\nthree\n")
+	s.write("srcs", "x\n")
+	s.git("add", "-A")
+	s.git("commit", "-q", "-m", "base")
+	base := s.git("rev-parse", "HEAD")
+	s.write("src/a b.txt", "one\ntwo other here\nthree\n")
+	s.write("srcs", "y\n")
+	s.write("src/new", "n m\n")
+	s.write("*", "star\n")
+	r := s.open()
+	look := func(l Look) map[string]string {
+		now, _, err := r.Diff(ctx(t), s.dir, base, 1<<20, l)
+		check(t, err)
+		return map[string]string{"in the folder": string(now)}
+	}
+	both := func(l Look) map[string]string {
+		out := look(l)
+		between, _, err := r.Between(ctx(t), base, s.git("rev-parse", "HEAD"), 1<<20, l)
+		check(t, err)
+		out["between commits"] = string(between)
+		return out
+	}
+	holds := func(texts map[string]string, want, not []string) {
+		t.Helper()
+		for name, text := range texts {
+			for _, w := range want {
+				if !strings.Contains(text, w) {
+					t.Errorf("%s: no %q in\n%s", name, w, text)
+				}
+			}
+			for _, w := range not {
+				if strings.Contains(text, w) {
+					t.Errorf("%s: %q in\n%s", name, w, text)
+				}
+			}
+		}
+	}
+	holds(look(Look{Paths: []string{"src"}}), []string{"+two other", "+n m"}, []string{"srcs", "star"})
+	holds(look(Look{Paths: []string{"*"}}), []string{"+star"}, []string{"src"})
+	s.commit("all")
+	holds(both(Look{Paths: []string{"src"}}), []string{"+two other", "+n m"}, []string{"srcs", "star"})
+	holds(both(Look{Paths: []string{"*"}}), []string{"+star"}, []string{"src"})
+	holds(both(Look{Words: true}), []string{" two \n-words\n+other\n  here\n~\n", "+n m\n~\n"}, nil)
+	holds(both(Look{Bare: true}), []string{"@@ -2 +2 @@"}, []string{"\n one"})
+}
+
+// TestPersonalSetting: the person's setting counts, and none of the repo, in whose folder it is read.
+func TestPersonalSetting(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	s := newSandbox(t)
+	s.git("config", "core.pager", "evil")
+	t.Setenv("GIT_DIR", filepath.Join(s.dir, ".git"))
+	t.Chdir(s.dir)
+	if v, err := PersonalSetting(ctx(t), "core.pager"); v != "" || err != nil {
+		t.Errorf("%q %v", v, err)
+	}
+	check(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tpager = delta --dark\n"), 0o600))
+	if v, err := PersonalSetting(ctx(t), "core.pager"); v != "delta --dark" || err != nil {
+		t.Errorf("%q %v", v, err)
+	}
+	check(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core\n"), 0o600))
+	if v, err := PersonalSetting(ctx(t), "core.pager"); err == nil || !strings.Contains(err.Error(), "core.pager") {
+		t.Errorf("%q %v", v, err)
+	}
+}
+
 func TestSalvage(t *testing.T) {
 	conform.Rule(t, "field ask 1", "an attempt's end state is kept at a ref")
 	s := newSandbox(t)

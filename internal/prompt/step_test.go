@@ -144,6 +144,8 @@ func TestRetryContext(t *testing.T) {
 	person.Reviewer, person.Feedback, person.Said, person.SaidBy = "ann (a person)", "Close it, and mind the log level.", person.Feedback, "the reviewer (critic)"
 	person.Asked, person.Missed = "exhausted", "no verdict: nothing was given"
 	golden(t, "retry-person.md", string(RetryContext(person)))
+	person.Feedback, person.Comments = "", json.RawMessage(`[{"file":"internal/search/search.go","line":40,"message":"an empty query returns everything"},{"file":"README.md","message":"say what it is for"}]`)
+	golden(t, "retry-comments.md", string(RetryContext(person)))
 	golden(t, "retry-bare.md", string(RetryContext(RetryInput{Workflow: "w", Run: "w-1", Gate: "G", Step: "S", Attempt: 1, N: 1, Outcome: "fail"})))
 }
 
