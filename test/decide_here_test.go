@@ -3,6 +3,9 @@
 package test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -90,4 +93,38 @@ func TestShowTakesNoTypeAhead(t *testing.T) {
 		t.Error("it was decided")
 	}
 	win.passes(`^Pass G review, round 1 of w-1`, `^rc=0`)
+}
+
+// TestReviewInTheTerminal: in a terminal the changes go through the person's pager, and fail --review
+// opens them in the person's editor, again if it left what cannot be read. The repo's settings choose
+// neither.
+func TestReviewInTheTerminal(t *testing.T) {
+	w, sluice := looked(t)
+	defer w.serve(sluice)()
+	for name, value := range map[string]string{"core.pager": "echo of the repo; cat", "core.editor": "false"} {
+		if out, err := exec.Command("git", "-C", w.dir, "config", name, value).CombinedOutput(); err != nil {
+			t.Fatalf("%s", out)
+		}
+	}
+	w.start(sluice, "w")
+	w.until(`G`, "inbox")
+	editor := filepath.Join(t.TempDir(), "editor.sh")
+	script := "case $(head -c 5 \"$1\") in first) sed -i 's/^+hello!/+hello\\n> say more/' \"$1\"; exit;; esac\n" +
+		"sed -i '1i first' \"$1\"\nsed -i 's/^+hello/&!/' \"$1\"\n"
+	if err := os.WriteFile(editor, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	win := w.inTerminal(110, 50, "export PAGER='sed s/^/paged:/' EDITOR='sh "+editor+"'; "+
+		sluice+" show G --diff; "+sluice+" fail G --review")
+	win.sees(`^paged:.*\+hello`)
+	win.sees(`^Edit the file again\?`)
+	win.sees(`line \d+ of the file is neither a comment nor the next line of the changes: \+hello!`)
+	win.types("y", "Enter")
+	if last := win.sees(`^rc=0`); strings.Contains(last, "of the repo") {
+		t.Errorf("the repo chose the pager:\n%s", last)
+	}
+	w.until(`attempt 2(.|\n)*G review +human`, "status")
+	if _, out, _ := w.sluice("show", "G"); !strings.Contains(out, "comment     out.txt:1 (changed since) say more") {
+		t.Error(out)
+	}
 }

@@ -4,5 +4,5 @@
 // state of runs, Inbox returns what waits for a person, Explain prints a step's history, Tail
 // prints and follows an agent's output.
 //
-// Reading order: gather.go, print.go, reply.go, status.go, inbox.go, log.go, tail.go.
+// Reading order: gather.go, print.go, diff.go, findings.go, reply.go, status.go, inbox.go, log.go, tail.go.
 package show
