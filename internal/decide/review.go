@@ -86,9 +86,12 @@ func draft(con *console.Console, p *workspace.Workspace, sh *show.Shown, fresh [
 	name := fmt.Sprintf("%s.%d.%.12s.diff", sh.Gate.ID, sh.Gate.Round, sh.Taken)
 	file := filepath.Join(dir, name)
 	old, _, err := atomicfile.OpenRegular(dir, name, int64(len(fresh)+review.Room))
-	if err == nil && len(strings.TrimSpace(string(old))) > 0 {
+	switch {
+	case err == nil && len(strings.TrimSpace(string(old))) > 0:
 		con.Note("this continues with what you wrote before")
 		return file, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", fault.Failed("shorten it, or remove it: "+layout.ShortPath(file), "what you wrote before cannot be opened: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
