@@ -38,7 +38,7 @@ and a key decides: f and v ask for the reason, p asks for confirmation. A key de
 been on screen for a second.`,
 		Example: "sluice show approve\nsluice show last approve\nsluice show code --diff\n" +
 			"sluice show code --diff --words -- search.py\nsluice show code --since",
-		Args:    showArgs,
+		Args: showArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, how.Paths = cutPaths(cmd, args)
 			changes := diff || how.Since || how.Words || len(how.Paths) > 0
