@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -170,6 +171,9 @@ func commentsOf(d *Decision) error {
 	}
 	for _, s := range d.Comments {
 		file, number, said, ok := cutPlace(s)
+		if ok && !filepath.IsLocal(file) {
+			return fault.Misused("name the file from the top of the repo", "%q is outside the repo", text.Clip(file, 80))
+		}
 		if !ok {
 			return fault.Misused("write FILE:LINE:TEXT, as in --comment 'src/a.go:12:this hides the error'",
 				"%q is not a comment on a line", text.Clip(s, 80))
@@ -182,7 +186,7 @@ func commentsOf(d *Decision) error {
 			return fault.Misused("shorten it", "the comment on %s:%d has more than %d bytes",
 				text.Line(file), line, findings.MaxText)
 		}
-		d.comments = append(d.comments, findings.Finding{File: file, Line: line, Message: said})
+		d.comments = append(d.comments, findings.Finding{File: path.Clean(file), Line: line, Message: said})
 	}
 	if len(d.comments) > findings.Max {
 		return fault.Misused("give the most important ones",

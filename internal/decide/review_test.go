@@ -12,6 +12,7 @@ func TestCommentsOf(t *testing.T) {
 	for in, want := range map[string]findings.Finding{
 		"src/a.go:12:this hides it":   {File: "src/a.go", Line: 12, Message: "this hides it"},
 		"a b.go:1: a: b:2:c":          {File: "a b.go", Line: 1, Message: "a: b:2:c"},
+		"./src//a.go:3:no":            {File: "src/a.go", Line: 3, Message: "no"},
 		"c:/x.go:3:no":                {File: "c:/x.go", Line: 3, Message: "no"},
 		"a.go:3:two\nlines\x1b[2Jred": {File: "a.go", Line: 3, Message: "two\nlinesred"},
 	} {
@@ -24,6 +25,7 @@ func TestCommentsOf(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "not a comment", "a.go": "not a comment", "a.go:12": "not a comment", "a.go:12:": "not a comment",
 		"a.go:12: ": "not a comment", ":12:x": "not a comment", "a.go:-1:x": "not a comment", "a.go::x": "not a comment",
+		"../a.go:1:x": "outside the repo", "/etc/passwd:1:x": "outside the repo",
 		"a.go:0:x": "number of a line", "a.go:99999999999999999999:x": "number of a line", "a.go:100000001:x": "number of a line",
 		"a.go:1:" + strings.Repeat("x", findings.MaxText+1): "more than 4096 bytes",
 	} {

@@ -17,11 +17,14 @@ import (
 // Page has print write to the person's pager. It writes to con itself if that is no terminal, or if
 // there is no pager.
 func Page(ctx context.Context, con *console.Console, print func(con *console.Console)) error {
-	pager, err := pagerOf(ctx, con)
-	if err != nil {
-		return err
+	pager := ""
+	if _, terminal := console.Terminal(con.Out); terminal && !con.Plain {
+		var err error
+		if pager, err = pagerOf(ctx, con); err != nil {
+			return err
+		}
 	}
-	if _, terminal := console.Terminal(con.Out); !terminal || con.Plain || pager == "" || pager == "cat" {
+	if pager == "" || pager == "cat" {
 		print(con)
 		return nil
 	}

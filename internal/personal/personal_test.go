@@ -46,7 +46,7 @@ func TestWhichPager(t *testing.T) {
 }
 
 func TestNoTerminalNoPager(t *testing.T) {
-	con, out := talk(t, "", "GIT_PAGER=false")
+	con, out := talk(t, "[not git's", "PAGER=false")
 	if err := Page(t.Context(), con, func(con *console.Console) { con.Print("plain") }); err != nil || out.String() != "plain\n" {
 		t.Errorf("%q %v", out, err)
 	}

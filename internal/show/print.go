@@ -78,7 +78,7 @@ func Print(con *console.Console, sh *Shown) {
 // printEarlier prints the rounds that did not pass before.
 func printEarlier(con *console.Console, sh *Shown) {
 	for i, q := range sh.Earlier {
-		con.Text(fmt.Sprintf("round %d", q.N), fmt.Sprintf("%s by %s: %s", cmp.Or(q.Outcome, "failed"), render.By(q.ByKind, q.By), q.Feedback))
+		con.Text(fmt.Sprintf("round %d", q.N), render.Because(cmp.Or(q.Outcome, "failed")+" by "+render.By(q.ByKind, q.By), q.Feedback))
 		if q.Said != q.Feedback {
 			con.Text("before", q.Said)
 		}
