@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -215,6 +216,10 @@ func TestRunThroughTheSocketAndARestart(t *testing.T) {
 	s.stop()
 	s = serveTest(t, root, world)
 	s.until("two-1", "the human gate after a restart", asksGB)
+	odd := engine.Answered{Gate: "GB", Outcome: "fail", Findings: json.RawMessage(`[{"line":"three"}]`)}
+	if d, err := s.client.Do(ctx, odd, ""); err == nil || !strings.Contains(err.Error(), "findings[0]: line: want a number") {
+		t.Errorf("comments that cannot be read: %+v %v", d, err)
+	}
 	if d, err := s.client.Do(ctx, engine.Answered{Gate: "GB", Outcome: "pass"}, "terminal"); err != nil || d.Ignored != "" {
 		t.Fatalf("pass: %+v %v", d, err)
 	}
