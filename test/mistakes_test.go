@@ -37,7 +37,7 @@ func terminalMistakes() []mistake {
 		{name: "Ctrl-C at a reason", line: "fail G", at: `^What is wrong\?`, keys: ctrlC, says: unanswered, code: "130", pending: true},
 		{name: "Ctrl-C while an agent works", line: "run slow", at: `A +running`, keys: ctrlC, says: []string{`slow-1 is paused\. Running agents finish; nothing new is started\.`, `Go on:  sluice run slow-1`}, code: "130"},
 		{name: "Ctrl-C at a gate", line: "run w", at: `\? G review asks you`, keys: ctrlC, says: []string{`Go on:  sluice run w-1`}, code: "130"},
-		{name: "Ctrl-C at a gate that is shown", line: "show G", at: `^p pass · f fail`, keys: ctrlC, code: "0", pending: true},
+		{name: "Ctrl-C at a gate that is shown", line: "show G", at: `^p pass · f fail`, keys: ctrlC, code: "0", pending: true, served: true},
 		{name: "Ctrl-C in the demo", line: "demo", at: `Starts in a moment`, keys: ctrlC, says: []string{`interrupted`}, code: "130"},
 		{name: "Ctrl-C in top", line: "top", at: `G`, keys: ctrlC, code: "0", pending: true},
 		{name: "Ctrl-C in a daemon", line: "daemon", at: `the daemon serves`, keys: ctrlC, code: "0"},

@@ -76,11 +76,11 @@ func (m *Model) current() *row {
 }
 
 func (m *Model) command(k string) tea.Cmd {
-	if m.guard.Several() {
-		return nil // a paste that the terminal sends as keys
-	}
 	switch k {
 	case "q", "ctrl+d":
+		if m.one != nil && m.guard.Several() { // a paste that the terminal sends as keys pauses no run
+			return nil
+		}
 		return m.quit(false)
 	case "?":
 		m.open(helpPage(m.one))

@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -179,9 +178,6 @@ func (m *Model) seeLine(msg lineSaid) {
 func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 	p, room := m.page, m.room()
 	by := 0
-	if m.guard.Several() && !scrolls(k.String()) {
-		return nil // a paste that the terminal sends as keys
-	}
 	switch k.String() {
 	case "up", "k":
 		by = -1
@@ -230,11 +226,6 @@ func (p *pageView) stale(g *daemon.GateStatus) string {
 		return "is at " + g.State + " by now"
 	}
 	return ""
-}
-
-// scrolls reports whether a key may come at once with others.
-func scrolls(k string) bool {
-	return slices.Contains([]string{"up", "k", "down", "j", "enter", "pgup", "b", "ctrl+b", "pgdown", "space", "ctrl+f", "home", "g", "end", "G"}, k)
 }
 
 func (m *Model) onPage(k string) tea.Cmd {
