@@ -193,12 +193,9 @@ func printChanged(con *console.Console, sh *Shown) {
 		con.Field("", fmt.Sprintf("… and %d more", n))
 	}
 	if len(sh.Changed) > 0 {
-		more := "sluice show " + sh.Step + " --diff shows the changes"
+		more := "sluice show " + sh.Step + " --diff prints the changes"
 		if sh.Attempt != nil && sh.Attempt.N > 1 {
 			more += ", --since those since the attempt before"
-		}
-		if g := sh.Gate; g != nil && g.State == engine.OnHuman {
-			more += "; sluice fail " + g.ID + " --review comments on their lines"
 		}
 		con.Field("", con.Paint(console.Dim, more))
 	}
