@@ -57,8 +57,12 @@ func (m *Model) gateFor(r *row, k string) *daemon.GateStatus {
 
 // takes reports whether the gate can take a key's decision now.
 func takes(g *daemon.GateStatus, k string) bool {
-	if k == "v" {
-		return g.State == engine.OnWindow || g.State == engine.OnNotice || g.State == engine.Approved
+	veto := g.State == engine.OnWindow || g.State == engine.OnNotice || g.State == engine.Approved
+	switch k {
+	case "v":
+		return veto
+	case "c":
+		return veto || g.State == engine.OnHuman
 	}
 	return g.State == engine.OnHuman
 }
@@ -96,6 +100,9 @@ func standing(g *daemon.GateStatus) string {
 func (m *Model) decide(k string, t target, back mode) tea.Cmd {
 	if m.unserved(t.root) {
 		return nil
+	}
+	if g := m.gateAt(t); k == "c" && g != nil {
+		return t.comment(m, g)
 	}
 	if !m.begins() {
 		return nil
@@ -197,36 +204,79 @@ func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
 	return m.say(t, verb, strings.TrimSpace(words), nil)
 }
 
-// say sends a decision; a gate that requires it gets a signed one.
+// say sends a decision.
 func (m *Model) say(t target, outcome, text string, answer []byte) tea.Cmd {
-	ev := engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: outcome, Text: text, Answer: answer}
-	what := outcome + " of " + t.gate
+	m.given = nil
+	return m.give(t, engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: outcome, Text: text, Answer: answer})
+}
+
+// give sends an answer, signed if its gate requires that.
+func (m *Model) give(t target, ev engine.Answered) tea.Cmd {
+	what := ev.Outcome + " of " + t.gate
 	g := m.gateAt(t)
 	if r := m.repo(t.root); r == nil || !r.served || g == nil || g.Trust != engine.TrustSigned || g.Round != t.round {
 		return m.do(t.root, what, ev)
 	}
-	s := &signing{sign: func() (string, error) { return m.host.Sign(m.ctx, t.root, *g, ev) }}
+	s := &lending{run: func() (err error) {
+		ev.Proof, err = m.host.Sign(m.ctx, t.root, *g, ev)
+		return err
+	}}
 	return tea.Exec(s, func(err error) tea.Msg {
-		ev.Proof = s.proof
 		return signed{root: t.root, what: what, ev: ev, err: err}
 	})
 }
 
-// signing signs an answer while it has the terminal.
-type signing struct {
-	sign  func() (string, error)
-	proof string
+// comment has the person write comments on the changes of the shown round, and sends them with its
+// fail, or with the veto of a pass.
+func (t target) comment(m *Model, g *daemon.GateStatus) tea.Cmd {
+	if !m.begins() {
+		return nil
+	}
+	outcome := engine.OutcomeFail
+	if g.State != engine.OnHuman {
+		outcome = engine.OutcomeVeto
+	}
+	var c Comments
+	lent := &lending{run: func() (err error) {
+		c, err = m.host.Comment(m.ctx, t.root, t.run, t.gate, outcome)
+		return err
+	}}
+	return tea.Exec(lent, func(err error) tea.Msg { return commented{t, outcome, c, err} })
 }
 
-func (s *signing) Run() (err error) {
-	s.proof, err = s.sign()
-	return err
+// commented are comments that were written, or why there are none.
+type commented struct {
+	on      target
+	outcome string
+	wrote   Comments
+	err     error
 }
+
+// send sends the comments, if they are about the round that was on the screen.
+func (c commented) send(m *Model) tea.Cmd {
+	m.hidden()
+	switch {
+	case c.err != nil:
+		m.tell(c.err.Error())
+		return nil
+	case c.wrote.Round != c.on.round || c.wrote.Content != c.on.content:
+		m.tell("nothing was decided: the work has changed meanwhile; c opens what you wrote again")
+		return nil
+	}
+	m.given = c.wrote.Given
+	ev := engine.Answered{Gate: c.on.gate, Run: c.on.run, Round: c.on.round, Outcome: c.outcome, Text: c.wrote.Text, Findings: c.wrote.Findings}
+	return m.give(c.on, ev)
+}
+
+// lending runs something that has the terminal meanwhile.
+type lending struct{ run func() error }
+
+func (l *lending) Run() error { return l.run() }
 
 // SetStdin and the others do nothing: the host has the terminal.
-func (s *signing) SetStdin(io.Reader)  {}
-func (s *signing) SetStdout(io.Writer) {}
-func (s *signing) SetStderr(io.Writer) {}
+func (l *lending) SetStdin(io.Reader)  {}
+func (l *lending) SetStdout(io.Writer) {}
+func (l *lending) SetStderr(io.Writer) {}
 
 // signed is a signed answer, or why it was not signed.
 type signed struct {
@@ -235,7 +285,8 @@ type signed struct {
 	err        error
 }
 
-func (m *Model) seeSigned(s signed) tea.Cmd {
+// send sends the answer, if it was signed.
+func (s signed) send(m *Model) tea.Cmd {
 	m.hidden()
 	if s.err != nil {
 		m.tell(s.what + " was not signed: " + s.err.Error())

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"encoding/json"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -20,6 +21,9 @@ type Host interface {
 	// Sign returns the signed text of an answer at a gate in state g. It has the terminal
 	// meanwhile, to ask for a passphrase or a touch.
 	Sign(ctx context.Context, root string, g daemon.GateStatus, ev engine.Answered) (proof string, err error)
+	// Comment has the person comment on the changes of a round in their editor, for a fail or a veto.
+	// It has the terminal meanwhile.
+	Comment(ctx context.Context, root, run, gate, outcome string) (Comments, error)
 	// Do sends a person's event to the process that serves the repo.
 	Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error)
 	// Show returns what a person needs to decide at a gate, or to know about a step, with all its
@@ -47,6 +51,15 @@ type View interface {
 	Status(ctx context.Context, run string) (daemon.Status, error)
 	Facts(ctx context.Context, run string, from int64, follow bool, fn func(daemon.Line) error) error
 	Close()
+}
+
+// Comments are what a person wrote about the changes of a round.
+type Comments struct {
+	Round    int    // that was shown in the editor
+	Content  string // of that round
+	Text     string
+	Findings json.RawMessage // the comments on lines
+	Given    func()          // to be called once they have counted
 }
 
 // Page is a text to scroll, about a step and the gate that judges it.

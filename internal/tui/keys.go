@@ -104,7 +104,7 @@ func (m *Model) command(k string) tea.Cmd {
 		m.fold(r, k)
 	case "t":
 		return m.tail(r)
-	case "p", "f", "v", "d":
+	case "p", "f", "v", "d", "c":
 		g := m.gateFor(r, k)
 		if g == nil {
 			return nil

@@ -64,7 +64,8 @@ type Model struct {
 	page    *pageView
 	input   input
 	ask     question
-	pending int // decisions on their way
+	pending int    // decisions on their way
+	given   func() // called once the comments on their way have counted
 	leaving bool
 	said    string
 	saidAt  time.Time
@@ -174,8 +175,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.listening, m.words = false, msg
 	case decided:
 		cmd = m.seeDecided(msg)
+	case commented:
+		cmd = msg.send(m)
 	case signed:
-		cmd = m.seeSigned(msg)
+		cmd = msg.send(m)
 	case pageSeen:
 		m.seePage(msg)
 	case lineSaid:
@@ -297,7 +300,9 @@ func (m *Model) seeDecided(d decided) tea.Cmd {
 		m.tell(d.what + " did not count: what was reviewed has changed since; decide again when it is checked")
 	default:
 		m.tell(d.what + ": taken in")
-		counted = true
+		if counted = true; d.answer && m.given != nil {
+			m.given()
+		}
 		m.leaving = m.leaving || d.answer && m.one.alone()
 	}
 	if m.leaving && m.pending == 0 {

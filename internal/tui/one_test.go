@@ -368,3 +368,39 @@ func TestAPasteIsNoCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestComments: comments written in the editor fail the round that was on the screen, or veto its pass, and are discarded
+// once they have counted.
+func TestComments(t *testing.T) {
+	given := 0
+	wrote := Comments{Round: 1, Text: "two things", Findings: json.RawMessage(`[{"file":"a.go","line":3,"message":"no"}]`), Given: func() { given++ }}
+	on := target{root: "/x/app", run: "w-1", gate: "G", round: 1}
+	s := newPage(t)
+	s.sees(`c comment`)
+	s.soon()
+	if _, cmd := s.Update(keyOf("c", "c")); cmd == nil {
+		t.Error("c opens nothing")
+	}
+	s.tell(commented{on, "fail", wrote, nil})
+	want := answered("w-1", 1, "fail", "two things")
+	if want.Findings = wrote.Findings; !s.did(want) || given != 1 || !s.leaving {
+		t.Errorf("%+v, given %d", s.last(), given)
+	}
+	for name, c := range map[string]commented{
+		"nothing was written": {on, "fail", Comments{}, errors.New("nothing was decided: nothing was written")},
+		"another round":       {on, "fail", Comments{Round: 2, Given: wrote.Given}, nil},
+		"other work":          {on, "fail", Comments{Round: 1, Content: "fedcba", Given: wrote.Given}, nil},
+	} {
+		s := newPage(t)
+		s.tell(c)
+		if s.sees(`nothing was decided`); s.last() != nil || given != 1 {
+			t.Errorf("%s: %+v, given %d", name, s.last(), given)
+		}
+	}
+	s = newPage(t) // refused: what was written is kept
+	s.desk.done.Ignored = "it is at round 2"
+	s.tell(commented{on, "fail", wrote, nil})
+	if given != 1 {
+		t.Error("what was written is discarded")
+	}
+}

@@ -202,7 +202,7 @@ func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
 			return m.close()
 		}
 		m.open(helpPage(m.one))
-	case "p", "f", "v", "d", "n", "o", "P", "a", "r", "t", "s":
+	case "p", "f", "v", "d", "c", "n", "o", "P", "a", "r", "t", "s":
 		return m.onPage(k.String())
 	}
 	if by != 0 {
@@ -357,6 +357,7 @@ Decide, at a row or on its page
   f              fail, with words: the next attempt reads them
   v              veto, with words: a reviewer's pass does not count,
                  also after its window closed
+  c              comments on lines, in your editor; they fail or veto
   d              any outcome that the gate has, by its name
   n              a note to the run's agents; the next prompt has it
   P              pause the run, or resume it

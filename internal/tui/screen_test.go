@@ -157,7 +157,7 @@ func TestDecideByName(t *testing.T) {
 	g.Outcomes = []string{"pass", "fail", "veto", "replan"}
 	s.repo1(true, s.run("w-1", g))
 	s.soon()
-	s.sees(`^p pass · f fail · d decide`)
+	s.sees(`^p pass · f fail · c comment · d decide`)
 	s.decides("d")
 	s.types("replna why")
 	s.decides("<enter>")

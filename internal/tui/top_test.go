@@ -30,6 +30,8 @@ type desk struct {
 	page    Page
 	words   map[string]string
 	tails   []string
+
+	comments Comments
 }
 
 func (d *desk) Repos(context.Context) ([]string, string, error) { return nil, "", nil }
@@ -51,6 +53,10 @@ func (d *desk) Show(context.Context, string, string, string, bool) (Page, error)
 }
 func (d *desk) Graph(context.Context, string, string) (func(daemon.RunStatus) string, error) {
 	return func(r daemon.RunStatus) string { return "graph of " + r.ID }, nil
+}
+func (d *desk) Comment(_ context.Context, _, run, gate, outcome string) (Comments, error) {
+	d.words["commented"] = run + " " + gate + " " + outcome
+	return d.comments, d.err
 }
 func (d *desk) Words(_ context.Context, root, run, what string) string {
 	return d.words[root+" "+run+" "+what]
@@ -379,11 +385,8 @@ func TestSigned(t *testing.T) {
 		if cmd == nil || s.pending != 0 || !s.did(nil) {
 			t.Fatalf("it was sent before it was signed: %+v", s.last())
 		}
-		x := &signing{sign: func() (string, error) {
-			return s.desk.Sign(t.Context(), "", g, engine.Answered{Outcome: "pass"})
-		}}
-		err := x.Run()
-		s.tell(signed{root: "/x/app", what: "pass of G", ev: engine.Answered{Gate: "G", Run: "w-1", Round: 1, Outcome: "pass", Proven: engine.Proven{Proof: x.proof}}, err: err})
+		proof, err := s.desk.Sign(t.Context(), "", g, engine.Answered{Outcome: "pass"})
+		s.tell(signed{root: "/x/app", what: "pass of G", ev: engine.Answered{Gate: "G", Run: "w-1", Round: 1, Outcome: "pass", Proven: engine.Proven{Proof: proof}}, err: err})
 	}
 	s.desk.signErr = errors.New("no key is at hand")
 	sign()

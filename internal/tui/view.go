@@ -248,11 +248,11 @@ const plainOutcomes = 3
 func decideKeys(g *daemon.GateStatus) []string {
 	switch {
 	case g.State == engine.OnHuman && len(g.Outcomes) > plainOutcomes: // it has its own routes
-		return []string{"p pass", "f fail", "d decide"}
+		return []string{"p pass", "f fail", "c comment", "d decide"}
 	case g.State == engine.OnHuman:
-		return []string{"p pass", "f fail"}
+		return []string{"p pass", "f fail", "c comment"}
 	case takes(g, "v"):
-		return []string{"v veto"}
+		return []string{"v veto", "c comment"}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -190,6 +191,45 @@ func (h *Repos) Sign(ctx context.Context, root string, g daemon.GateStatus, ev e
 		return "", err
 	}
 	return decide.Sign(ctx, h.con, p, g, ev)
+}
+
+// Comment has the person comment on the changes in their editor, as `sluice fail --review` does.
+func (h *Repos) Comment(ctx context.Context, root, run, gate, outcome string) (c tui.Comments, err error) {
+	if err := decide.InAttempt(h.con); err != nil {
+		return c, err
+	}
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return c, err
+	}
+	sh, err := h.shown(ctx, p, run, gate)
+	if err != nil {
+		return c, err
+	}
+	w, err := decide.Review(ctx, h.con, p, sh, outcome)
+	if err != nil {
+		return c, err
+	}
+	return tui.Comments{Round: sh.Gate.Round, Content: sh.Gate.Reviewed, Text: w.Text, Findings: w.Findings,
+		Given: func() { decide.Discard(w.Draft) }}, nil
+}
+
+// shown gathers what is shown of a gate, and closes the view: an editor may be open for hours.
+func (h *Repos) shown(ctx context.Context, p *workspace.Workspace, run, gate string) (*show.Shown, error) {
+	v, _, err := p.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	r, err := v.Run(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	sh, err := show.Gather(ctx, p, v, r, gate)
+	if err == nil && sh.Gate == nil {
+		err = fmt.Errorf("%s is no gate of %s", gate, run)
+	}
+	return sh, err
 }
 
 // Show returns the text of `sluice show --diff`, or of `sluice show --since`.
