@@ -32,7 +32,7 @@ var moments = []struct {
 }{
 	{"review", `goes on in [0-9]+s unless you veto`, "", 4 * time.Second},
 	{"asks", `\? \S+ .*asks you`, "Enter", 3 * time.Second},
-	{"page", `^p pass · f fail · t tail`, "p", 4 * time.Second},
+	{"page", `^p pass · f fail · c comment · t tail`, "p", 4 * time.Second},
 	{"question", `^Enter passes it`, "Enter", 3 * time.Second},
 	{"end", `^rc=0`, "", 5 * time.Second},
 }
@@ -83,13 +83,13 @@ func TestThePictureIsTrue(t *testing.T) {
 }
 
 var (
-	endLine = regexp.MustCompile(`(?m)^rc=0\n?`)
+	endLine = regexp.MustCompile(`(?m)^((?:\x1b\[[0-9;]*m)*)rc=0\n?`)
 	varies  = regexp.MustCompile(`[0-9a-f]*[0-9][0-9a-f]*`) // a number or a digest
 	spaces  = regexp.MustCompile(` +`)
 )
 
 // lasting removes what belongs to the test from a screen.
-func lasting(screen string) string { return endLine.ReplaceAllString(screen, "") }
+func lasting(screen string) string { return endLine.ReplaceAllString(screen, "$1") }
 
 // plainly is a screen without its colours, and without what differs from run to run: times, digests and random names.
 func plainly(screen string) string {

@@ -113,7 +113,7 @@ func TestTheScreenAsks(t *testing.T) {
 	w, sluice := gated(t)
 	win := w.inTerminal(100, 30, sluice+" run w")
 	win.sees(`\? G review asks you`)
-	win.sees(`^p pass · f fail · ⏎ show · t tail`)
+	win.sees(`^p pass · f fail · c comment · ⏎ show`)
 	win.sees(`q pause and leave`)
 	win.types("Enter")
 	win.sees(`^  task +run: echo hello`)
