@@ -29,7 +29,8 @@ type Host interface {
 	// Show returns what a person needs to decide at a gate, or to know about a step, with all its
 	// changes or those since the attempt before.
 	Show(ctx context.Context, root, run, what string, since bool) (Page, error)
-	// Graph returns a function that draws a run's workflow with the states of the run.
+	// Graph returns a function that draws a run's workflow in lines, those of steps and gates with a
+	// tab and the state at the end.
 	Graph(ctx context.Context, root, run string) (func(daemon.RunStatus) string, error)
 	// Words returns the last line that the agent of a step, or the reviewer of a gate, said; "" =
 	// none.

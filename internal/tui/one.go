@@ -259,14 +259,18 @@ func (o *one) beside(m *Model, body []string) []string {
 	graph := strings.Split(strings.TrimRight(o.graph(*o.all[0]), "\n"), "\n")
 	room := m.width - width - 3
 	for i := range body {
-		right := ""
-		if i < len(graph) {
-			right = graph[i]
-			if i == len(body)-1 && len(graph) > len(body) {
-				right = "…"
+		right := line{}
+		switch {
+		case i == len(body)-1 && len(graph) > len(body):
+			right = line{{console.Plain, "…"}}
+		case i < len(graph):
+			node, state, _ := strings.Cut(graph[i], "\t")
+			if right = (line{{console.Plain, node}}); state != "" {
+				sign, style := render.Mark(state)
+				right = append(right, span{style, "  " + sign + " " + state})
 			}
 		}
-		body[i] = pad(body[i], width) + m.paint(console.Dim, " │ ") + m.draw(line{{console.Plain, right}}, room, false)
+		body[i] = pad(body[i], width) + m.paint(console.Dim, " │ ") + m.draw(right, room, false)
 	}
 	return body
 }

@@ -404,3 +404,14 @@ func TestComments(t *testing.T) {
 		t.Error("what was written is discarded")
 	}
 }
+
+// TestTheGraphHasTheStates: beside the rows the graph shows each node's state by sign and word, cut at the window's edge.
+func TestTheGraphHasTheStates(t *testing.T) {
+	s := newOne(t, 140, 20, true)
+	s.repo1(true, s.oneRun(human(1)))
+	s.tell(graphSeen(func(r daemon.RunStatus) string {
+		return "[A] write it\t" + r.States()["A"] + "\n └─ <G>\thuman\n" + strings.Repeat("x", 200) + strings.Repeat("\nmore", 40)
+	}))
+	s.sees(`│ \[A\] write it  ▸ gating$`, `│  └─ <G>  \? human$`, `│ x+…$`, `│ …$`)
+	s.fits()
+}

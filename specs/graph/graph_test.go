@@ -33,10 +33,11 @@ func TestPictures(t *testing.T) {
 			t.Fatal(faults)
 		}
 		for ending, got := range map[string]string{
-			"txt": Text(spec, someStates()),
-			"mmd": Mermaid(spec, someStates()),
-			"dot": Dot(spec, someStates()),
-			"svg": string(SVG(spec, someStates())),
+			"txt":     Text(spec, someStates()),
+			"outline": Outline(spec, someStates()),
+			"mmd":     Mermaid(spec, someStates()),
+			"dot":     Dot(spec, someStates()),
+			"svg":     string(SVG(spec, someStates())),
 		} {
 			file := "testdata/" + name + "." + ending
 			if *update {

@@ -15,7 +15,22 @@ import (
 //	 └─ <XG-1-2> review-tests    notify: reviewer
 //	     ├─ pass ─> X-2
 //	     └─ fail ─> X-1
-func Text(spec *engine.Spec, states map[string]string) string {
+func Text(spec *engine.Spec, states map[string]string) string { return rowsOf(spec, states).String() }
+
+// Outline draws the same without who acts. A tab stands before the state of a step or gate.
+func Outline(spec *engine.Spec, states map[string]string) string {
+	var b strings.Builder
+	for _, r := range rowsOf(spec, states).rows {
+		b.WriteString(r.head)
+		if r.state != "" {
+			b.WriteString("\t" + r.state)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func rowsOf(spec *engine.Spec, states map[string]string) *textPicture {
 	p := draw(spec, states)
 	t := &textPicture{picture: p}
 	t.row(spec.ID, "", "")
@@ -35,7 +50,7 @@ func Text(spec *engine.Spec, states map[string]string) string {
 			t.row(h.when, "run "+commandLine(h.run), "")
 		}
 	}
-	return t.String()
+	return t
 }
 
 // textRow is a line of the text: what it is, who acts, its state.

@@ -250,7 +250,7 @@ func (h *Repos) Show(ctx context.Context, root, run, what string, since bool) (p
 	return showPage(ctx, h.con, p, v, r, what, since)
 }
 
-// Graph returns a function that draws the run's workflow as `sluice graph` does.
+// Graph returns a function that draws the run's workflow.
 func (h *Repos) Graph(ctx context.Context, root, run string) (func(daemon.RunStatus) string, error) {
 	p, err := h.at(ctx, root)
 	if err != nil {
@@ -269,7 +269,7 @@ func (h *Repos) Graph(ctx context.Context, root, run string) (func(daemon.RunSta
 	if err != nil {
 		return nil, err
 	}
-	return func(r daemon.RunStatus) string { return graph.Text(spec, r.States()) }, nil
+	return func(r daemon.RunStatus) string { return graph.Outline(spec, r.States()) }, nil
 }
 
 // lastMost is how many bytes at the end of an agent's output are searched for its last line.
