@@ -46,9 +46,11 @@ func TestShowDecides(t *testing.T) {
 	win.types("Enter")
 	win.sees(`^p pass · f fail`)
 	win.decides("f", `^fail G #1: what is wrong\?`)
+	win.looks()
 	win.types("two lines")
+	win.sees(`^  two lines▏`)
 	win.decides("Enter", `^sent`)
-	w.until(`attempt 2(.|\n)*G review +human`, "status")
+	w.until(`attempt 2(.|\n)*\? G review`, "status")
 	win.types("Enter")
 	win.sees(`^G review at human, G #2 of w-1`)
 	win.sees(`^  round 1 +fail by .*two lines`)
@@ -123,7 +125,7 @@ func TestReviewInTheTerminal(t *testing.T) {
 	if last := win.sees(`^rc=0`); strings.Contains(last, "of the repo") {
 		t.Errorf("the repo chose the pager:\n%s", last)
 	}
-	w.until(`attempt 2(.|\n)*G review +human`, "status")
+	w.until(`attempt 2(.|\n)*\? G review`, "status")
 	if _, out, _ := w.sluice("show", "G"); !strings.Contains(out, "comment     out.txt:1 (changed since) say more") {
 		t.Error(out)
 	}

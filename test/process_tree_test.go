@@ -21,7 +21,7 @@ cat >"$E2E_WORK/hop.sh" <<'END'
 trap '' TERM HUP INT QUIT
 [ -z "$1" ] || echo $$ >>"$1"
 sleep 0.02
-setsid env -i sh "$0" "go &
+setsid env -i sh "$0" "" &
 END
 say="echo \$\$ >>$E2E_WORK/tree"
 setsid sh -c "$say; while :; do sleep 0.1; done" &
