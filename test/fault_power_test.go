@@ -20,7 +20,7 @@ import (
 
 const (
 	powerCuts    = 10
-	controlCuts  = 3
+	controlCuts  = 12
 	powerAlive   = 1400 * time.Millisecond // most, from the first answer to the cut
 	ext4Shutdown = 0x8004587d              // EXT4_IOC_SHUTDOWN
 	withoutFlush = 2                       // EXT4_GOING_FLAGS_NOLOGFLUSH: what is in memory alone is gone

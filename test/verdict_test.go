@@ -54,7 +54,7 @@ func TestRealVerdicts(t *testing.T) {
 				t.Fatalf("%+v\n%s", run, w.do(w.bin, "log", "--all"))
 			}
 			show := w.do(w.bin, "show", "G")
-			for _, want := range []string{"replan by its reviewer: say more", "high out.txt:3 a word is missing", "pass, score 90"} {
+			for _, want := range []string{"replan by its reviewer: say more", "high out.txt:3 (changed since) a word is missing", "pass, score 90"} {
 				if !strings.Contains(show, want) {
 					t.Errorf("show lacks %q:\n%s", want, show)
 				}

@@ -249,6 +249,9 @@ func exitError(c call, err error, complaint *head) error {
 			return fmt.Errorf("git %s: our own folder %s cannot be read", c.args[0], dir)
 		}
 	}
+	if removed, err := removeEmpty(c.env, said); removed != "" || err != nil {
+		return errors.Join(fmt.Errorf("git %s: object %s was empty, as a power cut leaves it: it is removed, to be written again", c.args[0], removed), err)
+	}
 	return &CommandError{Command: c.args[0], Code: exit.ExitCode(), Stderr: said}
 }
 
