@@ -2,11 +2,14 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 
 	"sluice/engine"
 	"sluice/internal/approval"
 	"sluice/internal/render"
+	"sluice/internal/text"
 	"sluice/journal"
 )
 
@@ -40,15 +43,16 @@ func (s *signatures) look(f engine.Fact) string {
 	case engine.SignatureUsed:
 		s.n++
 		at := f.RunID() + " " + render.Round(f.Gate, f.N)
-		text, key, err := s.list.Holds([]byte(f.Proof), approval.GateNamespace)
+		said, key, err := s.list.Holds([]byte(f.Proof), approval.GateNamespace)
 		if err != nil {
 			return fmt.Sprintf("%s: the signature of %s: %v", at, f.By.Who, err)
 		}
-		a, err := approval.ParseApproval(text)
+		a, err := approval.ParseApproval(said)
 		switch {
 		case err != nil:
 			return fmt.Sprintf("%s: what was signed: %v", at, err)
-		case key != f.By.Key, a.Run != f.RunID(), a.Gate != f.Gate, a.Round != f.N, a.Decision != f.Outcome, a.Nonce != f.Nonce:
+		case key != f.By.Key, a.Run != f.RunID(), a.Gate != f.Gate, a.Round != f.N,
+			a.Decision != f.Outcome, a.Nonce != f.Nonce:
 			return at + ": the signed decision differs from the recorded one"
 		}
 		s.given[at] = a
@@ -59,16 +63,55 @@ func (s *signatures) look(f engine.Fact) string {
 		case f.By == nil || f.By.Trust != engine.TrustSigned:
 		case !ok:
 			return at + ": its pass counts as signed, but no signature is on record"
-		case signed.Answer != string(f.Answer):
+		case signed.Decision != engine.OutcomePass:
+			return at + ": it is recorded as passed, but " + signed.Decision + " was signed"
+		case !sameJSON(signed.Answer, f.Answer):
 			return at + ": the recorded answer differs from the signed one"
+		case !sameWords(signed.Words, cmp.Or(f.Feedback, f.Text)): // older releases had the words in Text
+			return at + ": the recorded words differ from the signed ones"
 		}
 	case engine.RoundFailed:
 		at := f.RunID() + " " + render.Round(f.Gate, f.N)
+		signed, ok := s.given[at]
 		switch {
 		case f.By == nil || f.By.Trust != engine.TrustSigned:
-		case s.given[at].Findings != string(f.Findings):
+		case !ok:
+			return at + ": its fail counts as signed, but no signature is on record"
+		case !failsBy(signed.Decision, f.Outcome):
+			return at + ": it is recorded as " + f.Outcome + ", but " + signed.Decision + " was signed"
+		case !sameJSON(signed.Findings, f.Findings):
 			return at + ": the recorded comments differ from the signed ones"
+		case signed.Words != "" && !sameWords(signed.Words, f.Feedback): // without words the reviewer's are recorded
+			return at + ": the recorded words differ from the signed ones"
 		}
 	}
 	return ""
+}
+
+// failsBy reports whether a round_failed with the outcome may come from the decision. A veto is
+// recorded as a fail, and older releases recorded a named route as a round_failed.
+func failsBy(decision, outcome string) bool {
+	if outcome == engine.OutcomeFail {
+		return decision == engine.OutcomeFail || decision == engine.OutcomeVeto
+	}
+	return decision == outcome
+}
+
+// sameJSON compares both as the journal writes them: it escapes <, > and &, and the signed text
+// does not.
+func sameJSON(signed string, recorded json.RawMessage) bool {
+	if signed == "" || len(recorded) == 0 {
+		return signed == string(recorded)
+	}
+	a, err := json.Marshal(json.RawMessage(signed))
+	if err != nil {
+		return false
+	}
+	b, err := json.Marshal(recorded)
+	return err == nil && bytes.Equal(a, b)
+}
+
+// sameWords reports whether the recorded words are the signed ones, cut as the engine cuts them.
+func sameWords(signed, recorded string) bool {
+	return recorded == text.Cut(signed, engine.MaxFeedback, "\n[cut]")
 }
