@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"sluice/internal/console"
@@ -28,7 +30,12 @@ func Page(ctx context.Context, con *console.Console, print func(con *console.Con
 		print(con)
 		return nil
 	}
-	cmd, back := shell(ctx, con, pager)
+	return through(ctx, con, pager, print)
+}
+
+// through has print write to a pager. It runs in the person's home: some read settings where they run.
+func through(ctx context.Context, con *console.Console, pager string, print func(con *console.Console)) error {
+	cmd, back := shell(ctx, con, home(con), pager)
 	defer back()
 	for name, value := range map[string]string{"LESS": "FRX", "LV": "-c"} { // as git sets them
 		if con.Getenv(name) == "" {
@@ -71,7 +78,8 @@ func pagerOf(ctx context.Context, con *console.Console) (string, error) {
 	return "less", nil
 }
 
-// Edit opens a file in the person's editor and waits until it is closed.
+// Edit opens a file in the person's editor and waits until it is closed. The editor runs in the file's
+// folder, in which no agent may write: some read settings where they run.
 func Edit(ctx context.Context, con *console.Console, file string) error {
 	set, err := git.PersonalSetting(ctx, "core.editor")
 	if err != nil {
@@ -90,7 +98,10 @@ func Edit(ctx context.Context, con *console.Console, file string) error {
 		}
 		editor = "vi"
 	}
-	cmd, back := shell(ctx, con, editor+` "$@"`, editor, file)
+	if file, err = filepath.Abs(file); err != nil {
+		return err
+	}
+	cmd, back := shell(ctx, con, filepath.Dir(file), editor+` "$@"`, editor, file)
 	defer back()
 	cmd.Stdin, cmd.Stdout = con.In, con.Out
 	if con.JSON {
@@ -103,11 +114,29 @@ func Edit(ctx context.Context, con *console.Console, file string) error {
 }
 
 // shell returns a command of the person's that is given the terminal: until back is called, Ctrl-C is
-// for it alone.
-func shell(ctx context.Context, con *console.Console, script string, args ...string) (cmd *exec.Cmd, back func()) {
+// for it alone. It runs in dir and knows no repo: an agent writes the settings of one.
+func shell(ctx context.Context, con *console.Console, dir, script string,
+	args ...string) (cmd *exec.Cmd, back func()) {
 	cmd = exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", append([]string{"-c", script}, args...)...)
-	cmd.Env, cmd.Stderr = append([]string(nil), con.Env...), con.Err
+	cmd.Dir, cmd.Stderr = dir, con.Err
+	for _, v := range con.Env {
+		switch name, _, _ := strings.Cut(v, "="); name {
+		case "GIT_DIR", "GIT_WORK_TREE", "PWD", "OLDPWD":
+		default:
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "PWD="+dir)
 	return cmd, lend(ctx)
+}
+
+// home returns the person's home, or the top folder if there is none.
+func home(con *console.Console) string {
+	dir := con.Getenv("HOME")
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() || !filepath.IsAbs(dir) {
+		return "/"
+	}
+	return dir
 }
 
 func lookup(con *console.Console, name string) (value string, ok bool) {

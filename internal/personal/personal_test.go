@@ -82,6 +82,32 @@ func TestWhichEditor(t *testing.T) {
 	}
 }
 
+// TestNotInTheCheckout: neither program runs where an agent can leave settings for it.
+func TestNotInTheCheckout(t *testing.T) {
+	checkout, drafts, home := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Chdir(checkout)
+	env := []string{"GIT_DIR=" + checkout, "GIT_WORK_TREE=" + checkout, "PWD=" + checkout, "OLDPWD=" + checkout}
+	file := filepath.Join(drafts, "a.diff")
+	const say = `echo "$PWD $(pwd -P) <$GIT_DIR$GIT_WORK_TREE$OLDPWD>"`
+	con, _ := talk(t, "", append(env, "TERM=xterm", `EDITOR=sh -c '`+say+` >"$1"' x`)...)
+	if err := Edit(t.Context(), con, file); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != drafts+" "+drafts+" <>\n" {
+		t.Errorf("the editor runs in %s", got)
+	}
+	for dir, set := range map[string]string{home: "HOME=" + home, "/": "HOME=" + home + "/none"} {
+		con, _ := talk(t, "", append(env, set)...)
+		out := filepath.Join(drafts, "out")
+		if err := through(t.Context(), con, say+" >"+out, func(*console.Console) {}); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(out); string(got) != dir+" "+dir+" <>\n" {
+			t.Errorf("the pager runs in %s, want %s", got, dir)
+		}
+	}
+}
+
 // TestInterrupted: Ctrl-C ends the context, but not while a program of the person has the terminal.
 func TestInterrupted(t *testing.T) {
 	ctx, stop := Interrupted(t.Context())
