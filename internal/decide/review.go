@@ -56,7 +56,8 @@ func Review(ctx context.Context, con *console.Console, p *workspace.Workspace, s
 	}
 	sheet := review.New(review.About{Title: text.Line(title), Outcome: outcome, Cut: cut}, patch)
 	fresh := sheet.Text("")
-	if w.Draft, err = draft(con, p, sh, fresh); err != nil {
+	before, err := draft(con, p, sh, outcome, fresh, &w)
+	if err != nil {
 		return w, err
 	}
 	for {
@@ -64,10 +65,10 @@ func Review(ctx context.Context, con *console.Console, p *workspace.Workspace, s
 			return w, kept(err, w.Draft, fresh)
 		}
 		if w.Text, w.Findings, err = written(sheet, w.Draft, len(fresh)); err == nil {
-			return w, nil
+			return w, meant(con, w.Draft, before, fresh)
 		}
 		if errors.Is(err, review.ErrNothing) {
-			Discard(w.Draft)
+			_ = os.Remove(w.Draft)
 			return w, fault.Failed("the gate still asks", "nothing was decided: nothing was written")
 		}
 		if !con.Asks() {
@@ -81,23 +82,40 @@ func Review(ctx context.Context, con *console.Console, p *workspace.Workspace, s
 	}
 }
 
-// draft returns the file for a round's comments: the one that was kept, else a new one.
-func draft(con *console.Console, p *workspace.Workspace, sh *show.Shown, fresh []byte) (string, error) {
+// draft opens the file for a round's comments: the one that was kept, and what is in it, else a new one.
+func draft(con *console.Console, p *workspace.Workspace, sh *show.Shown, outcome string,
+	fresh []byte, w *Written) (before []byte, err error) {
 	dir := filepath.Join(p.State, layout.ReviewsDir, sh.Run)
-	name := fmt.Sprintf("%s.%d.%.12s.diff", sh.Gate.ID, sh.Gate.Round, sh.Taken)
-	file := filepath.Join(dir, name)
+	name := fmt.Sprintf("%s.%d.%.12s.%s.diff", sh.Gate.ID, sh.Gate.Round, sh.Taken, outcome)
+	w.Draft = filepath.Join(dir, name)
 	old, _, err := atomicfile.OpenRegular(dir, name, int64(len(fresh)+review.Room))
 	switch {
 	case err == nil && len(strings.TrimSpace(string(old))) > 0:
-		con.Note("this continues with what you wrote before")
-		return file, nil
+		con.Note("this continues what you wrote before; empty the file to decide nothing")
+		return old, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return "", fault.Failed("shorten it, or remove it: "+layout.ShortPath(file), "what you wrote before cannot be opened: %w", err)
+		return nil, fault.Failed("shorten it, or remove it: "+layout.ShortPath(w.Draft),
+			"what you wrote before cannot be opened: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
+		return nil, err
 	}
-	return file, atomicfile.Write(file, fresh, 0o600)
+	return nil, atomicfile.Write(w.Draft, fresh, 0o600)
+}
+
+// meant has the person confirm what they wrote before, if they left it as it was: an editor that is
+// left without saving looks the same.
+func meant(con *console.Console, file string, before, fresh []byte) error {
+	now, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), int64(len(fresh)+review.Room))
+	if err != nil || before == nil || string(now) != string(before) {
+		return err
+	}
+	if con.Asks() {
+		if send, err := con.Ask("You changed nothing. Send what you wrote before?"); err == nil && send {
+			return nil
+		}
+	}
+	return kept(errors.New("you changed nothing in what you wrote before"), file, fresh)
 }
 
 // written reads what an editor left.
@@ -128,7 +146,7 @@ func written(sheet *review.Sheet, file string, fresh int) (words string, list js
 func kept(err error, file string, fresh []byte) error {
 	now, _, rerr := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), int64(len(fresh)+review.Room))
 	if rerr == nil && string(now) == string(fresh) {
-		Discard(file)
+		_ = os.Remove(file)
 		return fault.Failed("the gate still asks", "nothing was decided: %w", err)
 	}
 	advice := "the same command opens the file again: " + layout.ShortPath(file)
@@ -139,7 +157,8 @@ func kept(err error, file string, fresh []byte) error {
 	return fault.Failed(advice, "nothing was decided: %s", what)
 }
 
-// Discard removes the file of a review that was given, or of one without a word.
+// Discard removes the file of a review that was given. The folder of one without a word stays: an
+// editor that returned at once may save there yet, and the next Review opens that.
 func Discard(file string) {
 	if file != "" {
 		_ = os.Remove(file) // what stays is removed with the run's folder
