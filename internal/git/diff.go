@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sluice/internal/atomicfile"
@@ -77,7 +76,8 @@ type Look struct {
 
 func (l Look) switches() (out []string) {
 	if l.Words {
-		out = append(out, "--word-diff=porcelain")
+		// White space counts, and no attribute says what a word is. The dot is any byte but a line end.
+		out = append(out, "--word-diff=porcelain", "--word-diff-regex=[^[:space:]]+|.")
 	}
 	if l.Bare {
 		out = append(out, "--unified=0")
@@ -143,9 +143,21 @@ func newFile(b *bytes.Buffer, top, name string, words bool) error {
 
 // quoted writes a name as git does: in quotes if any byte is ambiguous.
 func quoted(name string) string {
-	plain := !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r >= 0x7f })
-	if plain {
+	const short = "\a\b\t\n\v\f\r\"\\"
+	var b strings.Builder
+	for _, c := range []byte(name) {
+		at := strings.IndexByte(short, c)
+		switch {
+		case at >= 0:
+			b.WriteString(`\` + string(`abtnvfr"\`[at]))
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	if b.Len() == len(name) {
 		return name
 	}
-	return strconv.QuoteToASCII(name)
+	return `"` + b.String() + `"`
 }

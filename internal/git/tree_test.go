@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/review"
 	"sluice/tools/conform"
 )
 
@@ -541,6 +542,44 @@ func TestLook(t *testing.T) {
 	holds(both(Look{Paths: []string{"*"}}), []string{"+star"}, []string{"src"})
 	holds(both(Look{Words: true}), []string{" two \n-words\n+other\n  here\n~\n", "+n m\n~\n"}, nil)
 	holds(both(Look{Bare: true}), []string{"@@ -2 +2 @@"}, []string{"\n one"})
+}
+
+// TestWordsAndBlanks: among the words, a change of white space alone is shown, whatever an attribute
+// says that a word is.
+func TestWordsAndBlanks(t *testing.T) {
+	s := newSandbox(t)
+	s.write("a.py", "if a:\n    b\nc d\n\xff e\nf\n")
+	s.git("add", "-A")
+	s.git("commit", "-q", "-m", "base")
+	base := s.git("rev-parse", "HEAD")
+	s.write(".gitattributes", "* diff=python\n")
+	s.write("a.py", "if a:\nb\nc\td\n\xfe  e\nf\r\n")
+	got, _, err := s.open().Diff(ctx(t), s.dir, base, 1<<20, Look{Words: true, Paths: []string{"a.py"}})
+	check(t, err)
+	for _, want := range []string{"~\n-    \n b\n~\n", " c\n- \n+\t\n d\n~\n", "-\xff\n+\xfe \n  e\n", " f\n+\r\n~\n"} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("no %q in\n%q", want, got)
+		}
+	}
+}
+
+// TestQuotedNames: a name is quoted as git does, and read back by those who show a patch.
+func TestQuotedNames(t *testing.T) {
+	s := newSandbox(t)
+	for _, name := range []string{"plain name.go", "café.go", "a\tb", "a\"b", `a\b`, "a\\101", "\xff\xfe", "\x01\x7f\a\v\r\n1"} {
+		s.write(name, "x\n")
+		got, _, err := s.open().Diff(ctx(t), s.dir, "", 1<<20, Look{})
+		check(t, err)
+		lines := review.Lines(got)
+		if at := lines[len(lines)-1].File; at != name {
+			t.Errorf("%q is read back as %q from\n%s", name, at, got)
+		}
+		s.git("add", "-A")
+		if got, want := quoted(name), strings.TrimSpace(s.git("ls-files", "--", ":(exclude)a.txt")); got != want {
+			t.Errorf("%q: %s, git writes %s", name, got, want)
+		}
+		s.git("rm", "-q", "-f", "--", name)
+	}
 }
 
 // TestPersonalSetting: the person's setting counts, and none of the repo, in whose folder it is read.

@@ -146,7 +146,7 @@ func printWords(con *console.Console, patch []byte) {
 		l = strings.TrimSuffix(l, "\n")
 		kind, rest := byte(0), ""
 		if l != "" {
-			kind, rest = l[0], review.Visible(l[1:])
+			kind, rest = l[0], strings.TrimPrefix(review.Visible(l), l[:1])
 		}
 		switch {
 		case strings.HasPrefix(l, "@@ "), strings.HasPrefix(l, "diff --git "):
@@ -170,10 +170,14 @@ func printWords(con *console.Console, patch []byte) {
 	}
 }
 
-// word returns a changed word: coloured, or in the marks of git without colours.
+// word returns changed words: coloured, or in the marks of git without colours. Where only white space
+// has changed, the colours are reversed, and a tab has a sign: a terminal need not paint one.
 func word(con *console.Console, style, before, s, after string) string {
-	if con.Colour {
-		return con.Paint(style, s)
+	switch {
+	case !con.Colour:
+		return before + s + after
+	case strings.TrimSpace(s) == "":
+		return con.Paint(style+";7", strings.ReplaceAll(s, "\t", "→\t"))
 	}
-	return before + s + after
+	return con.Paint(style, s)
 }
