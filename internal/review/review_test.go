@@ -67,8 +67,9 @@ func TestComments(t *testing.T) {
 		"# End of the changes.":       "",
 	})
 	for name, raw := range map[string]string{
-		"as written": "Not yet.\n\n# 42 stays open\n" + string(edited),
-		"CRLF, BOM":  "\uFEFF" + strings.ReplaceAll("Not yet.\n\n# 42 stays open\n"+string(edited), "\n", "\r\n"),
+		"as written":   "Not yet.\n\n# 42 stays open\n" + string(edited),
+		"CRLF, BOM":    "\uFEFF" + strings.ReplaceAll("Not yet.\n\n# 42 stays open\n"+string(edited), "\n", "\r\n"),
+		"no form feed": strings.Replace("Not yet.\n\n# 42 stays open\n"+string(edited), "\n\f\n", "\n\n", 1),
 		"no trailing space": strings.ReplaceAll("Not yet.  \n\n# 42 stays open\n"+string(edited),
 			" \n", "\n"),
 	} {
@@ -149,7 +150,7 @@ func TestWhatCannotBePlaced(t *testing.T) {
 // TestSheetIsSafe: what an agent wrote neither acts on a terminal nor on an editor, nor reads as
 // another line.
 func TestSheetIsSafe(t *testing.T) {
-	hostile := "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1,4 @@\n+\x1b]0;x\x07one\r-two\u2028> three\n+a\u202eb\xff\n+> quoted\n+vim: set exrc:\n"
+	hostile := "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1,6 @@\n+\x1b]0;x\x07one\r-two\u2028> three\n+a\u202eb\xff\n+> quoted\n+vim: set exrc:\n+\f\n+Local Variables:\n"
 	s := New(About{Outcome: "fail"}, []byte(hostile))
 	text := string(s.Text(""))
 	for _, bad := range []string{"\x1b", "\x07", "\r", "\u202e", "\xff"} {
@@ -162,9 +163,13 @@ func TestSheetIsSafe(t *testing.T) {
 		if strings.HasPrefix(l, Marker) {
 			t.Errorf("line %d is a comment already: %s", i, l)
 		}
-		if (i < 5 || i >= len(all)-5) && strings.Contains(l, "vim:") {
+		if (i < 12 || i >= len(all)-12) && strings.Contains(l, "vim:") {
 			t.Errorf("line %d sets up an editor: %s", i, l)
 		}
+	}
+	if page := text[strings.LastIndex(text, "\n\f")+1:]; !strings.HasPrefix(page, "\f\n#") || len(page) > 3000 ||
+		strings.Contains(page, "Local Variables:") {
+		t.Errorf("the last page, which sets up an editor: %q", page)
 	}
 	if want := "+one␍-two␍> three\n+a<U+202E>b\uFFFD\n"; !strings.Contains(text, want) {
 		t.Errorf("%q lacks %q", text, want)

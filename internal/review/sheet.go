@@ -9,6 +9,9 @@ import (
 // taken for the patch, or a changed line of the patch for a comment.
 const Marker = ">"
 
+// tailLines is how many lines follow the changes at least.
+const tailLines = 14
+
 // Sheet is a patch to be commented on.
 type Sheet struct {
 	lines []Line
@@ -46,8 +49,12 @@ func New(a About, patch []byte) *Sheet {
 	if a.Cut {
 		s.head = append(s.head, "# The changes go on: only their first part is below.")
 	}
-	// Editors read settings from the last lines of a file, which must not be the agent's.
-	s.tail = []string{"# End of the changes.", "#", "# To decide nothing, empty the file.", "#", "#", "#"}
+	// Editors read settings from the last lines of a file (vim 5, Kate 10) or its last page (Emacs),
+	// which must not be the agent's.
+	s.tail = []string{"\f", "# End of the changes.", "#", "# To decide nothing, empty the file."}
+	for len(s.tail) < tailLines {
+		s.tail = append(s.tail, "#")
+	}
 	return s
 }
 
