@@ -54,15 +54,19 @@ func through(ctx context.Context, con *console.Console, pager string, print func
 	inner.Out = in
 	print(&inner) // a pager that was left early reads no more
 	_ = in.Close()
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() == notFound {
+	err = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code == notFound || code == noProgram {
 		con.Note("your pager cannot be started (%s): %v", pager, err)
 		print(con)
 	}
 	return nil
 }
 
-// notFound is how a shell ends that does not find the program.
-const notFound = 127
+// How a shell ends that cannot start the program, or does not find it.
+const (
+	noProgram = 126
+	notFound  = 127
+)
 
 func pagerOf(ctx context.Context, con *console.Console) (string, error) {
 	if v, ok := lookup(con, "GIT_PAGER"); ok {

@@ -108,6 +108,21 @@ func TestNotInTheCheckout(t *testing.T) {
 	}
 }
 
+// TestPagerThatCannotStart: what it would have shown is printed.
+func TestPagerThatCannotStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "no-program")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for pager, printed := range map[string]bool{file: true, file + ".none": true, "exit 1": false} {
+		con, out := talk(t, "")
+		err := through(t.Context(), con, pager, func(con *console.Console) { con.Print("shown") })
+		if got := strings.HasSuffix(out.String(), "shown\n"); err != nil || got != printed {
+			t.Errorf("%s: %q %v", pager, out, err)
+		}
+	}
+}
+
 // TestInterrupted: Ctrl-C ends the context, but not while a program of the person has the terminal.
 func TestInterrupted(t *testing.T) {
 	ctx, stop := Interrupted(t.Context())
