@@ -130,3 +130,23 @@ func TestReviewInTheTerminal(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestReviewInTheTerminalUnchanged: what was written before is sent without a change only if the person says so.
+func TestReviewInTheTerminalUnchanged(t *testing.T) {
+	w, sluice := looked(t)
+	defer w.serve(sluice)()
+	w.start(sluice, "w")
+	w.until(`G`, "inbox")
+	editor := filepath.Join(t.TempDir(), "editor.sh")
+	if err := os.WriteFile(editor, []byte("sed -i '1i first' \"$1\"; exit 3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fail := sluice + " fail G --review"
+	win := w.inTerminal(110, 50, "EDITOR='sh "+editor+"' "+fail+"; export EDITOR=true; "+fail+"; "+fail)
+	win.sees(`^You changed nothing\. Send what you wrote before\?`)
+	win.types("n", "Enter")
+	win.sees(`nothing was decided: you changed nothing in what you wrote before(.|\n)*^You changed nothing\.`)
+	win.types("y", "Enter")
+	win.sees(`^rc=0`)
+	w.until(`attempt 2(.|\n)*\? G review`, "status")
+}
