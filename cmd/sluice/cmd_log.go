@@ -41,7 +41,7 @@ notice was sent). -f follows it. --json prints all facts as they are stored.`,
 					return nil
 				}
 				if err == nil && log.Left > 0 {
-					a.Note("%s of bookkeeping more: --all", plural(log.Left, "line"))
+					a.Note("%s of bookkeeping left out: --all prints all", plural(log.Left, "line"))
 				}
 				return err
 			})
@@ -49,6 +49,8 @@ notice was sent). -f follows it. --json prints all facts as they are stored.`,
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow new output until Ctrl-C")
 	cmd.Flags().BoolVar(&all, "all", false, "print bookkeeping too")
+	cmd.Flags().Bool("brief", false, "the default")
+	_ = cmd.Flags().MarkHidden("brief") // of earlier releases; the flag is there
 	return a.JSONFlag(cmd)
 }
 

@@ -29,7 +29,7 @@ func (s FactLine) Bookkeeping() bool { return !s.Key && s.Style != console.Yello
 func Fact(raw json.RawMessage) FactLine {
 	f, err := engine.DecodeFact(raw)
 	if err != nil {
-		return FactLine{Text: text.Line(string(raw)), Style: console.Dim}
+		return FactLine{Text: text.Line(string(raw)), Style: console.Yellow}
 	}
 	for _, words := range []func(engine.Fact) (FactLine, bool){sayRun, sayStep, sayProcess, sayGate, sayHuman, sayRepo, sayTasks} {
 		if s, ok := words(f); ok {
@@ -104,9 +104,9 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 	case engine.BudgetNeared:
 		return FactLine{Text: Because("a budget is nearly used up", f.Text), Style: console.Yellow, Key: true}, true
 	case engine.BudgetLifted:
-		return FactLine{Text: "the day's budget was changed: waiting launches continue", Style: console.Dim}, true
+		return FactLine{Text: "the day's budget was changed: waiting launches continue", Style: console.Dim, Key: true}, true
 	case engine.RunForgotten:
-		return FactLine{Text: "removed from the list of runs; the journal keeps it", Style: console.Dim}, true
+		return FactLine{Text: "removed from the list of runs; the journal keeps it", Style: console.Dim, Key: true}, true
 	}
 	return FactLine{}, false
 }

@@ -51,7 +51,7 @@ func sayGate(f engine.Fact) (FactLine, bool) {
 	case engine.CountRenewed:
 		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts restart: the step of on_exhausted has passed", Style: console.Dim}, true
 	case engine.CountReset:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts restart", Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts restart", Style: console.Dim, Key: true}, true
 	}
 	return FactLine{}, false
 }
@@ -68,7 +68,7 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 	case engine.Reminded:
 		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "still asks you: sluice show " + f.Gate, Style: console.Yellow, Key: true}, true
 	case engine.SignatureUsed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key), Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key), Style: console.Dim, Key: true}, true
 	case engine.RoundPassed:
 		by := "passed by " + By(f.ByKind, f.By)
 		if gave := form.Shown(f.Answer); gave != "" {

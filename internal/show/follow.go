@@ -31,13 +31,15 @@ type Following struct {
 	dir  string             // of the launch whose output is printed
 	next string             // of the one that is printed after it
 	seen map[string]bool    // printed before
+
+	unserved bool // no process serves the repo, and its runs were read since
 }
 
 // followPace is how often a process is asked what works now.
 const followPace = 500 * time.Millisecond
 
-// Print prints the end of an agent's output. With Follow it prints what is added until the run has ended, and, unless a
-// step was named, goes on with the launch that works when this one has ended.
+// Print prints the end of an agent's output. With Follow it prints what is added until the run has ended, or
+// nothing serves it, and goes on with the launch that works, of the named step if there is one.
 func (f *Following) Print(ctx context.Context, con *console.Console, p *workspace.Workspace) error {
 	f.con, f.p, f.seen = con, p, map[string]bool{}
 	st, err := p.Status(ctx)
@@ -53,7 +55,7 @@ func (f *Following) Print(ctx context.Context, con *console.Console, p *workspac
 	}
 	for lines := f.Lines; ; lines = tailLines {
 		f.seen[f.dir] = true
-		if f.Follow && f.Step == "" {
+		if f.Follow && (f.Step == "" || len(f.seen) > 1) {
 			f.tell(f.name(f.dir))
 		}
 		file, say := f.output()
@@ -62,7 +64,11 @@ func (f *Following) Print(ctx context.Context, con *console.Console, p *workspac
 		}
 		if f.next == "" {
 			r := f.run()
-			f.tell(r.ID + " " + render.RunState(r))
+			said := r.ID + " " + render.RunState(r)
+			if r.Live() {
+				said += ": no sluice process serves this repo now; `sluice run " + r.ID + "` continues it"
+			}
+			f.tell(said)
 			return nil
 		}
 		f.dir, f.next = f.next, ""
@@ -107,7 +113,7 @@ func (f *Following) first(ctx context.Context) (string, error) {
 	f.tell("no output yet of " + strings.TrimSpace(f.Run+" "+f.Step))
 	tick := time.NewTicker(followPace)
 	defer tick.Stop()
-	for err != nil && f.live() {
+	for err != nil && f.live() && !f.unserved {
 		select {
 		case <-ctx.Done():
 			return "", nil
@@ -128,13 +134,13 @@ func (f *Following) over(ctx context.Context) func() bool {
 		}
 		asked = time.Now()
 		f.look(ctx)
-		if f.Step == "" && !f.works() {
+		if !f.works() {
 			if dir, err := f.pick(); err == nil && !f.seen[dir] {
 				f.next = dir
 				return true
 			}
 		}
-		return !f.live()
+		return !f.live() || f.unserved && hasEnded(f.dir)
 	}
 }
 
@@ -157,13 +163,23 @@ func (f *Following) run() daemon.RunStatus {
 
 func (f *Following) live() bool { return f.run().Live() }
 
-// look asks the process that serves the repo for the state of its runs; without one nothing changes.
+// look asks the process that serves the repo for the state of its runs. Without one it reads the
+// journal once: nothing changes then.
 func (f *Following) look(ctx context.Context) {
 	s, err := f.p.Serving(ctx)
-	if err != nil || s == nil {
+	if err != nil {
+		return
+	}
+	if s == nil {
+		if !f.unserved {
+			if st, err := f.p.Status(ctx); err == nil {
+				f.runs, f.unserved = st.Runs, true
+			}
+		}
 		return
 	}
 	defer s.Close()
+	f.unserved = false
 	if st, err := s.Status(ctx, ""); err == nil {
 		f.runs = st.Runs
 	}
