@@ -13,7 +13,7 @@ FUZZ_TIME    ?= 60s
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance mutate dist house check releases
+.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance mutate dist house check releases imports
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,12 +53,13 @@ sim: ## the long simulation: 200,000 crash-restarts, and every mutant
 	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestOracle|TestListOracle' -v ./engine/
 	SLUICE_MUTANTS=all $(GO) test -count=1 -timeout 120m -run 'TestMutants' -v ./engine/ ./daemon/
 
-torture: ## 1,000 kills of the real daemon and 300 while it takes and lands work, every system call failing, full disks, 60 power cuts, 1,000 starts at once, 1,000 races of people, 1,000 adoptions, 100,000 programs on a checkout
+torture: ## 1,000 kills of the real daemon and 300 while it takes and lands work, every system call failing, full disks, 60 power cuts, 1,000 starts at once, 1,000 races of people, 1,000 adoptions, 60 s of random keys, 100,000 programs on a checkout
 	SLUICE_TORTURE=1000 SLUICE_LANDINGS=300 SLUICE_CALLS=all SLUICE_POWER_CUTS=60 SLUICE_STARTS=1000 SLUICE_DAMAGED_STARTS=100 $(GO) test -count=1 -timeout 120m \
 		-run 'TestTorture|TestCallFails|TestDisk|TestPowerCut|TestStartOn|TestDamageBefore|TestTwo|TestRepair' -v ./test/
 	SLUICE_CALLS=all SLUICE_WRITERS=200 SLUICE_LARGE=5120 $(GO) test -count=1 -timeout 120m -run 'IsCompleted|TestRewrite|TestTakeALarge|Damaged' -v ./internal/tree/
 	SLUICE_WRITERS=200 SLUICE_CANARIES=200 $(GO) test -count=1 -timeout 60m -run 'TestWriters|TestNothingFires' -v ./internal/world/
 	SLUICE_PROGRAMS=100000 $(GO) test -count=1 -timeout 180m -run 'TestPrograms' -v ./internal/tree/
+	SLUICE_KEYS=60s $(GO) test -count=1 -timeout 10m -run 'TestRandomKeys' -v ./test/
 	SLUICE_PEOPLE=1000 $(GO) test -count=1 -timeout 60m -run 'TestTwoPeopleAtOnce|TestVetoAtTheLast|TestLateVetoRaces' -v ./test/
 	SLUICE_FLOOD=100000 $(GO) test -count=1 -timeout 30m -run 'TestWatchFlood' -v ./test/
 	SLUICE_TREES=200 SLUICE_ADOPTIONS=1000 $(GO) test -count=1 -timeout 60m -run 'TestTreesLeaveNothing|UsedAgain' -v ./agents/
@@ -86,11 +87,15 @@ compare: ## the same workflow driven by sluice and by an orchestrating agent (th
 	@.ci/needs
 	SLUICE_COMPARE=1 $(GO) test -count=1 -timeout 20m -run 'TestDrivenBothWays' -v ./test/
 
+imports: ## import the published workflows of Archon and takt; IMPORTS="-repo CLONE takt" takes one from a clone
+	@$(GO) run ./tools/imports $(IMPORTS)
+
 mutate: ## tests that cannot fail, and the rows they hold; MUTATE="-v ./specs" says which
 	@$(GO) run ./tools/mutate $(MUTATE)
 
-generate: ## what is made from the code: the language's schema
+generate: ## what is made from the code: the language's schema, tables of the documents, docs/commands.md
 	$(GO) generate ./...
+	$(GO) test ./engine ./internal/settings ./internal/tui ./cmd/sluice -run AreDocumented -update
 
 conformance: ## docs/conformance.md, from the tests that hold each rule
 	@.ci/conformance

@@ -36,7 +36,7 @@ func cgroupHome() string {
 	defer mounts.Close()
 	lines := bufio.NewScanner(mounts)
 	for lines.Scan() {
-		// "id parent dev root mountpoint options [tags] - type source options"
+		// "id parent dev root mountpoint options [tags] - type source options": see proc(5)
 		before, after, ok := strings.Cut(lines.Text(), " - ")
 		fields := strings.Fields(before)
 		if !ok || len(fields) < 5 || !strings.HasPrefix(after, "cgroup2 ") {
@@ -64,7 +64,7 @@ func makeCgroup(dir string) (string, int) {
 		return "", -1
 	}
 	if _, err := os.Stat(filepath.Join(dir, "cgroup.kill")); err != nil {
-		os.Remove(dir) // useless: before Linux 5.14
+		os.Remove(dir) // before Linux 5.14 a group cannot be killed as one
 		return "", -1
 	}
 	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)

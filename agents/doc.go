@@ -8,7 +8,8 @@
 // [ShimMain]), which starts the command:
 //
 //	daemon (Runner) ── specs by pipe ──> shim ──> command ──> whatever it starts
-//	                <── results ──────── │ pid file: who the shim is, before the command runs; how it ended, afterwards
+//	                <── results ──────── │ pid file: who the shim is, before the command runs;
+//	                                     │ how it ended, afterwards
 //	                                     └ exit.json: the same, beside the output, a moment later
 //
 // A shim has one launch at a time. When that launch's whole tree is gone and its end recorded, it

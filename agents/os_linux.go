@@ -53,13 +53,14 @@ func uptime() (time.Duration, error) {
 	return time.Duration(at.Nano()), nil
 }
 
-// lookProc reads one process; os.ErrNotExist means that there is none.
+// lookProc reads one process from /proc/PID/stat; os.ErrNotExist means that there is none.
 func lookProc(pid int) (proc, error) {
 	data, err := readProc(pid, "stat", maxStatBytes)
 	if err != nil {
 		return proc{}, err
 	}
-	// The name, in brackets, may contain spaces and brackets itself.
+	// The second field is the name in brackets, which may contain spaces and brackets itself: see
+	// proc(5). fields begins with the third, the state.
 	i := bytes.LastIndexByte(data, ')')
 	fields := strings.Fields(string(data[i+1:]))
 	if i < 0 || len(fields) < 20 {
@@ -119,7 +120,8 @@ func pids() ([]int, error) {
 	return list, nil
 }
 
-// environ returns the environment a process was started with, NUL-separated.
+// environ returns the environment with which a process called execve, NUL-separated. A process can
+// overwrite it: see proc(5), /proc/PID/environ.
 func environ(pid int) ([]byte, error) {
 	return readProc(pid, "environ", maxEnvironBytes)
 }
@@ -146,8 +148,8 @@ func children() (list []int, ok bool) {
 	return list, ok
 }
 
-// becomeSubreaper makes orphans of the tree, daemonised ones too, children of this process, and
-// reports success.
+// becomeSubreaper makes orphans of the tree, daemonised ones too, children of this process
+// (prctl(2), since Linux 3.4), and reports success. Children do not inherit it.
 func becomeSubreaper() bool {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil
 }
@@ -175,7 +177,8 @@ func closeInherited() {
 	}
 }
 
-// handle is one process and never a later one with the same pid.
+// handle is one process and never a later one with the same pid: see pidfd_open(2), since Linux
+// 5.3.
 type handle struct {
 	pid int
 	fd  int // pidfd, or -1 if the kernel has none; then only the caller's check just before use protects

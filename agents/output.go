@@ -18,8 +18,8 @@ import (
 const (
 	stdoutFile = "stdout"
 	stderrFile = "stderr"
-	TailSuffix = ".tail" // of the file with the newest output, while the command runs and the head is full
-	oldSuffix  = ".tail.old"
+	TailSuffix = ".tail"     // of the file with the newest output, while the command runs and the head is full
+	OldSuffix  = ".tail.old" // of the file that was the tail before
 
 	markerBytes = 256 // reserved for the line about omitted output
 )
@@ -146,7 +146,7 @@ func (s *sink) turn() {
 	if s.inTail {
 		s.left += s.oldBytes
 		s.oldBytes = s.segment
-		if err := os.Rename(tail, s.path+oldSuffix); err != nil {
+		if err := os.Rename(tail, s.path+OldSuffix); err != nil {
 			s.fail(0, err)
 		}
 	}
@@ -162,7 +162,7 @@ func (s *sink) close() {
 	}
 	if !s.inTail { // leftovers are not from this launch
 		os.Remove(s.path + TailSuffix)
-		os.Remove(s.path + oldSuffix)
+		os.Remove(s.path + OldSuffix)
 		if s.unwritten == 0 {
 			return
 		}
@@ -187,7 +187,7 @@ func joinOutput(dir string, limit int64) {
 	for _, name := range []string{stdoutFile, stderrFile} {
 		path := filepath.Join(dir, name)
 		note := ""
-		if _, err := os.Lstat(path + oldSuffix); err == nil {
+		if _, err := os.Lstat(path + OldSuffix); err == nil {
 			note = "\n[sluice: some output may be left out here]\n"
 		}
 		join(path, note, segmentOf(limit))
@@ -197,7 +197,7 @@ func joinOutput(dir string, limit int64) {
 // join appends the note and the newest output to the head. The files may have been replaced, so it
 // reads at most a segment of each.
 func join(path, note string, segment int64) {
-	old, tail := path+oldSuffix, path+TailSuffix
+	old, tail := path+OldSuffix, path+TailSuffix
 	defer os.Remove(old)
 	defer os.Remove(tail)
 	if _, err := os.Lstat(tail); errors.Is(err, fs.ErrNotExist) && note == "" {
@@ -285,7 +285,7 @@ func wholeRunes(text []byte, n int) []byte {
 // lastBytes returns the newest n bytes of a stream, across its files.
 func lastBytes(path string, n int) []byte {
 	var last []byte
-	for _, name := range []string{path + TailSuffix, path + oldSuffix, path} {
+	for _, name := range []string{path + TailSuffix, path + OldSuffix, path} {
 		if len(last) >= n {
 			break
 		}

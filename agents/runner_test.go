@@ -341,7 +341,7 @@ func TestWaitDoesNotPoll(t *testing.T) {
 	fewest := int64(most)
 	for range 3 {
 		before := switches(t)
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // what is counted is what happens in this time
 		if fewest = min(fewest, switches(t)-before); fewest < most {
 			break
 		}

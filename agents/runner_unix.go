@@ -120,7 +120,7 @@ func (id identity) live() (bool, error) {
 	return bytes.Contains(append(env, 0), []byte(markVar+"="+id.Mark+"\x00")), nil
 }
 
-// gone is for callers that ask again if the answer is unknown.
+// gone reports whether the shim is known to be gone. Callers ask again if that is unknown.
 func (id identity) gone() bool {
 	live, err := id.live()
 	return err == nil && !live
@@ -192,33 +192,39 @@ func (p *Proc) waitShim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if ok {
-		defer h.close()
-		for {
-			limited, cancel := context.WithTimeout(ctx, lookAgain)
-			err := h.wait(limited, p.id.gone)
-			cancel()
-			switch {
-			case err == nil:
-				h.reap()
-				return nil
-			case ctx.Err() != nil:
-				return ctx.Err()
-			case limited.Err() == nil:
-				return err
-			case p.id.ended():
-				return nil
-			}
-		}
+	if !ok {
+		p.reapDead()
+		return nil
 	}
-	// It may still be a dead child of this process.
-	if h, err := open(p.id.Pid); err == nil {
-		defer h.close()
-		if now, err := lookProc(p.id.Pid); err == nil && now.dead && now.start == p.id.Start {
+	defer h.close()
+	for {
+		limited, cancel := context.WithTimeout(ctx, lookAgain)
+		err := h.wait(limited, p.id.gone)
+		cancel()
+		switch {
+		case err == nil:
 			h.reap()
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case limited.Err() == nil:
+			return err
+		case p.id.ended():
+			return nil
 		}
 	}
-	return nil
+}
+
+// reapDead collects the shim if it is a dead child of this process.
+func (p *Proc) reapDead() {
+	h, err := open(p.id.Pid)
+	if err != nil {
+		return
+	}
+	defer h.close()
+	if now, err := lookProc(p.id.Pid); err == nil && now.dead && now.start == p.id.Start {
+		h.reap()
+	}
 }
 
 // lost ends what a shim left that could not write its record, and writes the record.
@@ -270,6 +276,8 @@ func (r *Runner) Stop(ctx context.Context, spec Spec) error {
 	return p.Stop(ctx)
 }
 
+// stop is Runner.Stop for a launch with an identity. The order holds: the mark is written before
+// the shim is signalled, so that a shim which looks sees it.
 func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 	p := &Proc{r: r, id: id, dir: dir}
 	if id.file != "" {
@@ -282,26 +290,10 @@ func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 		return err
 	}
 	if ok {
-		defer h.close()
-		// The signal ends the launch with the mark, not another one that the shim may have by now.
-		// CONT follows, because a suspended process acts only then.
-		for _, sig := range []syscall.Signal{stopSignal, syscall.SIGCONT} {
-			if err := h.signal(sig); err != nil {
-				return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
-			}
-		}
-		limited, cancel := context.WithTimeout(ctx, id.KillAfter+r.stopMargin)
-		defer cancel()
-		err := p.waitEnd(limited)
-		if err != nil && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if live, lerr := id.live(); err != nil && (live || lerr != nil) {
-			r.logf("agents: stop %.80q: shim %d did not end it within %v: killed", id.Key, id.Pid,
-				id.KillAfter+r.stopMargin)
-			if err := h.signal(syscall.SIGKILL); err != nil {
-				return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
-			}
+		err := p.stopShim(ctx, h)
+		h.close()
+		if err != nil {
+			return err
 		}
 	}
 	if err := r.unheard(ctx, id); err != nil {
@@ -310,6 +302,36 @@ func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 	// Wait cleans up after a shim without a record.
 	_, err = p.Wait(ctx)
 	return err
+}
+
+// stopShim has the live shim end this launch, for which its mark was written before. A shim that
+// does not end it in time is killed.
+func (p *Proc) stopShim(ctx context.Context, h handle) error {
+	id, most := p.id, p.id.KillAfter+p.r.stopMargin
+	// The signal ends the launch with the mark, not another one that the shim may have by now. CONT
+	// follows, because a suspended process acts only then.
+	for _, sig := range []syscall.Signal{stopSignal, syscall.SIGCONT} {
+		if err := h.signal(sig); err != nil {
+			return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	err := p.waitEnd(limited)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if live, err := id.live(); err == nil && !live {
+		return nil
+	}
+	p.r.logf("agents: stop %.80q: shim %d did not end it within %v: killed", id.Key, id.Pid, most)
+	if err := h.signal(syscall.SIGKILL); err != nil {
+		return fmt.Errorf("agents: stop %.80q: shim %d: %w", id.Key, id.Pid, err)
+	}
+	return nil
 }
 
 // waitEnd returns when the launch has ended or its shim is gone.

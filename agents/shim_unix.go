@@ -48,7 +48,8 @@ const stopSignal = syscall.SIGUSR1
 func ShimMain(args []string) int {
 	noCgroup := len(args) == 1 && args[0] == NoCgroup
 	if len(args) > 0 && !noCgroup {
-		fmt.Fprintf(os.Stderr, "shim: arguments %.100q: it takes %s only: it is started by the daemon, not by hand\n", args, NoCgroup)
+		fmt.Fprintf(os.Stderr, "shim: arguments %.100q: it takes %s only: it is started by the daemon, not by hand\n",
+			args, NoCgroup)
 		return shimRefused
 	}
 	mark := os.Getenv(markVar)

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	drainBytes = 64 << 10
+	outputs    = 2        // stdout and stderr
+	drainBytes = 64 << 10 // read at once
 )
 
 // streams are the pipes of the command's output and their sinks.
@@ -29,9 +30,7 @@ type streams struct {
 	drains  sync.WaitGroup
 }
 
-const outputs = 2
-
-// newStreams creates the pipes.
+// newStreams creates the pipes, without their sinks.
 func newStreams() (*streams, error) {
 	st := &streams{}
 	for range outputs {
@@ -45,7 +44,7 @@ func newStreams() (*streams, error) {
 	return st, nil
 }
 
-// keep starts draining the outputs.
+// keep starts draining the outputs into the files of the launch.
 func (st *streams) keep(spec Spec) {
 	for i, name := range []string{stdoutFile, stderrFile} {
 		st.drains.Go(func() {
@@ -94,7 +93,7 @@ func (st *streams) closeWriters() {
 	st.writers = nil
 }
 
-// close closes what is still open.
+// close closes both ends. A second call does no harm.
 func (st *streams) close() {
 	st.closeWriters()
 	for _, r := range st.readers {

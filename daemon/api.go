@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"time"
 
@@ -14,12 +15,14 @@ import (
 //
 //	GET  /v1/ping            -> Ping
 //	POST /v1/do              Do -> Done          a person's or agent's event; returns once it is journaled
-//	GET  /v1/status[?run=]   -> Status
+//	GET  /v1/status[?run=]   -> Status            with ended_most= (and ended_since=) fewer ended runs
 //	GET  /v1/run?run=        -> RunStatus         with all attempts and rounds
 //	GET  /v1/facts?from=&run=&follow=1 -> a line of Line each; from = 0: from the first record, -1: from now on
 //	GET  /v1/spec?run=       -> {"source"}            the spec the run was started with
 //	GET  /v1/offers          -> []Offer
 //	POST /v1/reload          reads the settings again
+//	POST /v1/web             -> {"url"}               the page, with a code that logs a browser in once (the daemon's
+//	                                                  own socket only)
 //	GET  /v1/repos, POST /v1/repos {dir}, DELETE /v1/repos?dir=   (the daemon's own socket only)
 
 // Ping is how a server identifies itself.
@@ -33,7 +36,8 @@ type Ping struct {
 
 // Do submits one event. Kind is one of run_requested, answered, claimed, file_seen (a sentinel
 // through the socket), pause_requested, resume_requested, abort_requested, retry_requested,
-// note_given, takeover_requested, handback_requested. The server sets its Actor and times.
+// note_given, takeover_requested, handback_requested, arm_requested, disarm_requested, fired. The
+// server sets its Actor and times.
 type Do struct {
 	Kind  string          `json:"kind"`
 	Event json.RawMessage `json:"event"`
@@ -74,8 +78,11 @@ type Status struct {
 	Stalled string      `json:"stalled,omitempty"` // why the journal cannot be written
 	Seq     int64       `json:"seq"`
 	Runs    []RunStatus `json:"runs"`
+	Left    int         `json:"left,omitempty"`    // with ended_most: ended runs that are left out
 	Notices int         `json:"notices,omitempty"` // owed
 	Today   Today       `json:"today,omitzero"`
+
+	Triggers []Triggers `json:"triggers,omitempty"` // of workflows that were ever armed, by id
 }
 
 // Today is the day's use, from 00:00 in the daemon's time zone.
@@ -141,15 +148,19 @@ func (r RunStatus) Gates() []GateStatus {
 }
 
 // Below returns the descendants of a run. In runs, each parent comes before its children.
-func Below(runs []RunStatus, id string) (out []RunStatus) {
-	of := map[string]bool{id: true}
-	for _, r := range runs {
-		if r.Child != nil && of[r.Child.Parent] {
+func Below(runs iter.Seq[*RunStatus], id string) iter.Seq[*RunStatus] {
+	return func(yield func(*RunStatus) bool) {
+		of := map[string]bool{id: true}
+		for r := range runs {
+			if r.Child == nil || !of[r.Child.Parent] {
+				continue
+			}
 			of[r.ID] = true
-			out = append(out, r)
+			if !yield(r) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // States returns the state of each step and gate by id; gates that the spec does not name are left
@@ -205,6 +216,8 @@ type GateStatus struct {
 	Routes   map[string]int `json:"routes,omitempty"` // times each backward route was taken
 	Max      int            `json:"max"`
 	Outcomes []string       `json:"outcomes,omitempty"` // answers open to a person
+	// how long its rounds waited for a person, without one that still does
+	Waited engine.Duration `json:"waited,omitempty"`
 
 	// of the answer a person may pass with now
 	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`

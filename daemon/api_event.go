@@ -27,6 +27,8 @@ func (r *Repo) event(ctx context.Context, d Do) (engine.Event, error) {
 	switch d.Kind {
 	case engine.RunRequested{}.EventKind():
 		return r.runRequested(ctx, d.Event, by)
+	case engine.ArmRequested{}.EventKind():
+		return armRequested(ctx, r, d.Event, by)
 	case engine.Answered{}.EventKind():
 		var ev engine.Answered
 		if err = json.Unmarshal(d.Event, &ev); err == nil {
@@ -96,6 +98,16 @@ func requested(kind string, raw json.RawMessage, by engine.Actor) (engine.Event,
 		err := json.Unmarshal(raw, &ev)
 		ev.By = by
 		return ev, badEvent(kind, err)
+	case engine.DisarmRequested{}.EventKind():
+		var ev engine.DisarmRequested
+		err := json.Unmarshal(raw, &ev)
+		ev.By = by
+		return ev, badEvent(kind, err)
+	case engine.Fired{}.EventKind():
+		var ev engine.Fired
+		err := json.Unmarshal(raw, &ev)
+		ev.By, ev.Trusted, ev.Armed = by, false, 0
+		return ev, badEvent(kind, err)
 	default:
 		return nil, asked("event %q cannot be asked for", kind)
 	}
@@ -126,6 +138,26 @@ func (r *Repo) runRequested(ctx context.Context, raw json.RawMessage, by engine.
 	}
 	ev.By, ev.Digest, ev.Workflow = by, digestOf(ev.Source), spec.ID
 	ev.Trees = r.opt.World.Trees(ctx, spec)
+	return ev, nil
+}
+
+// armRequested adds to a request what is there already and does not fire.
+func armRequested(ctx context.Context, r *Repo, raw json.RawMessage, by engine.Actor) (engine.Event, error) {
+	var ev engine.ArmRequested
+	if err := json.Unmarshal(raw, &ev); err != nil {
+		return nil, badEvent(ev.EventKind(), err)
+	}
+	spec, err := r.opt.Compile(ev.Source)
+	if err != nil {
+		return nil, asked("%w", err)
+	}
+	ev.Known = nil
+	if r.opt.Present != nil {
+		if ev.Known, err = r.opt.Present(ctx, spec); err != nil {
+			return nil, asked("%w", err)
+		}
+	}
+	ev.By, ev.Digest, ev.Workflow = by, digestOf(ev.Source), spec.ID
 	return ev, nil
 }
 

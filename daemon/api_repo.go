@@ -108,13 +108,18 @@ func (r *Repo) Reload(ctx context.Context) error {
 // Status returns the repo's status; run "" = all runs. With full, it includes all attempts and
 // rounds.
 func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error) {
+	return answer(ctx, r, all(run, full))
+}
+
+// answer returns the status that a query asks for.
+func answer(ctx context.Context, r *Repo, q query) (Status, error) {
 	ask := func(ctx context.Context) (s Status, stall string, err error) {
 		var mu sync.Mutex // a question that was given up may still be answered
 		var sources map[string]string
 		err = r.Ask(ctx, func(c *core) {
 			mu.Lock()
 			defer mu.Unlock()
-			s, sources = statusOf(c, r.opt.Root, run, full, r.opt.Today)
+			s, sources = statusOf(c, r.opt.Root, q, r.opt.Today)
 		})
 		mu.Lock()
 		defer mu.Unlock()
@@ -134,6 +139,7 @@ func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error
 	}
 	s.Stalled, s.Health = stall, append(r.unwell(), r.opt.World.Health()...)
 	s.levels(r.opt.World)
+	s.awaited(r.opt.World)
 	return s, err
 }
 
@@ -163,8 +169,12 @@ func (r *Repo) health() []string {
 }
 
 func (r *Repo) status(req *http.Request, full bool) (any, error) {
-	run := req.URL.Query().Get("run")
-	s, err := r.Status(req.Context(), run, full)
+	q, err := queryOf(req, full)
+	if err != nil {
+		return nil, err
+	}
+	run := q.run
+	s, err := answer(req.Context(), r, q)
 	if err != nil || s.Stalled != "" && !full {
 		return s, err
 	}

@@ -28,7 +28,8 @@ func childSteps(c *core, r *engine.Run) (out []StepStatus) {
 			for _, g := range st.Gates {
 				gate := GateStatus{ID: g, Implicit: spec.Gate(g).Implicit}
 				for _, q := range k.Rounds[g] {
-					o := engine.Round{N: q.N, Step: q.Step, Attempt: q.Attempt, State: q.State, Outcome: q.Outcome, ByKind: q.ByKind, By: copied(q.By), Digest: q.Digest}
+					o := engine.Round{N: q.N, Step: q.Step, Attempt: q.Attempt, State: q.State, Outcome: q.Outcome,
+						ByKind: q.ByKind, By: copied(q.By), Digest: q.Digest}
 					if !stands {
 						o.State = engine.Undone
 					}

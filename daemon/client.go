@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"sluice/engine"
 	"sluice/internal/fault"
@@ -40,13 +41,14 @@ func NewDaemonClient(home string) *Client {
 
 func newClient(socket string) *Client {
 	c := &Client{socket: socket}
-	c.http.Transport = &http.Transport{MaxIdleConns: 2, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		conn, err := dial(ctx, socket)
-		if err != nil {
-			return nil, fmt.Errorf("%w on %s: %w", ErrNotServed, socket, err)
-		}
-		return conn, nil
-	}}
+	c.http.Transport = &http.Transport{MaxIdleConns: 2,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := dial(ctx, socket)
+			if err != nil {
+				return nil, fmt.Errorf("%w on %s: %w", ErrNotServed, socket, err)
+			}
+			return conn, nil
+		}}
 	return c
 }
 
@@ -125,6 +127,17 @@ func (c *Client) Status(ctx context.Context, run string) (s Status, err error) {
 	return s, c.ask(ctx, "GET", "/v1/status?run="+url.QueryEscape(run), nil, &s)
 }
 
+// Recent returns the status with all live runs and, of those that have ended after since, the newest
+// `most`, at most RecentMost. Status.Left counts the other ones. Ended runs of tasks are neither
+// included nor counted.
+func (c *Client) Recent(ctx context.Context, since time.Time, most int) (s Status, err error) {
+	q := url.Values{"ended_most": {strconv.Itoa(min(max(most, 0), RecentMost))}}
+	if !since.IsZero() {
+		q.Set("ended_since", since.Format(time.RFC3339Nano))
+	}
+	return s, c.ask(ctx, "GET", "/v1/status?"+q.Encode(), nil, &s)
+}
+
 // Run returns all of one run.
 func (c *Client) Run(ctx context.Context, run string) (r RunStatus, err error) {
 	return r, c.ask(ctx, "GET", "/v1/run?run="+url.QueryEscape(run), nil, &r)
@@ -146,6 +159,15 @@ func (c *Client) Offers(ctx context.Context) (o []Offer, err error) {
 
 // Reload has the settings read again; the daemon reads its list of repos too.
 func (c *Client) Reload(ctx context.Context) error { return c.ask(ctx, "POST", "/v1/reload", nil, nil) }
+
+// Web returns the address of the daemon's page, with a code that logs a browser in once.
+func (c *Client) Web(ctx context.Context) (string, error) {
+	var out struct {
+		URL string `json:"url"`
+	}
+	err := c.ask(ctx, "POST", "/v1/web", nil, &out)
+	return out.URL, err
+}
 
 // Repos lists the daemon's repos.
 func (c *Client) Repos(ctx context.Context) (r []RepoState, err error) {
@@ -219,7 +241,16 @@ func OpenReader(root, state string, compile Compile) (*Reader, error) {
 
 // Status returns the repo's status; run "" = all runs.
 func (r *Reader) Status(run string, full bool) Status {
-	s, sources := statusOf(r.c, r.root, run, full, nil)
+	return r.answer(all(run, full))
+}
+
+// Recent returns what Client.Recent does.
+func (r *Reader) Recent(since time.Time, most int) Status {
+	return r.answer(query{since: since, most: min(max(most, 0), RecentMost)})
+}
+
+func (r *Reader) answer(q query) Status {
+	s, sources := statusOf(r.c, r.root, q, nil)
 	s.drift(sources)
 	return s
 }

@@ -112,11 +112,17 @@ func decodeFacts(rec journal.Record) ([]engine.Fact, error) {
 
 func (c *core) fold(at time.Time, facts []engine.Fact) {
 	for _, f := range facts {
-		if s, ok := f.(engine.RunStarted); ok && s.Child == nil {
-			c.learn(s.Digest, s.Source)
+		switch f := f.(type) {
+		case engine.RunStarted:
+			if f.Child == nil {
+				c.learn(f.Digest, f.Source)
+			}
+		case engine.TriggersArmed:
+			c.learn(f.Digest, f.Source)
 		}
 		c.state.Apply(at, f)
-		if _, ok := f.(engine.RunForgotten); ok {
+		switch f.(type) {
+		case engine.RunForgotten, engine.TriggersArmed:
 			c.unlearn()
 		}
 	}
@@ -150,6 +156,9 @@ func (c *core) unlearn() {
 		base, _, _ := strings.Cut(r.Digest, "/") // of a child: its top run's
 		used[base] = true
 	}
+	for _, a := range c.state.Armed {
+		used[a.Digest] = true
+	}
 	for digest := range c.sources {
 		if !used[digest] {
 			delete(c.sources, digest)
@@ -165,17 +174,32 @@ func (c *core) spec(digest string) *engine.Spec {
 
 // take decides on an event. The decision stays in pending until commit.
 func (c *core) take(ev engine.Event, at time.Time) []engine.Fact {
-	if req, ok := ev.(engine.RunRequested); ok {
-		c.learn(req.Digest, req.Source)
+	digest, source := specOf(ev)
+	if digest != "" {
+		c.learn(digest, source)
 	}
 	facts := engine.Decide(c.state, c.spec, ev, at)
-	if _, ok := ev.(engine.RunRequested); ok && !slices.ContainsFunc(facts, func(f engine.Fact) bool { _, ok := f.(engine.RunStarted); return ok }) {
-		c.unlearn() // no run was started with it
+	if _, armed := ev.(engine.ArmRequested); digest != "" && (armed ||
+		!slices.ContainsFunc(facts, func(f engine.Fact) bool { _, ok := f.(engine.RunStarted); return ok })) {
+		c.unlearn() // no run was started with it, or others are armed no more
 	}
 	if len(facts) > 0 {
 		c.pending = append(c.pending, entry{at: at.UTC(), event: ev, facts: facts})
 	}
 	return facts
+}
+
+// specOf returns the spec that an event brings; "" if it brings none.
+func specOf(ev engine.Event) (digest, source string) {
+	switch ev := ev.(type) {
+	case engine.RunRequested:
+		return ev.Digest, ev.Source
+	case engine.ArmRequested:
+		return ev.Digest, ev.Source
+	case engine.FiringRead:
+		return ev.Run.Digest, ev.Run.Source
+	}
+	return "", ""
 }
 
 // commit journals what is pending and returns the records as written, with their events. On
@@ -245,6 +269,15 @@ func slim(ev engine.Event) engine.Event {
 		return ev
 	case engine.ProcessEnded:
 		ev.Output, ev.Answer = "", nil
+		return ev
+	case engine.ArmRequested:
+		ev.Source, ev.Known = "", nil
+		return ev
+	case engine.Fired:
+		ev.Values = nil
+		return ev
+	case engine.FiringRead:
+		ev.Run.Source = ""
 		return ev
 	}
 	return ev

@@ -45,7 +45,8 @@ type debt struct {
 }
 
 func newFlights(ctx context.Context, world World, spawn func(func()), post func(item)) *flights {
-	return &flights{world: world, post: post, spawn: spawn, by: map[engine.Debtor]*debt{}, lanes: map[string]*flight{}, ctx: ctx}
+	return &flights{world: world, post: post, spawn: spawn, by: map[engine.Debtor]*debt{}, lanes: map[string]*flight{},
+		ctx: ctx}
 }
 
 // debts is what reconcile needs of the engine and the loop.
@@ -78,7 +79,8 @@ func (f *flights) reconcile(changed []engine.Debtor, from debts, now time.Time) 
 			settle(who)
 		}
 	}
-	slices.SortFunc(f.late, func(a, b engine.Debtor) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(f.late,
+		func(a, b engine.Debtor) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })
 	f.late = slices.Compact(f.late)
 	return next
 }

@@ -63,8 +63,10 @@ func newExporter(root, state string, log zerolog.Logger, told func(string)) *exp
 	if _, err := os.Lstat(base); err != nil {
 		base = root
 	}
-	return &exporter{root: root, base: base, state: state, log: log, told: told, flows: map[string]string{}, open: map[string]*journal.Export{},
-		ends: map[string]place{}, lines: map[string][]journal.Line{}, begun: map[string]bool{}, broken: map[string]bool{}, in: make(chan journal.Record, exportQueue),
+	return &exporter{root: root, base: base, state: state, log: log, told: told, flows: map[string]string{},
+		open: map[string]*journal.Export{},
+		ends: map[string]place{}, lines: map[string][]journal.Line{}, begun: map[string]bool{}, broken: map[string]bool{},
+		in:     make(chan journal.Record, exportQueue),
 		behind: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
@@ -139,7 +141,8 @@ func (x *exporter) putAside(ends map[string]place) {
 			x.log.Warn().Err(err).Msg("an audit file of an older release could not be put aside: sluice audit verify names it")
 			continue
 		}
-		x.log.Info().Str("file", aside).Msg("an audit file of an older release, with every fact, is kept here; it is written anew with the decisions")
+		x.log.Info().Str("file",
+			aside).Msg("an audit file of an older release, with every fact, is kept here; it is written anew with the decisions")
 	}
 }
 

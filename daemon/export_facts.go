@@ -49,7 +49,8 @@ func topOf(run string, known map[string]string) string {
 		if _, ok := known[run[:i]]; ok {
 			return run[:i]
 		}
-		if k := strings.LastIndexAny(run[:i], ".-"); first == "" && k > 0 && run[k] == '-' && strings.Trim(run[k+1:i], "0123456789") == "" {
+		if k := strings.LastIndexAny(run[:i], ".-"); first == "" && k > 0 && run[k] == '-' &&
+			strings.Trim(run[k+1:i], "0123456789") == "" {
 			first = run[:i]
 		}
 	}

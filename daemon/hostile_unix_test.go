@@ -23,7 +23,7 @@ func TestAPipeForASpecHoldsNothingUp(t *testing.T) {
 	}
 	done := make(chan Status, 1)
 	go func() {
-		s, sources := statusOf(b.core, filepath.Dir(filepath.Dir(dir)), "", false, nil)
+		s, sources := statusOf(b.core, filepath.Dir(filepath.Dir(dir)), all("", false), nil)
 		s.drift(sources)
 		done <- s
 	}()

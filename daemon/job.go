@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -62,7 +63,11 @@ func (r *Repo) Quiet(ctx context.Context, run string) (quiet bool, err error) {
 func (r *Repo) job(e engine.Effect) job.Job {
 	c := r.core
 	j := job.Job{Effect: e, Config: c.state.Config}
-	j.Effect.Proc, j.Effect.Notice, j.Effect.Write, j.Effect.Move = copied(e.Proc), copied(e.Notice), copied(e.Write), copied(e.Move)
+	j.Effect.Proc, j.Effect.Notice, j.Effect.Write, j.Effect.Move = copied(e.Proc), copied(e.Notice), copied(e.Write),
+		copied(e.Move)
+	if a := c.state.Armed[e.Armed]; a != nil {
+		j.Effect.Firing, j.Spec, j.Armed, j.Tips = copied(e.Firing), c.spec(a.Digest), a.Digest, maps.Clone(a.Tips)
+	}
 	run := c.state.Runs[e.Run]
 	if run == nil {
 		return j
@@ -80,9 +85,10 @@ func (r *Repo) job(e engine.Effect) job.Job {
 		j.Tasks.Make, j.Tasks.From, j.Tasks.Own = run.List.Make, st.ForEach.From.Source, run.List.Own == run.List.Path
 	}
 	j.History, j.Sent = history(run, j.Spec), sent(run, j.Spec)
-	if e.Write != nil && e.Write.Kind == engine.WriteLand {
+	if asksMade(e) {
 		s := runStatus(c, run, true, func() engine.Taken { return engine.Taken{} })
 		made := s.Made()
+		made.Asked = j.Spec.Description
 		j.Made = &made
 	}
 	if e.Write != nil && e.Write.Sweep {
@@ -120,9 +126,23 @@ func (r *Repo) job(e engine.Effect) job.Job {
 	return j
 }
 
+// asksMade reports whether who carries the effect out tells others what the run has made.
+func asksMade(e engine.Effect) bool {
+	switch e.Kind {
+	case engine.DoWrite:
+		return e.Write.Kind == engine.WriteLand
+	case engine.DoNotify:
+		return e.Notice.Kind == engine.NoticeEnded
+	case engine.DoRun:
+		return e.Proc.Forge
+	}
+	return e.Kind == engine.DoForge
+}
+
 // runInfo returns what an effect is told of its run.
 func runInfo(c *core, run *engine.Run, e engine.Effect) job.RunInfo {
-	out := job.RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended, EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs, Workspace: run.Workspace,
+	out := job.RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended,
+		EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs, Workspace: run.Workspace,
 		Usage: run.Usage, Limit: run.UsageLimit}
 	if run.Child != nil {
 		out.Child = copied(run.Child)
@@ -138,7 +158,8 @@ func runInfo(c *core, run *engine.Run, e engine.Effect) job.RunInfo {
 			out.Lists = append(out.Lists, o.List.Path)
 		}
 	}
-	if e.Notice != nil && e.Notice.Kind == engine.NoticeEnded || e.Proc != nil && e.Proc.Kind == engine.ProcHook && e.Proc.Step == "" {
+	if e.Notice != nil && e.Notice.Kind == engine.NoticeEnded ||
+		e.Proc != nil && e.Proc.Kind == engine.ProcHook && e.Proc.Step == "" {
 		s := Status{Runs: []RunStatus{{ID: run.ID}}}
 		s.unpassed(c)
 		out.Unpassed = len(s.Runs[0].Unpassed) + s.Runs[0].More
@@ -188,11 +209,13 @@ func works(c *core, run *engine.Run, step string) []job.Work {
 		}
 		for s, as := range r.Attempts {
 			if a := as[len(as)-1]; before[id] != nil && !a.Reads {
-				out = append(out, job.Work{Run: id, Step: s, N: a.N, Tree: a.Tree, Live: a.Live(), Passed: a.State == engine.Passed, To: slices.Clone(a.To), Upstream: before[id](s)})
+				out = append(out, job.Work{Run: id, Step: s, N: a.N, Tree: a.Tree, Live: a.Live(),
+					Passed: a.State == engine.Passed, To: slices.Clone(a.To), Upstream: before[id](s)})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b job.Work) int { return cmp.Or(strings.Compare(a.Run, b.Run), strings.Compare(a.Step, b.Step)) })
+	slices.SortFunc(out,
+		func(a, b job.Work) int { return cmp.Or(strings.Compare(a.Run, b.Run), strings.Compare(a.Step, b.Step)) })
 	return out
 }
 
@@ -206,7 +229,8 @@ func taskFile(l *engine.TaskList, stubbed, save bool) *job.TaskFile {
 		if t.Writing == "" {
 			continue
 		}
-		c := job.TaskChange{ID: t.ID, Status: t.Writing, Summary: t.Summary, For: t.For, Stubbed: stubbed, Blockers: t.Blockers}
+		c := job.TaskChange{ID: t.ID, Status: t.Writing, Summary: t.Summary, For: t.For, Stubbed: stubbed,
+			Blockers: t.Blockers}
 		if t.Unblocked {
 			c.Blockers = []string{}
 		}
@@ -243,7 +267,8 @@ func history(run *engine.Run, spec *engine.Spec) []job.RetryFile {
 	for _, g := range spec.Gates {
 		for _, q := range run.Rounds[g.ID] {
 			if q.File > 0 {
-				out = append(out, job.RetryFile{Gate: g.ID, N: q.File, Path: engine.RetryPath(g.RetryContext, run.RetryDir, q.File), Step: q.Step, To: q.To})
+				out = append(out, job.RetryFile{Gate: g.ID, N: q.File,
+					Path: engine.RetryPath(g.RetryContext, run.RetryDir, q.File), Step: q.Step, To: q.To})
 			}
 		}
 	}

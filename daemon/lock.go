@@ -23,7 +23,9 @@ func (h *Held) Error() string { return h.Unwrap().Error() }
 // Unwrap returns the message with its advice.
 func (h *Held) Unwrap() error {
 	if h.Repo {
-		return fault.New("use that one, or end it", "%s is served by another process, which keeps its state elsewhere (another user, or another XDG_STATE_HOME): only one process serves a repo", h.Dir)
+		return fault.New("use that one, or end it",
+			"%s is served by another process, which keeps its state elsewhere (another user, or another XDG_STATE_HOME): "+
+				"only one process serves a repo", h.Dir)
 	}
 	who, advice := "another process", "use that one, or end it"
 	if h.PID > 0 {
@@ -43,7 +45,8 @@ type Lock struct{ f *os.File }
 // folder itself: a lock file could be deleted, and a second process would lock a new one.
 func TakeLock(state string) (*Lock, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
-		return nil, fault.New("make it writable or set XDG_STATE_HOME", "state folder: %w: sluice keeps the journal there, outside the repo", err)
+		return nil, fault.New("make it writable or set XDG_STATE_HOME",
+			"state folder: %w: sluice keeps the journal there, outside the repo", err)
 	}
 	f, err := lockDir(state)
 	if errors.Is(err, errBusy) {

@@ -30,7 +30,8 @@ func (r *Repo) checkPast(ctx context.Context) {
 	r.mu.Lock()
 	r.past = why
 	r.mu.Unlock()
-	r.opt.Log.Error().Str("repo", r.opt.Root).Str("why", why).Msg("old records of the journal are damaged; what goes on is not concerned")
+	r.opt.Log.Error().Str("repo", r.opt.Root).Str("why",
+		why).Msg("old records of the journal are damaged; what goes on is not concerned")
 	if r.opt.Alarm != nil {
 		r.opt.Alarm(ctx, "the journal is damaged", why)
 	}

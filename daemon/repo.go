@@ -49,6 +49,9 @@ type RepoOptions struct {
 	// Hear runs beside the loop until ctx ends. It passes to do what people say by ways other than
 	// the socket. It may be nil.
 	Hear func(ctx context.Context, do func(context.Context, Do) (Done, error))
+	// Present returns what the triggers of a spec would fire for and that is there already. It may
+	// be nil: nothing is.
+	Present func(ctx context.Context, spec *engine.Spec) ([]engine.Was, error)
 	// Today returns the day, what all repos have used of it, and the limit (0 = none). It may be
 	// nil.
 	Today func() (day string, used, most engine.Spend)
@@ -139,7 +142,8 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	if opt.Hold {
 		c.state.Hold()
 	}
-	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{}, asked: map[string][]askedRound{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now()}
+	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{},
+		asked: map[string][]askedRound{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now()}
 	r.seq, _ = c.log.Last()
 	r.served, r.serve = r.lastServed, r.markServed
 	r.steady = func(from, to time.Time) time.Duration { return to.Sub(from) }
@@ -242,7 +246,8 @@ func (r *Repo) setStall(why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if why != "" && r.stall == "" {
-		r.opt.Log.Error().Str("repo", r.opt.Root).Str("why", why).Msg("stalled: the journal cannot be written; nothing is started until it can")
+		r.opt.Log.Error().Str("repo", r.opt.Root).Str("why",
+			why).Msg("stalled: the journal cannot be written; nothing is started until it can")
 	}
 	if why == "" && r.stall != "" {
 		r.opt.Log.Info().Str("repo", r.opt.Root).Msg("the journal can be written again")
@@ -255,7 +260,8 @@ func (r *Repo) setExport(why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if why != "" && r.outs == "" {
-		r.opt.Log.Warn().Str("repo", r.opt.Root).Str("why", why).Msg("the audit export cannot be written; what is missing is added as soon as it can")
+		r.opt.Log.Warn().Str("repo", r.opt.Root).Str("why",
+			why).Msg("the audit export cannot be written; what is missing is added as soon as it can")
 	}
 	r.outs = why
 }

@@ -135,7 +135,8 @@ func (r *Repo) endExport() {
 	select {
 	case <-r.exp.done:
 	case <-most.C:
-		r.opt.Log.Warn().Str("repo", r.opt.Root).Msg("the audit export does not come to an end; the next start adds what is missing")
+		r.opt.Log.Warn().Str("repo",
+			r.opt.Root).Msg("the audit export does not come to an end; the next start adds what is missing")
 	}
 }
 

@@ -101,6 +101,7 @@ func (s *stage) Trees(context.Context, *engine.Spec) map[string]string   { retur
 func (s *stage) Hints() <-chan struct{}                                  { return s.hints }
 func (s *stage) Hinted() []job.Place                                     { return []job.Place{{}} }
 func (s *stage) Health() []string                                        { return nil }
+func (s *stage) Awaits(string, string) string                            { return "" }
 func (s *stage) Level(string) (string, string)                           { return engine.TrustFile, "nothing holds it" }
 
 // twoGates is a workflow of two steps, a notify gate and a human one.

@@ -89,7 +89,9 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 // tellSpent reports the day's use if it has changed.
 func (r *Repo) tellSpent() {
 	now, most := r.core.state.Today, r.core.state.Config.Day
-	if r.opt.Spent == nil || r.spentOf == most && r.spent != nil && r.spent.Day == now.Day && r.spent.Usage == now.Usage && len(r.spent.Told) == len(now.Told) {
+	if r.opt.Spent == nil ||
+		r.spentOf == most && r.spent != nil && r.spent.Day == now.Day && r.spent.Usage == now.Usage &&
+			len(r.spent.Told) == len(now.Told) {
 		return
 	}
 	now.Told = maps.Clone(now.Told)
@@ -120,7 +122,8 @@ func (r *Repo) commit(ctx context.Context) ([]entry, error) {
 		}
 		r.setStall(err.Error())
 		if rest(ctx, wait) != nil {
-			return all, fmt.Errorf("journal of %s: stopped while it could not be written; what was not acknowledged is dropped: %w", r.opt.Root, err)
+			return all, fmt.Errorf("journal of %s: stopped while it could not be written; what was not acknowledged is "+
+				"dropped: %w", r.opt.Root, err)
 		}
 		wait = min(wait*2, stallMost)
 	}

@@ -111,7 +111,8 @@ func (r *Repo) newer(f engine.FileSeen, began, now time.Time) bool {
 		}
 		for gate := range run.Rounds {
 			q := run.CurrentRound(gate)
-			if q != nil && q.State == engine.OnHuman && since(q.Asked) && strings.HasPrefix(f.Name, gate+"-"+engine.OutcomePass) {
+			if q != nil && q.State == engine.OnHuman && since(q.Asked) &&
+				strings.HasPrefix(f.Name, gate+"-"+engine.OutcomePass) {
 				return true
 			}
 		}

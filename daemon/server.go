@@ -75,7 +75,8 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 }
 
 func serve(l net.Listener, h http.Handler) *served {
-	s := &served{srv: &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}, done: make(chan struct{})}
+	s := &served{srv: &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10},
+		done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		_ = s.srv.Serve(l) // ends with stopServer
@@ -120,6 +121,8 @@ type ServerOptions struct {
 	// StateOf returns the state folder of the repo at root; an error if there is no repo.
 	StateOf   func(ctx context.Context, root string) (string, error)
 	ReposFile string // the list of repos, JSON
+	// Web returns the page's address, with a code that logs a browser in once; nil: there is no page.
+	Web func(context.Context) (string, error)
 }
 
 // NewServer returns a daemon that serves nothing yet.
@@ -176,6 +179,12 @@ func (s *Server) handler() http.Handler {
 		return p, nil
 	})
 	handle(mux, "GET /v1/repos", func(*http.Request) (any, error) { return s.healths(), nil })
+	if s.opt.Web != nil {
+		handle(mux, "POST /v1/web", func(req *http.Request) (any, error) {
+			url, err := s.opt.Web(req.Context())
+			return map[string]string{"url": url}, err
+		})
+	}
 	handle(mux, "POST /v1/reload", func(req *http.Request) (any, error) { return struct{}{}, s.Reload(req.Context()) })
 	return mux
 }

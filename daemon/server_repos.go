@@ -124,7 +124,8 @@ func (s *Server) serveOnce(ctx context.Context, h *hosted) error {
 		s.note(h, r, "")
 		s.opt.Log.Info().Str("repo", h.root).Int64("records", rec.Records).Int64("from_snapshot", rec.Snapshot).Msg("served")
 		if rec.TornBytes > 0 {
-			s.opt.Log.Warn().Str("repo", h.root).Int64("bytes", rec.TornBytes).Str("kept", rec.TornFile).Msg("the journal's last line was torn by a crash and was cut off; it was never acted on")
+			s.opt.Log.Warn().Str("repo", h.root).Int64("bytes", rec.TornBytes).Str("kept",
+				rec.TornFile).Msg("the journal's last line was torn by a crash and was cut off; it was never acted on")
 		}
 	})
 }

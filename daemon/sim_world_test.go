@@ -380,4 +380,6 @@ func (p *simPort) Hinted() []job.Place {
 
 func (p *simPort) Health() []string { return nil }
 
+func (p *simPort) Awaits(string, string) string { return "" }
+
 func (p *simPort) Level(string) (string, string) { return engine.TrustFile, "" }

@@ -14,10 +14,10 @@ import (
 	"sluice/internal/job"
 )
 
-// statusOf returns a repo's status. With full, it includes all attempts and rounds. The loop waits
-// for it, so it opens no file; drift adds which specs have changed, from the returned sources of
-// the live runs.
-func statusOf(c *core, root string, only string, full bool, today func() (string, engine.Spend, engine.Spend)) (s Status, sources map[string]string) {
+// statusOf returns a repo's status. The loop waits for it, so it opens no file; drift adds which
+// specs have changed, from the returned sources of the live runs.
+func statusOf(c *core, root string, q query,
+	today func() (string, engine.Spend, engine.Spend)) (s Status, sources map[string]string) {
 	s = Status{Root: root, Runs: []RunStatus{}, Notices: len(c.state.Notices)}
 	s.Seq, _ = c.log.Last()
 	if s.Today = (Today{Day: c.state.Today.Day, Here: c.state.Today.Usage}); today != nil {
@@ -28,17 +28,19 @@ func statusOf(c *core, root string, only string, full bool, today func() (string
 		s.Today.Day, s.Today.All, s.Today.Budget = day, all, budget
 	}
 	sources = map[string]string{}
+	q.recent, s.Left = recent(c, q)
 	// the same for all that wait
 	taken := sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) })
 	for _, id := range c.state.Order {
-		if r := c.state.Runs[id]; only == "" || only == id {
-			s.Runs = append(s.Runs, runStatus(c, r, full, taken))
+		if r := c.state.Runs[id]; q.wants(r) {
+			s.Runs = append(s.Runs, runStatus(c, r, q.full, taken))
 			if r.Live() && c.spec(r.Digest) != nil {
 				sources[r.Digest] = c.sources[r.Digest]
 			}
 		}
 	}
 	s.unpassed(c)
+	s.Triggers = triggersOf(c)
 	return s, sources
 }
 
@@ -48,6 +50,21 @@ func (s *Status) levels(w World) {
 	for i := range s.Runs {
 		if r := &s.Runs[i]; r.Ended.IsZero() {
 			r.Trust, r.Exposed = w.Level(r.ID)
+		}
+	}
+}
+
+// awaited adds what rounds wait for at the forge, which the world knows.
+func (s *Status) awaited(w World) {
+	for i := range s.Runs {
+		for k := range s.Runs[i].Waits {
+			x := &s.Runs[i].Waits[k]
+			if x.Kind != "review" && x.Kind != "human" {
+				continue
+			}
+			if what := w.Awaits(s.Runs[i].ID, x.Gate); what != "" {
+				x.Text = x.Gate + " " + what
+			}
 		}
 	}
 }
@@ -74,11 +91,17 @@ func (s *Status) drift(sources map[string]string) {
 }
 
 func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) RunStatus {
-	out := RunStatus{ID: r.ID, Workflow: r.Workflow, Name: r.Workflow, Phase: r.Phase, Started: r.Started, Ended: r.Ended, EndWhy: r.EndWhy,
-		Stubbed: r.Stubbed(), By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Roles: maps.Clone(r.Roles), RoleBudgets: maps.Clone(r.RoleLimits), Near: near(r), Notes: slices.Clone(r.Notes), Vars: r.Vars, Digest: r.Digest, file: r.File, Steps: []StepStatus{}}
+	out := RunStatus{ID: r.ID, Workflow: r.Workflow, Name: r.Workflow, Phase: r.Phase, Started: r.Started,
+		Ended: r.Ended, EndWhy: r.EndWhy,
+		Stubbed: r.Stubbed(), By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Roles: maps.Clone(r.Roles),
+		RoleBudgets: maps.Clone(r.RoleLimits), Near: near(r), Notes: slices.Clone(r.Notes), Vars: r.Vars,
+		Digest: r.Digest, file: r.File, Steps: []StepStatus{}}
 	if r.Paused {
 		out.Paused = r.PausedWhy
-		w := Wait{Kind: "paused", Text: "it is paused (" + r.PausedWhy + "): sluice resume " + r.ID}
+		w := Wait{Kind: "paused", Text: "it is paused: sluice resume " + r.ID}
+		if r.PausedWhy == engine.PausedConfirm {
+			w.Text = "a trigger started it: sluice resume " + r.ID + " lets it begin, sluice abort " + r.ID + " ends it"
+		}
 		if r.Child != nil && r.PausedWhy == engine.PausedParent { // nobody needs to resume it
 			w = Wait{Kind: "parent", Text: "for " + r.Child.Parent + ", which is paused"}
 		}
@@ -106,11 +129,19 @@ func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) Run
 
 // Made returns what the run has made in its own worktree. Its status must include the rounds.
 func (s *RunStatus) Made() job.Made {
-	m := job.Made{Run: s.ID, Title: cmp.Or(s.Name, s.Workflow), Workspace: s.Workspace, Branch: s.Branch}
-	for _, st := range slices.Concat(s.Steps, s.Children) {
+	m := job.Made{Run: s.ID, Title: cmp.Or(s.Name, s.Workflow), Workspace: s.Workspace, Branch: s.Branch, Vars: s.Vars}
+	for _, w := range s.Waits {
+		m.Stands = append(m.Stands, w.Text)
+	}
+	for n, st := range slices.Concat(s.Steps, s.Children) {
+		if st.Summary != "" && n < len(s.Steps) {
+			m.Did = append(m.Did, job.Did{Step: st.ID, Summary: st.Summary})
+		}
 		for _, g := range st.Gates {
 			for i, q := range g.Rounds {
-				m.Rounds = append(m.Rounds, job.MadeRound{Round: q, Gate: g.ID, Worktree: st.Worktree, All: passedAll(st, q), Said: i == len(g.Rounds)-1 && !g.Implicit})
+				m.Rounds = append(m.Rounds,
+					job.MadeRound{Round: q, Gate: g.ID, Worktree: st.Worktree, All: passedAll(st, q),
+						Said: i == len(g.Rounds)-1 && !g.Implicit, Own: n < len(s.Steps)})
 			}
 		}
 	}
@@ -191,7 +222,8 @@ func listStatus(l *engine.TaskList, full bool) *ListStatus {
 		if t.Child == "" && !full {
 			continue
 		}
-		x := TaskStatus{ID: t.ID, Title: t.Title, State: t.State, Tries: t.Tries, Depth: t.Depth, StandsFor: t.For, Run: t.Child, Summary: t.Summary, Why: t.Why, Held: t.Held}
+		x := TaskStatus{ID: t.ID, Title: t.Title, State: t.State, Tries: t.Tries, Depth: t.Depth, StandsFor: t.For,
+			Run: t.Child, Summary: t.Summary, Why: t.Why, Held: t.Held}
 		if l.StoodFor(t) && l.Done(t) {
 			x.State = engine.TaskDone
 		}
@@ -214,14 +246,21 @@ func sinceOf(a *engine.Attempt) time.Time {
 }
 
 func gateStatus(s *engine.State, r *engine.Run, g *engine.Gate, full bool) GateStatus {
-	out := GateStatus{ID: g.ID, Name: g.Name, Level: g.Reviewer.Level, Implicit: g.Implicit, Forced: r.Forced[g.ID], Count: r.Fails[g.ID], Routes: maps.Clone(r.Routes[g.ID]), Max: g.MaxRetries}
+	out := GateStatus{ID: g.ID, Name: g.Name, Level: g.Reviewer.Level, Implicit: g.Implicit, Forced: r.Forced[g.ID],
+		Count: r.Fails[g.ID], Routes: maps.Clone(r.Routes[g.ID]), Max: g.MaxRetries}
 	if out.Forced {
 		out.Level = engine.LevelHuman
 	}
 	qs := r.Rounds[g.ID]
+	for _, q := range qs {
+		if !q.Asked.IsZero() && q.Ended.After(q.Asked) {
+			out.Waited += engine.Duration(q.Ended.Sub(q.Asked))
+		}
+	}
 	if len(qs) > 0 {
 		q := qs[len(qs)-1]
-		out.State, out.Round, out.Why, out.Outcome, out.Score, out.Feedback = q.State, q.N, q.Why, q.Outcome, q.Score, q.Feedback
+		out.State, out.Round, out.Why, out.Outcome, out.Score, out.Feedback = q.State, q.N, q.Why, q.Outcome, q.Score,
+			q.Feedback
 		out.Until, out.By, out.ByKind = q.WindowEnds, q.By, q.ByKind
 		if q.State != engine.OnHuman {
 			out.Why = ""
@@ -260,8 +299,10 @@ func offersOf(c *core, root string) []Offer {
 			if a == nil || a.State != engine.Running || !a.Offered {
 				continue
 			}
-			o := Offer{Run: id, Child: copied(r.Child), Step: st.ID, Name: st.Name, Attempt: a.N, Launch: st.Agent.Launch, Role: st.Role(), Since: a.Launched, Claimed: a.ClaimedBy,
-				Worktree: filepath.Join(root, a.Worktree), Prompt: filepath.Join(AttemptDir(root, r.Folder(), st.ID, a.N, a.K), "prompt.md"), SignalType: st.Signal.Type}
+			o := Offer{Run: id, Child: copied(r.Child), Step: st.ID, Name: st.Name, Attempt: a.N, Launch: st.Agent.Launch,
+				Role: st.Role(), Since: a.Launched, Claimed: a.ClaimedBy,
+				Worktree: filepath.Join(root, a.Worktree),
+				Prompt:   filepath.Join(AttemptDir(root, r.Folder(), st.ID, a.N, a.K), "prompt.md"), SignalType: st.Signal.Type}
 			switch st.Signal.Type {
 			case engine.SignalFile:
 				o.Signal = filepath.Join(root, ".workflow", "signals", id, filepath.Base(st.Signal.Value))

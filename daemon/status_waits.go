@@ -11,6 +11,9 @@ import (
 // waits lists what the run waits for, oldest first.
 func waits(c *core, r *engine.Run, spec *engine.Spec, taken func() engine.Taken) []Wait {
 	var out []Wait
+	if r.Phase == engine.RunPending && r.PausedWhy == engine.PausedConfirm {
+		return nil // its pause says what it waits for
+	}
 	if r.Phase == engine.RunPending {
 		return []Wait{{Kind: "need", Since: r.Requested, Text: pendingFor(c.state, r)}}
 	}
@@ -39,14 +42,16 @@ func pendingFor(s *engine.State, r *engine.Run) string {
 		if id == r.ID || r.Parallel {
 			break
 		}
-		if o := s.Runs[id]; o.Workflow == r.Workflow && o.Child == nil && o.Live() {
+		if o := s.Runs[id]; o.Workflow == r.Workflow && o.Child == nil && o.Live() &&
+			(o.Phase != engine.RunPending || o.PausedWhy != engine.PausedConfirm) {
 			return "for " + o.ID + " to end, an earlier run of " + r.Workflow
 		}
 	}
 	return "for what the workflow needs of others"
 }
 
-func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engine.Attempt, taken func() engine.Taken) (Wait, bool) {
+func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engine.Attempt,
+	taken func() engine.Taken) (Wait, bool) {
 	w := Wait{Step: st.ID, Since: sinceOf(a)}
 	switch a.State {
 	case engine.Ready:
@@ -60,7 +65,8 @@ func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engin
 			w.Kind, w.Until, w.Text = "backoff", a.NotBefore, st.ID+" to be tried again"
 		}
 		if a.Held != nil {
-			w.Kind, w.Until, w.Text = "held", time.Time{}, fmt.Sprintf("%s for %s, who has taken it over: sluice handback %s", st.ID, a.Held.Who, st.ID)
+			w.Kind, w.Until, w.Text = "held", time.Time{},
+				fmt.Sprintf("%s for %s, who has taken it over: sluice handback %s", st.ID, a.Held.Who, st.ID)
 		}
 	case engine.Running:
 		switch {
@@ -127,7 +133,8 @@ func launchWait(c *core, r *engine.Run, step, tree string, slot bool, taken engi
 	return " to be launched"
 }
 
-func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait, taken func() engine.Taken) (Wait, bool) {
+func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait,
+	taken func() engine.Taken) (Wait, bool) {
 	for _, id := range st.Gates {
 		q := r.CurrentRound(id)
 		if !q.Open() {
@@ -137,6 +144,9 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 		switch q.State {
 		case engine.OnReview:
 			w.Kind, w.Text = "review", id+" for its reviewer"
+			if len(spec.Gate(id).Reviewer.Forge) > 0 {
+				w.Text = id + " for the forge"
+			}
 			switch {
 			case r.Proc(q.Key) != nil:
 			case r.Paused:
@@ -152,7 +162,8 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 		case engine.OnWindow:
 			w.Kind, w.Until, w.Text = "window", q.WindowEnds, id+" for a veto, until the window closes: sluice veto "+id
 		default:
-			w.Kind, w.Text = "human", fmt.Sprintf("%s for a person: sluice show %s, then sluice pass %s or sluice fail %s -m …", id, id, id, id)
+			w.Kind, w.Text = "human",
+				fmt.Sprintf("%s for a person: sluice show %s, then sluice pass %s or sluice fail %s -m …", id, id, id, id)
 		}
 		return w, true
 	}

@@ -58,7 +58,8 @@ func letThrough(r *engine.Run, spec *engine.Spec) (out []LetThrough) {
 				if q.LetThrough == 0 {
 					continue
 				}
-				x := LetThrough{Gate: id, Round: q.N, Outcome: q.Outcome, Route: q.Route, Times: q.Times, Failures: q.LetThrough, To: q.To, ByKind: q.ByKind, By: copied(q.By), At: q.Ended}
+				x := LetThrough{Gate: id, Round: q.N, Outcome: q.Outcome, Route: q.Route, Times: q.Times,
+					Failures: q.LetThrough, To: q.To, ByKind: q.ByKind, By: copied(q.By), At: q.Ended}
 				if q.Outcome == q.Route {
 					x.Failures-- // a round that takes a route does not count
 				} else if q.Route != "" {

@@ -36,6 +36,8 @@ type World interface {
 	Hinted() []job.Place
 	// Health reports what is wrong with the world; empty = nothing.
 	Health() []string
+	// Awaits says what an open round of a gate waits for at the forge; "" = nothing is known.
+	Awaits(run, gate string) string
 	// Level returns what separates the agents of a run from its gates (engine.TrustFile,
 	// engine.TrustSandbox) and, if nothing does, why. The empty run is for future runs.
 	Level(run string) (level, why string)

@@ -56,11 +56,13 @@ func CheckProgram(system bool) error {
 
 func checkProgram(program string, system bool) error {
 	if strings.Contains(program, "/go-build") {
-		return fault.Failed("run `make install`, then `service install` with the installed binary", "%s is a binary of `go run`, which is removed afterwards", program)
+		return fault.Failed("run `make install`, then `service install` with the installed binary",
+			"%s is a binary of `go run`, which is removed afterwards", program)
 	}
 	for _, dir := range []string{"/home/", "/root/", "/run/user/"} {
 		if system && strings.HasPrefix(program, dir) {
-			return fault.Failed("run `sudo make install PREFIX=/usr/local`, then `service install --system` with the installed binary",
+			return fault.Failed("run `sudo make install PREFIX=/usr/local`, then `service install --system` with the "+
+				"installed binary",
 				"%s is in a home folder, which the machine's service cannot see", program)
 		}
 	}
@@ -69,7 +71,8 @@ func checkProgram(program string, system bool) error {
 
 // SettleLinger enables linger for a user's service if want is "yes", or if it is "" and ask agrees. It reports whether
 // linger was enabled just now.
-func SettleLinger(ctx context.Context, system bool, want string, ask func(question string) (bool, error)) (bool, error) {
+func SettleLinger(ctx context.Context, system bool, want string,
+	ask func(question string) (bool, error)) (bool, error) {
 	switch {
 	case want != "" && want != "yes" && want != "no":
 		return false, fault.Misused("--linger yes, or --linger no", "--linger %s", text.Line(want))
@@ -87,8 +90,8 @@ func SettleLinger(ctx context.Context, system bool, want string, ask func(questi
 	return true, nil
 }
 
-// Begin starts a service that was just installed. One that was there before is restarted: its binary and environment may
-// be others now. Agents go on.
+// Begin starts a service that was just installed. One that was there before is restarted: its
+// binary and environment may be others now. Agents go on.
 func (s *Service) Begin(ctx context.Context, home string, done Installed) error {
 	if err := s.Alone(ctx, home); err != nil {
 		return err
@@ -99,7 +102,8 @@ func (s *Service) Begin(ctx context.Context, home string, done Installed) error 
 	return s.Restart(ctx)
 }
 
-// Alone refuses if a daemon that is not the service's already runs: the service's own would end at once, again and again.
+// Alone refuses if a daemon that is not the service's already runs: the service's own would end at
+// once, again and again.
 func (s *Service) Alone(ctx context.Context, home string) error {
 	c := daemon.NewDaemonClient(home)
 	defer c.Close()
@@ -112,6 +116,7 @@ func (s *Service) Alone(ctx context.Context, home string) error {
 	if st, err := s.Status(ctx); err != nil || st.PID == ping.PID {
 		return err
 	}
-	return fault.Failed("end that one (Ctrl-C, or `kill "+strconv.Itoa(ping.PID)+"`: agents keep running), then `sluice service start`",
+	return fault.Failed("end that one (Ctrl-C, or `kill "+strconv.Itoa(ping.PID)+
+		"`: agents keep running), then `sluice service start`",
 		"a daemon runs already, pid %d, and it is not the service's", ping.PID)
 }

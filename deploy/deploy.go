@@ -1,15 +1,18 @@
-// Package deploy puts the daemon into the care of the machine's service manager and reports how it stands there: systemd on
-// Linux, launchd on macOS. Elsewhere it refuses: no init script is ever written. It also has what the Debian package is made of.
+// Package deploy puts the daemon into the care of the machine's service manager and reports how it
+// stands there: systemd on Linux, launchd on macOS. Elsewhere it refuses: no init script is ever
+// written. It also has what the Debian package is made of.
 //
-// The units, the property list and the file of the environment are templates of our own: a word in @CAPITALS@ stands for a
-// value, which goes in with the escapes of its place. kardianos/service finds out which manager there is and gives it its
-// orders; a service's state is ours to read, as its own would call a crash loop running.
+// The units, the property list and the file of the environment are templates of our own: a word in
+// @CAPITALS@ stands for a value, which goes in with the escapes of its place. kardianos/service
+// finds out which manager there is and gives it its orders; a service's state is ours to read, as
+// its own would call a crash loop running.
 //
-// Ended is the other half of a unit with KillMode=process: agents outlive the daemon at a crash and at a restart, and end
-// with it when somebody wants the service stopped.
+// Ended is the other half of a unit with KillMode=process: agents outlive the daemon at a crash and
+// at a restart, and end with it when somebody wants the service stopped.
 //
-// Reading order: deploy.go (the files), service.go (install, start, stop), begin.go (what a person's install settles first),
-// status.go (the manager's word), look.go (the daemon's), ended.go.
+// Reading order: deploy.go (the files), service.go (install, start, stop), begin.go (what a
+// person's install settles first), status.go (the manager's word), look.go (the daemon's),
+// ended.go.
 package deploy
 
 import (
@@ -60,7 +63,8 @@ func UserUnit(v Values) (string, error) {
 	if err := v.check(); err != nil {
 		return "", err
 	}
-	return fill(userUnit, "PROGRAM", quote(v.Program), "ENVFILE", percent(v.EnvFile), "HOME", percent(v.Home), "LINGER", made(v.Made)), nil
+	return fill(userUnit, "PROGRAM", quote(v.Program), "ENVFILE", percent(v.EnvFile), "HOME", percent(v.Home),
+		"LINGER", made(v.Made)), nil
 }
 
 // SystemUnit is the unit of the machine's service, which has a user of its own.
@@ -73,7 +77,8 @@ func SystemUnit(v Values) (string, error) {
 	if v.Package {
 		origin = "From the package sluice."
 	}
-	return fill(systemUnit, "ORIGIN", origin, "PROGRAM", quote(v.Program), "ENVFILE", percent(v.EnvFile), "USERMADE", made(v.Made)), nil
+	return fill(systemUnit, "ORIGIN", origin, "PROGRAM", quote(v.Program), "ENVFILE", percent(v.EnvFile), "USERMADE",
+		made(v.Made)), nil
 }
 
 // Plist is the property list of a user's own service on macOS.
@@ -86,7 +91,8 @@ func Plist(v Values) (string, error) {
 		key, value, _ := strings.Cut(kv, "=")
 		fmt.Fprintf(&env, "\t\t<key>%s</key>\n\t\t<string>%s</string>\n", escape(key), escape(value))
 	}
-	return fill(plist, "LABEL", escape(Name), "PROGRAM", escape(v.Program), "HOME", escape(v.Home), "ENV", env.String(), "LOGS", escape(v.Logs)), nil
+	return fill(plist, "LABEL", escape(Name), "PROGRAM", escape(v.Program), "HOME", escape(v.Home), "ENV",
+		env.String(), "LOGS", escape(v.Logs)), nil
 }
 
 func fill(template string, pairs ...string) string {
@@ -115,7 +121,8 @@ func (v Values) check() error {
 	return nil
 }
 
-// sound says that the text is whole and has no control characters: a line break in a unit would begin a line of its own.
+// sound says that the text is whole and has no control characters: a line break in a unit would
+// begin a line of its own.
 func sound(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
@@ -139,8 +146,9 @@ const envHead = `# The environment of the service, read before each start. sluic
 # variables that it finds and keeps the others: add what your agents need, one line each.
 `
 
-// EnvFile is the file of the environment: what was found, over what the file had before; a variable that was not found now
-// stays as it is, with the person's own lines. Values with line breaks are left out.
+// EnvFile is the file of the environment: what was found, over what the file had before; a variable
+// that was not found now stays as it is, with the person's own lines. Values with line breaks are
+// left out.
 func EnvFile(before string, found map[string]string) string {
 	lines := []string{}
 	for line := range strings.Lines(before) {
@@ -155,7 +163,8 @@ func EnvFile(before string, found map[string]string) string {
 	out.WriteString(envHead)
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		if value := found[key]; sound(value) {
-			fmt.Fprintf(&out, "%s=\"%s\"\n", key, strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", `$`, `\$`).Replace(value))
+			fmt.Fprintf(&out, "%s=\"%s\"\n", key,
+				strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", `$`, `\$`).Replace(value))
 		}
 	}
 	for _, line := range lines {
@@ -180,8 +189,8 @@ StandardOutput=truncate:@OUT@
 StandardError=truncate:@OUT@.err
 `
 
-// Once is a unit that runs one command as the given unit would: its user, environment and limits, with all of its drop-ins.
-// What the command says goes to the file out, its complaints to out.err.
+// Once is a unit that runs one command as the given unit would: its user, environment and limits,
+// with all of its drop-ins. What the command says goes to the file out, its complaints to out.err.
 func Once(unit string, command []string, out string) (string, error) {
 	if err := (Values{Program: command[0], EnvFile: out}).check(); err != nil {
 		return "", err

@@ -15,8 +15,8 @@ import (
 	"sluice/internal/fault"
 )
 
-// How an emptied service goes: its agents have graceMost to end by themselves once they were told. Both are well within the
-// unit's TimeoutStopSec.
+// How an emptied service goes: its agents have graceMost to end by themselves once they were told.
+// Both are well within the unit's TimeoutStopSec.
 const (
 	graceMost = 10 * time.Second
 	killMost  = 10 * time.Second
@@ -36,13 +36,14 @@ const (
 	EndDown  End = "down"  // the machine, or the user's session, goes down
 )
 
-// Ended is what the unit runs when the daemon has ended, for whatever reason. Where somebody wanted the service stopped it
-// ends all that is left in the unit's cgroup; after a crash, before a restart and when the machine or the user's session
-// goes down it leaves them: the next daemon takes them up, or finds them gone with the machine. Before anything is ended
-// note is told why.
+// Ended is what the unit runs when the daemon has ended, for whatever reason. Where somebody wanted
+// the service stopped it ends all that is left in the unit's cgroup; after a crash, before a
+// restart and when the machine or the user's session goes down it leaves them: the next daemon
+// takes them up, or finds them gone with the machine. Before anything is ended note is told why.
 //
-// The hosts of launches (shims) are held before anything else: so no end is recorded that nobody decided on. For the next
-// daemon those launches are lost, as after a reboot, and are launched again on top of their work.
+// The hosts of launches (shims) are held before anything else: so no end is recorded that nobody
+// decided on. For the next daemon those launches are lost, as after a reboot, and are launched
+// again on top of their work.
 func Ended(ctx context.Context, system bool, note func(End) error) (End, error) {
 	s := &Service{opt: Options{System: system}}
 	why, err := s.why(ctx)
@@ -64,12 +65,14 @@ func Ended(ctx context.Context, system bool, note func(End) error) (End, error) 
 	return why, errors.Join(noted, empty(ctx, groupDirs(group), graceMost))
 }
 
-// why asks systemd why the unit stops: for a stop it has a job "stop", at a restart it is "restart", after a crash there
-// is none. When everything is stopped, shutdown.target is about to begin.
+// why asks systemd why the unit stops: for a stop it has a job "stop", at a restart it is
+// "restart", after a crash there is none. When everything is stopped, shutdown.target is about to
+// begin.
 func (s *Service) why(ctx context.Context) (End, error) {
 	out, err := command(ctx, "systemctl", s.scoped([]string{"list-jobs", "--no-legend", "--plain", "--full"})...)
 	if err != nil {
-		return EndCrash, fmt.Errorf("service: systemctl list-jobs: %w: %s: it is unknown whether this stop is on purpose, so agents keep running", err, out)
+		return EndCrash, fmt.Errorf("service: systemctl list-jobs: %w: %s: it is unknown whether this stop is on purpose, "+
+			"so agents keep running", err, out)
 	}
 	return whyBy(out), nil
 }
@@ -119,8 +122,9 @@ func groupDirs(group string) []string {
 	return out
 }
 
-// empty ends all processes in the groups and below but this one: agents after a word and a while, then whatever is left.
-// Hosts and sandboxes get no word: a host would note how its launch ended, and a sandbox would take its agent with it at once.
+// empty ends all processes in the groups and below but this one: agents after a word and a while,
+// then whatever is left. Hosts and sandboxes get no word: a host would note how its launch ended,
+// and a sandbox would take its agent with it at once.
 func empty(ctx context.Context, dirs []string, grace time.Duration) error {
 	met := map[int]bool{}
 	began := time.Now()
@@ -131,7 +135,8 @@ func empty(ctx context.Context, dirs []string, grace time.Duration) error {
 		}
 		over := time.Since(began)
 		if over > grace+killMost {
-			return fault.New("see what it waits for", "service: %d processes cannot be ended, the first is %d", len(left), left[0])
+			return fault.New("see what it waits for", "service: %d processes cannot be ended, the first is %d", len(left),
+				left[0])
 		}
 		agents := 0
 		for _, pid := range left {
@@ -175,10 +180,11 @@ const (
 // sandboxName is the sandbox's program, as the kernel names its processes.
 const sandboxName = "bwrap"
 
-// kindOf tells by names that a process gives itself: an agent that takes another's is ended without a word, which is all it
-// gains.
+// kindOf tells by names that a process gives itself: an agent that takes another's is ended without
+// a word, which is all it gains.
 func kindOf(pid int) kind {
-	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && strings.TrimSpace(string(b)) == sandboxName {
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil &&
+		strings.TrimSpace(string(b)) == sandboxName {
 		return aSandbox
 	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -199,8 +205,9 @@ func signal(pid int, sig syscall.Signal) {
 	}
 }
 
-// processesIn lists the processes of the groups and of all below, without this one and those that are dead already. One that
-// this process cannot see has the number 0 there, which as a target would mean everything.
+// processesIn lists the processes of the groups and of all below, without this one and those that
+// are dead already. One that this process cannot see has the number 0 there, which as a target
+// would mean everything.
 func processesIn(dirs []string) []int {
 	var out []int
 	seen := map[int]bool{os.Getpid(): true}

@@ -11,10 +11,11 @@ import (
 // SystemVars is the environment of the machine's service.
 func SystemVars() map[string]string { return map[string]string{"PATH": SystemPath, "SHELL": "/bin/sh"} }
 
-// Vars is what a user's service gets of an environment: what agents go by, and the variables that more names, where NAME*
-// stands for all that begin so. No secret is among them that was not named.
+// Vars is what a user's service gets of an environment: what agents go by, and the variables that
+// more names, where NAME* stands for all that begin so. No secret is among them that was not named.
 func Vars(environ, more []string) map[string]string {
-	wanted := append([]string{"HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME",
+	wanted := append([]string{"HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
+		"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME",
 		"XDG_CACHE_HOME", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}, more...)
 	out := map[string]string{}
 	path := ""

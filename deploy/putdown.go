@@ -9,7 +9,8 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// putDownFile holds, in the daemon's folder, when what ran was last ended on purpose: with the service, or with the machine.
+// putDownFile holds, in the daemon's folder, when what ran was last ended on purpose: with the
+// service, or with the machine.
 const putDownFile = "put-down"
 
 // NotePutDown keeps when the service was stopped or the machine went down; an end by a crash is not noted.
@@ -17,8 +18,10 @@ func NotePutDown(home string, why End, at time.Time) error {
 	if why == EndCrash {
 		return nil
 	}
-	if err := atomicfile.Write(filepath.Join(home, putDownFile), []byte(at.UTC().Format(time.RFC3339Nano)+"\n"), 0o600); err != nil {
-		return fmt.Errorf("service: that this end was wanted could not be noted: %w: the agents' next launches count as after a crash", err)
+	if err := atomicfile.Write(filepath.Join(home, putDownFile), []byte(at.UTC().Format(time.RFC3339Nano)+"\n"),
+		0o600); err != nil {
+		return fmt.Errorf("service: that this end was wanted could not be noted: %w: the agents' next launches count as "+
+			"after a crash", err)
 	}
 	return nil
 }

@@ -56,7 +56,8 @@ func Open(opt Options) (*Service, error) {
 	switch platform := service.Platform(); platform {
 	case "linux-systemd":
 		if _, err := os.Stat("/run/systemd/system"); err != nil {
-			return nil, fault.New("run `sluice daemon` under your own service manager", "systemd is not what started this machine: %w", ErrNoManager)
+			return nil, fault.New("run `sluice daemon` under your own service manager",
+				"systemd is not what started this machine: %w", ErrNoManager)
 		}
 	case "darwin-launchd":
 		s.launchd = true
@@ -64,7 +65,8 @@ func Open(opt Options) (*Service, error) {
 			return nil, fault.New("omit --system", "a service for the whole machine on macOS: %w", ErrNoManager)
 		}
 	default:
-		return nil, fault.New("run `sluice daemon` under your own service manager", "this machine has %s: %w", platform, ErrNoManager)
+		return nil, fault.New("run `sluice daemon` under your own service manager", "this machine has %s: %w", platform,
+			ErrNoManager)
 	}
 	if !opt.System && !s.launchd {
 		if err := reachUserManager(); err != nil {
@@ -88,7 +90,8 @@ func reachUserManager() error {
 			return os.Setenv("XDG_RUNTIME_DIR", dir)
 		}
 	}
-	return fmt.Errorf("%w: log in as that user, not by su or sudo, or let it always run: `loginctl enable-linger`; on a server use --system", ErrNoUserManager)
+	return fmt.Errorf("%w: log in as that user, not by su or sudo, or let it always run: `loginctl enable-linger`; on "+
+		"a server use --system", ErrNoUserManager)
 }
 
 // File is the unit or property list that Install writes.
@@ -138,8 +141,8 @@ type Installed struct {
 	Changed bool // the unit is another than before: a service that runs goes on by the old one until it is restarted
 }
 
-// Install writes the unit and its environment and has the service begin with the login or with the machine. A second one
-// brings both up to date. When it fails the unit is as it was before.
+// Install writes the unit and its environment and has the service begin with the login or with the
+// machine. A second one brings both up to date. When it fails the unit is as it was before.
 func (s *Service) Install(ctx context.Context, env map[string]string) (Installed, error) {
 	done := Installed{File: s.File(), EnvFile: s.EnvFile()}
 	if file := s.packaged(); file != "" {
@@ -249,7 +252,8 @@ func (s *Service) makeUser(ctx context.Context) (made bool, err error) {
 	if _, err := user.Lookup(Name); err == nil {
 		return false, nil
 	}
-	out, err := command(ctx, "useradd", "--system", "--user-group", "--home-dir", SystemHome, "--create-home", "--shell", "/usr/sbin/nologin", Name)
+	out, err := command(ctx, "useradd", "--system", "--user-group", "--home-dir", SystemHome, "--create-home",
+		"--shell", "/usr/sbin/nologin", Name)
 	if err != nil {
 		return false, fmt.Errorf("service: the user %s: %w: %s", Name, err, out)
 	}
@@ -276,7 +280,8 @@ func (s *Service) Uninstall(ctx context.Context) (removed []string, err error) {
 	if err := s.order.Uninstall(); err != nil { // disables, removes and has the manager read again
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	_, _ = command(ctx, "systemctl", s.scoped([]string{"reset-failed", Unit})...) // a failure of before is not remembered of what is gone
+	// a failure of before is not remembered of what is gone
+	_, _ = command(ctx, "systemctl", s.scoped([]string{"reset-failed", Unit})...)
 	removed = append(removed, file)
 	if env := s.EnvFile(); env != "" && os.Remove(env) == nil {
 		removed = append(removed, env)
@@ -293,7 +298,8 @@ func (s *Service) Uninstall(ctx context.Context) (removed []string, err error) {
 	return removed, nil
 }
 
-// Start, Stop and Restart come back when it is done: for systemd that is when the daemon serves, or nothing of it is left.
+// Start, Stop and Restart come back when it is done: for systemd that is when the daemon serves, or
+// nothing of it is left.
 func (s *Service) Start(ctx context.Context) error { return s.told(ctx, "start", s.order.Start()) }
 
 // Restart has the daemon begin anew; agents go on.
@@ -329,11 +335,13 @@ func (s *Service) told(ctx context.Context, what string, err error) error {
 	if !s.opt.System {
 		scope = []string{"--user-unit", Name}
 	}
-	said, jerr := command(ctx, "journalctl", append(scope, "--quiet", "--no-pager", "--output=cat", "--priority=warning", "--lines=1")...)
+	said, jerr := command(ctx, "journalctl",
+		append(scope, "--quiet", "--no-pager", "--output=cat", "--priority=warning", "--lines=1")...)
 	if jerr != nil || said == "" {
 		said = err.Error()
 	}
-	return fault.New(fmt.Sprintf("`sluice service status%s` shows its state", s.flag()), "service: it did not %s: %s", what, said)
+	return fault.New(fmt.Sprintf("`sluice service status%s` shows its state", s.flag()), "service: it did not %s: %s",
+		what, said)
 }
 
 func (s *Service) flag() string {

@@ -58,7 +58,8 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	}
 	p := s.show(ctx)
 	if len(p) == 0 {
-		return Status{}, fault.New(fmt.Sprintf("run `systemctl %s`", strings.Join(s.scoped([]string{"status", Unit}), " ")), "service: systemctl prints nothing")
+		return Status{}, fault.New(fmt.Sprintf("run `systemctl %s`",
+			strings.Join(s.scoped([]string{"status", Unit}), " ")), "service: systemctl prints nothing")
 	}
 	return s.read(p, time.Now()), nil
 }
@@ -68,7 +69,8 @@ func (s *Service) show(ctx context.Context) map[string]string { return s.showUni
 
 func (s *Service) showUnit(ctx context.Context, name string) map[string]string {
 	out, err := command(ctx, "systemctl", s.scoped([]string{"show", name, "--property=" + strings.Join([]string{
-		"LoadState", "ActiveState", "SubState", "Result", "ExecMainStatus", "ExecMainCode", "MainPID", "NRestarts", "UnitFileState",
+		"LoadState", "ActiveState", "SubState", "Result", "ExecMainStatus", "ExecMainCode", "MainPID", "NRestarts",
+		"UnitFileState",
 		"FragmentPath", "NeedDaemonReload", "StateChangeTimestamp", "ControlGroup", "LoadError", "ExecStart"}, ",")})...)
 	p := map[string]string{}
 	if err != nil {
@@ -84,8 +86,10 @@ func (s *Service) showUnit(ctx context.Context, name string) map[string]string {
 
 // read makes a status of what systemd says.
 func (s *Service) read(p map[string]string, now time.Time) Status {
-	st := Status{Manager: "systemd", System: s.opt.System, File: p["FragmentPath"], Enabled: p["UnitFileState"] == "enabled",
-		Stale: p["NeedDaemonReload"] == "yes", Linger: !s.opt.System && Lingers(), group: p["ControlGroup"], Program: programOf(p["ExecStart"])}
+	st := Status{Manager: "systemd", System: s.opt.System, File: p["FragmentPath"],
+		Enabled: p["UnitFileState"] == "enabled",
+		Stale:   p["NeedDaemonReload"] == "yes", Linger: !s.opt.System && Lingers(), group: p["ControlGroup"],
+		Program: programOf(p["ExecStart"])}
 	st.PID, _ = strconv.Atoi(p["MainPID"]) // 0 = none
 	st.Restarts, _ = strconv.Atoi(p["NRestarts"])
 	if at, err := time.Parse("Mon 2006-01-02 15:04:05 MST", p["StateChangeTimestamp"]); err == nil { // empty: never
@@ -118,7 +122,8 @@ func state(p map[string]string, st Status, now time.Time) (string, string) {
 	switch p["ActiveState"] {
 	case "active", "reloading":
 		if st.Restarts >= loopCrashes && now.Sub(st.Since) < loopFor {
-			return StateLooping, fmt.Sprintf("it crashed %d times and came back %d s ago", st.Restarts, int(now.Sub(st.Since).Seconds()))
+			return StateLooping,
+				fmt.Sprintf("it crashed %d times and came back %d s ago", st.Restarts, int(now.Sub(st.Since).Seconds()))
 		}
 		return StateRunning, ""
 	case "activating":

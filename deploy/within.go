@@ -16,9 +16,9 @@ import (
 // maxWithin bounds what a command within the service may say.
 const maxWithin = 1 << 20
 
-// Within runs the service's binary once with other arguments, as the service itself runs: by a unit made of the installed
-// one and its drop-ins, with its user, its environment and its limits. It gives what was said, and complaints; that the
-// command ended with an error is none here.
+// Within runs the service's binary once with other arguments, as the service itself runs: by a unit
+// made of the installed one and its drop-ins, with its user, its environment and its limits. It
+// gives what was said, and complaints; that the command ended with an error is none here.
 func (s *Service) Within(ctx context.Context, args ...string) (said, complaints []byte, err error) {
 	if s.launchd {
 		return nil, nil, fmt.Errorf("within the service: %w: launchd runs nothing in another's environment", ErrNoManager)
@@ -55,7 +55,8 @@ func (s *Service) Within(ctx context.Context, args ...string) (said, complaints 
 	}
 	defer func() {
 		err = errors.Join(err, os.Remove(file), s.systemctl(context.WithoutCancel(ctx), "daemon-reload"))
-		_, _ = command(context.WithoutCancel(ctx), "systemctl", s.scoped([]string{"reset-failed", name})...) // only where it failed there is something to forget
+		// only where it failed there is something to forget
+		_, _ = command(context.WithoutCancel(ctx), "systemctl", s.scoped([]string{"reset-failed", name})...)
 		_, _ = os.Remove(out), os.Remove(out+".err")
 	}()
 	if err := s.systemctl(ctx, "daemon-reload"); err != nil {
@@ -67,7 +68,8 @@ func (s *Service) Within(ctx context.Context, args ...string) (said, complaints 
 	}
 	if err != nil || started != nil && len(said) == 0 {
 		p := s.showUnit(ctx, name)
-		return said, complaints, fmt.Errorf("service: nothing runs in it: %s: %s", lastEnd(p), strings.TrimSpace(string(complaints)))
+		return said, complaints,
+			fmt.Errorf("service: nothing runs in it: %s: %s", lastEnd(p), strings.TrimSpace(string(complaints)))
 	}
 	return said, complaints, nil
 }

@@ -107,11 +107,14 @@ func (f RunStarted) apply(s *State, at time.Time) {
 	}
 	s.Order = append(s.Order, f.Run)
 	r := &Run{ID: f.Run, Workflow: f.Workflow, N: f.N, Parallel: f.Parallel, Digest: f.Digest, File: f.File,
-		Vars: f.Vars, Trees: f.Trees, Workspace: f.Workspace, Stubs: f.Stubs, By: f.By, Requested: at, Attempts: map[string][]*Attempt{}, Rounds: map[string][]*Round{},
-		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit, RoleLimits: maps.Clone(f.RoleLimits), Child: f.Child}
+		Vars: f.Vars, Trees: f.Trees, Workspace: f.Workspace, Stubs: f.Stubs, By: f.By, Fired: f.Fired, Requested: at,
+		Attempts: map[string][]*Attempt{}, Rounds: map[string][]*Round{},
+		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit, RoleLimits: maps.Clone(f.RoleLimits),
+		Child: f.Child}
 	r.to(f.FactKind(), RunPending)
 	s.Runs[f.Run] = r
 	s.enter(r)
+	f.Fired.began(s, f.Workflow, f.Run)
 	if f.Child != nil {
 		r.Stubs = s.Parent(r).Stubs
 		f.Child.began(s, f.Run, at)

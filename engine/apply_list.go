@@ -337,9 +337,12 @@ func (r *Run) underway() bool {
 		}
 	}
 	for _, q := range r.open {
+		if p := r.Proc(q.Key); p != nil && p.Forge {
+			continue
+		}
 		if q.State != OnHuman {
 			return true
 		}
 	}
-	return len(r.Procs) > 0
+	return slices.ContainsFunc(r.Procs, func(p *Proc) bool { return !p.Forge })
 }

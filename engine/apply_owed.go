@@ -10,7 +10,8 @@ func (f RetryContextOwed) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	set(&r.Files, f.Gate, f.File)
 	r.round(f.Gate, f.N).may(f.Run, f.FactKind()).File = f.File
-	r.Writes = append(r.Writes, &Write{ID: f.Run + "/" + f.Gate + "." + strconv.Itoa(f.File), Gate: f.Gate, N: f.N, File: f.File, Path: f.Path})
+	r.Writes = append(r.Writes,
+		&Write{ID: f.Run + "/" + f.Gate + "." + strconv.Itoa(f.File), Gate: f.Gate, N: f.N, File: f.File, Path: f.Path})
 }
 
 func (f OutputsOwed) apply(s *State, _ time.Time) {

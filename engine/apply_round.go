@@ -29,12 +29,14 @@ func (f ReviewStarted) apply(s *State, at time.Time) {
 		q.Turn = r.Turns
 	}
 	q.K, q.Key, q.Deadline, q.NotBefore, q.LimitWait, q.BudgetWait = f.K, f.Key, f.Deadline, time.Time{}, false, ""
-	s.begin(r, &Proc{Key: f.Key, Kind: ProcReview, Step: q.Step, Gate: f.Gate, N: f.N, K: f.K, Tree: f.Tree, Began: at, Role: f.Role})
+	s.begin(r, &Proc{Key: f.Key, Kind: ProcReview, Step: q.Step, Gate: f.Gate, N: f.N, K: f.K, Tree: f.Tree, Began: at,
+		Role: f.Role, Forge: f.Forge})
 }
 
 func (f Judged) apply(s *State, _ time.Time) {
 	q := s.at(f.Run).round(f.Gate, f.N).may(f.Run, f.FactKind())
-	q.Outcome, q.Score, q.Scores, q.Feedback, q.Findings, q.Answer, q.Read = f.Outcome, f.Score, f.Scores, f.Feedback, f.Findings, f.Answer, f.Read
+	q.Outcome, q.Score, q.Scores, q.Feedback, q.Findings, q.Answer, q.Read = f.Outcome, f.Score, f.Scores, f.Feedback,
+		f.Findings, f.Answer, f.Read
 }
 
 func (f Inconclusive) apply(s *State, _ time.Time) {

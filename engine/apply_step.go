@@ -13,7 +13,8 @@ func (f StepStarted) apply(s *State, at time.Time) {
 	if r.Current(f.Step) != nil || f.N != len(r.Attempts[f.Step])+1 {
 		wrong("%s: second current attempt of %s", f.Run, f.Step)
 	}
-	a := &Attempt{N: f.N, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at, step: f.Step, Children: f.Children, List: f.List, Reads: f.Reads}
+	a := &Attempt{N: f.N, Worktree: f.Worktree, Tree: f.Tree, Since: s.Clock, Pins: f.Pins, Started: at, step: f.Step,
+		Children: f.Children, List: f.List, Reads: f.Reads}
 	r.Attempts[f.Step], r.alive = append(r.Attempts[f.Step], a), append(r.alive, a)
 	if f.Children { // its work begins with the first child
 		a.to(f.Run, f.FactKind(), Running)
@@ -52,7 +53,8 @@ func (f StepLaunched) apply(s *State, at time.Time) {
 	}
 	a.K, a.Key, a.Offered, a.Tree = f.K, f.Key, f.Offered, f.Tree
 	a.Launched, a.Deadline, a.SignalType, a.SignalValue = at, f.Deadline, f.SignalType, f.SignalValue
-	a.NotBefore, a.LimitWait, a.BudgetWait, a.GraceUntil, a.Reopened, a.Exit = time.Time{}, false, "", time.Time{}, false, nil
+	a.NotBefore, a.LimitWait, a.BudgetWait, a.GraceUntil, a.Reopened, a.Exit = time.Time{}, false, "", time.Time{},
+		false, nil
 	if !f.Offered {
 		s.begin(r, &Proc{Key: f.Key, Kind: ProcStep, Step: f.Step, N: f.N, K: f.K, Tree: a.Holds(), Began: at, Role: f.Role})
 	}
@@ -78,7 +80,8 @@ func (f StepSignalled) apply(s *State, _ time.Time) {
 	if a.K != f.K {
 		wrong("%s: a signal of launch %d of %s.%d, which is at launch %d", f.Run, f.K, f.Step, f.N, a.K)
 	}
-	a.Status, a.Via, a.Author, a.Summary, a.Question, a.Options = f.Status, f.Via, f.Author, f.Summary, f.Question, f.Options
+	a.Status, a.Via, a.Author, a.Summary, a.Question, a.Options = f.Status, f.Via, f.Author, f.Summary, f.Question,
+		f.Options
 	a.LingerUntil, a.GraceUntil, a.Failure, a.Broken, a.Held = f.LingerUntil, time.Time{}, f.Failure, f.Broken, nil
 	a.did(f.Makers...)
 	if len(f.Answer) > 0 {
@@ -279,7 +282,8 @@ func (f StepRouted) apply(s *State, at time.Time) {
 func (f StepSuperseded) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	r.Landing = false // the content to land will change
-	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind == WriteAdvance && w.Step == f.Step || w.Kind == WriteLand })
+	r.Writes = slices.DeleteFunc(r.Writes,
+		func(w *Write) bool { return w.Kind == WriteAdvance && w.Step == f.Step || w.Kind == WriteLand })
 	r.now(f.Step, f.N)
 	r.supersede(f.Step, f.FactKind(), at)
 }

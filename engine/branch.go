@@ -58,7 +58,7 @@ func (d *decider) takeBack(r *Run, vetoed []*Attempt) {
 
 // lands owes the run's landing if there is one, and reports whether its end must wait for it.
 func (d *decider) lands(r *Run, w *Spec) bool {
-	if r.Landing || w.OnDone == (OnDone{}) || r.Workspace == "" || r.Child != nil || r.Stubbed() {
+	if r.Landing || w.OnDone.Land == "" && !w.OnDone.Close || r.Workspace == "" || r.Child != nil || r.Stubbed() {
 		return false
 	}
 	d.put(LandingOwed{of: Of(r.ID), ID: r.ID + "/land-" + strconv.FormatInt(d.s.Clock, 10)})

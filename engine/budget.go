@@ -156,9 +156,11 @@ func (d *decider) spentUp(role string, u Usage) string {
 	b := d.s.Config.bound(role)
 	switch {
 	case b.Tokens > 0 && u.Tokens >= b.Tokens:
-		return fmt.Sprintf("it has used %d tokens of the %d that role %s may use for one (max_tokens)", u.Tokens, b.Tokens, role)
+		return fmt.Sprintf("it has used %d tokens of the %d that role %s may use for one (max_tokens)", u.Tokens,
+			b.Tokens, role)
 	case b.CostUSD > 0 && u.CostUSD >= b.CostUSD:
-		return fmt.Sprintf("it has cost %s of the %s USD that role %s may cost for one (max_cost_usd)", dollars(u.CostUSD), dollars(b.CostUSD), role)
+		return fmt.Sprintf("it has cost %s of the %s USD that role %s may cost for one (max_cost_usd)",
+			dollars(u.CostUSD), dollars(b.CostUSD), role)
 	}
 	return ""
 }
@@ -222,10 +224,14 @@ func (d *decider) overBudget(r *Run, w *Spec) {
 		}
 		b, who := d.s.Config.bound(role), p.Step+p.Gate
 		if near(used.Tokens, b.Tokens) {
-			d.neared(r, "max_tokens of role "+role, strconv.FormatInt(b.Tokens, 10), fmt.Sprintf("%s of %s has used %d tokens of the %d that role %s may use for one", who, r.ID, used.Tokens, b.Tokens, role))
+			d.neared(r, "max_tokens of role "+role, strconv.FormatInt(b.Tokens, 10),
+				fmt.Sprintf("%s of %s has used %d tokens of the %d that role %s may use for one", who, r.ID, used.Tokens,
+					b.Tokens, role))
 		}
 		if near(used.CostUSD, b.CostUSD) {
-			d.neared(r, "max_cost_usd of role "+role, dollars(b.CostUSD), fmt.Sprintf("%s of %s has cost %s of the %s USD that role %s may cost for one", who, r.ID, dollars(used.CostUSD), dollars(b.CostUSD), role))
+			d.neared(r, "max_cost_usd of role "+role, dollars(b.CostUSD),
+				fmt.Sprintf("%s of %s has cost %s of the %s USD that role %s may cost for one", who, r.ID,
+					dollars(used.CostUSD), dollars(b.CostUSD), role))
 		}
 	}
 }
@@ -249,7 +255,8 @@ func endedForBudget(p Proc, exit Exit) bool {
 // endedFirst reports whether a process ended by itself before a stop for a budget or a takeover
 // reached it; then its result counts.
 func endedFirst(p Proc, exit Exit) bool {
-	return (p.Stop == stopTakeover || strings.HasPrefix(p.Stop, stopBudget)) && !exit.Stopped && exit.Signal == "" && !exit.Lost
+	return (p.Stop == stopTakeover || strings.HasPrefix(p.Stop, stopBudget)) && !exit.Stopped && exit.Signal == "" &&
+		!exit.Lost
 }
 
 // overUsage ends or pauses a run that has used up its usage limit.
@@ -315,7 +322,8 @@ func (d *decider) overRoles(r *Run, w *Spec) bool {
 
 // plays reports whether an agent of the role is at work in the run, or is to be launched now.
 func (d *decider) plays(r *Run, w *Spec, role string) bool {
-	return d.awaits(r, w, role) || slices.ContainsFunc(r.Procs, func(p *Proc) bool { return p.Role == role && p.Stop == "" && r.wanted(p) })
+	return d.awaits(r, w, role) ||
+		slices.ContainsFunc(r.Procs, func(p *Proc) bool { return p.Role == role && p.Stop == "" && r.wanted(p) })
 }
 
 // awaits reports whether an agent of the role is to be launched in the run now.
@@ -359,7 +367,8 @@ func (d *decider) nearLimits(r *Run) {
 // nearTime warns of the run's time limit. Only the clock calls it.
 func (d *decider) nearTime(r *Run) {
 	if spent := Duration(d.spent(r)); near(spent, r.TimeLimit) {
-		d.neared(r, "max_duration", r.TimeLimit.String(), fmt.Sprintf("%s has used %s of its max_duration %s", r.ID, time.Duration(spent).Round(time.Second), r.TimeLimit))
+		d.neared(r, "max_duration", r.TimeLimit.String(),
+			fmt.Sprintf("%s has used %s of its max_duration %s", r.ID, time.Duration(spent).Round(time.Second), r.TimeLimit))
 	}
 }
 

@@ -83,6 +83,13 @@ func (ListSent) FactKind() string         { return "list_sent" }
 func (ListUnsent) FactKind() string       { return "list_unsent" }
 func (ListSentBack) FactKind() string     { return "list_sent_back" }
 func (FeedbackTaken) FactKind() string    { return "feedback_taken" }
+func (TriggersArmed) FactKind() string    { return "triggers_armed" }
+func (TriggersDisarmed) FactKind() string { return "triggers_disarmed" }
+func (TriggerFired) FactKind() string     { return "trigger_fired" }
+func (TriggerSkipped) FactKind() string   { return "trigger_skipped" }
+func (TriggersFull) FactKind() string     { return "triggers_full" }
+func (TriggersOpened) FactKind() string   { return "triggers_opened" }
+func (TriggersHeld) FactKind() string     { return "triggers_held" }
 
 // EncodeFact returns the fact as a JSON object whose first key is its kind.
 func EncodeFact(f Fact) ([]byte, error) { return encode(f.FactKind(), f) }
@@ -267,10 +274,25 @@ func DecodeFact(raw []byte) (Fact, error) {
 		return decode[ListUnsent](kind, raw)
 	case "list_sent_back":
 		return decode[ListSentBack](kind, raw)
+	case "triggers_armed":
+		return decode[TriggersArmed](kind, raw)
+	case "triggers_disarmed":
+		return decode[TriggersDisarmed](kind, raw)
+	case "trigger_fired":
+		return decode[TriggerFired](kind, raw)
+	case "trigger_skipped":
+		return decode[TriggerSkipped](kind, raw)
+	case "triggers_full":
+		return decode[TriggersFull](kind, raw)
+	case "triggers_opened":
+		return decode[TriggersOpened](kind, raw)
+	case "triggers_held":
+		return decode[TriggersHeld](kind, raw)
 	case "feedback_taken":
 		return decode[FeedbackTaken](kind, raw)
 	}
-	return nil, fmt.Errorf("decode fact: kind %q is not known to this release: it was written by a newer one: upgrade", kind)
+	return nil, fmt.Errorf("decode fact: kind %q is not known to this release: it was written by a newer one: upgrade",
+		kind)
 }
 
 // DecodeEvent reads what EncodeEvent wrote.
@@ -290,6 +312,8 @@ func DecodeEvent(raw []byte) (Event, error) {
 		return decode[CommitSeen](kind, raw)
 	case "pull_seen":
 		return decode[PullSeen](kind, raw)
+	case "pull_ended":
+		return decode[PullEnded](kind, raw)
 	case "polled":
 		return decode[Polled](kind, raw)
 	case "claimed":
@@ -332,6 +356,16 @@ func DecodeEvent(raw []byte) (Event, error) {
 		return decode[TasksSeen](kind, raw)
 	case "tasks_saved":
 		return decode[TasksSaved](kind, raw)
+	case "arm_requested":
+		return decode[ArmRequested](kind, raw)
+	case "disarm_requested":
+		return decode[DisarmRequested](kind, raw)
+	case "fired":
+		return decode[Fired](kind, raw)
+	case "firing_read":
+		return decode[FiringRead](kind, raw)
+	case "firing_held":
+		return decode[FiringHeld](kind, raw)
 	}
 	return nil, fmt.Errorf("decode event: kind %q is not known to this release", kind)
 }

@@ -23,6 +23,7 @@ const (
 const (
 	TrustFile    = "file"
 	TrustSandbox = "sandbox"
+	TrustForge   = "forge" // an account at the forge that the agents do not hold
 	TrustSigned  = "signed"
 )
 
@@ -84,10 +85,12 @@ func trustRank(level string) int {
 		return 0
 	case TrustSandbox:
 		return 1
-	case TrustSigned:
+	case TrustForge:
 		return 2
+	case TrustSigned:
+		return 3
 	}
-	return 3
+	return 4
 }
 
 // trusted reports whether level has meets level want. Unknown levels never do.

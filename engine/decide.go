@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Specs returns the compiled spec with the digest, or nil if this release cannot load it
-// (8-semantics 37).
+// Specs returns the linked spec with the digest, each time the same, or nil if this release cannot
+// load it (8-semantics 37).
 type Specs func(digest string) *Spec
 
 // Decide returns the facts that follow from an event, already applied to st. The caller journals
@@ -24,6 +24,7 @@ func Decide(st *State, specs Specs, ev Event, at time.Time) []Fact {
 // usualFacts is the capacity that suffices for most decisions.
 const usualFacts = 4
 
+// decider is one decision on its way.
 type decider struct {
 	s     *State
 	specs Specs
@@ -33,8 +34,8 @@ type decider struct {
 
 	look *TasksSeen // the look at a task file being decided on
 
-	digest string // of the spec last requested
-	last   *Spec
+	digest string // of last
+	last   *Spec  // the spec last requested: most decisions need only one
 }
 
 // put applies and records a fact.
@@ -110,6 +111,8 @@ func (d *decider) react(ev Event) {
 		d.pull(ev)
 	case Polled:
 		d.polled(ev)
+	case PullEnded:
+		d.pullEnded(ev)
 	case Claimed:
 		d.claim(ev)
 	case ProcessEnded:
@@ -167,7 +170,9 @@ func (d *decider) reactSteering(ev Event) {
 	case Woken:
 		d.woken(ev)
 	default:
-		wrong("an event of unknown kind %T", ev)
+		if !reactTrigger(d, ev) {
+			wrong("an event of unknown kind %T", ev)
+		}
 	}
 }
 

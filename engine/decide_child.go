@@ -47,8 +47,10 @@ func (d *decider) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 	c.Parent, c.Step, c.Dir = r.ID, st.ID, fmt.Sprintf("%s/%s.%d/%s.%d", dir, st.ID, c.N, name, n)
 	k := st.Child
 	vars, err := d.childVars(r, w, st, c)
-	d.put(RunStarted{of: Of(id), Workflow: k.ID, N: n, Digest: r.Digest + "/" + st.ID, Vars: vars, Trees: r.Trees, Workspace: r.Workspace, Parallel: true,
-		MaxSteps: k.Limits.MaxSteps, TimeLimit: k.Limits.MaxDuration, UsageLimit: Usage{Tokens: k.Limits.MaxTokens, CostUSD: k.Limits.MaxCostUSD},
+	d.put(RunStarted{of: Of(id), Workflow: k.ID, N: n, Digest: r.Digest + "/" + st.ID, Vars: vars, Trees: r.Trees,
+		Workspace: r.Workspace, Parallel: true,
+		MaxSteps: k.Limits.MaxSteps, TimeLimit: k.Limits.MaxDuration,
+		UsageLimit: Usage{Tokens: k.Limits.MaxTokens, CostUSD: k.Limits.MaxCostUSD},
 		RoleLimits: k.Limits.Roles, By: r.By, Child: &c})
 	if err != nil { // before anything is launched
 		d.end(d.s.Runs[id], RunEnded{Phase: RunFailed, Why: clip(err.Error(), MaxFeedback)})
@@ -161,7 +163,8 @@ func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 		f.Added, bad = addable(l, answer, t.Depth+1)
 		if len(f.Added) > 0 && t.Depth+1 > e.MaxDepth {
 			f.Added = nil
-			d.notice(Notice{ID: r.ID + ".deep", Kind: NoticeInfo, Run: o.ID, Step: st.ID, Text: fmt.Sprintf("the new tasks of %s were not added: they would be deeper than max_depth %d", t.ID, e.MaxDepth)})
+			d.notice(Notice{ID: r.ID + ".deep", Kind: NoticeInfo, Run: o.ID, Step: st.ID,
+				Text: fmt.Sprintf("the new tasks of %s were not added: they would be deeper than max_depth %d", t.ID, e.MaxDepth)})
 		}
 	}
 	if r.Phase == RunCompleted && bad == "" {

@@ -18,7 +18,8 @@ func (d *decider) openGate(r *Run, w *Spec, st *Step, i int) {
 	if r.Forced[g.ID] {
 		level = LevelHuman
 	}
-	f := RoundOpened{of: Of(r.ID), Gate: g.ID, N: len(r.Rounds[g.ID]) + 1, Step: st.ID, Attempt: a.N, Level: level, Digest: a.Digest,
+	f := RoundOpened{of: Of(r.ID), Gate: g.ID, N: len(r.Rounds[g.ID]) + 1, Step: st.ID, Attempt: a.N, Level: level,
+		Digest:     a.Digest,
 		VetoWindow: d.s.Config.VetoWindow, Trust: d.s.Config.Trust}
 	if g.VetoWindow != nil {
 		f.VetoWindow = *g.VetoWindow
@@ -26,8 +27,8 @@ func (d *decider) openGate(r *Run, w *Spec, st *Step, i int) {
 	if trustRank(g.Reviewer.Trust) > trustRank(f.Trust) {
 		f.Trust = g.Reviewer.Trust
 	}
-	if len(g.Reviewer.Approvers) > 0 {
-		f.Trust = TrustSigned
+	if least := g.Reviewer.leastTrust(); trustRank(least) > trustRank(f.Trust) {
+		f.Trust = least
 	}
 	d.put(f)
 	q := r.CurrentRound(g.ID)
@@ -35,7 +36,8 @@ func (d *decider) openGate(r *Run, w *Spec, st *Step, i int) {
 		return
 	}
 	if ok, err := holds(g.When, func() *Env { return d.gateEnv(r, w, g, q) }); err != nil {
-		d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "criterion", feedback: "when: " + err.Error()})
+		d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "criterion",
+			feedback: "when: " + err.Error()})
 		return
 	} else if !ok {
 		d.pass(r, g, q, "when", nil, g.When.Source+" is false")
@@ -57,7 +59,8 @@ func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 	switch {
 	case a.Broken != "":
 		if to, ok := g.Route(OutcomeLost); ok && to != Human {
-			d.fail(r, g, q, failure{outcome: OutcomeLost, target: to, route: true, byKind: "criterion", feedback: "no result: " + a.Broken})
+			d.fail(r, g, q, failure{outcome: OutcomeLost, target: to, route: true, byKind: "criterion",
+				feedback: "no result: " + a.Broken})
 			break
 		}
 		d.ask(r, g, q, "no result: "+a.Broken, false)
@@ -94,7 +97,8 @@ func ownWord(a *Attempt) Judgement {
 		return Judgement{Outcome: OutcomeFail, Answer: a.Answer, Feedback: cmp.Or(a.Summary, a.Failure)}
 	}
 	said := answerWord(a.Answer)
-	return Judgement{Outcome: OutcomePass, Answer: a.Answer, Feedback: cmp.Or(said.Feedback, said.Summary, a.Summary), Score: said.Score, Scores: said.Scores, Findings: said.Findings}
+	return Judgement{Outcome: OutcomePass, Answer: a.Answer, Feedback: cmp.Or(said.Feedback, said.Summary, a.Summary),
+		Score: said.Score, Scores: said.Scores, Findings: said.Findings}
 }
 
 // judge handles a verdict.
@@ -112,7 +116,8 @@ func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 		d.inconclusive(r, g, q, err.Error())
 		return
 	}
-	f := Judged{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: outcome, Score: j.Score, Scores: j.Scores, Feedback: clip(j.Feedback, MaxFeedback), Findings: j.Findings, Answer: j.Answer, Read: j.Read}
+	f := Judged{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: outcome, Score: j.Score, Scores: j.Scores,
+		Feedback: clip(j.Feedback, MaxFeedback), Findings: j.Findings, Answer: j.Answer, Read: j.Read}
 	if j.Outcome != outcome {
 		f.Word = j.Outcome
 	}
@@ -121,6 +126,8 @@ func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 		f.ByKind = "step"
 	case g.Reviewer.Run != nil:
 		f.ByKind = "command"
+	case len(g.Reviewer.Forge) > 0:
+		f.ByKind = byForge
 	}
 	d.put(f)
 	if len(g.Outputs) > 0 {
@@ -131,7 +138,8 @@ func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 	switch {
 	case outcome == OutcomePass && q.Level == LevelNotify:
 		d.put(Agreed{of: Of(r.ID), Gate: g.ID, N: q.N})
-		d.notice(Notice{ID: gateNotice(r.ID, g.ID, q.N), Kind: NoticeGate, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(j.Feedback, 2000)})
+		d.notice(Notice{ID: gateNotice(r.ID, g.ID, q.N), Kind: NoticeGate, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N,
+			Text: clip(j.Feedback, 2000)})
 	case outcome == OutcomePass:
 		d.pass(r, g, q, byKind, nil, "")
 	case outcome == Human || routed && to == Human:
@@ -150,7 +158,8 @@ func (d *decider) addTasks(r *Run, w *Spec, g *Gate, outcome string, j Judgement
 	}
 	more, why := addable(r.List, j.Answer, 0)
 	if why != "" {
-		d.notice(Notice{ID: fmt.Sprintf("%s/%s.tasks-%d", r.ID, g.ID, d.s.Clock), Kind: NoticeInfo, Run: r.ID, Gate: g.ID, Text: "its new tasks were not added: " + why})
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s.tasks-%d", r.ID, g.ID, d.s.Clock), Kind: NoticeInfo, Run: r.ID, Gate: g.ID,
+			Text: "its new tasks were not added: " + why})
 	} else if len(more) > 0 {
 		d.put(TasksAdded{of: Of(r.ID), Gate: g.ID, Added: more})
 	}
@@ -192,7 +201,8 @@ func (d *decider) inconclusive(r *Run, g *Gate, q *Round, why string) {
 	why = clip(why, MaxFeedback)
 	role := g.Reviewer.AgentType
 	if q.Misses < d.s.Config.restarts(g.Restarts, role) && !g.Reviewer.FromStep {
-		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why, NotBefore: d.at.Add(backoff(q.Misses, backoffFirst, backoffMost))})
+		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why,
+			NotBefore: d.at.Add(backoff(q.Misses, backoffFirst, backoffMost))})
 		return
 	}
 	d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why})
@@ -215,7 +225,8 @@ func (d *decider) askFor(r *Run, g *Gate, q *Round, f HumanAsked) {
 		f.RemindAt = d.at.Add(time.Duration(d.s.Config.Remind))
 	}
 	d.put(f)
-	d.notice(Notice{ID: r.ID + "/" + g.ID + "#" + strconv.Itoa(q.N) + ".human-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeHuman, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(why, 2000)})
+	d.notice(Notice{ID: r.ID + "/" + g.ID + "#" + strconv.Itoa(q.N) + ".human-" + strconv.FormatInt(d.s.Clock, 10),
+		Kind: NoticeHuman, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(why, 2000)})
 }
 
 // byExhausted is the ByKind of a round that on_exhausted passes.
@@ -258,7 +269,8 @@ func (d *decider) letThrough(r *Run, g *Gate, q *Round, f RoundPassed) {
 		d.put(AdvanceOwed{of: Of(r.ID), Step: st.ID, N: n})
 	}
 	if w.Notify {
-		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.passed", r.ID, st.ID, n), Kind: NoticeInfo, Run: r.ID, Step: st.ID, Text: st.Name + " has passed"})
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.passed", r.ID, st.ID, n), Kind: NoticeInfo, Run: r.ID, Step: st.ID,
+			Text: st.Name + " has passed"})
 	}
 	d.ends(r, st.ID, g.OnPass)
 }

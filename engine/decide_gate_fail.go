@@ -62,7 +62,8 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 		d.put(out)
 	}
 	if w.Notify {
-		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.%s", r.ID, g.ID, q.N, word), Kind: NoticeInfo, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N,
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.%s", r.ID, g.ID, q.N, word), Kind: NoticeInfo, Run: r.ID, Step: g.Step,
+			Gate: g.ID, N: q.N,
 			Text: clip(fmt.Sprintf("%s: %s → %s. %s", g.Name, f.outcome, f.target, f.feedback), 2000)})
 	}
 	if !IsEnd(f.target) && !f.route {
@@ -76,7 +77,8 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 // max_retries times and a person answered. The failure itself still takes effect. A run that it
 // ends is excluded: a retry resets the count.
 func (d *decider) forces(r *Run, g *Gate, q *Round, target string) bool {
-	return r.Count(g.ID, q.Route) >= g.MaxRetries && g.Reviewer.Level != LevelHuman && !r.Forced[g.ID] && target != EndFailed && target != EndAborted
+	return r.Count(g.ID, q.Route) >= g.MaxRetries && g.Reviewer.Level != LevelHuman && !r.Forced[g.ID] &&
+		target != EndFailed && target != EndAborted
 }
 
 // passLeads reports whether a pass of the step also leads to the target, directly or later.
@@ -124,7 +126,8 @@ func (d *decider) gateFailed(r *Run, g *Gate, q *Round, f failure) GateFailed {
 
 // routeCounted counts a route back by its name. Routes do not count as repeated failures.
 func routeCounted(r *Run, g *Gate, q *Round, f failure) RouteCounted {
-	out := RouteCounted{of: Of(r.ID), Gate: g.ID, N: q.N, Route: f.outcome, Count: r.Count(g.ID, f.outcome) + 1, Feedback: f.feedback}
+	out := RouteCounted{of: Of(r.ID), Gate: g.ID, N: q.N, Route: f.outcome, Count: r.Count(g.ID, f.outcome) + 1,
+		Feedback: f.feedback}
 	if f.byKind == "human" {
 		out.ByKind = f.byKind
 	}
@@ -165,7 +168,8 @@ func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 		if q.Route != "" {
 			what = "it said " + q.Route
 		}
-		d.ask(r, g, q, withWords(fmt.Sprintf("exhausted: %s %s: asked after %d", what, text.Plural(n, "time"), g.MaxRetries), f.feedback), true)
+		d.ask(r, g, q, withWords(fmt.Sprintf("exhausted: %s %s: asked after %d", what, text.Plural(n, "time"),
+			g.MaxRetries), f.feedback), true)
 		return true
 	case OutcomePass:
 		d.pass(r, g, q, byExhausted, nil, "")

@@ -29,7 +29,8 @@ func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
 // listBack records that a gate sends the list's work back.
 func (d *decider) listBack(r *Run, w *Spec, g *Gate, f failure) {
 	st := w.List()
-	if st == nil || r.List == nil || r.List.To != "" || r.Current(st.ID) == nil || f.target != st.ID && !r.follows(w, f.target)[st.ID] {
+	if st == nil || r.List == nil || r.List.To != "" || r.Current(st.ID) == nil ||
+		f.target != st.ID && !r.follows(w, f.target)[st.ID] {
 		return
 	}
 	out := ListSentBack{of: Of(r.ID), Gate: g.ID, Feedback: f.feedback}

@@ -99,7 +99,8 @@ func (d *decider) taskAnswer(o *Run, st *Step, r *Run, last json.RawMessage) (js
 		return nil, ""
 	}
 	if n := o.List.answered() + len(answer); n > MaxTaskAnswers {
-		return nil, fmt.Sprintf("its answer is not kept: with it those of the list's tasks would take more than %d MiB: shorten the answers", MaxTaskAnswers>>20)
+		return nil, fmt.Sprintf("its answer is not kept: with it those of the list's tasks would take more than %d MiB: "+
+			"shorten the answers", MaxTaskAnswers>>20)
 	}
 	return answer, ""
 }

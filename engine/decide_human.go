@@ -24,21 +24,28 @@ func (d *decider) answer(ev Answered) string {
 	case q == nil:
 		return fmt.Sprintf("gate %s of %s asks nothing now", g.ID, r.ID)
 	case ev.Round != 0 && ev.Round != q.N:
-		return fmt.Sprintf("it was given to round %d of %s; now it is round %d: look again (sluice show %s)", ev.Round, g.ID, q.N, g.ID)
+		return fmt.Sprintf("it was given to round %d of %s; now it is round %d: look again (sluice show %s)", ev.Round,
+			g.ID, q.N, g.ID)
 	case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened) && q.Opened.After(d.at):
-		return fmt.Sprintf("the clock was set back since round %d of %s opened, so it is unknown whether it was written before: name the round in it", q.N, g.ID)
+		return fmt.Sprintf("the clock was set back since round %d of %s opened, so it is unknown whether it was written "+
+			"before: name the round in it", q.N, g.ID)
 	case ev.Round == 0 && ev.Written.After(d.at.Add(mtimeSlack)):
-		return fmt.Sprintf("its time is in the future, so it is unknown whether it was written before round %d of %s opened: name the round in it", q.N, g.ID)
+		return fmt.Sprintf("its time is in the future, so it is unknown whether it was written before round %d of %s "+
+			"opened: name the round in it", q.N, g.ID)
 	case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened):
-		return fmt.Sprintf("it was written before round %d of %s opened: an old answer does not count for a new attempt", q.N, g.ID)
+		return fmt.Sprintf("it was written before round %d of %s opened: an old answer does not count for a new attempt",
+			q.N, g.ID)
 	case !q.takes(ev.Outcome):
 		return decided(g, q)
 	case !trusted(ev.By.Trust, q.Trust) || !trusted(ev.By.Trust, d.s.Config.Trust): // the stricter of then and now
 		want, how := d.s.WantsTrust(q), ""
 		if want == TrustSigned {
 			how = ": " + Verb(g.ID, ev.Outcome) + " signs it"
+		} else if want == TrustForge {
+			how = ": one of " + strings.Join(g.Reviewer.Approvers, ", ") + " says it on the pull request, or signs it"
 		}
-		return fmt.Sprintf("gate %s wants an answer of trust level %s, this one has %s%s", g.ID, want, cmp.Or(ev.By.Trust, TrustFile), how)
+		return fmt.Sprintf("gate %s wants an answer of trust level %s, this one has %s%s", g.ID, want,
+			cmp.Or(ev.By.Trust, TrustFile), how)
 	}
 	if why := notApprover(ev, r, g, q); why != "" {
 		return why
@@ -58,11 +65,15 @@ func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 		return fmt.Sprintf("gate %s does not ask a person: it is %s (a person may veto it)", g.ID, stateWords(q))
 	case why != "":
 		return why
-	case (ev.Outcome == OutcomePass || routed && ev.Signed != nil && q.State == OnHuman) && q.Digest != "" && ev.DigestNow != q.Digest:
+	case (ev.Outcome == OutcomePass || routed && ev.Signed != nil && q.State == OnHuman) && q.Digest != "" &&
+		ev.DigestNow != q.Digest:
 		d.used(r, g, q, ev)
-		d.put(RoundVoided{of: Of(r.ID), Gate: g.ID, N: q.N, Why: "what was reviewed has changed since the gate opened", By: &by})
-		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.void", r.ID, g.ID, q.N), Kind: NoticeInfo, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N,
-			Text: "your " + ev.Outcome + " does not count: what was reviewed has changed since; it will be checked and asked again"})
+		d.put(RoundVoided{of: Of(r.ID), Gate: g.ID, N: q.N, Why: "what was reviewed has changed since the gate opened",
+			By: &by})
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.void", r.ID, g.ID, q.N), Kind: NoticeInfo, Run: r.ID, Step: g.Step,
+			Gate: g.ID, N: q.N,
+			Text: "your " + ev.Outcome +
+				" does not count: what was reviewed has changed since; it will be checked and asked again"})
 	case ev.Outcome == OutcomePass:
 		d.used(r, g, q, ev)
 		d.passBy(r, g, q, ev, answer)
@@ -98,7 +109,8 @@ func (g *Gate) answered(ev Answered) (answer json.RawMessage, why string) {
 		return nil, fmt.Sprintf("comments go with a fail or a veto, and this is %s: leave them out, or `%s`",
 			ev.Outcome, Verb(g.ID, OutcomeFail))
 	case len(ev.Answer) > 0 && ev.Outcome != OutcomePass:
-		return nil, fmt.Sprintf("an answer goes with a pass, and this is %s: leave the answer out, or `%s`", ev.Outcome, Verb(g.ID, OutcomePass))
+		return nil, fmt.Sprintf("an answer goes with a pass, and this is %s: leave the answer out, or `%s`", ev.Outcome,
+			Verb(g.ID, OutcomePass))
 	case len(ev.Answer) > 0 && g.ReadAnswer == nil:
 		return nil, fmt.Sprintf("gate %s asks for no answer: `%s` without one", g.ID, Verb(g.ID, OutcomePass))
 	case ev.Outcome != OutcomePass || len(ev.Answer) == 0 && !g.AsksAnswer():
@@ -111,7 +123,8 @@ func (g *Gate) answered(ev Answered) (answer json.RawMessage, why string) {
 	case err != nil:
 		return nil, err.Error()
 	case ev.Signed != nil && string(answer) != string(ev.Signed.Answer):
-		return nil, fmt.Sprintf("what was signed is not the whole answer, which is %s: sign again: %s", clip(string(answer), 1000), Verb(g.ID, OutcomePass))
+		return nil, fmt.Sprintf("what was signed is not the whole answer, which is %s: sign again: %s",
+			clip(string(answer), 1000), Verb(g.ID, OutcomePass))
 	}
 	return answer, ""
 }
@@ -135,7 +148,7 @@ func (d *decider) meant(ev Answered) (*Run, *Gate, string) {
 		case r == nil:
 			return nil, nil, fmt.Sprintf("no run %s is known", ev.Run)
 		case !r.Live():
-			return nil, nil, fmt.Sprintf("run %s is over (%s): sluice retry %s STEP takes it up again", r.ID, r.Phase, r.ID)
+			return nil, nil, fmt.Sprintf("run %s is over (%s): sluice retry %s STEP continues it", r.ID, r.Phase, r.ID)
 		}
 		w := d.spec(r)
 		if w == nil || w.Gate(ev.Gate) == nil {
@@ -174,7 +187,8 @@ func (d *decider) meant(ev Answered) (*Run, *Gate, string) {
 	case run != nil:
 		return run, gate, ""
 	case over != "":
-		return nil, nil, fmt.Sprintf("run %s is over (%s): sluice retry %s STEP takes it up again", over, d.s.Runs[over].Phase, over)
+		return nil, nil, fmt.Sprintf("run %s is over (%s): sluice retry %s STEP continues it", over,
+			d.s.Runs[over].Phase, over)
 	}
 	why := fmt.Sprintf("no live run has a gate %s", ev.Gate)
 	if near := text.Nearest(ev.Gate, known); near != "" {

@@ -96,7 +96,8 @@ func (l *TaskList) usedUp(e *List) bool { return l != nil && e.MaxTries > 0 && l
 // startedNow reports whether this look led to a start; the next start needs another look.
 func (l *TaskList) startedNow(d *decider) bool {
 	d.look = nil
-	return slices.ContainsFunc(d.out, func(f Fact) bool { s, ok := f.(RunStarted); return ok && s.Child != nil && s.Child.Step == l.Step })
+	return slices.ContainsFunc(d.out,
+		func(f Fact) bool { s, ok := f.(RunStarted); return ok && s.Child != nil && s.Child.Step == l.Step })
 }
 
 const maxFailedRatio = "max_failed_ratio"
@@ -104,7 +105,8 @@ const maxFailedRatio = "max_failed_ratio"
 // writeDue reports whether to write the file now: at most once a second unless a hook waits for it,
 // and not while something else writes it.
 func (d *decider) writeDue(l *TaskList) bool {
-	return l.Dirty && l.Writing == 0 && l.File == FileOK && l.Seen != "" && (l.Result != 0 || !d.at.Before(l.Wrote.Add(time.Duration(WriteEvery))))
+	return l.Dirty && l.Writing == 0 && l.File == FileOK && l.Seen != "" &&
+		(l.Result != 0 || !d.at.Before(l.Wrote.Add(time.Duration(WriteEvery))))
 }
 
 // beginList starts or resumes the tasks in a new attempt.
@@ -115,7 +117,8 @@ func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 		err = fmt.Errorf("%s is empty", st.ForEach.Tasks.Source)
 	}
 	if err != nil {
-		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaSpec, Failure: "for_each: tasks: " + err.Error()})
+		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaSpec,
+			Failure: "for_each: tasks: " + err.Error()})
 		return
 	}
 	f.Made = slices.ContainsFunc(w.Steps, func(o *Step) bool { // a step with the file as an output has passed since
@@ -124,7 +127,8 @@ func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 	})
 	f.Path = r.below(f.Path)
 	if f.Make, f.Source, err = d.fromAnswer(r, w, st, a); err != nil {
-		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaSpec, Failure: clip(err.Error(), MaxFeedback)})
+		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaSpec,
+			Failure: clip(err.Error(), MaxFeedback)})
 		return
 	}
 	if l := r.List; l != nil && l.To != "" {
@@ -135,7 +139,8 @@ func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 	}
 	d.put(f)
 	if f.Why != "" {
-		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.tasks", r.ID, st.ID, a.N), Kind: NoticeInfo, Run: r.ID, Step: st.ID, Text: f.Why})
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.tasks", r.ID, st.ID, a.N), Kind: NoticeInfo, Run: r.ID, Step: st.ID,
+			Text: f.Why})
 	}
 }
 
@@ -199,7 +204,8 @@ func badTasks(r *Run, step string, answer json.RawMessage) string {
 func (d *decider) takeFeedback(r *Run, l *TaskList) {
 	f := FeedbackTaken{of: Of(r.ID)}
 	if n := l.Tally(); n.Done == n.Total {
-		t := Task{ID: fmt.Sprintf("%s-%d", l.Back, l.Backs), State: TaskTodo, Title: clip("what "+l.Back+" found", maxTitle), Priority: NoPriority}
+		t := Task{ID: fmt.Sprintf("%s-%d", l.Back, l.Backs), State: TaskTodo,
+			Title: clip("what "+l.Back+" found", maxTitle), Priority: NoPriority}
 		for i := 1; l.Task(t.ID) != nil; i++ {
 			t.ID = fmt.Sprintf("%s-%d.%d", l.Back, l.Backs, i)
 		}
@@ -238,7 +244,8 @@ func (d *decider) sendList(r *Run, w *Spec, st *Step, a *Attempt, spent *Task, s
 }
 
 func (d *decider) failList(r *Run, st *Step, a *Attempt, why string) {
-	d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaTasks, Failure: clip(why, MaxFeedback)})
+	d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaTasks,
+		Failure: clip(why, MaxFeedback)})
 }
 
 // viaTasks marks the result of a list, or of a step that is a child run.
@@ -247,7 +254,8 @@ const viaTasks = "tasks"
 // endList ends a list whose tasks are all settled, with whatever result.
 func (d *decider) endList(r *Run, st *Step, a *Attempt, n Tally) {
 	answer, _ := json.Marshal(n)
-	d.put(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusDone, Via: viaTasks, Summary: clip(r.List.words(n), MaxFeedback), Answer: answer})
+	d.put(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusDone, Via: viaTasks,
+		Summary: clip(r.List.words(n), MaxFeedback), Answer: answer})
 }
 
 // words returns the list's progress and what is not done.
@@ -282,7 +290,8 @@ func (l *TaskList) left() string {
 		switch {
 		case l.Done(t) || l.StoodFor(t):
 		case len(each) == maxLeft:
-			return fmt.Sprintf("%d of %d tasks are not done: %s and %d more", n.Total-n.Done, n.Total, strings.Join(each, ", "), n.Total-n.Done-maxLeft)
+			return fmt.Sprintf("%d of %d tasks are not done: %s and %d more", n.Total-n.Done, n.Total,
+				strings.Join(each, ", "), n.Total-n.Done-maxLeft)
 		case t.doing():
 			each = append(each, t.ID+" is begun")
 		case t.State != TaskTodo:
@@ -333,7 +342,8 @@ func (d *decider) tasksSeen(ev TasksSeen) {
 		return
 	}
 	a, l := r.Current(ev.Step), r.List
-	if a == nil || a.N != ev.N || a.State != Running || l == nil || l.N != a.N || w.Step(ev.Step) == nil || w.Step(ev.Step).ForEach == nil {
+	if a == nil || a.N != ev.N || a.State != Running || l == nil || l.N != a.N || w.Step(ev.Step) == nil ||
+		w.Step(ev.Step).ForEach == nil {
 		return
 	}
 	if ev.Key != lookKey(r.ID, l) && ev.Key != writeKey(r.ID, l) {
@@ -355,13 +365,15 @@ func (d *decider) tasksSaved(ev TasksSaved) {
 	}
 	d.put(TasksWritten{of: Of(r.ID), Step: ev.Step, Stamp: ev.Stamp, Why: clip(ev.Why, maxTaskWords)})
 	if making {
-		if a := r.Current(ev.Step); ev.Why != "" && r.Phase == RunRunning && a != nil && a.N == r.List.N && a.State == Running {
+		if a := r.Current(ev.Step); ev.Why != "" && r.Phase == RunRunning && a != nil && a.N == r.List.N &&
+			a.State == Running {
 			d.failList(r, w.Step(ev.Step), a, ev.Why)
 		}
 		return
 	}
 	if ev.Why != "" {
-		d.notice(Notice{ID: r.ID + ".tasks-unwritten", Kind: NoticeInfo, Run: r.ID, Step: ev.Step, Text: clip(ev.Why, 2000), Once: true})
+		d.notice(Notice{ID: r.ID + ".tasks-unwritten", Kind: NoticeInfo, Run: r.ID, Step: ev.Step,
+			Text: clip(ev.Why, 2000), Once: true})
 	}
 }
 

@@ -32,7 +32,8 @@ func (d *decider) ended(ev ProcessEnded) {
 	}
 	p := *r.Proc(ev.Key)
 	d.slotTaken(SlotTaken{Run: ev.Run, Key: ev.Key}) // it had its slot, so nothing after it waits without a deadline
-	d.put(ProcessGone{of: Of(r.ID), Key: ev.Key, Exit: ev.Exit, Day: ev.Day, Output: clip(ev.Output, MaxOutput), Answer: ev.Answer})
+	d.put(ProcessGone{of: Of(r.ID), Key: ev.Key, Exit: ev.Exit, Day: ev.Day, Output: clip(ev.Output, MaxOutput),
+		Answer: ev.Answer})
 	r, w := d.live(ev.Run)
 	if r == nil {
 		return
@@ -60,11 +61,11 @@ func (d *decider) slotTaken(ev SlotTaken) {
 	if r == nil {
 		return
 	}
-	at := r.clock(ev.Key)
-	if at == nil || !at.IsZero() {
+	at, p := r.clock(ev.Key), r.Proc(ev.Key)
+	if at == nil || !at.IsZero() || p.Forge {
 		return
 	}
-	t, p := Duration(0), r.Proc(ev.Key)
+	t := Duration(0)
 	if p.Kind == ProcStep {
 		st := w.Step(p.Step)
 		t = d.s.Config.timeout(st.Timeout, st.Role())
@@ -123,10 +124,12 @@ func (d *decider) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnde
 		d.stopFor(r, "fatal", fmt.Sprintf("%s.%d: %s", st.ID, a.N, why))
 	case ClassLimit:
 		until := d.goesOn(p, ev.Exit, a.Waits)
-		d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why, NotBefore: until, Limit: true, Budget: ev.Exit.Budget})
+		d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why, NotBefore: until, Limit: true,
+			Budget: ev.Exit.Budget})
 	case ClassInfrastructure:
 		if a.Restarts < d.s.Config.restarts(st.Restarts, st.Role()) {
-			d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why, NotBefore: d.at.Add(backoff(a.Restarts, backoffFirst, backoffMost))})
+			d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why,
+				NotBefore: d.at.Add(backoff(a.Restarts, backoffFirst, backoffMost))})
 			return
 		}
 		word.Status, word.Broken = StatusFailed, feedback(why, ev)
@@ -186,7 +189,8 @@ func feedback(why string, ev ProcessEnded) string {
 func (d *decider) graceOver(r *Run, step string, a *Attempt) {
 	// no file can report it
 	if said := answerWord(a.Answer); a.inGit() && (said.Status == StatusFailed || said.Status == StatusBlocked) {
-		d.signalled(StepSignalled{of: Of(r.ID), Step: step, N: a.N, K: a.K, Status: said.Status, Via: "exit", Summary: clip(said.Summary, MaxFeedback),
+		d.signalled(StepSignalled{of: Of(r.ID), Step: step, N: a.N, K: a.K, Status: said.Status, Via: "exit",
+			Summary:  clip(said.Summary, MaxFeedback),
 			Question: clip(said.Question, MaxFeedback), Options: said.Options})
 		return
 	}
@@ -228,7 +232,7 @@ func (d *decider) reviewEnded(r *Run, g *Gate, q *Round, p Proc, ev ProcessEnded
 	case ev.Verdict == nil || kind == ClassInfrastructure:
 		d.inconclusive(r, g, q, why)
 	default:
-		d.judge(r, g, q, *ev.Verdict, "reviewer")
+		d.judge(r, g, q, *ev.Verdict, g.judgeKind())
 	}
 }
 

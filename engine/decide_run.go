@@ -17,6 +17,13 @@ func (d *decider) requested(ev RunRequested) {
 		d.ignore("", ev.EventKind(), fmt.Sprintf("workflow %s: its spec cannot be loaded", ev.Workflow), &ev.By)
 		return
 	}
+	if _, why := startRun(d, w, ev); why != "" {
+		d.ignore("", ev.EventKind(), why, &ev.By)
+	}
+}
+
+// startRun starts a run, and returns its id, or why it does not.
+func startRun(d *decider, w *Spec, ev RunRequested) (id, why string) {
 	vars, why := startVars(w, ev.Vars)
 	if live := d.s.ownLive(); live >= MaxPending {
 		why = fmt.Sprintf("%d runs are live in this repo, the maximum: end some first", live)
@@ -25,11 +32,10 @@ func (d *decider) requested(ev RunRequested) {
 		why = fmt.Sprintf("its stub script is not JSON of at most %d KiB", MaxStubs>>10)
 	}
 	if why != "" {
-		d.ignore("", ev.EventKind(), why, &ev.By)
-		return
+		return "", why
 	}
 	n := d.s.Numbers[w.ID] + 1
-	id := fmt.Sprintf("%s-%d", w.ID, n)
+	id = fmt.Sprintf("%s-%d", w.ID, n)
 	for d.s.Runs[id] != nil { // ids of workflows a and a-1 can collide
 		n++
 		id = fmt.Sprintf("%s-%d", w.ID, n)
@@ -37,10 +43,13 @@ func (d *decider) requested(ev RunRequested) {
 	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, File: ev.File, Source: ev.Source,
 		Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel,
 		Workspace: workspace(w, id),
-		MaxSteps:  w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration, UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles, Stubs: ev.Stubs, Ratio: w.Limits.MaxFailedRatio, By: ev.By})
+		MaxSteps:  w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration,
+		UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles,
+		Stubs: ev.Stubs, Ratio: w.Limits.MaxFailedRatio, By: ev.By, Fired: ev.Fired})
 	if ev.Paused {
 		d.put(RunPaused{of: Of(id), Why: "user", By: &ev.By})
 	}
+	return id, ""
 }
 
 // startVars returns the run's vars from the declared and the given ones, or what is wrong.

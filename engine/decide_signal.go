@@ -110,7 +110,7 @@ func (d *decider) unknown(ev FileSeen) string {
 		if r := d.s.Runs[ev.Dir]; r == nil {
 			return fmt.Sprintf("no run %s is known", ev.Dir)
 		} else if !r.Live() {
-			return fmt.Sprintf("run %s is over (%s): sluice retry %s STEP takes it up again", r.ID, r.Phase, r.ID)
+			return fmt.Sprintf("run %s is over (%s): sluice retry %s STEP continues it", r.ID, r.Phase, r.ID)
 		}
 	}
 	var known []string
@@ -259,7 +259,7 @@ func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	case a.Children:
 		return fmt.Sprintf("the work of %s.%d of %s is done by child runs", x.step.ID, a.N, r.ID)
 	case a.State != Running:
-		return fmt.Sprintf("attempt %s.%d of %s has said its word already (%s)", x.step.ID, a.N, r.ID, a.State)
+		return fmt.Sprintf("attempt %s.%d of %s has already reported (%s)", x.step.ID, a.N, r.ID, a.State)
 	case ev.Place != "" && ev.Place != a.Tree:
 		return fmt.Sprintf("attempt %s.%d works in another worktree", x.step.ID, a.N)
 	case ev.TokenOf != "" && ev.TokenOf != a.Key:
@@ -291,7 +291,8 @@ func (d *decider) sentinelFits(ev FileSeen, x reading) string {
 	}
 	for _, old := range r.Attempts[x.step.ID][:a.N-1] {
 		if old.Offered && old.State == Superseded && old.Status == "" {
-			return fmt.Sprintf("attempt %s.%d was offered and superseded unanswered, so this may be its report: add \"attempt\": %d", x.step.ID, old.N, a.N)
+			return fmt.Sprintf("attempt %s.%d was offered and superseded unanswered, so this may be its report: add "+
+				"\"attempt\": %d", x.step.ID, old.N, a.N)
 		}
 	}
 	return ""

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +41,8 @@ func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
 	case q == nil:
 		return ""
 	case s.Round != q.N:
-		return fmt.Sprintf("it was signed for round %d of %s; now it is round %d: look again (sluice show %s), then %s", s.Round, g.ID, q.N, g.ID, again)
+		return fmt.Sprintf("it was signed for round %d of %s; now it is round %d: look again (sluice show %s), then %s",
+			s.Round, g.ID, q.N, g.ID, again)
 	case !d.at.Before(s.Expires):
 		return fmt.Sprintf("the signature expired at %s: look again (sluice show %s), then %s",
 			s.Expires.UTC().Format("2006-01-02 15:04:05Z"), g.ID, again)
@@ -48,7 +50,8 @@ func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
 		return fmt.Sprintf("the signature is good until %s, and more than %d days are too long: %s",
 			s.Expires.UTC().Format("2006-01-02"), int(MaxSigned/(24*time.Hour)), again)
 	case s.Digest != q.Digest:
-		return fmt.Sprintf("it was signed over other content than round %d of %s is about: look again (sluice show %s), then %s", q.N, g.ID, g.ID, again)
+		return fmt.Sprintf("it was signed over other content than round %d of %s is about: look again (sluice show "+
+			"%s), then %s", q.N, g.ID, g.ID, again)
 	}
 	return ""
 }
@@ -59,23 +62,25 @@ func notApprover(ev Answered, r *Run, g *Gate, q *Round) string {
 	if ev.Signed == nil && ev.By.Trust == TrustSigned {
 		return fmt.Sprintf("it claims to be signed, but the signer is unknown: %s signs it", Verb(g.ID, ev.Outcome))
 	}
-	if len(want) == 0 {
+	if len(want) == 0 && ev.By.Trust != TrustForge {
 		return ""
 	}
+	names := ev.names()
 	is := func(name string) bool {
-		return slices.ContainsFunc(ev.Signed.Names, func(n string) bool { return strings.EqualFold(n, name) })
+		return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 	}
 	if !slices.ContainsFunc(want, is) {
-		return fmt.Sprintf("gate %s takes the word of %s, and this is signed by %s: have one of them decide",
-			g.ID, strings.Join(want, ", "), ev.Signed.Names[0])
+		return fmt.Sprintf("gate %s accepts only answers of %s, and this one is %s %s: have one of them decide",
+			g.ID, cmp.Or(strings.Join(want, ", "), "people here"), signedOr(ev), names[0])
 	}
 	if ev.Outcome == OutcomeFail || ev.Outcome == OutcomeVeto {
 		return "" // refusing one's own work is no self-approval
 	}
 	for _, a := range r.Attempts[q.Step] {
 		if i := slices.IndexFunc(a.Doers, is); i >= 0 {
-			return fmt.Sprintf("%s had a hand in %s.%d (as %s), and nobody approves their own work at gate %s: have another of its approvers decide (%s)",
-				ev.Signed.Names[0], q.Step, a.N, a.Doers[i], g.ID, strings.Join(want, ", "))
+			return fmt.Sprintf("%s worked on %s.%d (as %s), and nobody approves their own work at gate %s: have another "+
+				"of its approvers decide (%s)",
+				names[0], q.Step, a.N, a.Doers[i], g.ID, strings.Join(want, ", "))
 		}
 	}
 	return ""

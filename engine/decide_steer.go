@@ -80,11 +80,12 @@ func (d *decider) notTaken(r *Run, w *Spec, step string) string {
 	case !a.Live():
 		return fmt.Sprintf("step %s of %s is not at work", step, r.ID)
 	case a.Reads:
-		return fmt.Sprintf("step %s only reads (reads: true), in a temporary checkout: there is nothing to take over: sluice note %s %s leaves it a message", step, r.ID, step)
+		return fmt.Sprintf("step %s only reads (reads: true), in a temporary checkout: there is nothing to take over: "+
+			"sluice note %s %s leaves it a message", step, r.ID, step)
 	case a.Held != nil:
 		return fmt.Sprintf("%s.%d of %s is taken over already, by %s", step, a.N, r.ID, a.Held.Who)
 	case a.State != Ready && a.State != Running:
-		return fmt.Sprintf("%s.%d of %s has said its word (%s): sluice retry %s %s has it done again", step,
+		return fmt.Sprintf("%s.%d of %s has already reported (%s): sluice retry %s %s has it done again", step,
 			a.N, r.ID, a.State, r.ID, step)
 	case a.K == 0:
 		return fmt.Sprintf("%s.%d of %s has not been launched yet", step, a.N, r.ID)

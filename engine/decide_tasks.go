@@ -32,7 +32,8 @@ func (d *decider) readTasks(r *Run, e *List, ev *TasksSeen) {
 	d.put(m.f)
 	if n := len(m.f.Refused); n > 0 {
 		x := m.f.Refused[0]
-		text := fmt.Sprintf("%s: the status of %s was changed to %s in the file while somebody was at work on the list: it was not accepted: it is %s", l.Path, x.Task, x.Status, x.Was)
+		text := fmt.Sprintf("%s: the status of %s was changed to %s in the file while somebody was at work on the list: "+
+			"it was not accepted: it is %s", l.Path, x.Task, x.Status, x.Was)
 		if n > 1 {
 			text += fmt.Sprintf("; likewise for %d more", n-1)
 		}

@@ -64,7 +64,8 @@ func (d *decider) ticked() {
 		d.tickProcs(r)
 		for _, a := range slices.Clone(w.inOrder(r.alive)) {
 			if a.Offered && a.State == Running && passed(a.Deadline, d.at) {
-				d.signalled(StepSignalled{of: Of(r.ID), Step: a.step, N: a.N, K: a.K, Status: StatusFailed, Via: "timeout", Failure: "nobody signalled within the step's timeout"})
+				d.signalled(StepSignalled{of: Of(r.ID), Step: a.step, N: a.N, K: a.K, Status: StatusFailed, Via: "timeout",
+					Failure: "nobody signalled within the step's timeout"})
 			} else if a.inGrace() && a.inGit() && passed(a.Deadline, d.at) { // git could not be read the whole time
 				d.graceOver(r, a.step, a)
 			}
@@ -79,6 +80,7 @@ func (d *decider) ticked() {
 			d.nearLimits(r)
 		}
 	}
+	tickTriggers(d)
 }
 
 func (d *decider) tickProcs(r *Run) {
@@ -117,7 +119,8 @@ func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
 	if due && g.OnTimeout != "" && g.OnTimeout != "remind" {
 		switch g.OnTimeout {
 		case OutcomeFail:
-			d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "timeout", feedback: "no person answered within " + g.Timeout.String()})
+			d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "timeout",
+				feedback: "no person answered within " + g.Timeout.String()})
 		default:
 			d.end(r, RunEnded{Phase: endPhase(g.OnTimeout), Step: g.Step,
 				Why: g.ID + ": no person answered within " + g.Timeout.String()})
@@ -135,7 +138,8 @@ func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
 		f.NextAt = d.at.Add(min(time.Duration(d.s.Config.Remind)<<min(q.Reminders+1, 5), 24*time.Hour))
 	}
 	d.put(f)
-	d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.remind-%d", r.ID, g.ID, q.N, q.Reminders), Kind: NoticeReminder, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: q.Why})
+	d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.remind-%d", r.ID, g.ID, q.N, q.Reminders), Kind: NoticeReminder,
+		Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: q.Why})
 }
 
 // woken handles a gap in which sluice was away. Deadlines that passed in it are extended once
@@ -180,7 +184,8 @@ func (d *decider) wokenRound(r *Run, gate string, q *Round, ev Woken, gap time.D
 	case q.State == OnWindow && !r.Paused && within(q.WindowEnds, ev):
 		f.To = ev.To.Add(min(time.Duration(q.VetoWindow), GapAllowed))
 		d.put(f)
-		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again", r.ID, gate, q.N), Kind: NoticeReminder, Run: r.ID, Step: q.Step, Gate: gate, N: q.N,
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again", r.ID, gate, q.N), Kind: NoticeReminder, Run: r.ID, Step: q.Step,
+			Gate: gate, N: q.N,
 			Text: "the veto window passed while sluice was away and is open again", Until: f.To})
 	case q.State == OnReview && within(q.Deadline, ev):
 		f.To = q.Deadline.Add(gap)
@@ -188,7 +193,8 @@ func (d *decider) wokenRound(r *Run, gate string, q *Round, ev Woken, gap time.D
 	case q.State == OnHuman && !r.Paused && within(q.Due, ev):
 		f.To = ev.To.Add(ReopenHuman)
 		d.put(f)
-		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again", r.ID, gate, q.N), Kind: NoticeReminder, Run: r.ID, Step: q.Step, Gate: gate, N: q.N,
+		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again", r.ID, gate, q.N), Kind: NoticeReminder, Run: r.ID, Step: q.Step,
+			Gate: gate, N: q.N,
 			Text: "the time for an answer passed while sluice was away and was extended", Until: f.To})
 	}
 }

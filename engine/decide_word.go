@@ -79,7 +79,8 @@ func (h *HumanSay) contradicts(x reading) string {
 		return ""
 	}
 	if h.Gate != "" && h.Gate != x.gate.ID {
-		return fmt.Sprintf("its name says gate %s, its content gate %s: it decides nothing: write it again, or use `%s`", x.gate.ID, h.Gate, Verb(x.gate.ID, x.outcome))
+		return fmt.Sprintf("its name says gate %s, its content gate %s: it decides nothing: write it again, or use `%s`",
+			x.gate.ID, h.Gate, Verb(x.gate.ID, x.outcome))
 	}
 	said, known := h.Outcome, x.gate.Outcomes()
 	as := func(word string) string { // as the gate spells it
@@ -97,7 +98,8 @@ func (h *HumanSay) contradicts(x reading) string {
 	case said == "", word == x.outcome, no(word) && no(x.outcome):
 		return ""
 	case word == "":
-		return fmt.Sprintf("its name says %s, its content %q, which is not an outcome of the gate (%s): it decides nothing: write it again, or use `%s`",
+		return fmt.Sprintf("its name says %s, its content %q, which is not an outcome of the gate (%s): it decides "+
+			"nothing: write it again, or use `%s`",
 			x.outcome, clip(said, 100), strings.Join(known, ", "), Verb(x.gate.ID, x.outcome))
 	default:
 		return fmt.Sprintf("its name says %s, its content %s: it decides nothing: write one of the two, or use `%s` or `%s`",

@@ -5,15 +5,19 @@
 // false. A Fact is what we decided; it is journaled and never decided again. An Effect is what we
 // owe the world; it is derived from the state each time and never stored.
 //
-//	facts := engine.Decide(state, specs, event, at)   // decides, and has applied the facts when it returns
-//	journal(event, facts)                             // the caller's, synced before anything is shown or acted on
-//	for _, who := range state.Changed(specs) {        // whose debts may have changed
-//		effects = state.OwedBy(effects[:0], who, specs) // the caller carries them out; each result is an Event
+//	facts := engine.Decide(state, specs, event, at) // has applied the facts when it returns
+//	journal(event, facts)                           // synced before anything is shown or acted on
+//	for _, who := range state.Changed(specs) {      // whose debts may have changed
+//		effects = state.OwedBy(effects[:0], who, specs)
+//		carryOut(effects) // what comes of each is an Event
 //	}
-//	wake := state.Wake(at)                            // when to decide on Ticked
+//	wake := state.Wake(at) // when to decide on Ticked
 //
-// A start replays the journaled facts instead: state.Apply(at, facts...). If facts cannot be
-// journaled, discard the state and rebuild it from the journal.
+// What the caller owes in return: facts are journaled before anything is done or shown because of
+// them. If they cannot be, the state is discarded and rebuilt from the journal, as at each start:
+// state.Apply(at, facts...). One goroutine at a time uses the state, and copies from an Effect what
+// outlives the next decision. An effect is carried out for as long as it is owed; doing it twice is
+// harmless.
 //
 // The package is pure: no file, clock, goroutine, context or logger (a test checks this). It is
 // total: every event in every state has an answer. The impossible panics with "engine: …"; a bad

@@ -29,6 +29,8 @@ type Env struct {
 	Tasks []any          // the list's tasks, if the spec reads them
 	Tally Tally
 
+	Event map[string]any // in `on: with`: what fired, by name
+
 	// Foreign, if set, returns the replacement in a text for a value that agents or people wrote,
 	// so that the text's builder can tell it from its own words.
 	Foreign func(source, value string) string `json:"-"`
@@ -114,7 +116,8 @@ func (l *TaskList) env() []any {
 		return out
 	}
 	for _, t := range l.Tasks {
-		x := map[string]any{"id": t.ID, "title": t.Title, "status": l.Status(t), "attempts": float64(t.Tries), "depth": float64(t.Depth), "summary": t.Summary, "answer": nil}
+		x := map[string]any{"id": t.ID, "title": t.Title, "status": l.Status(t), "attempts": float64(t.Tries),
+			"depth": float64(t.Depth), "summary": t.Summary, "answer": nil}
 		if t.State == TaskDone {
 			x["answer"] = value(l.Answers[t.ID])
 		}
@@ -161,7 +164,8 @@ func (s *State) env(r *Run, w *Spec) *Env {
 	if c := r.Child; c != nil {
 		if o := s.Runs[c.Parent]; o != nil && w.Inline && w.Outer != nil {
 			outer := s.env(o, w.Outer)
-			env.Run, env.Workflow, env.Steps, env.Gates, env.Tasks, env.Tally = outer.Run, outer.Workflow, outer.Steps, outer.Gates, outer.Tasks, outer.Tally
+			env.Run, env.Workflow, env.Steps, env.Gates, env.Tasks, env.Tally = outer.Run, outer.Workflow, outer.Steps,
+				outer.Gates, outer.Tasks, outer.Tally
 		}
 		env.Task = c.TaskEnv()
 	}
@@ -218,9 +222,11 @@ func answerWord(raw json.RawMessage) said {
 	if len(raw) == 0 || json.Unmarshal(raw, &keys) != nil {
 		return out
 	}
-	out.Status, out.Summary, out.Question = typed[string](keys["status"]), typed[string](keys["summary"]), typed[string](keys["question"])
+	out.Status, out.Summary, out.Question = typed[string](keys["status"]), typed[string](keys["summary"]),
+		typed[string](keys["question"])
 	out.Feedback = typed[string](keys["feedback"])
-	out.Options, out.Score, out.Scores = typed[[]string](keys["options"]), typed[*float64](keys["score"]), typed[map[string]float64](keys["scores"])
+	out.Options, out.Score, out.Scores = typed[[]string](keys["options"]), typed[*float64](keys["score"]),
+		typed[map[string]float64](keys["scores"])
 	if f, ok := keys["findings"]; ok {
 		out.Findings = f
 	}

@@ -71,6 +71,15 @@ type PullSeen struct {
 	SHA  string `json:"sha"`
 }
 
+// PullEnded: somebody merged or closed the run's pull request.
+type PullEnded struct {
+	Run    string `json:"run"`
+	Pull   string `json:"pull"` // in words: "pull request #12"
+	Merged bool   `json:"merged,omitempty"`
+	Commit string `json:"commit,omitempty"` // merged: what it has become
+	By     string `json:"by,omitempty"`     // login at the forge
+}
+
 // Polled: refs or the forge were searched for the launch's commit or pull request, starting at
 // Began. What was found came as earlier events.
 type Polled struct {
@@ -291,6 +300,8 @@ func (FileSeen) EventKind() string { return "file_seen" }
 func (CommitSeen) EventKind() string { return "commit_seen" }
 
 func (PullSeen) EventKind() string { return "pull_seen" }
+
+func (PullEnded) EventKind() string { return "pull_ended" }
 
 func (Polled) EventKind() string { return "polled" }
 

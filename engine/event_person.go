@@ -46,6 +46,7 @@ type RunRequested struct {
 	// what stand-ins do in place of the run's agents; absent for a real run
 	Stubs json.RawMessage `json:"stubs,omitempty"`
 	By    Actor           `json:"by"`
+	Fired *FiredBy        `json:"fired,omitempty"` // the trigger that starts it; nil = a person does
 }
 
 // HumanSay is the content of a person's file.

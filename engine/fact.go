@@ -50,6 +50,7 @@ type (
 		// what stand-ins do in place of its agents; absent for a real run
 		Stubs json.RawMessage `json:"stubs,omitempty"`
 		By    Actor           `json:"by"`
+		Fired *FiredBy        `json:"fired,omitempty"` // the trigger that started it
 		Ratio float64         `json:"max_failed_ratio,omitempty"`
 		// set for a child run; its Digest is its parent's, "/" and the step
 		Child *ChildOf `json:"child,omitempty"`
@@ -112,7 +113,7 @@ type (
 		Step  string `json:"step,omitempty"`
 		Why   string `json:"why,omitempty"`
 		By    *Actor `json:"by,omitempty"`
-		Cause string `json:"cause,omitempty"` // person, limit, parent, blocked or ""
+		Cause string `json:"cause,omitempty"` // person, limit, parent, blocked, merged or ""
 		Limit string `json:"limit,omitempty"` // the key of the limit that ended it
 	}
 	// RunReopened: a person retries an ended run.

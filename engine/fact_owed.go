@@ -65,14 +65,8 @@ type (
 	}
 )
 
-// RunID returns the run whose attempt the file was for, if any.
-func (f FileTaken) RunID() string { return f.Move.Run }
-
-// RunID returns "": the fact is about the repo.
-func (FileGone) RunID() string { return "" }
-
-// RunID returns the run the notice is about.
-func (f NoticeOwed) RunID() string { return f.Notice.Run }
-
-// RunID returns the run the notice was about.
+// RunID returns the run that the file or the notice concerns, if any.
+func (f FileTaken) RunID() string   { return f.Move.Run }
+func (FileGone) RunID() string      { return "" } // the fact is about the repo
+func (f NoticeOwed) RunID() string  { return f.Notice.Run }
 func (f NoticeTried) RunID() string { return f.Run }

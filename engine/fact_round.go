@@ -29,7 +29,8 @@ type (
 		Key      string    `json:"key"`
 		Tree     string    `json:"tree"`
 		Deadline time.Time `json:"deadline,omitzero"`
-		Role     string    `json:"role,omitempty"` // of the launched agent; "" = a command
+		Role     string    `json:"role,omitempty"`  // of the launched agent; "" = a command
+		Forge    bool      `json:"forge,omitempty"` // the forge judges: nothing runs here
 	}
 	// Judged: the reviewer's verdict was accepted and the outcome computed.
 	Judged struct {
@@ -43,7 +44,7 @@ type (
 		Feedback string             `json:"feedback,omitempty"`
 		Findings json.RawMessage    `json:"findings,omitempty"`
 		Answer   json.RawMessage    `json:"answer,omitempty"`
-		ByKind   string             `json:"by_kind,omitempty"` // step: its own report; command; "" = a reviewing agent
+		ByKind   string             `json:"by_kind,omitempty"` // step: its own report; command; forge; "" = a reviewing agent
 		Read     string             `json:"read,omitempty"`    // where the verdict was found, in words
 	}
 	// Inconclusive: a review ended without a verdict; it never passes and never counts.

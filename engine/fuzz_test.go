@@ -230,6 +230,11 @@ func FuzzDecodeFact(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"kind":"round_passed"}`))
+	for _, fact := range triggerFacts() {
+		if raw, err := EncodeFact(fact); err == nil {
+			f.Add(raw)
+		}
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		fact, err := DecodeFact(raw)
 		if err != nil {
@@ -255,6 +260,11 @@ func FuzzDecodeEvent(f *testing.F) {
 	for i := range 300 {
 		tp := &tape{b: []byte{byte(i), byte(i / 3), byte(i / 5), byte(i % 4), byte(i % 3), byte(i % 2), 1, 2, byte(i), byte(i * 7), byte(i), 3, 1, 2, 3, 1, 1, 1}}
 		if raw, err := EncodeEvent(tp.event(NewState(), now)); err == nil {
+			f.Add(raw)
+		}
+	}
+	for _, ev := range triggerEvents() {
+		if raw, err := EncodeEvent(ev); err == nil {
 			f.Add(raw)
 		}
 	}

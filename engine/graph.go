@@ -18,6 +18,7 @@ type graph struct {
 	down  map[string]map[string]bool // strictly downstream
 	pass  map[string][]string        // on_pass and needs only
 	ext   []*Step                    // steps that need something from other workflows
+	forge bool                       // see Spec.AtForge
 	files map[string][]*Step         // by the name of their sentinel
 	words map[string][]word          // by the name of a person's file, without extension
 }
@@ -97,7 +98,7 @@ func graphOf(s *Spec) *graph {
 
 // tables precomputes what decisions look up often.
 func (g *graph) tables(s *Spec) {
-	g.files, g.words = map[string][]*Step{}, map[string][]word{}
+	g.files, g.words, g.forge = map[string][]*Step{}, map[string][]word{}, s.AtForge()
 	for _, st := range s.Steps {
 		for _, n := range st.Needs {
 			st.needs = append(st.needs, g.steps[n].place)
@@ -298,7 +299,8 @@ func (g *graph) unreached(s *Spec) (faults []GraphFault) {
 	for _, id := range g.order {
 		if !seen[id] {
 			faults = append(faults, GraphFault{Kind: "unreached", Steps: []string{id}, Message: fmt.Sprintf(
-				"step %s is never reached: nothing leads to it: name it in an on_pass, next_step, on_fail or route, or give it `needs`", id)})
+				"step %s is never reached: nothing leads to it: name it in an on_pass, next_step, on_fail or route, or "+
+					"give it `needs`", id)})
 		}
 	}
 	return faults

@@ -32,6 +32,7 @@ type index struct {
 	changed struct {
 		runs           []*Run
 		moves, notices []string
+		armed          []string
 		out            []Debtor
 	}
 }
@@ -60,13 +61,9 @@ func (l *list) drop(r *Run) {
 
 // keep adds or removes the run; in records whether it is in the list.
 func (l *list) keep(r *Run, in *bool, want bool) {
-	if *in == want {
-		return
-	}
-	if *in = want; want {
-		l.add(r)
-	} else {
-		l.drop(r)
+	if *in != want {
+		*in = want
+		l.change(r, want)
 	}
 }
 
@@ -301,10 +298,16 @@ func (x *index) changeNotice(id string) {
 	}
 }
 
+func (x *index) changeArmed(workflow string) {
+	if x.watched {
+		x.changed.armed = append(x.changed.armed, workflow)
+	}
+}
+
 // waiting calls look for the live runs that may wait for another one.
 func (s *State) waiting(specs Specs, look func(*Run)) {
 	for _, r := range s.index.pending {
-		if r.Parallel || r.flow.live[0] == r { // otherwise an earlier one is live
+		if r.Parallel || r.flow.turn(r) {
 			look(r)
 		}
 	}
@@ -330,6 +333,11 @@ func (s *State) Changed(specs Specs) []Debtor {
 	if x.crossed {
 		x.crossed = false
 		s.waiting(specs, x.change)
+		for id, a := range s.Armed { // their runs may have waited for a place
+			if len(a.Firings) > 0 {
+				x.changeArmed(id)
+			}
+		}
 	}
 	c.out = c.out[:0]
 	slices.SortFunc(c.runs, func(a, b *Run) int { return a.seq - b.seq })
@@ -339,7 +347,8 @@ func (s *State) Changed(specs Specs) []Debtor {
 	}
 	c.out = appendDebtors(c.out, DoMove, c.moves)
 	c.out = appendDebtors(c.out, DoNotify, c.notices)
-	c.runs, c.moves, c.notices = c.runs[:0], c.moves[:0], c.notices[:0]
+	c.out = appendDebtors(c.out, DoListen, c.armed)
+	c.runs, c.moves, c.notices, c.armed = c.runs[:0], c.moves[:0], c.notices[:0], c.armed[:0]
 	return c.out
 }
 

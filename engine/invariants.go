@@ -127,7 +127,8 @@ func (s *State) runningFault(r *Run, w *Spec) string {
 			after := r.follows(w, st.ID)
 			for _, t := range w.graph.order {
 				if b := r.Current(t); after[t] && b != nil {
-					return fmt.Sprintf("%s is at work or due while %s, which follows from it, has attempt %d (%s)", st.ID, t, b.N, b.State)
+					return fmt.Sprintf("%s is at work or due while %s, which follows from it, has attempt %d (%s)", st.ID, t, b.N,
+						b.State)
 				}
 			}
 		}
@@ -149,7 +150,7 @@ func (s *State) runningFault(r *Run, w *Spec) string {
 }
 
 // endedFault: an ended run has nothing live and owes only stops and rewinds; a completed one has
-// nothing to do and no process (I7).
+// nothing to do and no process, unless somebody merged its pull request meanwhile (I7).
 func (s *State) endedFault(r *Run, w *Spec) string {
 	for _, st := range w.Steps {
 		if a := r.Current(st.ID); a.Live() {
@@ -160,16 +161,16 @@ func (s *State) endedFault(r *Run, w *Spec) string {
 		if p.Kind != ProcHook && r.wanted(p) {
 			return fmt.Sprintf("it is %s and still wants %s", r.Phase, p.Key)
 		}
-		if r.Phase == RunCompleted && p.Step != "" {
+		if r.Phase == RunCompleted && p.Step != "" && r.EndCause != causeMerged {
 			return fmt.Sprintf("it is completed, and %s is alive", p.Key)
 		}
 	}
 	for _, w := range r.Writes {
-		if w.Kind != WriteRewind || r.Phase == RunCompleted {
+		if w.Kind != WriteRewind || r.Phase == RunCompleted && r.EndCause != causeMerged {
 			return fmt.Sprintf("it is %s and still owes %s", r.Phase, w.ID)
 		}
 	}
-	if v := r.look(w); r.Phase == RunCompleted && v.active > 0 {
+	if v := r.look(w); r.Phase == RunCompleted && v.active > 0 && r.EndCause != causeMerged {
 		return fmt.Sprintf("it is completed with %v to do", v.steps(w))
 	}
 	return ""

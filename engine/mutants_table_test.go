@@ -2,7 +2,19 @@ package engine
 
 // mutants are wrong readings of 8-semantics: those in its last table, and more.
 func mutants() []mutant {
-	return append(append(append(mutantsOfMoves(), mutantsOfJoins()...), mutantsOfCounts()...), append(mutantsOfAnswers(), append(mutantsOfProcesses(), append(mutantsOfSpending(), mutantsOfIndex()...)...)...)...)
+	return append(append(append(mutantsOfMoves(), mutantsOfJoins()...), mutantsOfCounts()...), append(append(mutantsOfAnswers(), mutantsOfForge()...), append(mutantsOfProcesses(), append(mutantsOfSpending(), mutantsOfIndex()...)...)...)...)
+}
+
+func mutantsOfForge() []mutant {
+	return []mutant{
+		{"the wait for the forge takes a slot", "decider.schedule", "c.kind == ProcReview && !c.forge ||", "c.kind == ProcReview ||"},
+		{"the wait for the forge takes a slot of others", "decider.occupy", "p.Kind == ProcReview) && !p.Forge {", "p.Kind == ProcReview) {"},
+		{"the wait for the forge reaches max_duration", "Run.underway", "p != nil && p.Forge {", "p == nil && p.Forge {"},
+		{"the forge has the time of an agent", "decider.launchReview", "	if f.Forge { //", "	if false { //"},
+		{"a comment at the forge is as good as a signature", "trustRank", "	case TrustForge:\n		return 2\n", "	case TrustForge:\n		return 3\n"},
+		{"whoever comments decides", "notApprover", "	if !slices.ContainsFunc(want, is) {", "	if false {"},
+		{"a pull request that was closed completes the run", "decider.pullEnded", "	if !ev.Merged {", "	if false {"},
+	}
 }
 
 func mutantsOfSpending() []mutant {
@@ -24,11 +36,11 @@ func mutantsOfSpending() []mutant {
 		{"a reviewer over its budget is launched again", "decider.reviewEnded", "case over != \"\" && kind != ClassFatal && (", "case false && ("},
 		{"agents of a run over its budget go on in its pause", "decider.limit", "if key == \"max_tokens\" || key == \"max_cost_usd\" {", "if key == \"\" {"},
 		{"a run's budget counts as a failure of the work", "class", "	case endedForBudget(p, exit):\n		return ClassLimit,", "	case endedForBudget(p, exit):\n		return ClassWork,"},
-		{"who ended by itself before the budget ended it has failed", "endedFirst", "!exit.Stopped && exit.Signal == \"\" && !exit.Lost", "false"},
+		{"who ended by itself before the budget ended it has failed", "endedFirst", "!exit.Stopped && exit.Signal == \"\" &&\n\t\t!exit.Lost", "false"},
 		{"four fifths are told each time", "decider.neared", "	if r.Near[budget] == limit {\n		return\n	}\n", ""},
 		{"the time's four fifths wake nobody", "Run.nextMoment", "m.see(r.BusySince.Add(nearMoment(r.TimeLimit) - time.Duration(r.Spent)))", "_ = nearMoment"},
 		{"other settings lift no wait for the day", "decider.configured", "	if other {\n", "	if false && other {\n"},
-		{"the wait for the day counts as a restart", "decider.stepEnded", "NotBefore: until, Limit: true, Budget: ev.Exit.Budget})\n	case ClassInfrastructure:", "NotBefore: until, Limit: true})\n	case ClassInfrastructure:"},
+		{"the wait for the day counts as a restart", "decider.stepEnded", "NotBefore: until, Limit: true,\n\t\t\tBudget: ev.Exit.Budget})\n	case ClassInfrastructure:", "NotBefore: until, Limit: true})\n	case ClassInfrastructure:"},
 		{"the day is told each time", "decider.dayNeared", "	if d.s.Today.told(f) {\n		return\n	}\n", ""},
 		{"the worktree of a step taken over is free", "Run.hold", "		if a.Held != nil { // a person works there: ", "		if false { // a person works there: "},
 		{"a takeover leaves the agent at work", "decider.takeover", "		d.put(StopOrdered{of: Of(r.ID), Key: a.Key, Why: stopTakeover})\n", ""},
@@ -90,7 +102,7 @@ func mutantsOfJoins() []mutant {
 		{"a step that only dead needs lead to holds up the run", "view.drawPending", "if st.byNeed && dead {", "if false && st.byNeed && dead {"},
 		{"work led to a step that can never start waits for ever", "view.drawPending", "		x.blocked = true\n", "		_ = dead\n"},
 		{"routed counts as passed", "Attempt.Done", "(a.State == Passed || a.State == Skipped) }", "(a.State == Passed || a.State == Skipped || a.State == Routed) }"},
-		{"a pending run is looked at only when something happens to it", "State.waiting", "r.Parallel || r.flow.live[0] == r {", "false {"},
+		{"a pending run is looked at only when something happens to it", "State.waiting", "r.Parallel || r.flow.turn(r) {", "false {"},
 		{"an end leaves what is alive", "RunEnded.apply", "if r.Current(step).Live() {", "if false && r.Current(step).Live() {"},
 		{"a pause withholds no launch", "decider.collect", "if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {", "if len(r.Writes) == 0 && !a.NotBefore.After(d.at) {"},
 		{"the retry context is written after the launch", "decider.collect", "if !r.Paused && len(r.Writes) == 0 && !a.NotBefore.After(d.at) {", "if !r.Paused && !a.NotBefore.After(d.at) {"},
@@ -108,7 +120,7 @@ func mutantsOfCounts() []mutant {
 		{"a person's failures exhaust no gate", "decider.fail", "	out.Forced = f.byKind == \"human\" && ", "	out.Forced = false && "},
 		{"a person's last failure is asked again", "decider.fail", "if f.byKind != \"human\" && d.exhausted(", "if d.exhausted("},
 		{"a person's failure forces the gate before max_retries", "decider.forces", "	return r.Count(g.ID, q.Route) >= g.MaxRetries && g.Reviewer", "	return g.Reviewer"},
-		{"a person's failure that ends the run forces the gate", "decider.forces", " && target != EndFailed && target != EndAborted\n", "\n"},
+		{"a person's failure that ends the run forces the gate", "decider.forces", " &&\n\t\ttarget != EndFailed && target != EndAborted\n", "\n"},
 		{"that a person's failure forced the gate is not kept", "RoundFailed.close", "	if f.Forced {\n		set(&r.Forced, f.Gate, true)\n	}\n", ""},
 		{"a person's words take the reviewer's place", "Round.keepSaid", "		q.Said = q.Feedback\n", ""},
 		{"what a pass said is told as a failure's reason", "Round.keepSaid", " && q.State != Approved && q.Outcome != OutcomePass {", " {"},
@@ -144,7 +156,7 @@ func mutantsOfAnswers() []mutant {
 		{"the word of an earlier attempt counts", "decider.sentinelFits", "case s.Attempt != 0 && s.Attempt != a.N:", "case false:"},
 		{"a bare answer opens the next round", "decider.answer", "case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened):", "case false:"},
 		{"an answer to an earlier round counts", "decider.answer", "case ev.Round != 0 && ev.Round != q.N:", "case false:"},
-		{"changed content is not noticed", "decider.decide", "&& q.Digest != \"\" && ev.DigestNow != q.Digest:", "&& false:"},
+		{"changed content is not noticed", "decider.decide", "&& q.Digest != \"\" &&\n\t\tev.DigestNow != q.Digest:", "&& false:"},
 		{"an agent answers for a person", "decider.answer", "case !trusted(ev.By.Trust, q.Trust) || !trusted(ev.By.Trust, d.s.Config.Trust):", "case false:"},
 		{"a round forgets that trust became stricter", "decider.answer", " || !trusted(ev.By.Trust, d.s.Config.Trust):", ":"},
 		{"the words of a pass are lost", "decider.passBy", "Feedback: clip(ev.Text, MaxFeedback), Answer: answer", "Answer: answer"},
@@ -234,7 +246,7 @@ func mutantsOfProcesses() []mutant {
 		{"a list that is written anew goes on with the tasks of the one before", "TaskList.renew", "	l.Tasks, l.Answers, l.by, l.Dirty, l.Made, l.File, l.Why = nil, nil, nil, false, true, \"\", \"\"\n", "	l.Dirty, l.Made, l.File, l.Why = false, true, \"\", \"\"\n"},
 		{"a list that could not be written is gone by", "decider.tasksSaved", "		if a := r.Current(ev.Step); ev.Why != \"\" && ", "		if a := r.Current(ev.Step); ev.Why == \"x\" && "},
 		{"a list that could not be written counts as written", "TaskList.made", "		l.Source = \"\"\n", "		l.Own = \"\"\n"},
-		{"slots are not counted", "decider.schedule", "slot && o.used >= d.s.Config.MaxParallel {", "slot && o.used > d.s.Config.MaxParallel {"},
+		{"slots are not counted", "decider.schedule", "slot && o.used >= d.s.Config.MaxParallel\n", "slot && o.used > d.s.Config.MaxParallel\n"},
 		{"a relaunch has the key of the launch before", "launchKey", "strconv.Itoa(n) + \".\" + strconv.Itoa(k)", "strconv.Itoa(n) + \".\" + strconv.Itoa(min(k, 1))"},
 		{"a restart resets every deadline", "decider.woken", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && !a.Deadline.IsZero() {"},
 		{"a deadline is opened again after every gap", "decider.woken", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && within(a.Deadline, ev) {"},
@@ -249,7 +261,7 @@ func mutantsOfIndex() []mutant {
 		{"who waits for another workflow is not told", "State.Changed", "		s.waiting(specs, x.change)\n", ""},
 		{"a file that has left its inbox is not told", "FileGone.apply", "	delete(s.Moves, f.ID)\n	s.index.changeMove(f.ID)\n", "	delete(s.Moves, f.ID)\n"},
 		{"a next moment stays though a fact changed it", "State.reindex", "	if !r.in.untimed {\n", "	if !r.in.untimed && r.next.IsZero() {\n"},
-		{"a clock set back loses what comes again", "State.Wake", "	if after.Before(x.woke) {", "	if false {"},
+		{"a clock set back loses what comes again", "index.wakeRuns", "	if after.Before(x.woke) {", "	if false {"},
 		{"a drawn view stays though a step was routed", "rejoins", "StepPassed, StepRouted, StepSuperseded, WorkSent", "StepPassed, StepSuperseded, WorkSent"},
 		{"a window is not among what a scan closes", "Run.needs", "		case OnWindow:\n			closes = true\n", ""},
 		{"a review that waits is not among what wants to be launched", "Run.needs", "wants || r.Proc(q.Key) == nil", "wants"},

@@ -16,11 +16,14 @@ const (
 	DoMove   = "move"   // move an accepted file out of its inbox; -> FileMoved
 	DoTasks  = "tasks"  // read a list's task file; -> TasksSeen
 	DoSave   = "save"   // write statuses into a list's task file; -> TasksSaved, or TasksSeen if the file changed
+	DoForge  = "forge"  // follow the run's pull request; -> Answered, PullEnded
+	DoListen = "listen" // look for what fires a trigger, as long as it is owed; -> Fired, many times
+	DoFire   = "fire"   // read the spec for a firing; -> FiringRead, and meanwhile FiringHeld
 	DoLook   = "look"   // look for outputs that a step needs from elsewhere; -> Looked
 )
 
 // Effect is something owed to the world. Effects with the same Kind and Key are the same: carrying
-// one out twice must be harmless.
+// one out twice must be harmless. Its pointers are the state's own, to be read only.
 type Effect struct {
 	Kind string
 	Key  string
@@ -34,8 +37,11 @@ type Effect struct {
 	Write  *Write  // write
 	Move   *Move   // move
 	Pins   []string
-	Why    string // stop
-	Tree   string // write: the worktree whose branch it moves
+	// listen, fire: the workflow, its trigger by name
+	Armed, Trigger string
+	Firing         *Firing // fire
+	Why            string  // stop
+	Tree           string  // write: the worktree whose branch it moves
 }
 
 // Name identifies the effect among all that are owed.
@@ -63,13 +69,17 @@ func (r *Run) wanted(p *Proc) bool {
 	return a.State == Signalled
 }
 
-// Debtor is who owes effects: a run (Kind ""), an accepted file (DoMove) or a notice (DoNotify).
+// Debtor is who owes effects: a run (Kind ""), an accepted file (DoMove), a notice (DoNotify) or the
+// triggers of a workflow (DoListen).
 type Debtor struct{ Kind, ID string }
 
 // Debtor returns who owes the effect.
 func (e *Effect) Debtor() Debtor {
 	if e.Kind == DoMove || e.Kind == DoNotify {
 		return Debtor{e.Kind, e.Key}
+	}
+	if e.Armed != "" {
+		return Debtor{DoListen, e.Armed}
 	}
 	return Debtor{"", e.Run}
 }
@@ -95,6 +105,9 @@ func (s *State) debtors() []Debtor {
 	for _, id := range sortedKeys(s.Notices) {
 		out = append(out, Debtor{DoNotify, id})
 	}
+	for _, id := range sortedKeys(s.Armed) {
+		out = append(out, Debtor{DoListen, id})
+	}
 	return out
 }
 
@@ -109,6 +122,8 @@ func (s *State) OwedBy(out []Effect, who Debtor, specs Specs) []Effect {
 		if n := s.Notices[who.ID]; n != nil {
 			out = append(out, Effect{Kind: DoNotify, Key: who.ID, Run: n.Run, Step: n.Step, Gate: n.Gate, N: n.N, Notice: n})
 		}
+	case DoListen:
+		out = owedByArmed(s, out, who.ID, specs)
 	default:
 		if r := s.Runs[who.ID]; r != nil {
 			out = s.owedByRun(out, r, specs)
@@ -154,7 +169,8 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 		if a.State != Running {
 			continue
 		}
-		if l := r.List; a.List && l != nil && l.N == a.N && !l.Looked && l.Writing == 0 && len(r.Writes) == 0 && r.ofStep(a) < w.Step(a.step).ForEach.MaxParallel {
+		if l := r.List; a.List && l != nil && l.N == a.N && !l.Looked && l.Writing == 0 && len(r.Writes) == 0 &&
+			r.ofStep(a) < w.Step(a.step).ForEach.MaxParallel {
 			out = append(out, Effect{Kind: DoTasks, Key: lookKey(r.ID, l), Run: r.ID, Step: a.step, N: a.N})
 		}
 		if a.Offered {
@@ -164,12 +180,14 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 			out = append(out, Effect{Kind: DoWatch, Key: a.Key, Run: r.ID, Step: a.step, N: a.N, K: a.K})
 		}
 	}
+	out = owedAtForge(out, r, w)
 	for _, st := range w.graph.ext {
 		if r.Paused || r.Current(st.ID) != nil {
 			continue
 		}
 		if pins := s.lookable(r, w, st); pins != nil {
-			out = append(out, Effect{Kind: DoLook, Key: fmt.Sprintf("%s/%s#%d %v", r.ID, st.ID, len(r.Attempts[st.ID])+1, pins), Run: r.ID, Step: st.ID, Pins: pins})
+			out = append(out, Effect{Kind: DoLook,
+				Key: fmt.Sprintf("%s/%s#%d %v", r.ID, st.ID, len(r.Attempts[st.ID])+1, pins), Run: r.ID, Step: st.ID, Pins: pins})
 		}
 	}
 	return out

@@ -15,7 +15,8 @@ import (
 func reviewWords(g *Gate, q *Round, feedback string) string {
 	var out strings.Builder
 	if feedback = strings.TrimSpace(feedback); feedback == "" && len(q.Comments) == 0 {
-		feedback = fmt.Sprintf("%s sent the work back (%s) and gave no reason. Compare the work with what was asked, find what keeps it from passing, and fix that.", g.ID, q.Outcome)
+		feedback = fmt.Sprintf("%s sent the work back (%s) and gave no reason. Compare the work with what was asked, find "+
+			"what keeps it from passing, and fix that.", g.ID, q.Outcome)
 	}
 	out.WriteString(feedback)
 	if q.Said != "" && q.Said != feedback {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,9 @@ import (
 
 	"sluice/tools/conform"
 )
+
+// The rules of gates: 8-semantics 12 to 16. In every workflow here the gate of step x is gx, and what
+// a step is at reads "2 running": attempt 2, running. Words of scripts are in rule_script_test.go.
 
 // one is a workflow of one step and its gate.
 func one(more ...func(*Gate)) *Spec { return flow("x", aStep("a"), aGate("a", to(EndDone), more...)) }
@@ -25,11 +29,15 @@ func TestRule12RowOpensAnew(t *testing.T) {
 	a.Gates = []string{"ga", "gh"}
 	gh := aGate("a", to(EndDone), level(LevelHuman), onFail("a"))
 	gh.ID = "gh"
-	s := begin(t, "8-semantics 12", "a pass never carries over: a new attempt opens new rounds at every gate of its row, also the human ones", flow("x", a, aGate("a", nil), gh))
+	s := begin(t, "8-semantics 12",
+		"a pass never carries over: a new attempt opens new rounds at every gate of its row, also the human ones",
+		flow("x", a, aGate("a", nil), gh))
 	s.done("a")
 	s.want(s.gate("gh"), "-")
 	s.judged("ga", OutcomePass)
 	s.want(s.gate("ga"), "1 passed", s.gate("gh"), "1 human")
+
+	// The person's failure undoes ga's pass with the attempt.
 	s.says("gh", OutcomeFail)
 	s.want(s.gate("ga"), "-", s.r().Rounds["ga"][0].State, Undone)
 	s.done("a")
@@ -59,9 +67,12 @@ func TestRule13NoReviewerIsPaid(t *testing.T) {
 		"input missing": func(s *script) { s.exit("a", Exit{Refused: "input docs/plan.md is missing"}); s.checked() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := begin(t, "8-semantics 13", "signal failed, exit without signal, or a criterion not held is a failure whatever the level, and no reviewer is paid", one(level(LevelHuman)))
+			s := begin(t, "8-semantics 13",
+				"signal failed, exit without signal, or a criterion not held is a failure whatever the level, and no reviewer is paid",
+				one(level(LevelHuman)))
 			fails(s)
-			s.want(s.gate("ga"), "-", s.step("a"), "2 ready", fmt.Sprint(s.r().Fails["ga"]), "1", fmt.Sprint(count[ReviewStarted](s.log)), "0")
+			s.want(s.gate("ga"), "-", s.step("a"), "2 ready", s.failures("ga"), "1")
+			s.want(fmt.Sprint(count[ReviewStarted](s.log)), "0")
 		})
 	}
 }
@@ -69,7 +80,8 @@ func TestRule13NoReviewerIsPaid(t *testing.T) {
 func TestRule13Blocked(t *testing.T) {
 	conform.Rule(t, "1-language rule 3 status", "blocked: its route, else a person sees the question")
 	ask := func(ev *FileSeen) { ev.Sentinel.Question, ev.Sentinel.Options = "which port?", []string{"80", "8080"} }
-	s := begin(t, "8-semantics 13", "blocked without a route is a person's round, who sees the question; the answer goes back", one())
+	s := begin(t, "8-semantics 13",
+		"blocked without a route is a person's round, who sees the question; the answer goes back", one())
 	s.sentinel("a", StatusBlocked, ask)
 	s.exit("a", Exit{})
 	s.checked()
@@ -77,6 +89,7 @@ func TestRule13Blocked(t *testing.T) {
 	s.has(s.r().CurrentRound("ga").Why, "blocked", "which port?")
 	s.says("ga", OutcomeFail)
 	s.want(s.step("a"), "2 ready", s.r().Rounds["ga"][0].Feedback, "because")
+
 	w := one(route(OutcomeBlocked, EndFailed))
 	s = begin(t, "8-semantics 13", "blocked goes by its route where there is one", w)
 	s.sentinel("a", StatusBlocked)
@@ -89,15 +102,17 @@ func TestRule13Protect(t *testing.T) {
 	conform.Rule(t, "1-language protect", "a person is asked, whatever the level")
 	w := one()
 	w.Protect = []string{"test/**"}
-	s := begin(t, "8-semantics 13", "a step that changed what protect names sends its gate to a person, whatever its level", w)
+	s := begin(t, "8-semantics 13",
+		"a step that changed what protect names sends its gate to a person, whatever its level", w)
 	s.sentinel("a", StatusDone)
 	s.exit("a", Exit{})
-	s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: &CheckResult{OK: true, Digest: "t", Protected: []string{"test/a_test.go"}}})
+	s.changed("t", "test/a_test.go=1")
 	s.want(s.gate("ga"), "1 human")
 	s.has(s.r().CurrentRound("ga").Why, "protect", "test/a_test.go")
 }
 
-// changed takes step a to its gate with protected files that it changed, as file=content.
+// changed ends the check that is owed: with protected files that the step changed, as file=content.
+// Without a content it is unknown.
 func (s *script) changed(digest string, files ...string) {
 	s.t.Helper()
 	c := &CheckResult{OK: true, Digest: digest}
@@ -108,20 +123,23 @@ func (s *script) changed(digest string, files ...string) {
 	s.do(ProcessEnded{Run: s.run, Key: s.owed(DoRun)[0].Key, Check: c})
 }
 
-// TestRule13ProtectOfAnotherCheck: a person passed what was checked then, not what a later check
-// found.
+const passedProtected = "a protected file that a person has passed asks again only when it has changed once more"
+
+// TestRule13ProtectOfAnotherCheck: at the first gate a person passes the file as it was checked. It
+// changes while the second gate waits, so the first one asks again.
 func TestRule13ProtectOfAnotherCheck(t *testing.T) {
 	conform.Rule(t, "1-language protect passed", "content that came after the pass is asked about")
 	w := one()
 	second := aGate("a", to(EndDone), level(LevelHuman))
 	second.ID, w.Gates[0].OnPass = "ga2", nil
 	w.Gates, w.Steps[0].Gates = append(w.Gates, second), []string{"ga", "ga2"}
-	s := begin(t, "8-semantics 13", "a protected file that a person has passed asks again only when it has changed once more", w)
+	s := begin(t, "8-semantics 13", passedProtected, w)
 	s.sentinel("a", StatusDone)
 	s.exit("a", Exit{})
 	s.changed("t1", "test/x=1")
 	s.says("ga", OutcomePass)
 	s.want(s.gate("ga2"), "1 human")
+
 	s.says("ga2", OutcomePass, func(a *Answered) { a.DigestNow = "t2" })
 	s.changed("t2", "test/x=2")
 	s.want(s.gate("ga"), "2 human")
@@ -130,13 +148,15 @@ func TestRule13ProtectOfAnotherCheck(t *testing.T) {
 // TestRule13ProtectIsPassedOnce: what a person has passed is not asked about again while it stays
 // the same.
 func TestRule13ProtectIsPassedOnce(t *testing.T) {
-	conform.Rule(t, "1-language protect passed", "a protected file that a person has passed asks again only when it has changed once more")
+	conform.Rule(t, "1-language protect passed", passedProtected)
 	const x1, x2, y, unknown = "test/x=1", "test/x=2", "test/y=1", "test/x="
+	failed := func(s *script) { s.says("ga", OutcomeFail) }
+	vetoed := func(s *script) { s.says("ga", OutcomePass); s.says("ga", OutcomeVeto) }
 	for name, c := range map[string]struct {
-		first []string // the attempt's changes that a person passes
-		how   func(s *script)
-		then  []string // a later attempt's changes
-		asks  string   // the files it asks about
+		first []string        // what the first attempt changed
+		how   func(s *script) // what a person says of it; nil: passes it, and step b's failure goes back to a
+		then  []string        // what the second attempt changed
+		asks  string          // the files about which its gate asks a person; "" = it asks the reviewer
 	}{
 		"as it was":                   {[]string{x1}, nil, []string{x1}, ""},
 		"one of two is left":          {[]string{x1, y}, nil, []string{y}, ""},
@@ -146,12 +166,12 @@ func TestRule13ProtectIsPassedOnce(t *testing.T) {
 		"nobody knows of then":        {[]string{unknown}, nil, []string{x1}, "test/x"},
 		"nobody knows of now":         {[]string{x1}, nil, []string{unknown}, "test/x"},
 		"nobody knows of both":        {[]string{unknown}, nil, []string{unknown}, "test/x"},
-		"it was failed":               {[]string{x1}, func(s *script) { s.says("ga", OutcomeFail) }, []string{x1}, "test/x"},
-		"its pass was vetoed":         {[]string{x1}, func(s *script) { s.says("ga", OutcomePass); s.says("ga", OutcomeVeto) }, []string{x1}, "test/x"},
+		"it was failed":               {[]string{x1}, failed, []string{x1}, "test/x"},
+		"its pass was vetoed":         {[]string{x1}, vetoed, []string{x1}, "test/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), onFail("a")))
-			s := begin(t, "8-semantics 13", "a protected file that a person has passed asks again only when it has changed once more", w)
+			s := begin(t, "8-semantics 13", passedProtected, w)
 			changed := func(files []string) {
 				t.Helper()
 				s.writes()
@@ -182,57 +202,68 @@ func TestRule13ProtectIsPassedOnce(t *testing.T) {
 func TestRule13VerdictHuman(t *testing.T) {
 	conform.Rule(t, "1-language routes", "the outcome human makes the round a person's")
 	w := one()
-	w.Gates[0].Verdict = Verdict{Rules: []Rule{{Outcome: Human, When: Cond{Eval: func(e *Env) (bool, error) { return e.Score.(float64) < 50, nil }}}, {Outcome: OutcomePass}}}
+	low := func(e *Env) (bool, error) { return e.Score.(float64) < 50, nil }
+	w.Gates[0].Verdict = Verdict{Rules: []Rule{{Outcome: Human, When: Cond{Eval: low}}, {Outcome: OutcomePass}}}
 	s := begin(t, "8-semantics 13", "outcome human makes this round a person's, and it takes no other verdict", w)
 	s.done("a")
 	score := 10.0
-	s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key, Verdict: &Judgement{Outcome: OutcomePass, Score: &score}})
+	s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key,
+		Verdict: &Judgement{Outcome: OutcomePass, Score: &score}})
 	s.want(s.gate("ga"), "1 human")
+
+	// The same reviewer's end once more, now without a score.
 	s.do(ProcessEnded{Run: s.run, Key: "x-1/ga#1.1", Verdict: &Judgement{Outcome: OutcomePass}})
 	s.want(s.gate("ga"), "1 human")
 }
 
 func TestRule13VerdictThatCannotBeComputed(t *testing.T) {
 	w := one()
-	w.Gates[0].Verdict = Verdict{Rules: []Rule{{Outcome: OutcomePass, When: Cond{Eval: func(e *Env) (bool, error) { return false, fmt.Errorf("score is not there") }}}}}
+	broken := func(*Env) (bool, error) { return false, errors.New("score is not there") }
+	w.Gates[0].Verdict = Verdict{Rules: []Rule{{Outcome: OutcomePass, When: Cond{Eval: broken}}}}
 	s := begin(t, "8-semantics 13", "a condition that cannot be computed is inconclusive", w)
 	s.done("a")
 	s.judged("ga", OutcomePass)
-	s.want(s.gate("ga"), "1 reviewing", fmt.Sprint(s.r().Fails["ga"]), "0")
+	s.want(s.gate("ga"), "1 reviewing", s.failures("ga"), "0")
 	s.has(s.r().CurrentRound("ga").MissWhy, "score is not there")
 }
 
 func TestRule14CountsAreApart(t *testing.T) {
 	conform.Rule(t, "1-language rule 9", "only work that was sent back counts")
 	conform.Rule(t, "1-language rule 6", "a name no route names goes to on_fail and is kept")
-	s := begin(t, "8-semantics 14", "inconclusive, infrastructure, limit waits and routes elsewhere are not counted; failures are, and apart from them each route back", flow("x",
-		aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), onFail("b"), route("replan", "a"), route("away", "c")), aStep("c"), aGate("c", to(EndDone))))
-	fails := func(want string) { t.Helper(); s.want(fmt.Sprint(s.r().Fails["gb"]), want) }
+	s := begin(t, "8-semantics 14",
+		"inconclusive, infrastructure, limit waits and routes elsewhere are not counted; failures are, and apart from them each route back",
+		flow("x", aStep("a"), aGate("a", to("b")),
+			aStep("b"), aGate("b", to(EndDone), onFail("b"), route("replan", "a"), route("away", "c")),
+			aStep("c"), aGate("c", to(EndDone))))
+	routes := func() string { return fmt.Sprint(s.r().Routes["gb"]) }
 	s.done("a")
 	s.judged("ga", OutcomePass)
+
+	// Infrastructure, a limit wait, inconclusive.
 	s.exit("b", Exit{Code: 3})
 	s.later(backoffFirst)
-	fails("0")
+	s.want(s.failures("gb"), "0")
 	s.exit("b", Exit{Class: ClassLimit})
 	s.later(limitFirst)
-	fails("0")
+	s.want(s.failures("gb"), "0")
 	s.done("b")
 	s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("gb").Key, Verdict: &Judgement{Inconclusive: "no JSON"}})
 	s.later(backoffFirst)
-	fails("0")
-	s.judged("gb", "revise") // no route names it: on_fail, and it is kept
-	fails("1")
-	s.want(s.r().Rounds["gb"][0].Outcome, "revise")
+	s.want(s.failures("gb"), "0")
+
+	// A failure: no route has the outcome's name, so it goes to on_fail. Its name is kept.
+	s.judged("gb", "revise")
+	s.want(s.failures("gb"), "1", s.r().Rounds["gb"][0].Outcome, "revise")
+
+	// A route back, then one elsewhere.
 	s.done("b")
 	s.judged("gb", "replan")
-	fails("1")
-	s.want(fmt.Sprint(s.r().Routes["gb"]), "map[replan:1]")
+	s.want(s.failures("gb"), "1", routes(), "map[replan:1]")
 	s.done("a")
 	s.judged("ga", OutcomePass)
 	s.done("b")
 	s.judged("gb", "away")
-	fails("1")
-	s.want(fmt.Sprint(s.r().Routes["gb"]), "map[replan:1]")
+	s.want(s.failures("gb"), "1", routes(), "map[replan:1]")
 	s.want(s.step("b"), "3 routed", s.step("c"), "1 running")
 }
 
@@ -268,12 +299,14 @@ func TestRule14NoResultAsksAPerson(t *testing.T) {
 	s.exit("a", Exit{Signal: "killed"})
 	s.later(backoffFirst)
 	s.exit("a", Exit{Signal: "killed"})
-	s.want(s.step("a"), "1 gating", s.gate("ga"), "1 human", fmt.Sprint(s.r().Fails["ga"]), "0")
+	s.want(s.step("a"), "1 gating", s.gate("ga"), "1 human", s.failures("ga"), "0")
 }
 
 func TestRule14FileNumbers(t *testing.T) {
 	conform.Rule(t, "1-language rule 7", "a file per failure")
-	s := begin(t, "8-semantics 14", "{n} is the number of the retry file of this gate in this run, never reused, not the count", two(nil, gates(onFail("a"), most(5))))
+	s := begin(t, "8-semantics 14",
+		"{n} is the number of the retry file of this gate in this run, never reused, not the count",
+		two(nil, gates(onFail("a"), most(5))))
 	path := func(want string) {
 		t.Helper()
 		ws := s.owed(DoWrite)
@@ -285,30 +318,36 @@ func TestRule14FileNumbers(t *testing.T) {
 	s.done("a")
 	s.judged("ga", OutcomeFail)
 	path("1")
+
+	// A failure downstream resets ga's count, not the number of its file.
 	s.done("a")
 	s.judged("ga", OutcomePass)
 	s.done("b")
-	s.judged("gb", OutcomeFail) // resets ga's count
+	s.judged("gb", OutcomeFail)
 	s.writes()
-	s.want(fmt.Sprint(s.r().Fails["ga"]), "0")
+	s.want(s.failures("ga"), "0")
 	s.done("a")
 	s.judged("ga", OutcomeFail)
-	s.want(fmt.Sprint(s.r().Fails["ga"]), "1")
+	s.want(s.failures("ga"), "1")
 	path("2")
 }
 
 func TestRule15SendingBack(t *testing.T) {
 	conform.Rule(t, "004 §5 question 7", "a failure routes further back")
 	conform.Rule(t, "field asks successors", "the successor of a gate asked again runs again")
-	w := flow("x", aStep("a"), aGate("a", to("b", "o")), aStep("b"), aGate("b", to("c")), aStep("c"), aGate("c", to(EndDone), onFail("b")), aStep("o"), aGate("o", to(EndDone)))
-	s := begin(t, "8-semantics 15", "sending back supersedes T and all downstream of it, its rounds too; other branches go on", w)
+	w := flow("x", aStep("a"), aGate("a", to("b", "o")), // a -> b -> c, and a -> o; c's failure goes back to b
+		aStep("b"), aGate("b", to("c")), aStep("c"), aGate("c", to(EndDone), onFail("b")),
+		aStep("o"), aGate("o", to(EndDone)))
+	s := begin(t, "8-semantics 15",
+		"sending back supersedes T and all downstream of it, its rounds too; other branches go on", w)
 	s.done("a")
 	s.judged("ga", OutcomePass)
 	s.done("b")
 	s.judged("gb", OutcomePass)
 	s.done("c")
 	s.judged("gc", OutcomeFail)
-	s.want(s.step("b"), "2 ready", s.step("c"), "-", s.step("a"), "1 passed", s.step("o"), "1 running", s.gate("gb"), "-")
+	s.want(s.step("b"), "2 ready", s.gate("gb"), "-", s.step("c"), "-")
+	s.want(s.step("a"), "1 passed", s.step("o"), "1 running")
 	s.writes()
 	s.want(s.step("b"), "2 running")
 	s.done("b")
@@ -318,8 +357,11 @@ func TestRule15SendingBack(t *testing.T) {
 }
 
 func TestRule15FixingStep(t *testing.T) {
-	w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), onFail("fix"), route("replan", "a")), aStep("fix"), aGate("fix", to("b")))
-	s := begin(t, "8-semantics 15", "a fixing step is led to by the sending, until the step that sent is undone by going back further", w)
+	w := flow("x", aStep("a"), aGate("a", to("b")), // a -> b; b's failure goes to fix -> b
+		aStep("b"), aGate("b", to(EndDone), onFail("fix"), route("replan", "a")),
+		aStep("fix"), aGate("fix", to("b")))
+	s := begin(t, "8-semantics 15",
+		"a fixing step is led to by the sending, until the step that sent is undone by going back further", w)
 	s.done("a")
 	s.judged("ga", OutcomePass)
 	s.done("b")
@@ -329,6 +371,7 @@ func TestRule15FixingStep(t *testing.T) {
 	s.done("fix")
 	s.judged("gfix", OutcomePass)
 	s.want(s.step("b"), "2 running", s.step("fix"), "1 passed")
+
 	s.done("b")
 	s.judged("gb", "replan")
 	s.want(s.step("fix"), "-", s.step("a"), "2 running", s.step("b"), "-")
@@ -340,8 +383,11 @@ func TestRule15FixingStep(t *testing.T) {
 func TestRule16Elsewhere(t *testing.T) {
 	conform.Rule(t, "1-language routes", "a route leads to a step or an end")
 	conform.Rule(t, "1-language rule 2", "FAILED and ABORTED end the run at once")
-	w := flow("x", aStep("a"), aGate("a", to("b"), route("other", "c"), route("stop", EndDone)), aStep("b"), aGate("b", to(EndDone)), aStep("c"), aGate("c", to(EndDone)), aStep("n", needs("a")), aGate("n", to(EndDone)))
-	s := begin(t, "8-semantics 16", "sending elsewhere: the step is routed, settled but not passed: needs on it are not met", w)
+	w := flow("x", aStep("a"), aGate("a", to("b"), route("other", "c"), route("stop", EndDone)),
+		aStep("b"), aGate("b", to(EndDone)), aStep("c"), aGate("c", to(EndDone)),
+		aStep("n", needs("a")), aGate("n", to(EndDone)))
+	s := begin(t, "8-semantics 16",
+		"sending elsewhere: the step is routed, settled but not passed: needs on it are not met", w)
 	s.done("a")
 	s.judged("ga", "other")
 	s.writes()
@@ -349,10 +395,13 @@ func TestRule16Elsewhere(t *testing.T) {
 	s.done("c")
 	s.judged("gc", OutcomePass)
 	s.want(s.r().Phase, RunCompleted)
+
+	// A second run, to an end.
 	s.start("x")
 	s.done("a")
 	s.judged("ga", "stop")
 	s.want(s.r().Phase, RunCompleted, s.step("a"), "1 routed", s.step("b"), "-")
+
 	for outcome, phase := range map[string]string{EndFailed: RunFailed, EndAborted: RunAborted} {
 		s := begin(t, "8-semantics 16", "a route to "+outcome+" ends the run at once", one(route("end", outcome)))
 		s.done("a")
@@ -373,14 +422,15 @@ func TestRetryPath(t *testing.T) {
 	}
 }
 
-// TestRule13TolerantJoin: a branch that failed, or had no result, leads to the join as its pass
-// would.
+// TestRule13TolerantJoin: a branch that failed (b), or had no result (c), leads to the join as its
+// pass would.
 func TestRule13TolerantJoin(t *testing.T) {
 	b, gb := ungated("b", to("d"))
 	gb.OnFail, gb.OnExhausted, gb.MaxRetries = "d", Human, DefaultMaxRetries
 	none := 0
-	w := flow("x", aStep("a"), aGate("a", to("b", "c")), b, gb, aStep("c", func(st *Step) { st.Restarts = &none }), aGate("c", to("d"), route(OutcomeLost, "d")),
-		aStep("d"), aGate("d", to(EndDone)))
+	once := func(st *Step) { st.Restarts = &none }
+	w := flow("x", aStep("a"), aGate("a", to("b", "c")), b, gb, // a -> b -> d, and a -> c -> d
+		aStep("c", once), aGate("c", to("d"), route(OutcomeLost, "d")), aStep("d"), aGate("d", to(EndDone)))
 	s := begin(t, "13-law tolerant", "on_fail beside next_step, and routes: {lost: …}", w)
 	s.done("a")
 	s.judged("ga", OutcomePass)
@@ -390,13 +440,14 @@ func TestRule13TolerantJoin(t *testing.T) {
 	s.want(s.step("b"), "1 routed", s.step("d"), "-")
 	s.exit("c", Exit{Signal: "killed"})
 	s.writes()
-	s.want(s.step("c"), "1 routed", s.step("d"), "1 running", fmt.Sprint(s.r().Fails["gc"]), "0")
+	s.want(s.step("c"), "1 routed", s.step("d"), "1 running", s.failures("gc"), "0")
 	s.done("d")
 	s.judged("gd", OutcomePass)
-	s.want(s.r().Phase, RunCompleted, fmt.Sprint(s.r().Rounds["b"][0].LetThrough, s.r().Rounds["gc"][0].LetThrough), "1 1")
+	s.want(s.r().Phase, RunCompleted)
+	s.want(fmt.Sprint(s.r().Rounds["b"][0].LetThrough, s.r().Rounds["gc"][0].LetThrough), "1 1")
 
 	// Without the route a person is asked.
-	w = flow("x", aStep("c", func(st *Step) { st.Restarts = &none }), aGate("c", to(EndDone)))
+	w = flow("x", aStep("c", once), aGate("c", to(EndDone)))
 	s = begin(t, "13-law tolerant", "no result without a route asks a person", w)
 	s.exit("c", Exit{Signal: "killed"})
 	s.want(s.gate("gc"), "1 human")

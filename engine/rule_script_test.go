@@ -174,7 +174,10 @@ func (s *script) gate(id string) string {
 	return fmt.Sprint(q.N, " ", q.State)
 }
 
-// want compares pairs of actual and expected values.
+// failures returns the gate's count of failures.
+func (s *script) failures(gate string) string { return fmt.Sprint(s.r().Fails[gate]) }
+
+// want compares pairs of actual and expected values. If any differ it prints the newest facts.
 func (s *script) want(pairs ...string) {
 	s.t.Helper()
 	for i := 0; i+1 < len(pairs); i += 2 {

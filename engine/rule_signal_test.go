@@ -30,7 +30,7 @@ func TestRule27Signals(t *testing.T) {
 	s.has(ignored(s.sentinel("a", "finished")), "want done, failed or blocked")
 	s.want(s.step("a"), "1 running")
 	s.want(ignored(s.sentinel("a", StatusDone, as(1, 2))), "", s.step("a"), "1 signalled")
-	s.has(ignored(s.sentinel("a", StatusDone)), "has said its word already")
+	s.has(ignored(s.sentinel("a", StatusDone)), "has already reported")
 }
 
 func TestRule27EveryFileIsMoved(t *testing.T) {

@@ -58,13 +58,13 @@ func TestRuleSigned(t *testing.T) {
 		{"no content", func(g *Signed) { g.Digest = "" }, "signed over other content"},
 		{"expired", func(g *Signed) { g.Expires = s.now }, "the signature expired at "},
 		{"too long", func(g *Signed) { g.Expires = s.now.Add(MaxSigned + time.Second) }, "more than 30 days are too long"},
-		{"another's", func(g *Signed) { g.Names = []string{"eve@example.org"} }, "takes the word of ann@example.org, bob@example.org, and this is signed by eve@example.org"},
+		{"another's", func(g *Signed) { g.Names = []string{"eve@example.org"} }, "accepts only answers of ann@example.org, bob@example.org, and this one is signed by eve@example.org"},
 	} {
 		s.has(s.says("ga", OutcomePass, s.signs("ga", c.edit)), c.says)
 		s.want(s.gate("ga"), "1 human")
 	}
 	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Unproven = "key SHA256:x is not known"; a.By.Trust = TrustSigned }), "key SHA256:x is not known")
-	s.has(s.says("ga", OutcomeFail, s.signs("ga", func(g *Signed) { g.Names = []string{"eve@example.org"} })), "takes the word of")
+	s.has(s.says("ga", OutcomeFail, s.signs("ga", func(g *Signed) { g.Names = []string{"eve@example.org"} })), "accepts only answers of")
 	s.want(s.gate("ga"), "1 human", fmt.Sprint(count[SignatureUsed](s.log)), "0")
 	s.want(s.says("ga", OutcomePass, s.signs("ga", func(g *Signed) { g.Expires = s.now.Add(MaxSigned) })), "", s.r().Phase, RunCompleted)
 }
@@ -113,12 +113,12 @@ func TestRuleSelfApproval(t *testing.T) {
 	s.exit("a", Exit{Stopped: true})
 	s.do(HandbackRequested{Run: s.run, Step: "a", Done: true, By: Actor{Who: "carl"}})
 	s.checked()
-	s.has(s.says("ga", OutcomePass, s.signs("ga")), "ann@example.org had a hand in a.1 (as Ann)", "nobody approves their own work")
-	s.has(s.says("ga", OutcomePass, s.signs("ga", func(g *Signed) { g.Names = []string{"bob@example.org", "Carl"} })), "bob@example.org had a hand in a.1 (as carl)")
+	s.has(s.says("ga", OutcomePass, s.signs("ga")), "ann@example.org worked on a.1 (as Ann)", "nobody approves their own work")
+	s.has(s.says("ga", OutcomePass, s.signs("ga", func(g *Signed) { g.Names = []string{"bob@example.org", "Carl"} })), "bob@example.org worked on a.1 (as carl)")
 	s.want(s.says("ga", OutcomeFail, s.signs("ga")), "")
 	s.writes()
 	s.done("a")
-	s.has(s.says("ga", OutcomePass, s.signs("ga")), "had a hand in a.1") // what was done then is still in it
+	s.has(s.says("ga", OutcomePass, s.signs("ga")), "worked on a.1") // what was done then is still in it
 	bob := func(g *Signed) { g.Names = []string{"bob@example.org"} }
 	s.want(s.says("ga", OutcomePass, s.signs("ga", bob)), "", s.r().Phase, RunCompleted)
 }

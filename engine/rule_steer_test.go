@@ -90,7 +90,7 @@ func TestSteerTakeoverOfWhatEnds(t *testing.T) {
 	s.exit("a", Exit{Stopped: true})
 	s.checked()
 	s.want(s.gate("ga"), "1 reviewing", fmt.Sprint(s.r().Current("a").Held == nil), "true")
-	s.has(s.takes("a"), "said its word")
+	s.has(s.takes("a"), "already reported")
 
 	s = begin(t, "", "", one()) // in the grace after its exit
 	s.exit("a", Exit{})

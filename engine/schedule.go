@@ -13,11 +13,16 @@ type candidate struct {
 	a    *Attempt
 	gate string
 	kind string // ProcStep, ProcReview, ProcCheck or ProcHook
+	// forge: it is a review by the forge, which waits for others and so takes no slot or worktree
+	forge bool
 }
 
 // tree returns the worktree that the launch would hold, or "".
 func (c candidate) tree() string {
-	if c.kind == ProcReview {
+	switch {
+	case c.forge:
+		return ""
+	case c.kind == ProcReview:
 		return c.a.HeldInReview()
 	}
 	return c.a.Holds()
@@ -75,8 +80,10 @@ func (d *decider) schedule() {
 		if c.r.launchesUp(c.role(d.spec(c.r))) {
 			continue // an earlier launch in this loop took the last one; the next look at the run hits the limit
 		}
-		slot := c.kind == ProcReview || c.kind == ProcStep && !c.r.Offers(c.st)
-		if tree != "" && (o.holds[tree] || c.kind == ProcStep && o.next[tree]) || slot && o.used >= d.s.Config.MaxParallel {
+		slot := c.kind == ProcReview && !c.forge || c.kind == ProcStep && !c.r.Offers(c.st)
+		taken := tree != "" && (o.holds[tree] || c.kind == ProcStep && o.next[tree])
+		full := slot && o.used >= d.s.Config.MaxParallel
+		if taken || full {
 			if c.kind == ProcStep && !o.holds[tree] {
 				o.next[tree] = true // it waits for a slot: no other step may take its worktree first
 			}
@@ -107,7 +114,7 @@ func (d *decider) occupy(o *occupied) {
 	for _, r := range d.s.index.holding {
 		for _, p := range r.Procs {
 			o.holds[p.Tree] = true
-			if p.Kind == ProcStep || p.Kind == ProcReview {
+			if (p.Kind == ProcStep || p.Kind == ProcReview) && !p.Forge {
 				o.used++
 			}
 		}
@@ -206,7 +213,8 @@ func (d *decider) launch(c candidate) {
 	case ProcReview:
 		d.launchReview(r, w.Gate(c.gate), c.tree())
 	case ProcCheck:
-		d.put(CheckStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: checkKey(r.ID, st.ID, a.N, d.s.Clock), Tree: c.tree(), Deadline: until})
+		d.put(CheckStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: checkKey(r.ID, st.ID, a.N, d.s.Clock), Tree: c.tree(),
+			Deadline: until})
 	case ProcHook:
 		d.put(HookStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: hookKey(r.ID, st.ID, a.N), Tree: c.tree(), Deadline: until})
 	default:
@@ -233,7 +241,8 @@ func (d *decider) collect(r *Run, w *Spec, ready []candidate) []candidate {
 		case Gating:
 			q := r.roundOver(a)
 			if q != nil && q.State == OnReview && r.Proc(q.Key) == nil && !r.Paused && !q.NotBefore.After(d.at) {
-				ready = append(ready, candidate{r: r, st: w.Step(a.step), a: a, gate: q.gate, kind: ProcReview})
+				ready = append(ready, candidate{r: r, st: w.Step(a.step), a: a, gate: q.gate, kind: ProcReview,
+					forge: len(w.Gate(q.gate).Reviewer.Forge) > 0})
 			}
 		}
 	}
@@ -255,6 +264,13 @@ func (d *decider) launchStep(r *Run, st *Step) {
 
 func (d *decider) launchReview(r *Run, g *Gate, tree string) {
 	q := r.CurrentRound(g.ID)
-	d.put(ReviewStarted{of: Of(r.ID), Gate: g.ID, N: q.N, K: q.K + 1, Key: launchKey(r.ID, g.ID, q.N, q.K+1), Tree: tree,
-		Deadline: d.at.Add(time.Duration(d.s.Config.timeout(0, g.Reviewer.AgentType))), Role: g.agentRole()})
+	f := ReviewStarted{of: Of(r.ID), Gate: g.ID, N: q.N, K: q.K + 1, Key: launchKey(r.ID, g.ID, q.N, q.K+1), Tree: tree,
+		Deadline: d.at.Add(time.Duration(d.s.Config.timeout(0, g.Reviewer.AgentType))), Role: g.agentRole(),
+		Forge: len(g.Reviewer.Forge) > 0}
+	if f.Forge { // only the gate's own timeout limits it: others work there at their own pace
+		if f.Deadline = (time.Time{}); g.Timeout > 0 {
+			f.Deadline = d.at.Add(time.Duration(g.Timeout))
+		}
+	}
+	d.put(f)
 }

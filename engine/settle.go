@@ -115,10 +115,8 @@ func (d *decider) begin(r *Run, w *Spec) {
 	if r.Paused {
 		return
 	}
-	if !r.Parallel {
-		if r.flow.live[0] != r { // an earlier one is live
-			return
-		}
+	if !r.Parallel && !r.flow.turn(r) {
+		return
 	}
 	for _, n := range w.Needs {
 		if _, ok := d.extPassed(r, n, ""); !ok {

@@ -45,6 +45,7 @@ type Spec struct {
 	Protect      []string
 	Workspace    string // WorkspaceRun, or "" for the person's checkout
 	OnDone       OnDone
+	On           *On     // what starts runs by itself; nil = nothing
 	Setup        *Setup  // for judges; nil = none
 	Steps        []*Step // in file order
 	Gates        []*Gate // in file order, then the implicit ones of steps without a gate

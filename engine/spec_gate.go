@@ -36,11 +36,12 @@ type Reviewer struct {
 	AgentType string   // a role
 	Run       *Command // exit 0 = pass
 	FromStep  bool     // the step's own report
+	Forge     []string // what the forge judges by: ForgeChecks, ForgeReviews
 	Prompt    Text
 	Session   Text
 	Rubric    []string
-	Approvers []string
-	Trust     string // the lowest trust level of an answer; "" = the settings'
+	Approvers []string // principals of signatures, and accounts at the forge: ForgePrefix and the login
+	Trust     string   // the lowest trust level of an answer; "" = the settings'
 }
 
 // Rule is one line of `verdict:`: an outcome and its condition.

@@ -43,8 +43,8 @@ const (
 	Undone   = "superseded" // final: its attempt was undone, or the reviewed content has changed
 )
 
-// State is all that one repo's engine knows. Only Apply writes it. It is plain data: a snapshot is
-// its JSON.
+// State is all that one repo's engine knows. Only Decide and Apply write it. It is not safe for
+// concurrent use. It is plain data: a snapshot is its JSON.
 type State struct {
 	Config  Config             `json:"config"`
 	Numbers map[string]int     `json:"numbers"` // workflow -> the number of its newest run
@@ -54,6 +54,7 @@ type State struct {
 	Notices map[string]*Notice `json:"notices,omitempty"` // notices owed, by id
 	Today   Day                `json:"today,omitzero"`    // this repo's use on the latest day
 	Spent   map[string]Spent   `json:"spent,omitempty"`   // used signed answers, by nonce
+	Armed   map[string]*Armed  `json:"armed,omitempty"`   // triggers that a person ever armed, by workflow
 	Clock   int64              `json:"clock"`             // counts facts: the order of events
 
 	index index // derived; not part of a snapshot
@@ -67,7 +68,8 @@ func (s *State) Hold() { s.hold = true }
 
 // NewState returns the state of a new repo.
 func NewState() *State {
-	s := &State{Config: DefaultConfig(), Numbers: map[string]int{}, Runs: map[string]*Run{}, Moves: map[string]*Move{}, Notices: map[string]*Notice{}, Spent: map[string]Spent{}}
+	s := &State{Config: DefaultConfig(), Numbers: map[string]int{}, Runs: map[string]*Run{}, Moves: map[string]*Move{},
+		Notices: map[string]*Notice{}, Spent: map[string]Spent{}}
 	s.rebuild()
 	return s
 }
@@ -85,6 +87,11 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 	make0(&s.Moves)
 	make0(&s.Notices)
 	make0(&s.Spent)
+	for id, a := range s.Armed {
+		if a == nil || slices.Contains(a.Firings, nil) {
+			return fmt.Errorf("snapshot: the triggers of %s are null", id)
+		}
+	}
 	for id, r := range s.Runs {
 		if r == nil {
 			return fmt.Errorf("snapshot: run %s is null", id)
@@ -150,6 +157,7 @@ type Run struct {
 	// what stand-ins do in place of its agents; absent for a real run
 	Stubs     json.RawMessage           `json:"stubs,omitempty"`
 	By        Actor                     `json:"by"`
+	Fired     *FiredBy                  `json:"fired,omitempty"` // the trigger that started it
 	Requested time.Time                 `json:"requested"`
 	Started   time.Time                 `json:"started,omitzero"`
 	Ended     time.Time                 `json:"ended,omitzero"`
@@ -224,6 +232,7 @@ type Proc struct {
 	Role  string    `json:"role,omitempty"`  // of its agent; "" = a command
 	From  time.Time `json:"from,omitzero"`   // when it got the slot that it waited for; zero = it did not wait
 	Waits bool      `json:"waits,omitempty"` // for a slot, now
+	Forge bool      `json:"forge,omitempty"` // it waits for the forge's verdict: no process, slot or worktree
 	Stop  string    `json:"stop,omitempty"`  // why it is being stopped though still wanted: timeout, linger, budget: …
 	Usage Usage     `json:"usage,omitzero"`  // the part of its cost already counted
 

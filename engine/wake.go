@@ -5,7 +5,15 @@ import "time"
 // Wake returns the earliest moment later than after at which time alone changes something; zero for
 // never. Earlier moments were handled by the Ticked decided then.
 func (s *State) Wake(after time.Time) time.Time {
-	x := &s.index
+	m := soonest{after: after, at: s.index.wakeRuns(after)}
+	for _, a := range s.Armed {
+		a.moment(&m)
+	}
+	return m.at
+}
+
+// wakeRuns is Wake for the runs.
+func (x *index) wakeRuns(after time.Time) time.Time {
 	if after.Before(x.woke) { // the clock was set back: earlier moments come again
 		for _, r := range x.afoot {
 			x.wakes.set(r, r.nextMoment(after))

@@ -18,8 +18,24 @@ const (
 
 // OnDone is what happens to the work of a completed run with its own worktree.
 type OnDone struct {
-	Land  string // LandSquash, ...; "" = a person lands it
-	Close bool   // remove the worktree
+	Land  string  // LandSquash, ...; "" = a person lands it
+	Close bool    // remove the worktree
+	Pull  *PullAs // nil = the defaults
+}
+
+// Opens returns how the pull request is opened.
+func (o OnDone) Opens() PullAs {
+	if o.Pull == nil {
+		return PullAs{}
+	}
+	return *o.Pull
+}
+
+// PullAs is how the run's pull request is opened.
+type PullAs struct {
+	Labels    []string
+	Reviewers []string // logins, and ORG/TEAM
+	Draft     bool     // until the work stands at the last gate
 }
 
 // Ways to land a run's work automatically.

@@ -70,7 +70,8 @@ func beside(in VerdictInput, found said, err error) error {
 		return fmt.Errorf("the answer file does not count: the verdict is what the last message says; %w", err)
 	}
 	if _, why, broken := inFile(s, in); broken == nil && why != "" {
-		return fmt.Errorf("the answer file does not count: %s (write the value of SLUICE_TOKEN as its key \"token\"); %w", why, err)
+		return fmt.Errorf("the answer file does not count: %s (write the value of SLUICE_TOKEN as its key \"token\"); %w",
+			why, err)
 	}
 	return err
 }
@@ -122,7 +123,8 @@ func strict(where string, data []byte) ([]byte, error) {
 func takeToken(data []byte) ([]byte, string) {
 	var members map[string]json.RawMessage
 	var token string
-	if json.Unmarshal(data, &members) != nil || members[tokenKey] == nil || json.Unmarshal(members[tokenKey], &token) != nil {
+	if json.Unmarshal(data, &members) != nil || members[tokenKey] == nil ||
+		json.Unmarshal(members[tokenKey], &token) != nil {
 		return data, ""
 	}
 	delete(members, tokenKey)
@@ -178,9 +180,10 @@ func Correction(err error, try int, byReply bool) string {
 	}
 	left := "This is the last time you are asked."
 	if try < MaxCorrections {
-		left = fmt.Sprintf("You are asked %d times at the most.", MaxCorrections)
+		left = fmt.Sprintf("You are asked at most %d times.", MaxCorrections)
 	}
 	return fmt.Sprintf("Your answer could not be read: %s.\n\n"+
-		"Do no other work. Give the whole answer again, corrected, as one JSON object in one block that begins with ```json, and nothing after it. "+
+		"Do no other work. Give the whole answer again, corrected, as one JSON object in one block that begins with "+
+		"```json, and nothing after it. "+
 		"%s%s\n", strings.TrimRight(text.RevealLine(err.Error(), 2*maxInline), ". "), file, left)
 }

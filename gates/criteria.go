@@ -90,7 +90,8 @@ type check struct {
 func (c *check) file(what, p string, nonEmpty, inFolder bool) {
 	base := c.g.base(p)
 	info, err := c.g.stat(base, p)
-	if errors.Is(err, fs.ErrNotExist) && c.in.Beside != "" && base == c.g.worktree && (inFolder || slices.Contains(c.in.Outputs, p)) {
+	if errors.Is(err, fs.ErrNotExist) && c.in.Beside != "" && base == c.g.worktree &&
+		(inFolder || slices.Contains(c.in.Outputs, p)) {
 		beside := ground{root: c.in.Beside, worktree: c.in.Beside}
 		if info2, err2 := beside.stat(c.in.Beside, p); err2 == nil {
 			base, info, err = c.in.Beside, info2, nil

@@ -118,7 +118,8 @@ func (j Bases) Places(file string) (out []string) {
 // LawOf returns the law of a spec. agents come from the settings, settings are the files that git's
 // settings name, and vars are the run's.
 func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Vars, j Bases) Law {
-	l := Law{at: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(), protect: len(spec.Protect), plain: len(spec.Protect) == 0}
+	l := Law{at: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(),
+		protect: len(spec.Protect), plain: len(spec.Protect) == 0}
 	for _, st := range spec.Steps { // what judges are given was made from these files
 		if s := spec.SetupOf(st); s != nil {
 			l.globs, l.plain = append(l.globs, s.Files...), false
@@ -161,7 +162,8 @@ func (l Law) Has(file string) (is, program bool) {
 		return true, false
 	}
 	program = l.programs.has(file)
-	if !program && l.plain && !strings.Contains(file, ".workflow/") && !strings.Contains(filepath.ToSlash(l.at.Top), ".workflow") {
+	if !program && l.plain && !strings.Contains(file, ".workflow/") &&
+		!strings.Contains(filepath.ToSlash(l.at.Top), ".workflow") {
 		return false, false // a shortcut for most of 500,000 files
 	}
 	names := l.at.names(file)
@@ -195,7 +197,8 @@ func (l Law) GuardedAs(files, outs []string, as map[string]string) (names, becam
 		law, program := l.Has(f)
 		if program || !law && len(l.unknown) > 0 {
 			names := l.at.names(f)
-			if slices.ContainsFunc(outs, func(o string) bool { return slices.Contains(names, path.Clean(filepath.ToSlash(o))) }) {
+			if slices.ContainsFunc(outs,
+				func(o string) bool { return slices.Contains(names, path.Clean(filepath.ToSlash(o))) }) {
 				continue
 			}
 			if !program {
@@ -244,7 +247,8 @@ type judgeOf struct {
 }
 
 func judges(spec *engine.Spec) []judgeOf {
-	out := []judgeOf{{"hook after_step", spec.AfterStep}, {"hook after_task", spec.AfterTask}, {"hook after_run", spec.AfterRun}}
+	out := []judgeOf{{"hook after_step", spec.AfterStep}, {"hook after_task", spec.AfterTask},
+		{"hook after_run", spec.AfterRun}}
 	for _, g := range spec.Gates {
 		out = append(out, judgeOf{"gate " + g.ID, g.Reviewer.Run})
 	}

@@ -226,7 +226,8 @@ func (g ground) glob(base, pattern string) ([]string, error) {
 	looked := 0
 	err = filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 		if looked++; looked > maxLooked {
-			return fmt.Errorf("%s: more than %d files to look at: name a folder before the *", text.RevealLine(pattern, maxLabel), maxLooked)
+			return fmt.Errorf("%s: more than %d files to look at: name a folder before the *",
+				text.RevealLine(pattern, maxLabel), maxLooked)
 		}
 		if err != nil || p == top {
 			return nil // what cannot be read counts as missing

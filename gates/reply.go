@@ -160,7 +160,7 @@ func (r *reply) answer(accept func([]byte) error) (said, error) {
 
 var (
 	errNoJSON = errors.New("no JSON in the reply: end it with one block that begins with ```json")
-	errQuoted = errors.New("it stands in a quote, behind a > or in a block marked data: give your own outside of any")
+	errQuoted = errors.New("it is in a quote, after a > or in a block marked data: give your own outside of any")
 )
 
 const (
@@ -184,13 +184,15 @@ func (r *reply) verdicts(in VerdictInput) []piece {
 	var out []piece
 	key := regexp.MustCompile(keyOfVerdict)
 	for _, p := range r.pieces {
-		if p.err == nil && speaks(r.data(p), in) || p.err != nil && (p.end == len(r.text) || key.MatchString(r.text[p.at:p.end])) {
+		if p.err == nil && speaks(r.data(p), in) ||
+			p.err != nil && (p.end == len(r.text) || key.MatchString(r.text[p.at:p.end])) {
 			out = append(out, p)
 		}
 	}
 	r.between(func(at int, text string) {
 		if m := key.FindStringIndex(text); m != nil {
-			out = append(out, piece{at: at + m[0], end: at + m[1], err: errors.New("it gives a verdict that is not strict JSON: write each key and text in double quotes")})
+			out = append(out, piece{at: at + m[0], end: at + m[1],
+				err: errors.New("it gives a verdict that is not strict JSON: write each key and text in double quotes")})
 		}
 	})
 	slices.SortFunc(out, func(a, b piece) int { return a.at - b.at })
@@ -205,7 +207,8 @@ func speaks(data []byte, in VerdictInput) bool {
 	}
 	return slices.ContainsFunc(f.Keys(), func(key string) bool {
 		key = strictjson.Fold(key)
-		return slices.ContainsFunc([]string{"verdict", "score", "scores", "feedback", "findings"}, func(m string) bool { return key == strictjson.Fold(m) })
+		return slices.ContainsFunc([]string{"verdict", "score", "scores", "feedback", "findings"},
+			func(m string) bool { return key == strictjson.Fold(m) })
 	}) || in.Schema != nil && in.Computed
 }
 
@@ -216,7 +219,8 @@ func (r *reply) inWords(word string, allowed []string) (other, where string) {
 	r.between(func(at int, text string) {
 		for _, m := range words.FindAllStringSubmatchIndex(text, -1) {
 			w := text[m[2]:m[3]]
-			if other == "" && !strings.EqualFold(w, word) && slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, w) }) {
+			if other == "" && !strings.EqualFold(w, word) &&
+				slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, w) }) {
 				other, where = w, r.line(at+m[0])
 			}
 		}

@@ -62,7 +62,8 @@ func ReadVerdict(in VerdictInput) (engine.Judgement, error) {
 	case err != nil:
 	case found.data != nil:
 		if j, err = readWhole(in, found.data); err == nil && seen != nil {
-			return engine.Judgement{Inconclusive: fmt.Sprintf("%s gives a verdict, and what the reply says is unclear: %v", found.where, seen)}, nil
+			return engine.Judgement{Inconclusive: fmt.Sprintf("%s gives a verdict, and what the reply says is unclear: %v",
+				found.where, seen)}, nil
 		}
 	case seen != nil:
 		err = seen
@@ -78,10 +79,14 @@ func ReadVerdict(in VerdictInput) (engine.Judgement, error) {
 		return engine.Judgement{Inconclusive: why}, nil
 	}
 	if other, where := r.inWords(j.Outcome, in.Allowed); other != "" && j.Outcome != "" {
-		return engine.Judgement{}, fmt.Errorf("its verdicts differ: %s says %s in words, and %s says %s: give one", where, other, found.where, j.Outcome)
+		return engine.Judgement{},
+			fmt.Errorf("its verdicts differ: %s says %s in words, and %s says %s: give one", where, other, found.where,
+				j.Outcome)
 	}
 	if r.repeats(found, in.Prompt) {
-		return engine.Judgement{}, fmt.Errorf("%s repeats what you were given to judge, within a sentence: give your own verdict on lines of its own", found.where)
+		return engine.Judgement{},
+			fmt.Errorf("%s repeats what you were given to judge, within a sentence: give your own verdict on "+
+				"lines of its own", found.where)
 	}
 	j.Read = found.where
 	return j, nil
@@ -223,7 +228,8 @@ func mean(f *strictjson.Fields, rubric []string, scores map[string]float64) *flo
 		sum += v
 	}
 	if len(missing) > 0 {
-		f.Fault("scores", "missing %s: score each of %s from 0 to 100", strings.Join(capNames(missing), ", "), strings.Join(capNames(rubric), ", "))
+		f.Fault("scores", "missing %s: score each of %s from 0 to 100", strings.Join(capNames(missing), ", "),
+			strings.Join(capNames(rubric), ", "))
 		return nil
 	}
 	v := math.Round(sum/float64(len(rubric))*100) / 100
@@ -247,7 +253,8 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 	case exit < 0:
 		return engine.Judgement{Inconclusive: "the reviewer's command did not start or was ended: " + lastLine(output)}
 	case exit == 126 || exit == 127:
-		return engine.Judgement{Inconclusive: fmt.Sprintf("the reviewer's command could not be run (exit code %d): %s", exit, lastLine(output))}
+		return engine.Judgement{Inconclusive: fmt.Sprintf("the reviewer's command could not be run (exit code %d): %s",
+			exit, lastLine(output))}
 	}
 	feedback := fmt.Sprintf("the reviewer's command ended with exit code %d", exit)
 	if out := text.Tail(strings.TrimSpace(output), maxOutputTail); out != "" {

@@ -18,9 +18,10 @@ func VerdictSchema(allowed, rubric []string, computed bool, own *engine.Schema) 
 		verdict["enum"] = allowed
 	}
 	properties := m{
-		"verdict":  verdict,
-		"feedback": m{"type": "string", "description": "what is wrong and what would be right, so that it can be fixed from these words alone"},
-		"summary":  m{"type": "string", "description": "for people, in one or two sentences"},
+		"verdict": verdict,
+		"feedback": m{"type": "string",
+			"description": "what is wrong and what would be right, so that it can be fixed from these words alone"},
+		"summary": m{"type": "string", "description": "for people, in one or two sentences"},
 		"findings": m{"type": "array", "items": m{"type": "object", "properties": m{
 			"severity": text, "file": text, "line": m{"type": "integer"}, "message": text}, "required": []string{"message"}}},
 	}

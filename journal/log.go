@@ -190,7 +190,8 @@ func (r *request) encode(entries []Entry) error {
 		}
 		r.ends = append(r.ends, len(r.bodies))
 		if n := r.size(); n > MaxBatchBytes {
-			return fault.New("append fewer at a time", "append: %w: a batch of %d bytes is over the limit of %d", ErrRefused, n, MaxBatchBytes)
+			return fault.New("append fewer at a time", "append: %w: a batch of %d bytes is over the limit of %d", ErrRefused,
+				n, MaxBatchBytes)
 		}
 	}
 	return nil
@@ -295,7 +296,8 @@ func (l *Log) ready() error {
 		return l.stalled("cannot be measured", err)
 	}
 	if size != l.head.end {
-		return fault.New("end the other writer, then start again", "%s: %w: it has %d bytes where %d were written", l.name, ErrForeign, size, l.head.end)
+		return fault.New("end the other writer, then start again", "%s: %w: it has %d bytes where %d were written",
+			l.name, ErrForeign, size, l.head.end)
 	}
 	return nil
 }
@@ -320,11 +322,13 @@ func (l *Log) cut() error {
 }
 
 func (l *Log) stalled(what string, cause error) error {
-	return fault.New("make room or make the disk writable; it may then be tried again", "%s: %s: %w: %w: nothing was recorded", l.name, what, ErrStalled, cause)
+	return fault.New("make room or make the disk writable; it may then be tried again",
+		"%s: %s: %w: %w: nothing was recorded", l.name, what, ErrStalled, cause)
 }
 
 func (l *Log) syncFailed(cause error) error {
-	return fault.New("see to the disk, then start again", "%s: %w: %w: what was written last may be lost", l.name, ErrSyncFailed, cause)
+	return fault.New("see to the disk, then start again", "%s: %w: %w: what was written last may be lost", l.name,
+		ErrSyncFailed, cause)
 }
 
 // Last returns the last synced record's seq and sum; 0 and "" before the first.

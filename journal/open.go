@@ -125,7 +125,8 @@ func (l *Log) look(rec *Recovery) (contents, error) {
 		c.best = s
 	}
 	if !c.journal && c.newest > 0 {
-		return c, &Damage{File: l.name, Line: 1, Why: fmt.Sprintf("the journal is gone, but a snapshot of its record %d is there", c.newest)}
+		return c, &Damage{File: l.name, Line: 1,
+			Why: fmt.Sprintf("the journal is gone, but a snapshot of its record %d is there", c.newest)}
 	}
 	return c, nil
 }
@@ -225,7 +226,8 @@ func (l *Log) settle() error {
 }
 
 func shorter(last, seq int64) string {
-	return fmt.Sprintf("the journal ends with record %d, but a snapshot of its record %d is there: records were lost", last, seq)
+	return fmt.Sprintf("the journal ends with record %d, but a snapshot of its record %d is there: records were lost",
+		last, seq)
 }
 
 // cutTorn copies the torn tail aside and syncs the copy before it cuts, so that a crash in between

@@ -102,7 +102,8 @@ func appendBody(buf []byte, e Entry) ([]byte, error) {
 		}
 	}
 	if n := lineRest + len(buf) - start; n > MaxLineBytes {
-		return buf, fault.New("name long texts by path and digest", "append: %w: a line of %d bytes is over the limit of %d", ErrRefused, n, MaxLineBytes)
+		return buf, fault.New("name long texts by path and digest",
+			"append: %w: a line of %d bytes is over the limit of %d", ErrRefused, n, MaxLineBytes)
 	}
 	return buf, nil
 }
@@ -111,7 +112,8 @@ func appendBody(buf []byte, e Entry) ([]byte, error) {
 func appendJSON(buf []byte, raw json.RawMessage) ([]byte, error) {
 	switch {
 	case len(raw) > MaxLineBytes:
-		return buf, fault.New("name long texts by path and digest", "has %d bytes, and a line has at most %d", len(raw), MaxLineBytes)
+		return buf, fault.New("name long texts by path and digest", "has %d bytes, and a line has at most %d", len(raw),
+			MaxLineBytes)
 	case !utf8.Valid(raw):
 		return buf, fault.New("encode it as JSON text", "is not UTF-8")
 	case !json.Valid(raw):

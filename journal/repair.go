@@ -76,7 +76,8 @@ func Repair(dir string, to int64, opt Options) (Repaired, error) {
 }
 
 // lookUp finds the record `to` and the snapshots that do not belong to a journal ending there.
-func lookUp(fsys FS, dir string, f File, name string, names []string, to int64) (at point, foreign []string, size int64, err error) {
+func lookUp(fsys FS, dir string, f File, name string, names []string,
+	to int64) (at point, foreign []string, size int64, err error) {
 	if size, err = f.Size(); err != nil {
 		return at, nil, 0, fmt.Errorf("%s: cannot be measured: %w", name, err)
 	}

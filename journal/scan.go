@@ -30,14 +30,17 @@ func (d *Damage) Error() string {
 	if d.Snapshot > 0 {
 		return d.Past()
 	}
-	return fmt.Sprintf("%s: damaged at line %d, offset %d: %s: look at it, then cut it back with \"sluice journal repair --to %d\" or restore a copy",
+	return fmt.Sprintf("%s: damaged at line %d, offset %d: %s: look at it, then cut it back with \"sluice journal "+
+		"repair --to %d\" or restore a copy",
 		d.File, d.Line, d.Offset, d.Why, d.Good)
 }
 
 // Past is the message for damage in records that a snapshot replaces. Runs can continue, so its
 // first advice is not to cut the journal back.
 func (d *Damage) Past() string {
-	return fmt.Sprintf("%s: damaged at line %d, offset %d: %s: runs continue from a snapshot made later, but this part of the record cannot be trusted: look at it with \"sluice audit verify\", and restore the file from a copy while no daemon runs",
+	return fmt.Sprintf("%s: damaged at line %d, offset %d: %s: runs continue from a snapshot made later, but this part "+
+		"of the record cannot be trusted: look at it with \"sluice audit verify\", and restore the file from a copy while "+
+		"no daemon runs",
 		d.File, d.Line, d.Offset, d.Why)
 }
 
@@ -141,7 +144,8 @@ func (s *scanner) finish() error {
 	// A whole good record followed by something other than a newline was not interrupted: its
 	// newline was changed.
 	var first json.RawMessage
-	if json.NewDecoder(bytes.NewReader(data)).Decode(&first) == nil && len(first) < len(data) && bytes.HasPrefix(data, first) {
+	if json.NewDecoder(bytes.NewReader(data)).Decode(&first) == nil && len(first) < len(data) &&
+		bytes.HasPrefix(data, first) {
 		if _, err := parseLine(first, nil); err == nil {
 			return s.damage("something else than a newline follows the record")
 		}

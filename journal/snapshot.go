@@ -67,7 +67,8 @@ func snapshotSeqs(names []string) []int64 {
 // snapshot's is not saved again. An error only costs a slower start.
 func (l *Log) SaveSnapshot(seq int64, payload []byte) error {
 	if len(payload) > MaxSnapshotBytes {
-		return fmt.Errorf("snapshot of record %d: %w: %d bytes are over the limit of %d", seq, ErrRefused, len(payload), MaxSnapshotBytes)
+		return fmt.Errorf("snapshot of record %d: %w: %d bytes are over the limit of %d", seq, ErrRefused, len(payload),
+			MaxSnapshotBytes)
 	}
 	if l.reads {
 		return fmt.Errorf("%s: %w", l.name, ErrReading)
@@ -256,7 +257,8 @@ func (s *snapshot) check(f File, name string, size int64) (point, error) {
 			return point{}, all.damage(shorter(all.at.seq, s.Seq))
 		}
 		return point{}, &Damage{File: name, Line: s.Seq, Offset: s.Start, Good: all.at.seq,
-			Why: fmt.Sprintf("record %d is not the one that %s was made after: the journal was replaced or written anew", s.Seq, snapshotName(s.Seq))}
+			Why: fmt.Sprintf("record %d is not the one that %s was made after: the journal was replaced or written anew",
+				s.Seq, snapshotName(s.Seq))}
 	}
 }
 

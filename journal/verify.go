@@ -76,7 +76,8 @@ func Verify(dir string, opt Options, checkpoints ...Checkpoint) (Report, error) 
 		return rep, s.damage(shorter(s.at.seq, seqs[0]))
 	}
 	if highest > s.at.seq {
-		return rep, s.damage(fmt.Sprintf("the journal ends with record %d, but there is a checkpoint of record %d: records were lost", s.at.seq, highest))
+		return rep, s.damage(fmt.Sprintf("the journal ends with record %d, but there is a checkpoint of record %d: "+
+			"records were lost", s.at.seq, highest))
 	}
 	return rep, nil
 }

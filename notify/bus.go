@@ -42,7 +42,8 @@ type busScreen struct {
 }
 
 func newBusScreen(address string, say func(report)) *busScreen {
-	return &busScreen{address: address, say: say, number: map[string]uint32{}, id: map[uint32]string{}, acts: map[string]bool{}}
+	return &busScreen{address: address, say: say, number: map[string]uint32{}, id: map[uint32]string{},
+		acts: map[string]bool{}}
 }
 
 // ready connects and asks for the service's capabilities. The caller holds mu.
@@ -55,8 +56,10 @@ func (s *busScreen) ready(ctx context.Context) error {
 		signals := make(chan *dbus.Signal, busSignals)
 		conn.Signal(signals)
 		err = errors.Join(
-			conn.AddMatchSignal(dbus.WithMatchSender(busName), dbus.WithMatchInterface(busName), dbus.WithMatchObjectPath(busPath)),
-			conn.AddMatchSignal(dbus.WithMatchSender("org.freedesktop.DBus"), dbus.WithMatchMember("NameOwnerChanged"), dbus.WithMatchArg(0, busName)))
+			conn.AddMatchSignal(dbus.WithMatchSender(busName), dbus.WithMatchInterface(busName),
+				dbus.WithMatchObjectPath(busPath)),
+			conn.AddMatchSignal(dbus.WithMatchSender("org.freedesktop.DBus"), dbus.WithMatchMember("NameOwnerChanged"),
+				dbus.WithMatchArg(0, busName)))
 		if err != nil {
 			_ = conn.Close()
 			return refused(err)
@@ -78,13 +81,15 @@ func (s *busScreen) ready(ctx context.Context) error {
 	}
 	s.caps = caps
 	var name, vendor, version, spec string
-	if err := s.service().CallWithContext(ctx, busName+".GetServerInformation", 0).Store(&name, &vendor, &version, &spec); err == nil {
+	if err := s.service().CallWithContext(ctx, busName+".GetServerInformation", 0).Store(&name, &vendor, &version,
+		&spec); err == nil {
 		s.name = strings.TrimSpace(text.Clean(name, maxField) + " " + text.Clean(version, maxField))
 	} else if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var owner string
-	if err := s.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0, busName).Store(&owner); err != nil {
+	if err := s.conn.BusObject().CallWithContext(ctx, "org.freedesktop.DBus.GetNameOwner", 0,
+		busName).Store(&owner); err != nil {
 		return refused(s.broken(err))
 	}
 	s.owner = owner
@@ -148,7 +153,8 @@ func (s *busScreen) show(ctx context.Context, r request) (report, error) {
 		body = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(body)
 	}
 	var number uint32
-	err := s.service().CallWithContext(ctx, busName+".Notify", 0, appName, s.number[r.ID], "", r.Title, body, actions, hints, stays).Store(&number)
+	err := s.service().CallWithContext(ctx, busName+".Notify", 0, appName, s.number[r.ID], "", r.Title, body, actions,
+		hints, stays).Store(&number)
 	if err != nil {
 		return report{}, refused(s.broken(err))
 	}
@@ -223,7 +229,8 @@ func (s *busScreen) heard(sig *dbus.Signal) {
 	defer s.mu.Unlock()
 	if sig.Name == ownerGone {
 		var name, before, after string
-		if sig.Sender == "org.freedesktop.DBus" && dbus.Store(sig.Body, &name, &before, &after) == nil && name == busName && before == s.owner && s.owner != "" {
+		if sig.Sender == "org.freedesktop.DBus" && dbus.Store(sig.Body, &name, &before, &after) == nil &&
+			name == busName && before == s.owner && s.owner != "" {
 			s.forget()
 			s.say(report{Event: eventLost, Why: "the notification service went away"})
 		}

@@ -44,6 +44,7 @@ func (c *command) Send(ctx context.Context, n Notice) error {
 		"SLUICE_NOTICE_GATE="+n.Gate,
 		"SLUICE_NOTICE_URGENCY="+n.Urgency,
 		"SLUICE_NOTICE_REPO="+n.Repo,
+		"SLUICE_NOTICE_URL="+n.URL,
 		"SLUICE_NOTICE_ESCALATED="+escalated,
 	)
 	said, err := runWithNotice(ctx, c.limit, c.argv, env, n)

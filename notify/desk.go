@@ -64,7 +64,8 @@ type bubble struct {
 // NewDesk returns a Desk. helperArgv is the command line that runs [HelperMain], env its
 // environment; nil is this process's. The helper is only started when needed.
 func NewDesk(helperArgv, env []string) *Desk {
-	return &Desk{helper: helperArgv, env: env, limit: desktopLimit, goos: runtime.GOOS, runDir: userRunDir, open: map[string]*bubble{}}
+	return &Desk{helper: helperArgv, env: env, limit: desktopLimit, goos: runtime.GOOS, runDir: userRunDir,
+		open: map[string]*bubble{}}
 }
 
 // Channel returns a desktop channel with its own slots. pressed, which may be nil, receives button
@@ -147,7 +148,8 @@ func (d *Desk) take(h *helperProc, r report) {
 		}
 	}
 	d.mu.Unlock()
-	if r.Event == eventAction && b != nil && b.owner.pressed != nil && slices.ContainsFunc(b.request.Actions, func(a Action) bool { return a.Key == r.Key }) {
+	if r.Event == eventAction && b != nil && b.owner.pressed != nil &&
+		slices.ContainsFunc(b.request.Actions, func(a Action) bool { return a.Key == r.Key }) {
 		b.owner.pressed(Press{Slot: b.request.ID[len(b.owner.prefix):], Key: r.Key, At: time.Now()})
 	}
 }

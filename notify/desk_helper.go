@@ -67,7 +67,8 @@ func (d *Desk) up() (*helperProc, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &helperProc{out: make(chan request, helperQueue), over: make(chan struct{}), stop: make(chan struct{}), gone: make(chan struct{}),
+	h := &helperProc{out: make(chan request, helperQueue), over: make(chan struct{}), stop: make(chan struct{}),
+		gone:  make(chan struct{}),
 		waits: map[int64]chan report{}, said: &tail{max: maxOutput}}
 	from, to := io.Pipe()
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = to, h.said, pipeGrace
@@ -195,7 +196,8 @@ func (d *Desk) ask(ctx context.Context, r request) (report, error) {
 	case <-ctx.Done():
 		return report{}, fmt.Errorf("the desktop did not answer: cancelled: %w", ctx.Err())
 	case <-limit.C:
-		mute := fmt.Errorf("the desktop did not answer: %s had said nothing for %s: it was killed%w", d.helper[0], d.limit, errHung)
+		mute := fmt.Errorf("the desktop did not answer: %s had said nothing for %s: it was killed%w", d.helper[0],
+			d.limit, errHung)
 		h.kill(mute)
 		d.mu.Lock()
 		if d.proc == h {

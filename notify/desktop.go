@@ -41,7 +41,8 @@ func sessionBus(address, runDir string) (string, error) {
 			switch transport {
 			case "unix", "tcp", "nonce-tcp":
 			default:
-				return "", fault.New("set it to the session's own, or use notify.command", "%w: %s names no running bus (%q)", errNoDesktop, busVariable, text.Clean(part, maxField))
+				return "", fault.New("set it to the session's own, or use notify.command", "%w: %s names no running bus (%q)",
+					errNoDesktop, busVariable, text.Clean(part, maxField))
 			}
 		}
 		return address, nil
@@ -52,7 +53,8 @@ func sessionBus(address, runDir string) (string, error) {
 	}
 	socket := filepath.Join(runDir, u.Uid, "bus")
 	if _, err := os.Stat(socket); err != nil {
-		return "", fault.New("log in to a desktop, or use notify.command", "%w: %s is unset and there is no %s", errNoDesktop, busVariable, socket)
+		return "", fault.New("log in to a desktop, or use notify.command", "%w: %s is unset and there is no %s",
+			errNoDesktop, busVariable, socket)
 	}
 	return "unix:path=" + socket, nil
 }

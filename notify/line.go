@@ -68,13 +68,15 @@ func (r report) failure() error {
 
 // failed returns the report of a request that could not be done.
 func failed(r request, err error) report {
-	return report{Event: eventFailed, Seq: r.Seq, ID: r.ID, Why: text.Clean(err.Error(), maxWhy), Hung: errors.Is(err, errHung)}
+	return report{Event: eventFailed, Seq: r.Seq, ID: r.ID, Why: text.Clean(err.Error(), maxWhy),
+		Hung: errors.Is(err, errHung)}
 }
 
 // showing returns the request that shows a clean notice.
 func showing(goos string, n Notice) request {
 	title, body := dress(goos, n.Title, n.Body)
 	_, brief := dress(goos, n.Title, n.Brief)
-	r := request{Op: opShow, Title: title, Body: body, Brief: brief, Critical: n.Urgency == UrgencyCritical, Actions: n.Actions}
+	r := request{Op: opShow, Title: title, Body: body, Brief: brief, Critical: n.Urgency == UrgencyCritical,
+		Actions: n.Actions}
 	return r
 }

@@ -41,6 +41,7 @@ const (
 	maxTitle = 120
 	maxBody  = 1000
 	maxField = 128
+	maxURL   = 1024
 	maxWhy   = 300
 )
 
@@ -54,6 +55,7 @@ type Notice struct {
 	Gate    string `json:"gate,omitempty"`    // the gate concerned, if any
 	Urgency string `json:"urgency,omitempty"` // one of the Urgency constants
 	Repo    string `json:"repo,omitempty"`    // the name of the repo concerned, if any
+	URL     string `json:"url,omitempty"`     // the page of the gate or the run, if there is one
 
 	Escalated bool `json:"escalated,omitempty"` // unanswered for long: see [Reserve]
 
@@ -245,7 +247,8 @@ func (n *Notifier) Close() error {
 	case <-done:
 		return nil
 	case <-limit.C:
-		return fmt.Errorf("notify: a channel did not end within %s of being cancelled: nothing to do, it ends with this process", closeLimit)
+		return fmt.Errorf("notify: a channel did not end within %s of being cancelled: nothing to do, it ends with "+
+			"this process", closeLimit)
 	}
 }
 
@@ -258,6 +261,7 @@ func cleaned(n Notice) Notice {
 	n.Run = text.Clean(n.Run, maxField)
 	n.Gate = text.Clean(n.Gate, maxField)
 	n.Repo = text.Clean(n.Repo, maxField)
+	n.URL = text.Clean(n.URL, maxURL)
 	n.Brief = text.CleanLines(n.Brief, maxBody)
 	if n.Urgency != UrgencyCritical {
 		n.Urgency = UrgencyNormal

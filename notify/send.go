@@ -89,10 +89,12 @@ func (n *Notifier) gather(ctx context.Context, began time.Time, results []Result
 
 // sendOn sends on one lane and passes its result to the waiting Send, or to the log if that has
 // given up.
-func (n *Notifier) sendOn(ctx context.Context, i int, l lane, notice Notice, came chan<- indexed, gaveUp <-chan struct{}) {
+func (n *Notifier) sendOn(ctx context.Context, i int, l lane, notice Notice, came chan<- indexed,
+	gaveUp <-chan struct{}) {
 	began := time.Now()
 	err := n.guarded(ctx, l, notice)
-	r := Result{Channel: l.channel.Name(), OK: err == nil, Took: time.Since(began), Hung: errors.Is(err, errHung), Missing: errors.Is(err, errNoDesktop) || errors.Is(err, errMoot)}
+	r := Result{Channel: l.channel.Name(), OK: err == nil, Took: time.Since(began), Hung: errors.Is(err, errHung),
+		Missing: errors.Is(err, errNoDesktop) || errors.Is(err, errMoot)}
 	if err != nil {
 		r.Why = text.Clean(err.Error(), maxWhy)
 		if r.Why == "" {

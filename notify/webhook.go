@@ -159,7 +159,8 @@ func address(s string) (*url.URL, error) {
 	case u.Scheme != "http":
 		return nil, fmt.Errorf("%s: want https", text.Clean(u.Scheme, maxField))
 	case !loopback(u.Hostname()):
-		return nil, fmt.Errorf("http to %s: want https: only this machine may be called without", text.Clean(u.Hostname(), maxField))
+		return nil, fmt.Errorf("http to %s: want https: only this machine may be called without",
+			text.Clean(u.Hostname(), maxField))
 	}
 	return u, nil
 }
@@ -220,9 +221,11 @@ func Webhook(h Hook) Option {
 			return
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		n.add(&webhook{hook: h, getenv: os.LookupEnv, ctx: ctx, cancel: cancel, late: n.tellLate, waiting: make(chan struct{}, hookWaiting),
+		n.add(&webhook{hook: h, getenv: os.LookupEnv, ctx: ctx, cancel: cancel, late: n.tellLate,
+			waiting: make(chan struct{}, hookWaiting),
 			client: &http.Client{
-				Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true, ResponseHeaderTimeout: hookTry, MaxResponseHeaderBytes: 64 << 10},
+				Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
+					ForceAttemptHTTP2: true, ResponseHeaderTimeout: hookTry, MaxResponseHeaderBytes: 64 << 10},
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			}})
 	}

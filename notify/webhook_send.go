@@ -90,7 +90,8 @@ type call struct {
 // call prepares a request. It reports missing environment variables.
 func (w *webhook) call(n Notice) (*call, error) {
 	if missing := w.hook.Missing(w.getenv); len(missing) > 0 {
-		return nil, fault.New("set it where sluice is started", "the environment of sluice has no %s", strings.Join(missing, ", "))
+		return nil, fault.New("set it where sluice is started", "the environment of sluice has no %s",
+			strings.Join(missing, ", "))
 	}
 	var secrets []string
 	lookup := func(name string) (string, bool) {

@@ -91,10 +91,10 @@ func TestWebhookSignsWhatItSends(t *testing.T) {
 // The templates are those of docs/notices.md.
 func TestWebhookBodies(t *testing.T) {
 	t.Parallel()
-	ntfy := `{"topic": "my-sluice", "title": {{json .Title}}, "message": {{json (cut 500 .Body)}}, "priority": {{if eq .Urgency "critical"}}5{{else}}3{{end}}}`
+	ntfy := `{"topic": "my-sluice", "title": {{json .Title}}, "message": {{json (cut 500 .Body)}}, "click": {{json .URL}}, "priority": {{if eq .Urgency "critical"}}5{{else}}3{{end}}}`
 	slack := `{"text": {{json (printf "*%s*\n%s" (slack .Title) (slack .Body))}}}`
 	for _, c := range []struct{ body, want string }{
-		{ntfy, `{"topic": "my-sluice", "title": "G: <a> \"b\"", "message": "x & y", "priority": 5}`},
+		{ntfy, `{"topic": "my-sluice", "title": "G: <a> \"b\"", "message": "x & y", "click": "https://s.example/r/shop/w-1/g/G", "priority": 5}`},
 		{slack, `{"text": "*G: &lt;a&gt; \"b\"*\nx &amp; y"}`},
 		{`{{.Repo}} {{.Kind}} {{.Escalated}}`, `shop human true`},
 	} {
@@ -104,7 +104,8 @@ func TestWebhookBodies(t *testing.T) {
 			t.Errorf("%s: %v", c.body, errs)
 		}
 		n, _ := hooked(t, h, nil)
-		n.Send(t.Context(), Notice{Kind: KindHuman, Title: "G: <a> \"b\"", Body: "x & y", Repo: "shop", Urgency: UrgencyCritical, Escalated: true})
+		n.Send(t.Context(), Notice{Kind: KindHuman, Title: "G: <a> \"b\"", Body: "x & y", Repo: "shop", Urgency: UrgencyCritical, Escalated: true,
+			URL: "https://s.example/r/shop/w-1/g/G"})
 		if r := <-got; r.body != c.want || r.Header.Get("Content-Type") != "text/plain" || r.Header.Get(headerSignature) != "" {
 			t.Errorf("got  %s\nwant %s\n%v", r.body, c.want, r.Header)
 		}

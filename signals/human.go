@@ -61,7 +61,8 @@ func ParseHuman(name string, data []byte) (Human, State, error) {
 		r, size := utf8.DecodeRune(rest)
 		switch {
 		case r == utf8.RuneError && size == 1 && !utf8.FullRune(rest):
-			return Human{}, Partial, fmt.Errorf("decision: not whole: it ends after %d bytes in the middle of a character", len(data))
+			return Human{}, Partial,
+				fmt.Errorf("decision: not whole: it ends after %d bytes in the middle of a character", len(data))
 		case r == utf8.RuneError && size == 1:
 			return Human{}, Bad, fmt.Errorf("decision: byte %d: invalid UTF-8: save the file as UTF-8", len(data)-len(rest))
 		case r == 0:

@@ -71,7 +71,8 @@ func (c *compiler) hand(d *stepDoc, s *engine.Step, declared []varDoc, what stri
 			}
 			return x, nil
 		}
-		s.ChildVars = append(s.ChildVars, engine.ChildVar{Name: it.name, Value: engine.Value{Source: it.text.value, Eval: eval}})
+		s.ChildVars = append(s.ChildVars,
+			engine.ChildVar{Name: it.name, Value: engine.Value{Source: it.text.value, Eval: eval}})
 		delete(h.vars, it.name)
 		known := false
 		if known, h.late[it.name], h.said[it.name] = c.knownNow(it.text); !known {
@@ -124,7 +125,8 @@ func (c *compiler) childAnswer(d *stepDoc, child *compiler, what string) engine.
 	case d.Answer.node == nil: // missing, or reported where it was read
 		return engine.Value{}
 	case !t.set():
-		c.at(d.Answer.node, "%s: beside workflow it is an expression over the names of workflow %s, as steps.ID.answer: its steps have the schemas", what, child.spec.ID)
+		c.at(d.Answer.node, "%s: beside workflow it is an expression over the names of workflow %s, as steps.ID.answer: "+
+			"its steps have the schemas", what, child.spec.ID)
 		return engine.Value{}
 	case strings.Contains(t.value, "${{"):
 		c.at(t.node, "%s: it is an expression already: leave ${{ }} out", what)
@@ -135,7 +137,8 @@ func (c *compiler) childAnswer(d *stepDoc, child *compiler, what string) engine.
 	}
 	code, faults := child.world.compile(t.value, inChild, asValue, c.near)
 	for _, f := range faults {
-		c.within(t.node, t.value, byteOffset(t.value, f.offset), "%s: %s (over the names of workflow %s)", what, f.message, child.spec.ID)
+		c.within(t.node, t.value, byteOffset(t.value, f.offset), "%s: %s (over the names of workflow %s)", what,
+			f.message, child.spec.ID)
 	}
 	if code == nil {
 		return engine.Value{Source: t.value}

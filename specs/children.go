@@ -65,7 +65,8 @@ func (c *compiler) children(d *stepDoc, s *engine.Step, what string) {
 
 // ownOnly refuses keys that mean nothing beside workflow, where the child's steps have them.
 func (c *compiler) ownOnly(d *stepDoc, what string) {
-	for _, key := range []string{"env", "inputs", "success_criterion", "setup", "timeout", "idle_timeout", "restarts", "signal"} {
+	for _, key := range []string{"env", "inputs", "success_criterion", "setup", "timeout", "idle_timeout", "restarts",
+		"signal"} {
 		if d.has(key) {
 			c.at(d.key(key), "%s: %s has no meaning beside workflow: its steps say it", what, key)
 		}
@@ -75,7 +76,7 @@ func (c *compiler) ownOnly(d *stepDoc, what string) {
 func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 	e, l := d.ForEach, &engine.List{MaxParallel: 1, Attempts: defaultAttempts, MaxDepth: defaultDepth}
 	if c.list != "" && c.list != d.ID.value {
-		c.at(d.key("for_each"), "%s: step %s has a for_each: a workflow has one list at the most", what, c.list)
+		c.at(d.key("for_each"), "%s: step %s has a for_each: a workflow has at most one list", what, c.list)
 	}
 	c.list = d.ID.value
 	what += ": for_each"
@@ -113,9 +114,13 @@ func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 		}
 		return id
 	}
-	l.OnExhausted, l.OnMissing, l.OnInvalid = side(e.OnExhausted, "on_exhausted"), side(e.OnMissing, "on_missing"), side(e.OnInvalid, "on_invalid")
-	if l.MaxParallel > 1 && d.Agent != nil && d.Agent.Reads.value != "true" && !strings.Contains(d.Agent.Worktree.value, "task.id") {
-		c.at(d.key("for_each"), "%s: max_parallel %d: tasks that are done at a time need worktrees of their own: give the agent a worktree with ${{task.id}} in it, or, where it only looks, reads: true", what, l.MaxParallel)
+	l.OnExhausted, l.OnMissing, l.OnInvalid = side(e.OnExhausted, "on_exhausted"), side(e.OnMissing, "on_missing"),
+		side(e.OnInvalid, "on_invalid")
+	if l.MaxParallel > 1 && d.Agent != nil && d.Agent.Reads.value != "true" &&
+		!strings.Contains(d.Agent.Worktree.value, "task.id") {
+		c.at(d.key("for_each"),
+			"%s: max_parallel %d: tasks that are done at a time need worktrees of their own: give the agent a worktree with "+
+				"${{task.id}} in it, or, where it only looks, reads: true", what, l.MaxParallel)
 	}
 	return l
 }
@@ -130,7 +135,8 @@ func (c *compiler) from(d tasksDoc, what string) engine.Value {
 		code, _ := c.world.compile(p.source, inStep, asText, c.near)
 		return p.value && code != nil && slices.ContainsFunc(code.reads, func(r reading) bool { return r.root == "run" })
 	}) {
-		c.at(d.path.node, "%s: %s: the list is written there for each run: name the run in the path, as .workflow/backlog/${{run}}.json", what, quote(d.path.value))
+		c.at(d.path.node, "%s: %s: the list is written there for each run: name the run in the path, as "+
+			".workflow/backlog/${{run}}.json", what, quote(d.path.value))
 	}
 	if strings.TrimSpace(d.value.value) == "" {
 		c.at(d.value.node, "%s: %s: the expression is empty", what, quote(d.path.value))
@@ -153,12 +159,17 @@ func (c *compiler) from(d tasksDoc, what string) engine.Value {
 // the run's.
 func (c *compiler) inline(s *engine.Step) *engine.Spec {
 	one := *s
-	one.ForEach, one.Outputs, one.Gates, one.Needs, one.HasNeeds, one.ExtNeeds, one.When = nil, nil, []string{s.ID}, nil, false, nil, engine.Cond{}
-	return &engine.Spec{ID: c.spec.ID, Name: s.Name, Description: c.spec.Description, Inline: true, Outer: c.spec, Vars: c.spec.Vars,
-		ContextFiles: c.spec.ContextFiles, Protect: c.spec.Protect, Setup: c.spec.Setup, AfterStep: c.spec.AfterStep, AfterRun: c.afterTask(s), Limits: engine.Limits{MaxSameFailure: engine.DefaultMaxSameFailure},
+	one.ForEach, one.Outputs, one.Gates, one.Needs, one.HasNeeds, one.ExtNeeds, one.When = nil, nil, []string{s.ID},
+		nil, false, nil, engine.Cond{}
+	return &engine.Spec{ID: c.spec.ID, Name: s.Name, Description: c.spec.Description, Inline: true, Outer: c.spec,
+		Vars:         c.spec.Vars,
+		ContextFiles: c.spec.ContextFiles, Protect: c.spec.Protect, Setup: c.spec.Setup, AfterStep: c.spec.AfterStep,
+		AfterRun: c.afterTask(s), Limits: engine.Limits{MaxSameFailure: engine.DefaultMaxSameFailure},
 		Steps: []*engine.Step{&one},
-		Gates: []*engine.Gate{{ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true, Reviewer: engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
-			OnPass: []string{engine.EndDone}, OnFail: engine.EndFailed, OnExhausted: engine.EndFailed, OnTimeout: "remind", MaxRetries: 1,
+		Gates: []*engine.Gate{{ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true,
+			Reviewer: engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
+			OnPass:   []string{engine.EndDone}, OnFail: engine.EndFailed, OnExhausted: engine.EndFailed, OnTimeout: "remind",
+			MaxRetries:   1,
 			RetryContext: fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, s.ID)}}}
 }
 
@@ -194,7 +205,8 @@ func (c *compiler) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
 		return none
 	}
 	h := c.hand(d, s, declaredVars(file, src), what)
-	k, kc, faults := load(file, src, h.vars, sources{schemas: c.schemas, flows: under(c.flows, s.ID), above: above, late: h.late, said: h.said})
+	k, kc, faults := load(file, src, h.vars,
+		sources{schemas: c.schemas, flows: under(c.flows, s.ID), above: above, late: h.late, said: h.said})
 	if len(faults) > 0 {
 		c.at(at, "%s: workflow %s does not load: %s%s", what, id, faults[0].Error(), andMore(len(faults)-1))
 		return none
@@ -202,7 +214,8 @@ func (c *compiler) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
 	for _, v := range k.Vars {
 		given := slices.ContainsFunc(d.Vars.items, func(it named) bool { return it.name == v.Name })
 		if v.Required && !given && c.variable(v.Name) == nil {
-			c.at(at, "%s: workflow %s requires the var %s: give it under vars beside workflow, or declare it under workflow.vars here", what, id, v.Name)
+			c.at(at, "%s: workflow %s requires the var %s: give it under vars beside workflow, or declare it under "+
+				"workflow.vars here", what, id, v.Name)
 		}
 	}
 	s.ChildAnswer = c.childAnswer(d, kc, what+": answer")
@@ -210,13 +223,15 @@ func (c *compiler) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
 	if l := s.ForEach; l != nil && l.MaxParallel > 1 {
 		for _, st := range k.Steps {
 			if st.Child == nil && !st.Reads() && (st.Agent == nil || !strings.Contains(st.Agent.Worktree.Source, "task.id")) {
-				c.at(at, "%s: for_each: max_parallel %d: tasks that are done at a time need worktrees of their own: give step %s of %s a worktree with ${{task.id}} in it", what, l.MaxParallel, st.ID, id)
+				c.at(at, "%s: for_each: max_parallel %d: tasks that are done at a time need worktrees of their own: give step "+
+					"%s of %s a worktree with ${{task.id}} in it", what, l.MaxParallel, st.ID, id)
 				break
 			}
 		}
 	}
 	if hook := c.afterTask(s); hook != nil && k.AfterRun != nil {
-		c.at(at, "%s: hooks: after_task: workflow %s has a hook for this itself, its after_run: leave one of them out", what, id)
+		c.at(at, "%s: hooks: after_task: workflow %s has a hook for this itself, its after_run: leave one of them out",
+			what, id)
 	} else if hook != nil {
 		k.AfterRun = hook
 	}
@@ -256,9 +271,11 @@ func (c *compiler) linkChildren() {
 		}
 		if l := s.ForEach; l != nil && len(c.faults) == 0 {
 			e := c.steps[s.ID].ForEach
-			for key, t := range map[string]scalar{"on_missing": e.OnMissing, "on_invalid": e.OnInvalid, "on_exhausted": e.OnExhausted} {
+			for key, t := range map[string]scalar{"on_missing": e.OnMissing, "on_invalid": e.OnInvalid,
+				"on_exhausted": e.OnExhausted} {
 				if t.set() && !c.spec.LeadsTo(t.value, s.ID) {
-					c.at(t.node, "step %s: for_each: %s: step %s does not lead back to the list: give it next_step: %s", s.ID, key, t.value, s.ID)
+					c.at(t.node, "step %s: for_each: %s: step %s does not lead back to the list: give it next_step: %s", s.ID, key,
+						t.value, s.ID)
 				}
 			}
 		}
@@ -271,7 +288,9 @@ const childMark = "--- # child: "
 // pinChildren adds the workflows of child runs to a pinned text.
 func (c *compiler) pinChildren(out []byte, vars map[string]any, from sources) ([]byte, []Fault) {
 	for _, k := range c.kids {
-		text, faults := pin(k.file, k.src, k.vars, sources{schemas: from.schemas, flows: from.flows, above: append(slices.Clone(from.above), c.spec.ID), late: k.late, said: k.said})
+		text, faults := pin(k.file, k.src, k.vars,
+			sources{schemas: from.schemas, flows: from.flows, above: append(slices.Clone(from.above), c.spec.ID),
+				late: k.late, said: k.said})
 		if faults != nil {
 			return nil, faults
 		}

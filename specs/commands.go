@@ -20,7 +20,7 @@ func (c *compiler) command(d commandDoc, s scope, what string) *engine.Command {
 		if !strings.HasPrefix(a.value, "-") {
 			check = func(v string) string {
 				if strings.HasPrefix(v, "-") {
-					return "would be taken for an option: an argument may not come to begin with - by a value"
+					return "would be taken for an option: a value must not make an argument begin with -"
 				}
 				return ""
 			}
@@ -51,7 +51,8 @@ func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
 		if len(c.spec.Protect) > 0 {
 			end = "nothing else of what it runs is looked at"
 		}
-		c.notes.at(d.node, "%s: its text does not say what it runs (%s): name that under `protect`, or make it a script of the repo; %s", what, why, end)
+		c.notes.at(d.node, "%s: its text does not say what it runs (%s): name that under `protect`, or make it a script "+
+			"of the repo; %s", what, why, end)
 	}
 	return cmd
 }
@@ -60,7 +61,7 @@ func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
 func (c *compiler) knownVars() shells.Vars {
 	out := shells.Vars{}
 	for _, v := range c.spec.Vars {
-		if c.late[v.Name] {
+		if c.late[v.Name] || c.world.said[v.Name] {
 			continue
 		}
 		value := v.Default
@@ -82,8 +83,10 @@ func (c *compiler) noValueInCode(d commandDoc, what string) {
 	}
 	for _, i := range shells.CodeArgs(argv) {
 		if strings.Contains(argv[i], "${{") {
-			c.at(d.argv[i].node, "%s: ${{ }} has no place in what a program runs as code (%.20q), where a value could become a command: "+
-				"read it there from the environment, as \"$NAME\" in a shell, with `env: {NAME: \"${{ … }}\"}` at the step or $SLUICE_VAR_…", what, argv[i])
+			c.at(d.argv[i].node,
+				"%s: ${{ }} has no place in what a program runs as code (%.20q), where a value could become a command: "+
+					"read it there from the environment, as \"$NAME\" in a shell, with `env: {NAME: \"${{ … }}\"}` at the step "+
+					"or $SLUICE_VAR_…", what, argv[i])
 		}
 	}
 }

@@ -67,6 +67,7 @@ func (c *compiler) compile() {
 	c.collisions()
 	if w := c.doc.Workflow; w != nil {
 		c.limitedRoles(w.Limits)
+		c.forge(w)
 	}
 }
 
@@ -100,7 +101,8 @@ func (c *compiler) names() {
 			if resolve(f).Value != id.value {
 				why = fmt.Sprintf("differs from %s only in case", quote(resolve(f).Value))
 			}
-			c.at(id.node, "%s id %s %s: line %d has it (steps and gates share one name space)", noun, quote(id.value), why, f.Line)
+			c.at(id.node, "%s id %s %s: line %d has it (steps and gates share one name space)", noun, quote(id.value), why,
+				f.Line)
 			return false
 		}
 		first[low] = id.node
@@ -136,15 +138,18 @@ func (c *compiler) workflow() {
 	s.ID, s.Name, s.Description = w.ID.value, orID(w.Name, w.ID), w.Description.value
 	if w.ID.set() && c.file != "" {
 		if base := path.Base(strings.ReplaceAll(c.file, `\`, "/")); base != w.ID.value+".yaml" {
-			c.at(w.ID.node, "workflow: id %s: the file is named after the workflow's id: name it %s.yaml, or change the id", quote(w.ID.value), w.ID.value)
+			c.at(w.ID.node, "workflow: id %s: the file is named after the workflow's id: name it %s.yaml, or change the id",
+				quote(w.ID.value), w.ID.value)
 		}
 	}
 	if why := reserved(w.ID.value); why != "" {
 		c.at(w.ID.node, "workflow: id %s: it %s: take another", quote(w.ID.value), why)
 	}
 	for _, v := range w.Vars.items {
-		s.Vars = append(s.Vars, engine.Var{Name: v.name, Default: v.value, Required: v.required, OneOf: v.oneOf, Description: v.description})
+		s.Vars = append(s.Vars,
+			engine.Var{Name: v.name, Default: v.value, Required: v.required, OneOf: v.oneOf, Description: v.description})
 	}
+	onCompiler{c}.compile()
 	s.ContextFiles = c.fixedPaths(w.ContextFiles, "workflow: context_files")
 	s.Protect = c.fixedPaths(w.Protect, "workflow: protect")
 	if w.Workspace.value == engine.WorkspaceRun {
@@ -213,7 +218,7 @@ func (c *compiler) rows(d *stepDoc) {
 		}
 		if owner, taken := c.owners[id]; taken {
 			if owner == d.ID.value {
-				c.at(at, "%s %s stands in the row of step %s twice", what, quote(id), owner)
+				c.at(at, "%s %s is in the row of step %s twice", what, quote(id), owner)
 			} else {
 				c.at(at, "%s %s judges step %s already: a gate belongs to one step", what, quote(id), owner)
 			}
@@ -269,7 +274,7 @@ func (c *compiler) targets(d targetsDoc, what string) (out []string) {
 		case d.list && engine.IsEnd(id):
 			c.at(t.node, "%s: a list holds steps only, and %s is an end", what, id)
 		case slices.Contains(out, id):
-			c.at(t.node, "%s: %s stands in the list twice", what, id)
+			c.at(t.node, "%s: %s is in the list twice", what, id)
 		default:
 			out = append(out, id)
 		}

@@ -65,7 +65,8 @@ func (c *compiler) verdict(d *gateDoc, what string) (v engine.Verdict) {
 		if bad := ids.Fault(rule.name); bad != "" {
 			c.at(rule.key, "%s: outcome %s %s", what, quote(rule.name), bad)
 		}
-		if why := reservedOutcome(rule.name); why != "" && rule.name != engine.OutcomePass && rule.name != engine.OutcomeFail && rule.name != engine.Human {
+		if why := reservedOutcome(rule.name); why != "" && rule.name != engine.OutcomePass &&
+			rule.name != engine.OutcomeFail && rule.name != engine.Human {
 			c.at(rule.key, "%s: outcome %s %s", what, quote(rule.name), why)
 		}
 		v.Rules = append(v.Rules, engine.Rule{Outcome: rule.name, When: c.condition(rule.text, inGate, what+": "+rule.name)})
@@ -122,7 +123,8 @@ func (c *compiler) fails(d *gateDoc, g *engine.Gate, what string) {
 		return
 	}
 	if f.NextStep.value == engine.Human {
-		c.at(f.NextStep.node, "%s: on_fail leads to a step or an end: to ask a human, take level human, on_exhausted: human or a route", what)
+		c.at(f.NextStep.node,
+			"%s: on_fail leads to a step or an end: to ask a human, take level human, on_exhausted: human or a route", what)
 	} else if to, ok := c.target(f.NextStep, what+": on_fail"); ok {
 		g.OnFail = to
 	}
@@ -179,7 +181,8 @@ func (c *compiler) routes(d *gateDoc, g *engine.Gate, what string) {
 func (c *compiler) sayable(d *gateDoc, outcome string) bool {
 	names := outcomes(d)
 	free := len(d.Verdict.rules) == 0 || d.Reviewer != nil && d.Reviewer.Level.value == engine.LevelHuman
-	return free || outcome == engine.OutcomeBlocked || outcome == engine.OutcomeLost || slices.Contains(names, outcome) || slices.Contains(names, engine.Human)
+	return free || outcome == engine.OutcomeBlocked || outcome == engine.OutcomeLost ||
+		slices.Contains(names, outcome) || slices.Contains(names, engine.Human)
 }
 
 func outcomes(d *gateDoc) (names []string) {

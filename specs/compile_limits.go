@@ -44,7 +44,8 @@ func (c *compiler) limitedRoles(d *limitsDoc) {
 	known := agentRoles(c.spec)
 	for _, r := range d.Roles.items {
 		if !slices.Contains(known, r.name) {
-			c.at(r.key, "workflow: limits: roles: no step or gate of this workflow has the role %s%s", quote(r.name), c.oneOf(r.name, known))
+			c.at(r.key, "workflow: limits: roles: no step or gate of this workflow has the role %s%s", quote(r.name),
+				c.oneOf(r.name, known))
 		}
 	}
 }

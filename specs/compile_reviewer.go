@@ -35,20 +35,24 @@ func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
 		}
 		out.Rubric = append(out.Rubric, t.value)
 	}
-	out.Approvers = c.approvers(r, what)
+	out.Approvers, out.Forge = c.approvers(r, what), c.judgedBy(r, what)
+	if out.AtForge() && out.Trust == engine.TrustSigned {
+		c.at(r.key("trust"), "%s: trust: signed lets no forge:LOGIN decide: remove one of them", what)
+	}
 	var who []string
-	for _, key := range []string{"agent_type", "run", "from"} {
+	for _, key := range []string{"agent_type", "run", "from", "forge"} {
 		if r.has(key) {
 			who = append(who, key)
 		}
 	}
 	switch level := out.Level; {
 	case level == engine.LevelHuman && len(who) > 0:
-		c.at(r.key(who[0]), "%s: %s has no meaning at level human: there a human decides, and nothing is run: take level notify or auto, or remove it", what, who[0])
+		c.at(r.key(who[0]), "%s: %s has no meaning at level human: there a human decides, and nothing is run: take level "+
+			"notify or auto, or remove it", what, who[0])
 	case (level == engine.LevelAuto || level == engine.LevelNotify) && len(who) == 0:
-		c.at(r.Node, "%s: at level %s exactly one of agent_type, run, from: step is needed", what, level)
+		c.at(r.Node, "%s: at level %s exactly one of agent_type, run, from: step, forge is needed", what, level)
 	case (level == engine.LevelAuto || level == engine.LevelNotify) && len(who) > 1:
-		c.at(r.key(who[1]), "%s: %s and %s: exactly one of agent_type, run, from is needed", what, who[0], who[1])
+		c.at(r.key(who[1]), "%s: %s and %s: exactly one of agent_type, run, from, forge is needed", what, who[0], who[1])
 	}
 	if !r.has("agent_type") && out.Level != engine.LevelHuman {
 		for _, key := range []string{"prompt", "session", "rubric"} {
@@ -60,8 +64,27 @@ func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
 	return out
 }
 
-// approvers returns the principals of `sluice keys`. An empty list is a fault: it would require
-// nothing.
+// judgedBy returns what the forge judges by.
+func (c *compiler) judgedBy(r *reviewerDoc, what string) (out []string) {
+	words := []string{engine.ForgeChecks, engine.ForgeReviews}
+	if r.has("forge") && len(r.Forge.items) == 0 {
+		c.at(r.key("forge"), "%s: forge names nothing to judge by: want [checks], [reviews] or both", what)
+	}
+	for _, t := range r.Forge.items {
+		switch {
+		case !slices.Contains(words, t.value):
+			c.at(t.node, "%s: forge: unknown word %s%s", what, quote(t.value), c.oneOf(t.value, words))
+		case slices.Contains(out, t.value):
+			c.at(t.node, "%s: forge: %s is in the list twice", what, quote(t.value))
+		default:
+			out = append(out, t.value)
+		}
+	}
+	return out
+}
+
+// approvers returns the principals of `sluice keys` and the accounts at the forge. An empty list is
+// a fault: it would require nothing.
 func (c *compiler) approvers(r *reviewerDoc, what string) (out []string) {
 	if r.has("approvers") && len(r.Approvers.items) == 0 {
 		c.at(r.key("approvers"), "%s: approvers names nobody: name who may decide here, or leave it out", what)
@@ -70,11 +93,14 @@ func (c *compiler) approvers(r *reviewerDoc, what string) (out []string) {
 		odd := t.value == "" || len(t.value) > maxApprover || strings.ContainsFunc(t.value, func(c rune) bool {
 			return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c)
 		})
+		name, atForge := strings.CutPrefix(t.value, engine.ForgePrefix)
 		switch {
+		case atForge && !login(name):
+			c.at(t.node, "%s: approvers: %s is not forge:LOGIN (forge:ann)", what, quote(t.value))
 		case odd:
 			c.at(t.node, "%s: approvers: %s is not a name that sluice keys ls shows (ann@example.org)", what, quote(t.value))
 		case slices.Contains(out, t.value):
-			c.at(t.node, "%s: approvers: %s stands in the list twice", what, quote(t.value))
+			c.at(t.node, "%s: approvers: %s is in the list twice", what, quote(t.value))
 		default:
 			out = append(out, t.value)
 		}
@@ -87,7 +113,7 @@ const maxApprover = 200
 
 func orTwice(bad string) string {
 	if bad == "" {
-		return "stands in the list twice"
+		return "is in the list twice"
 	}
 	return bad
 }
@@ -100,7 +126,8 @@ func (c *compiler) human(d *gateDoc, g *engine.Gate, what string) {
 	if to, ok := c.target(d.OnExhausted, what+": on_exhausted", engine.Human, engine.OutcomePass); ok {
 		g.OnExhausted = to
 		if human && !slices.Contains([]string{engine.Human, engine.EndFailed, engine.EndAborted}, to) {
-			c.at(d.OnExhausted.node, "%s: on_exhausted: %s would go on without the human: at level human it is human, FAILED or ABORTED", what, to)
+			c.at(d.OnExhausted.node,
+				"%s: on_exhausted: %s would go on without the human: at level human it is human, FAILED or ABORTED", what, to)
 		}
 	}
 	if t := d.OnTimeout; t.set() {
@@ -112,7 +139,8 @@ func (c *compiler) human(d *gateDoc, g *engine.Gate, what string) {
 		case !slices.Contains(words, t.value):
 			c.at(t.node, "%s: on_timeout: unknown word %s%s", what, quote(t.value), c.oneOf(t.value, words))
 		case human && t.value == engine.EndDone:
-			c.at(t.node, "%s: on_timeout: DONE would go on without the human: at level human it is remind, fail, FAILED or ABORTED", what)
+			c.at(t.node, "%s: on_timeout: DONE would go on without the human: at level human it is remind, fail, "+
+				"FAILED or ABORTED", what)
 		case !d.Timeout.set():
 			c.at(t.node, "%s: on_timeout has no meaning without timeout", what)
 		}
@@ -128,11 +156,13 @@ func (c *compiler) human(d *gateDoc, g *engine.Gate, what string) {
 	}
 	if g.Answer != nil && len(g.Answer.Source) > 0 {
 		if s, err := schema.Compile(g.Answer.Source); err == nil && len(s.Properties()) == 0 {
-			c.at(d.Answer.node, "%s: answer: at level human a person is asked for its properties, and it has none: give it `properties`", what)
+			c.at(d.Answer.node, "%s: answer: at level human a person is asked for its properties, and it has none: give it "+
+				"`properties`", what)
 		}
 	}
 	if n := d.Keys["outputs"]; n != nil && g.Answer == nil && d.Answer.node == nil {
-		c.at(n, "%s: outputs are written from the answer, and at level human nobody gives one here: add `answer`, or remove them", what)
+		c.at(n, "%s: outputs are written from the answer, and at level human nobody gives one here: add `answer`, or "+
+			"remove them", what)
 	}
 	for _, key := range []string{"session", "rubric"} {
 		if d.Reviewer.has(key) {

@@ -37,7 +37,9 @@ func (c *compiler) signal(d *stepDoc, s *engine.Step, what string) engine.Signal
 		value = d.Signal.Value
 	}
 	if sig.Type == engine.SignalExit && !launched {
-		c.at(d.Signal.Type.node, "%s: stdout_exit needs a process that the daemon launches, and this step is only offered (launch: %s): take sentinel_file", what, s.Agent.Launch)
+		c.at(d.Signal.Type.node,
+			"%s: stdout_exit needs a process that the daemon launches, and this step is only offered (launch: %s): take "+
+				"sentinel_file", what, s.Agent.Launch)
 	}
 	if value.set() && strings.Contains(value.value, "${{") {
 		c.at(value.node, "%s: value holds ${{ }}: a signal's value is a fixed text", what)
@@ -60,13 +62,16 @@ func (c *compiler) signal(d *stepDoc, s *engine.Step, what string) engine.Signal
 		sig.Value = fmt.Sprintf("[GATE:%s]", gate)
 		if value.set() {
 			sig.Value = value.value
-			if v := value.value; strings.TrimSpace(v) != v || v == "" || len(v) > maxMarkerBytes || strings.ContainsAny(v, "\n\r\t") {
-				c.at(value.node, "%s: value %s is not a marker: one line of at most %d bytes, no space around it", what, quote(v), maxMarkerBytes)
+			if v := value.value; strings.TrimSpace(v) != v || v == "" || len(v) > maxMarkerBytes ||
+				strings.ContainsAny(v, "\n\r\t") {
+				c.at(value.node, "%s: value %s is not a marker: one line of at most %d bytes, no space around it", what,
+					quote(v), maxMarkerBytes)
 			}
 		}
 	case engine.SignalPull:
 		if sig.Value = value.value; value.set() && badBranch(value.value) != "" {
-			c.at(value.node, "%s: value %s %s: say the one that the pull request comes from", what, quote(value.value), badBranch(value.value))
+			c.at(value.node, "%s: value %s %s: say the one that the pull request comes from", what, quote(value.value),
+				badBranch(value.value))
 		}
 	case engine.SignalExit:
 		if value.set() && value.value != "0" && d.Signal.Type.set() {

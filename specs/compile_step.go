@@ -49,7 +49,8 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 	switch {
 	case !agent && !run && !child && d.isWaypoint():
 		s.Run = &engine.Command{Argv: []engine.Text{{Source: "true"}}}
-		c.notes.at(d.Node, "%s has no work: it only says where the run goes on (give it agent, run or workflow if it is to do something)", what)
+		c.notes.at(d.Node, "%s has no work: it only says where the run goes on (give it agent, run or workflow if it is "+
+			"to do something)", what)
 		return
 	case !agent && !run && !child:
 		c.at(d.Node, "%s does nothing: give it one of agent, run, workflow", what)
@@ -77,7 +78,8 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 		}
 	}
 	if w := c.doc.Workflow; w != nil && w.Workspace.value == engine.WorkspaceRun && a.Branch.set() && !a.Worktree.set() {
-		c.at(a.Branch.node, "%s: branch %s: the run's worktree has a branch of its own: remove the branch, or name a worktree for it", what, quote(a.Branch.value))
+		c.at(a.Branch.node, "%s: branch %s: the run's worktree has a branch of its own: remove the branch, or name a "+
+			"worktree for it", what, quote(a.Branch.value))
 	}
 	if a.Launch.value != "" {
 		s.Agent.Launch = a.Launch.value
@@ -95,7 +97,8 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 	}
 	for key, t := range map[string]scalar{"prompt": a.Prompt, "session": a.Session, "launch": a.Launch} {
 		if t.set() && t.value != engine.LaunchHeadless {
-			c.at(t.node, "%s: agent.%s has no meaning beside run: there the agent gives worktree, branch and the role only", what, key)
+			c.at(t.node, "%s: agent.%s has no meaning beside run: there the agent gives worktree, branch and the role only",
+				what, key)
 		}
 	}
 }
@@ -105,13 +108,16 @@ func (c *compiler) reads(d *stepDoc, s *engine.Step, what string) {
 	const why = "it only looks (agent.reads), and nothing that it leaves in its folder is taken"
 	a := d.Agent
 	if s.Agent.Launch != engine.LaunchHeadless {
-		c.at(a.Launch.node, "%s: launch: %s: %s: whoever takes an offered step works in the folder itself: remove launch or reads", what, quote(a.Launch.value), why)
+		c.at(a.Launch.node, "%s: launch: %s: %s: whoever takes an offered step works in the folder itself: remove "+
+			"launch or reads", what, quote(a.Launch.value), why)
 	}
 	if a.Branch.set() {
-		c.at(a.Branch.node, "%s: branch %s: %s: name the worktree whose work it looks at, without a branch", what, quote(a.Branch.value), why)
+		c.at(a.Branch.node, "%s: branch %s: %s: name the worktree whose work it looks at, without a branch", what,
+			quote(a.Branch.value), why)
 	}
 	if sig := d.Signal; sig != nil && (sig.Type.value == engine.SignalCommit || sig.Type.value == engine.SignalPull) {
-		c.at(sig.Type.node, "%s: signal: %s: %s, so no commit of its own can say that it is done: take stdout_exit or sentinel_file", what, sig.Type.value, why)
+		c.at(sig.Type.node, "%s: signal: %s: %s, so no commit of its own can say that it is done: take stdout_exit or "+
+			"sentinel_file", what, sig.Type.value, why)
 	}
 	for _, o := range d.Outputs.items {
 		if d.ForEach != nil {
@@ -119,14 +125,17 @@ func (c *compiler) reads(d *stepDoc, s *engine.Step, what string) {
 		}
 		switch below, _, _ := strings.Cut(path.Clean(o.path.value), "/"); {
 		case !o.value.set():
-			c.at(o.path.node, "%s: outputs: %s: %s: give it an answer, and have sluice write the file: {.workflow/runs/${{run}}/files/%s: answer}", what, quote(o.path.value), why, path.Base(o.path.value))
+			c.at(o.path.node, "%s: outputs: %s: %s: give it an answer, and have sluice write the file: "+
+				"{.workflow/runs/${{run}}/files/%s: answer}", what, quote(o.path.value), why, path.Base(o.path.value))
 		case below != ".workflow":
-			c.at(o.path.node, "%s: outputs: %s: %s: have sluice write it below .workflow/, as in .workflow/runs/${{run}}/files/%s", what, quote(o.path.value), why, path.Base(o.path.value))
+			c.at(o.path.node, "%s: outputs: %s: %s: have sluice write it below .workflow/, as in "+
+				".workflow/runs/${{run}}/files/%s", what, quote(o.path.value), why, path.Base(o.path.value))
 		}
 	}
 	for _, cr := range d.Criteria.items {
 		if cr.folder {
-			c.at(d.key("success_criterion"), "%s: success_criterion: folder: true: %s: it has no folder of its own: remove folder", what, why)
+			c.at(d.key("success_criterion"),
+				"%s: success_criterion: folder: true: %s: it has no folder of its own: remove folder", what, why)
 			break
 		}
 	}
@@ -156,7 +165,8 @@ func (c *compiler) session(t scalar, s scope, what string) engine.Text {
 	parts, _ := split(t.value)
 	for _, p := range parts {
 		if code, _ := c.world.compile(p.source, s, asText, c.near); p.value && code != nil && code.said() {
-			c.at(t.node, "%s: ${{%s}} reads what an agent says: which conversation it speaks in is not for it to say", what, p.source)
+			c.at(t.node, "%s: ${{%s}} reads what an agent says: which conversation it speaks in is not for it to say", what,
+				p.source)
 		}
 	}
 	return c.text(t, s, what, badSession)
@@ -211,7 +221,9 @@ func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
 	sentence := strings.TrimSpace(d.sentence.value)
 	if cmd, ok := strings.CutSuffix(sentence, " exits 0"); ok && strings.TrimSpace(cmd) != "" {
 		if strings.Contains(cmd, "${{") {
-			c.at(d.sentence.node, "%s: ${{ }} has no place in a shell command, where a value could become a command: use {run: [list of arguments]}", what)
+			c.at(d.sentence.node,
+				"%s: ${{ }} has no place in a shell command, where a value could become a command: use {run: [list of "+
+					"arguments]}", what)
 		}
 		return engine.Criterion{Command: &engine.Command{Shell: strings.TrimSpace(cmd)}}
 	}
@@ -226,7 +238,8 @@ func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
 		c.at(d.sentence.node, "%s: ${{ }} has no place in a sentence for the reviewer", what)
 	}
 	if form := machineForm(sentence); form != "" {
-		c.notes.at(d.sentence.node, "%s: %s is for the reviewer to judge: for a machine to check it write %s", what, quote(sentence), form)
+		c.notes.at(d.sentence.node, "%s: %s is for the reviewer to judge: for a machine to check it write %s", what,
+			quote(sentence), form)
 	}
 	return engine.Criterion{Text: sentence}
 }
@@ -265,7 +278,7 @@ func (c *compiler) needs(d *stepDoc, s *engine.Step, what string) {
 			continue
 		}
 		if seen[t.value] {
-			c.at(t.node, "%s: needs: %s stands in the list twice", what, t.value)
+			c.at(t.node, "%s: needs: %s is in the list twice", what, t.value)
 			continue
 		}
 		seen[t.value] = true

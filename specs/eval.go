@@ -58,7 +58,8 @@ func (p *patcher) Visit(node *ast.Node) {
 		}
 	case *ast.MemberNode:
 		if root, ok := n.Node.(*ast.IdentifierNode); ok && root.Value == "tasks" {
-			if name, ok := n.Property.(*ast.StringNode); ok && strings.Contains(" total done failed blocked ", " "+name.Value+" ") {
+			if name, ok := n.Property.(*ast.StringNode); ok &&
+				strings.Contains(" total done failed blocked ", " "+name.Value+" ") {
 				root.Value = tallyName
 			}
 		}
@@ -185,8 +186,12 @@ func (p *program) environment(env *engine.Env, e *evaluation) map[string]any {
 		"attempt": env.Attempt, "gate": env.Gate, "answer": env.Answer, "score": env.Score, "scores": orNil(env.Scores),
 		"findings": listOrNil(env.Findings), "failures": env.Failures, "exhausted": env.Exhausted,
 	}
+	for _, name := range firingNames() {
+		m[name] = env.Event[name]
+	}
 	m["task"], m["tasks"] = orNil(env.Task), listOrNil(env.Tasks)
-	m[tallyName] = map[string]any{"total": env.Tally.Total, "done": env.Tally.Done, "failed": env.Tally.Failed, "blocked": env.Tally.Blocked}
+	m[tallyName] = map[string]any{"total": env.Tally.Total, "done": env.Tally.Done, "failed": env.Tally.Failed,
+		"blocked": env.Tally.Blocked}
 	for name, f := range map[string]guarded{tickName: e.tick, addName: e.add, "join": e.join, "replace": e.replace,
 		"repeat": e.repeat, "string": e.text, "toJSON": e.json} {
 		m[name] = f

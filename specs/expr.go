@@ -32,10 +32,14 @@ const (
 	inStep              // before the step runs
 	inDone              // a step's outputs: its answer exists
 	inGate
-	inChild // what a child run returns to its parent
+	inChild  // what a child run returns to its parent
+	inFiring // in `on: with`
 )
 
 func (s scope) names() []string {
+	if s == inFiring {
+		return firingNames()
+	}
 	out := []string{"vars"}
 	if s == inVars {
 		return out
@@ -132,7 +136,8 @@ type exprFault struct {
 
 // allowedBuiltins are the pure functions of expr-lang that grow no value without limit; guarded.go
 // replaces the others.
-const allowedBuiltins = " all none any one filter map find findIndex findLast findLastIndex count sum groupBy sortBy reduce" +
+const allowedBuiltins = " all none any one filter map find findIndex findLast findLastIndex count sum groupBy " +
+	"sortBy reduce" +
 	" len type abs ceil floor round int float trim trimPrefix trimSuffix upper lower split indexOf lastIndexOf hasPrefix" +
 	" hasSuffix max min mean median fromJSON first last get take keys values toPairs fromPairs reverse sort "
 
@@ -178,7 +183,8 @@ func (w *world) options(s scope) []expr.Option {
 }
 
 // compile checks an expression and prepares it to run.
-func (w *world) compile(src string, s scope, m mode, near func(string, []string) string) (p *program, faults []exprFault) {
+func (w *world) compile(src string, s scope, m mode,
+	near func(string, []string) string) (p *program, faults []exprFault) {
 	defer func() { // the library's parser may panic
 		if r := recover(); r != nil {
 			p, faults = nil, []exprFault{{0, fmt.Sprintf("does not compile: %v", r)}}
@@ -199,7 +205,8 @@ func (w *world) compile(src string, s scope, m mode, near func(string, []string)
 	if err != nil {
 		return nil, []exprFault{plainError(src, err)}
 	}
-	c := &checker{world: w, scope: s, near: near, locals: map[string]bool{}, facts: map[ast.Node]bool{}, named: map[ast.Node]bool{}}
+	c := &checker{world: w, scope: s, near: near, locals: map[string]bool{}, facts: map[ast.Node]bool{},
+		named: map[ast.Node]bool{}}
 	c.survey(tree.Node)
 	ast.Walk(&tree.Node, c)
 	if c.faults != nil {
@@ -226,7 +233,8 @@ func plainError(src string, err error) exprFault {
 		offset = 0
 	}
 	why := strings.NewReplacer("map[string]interface {}", "mapping", "map[string]any", "mapping", "[]interface {}", "list",
-		"interface {}", "value", "float64", "number", "string", "text", "int", "number", "bool", "true or false").Replace(firstLine(fe.Message))
+		"interface {}", "value", "float64", "number", "string", "text", "int", "number", "bool",
+		"true or false").Replace(firstLine(fe.Message))
 	return exprFault{offset, "does not compile: " + why}
 }
 

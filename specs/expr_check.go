@@ -153,7 +153,8 @@ func (c *checker) member(n *ast.MemberNode) {
 	if !ok || c.locals[root.Value] {
 		return
 	}
-	known := map[string][]string{"steps": {"answer", "status", "attempt", "stdout"}, "gates": {"answer", "verdict", "score", "feedback"}}[root.Value]
+	known := map[string][]string{"steps": {"answer", "status", "attempt", "stdout"},
+		"gates": {"answer", "verdict", "score", "feedback"}}[root.Value]
 	if known != nil && !slices.Contains(known, property.Value) {
 		hint := c.near(property.Value, known)
 		if hint == "" {

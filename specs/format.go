@@ -21,7 +21,8 @@ func Format(src []byte) ([]byte, error) {
 	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	b := &book{}
 	if i := bytes.IndexAny(src, "\r\u0085\u2028\u2029"); i >= 0 {
-		return nil, Fault{Line: 1 + bytes.Count(src[:i], []byte("\n")), Col: 1, Message: "holds a line end that is neither LF nor CRLF: editors and YAML count lines differently there"}
+		return nil, Fault{Line: 1 + bytes.Count(src[:i], []byte("\n")), Col: 1,
+			Message: "holds a line end that is neither LF nor CRLF: editors and YAML count lines differently there"}
 	}
 	root := b.parse(src)
 	if len(b.faults) > 0 {
@@ -116,7 +117,8 @@ func (l *layout) extent(n *yaml.Node, indent int) {
 	offset := byteOffset(l.lines[row], n.Column-1)
 	last := row
 	switch {
-	case n.Kind == yaml.ScalarNode && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0, n.Kind == yaml.AliasNode:
+	case n.Kind == yaml.ScalarNode && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0,
+		n.Kind == yaml.AliasNode:
 		// A plain text continues over lines that begin no entry and are no comments; see print.
 	default:
 		last, _ = l.closes(row, offset)
@@ -275,7 +277,8 @@ func (p *printer) line(row int) {
 		p.empty++
 	case p.kind[row] == other && words[0] == '#':
 		p.comment = append(p.comment, row)
-	case p.kind[row] == other && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "%") || strings.HasPrefix(line, "...")):
+	case p.kind[row] == other &&
+		(strings.HasPrefix(line, "---") || strings.HasPrefix(line, "%") || strings.HasPrefix(line, "...")):
 		p.flush(row)
 		p.put(0, words)
 	default: // a text or a bracket continues: its empty lines are line breaks
@@ -289,7 +292,8 @@ func (p *printer) line(row int) {
 // entry prints a line that begins with a key or a dash.
 func (p *printer) entry(row, was int, words string) {
 	is := p.indent[row]
-	open := slices.DeleteFunc(slices.Clone(p.open), func(o level) bool { return o.was > was || o.was == was && o.is >= is })
+	open := slices.DeleteFunc(slices.Clone(p.open),
+		func(o level) bool { return o.was > was || o.was == was && o.is >= is })
 	p.open = append(p.open, level{was, is})
 	p.flush(row)
 	p.shift, p.open = is-was, append(open, level{was, is})
@@ -358,7 +362,8 @@ func sameNodes(a, b *yaml.Node, depth int) bool {
 	if a == nil || b == nil || depth > maxDepth {
 		return a == b
 	}
-	if a.Kind != b.Kind || a.Value != b.Value || a.ShortTag() != b.ShortTag() || a.Anchor != b.Anchor || len(a.Content) != len(b.Content) {
+	if a.Kind != b.Kind || a.Value != b.Value || a.ShortTag() != b.ShortTag() || a.Anchor != b.Anchor ||
+		len(a.Content) != len(b.Content) {
 		return false
 	}
 	for i := range a.Content {
@@ -375,7 +380,7 @@ func sameComments(a, b []byte) bool {
 }
 
 func commentsOf(src []byte) (out []string) {
-	doc, _, err := decode(src)
+	doc, _, err := Decode(src)
 	if err != nil || doc == nil {
 		return nil
 	}

@@ -3,8 +3,8 @@ package specs
 import "gopkg.in/yaml.v3"
 
 // The types below define the language. A field's `key` is its name in the file, `doc` is what an
-// editor shows, `also` names it in other tools, `need` marks required keys, and `enum` lists a text's permitted words. The reader
-// (read.go) and the JSON Schema (schema.go) use them.
+// editor shows, `also` names it in other tools, `need` marks required keys, and `enum` lists a
+// text's permitted words. The reader (read.go) and the JSON Schema (schema.go) use them.
 
 // place has the nodes of a mapping and its keys.
 type place struct {
@@ -27,6 +27,7 @@ func (p place) has(name string) bool { return p.Keys[name] != nil }
 type specDoc struct {
 	place
 	Workflow *workflowDoc `key:"workflow" need:"yes" doc:"The workflow itself: its id, vars and limits."`
+	On       *onDoc       `key:"on" also:"triggers,trigger,when" doc:"What starts runs by itself, once a person has armed it: sluice triggers arm WORKFLOW."`
 	Steps    []*stepDoc   `key:"steps" also:"jobs,tasks,stages,nodes" need:"yes" doc:"The work, step by step. The first one starts the run; so does each with needs: [] that nothing else leads to."`
 	Gates    []*gateDoc   `key:"gates" also:"checks,approvals,reviews" doc:"The gates: each judges a step and decides where its work goes."`
 }
@@ -47,11 +48,55 @@ type workflowDoc struct {
 	Protect      pathList   `key:"protect" doc:"Globs: a step that changed one of these files sends its next gate to a human, whatever the gate's level."`
 }
 
+// onDoc is what starts runs.
+type onDoc struct {
+	place
+	Schedule  []*scheduleDoc `key:"schedule" also:"cron,timer" doc:"Times: a list of {cron: …}."`
+	Files     pathList       `key:"files" also:"file,paths,watch" doc:"Globs, relative to the repo's root: a new or changed file. Its path is file."`
+	Push      *pushDoc       `key:"push" doc:"A commit that arrives on a branch, here or at the remote: push.branch, push.commit."`
+	Issue     *issueDoc      `key:"issue" also:"issues" doc:"An open issue of the forge, by gh: issue.number, title, body, url, author, labels."`
+	Webhook   *webhookDoc    `key:"webhook" also:"http,hook" doc:"A signed POST to the daemon's page, at /hook/REPO/WORKFLOW. Its JSON is event. webhook: {} needs no more."`
+	With      givenDoc       `key:"with" also:"vars,inputs" doc:"Values of the run's vars: texts with ${{ }} over file, push, issue, event and time. A var named like one of these has it without with."`
+	Overlap   scalar         `key:"overlap" also:"concurrency" enum:"queue|skip|parallel|replace" doc:"While a run of the workflow is live: queue (default): the new one waits. skip: it does not start. parallel: it works beside. replace: runs that triggers started are aborted for it."`
+	MaxPerDay countDoc       `key:"max_per_day" doc:"Runs that triggers start within 24 hours. What else fires waits until these are over; a schedule's minute is skipped. 100 if absent."`
+	Confirm   scalar         `key:"confirm" also:"approve" doc:"true: each run waits for a person before its first step. Absent: runs for webhooks do, and for issues of people who cannot write to the repo."`
+}
+
+type scheduleDoc struct {
+	place
+	Cron     scalar `key:"cron" need:"yes" doc:"Minute, hour, day of month, month, day of week, as 0 3 * * 1-5; or @hourly, @daily, @weekly, @monthly, @yearly."`
+	Timezone scalar `key:"timezone" also:"tz,zone" doc:"The zone whose clock counts, as Europe/Berlin. UTC if absent."`
+	CatchUp  scalar `key:"catch_up" enum:"one|all|none" doc:"Times that passed while nobody was there: one (default) = the newest fires, all = each, at most 100, none."`
+}
+
+type pushDoc struct {
+	place
+	Branches textList `key:"branches" doc:"Branches, or globs of them. All, if absent."`
+	Paths    pathList `key:"paths" doc:"Globs: only commits that change such a file. Commits that were not fetched are not looked at."`
+}
+
+type issueDoc struct {
+	place
+	Labels   textList `key:"labels" also:"label" doc:"All of these labels."`
+	Assignee scalar   `key:"assignee" doc:"Whose issues: a login of the forge, or me."`
+}
+
+type webhookDoc struct{ place }
+
 // onDoneDoc lands the work.
 type onDoneDoc struct {
 	place
-	Land          scalar `key:"land" enum:"keep|squash|merge|ff|pr" doc:"keep (default): sluice land lands the work. squash, merge, ff: it goes onto the branch that was checked out when the run began. pr: it is pushed, and a pull request is opened with gh."`
-	CloseWorktree scalar `key:"close_worktree" doc:"true: the run's worktree is removed after landing. Its branch stays."`
+	Land          scalar   `key:"land" enum:"keep|squash|merge|ff|pr" doc:"keep (default): sluice land lands the work. squash, merge, ff: it goes onto the branch that was checked out when the run began. pr: it is pushed, and a pull request is opened, or brought up to date, with gh."`
+	Pull          *pullDoc `key:"pr" doc:"How the pull request is opened, at land: pr or for a gate that the forge judges."`
+	CloseWorktree scalar   `key:"close_worktree" doc:"true: the run's worktree is removed after landing. Its branch stays."`
+}
+
+// pullDoc opens a pull request.
+type pullDoc struct {
+	place
+	Labels    textList `key:"labels" doc:"Labels that it gets."`
+	Reviewers textList `key:"reviewers" doc:"Who is asked to review it: logins, or ORG/TEAM."`
+	Draft     scalar   `key:"draft" doc:"true: it is a draft until the work stands at the workflow's last gate."`
 }
 
 type limitsDoc struct {
@@ -155,9 +200,9 @@ type gateDoc struct {
 	Restarts    countDoc     `key:"restarts" doc:"Reviewer launches after an inconclusive one. 1 if absent."`
 	Answer      answerDoc    `key:"answer" doc:"JSON Schema of the reviewer's answer, if it is more than a verdict; at level human, of the answer that a person's pass must contain."`
 	Outputs     outputsDoc   `key:"outputs" doc:"Files the engine writes from the review: path: expression."`
-	Verdict     verdictDoc   `key:"verdict" doc:"outcome: condition, the first true one wins; or one expression whose value is the outcome's name. Absent: the reviewer's own word."`
+	Verdict     verdictDoc   `key:"verdict" doc:"outcome: condition, the first true one wins; or one expression whose value is the outcome's name. Absent: the reviewer's verdict."`
 	VetoWindow  spanDoc      `key:"veto_window" doc:"How long a notify gate pauses for a veto, as 30s."`
-	Timeout     spanDoc      `key:"timeout" doc:"How long a human may take."`
+	Timeout     spanDoc      `key:"timeout" doc:"How long a human may take; with forge, how long the forge may take until a human is asked."`
 	OnTimeout   scalar       `key:"on_timeout" doc:"After the time-out: remind (default), fail, or an end. Never pass."`
 	OnPass      *onPassDoc   `key:"on_pass" also:"on_success,on_approve,on_approval,then" need:"yes" doc:"Where a pass leads."`
 	OnFail      *onFailDoc   `key:"on_fail" also:"on_failure,on_reject,on_rejection,on_error" doc:"Where a failure leads. Absent: back to the step judged."`
@@ -173,11 +218,12 @@ type reviewerDoc struct {
 	AgentType scalar     `key:"agent_type" doc:"A role: an agent reviews."`
 	Run       commandDoc `key:"run" doc:"A command reviews: exit 0 = pass, else fail, its output the feedback."`
 	From      scalar     `key:"from" enum:"step" doc:"step: the step's own report and answer decide."`
+	Forge     textList   `key:"forge" doc:"The forge judges: [checks], [reviews] or both. The commit is pushed and its pull request opened first. checks: all checks of the commit are green. reviews: somebody with write access, or one of approvers, has approved the commit, and nobody wants changes."`
 	Prompt    scalar     `key:"prompt" doc:"What to look for: instructions for the agent of agent_type, or, at level human, for the person who is asked."`
 	Session   scalar     `key:"session" doc:"Continue the run's conversation of this name, if the agent can."`
 	Rubric    textList   `key:"rubric" doc:"The criteria to score, each 0 to 100 in scores; score is their mean."`
-	Approvers textList   `key:"approvers" doc:"The names whose signatures count."`
-	Trust     scalar     `key:"trust" enum:"auto|file|sandbox|signed" doc:"The lowest trust level that an answer needs."`
+	Approvers textList   `key:"approvers" doc:"Who may decide: names whose signatures count, and forge:LOGIN for an account at the forge, whose /sluice comments on the pull request count."`
+	Trust     scalar     `key:"trust" enum:"auto|file|sandbox|forge|signed" doc:"The lowest trust level that an answer needs."`
 }
 
 type onPassDoc struct {

@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 
 	"sluice/engine"
 	"sluice/internal/fault"
@@ -44,17 +45,21 @@ func LoadFor(file string, src []byte, vars map[string]any) (*engine.Spec, []Faul
 	return spec, faults
 }
 
-// sources reads what a spec names; nil = it is not read.
+// sources is where a spec's compilation takes what is not in its text.
 type sources struct {
-	schemas schemaReader
-	flows   flowReader
-	above   []string
-	late    map[string]bool // see handed
+	schemas schemaReader    // nil: schemas in files are not read
+	flows   flowReader      // nil: workflows of child runs are not read
+	above   []string        // the workflows whose child this one is, outermost first
+	late    map[string]bool // vars of a child run: see handed
 	said    map[string]bool
 }
 
+// schemaReader reads the schema file at a path below the repo's root.
 type schemaReader func(path string) ([]byte, error)
 
+// load makes the passes that the package doc names. Faults in one pass do not keep the next from
+// what it can read, so that a person gets them all at once; only a spec without faults is linked.
+// The spec and its compiler are nil if there are faults.
 func load(file string, src []byte, vars map[string]any, from sources) (*engine.Spec, *compiler, []Fault) {
 	r := &reader{book{file: file}}
 	root := r.parse(src)
@@ -63,7 +68,11 @@ func load(file string, src []byte, vars map[string]any, from sources) (*engine.S
 	}
 	var doc specDoc
 	r.object(root, reflect.ValueOf(&doc).Elem(), topName)
-	c := &compiler{reader: r, doc: &doc, given: vars, schemas: from.schemas, flows: from.flows, above: from.above, late: from.late, world: world{said: from.said}, spec: &engine.Spec{Digest: Digest(src)}, notes: book{file: file}}
+	c := &compiler{
+		reader: r, doc: &doc, given: vars,
+		schemas: from.schemas, flows: from.flows, above: from.above, late: from.late, world: world{said: from.said},
+		spec: &engine.Spec{Digest: Digest(src)}, notes: book{file: file},
+	}
 	c.compile()
 	if max(len(doc.Steps), len(doc.Gates)) > MaxSteps {
 		r.pos(1, 1, "the workflow has more than %d steps or gates: split it", MaxSteps)
@@ -71,7 +80,7 @@ func load(file string, src []byte, vars map[string]any, from sources) (*engine.S
 	if len(r.faults) == 0 {
 		c.link()
 	} else {
-		c.graphFaults(c.spec.Cycles())
+		c.graphFaults(c.spec.Cycles()) // linking would have found them
 	}
 	if len(r.faults) > 0 {
 		return nil, nil, r.sorted()
@@ -109,7 +118,8 @@ func Notes(path string) []Fault {
 	return c.notes.sorted()
 }
 
-// rootOf returns the repo's root of a spec in .workflow/specs, or else the spec's folder.
+// rootOf returns the root of the repo that has the spec in its .workflow/specs, else the spec's
+// folder: a spec elsewhere is checked as if that were the root.
 func rootOf(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -121,6 +131,7 @@ func rootOf(path string) string {
 	return filepath.Dir(abs)
 }
 
+// schemasBelow reads schema files below root. No link leads out of it.
 func schemasBelow(root string) schemaReader {
 	return func(path string) ([]byte, error) {
 		r, err := os.OpenRoot(root)
@@ -128,7 +139,7 @@ func schemasBelow(root string) schemaReader {
 			return nil, err
 		}
 		defer r.Close()
-		f, err := r.Open(filepath.FromSlash(path))
+		f, err := r.OpenFile(filepath.FromSlash(path), openFlags, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -137,9 +148,12 @@ func schemasBelow(root string) schemaReader {
 	}
 }
 
-// readBounded reads a regular file of at most max bytes and a little more, so that the caller can
-// refuse longer ones.
-func readBounded(path string, max int64) ([]byte, error) {
+// openFlags keep the open of a named pipe from waiting for a writer: see open(2), O_NONBLOCK.
+const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
+
+// readBounded reads a regular file. Of one longer than limit it returns limit+1 bytes, so that the
+// caller can refuse it. It looks before it opens, because opening a device can have effects.
+func readBounded(path string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -147,15 +161,16 @@ func readBounded(path string, max int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("not a regular file")
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, openFlags, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return boundedFrom(f, max)
+	return boundedFrom(f, limit)
 }
 
-func boundedFrom(f *os.File, max int64) ([]byte, error) {
+// boundedFrom is readBounded for an open file.
+func boundedFrom(f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -163,7 +178,7 @@ func boundedFrom(f *os.File, max int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("not a regular file")
 	}
-	return io.ReadAll(io.LimitReader(f, max+1))
+	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
 // reason returns why a file cannot be read, without its path, which the fault has.
@@ -189,10 +204,24 @@ func Find(root string) ([]string, error) {
 	return out, nil
 }
 
+// compactJSON returns the JSON value without white space, its keys sorted.
 func compactJSON(b []byte) (json.RawMessage, error) {
 	var v any
 	if err := json.Unmarshal(b, &v); err != nil {
 		return nil, err
 	}
 	return json.Marshal(v)
+}
+
+// LoadWith is Load for a spec whose child workflows are given, by id. A child that flows lacks is a
+// fault, as one that does not exist.
+func LoadWith(file string, src []byte, flows map[string][]byte) (*engine.Spec, []Fault) {
+	spec, _, faults := load(file, src, nil, sources{flows: func(_, id string) ([]byte, string, error) {
+		b, ok := flows[id]
+		if !ok {
+			return nil, id + ".yaml", fs.ErrNotExist
+		}
+		return b, id + ".yaml", nil
+	}})
+	return spec, faults
 }

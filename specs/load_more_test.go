@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +23,42 @@ func loaded(t *testing.T, src string) *engine.Spec {
 		t.Fatalf("%v", faults)
 	}
 	return spec
+}
+
+// TestPipeIsNoFile: a named pipe in the place of a spec or a schema is a fault. Nobody waits for its
+// writer.
+func TestPipeIsNoFile(t *testing.T) {
+	for name, pipe := range map[string]string{"schema": "x.json", "spec": ".workflow/specs/w.yaml"} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			spec := filepath.Join(root, ".workflow/specs/w.yaml")
+			if err := os.MkdirAll(filepath.Dir(spec), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			text := "workflow: {id: w}\nsteps: [{id: a, agent: {type: t}, answer: x.json, next_step: DONE}]\n"
+			if name == "schema" {
+				if err := os.WriteFile(spec, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := syscall.Mkfifo(filepath.Join(root, pipe), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			found := make(chan []Fault, 1)
+			go func() {
+				_, faults := LoadFile(spec)
+				found <- faults
+			}()
+			select {
+			case faults := <-found:
+				if len(faults) != 1 || !strings.Contains(faults[0].Message, "not a regular file") {
+					t.Errorf("got %v", faults)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatal("it waits for a writer")
+			}
+		})
+	}
 }
 
 // TestDefaults: missing keys have the language's defaults.

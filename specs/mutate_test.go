@@ -46,7 +46,7 @@ func TestRandomChanges(t *testing.T) {
 			if err := schema.Validate(asJSON(t, []byte(src))); err != nil {
 				t.Fatalf("Load takes what the schema does not: %v\n%s", err, src)
 			}
-			_ = graph.Text(spec, nil) + graph.Mermaid(spec, nil) + graph.Dot(spec, nil) + string(graph.SVG(spec, nil))
+			_ = graph.Text(spec, nil, graph.Options{}) + graph.Mermaid(spec, nil, graph.Options{}) + graph.Dot(spec, nil, graph.Options{}) + string(graph.SVG(spec, nil, graph.Options{}))
 			if strings.Contains(src, "\r") {
 				continue
 			}

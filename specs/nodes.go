@@ -33,7 +33,7 @@ func (b *book) parse(src []byte) *yaml.Node {
 		return nil
 	}
 	b.lines = strings.Split(string(src), "\n")
-	doc, rest, err := decode(src)
+	doc, rest, err := Decode(src)
 	if err != nil {
 		line, why := YAMLFault(src, err)
 		b.pos(line, 1, "not YAML: %s", why)
@@ -44,6 +44,9 @@ func (b *book) parse(src []byte) *yaml.Node {
 		return nil
 	}
 	if rest != nil {
+		if len(rest.Content) > 0 {
+			rest = rest.Content[0]
+		}
 		b.at(rest, "a second document begins here: one file holds one workflow")
 	}
 	count := 0
@@ -58,9 +61,9 @@ func (b *book) parse(src []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// decode reads the first document, and the second's node if there is one. It recovers from the
-// library's panics on some invalid inputs.
-func decode(src []byte) (doc, rest *yaml.Node, err error) {
+// Decode reads the first document, and the second's node; nil = there is none. It recovers from the
+// library's panics on some invalid inputs. YAMLFault places its errors.
+func Decode(src []byte) (doc, rest *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			doc, rest, err = nil, nil, fmt.Errorf("yaml: %v", p)
@@ -77,9 +80,6 @@ func decode(src []byte) (doc, rest *yaml.Node, err error) {
 	switch err := d.Decode(&second); {
 	case err == nil:
 		rest = &second
-		if len(second.Content) > 0 {
-			rest = second.Content[0]
-		}
 	case !errors.Is(err, io.EOF):
 		return nil, nil, err
 	}
@@ -93,7 +93,7 @@ func YAMLFault(src []byte, err error) (line int, why string) {
 	lines := bytes.SplitAfter(src, []byte("\n"))
 	told = min(told, len(lines))
 	ends := func(n int) bool { // with n lines, the fault is the same
-		_, _, err := decode(bytes.Join(lines[:n], nil))
+		_, _, err := Decode(bytes.Join(lines[:n], nil))
 		if err == nil {
 			return false
 		}

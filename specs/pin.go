@@ -27,7 +27,8 @@ func pin(file string, src []byte, vars map[string]any, from sources) ([]byte, []
 	edits := c.edits()
 	for _, n := range slices.SortedFunc(maps.Keys(edits), fromTheEnd) {
 		if !replaceScalar(lines, n, edits[n]) {
-			return nil, []Fault{{file, n.Line, n.Column, "cannot be fixed for the run: write the value on one line, after its key, without an alias"}}
+			return nil, []Fault{{file, n.Line, n.Column,
+				"cannot be fixed for the run: write the value on one line, after its key, without an alias"}}
 		}
 	}
 	out := []byte(strings.Join(lines, "\n"))
@@ -35,7 +36,8 @@ func pin(file string, src []byte, vars map[string]any, from sources) ([]byte, []
 		return nil, faults
 	}
 	if _, faults := Load("", out); len(faults) > 0 {
-		return nil, []Fault{{file, 1, 1, fmt.Sprintf("with its schemas and values written into it, the spec does not load: %s", faults[0].Message)}}
+		return nil, []Fault{{file, 1, 1,
+			fmt.Sprintf("with its schemas and values written into it, the spec does not load: %s", faults[0].Message)}}
 	}
 	return out, nil
 }
@@ -86,7 +88,8 @@ func fromTheEnd(a, b *yaml.Node) int {
 
 func replaceScalar(lines []string, n *yaml.Node, with string) bool {
 	row := n.Line - 1
-	if n.Kind != yaml.ScalarNode || n.Anchor != "" || row < 0 || row >= len(lines) || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+	if n.Kind != yaml.ScalarNode || n.Anchor != "" || row < 0 || row >= len(lines) ||
+		n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return false
 	}
 	at := byteOffset(lines[row], n.Column-1)

@@ -18,18 +18,20 @@ type shape interface {
 	schema() object
 }
 
-// reader converts nodes to the language's types and keeps every fault.
+// reader converts nodes to the language's types. It keeps every fault, and reads on.
 type reader struct{ book }
 
+// field is a key of a language type, as the tags of its Go field declare it (see language.go).
 type field struct {
 	key   string
 	need  bool
-	enum  []string
-	also  []string
+	enum  []string // the permitted words; nil = any
+	also  []string // what other tools call it
 	doc   string
-	index int
+	index int // of the Go field
 }
 
+// fieldsOf returns the keys of a language type, in the order of their declaration.
 func fieldsOf(t reflect.Type) []field {
 	var out []field
 	for i := range t.NumField() {
@@ -49,7 +51,8 @@ func fieldsOf(t reflect.Type) []field {
 	return out
 }
 
-// object reads a mapping into the language type that v points at.
+// object reads a mapping into v, a language type. what names it in faults. A key that is missing is
+// no fault if an unknown key seems to be a misspelling of it: one mistake, one fault.
 func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 	at := n
 	n = resolve(n)
@@ -66,24 +69,28 @@ func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 	for _, kv := range r.pairs(n, what) {
 		i := slices.Index(known, kv.name)
 		if i < 0 {
-			if near := elsewhere(kv.name, fields); near != "" {
-				r.at(kv.key, "%s: unknown key %s: did you mean %q?", what, quote(kv.name), near)
-				meant[near] = true
-				continue
-			}
-			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
-			meant[text.Nearest(kv.name, known)] = true
+			meant[r.unknown(kv, what, fields, known)] = true
 			continue
 		}
 		p.Keys[kv.name] = kv.value
 		r.value(kv.value, v.Field(fields[i].index), fields[i], what)
 	}
-	v.Addr().Interface().(interface{ stand(place) }).stand(p)
+	v.Addr().Interface().(interface{ stand(place) }).stand(p) // every language type embeds a place
 	for _, f := range fields {
 		if f.need && p.Keys[f.key] == nil && !meant[f.key] {
 			r.at(at, "%s: %q is missing", what, f.key)
 		}
 	}
+}
+
+// unknown reports an unknown key, and returns the known one that it seems to mean; "" = none.
+func (r *reader) unknown(kv pair, what string, fields []field, known []string) string {
+	if near := elsewhere(kv.name, fields); near != "" {
+		r.at(kv.key, "%s: unknown key %s: did you mean %q?", what, quote(kv.name), near)
+		return near
+	}
+	r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+	return text.Nearest(kv.name, known)
 }
 
 // elsewhere returns the key that other tools call name; "" if there is none.
@@ -99,6 +106,8 @@ func elsewhere(name string, fields []field) string {
 	return ""
 }
 
+// value reads the value of a key into v, the Go field. A shape reads itself; else it is a mapping or
+// a list of mappings.
 func (r *reader) value(n *yaml.Node, v reflect.Value, f field, what string) {
 	where := what + ": " + f.key
 	if what == topName {
@@ -163,7 +172,8 @@ func nameOf(n *yaml.Node, noun string, i int) string {
 	return fmt.Sprintf("%s %d of the list", noun, i+1)
 }
 
-func (r *reader) items(n *yaml.Node, what string) ([]*yaml.Node, bool) {
+// items returns the nodes of a list. ok is false if the node is none, which it reports.
+func (r *reader) items(n *yaml.Node, what string) (items []*yaml.Node, ok bool) {
 	m := resolve(n)
 	if m.Kind != yaml.SequenceNode {
 		r.at(n, "%s: expected a list, found %s", what, kindOf(m))
@@ -172,6 +182,7 @@ func (r *reader) items(n *yaml.Node, what string) ([]*yaml.Node, bool) {
 	return m.Content, true
 }
 
+// pair is a key of a mapping, and its value.
 type pair struct {
 	name       string
 	key, value *yaml.Node
@@ -206,7 +217,8 @@ func (r *reader) pairs(n *yaml.Node, what string) []pair {
 	return out
 }
 
-func (r *reader) scalar(n *yaml.Node, what, expected string) (string, bool) {
+// scalar returns the text of a node: no list, no mapping, no null. expected describes it in faults.
+func (r *reader) scalar(n *yaml.Node, what, expected string) (value string, ok bool) {
 	m := resolve(n)
 	switch {
 	case m.Kind != yaml.ScalarNode || isNull(m):

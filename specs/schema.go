@@ -116,7 +116,8 @@ func (*countDoc) schema() object {
 }
 
 func (*spanDoc) schema() object {
-	return object{"anyOf": []any{object{"type": "string", "pattern": `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}, computed()}}
+	return object{"anyOf": []any{object{"type": "string",
+		"pattern": `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}, computed()}}
 }
 
 func (*number) schema() object {
@@ -124,8 +125,9 @@ func (*number) schema() object {
 }
 
 func limitSchema(bound object) object {
-	return object{"anyOf": []any{bound, object{"type": "object", "additionalProperties": false, "required": []string{"max"},
-		"properties": object{"max": bound, "on_hit": object{"enum": []string{"ABORTED", "FAILED", "human"}}}}}}
+	return object{"anyOf": []any{bound,
+		object{"type": "object", "additionalProperties": false, "required": []string{"max"},
+			"properties": object{"max": bound, "on_hit": object{"enum": []string{"ABORTED", "FAILED", "human"}}}}}}
 }
 
 func (l *spanLimit) schema() object   { return limitSchema(l.max.schema()) }
@@ -134,29 +136,34 @@ func (l *numberLimit) schema() object { return limitSchema(l.max.schema()) }
 
 func (*envDoc) schema() object {
 	return object{"type": "object", "additionalProperties": textSchema(),
-		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`, "not": object{"type": "string", "pattern": `^[Ss][Ll][Uu][Ii][Cc][Ee]_`}}}
+		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`,
+			"not": object{"type": "string", "pattern": `^[Ss][Ll][Uu][Ii][Cc][Ee]_`}}}
 }
 
 func (*tasksDoc) schema() object {
 	return object{"anyOf": []any{
 		filledSchema(),
-		object{"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": (&exprDoc{}).schema(), "propertyNames": object{"pattern": `\$\{\{`}},
+		object{"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": (&exprDoc{}).schema(),
+			"propertyNames": object{"pattern": `\$\{\{`}},
 	}}
 }
 
 func (*givenDoc) schema() object {
-	return object{"type": "object", "additionalProperties": textSchema(), "propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
+	return object{"type": "object", "additionalProperties": textSchema(),
+		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
 }
 
 func (*routesDoc) schema() object {
 	return object{"type": "object", "additionalProperties": textSchema(),
-		"propertyNames": object{"pattern": ids.Pattern, "not": object{"enum": []string{"pass", "fail", "veto", "done", "human"}}}}
+		"propertyNames": object{"pattern": ids.Pattern,
+			"not": object{"enum": []string{"pass", "fail", "veto", "done", "human"}}}}
 }
 
 func (*verdictDoc) schema() object {
 	return object{"anyOf": []any{
 		(&exprDoc{}).schema(),
-		object{"type": "object", "minProperties": 1, "additionalProperties": (&exprDoc{}).schema(), "propertyNames": object{"pattern": ids.Pattern}},
+		object{"type": "object", "minProperties": 1, "additionalProperties": (&exprDoc{}).schema(),
+			"propertyNames": object{"pattern": ids.Pattern}},
 	}}
 }
 
@@ -173,7 +180,8 @@ func (*criteriaDoc) schema() object {
 		object{"type": "object", "additionalProperties": false, "required": []string{"run"},
 			"properties": object{"run": (&commandDoc{}).schema(), "folder": object{"type": "boolean"}}},
 		object{"type": "object", "additionalProperties": false, "required": []string{"file"},
-			"properties": object{"file": filledSchema(), "non_empty": object{"type": "boolean"}, "folder": object{"type": "boolean"}}},
+			"properties": object{"file": filledSchema(), "non_empty": object{"type": "boolean"},
+				"folder": object{"type": "boolean"}}},
 	}
 	return object{"anyOf": append(one, object{"type": "array", "minItems": 1, "items": object{"anyOf": one}})}
 }
@@ -183,12 +191,14 @@ func (*answerDoc) schema() object {
 }
 
 func (*rolesDoc) schema() object {
-	return object{"type": "object", "additionalProperties": objectSchema(reflect.TypeFor[roleDoc]()), "propertyNames": object{"pattern": ids.Pattern}}
+	return object{"type": "object", "additionalProperties": objectSchema(reflect.TypeFor[roleDoc]()),
+		"propertyNames": object{"pattern": ids.Pattern}}
 }
 
 func (*varsDoc) schema() object {
 	long := object{"type": "object", "additionalProperties": false,
-		"properties": object{"required": object{"type": "boolean"}, "default": textSchema(), "one_of": object{"type": "array", "items": textSchema(), "minItems": 1},
+		"properties": object{"required": object{"type": "boolean"}, "default": textSchema(),
+			"one_of":      object{"type": "array", "items": textSchema(), "minItems": 1},
 			"description": textSchema()}}
 	return object{"type": "object", "additionalProperties": object{"anyOf": []any{textSchema(), long}},
 		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
@@ -212,7 +222,9 @@ func (*stepDoc) rules() []any {
 				object{"anyOf": []any{has("gate"), has("next_step"), has("needs")}}}}}},
 		object{"not": has("gate", "next_step")},
 		object{"not": has("gate", "on_fail")},
-		object{"if": has("workflow"), "then": object{"allOf": []any{without("agent", "run"), object{"properties": object{"answer": (&exprDoc{}).schema()}}}},
+		object{"if": has("workflow"),
+			"then": object{"allOf": []any{without("agent", "run"),
+				object{"properties": object{"answer": (&exprDoc{}).schema()}}}},
 			"else": without("vars")},
 	}
 }

@@ -34,7 +34,8 @@ func (c *compiler) setup(d *setupDoc, what string) *engine.Setup {
 		first, _, _ := strings.Cut(strings.ToLower(path.Clean(p)), "/")
 		switch {
 		case first == "." || first == ".git" || first == ".workflow":
-			c.at(d.Provides.items[i].node, "%s: provides %s: it is not a setup's to make: name a folder such as node_modules", what, quote(p))
+			c.at(d.Provides.items[i].node,
+				"%s: provides %s: it is not a setup's to make: name a folder such as node_modules", what, quote(p))
 		case strings.ContainsAny(p, "*?["):
 			c.at(d.Provides.items[i].node, "%s: provides %s: no glob: name the folder or file itself", what, quote(p))
 		}

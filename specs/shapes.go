@@ -123,7 +123,8 @@ func (c *commandDoc) read(r *reader, n *yaml.Node, what string) {
 		return
 	}
 	if strings.Contains(v, "${{") {
-		r.at(n, "%s: ${{ }} has no place in a shell command, where a value could become a command: use `env`, $SLUICE_VAR_…, or a list of arguments", what)
+		r.at(n, "%s: ${{ }} has no place in a shell command, where a value could become a command: use `env`, "+
+			"$SLUICE_VAR_…, or a list of arguments", what)
 		return
 	}
 	c.shell, c.node = v, n

@@ -272,7 +272,8 @@ func (d *varsDoc) read(r *reader, n *yaml.Node, what string) {
 	for _, kv := range r.pairs(m, what) {
 		where := what + ": " + kv.name
 		if !identifier(kv.name) {
-			r.at(kv.key, "%s: %s is not a var name: letters, digits and _ only, so that expressions and $SLUICE_VAR_… can name it", what, quote(kv.name))
+			r.at(kv.key, "%s: %s is not a var name: letters, digits and _ only, so that expressions and $SLUICE_VAR_… "+
+				"can name it", what, quote(kv.name))
 			continue
 		}
 		v := varDoc{name: kv.name, key: kv.key}

@@ -96,7 +96,7 @@ func stepIDs(w *engine.Spec) (ids []string) {
 // gateIDs returns the gates whose judge a stand-in can replace.
 func gateIDs(w *engine.Spec) (ids []string) {
 	for _, g := range w.Gates {
-		if g.Reviewer.AgentType != "" || g.Reviewer.Run != nil {
+		if g.Reviewer.AgentType != "" || g.Reviewer.Run != nil || len(g.Reviewer.Forge) > 0 {
 			ids = append(ids, g.ID)
 		}
 	}
@@ -162,7 +162,8 @@ func (r *stubReader) played(kv pair, kind string, known, ofTasks []string) (id s
 	case ofTask && !r.hasTasks():
 		r.at(kv.key, "%ss: workflow %s has no tasks, so %s is of none%s", kind, r.spec.ID, quote(kv.name), r.near(id, known))
 	case ofTask && slices.Contains(known, id):
-		r.at(kv.key, "%ss: workflow %s does not do %s %s for each task: %s is of none%s", kind, r.spec.ID, kind, quote(id), quote(kv.name), r.near(id, known))
+		r.at(kv.key, "%ss: workflow %s does not do %s %s for each task: %s is of none%s", kind, r.spec.ID, kind,
+			quote(id), quote(kv.name), r.near(id, known))
 	default:
 		hint := ""
 		if best := text.Nearest(id, ofTasks); ofTask && best != "" {
@@ -216,7 +217,8 @@ func (r *stubReader) plays(n *yaml.Node, what string) []stub.Play {
 }
 
 func playKeys() []string {
-	return []string{"write", "say", "answer", "verdict", "score", "scores", "feedback", "signal", "summary", "question", "takes", "exit", "fail", "reset_in", "then"}
+	return []string{"write", "say", "answer", "verdict", "score", "scores", "feedback", "signal", "summary",
+		"question", "takes", "exit", "fail", "reset_in", "then"}
 }
 
 func (r *stubReader) play(n *yaml.Node, what string) (p stub.Play) {
@@ -234,7 +236,8 @@ func (r *stubReader) play(n *yaml.Node, what string) (p stub.Play) {
 				p.Answer, _ = json.Marshal(v) // plain JSON values
 			}
 		case "verdict", "feedback", "summary", "question":
-			to := map[string]*string{"verdict": &p.Verdict, "feedback": &p.Feedback, "summary": &p.Summary, "question": &p.Question}[kv.name]
+			to := map[string]*string{"verdict": &p.Verdict, "feedback": &p.Feedback, "summary": &p.Summary,
+				"question": &p.Question}[kv.name]
 			*to, _ = r.scalar(at, where, "a text")
 			if kv.name == "verdict" && p.Verdict != "" && r.words != nil && !slices.Contains(r.words, p.Verdict) {
 				r.at(at, "%s: %s is not a verdict here: it has %s", where, quote(p.Verdict), strings.Join(r.words, ", "))

@@ -81,7 +81,8 @@ func (c *compiler) parts(t scalar, s scope, what string) ([]part, bool) {
 		}
 		code, faults := c.world.compile(parts[i].source, s, asText, c.near)
 		for _, f := range faults {
-			c.within(t.node, t.value, parts[i].offset+byteOffset(parts[i].source, f.offset), "%s: ${{%s}}: %s", what, parts[i].source, f.message)
+			c.within(t.node, t.value, parts[i].offset+byteOffset(parts[i].source, f.offset), "%s: ${{%s}}: %s", what,
+				parts[i].source, f.message)
 		}
 		parts[i].code = code
 		good = good && faults == nil
@@ -198,7 +199,8 @@ func (c *compiler) bound(t scalar, what string) (string, bool) {
 		}
 		for _, r := range p.code.reads {
 			if r.root == "vars" && (c.late[r.id] || r.whole && len(c.late) > 0) {
-				c.at(t.node, "%s: it is fixed when the whole run starts, and a var that it reads has its value only when this child run does (vars beside workflow)", what)
+				c.at(t.node, "%s: it is fixed when the whole run starts, and a var that it reads has its value only when this "+
+					"child run does (vars beside workflow)", what)
 				return "", false
 			}
 			v := c.variable(r.id)
@@ -292,7 +294,8 @@ func (p *program) varsOnly() bool {
 // said reports whether the program reads what an agent said, beyond the attempt, the task and its
 // status.
 func (p *program) said() bool {
-	return slices.ContainsFunc(p.reads, func(r reading) bool { return r.root == "vars" && p.theirs(r) || r.id == "" && !r.fact && p.theirs(r) })
+	return slices.ContainsFunc(p.reads,
+		func(r reading) bool { return r.root == "vars" && p.theirs(r) || r.id == "" && !r.fact && p.theirs(r) })
 }
 
 // foreign reports whether the program reads what agents or people said during the run.
@@ -305,6 +308,6 @@ func (p *program) theirs(r reading) bool {
 	if r.root == "vars" {
 		return p.world.said[r.id] || r.whole && len(p.world.said) > 0
 	}
-	own := []string{"run", "workflow", "step", "attempt", "gate", "failures", "exhausted"}
+	own := []string{"run", "workflow", "step", "attempt", "gate", "failures", "exhausted", "time"}
 	return !slices.Contains(own, r.root)
 }

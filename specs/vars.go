@@ -25,7 +25,8 @@ func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) 
 			if v.Description != "" {
 				about = " (" + v.Description + ")"
 			}
-			faults = append(faults, fault.New(fmt.Sprintf("give it as --var %s=…", v.Name), "%s needs the var %s%s", spec.ID, v.Name, about))
+			faults = append(faults,
+				fault.New(fmt.Sprintf("give it as --var %s=…", v.Name), "%s needs the var %s%s", spec.ID, v.Name, about))
 		}
 	}
 	b := &book{}
@@ -56,7 +57,8 @@ func (b *book) varOf(v engine.Var, text, workflow string) (any, error) {
 	}
 	value, err := typed(text, like)
 	if len(v.OneOf) > 0 && !slices.Contains(v.OneOf, value) {
-		err = fmt.Errorf("%s is none of %s%s", quote(text), choiceWords(v.OneOf), b.near(text, strings.Split(choiceWords(v.OneOf), ", ")))
+		err = fmt.Errorf("%s is none of %s%s", quote(text), choiceWords(v.OneOf),
+			b.near(text, strings.Split(choiceWords(v.OneOf), ", ")))
 	}
 	if err == nil && v.Required && strings.TrimSpace(text) == "" {
 		err = fmt.Errorf("it is empty, and %s needs it", workflow)

@@ -14,11 +14,15 @@ import (
 // machineForm returns the form in which a machine would check a sentence; "" if it is for a
 // reviewer.
 func machineForm(sentence string) string {
-	const ends = `(?:should |must |will |has to )?(?:exits?|returns?|ends?|finishes) (?:with )?(?:an? )?(?:exit )?(?:code |status )?(?:of )?(?:0|zero)`
+	const ends = `(?:should |must |will |has to )?(?:exits?|returns?|ends?|finishes) (?:with )?(?:an? )?(?:exit ` +
+		`)?(?:code |status )?(?:of )?(?:0|zero)`
 	for _, form := range []struct{ like, want string }{
 		{`(?i)^(?:command |the command |running )?(.+?) ` + ends + `\.?$`, "%s exits 0"},
-		{`^((?:make \S+|go (?:test|vet|build)(?: \S+)*?|(?:npm|yarn|pnpm) (?:test|run \S+)|cargo (?:test|build|clippy)|pytest(?: \S+)*?|\./\S+(?: \S+)*?)) (?:passes|succeeds|is green|runs clean(?:ly)?|works)\.?$`, "%s exits 0"},
-		{`(?i)^(?:the )?(?:file )?(\S*[./]\S*) (?:should |must )?(?:exists?|is (?:there|present))(?: and is (?:not |non-?)empty)?\.?$`, "file %s exists"},
+		{`^((?:make \S+|go (?:test|vet|build)(?: \S+)*?|(?:npm|yarn|pnpm) (?:test|run \S+)|cargo ` +
+			`(?:test|build|clippy)|pytest(?: \S+)*?|\./\S+(?: \S+)*?)) (?:passes|succeeds|is green|runs ` +
+			`clean(?:ly)?|works)\.?$`, "%s exits 0"},
+		{`(?i)^(?:the )?(?:file )?(\S*[./]\S*) (?:should |must )?(?:exists?|is (?:there|present))(?: and is (?:not ` +
+			`|non-?)empty)?\.?$`, "file %s exists"},
 	} {
 		m := regexp.MustCompile(form.like).FindStringSubmatch(sentence)
 		if m == nil {
@@ -51,7 +55,10 @@ func (c *compiler) beside() {
 							continue
 						}
 						told[two{a.ID, b.ID}] = true
-						c.notes.at(c.steps[b.ID].ID.node, "step %s: it can be ready while step %s is, and both work in %s: one waits, and goes on in what the other left: give each an agent.worktree of its own, or let one need the other; one that only looks can say so (agent: {reads: true}), and then waits for nobody", b.ID, a.ID, folder)
+						c.notes.at(c.steps[b.ID].ID.node,
+							"step %s: it can be ready while step %s is, and both work in %s: one waits, and goes on in what the other "+
+								"left: give each an agent.worktree of its own, or let one need the other; one that only looks can say so "+
+								"(agent: {reads: true}), and then waits for nobody", b.ID, a.ID, folder)
 					}
 				}
 			}

@@ -52,7 +52,7 @@ func TestShowDecides(t *testing.T) {
 	win.decides("Enter", `^sent`)
 	w.until(`attempt 2(.|\n)*\? G review`, "status")
 	win.types("Enter")
-	win.sees(`^G review at human, G #2 of w-1`)
+	win.sees(`^G review of w-1, round 2: asks you`)
 	win.sees(`^  round 1 +fail by .*two lines`)
 	win.types("o")
 	win.sees(`(?s)^@@ -1 \+1,2 @@.* hello.*\+hello`)

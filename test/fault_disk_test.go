@@ -105,14 +105,28 @@ func TestDiskFull(t *testing.T) {
 		x := newArena(t, seedOf(t), 2, arenaPlaces{state: dir})
 		x.boot()
 		x.busy()
-		hog(t, filepath.Join(dir, "hog"))
-		eventually(t, "status says stalled", func() bool { return x.allStalled() || x.ask() && false })
-		for _, r := range x.repos {
-			if out, _ := x.try(r, x.bin, "status"); !strings.Contains(out, "stalled") || !strings.Contains(out, "no space left") {
-				t.Errorf("sluice status on a full disk:\n%s", out)
+		fill := func() { hog(t, filepath.Join(dir, "hog")) }
+		said := ""
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("sluice status says:\n%s", said)
 			}
-		}
-		x.quiet()
+		})
+		eventually(t, "sluice status says stalled, and why", func() bool {
+			fill() // a git that was under way gives room back when it fails
+			if !x.allStalled() {
+				x.ask()
+				return false
+			}
+			for _, r := range x.repos {
+				said, _ = x.try(r, x.bin, "status")
+				if !strings.Contains(said, "stalled") || !strings.Contains(said, "no space left") {
+					return false
+				}
+			}
+			return true
+		})
+		x.quiet(fill)
 		x.freed(func() error { return os.Remove(filepath.Join(dir, "hog")) })
 		x.through()
 	})
@@ -152,7 +166,7 @@ func TestDiskReadOnly(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- x.last.Wait() }()
 		eventually(t, "it stalls or ends", func() bool { return len(ended) > 0 || x.allStalled() || x.ask() && false })
-		x.quiet()
+		x.quiet(func() {})
 		if len(ended) == 0 {
 			_ = x.last.Process.Kill()
 		}
@@ -310,11 +324,13 @@ func (x *arena) unwell(words string) bool {
 	return false
 }
 
-// quiet sees to it that nothing is launched, once what was under way has come through.
-func (x *arena) quiet() {
+// quiet sees to it that nothing is launched, once what was under way has come through. It calls
+// each time before it looks.
+func (x *arena) quiet(each func()) {
 	x.t.Helper()
 	before := len(x.ledger("launches"))
 	for since := time.Now(); time.Since(since) < quietFor; time.Sleep(pollEvery) {
+		each()
 		if time.Since(since) < quietFor/3 {
 			before = len(x.ledger("launches"))
 		}

@@ -34,7 +34,7 @@ while [ $i -lt 3000 ]; do
 done
 echo '{"status": "do' >.workflow/signals/pipe-1/A-done.json
 sleep 1
-sluice signal A
+until sluice signal A; do sleep 1; done # the torn file may not have been taken away yet
 `)
 	w.put("repo/.workflow/specs/pipe.yaml", `
 workflow: {id: pipe}

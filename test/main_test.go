@@ -9,6 +9,7 @@
 //	agents    the real agent programs against a loopback stub of the model
 //	template  the shipped workflows; shapes and examples likewise
 //	top, form, terminal  the screens, in a real terminal
+//	web       the page, in a real browser
 //	people, torture, soak, flood  many at once, and long
 //
 // A test has a playground (commands on a repo) or a sandbox (a daemon and processes besides).
@@ -37,6 +38,9 @@ type built struct {
 
 var theBinary built
 
+// redraw writes pictures of documents anew.
+var redraw = flag.Bool("redraw", false, "write the pictures of the README and the templates anew: look at them")
+
 // waiting is how many parallel tests share a processor: they wait more than they compute.
 const waiting = 3
 
@@ -50,6 +54,7 @@ func TestMain(m *testing.M) {
 		_ = p.Set(strconv.Itoa(waiting * n))
 	}
 	code := m.Run()
+	theChromium.close()
 	if theBinary.dir != "" {
 		_ = os.RemoveAll(theBinary.dir)
 	}

@@ -20,6 +20,7 @@ type mistake struct {
 	code    string   // what the command ends with
 	pending bool     // the run w-1 waits at its gate before
 	served  bool     // a daemon serves the repo
+	dirty   bool     // the checkout has a file that is not committed
 }
 
 // terminalMistakes are the mistakes of a new user that need a terminal. The others are in
@@ -30,6 +31,8 @@ func terminalMistakes() []mistake {
 	return []mistake{
 		{name: "a narrow terminal for a run", size: [2]int{24, 7}, line: "run w", at: `p pass`, keys: []string{"p"}, says: []string{`this terminal is too`, `make it larger`}, then: "C-c", code: "130"},
 		{name: "a narrow terminal for top", size: [2]int{18, 5}, line: "top", at: `\? help`, keys: []string{"q"}, code: "0", pending: true},
+		{name: "a dirty checkout", line: "run w", at: `\? G review asks you`, keys: []string{"q"}, says: []string{`your checkout has 1 uncommitted file: the run works there too`}, code: "130", dirty: true},
+		{name: "a dirty checkout beside a worktree", line: "run v", at: `^goal \(what to reach\):`, keys: ctrlC, says: []string{`your checkout has 1 uncommitted file: the run works in its own worktree`}, code: "130", dirty: true},
 		{name: "Ctrl-C at a var", line: "run v", at: `^goal \(what to reach\):`, keys: ctrlC, says: unanswered, code: "130"},
 		{name: "Ctrl-C at a question of init", line: "-C ../bare init", at: `^Which command tests this repo\?`, keys: ctrlC, says: unanswered, code: "130"},
 		{name: "Ctrl-C at yes or no", line: "abort w-1", at: `^End w-1 for good\? \[y/N\]`, keys: ctrlC, says: unanswered, code: "130", pending: true},
@@ -39,7 +42,8 @@ func terminalMistakes() []mistake {
 		{name: "Ctrl-C at a gate", line: "run w", at: `\? G review asks you`, keys: ctrlC, says: []string{`Go on:  sluice run w-1`}, code: "130"},
 		{name: "Ctrl-C at a gate that is shown", line: "show G", at: `^p pass · f fail`, keys: ctrlC, code: "0", pending: true, served: true},
 		{name: "Ctrl-C in the demo", line: "demo", at: `Starts in a moment`, keys: ctrlC, says: []string{`interrupted`}, code: "130"},
-		{name: "Ctrl-C in top", line: "top", at: `G`, keys: ctrlC, code: "0", pending: true},
+		{name: "leaving the demo", line: "demo", at: `q pause and leave`, keys: []string{"q"}, says: []string{`The demo ends here, and its repo is removed`}, code: "130"},
+		{name: "Ctrl-C in top", line: "top", at: `\? G`, keys: ctrlC, code: "0", pending: true},
 		{name: "Ctrl-C in a daemon", line: "daemon", at: `the daemon serves`, keys: ctrlC, code: "0"},
 		{name: "Ctrl-C while a run is waited for", line: "start slow --wait", at: `^slow-1$`, keys: ctrlC, says: []string{`interrupted: slow-1 goes on`, "`sluice status slow-1` shows its state"}, code: "130", served: true},
 	}
@@ -54,8 +58,11 @@ func TestTwentyFiveMistakes(t *testing.T) {
 			w.write("../bare/.git/HEAD", "ref: refs/heads/main\n")
 			w.write("../bare/.git/objects/x", "")
 			w.write("../bare/.git/refs/x", "")
-			w.write(".workflow/specs/v.yaml", "workflow: {id: v, vars: {goal: {required: true, description: what to reach}}}\nsteps: [{id: A, run: [echo, \"${{vars.goal}}\"], next_step: DONE}]\n")
+			w.write(".workflow/specs/v.yaml", "workflow: {id: v, workspace: run, vars: {goal: {required: true, description: what to reach}}}\nsteps: [{id: A, run: [echo, \"${{vars.goal}}\"], next_step: DONE}]\n")
 			w.write(".workflow/specs/slow.yaml", "workflow: {id: slow}\nsteps: [{id: A, run: \"sleep 3\", next_step: DONE}]\n")
+			if m.dirty {
+				w.write("mine.txt", "mine\n")
+			}
 			if m.pending {
 				waits := w.inTerminal(100, 30, sluice+" run w")
 				waits.sees(`\? G review asks you`)

@@ -3,7 +3,6 @@
 package test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,8 +15,6 @@ import (
 
 	"sluice/tools/picture"
 )
-
-var redraw = flag.Bool("redraw", false, "write the README's picture anew: look at it")
 
 // The window of the README's picture.
 const (

@@ -230,7 +230,7 @@ func (x *soak) serve() {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ready, done := make(chan struct{}), make(chan error, 1)
-	go func() { done <- w.Server(home).Run(ctx, func() { close(ready) }) }()
+	go func() { done <- w.Server(home, nil).Run(ctx, func() { close(ready) }) }()
 	t.Cleanup(func() {
 		stop()
 		if err := errors.Join(<-done, w.Close()); err != nil {

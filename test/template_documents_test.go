@@ -341,7 +341,7 @@ func TestBacklogDocument(t *testing.T) {
 	}
 	promptSays(t, "agent of an iteration", iter.Agent.Prompt.Source, "Do this one task, and nothing else", "${{task.id}}", "${{task.description", "${{tasks}}", ".workflow/runs/last/events.jsonl")
 	promptSays(t, "agent of the bootstrap", spec.Step("bootstrap").Agent.Prompt.Source, "Read its documents (README and others) and its code", "`source_files` names what you read", "${{vars.tasks}}")
-	promptSays(t, "agent of the repair", spec.Step("repair").Agent.Prompt.Source, "${{vars.tasks}} is invalid; what is wrong is told in the notes below", "Mend it")
+	promptSays(t, "agent of the repair", spec.Step("repair").Agent.Prompt.Source, "${{vars.tasks}} is invalid; the notes below say what is wrong", "Fix it")
 	promptSays(t, "agent of the review pass", review.Reviewer.Prompt.Source, "what was changed (git log, git diff)", "what came of each: ${{tasks}}", "`project-done`")
 	for given, want := range map[string]int{"": 50, "5": 5} {
 		vars := map[string]string{}

@@ -77,9 +77,10 @@ func TestGuides(t *testing.T) {
 			flows := templateFlows(t, tpl.Name)
 			picture := section(t, page, "Its picture")
 			for id, spec := range flows {
-				if want := strings.TrimSpace(graph.Text(spec, nil)); !strings.Contains(picture, "\n"+want+"\n") {
+				if want := strings.TrimSpace(graph.Text(spec, nil, graph.Options{})); !strings.Contains(picture, "\n"+want+"\n") {
 					t.Errorf("the picture of %s is another; it is:\n%s", id, want)
 				}
+				drawingIs(t, id, spec, picture)
 			}
 			tableNames(t, tpl.Name, flows[tpl.Name], section(t, page, "Settings"))
 			for _, setting := range theDocumentsSettings()[tpl.Name] {
@@ -93,6 +94,24 @@ func TestGuides(t *testing.T) {
 	slices.Sort(names)
 	if want := []string{"backlog", "dev-cycle", "document-example", "gated-pipeline", "goal-loop", "release", "supervised-loop"}; !slices.Equal(names, want) {
 		t.Errorf("the templates are %v", names)
+	}
+}
+
+// drawingIs fails where a page does not show the workflow's drawing, or its file is another.
+func drawingIs(t *testing.T, id string, spec *engine.Spec, picture string) {
+	t.Helper()
+	file := "../docs/templates/" + id + ".svg"
+	drawn := graph.SVG(spec, nil, graph.Options{})
+	if *redraw {
+		if err := os.WriteFile(file, drawn, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept, err := os.ReadFile(file); err != nil || string(kept) != string(drawn) {
+		t.Errorf("%s is another (%v): go test ./test -run TestGuides -redraw, and look at it", file, err)
+	}
+	if !strings.Contains(picture, "]("+id+".svg)") {
+		t.Errorf("the page does not show %s.svg", id)
 	}
 }
 

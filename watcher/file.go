@@ -10,6 +10,9 @@ type FileWatch struct {
 	key string
 }
 
+// AnyFile, as the name of a file, follows all files of its folder.
+const AnyFile = "*"
+
 // WatchFile follows the file. Neither the file nor its folder need exist: see Arm.
 func (w *Watcher) WatchFile(file string) *FileWatch {
 	path, err := watchPath(file)

@@ -71,9 +71,7 @@ func (w *Watcher) reopen() (wait time.Duration) {
 	w.arming.Lock()
 	defer w.arming.Unlock()
 	if w.source != nil {
-		if err := w.source.Close(); err != nil {
-			_ = err // It sends nothing any more anyway.
-		}
+		_ = w.source.Close() // it sends nothing any more anyway
 		w.source = nil
 	}
 	source, err := w.open()
@@ -120,6 +118,7 @@ func (w *Watcher) dueChecks() (due []*folder, wait time.Duration) {
 	return due, w.nextLook.Sub(now)
 }
 
+// dueAt returns when the keeper must look at f next.
 func (f *folder) dueAt() time.Time {
 	if f.cookie != "" {
 		return earlier(f.nextCheck, f.cookieEnd)
@@ -133,9 +132,10 @@ func (w *Watcher) passEvery() time.Duration {
 	return max(time.Millisecond, time.Duration(len(w.folders))*passCost)
 }
 
+// looked is what a look at a folder found.
 type looked struct {
 	st     atomicfile.Stat
-	silent string
+	silent string // why its file system sends no events of others' changes; "" = it does
 	err    error
 }
 
@@ -199,11 +199,12 @@ func (w *Watcher) check(f *folder) {
 	}
 	f.nextCheck = boundary(now, w.opt.Check)
 	noEvents := w.noEvents
-	if noEvents == "" && !f.held && w.watched < MaxWatched {
+	switch {
+	case noEvents != "" || f.held:
+	case w.watched < MaxWatched:
 		f.held = true
 		w.watched++
-	}
-	if noEvents == "" && !f.held {
+	default:
 		noEvents = fmt.Sprintf("more than %d folders: looked at every %s", MaxWatched, w.opt.PollRescan)
 	}
 	w.mu.Unlock()

@@ -28,7 +28,7 @@ func (w *Watcher) watchParent(f *folder) {
 	own := w.paths[parent] != nil
 	w.mu.Unlock()
 	// A parent that is itself added has its own checks.
-	if same || own || !w.arm(parent) {
+	if same || own || w.arm(parent) != nil {
 		return
 	}
 	w.mu.Lock()
@@ -36,17 +36,15 @@ func (w *Watcher) watchParent(f *folder) {
 	w.mu.Unlock()
 }
 
-// arm makes the watch of path again. fsnotify knows only the path, and the old watch may be of an
-// earlier folder there.
-func (w *Watcher) arm(path string) bool {
-	if err := w.source.Remove(path); err != nil {
-		// There was none, or it went with its folder.
-		_ = err
-	}
-	return w.source.Add(path) == nil
+// arm makes the watch of path again. It removes the old one first: fsnotify knows only the path,
+// and that watch may be of an earlier folder there.
+func (w *Watcher) arm(path string) error {
+	_ = w.source.Remove(path) // there was none, or it went with its folder
+	return w.source.Add(path)
 }
 
-// keepWatch maintains the watch of an existing folder, and sends and awaits cookies.
+// keepWatch maintains the watch of an existing folder. A watch that is on another folder is made
+// again; else it is tested: a cookie is sent when the folder has been idle, and its event awaited.
 func (w *Watcher) keepWatch(f *folder, id identity, now time.Time) {
 	w.mu.Lock()
 	armed, seen, out := f.armed, f.cookieSeen, f.cookie != ""
@@ -91,10 +89,7 @@ func (w *Watcher) keepWatch(f *folder, id identity, now time.Time) {
 func (w *Watcher) rearm(f *folder, id identity) {
 	w.endCookie(f)
 	first := !f.known
-	if err := w.source.Remove(f.path); err != nil {
-		_ = err // As in arm.
-	}
-	err := w.source.Add(f.path)
+	err := w.arm(f.path)
 	if err == nil {
 		// If it was swapped meanwhile, the next check finds the difference.
 		if after, e := folderAt(f.path); e != nil || identityOf(after) != id {
@@ -146,6 +141,7 @@ func (w *Watcher) sendCookie(f *folder) {
 	}
 }
 
+// endCookie removes the current cookie, if there is one.
 func (w *Watcher) endCookie(f *folder) {
 	w.mu.Lock()
 	name := f.cookie
@@ -154,10 +150,7 @@ func (w *Watcher) endCookie(f *folder) {
 	if name == "" {
 		return
 	}
-	if err := os.Remove(filepath.Join(f.path, name)); err != nil {
-		// Gone with its folder, or its permissions are; a later scan sweeps it.
-		_ = err
-	}
+	_ = os.Remove(filepath.Join(f.path, name)) // if it stays, a later scan sweeps it
 }
 
 // release ends the watch of path if it is no longer needed. The caller holds arming.
@@ -174,7 +167,5 @@ func (w *Watcher) release(path string) {
 	if needed {
 		return
 	}
-	if err := w.source.Remove(path); err != nil {
-		_ = err // As in arm.
-	}
+	_ = w.source.Remove(path) // as in arm
 }

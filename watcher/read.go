@@ -15,8 +15,9 @@ const (
 	drainBatch = 4096
 )
 
-// read takes the system's events and sends hints. It must only wait for its channels: if the error
-// channel is not read, fsnotify stops for good after the first overflow.
+// read takes the system's events and sends hints. It must wait for nothing but its channels:
+// fsnotify sends events and errors from one goroutine, so that no event follows an overflow until
+// that error is read.
 func (w *Watcher) read() {
 	defer w.done.Done()
 	var events chan fsnotify.Event
@@ -167,7 +168,8 @@ func (w *Watcher) doubt() {
 	}
 }
 
-// lost has all folders polled until the keeper has found another source.
+// lost records why no events come any more: all folders are polled until the keeper has found
+// another source.
 func (w *Watcher) lost(why string) {
 	w.mu.Lock()
 	w.noEvents = why
@@ -179,7 +181,8 @@ func (w *Watcher) lost(why string) {
 	poke(w.kick)
 }
 
-// parentGone records that the watch of a parent folder went with it.
+// parentGone records that a folder was removed or renamed, and its watch with it. It reports
+// whether that concerns a folder of ours. The caller holds mu.
 func (w *Watcher) parentGone(path string) bool {
 	found := false
 	if w.below[path] == 0 { // every file that is moved away gets here
@@ -226,8 +229,10 @@ func (w *Watcher) take(ev fsnotify.Event) {
 			f.cookieSeen, w.urgent[f], kick = true, true, true
 		}
 	}
-	if w.files[ev.Name] > 0 {
-		w.hintLocked(ev.Name)
+	for _, key := range []string{ev.Name, filepath.Join(dir, AnyFile)} {
+		if w.files[key] > 0 {
+			w.hintLocked(key)
+		}
 	}
 	if !isGitNoise(base) {
 		for _, r := range w.refDirs[dir] {

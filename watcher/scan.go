@@ -147,7 +147,8 @@ func (w *Watcher) look(f *folder, name string, now time.Time) (s Seen, there boo
 		}
 	}
 	if known || len(f.memory.files) < maxRemembered {
-		f.memory.files[name] = remembered{stat: st, sum: sum, firstSeen: s.FirstSeen, since: s.Since, pass: f.memory.passes, taken: s.Unchanged && old.taken}
+		f.memory.files[name] = remembered{stat: st, sum: sum, firstSeen: s.FirstSeen, since: s.Since,
+			pass: f.memory.passes, taken: s.Unchanged && old.taken}
 	}
 	return s, true
 }

@@ -1,17 +1,34 @@
 // Package watcher reports the contents of folders, promptly.
 //
 // The truth is the content of a folder, which Scan reads; file system events only say when to look
-// earlier. Events are unreliable. There are none for an overmounted folder, for a folder removed
-// and created again (the watch goes with the old one), for writes through a memory map or another
-// name of a file, or for others' changes on a network file system. Beyond 16,384 waiting events the
-// kernel drops them all. A Watcher therefore hints that a folder may have changed (Hints) on every
-// event, on every error, and every few seconds. It restores lost watches. It tests each watch with
-// a cookie, a dotfile whose event must arrive. Without events it looks more often and reports that
-// (Health). A file system that does not answer within a second only delays its own folder.
+// earlier. A Watcher hints that a folder may have changed (Hints) on every event, on every error,
+// and every few seconds. FAILURES.md lists what can go wrong, each with its tests.
 //
-// All folders share one inotify instance, of which a user may have 128. Without an instance or a
-// watch, folders are polled, with a retry every ten seconds. FAILURES.md lists what can go wrong,
-// each with its tests.
+// # What the system does not report
+//
+// On Linux the events are inotify's. Unless marked, these limits are from inotify(7):
+//
+//   - No event reports a write through a memory map, nor what others do on a network file system.
+//   - No event reports that a file system was mounted over a folder, nor what happens there then.
+//   - A watch is on a folder, not on its path. It goes with the folder, and a new folder at the
+//     path has none.
+//   - An event names a file in the watched folder. A write through another name of the file, in
+//     another folder, has none (TestWriteWithoutEvent).
+//   - If more events wait than fs.inotify.max_queued_events (usually 16,384), the kernel drops the
+//     rest, and reports only that it did.
+//   - All programs of a user share fs.inotify.max_user_instances (usually 128) and
+//     fs.inotify.max_user_watches.
+//
+// On macOS they are kqueue's, which needs an open descriptor for each file in a watched folder (see
+// fsnotify): the limit of open files comes first there. Nobody has run this package on macOS.
+//
+// # What it does about it
+//
+// It compares each folder with its watch from time to time, and restores a lost watch. It tests
+// each watch with a cookie, a dotfile whose event must arrive. All folders share one instance.
+// Without an instance, a watch or events it polls the folder, says so (Health) and tries again,
+// every ten seconds if the system refused. A file system that does not answer within a second only
+// delays its own folder.
 package watcher
 
 import (
@@ -41,8 +58,9 @@ const (
 	DefaultMaxBytes   = 64 << 10
 )
 
-// Limits of one Watcher. Folders beyond MaxWatched are polled until others are removed: each watch
-// costs the kernel about 1 KiB, and all the user's programs share the limit.
+// Limits of one Watcher. Folders beyond MaxWatched are polled until others are removed: all of the
+// user's programs share the system's limit, and each watch costs the kernel about 1 KiB
+// (INOTIFY_WATCH_COST in Linux's fs/notify/inotify/inotify_user.c).
 const (
 	MaxFolders = 65_536
 	MaxWatched = 16_384
@@ -100,10 +118,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Watcher watches folders. It is safe for concurrent use. It has two goroutines until Close. The
-// reader takes events and touches no file, so it never falls behind. The keeper maintains the
-// watches; each look at a folder has its own goroutine, which may hang with the folder's file
-// system.
+// Watcher watches folders. It is safe for concurrent use.
+//
+// It has two goroutines until Close. The reader (read.go) takes events and touches no file, so it
+// never falls behind. The keeper (keep.go) maintains the watches; each of its looks at a folder has
+// its own goroutine, which may hang with the folder's file system.
 type Watcher struct {
 	opt  Options
 	open func() (*fsnotify.Watcher, error)
@@ -120,7 +139,7 @@ type Watcher struct {
 	arming sync.Mutex
 	source *fsnotify.Watcher // nil: there are no events at all
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards what follows, and the folders
 	closed   bool
 	noEvents string                 // why source is nil or sends nothing
 	nextOpen time.Time              // when to try another source
@@ -128,7 +147,7 @@ type Watcher struct {
 	paths    map[string]*folder     // by watched path
 	below    map[string]int         // number of folders in a parent, by its path
 	watched  int                    // folders that use one of the MaxWatched watches
-	urgent   map[*folder]bool       // for the keeper to look at now
+	urgent   map[*folder]bool       // the keeper looks at them now
 	nextLook time.Time              // when the keeper next needs to look at others
 	nextHint time.Time              // when the reader next needs to hint by time
 	refDirs  map[string][]*RefWatch // by watched folder of a git folder
@@ -158,15 +177,16 @@ type folder struct {
 	known       bool      // it was watched before
 	cookie      string    // name of the current cookie; "" = none
 	cookieSeen  bool      // its event arrived
-	cookieEnd   time.Time // when it was due
-	cookieFails int
+	cookieEnd   time.Time // when it is due
+	cookieFails int       // consecutive cookies without an event
 	nextCookie  time.Time
 	untested    string // why no cookie could be written
 
 	memory memory
 }
 
-// identity shows whether the folder at a path is still the watched one.
+// identity shows whether the folder at a path is still the watched one. It is no proof: a file
+// system may give a new folder the inode number of a removed one.
 type identity struct{ dev, ino uint64 }
 
 func identityOf(st atomicfile.Stat) identity { return identity{st.Dev, st.Ino} }
@@ -333,7 +353,7 @@ func watchPath(dir string) (string, error) {
 	return filepath.Join(parent, filepath.Base(abs)), nil
 }
 
-// hint queues name once.
+// hint queues name, unless it waits already.
 func (w *Watcher) hint(name string) {
 	w.mu.Lock()
 	w.hintLocked(name)

@@ -2,8 +2,8 @@
 // what its rules allow and logs what it refuses. It runs outside and listens inside: its sockets
 // belong to the sandbox's network, where programs find them by the usual variables.
 //
-//	program ──its loopback──────────────────> proxy ──────────────> the host that is allowed
-//	(network of the sandbox: loopback only)   (network of the machine)
+//	program ──its loopback──────────> proxy ────────> the host that is allowed
+//	(the sandbox: loopback only)      (the machine)
 //
 // HTTP and anything tunnelled by CONNECT passes (TLS is not opened). Name servers, ssh and raw
 // sockets do not.

@@ -57,7 +57,8 @@ type Cage struct {
 
 // NewCage returns the Cage of a repo. The caller closes it.
 func NewCage(o CageOptions) (*Cage, error) {
-	x := &Cage{Layout: o.Layout, Notes: o.Notes, opt: o, exposed: map[string]string{}, held: map[string]tree.Private{}, based: map[string]bool{},
+	x := &Cage{Layout: o.Layout, Notes: o.Notes, opt: o, exposed: map[string]string{}, held: map[string]tree.Private{},
+		based: map[string]bool{},
 		ahead: ahead{dir: filepath.Join(o.Layout.State, layout.GitsDir, aheadFolder)}}
 	if err := x.recallOpen(); err != nil {
 		return nil, err

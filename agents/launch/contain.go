@@ -60,7 +60,8 @@ func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spe
 	switch {
 	case network == sandbox.NetProxy && !box.Remaps():
 		if !rules.Web && len(plan.Ports) < len(rules.Hosts)+len(rules.Public) {
-			return job.Unready("network: %s: single hosts cannot be held to on this system: want web, none, host, or services of this machine", strings.Join(set.Network, ", "))
+			return job.Unready("network: %s: single hosts cannot be held to on this system: want web, none, host, or "+
+				"services of this machine", strings.Join(set.Network, ", "))
 		}
 	case network == sandbox.NetProxy:
 		spec.Net = &rules
@@ -82,7 +83,8 @@ func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spe
 }
 
 // plan returns what the launch may see.
-func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string, inPlace bool) (plan sandbox.Plan, err error) {
+func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string,
+	inPlace bool) (plan sandbox.Plan, err error) {
 	home := ""
 	if h := x.Variable("HOME"); filepath.IsAbs(h) {
 		if real, err := atomicfile.RealPath(h); err == nil {
@@ -96,7 +98,9 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string, i
 	if err != nil {
 		return plan, job.Unready("folder %s: %v", x.Shown(p.Cwd), err)
 	}
-	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd, Hide: append(x.hidden(), filepath.Join(x.Root, filepath.FromSlash(engine.WorkspaceDir))), Inbox: x.PIDFile(l.Key) + layout.InboxMark,
+	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd,
+		Hide:    append(x.hidden(), filepath.Join(x.Root, filepath.FromSlash(engine.WorkspaceDir))),
+		Inbox:   x.PIDFile(l.Key) + layout.InboxMark,
 		Private: filepath.Join(x.State, layout.HomesDir, layout.PathElement(run), layout.PathElement(x.homeOf(l, p, rest)))}
 	for _, dir := range []string{plan.Inbox, filepath.Join(plan.Inbox, run), plan.Private} {
 		if err := x.ahead.folder(dir); err != nil {
@@ -164,7 +168,8 @@ func (x *Cage) shownTop(ctx context.Context, key, cwd string, p Process, plan *s
 }
 
 // shownTree shows the launch's checkout, with a git folder of its own.
-func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd string, plan *sandbox.Plan) (top string, err error) {
+func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd string,
+	plan *sandbox.Plan) (top string, err error) {
 	if !x.opt.Git.Checkout() {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: x.Root, Write: true})
 		return "", nil
@@ -265,7 +270,8 @@ func (x *Cage) shownSeat(j Judged, plan *sandbox.Plan) error {
 	for i, dir := range stores {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: dir, At: sandbox.StoreAt(i)})
 		if _, err := os.Lstat(filepath.Join(dir, "info", "alternates")); err == nil { // all of them are named already
-			plan.Shown = append(plan.Shown, sandbox.Mount{Path: os.DevNull, At: filepath.Join(sandbox.StoreAt(i), "info", "alternates")})
+			plan.Shown = append(plan.Shown,
+				sandbox.Mount{Path: os.DevNull, At: filepath.Join(sandbox.StoreAt(i), "info", "alternates")})
 		}
 	}
 	for _, m := range j.Made {

@@ -69,7 +69,8 @@ func (ls *Launches) Converse(ctx context.Context, q Question) (a Answered, err e
 
 // again asks for the try-th correction: in the same conversation or, if that is gone, in a new one.
 func (ls *Launches) again(ctx context.Context, q Question, try int, bad error, last Ended) (Turn, Ended, error) {
-	t := Turn{Key: layout.Correction(q.Key, try), Dir: fmt.Sprintf("%s/again-%d", q.Dir, try), Try: try, bad: bad, last: last, goOn: true}
+	t := Turn{Key: layout.Correction(q.Key, try), Dir: fmt.Sprintf("%s/again-%d", q.Dir, try), Try: try, bad: bad,
+		last: last, goOn: true}
 	ask := func() (Ended, error) {
 		l := Order{Key: t.Key, Of: q.Key, Dir: t.Dir, Agent: true, Idle: q.Idle, Clock: q.Clock}
 		return ls.Ensure(ctx, l, func() (Process, error) { return q.Prepare(t) })
@@ -161,7 +162,8 @@ func (ls *Launches) goOn(a Ask, name string) talk {
 		return talk{}
 	case name != "":
 		return ls.takeTalk(a.Job.Run, name, a.Job.Key, a.Who)
-	case a.last.Said == nil || !talks(a.Who) || !program.CanResume(a.Who.Agent.Format, a.Who.Agent.Command[1:], a.last.Said.Session):
+	case a.last.Said == nil || !talks(a.Who) ||
+		!program.CanResume(a.Who.Agent.Format, a.Who.Agent.Command[1:], a.last.Said.Session):
 		return talk{}
 	}
 	return talk{resume: a.last.Said.Session, base: a.last.total}

@@ -21,8 +21,11 @@ func StateWrites(outs []string) ([]string, error) {
 		}
 		dir := path.Dir(path.Clean(filepath.ToSlash(out)))
 		parts := strings.Split(dir, "/")
-		if len(parts) < 2 || slices.Contains([]string{"specs", "audit", "signals", "prompts", "schemas", "retry-context", "runs"}, strings.ToLower(parts[1])) && !ownFiles(parts) {
-			return nil, job.Refused("output %s: a step in a sandbox cannot write there: name a file below .workflow/runs/${{run}}/files/ or a folder of its own, such as .workflow/backlog/", out)
+		if len(parts) < 2 ||
+			slices.Contains([]string{"specs", "audit", "signals", "prompts", "schemas", "retry-context", "runs"},
+				strings.ToLower(parts[1])) && !ownFiles(parts) {
+			return nil, job.Refused("output %s: a step in a sandbox cannot write there: name a file below "+
+				".workflow/runs/${{run}}/files/ or a folder of its own, such as .workflow/backlog/", out)
 		}
 		if !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)

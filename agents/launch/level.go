@@ -19,7 +19,8 @@ func (x *Cage) Box() (*sandbox.Box, error) {
 		return nil, nil
 	}
 	b, err := x.opt.Sandbox()
-	if err != nil && s.Sandbox.Mode != settings.SandboxOn && s.Trust != engine.TrustSandbox && s.Trust != engine.TrustSigned {
+	if err != nil && s.Sandbox.Mode != settings.SandboxOn && s.Trust != engine.TrustSandbox &&
+		s.Trust != engine.TrustSigned {
 		return nil, nil
 	}
 	return b, err

@@ -27,7 +27,8 @@ const (
 
 // Environ returns the environment of a job's processes: what is allowed of the daemon's, then
 // extra, SLUICE_* last.
-func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar, extra map[string]string) ([]string, error) {
+func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar,
+	extra map[string]string) ([]string, error) {
 	vars := map[string]string{}
 	for _, v := range env {
 		value, err := v.Value.String(j.Env)
@@ -60,7 +61,8 @@ func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar, e
 const schemaFileName = "schema.json"
 
 // agentLine returns the arguments of an agent's command, and the file it reads on standard input.
-func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string, resume string) (argv []string, stdin string, err error) {
+func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string,
+	resume string) (argv []string, stdin string, err error) {
 	w := a.Who
 	if !w.Known {
 		return nil, "", job.Fatal("role %s: no agent: name one under roles.%s.agent in the settings", w.Role, w.Role)
@@ -73,21 +75,24 @@ func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string, r
 	}
 	placed := false
 	for i, arg := range w.Agent.Command {
-		value := regexp.MustCompile(`\$\{\{\s*(role|model|prompt_file)\s*\}\}`).ReplaceAllStringFunc(arg, func(m string) string {
-			switch {
-			case strings.Contains(m, "prompt_file"):
-				placed = true
-				return promptFile
-			case strings.Contains(m, "model"):
-				return w.Set.Model
-			}
-			return w.Role
-		})
+		value := regexp.MustCompile(`\$\{\{\s*(role|model|prompt_file)\s*\}\}`).ReplaceAllStringFunc(arg,
+			func(m string) string {
+				switch {
+				case strings.Contains(m, "prompt_file"):
+					placed = true
+					return promptFile
+				case strings.Contains(m, "model"):
+					return w.Set.Model
+				}
+				return w.Role
+			})
 		if strings.HasPrefix(value, "-") && !strings.HasPrefix(arg, "-") {
-			return nil, "", job.Fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option", w.Name, i, value)
+			return nil, "", job.Fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option",
+				w.Name, i, value)
 		}
 		// The settings mean files of the root: whoever works in a worktree can change its copies.
-		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) || layout.IsState(arg) && strings.ContainsRune(arg, '/') {
+		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) ||
+			layout.IsState(arg) && strings.ContainsRune(arg, '/') {
 			value = filepath.Join(ls.Root, filepath.FromSlash(value))
 		}
 		argv = append(argv, value)
@@ -103,8 +108,9 @@ func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string, r
 	if err != nil {
 		return nil, "", err
 	}
-	argv = append(argv, program.Args(w.Agent.Format, argv[1:], program.Launch{Args: roleArgs(ls.Root, w), Model: w.Set.Model, Dirs: dirs, Schema: a.Schema, SchemaFile: schemaFile,
-		ReadOnly: a.Judges, Contained: held != nil, MaxCostUSD: ls.MayCost(a.Job, w.Role), Resume: resume})...)
+	argv = append(argv, program.Args(w.Agent.Format, argv[1:],
+		program.Launch{Args: roleArgs(ls.Root, w), Model: w.Set.Model, Dirs: dirs, Schema: a.Schema, SchemaFile: schemaFile,
+			ReadOnly: a.Judges, Contained: held != nil, MaxCostUSD: ls.MayCost(a.Job, w.Role), Resume: resume})...)
 	switch w.Agent.PromptVia {
 	case settings.ViaArg:
 		if len(prompt) > maxArgPrompt || strings.HasPrefix(prompt, "-") {
@@ -148,7 +154,8 @@ func (ls *Launches) PromptOf(rel string) (prompt, answer string) {
 
 // AnswerFile returns the contents of SLUICE_ANSWER; nil if there is no file.
 func (ls *Launches) AnswerFile(rel string) []byte {
-	data, _, err := atomicfile.OpenRegular(ls.Root, filepath.FromSlash(rel+"/"+layout.OwnDir+"/answer.json"), longestAnswer)
+	data, _, err := atomicfile.OpenRegular(ls.Root, filepath.FromSlash(rel+"/"+layout.OwnDir+"/answer.json"),
+		longestAnswer)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, _, err = atomicfile.OpenRegular(ls.Root, filepath.FromSlash(rel+"/answer.json"), longestAnswer)
 	}

@@ -195,7 +195,8 @@ func (s *spoken) add(path, key string, lines []Said, now time.Time) error {
 			continue
 		}
 		if l.Launch, l.Timestamp = key, now.UTC(); s.size+int64(len(out)) > speechMost {
-			l = Said{Type: saidError, Error: "this file is full: what comes now is in the launches' own stdout", Launch: key, N: l.N, Timestamp: l.Timestamp}
+			l = Said{Type: saidError, Error: "this file is full: what comes now is in the launches' own stdout", Launch: key,
+				N: l.N, Timestamp: l.Timestamp}
 		}
 		data, err := json.Marshal(l)
 		if err != nil {

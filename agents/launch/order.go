@@ -14,17 +14,18 @@ import (
 	"sluice/internal/tree"
 )
 
-// Order is a process to start once under its key.
+// Order asks for a process that is started once under its key.
 type Order struct {
 	Key   string
-	Of    string        // the key of the effect that it is made for; "" = its own
-	Dir   string        // below the root: the folder of its files
-	Idle  time.Duration // ended after so long a silence; 0 = never
-	Agent bool          // takes a slot
-	Since time.Time     // when it was decided; zero if it may run twice
-	Clock *Clock        // nil if its timeout waits for nothing
+	Of    string        // the key of the effect that it belongs to; "" = its own
+	Dir   string        // the folder of its files, below the root
+	Idle  time.Duration // the silence after which it is ended; 0 = never
+	Agent bool          // it takes a slot, and its usage counts
+	Since time.Time     // when it was decided; zero if it may run twice: see the package doc
+	Clock *Clock        // nil if its timeout does not wait for a slot
 }
 
+// job returns the key of the effect that the launch belongs to.
 func (l Order) job() string {
 	if l.Of != "" {
 		return l.Of
@@ -32,12 +33,13 @@ func (l Order) job() string {
 	return l.Key
 }
 
-// Clock tells the engine when a launch's timeout starts.
+// Clock reports to the engine when a launch waits for its slot, and when it has it: its timeout
+// starts then. A nil Clock reports nothing.
 type Clock struct {
 	Run, Key string
-	Emit     func(engine.Event)
-	Held     bool
-	spent    engine.Usage // by ended launches of the job, before a correction
+	Emit     func(engine.Event) // nil = nothing is reported
+	Held     bool               // the launch waits
+	spent    engine.Usage       // by the job's ended launches, before a correction
 }
 
 func (c *Clock) hold() {
@@ -60,16 +62,17 @@ func (c *Clock) add(u engine.Usage) {
 	}
 }
 
+// Process is what a launch starts, before it is confined.
 type Process struct {
 	Cwd   string
 	Argv  []string
-	Env   []string
-	Stdin string // a file; "" = none
+	Env   []string // complete
+	Stdin string   // a file; "" = none
 
-	Who    Who         // whose work it is: its role's network, its agent's login
-	Judged Judged      // where it judges; no Seat: it does not, or in the agent's own folder
-	Writes []string    // folders below .workflow/, from the root, that it may write though held
-	Work   *tree.Order // the order of its commits; nil = they are discarded
+	Who    Who         // whose network rules and login it has
+	Judged Judged      // where it judges; without a Seat it does not, or does so in the agent's own folder
+	Writes []string    // folders below .workflow/, from the root, that it may write in a sandbox
+	Work   *tree.Order // what its work starts from; nil = its commits are discarded
 }
 
 // Native replaces npm's launcher by the agent's own program, so that stopping it stops the work. A

@@ -234,7 +234,8 @@ func (x *Cage) Receive(ctx context.Context, j job.Job) {
 			}
 		}
 		if r.Refused != "" {
-			r.Refused += fmt.Sprintf(" (the commits are in %s, the files are kept: sluice attempt diff %s %s.%d)", g.Dir, g.Run, g.Step, g.N)
+			r.Refused += fmt.Sprintf(" (the commits are in %s, the files are kept: sluice attempt diff %s %s.%d)", g.Dir,
+				g.Run, g.Step, g.N)
 		}
 		if j.RunInfo.Workspace == "" {
 			moved, err = x.advanceNow(ctx, g, r.Tip)
@@ -247,7 +248,8 @@ func (x *Cage) Receive(ctx context.Context, j job.Job) {
 	case r.Refused != "":
 		x.opt.Logf("%s: its commits are not taken: %s", key, r.Refused)
 	case r.Aside != "":
-		x.opt.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, r.Aside, g.Dir)
+		x.opt.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, r.Aside,
+			g.Dir)
 	case moved:
 		x.removeGit(key)
 	}
@@ -296,8 +298,10 @@ func (x *Cage) GitInside(g tree.Private) tree.Inside {
 		if err != nil {
 			return err
 		}
-		env := []string{"PATH=" + filepath.Dir(program) + ":/usr/bin:/bin", "LC_ALL=C", "HOME=/", "GIT_DIR=" + dir, "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0"}
+		env := []string{"PATH=" + filepath.Dir(program) + ":/usr/bin:/bin", "LC_ALL=C", "HOME=/", "GIT_DIR=" + dir,
+			"GIT_CONFIG_NOSYSTEM=1",
+			"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1",
+			"GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0"}
 		start, err := box.Wrap(plan, append([]string{program}, args...), env)
 		if err != nil {
 			return err

@@ -19,42 +19,31 @@ import (
 )
 
 // Ensure makes a launch and waits for its end. An existing launch is waited for, or its recorded
-// end returned; otherwise Ensure starts what prepare returns. The error is ctx's, and only that.
+// end returned; otherwise Ensure starts what prepare returns. A start that fails, for example on a
+// full disk, is noted and tried again. The error is ctx's, and only that: the process then goes on,
+// and the next Ensure finds it.
 func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process, error)) (end Ended, err error) {
-	var slot func()
+	n := launching{ls: ls, l: l, prepare: prepare, slot: slot{of: ls.opt.Slots}}
 	defer func() {
-		if slot != nil {
-			slot()
-		}
+		n.slot.leave()
 		if l.Agent {
 			ls.opt.Spending.over(l.job(), end.Exit.NotStarted == "" && end.Exit.Refused == "")
 		}
 	}()
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		proc, end, err := ls.begin(ctx, l, prepare, &slot)
+		proc, exit, err := n.begin(ctx)
 		switch {
-		case err == nil && end != nil:
+		case err == nil && exit != nil:
 			ls.Note(l.Key, "")
 			ls.unbegun(l.Key)
 			ls.LeaveTalk(l.Key, nil, program.Usage{}, false)
-			return Ended{Exit: *end}, nil
+			return Ended{Exit: *exit}, nil
 		case err == nil:
 			ls.Note(l.Key, "")
-			l.Clock.begin()
-			if l.Agent {
-				ls.opt.Spending.runs(l.job(), ls.Root, proc.Launched())
-			}
-			end, err := ls.await(ctx, proc, l)
-			if err == nil && l.Agent {
-				end = ls.Told(l.Key, end)
-				l.Clock.add(end.Exit.Usage)
-			}
-			return end, err
-		case ctx.Err() != nil:
-			ls.unbegun(l.Key)
-			return Ended{}, ctx.Err()
+			return ls.follow(ctx, proc, l)
+		case ctx.Err() == nil:
+			ls.Note(l.Key, err.Error())
 		}
-		ls.Note(l.Key, err.Error())
 		if !health.Wait(ctx, pause) {
 			ls.unbegun(l.Key)
 			return Ended{}, ctx.Err()
@@ -62,21 +51,44 @@ func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process
 	}
 }
 
-// begin adopts or starts the launch; it returns the end if nothing is left to wait for. An agent
-// takes its slot once and keeps it after an error, as the launch is tried again.
-func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process, error), slot *func()) (*agents.Proc, *engine.Exit, error) {
+// follow waits for the end of a launch that has begun. The error is ctx's.
+func (ls *Launches) follow(ctx context.Context, proc *agents.Proc, l Order) (Ended, error) {
+	l.Clock.begin()
+	if l.Agent {
+		ls.opt.Spending.runs(l.job(), ls.Root, proc.Launched())
+	}
+	end, err := ls.await(ctx, proc, l)
+	if err == nil && l.Agent {
+		end = ls.Told(l.Key, end)
+		l.Clock.add(end.Exit.Usage)
+	}
+	return end, err
+}
+
+// launching is a launch that is being begun, again and again until it has.
+type launching struct {
+	ls      *Launches
+	l       Order
+	prepare func() (Process, error)
+	slot    slot // an agent's; kept over all tries
+}
+
+// begin adopts the launch or starts it. It returns the launch, or its end if nothing is left to
+// wait for.
+func (n *launching) begin(ctx context.Context) (*agents.Proc, *engine.Exit, error) {
+	ls, l := n.ls, n.l
 	proc, err := ls.Adopt(ls.PIDFile(l.Key))
 	absent := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err == nil:
-		if l.Agent && *slot == nil {
-			*slot = ls.opt.Slots.Adopt()
+		if l.Agent {
+			n.slot.keep()
 		}
 		ls.keepPrivate(l.Key)
 		return proc, nil, nil
 	case errors.Is(err, agents.ErrTorn), absent && !l.Since.IsZero() && l.Since.Before(ls.Booted()):
-		// A power cut or a failed disk may have lost a launch's record; the failed disk leaves its
-		// process.
+		// A power cut or a failed disk may have lost the launch's record. After the failed disk its
+		// process may still run.
 		if err := ls.endTorn(ctx, l.Key); err != nil {
 			return nil, nil, err
 		}
@@ -86,29 +98,36 @@ func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process,
 	case !absent:
 		return nil, nil, err
 	}
+	return n.beginNew(ctx)
+}
+
+// beginNew is begin for a launch without a record. The order holds: a launch that the day's budget
+// forbids is not prepared, and one that is not prepared takes no slot.
+func (n *launching) beginNew(ctx context.Context) (*agents.Proc, *engine.Exit, error) {
+	ls, l := n.ls, n.l
 	if l.Agent {
 		if day, why := ls.dayTaken(l.job()); why != "" {
 			exit := waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)
 			return nil, &exit, nil
 		}
 	}
-	p, err := prepare()
+	p, err := n.prepare()
 	var no *job.Refusal
-	if errors.As(err, &no) {
+	switch {
+	case errors.As(err, &no):
 		return nil, &no.Exit, nil
-	}
-	if err != nil {
-		if health.Passing(err) || ctx.Err() != nil {
-			return nil, nil, err
-		}
+	case err != nil && (health.Passing(err) || ctx.Err() != nil):
+		return nil, nil, err
+	case err != nil:
 		return nil, &engine.Exit{Code: -1, NotStarted: err.Error()}, nil
 	}
-	if l.Agent && *slot == nil {
-		if *slot, err = ls.opt.Slots.Take(ctx, ls.opt.Settings().MaxAgents, l.Clock.hold); err != nil {
+	if l.Agent {
+		if err := n.slot.take(ctx, ls.opt.Settings().MaxAgents, l.Clock.hold); err != nil {
 			return nil, nil, err
 		}
 	}
-	if proc, err = ls.start(ctx, l, p); errors.As(err, &no) {
+	proc, err := ls.start(ctx, l, p)
+	if errors.As(err, &no) {
 		return nil, &no.Exit, nil
 	}
 	return proc, nil, err
@@ -148,7 +167,8 @@ func (ls *Launches) start(ctx context.Context, l Order, p Process) (*agents.Proc
 		under = ls.PIDFile(l.Of)
 	}
 	spec := agents.Spec{
-		Key: l.Key, Dir: filepath.Dir(in), Below: filepath.Join(ls.Root, ".workflow"), PidFile: ls.PIDFile(l.Key), Under: under, Argv: p.Argv, Env: p.Env, Cwd: p.Cwd, Stdin: p.Stdin,
+		Key: l.Key, Dir: filepath.Dir(in), Below: filepath.Join(ls.Root, ".workflow"), PidFile: ls.PIDFile(l.Key),
+		Under: under, Argv: p.Argv, Env: p.Env, Cwd: p.Cwd, Stdin: p.Stdin,
 		Token: ls.Token(l.Key), KillAfter: time.Duration(ls.opt.Settings().KillAfter),
 	}
 	if err := ls.contain(ctx, l, p, &spec); err != nil {
@@ -166,6 +186,8 @@ func (ls *Launches) start(ctx context.Context, l Order, p Process) (*agents.Proc
 	return proc, err
 }
 
+// await waits for the launch's end. Meanwhile it ends one that is silent for too long, whose run
+// fills the disk, or that has used up the day's budget. The error is ctx's.
 func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ended, error) {
 	key, idle, dir := l.Key, l.Idle, filepath.Join(ls.Root, filepath.FromSlash(l.Dir))
 	var q quiet
@@ -243,9 +265,10 @@ const idleLooks = 8
 type quiet struct {
 	word   time.Time // its last output
 	looked time.Time // zero: never
-	since  time.Time
+	since  time.Time // when the silence began
 }
 
+// look returns how long the process has been silent, given the time of its last output.
 func (q *quiet) look(word, now time.Time) time.Duration {
 	at, silence := time.Now(), max(now.Sub(word), 0)
 	if !q.looked.IsZero() {
@@ -301,7 +324,8 @@ func (ls *Launches) forgive(x *engine.Exit, began, over time.Time) {
 	}
 }
 
-// signalOf returns the signal of a sandbox's exit code; "" for any other code.
+// signalOf returns the signal of a sandbox's exit code; "" for any other code. The numbers are
+// those that signal(7) gives for x86 and ARM.
 func signalOf(code int) string {
 	switch code - 128 {
 	case 3:

@@ -76,12 +76,14 @@ func (r *room) over() string {
 	has, err := usedIn(r.dirs)
 	r.free, r.next = free, time.Now().Add(max(roomWalk, roomShare*time.Since(began)))
 	if err != nil {
-		return fmt.Sprintf("it was ended: what the private homes and git folders of its run have on the disk cannot be counted: %s", text.Clip(err.Error(), maxRoomMark/2))
+		return fmt.Sprintf("it was ended: what the private homes and git folders of its run have on the disk cannot be "+
+			"counted: %s", text.Clip(err.Error(), maxRoomMark/2))
 	}
 	if has <= r.bound {
 		return ""
 	}
-	return fmt.Sprintf("it was ended: the private homes and git folders of its run have %.4g GB, and sandbox.max_home_gb is %s: remove what is not needed in %s, or raise it in your own settings",
+	return fmt.Sprintf("it was ended: the private homes and git folders of its run have %.4g GB, and "+
+		"sandbox.max_home_gb is %s: remove what is not needed in %s, or raise it in your own settings",
 		float64(has)/gigabyte, r.name, r.dirs[0])
 }
 

@@ -67,7 +67,8 @@ func (ls *Launches) takeTalk(run, name, key string, w Who) talk {
 		ls.Cage.opt.Logf("%s: session %s: %v: a new conversation begins", key, name, err)
 	}
 	if s.Held != "" && s.Held != key {
-		ls.Cage.opt.Logf("%s: session %s: %s is at work in this conversation: a new one, for this launch alone, begins", key, name, s.Held)
+		ls.Cage.opt.Logf("%s: session %s: %s is at work in this conversation: a new one, for this launch alone, begins",
+			key, name, s.Held)
 		return talk{}
 	}
 	s.Held = key
@@ -121,5 +122,6 @@ func goneTalk(p Program, now time.Time) engine.Exit {
 	if p.Session != "" {
 		what = "the conversation of session " + p.Session
 	}
-	return engine.Exit{Code: -1, Class: engine.ClassLimit, ResumeAt: now, Why: fmt.Sprintf("%s is gone (%s): a new one begins", what, p.Resume)}
+	return engine.Exit{Code: -1, Class: engine.ClassLimit, ResumeAt: now,
+		Why: fmt.Sprintf("%s is gone (%s): a new one begins", what, p.Resume)}
 }

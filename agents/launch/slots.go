@@ -58,6 +58,34 @@ func (s *Slots) free() {
 	s.used--
 }
 
+// slot is one launch's: taken at most once, however often the launch is tried, and left at its end.
+// It is not safe for concurrent use.
+type slot struct {
+	of   *Slots
+	free func() // nil: not taken
+}
+
+// take waits for the slot as Slots.Take does.
+func (s *slot) take(ctx context.Context, most int, waits func()) (err error) {
+	if s.free == nil {
+		s.free, err = s.of.Take(ctx, most, waits)
+	}
+	return err
+}
+
+// keep takes the slot at once, for an agent that runs already.
+func (s *slot) keep() {
+	if s.free == nil {
+		s.free = s.of.Adopt()
+	}
+}
+
+func (s *slot) leave() {
+	if s.free != nil {
+		s.free()
+	}
+}
+
 // InUse returns how many agents run.
 func (s *Slots) InUse() int {
 	s.mu.Lock()

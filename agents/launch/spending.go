@@ -194,7 +194,8 @@ func (ls *Launches) Spent(d engine.Day) []engine.Event {
 		}
 		ev.Text = fmt.Sprintf("all repos together have used %s of the day's %s %s", x.text, x.key, x.of)
 		if ev.Used {
-			ev.Text += ": no agent is launched until 00:00; raise budget.day in the settings (and reload them: SIGHUP) to continue earlier"
+			ev.Text += ": no agent is launched until 00:00; raise budget.day in the settings (and reload them: SIGHUP) to " +
+				"continue earlier"
 		}
 		out = append(out, ev)
 	}
@@ -210,9 +211,12 @@ func dayBudgets(used, most engine.Spend) []dayBudget {
 	usd := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	out := []dayBudget{
 		{key: "max_cost_usd", text: usd(used.CostUSD), of: usd(most.CostUSD), used: used.CostUSD, most: most.CostUSD},
-		{key: "max_tokens", text: fmt.Sprint(used.Tokens), of: fmt.Sprint(most.Tokens), used: float64(used.Tokens), most: float64(most.Tokens)},
-		{key: keyLaunches, text: fmt.Sprint(used.Launches), of: fmt.Sprint(most.Launches), used: float64(used.Launches), most: float64(most.Launches)},
-		{key: "max_duration", text: time.Duration(used.Time).Round(time.Second).String(), of: most.Time.String(), used: float64(used.Time), most: float64(most.Time)},
+		{key: "max_tokens", text: fmt.Sprint(used.Tokens), of: fmt.Sprint(most.Tokens), used: float64(used.Tokens),
+			most: float64(most.Tokens)},
+		{key: keyLaunches, text: fmt.Sprint(used.Launches), of: fmt.Sprint(most.Launches), used: float64(used.Launches),
+			most: float64(most.Launches)},
+		{key: "max_duration", text: time.Duration(used.Time).Round(time.Second).String(), of: most.Time.String(),
+			used: float64(used.Time), most: float64(most.Time)},
 	}
 	for i, x := range out {
 		out[i].name = x.key + " " + x.of
@@ -315,7 +319,8 @@ func (m *meter) look() {
 		return
 	}
 	m.told = u
-	m.clock.Emit(engine.UsageSeen{Run: m.clock.Run, Key: m.clock.Key, Usage: m.clock.spent.Plus(u), Day: DayOf(m.ls.opt.Now())})
+	m.clock.Emit(engine.UsageSeen{Run: m.clock.Run, Key: m.clock.Key, Usage: m.clock.spent.Plus(u),
+		Day: DayOf(m.ls.opt.Now())})
 }
 
 // lookAgain returns the time until the next look at a launch; 0 = never: only its end counts.
@@ -342,7 +347,8 @@ func (ls *Launches) MayCost(j job.Job, role string) float64 {
 	} else if j.Attempt != nil {
 		before = j.Attempt.Usage
 	}
-	left := j.Config.Left(role, before, engine.Bound{Most: j.RunInfo.Limit, Used: j.RunInfo.Usage}, engine.Bound{Most: j.RunInfo.RoleLimit, Used: j.RunInfo.Role}).CostUSD
+	left := j.Config.Left(role, before, engine.Bound{Most: j.RunInfo.Limit, Used: j.RunInfo.Usage},
+		engine.Bound{Most: j.RunInfo.RoleLimit, Used: j.RunInfo.Role}).CostUSD
 	if _, used, most := ls.Today(); most.CostUSD > 0 && (left == 0 || most.CostUSD-used.CostUSD < left) {
 		left = most.CostUSD - used.CostUSD
 		if left == 0 {

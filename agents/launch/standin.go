@@ -31,7 +31,8 @@ func (ls *Launches) StepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel str
 		t.N = c.Try
 	}
 	play, _ := s.Play(t)
-	part, err := stepPart(ls.Root, j, st, b, play, fmt.Sprintf("%s for %s: step %s, attempt %d", job.StandIn, w.Role, st.ID, j.Attempt.N))
+	part, err := stepPart(ls.Root, j, st, b, play,
+		fmt.Sprintf("%s for %s: step %s, attempt %d", job.StandIn, w.Role, st.ID, j.Attempt.N))
 	if err != nil {
 		return w, err
 	}
@@ -48,12 +49,14 @@ func (ls *Launches) ReviewPlayer(j job.Job, g *engine.Gate, rel string, try int)
 	t := job.Turn(j, j.Round.N, try)
 	t.Role, t.Gate = g.Reviewer.AgentType, g.ID
 	play, _ := s.Play(t)
-	return ls.standIn(w, rel, reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", job.StandIn, w.Role, g.ID, j.Round.N)))
+	return ls.standIn(w, rel,
+		reviewPart(g, play, fmt.Sprintf("%s for %s: gate %s, round %d", job.StandIn, w.Role, g.ID, j.Round.N)))
 }
 
 // Command returns the arguments of a command of the spec or, in a run with stand-ins, of one that
 // plays it. rel is the folder of its files, t whose turn it is.
-func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step, b tree.Begin) ([]string, error) {
+func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step,
+	b tree.Begin) ([]string, error) {
 	argv, err := job.CommandLine(c, env)
 	if err != nil {
 		return nil, err
@@ -102,15 +105,18 @@ func (ls *Launches) standIn(w Who, rel string, part stub.Part) (Who, error) {
 	}
 	out := Who{Name: job.StandIn, Role: w.Role, Set: w.Set, Known: true, Stub: true}
 	out.Set.Args = nil
-	out.Set.Agent, out.Set.Model, out.Set.Env, out.Set.Network = []string{job.StandIn}, "", nil, []string{settings.NetworkNone}
-	out.Agent = settings.Agent{Command: []string{ls.Cage.opt.Self, job.StandIn, filepath.Join(ls.Root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
+	out.Set.Agent, out.Set.Model, out.Set.Env, out.Set.Network = []string{job.StandIn}, "", nil,
+		[]string{settings.NetworkNone}
+	out.Agent = settings.Agent{Command: []string{ls.Cage.opt.Self, job.StandIn,
+		filepath.Join(ls.Root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
 	return out, nil
 }
 
 // stepPart returns what a stand-in does for a step: what the play says, and what the spec asks of
 // any agent.
 func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.Play, label string) (stub.Part, error) {
-	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit,
+	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer,
+		Exit:   play.Exit,
 		Signal: orText(play.Signal, engine.StatusDone), Summary: orText(play.Summary, label), Ask: play.Question}
 	env := job.WithAttempt(j, st)
 	made, _, err := job.Outputs(st.Outputs, env)
@@ -203,7 +209,8 @@ func inAnswer(part stub.Part, by *engine.Schema) stub.Part {
 	}
 	part.Exit = 1
 	if part.Say += "\n" + part.Summary; part.Signal == engine.StatusBlocked {
-		part.Say += "\nsignal: blocked: the schema of the step's answer has no room for \"status\": \"blocked\", by which an agent would say it: " + part.Ask
+		part.Say += "\nsignal: blocked: the schema of the step's answer has no room for \"status\": \"blocked\", by which " +
+			"an agent would say it: " + part.Ask
 	}
 	return part
 }
@@ -217,7 +224,8 @@ func placeholder(path, label string) string {
 
 // reviewPart returns what a stand-in says as the reviewer.
 func reviewPart(g *engine.Gate, play stub.Play, label string) stub.Part {
-	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer, Exit: play.Exit}
+	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer,
+		Exit: play.Exit}
 	if play.Say != nil {
 		part.Say = *play.Say
 		if part.Answer == nil && play.Verdict == "" && play.Score == nil && play.Scores == nil {

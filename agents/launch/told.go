@@ -16,7 +16,8 @@ import (
 // keepProgram writes the agent.json of a launch twice: for people, and for Told where the agent
 // cannot change it.
 func (ls *Launches) keepProgram(rel, key string, w Who, t talk, env []string) error {
-	data, err := json.Marshal(Program{Agent: w.Name, Role: w.Role, Format: w.Agent.Format, Model: w.Set.Model, Args: w.Set.Args, Session: t.name, Resume: t.resume, Base: t.base,
+	data, err := json.Marshal(Program{Agent: w.Name, Role: w.Role, Format: w.Agent.Format, Model: w.Set.Model,
+		Args: w.Set.Args, Session: t.name, Resume: t.resume, Base: t.base,
 		Env: homes(w.Agent.Format, env)})
 	if err != nil {
 		return err
@@ -33,7 +34,8 @@ func (ls *Launches) keepProgram(rel, key string, w Who, t talk, env []string) er
 		return err
 	}
 	if program.Known(w.Agent.Format) && !w.Stub { // its output is the conversation
-		if err := os.Symlink("stdout", filepath.Join(ls.Root, filepath.FromSlash(rel), sessionLink)); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Symlink("stdout", filepath.Join(ls.Root, filepath.FromSlash(rel), sessionLink)); err != nil &&
+			!errors.Is(err, fs.ErrExist) {
 			ls.Cage.opt.Logf("%s: %v", key, err) // for people: nothing depends on it
 		}
 	}

@@ -283,7 +283,9 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 	usage := l.Usage.usage()
 	usage.CostUSD = l.Cost
 	for _, m := range l.Models {
-		usage = usage.plus(Usage{Billed: m.Input}).plus(Usage{Billed: m.Output}).plus(Usage{Billed: m.Read}).plus(Usage{Billed: m.Created})
+		for _, tokens := range []int64{m.Input, m.Output, m.Read, m.Created} {
+			usage = usage.plus(Usage{Billed: tokens})
+		}
 	}
 	r.r.gone = l.Turns == 0 && strings.HasPrefix(strings.Join(l.Errors, "; "), "No conversation found")
 	r.r.Usage, r.r.said = r.r.Usage.plus(usage), Usage{}

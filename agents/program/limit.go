@@ -30,7 +30,8 @@ func believed(at, now time.Time) time.Time {
 }
 
 const (
-	span = `(?:(\d{1,3})\s*d(?:ays?)?\b)?,?\s*(?:(\d{1,3})\s*h(?:ours?|rs?)?\b)?,?\s*(?:(\d{1,4})\s*m(?:in(?:ute)?s?)?\b)?,?\s*(?:(\d{1,6}(?:\.\d+)?)\s*s(?:ec(?:ond)?s?)?\b)?`
+	span = `(?:(\d{1,3})\s*d(?:ays?)?\b)?,?\s*(?:(\d{1,3})\s*h(?:ours?|rs?)?\b)?,?\s*` +
+		`(?:(\d{1,4})\s*m(?:in(?:ute)?s?)?\b)?,?\s*(?:(\d{1,6}(?:\.\d+)?)\s*s(?:ec(?:ond)?s?)?\b)?`
 	zone = `(?:\s*\(([A-Za-z_]+(?:/[A-Za-z_+\-0-9]+)*)\))?`
 )
 
@@ -52,7 +53,8 @@ func resetIn(text string, now time.Time) time.Time {
 			return believed(now.Add(total), now)
 		}
 	}
-	if m := find(`(?i)(?:again|resets?) at ([A-Z][a-z]{2} \d{1,2})(?:st|nd|rd|th)?,? (\d{4}) (\d{1,2}:\d{2} [AP]M)`, text); m != nil {
+	if m := find(`(?i)(?:again|resets?) at ([A-Z][a-z]{2} \d{1,2})(?:st|nd|rd|th)?,? (\d{4}) (\d{1,2}:\d{2} [AP]M)`,
+		text); m != nil {
 		if at, err := time.ParseInLocation("Jan 2 2006 3:04 PM", m[1]+" "+m[2]+" "+strings.ToUpper(m[3]),
 			now.Location()); err == nil {
 			return believed(at, now)
@@ -108,7 +110,10 @@ func ofText(text string, other Class) (Class, string) {
 		class Class
 		words string
 	}{
-		{Fatal, `(?i)not logged in|please run /login|invalid api key|missing environment variable|quota exceeded|insufficient_quota|credit balance is too low|check your plan and billing|unauthorized|authentication[ _](?:failed|error|required)|model .{0,80}(?:not found|does not exist|not supported)|no such file or directory.*(?:` + strings.Join(Names(), "|") + `)|unknown (?:option|argument)|unexpected argument`},
+		{Fatal, `(?i)not logged in|please run /login|invalid api key|missing environment variable|quota ` +
+			`exceeded|insufficient_quota|credit balance is too low|check your plan and billing|unauthorized|authentication[ ` +
+			`_](?:failed|error|required)|model .{0,80}(?:not found|does not exist|not supported)|no such file or ` +
+			`directory.*(?:` + strings.Join(Names(), "|") + `)|unknown (?:option|argument)|unexpected argument`},
 		{UsageLimit, `(?i)usage limit|usage_limit|rate.?limit|too many requests|\b429\b|hit your limit`},
 		{Work, `(?i)prompt is too long|context (?:window|length)|maximum context|input is too long`},
 	} {

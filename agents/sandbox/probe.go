@@ -209,7 +209,8 @@ func (b *Box) probe(ctx context.Context) error {
 	case err != nil && ctx.Err() != nil:
 		return errors.New("its trial did not end")
 	case err != nil || len(said) == 0:
-		return fmt.Errorf("%s does not work here: %s: user namespaces may be off for this user (sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)",
+		return fmt.Errorf("%s does not work here: %s: user namespaces may be off for this user (sysctl "+
+			"kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)",
 			b.program, text.Clean(strings.TrimSpace(bad.String()+" "+fmt.Sprint(err)), 300))
 	case strings.TrimSpace(out.String()) != "held":
 		lines := strings.TrimSuffix(strings.TrimSpace(out.String()), "held")

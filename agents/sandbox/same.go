@@ -120,7 +120,8 @@ func CheckMain(args []string) int {
 	if err == nil {
 		err = execute(args, l.Env)
 	}
-	fmt.Fprintf(os.Stderr, "sluice: the sandbox differs from its layout: %v: somebody changed the checkout meanwhile\n", err)
+	fmt.Fprintf(os.Stderr,
+		"sluice: the sandbox differs from its layout: %v: somebody changed the checkout meanwhile\n", err)
 	return exitOther
 }
 

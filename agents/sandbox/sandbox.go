@@ -255,7 +255,8 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 		b.WriteString("(deny network*)\n")
 	}
 	if p.Network == NetProxy { // without its own network, ports stand in for the proxy, and names are resolved outside
-		b.WriteString("(allow network-outbound (remote tcp \"*:80\") (remote tcp \"*:443\") (literal \"/private/var/run/mDNSResponder\"))\n")
+		b.WriteString("(allow network-outbound (remote tcp \"*:80\") (remote tcp \"*:443\") (literal " +
+			"\"/private/var/run/mDNSResponder\"))\n")
 		for _, at := range p.Ports {
 			_, port, _ := strings.Cut(at, ":") // made from a host and a port
 			fmt.Fprintf(&b, "(allow network-outbound (remote tcp %s))\n", strconv.Quote("localhost:"+port))

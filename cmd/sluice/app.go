@@ -39,7 +39,8 @@ func (a *app) serving(set []string) serve.Options {
 }
 
 // withView runs do with the repo and its Viewer.
-func (a *app) withView(ctx context.Context, do func(p *workspace.Workspace, v workspace.Viewer, served bool) error) error {
+func (a *app) withView(ctx context.Context,
+	do func(p *workspace.Workspace, v workspace.Viewer, served bool) error) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err

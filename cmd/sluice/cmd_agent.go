@@ -117,7 +117,8 @@ func sendSignal(con *console.Console, p *workspace.Workspace, step, status, word
 		return err
 	}
 	if len(raw) > signals.MaxBytes {
-		return fault.Failed("put the long part into a file of the repo and name it", "the signal has more than %d bytes", signals.MaxBytes)
+		return fault.Failed("put the long part into a file of the repo and name it", "the signal has more than %d bytes",
+			signals.MaxBytes)
 	}
 	name := step + "-done.json"
 	if own := con.Getenv("SLUICE_SIGNAL"); own != "" && con.Getenv("SLUICE_STEP") == step {

@@ -32,27 +32,31 @@ refs/sluice/salvage/RUN/STEP.N. It stays until sluice clean removes it.`,
 		Example: "sluice attempt show last tests.2\nsluice attempt diff last tests.2",
 		Args:    console.Between(0, 0),
 	}
-	sub := func(use, short, long, example string, run func(context.Context, *workspace.Workspace, *attemptShown, []string) error, most int) *cobra.Command {
-		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: console.Between(2, most), RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, _ bool) error {
-				t, err := findAttempt(cmd.Context(), v, args[0], args[1])
-				if err != nil {
-					return err
-				}
-				return run(cmd.Context(), p, t, args)
-			})
-		}}
+	sub := func(use, short, long, example string,
+		run func(context.Context, *workspace.Workspace, *attemptShown, []string) error, most int) *cobra.Command {
+		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: console.Between(2, most),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, _ bool) error {
+					t, err := findAttempt(cmd.Context(), v, args[0], args[1])
+					if err != nil {
+						return err
+					}
+					return run(cmd.Context(), p, t, args)
+				})
+			}}
 	}
 	cmd.AddCommand(
 		a.JSONFlag(sub("show RUN STEP.N", "show how an attempt went, what it cost and where its files are",
-			"Shows how and when the attempt ended, its summary, its cost, its conversation, the folder of its\noutput and the commit of the files it left.",
+			"Shows how and when the attempt ended, its summary, its cost, its conversation, the folder of its\noutput and "+
+				"the commit of the files it left.",
 			"sluice attempt show last tests.2\nsluice attempt show phase-4-1 tests.1 --json", a.attemptShow, 2)),
 		sub("diff RUN STEP.N", "show what an attempt changed",
 			"Compares the commit that the attempt began with and the files it left, committed or not.",
 			"sluice attempt diff last tests.2 | less -R\nsluice attempt diff phase-4-1 tests.1 | git apply -R --stat",
 			a.attemptDiff, 2),
 		sub("checkout RUN STEP.N [DIR]", "create a worktree with the files an attempt left",
-			"Creates a linked worktree with the files as the attempt left them, to run or read beside your own. It\nis on no branch; remove it with git worktree remove.",
+			"Creates a linked worktree with the files as the attempt left them, to run or read beside your own. It\nis on no "+
+				"branch; remove it with git worktree remove.",
 			"sluice attempt checkout last tests.2 ../as-it-was\nsluice attempt checkout phase-4-1 tests.1",
 			a.attemptCheckout, 3),
 	)
@@ -91,7 +95,8 @@ func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*at
 		}
 		for i := range st.Attempts {
 			if st.Attempts[i].N == n {
-				return &attemptShown{Run: r.ID, Step: step, Attempt: &st.Attempts[i], name: fmt.Sprintf("%s/%s.%d", r.ID, step, n)}, nil
+				return &attemptShown{Run: r.ID, Step: step, Attempt: &st.Attempts[i],
+					name: fmt.Sprintf("%s/%s.%d", r.ID, step, n)}, nil
 			}
 		}
 		return nil, fault.Failed("`sluice status "+r.ID+"` shows its attempts", "%s has no attempt %d of %s", r.ID, n, step)

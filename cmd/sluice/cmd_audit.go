@@ -41,17 +41,19 @@ func verifyCommand(a *app) *cobra.Command {
 	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "verify [WORKFLOW]",
 		Short: "check the chain, the audit files and checkpoints",
-		Long: `Exits 1 and prints the first bad line if a line was changed, lost, doubled or inserted. It can run
+		Long: `Exits 1 and prints the first bad line if a line was changed, lost, duplicated or inserted. It can run
 beside the daemon. Only a signed checkpoint reveals that the end was cut off or the journal
 rewritten: --checkpoint note reads the git notes (refs/notes/sluice), or name a file.
 It also lists work that went on without a gate's pass: by a route, on_fail or on_exhausted.`,
-		Example: "sluice audit verify\nsluice audit verify --checkpoint note\nsluice audit verify --checkpoint /mnt/safe/app.checkpoint --approvers /mnt/safe/allowed_signers",
-		Args:    console.Between(0, 1),
+		Example: "sluice audit verify\nsluice audit verify --checkpoint note\nsluice audit verify --checkpoint " +
+			"/mnt/safe/app.checkpoint --approvers /mnt/safe/allowed_signers",
+		Args: console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return auditVerify(cmd.Context(), a, args, against, list)
 		},
 	})
-	cmd.Flags().StringArrayVar(&against, "checkpoint", nil, "compare the journal with a checkpoint, `FILE|note`; repeatable")
+	cmd.Flags().StringArrayVar(&against, "checkpoint", nil,
+		"compare the journal with a checkpoint, `FILE|note`; repeatable")
 	cmd.Flags().StringVar(&list, "approvers", "", "`FILE` of the keys that count, in place of the repo's own list")
 	return cmd
 }
@@ -62,7 +64,8 @@ func auditVerify(ctx context.Context, a *app, args, against []string, signers st
 		return err
 	}
 	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to verify", p.Root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to verify",
+			p.Root)
 	}
 	notes := func() (map[string][]byte, error) {
 		repo, err := p.Open(ctx)
@@ -80,7 +83,8 @@ func auditVerify(ctx context.Context, a *app, args, against []string, signers st
 }
 
 func unpassedWords(u audit.Unpassed) string {
-	return render.Unpassed{Where: u.Run + " " + render.Round(u.Gate, u.Round), Outcome: u.Outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + render.Who(u.By)
+	return render.Unpassed{Where: u.Run + " " + render.Round(u.Gate, u.Round), Outcome: u.Outcome,
+		Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + render.Who(u.By)
 }
 
 func printAudit(con *console.Console, list []audit.Checked, bad bool) error {
@@ -169,7 +173,8 @@ func exportJournal(ctx context.Context, a *app, args []string) error {
 		return err
 	}
 	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to export", p.Root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to export",
+			p.Root)
 	}
 	keep := func(journal.Record, int) bool { return true }
 	if len(args) > 0 {
@@ -190,7 +195,8 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 	lock, err := daemon.TakeLock(p.State)
 	var held *daemon.Held
 	if errors.As(err, &held) {
-		return &fault.Error{Cause: err.Error(), Advice: "stop the process that serves the repo first", Code: fault.ExitServed, Err: err}
+		return &fault.Error{Cause: err.Error(), Advice: "stop the process that serves the repo first",
+			Code: fault.ExitServed, Err: err}
 	}
 	if err != nil {
 		return err
@@ -210,17 +216,20 @@ func repairJournal(ctx context.Context, a *app, to int64) (err error) {
 	}
 	gone, err := retention.Forget(ctx, p)
 	if err != nil {
-		return fault.New("repair again", "the journal ends at line %d now; the files of runs it no longer knows could not be put aside: %w", done.Last, err)
+		return fault.New("repair again",
+			"the journal ends at line %d now; the files of runs it no longer knows could not be put aside: %w", done.Last, err)
 	}
 	if a.JSON {
-		return a.Document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile, "snapshots": orEmpty(done.Snapshots), "forgotten": orEmpty(gone)})
+		return a.Document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile,
+			"snapshots": orEmpty(done.Snapshots), "forgotten": orEmpty(gone)})
 	}
 	a.Print("the journal ends at line %d now; %d bytes were cut", done.Last, done.CutBytes)
 	if done.CutFile != "" {
 		a.Print("kept in %s", done.CutFile)
 	}
 	if len(gone) > 0 {
-		a.Print("it no longer knows %s: their agents were ended, their files are in %s* beside the journal and in %s", strings.Join(gone, ", "), retention.CutPrefix, layout.RunsDir)
+		a.Print("it no longer knows %s: their agents were ended, their files are in %s* beside the journal and in %s",
+			strings.Join(gone, ", "), retention.CutPrefix, layout.RunsDir)
 	}
 	return nil
 }

@@ -27,8 +27,9 @@ func checkpointCommand(a *app) *cobra.Command {
 git note on the newest commit (refs/notes/sluice), or a file with --out. Keep it where no agent
 writes: push the notes (git push origin refs/notes/sluice), or name a file on another disk.
 sluice audit verify --checkpoint then reports a journal that was cut or rewritten.`,
-		Example: "sluice audit checkpoint && git push origin refs/notes/sluice\nsluice audit checkpoint --out /mnt/safe/app.checkpoint",
-		Args:    console.Between(0, 0),
+		Example: "sluice audit checkpoint && git push origin refs/notes/sluice\nsluice audit checkpoint --out " +
+			"/mnt/safe/app.checkpoint",
+		Args: console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := keysPlace(cmd.Context(), a)
 			if err != nil {
@@ -51,7 +52,8 @@ func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Work
 		return err // nobody signs what is broken
 	}
 	if rep.Records == 0 {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: the journal is empty, so there is nothing to sign", p.Root)
+		return fault.Failed("`sluice run WORKFLOW` starts a first run",
+			"%s: the journal is empty, so there is nothing to sign", p.Root)
 	}
 	key, err := decide.Keyring(con).Find(ctx, approval.Store{State: p.State}, keyFile, nil)
 	if err != nil {
@@ -70,7 +72,8 @@ func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Work
 		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "file": out})
 	}
 	if out != "" {
-		return decide.WriteSigned(con, out, whole, "keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` compares the journal with it")
+		return decide.WriteSigned(con, out, whole,
+			"keep it where no agent writes; `sluice audit verify --checkpoint "+clean(out)+"` compares the journal with it")
 	}
 	repo, err := p.Open(ctx)
 	if err != nil {
@@ -85,9 +88,11 @@ func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Work
 		return err
 	}
 	if con.JSON {
-		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit, "ref": "refs/notes/" + audit.NotesName})
+		return con.Document(map[string]any{"record": rep.Records, "sum": rep.LastSum, "commit": commit,
+			"ref": "refs/notes/" + audit.NotesName})
 	}
 	con.Print("record %d is signed, in a note on %.10s", rep.Records, commit)
-	con.Note("an agent in this repo can remove the note, but not forge one: git push origin refs/notes/%s", audit.NotesName)
+	con.Note("an agent in this repo can remove the note, but not forge one: git push origin refs/notes/%s",
+		audit.NotesName)
 	return nil
 }

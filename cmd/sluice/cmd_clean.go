@@ -16,10 +16,16 @@ import (
 	"sluice/internal/retention"
 )
 
+// cleaning is what `sluice clean` removes.
+type cleaning struct {
+	keep   int           // newest ended runs that stay
+	older  time.Duration // least time since a run's end
+	dryRun bool
+}
+
 func cleanCommand(a *app) *cobra.Command {
-	var keep int
+	var c cleaning
 	var older string
-	var dry bool
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "remove the transcripts of old runs, never the journal",
@@ -27,25 +33,27 @@ func cleanCommand(a *app) *cobra.Command {
 journal and the audit files. Asks first.`,
 		Example: "sluice clean --keep 5 --older 30d\nsluice clean --older 2w --dry-run",
 		Args:    console.Between(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			span, err := days("--older", older)
-			if err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if c.older, err = days("--older", older); err != nil {
 				return err
 			}
-			return cleanRuns(cmd.Context(), a, keep, span, dry)
+			return cleanRuns(cmd.Context(), a, c)
 		},
 	}
-	cmd.Flags().IntVar(&keep, "keep", 10, "keep the newest `N` ended runs")
+	cmd.Flags().IntVar(&c.keep, "keep", 10, "keep the newest `N` ended runs")
 	cmd.Flags().StringVar(&older, "older", "7d", "only runs that ended more than `TIME` ago: 12h, 7d, 2w")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only list what would be removed")
+	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "only list what would be removed")
 	return a.JSONFlag(cmd)
 }
 
-// days parses a duration that may be in days or weeks.
+// maxDays limits the number before d or w: 10,000 weeks still fit into a time.Duration.
+const maxDays = 10_000
+
+// days parses a flag's duration, which may be in days or weeks.
 func days(flag, s string) (time.Duration, error) {
 	for unit, span := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		if num, ok := strings.CutSuffix(s, unit); ok {
-			if n, err := strconv.Atoi(num); err == nil && n >= 0 && n < 10000 {
+			if n, err := strconv.Atoi(num); err == nil && n >= 0 && n < maxDays {
 				return time.Duration(n) * span, nil
 			}
 		}
@@ -56,38 +64,30 @@ func days(flag, s string) (time.Duration, error) {
 	return 0, fault.Misused("write it as 12h, 7d or 2w", "%s %s: not a duration", flag, clean(s))
 }
 
-func cleanRuns(ctx context.Context, a *app, keep int, older time.Duration, dry bool) error {
+// cleanRuns lists old runs, asks, and removes their files.
+func cleanRuns(ctx context.Context, a *app, c cleaning) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
-	old, err := retention.Old(ctx, &a.Console, p, keep, older)
+	old, err := retention.Old(ctx, &a.Console, p, c.keep, c.older)
 	if err != nil {
 		return err
 	}
-	if a.JSON && dry {
+	if a.JSON && c.dryRun {
 		return a.Document(map[string]any{"removed": false, "runs": old})
 	}
-	var sum int64
-	t := &console.Table{}
-	for _, o := range old {
-		sum += o.Bytes
-		t.Row(console.Styled(o.Run, console.Plain), console.Styled(render.Size(o.Bytes), console.Plain),
-			console.Styled("ended "+render.Ago(a.Now().Sub(o.Ended))+" ago", console.Dim))
-	}
 	if !a.JSON {
-		a.PrintTable(t)
-		if len(old) == 0 {
-			a.Print("Nothing to remove.")
-		}
+		listOld(a, old)
 	}
-	if len(old) == 0 || dry {
+	if len(old) == 0 || c.dryRun {
 		if a.JSON {
 			return a.Document(map[string]any{"removed": true, "runs": []retention.Run{}})
 		}
 		return nil
 	}
-	if yes, err := a.Ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"), render.Size(sum))); err != nil || !yes {
+	if yes, err := a.Ask(fmt.Sprintf("Remove the transcripts of %s (%s)? The journal stays.", plural(len(old), "run"),
+		render.Size(bytesOf(old)))); err != nil || !yes {
 		return errors.Join(err, notDone(err))
 	}
 	if err := retention.Remove(ctx, p, old); err != nil {
@@ -98,4 +98,24 @@ func cleanRuns(ctx context.Context, a *app, keep int, older time.Duration, dry b
 	}
 	a.Print("removed")
 	return nil
+}
+
+func listOld(a *app, old []retention.Run) {
+	if len(old) == 0 {
+		a.Print("Nothing to remove.")
+		return
+	}
+	t := &console.Table{}
+	for _, o := range old {
+		t.Row(console.Styled(o.Run, console.Plain), console.Styled(render.Size(o.Bytes), console.Plain),
+			console.Styled("ended "+render.Ago(a.Now().Sub(o.Ended))+" ago", console.Dim))
+	}
+	a.PrintTable(t)
+}
+
+func bytesOf(runs []retention.Run) (sum int64) {
+	for _, r := range runs {
+		sum += r.Bytes
+	}
+	return sum
 }

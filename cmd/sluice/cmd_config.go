@@ -25,16 +25,9 @@ func configCommand(a *app) *cobra.Command {
 in the environment, and --set. The command shows each value, its layer, and whether the
 project's file may set it: other people and agents can write that file.
 
-  agents      how to launch an agent: agents.NAME.command, prompt_via (stdin, arg, file), format, env
-  roles       who plays a role: roles.NAME.agent (several take turns), model, args, prompt_file, ...
-              "*" stands for each role without an entry
-  max_parallel max_agents trust veto_window rescan grace linger settle kill_after pr_poll
-  sandbox     mode (auto, on, off), read, write
-  timeout idle_timeout restarts
-  budget      attempt, day: max_cost_usd, max_tokens; for day also max_launches, max_duration
-  notify      desktop, remind, command, webhook, terminal, escalate
-
-What a project's file may do: ` + projectWords(),
+The keys, by what the project's file may do with them (NAME is that of an agent or a role, "*"
+any role without an entry); ` + "`sluice config KEY`" + ` says what one does:
+` + projectWords(),
 		Example: "sluice config veto_window\nSLUICE_CONFIG_VETO_WINDOW=2m sluice config roles",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,7 +60,8 @@ func allFaults(con *console.Console, err error) error {
 		for _, e := range many {
 			con.Note("%s", oneLine(e.Error()))
 		}
-		return &fault.Error{Cause: "settings: " + plural(len(many), "fault"), Advice: "`sluice config --help` names the keys", Code: f.Code}
+		return &fault.Error{Cause: "settings: " + plural(len(many), "fault"),
+			Advice: "`sluice config --help` names the keys", Code: f.Code}
 	}
 	return err
 }
@@ -75,17 +69,18 @@ func allFaults(con *console.Console, err error) error {
 // projectWords names the keys of each class.
 func projectWords() string {
 	of := map[string][]string{}
-	for _, k := range settings.Keys() {
-		of[k.Class] = append(of[k.Class], k.Name)
+	for _, m := range settings.Meanings() {
+		k, _ := settings.KeyOf(strings.Split(m.Key, "."))
+		of[k.Class] = append(of[k.Class], m.Key)
 	}
 	var out strings.Builder
 	for _, class := range []string{settings.YoursOnly, settings.MayTighten, settings.Free} {
-		out.WriteString("\n" + class + ":")
+		out.WriteString("\n  " + class + ":")
 		column := projectColumns
 		for _, name := range of[class] {
 			if column+1+len(name) > projectColumns {
-				out.WriteString("\n ")
-				column = 1
+				out.WriteString("\n   ")
+				column = 3
 			}
 			out.WriteString(" " + name)
 			column += 1 + len(name)
@@ -118,6 +113,15 @@ func showSettings(con *console.Console, s *settings.Layered, args []string) erro
 			console.Styled(l.From, console.Dim), console.Styled(l.Class, console.Dim))
 	}
 	con.PrintTable(t)
+	if len(args) == 1 {
+		m := settings.MeaningOf(strings.Split(args[0], "."))
+		if len(list) == 0 && m.Key != "" {
+			con.Print("%s is not set", args[0])
+		}
+		if m.Does != "" {
+			con.PrintWrapped(0, console.Styled(m.Does, console.Dim))
+		}
+	}
 	for _, w := range s.Warnings() {
 		con.Note("%s %s", con.PaintErr(console.Yellow, "warning:"), oneLine(w))
 	}

@@ -14,9 +14,10 @@ import (
 func passCommand(a *app) *cobra.Command {
 	return decisionCommand(a, "pass GATE", engine.OutcomePass, "pass a gate: its work goes on",
 		`The work at the gate goes on. The pass counts for the files as they are now: if they have changed
-since the gate asked, the work is checked again and the gate asks anew. If the gate asks for an
+since the gate asked, the work is checked again and the gate asks again. If the gate asks for an
 answer, give it with -a; without -a you are asked for each property.`,
-		"sluice pass approve\nsluice pass approve -m \"good; mind the log level\"\nsluice pass approve -a replicas=2 -a name=web")
+		"sluice pass approve\nsluice pass approve -m \"good; mind the log level\"\nsluice pass approve -a replicas=2 "+
+			"-a name=web")
 }
 
 func failCommand(a *app) *cobra.Command {
@@ -49,7 +50,8 @@ func decisionCommand(a *app, use, outcome, short, long, example string) *cobra.C
 		Use: use, Short: short, Long: long, Example: example, Args: console.Between(n, n),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := a.Getenv("SLUICE_TOKEN"); at != "" {
-				return fault.Failed("end the step with `sluice signal`, and leave the gate to a person", "only a person decides a gate, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
+				return fault.Failed("end the step with `sluice signal`, and leave the gate to a person",
+					"only a person decides a gate, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 			}
 			d.Gate, d.Outcome = args[0], outcome
 			if outcome == "" {
@@ -73,7 +75,8 @@ func decisionCommand(a *app, use, outcome, short, long, example string) *cobra.C
 func decisionFlags(cmd *cobra.Command, d *decide.Decision, outcome string) {
 	cmd.Flags().StringVarP(&d.Text, "message", "m", "", "the reason, in `WORDS`; - reads standard input")
 	if outcome == engine.OutcomePass || outcome == "" {
-		cmd.Flags().StringArrayVarP(&d.Answers, "answer", "a", nil, "the answer that the gate asks for: `NAME=VALUE` for each property, or the whole as JSON")
+		cmd.Flags().StringArrayVarP(&d.Answers, "answer", "a", nil,
+			"the answer that the gate asks for: `NAME=VALUE` for each property, or the whole as JSON")
 	}
 	if outcome == engine.OutcomeFail || outcome == engine.OutcomeVeto {
 		cmd.Flags().BoolVar(&d.Review, "review", false, "write comments under the lines of the changes, in your editor")

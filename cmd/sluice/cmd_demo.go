@@ -112,7 +112,7 @@ func demoWelcome(a *app, by string) {
 	a.Print("%s", a.Paint(console.Bold, "Created a repo in "+a.dir))
 	a.Print("Its workflow, %s/%s.yaml:\n", layout.SpecsDir, setup.DemoFlow)
 	if spec, faults := specs.Load("", setup.DemoSpec()); len(faults) == 0 {
-		a.Print("%s", indent(strings.TrimSpace(graph.Text(spec, nil))))
+		a.Print("%s", indent(strings.TrimSpace(graph.Text(spec, nil, graph.Options{}))))
 	}
 	a.Print("")
 	a.Print("Every role is played by a built-in agent.")

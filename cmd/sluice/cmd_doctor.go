@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,10 +30,10 @@ func doctorCommand(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "check what sluice needs, and fix what it can",
 		Long: `Checks git, the repo, .workflow/, its specs and settings, the agents of its roles, notification,
-limits on watched folders, the state folder, the journal, the clock, and the process that serves
-the repo. A warning marks something that works less well than it could; a fault exits 1.
-Doctor asks before each fix it can make; --yes answers yes to all. --as-service runs the checks
-inside the installed service, where PATH and logins differ from your shell's.`,
+limits on watched folders, the state folder, the journal, the clock, the page's address, and the
+process that serves the repo. A warning marks something that works less well than it could; a fault
+exits 1. Doctor asks before each fix it can make; --yes answers yes to all. --as-service runs the
+checks inside the installed service, where PATH and logins differ from your shell's.`,
 		Example: "sluice doctor\nsluice doctor --yes\nsluice doctor --as-service\nsluice doctor --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,7 +67,7 @@ func runDoctor(ctx context.Context, a *app) error {
 func allChecks(ctx context.Context, a *app) []doctor.Check {
 	checks := []doctor.Check{doctor.Git(ctx), checkState(&a.Console), doctor.Clock(a.Now())}
 	checks = append(checks, doctor.Watching()...)
-	checks = append(checks, checkSandbox(ctx, a))
+	checks = append(checks, checkSandbox(ctx, a), checkPage(ctx, &a.Console))
 	p, err := a.bare(ctx)
 	if err != nil {
 		f := explain(err)
@@ -103,6 +104,19 @@ func checkSandbox(ctx context.Context, a *app) doctor.Check {
 	return doctor.Sandbox(ctx, &a.Console, mode, trust)
 }
 
+// checkPage checks the address of the page: project settings have no say in it.
+func checkPage(ctx context.Context, con *console.Console) doctor.Check {
+	s, err := workspace.Settings(con, "", nil)
+	if err != nil {
+		return doctor.Warned("page", "fix the settings first", "not known: the settings cannot be read")
+	}
+	local := settings.LocalName
+	if s.Web.Label != "" {
+		local = s.Web.Label + "." + local
+	}
+	return doctor.Page(ctx, s.Web, local, con.Now(), net.DefaultResolver.LookupHost)
+}
+
 // checkNotify returns the ways by which notices reach a person.
 func checkNotify(ctx context.Context, con *console.Console, root string) []doctor.Check {
 	s, err := workspace.Settings(con, root, nil)
@@ -132,7 +146,8 @@ func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace
 		out[0] = doctor.PlainRoot(p.Root, filepath.Join(p.State, workspace.StoreFolder))
 	}
 	if !workspace.IsDir(filepath.Join(p.Root, layout.WorkflowDir)) {
-		lay := doctor.Broken("workflow", "`sluice init` creates one", "no %s/ here", layout.WorkflowDir).WithFix("Create a first workflow here (sluice init)?", func(context.Context) error {
+		lay := doctor.Broken("workflow", "`sluice init` creates one", "no %s/ here",
+			layout.WorkflowDir).WithFix("Create a first workflow here (sluice init)?", func(context.Context) error {
 			t, err := templateNamed(defaultTemplate)
 			var c setup.Choice
 			if err == nil {
@@ -182,7 +197,8 @@ func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
 		return doctor.Broken("served", f.Advice, "%s", f.Cause)
 	}
 	if s == nil && !workspace.IsDir(p.State) {
-		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
+		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`",
+			"nobody serves this repo now")
 	}
 	if s == nil {
 		lock, err := daemon.TakeLock(p.State)
@@ -190,7 +206,8 @@ func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
 			return doctor.Broken("served", "end that process, or wait for its end", "%s", err)
 		}
 		_ = lock.Release() // it was only tried
-		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`", "nobody serves this repo now")
+		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`",
+			"nobody serves this repo now")
 	}
 	defer s.Close()
 	ping, err := s.Ping(ctx)
@@ -198,11 +215,13 @@ func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
 		return doctor.Broken("served", "look at what that process does", "%s", err)
 	}
 	if ping.Version != version {
-		return doctor.Warned("served", "restart it", "by pid %d, which is sluice %s and not %s", ping.PID, clean(ping.Version), version)
+		return doctor.Warned("served", "restart it", "by pid %d, which is sluice %s and not %s", ping.PID,
+			clean(ping.Version), version)
 	}
 	st, err := s.Status(ctx, "")
 	if err == nil && st.Stalled != "" {
-		return doctor.Broken("served", "make room on the disk of the state folder", "by pid %d, but its journal cannot be written: %s", ping.PID, st.Stalled)
+		return doctor.Broken("served", "make room on the disk of the state folder",
+			"by pid %d, but its journal cannot be written: %s", ping.PID, st.Stalled)
 	}
 	if err == nil && len(st.Health) > 0 {
 		return doctor.Warned("served", "", "by pid %d: %s", ping.PID, strings.Join(st.Health, "; "))

@@ -34,7 +34,8 @@ func doctorInService(ctx context.Context, a *app, system bool) error {
 		Checks []doctor.Check `json:"checks"`
 	}
 	if err := json.Unmarshal(said, &report); err != nil {
-		return fault.Failed("`sluice service install` again, if the service has an older binary", "the service's binary printed no report: %s", oneLine(string(complaints)+string(said)))
+		return fault.Failed("`sluice service install` again, if the service has an older binary",
+			"the service's binary printed no report: %s", oneLine(string(complaints)+string(said)))
 	}
 	st, err := s.Status(ctx)
 	if err != nil {
@@ -42,7 +43,8 @@ func doctorInService(ctx context.Context, a *app, system bool) error {
 	}
 	first := []doctor.Check{doctor.Fine("service", "these checks ran inside %s", st.File)}
 	if self, err := os.Executable(); err == nil && self != st.Program {
-		first[0] = doctor.Warned("service", "run `sluice service install` with the binary you want", "its binary is %s, and this one is %s", clean(st.Program), self)
+		first[0] = doctor.Warned("service", "run `sluice service install` with the binary you want",
+			"its binary is %s, and this one is %s", clean(st.Program), self)
 	}
 	return doctor.Print(&a.Console, append(first, report.Checks...))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +11,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
+	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/internal/workflows"
 	"sluice/internal/workspace"
@@ -17,13 +19,15 @@ import (
 )
 
 func graphCommand(a *app) *cobra.Command {
-	var format string
+	var format, svg string
 	cmd := &cobra.Command{
 		Use:   "graph WORKFLOW|RUN|FILE",
 		Short: "draw a workflow, or a run with its states",
 		Long: `Draws the steps, the gates and where each outcome leads, as text, Mermaid (for Markdown), DOT
-or SVG. For a run, such as phase-4-1, it also shows the state of each step and gate.`,
-		Example: "sluice graph gated-pipeline\nsluice graph gated-pipeline-1 --format svg > run.svg",
+or SVG. For a run, such as phase-4-1, it also shows the state of each step and gate, attempts, and
+how often work was sent back. The SVG stands alone, and is light or dark as its reader prefers; a
+strip is an SVG of one row of bullets.`,
+		Example: "sluice graph gated-pipeline\nsluice graph gated-pipeline-1 --svg run.svg",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec, run, err := drawn(a, cmd, args[0])
@@ -31,30 +35,44 @@ or SVG. For a run, such as phase-4-1, it also shows the state of each step and g
 				return err
 			}
 			var states map[string]string
+			var o graph.Options
 			if run != nil {
 				states = run.States()
+				o.Notes, o.Taken = render.PictureNotes(*run, time.Now())
 			}
-			return drawGraph(&a.Console, spec, states, format)
+			if svg != "" && svg != "-" {
+				return writePicture(svg, graph.SVG(spec, states, o))
+			}
+			if svg == "-" {
+				format = "svg"
+			}
+			return drawGraph(&a.Console, spec, states, o, format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT`: text, mermaid, dot or svg")
+	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT`: text, mermaid, dot, svg or strip")
+	cmd.Flags().StringVar(&svg, "svg", "", "draw it as SVG into `FILE`; - is the standard output")
+	cmd.MarkFlagsMutuallyExclusive("format", "svg")
 	return cmd
 }
 
-func drawGraph(con *console.Console, spec *engine.Spec, states map[string]string, format string) error {
+func drawGraph(
+	con *console.Console, spec *engine.Spec, states map[string]string, o graph.Options, format string,
+) error {
 	var picture string
 	switch format {
 	case "text":
-		picture = graph.Text(spec, states)
+		picture = graph.Text(spec, states, o)
 	case "mermaid":
-		picture = graph.Mermaid(spec, states)
+		picture = graph.Mermaid(spec, states, o)
 	case "dot":
-		picture = graph.Dot(spec, states)
+		picture = graph.Dot(spec, states, o)
 	case "svg":
-		picture = string(graph.SVG(spec, states))
+		picture = string(graph.SVG(spec, states, o))
+	case "strip":
+		picture = string(graph.Strip(spec, states, o))
 	default:
-		known := []string{"text", "mermaid", "dot", "svg"}
-		advice := "one of: text, mermaid, dot, svg"
+		known := []string{"text", "mermaid", "dot", "svg", "strip"}
+		advice := "one of: text, mermaid, dot, svg, strip"
 		if near := text.Meant(format, known); near != "" {
 			advice = "did you mean --format " + near + "?"
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -22,10 +23,15 @@ import (
 // defaultTemplate is the template of init if none is named.
 const defaultTemplate = "gated-pipeline"
 
+// initOptions are the flags of `sluice init`.
+type initOptions struct {
+	template      string
+	list, prompts bool // only that
+	choice        setup.Choice
+}
+
 func initCommand(a *app) *cobra.Command {
-	var name string
-	var list, prompts bool
-	var c setup.Choice
+	var o initOptions
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "create .workflow/ with a first workflow",
@@ -38,41 +44,46 @@ replace the built-in prompts. It never overwrites a file, so it can be run again
 		Example: "sluice init\nsluice init --template gated-pipeline\nsluice init --prompts",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if list {
-				return listTemplates(&a.Console)
-			}
-			t, err := templateNamed(name)
-			if err != nil {
-				return err
-			}
-			p, err := a.bare(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if prompts {
-				return layPrompts(&a.Console, p.Root)
-			}
 			for i, f := range []string{"writer", "reviewer", "test"} {
-				c.Given[i] = cmd.Flags().Changed(f)
+				o.choice.Given[i] = cmd.Flags().Changed(f)
 			}
-			if err := c.For(t.Files); err != nil {
-				return err
-			}
-			if err := c.Choose(&a.Console, p.Root); err != nil {
-				return err
-			}
-			return layOut(&a.Console, p.Root, t, &c)
+			return initRepo(cmd.Context(), a, &o)
 		},
 	}
-	cmd.Flags().StringVar(&name, "template", defaultTemplate, "begin with the shipped workflow `NAME`")
-	cmd.Flags().StringVar(&c.Writer, "writer", "", "the `AGENT` that does the work")
-	cmd.Flags().StringVar(&c.Reviewer, "reviewer", "", "the `AGENT` that reviews it")
-	cmd.Flags().StringVar(&c.Test, "test", "", "the `COMMAND` that runs the repo's tests")
-	cmd.Flags().BoolVar(&list, "list", false, "list the shipped workflows")
-	cmd.Flags().BoolVar(&prompts, "prompts", false, "write the built-in prompts of the roles, for you to change")
+	cmd.Flags().StringVar(&o.template, "template", defaultTemplate, "begin with the shipped workflow `NAME`")
+	cmd.Flags().StringVar(&o.choice.Writer, "writer", "", "the `AGENT` that does the work")
+	cmd.Flags().StringVar(&o.choice.Reviewer, "reviewer", "", "the `AGENT` that reviews it")
+	cmd.Flags().StringVar(&o.choice.Test, "test", "", "the `COMMAND` that runs the repo's tests")
+	cmd.Flags().BoolVar(&o.list, "list", false, "list the shipped workflows")
+	cmd.Flags().BoolVar(&o.prompts, "prompts", false, "write the built-in prompts of the roles, for you to change")
 	cmd.MarkFlagsMutuallyExclusive("prompts", "template")
 	cmd.MarkFlagsMutuallyExclusive("prompts", "list")
 	return a.JSONFlag(cmd)
+}
+
+// initRepo creates the first files of the repo, after it has asked who works and what tests.
+func initRepo(ctx context.Context, a *app, o *initOptions) error {
+	if o.list {
+		return listTemplates(&a.Console)
+	}
+	t, err := templateNamed(o.template)
+	if err != nil {
+		return err
+	}
+	p, err := a.bare(ctx)
+	if err != nil {
+		return err
+	}
+	if o.prompts {
+		return layPrompts(&a.Console, p.Root)
+	}
+	if err := o.choice.For(t.Files); err != nil {
+		return err
+	}
+	if err := o.choice.Choose(&a.Console, p.Root); err != nil {
+		return err
+	}
+	return layOut(&a.Console, p.Root, t, &o.choice)
 }
 
 func listTemplates(con *console.Console) error {
@@ -172,7 +183,8 @@ func tellRoles(con *console.Console, root string, t specs.Template) {
 	}
 	if len(unsaid) > 0 {
 		con.Print("%s %s/config.yaml was kept and does not name %s: %s plays them until `roles` there names another agent",
-			con.Paint(console.Yellow, "note:"), layout.WorkflowDir, strings.Join(unsaid, ", "), strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
+			con.Paint(console.Yellow, "note:"), layout.WorkflowDir, strings.Join(unsaid, ", "),
+			strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
 	}
 }
 

@@ -27,47 +27,66 @@ func keysCommand(a *app) *cobra.Command {
 		Long: `A gate with approvers, or with trust: signed, takes only decisions that one of these keys signed.
 The list is in the state folder, out of reach of agents in a sandbox. Best is a key on a security
 token that must be touched (ssh-keygen -t ed25519-sk); next best, a key with a passphrase.`,
-		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org\nsluice keys ls\nsluice keys rm ann@example.org --why \"token lost\"",
-		Args:    cobra.ArbitraryArgs, RunE: console.Group,
+		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org\nsluice keys ls\nsluice keys rm " +
+			"ann@example.org --why \"token lost\"",
+		Args: cobra.ArbitraryArgs, RunE: console.Group,
 	}
-	cmd.AddCommand(keysAddCommand(a), keysListCommand(a), keysRemoveCommand(a), keysCheckCommand(a), keysSignCommand(a))
+	cmd.AddCommand(keysAddCommand(a), keysListCommand(a), keysRemoveCommand(a), keysCheckCommand(a), keysSignCommand(a),
+		keysDaemonCommand(a))
 	return cmd
 }
 
 // keysPlace finds the repo for a caller who may change or use the list: no agent.
 func keysPlace(ctx context.Context, a *app) (*workspace.Workspace, error) {
 	if a.Getenv("SLUICE_TOKEN") != "" {
-		return nil, fault.Failed("leave the keys to a person", "only a person manages keys, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
+		return nil, fault.Failed("leave the keys to a person",
+			"only a person manages keys, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 	}
 	return a.place(ctx)
 }
 
 func keysAddCommand(a *app) *cobra.Command {
 	var names []string
-	var agent bool
+	var agent, phone bool
+	var page string
 	cmd := &cobra.Command{
 		Use: "add [FILE.pub]", Short: "add a key that may sign",
-		Long: `Adds the public key in a file, or with --agent the one key in ssh-agent. Specs name the first --name
-in approvers. Further names (account, e-mail address) belong to the same person; by them sluice
-knows who worked on a step, because nobody approves their own work.`,
-		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org --name ann\nsluice keys add --agent --name ann@example.org",
-		Args:    console.Between(0, 1),
+		Long: `Adds the public key in a file, or with --agent the one key in ssh-agent. With --passkey it prints a
+link and a QR code for the person's phone, which makes a passkey at the daemon's page; compare the
+fingerprints, and it is added. Specs name the first --name in approvers. Further names (account,
+e-mail address) belong to the same person; by them sluice knows who worked on a step, because nobody
+approves their own work.`,
+		Example: "sluice keys add ~/.ssh/id_ed25519_sk.pub --name ann@example.org --name ann\nsluice keys add --agent " +
+			"--name ann@example.org\nsluice keys add --passkey --name ann@example.org",
+		Args: console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if (len(args) == 1) == agent {
-				return fault.Misused("usage: "+cmd.UseLine(), "name the file of a public key, or give --agent")
+			given := len(args)
+			for _, flag := range []bool{agent, phone} {
+				if flag {
+					given++
+				}
+			}
+			if given != 1 {
+				return fault.Misused("usage: "+cmd.UseLine(), "name the file of a public key, or give --agent or --passkey")
 			}
 			if len(names) == 0 {
-				return fault.Misused("give --name, such as --name ann@example.org: specs name it in approvers", "sluice keys add: --name is missing")
+				return fault.Misused("give --name, such as --name ann@example.org: specs name it in approvers",
+					"sluice keys add: --name is missing")
 			}
 			p, err := keysPlace(cmd.Context(), a)
 			if err != nil {
 				return err
+			}
+			if phone {
+				return keysAddPasskey(cmd.Context(), &a.Console, p, page, names)
 			}
 			return keysAdd(cmd.Context(), &a.Console, p, args, names)
 		},
 	}
 	cmd.Flags().StringArrayVar(&names, "name", nil, "a `NAME` of the person; repeatable")
 	cmd.Flags().BoolVar(&agent, "agent", false, "add the key in ssh-agent")
+	cmd.Flags().BoolVar(&phone, "passkey", false, "have a phone or a security token make a passkey")
+	cmd.Flags().StringVar(&page, "url", "", "with --passkey: the `URL` of the page, if it is not the daemon's")
 	return cmd
 }
 
@@ -75,6 +94,10 @@ func keysAdd(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 	key, file, err := keyGiven(ctx, con, args)
 	if err != nil {
 		return err
+	}
+	if key.Site != "" {
+		return fault.Failed("register it there: sluice keys add --passkey", "%s is a passkey, which counts only at its page",
+			key.Key)
 	}
 	key.Names = names
 	store, ring := approval.Store{State: p.State}, decide.Keyring(con)
@@ -84,7 +107,8 @@ func keysAdd(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 	} else {
 		private = ring.Private(key, nil)
 	}
-	if u, err := user.Current(); err == nil && (private != "" || slices.Contains(ring.Held(ctx), key.Key)) && !slices.Contains(names, u.Username) && approval.CheckName(u.Username) == nil {
+	if u, err := user.Current(); err == nil && (private != "" || slices.Contains(ring.Held(ctx), key.Key)) &&
+		!slices.Contains(names, u.Username) && approval.CheckName(u.Username) == nil {
 		key.Names = append(key.Names, u.Username) // whoever types this owns the key
 	}
 	if err := workspace.MakeState(p.State); err != nil {
@@ -114,9 +138,11 @@ func keyGiven(ctx context.Context, con *console.Console, args []string) (key app
 		held := decide.Keyring(con).AgentKeys(ctx)
 		switch {
 		case len(held) == 0:
-			return key, "", fault.Failed("ssh-add FILE gives it one; see `ssh-add -L`", "ssh-agent has no key, or does not answer (SSH_AUTH_SOCK)")
+			return key, "", fault.Failed("ssh-add FILE gives it one; see `ssh-add -L`",
+				"ssh-agent has no key, or does not answer (SSH_AUTH_SOCK)")
 		case len(held) > 1:
-			return key, "", fault.Failed("`ssh-add -L` lists them: put one into a file and add that", "ssh-agent has %d keys", len(held))
+			return key, "", fault.Failed("`ssh-add -L` lists them: put one into a file and add that",
+				"ssh-agent has %d keys", len(held))
 		}
 		return held[0], "", nil
 	}
@@ -186,12 +212,14 @@ func keysDocument(con *console.Console, store approval.Store, l approval.List) e
 		Key   string   `json:"key"`
 		Kind  string   `json:"kind"`
 		Touch bool     `json:"touch"`
+		Page  string   `json:"page,omitempty"` // where a passkey counts
 	}
 	keys := []key{}
 	for _, s := range l.Signers {
-		keys = append(keys, key{s.Names, s.Key, s.Kind, s.Hardware()})
+		keys = append(keys, key{s.Names, s.Key, s.Kind, s.Hardware(), l.Passkeys[s.Key].Origin})
 	}
-	return con.Document(map[string]any{"file": store.ListFile(), "keys": keys, "revoked": append([]approval.Revoked{}, l.Revoked...)})
+	return con.Document(map[string]any{"file": store.ListFile(), "keys": keys,
+		"revoked": append([]approval.Revoked{}, l.Revoked...)})
 }
 
 func keysRemoveCommand(a *app) *cobra.Command {
@@ -230,7 +258,8 @@ func keysRemove(con *console.Console, p *workspace.Workspace, what, why string) 
 		return fault.Failed("`sluice keys ls` lists them", "no key %s", clean(what))
 	}
 	for _, s := range found {
-		if yes, err := con.Ask(fmt.Sprintf("Revoke %s of %s? Its signatures no longer count.", s.Key, s.Names[0])); err != nil || !yes {
+		if yes, err := con.Ask(fmt.Sprintf("Revoke %s of %s? Its signatures no longer count.", s.Key,
+			s.Names[0])); err != nil || !yes {
 			return errors.Join(err, notDone(err))
 		}
 		by := ""
@@ -248,7 +277,8 @@ func keysRemove(con *console.Console, p *workspace.Workspace, what, why string) 
 func keysCheckCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "check", Short: "check that agents cannot use the keys",
-		Long:    "Looks for the private keys on this machine: in ~/.ssh, in ssh-agent, and at the path from which\neach was added. `sluice doctor` makes the same check.",
+		Long: "Looks for the private keys on this machine: in ~/.ssh, in ssh-agent, and at the path from which\neach " +
+			"was added. `sluice doctor` makes the same check.",
 		Example: "sluice keys check\nsluice keys check --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -281,11 +311,13 @@ func keysSignCommand(a *app) *cobra.Command {
 		Use: "sign FILE", Short: "sign a decision, on the machine where your key is",
 		Long: `FILE was written by "sluice pass GATE --unsigned -o FILE". It is shown, and signed after a yes.
 Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FILE.sig > FILE.signed`,
-		Example: "sluice keys sign pass.txt --key ~/.ssh/id_ed25519_sk\nsluice keys sign pass.txt --key ~/.ssh/id_ed25519_sk -o pass.signed",
-		Args:    console.Between(1, 1),
+		Example: "sluice keys sign pass.txt --key ~/.ssh/id_ed25519_sk\nsluice keys sign pass.txt --key " +
+			"~/.ssh/id_ed25519_sk -o pass.signed",
+		Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.Getenv("SLUICE_TOKEN") != "" {
-				return fault.Failed("leave the keys to a person", "only a person manages keys, and this is the environment of an attempt")
+				return fault.Failed("leave the keys to a person",
+					"only a person manages keys, and this is the environment of an attempt")
 			}
 			if key == "" {
 				return fault.Misused("name the file of your key: --key ~/.ssh/id_ed25519_sk", "sluice keys sign: --key is missing")
@@ -296,7 +328,8 @@ Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FIL
 			return keysSign(cmd.Context(), &a.Console, args[0], key, out)
 		},
 	}
-	cmd.Flags().StringVar(&key, "key", "", "the `FILE` of the private key, or of the public one where ssh-agent has the private one")
+	cmd.Flags().StringVar(&key, "key", "",
+		"the `FILE` of the private key, or of the public one where ssh-agent has the private one")
 	cmd.Flags().StringVarP(&out, "out", "o", "", "the `FILE` to write (FILE.signed)")
 	return cmd
 }

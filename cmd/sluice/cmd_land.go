@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"sluice/internal/console"
@@ -10,9 +12,31 @@ import (
 	"sluice/internal/workspace"
 )
 
+// ways are the flags that choose how work lands; without one it lands as one commit.
+type ways struct{ ff, merge, rebase, pr bool }
+
+// chosen returns the way that the flags name, of those of internal/tree.
+func (w ways) chosen() (string, error) {
+	how, given := tree.Squash, 0
+	for _, f := range []struct {
+		set bool
+		way string
+	}{{w.ff, tree.FF}, {w.merge, tree.Merge}, {w.rebase, tree.Rebase}, {w.pr, tree.PR}} {
+		if f.set {
+			how = f.way
+			given++
+		}
+	}
+	if given > 1 {
+		return "", fault.Misused("name one of --ff, --merge, --rebase, --pr, or none for one commit",
+			"more than one way to land is given")
+	}
+	return how, nil
+}
+
 func landCommand(a *app) *cobra.Command {
 	var l land.Options
-	var ways [3]bool
+	var w ways
 	cmd := &cobra.Command{
 		Use:   "land RUN",
 		Short: "bring the work of a run onto your branch",
@@ -25,40 +49,22 @@ signed if your git settings ask for it. A branch that differs from what a gate p
 --unjudged, and so does one whose merges undo commits of others.`,
 		Example: "sluice land last\nsluice land phase-4-1 --rebase --close\nsluice land phase-4-1 --pr",
 		Args:    console.Between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if a.Getenv("SLUICE_TOKEN") != "" {
-				return fault.Failed("leave the landing to a person", "only a person lands work, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
+				return fault.Failed("leave the landing to a person",
+					"only a person lands work, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
 			}
-			l.How = tree.Squash
-			if count(append(ways[:], l.PR)) > 1 {
-				return fault.Misused("name one of --ff, --merge, --rebase, --pr, or none for one commit", "more than one way to land is given")
+			if l.How, err = w.chosen(); err != nil {
+				return err
 			}
-			for i, way := range []string{tree.FF, tree.Merge, tree.Rebase} {
-				if ways[i] {
-					l.How = way
-				}
-			}
-			if l.PR {
-				l.How = tree.PR
-			}
-			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, _ bool) error {
-				id, err := workspace.RunNamed(cmd.Context(), v, args[0])
-				if err != nil {
-					return err
-				}
-				r, err := v.Run(cmd.Context(), id)
-				if err != nil {
-					return err
-				}
-				return land.Run(cmd.Context(), &a.Console, p.Root, r, l)
-			})
+			return landRun(cmd.Context(), a, args[0], l)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&ways[0], "ff", false, "fast-forward your branch to the run's commits")
-	f.BoolVar(&ways[1], "merge", false, "create a merge commit")
-	f.BoolVar(&ways[2], "rebase", false, "rebase the run's commits onto your branch")
-	f.BoolVar(&l.PR, "pr", false, "push the run's branch and open a pull request with gh")
+	f.BoolVar(&w.ff, "ff", false, "fast-forward your branch to the run's commits")
+	f.BoolVar(&w.merge, "merge", false, "create a merge commit")
+	f.BoolVar(&w.rebase, "rebase", false, "rebase the run's commits onto your branch")
+	f.BoolVar(&w.pr, "pr", false, "push the run's branch and open a pull request with gh")
 	f.StringVar(&l.Onto, "onto", "", "land on `BRANCH` instead of the checked-out branch")
 	f.StringVarP(&l.Message, "message", "m", "", "the commit's `TEXT`")
 	f.BoolVar(&l.Unfinished, "unfinished", false, "land a run that has not completed")
@@ -67,11 +73,18 @@ signed if your git settings ask for it. A branch that differs from what a gate p
 	return a.JSONFlag(cmd)
 }
 
-func count(flags []bool) (n int) {
-	for _, on := range flags {
-		if on {
-			n++
+// landRun lands the work of the named run.
+func landRun(ctx context.Context, a *app, named string, l land.Options) error {
+	return a.withView(ctx, func(p *workspace.Workspace, v workspace.Viewer, _ bool) error {
+		id, err := workspace.RunNamed(ctx, v, named)
+		if err != nil {
+			return err
 		}
-	}
-	return n
+		r, err := v.Run(ctx, id)
+		if err != nil {
+			return err
+		}
+		l.State = p.State
+		return land.Run(ctx, &a.Console, p.Root, r, l)
+	})
 }

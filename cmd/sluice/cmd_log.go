@@ -12,8 +12,14 @@ import (
 	"sluice/internal/workspace"
 )
 
+// logOptions are the arguments of `sluice log`.
+type logOptions struct {
+	run         []string // as named; none = all runs
+	follow, all bool
+}
+
 func logCommand(a *app) *cobra.Command {
-	var follow, all bool
+	var o logOptions
 	cmd := &cobra.Command{
 		Use:   "log [RUN]",
 		Short: "read the journal: what happened, who did it and why",
@@ -23,35 +29,39 @@ notice was sent). -f follows it. --json prints all facts as they are stored.`,
 		Example: "sluice log last\nsluice log -f\nsluice log last --all",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
-				run := ""
-				if len(args) == 1 {
-					id, err := workspace.RunNamed(cmd.Context(), v, args[0])
-					if err != nil {
-						return err
-					}
-					run = id
-				}
-				if follow && !served {
-					a.Note("no sluice process serves this repo now: nothing more will come")
-				}
-				log := show.NewLog(&a.Console, run == "", all)
-				err := v.Facts(cmd.Context(), run, 0, follow, log.Fact)
-				if follow && errors.Is(err, context.Canceled) {
-					return nil
-				}
-				if err == nil && log.Left > 0 {
-					a.Note("%s of bookkeeping left out: --all prints all", plural(log.Left, "line"))
-				}
-				return err
-			})
+			o.run = args
+			return printLog(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow new output until Ctrl-C")
-	cmd.Flags().BoolVar(&all, "all", false, "print bookkeeping too")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "follow new output until Ctrl-C")
+	cmd.Flags().BoolVar(&o.all, "all", false, "print bookkeeping too")
 	cmd.Flags().Bool("brief", false, "the default")
 	_ = cmd.Flags().MarkHidden("brief") // of earlier releases; the flag is there
 	return a.JSONFlag(cmd)
+}
+
+// printLog prints the journal, and follows it until ctx ends.
+func printLog(ctx context.Context, a *app, o logOptions) error {
+	return a.withView(ctx, func(_ *workspace.Workspace, v workspace.Viewer, served bool) (err error) {
+		run := ""
+		if len(o.run) > 0 {
+			if run, err = workspace.RunNamed(ctx, v, o.run[0]); err != nil {
+				return err
+			}
+		}
+		if o.follow && !served {
+			a.Note("no sluice process serves this repo now: nothing more will come")
+		}
+		log := show.NewLog(&a.Console, run == "", o.all)
+		err = v.Facts(ctx, run, 0, o.follow, log.Fact)
+		if o.follow && errors.Is(err, context.Canceled) {
+			return nil
+		}
+		if err == nil && log.Left > 0 {
+			a.Note("%s of bookkeeping left out: --all prints all", plural(log.Left, "line"))
+		}
+		return err
+	})
 }
 
 func explainCommand(a *app) *cobra.Command {

@@ -43,7 +43,8 @@ For codex, in its config.toml:
 
 func serveMCP(ctx context.Context, a *app) error {
 	if a.Interactive() {
-		return fault.Misused("`sluice help mcp` explains how to register it with an agent", "sluice mcp is started by an agent, not from a terminal")
+		return fault.Misused("`sluice help mcp` explains how to register it with an agent",
+			"sluice mcp is started by an agent, not from a terminal")
 	}
 	p, err := a.place(ctx)
 	if err != nil {

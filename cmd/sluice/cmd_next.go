@@ -50,8 +50,10 @@ report that it is done. --claim takes it.`,
 	return a.JSONFlag(cmd)
 }
 
-func nextOffer(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, offers []daemon.Offer, run string, claim bool) error {
-	offers = slices.DeleteFunc(offers, func(o daemon.Offer) bool { return run != "" && o.Run != run || claim && o.Claimed != "" })
+func nextOffer(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer,
+	offers []daemon.Offer, run string, claim bool) error {
+	offers = slices.DeleteFunc(offers,
+		func(o daemon.Offer) bool { return run != "" && o.Run != run || claim && o.Claimed != "" })
 	if len(offers) == 0 {
 		if con.JSON {
 			return con.Document(map[string]any{"offer": nil})
@@ -85,7 +87,8 @@ func nextOffer(ctx context.Context, con *console.Console, p *workspace.Workspace
 		return err
 	}
 	if con.JSON {
-		return con.Document(map[string]any{"offer": o, "prompt": work.Prompt, "inputs": list(work.Inputs), "outputs": list(work.Outputs), "waiting": len(offers) - 1})
+		return con.Document(map[string]any{"offer": o, "prompt": work.Prompt, "inputs": list(work.Inputs),
+			"outputs": list(work.Outputs), "waiting": len(offers) - 1})
 	}
 	printOffer(con, o, work, claim)
 	return nil
@@ -149,14 +152,16 @@ func workOf(ctx context.Context, p *workspace.Workspace, o daemon.Offer) (mcp.Wo
 		err = json.Unmarshal(raw, &work)
 	}
 	if err != nil {
-		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: its task cannot be read: %w", o.Step, o.Run, err)
+		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: its task cannot be read: %w",
+			o.Step, o.Run, err)
 	}
 	raw, _, err = atomicfile.OpenRegular(p.Root, filepath.Join(rel, "prompt.md"), prompt.Max)
 	if errors.Is(err, atomicfile.ErrTooLarge) {
 		err = fmt.Errorf("somebody has changed it: a prompt has at most %d bytes", prompt.Max)
 	}
 	if err != nil {
-		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: its prompt cannot be read: %w", o.Step, o.Run, err)
+		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: its prompt cannot be read: %w",
+			o.Step, o.Run, err)
 	}
 	work.Prompt = string(raw)
 	return work, nil

@@ -31,9 +31,15 @@ const (
 // uncleanNamed is how many changed files the refusal names.
 const uncleanNamed = 10
 
+// releaseOptions are the flags of `sluice release`.
+type releaseOptions struct {
+	order
+	version string // "" = the agent chooses
+	remote  string // "" = where git would push
+}
+
 func releaseCommand(a *app) *cobra.Command {
-	var o order
-	var version, remote string
+	var o releaseOptions
 	cmd := &cobra.Command{
 		Use:   "release",
 		Short: "make a release: notes, changelog, tag and push, after your yes",
@@ -47,37 +53,47 @@ a release contains only what is committed.`,
 			if cmd.CalledAs() == "push" {
 				a.Note("`sluice push` is called `sluice release` now")
 			}
-			p, err := a.place(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if files, err := specs.Find(p.Root); err != nil {
-				return err
-			} else if !hasFlow(files, releaseFlow) {
-				return fault.Failed("create it with `sluice init --template release`; read it, commit it, then run `sluice release`", "this repo has no workflow %q", releaseFlow)
-			}
-			o.workflow = releaseFlow
-			o.before = func(ctx context.Context) error { return releasable(ctx, &a.Console, p, o.stub != "") }
-			for _, v := range [][2]string{{"version", version}, {"remote", remote}} {
-				if v[1] != "" {
-					o.vars = append(o.vars, v[0]+"="+v[1])
-				}
-			}
-			for _, v := range o.vars {
-				if wanted, ok := strings.CutPrefix(v, "version="); ok {
-					if err := versionFits(&a.Console, p, wanted); err != nil {
-						return err
-					}
-				}
-			}
-			return runHere(cmd.Context(), a, p, o)
+			return startRelease(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().StringVar(&version, "version", "", "the `VERSION`, such as v1.2.3 (default: the agent chooses it from the changes)")
-	cmd.Flags().StringVar(&remote, "remote", "", "the `REMOTE` to push to (default: where git would push the branch)")
+	cmd.Flags().StringVar(&o.version, "version", "",
+		"the `VERSION`, such as v1.2.3 (default: the agent chooses it from the changes)")
+	cmd.Flags().StringVar(&o.remote, "remote", "", "the `REMOTE` to push to (default: where git would push the branch)")
 	o.flags(cmd)
-	cmd.Flags().StringArrayVar(&o.set, "set", nil, "a setting that overrides every layer: `KEY=VALUE` (if no daemon serves the repo)")
+	cmd.Flags().StringArrayVar(&o.set, "set", nil,
+		"a setting that overrides every layer: `KEY=VALUE` (if no daemon serves the repo)")
 	return cmd
+}
+
+// startRelease runs the repo's workflow of releases, if there is one and it takes the version.
+func startRelease(ctx context.Context, a *app, o releaseOptions) error {
+	p, err := a.place(ctx)
+	if err != nil {
+		return err
+	}
+	files, err := specs.Find(p.Root)
+	if err != nil {
+		return err
+	}
+	if !hasFlow(files, releaseFlow) {
+		return fault.Failed("create it with `sluice init --template release`; read it, commit it, then run "+
+			"`sluice release`", "this repo has no workflow %q", releaseFlow)
+	}
+	o.workflow = releaseFlow
+	o.before = func(ctx context.Context) error { return releasable(ctx, &a.Console, p, o.stub != "") }
+	for _, v := range [][2]string{{"version", o.version}, {"remote", o.remote}} {
+		if v[1] != "" {
+			o.vars = append(o.vars, v[0]+"="+v[1])
+		}
+	}
+	for _, v := range o.vars {
+		if wanted, ok := strings.CutPrefix(v, "version="); ok {
+			if err := versionFits(&a.Console, p, wanted); err != nil {
+				return err
+			}
+		}
+	}
+	return runHere(ctx, a, p, o.order)
 }
 
 func hasFlow(files []string, id string) bool {
@@ -119,7 +135,8 @@ func versionFits(con *console.Console, p *workspace.Workspace, version string) e
 		// The run handles a pattern that Go cannot compile: it asks the agent for a version that
 		// fits.
 		if form, err := regexp.Compile(schema.Properties.Version.Pattern); err == nil && !form.MatchString(version) {
-			return fault.Misused("as v1.2.3: "+cmp.Or(st.Answer.Path, layout.ShortPath(file))+" says so", "--version %s is not of the form %s", clean(version), form)
+			return fault.Misused("as v1.2.3: "+cmp.Or(st.Answer.Path, layout.ShortPath(file))+" says so",
+				"--version %s is not of the form %s", clean(version), form)
 		}
 	}
 	return nil
@@ -139,7 +156,7 @@ func releasable(ctx context.Context, con *console.Console, p *workspace.Workspac
 		return err
 	}
 	defer repo.Close()
-	changes, err := repo.Unclean(ctx, p.Root)
+	changes, err := repo.Unclean(ctx, p.Root, false)
 	if err != nil {
 		con.Note("git cannot report whether everything is committed: %s", oneLine(err.Error()))
 		return nil // the workflow checks it
@@ -157,5 +174,6 @@ func releasable(ctx context.Context, con *console.Console, p *workspace.Workspac
 	if more := len(named) - uncleanNamed; more > 0 {
 		what = fmt.Sprintf("%s and %d more", strings.Join(named[:uncleanNamed], ", "), more)
 	}
-	return fault.Failed("commit it, or put it aside: `git stash`; then `sluice release`", "nothing was started: not committed: %s", what)
+	return fault.Failed("commit it, or put it aside: `git stash`; then `sluice release`",
+		"nothing was started: not committed: %s", what)
 }

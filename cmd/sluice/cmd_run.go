@@ -34,8 +34,9 @@ for each important event. With a run's id, or "last", it continues that run. Whe
 the repo, this process does until the run has ended; other terminals can decide and look
 meanwhile. Ctrl-C pauses the run and prints how to continue.
 --yes answers the questions of this command, never a gate.`,
-		Example: "sluice run\nsluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster search\" --set veto_window=5s",
-		Args:    console.Between(0, 1),
+		Example: "sluice run\nsluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster " +
+			"search\" --set veto_window=5s",
+		Args: console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := a.place(cmd.Context())
 			if err != nil {
@@ -50,7 +51,8 @@ meanwhile. Ctrl-C pauses the run and prints how to continue.
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().StringArrayVar(&o.set, "set", nil, "a setting that overrides every layer: `KEY=VALUE` (if no daemon serves the repo)")
+	cmd.Flags().StringArrayVar(&o.set, "set", nil,
+		"a setting that overrides every layer: `KEY=VALUE` (if no daemon serves the repo)")
 	return cmd
 }
 
@@ -61,7 +63,8 @@ func runHere(ctx context.Context, a *app, p *workspace.Workspace, o order) error
 		return err
 	}
 	o.workflow = id
-	return inFront(ctx, a, p, o.set, func(s workspace.Service) (string, int64, error) { return beginRun(ctx, &a.Console, s, o, start) })
+	return inFront(ctx, a, p, o.set,
+		func(s workspace.Service) (string, int64, error) { return beginRun(ctx, &a.Console, s, o, start) })
 }
 
 // beginning starts a run or resumes it. It returns its id and the first record to show; 0 = it was
@@ -95,7 +98,8 @@ func inFront(ctx context.Context, a *app, p *workspace.Workspace, set []string, 
 	return code
 }
 
-func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.Service, set []string, begin beginning, ours bool) error {
+func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.Service, set []string,
+	begin beginning, ours bool) error {
 	id, from, err := begin(s)
 	if err != nil {
 		return err
@@ -118,7 +122,8 @@ func followed(ctx context.Context, a *app, p *workspace.Workspace, s workspace.S
 
 // runWanted reads what to start before anything is started, and returns its workflow's id. If the
 // argument names a run ("last" is the newest), it returns that run's id and nothing to start.
-func runWanted(ctx context.Context, a *app, p *workspace.Workspace, o order) (start *engine.RunRequested, id string, err error) {
+func runWanted(ctx context.Context, a *app, p *workspace.Workspace,
+	o order) (start *engine.RunRequested, id string, err error) {
 	file, specErr := workflows.File(p, o.workflow)
 	if specErr != nil {
 		r, err := p.StatusOf(context.Background(), o.workflow)
@@ -142,11 +147,8 @@ func runWanted(ctx context.Context, a *app, p *workspace.Workspace, o order) (st
 		return nil, "", err
 	}
 	missing := workflows.Missing(spec, o.vars)
-	if len(missing) > 0 && a.Asks() && (o.parallel || !isLive(ctx, p, spec.ID)) {
-		if err := workflows.Begins(ctx, p, spec); err != nil {
-			return nil, "", err // before anybody types
-		}
-		said, err := workflows.AskVars(&a.Console, spec.ID, missing)
+	if a.Asks() && (o.parallel || !isLive(ctx, p, spec.ID)) {
+		said, err := prepared(ctx, a, p, spec, missing)
 		if err != nil {
 			return nil, "", err
 		}
@@ -154,6 +156,19 @@ func runWanted(ctx context.Context, a *app, p *workspace.Workspace, o order) (st
 	}
 	ev, err := requestOf(ctx, a, p, o)
 	return &ev, o.workflow, err
+}
+
+// prepared tells a person what happens to what they have not committed, and asks for the vars that
+// are missing.
+func prepared(ctx context.Context, a *app, p *workspace.Workspace, spec *engine.Spec,
+	missing []engine.Var) (vars []string, err error) {
+	if err := workflows.Begins(ctx, p, spec); err != nil {
+		return nil, err // before anybody types
+	}
+	if words := workflows.Uncommitted(ctx, p, spec); words != "" {
+		a.Note("%s", words)
+	}
+	return workflows.AskVars(&a.Console, spec.ID, missing)
 }
 
 // isLive reports whether a run of the workflow is live, as far as is known.
@@ -166,7 +181,8 @@ func isLive(ctx context.Context, p *workspace.Workspace, workflow string) bool {
 
 // beginRun starts the run, or continues the live one that is meant. from is the record of its
 // start; 0 = it was under way.
-func beginRun(ctx context.Context, con *console.Console, s workspace.Service, o order, start *engine.RunRequested) (id string, from int64, err error) {
+func beginRun(ctx context.Context, con *console.Console, s workspace.Service, o order,
+	start *engine.RunRequested) (id string, from int64, err error) {
 	st, err := s.Status(ctx, "")
 	if err != nil {
 		return "", 0, err
@@ -207,7 +223,8 @@ func sameKind(r daemon.RunStatus, start *engine.RunRequested) error {
 	if r.Stubbed {
 		is, wanted = "played by stubs (--stub)", "a real run"
 	}
-	return fault.Failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` goes on with it", r.ID, r.ID), "%s of this workflow is live and is %s; you asked for %s", r.ID, is, wanted)
+	return fault.Failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` "+
+		"goes on with it", r.ID, r.ID), "%s of this workflow is live and is %s; you asked for %s", r.ID, is, wanted)
 }
 
 // goOnWith asks whether the live run of the workflow is meant.
@@ -220,7 +237,8 @@ func goOnWith(con *console.Console, r daemon.RunStatus) error {
 			return err
 		}
 	}
-	return fault.Failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, render.RunState(r))
+	return fault.Failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts "+
+		"one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, render.RunState(r))
 }
 
 // resumed makes a run continue.
@@ -250,18 +268,20 @@ func pauseAndLeave(a *app, s workspace.Service, id string, set []string, ours bo
 	if _, err := s.Do(ctx, engine.PauseRequested{Run: id}, "terminal"); err != nil {
 		return err
 	}
-	a.Note("%s is paused. Running agents finish; nothing new is started.", id)
-	switch {
-	case a.throwAway:
-	case ours:
-		line := "Go on:  sluice run " + id
-		for _, kv := range set { // they are this process's, not the run's
-			line += " --set " + shellWord(kv)
-		}
-		a.Note("%s", line)
-	default:
-		a.Note("Go on:  sluice resume %s   (or sluice run %s)", id, id)
+	if a.throwAway {
+		a.Note("The demo ends here, and its repo is removed.")
+		return fault.Exit(fault.ExitInterrupted)
 	}
+	a.Note("%s is paused. Running agents finish; nothing new is started.", id)
+	if !ours {
+		a.Note("Go on:  sluice resume %s   (or sluice run %s)", id, id)
+		return fault.Exit(fault.ExitInterrupted)
+	}
+	line := "Go on:  sluice run " + id
+	for _, kv := range set { // they are this process's, not the run's
+		line += " --set " + shellWord(kv)
+	}
+	a.Note("%s", line)
 	return fault.Exit(fault.ExitInterrupted)
 }
 
@@ -283,7 +303,8 @@ func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.
 		if r.Workspace != "" {
 			a.Note("  the stubs' files are in %s; no other run begins from them", r.Workspace)
 		} else {
-			a.Note("  the stubs' files are where agents would have written them: `git status` lists them; a real run begins from them")
+			a.Note("  the stubs' files are where agents would have written them: `git status` lists them; a real run " +
+				"begins from them")
 		}
 	}
 	_, style := render.Mark(r.Phase)

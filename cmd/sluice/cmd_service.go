@@ -46,25 +46,33 @@ the service is stopped.`,
 		`Writes a systemd unit (or a launchd property list) and a file with the present environment, above
 all PATH: the service looks for agents there. A second install updates both and keeps your own
 additions. Asks whether the service should run while you are logged out.`,
-		"sluice service install\nsluice service install --linger no --env ANTHROPIC_API_KEY\nsudo sluice service install --system", a.serviceInstall)
+		"sluice service install\nsluice service install --linger no --env ANTHROPIC_API_KEY\nsudo sluice service "+
+			"install --system", a.serviceInstall)
 	install.Flags().StringVar(&f.linger, "linger", "", "`yes|no`: run it while you are logged out; asks if not given")
-	install.Flags().StringSliceVar(&f.keep, "env", nil, "copy these variables (`NAME,…`) into the service's environment too")
+	install.Flags().StringSliceVar(&f.keep, "env", nil,
+		"copy these variables (`NAME,…`) into the service's environment too")
 	install.Flags().BoolVar(&f.idle, "no-start", false, "do not start it now")
 	sub("uninstall", "remove the service",
-		"Stops the service and its agents, and removes what install created.\nJournals, runs and settings stay.", "sluice service uninstall\nsudo sluice service uninstall --system", a.serviceUninstall)
-	sub("start", "start the service", "Returns when the daemon serves. Runs continue where they were.", "sluice service start\nsudo sluice service start --system",
+		"Stops the service and its agents, and removes what install created.\nJournals, runs and settings stay.",
+		"sluice service uninstall\nsudo sluice service uninstall --system", a.serviceUninstall)
+	sub("start", "start the service", "Returns when the daemon serves. Runs continue where they were.",
+		"sluice service start\nsudo sluice service start --system",
 		serviceOrder(a, "started", (*deploy.Service).Start))
 	sub("stop", "stop the service and the agents in it",
-		"Asks agents to end, and kills them after ten seconds. The next start launches them again,\non top of their work.", "sluice service stop\nsudo sluice service stop --system",
+		"Asks agents to end, and kills them after ten seconds. The next start launches them again,\non top of "+
+			"their work.", "sluice service stop\nsudo sluice service stop --system",
 		serviceOrder(a, "stopped", (*deploy.Service).Stop))
-	sub("restart", "restart the daemon; agents keep running", "Takes up a new binary or environment. Agents keep running meanwhile.", "sluice service restart\nsudo sluice service restart --system",
+	sub("restart", "restart the daemon; agents keep running",
+		"Takes up a new binary or environment. Agents keep running meanwhile.",
+		"sluice service restart\nsudo sluice service restart --system",
 		serviceOrder(a, "restarted", (*deploy.Service).Restart))
 	a.JSONFlag(sub("status", "show the state of the service",
 		`One of: running, degraded (a repo has a problem), crash-looping, starting, stopping, stopped, failed
 or not installed. Also shows whether it starts with the login or with the machine. Exits 0 only if
 it is running.`,
 		"sluice service status\nsluice service status --json", a.serviceStatus))
-	ended := sub("ended", "end the remaining agents if the service was stopped on purpose", "The unit runs this when the daemon has ended.", "sluice service ended", a.serviceEnded)
+	ended := sub("ended", "end the remaining agents if the service was stopped on purpose",
+		"The unit runs this when the daemon has ended.", "sluice service ended", a.serviceEnded)
 	ended.Hidden = true
 	return cmd
 }
@@ -138,7 +146,8 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if f.system {
 		flag = " --system"
 	}
-	a.Print("it runs; `sluice service status%s` shows its state, `sluice doctor --as-service%s` checks its environment", flag, flag)
+	a.Print("it runs; `sluice service status%s` shows its state, `sluice doctor --as-service%s` checks its "+
+		"environment", flag, flag)
 	return nil
 }
 
@@ -178,13 +187,15 @@ func (a *app) serviceUninstall(ctx context.Context, f serviceFlags) error {
 	case len(removed) == 0:
 		a.Print("no service was installed")
 	case f.system:
-		a.Print("the user %s and %s with its journals stay; `userdel -r %s` removes both", deploy.Name, deploy.SystemHome, deploy.Name)
+		a.Print("the user %s and %s with its journals stay; `userdel -r %s` removes both", deploy.Name, deploy.SystemHome,
+			deploy.Name)
 	}
 	return nil
 }
 
 // serviceOrder sends an order to an installed service.
-func serviceOrder(a *app, word string, order func(*deploy.Service, context.Context) error) func(context.Context, serviceFlags) error {
+func serviceOrder(a *app, word string, order func(*deploy.Service, context.Context) error) func(context.Context,
+	serviceFlags) error {
 	return func(ctx context.Context, f serviceFlags) error {
 		s, err := f.open(&a.Console)
 		if err != nil {

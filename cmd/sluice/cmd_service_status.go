@@ -37,7 +37,8 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 }
 
 func printService(con *console.Console, st deploy.State) {
-	style := map[string]string{deploy.StateRunning: console.Green, deploy.StateStopped: console.Dim, deploy.StateAbsent: console.Dim, deploy.StateFailed: console.Red, deploy.StateLooping: console.Red}[st.State]
+	style := map[string]string{deploy.StateRunning: console.Green, deploy.StateStopped: console.Dim,
+		deploy.StateAbsent: console.Dim, deploy.StateFailed: console.Red, deploy.StateLooping: console.Red}[st.State]
 	if style == "" {
 		style = console.Yellow
 	}
@@ -85,7 +86,8 @@ func printUnit(con *console.Console, st deploy.State) {
 		con.Note("the unit was changed by hand: `sluice service install%s` reloads it", flag)
 	}
 	if st.Version != "" && st.Version != version {
-		con.Note("the daemon is sluice %s and this is %s: `sluice service restart%s`; agents keep running", clean(st.Version), version, flag)
+		con.Note("the daemon is sluice %s and this is %s: `sluice service restart%s`; agents keep running",
+			clean(st.Version), version, flag)
 	}
 	if st.State != deploy.StateRunning && st.Manager == "systemd" {
 		log := "journalctl --user -u sluice"

@@ -22,10 +22,20 @@ func waits(a *app, sh *show.Shown) bool {
 		g != nil && (g.State == engine.OnHuman || g.State == engine.OnWindow)
 }
 
+// showOptions are the flags of `sluice show`.
+type showOptions struct {
+	run  string // "" = the newest that has the gate or step
+	diff bool
+	how  show.Diff
+}
+
+// changes reports whether the changes are asked for, not only the page.
+func (o showOptions) changes() bool {
+	return o.diff || o.how.Since || o.how.Words || len(o.how.Paths) > 0
+}
+
 func showCommand(a *app) *cobra.Command {
-	var run string
-	var diff bool
-	how := show.Diff{Most: show.MaxPatch}
+	o := showOptions{how: show.Diff{Most: show.MaxPatch}}
 	cmd := &cobra.Command{
 		Use:   "show [RUN] GATE|STEP [-- PATH...]",
 		Short: "show what a decision needs: task, criterion, verdict, changes, rounds",
@@ -40,47 +50,50 @@ been on screen for a second.`,
 			"sluice show code --diff --words -- search.py\nsluice show code --since",
 		Args: showArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			args, how.Paths = cutPaths(cmd, args)
-			changes := diff || how.Since || how.Words || len(how.Paths) > 0
-			args, err := ofRun(&run, args)
+			args, o.how.Paths = cutPaths(cmd, args)
+			args, err := ofRun(&o.run, args)
 			if err != nil {
 				return err
 			}
-			var sh *show.Shown
-			var at *workspace.Workspace
-			live := false
-			err = a.withView(cmd.Context(), func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
-				r, err := workspace.RunWith(cmd.Context(), v, run, args[0])
-				if err != nil {
-					return err
-				}
-				if sh, err = show.Gather(cmd.Context(), p, v, r, args[0]); err != nil {
-					return err
-				}
-				at = p
-				switch {
-				case a.JSON:
-					return a.Document(sh)
-				case served && waits(a, sh) && !changes:
-					live = true
-					return nil
-				}
-				if show.Print(&a.Console, sh); !changes {
-					return nil
-				}
-				return show.PrintDiff(cmd.Context(), &a.Console, p, sh, how)
-			})
-			if err != nil || !live {
-				return err
-			}
-			return onScreen(cmd.Context(), a, at, sh)
+			return showPage(cmd.Context(), a, args[0], o)
 		},
 	}
-	cmd.Flags().StringVar(&run, "run", "", "in this `RUN` (default: the newest that has it)")
-	cmd.Flags().BoolVar(&diff, "diff", false, "show the changes too")
-	cmd.Flags().BoolVar(&how.Since, "since", false, "show the changes since the attempt before")
-	cmd.Flags().BoolVar(&how.Words, "words", false, "show the changes with the changed words marked")
+	cmd.Flags().StringVar(&o.run, "run", "", "in this `RUN` (default: the newest that has it)")
+	cmd.Flags().BoolVar(&o.diff, "diff", false, "show the changes too")
+	cmd.Flags().BoolVar(&o.how.Since, "since", false, "show the changes since the attempt before")
+	cmd.Flags().BoolVar(&o.how.Words, "words", false, "show the changes with the changed words marked")
 	return a.JSONFlag(cmd)
+}
+
+// showPage prints the page of a gate or step, or opens that of a gate which waits for this person.
+func showPage(ctx context.Context, a *app, named string, o showOptions) error {
+	var sh *show.Shown
+	var screen *workspace.Workspace // nil = the page is printed
+	err := a.withView(ctx, func(p *workspace.Workspace, v workspace.Viewer, served bool) error {
+		r, err := workspace.RunWith(ctx, v, o.run, named)
+		if err != nil {
+			return err
+		}
+		if sh, err = show.Gather(ctx, p, v, r, named); err != nil {
+			return err
+		}
+		switch {
+		case a.JSON:
+			return a.Document(sh)
+		case served && waits(a, sh) && !o.changes():
+			screen = p
+			return nil
+		}
+		show.Print(&a.Console, sh)
+		if !o.changes() {
+			return nil
+		}
+		return show.PrintDiff(ctx, &a.Console, p, sh, o.how)
+	})
+	if err != nil || screen == nil {
+		return err
+	}
+	return onScreen(ctx, a, screen, sh)
 }
 
 // onScreen shows a gate's page on a screen, and what was decided there.

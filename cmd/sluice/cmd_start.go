@@ -36,7 +36,8 @@ type order struct {
 func (o *order) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.vars, "var", nil, "a value for the workflow: `NAME=VALUE`; repeatable")
 	cmd.Flags().BoolVar(&o.parallel, "parallel", false, "run beside a live run of the same workflow")
-	cmd.Flags().StringVar(&o.stub, "stub", "", "stubs play the agents: no model, no key; script: `FILE`, else "+specs.StubsDir+"/WORKFLOW.yaml")
+	cmd.Flags().StringVar(&o.stub, "stub", "",
+		"stubs play the agents: no model, no key; script: `FILE`, else "+specs.StubsDir+"/WORKFLOW.yaml")
 	cmd.Flags().Lookup("stub").NoOptDefVal = workflows.UsualScript
 }
 
@@ -53,7 +54,8 @@ func (o *order) ofNewRuns(run string) error {
 	default:
 		return nil
 	}
-	return fault.Misused("name the workflow to start another run of it", "%s is for a new run, and %s was started before: it continues as it was started", flag, run)
+	return fault.Misused("name the workflow to start another run of it",
+		"%s is for a new run, and %s was started before: it continues as it was started", flag, run)
 }
 
 func startCommand(a *app) *cobra.Command {
@@ -64,8 +66,9 @@ func startCommand(a *app) *cobra.Command {
 		Short: "have the daemon start a run and print its id",
 		Long: `The run continues in the background. With --wait the command returns when it has ended, with the
 exit codes of run. --timeout limits the wait and exits 4.`,
-		Example: "sluice start gated-pipeline --var task=\"an index\"\nsluice start phase-4 --var goal=\"faster search\" --wait --timeout 2h",
-		Args:    console.Between(1, 1),
+		Example: "sluice start gated-pipeline --var task=\"an index\"\nsluice start phase-4 --var goal=\"faster search\" " +
+			"--wait --timeout 2h",
+		Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.workflow = args[0]
 			return startRun(cmd.Context(), a, o, wait || o.timeout > 0)
@@ -91,7 +94,9 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 		return err
 	}
 	if s == nil {
-		return fault.Failed("`sluice run "+o.workflow+"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background", "no daemon serves %s now", p.Root)
+		return fault.Failed("`sluice run "+o.workflow+
+			"` runs it in the foreground; `sluice watch add` and `sluice daemon` serve it in the background",
+			"no daemon serves %s now", p.Root)
 	}
 	defer s.Close()
 	done, _, err := launchRun(ctx, s, ev)
@@ -113,11 +118,13 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 	}
 	r, err := awaitEnd(ctx, s, done)
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout, render.FirstWait(r, a.Now())), Advice: "`sluice status " + done + "` shows its state", Code: fault.ExitWaiting}
+		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout,
+			render.FirstWait(r, a.Now())), Advice: "`sluice status " + done + "` shows its state", Code: fault.ExitWaiting}
 	}
 	if errors.Is(err, context.Canceled) {
-		return &fault.Error{Cause: "interrupted: " + done + " goes on", Advice: "`sluice status " + done + "` shows its state",
-			Code: fault.ExitInterrupted, Err: err}
+		return &fault.Error{Cause: "interrupted: " + done + " goes on",
+			Advice: "`sluice status " + done + "` shows its state",
+			Code:   fault.ExitInterrupted, Err: err}
 	}
 	if err != nil {
 		return err
@@ -134,7 +141,8 @@ func launchRun(ctx context.Context, s workspace.Service, ev engine.RunRequested)
 		return "", 0, err
 	}
 	if done.Ignored != "" || done.Run == "" {
-		return "", 0, fault.Failed("`sluice ls` lists the runs", "no run was started: %s", cmp.Or(done.Ignored, "the service gave no reason"))
+		return "", 0, fault.Failed("`sluice ls` lists the runs", "no run was started: %s",
+			cmp.Or(done.Ignored, "the service gave no reason"))
 	}
 	return done.Run, done.Seq, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -19,8 +20,15 @@ import (
 	"sluice/internal/workspace"
 )
 
+// statsOptions are the arguments of `sluice stats`.
+type statsOptions struct {
+	workflow string // "" = all
+	since    string // a duration; "" = from the first run on
+	svg      string // the file to draw into; "" = none
+}
+
 func statsCommand(a *app) *cobra.Command {
-	var since, svg string
+	var o statsOptions
 	cmd := &cobra.Command{
 		Use:   "stats [WORKFLOW]",
 		Short: "count time, failures, cost and people's waiting time",
@@ -31,45 +39,50 @@ person always overrode. Tasks count with their run.`,
 		Example: "sluice stats\nsluice stats gated-pipeline --since 30d --svg stats.svg",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c := &stats.Counter{}
 			if len(args) == 1 {
-				c.Workflow = args[0]
+				o.workflow = args[0]
 			}
-			if since != "" {
-				d, err := days("--since", since)
-				if err != nil {
-					return err
-				}
-				c.Since = a.Now().Add(-d)
-			}
-			return a.withView(cmd.Context(), func(_ *workspace.Workspace, v workspace.Viewer, _ bool) error {
-				count := func(l daemon.Line) error { return c.Add(l.At, l.Fact) }
-				if err := v.Facts(cmd.Context(), "", 0, false, count); err != nil {
-					return err
-				}
-				if err := hasRun(c); err != nil {
-					return err
-				}
-				s := c.Stats()
-				if svg != "" {
-					if err := writePicture(svg, stats.SVG(s)); err != nil {
-						return err
-					}
-				}
-				if a.JSON {
-					return a.Document(s)
-				}
-				show.Stats(&a.Console, s)
-				return nil
-			})
+			return countRuns(cmd.Context(), a, o)
 		},
 	}
-	cmd.Flags().StringVar(&since, "since", "", "only runs that started within `TIME`, such as 12h, 7d or 2w")
-	cmd.Flags().StringVar(&svg, "svg", "", "also draw it into `FILE`")
+	cmd.Flags().StringVar(&o.since, "since", "", "only runs that started within `TIME`, such as 12h, 7d or 2w")
+	cmd.Flags().StringVar(&o.svg, "svg", "", "also draw it into `FILE`")
 	return a.JSONFlag(cmd)
 }
 
-// hasRun reports a workflow that has no runs of its own.
+// countRuns counts the repo's journal, and prints or draws the result.
+func countRuns(ctx context.Context, a *app, o statsOptions) error {
+	c := &stats.Counter{Workflow: o.workflow}
+	if o.since != "" {
+		d, err := days("--since", o.since)
+		if err != nil {
+			return err
+		}
+		c.Since = a.Now().Add(-d)
+	}
+	return a.withView(ctx, func(_ *workspace.Workspace, v workspace.Viewer, _ bool) error {
+		count := func(l daemon.Line) error { return c.Add(l.At, l.Fact) }
+		if err := v.Facts(ctx, "", 0, false, count); err != nil {
+			return err
+		}
+		if err := hasRun(c); err != nil {
+			return err
+		}
+		s := c.Stats()
+		if o.svg != "" {
+			if err := writePicture(o.svg, stats.SVG(s)); err != nil {
+				return err
+			}
+		}
+		if a.JSON {
+			return a.Document(s)
+		}
+		show.Stats(&a.Console, s)
+		return nil
+	})
+}
+
+// hasRun returns an error if the counted workflow has no runs of its own.
 func hasRun(c *stats.Counter) error {
 	known := c.Known()
 	alone, child := known[c.Workflow]
@@ -77,7 +90,8 @@ func hasRun(c *stats.Counter) error {
 		return nil
 	}
 	if child {
-		return fault.Failed("`sluice stats` counts it with the runs it belongs to", "workflow %q ran only for other workflows", clean(c.Workflow))
+		return fault.Failed("`sluice stats` counts it with the runs it belongs to",
+			"workflow %q ran only for other workflows", clean(c.Workflow))
 	}
 	advice := "`sluice ls --all` lists the runs"
 	if near := text.Meant(c.Workflow, slices.Sorted(maps.Keys(known))); near != "" {
@@ -98,7 +112,8 @@ func writePicture(file string, svg []byte) error {
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fault.Failed("name another file, or remove it first", "%s exists and is not a picture: nothing was written", clean(file))
+		return fault.Failed("name another file, or remove it first",
+			"%s exists and is not a picture: nothing was written", clean(file))
 	}
 	return atomicfile.Write(file, svg, 0o644)
 }

@@ -26,7 +26,8 @@ For a task file it lists the tasks by status, in the order they are taken, and w
 			case len(args) == 1 && isTaskFile(args[0]):
 				return listTasks(a, args[0], status)
 			case len(args) == 1:
-				return fault.Misused("a task file ends in .json; `sluice status "+clean(args[0])+"` shows a run", "%s: not a task file", clean(args[0]))
+				return fault.Misused("a task file ends in .json; `sluice status "+clean(args[0])+"` shows a run",
+					"%s: not a task file", clean(args[0]))
 			case status != "":
 				return fault.Misused("as in `sluice ls to-do.json --status todo`", "--status needs a task file")
 			}

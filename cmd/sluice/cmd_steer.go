@@ -27,7 +27,8 @@ Without RUN it pauses the only live run.`,
 func resumeCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "resume [RUN]", Short: "continue a paused run",
-		Long:    "If a limit paused the run, the same amount is granted again. A process must serve the repo: without\na daemon, `sluice run RUN` continues the run in the foreground.",
+		Long: "If a limit paused the run, the same amount is granted again. A process must serve the repo: without\na " +
+			"daemon, `sluice run RUN` continues the run in the foreground.",
 		Example: "sluice resume\nsluice resume phase-4-1", Args: console.Between(0, 1),
 		RunE: steer(a, func(run string, _ []string) engine.Event { return engine.ResumeRequested{Run: run} }),
 	})
@@ -68,7 +69,8 @@ does until the run has ended, like ` + "`sluice run`" + `.`,
 }
 
 // retryHere retries a run, and follows it from this process.
-func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []string, event func(run string, args []string) engine.Event) error {
+func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []string,
+	event func(run string, args []string) engine.Event) error {
 	r, err := p.StatusOf(ctx, args[0]) // before serving, for a wrong name
 	if err != nil {
 		return err
@@ -88,24 +90,26 @@ func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []strin
 // steer returns the RunE of a command that asks for one event about a run.
 func steer(a *app, event func(run string, args []string) engine.Event) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		return onRun(cmd.Context(), a, args, func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, id string) error {
-			ev := event(id, args)
-			if _, ok := ev.(engine.ResumeRequested); ok {
-				if err := s.Reload(ctx); err != nil { // the settings may have been fixed
+		return onRun(cmd.Context(), a, args,
+			func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, id string) error {
+				ev := event(id, args)
+				if _, ok := ev.(engine.ResumeRequested); ok {
+					if err := s.Reload(ctx); err != nil { // the settings may have been fixed
+						return err
+					}
+				}
+				done, err := s.Do(ctx, ev, "command")
+				if err != nil {
 					return err
 				}
-			}
-			done, err := s.Do(ctx, ev, "command")
-			if err != nil {
-				return err
-			}
-			return tellSteered(&a.Console, id, done)
-		})
+				return tellSteered(&a.Console, id, done)
+			})
 	}
 }
 
 // onRun calls do for the first named run, or the only live one, with the process that serves it.
-func onRun(ctx context.Context, a *app, named []string, do func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run string) error) error {
+func onRun(ctx context.Context, a *app, named []string,
+	do func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run string) error) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err

@@ -25,7 +25,8 @@ func noteCommand(a *app) *cobra.Command {
 		Use: "note RUN TEXT...", Short: "leave a note for the next attempts of a run",
 		Long: `The note is added, as yours, to the prompts of all steps launched from now on. Running agents do not
 get it, and no reviewer reads it. RUN is a run's id, a workflow or "last".`,
-		Example: "sluice note last \"keep the old file format\"\nsluice note phase-4-1 --step code \"the fixture is in test/big\"", Args: console.Between(2, -1),
+		Example: "sluice note last \"keep the old file format\"\nsluice note phase-4-1 --step code \"the fixture is " +
+			"in test/big\"", Args: console.Between(2, -1),
 		RunE: steer(a, func(run string, args []string) engine.Event {
 			return engine.NoteGiven{Run: run, Step: step, Text: strings.Join(args[1:], " ")}
 		}),
@@ -69,7 +70,8 @@ func handbackCommand(a *app) *cobra.Command {
 		Use: "handback STEP", Short: "return a step you took over to an agent, or report it done",
 		Long: `Launches the step's agent again, in the same worktree, with your message in its prompt. With --done
 the step counts as done: it is checked and judged at its gate as always.`,
-		Example: "sluice handback tests -m \"the parser is fixed, now the tests\"\nsluice handback tests --done", Args: console.Between(1, 1),
+		Example: "sluice handback tests -m \"the parser is fixed, now the tests\"\nsluice handback tests --done",
+		Args:    console.Between(1, 1),
 		RunE: onStep(a, &run, func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, run, step string) error {
 			done, err := s.Do(ctx, engine.HandbackRequested{Run: run, Step: step, Done: isDone, Text: words}, "command")
 			if err != nil {
@@ -85,15 +87,18 @@ the step counts as done: it is checked and judged at its gate as always.`,
 }
 
 // onStep returns the RunE of a command about a step of --run's run, or of the only live one.
-func onStep(a *app, run *string, do func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run, step string) error) func(*cobra.Command, []string) error {
+func onStep(a *app, run *string,
+	do func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run,
+		step string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		var named []string
 		if *run != "" {
 			named = []string{*run}
 		}
-		return onRun(cmd.Context(), a, named, func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run string) error {
-			return do(ctx, p, s, run, args[0])
-		})
+		return onRun(cmd.Context(), a, named,
+			func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run string) error {
+				return do(ctx, p, s, run, args[0])
+			})
 	}
 }
 
@@ -106,7 +111,8 @@ type takenOver struct {
 }
 
 // tellTakeover waits until the step's agent is gone, and prints how to continue its conversation.
-func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, run, step string) error {
+func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, run,
+	step string) error {
 	at, err := heldAttempt(ctx, v, run, step)
 	if err != nil {
 		return err
@@ -141,7 +147,8 @@ func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Worksp
 	if con.JSON {
 		return con.Document(out)
 	}
-	con.Print("%s is yours: its agent has ended, and sluice launches nothing of it until you hand it back", render.Attempt(step, at.N))
+	con.Print("%s is yours: its agent has ended, and sluice launches nothing of it until you hand it back",
+		render.Attempt(step, at.N))
 	con.Print("")
 	if out.Command != "" {
 		con.Print("  %s", clean(out.Command))
@@ -169,11 +176,13 @@ func heldAttempt(ctx context.Context, v workspace.Viewer, run, step string) (*en
 		at := r.Steps[i].Attempts[len(r.Steps[i].Attempts)-1]
 		switch {
 		case at.Held == nil:
-			return nil, fault.Failed("`sluice status "+run+"` shows its state", "%s of %s had ended before it could be stopped (%s)", render.Attempt(step, at.N), run, at.State)
+			return nil, fault.Failed("`sluice status "+run+"` shows its state",
+				"%s of %s had ended before it could be stopped (%s)", render.Attempt(step, at.N), run, at.State)
 		case at.State == engine.Ready:
 			return &at, nil
 		case time.Now().After(until):
-			return nil, fault.Failed("`sluice status "+run+"` shows its state; the step stays taken over", "the agent of %s has not ended within %s", render.Attempt(step, at.N), takeoverMost)
+			return nil, fault.Failed("`sluice status "+run+"` shows its state; the step stays taken over",
+				"the agent of %s has not ended within %s", render.Attempt(step, at.N), takeoverMost)
 		}
 		select {
 		case <-ctx.Done():

@@ -46,7 +46,8 @@ func taskFileRead(a *app, arg string) (src []byte, st atomicfile.Stat, file *tas
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, st, nil, nil, fault.Failed("its path is relative to the current folder", "%s: no such file", clean(arg))
 	case errors.Is(err, atomicfile.ErrNotRegular):
-		return nil, st, nil, nil, fault.Failed("a task file must be a regular file, not a link", "%s: not a regular file", clean(arg))
+		return nil, st, nil, nil,
+			fault.Failed("a task file must be a regular file, not a link", "%s: not a regular file", clean(arg))
 	case errors.Is(err, atomicfile.ErrTooLarge):
 		return nil, st, nil, nil, fault.Failed("split the list", "%s: more than %d MiB", clean(arg), tasks.MaxBytes>>20)
 	case err != nil:
@@ -121,7 +122,8 @@ func listTasks(a *app, arg, status string) error {
 		return err
 	}
 	if bad != nil {
-		return fault.Failed("fix it: `sluice validate "+clean(arg)+"` checks it again", "%s:%d: %s", clean(arg), bad.Line, clean(bad.Why))
+		return fault.Failed("fix it: `sluice validate "+clean(arg)+"` checks it again", "%s:%d: %s", clean(arg), bad.Line,
+			clean(bad.Why))
 	}
 	list := tasksListed(file.Tasks)
 	if status != "" {
@@ -167,7 +169,8 @@ func tasksListed(all []tasks.Task) []listedTask {
 		if x.Status == engine.TaskTodo || x.Status == engine.TaskBlocked {
 			byPriority = cmp.Compare(x.Priority, y.Priority)
 		}
-		return cmp.Or(cmp.Compare(slices.Index(taskStatuses(), x.Status), slices.Index(taskStatuses(), y.Status)), byPriority, engine.CompareIDs(x.ID, y.ID))
+		return cmp.Or(cmp.Compare(slices.Index(taskStatuses(), x.Status), slices.Index(taskStatuses(), y.Status)),
+			byPriority, engine.CompareIDs(x.ID, y.ID))
 	})
 	out := []listedTask{}
 	for _, t := range sorted {
@@ -202,7 +205,8 @@ func formatTasks(a *app, arg string, check bool) (differs bool, err error) {
 		}
 		out := tasks.Format(src)
 		if out == nil {
-			return false, fault.Failed("split the list", "%s: formatted, it would have more than %d MiB, and no run would read it", clean(arg), tasks.MaxBytes>>20)
+			return false, fault.Failed("split the list",
+				"%s: formatted, it would have more than %d MiB, and no run would read it", clean(arg), tasks.MaxBytes>>20)
 		}
 		if string(out) == string(src) {
 			return false, nil

@@ -26,7 +26,7 @@ func validateCommand(a *app) *cobra.Command {
 		Long: `Checks specs, the repo's settings, the prompts of their roles and their stub scripts as
 a run would. Prints all faults at once, each as file:line:col: message. SPEC is a file or a
 workflow's id; without one it checks all of .workflow/specs/. For a task file, which ends in .json,
-it reports the first fault: invalid JSON, a doubled id, an unknown dependency or a cycle.
+it reports the first fault: invalid JSON, a duplicate id, an unknown dependency or a cycle.
 Run it after each edit and in CI: it exits 1 on a fault. Notes are not faults. They name commands
 that run unknown parts of the repo, criteria that a machine could check if written differently, and
 steps that can run at the same time in one folder.`,
@@ -89,7 +89,8 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 			a.Print("%s:%d:%d: %s", layout.ShortPath(x.File), x.Line, x.Col, clean(x.Message))
 		}
 		if len(faults) == 0 {
-			a.Print("%s %s: %s, %s", a.Paint(console.Green, "ok"), layout.ShortPath(f), plural(len(spec.Steps), "step"), plural(gatesOf(spec), "gate"))
+			a.Print("%s %s: %s, %s", a.Paint(console.Green, "ok"), layout.ShortPath(f), plural(len(spec.Steps), "step"),
+				plural(gatesOf(spec), "gate"))
 		}
 	}
 	for _, x := range notes {
@@ -98,7 +99,8 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 		}
 	}
 	if a.JSON {
-		if err := a.Document(map[string]any{"ok": len(all) == 0, "files": len(files) + len(taskFiles), "faults": all, "notes": notes}); err != nil {
+		if err := a.Document(map[string]any{"ok": len(all) == 0, "files": len(files) + len(taskFiles), "faults": all,
+			"notes": notes}); err != nil {
 			return err
 		}
 	} else if len(all) > 0 {
@@ -131,7 +133,8 @@ func specFiles(a *app, cmd *cobra.Command, args []string) ([]string, error) {
 		if strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
 			file := a.below(arg)
 			if !layout.IsFile(file) {
-				return nil, fault.Failed("`sluice validate` without a name reads all of "+layout.SpecsDir+"/", "%s: no such file", clean(arg))
+				return nil, fault.Failed("`sluice validate` without a name reads all of "+layout.SpecsDir+"/",
+					"%s: no such file", clean(arg))
 			}
 			files = append(files, file)
 			continue
@@ -186,7 +189,8 @@ func agentNotes(con *console.Console, files []string) []workflows.Line {
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Settings.Agents)) {
 			if why := shells.Starts(s.Settings.Agents[name].Command, nil).Unknown; why != "" {
-				out = append(out, workflows.Line{Message: fmt.Sprintf("agents.%s.command: the files it runs cannot be seen in its text (%s): name them under `protect` of the workflows, or make it a script; "+
+				out = append(out, workflows.Line{Message: fmt.Sprintf("agents.%s.command: the files it runs cannot be seen in "+
+					"its text (%s): name them under `protect` of the workflows, or make it a script; "+
 					"else each gate of a step that changed files other than its outputs asks a person", name, why)})
 			}
 		}

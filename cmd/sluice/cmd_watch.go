@@ -37,10 +37,16 @@ run as you whenever a run is started.`,
 			}}
 	}
 	cmd.AddCommand(
-		change("add [DIR]", "add a repo to the daemon's list", "Takes effect at once if a daemon runs, else at its next start.", "sluice watch add\nsluice watch add ~/code/app", a.watchAdd),
-		change("rm [DIR]", "remove a repo from the daemon's list", "Its journal and its runs stay; running agents finish.", "sluice watch rm\nsluice watch rm ~/code/old", a.watchRemove),
-		a.JSONFlag(&cobra.Command{Use: "ls", Short: "list the repos the daemon serves", Long: "If a repo is not served, the reason is shown.", Example: "sluice watch ls\nsluice watch ls --json",
-			Args: console.Between(0, 0), RunE: func(cmd *cobra.Command, _ []string) error { return watchList(cmd.Context(), &a.Console) }}),
+		change("add [DIR]", "add a repo to the daemon's list",
+			"Takes effect at once if a daemon runs, else at its next start.",
+			"sluice watch add\nsluice watch add ~/code/app", a.watchAdd),
+		change("rm [DIR]", "remove a repo from the daemon's list",
+			"Its journal and its runs stay; running agents finish.", "sluice watch rm\nsluice watch rm ~/code/old",
+			a.watchRemove),
+		a.JSONFlag(&cobra.Command{Use: "ls", Short: "list the repos the daemon serves",
+			Long: "If a repo is not served, the reason is shown.", Example: "sluice watch ls\nsluice watch ls --json",
+			Args: console.Between(0, 0),
+			RunE: func(cmd *cobra.Command, _ []string) error { return watchList(cmd.Context(), &a.Console) }}),
 	)
 	return cmd
 }
@@ -78,7 +84,8 @@ func untilServed(ctx context.Context, con *console.Console, p *workspace.Workspa
 	defer c.Close()
 	for range servedTries {
 		states, err := c.Repos(ctx)
-		if err != nil || slices.ContainsFunc(states, func(s daemon.RepoState) bool { return s.Root == p.Root && (s.Served || s.Why != "") }) {
+		if err != nil || slices.ContainsFunc(states,
+			func(s daemon.RepoState) bool { return s.Root == p.Root && (s.Served || s.Why != "") }) {
 			// Without a daemon there is nothing to wait for; `sluice watch ls` reports what is in
 			// its way.
 			return ctx.Err()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -53,8 +54,7 @@ func (a *app) help(cmd *cobra.Command, _ []string) {
 	}
 	if cmd.Parent() == nil {
 		helpHead(&a.Console, "Exit codes")
-		a.Print(`  0 done · 1 not done (a run failed, a spec is invalid) · 2 wrong usage · 3 the run was aborted
-  4 --timeout ran out · 75 another process serves the repo · 78 its journal is damaged · 130 interrupted`)
+		a.PrintWrapped(2, console.Styled(exitCodes(" · "), console.Plain))
 		a.Print("\n`sluice help COMMAND` describes a command.")
 	}
 }
@@ -107,6 +107,15 @@ func helpFlags(con *console.Console, title string, flags *pflag.FlagSet) {
 	})
 	helpHead(con, title)
 	con.PrintTable(t)
+}
+
+// exitCodes lists the exit codes in brief.
+func exitCodes(sep string) string {
+	var out []string
+	for _, c := range fault.ExitCodes() {
+		out = append(out, fmt.Sprintf("%d %s", c.Code, c.Means))
+	}
+	return strings.Join(out, sep)
 }
 
 func indent(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }

@@ -79,7 +79,7 @@ func manPage(cmd *cobra.Command, date string) string {
 	if cmd.HasParent() {
 		out(".SH SEE ALSO\n.BR %s (1)", roff(manName(cmd.Parent())))
 	} else {
-		out(".SH EXIT STATUS\n0 done, 1 not done (a run failed, a spec is invalid), 2 wrong usage, 3 the run was aborted, 4 \\-\\-timeout ran out,\n75 another process serves the repo, 78 its journal is damaged, 130 interrupted.")
+		out(".SH EXIT STATUS\n%s.", roff(exitCodes(", ")))
 	}
 	return b.String()
 }

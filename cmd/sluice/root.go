@@ -35,7 +35,7 @@ sluice init && sluice run      # in your repo: asks what is to be built`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		Args:              cobra.ArbitraryArgs,
 	}
-	wanted := root.Flags().Bool("version", false, "print the version, as `sluice version` does")
+	wanted := root.Flags().Bool("version", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *wanted {
 			a.Print("%s", versionLine())
@@ -49,16 +49,23 @@ sluice init && sluice run      # in your repo: asks what is to be built`,
 	pf := root.PersistentFlags()
 	pf.StringVarP(&a.dir, "dir", "C", "", "use the repo in `DIR` instead of the current folder")
 	pf.BoolVarP(&a.Yes, "yes", "y", false, "answer yes to every question")
-	for _, g := range [][2]string{{groupStart, "Begin"}, {groupRun, "Run"}, {groupDecide, "Decide"}, {groupLook, "Look"}, {groupAgent, "For agents and scripts"}, {groupSetUp, "Set up and maintain"}} {
+	for _, g := range [][2]string{{groupStart, "Begin"}, {groupRun, "Run"}, {groupDecide, "Decide"},
+		{groupLook, "Look"}, {groupAgent, "For agents and scripts"}, {groupSetUp, "Set up and maintain"}} {
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
 	}
-	add(root, groupStart, demoCommand(a), initCommand(a), validateCommand(a), fmtCommand(a), graphCommand(a))
-	add(root, groupRun, runCommand(a), startCommand(a), releaseCommand(a), pauseCommand(a), resumeCommand(a), abortCommand(a), retryCommand(a), landCommand(a),
+	add(root, groupStart, demoCommand(a), initCommand(a), importCommand(a), validateCommand(a), fmtCommand(a),
+		graphCommand(a))
+	add(root, groupRun, runCommand(a), startCommand(a), releaseCommand(a), pauseCommand(a), resumeCommand(a),
+		abortCommand(a), retryCommand(a), landCommand(a), triggersCommand(a),
+		triggerCommand(a),
 		noteCommand(a), takeoverCommand(a), handbackCommand(a))
-	add(root, groupDecide, inboxCommand(a), showCommand(a), passCommand(a), failCommand(a), vetoCommand(a), decideCommand(a))
-	add(root, groupLook, topCommand(a), lsCommand(a), statusCommand(a), logCommand(a), tailCommand(a), attemptCommand(a), explainCommand(a), statsCommand(a), auditCommand(a))
+	add(root, groupDecide, inboxCommand(a), showCommand(a), passCommand(a), failCommand(a), vetoCommand(a),
+		decideCommand(a))
+	add(root, groupLook, topCommand(a), webCommand(a), lsCommand(a), statusCommand(a), logCommand(a), tailCommand(a),
+		attemptCommand(a), explainCommand(a), statsCommand(a), auditCommand(a), attestCommand(a), evidenceCommand(a))
 	add(root, groupAgent, nextCommand(a), signalCommand(a), mcpCommand(a), notifyCommand(a))
-	add(root, groupSetUp, daemonCommand(a), serviceCommand(a), watchCommand(a), configCommand(a), keysCommand(a), doctorCommand(a), cleanCommand(a), journalCommand(a), completionCommand(a), versionCommand(a))
+	add(root, groupSetUp, daemonCommand(a), serviceCommand(a), watchCommand(a), configCommand(a), keysCommand(a),
+		doctorCommand(a), cleanCommand(a), journalCommand(a), completionCommand(a), versionCommand(a))
 	root.AddCommand(demoAgentCommand(a), standInCommand(a), manCommand(a))
 	otherNames(root)
 	completeAll(a, root)
@@ -89,7 +96,8 @@ func otherNames(root *cobra.Command) {
 		{"status", "", "stauts statsu st"}, // slips that are nearer to stats
 		{"inbox", "", "pending approvals todo"},
 		{"show", "", "diff review view"},
-		{"top", "", "ui tui dashboard monitor"},
+		{"top", "", "tui monitor"},
+		{"web", "", "ui dashboard browser open"},
 		{"tail", "", "follow attach"},
 		{"explain", "", "why describe"},
 		{"run", "", "exec"},

@@ -87,14 +87,17 @@ func explain(err error) *fault.Error {
 	case errors.As(err, &held):
 		whole.Cause, whole.Advice, whole.Code = what, advice, fault.ExitServed
 	case errors.Is(err, daemon.ErrStopped), errors.Is(err, daemon.ErrNotServed):
-		whole.Advice = "the process that served it has just ended, as `sluice run` does with its run: give the same command again; `sluice status` shows the runs"
+		whole.Advice = "the process that served it has just ended, as `sluice run` does with its run: give the same " +
+			"command again; `sluice status` shows the runs"
 	case errors.Is(err, context.Canceled):
 		whole.Cause, whole.Code = "interrupted", fault.ExitInterrupted
 	case errors.As(err, &damage):
-		whole.Cause, whole.Code = fmt.Sprintf("the journal is damaged: %s, line %d: %s", damage.File, damage.Line, damage.Why), fault.ExitDamaged
+		whole.Cause, whole.Code = fmt.Sprintf("the journal is damaged: %s, line %d: %s", damage.File, damage.Line,
+			damage.Why), fault.ExitDamaged
 		whole.Advice = fmt.Sprintf("look at the file; then `sluice journal repair --to %d` keeps the valid part", damage.Good)
 		if damage.Snapshot > 0 {
-			whole.Advice = fmt.Sprintf("runs continue from a snapshot of record %d, so nothing must be cut off; restore the file from a copy while no daemon runs", damage.Snapshot)
+			whole.Advice = fmt.Sprintf("runs continue from a snapshot of record %d, so nothing must be cut off; restore the "+
+				"file from a copy while no daemon runs", damage.Snapshot)
 		}
 	case errors.Is(err, git.ErrNoRepo):
 		whole.Advice = "go to your repo, or create one here: `git init`"

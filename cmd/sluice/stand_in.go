@@ -22,7 +22,8 @@ const maxPart = 1 << 20
 // its end.
 func standInCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: job.StandIn + " PART", Aliases: []string{"stand-in"}, Short: "play an agent in a run with --stub", Hidden: true, Args: console.Between(1, 1),
+		Use: job.StandIn + " PART", Aliases: []string{"stand-in"}, Short: "play an agent in a run with --stub",
+		Hidden: true, Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, _, err := atomicfile.OpenRegular(filepath.Dir(args[0]), filepath.Base(args[0]), maxPart)
 			if err != nil {

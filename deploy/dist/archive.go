@@ -13,7 +13,8 @@ import (
 // adder takes a file into an archive.
 type adder func(name string, mode fs.FileMode, data []byte) error
 
-// pack puts a folder into an archive, with everything that would tell two builds apart left out: who, when and in which order.
+// pack puts a folder into an archive, with everything that would tell two builds apart left out:
+// who, when and in which order.
 func pack(file, dir, top string, at time.Time) (err error) {
 	f, err := os.Create(file)
 	if err != nil {
@@ -23,7 +24,8 @@ func pack(file, dir, top string, at time.Time) (err error) {
 	z := gzip.NewWriter(f)
 	t := tar.NewWriter(z)
 	err = walk(dir, top, func(name string, mode fs.FileMode, data []byte) error {
-		err := t.WriteHeader(&tar.Header{Name: name, Mode: int64(mode), Size: int64(len(data)), ModTime: at, Format: tar.FormatUSTAR})
+		err := t.WriteHeader(&tar.Header{Name: name, Mode: int64(mode), Size: int64(len(data)), ModTime: at,
+			Format: tar.FormatUSTAR})
 		if err == nil {
 			_, err = t.Write(data)
 		}

@@ -1,6 +1,6 @@
-// Command dist makes what is released: an archive for each system and a Debian package for each Linux, with man pages and
-// completions in them, and their checksums. The same commit gives the same bytes: times are SOURCE_DATE_EPOCH's, else the
-// commit's.
+// Command dist makes what is released: an archive for each system and a Debian package for each
+// Linux, with man pages and completions in them, and their checksums. The same commit gives the
+// same bytes: times are SOURCE_DATE_EPOCH's, else the commit's.
 //
 //	go run ./deploy/dist -out dist -version v1.2.3
 package main
@@ -24,7 +24,8 @@ import (
 	"sluice/deploy"
 )
 
-// nfpm makes the package. It is run, and no dependency of this module. (2.44 and later need a module that the proxy has not.)
+// nfpm makes the package. It is run, and no dependency of this module. (2.44 and later need a
+// module that the proxy has not.)
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4"
 
 func main() {
@@ -119,7 +120,8 @@ func (r *release) build(to, goos, arch string) error {
 	if goos != "" {
 		env = append(env, "GOOS="+goos, "GOARCH="+arch)
 	}
-	_, err := run(env, "go", "build", "-trimpath", "-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", to, "sluice/cmd/sluice")
+	_, err := run(env, "go", "build", "-trimpath", "-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", to,
+		"sluice/cmd/sluice")
 	return err
 }
 
@@ -164,7 +166,8 @@ func (r *release) debian(tree, arch string) error {
 		return fmt.Errorf("%w: run it in the root of the repo", err)
 	}
 	version := debianVersion(r.version, r.at)
-	config := strings.NewReplacer("@ARCH@", arch, "@VERSION@", version, "@TIME@", r.at.Format(time.RFC3339), "@TREE@", tree, "@DEBIAN@", debian).Replace(string(template))
+	config := strings.NewReplacer("@ARCH@", arch, "@VERSION@", version, "@TIME@", r.at.Format(time.RFC3339), "@TREE@",
+		tree, "@DEBIAN@", debian).Replace(string(template))
 	err = errors.Join(
 		os.WriteFile(filepath.Join(tree, "sluice.service"), []byte(unit), 0o644),
 		os.WriteFile(filepath.Join(tree, "service.env"), []byte(env), 0o600),
@@ -177,7 +180,8 @@ func (r *release) debian(tree, arch string) error {
 		return err
 	}
 	host := append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.FormatInt(r.at.Unix(), 10), "CGO_ENABLED=0")
-	_, err = run(host, "go", "run", nfpm, "package", "-p", "deb", "-f", filepath.Join(tree, "nfpm.yaml"), "-t", filepath.Join(r.out, fmt.Sprintf("sluice_%s_%s.deb", version, arch)))
+	_, err = run(host, "go", "run", nfpm, "package", "-p", "deb", "-f", filepath.Join(tree, "nfpm.yaml"), "-t",
+		filepath.Join(r.out, fmt.Sprintf("sluice_%s_%s.deb", version, arch)))
 	return err
 }
 

@@ -36,7 +36,8 @@ func stateOf(info fs.FileInfo) string {
 	if st.Ino == 0 || st.Changed.IsZero() || st.Nlink != 1 {
 		return ""
 	}
-	return fmt.Sprintf("%x.%x.%x.%x.%x.%x", st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.Changed.UnixNano(), uint32(st.Mode))
+	return fmt.Sprintf("%x.%x.%x.%x.%x.%x", st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.Changed.UnixNano(),
+		uint32(st.Mode))
 }
 
 // head begins a manifest. A manifest with another head is not trusted.

@@ -27,7 +27,8 @@ type walk struct {
 }
 
 func newWalk(root *os.Root, entries []git.Entry, m manifest) (*walk, error) {
-	w := &walk{root: root, known: m, files: make([]file, len(entries)), at: make(map[string]int, len(entries)), folders: map[string]bool{".": true}}
+	w := &walk{root: root, known: m, files: make([]file, len(entries)), at: make(map[string]int, len(entries)),
+		folders: map[string]bool{".": true}}
 	for i, e := range entries {
 		if first, _, _ := strings.Cut(e.Path, "/"); strings.EqualFold(first, gitName) || !fs.ValidPath(e.Path) {
 			return nil, errors.New("its tree has a path that git refuses: " + strconv.Quote(e.Path[:min(len(e.Path), 200)]))

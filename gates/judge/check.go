@@ -100,7 +100,8 @@ func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tre
 
 // checkedAt checks the criteria in the tree of the taken commit; "" = in the folder. Declared
 // outputs that git ignores are in no tree, and are looked for in the folder.
-func (js *Judges) checkedAt(ctx context.Context, key string, b tree.Begin, commit string, in gates.CheckInput) engine.CheckResult {
+func (js *Judges) checkedAt(ctx context.Context, key string, b tree.Begin, commit string,
+	in gates.CheckInput) engine.CheckResult {
 	var j launch.Judged
 	err := js.Persist(ctx, key, func() (err error) {
 		j, err = js.checkoutFor(ctx, b, commit, key)
@@ -136,7 +137,8 @@ func AnswerFits(j job.Job, st *engine.Step) string {
 const launchesOfCheck = 3
 
 // criterion runs one command of success_criterion on the taken commit; "" = in the folder.
-func (js *Judges) criterion(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, commit string, i int, c engine.Command) (int, string, error) {
+func (js *Judges) criterion(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, commit string, i int,
+	c engine.Command) (int, string, error) {
 	rel := fmt.Sprintf("%s/%s/%d", js.LaunchDir(j.Run, st.ID, j.Attempt.N, 1), lastPart(j.Key), i)
 	key := fmt.Sprintf("%s/%d", j.Key, i)
 	once := func(key, rel string) (launch.Ended, error) {

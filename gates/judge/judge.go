@@ -44,7 +44,8 @@ func (js *Judges) newCheckouts() *checkouts.Checkouts {
 	if start == "" { // this system does not identify its starts
 		start = rand.Text()
 	}
-	return checkouts.New(checkouts.Options{Dir: filepath.Join(js.State, judgeDir), Repo: js.opt.Git, Start: start, Over: js.judgeOver})
+	return checkouts.New(checkouts.Options{Dir: filepath.Join(js.State, judgeDir), Repo: js.opt.Git, Start: start,
+		Over: js.judgeOver})
 }
 
 // judgeOver reports whether a checkout's user, a launch's pid file, is over. A user without a pid
@@ -81,7 +82,8 @@ func (js *Judges) JudgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, 
 }
 
 // seated is JudgeAt with the setup's results.
-func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string, made []launch.Made) (launch.Judged, error) {
+func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string,
+	made []launch.Made) (launch.Judged, error) {
 	own := launch.Judged{Begin: b, Agents: b, Host: b.Dir}
 	there, err := js.opt.Git.HasCommit(ctx, commit)
 	if err != nil {
@@ -102,7 +104,8 @@ func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string, 
 	if err != nil {
 		return own, err
 	}
-	j := launch.Judged{Begin: b, Agents: b, Seat: seat, Host: filepath.Join(seat.Top, rel), Made: made, Covers: box != nil && box.Remaps()}
+	j := launch.Judged{Begin: b, Agents: b, Seat: seat, Host: filepath.Join(seat.Top, rel), Made: made,
+		Covers: box != nil && box.Remaps()}
 	err = js.furnish(ctx, j, rel)
 	if err != nil {
 		js.Vacate(js.PIDFile(key))
@@ -123,9 +126,11 @@ func (js *Judges) checkoutFor(ctx context.Context, b tree.Begin, commit, key str
 }
 
 // withUnshipped adds how many files of the folder are in no commit, for criteria judged there.
-func (js *Judges) withUnshipped(ctx context.Context, b tree.Begin, commit string, r engine.CheckResult) engine.CheckResult {
+func (js *Judges) withUnshipped(ctx context.Context, b tree.Begin, commit string,
+	r engine.CheckResult) engine.CheckResult {
 	n, err := js.opt.Git.Beside(ctx, b.Top, commit, func(name string) bool {
-		return slices.ContainsFunc(js.folders.OwnPaths(b), func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
+		return slices.ContainsFunc(js.folders.OwnPaths(b),
+			func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
 	})
 	if err != nil {
 		r.Broken = folders.Unseen(r.Broken, err)

@@ -44,7 +44,8 @@ type Judges struct {
 
 // New returns the Judges of a repo.
 func New(o Options) *Judges {
-	js := &Judges{Layout: o.Folders.Layout, Notes: o.Folders.Notes, opt: o, collector: o.Collector, launches: o.Launches, folders: o.Folders,
+	js := &Judges{Layout: o.Folders.Layout, Notes: o.Folders.Notes, opt: o, collector: o.Collector,
+		launches: o.Launches, folders: o.Folders,
 		setting: make(chan struct{}, 1)}
 	js.Seats = js.newCheckouts()
 	return js

@@ -35,7 +35,8 @@ func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engin
 	}
 	var verdict engine.Judgement
 	a, err := js.launches.Converse(ctx, launch.Question{
-		Order: launch.Order{Key: j.Key, Dir: js.JobDir(j), Agent: true, Idle: js.launches.Idle(g.Reviewer.AgentType, 0), Since: j.Proc.Began,
+		Order: launch.Order{Key: j.Key, Dir: js.JobDir(j), Agent: true, Idle: js.launches.Idle(g.Reviewer.AgentType, 0),
+			Since: j.Proc.Began,
 			Clock: c},
 		Undenied: true, // a verdict may do without a denied tool, and says so
 		Prepare:  func(t launch.Turn) (launch.Process, error) { return js.prepareReview(ctx, j, g, t) },
@@ -61,25 +62,26 @@ func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engin
 }
 
 func (js *Judges) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate) *engine.ProcessEnded {
-	end, err := js.launches.Ensure(ctx, launch.Order{Key: j.Key, Dir: js.JobDir(j), Since: j.Proc.Began}, func() (launch.Process, error) {
-		b, err := js.folders.Begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
-		if err != nil {
-			return launch.Process{}, err
-		}
-		commit, _ := TakenOf(j)
-		seen, err := js.JudgeAt(ctx, j, b, commit, j.Key)
-		if err != nil {
-			return launch.Process{}, err
-		}
-		t := job.Turn(j, j.Round.N, 0)
-		t.Gate = g.ID
-		argv, err := js.launches.Command(j, g.Reviewer.Run, j.Env, js.JobDir(j), t, nil, seen.Begin)
-		if err != nil {
-			return launch.Process{}, err
-		}
-		env, err := js.launches.Environ(j, launch.Who{}, j.Key, nil, reviewVars(j, g, seen.Agents))
-		return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Judged: seen}, err
-	})
+	end, err := js.launches.Ensure(ctx, launch.Order{Key: j.Key, Dir: js.JobDir(j), Since: j.Proc.Began},
+		func() (launch.Process, error) {
+			b, err := js.folders.Begun(ctx, j, j.Spec.Step(g.Step), j.Attempt.N)
+			if err != nil {
+				return launch.Process{}, err
+			}
+			commit, _ := TakenOf(j)
+			seen, err := js.JudgeAt(ctx, j, b, commit, j.Key)
+			if err != nil {
+				return launch.Process{}, err
+			}
+			t := job.Turn(j, j.Round.N, 0)
+			t.Gate = g.ID
+			argv, err := js.launches.Command(j, g.Reviewer.Run, j.Env, js.JobDir(j), t, nil, seen.Begin)
+			if err != nil {
+				return launch.Process{}, err
+			}
+			env, err := js.launches.Environ(j, launch.Who{}, j.Key, nil, reviewVars(j, g, seen.Agents))
+			return launch.Process{Cwd: seen.Host, Argv: argv, Env: env, Judged: seen}, err
+		})
 	if err != nil {
 		return nil
 	}
@@ -101,7 +103,8 @@ func (js *Judges) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate
 }
 
 func reviewVars(j job.Job, g *engine.Gate, b tree.Begin) map[string]string {
-	return withBase(b, map[string]string{"SLUICE_GATE": g.ID, "SLUICE_STEP": g.Step, "SLUICE_ATTEMPT": strconv.Itoa(j.Attempt.N), "SLUICE_ROUND": strconv.Itoa(j.Round.N)})
+	return withBase(b, map[string]string{"SLUICE_GATE": g.ID, "SLUICE_STEP": g.Step,
+		"SLUICE_ATTEMPT": strconv.Itoa(j.Attempt.N), "SLUICE_ROUND": strconv.Itoa(j.Round.N)})
 }
 
 // withBase adds the commit to compare the work with: the folder before it.
@@ -113,8 +116,10 @@ func withBase(b tree.Begin, vars map[string]string) map[string]string {
 }
 
 func (js *Judges) verdictInput(g *engine.Gate, t launch.Turn, end launch.Ended) gates.VerdictInput {
-	in := gates.VerdictInput{Structured: end.Structured(), AnswerFile: js.launches.AnswerFile(t.Dir), WantToken: js.Token(t.Key), Output: []byte(end.Stdout(gates.MaxReply + 1)),
-		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: js.collector.PromptText(t.Dir), Schema: g.Answer, Rubric: g.Reviewer.Rubric}
+	in := gates.VerdictInput{Structured: end.Structured(), AnswerFile: js.launches.AnswerFile(t.Dir),
+		WantToken: js.Token(t.Key), Output: []byte(end.Stdout(gates.MaxReply + 1)),
+		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: js.collector.PromptText(t.Dir), Schema: g.Answer,
+		Rubric: g.Reviewer.Rubric}
 	in.Allowed, in.Computed = gates.Allowed(g)
 	return in
 }
@@ -142,7 +147,8 @@ func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, 
 	}
 	outcomes, computed := gates.Allowed(g)
 	p, err := js.launches.Agent(launch.Ask{
-		Turn: t, Job: j, Who: w, Cwd: seen.Host, Prompt: text, Session: g.Reviewer.Session, Values: j.Env, Judges: true, Vars: reviewVars(j, g, b),
+		Turn: t, Job: j, Who: w, Cwd: seen.Host, Prompt: text, Session: g.Reviewer.Session, Values: j.Env, Judges: true,
+		Vars:   reviewVars(j, g, b),
 		Schema: gates.VerdictSchema(outcomes, g.Reviewer.Rubric, computed, g.Answer),
 		Nulls:  g.Answer == nil, // only sluice reads this verdict: null counts as missing
 	})
@@ -150,7 +156,8 @@ func (js *Judges) prepareReview(ctx context.Context, j job.Job, g *engine.Gate, 
 	return p, err
 }
 
-func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, st *engine.Step, b launch.Judged, w launch.Who, answer string) (string, error) {
+func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, st *engine.Step, b launch.Judged,
+	w launch.Who, answer string) (string, error) {
 	template, err := js.collector.Template(w, true)
 	if err != nil {
 		return "", err
@@ -162,7 +169,8 @@ func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, s
 	}
 	in := prompt.ReviewInput{
 		Role: w.Role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
-		Gate: g.ID, GateName: g.Name, Round: j.Round.N, Step: st.ID, StepName: st.Name, Look: look, Task: js.task(j, st, values), Values: values,
+		Gate: g.ID, GateName: g.Name, Round: j.Round.N, Step: st.ID, StepName: st.Name, Look: look,
+		Task: js.task(j, st, values), Values: values,
 		ContextFiles: js.collector.ContextFiles(j.Spec, st, b.Dir), Criteria: j.Attempt.ToReview, Summary: j.Attempt.Summary,
 		Answer: j.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
 	}

@@ -95,9 +95,11 @@ func (js *Judges) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin
 }
 
 // runSetup runs the setup, and keeps its results in dir.
-func (js *Judges) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, argv []string, s *engine.Setup, dir string) error {
+func (js *Judges) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, argv []string,
+	s *engine.Setup, dir string) error {
 	key := j.Key + layout.SetupMark + filepath.Base(dir)[:8]
-	rel := js.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/" + layout.PathElement(strings.TrimPrefix(j.Key, j.Run+"/")) + "-setup"
+	rel := js.LaunchDir(j.Run, st.ID, j.Attempt.N, 1) + "/" +
+		layout.PathElement(strings.TrimPrefix(j.Key, j.Run+"/")) + "-setup"
 	end, err := js.launches.Ensure(ctx, launch.Order{Key: key, Of: j.Key, Dir: rel}, func() (launch.Process, error) {
 		seen, err := js.seated(ctx, b, b.Base(), key, nil)
 		if err != nil {

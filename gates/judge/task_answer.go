@@ -23,7 +23,8 @@ func ReadAnswer(j job.Job, st *engine.Step, data []byte) (json.RawMessage, error
 		Task *string `json:"task_id"`
 	}
 	if json.Unmarshal(out, &said) == nil && said.Task != nil && *said.Task != c.Task {
-		return nil, fmt.Errorf("its task_id is %s, and the task that was given is %s: do that one, and name it", strconv.Quote(text.Clip(*said.Task, maxShownID)), c.Task)
+		return nil, fmt.Errorf("its task_id is %s, and the task that was given is %s: do that one, and name it",
+			strconv.Quote(text.Clip(*said.Task, maxShownID)), c.Task)
 	}
 	return out, nil
 }

@@ -41,11 +41,14 @@ type SigningKey struct {
 	public string // instead of file: the key is in ssh-agent
 }
 
-// Find returns a key to sign with: the named file, else that of an approver in the store that is at hand, hardware first.
+// Find returns a key to sign with: the named file, else that of an approver in the store that is at
+// hand, hardware first.
 func (r Keyring) Find(ctx context.Context, store Store, file string, approvers []string) (SigningKey, error) {
 	if file != "" {
 		if !layout.IsFile(file) {
-			return SigningKey{}, fault.Misused("name the file of the private key, or of the public one where ssh-agent has the private one", "--key %s: no such file", text.Line(file))
+			return SigningKey{},
+				fault.Misused("name the file of the private key, or of the public one where ssh-agent has the private one",
+					"--key %s: no such file", text.Line(file))
 		}
 		return SigningKey{file: file, Says: text.Line(file)}, nil
 	}
@@ -54,12 +57,19 @@ func (r Keyring) Find(ctx context.Context, store Store, file string, approvers [
 		return SigningKey{}, err
 	}
 	if len(list.Signers) == 0 {
-		return SigningKey{}, fault.Failed("add one: `sluice keys add FILE.pub --name NAME`", "the answer must be signed, and no approver is set up in this repo")
+		return SigningKey{},
+			fault.Failed("add one: `sluice keys add FILE.pub --name NAME`",
+				"the answer must be signed, and no approver is set up in this repo")
 	}
 	held := r.Held(ctx)
 	var found []SigningKey
+	advice := ""
 	for _, s := range byStrength(list.Signers) {
 		if len(approvers) > 0 && !s.Named(approvers) {
+			continue
+		}
+		if page := list.Passkeys[s.Key].Origin; page != "" {
+			advice = "decide with the passkey at " + page + ", or "
 			continue
 		}
 		private := r.Private(s, store.Places())
@@ -78,7 +88,9 @@ func (r Keyring) Find(ctx context.Context, store Store, file string, approvers [
 		if len(approvers) > 0 {
 			who = strings.Join(approvers, " or ")
 		}
-		return SigningKey{}, fault.Failed("name it with --key FILE; or write the decision with --unsigned -o FILE and sign it where the key is", "no key of %s is at hand, neither in ~/.ssh nor in ssh-agent", text.Line(who))
+		return SigningKey{},
+			fault.Failed(advice+"name it with --key FILE; or write the decision with --unsigned -o FILE and sign it "+
+				"where the key is", "no key of %s was found, neither in ~/.ssh nor in ssh-agent", text.Line(who))
 	}
 	return found[0], nil
 }
@@ -176,9 +188,11 @@ func (r Keyring) Sign(ctx context.Context, key SigningKey, signed []byte, namesp
 	}
 	if err := cmd.Run(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
-			return nil, fault.Failed("install OpenSSH's client (apt-get install openssh-client)", "ssh-keygen, which signs, is not installed")
+			return nil, fault.Failed("install OpenSSH's client (apt-get install openssh-client)",
+				"ssh-keygen, which signs, is not installed")
 		}
-		return nil, fault.Failed("try it by hand: ssh-keygen -Y sign -n "+namespace+" -f "+text.Line(cmp.Or(key.file, "KEY")), "ssh-keygen did not sign: %v: %s", err, text.Message(said.String()))
+		return nil, fault.Failed("try it by hand: ssh-keygen -Y sign -n "+namespace+" -f "+
+			text.Line(cmp.Or(key.file, "KEY")), "ssh-keygen did not sign: %v: %s", err, text.Message(said.String()))
 	}
 	return Join(signed, out.Bytes()), nil
 }
@@ -193,7 +207,8 @@ func ReadKey(file string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxKeyFile {
-		return nil, fault.Failed("name the file of a key", "%s: it is not a regular file of at most %d KiB", text.Line(file), maxKeyFile>>10)
+		return nil, fault.Failed("name the file of a key", "%s: it is not a regular file of at most %d KiB",
+			text.Line(file), maxKeyFile>>10)
 	}
 	return os.ReadFile(file)
 }
@@ -206,7 +221,8 @@ func ReadSigned(file string) ([]byte, error) {
 	}
 	data, _, err := atomicfile.OpenRegular(filepath.Dir(abs), filepath.Base(abs), MaxBytes)
 	if err == nil && !Looks(data) {
-		return nil, fault.Failed("`sluice pass GATE -o FILE` writes one", "%s: sluice did not write it for signing", text.Line(file))
+		return nil, fault.Failed("`sluice pass GATE -o FILE` writes one", "%s: sluice did not write it for signing",
+			text.Line(file))
 	}
 	return data, err
 }

@@ -26,6 +26,7 @@ type Signer struct {
 	Key     string   // fingerprint, "SHA256:…"
 	Kind    string   // ssh-ed25519, sk-ssh-ed25519@openssh.com, …
 	Comment string
+	Site    string // the name that a passkey belongs to; "" = it is no passkey
 	blob    []byte
 	spaces  []string // namespaces; none = all
 }
@@ -35,6 +36,9 @@ func (s Signer) Hardware() bool { return strings.HasPrefix(s.Kind, "sk-") }
 
 // KindWord returns what kind of key it is.
 func (s Signer) KindWord() string {
+	if s.Site != "" {
+		return "passkey of " + text.Line(s.Site)
+	}
 	kind := strings.TrimSuffix(strings.TrimPrefix(s.Kind, "ssh-"), "@openssh.com")
 	if s.Hardware() {
 		return strings.TrimPrefix(strings.TrimPrefix(kind, "sk-"), "ssh-") + " on a security token, must be touched"
@@ -69,8 +73,15 @@ type Revoked struct {
 
 // List says whose signature counts.
 type List struct {
-	Signers []Signer
-	Revoked []Revoked
+	Signers  []Signer
+	Revoked  []Revoked
+	Passkeys map[string]Passkey // by fingerprint, also of revoked ones
+}
+
+// Passkey is what is known of a passkey beside its line in the list.
+type Passkey struct {
+	Origin     string `json:"origin"`     // of the page where it was made: it counts at no other
+	Credential []byte `json:"credential"` // its id, by which a browser finds it
 }
 
 // ParseKey reads a public key as a .pub file or `ssh-add -L` has it.
@@ -85,7 +96,13 @@ func ParseKey(line []byte) (Signer, error) {
 	if err := kindOf(key); err != nil {
 		return Signer{}, err
 	}
-	return Signer{Key: ssh.FingerprintSHA256(key), Kind: key.Type(), Comment: comment, blob: key.Marshal()}, nil
+	s := signerOf(key)
+	s.Comment = comment
+	return s, nil
+}
+
+func signerOf(key ssh.PublicKey) Signer {
+	return Signer{Key: ssh.FingerprintSHA256(key), Kind: key.Type(), Site: siteOf(key), blob: key.Marshal()}
 }
 
 // ParseList reads a list in the form of OpenSSH's allowed_signers. What is not understood is an error: it may take away
@@ -116,7 +133,8 @@ func parseSigner(line string) (Signer, error) {
 	if err != nil {
 		return Signer{}, fmt.Errorf("want NAME[,NAME] [namespaces=\"%s\"] KIND KEY: %w", GateNamespace, err)
 	}
-	s := Signer{Names: strings.Split(names, ","), Key: ssh.FingerprintSHA256(key), Kind: key.Type(), Comment: comment, blob: key.Marshal()}
+	s := signerOf(key)
+	s.Names, s.Comment = strings.Split(names, ","), comment
 	if err := kindOf(key); err != nil {
 		return Signer{}, err
 	}
@@ -137,8 +155,11 @@ func parseSigner(line string) (Signer, error) {
 
 // CheckName returns what is wrong with a principal.
 func CheckName(name string) error {
-	if name == "" || len(name) > 200 || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c) }) {
-		return fmt.Errorf("%q is not a name for an approver: want one such as ann@example.org, without spaces and patterns", text.Clip(name, 60))
+	if name == "" || len(name) > 200 ||
+		strings.ContainsFunc(name,
+			func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c) }) {
+		return fmt.Errorf("%q is not a name for an approver: want one such as ann@example.org, without spaces "+
+			"and patterns", text.Clip(name, 60))
 	}
 	return nil
 }
@@ -151,7 +172,7 @@ func (s Signer) line() (string, error) {
 	}
 	spaces := s.spaces // what a person wrote there stays
 	if len(spaces) == 0 {
-		spaces = []string{GateNamespace, AuditNamespace}
+		spaces = []string{GateNamespace, AuditNamespace, EvidenceNamespace}
 	}
 	l := strings.Join(s.Names, ",") + ` namespaces="` + strings.Join(spaces, ",") + `" ` + public
 	if s.Comment != "" {
@@ -203,10 +224,14 @@ func (l List) Holds(data []byte, namespace string) (text []byte, key string, err
 	if _, was := l.WasRevoked(key); !known && !was {
 		return nil, "", fault.New("sluice keys ls lists the known keys", "key %s is not known, and was not revoked", key)
 	}
+	if err := l.atItsPage(sig); err != nil {
+		return nil, "", err
+	}
 	return text, key, nil
 }
 
-// Verify checks a signed text: it gives the text and who signed it. The error says why it does not count, and what to do.
+// Verify checks a signed text: it gives the text and who signed it. The error says why it does not
+// count, and what to do.
 func (l List) Verify(data []byte, namespace string) (text []byte, by Signer, err error) {
 	text, armored, err := Split(data)
 	if err != nil {
@@ -219,22 +244,64 @@ func (l List) Verify(data []byte, namespace string) (text []byte, by Signer, err
 	if err := sig.check(text, namespace); err != nil {
 		return nil, by, err
 	}
-	finger := ssh.FingerprintSHA256(sig.key)
+	by, err = l.counts(ssh.FingerprintSHA256(sig.key), namespace)
+	if err != nil {
+		return nil, by, err
+	}
+	if err := l.atItsPage(sig); err != nil {
+		return nil, by, err
+	}
+	return text, by, nil
+}
+
+// UnknownKey is a key that is not on the list.
+type UnknownKey struct{ Key string }
+
+func (u *UnknownKey) Error() string { return "key " + u.Key + " is not known" }
+
+// counts returns whose key it is, or why it does not count for the namespace.
+func (l List) counts(finger, namespace string) (by Signer, err error) {
 	if r, ok := l.WasRevoked(finger); ok {
 		why := ""
 		if r.Why != "" {
 			why = " (" + r.Why + ")"
 		}
-		return nil, by, fault.New("sign with another key", "key %s of %s was revoked on %s%s", finger, r.Names[0], r.At.UTC().Format("2006-01-02 15:04Z"), why)
+		return by, fault.New("sign with another key", "key %s of %s was revoked on %s%s", finger, r.Names[0],
+			r.At.UTC().Format("2006-01-02 15:04Z"), why)
 	}
 	by, ok := l.Find(finger)
 	switch {
 	case !ok && len(l.Signers) == 0:
-		return nil, by, fault.New("sluice keys add FILE.pub --name NAME", "key %s is not known: no approver is set up in this repo", finger)
+		return by, fault.New("sluice keys add FILE.pub --name NAME",
+			"%w: no approver is set up in this repo", &UnknownKey{finger})
 	case !ok:
-		return nil, by, fault.New("sluice keys ls lists the known keys; sluice keys add adds one", "key %s is not known", finger)
+		return by, fault.New("sluice keys ls lists the known keys; sluice keys add adds one", "%w", &UnknownKey{finger})
 	case len(by.spaces) > 0 && !slices.Contains(by.spaces, namespace):
-		return nil, by, fmt.Errorf("key %s of %s is not for %s: its line in the list names other namespaces", finger, by.Names[0], namespace)
+		return by, fmt.Errorf("key %s of %s is not for %s: its line in the list names other namespaces", finger,
+			by.Names[0], namespace)
 	}
-	return text, by, nil
+	return by, nil
+}
+
+// atItsPage returns why a passkey's signature was made at another page than the one where it was
+// registered. A server on another port has the same name, and so the same passkeys.
+func (l List) atItsPage(sig *signature) error {
+	if sig.sig.Format != algoWebauthn {
+		return nil
+	}
+	key := ssh.FingerprintSHA256(sig.key)
+	var w webauthn
+	if err := ssh.Unmarshal(sig.sig.Rest, &w); err != nil {
+		return fmt.Errorf("the passkey's signature cannot be read: %w", err)
+	}
+	known, ok := l.Passkeys[key]
+	switch {
+	case !ok:
+		return fault.New("remove it (sluice keys rm) and register it again (sluice keys add --passkey)",
+			"the page of the passkey %s is not known", key)
+	case known.Origin != w.Origin:
+		return fault.New("decide there, or register a passkey here: sluice keys add --passkey",
+			"the passkey signed at %s and was registered at %s", text.Clip(w.Origin, 100), known.Origin)
+	}
+	return nil
 }

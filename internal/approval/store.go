@@ -13,6 +13,7 @@ import (
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
+	"sluice/internal/strictjson"
 )
 
 // Names below a repo's state folder.
@@ -21,6 +22,7 @@ const (
 	listFile    = "allowed_signers"
 	revokedFile = "revoked"
 	placesFile  = "places"
+	passkeyFile = "passkeys"
 )
 
 // othersWrite are the rights by which another user could add a key.
@@ -52,11 +54,59 @@ func (s Store) Load() (List, error) {
 		}
 		var r Revoked
 		if err := json.Unmarshal(line, &r); err != nil || r.Key == "" || len(r.Names) == 0 {
-			return List{}, fault.New("fix it", "%s: line %d cannot be read, so the revoked keys are unknown and no key counts", file, i+1)
+			return List{}, fault.New("fix it",
+				"%s: line %d cannot be read, so the revoked keys are unknown and no key counts", file, i+1)
 		}
 		l.Revoked = append(l.Revoked, r)
 	}
+	if l.Passkeys, err = s.passkeys(); err != nil {
+		return List{}, fault.New("fix it, or remove it and register the passkeys again (sluice keys add --passkey)",
+			"%s: %w", filepath.Join(s.State, folder, passkeyFile), err)
+	}
 	return l, nil
+}
+
+// passkeys reads where each passkey counts.
+func (s Store) passkeys() (map[string]Passkey, error) {
+	data, err := s.read(passkeyFile)
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	if err := strictjson.Object(data, maxList); err != nil {
+		return nil, err
+	}
+	var out map[string]Passkey
+	return out, json.Unmarshal(data, &out)
+}
+
+// AddPasskey puts a passkey on the list, for gates only.
+func (s Store) AddPasskey(key Signer, about Passkey) error {
+	site, err := SiteOf(about.Origin)
+	if err != nil {
+		return err
+	}
+	if key.Site == "" || key.Site != site {
+		return fmt.Errorf("key %s is not a passkey of %s", key.Key, site)
+	}
+	l, err := s.Load()
+	if err != nil {
+		return err
+	}
+	if _, was := l.WasRevoked(key.Key); !was { // of a revoked one what was known stays
+		if l.Passkeys == nil {
+			l.Passkeys = map[string]Passkey{}
+		}
+		l.Passkeys[key.Key] = about
+	}
+	data, err := json.Marshal(l.Passkeys)
+	if err != nil {
+		return err
+	}
+	key.spaces = []string{GateNamespace}
+	if err := s.write(passkeyFile, append(data, '\n')); err != nil {
+		return err
+	}
+	return s.Add(key)
 }
 
 func (s Store) read(name string) ([]byte, error) {
@@ -91,7 +141,8 @@ func (s Store) Add(key Signer) error {
 		}
 	}
 	if r, ok := l.WasRevoked(key.Key); ok {
-		return fault.New("create a new one (ssh-keygen -t ed25519-sk)", "key %s was revoked on %s", key.Key, r.At.UTC().Format("2006-01-02"))
+		return fault.New("create a new one (ssh-keygen -t ed25519-sk)", "key %s was revoked on %s", key.Key,
+			r.At.UTC().Format("2006-01-02"))
 	}
 	l.Signers = slices.DeleteFunc(l.Signers, func(o Signer) bool { return o.Key == key.Key })
 	return s.save(append(l.Signers, key))
@@ -124,7 +175,8 @@ func (s Store) Revoke(r Revoked) error {
 
 func (s Store) save(signers []Signer) error {
 	var b strings.Builder
-	b.WriteString("# keys that may sign at the gates of this repo; written by `sluice keys`, in the format of ssh-keygen's allowed_signers\n")
+	b.WriteString("# keys that may sign at the gates of this repo; written by `sluice keys`, in the format of " +
+		"ssh-keygen's allowed_signers\n")
 	for _, k := range signers {
 		line, err := k.line()
 		if err != nil {
@@ -143,8 +195,8 @@ func (s Store) write(name string, data []byte) error {
 	return atomicfile.Write(filepath.Join(dir, name), data, 0o600)
 }
 
-// Places returns where the private halves of keys lay on this machine when they were added, by fingerprint. It is a help for
-// who signs, and no proof of anything.
+// Places returns where the private halves of keys lay on this machine when they were added, by
+// fingerprint. It is a help for who signs, and no proof of anything.
 func (s Store) Places() map[string]string {
 	out := map[string]string{}
 	if data, err := s.read(placesFile); err == nil && json.Unmarshal(data, &out) != nil {

@@ -2,6 +2,8 @@ package approval
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +20,9 @@ import (
 
 // Namespaces of the signatures: one made for the one is worth nothing for the other.
 const (
-	GateNamespace  = "sluice-gate"
-	AuditNamespace = "sluice-audit"
+	GateNamespace     = "sluice-gate"
+	AuditNamespace    = "sluice-audit"
+	EvidenceNamespace = "sluice-evidence"
 )
 
 // MaxBytes bounds a signed text with its signature.
@@ -72,7 +75,8 @@ func (a Approval) Text() []byte {
 	case a.Findings != "":
 		head = headComments
 	}
-	fmt.Fprintf(&b, "%s\nrepo: %s\nrun: %s\ngate: %s\nround: %d\ndecision: %s\nreviewed: %s\nnonce: %s\nexpires: %s\n", head,
+	fmt.Fprintf(&b, "%s\nrepo: %s\nrun: %s\ngate: %s\nround: %d\ndecision: %s\nreviewed: %s\nnonce: %s\nexpires: %s\n",
+		head,
 		a.Repo, a.Run, a.Gate, a.Round, a.Decision, orNone(a.Reviewed), a.Nonce, stamp(a.Expires))
 	if a.Answer != "" {
 		b.WriteString(answerLine + ": " + a.Answer + "\n")
@@ -108,7 +112,8 @@ func ParseApproval(text []byte) (Approval, error) {
 	if err != nil {
 		return Approval{}, fmt.Errorf("approval: %w", err)
 	}
-	a := Approval{Repo: f["repo"], Run: f["run"], Gate: f["gate"], Decision: f["decision"], Reviewed: f["reviewed"], Nonce: f["nonce"], Words: Words(words),
+	a := Approval{Repo: f["repo"], Run: f["run"], Gate: f["gate"], Decision: f["decision"], Reviewed: f["reviewed"],
+		Nonce: f["nonce"], Words: Words(words),
 		Answer: f[answerLine], Findings: f[commentsLine]}
 	if a.Reviewed == none {
 		a.Reviewed = ""
@@ -123,7 +128,8 @@ func ParseApproval(text []byte) (Approval, error) {
 		return Approval{}, fmt.Errorf("approval: nonce: want 32 hexadecimal digits")
 	}
 	if !bytes.Equal(a.Text(), text) {
-		return Approval{}, fault.New("write it again (sluice pass GATE --unsigned -o FILE)", "approval: it is not as sluice writes it")
+		return Approval{}, fault.New("write it again (sluice pass GATE --unsigned -o FILE)",
+			"approval: it is not as sluice writes it")
 	}
 	return a, nil
 }
@@ -142,6 +148,13 @@ const hexDigits = "0123456789abcdef"
 // nonceDigits is how long a nonce is.
 const nonceDigits = 32
 
+// NewNonce returns a random nonce.
+func NewNonce() string {
+	nonce := make([]byte, nonceDigits/2)
+	_, _ = rand.Read(nonce) // on an error it ends the program
+	return hex.EncodeToString(nonce)
+}
+
 // Checkpoint says that the journal of a repo had the record Seq with the sum Sum.
 type Checkpoint struct {
 	Repo string
@@ -152,7 +165,8 @@ type Checkpoint struct {
 
 // Text is what is signed.
 func (c Checkpoint) Text() []byte {
-	return fmt.Appendf(nil, "%s\nrepo: %s\nrecord: %d\nsum: %s\nat: %s\n", headCheckpoint, c.Repo, c.Seq, c.Sum, stamp(c.At))
+	return fmt.Appendf(nil, "%s\nrepo: %s\nrecord: %d\nsum: %s\nat: %s\n", headCheckpoint, c.Repo, c.Seq, c.Sum,
+		stamp(c.At))
 }
 
 // ParseCheckpoint reads what Text wrote, and nothing else.

@@ -11,8 +11,9 @@ import (
 // ErrGone is a folder that has gone and is not ours to make.
 var ErrGone = errors.New("its folder is gone")
 
-// MkdirBelow makes the folder dir, and those between it and base, but never base: where that has gone, as a repo that was
-// moved or a disk that is not mounted, the error is ErrGone and nothing is made.
+// MkdirBelow makes the folder dir, and those between it and base, but never base: where that has
+// gone, as a repo that was moved or a disk that is not mounted, the error is ErrGone and nothing is
+// made.
 func MkdirBelow(base, dir string, perm fs.FileMode) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil

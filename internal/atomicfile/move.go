@@ -62,8 +62,8 @@ func MoveUnsynced(src, dst string) (string, error) {
 	return "", fmt.Errorf("move %s to %s: too many files of this name: clear the folder", src, dst)
 }
 
-// nextFree returns a number after n, which is taken, that was not. It looks in steps that double and then between the last
-// two: of very many doubles not every one is met.
+// nextFree returns a number after n, which is taken, that was not. It looks in steps that double
+// and then between the last two: of very many doubles not every one is met.
 func nextFree(n int, taken func(int) bool) int {
 	step := 1
 	for n+step <= maxSuffix && taken(n+step) {

@@ -24,8 +24,8 @@ func renameNew(src, dst string) error {
 	return &os.LinkError{Op: "rename", Old: src, New: dst, Err: err}
 }
 
-// MountID names the mount that dir is on, never given to another one as long as the machine runs (Linux 6.8; before, one
-// that has gone may give its number on); "" where the system does not tell.
+// MountID names the mount that dir is on, never given to another one as long as the machine runs
+// (Linux 6.8; before, one that has gone may give its number on); "" where the system does not tell.
 func MountID(dir string) string {
 	for _, mask := range []int{unix.STATX_MNT_ID_UNIQUE, unix.STATX_MNT_ID} {
 		var st unix.Statx_t
@@ -41,7 +41,8 @@ func RealPath(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return filepath.EvalSymlinks(path)
 	}
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	fd, err := unix.Openat2(unix.AT_FDCWD, path,
+		&unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
 		return filepath.EvalSymlinks(path)
 	}

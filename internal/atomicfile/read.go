@@ -9,9 +9,10 @@ import (
 	"path/filepath"
 )
 
-// OpenRegular reads the regular file name (a path below dir) whole, at most maxBytes of it. It follows
-// no link below dir, nor dir itself where that is one, and never blocks on what is there. Errors wrap ErrNotRegular, ErrTooLarge,
-// fs.ErrNotExist or what the system said; the Stat is filled in as far as it was known.
+// OpenRegular reads the regular file name (a path below dir) whole, at most maxBytes of it. It
+// follows no link below dir, nor dir itself where that is one, and never blocks on what is there.
+// Errors wrap ErrNotRegular, ErrTooLarge, fs.ErrNotExist or what the system said; the Stat is
+// filled in as far as it was known.
 //
 // The Stat is of the moment before the bytes were read: a file written to meanwhile differs from it at
 // the next look.

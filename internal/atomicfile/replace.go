@@ -11,14 +11,15 @@ import (
 // ErrChanged is a file that is not the one, or not as it was, that was to be replaced.
 var ErrChanged = errors.New("the file was changed by others")
 
-// Replace is Write for a file that others may change at any time: only the file that was is about is replaced. Where path is
-// another by now, or none, nothing is changed and the error wraps ErrChanged. It gives the state of what it put there, never
-// that of what others put there since.
+// Replace is Write for a file that others may change at any time: only the file that was is about
+// is replaced. Where path is another by now, or none, nothing is changed and the error wraps
+// ErrChanged. It gives the state of what it put there, never that of what others put there since.
 //
-// Where the system can exchange two files in one step (Linux), what it took away is looked at once more, and put back where
-// it is not the file that was: an edit that is renamed into place is not lost, whenever it comes. Two kinds are: where there
-// is no such step, one that comes between the last look and the rename; and everywhere one by a program that has the
-// replaced file open and writes to it later.
+// Where the system can exchange two files in one step (Linux), what it took away is looked at once
+// more, and put back where it is not the file that was: an edit that is renamed into place is not
+// lost, whenever it comes. Two kinds are: where there is no such step, one that comes between the
+// last look and the rename; and everywhere one by a program that has the replaced file open and
+// writes to it later.
 func Replace(path string, data []byte, perm fs.FileMode, was Stat) (Stat, error) {
 	return replace(path, data, perm, was, exchange)
 }
@@ -78,8 +79,8 @@ func swapIn(tmp, path string, ours, was Stat, exchange exchanger) error {
 	return ErrChanged
 }
 
-// removeOurs removes tmp, unless it holds what others had at the path and what could not be put back: then it says where
-// that is.
+// removeOurs removes tmp, unless it holds what others had at the path and what could not be put
+// back: then it says where that is.
 func removeOurs(tmp string, ours Stat) error {
 	switch now, err := Lstat(filepath.Split(tmp)); {
 	case errors.Is(err, fs.ErrNotExist):

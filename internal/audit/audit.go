@@ -73,9 +73,11 @@ func (l *Checked) seesUnpassed(keep journal.Keep) journal.Keep {
 		var u Unpassed
 		switch f := f.(type) {
 		case engine.RoundFailed:
-			u = Unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: f.Outcome, Failures: f.LetThrough, To: f.To, By: f.By}
+			u = Unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: f.Outcome, Failures: f.LetThrough, To: f.To,
+				By: f.By}
 		case engine.RoundRouted:
-			u = Unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: f.Outcome, Route: f.Outcome, Times: f.Times, Failures: f.LetThrough - 1, To: f.To, By: f.By}
+			u = Unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: f.Outcome, Route: f.Outcome, Times: f.Times,
+				Failures: f.LetThrough - 1, To: f.To, By: f.By}
 		case engine.RoundPassed:
 			u = Unpassed{Run: f.RunID(), Gate: f.Gate, Round: f.N, Outcome: "on_exhausted", Failures: f.LetThrough}
 			if f.Route != "" {
@@ -92,8 +94,9 @@ func (l *Checked) seesUnpassed(keep journal.Keep) journal.Keep {
 	}
 }
 
-// Verify checks the journal, the exports of the workflows (none named: of all that have a spec) and the checkpoints that
-// against names, each a file or "note". The signatures of checkpoints count by the file signers; "" is the repo's own list.
+// Verify checks the journal, the exports of the workflows (none named: of all that have a spec) and
+// the checkpoints that against names, each a file or "note". The signatures of checkpoints count by
+// the file signers; "" is the repo's own list.
 func (r Repo) Verify(workflows, against []string, signers string) (list []Checked, ok bool, err error) {
 	all := len(workflows) == 0
 	points, list, err := r.checkpoints(against, signers)
@@ -106,7 +109,8 @@ func (r Repo) Verify(workflows, against []string, signers string) (list []Checke
 	}
 	unsigned := slices.ContainsFunc(list, func(l Checked) bool { return !l.OK })
 	rep, err := journal.Verify(r.State, journal.Options{}, points...)
-	list = append([]Checked{{What: "journal", OK: err == nil, Lines: rep.Records, Sum: rep.LastSum, Why: errText(err)}}, list...)
+	list = append([]Checked{{What: "journal", OK: err == nil, Lines: rep.Records, Sum: rep.LastSum,
+		Why: errText(err)}}, list...)
 	bad := err != nil
 	if all {
 		files, err := specs.Find(r.Root)
@@ -124,7 +128,8 @@ func (r Repo) Verify(workflows, against []string, signers string) (list []Checke
 		file := filepath.Join(r.Root, filepath.FromSlash(daemon.ExportName(w)))
 		if !layout.IsFile(file) {
 			if !all {
-				return nil, false, fault.Failed("the first run of the workflow creates it", "%s: no audit of this workflow", daemon.ExportName(text.Line(w)))
+				return nil, false, fault.Failed("the first run of the workflow creates it", "%s: no audit of this workflow",
+					daemon.ExportName(text.Line(w)))
 			}
 			continue
 		}

@@ -20,8 +20,8 @@ const byNote = "note"
 // maxCheckpoints bounds a file of them.
 const maxCheckpoints = 1 << 20
 
-// checkpoints reads those that the journal is compared with. One whose signature does not hold is reported as broken: who
-// could rewrite the journal could have written it too.
+// checkpoints reads those that the journal is compared with. One whose signature does not hold is
+// reported as broken: who could rewrite the journal could have written it too.
 func (r Repo) checkpoints(against []string, signers string) (points []journal.Checkpoint, told []Checked, err error) {
 	if len(against) == 0 {
 		return nil, nil, nil
@@ -35,7 +35,8 @@ func (r Repo) checkpoints(against []string, signers string) (points []journal.Ch
 		}
 	}
 	if err != nil {
-		return nil, nil, fault.Failed("name a file in the format of OpenSSH's allowed_signers: --approvers FILE", "the list of keys cannot be read: %v", err)
+		return nil, nil, fault.Failed("name a file in the format of OpenSSH's allowed_signers: --approvers FILE",
+			"the list of keys cannot be read: %v", err)
 	}
 	sums := map[int64]string{}
 	for _, from := range against {
@@ -46,7 +47,8 @@ func (r Repo) checkpoints(against []string, signers string) (points []journal.Ch
 		for _, signed := range texts {
 			c, one := r.held(list, from, signed)
 			if other, twice := sums[c.Seq]; one.OK && twice && other != c.Sum {
-				one.OK, one.Why = false, "another checkpoint of that record has another sum: the journal was rewritten between the two"
+				one.OK, one.Why = false,
+					"another checkpoint of that record has another sum: the journal was rewritten between the two"
 			}
 			if one.OK && sums[c.Seq] == "" {
 				sums[c.Seq] = c.Sum
@@ -56,6 +58,17 @@ func (r Repo) checkpoints(against []string, signers string) (points []journal.Ch
 		}
 	}
 	return points, told, nil
+}
+
+// Points returns what the git notes with checkpoints say of the journal, as far as their signatures
+// hold.
+func (r Repo) Points() ([]journal.Checkpoint, error) {
+	notes, err := r.Notes()
+	if err != nil || len(notes) == 0 {
+		return nil, err
+	}
+	points, _, err := r.checkpoints([]string{byNote}, "")
+	return points, err
 }
 
 // held is a checkpoint whose signature holds, or why it does not.
@@ -69,7 +82,8 @@ func (r Repo) held(list approval.List, from string, signed []byte) (approval.Che
 	if err == nil && c.Repo != r.ID {
 		err = fmt.Errorf("it is of another repo (%s; this is %s)", c.Repo, r.ID)
 	}
-	return c, Checked{What: what, OK: err == nil, Why: errText(err), Point: c.Seq, Signed: "signed by " + by.Names[0] + " on " + c.At.Format(time.DateTime) + "Z"}
+	return c, Checked{What: what, OK: err == nil, Why: errText(err), Point: c.Seq,
+		Signed: "signed by " + by.Names[0] + " on " + c.At.Format(time.DateTime) + "Z"}
 }
 
 // checkpointTexts are the signed texts of a file, or of all notes.
@@ -91,7 +105,8 @@ func (r Repo) checkpointTexts(from string) ([][]byte, error) {
 		all = approval.SplitAll(data)
 	}
 	if len(all) == 0 { // a lost checkpoint must not look like a good one
-		return nil, fault.Failed("`sluice audit checkpoint` creates one; fetch the remote ones: git fetch origin refs/notes/sluice:refs/notes/sluice", "no checkpoint in %s", text.Line(from))
+		return nil, fault.Failed("`sluice audit checkpoint` creates one; fetch the remote ones: git fetch origin "+
+			"refs/notes/sluice:refs/notes/sluice", "no checkpoint in %s", text.Line(from))
 	}
 	return all, nil
 }

@@ -21,6 +21,13 @@ type signatures struct {
 	why   string // of the first that does not hold
 }
 
+// SignedAnswers returns a check of the facts of a run, in their order: why a signed answer among them
+// does not hold by the keys of the list, or "".
+func SignedAnswers(list approval.List) func(f engine.Fact) (why string) {
+	s := &signatures{list: list, given: map[string]approval.Approval{}}
+	return s.look
+}
+
 // sees wraps keep and checks each signed answer among the facts that it keeps.
 func (s *signatures) sees(keep journal.Keep) journal.Keep {
 	return func(rec journal.Record, n int) bool {

@@ -15,6 +15,8 @@ func JudgedBy(g *engine.Gate, q *engine.Round) string {
 		return byMachine
 	case q.ByKind == "step":
 		return "the step itself"
+	case len(g.Reviewer.Forge) > 0:
+		return reviewerOf(g)
 	case g.Reviewer.Run == nil && g.Reviewer.AgentType == "":
 		return q.ByKind
 	}
@@ -35,6 +37,9 @@ func SaidBy(g *engine.Gate, a *engine.Attempt) string {
 func reviewerOf(g *engine.Gate) string {
 	if g.Reviewer.Run != nil {
 		return "the gate's command"
+	}
+	if len(g.Reviewer.Forge) > 0 {
+		return "the forge: checks and reviews of the pull request"
 	}
 	return "the reviewer (" + g.Reviewer.AgentType + ")"
 }

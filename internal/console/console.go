@@ -93,7 +93,8 @@ func (c *Console) Ask(question string) (bool, error) {
 		return true, nil
 	}
 	if !c.Interactive() {
-		return false, fault.Misused("answer it with --yes, or run the command in a terminal", "there is no terminal to ask: %s", question)
+		return false, fault.Misused("answer it with --yes, or run the command in a terminal",
+			"there is no terminal to ask: %s", question)
 	}
 	fmt.Fprintf(c.Out, "%s [y/N] ", question)
 	line, err := c.ReadLine()

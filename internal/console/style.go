@@ -2,7 +2,8 @@ package console
 
 import "io"
 
-// Styles are the terminal's own sixteen colours, as parameters of the escape sequence that sets them: so they fit its theme.
+// Styles are the terminal's own sixteen colours, as parameters of the escape sequence that sets
+// them: so they fit its theme.
 const (
 	Plain  = ""
 	Bold   = "1"

@@ -97,7 +97,7 @@ func (x Cell) painted(c *Console) string {
 	return b.String()
 }
 
-// lines returns the cell in at most most lines of a width.
+// lines returns the cell wrapped at a width, or cut at it.
 func (x Cell) lines(c *Console, width int, wrap bool) []string {
 	if x.Width() <= width {
 		return []string{x.painted(c)}
@@ -105,15 +105,24 @@ func (x Cell) lines(c *Console, width int, wrap bool) []string {
 	if !wrap {
 		return []string{Clip(x.painted(c), width)}
 	}
-	style := Plain
-	if len(x) > 0 {
-		style = x[len(x)-1].style
-	}
-	lines := Wrap(x.bare(), width)
+	all := x.bare()
+	lines, at := Wrap(all, width), 0
 	for i, l := range lines {
-		lines[i] = c.Paint(style, l)
+		from := at + strings.Index(all[at:], l)
+		at = from + len(l)
+		lines[i] = x.between(from, at).painted(c)
 	}
 	return lines
+}
+
+// between returns a part of the cell, in its styles; from and to are bytes of its text.
+func (x Cell) between(from, to int) (out Cell) {
+	for _, p := range x {
+		a, b := min(max(from, 0), len(p.text)), min(max(to, 0), len(p.text))
+		out = append(out, part{p.text[a:b], p.style})
+		from, to = from-len(p.text), to-len(p.text)
+	}
+	return out
 }
 
 // Row adds a row.

@@ -6,8 +6,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Wrap returns s in lines of at most width cells; 0 = on one line. It breaks between words, and a longer word after a comma
-// or, without one, anywhere.
+// Wrap returns s in lines of at most width cells; 0 = on one line. It breaks between words, and a
+// longer word after a comma or, without one, anywhere.
 func Wrap(s string, width int) (lines []string) {
 	if width <= 0 {
 		return []string{s}

@@ -55,7 +55,8 @@ func AskWords(con *console.Console, d *Decision) error {
 		d.Text = string(b)
 	}
 	if len(d.Text) > engine.MaxFeedback {
-		return fault.Misused("put it into a file of the repo and name that", "the message has more than %d bytes", engine.MaxFeedback)
+		return fault.Misused("put it into a file of the repo and name that", "the message has more than %d bytes",
+			engine.MaxFeedback)
 	}
 	if err := commentsOf(d); err != nil {
 		return err
@@ -68,7 +69,8 @@ func AskWords(con *console.Console, d *Decision) error {
 		return nil
 	}
 	if !con.Interactive() {
-		return fault.Misused("give it with -m: the next attempt reads your words", "%s %s: no reason given", d.Outcome, text.Line(d.Gate))
+		return fault.Misused("give it with -m: the next attempt reads your words", "%s %s: no reason given", d.Outcome,
+			text.Line(d.Gate))
 	}
 	var err error
 	d.Text, err = askWhy(con)
@@ -190,7 +192,8 @@ func knownGate(st daemon.Status, d *Decision) error {
 			if g.ID == d.Gate {
 				at, d.at = append(at, r.ID), &g
 				if !okOutcome(g, d.Outcome) {
-					return fault.Failed("it takes: "+strings.Join(g.Outcomes, ", "), "gate %s has no outcome %q", d.Gate, text.Line(d.Outcome))
+					return fault.Failed("it takes: "+strings.Join(g.Outcomes, ", "), "gate %s has no outcome %q", d.Gate,
+						text.Line(d.Outcome))
 				}
 			}
 		}
@@ -219,7 +222,8 @@ func okOutcome(g daemon.GateStatus, outcome string) bool {
 // leaveDecision writes the decision as a file: the next process that serves the repo takes it in.
 func leaveDecision(con *console.Console, p *workspace.Workspace, d Decision) error {
 	if !ids.Valid(d.Outcome) || !ids.Valid(d.Gate) {
-		return fault.Misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is not an outcome of a gate", text.Line(d.Outcome), text.Line(d.Gate))
+		return fault.Misused("ids are letters, digits, '.', '_' and '-'", "%q at %q is not an outcome of a gate",
+			text.Line(d.Outcome), text.Line(d.Gate))
 	}
 	name := d.Gate + "-" + d.Outcome + ".json"
 	raw, err := d.file()
@@ -240,7 +244,8 @@ func leaveDecision(con *console.Console, p *workspace.Workspace, d Decision) err
 		return con.Document(map[string]string{"file": file})
 	}
 	con.Print("written: %s", layout.ShortPath(file))
-	con.Note("no sluice process serves this repo now: the next one reads the decision, and it counts if the gate can take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", cmp.Or(d.Run, "RUN"))
+	con.Note("no sluice process serves this repo now: the next one reads the decision, and it counts if the gate can "+
+		"take it then (`sluice run %s`, or `sluice watch add` and `sluice daemon`)", cmp.Or(d.Run, "RUN"))
 	return nil
 }
 

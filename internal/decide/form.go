@@ -26,15 +26,18 @@ func answerOf(con *console.Console, d *Decision) error {
 	case d.Outcome != engine.OutcomePass, d.Signed != "", g == nil:
 		return nil
 	case len(g.AnswerSchema) == 0 && len(d.Answers) > 0:
-		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "gate %s asks for no answer now", text.Line(d.Gate))
+		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "gate %s asks for no answer now",
+			text.Line(d.Gate))
 	case !g.AnswerRequired && len(d.Answers) == 0:
 		return nil
 	case d.Run == "":
-		return fault.Misused("name the run: --run RUN (`sluice inbox` lists them)", "several runs have the gate %s, and an answer is for one run", text.Line(d.Gate))
+		return fault.Misused("name the run: --run RUN (`sluice inbox` lists them)",
+			"several runs have the gate %s, and an answer is for one run", text.Line(d.Gate))
 	}
 	by, err := schema.Compile(g.AnswerSchema)
 	if err != nil {
-		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "the schema of gate %s cannot be read: %v", text.Line(d.Gate), err)
+		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state",
+			"the schema of gate %s cannot be read: %v", text.Line(d.Gate), err)
 	}
 	if len(d.Answers) == 0 && con.Interactive() {
 		d.answer, err = fillIn(con, d.Gate, g.AnswerSchema)
@@ -48,7 +51,8 @@ func answerOf(con *console.Console, d *Decision) error {
 		d.answer, err = by.Person(d.answer)
 	}
 	if err != nil {
-		return fault.Failed("give it as in: "+engine.Verb(d.Gate, d.Outcome)+" "+by.Example(), "nothing was decided: %s", text.Message(err.Error()))
+		return fault.Failed("give it as in: "+engine.Verb(d.Gate, d.Outcome)+" "+by.Example(), "nothing was decided: %s",
+			text.Message(err.Error()))
 	}
 	return nil
 }
@@ -59,7 +63,8 @@ func fillIn(con *console.Console, gate string, by []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	con.Print("%s", con.Paint(console.Dim, text.Line(gate)+" asks for an answer: Enter takes the value in brackets, Ctrl-C decides nothing."))
+	con.Print("%s", con.Paint(console.Dim,
+		text.Line(gate)+" asks for an answer: Enter takes the value in brackets, Ctrl-C decides nothing."))
 	for !f.Done() {
 		fmt.Fprintf(con.Out, "%s ", con.Paint(console.Bold, f.Question()+":"))
 		line, err := con.ReadLine()
@@ -72,7 +77,8 @@ func fillIn(con *console.Console, gate string, by []byte) ([]byte, error) {
 	}
 	answer, err := f.Answer()
 	if err != nil {
-		return nil, fault.Failed("answer again: "+engine.Verb(gate, engine.OutcomePass), "nothing was decided: %s", text.Message(err.Error()))
+		return nil, fault.Failed("answer again: "+engine.Verb(gate, engine.OutcomePass), "nothing was decided: %s",
+			text.Message(err.Error()))
 	}
 	return answer, nil
 }

@@ -274,7 +274,8 @@ func (d *Decision) shown(ctx context.Context, p *workspace.Workspace) (*show.Sho
 	case d.Round != 0 && d.Round != g.Round:
 		return nil, fault.Failed(look, "gate %s is at round %d, and not at %d", gate, g.Round, d.Round)
 	case g.State == engine.Approved && d.Outcome == engine.OutcomeVeto:
-	case g.State != engine.OnReview && g.State != engine.OnNotice && g.State != engine.OnWindow && g.State != engine.OnHuman:
+	case g.State != engine.OnReview && g.State != engine.OnNotice && g.State != engine.OnWindow &&
+		g.State != engine.OnHuman:
 		return nil, fault.Failed(look, "round %d of gate %s is decided already", g.Round, gate)
 	}
 	return sh, nil

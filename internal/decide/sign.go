@@ -2,11 +2,11 @@ package decide
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"sluice/daemon"
@@ -27,6 +27,13 @@ const (
 	signedCarried = 24 * time.Hour
 )
 
+// wantsKey reports whether a decision at the gate is signed: it has to be, or one of the approvers
+// whose words count at the forge too has a key.
+func wantsKey(g *daemon.GateStatus) bool {
+	return g.Trust == engine.TrustSigned || g.Trust == engine.TrustForge &&
+		slices.ContainsFunc(g.Approvers, func(a string) bool { return !strings.HasPrefix(a, engine.ForgePrefix) })
+}
+
 // proofOf sets the signed text of a decision at a gate: it signs, or reads the file of an answer
 // signed elsewhere.
 func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, d *Decision) error {
@@ -36,7 +43,7 @@ func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 		d.proof = string(data)
 		return err
 	}
-	if d.Key == "" && d.Out == "" && !d.Unsigned && (g == nil || g.Trust != engine.TrustSigned) {
+	if d.Key == "" && d.Out == "" && !d.Unsigned && (g == nil || !wantsKey(g)) {
 		return nil // the gate wants none
 	}
 	if d.Unsigned && d.Out == "" {
@@ -44,31 +51,38 @@ func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 	}
 	switch {
 	case g == nil || d.Run == "":
-		return fault.Misused("name the run: --run RUN (`sluice inbox` lists them)", "several runs have the gate %s, and a signature is for one run", text.Line(d.Gate))
+		return fault.Misused("name the run: --run RUN (`sluice inbox` lists them)",
+			"several runs have the gate %s, and a signature is for one run", text.Line(d.Gate))
 	case g.Round == 0:
-		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "gate %s asks nothing now", text.Line(d.Gate))
+		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "gate %s asks nothing now",
+			text.Line(d.Gate))
 	case d.Round != 0 && d.Round != g.Round:
-		return fault.Failed("look again: `sluice show "+text.Line(d.Gate)+"`", "gate %s is at round %d, and not at %d", text.Line(d.Gate), g.Round, d.Round)
+		return fault.Failed("look again: `sluice show "+text.Line(d.Gate)+"`", "gate %s is at round %d, and not at %d",
+			text.Line(d.Gate), g.Round, d.Round)
 	}
 	said, until, err := toSign(con, p, d, g)
 	if err != nil {
 		return err
 	}
 	if d.Unsigned {
-		return WriteSigned(con, d.Out, said, "this file is to be signed: read it, then `sluice keys sign "+text.Line(d.Out)+"` on the machine where your key is")
+		return WriteSigned(con, d.Out, said,
+			"this file is to be signed: read it, then `sluice keys sign "+text.Line(d.Out)+"` on the machine where your key is")
 	}
 	key, err := Keyring(con).Find(ctx, approval.Store{State: p.State}, d.Key, g.Approvers)
 	if err != nil {
 		return err
 	}
-	con.Note("signing with %s: %s of %s, round %d of %s, valid until %s", key.Says, d.Outcome, d.Gate, g.Round, d.Run, render.Clock(until))
+	con.Note("signing with %s: %s of %s, round %d of %s, valid until %s", key.Says, d.Outcome, d.Gate, g.Round, d.Run,
+		render.Clock(until))
 	whole, err := Keyring(con).Sign(ctx, key, said, approval.GateNamespace)
 	if err != nil {
 		return err
 	}
 	if d.Out != "" {
 		d.proof = ""
-		return WriteSigned(con, d.Out, whole, fmt.Sprintf("it counts until %s: `sluice %s %s --signed %s` hands it in, or put it into %s as %s-%s", render.Clock(until), d.verb(), d.Gate, text.Line(d.Out), layout.SignalsDir, d.Gate, d.Outcome))
+		return WriteSigned(con, d.Out, whole,
+			fmt.Sprintf("it counts until %s: `sluice %s %s --signed %s` hands it in, or put it into %s as %s-%s",
+				render.Clock(until), d.verb(), d.Gate, text.Line(d.Out), layout.SignalsDir, d.Gate, d.Outcome))
 	}
 	d.proof = string(whole)
 	return nil
@@ -83,7 +97,8 @@ func (d Decision) verb() string {
 }
 
 // toSign returns the text to sign for a decision about the gate's current round.
-func toSign(con *console.Console, p *workspace.Workspace, d *Decision, g *daemon.GateStatus) (text []byte, until time.Time, err error) {
+func toSign(con *console.Console, p *workspace.Workspace, d *Decision,
+	g *daemon.GateStatus) (text []byte, until time.Time, err error) {
 	life := d.Life
 	if life == 0 {
 		if life = signedHere; d.Out != "" {
@@ -91,13 +106,13 @@ func toSign(con *console.Console, p *workspace.Workspace, d *Decision, g *daemon
 		}
 	}
 	if life < time.Second || life > engine.MaxSigned {
-		return nil, until, fault.Misused("give one such as 30m or 48h", "--expires %s: want at most %s", life, engine.MaxSigned)
+		return nil, until, fault.Misused("give one such as 30m or 48h", "--expires %s: want at most %s", life,
+			engine.MaxSigned)
 	}
 	until = con.Now().Add(life).Truncate(time.Second)
-	nonce := make([]byte, 16)
-	_, _ = rand.Read(nonce) // on an error it ends the program
-	text = approval.Approval{Repo: p.ID, Run: d.Run, Gate: d.Gate, Round: g.Round, Decision: d.Outcome, Reviewed: g.Reviewed,
-		Nonce: hex.EncodeToString(nonce), Expires: until, Words: d.Text,
+	text = approval.Approval{Repo: p.ID, Run: d.Run, Gate: d.Gate, Round: g.Round, Decision: d.Outcome,
+		Reviewed: g.Reviewed,
+		Nonce:    approval.NewNonce(), Expires: until, Words: d.Text,
 		Answer: string(d.answer), Findings: string(d.findings)}.Text()
 	if _, err := approval.ParseApproval(text); err != nil {
 		return nil, until, fault.Failed("write it in plain text", "it cannot be written for signing: %v", err)
@@ -131,7 +146,8 @@ func Keyring(con *console.Console) approval.Keyring {
 }
 
 // Sign signs an answer at a gate that requires it.
-func Sign(ctx context.Context, con *console.Console, p *workspace.Workspace, g daemon.GateStatus, ev engine.Answered) (proof string, err error) {
+func Sign(ctx context.Context, con *console.Console, p *workspace.Workspace, g daemon.GateStatus,
+	ev engine.Answered) (proof string, err error) {
 	d := Decision{Gate: ev.Gate, Run: ev.Run, Round: ev.Round, Outcome: ev.Outcome, Text: ev.Text,
 		answer: ev.Answer, findings: ev.Findings, at: &g}
 	err = proofOf(ctx, con, p, &d)

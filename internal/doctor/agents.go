@@ -43,7 +43,8 @@ func Agents(con *console.Console, root string, s settings.Settings, there func(*
 	out = append(out, native(con, root, s)...)
 	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
 		if args := s.Roles[name].Args; len(args) > 0 {
-			out = append(out, Fine("agents", "role %s: its agents are launched with %s", name, text.Line(strings.Join(args, " "))))
+			out = append(out, Fine("agents", "role %s: its agents are launched with %s", name,
+				text.Line(strings.Join(args, " "))))
 		}
 	}
 	return append(out, logins(con, root, s)...)
@@ -70,8 +71,8 @@ func native(con *console.Console, root string, s settings.Settings) []Check {
 	return out
 }
 
-// logins checks whether the installed agents have a login: a service lacks the environment in which a person logged in. It is
-// a guess by the files that agents keep, so only a warning.
+// logins checks whether the installed agents have a login: a service lacks the environment in which
+// a person logged in. It is a guess by the files that agents keep, so only a warning.
 func logins(con *console.Console, root string, s settings.Settings) []Check {
 	var out []Check
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
@@ -83,10 +84,13 @@ func logins(con *console.Console, root string, s settings.Settings) []Check {
 			continue // nobody's role, or said already
 		}
 		file, vars := program.Login(agent.Format, con.Getenv, con.Getenv("HOME"))
-		if file == "" || layout.IsFile(file) || slices.ContainsFunc(vars, func(v string) bool { return con.Getenv(v) != "" }) {
+		if file == "" || layout.IsFile(file) ||
+			slices.ContainsFunc(vars, func(v string) bool { return con.Getenv(v) != "" }) {
 			continue
 		}
-		out = append(out, Warned("login", "log in with it as this user, or have "+vars[0]+" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",
+		out = append(out, Warned("login",
+			"log in with it as this user, or have "+vars[0]+
+				" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",
 			"%s: no login found: neither %s nor a key in the environment", name, file))
 	}
 	return out

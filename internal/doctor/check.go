@@ -51,7 +51,8 @@ func Print(con *console.Console, checks []Check) error {
 		for _, c := range checks {
 			style := map[string]string{"ok": console.Green, "warn": console.Yellow, "fail": console.Red}[c.State]
 			t := &console.Table{Columns: []console.Column{{Least: stateWidth}, {Least: whatWidth}, {Fit: console.Wrapped}}}
-			t.Row(console.Styled(c.State, style), console.Styled(c.What, console.Plain), console.Styled(text.Message(c.Says), console.Plain))
+			t.Row(console.Styled(c.State, style), console.Styled(c.What, console.Plain),
+				console.Styled(text.Message(c.Says), console.Plain))
 			con.PrintTable(t)
 			if c.Advice != "" {
 				con.PrintWrapped(stateWidth+whatWidth+4, console.Styled("→ "+text.Message(c.Advice), console.Dim))
@@ -82,15 +83,16 @@ func (c Check) WithFix(question string, do func(ctx context.Context) error) Chec
 	return c
 }
 
-// Fix fixes what a person says yes to, each fault by itself, and reports whether anything was fixed. Without a terminal and
-// without --yes it fixes nothing and says how to.
+// Fix fixes what a person says yes to, each fault by itself, and reports whether anything was
+// fixed. Without a terminal and without --yes it fixes nothing and says how to.
 func Fix(ctx context.Context, con *console.Console, checks []Check) (done bool, err error) {
 	can := slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return c.fix == nil || c.State == "ok" })
 	if len(can) == 0 {
 		return false, nil
 	}
 	if !con.Yes && !con.Interactive() {
-		con.Note("%s can be fixed here: run `sluice doctor --yes`, or run it in a terminal to be asked", text.Plural(len(can), "fault"))
+		con.Note("%s can be fixed here: run `sluice doctor --yes`, or run it in a terminal to be asked",
+			text.Plural(len(can), "fault"))
 		return false, nil
 	}
 	con.Print("")

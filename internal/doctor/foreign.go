@@ -16,8 +16,8 @@ import (
 	"sluice/internal/text"
 )
 
-// The documents of the templates name settings (variables, files, keys) that sluice does not read. `validate` and `doctor`
-// say what takes their place.
+// The documents of the templates name settings (variables, files, keys) that sluice does not read.
+// `validate` and `doctor` say what takes their place.
 
 // foreignEnv are variables that the documents name.
 func foreignEnv() map[string]string {
@@ -81,7 +81,8 @@ func (f Foreign) String() string {
 // Check is what doctor says of it.
 func (f Foreign) Check() Check { return Warned("settings", f.Instead, "%s is not read", f.What) }
 
-// FindForeign finds the documents' settings in the environment, the repo and the person's folder of settings ("" = none).
+// FindForeign finds the documents' settings in the environment, the repo and the person's folder of
+// settings ("" = none).
 func FindForeign(environ []string, root, config string) (out []Foreign) {
 	env := map[string]string{}
 	for _, kv := range environ {
@@ -104,7 +105,9 @@ func FindForeign(environ []string, root, config string) (out []Foreign) {
 		out = append(out, foreignFile(filepath.Join(f[0], filepath.FromSlash(f[1])))...)
 	}
 	if layout.IsFile(filepath.Join(root, ".claude-looper", "state.json")) {
-		out = append(out, Foreign{".claude-looper/state.json", "a run's state is in sluice's own folder: continue a run with `sluice resume` or `sluice retry`; start one with `sluice run goal-loop --var goal=…`"})
+		out = append(out, Foreign{".claude-looper/state.json",
+			"a run's state is in sluice's own folder: continue a run with `sluice resume` or `sluice retry`; start one with " +
+				"`sluice run goal-loop --var goal=…`"})
 	}
 	if n := len(out); n > maxForeign {
 		out = append(out[:maxForeign], Foreign{fmt.Sprintf("%d more of their settings", n-maxForeign), "see docs/templates/"})
@@ -122,7 +125,8 @@ func foreignFile(path string) (out []Foreign) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber() // as they are written
 	if err != nil || d.Decode(&keys) != nil || len(keys) == 0 {
-		return []Foreign{{layout.ShortPath(path), "vars and roles: `sluice config` shows the values, docs/templates/ explains them"}}
+		return []Foreign{{layout.ShortPath(path),
+			"vars and roles: `sluice config` shows the values, docs/templates/ explains them"}}
 	}
 	var walk func(keys map[string]any, above string)
 	walk = func(keys map[string]any, above string) {
@@ -132,14 +136,16 @@ func foreignFile(path string) (out []Foreign) {
 				walk(below, above+key+".")
 				continue
 			}
-			out = append(out, Foreign{layout.ShortPath(path) + ": " + text.Line(above+key), insteadOf(key, fmt.Sprint(keys[key]))})
+			out = append(out, Foreign{layout.ShortPath(path) + ": " + text.Line(above+key),
+				insteadOf(key, fmt.Sprint(keys[key]))})
 		}
 	}
 	walk(keys, "")
 	return out
 }
 
-// insteadOf returns what takes the place of a key, found by its name, else by the longest known key that the name ends in.
+// insteadOf returns what takes the place of a key, found by its name, else by the longest known key
+// that the name ends in.
 func insteadOf(key, value string) string {
 	name, best := snake(key), ""
 	for known := range foreignKeys() {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -21,7 +22,7 @@ func Keys(ctx context.Context, ring approval.Keyring, store approval.Store, root
 	if err != nil {
 		return []Check{Broken("keys", "", "%v", err)}
 	}
-	out := approvers(root, l)
+	out := append(approvers(root, l), forgeOf(root)...)
 	if len(l.Signers) == 0 {
 		return out
 	}
@@ -34,8 +35,12 @@ func Keys(ctx context.Context, ring approval.Keyring, store approval.Store, root
 
 // Key returns what to mind about one key.
 func Key(ctx context.Context, ring approval.Keyring, s approval.Signer, places map[string]string, reach Reach) []Check {
-	const better = "create a key on a security token (ssh-keygen -t ed25519-sk), or give this one a passphrase: ssh-keygen -p -f FILE"
+	const better = "create a key on a security token (ssh-keygen -t ed25519-sk), or give this one a passphrase: " +
+		"ssh-keygen -p -f FILE"
 	who := s.Names[0]
+	if s.Site != "" {
+		return []Check{Fine("keys", "%s: %s, which asks who uses it", who, s.KindWord())}
+	}
 	if s.Hardware() {
 		return []Check{Fine("keys", "%s: on a security token that must be touched", who)}
 	}
@@ -50,13 +55,15 @@ func Key(ctx context.Context, ring approval.Keyring, s approval.Signer, places m
 		case err != nil:
 			return []Check{Warned("keys", better, "%s: %s is not a readable key: it may have no passphrase", who, file)}
 		case plain && seen != "":
-			return []Check{Warned("keys", better, "%s: the private key %s has no passphrase and agents can reach it (%s): one could sign with it", who, file, seen)}
+			return []Check{Warned("keys", better,
+				"%s: the private key %s has no passphrase and agents can reach it (%s): one could sign with it", who, file, seen)}
 		case plain:
 			return []Check{Fine("keys", "%s: %s has no passphrase; the sandbox hides it from agents", who, file)}
 		}
 	}
 	if reach.Unheld != "" && slices.Contains(ring.Held(ctx), s.Key) {
-		return []Check{Warned("keys", "let ssh-agent ask each time (ssh-add -c FILE), or turn the sandbox on", "%s: ssh-agent has the key and agents can reach it (%s): one could sign with it", who, reach.Unheld)}
+		return []Check{Warned("keys", "let ssh-agent ask each time (ssh-add -c FILE), or turn the sandbox on",
+			"%s: ssh-agent has the key and agents can reach it (%s): one could sign with it", who, reach.Unheld)}
 	}
 	return []Check{Fine("keys", "%s: %s", who, s.KindWord())}
 }
@@ -134,6 +141,21 @@ func specsOf(root string) []*engine.Spec {
 	return out
 }
 
+// forgeOf warns where a workflow needs gh, and it is not installed.
+func forgeOf(root string) []Check {
+	for _, spec := range specsOf(root) {
+		if !spec.AtForge() && spec.OnDone.Land != engine.LandPR {
+			continue
+		}
+		if _, err := exec.LookPath("gh"); err != nil {
+			return []Check{Warned("forge", "install gh (https://cli.github.com) and log in: gh auth login",
+				"%s opens pull requests, and gh is not installed", spec.ID)}
+		}
+		return nil
+	}
+	return nil
+}
+
 // approvers warns of gates that nobody can pass.
 func approvers(root string, l approval.List) []Check {
 	var out []Check
@@ -143,13 +165,17 @@ func approvers(root string, l approval.List) []Check {
 			if len(want) == 0 && g.Reviewer.Trust != engine.TrustSigned {
 				continue
 			}
+			if g.Reviewer.AtForge() { // a comment there counts too
+				continue
+			}
 			some := slices.ContainsFunc(l.Signers, func(s approval.Signer) bool { return len(want) == 0 || s.Named(want) })
 			if !some {
 				who := strings.Join(want, " or ")
 				if who == "" {
 					who = "anybody"
 				}
-				out = append(out, Warned("keys", "`sluice keys add FILE.pub --name NAME`", "gate %s of %s needs a signature of %s, who have no key here: nobody can pass it", g.ID, spec.ID, who))
+				out = append(out, Warned("keys", "`sluice keys add FILE.pub --name NAME`",
+					"gate %s of %s needs a signature of %s, who have no key here: nobody can pass it", g.ID, spec.ID, who))
 			}
 		}
 	}

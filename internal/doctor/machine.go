@@ -48,7 +48,8 @@ func StateFolder(home string) Check {
 		return Broken("state", "make it readable, or set XDG_STATE_HOME", "%s", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return Warned("state", "chmod 700 "+home, "%s can be read by others (%s): it has journals and tokens", home, info.Mode().Perm()).
+		return Warned("state", "chmod 700 "+home, "%s can be read by others (%s): it has journals and tokens", home,
+			info.Mode().Perm()).
 			WithFix("Let nobody else read "+home+"?", func(context.Context) error { return os.Chmod(home, 0o700) })
 	}
 	f, err := os.CreateTemp(home, ".doctor-*")
@@ -80,7 +81,8 @@ func Clock(now time.Time) Check {
 func bubblewrapPackage() []string {
 	for _, argv := range [][]string{
 		{"apt-get", "install", "-y", "--no-install-recommends", "bubblewrap"}, {"dnf", "install", "-y", "bubblewrap"},
-		{"pacman", "-S", "--noconfirm", "bubblewrap"}, {"zypper", "--non-interactive", "install", "bubblewrap"}, {"apk", "add", "bubblewrap"},
+		{"pacman", "-S", "--noconfirm", "bubblewrap"}, {"zypper", "--non-interactive", "install", "bubblewrap"},
+		{"apk", "add", "bubblewrap"},
 	} {
 		if _, err := exec.LookPath(argv[0]); err != nil {
 			continue

@@ -28,9 +28,11 @@ func Watching() []Check {
 			return []Check{Warned("watching", "", "inotify's limits cannot be read: folders are polled if it is not available")}
 		}
 		if n, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil && n < l.least {
-			c := Warned("watching", "sysctl fs.inotify."+l.name+"="+strconv.Itoa(l.least), "fs.inotify.%s is %d: beyond it folders are polled every few seconds", l.name, n)
+			c := Warned("watching", "sysctl fs.inotify."+l.name+"="+strconv.Itoa(l.least),
+				"fs.inotify.%s is %d: beyond it folders are polled every few seconds", l.name, n)
 			if os.Getuid() == 0 {
-				c = c.WithFix(fmt.Sprintf("Raise fs.inotify.%s to %d, now and after each boot (%s)?", l.name, l.least, sysctlFile), func(context.Context) error { return raiseLimit(l.name, l.least) })
+				c = c.WithFix(fmt.Sprintf("Raise fs.inotify.%s to %d, now and after each boot (%s)?", l.name, l.least,
+					sysctlFile), func(context.Context) error { return raiseLimit(l.name, l.least) })
 			}
 			return []Check{c}
 		}

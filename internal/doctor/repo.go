@@ -24,7 +24,8 @@ import (
 // Sandbox tries the sandbox out as the daemon does. trust is what the settings want of launches.
 func Sandbox(ctx context.Context, con *console.Console, mode, trust string) Check {
 	if mode == settings.SandboxOff {
-		return Warned("sandbox", "set sandbox.mode: auto in your settings", "off: "+text.Unheld+": nothing stands between them and a gate")
+		return Warned("sandbox", "set sandbox.mode: auto in your settings",
+			"off: "+text.Unheld+": nothing stands between them and a gate")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -41,8 +42,8 @@ func Sandbox(ctx context.Context, con *console.Console, mode, trust string) Chec
 	return WithBubblewrap(con, Warned("sandbox", advice, "%v: "+text.Unheld, err))
 }
 
-// PlainRoot is about a root that is no git checkout, or was none when sluice was first used in it. store is where its trees
-// are kept.
+// PlainRoot is about a root that is no git checkout, or was none when sluice was first used in it.
+// store is where its trees are kept.
 func PlainRoot(root, store string) Check {
 	if _, err := os.Lstat(filepath.Join(root, ".git")); err == nil {
 		return Warned("repo", "remove the .git if an agent made it; if you did, end the runs and remove "+store,
@@ -79,7 +80,8 @@ func Specs(root string) []Check {
 	good := 0
 	for _, f := range files {
 		if _, faults := specs.LoadFile(f); len(faults) > 0 {
-			out = append(out, Broken("specs", "`sluice validate` reports all", "%s%s", faults[0], text.More(len(faults)-1, "fault")))
+			out = append(out, Broken("specs", "`sluice validate` reports all", "%s%s", faults[0],
+				text.More(len(faults)-1, "fault")))
 			continue
 		}
 		good++

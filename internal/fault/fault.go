@@ -14,14 +14,41 @@ import (
 // Exit codes, as the documents have them.
 const (
 	ExitOK          = 0
-	ExitFailed      = 1   // the command did not do its work: the run failed, the spec is invalid
-	ExitUsage       = 2   // wrong usage
-	ExitAborted     = 3   // the run was aborted
-	ExitWaiting     = 4   // --timeout ran out
-	ExitServed      = 75  // another process serves this repo
-	ExitDamaged     = 78  // the journal is damaged
-	ExitInterrupted = 130 // Ctrl-C
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitAborted     = 3
+	ExitWaiting     = 4
+	ExitNoEvidence  = 10
+	ExitUnsatisfied = 11
+	ExitForged      = 12
+	ExitServed      = 75
+	ExitDamaged     = 78
+	ExitInterrupted = 130
 )
+
+// ExitCode is an exit code and what it says.
+type ExitCode struct {
+	Code  int
+	Means string // in brief, for the help
+	More  string // for the documents; "" = nothing
+}
+
+// ExitCodes returns all exit codes of sluice.
+func ExitCodes() []ExitCode {
+	return []ExitCode{
+		{ExitOK, "done", "the run completed; the command did its work"},
+		{ExitFailed, "not done (a run failed, a spec is invalid)", "also: a check failed, an answer did not count"},
+		{ExitUsage, "wrong usage", ""},
+		{ExitAborted, "the run was aborted", ""},
+		{ExitWaiting, "--timeout ran out", "of `start --wait`"},
+		{ExitNoEvidence, "a commit has no evidence", "of `verify`, with the next two"},
+		{ExitUnsatisfied, "its evidence is not what the policy wants", ""},
+		{ExitForged, "its evidence is forged, or of an unknown key", ""},
+		{ExitServed, "another process serves the repo", "perhaps of another user, or with another `XDG_STATE_HOME`"},
+		{ExitDamaged, "its journal is damaged", ""},
+		{ExitInterrupted, "interrupted", "`run` leaves the run paused and says how to continue"},
+	}
+}
 
 // Error is an error for a person. It reads "file:line:col: cause: advice".
 type Error struct {
@@ -85,8 +112,8 @@ func coded(code int, advice, format string, args ...any) error {
 	return e
 }
 
-// Split returns what err says without the advice of the Error in it, and that advice. The advice is taken off only where
-// the sentence ends in it: what was added behind it belongs to the whole.
+// Split returns what err says without the advice of the Error in it, and that advice. The advice is
+// taken off only where the sentence ends in it: what was added behind it belongs to the whole.
 func Split(err error) (what, advice string) {
 	what = err.Error()
 	var e *Error

@@ -76,7 +76,8 @@ func (x *Folders) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) 
 
 func (x *Folders) listsBelow(j job.Job, top string) (out []string) {
 	for _, l := range j.RunInfo.Lists {
-		if rel, err := filepath.Rel(top, filepath.Join(x.Root, filepath.FromSlash(l))); top != "" && err == nil && filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(top, filepath.Join(x.Root, filepath.FromSlash(l))); top != "" && err == nil &&
+			filepath.IsLocal(rel) {
 			out = append(out, filepath.ToSlash(rel))
 		}
 	}
@@ -128,7 +129,8 @@ func (x *Folders) place(ctx context.Context, j job.Job, st *engine.Step) (tree.B
 		defer x.placing.Unlock()
 		if wt == j.RunInfo.Workspace {
 			if !x.opt.Git.Checkout() {
-				return b, job.Unready("workspace: %s is not a git checkout to make a worktree of: take `workspace: run` out of the spec", x.Root)
+				return b, job.Unready("workspace: %s is not a git checkout to make a worktree of: take `workspace: run` out "+
+					"of the spec", x.Root)
 			}
 			b.Own, b.Branch = true, engine.WorkspaceBranch(wt)
 			if err := x.openWorkspace(ctx, wt); err != nil {
@@ -179,7 +181,8 @@ func (x *Folders) checkout(ctx context.Context, dir, branch string) error {
 			if health.Passing(err) {
 				return err
 			}
-			return job.Unready("worktree %s: sluice was killed while it made it, and it cannot be completed: %v: remove the folder and run git worktree prune", x.Shown(dir), err)
+			return job.Unready("worktree %s: sluice was killed while it made it, and it cannot be completed: %v: remove the "+
+				"folder and run git worktree prune", x.Shown(dir), err)
 		}
 		return os.Remove(mark)
 	case err == nil && info.IsDir():
@@ -189,7 +192,8 @@ func (x *Folders) checkout(ctx context.Context, dir, branch string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	case !x.opt.Git.Checkout():
-		return job.Unready("worktree %s: it is not there, and %s is no git checkout to make it of: make the folder, or run git init", x.Shown(dir), x.Root)
+		return job.Unready("worktree %s: it is not there, and %s is no git checkout to make it of: make the folder, or "+
+			"run git init", x.Shown(dir), x.Root)
 	}
 	if err := x.There(); err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 
 // moveBranch moves a branch, and tries again on errors of the system. It returns why a person must
 // do it, after what, a format of the step and the attempt.
-func (x *Folders) moveBranch(ctx context.Context, j job.Job, move func(context.Context, job.Job) (string, error), what string) (why string) {
+func (x *Folders) moveBranch(ctx context.Context, j job.Job, move func(context.Context, job.Job) (string, error),
+	what string) (why string) {
 	err := x.Persist(ctx, j.Key, func() (err error) {
 		why, err = move(ctx, j)
 		if errors.Is(err, tree.ErrBusy) {

@@ -88,7 +88,8 @@ func (x *Folders) Needed(ctx context.Context, j job.Job, st *engine.Step, b tree
 // carried copies one output, as it was judged, into b's checkout if git ignores it there; at is
 // from the top. A file that sluice did not copy is left alone. The map is saved before the file
 // gets its name, so that a kill leaves it known.
-func (x *Folders) carried(ctx context.Context, j job.Job, b tree.Begin, at string, carried map[string]string, note func() error) error {
+func (x *Folders) carried(ctx context.Context, j job.Job, b tree.Begin, at string, carried map[string]string,
+	note func() error) error {
 	if carried[at] != "" {
 		now, err := git.Digest(ctx, b.Top, []string{at})
 		if err != nil {
@@ -109,7 +110,8 @@ func (x *Folders) carried(ctx context.Context, j job.Job, b tree.Begin, at strin
 			continue // no gate has passed it or sent it on
 		}
 		var c tree.Covered
-		if err := layout.Load(x.AttemptFile(j.Run, id, j.Env.Steps[id].Attempt, "files"), &c); err != nil || c.Top == "" || c.Top == b.Top {
+		if err := layout.Load(x.AttemptFile(j.Run, id, j.Env.Steps[id].Attempt, "files"), &c); err != nil ||
+			c.Top == "" || c.Top == b.Top {
 			continue
 		}
 		for _, f := range c.Taken.Beside {
@@ -119,7 +121,8 @@ func (x *Folders) carried(ctx context.Context, j job.Job, b tree.Begin, at strin
 			if err := copyBelow(c.Top, b.Top, at, func(tmp string) error {
 				now, err := git.DigestAs(ctx, b.Top, tmp, at)
 				if err == nil && now != f.Digest {
-					err = job.Refused("input %s has changed in %s since the work of %s was judged: do that step anew", at, x.Shown(c.Top), id)
+					err = job.Refused("input %s has changed in %s since the work of %s was judged: do that step again", at,
+						x.Shown(c.Top), id)
 				}
 				if err != nil {
 					return err

@@ -25,7 +25,8 @@ func (x *Folders) FilesOf(run, step string, n int) (changed, declared int) {
 }
 
 // Digested adds the digest of the checked work to a result.
-func (x *Folders) Digested(ctx context.Context, j job.Job, st *engine.Step, c tree.Covered, r engine.CheckResult) engine.CheckResult {
+func (x *Folders) Digested(ctx context.Context, j job.Job, st *engine.Step, c tree.Covered,
+	r engine.CheckResult) engine.CheckResult {
 	err := x.Persist(ctx, j.Key, func() (err error) {
 		if c.Was, err = x.digest(ctx, c); err != nil {
 			return err
@@ -39,7 +40,8 @@ func (x *Folders) Digested(ctx context.Context, j job.Job, st *engine.Step, c tr
 		r.Broken = Unseen(r.Broken, err)
 		return r
 	}
-	r.Apart = c.Taken.Commit != "" && len(c.Outside()) == 0 && !slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder })
+	r.Apart = c.Taken.Commit != "" && len(c.Outside()) == 0 &&
+		!slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder })
 	if r.Digest, r.Content = c.ID(), c.With(c.Tree); r.Digest == "" {
 		r.Digest = c.Was
 	}

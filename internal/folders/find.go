@@ -64,7 +64,8 @@ func (x *Folders) before(ctx context.Context, j job.Job, b tree.Begin, o tree.Or
 }
 
 // findOther is findFolder for a folder in which people work too: it changes no file.
-func (x *Folders) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record, b *tree.Begin) error {
+func (x *Folders) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record,
+	b *tree.Begin) error {
 	if j.RunInfo.Workspace != "" && x.heldAt(j, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
 		b.Head = r.Taken // it has not passed and is on no branch
 	}
@@ -125,7 +126,8 @@ func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *R
 			return err
 		}
 		if r.Found[key] = commit; len(both) > 0 {
-			x.opt.Logf("%s: %s: changed by %s and by somebody else, in the same places: all of it counts as the step's", j.Run, strings.Join(both, ", "), key)
+			x.opt.Logf("%s: %s: changed by %s and by somebody else, in the same places: all of it counts as the step's",
+				j.Run, strings.Join(both, ", "), key)
 		}
 	}
 	return nil
@@ -133,7 +135,8 @@ func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *R
 
 // findOwn is findFolder in the run's own worktree. An attempt begins from passed commits, or
 // continues work that was sent to it; other work there is put aside.
-func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record, b *tree.Begin) error {
+func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record,
+	b *tree.Begin) error {
 	if r.First == nil {
 		was, err := x.before(ctx, j, *b, o)
 		if err != nil {
@@ -165,7 +168,8 @@ func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tre
 		return err
 	}
 	if began.Aside != "" {
-		x.opt.Logf("%s: what lay in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", j.Run, x.Shown(b.Top), began.Aside, o.Run, o.Step, o.N)
+		x.opt.Logf("%s: what was in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", j.Run,
+			x.Shown(b.Top), began.Aside, o.Run, o.Step, o.N)
 	}
 	b.Found = began.Base
 	if was := cmp.Or(r.Found[""], r.Passed); goesOn && was != "" {
@@ -173,7 +177,8 @@ func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tre
 			return err
 		}
 	}
-	if r.Found[""] = b.Found; !goesOn && r.Taken != r.Passed && r.Taken != head && !slices.Contains(began.Joined, r.Taken) {
+	if r.Found[""] = b.Found; !goesOn && r.Taken != r.Passed && r.Taken != head &&
+		!slices.Contains(began.Joined, r.Taken) {
 		b.Aside = r.Taken
 	}
 	b.Joined, b.Conflicts = began.Joined, began.Conflicts
@@ -185,7 +190,8 @@ func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tre
 		return nil
 	}
 	// An unheld agent has committed on the branch what did not pass.
-	if _, why, err := (tree.Advance{Branch: b.On, From: b.Head, To: from, Top: b.Top}).Do(ctx, x.opt.Git); err != nil || why != "" {
+	if _, why, err := (tree.Advance{Branch: b.On, From: b.Head, To: from, Top: b.Top}).Do(ctx,
+		x.opt.Git); err != nil || why != "" {
 		return errors.Join(err, unreadyIf(why))
 	}
 	b.Head = from
@@ -209,7 +215,8 @@ func unreadyIf(why string) error {
 
 // startOf returns the commit from which an attempt in the run's own worktree begins, whether it
 // continues unpassed work, and what to merge into it.
-func (x *Folders) startOf(j job.Job, st *engine.Step, head string, r *Record) (from string, goesOn bool, join []tree.Joining) {
+func (x *Folders) startOf(j job.Job, st *engine.Step, head string,
+	r *Record) (from string, goesOn bool, join []tree.Joining) {
 	var w job.Work
 	for _, x := range j.Works {
 		if x.Run == r.Of.Run && x.Step == r.Of.Step {

@@ -16,8 +16,10 @@ import (
 
 	"sluice/internal/git"
 	"sluice/internal/health"
+	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
+	"sluice/internal/tree"
 )
 
 // Options are what Folders need. Git is optional.
@@ -27,10 +29,11 @@ type Options struct {
 	Git      *git.Repo                // nil: there is no git, and nothing is taken
 	Settings func() settings.Settings // for what in them decides about the work
 	Hidden   []string                 // sluice's own folders beside the state folder
-	Environ  []string                 // for the program that opens a pull request
 	Held     func() bool              // launches have a sandbox
-	Pulls    func(context.Context) (map[string]string, error)
-	Logf     func(string, ...any)
+	// Request lands work as a pull request.
+	Request func(ctx context.Context, j job.Job, w tree.Work, l tree.Landing) error
+	Pulls   func(context.Context) (map[string]string, error)
+	Logf    func(string, ...any)
 }
 
 // Folders are the folders of one repo's attempts.

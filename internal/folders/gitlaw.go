@@ -24,15 +24,18 @@ type settingFile struct {
 }
 
 func settingFiles() []settingFile {
-	return []settingFile{{"include.path", false}, {"includeif.path", false}, {"core.hookspath", true}, {"core.attributesfile", false},
+	return []settingFile{{"include.path", false}, {"includeif.path", false}, {"core.hookspath", true},
+		{"core.attributesfile", false},
 		{"core.excludesfile", false}, {"commit.template", false}, {"init.templatedir", true}, {"mailmap.file", false},
 		{"blame.ignorerevsfile", false}, {"gpg.ssh.allowedsignersfile", false}, {"gpg.ssh.revocationfile", false}}
 }
 
 // settingPrograms returns the last parts of git settings that name a program.
 func settingPrograms() []string {
-	return []string{"clean", "smudge", "process", "command", "textconv", "external", "driver", "cmd", "path", "program", "helper", "editor",
-		"pager", "fsmonitor", "sshcommand", "askpass", "gitproxy", "difffilter", "defaultkeycommand", "packobjectshook", "receivepack",
+	return []string{"clean", "smudge", "process", "command", "textconv", "external", "driver", "cmd", "path",
+		"program", "helper", "editor",
+		"pager", "fsmonitor", "sshcommand", "askpass", "gitproxy", "difffilter", "defaultkeycommand", "packobjectshook",
+		"receivepack",
 		"uploadpack", "alternaterefscommand"}
 }
 
@@ -88,7 +91,8 @@ func namedBy(s git.Setting, top string) (out []string) {
 		}
 		return out
 	}
-	if section == "alias" || section == "pager" || section == "submodule" && name == "update" || section != "submodule" && slices.Contains(settingPrograms(), name) {
+	if section == "alias" || section == "pager" || section == "submodule" && name == "update" ||
+		section != "submodule" && slices.Contains(settingPrograms(), name) {
 		command := strings.TrimPrefix(s.Value, "!")
 		if section == "alias" && command == s.Value {
 			return nil // a git command

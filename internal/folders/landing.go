@@ -15,7 +15,8 @@ import (
 
 // WorkOf returns what a run of the repo at root has made, for landing it.
 func WorkOf(root string, m job.Made) tree.Work {
-	w := tree.Work{Run: m.Run, Title: text.Line(m.Title), Dir: filepath.Join(root, filepath.FromSlash(m.Workspace)), Shown: m.Workspace, Branch: m.Branch}
+	w := tree.Work{Run: m.Run, Title: text.Line(m.Title), Dir: filepath.Join(root, filepath.FromSlash(m.Workspace)),
+		Shown: m.Workspace, Branch: m.Branch}
 	for _, q := range m.Rounds {
 		content := tree.CommitIn(q.Digest)
 		w.Judged = w.Judged || content != ""
@@ -25,8 +26,10 @@ func WorkOf(root string, m job.Made) tree.Work {
 		if !q.All {
 			content = ""
 		}
-		w.Passed = append(w.Passed, tree.Passed{Gate: text.Line(q.Gate), Outcome: text.Line(cmp.Or(q.Outcome, engine.OutcomePass)), Who: passedBy(q.Round),
-			Content: content, Own: q.Worktree == m.Workspace, Said: q.Said})
+		w.Passed = append(w.Passed,
+			tree.Passed{Gate: text.Line(q.Gate), Outcome: text.Line(cmp.Or(q.Outcome, engine.OutcomePass)),
+				Who:     passedBy(q.Round),
+				Content: content, Own: q.Worktree == m.Workspace, Said: q.Said})
 	}
 	return w
 }
@@ -54,7 +57,7 @@ func (x *Folders) Land(ctx context.Context, j job.Job) (why string) {
 func (x *Folders) landed(ctx context.Context, j job.Job) error {
 	w := WorkOf(x.Root, *j.Made)
 	if how := j.Spec.OnDone.Land; how != "" {
-		if err := x.landOn(ctx, w, how); err != nil {
+		if err := x.landOn(ctx, j, w, how); err != nil {
 			return err
 		}
 	}
@@ -68,9 +71,9 @@ func (x *Folders) landed(ctx context.Context, j job.Job) error {
 	return err
 }
 
-func (x *Folders) landOn(ctx context.Context, w tree.Work, how string) error {
+func (x *Folders) landOn(ctx context.Context, j job.Job, w tree.Work, how string) error {
 	var begun workspace
-	if err := layout.Load(x.workspaceFile(w.Run), &begun); err != nil {
+	if err := layout.Load(workspaceFile(x.Layout, w.Run), &begun); err != nil {
 		return err
 	}
 	if begun.Onto == "" {
@@ -88,8 +91,7 @@ func (x *Folders) landOn(ctx context.Context, w tree.Work, how string) error {
 		return err
 	}
 	if how == engine.LandPR {
-		_, err = w.Request(ctx, x.opt.Git, l, x.opt.Environ)
-		return err
+		return x.opt.Request(ctx, j, w, l)
 	}
 	_, err = w.Land(ctx, x.opt.Git, l)
 	if errors.Is(err, tree.ErrBusy) {

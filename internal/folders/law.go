@@ -80,7 +80,8 @@ func (x *Folders) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Fol
 
 func (x *Folders) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
 	named, err := x.gitFiles(ctx, j, b)
-	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.ShellVars(j), gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir}), err
+	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.ShellVars(j),
+		gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir}), err
 }
 
 // changed lists the changed parts of the law and the new content of each: "" if one file's content

@@ -27,7 +27,8 @@ func (x *Folders) looks(ctx context.Context, j job.Job, st *engine.Step, n int) 
 		return b, err
 	}
 	if b.Top == "" || x.opt.Git == nil {
-		return b, job.Unready("%s: a step that only looks (reads: true) sees what git has of it, and git is not installed, or this is no checkout of its", x.Shown(b.Dir))
+		return b, job.Unready("%s: a step that only looks (reads: true) sees what git has of it, and git is not "+
+			"installed, or this is no checkout of its", x.Shown(b.Dir))
 	}
 	b.Lists = x.listsBelow(j, b.Top)
 	b.Look, b.Before, err = x.takenLast(ctx, j, st, b)
@@ -50,7 +51,8 @@ func (x *Folders) looks(ctx context.Context, j job.Job, st *engine.Step, n int) 
 // takenLast returns the commit for a step that only looks: the folder's last taken work or, in the
 // run's own worktree, what a step would begin from. Before the run's first work it is the folder as
 // it was. before lacks unpassed work, for the setup of judges.
-func (x *Folders) takenLast(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (commit, before string, err error) {
+func (x *Folders) takenLast(ctx context.Context, j job.Job, st *engine.Step,
+	b tree.Begin) (commit, before string, err error) {
 	r, err := x.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return "", "", err
@@ -110,7 +112,8 @@ func (x *Folders) hasJoined(ctx context.Context, j job.Job, from string, join []
 			return err
 		}
 		if !in {
-			return job.Refused("it only looks (reads: true) at the run's worktree, in which %.12s, which has passed in another, is not merged yet: have a step that works there come before it, or name the other worktree", other.Commit)
+			return job.Refused("it only looks (reads: true) at the run's worktree, in which %.12s, which has passed in "+
+				"another, is not merged yet: have a step that works there come before it, or name the other worktree", other.Commit)
 		}
 	}
 	return nil
@@ -118,7 +121,8 @@ func (x *Folders) hasJoined(ctx context.Context, j job.Job, from string, join []
 
 // lookedAt is Taken for a step that only looked: what it saw, and the files that sluice wrote from
 // its answer. law names the guarded ones.
-func (x *Folders) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, c tree.Covered) (_ tree.Covered, law changed, err error) {
+func (x *Folders) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin,
+	c tree.Covered) (_ tree.Covered, law changed, err error) {
 	c.Key = j.Key
 	c.Taken = tree.Taken{Commit: b.Look}
 	if c.Tree, err = x.opt.Git.TreeOf(ctx, b.Look); err != nil {

@@ -80,7 +80,8 @@ func (x *Folders) rewound(ctx context.Context, j job.Job) (string, error) {
 		}
 		switch {
 		case on && n > 0:
-			return fmt.Sprintf("%s has passed since and is built on it: undo it with git revert on %s if it is not to stay", list[n-1].Of, short(b.On)), r.keep()
+			return fmt.Sprintf("%s has passed since and is built on it: undo it with git revert on %s if it is not to stay",
+				list[n-1].Of, short(b.On)), r.keep()
 		case on || there == len(list) && c.Taken.Commit == "":
 			return "", nil // it never got there, or the agent did it itself
 		}
@@ -109,7 +110,8 @@ func (x *Folders) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, b
 			return "", err
 		}
 		if !on || !j.Write.Files {
-			return fmt.Sprintf("%s is at %.12s and not at %.12s: move it to %.12s with git reset", short(b.On), tip, to, back), nil
+			return fmt.Sprintf("%s is at %.12s and not at %.12s: move it to %.12s with git reset", short(b.On), tip, to,
+				back), nil
 		}
 	}
 	_, why, err := tree.Advance{Branch: b.On, From: tip, To: back, Top: b.Top}.Do(ctx, x.opt.Git)
@@ -118,7 +120,8 @@ func (x *Folders) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, b
 
 // onVetoed returns a reason if work is built on commits that a late veto removed from the branch,
 // and found them there: no judge of this work saw them.
-func (x *Folders) onVetoed(ctx context.Context, back []string, b tree.Begin, c tree.Covered, at string) (string, error) {
+func (x *Folders) onVetoed(ctx context.Context, back []string, b tree.Begin, c tree.Covered,
+	at string) (string, error) {
 	for _, commit := range back {
 		taken, err := x.opt.Git.Descends(ctx, c.Taken.Commit, commit)
 		if err != nil {
@@ -136,7 +139,8 @@ func (x *Folders) onVetoed(ctx context.Context, back []string, b tree.Begin, c t
 			return "", err
 		}
 		if found && !on { // nor has a later attempt of the vetoed step brought it
-			return fmt.Sprintf("it is built on %.12s, which was vetoed: look at it with git log %s..%.12s, and run git merge %.12s in %s if it is to stay",
+			return fmt.Sprintf("it is built on %.12s, which was vetoed: look at it with git log %s..%.12s, and run git merge "+
+				"%.12s in %s if it is to stay",
 				commit, short(b.On), c.Taken.Commit, c.Taken.Commit, x.Shown(b.Top)), nil
 		}
 	}

@@ -44,7 +44,8 @@ func (x *Folders) keepSpec(j job.Job) {
 	if _, err := os.Lstat(to); err == nil {
 		return
 	}
-	data, _, err := atomicfile.OpenRegular(filepath.Join(x.Root, ".workflow", "specs"), j.RunInfo.Workflow+".yaml", maxSpecFile)
+	data, _, err := atomicfile.OpenRegular(filepath.Join(x.Root, ".workflow", "specs"), j.RunInfo.Workflow+".yaml",
+		maxSpecFile)
 	sum := layout.HexSum(data)
 	if err != nil || sum != j.Spec.Digest && sum != j.RunInfo.File {
 		return // changed since: the journal has the run's spec

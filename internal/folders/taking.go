@@ -33,13 +33,14 @@ func (x *Folders) Tip(o tree.Order, head string) (string, error) {
 	case err != nil:
 		return "", err
 	case r.Refused != "":
-		return "", &tree.Refused{Why: "the step's commits cannot be taken: " + r.Refused + ": commit the work anew"}
+		return "", &tree.Refused{Why: "the step's commits cannot be taken: " + r.Refused + ": commit the work again"}
 	}
 	return r.Tip, nil
 }
 
 // Taken takes the work of an attempt, once for each check, and names the changed parts of the law.
-func (x *Folders) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, outs []string) (tree.Covered, changed, error) {
+func (x *Folders) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin,
+	outs []string) (tree.Covered, changed, error) {
 	c := coveredOf(b, outs)
 	if b.Top == "" {
 		return c, changed{}, nil
@@ -68,7 +69,8 @@ func (x *Folders) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.
 	return c, law, err
 }
 
-func (x *Folders) take(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, was tree.Before, c *tree.Covered) error {
+func (x *Folders) take(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, was tree.Before,
+	c *tree.Covered) error {
 	c.Key = j.Key
 	o := tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
 	if b.Head == "" && x.opt.Git.Plain() {
@@ -217,7 +219,8 @@ func hides(t tree.Taken) []string {
 const shownHidden = 3
 
 // changedLaw returns the parts of the law that differ from before the run, and their new content.
-func (x *Folders) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was tree.Before, c tree.Covered, outs []string) (changed, error) {
+func (x *Folders) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was tree.Before, c tree.Covered,
+	outs []string) (changed, error) {
 	list, err := x.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
 	if err != nil {
 		return changed{}, err

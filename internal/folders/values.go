@@ -27,7 +27,8 @@ func (x *Folders) BegunAgain(ctx context.Context, j job.Job, st *engine.Step) (b
 }
 
 // WriteValues writes the outputs that are expressions, and returns why some could not be written.
-func (x *Folders) WriteValues(ctx context.Context, what string, outs []engine.Output, env *engine.Env, dir string) []string {
+func (x *Folders) WriteValues(ctx context.Context, what string, outs []engine.Output, env *engine.Env,
+	dir string) []string {
 	var why []string
 	for _, o := range outs {
 		if o.Value.Eval == nil {
@@ -83,7 +84,8 @@ func (x *Folders) Put(p, dir string, data []byte) error {
 	if info, err := os.Lstat(to); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder", p)
 	}
-	if old, _, err := atomicfile.OpenRegular(filepath.Dir(to), filepath.Base(to), int64(len(data))); err == nil && string(old) == string(data) {
+	if old, _, err := atomicfile.OpenRegular(filepath.Dir(to), filepath.Base(to), int64(len(data))); err == nil &&
+		string(old) == string(data) {
 		return nil
 	}
 	if err := atomicfile.MkdirBelow(base, filepath.Dir(to), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -27,8 +27,16 @@ type workspace struct {
 	Onto string `json:"onto,omitempty"` // the full name of the branch in the person's checkout
 }
 
-func (x *Folders) workspaceFile(run string) string {
-	return filepath.Join(x.State, "workspaces", layout.PathElement(run))
+func workspaceFile(l layout.Layout, run string) string {
+	return filepath.Join(l.State, "workspaces", layout.PathElement(run))
+}
+
+// Onto returns the full name of the branch that was checked out when a run with a worktree of its
+// own began; "" if none was.
+func (x *Folders) Onto(run string) (string, error) {
+	var begun workspace
+	err := layout.Load(workspaceFile(x.Layout, run), &begun)
+	return begun.Onto, err
 }
 
 // openWorkspace creates the branch of a run's worktree, from HEAD of the person's checkout, and its
@@ -49,7 +57,7 @@ func (x *Folders) openWorkspace(ctx context.Context, wt string) error {
 	}
 	run, branch := path.Base(wt), "refs/heads/"+engine.WorkspaceBranch(wt)
 	var w workspace
-	file := x.workspaceFile(run)
+	file := workspaceFile(x.Layout, run)
 	err = layout.Load(file, &w)
 	if errors.Is(err, fs.ErrNotExist) {
 		w, err = x.newWorkspace(ctx, branch)
@@ -98,13 +106,15 @@ func (x *Folders) newWorkspace(ctx context.Context, branch string) (w workspace,
 	}
 	name := path.Base(branch)
 	if tip.SHA != "" {
-		return w, job.Unready("branch sluice/%s exists and is not this run's: rename it with git branch -m sluice/%s NAME", name, name)
+		return w, job.Unready("branch sluice/%s exists and is not this run's: rename it with git branch -m "+
+			"sluice/%s NAME", name, name)
 	}
 	if w.Base, err = x.opt.Git.Head(ctx, x.opt.Git.Top()); err != nil {
 		return w, err
 	}
 	if w.Base == "" {
-		return w, job.Unready("the repo has no commit to make the branch sluice/%s of: make a first one with git commit", name)
+		return w, job.Unready("the repo has no commit to make the branch sluice/%s of: make a first one with git commit",
+			name)
 	}
 	w.Onto, err = tree.CheckedOut(ctx, x.opt.Git, x.opt.Git.Top())
 	return w, err

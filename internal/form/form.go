@@ -1,4 +1,5 @@
-// Package form asks a person for the properties of an answer, one after the other, wherever a gate is decided in a terminal.
+// Package form asks a person for the properties of an answer, one after the other, wherever a gate
+// is decided in a terminal.
 package form
 
 import (
@@ -67,7 +68,8 @@ func question(p schema.Property) string {
 	return out
 }
 
-// Take takes a line as the value of the property that was asked for, an empty one as its default; it says what is wrong with it.
+// Take takes a line as the value of the property that was asked for, an empty one as its default;
+// it says what is wrong with it.
 func (f *Form) Take(line string) (why string) {
 	p := f.all[f.at]
 	line = strings.TrimSpace(line)

@@ -138,7 +138,8 @@ func (r *Repo) peel(ctx context.Context, names []string) ([]string, error) {
 		return nil, nil
 	}
 	out, err := r.shadow(ctx, call{
-		args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, stdin: &in, limit: listOutput, timeout: callTime,
+		args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, stdin: &in, limit: listOutput,
+		timeout: callTime,
 	})
 	if err != nil {
 		return nil, err

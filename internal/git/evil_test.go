@@ -162,7 +162,7 @@ func TestNothingOfTheReposIsRun(t *testing.T) {
 		changes, err := r.Changed(ctx(t), tree, base)
 		check(t, err)
 		e.traces("Changed")
-		_, err = r.Unclean(ctx(t), tree)
+		_, err = r.Unclean(ctx(t), tree, false)
 		check(t, err)
 		e.traces("Unclean")
 		_, _, err = r.Diff(ctx(t), tree, base, 1<<20, Look{})

@@ -86,21 +86,11 @@ func (r *Repo) salvaged(ctx context.Context, name string) (sha, base string, err
 // "" is the empty tree. cut reports that there is more. No filter or diff driver runs.
 func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64,
 	look Look) (text []byte, cut bool, err error) {
-	if from == "" {
-		from = r.emptyTree()
-	}
-	for _, sha := range []string{from, to} {
-		if err := checkSHA(sha); err != nil {
-			return nil, false, fmt.Errorf("diff: %w", err)
-		}
-	}
-	if err := r.keepShadow(ctx); err != nil {
+	c, err := betweenCall(ctx, r, from, to, look)
+	if err != nil {
 		return nil, false, fmt.Errorf("diff: %w", err)
 	}
-	args := append([]string{"diff-tree", "-p", "-r", "--no-color", "--no-renames", "--no-ext-diff",
-		"--no-textconv", "--text", "--src-prefix=a/", "--dst-prefix=b/"}, look.switches()...)
-	c := call{args: append(append(args, from, to, "--"), look.Paths...),
-		env: r.inShadow(), limit: maxBytes + 1, timeout: treeTime}
+	c.limit = maxBytes + 1
 	var b bytes.Buffer
 	err = r.stream(ctx, c, func(out io.Reader) error {
 		_, err := io.Copy(&b, out)
@@ -111,6 +101,25 @@ func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64,
 	}
 	text = b.Bytes()
 	return text[:min(int64(len(text)), maxBytes)], err != nil, nil
+}
+
+// betweenCall returns the call for the differences between two commits, without a limit.
+func betweenCall(ctx context.Context, r *Repo, from, to string, look Look, more ...string) (c call, err error) {
+	if from == "" {
+		from = r.emptyTree()
+	}
+	for _, sha := range []string{from, to} {
+		if err := checkSHA(sha); err != nil {
+			return c, err
+		}
+	}
+	if err := r.keepShadow(ctx); err != nil {
+		return c, err
+	}
+	args := append([]string{"diff-tree", "-p", "-r", "--no-color", "--no-renames", "--no-ext-diff",
+		"--no-textconv", "--text", "--src-prefix=a/", "--dst-prefix=b/"}, look.switches()...)
+	args = append(append(args, more...), from, to, "--")
+	return call{args: append(args, look.Paths...), env: r.inShadow(), timeout: treeTime}, nil
 }
 
 // CheckoutAt creates a linked worktree at path, which must not exist, with the files of a commit

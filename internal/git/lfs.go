@@ -60,7 +60,8 @@ func (r *Repo) NamesLFS(ctx context.Context, base, tip string) (bool, error) {
 		return false, err
 	}
 	out, err = r.shadow(ctx, call{args: []string{"cat-file",
-		"--batch-check=%(objectname) %(objecttype) %(objectsize)"}, stdin: bytes.NewReader(out), limit: wholeIndex, timeout: treeTime})
+		"--batch-check=%(objectname) %(objecttype) %(objectsize)"}, stdin: bytes.NewReader(out), limit: wholeIndex,
+		timeout: treeTime})
 	if err != nil {
 		return false, err
 	}

@@ -210,8 +210,9 @@ func signEnv() []string {
 }
 
 // Push sends a commit to a branch at an address, like LsRemotePulls: outside the repo, without
-// hooks, with the person's own settings. It never forces.
-func (r *Repo) Push(ctx context.Context, address, commit, branch string) error {
+// hooks, with the person's own settings. The branch moves only from was ("" = it is not there), so
+// nothing that somebody else pushed meanwhile is lost.
+func (r *Repo) Push(ctx context.Context, address, commit, branch, was string) error {
 	protocol, err := checkURL(address)
 	if err != nil {
 		return err
@@ -221,7 +222,13 @@ func (r *Repo) Push(ctx context.Context, address, commit, branch string) error {
 		return err
 	}
 	env := append([]string{"GIT_ALLOW_PROTOCOL=" + protocol}, remoteEnv()...)
-	c := call{args: []string{"push", "--quiet", "--no-verify", "--no-recurse-submodules", address, commit + ":" + ref},
+	if was != "" {
+		if err := checkSHA(was); err != nil {
+			return err
+		}
+	}
+	c := call{args: []string{"push", "--quiet", "--no-verify", "--no-recurse-submodules",
+		"--force-with-lease=" + ref + ":" + was, address, commit + ":" + ref},
 		env: env, limit: smallOutput, timeout: treeTime, userConfig: true}
 	if _, err := r.shadow(ctx, c); err != nil {
 		return fmt.Errorf("push to %s: %w", shownURL(address), err)

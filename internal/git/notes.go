@@ -1,10 +1,12 @@
 package git
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -17,7 +19,7 @@ const notesRefs = "refs/notes/"
 
 // Limits on notes.
 const (
-	maxNotes     = 10000
+	maxNotes     = 100_000
 	maxNoteBytes = 1 << 20 // per commit
 )
 
@@ -35,52 +37,80 @@ func (r *Repo) AddNote(ctx context.Context, name string, text []byte) (commit st
 	if err != nil {
 		return "", fmt.Errorf("note: %w", err)
 	}
-	for try := 0; ; try++ {
-		err = r.addNote(ctx, ref, commit, text)
-		var ce *CommandError
-		if err == nil || try == noteTries || !errors.As(err, &ce) || ce.Command != "update-ref" {
-			break
+	err = EditNotes(ctx, r, name, "a signed checkpoint\n", []string{commit}, func(before []byte) ([]byte, error) {
+		if len(before) > 0 {
+			return slices.Concat(bytes.TrimRight(before, "\n"), []byte("\n\n"), text), nil
 		}
-	}
+		return text, nil
+	})
 	if err != nil {
 		return "", fmt.Errorf("note on %.10s in %s: %w", commit, ref, err)
 	}
 	return commit, nil
 }
 
-// noteTries is how often AddNote retries after another process moved the ref.
+// noteTries is how often EditNotes retries after another process moved the ref.
 const noteTries = 3
 
-func (r *Repo) addNote(ctx context.Context, ref, commit string, text []byte) error {
-	old, err := r.notesHead(ctx, ref)
-	if err != nil {
+// EditNotes replaces the notes of commits under refs/notes/name, in one commit with the message, by
+// what edit makes of each; before is nil for a commit without one. It writes objects and moves that
+// one ref; if another process moved it meanwhile, it begins again.
+func EditNotes(ctx context.Context, r *Repo, name, message string, commits []string,
+	edit func(before []byte) ([]byte, error)) error {
+	ref := notesRefs + name
+	if err := checkRef(ref); err != nil {
 		return err
 	}
-	entries, err := r.noteEntries(ctx, old)
-	if err != nil {
-		return err
-	}
-	var before []byte
-	var rest []noteEntry
-	for _, e := range entries {
-		if e.commit != commit {
-			rest = append(rest, e)
-		} else if before, err = r.blob(ctx, e.blob); err != nil {
+	for _, c := range commits {
+		if err := checkSHA(c); err != nil {
 			return err
 		}
 	}
-	if len(before) > 0 {
-		text = slices.Concat(bytes.TrimRight(before, "\n"), []byte("\n\n"), text)
+	for try := 0; ; try++ {
+		err := editNotes(ctx, r, ref, message, commits, edit)
+		var ce *CommandError
+		if err == nil || try == noteTries || !errors.As(err, &ce) || ce.Command != "update-ref" {
+			return err
+		}
 	}
-	if len(text) > maxNoteBytes {
-		return fault.New("commit something, and put it there", "the note has more than %d bytes", maxNoteBytes)
-	}
-	blob, err := r.object(ctx, call{args: []string{"hash-object", "-w", "-t", "blob", "--no-filters",
-		"--stdin"}, stdin: bytes.NewReader(text)})
+}
+
+func editNotes(ctx context.Context, r *Repo, ref, message string, commits []string,
+	edit func(before []byte) ([]byte, error)) error {
+	old, entries, err := r.noteEntries(ctx, ref)
 	if err != nil {
 		return err
 	}
-	tree, err := r.noteTree(ctx, append(rest, noteEntry{commit: commit, blob: blob}))
+	for _, commit := range commits {
+		var before []byte
+		var rest []noteEntry
+		for _, e := range entries {
+			if e.commit != commit {
+				rest = append(rest, e)
+			} else if before, err = r.blob(ctx, e.blob); err != nil {
+				return err
+			}
+		}
+		text, err := edit(before)
+		if err != nil {
+			return err
+		}
+		if len(text) >= maxNoteBytes {
+			return fault.New("commit something, and put it there", "the note has more than %d bytes", maxNoteBytes)
+		}
+		blob, err := r.line(ctx, call{args: []string{"hash-object", "-w", "-t", "blob", "--no-filters",
+			"--stdin"}, stdin: bytes.NewReader(text)})
+		if err != nil {
+			return err
+		}
+		entries = append(rest, noteEntry{commit: commit, blob: blob})
+	}
+	return moveNotes(ctx, r, ref, old, message, entries)
+}
+
+// moveNotes makes the entries the notes of a ref that is still at old.
+func moveNotes(ctx context.Context, r *Repo, ref, old, message string, entries []noteEntry) error {
+	tree, err := r.noteTree(ctx, entries)
 	if err != nil {
 		return err
 	}
@@ -88,7 +118,7 @@ func (r *Repo) addNote(ctx context.Context, ref, commit string, text []byte) err
 	if old != "" {
 		args = append(args, "-p", old)
 	}
-	made, err := r.object(ctx, call{args: args, env: ourIdentity(), stdin: strings.NewReader("a signed checkpoint\n")})
+	made, err := r.line(ctx, call{args: args, env: ourIdentity(), stdin: strings.NewReader(message)})
 	if err != nil {
 		return err
 	}
@@ -102,49 +132,80 @@ func (r *Repo) addNote(ctx context.Context, ref, commit string, text []byte) err
 	return err
 }
 
-// Notes returns the notes under refs/notes/name, by commit.
-func (r *Repo) Notes(ctx context.Context, name string) (map[string][]byte, error) {
+// ErrNoteTooLong is given to the reader of a note that is too long to be read.
+var ErrNoteTooLong = errors.New("the note has 1 MiB or more")
+
+// ReadNotes hands each the notes under refs/notes/name of the commits that want names, one git for
+// all. A note of 1 MiB or more is skipped and comes as ErrNoteTooLong. A commit can come twice: a
+// tree can be made so that it has two notes.
+func ReadNotes(ctx context.Context, r *Repo, name string, want func(commit string) bool,
+	each func(commit string, text []byte, tooLong error) error) error {
 	ref := notesRefs + name
 	if err := checkRef(ref); err != nil {
-		return nil, fmt.Errorf("notes: %w", err)
+		return fmt.Errorf("notes: %w", err)
 	}
-	head, err := r.notesHead(ctx, ref)
+	_, entries, err := r.noteEntries(ctx, ref)
 	if err != nil {
-		return nil, fmt.Errorf("notes: %w", err)
+		return fmt.Errorf("notes: %w", err)
 	}
-	entries, err := r.noteEntries(ctx, head)
-	if err != nil {
-		return nil, fmt.Errorf("notes: %w", err)
+	entries = slices.DeleteFunc(entries, func(e noteEntry) bool { return !want(e.commit) })
+	if len(entries) == 0 {
+		return nil
 	}
-	out := map[string][]byte{}
+	if err := r.keepShadow(ctx); err != nil {
+		return err
+	}
+	var in strings.Builder
 	for _, e := range entries {
-		if out[e.commit], err = r.blob(ctx, e.blob); err != nil {
-			return nil, fmt.Errorf("notes: %w", err)
-		}
+		in.WriteString(e.blob + "\n")
 	}
-	return out, nil
+	c := call{args: []string{"cat-file", "--batch"}, env: r.inShadow(), stdin: strings.NewReader(in.String()),
+		limit: maxObjectsBytes, timeout: treeTime}
+	return r.stream(ctx, c, func(out io.Reader) error {
+		br := bufio.NewReaderSize(out, maxHeaderLine)
+		for _, e := range entries {
+			text, err := readObject(br, e.blob, "blob")
+			if err != nil {
+				return fmt.Errorf("note of %.12s: %w", e.commit, err)
+			}
+			var long error
+			if len(text) >= maxNoteBytes {
+				text, long = nil, ErrNoteTooLong
+			}
+			if err := each(e.commit, text, long); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// notesHead returns the commit of a notes ref, or "".
-func (r *Repo) notesHead(ctx context.Context, ref string) (string, error) {
-	tip, err := r.TipOf(ctx, ref)
-	return tip.SHA, err
+// Notes returns the notes under refs/notes/name, by commit.
+func (r *Repo) Notes(ctx context.Context, name string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	all := func(string) bool { return true }
+	err := ReadNotes(ctx, r, name, all, func(commit string, text []byte, tooLong error) error {
+		out[commit] = text
+		return tooLong
+	})
+	return out, err
 }
 
 // noteEntry is a note. Its path in the tree, with or without folders, is the commit's name once
 // slashes are removed.
 type noteEntry struct{ commit, blob string }
 
-func (r *Repo) noteEntries(ctx context.Context, head string) ([]noteEntry, error) {
-	if head == "" {
-		return nil, nil
+// noteEntries returns the commit of a notes ref, "" if there is none, with its notes.
+func (r *Repo) noteEntries(ctx context.Context, ref string) (head string, entries []noteEntry, err error) {
+	tip, err := r.TipOf(ctx, ref)
+	if err != nil || tip.SHA == "" {
+		return "", nil, err
 	}
-	out, err := r.shadow(ctx, call{args: []string{"ls-tree", "-r", "-z", "--full-tree", head},
+	out, err := r.shadow(ctx, call{args: []string{"ls-tree", "-r", "-z", "--full-tree", tip.SHA},
 		limit: listOutput, timeout: callTime})
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	var entries []noteEntry
 	for _, line := range strings.Split(string(out), "\x00") {
 		meta, name, ok := strings.Cut(line, "\t")
 		f := strings.Fields(meta)
@@ -153,10 +214,10 @@ func (r *Repo) noteEntries(ctx context.Context, head string) ([]noteEntry, error
 			continue // not a note
 		}
 		if entries = append(entries, noteEntry{commit, f[2]}); len(entries) > maxNotes {
-			return nil, fmt.Errorf("more than %d notes", maxNotes)
+			return "", nil, fmt.Errorf("more than %d notes", maxNotes)
 		}
 	}
-	return entries, nil
+	return tip.SHA, entries, nil
 }
 
 // noteTree creates the tree of notes in a single folder, which git reads too.
@@ -165,18 +226,7 @@ func (r *Repo) noteTree(ctx context.Context, entries []noteEntry) (string, error
 	for _, e := range entries {
 		fmt.Fprintf(&b, "100644 blob %s\t%s\x00", e.blob, e.commit)
 	}
-	return r.object(ctx, call{args: []string{"mktree", "-z"}, stdin: strings.NewReader(b.String())})
-}
-
-// object creates an object and returns its name.
-func (r *Repo) object(ctx context.Context, c call) (string, error) {
-	c.limit, c.timeout = smallOutput, callTime
-	out, err := r.shadow(ctx, c)
-	if err != nil {
-		return "", err
-	}
-	sha := strings.TrimSpace(string(out))
-	return sha, checkSHA(sha)
+	return r.line(ctx, call{args: []string{"mktree", "-z"}, stdin: strings.NewReader(b.String())})
 }
 
 // blob reads a blob of at most maxNoteBytes.

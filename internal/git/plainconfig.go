@@ -21,15 +21,20 @@ const maxConfigList = 4 << 20
 // program, a file or another host's secret. A * stands for a name of the repo's.
 func plainKeys() []string {
 	return []string{
-		"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "core.autocrlf", "core.eol", "core.safecrlf",
-		"core.bigfilethreshold", "core.sparsecheckout", "core.sparsecheckoutcone", "core.quotepath", "core.abbrev", "core.commentchar",
+		"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "core.autocrlf", "core.eol",
+		"core.safecrlf",
+		"core.bigfilethreshold", "core.sparsecheckout", "core.sparsecheckoutcone", "core.quotepath", "core.abbrev",
+		"core.commentchar",
 		"core.whitespace", "core.longpaths", "core.protecthfs", "core.protectntfs",
 		"extensions.objectformat", "extensions.partialclone",
 		"user.name", "user.email", "author.name", "author.email", "committer.name", "committer.email",
-		"remote.*.url", "remote.*.pushurl", "remote.*.fetch", "remote.*.push", "remote.*.promisor", "remote.*.partialclonefilter",
+		"remote.*.url", "remote.*.pushurl", "remote.*.fetch", "remote.*.push", "remote.*.promisor",
+		"remote.*.partialclonefilter",
 		"remote.*.tagopt", "remote.*.prune", "remote.pushdefault",
-		"branch.*.remote", "branch.*.pushremote", "branch.*.merge", "branch.*.rebase", "branch.*.description", "branch.autosetuprebase",
-		"push.default", "push.autosetupremote", "push.followtags", "pull.rebase", "pull.ff", "merge.ff", "merge.conflictstyle",
+		"branch.*.remote", "branch.*.pushremote", "branch.*.merge", "branch.*.rebase", "branch.*.description",
+		"branch.autosetuprebase",
+		"push.default", "push.autosetupremote", "push.followtags", "pull.rebase", "pull.ff", "merge.ff",
+		"merge.conflictstyle",
 		"rebase.autosquash", "rebase.autostash", "rebase.updaterefs", "diff.algorithm", "diff.renames", "init.defaultbranch",
 		"commit.cleanup", "index.sparse", "index.version", "submodule.*.url", "submodule.*.active", "submodule.active",
 	}
@@ -69,7 +74,9 @@ func (r *Repo) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("settings of the repo: %w", err)
 	}
-	if slices.ContainsFunc(all, func(s setting) bool { return s.key == "extensions.worktreeconfig" && s.value != "false" }) && now[1] != (atomicfile.Stat{}) {
+	if slices.ContainsFunc(all,
+		func(s setting) bool { return s.key == "extensions.worktreeconfig" && s.value != "false" }) &&
+		now[1] != (atomicfile.Stat{}) {
 		own, err := r.settings(ctx, files[1])
 		if err != nil {
 			return nil, fmt.Errorf("settings of the worktree: %w", err)
@@ -109,7 +116,8 @@ func plainConfig(all []setting) []byte {
 		version = 1
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = %d\n\tbare = false\n\tlogallrefupdates = true\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n", version)
+	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = %d\n\tbare = false\n\tlogallrefupdates = true\n[gc]\n\tauto = "+
+		"0\n[maintenance]\n\tauto = false\n", version)
 	for _, s := range kept {
 		first, last := strings.IndexByte(s.key, '.'), strings.LastIndexByte(s.key, '.')
 		section := s.key[:first]

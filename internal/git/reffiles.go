@@ -180,7 +180,8 @@ func (r *Repo) readRefs(ctx context.Context, under string) (map[string]string, e
 		}
 		refs[name] = refs[to]
 	}
-	maps.DeleteFunc(refs, func(name, sha string) bool { return sha == "" || otherwise(name, under) || checkRef(name) != nil })
+	maps.DeleteFunc(refs,
+		func(name, sha string) bool { return sha == "" || otherwise(name, under) || checkRef(name) != nil })
 	return refs, nil
 }
 

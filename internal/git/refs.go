@@ -93,7 +93,8 @@ func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 	}
 	if there := min(before, after); len(trees)-1 < there {
 		return nil, fault.New(fmt.Sprintf("see that all in %s can be read, and try again",
-			filepath.Join(r.common, "worktrees")), "git worktree list names %d of %d linked worktrees", max(len(trees)-1, 0), there)
+			filepath.Join(r.common, "worktrees")), "git worktree list names %d of %d linked worktrees", max(len(trees)-1, 0),
+			there)
 	}
 	for i := range trees {
 		t := &trees[i]

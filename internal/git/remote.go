@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -50,6 +51,33 @@ func (r *Repo) RemoteURL(ctx context.Context, name string) (string, error) {
 // configuration could name the ssh command. It reads the user's own configuration for credentials
 // and never prompts: a password that no helper has is an error.
 func (r *Repo) LsRemotePulls(ctx context.Context, address string) (map[string]string, error) {
+	refs, err := lsRemote(ctx, r, address, isPull, "refs/pull/*/head", "refs/merge-requests/*/head")
+	if err != nil {
+		return nil, fmt.Errorf("pull requests of %s: %w", shownURL(address), err)
+	}
+	return refs, nil
+}
+
+// LsRemoteBranches asks for the branches at address, as LsRemotePulls does: object name by branch.
+func LsRemoteBranches(ctx context.Context, r *Repo, address string) (map[string]string, error) {
+	refs, err := lsRemote(ctx, r, address, func(ref string) bool { return strings.HasPrefix(ref, branchPrefix) },
+		branchPrefix+"*")
+	if err != nil {
+		return nil, fmt.Errorf("branches of %s: %w", shownURL(address), err)
+	}
+	out := make(map[string]string, len(refs))
+	for ref, sha := range refs {
+		out[strings.TrimPrefix(ref, branchPrefix)] = sha
+	}
+	return out, nil
+}
+
+const branchPrefix = "refs/heads/"
+
+// lsRemote lists the refs at address that match and that want accepts: a remote may send refs that
+// were not requested.
+func lsRemote(ctx context.Context, r *Repo, address string, want func(string) bool,
+	patterns ...string) (map[string]string, error) {
 	protocol, err := checkURL(address)
 	if err != nil {
 		return nil, err
@@ -61,25 +89,33 @@ func (r *Repo) LsRemotePulls(ctx context.Context, address string) (map[string]st
 		"GIT_DIR=" + r.shadowDir(), "GIT_ALLOW_PROTOCOL=" + protocol,
 	}, remoteEnv()...)
 	c := call{
-		args: []string{"ls-remote", "--quiet", "--refs", "--", address, "refs/pull/*/head",
-			"refs/merge-requests/*/head"},
-		env: env, limit: listOutput, timeout: remoteTime, userConfig: true,
+		args: append([]string{"ls-remote", "--quiet", "--refs", "--", address}, patterns...),
+		env:  env, limit: listOutput, timeout: remoteTime, userConfig: true,
 	}
 	out, err := r.run(ctx, c)
 	if err != nil {
-		return nil, fmt.Errorf("pull requests of %s: %w", shownURL(address), err)
+		return nil, err
 	}
 	refs := parseRefs(out, "\t")
-	for name := range refs {
-		if !isPull(name) {
-			delete(refs, name)
-		}
-	}
+	maps.DeleteFunc(refs, func(name, _ string) bool { return !want(name) })
 	return refs, nil
 }
 
-// isPull reports whether a ref is the head of a pull request: a remote may send refs that were not
-// requested.
+// RemoteHead returns the commit of a branch at an address, "" if it is not there. It asks as
+// LsRemotePulls does.
+func RemoteHead(ctx context.Context, r *Repo, address, branch string) (string, error) {
+	ref := branchPrefix + branch
+	if err := checkRef(ref); err != nil {
+		return "", err
+	}
+	refs, err := lsRemote(ctx, r, address, func(name string) bool { return name == ref }, ref)
+	if err != nil {
+		return "", fmt.Errorf("branch %s of %s: %w", branch, shownURL(address), err)
+	}
+	return refs[ref], nil
+}
+
+// isPull reports whether a ref is the head of a pull request.
 func isPull(ref string) bool {
 	rest, ok := strings.CutPrefix(ref, "refs/pull/")
 	if !ok {

@@ -242,15 +242,8 @@ func exitError(c call, err error, complaint *head) error {
 		}
 	}
 	said := oneLine(complaint.b.Bytes())
-	for _, e := range c.env {
-		// git says so too if it cannot open a file of the folder for lack of room
-		dir, is := strings.CutPrefix(e, "GIT_DIR=")
-		if is && filepath.Base(dir) == shadowName && strings.Contains(said, "not a git repository: '"+dir+"'") {
-			return fmt.Errorf("git %s: our own folder %s cannot be read", c.args[0], dir)
-		}
-	}
-	if removed, err := removeEmpty(c.env, said); removed != "" || err != nil {
-		return errors.Join(fmt.Errorf("git %s: object %s was empty, as a power cut leaves it: it is removed, to be written again", c.args[0], removed), err)
+	if err := ownFault(c.env, said); err != nil {
+		return fmt.Errorf("git %s: %w", c.args[0], err)
 	}
 	return &CommandError{Command: c.args[0], Code: exit.ExitCode(), Stderr: said}
 }

@@ -271,7 +271,7 @@ func TestUnclean(t *testing.T) {
 	r := s.open()
 	expect := func(what string, want ...string) {
 		t.Helper()
-		got, err := r.Unclean(ctx(t), s.dir)
+		got, err := r.Unclean(ctx(t), s.dir, false)
 		check(t, err)
 		if !slices.Equal(got.Files, want) || got.Cut {
 			t.Errorf("%s: %q, want %q", what, got.Files, want)
@@ -284,6 +284,11 @@ func TestUnclean(t *testing.T) {
 	check(t, os.Chtimes(filepath.Join(s.dir, "kept.txt"), long, long))
 	s.write("unknown.txt", "x")
 	expect("touched, and unknown")
+	got, err := r.Unclean(ctx(t), s.dir, true)
+	check(t, err)
+	if want := []string{"unknown.txt"}; !slices.Equal(got.Files, want) {
+		t.Errorf("uncommitted: %q, want %q", got.Files, want)
+	}
 	s.write("staged.txt", "two\n")
 	s.write("added.txt", "x")
 	s.git("add", "staged.txt", "added.txt")

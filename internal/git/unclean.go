@@ -8,18 +8,18 @@ import (
 )
 
 // Unclean returns the tracked files that differ from the last commit, as in `git status`: staged,
-// or changed in the worktree. New files count once added. No filter runs: a file whose committed
-// form comes from a filter (Git LFS) counts as changed only if git's own index has not seen its
-// current state.
-func (r *Repo) Unclean(ctx context.Context, worktree string) (Changes, error) {
-	c, err := r.unclean(ctx, worktree)
+// or changed in the worktree; with made also the new files that are not ignored, which else count
+// once added. No filter runs: a file whose committed form comes from a filter (Git LFS) counts as
+// changed only if git's own index has not seen its current state.
+func (r *Repo) Unclean(ctx context.Context, worktree string, made bool) (Changes, error) {
+	c, err := r.unclean(ctx, worktree, made)
 	if err != nil {
 		return Changes{}, fmt.Errorf("uncommitted files of %s: %w", worktree, err)
 	}
 	return c, nil
 }
 
-func (r *Repo) unclean(ctx context.Context, worktree string) (c Changes, err error) {
+func (r *Repo) unclean(ctx context.Context, worktree string, made bool) (c Changes, err error) {
 	gitDir, _, err := r.gitDirOf(worktree)
 	if err != nil {
 		return c, err
@@ -57,6 +57,13 @@ func (r *Repo) unclean(ctx context.Context, worktree string) (c Changes, err err
 		if changed[name] {
 			c.Files = append(c.Files, name)
 		}
+	}
+	if made {
+		list, err := t.untracked(ctx)
+		if err != nil {
+			return c, err
+		}
+		c.Files = append(c.Files, list...)
 	}
 	slices.Sort(c.Files)
 	c.Files = slices.Compact(c.Files)

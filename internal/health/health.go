@@ -1,4 +1,5 @@
-// Package health keeps what is not as it should be, for those who ask, and tries again what may pass.
+// Package health keeps notes of lasting faults for those who show them, and retries what may work
+// later.
 package health
 
 import (
@@ -12,10 +13,11 @@ import (
 	"time"
 )
 
-// maxNotes is how many are kept.
+// maxNotes limits the notes; further faults are only logged.
 const maxNotes = 100
 
-// Notes are what is not as it should be, by what it is about. The zero value has none.
+// Notes are the present faults, each under the name of what it concerns. The zero value is ready.
+// It is safe for concurrent use.
 type Notes struct {
 	Logf func(string, ...any) // also gets each new note; may be nil
 
@@ -23,7 +25,7 @@ type Notes struct {
 	whys map[string]string
 }
 
-// Note records what is wrong with something; "" that it is well again.
+// Note records why something is at fault; why "" ends its note.
 func (n *Notes) Note(what, why string) {
 	n.mu.Lock()
 	before := n.whys[what]
@@ -42,7 +44,7 @@ func (n *Notes) Note(what, why string) {
 	}
 }
 
-// All returns the notes in order, each as "what: why".
+// All returns the notes as "what: why", sorted.
 func (n *Notes) All() (out []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,14 +54,14 @@ func (n *Notes) All() (out []string) {
 	return out
 }
 
-// Drop ends the notes on what gone accepts.
+// Drop ends the notes whose name gone accepts.
 func (n *Notes) Drop(gone func(what string) bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	maps.DeleteFunc(n.whys, func(what, _ string) bool { return gone(what) })
 }
 
-// Forget ends the notes on an effect that is under way no more.
+// Forget ends the notes of an effect that is no longer under way, and of its parts (key+…, key/…).
 func (n *Notes) Forget(key string) {
 	n.Drop(func(what string) bool {
 		rest, ok := strings.CutPrefix(what, key)
@@ -67,13 +69,14 @@ func (n *Notes) Forget(key string) {
 	})
 }
 
-// Pace of trying again.
+// Pauses between tries: doubled from AgainFirst up to AgainMost.
 const (
 	AgainFirst = 100 * time.Millisecond
 	AgainMost  = 2 * time.Second
 )
 
-// Persist tries until it works, an error says that it never will, or ctx ends: then the error is ctx's.
+// Persist calls try until it succeeds or returns an error that is not Passing, which it returns. If
+// ctx ends first, the error is ctx's.
 func (n *Notes) Persist(ctx context.Context, what string, try func() error) error {
 	for pause := AgainFirst; ; pause = min(2*pause, AgainMost) {
 		err := try()
@@ -91,7 +94,7 @@ func (n *Notes) Persist(ctx context.Context, what string, try func() error) erro
 	}
 }
 
-// Wait waits; false where ctx ended first.
+// Wait waits for d. It reports false if ctx ended first.
 func Wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -103,9 +106,11 @@ func Wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Passing reports whether an error may be gone at the next try: the disk is full, the system is short of something.
+// Passing reports whether the error may be gone at the next try, such as a full disk or a lack of
+// descriptors or memory.
 func Passing(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.EINTR, syscall.EIO, syscall.EROFS, syscall.EBUSY} {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
+		syscall.EAGAIN, syscall.EINTR, syscall.EIO, syscall.EROFS, syscall.EBUSY} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -1,5 +1,5 @@
-// Package ids says what an id is: of a workflow, step, gate, route, role, agent or task, and of a run. An id is one element of
-// a path, whatever the system.
+// Package ids says what an id is: of a workflow, step, gate, route, role, agent or task, and of a
+// run. An id is one element of a path, whatever the system.
 package ids
 
 import (

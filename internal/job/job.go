@@ -1,4 +1,6 @@
-// Package job has what the loop hands to those who carry its effects out: values, which share nothing with its state.
+// Package job has the values that the loop hands to those who carry out its effects. A room may
+// keep one and use it in any goroutine: nobody writes what it shares with the loop's state (a run's
+// vars, a compiled spec, lists).
 package job
 
 import (
@@ -8,50 +10,64 @@ import (
 	"sluice/engine"
 )
 
-// Job is an effect with all that is needed to carry it out; nothing in it is shared with the state.
+// Job is an effect with all that is needed to carry it out. It is a copy, made when the effect was
+// taken up, and is not updated.
 type Job struct {
 	engine.Effect
 	Spec    *engine.Spec
 	Config  engine.Config
 	Vars    map[string]any
-	Attempt *engine.Attempt // the step's attempt the effect is about (for a gate: the one judged), else nil
-	Round   *engine.Round   // the round the effect is about, else nil
-	Env     *engine.Env     // what expressions see, nil where no step or gate is concerned
+	Attempt *engine.Attempt   // the step's attempt the effect is about (for a gate: the one judged), else nil
+	Round   *engine.Round     // the round the effect is about, else nil
+	Armed   string            // of listen and fire: the digest of the spec that was armed, which is Spec
+	Tips    map[string]string // of listen: branch -> the commit that was decided on last
+	Env     *engine.Env       // what expressions see, nil where no step or gate is concerned
 	RunInfo RunInfo
 	History []RetryFile   // the retry-context files of this run so far, oldest first
-	Sent    []Sent        // rounds of this run that took a route, oldest first: the newest of them
-	Notes   []engine.Note // a person's words for the step, oldest first; none for a gate
+	Sent    []Sent        // the newest rounds of this run that took a route, oldest first
+	Notes   []engine.Note // a person's notes for the step, oldest first; none for a gate
 	Earlier []string      // summaries of the step's earlier attempts, "attempt 1: failed at XG-1-2"
-	Works   []Work        // in a run with a worktree of its own: the last attempts of all steps of it and of the runs it is made of
-	Live    []string      // of a sweep: the runs whose retry context stays
-	Known   []string      // of a sweep: all runs of the state; what is kept for one that it has forgotten may go
-	Tasks   *TaskFile     // of an effect about a task file
-	Made    *Made         // of a landing
-	Nth     int           // which launch of the role in this run, from 0
-	Turn    int           // whose turn it is, from 0: attempts and rounds of the role in this run, and the tasks' runs before a task's. A relaunch has its attempt's
+	// In a run with its own worktree: the last attempt of each step, also of its child runs.
+	Works []Work
+	Live  []string  // in a sweep: runs whose retry context is kept
+	Known []string  // in a sweep: all runs of the state; files of other runs may be removed
+	Tasks *TaskFile // in an effect about a task file
+	Made  *Made     // in a landing
+	Nth   int       // number of earlier launches of the role in this run
+	// Selects among a role's agents, in turns: the number of the role's earlier attempts and rounds
+	// in this run, and in the runs of a list's earlier tasks. A relaunch keeps its attempt's.
+	Turn int
 }
 
-// Offers reports whether the job's step is on offer: no process of ours carries it out.
+// Offers reports whether the job's step is offered to others: no process of ours carries it out.
 func (j *Job) Offers(st *engine.Step) bool { return st.Offered() && len(j.RunInfo.Stubs) == 0 }
 
 // Checks reports whether the step's work is checked, and so taken.
 func (j *Job) Checks(st *engine.Step) bool { return j.Spec.Checks(st, j.RunInfo.Workspace != "") }
 
-// Work is what became of a step's last attempt, as far as others go on from what it left.
+// Work is the state of a step's last attempt, for those who continue from the tree it left.
 type Work struct {
 	Run, Step    string
-	N            int
+	N            int      // of the attempt
 	Tree         string   // key of the worktree
-	Live, Passed bool     // neither: it has failed, was sent elsewhere or was undone
-	To           []string // where its outcome led
-	Upstream     bool     // it comes before the job's step
+	Live, Passed bool     // neither: it failed, was sent elsewhere or was undone
+	To           []string // the steps its outcome led to
+	Upstream     bool     // its step comes before the job's
 }
 
-// Made is what a run with a worktree of its own has made, for those who land it.
+// Made is the work of a run with its own worktree, for those who land it.
 type Made struct {
 	Run, Title, Workspace, Branch string
 	Rounds                        []MadeRound // by step and gate, also those of child runs
+
+	Asked  string         // what the workflow says of itself
+	Vars   map[string]any // of the run
+	Did    []Did          // what the steps say that they did
+	Stands []string       // of a live run: what it waits for
 }
+
+// Did is what a step says of its work.
+type Did struct{ Step, Summary string }
 
 // MadeRound is a round over the work of a step.
 type MadeRound struct {
@@ -60,64 +76,68 @@ type MadeRound struct {
 	Worktree string // of the step
 	All      bool   // all gates of the step have passed what it was over
 	Said     bool   // it is the newest of a gate that the spec names
+	Own      bool   // of the run itself, not of a child run
 }
 
-// RunInfo is what a job may want to know of its run.
+// RunInfo describes the run of a job.
 type RunInfo struct {
 	ID, Workflow, Phase string
 	Started, Ended      time.Time
 	EndWhy              string
-	Usage, Limit        engine.Usage    // what it has cost, and may
-	Role, RoleLimit     engine.Usage    // so for the role that works in the job
-	RetryDir            string          // see engine.InRetryDir
-	File                string          // hex SHA-256 of the spec's file as it was read for the run; "" where that is not known
-	Workspace           string          // the run's own worktree, below the root; "" = it has none
-	Stubs               []byte          // what stand-ins do in place of its agents, as JSON; nil: it is a real run
-	Child               *engine.ChildOf // of a child run
-	Tasks               []TaskName      // those that it is done for, innermost first
-	Lists               []string        // the task files of its list and of those that it is done for
-	Tried               []string        // of a task's run: how its earlier tries failed
-	TaskStatus          string          // of a task's run: what the task file says of the task
-	FileWhy             string          // of a step that a list went to for its file: what is wrong with that
-	Unpassed            int             // told at its end, by the notice and after_run: how many rounds, also of its tasks, went on without a pass
+	Usage, Limit        engine.Usage // what it used, and may use at most
+	Role, RoleLimit     engine.Usage // the same for the role that works in the job
+	RetryDir            string       // see engine.InRetryDir
+	// The hex SHA-256 of the spec's file as read for the run; "" = unknown.
+	File       string
+	Workspace  string          // the run's own worktree, below the root; "" = none
+	Stubs      []byte          // JSON: what stand-ins do in place of its agents; nil = a real run
+	Child      *engine.ChildOf // nil = not a child run
+	Tasks      []TaskName      // the tasks it works on, innermost first
+	Lists      []string        // the task files of its own list and of the lists of its Tasks
+	Tried      []string        // in a task's run: how its earlier tries failed
+	TaskStatus string          // in a task's run: the task's status in the task file
+	FileWhy    string          // in a step that a list went to for its task file: the file's fault
+	// The number of its rounds, also of its tasks, that went on without a pass. Its end reports it,
+	// by the notice and after_run.
+	Unpassed int
 }
 
-// TaskName is a task that a run is done for, by the name under which the run and its child runs know it.
+// TaskName is a task that a run works on, under the name that the run and its child runs use.
 type TaskName struct {
 	ID  string
 	Try int
-	Own bool // the run itself is the task's
+	Own bool // the run itself was started for the task; else a run above it
 }
 
-// TaskFile is what an effect about a task file needs.
+// TaskFile is a task file to read or to write.
 type TaskFile struct {
 	Path    string          // below the root
-	Seen    string          // the stamp of the file as it was taken in last
-	Make    json.RawMessage // what the file is to be written from, anew
-	From    string          // the expression that gave it
-	Own     bool            // the run has written the file that may be there
+	Seen    string          // stamp of the file as it was last read
+	Make    json.RawMessage // the value to create the file from; nil = it is not created
+	From    string          // the expression that has the value Make
+	Own     bool            // the run itself wrote the existing file, if there is one
 	Changes []TaskChange
 }
 
-// TaskChange is what is to be written of a task.
+// TaskChange is a change of one task in its file.
 type TaskChange struct {
 	ID, Status, Summary string
-	Body                json.RawMessage // of one that is not in the file yet
-	For                 string          // the task it stands for
-	Stubbed             bool            // a run of stand-ins says so
-	Blockers            []string        // that an answer named
+	Body                json.RawMessage // the whole task, if it is not in the file yet
+	For                 string          // the task it stands for; "" = none
+	Stubbed             bool            // by a run with stand-ins
+	Blockers            []string        // named in the answer; nil = keep, empty = remove them
 }
 
-// RetryFile is one retry-context file a run has written.
+// RetryFile is a retry-context file that the run has written.
 type RetryFile struct {
 	Gate string
-	N    int
+	N    int    // number of the file, as in its name
 	Path string // below the repo's root
 	Step string // whose work was judged
-	To   string // where it was sent
+	To   string // the step that the work was sent to
 }
 
-// Sent is a round that sent the work on by the name of a route, at Gate.
+// Sent is a round that sent the work along a named route, at Gate.
 type Sent struct {
 	Gate string
 	engine.Round
@@ -126,38 +146,38 @@ type Sent struct {
 // Place is a folder that may have changed.
 type Place struct {
 	Dir string // as the World knows it
-	Run string // the run whose files alone can lie there; "" = any run's can
+	Run string // the only run whose files can be there; "" = any run
 }
 
-// Inboxes says where signals may lie: what the loop knows and a scan needs.
+// Inboxes is what a scan for signals needs to know.
 type Inboxes struct {
-	Only   []Place           // the folders to read; nil = all. What follows is then of the runs concerned
+	Only   []Place           // the folders to read; nil = all. Else the rest covers only their runs
 	Runs   []string          // live runs: signals/<run>/ is read for each
-	Trees  []string          // worktrees (keys) of live attempts that wait for a sentinel
-	Tokens map[string]string // launch key -> "" for every launch that lives: tokens are matched against these
-	Asked  []Reviewed        // rounds a person may pass now
+	Trees  []string          // keys of the worktrees of live attempts that wait for a sentinel
+	Tokens map[string]string // launch key -> "", for each live launch; the scan looks up the tokens
+	Asked  []Reviewed        // rounds that a person may pass now
 
-	Refused map[string]int    // launch key -> files of its own inbox that were refused so far
-	Words   map[string]string // launch key -> the name of the file that is its signal, where it waits for one
+	Refused map[string]int    // launch key -> number of files refused so far in its own inbox
+	Words   map[string]string // launch key -> the name of the signal file that it waits for, if any
 }
 
-// Reviewed names what a round is over.
+// Reviewed names the work that a round judges.
 type Reviewed struct {
 	Run, Gate, Step string
 	Attempt         int
 	Tree            string // key of the worktree
-	Worktree        string // as in the spec, "" = the root
-	Digest          string
+	Worktree        string // as in the spec; "" = the root
+	Digest          string // of the work
 }
 
-// AskedRound is a round at which a person may say something that decides: one that asks a person, or whose veto window is
-// open or about to open.
+// AskedRound is a round that a person can decide now: it asks a person, or its veto window is open
+// or about to open.
 type AskedRound struct {
 	Gate   string
 	N      int
 	State  string // engine.OnNotice, OnWindow or OnHuman
 	Signed bool   // only a signed answer counts
-	Asks   bool   // a pass has to give an answer that is more than a word
-	Owed   bool   // a notice of it is on its way
-	Job    Job    // of a reminder of it, where none is on its way
+	Asks   bool   // a pass needs a structured answer
+	Owed   bool   // a notice of it is owed
+	Job    Job    // for a reminder; only if no notice is owed
 }

@@ -5,7 +5,7 @@ import (
 	"sluice/internal/stub"
 )
 
-// StandIn is the command of sluice that plays an agent's part, and the name it is shown by.
+// StandIn is sluice's command that plays an agent, and the name shown for it.
 const StandIn = "stub"
 
 // Script returns what stands in for the agents of the job's run; nil in a real run.
@@ -20,7 +20,8 @@ func Script(j Job) (*stub.Script, error) {
 	return s, nil
 }
 
-// StandsIn reports whether a stand-in carries out the step's attempt, and no agent or command of the spec.
+// StandsIn reports whether a stand-in carries out the step's attempt, instead of the spec's agent
+// or command. A script that cannot be read stands in for nothing; see Script for its error.
 func StandsIn(j Job, st *engine.Step) bool {
 	s, err := Script(j)
 	switch {
@@ -35,7 +36,8 @@ func StandsIn(j Job, st *engine.Step) bool {
 	return scripted
 }
 
-// Turn is whose turn it is in the job's run: in the n-th attempt of a step, or round of a gate.
+// Turn returns the place in a stand-in's script for the n-th attempt of a step, or round of a gate;
+// try is which correction of its answer, from 0.
 func Turn(j Job, n, try int) stub.Turn {
 	t := stub.Turn{N: n, Nth: j.Nth, Again: launchedBefore(j, try)}
 	for _, c := range j.RunInfo.Tasks {
@@ -48,7 +50,8 @@ func Turn(j Job, n, try int) stub.Turn {
 	return t
 }
 
-// launchedBefore counts how often the job's process was launched for the same before; try is which correction of its answer.
+// launchedBefore counts the earlier launches of the same attempt or round, with its try
+// corrections.
 func launchedBefore(j Job, try int) int {
 	k := j.K
 	if j.Proc != nil {

@@ -9,7 +9,7 @@ import (
 	"sluice/internal/shells"
 )
 
-// WithAnswer is the job's environment with the attempt's answer in it, as outputs see it.
+// WithAnswer returns the job's environment with the attempt's answer, as outputs see it.
 func WithAnswer(j Job) *engine.Env {
 	env := engine.Env{}
 	if j.Env != nil {
@@ -21,12 +21,13 @@ func WithAnswer(j Job) *engine.Env {
 	return &env
 }
 
-// StepVars are the variables of all that is run for an attempt.
+// StepVars returns the environment variables of every process of an attempt.
 func StepVars(j Job, st *engine.Step) map[string]string {
 	return map[string]string{"SLUICE_STEP": st.ID, "SLUICE_ATTEMPT": strconv.Itoa(j.Attempt.N)}
 }
 
-// CommandLine returns the arguments of a spec's command.
+// CommandLine returns the arguments of a spec's command. A value cannot add an option: an argument
+// that begins with "-" only by a value is refused.
 func CommandLine(c *engine.Command, env *engine.Env) ([]string, error) {
 	if c.Shell != "" {
 		return []string{"sh", "-c", c.Shell}, nil
@@ -40,7 +41,8 @@ func CommandLine(c *engine.Command, env *engine.Env) ([]string, error) {
 		case strings.ContainsRune(value, 0):
 			return nil, Refused("run: argument %d has a NUL byte, which no argument can hold", i)
 		case strings.HasPrefix(value, "-") && !strings.HasPrefix(a.Source, "-"):
-			return nil, Refused("run: argument %d begins with \"-\" by a value (%.40q): it would be an option: put ./ or -- before it", i, value)
+			return nil, Refused("run: argument %d begins with \"-\" by a value (%.40q): it would be an option: put ./ or "+
+				"-- before it", i, value)
 		case i == 0 && value == "":
 			return nil, Refused("run: the command's name is empty")
 		}
@@ -52,7 +54,7 @@ func CommandLine(c *engine.Command, env *engine.Env) ([]string, error) {
 	return argv, nil
 }
 
-// Texts evaluates texts of the spec.
+// Texts evaluates texts of the spec; what names them in an error.
 func Texts(in []engine.Text, env *engine.Env, what string) ([]string, error) {
 	var out []string
 	for _, t := range in {
@@ -65,7 +67,8 @@ func Texts(in []engine.Text, env *engine.Env, what string) ([]string, error) {
 	return out, nil
 }
 
-// Outputs returns the paths a step declares: those the agent makes, and those that are written from an expression.
+// Outputs returns a step's declared paths: those that its agent makes, and those that are written
+// from an expression.
 func Outputs(in []engine.Output, env *engine.Env) (made, written []string, err error) {
 	for _, o := range in {
 		p, err := o.Path.String(env)
@@ -81,18 +84,20 @@ func Outputs(in []engine.Output, env *engine.Env) (made, written []string, err e
 	return made, written, nil
 }
 
-// WithAttempt is the round's environment as the step's own texts see it.
+// WithAttempt returns the job's environment as the step's own texts see it: with its id, the number
+// of its attempt and its answer.
 func WithAttempt(j Job, st *engine.Step) *engine.Env {
 	env := *WithAnswer(j)
-	if env.Step == "" { // else the engine knows better: of a list's task the attempt is the list's
+	if env.Step == "" { // else the engine has set both: in a task's run, the attempt is the list's
 		env.Step, env.Attempt = st.ID, j.Attempt.N
 	}
 	return &env
 }
 
-const maxVarValue = 32 << 10 // bytes of a SLUICE_VAR_*: a longer one is in the prompt or nowhere
+const maxVarValue = 32 << 10 // bytes of a SLUICE_VAR_*; a longer value gets no variable
 
-// ShellVars are the run's vars as environment variables.
+// ShellVars returns the run's vars as environment variables. It omits values that are too long, or
+// that no variable can hold.
 func ShellVars(j Job) shells.Vars {
 	vars := shells.Vars{}
 	for name, value := range j.Vars {
@@ -111,7 +116,8 @@ func ShellVars(j Job) shells.Vars {
 	return vars
 }
 
-// InOwn reports whether the attempt works in the run's own worktree: nobody else does, and sluice may reset it.
+// InOwn reports whether the attempt works in the run's own worktree. Nobody else works there, so
+// sluice may reset it.
 func InOwn(j Job) bool {
 	return j.RunInfo.Workspace != "" && j.Attempt != nil && j.Attempt.Worktree == j.RunInfo.Workspace
 }

@@ -14,6 +14,7 @@ import (
 	"sluice/internal/folders"
 	"sluice/internal/git"
 	"sluice/internal/layout"
+	"sluice/internal/pulls"
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/internal/tree"
@@ -24,10 +25,10 @@ type Options struct {
 	How        string
 	Onto       string
 	Message    string
-	PR         bool
 	Unfinished bool
 	Unjudged   bool
 	Close      bool
+	State      string // the repo's state folder
 }
 
 // landed is the document of a landing.
@@ -65,7 +66,8 @@ func Run(ctx context.Context, con *console.Console, root string, r daemon.RunSta
 		return landFault(err)
 	}
 	if files := w.Uncommitted(ctx, repo); len(files) > 0 {
-		con.Note("not landed: %s of %s without a commit: %s", text.Plural(len(files), "file"), r.Workspace, text.JoinMost(files))
+		con.Note("not landed: %s of %s without a commit: %s", text.Plural(len(files), "file"), r.Workspace,
+			text.JoinMost(files))
 	}
 	out := landed{Run: r.ID, Branch: shortBranch(onto), How: l.How, Trust: r.Trust}
 	if l.How != tree.Squash {
@@ -73,8 +75,11 @@ func Run(ctx context.Context, con *console.Console, root string, r daemon.RunSta
 			return err
 		}
 	}
-	if l.PR {
-		out.URL, err = w.Request(ctx, repo, to, con.Env)
+	if l.How == tree.PR {
+		made := r.Made()
+		out.URL, err = pulls.New(pulls.Options{State: l.State, Git: repo, Env: con.Env,
+			Remote: func(ctx context.Context) (string, error) { return repo.RemoteURL(ctx, "origin") },
+		}).Request(ctx, made, w, to)
 	} else {
 		var got tree.Landed
 		got, err = w.Land(ctx, repo, to)
@@ -97,11 +102,13 @@ func landable(r daemon.RunStatus, l Options) error {
 	case r.Child != nil:
 		return fault.Failed("land that run instead", "%s is a part of %s", r.ID, r.Child.Parent)
 	case r.Workspace == "":
-		return fault.Failed("its work is there already; with `workspace: run` in the workflow, each run has its own worktree", "%s worked in your checkout: there is nothing to land", r.ID)
+		return fault.Failed("its work is there already; with `workspace: run` in the workflow, each run has its "+
+			"own worktree", "%s worked in your checkout: there is nothing to land", r.ID)
 	case r.Stubbed:
 		return fault.Failed("run the workflow for real", "%s is a run with stubs: nothing in it is real work", r.ID)
 	case r.Phase != engine.RunCompleted && !l.Unfinished:
-		return fault.Failed("wait for its end, or run `sluice land "+r.ID+" --unfinished`", "%s has not completed: it is %s", r.ID, r.Phase)
+		return fault.Failed("wait for its end, or run `sluice land "+r.ID+" --unfinished`",
+			"%s has not completed: it is %s", r.ID, r.Phase)
 	}
 	return nil
 }
@@ -206,8 +213,8 @@ func tellLanded(con *console.Console, r daemon.RunStatus, out landed) error {
 	return nil
 }
 
-// ToTake says in a line what a run that is over has left to take over, and how; "" of one that worked in the checkout. What
-// git cannot say is left out: this is a hint.
+// ToTake says in a line what a run that is over has left to take over, and how; "" of one that
+// worked in the checkout. What git cannot say is left out: this is a hint.
 func ToTake(ctx context.Context, root string, r daemon.RunStatus) string {
 	if r.Workspace == "" || r.Child != nil || r.Stubbed || r.Live() {
 		return ""
@@ -227,7 +234,7 @@ func ToTake(ctx context.Context, root string, r daemon.RunStatus) string {
 	}
 	if tip.SHA == base.SHA {
 		if n := len(folders.WorkOf(root, r.Made()).Uncommitted(ctx, repo)); n > 0 {
-			return fmt.Sprintf("to take: %s in %s, in no commit: commit there, then sluice land %s", text.Plural(n, "file"), r.Workspace, r.ID)
+			return fmt.Sprintf("to take it: commit in %s (%s), then sluice land %s", r.Workspace, text.Plural(n, "file"), r.ID)
 		}
 		return ""
 	}
@@ -244,5 +251,5 @@ func ToTake(ctx context.Context, root string, r daemon.RunStatus) string {
 	if r.Phase != engine.RunCompleted {
 		how += " --unfinished"
 	}
-	return fmt.Sprintf("to take: %s on %s: %s", text.Plural(len(changes), "file"), r.Branch, how)
+	return fmt.Sprintf("to take it: %s (%s on branch %s)", how, text.Plural(len(changes), "file"), r.Branch)
 }

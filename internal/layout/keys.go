@@ -28,8 +28,8 @@ const OwnDir = "own"
 // HomesDir holds the private homes of held launches: one for each step, reviewer or conversation of a run.
 const HomesDir = "homes"
 
-// LaunchOf is the launch that a key's words count for: a correction is asked for its answer alone, yet what it signals is
-// its launch's.
+// LaunchOf is the launch that a key's words count for: a correction is asked for its answer alone,
+// yet what it signals is its launch's.
 func LaunchOf(key string) string {
 	base, _, _ := strings.Cut(key, "+")
 	return base

@@ -1,5 +1,6 @@
-// Package layout says where the files of a repo are, by which names, and keeps the secret that makes the launches' tokens.
-// The names are promises: a daemon of this release goes on with what one of the release before has written.
+// Package layout says where the files of a repo are, by which names, and keeps the secret that
+// makes the launches' tokens. The names are promises: a daemon of this release goes on with what
+// one of the release before has written.
 //
 // # Where things are
 //
@@ -19,16 +20,17 @@
 //	gits/<run>/<key>                 that folder; it goes when its commits were taken
 //	attempts/<run>/<step>.<n>.begin  how the worktree was when the attempt began
 //	attempts/<run>/<step>.<n>.files  what the attempt declared and changed: what a person's pass is bound to
+//	attempts/<run>/pull.json         the run's pull request: its number, what was pushed, which comments were dealt with
 //	retry/<digest of its path>       which run wrote a retry-context file: those of ended runs are swept away
 //	judge/<k>/                       a checkout of a taken commit for those who judge (see package gates/checkouts)
 //	setup/<digest>/<i>               what a setup has made for those who judge, in the order of its `provides`
 //	making/<digest of its path>      a worktree is being made: one that a kill left half made is completed
 //	remote                           the address that is asked for pull requests, as it was when it was first needed
 //
-// A launch's <key> is what follows the run in its engine key, with "=" for "/" and ":": write#2.1 (step, attempt, launch),
-// check#1.1 (gate, round, launch), write#1.hook, write#1.check-7=0 (the first command of a check), after_run-12; "+1" and
-// "+2" behind it are the corrections, where an agent is asked again for an answer that could not be read. What ends a key
-// ends these too.
+// A launch's <key> is what follows the run in its engine key, with "=" for "/" and ":": write#2.1
+// (step, attempt, launch), check#1.1 (gate, round, launch), write#1.hook, write#1.check-7=0 (the
+// first command of a check), after_run-12; "+1" and "+2" behind it are the corrections, where an
+// agent is asked again for an answer that could not be read. What ends a key ends these too.
 package layout
 
 import (
@@ -60,8 +62,8 @@ const (
 	maxStateFile = 64 << 20 // of a file in the state folder
 )
 
-// Layout says where the files of a repo are: below its root what others may read, and in its state folder what a decision
-// depends on.
+// Layout says where the files of a repo are: below its root what others may read, and in its state
+// folder what a decision depends on.
 type Layout struct {
 	Root   string // real path
 	State  string // outside the repo
@@ -124,7 +126,8 @@ func Correction(key string, try int) string {
 	return fmt.Sprintf("%s+%d", key, try)
 }
 
-// Afresh is behind the key of a correction that is asked for in a new conversation, as the one it was to go on with is gone.
+// Afresh is behind the key of a correction that is asked for in a new conversation, as the one it
+// was to go on with is gone.
 const Afresh = "f"
 
 // FirstKey is the key whose correction, if it is one, this key is of.
@@ -204,8 +207,8 @@ func (l Layout) FolderFile(run string) string {
 	return filepath.Join(l.State, AttemptsDir, PathElement(run), "folder")
 }
 
-// ExposedName is the file, in a run's folder of AttemptsDir, that marks the run as exposed: some launch of it was not held,
-// so it has level file for good.
+// ExposedName is the file, in a run's folder of AttemptsDir, that marks the run as exposed: some
+// launch of it was not held, so it has level file for good.
 const ExposedName = "exposed"
 
 // ExposedFile returns where the mark of an exposed run is.
@@ -272,8 +275,8 @@ func (l Layout) MakeDir(dir string, perm fs.FileMode) error {
 	return atomicfile.MkdirBelow(l.Root, dir, perm)
 }
 
-// There says whether the repo is where it was: one that was moved away, or whose disk is not mounted, is waited for, and
-// nothing is made in its place.
+// There says whether the repo is where it was: one that was moved away, or whose disk is not
+// mounted, is waited for, and nothing is made in its place.
 func (l Layout) There() error {
 	look := l.Root
 	if l.Top != "" {
@@ -284,7 +287,8 @@ func (l Layout) There() error {
 		_, err = os.Lstat(l.Root)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w: move it back, or run `sluice watch rm %[1]s`, and `sluice watch add` where it is now", l.Root, atomicfile.ErrGone)
+		return fmt.Errorf("%s: %w: move it back, or run `sluice watch rm %[1]s`, and `sluice watch add` where it is now",
+			l.Root, atomicfile.ErrGone)
 	}
 	return err
 }
@@ -315,7 +319,8 @@ func (l Layout) JobDir(job job.Job) string {
 	return l.LaunchDir(job.Run, p.Step, p.N, p.K)
 }
 
-// KeepBriefly writes a value into the state folder that matters only while the machine is up: nothing waits for the disk.
+// KeepBriefly writes a value into the state folder that matters only while the machine is up:
+// nothing waits for the disk.
 func KeepBriefly(path string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -65,7 +65,8 @@ type signalIn struct {
 }
 
 // signalSchema is of signalIn. It is written out because its answer is any JSON, byte for byte.
-const signalSchema = `{"type": "object", "additionalProperties": false, "required": ["run", "step", "attempt", "status"], "properties": {
+const signalSchema = `{"type": "object", "additionalProperties": false,
+	"required": ["run", "step", "attempt", "status"], "properties": {
 	"run": {"type": "string", "description": "the id of the run"},
 	"step": {"type": "string", "description": "the id of the step"},
 	"attempt": {"type": "integer", "description": "its attempt, as next returned it"},
@@ -75,7 +76,8 @@ const signalSchema = `{"type": "object", "additionalProperties": false, "require
 	"options": {"type": "array", "items": {"type": "string"}, "description": "the answers there could be to the question"},
 	"answer": {"description": "the structured answer, where the prompt wants one"}}}`
 
-// signal has the word of a step taken in: as a signal file of the same content would be, but for an attempt on offer only.
+// signal has the word of a step taken in: as a signal file of the same content would be, but for an
+// attempt on offer only.
 func (s *server) signal(ctx context.Context, repo Repo, in signalIn) (any, error) {
 	word, err := in.sentinel()
 	if err != nil {
@@ -116,7 +118,8 @@ func (in signalIn) sentinel() (*engine.Sentinel, error) {
 	case !ok:
 		return nil, fmt.Errorf("status %.40q: want done, failed or blocked", said)
 	case len(in.Summary) > maxWords || len(in.Question) > maxWords:
-		return nil, fmt.Errorf("a text of more than %d bytes: put the long part into a file of the repo and name it", maxWords)
+		return nil, fmt.Errorf("a text of more than %d bytes: put the long part into a file of the repo and name it",
+			maxWords)
 	case in.Status == signals.Blocked && in.Question == "":
 		return nil, fmt.Errorf("blocked without a question: write what a person should answer")
 	case in.Status == signals.Failed && in.Summary == "":
@@ -154,9 +157,10 @@ type judged struct {
 	To       []string  `json:"to,omitempty"` // where the work goes
 	Score    *float64  `json:"score,omitempty"`
 	Failures []failure `json:"failures,omitempty"`
-	Routes   []failure `json:"routes,omitempty"` // of outcome routed: the round that sent the work on by a name, with its words
-	Say      string    `json:"say"`
-	Phase    string    `json:"phase"` // of the run
+	// of outcome routed: the round that sent the work on by a name, with its words
+	Routes []failure `json:"routes,omitempty"`
+	Say    string    `json:"say"`
+	Phase  string    `json:"phase"` // of the run
 }
 
 func (s *server) evaluate(ctx context.Context, repo Repo, in evaluateIn) (any, error) {
@@ -205,7 +209,8 @@ func judgedOf(r daemon.RunStatus, st daemon.StepStatus, n int) judged {
 			}
 			if q.Route != "" && !q.Open() && q.Outcome == q.Route {
 				out.Routes = append(out.Routes, failureOf(g.ID, q))
-			} else if q.State == engine.Refused || q.State == engine.Undone && q.Feedback != "" && q.Outcome != engine.OutcomePass {
+			} else if q.State == engine.Refused ||
+				q.State == engine.Undone && q.Feedback != "" && q.Outcome != engine.OutcomePass {
 				out.Failures = append(out.Failures, failureOf(g.ID, q))
 			}
 		}
@@ -218,13 +223,17 @@ func judgedOf(r daemon.RunStatus, st daemon.StepStatus, n int) judged {
 	case a.State == engine.Superseded && over(r) && len(out.Failures) == 0:
 		out.Outcome, out.Say = "over", "the run is "+r.Phase+" ("+r.EndWhy+")"
 	case a.State == engine.Superseded && last != nil && last.Route != "" && last.To != "":
-		out.Outcome, out.To, out.Say = "routed", []string{last.To}, last.Outcome+" at "+out.Gate+": continue with next, which offers the work again if the route leads back"
+		out.Outcome, out.To, out.Say = "routed", []string{last.To},
+			last.Outcome+" at "+out.Gate+": continue with next, which offers the work again if the route leads back"
 	case a.State == engine.Superseded:
 		out.Outcome, out.Say = "failed", "next offers the work again, with the findings, if the run goes on"
 	case last != nil && last.State == engine.OnHuman:
-		out.Outcome, out.Say = "human", out.Gate+" asks a person, and only a person decides it ("+last.Why+"): inform your user, and continue with other steps on offer"
+		out.Outcome, out.Say = "human",
+			out.Gate+" asks a person, and only a person decides it ("+last.Why+
+				"): inform your user, and continue with other steps on offer"
 	case last != nil && last.State == engine.OnWindow:
-		out.Outcome, out.Say = "window", out.Gate+" passes by itself when its veto window closes: "+last.WindowEnds.Format("15:04:05")
+		out.Outcome, out.Say = "window",
+			out.Gate+" passes by itself when its veto window closes: "+last.WindowEnds.Format("15:04:05")
 	default:
 		out.Outcome, out.Say = "waiting", "it is not judged yet: call evaluate again"
 	}

@@ -17,20 +17,22 @@ type contextIn struct {
 
 // failure is a round that failed, or that took a route.
 type failure struct {
-	Gate     string          `json:"gate"`
-	Round    int             `json:"round"`
-	Step     string          `json:"step"`
-	Attempt  int             `json:"attempt"`
-	By       string          `json:"by,omitempty"` // reviewer, criterion, human
-	Outcome  string          `json:"outcome,omitempty"`
-	Feedback string          `json:"feedback,omitempty"`
-	Said     string          `json:"said,omitempty"` // of what a person decided: what was said before, by the reviewer or the machine
+	Gate     string `json:"gate"`
+	Round    int    `json:"round"`
+	Step     string `json:"step"`
+	Attempt  int    `json:"attempt"`
+	By       string `json:"by,omitempty"` // reviewer, criterion, human
+	Outcome  string `json:"outcome,omitempty"`
+	Feedback string `json:"feedback,omitempty"`
+	// of what a person decided: what was said before, by the reviewer or the machine
+	Said     string          `json:"said,omitempty"`
 	Findings json.RawMessage `json:"findings,omitempty"`
 	Comments json.RawMessage `json:"comments,omitempty"` // a person's, by file and line
 }
 
 func failureOf(id string, q engine.Round) failure {
-	f := failure{Gate: id, Round: q.N, Step: q.Step, Attempt: q.Attempt, By: q.ByKind, Outcome: q.Outcome, Feedback: shown(q.Feedback), Said: shown(q.Said)}
+	f := failure{Gate: id, Round: q.N, Step: q.Step, Attempt: q.Attempt, By: q.ByKind, Outcome: q.Outcome,
+		Feedback: shown(q.Feedback), Said: shown(q.Said)}
 	if len(q.Findings) <= maxShown {
 		f.Findings = q.Findings
 	}
@@ -40,8 +42,8 @@ func failureOf(id string, q engine.Round) failure {
 	return f
 }
 
-// failures are the newest of a run, and routes the newest rounds that took a route by its name, which is no failure; both
-// oldest first.
+// failures are the newest of a run, and routes the newest rounds that took a route by its name,
+// which is no failure; both oldest first.
 func failures(r daemon.RunStatus) (failed, routes []failure) {
 	type refusal struct {
 		gate  string
@@ -51,7 +53,8 @@ func failures(r daemon.RunStatus) (failed, routes []failure) {
 	for _, x := range r.Steps {
 		for _, g := range x.Gates {
 			for _, q := range g.Rounds {
-				if q.State == engine.Refused || q.State == engine.ByRoute || q.State == engine.Undone && q.Outcome != "" && q.Outcome != engine.OutcomePass {
+				if q.State == engine.Refused || q.State == engine.ByRoute ||
+					q.State == engine.Undone && q.Outcome != "" && q.Outcome != engine.OutcomePass {
 					all = append(all, refusal{g.ID, q})
 				}
 			}
@@ -81,13 +84,14 @@ func (s *server) context(ctx context.Context, repo Repo, in contextIn) (any, err
 		return nil, err
 	}
 	out := struct {
-		Run      string                     `json:"run"`
-		Step     step                       `json:"step"`
-		Offer    *offer                     `json:"offer,omitempty"`
-		Failures []failure                  `json:"failures,omitempty"` // of the whole run: the newest, oldest first
-		Routes   []failure                  `json:"routes,omitempty"`   // rounds that sent the work on by a name, which is their outcome: as well
-		Answers  map[string]json.RawMessage `json:"answers,omitempty"`  // by step
-		Vars     map[string]any             `json:"vars,omitempty"`
+		Run      string    `json:"run"`
+		Step     step      `json:"step"`
+		Offer    *offer    `json:"offer,omitempty"`
+		Failures []failure `json:"failures,omitempty"` // of the whole run: the newest, oldest first
+		// rounds that sent the work on by a name, which is their outcome: as well
+		Routes  []failure                  `json:"routes,omitempty"`
+		Answers map[string]json.RawMessage `json:"answers,omitempty"` // by step
+		Vars    map[string]any             `json:"vars,omitempty"`
 	}{Run: r.ID, Vars: r.Vars, Answers: map[string]json.RawMessage{}}
 	one := r
 	one.Steps = []daemon.StepStatus{st}

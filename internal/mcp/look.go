@@ -74,7 +74,8 @@ func holds(r daemon.RunStatus) []hold {
 }
 
 func runOf(r daemon.RunStatus, steps bool) run {
-	out := run{Run: r.ID, For: r.Child.Title(), Workflow: r.Workflow, Phase: r.Phase, Why: cmp.Or(r.EndWhy, r.Paused), Waits: holds(r)}
+	out := run{Run: r.ID, For: r.Child.Title(), Workflow: r.Workflow, Phase: r.Phase, Why: cmp.Or(r.EndWhy, r.Paused),
+		Waits: holds(r)}
 	if !steps {
 		return out
 	}
@@ -82,7 +83,8 @@ func runOf(r daemon.RunStatus, steps bool) run {
 		x := step{Step: st.ID, Name: st.Name, State: st.State, Attempt: st.Attempt, Summary: shown(st.Summary)}
 		for _, g := range st.Gates {
 			if !g.Implicit {
-				x.Gates = append(x.Gates, gate{Gate: g.ID, Level: g.Level, State: g.State, Fails: g.Count, Routes: g.Routes, Most: g.Max})
+				x.Gates = append(x.Gates,
+					gate{Gate: g.ID, Level: g.Level, State: g.State, Fails: g.Count, Routes: g.Routes, Most: g.Max})
 			}
 		}
 		out.Steps = append(out.Steps, x)
@@ -163,7 +165,8 @@ type offer struct {
 }
 
 func offerOf(o daemon.Offer) offer {
-	return offer{Run: o.Run, For: o.Child.Title(), Step: o.Step, Name: o.Name, Attempt: o.Attempt, Role: o.Role, Launch: o.Launch, Since: o.Since,
+	return offer{Run: o.Run, For: o.Child.Title(), Step: o.Step, Name: o.Name, Attempt: o.Attempt, Role: o.Role,
+		Launch: o.Launch, Since: o.Since,
 		Claimed: o.Claimed, Worktree: o.Worktree, File: o.Prompt, Done: doneBy(o)}
 }
 
@@ -184,7 +187,8 @@ func doneBy(o daemon.Offer) string {
 	case engine.SignalPull:
 		return "open the pull request from its branch"
 	}
-	return fmt.Sprintf("call signal with run %s, step %s, attempt %d (in place of the file that the prompt names)", o.Run, o.Step, o.Attempt)
+	return fmt.Sprintf("call signal with run %s, step %s, attempt %d (in place of the file that the prompt names)",
+		o.Run, o.Step, o.Attempt)
 }
 
 type nextIn struct {
@@ -268,15 +272,16 @@ func (s *server) offers(ctx context.Context, repo Repo, only string) (out offeri
 	case !slices.ContainsFunc(st.Runs, func(r daemon.RunStatus) bool { return !over(r) }):
 		out.Say = "nothing is on offer, and no run is live: you are done"
 	case len(out.Taken) > 0:
-		out.Say = "nothing else is on offer: claimed steps wait for their signal. If the claimant of a step is gone, read its context, have it done and signal it"
+		out.Say = "nothing else is on offer: claimed steps wait for their signal. If the claimant of a step is gone, read " +
+			"its context, have it done and signal it"
 	default:
 		out.Say = "nothing is on offer now: see what the runs wait for"
 	}
 	return out, picked, nil
 }
 
-// moves says that something may come to be on offer by itself. A step that the runs have on offer, and that is not among the
-// claimed, came on offer after the offers were read.
+// moves says that something may come to be on offer by itself. A step that the runs have on offer,
+// and that is not among the claimed, came on offer after the offers were read.
 func moves(out offering) bool {
 	free := func(run, step string) bool {
 		return !slices.ContainsFunc(out.Taken, func(o offer) bool { return o.Run == run && o.Step == step })
@@ -322,7 +327,8 @@ func (s *server) find(ctx context.Context, repo Repo, id, name string) (daemon.R
 	for _, st := range r.Steps {
 		for _, g := range st.Gates {
 			if name == g.ID || strings.HasPrefix(name, g.ID+"-") {
-				return r, st, fmt.Errorf("%.80q: %s is a gate, which no tool decides: its reviewer does, or a person; name the step, %s", name, g.ID, st.ID)
+				return r, st, fmt.Errorf("%.80q: %s is a gate, which no tool decides: its reviewer does, or a person; name "+
+					"the step, %s", name, g.ID, st.ID)
 			}
 		}
 	}
@@ -337,7 +343,8 @@ func (s *server) find(ctx context.Context, repo Repo, id, name string) (daemon.R
 }
 
 // offered returns the offer of a step; an error where it is not on offer.
-func (s *server) offered(ctx context.Context, repo Repo, r daemon.RunStatus, st daemon.StepStatus) (daemon.Offer, error) {
+func (s *server) offered(ctx context.Context, repo Repo, r daemon.RunStatus,
+	st daemon.StepStatus) (daemon.Offer, error) {
 	all, err := repo.Offers(ctx)
 	if err != nil {
 		return daemon.Offer{}, err

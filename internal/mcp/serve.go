@@ -70,7 +70,8 @@ func Serve(ctx context.Context, opt Options) error {
 	tool(srv, s, "context", contextText, look, nil, s.context)
 	tool(srv, s, "signal", signalText, act, json.RawMessage(signalSchema), s.signal)
 	tool(srv, s, "evaluate", evaluateText, look, nil, s.evaluate)
-	err := srv.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(opt.In), Writer: keptOpen{opt.Out}, MaxLineLength: maxMessage})
+	err := srv.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(opt.In), Writer: keptOpen{opt.Out},
+		MaxLineLength: maxMessage})
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -84,15 +85,23 @@ func (keptOpen) Close() error { return nil }
 
 // What an agent reads of the tools.
 const (
-	instructions = `sluice runs workflows of steps and gates. Some steps are not launched by sluice: they are on offer, and you have them done.
-Repeat until next reports that nothing is left: next with claim takes a step and returns its prompt; have it done in its worktree, by a subagent or yourself, exactly as the prompt says; signal reports that it is done, failed or blocked; evaluate waits for the gate that judges it. If a gate fails, next offers the step again with the findings.
+	instructions = `sluice runs workflows of steps and gates. Some steps are not launched by sluice: they are ` +
+		`on offer, and you have them done.
+Repeat until next reports that nothing is left: next with claim takes a step and returns its prompt; ` +
+		`have it done in its worktree, by a subagent or yourself, exactly as the prompt says; ` +
+		`signal reports that it is done, failed or blocked; evaluate waits for the gate that judges it. ` +
+		`If a gate fails, next offers the step again with the findings.
 You never decide a gate. If a person is asked, inform your user and continue with other steps on offer.`
-	listText     = "The runs of this repo, and what each waits for. With run: that run, step by step."
-	nextText     = "The oldest step that is on offer and that nobody has claimed: its prompt, where to work, its inputs and outputs, how to report that it is done. claim takes it at once; wait_seconds waits until there is one."
-	claimText    = "Takes a step that is on offer, so that nobody else does it."
-	contextText  = "Everything about a step: its prompt, its inputs, what failed before and why, the answers of other steps. Without step: the spec of the run."
-	signalText   = "Reports that a claimed step is done, failed or blocked. After done, its outputs and criteria are checked and its gate judges it; blocked asks a person a question."
-	evaluateText = "Waits until the gate has judged a signalled step, and returns the outcome: passed, failed (with the feedback), or that a person is asked. No argument influences the gate."
+	listText = "The runs of this repo, and what each waits for. With run: that run, step by step."
+	nextText = "The oldest step that is on offer and that nobody has claimed: its prompt, where to work, its " +
+		"inputs and outputs, how to report that it is done. claim takes it at once; wait_seconds waits until there is one."
+	claimText   = "Takes a step that is on offer, so that nobody else does it."
+	contextText = "Everything about a step: its prompt, its inputs, what failed before and why, the answers of other " +
+		"steps. Without step: the spec of the run."
+	signalText = "Reports that a claimed step is done, failed or blocked. After done, its outputs and criteria are " +
+		"checked and its gate judges it; blocked asks a person a question."
+	evaluateText = "Waits until the gate has judged a signalled step, and returns the outcome: passed, failed (with " +
+		"the feedback), or that a person is asked. No argument influences the gate."
 )
 
 type server struct {
@@ -101,33 +110,36 @@ type server struct {
 	calls chan struct{}
 }
 
-// tool adds a tool; without a schema its arguments are those of In. Its errors are told to the agent, in the words a person
-// would be told.
-func tool[In any](srv *sdk.Server, s *server, name, text string, notes *sdk.ToolAnnotations, schema any, fn func(context.Context, Repo, In) (any, error)) {
-	sdk.AddTool(srv, &sdk.Tool{Name: name, Description: text, Annotations: notes, InputSchema: schema}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
-		select {
-		case s.calls <- struct{}{}:
-			defer func() { <-s.calls }()
-		default:
-			return nil, nil, fmt.Errorf("%s: %d calls are under way: wait for one of them", name, maxCalls)
-		}
-		repo, done, err := s.opt.Open(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer done()
-		out, err := fn(ctx, repo, in)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
-		}
-		return nil, out, nil
-	})
+// tool adds a tool; without a schema its arguments are those of In. Its errors are told to the
+// agent, in the words a person would be told.
+func tool[In any](srv *sdk.Server, s *server, name, text string, notes *sdk.ToolAnnotations, schema any,
+	fn func(context.Context, Repo, In) (any, error)) {
+	sdk.AddTool(srv, &sdk.Tool{Name: name, Description: text, Annotations: notes, InputSchema: schema},
+		func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+			select {
+			case s.calls <- struct{}{}:
+				defer func() { <-s.calls }()
+			default:
+				return nil, nil, fmt.Errorf("%s: %d calls are under way: wait for one of them", name, maxCalls)
+			}
+			repo, done, err := s.opt.Open(ctx)
+			if err != nil {
+				return nil, nil, err
+			}
+			defer done()
+			out, err := fn(ctx, repo, in)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", name, err)
+			}
+			return nil, out, nil
+		})
 }
 
 // wait is how long a call may wait, of the seconds that were asked for.
 func wait(seconds int) (time.Duration, error) {
 	if seconds < 0 || seconds > int(maxWait/time.Second) {
-		return 0, fmt.Errorf("wait_seconds %d: want 0 to %d: call again to wait for longer", seconds, int(maxWait/time.Second))
+		return 0, fmt.Errorf("wait_seconds %d: want 0 to %d: call again to wait for longer", seconds,
+			int(maxWait/time.Second))
 	}
 	return time.Duration(seconds) * time.Second, nil
 }
@@ -138,9 +150,10 @@ var errStir = errors.New("something happened")
 // againIn is the pause before a service that went away is asked again.
 const againIn = 200 * time.Millisecond
 
-// until looks, and again after each fact (of the run; "" = of any), until look is content, the time is over or nobody waits
-// for the answer any more.
-func (s *server) until(ctx context.Context, repo Repo, run string, within time.Duration, look func() (bool, error)) error {
+// until looks, and again after each fact (of the run; "" = of any), until look is content, the time
+// is over or nobody waits for the answer any more.
+func (s *server) until(ctx context.Context, repo Repo, run string, within time.Duration,
+	look func() (bool, error)) error {
 	soon, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()

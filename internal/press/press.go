@@ -53,13 +53,14 @@ func (g *Guard) Begin(what string) (why string) {
 		why = g.key + " came twice within a second, or is held down"
 	}
 	if why != "" {
-		return why + ": look, then press " + g.key + " once"
+		return why + ": look at it, then press " + g.key + " once"
 	}
 	g.begun = g.at
 	return ""
 }
 
-// Rushed reports whether the key that was read last came in one go with the one that began the decision: it was no person's.
+// Rushed reports whether the key that was read last came in one go with the one that began the
+// decision: it was no person's.
 func (g *Guard) Rushed() bool { return g.at.Sub(g.begun) < Apart }
 
 // Ends returns why the key that was read last may not end a decision about what; "" = it may.
@@ -68,7 +69,7 @@ func (g *Guard) Ends(what string) (why string) {
 	case g.several:
 		return "several keys at once decide nothing"
 	case !g.Ripe(what, g.at):
-		return "it has only just come to the screen"
+		return "it has only just appeared"
 	}
 	return ""
 }

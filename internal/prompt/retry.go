@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	maxRetryContext  = 80 << 10 // bytes of a retry-context file
+	maxRetryContext  = 160 << 10 // bytes of a retry-context file
+	maxCommentsShown = 88 << 10  // all of a person: findings.Of takes 64 KiB of JSON
 	maxFindingsShown = 24 << 10
 	maxFinding       = 4 << 10 // one finding's message
 	maxEarlier       = 50      // files
@@ -61,7 +62,7 @@ func RetryContext(in RetryInput) []byte {
 	if list := findings.List(in.Comments); len(list) > 0 {
 		p.section("Comments on lines")
 		p.text("The line numbers are those of the files as they were judged.\n")
-		p.findings(list, maxFindingsShown)
+		p.findings(list, maxCommentsShown)
 	}
 	p.before(in)
 	if list := findings.List(in.Findings); len(list) > 0 {
@@ -118,7 +119,7 @@ func (p *page) wrong(in RetryInput) {
 		p.text("The person who decided gave no words of their own: what was said before is what is wrong.")
 	default:
 		p.text("No words were given. See the findings and scores, where there are any; " +
-			"otherwise look at the work again with the criterion in hand.")
+			"otherwise check the work against the criterion again.")
 	}
 }
 

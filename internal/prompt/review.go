@@ -31,7 +31,7 @@ type ReviewInput struct {
 	Held         []engine.Criterion // what a machine has checked and found to hold
 	Criteria     []string           // what no machine can check
 
-	Summary string          // the step's own word
+	Summary string          // the step's own report
 	Answer  json.RawMessage // the step's structured answer
 	Outputs []TextFile
 	Diff    string // since the work began

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/findings"
 	"sluice/internal/text"
 	"sluice/internal/text/hostile"
 	hold "sluice/tools/conform"
@@ -195,8 +196,30 @@ func TestPromptsAreBounded(t *testing.T) {
 	}
 	context := RetryContext(RetryInput{Gate: much, GateName: much, Step: much, Outcome: much, Reviewer: much, Feedback: much, Said: much, SaidBy: much, Asked: much, Missed: much,
 		Workflow: much, Run: much, Findings: json.RawMessage("[" + strings.Repeat(`{"file":"f","message":"`+strings.Repeat("m", 3000)+`"},`, 150) + `{}]`), Earlier: floods(150)})
-	if len(context) > maxRetryContext || !strings.Contains(string(context), "more left out") {
+	if most := maxRetryContext - maxCommentsShown; len(context) > most || !strings.Contains(string(context), "more left out") {
 		t.Errorf("retry context: %d bytes", len(context))
+	}
+}
+
+// TestAllCommentsReachTheAgent: as many comments of a person as are taken are in the file that the
+// next attempt reads.
+func TestAllCommentsReachTheAgent(t *testing.T) {
+	var list []string
+	for i := range findings.Max {
+		list = append(list, fmt.Sprintf(`{"file":"internal/some/file-%d.go","line":%d,"message":"%s end %d."}`, i, i+1, strings.Repeat("word ", 51), i))
+	}
+	raw := json.RawMessage("[" + strings.Join(list, ",") + "]")
+	if len(raw) < 60<<10 || findings.List(raw) == nil {
+		t.Fatalf("%d bytes", len(raw))
+	}
+	got := string(RetryContext(RetryInput{Gate: "G", Step: "S", Comments: raw}))
+	for i := range list {
+		if !strings.Contains(got, fmt.Sprintf("end %d.", i)) {
+			t.Fatalf("comment %d of %d is left out", i+1, len(list))
+		}
+	}
+	if len(got) > maxRetryContext {
+		t.Errorf("%d bytes", len(got))
 	}
 }
 

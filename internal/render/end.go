@@ -30,10 +30,10 @@ func EndLines(c *console.Console, r daemon.RunStatus) (out []string) {
 			if w := map[string]string{engine.OutcomePass: "passed", engine.OutcomeFail: "failed"}[words]; w != "" {
 				words = w
 			}
-			words += " by " + By(g.ByKind, g.By)
 			if g.Round > 1 {
-				words += fmt.Sprintf(", at its %s round", ordinal(g.Round))
+				words += fmt.Sprintf(" in round %d", g.Round)
 			}
+			words += " by " + By(g.ByKind, g.By)
 			decided = append(decided, [2]string{g.ID, words})
 		}
 	}
@@ -50,20 +50,4 @@ func EndLines(c *console.Console, r daemon.RunStatus) (out []string) {
 		out = append(out, l...)
 	}
 	return out
-}
-
-// ordinal returns 1st, 2nd, 3rd, 4th …
-func ordinal(n int) string {
-	end := "th"
-	if n%100 < 11 || n%100 > 13 {
-		switch n % 10 {
-		case 1:
-			end = "st"
-		case 2:
-			end = "nd"
-		case 3:
-			end = "rd"
-		}
-	}
-	return fmt.Sprint(n) + end
 }

@@ -28,13 +28,8 @@ func TestEndLines(t *testing.T) {
 	}
 	got[2] = strings.TrimRight(got[2][:16], " ")
 	want := []string{"  code     did code and more", "  docs     did docs and more", "  long     words",
-		"  G-tests  passed by ann (terminal), at its 2nd round", "  G-code   passed by ann (terminal), at its 2nd round", "  G-docs   passed by ann (terminal), at its 2nd round", "  used     0.42 USD, 84k tokens"}
+		"  G-tests  passed in round 2 by ann (terminal)", "  G-code   passed in round 2 by ann (terminal)", "  G-docs   passed in round 2 by ann (terminal)", "  used     0.42 USD, 84k tokens"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	for n, want := range map[int]string{1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 111: "111th"} {
-		if got := ordinal(n); got != want {
-			t.Errorf("%d: %s", n, got)
-		}
 	}
 }

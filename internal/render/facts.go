@@ -22,7 +22,8 @@ type FactLine struct {
 	Key     bool // important for a person who follows a run
 }
 
-// Bookkeeping reports whether a person who reads the log can do without the line: it is not important and warns of nothing.
+// Bookkeeping reports whether a person who reads the log can do without the line: it is not
+// important and warns of nothing.
 func (s FactLine) Bookkeeping() bool { return !s.Key && s.Style != console.Yellow }
 
 // Fact returns a fact in words, with foreign texts cleaned.
@@ -31,7 +32,8 @@ func Fact(raw json.RawMessage) FactLine {
 	if err != nil {
 		return FactLine{Text: text.Line(string(raw)), Style: console.Yellow}
 	}
-	for _, words := range []func(engine.Fact) (FactLine, bool){sayRun, sayStep, sayProcess, sayGate, sayHuman, sayRepo, sayTasks} {
+	for _, words := range []func(engine.Fact) (FactLine, bool){sayRun, sayStep, sayProcess, sayGate, sayHuman, sayRepo,
+		sayTasks, sayTrigger} {
 		if s, ok := words(f); ok {
 			s.Text = text.Line(s.Text)
 			if s.Subject == "" && s.Step != "" {
@@ -80,6 +82,9 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 			return FactLine{Text: what, Style: console.Bold, Key: true}, true
 		}
 		what := fmt.Sprintf("run of %s asked for%s", f.Workflow, Who(&f.By))
+		if f.Fired != nil {
+			what += ": " + f.Fired.Trigger + " " + f.Fired.Key
+		}
 		if len(f.Stubs) > 0 {
 			what += "; " + StubWords
 		}
@@ -87,7 +92,7 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 	case engine.RunBegan:
 		return FactLine{Text: "run began", Style: console.Dim}, true
 	case engine.RunPaused:
-		return FactLine{Text: Because("paused ("+f.Why+")"+Who(f.By), f.Text), Style: console.Yellow, Key: true}, true
+		return FactLine{Text: Because(Paused(f.Why, f.By), f.Text), Style: console.Yellow, Key: true}, true
 	case engine.RunResumed:
 		return FactLine{Text: "resumed" + Who(f.By), Style: console.Bold, Key: true}, true
 	case engine.RunEnded:
@@ -100,7 +105,8 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 	case engine.RunReopened:
 		return FactLine{Text: "continued" + Who(f.By), Style: console.Bold, Key: true}, true
 	case engine.NoteTaken:
-		return FactLine{Step: f.Step, Text: fmt.Sprintf("note %d%s: %s", f.N, Who(&f.By), f.Text), Style: console.Bold, Key: true}, true
+		return FactLine{Step: f.Step, Text: fmt.Sprintf("note %d%s: %s", f.N, Who(&f.By), f.Text), Style: console.Bold,
+			Key: true}, true
 	case engine.BudgetNeared:
 		return FactLine{Text: Because("a budget is nearly used up", f.Text), Style: console.Yellow, Key: true}, true
 	case engine.BudgetLifted:
@@ -116,11 +122,13 @@ func sayStep(f engine.Fact) (FactLine, bool) {
 	case engine.NeedsMet:
 		return FactLine{Step: f.Step, Text: "its needs are met: " + strings.Join(f.Pins, ", ")}, true
 	case engine.StepStarted:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "is due" + inTree(f.Worktree), Style: console.Dim}, true
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "is due" + inTree(f.Worktree),
+			Style: console.Dim}, true
 	case engine.StepSkipped:
 		return FactLine{Step: f.Step, Text: "skipped: `when` is false: " + f.When, Key: true}, true
 	case engine.StepLaunched:
-		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "launched, until " + Clock(f.Deadline) + " at the latest", Style: console.Blue, Key: true}
+		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N),
+			Text: "launched, until " + Clock(f.Deadline) + " at the latest", Style: console.Blue, Key: true}
 		if f.Person {
 			s.Text, s.Style, s.Key = fmt.Sprintf("launch %d is the person's", f.K), console.Dim, false
 		} else if f.Offered {
@@ -132,30 +140,36 @@ func sayStep(f engine.Fact) (FactLine, bool) {
 	case engine.StepClaimed:
 		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "taken" + Who(&f.By), Key: true}, true
 	case engine.GraceBegan:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "ended without its signal; it may still come" + until(f.Until), Style: console.Yellow}, true
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N),
+			Text: "ended without its signal; it may still come" + until(f.Until), Style: console.Yellow}, true
 	case engine.StepSignalled:
 		return saySignal(f), true
 	case engine.StepHeld:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "taken over" + Who(&f.By), Style: console.Yellow, Key: true}, true
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "taken over" + Who(&f.By),
+			Style: console.Yellow, Key: true}, true
 	case engine.StepHandedBack:
-		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "handed back" + Who(&f.By), Style: console.Bold, Key: true}
+		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "handed back" + Who(&f.By), Style: console.Bold,
+			Key: true}
 		if f.Done {
 			s.Text = "handed back as done" + Who(&f.By)
 		}
 		return s, true
 	case engine.StepRelaunched:
 		if f.Class == "takeover" {
-			return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "its agent has ended; it is launched again when it is handed back", Style: console.Dim}, true
+			return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N),
+				Text: "its agent has ended; it is launched again when it is handed back", Style: console.Dim}, true
 		}
 		again := "to be launched again"
 		if f.Class == engine.ClassInfrastructure { // which counts as a restart
 			again += " (" + f.Class + ")"
 		}
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: Because(again, f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: Because(again, f.Why) + notBefore(f.NotBefore),
+			Style: console.Yellow, Key: true}, true
 	case engine.Checked:
 		return sayCheck(f), true
 	case engine.StepPassed:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "passed → " + strings.Join(f.To, ", "), Style: console.Green, Key: true}, true
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "passed → " + strings.Join(f.To, ", "),
+			Style: console.Green, Key: true}, true
 	case engine.StepRouted:
 		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "sent on → " + f.To, Key: true}, true
 	case engine.StepSuperseded:
@@ -205,7 +219,8 @@ func sayCheck(f engine.Checked) FactLine {
 	case !f.OK:
 		s.Text, s.Style, s.Key = Because("does not hold", f.Why), console.Red, true
 	case len(f.Protected) > 0:
-		s.Text, s.Style, s.Key = "hold, but it changed protected files: "+strings.Join(f.Protected, ", "), console.Yellow, true
+		s.Text, s.Style, s.Key = "hold, but it changed protected files: "+strings.Join(f.Protected, ", "), console.Yellow,
+			true
 	case f.Unshipped > 0:
 		s.Text, s.Style = "hold, judged "+text.Unshipped(f.Unshipped), console.Yellow
 	}
@@ -215,21 +230,28 @@ func sayCheck(f engine.Checked) FactLine {
 func sayProcess(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.StopOrdered:
-		return FactLine{Subject: shortKey(f.Key), Text: Because("is being stopped", f.Why), Style: console.Yellow, Key: true}, true
+		return FactLine{Subject: shortKey(f.Key), Text: Because("is being stopped", f.Why), Style: console.Yellow,
+			Key: true}, true
 	case engine.ProcessGone:
 		return FactLine{Subject: shortKey(f.Key), Text: "process gone: " + exitWords(f.Exit), Style: console.Dim}, true
 	case engine.UsageCounted:
-		return FactLine{Subject: shortKey(f.Key), Text: "has used " + UsageWords(f.Usage) + " so far", Style: console.Dim}, true
+		return FactLine{Subject: shortKey(f.Key), Text: "has used " + UsageWords(f.Usage) + " so far",
+			Style: console.Dim}, true
 	case engine.CheckStarted:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "outputs and criterion are being checked", Style: console.Dim}, true
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "outputs and criterion are being checked",
+			Style: console.Dim}, true
 	case engine.HookStarted:
 		return FactLine{Step: f.Step, Text: "hook runs", Style: console.Dim}, true
 	case engine.ClockHeld:
-		return FactLine{Subject: shortKey(f.Key), Text: "waits until another agent has ended (max_agents); its time-out has not begun", Style: console.Yellow, Key: true}, true
+		return FactLine{Subject: shortKey(f.Key),
+			Text: "waits until another agent has ended (max_agents); its time-out has not begun", Style: console.Yellow,
+			Key: true}, true
 	case engine.ClockBegun:
-		return FactLine{Subject: shortKey(f.Key), Text: "its turn has come; time-out at " + Clock(f.Deadline), Style: console.Dim}, true
+		return FactLine{Subject: shortKey(f.Key), Text: "its turn has come; time-out at " + Clock(f.Deadline),
+			Style: console.Dim}, true
 	case engine.DeadlineMoved:
-		return FactLine{Step: f.Step, Gate: f.Gate, Subject: f.Step + f.Gate, Text: Because("deadline moved to "+Clock(f.To), f.Why), Style: console.Yellow}, true
+		return FactLine{Step: f.Step, Gate: f.Gate, Subject: f.Step + f.Gate,
+			Text: Because("deadline moved to "+Clock(f.To), f.Why), Style: console.Yellow}, true
 	}
 	return FactLine{}, false
 }
@@ -263,9 +285,11 @@ func sayRepo(f engine.Fact) (FactLine, bool) {
 	case engine.SettingsTaken:
 		return FactLine{Text: "settings taken", Style: console.Dim}, true
 	case engine.AdvanceOwed:
-		return FactLine{Text: fmt.Sprintf("the work of %s will go onto its branch", Attempt(f.Step, f.N)), Style: console.Dim}, true
+		return FactLine{Text: fmt.Sprintf("the work of %s will go onto its branch", Attempt(f.Step, f.N)),
+			Style: console.Dim}, true
 	case engine.RewindOwed:
-		return FactLine{Text: fmt.Sprintf("the work of %s will be taken off its branch", Attempt(f.Step, f.N)), Style: console.Dim}, true
+		return FactLine{Text: fmt.Sprintf("the work of %s will be taken off its branch", Attempt(f.Step, f.N)),
+			Style: console.Dim}, true
 	case engine.LandingOwed:
 		return FactLine{Text: "its work will be landed", Style: console.Dim}, true
 	case engine.WriteDone:
@@ -280,9 +304,11 @@ func sayRepo(f engine.Fact) (FactLine, bool) {
 	case engine.FileGone:
 		return FactLine{Text: "file moved out of the inbox", Style: console.Dim}, true
 	case engine.NoticeOwed:
-		return FactLine{Gate: f.Notice.Gate, Subject: f.Notice.Gate, Text: Because("a notice is due ("+f.Notice.Kind+")", f.Notice.Text), Style: console.Dim}, true
+		return FactLine{Gate: f.Notice.Gate, Subject: f.Notice.Gate,
+			Text: Because("a notice is due ("+f.Notice.Kind+")", f.Notice.Text), Style: console.Dim}, true
 	case engine.NoticeTried:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: Because("notice sent", strings.Join(f.Results, ", ")), Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: Because("notice sent", strings.Join(f.Results, ", ")),
+			Style: console.Dim}, true
 	case engine.Ignored:
 		return FactLine{Text: Because("ignored: "+f.What+Who(f.Who), f.Why), Style: console.Yellow, Key: true}, true
 	}

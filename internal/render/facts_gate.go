@@ -15,11 +15,14 @@ import (
 func sayGate(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.RoundOpened:
-		return FactLine{Gate: f.Gate, Step: f.Step, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("opened over %s (%s)", Attempt(f.Step, f.Attempt), f.Level), Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Step: f.Step, Subject: Round(f.Gate, f.N),
+			Text: fmt.Sprintf("opened over %s (%s)", Attempt(f.Step, f.Attempt), f.Level), Style: console.Dim}, true
 	case engine.ReviewStarted:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "reviewer launched", Style: console.Blue, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "reviewer launched", Style: console.Blue,
+			Key: true}, true
 	case engine.Judged:
-		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Judge(f.ByKind) + ": " + f.Outcome, Style: console.Green}
+		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Judge(f.ByKind) + ": " + f.Outcome,
+			Style: console.Green}
 		if f.Word != "" && f.Word != f.Outcome {
 			s.Text += " (it said: " + f.Word + ")"
 		}
@@ -33,23 +36,32 @@ func sayGate(f engine.Fact) (FactLine, bool) {
 		s.Key = f.ByKind != "step" || f.Outcome != engine.OutcomePass // the step itself says so
 		return s, true
 	case engine.Inconclusive:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because("review inconclusive", f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N),
+			Text: Because("review inconclusive", f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
 	case engine.Agreed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "reviewer agrees; you are notified", Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "reviewer agrees; you are notified",
+			Style: console.Dim}, true
 	case engine.WindowOpened:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + f.Gate, Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N),
+			Text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + f.Gate, Style: console.Yellow, Key: true}, true
 	case engine.GateFailed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("failure %d counted", f.Count), Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("failure %d counted", f.Count),
+			Style: console.Dim}, true
 	case engine.RouteCounted:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("%s %d counted", f.Route, f.Count), Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("%s %d counted", f.Route, f.Count),
+			Style: console.Dim}, true
 	case engine.RetryContextOwed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "the reason is written to " + f.Path, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "the reason is written to " + f.Path, Key: true},
+			true
 	case engine.OutputsOwed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "its outputs will be written", Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "its outputs will be written",
+			Style: console.Dim}, true
 	case engine.ExhaustedTo:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its failures are used up → " + f.To + " (on_exhausted)", Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its failures are used up → " + f.To + " (on_exhausted)",
+			Style: console.Yellow, Key: true}, true
 	case engine.CountRenewed:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts restart: the step of on_exhausted has passed", Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts restart: the step of on_exhausted has passed",
+			Style: console.Dim}, true
 	case engine.CountReset:
 		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts restart", Style: console.Dim, Key: true}, true
 	}
@@ -60,15 +72,18 @@ func sayGate(f engine.Fact) (FactLine, bool) {
 func sayHuman(f engine.Fact) (FactLine, bool) {
 	switch f := f.(type) {
 	case engine.HumanAsked:
-		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "asks you (" + Why(f.Why) + "): sluice show " + f.Gate, Style: console.Yellow, Key: true}
+		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N),
+			Text: "asks you (" + Why(f.Why) + "): sluice show " + f.Gate, Style: console.Yellow, Key: true}
 		if f.Forced {
 			s.Text += "; it asks you for the rest of the run"
 		}
 		return s, true
 	case engine.Reminded:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "still asks you: sluice show " + f.Gate, Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "still asks you: sluice show " + f.Gate,
+			Style: console.Yellow, Key: true}, true
 	case engine.SignatureUsed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key), Style: console.Dim, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N),
+			Text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key), Style: console.Dim, Key: true}, true
 	case engine.RoundPassed:
 		by := "passed by " + By(f.ByKind, f.By)
 		if gave := form.Shown(f.Answer); gave != "" {
@@ -92,7 +107,8 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 		if f.Forced {
 			what += " (its failures are used up: from here on the gate asks you)"
 		}
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(what, f.Feedback), Style: console.Red, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(what, f.Feedback), Style: console.Red,
+			Key: true}, true
 	case engine.RoundRouted:
 		what := f.Outcome + " by " + By(f.ByKind, f.By) + " → " + f.To
 		if f.Times > 1 {
@@ -104,9 +120,11 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 		if f.Forced {
 			what += " (this route is used up: from here on the gate asks you)"
 		}
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(what, f.Feedback), Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(what, f.Feedback), Style: console.Yellow,
+			Key: true}, true
 	case engine.RoundVoided:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because("void", f.Why), Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because("void", f.Why), Style: console.Yellow,
+			Key: true}, true
 	}
 	return FactLine{}, false
 }

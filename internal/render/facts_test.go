@@ -68,9 +68,9 @@ func TestFactsInWords(t *testing.T) {
 	}{
 		{engine.StepSignalled{Step: "X-1", N: 2, Status: "blocked", Via: "X-1-done.json", Question: "which database?"}, "X-1.2|says blocked (X-1-done.json): which database?"},
 		{engine.Judged{Gate: "G", N: 1, Outcome: "revise", Word: "fail", Score: &score, Feedback: "more"}, "G #1|reviewer: revise (it said: fail), score 62: more"},
-		{engine.Judged{Gate: "G", N: 1, Outcome: "pass", ByKind: "step"}, "G #1|the step's own word: pass"},
+		{engine.Judged{Gate: "G", N: 1, Outcome: "pass", ByKind: "step"}, "G #1|the step's own report: pass"},
 		{engine.Judged{Gate: "G", N: 1, Outcome: "fail", ByKind: "command", Feedback: "red"}, "G #1|its command: fail: red"},
-		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "step"}, "G #1|passed by the step's own word"},
+		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "step"}, "G #1|passed by the step's own report"},
 		{engine.WindowOpened{Gate: "G", N: 1, Until: at}, "G #1|goes on unless you veto until 12:00:00: sluice veto G"},
 		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "human", By: &engine.Actor{Who: "ann", Via: "file"}, Feedback: "good"}, "G #1|passed by ann (file): good"},
 		{engine.RoundFailed{Gate: "G", N: 1, Outcome: "fail", ByKind: "criterion", To: "X-1", Feedback: "no file"}, "G #1|failed by criterion → X-1: no file"},

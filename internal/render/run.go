@@ -61,11 +61,14 @@ func FirstWait(r daemon.RunStatus, now time.Time) string {
 	return s
 }
 
-// WaitWords returns what a run waits for and since when.
+// WaitWords returns what a run waits for and for how long: "waiting 9s: tests for its agent".
 func WaitWords(w daemon.Wait, now time.Time) string {
-	s := text.Line(w.Text)
-	if !w.Since.IsZero() {
-		s = "since " + Ago(now.Sub(w.Since)) + " " + s
+	s := "waiting: " + text.Line(w.Text)
+	switch {
+	case w.Kind == "paused":
+		s = text.Line(w.Text) // says so itself
+	case !w.Since.IsZero():
+		s = "waiting " + Ago(now.Sub(w.Since)) + ": " + text.Line(w.Text)
 	}
 	if !w.Until.IsZero() {
 		s += " (" + Ago(w.Until.Sub(now)) + " left)"
@@ -73,18 +76,10 @@ func WaitWords(w daemon.Wait, now time.Time) string {
 	return s
 }
 
-// RunLines returns a run in lines: its head, each step with its gates, and what it waits for. They may be wider than the
-// terminal.
-func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) []string {
-	return runLines(c, r, now, 0)
-}
-
-// FittedRun is RunLines for the terminal: what steps and gates did is cut at its width, all else is wrapped.
-func FittedRun(c *console.Console, r daemon.RunStatus, now time.Time) []string {
-	return runLines(c, r, now, c.Width())
-}
-
-func runLines(c *console.Console, r daemon.RunStatus, now time.Time, width int) (out []string) {
+// RunLines returns a run in lines: its head, each step with its gates, and what it waits for. What
+// steps and gates did is cut at the terminal's width, all else is wrapped.
+func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) (out []string) {
+	width := c.Width()
 	add := func(indent int, cells ...console.Cell) {
 		out = append(out, c.WrappedLines(width, indent, console.Joined(cells...))...)
 	}
@@ -110,7 +105,7 @@ func runLines(c *console.Console, r daemon.RunStatus, now time.Time, width int) 
 		add(2, console.Styled("role "+text.Line(role)+" used "+words, console.Dim))
 	}
 	for _, n := range r.Near {
-		add(2, console.Styled("near its budget: "+text.Line(n), console.Yellow))
+		add(2, console.Styled(NearBudget(n), console.Yellow))
 	}
 	out = append(out, stepLines(c, r, now, width)...)
 	for _, words := range unpassed(r) {
@@ -124,7 +119,7 @@ func runLines(c *console.Console, r daemon.RunStatus, now time.Time, width int) 
 		add(2, console.Styled(head, console.Dim), console.Styled("“"+text.Line(n.Text)+"”", console.Plain))
 	}
 	for _, w := range r.Waits {
-		add(2, console.Styled("waits ", console.Dim), console.Styled(WaitWords(w, now), console.Plain))
+		add(2, console.Styled(WaitWords(w, now), console.Plain))
 	}
 	if r.EndWhy != "" {
 		add(2, console.Styled(text.Line(r.EndWhy), console.Plain))
@@ -141,8 +136,8 @@ func runWarnings(r daemon.RunStatus) (out []string) {
 		out = append(out, words)
 	}
 	if r.SpecDrift {
-		out = append(out, fmt.Sprintf("the spec's file has changed since; this run keeps the old one. To use the new one: "+
-			"`sluice abort %s`, `sluice run %s`", r.ID, text.Line(r.Workflow)))
+		out = append(out, SpecChanged+
+			fmt.Sprintf(". To use the new one: `sluice abort %s`, `sluice run %s`", r.ID, text.Line(r.Workflow)))
 	}
 	return out
 }
@@ -207,7 +202,8 @@ func unpassedWords(u daemon.LetThrough) string {
 	if u.ByKind == "human" {
 		by = ", by " + By(u.ByKind, u.By)
 	}
-	return Unpassed{Where: where, Outcome: outcome, Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + by
+	return Unpassed{Where: where, Outcome: outcome, Failures: u.Failures, Route: u.Route, Times: u.Times,
+		To: u.To}.String() + by
 }
 
 // UsageWords returns what was used.

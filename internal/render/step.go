@@ -116,12 +116,7 @@ func listLines(c *console.Console, l *daemon.ListStatus, width int) (out []strin
 		out = append(out, c.WrappedLines(width, indent, console.Joined(cells...))...)
 	}
 	head := fmt.Sprintf("%d of %s done", l.Done, text.Plural(l.Total, "task"))
-	if l.Failed > 0 {
-		head += fmt.Sprintf(", %d failed", l.Failed)
-	}
-	if l.Blocked > 0 {
-		head += fmt.Sprintf(", %d blocked", l.Blocked)
-	}
+	head += NotDone(l.Tally)
 	add(6, console.Styled(text.Line(l.File)+": ", console.Dim), console.Styled(head, console.Plain))
 	if l.Fault != "" {
 		add(6, console.Styled(text.Line(l.Fault), console.Red))
@@ -164,3 +159,20 @@ func GateState(g daemon.GateStatus) string {
 	}
 	return cmp.Or(g.State, "not open")
 }
+
+// NotDone names the tasks of a list that failed or are blocked, to follow a count: ", 2 failed".
+func NotDone(t engine.Tally) (words string) {
+	if t.Failed > 0 {
+		words = fmt.Sprintf(", %d failed", t.Failed)
+	}
+	if t.Blocked > 0 {
+		words += fmt.Sprintf(", %d blocked", t.Blocked)
+	}
+	return words
+}
+
+// NearBudget says how near a run is to a limit.
+func NearBudget(near string) string { return "near its budget: " + text.Line(near) }
+
+// SpecChanged says that a run keeps a spec that its file no longer has.
+const SpecChanged = "the spec's file has changed since; this run keeps the old one"

@@ -34,7 +34,8 @@ func sayTasks(f engine.Fact) (FactLine, bool) {
 	case engine.TasksAdded:
 		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "the gate" + addedWords(f.Added), Key: true}, true
 	case engine.ListSent:
-		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Style: console.Yellow, Key: true, Text: Because("the list goes to "+f.To, f.Text)}
+		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Style: console.Yellow, Key: true,
+			Text: Because("the list goes to "+f.To, f.Text)}
 		if f.Task != "" {
 			s.Text = Because("the list goes to "+f.To+", as "+f.Task+" has used its tries", f.Text)
 		}
@@ -42,7 +43,8 @@ func sayTasks(f engine.Fact) (FactLine, bool) {
 	case engine.ListUnsent:
 		return FactLine{Text: "the step that the list went to is undone", Style: console.Dim}, true
 	case engine.ListSentBack:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: Because("the list is sent back", f.Feedback), Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: Because("the list is sent back", f.Feedback),
+			Style: console.Dim}, true
 	case engine.FeedbackTaken:
 		return FactLine{Text: "the list takes up the findings" + addedWords(f.Added), Style: console.Dim}, true
 	}
@@ -73,7 +75,8 @@ func addedWords(added []engine.Task) string {
 }
 
 func sayRead(f engine.TasksRead) FactLine {
-	s := FactLine{Step: f.Step, Text: fmt.Sprintf("the task file was read: %s new or changed", text.Plural(len(f.Set), "task"))}
+	s := FactLine{Step: f.Step,
+		Text: fmt.Sprintf("the task file was read: %s new or changed", text.Plural(len(f.Set), "task"))}
 	if n := len(f.Gone); n > 0 {
 		s.Text += fmt.Sprintf(", %d removed", n)
 	}

@@ -29,7 +29,8 @@ func TextOf(t engine.Text, env *engine.Env) string {
 
 // KnownOf collects the values that texts of a step or a gate may use.
 func KnownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
-	env := &engine.Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Step: st.ID, Attempt: st.Attempt, Task: r.Child.TaskEnv(), Steps: map[string]engine.StepEnv{}, Gates: map[string]engine.GateEnv{},
+	env := &engine.Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Step: st.ID, Attempt: st.Attempt,
+		Task: r.Child.TaskEnv(), Steps: map[string]engine.StepEnv{}, Gates: map[string]engine.GateEnv{},
 		Foreign: func(_, value string) string { return text.CleanLines(value, showValue) }}
 	for _, s := range r.Steps {
 		known := engine.StepEnv{Status: s.State, Attempt: s.Attempt}

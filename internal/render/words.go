@@ -34,13 +34,15 @@ func Mark(state string) (sign, style string) {
 	return "·", console.Dim
 }
 
-// Judge names who gave a verdict. A gate that uses its step's own word has no reviewer.
+// Judge names who gave a verdict. A gate that uses its step's own report has no reviewer.
 func Judge(kind string) string {
 	switch kind {
 	case "step":
-		return "the step's own word"
+		return "the step's own report"
 	case "command":
 		return "its command"
+	case "forge":
+		return "the forge"
 	}
 	return "reviewer"
 }
@@ -201,6 +203,25 @@ func Who(by *engine.Actor) string {
 	return " by " + strings.TrimSpace(s)
 }
 
+// Paused says who or what paused a run; why is the engine's word for it.
+func Paused(why string, by *engine.Actor) string {
+	switch key, limit := strings.CutPrefix(why, "limit:"); {
+	case limit:
+		return "paused by the limit " + text.Line(key)
+	case why == "user" && Who(by) == "":
+		return "paused by a person"
+	case why == "user":
+		return "paused" + Who(by)
+	case why == engine.PausedParent:
+		return "paused with its parent run"
+	case why == engine.PausedConfirm:
+		return "waits for a person before its first step"
+	case why == "fatal":
+		return "paused by an error"
+	}
+	return "paused: " + text.Line(why)
+}
+
 // Why returns why a person is asked.
 func Why(why string) string {
 	switch why {
@@ -225,7 +246,9 @@ func By(kind string, by *engine.Actor) string {
 	case "reviewer":
 		return "its reviewer"
 	case "step":
-		return "the step's own word"
+		return "the step's own report"
+	case "forge":
+		return "the forge"
 	case "when":
 		return "its `when`, unjudged"
 	case "exhausted":

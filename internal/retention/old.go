@@ -30,7 +30,8 @@ type Run struct {
 
 // Old returns the ended runs beyond the newest `keep` that ended at least `older` ago. The folder of an
 // unknown run may belong to another checkout: it counts only if its export says the run was forgotten.
-func Old(ctx context.Context, con *console.Console, p *workspace.Workspace, keep int, older time.Duration) ([]Run, error) {
+func Old(ctx context.Context, con *console.Console, p *workspace.Workspace, keep int,
+	older time.Duration) ([]Run, error) {
 	st, err := p.Status(ctx)
 	if err != nil {
 		return nil, err

@@ -33,25 +33,33 @@ func Visible(line string) string {
 // hunk is a line of the hunk.
 func Lines(patch []byte) []Line {
 	var out []Line
-	p := place{}
+	p := Place{}
 	for raw := range strings.Lines(string(patch)) {
-		p.text = raw
-		out = append(out, p.next(strings.TrimSuffix(raw, "\n")))
+		l := p.Next(strings.TrimSuffix(raw, "\n"))
+		l.Text = Visible(raw)
+		out = append(out, l)
 	}
 	return out
 }
 
-// place is where a reader of a patch is.
-type place struct {
-	text             string // the line as it is in the patch
-	file             string
+// Place is where a reader of a patch is; the zero Place is before its first line.
+type Place struct {
+	file, was        string
 	old, new         int // the numbers of the next lines
 	oldLeft, newLeft int // lines left in the hunk
 }
 
-func (p *place) next(line string) Line {
-	l := Line{Text: Visible(p.text), File: p.file, New: p.new - 1, Old: p.old - 1}
-	if p.oldLeft > 0 || p.newLeft > 0 {
+// InHunk reports whether the next line belongs to a hunk. Of such a line Next needs no more than the
+// first byte.
+func (p *Place) InHunk() bool { return p.oldLeft > 0 || p.newLeft > 0 }
+
+// Was returns the name that the file had before the change, if the patch has told it.
+func (p *Place) Was() string { return p.was }
+
+// Next takes the next line of the patch, without its end, and returns what it is, without its Text.
+func (p *Place) Next(line string) Line {
+	l := Line{File: p.file, New: p.new - 1, Old: p.old - 1}
+	if p.InHunk() {
 		return p.inHunk(l, line)
 	}
 	switch {
@@ -60,25 +68,31 @@ func (p *place) next(line string) Line {
 		return l
 	case strings.HasPrefix(line, "@@ "):
 		if p.begins(line) {
-			return Line{Text: l.Text, File: p.file, Kind: '@', New: p.new, Old: p.old}
+			return Line{File: p.file, Kind: '@', New: p.new, Old: p.old}
 		}
 	case strings.HasPrefix(line, "diff --git "):
-		p.file = headName(strings.TrimPrefix(line, "diff --git "))
+		p.file, p.was = headName(strings.TrimPrefix(line, "diff --git ")), ""
 	case strings.HasPrefix(line, "+++ "):
 		if name, ok := sideName(strings.TrimPrefix(line, "+++ "), "b/"); ok {
 			p.file = name
 		}
 	case strings.HasPrefix(line, "--- "):
 		if name, ok := sideName(strings.TrimPrefix(line, "--- "), "a/"); ok {
-			p.file = name
+			p.file, p.was = name, name
 		}
+	case strings.HasPrefix(line, "rename from "):
+		p.was = unquote(strings.TrimPrefix(line, "rename from "))
+	case strings.HasPrefix(line, "copy from "):
+		p.was = unquote(strings.TrimPrefix(line, "copy from "))
+	case strings.HasPrefix(line, "copy to "):
+		p.file = unquote(strings.TrimPrefix(line, "copy to "))
 	case strings.HasPrefix(line, "rename to "):
 		p.file = unquote(strings.TrimPrefix(line, "rename to "))
 	}
-	return Line{Text: l.Text, File: p.file}
+	return Line{File: p.file}
 }
 
-func (p *place) inHunk(l Line, line string) Line {
+func (p *Place) inHunk(l Line, line string) Line {
 	kind := byte(' ') // an empty line is one whose space was lost
 	if line != "" {
 		kind = line[0]
@@ -105,7 +119,7 @@ func (p *place) inHunk(l Line, line string) Line {
 }
 
 // begins reads the head of a hunk, @@ -1,2 +3,4 @@.
-func (p *place) begins(line string) bool {
+func (p *Place) begins(line string) bool {
 	words := strings.Fields(line)
 	if len(words) < 4 || words[3] != "@@" {
 		return false

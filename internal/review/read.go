@@ -31,7 +31,7 @@ func (s *Sheet) Read(edited []byte) (words string, comments []findings.Finding, 
 		return "", nil, fault.New("save it as UTF-8", "the file is not UTF-8 text")
 	}
 	exact := &reader{sheet: s, exact: true}
-	if exact.read(string(edited)) == nil { // an empty line that was added is told from one of the changes
+	if exact.read(string(edited)) == nil { // only so an added empty line is known from one of the changes
 		return exact.done()
 	}
 	r := &reader{sheet: s}

@@ -135,8 +135,8 @@ func deepCopy(v any) any {
 	return v
 }
 
-// Conform fills v, which Decode gave, in from the schema's defaults and holds it against the schema. Nothing is filled in for
-// the top-level keys in never.
+// Conform fills v, which Decode gave, in from the schema's defaults and holds it against the
+// schema. Nothing is filled in for the top-level keys in never.
 func (s *Schema) Conform(v any, never ...string) error {
 	f := &filler{never: never}
 	if err := f.fill(s.of, v, 0, true); err != nil {

@@ -26,7 +26,8 @@ type Property struct {
 	of                 *jsonschema.Schema
 }
 
-// Properties are those that the schema names for its top, the required ones first, in the order in which it requires them.
+// Properties are those that the schema names for its top, the required ones first, in the order in
+// which it requires them.
 func (s *Schema) Properties() []Property {
 	var required []string
 	named := map[string]*jsonschema.Schema{}
@@ -94,7 +95,8 @@ func (p Property) Want() string {
 		}
 		return line("one of "+strings.Join(all, ", "), maxFault)
 	}
-	words := map[string]string{"string": "text", "integer": "an integer", "number": "a number", "boolean": "true or false", "array": "a list, in JSON", "object": "an object, in JSON", "null": "null"}
+	words := map[string]string{"string": "text", "integer": "an integer", "number": "a number",
+		"boolean": "true or false", "array": "a list, in JSON", "object": "an object, in JSON", "null": "null"}
 	var kinds []string
 	for _, t := range p.types() {
 		kinds = append(kinds, words[t])
@@ -186,7 +188,8 @@ func (s *Schema) Given(args []string) (map[string]any, error) {
 		}
 		name, text, ok := strings.Cut(arg, "=")
 		if !ok {
-			return nil, fmt.Errorf("%s: want NAME=VALUE, or the whole answer as a JSON object", line(strconv.Quote(arg), maxFault))
+			return nil, fmt.Errorf("%s: want NAME=VALUE, or the whole answer as a JSON object",
+				line(strconv.Quote(arg), maxFault))
 		}
 		i := slices.IndexFunc(all, func(p Property) bool { return p.Name == name })
 		if i < 0 {
@@ -217,8 +220,9 @@ func unknown(name string, all []Property) string {
 	return line(fmt.Sprintf("the answer has no %s: %s", line(strconv.Quote(name), maxFault), says), maxText)
 }
 
-// Person completes a person's answer, JSON or nothing, from the schema's defaults and holds it against the schema. It gives the
-// answer with its keys in order; the error says what is missing and what is wrong.
+// Person completes a person's answer, JSON or nothing, from the schema's defaults and holds it
+// against the schema. It gives the answer with its keys in order; the error says what is missing
+// and what is wrong.
 func (s *Schema) Person(data []byte) (json.RawMessage, error) {
 	if len(data) == 0 {
 		data = []byte("{}")
@@ -249,7 +253,8 @@ func (s *Schema) faultsOf(given map[string]any, err error) error {
 			wrong = append(wrong, fmt.Sprintf("%s: want %s, found %s", p.Name, p.Want(), line(Shown(v), maxFault)))
 		}
 	}
-	closed := slices.ContainsFunc(chain(s.of, 0), func(x *jsonschema.Schema) bool { return x.AdditionalProperties == false })
+	closed := slices.ContainsFunc(chain(s.of, 0),
+		func(x *jsonschema.Schema) bool { return x.AdditionalProperties == false })
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if closed && !slices.ContainsFunc(all, func(p Property) bool { return p.Name == name }) {
 			wrong = append(wrong, unknown(name, all))

@@ -42,9 +42,9 @@ type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) { return nil, errRemote }
 
-// Compile reads a JSON Schema: an object of strict JSON, of at most MaxBytes, that refers to no other document, is not so
-// tangled that checking would not end, and gives nothing that is named `destructive` a default: what an agent did not say about
-// harm is not filled in.
+// Compile reads a JSON Schema: an object of strict JSON, of at most MaxBytes, that refers to no
+// other document, is not so tangled that checking would not end, and gives nothing that is named
+// `destructive` a default: what an agent did not say about harm is not filled in.
 func Compile(source []byte) (*Schema, error) {
 	if _, err := strictjson.Check(source, MaxBytes); err != nil {
 		return nil, fmt.Errorf("%w: fix the JSON", err)
@@ -135,7 +135,8 @@ func plainNumbers(v any) any {
 
 // same are the schemas that hold for the very value that s holds for.
 func same(s *jsonschema.Schema) []*jsonschema.Schema {
-	out := slices.Concat([]*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.ContentSchema}, s.AllOf, s.AnyOf, s.OneOf)
+	out := slices.Concat([]*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.ContentSchema},
+		s.AllOf, s.AnyOf, s.OneOf)
 	if s.DynamicRef != nil {
 		out = append(out, s.DynamicRef.Ref)
 	}
@@ -156,7 +157,8 @@ func below(s *jsonschema.Schema) (named, all []*jsonschema.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		named = append(named, s.Properties[name])
 	}
-	all = slices.Concat([]*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems}, s.PrefixItems)
+	all = slices.Concat([]*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020,
+		s.UnevaluatedItems}, s.PrefixItems)
 	for _, sub := range s.PatternProperties {
 		all = append(all, sub)
 	}

@@ -35,8 +35,13 @@ func Daemon(ctx context.Context, o Options) error {
 	if err != nil {
 		return errors.Join(err, profiled())
 	}
-	srv := w.Server(home)
 	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	page, err := w.page(inner, home)
+	if err != nil {
+		return errors.Join(err, w.Close(), profiled())
+	}
+	srv := w.Server(home, page.Link)
 	var wg sync.WaitGroup
 	wg.Go(func() { w.dog.feed(inner, con) })
 	wg.Go(func() { reloadOn(inner, con, srv, log) })
@@ -52,7 +57,7 @@ func Daemon(ctx context.Context, o Options) error {
 	tellManager(con, "STOPPING=1")
 	stop()
 	wg.Wait()
-	if cerr := errors.Join(w.Close(), profiled()); err == nil {
+	if cerr := errors.Join(page.Close(), w.Close(), profiled()); err == nil {
 		err = cerr
 	}
 	if err == nil {

@@ -30,5 +30,6 @@ func (s *liveSettings) terminal(ctx context.Context, dir string, args []string) 
 	if len(term) == 0 {
 		return fault.New("name one in notify.terminal", "no terminal program was found")
 	}
-	return s.parts.desk.Start(ctx, append(slices.Clone(term), append([]string{"sh", "-c", stayOpen, "sluice", s.parts.Self}, args...)...), dir)
+	return s.parts.desk.Start(ctx,
+		append(slices.Clone(term), append([]string{"sh", "-c", stayOpen, "sluice", s.parts.Self}, args...)...), dir)
 }

@@ -58,7 +58,8 @@ func (s *liveSettings) look(now time.Time) (soon bool) {
 	if s.parts.faulty(s, err) {
 		what, _ := fault.Split(err)
 		s.parts.done.Go(func() {
-			s.alarm(s.parts.ctx, "the changed settings are not in force", filepath.Base(s.root)+": "+strings.TrimSpace(what)+". The previous settings stay in force.")
+			s.alarm(s.parts.ctx, "the changed settings are not in force",
+				filepath.Base(s.root)+": "+strings.TrimSpace(what)+". The previous settings stay in force.")
 		})
 	}
 	if err != nil {
@@ -80,7 +81,8 @@ func (s *liveSettings) look(now time.Time) (soon bool) {
 func (s *liveSettings) again() (engine.Config, error) {
 	err := s.read()
 	if err != nil {
-		s.parts.log.Error().Err(err).Str("repo", s.root).Msg("the settings could not be read again: the previous ones stay in force")
+		s.parts.log.Error().Err(err).Str("repo",
+			s.root).Msg("the settings could not be read again: the previous ones stay in force")
 	}
 	return s.now().Engine(), err
 }

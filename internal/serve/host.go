@@ -79,7 +79,8 @@ func InFront(ctx context.Context, o Options, p *workspace.Workspace, hold bool) 
 		}
 		if try == hostTries || ctx.Err() != nil {
 			_ = errors.Join(w.Close(), f.Close()) // the other process is what matters
-			return nil, &fault.Error{Cause: held.Error(), Advice: "`sluice doctor` shows the process; end it, then try again", Code: fault.ExitServed, Err: err}
+			return nil, &fault.Error{Cause: held.Error(),
+				Advice: "`sluice doctor` shows the process; end it, then try again", Code: fault.ExitServed, Err: err}
 		}
 		time.Sleep(hostPause)
 	}
@@ -130,7 +131,8 @@ func (h *Host) Quiet(ctx context.Context, run string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fault.Failed("the next process that serves the repo (`sluice run`, `sluice daemon`) ends the rest", "%s is aborted, but not all of it has ended: %s", run, context.Cause(ctx))
+			return fault.Failed("the next process that serves the repo (`sluice run`, `sluice daemon`) ends the rest",
+				"%s is aborted, but not all of it has ended: %s", run, context.Cause(ctx))
 		case <-time.After(abortPace):
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/layout"
 	"sluice/internal/text"
+	"sluice/internal/workflows"
 	"sluice/internal/workspace"
 	"sluice/internal/world"
 	"sluice/notify"
@@ -90,9 +91,11 @@ func New(o Options, log zerolog.Logger) (*Parts, error) {
 	look := o.Timing.Look
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
-	w := &Parts{Options: o, log: log, slots: &launch.Slots{}, unheld: &launch.Unheld{}, spent: &launch.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
-		watch: watcher.New(look), worlds: map[*world.World]bool{}, live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{},
-		poked: make(chan struct{}, 1), ctx: ctx, stop: stop}
+	w := &Parts{Options: o, log: log, slots: &launch.Slots{}, unheld: &launch.Unheld{}, spent: &launch.Spending{},
+		dog:   &watchdog{beats: map[string]time.Time{}},
+		watch: watcher.New(look), worlds: map[*world.World]bool{}, live: map[*liveSettings]bool{},
+		faults: map[*liveSettings]string{},
+		poked:  make(chan struct{}, 1), ctx: ctx, stop: stop}
 	w.desk = notify.NewDesk([]string{o.Self, NotifyHelper}, nil)
 	w.runner = agents.New(agents.Options{Shim: []string{o.Self, shimCommand}, Warm: warm, Logf: w.logf("agents")})
 	w.box = sync.OnceValues(func() (*sandbox.Box, error) { return sandbox.Find(context.Background(), o.Self, "") })
@@ -109,19 +112,21 @@ func (w *Parts) Close() error {
 }
 
 // Server returns the daemon of all watched repos.
-func (w *Parts) Server(home string) *daemon.Server {
+func (w *Parts) Server(home string, page func(context.Context) (string, error)) *daemon.Server {
 	return daemon.NewServer(daemon.ServerOptions{
-		Home: home, Version: w.Version, Log: w.log, Open: w.open, ReposFile: workspace.ReposFile(home),
+		Home: home, Web: page, Version: w.Version, Log: w.log, Open: w.open, ReposFile: workspace.ReposFile(home),
 		StateOf: func(ctx context.Context, root string) (string, error) {
 			if !workspace.IsDir(root) {
-				return "", fault.New(fmt.Sprintf("move it back, or run `sluice watch rm %s`, and `sluice watch add` in its new place", root), "repo: %w", atomicfile.ErrGone)
+				return "", fault.New(fmt.Sprintf("move it back, or run `sluice watch rm %s`, and `sluice watch add` in "+
+					"its new place", root), "repo: %w", atomicfile.ErrGone)
 			}
 			p, err := workspace.At(ctx, w.Console, root)
 			if err != nil {
 				return "", err
 			}
 			if p.Root != root { // a folder above is a repo
-				return "", fault.Failed("put it back, or run `sluice watch rm "+root+"`", "repo: no git repository there, but in %s", p.Root)
+				return "", fault.Failed("put it back, or run `sluice watch rm "+root+"`",
+					"repo: no git repository there, but in %s", p.Root)
 			}
 			return p.State, nil
 		},
@@ -164,14 +169,21 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	if err := workspace.LeaveRoot(root, state); err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
-	p := &workspace.Workspace{Root: root, State: state, Plain: workspace.IsDir(filepath.Join(state, workspace.StoreFolder))}
-	repo, err := p.OpenWith(ctx, git.Options{Scratch: filepath.Join(state, "git"), Staging: filepath.Join(root, layout.RunsDir, ".worktrees")})
+	p := &workspace.Workspace{Root: root, State: state,
+		Plain: workspace.IsDir(filepath.Join(state, workspace.StoreFolder))}
+	repo, err := p.OpenWith(ctx,
+		git.Options{Scratch: filepath.Join(state, "git"), Staging: filepath.Join(root, layout.RunsDir, ".worktrees")})
 	if err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
 	world, err := world.New(world.Options{
-		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent, PutDown: w.putDown,
-		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.Self, Environ: w.Console.Env, Logf: w.logf(root), Now: w.Console.Now,
+		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent,
+		PutDown:  w.putDown,
+		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.Self, Environ: w.Console.Env, Logf: w.logf(root),
+		Now: w.Console.Now,
+		Read: func(_ context.Context, workflow string, vars map[string]any) (engine.RunRequested, string, error) {
+			return workflows.Fired(p, workflow, vars)
+		},
 		Repo: filepath.Base(state), Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
 	})
 	if err != nil {
@@ -198,7 +210,7 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 		World: world, Compile: workspace.Compile, Config: s.engine, Changed: s.changed, Rescan: time.Duration(s.now().Rescan),
 		Log: w.log, Version: w.Version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
 		Now: w.Console.Now, Pace: w.Timing.Pace, Spent: world.Spent, Today: world.Today,
-		Asked: world.Asked, Hear: world.Hear,
+		Asked: world.Asked, Hear: world.Hear, Present: world.Present,
 	}, closeAll, nil
 }
 

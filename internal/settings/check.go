@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,7 +42,24 @@ func (s Settings) Check() []error {
 			near(s.Trust, []string{"auto", "file", "sandbox", "signed"}))
 	}
 	c.notify()
+	c.web()
 	return c.faults
+}
+
+// web checks where the page is. One that other devices reach needs a name and its certificate.
+func (c *checker) web() {
+	w := c.s.Web
+	if _, port, err := net.SplitHostPort(w.Listen); w.Listen != "" && (err != nil || port == "") {
+		c.fault("web.listen: %q: want host:port, as in 127.0.0.1:7467", w.Listen)
+	}
+	if w.Name != "" && (w.Cert == "" || w.Key == "") {
+		c.fault("web.name: %s needs TLS: set web.cert and web.key too", w.Name)
+	}
+	for key, file := range map[string]string{"web.cert": w.Cert, "web.key": w.Key} {
+		if file != "" && !filepath.IsAbs(file) {
+			c.fault("%s: %q: want an absolute path", key, file)
+		}
+	}
 }
 
 // Warnings returns settings that this release cannot enforce.
@@ -61,9 +79,11 @@ func (s Settings) untold() []string {
 		for _, agent := range r.Agent {
 			switch a, _ := s.Agent(agent); {
 			case program.Known(a.Format) && !program.TellsCost(a.Format) && cost && !tokens:
-				out = append(out, fmt.Sprintf("roles.%s: agent %s reports tokens, but no cost: max_cost_usd cannot limit it: set max_tokens", name, agent))
+				out = append(out, fmt.Sprintf("roles.%s: agent %s reports tokens, but no cost: max_cost_usd cannot limit it: "+
+					"set max_tokens", name, agent))
 			case !program.Known(a.Format) && (cost || tokens):
-				out = append(out, fmt.Sprintf("roles.%s: agent %s is of the format %s, which reports no cost: only its time-outs and max_steps limit it", name, agent, a.Format))
+				out = append(out, fmt.Sprintf("roles.%s: agent %s is of the format %s, which reports no cost: only its "+
+					"time-outs and max_steps limit it", name, agent, a.Format))
 			}
 		}
 	}
@@ -109,7 +129,8 @@ func (c *checker) agents() {
 		}
 		for _, i := range shells.CodeArgs(a.Command) {
 			if strings.Contains(a.Command[i], "${{") {
-				c.fault("%s.command[%d]: ${{ }} has no place in what a program runs as code: give it as an argument of its own after the text (\"$1\" in a shell), or read $SLUICE_ROLE or $SLUICE_PROMPT", at, i)
+				c.fault("%s.command[%d]: ${{ }} has no place in what a program runs as code: give it as an argument of its own "+
+					"after the text (\"$1\" in a shell), or read $SLUICE_ROLE or $SLUICE_PROMPT", at, i)
 			}
 		}
 		if vias := []string{ViaStdin, ViaArg, ViaFile}; !slices.Contains(vias, a.PromptVia) {
@@ -121,7 +142,8 @@ func (c *checker) agents() {
 				formats[last], near(a.Format, formats))
 		}
 		if program.Known(a.Format) && a.PromptVia != ViaStdin {
-			c.fault("%s.prompt_via: %q: an agent of the format %s reads its prompt on its standard input: want stdin", at, a.PromptVia, a.Format)
+			c.fault("%s.prompt_via: %q: an agent of the format %s reads its prompt on its standard input: want stdin", at,
+				a.PromptVia, a.Format)
 		}
 		c.patterns(at+".env", a.Env)
 	}
@@ -210,7 +232,8 @@ func (c *checker) roleArgs(at string, r Role) {
 		case strings.ContainsRune(arg, 0):
 			c.fault("%s[%d]: a NUL byte: remove it", at, i)
 		case strings.Contains(arg, "${{"):
-			c.fault("%s[%d]: %s: values are not filled in here: write it out, or put ${{role}}, ${{model}} or ${{prompt_file}} into the agent's command", at, i, arg)
+			c.fault("%s[%d]: %s: values are not filled in here: write it out, or put ${{role}}, ${{model}} or "+
+				"${{prompt_file}} into the agent's command", at, i, arg)
 		}
 	}
 	for _, name := range r.Agent {
@@ -278,7 +301,7 @@ func (c *checker) notify() {
 		c.fault("notify.escalate.after: %d: must not be negative", n.Escalate.After)
 	}
 	if n.Escalate.After > 0 && len(n.Escalate.To) == 0 {
-		c.fault("notify.escalate.to: empty: name the channels that are told then: command, webhook, desktop")
+		c.fault("notify.escalate.to: empty: name the channels that are notified then: command, webhook, desktop")
 	}
 	there := map[string]bool{notify.DesktopChannel: n.Desktop, notify.CommandChannel: len(n.Command) > 0,
 		notify.WebhookChannel: n.Webhook.URL != ""}
@@ -288,7 +311,7 @@ func (c *checker) notify() {
 			c.fault("notify.escalate.to: %q: want desktop, command or webhook%s", name,
 				near(name, slices.Sorted(maps.Keys(there))))
 		case n.Escalate.After == 0:
-			c.fault("notify.escalate.after: missing: say after how many reminders %s is told", name)
+			c.fault("notify.escalate.after: missing: say after how many reminders %s is notified", name)
 		case !is:
 			c.fault("notify.escalate.to: %s: it is not set up: set notify.%s too", name, name)
 		}

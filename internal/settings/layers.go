@@ -123,7 +123,8 @@ func Faults(err error) []error {
 // settingsFault combines many errors: the first is the cause, and Faults returns all.
 func settingsFault(faults []error, code int) error {
 	return &fault.Error{Cause: faults[0].Error() + text.More(len(faults)-1, "fault"),
-		Advice: "`sluice config --help` names the keys; `sluice doctor` tells every fault", Code: code, Err: errors.Join(faults...)}
+		Advice: "`sluice config --help` names the keys; `sluice doctor` reports every fault", Code: code,
+		Err: errors.Join(faults...)}
 }
 
 // merge merges the layers and checks the result.
@@ -200,14 +201,17 @@ type Value struct {
 	Value any    `json:"value"`
 	From  string `json:"from"`
 	Class string `json:"project"` // what the project's file may do with it
+	Does  string `json:"does"`
 }
 
 // Values returns all settings, by key.
 func (s *Layered) Values() (out []Value) {
 	values := s.k.All()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		k, _ := KeyOf(strings.Split(key, sep))
-		out = append(out, Value{Dotted(key), values[key], cmp.Or(s.from[key].String(), builtInName), k.Class})
+		parts := strings.Split(key, sep)
+		k, _ := KeyOf(parts)
+		out = append(out, Value{Dotted(key), values[key], cmp.Or(s.from[key].String(), builtInName), k.Class,
+			MeaningOf(parts).Does})
 	}
 	return out
 }

@@ -59,18 +59,23 @@ func keysOfAgents() []Key {
 			agentChanged(func(a Agent) string { return strings.Join(a.Command, " ") })},
 		{"agents.NAME.prompt_via", MayTighten, own, agentChanged(func(a Agent) string { return a.PromptVia })},
 		{"agents.NAME.format", MayTighten, own, agentChanged(func(a Agent) string { return a.Format })},
-		{"agents.NAME.env", MayTighten, "fewer variables; an agent of the project's with the format of a built-in one may have what that one gets", agentEnv},
+		{"agents.NAME.env", MayTighten,
+			"fewer variables; an agent of the project's with the format of a built-in one may have what that one gets",
+			agentEnv},
 	}
 }
 
 func keysOfRoles() []Key {
 	return []Key{
-		{"roles.NAME.args", MayTighten, "for a role that only agents of the project's play: as with their commands, what yours or a built-in one is launched with stays as it is", roleArgs},
+		{"roles.NAME.args", MayTighten,
+			"for a role that only agents of the project's play: as with their commands, what yours or a built-in one is " +
+				"launched with stays as it is", roleArgs},
 		{"roles.NAME.env", MayTighten, "fewer variables", func(l layers) excess {
 			return wider(l.with.Role(l.name).Env, l.below.Role(l.name).Env)
 		}},
 		{"roles.NAME.network", MayTighten,
-			"`none` is tighter than hosts, hosts than `web`, `web` than `host`; a host of the project's that yours does not name " +
+			"`none` is tighter than hosts, hosts than `web`, `web` than `host`; a host of the project's that yours " +
+				"does not name " +
 				"is reached on ports 80 and 443, where its address is public", func(l layers) excess {
 				x, _ := reach(l.with.Role(l.name).Network, l.below.Role(l.name).Network)
 				return x
@@ -83,7 +88,8 @@ func keysOfRoles() []Key {
 			tokens := func(s Settings) int64 { return cmp.Or(s.Role(l.name).MaxTokens, s.Budget.Attempt.MaxTokens) }
 			return overBound(tokens(l.with), tokens(l.below), l.with.Role(l.name).MaxTokens)
 		}},
-		{"roles.NAME", Free, "who does the work of a role, with which model, prompt and times: the repo's own, as its specs are", nil},
+		{"roles.NAME", Free,
+			"who does the work of a role, with which model, prompt and times: the repo's own, as its specs are", nil},
 	}
 }
 
@@ -119,7 +125,9 @@ func keysOfAll() []Key {
 		{"budget.day.max_duration", MayTighten, "less",
 			over(func(s Settings) engine.Duration { return s.Budget.Day.MaxDuration })},
 		{"sandbox", YoursOnly, "what holds the agents, and what of your files they see", nil},
-		{"notify", YoursOnly, "how you are told: a repo neither silences it nor chooses a program that runs at each notice", nil},
+		{"notify", YoursOnly,
+			"how you are notified: a repo neither silences notices nor chooses a program that runs at each", nil},
+		{"web", YoursOnly, "who reaches the page on which gates are decided", nil},
 		{"max_parallel", Free, "`max_agents` bounds all repos", nil},
 		{"rescan", Free, "a whole look at the inbox closes each window", nil},
 		{"grace", Free, "a spec's steps have times of their own", nil},
@@ -135,15 +143,17 @@ func keysOfAll() []Key {
 // KeyOf returns the row of a key, whose parts may contain dots; false if there is no such key.
 func KeyOf(parts []string) (Key, bool) {
 	for _, k := range Keys() {
-		want := strings.Split(k.Name, ".")
-		if len(want) > len(parts) {
-			continue
-		}
-		if slices.EqualFunc(want, parts[:len(want)], func(w, p string) bool { return w == p || w == "NAME" }) {
+		if covers(strings.Split(k.Name, "."), parts) {
 			return k, true
 		}
 	}
 	return Key{}, false
+}
+
+// covers reports whether a row's key is that of parts, or above it.
+func covers(row, parts []string) bool {
+	return len(row) <= len(parts) &&
+		slices.EqualFunc(row, parts[:len(row)], func(w, p string) bool { return w == p || w == "NAME" })
 }
 
 // Looser returns how a value of a project's file loosens the other layers, or "". below are the

@@ -2,13 +2,13 @@ package settings
 
 import (
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"sluice/agents/egress"
+	"sluice/tools/printed"
 )
 
 // TestEveryKeyHasOneRow: the table of what a project's file may set has each key of the settings
@@ -22,7 +22,7 @@ func TestEveryKeyHasOneRow(t *testing.T) {
 			walk(typ.Elem(), append(at, "NAME"))
 		case reflect.Struct:
 			for i := range typ.NumField() {
-				if f := typ.Field(i); f.IsExported() {
+				if f := typ.Field(i); f.IsExported() && f.Tag.Get("koanf") != "-" {
 					walk(f.Type, append(slices.Clone(at), f.Tag.Get("koanf")))
 				}
 			}
@@ -38,6 +38,12 @@ func TestEveryKeyHasOneRow(t *testing.T) {
 			t.Errorf("%s has no row: decide what a project's file may do with it", leaf)
 		}
 		used[k.Name] = true
+		if m := MeaningOf(strings.Split(leaf, ".")); m.Key != leaf || m.Does == "" {
+			t.Errorf("%s: say in Meanings what it does", leaf)
+		}
+	}
+	if n := len(Meanings()); n != len(leaves) {
+		t.Errorf("%d meanings of %d keys", n, len(leaves))
 	}
 	for _, k := range Keys() {
 		if !used[k.Name] {
@@ -52,19 +58,32 @@ func TestEveryKeyHasOneRow(t *testing.T) {
 	}
 }
 
-// TestTheDocsPrintTheTable: docs/trust.md has the same rows as Keys.
-func TestTheDocsPrintTheTable(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/trust.md")
+// TestKeysAreDocumented: docs/agents.md has each key with its default and meaning, docs/trust.md what a
+// project's file may do with it.
+func TestKeysAreDocumented(t *testing.T) {
+	w := newWorld(t)
+	w.env = nil // the tests set a mode of the sandbox
+	s, err := w.read()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "| key | a project's file | |\n|---|---|---|\n"
+	builtIn := map[string]string{}
+	for _, v := range s.Values() {
+		builtIn[v.Key] = strings.NewReplacer("0m0s", "", "m0s", "m").Replace(fmt.Sprint(v.Value))
+	}
+	var meanings, classes [][]string
+	for _, m := range Meanings() {
+		preset := m.Default
+		if preset == "" {
+			preset = "`" + builtIn[m.Key] + "`"
+		}
+		meanings = append(meanings, []string{"`" + m.Key + "`", preset, m.Does})
+	}
 	for _, k := range Keys() {
-		want += fmt.Sprintf("| `%s` | %s | %s |\n", k.Name, k.Class, k.Means)
+		classes = append(classes, []string{"`" + k.Name + "`", k.Class, k.Means})
 	}
-	if !strings.Contains(string(doc), want) {
-		t.Errorf("docs/trust.md wants this table:\n%s", want)
-	}
+	printed.Check(t, "../../docs/agents.md", "settings", printed.Table([]string{"key", "default", "meaning"}, meanings))
+	printed.Check(t, "../../docs/trust.md", "classes", printed.Table([]string{"key", "a project's file", ""}, classes))
 }
 
 // TestHostsOfTheProject: a host that only the project names is reachable only at public addresses.

@@ -6,6 +6,7 @@ package settings
 
 import (
 	"maps"
+	"net"
 	"slices"
 	"time"
 
@@ -48,6 +49,44 @@ type Settings struct {
 	Restarts    int              `koanf:"restarts" json:"restarts"`
 	Budget      Budget           `koanf:"budget" json:"budget"`
 	Sandbox     Sandbox          `koanf:"sandbox" json:"sandbox"`
+	Web         Web              `koanf:"web" json:"web"`
+}
+
+// Web is where the daemon's page is.
+type Web struct {
+	Listen string `koanf:"listen" json:"listen"` // host:port; "" = on this machine, when `sluice web` asks
+	Name   string `koanf:"name" json:"name"`     // its domain name, for other devices
+	Cert   string `koanf:"cert" json:"cert"`     // the certificate of that name, a file in PEM
+	Key    string `koanf:"key" json:"key"`       // its private key
+
+	// Label is this machine's own part of the local name; "" = there is none yet.
+	Label string `koanf:"-" json:"-"`
+}
+
+// LocalName ends the page's name on its own machine. Browsers send the cookies of a host to all its
+// ports: at a name that an agent knows, a server of its own would receive the login. So each machine
+// has a random label before it.
+const LocalName = "sluice.localhost"
+
+// At returns the page's address when it listens on a port.
+func (w Web) At(port string) string {
+	switch {
+	case w.Name == "":
+		return "http://" + w.Label + "." + LocalName + ":" + port
+	case port == "443":
+		return "https://" + w.Name
+	}
+	return "https://" + w.Name + ":" + port
+}
+
+// Pages returns the address of the pages of a repo's runs, by the repo's id; "" if the page listens
+// only when `sluice web` asks.
+func (w Web) Pages(repo string) string {
+	_, port, err := net.SplitHostPort(w.Listen)
+	if err != nil || port == "0" || w.Name == "" && w.Label == "" {
+		return ""
+	}
+	return w.At(port) + "/r/" + repo
 }
 
 // Sandbox configures the sandbox of launches.
@@ -185,7 +224,8 @@ func builtin() map[string]Agent {
 func (s Settings) Engine() engine.Config {
 	c := engine.Config{
 		MaxParallel: s.MaxParallel, Grace: s.Grace, Linger: s.Linger, PRPoll: s.PRPoll, VetoWindow: s.VetoWindow,
-		Timeout: s.Timeout, Remind: s.Notify.Remind, Restarts: s.Restarts, Trust: s.Trust, Roles: map[string]engine.RoleLimits{},
+		Timeout: s.Timeout, Remind: s.Notify.Remind, Restarts: s.Restarts, Trust: s.Trust,
+		Roles:   map[string]engine.RoleLimits{},
 		Attempt: s.Budget.Attempt.usage(), Day: s.Budget.Day.Spend(),
 	}
 	if c.Trust == "auto" || c.Trust == "" {

@@ -84,7 +84,8 @@ func (c *Choice) Choose(con *console.Console, root string) error {
 	}
 	for i, name := range []string{c.Writer, c.Reviewer} {
 		if c.Given[i] && !slices.Contains(knownAgents(), name) {
-			advice := "use one of " + strings.Join(knownAgents(), ", ") + ", and change " + layout.WorkflowDir + "/config.yaml then"
+			advice := "use one of " + strings.Join(knownAgents(), ", ") + ", and change " + layout.WorkflowDir +
+				"/config.yaml then"
 			if near := text.Meant(name, knownAgents()); near != "" {
 				advice = "did you mean " + near + "?"
 			}
@@ -152,7 +153,8 @@ func fill(con *console.Console, question, usual string) (string, error) {
 		return "", err
 	}
 	if err != nil {
-		return "", fault.Failed("give the answers with --writer, --reviewer and --test", "nothing was created: the question was not answered")
+		return "", fault.Failed("give the answers with --writer, --reviewer and --test",
+			"nothing was created: the question was not answered")
 	}
 	if line = strings.TrimSpace(line); line == "" {
 		return usual, nil
@@ -181,12 +183,15 @@ func testsOf(root string) string {
 	var p struct {
 		Scripts map[string]string `json:"scripts"`
 	}
-	if json.Unmarshal([]byte(read("package.json")), &p) == nil && p.Scripts["test"] != "" && !strings.Contains(p.Scripts["test"], "no test specified") {
+	if json.Unmarshal([]byte(read("package.json")), &p) == nil && p.Scripts["test"] != "" &&
+		!strings.Contains(p.Scripts["test"], "no test specified") {
 		return "npm test"
 	}
 	for _, by := range []struct{ file, command string }{
-		{"go.mod", "go test ./..."}, {"Cargo.toml", "cargo test"}, {"pytest.ini", "pytest"}, {"pyproject.toml", "pytest"}, {"setup.py", "pytest"},
-		{"mix.exs", "mix test"}, {"gradlew", "./gradlew test"}, {"pom.xml", "mvn -q test"}, {"Gemfile", "bundle exec rake test"}, {"deno.json", "deno test"},
+		{"go.mod", "go test ./..."}, {"Cargo.toml", "cargo test"}, {"pytest.ini", "pytest"}, {"pyproject.toml", "pytest"},
+		{"setup.py", "pytest"},
+		{"mix.exs", "mix test"}, {"gradlew", "./gradlew test"}, {"pom.xml", "mvn -q test"},
+		{"Gemfile", "bundle exec rake test"}, {"deno.json", "deno test"},
 	} {
 		if has(by.file) {
 			return by.command
@@ -223,11 +228,13 @@ func (c *Choice) fit(name string, data []byte) []byte {
 			return m[1] + m[2] + m[3] + who + m[4]
 		})
 		if len(own) > 0 {
-			out += "agents:\n" + strings.Join(own, "\n") + "\nidle_timeout: 10m   # some hang where their service does not answer\n"
+			out += "agents:\n" + strings.Join(own, "\n") +
+				"\nidle_timeout: 10m   # some hang where their service does not answer\n"
 		}
 		return []byte(out)
 	case strings.HasPrefix(name, "specs/") && c.Test != "":
-		return regexp.MustCompile(testLine).ReplaceAll(data, []byte("${1}"+strings.ReplaceAll(strconv.Quote(c.Test), "$", "$$")))
+		return regexp.MustCompile(testLine).ReplaceAll(data,
+			[]byte("${1}"+strings.ReplaceAll(strconv.Quote(c.Test), "$", "$$")))
 	}
 	return data
 }
@@ -235,12 +242,14 @@ func (c *Choice) fit(name string, data []byte) []byte {
 // Notes prints what is missing for the choice to work; trial is the command of a run that needs no agent.
 func (c *Choice) Notes(con *console.Console, root, trial string) {
 	if len(c.Found) == 0 {
-		con.Print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` tries the workflow with stubs",
+		con.Print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` "+
+			"tries the workflow with stubs",
 			con.Paint(console.Yellow, "note:"), strings.Join(knownAgents(), ", "), layout.WorkflowDir, trial)
 	}
 	for _, who := range slices.Compact([]string{c.Writer, c.Reviewer}) {
 		if set, env := agentSettings(who); set != "" {
-			con.Print("%s a repo's settings cannot pass your variables to an agent. For its key, add this to your own file (`sluice help config`):\n  agents: {%s: {%s, env: %s}}",
+			con.Print("%s a repo's settings cannot pass your variables to an agent. For its key, add this to your own file "+
+				"(`sluice help config`):\n  agents: {%s: {%s, env: %s}}",
 				con.Paint(console.Yellow, "note:"), who, set, env)
 		}
 	}
@@ -255,6 +264,7 @@ func (c *Choice) Notes(con *console.Console, root, trial string) {
 			con.Paint(console.Yellow, "note:"), text.Line(c.Test))
 	}
 	if c.Test == "" && !c.moot[2] {
-		con.Print("%s no tests were found here: its reviewer and you judge the work until the spec's `test` names a command", con.Paint(console.Yellow, "note:"))
+		con.Print("%s no tests were found here: its reviewer and you judge the work until the spec's `test` "+
+			"names a command", con.Paint(console.Yellow, "note:"))
 	}
 }

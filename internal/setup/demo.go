@@ -55,13 +55,14 @@ func Demo(ctx context.Context, dir string, env []string) error {
 	}
 	for to, data := range map[string][]byte{
 		"repo/.workflow/specs/" + DemoFlow + ".yaml": demoFile(DemoFlow + ".yaml"),
-		"repo/.workflow/config.yaml":                 bytes.ReplaceAll(demoFile("config.yaml"), []byte("@SELF@"), []byte(self)),
-		"config/sluice/config.yaml":                  []byte(demoOwn),
-		"repo/.workflow/.gitignore":                  []byte(Ignored),
-		"repo/.workflow/" + specs.SchemaFile:         specs.Schema(),
-		"repo/docs/plans/phase-4-plan.md":            demoFile("plan.md"),
-		"repo/phase-4/CLAUDE.md":                     demoFile("CLAUDE.md"),
-		"home/.keep":                                 nil,
+		"repo/.workflow/config.yaml": bytes.ReplaceAll(demoFile("config.yaml"), []byte("@SELF@"),
+			[]byte(self)),
+		"config/sluice/config.yaml":          []byte(demoOwn),
+		"repo/.workflow/.gitignore":          []byte(Ignored),
+		"repo/.workflow/" + specs.SchemaFile: specs.Schema(),
+		"repo/docs/plans/phase-4-plan.md":    demoFile("plan.md"),
+		"repo/phase-4/CLAUDE.md":             demoFile("CLAUDE.md"),
+		"home/.keep":                         nil,
 	} {
 		if err := write(filepath.Join(dir, filepath.FromSlash(to)), data); err != nil {
 			return err
@@ -75,7 +76,8 @@ func Demo(ctx context.Context, dir string, env []string) error {
 		return err
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"},
-		{"-c", "user.name=demo", "-c", "user.email=demo@example.org", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "a plan"}} {
+		{"-c", "user.name=demo", "-c", "user.email=demo@example.org", "-c", "commit.gpgsign=false", "commit", "-q", "-m",
+			"a plan"}} {
 		cmd := exec.CommandContext(ctx, "git", args...)
 		cmd.Dir = filepath.Join(dir, "repo")
 		cmd.Env = append(slices.Clone(env), "GIT_CONFIG_NOSYSTEM=1")

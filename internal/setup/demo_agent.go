@@ -50,7 +50,8 @@ func demoFile(name string) []byte {
 // demoTests writes the tests, the second time with what the review asked for.
 func demoTests(con *console.Console) error {
 	tests, words := demoFile("test_index.py"), "wrote a test for finding all words"
-	if found, err := filepath.Glob(filepath.Join("..", layout.WorkflowDir, "retry-context", "XG-1-2-*.md")); err == nil && len(found) > 0 {
+	if found, err := filepath.Glob(filepath.Join("..", layout.WorkflowDir, "retry-context",
+		"XG-1-2-*.md")); err == nil && len(found) > 0 {
 		tests = append(tests, demoFile("test_empty.py")...)
 		words = "added a test for the empty query, as the review asked"
 		con.Print("read %s", filepath.Base(found[len(found)-1]))
@@ -69,7 +70,8 @@ func demoBuild(con *console.Console) error {
 		}
 	}
 	words := "index and search; all tests pass"
-	if found, err := filepath.Glob(filepath.Join("..", layout.WorkflowDir, "retry-context", "XG-2-end-*.md")); err == nil && len(found) > 0 {
+	if found, err := filepath.Glob(filepath.Join("..", layout.WorkflowDir, "retry-context",
+		"XG-2-end-*.md")); err == nil && len(found) > 0 {
 		words = "read " + filepath.Base(found[len(found)-1]) + "; a real agent would now do as you say"
 	}
 	con.Print("%s", words)
@@ -84,8 +86,10 @@ func demoReview(con *console.Console) error {
 	}
 	v := map[string]any{"verdict": "pass", "feedback": "The plan's three sentences each have a test."}
 	if !strings.Contains(string(tests), "empty_query") {
-		v = map[string]any{"verdict": "fail", "feedback": "The plan says that an empty query gives no documents. No test holds it: add one.",
-			"findings": []map[string]any{{"severity": "major", "file": "test/test_index.py", "line": 5, "message": "the empty query is not tested"}}}
+		v = map[string]any{"verdict": "fail",
+			"feedback": "The plan says that an empty query gives no documents. No test holds it: add one.",
+			"findings": []map[string]any{{"severity": "major", "file": "test/test_index.py", "line": 5,
+				"message": "the empty query is not tested"}}}
 	}
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

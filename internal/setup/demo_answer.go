@@ -38,7 +38,8 @@ func AnswerDemo(ctx context.Context, con *console.Console, p *workspace.Workspac
 		}
 		file, err := p.PutSignal("", demoGate+"-pass.md", []byte("looks good\n"))
 		if err == nil {
-			con.Print("\n%s a person would decide now; %s writes %s\n", con.Paint(console.Yellow, "?"), by, layout.ShortPath(file))
+			con.Print("\n%s a person would decide now; %s writes %s\n", con.Paint(console.Yellow, "?"), by,
+				layout.ShortPath(file))
 		}
 		return err
 	}

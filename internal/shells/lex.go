@@ -185,7 +185,8 @@ func (l *lexer) expansion() bool {
 	}
 	l.at++
 	name := ""
-	for r := l.peek(0); r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || name != "" && r >= '0' && r <= '9'; r = l.peek(0) {
+	for r := l.peek(0); r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
+		name != "" && r >= '0' && r <= '9'; r = l.peek(0) {
 		name += string(r)
 		l.at++
 	}

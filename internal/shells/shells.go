@@ -22,13 +22,16 @@ type interpreter struct {
 // interpreters are the programs of which an argument is run as code.
 func interpreters() []interpreter {
 	return []interpreter{
-		{names: []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh", "rbash"}, letters: "c", values: "oO", long: []string{"--command"}, operand: true},
-		{names: []string{"su", "runuser", "script", "flock", "sg"}, letters: "c", long: []string{"--command"}, attached: true, through: true},
+		{names: []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh", "rbash"}, letters: "c",
+			values: "oO", long: []string{"--command"}, operand: true},
+		{names: []string{"su", "runuser", "script", "flock", "sg"}, letters: "c", long: []string{"--command"},
+			attached: true, through: true},
 		{names: []string{"env"}, letters: "S", values: "uC", long: []string{"--split-string"}, attached: true, through: true},
 		{names: []string{"python", "pypy"}, letters: "c", values: "WX", ends: "m", attached: true},
 		{names: []string{"perl"}, letters: "eE", values: "IMmFCDx", attached: true},
 		{names: []string{"ruby"}, letters: "e", values: "IrCEF", attached: true},
-		{names: []string{"node", "nodejs", "bun", "deno"}, letters: "ep", values: "rC", long: []string{"--eval", "--print"}, attached: true},
+		{names: []string{"node", "nodejs", "bun", "deno"}, letters: "ep", values: "rC",
+			long: []string{"--eval", "--print"}, attached: true},
 		{names: []string{"php"}, letters: "rBRE", values: "dcz", ends: "f", long: []string{"--run"}, attached: true},
 		{names: []string{"lua", "osascript"}, letters: "e", values: "l", attached: true},
 		{names: []string{"pwsh", "powershell"}, long: []string{"-c", "-Command", "-command", "--command"}, through: true},
@@ -38,8 +41,9 @@ func interpreters() []interpreter {
 // maxArgs is beyond the last argument of any command.
 const maxArgs = 1 << 30
 
-// CodeArgs returns the places of the arguments that a program parses as code: the text of `sh -c`, also behind env, timeout
-// and the like, and of python -c, node -e, perl -e and ruby -e. A program whose name is a value may be a shell.
+// CodeArgs returns the places of the arguments that a program parses as code: the text of `sh -c`,
+// also behind env, timeout and the like, and of python -c, node -e, perl -e and ruby -e. A program
+// whose name is a value may be a shell.
 func CodeArgs(argv []string) []int {
 	var out []int
 	for i, arg := range argv {
@@ -96,8 +100,8 @@ func inRange(out []int, n int) []int {
 	return slices.DeleteFunc(out, func(i int) bool { return i >= n })
 }
 
-// cluster reads short options that stand together. at is the place of the text, -1 for none; next the last argument that they
-// take.
+// cluster reads short options that stand together. at is the place of the text, -1 for none; next
+// the last argument that they take.
 func (in interpreter) cluster(arg string, i int) (at, next int) {
 	for k, c := range arg[1:] {
 		rest := arg[1+k+1:]

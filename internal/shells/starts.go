@@ -40,8 +40,8 @@ func VarName(name string) string {
 	}, name)
 }
 
-// Starts returns what an argument list starts. In an argument, ${{ … }} stands for what is not known yet, but a var that
-// vars has.
+// Starts returns what an argument list starts. In an argument, ${{ … }} stands for what is not
+// known yet, but a var that vars has.
 func Starts(argv []string, vars Vars) Started {
 	s := &starts{dirs: []string{"."}, vars: vars}
 	words := make([]string, len(argv))
@@ -195,7 +195,8 @@ func (s *starts) command(l line, depth int) {
 			s.file(args[0])
 		}
 	case base == "cd" || base == "pushd" || base == "popd":
-		s.enter(append(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--" || a == "-P" || a == "-L" }), "-")[0])
+		s.enter(append(slices.DeleteFunc(slices.Clone(args),
+			func(a string) bool { return a == "--" || a == "-P" || a == "-L" }), "-")[0])
 	case base == "export" || base == "declare" || base == "local" || base == "readonly" || base == "typeset":
 		for _, a := range args {
 			s.assigned(a)
@@ -217,7 +218,8 @@ func (s *starts) assigned(word string) {
 	if !ok {
 		return
 	}
-	paths := strings.HasSuffix(name, "PATH") || name == "BASH_ENV" || name == "ENV" || name == "LD_PRELOAD" || strings.HasSuffix(name, "OPTIONS") || strings.HasSuffix(name, "OPT")
+	paths := strings.HasSuffix(name, "PATH") || name == "BASH_ENV" || name == "ENV" || name == "LD_PRELOAD" ||
+		strings.HasSuffix(name, "OPTIONS") || strings.HasSuffix(name, "OPT")
 	if !paths {
 		return
 	}
@@ -275,7 +277,8 @@ func wrappers() []wrapper {
 	}
 }
 
-// unwrapped returns the words of the command itself, without assignments, keywords and programs that only start another one.
+// unwrapped returns the words of the command itself, without assignments, keywords and programs
+// that only start another one.
 func (s *starts) unwrapped(words []string, depth int) []string {
 	for len(words) > 0 {
 		word := words[0]

@@ -47,7 +47,8 @@ func (s *starts) interpreted(in interpreter, name string, words []string, from s
 			if _, value, ok := strings.Cut(w, "="); ok && strings.Contains(value, "/") {
 				s.file(value)
 			}
-			if len(w) > 1 && strings.Contains(in.values+"r", w[len(w)-1:]) && !strings.HasPrefix(w, "--") || w == "--require" || w == "--import" || w == "--rcfile" || w == "--init-file" || w == "--loader" {
+			if len(w) > 1 && strings.Contains(in.values+"r", w[len(w)-1:]) && !strings.HasPrefix(w, "--") ||
+				w == "--require" || w == "--import" || w == "--rcfile" || w == "--init-file" || w == "--loader" {
 				if i++; i < len(words) && strings.Contains(words[i], "/") {
 					s.file(words[i])
 				}

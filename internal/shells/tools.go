@@ -19,39 +19,63 @@ type tool struct {
 func tools() []tool {
 	npm := []string{"package.json", ".npmrc"}
 	return []tool{
-		{names: []string{"make", "gmake", "bmake"}, files: []string{"Makefile", "makefile", "GNUmakefile"}, file: []string{"-f", "--file", "--makefile"}, dir: []string{"-C", "--directory"}},
-		{names: []string{"just"}, files: []string{"justfile", "Justfile", ".justfile"}, file: []string{"-f", "--justfile"}, dir: []string{"-d", "--working-directory"}},
-		{names: []string{"task", "go-task"}, files: []string{"Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml", "Taskfile.dist.yml", "Taskfile.dist.yaml"}, file: []string{"-t", "--taskfile"}, dir: []string{"-d", "--dir"}},
+		{names: []string{"make", "gmake", "bmake"}, files: []string{"Makefile", "makefile", "GNUmakefile"},
+			file: []string{"-f", "--file", "--makefile"}, dir: []string{"-C", "--directory"}},
+		{names: []string{"just"}, files: []string{"justfile", "Justfile", ".justfile"},
+			file: []string{"-f", "--justfile"}, dir: []string{"-d", "--working-directory"}},
+		{names: []string{"task", "go-task"},
+			files: []string{"Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml", "Taskfile.dist.yml",
+				"Taskfile.dist.yaml"}, file: []string{"-t", "--taskfile"}, dir: []string{"-d", "--dir"}},
 		{names: []string{"npm"}, files: npm, dir: []string{"--prefix", "-C"}, run: []string{"exec", "x"}},
 		{names: []string{"npx"}, files: npm, run: []string{""}},
-		{names: []string{"pnpm", "pnpx"}, files: append(npm, ".pnpmfile.cjs", "pnpm-workspace.yaml"), dir: []string{"--dir", "-C"}, run: []string{"exec", "dlx"}},
-		{names: []string{"yarn"}, files: append(npm, ".yarnrc", ".yarnrc.yml"), dir: []string{"--cwd"}, run: []string{"exec"}},
-		{names: []string{"bun", "bunx"}, files: append(npm, "bunfig.toml"), dir: []string{"--cwd"}, run: []string{"x"}, paths: []string{"run", ""}},
-		{names: []string{"deno"}, files: []string{"deno.json", "deno.jsonc", "package.json"}, file: []string{"-c", "--config"}, paths: []string{"run"}},
+		{names: []string{"pnpm", "pnpx"}, files: append(npm, ".pnpmfile.cjs", "pnpm-workspace.yaml"),
+			dir: []string{"--dir", "-C"}, run: []string{"exec", "dlx"}},
+		{names: []string{"yarn"}, files: append(npm, ".yarnrc", ".yarnrc.yml"), dir: []string{"--cwd"},
+			run: []string{"exec"}},
+		{names: []string{"bun", "bunx"}, files: append(npm, "bunfig.toml"), dir: []string{"--cwd"}, run: []string{"x"},
+			paths: []string{"run", ""}},
+		{names: []string{"deno"}, files: []string{"deno.json", "deno.jsonc", "package.json"},
+			file: []string{"-c", "--config"}, paths: []string{"run"}},
 		{names: []string{"go"}, dir: []string{"-C"}, paths: []string{"run"}},
-		{names: []string{"cargo"}, files: []string{"Cargo.toml", "build.rs", ".cargo/config.toml", ".cargo/config"}, file: []string{"--manifest-path"}, dir: []string{"-C"}},
-		{names: []string{"pytest", "py.test"}, files: []string{"pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "conftest.py"}, file: []string{"-c"}},
+		{names: []string{"cargo"}, files: []string{"Cargo.toml", "build.rs", ".cargo/config.toml", ".cargo/config"},
+			file: []string{"--manifest-path"}, dir: []string{"-C"}},
+		{names: []string{"pytest", "py.test"},
+			files: []string{"pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "conftest.py"},
+			file:  []string{"-c"}},
 		{names: []string{"tox"}, files: []string{"tox.ini", "pyproject.toml", "setup.cfg"}, file: []string{"-c", "--conf"}},
 		{names: []string{"nox"}, files: []string{"noxfile.py"}, file: []string{"-f", "--noxfile"}},
-		{names: []string{"uv", "uvx"}, files: []string{"pyproject.toml", "uv.toml"}, dir: []string{"--directory", "--project"}, run: []string{"run"}},
-		{names: []string{"poetry", "pdm", "hatch", "rye"}, files: []string{"pyproject.toml"}, dir: []string{"-C", "--directory"}, run: []string{"run"}},
+		{names: []string{"uv", "uvx"}, files: []string{"pyproject.toml", "uv.toml"},
+			dir: []string{"--directory", "--project"}, run: []string{"run"}},
+		{names: []string{"poetry", "pdm", "hatch", "rye"}, files: []string{"pyproject.toml"},
+			dir: []string{"-C", "--directory"}, run: []string{"run"}},
 		{names: []string{"pipenv"}, files: []string{"Pipfile"}, run: []string{"run"}},
-		{names: []string{"pixi"}, files: []string{"pixi.toml", "pyproject.toml"}, file: []string{"--manifest-path"}, run: []string{"run"}},
+		{names: []string{"pixi"}, files: []string{"pixi.toml", "pyproject.toml"}, file: []string{"--manifest-path"},
+			run: []string{"run"}},
 		{names: []string{"mise"}, files: []string{"mise.toml", ".mise.toml"}, dir: []string{"-C", "--cd"}},
-		{names: []string{"gradle", "gradlew"}, files: []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties", "gradle/wrapper/gradle-wrapper.properties", "gradle/wrapper/gradle-wrapper.jar"}, dir: []string{"-p", "--project-dir"}},
+		{names: []string{"gradle", "gradlew"},
+			files: []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts",
+				"gradle.properties", "gradle/wrapper/gradle-wrapper.properties", "gradle/wrapper/gradle-wrapper.jar"},
+			dir: []string{"-p", "--project-dir"}},
 		{names: []string{"mvn", "mvnw"}, files: []string{"pom.xml", ".mvn/**"}, file: []string{"-f", "--file"}},
 		{names: []string{"rake"}, files: []string{"Rakefile", "rakefile", "Rakefile.rb"}, file: []string{"-f", "--rakefile"}},
 		{names: []string{"bundle"}, files: []string{"Gemfile", ".bundle/config"}, run: []string{"exec"}},
 		{names: []string{"rspec"}, files: []string{".rspec"}},
 		{names: []string{"composer"}, files: []string{"composer.json"}, dir: []string{"-d", "--working-dir"}},
-		{names: []string{"phpunit"}, files: []string{"phpunit.xml", "phpunit.xml.dist"}, file: []string{"-c", "--configuration"}},
+		{names: []string{"phpunit"}, files: []string{"phpunit.xml", "phpunit.xml.dist"},
+			file: []string{"-c", "--configuration"}},
 		{names: []string{"mix"}, files: []string{"mix.exs"}},
 		{names: []string{"cmake", "ctest"}, files: []string{"CMakeLists.txt", "CMakePresets.json"}},
 		{names: []string{"ninja"}, files: []string{"build.ninja"}, file: []string{"-f"}, dir: []string{"-C"}},
 		{names: []string{"pre-commit"}, files: []string{".pre-commit-config.yaml"}, file: []string{"-c", "--config"}},
-		{names: []string{"jest"}, files: []string{"package.json", "jest.config.js", "jest.config.ts", "jest.config.cjs", "jest.config.mjs", "jest.config.json"}, file: []string{"-c", "--config"}},
-		{names: []string{"vitest", "vite"}, files: []string{"vitest.config.js", "vitest.config.ts", "vitest.config.mjs", "vite.config.js", "vite.config.ts", "vite.config.mjs"}, file: []string{"-c", "--config"}},
-		{names: []string{"eslint"}, files: []string{"eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc.js", ".eslintrc.json", ".eslintrc.yml", ".eslintrc"}, file: []string{"-c", "--config"}},
+		{names: []string{"jest"},
+			files: []string{"package.json", "jest.config.js", "jest.config.ts", "jest.config.cjs", "jest.config.mjs",
+				"jest.config.json"}, file: []string{"-c", "--config"}},
+		{names: []string{"vitest", "vite"},
+			files: []string{"vitest.config.js", "vitest.config.ts", "vitest.config.mjs", "vite.config.js", "vite.config.ts",
+				"vite.config.mjs"}, file: []string{"-c", "--config"}},
+		{names: []string{"eslint"},
+			files: []string{"eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc.js",
+				".eslintrc.json", ".eslintrc.yml", ".eslintrc"}, file: []string{"-c", "--config"}},
 	}
 }
 
@@ -98,7 +122,9 @@ func (s *starts) tool(t tool, args []string, depth int) {
 			if a == "run" {
 				args = args[i+1:]
 			}
-			if rest := afterOptions(args); len(rest) > 0 && (strings.Contains(rest[0], "/") || strings.Contains(rest[0], ".") || strings.ContainsRune(rest[0], hole)) && rest[0] != "." {
+			if rest := afterOptions(args); len(rest) > 0 &&
+				(strings.Contains(rest[0], "/") || strings.Contains(rest[0], ".") || strings.ContainsRune(rest[0], hole)) &&
+				rest[0] != "." {
 				s.file(rest[0])
 				s.folder(rest[0])
 			} else if len(rest) > 0 && rest[0] == "." {

@@ -44,21 +44,28 @@ func Patch(ctx context.Context, repo *git.Repo, sh *Shown, how Diff) (patch []by
 	if most == 0 {
 		most = maxDiff
 	}
+	from, to, err := sh.Ends(ctx, repo, how.Since)
 	switch {
-	case how.Since:
-		var shas [2]string
-		if shas, err = lastTwo(ctx, repo, sh); err == nil {
-			patch, cut, err = repo.Between(ctx, shas[0], shas[1], most, look)
-		}
-	case sh.Taken != "":
-		patch, cut, err = repo.Between(ctx, sh.base, sh.Taken, most, look)
+	case err != nil:
+	case to != "":
+		patch, cut, err = repo.Between(ctx, from, to, most, look)
 	default:
-		patch, cut, err = repo.Diff(ctx, sh.tree, sh.base, most, look)
+		patch, cut, err = repo.Diff(ctx, sh.tree, from, most, look)
 	}
 	if cut { // a part of a line says something else than the whole
 		patch = patch[:strings.LastIndexByte(string(patch), '\n')+1]
 	}
 	return patch, cut, err
+}
+
+// Ends returns the commits between which the changes are, or with since those of the last two
+// attempts; no `to` while the attempt is at work.
+func (sh *Shown) Ends(ctx context.Context, repo *git.Repo, since bool) (from, to string, err error) {
+	if since {
+		shas, err := lastTwo(ctx, repo, sh)
+		return shas[0], shas[1], err
+	}
+	return sh.base, sh.Taken, nil
 }
 
 // lastTwo returns the commits that the attempt and the one before ended with.

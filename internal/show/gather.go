@@ -71,7 +71,8 @@ type checkedBy struct {
 }
 
 // Gather returns what is known about a gate or a step of a run, by the spec that the run follows.
-func Gather(ctx context.Context, from *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus, id string) (*Shown, error) {
+func Gather(ctx context.Context, from *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus,
+	id string) (*Shown, error) {
 	spec, err := workspace.SpecOf(ctx, v, r)
 	if err != nil {
 		return nil, err
@@ -80,11 +81,13 @@ func Gather(ctx context.Context, from *workspace.Workspace, v workspace.Viewer, 
 }
 
 func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r daemon.RunStatus, id string) *Shown {
-	sh := &Shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed, Trust: r.Trust, Exposed: r.Exposed, For: childTask(r.Child), dir: r.Dir}
+	sh := &Shown{Run: r.ID, Workflow: r.Workflow, Stubbed: r.Stubbed, Trust: r.Trust, Exposed: r.Exposed,
+		For: childTask(r.Child), dir: r.Dir}
 	var st daemon.StepStatus
 	for _, s := range r.Steps {
 		for i, g := range s.Gates {
-			if g.ID == id || s.ID == id && (!g.Implicit || g.State == engine.OnHuman) && (sh.Gate == nil || g.State == engine.OnHuman) {
+			if g.ID == id || s.ID == id && (!g.Implicit || g.State == engine.OnHuman) &&
+				(sh.Gate == nil || g.State == engine.OnHuman) {
 				st, sh.Gate = s, &s.Gates[i]
 			}
 		}
@@ -105,7 +108,8 @@ func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r
 			sh.LookFor = render.TextOf(g.Reviewer.Prompt, env)
 		}
 		for _, q := range sh.Gate.Rounds {
-			if (q.State == engine.Refused || q.State == engine.ByRoute || q.State == engine.Superseded && q.Outcome != "") && q.N != sh.Gate.Round {
+			if (q.State == engine.Refused || q.State == engine.ByRoute || q.State == engine.Superseded && q.Outcome != "") &&
+				q.N != sh.Gate.Round {
 				sh.Earlier = append(sh.Earlier, q)
 			}
 		}
@@ -188,7 +192,8 @@ func (sh *Shown) checked(root string, step *engine.Step) {
 		if info, err := os.Lstat(at); err != nil || !info.IsDir() {
 			continue
 		}
-		sh.Checked = append(sh.Checked, checkedBy{Command: commandWords(c.Command), Output: string(agents.Tail(at, maxOutput))})
+		sh.Checked = append(sh.Checked,
+			checkedBy{Command: commandWords(c.Command), Output: string(agents.Tail(at, maxOutput))})
 	}
 }
 
@@ -226,7 +231,8 @@ func (sh *Shown) changes(ctx context.Context, from *workspace.Workspace, run str
 	}
 	if layout.Load(record+"files", &checked) == nil {
 		t := checked.Taken
-		sh.Changed, sh.base, sh.Taken, sh.Beside, sh.Law, sh.Hidden, sh.More = checked.Files, checked.Found, t.Commit, t.Beside, t.Law, t.Hidden, t.More
+		sh.Changed, sh.base, sh.Taken, sh.Beside, sh.Law, sh.Hidden, sh.More = checked.Files, checked.Found, t.Commit,
+			t.Beside, t.Law, t.Hidden, t.More
 		return
 	}
 	repo, err := from.Open(ctx)
@@ -243,3 +249,6 @@ func (sh *Shown) changes(ctx context.Context, from *workspace.Workspace, run str
 	}
 	sh.Changed, sh.Cut = ch.Files, ch.Cut
 }
+
+// Base returns the commit that the changes are against; "" if it is not known.
+func (sh *Shown) Base() string { return sh.base }

@@ -67,22 +67,35 @@ func Inbox(ctx context.Context, con *console.Console, v workspace.Viewer, served
 	if err != nil {
 		return nil, err
 	}
-	out := waitsOf(st, served)
 	if !con.JSON {
-		return out, nil
+		return waitsOf(st, served), nil
 	}
 	goBy := map[string]*engine.Spec{}
-	for i, w := range out {
-		at := slices.IndexFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID == w.Run })
-		if w.Gate == "" || at < 0 {
-			continue
-		}
-		r := st.Runs[at]
+	return Waits(st, served, func(r daemon.RunStatus) *engine.Spec {
 		spec, known := goBy[r.Digest]
 		if !known {
 			spec, _ = workspace.SpecOf(ctx, v, r) // show reports one that cannot be read
 			goBy[r.Digest] = spec
 		}
+		return spec
+	}), nil
+}
+
+// Waits returns what waits for a person in a repo of this status, with what to look for at each gate.
+// specOf returns the spec of a run; nil = it cannot be read.
+func Waits(st daemon.Status, served bool, specOf func(daemon.RunStatus) *engine.Spec) []Waiting {
+	out := waitsOf(st, served)
+	at := make(map[string]int, len(st.Runs))
+	for i, r := range st.Runs {
+		at[r.ID] = i
+	}
+	for i, w := range out {
+		n, known := at[w.Run]
+		if w.Gate == "" || !known {
+			continue
+		}
+		r := st.Runs[n]
+		spec := specOf(r)
 		if spec == nil || spec.Gate(w.Gate) == nil {
 			continue
 		}
@@ -92,7 +105,7 @@ func Inbox(ctx context.Context, con *console.Console, v workspace.Viewer, served
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
 func waitsOf(st daemon.Status, served bool) []Waiting {
@@ -110,7 +123,8 @@ func waitsOf(st daemon.Status, served bool) []Waiting {
 			continue
 		}
 		for _, w := range r.Waits {
-			i := Waiting{Repo: st.Root, Run: r.ID, For: r.Child.Title(), Kind: w.Kind, Step: w.Step, Gate: w.Gate, Since: w.Since, Until: w.Until, Served: served, Stub: r.Stubbed, Trust: r.Trust}
+			i := Waiting{Repo: st.Root, Run: r.ID, For: r.Child.Title(), Kind: w.Kind, Step: w.Step, Gate: w.Gate,
+				Since: w.Since, Until: w.Until, Served: served, Stub: r.Stubbed, Trust: r.Trust}
 			which := ""
 			if runs[w.Gate] > 1 {
 				which = " --run " + r.ID
@@ -161,6 +175,10 @@ func PrintInbox(con *console.Console, items []Waiting) error {
 		if !i.Since.IsZero() {
 			since = render.Ago(con.Now().Sub(i.Since))
 		}
+		why := render.Why(i.Why)
+		if i.Kind == "paused" {
+			why = render.Paused(i.Why, nil)
+		}
 		state := i.Kind
 		if state == "human" {
 			state = engine.OnHuman
@@ -172,14 +190,15 @@ func PrintInbox(con *console.Console, items []Waiting) error {
 			console.Styled(i.Run+render.StubMark(i.Stub)+render.UnheldMark(i.Trust), console.Plain),
 			console.Styled(since, console.Dim),
 			console.Styled(left, console.Yellow),
-			console.Styled(render.Why(i.Why), console.Plain),
+			console.Styled(why, console.Plain),
 			console.Styled(i.Type, console.Dim))
 	}
 	con.PrintTable(t)
 	return nil
 }
 
-// inboxColumns returns the columns of the inbox: the reason and the command to type are whole, below the row if need be.
+// inboxColumns returns the columns of the inbox: the reason and the command to type are whole,
+// below the row if need be.
 func inboxColumns() []console.Column {
 	return []console.Column{{}, {Most: 40}, {}, {}, {}, {Fit: console.Below}, {Fit: console.Below}}
 }

@@ -50,7 +50,8 @@ func Explain(ctx context.Context, con *console.Console, v workspace.Viewer, r da
 	last, log := int64(0), render.Log{}
 	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
 		s := render.Fact(l.Fact)
-		if s.Step != what && s.Gate != what && !strings.HasPrefix(s.Subject, what+"#") && !strings.HasPrefix(s.Subject, what+".") {
+		if s.Step != what && s.Gate != what && !strings.HasPrefix(s.Subject, what+"#") &&
+			!strings.HasPrefix(s.Subject, what+".") {
 			return nil
 		}
 		if con.JSON {
@@ -81,7 +82,7 @@ func Explain(ctx context.Context, con *console.Console, v workspace.Viewer, r da
 	}
 	for _, w := range r.Waits {
 		if w.Step == what || w.Gate == what || w.Step == "" {
-			con.PrintWrapped(2, console.Styled("waits "+render.WaitWords(w, con.Now()), console.Plain))
+			con.PrintWrapped(2, console.Styled(render.WaitWords(w, con.Now()), console.Plain))
 		}
 	}
 	return nil

@@ -56,7 +56,8 @@ func NewestOutput(root string, runs []string, id string, working map[string]bool
 		}
 	}
 	if best == "" {
-		return "", fault.Failed("`sluice status` shows what runs", "no output yet of %s", strings.TrimSpace(text.Line(runs[0]+" "+id)))
+		return "", fault.Failed("`sluice status` shows what runs", "no output yet of %s",
+			strings.TrimSpace(text.Line(runs[0]+" "+id)))
 	}
 	return best, nil
 }
@@ -70,8 +71,8 @@ func hasEnded(dir string) bool {
 	return err == nil
 }
 
-// atWork returns the folders, below .workflow/runs/, of what works in these runs: attempts whose agent was launched, and
-// reviews whose reviewer was. What waits for anything is not among them.
+// atWork returns the folders, below .workflow/runs/, of what works in these runs: attempts whose
+// agent was launched, and reviews whose reviewer was. What waits for anything is not among them.
 func atWork(runs []daemon.RunStatus) map[string]bool {
 	out := map[string]bool{}
 	for _, r := range runs {
@@ -110,8 +111,18 @@ func Folders(ctx context.Context, p *workspace.Workspace, run string, all bool) 
 // family returns a run and, with all, the runs below it.
 func family(runs []daemon.RunStatus, id string, all bool) []daemon.RunStatus {
 	out := slices.DeleteFunc(slices.Clone(runs), func(r daemon.RunStatus) bool { return r.ID != id })
-	if all {
-		out = append(out, daemon.Below(runs, id)...)
+	if !all {
+		return out
+	}
+	each := func(yield func(*daemon.RunStatus) bool) {
+		for i := range runs {
+			if !yield(&runs[i]) {
+				return
+			}
+		}
+	}
+	for r := range daemon.Below(each, id) {
+		out = append(out, *r)
 	}
 	return out
 }
@@ -123,8 +134,8 @@ func foldersOf(runs []daemon.RunStatus) (out []string) {
 	return out
 }
 
-// runToTail returns the run that is meant: the named one, else the newest in which something works, else the newest that
-// has begun, else the newest.
+// runToTail returns the run that is meant: the named one, else the newest in which something works,
+// else the newest that has begun, else the newest.
 func runToTail(runs []daemon.RunStatus, name string) (string, error) {
 	if name != "" {
 		return workspace.PickRun(runs, name)

@@ -22,7 +22,8 @@ import (
 // Print prints everything but the changes.
 func Print(con *console.Console, sh *Shown) {
 	if g := sh.Gate; g != nil {
-		con.Title("%s at %s, %s of %s%s", text.Title(g.ID, g.Name), render.GateState(*g), render.Round(g.ID, g.Round), sh.Run, render.UnheldMark(sh.Trust))
+		con.Title("%s of %s, round %d: %s%s", text.Title(g.ID, g.Name), sh.Run, g.Round, gateWords(*g),
+			render.UnheldMark(sh.Trust))
 		if g.Why != "" {
 			con.Field("why you", render.Why(g.Why))
 		}
@@ -75,10 +76,19 @@ func Print(con *console.Console, sh *Shown) {
 	}
 }
 
+// gateWords returns the state of a gate, as it follows a colon.
+func gateWords(g daemon.GateStatus) string {
+	if g.State == engine.OnHuman {
+		return "asks you"
+	}
+	return render.GateState(g)
+}
+
 // printEarlier prints the rounds that did not pass before.
 func printEarlier(con *console.Console, sh *Shown) {
 	for i, q := range sh.Earlier {
-		con.Text(fmt.Sprintf("round %d", q.N), render.Because(cmp.Or(q.Outcome, "failed")+" by "+render.By(q.ByKind, q.By), q.Feedback))
+		con.Text(fmt.Sprintf("round %d", q.N),
+			render.Because(cmp.Or(q.Outcome, "failed")+" by "+render.By(q.ByKind, q.By), q.Feedback))
 		if q.Said != q.Feedback {
 			con.Text("before", q.Said)
 		}

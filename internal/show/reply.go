@@ -42,7 +42,8 @@ func lastReply(dir string) *unread {
 		}
 		s := strings.TrimSpace(text.CleanLines(string(reply[max(0, len(reply)-maxOutput):]), maxOutput))
 		lines := strings.Split(s, "\n")
-		return &unread{End: strings.Join(lines[max(0, len(lines)-maxLines):], "\n"), File: filepath.Join(at, layout.ReplyFile)}
+		return &unread{End: strings.Join(lines[max(0, len(lines)-maxLines):], "\n"),
+			File: filepath.Join(at, layout.ReplyFile)}
 	}
 	return nil
 }

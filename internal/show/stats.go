@@ -30,7 +30,7 @@ func Stats(con *console.Console, s stats.Stats) {
 	all := text.Plural(r.Completed+r.Failed+r.Aborted+r.Live, "run")
 	con.Print("%s  %s to %s%s", con.Paint(console.Bold, all), day(s.From), day(s.To), stubbed)
 	con.Print("  %d completed, %d failed, %d aborted, %d live%s", r.Completed, r.Failed, r.Aborted, r.Live,
-		timesWords(", from start to end", r.Times))
+		timesWords("; each took", r.Times))
 	if s.People.Count > 0 {
 		con.Print("  %s waited for a person%s, %s in all", text.Plural(s.People.Count, "round"),
 			timesWords("", s.People), ago(s.People.Sum))
@@ -82,7 +82,15 @@ func gateTable(con *console.Console, gates []stats.Gate) {
 	if len(gates) == 0 {
 		return
 	}
-	t := heads("Gate", "rounds", "passed", "failed", "routed", "vetoes", "overridden", "person", "reviews")
+	names := []string{"Gate", "rounds", "passed", "failed", "routed", "vetoes", "overridden", "person", "reviews"}
+	some := []bool{true, true, true, true, false, false, false, false, false}
+	for _, g := range gates {
+		used := render.SpentShort(g.Reviews, engine.Usage{}) != ""
+		for i, is := range []bool{g.Routed > 0, g.Vetoes > 0, g.Overridden > 0, g.People.Count > 0, used} {
+			some[4+i] = some[4+i] || is
+		}
+	}
+	t := heads(kept(names, some)...)
 	for _, g := range gates {
 		failed := number(0)
 		if g.Failed > 0 {
@@ -92,12 +100,22 @@ func gateTable(con *console.Console, gates []stats.Gate) {
 		if g.People.Count > 0 {
 			person = fmt.Sprintf("%d× %s", g.People.Count, ago(g.People.Median))
 		}
-		t.Row(name(g.Workflow, g.Gate), number(g.Rounds), number(g.Passed), failed,
+		t.Row(kept([]console.Cell{name(g.Workflow, g.Gate), number(g.Rounds), number(g.Passed), failed,
 			number(g.Routed), number(g.Vetoes), number(g.Overridden), console.Styled(person, ""),
-			console.Styled(dash(render.SpentShort(g.Reviews, engine.Usage{})), ""))
+			console.Styled(dash(render.SpentShort(g.Reviews, engine.Usage{})), "")}, some)...)
 	}
 	con.Print("")
 	con.PrintTable(t)
+}
+
+// kept returns the columns of a row that have something in some row.
+func kept[T any](all []T, some []bool) (out []T) {
+	for i, v := range all {
+		if some[i] {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 func stepTable(con *console.Console, steps []stats.Step) {

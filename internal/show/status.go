@@ -97,15 +97,18 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 		con.Note("%s %s", con.PaintErr(console.Yellow, "note:"), text.Message(h))
 	}
 	if st.Stalled != "" {
-		con.Note("%s the journal cannot be written, so nothing is started: %s", con.PaintErr(console.Red, "stalled:"), text.Message(st.Stalled))
+		con.Note("%s the journal cannot be written, so nothing is started: %s", con.PaintErr(console.Red, "stalled:"),
+			text.Message(st.Stalled))
 	}
 	if !served && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
-		con.Note("%s no sluice process serves this repo: `sluice run RUN` continues it here, `sluice watch add` and `sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"))
+		con.Note("%s no sluice process serves this repo: `sluice run RUN` continues it here, `sluice watch add` and "+
+			"`sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"))
 	}
 }
 
 // Status prints a run step by step: that of args or, without one, each live run, else the last.
-func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, served bool, args []string) error {
+func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, served bool,
+	args []string) error {
 	st, err := v.Status(ctx, "")
 	if err != nil {
 		return err
@@ -142,7 +145,7 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		if i > 0 {
 			con.Print("")
 		}
-		printLines(con, render.FittedRun(con, r, con.Now()))
+		printLines(con, render.RunLines(con, r, con.Now()))
 		if take := land.ToTake(ctx, p.Root, r); take != "" {
 			con.PrintWrapped(2, console.Styled(take, console.Plain))
 		}
@@ -165,7 +168,8 @@ func printLevels(con *console.Console, st daemon.Status) {
 	}
 	switch st.Trust {
 	case engine.TrustFile:
-		con.PrintWrapped(0, console.Styled("trust: file, unprotected: nothing but its good will keeps an agent from answering a gate ("+text.Message(st.Exposed)+")", console.Dim))
+		con.PrintWrapped(0, console.Styled("trust: file, unprotected: nothing but its good will keeps an agent from "+
+			"answering a gate ("+text.Message(st.Exposed)+")", console.Dim))
 	case engine.TrustSandbox:
 		con.PrintWrapped(0, console.Styled("trust: sandbox: an agent cannot answer a gate", console.Dim))
 	}
@@ -187,7 +191,10 @@ func tellPause(ctx context.Context, v workspace.Viewer, r *daemon.RunStatus) err
 	})
 	for i, w := range r.Waits {
 		if w.Kind == "paused" && why != "" {
-			r.Waits[i].Text = text.Line(why) + ": sluice resume " + r.ID
+			r.Waits[i].Text = text.Line(why)
+			if resume := "sluice resume " + r.ID; !strings.Contains(why, resume) {
+				r.Waits[i].Text += ": " + resume
+			}
 		}
 	}
 	return err

@@ -115,9 +115,10 @@ func nextPart(f *os.File, file string) (next *os.File, from int64) {
 	return next, from
 }
 
-// Tail prints the end of a file and, with follow, what is added to it until over reports that nothing more will be; nil =
-// it never does. say turns one of its lines into lines for a person.
-func Tail(ctx context.Context, con *console.Console, file string, lines int, follow bool, say func(string) []string, over func() bool) error {
+// Tail prints the end of a file and, with follow, what is added to it until over reports that
+// nothing more will be; nil = it never does. say turns one of its lines into lines for a person.
+func Tail(ctx context.Context, con *console.Console, file string, lines int, follow bool, say func(string) []string,
+	over func() bool) error {
 	f, err := openOutput(NewestPart(file))
 	if err != nil {
 		return err
@@ -132,8 +133,10 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 		rest, buf = string(buf[i+1:]), buf[:i+1]
 	}
 	var all []string
-	for _, l := range strings.Split(strings.TrimRight(string(buf), "\n"), "\n") {
-		all = append(all, say(l)...)
+	if end := strings.TrimRight(string(buf), "\n"); end != "" {
+		for l := range strings.SplitSeq(end, "\n") {
+			all = append(all, say(l)...)
+		}
 	}
 	printLines(con, all[max(len(all)-max(min(lines, tailLines), 0), 0):])
 	if !follow {

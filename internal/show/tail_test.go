@@ -3,6 +3,7 @@ package show
 import (
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -12,6 +13,19 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 )
+
+// TestTailOfNothing: an empty output prints no line.
+func TestTailOfNothing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stdout")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	con := console.New(nil, strings.NewReader(""), &out, io.Discard)
+	if err := Tail(t.Context(), con, file, 10, false, PlainLine, nil); err != nil || out.Len() > 0 {
+		t.Errorf("%q %v", out.String(), err)
+	}
+}
 
 // TestTailIsHeldUpByNothing: a pipe in the place of an agent's output does not block its reader.
 func TestTailIsHeldUpByNothing(t *testing.T) {

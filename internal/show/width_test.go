@@ -72,7 +72,7 @@ func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 		"ls":    func(con *console.Console) { _ = Runs(con, st, true, true) },
 		"status": func(con *console.Console) {
 			for _, r := range st.Runs {
-				printLines(con, render.FittedRun(con, r, now))
+				printLines(con, render.RunLines(con, r, now))
 			}
 		},
 		"log": func(con *console.Console) {

@@ -87,7 +87,8 @@ func (c *Counter) Add(at time.Time, raw json.RawMessage) error {
 	}
 	if s, ok := f.(engine.RunStarted); ok && c.counts(s, at) {
 		r := &run{workflow: s.Workflow, child: s.Child != nil, phase: engine.RunPending, start: at,
-			began: map[string]time.Time{}, rounds: map[string]*round{}, overridden: map[string]bool{}, implicit: map[string]bool{}}
+			began: map[string]time.Time{}, rounds: map[string]*round{}, overridden: map[string]bool{},
+			implicit: map[string]bool{}}
 		if r.child && c.runs[s.Child.Parent].workflow == s.Workflow { // the task of a list, with the list's own step
 			r.workflow += " (task)"
 		}

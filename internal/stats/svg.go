@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"slices"
+	"time"
 
 	"sluice/engine"
 )
@@ -26,7 +27,7 @@ func SVG(s Stats) []byte {
 	y := svgMargin + 8
 	days, value, unit := daily(s.Days)
 	if len(days) > 0 {
-		p.text(svgMargin, y, "h", unit+" by day")
+		p.text(svgMargin, y, "h", "By day: "+unit)
 		most := 0.0
 		for _, d := range days {
 			most = max(most, value(d))
@@ -49,7 +50,7 @@ func SVG(s Stats) []byte {
 	return p.done(y)
 }
 
-// daily returns the newest days and what to draw of them: cost, else tokens, else hours of work.
+// daily returns the newest days and what to draw of them: cost, else tokens, else the time of work.
 func daily(all []Used) (days []Used, value func(Used) float64, unit string) {
 	days = all[max(len(all)-svgDays, 0):]
 	var sum engine.Usage
@@ -62,7 +63,10 @@ func daily(all []Used) (days []Used, value func(Used) float64, unit string) {
 	case sum.Tokens > 0:
 		return days, func(u Used) float64 { return float64(u.Tokens) / 1e6 }, "million tokens"
 	}
-	return days, func(u Used) float64 { return float64(u.Time) / 3.6e12 }, "hours of work"
+	if !slices.ContainsFunc(days, func(u Used) bool { return time.Duration(u.Time) >= time.Hour }) {
+		return days, func(u Used) float64 { return time.Duration(u.Time).Minutes() }, "minutes of work"
+	}
+	return days, func(u Used) float64 { return time.Duration(u.Time).Hours() }, "hours of work"
 }
 
 type picture struct{ b bytes.Buffer }
@@ -114,7 +118,8 @@ func (p *picture) rect(x, y, w, h int, class, title string) {
 }
 
 func (p *picture) done(height int) []byte {
-	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img">`+
+	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
+		`role="img">`+
 		"<title>sluice stats</title><style>%[3]s</style>\n", svgWidth, height, svgStyle)
 	return append([]byte(head), append(p.b.Bytes(), "</svg>\n"...)...)
 }

@@ -10,9 +10,9 @@ import (
 // PlainMost is how many times as long JSON may become by [Plain].
 const PlainMost = 6
 
-// Plain gives the same JSON with each character that a terminal or an editor acts on instead of showing it (C1 and DEL, bidi
-// and other format characters, line separators, private ones) as its number: \u009b, \u202e. It takes JSON of encoding/json,
-// and leaves what is plain as it is.
+// Plain gives the same JSON with each character that a terminal or an editor acts on instead of
+// showing it (C1 and DEL, bidi and other format characters, line separators, private ones) as its
+// number: \u009b, \u202e. It takes JSON of encoding/json, and leaves what is plain as it is.
 func Plain(data []byte) []byte {
 	from := 0
 	for from < len(data) && data[from] < 0x7f {

@@ -14,8 +14,8 @@ import (
 // maxLeast bounds how deep Least goes into a schema that refers to itself.
 const maxLeast = 24
 
-// maxLeastBytes bounds about how large a value Least makes, and callCost is what each part of it counts for at the least: lists
-// within lists grow with the power of their depth.
+// maxLeastBytes bounds about how large a value Least makes, and callCost is what each part of it
+// counts for at the least: lists within lists grow with the power of their depth.
 const (
 	maxLeastBytes = 1 << 20
 	callCost      = 16
@@ -34,12 +34,14 @@ func agreeing() []string {
 
 // texts are tried where a pattern says how a text looks.
 func texts() []string {
-	return []string{"stub", "v0.0.1", "0.0.1", "STUB-1", "stub-1", "stub_1", "T1", "1", "a", "A", "2026-01-01", "2026-01-01T00:00:00Z",
+	return []string{"stub", "v0.0.1", "0.0.1", "STUB-1", "stub-1", "stub_1", "T1", "1", "a", "A", "2026-01-01",
+		"2026-01-01T00:00:00Z",
 		"stub@example.org", "https://example.org/stub", "stub.txt", "0000000000000000000000000000000000000000"}
 }
 
-// Least returns the least value that a JSON Schema takes: what it requires and no more. It is a guess where the schema is
-// tangled (not, if, patterns): what comes of it is held against the schema as any agent's answer is.
+// Least returns the least value that a JSON Schema takes: what it requires and no more. It is a
+// guess where the schema is tangled (not, if, patterns): what comes of it is held against the
+// schema as any agent's answer is.
 func Least(schema json.RawMessage) json.RawMessage {
 	var doc any
 	if json.Unmarshal(schema, &doc) != nil {
@@ -57,7 +59,8 @@ type least struct {
 	left int // bytes that the value may still grow by
 }
 
-// given is a value that the schema itself names, with what it counts for. Nothing may be written into it: it is the schema's.
+// given is a value that the schema itself names, with what it counts for. Nothing may be written
+// into it: it is the schema's.
 func (l *least) given(v any) any {
 	if b, err := json.Marshal(v); err == nil {
 		l.left -= len(b)
@@ -173,7 +176,8 @@ func (l *least) plain(s map[string]any, depth int) any {
 	return map[string]any{}
 }
 
-// nth makes the items of a list differ in their ids, or where they must be unique, as far as the schema leaves that open.
+// nth makes the items of a list differ in their ids, or where they must be unique, as far as the
+// schema leaves that open.
 func nth(v any, list map[string]any, n int) any {
 	if n == 1 {
 		return v
@@ -211,7 +215,8 @@ func numbered(text string, schema any, n int) string {
 	if err != nil {
 		return text
 	}
-	for _, other := range []string{fmt.Sprintf("%s-%d", text, n), strings.TrimRight(text, "0123456789") + strconv.Itoa(n)} {
+	for _, other := range []string{fmt.Sprintf("%s-%d", text, n),
+		strings.TrimRight(text, "0123456789") + strconv.Itoa(n)} {
 		if other != text && re.MatchString(other) && float64(len(other)) <= number(s, "maxLength", maxLeastText) {
 			return other
 		}
@@ -240,7 +245,8 @@ func kindOf(s map[string]any) string {
 		}
 		return "null"
 	}
-	for _, by := range [][2]string{{"properties", "object"}, {"required", "object"}, {"items", "array"}, {"minItems", "array"},
+	for _, by := range [][2]string{{"properties", "object"}, {"required", "object"}, {"items", "array"},
+		{"minItems", "array"},
 		{"pattern", "string"}, {"minLength", "string"}, {"minimum", "number"}, {"maximum", "number"}} {
 		if _, ok := s[by[0]]; ok {
 			return by[1]

@@ -19,7 +19,8 @@ func (f *File) entry(s *scanner) (object, *Fault) {
 		return object{begin: begin, end: s.at - 1}, nil
 	case f.bare:
 		s.value()
-		return object{}, f.fault(begin, "task %d of the list is neither an object nor a text: %s", n, short(s.src[begin:s.at]))
+		return object{}, f.fault(begin, "task %d of the list is neither an object nor a text: %s", n,
+			short(s.src[begin:s.at]))
 	}
 	return object{}, f.fault(begin, "task %d of the list is not an object", n)
 }

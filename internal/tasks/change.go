@@ -11,13 +11,14 @@ import (
 
 // Change is what is to be written of a task.
 type Change struct {
-	ID       string
-	Status   string
-	Summary  string          // "" = left as it is
-	Body     json.RawMessage // of a task that is not in the file: it is added
-	For      string          // of such a one: the task it stands for
-	Stubbed  bool            // it is said by a run of stand-ins: what such a run has done is marked, and not what was done before
-	Blockers []string        // none: left as they are; only what is done by now has none any more
+	ID      string
+	Status  string
+	Summary string          // "" = left as it is
+	Body    json.RawMessage // of a task that is not in the file: it is added
+	For     string          // of such a one: the task it stands for
+	// it is said by a run of stand-ins: what such a run has done is marked, and not what was done before
+	Stubbed  bool
+	Blockers []string // none: left as they are; only what is done by now has none any more
 }
 
 // With returns the file's text with the changes in it, and whether it is another one. now is the time of what changed.
@@ -150,7 +151,8 @@ func (f *File) fresh(c Change, stamp string) string {
 	}
 	o := s.object()
 	more := ""
-	for _, kv := range [][2]string{{"status", quote(c.Status)}, {"created_at", stamp}, {"updated_at", stamp}, {"stands_for", quote(c.For)}, {"summary", quote(c.Summary)}} {
+	for _, kv := range [][2]string{{"status", quote(c.Status)}, {"created_at", stamp}, {"updated_at", stamp},
+		{"stands_for", quote(c.For)}, {"summary", quote(c.Summary)}} {
 		if _, ok := o.members[kv[0]]; !ok && kv[1] != `""` {
 			more += ", " + quote(kv[0]) + ": " + kv[1]
 		}

@@ -1,9 +1,9 @@
-// Package tasks reads and writes task files: JSON with a list of tasks, each with an id, a priority, a status and what it
-// depends on; or that list alone, in which ids may be left out and a text is a task's title. It is pure: it has texts in and
-// texts out.
+// Package tasks reads and writes task files: JSON with a list of tasks, each with an id, a
+// priority, a status and what it depends on; or that list alone, in which ids may be left out and a
+// text is a task's title. It is pure: it has texts in and texts out.
 //
-// Everything that it does not know is kept as it stands: a change is made in the text itself, so that a file that was laid
-// out by hand keeps its layout, its keys and their order.
+// Everything that it does not know is kept as it stands: a change is made in the text itself, so
+// that a file that was laid out by hand keeps its layout, its keys and their order.
 package tasks
 
 import (
@@ -201,17 +201,19 @@ func (f *File) task(o object) (Task, *Fault) {
 	return t, nil
 }
 
-// Slips tells of keys that are likely a known one misspelt. They are kept as any other, and nothing is read from them. near
-// gives the known name that is meant, "" where there is none.
+// Slips tells of keys that are likely a known one misspelt. They are kept as any other, and nothing
+// is read from them. near gives the known name that is meant, "" where there is none.
 func (f *File) Slips(near func(name string, known []string) string) (out []Fault) {
-	known := []string{"id", "title", "description", "status", "priority", "depends_on", "stands_for", "summary", "blockers", "stubbed", "created_at", "updated_at"}
+	known := []string{"id", "title", "description", "status", "priority", "depends_on", "stands_for", "summary",
+		"blockers", "stubbed", "created_at", "updated_at"}
 	for i, o := range f.places {
 		for _, key := range slices.Sorted(maps.Keys(o.members)) {
 			if slices.Contains(known, key) {
 				continue
 			}
 			if meant := near(key, known); meant != "" {
-				out = append(out, *f.fault(o.members[key].begin, "task %s: key %s is kept but not read: did you mean %s?", f.Tasks[i].ID, short([]byte(key)), meant))
+				out = append(out, *f.fault(o.members[key].begin, "task %s: key %s is kept but not read: did you mean %s?",
+					f.Tasks[i].ID, short([]byte(key)), meant))
 			}
 		}
 	}
@@ -242,7 +244,8 @@ func (f *File) whole() *Fault {
 	by := make(map[string]int, len(f.Tasks))
 	for i, t := range f.Tasks {
 		if first, ok := by[t.ID]; ok {
-			return f.fault(f.places[i].begin, "task %s is there twice: the first is on line %d", t.ID, f.fault(f.places[first].begin, "").Line)
+			return f.fault(f.places[i].begin, "task %s is there twice: the first is on line %d", t.ID,
+				f.fault(f.places[first].begin, "").Line)
 		}
 		by[t.ID] = i
 	}
@@ -292,8 +295,8 @@ func (f *File) place(i int, key string) int {
 	return f.places[i].begin
 }
 
-// Format lays a task file that was read without a fault out: a line for each key, in the order in which they stand. nil:
-// laid out it would be too large for a task file.
+// Format lays a task file that was read without a fault out: a line for each key, in the order in
+// which they stand. nil: laid out it would be too large for a task file.
 func Format(src []byte) []byte {
 	if laidOut(src) > MaxBytes {
 		return nil
@@ -306,8 +309,8 @@ func Format(src []byte) []byte {
 	return b.Bytes()
 }
 
-// laidOut is how many bytes a text that is known to be JSON has when it is laid out. It is asked first: what lies deep takes
-// many times its own size then.
+// laidOut is how many bytes a text that is known to be JSON has when it is laid out. It is asked
+// first: what lies deep takes many times its own size then.
 func laidOut(src []byte) int {
 	n, depth, last := len("\n"), 0, byte(0)
 	line := func() int { return len("\n") + len("  ")*depth }

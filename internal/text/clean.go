@@ -46,7 +46,7 @@ func clean(s string, max int, lines bool) string {
 	}
 	c := cleaner{lines: lines}
 	for i := 0; i < len(s); {
-		if n := escapeLen(s[i:]); n > 0 {
+		if n := EscapeLen(s[i:]); n > 0 {
 			i += n
 			continue
 		}
@@ -116,10 +116,10 @@ func (c *cleaner) put(r rune) {
 	c.out.WriteRune(r)
 }
 
-// escapeLen is the length of the terminal escape sequence s begins with, or 0.
+// EscapeLen is the length of the terminal escape sequence that s, which is not empty, begins with, or 0.
 // A sequence that takes text up to a terminator and has none counts only as its
 // introducer: text may not vanish behind an escape that no terminal would end.
-func escapeLen(s string) int {
+func EscapeLen(s string) int {
 	kind, n := introducer(s)
 	switch kind {
 	case 0:

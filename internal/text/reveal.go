@@ -15,12 +15,12 @@ func Reveal(s string) string {
 	var out strings.Builder
 	out.Grow(len(s))
 	for i := 0; i < len(s); {
-		if n := escapeLen(s[i:]); n > 0 {
+		if n := EscapeLen(s[i:]); n > 0 {
 			i += n
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if hidden(r) {
+		if Hidden(r) {
 			i += showHidden(&out, s[i:])
 			continue
 		}
@@ -41,9 +41,9 @@ func Reveal(s string) string {
 	return out.String()
 }
 
-// hidden reports whether a reader does not see a character that a program, or a model, reads. The two joiners stay:
-// scripts need them, and so do emoji.
-func hidden(r rune) bool {
+// Hidden reports whether a reader does not see a character that a program, or a model, reads. The two
+// joiners, the soft hyphen and the byte order mark do not count: scripts and emoji need them.
+func Hidden(r rune) bool {
 	switch {
 	case r == '\u200c' || r == '\u200d' || r == '\u00ad' || r == '\ufeff':
 		return false
@@ -57,7 +57,7 @@ func hidden(r rune) bool {
 func showHidden(out *strings.Builder, s string) int {
 	first, n, end := rune(0), 0, len(s)
 	for i, r := range s {
-		if !hidden(r) {
+		if !Hidden(r) {
 			end = i
 			break
 		}

@@ -59,7 +59,8 @@ func (a Advance) do(ctx context.Context, repo *git.Repo, wait time.Duration,
 
 func (a Advance) move(ctx context.Context, repo *git.Repo, wait time.Duration, at func(string)) (bool, string, error) {
 	if a.Branch == "" {
-		return false, fmt.Sprintf("HEAD of %s is detached: no branch was moved: run git switch -c NAME %.12s to have the work on one",
+		return false, fmt.Sprintf("HEAD of %s is detached: no branch was moved: run git switch -c NAME %.12s to have the "+
+			"work on one",
 			a.Top, a.To), nil
 	}
 	where, why, err := whereIs(ctx, repo, a.Branch, a.Top)
@@ -219,7 +220,8 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 		return false, "", err
 	}
 	if !stands {
-		return false, fmt.Sprintf("branch %s was rebased or reset: it is at %.12s, which is not built on %.12s: %s: run git rebase --onto %s %.12s %.12s",
+		return false, fmt.Sprintf("branch %s was rebased or reset: it is at %.12s, which is not built on %.12s: %s: run "+
+			"git rebase --onto %s %.12s %.12s",
 			name, tip.SHA, a.From, kept, name, a.From, a.To), nil
 	}
 	return false, fmt.Sprintf("branch %s has moved from %.12s to %.12s: %s: run git merge %.12s", name, a.From,
@@ -349,7 +351,8 @@ func (a Advance) putBack(ctx context.Context, repo *git.Repo, changes []git.Chan
 		}
 	}
 	if err := repo.WriteFiles(ctx, a.Top, back); err != nil {
-		return fmt.Errorf("files in %s are half written: %s: run git restore on those that the branch has, remove the others, and try again: %w",
+		return fmt.Errorf("files in %s are half written: %s: run git restore on those that the branch has, remove the "+
+			"others, and try again: %w",
 			a.Top, some(s.Other), err)
 	}
 	return nil

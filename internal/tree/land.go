@@ -67,7 +67,8 @@ func Commits(ctx context.Context, repo *git.Repo, base, tip string) (list []git.
 	for _, c := range list {
 		for line := range strings.Lines(c.Message) {
 			if len(line) >= len(trailerPrefix) && strings.EqualFold(line[:len(trailerPrefix)], trailerPrefix) {
-				return nil, fmt.Sprintf("commit %.12s contains %.80q, which only sluice may write: reword it (git rebase --interactive %.12s)",
+				return nil, fmt.Sprintf("commit %.12s contains %.80q, which only sluice may write: reword it (git rebase "+
+					"--interactive %.12s)",
 					c.SHA, strings.TrimSpace(line), base), nil
 			}
 		}
@@ -277,7 +278,8 @@ func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list [
 
 // conflict names the files that both sides change, and what to do.
 func (l Landing) conflict(files []string) string {
-	return fmt.Sprintf("%s and %s change the same places in %s: run git -C %s merge %s, resolve them there and commit", l.Run, short(l.Onto),
+	return fmt.Sprintf("%s and %s change the same places in %s: run git -C %s merge %s, resolve them there and commit",
+		l.Run, short(l.Onto),
 		some(files), l.Worktree, short(l.Onto))
 }
 

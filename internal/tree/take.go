@@ -199,7 +199,8 @@ func (f Folder) judged(ctx context.Context, was Before) ([]Beside, error) {
 	case len(odd) > 0:
 		return nil, &Refused{"the work cannot be taken: " + listed(odd) + ": remove it"}
 	case l.More:
-		return nil, fmt.Errorf("the folder has more than %d things that git cannot store, or more than %d files that decide: remove some", maxOdd, maxLaw)
+		return nil, fmt.Errorf("the folder has more than %d things that git cannot store, or more than %d files that "+
+			"decide: remove some", maxOdd, maxLaw)
 	}
 	return f.outside(ctx, l.Law)
 }
@@ -319,7 +320,8 @@ func (f Folder) gitlinks(ctx context.Context, found, files string) ([]git.Change
 	}
 	for _, c := range changes {
 		if c.New == git.ModeSubmodule {
-			return nil, &Refused{fmt.Sprintf("the work cannot be taken: %q is a submodule that the step added or moved: leave submodules as they are", text.Clip(c.Path, shownPath))}
+			return nil, &Refused{fmt.Sprintf("the work cannot be taken: %q is a submodule that the step added or moved: "+
+				"leave submodules as they are", text.Clip(c.Path, shownPath))}
 		}
 	}
 	return changes, nil

@@ -47,7 +47,8 @@ func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing) error {
 			if i >= len(merged) {
 				do += fmt.Sprintf(", or `sluice land %s` for one commit without that history", w.Run)
 			}
-			return stuck(do, "branch %s has merged %.12s of %s, and undoes or changes again what that brought: %s", w.Branch, m.commit, m.of, some(files))
+			return stuck(do, "branch %s has merged %.12s of %s, and undoes or changes again what that brought: %s", w.Branch,
+				m.commit, m.of, some(files))
 		}
 	}
 	return nil

@@ -144,7 +144,8 @@ func bare(entries []fs.DirEntry) bool {
 
 // twins records names in one folder that some file systems consider equal.
 func (w *walk) twins(dir string, entries []fs.DirEntry) {
-	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { plain, lower := plainName(e.Name()); return !plain || !lower }) {
+	if !slices.ContainsFunc(entries,
+		func(e fs.DirEntry) bool { plain, lower := plainName(e.Name()); return !plain || !lower }) {
 		return // all names are lower-case ASCII
 	}
 	fold := cases.Fold()

@@ -82,7 +82,8 @@ func whereIs(ctx context.Context, repo *git.Repo, branch, top string) (place, st
 		case path == real:
 			at = here
 		default:
-			return nowhere, fmt.Sprintf("branch %s is checked out in %s, not in %s: switch that checkout to another branch, or run git merge there",
+			return nowhere, fmt.Sprintf("branch %s is checked out in %s, not in %s: switch that checkout to another branch, "+
+				"or run git merge there",
 				short(branch), path, real), nil
 		}
 	}

@@ -151,7 +151,8 @@ func (w Work) newest(ctx context.Context, repo *git.Repo, l Landing, have string
 			return err
 		}
 		if on {
-			return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `git -C %s merge --ff-only %.12s` to have it back, or `sluice land %s --unjudged` to go without", l.Tip, commit, w.Shown, commit, w.Run),
+			return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `git -C %s merge --ff-only %.12s` to have it back, or "+
+				"`sluice land %s --unjudged` to go without", l.Tip, commit, w.Shown, commit, w.Run),
 				"branch %s was set back to %.12s, before %.12s, which has passed", w.Branch, l.Tip, commit)
 		}
 	}

@@ -116,7 +116,7 @@ func (m *Model) answer(k string) tea.Cmd {
 	case ask.pass != nil:
 		return m.say(*ask.pass, engine.OutcomePass, ask.words, ask.gives)
 	default:
-		return m.do(ask.root, ask.what, ask.ev)
+		return m.do(ask.root, ask.what, ask.ev, nil)
 	}
 	return nil
 }

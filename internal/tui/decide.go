@@ -182,7 +182,7 @@ func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
 	if verb == noteVerb {
 		m.mode = m.input.back
-		return m.do(t.root, "note to "+t.run, engine.NoteGiven{Run: t.run, Step: t.step, Text: strings.TrimSpace(words)})
+		return m.do(t.root, "note to "+t.run, engine.NoteGiven{Run: t.run, Step: t.step, Text: strings.TrimSpace(words)}, nil)
 	}
 	g := m.gateAt(t)
 	if g != nil && g.Round == t.round && g.Reviewed != t.content {
@@ -206,23 +206,23 @@ func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
 
 // say sends a decision.
 func (m *Model) say(t target, outcome, text string, answer []byte) tea.Cmd {
-	m.given = nil
-	return m.give(t, engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: outcome, Text: text, Answer: answer})
+	return m.give(t, engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: outcome, Text: text,
+		Answer: answer}, nil)
 }
 
-// give sends an answer, signed if its gate requires that.
-func (m *Model) give(t target, ev engine.Answered) tea.Cmd {
+// give sends an answer, signed if its gate requires that, and calls counted once it has counted.
+func (m *Model) give(t target, ev engine.Answered, counted func()) tea.Cmd {
 	what := ev.Outcome + " of " + t.gate
 	g := m.gateAt(t)
 	if r := m.repo(t.root); r == nil || !r.served || g == nil || g.Trust != engine.TrustSigned || g.Round != t.round {
-		return m.do(t.root, what, ev)
+		return m.do(t.root, what, ev, counted)
 	}
 	s := &lending{run: func() (err error) {
 		ev.Proof, err = m.host.Sign(m.ctx, t.root, *g, ev)
 		return err
 	}}
 	return tea.Exec(s, func(err error) tea.Msg {
-		return signed{root: t.root, what: what, ev: ev, err: err}
+		return signed{t.root, what, ev, counted, err}
 	})
 }
 
@@ -263,9 +263,9 @@ func (c commented) send(m *Model) tea.Cmd {
 		m.tell("nothing was decided: the work has changed meanwhile; c opens what you wrote again")
 		return nil
 	}
-	m.given = c.wrote.Given
-	ev := engine.Answered{Gate: c.on.gate, Run: c.on.run, Round: c.on.round, Outcome: c.outcome, Text: c.wrote.Text, Findings: c.wrote.Findings}
-	return m.give(c.on, ev)
+	ev := engine.Answered{Gate: c.on.gate, Run: c.on.run, Round: c.on.round, Outcome: c.outcome, Text: c.wrote.Text,
+		Findings: c.wrote.Findings}
+	return m.give(c.on, ev, c.wrote.Given)
 }
 
 // lending runs something that has the terminal meanwhile.
@@ -282,6 +282,7 @@ func (l *lending) SetStderr(io.Writer) {}
 type signed struct {
 	root, what string
 	ev         engine.Answered
+	counted    func()
 	err        error
 }
 
@@ -292,7 +293,7 @@ func (s signed) send(m *Model) tea.Cmd {
 		m.tell(s.what + " was not signed: " + s.err.Error())
 		return nil
 	}
-	return m.do(s.root, s.what, s.ev)
+	return m.do(s.root, s.what, s.ev, s.counted)
 }
 
 // paste inserts text: it is words, never keys.

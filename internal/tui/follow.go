@@ -2,11 +2,13 @@ package tui
 
 import (
 	"context"
-	"encoding/json"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"sluice/daemon"
+	"sluice/internal/render"
 )
 
 // Pace and limits of following.
@@ -115,19 +117,22 @@ func (f *follower) view(ctx context.Context, root string, v View, served bool) e
 		return nil
 	}
 	inner, end := context.WithCancel(ctx)
-	of := ""
+	of, from := "", st.Seq+1
+	ch := &changes{after: st.Seq, runs: map[string]bool{}, news: make(chan struct{}, 1)}
 	if f.one != nil {
 		of = f.one.id
 	}
 	if f.one != nil && !f.one.alone() {
-		f.wg.Go(func() { f.one.follow(inner, f.host, v, f.send) })
+		if draw, err := f.host.Graph(ctx, root, of); err == nil {
+			f.send(graphSeen(draw))
+		}
+		from, ch.most = f.one.from, recentMost
 	}
-	ch := &changes{runs: map[string]bool{}, news: make(chan struct{}, 1)}
 	ended := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer close(ended)
-		_ = v.Facts(inner, of, st.Seq+1, true, ch.take) // its end matters; the next question says why
+		_ = v.Facts(inner, of, from, true, ch.take) // its end matters; the next question says why
 	})
 	err = f.refresh(inner, root, v, ch, ended, newestOf(st))
 	end()
@@ -136,7 +141,8 @@ func (f *follower) view(ctx context.Context, root string, v View, served bool) e
 }
 
 // refresh asks for changes until the stream of facts ends.
-func (f *follower) refresh(ctx context.Context, root string, v View, ch *changes, ended <-chan struct{}, newest string) error {
+func (f *follower) refresh(ctx context.Context, root string, v View, ch *changes, ended <-chan struct{},
+	newest string) error {
 	health := time.NewTicker(healthEvery)
 	defer health.Stop()
 	for {
@@ -150,7 +156,13 @@ func (f *follower) refresh(ctx context.Context, root string, v View, ch *changes
 			runs = []string{newest}
 		case <-ch.news:
 			pause(ctx, gatherFor)
-			runs = ch.give()
+			var facts []daemon.Line
+			if runs, facts = ch.give(); len(facts) > 0 {
+				f.send(factsSeen(facts))
+			}
+			if len(runs) == 0 {
+				continue
+			}
 		}
 		seen, err := statusOf(ctx, v, runs)
 		if err != nil {
@@ -200,23 +212,29 @@ func newestOf(st daemon.Status) string {
 	return ""
 }
 
-// changes are the runs with facts since the last refresh.
+// changes are what the facts since the last refresh say.
 type changes struct {
-	mu   sync.Mutex
-	runs map[string]bool
-	news chan struct{}
+	after int64 // the facts up to this record are in the state already
+	most  int   // important facts that are kept
+	mu    sync.Mutex
+	runs  map[string]bool // with new facts
+	facts []daemon.Line   // the newest important ones
+	news  chan struct{}
 }
 
-// take adds the run of a fact. It never waits for the reader.
+// take adds a fact. It never waits for the reader.
 func (c *changes) take(l daemon.Line) error {
-	var head struct {
-		Run string `json:"run"`
-	}
-	if json.Unmarshal(l.Fact, &head) != nil || head.Run == "" {
+	run := render.FactRun(l)
+	if run == "" {
 		return nil
 	}
 	c.mu.Lock()
-	c.runs[head.Run] = true
+	if l.Seq > c.after {
+		c.runs[run] = true
+	}
+	if c.most > 0 && render.Fact(l.Fact).Key {
+		c.facts = append(c.facts[max(len(c.facts)-c.most+1, 0):], l)
+	}
 	c.mu.Unlock()
 	select {
 	case c.news <- struct{}{}:
@@ -225,15 +243,13 @@ func (c *changes) take(l daemon.Line) error {
 	return nil
 }
 
-func (c *changes) give() []string {
+// give returns the runs that changed since the last call, and the newest important facts.
+func (c *changes) give() ([]string, []daemon.Line) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var out []string
-	for id := range c.runs {
-		out = append(out, id)
-	}
+	runs := slices.Collect(maps.Keys(c.runs))
 	clear(c.runs)
-	return out
+	return runs, slices.Clone(c.facts)
 }
 
 func pause(ctx context.Context, d time.Duration) {

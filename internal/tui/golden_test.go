@@ -10,6 +10,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/tools/picture"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the screens of testdata anew: read the diff")
@@ -45,7 +46,7 @@ func (s *sit) day() {
 		return st
 	}
 	feature := daemon.RunStatus{ID: "feature-7", Workflow: "feature", Name: "Feature", Phase: engine.RunRunning, Started: since(41 * time.Minute),
-		Usage: engine.Usage{Tokens: 184_220, CostUSD: 1.31}, Budget: engine.Usage{CostUSD: 5},
+		Trust: engine.TrustSandbox, Usage: engine.Usage{Tokens: 184_220, CostUSD: 1.31}, Budget: engine.Usage{CostUSD: 5},
 		Steps: []daemon.StepStatus{
 			step("plan", "plan", engine.Passed, 1, 33*time.Minute, "", daemon.GateStatus{ID: "plan-ok", Level: "notify", State: engine.Approved, Round: 1, ByKind: "window", Score: new(91.)}),
 			step("build", "build it", engine.Gating, 2, 2*time.Minute, "search() has no duplicates now; 12 tests pass",
@@ -56,17 +57,17 @@ func (s *sit) day() {
 	fix := daemon.RunStatus{ID: "fix-31", Workflow: "fix", Name: "Fix", Phase: engine.RunRunning, Started: since(6 * time.Minute), Usage: engine.Usage{Tokens: 20_410, CostUSD: 0.2},
 		Steps: []daemon.StepStatus{
 			step("repro", "repro", engine.Passed, 1, 3*time.Minute, "", daemon.GateStatus{ID: "repro-ok", Level: "notify", State: engine.OnWindow, Round: 1, Score: new(77.), Until: s.at.Add(48 * time.Second)}),
-			step("mend", "mend", engine.Running, 1, 50*time.Second, ""),
+			step("code", "code", engine.Running, 1, 50*time.Second, ""),
 		},
 		Waits: []daemon.Wait{{Kind: "window", Step: "repro", Gate: "repro-ok", Since: since(12 * time.Second), Until: s.at.Add(48 * time.Second), Text: "for a veto at repro-ok"}}}
-	old := daemon.RunStatus{ID: "fix-30", Workflow: "fix", Phase: engine.RunFailed, Started: since(3 * time.Hour), Ended: since(2 * time.Hour), EndWhy: "mend failed 3 times",
-		Steps: []daemon.StepStatus{step("repro", "repro", engine.Passed, 1, 0, ""), step("mend", "mend", engine.Superseded, 3, 0, "")}}
+	old := daemon.RunStatus{ID: "fix-30", Workflow: "fix", Phase: engine.RunFailed, Started: since(3 * time.Hour), Ended: since(2 * time.Hour), EndWhy: "code failed 3 times",
+		Steps: []daemon.StepStatus{step("repro", "repro", engine.Passed, 1, 0, ""), step("code", "code", engine.Superseded, 3, 0, "")}}
 	today := daemon.Today{Day: "2026-11-21", All: engine.Spend{Usage: engine.Usage{Tokens: 912_000, CostUSD: 7.4}}, Budget: engine.Spend{Usage: engine.Usage{CostUSD: 20}}}
-	s.desk.words["/home/ann/lib fix-31 mend"] = "▸ Edit parser.go: the loop stops one too early"
+	s.desk.words["/home/ann/lib fix-31 code"] = "▸ Edit parser.go: the loop stops one too early"
 	s.tell(reposSeen{roots: []string{"/home/ann/app", "/home/ann/lib"}},
 		repoSeen{root: "/home/ann/app", served: true, whole: true, status: daemon.Status{Trust: "sandbox", Today: today, Runs: []daemon.RunStatus{feature}}},
 		repoSeen{root: "/home/ann/lib", served: true, whole: true, status: daemon.Status{Trust: "sandbox", Today: today, Runs: []daemon.RunStatus{old, fix}}})
-	s.desk.page = Page{Gate: "build-ok", Round: 2, Content: "824b68dd73408a6b", Lines: strings.Split(`build-ok review at human, build-ok #2 of feature-7
+	s.desk.page = Page{Gate: "build-ok", Round: 2, Content: "824b68dd73408a6b", Lines: strings.Split(`build-ok review of feature-7, round 2: asks you
   step        build it
   task        search() must not return duplicates
   done when   go test ./...
@@ -114,6 +115,62 @@ func TestScreens(t *testing.T) {
 		s.types("<esc>")
 		s.tell(repoLost{"/home/ann/app", "the process that served it is gone"}, reposSeen{roots: []string{"/home/ann/app", "/home/ann/lib"}, note: "no daemon answers: `sluice daemon` starts one"})
 		s.is("lost-" + size.name)
+	}
+}
+
+// dayGraph is the workflow of the day's first run, as specs/graph draws it; a state follows a dot.
+const dayGraph = `feature  Feature
+
+[plan] · passed
+ └─ <plan-ok> · passed
+     ├─ pass ─> build
+     └─ fail ─> plan
+
+[build] build it · gating
+ └─ <build-ok> review · human
+     ├─ pass ─> docs
+     └─ fail ─> build
+
+[docs] · waiting
+ └─ then ─> DONE
+`
+
+// dayFacts are the newest facts of that run.
+func dayFacts() (out []daemon.Line) {
+	at := time.Date(2026, 11, 20, 14, 3, 0, 0, time.UTC)
+	for i, f := range []string{
+		`{"kind": "round_passed", "run": "feature-7", "gate": "plan-ok", "n": 1, "outcome": "pass", "by_kind": "window"}`,
+		`{"kind": "round_failed", "run": "feature-7", "gate": "build-ok", "n": 1, "outcome": "fail", "by_kind": "human", "by": {"who": "ann", "via": "terminal"}, "to": "build", "feedback": "search() returns duplicates"}`,
+		`{"kind": "human_asked", "run": "feature-7", "gate": "build-ok", "n": 2, "why": "level"}`,
+	} {
+		out = append(out, daemon.Line{Seq: int64(i + 1), At: at.Add(time.Duration(i) * 11 * time.Minute), Fact: []byte(f)})
+	}
+	return out
+}
+
+// TestTheDocsPictureTheScreen: the pictures of the docs are drawn from the screens at two sizes.
+func TestTheDocsPictureTheScreen(t *testing.T) {
+	for _, p := range []struct {
+		name          string
+		width, height int
+	}{{"top", 80, 24}, {"run", 140, 24}} {
+		s := newSit(t, p.width, p.height)
+		if p.name == "run" {
+			s.one = &one{id: "feature-7"}
+			s.tell(factsSeen(dayFacts()), graphSeen(func(daemon.RunStatus) string { return strings.ReplaceAll(dayGraph, " · ", "\t") }))
+		}
+		s.day()
+		screen := picture.Frame{Screen: strings.Join(s.screen(), "\n"), Hold: time.Second}
+		got := picture.SVG("sluice "+p.name+" in a terminal", p.width, p.height, []picture.Frame{screen})
+		file := filepath.Join("..", "..", "docs", p.name+".svg")
+		if *rewrite {
+			if err := os.WriteFile(file, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if kept, err := os.ReadFile(file); err != nil || string(kept) != string(got) {
+			t.Errorf("%s is not drawn from the screen (%v): go test ./internal/tui -run Docs -rewrite, and look at it", file, err)
+		}
 	}
 }
 

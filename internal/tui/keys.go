@@ -109,7 +109,8 @@ func (m *Model) command(k string) tea.Cmd {
 		if g == nil {
 			return nil
 		}
-		return m.decide(k, target{root: r.repo.root, run: r.run.ID, gate: g.ID, round: g.Round, content: g.Reviewed}, browsing)
+		return m.decide(k, target{root: r.repo.root, run: r.run.ID, gate: g.ID, round: g.Round, content: g.Reviewed},
+			browsing)
 	case "n":
 		m.noteAt(r, browsing)
 	case "P":
@@ -121,7 +122,7 @@ func (m *Model) command(k string) tea.Cmd {
 }
 
 func (m *Model) fold(r *row, k string) {
-	key := r.repo.root + "\x00" + r.run.ID
+	key := runKey{r.repo.root, r.run.ID}
 	open, said := m.folds[key]
 	if !said {
 		for _, x := range m.rows {
@@ -153,9 +154,9 @@ func (m *Model) pauseOrResume(r *row) tea.Cmd {
 	case !m.begins():
 		return nil
 	case r.run.Paused != "":
-		return m.do(r.repo.root, "resume of "+r.run.ID, engine.ResumeRequested{Run: r.run.ID})
+		return m.do(r.repo.root, "resume of "+r.run.ID, engine.ResumeRequested{Run: r.run.ID}, nil)
 	}
-	return m.do(r.repo.root, "pause of "+r.run.ID, engine.PauseRequested{Run: r.run.ID})
+	return m.do(r.repo.root, "pause of "+r.run.ID, engine.PauseRequested{Run: r.run.ID}, nil)
 }
 
 // begins reports whether the last key may begin something that matters, and tells why not.
@@ -168,7 +169,7 @@ func (m *Model) begins() bool {
 }
 
 // do sends an event, and shows the result. It continues when the screen is left.
-func (m *Model) do(root, what string, ev engine.Event) tea.Cmd {
+func (m *Model) do(root, what string, ev engine.Event, counted func()) tea.Cmd {
 	if m.unserved(root) {
 		return nil
 	}
@@ -177,7 +178,7 @@ func (m *Model) do(root, what string, ev engine.Event) tea.Cmd {
 	return func() tea.Msg {
 		done, err := m.host.Do(m.ctx, root, ev)
 		_, answer := ev.(engine.Answered)
-		return decided{what, done, err, answer}
+		return decided{what, done, err, answer, counted}
 	}
 }
 

@@ -19,7 +19,9 @@ const (
 	idLeast   = 14
 	titleMost = 30
 	stateWide = 10
-	narrow    = 60 // below it, waiting gates are shown by their ids
+	nameLeast = 16
+	roomy     = 100 // from here on the names of steps and gates make a column
+	narrow    = 60  // below it, waiting gates are shown by their ids
 )
 
 type span struct{ style, text string }
@@ -151,7 +153,7 @@ func (m *Model) waitLine(r *row) line {
 	case "offer":
 		sign, style, says = "?", console.Yellow, "is on offer: `sluice next`"
 	case "paused":
-		what, says, why = "", "is paused", text.Line(r.run.Paused)
+		what, says = "", "is "+render.Paused(r.run.Paused, nil)
 	}
 	if r.gate != nil && r.step.Summary != "" {
 		why = sep(why, "“"+text.Line(r.step.Summary)+"”")
@@ -216,7 +218,7 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 	if r.Live() {
 		rest = ""
 		if len(r.Near) > 0 {
-			rest = "near its budget: " + text.Line(strings.Join(r.Near, ", "))
+			rest = render.NearBudget(strings.Join(r.Near, ", "))
 		}
 		if len(r.Waits) > 0 {
 			rest = sep(rest, text.Line(r.Waits[0].Text))
@@ -233,8 +235,10 @@ func (m *Model) runLine(r *daemon.RunStatus) line {
 	if unpassed != "" && rest != "" {
 		unpassed += " · "
 	}
-	return line{{style, sign + " "}, {console.Bold, pad(clip(text.Line(r.ID), idMost), idLeast) + " "}, {style, pad(state, stateWide)},
-		{console.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {console.Dim, pad(took, 9) + " "}, {console.Plain, spent(r)}, {console.Yellow, unpassed}, {console.Dim, rest}}
+	return line{{style, sign + " "}, {console.Bold, pad(clip(text.Line(r.ID), idMost), idLeast) + " "},
+		{style, pad(state, stateWide)},
+		{console.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {console.Dim, pad(took, 9) + " "},
+		{console.Plain, spent(r)}, {console.Yellow, unpassed}, {console.Dim, rest}}
 }
 
 func spent(r *daemon.RunStatus) string {
@@ -242,6 +246,25 @@ func spent(r *daemon.RunStatus) string {
 		return s + "  "
 	}
 	return ""
+}
+
+// nameWide is the width of the names of a run's steps; those of its gates are indented by 2. Where
+// there is room, all names fit, so that the states beside them are below one another.
+func nameWide(r *daemon.RunStatus, width int) int {
+	wide := nameLeast
+	if width < roomy {
+		return wide
+	}
+	for _, s := range r.Steps {
+		wide = max(wide, ansi.StringWidth(text.Title(s.ID, s.Name)))
+		for _, g := range s.Gates {
+			if g.Implicit && g.State != engine.OnHuman { // it has no row
+				continue
+			}
+			wide = max(wide, ansi.StringWidth(text.Title(g.ID, g.Name))+2)
+		}
+	}
+	return min(wide, titleMost+2)
 }
 
 func (m *Model) stepLine(r *row) line {
@@ -261,7 +284,9 @@ func (m *Model) stepLine(r *row) line {
 	if s.Held != nil {
 		held = "taken over" + render.Who(s.Held)
 	}
-	l := line{{style, sign + " "}, {console.Plain, pad(clip(text.Title(s.ID, s.Name), titleMost), 16) + " "}, {style, pad(s.State, stateWide)},
+	wide := nameWide(r.run, m.width)
+	l := line{{style, sign + " "}, {console.Plain, pad(clip(text.Title(s.ID, s.Name), titleMost), wide) + " "},
+		{style, pad(s.State, stateWide)},
 		{console.Dim, sep(attempt, since, held)}}
 	if s.List != nil && s.List.Total > 0 {
 		l = append(l, span{console.Blue, gap(tally(s.List.Tally))})
@@ -290,14 +315,8 @@ const barWide = 8
 // tally returns the progress of a list of tasks.
 func tally(t engine.Tally) string {
 	done := barWide * t.Done / t.Total
-	out := strings.Repeat("▰", done) + strings.Repeat("▱", barWide-done) + fmt.Sprintf(" %d/%d tasks", t.Done, t.Total)
-	if t.Failed > 0 {
-		out += fmt.Sprintf(", %d failed", t.Failed)
-	}
-	if t.Blocked > 0 {
-		out += fmt.Sprintf(", %d blocked", t.Blocked)
-	}
-	return out
+	return strings.Repeat("▰", done) + strings.Repeat("▱", barWide-done) +
+		fmt.Sprintf(" %d/%d tasks", t.Done, t.Total) + render.NotDone(t)
 }
 
 func (m *Model) gateLine(r *row) line {
@@ -335,7 +354,9 @@ func (m *Model) gateLine(r *row) line {
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
 		said = "“" + text.Line(last) + "”"
 	}
-	return line{{style, sign + " "}, {console.Plain, pad(clip(text.Title(g.ID, g.Name), titleMost), 14) + " "}, {style, pad(state, stateWide)},
+	wide := nameWide(r.run, m.width) - 2
+	return line{{style, sign + " "}, {console.Plain, pad(clip(text.Title(g.ID, g.Name), titleMost), wide) + " "},
+		{style, pad(state, stateWide)},
 		{console.Dim, sep(g.Level, forced, left, score(g), counts(g), by, why)}, {console.Plain, gap(said)}}
 }
 

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"iter"
 	"path/filepath"
 	"slices"
 	"time"
@@ -55,7 +56,7 @@ type Model struct {
 	reveal        bool                        // a run was unfolded: show its rows
 	guard         press.Guard                 // which keys may decide
 	wake          func(time.Duration) tea.Cmd // draws the screen again after a while
-	folds         map[string]bool             // run -> unfolded, where the person chose
+	folds         map[runKey]bool             // unfolded, where the person chose
 	filter        string
 	rung          map[sense]bool // asking rounds for which the bell rang
 	words         wordsSeen
@@ -64,8 +65,7 @@ type Model struct {
 	page    *pageView
 	input   input
 	ask     question
-	pending int    // decisions on their way
-	given   func() // called once the comments on their way have counted
+	pending int // decisions on their way
 	leaving bool
 	said    string
 	saidAt  time.Time
@@ -82,14 +82,28 @@ type repo struct {
 	order      []string // oldest first
 }
 
+type runKey struct{ root, run string }
+
+// all returns the runs, the oldest first.
+func (r *repo) all() iter.Seq[*daemon.RunStatus] {
+	return func(yield func(*daemon.RunStatus) bool) {
+		for _, id := range r.order {
+			if !yield(r.runs[id]) {
+				return
+			}
+		}
+	}
+}
+
 // tick draws the screen again as time passes. Only the newest counts.
 type tick struct{ n int }
 
 type decided struct {
-	what   string
-	done   daemon.Done
-	err    error
-	answer bool // to a gate
+	what    string
+	done    daemon.Done
+	err     error
+	answer  bool   // to a gate
+	counted func() // called if it counts; nil = nothing to do
 }
 
 // wordsSeen are agents' last words, by the key of their row.
@@ -100,7 +114,7 @@ type redraw struct{}
 func newModel(ctx context.Context, host Host, now func() time.Time, send func(any)) *Model {
 	wake := func(d time.Duration) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return redraw{} }) }
 	return &Model{ctx: ctx, host: host, now: now, send: send, wake: wake, width: 80, height: 24,
-		folds: map[string]bool{}, words: wordsSeen{}, stale: true}
+		folds: map[runKey]bool{}, words: wordsSeen{}, stale: true}
 }
 
 // Init asks the terminal for its background, and starts ticking.
@@ -116,8 +130,8 @@ func (m *Model) tick() tea.Cmd {
 
 func (m *Model) paceNow() time.Duration {
 	for _, r := range m.repos {
-		for _, id := range r.order {
-			if r.runs[id].Live() {
+		for run := range r.all() {
+			if run.Live() {
 				return tickLive
 			}
 		}
@@ -300,8 +314,8 @@ func (m *Model) seeDecided(d decided) tea.Cmd {
 		m.tell(d.what + " did not count: what was reviewed has changed since; decide again when it is checked")
 	default:
 		m.tell(d.what + ": taken in")
-		if counted = true; d.answer && m.given != nil {
-			m.given()
+		if counted = true; d.counted != nil {
+			d.counted()
 		}
 		m.leaving = m.leaving || d.answer && m.one.alone()
 	}

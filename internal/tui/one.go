@@ -1,12 +1,11 @@
 package tui
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"sluice/daemon"
+	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/render"
 	"sluice/internal/text"
@@ -52,10 +51,8 @@ func (o *one) find(m *Model) {
 			continue
 		}
 		o.all = append(o.all, r.runs[o.id])
-		below := map[string]bool{o.id: true}
-		for _, id := range r.order { // a run comes after the one that it is of
-			if run := r.runs[id]; run.Child != nil && run.Live() && below[run.Child.Parent] {
-				below[id] = true
+		for run := range daemon.Below(r.all(), o.id) {
+			if run.Live() {
 				o.all = append(o.all, run)
 			}
 		}
@@ -64,15 +61,12 @@ func (o *one) find(m *Model) {
 
 // over reports whether the run has ended, or is unknown by now. A page stays.
 func (o *one) over(m *Model) bool {
-	return o != nil && m.loaded && o.page == "" && (len(o.all) == 0 || !o.all[0].Live())
+	return o != nil && !o.alone() && m.loaded && (len(o.all) == 0 || !o.all[0].Live())
 }
 
 // begin opens the page, if the screen is only about one.
 func (o *one) begin(m *Model) tea.Cmd {
-	if o == nil || o.page == "" || m.page != nil {
-		return nil
-	}
-	if len(o.all) == 0 {
+	if !o.alone() || m.page != nil || len(o.all) == 0 {
 		return nil
 	}
 	o.row = row{kind: gateRow, repo: m.repos[0], run: o.all[0], gate: gateOf(o.all[0], o.page)}
@@ -150,7 +144,7 @@ func (o *one) rows(m *Model) (waits, rest []row) {
 			rest = append(rest, row{kind: headRow, run: run, text: "runs of its tasks"})
 		}
 		rest = append(rest, row{kind: runRow, repo: r, run: run})
-		if m.folds[r.root+"\x00"+run.ID] {
+		if m.folds[runKey{r.root, run.ID}] {
 			rest = append(rest, stepsOf(r, run)...)
 		}
 	}
@@ -188,20 +182,32 @@ func (o *one) head(m *Model) []string {
 		out = append(out, m.draw(line{{console.Plain, "  "}, {tone, trust}}, m.width, false))
 	}
 	if r.Paused != "" {
-		out = append(out, Wrap(m.paint(console.Yellow, "‖ paused: "+text.Line(r.Paused)), max(m.width, 1))...)
+		out = append(out, Wrap(m.paint(console.Yellow, "‖ "+o.paused(r)), max(m.width, 1))...)
 	}
 	for _, s := range append(m.troubles(), concerns(r)...) {
 		out = append(out, m.draw(line{{console.Yellow, "! " + text.Line(s)}}, m.width, false))
 	}
 	for _, w := range r.Waits {
 		if urgency(w.Kind) < 0 && !atSteps(w.Kind) {
-			out = append(out, m.draw(line{{console.Dim, "  waits " + render.WaitWords(w, m.now())}}, m.width, false))
+			out = append(out, m.draw(line{{console.Dim, "  " + render.WaitWords(w, m.now())}}, m.width, false))
 		}
 	}
 	if most := max(m.height/3, 2); len(out) > most {
-		out = append(out[:most-1], m.draw(line{{console.Plain, strings.TrimSpace(ansi.Strip(out[most-1])) + " …"}}, m.width, false))
+		out = append(out[:most-1],
+			m.draw(line{{console.Plain, strings.TrimSpace(ansi.Strip(out[most-1])) + " …"}}, m.width, false))
 	}
 	return out
+}
+
+// paused says who or what paused a run, and why as far as the log has it.
+func (o *one) paused(r *daemon.RunStatus) string {
+	for _, l := range slices.Backward(o.facts) {
+		f, err := engine.DecodeFact(l.Fact)
+		if p, ok := f.(engine.RunPaused); err == nil && ok && p.Run == r.ID && p.Why == r.Paused {
+			return text.Line(render.Because(render.Paused(p.Why, p.By), p.Text))
+		}
+	}
+	return render.Paused(r.Paused, nil)
 }
 
 // atSteps reports whether the rows of steps and gates show a kind of wait.
@@ -213,10 +219,10 @@ func concerns(r *daemon.RunStatus) (out []string) {
 		out = append(out, n+", and went on: `sluice status "+r.ID+"` names them")
 	}
 	if r.SpecDrift {
-		out = append(out, "the spec's file has changed since; this run keeps the old one")
+		out = append(out, render.SpecChanged)
 	}
 	for _, n := range r.Near {
-		out = append(out, "near its budget: "+n)
+		out = append(out, render.NearBudget(n))
 	}
 	return out
 }
@@ -281,48 +287,4 @@ func (o *one) bodyWidth(m *Model) int {
 		return m.width
 	}
 	return m.width - min(graphMost, m.width/3+8) - 3
-}
-
-// follow sends the newest facts of the run, and its graph, until ctx ends.
-func (o *one) follow(ctx context.Context, host Host, v View, send func(any)) {
-	if roots, _, err := host.Repos(ctx); err == nil && len(roots) == 1 {
-		if draw, err := host.Graph(ctx, roots[0], o.id); err == nil {
-			send(graphSeen(draw))
-		}
-	}
-	var mu sync.Mutex
-	var lines []daemon.Line
-	news := make(chan struct{}, 1)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		_ = v.Facts(ctx, o.id, o.from, true, func(l daemon.Line) error { // whoever follows the repo notices its end
-			if !render.Fact(l.Fact).Key {
-				return nil
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			lines = append(lines, l)
-			if len(lines) > recentMost {
-				lines = slices.Clone(lines[len(lines)-recentMost:])
-			}
-			select {
-			case news <- struct{}{}:
-			default:
-			}
-			return nil
-		})
-	})
-	defer wg.Wait()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-news:
-		}
-		pause(ctx, gatherFor)
-		mu.Lock()
-		now := slices.Clone(lines)
-		mu.Unlock()
-		send(factsSeen(now))
-	}
 }

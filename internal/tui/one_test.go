@@ -157,6 +157,27 @@ func TestOneRunSaysHowToLeave(t *testing.T) {
 	}
 }
 
+// TestOneRunSaysWhyItIsPaused: by whom, by what, and why as the log has it.
+func TestOneRunSaysWhyItIsPaused(t *testing.T) {
+	for _, c := range []struct{ paused, fact, want string }{
+		{"user", "", `^‖ paused by a person$`},
+		{"user", `{"kind": "run_paused", "run": "w-1", "why": "user", "by": {"who": "ann", "via": "terminal"}}`, `^‖ paused by ann \(terminal\)$`},
+		{"limit:max_steps", "", `^‖ paused by the limit max_steps$`},
+		{"parent", "", `^‖ paused with its parent run$`},
+		{"fatal", `{"kind": "run_paused", "run": "w-1", "why": "fatal", "text": "claude: not found"}`, `^‖ paused by an error: claude: not found$`},
+		{"fatal", `{"kind": "run_paused", "run": "w-2", "why": "fatal", "text": "of another run"}`, `^‖ paused by an error$`},
+	} {
+		s := newOne(t, 80, 24, true)
+		r := s.oneRun(human(1))
+		r.Paused = c.paused
+		s.repo1(true, r)
+		if c.fact != "" {
+			s.tell(factsSeen{{Seq: 1, Fact: json.RawMessage(c.fact)}})
+		}
+		s.sees(c.want)
+	}
+}
+
 // TestOneRunKeepsTheTrustInView: a run that no sandbox holds says so on every screen.
 func TestOneRunKeepsTheTrustInView(t *testing.T) {
 	s := newOne(t, 80, 24, true)

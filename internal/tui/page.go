@@ -74,7 +74,8 @@ func (m *Model) show(r *row) tea.Cmd {
 		m.tell("there is no step in it to show")
 		return nil
 	}
-	p := &pageView{title: what + " of " + r.run.ID, root: r.repo.root, run: r.run.ID, what: what, loads: true, row: *r, since: r.since}
+	p := &pageView{title: what + " of " + r.run.ID, root: r.repo.root, run: r.run.ID, what: what, loads: true, row: *r,
+		since: r.since}
 	m.open(p)
 	n := m.page.n
 	return func() tea.Msg {
@@ -132,10 +133,11 @@ func (m *Model) tail(r *row) tea.Cmd {
 	what := speaker(r)
 	title := "output of " + r.run.ID
 	if what != "" {
-		title = "what " + what + " of " + r.run.ID + " says"
+		title = "output of " + what + " in " + r.run.ID
 	}
 	ctx, stop := context.WithCancel(m.ctx)
-	p := &pageView{title: title, root: r.repo.root, run: r.run.ID, what: what, tails: true, follow: true, stop: stop, row: *r}
+	p := &pageView{title: title, root: r.repo.root, run: r.run.ID, what: what, tails: true, follow: true, stop: stop,
+		row: *r}
 	m.open(p)
 	n, host, send := m.page.n, m.host, m.send
 	return func() tea.Msg {
@@ -148,7 +150,8 @@ func (m *Model) tail(r *row) tea.Cmd {
 // step's; "" = the last launch's.
 func speaker(r *row) string {
 	switch {
-	case r.gate != nil && (r.gate.State == engine.OnReview || r.gate.State == engine.OnNotice || r.gate.State == engine.OnWindow):
+	case r.gate != nil &&
+		(r.gate.State == engine.OnReview || r.gate.State == engine.OnNotice || r.gate.State == engine.OnWindow):
 		return r.gate.ID
 	case r.step != nil:
 		return r.step.ID
@@ -329,50 +332,4 @@ func Wrap(line string, width int) []string {
 		}
 	}
 	return parts
-}
-
-func helpPage(o *one) *pageView {
-	leaves := "q or Ctrl-C leaves. The runs go on."
-	if o != nil {
-		leaves = `q leaves; the run goes on if another process serves the repo, else it
-is paused. Ctrl-C pauses it and leaves.`
-	}
-	return &pageView{title: "keys", lines: strings.Split(strings.TrimSpace(`
-Move
-  ↑ ↓  j k       a row up, down
-  PgUp PgDn      a page; g and G: to the top, to the end
-  Tab            to the next thing that waits for you
-  space ← →      fold and unfold a run
-  /              show only runs with these words; Esc shows all
-
-Look
-  Enter          what a decision needs: task, criterion, verdict,
-                 findings, changes (scroll with ↑ ↓ space b)
-  o              on a page: only the changes since the attempt before
-  t              the agent's output, live
-  Esc  q         back
-
-Decide, at a row or on its page
-  p              pass: the work goes on; Enter confirms it
-  f              fail, with words: the next attempt reads them
-  v              veto, with words: a reviewer's pass does not count,
-                 also after its window closed
-  c              comments on lines, in your editor; they fail or veto
-  d              any outcome that the gate has, by its name
-  n              a note to the run's agents; the next prompt has it
-  P              pause the run, or resume it
-  a              abort the run (asks first)
-
-  A key decides only what has been on the screen for a second. A key
-  held down, and several at once, decide nothing.
-  While you type: Enter sends, Alt-Enter or Ctrl-J begins a new line,
-  Esc goes back. What you decide counts for the round that you were
-  shown; if somebody was faster, a line says so.
-
-Signs
-  ? asks you     ‖ goes on by itself soon, or is paused
-  ▸ under way    ✓ passed, completed    ✗ failed
-  ◇ gate not open    ↷ skipped, sent on    – undone, aborted
-
-`+leaves), "\n")}
 }

@@ -193,8 +193,8 @@ func (m *Model) rowsNow() []row {
 	}
 	lives := 0
 	for _, r := range m.repos {
-		for _, id := range r.order {
-			if r.runs[id].Live() {
+		for run := range r.all() {
+			if run.Live() {
 				lives++
 			}
 		}
@@ -231,8 +231,7 @@ func urgency(wait string) int {
 
 func (m *Model) waitsOf(r *repo) []row {
 	var out []row
-	for _, id := range r.order {
-		run := r.runs[id]
+	for run := range r.all() {
 		if run.Live() && m.matches(r, run) {
 			out = append(out, waitsIn(r, run)...)
 		}
@@ -279,7 +278,7 @@ func (m *Model) runsOf(r *repo, unfolded bool) []row {
 			continue
 		}
 		*rows = append(*rows, row{kind: runRow, repo: r, run: run})
-		if open, said := m.folds[r.root+"\x00"+id]; said && open || !said && unfolded && run.Live() {
+		if open, said := m.folds[runKey{r.root, id}]; said && open || !said && unfolded && run.Live() {
 			*rows = append(*rows, stepsOf(r, run)...)
 		}
 	}
@@ -316,9 +315,11 @@ func (m *Model) matches(r *repo, run *daemon.RunStatus) bool {
 		return true
 	}
 	for _, word := range strings.Fields(strings.ToLower(m.filter)) {
-		if !has(word, r.name, run.ID, run.Name, stateOf(run)) && !slices.ContainsFunc(run.Steps, func(s daemon.StepStatus) bool {
-			return has(word, s.ID, s.Name) || slices.ContainsFunc(s.Gates, func(g daemon.GateStatus) bool { return has(word, g.ID, g.Name) })
-		}) {
+		if !has(word, r.name, run.ID, run.Name, stateOf(run)) &&
+			!slices.ContainsFunc(run.Steps, func(s daemon.StepStatus) bool {
+				return has(word, s.ID, s.Name) ||
+					slices.ContainsFunc(s.Gates, func(g daemon.GateStatus) bool { return has(word, g.ID, g.Name) })
+			}) {
 			return false
 		}
 	}

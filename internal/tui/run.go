@@ -43,7 +43,8 @@ func run(ctx context.Context, host Host, o *one, opt Options) error {
 	send := func(msg any) { p.Send(msg) }
 	m := newModel(inner, host, opt.Now, send)
 	m.one = o
-	p = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(opt.In), tea.WithOutput(opt.Out), tea.WithEnvironment(opt.Env), tea.WithFPS(fps), tea.WithoutSignalHandler())
+	p = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(opt.In), tea.WithOutput(opt.Out),
+		tea.WithEnvironment(opt.Env), tea.WithFPS(fps), tea.WithoutSignalHandler())
 	f := &follower{host: host, one: o, send: send}
 	wg.Go(func() { f.run(inner) })
 	_, err := p.Run()

@@ -24,7 +24,8 @@ var errEnded = errors.New("ended")
 // Follow shows a run until it ends and returns its final state. The error is ErrLeft or
 // ErrInterrupt if the person leaves before. from is the journal's record of the run's start; 0 =
 // unknown. ours: this process serves the repo.
-func Follow(ctx context.Context, c *console.Console, host RunHost, id string, from int64, ours bool) (daemon.RunStatus, error) {
+func Follow(ctx context.Context, c *console.Console, host RunHost, id string, from int64,
+	ours bool) (daemon.RunStatus, error) {
 	if c.Interactive() && !c.Plain && c.Getenv("TERM") != "dumb" {
 		return followOn(ctx, c, host, &one{id: id, from: from, ours: ours})
 	}
@@ -54,7 +55,7 @@ func followOn(ctx context.Context, c *console.Console, host RunHost, o *one) (da
 	}
 	if r.ID != "" {
 		for _, l := range render.RunLines(c, r, c.Now()) {
-			c.Print("%s", console.ClipPainted(l, c.Width()))
+			c.Print("%s", l)
 		}
 	}
 	return r, err
@@ -110,9 +111,11 @@ func gone(ctx context.Context, host RunHost, id string, err error) (daemon.RunSt
 	case rerr == nil && !r.Live():
 		return r, nil
 	case rerr == nil:
-		return r, fault.Failed("`sluice audit verify` checks the journal; `sluice run "+id+"` follows the run again", "%s goes on, but what happens in it cannot be read from the journal", id)
+		return r, fault.Failed("`sluice audit verify` checks the journal; `sluice run "+id+"` follows the run again",
+			"%s goes on, but what happens in it cannot be read from the journal", id)
 	}
-	return r, &fault.Error{Cause: "the process that served " + id + " has gone: " + rerr.Error(), Advice: "nothing is lost: `sluice run " + id + "` goes on", Code: fault.ExitFailed, Err: errors.Join(rerr, err)}
+	return r, &fault.Error{Cause: "the process that served " + id + " has gone: " + rerr.Error(),
+		Advice: "nothing is lost: `sluice run " + id + "` goes on", Code: fault.ExitFailed, Err: errors.Join(rerr, err)}
 }
 
 // isEnd reports whether the line is the end of the run itself, not of a child.

@@ -39,7 +39,7 @@ func TestWhatWaitsIsFirst(t *testing.T) {
 		"  ‖ N of w-4 goes on in 20s unless you veto · score 0.75",
 		"  ‖ N of w-3 goes on in 50s unless you veto · score 0.75",
 		"  ? A write it of w-5 is on offer: `sluice next` · 0s",
-		"  ‖ w-6 is paused · budget",
+		"  ‖ w-6 is paused: budget",
 		"app · 6 live, 0 ended · trust file · /x/app",
 	}
 	got := strings.Split(s.shows(), "\n")
@@ -209,7 +209,7 @@ func TestLastWords(t *testing.T) {
 	s.sees(`A write it .*“reading main.go”`, `G .*“judging”`)
 	s.desk.tails = []string{"\x1b[36m▸ Bash\x1b[0m " + strings.Repeat("long ", 40), "the end"}
 	s.types("t")
-	s.sees(`^▸ Bash long`, `^the end`, `^── what A of w-1 says`)
+	s.sees(`^▸ Bash long`, `^the end`, `^── output of A in w-1`)
 	for range 40 {
 		s.desk.tails = append(s.desk.tails, "more")
 	}

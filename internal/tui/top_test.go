@@ -294,7 +294,7 @@ func TestARowThatJustChanged(t *testing.T) {
 	s.sees(`^› \? G review of w-2`)
 	s.repo1(false, s.run("w-2", human(2)))
 	s.types("p")
-	s.sees("it has only just come to the screen: look, then press p once")
+	s.sees("it has only just appeared: look at it, then press p once")
 	if !s.did(nil) {
 		t.Errorf("it was taken: %+v", s.last())
 	}
@@ -307,7 +307,7 @@ func TestARowThatJustChanged(t *testing.T) {
 	s.at = s.at.Add(time.Second)
 	s.repo1(true, s.run("w-0", human(1))) // it is gone: what is there now is another
 	s.types("p")
-	s.sees("it has only just come to the screen", `^› \? G review of w-0`)
+	s.sees("it has only just appeared", `^› \? G review of w-0`)
 	working := s.run("w-0", daemon.GateStatus{ID: "G"})
 	s.repo1(true, working)
 	s.sees(`^› ▸ w-0`)

@@ -88,8 +88,7 @@ func (m *Model) head() []string {
 	waits, lives, runs := 0, 0, 0
 	var today daemon.Today
 	for _, r := range m.repos {
-		for _, id := range r.order {
-			run := r.runs[id]
+		for run := range r.all() {
 			runs++
 			if !run.Live() {
 				continue
@@ -140,7 +139,8 @@ func (m *Model) troubles() []string {
 	for _, r := range m.repos {
 		switch {
 		case r.lost != "" && r.known:
-			out = append(out, fmt.Sprintf("%s: no answer for %s, trying again: %s", r.name, render.Ago(m.now().Sub(r.lostAt)), r.lost))
+			out = append(out, fmt.Sprintf("%s: no answer for %s, trying again: %s", r.name,
+				render.Ago(m.now().Sub(r.lostAt)), r.lost))
 		case r.lost != "":
 			out = append(out, r.name+": "+r.lost)
 		case r.known && !r.served:
@@ -192,7 +192,8 @@ func (m *Model) foot() []string {
 	case writing:
 		return append(out, m.inputLines()...)
 	case filtering:
-		return append(out, m.draw(line{{console.Bold, "/"}, {console.Plain, m.input.shown()}, {console.Dim, "  Enter keeps it, Esc shows all"}}, m.width, false))
+		return append(out, m.draw(line{{console.Bold, "/"}, {console.Plain, m.input.shown()},
+			{console.Dim, "  Enter keeps it, Esc shows all"}}, m.width, false))
 	case asking:
 		lines, _ := m.questionLines()
 		return append(out, lines...)
@@ -207,7 +208,9 @@ func (m *Model) inputLines() []string {
 	what := m.input.what
 	if f := m.input.form; f != nil {
 		out := Wrap(m.paint("1;33", fmt.Sprintf("%s #%d asks: %s", what.gate, what.round, f.Question())), max(m.width, 1))
-		return append(out[:min(len(out), max(m.height/3, 1))], m.draw(line{{console.Dim, "Enter takes it, or the value in brackets · Esc goes back: nothing is decided"}}, m.width, false),
+		return append(out[:min(len(out), max(m.height/3, 1))],
+			m.draw(line{{console.Dim, "Enter takes it, or the value in brackets · Esc goes back: nothing is decided"}},
+				m.width, false),
 			m.draw(line{{console.Bold, "▸ "}, {console.Plain, m.input.shown()}}, m.width, false))
 	}
 	prompt := fmt.Sprintf("%s %s #%d: what is wrong? ", m.input.verb, what.gate, what.round)
@@ -217,7 +220,8 @@ func (m *Model) inputLines() []string {
 	case "":
 		prompt = fmt.Sprintf("decide %s #%d: %s, then why? ", what.gate, what.round, outcomes(m.gateAt(what)))
 	}
-	out := []string{m.draw(line{{"1;33", prompt}, {console.Dim, "Enter sends · Alt-Enter: new line · Esc: back"}}, m.width, false)}
+	out := []string{m.draw(line{{"1;33", prompt}, {console.Dim, "Enter sends · Alt-Enter: new line · Esc: back"}},
+		m.width, false)}
 	var text []string
 	at := 0
 	for _, l := range strings.Split(m.input.shown(), "\n") {

@@ -32,7 +32,8 @@ func (k *Work) Hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 		if err != nil {
 			return launch.Process{}, err
 		}
-		p, vars := launch.Process{Cwd: k.folders.Home(j), Argv: argv}, map[string]string{"SLUICE_STATUS": j.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(j.RunInfo.Unpassed)}
+		p, vars := launch.Process{Cwd: k.folders.Home(j), Argv: argv},
+			map[string]string{"SLUICE_STATUS": j.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(j.RunInfo.Unpassed)}
 		if j.RunInfo.TaskStatus != "" {
 			vars["SLUICE_TASK_STATUS"] = j.RunInfo.TaskStatus
 		}

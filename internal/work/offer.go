@@ -64,7 +64,8 @@ func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) en
 // layOut creates the worktree, the prompt and the offer's file.
 func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	rel := k.LaunchDir(j.Run, st.ID, j.Attempt.N, j.K)
-	if err := k.launches.Expose(j.Run, "", fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
+	if err := k.launches.Expose(j.Run, "",
+		fmt.Sprintf("step %s is on offer, and whoever takes it is held by no sandbox", st.ID)); err != nil {
 		return err
 	}
 	if err := k.folders.FirstLaunch(j); err != nil {
@@ -85,7 +86,8 @@ func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 		agent := *st.Agent
 		agent.Prompt = engine.Text{Eval: func(env *engine.Env) (string, error) {
 			text, err := st.Agent.Prompt.String(env)
-			return text + "\n\nThis step is on offer: whoever takes it gives the answer as the key \"answer\" of the signal file.", err
+			return text + "\n\nThis step is on offer: whoever takes it gives the answer as the key \"answer\" of the " +
+				"signal file.", err
 		}}
 		told.Agent = &agent
 	}
@@ -104,8 +106,9 @@ func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(offered{Run: j.Run, Step: st.ID, Attempt: j.Attempt.N, Role: st.Role(), Worktree: b.Dir,
-		Prompt: prompt, Signal: k.SignalFile(j.Run, st), Inputs: inputs, Outputs: outs}, "", "  ")
+	data, err := json.MarshalIndent(offered{Run: j.Run, Step: st.ID, Attempt: j.Attempt.N, Role: st.Role(),
+		Worktree: b.Dir,
+		Prompt:   prompt, Signal: k.SignalFile(j.Run, st), Inputs: inputs, Outputs: outs}, "", "  ")
 	if err != nil {
 		return err
 	}

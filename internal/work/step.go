@@ -22,7 +22,8 @@ func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.Pro
 	k.inbox.Expect(j)
 	ev := &engine.ProcessEnded{}
 	a, err := k.launches.Converse(ctx, launch.Question{
-		Order: launch.Order{Key: j.Key, Dir: k.JobDir(j), Agent: st.Run == nil, Idle: k.launches.Idle(st.Role(), st.IdleTimeout),
+		Order: launch.Order{Key: j.Key, Dir: k.JobDir(j), Agent: st.Run == nil,
+			Idle:  k.launches.Idle(st.Role(), st.IdleTimeout),
 			Since: j.Attempt.Launched, Clock: c},
 		Undenied: st.Signal.Type != engine.SignalExit, // its signal decides
 		Prepare:  func(t launch.Turn) (launch.Process, error) { return k.prepare(ctx, j, st, t) },
@@ -117,7 +118,8 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	if err != nil {
 		return p, err
 	}
-	ask := launch.Ask{Turn: t, Job: j, Who: w, Cwd: p.Cwd, Prompt: text, Session: st.Agent.Session, Values: job.WithAttempt(j, st), Env: st.Env, Vars: vars}
+	ask := launch.Ask{Turn: t, Job: j, Who: w, Cwd: p.Cwd, Prompt: text, Session: st.Agent.Session,
+		Values: job.WithAttempt(j, st), Env: st.Env, Vars: vars}
 	if st.Answer != nil {
 		ask.Schema = json.RawMessage(st.Answer.Source)
 	}
@@ -126,7 +128,8 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	return a, err
 }
 
-func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, l launch.Turn, p launch.Process, vars map[string]string) (launch.Process, error) {
+func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, l launch.Turn,
+	p launch.Process, vars map[string]string) (launch.Process, error) {
 	if _, err := k.folders.Needed(ctx, j, st, b); err != nil {
 		return p, err
 	}
@@ -164,7 +167,8 @@ func (k *Work) answer(j job.Job, st *engine.Step, t launch.Turn, end launch.Ende
 	if end.Dir == "" {
 		return nil, nil
 	}
-	in := gates.VerdictInput{WantToken: k.Token(t.Key), AnswerFile: k.launches.AnswerFile(t.Dir), Structured: end.Structured()}
+	in := gates.VerdictInput{WantToken: k.Token(t.Key), AnswerFile: k.launches.AnswerFile(t.Dir),
+		Structured: end.Structured()}
 	if st.Answer == nil {
 		data, err := gates.Find(in, nil)
 		if err != nil || data == nil {

@@ -13,7 +13,8 @@ import (
 
 // Stop ends everything started under the job's key. What had ended by itself keeps its end.
 func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
-	ev := engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: launch.DayOf(k.opt.Now()), Exit: engine.Exit{Code: -1, Lost: true}}
+	ev := engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: launch.DayOf(k.opt.Now()),
+		Exit: engine.Exit{Code: -1, Lost: true}}
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		main, some, err := k.launches.StopAll(ctx, j.Key)
 		if err == nil {
@@ -34,8 +35,10 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 			return nil
 		}
 	}
-	if p := j.Proc; p != nil && p.Kind == engine.ProcStep && j.Attempt != nil && j.Spec != nil && j.Spec.Step(p.Step) != nil {
-		end := k.launches.Told(j.Key, launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))})
+	if p := j.Proc; p != nil && p.Kind == engine.ProcStep && j.Attempt != nil && j.Spec != nil &&
+		j.Spec.Step(p.Step) != nil {
+		end := k.launches.Told(j.Key,
+			launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))})
 		ev.Exit.Usage = end.Exit.Usage
 		defer k.folders.Salvage(ctx, j, j.Spec.Step(p.Step))
 		defer k.launches.Receive(ctx, j)
@@ -46,7 +49,8 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 			ev.Output = end.Output()
 		}
 	} else if p != nil && p.Kind == engine.ProcReview && j.Round != nil {
-		ev.Exit.Usage = k.launches.Told(j.Key, launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))}).Exit.Usage
+		ev.Exit.Usage = k.launches.Told(j.Key,
+			launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))}).Exit.Usage
 	}
 	k.launches.LeaveTalk(j.Key, nil, program.Usage{}, false) // if its result was not read
 	return ev

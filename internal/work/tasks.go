@@ -55,7 +55,8 @@ func (k *Work) LookAtTasks(ctx context.Context, j job.Job) engine.Event {
 // tasksSeen returns the event for the file. An invalid file is kept as it is: whoever fixes it may
 // write it anew, with less in it.
 func (k *Work) tasksSeen(j job.Job, f *taskFile) engine.Event {
-	ev := engine.TasksSeen{Run: j.Run, Step: j.Step, N: j.N, Key: j.Key, Stamp: f.stamp, Missing: f.stamp == stampMissing, Invalid: f.invalid, Tasks: f.seenBy(j)}
+	ev := engine.TasksSeen{Run: j.Run, Step: j.Step, N: j.N, Key: j.Key, Stamp: f.stamp,
+		Missing: f.stamp == stampMissing, Invalid: f.invalid, Tasks: f.seenBy(j)}
 	if f.bad != nil {
 		aside := k.JobDir(j) + "/" + filepath.Base(j.Tasks.Path) + invalidEnding
 		if err := k.WriteFile(aside, f.bad); err != nil {
@@ -143,7 +144,8 @@ func (f *taskFile) read(rel string, data []byte) {
 		if len(title) > maxShownTitle {
 			title = strings.ToValidUTF8(title[:maxShownTitle], "")
 		}
-		x := engine.TaskSeen{ID: t.ID, Title: title, Priority: t.Priority, Status: t.Status, DependsOn: t.DependsOn, For: t.StandsFor, Body: t.Body}
+		x := engine.TaskSeen{ID: t.ID, Title: title, Priority: t.Priority, Status: t.Status, DependsOn: t.DependsOn,
+			For: t.StandsFor, Body: t.Body}
 		if x.For != "" && !there(file.Tasks, x.For) {
 			x.For = ""
 		}
@@ -159,7 +161,8 @@ func (f *taskFile) read(rel string, data []byte) {
 	f.file = file
 	if size > engine.MaxTaskList {
 		f.file, f.seen, f.stubbed = nil, nil, nil
-		f.invalid = fmt.Sprintf("%s: what is kept of its tasks takes more than %d MiB: split the list", rel, engine.MaxTaskList>>20)
+		f.invalid = fmt.Sprintf("%s: what is kept of its tasks takes more than %d MiB: split the list", rel,
+			engine.MaxTaskList>>20)
 	}
 }
 
@@ -178,7 +181,8 @@ func there(ts []tasks.Task, id string) bool {
 }
 
 func stampOf(st atomicfile.Stat) string {
-	return fmt.Sprintf("%d-%d-%d-%d-%d-%o", st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.Changed.UnixNano(), uint32(st.Mode))
+	return fmt.Sprintf("%d-%d-%d-%d-%d-%o", st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.Changed.UnixNano(),
+		uint32(st.Mode))
 }
 
 // SaveTasks writes the statuses into the task file, unless the file has changed since it was last
@@ -229,7 +233,8 @@ func (k *Work) rewrite(j job.Job, f *taskFile) (string, error) {
 		return f.stamp, nil
 	}
 	if len(data) > tasks.MaxBytes { // it would be too long to read
-		return "", fmt.Errorf("with what is to be said of its tasks it would have more than %d MiB: split the list", tasks.MaxBytes>>20)
+		return "", fmt.Errorf("with what is to be said of its tasks it would have more than %d MiB: split the list",
+			tasks.MaxBytes>>20)
 	}
 	path, err := k.Below(j.Tasks.Path)
 	if err != nil {

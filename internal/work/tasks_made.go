@@ -44,7 +44,8 @@ func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
 			case err == nil && string(old) == string(data):
 				return nil
 			case !j.Tasks.Own && (err == nil || errors.Is(err, atomicfile.ErrTooLarge)):
-				why = rel + " is there already, and this run has not written it: move it away, then `sluice retry " + j.Run + " " + j.Step + "`"
+				why = rel + " is there already, and this run has not written it: move it away, then `sluice retry " + j.Run +
+					" " + j.Step + "`"
 				return nil
 			case err != nil:
 				return err
@@ -72,7 +73,8 @@ func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
 func taskText(j job.Job) (data []byte, why string) {
 	from := fmt.Sprintf("step %s: for_each: tasks: %s", j.Step, j.Tasks.From)
 	if first := j.Tasks.Make[0]; first != '[' && first != '{' {
-		return nil, fmt.Sprintf("%s: want a list of tasks or a task file, found %s", from, text.Clip(string(j.Tasks.Make), maxShownValue))
+		return nil, fmt.Sprintf("%s: want a list of tasks or a task file, found %s", from,
+			text.Clip(string(j.Tasks.Make), maxShownValue))
 	}
 	if data = tasks.Format(j.Tasks.Make); data == nil {
 		return nil, fmt.Sprintf("%s: it would have more than %d MiB: split the list", from, tasks.MaxBytes>>20)

@@ -46,6 +46,7 @@ type Work struct {
 
 // New returns the Work of a repo.
 func New(o Options) *Work {
-	return &Work{Layout: o.Folders.Layout, Notes: o.Folders.Notes, opt: o, judges: o.Judges, collector: o.Collector, launches: o.Launches, folders: o.Folders,
+	return &Work{Layout: o.Folders.Layout, Notes: o.Folders.Notes, opt: o, judges: o.Judges, collector: o.Collector,
+		launches: o.Launches, folders: o.Folders,
 		inbox: o.Inbox, lists: map[string]*taskFile{}}
 }

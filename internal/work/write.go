@@ -23,13 +23,15 @@ import (
 func (k *Work) Write(ctx context.Context, j job.Job) engine.Event {
 	ev := engine.FileWritten{Run: j.Run, ID: j.Write.ID}
 	if j.Write.Sweep {
-		if k.Persist(ctx, j.Key, func() error { return errors.Join(k.sweep(j.Live), k.prune(j.Live, j.Known)) }) != nil && ctx.Err() != nil {
+		if k.Persist(ctx, j.Key, func() error { return errors.Join(k.sweep(j.Live), k.prune(j.Live, j.Known)) }) != nil &&
+			ctx.Err() != nil {
 			return nil
 		}
 		return ev
 	}
 	if j.Write.Kind != "" {
-		do := map[string]func(context.Context, job.Job) string{engine.WriteAdvance: k.folders.Advance, engine.WriteRewind: k.folders.Rewind, engine.WriteLand: k.folders.Land}[j.Write.Kind]
+		do := map[string]func(context.Context, job.Job) string{engine.WriteAdvance: k.folders.Advance,
+			engine.WriteRewind: k.folders.Rewind, engine.WriteLand: k.folders.Land}[j.Write.Kind]
 		if ev.Why = do(ctx, j); ctx.Err() != nil {
 			return nil
 		}

@@ -111,7 +111,9 @@ func StrayStubs(files []string) (out []Line) {
 			continue // a .gitkeep, a README, what an editor left
 		}
 		if s := filepath.Join(dir, e.Name()); e.Type().IsRegular() && !slices.Contains(known, s) {
-			out = append(out, Line{layout.ShortPath(s), 1, 1, "no workflow has this stub script: name it after the workflow's id, or move it elsewhere" + text.DidYouMean(ID(s), ids)})
+			out = append(out, Line{layout.ShortPath(s), 1, 1,
+				"no workflow has this stub script: name it after the workflow's id, or move it elsewhere" +
+					text.DidYouMean(ID(s), ids)})
 		}
 	}
 	return out

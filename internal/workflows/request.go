@@ -71,9 +71,11 @@ func Request(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 	}
 	pinned, bad := specs.Pin(p.Root, file, src, vars)
 	if len(bad) > 0 {
-		return ev, fault.Failed("fix the spec; `sluice validate` checks it again", "%s%s", bad[0], text.More(len(bad)-1, "fault"))
+		return ev, fault.Failed("fix the spec; `sluice validate` checks it again", "%s%s", bad[0],
+			text.More(len(bad)-1, "fault"))
 	}
-	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars, Parallel: w.Parallel}
+	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars,
+		Parallel: w.Parallel}
 	if w.Script != "" {
 		ev.Stubs, err = scriptOf(con, p, w.Script, spec)
 	}
@@ -128,7 +130,8 @@ func scriptOf(con *console.Console, p *workspace.Workspace, file string, spec *e
 	switch {
 	case file != UsualScript:
 		if !layout.IsFile(file) {
-			return nil, fault.Misused("--stub alone uses "+specs.StubsDir+"/"+spec.ID+".yaml, if it exists", "--stub=%s: no such file", text.Line(layout.ShortPath(file)))
+			return nil, fault.Misused("--stub alone uses "+specs.StubsDir+"/"+spec.ID+".yaml, if it exists",
+				"--stub=%s: no such file", text.Line(layout.ShortPath(file)))
 		}
 	default:
 		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +143,8 @@ func scriptOf(con *console.Console, p *workspace.Workspace, file string, spec *e
 		var faults []specs.Fault
 		if script, faults = specs.LoadStubs(file, spec); len(faults) > 0 {
 			printFaults(con, faults)
-			return nil, fault.Failed("fix the stub script: docs/stubs.md lists its keys", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
+			return nil, fault.Failed("fix the stub script: docs/stubs.md lists its keys", "%s: %s", layout.ShortPath(file),
+				text.Plural(len(faults), "fault"))
 		}
 		script.From = layout.ShortPath(file)
 	}

@@ -61,7 +61,8 @@ func Only(p *workspace.Workspace) (string, error) {
 	case 1:
 		return known[0], nil
 	}
-	return "", fault.Misused("there are: "+strings.Join(known[:min(len(known), 10)], ", "), "WORKFLOW is missing, and this repo has %d workflows", len(known))
+	return "", fault.Misused("there are: "+strings.Join(known[:min(len(known), 10)], ", "),
+		"WORKFLOW is missing, and this repo has %d workflows", len(known))
 }
 
 // ID returns the workflow id in a file's name.
@@ -77,7 +78,8 @@ func Load(con *console.Console, file string) (*engine.Spec, error) {
 		return spec, nil
 	}
 	printFaults(con, faults)
-	return nil, fault.Failed("fix the spec; `sluice validate` checks it again", "%s: %s", layout.ShortPath(file), text.Plural(len(faults), "fault"))
+	return nil, fault.Failed("fix the spec; `sluice validate` checks it again", "%s: %s", layout.ShortPath(file),
+		text.Plural(len(faults), "fault"))
 }
 
 // Begins checks that a run of the workflow has a commit to begin from, if it needs one.
@@ -96,11 +98,40 @@ func Begins(ctx context.Context, p *workspace.Workspace, spec *engine.Spec) erro
 		"this repo has no commit, and a run of %s begins from the last one", spec.ID)
 }
 
+// Uncommitted says what a run does with the changes in the checkout that are not committed; "" if
+// there are none, or git cannot say. Files of .workflow/ do not count: a run reads them where they are.
+func Uncommitted(ctx context.Context, p *workspace.Workspace, spec *engine.Spec) string {
+	if p.Plain {
+		return ""
+	}
+	repo, err := p.Open(ctx)
+	if err != nil {
+		return ""
+	}
+	defer repo.Close()
+	changes, err := repo.Unclean(ctx, p.Root, true)
+	if err != nil {
+		return ""
+	}
+	files := slices.DeleteFunc(changes.Files, func(f string) bool {
+		return strings.HasPrefix(f, layout.WorkflowDir+"/")
+	})
+	if len(files) == 0 {
+		return ""
+	}
+	words := "your checkout has " + text.Plural(len(files), "uncommitted file") + ": the run works "
+	if spec.Workspace == engine.WorkspaceRun {
+		return words + "in its own worktree, from the last commit, and leaves your checkout as it is"
+	}
+	return words + "there too, and your earlier changes do not count as its work"
+}
+
 // Ready checks that the agents of the workflow's roles can be started and that their prompts are valid.
 // With stubs, it checks only the prompts.
 func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s settings.Settings, stubbed bool) error {
 	if faults := promptFaults(p.Root, spec, s); len(faults) > 0 {
-		return fault.Failed("fix the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(), text.More(len(faults)-1, "fault"))
+		return fault.Failed("fix the prompt; `sluice validate` checks it again", "%s%s", faults[0].Error(),
+			text.More(len(faults)-1, "fault"))
 	}
 	if stubbed {
 		return nil
@@ -117,7 +148,8 @@ func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s se
 				if errors.Is(err, agents.ErrNotExecutable) {
 					why, fix = agents.ErrNotExecutable.Error(), "`chmod +x "+program+"`"
 				}
-				advice := fmt.Sprintf("%s, or choose in %s/config.yaml who plays %s (`sluice help config`)", fix, layout.WorkflowDir, role)
+				advice := fmt.Sprintf("%s, or choose in %s/config.yaml who plays %s (`sluice help config`)", fix,
+					layout.WorkflowDir, role)
 				return fault.Failed(advice, "role %s: agent %s: %s: %s", role, name, program, why)
 			}
 		}

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"time"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -17,6 +18,11 @@ type telling struct {
 
 func (t telling) Status(ctx context.Context, run string) (daemon.Status, error) {
 	st, err := t.Service.Status(ctx, run)
+	return exposures(t.state, st), err
+}
+
+func (t telling) Recent(ctx context.Context, since time.Time, most int) (daemon.Status, error) {
+	st, err := t.Service.Recent(ctx, since, most)
 	return exposures(t.state, st), err
 }
 

@@ -2,12 +2,17 @@ package workspace
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
+	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
@@ -73,7 +78,8 @@ func At(ctx context.Context, con *console.Console, dir string) (*Workspace, erro
 	}
 	repo, err := git.Open(ctx, dir)
 	if errors.Is(err, git.ErrNoRepo) {
-		return nil, &fault.Error{Cause: fmt.Sprintf("%s: no git repository here or above", dir), Advice: "go to your repo, or create one here: `git init`", Code: fault.ExitFailed, Err: err}
+		return nil, &fault.Error{Cause: fmt.Sprintf("%s: no git repository here or above", dir),
+			Advice: "go to your repo, or create one here: `git init`", Code: fault.ExitFailed, Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -183,7 +189,8 @@ func mainRoot(ctx context.Context, repo *git.Repo) (string, error) {
 		return repo.Top(), nil
 	}
 	main, err := filepath.EvalSymlinks(trees[0].Path)
-	if err != nil || (!IsDir(filepath.Join(main, layout.WorkflowDir)) && IsDir(filepath.Join(repo.Top(), layout.WorkflowDir))) {
+	if err != nil || (!IsDir(filepath.Join(main, layout.WorkflowDir)) &&
+		IsDir(filepath.Join(repo.Top(), layout.WorkflowDir))) {
 		return repo.Top(), nil
 	}
 	return main, nil
@@ -212,7 +219,42 @@ func Settings(con *console.Console, root string, set []string) (*settings.Layere
 	if err != nil {
 		return nil, err
 	}
-	return settings.Read(own, root, con.Env, set)
+	s, err := settings.Read(own, root, con.Env, set)
+	if err != nil {
+		return s, err
+	}
+	if home, err := Home(con); err == nil {
+		s.Web.Label, _ = pageLabel(home) // the daemon replaces what is no label
+	}
+	return s, nil
+}
+
+// labelFile has the label of the page's local name, in the folder of all state folders.
+const labelFile = "web-label"
+
+// pageLabel returns the label of the page's local name; "" if there is none.
+func pageLabel(home string) (string, error) {
+	raw, _, err := atomicfile.OpenRegular(home, labelFile, 64)
+	if err == nil && !regexp.MustCompile(`^[a-z2-7]{8}$`).Match(raw) {
+		err = errors.New("it is no label")
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(raw), nil
+}
+
+// PageLabel returns the label of the page's local name, and makes one if there is none that can be read.
+func PageLabel(home string) (string, error) {
+	if label, err := pageLabel(home); err == nil {
+		return label, nil
+	}
+	var b [5]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", err
+	}
+	label := strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+	return label, atomicfile.Write(filepath.Join(home, labelFile), []byte(label), 0o600)
 }
 
 func xdg(con *console.Console, name, fallback string) (string, error) {
@@ -224,7 +266,8 @@ func xdg(con *console.Console, name, fallback string) (string, error) {
 		home = con.Getenv("USERPROFILE")
 	}
 	if home == "" {
-		return "", fault.Failed("set HOME, or "+name+" to an absolute path", "no home folder: neither HOME nor %s is set", name)
+		return "", fault.Failed("set HOME, or "+name+" to an absolute path", "no home folder: neither HOME nor %s is set",
+			name)
 	}
 	return filepath.Join(home, filepath.FromSlash(fallback), "sluice"), nil
 }
@@ -232,7 +275,9 @@ func xdg(con *console.Console, name, fallback string) (string, error) {
 // MakeState creates a folder of the state, for its owner alone.
 func MakeState(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return &fault.Error{Cause: "the state folder: " + err.Error(), Advice: "make it writable, or set XDG_STATE_HOME to a writable folder: the journal is there, outside the repo", Code: fault.ExitFailed, Err: err}
+		return &fault.Error{Cause: "the state folder: " + err.Error(),
+			Advice: "make it writable, or set XDG_STATE_HOME to a writable folder: the journal is there, outside the repo",
+			Code:   fault.ExitFailed, Err: err}
 	}
 	return nil
 }
@@ -247,7 +292,8 @@ func Writable(dir string) error {
 		}
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return &fault.Error{Cause: "runs cannot be kept: " + err.Error(), Advice: "make " + dir + " yours (chown), or run sluice as its owner", Code: fault.ExitFailed, Err: err}
+		return &fault.Error{Cause: "runs cannot be kept: " + err.Error(),
+			Advice: "make " + dir + " yours (chown), or run sluice as its owner", Code: fault.ExitFailed, Err: err}
 	}
 	return err
 }

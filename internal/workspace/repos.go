@@ -3,9 +3,11 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sluice/daemon"
 	"sluice/internal/console"
@@ -51,6 +53,30 @@ func All(ctx context.Context, con *console.Console, dir string) ([]*Workspace, e
 		}
 	}
 	return out, nil
+}
+
+// Marks returns a text that changes when the repos that All returns may have changed. It starts no
+// program, as All does for each repo.
+func Marks(con *console.Console) (string, error) {
+	home, err := Home(con)
+	if err != nil {
+		return "", err
+	}
+	states, err := os.ReadDir(home)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	var out strings.Builder
+	mark := func(file string) {
+		if st, err := os.Stat(file); err == nil {
+			fmt.Fprintf(&out, "%s %d %d\n", file, st.Size(), st.ModTime().UnixNano())
+		}
+	}
+	mark(ReposFile(home))
+	for _, s := range states {
+		mark(filepath.Join(home, s.Name(), rootFile))
+	}
+	return out.String(), nil
 }
 
 // LeaveRoot records a state folder's repo.

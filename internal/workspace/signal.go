@@ -24,7 +24,8 @@ func (p *Workspace) PutSignal(run, name string, data []byte) (string, error) {
 	file := filepath.Join(dir, name)
 	err := atomicfile.WriteNew(file, data, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return "", fault.Failed("sluice has not read it yet; remove it if you have changed your mind", "%s exists already", layout.ShortPath(file))
+		return "", fault.Failed("sluice has not read it yet; remove it if you have changed your mind",
+			"%s exists already", layout.ShortPath(file))
 	}
 	return file, err
 }

@@ -21,6 +21,8 @@ import (
 // Viewer reports the state of a repo: the process that serves it, or its journal.
 type Viewer interface {
 	Status(ctx context.Context, run string) (daemon.Status, error)
+	// Recent is a status with all live runs and only the newest ended ones: see daemon.Client.
+	Recent(ctx context.Context, since time.Time, most int) (daemon.Status, error)
 	Run(ctx context.Context, run string) (daemon.RunStatus, error)
 	Spec(ctx context.Context, run string) (string, error)
 	Facts(ctx context.Context, run string, from int64, follow bool, fn func(daemon.Line) error) error
@@ -55,7 +57,8 @@ func (p *Workspace) Serving(ctx context.Context) (Service, error) {
 	if errors.Is(err, daemon.ErrNotServed) || ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return nil, &fault.Error{Cause: fmt.Sprintf("the process that serves this repo does not answer: %s", err), Code: fault.ExitServed, Err: err,
+	return nil, &fault.Error{Cause: fmt.Sprintf("the process that serves this repo does not answer: %s", err),
+		Code: fault.ExitServed, Err: err,
 		Advice: "look at it (" + p.holderOf() + "); end it and start the daemon again: runs continue where they were"}
 }
 
@@ -78,7 +81,9 @@ func (p *Workspace) NeedServing(ctx context.Context) (Service, error) {
 }
 
 func (p *Workspace) notServed() error {
-	return fault.Failed("run `sluice run RUN` here and this command in another terminal, or serve the repo with `sluice watch add` and `sluice daemon`; `sluice abort RUN` works without either", "no sluice process serves %s now", p.Root)
+	return fault.Failed("run `sluice run RUN` here and this command in another terminal, or serve the repo with "+
+		"`sluice watch add` and `sluice daemon`; `sluice abort RUN` works without either",
+		"no sluice process serves %s now", p.Root)
 }
 
 // View returns the process that serves the repo or, without one, its journal.
@@ -102,7 +107,9 @@ func (p *Workspace) readJournal() (Viewer, error) {
 	r, err := p.openReader()
 	var held *daemon.Held
 	if errors.As(err, &held) {
-		return nil, &fault.Error{Cause: err.Error(), Advice: "it is just starting or ending: try again; if that does not help, end that process", Code: fault.ExitServed, Err: err}
+		return nil, &fault.Error{Cause: err.Error(),
+			Advice: "it is just starting or ending: try again; if that does not help, end that process",
+			Code:   fault.ExitServed, Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -164,6 +171,10 @@ func (u *unserved) Status(_ context.Context, run string) (daemon.Status, error) 
 	return exposures(u.state, u.r.Status(run, false)), nil
 }
 
+func (u *unserved) Recent(_ context.Context, since time.Time, most int) (daemon.Status, error) {
+	return exposures(u.state, u.r.Recent(since, most)), nil
+}
+
 func (u *unserved) Run(_ context.Context, run string) (daemon.RunStatus, error) {
 	s := exposures(u.state, u.r.Status(run, true))
 	if len(s.Runs) != 1 {
@@ -192,8 +203,13 @@ func (n nothing) Status(context.Context, string) (daemon.Status, error) {
 	return daemon.Status{Root: n.root, Runs: []daemon.RunStatus{}}, nil
 }
 
+func (n nothing) Recent(context.Context, time.Time, int) (daemon.Status, error) {
+	return n.Status(context.Background(), "")
+}
+
 func (n nothing) Run(_ context.Context, run string) (daemon.RunStatus, error) {
-	return daemon.RunStatus{}, fault.Failed("`sluice run WORKFLOW` starts one", "no run %s: this repo has no run yet", text.Line(run))
+	return daemon.RunStatus{},
+		fault.Failed("`sluice run WORKFLOW` starts one", "no run %s: this repo has no run yet", text.Line(run))
 }
 
 func (n nothing) Spec(context.Context, string) (string, error) { return "", nil }

@@ -43,7 +43,7 @@ func TestProjectPrompts(t *testing.T) {
 		}
 		return b.get(layout.Layout{}.LaunchDir(run1, "A", n, 1) + "/prompt.md")
 	}
-	wantText(t, "built in", prompt(1), "You do one step of a larger work")
+	wantText(t, "built in", prompt(1), "You do one step of a larger piece of work")
 	b.put(".workflow/prompts/writer.md", "You are ours.")
 	wantText(t, "the project's", prompt(2), "You are ours.", "Do a'b")
 	b.put(".workflow/other.md", "You are another's, ${{ attempt }}.")

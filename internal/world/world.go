@@ -21,6 +21,7 @@ import (
 	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/pulls"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
 	"sluice/internal/work"
@@ -29,6 +30,7 @@ import (
 	"sluice/watcher"
 	"sluice/watcher/inbox"
 	"sluice/watcher/refs"
+	"sluice/watcher/triggers"
 )
 
 // Options are what a World needs.
@@ -57,6 +59,9 @@ type Options struct {
 	Unheld  *launch.Unheld // shared by all repos; nil = its own
 	Repo    string         // repo-id: an answer signed for another repo does not count
 	Hidden  []string       // sluice's own folders beside State, hidden from held launches
+	// Read reads a workflow for the run of a firing: see triggers.Options. nil: none is started.
+	Read   func(ctx context.Context, workflow string, vars map[string]any) (engine.RunRequested, string, error)
+	Issues triggers.Issues // who is asked for issues; nil = gh
 }
 
 // World carries out the effects of one repo's runs, and reads its inboxes. It is a daemon.World,
@@ -72,7 +77,9 @@ type World struct {
 	*judge.Judges
 	*inbox.Inbox
 	*work.Work
-	refs *refs.Refs
+	*pulls.Pulls
+	refs     *refs.Refs
+	triggers *triggers.Triggers
 }
 
 var _ daemon.World = (*World)(nil)
@@ -124,7 +131,11 @@ func New(o Options) (*World, error) {
 // small interface.
 func (e *World) tie() (err error) {
 	o := e.opt
-	e.Folders = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Hidden: o.Hidden, Environ: o.Environ,
+	e.Folders = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings,
+		Hidden: o.Hidden,
+		Request: func(ctx context.Context, j job.Job, w tree.Work, l tree.Landing) error {
+			return e.Pulls.Land(ctx, j, w, l)
+		},
 		Held:  func() bool { box, _ := e.Box(); return box != nil },
 		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
 	if o.Git != nil && o.Git.Plain() {
@@ -132,8 +143,10 @@ func (e *World) tie() (err error) {
 			return fmt.Errorf("state folder: %w", err)
 		}
 	}
-	cage, err := launch.NewCage(launch.CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings, Sandbox: o.Sandbox, Unheld: o.Unheld,
-		Environ: o.Environ, Hidden: o.Hidden, Self: o.Self, Inboxes: e, Vacate: func(pidFile string) { e.Vacate(pidFile) }, Logf: o.Logf})
+	cage, err := launch.NewCage(launch.CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings,
+		Sandbox: o.Sandbox, Unheld: o.Unheld,
+		Environ: o.Environ, Hidden: o.Hidden, Self: o.Self, Inboxes: e,
+		Vacate: func(pidFile string) { e.Vacate(pidFile) }, Logf: o.Logf})
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
@@ -142,26 +155,50 @@ func (e *World) tie() (err error) {
 			cage.Close()
 		}
 	}()
-	e.Launches, err = launch.New(launch.Options{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots, Spending: o.Spending, PutDown: o.PutDown,
+	e.Launches, err = launch.New(launch.Options{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots,
+		Spending: o.Spending, PutDown: o.PutDown,
 		Log: launch.NewLog(e.Layout, o.Logf, o.Now), Now: o.Now})
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
 	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher,
-		Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) }, Own: e.OwnGitOf, Inside: e.GitInside, Logf: o.Logf, Now: o.Now})
-	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e, Corrections: gates.MaxCorrections,
-		Settle: func() time.Duration { return time.Duration(o.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
+		Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) }, Own: e.OwnGitOf, Inside: e.GitInside,
+		Logf: o.Logf, Now: o.Now})
+	e.Pulls = pulls.New(pulls.Options{State: e.State, Git: o.Git, Env: o.Environ, Notes: &e.Notes, Remote: e.refs.Remote,
+		Onto: e.Onto, Digest: e.DigestNow, Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) },
+		Now: o.Now})
+	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e,
+		Corrections: gates.MaxCorrections,
+		Settle:      func() time.Duration { return time.Duration(o.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
 	if err != nil {
 		return err
 	}
-	e.Collector = collect.New(collect.Options{Launches: e.Launches, Folders: e.Folders, Git: o.Git, Settings: o.Settings, Logf: o.Logf})
-	e.Judges = judge.New(judge.Options{Collector: e.Collector, Launches: e.Launches, Folders: e.Folders, Runner: o.Runner, Git: o.Git, Settings: o.Settings,
+	e.triggers = e.listener()
+	e.Collector = collect.New(collect.Options{Launches: e.Launches, Folders: e.Folders, Git: o.Git,
+		Settings: o.Settings, Logf: o.Logf})
+	e.Judges = judge.New(judge.Options{Collector: e.Collector, Launches: e.Launches, Folders: e.Folders,
+		Runner: o.Runner, Git: o.Git, Settings: o.Settings,
 		Logf: o.Logf, Now: o.Now})
-	e.Work = work.New(work.Options{Judges: e.Judges, Collector: e.Collector, Launches: e.Launches, Folders: e.Folders, Inbox: e.Inbox, Git: o.Git,
+	e.Work = work.New(work.Options{Judges: e.Judges, Collector: e.Collector, Launches: e.Launches, Folders: e.Folders,
+		Inbox: e.Inbox, Git: o.Git,
 		Logf: o.Logf, Now: o.Now})
-	e.People = people.New(people.Options{Root: e.Root, Notifier: e.notifier, Terminal: e.terminal,
-		EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After }, Level: e.Level, Files: e.FilesOf, Note: e.Note, Logf: o.Logf, Now: o.Now})
+	e.People = people.New(people.Options{Root: e.Root,
+		Page:     func() string { return o.Settings().Web.Pages(filepath.Base(e.State)) },
+		Notifier: e.notifier, Terminal: e.terminal,
+		EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After }, Level: e.Level, Files: e.FilesOf,
+		Note: e.Note, Logf: o.Logf, Now: o.Now})
 	return nil
+}
+
+// listener looks for what fires triggers.
+func (e *World) listener() *triggers.Triggers {
+	o := e.opt
+	if o.Issues == nil {
+		o.Issues = triggers.GH{Address: e.refs.Remote, Environ: o.Environ}
+	}
+	return triggers.New(triggers.Options{Root: e.Root, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher,
+		Matches: gates.Matches, Address: e.refs.Remote, Read: o.Read, Issues: o.Issues,
+		Every: func() time.Duration { return time.Duration(o.Settings().Rescan) }, Logf: o.Logf, Now: o.Now})
 }
 
 func (e *World) notifier() *notify.Notifier {
@@ -188,6 +225,7 @@ func (e *World) Close() error {
 // Hint passes on a name from the shared watcher's Hints; another repo's name changes nothing.
 func (e *World) Hint(name string) {
 	e.refs.Hint(name)
+	e.triggers.Hint(name)
 	e.Inbox.Hint(name)
 }
 
@@ -209,13 +247,23 @@ func (e *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) e
 	case engine.DoRun:
 		return e.carryRun(ctx, j, emit)
 	case engine.DoStop:
+		if j.Proc.Forge { // nothing runs here
+			return engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: launch.DayOf(e.opt.Now()),
+				Exit: engine.Exit{Code: -1, Stopped: true}}
+		}
 		return e.Stop(ctx, j)
 	case engine.DoWatch:
 		return e.refs.Look(ctx, j, emit)
 	case engine.DoOffer:
 		return e.Offer(ctx, j, emit)
 	case engine.DoNotify:
+		if j.Notice.Kind == engine.NoticeEnded {
+			defer e.Ended(ctx, j)
+		}
 		return e.Tell(ctx, j)
+	case engine.DoForge:
+		e.Pulls.Watch(ctx, j, emit)
+		return nil
 	case engine.DoWrite:
 		return e.Write(ctx, j)
 	case engine.DoMove:
@@ -226,10 +274,29 @@ func (e *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) e
 		return e.LookAtTasks(ctx, j)
 	case engine.DoSave:
 		return e.SaveTasks(ctx, j)
+	case engine.DoListen:
+		return e.triggers.Listen(ctx, j, emit)
+	case engine.DoFire:
+		return e.fire(ctx, j, emit)
 	}
 	e.Note("effect "+j.Kind, "this release does not know it")
 	<-ctx.Done()
 	return nil
+}
+
+// fire reads the spec for a firing, and finds the checkouts of its worktrees.
+func (e *World) fire(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+	ev := e.triggers.Fire(ctx, j, emit)
+	if read, ok := ev.(engine.FiringRead); ok {
+		read.Run.Trees = e.Trees(ctx, j.Spec)
+		return read
+	}
+	return ev
+}
+
+// Present returns what the triggers of a spec would fire for and that is there already.
+func (e *World) Present(ctx context.Context, spec *engine.Spec) ([]engine.Was, error) {
+	return e.triggers.Present(ctx, spec)
 }
 
 // carryRun runs a process of its kind.
@@ -246,7 +313,12 @@ func (e *World) carryRun(ctx context.Context, j job.Job, emit func(engine.Event)
 	case engine.ProcCheck:
 		ev = e.Check(ctx, j)
 	case engine.ProcReview:
-		ev = e.Review(ctx, j, &launch.Clock{Run: j.Run, Key: j.Key, Emit: emit, Held: j.Round != nil && j.Round.Deadline.IsZero()})
+		if g := j.Spec.Gate(j.Proc.Gate); j.Proc.Forge && g != nil && j.Round != nil && j.Made != nil {
+			ev = e.Judge(ctx, j, g)
+			break
+		}
+		ev = e.Review(ctx, j,
+			&launch.Clock{Run: j.Run, Key: j.Key, Emit: emit, Held: j.Round != nil && j.Round.Deadline.IsZero()})
 	case engine.ProcHook:
 		ev = e.Hook(ctx, j)
 	}

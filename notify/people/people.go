@@ -1,5 +1,6 @@
-// Package people tells the people of one repo what they are asked, reminds them, and takes the buttons that they press. people.go has
-// the rounds that are open and the buttons; tell.go the words of each notice.
+// Package people tells the people of one repo what they are asked, reminds them, and takes the
+// buttons that they press. people.go has the rounds that are open and the buttons; tell.go the
+// words of each notice.
 package people
 
 import (
@@ -44,18 +45,21 @@ type askedAt struct {
 // Options are what People are made of.
 type Options struct {
 	Root     string                  // of the repo
+	Page     func() string           // the address of the repo's pages; "" or nil = there are none
 	Notifier func() *notify.Notifier // asked for each notice; of nil nobody is told
 	// Terminal opens a terminal in the root with a command of sluice's in it, or says why it cannot.
 	Terminal      func(ctx context.Context, args []string) error
 	EscalateAfter func() int                                            // reminders of a gate; 0 = it never does
 	Level         func(run string) (level, why string)                  // see daemon.World
 	Files         func(run, step string, n int) (changed, declared int) // of an attempt
-	Note          func(what, why string)                                // what is wrong with a channel; "" = nothing any more
-	Logf          func(string, ...any)
-	Now           func() time.Time
+	// what is wrong with a channel; "" = nothing any more
+	Note func(what, why string)
+	Logf func(string, ...any)
+	Now  func() time.Time
 }
 
-// People are those who are asked, reminded and told of one repo's runs, and who answer by buttons. Safe for concurrent use.
+// People are those who are asked, reminded and told of one repo's runs, and who answer by buttons.
+// Safe for concurrent use.
 type People struct {
 	opt     Options
 	presses chan notify.Press
@@ -67,7 +71,8 @@ type People struct {
 
 // NewPeople returns the people of a repo; nobody is asked yet.
 func New(o Options) *People {
-	return &People{opt: o, asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost), recalls: make(chan job.Job, recallsMost)}
+	return &People{opt: o, asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost),
+		recalls: make(chan job.Job, recallsMost)}
 }
 
 // slot names the place on the desktop that a round's notices take, one after the other.
@@ -110,7 +115,8 @@ func (p *People) Asked(run string, rounds []job.AskedRound) {
 	}
 }
 
-// wantsSigned reports whether a button cannot answer at the gate: it signs nothing. What signs is a command in a terminal.
+// wantsSigned reports whether a button cannot answer at the gate: it signs nothing. What signs is a
+// command in a terminal.
 func wantsSigned(job job.Job) bool {
 	return job.Config.Trust == engine.TrustSigned || job.Round != nil && job.Round.Trust == engine.TrustSigned
 }
@@ -197,7 +203,8 @@ func (p *People) recall(ctx context.Context) {
 }
 
 // pressed carries a pressed button out.
-func (p *People) pressed(ctx context.Context, press notify.Press, do func(context.Context, daemon.Do) (daemon.Done, error)) {
+func (p *People) pressed(ctx context.Context, press notify.Press,
+	do func(context.Context, daemon.Do) (daemon.Done, error)) {
 	p.mu.Lock()
 	q, open := p.asked[press.Slot]
 	p.mu.Unlock()
@@ -210,7 +217,8 @@ func (p *People) pressed(ctx context.Context, press notify.Press, do func(contex
 	}
 	switch {
 	case press.Key == pressApprove && q.asks:
-		p.inTerminal(ctx, q, "Your answer is needed", engine.OutcomePass, q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
+		p.inTerminal(ctx, q, "Your answer is needed", engine.OutcomePass, q.gate, "--run", q.run, "--round",
+			strconv.Itoa(q.n))
 	case press.Key == pressApprove:
 		p.answered(ctx, q, engine.OutcomePass, "", do)
 	case press.Key == pressVeto && q.signed:
@@ -225,7 +233,8 @@ func (p *People) pressed(ctx context.Context, press notify.Press, do func(contex
 }
 
 // answered hands a person's answer over. Who pressed is told where it did not count.
-func (p *People) answered(ctx context.Context, q askedAt, outcome, text string, do func(context.Context, daemon.Do) (daemon.Done, error)) {
+func (p *People) answered(ctx context.Context, q askedAt, outcome, text string,
+	do func(context.Context, daemon.Do) (daemon.Done, error)) {
 	raw, err := json.Marshal(engine.Answered{Gate: q.gate, Run: q.run, Round: q.n, Outcome: outcome, Text: text})
 	var done daemon.Done
 	if err == nil {

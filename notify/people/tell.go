@@ -20,8 +20,8 @@ import (
 // tellMost is how long a notice may take; the notifier itself ends a little sooner.
 const tellMost = 6 * time.Second
 
-// Tell tells a person. A channel that hangs or fails is told in status too: who relies on being told has to know. That there
-// is no desktop at all is no fault: `sluice doctor` tells that.
+// Tell tells a person. A channel that hangs or fails is told in status too: who relies on being
+// told has to know. That there is no desktop at all is no fault: `sluice doctor` tells that.
 func (p *People) Tell(ctx context.Context, job job.Job) engine.Event {
 	ev := engine.Noticed{Run: job.Notice.Run, ID: job.Notice.ID}
 	results, some := p.send(ctx, p.Notice(job))
@@ -78,7 +78,8 @@ const whyLevel = "level"
 // Notice returns what a person is told, and which command answers it.
 func (p *People) Notice(job job.Job) notify.Notice {
 	n := job.Notice
-	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(p.opt.Root), Urgency: notify.UrgencyNormal}
+	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(p.opt.Root),
+		Urgency: notify.UrgencyNormal}
 	what := n.Run
 	of := n.Run
 	if c := job.RunInfo.Child; c != nil {
@@ -110,19 +111,39 @@ func (p *People) Notice(job job.Job) notify.Notice {
 	default:
 		body = p.others(&out, job, what, body)
 	}
-	if after := p.opt.EscalateAfter(); after > 0 && n.Kind == engine.NoticeReminder && job.Round != nil && job.Round.Reminders >= after {
+	if after := p.opt.EscalateAfter(); after > 0 && n.Kind == engine.NoticeReminder && job.Round != nil &&
+		job.Round.Reminders >= after {
 		out.Escalated = true
 		out.Title = "Unanswered: " + out.Title
-		body = append(body, fmt.Sprintf("You were reminded %d times; it waits since %s.", job.Round.Reminders, job.Round.Asked.Local().Format("Mon 2 Jan 15:04")))
+		body = append(body, fmt.Sprintf("You were reminded %d times; it waits since %s.", job.Round.Reminders,
+			job.Round.Asked.Local().Format("Mon 2 Jan 15:04")))
 	}
 	if len(job.RunInfo.Stubs) > 0 {
 		out.Title = "[stub] " + out.Title
 		body = append(body, "Stand-ins play this run's agents (--stub): nothing in it is real work.")
 	}
 	out.Brief = joined(body)
+	if out.URL = p.pageOf(n); out.URL != "" && n.Gate != "" {
+		answer = append(answer, "In a browser: "+out.URL)
+	}
 	out.Body = joined(append(body, answer...))
 	p.buttons(&out, job)
 	return out
+}
+
+// pageOf returns the page of the gate or the run that a notice is about; "" if there is none.
+func (p *People) pageOf(n *engine.Notice) string {
+	if p.opt.Page == nil || n.Run == "" {
+		return ""
+	}
+	base := p.opt.Page()
+	switch {
+	case base == "":
+		return ""
+	case n.Gate == "":
+		return base + "/" + n.Run
+	}
+	return base + "/" + n.Run + "/g/" + n.Gate
 }
 
 // askedFor fills in a notice that asks for a decision. It returns its lines, and how to answer by commands.
@@ -141,7 +162,8 @@ func (p *People) askedFor(out *notify.Notice, job job.Job, what string) (body, a
 	if left := p.left(job); left != "" {
 		body = append(body, left)
 	}
-	answer = []string{"To look: sluice show " + n.Gate, "To answer: " + answerWith("pass", n) + ", or " + answerWith("fail", n) + ` -m "why"`}
+	answer = []string{"To look: sluice show " + n.Gate,
+		"To answer: " + answerWith("pass", n) + ", or " + answerWith("fail", n) + ` -m "why"`}
 	if job.Spec != nil && job.Spec.Gate(n.Gate) != nil && job.Spec.Gate(n.Gate).AsksAnswer() {
 		body = append(body, "A pass needs an answer and asks you for it: "+answerWith("pass", n))
 	}
@@ -157,7 +179,8 @@ func (p *People) askedFor(out *notify.Notice, job job.Job, what string) (body, a
 }
 
 func joined(lines []string) string {
-	return strings.TrimSpace(strings.Join(slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return s == "" }), "\n"))
+	return strings.TrimSpace(strings.Join(slices.DeleteFunc(slices.Clone(lines),
+		func(s string) bool { return s == "" }), "\n"))
 }
 
 // childWords returns which run it is that is done for another, and for which task.
@@ -207,7 +230,8 @@ func (p *People) unheld(run string) string {
 // summaryMost is how many bytes of a step's summary a notice tells.
 const summaryMost = 300
 
-// reviewed returns what a round is over: the step's name, the files that were changed, what the agent said of it, the score.
+// reviewed returns what a round is over: the step's name, the files that were changed, what the
+// agent said of it, the score.
 func (p *People) reviewed(job job.Job) []string {
 	var parts, out []string
 	n := job.Notice

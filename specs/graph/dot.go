@@ -7,16 +7,16 @@ import (
 	"sluice/engine"
 )
 
-// Mermaid draws the workflow as a Mermaid flowchart.
-func Mermaid(spec *engine.Spec, states map[string]string) string {
-	p := draw(spec, states)
+// Mermaid draws the workflow as a Mermaid flowchart, with what Text shows.
+func Mermaid(spec *engine.Spec, states map[string]string, o Options) string {
+	p := draw(spec, states, o)
 	name := p.numbers()
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
 	for _, id := range p.nodes() {
 		head, who := p.title(id)
 		label := mermaidText(head)
-		for _, more := range []string{who, p.states[id]} {
+		for _, more := range []string{who, p.progress(id)} {
 			if more != "" {
 				label += "<br/>" + mermaidText(more)
 			}
@@ -31,7 +31,8 @@ func Mermaid(spec *engine.Spec, states map[string]string) string {
 		fmt.Fprintf(&b, "  %s%s\"%s\"%s\n", name[id], open, label, shut)
 	}
 	for _, e := range p.edges {
-		line := map[edgeKind]string{edgePass: "-->", edgeFail: "-.->", edgeRoute: "-.->", edgeSpent: "-.->", edgeNeed: "==>"}[e.kind]
+		line := map[edgeKind]string{edgePass: "-->", edgeFail: "-.->", edgeRoute: "-.->", edgeSpent: "-.->",
+			edgeNeed: "==>"}[e.kind]
 		if e.label != "" {
 			line += "|\"" + mermaidText(e.label) + "\"|"
 		}
@@ -51,9 +52,9 @@ func mermaidText(s string) string {
 	return strings.NewReplacer("&", "&amp;", "\"", "&quot;", "<", "&lt;", ">", "&gt;", "#", "&#35;", "\n", " ").Replace(s)
 }
 
-// Dot draws the workflow in Graphviz' language.
-func Dot(spec *engine.Spec, states map[string]string) string {
-	p := draw(spec, states)
+// Dot draws the workflow in Graphviz' language, with what Text shows.
+func Dot(spec *engine.Spec, states map[string]string, o Options) string {
+	p := draw(spec, states, o)
 	name := p.numbers()
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n", dotText(spec.ID))
@@ -62,7 +63,7 @@ func Dot(spec *engine.Spec, states map[string]string) string {
 	for _, id := range p.nodes() {
 		head, who := p.title(id)
 		label := head
-		for _, more := range []string{who, p.states[id]} {
+		for _, more := range []string{who, p.progress(id)} {
 			if more != "" {
 				label += "\n" + more
 			}
@@ -78,8 +79,10 @@ func Dot(spec *engine.Spec, states map[string]string) string {
 		fmt.Fprintf(&b, "  %s [label=%s, fillcolor=%q, color=%q%s];\n", name[id], dotText(label), fill, border, shape)
 	}
 	for _, e := range p.edges {
-		style := map[edgeKind]string{edgePass: "color=\"#16a34a\"", edgeFail: "style=dashed, color=\"#dc2626\", constraint=false",
-			edgeRoute: "style=dashed, color=\"#7c3aed\"", edgeSpent: "style=dotted, color=\"#d97706\"", edgeNeed: "color=\"#4b5563\", arrowhead=empty"}[e.kind]
+		style := map[edgeKind]string{edgePass: "color=\"#16a34a\"",
+			edgeFail:  "style=dashed, color=\"#dc2626\", constraint=false",
+			edgeRoute: "style=dashed, color=\"#7c3aed\"", edgeSpent: "style=dotted, color=\"#d97706\"",
+			edgeNeed: "color=\"#4b5563\", arrowhead=empty"}[e.kind]
 		fmt.Fprintf(&b, "  %s -> %s [label=%s, %s];\n", name[e.from], name[e.to], dotText(e.label), style)
 	}
 	b.WriteString("}\n")

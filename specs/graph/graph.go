@@ -1,5 +1,13 @@
 // Package graph draws a workflow, and how far a run of it is, as text, Mermaid, DOT and SVG.
-// graph.go derives the picture; the other files write it.
+//
+// graph.go derives the picture. text.go and dot.go write it for a terminal and for other tools. SVG
+// is one drawing for documents, pages and exports: node.go says what its nodes and lines show,
+// layers.go, order.go, ports.go, place.go and route.go place them, svg.go writes them. What a state
+// looks like is in style.css, by classes. Strip is the same in one row.
+//
+// A page puts Style into its stylesheet and each drawing into its HTML:
+//
+//	graph.SVG(spec, run.States(), graph.Options{Fragment: true, Link: address, Prefix: run.ID + "-"})
 package graph
 
 import (
@@ -33,19 +41,20 @@ type edge struct {
 type picture struct {
 	spec   *engine.Spec
 	states map[string]string
+	notes  map[string]string
 	order  []string // steps, upstream first, each followed by its gates; then the ends
 	edges  []edge
 }
 
 // draw derives the picture. It does not draw implicit gates: their edges become their step's.
-func draw(spec *engine.Spec, states map[string]string) *picture {
-	p := &picture{spec: spec, states: states}
+func draw(spec *engine.Spec, states map[string]string, o Options) *picture {
+	p := &picture{spec: spec, states: states, notes: o.Notes}
 	ends := map[string]bool{}
 	add := func(from, to string, kind edgeKind, label string) {
 		if to == "" {
 			return
 		}
-		p.edges = append(p.edges, edge{from, to, kind, label})
+		p.edges = append(p.edges, p.counted(edge{from, to, kind, label}, o))
 		if engine.IsEnd(to) || to == engine.Human {
 			ends[to] = true
 		}
@@ -125,7 +134,8 @@ type hook struct {
 }
 
 func (p *picture) hooks() (out []hook) {
-	for _, h := range []hook{{"after each step", p.spec.AfterStep}, {"after each task", p.spec.AfterTask}, {"after the run", p.spec.AfterRun}} {
+	for _, h := range []hook{{"after each step", p.spec.AfterStep}, {"after each task", p.spec.AfterTask},
+		{"after the run", p.spec.AfterRun}} {
 		if h.run != nil {
 			out = append(out, h)
 		}
@@ -136,11 +146,15 @@ func (p *picture) hooks() (out []hook) {
 // inOrder returns the steps, upstream first, otherwise as in the file.
 func inOrder(spec *engine.Spec) []*engine.Step {
 	out := slices.Clone(spec.Steps)
+	below := map[*engine.Step][]string{}
+	for _, s := range out {
+		below[s] = spec.Downstream(s.ID)
+	}
 	placed := map[string]bool{}
 	for i := range out {
 		for k := i; k < len(out); k++ { // the first remaining step with nothing remaining upstream
 			free := !slices.ContainsFunc(out[i:], func(o *engine.Step) bool {
-				return o != out[k] && slices.Contains(spec.Downstream(o.ID), out[k].ID)
+				return o != out[k] && slices.Contains(below[o], out[k].ID)
 			})
 			if free && !placed[out[k].ID] {
 				s := out[k]
@@ -246,7 +260,9 @@ func judge(g *engine.Gate) string {
 	case r.Run != nil:
 		return r.Level + ": " + commandLine(r.Run)
 	case r.FromStep:
-		return r.Level + ": its step's own word"
+		return r.Level + ": its step's own report"
+	case len(r.Forge) > 0:
+		return r.Level + ": " + strings.Join(r.Forge, " and ") + " of the forge"
 	}
 	if g.AsksAnswer() {
 		return r.Level + ", with an answer"
@@ -270,21 +286,4 @@ func commandLine(c *engine.Command) string {
 		return string(r[:maxCommandRunes-1]) + "…"
 	}
 	return line
-}
-
-// colour returns the fill and border of a state, grouped as people see states.
-func colour(state string) (fill, border string) {
-	switch state {
-	case "running", "ready", "signalled", "gating", "reviewing":
-		return "#dbeafe", "#2563eb"
-	case "passed", "completed", "routed":
-		return "#dcfce7", "#16a34a"
-	case "human", "notice", "window", "paused":
-		return "#fef3c7", "#d97706"
-	case "failed", "aborted":
-		return "#fee2e2", "#dc2626"
-	case "skipped", "superseded":
-		return "#f3f4f6", "#9ca3af"
-	}
-	return "#ffffff", "#4b5563"
 }

@@ -33,11 +33,12 @@ func TestPictures(t *testing.T) {
 			t.Fatal(faults)
 		}
 		for ending, got := range map[string]string{
-			"txt":     Text(spec, someStates()),
+			"txt":     Text(spec, someStates(), Options{}),
 			"outline": Outline(spec, someStates()),
-			"mmd":     Mermaid(spec, someStates()),
-			"dot":     Dot(spec, someStates()),
-			"svg":     string(SVG(spec, someStates())),
+			"mmd":     Mermaid(spec, someStates(), Options{}),
+			"dot":     Dot(spec, someStates(), Options{}),
+			"svg":     string(SVG(spec, someStates(), Options{})),
+			"strip":   string(Strip(spec, someStates(), Options{Fragment: true})),
 		} {
 			file := "testdata/" + name + "." + ending
 			if *update {
@@ -57,7 +58,7 @@ func TestPictures(t *testing.T) {
 }
 
 // goodSpecs are the specs that we ship, by their files.
-func goodSpecs(t *testing.T) map[string][]byte {
+func goodSpecs(t testing.TB) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
 	for _, glob := range []string{"../testdata/*.yaml", "../../examples/*/.workflow/specs/*.yaml", "../templates/*/specs/*.yaml"} {
@@ -88,8 +89,8 @@ func TestPicturesHoldAll(t *testing.T) {
 		for _, s := range spec.Steps {
 			s.Name = bad
 		}
-		svg := string(SVG(spec, nil))
-		for kind, picture := range map[string]string{"text": Text(spec, nil), "mermaid": Mermaid(spec, nil), "dot": Dot(spec, nil), "svg": svg} {
+		svg := string(SVG(spec, nil, Options{}))
+		for kind, picture := range map[string]string{"text": Text(spec, nil, Options{}), "mermaid": Mermaid(spec, nil, Options{}), "dot": Dot(spec, nil, Options{}), "svg": svg} {
 			if strings.ContainsAny(picture, "\x1b\u202e\x00") {
 				t.Errorf("%s: the %s picture holds control characters", file, kind)
 			}
@@ -113,9 +114,23 @@ func TestPicturesHoldAll(t *testing.T) {
 		}
 		if dot, err := exec.LookPath("dot"); err == nil {
 			cmd := exec.Command(dot, "-Tsvg")
-			cmd.Stdin = strings.NewReader(Dot(spec, nil))
+			cmd.Stdin = strings.NewReader(Dot(spec, nil, Options{}))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%s: dot: %v: %s", file, err, out)
+			}
+		}
+	}
+}
+
+// TestProgress: the pictures for a terminal and for other tools show notes and counts too.
+func TestProgress(t *testing.T) {
+	spec := phase4(t)
+	o := Options{Notes: map[string]string{"X-2": "attempt 2 · 33m"}, Taken: map[string]map[string]int{"XG-1-2": {"fail": 1}}}
+	for kind, got := range map[string]string{"text": Text(spec, someStates(), o), "mermaid": Mermaid(spec, someStates(), o),
+		"dot": Dot(spec, someStates(), o)} {
+		for _, want := range []string{"running · attempt 2 · 33m", "fail 1/2"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: there is no %q:\n%s", kind, want, got)
 			}
 		}
 	}

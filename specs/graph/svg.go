@@ -1,231 +1,265 @@
 package graph
 
 import (
-	"cmp"
+	_ "embed"
 	"fmt"
 	"html"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"sluice/engine"
 )
 
-// Measures of the SVG, in pixels.
-const (
-	svgChar   = 7  // approximate width of a character
-	svgLine   = 16 // height of a line
-	svgPadX   = 14 // inside a node
-	svgPadY   = 10
-	svgGapX   = 36 // between nodes of a row
-	svgGapY   = 52 // between rows
-	svgLane   = 26 // between lines that go around the rows
-	svgMargin = 20
-)
-
-type box struct {
-	id          string
-	lines       []string
-	row         int
-	x, y, w, h  float64
-	near        float64 // where its predecessors are
-	shape       string  // rect, hexagon or oval
-	fill, frame string
+// Options are what a drawing shows beside the states, and how it is written.
+type Options struct {
+	Notes map[string]string         // a line about a step or gate by id, such as "attempt 2, 33 min"
+	Taken map[string]map[string]int // how often a gate sent work back: by gate, then "fail" or the route
+	Link  func(id string) string    // the address that a node leads to; "" = none
+	// Fragment leaves the style out: the page has Style in its own stylesheet.
+	Fragment bool
+	// Prefix stands before the ids in the SVG. A page with several drawings needs one for each.
+	Prefix string
 }
 
-// SVG draws the workflow as an SVG image, without other programs or libraries. Rows go from the top
-// down; lines back go around at the right, lines that skip rows at the left.
-func SVG(spec *engine.Spec, states map[string]string) []byte {
-	p := draw(spec, states)
-	boxes := p.boxes()
-	p.rows(boxes)
-	width, height := place2D(p.ids(), boxes)
-	c := &canvas{picture: p, boxes: boxes, right: width, left: 0}
-	for _, e := range merged(p.edges) {
-		c.edge(e)
+//go:embed style.css
+var style string
+
+// Style is the stylesheet of the drawings, for a page that holds them as fragments. Its colours are
+// custom properties of .sluice-graph, light or dark as the reader prefers.
+func Style() string { return style }
+
+// SVG draws the workflow in layers: steps, gates and ends with the lines between them, down from
+// the first step, ways back at the side. Lines of one kind to one node share a lane, no line passes
+// through a node, and the result is the same for the same input. The element of a node has the id
+// "n-" and the step's or gate's id, and its title says in full what is clipped. At most maxDrawn
+// nodes are drawn.
+func SVG(spec *engine.Spec, states map[string]string, o Options) []byte {
+	p := draw(spec, states, o)
+	nodes := p.drawnNodes()
+	s := lay(nodes, p.drawnEdges(nodes))
+	w := &writer{picture: p, options: o, sheet: s}
+	foot := w.foot()
+	left, right := s.left-margin, s.right+margin
+	for _, l := range foot {
+		right = max(right, left+2*margin+textWidth(l, sizeWho))
 	}
-	for _, id := range p.ids() {
-		c.node(boxes[id])
+	height := s.height + 2*margin
+	if len(foot) > 0 {
+		height += heightWho*float64(len(foot)) + margin
 	}
-	left, right := c.left-svgMargin, c.right+svgMargin
-	return []byte(fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="%.0f %d %.0f %.0f" width="%.0f" height="%.0f" font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n"+
-		"<title>%s</title>\n<rect x=\"%.0f\" y=\"%d\" width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n%s</svg>\n",
-		left, -svgMargin, right-left, height+2*svgMargin, right-left, height+2*svgMargin, html.EscapeString(clean(spec.Name)), left, -svgMargin, c.out.String()))
+	w.open(left, -margin, right-left, height, nodes)
+	for _, l := range s.lanes {
+		w.lane(l)
+	}
+	for _, l := range s.lines {
+		w.label(l)
+	}
+	for _, v := range s.nodes {
+		w.node(v)
+	}
+	for i, l := range foot {
+		w.print("<text class=\"hook\" x=\"%s\" y=\"%s\">%s</text>\n", px(left+margin),
+			px(s.height+margin+heightWho*float64(i+1)), html.EscapeString(l))
+	}
+	w.print("</svg>\n")
+	return []byte(w.out.String())
 }
 
-// merged joins the lines between the same two nodes into one, with all labels.
-func merged(edges []edge) (out []edge) {
-	for _, e := range edges {
-		i := slices.IndexFunc(out, func(o edge) bool { return o.from == e.from && o.to == e.to })
-		if i < 0 {
-			out = append(out, e)
-			continue
-		}
-		out[i].label = strings.Trim(out[i].label+", "+e.label, ", ")
-	}
-	return out
-}
-
-// ids lists the nodes, with the needed steps of other workflows first.
-func (p *picture) ids() []string {
-	all := p.nodes()
-	return append(slices.Clone(all[len(p.order):]), all[:len(p.order)]...)
-}
-
-func (p *picture) boxes() map[string]*box {
-	out := map[string]*box{}
-	for _, id := range p.ids() {
-		head, who := p.title(id)
-		b := &box{id: id, lines: []string{head}, shape: "rect"}
-		for _, more := range []string{who, p.states[id]} {
-			if more != "" {
-				b.lines = append(b.lines, more)
-			}
-		}
-		switch {
-		case p.isEnd(id):
-			b.shape = "oval"
-		case p.spec.Step(id) == nil && p.spec.Gate(id) != nil:
-			b.shape = "hexagon"
-		}
-		for _, l := range b.lines {
-			b.w = max(b.w, float64(utf8.RuneCountInString(l)*svgChar+2*svgPadX))
-		}
-		b.h = float64(len(b.lines)*svgLine + 2*svgPadY)
-		if b.shape == "hexagon" {
-			b.w += svgPadX
-		}
-		b.fill, b.frame = colour(p.states[id])
-		out[id] = b
-	}
-	return out
-}
-
-// rows puts each node in the row below everything earlier that leads to it.
-func (p *picture) rows(boxes map[string]*box) {
-	at := map[string]int{}
-	for i, id := range p.ids() {
-		at[id] = i
-	}
-	for _, id := range p.ids() {
-		for _, e := range p.edges {
-			if e.to == id && at[e.from] < at[id] {
-				boxes[id].row = max(boxes[id].row, boxes[e.from].row+1)
-			}
-		}
-	}
-	for _, id := range p.ids() {
-		n := 0.0
-		for _, e := range p.edges {
-			if e.to == id && boxes[e.from].row < boxes[id].row {
-				boxes[id].near += float64(at[e.from])
-				n++
-			}
-		}
-		boxes[id].near /= max(n, 1)
-	}
-	last := 0
-	for _, b := range boxes {
-		last = max(last, b.row)
-	}
-	for _, h := range p.hooks() { // nothing leads to them; they go to the bottom
-		boxes[h.when].row = last + 1
-	}
-}
-
-// place2D sets each box's coordinates, and returns the total size.
-func place2D(ids []string, boxes map[string]*box) (width, height float64) {
-	var rows [][]*box
-	for _, id := range ids {
-		b := boxes[id]
-		for len(rows) <= b.row {
-			rows = append(rows, nil)
-		}
-		rows[b.row] = append(rows[b.row], b)
-	}
-	widths := make([]float64, len(rows))
-	for i, row := range rows {
-		slices.SortStableFunc(row, func(a, b *box) int { return cmp.Compare(a.near, b.near) })
-		for _, b := range row {
-			widths[i] += b.w + svgGapX
-		}
-		width = max(width, widths[i]-svgGapX)
-	}
-	for i, row := range rows {
-		x, tallest := (width-widths[i]+svgGapX)/2, 0.0
-		for _, b := range row {
-			b.x, b.y = x, height
-			x += b.w + svgGapX
-			tallest = max(tallest, b.h)
-		}
-		height += tallest + svgGapY
-	}
-	return width, height - svgGapY
-}
-
-type canvas struct {
+type writer struct {
 	*picture
-	boxes       map[string]*box
-	left, right float64 // how far lines have gone around
-	out         strings.Builder
+	sheet   *sheet
+	options Options
+	out     strings.Builder
 }
 
-func (c *canvas) edge(e edge) {
-	a, b := c.boxes[e.from], c.boxes[e.to]
-	stroke := map[edgeKind]string{edgePass: "#16a34a", edgeFail: "#dc2626", edgeRoute: "#7c3aed", edgeSpent: "#d97706", edgeNeed: "#4b5563"}[e.kind]
-	dash := ""
-	if e.kind != edgePass && e.kind != edgeNeed {
-		dash = ` stroke-dasharray="5 4"`
+func (w *writer) print(format string, args ...any) { fmt.Fprintf(&w.out, format, args...) }
+
+// px prints a length.
+func px(x float64) string {
+	s := fmt.Sprintf("%.1f", x)
+	s = strings.TrimSuffix(s, ".0")
+	if s == "-0" {
+		return "0"
 	}
-	var path string
-	var lx, ly, tx, ty, dx, dy float64 // the label's place, the arrow's tip and direction
-	switch {
-	case b.row == a.row+1: // straight down
-		x1, y1, x2, y2 := a.x+a.w/2, a.y+a.h, b.x+b.w/2, b.y
-		path = fmt.Sprintf("M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f", x1, y1, x1, y1+svgGapY/2, x2, y2-svgGapY/2, x2, y2)
-		lx, ly, tx, ty, dx, dy = (x1+x2)/2, (y1+y2)/2, x2, y2, 0, 1
-	case b.row > a.row: // past rows: around at the left
-		c.left -= svgLane
-		path, ly, ty = round(a.x, a.y+a.h*0.5, c.left, b.x, b.y+b.h*0.4)
-		lx, tx, dx = c.left, b.x, 1
-	default: // back: around at the right
-		c.right += svgLane
-		path, ly, ty = round(a.x+a.w, a.y+a.h*0.6, c.right, b.x+b.w, b.y+b.h*0.6)
-		lx, tx, dx = c.right, b.x+b.w, -1
+	return s
+}
+
+// foot lists what stands below the drawing: the hooks, and how much is not drawn.
+func (w *writer) foot() (out []string) {
+	for _, h := range w.hooks() {
+		out = append(out, h.when+": "+commandLine(h.run))
 	}
-	fmt.Fprintf(&c.out, `<path d="%s" fill="none" stroke="%s" stroke-width="1.3"%s/>`+"\n", path, stroke, dash)
-	fmt.Fprintf(&c.out, `<path d="M%.1f %.1f L%.1f %.1f L%.1f %.1f Z" fill="%s"/>`+"\n", tx, ty,
-		tx-8*dx-4*dy, ty-8*dy-4*dx, tx-8*dx+4*dy, ty-8*dy+4*dx, stroke)
-	if e.label != "" {
-		w := float64(utf8.RuneCountInString(e.label)*6 + 6)
-		c.left, c.right = min(c.left, lx-w/2), max(c.right, lx+w/2)
-		fmt.Fprintf(&c.out, `<rect x="%.1f" y="%.1f" width="%.1f" height="14" fill="#ffffff"/><text x="%.1f" y="%.1f" text-anchor="middle" font-size="11" fill="%s">%s</text>`+"\n",
-			lx-w/2, ly-9, w, lx, ly+2, stroke, html.EscapeString(e.label))
+	if n := len(w.nodes()) - len(w.hooks()) - len(w.sheet.nodes); n > 0 {
+		out = append(out, fmt.Sprintf("and %d more", n))
+	}
+	return out
+}
+
+func (w *writer) open(left, top, width, height float64, nodes []*node) {
+	role := "img"
+	if w.options.Link != nil {
+		role = "group" // an img hides the links within it
+	}
+	name := clean(w.spec.Name)
+	w.print(`<svg xmlns="http://www.w3.org/2000/svg" class="sluice-graph" viewBox="%s %s %s %s" width="%s" height="%s"`+
+		` role="%s" aria-label="%s">`+"\n", px(left), px(top), px(width), px(height), px(width), px(height), role,
+		html.EscapeString("workflow "+name))
+	var words []string
+	for _, n := range nodes {
+		words = append(words, n.full)
+	}
+	w.print("<title>%s</title>\n<desc>%s</desc>\n", html.EscapeString(name), html.EscapeString(strings.Join(words, "; ")))
+	if !w.options.Fragment {
+		w.print("<style>%s</style>\n<rect class=\"paper\" x=\"%s\" y=\"%s\" width=\"100%%\" height=\"100%%\"/>\n",
+			style, px(left), px(top))
 	}
 }
 
-// round returns a line that leaves sideways, follows a lane and returns sideways.
-func round(x1, y1, lane, x2, y2 float64) (path string, middle, end float64) {
-	return fmt.Sprintf("M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f S%.1f %.1f %.1f %.1f", x1, y1, lane, y1, lane, y1, lane, (y1+y2)/2, lane, y2, x2, y2), (y1 + y2) / 2, y2
-}
-
-func (c *canvas) node(b *box) {
-	frame := fmt.Sprintf(`fill="%s" stroke="%s" stroke-width="1.5"`, b.fill, b.frame)
-	switch b.shape {
-	case "oval":
-		fmt.Fprintf(&c.out, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.1f" %s/>`+"\n", b.x, b.y, b.w, b.h, b.h/2, frame)
-	case "hexagon":
-		cut := svgPadX * 0.7
-		fmt.Fprintf(&c.out, `<polygon points="%.1f,%.1f %.1f,%.1f %.1f,%.1f %.1f,%.1f %.1f,%.1f %.1f,%.1f" %s/>`+"\n", b.x, b.y+b.h/2, b.x+cut, b.y,
-			b.x+b.w-cut, b.y, b.x+b.w, b.y+b.h/2, b.x+b.w-cut, b.y+b.h, b.x+cut, b.y+b.h, frame)
-	default:
-		fmt.Fprintf(&c.out, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="5" %s/>`+"\n", b.x, b.y, b.w, b.h, frame)
+// lane draws the lines of a lane, each as far as to where it meets one that is drawn.
+func (w *writer) lane(l *lane) {
+	class := kindClass(l.kind)
+	if w.ahead(l) {
+		class += " ahead"
 	}
-	for i, l := range b.lines {
-		style := ` fill="#111827" font-weight="bold"`
-		if i > 0 {
-			style = ` fill="#4b5563"`
+	var drawn [][]spot
+	var names []string
+	for _, e := range w.sheet.lines {
+		if e.lane == l {
+			names = append(names, join(" ", e.from, "→", e.to+":", e.label))
+			drawn = append(drawn, e.pts)
 		}
-		fmt.Fprintf(&c.out, `<text x="%.1f" y="%.1f" text-anchor="middle"%s>%s</text>`+"\n", b.x+b.w/2, b.y+float64(svgPadY+svgLine*i+12), style, html.EscapeString(l))
+	}
+	if len(drawn) == 0 {
+		return
+	}
+	slices.SortStableFunc(drawn, func(a, b []spot) int { return len(b) - len(a) })
+	w.print("<g class=\"line %s\"><title>%s</title><path d=\"", class,
+		html.EscapeString(clean(strings.TrimSuffix(strings.Join(names, "; "), ":"))))
+	tips := map[spot]bool{}
+	for i, pts := range drawn {
+		w.out.WriteString(rounded(until(pts, drawn[:i])))
+	}
+	w.print("\"/>")
+	for _, pts := range drawn {
+		if to := pts[len(pts)-1]; !tips[to] {
+			tips[to] = true
+			w.out.WriteString(arrow(pts))
+		}
+	}
+	w.print("</g>\n")
+}
+
+// ahead reports whether a run has not come to any node that the lane leads away from.
+func (w *writer) ahead(l *lane) bool {
+	if len(w.states) == 0 {
+		return false
+	}
+	for _, e := range w.sheet.lines {
+		foreign := w.spec.Step(e.from) == nil && w.spec.Gate(e.from) == nil
+		if e.lane == l && (foreign || conditionOf(w.states[e.from]) != condAhead) {
+			return false
+		}
+	}
+	return true
+}
+
+func kindClass(k edgeKind) string {
+	return [...]string{edgePass: "pass", edgeFail: "fail", edgeRoute: "route", edgeSpent: "spent", edgeNeed: "need"}[k]
+}
+
+func (w *writer) label(l *line) {
+	if l.label == "" {
+		return
+	}
+	b := l.labelBox()
+	class, x := "", b.x
+	if l.labelLeft() {
+		class, x = " left", b.x+b.w
+	}
+	w.print("<text class=\"label %s%s\" x=\"%s\" y=\"%s\">%s</text>\n", kindClass(l.kind), class, px(x),
+		px(b.y+b.h-2.5), html.EscapeString(l.label))
+}
+
+// labelLeft reports whether the label ends at its line's node instead of beginning there.
+func (l *line) labelLeft() bool { return l.lane.back && l.links[0].beside && l.links[0].ax < 0 }
+
+// box is a rectangle; x and y are its upper left corner.
+type box struct{ x, y, w, h float64 }
+
+const heightLabel = 12.0
+
+// labelBox is where a line's label is.
+func (l *line) labelBox() box {
+	k := l.links[0]
+	b := box{w: textWidth(l.label, sizeLabel), h: heightLabel}
+	if !l.lane.back || !k.beside {
+		b.x, b.y = k.a.x+k.ax+labelPad, k.a.y+k.a.h+1
+		return b
+	}
+	b.x, b.y = k.a.x+k.a.w/2+labelPad, k.a.y+k.a.h/2+k.sideY-heightLabel-1
+	if k.ax < 0 {
+		b.x = k.a.x - k.a.w/2 - labelPad - b.w
+	}
+	return b
+}
+
+func (w *writer) node(v *vertex) {
+	n, b := v.node, box{v.x - v.w/2, v.y, v.w, v.h}
+	w.print("<g id=\"%s\" class=\"node %s %s\">", html.EscapeString(w.options.Prefix+"n-"+n.id), n.shape, n.condition)
+	w.linked(n, func() {
+		w.print("<title>%s</title>", html.EscapeString(n.full))
+		switch n.shape {
+		case shapeGate:
+			w.print("%s", hexagon(b, hexCut))
+		case shapeEnd:
+			w.print("%s", rect(b, b.h/2))
+		default:
+			w.print("%s", rect(b, 6))
+		}
+		w.text(v)
+	})
+	w.print("</g>\n")
+}
+
+func rect(b box, corner float64) string {
+	return fmt.Sprintf(`<rect class="box" x="%s" y="%s" width="%s" height="%s" rx="%s"/>`, px(b.x), px(b.y), px(b.w),
+		px(b.h), px(corner))
+}
+
+func hexagon(b box, cut float64) string {
+	return fmt.Sprintf(`<path class="box" d="M%s %sL%s %sH%sL%s %sL%s %sH%sZ"/>`, px(b.x), px(b.y+b.h/2), px(b.x+cut),
+		px(b.y), px(b.x+b.w-cut), px(b.x+b.w), px(b.y+b.h/2), px(b.x+b.w-cut), px(b.y+b.h), px(b.x+cut))
+}
+
+// linked writes what stands for a node, within its link if it has one.
+func (w *writer) linked(n *node, write func()) {
+	link := ""
+	if w.options.Link != nil {
+		link = w.options.Link(n.id)
+	}
+	if link == "" {
+		write()
+		return
+	}
+	w.print("<a href=\"%s\">", html.EscapeString(link))
+	write()
+	w.print("</a>")
+}
+
+// text writes a node's lines in its middle.
+func (w *writer) text(v *vertex) {
+	n := v.node
+	high := heightHead + heightWho*float64(len(n.more))
+	if n.note != "" {
+		high += heightWho
+	}
+	y := v.y + (v.h-high)/2 + heightHead - 4.5
+	w.print("<text class=\"head\" x=\"%s\" y=\"%s\">%s</text>", px(v.x), px(y), html.EscapeString(n.head))
+	for _, l := range n.more {
+		y += heightWho
+		w.print("<text class=\"who\" x=\"%s\" y=\"%s\">%s</text>", px(v.x), px(y), html.EscapeString(l))
+	}
+	if n.note != "" {
+		w.print("<text class=\"note\" x=\"%s\" y=\"%s\">%s</text>", px(v.x), px(y+heightWho), html.EscapeString(n.note))
 	}
 }

@@ -9,18 +9,21 @@ import (
 )
 
 // Text draws the workflow for a terminal: each step with its gates below it, and the lines from
-// each. states has the known states of steps and gates by id; nil draws only the workflow.
+// each. states has the known states of steps and gates by id; nil draws only the workflow. Of the
+// options, the notes and what was taken are shown.
 //
 //	write-tests    test-writer in phase-4/    passed
 //	 └─ <XG-1-2> review-tests    notify: reviewer
 //	     ├─ pass ─> X-2
 //	     └─ fail ─> X-1
-func Text(spec *engine.Spec, states map[string]string) string { return rowsOf(spec, states).String() }
+func Text(spec *engine.Spec, states map[string]string, o Options) string {
+	return rowsOf(spec, states, o).String()
+}
 
 // Outline draws the same without who acts. A tab stands before the state of a step or gate.
 func Outline(spec *engine.Spec, states map[string]string) string {
 	var b strings.Builder
-	for _, r := range rowsOf(spec, states).rows {
+	for _, r := range rowsOf(spec, states, Options{}).rows {
 		b.WriteString(r.head)
 		if r.state != "" {
 			b.WriteString("\t" + r.state)
@@ -30,8 +33,8 @@ func Outline(spec *engine.Spec, states map[string]string) string {
 	return b.String()
 }
 
-func rowsOf(spec *engine.Spec, states map[string]string) *textPicture {
-	p := draw(spec, states)
+func rowsOf(spec *engine.Spec, states map[string]string, o Options) *textPicture {
+	p := draw(spec, states, o)
 	t := &textPicture{picture: p}
 	t.row(spec.ID, "", "")
 	if spec.Name != spec.ID {
@@ -72,7 +75,7 @@ func (t *textPicture) step(s *engine.Step) {
 	if s.Name != s.ID {
 		head += " " + clean(s.Name)
 	}
-	t.row(head, who, t.states[s.ID])
+	t.row(head, who, t.progress(s.ID))
 	for _, e := range t.edges {
 		if e.to == s.ID && e.kind == edgeNeed {
 			t.row(" │ needs "+e.from, "", "")
@@ -100,7 +103,7 @@ func (t *textPicture) step(s *engine.Step) {
 			name += " " + clean(g.Name)
 		}
 		_, who := t.title(id)
-		t.row(indent+"└─ "+name, who, t.states[id])
+		t.row(indent+"└─ "+name, who, t.progress(id))
 		indent += "    "
 		if g.When.Source != "" {
 			t.row(indent+"│ when "+clean(g.When.Source), "", "")

@@ -34,6 +34,8 @@ func floor(args []string) bool {
 		err = plainWatcher(args[0], args[1], args[2:])
 	case "burst":
 		err = plainBurstWatcher(args[0], args[1])
+	case "talker":
+		err = talker()
 	case "idle":
 		err = plainIdle(args)
 	default:

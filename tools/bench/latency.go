@@ -85,7 +85,8 @@ type latency struct {
 	api      *daemon.Client
 }
 
-func (b *bench) newLatency(ctx context.Context, name, workflow, spec string) (l *latency, err error) {
+// newLatency makes the site of one, after what prepare does there, and starts its daemon.
+func (b *bench) newLatency(ctx context.Context, name, workflow, spec string, prepare ...func(*site) error) (l *latency, err error) {
 	l = &latency{workflow: workflow}
 	fifo := filepath.Join(b.work, name+".stamps")
 	if l.to, err = newStamps(fifo); err != nil {
@@ -99,7 +100,13 @@ func (b *bench) newLatency(ctx context.Context, name, workflow, spec string) (l 
 		return nil, err
 	}
 	l.profiled = true
-	if err = l.boot(ctx); err == nil {
+	for _, do := range prepare {
+		err = errors.Join(err, do(l.site))
+	}
+	if err == nil {
+		err = l.boot(ctx)
+	}
+	if err == nil {
 		l.api, err = l.client(l.repos[0])
 	}
 	if err != nil {

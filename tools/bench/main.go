@@ -55,6 +55,8 @@ func rows() []row {
 		{14, "a run of a long list", longList},
 		{15, "a selection out of a long list, and its file", listWork},
 		{16, "taking the work of an attempt", takingWork},
+		{17, "row 2 while the page is looked at", viewed},
+		{18, "the page's first answer", paint},
 	}
 }
 
@@ -71,7 +73,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	fs.SetOutput(errs)
 	list := fs.String("rows", "", "which `rows`, as 1,3 (all)")
 	fs.BoolVar(&o.short, "short", false, "every row once with tiny numbers")
-	fs.StringVar(&o.profile, "profile", "", "put the daemon's CPU and memory profiles in rows 1, 2, 3, 7, 9 and 14 into this `folder`")
+	fs.StringVar(&o.profile, "profile", "", "put the daemon's CPU and memory profiles in rows 1, 2, 3, 7, 9, 14, 17 and 18 into this `folder`")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}

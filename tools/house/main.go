@@ -139,7 +139,8 @@ func (r *room) look(fset *token.FileSet, f *ast.File, name, src string) {
 		r.over[0]++
 	}
 	for l := range strings.Lines(src) {
-		n := utf8.RuneCountInString(strings.TrimSuffix(l, "\n"))
+		l, _, _ = strings.Cut(strings.TrimSuffix(l, "\n"), " `key:\"") // a struct tag cannot be broken
+		n := utf8.RuneCountInString(l)
 		if r.wide = max(r.wide, n); n > lineColumns {
 			r.over[2]++
 		}

@@ -4,8 +4,8 @@ package picture
 
 import (
 	"bytes"
-	"encoding/xml"
 	"fmt"
+	"html"
 	"regexp"
 	"strconv"
 	"strings"
@@ -51,13 +51,17 @@ func SVG(title string, columns, rows int, frames []Frame) []byte {
 		total += f.Hold
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`+"\n", width, height, width, height, escaped(title))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`+"\n", width, height, width, height, html.EscapeString(title))
 	fmt.Fprintf(&b, "<style>\ntext{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:%s}\n", ink)
 	fmt.Fprintf(&b, ".b{font-weight:bold}.d{fill:%s}g.f{opacity:0;animation:%.1fs step-end infinite}\n", dim, total.Seconds())
 	var at time.Duration
 	for i, f := range frames {
 		from, to := 100*at.Seconds()/total.Seconds(), 100*(at+f.Hold).Seconds()/total.Seconds()
-		fmt.Fprintf(&b, "#f%d{animation-name:k%d}@keyframes k%d{0%%{opacity:%d}%.3f%%{opacity:1}%.3f%%{opacity:0}}\n", i, i, i, zeroIf(from > 0), from, to)
+		first := 1
+		if i > 0 {
+			first = 0
+		}
+		fmt.Fprintf(&b, "#f%d{animation-name:k%d}@keyframes k%d{0%%{opacity:%d}%.3f%%{opacity:1}%.3f%%{opacity:0}}\n", i, i, i, first, from, to)
 		at += f.Hold
 	}
 	fmt.Fprintf(&b, "@media (prefers-reduced-motion:reduce){g.f{animation:none}#f%d{opacity:1}}\n</style>\n", len(frames)-1)
@@ -78,13 +82,6 @@ func SVG(title string, columns, rows int, frames []Frame) []byte {
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()
-}
-
-func zeroIf(is bool) int {
-	if is {
-		return 0
-	}
-	return 1
 }
 
 // look is how text is drawn.
@@ -135,7 +132,7 @@ func part(b *bytes.Buffer, text string, row, at int, style look) {
 	if fill != "" {
 		fmt.Fprintf(b, ` style="fill:%s"`, fill)
 	}
-	fmt.Fprintf(b, ">%s</text>\n", escaped(strings.ReplaceAll(text, " ", hard)))
+	fmt.Fprintf(b, ">%s</text>\n", html.EscapeString(strings.ReplaceAll(text, " ", hard)))
 }
 
 // set applies the numbers of an SGR sequence.
@@ -164,10 +161,4 @@ func (l look) set(numbers string) look {
 		}
 	}
 	return l
-}
-
-func escaped(s string) string {
-	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(s)) // a buffer takes all
-	return b.String()
 }

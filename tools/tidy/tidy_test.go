@@ -26,9 +26,10 @@ var layers = map[string]struct{ own, only []string }{
 	// Inboxes: read, watched, and emptied of what was taken in.
 	"watcher/inbox": {own: []string{"engine", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/fault", "internal/health", "internal/ids", "internal/job", "internal/layout"}},
 	// Commits and pull requests that say an attempt is done.
-	"watcher/refs": {own: []string{"engine", "signals", "watcher", "internal/atomicfile", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/stub", "internal/text", "internal/tree"}},
-	"signals":      {own: []string{"internal/findings", "internal/ids", "internal/strictjson", "internal/text"}},
-	"gates":        {own: []string{"engine", "internal/fault", "internal/findings", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
+	"watcher/triggers": {own: []string{"engine", "internal/git", "internal/health", "internal/job", "internal/text", "watcher"}},
+	"watcher/refs":     {own: []string{"engine", "signals", "watcher", "internal/atomicfile", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/stub", "internal/text", "internal/tree"}},
+	"signals":          {own: []string{"internal/findings", "internal/ids", "internal/strictjson", "internal/text"}},
+	"gates":            {own: []string{"engine", "internal/fault", "internal/findings", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
 	// What an agent is asked. It takes criteria and findings as gates reads them; gates judges, and does not know what was asked.
 	"internal/prompt": {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/findings", "internal/layout", "internal/settings", "internal/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
@@ -39,12 +40,16 @@ var layers = map[string]struct{ own, only []string }{
 	"agents/egress":   {},
 	"agents/sandbox":  {own: []string{"internal/fault", "internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
 	"notify":          {own: []string{"internal/fault", "internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
-	"specs":           {own: []string{"internal/fault", "internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
+	"specs":           {own: []string{"internal/fault", "internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text", "internal/cron"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
 	"specs/graph":     {own: []string{"engine", "internal/text"}},
 	// What a person signs, and whether it holds: the one place of signatures.
 	"internal/approval": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/strictjson", "internal/findings"}, only: []string{"golang.org/x/crypto/ssh"}},
+	// How a person registers a passkey and decides with it, for a page.
+	"internal/approval/passkey": {own: []string{"engine", "internal/approval", "internal/atomicfile", "internal/fault", "internal/strictjson", "internal/text"}},
 	// Whether the record of what was decided is whole.
-	"internal/audit":      {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/fault", "internal/layout", "internal/render", "internal/text", "journal", "specs"}},
+	"internal/audit": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/fault", "internal/layout", "internal/render", "internal/text", "journal", "specs"}},
+	// Evidence for those who have only the commits. The policy is YAML, and read here alone.
+	"internal/evidence":   {own: []string{"engine", "gates", "internal/approval", "internal/atomicfile", "internal/audit", "internal/fault", "internal/git", "internal/layout", "internal/strictjson", "internal/text", "internal/tree", "journal", "specs"}, only: []string{"gopkg.in/yaml.v3"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys"}},
 	"internal/git":        {own: []string{"internal/fault", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
@@ -53,6 +58,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/folders":    {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/settings", "internal/shells", "internal/tasks", "internal/text", "internal/tree"}},
 	"internal/strictjson": {},
 	// The one compiler of answers' schemas: what the specs' reader takes, the gates' takes.
+	"internal/cron":   {only: []string{"github.com/robfig/cron/v3"}},
 	"internal/schema": {own: []string{"internal/strictjson", "internal/text"}, only: []string{"github.com/santhosh-tekuri/jsonschema"}},
 	"internal/shells": {},
 	// Text of others, made fit to be shown.
@@ -76,6 +82,10 @@ var layers = map[string]struct{ own, only []string }{
 	// The libraries that read and merge them belong to this one place.
 	"internal/settings": {own: []string{"agents/egress", "agents/program", "agents/sandbox", "engine", "internal/atomicfile", "internal/fault", "internal/ids", "internal/layout", "internal/shells", "internal/text", "notify", "specs"},
 		only: []string{"github.com/go-viper/mapstructure/v2", "github.com/knadh/koanf", "gopkg.in/yaml.v3"}},
+	// A forge, asked by gh.
+	"internal/forge": {own: []string{"internal/fault", "internal/text"}},
+	// The pull request of a run: opened, judged, followed.
+	"internal/pulls": {own: []string{"engine", "internal/fault", "internal/findings", "internal/forge", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/text", "internal/tree"}},
 	// What is not as it should be, and trying again.
 	"internal/health": {},
 	// Where the files of a repo are, and by which names.
@@ -91,7 +101,9 @@ var layers = map[string]struct{ own, only []string }{
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
 	"internal/render": {own: []string{"daemon", "engine", "internal/console", "internal/findings", "internal/form", "internal/text"}},
 	// What a command talks through. It knows nothing of workflows.
-	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/charmbracelet/x/ansi", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
+	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/charmbracelet/x/ansi", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "rsc.io/qr"}},
+	// Workflows of other tools, as specs of ours.
+	"internal/importer": {own: []string{"internal/atomicfile", "internal/fault", "internal/ids", "internal/layout", "internal/text", "specs"}, only: []string{"gopkg.in/yaml.v3"}},
 	// What sluice needs of a machine and of a repo, whose settings are handed in.
 	"internal/doctor": {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/render", "internal/settings", "internal/text", "journal", "notify", "specs"}},
 	// The first files of a repo, and the demo's.
@@ -102,23 +114,35 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/form": {own: []string{"internal/text", "internal/schema"}},
 	// What commands show of runs.
 	"internal/stats": {own: []string{"engine"}},
-	"internal/show":  {own: []string{"agents", "agents/launch", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/git", "internal/ids", "internal/land", "internal/layout", "internal/personal", "internal/press", "internal/prompt", "internal/render", "internal/review", "internal/schema", "internal/settings", "internal/stats", "internal/text", "internal/tree", "internal/workspace"}},
+	"internal/show":  {own: []string{"agents", "agents/launch", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/git", "internal/ids", "internal/land", "internal/layout", "internal/personal", "internal/press", "internal/prompt", "internal/render", "internal/review", "internal/schema", "internal/settings", "internal/stats", "internal/text", "internal/tree", "internal/workflows", "internal/workspace", "specs"}},
 	// The work of a run onto a person's branch.
-	"internal/land": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/folders", "internal/git", "internal/layout", "internal/render", "internal/text", "internal/tree"}},
+	"internal/land": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/folders", "internal/git", "internal/layout", "internal/pulls", "internal/render", "internal/text", "internal/tree"}},
 	// The repo that a command is about: where its state and settings lie, and who knows how its runs stand.
 	"internal/workspace": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/ids", "internal/layout", "internal/settings", "internal/text", "journal", "specs"}},
 	// A daemon made of all its parts.
-	"internal/serve": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text", "internal/workspace", "internal/world", "journal", "notify", "watcher"}, only: []string{"github.com/rs/zerolog"}},
+	"internal/serve": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text", "internal/workflows", "internal/workspace", "internal/world", "journal", "notify", "watcher", "web"}, only: []string{"github.com/rs/zerolog"}},
 	// A person's decision at a gate.
 	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/ids", "internal/layout", "internal/personal", "internal/press", "internal/render", "internal/review", "internal/schema", "internal/show", "internal/text", "internal/workspace", "signals"}},
 	// What the live screens read from, and what carries out what a person wants there.
 	"internal/tui/host": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/decide", "internal/fault", "internal/show", "internal/text", "internal/tui", "internal/workspace", "specs/graph"}},
+	// The page. Only what makes a daemon of its parts knows it.
+	"web": {own: []string{"agents/launch", "agents/program", "daemon", "engine", "internal/approval/passkey", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/git", "internal/ids", "internal/press", "internal/layout", "internal/render", "internal/review", "internal/settings", "internal/show", "internal/strictjson", "internal/text", "internal/workflows", "internal/workspace", "specs", "specs/graph", "web/ansi", "web/colour", "web/patch", "web/transcript", "web/visible"}, only: []string{"github.com/rs/zerolog"}},
 	// What is over, removed.
 	"internal/retention": {own: []string{"agents", "daemon", "engine", "internal/atomicfile", "internal/console", "internal/ids", "internal/layout", "internal/workspace", "journal"}},
 	// The workflows of a repo, with all that a run of them reads.
-	"internal/workflows": {own: []string{"agents", "engine", "internal/console", "internal/fault", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/workspace", "specs"}},
+	"internal/workflows": {own: []string{"agents", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/ids", "internal/layout", "internal/prompt", "internal/settings", "internal/strictjson", "internal/stub", "internal/text", "internal/workspace", "specs"}},
 	// The live screens, of all repos and of one run. Their library belongs to one place.
 	"internal/tui": {own: []string{"internal/fault", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
+	// Foreign text as HTML: the one function that escapes.
+	"web/visible": {own: []string{"internal/text"}},
+	// A diff as HTML, read as a stream.
+	"web/patch": {own: []string{"internal/review", "web/visible"}},
+	// The colours of source files. Their library belongs to one place.
+	"web/colour": {own: []string{"web/visible"}, only: []string{"github.com/alecthomas/chroma/v2"}},
+	// What a program printed for a terminal, as HTML.
+	"web/ansi": {own: []string{"internal/text", "web/visible"}},
+	// What a launch printed, in pieces.
+	"web/transcript": {own: []string{"agents", "agents/program", "internal/atomicfile", "internal/text", "web/ansi"}},
 	// What runs checks and reviews.
 	"gates/judge": {own: []string{"agents", "agents/launch", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/collect", "internal/folders", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
 	// What agents are asked about.
@@ -126,7 +150,7 @@ var layers = map[string]struct{ own, only []string }{
 	// What attempts are owed.
 	"internal/work": {own: []string{"agents/launch", "agents/program", "engine", "gates", "gates/judge", "internal/atomicfile", "internal/collect", "internal/fault", "internal/folders", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/prompt", "internal/stub", "internal/tasks", "internal/text", "internal/tree", "signals", "watcher/inbox"}},
 	// The world is where the rooms are tied: it carries out what the loop owes.
-	"internal/world": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "engine", "gates", "gates/judge", "internal/approval", "internal/collect", "internal/folders", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/settings", "internal/tree", "internal/work", "notify", "notify/people", "watcher", "watcher/inbox", "watcher/refs"}},
+	"internal/world": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "engine", "gates", "gates/judge", "internal/approval", "internal/collect", "internal/folders", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/pulls", "internal/settings", "internal/tree", "internal/work", "notify", "notify/people", "watcher", "watcher/inbox", "watcher/refs", "watcher/triggers"}},
 }
 
 // toolFolders hold what is run while developing and is not part of the product.

@@ -205,7 +205,8 @@ func (x *Inbox) letGo(boxes []box) {
 	defer x.mu.Unlock()
 	for _, b := range boxes {
 		own, ok := x.private[b.path]
-		if ok && (x.opt.Now().Sub(own.over) > privateMost || !holdsFile(b.path) && !holdsFile(filepath.Join(b.path, own.run))) {
+		if ok && (x.opt.Now().Sub(own.over) > privateMost ||
+			!holdsFile(b.path) && !holdsFile(filepath.Join(b.path, own.run))) {
 			delete(x.private, b.path)
 		}
 	}

@@ -101,8 +101,10 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	ev.Digest = digest
 	sentinel, state, err := signals.ParseSentinel(f.Data)
 	if state == signals.Whole {
-		ev.Sentinel = &engine.Sentinel{Step: sentinel.Step, Status: sentinel.Status, Summary: sentinel.Summary, Question: sentinel.Question,
-			Options: sentinel.Options, Run: sentinel.Run, Attempt: sentinel.Attempt, Launch: sentinel.Launch, Answer: sentinel.Answer}
+		ev.Sentinel = &engine.Sentinel{Step: sentinel.Step, Status: sentinel.Status, Summary: sentinel.Summary,
+			Question: sentinel.Question,
+			Options:  sentinel.Options, Run: sentinel.Run, Attempt: sentinel.Attempt, Launch: sentinel.Launch,
+			Answer: sentinel.Answer}
 		switch {
 		case b.of != "": // its owner is known
 			ev.TokenOf = b.of
@@ -110,17 +112,18 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 			ev.TokenOf = s.x.TokenOf(sentinel.Token, s.in.Tokens, s.x.opt.Corrections)
 		}
 	} else {
-		ev.SentinelBad = fmt.Sprintf("it is no sentinel (%s): %v", unwhole(state), err)
+		ev.SentinelBad = fmt.Sprintf("it is not a sentinel (%s): %v", unwhole(state), err)
 	}
 	human, hstate, herr := signals.ParseHuman(f.Name, f.Data)
 	if hstate == signals.Whole {
-		ev.Human = &engine.HumanSay{Text: human.Text, Round: human.Round, Run: human.Run, By: human.By, Gate: human.Gate, Outcome: human.Outcome,
-			Answer: human.Answer, Findings: human.Findings}
+		ev.Human = &engine.HumanSay{Text: human.Text, Round: human.Round, Run: human.Run, By: human.By, Gate: human.Gate,
+			Outcome: human.Outcome,
+			Answer:  human.Answer, Findings: human.Findings}
 		if approval.Looks(f.Data) {
 			s.signed(&ev, string(f.Data))
 		}
 	} else {
-		ev.HumanBad = fmt.Sprintf("it is no answer (%s): %v", unwhole(hstate), herr)
+		ev.HumanBad = fmt.Sprintf("it is not an answer (%s): %v", unwhole(hstate), herr)
 	}
 	// Whole JSON cannot grow into anything else; other text can. Without the ending, the file may
 	// still be renamed: x-done.json.tmp, then mv.

@@ -53,7 +53,8 @@ func (x *Inbox) Readable(ctx context.Context, j job.Job, st *engine.Step) {
 			x.Note(j.Key, "")
 			return
 		}
-		x.Note(j.Key, fmt.Sprintf("the step has ended, and its inbox cannot be read (%v): fix it; after %s the step counts as one that said nothing", err, unreadMost))
+		x.Note(j.Key, fmt.Sprintf("the step has ended, and its inbox cannot be read (%v): fix it; after %s the step "+
+			"counts as one that said nothing", err, unreadMost))
 		if !health.Wait(ctx, pause) {
 			return
 		}

@@ -122,7 +122,8 @@ func (w *lookout) fresh(ctx context.Context, g tree.Private) ([]git.Commit, bool
 	if name != "" {
 		branch = "refs/heads/" + name
 	}
-	list, cut, err := g.Commits(ctx, w.r.opt.Inside(g), branch, !w.b.Own && w.pullFrom() == "", slices.Collect(maps.Values(w.b.Refs)), maxCommits)
+	list, cut, err := g.Commits(ctx, w.r.opt.Inside(g), branch, !w.b.Own && w.pullFrom() == "",
+		slices.Collect(maps.Values(w.b.Refs)), maxCommits)
 	slices.Reverse(list)
 	return list, cut, err
 }
@@ -146,8 +147,9 @@ func (w *lookout) tell(ctx context.Context, commits []git.Commit, cut bool) erro
 			continue
 		}
 		subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
-		w.emit(engine.CommitSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, SHA: c.SHA, Author: author(c), Subject: text.Cut(subject, maxSubject, ""),
-			Makers: makers(c)})
+		w.emit(engine.CommitSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, SHA: c.SHA, Author: author(c),
+			Subject: text.Cut(subject, maxSubject, ""),
+			Makers:  makers(c)})
 	}
 	return nil
 }

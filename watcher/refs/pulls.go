@@ -64,7 +64,8 @@ func (w *lookout) standIn(ctx context.Context) {
 		}
 	}
 	if end.Code == 0 && part.Signal == engine.StatusDone {
-		w.emit(engine.PullSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K, Ref: "the pull request of a " + job.StandIn})
+		w.emit(engine.PullSeen{Run: w.job.Run, Step: w.st.ID, N: w.job.N, K: w.job.K,
+			Ref: "the pull request of a " + job.StandIn})
 	}
 	<-ctx.Done()
 	w.r.Note(w.job.Key, "")
@@ -126,26 +127,36 @@ const (
 	remoteNamed = "origin"
 )
 
-// Pulls asks the forge for its pull requests. It records the forge's address at the first call, so
-// that an agent cannot redirect it by changing the repo's configuration.
+// Pulls asks the forge for its pull requests.
 func (r *Refs) Pulls(ctx context.Context) (map[string]string, error) {
-	url := ""
-	data, _, err := atomicfile.OpenRegular(r.State, remoteFile, maxRemote)
-	switch {
-	case err == nil:
-		url = string(data)
-	case !errors.Is(err, fs.ErrNotExist):
+	url, err := r.Remote(ctx)
+	if err != nil {
 		return nil, err
-	default:
-		if url, err = r.opt.Git.RemoteURL(ctx, remoteNamed); err != nil {
-			return nil, err
-		}
-		if url == "" {
-			return nil, fmt.Errorf("the repo has no remote %s to ask for pull requests: git remote add %s URL", remoteNamed, remoteNamed)
-		}
-		if err := atomicfile.WriteNew(filepath.Join(r.State, remoteFile), []byte(url), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
 	}
 	return r.opt.Git.LsRemotePulls(ctx, url)
+}
+
+// Remote returns the forge's address. It records it at the first call, so that an agent cannot
+// redirect it by changing the repo's configuration.
+func (r *Refs) Remote(ctx context.Context) (string, error) {
+	data, _, err := atomicfile.OpenRegular(r.State, remoteFile, maxRemote)
+	if err == nil {
+		return string(data), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	url, err := r.opt.Git.RemoteURL(ctx, remoteNamed)
+	if err != nil {
+		return "", err
+	}
+	if url == "" {
+		return "", fmt.Errorf("the repo has no remote named %s: git remote add %s ADDRESS", remoteNamed,
+			remoteNamed)
+	}
+	if err := atomicfile.WriteNew(filepath.Join(r.State, remoteFile), []byte(url), 0o600); err != nil &&
+		!errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return url, nil
 }

@@ -102,7 +102,8 @@ func signal(con *console.Console, p stub.Part) error {
 	if file == "" || p.Signal == stub.NoSignal || p.Signal == "" {
 		return nil
 	}
-	m := map[string]any{"step": con.Getenv("SLUICE_STEP"), "status": p.Signal, "summary": p.Summary, "run": con.Getenv("SLUICE_RUN"), "token": con.Getenv("SLUICE_TOKEN")}
+	m := map[string]any{"step": con.Getenv("SLUICE_STEP"), "status": p.Signal, "summary": p.Summary,
+		"run": con.Getenv("SLUICE_RUN"), "token": con.Getenv("SLUICE_TOKEN")}
 	if p.Ask != "" {
 		m["question"] = p.Ask
 	}
@@ -115,7 +116,8 @@ func signal(con *console.Console, p stub.Part) error {
 
 // commit makes the empty commit that a step with signal git_commit waits for.
 func commit(ctx context.Context, message string) error {
-	cmd := exec.CommandContext(ctx, "git", "-c", "user.name="+job.StandIn, "-c", "user.email=stub@example.org", "-c", "commit.gpgsign=false",
+	cmd := exec.CommandContext(ctx, "git", "-c", "user.name="+job.StandIn, "-c", "user.email=stub@example.org", "-c",
+		"commit.gpgsign=false",
 		"commit", "--quiet", "--allow-empty", "--no-verify", "-m", message)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fault.Failed("`sluice doctor` looks at git", "git commit: %s %s", err, text.Line(string(out)))
@@ -131,7 +133,8 @@ func limit(con *console.Console, in time.Duration) error {
 	}
 	for _, event := range []map[string]any{
 		{"type": "system", "subtype": "init", "session_id": "stub"},
-		{"type": "result", "subtype": "success", "is_error": true, "api_error_status": 429, "result": words, "session_id": "stub"},
+		{"type": "result", "subtype": "success", "is_error": true, "api_error_status": 429, "result": words,
+			"session_id": "stub"},
 	} {
 		raw, err := json.Marshal(event)
 		if err != nil {

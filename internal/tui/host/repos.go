@@ -16,6 +16,7 @@ import (
 	"sluice/internal/decide"
 	"sluice/internal/fault"
 	"sluice/internal/show"
+	"sluice/internal/text"
 	"sluice/internal/tui"
 	"sluice/internal/workspace"
 	"sluice/specs/graph"
@@ -55,7 +56,8 @@ func At(con *console.Console, p *workspace.Workspace) *Repos {
 }
 
 func empty(con *console.Console, here bool) *Repos {
-	return &Repos{con: con, here: here, places: map[string]*workspace.Workspace{}, folders: map[string]string{}, heard: map[string]heard{}}
+	return &Repos{con: con, here: here, places: map[string]*workspace.Workspace{}, folders: map[string]string{},
+		heard: map[string]heard{}}
 }
 
 // begin finds the repo around dir. It fails if there is none and no daemon runs.
@@ -79,7 +81,8 @@ func (h *Repos) begin(ctx context.Context, dir string) error {
 	}
 	var f *fault.Error
 	if errors.As(err, &f) && f.Code != 0 {
-		return fault.Failed("`sluice daemon` serves the repos on the list of `sluice watch`; or go to a repo", "no daemon runs now, and %s", f.Cause)
+		return fault.Failed("`sluice daemon` serves the repos on the list of `sluice watch`; or go to a repo",
+			"no daemon runs now, and %s", f.Cause)
 	}
 	return err
 }
@@ -193,20 +196,43 @@ func (h *Repos) Sign(ctx context.Context, root string, g daemon.GateStatus, ev e
 	return decide.Sign(ctx, h.con, p, g, ev)
 }
 
+// look calls fn with the state of a run, and closes the view afterwards.
+func (h *Repos) look(ctx context.Context, root, run string,
+	fn func(p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus) error) error {
+	p, err := h.at(ctx, root)
+	if err != nil {
+		return err
+	}
+	v, _, err := p.View(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	r, err := v.Run(ctx, run)
+	if err != nil {
+		return err
+	}
+	return fn(p, v, r)
+}
+
 // Comment has the person comment on the changes in their editor, as `sluice fail --review` does.
 func (h *Repos) Comment(ctx context.Context, root, run, gate, outcome string) (c tui.Comments, err error) {
 	if err := decide.InAttempt(h.con); err != nil {
 		return c, err
 	}
-	p, err := h.at(ctx, root)
+	var at *workspace.Workspace
+	var sh *show.Shown
+	err = h.look(ctx, root, run, func(p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus) (err error) {
+		at = p
+		if sh, err = show.Gather(ctx, p, v, r, gate); err == nil && sh.Gate == nil {
+			err = fmt.Errorf("%s is no gate of %s", gate, run)
+		}
+		return err
+	})
 	if err != nil {
 		return c, err
 	}
-	sh, err := h.shown(ctx, p, run, gate)
-	if err != nil {
-		return c, err
-	}
-	w, err := decide.Review(ctx, h.con, p, sh, outcome)
+	w, err := decide.Review(ctx, h.con, at, sh, outcome) // without the view: an editor may be open for hours
 	if err != nil {
 		return c, err
 	}
@@ -214,62 +240,45 @@ func (h *Repos) Comment(ctx context.Context, root, run, gate, outcome string) (c
 		Given: func() { decide.Discard(w.Draft) }}, nil
 }
 
-// shown gathers what is shown of a gate, and closes the view: an editor may be open for hours.
-func (h *Repos) shown(ctx context.Context, p *workspace.Workspace, run, gate string) (*show.Shown, error) {
-	v, _, err := p.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer v.Close()
-	r, err := v.Run(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	sh, err := show.Gather(ctx, p, v, r, gate)
-	if err == nil && sh.Gate == nil {
-		err = fmt.Errorf("%s is no gate of %s", gate, run)
-	}
-	return sh, err
-}
-
 // Show returns the text of `sluice show --diff`, or of `sluice show --since`.
 func (h *Repos) Show(ctx context.Context, root, run, what string, since bool) (page tui.Page, err error) {
-	p, err := h.at(ctx, root)
-	if err != nil {
-		return page, err
+	err = h.look(ctx, root, run, func(p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus) error {
+		sh, err := show.Gather(ctx, p, v, r, what)
+		if err == nil {
+			page = pageOf(ctx, h.con, p, sh, since)
+		}
+		return err
+	})
+	return page, err
+}
+
+func pageOf(ctx context.Context, con *console.Console, p *workspace.Workspace, sh *show.Shown,
+	since bool) (page tui.Page) {
+	var b strings.Builder
+	inner := *con
+	inner.Out = &b
+	show.Print(&inner, sh)
+	if len(sh.Changed) > 0 {
+		page.Since = since && sh.Attempt != nil && sh.Attempt.N > 1
+		if err := show.PrintDiff(ctx, &inner, p, sh, show.Diff{Since: page.Since}); err != nil {
+			fmt.Fprintln(&b, "\nthe changes cannot be read: "+text.Message(err.Error()))
+		}
 	}
-	v, _, err := p.View(ctx)
-	if err != nil {
-		return page, err
+	page.Lines = strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	if g := sh.Gate; g != nil {
+		page.Gate, page.Round, page.Content = g.ID, g.Round, g.Reviewed
 	}
-	defer v.Close()
-	r, err := v.Run(ctx, run)
-	if err != nil {
-		return page, err
-	}
-	return showPage(ctx, h.con, p, v, r, what, since)
+	return page
 }
 
 // Graph returns a function that draws the run's workflow.
-func (h *Repos) Graph(ctx context.Context, root, run string) (func(daemon.RunStatus) string, error) {
-	p, err := h.at(ctx, root)
-	if err != nil {
-		return nil, err
-	}
-	v, _, err := p.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer v.Close()
-	r, err := v.Run(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := workspace.SpecOf(ctx, v, r)
-	if err != nil {
-		return nil, err
-	}
-	return func(r daemon.RunStatus) string { return graph.Outline(spec, r.States()) }, nil
+func (h *Repos) Graph(ctx context.Context, root, run string) (draw func(daemon.RunStatus) string, err error) {
+	err = h.look(ctx, root, run, func(_ *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus) error {
+		spec, err := workspace.SpecOf(ctx, v, r)
+		draw = func(r daemon.RunStatus) string { return graph.Outline(spec, r.States()) }
+		return err
+	})
+	return draw, err
 }
 
 // lastMost is how many bytes at the end of an agent's output are searched for its last line.
@@ -330,22 +339,6 @@ func (h *Repos) Words(ctx context.Context, root, run, what string) string {
 	h.heard[key] = now
 	h.mu.Unlock()
 	return now.line
-}
-
-// lastLine returns the last line with text in this part of an output, or was if there is none.
-func lastLine(con *console.Console, dir, end, was string) string {
-	plain := *con
-	plain.Colour = false
-	say := show.Sayer(&plain, dir)
-	last := was
-	for line := range strings.Lines(end) {
-		for _, s := range say(strings.TrimRight(line, "\n")) {
-			if s = strings.TrimSpace(s); s != "" {
-				last = s
-			}
-		}
-	}
-	return last
 }
 
 // tailShown is how many earlier lines Tail shows first.

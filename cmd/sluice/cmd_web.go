@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"sluice/daemon"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/workspace"
+)
+
+func webCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "web",
+		Short: "print a link to the page, where you watch and decide in a browser",
+		Long: `The daemon serves a page with your inbox, runs and their graphs, gates with the changes,
+transcripts, a form that starts workflows, and history. This command prints a link to it. The link
+logs in one browser, once, within ten minutes. Unless your settings have web.listen, the page
+listens on this machine only, from the first link until the daemon ends.`,
+		Example: "sluice web\nsluice web --json",
+		Args:    console.Between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.Getenv("SLUICE_TOKEN") != "" {
+				return fault.Failed("leave the page to a person",
+					"only a person may open the page, and this is the environment of an attempt")
+			}
+			home, err := workspace.Home(&a.Console)
+			if err != nil {
+				return err
+			}
+			c := daemon.NewDaemonClient(home)
+			defer c.Close()
+			url, err := c.Web(cmd.Context())
+			if errors.Is(err, daemon.ErrNotServed) {
+				return fault.Failed("`sluice watch add` in your repo, then `sluice daemon` or `sluice service install`",
+					"the daemon serves the page, and no daemon runs now")
+			}
+			if err != nil {
+				return err
+			}
+			if a.JSON {
+				return a.Document(map[string]string{"url": url})
+			}
+			a.Print("%s", url)
+			return nil
+		},
+	}
+	return a.JSONFlag(cmd)
+}

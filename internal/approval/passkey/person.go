@@ -1,0 +1,90 @@
+package passkey
+
+import (
+	"bytes"
+
+	"sluice/internal/approval"
+)
+
+// pageNamespace keeps what a passkey signs to log in apart from what it signs at gates.
+const pageNamespace = "sluice-page"
+
+// Person is the owner of a passkey.
+type Person struct {
+	Name string // the first on the list
+	Key  string // fingerprint
+}
+
+// AskWho returns the options of navigator.credentials.get that identify the person at the browser by
+// any passkey of the site. The passkey signs the text, which decides nothing.
+func (s Site) AskWho(said string) RequestOptions {
+	return RequestOptions{RPID: s.id, Challenge: approval.Challenge([]byte(said), pageNamespace), Allow: []credential{},
+		UserVerification: "required", Timeout: askFor.Milliseconds()}
+}
+
+// AskWho does what Site.AskWho does, with the passkeys of the repo only.
+func (d Desk) AskWho(said string) (RequestOptions, error) {
+	list, err := approval.Store{State: d.State}.Load()
+	o := d.Site.AskWho(said)
+	o.Allow = d.credentials(list, nil)
+	return o, err
+}
+
+// Who checks the result of navigator.credentials.get, as toJSON() writes it, for the text of AskWho. It
+// returns nil for a passkey that the repo does not have. The caller ensures that the text is new.
+func (d Desk) Who(said string, response []byte) (*Person, error) {
+	r, err := readAsserted(response)
+	if err != nil {
+		return nil, err
+	}
+	list, err := approval.Store{State: d.State}.Load()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range list.Signers {
+		if about, ok := list.Passkeys[s.Key]; !ok || !bytes.Equal(about.Credential, r.ID) {
+			continue
+		}
+		who, err := d.person(list, s.Key)
+		if who == nil || err != nil {
+			return nil, err
+		}
+		_, err = approval.Repack(s, d.Site.origin, pageNamespace, []byte(said), approval.Assertion{
+			AuthenticatorData: r.Response.AuthData, ClientData: r.Response.ClientData, Signature: r.Response.Signature})
+		if err != nil {
+			return nil, err
+		}
+		return who, nil
+	}
+	return nil, nil
+}
+
+// Person returns the owner of the passkey with the fingerprint; nil if it does not count at the site.
+func (d Desk) Person(key string) (*Person, error) {
+	list, err := approval.Store{State: d.State}.Load()
+	if err != nil {
+		return nil, err
+	}
+	return d.person(list, key)
+}
+
+func (d Desk) person(list approval.List, key string) (*Person, error) {
+	s, ok := list.Find(key)
+	_, revoked := list.WasRevoked(key)
+	if !ok || revoked || list.Passkeys[key].Origin != d.Site.origin {
+		return nil, nil
+	}
+	return &Person{Name: s.Names[0], Key: key}, nil
+}
+
+// Has reports whether one of the names has a passkey at the site; without names, whether anybody has.
+func (d Desk) Has(names []string) (bool, error) {
+	list, err := approval.Store{State: d.State}.Load()
+	return len(d.credentials(list, names)) > 0, err
+}
+
+// Pending reports whether a registration for the invitation waits for its confirmation.
+func (d Desk) Pending(id string) bool {
+	reg, err := d.Registered(id)
+	return err == nil && reg != nil
+}

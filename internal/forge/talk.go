@@ -1,0 +1,137 @@
+package forge
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Words that a review can end with.
+const (
+	Approved    = "APPROVED"
+	WantsChange = "CHANGES_REQUESTED"
+	Dismissed   = "DISMISSED"
+)
+
+// Review is somebody's review of a pull request.
+type Review struct {
+	ID      int64
+	Author  string
+	Writes  bool   // the author may write to the repo
+	State   string // Approved, WantsChange, Dismissed or another
+	Commit  string // what was looked at
+	Body    string
+	URL     string
+	Submits time.Time
+}
+
+// Comment is a comment on a pull request or an issue, or (File) on a line.
+type Comment struct {
+	ID      int64
+	Author  string
+	Writes  bool // see Review
+	Body    string
+	URL     string
+	Created time.Time
+	Edited  bool
+
+	File    string
+	Line    int
+	Review  int64
+	ReplyTo int64
+}
+
+type talkJSON struct {
+	ID          int64     `json:"id"`
+	User        *user     `json:"user"`
+	Association string    `json:"author_association"`
+	Body        string    `json:"body"`
+	URL         string    `json:"html_url"`
+	Created     time.Time `json:"created_at"`
+	Updated     time.Time `json:"updated_at"`
+
+	State     string    `json:"state"`
+	Commit    string    `json:"commit_id"`
+	Submitted time.Time `json:"submitted_at"`
+
+	Path     string `json:"path"`
+	Line     int    `json:"line"`
+	Original int    `json:"original_line"`
+	Review   int64  `json:"pull_request_review_id"`
+	ReplyTo  int64  `json:"in_reply_to_id"`
+}
+
+// writes reports whether the forge says that an author belongs to the repo. The word covers people
+// who were given read access only, so a verdict that has to be stricter names its people.
+func writes(association string) bool {
+	return association == "OWNER" || association == "MEMBER" || association == "COLLABORATOR"
+}
+
+func (t talkJSON) author() string {
+	if t.User == nil {
+		return ""
+	}
+	return t.User.Login
+}
+
+func (t talkJSON) comment() Comment {
+	c := Comment{ID: t.ID, Author: t.author(), Writes: writes(t.Association), Body: t.Body, URL: t.URL, Created: t.Created,
+		Edited: t.Updated.After(t.Created), File: t.Path, Line: t.Line, Review: t.Review, ReplyTo: t.ReplyTo}
+	if c.Line == 0 {
+		c.Line = t.Original
+	}
+	return c
+}
+
+// Reviews returns the submitted reviews of a pull request, oldest first.
+func (h *Hub) Reviews(ctx context.Context, n int) ([]Review, error) {
+	all, err := list(ctx, h, h.path("pulls/%d/reviews", n), plainList[talkJSON])
+	var out []Review
+	for _, t := range all {
+		if t.State == "PENDING" {
+			continue
+		}
+		out = append(out, Review{ID: t.ID, Author: t.author(), Writes: writes(t.Association), State: t.State,
+			Commit: t.Commit, Body: t.Body, URL: t.URL, Submits: t.Submitted})
+	}
+	return out, err
+}
+
+// LineComments returns the comments on lines of a pull request, oldest first.
+func (h *Hub) LineComments(ctx context.Context, n int) ([]Comment, error) {
+	return h.comments(ctx, h.path("pulls/%d/comments", n))
+}
+
+// Comments returns the comments on a pull request or an issue as a whole, oldest first.
+func (h *Hub) Comments(ctx context.Context, n int) ([]Comment, error) {
+	return h.comments(ctx, h.path("issues/%d/comments", n))
+}
+
+func (h *Hub) comments(ctx context.Context, path string) ([]Comment, error) {
+	all, err := list(ctx, h, path, plainList[talkJSON])
+	var out []Comment
+	for _, t := range all {
+		out = append(out, t.comment())
+	}
+	return out, err
+}
+
+// Say comments on a pull request or an issue.
+func (h *Hub) Say(ctx context.Context, n int, body string) (Comment, error) {
+	var t talkJSON
+	err := h.ask(ctx, request{method: http.MethodPost, path: h.path("issues/%d/comments", n),
+		body: map[string]any{"body": body}}, &t)
+	return t.comment(), err
+}
+
+// Reword edits a comment of our own.
+func (h *Hub) Reword(ctx context.Context, id int64, body string) error {
+	return h.ask(ctx, request{method: http.MethodPatch, path: h.path("issues/comments/%d", id),
+		body: map[string]any{"body": body}}, nil)
+}
+
+// Reply answers a comment on a line.
+func (h *Hub) Reply(ctx context.Context, n int, comment int64, body string) error {
+	return h.ask(ctx, request{method: http.MethodPost, path: h.path("pulls/%d/comments/%d/replies", n, comment),
+		body: map[string]any{"body": body}}, nil)
+}

@@ -1,0 +1,48 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxStream limits a patch that is read as a stream.
+const maxStream = 16 << 30
+
+// StreamPatch hands read the differences between two commits as Between has them, but as a stream, and
+// with whole object names; from "" is the empty tree. What read leaves is thrown away, so that a fault
+// of git's is known; if it returns an error, git is stopped, and the error wraps it.
+func StreamPatch(ctx context.Context, r *Repo, from, to string, look Look, read func(io.Reader) error) error {
+	c, err := betweenCall(ctx, r, from, to, look, "--full-index")
+	if err == nil {
+		c.limit = maxStream
+		err = r.stream(ctx, c, read)
+	}
+	if err != nil {
+		return fmt.Errorf("diff: %w", err)
+	}
+	return nil
+}
+
+// BlobStart returns the first most bytes of a blob, by its whole object name.
+func BlobStart(ctx context.Context, r *Repo, blob string, most int64) (text []byte, err error) {
+	if err := checkSHA(blob); err != nil {
+		return nil, err
+	}
+	if err := r.keepShadow(ctx); err != nil {
+		return nil, err
+	}
+	enough := errors.New("enough was read")
+	c := call{args: []string{"cat-file", "blob", blob}, env: r.inShadow(), limit: most + 1, timeout: callTime}
+	err = r.stream(ctx, c, func(out io.Reader) (err error) {
+		if text, err = io.ReadAll(io.LimitReader(out, most)); err == nil && int64(len(text)) == most {
+			return enough
+		}
+		return err
+	})
+	if errors.Is(err, enough) {
+		err = nil
+	}
+	return text, err
+}

@@ -1,0 +1,245 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"sluice/internal/layout"
+)
+
+// loop makes the gate that sends a loop's step back to itself.
+func (a *archon) loop(x *archonNode, s *step) {
+	l := get(x.n, "loop")
+	most, err := strconv.Atoi(str(get(l, "max_iterations")))
+	if err != nil || most < 1 || most > 1000 {
+		most = 10
+		if n := get(l, "max_iterations"); n != nil {
+			a.near(n, "ours is a number from 1 to 1000: 10 stands here")
+		}
+	}
+	if f := get(l, "fresh_context"); !isTrue(f) {
+		s.session = s.id
+	}
+	g := &gate{id: x.gateID(), level: "auto", fromStep: true, pass: []string{"DONE"}, onFail: s.id, maxFailures: most,
+		onExhausted: "FAILED", verdict: []entry{{"again", "not answer.done"}, {"pass", "true"}},
+		routes: []entry{{"again", s.id}}}
+	g.notes = append(g.notes, fmt.Sprintf("the loop: at most %d times in all", most))
+	a.until(x, s, l)
+	s.gate = g.id
+	a.flow.gates = append(a.flow.gates, g)
+	a.untilBash(x, l, g)
+	if isTrue(get(l, "interactive")) {
+		a.interactive(x, s, l, g)
+	}
+}
+
+// until asks for the loop's end in the answer.
+func (a *archon) until(x *archonNode, s *step, l *yaml.Node) {
+	word := str(get(l, "until"))
+	if f := str(get(l, "until_field")); f != "" && s.answer != nil {
+		word = f
+	}
+	done := field{"done", describe(kindSchema("boolean"), "true: the work of all iterations is finished")}
+	if s.answer != nil && get(x.n, "output_format") != nil {
+		addField(s.answer, done)
+	} else {
+		s.answer = objectSchema(done, field{"output", textSchema("what this iteration did, for those who come next")})
+	}
+	s.prompt += "\n\nThis is one iteration of a loop. Say `done: true` in your answer where this text asks you to say `" +
+		literal(strings.ReplaceAll(word, "`", "'")) + "`, else `done: false`."
+	a.flow.stubs = append(a.flow.stubs, stubbed{s.id, leastAnswer(s.answer, map[string]string{"done": "true"})})
+}
+
+// untilBash has a command decide: the loop ends when it exits 0.
+func (a *archon) untilBash(x *archonNode, l *yaml.Node, g *gate) {
+	n := get(l, "until_bash")
+	if str(n) == "" {
+		return
+	}
+	got := fit(str(n), outsideNames(), func(string) (string, int) { return "", 0 })
+	if got.why != "" || len(got.reads) > 0 {
+		a.leave(n, "values from outside are put into it: only the step's own word ends the loop")
+		return
+	}
+	file := layout.WorkflowDir + "/scripts/" + a.flow.id + "/" + x.id + "-until.sh"
+	a.plan.put(file, []byte(": \"${ARTIFACTS_DIR:=$SLUICE_FILES}\"\nexport ARTIFACTS_DIR\n"+strings.TrimRight(got.text,
+		"\n")+"\n"))
+	last := &gate{id: g.id + "-until", level: "auto", run: `exec bash "${SLUICE_FILES%/.workflow/runs/*}/` + file + `"`,
+		pass:   g.pass,
+		onFail: x.id, maxFailures: g.maxFailures, onExhausted: "FAILED"}
+	g.pass, g.passGate = nil, last.id
+	a.flow.gates = append(a.flow.gates, last)
+	a.near(n, "the loop ends when the step says so and this command exits 0; there one of them is enough")
+}
+
+// interactive has a person look at each iteration.
+func (a *archon) interactive(x *archonNode, s *step, l *yaml.Node, g *gate) {
+	g.level, g.fromStep, g.verdict, g.routes, g.onExhausted = "human", false, nil, nil, ""
+	g.prompt = a.words(str(get(l, "gate_message")), x)
+	if g.prompt == "" {
+		g.prompt = "Pass ends the loop; fail, with your words, makes another iteration."
+	}
+	g.notes = append(g.notes, "a person's pass ends the loop, also where the agent says that it is not done")
+}
+
+// approval makes a step without work whose gate asks a person.
+func (a *archon) approval(x *archonNode, s *step) {
+	n := get(x.n, "approval")
+	g := &gate{id: x.gateID(), level: "human", prompt: a.words(str(get(n, "message")), x), pass: []string{"DONE"},
+		onFail: "ABORTED"}
+	if g.prompt == "" {
+		g.prompt = "Go on?"
+	}
+	s.gate = g.id
+	a.flow.gates = append(a.flow.gates, g)
+	if isTrue(get(n, "capture_response")) || x.read {
+		g.answer = objectSchema(field{"response", textSchema("what you answer")})
+	}
+	if r := get(n, "on_reject"); isMap(r) {
+		a.rework(x, s, r, g)
+	}
+	if ds := get(n, "decisions"); ds != nil {
+		var names []string
+		for _, d := range items(ds) {
+			names = append(names, str(get(d, "id")))
+		}
+		a.near(ds, "the person says which in the answer's `decision`: %s", strings.Join(names, ", "))
+		g.answer = objectSchema(field{"decision", enumSchema(names)}, field{"response", textSchema("what you say to it")})
+	}
+}
+
+// unconditional leaves out the condition of a step whose gate asks a person: what an agent said may
+// not pass over a person.
+func (a *archon) unconditional(x *archonNode, s *step) {
+	human := slices.ContainsFunc(a.flow.gates, func(g *gate) bool { return g.id == s.gate && g.level == "human" })
+	if s.when == "" || s.gate == "" || !human {
+		return
+	}
+	s.when = ""
+	for _, c := range x.when {
+		a.leave(c.n, "a person is asked whatever an agent said: this condition is left out")
+	}
+	s.notes = append(s.notes, "other: there it may be skipped; here a person is asked whatever an agent said")
+}
+
+// rework makes the step that an agent does when the person says no.
+func (a *archon) rework(x *archonNode, s *step, r *yaml.Node, g *gate) {
+	fix := &step{id: a.ids.id(x.id + "-rework"), role: a.role(x), prompt: a.words(str(get(r, "prompt")), x),
+		next: []string{s.id}}
+	if len(x.deps) > 0 { // the work is between what came before and the question
+		fix.notes = append(fix.notes, "only when the person says no")
+	}
+	g.onFail = fix.id
+	if n, err := strconv.Atoi(str(get(r, "max_attempts"))); err == nil && n > 0 {
+		g.maxFailures = n
+	}
+	a.flow.steps = append(a.flow.steps, fix)
+}
+
+// child makes a step that runs another workflow, which is imported too.
+func (a *archon) child(x *archonNode, s *step) {
+	n := get(x.n, "workflow")
+	name := str(n)
+	id := a.known["child "+name]
+	if id == "" {
+		d, ok := a.workflow(n, name)
+		if !ok || len(a.flows) >= maxSources {
+			a.leave(n, "no workflow %q was found in this tree", name)
+			a.flow.byHand(s, "Archon runs the workflow "+name+" here, which was not found at the import.")
+			return
+		}
+		if a.depth >= 3 {
+			a.leave(n, "child runs are at most 4 deep")
+			a.flow.byHand(s, "Archon runs the workflow "+name+" here. Start it by hand.")
+			return
+		}
+		a.depth++
+		a.known["child "+name] = a.flow.id // while it is read, so that one that runs itself is a fault of ours
+		id = a.archonFlow(d, x.of)
+		a.known["child "+name] = id
+		a.depth--
+	}
+	s.workflow = id
+	a.given(x, s, id)
+}
+
+// given gives a child run its values.
+func (a *archon) given(x *archonNode, s *step, id string) {
+	at := slices.IndexFunc(a.flows, func(f *flow) bool { return f.id == id })
+	if at < 0 {
+		return
+	}
+	for _, v := range a.flows[at].vars {
+		switch value := get(x.n, "with"); {
+		case v.name == "arguments" && str(get(x.n, "input")) != "":
+			s.vars = append(s.vars, entry{v.name, a.words(str(get(x.n, "input")), x)})
+		case isMap(value):
+			for _, p := range pairs(value) {
+				if varName(p.key.Value) == v.name {
+					s.vars = append(s.vars, entry{v.name, a.words(str(p.value), x)})
+				}
+			}
+		case v.name == "arguments":
+			e, _ := a.variable("ARGUMENTS", x)
+			s.vars = append(s.vars, entry{v.name, "${{" + e + "}}"})
+		}
+	}
+}
+
+// joinOf is the only node after x, if it takes a failure of x; "" if there is none.
+func (a *archon) joinOf(x *archonNode) string {
+	join := ""
+	for _, y := range a.nodes {
+		if slices.Contains(y.deps, x.id) {
+			if join != "" || y.rule != "all_done" && y.rule != "one_success" {
+				return ""
+			}
+			join = y.id
+		}
+	}
+	return join
+}
+
+// joins says where a join takes less than there: a failure of a step that others wait for as well
+// ends the run.
+func (a *archon) joins(x *archonNode) {
+	if x.rule != "all_done" && x.rule != "one_success" {
+		return
+	}
+	for _, y := range a.nodes {
+		if slices.Contains(x.deps, y.id) && a.joinOf(y) == "" && y.kind != "approval" {
+			a.near(get(x.n, "trigger_rule"), "a failure of %s ends the run, as others wait for it as well", y.id)
+		}
+	}
+}
+
+// edges says what comes after each step.
+func (a *archon) edges() {
+	for _, x := range a.nodes {
+		s := x.step
+		if s == nil {
+			return
+		}
+		if s.gate == "" && len(s.next) == 0 {
+			if join := a.joinOf(x); join != "" {
+				s.next, s.onFail = []string{join}, join
+				continue
+			}
+			s.next = []string{"DONE"}
+		}
+	}
+	for _, x := range a.nodes { // what leads to a join by next_step is not in its needs
+		if x.step == nil || x.step.onFail == "" {
+			continue
+		}
+		for _, y := range a.nodes {
+			if y.id == x.step.onFail {
+				y.step.needs = slices.DeleteFunc(slices.Clone(y.step.needs), func(n string) bool { return n == x.id })
+			}
+		}
+	}
+}

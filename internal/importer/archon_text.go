@@ -1,0 +1,247 @@
+package importer
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// archonRef is a reference to a node's output: $node.output or $node.output.field.
+const archonRef = `\$([A-Za-z_][A-Za-z0-9_-]*)\.output((?:\.[A-Za-z_][A-Za-z0-9_]*)?)`
+
+// archonVar is a variable that Archon replaces.
+const archonVar = `\$\{?(ARGUMENTS|USER_MESSAGE|WORKFLOW_ID|ARTIFACTS_DIR|STATE_DIR|BASE_BRANCH|DOCS_DIR|CONTEXT|` +
+	`EXTERNAL_CONTEXT|ISSUE_CONTEXT|LOOP_USER_INPUT|LOOP_PREV_OUTPUT|REJECTION_REASON)\b\}?`
+
+const archonInput = `\$INPUTS\.([A-Za-z_][A-Za-z0-9_-]*)`
+
+// node returns the node that an original's name means in a scope; of an included workflow, its last.
+func (a *archon) named(of string, scope *archonScope) *archonNode {
+	id := a.lasts(scope.ids[of])[0]
+	for _, x := range a.nodes {
+		if x.id == id {
+			return x
+		}
+	}
+	return nil
+}
+
+// references marks the nodes whose output others read, so that they give one.
+func (a *archon) references() {
+	ref := regexp.MustCompile(archonRef)
+	for _, x := range a.nodes {
+		words := []string{}
+		for _, p := range pairs(x.n) {
+			words = append(words, str(p.value))
+			for _, q := range pairs(p.value) {
+				words = append(words, str(q.value))
+			}
+		}
+		for _, w := range x.when {
+			words = append(words, str(w.n))
+		}
+		if name := str(get(x.n, "command")); name != "" {
+			words = append(words, a.commandText(name))
+		}
+		for s := x.scope; s != nil; s = s.outer {
+			for _, in := range s.inputs {
+				words = append(words, in)
+			}
+		}
+		for _, m := range ref.FindAllStringSubmatch(strings.Join(words, "\n"), -1) {
+			for s := x.scope; s != nil; s = s.outer {
+				if y := a.named(m[1], s); s.ids[m[1]] != "" && y != nil {
+					y.read = true
+				}
+			}
+		}
+	}
+}
+
+// output is the expression for a node's output, or a field of it.
+func (a *archon) output(of, fields string, scope *archonScope) (expr string, ok bool) {
+	if scope.ids[of] == "" {
+		return "", false
+	}
+	x := a.named(of, scope)
+	if x == nil {
+		return "", false
+	}
+	path := strings.Split(strings.Trim(fields, "."), ".")
+	if fields == "" {
+		path = nil
+	}
+	switch {
+	case x.kind == "approval":
+		return fmt.Sprintf("gates[%q]?.answer?.response", x.gateID()), true
+	case x.kind == "bash" || x.kind == "script":
+		if path != nil {
+			return fmt.Sprintf("fromJSON(steps[%q]?.stdout ?? \"{}\")?.%s", x.id, strings.Join(path, "?.")), true
+		}
+		return fmt.Sprintf("trim(steps[%q]?.stdout ?? \"\")", x.id), true
+	case get(x.n, "output_format") != nil:
+		return stepValue(x.id, append([]string{"answer"}, path...)...), true
+	case path == nil:
+		return stepValue(x.id, "answer", "output"), true
+	}
+	return stepValue(x.id, append([]string{"answer"}, path...)...), true
+}
+
+func (x *archonNode) gateID() string { return x.id + "-gate" }
+
+// variable is the expression for a variable of Archon, or the words for it; declared as a var of the
+// flow where it needs one.
+func (a *archon) variable(name string, x *archonNode) (expr, words string) {
+	switch name {
+	case "ARGUMENTS", "USER_MESSAGE":
+		a.flow.addVar(variable{name: "arguments", description: "what is asked for ($ARGUMENTS)"})
+		return "vars.arguments", ""
+	case "WORKFLOW_ID":
+		return "run", ""
+	case "ARTIFACTS_DIR":
+		return "", "$SLUICE_FILES"
+	case "STATE_DIR":
+		return "", ".workflow/state"
+	case "BASE_BRANCH":
+		a.flow.addVar(variable{name: "base_branch", value: "main",
+			description: "the branch that the work is for ($BASE_BRANCH)"})
+		return "vars.base_branch", ""
+	case "DOCS_DIR":
+		a.flow.addVar(variable{name: "docs_dir", value: "docs/", description: "the folder of the documents ($DOCS_DIR)"})
+		return "vars.docs_dir", ""
+	case "LOOP_PREV_OUTPUT":
+		return stepValue(x.id, "answer", "output"), ""
+	case "LOOP_USER_INPUT", "REJECTION_REASON":
+		return fmt.Sprintf("gates[%q]?.feedback", x.gateID()), ""
+	}
+	a.flow.addVar(variable{name: "context", optional: true, description: "of the issue or pull request ($CONTEXT)"})
+	return "vars.context", ""
+}
+
+// words puts ours in the place of Archon's references in a prompt.
+func (a *archon) words(s string, x *archonNode) string {
+	all := regexp.MustCompile(archonRef + `|` + archonInput + `|` + archonVar)
+	var b strings.Builder
+	for s != "" {
+		m := all.FindStringSubmatchIndex(s)
+		if m == nil {
+			break
+		}
+		b.WriteString(literal(s[:m[0]]))
+		b.WriteString(a.reference(s, m, x, x.scope))
+		s = s[m[1]:]
+	}
+	return b.String() + literal(s)
+}
+
+// reference is what stands for the match m of a reference in s.
+func (a *archon) reference(s string, m []int, x *archonNode, scope *archonScope) string {
+	was := literal(s[m[0]:m[1]])
+	switch {
+	case m[2] >= 0:
+		if expr, ok := a.output(s[m[2]:m[3]], s[m[4]:m[5]], scope); ok {
+			return "${{" + expr + "}}"
+		}
+		return was
+	case m[6] >= 0:
+		if given, ok := scope.inputs[s[m[6]:m[7]]]; ok && scope.outer != nil {
+			y := *x
+			y.scope = scope.outer
+			return a.words(given, &y)
+		}
+		name := varName(s[m[6]:m[7]])
+		a.flow.addVar(variable{name: name, optional: true})
+		return "${{vars." + name + "}}"
+	}
+	expr, words := a.variable(s[m[8]:m[9]], x)
+	if expr != "" {
+		return "${{" + expr + "}}"
+	}
+	return words
+}
+
+// condition translates a `when`. why says what of it has no counterpart.
+func (a *archon) condition(s string, scope *archonScope) (cond, why string) {
+	atom := regexp.MustCompile(`^\s*(!?)` + archonRef +
+		`\s*(==|!=|>=|<=|>|<)\s*(?:'([^']*)'|"([^"]*)"|(true|false|-?[0-9.]+))\s*`)
+	var out []string
+	for rest := s; ; {
+		m := atom.FindStringSubmatch(rest)
+		if m == nil || m[1] != "" {
+			return "", fmt.Sprintf("the condition %q is not read", s)
+		}
+		expr, ok := a.output(m[2], m[3], scope)
+		if !ok {
+			return "", fmt.Sprintf("no node %q", m[2])
+		}
+		value := m[5] + m[6] + m[7]
+		switch m[4] {
+		case "==", "!=":
+			out = append(out, fmt.Sprintf("string(%s ?? \"\") %s %q", expr, m[4], value))
+		default:
+			out = append(out, fmt.Sprintf("float(%s ?? 0) %s float(%q)", expr, m[4], value))
+		}
+		rest = rest[len(m[0]):]
+		switch {
+		case rest == "":
+			return strings.Join(out, " "), ""
+		case strings.HasPrefix(rest, "&&"), strings.HasPrefix(rest, "||"):
+			out = append(out, map[string]string{"&&": "and", "||": "or"}[rest[:2]])
+			rest = rest[2:]
+		default:
+			return "", fmt.Sprintf("the condition %q is not read", s)
+		}
+	}
+}
+
+// skipping finds which nodes may be skipped: by their own condition, or because one that they come
+// after may be. So a node waits for those as Archon does.
+func (a *archon) skipping() {
+	for range a.nodes {
+		for _, x := range a.nodes {
+			x.skips = x.skips || len(x.when) > 0
+			if x.rule == "" || x.rule == "all_success" {
+				x.skips = x.skips || slices.ContainsFunc(a.nodes, func(y *archonNode) bool {
+					return y.skips && slices.Contains(x.deps, y.id)
+				})
+			}
+		}
+	}
+}
+
+// whenOf is the condition of a node's step: its own, and that those before it passed.
+func (a *archon) whenOf(x *archonNode) string {
+	var all []string
+	for _, w := range x.when {
+		cond, why := a.condition(str(w.n), w.scope)
+		if why != "" {
+			a.leave(w.n, "%s: the step runs always", why)
+			continue
+		}
+		all = append(all, "("+cond+")")
+	}
+	var passed []string
+	for _, y := range a.nodes {
+		if slices.Contains(x.deps, y.id) && (y.skips || a.joinOf(y) != "") {
+			passed = append(passed, fmt.Sprintf("steps[%q]?.status == \"passed\"", y.id))
+		}
+	}
+	join := " and "
+	switch x.rule {
+	case "all_done":
+		passed = nil
+	case "one_success", "none_failed_min_one_success":
+		join = " or "
+		if len(passed) < len(x.deps) {
+			passed = nil // one of them passes whatever happens
+		}
+	}
+	if len(passed) > 0 {
+		all = append(all, "("+strings.Join(passed, join)+")")
+	}
+	if len(all) == 1 {
+		return strings.TrimSuffix(strings.TrimPrefix(all[0], "("), ")")
+	}
+	return strings.Join(all, " and ")
+}

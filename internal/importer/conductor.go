@@ -1,0 +1,322 @@
+package importer
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+func seemsConductor(d document) bool {
+	return !d.md && isMap(get(d.root, "workflow")) && get(d.root, "agents") != nil && at(d.root, "workflow",
+		"entry_point") != nil
+}
+
+// conductor makes one flow of a conductor workflow.
+type conductor struct {
+	*reader
+	flow   *flow
+	doc    document
+	ids    *namer
+	places []*place
+	byName map[string]*place
+	sets   map[string]string // an expression for each value that a set node gives, as name or name.key
+	listed bool              // the flow has its list
+	depth  int
+}
+
+// place is a node of the graph: an agent, or a group.
+type place struct {
+	n       *yaml.Node
+	prefix  string // of its keys in the table
+	name    string
+	kind    string
+	enter   string
+	leave   *step
+	members []*place // of a parallel group
+	inGroup bool
+	hops    []hop
+	passes  string
+}
+
+// hop is a route.
+type hop struct {
+	n    *yaml.Node
+	when string
+	to   string
+}
+
+func readConductor(r *reader, d document) { r.conductorFlow(d, 0) }
+
+// conductorFlow reads a workflow and those that it runs.
+func (r *reader) conductorFlow(d document, depth int) *flow {
+	r.files(d, d.root)
+	w := get(d.root, "workflow")
+	name := str(get(w, "name"))
+	if name == "" {
+		name = strings.TrimSuffix(path.Base(d.file), path.Ext(d.file))
+	}
+	f := &flow{id: r.ids.id(name), name: name, description: str(get(w, "description")), workspace: "run"}
+	r.flows = append(r.flows, f)
+	c := &conductor{reader: r, flow: f, doc: d, ids: newNamer(), byName: map[string]*place{}, sets: map[string]string{},
+		depth: depth}
+	f.notes = append(f.notes, "imported from "+path.Base(d.file)+" (conductor). What is less or other than there "+
+		"is a comment at its "+
+		"place. There each agent is given what those before it said; here a prompt has what it names.")
+	for _, p := range pairs(get(w, "input")) {
+		c.input(p)
+	}
+	c.declare()
+	if r.err != nil {
+		return f
+	}
+	c.limits(w)
+	for _, x := range c.places {
+		c.shape(x)
+	}
+	c.choose()
+	for _, x := range c.places {
+		c.set(x)
+	}
+	for _, x := range c.places {
+		c.make(x)
+	}
+	for _, x := range c.places {
+		c.account(x.n, x.prefix, x.name, c.notesOf(x))
+	}
+	c.result()
+	c.account(d.root, "", "", &f.notes)
+	return f
+}
+
+// result keeps what the workflow's output is, for one that runs it.
+func (c *conductor) result() {
+	var out []string
+	for _, p := range pairs(get(c.doc.root, "output")) {
+		if expr, ok := c.joined(str(p.value), nil); ok {
+			out = append(out, quoteExpr(p.key.Value)+": "+expr)
+		}
+	}
+	if len(out) > 0 {
+		c.known["gives "+c.flow.id] = "{" + strings.Join(out, ", ") + "}"
+	}
+}
+
+func (c *conductor) notesOf(x *place) *[]string {
+	if s := c.flow.step(x.enter); s != nil {
+		return &s.notes
+	}
+	return &c.flow.notes
+}
+
+// files puts the text of a file in the place of each !file.
+func (r *reader) files(d document, n *yaml.Node) {
+	if n.Tag == fileTag && n.Kind == yaml.ScalarNode {
+		words, err := r.src.text(path.Join(path.Dir(d.file), n.Value))
+		if err != nil {
+			r.fail(n, "!file %q: %v", n.Value, err)
+			return
+		}
+		n.SetString(words)
+	}
+	for _, c := range n.Content {
+		r.files(d, c)
+	}
+}
+
+func (c *conductor) input(p pair) {
+	v := variable{name: varName(p.key.Value), description: str(get(p.value, "description"))}
+	if d := get(p.value, "default"); d != nil && d.Kind == yaml.ScalarNode && d.ShortTag() != "!!null" {
+		v.node = clone(d)
+	} else if r := get(p.value, "required"); r != nil && !isTrue(r) || d != nil {
+		v.optional = true
+	}
+	c.flow.addVar(v)
+	m := mark{as: Taken}
+	if k := str(get(p.value, "type")); k == "array" || k == "object" {
+		m = mark{Approximated, "a var of ours is a text, a number, true or false: give it as JSON"}
+	}
+	c.take(p.value)
+	c.add(p.key, "workflow.input."+p.key.Value, "", m, &c.flow.notes)
+}
+
+func (c *conductor) limits(w *yaml.Node) {
+	if n, err := strconv.Atoi(str(at(w, "limits", "max_iterations"))); err == nil && n > 0 && n < 100_000 {
+		c.flow.limits = append(c.flow.limits, entry{"max_steps", strconv.Itoa(n)})
+	}
+	if s := seconds(at(w, "limits", "timeout_seconds")); s != "" {
+		c.flow.limits = append(c.flow.limits, entry{"max_duration", s})
+	}
+}
+
+// declare enters agents and groups, the entry point first.
+func (c *conductor) declare() {
+	enter := func(n *yaml.Node, prefix, kind string) {
+		name := str(get(n, "name"))
+		if name == "" {
+			c.fail(n, "%s: one has no name", prefix)
+			return
+		}
+		if c.byName[name] != nil {
+			c.fail(n, "%q is there twice", name)
+			return
+		}
+		x := &place{n: n, prefix: prefix, name: name, kind: kind, enter: c.ids.id(name)}
+		for _, r := range items(get(n, "routes")) {
+			x.hops = append(x.hops, hop{r, str(get(r, "when")), str(get(r, "to"))})
+		}
+		c.byName[name] = x
+		c.places = append(c.places, x)
+	}
+	for _, n := range items(get(c.doc.root, "agents")) {
+		kind := str(get(n, "type"))
+		if kind == "" {
+			kind = "agent"
+		}
+		enter(n, "agents[]", kind)
+	}
+	for _, n := range items(get(c.doc.root, "parallel")) {
+		enter(n, "parallel[]", "parallel")
+	}
+	for _, n := range items(get(c.doc.root, "for_each")) {
+		enter(n, "for_each[]", "for_each")
+	}
+	if len(c.places) == 0 || len(c.places) > 120 {
+		c.fail(c.doc.root, "agents: expected 1 to 120 agents and groups, found %d", len(c.places))
+		return
+	}
+	first := str(at(c.doc.root, "workflow", "entry_point"))
+	if c.byName[first] == nil {
+		c.fail(at(c.doc.root, "workflow", "entry_point"), "entry_point %q: there is no such agent or group", first)
+		return
+	}
+	c.link(first)
+}
+
+// link resolves groups and routes, and leaves out what nothing leads to.
+func (c *conductor) link(first string) {
+	for _, x := range c.places {
+		if x.kind != "parallel" {
+			continue
+		}
+		for _, name := range texts(get(x.n, "agents")) {
+			m := c.byName[name]
+			if m == nil || m.kind == "parallel" {
+				c.fail(get(x.n, "agents"), "group %q: agent %q: there is no such agent", x.name, name)
+				return
+			}
+			x.members = append(x.members, m)
+		}
+	}
+	c.prune(first)
+	for _, x := range c.places {
+		for _, m := range x.members {
+			m.inGroup = true
+		}
+	}
+	slices.SortStableFunc(c.places, func(a, b *place) int {
+		if a.name == first {
+			return -1
+		}
+		if b.name == first {
+			return 1
+		}
+		return 0
+	})
+}
+
+// prune checks where routes lead, and leaves out what nothing leads to.
+func (c *conductor) prune(first string) {
+	reached := map[string]bool{}
+	var walk func(x *place)
+	walk = func(x *place) {
+		if x == nil || reached[x.name] {
+			return
+		}
+		reached[x.name] = true
+		for i, h := range x.hops {
+			if h.to == "self" {
+				x.hops[i].to = x.name
+			} else if h.to != "$end" && c.byName[h.to] == nil {
+				c.fail(get(h.n, "to"), "%q: route to %q: there is no such agent or group", x.name, h.to)
+			}
+			walk(c.byName[h.to])
+		}
+		for _, o := range items(get(x.n, "options")) {
+			if to := str(get(o, "route")); to != "$end" && to != "" && c.byName[to] == nil {
+				c.fail(o, "%q: route to %q: there is no such agent or group", x.name, to)
+			}
+			walk(c.byName[str(get(o, "route"))])
+		}
+		for _, m := range x.members {
+			walk(m)
+		}
+	}
+	walk(c.byName[first])
+	c.places = slices.DeleteFunc(c.places, func(x *place) bool {
+		if reached[x.name] {
+			return false
+		}
+		delete(c.byName, x.name)
+		for _, p := range pairs(x.n) {
+			c.leave(p.value, "no route leads to it")
+		}
+		c.account(x.n, x.prefix, x.name, nil)
+		c.flow.notes = append(c.flow.notes, "left: "+x.name+", to which no route leads")
+		return true
+	})
+}
+
+// shape makes the steps of a place: one, or a fork, its members and a join.
+func (c *conductor) shape(x *place) {
+	if x.inGroup {
+		return
+	}
+	first := &step{id: x.enter}
+	c.flow.steps = append(c.flow.steps, first)
+	x.leave = first
+	if len(x.members) == 0 {
+		return
+	}
+	join := &step{id: c.ids.id(x.name + "-join")}
+	tolerant := str(get(x.n, "failure_mode")) == "continue_on_error"
+	for _, m := range x.members {
+		m.leave = &step{id: m.enter, next: []string{join.id}}
+		if tolerant {
+			m.leave.onFail = join.id
+		}
+		first.next = append(first.next, m.enter)
+		c.flow.steps = append(c.flow.steps, m.leave)
+	}
+	c.flow.steps = append(c.flow.steps, join)
+	x.leave = join
+}
+
+// choose finds where the pass of each place leads.
+func (c *conductor) choose() {
+	targets := map[string][]string{}
+	for _, x := range c.places {
+		targets[x.name] = []string{}
+		for _, h := range x.hops {
+			targets[x.name] = append(targets[x.name], h.to)
+		}
+		for _, o := range items(get(x.n, "options")) {
+			if to := str(get(o, "route")); to != "" {
+				targets[x.name] = append(targets[x.name], to)
+			}
+		}
+	}
+	to := passes(c.places[0].name, targets)
+	for _, x := range c.places {
+		x.passes = to[x.name]
+	}
+}
+
+func (c *conductor) target(name string) string {
+	if x := c.byName[name]; x != nil {
+		return x.enter
+	}
+	return "DONE"
+}

@@ -1,0 +1,191 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"sluice/internal/ids"
+)
+
+// flow is a workflow between the original's format and a spec of ours.
+type flow struct {
+	id, name, description string
+	notes                 []string // comments at the head of the file
+	vars                  []variable
+	workspace             string // "" = checkout
+	limits                []entry
+	protect               []string
+	steps                 []*step
+	gates                 []*gate
+	stubs                 []stubbed // what stand-ins answer, so that a trial goes forward
+}
+
+// entry is a key and its value, both as they stand in the spec.
+type entry struct{ key, value string }
+
+type variable struct {
+	name, description, value string // value "" = required, unless optional
+	optional                 bool
+	node                     *yaml.Node // the default, if it is more than a text
+}
+
+type step struct {
+	id, name   string
+	notes      []string
+	role       string
+	prompt     string
+	context    []string
+	session    string
+	reads      bool
+	shell      string // a command for sh -c
+	argv       []string
+	env        []entry
+	workflow   string
+	vars       []entry
+	tasks      entry      // a list's file, and the expression that it is made of
+	gives      string     // an expression: the child's answer
+	answer     *yaml.Node // a schema
+	outputs    []entry    // path, and expression
+	criteria   []string
+	timeout    string
+	idle       string
+	restarts   int
+	gate       string
+	next       []string
+	onFail     string
+	needs      []string
+	wantsNeeds bool // also if there are none
+	when       string
+}
+
+type gate struct {
+	id          string
+	notes       []string
+	level       string
+	agent       string
+	run         string // a command for sh -c
+	fromStep    bool
+	prompt      string
+	answer      *yaml.Node
+	verdict     []entry
+	pass        []string
+	passGate    string
+	onFail      string
+	routes      []entry
+	maxFailures int
+	onExhausted string
+	timeout     string
+}
+
+// stubbed is what a stand-in of a step answers.
+type stubbed struct {
+	step   string
+	answer *yaml.Node
+}
+
+func (f *flow) step(id string) *step {
+	for _, s := range f.steps {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// namer gives out ids that are ours and used once, ignoring case.
+type namer struct{ used map[string]bool }
+
+func newNamer() *namer { return &namer{used: map[string]bool{}} }
+
+// id returns an id made of the words.
+func (n *namer) id(words string) string {
+	base := slug(words, ids.Max-4)
+	for i := 1; ; i++ {
+		id := base
+		if i > 1 {
+			id = fmt.Sprintf("%s-%d", base, i)
+		}
+		if low := strings.ToLower(id); !n.used[low] {
+			n.used[low] = true
+			return id
+		}
+	}
+}
+
+// reserved are words that no step, gate or route may have as its name.
+func reserved(low string) bool {
+	if len(low) == 4 && low[3] >= '0' && low[3] <= '9' && (low[:3] == "com" || low[:3] == "lpt") {
+		return true
+	}
+	return slices.Contains(strings.Fields("done failed aborted human pass fail veto blocked lost con prn aux nul"), low)
+}
+
+// slug makes an id of words: at most most characters, letters, digits, - and _ only.
+func slug(words string, most int) string {
+	var b strings.Builder
+	dash := false
+	for _, r := range words {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_' && b.Len() > 0:
+			if dash && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			dash = false
+			b.WriteRune(r)
+		default:
+			dash = true
+		}
+		if b.Len() >= most {
+			break
+		}
+	}
+	out := strings.TrimRight(b.String()[:min(b.Len(), most)], "-_")
+	switch {
+	case out == "":
+		return "x"
+	case reserved(strings.ToLower(out)):
+		return out + "-1"
+	}
+	return out
+}
+
+// varName makes a var's name of words.
+func varName(words string) string {
+	out := strings.ReplaceAll(slug(words, 40), "-", "_")
+	if out[0] >= '0' && out[0] <= '9' {
+		return "v_" + out
+	}
+	return out
+}
+
+// addVar declares a var once; the first declaration holds.
+func (f *flow) addVar(v variable) {
+	if !slices.ContainsFunc(f.vars, func(o variable) bool { return strings.EqualFold(o.name, v.name) }) {
+		f.vars = append(f.vars, v)
+	}
+}
+
+// literal makes words of another tool fit for a text of ours, in which ${{ }} is an expression.
+func literal(s string) string { return strings.ReplaceAll(s, "${{", `${{"${{"}}`) }
+
+// stepValue is an expression that reads a value of a step; a missing one is nil.
+func stepValue(id string, path ...string) string {
+	return fmt.Sprintf("steps[%q]?.%s", id, strings.Join(path, "?."))
+}
+
+// duration writes seconds as ours are written.
+func duration(seconds float64) string {
+	s := int64(seconds)
+	switch {
+	case s < 1:
+		return "1s"
+	case s%3600 == 0:
+		return fmt.Sprintf("%dh", s/3600)
+	case s%60 == 0:
+		return fmt.Sprintf("%dm", s/60)
+	}
+	return fmt.Sprintf("%ds", s)
+}

@@ -1,0 +1,247 @@
+package importer
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"sluice/internal/fault"
+	"sluice/internal/layout"
+	"sluice/internal/text"
+	"sluice/specs"
+)
+
+// format is one that the importer reads.
+type format struct {
+	name  string
+	of    string // whose it is, for people
+	seems func(d document) bool
+	table func() []construct
+	read  func(r *reader, d document)
+}
+
+// formats returns the formats in the order in which they are tried.
+func formats() []format {
+	return []format{
+		{"archon", "Archon: YAML with `nodes`", seemsArchon, archonTable, readArchon},
+		{"takt", "takt: YAML with `steps` and their `rules`", seemsTakt, taktTable, readTakt},
+		{"conductor", "conductor: YAML with `workflow` and `agents`", seemsConductor, conductorTable, readConductor},
+		{"gh-aw", "gh-aw: Markdown with front matter", seemsGhaw, ghawTable, readGhaw},
+		{"symphony", "symphony: WORKFLOW.md", seemsSymphony, symphonyTable, readSymphony},
+	}
+}
+
+// Formats returns the names of the formats.
+func Formats() (out []string) {
+	for _, f := range formats() {
+		out = append(out, f.name)
+	}
+	return out
+}
+
+// document is an original: its YAML, and the text below that.
+type document struct {
+	file string // below the tree's root
+	root *yaml.Node
+	body string // of Markdown with front matter
+	md   bool   // it is Markdown
+}
+
+// reader makes flows of an original.
+type reader struct {
+	*ledger
+	plan  *Plan
+	flows []*flow
+	ids   *namer // of workflows
+	known map[string]string
+	depth int // of workflows within one another
+}
+
+// Read reads the workflow at path and plans its import. from names the format; "" = it is found by
+// the content. Faults of the original are errors with file and line.
+func Read(path, from string) (*Plan, error) {
+	src, err := openTree(path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.root.Close()
+	b, err := src.read(src.file, maxSource)
+	if err != nil {
+		return nil, fault.Failed("", "%s: cannot be read: %v", text.Line(path), err)
+	}
+	d, err := parseDocument(src.file, src.name(src.file), b)
+	if err != nil {
+		return nil, err
+	}
+	f, err := choose(src.name(src.file), from, d)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Report: Report{File: src.name(src.file), Format: f.name}}
+	r := &reader{ledger: newLedger(src, f.table(), &p.Report), plan: p, ids: newNamer(), known: map[string]string{}}
+	r.opened(d)
+	if n := tagged(d.root); n != nil && f.name != "conductor" {
+		r.fail(n, "the tag %s is not read here: write the text out", fileTag)
+		return nil, r.err
+	}
+	f.read(r, d)
+	if r.err != nil {
+		return nil, r.err
+	}
+	if err := r.finish(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// parseDocument reads YAML, or Markdown with YAML between two lines of ---.
+func parseDocument(file, shown string, b []byte) (document, error) {
+	d := document{file: file}
+	above := 0
+	if strings.EqualFold(path.Ext(file), ".md") {
+		d.md = true
+		if line := binaryLine(b); line > 0 {
+			return d, fault.At(shown, line, 0, "not a text file: a workflow is UTF-8 text")
+		}
+		front, body, line := frontMatter(string(b))
+		if line == 0 {
+			return d, fault.At(shown, 1, 0, "no front matter: a workflow in Markdown begins with YAML between two lines of ---")
+		}
+		d.body, b, above = body, []byte(front), 1
+	}
+	root, err := parse(shown, b, above)
+	d.root = root
+	return d, err
+}
+
+// frontMatter splits Markdown; line is that of the second ---, 0 if there is none.
+func frontMatter(s string) (front, body string, line int) {
+	lines := strings.Split(strings.ReplaceAll(strings.TrimPrefix(s, "\ufeff"), "\r\n", "\n"), "\n")
+	if strings.TrimRight(lines[0], " \t") != "---" {
+		return "", "", 0
+	}
+	for i, l := range lines[1:] {
+		if strings.TrimRight(l, " \t") == "---" {
+			return strings.Join(lines[1:i+1], "\n") + "\n", strings.Join(lines[i+2:], "\n"), i + 2
+		}
+	}
+	return "", "", 0
+}
+
+// choose returns the format that is named, or the first that the document seems to be of.
+func choose(shown, from string, d document) (format, error) {
+	all := formats()
+	var says []string
+	for _, f := range all {
+		if from == f.name || from == "" && f.seems(d) {
+			return f, nil
+		}
+		says = append(says, f.name+" ("+f.of+")")
+	}
+	if from != "" {
+		return format{}, fault.Misused("one of "+strings.Join(Formats(), ", ")+text.DidYouMean(from, Formats()),
+			"--from: no format %q", text.Line(from))
+	}
+	if get(d.root, "steps") != nil && isMap(get(d.root, "workflow")) {
+		return format{}, fault.At(shown, 1, 0, "this is a spec of sluice already: `sluice validate` checks it")
+	}
+	return format{}, fault.Failed("the formats are "+strings.Join(says, ", ")+"; --from names one",
+		"%s: not a workflow of a known format", shown)
+}
+
+// tagged returns a node with the tag of a file; nil if there is none.
+func tagged(n *yaml.Node) *yaml.Node {
+	if n.Tag == fileTag {
+		return n
+	}
+	for _, c := range n.Content {
+		if t := tagged(c); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// opened remembers which file a document is of.
+func (r *reader) opened(d document) {
+	r.from(d.root, d.file)
+	if d.md {
+		r.above[d.file] = 1
+	}
+}
+
+// finish makes the files of the flows, and has our loader look at each spec.
+func (r *reader) finish() error {
+	p := r.plan
+	r.shareStubs()
+	texts := map[string][]byte{}
+	for _, f := range r.flows {
+		b, err := f.spec()
+		if err != nil {
+			return err
+		}
+		texts[f.id] = b
+		p.put(path.Join(specs.Dir, f.id+".yaml"), b)
+		stubs, err := f.stubScript()
+		if err != nil {
+			return err
+		}
+		if stubs != nil {
+			p.put(path.Join(specs.StubsDir, f.id+".yaml"), stubs)
+		}
+	}
+	p.Report.Faults = []Fault{}
+	for i, f := range r.flows {
+		file := path.Join(specs.Dir, f.id+".yaml")
+		spec, faults := specs.LoadWith(file, texts[f.id], texts)
+		for _, x := range faults {
+			p.Report.Faults = append(p.Report.Faults, Fault{x.File, x.Line, x.Col, x.Message})
+		}
+		if i == 0 {
+			p.Report.Workflow = f.id
+			p.Report.Vars = []string{}
+			if spec != nil {
+				for _, v := range spec.Vars {
+					if v.Required {
+						p.Report.Vars = append(p.Report.Vars, v.Name)
+					}
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(p.files, func(a, b file) int { return strings.Compare(a.path, b.path) })
+	for _, f := range p.files {
+		p.Report.Files = append(p.Report.Files, f.path)
+	}
+	p.Report.count()
+	return nil
+}
+
+// shareStubs has the script of a workflow name the stand-ins of those that it runs, whose own scripts count
+// only when they are run by themselves. Of steps with one name the first counts.
+func (r *reader) shareStubs() {
+	if len(r.flows) == 0 {
+		return
+	}
+	first := r.flows[0]
+	for _, f := range r.flows[1:] {
+		for _, s := range f.stubs {
+			if first.step(s.step) == nil && !slices.ContainsFunc(first.stubs, func(o stubbed) bool { return o.step == s.step }) {
+				first.stubs = append(first.stubs, s)
+			}
+		}
+	}
+}
+
+// prompt writes words of the original as a prompt file of the flow and returns its path.
+func (r *reader) prompt(f *flow, name, words string) string {
+	file := path.Join(layout.WorkflowDir, "prompts", f.id, slug(name, 60)+".md")
+	if old, ok := r.known[strings.ToLower(file)]; ok && old != words {
+		file = path.Join(layout.WorkflowDir, "prompts", f.id, r.ids.id(name)+"-2.md")
+	}
+	r.known[strings.ToLower(file)] = words
+	r.plan.put(file, []byte(strings.TrimRight(words, "\n")+"\n"))
+	return file
+}

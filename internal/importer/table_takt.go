@@ -1,0 +1,66 @@
+package importer
+
+import "slices"
+
+// taktTable says what becomes of each key of a takt workflow. Steps, those side by side, and
+// fragments have the same keys.
+func taktTable() []construct {
+	const (
+		settings = "which agent and model play a role is for `roles` in config.yaml; the role is the persona"
+		judge    = "a person is asked where theirs asks an agent whether the loop gets anywhere"
+	)
+	out := slices.Concat(
+		taken("name", "description", "initial_step", "initial_movement", "capabilities", "facet_pools", "schemas", "personas",
+			"policies", "knowledge", "instructions", "report_formats", "subworkflow.callable", "subworkflow.visibility",
+			"subworkflow.returns", "subworkflow.params", "all_steps.rules[].ref", "all_steps.rules[].position"),
+		deep("subworkflow", "all_steps", "all_steps.rules", "loop_monitors"),
+		near("ours counts each attempt of a step, also those side by side", "max_steps", "max_movements", "max_iterations"),
+		near("it is the number of ways back after which a person is asked", "loop_monitors[].cycle",
+			"loop_monitors[].threshold"),
+		near(judge, "loop_monitors[].judge"),
+		left("ours counts the ways back of each gate by itself", "loop_monitors[].ignore_steps"),
+		left("each agent's own settings have it", "provider", "model", "provider_options", "workflow_config", "piece_config",
+			"interactive_mode", "answer_agent"),
+	)
+	for _, p := range []string{"steps[]", "steps[].parallel[]", "steps[].parallel.fixed[]", "steps[].parallel.pool[]"} {
+		out = append(out, taktStepTable(p+".", settings)...)
+	}
+	return slices.Concat(out,
+		deep("steps", "movements", "steps[].parallel", "steps[].parallel.fixed", "steps[].parallel.pool"),
+		taken("steps[].parallel.selection", "steps[].concurrency"),
+	)
+}
+
+func taktStepTable(p, settings string) []construct {
+	with := func(keys ...string) []string {
+		for i := range keys {
+			keys[i] = p + keys[i]
+		}
+		return keys
+	}
+	return slices.Concat(
+		taken(with("name", "description", "persona", "policy", "knowledge", "instruction", "edit", "capabilities", "kind",
+			"call",
+			"args", "uses", "with", "pass_previous_response", "session", "session_key", "persona_name", "structured_output",
+			"output_contracts.report[].name", "output_contracts.report[].format", "output_contracts.report[].order",
+			"output_contracts.report", "rules[].condition", "rules[].next", "rules[].return", "rules[].appendix",
+			"rules[].requires_user_input", "rules[].interactive_only", "rules.self[].condition", "rules.self[].next",
+			"rules.self[].return", "rules.self[].appendix", "rules.parallel")...),
+		deep(with("output_contracts", "output_contracts.report", "rules", "rules.self")...),
+		near("a report is part of the step's own answer, which names the outcome",
+			with("output_contracts.report[].use_judge")...),
+		near(settings, with("tags", "provider", "model")...),
+		near("the agent itself reads the candidates that apply, from a list", with("dynamic_facets")...),
+		near("one agent does all parts: it may use agents of its own", with("team_leader")...),
+		near("an answer that does not fit its schema is asked for again, twice", with("completion_retry")...),
+		left("nobody watches an agent at work: a reviewer judges its work at a gate", with("companion")...),
+		left("permissions are yours to decide: nothing of them is imported", with("required_permission_mode",
+			"permission_mode",
+			"allowed_tools", "provider_options", "mcp_servers", "allow_git_commit")...),
+		left("ours does not wait before a step", with("delay_before_ms")...),
+		left("the settings name another agent for an attempt that comes back, if you like", with("promotion")...),
+		left("takt itself does this step; here a person does", with("mode", "effects", "system_inputs")...),
+		left("for a list of tasks see docs/tasks.md", with("arpeggio")...),
+		taken(with("quality_gates")...),
+	)
+}

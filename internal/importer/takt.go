@@ -1,0 +1,336 @@
+package importer
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+func seemsTakt(d document) bool {
+	if d.md || get(d.root, "workflow") != nil || get(d.root, "agents") != nil {
+		return false
+	}
+	steps := taktSteps(d.root)
+	if !isList(steps) || len(steps.Content) == 0 {
+		return false
+	}
+	first := resolve(steps.Content[0])
+	return get(first, "name") != nil && (get(first, "rules") != nil || get(first, "uses") != nil || get(first,
+		"parallel") != nil ||
+		get(d.root, "initial_step") != nil || get(d.root, "initial_movement") != nil)
+}
+
+// taktSteps returns a workflow's steps, by their name of today or of earlier versions.
+func taktSteps(root *yaml.Node) *yaml.Node {
+	if s := get(root, "steps"); s != nil {
+		return s
+	}
+	return get(root, "movements")
+}
+
+// takt makes one flow of a takt workflow.
+type takt struct {
+	*reader
+	flow    *flow
+	doc     document
+	root    *yaml.Node // with the parameters put in
+	top     *takt      // of the import: its prompts' folder is everybody's
+	ids     *namer
+	nodes   []*taktStep
+	byName  map[string]*taktStep
+	returns []taktReturn
+	uses    int // fragments put in so far, of the whole import; kept by top
+	called  map[string]*takt
+	depth   int
+	most    int // steps at most; 0 = no limit
+}
+
+// taktReturn is an outcome with which a called workflow ends.
+type taktReturn struct{ gate, outcome, word string }
+
+// taktStep is a step of takt with the fragments put in.
+type taktStep struct {
+	n        *yaml.Node
+	name     string
+	enter    string // the step of ours that leads into it
+	leave    *step  // the one whose gate says what comes next
+	children []*taktChild
+	callee   *takt
+	rules    []taktRule
+	sources  []string // names of the steps that lead to it
+	passes   string   // where its pass leads: a name, or an end
+}
+
+type taktChild struct {
+	n    *yaml.Node
+	name string
+	step *step
+	pool bool // it is done if it is selected
+}
+
+// taktRule is a rule of a step.
+type taktRule struct {
+	n         *yaml.Node
+	condition string
+	next      string // a step's name, COMPLETE or ABORT
+	word      string // of return
+	asks      bool   // it wants a person's word
+}
+
+func readTakt(r *reader, d document) {
+	t := &takt{reader: r, doc: d, called: map[string]*takt{}, depth: 1}
+	t.top = t
+	t.read(nil)
+}
+
+// read reads a workflow with the values of its parameters.
+func (t *takt) read(args map[string]*yaml.Node) {
+	params := map[string]*yaml.Node{}
+	for _, p := range pairs(at(t.doc.root, "subworkflow", "params")) {
+		params[p.key.Value] = get(p.value, "default")
+		if v, ok := args[p.key.Value]; ok {
+			params[p.key.Value] = v
+		}
+	}
+	t.byName, t.ids = map[string]*taktStep{}, newNamer()
+	t.root = t.doc.root
+	var steps []*yaml.Node
+	for _, n := range items(taktSteps(t.root)) {
+		s := t.expand(n, params, 0)
+		if t.err != nil {
+			return
+		}
+		steps = append(steps, s)
+	}
+	if len(steps) == 0 {
+		t.fail(t.root, "steps: expected a list of steps with a name")
+		return
+	}
+	if t.passThrough(steps) {
+		return
+	}
+	t.begin()
+	for _, n := range t.ordered(steps) {
+		t.declare(n)
+	}
+	if t.targets(); t.err != nil {
+		return
+	}
+	t.prune()
+	for _, x := range t.nodes {
+		t.shape(x)
+	}
+	t.choose()
+	for _, x := range t.nodes {
+		t.make(x)
+	}
+	t.monitors()
+	for _, x := range t.nodes {
+		t.account(x.n, "steps[]", x.name, &t.flow.steps[t.flow.placeOf(x.enter)].notes)
+	}
+	t.account(t.doc.root, "", "", &t.flow.notes)
+}
+
+// placeOf is the place of a step among the flow's.
+func (f *flow) placeOf(id string) int {
+	return max(0, slices.IndexFunc(f.steps, func(s *step) bool { return s.id == id }))
+}
+
+// prune leaves out steps that no rule leads to, as a spec of ours may not have them.
+func (t *takt) prune() {
+	reached := map[string]bool{}
+	var walk func(x *taktStep)
+	walk = func(x *taktStep) {
+		if x == nil || reached[x.name] {
+			return
+		}
+		reached[x.name] = true
+		for _, r := range x.rules {
+			walk(t.byName[r.next])
+		}
+	}
+	walk(t.nodes[0])
+	t.nodes = slices.DeleteFunc(t.nodes, func(x *taktStep) bool {
+		if reached[x.name] {
+			return false
+		}
+		delete(t.byName, x.name)
+		for _, p := range pairs(x.n) {
+			t.leave(p.value, "no rule leads to this step")
+		}
+		t.account(x.n, "steps[]", x.name, nil)
+		t.flow.notes = append(t.flow.notes, "left: the step "+x.name+", to which no rule leads")
+		return true
+	})
+	for _, x := range t.nodes {
+		x.sources = slices.DeleteFunc(x.sources, func(name string) bool { return t.byName[name] == nil })
+	}
+}
+
+// begin makes the flow.
+func (t *takt) begin() {
+	name := str(get(t.doc.root, "name"))
+	if name == "" {
+		name = strings.TrimSuffix(path.Base(t.doc.file), path.Ext(t.doc.file))
+	}
+	t.flow = &flow{id: t.reader.ids.id(name), name: name, description: str(get(t.doc.root, "description")),
+		workspace: "run"}
+	t.flows = append(t.flows, t.flow)
+	t.flow.notes = append(t.flow.notes, fmt.Sprintf("imported from %s (takt). What is less or other than there is a "+
+		"comment at its place. An agent says the condition that holds as `outcome` in its answer; its reports are parts of "+
+		"the answer too, and files of the run.", path.Base(t.doc.file)))
+	t.flow.vars = []variable{{name: "task", description: "what is to be done"}}
+	if t != t.top {
+		t.flow.vars = append(t.flow.vars, variable{name: "reports", optional: true,
+			description: "where the reports of the calling run are"})
+	}
+	for _, k := range []string{"max_steps", "max_movements", "max_iterations"} {
+		n := get(t.doc.root, k)
+		v, err := strconv.Atoi(str(n))
+		if n == nil || err != nil || v < 1 || v > 10_000 {
+			continue
+		}
+		t.most = v
+	}
+}
+
+// ordered returns the steps with the first one in front.
+func (t *takt) ordered(steps []*yaml.Node) []*yaml.Node {
+	first := str(get(t.doc.root, "initial_step")) + str(get(t.doc.root, "initial_movement"))
+	out := slices.Clone(steps)
+	slices.SortStableFunc(out, func(a, b *yaml.Node) int {
+		rank := func(n *yaml.Node) int {
+			if str(get(n, "name")) == first {
+				return 0
+			}
+			return 1
+		}
+		return rank(a) - rank(b)
+	})
+	if first != "" && str(get(out[0], "name")) != first {
+		t.fail(get(t.doc.root, "initial_step"), "initial_step %q: there is no such step", first)
+	}
+	return out
+}
+
+// passThrough reads the one workflow that this one only calls, in its place.
+func (t *takt) passThrough(steps []*yaml.Node) bool {
+	n := steps[0]
+	name := str(get(n, "call"))
+	if t != t.top || len(steps) > 1 || name == "" {
+		return false
+	}
+	for _, r := range taktRules(n) {
+		if r.condition != "COMPLETE" && r.condition != "ABORT" || r.next != r.condition {
+			return false
+		}
+	}
+	d, ok := t.find(get(n, "call"), name)
+	if !ok {
+		return false
+	}
+	inner := &takt{reader: t.reader, doc: d, called: t.called, depth: 1}
+	inner.top = inner
+	inner.read(taktArgs(n))
+	if t.err != nil || len(t.flows) == 0 {
+		return true
+	}
+	f := t.flows[0]
+	f.name = str(get(t.doc.root, "name"))
+	if s := str(get(t.doc.root, "description")); s != "" {
+		f.description = s
+	}
+	f.notes = append(f.notes, fmt.Sprintf("%s does nothing but call %s, whose steps stand here", path.Base(t.doc.file),
+		name))
+	t.account(n, "steps[]", str(get(n, "name")), &f.notes)
+	t.account(t.doc.root, "", "", &f.notes)
+	return true
+}
+
+// taktArgs are the arguments of a call, by parameter.
+func taktArgs(n *yaml.Node) map[string]*yaml.Node {
+	out := map[string]*yaml.Node{}
+	for _, p := range pairs(get(n, "args")) {
+		out[p.key.Value] = p.value
+	}
+	return out
+}
+
+// find reads a workflow of the tree by its name.
+func (t *takt) find(n *yaml.Node, name string) (document, bool) {
+	for _, f := range t.src.find(".", path.Base(name)+".yaml", path.Base(name)+".yml") {
+		if dir := path.Base(path.Dir(f)); dir == "workflows" || dir == "pieces" || dir == path.Base(path.Dir(t.doc.file)) {
+			return t.open(n, f)
+		}
+	}
+	return document{}, false
+}
+
+// declare enters a step, and its children.
+func (t *takt) declare(n *yaml.Node) {
+	name := str(get(n, "name"))
+	if name == "" {
+		t.fail(n, "a step has no name")
+		return
+	}
+	if t.byName[name] != nil {
+		t.fail(n, "step %q is there twice", name)
+		return
+	}
+	x := &taktStep{n: n, name: name, enter: t.ids.id(name), rules: taktRules(n)}
+	p := get(n, "parallel")
+	child := func(c *yaml.Node, pool bool) {
+		x.children = append(x.children, &taktChild{n: c, name: str(get(c, "name")), pool: pool})
+	}
+	for _, c := range items(p) {
+		child(c, false)
+	}
+	for _, c := range items(get(p, "fixed")) {
+		child(c, false)
+	}
+	for _, c := range items(get(p, "pool")) {
+		child(c, true)
+	}
+	if len(x.children) > 40 || len(t.nodes) > 100 {
+		t.fail(n, "more than 100 steps, or more than 40 side by side")
+	}
+	t.byName[name] = x
+	t.nodes = append(t.nodes, x)
+}
+
+// taktRules reads the rules of a step; of one with children, those of itself.
+func taktRules(n *yaml.Node) (out []taktRule) {
+	rules := get(n, "rules")
+	if isMap(rules) {
+		rules = get(rules, "self")
+	}
+	for _, r := range items(rules) {
+		out = append(out, taktRule{n: r, condition: str(get(r, "condition")), next: str(get(r, "next")), word: str(get(r,
+			"return")),
+			asks: isTrue(get(r, "requires_user_input"))})
+	}
+	return out
+}
+
+// targets checks where rules lead, and notes which steps lead to each.
+func (t *takt) targets() {
+	for _, x := range t.nodes {
+		for _, r := range x.rules {
+			if r.next == "" || r.next == "COMPLETE" || r.next == "ABORT" {
+				continue
+			}
+			to := t.byName[r.next]
+			if to == nil {
+				t.fail(get(r.n, "next"), "step %q: next %q: there is no such step", x.name, r.next)
+				return
+			}
+			if to != x && !slices.Contains(to.sources, x.name) {
+				to.sources = append(to.sources, x.name)
+			}
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package importer
+
+import (
+	"path"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Limits of fragments, as takt has them.
+const (
+	maxFragmentDepth = 64
+	maxFragments     = 512
+)
+
+// expand returns a step with its parameters and fragments put in. Keys stay the nodes that they are
+// in their files, so that each is counted once and by its place.
+func (t *takt) expand(n *yaml.Node, params map[string]*yaml.Node, depth int) *yaml.Node {
+	if depth > maxFragmentDepth {
+		t.fail(n, "fragments use one another more than %d deep", maxFragmentDepth)
+		return n
+	}
+	n = t.put(n, params)
+	uses := str(get(n, "uses"))
+	if uses != "" && t.err == nil {
+		if t.top.uses++; t.top.uses > maxFragments {
+			t.fail(n, "more than %d fragments", maxFragments)
+			return n
+		}
+		fragment := t.fragment(get(n, "uses"), uses)
+		if fragment == nil {
+			return n
+		}
+		with := map[string]*yaml.Node{}
+		for _, p := range pairs(get(n, "with")) {
+			with[p.key.Value] = p.value
+		}
+		inner := t.expand(without(fragment, "params"), with, depth+1)
+		if get(inner, "name") == nil && get(n, "name") == nil {
+			inner = withEntry(inner, "name", uses[strings.LastIndexByte(uses, '/')+1:])
+		}
+		n = merge(inner, n)
+	}
+	return t.expandChildren(n, params, depth)
+}
+
+// expandChildren expands what a step does side by side.
+func (t *takt) expandChildren(n *yaml.Node, params map[string]*yaml.Node, depth int) *yaml.Node {
+	p := get(n, "parallel")
+	if p == nil {
+		return n
+	}
+	each := func(l *yaml.Node) *yaml.Node {
+		out := shallow(l)
+		for i, c := range l.Content {
+			if c = resolve(c); isMap(c) && get(c, "uses") != nil {
+				out.Content[i] = t.expand(c, params, depth+1)
+			} else {
+				out.Content[i] = c
+			}
+		}
+		return out
+	}
+	if isList(p) {
+		return replaceEntry(n, "parallel", each(p))
+	}
+	out := p
+	for _, key := range []string{"fixed", "pool"} {
+		if l := get(p, key); isList(l) {
+			out = replaceEntry(out, key, each(l))
+		}
+	}
+	return replaceEntry(n, "parallel", out)
+}
+
+// fragment reads steps/<name>.yaml of the tree.
+func (t *takt) fragment(n *yaml.Node, name string) *yaml.Node {
+	key := "fragment " + name
+	if t.top.called[key] != nil {
+		return t.top.called[key].doc.root
+	}
+	for _, f := range t.src.find(".", path.Base(name)+".yaml", path.Base(name)+".yml") {
+		if path.Base(path.Dir(f)) != "steps" {
+			continue
+		}
+		d, ok := t.open(n, f)
+		if !ok {
+			return nil
+		}
+		t.top.called[key] = &takt{doc: d}
+		return d.root
+	}
+	t.fail(n, "uses %q: there is no steps/%s.yaml in this tree", name, path.Base(name))
+	return nil
+}
+
+// put returns n with the values of parameters in the place of {$param: name}; a list among a list's
+// entries is spliced in.
+func (r *reader) put(n *yaml.Node, params map[string]*yaml.Node) *yaml.Node {
+	n = resolve(n)
+	switch n.Kind {
+	case yaml.MappingNode:
+		if name := str(get(n, "$param")); name != "" && len(n.Content) == 2 {
+			v := params[name]
+			if v == nil {
+				r.fail(n, "no value for the parameter %q", name)
+				return n
+			}
+			return resolve(v)
+		}
+		out := shallow(n)
+		for i := 1; i < len(out.Content); i += 2 {
+			out.Content[i] = r.put(n.Content[i], params)
+		}
+		r.origin[out] = r.origin[n]
+		return out
+	case yaml.SequenceNode:
+		out := shallow(n)
+		out.Content = nil
+		for _, c := range n.Content {
+			v := r.put(c, params)
+			if get(resolve(c), "$param") != nil && isList(v) {
+				out.Content = append(out.Content, v.Content...)
+			} else {
+				out.Content = append(out.Content, v)
+			}
+		}
+		r.origin[out] = r.origin[n]
+		return out
+	}
+	return n
+}
+
+func shallow(n *yaml.Node) *yaml.Node {
+	out := *n
+	out.Content = append([]*yaml.Node{}, n.Content...)
+	out.Anchor, out.Alias = "", nil
+	return &out
+}
+
+func without(n *yaml.Node, key string) *yaml.Node {
+	out := shallow(n)
+	out.Content = nil
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value != key {
+			out.Content = append(out.Content, n.Content[i], n.Content[i+1])
+		}
+	}
+	return out
+}
+
+func withEntry(n *yaml.Node, key, value string) *yaml.Node {
+	out := shallow(n)
+	k, v := quoted(key), quoted(value)
+	k.Line, v.Line = n.Line, n.Line
+	out.Content = append(out.Content, k, v)
+	return out
+}
+
+func replaceEntry(n *yaml.Node, key string, value *yaml.Node) *yaml.Node {
+	out := shallow(n)
+	for i := 0; i+1 < len(out.Content); i += 2 {
+		if out.Content[i].Value == key {
+			out.Content[i+1] = value
+		}
+	}
+	return out
+}
+
+// merge lays a caller over a fragment: mappings deeply, all else as a whole.
+func merge(fragment, caller *yaml.Node) *yaml.Node {
+	if !isMap(fragment) || !isMap(caller) {
+		return caller
+	}
+	out := shallow(fragment)
+	for _, p := range pairs(caller) {
+		old := get(out, p.key.Value)
+		switch {
+		case old == nil:
+			out.Content = append(out.Content, p.key, p.value)
+		default:
+			out = replaceEntry(out, p.key.Value, merge(old, p.value))
+		}
+	}
+	return out
+}

@@ -1,0 +1,293 @@
+package importer
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// quoteExpr writes a text as an expression's.
+func quoteExpr(s string) string { return strconv.Quote(s) }
+
+// splitCondition splits a condition into its label and what it asks of the state.
+func splitCondition(c string) (label, when string) {
+	c = strings.TrimSpace(c)
+	i := strings.Index(c, "when(")
+	switch {
+	case i < 0 || !strings.HasSuffix(c, ")"):
+		return c, ""
+	case i == 0:
+		return "", c[5 : len(c)-1]
+	}
+	if head := strings.TrimSpace(c[:i]); strings.HasSuffix(head, "&&") {
+		return strings.TrimSpace(strings.TrimSuffix(head, "&&")), c[i+5 : len(c)-1]
+	}
+	return c, ""
+}
+
+const structuredAtom = `structured\.([A-Za-z_][\w-]*)\.([\w.]+)\s*(==|!=)\s*("[^"]*"|true|false|-?[0-9.]+)`
+
+// structuredFields are the parts of a step's answer that a condition reads.
+func structuredFields(condition, step string) (out []string) {
+	for _, m := range regexp.MustCompile(structuredAtom).FindAllStringSubmatch(condition, -1) {
+		if m[1] == step && !strings.Contains(m[2], ".") {
+			out = append(out, m[2])
+		}
+	}
+	return out
+}
+
+// state translates what a condition asks of the state; ok is false where ours knows nothing of it.
+func (t *takt) state(when string) (expr string, ok bool) {
+	if when == "" || when == "true" {
+		return "true", true
+	}
+	atom := regexp.MustCompile(`^\s*` + structuredAtom + `\s*`)
+	var out []string
+	for rest := when; ; {
+		m := atom.FindStringSubmatch(rest)
+		if m == nil || t.byName[m[1]] == nil {
+			return "", false
+		}
+		value := stepValue(t.byName[m[1]].enter, append([]string{"answer"}, strings.Split(m[2], ".")...)...)
+		out = append(out, fmt.Sprintf("string(%s ?? \"\") %s %s", value, m[3], quoteExpr(strings.Trim(m[4], `"`))))
+		switch rest = rest[len(m[0]):]; {
+		case rest == "":
+			return strings.Join(out, " "), true
+		case strings.HasPrefix(rest, "&&"), strings.HasPrefix(rest, "||"):
+			out = append(out, map[string]string{"&&": "and", "||": "or"}[rest[:2]])
+			rest = rest[2:]
+		default:
+			return "", false
+		}
+	}
+}
+
+// condition translates the condition of a rule of x.
+func (t *takt) condition(x *taktStep, r taktRule) (expr string, ok bool) {
+	label, when := splitCondition(r.condition)
+	state, ok := t.state(when)
+	if !ok {
+		return "", false
+	}
+	said := ""
+	switch m := regexp.MustCompile(`^(all|any)\((.*)\)$`).FindStringSubmatch(label); {
+	case m != nil && len(x.children) > 0:
+		said = aggregate(x, m[1], strings.Split(m[2], `", "`))
+	case m != nil:
+		return "", false
+	case label != "":
+		said = fmt.Sprintf("answer.outcome == %s", quoteExpr(label))
+	}
+	switch {
+	case said == "":
+		return state, true
+	case state == "true":
+		return said, true
+	}
+	return said + " and " + state, true
+}
+
+// aggregate translates all() and any() over the children of x.
+func aggregate(x *taktStep, which string, words []string) string {
+	for i, w := range words {
+		words[i] = strings.Trim(strings.TrimSpace(w), `"`)
+	}
+	var out []string
+	for i, c := range x.children {
+		status, said := "steps["+quoteExpr(c.step.id)+"]?.status", stepValue(c.step.id, "answer", "outcome")
+		if which == "any" {
+			var one []string
+			for _, w := range words {
+				if w == "error" {
+					one = append(one, status+` == "failed"`)
+				} else {
+					one = append(one, said+" == "+quoteExpr(w))
+				}
+			}
+			out = append(out, strings.Join(one, " or "))
+			continue
+		}
+		want := words[0]
+		if len(words) > 1 {
+			want = words[min(i, len(words)-1)]
+		}
+		one := said + " == " + quoteExpr(want)
+		if c.pool {
+			one = "(" + status + ` == "skipped" or ` + one + ")"
+		}
+		out = append(out, one)
+	}
+	if which == "any" {
+		return "(" + strings.Join(out, " or ") + ")"
+	}
+	return strings.Join(out, " and ")
+}
+
+// outcome is one that a gate of ours has: a name, its condition and where it leads.
+type outcome struct{ name, expr, to string }
+
+// gate makes what comes after x: a gate that computes the outcome, or the next step where there is
+// but one.
+func (t *takt) gate(x *taktStep) {
+	s := x.leave
+	if s.gate != "" { // a person does it
+		t.byHandRoutes(x)
+		return
+	}
+	if str(get(x.n, "mode")) == "system" || get(x.n, "effects") != nil {
+		t.flow.byHand(s, "takt does the step "+x.name+" itself: do by hand what it says, then pass or name where it goes on.")
+		t.byHandRoutes(x)
+		return
+	}
+	outs, failTo, why := t.outcomes(x)
+	if why != "" {
+		t.flow.byHand(s, "takt decides here by what ours does not know ("+why+"): pass, or name where it goes on.")
+		t.byHandRoutes(x)
+		return
+	}
+	if len(outs) == 1 && outs[0].name == "pass" && failTo == "" {
+		s.next = []string{outs[0].to}
+		return
+	}
+	g := &gate{id: s.id + "-gate", level: "auto", fromStep: true, pass: []string{t.target(x.passes)}, onFail: failTo}
+	for _, o := range outs {
+		g.verdict = append(g.verdict, entry{o.name, o.expr})
+		if o.name != "pass" && o.name != "human" {
+			g.routes = append(g.routes, entry{o.name, o.to})
+		}
+	}
+	g.maxFailures = t.bound(x)
+	s.gate = g.id
+	s.next = nil
+	t.flow.gates = append(t.flow.gates, g)
+	for _, r := range x.rules {
+		if r.word == "" {
+			continue
+		}
+		for _, o := range outs {
+			if o.name == returnName(r.word) {
+				t.returns = append(t.returns, taktReturn{g.id, o.name, r.word})
+			}
+		}
+	}
+}
+
+func returnName(word string) string { return "return-" + slug(word, 40) }
+
+// target is where a name leads: the first step of ours of a step, or an end.
+func (t *takt) target(name string) string {
+	switch {
+	case name == "" || name == "COMPLETE":
+		return "DONE"
+	case name == "ABORT":
+		return "ABORTED"
+	}
+	return t.byName[name].enter
+}
+
+// outcomes are the outcomes of x in the order of its rules; failTo is where a failed child run leads.
+// why says what of them has no counterpart.
+func (t *takt) outcomes(x *taktStep) (outs []outcome, failTo, why string) {
+	var before []string
+	for _, r := range x.rules {
+		if x.callee != nil && r.condition == "ABORT" {
+			failTo = t.target(r.next)
+			continue
+		}
+		expr, ok := t.condition(x, r)
+		if !ok {
+			return nil, "", strings.Join(strings.Fields(r.condition), " ")
+		}
+		o := outcome{expr: expr, to: t.target(r.next)}
+		switch {
+		case r.asks:
+			o.name = "human"
+		case r.word != "":
+			o.name, o.to = returnName(r.word), "DONE"
+		case r.next == x.passes && x.passes != "":
+			o.name = "pass"
+		default:
+			o.name = "to-" + slug(r.next, 50)
+		}
+		if at := slices.IndexFunc(outs, func(e outcome) bool { return e.name == o.name }); at >= 0 {
+			// The first true one wins: this one only where none between held.
+			outs[at].expr = fmt.Sprintf("(%s) or (%s%s)", outs[at].expr, negated(before[at+1:]), o.expr)
+		} else {
+			outs = append(outs, o)
+		}
+		before = append(before, expr)
+	}
+	if len(outs) == 0 {
+		outs = []outcome{{"pass", "true", t.target(x.passes)}}
+	}
+	return outs, failTo, ""
+}
+
+// negated says that none of the conditions holds.
+func negated(conds []string) string {
+	out := ""
+	for _, c := range conds {
+		if !strings.HasPrefix(c, "answer.outcome == ") { // labels exclude one another
+			out += "not (" + c + ") and "
+		}
+	}
+	return out
+}
+
+// byHandRoutes lets a person at the gate of x say where the work goes on.
+func (t *takt) byHandRoutes(x *taktStep) {
+	for _, g := range t.flow.gates {
+		if g.id != x.leave.gate {
+			continue
+		}
+		g.pass = []string{t.target(x.passes)}
+		for _, r := range x.rules {
+			name := "to-" + slug(r.next, 50)
+			if r.word != "" {
+				name = returnName(r.word)
+			}
+			if r.next == x.passes && r.word == "" || slices.ContainsFunc(g.routes, func(e entry) bool { return e.key == name }) {
+				continue
+			}
+			to := t.target(r.next)
+			if r.word != "" {
+				to = "DONE"
+				t.returns = append(t.returns, taktReturn{g.id, name, r.word})
+			}
+			g.routes = append(g.routes, entry{name, to})
+		}
+		x.leave.when = ""
+	}
+}
+
+// bound is how often the work of x goes back before a person is asked.
+func (t *takt) bound(x *taktStep) int {
+	n := 0
+	for _, m := range items(get(t.doc.root, "loop_monitors")) {
+		if k, err := strconv.Atoi(str(get(m, "threshold"))); err == nil && slices.Contains(texts(get(m, "cycle")), x.name) {
+			n = max(n, k)
+		}
+	}
+	switch {
+	case n > 0:
+		return min(n+1, 1000)
+	case t.most > 0:
+		return min(t.most, 1000)
+	}
+	return 20
+}
+
+// monitors writes the limit of the run.
+func (t *takt) monitors() {
+	if t.most == 0 || t.err != nil {
+		return
+	}
+	wide := 1
+	for _, x := range t.nodes {
+		wide = max(wide, len(x.children)+2)
+	}
+	t.flow.limits = append(t.flow.limits, entry{"max_steps", strconv.Itoa(min(t.most*wide, 1_000_000))})
+}

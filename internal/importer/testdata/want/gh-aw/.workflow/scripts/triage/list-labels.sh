@@ -1,0 +1,1 @@
+gh label list --json name > labels.json

@@ -1,0 +1,1 @@
+echo "${GITHUB_VALUE}" > title.txt

@@ -1,0 +1,97 @@
+package pulls
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"sluice/engine"
+	"sluice/internal/forge"
+	"sluice/internal/job"
+	"sluice/internal/text"
+)
+
+// lastWords is how long the last word on an issue may take.
+const lastWords = 30 * time.Second
+
+// tellIssue says on the issue that the run was started for where it stands: in one comment, which
+// is edited.
+func (p *Pulls) tellIssue(ctx context.Context, hub *forge.Hub, j job.Job) error {
+	n := engine.IssueOf(j.Vars)
+	if n == 0 {
+		return nil
+	}
+	rec, err := p.load(j.Run)
+	if err != nil {
+		return err
+	}
+	body := stands(j, rec)
+	if body == rec.Stands {
+		return nil
+	}
+	if rec.Issue == 0 { // perhaps a kill came before it was noted
+		me, err := hub.Me(ctx)
+		if err != nil {
+			return err
+		}
+		all, err := hub.Comments(ctx, n)
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
+			if strings.EqualFold(c.Author, me) && strings.Contains(c.Body, markOf(j.Run)) {
+				rec.Issue = c.ID
+			}
+		}
+	}
+	if rec.Issue == 0 {
+		c, err := hub.Say(ctx, n, body)
+		if err != nil {
+			return err
+		}
+		rec.Issue = c.ID
+	} else if err := hub.Reword(ctx, rec.Issue, body); err != nil {
+		return err
+	}
+	return p.note(j.Run, func(r *record) { r.Issue, r.Stands = rec.Issue, body })
+}
+
+// stands says where a run stands.
+func stands(j job.Job, rec record) string {
+	out := []string{fmt.Sprintf("%s\nsluice works on this as `%s`.", markOf(j.Run), j.Run)}
+	switch phase := j.RunInfo.Phase; {
+	case phase == engine.RunRunning || phase == engine.RunPending:
+		for _, w := range j.Made.Stands {
+			out = append(out, "- waits: "+text.Code(w))
+		}
+	default:
+		line := "It has " + map[string]string{engine.RunCompleted: "completed", engine.RunFailed: "failed",
+			engine.RunAborted: "been aborted"}[phase]
+		if j.RunInfo.EndWhy != "" {
+			line += ": " + text.Code(text.Clip(j.RunInfo.EndWhy, maxWords))
+		}
+		out = append(out, line+".")
+	}
+	if rec.Number > 0 {
+		out = append(out, fmt.Sprintf("Pull request: #%d", rec.Number))
+	}
+	return strings.Join(out, "\n\n")
+}
+
+// Ended has the last word on the issue that an ended run was started for. A forge that is away is
+// not waited for.
+func (p *Pulls) Ended(ctx context.Context, j job.Job) {
+	if j.Made == nil || engine.IssueOf(j.Vars) == 0 || len(j.RunInfo.Stubs) > 0 || j.RunInfo.Child != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
+	hub, _, err := p.at(ctx)
+	if err == nil {
+		err = p.tellIssue(ctx, hub, j)
+	}
+	if err != nil && p.opt.Notes.Logf != nil {
+		p.opt.Notes.Logf("issue of %s: %v", j.Run, err)
+	}
+}

@@ -1,0 +1,202 @@
+package pulls_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/engine"
+	"sluice/internal/findings"
+	"sluice/tools/conform"
+	"sluice/tools/forgestub"
+)
+
+func TestOnePull(t *testing.T) {
+	r := newRig(t)
+	conform.Rule(t, "12-forge one", "a run has one pull request, also after a kill between push, creation and record; what people wrote into it stays")
+	one := r.commit("one")
+	r.f.Spoil(forgestub.Fault{Path: "POST /repos/acme/dates/pulls", Status: 503, Times: 1})
+	_, stop := r.judge(r.job("GB", one, 1))
+	r.until("a pull request", func() bool { return len(r.f.Pulls()) == 1 })
+	r.until("it is judged", func() bool { return r.p.Awaits("x-1", "GB") != "" })
+	stop()
+	if err := os.Remove(r.file()); err != nil { // killed before it was noted
+		t.Fatal(err)
+	}
+	r.open()
+	two := r.commit("two")
+	_, stop = r.judge(r.job("GB", two, 2))
+	r.until("it shows the new commit", func() bool { return r.pull(1)["head"].(forgestub.M)["sha"] == two })
+	r.until("it is judged", func() bool { return r.p.Awaits("x-1", "GB") != "" })
+	stop()
+	body := r.pull(1)["body"].(string)
+	for _, want := range []string{"<!-- sluice:run x-1 -->", "`goal`: `read dates`", "`B`: `all of it, closes #9 @bob`"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%q lacks %q", body, want)
+		}
+	}
+	r.f.Describe(1, "A person's title", "Mine.\n\n"+body+"\n\nMine too.")
+	r.open()
+	j := r.job("GB", r.commit("three"), 3)
+	j.Made.Did[0].Summary = "something else"
+	_, stop = r.judge(j)
+	defer stop()
+	r.until("it is brought up to date", func() bool { return strings.Contains(r.pull(1)["body"].(string), "something else") })
+	body = r.pull(1)["body"].(string)
+	if !strings.HasPrefix(body, "Mine.\n\n<!-- sluice") || !strings.HasSuffix(body, "\n\nMine too.") || strings.Contains(body, "closes") ||
+		r.pull(1)["title"] != "A person's title" || len(r.f.Pulls()) != 1 {
+		t.Errorf("%v", r.f.Pulls())
+	}
+}
+
+func TestForeignCommit(t *testing.T) {
+	r := newRig(t)
+	conform.Rule(t, "12-forge foreign", "a commit that somebody else pushed to the run's branch stays, and stops the gate with what to do")
+	one := r.commit("one")
+	_, stop := r.judge(r.job("GB", one, 1))
+	r.until("it is judged", func() bool { return r.p.Awaits("x-1", "GB") != "" })
+	stop()
+	mine := r.dir
+	r.dir = t.TempDir() // in a clone of somebody else's
+	r.git("clone", "-q", r.f.Bare, ".")
+	theirs := r.commit("theirs")
+	r.git("push", "-q", "-f", "origin", "HEAD:refs/heads/"+branch)
+	r.dir = mine
+	for n := 2; n < 4; n++ { // the commit judged before, and a new one
+		ch, _ := r.judge(r.job("GB", one, n))
+		ev := r.ended(ch)
+		if ev.Exit.Class != engine.ClassFatal || !strings.Contains(ev.Exit.Why, "which sluice did not push") ||
+			!strings.Contains(ev.Exit.Why, "git fetch origin "+branch) {
+			t.Errorf("%+v", ev)
+		}
+		one = r.commit("more")
+	}
+	if got := r.git("ls-remote", r.f.Bare, "refs/heads/"+branch); !strings.HasPrefix(got, theirs) {
+		t.Errorf("%s is lost: %s", theirs, got)
+	}
+}
+
+// The head moves while it is judged.
+func TestForeignHead(t *testing.T) {
+	r := newRig(t)
+	one := r.commit("one")
+	ch, _ := r.judge(r.job("GB", one, 1))
+	r.until("it is judged", func() bool { return r.p.Awaits("x-1", "GB") != "" })
+	other := strings.Repeat("ab", 20)
+	r.f.Check(other, "test", "success", "")
+	r.f.Review(1, "bob", "MEMBER", "APPROVED", other, "")
+	r.f.Head(1, other)
+	if ev := r.ended(ch); ev.Exit.Class != engine.ClassFatal || !strings.Contains(ev.Exit.Why, "abababababab") {
+		t.Errorf("%+v", ev)
+	}
+}
+
+func TestProtected(t *testing.T) {
+	r := newRig(t)
+	conform.Rule(t, "12-forge protected", "a branch that is protected against sluice leaves the round to a person, with the cause")
+	hook := filepath.Join(r.f.Bare, "hooks", "pre-receive")
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho 'protected branch hook declined' >&2\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ch, _ := r.judge(r.job("GB", r.commit("one"), 1))
+	ev := r.ended(ch)
+	if ev.Verdict == nil || !strings.Contains(ev.Verdict.Inconclusive, "protected branch hook declined") ||
+		!strings.Contains(ev.Verdict.Inconclusive, "check that you may push to "+branch) {
+		t.Errorf("%+v", ev)
+	}
+}
+
+func TestJudgeFaults(t *testing.T) {
+	conform.Rule(t, "12-forge refusals", "without a login the run pauses; what the forge refuses leaves the round to a person")
+	for name, c := range map[string]struct {
+		status      int
+		fatal, says string
+	}{
+		"no login":  {401, "gh auth login", ""},
+		"missing":   {404, "", "git remote get-url origin"},
+		"forbidden": {403, "", "gh auth refresh"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.f.Spoil(forgestub.Fault{Path: "pulls", Status: c.status})
+			ch, _ := r.judge(r.job("GB", r.commit("one"), 1))
+			ev := r.ended(ch)
+			if c.fatal != "" && (ev.Exit.Class != engine.ClassFatal || !strings.Contains(ev.Exit.Why, c.fatal)) {
+				t.Errorf("%+v", ev)
+			}
+			if c.says != "" && (ev.Verdict == nil || !strings.Contains(ev.Verdict.Inconclusive, c.says)) {
+				t.Errorf("%+v", ev)
+			}
+		})
+	}
+}
+
+func TestAwayGoesOn(t *testing.T) {
+	r := newRig(t)
+	conform.Rule(t, "12-forge away", "a forge that is away is asked again, and the wait says so")
+	one := r.commit("one")
+	r.f.Spoil(forgestub.Fault{Path: "pulls", Status: 502})
+	ch, _ := r.judge(r.job("GB", one, 1))
+	r.until("the wait says it", func() bool {
+		return strings.Contains(r.p.Awaits("x-1", "GB"), "is away (HTTP 502)") && strings.Contains(r.p.Awaits("x-1", "GB"), "asked again at")
+	})
+	r.f.Heal()
+	r.until("a pull request", func() bool { return len(r.f.Pulls()) == 1 })
+	r.f.Check(one, "test", "success", "")
+	r.f.Review(1, "bob", "MEMBER", "APPROVED", one, "")
+	if ev := r.ended(ch); ev.Verdict == nil || ev.Verdict.Outcome != engine.OutcomePass || len(r.notes.All()) > 0 {
+		t.Errorf("%+v %v", ev, r.notes.All())
+	}
+}
+
+// TestThisCommit: what is about another commit, by gh's own account or by an outsider does not count.
+func TestThisCommit(t *testing.T) {
+	r := newRig(t)
+	conform.Rule(t, "12-forge commit", "checks and reviews of another commit do not count, nor a review by gh's own account or an outsider")
+	r.f.Fork("mallory", branch)
+	one := r.commit("one")
+	ch, _ := r.judge(r.job("GB", one, 1))
+	r.until("a pull request beside the fork's", func() bool { return len(r.f.Pulls()) == 2 })
+	r.until("it waits", func() bool { return r.p.Awaits("x-1", "GB") != "" })
+	r.f.Check(one, "test", "failure", "the log")
+	r.f.Review(2, "mallory", "NONE", "CHANGES_REQUESTED", one, "no", forgestub.Line{File: "a", Line: 1, Body: "mine"})
+	r.f.Review(2, "bob", "MEMBER", "CHANGES_REQUESTED", one, "", forgestub.Line{File: "a.go", Line: 3, Body: "Why?"})
+	ev := r.ended(ch)
+	found := findings.List(ev.Verdict.Findings)
+	if ev.Verdict.Outcome != engine.OutcomeFail || len(found) != 1 || found[0].Place() != "a.go:3" || found[0].Message != "bob: Why?" ||
+		!strings.Contains(ev.Verdict.Feedback, "the log") || strings.Contains(ev.Verdict.Feedback, "mallory") {
+		t.Fatalf("%+v %+v", ev.Verdict, found)
+	}
+	two := r.commit("two")
+	ch, _ = r.judge(r.job("GB", two, 2))
+	r.until("the thread is answered", func() bool { return len(r.f.Lines(2)) == 3 })
+	if says := r.f.Lines(2)[2]; !strings.HasPrefix(says, forgestub.Me+": "+two) || strings.Contains(says, " @everyone\n") {
+		t.Error(says)
+	}
+	r.until("bob is awaited", func() bool {
+		return strings.Contains(r.p.Awaits("x-1", "GB"), "for bob, who wanted changes, to review pull request #2 again")
+	})
+	r.f.Review(2, forgestub.Me, "OWNER", "APPROVED", two, "")
+	r.f.Review(2, "mallory", "NONE", "APPROVED", two, "")
+	r.f.Review(2, "bob", "MEMBER", "APPROVED", one, "") // late, of the old commit
+	r.until("somebody is awaited", func() bool { return strings.Contains(r.p.Awaits("x-1", "GB"), "for an approval") })
+	r.f.Review(2, "carl", "COLLABORATOR", "APPROVED", two, "")
+	r.until("approved", func() bool {
+		return strings.Contains(r.p.Awaits("x-1", "GB"), "none has reported yet; approved by carl")
+	})
+	r.f.Check(two, "test", "success", "")
+	if ev = r.ended(ch); ev.Verdict.Outcome != engine.OutcomePass || !strings.Contains(ev.Verdict.Feedback, two[:12]) {
+		t.Errorf("%+v", ev.Verdict)
+	}
+}
+
+func TestStandIn(t *testing.T) {
+	r := newRig(t)
+	j := r.job("GB", r.commit("one"), 1)
+	j.RunInfo.Stubs = []byte(`{"gates": {"GB": [{"verdict": "fail", "feedback": "no"}]}}`)
+	ch, _ := r.judge(j)
+	if ev := r.ended(ch); ev.Verdict == nil || ev.Verdict.Outcome != engine.OutcomeFail || len(r.f.Asked()) > 0 {
+		t.Errorf("%+v %v", ev, r.f.Asked())
+	}
+}

@@ -1,0 +1,274 @@
+package pulls
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/engine"
+	"sluice/internal/forge"
+	"sluice/internal/git"
+	"sluice/internal/health"
+	"sluice/internal/job"
+	"sluice/internal/tree"
+)
+
+func sprintf(format string, args ...any) string { return git.OneLine(fmt.Sprintf(format, args...)) }
+
+// opening is what a pull request is to be.
+type opening struct {
+	job.Made
+	commit string
+	onto   string   // a branch's full name
+	ref    string   // full name of a branch that has the commit; "" = none has
+	said   string   // of a landing: what was committed, a line each
+	names  []string // the trailers of who decided
+	as     engine.PullAs
+	ready  bool // no draft any more
+	issue  int
+	again  string // how a person does this again
+}
+
+// opened pushes the commit, and opens the run's pull request or brings it up to date.
+func (p *Pulls) opened(ctx context.Context, o opening) (forge.Pull, error) {
+	hub, address, err := p.at(ctx)
+	if err != nil {
+		return forge.Pull{}, err
+	}
+	rec, err := p.load(o.Run)
+	if err != nil {
+		return forge.Pull{}, err
+	}
+	if err := p.files(ctx, o); err != nil {
+		return forge.Pull{}, err
+	}
+	if err := p.push(ctx, address, o, rec); err != nil {
+		return forge.Pull{}, err
+	}
+	title, body := titleOf(o.Made), bodyOf(o)
+	pull, err := p.find(ctx, hub, o, rec)
+	if err != nil {
+		return pull, err
+	}
+	switch {
+	case pull.Number == 0:
+		pull, err = hub.Create(ctx, o.Branch, short(o.onto), title, body, o.as.Draft && !o.ready)
+		if forge.Is(err, forge.Refused) { // perhaps another call was quicker
+			if found, ferr := p.find(ctx, hub, o, rec); ferr == nil && found.Number > 0 {
+				pull, err = found, nil
+			}
+		}
+		if err != nil {
+			return pull, err
+		}
+		rec.Title = title
+	case !pull.Open:
+		return pull, p.note(o.Run, func(r *record) { r.Number, r.URL = pull.Number, pull.URL })
+	default:
+		if rec.Title != "" && rec.Title != pull.Title { // a person's title stays
+			title = pull.Title
+		} else {
+			rec.Title = title
+		}
+		if body = within(pull.Body, body); body != pull.Body || title != pull.Title {
+			if err := hub.Describe(ctx, pull.Number, title, body); err != nil {
+				return pull, err
+			}
+		}
+	}
+	err = p.note(o.Run, func(r *record) { r.Number, r.URL, r.Title = pull.Number, pull.URL, rec.Title })
+	if err != nil {
+		return pull, err
+	}
+	return pull, p.dress(ctx, hub, o, pull)
+}
+
+// files sends the files of Git LFS that the commit has.
+func (p *Pulls) files(ctx context.Context, o opening) error {
+	base, err := p.opt.Git.TipOf(ctx, git.Own("base", o.Run))
+	if err != nil || base.SHA == "" {
+		return err
+	}
+	return tree.SendLFS(ctx, p.opt.Git, base.SHA, o.commit, cmp.Or(o.ref, o.commit), p.opt.Env, o.again)
+}
+
+// find returns the run's pull request, Number 0 if there is none. One that was closed counts only
+// if the record knows it: a branch of that name may be of an older repo.
+func (p *Pulls) find(ctx context.Context, hub *forge.Hub, o opening, rec record) (forge.Pull, error) {
+	if rec.Number > 0 {
+		pull, err := hub.Pull(ctx, rec.Number)
+		if err == nil && (pull.Fork || pull.From != o.Branch) {
+			err = stuck("look at "+pull.URL, "pull request #%d is not of the branch %s of this repo", rec.Number, o.Branch)
+		}
+		return pull, err
+	}
+	all, err := hub.PullsFrom(ctx, o.Branch)
+	if err != nil {
+		return forge.Pull{}, err
+	}
+	for _, pull := range all {
+		if pull.Open || strings.Contains(pull.Body, markOf(o.Run)) && slices.Contains(rec.Pushed, pull.Head) {
+			return pull, nil
+		}
+	}
+	return forge.Pull{}, nil
+}
+
+// dress gives the pull request its labels and reviewers, and makes a draft ready.
+func (p *Pulls) dress(ctx context.Context, hub *forge.Hub, o opening, pull forge.Pull) error {
+	rec, err := p.load(o.Run)
+	if err != nil {
+		return err
+	}
+	if len(o.as.Labels) > 0 && !slices.Contains(rec.Asked, "labels") {
+		if err := hub.Label(ctx, pull.Number, o.as.Labels); err != nil {
+			return err
+		}
+		rec.Asked = append(rec.Asked, "labels")
+	}
+	if pull.Draft && o.ready && o.as.Draft {
+		if err := hub.Ready(ctx, pull); err != nil {
+			return err
+		}
+	}
+	var who []string
+	for _, w := range o.as.Reviewers {
+		if !slices.Contains(rec.Asked, "@"+w) && !strings.EqualFold(w, pull.Author) {
+			who = append(who, w)
+			rec.Asked = append(rec.Asked, "@"+w)
+		}
+	}
+	if len(who) > 0 {
+		if err := hub.AskReview(ctx, pull.Number, who); err != nil {
+			return err
+		}
+	}
+	return p.note(o.Run, func(r *record) { r.Asked = rec.Asked })
+}
+
+// errPush is a push that failed.
+var errPush = errors.New("not pushed")
+
+// push moves the run's branch at the remote to the commit. What somebody else pushed there stays.
+func (p *Pulls) push(ctx context.Context, address string, o opening, rec record) error {
+	repo := p.opt.Git
+	was, err := git.RemoteHead(ctx, repo, address, o.Branch)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errPush, err)
+	}
+	if was == o.commit {
+		return nil
+	}
+	if was != "" && !slices.Contains(rec.Pushed, was) {
+		ours := false
+		if has, err := repo.HasCommit(ctx, was); err == nil && has {
+			ours, err = repo.Descends(ctx, o.commit, was)
+			if err != nil {
+				return err
+			}
+		}
+		if !ours {
+			return foreign(o.Branch, was, o.again)
+		}
+	}
+	if err := p.note(o.Run, func(r *record) { r.Pushed = append(r.Pushed, o.commit) }); err != nil {
+		return err
+	}
+	if err := repo.Push(ctx, address, o.commit, o.Branch, was); err != nil {
+		return fmt.Errorf("%w: %w", errPush, err)
+	}
+	return nil
+}
+
+// foreign is about a commit on the run's branch that is somebody else's.
+func foreign(branch, commit, again string) error {
+	return stuck(fmt.Sprintf("look: git fetch origin %s && git log FETCH_HEAD; keep it elsewhere if it is wanted, and "+
+		"remove the branch there: git push origin --delete %s; then %s", branch, branch, again),
+		"branch %s at the remote has commit %.12s, which sluice did not push: somebody else works there", branch, commit)
+}
+
+func short(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
+
+// Landing of a run's work: how often it is tried while the forge is away.
+const landTries = 5
+
+// Land opens the run's pull request for its landing, or brings it up to date. It waits for a forge
+// that is away, but not forever: then the error says what to do.
+func (p *Pulls) Land(ctx context.Context, j job.Job, w tree.Work, l tree.Landing) error {
+	key := j.Key + "/pull"
+	defer p.opt.Notes.Note(key, "")
+	c := pace{}
+	for {
+		_, err := p.request(ctx, j.Made, w, l, j.Spec.OnDone.Opens(), engine.IssueOf(j.Vars))
+		f := forge.FaultOf(err)
+		if err == nil || ctx.Err() != nil || f == nil || !f.Passes() || c.fails+1 >= landTries {
+			return p.landFault(err, w.Run)
+		}
+		wait := min(c.after(err, 0), time.Minute)
+		p.opt.Notes.Note(key, err.Error())
+		if !health.Wait(ctx, wait) {
+			return ctx.Err()
+		}
+	}
+}
+
+// Request opens the run's pull request, or brings it up to date, at a person's command. It returns
+// its address.
+func (p *Pulls) Request(ctx context.Context, m job.Made, w tree.Work, l tree.Landing) (string, error) {
+	pull, err := p.request(ctx, &m, w, l, engine.PullAs{}, engine.IssueOf(m.Vars))
+	return pull.URL, p.landFault(err, w.Run)
+}
+
+func (p *Pulls) request(ctx context.Context, m *job.Made, w tree.Work, l tree.Landing, as engine.PullAs,
+	issue int) (forge.Pull, error) {
+	again := "`sluice land " + w.Run + " --pr` again"
+	hub, _, err := p.at(ctx)
+	if err != nil {
+		return forge.Pull{}, err
+	}
+	rec, err := p.load(w.Run)
+	if err != nil {
+		return forge.Pull{}, err
+	}
+	if rec.Number > 0 { // perhaps it was merged meanwhile: nothing is left to do
+		pull, err := hub.Pull(ctx, rec.Number)
+		if err != nil || pull.Merged && pull.Head == l.Tip {
+			return pull, err
+		}
+	}
+	title, said, _ := strings.Cut(l.Message, "\n")
+	o := opening{Made: *m, commit: l.Tip, onto: l.Onto, as: as, ready: true, issue: issue, again: again, said: said,
+		ref: "refs/heads/" + w.Branch, names: l.Trailers}
+	o.Title = cmp.Or(rec.Title, title)
+	pull, err := p.opened(ctx, o)
+	if err == nil && !pull.Open && !pull.Merged {
+		err = stuck("open it again there, then "+again, "pull request #%d is closed", pull.Number)
+	}
+	return pull, err
+}
+
+// landFault says what a person can do about a landing that failed.
+func (p *Pulls) landFault(err error, run string) error {
+	var s *tree.Stuck
+	f := forge.FaultOf(err)
+	switch {
+	case err == nil, errors.As(err, &s):
+		return err
+	case errors.Is(err, errPush):
+		return stuck("check that you may push there, then `sluice land "+run+" --pr` again", "no pull request: %v", err)
+	case f != nil && f.Kind == forge.NoGH:
+		return stuck(f.Advice(), "no pull request: %v", err)
+	case f != nil:
+		do := f.Advice()
+		if do != "" {
+			do += "; "
+		}
+		return stuck(do+"the branch is pushed, so this can be done again: sluice land "+run+" --pr",
+			"gh could not open the pull request: %v", err)
+	}
+	return err
+}

@@ -1,0 +1,212 @@
+package pulls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/engine"
+	"sluice/internal/fault"
+	"sluice/internal/forge"
+	"sluice/internal/git"
+	"sluice/internal/health"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/tree"
+)
+
+// Options are what Pulls need.
+type Options struct {
+	State  string // the repo's state folder
+	Git    *git.Repo
+	Env    []string // the person's environment
+	Notes  *health.Notes
+	Remote func(ctx context.Context) (string, error)                 // the address of origin
+	Onto   func(run string) (string, error)                          // the full name of the branch that a run began from
+	Digest func(ctx context.Context, q job.Reviewed) (string, error) // see engine.Answered
+	Poll   func() time.Duration                                      // between two looks
+	Now    func() time.Time
+}
+
+// Pulls are the pull requests of one repo's runs. It is safe for concurrent use.
+type Pulls struct {
+	opt Options
+
+	mu   sync.Mutex // also held while a record changes
+	hub  *forge.Hub
+	says map[string]string // what a round waits for, by run and gate
+}
+
+// New returns the pull requests of a repo's runs.
+func New(o Options) *Pulls {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Notes == nil {
+		o.Notes = &health.Notes{}
+	}
+	if o.Poll == nil {
+		o.Poll = func() time.Duration { return time.Minute }
+	}
+	return &Pulls{opt: o, says: map[string]string{}}
+}
+
+// Awaits says what an open round of a gate waits for at the forge; "" = nothing is known.
+func (p *Pulls) Awaits(run, gate string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.says[run+"/"+gate]
+}
+
+func (p *Pulls) say(run, gate, what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if what == "" {
+		delete(p.says, run+"/"+gate)
+		return
+	}
+	p.says[run+"/"+gate] = what
+}
+
+// at returns the repo at its forge, and the remote's address.
+func (p *Pulls) at(ctx context.Context) (*forge.Hub, string, error) {
+	if p.opt.Git == nil {
+		return nil, "", stuck("run git init, and give the repo a remote", "no pull request: this is no git repo")
+	}
+	address, err := p.opt.Remote(ctx)
+	if err != nil {
+		return nil, "", fmt.Errorf("no pull request: %w", err)
+	}
+	if address == "" {
+		return nil, "", stuck("git remote add origin ADDRESS", "no pull request: the repo has no remote named origin")
+	}
+	repo, err := repoAt(address, p.opt.Env)
+	if err != nil {
+		var f *fault.Error
+		if errors.As(err, &f) {
+			err = stuck(f.Advice, "no pull request: %s", f.Cause)
+		}
+		return nil, "", err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hub == nil || p.hub.Repo != repo {
+		p.hub = forge.Open(repo, forge.Options{Env: p.opt.Env, Now: p.opt.Now})
+	}
+	return p.hub, address, nil
+}
+
+// repoAt returns the repo that an address names. GH_REPO ([HOST/]OWNER/NAME), gh's own variable,
+// names it for an address that is no forge's, such as a mirror on this machine.
+func repoAt(address string, env []string) (forge.Repo, error) {
+	repo, err := forge.ParseRepo(address)
+	if err == nil {
+		return repo, nil
+	}
+	for _, kv := range slices.Backward(env) {
+		if named, ok := strings.CutPrefix(kv, "GH_REPO="); ok && named != "" {
+			if strings.Count(named, "/") == 1 {
+				named = "github.com/" + named
+			}
+			return forge.ParseRepo("https://" + named)
+		}
+	}
+	return repo, err
+}
+
+// Limits of a record.
+const (
+	maxPushed = 100
+	maxTaken  = 5000
+)
+
+// record is what is kept of a run's pull request.
+type record struct {
+	Number  int      `json:"number,omitempty"`
+	URL     string   `json:"url,omitempty"`
+	Title   string   `json:"title,omitempty"`  // as sluice gave it
+	Pushed  []string `json:"pushed,omitempty"` // commits, noted before each push
+	Threads []thread `json:"threads,omitempty"`
+	Asked   []string `json:"asked,omitempty"` // who was asked for a review
+	Taken   []int64  `json:"taken,omitempty"` // comments that were dealt with
+	Told    []string `json:"told,omitempty"`  // outsiders who were told that their words do not count
+	Issue   int64    `json:"issue,omitempty"` // the comment on the issue
+	Stands  string   `json:"stands,omitempty"`
+}
+
+// thread is a comment on a line that the work was sent back for.
+type thread struct {
+	ID     int64  `json:"id"`
+	Commit string `json:"commit"` // which was commented on
+	By     string `json:"by"`
+}
+
+func (p *Pulls) file(run string) string {
+	return filepath.Join(p.opt.State, layout.AttemptsDir, layout.PathElement(run), "pull.json")
+}
+
+func (p *Pulls) load(run string) (r record, err error) {
+	if err = layout.Load(p.file(run), &r); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return r, err
+}
+
+// note changes and saves a run's record.
+func (p *Pulls) note(run string, change func(*record)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, err := p.load(run)
+	if err != nil {
+		return err
+	}
+	change(&r)
+	r.Pushed = newest(r.Pushed, maxPushed)
+	r.Taken = newest(r.Taken, maxTaken)
+	r.Told = newest(r.Told, maxTaken)
+	return layout.Save(p.file(run), r)
+}
+
+func newest[T any](list []T, most int) []T { return list[max(len(list)-most, 0):] }
+
+// stuck is what a person has to do something about.
+func stuck(do, format string, args ...any) error {
+	return &tree.Stuck{Why: sprintf(format, args...), Do: do}
+}
+
+// last reports whether nothing follows the gate in its workflow.
+func last(g *engine.Gate) bool {
+	return g.NextGate == "" && !slices.ContainsFunc(g.OnPass, func(to string) bool { return !engine.IsEnd(to) })
+}
+
+// Backoff of looks that fail.
+const (
+	againFirst = 2 * time.Second
+	againMost  = 5 * time.Minute
+)
+
+// pace says when to look again.
+type pace struct {
+	fails int
+	last  error
+}
+
+// after returns the wait after a look that ended with err.
+func (c *pace) after(err error, poll time.Duration) time.Duration {
+	if c.last = err; err == nil {
+		c.fails = 0
+		return poll
+	}
+	c.fails++
+	wait := min(againFirst<<min(c.fails, 10), againMost)
+	if f := forge.FaultOf(err); f != nil && f.Wait > wait {
+		wait = f.Wait
+	}
+	return wait
+}

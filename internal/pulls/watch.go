@@ -1,0 +1,244 @@
+package pulls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/engine"
+	"sluice/internal/forge"
+	"sluice/internal/health"
+	"sluice/internal/job"
+	"sluice/internal/tree"
+)
+
+// finish is how long what was begun may take once the run has moved on.
+const finish = 30 * time.Second
+
+// watch follows one run's pull request.
+type watch struct {
+	p    *Pulls
+	j    job.Job
+	emit func(engine.Event)
+	over bool // its end was reported
+}
+
+// Watch follows the run's pull request until ctx ends: people's words in its comments, its end by
+// somebody, and the comment on the issue that the run was started for.
+func (p *Pulls) Watch(ctx context.Context, j job.Job, emit func(engine.Event)) {
+	w := &watch{p: p, j: j, emit: emit}
+	defer p.opt.Notes.Note(j.Key, "")
+	defer func() {
+		for _, q := range w.asked() {
+			p.say(j.Run, q.Gate, "")
+		}
+	}()
+	c := pace{}
+	for {
+		err := w.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		why := ""
+		var s *tree.Stuck
+		switch {
+		case errors.As(err, &s):
+			why = s.Error()
+		case err != nil:
+			why = strings.TrimSuffix(err.Error()+": "+adviceOf(err), ": ")
+		}
+		p.opt.Notes.Note(j.Key, why)
+		if !health.Wait(ctx, c.after(err, p.opt.Poll())) {
+			return
+		}
+	}
+}
+
+func adviceOf(err error) string {
+	if f := forge.FaultOf(err); f != nil {
+		return f.Advice()
+	}
+	return ""
+}
+
+// asked returns the run's own rounds that a person may answer now.
+func (w *watch) asked() (out []job.MadeRound) {
+	for _, q := range w.j.Made.Rounds {
+		if q.Own && q.Open() && w.j.Spec.Gate(q.Gate) != nil {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// look looks once.
+func (w *watch) look(ctx context.Context) error {
+	hub, _, err := w.p.at(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.show(ctx); err != nil {
+		return err
+	}
+	rec, err := w.p.load(w.j.Run)
+	if err != nil {
+		return err
+	}
+	if rec.Number > 0 && !w.over {
+		pull, err := hub.Pull(ctx, rec.Number)
+		if err != nil {
+			return err
+		}
+		if !pull.Open {
+			return w.ended(ctx, hub, pull)
+		}
+		if err := w.words(ctx, hub, pull); err != nil {
+			return err
+		}
+	}
+	return w.p.tellIssue(ctx, hub, w.j)
+}
+
+// ended reports that somebody has merged or closed the pull request.
+func (w *watch) ended(ctx context.Context, hub *forge.Hub, pull forge.Pull) error {
+	ev := engine.PullEnded{Run: w.j.Run, Pull: fmt.Sprintf("pull request #%d", pull.Number), Merged: pull.Merged,
+		Commit: pull.As, By: pull.By}
+	if ev.By == "" {
+		by, err := hub.ClosedBy(ctx, pull.Number)
+		if err != nil {
+			return err
+		}
+		if ev.By = by; by == "" {
+			ev.By = "somebody"
+		}
+	}
+	w.over = true
+	w.emit(ev)
+	return nil
+}
+
+// show opens the pull request for a gate at which people at the forge are asked, if it does not
+// show the gate's commit yet, and says there and here how to answer.
+func (w *watch) show(ctx context.Context) error {
+	for _, q := range w.asked() {
+		g, commit := w.j.Spec.Gate(q.Gate), tree.CommitIn(q.Digest)
+		if q.State != engine.OnHuman || !g.Reviewer.AtForge() || commit == "" {
+			continue
+		}
+		rec, err := w.p.load(w.j.Run)
+		if err != nil {
+			return err
+		}
+		if rec.Number == 0 || !slices.Contains(rec.Pushed, commit) {
+			onto, err := w.p.opt.Onto(w.j.Run)
+			if err != nil {
+				return err
+			}
+			if onto == "" {
+				return stuck("answer here: sluice show "+g.ID, "no pull request: no branch was checked out when the run began")
+			}
+			if _, err := w.p.opened(ctx, opening{Made: *w.j.Made, commit: commit, onto: onto, as: w.j.Spec.OnDone.Opens(),
+				ready: last(g), issue: engine.IssueOf(w.j.Vars), again: "it is looked at again by itself"}); err != nil {
+				return err
+			}
+			if rec, err = w.p.load(w.j.Run); err != nil {
+				return err
+			}
+		}
+		w.p.say(w.j.Run, g.ID, fmt.Sprintf("for a person: sluice show %s, then sluice pass %s or sluice fail %s -m …; "+
+			"or, as a comment on %s: /sluice pass %.12s", g.ID, g.ID, g.ID, rec.URL, commit))
+	}
+	return nil
+}
+
+// words takes in the comments that speak to sluice.
+func (w *watch) words(ctx context.Context, hub *forge.Hub, pull forge.Pull) error {
+	all, err := hub.Comments(ctx, pull.Number)
+	if err != nil {
+		return err
+	}
+	rec, err := w.p.load(w.j.Run)
+	if err != nil {
+		return err
+	}
+	me := ""
+	for _, c := range all {
+		said, ok := parse(c.Body)
+		if !ok || slices.Contains(rec.Taken, c.ID) {
+			continue
+		}
+		if me == "" {
+			if me, err = hub.Me(ctx); err != nil {
+				return err
+			}
+		}
+		if answered(all, c.ID, me) || w.counted(c) { // before a restart
+			err = w.p.note(w.j.Run, func(r *record) { r.Taken = append(r.Taken, c.ID) })
+		} else {
+			err = w.word(ctx, hub, pull, c, said, me)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counted reports whether the comment decided a round already: its taking was not noted before a
+// kill.
+func (w *watch) counted(c forge.Comment) bool {
+	return slices.ContainsFunc(w.j.Made.Rounds, func(q job.MadeRound) bool {
+		return q.Own && q.By != nil && strings.EqualFold(q.By.Who, c.Author) && q.By.Via == viaOf(c) && !q.Open()
+	})
+}
+
+// word answers one comment: it counts, or the thread is told why not.
+func (w *watch) word(ctx context.Context, hub *forge.Hub, pull forge.Pull, c forge.Comment, said word,
+	me string) error {
+	ev, why, outsider := w.means(c, said, me, pull)
+	reply := why
+	if why == "" {
+		if ev.Outcome != engine.OutcomeFail && ev.Outcome != engine.OutcomeVeto {
+			q := w.round(ev.Gate)
+			now, err := w.p.opt.Digest(ctx, job.Reviewed{Run: w.j.Run, Gate: ev.Gate, Step: q.Step, Attempt: q.Attempt,
+				Digest: q.Digest})
+			if err != nil {
+				return err
+			}
+			ev.DigestNow = now
+		}
+		w.emit(ev)
+		reply = fmt.Sprintf("%s of gate `%s`, round %d, by %s (trust `%s`), about commit %.12s.", ev.Outcome, ev.Gate,
+			ev.Round, c.Author, ev.By.Trust, tree.CommitIn(w.round(ev.Gate).Digest))
+	}
+	// The answer may have moved the run on, and so ended ctx.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish)
+	defer cancel()
+	rec, err := w.p.load(w.j.Run)
+	if err != nil {
+		return err
+	}
+	if !outsider || !slices.Contains(rec.Told, c.Author) {
+		if _, err := hub.Say(ctx, pull.Number, replyTo(c, why != "", reply)); err != nil {
+			return err
+		}
+	}
+	return w.p.note(w.j.Run, func(r *record) {
+		r.Taken = append(r.Taken, c.ID)
+		if outsider && !slices.Contains(r.Told, c.Author) {
+			r.Told = append(r.Told, c.Author)
+		}
+	})
+}
+
+func (w *watch) round(gate string) job.MadeRound {
+	for _, q := range w.asked() {
+		if q.Gate == gate {
+			return q
+		}
+	}
+	return job.MadeRound{}
+}

@@ -1,0 +1,190 @@
+//go:build linux
+
+package test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/tools/conform"
+	"sluice/tools/forgestub"
+)
+
+// hubSpec is judged by the forge, then by a person there.
+const hubSpec = `workflow:
+  id: w
+  description: Dates are read.
+  workspace: run
+  on_done: {land: pr, pr: {labels: [agent], reviewers: [bob], draft: true}}
+  vars: {goal: read dates}
+steps:
+  - {id: B, agent: {type: a, prompt: work}, gate: GB}
+gates:
+  - id: GB
+    reviewer: {level: auto, forge: [checks, reviews]}
+    on_pass: {next_gate: GC}
+    on_fail: {next_step: B}
+    max_failures: 9
+  - {id: GC, reviewer: {level: human, approvers: ["forge:ann"]}, on_pass: {next_step: DONE}}
+`
+
+const hubAgent = `#!/bin/sh
+env >"$(dirname "$0")/agent-env"
+echo "attempt $SLUICE_ATTEMPT" >>dates.go
+`
+
+// newHub is a repo whose origin is a stub of a forge, with a served workflow.
+func newHub(t *testing.T, spec string) (*sandbox, *forgestub.Forge) {
+	t.Helper()
+	needs(t, [2]string{"gh", "gh"})
+	w := newSandbox(t, "notify: {desktop: false}\nsettle: 200ms\nrescan: 500ms\nkill_after: 2s\npr_poll: 1s\nrestarts: 0\n"+
+		"agents: {x: {command: [sh, -c, '@WORK@/agent.sh']}}\nroles: {a: {agent: x}}\n")
+	f, err := forgestub.New(filepath.Join(w.work, "forge"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
+	env, err := f.Environ(filepath.Join(w.work, "shown"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, env...)
+	w.put("agent.sh", hubAgent)
+	w.do("chmod", "755", filepath.Join(w.work, "agent.sh"))
+	w.put("home/.gitconfig", "[user]\n\tname = A Person\n\temail = person@example.org\n[init]\n\tdefaultBranch = main\n"+
+		"[http]\n\tsslCAInfo = "+w.work+"/shown/ca.pem\n[credential]\n\thelper = store\n")
+	w.put("home/.git-credentials", fmt.Sprintf("https://me:%s@%s\n", forgestub.Token, f.Host()))
+	w.put("repo/.workflow/specs/w.yaml", spec)
+	w.do("git", "init", "-q", "-b", "main")
+	w.do("git", "add", "-A")
+	w.do("git", "commit", "-q", "-m", "start")
+	w.do("git", "remote", "add", "origin", f.URL())
+	w.do("git", "push", "-q", f.Bare, "main")
+	w.do(w.bin, "watch", "add", "--yes")
+	w.boot()
+	w.serves()
+	return w, f
+}
+
+// hubRun returns the run as it stands.
+func (w *sandbox) hubRun() (last daemon.RunStatus) {
+	st, _ := w.status()
+	for _, r := range st.Runs {
+		last = r
+	}
+	return last
+}
+
+// waitsFor waits until the run waits with the words.
+func (w *sandbox) waitsFor(words string) {
+	w.t.Helper()
+	eventually(w.t, "a wait "+words, func() bool {
+		return slices.ContainsFunc(w.hubRun().Waits, func(x daemon.Wait) bool { return strings.Contains(x.Text, words) })
+	})
+}
+
+// headOf returns the commit that the pull request shows, once that is not one of those before.
+func headOf(t *testing.T, f *forgestub.Forge, before ...string) (head string) {
+	t.Helper()
+	eventually(t, "a pull request with a new commit", func() bool {
+		for _, p := range f.Pulls() {
+			head, _ = p["head"].(forgestub.M)["sha"].(string)
+		}
+		return head != "" && !slices.Contains(before, head)
+	})
+	return head
+}
+
+// TestForge is a run from its start to a merged pull request: a failing check and a wanted change
+// send the work back, an outsider's word does not count, and an approver's does.
+func TestForge(t *testing.T) {
+	t.Parallel()
+	conform.Rule(t, "12-forge whole", "a run by the real gh: a failing check, a wanted change on a line, an outsider refused, an approver counted, merged")
+	w, f := newHub(t, hubSpec)
+	w.do(w.bin, "start", "w")
+	first := headOf(t, f)
+	w.waitsFor("for checks of pull request #1, none has reported yet; for an approval of pull request #1")
+	p := f.Pulls()[0]
+	if p["draft"] != true || p["title"] != "w (w-1)" || !strings.Contains(p["body"].(string), "read dates") || fmt.Sprint(p["labels"]) != "[agent]" ||
+		fmt.Sprint(p["asked"]) != "[bob]" {
+		t.Errorf("%v", p)
+	}
+	f.Check(first, "build", "success", "")
+	f.Check(first, "test", "", "")
+	w.waitsFor("for checks of pull request #1, 1 of 2 green")
+	f.Check(first, "test", "failure", "noise\n--- FAIL: TestDates\n")
+	second := headOf(t, f, first)
+	says(t, w.file(".workflow/retry-context/GB-attempt-1.md"), "The check test failed (failure)", "--- FAIL: TestDates")
+	f.Check(second, "test", "success", "")
+	f.Review(1, "bob", "MEMBER", "CHANGES_REQUESTED", second, "Almost.", forgestub.Line{File: "dates.go", Line: 2, Body: "Name it."})
+	third := headOf(t, f, first, second)
+	says(t, w.file(".workflow/retry-context/GB-attempt-2.md"), "bob wants changes", "Almost.", "dates.go:2", "bob: Name it.")
+	eventually(t, "the thread is answered", func() bool { return len(f.Lines(1)) == 2 })
+	says(t, f.Lines(1)[1], forgestub.Me+": "+third)
+	f.Check(third, "test", "success", "")
+	w.waitsFor("for bob, who wanted changes, to review pull request #1 again")
+	f.Review(1, "bob", "MEMBER", "APPROVED", third, "")
+	w.waitsFor("/sluice pass " + third[:12])
+	f.Comment(1, "mallory", "/sluice pass "+third)
+	eventually(t, "an outsider is told", func() bool { return len(f.Comments(1)) == 2 })
+	says(t, f.Comments(1)[1], "Not counted", "mallory is not among the approvers")
+	f.Comment(1, "ann", "/sluice pass "+second)
+	eventually(t, "another commit is refused", func() bool { return len(f.Comments(1)) == 4 })
+	says(t, f.Comments(1)[3], "Not counted", "is not what is judged now")
+	f.Comment(1, "ann", "/sluice pass "+third[:12])
+	eventually(t, "the run completes", func() bool { return !w.hubRun().Live() })
+	r := w.hubRun()
+	if r.Phase != engine.RunCompleted || r.EndWhy != "" {
+		t.Fatalf("%s %s\n%s", r.Phase, r.EndWhy, w.do(w.bin, "log", "--all", r.ID))
+	}
+	says(t, w.do(w.bin, "log", "--all", r.ID), "ann")
+	if all := f.Pulls(); len(all) != 1 || all[0]["draft"] != false {
+		t.Errorf("%v", all)
+	}
+	f.Merge(1, "bob")
+	says(t, w.do(w.bin, "land", r.ID, "--pr", "--yes"), fmt.Sprint(f.Pulls()[0]["html_url"]))
+	if n := len(f.Pulls()); n != 1 {
+		t.Errorf("%d pull requests", n)
+	}
+	says(t, f.Pulls()[0]["body"].(string), "| `GB` | 1 | `fail` |", "| `GC` | 1 | `pass` | `ann` (forge) |", "Sluice-Gate: GC pass by ann (forge)")
+}
+
+// TestForgeEnds: somebody merges or closes the pull request while the daemon is down, or serves.
+func TestForgeEnds(t *testing.T) {
+	t.Parallel()
+	conform.Rule(t, "12-forge end", "a merge by somebody completes the run, a close aborts it; agents get no token of gh's")
+	w, f := newHub(t, hubSpec)
+	w.do(w.bin, "start", "w")
+	head := headOf(t, f)
+	w.waitsFor("none has reported yet")
+	if env := w.file("../agent-env"); strings.Contains(env, forgestub.Token) || strings.Contains(env, "GH_") {
+		t.Errorf("the agent has\n%s", env)
+	}
+	w.kill()
+	f.Merge(1, "bob")
+	w.boot()
+	w.serves()
+	eventually(t, "the run completes", func() bool { r := w.hubRun(); return r.ID != "" && !r.Live() })
+	if r := w.hubRun(); r.Phase != engine.RunCompleted || r.EndWhy != fmt.Sprintf("pull request #1 was merged by bob as %.12s, before GB had passed", head) {
+		t.Errorf("%s %s", r.Phase, r.EndWhy)
+	}
+	f.Spoil(forgestub.Fault{Status: 502})
+	w.do(w.bin, "start", "w")
+	w.waitsFor("is away (HTTP 502)")
+	says(t, w.do(w.bin, "status"), "is away (HTTP 502)")
+	f.Heal()
+	w.waitsFor("for checks of pull request #2")
+	f.Reject(2, "carl")
+	eventually(t, "the run ends", func() bool { return !w.hubRun().Live() })
+	if r := w.hubRun(); r.ID != "w-2" || r.Phase != engine.RunAborted || r.EndWhy != "pull request #2 was closed by carl" {
+		t.Errorf("%s %s %s", r.ID, r.Phase, r.EndWhy)
+	}
+	if n := len(f.Pulls()); n != 2 {
+		t.Errorf("%d pull requests", n)
+	}
+}

@@ -1,0 +1,219 @@
+package forgestub
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Names of the one repo, the account that gh has there, and its token.
+const (
+	Owner = "acme"
+	Name  = "dates"
+	Me    = "robot"
+	Token = "the-token"
+)
+
+// M is a JSON object.
+type M = map[string]any
+
+// Fault is an answer in place of the real one.
+type Fault struct {
+	Path   string // part of the request's method and path
+	Status int    // 0 = it hangs until the stub is closed
+	Header M
+	Times  int // how often; 0 = always
+}
+
+// Forge is the stub. Its methods may be called while it serves.
+type Forge struct {
+	Bare string // the repo
+	Now  func() time.Time
+
+	server *httptest.Server
+	git    http.Handler
+	over   chan struct{}
+
+	mu       sync.Mutex
+	id       int64
+	pulls    []M
+	checks   map[string][]M // by commit
+	logs     map[int64]string
+	reviews  map[int][]M
+	lines    map[int][]M
+	comments map[int][]M
+	issues   []M
+	faults   []*Fault
+	asked    []string
+	spoilt   map[int]string // heads that are not the branch's
+}
+
+// New serves the repo root/acme/dates.git, which it creates.
+func New(root string) (*Forge, error) {
+	f := &Forge{Bare: filepath.Join(root, Owner, Name+".git"), Now: time.Now, over: make(chan struct{}), id: 1000,
+		checks: map[string][]M{}, logs: map[int64]string{}, reviews: map[int][]M{}, lines: map[int][]M{},
+		comments: map[int][]M{}, spoilt: map[int]string{}}
+	core, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		return nil, err
+	}
+	for _, args := range [][]string{{"init", "-q", "--bare", "-b", "main", f.Bare},
+		{"-C", f.Bare, "config", "http.receivepack", "true"}} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, out)
+		}
+	}
+	f.git = &cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(core)), "git-http-backend"), Dir: root,
+		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "REMOTE_USER=" + Me}}
+	f.server = httptest.NewTLSServer(f)
+	return f, nil
+}
+
+// Close ends it.
+func (f *Forge) Close() {
+	close(f.over)
+	f.server.CloseClientConnections()
+	f.server.Close()
+}
+
+// Host is its address, with the port.
+func (f *Forge) Host() string { return strings.TrimPrefix(f.server.URL, "https://") }
+
+// URL is the address of the repo, for git.
+func (f *Forge) URL() string { return f.server.URL + "/" + Owner + "/" + Name + ".git" }
+
+// Cert is the certificate to trust, as PEM.
+func (f *Forge) Cert() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.server.Certificate().Raw})
+}
+
+// Spoil has requests answered with a fault from now on.
+func (f *Forge) Spoil(x Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = append(f.faults, &x)
+}
+
+// Heal ends all faults.
+func (f *Forge) Heal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = nil
+}
+
+// Asked returns the requests so far, as "METHOD path".
+func (f *Forge) Asked() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asked)
+}
+
+// ServeHTTP serves git and the API.
+func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasPrefix(r.URL.Path, "/api/") {
+		if _, password, _ := r.BasicAuth(); password != Token {
+			w.Header().Set("WWW-Authenticate", "Basic")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		f.git.ServeHTTP(w, r)
+		return
+	}
+	what := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/api/v3")
+	if r.URL.RawQuery != "" {
+		what += "?" + r.URL.RawQuery
+	}
+	if x := f.spoilt1(what); x != nil {
+		if x.Status == 0 {
+			<-f.over
+			return
+		}
+		for name, value := range x.Header {
+			w.Header().Set(name, fmt.Sprint(value))
+		}
+		reply(w, r, x.Status, fmt.Appendf(nil, `{"message": %q}`, http.StatusText(x.Status)))
+		return
+	}
+	if r.Header.Get("Authorization") != "token "+Token {
+		reply(w, r, http.StatusUnauthorized, []byte(`{"message": "Bad credentials"}`))
+		return
+	}
+	body := M{}
+	if r.Method != http.MethodGet && json.NewDecoder(r.Body).Decode(&body) != nil {
+		body = M{}
+	}
+	f.mu.Lock()
+	status, out := f.route(r, body)
+	data, err := json.Marshal(out)
+	f.mu.Unlock()
+	if text, ok := out.(string); ok {
+		w.WriteHeader(status)
+		fmt.Fprint(w, text)
+		return
+	}
+	if err != nil {
+		status, data = http.StatusInternalServerError, []byte(`{"message": "the stub is broken"}`)
+	}
+	reply(w, r, status, data)
+}
+
+// spoilt1 notes a request, and returns the fault that answers it.
+func (f *Forge) spoilt1(what string) *Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, what)
+	for i, x := range f.faults {
+		if !strings.Contains(what, x.Path) {
+			continue
+		}
+		if x.Times > 0 {
+			if x.Times--; x.Times == 0 {
+				f.faults = slices.Delete(f.faults, i, i+1)
+			}
+		}
+		return x
+	}
+	return nil
+}
+
+// reply writes JSON, or that it has not changed.
+func reply(w http.ResponseWriter, r *http.Request, status int, data []byte) {
+	sum := sha256.Sum256(data)
+	etag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	w.Header().Set("Content-Type", "application/json")
+	if status == http.StatusOK {
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(data) // whoever has gone reads no answer
+}
+
+func (f *Forge) next() int64 { f.id++; return f.id }
+
+func user(login string) M { return M{"login": login} }
+
+func (f *Forge) full() string { return Owner + "/" + Name }
+
+// head returns the commit of a branch, "" if there is none.
+func (f *Forge) head(branch string) string {
+	out, err := exec.Command("git", "-C", f.Bare, "rev-parse", "--verify", "-q", "refs/heads/"+branch).Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}

@@ -1,0 +1,143 @@
+package forgestub
+
+import (
+	"fmt"
+	"maps"
+	"time"
+)
+
+// Pulls returns the pull requests as the API shows them.
+func (f *Forge) Pulls() (out []M) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.pulls {
+		out = append(out, f.shown(p))
+	}
+	return out
+}
+
+// Comments returns the comments on a pull request or issue, each as "author: text".
+func (f *Forge) Comments(n int) []string { return f.told(func() []M { return f.comments[n] }) }
+
+// Lines returns the comments on lines.
+func (f *Forge) Lines(n int) []string { return f.told(func() []M { return f.lines[n] }) }
+
+func (f *Forge) told(of func() []M) (out []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range of() {
+		who, _ := c["user"].(M)
+		out = append(out, fmt.Sprintf("%s: %s", who["login"], c["body"]))
+	}
+	return out
+}
+
+// Check sets a check of a commit: conclusion "" = it runs.
+func (f *Forge) Check(commit, name, conclusion, log string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	status := "completed"
+	if conclusion == "" {
+		status = "in_progress"
+	}
+	for _, c := range f.checks[commit] {
+		if c["name"] == name {
+			c["status"], c["conclusion"] = status, conclusion
+			if id, ok := c["id"].(int64); ok {
+				f.logs[id] = log
+			}
+			return
+		}
+	}
+	id := f.next()
+	f.logs[id] = log
+	f.checks[commit] = append(f.checks[commit], M{"id": id, "name": name, "head_sha": commit, "status": status,
+		"conclusion": conclusion, "app": M{"slug": "github-actions"}, "html_url": "https://" + f.Host() + "/check/" + name})
+}
+
+// Line is a comment on a line.
+type Line struct {
+	File string
+	Line int
+	Body string
+}
+
+// Review adds a review of a commit.
+func (f *Forge) Review(n int, author, association, state, commit, body string, lines ...Line) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := f.next()
+	f.reviews[n] = append(f.reviews[n], M{"id": id, "user": user(author), "author_association": association,
+		"state": state, "commit_id": commit, "body": body, "submitted_at": f.Now().UTC()})
+	for _, l := range lines {
+		f.lines[n] = append(f.lines[n], M{"id": f.next(), "user": user(author), "author_association": association,
+			"pull_request_review_id": id, "path": l.File, "line": l.Line, "body": l.Body})
+	}
+}
+
+// Comment adds a comment of somebody, and returns its id.
+func (f *Forge) Comment(n int, author, body string) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id, _ := f.comment(n, author, "NONE", body)["id"].(int64)
+	return id
+}
+
+// Edit changes a comment.
+func (f *Forge) Edit(id int64, body string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, list := range f.comments {
+		for _, c := range list {
+			if c["id"] == id {
+				c["body"], c["updated_at"] = body, f.Now().UTC().Add(time.Minute)
+			}
+		}
+	}
+}
+
+// Merge merges a pull request, and Reject closes it.
+func (f *Forge) Merge(n int, by string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.pull(n)
+	maps.Copy(p, M{"state": "closed", "merged_at": f.Now().UTC(), "merged_by": user(by), "closed_by": user(by),
+		"merge_commit_sha": f.head(fmt.Sprint(p["branch"]))})
+}
+
+// Reject closes a pull request without merging it.
+func (f *Forge) Reject(n int, by string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.Copy(f.pull(n), M{"state": "closed", "closed_by": user(by)})
+}
+
+// Fork opens a pull request of a branch of the same name in somebody's fork.
+func (f *Forge) Fork(author, branch string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.make(branch, "main", author)["fork"] = author + "/" + Name
+}
+
+// Head has a pull request show another commit than its branch has; "" = its own again.
+func (f *Forge) Head(n int, commit string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.spoilt[n] = commit
+}
+
+// Issue opens an issue, and returns its number.
+func (f *Forge) Issue(n int, title, label, assignee, association string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.issues = append(f.issues, M{"number": n, "title": title, "body": "", "user": user("ann"), "label": label,
+		"assignee": assignee, "labels": []M{{"name": label}}, "author_association": association,
+		"html_url": fmt.Sprintf("https://%s/%s/issues/%d", f.Host(), f.full(), n)})
+}
+
+// Describe is a person's editing of a pull request.
+func (f *Forge) Describe(n int, title, body string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.Copy(f.pull(n), M{"title": title, "body": body})
+}

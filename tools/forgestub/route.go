@@ -1,0 +1,204 @@
+package forgestub
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// route answers a request of the API.
+func (f *Forge) route(r *http.Request, body M) (int, any) {
+	path := strings.TrimPrefix(r.URL.Path, "/api/v3/")
+	switch {
+	case r.URL.Path == "/api/graphql":
+		return f.ready(body)
+	case path == "user":
+		return 200, user(Me)
+	}
+	rest, ok := strings.CutPrefix(path, "repos/"+f.full()+"/")
+	if !ok {
+		return 404, M{"message": "Not Found"}
+	}
+	part := strings.Split(rest, "/")
+	n := 0
+	if len(part) > 1 {
+		n, _ = strconv.Atoi(part[1])
+	}
+	post := r.Method == http.MethodPost
+	switch key := strings.Join(append([]string{r.Method, part[0]}, part[min(len(part), 2):]...), " "); {
+	case rest == "pulls" && post:
+		return f.create(body)
+	case rest == "pulls":
+		return 200, f.pullsOf(r.URL.Query().Get("head"))
+	case rest == "issues":
+		return 200, f.issuesWith(r.URL.Query().Get("labels"), r.URL.Query().Get("assignee"))
+	case strings.HasPrefix(key, "GET commits") && part[2] == "check-runs":
+		return 200, M{"check_runs": listOf(f.checks[part[1]])}
+	case strings.HasPrefix(key, "GET commits") && part[2] == "status":
+		return 200, M{"sha": part[1], "statuses": []M{}}
+	case strings.HasPrefix(rest, "actions/jobs/"):
+		id, _ := strconv.ParseInt(part[2], 10, 64)
+		return 200, f.logs[id]
+	case strings.HasPrefix(rest, "issues/comments/"):
+		return f.reword(part[2], body)
+	case n == 0:
+		return 404, M{"message": "Not Found"}
+	default:
+		return f.numbered(key, n, part, body)
+	}
+}
+
+// numbered answers about one pull request or issue.
+func (f *Forge) numbered(key string, n int, part []string, body M) (int, any) {
+	switch {
+	case key == "GET issues comments":
+		return 200, listOf(f.comments[n])
+	case key == "POST issues comments":
+		c := f.comment(n, Me, "OWNER", fmt.Sprint(body["body"]))
+		return 201, c
+	case key == "POST issues labels":
+		p := f.pull(n)
+		p["labels"] = body["labels"]
+		return 200, []M{}
+	case key == "GET issues":
+		return 200, M{"number": n, "closed_by": f.pull(n)["closed_by"]}
+	}
+	p := f.pull(n)
+	if p == nil {
+		return 404, M{"message": "Not Found"}
+	}
+	switch {
+	case key == "GET pulls":
+		return 200, f.shown(p)
+	case key == "PATCH pulls":
+		maps.Copy(p, body)
+		return 200, f.shown(p)
+	case key == "GET pulls reviews":
+		return 200, listOf(f.reviews[n])
+	case key == "GET pulls comments":
+		return 200, listOf(f.lines[n])
+	case key == "POST pulls requested_reviewers":
+		p["asked"] = append(asAny(p["asked"]), asAny(body["reviewers"])...)
+		return 201, f.shown(p)
+	case strings.HasPrefix(key, "POST pulls comments") && part[len(part)-1] == "replies":
+		id, _ := strconv.ParseInt(part[3], 10, 64)
+		f.lines[n] = append(f.lines[n], M{"id": f.next(), "user": user(Me), "body": body["body"], "in_reply_to_id": id})
+		return 201, M{"id": f.id}
+	}
+	return 404, M{"message": "no such route: " + key}
+}
+
+func asAny(v any) []any {
+	list, _ := v.([]any)
+	return list
+}
+
+func listOf(list []M) []M {
+	if list == nil {
+		return []M{}
+	}
+	return list
+}
+
+func (f *Forge) pull(n int) M {
+	if n < 1 || n > len(f.pulls) {
+		return nil
+	}
+	return f.pulls[n-1]
+}
+
+// shown is a pull request as the API shows it: its head is its branch's.
+func (f *Forge) shown(p M) M {
+	out := maps.Clone(p)
+	n, _ := p["number"].(int)
+	branch := fmt.Sprint(p["branch"])
+	sha := f.head(branch)
+	if other := f.spoilt[n]; other != "" {
+		sha = other
+	}
+	repo := f.full()
+	if fork, ok := p["fork"].(string); ok {
+		repo = fork
+	}
+	out["head"] = M{"ref": branch, "sha": sha, "repo": M{"full_name": repo}}
+	out["base"] = M{"ref": p["base"], "repo": M{"full_name": f.full()}}
+	return out
+}
+
+func (f *Forge) create(body M) (int, any) {
+	branch := strings.TrimPrefix(fmt.Sprint(body["head"]), Owner+":")
+	for _, p := range f.pulls {
+		if p["branch"] == branch && p["state"] == "open" && p["fork"] == nil {
+			return 422, M{"message": "Validation Failed", "errors": []M{{"message": "A pull request already exists"}}}
+		}
+	}
+	if f.head(branch) == "" {
+		return 422, M{"message": "Validation Failed", "errors": []M{{"message": "no such head"}}}
+	}
+	p := f.make(branch, fmt.Sprint(body["base"]), Me)
+	p["title"], p["body"], p["draft"] = body["title"], body["body"], body["draft"]
+	return 201, f.shown(p)
+}
+
+func (f *Forge) make(branch, base, author string) M {
+	n := len(f.pulls) + 1
+	p := M{"number": n, "node_id": fmt.Sprintf("PR_%d", n), "state": "open", "branch": branch, "base": base,
+		"html_url": fmt.Sprintf("https://%s/%s/pull/%d", f.Host(), f.full(), n), "user": user(author), "merged_at": nil,
+		"draft": false, "title": "", "body": ""}
+	f.pulls = append(f.pulls, p)
+	return p
+}
+
+func (f *Forge) pullsOf(head string) []M {
+	out := []M{}
+	for _, p := range f.pulls {
+		if fmt.Sprintf("%s:%s", Owner, p["branch"]) == head {
+			out = append(out, f.shown(p))
+		}
+	}
+	return out
+}
+
+func (f *Forge) issuesWith(labels, assignee string) []M {
+	out := []M{}
+	for _, i := range f.issues {
+		if (labels == "" || i["label"] == labels) && (assignee == "" || i["assignee"] == assignee) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (f *Forge) ready(body M) (int, any) {
+	vars, _ := body["variables"].(map[string]any)
+	for _, p := range f.pulls {
+		if p["node_id"] == vars["id"] {
+			p["draft"] = false
+			return 200, M{"data": M{}}
+		}
+	}
+	return 200, M{"errors": []M{{"message": "no such node"}}}
+}
+
+func (f *Forge) reword(id string, body M) (int, any) {
+	for _, list := range f.comments {
+		for _, c := range list {
+			if fmt.Sprint(c["id"]) == id {
+				c["body"], c["updated_at"] = body["body"], f.Now().UTC()
+				return 200, c
+			}
+		}
+	}
+	return 404, M{"message": "Not Found"}
+}
+
+// comment adds a comment.
+func (f *Forge) comment(n int, author, association, body string) M {
+	at := f.Now().UTC()
+	c := M{"id": f.next(), "user": user(author), "author_association": association, "body": body, "created_at": at,
+		"updated_at": at}
+	f.comments[n] = append(f.comments[n], c)
+	return c
+}

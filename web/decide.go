@@ -1,0 +1,236 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/fault"
+	"sluice/internal/findings"
+	"sluice/internal/form"
+	"sluice/internal/press"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+)
+
+// decide accepts a person's answer at a gate. An answer that does not count comes back on the page,
+// with the reason.
+func (s *Server) decide(r *http.Request) (to string, v *view, err error) {
+	err = s.look(r, func(at repo, vw workspace.Viewer, served bool, run daemon.RunStatus) error {
+		p, err := s.gatePage(r.Context(), r, at, vw, served, run)
+		if err != nil {
+			return err
+		}
+		words := strings.TrimSpace(r.PostForm.Get("text"))
+		refuse := func(why string) error {
+			p.Failed, p.Kept = why, words
+			copy(p.Given, r.PostForm["field"])
+			out := gateView(at, p)
+			v = &out
+			return s.changes(r, at, p)
+		}
+		if words, err = keep(r, s.drafts, p, words); err != nil {
+			return refuse(text.Message(err.Error()))
+		}
+		ev, why := s.answer(r, p, run, words)
+		if why != "" {
+			return refuse(why)
+		}
+		if p.Remote {
+			return refuse("on this device a decision counts only if your passkey signs it, which needs JavaScript")
+		}
+		if confirmed(ev.Outcome) && r.PostForm.Get("sure") != "yes" {
+			v = sure(r, p, ev)
+			return nil
+		}
+		why, err = hand(r.Context(), s.drafts, at, p, ev)
+		if why != "" {
+			return refuse(why)
+		}
+		to = p.URL
+		return err
+	})
+	return to, v, err
+}
+
+// keep keeps what the form of an answer has, so that a question or a refusal loses nothing. Comments on
+// what the gate does not ask about any more become words: its lines may be others now.
+func keep(r *http.Request, d *drafts, p *gatePage, words string) (string, error) {
+	f := r.PostForm
+	if !p.Open || f.Get("round") != strconv.Itoa(p.Form.Round) || f.Get("digest") != p.Form.Digest {
+		said := []string{}
+		for _, c := range append([]comment{{Text: p.Kept}, {Text: words}}, unkept(f)...) {
+			if c.File != "" && c.Text != "" {
+				c.Text = fmt.Sprintf("%s:%d: %s", c.File, c.Line, c.Text)
+			}
+			if c.Text != "" && !slices.Contains(said, c.Text) {
+				said = append(said, c.Text)
+			}
+		}
+		return strings.Join(said, "\n\n"), nil
+	}
+	all, err := merged(p.Drafts, f)
+	if err != nil {
+		p.Drafts = unkept(f)
+		return words, err
+	}
+	if p.Drafts = all; len(all) == 0 && words == "" && strings.Join(f["field"], "") == "" {
+		return words, nil
+	}
+	return words, d.change(p.key, func(now *draftOf) { *now = draftOf{words, all, givenOr(r, now.Fields)} })
+}
+
+// confirmed reports whether an outcome is asked for once more.
+func confirmed(outcome string) bool {
+	return outcome != engine.OutcomeFail && outcome != engine.OutcomeVeto
+}
+
+// hand hands in an answer and removes its draft. why is the reason if it did not count.
+func hand(ctx context.Context, d *drafts, at repo, p *gatePage, ev engine.Answered) (why string, err error) {
+	done, err := give(ctx, at, ev)
+	switch {
+	case err != nil:
+		return text.Message(err.Error()), nil
+	case done.Ignored != "":
+		return "it did not count: " + text.Message(done.Ignored), nil
+	case done.Void():
+		return "it did not count: the work has changed since it was reviewed, so a new round opens", nil
+	}
+	return "", d.drop(p.key)
+}
+
+func give(ctx context.Context, at repo, ev engine.Answered) (daemon.Done, error) {
+	sv, err := at.NeedServing(ctx)
+	if err != nil {
+		return daemon.Done{}, err
+	}
+	defer sv.Close()
+	return sv.Do(ctx, ev, via)
+}
+
+// answer returns the event of an answer, or why it does not count.
+func (s *Server) answer(r *http.Request, p *gatePage, run daemon.RunStatus, words string) (engine.Answered, string) {
+	f := r.PostForm
+	ev := engine.Answered{Run: run.ID, Gate: p.Gate, Outcome: f.Get("outcome"), Text: words}
+	round, err := strconv.Atoi(f.Get("round"))
+	shown := formData{round, f.Get("digest"), f.Get("shown")}
+	switch {
+	case err != nil:
+		return ev, "the form names no round: look again"
+	case !p.Open:
+		return ev, fmt.Sprintf("gate %s does not ask a person now: it is %s", p.Gate, p.StateWords)
+	case round != p.Form.Round:
+		return ev, fmt.Sprintf("it was an answer to round %d, and round %d is open now: look again", round, p.Form.Round)
+	case shown.Digest != p.Form.Digest:
+		return ev, "the work has changed since this page was made: look again"
+	case len(words) > engine.MaxFeedback:
+		return ev, fmt.Sprintf("the feedback has more than %d bytes: put it into a file in the repo and name that file",
+			engine.MaxFeedback)
+	}
+	if why := s.ripe(shown, p.URL); why != "" {
+		return ev, why
+	}
+	known := false
+	for _, a := range p.Acts {
+		known = known || a.Outcome == ev.Outcome
+	}
+	if !known {
+		return ev, fmt.Sprintf("gate %s does not accept %q now", p.Gate, text.Line(ev.Outcome))
+	}
+	ev.Round = round
+	if ev.Outcome == engine.OutcomeFail || ev.Outcome == engine.OutcomeVeto {
+		if words == "" && len(p.Drafts) == 0 {
+			return ev, "say what is wrong: the next attempt reads it"
+		}
+		ev.Findings, err = findingsOf(p.Drafts)
+	} else if ev.Outcome == engine.OutcomePass && len(p.Fields) > 0 {
+		ev.Answer, err = answerOf(p, run, f["field"])
+	}
+	if err != nil {
+		return ev, text.Message(err.Error())
+	}
+	return ev, ""
+}
+
+func findingsOf(drafts []comment) (json.RawMessage, error) {
+	if len(drafts) == 0 {
+		return nil, nil
+	}
+	list := make([]findings.Finding, len(drafts))
+	for i, c := range drafts {
+		list[i] = findings.Finding{File: c.File, Line: c.Line, Message: c.Text}
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	return findings.Clean(raw)
+}
+
+// answerOf reads the fields of an answer, in the order of its questions.
+func answerOf(p *gatePage, run daemon.RunStatus, fields []string) (json.RawMessage, error) {
+	for _, g := range run.Gates() {
+		if g.ID != p.Gate {
+			continue
+		}
+		f, err := form.New(g.AnswerSchema)
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; !f.Done(); i++ {
+			value := ""
+			if i < len(fields) {
+				value = fields[i]
+			}
+			if why := f.Take(value); why != "" {
+				return nil, fault.New("fill in the field", "%s", why)
+			}
+		}
+		return f.Answer()
+	}
+	return nil, errNotFound{"no such gate"}
+}
+
+// surePage asks whether a pass, or a route, is meant.
+type surePage struct {
+	Question, Label, Outcome, Text, URL string
+	Fields                              []string
+	Form                                formData
+	Commit, Changes                     string // what it passes, and how much that changes; "" = nothing
+	Unsent                              int    // comments on lines
+}
+
+func sure(r *http.Request, p *gatePage, ev engine.Answered) *view {
+	out := sureOf(p, ev)
+	out.Fields = r.PostForm["field"]
+	return &view{title: out.Label, nav: "inbox", body: "sure", data: out, ask: true}
+}
+
+// sureOf is the question before a pass or a route.
+func sureOf(p *gatePage, ev engine.Answered) surePage {
+	q := press.Pass{Run: p.Run, Gate: p.Gate, GateName: p.Name, Round: p.Round, Step: p.Step,
+		Answer: form.Shown(ev.Answer)}
+	if p.Commit == "" {
+		q.Content = p.Form.Digest
+	}
+	out := surePage{Question: q.Question(), Outcome: ev.Outcome, Text: ev.Text, URL: p.URL, Form: p.Form,
+		Commit: p.Commit, Unsent: len(p.Drafts)}
+	if c := p.Changes; c.Files > 0 && !c.Since {
+		out.Changes = fmt.Sprintf("%s changed, +%d −%d", text.Plural(c.Files, "file"), c.Added, c.Removed)
+	}
+	for _, a := range p.Acts {
+		if a.Outcome == ev.Outcome {
+			out.Label = a.Label
+		}
+	}
+	if ev.Outcome != engine.OutcomePass {
+		out.Question = fmt.Sprintf("Send round %d of %s to %s?", p.Round, text.Line(p.Run), text.Line(ev.Outcome))
+	}
+	return out
+}

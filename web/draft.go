@@ -1,0 +1,236 @@
+package web
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"sluice/daemon"
+	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
+	"sluice/internal/findings"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+)
+
+// draftsDir holds feedback that was written but not sent, in the folder of all state folders.
+const draftsDir = "web-drafts"
+
+// draftMost is the largest size of a draft, in bytes.
+const draftMost = 256 << 10
+
+// comment is a comment on a line of the changes.
+type comment struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
+}
+
+// draftOf is a person's unsent feedback on a round.
+type draftOf struct {
+	Words    string    `json:"words,omitempty"`
+	Comments []comment `json:"comments,omitempty"`
+	Fields   []string  `json:"fields,omitempty"` // of the answer, one for each question
+}
+
+// drafts keeps unsent feedback. It survives a closed tab, and every device shows it.
+type drafts struct {
+	dir string
+	mu  sync.Mutex
+}
+
+// draftLife is how long a draft is kept.
+const draftLife = 30 * 24 * time.Hour
+
+// tidy removes old drafts, whose rounds were decided elsewhere.
+func (d *drafts) tidy(now time.Time) error {
+	all, err := os.ReadDir(d.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range all {
+		if st, serr := e.Info(); serr == nil && now.Sub(st.ModTime()) > draftLife {
+			err = errors.Join(err, os.Remove(filepath.Join(d.dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// draftKey names the draft of a writer. What somebody on another device has written is not sent with
+// another person's answer.
+func draftKey(at repo, writer, run, gate string, round int) string {
+	return hashOf(fmt.Sprintf("%s\x00%s\x00%s\x00%d\x00%s", at.Root, run, gate, round, writer)) + ".json"
+}
+
+func (d *drafts) load(key string) (draftOf, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.read(key)
+}
+
+func (d *drafts) read(key string) (out draftOf, err error) {
+	raw, _, err := atomicfile.OpenRegular(d.dir, key, draftMost)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		return out, fault.New("remove "+filepath.Join(d.dir, key), "the draft cannot be read: %w", err)
+	}
+	return out, nil
+}
+
+// change applies a change to a draft and keeps it.
+func (d *drafts) change(key string, fn func(*draftOf)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now, err := d.read(key)
+	if err != nil {
+		return err
+	}
+	fn(&now)
+	raw, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	if len(raw) > draftMost {
+		return fault.New("send part of it first", "the draft has more than %d KiB", draftMost>>10)
+	}
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(d.dir, key), raw, 0o600)
+}
+
+func (d *drafts) drop(key string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := os.Remove(filepath.Join(d.dir, key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// draft saves the feedback and comments of a form that is not sent. What cannot be saved comes back on
+// the page.
+func (s *Server) draft(r *http.Request) (to string, v *view, err error) {
+	err = s.look(r, func(at repo, vw workspace.Viewer, served bool, run daemon.RunStatus) error {
+		p, err := s.gatePage(r.Context(), r, at, vw, served, run)
+		if err != nil {
+			return err
+		}
+		words := strings.TrimSpace(r.PostForm.Get("text"))
+		all, err := merged(p.Drafts, r.PostForm)
+		if err == nil {
+			_, err = findingsOf(all)
+		}
+		if given := r.PostForm.Get("round"); err == nil && given != strconv.Itoa(p.Round) {
+			err = fault.New("look at the round that is open now", "they were about round %s", text.Line(given))
+		}
+		if err == nil && !p.Open {
+			if words, err = keep(r, s.drafts, p, words); err == nil {
+				err = fault.New("look at what is asked now", "gate %s does not ask a person now", p.Gate)
+			}
+		}
+		if err == nil {
+			to = p.URL + "#" + r.PostForm.Get("row")
+			err = s.drafts.change(p.key, func(d *draftOf) {
+				if hashOf(words) == r.PostForm.Get("was") { // another tab may have written some since
+					words = d.Words
+				}
+				*d = draftOf{words, all, givenOr(r, d.Fields)}
+			})
+		}
+		if err != nil {
+			p.Failed = "what you wrote was not saved and is only on this page: " + text.Message(err.Error())
+			p.Kept, p.Drafts = words, unkept(r.PostForm)
+			out := gateView(at, p)
+			to, v = "", &out
+			return s.changes(r, at, p)
+		}
+		return nil
+	})
+	return to, v, err
+}
+
+// givenOr returns the fields of a form's answer, or of a form without any the kept ones.
+func givenOr(r *http.Request, kept []string) []string {
+	if given, ok := r.PostForm["field"]; ok {
+		return given
+	}
+	return kept
+}
+
+// unkept returns the comments of a form as they were written.
+func unkept(form url.Values) (out []comment) {
+	for i, said := range form["c"] {
+		c := comment{Text: strings.TrimSpace(said)}
+		if i < len(form["at"]) {
+			file, line, _ := cutLast(form["at"][i])
+			c.File = file
+			c.Line, _ = strconv.Atoi(line)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// merged returns the comments of a form and the kept ones on other lines. An empty comment removes the
+// one before. A removed line has the place of the line before it: what a form has at one place becomes
+// one comment.
+func merged(kept []comment, form url.Values) ([]comment, error) {
+	at, said := form["at"], form["c"]
+	if len(at) != len(said) {
+		return nil, fault.New("open the gate again", "a comment names no line")
+	}
+	out := slices.Clone(kept)
+	for i, place := range at {
+		file, line, ok := cutLast(place)
+		n, err := strconv.Atoi(line)
+		if !ok || err != nil || n < 1 || n > findings.MaxLine || file == "" {
+			return nil, fault.New("click the number of a line", "a comment names no line")
+		}
+		c := comment{File: file, Line: n, Text: strings.TrimSpace(said[i])}
+		same := func(o comment) bool { return o.File == c.File && o.Line == c.Line }
+		if j := slices.IndexFunc(out, same); j >= 0 && slices.Contains(at[:i], place) && out[j].Text != c.Text {
+			c.Text = strings.TrimSpace(out[j].Text + "\n\n" + c.Text)
+		}
+		if len(c.Text) > findings.MaxText {
+			return nil, fault.New("write a shorter one", "a comment has more than %d bytes", findings.MaxText)
+		}
+		out = slices.DeleteFunc(out, same)
+		if c.Text != "" {
+			out = append(out, c)
+		}
+	}
+	if len(out) > findings.Max {
+		return nil, fault.New("send some of them first", "there are more than %d comments", findings.Max)
+	}
+	slices.SortStableFunc(out, func(a, b comment) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return out, nil
+}
+
+// cutLast cuts FILE:LINE, where the file may have colons.
+func cutLast(place string) (file, line string, ok bool) {
+	i := strings.LastIndexByte(place, ':')
+	if i < 0 {
+		return "", "", false
+	}
+	return place[:i], place[i+1:], true
+}

@@ -1,0 +1,289 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/findings"
+	"sluice/internal/form"
+	"sluice/internal/press"
+	"sluice/internal/render"
+	"sluice/internal/show"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+	"sluice/web/ansi"
+)
+
+// gatePage is a gate, with all that a person needs to decide.
+type gatePage struct {
+	Repo, Run, URL, RunURL string
+	Gate, Name, Title      string
+	Step, Task             string
+	State, StateWords      string
+	Round                  int
+	Why                    string
+	Until                  time.Time // of the veto window
+	Commit, Base           string
+	Who, Trust, Exposed    string
+	Signed, Stub           bool
+	Spent                  string
+	Law, Beside, Hidden    []string
+	Checks                 []checkLine
+	Verdict                *verdictLine
+	Findings               []findingLine
+	Earlier                []earlierRound
+	Notes                  []engine.Note
+	Said                   string // what the step's agent said of its work
+	AttemptURL             string
+	Changes                changes
+
+	Passkey bool // a passkey signs what is decided here
+	Remote  bool // the browser is on another device: without a passkey it decides nothing
+
+	Open   bool // a person may decide now
+	Served bool
+	Acts   []act
+	Fields []string // what an answer is asked for
+	Given  []string // what was written into them and not taken in, one for each
+	Form   formData
+	Drafts []comment
+	Kept   string // words of an answer that was not taken in
+	Failed string // why it was not
+
+	Was string // hash of the words that were kept when it was made
+
+	shown *show.Shown
+	key   string // of the drafts
+}
+
+type checkLine struct {
+	Command string
+	HTML    template.HTML // web/ansi made it
+	Left    int           // bytes of the output that are not shown
+}
+
+type verdictLine struct {
+	Outcome, By, Score, Words string
+}
+
+type findingLine struct {
+	State, Place, Words, Severity, From string
+}
+
+type earlierRound struct {
+	N           int
+	Outcome, By string
+	Words       string
+}
+
+// act is a button.
+type act struct {
+	Outcome, Label, Class string
+	Words                 bool // it needs words
+}
+
+// formData binds an answer to what its page showed.
+type formData struct {
+	Round         int
+	Digest, Shown string
+}
+
+func (s *Server) gate(r *http.Request) (v view, err error) {
+	err = s.look(r, func(at repo, vw workspace.Viewer, served bool, run daemon.RunStatus) error {
+		p, err := s.gatePage(r.Context(), r, at, vw, served, run)
+		if err != nil {
+			return err
+		}
+		if !followed(r) { // the changes are no part that follows
+			err = s.changes(r, at, p)
+		}
+		v = gateView(at, p)
+		return err
+	})
+	return v, err
+}
+
+func gateView(at repo, p *gatePage) view {
+	return view{title: p.Title, nav: "inbox", body: "gate",
+		parts: []string{"gatehead", "gatefacts", "verdict", "newround"}, repos: []string{at.Root}, run: p.Run, data: p}
+}
+
+// gatePage returns what is known about a gate of a run, without the changes.
+func (s *Server) gatePage(ctx context.Context, r *http.Request, at repo, vw workspace.Viewer, served bool,
+	run daemon.RunStatus) (*gatePage, error) {
+	id := r.PathValue("gate")
+	if !slices.ContainsFunc(run.Gates(), func(g daemon.GateStatus) bool { return g.ID == id }) {
+		return nil, errNotFound{fmt.Sprintf("no gate %q in %s", text.Line(id), run.ID)}
+	}
+	sh, err := show.Gather(ctx, at.Workspace, vw, run, id)
+	if err != nil {
+		return nil, err
+	}
+	g := *sh.Gate
+	url := runURL(at.Name, run.ID)
+	p := &gatePage{Repo: at.Name, Run: run.ID, RunURL: url, URL: url + "/g/" + id, Gate: id, Name: g.Name,
+		Title: cmp.Or(sh.LookFor, text.Title(id, g.Name)), Step: text.Title(sh.Step, sh.StepName), Task: sh.Task,
+		State: g.State, StateWords: gateState(g), Round: g.Round, Why: why(g.Why),
+		Until:  g.Until,
+		Commit: sh.Taken, Base: sh.Base(), Trust: sh.Trust, Exposed: sh.Exposed,
+		Signed: g.Trust == engine.TrustSigned, Stub: sh.Stubbed, Spent: render.Spent(run.Usage, run.Budget),
+		Notes: sh.Notes, Served: served, shown: sh,
+		key: draftKey(at, s.passkeys.writer(r), run.ID, id, g.Round)}
+	p.Who = "anyone on this machine"
+	if len(g.Approvers) > 0 {
+		p.Who = strings.Join(g.Approvers, ", ") + ", except who worked on it"
+	}
+	p.Open = served && run.Live() && slices.Contains([]string{engine.OnHuman, engine.OnWindow, engine.Approved}, g.State)
+	p.acts(g)
+	p.known(sh)
+	if sh.Attempt != nil {
+		p.AttemptURL = attemptURL(url, sh.Step, sh.Attempt.N)
+		p.Said = sh.Attempt.Summary
+	}
+	p.Form = formData{g.Round, g.Reviewed, s.stamp(p.URL, g.Round, g.Reviewed)}
+	if g.State == engine.OnHuman && len(g.AnswerSchema) > 0 {
+		f, err := form.New(g.AnswerSchema)
+		if err != nil {
+			return nil, err
+		}
+		p.Fields = f.Questions()
+		p.Given = make([]string, len(p.Fields))
+	}
+	if p.Open {
+		kept, err := s.drafts.load(p.key)
+		if err != nil {
+			return nil, err
+		}
+		p.Drafts, p.Kept, p.Was = kept.Comments, kept.Words, hashOf(kept.Words)
+		copy(p.Given, kept.Fields)
+	}
+	return p, s.passkeys.signing(r, at, p, g)
+}
+
+// gateState returns a gate's state in words.
+func gateState(g daemon.GateStatus) string {
+	if g.State == engine.OnHuman {
+		return "asks you"
+	}
+	return render.GateState(g)
+}
+
+// why returns why a person is asked, where that is not simply the gate's level.
+func why(reason string) string {
+	if reason == "level" {
+		return ""
+	}
+	return render.Why(reason)
+}
+
+// acts are the buttons of a gate in its state.
+func (p *gatePage) acts(g daemon.GateStatus) {
+	if !p.Open {
+		return
+	}
+	if g.State != engine.OnHuman {
+		p.Acts = []act{{engine.OutcomeVeto, "Veto", "no", true}}
+		return
+	}
+	for _, o := range g.Outcomes {
+		switch o {
+		case engine.OutcomeVeto:
+		case engine.OutcomePass:
+			label := "Pass"
+			if p.Commit != "" {
+				label = "Pass " + p.Commit[:min(len(p.Commit), 7)]
+			}
+			p.Acts = append(p.Acts, act{o, label, "go", false})
+		case engine.OutcomeFail:
+			p.Acts = append(p.Acts, act{o, "Fail", "no", true})
+		default:
+			p.Acts = append(p.Acts, act{o, text.Line(o), "", false})
+		}
+	}
+	slices.SortStableFunc(p.Acts, func(a, b act) int { return rank(a) - rank(b) })
+}
+
+// rank puts the pass last, away from a hasty click.
+func rank(a act) int { return slices.Index([]string{"no", "", "go"}, a.Class) }
+
+// checkMost is how much of a check's output a page has, as HTML.
+const checkMost = 64 << 10
+
+// known adds the results of checks, reviewers and earlier rounds.
+func (p *gatePage) known(sh *show.Shown) {
+	for _, c := range sh.Checked {
+		html, left := ansi.HTML([]byte(c.Output), checkMost)
+		p.Checks = append(p.Checks, checkLine{c.Command, template.HTML(html), left})
+	}
+	for _, b := range sh.Law {
+		p.Law = append(p.Law, b.Path)
+	}
+	for _, b := range sh.Beside {
+		p.Beside = append(p.Beside, b.Path)
+	}
+	for _, b := range sh.Hidden {
+		p.Hidden = append(p.Hidden, b.Path)
+	}
+	for _, f := range sh.Since {
+		from := "the reviewer"
+		if f.Comment {
+			from = "a person"
+		}
+		p.Findings = append(p.Findings, findingLine{f.State, f.Place(), f.Message, f.Severity, from})
+	}
+	for _, q := range sh.Earlier {
+		p.Earlier = append(p.Earlier, earlierRound{q.N, cmp.Or(q.Outcome, q.State), render.By(q.ByKind, q.By), q.Feedback})
+	}
+	g := sh.Gate
+	if g.Outcome == "" && g.Feedback == "" {
+		return
+	}
+	p.Verdict = &verdictLine{Outcome: g.Outcome, Words: g.Feedback, By: render.By(g.ByKind, g.By)}
+	if g.Score != nil {
+		p.Verdict.Score = strconv.FormatFloat(*g.Score, 'f', 2, 64)
+	}
+	for _, q := range g.Rounds {
+		if q.N == g.Round {
+			for _, f := range findings.List(q.Findings) {
+				p.Findings = append(p.Findings, findingLine{"new", f.Place(), f.Message, f.Severity, "the reviewer"})
+			}
+		}
+	}
+}
+
+// stamp seals the time at which a form about a round was made, so that nobody decides on a page that
+// has only just appeared. gate is the URL of the gate.
+func (s *Server) stamp(gate string, round int, digest string) string {
+	return s.stampAt(gate, round, digest, s.con.Now().UnixMilli())
+}
+
+func (s *Server) stampAt(gate string, round int, digest string, at int64) string {
+	h := hmac.New(sha256.New, s.mac)
+	fmt.Fprintf(h, "%s\x00%d\x00%s\x00%d", gate, round, digest, at)
+	return fmt.Sprintf("%d.%s", at, hex.EncodeToString(h.Sum(nil)))
+}
+
+// ripe returns why an answer is too early, or belongs to another form; "" = it may count.
+func (s *Server) ripe(f formData, gate string) string {
+	at, _, _ := strings.Cut(f.Shown, ".")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || !hmac.Equal([]byte(s.stampAt(gate, f.Round, f.Digest, ms)), []byte(f.Shown)) {
+		return "this form is of an earlier page: look again"
+	}
+	if s.con.Now().Sub(time.UnixMilli(ms)) < press.Shown {
+		return "it has only just come to the screen: look, then answer"
+	}
+	return ""
+}

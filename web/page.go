@@ -1,0 +1,259 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/render"
+	"sluice/internal/text"
+	"sluice/specs/graph"
+)
+
+// view is a page: the template of its body, and what that shows. Each of parts is a template of an
+// element with the same id, which follows the journal.
+type view struct {
+	title string
+	nav   string // the entry of the menu it belongs to
+	body  string
+	parts []string
+	repos []string     // roots of the repos that it shows; none = all
+	run   string       // the one run it shows, with those of its tasks; "" = any
+	grows *attemptPage // whose output it shows the end of; nil = none
+	data  any
+	ask   bool // a question before an action, not a refusal
+}
+
+// pages are the templates.
+type pages struct{ t *template.Template }
+
+func parsePages(now func() time.Time) (*pages, error) {
+	t := template.New("").Funcs(template.FuncMap{
+		"line":  text.Line,
+		"ago":   func(t time.Time) string { return render.Ago(now().Sub(t)) },
+		"left":  func(t time.Time) string { return render.Ago(t.Sub(now())) },
+		"clock": func(t time.Time) string { return t.Local().Format("2 Jan 15:04") },
+		"short": func(s string) string { return s[:min(len(s), shortCommit)] },
+		"mark":  mark,
+		"title": text.Title,
+		"join":  func(s []string) string { return strings.Join(s, ", ") },
+		"plural": func(n int, one string) string {
+			return text.Plural(n, one)
+		},
+	})
+	t, err := t.ParseFS(files, "page/*.html")
+	return &pages{t}, err
+}
+
+// shortCommit is how much of a commit's id is shown.
+const shortCommit = 12
+
+// frame is what the template of all pages shows around a body.
+type frame struct {
+	Title, Nav string
+	Live, In   bool // it follows the journal; the browser is logged in
+	Body       template.HTML
+}
+
+// render executes a template, with hidden characters made visible.
+func (p *pages) render(name string, data any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := p.t.ExecuteTemplate(&b, name, data); err != nil {
+		return nil, err
+	}
+	return revealed(b.Bytes()), nil
+}
+
+// odd reports whether a page shows a character by its number: one that text.Hidden tells, the byte
+// order mark, and what is no character for people. The templates contain none.
+func odd(r rune) bool {
+	return text.Hidden(r) || r == '\ufeff' || r == utf8.RuneError ||
+		!unicode.IsGraphic(r) && !unicode.Is(unicode.Cf, r) && r != '\n' && r != '\t'
+}
+
+// revealed replaces odd characters by their numbers.
+func revealed(b []byte) []byte {
+	if plain := plainLen(b); bytes.IndexFunc(b[plain:], odd) < 0 {
+		return b
+	}
+	out := make([]byte, 0, len(b)+64)
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		switch {
+		case !odd(r):
+			out = append(out, b[:n]...)
+		case r == utf8.RuneError:
+			out = append(out, "\ufffd"...)
+		default:
+			out = fmt.Appendf(out, "⟨U+%04X⟩", r)
+		}
+		b = b[n:]
+	}
+	return out
+}
+
+// plainLen returns how many bytes at the begin are printed ASCII characters, tabs and newlines.
+func plainLen(b []byte) int {
+	for i, c := range b {
+		if (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// mark returns the class of a state's colour: ok, no, busy, ask or off.
+func mark(state string) string {
+	_, style := render.Mark(state)
+	return styleClass(style)
+}
+
+// styleClass returns the class of a terminal's colour.
+func styleClass(style string) string {
+	switch style {
+	case console.Green:
+		return "ok"
+	case console.Red:
+		return "no"
+	case console.Blue:
+		return "busy"
+	case console.Yellow:
+		return "ask"
+	}
+	return "off"
+}
+
+// streams is what a browser accepts that follows a page.
+const streams = "text/event-stream"
+
+// page serves a page, and the stream of its parts, to browsers that are logged in.
+func (s *Server) page(mux *http.ServeMux, pattern string, load func(*http.Request) (view, error)) {
+	mux.HandleFunc(pattern, s.loggedIn(func(w http.ResponseWriter, r *http.Request) {
+		if followed(r) {
+			s.stream(w, r, load)
+			return
+		}
+		v, err := load(r)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		s.show(w, r, http.StatusOK, v)
+	}))
+}
+
+// followed reports whether a browser asks for the parts of a page that follow the journal, and not for
+// the page.
+func followed(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.Header.Get("Accept") == streams
+}
+
+// post serves a form. do returns where the browser goes then, or a page that says why not.
+func (s *Server) post(mux *http.ServeMux, pattern string, do func(*http.Request) (to string, v *view, err error)) {
+	mux.HandleFunc(pattern, s.loggedIn(func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseForm(); err != nil {
+			s.fail(w, r, &fault.Error{Cause: "the form cannot be read: " + err.Error(),
+				Advice: fmt.Sprintf("a form may have at most %d KiB", bodyMost>>10)})
+			return
+		}
+		to, v, err := do(r)
+		switch {
+		case err != nil:
+			s.fail(w, r, err)
+		case v != nil && v.ask:
+			s.show(w, r, http.StatusOK, *v)
+		case v != nil:
+			s.show(w, r, http.StatusConflict, *v)
+		default:
+			http.Redirect(w, r, to, http.StatusSeeOther)
+		}
+	}))
+}
+
+// errNotFound is an error about something that does not exist.
+type errNotFound struct{ what string }
+
+func (e errNotFound) Error() string { return e.what }
+
+// fail shows an error with its advice.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status, p := told(s.opt.Log, r, err)
+	s.show(w, r, status, view{title: "That did not work", body: "error", data: p})
+}
+
+// told returns an error as people are told it, and logs one that is not for them.
+func told(log zerolog.Logger, r *http.Request, err error) (status int, p errorPage) {
+	status = http.StatusInternalServerError
+	p = errorPage{Cause: text.Message(err.Error())}
+	var f *fault.Error
+	var gone errNotFound
+	switch {
+	case errors.As(err, &gone):
+		status = http.StatusNotFound
+	case errors.As(err, &f):
+		status = http.StatusBadRequest
+		p.Cause, p.Advice = text.Message(f.Cause), text.Message(f.Advice)
+	default:
+		log.Error().Err(err).Str("page", r.URL.Path).Msg("the page failed")
+	}
+	return status, p
+}
+
+type errorPage struct{ Cause, Advice string }
+
+// show writes a page.
+func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, v view) {
+	body, err := s.pages.render(v.body, v.data)
+	var out []byte
+	if err == nil {
+		f := frame{Title: v.title, Nav: v.nav, Body: template.HTML(body)} // a template made it
+		_, f.In = s.login(r)
+		f.Live = len(v.parts) > 0 && r.Method != http.MethodPost
+		out, err = s.pages.render("frame", f)
+	}
+	if err != nil {
+		s.opt.Log.Error().Err(err).Str("page", r.URL.Path).Msg("a template failed")
+		http.Error(w, "the page cannot be shown: see the daemon's log", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(out) // the browser may have gone
+}
+
+// static serves the page's own files, also without a login: they have nothing secret.
+func (s *Server) static(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("file")
+	b, err := files.ReadFile(path.Join("static", path.Base(name)))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	types := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+		".svg": "image/svg+xml", ".webmanifest": "application/manifest+json", ".LICENSE": "text/plain; charset=utf-8"}
+	if name == "app.css" {
+		b = append(b, graph.Style()...)
+	}
+	w.Header().Set("Content-Type", types[path.Ext(name)])
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(b)
+}
+
+// quiet returns a console that prints nothing.
+func quiet(con *console.Console) *console.Console {
+	c := *con
+	c.In, c.Out, c.Err, c.Colour, c.JSON, c.Yes = strings.NewReader(""), io.Discard, io.Discard, false, true, false
+	return &c
+}

@@ -1,0 +1,77 @@
+// Live parts: while the page is seen, each message is the HTML of one element, named by its id, or lines for one.
+"use strict";
+(() => {
+  const find = (id) => document.getElementById(id);
+  // The one place that makes HTML of text: parts of our own pages, under Trusted Types.
+  const asIs = { createHTML: (s) => s };
+  const policy = window.trustedTypes?.createPolicy("sluice", asIs) ?? asIs;
+  const parsed = (html) => {
+    const t = document.createElement("template");
+    t.innerHTML = policy.createHTML(html);
+    return t.content;
+  };
+
+  const lamp = find("lamp"); // only a page that can be followed has one
+  const lit = (on, words) => { lamp.classList.toggle("off", !on); lamp.textContent = words; };
+  let source = null, again = 0;
+  const close = () => { source?.close(); source = null; clearTimeout(again); };
+  const open = () => {
+    if (!lamp || source || document.hidden) return;
+    source = new EventSource(location.pathname + location.search);
+    source.onopen = () => lit(true, "live");
+    source.onmessage = (m) => {
+      const next = parsed(m.data).firstElementChild, { to, drop } = next.dataset, now = find(to ?? next.id);
+      if (to) {
+        for (let n = Number(drop); n > 0; n--) now.firstElementChild.remove();
+        now.append(...next.children);
+      } else if (now && now.outerHTML !== next.outerHTML) Idiomorph.morph(now, next);
+    };
+    source.onerror = () => { close(); lit(false, "not connected, retrying"); again = setTimeout(open, 2000); };
+  };
+  document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", open);
+  open();
+
+  const form = find("decide"), round = find("newround");
+  // A gate that asks while somebody looks gets its form. One that has changed takes no answer.
+  const buttons = form?.querySelectorAll("button[name=outcome]") ?? [];
+  const able = (yes) => { for (const b of buttons) b.disabled = !yes; };
+  const moved = () => {
+    if (!form && round.dataset.at.endsWith("true")) location.reload();
+    if (!form) return;
+    const same = round.dataset.at === form.dataset.at;
+    find("stale").hidden = same;
+    able(same);
+  };
+  if (round) new MutationObserver(moved).observe(round, { attributes: true });
+  if (!form) return;
+  able(false); // until the page has been seen
+  setTimeout(moved, 1100);
+
+  // The number of a line opens the box for a comment below it, without leaving the page.
+  document.addEventListener("click", async (ev) => {
+    const a = ev.target.closest?.(".diff a[href*='at=']");
+    if (!a || ev.metaKey || ev.ctrlKey || ev.shiftKey) return;
+    ev.preventDefault();
+    const row = a.closest("tr"), id = "c-" + row.id;
+    if (!find(id)) {
+      const box = parsed(await (await fetch(a.href)).text()).getElementById(id);
+      if (!box) { location.href = a.href; return; }
+      row.after(box);
+    }
+    find(id).querySelector("textarea").focus();
+  });
+
+  // What is typed is kept as a draft.
+  let later = 0;
+  const cancel = () => { clearTimeout(later); later = 0; };
+  const keep = async (leaving) => { // a request that outlives its page has 64 kB at most
+    cancel();
+    const sent = fetch(form.action + "/draft", { method: "POST", body: new URLSearchParams(new FormData(form)), keepalive: leaving, redirect: "manual" });
+    find("unkept").hidden = await sent.then((res) => res.type === "opaqueredirect", () => false);
+  };
+  document.addEventListener("input", (ev) => { if (ev.target.form === form) { cancel(); later = setTimeout(keep, 1000, false); } });
+  addEventListener("pagehide", () => { if (later) keep(true); });
+  form.addEventListener("submit", cancel);
+})();
