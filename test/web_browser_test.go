@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -269,14 +268,7 @@ func paged(t *testing.T) (w *playground, sluice string, stop func()) {
 	}
 	t.Parallel()
 	w, sluice = gated(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.env = append(w.env, "SLUICE_CONFIG_WEB_LISTEN="+l.Addr().String())
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	w.env = append(w.env, "SLUICE_CONFIG_WEB_LISTEN=127.0.0.1:"+freePort(t))
 	w.own(`notify: {desktop: false}
 roles: {"*": {agent: judge}}
 agents:

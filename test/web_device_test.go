@@ -4,7 +4,6 @@ package test
 
 import (
 	"context"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -49,19 +48,9 @@ func named(t *testing.T) (w *playground, sluice, base string) {
 		CombinedOutput(); err != nil {
 		t.Fatalf("openssl: %v %s", err, out)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.env = append(w.env, "SLUICE_CONFIG_WEB_LISTEN="+l.Addr().String(), "SLUICE_CONFIG_WEB_NAME="+deviceName,
+	port := freePort(t)
+	w.env = append(w.env, "SLUICE_CONFIG_WEB_LISTEN=127.0.0.1:"+port, "SLUICE_CONFIG_WEB_NAME="+deviceName,
 		"SLUICE_CONFIG_WEB_CERT="+cert, "SLUICE_CONFIG_WEB_KEY="+key)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
 	w.serve(sluice)
 	return w, sluice, "https://" + deviceName + ":" + port
 }
