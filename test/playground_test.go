@@ -39,9 +39,10 @@ func newWorld(t *testing.T, repo bool) *playground {
 func (w *playground) sluice(args ...string) (code int, stdout, stderr string) {
 	w.t.Helper()
 	var out, errs bytes.Buffer
+	bin := filepath.Join(binDir(w.t), "sluice") // the first test builds it
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(binDir(w.t), "sluice"), append([]string{"-C", w.dir}, args...)...)
+	cmd := exec.CommandContext(ctx, bin, append([]string{"-C", w.dir}, args...)...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = w.env, &out, &errs
 	if err := cmd.Run(); cmd.ProcessState == nil || ctx.Err() != nil {
 		w.t.Fatalf("sluice %v: %v", args, errors.Join(err, ctx.Err()))
