@@ -49,7 +49,9 @@ type command struct {
 func commands(t *testing.T) map[string]command {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "sluice")
-	if out, err := exec.Command("go", "build", "-o", bin, "sluice/cmd/sluice").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", bin, "sluice/cmd/sluice")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // compiled already
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v: %s", err, out)
 	}
 	help := func(path ...string) string {
