@@ -130,3 +130,24 @@ func TestReadmeSpec(t *testing.T) {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 }
+
+// TestCommandsThatRunNoGit: what a person looks at all day costs no process besides its own.
+func TestCommandsThatRunNoGit(t *testing.T) {
+	w := newWorld(t, true)
+	w.write(".workflow/specs/w.yaml", "workflow: {id: w}\nsteps: [{id: A, run: echo, next_step: DONE}]\n")
+	bin := t.TempDir()
+	ran := filepath.Join(bin, "ran")
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\necho \"$*\" >>"+ran+"\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	for _, command := range []string{"status", "inbox", "ls", "log", "validate", "config"} {
+		if code, _, errs := w.sluice(command); code != 0 {
+			t.Errorf("%s: %d %s", command, code, errs)
+		}
+		if did, err := os.ReadFile(ran); err == nil {
+			t.Errorf("%s ran git:\n%s", command, did)
+			_ = os.Remove(ran)
+		}
+	}
+}

@@ -87,7 +87,8 @@ func editNotes(ctx context.Context, r *Repo, ref, message string, commits []stri
 		for _, e := range entries {
 			if e.commit != commit {
 				rest = append(rest, e)
-			} else if before, err = r.blob(ctx, e.blob); err != nil {
+			} else if before, err = r.shadow(ctx, call{args: []string{"cat-file", "blob", e.blob},
+				limit: maxNoteBytes, timeout: callTime}); err != nil {
 				return err
 			}
 		}
@@ -227,9 +228,4 @@ func (r *Repo) noteTree(ctx context.Context, entries []noteEntry) (string, error
 		fmt.Fprintf(&b, "100644 blob %s\t%s\x00", e.blob, e.commit)
 	}
 	return r.line(ctx, call{args: []string{"mktree", "-z"}, stdin: strings.NewReader(b.String())})
-}
-
-// blob reads a blob of at most maxNoteBytes.
-func (r *Repo) blob(ctx context.Context, sha string) ([]byte, error) {
-	return r.shadow(ctx, call{args: []string{"cat-file", "blob", sha}, limit: maxNoteBytes, timeout: callTime})
 }

@@ -187,7 +187,7 @@ func TestPlainTop(t *testing.T) {
 	if got := PlainTop(below, ".workflow"); got != "" {
 		t.Errorf("in a checkout: %q", got)
 	}
-	if id, err := RepoID(filepath.Join(root, ".git")); id != before || err != nil {
-		t.Errorf("%s, %v, and before %s", id, err, before)
+	if common, err := CommonDir(root); err != nil || RepoID(common) != before {
+		t.Errorf("%s, %v, and before %s", common, err, before)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,8 +91,11 @@ func (r *Repo) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 	return lines, nil
 }
 
-// settings lists one file's settings, without includes.
+// settings lists one file's settings, without includes; none if there is no file.
 func (r *Repo) settings(ctx context.Context, file string) ([]setting, error) {
+	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	out, err := r.run(ctx, call{args: []string{"config", "--file", file, "--no-includes", "--null", "--list"},
 		limit: maxConfigList, timeout: callTime})
 	if err != nil {

@@ -60,7 +60,6 @@ type Worktree struct {
 	Branch   string // full name of its branch; "" = detached
 	Bare     bool   // the main entry of a bare repo: no files
 	Prunable string // why git would prune it: usually its folder is gone
-	Locked   bool
 }
 
 // Worktrees lists the checkouts of the repo, including those whose folder is gone. What git
@@ -171,8 +170,6 @@ func parseWorktrees(out []byte) []Worktree {
 			t.Branch = value
 		case "bare":
 			t.Bare = true
-		case "locked":
-			t.Locked = true
 		case "prunable":
 			t.Prunable = value
 		}
@@ -202,19 +199,6 @@ func (r *Repo) headOf(ctx context.Context, gitDir, top string) (string, error) {
 		return "", nil
 	}
 	return sha, checkSHA(sha)
-}
-
-// config returns one value of the repo's own configuration, or "".
-func (r *Repo) config(ctx context.Context, key string) (string, error) {
-	out, err := r.inRepo(ctx, r.common, r.top, call{
-		args: []string{"config", "--local", "--null", "--get",
-			key}, limit: smallOutput, timeout: callTime, codes: []int{1},
-	})
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", key, err)
-	}
-	value, _, _ := strings.Cut(string(out), "\x00")
-	return value, nil
 }
 
 // checkRef returns an error if a full ref name is malformed, by the rules of `git

@@ -331,7 +331,7 @@ func TestWorktrees(t *testing.T) {
 	trees[2].Prunable = ""
 	want := []Worktree{
 		{Path: s.dir, Head: head, Branch: "refs/heads/main"},
-		{Path: s.beside("a b\nc"), Head: head, Branch: "refs/heads/feat/x", Locked: true},
+		{Path: s.beside("a b\nc"), Head: head, Branch: "refs/heads/feat/x"},
 		{Path: s.beside("gone"), Head: head},
 	}
 	if !reflect.DeepEqual(trees, want) {

@@ -42,7 +42,17 @@ func (r *Repo) RemoteURL(ctx context.Context, name string) (string, error) {
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return unicode.IsControl(c) }) {
 		return "", fmt.Errorf("%.80q is not a valid name for a remote", name)
 	}
-	return r.config(ctx, "remote."+name+".url")
+	all, err := r.settings(ctx, filepath.Join(r.common, "config"))
+	if err != nil {
+		return "", fmt.Errorf("read the address of %s: %w", name, err)
+	}
+	address := ""
+	for _, s := range all {
+		if s.key == "remote."+name+".url" {
+			address = s.value
+		}
+	}
+	return address, nil
 }
 
 // LsRemotePulls asks the forge at address for the heads of its pull and merge requests: object name

@@ -198,20 +198,36 @@ func Toplevel(path string) (string, error) {
 // isCheckout reports whether git would accept dir as the top level of a checkout: an empty folder
 // called .git is not enough.
 func isCheckout(dir string) bool {
-	dot := filepath.Join(dir, ".git")
-	info, err := os.Stat(dot)
-	if err != nil {
-		return false
+	dot, err := gitFolder(dir)
+	if err == nil {
+		_, err = os.Lstat(filepath.Join(dot, "HEAD"))
 	}
-	if !info.IsDir() {
-		target, err := pointer(dir, ".git", "gitdir: ")
-		if err != nil {
-			return false
-		}
-		dot = target
-	}
-	_, err = os.Lstat(filepath.Join(dot, "HEAD"))
 	return err == nil
+}
+
+// gitFolder returns the git folder that the checkout at top names.
+func gitFolder(top string) (string, error) {
+	dot := filepath.Join(top, ".git")
+	if info, err := os.Stat(dot); err != nil || info.IsDir() {
+		return dot, err
+	}
+	return pointer(top, ".git", "gitdir: ")
+}
+
+// CommonDir returns the real path of the git folder that the checkout at top shares with its
+// worktrees. It runs no git.
+func CommonDir(top string) (string, error) {
+	dot, err := gitFolder(top)
+	if err != nil {
+		return "", err
+	}
+	switch shared, err := pointer(dot, "commondir", ""); {
+	case err == nil:
+		dot = shared
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	return filepath.EvalSymlinks(dot)
 }
 
 // pointer reads the path after the prefix in a file of git's; a relative one is relative to dir.
@@ -294,30 +310,17 @@ func (r *Repo) intoRepo(gitDir, top string, c *call) error {
 	return nil
 }
 
-// RepoID returns a name for state folders of the repo with this common folder: the repo folder's
-// name and 12 hex digits of the SHA-256 of the common folder's real path.
-func RepoID(commonDir string) (string, error) {
-	abs, err := filepath.Abs(commonDir)
-	if err != nil {
-		return "", err
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return "", err
-	}
-	return idOf(real), nil
-}
+// PlainID is the RepoID of a folder, with real path top, once it is a checkout.
+func PlainID(top string) string { return RepoID(filepath.Join(top, ".git")) }
 
-// PlainID is RepoID for a folder that is not a checkout, with real path top: the ID it will have
-// once it becomes one.
-func PlainID(top string) string { return idOf(filepath.Join(top, ".git")) }
-
-func idOf(real string) string {
-	name := filepath.Base(real)
+// RepoID returns a name for state folders of the repo whose CommonDir is common: the repo folder's
+// name and 12 hex digits of the path's SHA-256.
+func RepoID(common string) string {
+	name := filepath.Base(common)
 	if name == ".git" {
-		name = filepath.Base(filepath.Dir(real))
+		name = filepath.Base(filepath.Dir(common))
 	}
-	sum := sha256.Sum256([]byte(real))
+	sum := sha256.Sum256([]byte(common))
 	return saneName(strings.TrimSuffix(name, ".git")) + "-" + hex.EncodeToString(sum[:6])
 }
 

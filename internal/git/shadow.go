@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -129,14 +130,16 @@ func (r *Repo) shadowConfig(ctx context.Context) ([]byte, error) {
 		version = 1
 	}
 	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = %d\n\tbare = false\n", version)
-	for _, key := range []string{"filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf"} {
-		v, err := r.config(ctx, "core."+key)
-		if err != nil {
-			return nil, err
-		}
-		switch v {
-		case "true", "false", "input":
-			fmt.Fprintf(&b, "\t%s = %s\n", key, v)
+	own, err := r.settings(ctx, filepath.Join(r.common, "config"))
+	if err != nil {
+		return nil, fmt.Errorf("settings of the repo: %w", err)
+	}
+	for _, s := range own { // git takes the last of a key
+		switch key := strings.TrimPrefix(s.key, "core."); key {
+		case "filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf":
+			if key != s.key && slices.Contains([]string{"true", "false", "input"}, s.value) {
+				fmt.Fprintf(&b, "\t%s = %s\n", key, s.value)
+			}
 		}
 	}
 	b.WriteString("[index]\n\tversion = 2\n") // forgetFresh reads it

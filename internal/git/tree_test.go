@@ -664,14 +664,22 @@ func TestRepoID(t *testing.T) {
 	s := newSandbox(t)
 	check(t, os.Rename(s.dir, s.beside("my repö")))
 	s.dir = s.beside("my repö")
-	id, err := RepoID(filepath.Join(s.dir, ".git"))
+	common, err := CommonDir(s.dir)
 	check(t, err)
+	id := RepoID(common)
 	if !regexp.MustCompile(`^my_rep_-[0-9a-f]{12}$`).MatchString(id) {
 		t.Errorf("%q", id)
 	}
 	check(t, os.Symlink(s.dir, s.beside("link")))
-	if again, err := RepoID(filepath.Join(s.beside("link"), ".git")); err != nil || again != id {
+	if again, err := CommonDir(s.beside("link")); err != nil || again != common {
 		t.Errorf("by a link: %q %v", again, err)
+	}
+	s.git("worktree", "add", "-q", "--detach", s.beside("linked"))
+	s.git("init", "-q", "--separate-git-dir", s.beside("elsewhere"), s.beside("apart"))
+	for top, want := range map[string]string{"linked": common, "apart": s.beside("elsewhere")} {
+		if got, err := CommonDir(s.beside(top)); err != nil || got != want {
+			t.Errorf("of %s: %q %v, want %s", top, got, err, want)
+		}
 	}
 	for in, want := range map[string]string{"": "repo", "..": "repo", "-x": "x", "a/b\nc": "a_b_c", strings.Repeat("x", 300): strings.Repeat("x", maxNameBytes)} {
 		if got := saneName(in); got != want {

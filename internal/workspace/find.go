@@ -76,7 +76,7 @@ func At(ctx context.Context, con *console.Console, dir string) (*Workspace, erro
 	if p, err := plainPlace(ctx, con, dir); p != nil || err != nil {
 		return p, err
 	}
-	repo, err := git.Open(ctx, dir)
+	top, err := git.Toplevel(dir)
 	if errors.Is(err, git.ErrNoRepo) {
 		return nil, &fault.Error{Cause: fmt.Sprintf("%s: no git repository here or above", dir),
 			Advice: "go to your repo, or create one here: `git init`", Code: fault.ExitFailed, Err: err}
@@ -84,19 +84,21 @@ func At(ctx context.Context, con *console.Console, dir string) (*Workspace, erro
 	if err != nil {
 		return nil, err
 	}
-	defer repo.Close()
-	root, err := mainRoot(ctx, repo)
+	common, err := git.CommonDir(top)
 	if err != nil {
 		return nil, err
 	}
-	id, err := git.RepoID(repo.CommonDir())
-	if err != nil {
-		return nil, err
+	root := top
+	if common != filepath.Join(top, ".git") { // a linked worktree, or a git folder elsewhere
+		if root, err = mainRoot(ctx, top); err != nil {
+			return nil, err
+		}
 	}
 	home, err := Home(con)
 	if err != nil {
 		return nil, err
 	}
+	id := git.RepoID(common)
 	return &Workspace{Root: root, ID: id, State: filepath.Join(home, id), Home: home}, nil
 }
 
@@ -180,7 +182,12 @@ func heldRoot(con *console.Console, dir string) string {
 // mainRoot returns the folder of `.workflow/`: the repo's main checkout, also from a linked
 // worktree (an agent there means the run that started it). It is the current checkout if only that
 // has a `.workflow/`, or the main one is bare.
-func mainRoot(ctx context.Context, repo *git.Repo) (string, error) {
+func mainRoot(ctx context.Context, top string) (string, error) {
+	repo, err := git.Open(ctx, top)
+	if err != nil {
+		return "", err
+	}
+	defer repo.Close()
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
 		return "", fault.Failed("run `git worktree list`, and remove an incomplete entry below .git/worktrees/", "%v", err)
