@@ -49,6 +49,7 @@ func newHub(t *testing.T, spec string) (*sandbox, *forgestub.Forge) {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.Close)
+	f.Permit("bob", "write")
 	env, err := f.Environ(filepath.Join(w.work, "shown"))
 	if err != nil {
 		t.Fatal(err)

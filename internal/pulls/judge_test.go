@@ -153,7 +153,7 @@ func TestAwayGoesOn(t *testing.T) {
 // TestThisCommit: what is about another commit, by gh's own account or by an outsider does not count.
 func TestThisCommit(t *testing.T) {
 	r := newRig(t)
-	conform.Rule(t, "12-forge commit", "checks and reviews of another commit do not count, nor a review by gh's own account or an outsider")
+	conform.Rule(t, "12-forge commit", "checks and reviews of another commit do not count, nor a review by gh's own account or an outsider, nor an approval by a member who may only read")
 	r.f.Fork("mallory", branch)
 	one := r.commit("one")
 	ch, _ := r.judge(r.job("GB", one, 1))
@@ -181,6 +181,10 @@ func TestThisCommit(t *testing.T) {
 	r.f.Review(2, "mallory", "NONE", "APPROVED", two, "")
 	r.f.Review(2, "bob", "MEMBER", "APPROVED", one, "") // late, of the old commit
 	r.until("somebody is awaited", func() bool { return strings.Contains(r.p.Awaits("x-1", "GB"), "for an approval") })
+	r.f.Review(2, "reader", "MEMBER", "APPROVED", two, "")
+	r.until("a reader is none", func() bool {
+		return strings.Contains(r.p.Awaits("x-1", "GB"), "by somebody who may write there; reader may not")
+	})
 	r.f.Review(2, "carl", "COLLABORATOR", "APPROVED", two, "")
 	r.until("approved", func() bool {
 		return strings.Contains(r.p.Awaits("x-1", "GB"), "none has reported yet; approved by carl")

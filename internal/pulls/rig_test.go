@@ -39,6 +39,8 @@ func newRig(t *testing.T) *rig {
 	t.Parallel()
 	f, env := forgestub.Start(t)
 	r := &rig{t: t, f: f, dir: t.TempDir(), state: t.TempDir(), notes: &health.Notes{}}
+	f.Permit("bob", "write")
+	f.Permit("carl", "write")
 	r.env = append(env, "GH_REPO="+f.Host()+"/"+forgestub.Owner+"/"+forgestub.Name)
 	r.git("init", "-q", "-b", "main")
 	r.commit("first")
