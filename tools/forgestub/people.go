@@ -106,7 +106,7 @@ func (f *Forge) Merge(n int, by string) {
 	maps.Copy(p, M{"state": "closed", "merged_at": f.Now().UTC(), "merged_by": user(by), "closed_by": user(by),
 		"merge_commit_sha": f.head(fmt.Sprint(p["branch"]))})
 	for _, i := range f.issues {
-		if strings.Contains(fmt.Sprint(p["body"]), fmt.Sprintf("Closes #%v\n", i["number"])) {
+		if slices.Contains(strings.Split(fmt.Sprint(p["body"]), "\n"), fmt.Sprintf("Closes #%v", i["number"])) {
 			i["state"] = "closed"
 		}
 	}
