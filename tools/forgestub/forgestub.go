@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -172,6 +175,7 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	status, out := f.route(r, body)
+	out = paged(out, r.URL.Query())
 	data, err := json.Marshal(out)
 	f.mu.Unlock()
 	if cuts {
@@ -189,6 +193,18 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status, data = http.StatusInternalServerError, []byte(`{"message": "the stub is broken"}`)
 	}
 	reply(w, r, status, data)
+}
+
+// paged returns the part of a list that a query asks for.
+func paged(out any, query url.Values) any {
+	list, ok := out.([]M)
+	most, err := strconv.Atoi(query.Get("per_page"))
+	page, perr := strconv.Atoi(query.Get("page"))
+	if !ok || err != nil || perr != nil || most < 1 || page < 1 {
+		return out
+	}
+	from := min((page-1)*most, len(list))
+	return list[from:min(from+most, len(list))]
 }
 
 // spoilt1 notes a request, and returns the fault that answers it.
@@ -234,6 +250,9 @@ func (f *Forge) full() string { return Owner + "/" + Name }
 
 // head returns the commit of a branch, "" if there is none.
 func (f *Forge) head(branch string) string {
+	if loose, err := os.ReadFile(filepath.Join(f.Bare, "refs/heads", filepath.FromSlash(branch))); err == nil {
+		return strings.TrimSpace(string(loose))
+	}
 	out, err := exec.Command("git", "-C", f.Bare, "rev-parse", "--verify", "-q", "refs/heads/"+branch).Output()
 	if err != nil {
 		return ""
