@@ -330,6 +330,25 @@ func TestProgramsAnswerForThemselves(t *testing.T) {
 	}
 }
 
+// owners are what one place does for all: it bounds it, and knows its faults.
+var owners = map[string][]string{
+	`"gh"`:            {"internal/forge", "internal/doctor"}, // doctor looks whether it is installed
+	"yaml.NewDecoder": {"specs"},
+	"yaml.Unmarshal":  {"specs"},
+}
+
+func TestOwners(t *testing.T) {
+	conform.Rule(t, "12-forge owner", "gh is run, and YAML is decoded, in one place each")
+	_, all := files(t)
+	for what, own := range owners {
+		for _, f := range all {
+			if !f.test && !tool(f.pkg) && strings.Contains(string(f.src), what) && !slices.Contains(own, f.pkg) {
+				t.Errorf("%s: %s belongs to %s", f.path, what, own[0])
+			}
+		}
+	}
+}
+
 func TestPackagesAreDocumented(t *testing.T) {
 	conform.Rule(t, "style 2", "every package")
 	_, all := files(t)
