@@ -2,6 +2,8 @@ package forge_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -220,6 +222,20 @@ func TestMayWrite(t *testing.T) {
 		}
 		f.Heal()
 		h = forge.Open(h.Repo, forge.Options{Env: env(t, f), Dir: t.TempDir()})
+	}
+	says := func(login string) *forge.Hub { // who may do anything, whoever is asked for
+		return forge.Open(h.Repo, forge.Options{Run: func(_ context.Context, _ []string, _ []byte, out io.Writer) error {
+			_, err := fmt.Fprintf(out, "HTTP/1.1 200 OK\r\n\r\n{\"permission\": \"admin\", \"user\": {\"login\": %q}}", login)
+			return err
+		}})
+	}
+	if got, err := says("eve").MayWrite(t.Context(), "bob"); got || err != nil {
+		t.Errorf("an answer about somebody else: %v %v", got, err)
+	}
+	for _, who := range []string{"", "..", "bob/../root", "bob?x", "{owner}", "bot[bot]"} {
+		if got, err := says(who).MayWrite(t.Context(), who); got || err != nil {
+			t.Errorf("%q: %v %v", who, got, err)
+		}
 	}
 	f.Permit("bob", "read")
 	if got, err := h.MayWrite(t.Context(), "bob"); got || err != nil {
