@@ -82,10 +82,13 @@ func (t *Triggers) mayWrite(ctx context.Context, at Forge, i forge.Issue) bool {
 
 func (t *Triggers) presentIssues(ctx context.Context, of *engine.Trigger) (keys []string, err error) {
 	_, open, err := t.open(ctx, of)
+	if err != nil {
+		return nil, errors.New(forge.Says(err))
+	}
 	for _, i := range open {
 		keys = append(keys, keyOf(i))
 	}
-	return keys, err
+	return keys, nil
 }
 
 func (t *Triggers) open(ctx context.Context, of *engine.Trigger) (Forge, []forge.Issue, error) {

@@ -94,8 +94,9 @@ func TestForgeAway(t *testing.T) {
 		t.Errorf("%v", b.All())
 	}
 	b = newBench(t, nil, t.TempDir())
-	b.opt.Forge = func(context.Context) (Forge, error) { return nil, errors.New("no remote") }
-	if _, err := b.Present(t.Context(), &engine.Spec{On: &engine.On{Triggers: []*engine.Trigger{ofIssues()}}}); err == nil {
-		t.Error("no remote is no fault")
+	b.opt.Forge = func(context.Context) (Forge, error) { return nil, &forge.Fault{Kind: forge.NoGH} }
+	if _, err := b.Present(t.Context(), &engine.Spec{On: &engine.On{Triggers: []*engine.Trigger{ofIssues()}}}); err == nil ||
+		!strings.Contains(err.Error(), "gh auth login") {
+		t.Errorf("armed without gh: %v", err)
 	}
 }
