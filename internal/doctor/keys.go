@@ -144,12 +144,18 @@ func specsOf(root string) []*engine.Spec {
 // forgeOf warns where a workflow needs gh, and it is not installed.
 func forgeOf(root string) []Check {
 	for _, spec := range specsOf(root) {
-		if !spec.AtForge() && spec.OnDone.Land != engine.LandPR {
+		does := ""
+		switch {
+		case spec.AtForge(), spec.OnDone.Land == engine.LandPR:
+			does = "opens pull requests"
+		case spec.On != nil && spec.On.Trigger(engine.OnIssue) != nil:
+			does = "looks for issues"
+		default:
 			continue
 		}
 		if _, err := exec.LookPath("gh"); err != nil {
 			return []Check{Warned("forge", "install gh (https://cli.github.com) and log in: gh auth login",
-				"%s opens pull requests, and gh is not installed", spec.ID)}
+				"%s %s, and gh is not installed", spec.ID, does)}
 		}
 		return nil
 	}

@@ -1,11 +1,9 @@
 package evidence
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -101,7 +99,7 @@ func (r *reader) fault(n *yaml.Node, format string, args ...any) {
 }
 
 // document returns the root of the only document.
-func (r *reader) document(data []byte) (root *yaml.Node, err error) {
+func (r *reader) document(data []byte) (*yaml.Node, error) {
 	bad := func(line int, format string, args ...any) (*yaml.Node, error) {
 		r.fault(&yaml.Node{Line: line}, format, args...)
 		return nil, errors.Join(r.faults...)
@@ -109,27 +107,20 @@ func (r *reader) document(data []byte) (root *yaml.Node, err error) {
 	if len(data) > maxPolicy || !utf8.Valid(data) {
 		return bad(1, "want UTF-8 text of at most %d bytes", maxPolicy)
 	}
-	defer func() { // the library panics on some invalid texts
-		if p := recover(); p != nil {
-			root, err = bad(1, "not YAML: %v", p)
-		}
-	}()
-	var doc yaml.Node
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
-		return bad(1, "the policy is empty")
-	} else if err != nil {
+	doc, rest, err := specs.Decode(data)
+	switch {
+	case err != nil:
 		line, why := specs.YAMLFault(data, err)
 		return bad(line, "not YAML: %s", why)
-	}
-	var second yaml.Node
-	if !errors.Is(d.Decode(&second), io.EOF) {
-		return bad(second.Line, "more than one document: want one")
+	case doc == nil || len(doc.Content) == 0:
+		return bad(1, "the policy is empty")
+	case rest != nil:
+		return bad(rest.Line, "more than one document: want one")
 	}
 	count := 0
-	if n := r.plain(&doc, &count); n != nil || count > maxNodes {
+	if n := r.plain(doc, &count); n != nil || count > maxNodes {
 		if n == nil {
-			n = &doc
+			n = doc
 		}
 		return bad(n.Line, "want at most %d values, and no anchors, aliases or tags", maxNodes)
 	}

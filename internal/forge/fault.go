@@ -105,6 +105,14 @@ func FaultOf(err error) *Fault {
 	return nil
 }
 
+// Says returns an error's words, with what a person can do about it.
+func Says(err error) string {
+	if f := FaultOf(err); f != nil && f.Advice() != "" {
+		return err.Error() + ": " + f.Advice()
+	}
+	return err.Error()
+}
+
 // Is reports whether the error is a fault of the kind.
 func Is(err error, kind Kind) bool {
 	f := FaultOf(err)

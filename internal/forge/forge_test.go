@@ -2,6 +2,8 @@ package forge_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -192,11 +194,52 @@ func TestChecks(t *testing.T) {
 func TestIssues(t *testing.T) {
 	t.Parallel()
 	h, f := hub(t)
-	f.Issue(5, "Read dates", "agent", forgestub.Me, "NONE")
-	f.Issue(6, "Other", "agent", "ann", "MEMBER")
+	f.Issue(5, forgestub.Issue{Title: "Read dates", Author: "eve", Label: "agent", Assignee: forgestub.Me, Association: "NONE"})
+	f.Issue(6, forgestub.Issue{Title: "Other", Author: "ann", Label: "agent", Assignee: "ann", Association: "MEMBER"})
 	got, err := h.Issues(t.Context(), []string{"agent"}, "me")
-	if err != nil || len(got) != 1 || got[0].Number != 5 || got[0].Writes || got[0].Labels[0] != "agent" {
+	if err != nil || len(got) != 1 || got[0].Number != 5 || got[0].Belongs || got[0].Author != "eve" || got[0].Labels[0] != "agent" {
 		t.Errorf("%+v %v", got, err)
+	}
+}
+
+func TestMayWrite(t *testing.T) {
+	t.Parallel()
+	conform.Rule(t, "12-forge may write", "somebody may write to the repo only where the forge says so now: not with read access, not a removed account or an app, not at any fault")
+	h, f := hub(t)
+	for who, may := range map[string]string{"root": "admin", "keeper": "maintain", "bob": "write", "reader": "read", "outsider": "none", "ghost": ""} {
+		f.Permit(who, may)
+	}
+	for who, want := range map[string]bool{"root": true, "keeper": true, "bob": true, "Bob": true, "reader": false, "outsider": false,
+		"ghost": false, "nobody": false, "": false, "bot[bot]": false, "bob/../root": false, "..": false} {
+		if got, err := h.MayWrite(t.Context(), who); got != want || err != nil {
+			t.Errorf("%q: %v %v", who, got, err)
+		}
+	}
+	for _, status := range []int{401, 403, 429, 500, forgestub.Cuts, forgestub.Drops} {
+		f.Spoil(forgestub.Fault{Path: "permission", Status: status, Header: forgestub.M{"Retry-After": "0"}})
+		if got, err := h.MayWrite(t.Context(), "root"); got || err == nil {
+			t.Errorf("%d: %v %v", status, got, err)
+		}
+		f.Heal()
+		h = forge.Open(h.Repo, forge.Options{Env: env(t, f), Dir: t.TempDir()})
+	}
+	says := func(login string) *forge.Hub { // who may do anything, whoever is asked for
+		return forge.Open(h.Repo, forge.Options{Run: func(_ context.Context, _ []string, _ []byte, out io.Writer) error {
+			_, err := fmt.Fprintf(out, "HTTP/1.1 200 OK\r\n\r\n{\"permission\": \"admin\", \"user\": {\"login\": %q}}", login)
+			return err
+		}})
+	}
+	if got, err := says("eve").MayWrite(t.Context(), "bob"); got || err != nil {
+		t.Errorf("an answer about somebody else: %v %v", got, err)
+	}
+	for _, who := range []string{"", "..", "bob/../root", "bob?x", "{owner}", "bot[bot]"} {
+		if got, err := says(who).MayWrite(t.Context(), who); got || err != nil {
+			t.Errorf("%q: %v %v", who, got, err)
+		}
+	}
+	f.Permit("bob", "read")
+	if got, err := h.MayWrite(t.Context(), "bob"); got || err != nil {
+		t.Errorf("since it was taken from bob: %v %v", got, err)
 	}
 }
 

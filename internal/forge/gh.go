@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -34,6 +35,8 @@ type Options struct {
 	Dir  string        // where gh runs; "" = the system's folder for temporary files
 	Time time.Duration // limits one call; 0 = a minute
 	Now  func() time.Time
+	// Run runs gh with arguments and what it reads, in place of the program; nil = the program.
+	Run func(ctx context.Context, args []string, in []byte, out io.Writer) error
 }
 
 // Hub is a repo at a forge. It is safe for concurrent use.
@@ -151,11 +154,6 @@ func (h *Hub) keep(r request, a answer) {
 // run runs gh once.
 func (h *Hub) run(ctx context.Context, r request, etag string) (answer, error) {
 	f := &Fault{Host: h.Host, What: r.method + " " + r.path}
-	gh := lookIn(h.opt.Env, "gh")
-	if gh == "" {
-		f.Kind = NoGH
-		return answer{}, f
-	}
 	args := []string{"api", "--include", "--method", r.method}
 	if etag != "" {
 		args = append(args, "--header", "If-None-Match: "+etag)
@@ -170,15 +168,18 @@ func (h *Hub) run(ctx context.Context, r request, etag string) (answer, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, h.opt.Time)
 	defer cancel()
-	cmd := exec.CommandContext(limited, gh, append(args, r.path)...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = h.opt.Dir, environ(h.opt.Env, h.Host), time.Second
-	cmd.Stdin = bytes.NewReader(in)
 	out, said := &reply{tail: r.tail}, &reply{tail: maxStderr, headless: true}
-	cmd.Stdout, cmd.Stderr = out, said
-	err := cmd.Run()
+	run := h.opt.Run
+	if run == nil {
+		run = h.program(said)
+	}
+	err := run(limited, append(args, r.path), in, out)
 	switch {
+	case errors.Is(err, errNoGH):
+		f.Kind = NoGH
+		return answer{}, f
 	case ctx.Err() != nil:
-		return answer{}, ctx.Err()
+		return answer{}, context.Cause(ctx)
 	case limited.Err() != nil:
 		f.Kind = Hangs
 		return answer{}, f
@@ -194,6 +195,22 @@ func (h *Hub) run(ctx context.Context, r request, etag string) (answer, error) {
 		f.Kind, f.Said = NoLogin, ""
 	}
 	return answer{}, f
+}
+
+var errNoGH = errors.New("gh is not installed")
+
+// program returns what runs the program gh.
+func (h *Hub) program(said io.Writer) func(ctx context.Context, args []string, in []byte, out io.Writer) error {
+	return func(ctx context.Context, args []string, in []byte, out io.Writer) error {
+		gh := lookIn(h.opt.Env, "gh")
+		if gh == "" {
+			return errNoGH
+		}
+		cmd := exec.CommandContext(ctx, gh, args...)
+		cmd.Dir, cmd.Env, cmd.WaitDelay = h.opt.Dir, environ(h.opt.Env, h.Host), time.Second
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), out, said
+		return cmd.Run()
+	}
 }
 
 // environ returns gh's environment: the person's, for one host, without what makes its output

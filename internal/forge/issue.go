@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
-	"time"
 )
 
 // Issue is an open issue.
@@ -15,9 +14,8 @@ type Issue struct {
 	Body    string
 	URL     string
 	Author  string
-	Writes  bool // the author belongs to the repo: see Review
+	Belongs bool // see Review
 	Labels  []string
-	Changed time.Time
 }
 
 type issueJSON struct {
@@ -54,7 +52,7 @@ func (h *Hub) Issues(ctx context.Context, labels []string, assignee string) ([]I
 			continue
 		}
 		one := Issue{Number: i.Number, Title: i.Title, Body: i.Body, URL: i.URL, Author: i.author(),
-			Writes: writes(i.Association), Changed: i.Updated}
+			Belongs: belongs(i.Association)}
 		for _, l := range i.Labels {
 			one.Labels = append(one.Labels, l.Name)
 		}

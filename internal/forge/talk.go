@@ -3,6 +3,8 @@ package forge
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,7 +19,7 @@ const (
 type Review struct {
 	ID      int64
 	Author  string
-	Writes  bool   // the author may write to the repo
+	Belongs bool   // the forge counts the author among the repo's people, who may only read it
 	State   string // Approved, WantsChange, Dismissed or another
 	Commit  string // what was looked at
 	Body    string
@@ -29,7 +31,6 @@ type Review struct {
 type Comment struct {
 	ID      int64
 	Author  string
-	Writes  bool // see Review
 	Body    string
 	URL     string
 	Created time.Time
@@ -61,10 +62,29 @@ type talkJSON struct {
 	ReplyTo  int64  `json:"in_reply_to_id"`
 }
 
-// writes reports whether the forge says that an author belongs to the repo. The word covers people
-// who were given read access only, so a verdict that has to be stricter names its people.
-func writes(association string) bool {
+// belongs reports whether the forge counts an author among the repo's people. Some of them may only
+// read: see MayWrite.
+func belongs(association string) bool {
 	return association == "OWNER" || association == "MEMBER" || association == "COLLABORATOR"
+}
+
+// MayWrite reports whether somebody may write to this repo, as the forge says now. An account that
+// it does not know, such as a removed one, may not. It tells only accounts that may write themselves:
+// to others it is a Fault.
+func (h *Hub) MayWrite(ctx context.Context, login string) (bool, error) {
+	if !plain(login) { // nobody, or an app
+		return false, nil
+	}
+	var may struct {
+		Permission string `json:"permission"`
+		User       user   `json:"user"`
+	}
+	err := h.get(ctx, h.path("collaborators/%s/permission", login), &may)
+	if Is(err, Missing) {
+		return false, nil
+	}
+	return err == nil && strings.EqualFold(may.User.Login, login) &&
+		slices.Contains([]string{"admin", "maintain", "write"}, may.Permission), err
 }
 
 func (t talkJSON) author() string {
@@ -75,7 +95,7 @@ func (t talkJSON) author() string {
 }
 
 func (t talkJSON) comment() Comment {
-	c := Comment{ID: t.ID, Author: t.author(), Writes: writes(t.Association), Body: t.Body, URL: t.URL, Created: t.Created,
+	c := Comment{ID: t.ID, Author: t.author(), Body: t.Body, URL: t.URL, Created: t.Created,
 		Edited: t.Updated.After(t.Created), File: t.Path, Line: t.Line, Review: t.Review, ReplyTo: t.ReplyTo}
 	if c.Line == 0 {
 		c.Line = t.Original
@@ -91,7 +111,7 @@ func (h *Hub) Reviews(ctx context.Context, n int) ([]Review, error) {
 		if t.State == "PENDING" {
 			continue
 		}
-		out = append(out, Review{ID: t.ID, Author: t.author(), Writes: writes(t.Association), State: t.State,
+		out = append(out, Review{ID: t.ID, Author: t.author(), Belongs: belongs(t.Association), State: t.State,
 			Commit: t.Commit, Body: t.Body, URL: t.URL, Submits: t.Submitted})
 	}
 	return out, err

@@ -52,7 +52,7 @@ func (p *Pulls) answer(ctx context.Context, hub *forge.Hub, j job.Job, pull forg
 		if j.Attempt.Summary != "" {
 			body += "\n\n" + text.Code(text.Clip(j.Attempt.Summary, maxWords))
 		}
-		err := hub.Reply(ctx, pull.Number, t.ID, body+"\n"+answerMark(t.ID))
+		err := hub.Reply(ctx, pull.Number, t.ID, unmarked(body)+"\n"+answerMark(t.ID))
 		if err != nil && !forge.Is(err, forge.Missing) { // the comment was removed
 			return err
 		}

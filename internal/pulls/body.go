@@ -24,6 +24,9 @@ const endMark = "<!-- /sluice -->"
 
 func markOf(run string) string { return "<!-- sluice:run " + run + " -->" }
 
+// unmarked takes marks out of a text: what somebody else says is not read back as ours.
+func unmarked(s string) string { return strings.ReplaceAll(s, "<!--", "<! --") }
+
 // titleOf names the workflow and the run.
 func titleOf(m job.Made) string {
 	if strings.Contains(m.Title, m.Run) {
@@ -35,8 +38,7 @@ func titleOf(m job.Made) string {
 // bodyOf says what was asked, what was done, and who judged it. Agents' words are code there: they
 // call nobody and close nothing.
 func bodyOf(o opening) string {
-	out := []string{markOf(o.Run)}
-	var asked []string
+	var out, asked []string
 	if o.Asked != "" {
 		asked = append(asked, text.Data("The workflow", o.Asked, maxAsk))
 	}
@@ -65,7 +67,7 @@ func bodyOf(o opening) string {
 	if len(o.names) > 0 {
 		out = append(out, strings.Join(o.names, "\n"))
 	}
-	return strings.Join(append(out, endMark), "\n\n")
+	return markOf(o.Run) + "\n\n" + unmarked(strings.Join(out, "\n\n")) + "\n\n" + endMark
 }
 
 // listed returns the lines of a landing's message as code.

@@ -59,7 +59,7 @@ func (p *Pulls) tellIssue(ctx context.Context, hub *forge.Hub, j job.Job) error 
 
 // stands says where a run stands.
 func stands(j job.Job, rec record) string {
-	out := []string{fmt.Sprintf("%s\nsluice works on this as `%s`.", markOf(j.Run), j.Run)}
+	out := []string{fmt.Sprintf("sluice works on this as `%s`.", j.Run)}
 	switch phase := j.RunInfo.Phase; {
 	case phase == engine.RunRunning || phase == engine.RunPending:
 		for _, w := range j.Made.Stands {
@@ -76,7 +76,7 @@ func stands(j job.Job, rec record) string {
 	if rec.Number > 0 {
 		out = append(out, fmt.Sprintf("Pull request: #%d", rec.Number))
 	}
-	return strings.Join(out, "\n\n")
+	return markOf(j.Run) + "\n" + unmarked(strings.Join(out, "\n\n"))
 }
 
 // Ended has the last word on the issue that an ended run was started for. A forge that is away is

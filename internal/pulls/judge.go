@@ -10,7 +10,6 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/forge"
-	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/text"
 	"sluice/internal/tree"
@@ -71,7 +70,7 @@ func (p *Pulls) Judge(ctx context.Context, j job.Job, g *engine.Gate) *engine.Pr
 		}
 		p.opt.Notes.Note(j.Key, note)
 		p.say(j.Run, g.ID, says)
-		if !health.Wait(ctx, wait) {
+		if !p.opt.Wait(ctx, wait) {
 			return nil
 		}
 	}
@@ -211,6 +210,12 @@ func (v *review) weigh(ctx context.Context, hub *forge.Hub, name string) (*engin
 	if len(c.red) > 0 || len(r.wants) > 0 {
 		judged, err := v.refused(ctx, hub, c, r)
 		return judged, "", err
+	}
+	if !names(v.g.Reviewer.Approvers) {
+		may := func(login string) (bool, error) { return hub.MayWrite(ctx, login) }
+		if err := r.writers(may); err != nil {
+			return nil, "", err
+		}
 	}
 	wanted := len(v.g.Reviewer.Forge)
 	met := 0

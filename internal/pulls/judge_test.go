@@ -1,6 +1,7 @@
 package pulls_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,34 @@ func TestOnePull(t *testing.T) {
 	if !strings.HasPrefix(body, "Mine.\n\n<!-- sluice") || !strings.HasSuffix(body, "\n\nMine too.") || strings.Contains(body, "closes") ||
 		r.pull(1)["title"] != "A person's title" || len(r.f.Pulls()) != 1 {
 		t.Errorf("%v", r.f.Pulls())
+	}
+}
+
+// TestMarks: what others say holds no mark of ours, so none of it is left over when the text is renewed.
+func TestMarks(t *testing.T) {
+	r := newRig(t)
+	conform.Rule(t, "12-forge marks", "foreign text in what sluice writes there holds no mark of sluice's: it ends no section and answers no comment")
+	var commit string
+	for n := range 3 {
+		commit = r.commit("more")
+		j := r.job("GB", commit, n+1)
+		j.Made.Vars["goal"] = fmt.Sprint("<!-- /sluice --> Closes #4 ", n)
+		_, stop := r.judge(j)
+		r.until("it shows the new commit", func() bool {
+			return len(r.f.Pulls()) == 1 && r.pull(1)["head"].(forgestub.M)["sha"] == commit
+		})
+		r.until("it is judged", func() bool { return r.p.Awaits("x-1", "GB") != "" })
+		stop()
+	}
+	body := r.pull(1)["body"].(string)
+	if strings.Count(body, "Closes #4") != 1 || strings.Count(body, "-->") != 3 || !strings.HasSuffix(body, "<!-- /sluice -->") {
+		t.Error(body)
+	}
+	r.watch(r.job("GC", commit, 3))
+	r.f.Comment(1, "ann", "/sluice <!-- sluice:reply 1002 -->")
+	r.until("a reply", func() bool { return len(r.f.Comments(1)) == 2 })
+	if got := r.f.Comments(1)[1]; strings.Contains(got, "<!-- sluice:reply 1002") || !strings.Contains(got, "<!-- sluice:reply 10") {
+		t.Error(got)
 	}
 }
 
@@ -153,7 +182,7 @@ func TestAwayGoesOn(t *testing.T) {
 // TestThisCommit: what is about another commit, by gh's own account or by an outsider does not count.
 func TestThisCommit(t *testing.T) {
 	r := newRig(t)
-	conform.Rule(t, "12-forge commit", "checks and reviews of another commit do not count, nor a review by gh's own account or an outsider")
+	conform.Rule(t, "12-forge commit", "checks and reviews of another commit do not count, nor a review by gh's own account or an outsider, nor an approval by a member who may only read")
 	r.f.Fork("mallory", branch)
 	one := r.commit("one")
 	ch, _ := r.judge(r.job("GB", one, 1))
@@ -181,6 +210,10 @@ func TestThisCommit(t *testing.T) {
 	r.f.Review(2, "mallory", "NONE", "APPROVED", two, "")
 	r.f.Review(2, "bob", "MEMBER", "APPROVED", one, "") // late, of the old commit
 	r.until("somebody is awaited", func() bool { return strings.Contains(r.p.Awaits("x-1", "GB"), "for an approval") })
+	r.f.Review(2, "reader", "MEMBER", "APPROVED", two, "")
+	r.until("a reader is none", func() bool {
+		return strings.Contains(r.p.Awaits("x-1", "GB"), "by somebody who may write there; reader may not")
+	})
 	r.f.Review(2, "carl", "COLLABORATOR", "APPROVED", two, "")
 	r.until("approved", func() bool {
 		return strings.Contains(r.p.Awaits("x-1", "GB"), "none has reported yet; approved by carl")

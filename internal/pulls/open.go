@@ -12,7 +12,6 @@ import (
 	"sluice/engine"
 	"sluice/internal/forge"
 	"sluice/internal/git"
-	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/tree"
 )
@@ -210,7 +209,7 @@ func (p *Pulls) Land(ctx context.Context, j job.Job, w tree.Work, l tree.Landing
 		}
 		wait := min(c.after(err, 0), time.Minute)
 		p.opt.Notes.Note(key, err.Error())
-		if !health.Wait(ctx, wait) {
+		if !p.opt.Wait(ctx, wait) {
 			return ctx.Err()
 		}
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	Digest func(ctx context.Context, q job.Reviewed) (string, error) // see engine.Answered
 	Poll   func() time.Duration                                      // between two looks
 	Now    func() time.Time
+	Wait   func(ctx context.Context, d time.Duration) bool // false if ctx ended first
+	Open   func(forge.Repo) *forge.Hub                     // nil = by gh, in Env
 }
 
 // Pulls are the pull requests of one repo's runs. It is safe for concurrent use.
@@ -53,6 +55,12 @@ func New(o Options) *Pulls {
 	}
 	if o.Poll == nil {
 		o.Poll = func() time.Duration { return time.Minute }
+	}
+	if o.Wait == nil {
+		o.Wait = health.Wait
+	}
+	if o.Open == nil {
+		o.Open = func(r forge.Repo) *forge.Hub { return forge.Open(r, forge.Options{Env: o.Env, Now: o.Now}) }
 	}
 	return &Pulls{opt: o, says: map[string]string{}}
 }
@@ -76,28 +84,37 @@ func (p *Pulls) say(run, gate, what string) {
 
 // at returns the repo at its forge, and the remote's address.
 func (p *Pulls) at(ctx context.Context) (*forge.Hub, string, error) {
+	hub, address, err := p.Forge(ctx)
+	var f *fault.Error
+	switch {
+	case errors.As(err, &f):
+		return nil, "", stuck(f.Advice, "no pull request: %s", f.Cause)
+	case err != nil:
+		return nil, "", fmt.Errorf("no pull request: %w", err)
+	}
+	return hub, address, nil
+}
+
+// Forge returns the repo at its forge, and the remote's address. All who ask share its rate limit.
+func (p *Pulls) Forge(ctx context.Context) (*forge.Hub, string, error) {
 	if p.opt.Git == nil {
-		return nil, "", stuck("run git init, and give the repo a remote", "no pull request: this is no git repo")
+		return nil, "", fault.New("run git init, and give the repo a remote", "this is no git repo")
 	}
 	address, err := p.opt.Remote(ctx)
 	if err != nil {
-		return nil, "", fmt.Errorf("no pull request: %w", err)
+		return nil, "", err
 	}
 	if address == "" {
-		return nil, "", stuck("git remote add origin ADDRESS", "no pull request: the repo has no remote named origin")
+		return nil, "", fault.New("git remote add origin ADDRESS", "the repo has no remote named origin")
 	}
 	repo, err := repoAt(address, p.opt.Env)
 	if err != nil {
-		var f *fault.Error
-		if errors.As(err, &f) {
-			err = stuck(f.Advice, "no pull request: %s", f.Cause)
-		}
 		return nil, "", err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.hub == nil || p.hub.Repo != repo {
-		p.hub = forge.Open(repo, forge.Options{Env: p.opt.Env, Now: p.opt.Now})
+		p.hub = p.opt.Open(repo)
 	}
 	return p.hub, address, nil
 }

@@ -38,7 +38,14 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	t.Parallel()
 	f, env := forgestub.Start(t)
+	return rigOver(t, f, env)
+}
+
+func rigOver(t *testing.T, f *forgestub.Forge, env []string) *rig {
+	t.Helper()
 	r := &rig{t: t, f: f, dir: t.TempDir(), state: t.TempDir(), notes: &health.Notes{}}
+	f.Permit("bob", "write")
+	f.Permit("carl", "write")
 	r.env = append(env, "GH_REPO="+f.Host()+"/"+forgestub.Owner+"/"+forgestub.Name)
 	r.git("init", "-q", "-b", "main")
 	r.commit("first")
@@ -53,12 +60,16 @@ func newRig(t *testing.T) *rig {
 }
 
 // open is a start of the daemon.
-func (r *rig) open() {
-	r.p = pulls.New(pulls.Options{State: r.state, Git: r.repo, Env: r.env, Notes: r.notes,
+func (r *rig) open(change ...func(*pulls.Options)) {
+	o := pulls.Options{State: r.state, Git: r.repo, Env: r.env, Notes: r.notes,
 		Remote: func(context.Context) (string, error) { return r.f.Bare, nil },
 		Onto:   func(string) (string, error) { return "refs/heads/main", nil },
 		Digest: func(_ context.Context, q job.Reviewed) (string, error) { return q.Digest, nil },
-		Poll:   func() time.Duration { return 100 * time.Millisecond }})
+		Poll:   func() time.Duration { return 100 * time.Millisecond }}
+	for _, c := range change {
+		c(&o)
+	}
+	r.p = pulls.New(o)
 }
 
 func (r *rig) git(args ...string) string {

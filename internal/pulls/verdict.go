@@ -50,20 +50,22 @@ func (c checksSeen) names() string {
 
 // reviewsSeen sorts what people decided about a commit: the newest decision of each counts.
 type reviewsSeen struct {
-	approved []string       // who has approved this commit
+	approved []string       // who has approved this commit, and counts
+	readers  []string       // who has approved it, and may not write to the repo
 	stale    []string       // who wanted changes of an earlier one, and has not looked again
 	wants    []forge.Review // who wants changes of this one
 }
 
 // seeReviews leaves out gh's own account, which agents may hold, and everybody who neither belongs
-// to the repo nor is an approver. With approvers at the forge, only their approval counts.
+// to the repo nor is an approver. With approvers at the forge, only their approval counts; without,
+// that of everybody who may write to the repo: see writers.
 func seeReviews(all []forge.Review, commit, me string, approvers []string) (out reviewsSeen) {
-	named := slices.ContainsFunc(approvers, func(a string) bool { return strings.HasPrefix(a, engine.ForgePrefix) })
+	named := names(approvers)
 	newest := map[string]forge.Review{}
 	var order []string
 	for _, r := range all {
 		who := strings.ToLower(r.Author)
-		if who == "" || strings.EqualFold(r.Author, me) || !r.Writes && !isApprover(approvers, r.Author) ||
+		if who == "" || strings.EqualFold(r.Author, me) || !r.Belongs && !isApprover(approvers, r.Author) ||
 			!slices.Contains([]string{forge.Approved, forge.WantsChange, forge.Dismissed}, r.State) {
 			continue
 		}
@@ -85,6 +87,28 @@ func seeReviews(all []forge.Review, commit, me string, approvers []string) (out 
 	return out
 }
 
+// writers keeps the approvals of those who may write to the repo, as the forge says now.
+func (r *reviewsSeen) writers(may func(login string) (bool, error)) error {
+	all := r.approved
+	r.approved = nil
+	for _, who := range all {
+		switch ok, err := may(who); {
+		case err != nil:
+			return err
+		case ok:
+			r.approved = append(r.approved, who)
+		default:
+			r.readers = append(r.readers, who)
+		}
+	}
+	return nil
+}
+
+// names reports whether approvers names somebody at the forge.
+func names(approvers []string) bool {
+	return slices.ContainsFunc(approvers, func(a string) bool { return strings.HasPrefix(a, engine.ForgePrefix) })
+}
+
 func isApprover(approvers []string, who string) bool {
 	return slices.ContainsFunc(approvers, func(a string) bool { return strings.EqualFold(a, engine.ForgePrefix+who) })
 }
@@ -104,6 +128,9 @@ func waiting(by []string, name string, c checksSeen, r reviewsSeen) string {
 		switch {
 		case len(r.stale) > 0:
 			out = append(out, fmt.Sprintf("for %s, who wanted changes, to review %s again", text.JoinMost(r.stale), name))
+		case len(r.approved) == 0 && len(r.readers) > 0:
+			out = append(out, fmt.Sprintf("for an approval of %s by somebody who may write there; %s may not", name,
+				text.JoinMost(r.readers)))
 		case len(r.approved) == 0:
 			out = append(out, "for an approval of "+name)
 		default:

@@ -10,7 +10,6 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/forge"
-	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/tree"
 )
@@ -48,20 +47,13 @@ func (p *Pulls) Watch(ctx context.Context, j job.Job, emit func(engine.Event)) {
 		case errors.As(err, &s):
 			why = s.Error()
 		case err != nil:
-			why = strings.TrimSuffix(err.Error()+": "+adviceOf(err), ": ")
+			why = forge.Says(err)
 		}
 		p.opt.Notes.Note(j.Key, why)
-		if !health.Wait(ctx, c.after(err, p.opt.Poll())) {
+		if !p.opt.Wait(ctx, c.after(err, p.opt.Poll())) {
 			return
 		}
 	}
-}
-
-func adviceOf(err error) string {
-	if f := forge.FaultOf(err); f != nil {
-		return f.Advice()
-	}
-	return ""
 }
 
 // asked returns the run's own rounds that a person may answer now.

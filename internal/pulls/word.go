@@ -181,7 +181,8 @@ func replyTo(c forge.Comment, refused bool, says string) string {
 		head = "Not counted: "
 	}
 	quote, _, _ := strings.Cut(strings.TrimSpace(c.Body), "\n")
-	return fmt.Sprintf("> %s\n\n%s%s\n"+replyMark, text.Code(text.Clip(quote, 200)), head, says, c.ID)
+	return unmarked(fmt.Sprintf("> %s\n\n%s%s\n", text.Code(text.Clip(quote, 200)), head, says)) +
+		fmt.Sprintf(replyMark, c.ID)
 }
 
 // answered reports whether sluice has answered a comment.

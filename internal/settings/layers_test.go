@@ -94,6 +94,15 @@ func TestBuiltInSettings(t *testing.T) {
 	}
 }
 
+// aliases is a text whose aliases stand for a thousand million values.
+func aliases() string {
+	out := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := 'b'; i <= 'i'; i++ {
+		out += fmt.Sprintf("%c: &%c [%s*%c]\n", i, i, strings.Repeat(fmt.Sprintf("*%c, ", i-1), 9), i-1)
+	}
+	return out
+}
+
 func TestFaultsOfSettings(t *testing.T) {
 	conform.Rule(t, "7-agents faults", "at its place, with the nearest key")
 	for _, c := range []struct{ name, file, says string }{
@@ -109,7 +118,14 @@ func TestFaultsOfSettings(t *testing.T) {
 		{"a value where keys belong", "roles: claude\n", "roles: want keys and values"},
 		{"keys where a value belongs", "grace: {a: 1}\n", "grace: want a time"},
 		{"no YAML", "a: [\n", "config.yaml"},
-		{"two documents", "grace: 1s\n---\ngrace: 2s\n", "more than one document"},
+		{"two documents", "grace: 1s\n---\ngrace: 2s\n", "config.yaml:2:1: more than one document"},
+		{"a broken second document", "grace: 1s\n---\na: [\n", "config.yaml:3:1: not YAML"},
+		{"a byte that is no text", "grace: 1s\nlinger: \xff\n", "config.yaml:2:1: not YAML: invalid leading UTF-8 octet"},
+		{"lists in lists", "grace: 1s\nlinger: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + "\n", "config.yaml:2:9: linger: want a time"},
+		{"lists deeper than are read", "grace: 1s\nlinger: " + strings.Repeat("[", 20_000) + "\n", "config.yaml:2:1: not YAML: exceeded max depth"},
+		{"a list in itself", "grace: &a [*a]\n", "config.yaml:1:8: grace: want a time"},
+		{"aliases of aliases", aliases(), "config.yaml:1:1: a: no such key: did you mean agents? (and 8 faults more)"},
+		{"too many values", "roles:\n" + strings.Repeat("  ? a\n", 10_001), "config.yaml:10001:5: more than 10000 values"},
 		{"an agent that is none", "roles: {a: {agent: claud}}\n", `roles.a.agent: "claud" is not an agent`},
 		{"a number beyond its bounds", "max_parallel: 0\n", "config.yaml:1: max_parallel: 0: want 1 to 1000"},
 		{"the person's own key", "notify: {command: [evil]}\n", "notify.command is yours alone to set"},

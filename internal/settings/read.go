@@ -1,10 +1,8 @@
 package settings
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -104,18 +102,17 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 	if err != nil {
 		return l, true, []error{fmt.Errorf("%s: %w", file, err)}
 	}
-	var doc yaml.Node
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-		return l, true, nil
-	} else if err != nil {
-		line, why := specs.YAMLFault(data, err)
-		return l, true, []error{fault.At(layout.ShortPath(file), line, 1, "not YAML: %s", why)}
-	}
-	if dec.Decode(new(yaml.Node)) != io.EOF {
-		return l, true, []error{fmt.Errorf("%s: more than one document in it: want one", layout.ShortPath(file))}
-	}
+	doc, rest, err := specs.Decode(data)
 	r := &settingsReader{layer: &l, file: layout.ShortPath(file)}
+	switch {
+	case err != nil:
+		line, why := specs.YAMLFault(data, err)
+		return l, true, []error{fault.At(r.file, line, 1, "not YAML: %s", why)}
+	case doc == nil || len(doc.Content) == 0:
+		return l, true, nil
+	case rest != nil:
+		return l, true, []error{fault.At(r.file, rest.Line, 1, "more than one document: want one")}
+	}
 	r.mapping(doc.Content[0], "", reflect.TypeFor[Settings](), 0)
 	l.former()
 	return l, true, r.faults
@@ -164,7 +161,7 @@ func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, de
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		if r.nodes++; r.nodes > maxSettingsNodes {
-			r.faults = []error{fault.New("leave some out", "%s: more than %d values", r.file, maxSettingsNodes)}
+			r.faults = []error{fault.At(r.file, k.Line, k.Column, "more than %d values: leave some out", maxSettingsNodes)}
 			return
 		}
 		if k.Kind != yaml.ScalarNode || k.Value == "" || strings.Contains(k.Value, sep) {
@@ -220,8 +217,8 @@ func readValue(value string, kind reflect.Type) (any, error) {
 		if len(value) > maxSettingsBytes {
 			return nil, errors.New("too long")
 		}
-		var doc yaml.Node
-		if err := yaml.Unmarshal([]byte(value), &doc); err != nil || len(doc.Content) == 0 {
+		doc, _, err := specs.Decode([]byte(value))
+		if err != nil || doc == nil || len(doc.Content) == 0 {
 			return nil, errors.New("want a list, as in [a, b]")
 		}
 		return nodeValue(doc.Content[0], kind, "")

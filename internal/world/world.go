@@ -60,8 +60,7 @@ type Options struct {
 	Repo    string         // repo-id: an answer signed for another repo does not count
 	Hidden  []string       // sluice's own folders beside State, hidden from held launches
 	// Read reads a workflow for the run of a firing: see triggers.Options. nil: none is started.
-	Read   func(ctx context.Context, workflow string, vars map[string]any) (engine.RunRequested, string, error)
-	Issues triggers.Issues // who is asked for issues; nil = gh
+	Read func(ctx context.Context, workflow string, vars map[string]any) (engine.RunRequested, string, error)
 }
 
 // World carries out the effects of one repo's runs, and reads its inboxes. It is a daemon.World,
@@ -193,11 +192,13 @@ func (e *World) tie() (err error) {
 // listener looks for what fires triggers.
 func (e *World) listener() *triggers.Triggers {
 	o := e.opt
-	if o.Issues == nil {
-		o.Issues = triggers.GH{Address: e.refs.Remote, Environ: o.Environ}
-	}
 	return triggers.New(triggers.Options{Root: e.Root, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher,
-		Matches: gates.Matches, Address: e.refs.Remote, Read: o.Read, Issues: o.Issues,
+		Matches: gates.Matches, Address: e.refs.Remote, Read: o.Read,
+		Forge: func(ctx context.Context) (triggers.Forge, error) {
+			hub, _, err := e.Pulls.Forge(ctx)
+			return hub, err
+		},
+		Poll:  func() time.Duration { return time.Duration(o.Settings().PRPoll) },
 		Every: func() time.Duration { return time.Duration(o.Settings().Rescan) }, Logf: o.Logf, Now: o.Now})
 }
 

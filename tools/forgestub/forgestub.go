@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,10 +31,17 @@ const (
 // M is a JSON object.
 type M = map[string]any
 
+// Answers that are none: see Fault.Status.
+const (
+	Hangs = 0  // until the stub is closed or nobody waits
+	Drops = -1 // the connection ends, nothing was done
+	Cuts  = -2 // it is done, and the connection ends in the middle of the answer
+)
+
 // Fault is an answer in place of the real one.
 type Fault struct {
 	Path   string // part of the request's method and path
-	Status int    // 0 = it hangs until the stub is closed
+	Status int    // of HTTP, or Hangs, Drops or Cuts
 	Header M
 	Times  int // how often; 0 = always
 }
@@ -54,6 +64,7 @@ type Forge struct {
 	lines    map[int][]M
 	comments map[int][]M
 	issues   []M
+	may      map[string]string // permissions by login
 	faults   []*Fault
 	asked    []string
 	spoilt   map[int]string // heads that are not the branch's
@@ -63,7 +74,7 @@ type Forge struct {
 func New(root string) (*Forge, error) {
 	f := &Forge{Bare: filepath.Join(root, Owner, Name+".git"), Now: time.Now, over: make(chan struct{}), id: 1000,
 		checks: map[string][]M{}, logs: map[int64]string{}, reviews: map[int][]M{}, lines: map[int][]M{},
-		comments: map[int][]M{}, spoilt: map[int]string{}}
+		comments: map[int][]M{}, spoilt: map[int]string{}, may: map[string]string{Me: "admin"}}
 	core, err := exec.Command("git", "--exec-path").Output()
 	if err != nil {
 		return nil, err
@@ -134,11 +145,20 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
 		what += "?" + r.URL.RawQuery
 	}
-	if x := f.spoilt1(what); x != nil {
-		if x.Status == 0 {
-			<-f.over
-			return
+	cuts := false
+	switch x := f.spoilt1(what); {
+	case x == nil:
+	case x.Status == Hangs:
+		select {
+		case <-f.over:
+		case <-r.Context().Done():
 		}
+		return
+	case x.Status == Drops:
+		panic(http.ErrAbortHandler)
+	case x.Status == Cuts:
+		cuts = true
+	default:
 		for name, value := range x.Header {
 			w.Header().Set(name, fmt.Sprint(value))
 		}
@@ -155,8 +175,15 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	status, out := f.route(r, body)
+	out = paged(out, r.URL.Query())
 	data, err := json.Marshal(out)
 	f.mu.Unlock()
+	if cuts {
+		w.WriteHeader(status)
+		_, _ = w.Write(data[:len(data)/2]) // whoever has gone reads no answer
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
 	if text, ok := out.(string); ok {
 		w.WriteHeader(status)
 		fmt.Fprint(w, text)
@@ -166,6 +193,18 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status, data = http.StatusInternalServerError, []byte(`{"message": "the stub is broken"}`)
 	}
 	reply(w, r, status, data)
+}
+
+// paged returns the part of a list that a query asks for.
+func paged(out any, query url.Values) any {
+	list, ok := out.([]M)
+	most, err := strconv.Atoi(query.Get("per_page"))
+	page, perr := strconv.Atoi(query.Get("page"))
+	if !ok || err != nil || perr != nil || most < 1 || page < 1 {
+		return out
+	}
+	from := min((page-1)*most, len(list))
+	return list[from:min(from+most, len(list))]
 }
 
 // spoilt1 notes a request, and returns the fault that answers it.
@@ -211,6 +250,9 @@ func (f *Forge) full() string { return Owner + "/" + Name }
 
 // head returns the commit of a branch, "" if there is none.
 func (f *Forge) head(branch string) string {
+	if loose, err := os.ReadFile(filepath.Join(f.Bare, "refs/heads", filepath.FromSlash(branch))); err == nil {
+		return strings.TrimSpace(string(loose))
+	}
 	out, err := exec.Command("git", "-C", f.Bare, "rev-parse", "--verify", "-q", "refs/heads/"+branch).Output()
 	if err != nil {
 		return ""

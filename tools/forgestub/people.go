@@ -3,6 +3,8 @@ package forgestub
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -103,6 +105,11 @@ func (f *Forge) Merge(n int, by string) {
 	p := f.pull(n)
 	maps.Copy(p, M{"state": "closed", "merged_at": f.Now().UTC(), "merged_by": user(by), "closed_by": user(by),
 		"merge_commit_sha": f.head(fmt.Sprint(p["branch"]))})
+	for _, i := range f.issues {
+		if slices.Contains(strings.Split(fmt.Sprint(p["body"]), "\n"), fmt.Sprintf("Closes #%v", i["number"])) {
+			i["state"] = "closed"
+		}
+	}
 }
 
 // Reject closes a pull request without merging it.
@@ -126,13 +133,34 @@ func (f *Forge) Head(n int, commit string) {
 	f.spoilt[n] = commit
 }
 
-// Issue opens an issue, and returns its number.
-func (f *Forge) Issue(n int, title, label, assignee, association string) {
+// Issue is what somebody asks for.
+type Issue struct {
+	Title, Body, Author, Association string
+	Label, Assignee                  string
+}
+
+// Issue opens an issue.
+func (f *Forge) Issue(n int, i Issue) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.issues = append(f.issues, M{"number": n, "title": title, "body": "", "user": user("ann"), "label": label,
-		"assignee": assignee, "labels": []M{{"name": label}}, "author_association": association,
+	f.issues = append(f.issues, M{"number": n, "title": i.Title, "body": i.Body, "user": user(i.Author), "label": i.Label,
+		"assignee": i.Assignee, "labels": []M{{"name": i.Label}}, "author_association": i.Association, "state": "open",
 		"html_url": fmt.Sprintf("https://%s/%s/issues/%d", f.Host(), f.full(), n)})
+}
+
+// IsOpen reports whether an issue is open.
+func (f *Forge) IsOpen(n int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.issues, func(i M) bool { return i["number"] == n && i["state"] == "open" })
+}
+
+// Permit gives somebody a permission: admin, write, read or none. Before, everybody may read; "" is
+// an account that is gone.
+func (f *Forge) Permit(login, permission string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.may[strings.ToLower(login)] = permission
 }
 
 // Describe is a person's editing of a pull request.

@@ -41,6 +41,8 @@ func (f *Forge) route(r *http.Request, body M) (int, any) {
 	case strings.HasPrefix(rest, "actions/jobs/"):
 		id, _ := strconv.ParseInt(part[2], 10, 64)
 		return 200, f.logs[id]
+	case strings.HasPrefix(key, "GET collaborators") && part[len(part)-1] == "permission":
+		return f.permission(part[1])
 	case strings.HasPrefix(rest, "issues/comments/"):
 		return f.reword(part[2], body)
 	case n == 0:
@@ -164,11 +166,22 @@ func (f *Forge) pullsOf(head string) []M {
 func (f *Forge) issuesWith(labels, assignee string) []M {
 	out := []M{}
 	for _, i := range f.issues {
-		if (labels == "" || i["label"] == labels) && (assignee == "" || i["assignee"] == assignee) {
+		if i["state"] == "open" && (labels == "" || i["label"] == labels) && (assignee == "" || i["assignee"] == assignee) {
 			out = append(out, i)
 		}
 	}
 	return out
+}
+
+func (f *Forge) permission(login string) (int, any) {
+	may, known := f.may[strings.ToLower(login)]
+	switch {
+	case !known:
+		may = "read"
+	case may == "":
+		return 404, M{"message": "Not Found"}
+	}
+	return 200, M{"permission": may, "role_name": may, "user": user(login)}
 }
 
 func (f *Forge) ready(body M) (int, any) {

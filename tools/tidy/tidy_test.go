@@ -26,7 +26,7 @@ var layers = map[string]struct{ own, only []string }{
 	// Inboxes: read, watched, and emptied of what was taken in.
 	"watcher/inbox": {own: []string{"engine", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/fault", "internal/health", "internal/ids", "internal/job", "internal/layout"}},
 	// Commits and pull requests that say an attempt is done.
-	"watcher/triggers": {own: []string{"engine", "internal/git", "internal/health", "internal/job", "internal/text", "watcher"}},
+	"watcher/triggers": {own: []string{"engine", "internal/forge", "internal/git", "internal/health", "internal/job", "watcher"}},
 	"watcher/refs":     {own: []string{"engine", "signals", "watcher", "internal/atomicfile", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/stub", "internal/text", "internal/tree"}},
 	"signals":          {own: []string{"internal/findings", "internal/ids", "internal/strictjson", "internal/text"}},
 	"gates":            {own: []string{"engine", "internal/fault", "internal/findings", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
@@ -327,6 +327,25 @@ func TestProgramsAnswerForThemselves(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// owners are what one place does for all: it bounds it, and knows its faults.
+var owners = map[string][]string{
+	`"gh"`:            {"internal/forge", "internal/doctor"}, // doctor looks whether it is installed
+	"yaml.NewDecoder": {"specs"},
+	"yaml.Unmarshal":  {"specs"},
+}
+
+func TestOwners(t *testing.T) {
+	conform.Rule(t, "12-forge owner", "gh is run, and YAML is decoded, in one place each")
+	_, all := files(t)
+	for what, own := range owners {
+		for _, f := range all {
+			if !f.test && !tool(f.pkg) && strings.Contains(string(f.src), what) && !slices.Contains(own, f.pkg) {
+				t.Errorf("%s: %s belongs to %s", f.path, what, own[0])
+			}
+		}
 	}
 }
 

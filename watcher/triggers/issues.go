@@ -2,39 +2,28 @@ package triggers
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strconv"
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/forge"
 	"sluice/internal/job"
 )
 
-// Issues asks the forge for open issues.
-type Issues interface {
-	// Open returns the open issues with all of the labels and, unless it is "", the assignee ("me" is
-	// the login of who asks), at most most, the newest first.
-	Open(ctx context.Context, labels []string, assignee string, most int) ([]Issue, error)
+// Forge is asked for open issues, and for who may write to the repo: see forge.Hub.
+type Forge interface {
+	Issues(ctx context.Context, labels []string, assignee string) ([]forge.Issue, error)
+	MayWrite(ctx context.Context, login string) (bool, error)
 }
 
-// Issue is an issue of the forge. All of it is of whoever wrote it.
-type Issue struct {
-	Number           int
-	Title, Body, URL string
-	Author           string
-	Labels           []string
-	Trusted          bool // its author may write to the repo
-}
+// askMost limits a look at a remote or a forge.
+const askMost = 30 * time.Second
 
-// Limits of issues.
-const (
-	maxIssues  = 200
-	issueEvery = time.Minute
-	askMost    = 30 * time.Second
-)
+var errSlow = errors.New("the forge has not answered in time")
 
-// values returns what expressions see of the issue.
-func (i Issue) values() map[string]any {
+// valuesOf returns what expressions see of an issue. All of it is of whoever wrote it.
+func valuesOf(i forge.Issue) map[string]any {
 	labels := make([]any, len(i.Labels))
 	for n, l := range i.Labels {
 		labels[n] = l
@@ -43,46 +32,72 @@ func (i Issue) values() map[string]any {
 		"url": i.URL, "author": i.Author, "labels": labels}}
 }
 
-func (i Issue) key() string { return strconv.Itoa(i.Number) }
+func keyOf(i forge.Issue) string { return strconv.Itoa(i.Number) }
 
-// issues reports open issues. A forge that is away is asked again.
+// issues reports open issues, each when it is new. A forge that is away is asked again.
 func (t *Triggers) issues(ctx context.Context, j job.Job, of *engine.Trigger, tell func(engine.Fired)) {
 	told := map[string]bool{}
 	for {
-		open, err := t.open(ctx, of)
+		at, open, err := t.open(ctx, of)
 		if ctx.Err() != nil {
 			return
 		}
 		why := ""
 		if err != nil {
-			why = err.Error()
+			why = forge.Says(err)
 		}
 		t.Note(j.Key, why)
+		writes := map[string]bool{} // by author, each asked for once
 		for _, i := range open {
-			if !told[i.key()] {
-				told[i.key()] = true
-				tell(engine.Fired{Key: i.key(), Values: i.values(), Trusted: i.Trusted})
+			if told[keyOf(i)] {
+				continue
 			}
+			if _, asked := writes[i.Author]; !asked {
+				writes[i.Author] = t.mayWrite(ctx, at, i)
+			}
+			if ctx.Err() != nil { // so nothing is known of the author
+				return
+			}
+			told[keyOf(i)] = true
+			tell(engine.Fired{Key: keyOf(i), Values: valuesOf(i), Trusted: writes[i.Author]})
 		}
-		if !wait(ctx, nil, issueEvery) {
+		if !wait(ctx, nil, t.opt.Poll()) {
 			return
 		}
 	}
 }
 
-func (t *Triggers) presentIssues(ctx context.Context, of *engine.Trigger) (keys []string, err error) {
-	open, err := t.open(ctx, of)
-	for _, i := range open {
-		keys = append(keys, i.key())
+// mayWrite reports whether the forge says that an issue's author may write to the repo. Whoever does
+// not belong to it is not asked for, so that a flood by outsiders costs no calls.
+func (t *Triggers) mayWrite(ctx context.Context, at Forge, i forge.Issue) bool {
+	if !i.Belongs {
+		return false
 	}
-	return keys, err
+	may, err := at.MayWrite(ctx, i.Author)
+	if err != nil {
+		t.opt.Logf("trigger issue: %d: may %q write to the repo? %v", i.Number, i.Author, err)
+	}
+	return may && err == nil
 }
 
-func (t *Triggers) open(ctx context.Context, of *engine.Trigger) ([]Issue, error) {
-	if t.opt.Issues == nil {
-		return nil, fmt.Errorf("the forge cannot be asked for issues")
+func (t *Triggers) presentIssues(ctx context.Context, of *engine.Trigger) (keys []string, err error) {
+	_, open, err := t.open(ctx, of)
+	if err != nil {
+		return nil, errors.New(forge.Says(err))
 	}
-	ctx, cancel := context.WithTimeout(ctx, askMost)
+	for _, i := range open {
+		keys = append(keys, keyOf(i))
+	}
+	return keys, nil
+}
+
+func (t *Triggers) open(ctx context.Context, of *engine.Trigger) (Forge, []forge.Issue, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, askMost, errSlow)
 	defer cancel()
-	return t.opt.Issues.Open(ctx, of.Labels, of.Assignee, maxIssues)
+	at, err := t.opt.Forge(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	open, err := at.Issues(ctx, of.Labels, of.Assignee)
+	return at, open, err
 }

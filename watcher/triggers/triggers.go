@@ -13,7 +13,7 @@ import (
 	"sluice/watcher"
 )
 
-// Options configures Triggers. All but Git and Issues are required.
+// Options configures Triggers. All but Git are required.
 type Options struct {
 	Root    string
 	Notes   *health.Notes
@@ -25,10 +25,11 @@ type Options struct {
 	// arm it now.
 	Read func(ctx context.Context, workflow string, vars map[string]any) (run engine.RunRequested, armed string,
 		err error)
-	Issues Issues               // nil: the forge cannot be asked
-	Every  func() time.Duration // between looks at files and refs, whatever the hints
-	Logf   func(string, ...any)
-	Now    func() time.Time
+	Forge func(ctx context.Context) (Forge, error)
+	Poll  func() time.Duration // between looks at the forge
+	Every func() time.Duration // between looks at files and refs, whatever the hints
+	Logf  func(string, ...any)
+	Now   func() time.Time
 }
 
 // Triggers looks for what fires in one repo.
