@@ -134,6 +134,7 @@ func TestKnownDoesNotFire(t *testing.T) {
 	s.do(Fired{Workflow: "x", Trigger: OnPush, Key: "main@c2", Skip: "no path"})
 	s.fire(OnPush, "main@c2")
 	s.fire(OnPush, "main@c3")
+	s.do(Fired{Workflow: "x", Trigger: OnFiles, Armed: 1, Key: "late@1"}) // by who looks for an earlier arming
 	s.read()
 	s.want(s.keys(), "main@c3", s.skips(), "main@c2 no path", s.st.Armed["x"].Tips["main"], "c3")
 	s.replayed()
@@ -229,10 +230,10 @@ func TestMaxPerDay(t *testing.T) {
 		s.read()
 	}
 	s.want(fmt.Sprint(len(s.owed(DoListen))), "1")
-	seq := s.owed(DoListen)[0].Key
 	offer()
 	s.want(s.keys(), "0 1 2", fmt.Sprint(len(s.owed(DoListen))), "0", fmt.Sprint(len(s.st.Notices)), "1")
 	s.arm() // no way round it
+	seq := s.owed(DoListen)[0].Key
 	offer()
 	s.want(s.keys(), "0 1 2")
 	s.back(300 * time.Hour)

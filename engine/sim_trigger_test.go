@@ -196,27 +196,28 @@ func TestFiringHistories(t *testing.T) {
 // calm lets days go by without faults: then each key that a source still offers has been decided on.
 func (f *firings) calm() {
 	f.t.Helper()
-	f.do(ArmRequested{Workflow: "x", Source: "text", Digest: "d-x"})
+	do := func(ev Event) { f.count(f.do(ev)) }
+	do(ArmRequested{Workflow: "x", Source: "text", Digest: "d-x"})
 	f.on.MaxPerDay = len(f.keys) // the schedule needs a part of it
 	f.specs["d-x"].On.MaxPerDay = f.on.MaxPerDay
 	for range 5 {
 		for _, e := range f.owed(DoListen) {
 			for _, key := range f.keys {
-				f.count(f.do(Fired{Workflow: "x", Trigger: e.Trigger, Key: key}))
+				do(Fired{Workflow: "x", Trigger: e.Trigger, Key: key})
 			}
 		}
 		for len(f.owed(DoFire)) > 0 {
 			e := f.owed(DoFire)[0]
-			f.count(f.do(FiringRead{Workflow: "x", Trigger: e.Trigger, Key: e.Firing.Key, Armed: "d-x", Run: RunRequested{Digest: "d-x", Source: "text"}}))
+			do(FiringRead{Workflow: "x", Trigger: e.Trigger, Key: e.Firing.Key, Armed: "d-x", Run: RunRequested{Digest: "d-x", Source: "text"}})
 		}
 		for _, r := range slices.Clone(f.st.LiveRuns()) {
-			f.do(AbortRequested{Run: r.ID})
+			do(AbortRequested{Run: r.ID})
 		}
 		for _, e := range f.owed(DoStop) {
-			f.do(ProcessEnded{Run: e.Run, Key: e.Key, Exit: Exit{Stopped: true}})
+			do(ProcessEnded{Run: e.Run, Key: e.Key, Exit: Exit{Stopped: true}})
 		}
 		f.now, f.forward = f.now.Add(25*time.Hour), f.forward+25*time.Hour
-		f.do(Ticked{})
+		do(Ticked{})
 	}
 	for _, key := range f.keys {
 		for _, id := range []string{OnFiles, OnPush} {
