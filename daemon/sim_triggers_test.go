@@ -119,7 +119,7 @@ func (s *sim) triggered(f engine.Fact) {
 	}
 }
 
-// unfired names a key that is there and was not decided on, though its trigger takes it in.
+// unfired names a key that waits for its run, or that is there and was not decided on though its trigger takes it in.
 func (s *sim) unfired(st *engine.State) string {
 	if !s.fires {
 		return ""
@@ -127,6 +127,9 @@ func (s *sim) unfired(st *engine.State) string {
 	a := st.Armed[simFires]
 	if a == nil || !a.On {
 		return "its triggers are not armed"
+	}
+	if len(a.Firings) > 0 {
+		return a.Firings[0].Key + " waits for its run"
 	}
 	i := slices.IndexFunc(s.w.offered, func(key string) bool { return !s.led.triggers.Decided(simFires + " " + engine.OnFiles + " " + key) })
 	if i >= 0 && a.Full == "" {
