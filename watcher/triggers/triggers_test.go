@@ -94,7 +94,7 @@ func (b *bench) next(n int) string {
 				name += "!" + f.Skip[:2]
 			}
 			out = append(out, name)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			b.Fatalf("nothing fires after %s; notes %v", out, b.All())
 		}
 	}
