@@ -198,7 +198,7 @@ func (f *firings) calm() {
 	f.t.Helper()
 	do := func(ev Event) { f.count(f.do(ev)) }
 	do(ArmRequested{Workflow: "x", Source: "text", Digest: "d-x"})
-	f.on.MaxPerDay = len(f.keys) // the schedule needs a part of it
+	f.on.MaxPerDay = len(f.keys) + MaxCaughtUp // what the schedule may need of it
 	f.specs["d-x"].On.MaxPerDay = f.on.MaxPerDay
 	for range 5 {
 		for _, e := range f.owed(DoListen) {
