@@ -50,7 +50,7 @@ test: ## all tests, with the race detector; installs what they need (asks first,
 
 sim: ## the long simulation: 200,000 crash-restarts, and every mutant
 	SIM_CRASHES=200000 $(GO) test -count=1 -timeout 60m -run 'TestSimulation' -v ./daemon/
-	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestOracle|TestListOracle' -v ./engine/
+	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestFiringHistories|TestOracle|TestListOracle' -v ./engine/
 	SLUICE_MUTANTS=all $(GO) test -count=1 -timeout 120m -run 'TestMutants' -v ./engine/ ./daemon/
 
 torture: ## 1,000 kills of the real daemon and 300 while it takes and lands work, every system call failing, full disks, 60 power cuts, 1,000 starts at once, 1,000 races of people, 1,000 adoptions, 60 s of random keys, 100,000 programs on a checkout
@@ -65,8 +65,8 @@ torture: ## 1,000 kills of the real daemon and 300 while it takes and lands work
 	SLUICE_TREES=200 SLUICE_ADOPTIONS=1000 $(GO) test -count=1 -timeout 60m -run 'TestTreesLeaveNothing|UsedAgain' -v ./agents/
 	$(GO) test -count=1 -run 'TestTruncatedAtEveryByte|TestEveryFlippedBitIsFound' -v ./journal/
 
-soak: ## a week of 100,000 runs in the real daemon, by a faster clock: nothing may grow
-	SLUICE_SOAK=100000 $(GO) test -count=1 -timeout 4h -run 'TestSoak$$' -v ./test/
+soak: ## a week of 100,000 runs in the real daemon, by a faster clock: nothing may grow; a day of 10,000 firings: each key one run
+	SLUICE_SOAK=100000 $(GO) test -count=1 -timeout 4h -run 'TestSoak' -v ./test/
 
 others: ## opencode, qwen and gemini against a stand-in; SLUICE_OTHERS=DIR names the node_modules/.bin that has them
 	$(GO) test -count=1 -timeout 30m -run 'TestOthers' -v ./test/

@@ -59,6 +59,11 @@ func mutants() []mutant {
 		{"a late veto leaves the branch as it is", []edit{{"engine", "decider.decide", "		d.takeBack(r, vetoed)\n", "		_ = vetoed\n"}}},
 		{"files go back while a process is at work there", []edit{{"engine", "State.owedByRun", "w.Kind == WriteRewind && s.inUse(", "false && s.inUse("}}},
 		{"a move of a branch that was given up goes on beside the next", []edit{{"daemon", "lane", "return \"branch \" + e.Tree", "return e.Name()"}}},
+		{"what is armed is forgotten when no run uses it", []edit{{"daemon", "core.unlearn", "		used[a.Digest] = true\n", "		_ = a\n"}}},
+		{"a start knows no text that was armed", []edit{{"daemon", "core.fold", "		case engine.TriggersArmed:\n			c.learn(f.Digest, f.Source)\n", ""}}},
+		{"a firing is read for another text than the armed one", []edit{{"daemon", "Repo.job", "c.spec(a.Digest), a.Digest, maps", "c.spec(a.Digest), \"\", maps"}}},
+		{"a firing is forgotten at its record", []edit{{"engine", "owedByArmed", "	if len(a.Firings) > 0 &&", "	if len(a.Firings) > 1 &&"}}},
+		{"a key fires again", []edit{{"engine", "fired", "	case a.Known.Has(t.ID, ev.Key):\n		return \"\"\n", ""}}},
 		// Wrong only where the machine sleeps or its clock is set. Since when nobody serves:
 		// TestSinceWhenNobodyServes.
 		{"what was seen before the clock was set back is seen", []edit{{"daemon", "Repo.turn", "wall.Before(r.ticked) {", "now.Before(wall) && wall.Before(r.ticked) {"}}},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/tools/oracle"
 )
 
 // ledger is what was ever journaled, as the outside remembers it.
@@ -18,10 +19,11 @@ type ledger struct {
 	launched map[string]time.Time       // when launches were told, by the steady clock
 	opened   map[string]time.Time       // when windows were opened, by the steady clock
 	fit      map[string]bool            // contents that may be on a branch
+	triggers oracle.Keys                // what became of triggers' keys
 }
 
 func newLedger() *ledger {
-	return &ledger{keys: map[string]bool{}, outcomes: map[string]string{}, owed: map[string]map[string]bool{}, forced: map[string]bool{}, reopen: map[string]bool{}, launched: map[string]time.Time{}, opened: map[string]time.Time{}, fit: map[string]bool{}}
+	return &ledger{keys: map[string]bool{}, outcomes: map[string]string{}, owed: map[string]map[string]bool{}, forced: map[string]bool{}, reopen: map[string]bool{}, launched: map[string]time.Time{}, opened: map[string]time.Time{}, fit: map[string]bool{}, triggers: oracle.Keys{}}
 }
 
 // passedBetween notes the windows that ended in between.
@@ -51,6 +53,9 @@ func (s *sim) told(done []entry) {
 	if why := s.repo.core.state.Fault(s.repo.core.spec); why != "" {
 		s.w.fail("%s", why)
 	}
+	if why := s.waiting(s.repo.core.state); why != "" && len(s.repo.core.pending) == 0 {
+		s.w.fail("%s", why)
+	}
 }
 
 // take holds a record against all that is remembered. Under mu.
@@ -71,6 +76,7 @@ func (s *sim) take(e entry) {
 
 func (s *sim) fact(e entry, f engine.Fact) {
 	l := s.led
+	s.triggered(f)
 	switch f := f.(type) {
 	case engine.RunStarted:
 		s.once("run " + f.Run)

@@ -127,7 +127,7 @@ func (s *sim) calls() (acts []act) {
 			})
 			continue
 		}
-		if !s.calm && s.g.IntN(40) == 0 && e.Kind != engine.DoOffer && e.Kind != engine.DoWatch {
+		if !s.calm && s.g.IntN(40) == 0 && e.Kind != engine.DoOffer && e.Kind != engine.DoWatch && e.Kind != engine.DoListen {
 			add(c, "comes to nothing", func() { s.port.answer(c, engine.FileMoved{ID: "none"}) })
 			continue
 		}
@@ -161,6 +161,10 @@ func (s *sim) calls() (acts []act) {
 			}
 		case engine.DoWatch:
 			s.callWatch(c, add)
+		case engine.DoListen:
+			s.callListen(c, add)
+		case engine.DoFire:
+			s.callFire(c, add)
 		case engine.DoTasks, engine.DoSave:
 			s.callTasks(c, add)
 		}

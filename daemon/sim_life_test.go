@@ -23,6 +23,7 @@ import (
 type sim struct {
 	lists bool // its workflows have task lists and child runs
 	space bool // its runs have worktrees of their own
+	fires bool // one of its workflows has triggers
 	g     *rand.Rand
 	disk  *simDisk
 	w     *simWorld
@@ -57,7 +58,7 @@ type sim struct {
 }
 
 // simCounts is what a history came to.
-type simCounts struct{ events, facts, crashes, stalls, syncs, stops, ticks, children, tasks, rewinds, landings int }
+type simCounts struct{ events, facts, crashes, stalls, syncs, stops, ticks, children, tasks, rewinds, landings, fired int }
 
 // simAsk is something a person asked through the API.
 type simAsk struct {
@@ -71,7 +72,7 @@ type simAsk struct {
 func newSim(seed uint64) *sim {
 	s := &sim{g: rand.New(rand.NewPCG(seed, 1)), disk: newSimDisk(seed), specs: map[string]*engine.Spec{}, led: newLedger(), conf: engine.DefaultConfig(), trace: func(string, ...any) {}}
 	s.w = &simWorld{began: time.Now(), disk: s.disk, procs: map[string]*simProc{}, written: map[string]bool{}, branches: map[string]*simBranch{}, books: map[string]*simBook{}}
-	s.lists, s.space = seed%4 == 1, seed%5 == 2
+	s.lists, s.space, s.fires = seed%4 == 1, seed%5 == 2, seed%9 == 3 || seed%9 == 6
 	s.conf.MaxParallel = 1 + s.g.IntN(3)
 	s.conf.Timeout = engine.Duration(10 * time.Minute)
 	s.conf.Remind = engine.Duration(pick(s.g, 0, 10*time.Minute, time.Hour))

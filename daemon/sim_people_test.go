@@ -107,7 +107,7 @@ func (s *sim) write(run string, g *engine.Gate, q *engine.Round, outcome string)
 	case k < 2 || outcome == engine.OutcomeVeto && k < 4:
 		x := &simLetter{word: word, ev: engine.FileSeen{Name: g.ID + "-" + outcome, Dir: run, ID: s.w.id(), Written: s.wall(), Human: &engine.HumanSay{Round: n, Text: "t"}, By: by}}
 		if !s.calm && s.g.IntN(3) == 0 {
-			if x.ev.Dir = ""; s.runsAsked > 1 { // by the law it counts for whoever asks alone when it is read
+			if x.ev.Dir = ""; s.runsAsked > 1 || s.fires { // by the law it counts for whoever asks alone when it is read
 				x.ev.Dir = run
 			}
 		}
@@ -146,6 +146,7 @@ func (s *sim) trouble() (acts []act) {
 			s.start(spec, s.g.IntN(3) == 0)
 		}})
 	}
+	acts = append(acts, s.happens(st)...)
 	if len(st.Order) == 0 {
 		return acts
 	}
@@ -200,6 +201,7 @@ func (s *sim) soothe() (acts []act) {
 	if st == nil || len(s.asks) > 0 {
 		return nil
 	}
+	acts = append(acts, s.happens(st)...)
 	for _, id := range st.Order {
 		r := st.Runs[id]
 		if !r.Live() {

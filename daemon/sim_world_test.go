@@ -83,6 +83,7 @@ type simWorld struct {
 	words    []*simWord
 	books    map[string]*simBook   // task files, by their paths
 	written  map[string]bool       // files the daemon owed
+	offered  []string              // what triggers fire for, by key
 	branches map[string]*simBranch // of worktrees
 	napped   time.Time             // when it slept, or its clock was set, in this life, by the steady clock
 	sets     []time.Time           // when its clock was set back, by the steady one

@@ -97,16 +97,16 @@ func disarm(d *decider, ev DisarmRequested) {
 // dropFirings records that the waiting firings start no run.
 func dropFirings(d *decider, workflow string, a *Armed, why string) {
 	for _, f := range slices.Clone(a.Firings) {
-		d.put(TriggerSkipped{Workflow: workflow, Trigger: f.Trigger, ID: f.ID, Key: f.Key, Why: why, Turn: a.turn(f.ID)})
+		dropFiring(d, workflow, a, f, why)
 	}
 }
 
-// turn returns where a schedule is; nil for other triggers.
-func (a *Armed) turn(id string) *Turn {
-	if t, ok := a.Turns[id]; ok {
-		return &t
+func dropFiring(d *decider, workflow string, a *Armed, f *Firing, why string) {
+	one := TriggerSkipped{Workflow: workflow, Trigger: f.Trigger, ID: f.ID, Key: f.Key, Why: clip(why, MaxFeedback)}
+	if t, ok := a.Turns[f.ID]; ok { // of a schedule
+		one.Turn = &t
 	}
-	return nil
+	d.put(one)
 }
 
 // fired takes a firing in. It returns why it does not count, if anybody waits for the answer.
@@ -212,20 +212,9 @@ func confirmWords(trigger, key string) string { return fmt.Sprintf("%s %s starte
 
 // room returns why the workflow takes no firing in now, and tells a person when that begins.
 func room(d *decider, a *Armed, w *Spec) string {
-	most := w.On.MaxPerDay
-	words := map[string]string{
-		FullDay: fmt.Sprintf("%s has started %d runs within 24 hours, its max_per_day: what else fires is taken in "+
-			"when these are over", w.ID, most),
-		FullQueue: fmt.Sprintf("%d firings of %s wait for their runs: what else fires is taken in when these have begun",
-			MaxFirings, w.ID),
-		FullMemory: fmt.Sprintf("%s has fired for %d things and remembers no more: give the workflow a new id", w.ID,
-			MaxKeys),
-	}
-	if a.Full != "" {
-		return words[a.Full]
-	}
-	full := ""
+	most, full := w.On.MaxPerDay, a.Full
 	switch {
+	case full != "":
 	case a.today(d.at) >= most:
 		full = FullDay
 	case len(a.Firings) >= MaxFirings:
@@ -235,9 +224,19 @@ func room(d *decider, a *Armed, w *Spec) string {
 	default:
 		return ""
 	}
-	d.put(TriggersFull{Workflow: w.ID, Why: full})
-	tellTrigger(d, w.ID, full, words[full])
-	return words[full]
+	words := map[string]string{
+		FullDay: fmt.Sprintf("%s has started %d runs within 24 hours, its max_per_day: what else fires is taken in "+
+			"when these are over", w.ID, most),
+		FullQueue: fmt.Sprintf("%d firings of %s wait for their runs: what else fires is taken in when these have begun",
+			MaxFirings, w.ID),
+		FullMemory: fmt.Sprintf("%s has fired for %d things and remembers no more: give the workflow a new id", w.ID,
+			MaxKeys),
+	}[full]
+	if a.Full == "" {
+		d.put(TriggersFull{Workflow: w.ID, Why: full})
+		tellTrigger(d, w.ID, full, words)
+	}
+	return words
 }
 
 // tellTrigger owes a notice about a workflow's triggers.
@@ -246,11 +245,11 @@ func tellTrigger(d *decider, workflow, what, text string) {
 		Text: clip(text, 2000)})
 }
 
-// firingRead starts the run of a firing.
+// firingRead starts the run of a firing. What was read before another text was armed is read again.
 func firingRead(d *decider, ev FiringRead) {
 	a, w := d.s.Armed[ev.Workflow], d.specs(ev.Run.Digest)
 	f := a.firing(ev.Trigger, ev.Key)
-	if f == nil || w == nil || w.ID != ev.Workflow {
+	if f == nil || ev.Armed != a.Digest || w == nil || w.ID != ev.Workflow {
 		return
 	}
 	ev.Run.Workflow, ev.Run.Vars = w.ID, f.Vars
@@ -262,25 +261,17 @@ func firingRead(d *decider, ev FiringRead) {
 		confirm = confirmWords(f.Trigger, f.Key)
 	}
 	id, why := startRun(d, w, ev.Run)
-	if why != "" {
-		d.put(TriggerSkipped{Workflow: w.ID, Trigger: f.Trigger, ID: f.ID, Key: f.Key, Why: clip(why, MaxFeedback),
-			Turn: a.turn(f.ID)})
-		reopen(d, w.ID, a)
+	switch {
+	case why != "":
+		dropFiring(d, w.ID, a, f, why)
 		tellTrigger(d, w.ID, "start",
 			fmt.Sprintf("the trigger %s of %s started no run for %s: %s", f.Trigger, w.ID, f.Key, why))
-		return
-	}
-	if confirm != "" {
+	case confirm != "":
 		d.stopFor(d.s.Runs[id], PausedConfirm, confirm+" and it waits for your word: sluice resume "+id+
 			" lets it begin, sluice abort "+id+" ends it")
 	}
-	reopen(d, ev.Workflow, a)
-}
-
-// reopen takes firings in again once a full queue has gone.
-func reopen(d *decider, workflow string, a *Armed) {
 	if a.Full == FullQueue && len(a.Firings) == 0 {
-		d.put(TriggersOpened{Workflow: workflow})
+		d.put(TriggersOpened{Workflow: w.ID})
 	}
 }
 

@@ -40,6 +40,7 @@ type FiringRead struct {
 	Workflow string       `json:"workflow"`
 	Trigger  string       `json:"trigger"`
 	Key      string       `json:"key"`
+	Armed    string       `json:"armed"` // the digest of the text that was armed when it was read
 	Run      RunRequested `json:"run"`
 }
 
@@ -49,12 +50,8 @@ type FiringHeld struct {
 	Why      string `json:"why"`
 }
 
-func (ArmRequested) EventKind() string { return "arm_requested" }
-
+func (ArmRequested) EventKind() string    { return "arm_requested" }
 func (DisarmRequested) EventKind() string { return "disarm_requested" }
-
-func (Fired) EventKind() string { return "fired" }
-
-func (FiringRead) EventKind() string { return "firing_read" }
-
-func (FiringHeld) EventKind() string { return "firing_held" }
+func (Fired) EventKind() string           { return "fired" }
+func (FiringRead) EventKind() string      { return "firing_read" }
+func (FiringHeld) EventKind() string      { return "firing_held" }

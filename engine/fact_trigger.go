@@ -62,23 +62,11 @@ type FiredBy struct {
 	Key     string `json:"key"`
 }
 
-// RunID returns "": the fact is about the repo.
-func (TriggersArmed) RunID() string { return "" }
-
-// RunID returns "": the fact is about the repo.
+// These facts are about the repo.
+func (TriggersArmed) RunID() string    { return "" }
 func (TriggersDisarmed) RunID() string { return "" }
-
-// RunID returns "": the fact is about the repo.
-func (TriggerFired) RunID() string { return "" }
-
-// RunID returns "": the fact is about the repo.
-func (TriggerSkipped) RunID() string { return "" }
-
-// RunID returns "": the fact is about the repo.
-func (TriggersFull) RunID() string { return "" }
-
-// RunID returns "": the fact is about the repo.
-func (TriggersOpened) RunID() string { return "" }
-
-// RunID returns "": the fact is about the repo.
-func (TriggersHeld) RunID() string { return "" }
+func (TriggerFired) RunID() string     { return "" }
+func (TriggerSkipped) RunID() string   { return "" }
+func (TriggersFull) RunID() string     { return "" }
+func (TriggersOpened) RunID() string   { return "" }
+func (TriggersHeld) RunID() string     { return "" }

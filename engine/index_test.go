@@ -138,6 +138,9 @@ func (r *Run) indexFault(w *Spec) string {
 // wakeByWalk is Wake by a walk over all runs.
 func (s *State) wakeByWalk(after time.Time) time.Time {
 	m := soonest{after: after}
+	for _, a := range s.Armed {
+		a.moment(&m)
+	}
 	for _, r := range s.Runs {
 		for _, p := range r.Procs {
 			if p.Stop == "" && r.wanted(p) {

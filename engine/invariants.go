@@ -12,6 +12,9 @@ func (s *State) Fault(specs Specs) string {
 	if why := s.procsFault(); why != "" {
 		return why
 	}
+	if why := firingsFault(s); why != "" {
+		return why
+	}
 	for _, id := range s.Order {
 		r := s.Runs[id]
 		why := r.attemptsFault()
@@ -69,6 +72,31 @@ func (s *State) procsFault() string {
 				return fmt.Sprintf("two processes of step %s: %s and %s", step, o, p.Key)
 			}
 			steps[step] = p.Key
+		}
+	}
+	return ""
+}
+
+// firingsFault: a key starts at most one run; what waits for its run waits once, and only while its
+// triggers are armed.
+func firingsFault(s *State) string {
+	seen := map[string]string{}
+	for _, id := range s.Order {
+		if r := s.Runs[id]; r.Fired != nil && r.By.Via == ViaTrigger {
+			key := r.Workflow + " " + r.Fired.Trigger + " " + r.Fired.Key
+			if seen[key] != "" {
+				return fmt.Sprintf("%s started %s and %s", key, seen[key], id)
+			}
+			seen[key] = id
+		}
+	}
+	for _, id := range sortedKeys(s.Armed) {
+		for _, f := range s.Armed[id].Firings {
+			key := id + " " + f.Trigger + " " + f.Key
+			if seen[key] != "" || !s.Armed[id].On {
+				return fmt.Sprintf("%s waits for a run: armed %t, started %q", key, s.Armed[id].On, seen[key])
+			}
+			seen[key] = "one that waits"
 		}
 	}
 	return ""

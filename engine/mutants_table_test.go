@@ -2,7 +2,7 @@ package engine
 
 // mutants are wrong readings of 8-semantics: those in its last table, and more.
 func mutants() []mutant {
-	return append(append(append(mutantsOfMoves(), mutantsOfJoins()...), mutantsOfCounts()...), append(append(mutantsOfAnswers(), mutantsOfForge()...), append(mutantsOfProcesses(), append(mutantsOfSpending(), mutantsOfIndex()...)...)...)...)
+	return append(append(append(mutantsOfMoves(), mutantsOfJoins()...), mutantsOfCounts()...), append(append(append(mutantsOfAnswers(), mutantsOfForge()...), mutantsOfTriggers()...), append(mutantsOfProcesses(), append(mutantsOfSpending(), mutantsOfIndex()...)...)...)...)
 }
 
 func mutantsOfForge() []mutant {
@@ -14,6 +14,36 @@ func mutantsOfForge() []mutant {
 		{"a comment at the forge is as good as a signature", "trustRank", "	case TrustForge:\n		return 2\n", "	case TrustForge:\n		return 3\n"},
 		{"whoever comments decides", "notApprover", "	if !slices.ContainsFunc(want, is) {", "	if false {"},
 		{"a pull request that was closed completes the run", "decider.pullEnded", "	if !ev.Merged {", "	if false {"},
+	}
+}
+
+func mutantsOfTriggers() []mutant {
+	return []mutant{
+		{"a key fires again", "fired", "	case a.Known.Has(t.ID, ev.Key):\n		return \"\"\n", ""},
+		{"triggers fire that are not armed", "fired", "a == nil || !a.On || ev.Armed", "a == nil || ev.Armed"},
+		{"who looks for an earlier arming is heard", "fired", "ev.Armed != 0 && ev.Armed != a.Seq", "false"},
+		{"what was read while another text was armed starts a run", "firingRead", "ev.Armed != a.Digest || ", ""},
+		{"a firing starts a run each time that it is read", "FiredBy.began", "	armedOf(s, workflow).drop(f.Trigger, f.Key)\n", "	_ = armedOf(s, workflow)\n"},
+		{"what was there when it was armed fires", "arm", "			f.Known.add(t.ID, k.Key)\n", ""},
+		{"a minute comes again when it is armed anew", "arm", "			from = later(from, t.Through)\n", "			_ = t\n"},
+		{"arming anew forgets the keys", "TriggersArmed.apply", "	if a.Known == nil {", "	if true {"},
+		{"a key that was skipped is not remembered", "TriggerSkipped.apply", "	a.keep(f.ID, f.Key, f.Turn)\n", ""},
+		{"a snapshot forgets the keys", "Armed", "`json:\"known,omitempty\"`", "`json:\"-\"`"},
+		{"a snapshot forgets what waits for its run", "Armed", "`json:\"firings,omitempty\"`", "`json:\"-\"`"},
+		{"what waits for its run is dropped without a word", "disarm", "	dropFirings(d, ev.Workflow, a, \"its triggers were disarmed\")\n", "	a.Firings = nil\n"},
+		{"what is missed fires though catch_up is none", "catchUp", "case t.CatchUp == CatchNone && ", "case false && "},
+		{"what is missed fires each, whatever catch_up is", "catchUp", "	case t.CatchUp == CatchAll:\n", "	case true:\n"},
+		{"one more than max_per_day", "room", "a.today(d.at) >= most", "a.today(d.at) > most"},
+		{"a clock set back opens a new day", "Armed.today", "at.Sub(a.Since) >= day", "(at.Sub(a.Since) >= day || at.Before(a.Since))"},
+		{"what a full day refuses is remembered", "accept", "		if f.turn != nil {\n", "		if true {\n"},
+		{"nobody looks for what a full day has refused", "TriggersOpened.apply", "a.Full, a.Seq, a.Count = \"\", s.Clock, a.today(at)", "a.Full, a.Count = \"\", a.today(at)"},
+		{"any number of firings wait", "room", "len(a.Firings) >= MaxFirings", "false"},
+		{"overlap: skip sees no live run", "accept", "case w.On.Overlap == OverlapSkip && len(live) > 0:", "case false:"},
+		{"overlap: replace aborts what a person started", "accept", "			if r.By.Via == ViaTrigger {", "			if true {"},
+		{"what comes from outside asks nobody", "confirms", "asks := f.t.Outside() && !f.trusted", "asks := false"},
+		{"a run that waits for a person holds up the others", "unconfirmed", "r.PausedWhy == PausedConfirm", "r.PausedWhy == \"\""},
+		{"a held firing is told each time", "firingHeld", " || a.Held == ev.Why", ""},
+		{"values that do not fit start a run", "accept", "		if _, why := startVars(w, vars); why != \"\" {", "		if _, why := startVars(w, vars); false {\n			_ = why"},
 	}
 }
 

@@ -14,12 +14,24 @@ import (
 	"sluice/tools/conform"
 )
 
-// TestOldFactsReplay replays journals that earlier versions of the engine wrote
-// (testdata/old-facts.jsonl.gz: histories of three commits from before the table of moves, one fact
-// per line): old decisions are still no contradiction.
+// TestOldFactsReplay replays journals that earlier versions of the engine wrote, one fact per line
+// after its time: old decisions are still no contradiction. old-facts has histories of three commits
+// from before the table of moves; trigger-facts has those of the first release with triggers, each with
+// what was known of its triggers in the end.
 func TestOldFactsReplay(t *testing.T) {
 	conform.Rule(t, "3-engine folded", "journals of earlier versions are read to their states")
-	file, err := os.Open("testdata/old-facts.jsonl.gz")
+	conform.Rule(t, "12-triggers nothing changes", "the keys of an older release are remembered")
+	for name, least := range map[string]int{"old-facts": 2000, "trigger-facts": 1000} {
+		if facts := replayOld(t, "testdata/"+name+".jsonl.gz"); facts < least {
+			t.Errorf("%s: %d facts were read", name, facts)
+		}
+	}
+}
+
+// replayOld replays the journals of a file: "# NAME" begins one, "= STATE" has its triggers at its end.
+func replayOld(t *testing.T, name string) (facts int) {
+	t.Helper()
+	file, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,35 +40,59 @@ func TestOldFactsReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, from, facts, journals := NewState(), "", 0, 0
+	st, from := NewState(), ""
 	defer func() {
 		if said := recover(); said != nil {
-			t.Errorf("%s, fact %d: %v", from, facts, said)
+			t.Errorf("%s, %s, fact %d: %v", name, from, facts, said)
 		}
 	}()
 	lines := bufio.NewScanner(plain)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if name, begins := strings.CutPrefix(lines.Text(), "# "); begins {
-			st, from = NewState(), name
-			journals++
+		head, rest, _ := strings.Cut(lines.Text(), " ")
+		switch head {
+		case "#":
+			st, from = NewState(), rest
+			continue
+		case "=":
+			want := map[string]*Armed{}
+			if err := json.Unmarshal([]byte(rest), &want); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(want, reread(t, st.Armed)) {
+				t.Errorf("%s, %s: its triggers are not what they were", name, from)
+			}
 			continue
 		}
-		stamp, raw, _ := strings.Cut(lines.Text(), " ")
-		at, err := strconv.ParseInt(stamp, 10, 64)
+		at, err := strconv.ParseInt(head, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := DecodeFact([]byte(raw))
+		f, err := DecodeFact([]byte(rest))
 		if err != nil {
 			t.Fatalf("%s: %v", from, err)
 		}
 		st.Apply(time.Unix(0, at).UTC(), f)
 		facts++
 	}
-	if err := lines.Err(); err != nil || journals < 10 || facts < 2000 {
-		t.Errorf("%d facts of %d journals were read: %v", facts, journals, err)
+	if err := lines.Err(); err != nil {
+		t.Error(err)
 	}
+	return facts
+}
+
+// reread returns what a snapshot keeps of triggers.
+func reread(t *testing.T, armed map[string]*Armed) map[string]*Armed {
+	t.Helper()
+	raw, err := json.Marshal(armed)
+	out := map[string]*Armed{}
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // TestOldWords: what older releases recorded in words alone is read as this one records it, from a fact and from a snapshot.

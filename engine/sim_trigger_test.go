@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"sluice/tools/conform"
+	"sluice/tools/oracle"
 )
 
 // firings is a random history of triggers: sources that report anything any number of times, a clock
@@ -19,7 +23,7 @@ type firings struct {
 	keys    []string      // that sources know
 	forward time.Duration // by how much the clock was moved on
 	owes    map[Debtor]string
-	started map[string]int // runs by trigger and key
+	fates   fates
 	fired   int
 }
 
@@ -28,7 +32,7 @@ func newFirings(t *testing.T, seed uint64) *firings {
 	overlaps := []string{OverlapParallel, OverlapParallel, OverlapQueue, OverlapSkip, OverlapReplace}
 	on := On{Triggers: []*Trigger{every("schedule", time.Hour, []string{CatchOne, CatchAll, CatchNone}[rnd.IntN(3)]),
 		kind(OnFiles), kind(OnPush), kind(OnWebhook)}, Overlap: overlaps[rnd.IntN(len(overlaps))], MaxPerDay: 1 + rnd.IntN(20)}
-	f := &firings{script: armed(t, on), rnd: rnd, on: &on, owes: map[Debtor]string{}, started: map[string]int{}}
+	f := &firings{script: armed(t, on), rnd: rnd, on: &on, owes: map[Debtor]string{}, fates: fates{oracle.Keys{}}}
 	f.count(f.log)
 	return f
 }
@@ -44,6 +48,9 @@ func (f *firings) take(ev Event) {
 		return
 	}
 	f.count(facts)
+	if fired, ok := ev.(Fired); ok && len(facts) == 0 {
+		f.answered(fired)
+	}
 	if f.rnd.IntN(20) == 0 {
 		f.crash()
 	}
@@ -73,26 +80,29 @@ func (f *firings) crash() {
 	f.owes = map[Debtor]string{}
 }
 
-// count notes the runs that triggers started.
+// count holds what became of keys against what is remembered, and the firings against max_per_day.
 func (f *firings) count(facts []Fact) {
 	f.t.Helper()
+	if why := cmp.Or(f.fates.take(facts), f.fates.kept(f.st)); why != "" {
+		f.t.Fatal(why)
+	}
 	for _, fact := range facts {
-		switch fact := fact.(type) {
-		case TriggerFired:
+		if _, ok := fact.(TriggerFired); ok {
 			f.fired++
-		case RunStarted:
-			if fact.Fired == nil {
-				continue
-			}
-			name := fact.Fired.Trigger + " " + fact.Fired.Key
-			if f.started[name]++; f.started[name] > 1 {
-				f.t.Fatalf("%s started two runs", name)
-			}
 		}
 	}
 	days := int(f.forward/day) + 1
 	if f.fired > days*f.on.MaxPerDay {
 		f.t.Fatalf("%d fired within %s, and max_per_day is %d", f.fired, f.forward, f.on.MaxPerDay)
+	}
+}
+
+// answered holds that nothing follows from a firing only where its key is known, its day is full, or
+// its triggers are not armed.
+func (f *firings) answered(ev Fired) {
+	f.t.Helper()
+	if a := f.st.Armed["x"]; !f.fates.Decided("x "+ev.Trigger+" "+ev.Key) && a.On && a.Full == "" {
+		f.t.Fatalf("%s %s is new, and nothing follows from it", ev.Trigger, ev.Key)
 	}
 }
 
@@ -155,7 +165,7 @@ func (f *firings) step() {
 func (f *firings) serve() {
 	f.t.Helper()
 	for _, e := range f.owed(DoFire) {
-		ev := FiringRead{Workflow: e.Armed, Trigger: e.Trigger, Key: e.Firing.Key, Run: RunRequested{Digest: "d-x", Source: "text"}}
+		ev := FiringRead{Workflow: e.Armed, Trigger: e.Trigger, Key: e.Firing.Key, Armed: "d-x", Run: RunRequested{Digest: "d-x", Source: "text"}}
 		f.take(ev)
 		if f.rnd.IntN(3) == 0 {
 			f.take(ev)
@@ -168,6 +178,8 @@ func (f *firings) serve() {
 
 // TestFiringHistories: each key one run, and max_per_day holds, whatever happens.
 func TestFiringHistories(t *testing.T) {
+	conform.Rule(t, "12-triggers simulation", "each key one run, whatever happens")
+	conform.Rule(t, "12-triggers end", "each key is decided on once")
 	for seed := range seeds(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			f := newFirings(t, seed)
@@ -184,27 +196,28 @@ func TestFiringHistories(t *testing.T) {
 // calm lets days go by without faults: then each key that a source still offers has been decided on.
 func (f *firings) calm() {
 	f.t.Helper()
-	f.do(ArmRequested{Workflow: "x", Source: "text", Digest: "d-x"})
-	f.on.MaxPerDay = len(f.keys) // the schedule needs a part of it
+	do := func(ev Event) { f.count(f.do(ev)) }
+	do(ArmRequested{Workflow: "x", Source: "text", Digest: "d-x"})
+	f.on.MaxPerDay = len(f.keys) + MaxCaughtUp // what the schedule may need of it
 	f.specs["d-x"].On.MaxPerDay = f.on.MaxPerDay
 	for range 5 {
 		for _, e := range f.owed(DoListen) {
 			for _, key := range f.keys {
-				f.count(f.do(Fired{Workflow: "x", Trigger: e.Trigger, Key: key}))
+				do(Fired{Workflow: "x", Trigger: e.Trigger, Key: key})
 			}
 		}
 		for len(f.owed(DoFire)) > 0 {
 			e := f.owed(DoFire)[0]
-			f.count(f.do(FiringRead{Workflow: "x", Trigger: e.Trigger, Key: e.Firing.Key, Run: RunRequested{Digest: "d-x", Source: "text"}}))
+			do(FiringRead{Workflow: "x", Trigger: e.Trigger, Key: e.Firing.Key, Armed: "d-x", Run: RunRequested{Digest: "d-x", Source: "text"}})
 		}
 		for _, r := range slices.Clone(f.st.LiveRuns()) {
-			f.do(AbortRequested{Run: r.ID})
+			do(AbortRequested{Run: r.ID})
 		}
 		for _, e := range f.owed(DoStop) {
-			f.do(ProcessEnded{Run: e.Run, Key: e.Key, Exit: Exit{Stopped: true}})
+			do(ProcessEnded{Run: e.Run, Key: e.Key, Exit: Exit{Stopped: true}})
 		}
 		f.now, f.forward = f.now.Add(25*time.Hour), f.forward+25*time.Hour
-		f.do(Ticked{})
+		do(Ticked{})
 	}
 	for _, key := range f.keys {
 		for _, id := range []string{OnFiles, OnPush} {
@@ -217,6 +230,7 @@ func (f *firings) calm() {
 
 // TestTenThousandKeys: many at once; max_per_day holds, and each has its run in the end.
 func TestTenThousandKeys(t *testing.T) {
+	conform.Rule(t, "12-triggers many", "max_per_day holds, and each has its run in the end")
 	s := armed(t, On{Triggers: []*Trigger{kind(OnFiles)}, MaxPerDay: 2500})
 	const many = 10_000
 	mine := func(kind string) []Effect {
@@ -233,7 +247,7 @@ func TestTenThousandKeys(t *testing.T) {
 				Decide(s.st, s.spec, Fired{Workflow: "x", Trigger: OnFiles, Key: fmt.Sprint(i)}, s.now)
 			}
 			for owed := mine(DoFire); len(owed) > 0; owed = mine(DoFire) {
-				for _, f := range Decide(s.st, s.spec, FiringRead{Workflow: "x", Trigger: OnFiles, Key: owed[0].Firing.Key,
+				for _, f := range Decide(s.st, s.spec, FiringRead{Workflow: "x", Trigger: OnFiles, Key: owed[0].Firing.Key, Armed: "d-x",
 					Run: RunRequested{Digest: "d-x", Source: "text"}}, s.now) {
 					if r, ok := f.(RunStarted); ok {
 						runs++

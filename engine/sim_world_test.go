@@ -89,6 +89,8 @@ func (w *sim) owed() (evs []func()) {
 			evs = append(evs, func() { w.handle(&told{ev: FileWritten{Run: e.Run, ID: e.Key}}) })
 		case DoTasks, DoSave:
 			evs = append(evs, func() { w.taskFile(e) })
+		case DoFire:
+			evs = append(evs, func() { w.handle(&told{ev: w.fire(e)}) })
 		case DoMove:
 			dull = append(dull, FileMoved{ID: e.Key})
 		case DoLook:

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -136,13 +137,8 @@ func (k *Keys) add(id, key string) {
 
 // MarshalText writes the digests, sorted, in one text.
 func (k Keys) MarshalText() ([]byte, error) {
-	all := make([][keyBytes]byte, 0, len(k))
-	for d := range k {
-		all = append(all, d)
-	}
-	slices.SortFunc(all, func(a, b [keyBytes]byte) int { return bytes.Compare(a[:], b[:]) })
 	var raw []byte
-	for _, d := range all {
+	for _, d := range slices.SortedFunc(maps.Keys(k), func(a, b [keyBytes]byte) int { return bytes.Compare(a[:], b[:]) }) {
 		raw = append(raw, d[:]...)
 	}
 	return base64.RawStdEncoding.AppendEncode(nil, raw), nil

@@ -42,6 +42,8 @@ func brokenTable(t testing.TB) (head string, table []brokenSpec) {
 
 // TestBroken: the faults of each broken spec, word for word, all at once, each with its place.
 func TestBroken(t *testing.T) {
+	conform.Rule(t, "12-triggers cron", "lines that never come, zones that do not exist")
+	conform.Rule(t, "12-triggers data", "no value of a firing names the program, or stands in a shell text")
 	conform.Rule(t, "1-language faults", "every fault at its place, with its message")
 	conform.Rule(t, "1-language unknown", "unknown and doubled keys")
 	conform.Rule(t, "1-language undefined", "names nothing defines, what nothing reaches or follows")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/tools/conform"
 )
 
 const onSpec = `workflow: {id: w, vars: {goal: {required: true}, file: "", n: 3, how: "by hand"}}
@@ -22,6 +23,7 @@ steps:
 
 // TestOn: what triggers compile to, the vars that firings give, and which of them count as foreign.
 func TestOn(t *testing.T) {
+	conform.Rule(t, "12-triggers data", "vars that firings give are foreign")
 	spec, faults := Load("w.yaml", []byte(onSpec))
 	if faults != nil {
 		t.Fatal(faults)

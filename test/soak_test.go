@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,14 +126,15 @@ steps:
 	}
 }
 
-// soakClock runs scale times as fast as the machine's.
+// soakClock runs scale times as fast as the machine's, until it is set.
 type soakClock struct {
 	from, began time.Time
 	scale       time.Duration
+	set         atomic.Int64 // by how much, in nanoseconds
 }
 
 func (c *soakClock) now() time.Time {
-	return c.began.Add(time.Since(c.from) * c.scale)
+	return c.began.Add(time.Since(c.from)*c.scale + time.Duration(c.set.Load()))
 }
 
 // pace lets a rescan not come too often by the machine.
@@ -216,8 +218,8 @@ func newSoak(t *testing.T, seed uint64, scale time.Duration) *soak {
 	return x
 }
 
-// serve has the daemon serve until the test's end.
-func (x *soak) serve() {
+// serve has the daemon serve until it is stopped, at the latest by the test's end.
+func (x *soak) serve() (stop func()) {
 	t := x.t
 	t.Helper()
 	home, err := workspace.Home(x.con)
@@ -228,18 +230,20 @@ func (x *soak) serve() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() { done <- w.Server(home, nil).Run(ctx, func() { close(ready) }) }()
-	t.Cleanup(func() {
-		stop()
+	stop = sync.OnceFunc(func() {
+		cancel()
 		if err := errors.Join(<-done, w.Close()); err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(stop)
 	select {
 	case <-ready:
 	case err := <-done:
+		done <- nil
 		t.Fatal(err)
 	}
 	for _, d := range x.desks {
@@ -250,6 +254,7 @@ func (x *soak) serve() {
 		d.state, d.client = p.State, daemon.NewClient(p.State)
 		t.Cleanup(d.client.Close)
 	}
+	return stop
 }
 
 // follow has every fact acted on, until ctx ends.

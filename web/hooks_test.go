@@ -13,6 +13,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/workflows"
+	"sluice/tools/conform"
 )
 
 const hookSpec = `
@@ -56,6 +57,9 @@ func sign(secret []byte, body string) string {
 
 // TestWebhook: what a webhook is answered, from an unknown workflow to one too many.
 func TestWebhook(t *testing.T) {
+	conform.Rule(t, "12-triggers webhook", "a signed body fires")
+	conform.Rule(t, "12-triggers refused", "wrong and missing signatures, too large, too often, no object")
+	conform.Rule(t, "12-triggers key", "the body is the key")
 	p := newSite(t)
 	p.put(".workflow/specs/hooked.yaml", hookSpec)
 	const at, body = "/hook/shop/hooked", `{"title": "an index"}`
@@ -129,6 +133,7 @@ func TestWebhook(t *testing.T) {
 
 // TestSecretIsPrivate: one that others can read is worth nothing.
 func TestSecretIsPrivate(t *testing.T) {
+	conform.Rule(t, "12-triggers secret", "one that others can read counts no more")
 	p := newSite(t)
 	p.put(".workflow/specs/hooked.yaml", hookSpec)
 	secret, err := workflows.MakeSecret(p.at, "hooked", false)

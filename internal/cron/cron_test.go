@@ -4,10 +4,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/tools/conform"
 )
 
 // TestNext walks cron lines over ordinary days and over the two days on which Berlin's clock moves.
 func TestNext(t *testing.T) {
+	conform.Rule(t, "12-triggers cron", "over the days on which the clock moves")
 	for _, c := range []struct{ line, zone, from, want string }{
 		{"0 3 * * 1-5", "Europe/Berlin", "2026-01-02T12:00:00Z", "2026-01-05T02:00 2026-01-06T02:00"},
 		{"*/30 * * * *", "", "2026-01-02T12:00:00Z", "2026-01-02T12:30 2026-01-02T13:00"},
@@ -42,6 +45,7 @@ func TestNext(t *testing.T) {
 
 // TestRefused: lines that mean nothing, or never come, and zones that do not exist.
 func TestRefused(t *testing.T) {
+	conform.Rule(t, "12-triggers cron", "lines that never come, and zones that do not exist")
 	for line, want := range map[string]string{
 		"0 0 30 2 *": "never comes", "": "write minute", "* * *": "want 5 fields", "61 * * * *": "above maximum",
 		"@every 5m": "minutes of the clock", "TZ=UTC * * * * *": "timezone", "@nightly": "unknown word",

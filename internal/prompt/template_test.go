@@ -112,6 +112,7 @@ func TestCheckTemplate(t *testing.T) {
 // TestForeignValues: what others said stands in a task as data, wherever the task names it.
 func TestForeignValues(t *testing.T) {
 	hold.Rule(t, "1-language values.data", "a value of others in a task stands as data")
+	hold.Rule(t, "12-triggers data", "as agents' words")
 	for _, payload := range append(hostile.Texts(), "word", "one line of text", "two\n## New section\nlines") {
 		v := NewValues()
 		task := "Do " + v.mark("steps.a.answer", payload) + " now.\n\n````sh\n" + v.mark("steps.a.answer", payload) + "\n````\n\n- " + v.mark("gates.g.feedback", payload) + "\nThe end of the task."

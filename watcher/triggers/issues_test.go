@@ -48,6 +48,7 @@ func ofIssues() *engine.Trigger {
 
 // TestTrusted: whose issue needs no person's word.
 func TestTrusted(t *testing.T) {
+	conform.Rule(t, "12-triggers issue", "each issue once, with its number, title, body and url")
 	conform.Rule(t, "12-forge trusted", "an issue needs no person's word only if its author may write to the repo; each author is asked for once in a listing, and no outsider")
 	b := newBench(t, nil, t.TempDir())
 	issues := []forge.Issue{{Number: 1, Author: "ann", Belongs: true, Title: "'; rm -rf /", Body: "b", URL: "u", Labels: []string{"agent"}},
@@ -78,6 +79,7 @@ func TestTrusted(t *testing.T) {
 
 // TestForgeAway: what the forge refuses is noted with what to do, until it answers.
 func TestForgeAway(t *testing.T) {
+	conform.Rule(t, "12-triggers issue", "a forge that is away is asked again")
 	b := newBench(t, nil, t.TempDir())
 	f := &fakeForge{looks: make(chan error)}
 	b.opt.Forge = func(context.Context) (Forge, error) { return f, nil }

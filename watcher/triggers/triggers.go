@@ -95,7 +95,8 @@ func (t *Triggers) Fire(ctx context.Context, j job.Job, emit func(engine.Event))
 		case armed != j.Armed:
 			why = fmt.Sprintf("its spec has changed since it was armed: look at it, then sluice triggers arm %s", j.Effect.Armed)
 		default:
-			return engine.FiringRead{Workflow: j.Effect.Armed, Trigger: j.Trigger, Key: j.Firing.Key, Run: run}
+			return engine.FiringRead{Workflow: j.Effect.Armed, Trigger: j.Trigger, Key: j.Firing.Key, Armed: armed,
+				Run: run}
 		}
 		t.Note(j.Key, why)
 		if why != said {

@@ -17,6 +17,7 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/health"
 	"sluice/internal/job"
+	"sluice/tools/conform"
 	"sluice/watcher"
 )
 
@@ -93,7 +94,7 @@ func (b *bench) next(n int) string {
 				name += "!" + f.Skip[:2]
 			}
 			out = append(out, name)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			b.Fatalf("nothing fires after %s; notes %v", out, b.All())
 		}
 	}
@@ -122,6 +123,8 @@ func (b *bench) want(got, want string) {
 // TestFiles: new and changed files are reported, also those of a folder made later; links, .git and
 // .workflow are not entered.
 func TestFiles(t *testing.T) {
+	conform.Rule(t, "12-triggers file", "new and changed files")
+	conform.Rule(t, "12-triggers there", "what is there")
 	b := newBench(t, nil, t.TempDir())
 	for _, name := range []string{"in/a.md", "in/b.txt", ".git/c.md", ".workflow/in/d.md", "other/e.md"} {
 		b.put(name, name)
@@ -149,6 +152,7 @@ func TestFiles(t *testing.T) {
 
 // TestManyFiles: 10,000 at once are each reported, once.
 func TestManyFiles(t *testing.T) {
+	conform.Rule(t, "12-triggers many", "each is reported, once")
 	b := newBench(t, nil, t.TempDir())
 	const many = 10_000
 	for i := range many {
@@ -184,6 +188,7 @@ func TestWrittenNow(t *testing.T) {
 // TestPush: commits here and at the remote are reported by branch; with paths, one that changes none
 // of them is remembered only.
 func TestPush(t *testing.T) {
+	conform.Rule(t, "12-triggers push", "commits here and at the remote")
 	root := t.TempDir()
 	run := func(dir string, args ...string) {
 		t.Helper()
@@ -243,6 +248,7 @@ func TestPush(t *testing.T) {
 
 // TestFireHeld: a firing starts no run while the spec is another than the one that was armed.
 func TestFireHeld(t *testing.T) {
+	conform.Rule(t, "12-triggers armed", "another text than the armed one starts nothing")
 	b := newBench(t, nil, t.TempDir())
 	b.armed = "changed"
 	j := job.Job{Effect: engine.Effect{Kind: engine.DoFire, Key: "w/files/a@1", Armed: "w", Trigger: "files",
