@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,7 @@ type RepoOptions struct {
 	Rescan  time.Duration        // between scans of the inboxes, regardless of hints
 	Log     zerolog.Logger
 	Journal journal.Options
+	ID      string // of the journal, if it is new; "": a random one
 	Version string
 	// Beat is called by the loop at least every Rescan, for a watchdog. It may be nil.
 	Beat func()
@@ -144,7 +146,9 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	}
 	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{},
 		asked: map[string][]askedRound{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now()}
-	r.seq, _ = c.log.Last()
+	if r.seq, _ = c.log.Last(); r.seq == 0 {
+		c.id = cmp.Or(opt.ID, journal.NewID())
+	}
 	r.served, r.serve = r.lastServed, r.markServed
 	r.steady = func(from, to time.Time) time.Duration { return to.Sub(from) }
 	return r, rec, nil
