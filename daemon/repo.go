@@ -60,6 +60,8 @@ type RepoOptions struct {
 	// Pace converts a span of Now's clock to one of the machine's timers: a soak test passes a week
 	// in an hour. nil: the same.
 	Pace func(time.Duration) time.Duration
+	// Lead is set for a journal that several machines keep. nil: this one alone decides.
+	Lead Lead
 	// Hold is for taking the repo up only to end a run. Nothing is launched and no process is
 	// adopted, for any run. What must end is ended, and an ended run's after_run continues. The
 	// rest is left to the next process that serves the repo.
@@ -175,6 +177,9 @@ func (r *Repo) Run(ctx context.Context) error {
 	defer r.endExport() // nothing more is published
 	work, stop := context.WithCancel(context.Background())
 	r.fl = newFlights(work, r.opt.World, r.spawn, r.post)
+	if r.opt.Lead != nil {
+		r.fl.holds = r.opt.Lead.Holds
+	}
 	defer r.land(stop)
 	if r.opt.Root != "" {
 		r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log, r.setExport)

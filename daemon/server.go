@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -57,6 +58,12 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 		defer done()
 	}
 	opt.Root, opt.State = root, state
+	if opt.Lead != nil {
+		defer opt.Lead.Close()
+		if ctx, err = standBy(ctx, &opt); err != nil {
+			return err
+		}
+	}
 	repo, rec, err := OpenRepo(opt)
 	if err != nil {
 		return err
@@ -71,6 +78,9 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 	}
 	err = repo.Run(ctx)
 	stopServer(srv, filepath.Join(state, SocketName))
+	if errors.Is(context.Cause(ctx), errDeposed) {
+		return fmt.Errorf("%w (%s)", errDeposed, opt.Lead.Report().Leader)
+	}
 	return err
 }
 

@@ -63,7 +63,8 @@ func (l *Log) AppendLines(lines []byte) error {
 
 // checkLines reads lines as the continuation of the journal.
 func (l *Log) checkLines(lines []byte) (head point, marks []point, err error) {
-	s := &scanner{name: l.name, at: l.head, end: l.head.end + int64(len(lines)), lines: bufio.NewReader(bytes.NewReader(lines))}
+	s := &scanner{name: l.name, at: l.head, end: l.head.end + int64(len(lines)),
+		lines: bufio.NewReader(bytes.NewReader(lines))}
 	if len(lines) == 0 || lines[len(lines)-1] != '\n' {
 		return head, nil, s.damage("what continues it does not end in a newline")
 	}
