@@ -294,7 +294,9 @@ func (m *Member) refill(ctx context.Context, log *journal.Log) (lacked bool, err
 	if err != nil {
 		return false, err
 	}
-	m.opt.Logf("the stream lacks records %d to %d: they are sent from the file of this machine", m.upTo+1, last)
+	if !m.str.begins {
+		m.opt.Logf("the stream lacks records %d to %d: they are sent from the file of this machine", m.upTo+1, last)
+	}
 	if err := m.str.publish(ctx, lines, m.last); err != nil {
 		m.stuck(why(err))
 		_ = rest(ctx, retryAfter) // ctx is looked at by the caller
