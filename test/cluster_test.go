@@ -201,3 +201,87 @@ func TestClusterTakeover(t *testing.T) {
 		})
 	}
 }
+
+// code runs a command in the repo and returns its exit code.
+func (w *sandbox) code(args ...string) (int, string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.bin, args...)
+	cmd.Dir, cmd.Env = w.repo, w.env
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.t.Fatal(err)
+	}
+	if exit != nil {
+		return exit.ExitCode(), string(out)
+	}
+	return 0, string(out)
+}
+
+// What a person can get wrong has one clear line and its exit code, and changes nothing.
+func TestClusterMistakes(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a, b, id := twoMachines(t, servers, "1")
+	says := func(w *sandbox, code int, want string, args ...string) {
+		t.Helper()
+		got, out := w.code(args...)
+		if got != code || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			t.Errorf("sluice %s: exit code %d, want %d and %q:\n%s", strings.Join(args, " "), got, code, want, out)
+		}
+	}
+	says(a, 2, "give --cluster", "daemon", "--standby")
+	says(a, 1, "no server answers at 127.0.0.1:1", "daemon", "--cluster", "nats://127.0.0.1:1")
+	says(a, 1, "no server answers at 127.0.0.1:1", "cluster", "init", "nats://127.0.0.1:1")
+	says(a, 2, "--lease 1ms", "cluster", "init", servers.URL(), "--replicas", "1", "--lease", "1ms")
+	says(a, 2, "--replicas 9", "cluster", "init", servers.URL(), "--replicas", "9")
+	says(a, 1, "has a stream already", "cluster", "init", servers.URL(), "--replicas", "1")
+	says(a, 1, "belongs to a cluster", "run", "long")
+	says(b, 2, "no journal's id", "cluster", "join", "123", servers.URL())
+	says(b, 78, "have no record of this repo", "cluster", "join", strings.Repeat("0", 32), servers.URL())
+
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	says(a, 75, "stop the process", "cluster", "init", servers.URL(), "--replicas", "1")
+	a.do(a.bin, "start", "long")
+	eventually(t, "the run ends", a.ended)
+	a.sameAsStream(servers, id)
+	a.stop()
+
+	// the servers lose all: neither begins anew, and a daemon with only this repo ends
+	servers.Kill(0)
+	servers.Wipe(0)
+	servers.Run(0)
+	servers.Ready()
+	before, err := os.ReadFile(filepath.Join(a.state(), journal.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(a, 78, "they were emptied, or are others", "daemon", "--cluster", servers.URL())
+	says(b, 78, "they were emptied, or are others", "daemon", "--cluster", servers.URL(), "--standby")
+	if after, _ := os.ReadFile(filepath.Join(a.state(), journal.FileName)); !bytes.Equal(before, after) {
+		t.Error("the journal was changed")
+	}
+
+	// one machine goes on alone
+	says(a, 0, "", "cluster", "leave", "--yes")
+	says(a, 1, "belongs to no cluster", "cluster", "leave", "--yes")
+	a.bootIn(servers)
+	eventually(t, "the daemon says so", func() bool { return strings.Contains(tailOf(a.log.Name()), "belongs to no cluster yet") })
+	a.stop()
+	says(a, 0, "", "run", "long", "--yes")
+}
+
+// stop ends the daemon in order.
+func (w *sandbox) stop() {
+	w.t.Helper()
+	if err := w.last.Process.Signal(os.Interrupt); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.last.Wait(); err != nil {
+		w.t.Fatalf("the daemon's end: %v", err)
+	}
+	w.last = nil
+}

@@ -308,7 +308,7 @@ func (m *machine) refused(id string, want string) {
 	if !errors.As(err, &f) || f.Code != fault.ExitDamaged || !bytes.Contains([]byte(err.Error()), []byte(want)) {
 		m.t.Fatalf("%s: %v, want exit code 78 and %q", m.name, err, want)
 	}
-	if after, _ := os.ReadFile(filepath.Join(m.state, journal.FileName)); !bytes.Equal(before, after) {
+	if after, _ := os.ReadFile(filepath.Join(m.state, journal.FileName)); before != nil && !bytes.Equal(before, after) {
 		m.t.Fatalf("%s: the local journal was changed", m.name)
 	}
 }

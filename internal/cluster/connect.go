@@ -132,7 +132,7 @@ func why(err error) string {
 		return "no server can be reached"
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, jetstream.ErrNoStreamResponse):
-		return "no answer: fewer than half of the servers are up, or they are choosing a leader"
+		return "no answer: fewer than half of the servers are up, they are choosing a leader, or none has JetStream"
 	}
 	return err.Error()
 }

@@ -180,7 +180,24 @@ func (s *Servers) Kill(i int) {
 }
 
 // Stop has server i do nothing until Continue.
-func (s *Servers) Stop(i int) { s.signal(i, syscall.SIGSTOP) }
+func (s *Servers) Stop(i int) {
+	s.t.Helper()
+	s.signal(i, syscall.SIGSTOP)
+	stat := fmt.Sprintf("/proc/%d/stat", s.all[i].cmd.Process.Pid)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(stat)
+		if os.IsNotExist(err) { // no Linux: it will have stopped
+			time.Sleep(100 * time.Millisecond)
+			return
+		}
+		if _, rest, _ := strings.Cut(string(text), ") "); strings.HasPrefix(rest, "T") {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("server %d does not stop: %s", i, text)
+		}
+	}
+}
 
 // Continue ends a Stop.
 func (s *Servers) Continue(i int) { s.signal(i, syscall.SIGCONT) }
