@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -153,10 +154,12 @@ func TestClusterTakeover(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		server bool // a server dies too
+		stops  bool // the leader only stops for a while
 		most   time.Duration
 	}{
-		{"leader", false, clusterLease + time.Second},
-		{"leader and server", true, serverElection},
+		{"leader", false, false, clusterLease + time.Second},
+		{"leader and server", true, false, serverElection},
+		{"leader that stops", false, true, clusterLease + time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			servers := natstest.Start(t, 3)
@@ -181,7 +184,11 @@ func TestClusterTakeover(t *testing.T) {
 			if c.server {
 				servers.Kill(servers.LeaderOf("SLUICE_" + id))
 			}
-			a.kill()
+			if c.stops {
+				a.signal(syscall.SIGSTOP)
+			} else {
+				a.kill()
+			}
 			killed := time.Now()
 			within(t, c.most, "b leads", b.leads)
 			t.Logf("b leads after %s", time.Since(killed))
@@ -192,8 +199,15 @@ func TestClusterTakeover(t *testing.T) {
 			}
 
 			// the first machine is back, and follows
-			a.bootIn(servers)
-			eventually(t, "a follows", func() bool { st, ok := a.status(); return ok && st.Cluster != nil && !st.Cluster.Leads && st.Cluster.Epoch == 3 })
+			if c.stops {
+				a.signal(syscall.SIGCONT)
+			} else {
+				a.bootIn(servers)
+			}
+			eventually(t, "a follows", func() bool {
+				st, ok := a.status()
+				return ok && st.Cluster != nil && !st.Cluster.Leads && st.Cluster.Epoch == 3
+			})
 			a.sameAsStream(servers, id)
 			if !a.ended() {
 				t.Error("a does not know that the run has ended")
@@ -272,6 +286,13 @@ func TestClusterMistakes(t *testing.T) {
 	eventually(t, "the daemon says so", func() bool { return strings.Contains(tailOf(a.log.Name()), "belongs to no cluster yet") })
 	a.stop()
 	says(a, 0, "", "run", "long", "--yes")
+}
+
+func (w *sandbox) signal(sig syscall.Signal) {
+	w.t.Helper()
+	if err := w.last.Process.Signal(sig); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // stop ends the daemon in order.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +28,6 @@ type machine struct {
 	name  string
 	state string
 	conn  *Conn
-	crash atomic.Bool
 }
 
 func newMachine(t *testing.T, name, urls string) *machine {
@@ -275,8 +273,6 @@ func TestDeposed(t *testing.T) {
 		t.Errorf("what was cut is kept in %v, %v", kept, err)
 	}
 	// an idle leader finds out by the lease
-	e.member.mu.Lock()
-	e.member.mu.Unlock()
 	f := a.conn.Member(a.options(id))
 	if rev, err := f.leases.write(context.Background(), renewal{Epoch: 99, By: "c"}, revision(t, f)); err != nil || rev == 0 {
 		t.Fatal(err)
@@ -290,13 +286,11 @@ func TestDeposed(t *testing.T) {
 
 func revision(t *testing.T, m *Member) uint64 {
 	t.Helper()
-	for {
-		_, rev, err := m.leases.read(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return rev
+	_, rev, err := m.leases.read(context.Background())
+	if err != nil {
+		t.Fatal(err)
 	}
+	return rev
 }
 
 // refused checks for exit code 78, and that nothing local was changed.

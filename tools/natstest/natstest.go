@@ -116,7 +116,9 @@ func Payload(n int32) func(*Servers) {
 }
 
 // Store limits the bytes that a server stores.
-func Store(n int64) func(*Servers) { return func(s *Servers) { s.each(func(o *options) { o.Store = n }) } }
+func Store(n int64) func(*Servers) {
+	return func(s *Servers) { s.each(func(o *options) { o.Store = n }) }
+}
 
 // Login has clients log in.
 func Login(user, pass string) func(*Servers) {

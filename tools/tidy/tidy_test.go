@@ -97,7 +97,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The protocol of an orchestrating agent belongs to one place.
 	// A journal in a stream beside its file: append, follow, take the lead.
 	"internal/cluster": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go"}},
-	"internal/mcp": {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	"internal/mcp":     {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// Who is told, reminded and answered.
 	"notify/people": {own: []string{"daemon", "engine", "internal/health", "internal/job", "internal/text", "notify"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
