@@ -394,7 +394,7 @@ func (r *Repo) Take(ctx context.Context, ev engine.Event) (doneReply, error) {
 // late returns why a question was not answered in time.
 func (r *Repo) late(ctx context.Context) error {
 	if why := stalled(r); why != "" {
-		return fault.New("free some space; it goes on by itself", "stalled: %s", why)
+		return fault.New(unstall(r), "stalled: %s", why)
 	}
 	return ctx.Err()
 }

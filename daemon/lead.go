@@ -58,21 +58,20 @@ type Replica struct {
 var errDeposed = errors.New("another machine decides now: this one follows")
 
 // standBy waits, answering what a follower can, until this machine is to decide. The returned
-// context ends when it is not to any more.
-func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, err error) {
+// context ends when it is not to any more, or with stop.
+func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop func(), err error) {
 	l, err := listen(filepath.Join(opt.State, SocketName))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	srv := serve(l, standbyHandler(*opt))
 	err = opt.Lead.Take(ctx, opt.State)
 	stopServer(srv, filepath.Join(opt.State, SocketName))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	opt.Journal.Copy = opt.Lead.Copy
 	led, lost := context.WithCancelCause(ctx)
-	context.AfterFunc(ctx, func() { lost(nil) })
 	go func() {
 		select {
 		case <-opt.Lead.Lost():
@@ -80,7 +79,7 @@ func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, err er
 		case <-led.Done():
 		}
 	}()
-	return led, nil
+	return led, func() { lost(nil) }, nil
 }
 
 // standbyHandler answers from the local journal, which is a little behind; it takes nothing in.
@@ -157,6 +156,14 @@ func stalled(r *Repo) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stall
+}
+
+// unstall returns what to do about a stall.
+func unstall(r *Repo) string {
+	if c := clusterOf(r); c != nil && c.Stalled != "" {
+		return "see to the servers; it goes on by itself"
+	}
+	return "free some space; it goes on by itself"
 }
 
 func clusterOf(r *Repo) *Cluster {

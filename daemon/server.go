@@ -60,9 +60,12 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 	opt.Root, opt.State = root, state
 	if opt.Lead != nil {
 		defer opt.Lead.Close()
-		if ctx, err = standBy(ctx, &opt); err != nil {
+		led, stop, err := standBy(ctx, &opt)
+		if err != nil {
 			return err
 		}
+		defer stop()
+		ctx = led
 	}
 	repo, rec, err := OpenRepo(opt)
 	if err != nil {

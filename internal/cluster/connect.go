@@ -134,5 +134,9 @@ func why(err error) string {
 		errors.Is(err, jetstream.ErrNoStreamResponse):
 		return "no answer: fewer than half of the servers are up, they are choosing a leader, or none has JetStream"
 	}
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return "the servers refuse it: " + api.Description
+	}
 	return err.Error()
 }

@@ -356,40 +356,44 @@ func TestLocalTails(t *testing.T) {
 	})
 }
 
-// Two daemons that both begin at once: one leads, and the other follows.
-func TestTwoBeginAtOnce(t *testing.T) {
+// Of machines that all begin at once one leads, and the others follow; each leads in its turn, also
+// one that was too late before.
+func TestManyBeginAtOnce(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1)
 	a := newMachine(t, "a", servers.URL())
 	id := a.begin(1)
-	const n = 5
+	const n = 4
+	var mu sync.Mutex // of the one that leads
+	leads := 0
 	var wg sync.WaitGroup
-	leads := make(chan *decider, n)
+	last := newMachine(t, "last", servers.URL())
 	for i := range n {
 		m := newMachine(t, fmt.Sprint("m", i), servers.URL())
 		wg.Go(func() {
-			if d, err := m.lead(id, false, 2*testLease); err == nil {
-				leads <- d
-			} else if !errors.Is(err, context.Canceled) {
+			d, err := m.lead(id, false, time.Minute)
+			if err != nil {
 				t.Error(err)
+				return
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err := d.append(leads); err != nil || !d.member.Holds() {
+				t.Errorf("it leads, holds %v: %v", d.member.Holds(), err)
+			}
+			select {
+			case <-d.member.Lost():
+				t.Error("it leads, and has lost")
+			default:
+			}
+			leads++
+			d.die()
 		})
 	}
 	wg.Wait()
-	close(leads)
-	var holds []*decider
-	for d := range leads {
-		if err := d.append(0); err == nil {
-			holds = append(holds, d)
-		} else if !errors.Is(err, ErrDeposed) {
-			t.Error(err)
-		}
-	}
-	if len(holds) != 1 {
-		t.Fatalf("%d lead", len(holds))
-	}
-	holds[0].sameAsStream(id)
-	holds[0].acknowledged(1)
+	last.mustLead(id, false, 10*time.Second)
+	last.sameAsStream(id)
+	last.acknowledged(n)
 }
 
 // A full server stalls the leader and loses nothing; it goes on when there is room.

@@ -118,10 +118,11 @@ func (m *Member) Holds() bool {
 // Lost is closed when another machine decides.
 func (m *Member) Lost() <-chan struct{} { return m.lost }
 
+// lose notes that another machine decides, if this one did.
 func (m *Member) lose() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.gone {
+	if m.report.Leads && !m.gone {
 		m.gone, m.report.Leads, m.until = true, false, time.Time{}
 		close(m.lost)
 	}
@@ -174,7 +175,7 @@ func (m *Member) stuck(what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if what != "" && m.report.Stalled == "" {
-		m.opt.Logf("the stream does not answer: %s; it is tried again", text.Message(what))
+		m.opt.Logf("waiting for the stream: %s", text.Message(what))
 	}
 	m.report.Stalled = text.Message(what)
 }
