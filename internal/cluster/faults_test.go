@@ -2,8 +2,15 @@ package cluster
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +19,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 
 	"sluice/internal/fault"
 	"sluice/journal"
@@ -440,6 +448,87 @@ func TestFullStream(t *testing.T) {
 	}
 	a.sameAsStream(id)
 	a.acknowledged(n + 1)
+}
+
+// The servers are checked by their certificate, and this machine by its nkey.
+func TestSecureServers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := user.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := user.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherSeed, err := other.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, bad := filepath.Join(dir, "user.nk"), filepath.Join(dir, "other.nk")
+	cert, key := certificate(t, dir)
+	for name, data := range map[string][]byte{good: seed, bad: otherSeed} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	servers := natstest.Start(t, 1, natstest.Secure(public, cert, key))
+	urls := strings.Replace(servers.URL(), "nats://", "tls://", 1)
+	conn, err := Connect(Servers{URLs: urls, NKey: good, CA: cert})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	for name, c := range map[string]struct {
+		s    Servers
+		want string
+	}{
+		"no key":         {Servers{URLs: urls, CA: cert}, "the credentials are refused"},
+		"another key":    {Servers{URLs: urls, CA: cert, NKey: bad}, "the credentials are refused"},
+		"no certificate": {Servers{URLs: urls, NKey: good}, "certificate"},
+	} {
+		if conn, err := Connect(c.s); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+			if err == nil {
+				conn.Close()
+			}
+		}
+	}
+}
+
+// certificate makes a certificate for this machine that signs itself.
+func certificate(t *testing.T, dir string) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: keyDER}} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
 }
 
 func TestConnect(t *testing.T) {

@@ -5,6 +5,7 @@
 package natstest
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -32,6 +33,8 @@ type options struct {
 	Store        int64 // bytes; 0 = no limit
 	User, Pass   string
 	NoJetStream  bool
+	NKey         string // public key of the one user
+	Cert, Key    string // files, for TLS
 }
 
 // Main makes this process a server if it was started as one, and returns otherwise.
@@ -47,6 +50,16 @@ func Main() {
 	opts := &server.Options{ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, JetStream: !o.NoJetStream, StoreDir: o.Dir,
 		MaxPayload: o.Payload, SyncAlways: true, NoSigs: true, JetStreamMaxStore: o.Store, Username: o.User, Password: o.Pass,
 		LogFile: filepath.Join(o.Dir, "log")}
+	if o.NKey != "" {
+		opts.Nkeys = []*server.NkeyUser{{Nkey: o.NKey}}
+	}
+	if o.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			panic(err)
+		}
+		opts.TLS, opts.TLSConfig, opts.TLSTimeout = true, &tls.Config{Certificates: []tls.Certificate{pair}}, 5
+	}
 	if len(o.Others) > 0 {
 		opts.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: o.Routes}
 		for _, port := range o.Others {
@@ -123,6 +136,11 @@ func Store(n int64) func(*Servers) {
 // Login has clients log in.
 func Login(user, pass string) func(*Servers) {
 	return func(s *Servers) { s.each(func(o *options) { o.User, o.Pass = user, pass }) }
+}
+
+// Secure has clients prove that they have an nkey, and speak TLS.
+func Secure(nkey, cert, key string) func(*Servers) {
+	return func(s *Servers) { s.each(func(o *options) { o.NKey, o.Cert, o.Key = nkey, cert, key }) }
 }
 
 // Plain has no JetStream.
@@ -242,7 +260,7 @@ func (s *Servers) Ready() {
 	s.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		err := s.ask()
-		if err == nil {
+		if err == nil || s.all[0].Cert != "" && strings.Contains(err.Error(), "tls:") { // it answers who has no key
 			return
 		}
 		if time.Now().After(deadline) {
