@@ -93,7 +93,9 @@ func (c *core) restore() error {
 			return err
 		}
 		c.since++
-		c.lastAt = rec.At
+		if len(facts) > 0 { // the record of a lead has none, and was made only now
+			c.lastAt = rec.At
+		}
 		c.fold(rec.At, facts)
 		return nil
 	})

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,8 @@ type fakeLead struct {
 	asked  atomic.Int64 // how often Holds was
 	copied atomic.Int64
 	closed atomic.Bool
+
+	renewed time.Time
 }
 
 func newFakeLead() *fakeLead {
@@ -47,7 +50,7 @@ func (l *fakeLead) Holds() bool {
 func (l *fakeLead) Lost() <-chan struct{} { return l.lost }
 func (l *fakeLead) Close()                { l.closed.Store(true) }
 func (l *fakeLead) Report() Cluster {
-	return Cluster{Epoch: 4, Leader: "the other", Leads: l.holds.Load(), Holds: l.holds.Load()}
+	return Cluster{Epoch: 4, Leader: "the other", Leads: l.holds.Load(), Holds: l.holds.Load(), Renewed: l.renewed}
 }
 
 // A follower answers, and takes nothing in. A leader begins effects only while its lease lasts, and
@@ -112,5 +115,41 @@ func TestLead(t *testing.T) {
 	}
 	if !lead.closed.Load() {
 		t.Error("its part in the cluster was not closed")
+	}
+}
+
+// The time in which nobody served a repo is counted from the last renewal, of whichever machine, and
+// not from when this one served it; the record of the lead itself does not end it.
+func TestLeadAwayTime(t *testing.T) {
+	state, now := t.TempDir(), time.Now().Round(0)
+	log, _, err := journal.Open(state, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fact, err := engine.EncodeFact(engine.SettingsTaken{Config: engine.DefaultConfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	if _, _, err := log.Append(journal.Entry{At: ago(3 * time.Hour), Event: []byte(`{"kind":"configured"}`), Facts: []json.RawMessage{fact}},
+		journal.Lead{Epoch: 5, By: "this"}.Entry(now)); err != nil {
+		t.Fatal(err)
+	}
+	log.Close()
+	for _, c := range []struct{ renewed, want time.Time }{
+		{ago(time.Minute), ago(time.Minute)},
+		{time.Time{}, ago(3 * time.Hour)},
+		{now.Add(time.Hour), ago(3 * time.Hour)}, // its clock is ahead
+	} {
+		lead := newFakeLead()
+		lead.renewed = c.renewed
+		r, _, err := OpenRepo(RepoOptions{State: state, World: newStage(), Compile: twoGates, Config: engine.DefaultConfig, Lead: lead})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.left(now); !got.Equal(c.want) {
+			t.Errorf("renewed %s: nobody served it since %s, want %s", c.renewed, got, c.want)
+		}
+		r.core.log.Close()
 	}
 }

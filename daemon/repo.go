@@ -152,6 +152,9 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 		c.id = cmp.Or(opt.ID, journal.NewID())
 	}
 	r.served, r.serve = r.lastServed, r.markServed
+	if opt.Lead != nil { // by whichever machine
+		r.served = func() time.Time { return opt.Lead.Report().Renewed }
+	}
 	r.steady = func(from, to time.Time) time.Duration { return to.Sub(from) }
 	return r, rec, nil
 }

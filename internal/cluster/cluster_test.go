@@ -24,13 +24,13 @@ const testLease = 1500 * time.Millisecond
 
 // machine is a host with a state folder of its own.
 type machine struct {
-	t     *testing.T
+	t     testing.TB
 	name  string
 	state string
 	conn  *Conn
 }
 
-func newMachine(t *testing.T, name, urls string) *machine {
+func newMachine(t testing.TB, name, urls string) *machine {
 	t.Helper()
 	conn, err := Connect(Servers{URLs: urls})
 	if err != nil {
