@@ -28,7 +28,7 @@ dies, a standby goes on from the same record. One machine needs none of it.`,
 		Long: `Creates the stream and sends the whole journal there. Only this command begins a stream: a daemon
 that finds none refuses. Run it once, on the machine that has the journal, while no process serves
 the repo; on the others, run sluice cluster join with the id that it prints.`,
-		Example: "sluice cluster init nats://a,b,c", Args: console.Between(1, 16),
+		Example: "sluice cluster init nats://a,b,c\nsluice cluster init tls://a --replicas 1", Args: console.Between(1, 16),
 	})
 	serverFlags(begin.Flags(), &o.Servers)
 	begin.Flags().IntVar(&o.Replicas, "replicas", 3, "how many servers keep the stream: `N`, 1 to 5")
@@ -37,14 +37,14 @@ the repo; on the others, run sluice cluster join with the id that it prints.`,
 	join := &cobra.Command{
 		Use: "join ID URL…", Short: "have this machine keep a journal that another one began",
 		Long:    "In a clone of the repo that has no journal yet. It comes with the next sluice daemon --cluster.",
-		Example: "sluice cluster join 5d1c0e8a7b3f49268a0d4c6e1f2b3a59 nats://a,b,c", Args: console.Between(2, 17),
+		Example: "sluice cluster join ID nats://a,b,c\nsluice cluster join ID tls://a --nkey me.nk", Args: console.Between(2, 17),
 	}
 	serverFlags(join.Flags(), &servers)
 	leave := &cobra.Command{
 		Use: "leave", Short: "have this machine go on alone with its copy of the journal",
 		Long: `The stream and the other machines stay as they are. What this machine records from now on is not in
 the stream, so it cannot join again with this journal once another machine has decided anything.`,
-		Example: "sluice cluster leave", Args: console.Between(0, 0),
+		Example: "sluice cluster leave\nsluice cluster leave --yes", Args: console.Between(0, 0),
 	}
 	type run = func(*cobra.Command, []string) error
 	repo := func(do func(ctx context.Context, p *workspace.Workspace, args []string) error) run {
