@@ -37,7 +37,7 @@ the repo; on the others, run sluice cluster join with the id that it prints.`,
 	join := &cobra.Command{
 		Use: "join ID URL…", Short: "have this machine keep a journal that another one began",
 		Long:    "In a clone of the repo that has no journal yet. It comes with the next sluice daemon --cluster.",
-		Example: "sluice cluster join ID nats://a,b,c\nsluice cluster join ID tls://a --nkey me.nk", Args: console.Between(2, 17),
+		Example: "sluice cluster join ID nats://a,b,c\nsluice cluster join ID tls://a", Args: console.Between(2, 17),
 	}
 	serverFlags(join.Flags(), &servers)
 	leave := &cobra.Command{

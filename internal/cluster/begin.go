@@ -156,7 +156,7 @@ func (c *Conn) Join(ctx context.Context, o Options, state string) error {
 		return err
 	}
 	m := c.Member(o)
-	err = errors.Join(m.scan(log), log.Close())
+	err = errors.Join(m.scan(log, true), log.Close())
 	for err == nil {
 		var info *jetstream.StreamInfo
 		var what string

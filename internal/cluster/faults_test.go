@@ -364,6 +364,46 @@ func TestLocalTails(t *testing.T) {
 	})
 }
 
+// The journal of an older release has its id only in a later record: a machine that was interrupted
+// before it has that goes on, and a foreign journal does not pass for it.
+func TestOldJournal(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	old := func(m *machine, from int) {
+		t.Helper()
+		log, _, err := journal.Open(m.state, journal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			if _, _, err := log.Append(journal.Entry{At: time.Now(), Event: fmt.Appendf(nil, `{"kind":"test","n":%d}`, from+i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b, c := newMachine(t, "a", servers.URL()), newMachine(t, "b", servers.URL()), newMachine(t, "c", servers.URL())
+	old(a, 0)
+	id := a.begin(1)
+	part := a.file()
+	for range 3 {
+		part = part[:strings.LastIndexByte(string(part[:len(part)-1]), '\n')+1]
+	}
+	if err := os.WriteFile(filepath.Join(b.state, journal.FileName), part, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.mustLead(id, false, 5*time.Second).end()
+	b.sameAsStream(id)
+	b.acknowledged(5)
+	old(c, 100)
+	if err := c.conn.Join(context.Background(), c.options(id), c.state); err == nil || !strings.Contains(err.Error(), "is not that of stream") {
+		t.Errorf("a foreign journal joins: %v", err)
+	}
+	c.refused(id, "have different records from 1 on")
+}
+
 // Of machines that all begin at once one leads, and the others follow; each leads in its turn, also
 // one that was too late before.
 func TestManyBeginAtOnce(t *testing.T) {

@@ -84,7 +84,7 @@ func (m *Member) take(ctx context.Context, state string) (err error) {
 	if rec.TornBytes > 0 {
 		m.opt.Logf("the journal's last line was torn by a crash; it was never acted on")
 	}
-	if err := m.scan(log); err != nil {
+	if err := m.scan(log, false); err != nil {
 		return err
 	}
 	if err := m.align(ctx, log); err != nil {
@@ -124,8 +124,9 @@ func (m *Member) take(ctx context.Context, state string) (err error) {
 	}
 }
 
-// scan reads the whole local journal: whose it is, and the newest epoch.
-func (m *Member) scan(log *journal.Log) error {
+// scan reads the whole local journal: whose it is, and the newest epoch. A journal of an older release
+// has no id up to its first lead; the records themselves show whose it is. With strict it needs one.
+func (m *Member) scan(log *journal.Log, strict bool) error {
 	id, seq := "", int64(0)
 	err := log.Replay(1, func(r journal.Record) error {
 		if seq = r.Seq; seq == 1 {
@@ -139,7 +140,7 @@ func (m *Member) scan(log *journal.Log) error {
 		}
 		return nil
 	})
-	if err == nil && seq > 0 && id != m.opt.ID {
+	if foreign := id != m.opt.ID && (id != "" || strict); err == nil && seq > 0 && foreign {
 		err = refusal("`sluice cluster leave`, move the journal away, then `sluice cluster join` again",
 			"the journal of this machine is not that of stream %s: its id is %q", m.str.name(), id)
 	}
