@@ -20,7 +20,9 @@ func (m *Member) keep(ctx context.Context, epoch int64, rev uint64) {
 	m.mu.Lock()
 	m.report.Leads = true
 	m.mu.Unlock()
-	rev = m.renew(ctx, epoch, rev)
+	if rev = m.renew(ctx, epoch, rev); !m.Holds() { // the machine before has renewed since it was read
+		rev = m.renew(ctx, epoch, rev)
+	}
 	m.wg.Go(func() {
 		tick := time.NewTicker(m.str.lease / renewals)
 		defer tick.Stop()
