@@ -82,6 +82,7 @@ type Status struct {
 	Notices int         `json:"notices,omitempty"` // owed
 	Today   Today       `json:"today,omitzero"`
 
+	Cluster  *Cluster   `json:"cluster,omitempty"`  // of a journal that several machines keep
 	Triggers []Triggers `json:"triggers,omitempty"` // of workflows that were ever armed, by id
 }
 

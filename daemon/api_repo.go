@@ -124,9 +124,7 @@ func answer(ctx context.Context, r *Repo, q query) (Status, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		s.drift(sources)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return s, r.stall, err
+		return s, stalled(r), err
 	}
 	soon, cancel := context.WithTimeout(ctx, stalledAfter)
 	defer cancel()
@@ -135,8 +133,9 @@ func answer(ctx context.Context, r *Repo, q query) (Status, error) {
 		s, stall, err = ask(ctx)
 	}
 	if err != nil && stall != "" { // the loop waits for the disk: report that
-		return Status{Root: r.opt.Root, Stalled: stall, Runs: []RunStatus{}}, nil
+		return Status{Root: r.opt.Root, Stalled: stall, Runs: []RunStatus{}, Cluster: clusterOf(r)}, nil
 	}
+	s.Cluster = clusterOf(r)
 	s.Stalled, s.Health = stall, append(r.unwell(), r.opt.World.Health()...)
 	s.levels(r.opt.World)
 	s.awaited(r.opt.World)
@@ -160,10 +159,8 @@ func (r *Repo) unwell() []string {
 // disk.
 func (r *Repo) health() []string {
 	out := append(r.unwell(), r.opt.World.Health()...)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stall != "" {
-		out = append(out, "stalled: its journal cannot be written: "+r.stall)
+	if why := stalled(r); why != "" {
+		out = append(out, "stalled: its journal cannot be written: "+why)
 	}
 	return out
 }

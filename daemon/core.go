@@ -27,6 +27,7 @@ type Compile func(source string) (*engine.Spec, error)
 // it.
 type core struct {
 	log     *journal.Log
+	id      string // for the first record of a new journal; "": it has records
 	state   *engine.State
 	compile Compile
 	sources map[string]string       // digest -> source, of every run in the state
@@ -92,7 +93,9 @@ func (c *core) restore() error {
 			return err
 		}
 		c.since++
-		c.lastAt = rec.At
+		if len(facts) > 0 { // the record of a lead has none, and was made only now
+			c.lastAt = rec.At
+		}
 		c.fold(rec.At, facts)
 		return nil
 	})
@@ -233,6 +236,9 @@ func (c *core) batch() ([]journal.Entry, error) {
 		ev, err := engine.EncodeEvent(slim(e.event))
 		if err != nil {
 			return nil, err
+		}
+		if seq, _ := c.log.Last(); seq == 0 && len(out) == 0 && c.id != "" {
+			ev = journal.WithID(ev, c.id)
 		}
 		one := journal.Entry{At: e.at, Event: ev}
 		size += len(ev)

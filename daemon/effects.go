@@ -36,6 +36,7 @@ type flights struct {
 	queued []engine.Debtor // debtors whose move waits for another to land
 	ctx    context.Context
 	spawn  func(func())
+	holds  func() bool // whether effects may begin now; nil: they may
 }
 
 // debt is what runs for one debtor, by effect name.
@@ -165,7 +166,7 @@ func (f *flights) start(job job.Job) *flight {
 			<-before.done
 		}
 		var ev engine.Event
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && (f.holds == nil || f.holds()) { // else it stays owed
 			ev = f.world.Carry(ctx, job, func(ev engine.Event) { f.post(item{event: ev}) })
 		}
 		cancel()

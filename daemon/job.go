@@ -393,10 +393,8 @@ func (r *Repo) Take(ctx context.Context, ev engine.Event) (doneReply, error) {
 
 // late returns why a question was not answered in time.
 func (r *Repo) late(ctx context.Context) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stall != "" {
-		return fault.New("free some space; it goes on by itself", "stalled: %s", r.stall)
+	if why := stalled(r); why != "" {
+		return fault.New(unstall(r), "stalled: %s", why)
 	}
 	return ctx.Err()
 }

@@ -31,7 +31,7 @@ const (
 func mutants() []mutant {
 	commit := "	done, err := r.commit(ctx)\n	if err != nil {\n		return err\n	}\n"
 	return []mutant{
-		{"no sync", []edit{{"journal", "Log.writeLines", "	if err := l.file.Sync(); err != nil {\n		return head, nil, l.syncFailed(err)\n	}\n	l.reserve()\n	return head, marks, nil", "	return head, marks, nil"}}},
+		{"no sync", []edit{{"journal", "Log.writeFile", "	if err := l.file.Sync(); err != nil {\n		return l.syncFailed(err)\n	}\n", ""}}},
 		{"effects are started before the commit", []edit{{"daemon", "Repo.turn", commit, "	r.act(now)\n" + commit}}},
 		{"the reply comes before the commit", []edit{{"daemon", "Repo.turn", commit, "	for _, w := range replies {\n		w.reply <- doneReply{facts: w.facts}\n	}\n	replies = nil\n" + commit}}},
 		{"effects are started only at the moment of the facts", []edit{{"daemon", "Repo.turn", "	r.act(now)\n	return nil\n", "	if len(done) > 0 {\n		r.act(now)\n	}\n	return nil\n"}}},

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,7 @@ type RepoOptions struct {
 	Rescan  time.Duration        // between scans of the inboxes, regardless of hints
 	Log     zerolog.Logger
 	Journal journal.Options
+	ID      string // of the journal, if it is new; "": a random one
 	Version string
 	// Beat is called by the loop at least every Rescan, for a watchdog. It may be nil.
 	Beat func()
@@ -58,6 +60,8 @@ type RepoOptions struct {
 	// Pace converts a span of Now's clock to one of the machine's timers: a soak test passes a week
 	// in an hour. nil: the same.
 	Pace func(time.Duration) time.Duration
+	// Lead is set for a journal that several machines keep. nil: this one alone decides.
+	Lead Lead
 	// Hold is for taking the repo up only to end a run. Nothing is launched and no process is
 	// adopted, for any run. What must end is ended, and an ended run's after_run continues. The
 	// rest is left to the next process that serves the repo.
@@ -144,8 +148,13 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	}
 	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{},
 		asked: map[string][]askedRound{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now()}
-	r.seq, _ = c.log.Last()
+	if r.seq, _ = c.log.Last(); r.seq == 0 {
+		c.id = cmp.Or(opt.ID, journal.NewID())
+	}
 	r.served, r.serve = r.lastServed, r.markServed
+	if opt.Lead != nil { // by whichever machine
+		r.served = func() time.Time { return opt.Lead.Report().Renewed }
+	}
 	r.steady = func(from, to time.Time) time.Duration { return to.Sub(from) }
 	return r, rec, nil
 }
@@ -171,6 +180,9 @@ func (r *Repo) Run(ctx context.Context) error {
 	defer r.endExport() // nothing more is published
 	work, stop := context.WithCancel(context.Background())
 	r.fl = newFlights(work, r.opt.World, r.spawn, r.post)
+	if r.opt.Lead != nil {
+		r.fl.holds = r.opt.Lead.Holds
+	}
 	defer r.land(stop)
 	if r.opt.Root != "" {
 		r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log, r.setExport)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -57,6 +58,15 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 		defer done()
 	}
 	opt.Root, opt.State = root, state
+	if opt.Lead != nil {
+		defer opt.Lead.Close()
+		led, stop, err := standBy(ctx, &opt)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		ctx = led
+	}
 	repo, rec, err := OpenRepo(opt)
 	if err != nil {
 		return err
@@ -71,6 +81,9 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 	}
 	err = repo.Run(ctx)
 	stopServer(srv, filepath.Join(state, SocketName))
+	if errors.Is(context.Cause(ctx), errDeposed) {
+		return fmt.Errorf("%w (%s)", errDeposed, opt.Lead.Report().Leader)
+	}
 	return err
 }
 

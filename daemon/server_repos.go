@@ -32,10 +32,12 @@ type RepoState struct {
 // disk.
 func ends(err error) bool { return errors.Is(err, journal.ErrSyncFailed) }
 
-// damaged reports whether the error is a damaged journal, which a person must look at.
+// damaged reports whether the error is a damaged journal, or a stream that does not fit it. A person
+// must look at it.
 func damaged(err error) bool {
 	var d *journal.Damage
-	return errors.As(err, &d)
+	var f *fault.Error
+	return errors.As(err, &d) || errors.As(err, &f) && f.Code == fault.ExitDamaged
 }
 
 // lock makes this the only daemon of its home; a *Held if there is another.
@@ -120,7 +122,14 @@ func (s *Server) serveOnce(ctx context.Context, h *hosted) error {
 	if err != nil {
 		return err
 	}
-	return Serve(ctx, h.root, state, s.opt.Open, func(r *Repo, rec journal.Recovery) {
+	open := func(ctx context.Context, root, state string) (RepoOptions, func(), error) {
+		opt, done, err := s.opt.Open(ctx, root, state)
+		if err == nil && opt.Lead != nil {
+			s.note(h, nil, "it stands by")
+		}
+		return opt, done, err
+	}
+	return Serve(ctx, h.root, state, open, func(r *Repo, rec journal.Recovery) {
 		s.note(h, r, "")
 		s.opt.Log.Info().Str("repo", h.root).Int64("records", rec.Records).Int64("from_snapshot", rec.Snapshot).Msg("served")
 		if rec.TornBytes > 0 {

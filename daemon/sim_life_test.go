@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -104,7 +105,7 @@ func (s *sim) open() {
 	s.w.napped, s.set = time.Time{}, time.Time{}
 	s.runs = -1
 	s.port = &simPort{w: s.w, scanned: time.Now(), hints: make(chan struct{}, 1), last: map[string]time.Time{}}
-	repo, rec, err := OpenRepo(RepoOptions{State: simDir, World: s.port, Compile: s.compile, Config: func() engine.Config { return s.conf },
+	repo, rec, err := OpenRepo(RepoOptions{State: simDir, ID: strings.Repeat("5", 32), World: s.port, Compile: s.compile, Config: func() engine.Config { return s.conf },
 		Now: s.now, Rescan: s.scan, Log: zerolog.Nop(), Journal: journal.Options{FS: s.disk}})
 	s.trace("---- life %d: %+v %v", s.lives, rec, err)
 	switch {

@@ -37,6 +37,9 @@ var (
 	ErrForeign = errors.New("changed by somebody else")
 	// ErrClosed is a call after Close.
 	ErrClosed = errors.New("closed")
+	// ErrApart is a write that the disk refused while Options.Copy may have taken it. Only a new start
+	// can compare the two, so it is as final as ErrSyncFailed.
+	ErrApart = errors.New("its copy may have what it has not")
 	// ErrReading is a write to a journal that was opened with OpenRead.
 	ErrReading = errors.New("opened to be read only")
 )
@@ -48,6 +51,7 @@ type Log struct {
 	name string // full path of the journal
 	logf func(format string, args ...any)
 	file File
+	copy Copy // nil: none
 
 	reads bool  // opened with OpenRead
 	from  point // where Open began to read; zero: at the first record
@@ -263,21 +267,29 @@ func (l *Log) writeLines(group []*request) (head point, marks []point, err error
 	if cap(buf) <= keepBufferBytes {
 		l.buf = buf
 	}
+	if err := l.writeBoth(buf); err != nil {
+		return head, nil, err
+	}
+	return head, marks, nil
+}
+
+// writeFile writes whole lines after the last record, and syncs them.
+func (l *Log) writeFile(buf []byte) error {
 	if n, err := l.file.WriteAt(buf, l.head.end); err != nil || n < len(buf) {
 		if err == nil {
 			err = io.ErrShortWrite
 		}
 		l.uncut = true
 		if cutErr := l.cut(); cutErr != nil && !errors.Is(cutErr, ErrStalled) {
-			return head, nil, cutErr
+			return cutErr
 		}
-		return head, nil, l.stalled("cannot be written", err)
+		return l.stalled("cannot be written", err)
 	}
 	if err := l.file.Sync(); err != nil {
-		return head, nil, l.syncFailed(err)
+		return l.syncFailed(err)
 	}
 	l.reserve()
-	return head, marks, nil
+	return nil
 }
 
 // ready checks that the file ends where the last record does.

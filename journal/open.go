@@ -18,6 +18,7 @@ import (
 type Options struct {
 	FS   FS                               // nil: the real disk
 	Logf func(format string, args ...any) // for events that are not errors; nil: discarded
+	Copy Copy                             // receives what Append writes, at the same time; nil: the file is all
 }
 
 func (o Options) fs() FS {
@@ -66,7 +67,7 @@ func OpenRead(dir string, opt Options) (*Log, Recovery, error) {
 }
 
 func newLog(dir string, opt Options) *Log {
-	l := &Log{fs: opt.fs(), logf: opt.logf(), dir: dir, name: path(dir, FileName)}
+	l := &Log{fs: opt.fs(), logf: opt.logf(), dir: dir, name: path(dir, FileName), copy: opt.Copy}
 	l.idle = sync.NewCond(&l.mu)
 	l.requests.New = func() any { return &request{turn: make(chan bool, 1)} }
 	return l

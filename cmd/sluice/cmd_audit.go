@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -151,7 +150,11 @@ their agents, their files are put aside, and their numbers are used again.`,
 			if !cmd.Flags().Changed("to") {
 				return fault.Misused("`sluice audit verify` names the last valid line", "sluice journal repair: --to N is missing")
 			}
-			return repairJournal(cmd.Context(), a, to)
+			p, err := a.place(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return retention.Repair(cmd.Context(), &a.Console, p, to)
 		},
 	})
 	repair.Flags().Int64Var(&to, "to", 0, "the last line to keep: `N` (0: none)")
@@ -182,54 +185,4 @@ func exportJournal(ctx context.Context, a *app, args []string) error {
 	}
 	out := bufio.NewWriter(a.Out)
 	return errors.Join(journal.WriteLines(out, p.State, keep, journal.Options{}), out.Flush())
-}
-
-func repairJournal(ctx context.Context, a *app, to int64) (err error) {
-	p, err := a.place(ctx)
-	if err != nil {
-		return err
-	}
-	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice ls` lists the runs", "%s: there is no journal", p.Root)
-	}
-	lock, err := daemon.TakeLock(p.State)
-	var held *daemon.Held
-	if errors.As(err, &held) {
-		return &fault.Error{Cause: err.Error(), Advice: "stop the process that serves the repo first",
-			Code: fault.ExitServed, Err: err}
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Release()) }()
-	rep, verr := journal.Verify(p.State, journal.Options{})
-	a.Note("the journal has %s that are valid", plural(int(rep.Records), "line"))
-	if verr != nil {
-		a.Note("%s", oneLine(verr.Error()))
-	}
-	if yes, err := a.Ask(fmt.Sprintf("Cut the journal of %s back to line %d?", p.Root, to)); err != nil || !yes {
-		return errors.Join(err, notDone(err))
-	}
-	done, err := journal.Repair(p.State, to, journal.Options{})
-	if err != nil {
-		return err
-	}
-	gone, err := retention.Forget(ctx, p)
-	if err != nil {
-		return fault.New("repair again",
-			"the journal ends at line %d now; the files of runs it no longer knows could not be put aside: %w", done.Last, err)
-	}
-	if a.JSON {
-		return a.Document(map[string]any{"last": done.Last, "cut_bytes": done.CutBytes, "kept_in": done.CutFile,
-			"snapshots": orEmpty(done.Snapshots), "forgotten": orEmpty(gone)})
-	}
-	a.Print("the journal ends at line %d now; %d bytes were cut", done.Last, done.CutBytes)
-	if done.CutFile != "" {
-		a.Print("kept in %s", done.CutFile)
-	}
-	if len(gone) > 0 {
-		a.Print("it no longer knows %s: their agents were ended, their files are in %s* beside the journal and in %s",
-			strings.Join(gone, ", "), retention.CutPrefix, layout.RunsDir)
-	}
-	return nil
 }

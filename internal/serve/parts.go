@@ -19,6 +19,7 @@ import (
 	"sluice/deploy"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/cluster"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
@@ -43,6 +44,7 @@ type Options struct {
 	Set     []string // settings over all layers, KEY=VALUE
 	Version string   // of sluice
 	Timing  Timing
+	Cluster *Cluster // nil: this machine alone
 	// Self is the binary that launches go through; "": this one, which keeps some launch hosts
 	// warm.
 	Self string
@@ -54,6 +56,7 @@ type Parts struct {
 	log    zerolog.Logger
 	watch  *watcher.Watcher
 	runner *agents.Runner
+	conn   *cluster.Conn // nil: this machine alone
 	slots  *launch.Slots
 	spent  *launch.Spending
 	dog    *watchdog
@@ -81,6 +84,13 @@ const loopsRescan = time.Hour
 // New returns what a process needs to serve repos.
 func New(o Options, log zerolog.Logger) (*Parts, error) {
 	warm := 0
+	var conn *cluster.Conn
+	if o.Cluster != nil && o.Cluster.Servers.URLs != "" {
+		var err error
+		if conn, err = cluster.Connect(o.Cluster.Servers); err != nil {
+			return nil, err
+		}
+	}
 	if o.Self == "" {
 		var err error
 		if o.Self, err = os.Executable(); err != nil {
@@ -91,8 +101,8 @@ func New(o Options, log zerolog.Logger) (*Parts, error) {
 	look := o.Timing.Look
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
-	w := &Parts{Options: o, log: log, slots: &launch.Slots{}, unheld: &launch.Unheld{}, spent: &launch.Spending{},
-		dog:   &watchdog{beats: map[string]time.Time{}},
+	w := &Parts{Options: o, log: log, conn: conn, slots: &launch.Slots{}, unheld: &launch.Unheld{},
+		spent: &launch.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*world.World]bool{}, live: map[*liveSettings]bool{},
 		faults: map[*liveSettings]string{},
 		poked:  make(chan struct{}, 1), ctx: ctx, stop: stop}
@@ -108,6 +118,9 @@ func New(o Options, log zerolog.Logger) (*Parts, error) {
 func (w *Parts) Close() error {
 	w.stop()
 	w.done.Wait()
+	if w.conn != nil {
+		w.conn.Close()
+	}
 	return errors.Join(w.runner.Close(), w.watch.Close(), w.desk.Close())
 }
 
@@ -161,6 +174,10 @@ func (w *Parts) logf(who string) func(string, ...any) {
 
 // open creates what the loop of a repo needs. The caller holds the repo's lock.
 func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOptions, func(), error) {
+	lead, err := w.lead(root, state)
+	if err != nil {
+		return daemon.RepoOptions{}, nil, err
+	}
 	s := &liveSettings{parts: w, root: root, changed: make(chan engine.Config, 1)}
 	s.files.Paths = w.settingsFiles(root)
 	if err := s.read(); err != nil {
@@ -210,7 +227,7 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 		World: world, Compile: workspace.Compile, Config: s.engine, Changed: s.changed, Rescan: time.Duration(s.now().Rescan),
 		Log: w.log, Version: w.Version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
 		Now: w.Console.Now, Pace: w.Timing.Pace, Spent: world.Spent, Today: world.Today,
-		Asked: world.Asked, Hear: world.Hear, Present: world.Present,
+		Asked: world.Asked, Hear: world.Hear, Present: world.Present, Lead: lead,
 	}, closeAll, nil
 }
 

@@ -96,6 +96,10 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 	for _, h := range st.Health {
 		con.Note("%s %s", con.PaintErr(console.Yellow, "note:"), text.Message(h))
 	}
+	if c := st.Cluster; c != nil && !c.Leads {
+		con.Note("%s this machine only follows: what is decided goes to the one that leads", con.PaintErr(console.Yellow,
+			"note:"))
+	}
 	if st.Stalled != "" {
 		con.Note("%s the journal cannot be written, so nothing is started: %s", con.PaintErr(console.Red, "stalled:"),
 			text.Message(st.Stalled))
@@ -156,6 +160,7 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 	if words := render.TodayWords(st.Today); words != "" {
 		con.PrintWrapped(0, console.Styled(words, console.Dim))
 	}
+	printCluster(con, st.Cluster)
 	printLevels(con, st)
 	printHealth(con, st, served)
 	return nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sluice/daemon"
 	"strings"
 
 	"sluice/internal/atomicfile"
@@ -28,6 +29,20 @@ type Workspace struct {
 	State string // its state folder, outside the repo
 	Home  string // the folder of all state folders
 	Plain bool   // Root is no git checkout: its trees are in a store in State
+}
+
+// Locked runs do while no other process serves the repo.
+func (p *Workspace) Locked(do func() error) error {
+	lock, err := daemon.TakeLock(p.State)
+	var held *daemon.Held
+	if errors.As(err, &held) {
+		return &fault.Error{Cause: err.Error(), Advice: "stop the process that serves the repo first",
+			Code: fault.ExitServed, Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(), lock.Release())
 }
 
 // StartDir returns the folder of a command: the current one, or -C's.

@@ -95,7 +95,9 @@ var layers = map[string]struct{ own, only []string }{
 	// The service manager, and the library that knows which one there is, belong to one place.
 	"deploy": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/text"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
-	"internal/mcp": {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	// A journal in a stream beside its file: append, follow, take the lead.
+	"internal/cluster": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go"}},
+	"internal/mcp":     {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// Who is told, reminded and answered.
 	"notify/people": {own: []string{"daemon", "engine", "internal/health", "internal/job", "internal/text", "notify"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
@@ -120,7 +122,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The repo that a command is about: where its state and settings lie, and who knows how its runs stand.
 	"internal/workspace": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/ids", "internal/layout", "internal/settings", "internal/text", "journal", "specs"}},
 	// A daemon made of all its parts.
-	"internal/serve": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text", "internal/workflows", "internal/workspace", "internal/world", "journal", "notify", "watcher", "web"}, only: []string{"github.com/rs/zerolog"}},
+	"internal/serve": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/cluster", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text", "internal/workflows", "internal/workspace", "internal/world", "journal", "notify", "watcher", "web"}, only: []string{"github.com/rs/zerolog"}},
 	// A person's decision at a gate.
 	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/ids", "internal/layout", "internal/personal", "internal/press", "internal/render", "internal/review", "internal/schema", "internal/show", "internal/text", "internal/workspace", "signals"}},
 	// What the live screens read from, and what carries out what a person wants there.
@@ -128,7 +130,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The page. Only what makes a daemon of its parts knows it.
 	"web": {own: []string{"agents/launch", "agents/program", "daemon", "engine", "internal/approval/passkey", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/git", "internal/ids", "internal/press", "internal/layout", "internal/render", "internal/review", "internal/settings", "internal/show", "internal/strictjson", "internal/text", "internal/workflows", "internal/workspace", "specs", "specs/graph", "web/ansi", "web/colour", "web/patch", "web/transcript", "web/visible"}, only: []string{"github.com/rs/zerolog"}},
 	// What is over, removed.
-	"internal/retention": {own: []string{"agents", "daemon", "engine", "internal/atomicfile", "internal/console", "internal/ids", "internal/layout", "internal/workspace", "journal"}},
+	"internal/retention": {own: []string{"agents", "daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/ids", "internal/layout", "internal/text", "internal/workspace", "journal"}},
 	// The workflows of a repo, with all that a run of them reads.
 	"internal/workflows": {own: []string{"agents", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/ids", "internal/layout", "internal/prompt", "internal/settings", "internal/strictjson", "internal/stub", "internal/text", "internal/workspace", "specs"}},
 	// The live screens, of all repos and of one run. Their library belongs to one place.

@@ -1,0 +1,175 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"sluice/internal/fault"
+	"sluice/journal"
+)
+
+// Lead is this machine's part in a journal that several machines keep. One of them decides at a time.
+type Lead interface {
+	// Take keeps the journal in the state folder up to date until this machine is to decide. The
+	// folder is locked, and nobody else has the journal open.
+	Take(ctx context.Context, state string) error
+	// Copy is the journal's Copy after Take.
+	Copy(lines []byte, before int64) (wait func() error)
+	// Holds reports whether effects may begin: no other machine can decide yet.
+	Holds() bool
+	// Lost is closed when another machine decides.
+	Lost() <-chan struct{}
+	Report() Cluster
+	// Close leaves the lead to the others.
+	Close()
+}
+
+// Cluster is how a journal that several machines keep is doing.
+type Cluster struct {
+	Journal  string    `json:"journal"` // its id
+	Machine  string    `json:"machine"` // this one
+	Epoch    int64     `json:"epoch"`   // the newest known
+	Leader   string    `json:"leader"`  // who began it
+	Leads    bool      `json:"leads"`   // this machine decides
+	Holds    bool      `json:"holds"`   // and its lease lasts: effects may begin
+	Left     bool      `json:"left,omitempty"`
+	Renewed  time.Time `json:"renewed,omitzero"`  // the newest renewal before this machine led, by its leader's clock
+	Seq      int64     `json:"seq,omitempty"`     // of a standby: the last record of the stream that it has
+	Stalled  string    `json:"stalled,omitempty"` // why the stream takes or gives nothing
+	Replicas []Replica `json:"replicas,omitempty"`
+}
+
+// Replica is a server's copy of the stream.
+type Replica struct {
+	Name    string `json:"name"`
+	Leads   bool   `json:"leads,omitempty"`
+	Current bool   `json:"current"`
+	Offline bool   `json:"offline,omitempty"`
+	Behind  int64  `json:"behind,omitempty"` // messages
+}
+
+// errDeposed ends the loop when another machine decides.
+var errDeposed = errors.New("another machine decides now: this one follows")
+
+// standBy waits, answering what a follower can, until this machine is to decide. The returned
+// context ends when it is not to any more, or with stop.
+func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop func(), err error) {
+	l, err := listen(filepath.Join(opt.State, SocketName))
+	if err != nil {
+		return nil, nil, err
+	}
+	srv := serve(l, standbyHandler(*opt))
+	err = opt.Lead.Take(ctx, opt.State)
+	stopServer(srv, filepath.Join(opt.State, SocketName))
+	if err != nil {
+		return nil, nil, err
+	}
+	opt.Journal.Copy = opt.Lead.Copy
+	led, lost := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-opt.Lead.Lost():
+			lost(errDeposed)
+		case <-led.Done():
+		}
+	}()
+	return led, func() { lost(nil) }, nil
+}
+
+// standbyHandler answers from the local journal, which is a little behind; it takes nothing in.
+func standbyHandler(opt RepoOptions) http.Handler {
+	mux := http.NewServeMux()
+	ping := Ping{PID: pid(), Version: opt.Version, Root: opt.Root, Started: time.Now()}
+	handle(mux, "GET /v1/ping", func(*http.Request) (any, error) { return ping, nil })
+	read := func(pattern string, fn func(*http.Request, *Reader) (any, error)) {
+		handle(mux, pattern, func(req *http.Request) (any, error) {
+			r, err := followed(opt)
+			if err != nil {
+				return nil, err
+			}
+			defer r.Close()
+			return fn(req, r)
+		})
+	}
+	read("GET /v1/status", func(req *http.Request, r *Reader) (any, error) {
+		q, err := queryOf(req, false)
+		if err != nil {
+			return nil, err
+		}
+		s := r.answer(q)
+		report := opt.Lead.Report()
+		s.Cluster = &report
+		return s, nil
+	})
+	read("GET /v1/run", func(req *http.Request, r *Reader) (any, error) {
+		s := r.Status(req.URL.Query().Get("run"), true)
+		if len(s.Runs) != 1 {
+			return nil, errStatus{http.StatusNotFound, fault.New("sluice ls names them", "no such run is known here")}
+		}
+		return s.Runs[0], nil
+	})
+	read("GET /v1/offers", func(*http.Request, *Reader) (any, error) { return []Offer{}, nil })
+	read("GET /v1/spec", func(req *http.Request, r *Reader) (any, error) {
+		return map[string]string{"source": r.Spec(req.URL.Query().Get("run"))}, nil
+	})
+	mux.HandleFunc("GET /v1/facts", func(w http.ResponseWriter, req *http.Request) {
+		r, err := followed(opt)
+		if err != nil {
+			return // as if it had ended
+		}
+		defer r.Close()
+		from, _ := strconv.ParseInt(req.URL.Query().Get("from"), 10, 64) // absent: from the first record
+		enc := json.NewEncoder(w)
+		_ = r.Facts(req.URL.Query().Get("run"), from, func(l Line) error { return enc.Encode(l) })
+	})
+	handle(mux, "/", func(*http.Request) (any, error) {
+		return nil, errStatus{http.StatusConflict, fault.New("do it there", "not recorded: this machine only follows, "+
+			"and %s decides", cmp.Or(opt.Lead.Report().Leader, "another one"))}
+	})
+	return mux
+}
+
+// followed reads the state of a journal that this process follows.
+func followed(opt RepoOptions) (*Reader, error) {
+	log, _, err := journal.OpenRead(opt.State, journal.Options{})
+	if err != nil {
+		return nil, err
+	}
+	c, err := coreOf(log, opt.Compile)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{c: c, root: opt.Root, lock: &Lock{}}, nil
+}
+
+// stalled returns why the journal cannot be written: its disk, or the stream of a cluster.
+func stalled(r *Repo) string {
+	if c := clusterOf(r); c != nil && c.Stalled != "" {
+		return c.Stalled
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stall
+}
+
+// unstall returns what to do about a stall.
+func unstall(r *Repo) string {
+	if c := clusterOf(r); c != nil && c.Stalled != "" {
+		return "see to the servers; it goes on by itself"
+	}
+	return "free some space; it goes on by itself"
+}
+
+func clusterOf(r *Repo) *Cluster {
+	if r.opt.Lead == nil {
+		return nil
+	}
+	report := r.opt.Lead.Report()
+	return &report
+}

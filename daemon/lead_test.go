@@ -1,0 +1,155 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sluice/engine"
+	"sluice/journal"
+)
+
+// fakeLead is a part in a cluster whose course the test sets.
+type fakeLead struct {
+	turn   chan struct{} // closed: this machine is to decide
+	lost   chan struct{}
+	holds  atomic.Bool
+	asked  atomic.Int64 // how often Holds was
+	copied atomic.Int64
+	closed atomic.Bool
+
+	renewed time.Time
+}
+
+func newFakeLead() *fakeLead {
+	return &fakeLead{turn: make(chan struct{}), lost: make(chan struct{})}
+}
+
+func (l *fakeLead) Take(ctx context.Context, _ string) error {
+	select {
+	case <-l.turn:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *fakeLead) Copy(lines []byte, _ int64) func() error {
+	l.copied.Add(int64(len(lines)))
+	return func() error { return nil }
+}
+func (l *fakeLead) Holds() bool {
+	l.asked.Add(1)
+	return l.holds.Load()
+}
+func (l *fakeLead) Lost() <-chan struct{} { return l.lost }
+func (l *fakeLead) Close()                { l.closed.Store(true) }
+func (l *fakeLead) Report() Cluster {
+	return Cluster{Epoch: 4, Leader: "the other", Leads: l.holds.Load(), Holds: l.holds.Load(), Renewed: l.renewed}
+}
+
+// A follower answers, and takes nothing in. A leader begins effects only while its lease lasts, and
+// ends when another machine decides.
+func TestLead(t *testing.T) {
+	root := t.TempDir()
+	state := filepath.Join(root, "state")
+	lead, world := newFakeLead(), newStage()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended, ready := make(chan error, 1), make(chan struct{})
+	go func() {
+		ended <- Serve(ctx, root, state, func(context.Context, string, string) (RepoOptions, func(), error) {
+			l, _, err := journal.Open(state, journal.Options{}) // as Take would
+			if err != nil {
+				return RepoOptions{}, nil, err
+			}
+			return RepoOptions{World: world, Compile: twoGates, Config: engine.DefaultConfig, Lead: lead}, nil, l.Close()
+		}, func(*Repo, journal.Recovery) { close(ready) })
+	}()
+	c := NewClient(state)
+	defer c.Close()
+	wait := func(what string, ok func() bool) {
+		t.Helper()
+		for until := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("never: %s", what)
+			}
+		}
+	}
+	wait("the follower answers", func() bool {
+		st, err := c.Status(ctx, "")
+		return err == nil && st.Cluster != nil && st.Cluster.Epoch == 4
+	})
+	if _, err := c.Do(ctx, engine.RunRequested{Source: "two"}, ""); err == nil || !strings.Contains(err.Error(), "the other decides") {
+		t.Errorf("a follower takes a run in: %v", err)
+	}
+
+	close(lead.turn)
+	<-ready
+	if _, err := c.Do(ctx, engine.RunRequested{Source: "two"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if l, _ := journal.Verify(state, journal.Options{}); lead.copied.Load() != l.Bytes || l.Records == 0 {
+		t.Errorf("%d bytes of %d were copied", lead.copied.Load(), l.Bytes)
+	}
+	wait("an effect asks for the lease", func() bool { return lead.asked.Load() > 0 })
+	if n := world.count(); n != 0 {
+		t.Errorf("%d effects began without a lease", n)
+	}
+	lead.holds.Store(true)
+	wait("effects begin", func() bool { return world.count() > 0 })
+
+	close(lead.lost)
+	select {
+	case err := <-ended:
+		if !errors.Is(err, errDeposed) || !strings.Contains(err.Error(), "the other") {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it serves on, although another machine decides")
+	}
+	if !lead.closed.Load() {
+		t.Error("its part in the cluster was not closed")
+	}
+}
+
+// The time in which nobody served a repo is counted from the last renewal, of whichever machine, and
+// not from when this one served it; the record of the lead itself does not end it.
+func TestLeadAwayTime(t *testing.T) {
+	state, now := t.TempDir(), time.Now().Round(0)
+	log, _, err := journal.Open(state, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fact, err := engine.EncodeFact(engine.SettingsTaken{Config: engine.DefaultConfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	if _, _, err := log.Append(journal.Entry{At: ago(3 * time.Hour), Event: []byte(`{"kind":"configured"}`), Facts: []json.RawMessage{fact}},
+		journal.Lead{Epoch: 5, By: "this"}.Entry(now)); err != nil {
+		t.Fatal(err)
+	}
+	log.Close()
+	for _, c := range []struct{ renewed, want time.Time }{
+		{ago(time.Minute), ago(time.Minute)},
+		{time.Time{}, ago(3 * time.Hour)},
+		{now.Add(time.Hour), ago(3 * time.Hour)}, // its clock is ahead
+	} {
+		lead := newFakeLead()
+		lead.renewed = c.renewed
+		r, _, err := OpenRepo(RepoOptions{State: state, World: newStage(), Compile: twoGates, Config: engine.DefaultConfig, Lead: lead})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.left(now); !got.Equal(c.want) {
+			t.Errorf("renewed %s: nobody served it since %s, want %s", c.renewed, got, c.want)
+		}
+		r.core.log.Close()
+	}
+}

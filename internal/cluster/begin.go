@@ -1,0 +1,171 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"sluice/internal/fault"
+	"sluice/internal/text"
+	"sluice/journal"
+)
+
+const (
+	createIn = 10 * time.Second
+	sendIn   = 10 * time.Minute // of a whole journal
+)
+
+// Begun is what Begin did.
+type Begun struct {
+	ID      string // of the journal
+	Records int64  // that the stream has now
+}
+
+// Begin creates the stream of a repo's journal and sends the whole journal to it. The caller has
+// locked the state folder. After a crash or an error, a repeated Begin does the rest.
+func (c *Conn) Begin(ctx context.Context, o Options, state string, replicas int, lease time.Duration) (Begun, error) {
+	if lease < leaseLeast || lease > leaseMost {
+		return Begun{}, fault.Misused(fmt.Sprintf("give a time from %s to %s", leaseLeast, leaseMost), "--lease %s", lease)
+	}
+	log, _, err := journal.Open(state, journal.Options{Logf: o.Logf})
+	if err != nil {
+		return Begun{}, err
+	}
+	b, err := c.begin(ctx, o, log, state, replicas, lease)
+	return b, errors.Join(err, log.Close())
+}
+
+func (c *Conn) begin(ctx context.Context, o Options, log *journal.Log, state string, replicas int,
+	lease time.Duration) (b Begun, err error) {
+	id, epoch, err := named(log)
+	if err != nil {
+		return b, err
+	}
+	marked, err := Marked(state)
+	if err != nil {
+		return b, err
+	}
+	if b.ID = id; epoch == 0 || id == "" { // the record that begins it
+		lead := journal.Lead{Epoch: epoch + 1, By: o.By}
+		if id == "" {
+			b.ID = journal.NewID()
+			lead.Journal = b.ID
+		}
+		if _, _, err := log.Append(lead.Entry(o.Now())); err != nil {
+			return b, err
+		}
+	}
+	o.ID = b.ID
+	m := c.Member(o)
+	m.str.begins = true
+	if _, err := c.create(ctx, leaseConfig(replicas)); err != nil {
+		return b, err
+	}
+	exists, err := c.create(ctx, m.str.config(replicas, lease))
+	if err != nil {
+		return b, err
+	}
+	if exists && marked != "" {
+		return b, fault.Failed("start `sluice daemon --cluster` here; on another machine, `sluice cluster join "+b.ID+"`",
+			"this repo has a stream already")
+	}
+	if err := m.send(ctx, log); err != nil {
+		return b, err
+	}
+	b.Records, _ = log.Last()
+	return b, writeMark(state, b.ID)
+}
+
+// create creates a stream, unless it exists.
+func (c *Conn) create(ctx context.Context, config jetstream.StreamConfig) (exists bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, createIn)
+	defer cancel()
+	if _, err = c.js.Stream(ctx, config.Name); err == nil {
+		return true, nil
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = c.js.CreateStream(ctx, config)
+	}
+	if err == nil {
+		return false, nil
+	}
+	advice := fmt.Sprintf("have %s up, with JetStream; for fewer servers give --replicas",
+		text.Plural(config.Replicas, "server"))
+	return false, fault.Failed(advice, "the servers do not create stream %s: %s", config.Name, why(err))
+}
+
+// named returns the id that a journal has in its records, and its newest epoch.
+func named(log *journal.Log) (id string, epoch int64, err error) {
+	err = log.Replay(1, func(r journal.Record) error {
+		l, ok := r.Lead()
+		if id == "" && (ok || r.Seq == 1) {
+			id = r.ID()
+		}
+		if ok {
+			epoch = max(epoch, l.Epoch)
+		}
+		return nil
+	})
+	return id, epoch, err
+}
+
+// send sends what the stream lacks of the journal. What it has must be the journal's.
+func (m *Member) send(ctx context.Context, log *journal.Log) error {
+	ctx, cancel := context.WithTimeout(ctx, sendIn)
+	defer cancel()
+	if err := m.align(ctx, log); err != nil {
+		return m.unsent(err)
+	}
+	for {
+		moved, err := m.advance(ctx, log)
+		lacks := false
+		if err == nil && !moved && m.stalled() == "" {
+			if lacks, err = m.refill(ctx, log); err == nil && !lacks {
+				return nil
+			}
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return m.unsent(err)
+		}
+	}
+}
+
+func (m *Member) unsent(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fault.Failed("see to it, then run `sluice cluster init` again: it does the rest",
+			"the stream does not take the whole journal: %s", cmp.Or(m.stalled(), "it takes too long"))
+	}
+	return err
+}
+
+// Join makes a repo, whose journal is empty or that of the stream, one that this machine may serve.
+// The caller has locked the state folder.
+func (c *Conn) Join(ctx context.Context, o Options, state string) error {
+	if !journal.IsID(o.ID) {
+		return fault.Misused("`sluice cluster init` has printed it", "%.80q is no journal's id", o.ID)
+	}
+	log, _, err := journal.Open(state, journal.Options{Logf: o.Logf})
+	if err != nil {
+		return err
+	}
+	m := c.Member(o)
+	err = errors.Join(m.scan(log, true), log.Close())
+	for err == nil {
+		var info *jetstream.StreamInfo
+		var what string
+		if info, what, err = m.str.look(ctx); info != nil && err == nil {
+			return writeMark(state, o.ID)
+		}
+		if err == nil && m.str.absent == 0 {
+			err = fault.Failed("try again when they answer", "the servers: %s", what)
+		}
+	}
+	return err
+}

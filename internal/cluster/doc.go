@@ -1,0 +1,21 @@
+// Package cluster keeps the journals of repos in streams of NATS JetStream, beside their local
+// files, so that another machine can go on when one dies.
+//
+// Promises:
+//
+//   - The stream decides. A group of lines is acknowledged once the file and the stream have it. It is
+//     appended with the expected last sequence and without a message id. An error proves nothing, and
+//     a read proves nothing about the end of the stream: only an acknowledged append does.
+//   - An epoch is a record of the journal. Who is deposed cannot append any more. A key, renewed
+//     while a machine leads, only shows that it is alive.
+//   - A daemon never begins a stream; [Begin] does, for a person. A stream that is gone, empty, cut or
+//     edited is refused with exit code 78, and nothing is written.
+//
+// A [Member] is one machine's part in one journal; it is the daemon's Lead. Its Take follows the
+// stream into the local file until this machine leads; then its Copy takes what the daemon appends.
+// One goroutine calls Take, Copy and Close; any may call the rest.
+//
+// Reading order: connect.go (the servers), stream.go (one stream: read, append), lease.go (who is
+// alive), member.go (follow, take the lead), copy.go (append), begin.go (init), mark.go (which repos
+// belong to a cluster).
+package cluster

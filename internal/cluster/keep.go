@@ -1,0 +1,189 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"sluice/daemon"
+	"sluice/internal/text"
+	"sluice/journal"
+)
+
+// replicasEvery is how often the leader asks how far the stream's replicas are.
+const replicasEvery = 5 * time.Second
+
+// keep renews the lease until Close, beside the loop.
+func (m *Member) keep(ctx context.Context, epoch int64, rev uint64) {
+	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
+	m.mu.Lock()
+	m.report.Leads = true
+	m.mu.Unlock()
+	if rev = m.renew(ctx, epoch, rev); !m.Holds() { // the machine before has renewed since it was read
+		rev = m.renew(ctx, epoch, rev)
+	}
+	m.wg.Go(func() {
+		tick := time.NewTicker(m.str.lease / renewals)
+		defer tick.Stop()
+		var asked time.Time
+		for {
+			if now := time.Now(); now.Sub(asked) >= replicasEvery {
+				asked = now
+				m.askReplicas(ctx)
+			}
+			select {
+			case <-ctx.Done():
+				m.leave(ctx, epoch, rev)
+				return
+			case <-m.lost:
+				return
+			case <-tick.C:
+				rev = m.renew(ctx, epoch, rev)
+			}
+		}
+	})
+}
+
+// leave says that this machine leads no more, or the others would wait for a lease.
+func (m *Member) leave(ctx context.Context, epoch int64, rev uint64) {
+	m.mu.Lock()
+	gone := m.gone
+	m.mu.Unlock()
+	if gone {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	defer cancel()
+	_, _ = m.leases.write(ctx, renewal{Epoch: epoch, By: m.opt.By, At: m.opt.Now(), Left: true}, rev)
+}
+
+// renew writes a renewal over that of revision rev, and returns the new revision. The lease counts
+// from before it was sent.
+func (m *Member) renew(ctx context.Context, epoch int64, rev uint64) uint64 {
+	sent := time.Now()
+	next, err := m.leases.write(ctx, renewal{Epoch: epoch, By: m.opt.By, At: m.opt.Now()}, rev)
+	if err == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.until = sent.Add(m.str.lease)
+		return next
+	}
+	// it may have been written, or an older machine's was after it was read, or a newer one leads
+	r, have, err := m.leases.read(ctx)
+	if err != nil {
+		return rev
+	}
+	if r.Epoch > epoch {
+		m.led(journal.Lead{Epoch: r.Epoch, By: r.By})
+		m.lose()
+	}
+	return have
+}
+
+// askReplicas notes how far each server is with the stream.
+func (m *Member) askReplicas(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, requestIn)
+	defer cancel()
+	st, err := m.str.js.Stream(ctx, m.str.name())
+	if err != nil {
+		return
+	}
+	replicas := replicasOf(st.CachedInfo())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.report.Replicas = replicas
+}
+
+func replicasOf(info *jetstream.StreamInfo) (out []daemon.Replica) {
+	if info.Cluster == nil {
+		return nil
+	}
+	if info.Cluster.Leader != "" {
+		out = append(out, daemon.Replica{Name: text.Line(info.Cluster.Leader), Leads: true, Current: true})
+	}
+	for _, p := range info.Cluster.Replicas {
+		out = append(out, daemon.Replica{Name: text.Line(p.Name), Current: p.Current, Offline: p.Offline,
+			Behind: int64(p.Lag)})
+	}
+	return out
+}
+
+// Holds reports whether effects may begin: this machine leads, and no other can before its lease is
+// over.
+func (m *Member) Holds() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.gone && time.Now().Before(m.until)
+}
+
+// Lost is closed when another machine decides.
+func (m *Member) Lost() <-chan struct{} { return m.lost }
+
+// lose notes that another machine decides, if this one did.
+func (m *Member) lose() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.report.Leads && !m.gone {
+		m.gone, m.report.Leads, m.until = true, false, time.Time{}
+		close(m.lost)
+	}
+}
+
+// Close ends the renewals, and leaves the lead to the others.
+func (m *Member) Close() {
+	if m.quit != nil {
+		m.quit()
+		m.wg.Wait()
+	}
+}
+
+// Report returns how things are.
+func (m *Member) Report() daemon.Cluster {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.report
+	r.Holds = r.Leads && !m.gone && time.Now().Before(m.until)
+	return r
+}
+
+// led notes a lead that a record, or a renewal, has told of.
+func (m *Member) led(l journal.Lead) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l.Epoch > m.report.Epoch {
+		m.report.Epoch, m.report.Leader = l.Epoch, text.Line(l.By)
+	}
+}
+
+// heard notes what the newest renewal says.
+func (m *Member) heard(r renewal, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil {
+		m.report.Left, m.report.Renewed = r.Left, r.At
+	}
+}
+
+// progress notes the last record that the local file has of the stream.
+func (m *Member) progress(seq int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.report.Seq = seq
+}
+
+// stuck notes why the stream does not go on; "" = it does.
+func (m *Member) stuck(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if what != "" && m.report.Stalled == "" {
+		m.opt.Logf("waiting for the stream: %s", text.Message(what))
+	}
+	m.report.Stalled = text.Message(what)
+}
+
+func (m *Member) stalled() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.report.Stalled
+}

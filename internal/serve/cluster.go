@@ -1,0 +1,120 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"sluice/daemon"
+	"sluice/internal/cluster"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+)
+
+// Cluster has the journals of all repos of a daemon in streams too.
+type Cluster struct {
+	Servers cluster.Servers
+	Standby bool // leave it to other machines to lead first
+}
+
+// ThisMachine names this process for people on other machines.
+func ThisMachine() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "a machine without a name"
+	}
+	return fmt.Sprintf("%s (pid %d)", host, os.Getpid())
+}
+
+// lead returns this machine's part in a repo's journal; nil: this machine alone keeps it. What is
+// recorded in a stream is never served without it, nor the other way round.
+func (w *Parts) lead(root, state string) (daemon.Lead, error) {
+	id, err := cluster.Marked(state)
+	switch {
+	case err != nil:
+		return nil, err
+	case id == "" && w.conn == nil:
+		return nil, nil
+	case id == "":
+		return nil, fault.Failed("run `sluice cluster init` there, or `sluice cluster join` if another machine has it; or "+
+			"take it off this daemon with `sluice watch rm`", "%s belongs to no cluster yet", root)
+	case w.conn == nil:
+		return nil, fault.Failed("start `sluice daemon --cluster URLS`; `sluice cluster leave` has this machine go on alone",
+			"%s belongs to a cluster, so its record is not kept by this machine alone", root)
+	}
+	return w.conn.Member(cluster.Options{ID: id, By: ThisMachine(), Standby: w.Cluster.Standby, Now: w.Console.Now,
+		Logf: w.logf("cluster")}), nil
+}
+
+// Begin are the options of BeginCluster.
+type Begin struct {
+	Servers  cluster.Servers
+	Replicas int
+	Lease    time.Duration
+}
+
+// BeginCluster begins the stream of a repo's journal, and prints what to run next.
+func BeginCluster(ctx context.Context, con *console.Console, p *workspace.Workspace, o Begin) error {
+	if o.Replicas < 1 || o.Replicas > 5 {
+		return fault.Misused("give 1 to 5", "--replicas %d", o.Replicas)
+	}
+	return withServers(p, o.Servers, func(c *cluster.Conn) error {
+		b, err := c.Begin(ctx, member(con, ""), p.State, o.Replicas, o.Lease)
+		if err != nil {
+			return err
+		}
+		if con.JSON {
+			return con.Document(map[string]any{"journal": b.ID, "records": b.Records})
+		}
+		con.Print("the stream has the journal: %s", text.Plural(int(b.Records), "record"))
+		con.Print("here:            sluice daemon --cluster %s", o.Servers.Hosts())
+		con.Print("another machine: sluice cluster join %s %s", b.ID, o.Servers.Hosts())
+		return nil
+	})
+}
+
+// JoinCluster has this machine keep a journal that another one began.
+func JoinCluster(ctx context.Context, con *console.Console, p *workspace.Workspace, id string,
+	s cluster.Servers) error {
+	return withServers(p, s, func(c *cluster.Conn) error {
+		if err := c.Join(ctx, member(con, id), p.State); err != nil {
+			return err
+		}
+		con.Print("joined: start `sluice daemon --cluster %s --standby`", s.Hosts())
+		return nil
+	})
+}
+
+// LeaveCluster has this machine go on alone, after a yes.
+func LeaveCluster(con *console.Console, p *workspace.Workspace) error {
+	yes, err := con.Ask("Go on alone with the journal of " + p.Root + "?")
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return fault.Exit(fault.ExitFailed)
+	}
+	return p.Locked(func() error { return cluster.Leave(p.State) })
+}
+
+func member(con *console.Console, id string) cluster.Options {
+	return cluster.Options{ID: id, By: ThisMachine(), Now: con.Now, Logf: func(format string, args ...any) {
+		con.Note(format, args...)
+	}}
+}
+
+// withServers runs do with a connection, while no process serves the repo.
+func withServers(p *workspace.Workspace, s cluster.Servers, do func(*cluster.Conn) error) error {
+	if err := workspace.MakeState(p.State); err != nil {
+		return err
+	}
+	c, err := cluster.Connect(s)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return p.Locked(func() error { return do(c) })
+}

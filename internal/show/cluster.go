@@ -1,0 +1,47 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"sluice/daemon"
+	"sluice/internal/console"
+	"sluice/internal/text"
+)
+
+// printCluster prints who decides for a journal that several machines keep, and how far its replicas
+// are.
+func printCluster(con *console.Console, c *daemon.Cluster) {
+	if c == nil {
+		return
+	}
+	who := "this machine leads"
+	switch {
+	case !c.Leads && c.Left:
+		who = "nobody leads; the last was " + text.Line(c.Leader)
+	case !c.Leads:
+		who = cmp.Or(text.Line(c.Leader), "nobody") + " leads; this machine has everything up to record " + fmt.Sprint(c.Seq)
+	case !c.Holds:
+		who += ", but its lease is over: nothing is started until the servers answer"
+	}
+	con.PrintWrapped(0, console.Styled(fmt.Sprintf("cluster: epoch %d, %s", c.Epoch, who), console.Dim))
+	if c.Stalled != "" && !c.Leads { // of the leader's, printHealth says so
+		con.PrintWrapped(0, console.Styled("cluster: "+text.Message(c.Stalled), console.Yellow))
+	}
+	if len(c.Replicas) == 0 {
+		return
+	}
+	style, copies := console.Dim, make([]string, 0, len(c.Replicas))
+	for _, r := range c.Replicas {
+		state := "current"
+		switch {
+		case r.Offline:
+			state, style = "offline", console.Yellow
+		case !r.Current || r.Behind > 0:
+			state, style = text.Plural(int(r.Behind), "message")+" behind", console.Yellow
+		}
+		copies = append(copies, text.Line(r.Name)+" "+state)
+	}
+	con.PrintWrapped(0, console.Styled("replicas: "+strings.Join(copies, ", "), style))
+}

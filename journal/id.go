@@ -1,0 +1,97 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// A journal's id is random, and stays the same wherever the journal is kept. It is the member
+// "journal" of the event of the first record. A journal of an older release has none there; it gets
+// one in a later record, once several machines keep it.
+
+const idBytes = 16
+
+// errFound ends a Replay that has found what it looked for.
+var errFound = errors.New("found")
+
+// NewID returns an id for a new journal.
+func NewID() string {
+	var b [idBytes]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// IsID reports whether s is an id as NewID returns them.
+func IsID(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == idBytes && s == hex.EncodeToString(b)
+}
+
+// WithID returns an event, a JSON object, with the journal's id as its first member.
+func WithID(event json.RawMessage, id string) json.RawMessage {
+	rest := bytes.TrimSpace(event)[1:]
+	out := append([]byte(`{"journal":"`+id+`"`), ","...)
+	if len(bytes.TrimSpace(rest)) == 1 { // "}"
+		out = out[:len(out)-1]
+	}
+	return append(out, rest...)
+}
+
+// ID returns the journal's id if the record has it; "" = it has not.
+func (r Record) ID() string {
+	if !bytes.Contains(r.Event, []byte(`"journal"`)) {
+		return ""
+	}
+	var e struct {
+		Journal string `json:"journal"`
+	}
+	if json.Unmarshal(r.Event, &e) != nil || !IsID(e.Journal) {
+		return ""
+	}
+	return e.Journal
+}
+
+// ID returns the id in the journal's first record; "" = it has none.
+func (l *Log) ID() (id string, err error) {
+	err = l.Replay(1, func(r Record) error {
+		id = r.ID()
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return id, err
+}
+
+// Lead is the event of a record, without facts, that a machine appends when it begins to decide for
+// a journal that several machines keep. Epochs count from 1, upwards.
+type Lead struct {
+	Kind    string `json:"kind"` // leadKind
+	Epoch   int64  `json:"epoch"`
+	By      string `json:"by"`                // the machine, for people
+	Journal string `json:"journal,omitempty"` // the id, where the first record has none
+}
+
+const leadKind = "lead_taken"
+
+// Entry returns the entry of a lead that begins now.
+func (l Lead) Entry(now time.Time) Entry {
+	l.Kind = leadKind
+	event, err := json.Marshal(l)
+	if err != nil {
+		panic("journal: a lead cannot be encoded: " + err.Error())
+	}
+	return Entry{At: now, Event: event}
+}
+
+// Lead returns the lead that the record begins; ok is false for any other record.
+func (r Record) Lead() (l Lead, ok bool) {
+	if len(r.Facts) > 0 || !bytes.Contains(r.Event, []byte(leadKind)) {
+		return l, false
+	}
+	return l, json.Unmarshal(r.Event, &l) == nil && l.Kind == leadKind && l.Epoch > 0
+}

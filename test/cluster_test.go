@@ -1,0 +1,308 @@
+//go:build linux
+
+package test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/journal"
+	"sluice/tools/natstest"
+)
+
+const (
+	clusterLease = 2 * time.Second
+	// serverElection is how long three servers may take to choose another leader of a stream, as
+	// docs/cluster.md promises for the takeover in all.
+	serverElection = 15 * time.Second
+)
+
+// Each step writes a line, so that it is seen how often it ran and where.
+const clusterSpec = `workflow: {id: long}
+steps:
+  - {id: A, run: [sh, -c, "echo A >> @RAN@; sleep 0.4"], gate: GA}
+  - {id: B, run: [sh, -c, "echo B >> @RAN@; sleep 1.5"], gate: GB}
+  - {id: C, run: [sh, -c, "echo C >> @RAN@; sleep 0.4"], gate: GC}
+gates:
+  - {id: GA, reviewer: {level: auto, run: "true"}, on_pass: {next_step: B}}
+  - {id: GB, reviewer: {level: auto, run: "true"}, on_pass: {next_step: C}}
+  - {id: GC, reviewer: {level: auto, run: "true"}, on_pass: {next_step: DONE}}
+`
+
+// twoMachines are two sandboxes with the same repo, of which the first has begun the cluster.
+func twoMachines(t *testing.T, servers *natstest.Servers, replicas string) (a, b *sandbox, id string) {
+	t.Helper()
+	ran := filepath.Join(t.TempDir(), "ran")
+	a = newSandbox(t, "trust: file\nnotify: {desktop: false}\n")
+	a.put("repo/.workflow/specs/long.yaml", strings.ReplaceAll(clusterSpec, "@RAN@", ran))
+	a.commit()
+	b = newSandbox(t, "trust: file\nnotify: {desktop: false}\n")
+	if err := os.RemoveAll(b.repo); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("git", "clone", "-q", a.repo, b.repo).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	a.do(a.bin, "watch", "add")
+	b.do(b.bin, "watch", "add")
+	var begun struct{ Journal string }
+	out := a.do(a.bin, "cluster", "init", servers.URL(), "--replicas", replicas, "--lease", clusterLease.String(), "--json")
+	if err := json.Unmarshal([]byte(out), &begun); err != nil || !journal.IsID(begun.Journal) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	b.do(b.bin, "cluster", "join", begun.Journal, servers.URL())
+	return a, b, begun.Journal
+}
+
+// bootIn starts the daemon in the cluster.
+func (w *sandbox) bootIn(servers *natstest.Servers, flags ...string) {
+	w.t.Helper()
+	w.last = exec.Command(w.bin, append([]string{"daemon", "--cluster", servers.URL()}, flags...)...)
+	w.last.Dir, w.last.Env, w.last.Stdout, w.last.Stderr = w.repo, w.env, w.log, w.log
+	if err := w.last.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *sandbox) leads() bool {
+	st, ok := w.status()
+	return ok && st.Cluster != nil && st.Cluster.Leads && st.Cluster.Holds
+}
+
+func (w *sandbox) step(id string) (s daemon.StepStatus) {
+	st, _ := w.status()
+	for _, r := range st.Runs {
+		for _, s := range r.Steps {
+			if s.ID == id {
+				return s
+			}
+		}
+	}
+	return s
+}
+
+func (w *sandbox) ended() bool {
+	st, ok := w.status()
+	return ok && len(st.Runs) == 1 && st.Runs[0].Phase == engine.RunCompleted
+}
+
+// streamOf returns the bytes of a journal's stream.
+func streamOf(t *testing.T, servers *natstest.Servers, id string) (all []byte) {
+	t.Helper()
+	nc, err := nats.Connect(servers.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s, err := js.Stream(ctx, "SLUICE_"+id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq := uint64(1); ; seq++ {
+		m, err := s.GetMsg(ctx, seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m.Data...)
+	}
+}
+
+func (w *sandbox) sameAsStream(servers *natstest.Servers, id string) {
+	w.t.Helper()
+	var file, stream []byte
+	eventually(w.t, "the file is the stream, byte for byte", func() bool {
+		var err error
+		if file, err = os.ReadFile(filepath.Join(w.state(), journal.FileName)); err != nil {
+			w.t.Fatal(err)
+		}
+		stream = streamOf(w.t, servers, id)
+		return bytes.Equal(file, stream)
+	})
+	if _, err := journal.Verify(w.state(), journal.Options{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// The machine that decides is killed in the middle of a run, alone or with the server that leads the
+// stream. The standby takes over in time, the run goes on to its end, and what was passed is not done
+// again.
+func TestClusterTakeover(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		server bool // a server dies too
+		stops  bool // the leader only stops for a while
+		most   time.Duration
+	}{
+		{"leader", false, false, clusterLease + time.Second},
+		{"leader and server", true, false, serverElection},
+		{"leader that stops", false, true, clusterLease + time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			servers := natstest.Start(t, 3)
+			a, b, id := twoMachines(t, servers, "3")
+			a.bootIn(servers)
+			eventually(t, "a leads", a.leads)
+			b.bootIn(servers, "--standby")
+			eventually(t, "b follows", func() bool { st, ok := b.status(); return ok && st.Cluster != nil })
+			a.do(a.bin, "start", "long")
+			eventually(t, "B runs", func() bool { return a.step("B").State == engine.Running })
+			if out, err := b.try(b.bin, "start", "long"); err == nil || !strings.Contains(out, "only follows") {
+				t.Errorf("the standby starts a run: %v\n%s", err, out)
+			}
+			eventually(t, "the standby has the run", func() bool { return b.step("B").State == engine.Running })
+			if out := b.do(b.bin, "status"); !strings.Contains(out, "epoch 2") || !strings.Contains(out, "leads; this machine has") {
+				t.Errorf("the standby's status:\n%s", out)
+			}
+			if out := a.do(a.bin, "status"); !strings.Contains(out, "epoch 2, this machine leads") {
+				t.Errorf("the leader's status:\n%s", out)
+			}
+
+			if c.server {
+				servers.Kill(servers.LeaderOf("SLUICE_" + id))
+			}
+			if c.stops {
+				a.signal(syscall.SIGSTOP)
+			} else {
+				a.kill()
+			}
+			killed := time.Now()
+			within(t, c.most, "b leads", b.leads)
+			t.Logf("b leads after %s", time.Since(killed))
+			eventually(t, "the run ends", b.ended)
+			b.sameAsStream(servers, id)
+			if b.step("A").Attempt != 1 {
+				t.Errorf("A has %d attempts", b.step("A").Attempt)
+			}
+
+			// the first machine is back, and follows
+			if c.stops {
+				a.signal(syscall.SIGCONT)
+			} else {
+				a.bootIn(servers)
+			}
+			eventually(t, "a follows", func() bool {
+				st, ok := a.status()
+				return ok && st.Cluster != nil && !st.Cluster.Leads && st.Cluster.Epoch == 3
+			})
+			a.sameAsStream(servers, id)
+			if !a.ended() {
+				t.Error("a does not know that the run has ended")
+			}
+		})
+	}
+}
+
+// code runs a command in the repo and returns its exit code.
+func (w *sandbox) code(args ...string) (int, string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.bin, args...)
+	cmd.Dir, cmd.Env = w.repo, w.env
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.t.Fatal(err)
+	}
+	if exit != nil {
+		return exit.ExitCode(), string(out)
+	}
+	return 0, string(out)
+}
+
+// What a person can get wrong has one clear line and its exit code, and changes nothing.
+func TestClusterMistakes(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a, b, id := twoMachines(t, servers, "1")
+	says := func(w *sandbox, code int, want string, args ...string) {
+		t.Helper()
+		got, out := w.code(args...)
+		if got != code || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
+			t.Errorf("sluice %s: exit code %d, want %d and %q:\n%s", strings.Join(args, " "), got, code, want, out)
+		}
+	}
+	says(a, 2, "give --cluster", "daemon", "--standby")
+	says(a, 1, "no server answers at 127.0.0.1:1", "daemon", "--cluster", "nats://127.0.0.1:1")
+	says(a, 1, "no server answers at 127.0.0.1:1", "cluster", "init", "nats://127.0.0.1:1")
+	says(a, 2, "--lease 1ms", "cluster", "init", servers.URL(), "--replicas", "1", "--lease", "1ms")
+	says(a, 2, "--replicas 9", "cluster", "init", servers.URL(), "--replicas", "9")
+	says(a, 1, "has a stream already", "cluster", "init", servers.URL(), "--replicas", "1")
+	says(a, 1, "belongs to a cluster", "run", "long")
+	says(b, 2, "no journal's id", "cluster", "join", "123", servers.URL())
+	says(b, 78, "have no record of this repo", "cluster", "join", strings.Repeat("0", 32), servers.URL())
+
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	says(a, 75, "stop the process", "cluster", "init", servers.URL(), "--replicas", "1")
+	a.do(a.bin, "start", "long")
+	eventually(t, "the run ends", a.ended)
+	a.sameAsStream(servers, id)
+	a.stop()
+
+	// the servers lose all: neither begins anew, and a daemon with only this repo ends
+	servers.Kill(0)
+	servers.Wipe(0)
+	servers.Run(0)
+	servers.Ready()
+	before, err := os.ReadFile(filepath.Join(a.state(), journal.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(a, 78, "they were emptied, or are others", "daemon", "--cluster", servers.URL())
+	says(b, 78, "they were emptied, or are others", "daemon", "--cluster", servers.URL(), "--standby")
+	if after, _ := os.ReadFile(filepath.Join(a.state(), journal.FileName)); !bytes.Equal(before, after) {
+		t.Error("the journal was changed")
+	}
+
+	// one machine goes on alone
+	says(a, 0, "", "cluster", "leave", "--yes")
+	says(a, 1, "belongs to no cluster", "cluster", "leave", "--yes")
+	a.bootIn(servers)
+	eventually(t, "the daemon says so", func() bool { return strings.Contains(tailOf(a.log.Name()), "belongs to no cluster yet") })
+	a.stop()
+	says(a, 0, "", "run", "long", "--yes")
+}
+
+func (w *sandbox) signal(sig syscall.Signal) {
+	w.t.Helper()
+	if err := w.last.Process.Signal(sig); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// stop ends the daemon in order.
+func (w *sandbox) stop() {
+	w.t.Helper()
+	if err := w.last.Process.Signal(os.Interrupt); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.last.Wait(); err != nil {
+		w.t.Fatalf("the daemon's end: %v", err)
+	}
+	w.last = nil
+}

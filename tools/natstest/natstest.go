@@ -1,0 +1,313 @@
+// Package natstest runs NATS servers for tests, each as a process of its own: the test's binary,
+// started again. So they can be killed, stopped and continued as real ones.
+//
+// A package that uses it calls [Main] first in its TestMain.
+package natstest
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+const environ = "SLUICE_TEST_NATS"
+
+// options are those of one server.
+type options struct {
+	Name, Dir    string
+	Port, Routes int   // own ports
+	Others       []int // of the others' routes
+	Payload      int32
+	Store        int64 // bytes; 0 = no limit
+	User, Pass   string
+	NoJetStream  bool
+	NKey         string // public key of the one user
+	Cert, Key    string // files, for TLS
+}
+
+// Main makes this process a server if it was started as one, and returns otherwise.
+func Main() {
+	text := os.Getenv(environ)
+	if text == "" {
+		return
+	}
+	var o options
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		panic(err)
+	}
+	opts := &server.Options{ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, JetStream: !o.NoJetStream, StoreDir: o.Dir,
+		MaxPayload: o.Payload, SyncAlways: true, NoSigs: true, JetStreamMaxStore: o.Store, Username: o.User, Password: o.Pass,
+		LogFile: filepath.Join(o.Dir, "log")}
+	if o.NKey != "" {
+		opts.Nkeys = []*server.NkeyUser{{Nkey: o.NKey}}
+	}
+	if o.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			panic(err)
+		}
+		opts.TLS, opts.TLSConfig, opts.TLSTimeout = true, &tls.Config{Certificates: []tls.Certificate{pair}}, 5
+	}
+	if len(o.Others) > 0 {
+		opts.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: o.Routes}
+		for _, port := range o.Others {
+			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+		}
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	s.ConfigureLogger()
+	go func() { // ends with the test
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		os.Exit(0)
+	}()
+	s.Start()
+	s.WaitForShutdown()
+	os.Exit(0)
+}
+
+// Servers are some servers, one cluster.
+type Servers struct {
+	t   testing.TB
+	all []*one
+}
+
+type one struct {
+	options
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// Start starts n servers and waits until they take requests.
+func Start(t testing.TB, n int, set ...func(*Servers)) *Servers {
+	t.Helper()
+	s := &Servers{t: t}
+	dir, ports := t.TempDir(), freePorts(t, 2*n)
+	for i := range n {
+		o := options{Name: fmt.Sprintf("s%d", i), Dir: filepath.Join(dir, fmt.Sprint(i)), Port: ports[i], Routes: ports[n+i],
+			Payload: 8 << 20}
+		for k := range n {
+			if k != i {
+				o.Others = append(o.Others, ports[n+k])
+			}
+		}
+		s.all = append(s.all, &one{options: o})
+	}
+	for _, f := range set {
+		f(s)
+	}
+	for i := range s.all {
+		s.Run(i)
+	}
+	t.Cleanup(func() {
+		for i := range s.all {
+			s.Kill(i)
+		}
+	})
+	s.Ready()
+	return s
+}
+
+// Payload limits the bytes of a message.
+func Payload(n int32) func(*Servers) {
+	return func(s *Servers) { s.each(func(o *options) { o.Payload = n }) }
+}
+
+// Store limits the bytes that a server stores.
+func Store(n int64) func(*Servers) {
+	return func(s *Servers) { s.each(func(o *options) { o.Store = n }) }
+}
+
+// Login has clients log in.
+func Login(user, pass string) func(*Servers) {
+	return func(s *Servers) { s.each(func(o *options) { o.User, o.Pass = user, pass }) }
+}
+
+// Secure has clients prove that they have an nkey, and speak TLS.
+func Secure(nkey, cert, key string) func(*Servers) {
+	return func(s *Servers) { s.each(func(o *options) { o.NKey, o.Cert, o.Key = nkey, cert, key }) }
+}
+
+// Plain has no JetStream.
+func Plain(s *Servers) { s.each(func(o *options) { o.NoJetStream = true }) }
+
+func (s *Servers) each(f func(*options)) {
+	for _, x := range s.all {
+		f(&x.options)
+	}
+}
+
+func freePorts(t testing.TB, n int) (ports []int) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// Run starts server i, which does not run.
+func (s *Servers) Run(i int) {
+	s.t.Helper()
+	x := s.all[i]
+	if err := os.MkdirAll(x.Dir, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	text, err := json.Marshal(x.options)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	x.cmd = exec.Command(os.Args[0])
+	x.cmd.Env = append(os.Environ(), environ+"="+string(text))
+	x.cmd.Stderr = os.Stderr
+	if _, err := x.cmd.StdinPipe(); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := x.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	x.ended = make(chan struct{})
+	go func(cmd *exec.Cmd, ended chan struct{}) {
+		_ = cmd.Wait() // it is killed
+		close(ended)
+	}(x.cmd, x.ended)
+}
+
+// Kill ends server i at once, as a power cut does.
+func (s *Servers) Kill(i int) {
+	if x := s.all[i]; x.cmd != nil && x.cmd.Process != nil {
+		_ = x.cmd.Process.Kill() // it may have ended
+		<-x.ended
+	}
+}
+
+// Stop has server i do nothing until Continue.
+func (s *Servers) Stop(i int) {
+	s.t.Helper()
+	s.signal(i, syscall.SIGSTOP)
+	stat := fmt.Sprintf("/proc/%d/stat", s.all[i].cmd.Process.Pid)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(stat)
+		if os.IsNotExist(err) { // no Linux: it will have stopped
+			time.Sleep(100 * time.Millisecond)
+			return
+		}
+		if _, rest, _ := strings.Cut(string(text), ") "); strings.HasPrefix(rest, "T") {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("server %d does not stop: %s", i, text)
+		}
+	}
+}
+
+// Continue ends a Stop.
+func (s *Servers) Continue(i int) { s.signal(i, syscall.SIGCONT) }
+
+func (s *Servers) signal(i int, sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.all[i].cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Wipe removes what server i, which does not run, has stored.
+func (s *Servers) Wipe(i int) {
+	s.t.Helper()
+	if err := os.RemoveAll(s.all[i].Dir); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// URL returns the addresses of some servers; of all without any.
+func (s *Servers) URL(of ...int) string {
+	if len(of) == 0 {
+		for i := range s.all {
+			of = append(of, i)
+		}
+	}
+	var out []string
+	for _, i := range of {
+		x, user := s.all[i], ""
+		if x.User != "" {
+			user = x.User + ":" + x.Pass + "@"
+		}
+		out = append(out, fmt.Sprintf("nats://%s127.0.0.1:%d", user, x.Port))
+	}
+	return strings.Join(out, ",")
+}
+
+// Ready waits until the running servers answer requests to JetStream.
+func (s *Servers) Ready() {
+	s.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		err := s.ask()
+		if err == nil || s.all[0].Cert != "" && strings.Contains(err.Error(), "tls:") { // it answers who has no key
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the servers are not ready: %v", err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (s *Servers) ask() error {
+	nc, err := nats.Connect(s.URL(), nats.Timeout(time.Second))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	if s.all[0].NoJetStream {
+		return nil
+	}
+	js, err := nc.JetStream(nats.MaxWait(time.Second))
+	if err != nil {
+		return err
+	}
+	_, err = js.AccountInfo()
+	return err
+}
+
+// LeaderOf returns the server that leads a stream.
+func (s *Servers) LeaderOf(stream string) int {
+	s.t.Helper()
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := nc.JetStream()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	info, err := js.StreamInfo(stream)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i, x := range s.all {
+		if info.Cluster != nil && x.Name == info.Cluster.Leader {
+			return i
+		}
+	}
+	s.t.Fatalf("stream %s has no leader", stream)
+	return -1
+}
