@@ -35,6 +35,7 @@ func (s *sim) step(acts []act) bool {
 			s.trace("  %s %s", time.Now().Format("02 15:04:05.000"), a.name)
 			s.counts.ticks++
 			a.do()
+			s.tell()
 			break
 		}
 	}
@@ -308,15 +309,20 @@ func (s *sim) scans() (acts []act) {
 	return acts
 }
 
-// hint tells the daemon that an inbox has changed, if the hint is not lost.
+// hint has the daemon told, once this act is over, that an inbox has changed, if the hint is not
+// lost. A daemon that is told at once may read the inbox before or after the act's next file.
 func (s *sim) hint() {
-	if s.repo == nil || s.g.IntN(2) == 0 {
-		return
+	s.hinted = s.hinted || s.repo != nil && s.g.IntN(2) > 0
+}
+
+func (s *sim) tell() {
+	if s.hinted && s.repo != nil {
+		select {
+		case s.port.hints <- struct{}{}:
+		default:
+		}
 	}
-	select {
-	case s.port.hints <- struct{}{}:
-	default:
-	}
+	s.hinted = false
 }
 
 // work is what processes do by themselves.

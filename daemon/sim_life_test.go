@@ -42,6 +42,7 @@ type sim struct {
 	late   []*simAsk // answers that are given and not yet sent
 
 	runsAsked, xAsked int
+	hinted            bool      // a hint is to be sent
 	over              time.Time // when the last life ended, by the steady clock
 	window            bool      // a window was open then
 	set, ticked       time.Time // what the clock was set back to in this life, and what was seen to be due before that
