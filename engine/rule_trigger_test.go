@@ -281,6 +281,7 @@ func TestFiringVars(t *testing.T) {
 		func(w *Spec) { w.Vars = []Var{{Name: "goal", Required: true}, {Name: "file", Default: ""}} })
 	s.do(Fired{Workflow: "x", Trigger: OnFiles, Key: "a", Values: map[string]any{"file": "a.md"}})
 	s.do(Fired{Workflow: "x", Trigger: OnFiles, Key: "b", Values: map[string]any{"file": strings.Repeat("b", MaxVars)}})
+	s.want(fmt.Sprint(len(s.st.Armed["x"].Firings)), "1") // they are refused at once, and not kept
 	s.read()
 	vars, _ := json.Marshal(s.st.Runs["x-1"].Vars)
 	s.want(string(vars), `{"file":"a.md","goal":"read a.md"}`, s.keys(), "a", fmt.Sprint(len(s.st.Notices)), "1")
