@@ -59,6 +59,7 @@ torture: ## 1,000 kills of the real daemon and 300 while it takes and lands work
 	SLUICE_CALLS=all SLUICE_WRITERS=200 SLUICE_LARGE=5120 $(GO) test -count=1 -timeout 120m -run 'IsCompleted|TestRewrite|TestTakeALarge|Damaged' -v ./internal/tree/
 	SLUICE_WRITERS=200 SLUICE_CANARIES=200 $(GO) test -count=1 -timeout 60m -run 'TestWriters|TestNothingFires' -v ./internal/world/
 	SLUICE_PROGRAMS=100000 $(GO) test -count=1 -timeout 180m -run 'TestPrograms' -v ./internal/tree/
+	SLUICE_TORTURE=1 $(GO) test -count=1 -timeout 20m -run 'TestDeciderAndServerDieTogether' -v ./internal/cluster/
 	SLUICE_KEYS=60s $(GO) test -count=1 -timeout 10m -run 'TestRandomKeys' -v ./test/
 	SLUICE_PEOPLE=1000 $(GO) test -count=1 -timeout 60m -run 'TestTwoPeopleAtOnce|TestVetoAtTheLast|TestLateVetoRaces' -v ./test/
 	SLUICE_FLOOD=100000 $(GO) test -count=1 -timeout 30m -run 'TestWatchFlood' -v ./test/

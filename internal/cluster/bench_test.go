@@ -35,7 +35,7 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(fmt.Sprintf("servers=%d", n), func(b *testing.B) {
 			servers := natstest.Start(b, n)
 			m := newMachine(b, "a", servers.URL())
-			d := m.mustLead(m.begin(n), false, 20*time.Second)
+			d := m.mustLead(m.begin(n), false)
 			run(b, d.log)
 		})
 	}

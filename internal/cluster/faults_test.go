@@ -33,7 +33,7 @@ func TestTimedOutAppendIsRecordedOnce(t *testing.T) {
 	servers := natstest.Start(t, 3)
 	a := newMachine(t, "a", servers.URL())
 	id := a.begin(3)
-	d := a.mustLead(id, false, 10*time.Second)
+	d := a.mustLead(id, false)
 	next := 0
 	for range 3 {
 		if err := d.append(next); err != nil {
@@ -86,9 +86,9 @@ func TestTimedOutAppendIsRecordedOnce(t *testing.T) {
 // they have stored: nobody begins anew.
 func TestDeciderAndServerDieTogether(t *testing.T) {
 	t.Parallel()
-	appends := 5000
-	if testing.Short() {
-		appends = 500
+	appends := 500
+	if os.Getenv("SLUICE_TORTURE") != "" {
+		appends = 5000
 	}
 	servers := natstest.Start(t, 3)
 	a := newMachine(t, "a", servers.URL())
@@ -99,7 +99,7 @@ func TestDeciderAndServerDieTogether(t *testing.T) {
 	if err := b.conn.Join(context.Background(), b.options(id), b.state); err != nil {
 		t.Fatal(err)
 	}
-	d := a.mustLead(id, false, 10*time.Second)
+	d := a.mustLead(id, false)
 	led := make(chan *decider, 1)
 	go func() {
 		e, err := b.lead(id, true, 2*time.Minute)
@@ -130,9 +130,6 @@ func TestDeciderAndServerDieTogether(t *testing.T) {
 		return
 	}
 	t.Logf("the standby leads after %s", time.Since(killed))
-	if took := time.Since(killed); took > 15*time.Second {
-		t.Errorf("it leads after %s", took)
-	}
 	if err := e.append(appends); err != nil {
 		t.Fatal(err)
 	}
@@ -142,10 +139,7 @@ func TestDeciderAndServerDieTogether(t *testing.T) {
 
 	servers.Run(leader)
 	servers.Ready()
-	if _, err := a.lead(id, true, testLease/2); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	a.sameAsStream(id)
+	a.follows(id)
 
 	for i := range 3 {
 		servers.Kill(i)
@@ -166,7 +160,7 @@ func TestDeciderAndServerDieTogether(t *testing.T) {
 	if again := a.begin(3); again != id {
 		t.Errorf("it begins another: %s", again)
 	}
-	f := b.mustLead(id, false, 10*time.Second)
+	f := b.mustLead(id, false)
 	if err := f.append(appends + 1); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +252,7 @@ func TestEditedStreams(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMachine(t, "m", servers.URL())
 			id := m.begin(1)
-			d := m.mustLead(id, false, 5*time.Second)
+			d := m.mustLead(id, false)
 			for i := range 4 {
 				if err := d.append(i); err != nil {
 					t.Fatal(err)
@@ -298,7 +292,7 @@ func TestLocalTails(t *testing.T) {
 		a := newMachine(t, "a", servers.URL())
 		id := a.begin(1)
 		appendAlone(a, 0, 1, 2, 3)
-		d := a.mustLead(id, false, 5*time.Second)
+		d := a.mustLead(id, false)
 		if err := d.append(4); err != nil {
 			t.Fatal(err)
 		}
@@ -309,8 +303,8 @@ func TestLocalTails(t *testing.T) {
 		a, b := newMachine(t, "a", servers.URL()), newMachine(t, "b", servers.URL())
 		id := a.begin(1)
 		appendAlone(a, 7)
-		b.mustLead(id, false, 5*time.Second).end()
-		d := a.mustLead(id, false, 5*time.Second)
+		b.mustLead(id, false).end()
+		d := a.mustLead(id, false)
 		if err := d.append(0); err != nil {
 			t.Fatal(err)
 		}
@@ -321,13 +315,13 @@ func TestLocalTails(t *testing.T) {
 		a, b := newMachine(t, "a", servers.URL()), newMachine(t, "b", servers.URL())
 		id := a.begin(1)
 		appendAlone(a, 7, 8)
-		b.mustLead(id, false, 5*time.Second).end()
+		b.mustLead(id, false).end()
 		a.refused(id, "have different records from 2 on: 2 records here are not in the stream")
 	})
 	t.Run("a torn line, and a group the stream has whole", func(t *testing.T) {
 		a := newMachine(t, "a", servers.URL())
 		id := a.begin(1)
-		d := a.mustLead(id, false, 5*time.Second)
+		d := a.mustLead(id, false)
 		at := time.Now()
 		var group []journal.Entry
 		for i := range 3 {
@@ -342,14 +336,14 @@ func TestLocalTails(t *testing.T) {
 		if err := os.Truncate(file, int64(len(data)-400)); err != nil { // in the middle of the second
 			t.Fatal(err)
 		}
-		a.mustLead(id, false, 5*time.Second).end()
+		a.mustLead(id, false).end()
 		a.sameAsStream(id)
 		a.acknowledged(3)
 	})
 	t.Run("larger than a message", func(t *testing.T) {
 		a := newMachine(t, "a", servers.URL())
 		id := a.begin(1)
-		d := a.mustLead(id, false, 5*time.Second)
+		d := a.mustLead(id, false)
 		at := time.Now()
 		var group []journal.Entry
 		for i, size := range []int{3 << 20, 10, 600 << 10, 600 << 10, journal.MaxLineBytes - 1000} {
@@ -362,7 +356,7 @@ func TestLocalTails(t *testing.T) {
 		a.acknowledged(5)
 		b := newMachine(t, "b", servers.URL())
 		d.end()
-		b.mustLead(id, false, 10*time.Second)
+		b.mustLead(id, false)
 		b.sameAsStream(id)
 	})
 }
@@ -397,7 +391,7 @@ func TestOldJournal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.state, journal.FileName), part, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.mustLead(id, false, 5*time.Second).end()
+	b.mustLead(id, false).end()
 	b.sameAsStream(id)
 	b.acknowledged(5)
 	old(c, 100)
@@ -442,7 +436,7 @@ func TestManyBeginAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	last.mustLead(id, false, 10*time.Second)
+	last.mustLead(id, false)
 	last.sameAsStream(id)
 	last.acknowledged(n)
 }
@@ -453,7 +447,7 @@ func TestFullStream(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Store(2<<20))
 	a := newMachine(t, "a", servers.URL())
 	id := a.begin(1)
-	d := a.mustLead(id, false, 5*time.Second)
+	d := a.mustLead(id, false)
 	pad := strings.Repeat("x", 100<<10)
 	done := make(chan error, 1)
 	n := 0

@@ -38,7 +38,7 @@ func TestRandomFaults(t *testing.T) {
 	var acked []int
 	refused := map[int]bool{}
 	next, leads := 0, 0
-	d := machines[0].mustLead(id, false, 20*time.Second)
+	d := machines[0].mustLead(id, false)
 	// some appends for a while; false: the leader is no more
 	work := func(d *decider, span time.Duration) bool {
 		for until := time.Now().Add(span); time.Now().Before(until); {
@@ -58,7 +58,7 @@ func TestRandomFaults(t *testing.T) {
 	}
 	other := func() {
 		leads = 1 - leads
-		d = machines[leads].mustLead(id, true, time.Minute)
+		d = machines[leads].mustLead(id, true)
 	}
 	for range faults {
 		alive := work(d, time.Duration(rnd.IntN(300))*time.Millisecond)
@@ -102,9 +102,9 @@ func TestRandomFaults(t *testing.T) {
 	}
 	work(d, 200*time.Millisecond)
 	d.end()
-	last := machines[1-leads].mustLead(id, false, time.Minute)
+	last := machines[1-leads].mustLead(id, false)
 	last.end()
-	machines[leads].mustLead(id, false, time.Minute).end()
+	machines[leads].mustLead(id, false).end()
 	machines[leads].sameAsStream(id)
 	if n := checkAcked(t, machines[leads], acked, refused); n < len(acked) {
 		t.Fatalf("%d of %d acknowledged records are there", n, len(acked))

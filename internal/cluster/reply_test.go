@@ -88,7 +88,7 @@ func TestDroppedReply(t *testing.T) {
 	way := newDeaf(t, servers.URL())
 	a, direct := newMachine(t, "a", "nats://"+way.Addr().String()), newMachine(t, "direct", servers.URL())
 	id := a.begin(1)
-	d := a.mustLead(id, false, 5*time.Second)
+	d := a.mustLead(id, false)
 	for i := range 3 {
 		before := len(direct.stream(id))
 		way.set(true)
