@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"sluice/internal/health"
 	"sluice/journal"
 )
 
@@ -18,7 +19,10 @@ const (
 // does not affect current work, so the repo stays served; but its history is broken, and a person
 // is told.
 func (r *Repo) checkPast(ctx context.Context) {
-	err := r.core.log.CheckPast(func(took time.Duration) error { return rest(ctx, max(took*pastShare, pastAtLeast)) })
+	err := r.core.log.CheckPast(func(took time.Duration) error {
+		health.Wait(ctx, max(took*pastShare, pastAtLeast))
+		return ctx.Err()
+	})
 	if err == nil || ctx.Err() != nil {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/health"
 	"sluice/journal"
 )
 
@@ -121,22 +122,11 @@ func (r *Repo) commit(ctx context.Context) ([]entry, error) {
 			return all, fmt.Errorf("journal of %s: %w", r.opt.Root, err)
 		}
 		r.setStall(err.Error())
-		if rest(ctx, wait) != nil {
+		if !health.Wait(ctx, wait) {
 			return all, fmt.Errorf("journal of %s: stopped while it could not be written; what was not acknowledged is "+
 				"dropped: %w", r.opt.Root, err)
 		}
 		wait = min(wait*2, stallMost)
-	}
-}
-
-func rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/daemon"
+	"sluice/internal/health"
 )
 
 // Limits and times of streams.
@@ -204,7 +205,7 @@ func (h *hub) keep(ctx context.Context, p *shown, make renderer) {
 			all = !time.Now().Before(due)
 		case <-p.dirty:
 			all = true
-			pause(ctx, apart)
+			health.Wait(ctx, apart)
 		}
 		select {
 		case <-ctx.Done():
@@ -217,7 +218,7 @@ func (h *hub) keep(ctx context.Context, p *shown, make renderer) {
 				due = time.Now().Add(tick)
 			}
 			grows, took = h.rendered(ctx, p, make, all)
-			pause(ctx, min(restShare*took, restMost))
+			health.Wait(ctx, min(restShare*took, restMost))
 		}
 		<-h.turn
 	}
@@ -289,7 +290,7 @@ func (h *hub) read(ctx context.Context, r repo) {
 			s.Close()
 			h.grew(r.Root, "") // it may have stopped
 		}
-		pause(ctx, again)
+		health.Wait(ctx, again)
 	}
 }
 
@@ -332,15 +333,6 @@ func (h *hub) look(st *stream) (newest, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return st.page.now, st.page.err
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // parts returns what renders the parts of a page, as a browser asked for it.

@@ -41,7 +41,7 @@ func (c *Conn) Begin(ctx context.Context, o Options, state string, replicas int,
 
 func (c *Conn) begin(ctx context.Context, o Options, log *journal.Log, state string, replicas int,
 	lease time.Duration) (b Begun, err error) {
-	id, epoch, err := named(log)
+	id, newest, err := named(log)
 	if err != nil {
 		return b, err
 	}
@@ -49,8 +49,8 @@ func (c *Conn) begin(ctx context.Context, o Options, log *journal.Log, state str
 	if err != nil {
 		return b, err
 	}
-	if b.ID = id; epoch == 0 || id == "" { // the record that begins it
-		lead := journal.Lead{Epoch: epoch + 1, By: o.By}
+	if b.ID = id; newest.Epoch == 0 || id == "" { // the record that begins it
+		lead := journal.Lead{Epoch: newest.Epoch + 1, By: o.By}
 		if id == "" {
 			b.ID = journal.NewID()
 			lead.Journal = b.ID
@@ -98,19 +98,19 @@ func (c *Conn) create(ctx context.Context, config jetstream.StreamConfig) (exist
 	return false, fault.Failed(advice, "the servers do not create stream %s: %s", config.Name, why(err))
 }
 
-// named returns the id that a journal has in its records, and its newest epoch.
-func named(log *journal.Log) (id string, epoch int64, err error) {
+// named returns the id that a journal has in its records, and its newest lead.
+func named(log *journal.Log) (id string, newest journal.Lead, err error) {
 	err = log.Replay(1, func(r journal.Record) error {
 		l, ok := r.Lead()
 		if id == "" && (ok || r.Seq == 1) {
-			id = r.ID()
+			id = cmp.Or(r.ID(), l.Journal)
 		}
-		if ok {
-			epoch = max(epoch, l.Epoch)
+		if ok && l.Epoch > newest.Epoch {
+			newest = l
 		}
 		return nil
 	})
-	return id, epoch, err
+	return id, newest, err
 }
 
 // send sends what the stream lacks of the journal. What it has must be the journal's.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/fault"
+	"sluice/internal/health"
 )
 
 const (
@@ -85,7 +86,7 @@ func (m *Member) resolve(ctx context.Context, lines []byte) error {
 			}
 		}
 		m.stuck(what)
-		if rest(ctx, retryAfter) != nil {
+		if !health.Wait(ctx, retryAfter) {
 			return fault.New("start again: what became of it is found out then",
 				"stopped while the stream did not acknowledge a record: %s", what)
 		}

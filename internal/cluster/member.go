@@ -10,6 +10,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/text"
 	"sluice/journal"
 )
@@ -108,7 +109,7 @@ func (m *Member) take(ctx context.Context, state string) (err error) {
 		watch.saw(r, rev, err, time.Now())
 		m.heard(watch.last, err)
 		if m.stalled() != "" || !watch.over(time.Now(), m.str.lease, m.opt.Standby) {
-			if rest(ctx, m.poll()) != nil {
+			if !health.Wait(ctx, m.poll()) {
 				return ctx.Err()
 			}
 			continue
@@ -127,19 +128,9 @@ func (m *Member) take(ctx context.Context, state string) (err error) {
 // scan reads the whole local journal: whose it is, and the newest epoch. A journal of an older release
 // has no id up to its first lead; the records themselves show whose it is. With strict it needs one.
 func (m *Member) scan(log *journal.Log, strict bool) error {
-	id, seq := "", int64(0)
-	err := log.Replay(1, func(r journal.Record) error {
-		if seq = r.Seq; seq == 1 {
-			id = r.ID()
-		}
-		if l, ok := r.Lead(); ok {
-			if id == "" {
-				id = l.Journal
-			}
-			m.led(l)
-		}
-		return nil
-	})
+	id, newest, err := named(log)
+	m.led(newest)
+	seq, _ := log.Last()
 	if foreign := id != m.opt.ID && (id != "" || strict); err == nil && seq > 0 && foreign {
 		err = refusal("`sluice cluster leave`, move the journal away, then `sluice cluster join` again",
 			"the journal of this machine is not that of stream %s: its id is %q", m.str.name(), id)
@@ -154,7 +145,7 @@ func (m *Member) align(ctx context.Context, log *journal.Log) error {
 	info, what, err := m.str.look(ctx)
 	for ; err == nil && info == nil; info, what, err = m.str.look(ctx) {
 		m.stuck(what)
-		if rest(ctx, retryAfter) != nil {
+		if !health.Wait(ctx, retryAfter) {
 			return ctx.Err()
 		}
 	}
@@ -169,7 +160,7 @@ func (m *Member) align(ctx context.Context, log *journal.Log) error {
 			return err
 		}
 		if is != there { // as if the stream ended before it; advance goes on from an earlier one
-			if m.stuck(what); rest(ctx, retryAfter) != nil {
+			if m.stuck(what); !health.Wait(ctx, retryAfter) {
 				return ctx.Err()
 			}
 			continue
@@ -300,7 +291,7 @@ func (m *Member) refill(ctx context.Context, log *journal.Log) (lacked bool, err
 	}
 	if err := m.str.publish(ctx, lines, m.last); err != nil {
 		m.stuck(why(err))
-		_ = rest(ctx, retryAfter) // ctx is looked at by the caller
+		health.Wait(ctx, retryAfter) // ctx is looked at by the caller
 	}
 	return true, nil
 }
@@ -325,17 +316,6 @@ func (m *Member) lead(ctx context.Context, log *journal.Log, rev uint64) (led bo
 // poll is the time between two looks for a new message.
 func (m *Member) poll() time.Duration {
 	return min(max(m.str.lease/24, 20*time.Millisecond), 250*time.Millisecond)
-}
-
-func rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // deposed is the error for people.

@@ -84,14 +84,17 @@ func Bare(ctx context.Context, con *console.Console, dir string) (*Workspace, er
 
 // At finds the repo of an absolute folder.
 func At(ctx context.Context, con *console.Console, dir string) (*Workspace, error) {
-	if root := heldRoot(con, dir); root != "" {
-		home, err := Home(con)
-		return &Workspace{Root: root, ID: heldID, State: filepath.Join(home, heldID), Home: home}, err
+	home, err := Home(con)
+	if err != nil {
+		return nil, err
 	}
-	if p, err := plainPlace(ctx, con, dir); p != nil || err != nil {
-		return p, err
+	if root := heldRoot(con, dir); root != "" {
+		return &Workspace{Root: root, ID: heldID, State: filepath.Join(home, heldID), Home: home}, nil
 	}
 	top, err := git.Toplevel(dir)
+	if p, err := plainPlace(ctx, home, dir, top); p != nil || err != nil {
+		return p, err
+	}
 	if errors.Is(err, git.ErrNoRepo) {
 		return nil, &fault.Error{Cause: fmt.Sprintf("%s: no git repository here or above", dir),
 			Advice: "go to your repo, or create one here: `git init`", Code: fault.ExitFailed, Err: err}
@@ -109,10 +112,6 @@ func At(ctx context.Context, con *console.Console, dir string) (*Workspace, erro
 			return nil, err
 		}
 	}
-	home, err := Home(con)
-	if err != nil {
-		return nil, err
-	}
 	id := git.RepoID(common)
 	return &Workspace{Root: root, ID: id, State: filepath.Join(home, id), Home: home}, nil
 }
@@ -121,15 +120,10 @@ func At(ctx context.Context, con *console.Console, dir string) (*Workspace, erro
 const StoreFolder = "store.git"
 
 // plainPlace finds the root at or above a folder outside any git checkout; nil = none. A root with
-// a store stays one when a .git appears in it, which an agent may have created; a former checkout
-// is an error.
-func plainPlace(ctx context.Context, con *console.Console, dir string) (*Workspace, error) {
-	home, err := Home(con)
-	if err != nil {
-		return nil, err
-	}
-	root, err := git.Toplevel(dir)
-	was := err == nil
+// a store stays one when a .git appears in it, which an agent may have created: then root is the
+// checkout's top level. A former checkout is an error.
+func plainPlace(ctx context.Context, home, dir, root string) (*Workspace, error) {
+	was := root != ""
 	if !was {
 		root = git.PlainTop(dir, layout.WorkflowDir)
 	}

@@ -21,7 +21,7 @@ import (
 var layers = map[string]struct{ own, only []string }{
 	"engine":  {own: []string{"internal/text"}},
 	"journal": {own: []string{"internal/fault", "internal/strictjson"}},
-	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/job", "internal/atomicfile", "internal/findings"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
+	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/job", "internal/atomicfile", "internal/findings", "internal/health"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher": {own: []string{"internal/fault", "internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// Inboxes: read, watched, and emptied of what was taken in.
 	"watcher/inbox": {own: []string{"engine", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/fault", "internal/health", "internal/ids", "internal/job", "internal/layout"}},
@@ -96,7 +96,7 @@ var layers = map[string]struct{ own, only []string }{
 	"deploy": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/text"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
 	// A journal in a stream beside its file: append, follow, take the lead.
-	"internal/cluster": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go"}},
+	"internal/cluster": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/health", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go"}},
 	"internal/mcp":     {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// Who is told, reminded and answered.
 	"notify/people": {own: []string{"daemon", "engine", "internal/health", "internal/job", "internal/text", "notify"}},
@@ -128,7 +128,7 @@ var layers = map[string]struct{ own, only []string }{
 	// What the live screens read from, and what carries out what a person wants there.
 	"internal/tui/host": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/decide", "internal/fault", "internal/show", "internal/text", "internal/tui", "internal/workspace", "specs/graph"}},
 	// The page. Only what makes a daemon of its parts knows it.
-	"web": {own: []string{"agents/launch", "agents/program", "daemon", "engine", "internal/approval/passkey", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/git", "internal/ids", "internal/press", "internal/layout", "internal/render", "internal/review", "internal/settings", "internal/show", "internal/strictjson", "internal/text", "internal/workflows", "internal/workspace", "specs", "specs/graph", "web/ansi", "web/colour", "web/patch", "web/transcript", "web/visible"}, only: []string{"github.com/rs/zerolog"}},
+	"web": {own: []string{"agents/launch", "agents/program", "daemon", "engine", "internal/approval/passkey", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/git", "internal/health", "internal/ids", "internal/press", "internal/layout", "internal/render", "internal/review", "internal/settings", "internal/show", "internal/strictjson", "internal/text", "internal/workflows", "internal/workspace", "specs", "specs/graph", "web/ansi", "web/colour", "web/patch", "web/transcript", "web/visible"}, only: []string{"github.com/rs/zerolog"}},
 	// What is over, removed.
 	"internal/retention": {own: []string{"agents", "daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/ids", "internal/layout", "internal/text", "internal/workspace", "journal"}},
 	// The workflows of a repo, with all that a run of them reads.
