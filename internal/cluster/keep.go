@@ -20,11 +20,12 @@ func (m *Member) keep(ctx context.Context, epoch int64, rev uint64) {
 	m.mu.Lock()
 	m.report.Leads = true
 	m.mu.Unlock()
-	if rev = m.renew(ctx, epoch, rev); !m.Holds() { // the machine before has renewed since it was read
-		rev = m.renew(ctx, epoch, rev)
+	lease := m.str.lease                                   // of this epoch: an append may read another from the stream
+	if rev = m.renew(ctx, epoch, rev, lease); !m.Holds() { // the machine before has renewed since it was read
+		rev = m.renew(ctx, epoch, rev, lease)
 	}
 	m.wg.Go(func() {
-		tick := time.NewTicker(m.str.lease / renewals)
+		tick := time.NewTicker(lease / renewals)
 		defer tick.Stop()
 		var asked time.Time
 		for {
@@ -39,7 +40,7 @@ func (m *Member) keep(ctx context.Context, epoch int64, rev uint64) {
 			case <-m.lost:
 				return
 			case <-tick.C:
-				rev = m.renew(ctx, epoch, rev)
+				rev = m.renew(ctx, epoch, rev, lease)
 			}
 		}
 	})
@@ -60,13 +61,13 @@ func (m *Member) leave(ctx context.Context, epoch int64, rev uint64) {
 
 // renew writes a renewal over that of revision rev, and returns the new revision. The lease counts
 // from before it was sent.
-func (m *Member) renew(ctx context.Context, epoch int64, rev uint64) uint64 {
+func (m *Member) renew(ctx context.Context, epoch int64, rev uint64, lease time.Duration) uint64 {
 	sent := time.Now()
 	next, err := m.leases.write(ctx, renewal{Epoch: epoch, By: m.opt.By, At: m.opt.Now()}, rev)
 	if err == nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.until = sent.Add(m.str.lease)
+		m.until = sent.Add(lease)
 		return next
 	}
 	// it may have been written, or an older machine's was after it was read, or a newer one leads
