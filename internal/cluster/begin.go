@@ -10,13 +10,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/text"
 	"sluice/journal"
 )
 
 const (
-	createIn = 10 * time.Second
+	createIn = 15 * time.Second
 	sendIn   = 10 * time.Minute // of a whole journal
+	// noPeers is the servers' code for too few of them, which they also send just after their start.
+	noPeers = 10005
 )
 
 // Begun is what Begin did.
@@ -80,22 +83,34 @@ func (c *Conn) begin(ctx context.Context, o Options, log *journal.Log, state str
 	return b, writeMark(state, b.ID)
 }
 
-// create creates a stream, unless it exists.
+// create creates a stream, unless it exists. Servers that are still starting are waited for.
 func (c *Conn) create(ctx context.Context, config jetstream.StreamConfig) (exists bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, createIn)
 	defer cancel()
-	if _, err = c.js.Stream(ctx, config.Name); err == nil {
-		return true, nil
-	}
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = c.js.CreateStream(ctx, config)
+	for {
+		exists, err = c.tryCreate(ctx, config)
+		var api *jetstream.APIError
+		starting := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &api) && api.ErrorCode == noPeers
+		if !starting || !health.Wait(ctx, retryAfter) {
+			break
+		}
 	}
 	if err == nil {
-		return false, nil
+		return exists, nil
 	}
 	advice := fmt.Sprintf("have %s up, with JetStream; for fewer servers give --replicas",
 		text.Plural(config.Replicas, "server"))
 	return false, fault.Failed(advice, "the servers do not create stream %s: %s", config.Name, why(err))
+}
+
+func (c *Conn) tryCreate(ctx context.Context, config jetstream.StreamConfig) (exists bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestIn)
+	defer cancel()
+	if _, err = c.js.Stream(ctx, config.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = c.js.CreateStream(ctx, config)
+		return false, err
+	}
+	return err == nil, err
 }
 
 // named returns the id that a journal has in its records, and its newest lead.

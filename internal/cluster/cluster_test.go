@@ -203,6 +203,17 @@ func (m *machine) acknowledged(n int) {
 	}
 }
 
+// A server that is still starting is waited for.
+func TestBeginWaitsForServers(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 3)
+	servers.Kill(2)
+	time.Sleep(time.Second) // the others see it
+	a := newMachine(t, "a", servers.URL(0, 1))
+	defer time.AfterFunc(2*time.Second, func() { servers.Run(2) }).Stop()
+	a.begin(3)
+}
+
 func TestOneServer(t *testing.T) {
 	servers := natstest.Start(t, 1)
 	a, b := newMachine(t, "a", servers.URL()), newMachine(t, "b", servers.URL())
