@@ -17,7 +17,7 @@ import (
 	"sluice/tools/conform"
 )
 
-// programs returns which random programs a run tries, by their seeds: the first 2,000, or those that
+// programs returns which random programs a run tries, by their seeds: the first 400, or those that
 // SLUICE_PROGRAMS names ("100000", "50000-100000"). SLUICE_PROGRAM selects one.
 func programs(t *testing.T) (from, to uint64) {
 	if s := os.Getenv("SLUICE_PROGRAM"); s != "" {
@@ -27,7 +27,7 @@ func programs(t *testing.T) (from, to uint64) {
 		}
 		return seed, seed + 1
 	}
-	n := uint64(2000)
+	n := uint64(400)
 	if s := os.Getenv("SLUICE_PROGRAMS"); s != "" {
 		first, last, ok := strings.Cut(s, "-")
 		if !ok {
