@@ -81,3 +81,5 @@ require (
 	golang.org/x/tools v0.51.0 // indirect
 	gopkg.in/check.v1 v1.0.0-20190902080502-41f04d3bba15 // indirect
 )
+
+replace github.com/santhosh-tekuri/jsonschema/v6 => ./internal/schema/_jsonschema

@@ -4,9 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/workspace"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -150,4 +152,30 @@ func TestCommandsThatRunNoGit(t *testing.T) {
 			_ = os.Remove(ran)
 		}
 	}
+}
+
+// TestNothingIsCompiledAtStart: a command does not pay for the start of libraries that it does not use. What they do
+// before main is counted by what they allocate, which no load changes.
+func TestNothingIsCompiledAtStart(t *testing.T) {
+	w := newWorld(t, false)
+	w.env = append(w.env, "GODEBUG=inittrace=1")
+	_, _, trace := w.sluice("version")
+	all := regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) bytes, \d+ allocs$`).FindAllStringSubmatch(trace, -1)
+	if len(all) < 20 {
+		t.Fatalf("it traces %d packages:\n%s", len(all), trace)
+	}
+	sum := 0
+	for _, m := range all {
+		n, err := strconv.Atoi(m[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum += n; n > 200<<10 {
+			t.Errorf("%s allocates %d KiB before main", m[1], n>>10)
+		}
+	}
+	if sum > 700<<10 {
+		t.Errorf("all packages allocate %d KiB before main", sum>>10)
+	}
+	t.Logf("%d KiB before main", sum>>10)
 }

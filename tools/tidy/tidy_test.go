@@ -179,14 +179,15 @@ func files(t *testing.T) (*token.FileSet, []file) {
 	return fset, out
 }
 
-// each calls look for the repo's files of a kind, but for those in testdata and in hidden folders.
+// each calls look for the repo's files of a kind, but for those in testdata, in hidden folders, and in those that the
+// go command ignores (_NAME: what is vendored).
 func each(t *testing.T, ext string, look func(rel string, text []byte)) {
 	t.Helper()
 	err := filepath.WalkDir("../..", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && p != "../..") {
+		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), "_") || strings.HasPrefix(d.Name(), ".") && p != "../..") {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(p, ext) {
