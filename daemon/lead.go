@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"sluice/engine"
 	"sluice/internal/fault"
 	"sluice/journal"
 )
@@ -80,6 +81,38 @@ func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop f
 		}
 	}()
 	return led, func() { lost(nil) }, nil
+}
+
+// brought brings the work of live runs, each with its child runs, from where it is stored.
+func brought(ctx context.Context, r *Repo) (batch []item) {
+	var roots []string
+	digests, rootOf := map[string][]string{}, map[string]string{}
+	for _, id := range r.core.state.Order { // parents come before their children
+		run := r.core.state.Runs[id]
+		root := id
+		if run.Child != nil {
+			root = rootOf[run.Child.Parent]
+		} else if run.Live() {
+			roots = append(roots, id)
+		}
+		rootOf[id] = root
+		for _, attempts := range run.Attempts {
+			for _, a := range attempts {
+				if a.Digest != "" {
+					digests[root] = append(digests[root], a.Digest)
+				}
+			}
+		}
+	}
+	for _, id := range roots {
+		if len(digests[id]) == 0 {
+			continue
+		}
+		if why := r.opt.Brought(ctx, id, digests[id]); why != "" && !r.core.state.Runs[id].Paused {
+			batch = append(batch, item{event: engine.SpecUnread{Run: id, Why: why, Lacks: engine.PausedWork}})
+		}
+	}
+	return batch
 }
 
 // standbyHandler answers from the local journal, which is a little behind; it takes nothing in.

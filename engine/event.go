@@ -240,10 +240,11 @@ type Looked struct {
 	Pins []string `json:"pins"` // "other-3/Y-2#1"
 }
 
-// SpecUnread: this release cannot load a run's pinned spec.
+// SpecUnread: this release cannot load a run's pinned spec, or this machine lacks something else of it.
 type SpecUnread struct {
-	Run string `json:"run"`
-	Why string `json:"why"`
+	Run   string `json:"run"`
+	Why   string `json:"why"`
+	Lacks string `json:"lacks,omitempty"` // PausedWork; "" = the spec
 }
 
 // Scanned: the inboxes were read completely. What was in them at Began came as earlier events.

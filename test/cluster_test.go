@@ -46,9 +46,13 @@ gates:
 // twoMachines are two sandboxes with the same repo, of which the first has begun the cluster.
 func twoMachines(t *testing.T, servers *natstest.Servers, replicas string) (a, b *sandbox, id string) {
 	t.Helper()
-	ran := filepath.Join(t.TempDir(), "ran")
+	return machinesWith(t, servers, replicas, strings.ReplaceAll(clusterSpec, "@RAN@", filepath.Join(t.TempDir(), "ran")))
+}
+
+func machinesWith(t *testing.T, servers *natstest.Servers, replicas, spec string) (a, b *sandbox, id string) {
+	t.Helper()
 	a = newSandbox(t, "trust: file\nnotify: {desktop: false}\n")
-	a.put("repo/.workflow/specs/long.yaml", strings.ReplaceAll(clusterSpec, "@RAN@", ran))
+	a.put("repo/.workflow/specs/long.yaml", spec)
 	a.commit()
 	b = newSandbox(t, "trust: file\nnotify: {desktop: false}\n")
 	if err := os.RemoveAll(b.repo); err != nil {
@@ -305,4 +309,56 @@ func (w *sandbox) stop() {
 		w.t.Fatalf("the daemon's end: %v", err)
 	}
 	w.last = nil
+}
+
+// The work of A is passed and on the run's branch; that of B waits for a person. C builds on both.
+const landingSpec = `workflow: {id: long, workspace: run, on_done: {land: squash}}
+steps:
+  - {id: A, run: [sh, -c, "echo of A > a.txt"], outputs: [a.txt], gate: GA}
+  - {id: B, run: [sh, -c, "cat a.txt > b.txt && echo of B >> b.txt"], outputs: [b.txt], gate: GB}
+  - {id: C, run: [sh, -c, "cat b.txt > c.txt"], outputs: [c.txt], gate: GC}
+gates:
+  - {id: GA, reviewer: {level: auto, run: "true"}, on_pass: {next_step: B}}
+  - {id: GB, reviewer: {level: human}, on_pass: {next_step: C}}
+  - {id: GC, reviewer: {level: auto, run: "true"}, on_pass: {next_step: DONE}}
+`
+
+// die kills the daemon, and the machine's repo with it.
+func (w *sandbox) die() {
+	w.t.Helper()
+	w.kill()
+	if err := os.RemoveAll(filepath.Join(w.repo, ".git", "objects")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// The leader's machine dies after the fact of a step's result. The standby, in a clone that lacks the
+// commits, lands them from packs alone.
+func TestClusterLandsFromPacks(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 3)
+	a, b, id := machinesWith(t, servers, "3", landingSpec)
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	b.bootIn(servers, "--standby")
+	a.do(a.bin, "start", "long")
+	eventually(t, "B waits for a person", func() bool { return a.step("B").State == engine.Gating })
+	eventually(t, "the standby knows it", func() bool { return b.step("B").State == engine.Gating })
+	if out, err := exec.Command("git", "-C", b.repo, "rev-parse", "--verify", "sluice/long-1").CombinedOutput(); err == nil {
+		t.Fatalf("the standby's clone has the commits already: %s", out)
+	}
+	a.die()
+	within(t, serverElection, "b leads", b.leads)
+	b.do(b.bin, "pass", "GB")
+	eventually(t, "the run ends", b.ended)
+	for file, want := range map[string]string{"a.txt": "of A\n", "b.txt": "of A\nof B\n", "c.txt": "of A\nof B\n"} {
+		out, err := exec.Command("git", "-C", b.repo, "show", "HEAD:"+file).CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Errorf("%s on the branch: %q, want %q, %v", file, out, want, err)
+		}
+	}
+	if n := b.step("A").Attempt + b.step("B").Attempt; n != 2 {
+		t.Errorf("A and B were done %d times in all", n)
+	}
+	b.sameAsStream(servers, id)
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"sluice/daemon"
 	"sluice/internal/cluster"
 	"sluice/internal/console"
 	"sluice/internal/fault"
@@ -31,7 +30,7 @@ func ThisMachine() string {
 
 // lead returns this machine's part in a repo's journal; nil: this machine alone keeps it. What is
 // recorded in a stream is never served without it, nor the other way round.
-func (w *Parts) lead(root, state string) (daemon.Lead, error) {
+func (w *Parts) lead(root, state string) (*cluster.Member, error) {
 	id, err := cluster.Marked(state)
 	switch {
 	case err != nil:

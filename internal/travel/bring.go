@@ -1,0 +1,202 @@
+package travel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice/internal/atomicfile"
+	"sluice/internal/cluster"
+	"sluice/internal/fault"
+	"sluice/internal/health"
+	"sluice/internal/layout"
+	"sluice/internal/tree"
+)
+
+// patience is how long a run's sheet may lack what the journal names.
+const patience = 20 * time.Second
+
+// Bring has the work of a run here whose results the journal names. A *Lacking error is for a person;
+// any other is the machine's, or that of ctx.
+func (w *Work) Bring(ctx context.Context, run string, digests []string) error {
+	defer w.one(run)()
+	s, had, err := w.kept(run)
+	if err != nil {
+		return err
+	}
+	for until := time.Now().Add(patience); ; {
+		digest, err := w.opt.Packs.Named(ctx, nameOf(run))
+		if err != nil {
+			return lacking(run, err)
+		}
+		if digest == had && s.lacks(digests) == "" {
+			return nil // this machine stored it, or has it already
+		}
+		if digest != had {
+			if s, err = w.sheetOf(ctx, run, digest); err != nil {
+				return lacking(run, err)
+			}
+			had = ""
+		}
+		d := s.lacks(digests)
+		if d == "" {
+			if err := w.unpack(ctx, s); err != nil {
+				return lacking(run, err)
+			}
+			return w.keep(s, digest)
+		}
+		if time.Now().After(until) {
+			return lacking(run, &cluster.Unfit{Name: nameOf(run), Why: fmt.Sprintf("what is stored has no %.12s", d)})
+		}
+		if !health.Wait(ctx, time.Second) {
+			return ctx.Err()
+		}
+	}
+}
+
+// Lacking is why the work of a run is not here.
+type Lacking struct {
+	Run string
+	Why error
+}
+
+func (l *Lacking) Error() string {
+	return fmt.Sprintf("the work of %s is not on this machine: %v", l.Run, l.Why)
+}
+func (l *Lacking) Unwrap() error { return l.Why }
+
+// lacking makes a Lacking of what a person must see to.
+func lacking(run string, err error) error {
+	var unfit *cluster.Unfit
+	var no *tree.Refused
+	var do *fault.Error
+	if errors.As(err, &unfit) || errors.As(err, &no) || errors.As(err, &do) {
+		return &Lacking{run, err}
+	}
+	return err
+}
+
+// sheetOf reads a sheet.
+func (w *Work) sheetOf(ctx context.Context, run, digest string) (s sheet, err error) {
+	in, err := w.opt.Packs.Get(ctx, digest)
+	if err != nil {
+		return s, err
+	}
+	defer in.Close()
+	if s, err = w.parse(in, run); err != nil {
+		err = &cluster.Unfit{Name: digest, Why: err.Error()}
+	}
+	return s, err
+}
+
+// unpack takes in the commits that are not here, then the files, then the branch: a call after a crash
+// does it again.
+func (w *Work) unpack(ctx context.Context, s sheet) error {
+	if w.opt.Git == nil {
+		return fault.New("install git", "git is not installed here")
+	}
+	for _, p := range s.Packs {
+		if err := w.take(ctx, p); err != nil {
+			return err
+		}
+	}
+	for name, data := range s.Files {
+		file := filepath.Join(w.opt.State, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return err
+		}
+		if err := atomicfile.Write(file, data, 0o600); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.Places {
+		if err := w.setPlace(ctx, s, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take takes in a commit, unless it is here.
+func (w *Work) take(ctx context.Context, p pack) error {
+	tip, err := w.opt.Git.TipOf(ctx, p.Ref)
+	if err != nil {
+		return err
+	}
+	if tip.SHA == p.Commit && w.opt.Git.Whole(ctx, p.Commit) == nil {
+		return nil
+	}
+	in, err := w.opt.Packs.Get(ctx, p.Object)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return tree.Bring(ctx, w.opt.Git, in, p.Ref, p.Commit, p.Bases...)
+}
+
+// setPlace puts a worktree of sluice's and its branch where they were. A branch of a person's is left
+// alone, and must have the work.
+func (w *Work) setPlace(ctx context.Context, s sheet, p place) error {
+	if !w.opt.Git.Checkout() {
+		return fault.New("run git init, or do the run again", "%s is no git checkout: its files are on the other machine only",
+			w.opt.Root)
+	}
+	if p.Tip == "" {
+		return nil
+	}
+	tip, err := w.opt.Git.TipOf(ctx, p.Branch)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimPrefix(p.Branch, "refs/heads/")
+	if !p.Own {
+		has := false
+		if tip.SHA != "" {
+			has, err = w.opt.Git.Descends(ctx, tip.SHA, p.Tip)
+		}
+		if err == nil && !has {
+			err = fault.New(fmt.Sprintf("have it there (git merge %.12s), then sluice resume %s", p.Tip, s.Run),
+				"its passed work is on branch %s of the other machine, and %s here lacks %.12s", name, name, p.Tip)
+		}
+		return err
+	}
+	top := w.pathHere(s, p.Top)
+	switch {
+	case tip.SHA == "":
+		err = w.opt.Git.MoveRef(ctx, w.opt.Git.Top(), p.Branch, "", p.Tip, "sluice: the work of another machine")
+	case tip.SHA != p.Tip:
+		var why string
+		_, why, err = tree.Advance{Branch: p.Branch, From: tip.SHA, To: p.Tip, Top: top}.Do(ctx, w.opt.Git)
+		if err == nil && why != "" {
+			err = fault.New("see to it, then sluice resume "+s.Run, "branch %s is to move to %.12s: %s", name, p.Tip, why)
+		}
+	}
+	if err != nil || layout.IsDir(top) {
+		return err
+	}
+	return w.makeWorktree(ctx, top, name, p)
+}
+
+// makeWorktree makes a worktree with the files that were taken last.
+func (w *Work) makeWorktree(ctx context.Context, top, branch string, p place) error {
+	if err := w.opt.MakeDir(filepath.Dir(top), 0o755); err != nil {
+		return err
+	}
+	if layout.Inside(filepath.Join(w.opt.Root, layout.WorkflowDir), top) {
+		if err := atomicfile.Write(filepath.Join(filepath.Dir(top), ".gitignore"), []byte("*\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	if _, err := w.opt.Git.AddWorktree(ctx, top, branch); err != nil {
+		return err
+	}
+	changes, err := w.opt.Git.ChangesBetween(ctx, p.Tip, p.Taken)
+	if err != nil {
+		return err
+	}
+	return w.opt.Git.WriteFiles(ctx, top, changes)
+}

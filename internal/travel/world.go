@@ -1,0 +1,158 @@
+package travel
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/health"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/tree"
+)
+
+// again is the time between two looks for work that is not here.
+const again = 10 * time.Second
+
+// World is a daemon's World whose work travels.
+type World struct {
+	daemon.World
+	work *Work
+}
+
+// World returns the world with its work stored before a fact names it.
+func (w *Work) World(inner daemon.World) *World { return &World{inner, w} }
+
+// Brought brings the work of a run, with the results that the journal names, before the loop acts. It
+// returns why a person must see to it; then nothing of the run begins until it has come.
+func (x *World) Brought(ctx context.Context, run string, digests []string) (why string) {
+	digests = slices.DeleteFunc(slices.Clone(digests), func(d string) bool { return tree.CommitIn(d) == "" })
+	if len(digests) == 0 {
+		return ""
+	}
+	var lack *Lacking
+	err := x.work.opt.Notes.Persist(ctx, "work of "+run, func() error { return x.work.Bring(ctx, run, digests) })
+	if err == nil || ctx.Err() != nil {
+		return ""
+	}
+	x.work.mu.Lock()
+	x.work.away[run] = digests
+	x.work.mu.Unlock()
+	if errors.As(err, &lack) {
+		return lack.Error()
+	}
+	return (&Lacking{run, err}).Error()
+}
+
+// come waits for work that is not here. It reports false if ctx ended first.
+func (x *World) come(ctx context.Context, run string) bool {
+	for {
+		x.work.mu.Lock()
+		digests, away := x.work.away[run]
+		x.work.mu.Unlock()
+		if !away {
+			return ctx.Err() == nil
+		}
+		err := x.work.Bring(ctx, run, digests)
+		if err == nil {
+			x.work.mu.Lock()
+			delete(x.work.away, run)
+			x.work.mu.Unlock()
+			x.work.opt.Notes.Note("work of "+run, "")
+			continue
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		x.work.opt.Notes.Note("work of "+run, err.Error())
+		if !health.Wait(ctx, again) {
+			return false
+		}
+	}
+}
+
+// Carry is the World's, with the work here before and stored after.
+func (x *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+	a := attempt{root: rootOf(j), run: j.Run}
+	if a.run != "" && needs(j) && !x.come(ctx, a.root) {
+		return nil
+	}
+	if left(x.work, j) {
+		return engine.ProcessEnded{Run: j.Run, Key: j.Key, Check: &engine.CheckResult{Why: "the machine on which it " +
+			"worked is not the one that decides now, and its work was not stored: do it again"}}
+	}
+	ev := x.World.Carry(ctx, j, emit)
+	end, check := ev.(engine.ProcessEnded)
+	digest := ""
+	switch check = check && end.Check != nil; {
+	case ev == nil, x.work.opt.Git == nil, !check && j.Kind != engine.DoWrite:
+		return ev
+	case check && tree.CommitIn(end.Check.Digest) != "":
+		digest = end.Check.Digest
+		a.step, a.n = j.Proc.Step, j.Attempt.N
+	}
+	if !x.stored(ctx, a, digest) {
+		return nil // it stays owed
+	}
+	return ev
+}
+
+// stored stores the work of an attempt. It tries until ctx ends.
+func (x *World) stored(ctx context.Context, a attempt, digest string) bool {
+	what := "storing the work of " + a.root
+	for {
+		err := x.work.save(ctx, a, digest)
+		if err == nil {
+			x.work.opt.Notes.Note(what, "")
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		x.work.opt.Notes.Note(what, err.Error())
+		if !health.Wait(ctx, again) {
+			return false
+		}
+	}
+}
+
+// needs reports whether an effect needs the run's work, or makes some.
+func needs(j job.Job) bool {
+	return j.Kind == engine.DoRun || j.Kind == engine.DoWrite || j.Kind == engine.DoOffer || j.Kind == engine.DoLook
+}
+
+// left reports whether a check is of an attempt that began elsewhere and whose work did not come.
+func left(w *Work, j job.Job) bool {
+	if j.Kind != engine.DoRun || j.Proc == nil || j.Proc.Kind != engine.ProcCheck || j.Attempt == nil || j.Attempt.Reads ||
+		w.opt.Git == nil || j.Spec == nil {
+		return false
+	}
+	st := j.Spec.Step(j.Proc.Step)
+	if st == nil || st.ForEach != nil || st.Child != nil || !j.Checks(st) {
+		return false
+	}
+	return !layout.IsFile(w.opt.AttemptFile(j.Run, j.Proc.Step, j.Attempt.N, "begin"))
+}
+
+func rootOf(j job.Job) string {
+	if c := j.RunInfo.Child; c != nil {
+		root, _, _ := strings.Cut(c.Dir, "/")
+		return root
+	}
+	return j.Run
+}
+
+// DigestNow is the World's, once the work is here.
+func (x *World) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
+	x.work.mu.Lock()
+	away := len(x.work.away) > 0 && x.work.away[q.Run] != nil
+	x.work.mu.Unlock()
+	if away {
+		return "", &Lacking{q.Run, errors.New("it is still to come")}
+	}
+	return x.World.DigestNow(ctx, q)
+}
