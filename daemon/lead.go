@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -86,7 +87,7 @@ func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop f
 // brought brings the work of live runs, each with its child runs, from where it is stored.
 func brought(ctx context.Context, r *Repo) (batch []item) {
 	var roots []string
-	digests, rootOf := map[string][]string{}, map[string]string{}
+	attempts, rootOf := map[string][]*engine.Attempt{}, map[string]string{}
 	for _, id := range r.core.state.Order { // parents come before their children
 		run := r.core.state.Runs[id]
 		root := id
@@ -96,19 +97,19 @@ func brought(ctx context.Context, r *Repo) (batch []item) {
 			roots = append(roots, id)
 		}
 		rootOf[id] = root
-		for _, attempts := range run.Attempts {
-			for _, a := range attempts {
-				if a.Digest != "" {
-					digests[root] = append(digests[root], a.Digest)
-				}
-			}
+		for _, of := range run.Attempts {
+			attempts[root] = append(attempts[root], of...)
 		}
 	}
 	for _, id := range roots {
-		if len(digests[id]) == 0 {
-			continue
+		slices.SortFunc(attempts[id], func(a, b *engine.Attempt) int { return cmp.Compare(b.Since, a.Since) })
+		var digests []string // the newest first
+		for _, a := range attempts[id] {
+			if a.Digest != "" {
+				digests = append(digests, a.Digest)
+			}
 		}
-		if why := r.opt.Brought(ctx, id, digests[id]); why != "" && !r.core.state.Runs[id].Paused {
+		if why := r.opt.Brought(ctx, id, digests); why != "" && !r.core.state.Runs[id].Paused {
 			batch = append(batch, item{event: engine.SpecUnread{Run: id, Why: why, Lacks: engine.PausedWork}})
 		}
 	}

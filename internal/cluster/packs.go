@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,8 +24,9 @@ const (
 	slowest    = 256 << 10       // bytes a second that are still waited for
 	// patience is how long the servers may say, answer after answer, that an object is missing or is
 	// another, before that is believed: a replica answers what it had a while ago.
-	patience = 20 * time.Second
-	standsIn = "sluice.object" // in the metadata of a name: the digest that it stands for
+	patience  = 20 * time.Second
+	listBytes = 8 << 20         // of the names, for the time that they may take
+	standsIn  = "sluice.object" // in the metadata of a name: the digest that it stands for
 )
 
 // Unfit is why the servers have nothing usable under a digest or a name. It may be there later.
@@ -47,13 +49,15 @@ type Packs struct {
 
 	mu    sync.Mutex // guards what follows
 	store jetstream.ObjectStore
-	waits map[string]int // how many calls wait, by what for
+	waits map[string]int  // how many calls wait, by what for
+	gone  map[string]bool // what was removed: a server may still say that it is there
 }
 
 // Packs returns the packs of a journal. replicas is for the first Put, which creates their bucket; 0:
 // as many as the journal's stream has.
 func (c *Conn) Packs(id string, replicas int) *Packs {
-	return &Packs{js: c.js, id: id, replicas: replicas, most: packMost, patience: patience, waits: map[string]int{}}
+	return &Packs{js: c.js, id: id, replicas: replicas, most: packMost, patience: patience, waits: map[string]int{},
+		gone: map[string]bool{}}
 }
 
 // Stalled returns what calls wait for; "": none waits.
@@ -86,7 +90,7 @@ func (p *Packs) Put(ctx context.Context, r io.Reader) (digest string, err error)
 	}
 	defer f.Close()
 	return digest, p.repeat(ctx, func() error {
-		if had, err := p.info(ctx, digest, true); err == nil && int64(had.Size) == size && sumOf(had) == digest {
+		if had, err := p.info(ctx, digest, true); err == nil && int64(had.Size) == size && sumOf(had) == digest && !p.removed(digest, false) {
 			return nil
 		} else if unfit := (*Unfit)(nil); err != nil && !errors.As(err, &unfit) {
 			return err
@@ -164,6 +168,56 @@ func (p *Packs) Named(ctx context.Context, name string) (digest string, err erro
 		return nil
 	})
 	return digest, err
+}
+
+// Named is a name, what it stands for, and since when.
+type Named struct {
+	Name, Digest string
+	At           time.Time
+}
+
+// Names lists the names that begin with a prefix. It may miss the newest.
+func (p *Packs) Names(ctx context.Context, prefix string) (list []Named, err error) {
+	err = p.repeat(ctx, func() error {
+		return p.within(ctx, listBytes, true, func(ctx context.Context, store jetstream.ObjectStore) error {
+			all, err := store.List(ctx)
+			if errors.Is(err, jetstream.ErrNoObjectsFound) {
+				err = nil
+			}
+			list = nil
+			for _, o := range all {
+				if strings.HasPrefix(o.Name, prefix) && IsDigest(o.Metadata[standsIn]) {
+					list = append(list, Named{o.Name, o.Metadata[standsIn], o.ModTime})
+				}
+			}
+			return err
+		})
+	})
+	return list, err
+}
+
+// Remove removes a name, or what is stored under a digest.
+func (p *Packs) Remove(ctx context.Context, name string) error {
+	p.removed(name, true)
+	return p.repeat(ctx, func() error {
+		return p.within(ctx, 0, true, func(ctx context.Context, store jetstream.ObjectStore) error {
+			err := store.Delete(ctx, name)
+			if errors.Is(err, jetstream.ErrObjectNotFound) {
+				err = nil
+			}
+			return err
+		})
+	})
+}
+
+// removed reports whether a name was removed, now or before.
+func (p *Packs) removed(name string, now bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now {
+		p.gone[name] = true
+	}
+	return p.gone[name]
 }
 
 // info reads what the servers say about an object.

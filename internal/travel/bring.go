@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,42 +22,101 @@ import (
 // patience is how long a run's sheet may lack what the journal names.
 const patience = 20 * time.Second
 
-// Bring has the work of a run here whose results the journal names. A *Lacking error is for a person;
-// any other is the machine's, or that of ctx.
+// localIn is how long the servers are asked for what this machine has made itself.
+const localIn = 3 * time.Second
+
+// Bring has the work of a run here whose results the journal names, the newest first. A *Lacking error
+// is for a person; any other is the machine's, or that of ctx.
 func (w *Work) Bring(ctx context.Context, run string, digests []string) error {
 	defer w.one(run)()
+	results, err := w.made(run)
+	if err != nil {
+		return err
+	}
+	here := !slices.ContainsFunc(digests, func(d string) bool {
+		return !slices.ContainsFunc(results, func(r result) bool { return r.digest == d })
+	})
+	asked := ctx
+	if here {
+		var cancel context.CancelFunc
+		asked, cancel = context.WithTimeout(ctx, localIn)
+		defer cancel()
+	}
+	err = w.bring(asked, run, digests)
+	if unfit := (*cluster.Unfit)(nil); here && errors.As(err, &unfit) && ctx.Err() == nil {
+		return w.saveOne(ctx, run, results...) // from before the journal had packs
+	}
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && here {
+		return w.bring(ctx, run, digests) // the servers do not answer: wait for them
+	}
+	return lacking(run, err)
+}
+
+func (w *Work) bring(ctx context.Context, run string, digests []string) error {
 	s, had, err := w.kept(run)
 	if err != nil {
 		return err
 	}
 	for until := time.Now().Add(patience); ; {
-		digest, err := w.opt.Packs.Named(ctx, nameOf(run))
-		if err != nil {
-			return lacking(run, err)
-		}
-		if digest == had && s.lacks(digests) == "" {
-			return nil // this machine stored it, or has it already
-		}
-		if digest != had {
-			if s, err = w.sheetOf(ctx, run, digest); err != nil {
-				return lacking(run, err)
+		lacks := ""
+		for _, d := range digests {
+			digest, err := w.opt.Packs.Named(ctx, nameOf(run, d))
+			if err != nil {
+				return err
 			}
-			had = ""
-		}
-		d := s.lacks(digests)
-		if d == "" {
-			if err := w.unpack(ctx, s); err != nil {
-				return lacking(run, err)
+			if digest == had && s.lacks(digests) == "" {
+				return nil // this machine stored it, or has it already
 			}
-			return w.keep(s, digest)
+			stored, err := w.sheetOf(ctx, run, digest)
+			if err != nil {
+				return err
+			}
+			if lacks = stored.lacks(digests); lacks == "" {
+				if err := w.unpack(ctx, stored, had == ""); err != nil {
+					return err
+				}
+				return w.keep(stored, digest)
+			}
 		}
 		if time.Now().After(until) {
-			return lacking(run, &cluster.Unfit{Name: nameOf(run), Why: fmt.Sprintf("what is stored has no %.12s", d)})
+			return &cluster.Unfit{Name: run, Why: fmt.Sprintf("what is stored lacks %.12s", lacks)}
 		}
 		if !health.Wait(ctx, time.Second) {
 			return ctx.Err()
 		}
 	}
+}
+
+// made returns the results that this machine has taken itself, of a run and those below it.
+func (w *Work) made(root string) (list []result, err error) {
+	s, _, err := w.kept(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range append(slices.DeleteFunc(s.Runs, func(run string) bool { return run == root }), root) {
+		files, err := filepath.Glob(filepath.Join(layout.GlobSafe(w.opt.State), layout.AttemptsDir, layout.PathElement(run), "*.files"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			var c tree.Covered
+			step, n, _ := cutLast(strings.TrimSuffix(filepath.Base(file), ".files"))
+			if err := layout.Load(file, &c); err == nil && c.ID() != "" && n > 0 {
+				list = append(list, result{run, step, n, c.ID()})
+			}
+		}
+	}
+	return list, nil
+}
+
+// cutLast splits "X-1.2" into the step and the attempt.
+func cutLast(name string) (step string, n int, ok bool) {
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 {
+		return name, 0, false
+	}
+	n, err := strconv.Atoi(name[i+1:])
+	return name[:i], n, err == nil
 }
 
 // Lacking is why the work of a run is not here.
@@ -95,7 +156,7 @@ func (w *Work) sheetOf(ctx context.Context, run, digest string) (s sheet, err er
 
 // unpack takes in the commits that are not here, then the files, then the branch: a call after a crash
 // does it again.
-func (w *Work) unpack(ctx context.Context, s sheet) error {
+func (w *Work) unpack(ctx context.Context, s sheet, first bool) error {
 	if w.opt.Git == nil {
 		return fault.New("install git", "git is not installed here")
 	}
@@ -114,7 +175,7 @@ func (w *Work) unpack(ctx context.Context, s sheet) error {
 		}
 	}
 	for _, p := range s.Places {
-		if err := w.setPlace(ctx, s, p); err != nil {
+		if err := w.setPlace(ctx, s, p, first); err != nil {
 			return err
 		}
 	}
@@ -140,7 +201,7 @@ func (w *Work) take(ctx context.Context, p pack) error {
 
 // setPlace puts a worktree of sluice's and its branch where they were. A branch of a person's is left
 // alone, and must have the work.
-func (w *Work) setPlace(ctx context.Context, s sheet, p place) error {
+func (w *Work) setPlace(ctx context.Context, s sheet, p place, first bool) error {
 	if !w.opt.Git.Checkout() {
 		return fault.New("run git init, or do the run again", "%s is no git checkout: its files are on the other machine only",
 			w.opt.Root)
@@ -175,14 +236,24 @@ func (w *Work) setPlace(ctx context.Context, s sheet, p place) error {
 			err = fault.New("see to it, then sluice resume "+s.Run, "branch %s is to move to %.12s: %s", name, p.Tip, why)
 		}
 	}
-	if err != nil || layout.IsDir(top) {
+	if err != nil {
 		return err
 	}
-	return w.makeWorktree(ctx, top, name, p)
+	if !layout.IsDir(top) {
+		err = w.makeWorktree(ctx, top, name)
+	} else if first {
+		err = w.opt.Git.FillWorktree(ctx, top) // a kill may have left half of it
+	}
+	if err != nil {
+		return err
+	}
+	f := tree.Folder{Repo: w.opt.Git, Top: top}
+	_, err = f.Begin(ctx, tree.Order{Run: s.Run, Step: "brought", N: 1}, tree.Start{From: p.Taken})
+	return err
 }
 
-// makeWorktree makes a worktree with the files that were taken last.
-func (w *Work) makeWorktree(ctx context.Context, top, branch string, p place) error {
+// makeWorktree makes a worktree of a branch.
+func (w *Work) makeWorktree(ctx context.Context, top, branch string) error {
 	if err := w.opt.MakeDir(filepath.Dir(top), 0o755); err != nil {
 		return err
 	}
@@ -191,12 +262,6 @@ func (w *Work) makeWorktree(ctx context.Context, top, branch string, p place) er
 			return err
 		}
 	}
-	if _, err := w.opt.Git.AddWorktree(ctx, top, branch); err != nil {
-		return err
-	}
-	changes, err := w.opt.Git.ChangesBetween(ctx, p.Tip, p.Taken)
-	if err != nil {
-		return err
-	}
-	return w.opt.Git.WriteFiles(ctx, top, changes)
+	_, err := w.opt.Git.AddWorktree(ctx, top, branch)
+	return err
 }

@@ -31,7 +31,9 @@ type Options struct {
 type Work struct {
 	opt Options
 
-	mu    sync.Mutex
+	sweeping sync.RWMutex // held for writing while what is over is removed
+
+	mu    sync.Mutex             // guards what follows
 	alone map[string]*sync.Mutex // by root run: held while its sheet changes
 	away  map[string][]string    // root runs whose work has to come yet, with the digests that the journal names
 }
@@ -54,30 +56,33 @@ func (w *Work) one(run string) (unlock func()) {
 	return m.Unlock
 }
 
-// attempt names an attempt of a run that is, or is below, the root run.
-type attempt struct {
-	root, run, step string
-	n               int
+// result is what an attempt has made, of a run or one of its child runs.
+type result struct {
+	run, step string
+	n         int
+	digest    string
 }
 
-// save stores what the machines need to go on from a result with a digest; "": only what has changed
-// beside the commits.
-func (w *Work) save(ctx context.Context, a attempt, digest string) error {
-	defer w.one(a.root)()
-	s, was, err := w.kept(a.root)
-	if err != nil {
+// save stores results of a run; without any, what has changed beside the commits.
+func (w *Work) save(ctx context.Context, root string, results ...result) error {
+	defer w.one(root)()
+	return w.saveOne(ctx, root, results...)
+}
+
+func (w *Work) saveOne(ctx context.Context, root string, results ...result) error {
+	w.sweeping.RLock()
+	defer w.sweeping.RUnlock()
+	s, was, err := w.kept(root)
+	if err != nil || was == "" && len(results) == 0 {
 		return err
 	}
-	if digest == "" && was == "" {
-		return nil
-	}
-	for _, run := range []string{a.root, a.run} {
-		if !slices.Contains(s.Runs, run) {
-			s.Runs = append(s.Runs, run)
+	for _, r := range append(results, result{run: root}) {
+		if !slices.Contains(s.Runs, r.run) {
+			s.Runs = append(s.Runs, r.run)
 		}
 	}
-	if digest != "" {
-		if err := w.addCommits(ctx, &s, a, digest); err != nil {
+	for _, r := range results {
+		if err := w.addCommits(ctx, &s, r); err != nil {
 			return err
 		}
 	}
@@ -96,7 +101,7 @@ func (w *Work) save(ctx context.Context, a attempt, digest string) error {
 	}
 	now, err := w.opt.Packs.Put(ctx, bytes.NewReader(data))
 	if err == nil {
-		err = w.opt.Packs.Name(ctx, nameOf(a.root), now)
+		err = w.opt.Packs.Name(ctx, nameOf(root, s.Digests[len(s.Digests)-1]), now)
 	}
 	if err != nil {
 		return err
@@ -104,23 +109,27 @@ func (w *Work) save(ctx context.Context, a attempt, digest string) error {
 	return w.keep(s, now)
 }
 
-func nameOf(run string) string { return "run/" + run }
+// nameOf is the name of a run's sheets from a result on. A machine that decides no more, and does not
+// know it yet, names no other result's.
+func nameOf(run, digest string) string { return names + run + "/" + digest }
+
+const names = "work/"
 
 // addCommits stores the commits of an attempt that the sheet lacks.
-func (w *Work) addCommits(ctx context.Context, s *sheet, a attempt, digest string) error {
+func (w *Work) addCommits(ctx context.Context, s *sheet, a result) error {
 	var b tree.Begin
 	err := layout.Load(w.opt.AttemptFile(a.run, a.step, a.n, "begin"), &b)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	base, err := w.opt.Git.TipOf(ctx, git.Own("base", a.root))
+	base, err := w.opt.Git.TipOf(ctx, git.Own("base", s.Run))
 	if err != nil {
 		return err
 	}
 	name := layout.AttemptName(a.run, a.step, a.n)
 	for _, c := range []struct{ ref, commit string }{
-		{git.Own("base", a.root), base.SHA}, {git.Own("tip", name), b.Head}, {git.Own("found", name), b.Found},
-		{git.Own("found", name+".look"), b.Look}, {git.Own("taken", name), tree.CommitIn(digest)},
+		{git.Own("base", s.Run), base.SHA}, {git.Own("tip", name), b.Head}, {git.Own("found", name), b.Found},
+		{git.Own("found", name+".look"), b.Look}, {git.Own("taken", name), tree.CommitIn(a.digest)},
 	} {
 		if err := w.addPack(ctx, s, c.ref, c.commit); err != nil {
 			return err
@@ -128,12 +137,10 @@ func (w *Work) addCommits(ctx context.Context, s *sheet, a attempt, digest strin
 	}
 	if b.Top != "" {
 		p := s.at(b.Top)
-		p.Branch, p.Taken = b.On, tree.CommitIn(digest)
+		p.Branch, p.Taken = b.On, tree.CommitIn(a.digest)
 		p.Own = w.opt.Git.Checkout() && b.Top != w.opt.Git.Top() && layout.Inside(w.opt.Root, b.Top)
 	}
-	if !slices.Contains(s.Digests, digest) {
-		s.Digests = append(s.Digests, digest)
-	}
+	s.Digests = append(slices.DeleteFunc(s.Digests, func(d string) bool { return d == a.digest }), a.digest)
 	return nil
 }
 

@@ -77,8 +77,11 @@ func (x *World) come(ctx context.Context, run string) bool {
 
 // Carry is the World's, with the work here before and stored after.
 func (x *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
-	a := attempt{root: rootOf(j), run: j.Run}
-	if a.run != "" && needs(j) && !x.come(ctx, a.root) {
+	root := rootOf(j)
+	if j.Write != nil && j.Write.Sweep {
+		x.work.sweep(ctx, j.Live, j.Known)
+	}
+	if root != "" && needs(j) && !x.come(ctx, root) {
 		return nil
 	}
 	if left(x.work, j) {
@@ -87,25 +90,24 @@ func (x *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) e
 	}
 	ev := x.World.Carry(ctx, j, emit)
 	end, check := ev.(engine.ProcessEnded)
-	digest := ""
+	var results []result
 	switch check = check && end.Check != nil; {
 	case ev == nil, x.work.opt.Git == nil, !check && j.Kind != engine.DoWrite:
 		return ev
 	case check && tree.CommitIn(end.Check.Digest) != "":
-		digest = end.Check.Digest
-		a.step, a.n = j.Proc.Step, j.Attempt.N
+		results = append(results, result{j.Run, j.Proc.Step, j.Attempt.N, end.Check.Digest})
 	}
-	if !x.stored(ctx, a, digest) {
+	if !x.stored(ctx, root, results) {
 		return nil // it stays owed
 	}
 	return ev
 }
 
-// stored stores the work of an attempt. It tries until ctx ends.
-func (x *World) stored(ctx context.Context, a attempt, digest string) bool {
-	what := "storing the work of " + a.root
+// stored stores the work of a run. It tries until ctx ends.
+func (x *World) stored(ctx context.Context, root string, results []result) bool {
+	what := "storing the work of " + root
 	for {
-		err := x.work.save(ctx, a, digest)
+		err := x.work.save(ctx, root, results...)
 		if err == nil {
 			x.work.opt.Notes.Note(what, "")
 			return true
