@@ -22,11 +22,9 @@ const (
 	packPrefix = "SLUICE_PACKS_" // with the journal's id: its bucket
 	packMost   = 2 << 30         // bytes of one object
 	slowest    = 256 << 10       // bytes a second that are still waited for
-	// patience is how long the servers may say, answer after answer, that an object is missing or is
-	// another, before that is believed: a replica answers what it had a while ago.
-	patience  = 20 * time.Second
-	listBytes = 8 << 20         // of the names, for the time that they may take
-	standsIn  = "sluice.object" // in the metadata of a name: the digest that it stands for
+	patience   = 20 * time.Second
+	listBytes  = 8 << 20         // of the names, for the time that they may take
+	standsIn   = "sluice.object" // in the metadata of a name: the digest that it stands for
 )
 
 // Unfit is why the servers have nothing usable under a digest or a name. It may be there later.
@@ -41,11 +39,14 @@ func (e *Unfit) Error() string { return fmt.Sprintf("%.80s: %s", e.Name, e.Why) 
 // repeats itself until the servers acknowledge it, or ctx ends; no other error of theirs is final than
 // an *Unfit. Any goroutine may call it.
 type Packs struct {
+	// Patience is how long the servers may say, answer after answer, that an object is missing or is
+	// another, before that is believed: a replica answers what it had a while ago.
+	Patience time.Duration
+
 	js       jetstream.JetStream
 	id       string
 	replicas int
-	most     int64         // as packMost
-	patience time.Duration // as the constant
+	most     int64 // as packMost
 
 	mu    sync.Mutex // guards what follows
 	store jetstream.ObjectStore
@@ -56,7 +57,7 @@ type Packs struct {
 // Packs returns the packs of a journal. replicas is for the first Put, which creates their bucket; 0:
 // as many as the journal's stream has.
 func (c *Conn) Packs(id string, replicas int) *Packs {
-	return &Packs{js: c.js, id: id, replicas: replicas, most: packMost, patience: patience, waits: map[string]int{},
+	return &Packs{js: c.js, id: id, replicas: replicas, most: packMost, Patience: patience, waits: map[string]int{},
 		gone: map[string]bool{}}
 }
 
@@ -90,9 +91,11 @@ func (p *Packs) Put(ctx context.Context, r io.Reader) (digest string, err error)
 	}
 	defer f.Close()
 	return digest, p.repeat(ctx, func() error {
-		if had, err := p.info(ctx, digest, true); err == nil && int64(had.Size) == size && sumOf(had) == digest && !p.removed(digest, false) {
+		had, err := p.info(ctx, digest, true)
+		if err == nil && int64(had.Size) == size && sumOf(had) == digest && !p.removed(digest, false) {
 			return nil
-		} else if unfit := (*Unfit)(nil); err != nil && !errors.As(err, &unfit) {
+		}
+		if unfit := (*Unfit)(nil); err != nil && !errors.As(err, &unfit) {
 			return err
 		}
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -149,7 +152,8 @@ func (p *Packs) read(ctx context.Context, digest string) (data io.ReadCloser, er
 func (p *Packs) Name(ctx context.Context, name, digest string) error {
 	return p.repeat(ctx, func() error {
 		return p.within(ctx, 0, true, func(ctx context.Context, store jetstream.ObjectStore) error {
-			_, err := store.Put(ctx, jetstream.ObjectMeta{Name: name, Metadata: map[string]string{standsIn: digest}}, nil)
+			meta := jetstream.ObjectMeta{Name: name, Metadata: map[string]string{standsIn: digest}}
+			_, err := store.Put(ctx, meta, nil)
 			return err
 		})
 	})
@@ -301,7 +305,7 @@ func (p *Packs) repeat(ctx context.Context, try func() error) error {
 			wait("the object store: " + text.Message(why(err)))
 		case since.IsZero():
 			since = time.Now()
-		case time.Since(since) >= p.patience:
+		case time.Since(since) >= p.Patience:
 			return err
 		}
 		if !health.Wait(ctx, retryAfter) {

@@ -23,7 +23,7 @@ const packsID = "0123456789abcdef0123456789abcdef"
 func newPacks(t *testing.T, urls string, replicas int) *Packs {
 	t.Helper()
 	p := newMachine(t, "a", urls).conn.Packs(packsID, replicas)
-	p.patience = 2 * time.Second
+	p.Patience = 2 * time.Second
 	return p
 }
 
@@ -211,7 +211,7 @@ func TestPacksWait(t *testing.T) {
 	data := bytesOf(1, 100_000)
 	digest := p.mustPut(t, data)
 	servers.Stop(0)
-	within, cancel := context.WithTimeout(t.Context(), 2*p.patience)
+	within, cancel := context.WithTimeout(t.Context(), 2*p.Patience)
 	defer cancel()
 	var u *Unfit
 	if err := p.has(within, digest, data); !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &u) {

@@ -19,8 +19,7 @@ import (
 // ErrNotKept is returned if there is no salvage of that name.
 var ErrNotKept = errors.New("nothing is kept")
 
-// Salvages returns what Salvage has kept under names that begin with prefix and a slash, as name ->
-// commit.
+// Salvages returns what Salvage has kept under names that begin with prefix and a slash, as name -> commit.
 func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, error) {
 	ref := salvageRefs + prefix
 	if err := checkRef(ref); err != nil {

@@ -35,8 +35,7 @@ const (
 	ModeSubmodule = "160000"
 )
 
-// ChangesBetween lists the paths that differ between two commits or trees, sorted; "" is the empty
-// tree.
+// ChangesBetween lists the paths that differ between two commits or trees, sorted; "" is the empty tree.
 func (r *Repo) ChangesBetween(ctx context.Context, from, to string) ([]Change, error) {
 	return changesBetween(ctx, r.shadow, r.emptyTree(), from, to)
 }

@@ -25,7 +25,6 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/layout"
 	"sluice/internal/text"
-	"sluice/internal/travel"
 	"sluice/internal/workflows"
 	"sluice/internal/workspace"
 	"sluice/internal/world"
@@ -224,17 +223,12 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 			w.log.Warn().Err(err).Str("repo", root).Msg("not all could be closed")
 		}
 	}
-	opt := daemon.RepoOptions{
+	return traveling(lead, world, repo, daemon.RepoOptions{
 		World: world, Compile: workspace.Compile, Config: s.engine, Changed: s.changed, Rescan: time.Duration(s.now().Rescan),
 		Log: w.log, Version: w.Version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
 		Now: w.Console.Now, Pace: w.Timing.Pace, Spent: world.Spent, Today: world.Today,
 		Asked: world.Asked, Hear: world.Hear, Present: world.Present,
-	}
-	if lead != nil {
-		away := travel.New(travel.Options{Layout: world.Layout, Notes: &world.Notes, Git: repo, Packs: lead.Packs()}).World(world)
-		opt.Lead, opt.World, opt.Brought = lead, away, away.Brought
-	}
-	return opt, closeAll, nil
+	}), closeAll, nil
 }
 
 // openHeld is open for ending a run: nothing is launched.

@@ -19,9 +19,6 @@ import (
 	"sluice/internal/tree"
 )
 
-// patience is how long a run's sheet may lack what the journal names.
-const patience = 20 * time.Second
-
 // localIn is how long the servers are asked for what this machine has made itself.
 const localIn = 3 * time.Second
 
@@ -57,7 +54,7 @@ func (w *Work) bring(ctx context.Context, run string, digests []string) error {
 	if err != nil {
 		return err
 	}
-	for until := time.Now().Add(patience); ; {
+	for until := time.Now().Add(w.opt.Packs.Patience); ; {
 		lacks := ""
 		for _, d := range digests {
 			digest, err := w.opt.Packs.Named(ctx, nameOf(run, d))
@@ -94,7 +91,8 @@ func (w *Work) made(root string) (list []result, err error) {
 		return nil, err
 	}
 	for _, run := range append(slices.DeleteFunc(s.Runs, func(run string) bool { return run == root }), root) {
-		files, err := filepath.Glob(filepath.Join(layout.GlobSafe(w.opt.State), layout.AttemptsDir, layout.PathElement(run), "*.files"))
+		files, err := filepath.Glob(filepath.Join(layout.GlobSafe(w.opt.State), layout.AttemptsDir, layout.PathElement(run),
+			"*.files"))
 		if err != nil {
 			return nil, err
 		}
@@ -203,8 +201,7 @@ func (w *Work) take(ctx context.Context, p pack) error {
 // alone, and must have the work.
 func (w *Work) setPlace(ctx context.Context, s sheet, p place, first bool) error {
 	if !w.opt.Git.Checkout() {
-		return fault.New("run git init, or do the run again", "%s is no git checkout: its files are on the other machine only",
-			w.opt.Root)
+		return fault.New("do the run again", "%s is no git checkout: its files are on the other machine only", w.opt.Root)
 	}
 	if p.Tip == "" {
 		return nil
@@ -225,29 +222,29 @@ func (w *Work) setPlace(ctx context.Context, s sheet, p place, first bool) error
 		}
 		return err
 	}
-	top := w.pathHere(s, p.Top)
 	switch {
 	case tip.SHA == "":
 		err = w.opt.Git.MoveRef(ctx, w.opt.Git.Top(), p.Branch, "", p.Tip, "sluice: the work of another machine")
 	case tip.SHA != p.Tip:
 		var why string
-		_, why, err = tree.Advance{Branch: p.Branch, From: tip.SHA, To: p.Tip, Top: top}.Do(ctx, w.opt.Git)
+		_, why, err = tree.Advance{Branch: p.Branch, From: tip.SHA, To: p.Tip, Top: p.Top}.Do(ctx, w.opt.Git)
 		if err == nil && why != "" {
-			err = fault.New("see to it, then sluice resume "+s.Run, "branch %s is to move to %.12s: %s", name, p.Tip, why)
+			err = fault.New("see to it, then sluice resume "+s.Run, "branch %s is to move to %.12s: %s", name, p.Tip,
+				why)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if !layout.IsDir(top) {
-		err = w.makeWorktree(ctx, top, name)
+	if !layout.IsDir(p.Top) {
+		err = w.makeWorktree(ctx, p.Top, name)
 	} else if first {
-		err = w.opt.Git.FillWorktree(ctx, top) // a kill may have left half of it
+		err = w.opt.Git.FillWorktree(ctx, p.Top) // a kill may have left half of it
 	}
 	if err != nil {
 		return err
 	}
-	f := tree.Folder{Repo: w.opt.Git, Top: top}
+	f := tree.Folder{Repo: w.opt.Git, Top: p.Top}
 	_, err = f.Begin(ctx, tree.Order{Run: s.Run, Step: "brought", N: 1}, tree.Start{From: p.Taken})
 	return err
 }

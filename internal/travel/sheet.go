@@ -172,7 +172,10 @@ func (w *Work) parse(in io.Reader, run string) (s sheet, err error) {
 		}
 		files[w.nameHere(s, name)] = moved
 	}
-	s.Files = files
+	for i, p := range s.Places {
+		s.Places[i].Top = w.pathHere(s, p.Top)
+	}
+	s.Files, s.Root, s.State = files, w.opt.Root, w.opt.State
 	return s, nil
 }
 

@@ -129,8 +129,8 @@ func needs(j job.Job) bool {
 
 // left reports whether a check is of an attempt that began elsewhere and whose work did not come.
 func left(w *Work, j job.Job) bool {
-	if j.Kind != engine.DoRun || j.Proc == nil || j.Proc.Kind != engine.ProcCheck || j.Attempt == nil || j.Attempt.Reads ||
-		w.opt.Git == nil || j.Spec == nil {
+	check := j.Kind == engine.DoRun && j.Proc != nil && j.Proc.Kind == engine.ProcCheck
+	if !check || j.Attempt == nil || j.Attempt.Reads || w.opt.Git == nil || j.Spec == nil {
 		return false
 	}
 	st := j.Spec.Step(j.Proc.Step)
