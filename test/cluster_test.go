@@ -362,3 +362,71 @@ func TestClusterLandsFromPacks(t *testing.T) {
 	}
 	b.sameAsStream(servers, id)
 }
+
+// Work that is not stored, or is something else, stops its run alone: a person is told why, and it goes
+// on once the work is there.
+func TestClusterLacksWork(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a, b, id := machinesWith(t, servers, "1", landingSpec)
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	a.do(a.bin, "start", "long")
+	eventually(t, "B waits for a person", func() bool { return a.step("B").State == engine.Gating })
+
+	nc, err := nats.Connect(servers.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := js.ObjectStore(t.Context(), "SLUICE_PACKS_"+id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := store.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string][]byte{}
+	for _, o := range objects {
+		if o.Size == 0 {
+			continue // a name
+		}
+		if kept[o.Name], err = store.GetBytes(t.Context(), o.Name); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.HasPrefix(kept[o.Name], []byte("PACK")) {
+			if _, err := store.PutBytes(t.Context(), o.Name, []byte("PACK of somebody else")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a.die()
+	b.bootIn(servers)
+	eventually(t, "b leads and has paused the run", func() bool {
+		st, ok := b.status()
+		return ok && len(st.Runs) == 1 && st.Runs[0].Paused == engine.PausedWork
+	})
+	if code, out := b.code("pass", "GB"); code == 0 || !strings.Contains(out, "not on this machine") {
+		t.Errorf("passed without its work: %d, %s", code, out)
+	}
+	if out := b.do(b.bin, "status", "long-1"); !strings.Contains(out, "not on this machine") {
+		t.Errorf("the status does not say why:\n%s", out)
+	}
+	for name, data := range kept {
+		if _, err := store.PutBytes(t.Context(), name, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.do(b.bin, "resume", "long-1")
+	b.do(b.bin, "pass", "GB")
+	eventually(t, "it lands", b.ended)
+	out, err := exec.Command("git", "-C", b.repo, "show", "HEAD:c.txt").CombinedOutput()
+	if err != nil || string(out) != "of A\nof B\n" {
+		t.Errorf("c.txt on the branch: %q, %v", out, err)
+	}
+}

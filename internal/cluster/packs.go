@@ -285,32 +285,40 @@ func (p *Packs) create(ctx context.Context) (jetstream.ObjectStore, error) {
 }
 
 // repeat calls try until it returns nil or a final error, or ctx ends. An *Unfit is final once the
-// servers have answered with nothing else for a while.
+// servers have answered with nothing else for a while; if ctx ends before, both are returned.
 func (p *Packs) repeat(ctx context.Context, try func() error) error {
-	var since time.Time // of the first of the *Unfit in a row
+	var since time.Time // of the first *Unfit in a row
+	var unfit *Unfit    // the newest of these
 	waits := ""
 	wait := func(what string) { p.waitsFor(waits, what); waits = what }
 	defer wait("")
 	for {
 		err := try()
-		var unfit *Unfit
+		var no *Unfit
 		var own final
 		switch {
 		case err == nil:
 			return nil
 		case errors.As(err, &own):
 			return own.error
-		case !errors.As(err, &unfit):
-			since = time.Time{}
+		case errors.As(err, &no):
+			if unfit == nil {
+				since = time.Now()
+			}
+			if unfit = no; time.Since(since) >= p.Patience {
+				return err
+			}
+		case ctx.Err() == nil: // else it says nothing about the servers
+			unfit = nil
 			wait("the object store: " + text.Message(why(err)))
-		case since.IsZero():
-			since = time.Now()
-		case time.Since(since) >= p.Patience:
-			return err
 		}
-		if !health.Wait(ctx, retryAfter) {
-			return errors.Join(ctx.Err(), err)
+		if health.Wait(ctx, retryAfter) {
+			continue
 		}
+		if unfit != nil {
+			return errors.Join(ctx.Err(), unfit)
+		}
+		return errors.Join(ctx.Err(), err)
 	}
 }
 

@@ -133,7 +133,10 @@ func lacking(run string, err error) error {
 	var unfit *cluster.Unfit
 	var no *tree.Refused
 	var do *fault.Error
-	if errors.As(err, &unfit) || errors.As(err, &no) || errors.As(err, &do) {
+	switch {
+	case errors.As(err, &unfit):
+		return &Lacking{run, unfit}
+	case errors.As(err, &no), errors.As(err, &do):
 		return &Lacking{run, err}
 	}
 	return err

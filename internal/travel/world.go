@@ -50,29 +50,34 @@ func (x *World) Brought(ctx context.Context, run string, digests []string) (why 
 
 // come waits for work that is not here. It reports false if ctx ended first.
 func (x *World) come(ctx context.Context, run string) bool {
-	for {
-		x.work.mu.Lock()
-		digests, away := x.work.away[run]
-		x.work.mu.Unlock()
-		if !away {
-			return ctx.Err() == nil
-		}
-		err := x.work.Bring(ctx, run, digests)
-		if err == nil {
-			x.work.mu.Lock()
-			delete(x.work.away, run)
-			x.work.mu.Unlock()
-			x.work.opt.Notes.Note("work of "+run, "")
-			continue
-		}
-		if ctx.Err() != nil {
-			return false
-		}
-		x.work.opt.Notes.Note("work of "+run, err.Error())
+	for x.try(ctx, run) != nil {
 		if !health.Wait(ctx, again) {
 			return false
 		}
 	}
+	return ctx.Err() == nil
+}
+
+// try brings the work of a run that is not here.
+func (x *World) try(ctx context.Context, run string) error {
+	x.work.mu.Lock()
+	digests, away := x.work.away[run]
+	x.work.mu.Unlock()
+	if !away {
+		return nil
+	}
+	err := x.work.Bring(ctx, run, digests)
+	why := ""
+	if err != nil {
+		why = err.Error()
+	}
+	x.work.mu.Lock()
+	defer x.work.mu.Unlock()
+	if err == nil {
+		delete(x.work.away, run)
+	}
+	x.work.opt.Notes.Note("work of "+run, why)
+	return err
 }
 
 // Carry is the World's, with the work here before and stored after.
@@ -140,6 +145,16 @@ func left(w *Work, j job.Job) bool {
 	return !layout.IsFile(w.opt.AttemptFile(j.Run, j.Proc.Step, j.Attempt.N, "begin"))
 }
 
+// rootOf returns the run that a run is, or is below.
+func (w *Work) rootOf(run string) string {
+	var dir string
+	if layout.ChildRun(run) && layout.Load(w.opt.FolderFile(run), &dir) == nil {
+		root, _, _ := strings.Cut(dir, "/")
+		return root
+	}
+	return run
+}
+
 func rootOf(j job.Job) string {
 	if c := j.RunInfo.Child; c != nil {
 		root, _, _ := strings.Cut(c.Dir, "/")
@@ -150,11 +165,10 @@ func rootOf(j job.Job) string {
 
 // DigestNow is the World's, once the work is here.
 func (x *World) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
-	x.work.mu.Lock()
-	away := len(x.work.away) > 0 && x.work.away[q.Run] != nil
-	x.work.mu.Unlock()
-	if away {
-		return "", &Lacking{q.Run, errors.New("it is still to come")}
+	within, cancel := context.WithTimeout(ctx, localIn)
+	defer cancel()
+	if why := x.try(within, x.work.rootOf(q.Run)); why != nil {
+		return "", why
 	}
 	return x.World.DigestNow(ctx, q)
 }
