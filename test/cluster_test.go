@@ -21,6 +21,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/journal"
+	"sluice/tools/conform"
 	"sluice/tools/natstest"
 )
 
@@ -335,6 +336,7 @@ func (w *sandbox) die() {
 // The leader's machine dies after the fact of a step's result. The standby, in a clone that lacks the
 // commits, lands them from packs alone.
 func TestClusterLandsFromPacks(t *testing.T) {
+	conform.Rule(t, "13-cluster lands", "a clone that lacks the commits of a dead leader lands them")
 	t.Parallel()
 	servers := natstest.Start(t, 3)
 	a, b, id := machinesWith(t, servers, "3", landingSpec)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"sluice/tools/conform"
 	"sluice/tools/natstest"
 )
 
@@ -103,6 +104,7 @@ func TestPacksThroughAnotherServer(t *testing.T) {
 
 // What is missing or another is read again for a while, and never returned.
 func TestPacksUnfit(t *testing.T) {
+	conform.Rule(t, "13-cluster packs", "what has another digest is read again, and never returned")
 	t.Parallel()
 	p := newPacks(t, natstest.Start(t, 1).URL(), 1)
 	data, other := bytesOf(1, 300_000), bytesOf(2, 300_000)

@@ -17,11 +17,15 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"sluice/daemon"
+	"sluice/engine"
 	"sluice/internal/cluster"
 	"sluice/internal/git"
 	"sluice/internal/health"
+	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
+	"sluice/tools/conform"
 	"sluice/tools/natstest"
 )
 
@@ -401,5 +405,118 @@ func TestSweep(t *testing.T) {
 	var unfit *cluster.Unfit
 	if _, err := a.packs.Get(within, s.Packs[1].Object); !errors.As(err, &unfit) {
 		t.Errorf("the work of the landed run is still stored: %v", err)
+	}
+}
+
+// stage is a World whose every check has a result.
+type stage struct {
+	daemon.World
+	digest  string
+	carried int
+}
+
+func (s *stage) Carry(_ context.Context, j job.Job, _ func(engine.Event)) engine.Event {
+	s.carried++
+	return engine.ProcessEnded{Run: j.Run, Key: j.Key, Check: &engine.CheckResult{OK: true, Digest: s.digest}}
+}
+
+func (s *stage) DigestNow(context.Context, job.Reviewed) (string, error) { return s.digest, nil }
+
+// check is the check of step A.
+func check(step string) job.Job {
+	st := &engine.Step{ID: step, Run: &engine.Command{}, Outputs: []engine.Output{{}}}
+	return job.Job{Effect: engine.Effect{Kind: engine.DoRun, Key: "w-1/" + step, Run: run,
+		Proc: &engine.Proc{Kind: engine.ProcCheck, Step: step}},
+		Spec: &engine.Spec{Steps: []*engine.Step{st}}, Attempt: &engine.Attempt{N: 1}}
+}
+
+// The event that names a commit comes once the commit is stored, however long the servers are silent.
+func TestStoredFirst(t *testing.T) {
+	conform.Rule(t, "13-cluster stored first", "a result is held back until its commit is stored")
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a := newMachine(t, servers, nil)
+	b := newMachine(t, servers, a)
+	a.begin()
+	one := a.take("A", "a.txt")
+	x := a.World(&stage{digest: one.digest})
+	servers.Stop(0)
+	got := make(chan engine.Event, 1)
+	go func() { got <- x.Carry(t.Context(), check("A"), nil) }()
+	for until := time.Now().Add(time.Minute); a.packs.Stalled() == ""; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("nobody is told that it waits")
+		}
+	}
+	select {
+	case ev := <-got:
+		t.Fatalf("not stored, and it is named: %+v", ev)
+	default:
+	}
+	servers.Continue(0)
+	if ev := <-got; ev == nil {
+		t.Fatal("no event")
+	}
+	if err := b.Bring(t.Context(), run, []string{one.digest}); err != nil {
+		t.Error(err)
+	}
+	servers.Stop(0)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if ev := x.Carry(ctx, check("A"), nil); ev != nil { // the loop ends: it stays owed
+		if s, _, err := a.kept(run); err != nil || s.lacks([]string{one.digest}) != "" {
+			t.Errorf("not stored, and it is named: %+v", ev)
+		}
+	}
+}
+
+// A check of work that another machine had, and did not store, fails: what is in the folder here is
+// something else.
+func TestLeftElsewhere(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a := newMachine(t, servers, nil)
+	a.begin()
+	one := a.take("A", "a.txt")
+	inner := &stage{digest: one.digest}
+	x := a.World(inner)
+	ev, ok := x.Carry(t.Context(), check("B"), nil).(engine.ProcessEnded)
+	if !ok || ev.Check == nil || ev.Check.OK || inner.carried != 0 {
+		t.Errorf("%+v was checked here", ev)
+	}
+	if ev, ok = x.Carry(t.Context(), check("A"), nil).(engine.ProcessEnded); !ok || !ev.Check.OK || inner.carried != 1 {
+		t.Errorf("%+v", ev)
+	}
+}
+
+// While the work of a run is not here, none of its effects begins and nobody passes it; others do.
+func TestAwaited(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a := newMachine(t, servers, nil)
+	b := newMachine(t, servers, a)
+	a.begin()
+	one := a.take("A", "a.txt")
+	inner := &stage{digest: one.digest}
+	x := b.World(inner)
+	if why := x.Brought(t.Context(), "w-2", []string{"no commit"}); why != "" {
+		t.Errorf("a result without a commit needs nothing, and %s", why)
+	}
+	if why := x.Brought(t.Context(), run, []string{one.digest}); !strings.Contains(why, "not on this machine") {
+		t.Fatalf("%q", why)
+	}
+	within, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if ev := x.Carry(within, check("A"), nil); ev != nil || inner.carried != 0 {
+		t.Errorf("%+v, carried %d times", ev, inner.carried)
+	}
+	_, err := x.DigestNow(t.Context(), job.Reviewed{Run: run})
+	b.lacking(err, "not on this machine")
+	if _, err := x.DigestNow(t.Context(), job.Reviewed{Run: "w-2"}); err != nil {
+		t.Error(err)
+	}
+	a.mustSave(one)
+	if ev := x.Carry(t.Context(), check("A"), nil); ev == nil || inner.carried != 1 {
+		t.Errorf("its work is there, and %+v", ev)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sluice/internal/git"
+	"sluice/tools/conform"
 )
 
 // clone returns another machine's clone of the repo.
@@ -56,6 +57,7 @@ func (r *repo) raw(more string) string {
 
 // A commit goes from one repo to another as a thin pack, and comes whole or not at all.
 func TestBring(t *testing.T) {
+	conform.Rule(t, "13-cluster packs", "a pack is read as strictly as the commits of a launch")
 	t.Parallel()
 	a := newRepo(t)
 	var lines []string
