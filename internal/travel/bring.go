@@ -185,19 +185,26 @@ func (w *Work) unpack(ctx context.Context, s sheet, first bool) error {
 
 // take takes in a commit, unless it is here.
 func (w *Work) take(ctx context.Context, p pack) error {
-	tip, err := w.opt.Git.TipOf(ctx, p.Ref)
+	tip, err := w.opt.Git.TipOf(ctx, p.Refs[0])
 	if err != nil {
 		return err
 	}
-	if tip.SHA == p.Commit && w.opt.Git.Whole(ctx, p.Commit) == nil {
-		return nil
+	if tip.SHA != p.Commit || w.opt.Git.Whole(ctx, p.Commit) != nil {
+		in, err := w.opt.Packs.Get(ctx, p.Object)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		if err := tree.Bring(ctx, w.opt.Git, in, p.Refs[0], p.Commit, p.Bases...); err != nil {
+			return err
+		}
 	}
-	in, err := w.opt.Packs.Get(ctx, p.Object)
-	if err != nil {
-		return err
+	for _, ref := range p.Refs[1:] {
+		if err := w.opt.Git.Keep(ctx, ref, p.Commit); err != nil {
+			return err
+		}
 	}
-	defer in.Close()
-	return tree.Bring(ctx, w.opt.Git, in, p.Ref, p.Commit, p.Bases...)
+	return nil
 }
 
 // setPlace puts a worktree of sluice's and its branch where they were. A branch of a person's is left

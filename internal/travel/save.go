@@ -144,12 +144,18 @@ func (w *Work) addCommits(ctx context.Context, s *sheet, a result) error {
 	return nil
 }
 
-// addPack stores a commit that the sheet lacks, on those that it has.
+// addPack stores a commit that the sheet lacks, on those that it has, and notes where it is kept.
 func (w *Work) addPack(ctx context.Context, s *sheet, ref, commit string) error {
-	if commit == "" || s.has(commit) {
+	if commit == "" {
 		return nil
 	}
-	p := pack{Commit: commit, Ref: ref}
+	if p := s.has(commit); p != nil {
+		if !slices.Contains(p.Refs, ref) {
+			p.Refs = append(p.Refs, ref)
+		}
+		return nil
+	}
+	p := pack{Commit: commit, Refs: []string{ref}}
 	for _, b := range s.Packs {
 		p.Bases = append(p.Bases, b.Commit)
 	}

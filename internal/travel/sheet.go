@@ -42,7 +42,7 @@ type sheet struct {
 type pack struct {
 	Object string   `json:"object"` // its digest
 	Commit string   `json:"commit"`
-	Ref    string   `json:"ref"` // where the commit is kept
+	Refs   []string `json:"refs"` // where the commit is kept; the first is its own
 	Bases  []string `json:"bases,omitempty"`
 }
 
@@ -67,8 +67,14 @@ func (s *sheet) at(top string) *place {
 	return &s.Places[len(s.Places)-1]
 }
 
-func (s *sheet) has(commit string) bool {
-	return slices.ContainsFunc(s.Packs, func(p pack) bool { return p.Commit == commit })
+// has returns the pack of a commit, or nil.
+func (s *sheet) has(commit string) *pack {
+	for i := range s.Packs {
+		if s.Packs[i].Commit == commit {
+			return &s.Packs[i]
+		}
+	}
+	return nil
 }
 
 // lacks returns a digest that the sheet does not have.
@@ -195,7 +201,7 @@ func (s *sheet) check(run string) error {
 		}
 	}
 	for _, r := range s.Runs {
-		if r != run && !strings.HasPrefix(r, run+"/") && !layout.ChildRun(r) {
+		if r != run && !strings.HasPrefix(r, run+".") {
 			return fmt.Errorf("it has files of %.80q", r)
 		}
 	}
@@ -205,8 +211,13 @@ func (s *sheet) check(run string) error {
 				return fmt.Errorf("%.80q is no commit", c)
 			}
 		}
-		if !slices.ContainsFunc(s.Runs, func(run string) bool { return isRefOf(run, p.Ref) }) {
-			return fmt.Errorf("%.80q is no ref of the run's", p.Ref)
+		if len(p.Refs) == 0 {
+			return fmt.Errorf("%.12s is kept nowhere", p.Commit)
+		}
+		for _, ref := range p.Refs {
+			if !slices.ContainsFunc(s.Runs, func(run string) bool { return isRefOf(run, ref) }) {
+				return fmt.Errorf("%.80q is no ref of the run's", ref)
+			}
 		}
 	}
 	for name := range s.Files {

@@ -184,7 +184,8 @@ func TestTravels(t *testing.T) {
 		}
 		for ref, want := range map[string]string{
 			git.Own("taken", run+"/A.1"): one.digest, git.Own("taken", run+"/B.1"): two.digest,
-			git.Own("base", run): a.run("rev-parse", "main"), "refs/heads/sluice/" + run: one.digest,
+			git.Own("base", run): a.run("rev-parse", "main"), git.Own("found", run+"/A.1"): a.run("rev-parse", "main"),
+			git.Own("found", run+"/B.1"): one.digest, "refs/heads/sluice/" + run: one.digest,
 		} {
 			if got := b.run("rev-parse", ref); got != want {
 				t.Errorf("%s is at %s, want %s", ref, got, want)
@@ -240,7 +241,7 @@ func TestLacking(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, digest, err := a.kept(run)
-	if err != nil || !s.has(one.digest) {
+	if err != nil || s.has(one.digest) == nil {
 		t.Fatalf("%+v, %v", s, err)
 	}
 
@@ -285,7 +286,7 @@ func TestLacking(t *testing.T) {
 		t.Error("part of the work is there")
 	}
 	for _, line := range strings.Split(b.run("for-each-ref"), "\n") {
-		if !strings.Contains(refs, line) && !strings.HasSuffix(line, git.Own("base", run)) { // that is on the branch here too
+		if !strings.Contains(refs, line) && !strings.HasPrefix(line, b.run("rev-parse", "main")) { // that was here before
 			t.Errorf("it left %s", line)
 		}
 	}
@@ -333,8 +334,10 @@ func TestForgedSheets(t *testing.T) {
 		"another run's file":  file("attempts/w-2/A.1.begin"),
 		"another file":        file("attempts/w-1/A.1.level"),
 		"another run's place": file("workspaces/w-2"),
-		"a branch for a ref":  func(s *sheet) { s.Packs[0].Ref = "refs/heads/main" },
-		"another run's ref":   func(s *sheet) { s.Packs[0].Ref = git.Own("taken", "w-2/A.1") },
+		"a branch for a ref":  func(s *sheet) { s.Packs[0].Refs = []string{"refs/heads/main"} },
+		"another run's ref":   func(s *sheet) { s.Packs[0].Refs = []string{git.Own("taken", "w-2/A.1")} },
+		"no ref":              func(s *sheet) { s.Packs[0].Refs = nil },
+		"a child of another":  func(s *sheet) { s.Runs = append(s.Runs, "w-2.a.1") },
 		"an option":           func(s *sheet) { s.Packs[0].Commit = "--all" },
 		"a base of nothing":   func(s *sheet) { s.Packs[0].Bases = []string{"HEAD"} },
 		"a tag for a branch":  func(s *sheet) { s.Places[0].Branch = "refs/tags/x" },
@@ -378,7 +381,7 @@ func TestSweep(t *testing.T) {
 	// another run has the same base
 	other := s
 	other.Run, other.Runs, other.Packs = "w-2", []string{"w-2"}, slices.Clone(s.Packs[:1])
-	other.Packs[0].Ref, other.Places, other.Files = git.Own("base", "w-2"), nil, nil
+	other.Packs[0].Refs, other.Places, other.Files = []string{git.Own("base", "w-2")}, nil, nil
 	data, err := json.Marshal(other)
 	if err != nil {
 		t.Fatal(err)
