@@ -14,6 +14,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/cluster"
 	"sluice/internal/fault"
+	"sluice/internal/git"
 	"sluice/internal/health"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -162,7 +163,7 @@ func (w *Work) unpack(ctx context.Context, s sheet, first bool) error {
 		return fault.New("install git", "git is not installed here")
 	}
 	for _, p := range s.Packs {
-		if err := w.take(ctx, p); err != nil {
+		if err := w.take(ctx, s.Run, p); err != nil {
 			return err
 		}
 	}
@@ -184,12 +185,19 @@ func (w *Work) unpack(ctx context.Context, s sheet, first bool) error {
 }
 
 // take takes in a commit, unless it is here.
-func (w *Work) take(ctx context.Context, p pack) error {
+func (w *Work) take(ctx context.Context, run string, p pack) error {
 	tip, err := w.opt.Git.TipOf(ctx, p.Refs[0])
 	if err != nil {
 		return err
 	}
 	if tip.SHA != p.Commit || w.opt.Git.Whole(ctx, p.Commit) != nil {
+		for _, base := range p.Bases {
+			if err := w.opt.Git.Whole(ctx, base); errors.Is(err, git.ErrMissing) {
+				return fault.New("run git fetch, then sluice resume "+run, "this clone lacks %.12s, on which it is built", base)
+			} else if err != nil {
+				return err
+			}
+		}
 		in, err := w.opt.Packs.Get(ctx, p.Object)
 		if err != nil {
 			return err
@@ -222,15 +230,20 @@ func (w *Work) setPlace(ctx context.Context, s sheet, p place, first bool) error
 	}
 	name := strings.TrimPrefix(p.Branch, "refs/heads/")
 	if !p.Own {
-		has := false
-		if tip.SHA != "" {
-			has, err = w.opt.Git.Descends(ctx, tip.SHA, p.Tip)
+		for _, commit := range []string{p.Tip, p.Taken} {
+			has := false
+			if tip.SHA != "" {
+				has, err = w.opt.Git.Descends(ctx, tip.SHA, commit)
+			}
+			if err == nil && !has {
+				err = fault.New(fmt.Sprintf("have it there (git merge %.12s), then sluice resume %s; or sluice abort %s", commit,
+					s.Run, s.Run), "it worked in a checkout of the other machine, and branch %s here lacks %.12s", name, commit)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err == nil && !has {
-			err = fault.New(fmt.Sprintf("have it there (git merge %.12s), then sluice resume %s", p.Tip, s.Run),
-				"its passed work is on branch %s of the other machine, and %s here lacks %.12s", name, name, p.Tip)
-		}
-		return err
+		return nil
 	}
 	switch {
 	case tip.SHA == "":

@@ -120,7 +120,11 @@ func (m *machine) begin() {
 // take has an attempt of a step add a file, whose work is taken and not yet passed.
 func (m *machine) take(step, file string) result {
 	m.Helper()
-	top := m.worktree()
+	return m.takeIn(m.worktree(), "sluice/"+run, step, file)
+}
+
+func (m *machine) takeIn(top, branch, step, file string) result {
+	m.Helper()
 	head := m.in(top, "rev-parse", "HEAD")
 	if err := os.WriteFile(filepath.Join(top, file), []byte(file+"\n"), 0o644); err != nil {
 		m.Fatal(err)
@@ -130,7 +134,7 @@ func (m *machine) take(step, file string) result {
 	m.in(top, "reset", "-q")
 	m.run("update-ref", git.Own("taken", layout.AttemptName(run, step, 1)), taken)
 	for what, v := range map[string]any{
-		"begin": tree.Begin{Dir: top, Top: top, Head: head, Found: head, On: "refs/heads/sluice/" + run},
+		"begin": tree.Begin{Dir: top, Top: top, Head: head, Found: head, On: "refs/heads/" + branch},
 		"files": tree.Covered{Dir: top, Top: top, Found: head, Taken: tree.Taken{Commit: taken}},
 	} {
 		if err := layout.Save(m.opt.AttemptFile(run, step, 1, what), v); err != nil {
@@ -521,5 +525,54 @@ func TestAwaited(t *testing.T) {
 	a.mustSave(one)
 	if ev := x.Carry(t.Context(), check("A"), nil); ev == nil || inner.carried != 1 {
 		t.Errorf("its work is there, and %+v", ev)
+	}
+}
+
+// A person's branch is left alone: the run waits until it has the work.
+func TestPersonsCheckout(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a := newMachine(t, servers, nil)
+	b := newMachine(t, servers, a)
+	one := a.takeIn(a.root, "main", "A", "a.txt")
+	a.mustSave(one)
+	before := b.run("rev-parse", "main")
+	b.lacking(b.Bring(t.Context(), run, []string{one.digest}), "branch main here lacks "+one.digest[:12])
+	if b.run("rev-parse", "main") != before || b.run("status", "--porcelain") != "" {
+		t.Error("the person's checkout was changed")
+	}
+	b.run("merge", "-q", one.digest) // it is there by its ref
+	if err := b.Bring(t.Context(), run, []string{one.digest}); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a remote has is not sent: a clone has it, or a person is told to fetch it.
+func TestThin(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	origin := newMachine(t, servers, nil)
+	old := newMachine(t, servers, origin)
+	origin.write("large.txt", strings.Repeat("line\n", 10_000)+strings.Repeat("0123456789abcdef", 64))
+	origin.run("add", "-A")
+	origin.run("commit", "-qm", "large")
+	a, b := newMachine(t, servers, origin), newMachine(t, servers, origin)
+	a.begin()
+	one := a.take("A", "a.txt")
+	a.mustSave(one)
+	s, _, err := a.kept(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := s.Packs[0]; !slices.Equal(p.Bases, []string{a.run("rev-parse", "origin/main")}) {
+		t.Errorf("the first pack is built on %v", p.Bases)
+	}
+	if err := b.Bring(t.Context(), run, []string{one.digest}); err != nil {
+		t.Error(err)
+	}
+	old.lacking(old.Bring(t.Context(), run, []string{one.digest}), "this clone lacks")
+	old.run("fetch", "-q")
+	if err := old.Bring(t.Context(), run, []string{one.digest}); err != nil {
+		t.Error(err)
 	}
 }
