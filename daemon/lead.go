@@ -7,9 +7,11 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
+	"sluice/engine"
 	"sluice/internal/fault"
 	"sluice/journal"
 )
@@ -80,6 +82,38 @@ func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop f
 		}
 	}()
 	return led, func() { lost(nil) }, nil
+}
+
+// brought brings the work of live runs, each with its child runs, from where it is stored.
+func brought(ctx context.Context, r *Repo) (batch []item) {
+	var roots []string
+	attempts, rootOf := map[string][]*engine.Attempt{}, map[string]string{}
+	for _, id := range r.core.state.Order { // parents come before their children
+		run := r.core.state.Runs[id]
+		root := id
+		if run.Child != nil {
+			root = rootOf[run.Child.Parent]
+		} else if run.Live() {
+			roots = append(roots, id)
+		}
+		rootOf[id] = root
+		for _, of := range run.Attempts {
+			attempts[root] = append(attempts[root], of...)
+		}
+	}
+	for _, id := range roots {
+		slices.SortFunc(attempts[id], func(a, b *engine.Attempt) int { return cmp.Compare(b.Since, a.Since) })
+		var digests []string // the newest first
+		for _, a := range attempts[id] {
+			if a.Digest != "" {
+				digests = append(digests, a.Digest)
+			}
+		}
+		if why := r.opt.Brought(ctx, id, digests); why != "" && !r.core.state.Runs[id].Paused {
+			batch = append(batch, item{event: engine.SpecUnread{Run: id, Why: why, Lacks: engine.PausedWork}})
+		}
+	}
+	return batch
 }
 
 // standbyHandler answers from the local journal, which is a little behind; it takes nothing in.

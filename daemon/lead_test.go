@@ -153,3 +153,34 @@ func TestLeadAwayTime(t *testing.T) {
 		r.core.log.Close()
 	}
 }
+
+// The work of live runs is asked for by all results that the journal names, those of child runs too,
+// the newest first. A run whose work does not come is paused, once.
+func TestLeadBringsWork(t *testing.T) {
+	c := &core{state: engine.NewState()}
+	add := func(id, phase string, child *engine.ChildOf, paused bool, attempts ...*engine.Attempt) {
+		c.state.Order = append(c.state.Order, id)
+		c.state.Runs[id] = &engine.Run{ID: id, Phase: phase, Child: child, Paused: paused,
+			Attempts: map[string][]*engine.Attempt{"a": attempts}}
+	}
+	made := func(since int64, digest string) *engine.Attempt {
+		return &engine.Attempt{N: 1, Since: since, Digest: digest}
+	}
+	add("w-1", engine.RunRunning, nil, false, made(3, "old"), made(9, "new"), made(12, ""))
+	add("w-1.t.1", engine.RunCompleted, &engine.ChildOf{Parent: "w-1"}, false, made(5, "task"))
+	add("w-2", engine.RunCompleted, nil, false, made(1, "over"))
+	add("w-3", engine.RunRunning, nil, true, made(1, "paused"))
+	var asked []string
+	r := &Repo{core: c, opt: RepoOptions{Brought: func(_ context.Context, run string, digests []string) string {
+		asked = append(asked, run+": "+strings.Join(digests, " "))
+		return "not here"
+	}}}
+	batch := brought(context.Background(), r)
+	if got := strings.Join(asked, ", "); got != "w-1: new task old, w-3: paused" {
+		t.Errorf("asked for %s", got)
+	}
+	want := engine.SpecUnread{Run: "w-1", Why: "not here", Lacks: engine.PausedWork}
+	if len(batch) != 1 || batch[0].event != want {
+		t.Errorf("%+v", batch)
+	}
+}

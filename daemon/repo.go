@@ -60,6 +60,9 @@ type RepoOptions struct {
 	// Pace converts a span of Now's clock to one of the machine's timers: a soak test passes a week
 	// in an hour. nil: the same.
 	Pace func(time.Duration) time.Duration
+	// Brought brings the work of a live run that the journal names by digests, if another machine took
+	// it. It returns why a person must see to it. nil: all work is here.
+	Brought func(ctx context.Context, run string, digests []string) (why string)
 	// Lead is set for a journal that several machines keep. nil: this one alone decides.
 	Lead Lead
 	// Hold is for taking the repo up only to end a run. Nothing is launched and no process is
@@ -194,7 +197,7 @@ func (r *Repo) Run(ctx context.Context) error {
 	}
 	c := r.newClocks()
 	defer c.stop()
-	for batch := r.start(); ; {
+	for batch := r.start(ctx); ; {
 		if err := r.turn(ctx, batch); err != nil {
 			return errors.Join(err, r.core.log.Close())
 		}
@@ -216,7 +219,7 @@ func (r *Repo) Run(ctx context.Context) error {
 
 // start reports what may have changed while no process served the repo. The time away comes first:
 // a crash may leave only the first records of a batch, and the next start counts from the last one.
-func (r *Repo) start() []item {
+func (r *Repo) start(ctx context.Context) []item {
 	now := r.opt.Now()
 	batch := []item{{event: engine.Woken{From: r.left(now), To: now}}}
 	if cfg := r.opt.Config(); !sameJSON(cfg, r.core.state.Config) {
@@ -225,8 +228,12 @@ func (r *Repo) start() []item {
 	for _, id := range r.core.state.Order { // pinned specs that this release cannot load
 		run := r.core.state.Runs[id]
 		if why, bad := r.core.unread[run.Digest]; bad && run.Live() && !run.Paused {
+			why = "the spec it was started with cannot be read by this release: " + why
 			batch = append(batch, item{event: engine.SpecUnread{Run: id, Why: why}})
 		}
+	}
+	if r.opt.Brought != nil {
+		batch = append(batch, brought(ctx, r)...)
 	}
 	return append(batch, item{ask: func(*core) { // journaled: only now may the time away be forgotten
 		r.serve(now)

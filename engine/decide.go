@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -161,7 +162,7 @@ func (d *decider) reactSteering(ev Event) {
 		d.handback(ev)
 	case SpecUnread:
 		if r := d.s.Runs[ev.Run]; r.Live() && !r.Paused {
-			d.stopFor(r, pausedSpec, "the spec it was started with cannot be read by this release: "+ev.Why)
+			d.stopFor(r, cmp.Or(ev.Lacks, pausedSpec), ev.Why)
 		}
 	case Scanned:
 		d.scanned(ev)

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Event is what the world reported. Its kind is a string in the journal whose meaning never
-// changes.
+// Event is what the world reported. Its kind is a string in the journal whose meaning never changes.
 type Event interface{ EventKind() string }
 
 // Configured: the engine's settings were read, at start or on SIGHUP.
@@ -152,8 +151,7 @@ type UsageSeen struct {
 	Day   string `json:"day"` // see ProcessEnded
 }
 
-// DayNeared: all repos together are near the day's budget, or have used it up. A person is notified
-// once a day.
+// DayNeared: all repos together are near the day's budget, or have used it up. A person is notified once a day.
 type DayNeared struct {
 	Day    string `json:"day"`
 	Budget string `json:"budget"` // max_cost_usd or max_tokens
@@ -178,8 +176,7 @@ type CheckResult struct {
 	OK     bool   `json:"ok"`
 	Why    string `json:"why,omitempty"`    // the feedback if not OK
 	Broken string `json:"broken,omitempty"` // why the check could not run: infrastructure
-	// the taken commit, then "+" and a digest of what does not ship; without git, a digest of the
-	// files
+	// the taken commit, then "+" and a digest of what does not ship; without git, a digest of the files
 	Digest    string   `json:"digest,omitempty"`
 	Content   string   `json:"content,omitempty"`   // the same without history: equal if nothing changed
 	Protected []string `json:"protected,omitempty"` // changed files that `protect` names
@@ -240,10 +237,11 @@ type Looked struct {
 	Pins []string `json:"pins"` // "other-3/Y-2#1"
 }
 
-// SpecUnread: this release cannot load a run's pinned spec.
+// SpecUnread: this release cannot load a run's pinned spec, or this machine lacks something else of it.
 type SpecUnread struct {
-	Run string `json:"run"`
-	Why string `json:"why"`
+	Run   string `json:"run"`
+	Why   string `json:"why"`
+	Lacks string `json:"lacks,omitempty"` // PausedWork; "" = the spec
 }
 
 // Scanned: the inboxes were read completely. What was in them at Began came as earlier events.

@@ -99,11 +99,21 @@ func TestRule36ShortGaps(t *testing.T) {
 	s.want(s.gate("ga"), "1 passed")
 }
 
+// A run whose work is on another machine is paused with the reason; a person resumes it.
+func TestUnreadWork(t *testing.T) {
+	s := begin(t, "", "", one())
+	s.do(SpecUnread{Run: s.run, Why: "the work of x-1 is not on this machine", Lacks: PausedWork})
+	s.want(fmt.Sprint(s.r().Paused, " ", s.r().PausedWhy), "true work")
+	s.has(s.owed(DoNotify)[0].Notice.Text, "not on this machine")
+	s.do(ResumeRequested{Run: s.run, By: ann})
+	s.want(fmt.Sprint(s.r().Paused), "false")
+}
+
 func TestRule37UnreadSpec(t *testing.T) {
 	s := begin(t, "8-semantics 37", "a pinned spec that this release cannot load pauses the run and says so", one())
 	kept := s.specs["d-x"]
 	delete(s.specs, "d-x")
-	s.do(SpecUnread{Run: s.run, Why: "unknown key for_all"})
+	s.do(SpecUnread{Run: s.run, Why: "the spec it was started with cannot be read by this release: unknown key for_all"})
 	s.want(fmt.Sprint(s.r().Paused, " ", s.r().PausedWhy), "true spec")
 	s.has(s.owed(DoNotify)[0].Notice.Text, "cannot be read by this release", "for_all")
 	s.has(ignored(s.do(ResumeRequested{Run: s.run, By: ann})), "cannot be read")

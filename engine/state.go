@@ -16,8 +16,9 @@ const (
 	RunAborted   = "aborted"   // entered by ABORTED, a limit or a person
 )
 
-// pausedSpec is the PausedWhy of a run whose spec this release cannot read.
-const pausedSpec = "spec"
+// pausedSpec is the PausedWhy of a run whose spec this release cannot read, and PausedWork that of one
+// whose work is not on this machine.
+const pausedSpec, PausedWork = "spec", "work"
 
 // States of a step's attempt.
 const (
@@ -142,7 +143,7 @@ type Run struct {
 	N         int       `json:"n"`
 	Phase     string    `json:"phase"`
 	Paused    bool      `json:"paused,omitempty"`
-	PausedWhy string    `json:"paused_why,omitempty"` // user, limit:<key>, fatal, spec
+	PausedWhy string    `json:"paused_why,omitempty"` // user, limit:<key>, fatal, spec, work
 	PausedAt  time.Time `json:"paused_at,omitzero"`
 	Parallel  bool      `json:"parallel,omitempty"`
 	Digest    string    `json:"digest"`

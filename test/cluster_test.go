@@ -21,6 +21,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/journal"
+	"sluice/tools/conform"
 	"sluice/tools/natstest"
 )
 
@@ -46,9 +47,13 @@ gates:
 // twoMachines are two sandboxes with the same repo, of which the first has begun the cluster.
 func twoMachines(t *testing.T, servers *natstest.Servers, replicas string) (a, b *sandbox, id string) {
 	t.Helper()
-	ran := filepath.Join(t.TempDir(), "ran")
+	return machinesWith(t, servers, replicas, strings.ReplaceAll(clusterSpec, "@RAN@", filepath.Join(t.TempDir(), "ran")))
+}
+
+func machinesWith(t *testing.T, servers *natstest.Servers, replicas, spec string) (a, b *sandbox, id string) {
+	t.Helper()
 	a = newSandbox(t, "trust: file\nnotify: {desktop: false}\n")
-	a.put("repo/.workflow/specs/long.yaml", strings.ReplaceAll(clusterSpec, "@RAN@", ran))
+	a.put("repo/.workflow/specs/long.yaml", spec)
 	a.commit()
 	b = newSandbox(t, "trust: file\nnotify: {desktop: false}\n")
 	if err := os.RemoveAll(b.repo); err != nil {
@@ -305,4 +310,125 @@ func (w *sandbox) stop() {
 		w.t.Fatalf("the daemon's end: %v", err)
 	}
 	w.last = nil
+}
+
+// The work of A is passed and on the run's branch; that of B waits for a person. C builds on both.
+const landingSpec = `workflow: {id: long, workspace: run, on_done: {land: squash}}
+steps:
+  - {id: A, run: [sh, -c, "echo of A > a.txt"], outputs: [a.txt], gate: GA}
+  - {id: B, run: [sh, -c, "cat a.txt > b.txt && echo of B >> b.txt"], outputs: [b.txt], gate: GB}
+  - {id: C, run: [sh, -c, "cat b.txt > c.txt"], outputs: [c.txt], gate: GC}
+gates:
+  - {id: GA, reviewer: {level: auto, run: "true"}, on_pass: {next_step: B}}
+  - {id: GB, reviewer: {level: human}, on_pass: {next_step: C}}
+  - {id: GC, reviewer: {level: auto, run: "true"}, on_pass: {next_step: DONE}}
+`
+
+// die kills the daemon, and the machine's repo with it.
+func (w *sandbox) die() {
+	w.t.Helper()
+	w.kill()
+	if err := os.RemoveAll(filepath.Join(w.repo, ".git", "objects")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// The leader's machine dies after the fact of a step's result. The standby, in a clone that lacks the
+// commits, lands them from packs alone.
+func TestClusterLandsFromPacks(t *testing.T) {
+	conform.Rule(t, "13-cluster lands", "a clone that lacks the commits of a dead leader lands them")
+	t.Parallel()
+	servers := natstest.Start(t, 3)
+	a, b, id := machinesWith(t, servers, "3", landingSpec)
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	b.bootIn(servers, "--standby")
+	a.do(a.bin, "start", "long")
+	eventually(t, "B waits for a person", func() bool { return a.step("B").State == engine.Gating })
+	eventually(t, "the standby knows it", func() bool { return b.step("B").State == engine.Gating })
+	if out, err := exec.Command("git", "-C", b.repo, "rev-parse", "--verify", "sluice/long-1").CombinedOutput(); err == nil {
+		t.Fatalf("the standby's clone has the commits already: %s", out)
+	}
+	a.die()
+	within(t, serverElection, "b leads", b.leads)
+	b.do(b.bin, "pass", "GB")
+	eventually(t, "the run ends", b.ended)
+	for file, want := range map[string]string{"a.txt": "of A\n", "b.txt": "of A\nof B\n", "c.txt": "of A\nof B\n"} {
+		out, err := exec.Command("git", "-C", b.repo, "show", "HEAD:"+file).CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Errorf("%s on the branch: %q, want %q, %v", file, out, want, err)
+		}
+	}
+	if n := b.step("A").Attempt + b.step("B").Attempt; n != 2 {
+		t.Errorf("A and B were done %d times in all", n)
+	}
+	b.sameAsStream(servers, id)
+}
+
+// Work that is not stored, or is something else, stops its run alone: a person is told why, and it goes
+// on once the work is there.
+func TestClusterLacksWork(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a, b, id := machinesWith(t, servers, "1", landingSpec)
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	a.do(a.bin, "start", "long")
+	eventually(t, "B waits for a person", func() bool { return a.step("B").State == engine.Gating })
+
+	nc, err := nats.Connect(servers.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := js.ObjectStore(t.Context(), "SLUICE_PACKS_"+id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := store.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string][]byte{}
+	for _, o := range objects {
+		if o.Size == 0 {
+			continue // a name
+		}
+		if kept[o.Name], err = store.GetBytes(t.Context(), o.Name); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.HasPrefix(kept[o.Name], []byte("PACK")) {
+			if _, err := store.PutBytes(t.Context(), o.Name, []byte("PACK of somebody else")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a.die()
+	b.bootIn(servers)
+	eventually(t, "b leads and has paused the run", func() bool {
+		st, ok := b.status()
+		return ok && len(st.Runs) == 1 && st.Runs[0].Paused == engine.PausedWork
+	})
+	if code, out := b.code("pass", "GB"); code == 0 || !strings.Contains(out, "not on this machine") {
+		t.Errorf("passed without its work: %d, %s", code, out)
+	}
+	if out := b.do(b.bin, "status", "long-1"); !strings.Contains(out, "not on this machine") {
+		t.Errorf("the status does not say why:\n%s", out)
+	}
+	for name, data := range kept {
+		if _, err := store.PutBytes(t.Context(), name, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.do(b.bin, "resume", "long-1")
+	b.do(b.bin, "pass", "GB")
+	eventually(t, "it lands", b.ended)
+	out, err := exec.Command("git", "-C", b.repo, "show", "HEAD:c.txt").CombinedOutput()
+	if err != nil || string(out) != "of A\nof B\n" {
+		t.Errorf("c.txt on the branch: %q, %v", out, err)
+	}
 }

@@ -10,12 +10,13 @@
 //     while a machine leads, only shows that it is alive.
 //   - A daemon never begins a stream; [Begin] does, for a person. A stream that is gone, empty, cut or
 //     edited is refused with exit code 78, and nothing is written.
+//   - What [Packs] stores is read under its digest until it fits, or it is not returned.
 //
 // A [Member] is one machine's part in one journal; it is the daemon's Lead. Its Take follows the
 // stream into the local file until this machine leads; then its Copy takes what the daemon appends.
 // One goroutine calls Take, Copy and Close; any may call the rest.
 //
 // Reading order: connect.go (the servers), stream.go (one stream: read, append), lease.go (who is
-// alive), member.go (follow, take the lead), copy.go (append), begin.go (init), mark.go (which repos
-// belong to a cluster).
+// alive), member.go (follow, take the lead), copy.go (append), begin.go (init), packs.go (what the
+// machines need beside the journal), mark.go (which repos belong to a cluster).
 package cluster

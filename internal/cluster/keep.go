@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -139,11 +140,15 @@ func (m *Member) Close() {
 	}
 }
 
+// Packs returns where the work of the journal's runs is stored.
+func (m *Member) Packs() *Packs { return m.packs }
+
 // Report returns how things are.
 func (m *Member) Report() daemon.Cluster {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.report
+	r.Stalled = cmp.Or(r.Stalled, m.packs.Stalled())
 	r.Holds = r.Leads && !m.gone && time.Now().Before(m.until)
 	return r
 }

@@ -35,6 +35,7 @@ type Member struct {
 	opt    Options
 	str    *stream
 	leases *leases
+	packs  *Packs
 
 	// Of the goroutine that calls Take and Copy.
 	ctx  context.Context // of Take
@@ -57,7 +58,7 @@ func (c *Conn) Member(o Options) *Member {
 		o.Now = time.Now
 	}
 	return &Member{opt: o, str: c.streamOf(o.ID), leases: &leases{js: c.js, id: o.ID}, lost: make(chan struct{}),
-		report: daemon.Cluster{Journal: o.ID, Machine: o.By}}
+		packs: c.Packs(o.ID, 0), report: daemon.Cluster{Journal: o.ID, Machine: o.By}}
 }
 
 // Take follows the stream into the journal in the state folder, which the caller has locked. It

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
@@ -98,33 +97,33 @@ func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, er
 		}
 	}()
 	index := r.privateIndex(top)
-	// A killed git leaves its lock, which would block every later one. We hold our own lock, so it
-	// is stale.
-	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if err := os.Remove(index + holdsName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// A killed git leaves its lock, which would block every later one. We hold our own lock, so it is stale.
+	if err := errors.Join(ignoreGone(os.Remove(index+".lock")), ignoreGone(os.Remove(index+holdsName))); err != nil {
 		return nil, err
 	}
 	t = &tree{r: r, top: top, env: r.inShadowTree(top, index), head: head, base: base, unlock: unlock}
-	read := []string{"read-tree", head}
-	if _, err := os.Lstat(index); err == nil {
-		// --reset keeps the cached state of unchanged files.
-		read = []string{"read-tree", "--reset", head}
-	}
-	if _, err := t.run(ctx, read...); err != nil {
-		// The index was cut short by a kill, or is from another git. Nothing in it is
-		// irreplaceable.
-		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		if _, err := t.run(ctx, "read-tree", head); err != nil {
-			return nil, err
-		}
+	if err := t.readHead(ctx, index); err != nil {
+		return nil, err
 	}
 	// Exit code 1 means that some files differ, which is checked below.
 	_, err = t.run(ctx, "update-index", "-q", "--refresh")
 	return t, err
+}
+
+// readHead makes our index that of t.head.
+func (t *tree) readHead(ctx context.Context, index string) error {
+	if _, err := os.Lstat(index); err == nil {
+		// --reset keeps the cached state of unchanged files.
+		if _, err = t.run(ctx, "read-tree", "--reset", t.head); err == nil {
+			return nil
+		}
+		// The index was cut short by a kill, or is from another git. Nothing in it is irreplaceable.
+		if err := ignoreGone(os.Remove(index)); err != nil {
+			return err
+		}
+	}
+	_, err := t.run(ctx, "read-tree", t.head)
+	return err
 }
 
 func (r *Repo) emptyTree() string {

@@ -193,21 +193,10 @@ func (t *tree) entries(ctx context.Context, gitDir, index string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(index); err == nil {
-		if t.has(ctx, index) {
-			return nil
-		}
-		if _, err = t.run(ctx, "read-tree", "--reset", t.head); err == nil {
-			return nil
-		}
-		// The index was cut short by a kill, or is from another git. Nothing in it is
-		// irreplaceable.
-		if err := os.Remove(index); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if _, err := os.Lstat(index); err == nil && t.has(ctx, index) {
+		return nil
 	}
-	_, err = t.run(ctx, "read-tree", t.head)
-	return err
+	return t.readHead(ctx, index)
 }
 
 // holdsName is the suffix of the file that names the tree whose entries an index has.

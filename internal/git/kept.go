@@ -19,8 +19,7 @@ import (
 // ErrNotKept is returned if there is no salvage of that name.
 var ErrNotKept = errors.New("nothing is kept")
 
-// Salvages returns what Salvage has kept under names that begin with prefix and a slash, as name ->
-// commit.
+// Salvages returns what Salvage has kept under names that begin with prefix and a slash, as name -> commit.
 func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, error) {
 	ref := salvageRefs + prefix
 	if err := checkRef(ref); err != nil {
@@ -42,16 +41,11 @@ func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, 
 // their base: the commit named as "Base: " in the message, else their parent, else "".
 func (r *Repo) Kept(ctx context.Context, name string) (sha, base string, err error) {
 	for ref, commit := range map[string]*string{Own("taken", name): &sha, Own("found", name): &base} {
-		if err := checkRef(ref); err != nil {
-			return "", "", err
-		}
-		c := call{args: []string{"rev-parse", "--verify", "--quiet", ref}, limit: smallOutput,
-			timeout: callTime, codes: []int{1}}
-		out, err := r.inRepo(ctx, r.common, r.top, c)
+		tip, err := r.TipOf(ctx, ref)
 		if err != nil {
 			return "", "", err
 		}
-		*commit = strings.TrimSpace(string(out))
+		*commit = tip.SHA
 	}
 	if sha != "" {
 		return sha, base, nil

@@ -16,12 +16,14 @@ var ErrMissing = fault.New("git fsck names them, and git fetch brings back what 
 
 // Whole returns ErrMissing if the files of a commit lack an object. What a partial clone may lack
 // counts as present.
-func (r *Repo) Whole(ctx context.Context, commit string) error {
+func (r *Repo) Whole(ctx context.Context, commit string) error { return r.whole(ctx, commit) }
+
+func (r *Repo) whole(ctx context.Context, commit string, more ...string) error {
 	if err := checkSHA(commit); err != nil {
 		return err
 	}
 	c := r.objectsOf(commit + "\n")
-	c.args = append(c.args, "--no-walk")
+	c.args = append(append(c.args, "--no-walk"), more...)
 	return r.lacking(ctx, commit, c)
 }
 
@@ -41,12 +43,7 @@ func (r *Repo) wholeTrees(ctx context.Context, commits ...string) error {
 		if commit == "" {
 			continue
 		}
-		if err := checkSHA(commit); err != nil {
-			return err
-		}
-		c := r.objectsOf(commit + "\n")
-		c.args = append(c.args, "--no-walk", "--filter=blob:none")
-		if err := r.lacking(ctx, commit, c); err != nil {
+		if err := r.whole(ctx, commit, "--filter=blob:none"); err != nil {
 			return err
 		}
 	}

@@ -35,20 +35,23 @@ const (
 	ModeSubmodule = "160000"
 )
 
-// ChangesBetween lists the paths that differ between two commits or trees, sorted; "" is the empty
-// tree.
+// ChangesBetween lists the paths that differ between two commits or trees, sorted; "" is the empty tree.
 func (r *Repo) ChangesBetween(ctx context.Context, from, to string) ([]Change, error) {
+	return changesBetween(ctx, r.shadow, r.emptyTree(), from, to)
+}
+
+func changesBetween(ctx context.Context, run gitIn, empty, from, to string) ([]Change, error) {
 	for _, sha := range []*string{&from, &to} {
 		if *sha == "" {
-			*sha = r.emptyTree()
+			*sha = empty
 		}
 		if err := checkSHA(*sha); err != nil {
 			return nil, fmt.Errorf("changes: %w", err)
 		}
 	}
 	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff",
-		"--no-textconv", from, to}, limit: wholeIndex, timeout: treeTime}
-	out, err := r.shadow(ctx, c)
+		"--no-textconv", "--ignore-submodules=none", from, to}, limit: wholeIndex, timeout: treeTime}
+	out, err := run(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("changes from %.12s to %.12s: %w", from, to, err)
 	}
@@ -154,14 +157,7 @@ func (l listed) tree(ctx context.Context, commit string, changes []Change) (stri
 
 // Descends reports whether base is commit itself or one of its ancestors.
 func (r *Repo) Descends(ctx context.Context, commit, base string) (bool, error) {
-	for _, sha := range []string{commit, base} {
-		if err := checkSHA(sha); err != nil {
-			return false, err
-		}
-	}
-	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--max-count=1", base, "^" + commit},
-		limit: smallOutput, timeout: treeTime})
-	return err == nil && len(out) == 0, err
+	return descends(ctx, r.shadow, commit, base)
 }
 
 // AnyOn reports whether any of the commits descends from base and is not base itself. It skips

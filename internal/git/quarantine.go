@@ -77,10 +77,10 @@ func (r *Repo) promises() string {
 	return "origin"
 }
 
-// Connected returns an error if an object reachable from tip but not from base is missing; base ""
-// is empty. What a partial clone may lack counts as present.
-func (q *Quarantine) Connected(ctx context.Context, tip, base string) error {
-	in, err := span(tip, base)
+// Connected returns an error if an object reachable from tip but not from the bases is missing; base
+// "" is empty. What a partial clone may lack counts as present.
+func (q *Quarantine) Connected(ctx context.Context, tip string, bases ...string) error {
+	in, err := span(tip, bases...)
 	if err == nil {
 		_, err = q.run(ctx, q.r.objectsOf(in))
 	}
@@ -89,25 +89,34 @@ func (q *Quarantine) Connected(ctx context.Context, tip, base string) error {
 
 // Descends reports whether base is tip or one of its ancestors.
 func (q *Quarantine) Descends(ctx context.Context, tip, base string) (bool, error) {
+	return descends(ctx, q.run, tip, base)
+}
+
+// gitIn runs a git that sees certain objects.
+type gitIn func(context.Context, call) ([]byte, error)
+
+func descends(ctx context.Context, run gitIn, tip, base string) (bool, error) {
+	if err := checkSHA(tip); err != nil {
+		return false, err
+	}
 	in, err := span(base, tip)
 	if err != nil {
 		return false, err
 	}
-	c := call{args: []string{"rev-list", "--max-count=1", "--stdin"}, stdin: strings.NewReader(in),
-		limit: smallOutput, timeout: treeTime}
-	out, err := q.run(ctx, c)
+	out, err := run(ctx, call{args: []string{"rev-list", "--max-count=1", "--stdin"}, stdin: strings.NewReader(in),
+		limit: smallOutput, timeout: treeTime})
 	return err == nil && len(out) == 0, err
 }
 
-// span returns rev-list's input for tip and its ancestors without base and its ancestors.
-func span(tip, base string) (string, error) {
-	if err := checkSHA(tip); err != nil {
-		return "", err
+// span returns rev-list's input for tip and its ancestors without the bases and theirs; "" is none.
+func span(tip string, bases ...string) (string, error) {
+	in, err := tip+"\n", checkSHA(tip)
+	for _, base := range bases {
+		if base != "" {
+			in, err = in+"^"+base+"\n", errors.Join(err, checkSHA(base))
+		}
 	}
-	if base == "" {
-		return tip + "\n", nil
-	}
-	return tip + "\n^" + base + "\n", checkSHA(base)
+	return in, err
 }
 
 // Keep moves the packs to the repo's objects and points our ref, from Own, at a commit in them.
@@ -138,17 +147,10 @@ func (q *Quarantine) Keep(ctx context.Context, ref, commit string) error {
 
 // Submodule names a submodule that is new or at another commit in tip than in base, or "".
 func (q *Quarantine) Submodule(ctx context.Context, base, tip string) (string, error) {
-	if base == "" {
-		base = q.r.emptyTree()
-	}
-	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", "--no-textconv",
-		"--ignore-submodules=none", base, tip},
-		limit: wholeIndex, timeout: treeTime}
-	out, err := q.run(ctx, c)
-	fields := names(out)
-	for i := 0; i+1 < len(fields); i += 2 {
-		if f := strings.Fields(fields[i]); len(f) > 1 && f[1] == ModeSubmodule {
-			return fields[i+1], err
+	list, err := changesBetween(ctx, q.run, q.r.emptyTree(), base, tip)
+	for _, c := range list {
+		if c.New == ModeSubmodule {
+			return c.Path, err
 		}
 	}
 	return "", err

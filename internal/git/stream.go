@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // maxStream limits a patch that is read as a stream.
@@ -45,4 +46,27 @@ func BlobStart(ctx context.Context, r *Repo, blob string, most int64) (text []by
 		err = nil
 	}
 	return text, err
+}
+
+// PackArgs returns a git that prints a pack of what its input names: commits, a line each, and with a
+// ^ those whose objects the reader has.
+func PackArgs() []string {
+	return []string{"pack-objects", "--revs", "--stdout", "--thin", "--delta-base-offset", "--quiet", "--threads=1"}
+}
+
+// Pack writes a pack of a commit and its ancestors without those of the bases; base "" is none. A
+// Quarantine reads it in a repo that has the bases.
+func Pack(ctx context.Context, r *Repo, to io.Writer, most int64, tip string, bases ...string) error {
+	in, err := span(tip, bases...)
+	if err == nil {
+		err = r.keepShadow(ctx)
+	}
+	if err == nil {
+		c := call{args: PackArgs(), env: r.inShadow(), stdin: strings.NewReader(in), limit: most, timeout: treeTime}
+		err = r.stream(ctx, c, func(out io.Reader) error { _, err := io.Copy(to, out); return err })
+	}
+	if err != nil {
+		return fmt.Errorf("pack of %.12s: %w", tip, err)
+	}
+	return nil
 }

@@ -96,8 +96,7 @@ func (r *Repo) refFile(ref string) (sha, to string, err error) {
 // Detached is the ref of a checkout that is on no branch.
 const Detached = "HEAD"
 
-// TipIn is TipOf; for Detached it returns the HEAD of the checkout at top, with its branch if there
-// is one.
+// TipIn is TipOf; for Detached it returns the HEAD of the checkout at top, with its branch if there is one.
 func (r *Repo) TipIn(ctx context.Context, top, ref string) (Tip, error) {
 	if ref != Detached {
 		return r.TipOf(ctx, ref)

@@ -216,6 +216,8 @@ func Paused(why string, by *engine.Actor) string {
 		return "paused with its parent run"
 	case why == engine.PausedConfirm:
 		return "waits for a person before its first step"
+	case why == engine.PausedWork:
+		return "paused: its work is not on this machine"
 	case why == "fatal":
 		return "paused by an error"
 	}

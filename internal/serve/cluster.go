@@ -10,8 +10,11 @@ import (
 	"sluice/internal/cluster"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/git"
 	"sluice/internal/text"
+	"sluice/internal/travel"
 	"sluice/internal/workspace"
+	"sluice/internal/world"
 )
 
 // Cluster has the journals of all repos of a daemon in streams too.
@@ -31,7 +34,7 @@ func ThisMachine() string {
 
 // lead returns this machine's part in a repo's journal; nil: this machine alone keeps it. What is
 // recorded in a stream is never served without it, nor the other way round.
-func (w *Parts) lead(root, state string) (daemon.Lead, error) {
+func (w *Parts) lead(root, state string) (*cluster.Member, error) {
 	id, err := cluster.Marked(state)
 	switch {
 	case err != nil:
@@ -47,6 +50,16 @@ func (w *Parts) lead(root, state string) (daemon.Lead, error) {
 	}
 	return w.conn.Member(cluster.Options{ID: id, By: ThisMachine(), Standby: w.Cluster.Standby, Now: w.Console.Now,
 		Logf: w.logf("cluster")}), nil
+}
+
+// traveling has the work of runs travel with a journal that several machines keep.
+func traveling(lead *cluster.Member, w *world.World, repo *git.Repo, opt daemon.RepoOptions) daemon.RepoOptions {
+	if lead == nil {
+		return opt
+	}
+	x := travel.New(travel.Options{Layout: w.Layout, Notes: &w.Notes, Git: repo, Packs: lead.Packs()}).World(w)
+	opt.Lead, opt.World, opt.Brought = lead, x, x.Brought
+	return opt
 }
 
 // Begin are the options of BeginCluster.

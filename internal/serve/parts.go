@@ -223,12 +223,12 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 			w.log.Warn().Err(err).Str("repo", root).Msg("not all could be closed")
 		}
 	}
-	return daemon.RepoOptions{
+	return traveling(lead, world, repo, daemon.RepoOptions{
 		World: world, Compile: workspace.Compile, Config: s.engine, Changed: s.changed, Rescan: time.Duration(s.now().Rescan),
 		Log: w.log, Version: w.Version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
 		Now: w.Console.Now, Pace: w.Timing.Pace, Spent: world.Spent, Today: world.Today,
-		Asked: world.Asked, Hear: world.Hear, Present: world.Present, Lead: lead,
-	}, closeAll, nil
+		Asked: world.Asked, Hear: world.Hear, Present: world.Present,
+	}), closeAll, nil
 }
 
 // openHeld is open for ending a run: nothing is launched.

@@ -138,9 +138,7 @@ func fill(ctx context.Context, q *git.Quarantine, base, tip string, inside Insid
 	r, w := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		args := []string{"pack-objects", "--revs", "--stdout", "--thin", "--local", "--delta-base-offset",
-			"--quiet", "--threads=1"}
-		err := inside(ctx, args, strings.NewReader(ask), w)
+		err := inside(ctx, append(git.PackArgs(), "--local"), strings.NewReader(ask), w)
 		done <- errors.Join(err, w.CloseWithError(io.EOF)) // index-pack detects a truncated pack
 	}()
 	err := q.Take(ctx, r, most)

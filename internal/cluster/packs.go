@@ -1,0 +1,377 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"sluice/internal/health"
+	"sluice/internal/text"
+)
+
+const (
+	packPrefix = "SLUICE_PACKS_" // with the journal's id: its bucket
+	packMost   = 2 << 30         // bytes of one object
+	slowest    = 256 << 10       // bytes a second that are still waited for
+	patience   = 20 * time.Second
+	listBytes  = 8 << 20         // of the names, for the time that they may take
+	standsIn   = "sluice.object" // in the metadata of a name: the digest that it stands for
+)
+
+// Unfit is why the servers have nothing usable under a digest or a name. It may be there later.
+type Unfit struct {
+	Name string
+	Why  string
+}
+
+func (e *Unfit) Error() string { return fmt.Sprintf("%.80s: %s", e.Name, e.Why) }
+
+// Packs stores bytes for the machines of a journal, each under its SHA-256, and names for them. A call
+// repeats itself until the servers acknowledge it, or ctx ends; no other error of theirs is final than
+// an *Unfit. Any goroutine may call it.
+type Packs struct {
+	// Patience is how long the servers may say, answer after answer, that an object is missing or is
+	// another, before that is believed: a replica answers what it had a while ago.
+	Patience time.Duration
+
+	js       jetstream.JetStream
+	id       string
+	replicas int
+	most     int64 // as packMost
+
+	mu    sync.Mutex // guards what follows
+	store jetstream.ObjectStore
+	waits map[string]int  // how many calls wait, by what for
+	gone  map[string]bool // what was removed: a server may still say that it is there
+}
+
+// Packs returns the packs of a journal. replicas is for the first Put, which creates their bucket; 0:
+// as many as the journal's stream has.
+func (c *Conn) Packs(id string, replicas int) *Packs {
+	return &Packs{js: c.js, id: id, replicas: replicas, most: packMost, Patience: patience, waits: map[string]int{},
+		gone: map[string]bool{}}
+}
+
+// Stalled returns what calls wait for; "": none waits.
+func (p *Packs) Stalled() (what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for why := range p.waits {
+		what = max(what, why)
+	}
+	return what
+}
+
+// waitsFor counts a call that waits for something else than before; "" is nothing.
+func (p *Packs) waitsFor(before, now string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waits[before]--; p.waits[before] <= 0 {
+		delete(p.waits, before)
+	}
+	if now != "" {
+		p.waits[now]++
+	}
+}
+
+// Put stores what r has and returns its digest, SHA-256 in hex. What is there already is not sent again.
+func (p *Packs) Put(ctx context.Context, r io.Reader) (digest string, err error) {
+	f, digest, size, err := spool(r, p.most)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return digest, p.repeat(ctx, func() error {
+		had, err := p.info(ctx, digest, true)
+		if err == nil && int64(had.Size) == size && sumOf(had) == digest && !p.removed(digest, false) {
+			return nil
+		}
+		if unfit := (*Unfit)(nil); err != nil && !errors.As(err, &unfit) {
+			return err
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return final{err}
+		}
+		return p.within(ctx, size, true, func(ctx context.Context, store jetstream.ObjectStore) error {
+			_, err := store.Put(ctx, jetstream.ObjectMeta{Name: digest}, onDisk{f})
+			return err
+		})
+	})
+}
+
+// Get returns what Put has stored under a digest. It reads again until the digest fits.
+func (p *Packs) Get(ctx context.Context, digest string) (data io.ReadCloser, err error) {
+	if !IsDigest(digest) {
+		return nil, &Unfit{digest, "it is no digest"}
+	}
+	err = p.repeat(ctx, func() (err error) {
+		data, err = p.read(ctx, digest)
+		return err
+	})
+	return data, err
+}
+
+// read reads an object once.
+func (p *Packs) read(ctx context.Context, digest string) (data io.ReadCloser, err error) {
+	info, err := p.info(ctx, digest, false)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(min(info.Size, uint64(p.most)))
+	err = p.within(ctx, size, false, func(ctx context.Context, store jetstream.ObjectStore) error {
+		in, err := store.Get(ctx, digest)
+		if err != nil {
+			return err
+		}
+		f, sum, _, err := spool(in, p.most)
+		_ = in.Close() // it was only read
+		if err == nil && sum != digest {
+			err = errors.Join(fmt.Errorf("their SHA-256 is %s", sum), f.Close())
+		} else if err == nil {
+			data = f
+			return nil
+		}
+		if own := (final{}); errors.As(err, &own) {
+			return err
+		}
+		return &Unfit{digest, "the servers have other bytes under it, or not all: " + err.Error()}
+	})
+	return data, err
+}
+
+// Name has a name stand for a digest whose object is stored.
+func (p *Packs) Name(ctx context.Context, name, digest string) error {
+	return p.repeat(ctx, func() error {
+		return p.within(ctx, 0, true, func(ctx context.Context, store jetstream.ObjectStore) error {
+			meta := jetstream.ObjectMeta{Name: name, Metadata: map[string]string{standsIn: digest}}
+			_, err := store.Put(ctx, meta, nil)
+			return err
+		})
+	})
+}
+
+// Named returns the digest that a name stands for.
+func (p *Packs) Named(ctx context.Context, name string) (digest string, err error) {
+	err = p.repeat(ctx, func() error {
+		info, err := p.info(ctx, name, false)
+		if err != nil {
+			return err
+		}
+		if digest = info.Metadata[standsIn]; !IsDigest(digest) {
+			return &Unfit{name, fmt.Sprintf("it stands for %.80q, which is no digest", digest)}
+		}
+		return nil
+	})
+	return digest, err
+}
+
+// Named is a name, what it stands for, and since when.
+type Named struct {
+	Name, Digest string
+	At           time.Time
+}
+
+// Names lists the names that begin with a prefix. It may miss the newest.
+func (p *Packs) Names(ctx context.Context, prefix string) (list []Named, err error) {
+	err = p.repeat(ctx, func() error {
+		return p.within(ctx, listBytes, true, func(ctx context.Context, store jetstream.ObjectStore) error {
+			all, err := store.List(ctx)
+			if errors.Is(err, jetstream.ErrNoObjectsFound) {
+				err = nil
+			}
+			list = nil
+			for _, o := range all {
+				if strings.HasPrefix(o.Name, prefix) && IsDigest(o.Metadata[standsIn]) {
+					list = append(list, Named{o.Name, o.Metadata[standsIn], o.ModTime})
+				}
+			}
+			return err
+		})
+	})
+	return list, err
+}
+
+// Remove removes a name, or what is stored under a digest.
+func (p *Packs) Remove(ctx context.Context, name string) error {
+	p.removed(name, true)
+	return p.repeat(ctx, func() error {
+		return p.within(ctx, 0, true, func(ctx context.Context, store jetstream.ObjectStore) error {
+			err := store.Delete(ctx, name)
+			if errors.Is(err, jetstream.ErrObjectNotFound) {
+				err = nil
+			}
+			return err
+		})
+	})
+}
+
+// removed reports whether a name was removed, now or before.
+func (p *Packs) removed(name string, now bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now {
+		p.gone[name] = true
+	}
+	return p.gone[name]
+}
+
+// info reads what the servers say about an object.
+func (p *Packs) info(ctx context.Context, name string, create bool) (info *jetstream.ObjectInfo, err error) {
+	err = p.within(ctx, 0, create, func(ctx context.Context, store jetstream.ObjectStore) (err error) {
+		info, err = store.GetInfo(ctx, name)
+		if errors.Is(err, jetstream.ErrObjectNotFound) {
+			err = &Unfit{name, "the servers do not have it"}
+		}
+		return err
+	})
+	return info, err
+}
+
+// within calls do with the bucket and the time that so many bytes may take.
+func (p *Packs) within(ctx context.Context, size int64, create bool,
+	do func(context.Context, jetstream.ObjectStore) error) error {
+	ctx, cancel := context.WithTimeout(ctx, requestIn+time.Duration(size/slowest)*time.Second)
+	defer cancel()
+	store, err := p.open(ctx, create)
+	if err != nil {
+		return err
+	}
+	return do(ctx, store)
+}
+
+// open returns the bucket. With create, it is created if there is none.
+func (p *Packs) open(ctx context.Context, create bool) (jetstream.ObjectStore, error) {
+	p.mu.Lock()
+	store := p.store
+	p.mu.Unlock()
+	if store != nil {
+		return store, nil
+	}
+	store, err := p.js.ObjectStore(ctx, packPrefix+p.id)
+	if none := errors.Is(err, jetstream.ErrBucketNotFound); none && create {
+		store, err = p.create(ctx)
+	} else if none {
+		err = &Unfit{packPrefix + p.id, "the servers have no such bucket"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.store = store
+	return store, nil
+}
+
+func (p *Packs) create(ctx context.Context) (jetstream.ObjectStore, error) {
+	replicas := p.replicas
+	if replicas == 0 {
+		s, err := p.js.Stream(ctx, streamPrefix+p.id)
+		if err != nil {
+			return nil, err
+		}
+		replicas = s.CachedInfo().Config.Replicas
+	}
+	return p.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: packPrefix + p.id,
+		Description: "commits for a journal of sluice", Replicas: replicas})
+}
+
+// repeat calls try until it returns nil or a final error, or ctx ends. An *Unfit is final once the
+// servers have answered with nothing else for a while; if ctx ends before, both are returned.
+func (p *Packs) repeat(ctx context.Context, try func() error) error {
+	var since time.Time // of the first *Unfit in a row
+	var unfit *Unfit    // the newest of these
+	waits := ""
+	wait := func(what string) { p.waitsFor(waits, what); waits = what }
+	defer wait("")
+	for {
+		err := try()
+		var no *Unfit
+		var own final
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &own):
+			return own.error
+		case errors.As(err, &no):
+			if unfit == nil {
+				since = time.Now()
+			}
+			if unfit = no; time.Since(since) >= p.Patience {
+				return err
+			}
+		case ctx.Err() == nil: // else it says nothing about the servers
+			unfit = nil
+			wait("the object store: " + text.Message(why(err)))
+		}
+		if health.Wait(ctx, retryAfter) {
+			continue
+		}
+		if unfit != nil {
+			return errors.Join(ctx.Err(), unfit)
+		}
+		return errors.Join(ctx.Err(), err)
+	}
+}
+
+// IsDigest reports whether a text is a digest as Put returns it.
+func IsDigest(s string) bool {
+	sum, err := hex.DecodeString(s)
+	return err == nil && len(sum) == sha256.Size && hex.EncodeToString(sum) == s
+}
+
+// sumOf returns the digest that an object was stored with.
+func sumOf(info *jetstream.ObjectInfo) string {
+	sum, err := jetstream.DecodeObjectDigest(info.Digest)
+	if err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum)
+}
+
+// spool copies r to a file that goes when it is closed.
+func spool(r io.Reader, most int64) (f *os.File, digest string, size int64, err error) {
+	if f, err = os.CreateTemp("", "sluice-pack-"); err != nil {
+		return nil, "", 0, final{err}
+	}
+	h := sha256.New()
+	if err = os.Remove(f.Name()); err != nil {
+		err = final{err}
+	} else if size, err = io.Copy(io.MultiWriter(onDisk{f}, h), io.LimitReader(r, most+1)); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err == nil && size > most {
+		err = fmt.Errorf("more than %d bytes", most)
+	}
+	if err != nil {
+		_ = f.Close() // it is gone
+		return nil, "", size, err
+	}
+	return f, hex.EncodeToString(h.Sum(nil)), size, nil
+}
+
+// final is an error that no repetition changes: one of this machine.
+type final struct{ error }
+
+func (f final) Unwrap() error { return f.error }
+
+// onDisk marks the errors of a file.
+type onDisk struct{ f *os.File }
+
+func (d onDisk) Write(p []byte) (int, error) { return own(d.f.Write(p)) }
+func (d onDisk) Read(p []byte) (int, error)  { return own(d.f.Read(p)) }
+
+func own(n int, err error) (int, error) {
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = final{err}
+	}
+	return n, err
+}

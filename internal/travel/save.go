@@ -1,0 +1,226 @@
+package travel
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"sluice/internal/cluster"
+	"sluice/internal/git"
+	"sluice/internal/health"
+	"sluice/internal/layout"
+	"sluice/internal/tree"
+)
+
+// Options are what Work needs.
+type Options struct {
+	layout.Layout
+	Notes *health.Notes
+	Git   *git.Repo // nil: there are no commits
+	Packs *cluster.Packs
+}
+
+// Work stores and brings the work of one repo's runs. It is safe for concurrent use.
+type Work struct {
+	opt Options
+
+	sweeping sync.RWMutex // held for writing while what is over is removed
+
+	mu    sync.Mutex             // guards what follows
+	alone map[string]*sync.Mutex // by root run: held while its sheet changes
+	away  map[string][]string    // root runs whose work has to come yet, with the digests that the journal names
+}
+
+// New returns the Work of a repo.
+func New(o Options) *Work {
+	return &Work{opt: o, alone: map[string]*sync.Mutex{}, away: map[string][]string{}}
+}
+
+// one locks a run's sheet.
+func (w *Work) one(run string) (unlock func()) {
+	w.mu.Lock()
+	m := w.alone[run]
+	if m == nil {
+		m = &sync.Mutex{}
+		w.alone[run] = m
+	}
+	w.mu.Unlock()
+	m.Lock()
+	return m.Unlock
+}
+
+// result is what an attempt has made, of a run or one of its child runs.
+type result struct {
+	run, step string
+	n         int
+	digest    string
+}
+
+// save stores results of a run; without any, what has changed beside the commits.
+func (w *Work) save(ctx context.Context, root string, results ...result) error {
+	defer w.one(root)()
+	return w.saveOne(ctx, root, results...)
+}
+
+func (w *Work) saveOne(ctx context.Context, root string, results ...result) error {
+	w.sweeping.RLock()
+	defer w.sweeping.RUnlock()
+	s, was, err := w.kept(root)
+	if err != nil || was == "" && len(results) == 0 {
+		return err
+	}
+	for _, r := range append(results, result{run: root}) {
+		if !slices.Contains(s.Runs, r.run) {
+			s.Runs = append(s.Runs, r.run)
+		}
+	}
+	for _, r := range results {
+		if err := w.addCommits(ctx, &s, r); err != nil {
+			return err
+		}
+	}
+	if err := w.addBranches(ctx, &s); err != nil {
+		return err
+	}
+	if err := w.gather(&s); err != nil {
+		return err
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if layout.HexSum(data) == was {
+		return nil
+	}
+	now, err := w.opt.Packs.Put(ctx, bytes.NewReader(data))
+	if err == nil {
+		err = w.opt.Packs.Name(ctx, nameOf(root, s.Digests[len(s.Digests)-1]), now)
+	}
+	if err != nil {
+		return err
+	}
+	return w.keep(s, now)
+}
+
+// nameOf is the name of a run's sheets from a result on. A machine that decides no more, and does not
+// know it yet, names no other result's.
+func nameOf(run, digest string) string { return names + run + "/" + digest }
+
+const names = "work/"
+
+// addCommits stores the commits of an attempt that the sheet lacks.
+func (w *Work) addCommits(ctx context.Context, s *sheet, a result) error {
+	var b tree.Begin
+	err := layout.Load(w.opt.AttemptFile(a.run, a.step, a.n, "begin"), &b)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	base, err := w.opt.Git.TipOf(ctx, git.Own("base", s.Run))
+	if err != nil {
+		return err
+	}
+	name := layout.AttemptName(a.run, a.step, a.n)
+	for _, c := range []struct{ ref, commit string }{
+		{git.Own("base", s.Run), base.SHA}, {git.Own("tip", name), b.Head}, {git.Own("found", name), b.Found},
+		{git.Own("found", name+".look"), b.Look}, {git.Own("taken", name), tree.CommitIn(a.digest)},
+	} {
+		if err := w.addPack(ctx, s, c.ref, c.commit); err != nil {
+			return err
+		}
+	}
+	if b.Top != "" {
+		p := s.at(b.Top)
+		p.Branch, p.Taken = b.On, tree.CommitIn(a.digest)
+		p.Own = w.opt.Git.Checkout() && b.Top != w.opt.Git.Top() && layout.Inside(w.opt.Root, b.Top)
+	}
+	s.Digests = append(slices.DeleteFunc(s.Digests, func(d string) bool { return d == a.digest }), a.digest)
+	return nil
+}
+
+// addPack stores a commit that the sheet lacks, on those that it has, and notes where it is kept.
+func (w *Work) addPack(ctx context.Context, s *sheet, ref, commit string) error {
+	if commit == "" {
+		return nil
+	}
+	if p := s.has(commit); p != nil {
+		if !slices.Contains(p.Refs, ref) {
+			p.Refs = append(p.Refs, ref)
+		}
+		return nil
+	}
+	p := pack{Commit: commit, Refs: []string{ref}}
+	for _, b := range s.Packs {
+		p.Bases = append(p.Bases, b.Commit)
+	}
+	var err error
+	if len(p.Bases) == 0 {
+		if p.Bases, err = w.shared(ctx, commit); err != nil {
+			return err
+		}
+	}
+	r, out := io.Pipe()
+	go func() { _ = out.CloseWithError(tree.Pack(ctx, w.opt.Git, out, commit, p.Bases...)) }() // Put returns it
+	p.Object, err = w.opt.Packs.Put(ctx, r)
+	_ = r.CloseWithError(io.ErrClosedPipe)
+	if err != nil {
+		return fmt.Errorf("commit %.12s: %w", commit, err)
+	}
+	s.Packs = append(s.Packs, p)
+	return nil
+}
+
+// sharedMost is how many branches of remotes are looked at.
+const sharedMost = 20
+
+// shared returns commits of remotes that the commit is built on: the other machines' clones have them,
+// or can fetch them.
+func (w *Work) shared(ctx context.Context, commit string) (list []string, err error) {
+	refs, err := w.opt.Git.Refs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tips := map[string]bool{}
+	for name, sha := range refs {
+		if strings.HasPrefix(name, "refs/remotes/") && len(tips) < sharedMost {
+			tips[sha] = true
+		}
+	}
+	for tip := range tips {
+		bases, err := w.opt.Git.MergeBases(ctx, commit, tip)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range bases {
+			if !slices.Contains(list, b) {
+				list = append(list, b)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// addBranches notes where the branches are that the run's passed work goes to.
+func (w *Work) addBranches(ctx context.Context, s *sheet) error {
+	for i, p := range s.Places {
+		if p.Branch == "" {
+			continue
+		}
+		tip, err := w.opt.Git.TipOf(ctx, p.Branch)
+		if err == nil {
+			s.Places[i].Tip = tip.SHA
+			err = w.addPack(ctx, s, git.Own("tip", fmt.Sprintf("%s/branch.%d", s.Run, i)), tip.SHA)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package travel
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/health"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/tree"
+)
+
+// again is the time between two looks for work that is not here.
+const again = 10 * time.Second
+
+// World is a daemon's World whose work travels.
+type World struct {
+	daemon.World
+	work *Work
+}
+
+// World returns the world with its work stored before a fact names it.
+func (w *Work) World(inner daemon.World) *World { return &World{inner, w} }
+
+// Brought brings the work of a run, with the results that the journal names, before the loop acts. It
+// returns why a person must see to it; then nothing of the run begins until it has come.
+func (x *World) Brought(ctx context.Context, run string, digests []string) (why string) {
+	digests = slices.DeleteFunc(slices.Clone(digests), func(d string) bool { return tree.CommitIn(d) == "" })
+	if len(digests) == 0 {
+		return ""
+	}
+	var lack *Lacking
+	err := x.work.opt.Notes.Persist(ctx, "work of "+run, func() error { return x.work.Bring(ctx, run, digests) })
+	if err == nil || ctx.Err() != nil {
+		return ""
+	}
+	x.work.mu.Lock()
+	x.work.away[run] = digests
+	x.work.mu.Unlock()
+	if errors.As(err, &lack) {
+		return lack.Error()
+	}
+	return (&Lacking{run, err}).Error()
+}
+
+// come waits for work that is not here. It reports false if ctx ended first.
+func (x *World) come(ctx context.Context, run string) bool {
+	for x.try(ctx, run) != nil {
+		if !health.Wait(ctx, again) {
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// try brings the work of a run that is not here.
+func (x *World) try(ctx context.Context, run string) error {
+	x.work.mu.Lock()
+	digests, away := x.work.away[run]
+	x.work.mu.Unlock()
+	if !away {
+		return nil
+	}
+	err := x.work.Bring(ctx, run, digests)
+	why := ""
+	if err != nil {
+		why = err.Error()
+	}
+	x.work.mu.Lock()
+	defer x.work.mu.Unlock()
+	if err == nil {
+		delete(x.work.away, run)
+	}
+	x.work.opt.Notes.Note("work of "+run, why)
+	return err
+}
+
+// Carry is the World's, with the work here before and stored after.
+func (x *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
+	root := rootOf(j)
+	if j.Write != nil && j.Write.Sweep {
+		x.work.sweep(ctx, j.Live, j.Known)
+	}
+	if root != "" && needs(j) && !x.come(ctx, root) {
+		return nil
+	}
+	if left(x.work, j) {
+		return engine.ProcessEnded{Run: j.Run, Key: j.Key, Check: &engine.CheckResult{Why: "the machine on which it " +
+			"worked is not the one that decides now, and its work was not stored: do it again"}}
+	}
+	ev := x.World.Carry(ctx, j, emit)
+	end, check := ev.(engine.ProcessEnded)
+	var results []result
+	switch check = check && end.Check != nil; {
+	case ev == nil, x.work.opt.Git == nil, !check && j.Kind != engine.DoWrite:
+		return ev
+	case check && tree.CommitIn(end.Check.Digest) != "":
+		results = append(results, result{j.Run, j.Proc.Step, j.Attempt.N, end.Check.Digest})
+	}
+	if !x.stored(ctx, root, results) {
+		return nil // it stays owed
+	}
+	return ev
+}
+
+// stored stores the work of a run. It tries until ctx ends.
+func (x *World) stored(ctx context.Context, root string, results []result) bool {
+	what := "storing the work of " + root
+	for {
+		err := x.work.save(ctx, root, results...)
+		if err == nil {
+			x.work.opt.Notes.Note(what, "")
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		x.work.opt.Notes.Note(what, err.Error())
+		if !health.Wait(ctx, again) {
+			return false
+		}
+	}
+}
+
+// needs reports whether an effect needs the run's work, or makes some.
+func needs(j job.Job) bool {
+	return j.Kind == engine.DoRun || j.Kind == engine.DoWrite || j.Kind == engine.DoOffer || j.Kind == engine.DoLook
+}
+
+// left reports whether a check is of an attempt that began elsewhere and whose work did not come.
+func left(w *Work, j job.Job) bool {
+	check := j.Kind == engine.DoRun && j.Proc != nil && j.Proc.Kind == engine.ProcCheck
+	if !check || j.Attempt == nil || j.Attempt.Reads || w.opt.Git == nil || j.Spec == nil {
+		return false
+	}
+	st := j.Spec.Step(j.Proc.Step)
+	if st == nil || st.ForEach != nil || st.Child != nil || !j.Checks(st) {
+		return false
+	}
+	return !layout.IsFile(w.opt.AttemptFile(j.Run, j.Proc.Step, j.Attempt.N, "begin"))
+}
+
+// rootOf returns the run that a run is, or is below.
+func (w *Work) rootOf(run string) string {
+	var dir string
+	if layout.ChildRun(run) && layout.Load(w.opt.FolderFile(run), &dir) == nil {
+		root, _, _ := strings.Cut(dir, "/")
+		return root
+	}
+	return run
+}
+
+func rootOf(j job.Job) string {
+	if c := j.RunInfo.Child; c != nil {
+		root, _, _ := strings.Cut(c.Dir, "/")
+		return root
+	}
+	return j.Run
+}
+
+// DigestNow is the World's, once the work is here.
+func (x *World) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
+	within, cancel := context.WithTimeout(ctx, localIn)
+	defer cancel()
+	if why := x.try(within, x.work.rootOf(q.Run)); why != nil {
+		return "", why
+	}
+	return x.World.DigestNow(ctx, q)
+}

@@ -1,0 +1,40 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"sluice/internal/git"
+)
+
+// Pack writes a pack of a commit without what the bases have; base "" is none. It has at most MaxPack
+// bytes.
+func Pack(ctx context.Context, repo *git.Repo, to io.Writer, tip string, bases ...string) error {
+	return git.Pack(ctx, repo, to, MaxPack, tip, bases...)
+}
+
+// Bring takes in a pack that Pack has written in another repo, as strictly as the commits of a launch,
+// and keeps its commit by our ref. If the pack is at fault, or this repo lacks a base, the error is a
+// *Refused; nothing of the pack stays after an error.
+func Bring(ctx context.Context, repo *git.Repo, pack io.Reader, ref, tip string, bases ...string) error {
+	q, err := repo.Quarantine(ctx)
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	within, cancel := context.WithTimeout(ctx, packTime)
+	defer cancel()
+	why := fmt.Sprintf("git refuses the pack of %.12s", tip)
+	if err = q.Take(within, pack, MaxPack); err == nil {
+		why = fmt.Sprintf("objects of %.12s are missing", tip)
+		err = q.Connected(within, tip, bases...)
+	}
+	if err != nil {
+		if why, err = blame(why, timely(within, err)); err == nil {
+			err = &Refused{why}
+		}
+		return err
+	}
+	return q.Keep(ctx, ref, tip)
+}

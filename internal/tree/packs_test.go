@@ -1,0 +1,151 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/internal/git"
+	"sluice/tools/conform"
+)
+
+// clone returns another machine's clone of the repo.
+func (r *repo) clone() *repo {
+	r.Helper()
+	dir, err := filepath.EvalSymlinks(r.TempDir())
+	if err != nil {
+		r.Fatal(err)
+	}
+	c := &repo{T: r.T, dir: filepath.Join(dir, "repo")}
+	r.run("clone", "-q", "--no-local", r.dir, c.dir)
+	if c.git, err = git.OpenWith(context.Background(), c.dir, git.Options{Scratch: filepath.Join(dir, "scratch")}); err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() { _ = c.git.Close() })
+	return c
+}
+
+// stored lists the repo's objects and refs.
+func (r *repo) stored() string {
+	r.Helper()
+	var out []string
+	err := filepath.WalkDir(filepath.Join(r.dir, ".git/objects"), func(path string, d fs.DirEntry, err error) error {
+		out = append(out, path)
+		return err
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return strings.Join(out, "\n") + "\n" + r.run("for-each-ref")
+}
+
+// raw stores a commit on the HEAD that an ordinary git would not write.
+func (r *repo) raw(more string) string {
+	r.Helper()
+	file := filepath.Join(r.TempDir(), "commit")
+	text := "tree " + r.run("rev-parse", "HEAD^{tree}") + "\nparent " + r.run("rev-parse", "HEAD") + "\n" + more
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	return r.run("hash-object", "-t", "commit", "-w", "--literally", file)
+}
+
+// A commit goes from one repo to another as a thin pack, and comes whole or not at all.
+func TestBring(t *testing.T) {
+	conform.Rule(t, "13-cluster packs", "a pack is read as strictly as the commits of a launch")
+	t.Parallel()
+	a := newRepo(t)
+	var lines []string
+	for range 2000 {
+		lines = append(lines, "the quick brown fox jumps over the lazy dog")
+	}
+	a.write("large.txt", strings.Join(lines, "\n"))
+	a.run("add", "-A")
+	a.run("commit", "-qm", "large")
+	base := a.run("rev-parse", "HEAD")
+	b := a.clone()
+	lines[1000] = "the slow one"
+	a.write("large.txt", strings.Join(lines, "\n"))
+	a.write("new.txt", "new\n")
+	a.run("add", "-A")
+	a.run("commit", "-qm", "work")
+	tip := a.run("rev-parse", "HEAD")
+
+	pack := func(tip string, bases ...string) []byte {
+		t.Helper()
+		var out bytes.Buffer
+		if err := Pack(t.Context(), a.git, &out, tip, bases...); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	ref := git.Own("taken", "w-1/X-1.1")
+	refused := func(want string, pack []byte, tip string, bases ...string) {
+		t.Helper()
+		before := b.stored()
+		var no *Refused
+		err := Bring(t.Context(), b.git, bytes.NewReader(pack), ref, tip, bases...)
+		if !errors.As(err, &no) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if after := b.stored(); after != before {
+			t.Errorf("%s: it left\n%s\nbefore\n%s", want, after, before)
+		}
+	}
+	thin := pack(tip, base)
+	if len(thin) > 1000 {
+		t.Errorf("the pack has %d bytes: it is not thin", len(thin))
+	}
+	flipped := bytes.Clone(thin)
+	flipped[len(flipped)/2] ^= 1
+	refused("git refuses", flipped, tip, base)
+	refused("git refuses", thin[:len(thin)-30], tip, base)
+	refused("git refuses", []byte("no pack"), tip, base)
+	refused("are missing", thin, strings.Repeat("ab", 20), base)
+	refused("are missing", thin, tip, base, strings.Repeat("ab", 20))
+	refused("missingAuthor", pack(a.raw("committer A <a@x> 1 +0000\n\nx\n"), base), tip, base)
+
+	// a second commit, whose base is not there yet
+	a.write("more.txt", "more\n")
+	a.run("add", "-A")
+	a.run("commit", "-qm", "more")
+	next := a.run("rev-parse", "HEAD")
+	refused("git refuses", pack(next, tip), next, tip) // it has deltas on what is missing
+
+	for _, c := range []struct{ tip, base string }{{tip, base}, {next, tip}, {next, next}} {
+		if err := Bring(t.Context(), b.git, bytes.NewReader(pack(c.tip, c.base)), ref, c.tip, c.base); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.run("rev-parse", ref); got != c.tip {
+			t.Errorf("the ref is at %s, want %s", got, c.tip)
+		}
+		if a.listing(c.tip) != b.listing(c.tip) {
+			t.Error("the files differ")
+		}
+	}
+	b.run("fsck", "--strict")
+
+	// all of it, into a repo that has nothing
+	empty := newRepo(t)
+	if err := Bring(t.Context(), empty.git, bytes.NewReader(pack(next, "")), ref, next); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A pack that is too large is an error, and not the start of one.
+func TestPackBounds(t *testing.T) {
+	t.Parallel()
+	a := newRepo(t)
+	var out bytes.Buffer
+	if err := git.Pack(t.Context(), a.git, &out, 100, a.run("rev-parse", "HEAD")); !errors.Is(err, git.ErrOutput) {
+		t.Errorf("%v", err)
+	}
+	if err := Pack(t.Context(), a.git, &out, "--all"); err == nil {
+		t.Error("an option for a commit")
+	}
+}
