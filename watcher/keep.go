@@ -187,7 +187,10 @@ func (w *Watcher) checkOne(f *folder, l looked) {
 		w.set(f, func() { f.armed, f.polling, f.reason = identity{}, true, noEvents })
 		w.endCookie(f)
 	default:
-		w.watchParent(f)
+		// Where the folder is the watched one, its parent was not exchanged either.
+		if f.armedParent == (identity{}) || f.armed != identityOf(l.st) {
+			w.watchParent(f)
+		}
 		w.keepWatch(f, identityOf(l.st), now)
 		if f.memory.missed(l.st) {
 			w.hint(f.name)

@@ -52,7 +52,7 @@ const (
 	DefaultPollRescan = 2 * time.Second
 	DefaultCheck      = 5 * time.Second
 	DefaultSettle     = 2 * time.Second
-	DefaultCookie     = time.Hour // what a dead watch misses is found by the checks: this only says how it is watched
+	DefaultCookie     = time.Hour // what a dead watch misses is found by the checks
 	DefaultCookieWait = 2 * time.Second
 	DefaultRetry      = 10 * time.Second
 	DefaultMaxBytes   = 64 << 10
