@@ -13,10 +13,10 @@ FUZZ_TIME    ?= 60s
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test needs sim torture soak others fuzz bench compare demo build install generate conformance mutate dist house check releases imports
+.PHONY: help fmt lint test needs sim torture soak others fuzz bench bench-check compare demo build install generate conformance mutate dist house check releases imports
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/sluice
 	$(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/sluice ./cmd/sluice
@@ -83,6 +83,9 @@ fuzz: ## every fuzz target for $(FUZZ_TIME) each
 
 bench: ## how fast it is, each figure beside its floor in the same run; BENCH="-rows 1,3 -profile DIR" says which
 	@$(GO) run ./tools/bench $(BENCH)
+
+bench-check: ## two commits in turns on one machine, a verdict for each figure; OLD=COMMIT (HEAD), NEW=COMMIT (these files), BENCH="-rows 1,3 -rounds 20"
+	@$(GO) run ./tools/bench -check "$(or $(OLD),HEAD)$(if $(NEW),..$(NEW))" $(BENCH)
 
 compare: ## the same workflow driven by sluice and by an orchestrating agent (the table of docs/orchestrator.md)
 	@.ci/needs

@@ -2,6 +2,9 @@ module sluice
 
 go 1.26.0
 
+// The limit of cores is read at the start: to read it every second would wake an idle daemon.
+godebug updatemaxprocs=0
+
 require (
 	charm.land/bubbletea/v2 v2.0.10
 	github.com/alecthomas/chroma/v2 v2.27.0

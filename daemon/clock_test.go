@@ -3,33 +3,11 @@ package daemon
 import (
 	"testing"
 	"time"
-	"unsafe"
 
 	"sluice/engine"
 	"sluice/tools/conform"
+	"sluice/tools/twoclocks"
 )
-
-// twoClocks is a time as time.Now gives it: of the clock on the wall, and of the steady one, which
-// stands still while the machine sleeps and is never set.
-func twoClocks(wall time.Time, steady time.Duration) time.Time {
-	const both = 1 << 63 // in package time: the seconds since 1885 are with the nanoseconds,
-	since := wall.Unix() - time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	words := (*[2]uint64)(unsafe.Pointer(&wall))
-	words[0] = both | uint64(since)<<30 | uint64(wall.Nanosecond())
-	words[1] = uint64(steady) // and this is the steady clock
-	return wall
-}
-
-// TestTwoClocks: package time still keeps its two clocks so.
-func TestTwoClocks(t *testing.T) {
-	now := time.Now()
-	for _, d := range []time.Duration{time.Minute, -50 * time.Hour} {
-		a, b := twoClocks(now, time.Hour), twoClocks(now.Add(d), time.Hour+time.Second)
-		if wall, steady := b.Round(0).Sub(a.Round(0)), b.Sub(a); wall != d || steady != time.Second || !a.Round(0).Equal(now.Round(0)) {
-			t.Errorf("%s: by the clock on the wall %s, by the steady one %s", d, wall, steady)
-		}
-	}
-}
 
 // TestDeadlinesAreTheWalls: what is due is said by the clock on the wall, as after a start, and not
 // by the one that stands still while the machine sleeps.
@@ -37,12 +15,12 @@ func TestDeadlinesAreTheWalls(t *testing.T) {
 	conform.Rule(t, "8-semantics 36", "a deadline is kept by the clock on the wall while the machine sleeps")
 	for _, long := range []time.Duration{time.Minute, 50 * time.Hour} { // it ends after the sleep; it passed in it
 		b := handled(t)
-		b.now = twoClocks(b.now, 0)
+		b.now = twoclocks.Time(b.now, 0)
 		b.turn()
-		b.now = twoClocks(b.now.Add(long), 2*time.Second)
+		b.now = twoclocks.Time(b.now.Add(long), 2*time.Second)
 		b.turn()
 		left := b.run().Current("A").Deadline.Sub(b.now)
-		b.now = twoClocks(b.now.Add(left), left)
+		b.now = twoclocks.Time(b.now.Add(left), left)
 		b.turn()
 		if p := b.run().Procs[0]; p.Stop != "timeout" {
 			t.Errorf("a sleep of %s: its time is over, and it goes on: %+v", long, p)
@@ -59,7 +37,7 @@ func TestAClockSetBack(t *testing.T) {
 	until := func(due time.Time) { // all clocks go on
 		steady += due.Sub(wall.Round(0))
 		wall = due
-		b.now = twoClocks(wall, steady)
+		b.now = twoclocks.Time(wall, steady)
 		b.turn()
 	}
 	a := b.run().Current("A")
@@ -68,7 +46,7 @@ func TestAClockSetBack(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	wall = wall.Add(-24 * time.Hour)
-	b.now = twoClocks(wall, steady)
+	b.now = twoclocks.Time(wall, steady)
 	b.turn(engine.ProcessEnded{Run: "two-1", Key: a.Key, Exit: engine.Exit{Stopped: true, Code: -1}})
 	a = b.run().Current("A")
 	if a.State != engine.Ready || !a.NotBefore.After(b.now) {
@@ -91,7 +69,7 @@ func TestAWordAfterAClockSetBack(t *testing.T) {
 	for _, run := range []string{"", "two-1"} {
 		b := handled(t)
 		b.window()
-		b.now = twoClocks(b.now.Add(-24*time.Hour), time.Hour)
+		b.now = twoclocks.Time(b.now.Add(-24*time.Hour), time.Hour)
 		asked := make(chan error, 1)
 		var ev engine.Event
 		go func() {
@@ -142,9 +120,9 @@ func TestSinceWhenNobodyServes(t *testing.T) {
 	}
 	var marks []time.Time
 	b.serve = func(at time.Time) { marks = append(marks, at.Round(0)) }
-	b.now = twoClocks(b.now, 0)
+	b.now = twoclocks.Time(b.now, 0)
 	b.turn()
-	b.now = twoClocks(b.now.Add(-24*time.Hour), 0)
+	b.now = twoclocks.Time(b.now.Add(-24*time.Hour), 0)
 	if b.turn(); len(marks) != 1 || !marks[0].Equal(b.now) {
 		t.Errorf("the mark of being there is of before the clock was set back: %s", marks)
 	}

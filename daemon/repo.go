@@ -33,11 +33,14 @@ type RepoOptions struct {
 	Config  func() engine.Config // read at start and on reload
 	Changed <-chan engine.Config // receives later changes; may be nil
 	Rescan  time.Duration        // between scans of the inboxes, regardless of hints
+	// Rest is the same while nothing is under way; the World then hints at what no event reported.
+	// 0: Rescan.
+	Rest    time.Duration
 	Log     zerolog.Logger
 	Journal journal.Options
 	ID      string // of the journal, if it is new; "": a random one
 	Version string
-	// Beat is called by the loop at least every Rescan, for a watchdog. It may be nil.
+	// Beat is called by the loop at least every Rescan, or Rest, for a watchdog. It may be nil.
 	Beat func()
 	// Alarm alerts a person to what concerns no run. It may be nil.
 	Alarm func(ctx context.Context, title, text string)
@@ -93,6 +96,8 @@ type Repo struct {
 	ticked    time.Time // when Ticked was last decided; wall clock only
 	retryAt   time.Time // when to retry failed effects
 	marked    time.Time // when the mark of being served was last written
+	clean     bool      // the last full scan found nothing and left nothing to look at
+	resting   bool      // until something is decided, the next rescan is Rest away
 	wall      time.Time // of the last turn; a jump against the monotonic clock means the machine slept
 	gone      chan struct{}
 	began     time.Time
@@ -202,6 +207,7 @@ func (r *Repo) Run(ctx context.Context) error {
 			return errors.Join(err, r.core.log.Close())
 		}
 		r.beat()
+		c.follow(r)
 		if at := r.nextWake(); !at.IsZero() {
 			c.wake.Reset(r.opt.Pace(max(at.Sub(r.opt.Now()), 0)))
 		} else {

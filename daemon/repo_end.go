@@ -16,6 +16,7 @@ const landMost = 10 * time.Second
 // clocks are the timers that wake the loop.
 type clocks struct {
 	rescan, wake *time.Timer
+	rest         bool // rescan is set for a rest
 }
 
 func (r *Repo) newClocks() *clocks {
@@ -27,11 +28,49 @@ func (c *clocks) stop() {
 	c.wake.Stop()
 }
 
+// follow ends the rest of the timer when the loop's is over.
+func (c *clocks) follow(r *Repo) {
+	if c.rest && !r.resting {
+		c.set(r)
+	}
+}
+
+func (c *clocks) set(r *Repo) {
+	c.rest = r.resting
+	c.rescan.Reset(r.toRescan())
+}
+
 // toRescan returns the time to the next rescan. All repos of a daemon rescan at the same moments,
 // so that an idle machine wakes once for all.
 func (r *Repo) toRescan() time.Duration {
 	now, every := r.opt.Now(), min(r.opt.Rescan, aliveEvery)
+	if r.resting {
+		every = r.opt.Rest
+	}
 	return r.opt.Pace(now.Truncate(every).Add(every).Sub(now))
+}
+
+// atRest reports whether nothing is under way that a rescan could serve: no step runs or is on offer,
+// no process lives, and nothing comes due before the rest is over. So the mark of being served is
+// never older than a deadline that the next start must know of.
+func atRest(r *Repo) bool {
+	if r.opt.Rest <= r.opt.Rescan || !r.clean {
+		return false
+	}
+	if at := r.nextWake(); !at.IsZero() && at.Before(r.opt.Now().Add(2*r.opt.Rest)) {
+		return false
+	}
+	for _, run := range r.core.state.LiveRuns() {
+		if len(run.Procs) > 0 {
+			return false
+		}
+		for step := range run.Attempts {
+			if a := run.Current(step); a != nil && a.State == engine.Running {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // next waits for the next turn's batch; an empty batch means a clock woke it. Rare causes go first
@@ -83,7 +122,8 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 
 // rescan reads all inboxes and reports whether the mark of being served is due.
 func (r *Repo) rescan(c *clocks) (mark bool) {
-	c.rescan.Reset(r.toRescan())
+	r.resting = atRest(r)
+	c.set(r)
 	r.beat()
 	r.scan(r.fl.ctx)
 	return r.opt.Now().Sub(r.marked).Abs() >= aliveEvery-min(r.opt.Rescan, aliveEvery)/2

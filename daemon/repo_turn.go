@@ -83,6 +83,10 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	for _, ask := range asks {
 		ask(r.core)
 	}
+	if r.resting && (len(done) > 0 || !r.clean) { // the mark of being served is as old as the rest
+		r.resting = false
+		r.here(nil)
+	}
 	r.act(now)
 	return nil
 }

@@ -60,7 +60,7 @@ func (r *Repo) read(ctx context.Context, in job.Inboxes) {
 				r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
 			}
 			r.post(item{ask: func(*core) {
-				r.scanning, r.scanAfter = false, r.opt.Now().Add(again)
+				r.scanning, r.clean, r.scanAfter = false, false, r.opt.Now().Add(again)
 				clear(r.moved)
 			}})
 			return
@@ -84,6 +84,7 @@ func (r *Repo) takeScan(it item, now time.Time) {
 		r.core.take(ev, now)
 	}
 	r.scanAgain = r.scanAgain || it.more
+	r.clean = !it.more && len(it.scan) == 0 && (r.clean || !it.part)
 	if it.more && r.since.IsZero() {
 		r.since = it.began // the next resumes where this one stopped; together they cover what was there then
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/tools/twoclocks"
 )
 
 // simTick is how long one thing takes at most: longer than the slack that the time of a file has.
@@ -72,7 +73,9 @@ func (s *sim) now() time.Time {
 
 // wall is what the clock on the wall says: it goes on while the machine sleeps, and timers do not.
 // The steady clock's word is in it, as in the time that the product is told.
-func (s *sim) wall() time.Time { return twoClocks(time.Now().Add(s.w.slept), time.Since(s.w.began)) }
+func (s *sim) wall() time.Time {
+	return twoclocks.Time(time.Now().Add(s.w.slept), time.Since(s.w.began))
+}
 
 // nap lets the machine sleep.
 func (s *sim) nap(d time.Duration) {

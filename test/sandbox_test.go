@@ -117,10 +117,11 @@ func (w *sandbox) state() string {
 	return dirs[0]
 }
 
-// boot starts the daemon and does not wait for it.
-func (w *sandbox) boot() {
+// boot starts the daemon, behind a command if one is given, and does not wait for it.
+func (w *sandbox) boot(front ...string) {
 	w.t.Helper()
-	w.last = exec.Command(w.bin, "daemon")
+	argv := append(front, w.bin, "daemon")
+	w.last = exec.Command(argv[0], argv[1:]...)
 	w.last.Dir, w.last.Env, w.last.Stdout, w.last.Stderr = w.repo, w.env, w.log, w.log
 	if err := w.last.Start(); err != nil {
 		w.t.Fatal(err)

@@ -22,6 +22,8 @@ const (
 	cookieRest = time.Second
 	// lookWait is how long the keeper waits for one folder's file system.
 	lookWait = time.Second
+	// clockJump is a difference between two clocks that no adjustment makes.
+	clockJump = 2 * time.Second
 	// passCost is the minimum time per folder between two passes over all folders.
 	passCost = 2 * time.Microsecond
 )
@@ -31,23 +33,21 @@ func (w *Watcher) keep() {
 	defer w.done.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
+	for before := w.opt.Now(); ; {
 		select {
 		case <-w.stop:
 			return
 		case <-w.kick:
 		case <-timer.C:
 		}
+		now := w.opt.Now()
+		if jumped(before, now) {
+			w.doubt()
+		}
+		before = now
 		retry := w.reopen()
 		due, wait := w.dueChecks()
-		for _, f := range due {
-			select {
-			case <-w.stop:
-				return
-			default:
-				w.check(f)
-			}
-		}
+		w.check(due...)
 		if len(due) > 0 {
 			wait = 0 // checks set new times
 		}
@@ -132,63 +132,28 @@ func (w *Watcher) passEvery() time.Duration {
 	return max(time.Millisecond, time.Duration(len(w.folders))*passCost)
 }
 
-// looked is what a look at a folder found.
-type looked struct {
-	st     atomicfile.Stat
-	silent string // why its file system sends no events of others' changes; "" = it does
-	err    error
+// jumped reports whether the wall clock moved by itself: it was set, or the machine slept. Whoever
+// waits for a moment on that clock must look again.
+func jumped(before, now time.Time) bool {
+	return (now.Round(0).Sub(before.Round(0)) - now.Sub(before)).Abs() > clockJump
 }
 
-// lookAt looks at a folder. ok is false if the file system does not answer in time, for example
-// because its server is gone. Only this folder is given up until it answers; no lock that other
-// folders need is held meanwhile.
-func (w *Watcher) lookAt(f *folder) (l looked, ok bool) {
-	found := make(chan looked, 1)
-	w.mu.Lock()
-	if f.hung || f.gone || w.closed {
-		w.mu.Unlock()
-		return looked{}, false
+// check compares folders with what is watched, makes a watch again where they differ, and manages
+// their cookies. It returns early when the watcher is closed.
+func (w *Watcher) check(folders ...*folder) {
+	for i, l := range lookAt(w, folders) {
+		select {
+		case <-w.stop:
+			return
+		default:
+		}
+		if l.answered {
+			w.checkOne(folders[i], l)
+		}
 	}
-	w.done.Go(func() {
-		var l looked
-		l.st, l.err = folderAt(f.path)
-		if l.err == nil {
-			l.silent = silent(f.path)
-		}
-		found <- l
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if f.hung {
-			f.hung = false
-			w.urgent[f] = true
-			poke(w.kick)
-		}
-	})
-	w.mu.Unlock()
-	timer := time.NewTimer(lookWait)
-	defer timer.Stop()
-	select {
-	case l = <-found:
-		return l, true
-	case <-timer.C:
-	}
-	w.set(f, func() {
-		f.hung, f.armed, f.reason = true, identity{}, "the file system does not answer"
-		if len(found) > 0 { // it has answered by now
-			f.hung, w.urgent[f] = false, true
-			poke(w.kick)
-		}
-	})
-	return looked{}, false
 }
 
-// check compares a folder with what is watched, makes the watch again if they differ, and manages
-// its cookie.
-func (w *Watcher) check(f *folder) {
-	l, ok := w.lookAt(f)
-	if !ok {
-		return
-	}
+func (w *Watcher) checkOne(f *folder, l looked) {
 	w.arming.Lock()
 	defer w.arming.Unlock()
 	now := w.opt.Now()
@@ -222,8 +187,14 @@ func (w *Watcher) check(f *folder) {
 		w.set(f, func() { f.armed, f.polling, f.reason = identity{}, true, noEvents })
 		w.endCookie(f)
 	default:
-		w.watchParent(f)
+		// Where the folder is the watched one, its parent was not exchanged either.
+		if f.armedParent == (identity{}) || f.armed != identityOf(l.st) {
+			w.watchParent(f)
+		}
 		w.keepWatch(f, identityOf(l.st), now)
+		if f.memory.missed(l.st) {
+			w.hint(f.name)
+		}
 	}
 	w.mu.Lock()
 	w.nextLook = earlier(w.nextLook, f.dueAt())
@@ -235,6 +206,10 @@ func (w *Watcher) check(f *folder) {
 func (w *Watcher) set(f *folder, change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.setLocked(f, change)
+}
+
+func (w *Watcher) setLocked(f *folder, change func()) {
 	before := [3]any{f.armed, f.reason, f.polling}
 	change()
 	if before != [3]any{f.armed, f.reason, f.polling} {

@@ -18,6 +18,12 @@ func (w *Watcher) watchParent(f *folder) {
 		return
 	}
 	parent := filepath.Dir(f.path)
+	w.mu.Lock()
+	own := w.paths[parent] != nil
+	w.mu.Unlock()
+	if own { // it has its own checks
+		return
+	}
 	info, err := os.Stat(parent)
 	if err != nil {
 		return
@@ -25,10 +31,8 @@ func (w *Watcher) watchParent(f *folder) {
 	id := identityOf(atomicfile.StatOf(info))
 	w.mu.Lock()
 	same := f.armedParent == id
-	own := w.paths[parent] != nil
 	w.mu.Unlock()
-	// A parent that is itself added has its own checks.
-	if same || own || w.arm(parent) != nil {
+	if same || w.arm(parent) != nil {
 		return
 	}
 	w.mu.Lock()

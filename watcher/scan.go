@@ -65,6 +65,7 @@ type memory struct {
 	listed identity        // the folder they were listed in
 	beyond bool            // there were more than could be kept
 	empty  atomicfile.Stat // of the folder when it was empty and at rest; zero = not empty
+	known  bool            // a scan has read the folder
 	passes uint64          // counts how often the names began again
 }
 
@@ -192,17 +193,32 @@ func (w *Watcher) settle(f *folder, seen []Seen, now time.Time) {
 // systems count in steps of two seconds.
 const AtRest = 3 * time.Second
 
+// still reports whether the folder was empty and is unchanged: any new name changes its time.
+func (m *memory) still(st atomicfile.Stat) bool {
+	return m.empty != (atomicfile.Stat{}) && m.empty.Same(st) && m.empty.Changed.Equal(st.Changed)
+}
+
+// missed reports whether a folder that is scanned may have something that no event reported. While a
+// scan reads it, that is not known: the next check asks again.
+func (m *memory) missed(st atomicfile.Stat) bool {
+	if !m.mu.TryLock() {
+		return false
+	}
+	defer m.mu.Unlock()
+	return m.known && !m.still(st)
+}
+
 // list returns the next MaxScanFiles names, sorted, and whether there are more. With trust, it does
-// not read a folder that was empty and is unchanged: any new name changes its time.
+// not read a folder that is still empty.
 func (m *memory) list(path string, now time.Time, trust bool) (names []string, more bool, err error) {
 	st, err := folderAt(path)
 	if err != nil {
 		return nil, false, err
 	}
-	if trust && m.empty != (atomicfile.Stat{}) && m.empty.Same(st) && m.empty.Changed.Equal(st.Changed) {
+	if trust && m.still(st) {
 		return nil, false, nil
 	}
-	m.empty = atomicfile.Stat{}
+	m.empty, m.known = atomicfile.Stat{}, true
 	d, err := atomicfile.OpenDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, fmt.Errorf("%w: %s", ErrMissing, path)

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 
 	"sluice/tools/conform"
+	"sluice/tools/twoclocks"
 )
 
 // A folder that is removed and made again, or renamed away, or whose parent is, is watched again at
@@ -363,4 +365,63 @@ func TestBoundaryIsSteady(t *testing.T) {
 	if d := at.Sub(now); d <= 0 || d > 5*time.Second || at.UnixNano()%int64(5*time.Second) != 0 {
 		t.Errorf("%s after %s is %s", d, now, at)
 	}
+}
+
+// What no event reported is found by the next check, in a folder that was empty and in one that was
+// not. A folder that is still empty is not hinted at.
+func TestMissedEventIsFound(t *testing.T) {
+	o := quiet()
+	o.Check, o.CookieWait = 50*time.Millisecond, time.Hour
+	dir, w := newDir(t), start(t, o)
+	defer blind(t, w, dir)()
+	add(t, w, dir)
+	poll(t, w, "the first cookie", func() bool { return len(cookies(t, dir)) == 1 })
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(dir, old, old); err != nil { // at rest, as far as a scan knows
+		t.Fatal(err)
+	}
+	still := func() bool {
+		select {
+		case <-w.Hints():
+			scan(t, w, dir)
+			return false
+		case <-time.After(4 * o.Check):
+			return true
+		}
+	}
+	scan(t, w, dir)
+	for end := time.Now().Add(patience); !still(); {
+		if time.Now().After(end) {
+			t.Fatal("a folder that is still empty is hinted at again and again")
+		}
+	}
+	for _, name := range []string{"x", "y"} {
+		write(t, filepath.Join(dir, name), "1")
+		until(t, w, name, func() bool { return has(scan(t, w, dir), name, "1") })
+	}
+}
+
+// When the clock on the wall jumps, as after a sleep of the machine, everything is hinted at: whoever
+// waits for a moment on that clock must look again.
+func TestClockJumps(t *testing.T) {
+	o := quiet()
+	o.Check = 20 * time.Millisecond
+	began := time.Now()
+	var slept atomic.Int64
+	o.Now = func() time.Time {
+		steady := time.Since(began)
+		return twoclocks.Time(began.Add(steady+time.Duration(slept.Load())), steady)
+	}
+	dir, w := newDir(t), start(t, o)
+	add(t, w, dir)
+	tested(t, w, dir)
+	for hinted := true; hinted; {
+		select {
+		case <-w.Hints():
+		case <-time.After(5 * o.Check):
+			hinted = false
+		}
+	}
+	slept.Store(int64(time.Hour))
+	until(t, w, "a hint", func() bool { return true })
 }

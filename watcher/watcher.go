@@ -2,7 +2,7 @@
 //
 // The truth is the content of a folder, which Scan reads; file system events only say when to look
 // earlier. A Watcher hints that a folder may have changed (Hints) on every event, on every error,
-// and every few seconds. FAILURES.md lists what can go wrong, each with its tests.
+// and every few seconds for what no event reported. FAILURES.md lists what can go wrong, each with its tests.
 //
 // # What the system does not report
 //
@@ -52,7 +52,7 @@ const (
 	DefaultPollRescan = 2 * time.Second
 	DefaultCheck      = 5 * time.Second
 	DefaultSettle     = 2 * time.Second
-	DefaultCookie     = 60 * time.Second
+	DefaultCookie     = time.Hour // what a dead watch misses is found by the checks
 	DefaultCookieWait = 2 * time.Second
 	DefaultRetry      = 10 * time.Second
 	DefaultMaxBytes   = 64 << 10
@@ -84,10 +84,10 @@ const (
 
 // Options sets the intervals; zero values become the defaults.
 type Options struct {
-	// between hints when nothing happens; may be long if the caller rescans anyway
+	// between hints when nothing happens; may be long: a check hints at what no event reported
 	Rescan     time.Duration
 	PollRescan time.Duration    // the same if the file system sends no events
-	Check      time.Duration    // between checks that a watch is still on its folder
+	Check      time.Duration    // between checks that a watch is still on its folder, which is as it was scanned
 	Settle     time.Duration    // a hint follows when a file has been unchanged for this long
 	Cookie     time.Duration    // between tests of an idle watch
 	CookieWait time.Duration    // how long a cookie's event may take
@@ -121,8 +121,8 @@ func (o Options) withDefaults() Options {
 // Watcher watches folders. It is safe for concurrent use.
 //
 // It has two goroutines until Close. The reader (read.go) takes events and touches no file, so it
-// never falls behind. The keeper (keep.go) maintains the watches; each of its looks at a folder has
-// its own goroutine, which may hang with the folder's file system.
+// never falls behind. The keeper (keep.go) maintains the watches; its looks at the folders have
+// a goroutine of their own (keep_look.go), which may hang with a folder's file system.
 type Watcher struct {
 	opt  Options
 	open func() (*fsnotify.Watcher, error)

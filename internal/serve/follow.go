@@ -15,8 +15,11 @@ import (
 )
 
 // settingsEvery is how often settings are checked without an event. It matches the repos' own
-// rescans, so that one wakeup serves all.
-const settingsEvery = 5 * time.Second
+// rescans, so that one wakeup serves all. Their events are asked for again each armEvery.
+const (
+	settingsEvery = 5 * time.Second
+	armEvery      = time.Minute
+)
 
 func (w *Parts) settingsFiles(root string) [2]string {
 	own, err := workspace.ConfigFile(w.Console)
@@ -46,11 +49,14 @@ func (s *liveSettings) follows(name string) bool {
 
 // look reads the settings again if a file has changed and is complete. It reports whether to look
 // again soon.
-func (s *liveSettings) look(now time.Time) (soon bool) {
-	for _, f := range s.watches {
-		f.Arm()
+func (s *liveSettings) look(pass settings.Pass, now time.Time) (soon bool) {
+	if now.Sub(s.armed).Abs() >= armEvery {
+		s.armed = now
+		for _, f := range s.watches {
+			f.Arm()
+		}
 	}
-	if changed, soon := s.files.Changed(now); !changed {
+	if changed, soon := s.files.Changed(pass, now); !changed {
 		return soon
 	}
 	before := s.now().Engine()
@@ -123,8 +129,9 @@ func (w *Parts) keepSettings(ctx context.Context) {
 		w.mu.Unlock()
 		now := time.Now()
 		wait := now.Truncate(settingsEvery).Add(settingsEvery).Sub(now)
+		pass := settings.Pass{}
 		for _, s := range all {
-			if s.look(now) {
+			if s.look(pass, now) {
 				wait = settings.Settle
 			}
 		}

@@ -12,14 +12,15 @@ const lookAtMemory = 15 * time.Second
 // giveBack returns memory to the system when the work that needed it is over. The runtime takes
 // many minutes for that, and a daemon mostly waits for people.
 func giveBack(ctx context.Context) {
-	look := time.NewTicker(lookAtMemory)
+	look := time.NewTimer(lookAtMemory)
 	defer look.Stop()
 	var r rest
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-look.C:
+		case now := <-look.C:
+			look.Reset(now.Truncate(lookAtMemory).Add(lookAtMemory).Sub(now)) // when the daemon wakes anyway
 			var s debug.GCStats
 			debug.ReadGCStats(&s)
 			if r.is(s.NumGC) {

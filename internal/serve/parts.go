@@ -81,6 +81,18 @@ const warmShims = 2
 // inboxes every few seconds.
 const loopsRescan = time.Hour
 
+// restEvery is the time between two rescans of a repo in which nothing is under way.
+const restEvery = 5 * time.Minute
+
+// restOf returns the same for a repo that is read every rescan: none if that is sooner than the
+// watcher finds what no event reported.
+func restOf(rescan time.Duration) time.Duration {
+	if rescan < watcher.DefaultCheck {
+		return 0
+	}
+	return restEvery
+}
+
 // New returns what a process needs to serve repos.
 func New(o Options, log zerolog.Logger) (*Parts, error) {
 	warm := 0
@@ -223,8 +235,9 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 			w.log.Warn().Err(err).Str("repo", root).Msg("not all could be closed")
 		}
 	}
+	rescan := time.Duration(s.now().Rescan)
 	return traveling(lead, world, repo, daemon.RepoOptions{
-		World: world, Compile: workspace.Compile, Config: s.engine, Changed: s.changed, Rescan: time.Duration(s.now().Rescan),
+		World: world, Compile: workspace.Compile, Config: s.engine, Changed: s.changed, Rescan: rescan, Rest: restOf(rescan),
 		Log: w.log, Version: w.Version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
 		Now: w.Console.Now, Pace: w.Timing.Pace, Spent: world.Spent, Today: world.Today,
 		Asked: world.Asked, Hear: world.Hear, Present: world.Present,

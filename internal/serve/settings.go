@@ -33,6 +33,7 @@ type liveSettings struct {
 
 	files   settings.Files
 	watches []*watcher.FileWatch
+	armed   time.Time          // when their events were last asked for; only look uses it
 	changed chan engine.Config // to the loop, when a file has changed
 }
 

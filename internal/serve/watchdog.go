@@ -18,8 +18,8 @@ type watchdog struct {
 	beats map[string]time.Time // repo -> its loop's last turn
 }
 
-// loopMost is how long a loop's turn may take, with a scan of a slow disk.
-const loopMost = 60 * time.Second
+// loopMost is how long a loop may rest and its next turn may take, with a scan of a slow disk.
+const loopMost = restEvery + 60*time.Second
 
 func (d *watchdog) beat(repo string) {
 	d.mu.Lock()

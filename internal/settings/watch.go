@@ -25,15 +25,24 @@ type Files struct {
 // Stamps are file attributes that change with every edit.
 type Stamps [2]atomicfile.Stat
 
-// Now returns the files' stamps.
-func (f *Files) Now() (out Stamps) {
-	for i, p := range f.Paths {
-		if info, err := os.Lstat(p); err == nil {
-			out[i] = atomicfile.StatOf(info)
+// Pass is one look at the files of many repos, which share the person's: each file is looked at once.
+type Pass map[string]atomicfile.Stat
+
+func (p Pass) stat(file string) atomicfile.Stat {
+	st, known := p[file]
+	if !known && file != "" {
+		if info, err := os.Lstat(file); err == nil {
+			st = atomicfile.StatOf(info)
 		}
+		p[file] = st
 	}
-	return out
+	return st
 }
+
+// Now returns the files' stamps.
+func (f *Files) Now() Stamps { return f.at(Pass{}) }
+
+func (f *Files) at(p Pass) Stamps { return Stamps{p.stat(f.Paths[0]), p.stat(f.Paths[1])} }
 
 // WereRead records that the files were read; at is what Now returned before, so an edit in between
 // still counts as a change.
@@ -45,8 +54,8 @@ func (f *Files) WereRead(at Stamps) {
 
 // Changed reports whether the files have changed and are complete. soon means that they have
 // changed but may not be complete.
-func (f *Files) Changed(now time.Time) (changed, soon bool) {
-	is := f.Now()
+func (f *Files) Changed(p Pass, now time.Time) (changed, soon bool) {
+	is := f.at(p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if is != f.read && is != f.seen {

@@ -13,7 +13,7 @@ func TestFilesAreReadOnceWhole(t *testing.T) {
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	is := func(after time.Duration, wantChanged, wantSoon bool) {
 		t.Helper()
-		if changed, soon := f.Changed(start.Add(after)); changed != wantChanged || soon != wantSoon {
+		if changed, soon := f.Changed(Pass{}, start.Add(after)); changed != wantChanged || soon != wantSoon {
 			t.Errorf("after %s: changed %v, soon %v", after, changed, soon)
 		}
 	}

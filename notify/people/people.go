@@ -63,7 +63,7 @@ type Options struct {
 type People struct {
 	opt     Options
 	presses chan notify.Press
-	recalls chan job.Job // reminders of rounds that were told of before this process began
+	recalls chan *job.Job // reminders of rounds that were told of before this process began
 
 	mu    sync.Mutex
 	asked map[string]askedAt // rounds at which a person may decide, by slot
@@ -72,7 +72,7 @@ type People struct {
 // NewPeople returns the people of a repo; nobody is asked yet.
 func New(o Options) *People {
 	return &People{opt: o, asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost),
-		recalls: make(chan job.Job, recallsMost)}
+		recalls: make(chan *job.Job, recallsMost)}
 }
 
 // slot names the place on the desktop that a round's notices take, one after the other.
@@ -104,7 +104,7 @@ func (p *People) Asked(run string, rounds []job.AskedRound) {
 	p.mu.Unlock()
 	for _, job := range again {
 		select {
-		case p.recalls <- job:
+		case p.recalls <- &job:
 		default: // so many that nobody looks through them; `sluice inbox` does
 		}
 	}
@@ -189,7 +189,7 @@ func (p *People) recall(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case job := <-p.recalls:
-			notice := p.Notice(job)
+			notice := p.Notice(*job)
 			notice.ID, notice.Again = "", true
 			if notice.Slot == "" { // decided meanwhile
 				continue

@@ -17,7 +17,6 @@ import (
 // bench is what all rows share: the binaries, and folders that go away with it.
 type bench struct {
 	options
-	root     string // of this module
 	work     string // on the disk
 	burst    string // on tmpfs, where there is one
 	sluice   string // the real binary
@@ -37,11 +36,11 @@ func newBench(ctx context.Context, o options, progress io.Writer) (b *bench, err
 			b.close()
 		}
 	}()
-	out, err := command(ctx, "", "go", "env", "GOMOD")
+	out, err := command(ctx, o.root, "go", "env", "GOMOD")
 	if err != nil {
 		return b, err
 	}
-	b.root = filepath.Dir(strings.TrimSpace(out))
+	b.options.root = filepath.Dir(strings.TrimSpace(out))
 	if b.self, err = os.Executable(); err != nil {
 		return b, err
 	}
@@ -61,6 +60,10 @@ func newBench(ctx context.Context, o options, progress io.Writer) (b *bench, err
 
 // build makes the binaries.
 func (b *bench) build(ctx context.Context) error {
+	if b.bin != "" {
+		b.sluice, b.stamp = filepath.Join(b.bin, "sluice"), filepath.Join(b.bin, "stamp")
+		return nil
+	}
 	b.sluice = filepath.Join(b.work, "bin", "sluice")
 	if _, err := command(ctx, b.root, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.sluice, "./cmd/sluice"); err != nil {
 		return err

@@ -4,6 +4,7 @@
 //
 //	make bench                                  every row
 //	go run ./tools/bench -rows 1,3           some of them
+//	make bench-check OLD=main BENCH="-rows 1"   two commits in turns, and a verdict for each figure
 //	go run ./tools/bench -short              every row once with tiny numbers: shows that it works, says nothing of speed
 //
 // A floor is the least that anybody could write for the same job; those that are programs of ours are in this package.

@@ -65,6 +65,10 @@ type options struct {
 	rows    []int // empty = all
 	short   bool
 	profile string // folder for the daemon's profiles; "" = none
+	check   string // two commits to compare, OLD or OLD..NEW; "" = none
+	rounds  int    // of such a comparison
+	root    string // the files that are built and measured; "" = those of this folder
+	bin     string // a folder with their binaries; "" = they are built
 }
 
 func parse(args []string, errs io.Writer) (options, error) {
@@ -74,6 +78,8 @@ func parse(args []string, errs io.Writer) (options, error) {
 	list := fs.String("rows", "", "which `rows`, as 1,3 (all)")
 	fs.BoolVar(&o.short, "short", false, "every row once with tiny numbers")
 	fs.StringVar(&o.profile, "profile", "", "put the daemon's CPU and memory profiles in rows 1, 2, 3, 7, 9, 14, 17 and 18 into this `folder`")
+	fs.StringVar(&o.check, "check", "", "compare the `commits` OLD..NEW in turns; without ..NEW, OLD and the files of this folder")
+	fs.IntVar(&o.rounds, "rounds", checkRounds, "how many `rounds` a comparison has")
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}
@@ -95,6 +101,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	o, err := parse(args, errs)
 	if err != nil {
 		return err
+	}
+	if o.check != "" {
+		return check(ctx, o, out, errs)
 	}
 	figures, head, err := measureAll(ctx, o, errs)
 	if head != nil {

@@ -1,0 +1,265 @@
+//go:build linux
+
+package test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What the daemon costs, in things that do not depend on the machine's speed. A bound is what is there today, and some
+// room for what threads do in another order.
+const (
+	countSignals    = 5   // the one with the fewest calls counts: meanwhile the daemon may do something else
+	countSteps      = 20  // of a chain
+	signalSyncsMost = 2   // the decision's, and that of the file's move, which runs beside the launch
+	signalCallsMost = 160 // from the event to the launch's order
+	stepSyncsMost   = 1.2 // of a step in a chain
+	stepCallsMost   = 108 // of the step that has the fewest
+	idleRepos       = 20
+	idleWindow      = 10 * time.Second
+	idleWindows     = 9
+	idleWakeupsMost = 2.5 // a second
+	idleMiBMost     = 12  // of anonymous memory: what is of the program's file is shared
+)
+
+// call is a system call of a trace, as strace prints it.
+type call struct{ name, text string }
+
+var callLine = regexp.MustCompile(`^\d+ +(\w+)\((.*)`)
+
+// noWork are the calls by which the runtime keeps its threads and its memory: they follow the load.
+func noWork(name string) bool {
+	switch name {
+	case "futex", "nanosleep", "epoll_pwait", "sched_yield", "madvise", "tgkill", "rt_sigreturn", "getpid", "restart_syscall",
+		"mmap", "munmap", "sched_getaffinity", "clone", "clone3", "sigaltstack", "gettid", "rt_sigprocmask", "rseq",
+		"set_robust_list", "rt_sigaction":
+		return true
+	}
+	return false
+}
+
+func callsOf(t *testing.T, trace string) (out []call) {
+	t.Helper()
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if m := callLine.FindStringSubmatch(line); m != nil && !noWork(m[1]) {
+			out = append(out, call{m[1], m[2]})
+		} else if strings.Contains(line, "A-done.json") {
+			out = append(out, call{"", line}) // the end of a call that waited for the event
+		}
+	}
+	return out
+}
+
+// made is how many calls there are, without the ends of others.
+func made(calls []call) (n int) {
+	for _, c := range calls {
+		if c.name != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func syncsIn(calls []call) (n int) {
+	for _, c := range calls {
+		if strings.HasSuffix(c.name, "sync") {
+			n++
+		}
+	}
+	return n
+}
+
+// traced starts the daemon under strace.
+func (w *sandbox) traced(trace string) {
+	w.t.Helper()
+	if _, err := exec.LookPath("strace"); err != nil {
+		w.t.Skip("needs: strace (apt-get install strace)")
+	}
+	w.boot("strace", "-f", "-qq", "-y", "-s", "120", "-b", "execve", "-o", trace)
+	eventually(w.t, "the daemon serves", func() bool { _, ok := w.status(); return ok })
+}
+
+// untraced ends it: the trace is whole.
+func (w *sandbox) untraced() {
+	w.t.Helper()
+	for _, pid := range childrenOf(w.last.Process.Pid) { // strace would let it go
+		if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	_ = w.last.Wait() // it was told to end
+	w.last = nil
+}
+
+// isOrder reports whether a call orders a launch.
+func isOrder(c call, run string) bool {
+	return c.name == "write" && strings.Contains(c.text, `{\"Key\":\"`+run)
+}
+
+func TestCountsOfASignal(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t, "notify: {desktop: false}\nsandbox: {mode: off}\n")
+	w.put("repo/.workflow/specs/sent.yaml", `workflow: {id: sent}
+steps:
+  - {id: A, agent: {type: worker, launch: subagent}, gate: G}
+  - {id: B, run: ["true"], next_step: DONE}
+gates:
+  - {id: G, reviewer: {level: auto, from: step}, on_pass: {next_step: B}}
+`)
+	w.commit()
+	w.do(w.bin, "watch", "add")
+	trace := filepath.Join(w.work, "trace")
+	w.traced(trace)
+	for n := range countSignals {
+		run := fmt.Sprint("sent-", n+1)
+		w.do(w.bin, "start", "sent")
+		inbox := filepath.Join(w.repo, ".workflow/signals", run)
+		eventually(t, "the offer is there", func() bool { return strings.Contains(w.do(w.bin, "next"), run) })
+		if err := os.WriteFile(filepath.Join(w.work, "new"), []byte(`{"step": "A", "status": "done"}`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(w.work, "new"), filepath.Join(inbox, "A-done.json")); err != nil {
+			t.Fatal(err)
+		}
+		w.finished(run)
+	}
+	w.untraced()
+	calls, from, run := callsOf(t, trace), -1, 1
+	callsLeast, syncsLeast := 1<<20, 1<<20
+	for i, c := range calls {
+		switch {
+		case from < 0 && strings.Contains(c.text, `\200\0\0\0`) && strings.Contains(c.text, "A-done.json"): // IN_MOVED_TO
+			from = i
+		case from >= 0 && isOrder(c, fmt.Sprintf("sent-%d/B", run)):
+			way := calls[from:i]
+			t.Logf("%s: %d calls, %d syncs", c.text[:min(40, len(c.text))], made(way), syncsIn(way))
+			callsLeast, syncsLeast = min(callsLeast, made(way)), min(syncsLeast, syncsIn(way))
+			from, run = -1, run+1
+		}
+	}
+	if run != countSignals+1 {
+		t.Fatalf("the ways of %d signals are in the trace, want %d", run-1, countSignals)
+	}
+	if callsLeast > signalCallsMost || syncsLeast > signalSyncsMost {
+		t.Errorf("from a signal to the launch's order: %d calls and %d syncs, at most %d and %d", callsLeast, syncsLeast, signalCallsMost, signalSyncsMost)
+	}
+}
+
+func TestCountsOfAStep(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t, "notify: {desktop: false}\nsandbox: {mode: off}\n")
+	var steps, gates strings.Builder
+	for i := range countSteps {
+		next := fmt.Sprint("S", i+1)
+		if i == countSteps-1 {
+			next = "DONE"
+		}
+		fmt.Fprintf(&steps, "  - {id: S%d, run: [\"true\"], gate: G%d}\n", i, i)
+		fmt.Fprintf(&gates, "  - {id: G%d, reviewer: {level: auto, from: step}, on_pass: {next_step: %s}}\n", i, next)
+	}
+	w.put("repo/.workflow/specs/chain.yaml", "workflow: {id: chain}\nsteps:\n"+steps.String()+"gates:\n"+gates.String())
+	w.commit()
+	w.do(w.bin, "watch", "add")
+	trace := filepath.Join(w.work, "trace")
+	w.traced(trace)
+	w.do(w.bin, "start", "chain")
+	w.finished("chain-1")
+	w.untraced()
+	calls := callsOf(t, trace)
+	var orders []int
+	for i, c := range calls {
+		if isOrder(c, "chain-1/S") {
+			orders = append(orders, i)
+		}
+	}
+	if len(orders) != countSteps {
+		t.Fatalf("%d orders of launches, want %d", len(orders), countSteps)
+	}
+	const first = 3 // what is made once for a run is there
+	var each []int
+	for i := first; i < countSteps-1; i++ {
+		each = append(each, made(calls[orders[i]:orders[i+1]]))
+	}
+	slices.Sort(each)
+	least := each[0]
+	syncs := float64(syncsIn(calls[orders[first]:orders[countSteps-1]])) / float64(len(each))
+	t.Logf("%d calls (%v), %.2f syncs", least, each, syncs)
+	if least > stepCallsMost || syncs > stepSyncsMost {
+		t.Errorf("a step of a chain: %d calls and %.2f syncs, at most %d and %.1f", least, syncs, stepCallsMost, stepSyncsMost)
+	}
+}
+
+// TestCountsOfIdle: repos that wait for people cost next to nothing.
+func TestCountsOfIdle(t *testing.T) {
+	t.Parallel()
+	w := newSandbox(t, "notify: {desktop: false}\nsandbox: {mode: off}\n")
+	var repos []string
+	for i := range idleRepos {
+		name := fmt.Sprint("r", i)
+		w.put(name+"/.workflow/specs/ask.yaml", "workflow: {id: ask}\nsteps:\n  - {id: A, run: [\"true\"], gate: G}\ngates:\n  - {id: G, reviewer: {level: human}, on_pass: {next_step: DONE}}\n")
+		w.repo = filepath.Join(w.work, name)
+		repos = append(repos, w.repo)
+		w.commit()
+		w.do(w.bin, "watch", "add")
+	}
+	w.boot()
+	pid := w.last.Process.Pid
+	for _, w.repo = range repos {
+		within(t, 2*waitMost, "the daemon serves", func() bool { _, err := w.try(w.bin, "start", "ask"); return err == nil })
+	}
+	within(t, 2*waitMost, "all wait for a person", func() bool { return strings.Count(w.do(w.bin, "inbox"), "ask-1") >= idleRepos })
+	within(t, 3*waitMost, "the hosts of launches are gone", func() bool { return len(childrenOf(pid)) == 0 })
+	wakeups := func() (n int) {
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+		for _, f := range files {
+			n += statusOf(t, f, "voluntary_ctxt_switches")
+		}
+		return n
+	}
+	status := fmt.Sprintf("/proc/%d/status", pid)
+	rate, anon := 1e9, 1e9
+	for range idleWindows { // what was left to do is over in one of them, and its memory given back
+		before := wakeups()
+		time.Sleep(idleWindow)
+		rate = min(rate, float64(wakeups()-before)/idleWindow.Seconds())
+		anon = min(anon, float64(statusOf(t, status, "RssAnon"))/1024)
+		if rate <= idleWakeupsMost && anon <= idleMiBMost {
+			break
+		}
+	}
+	t.Logf("%.2f wake-ups a second, %.1f MiB", rate, anon)
+	if rate > idleWakeupsMost || anon > idleMiBMost {
+		t.Errorf("%d idle repos: %.2f wake-ups a second and %.1f MiB, at most %.1f and %d", idleRepos, rate, anon, idleWakeupsMost, idleMiBMost)
+	}
+}
+
+// statusOf reads a number of /proc/PID/status.
+func statusOf(t *testing.T, file, key string) int {
+	t.Helper()
+	text, _ := os.ReadFile(file) // a thread may have ended
+	for line := range bytes.Lines(text) {
+		if value, ok := strings.CutPrefix(string(line), key+":"); ok {
+			n, err := strconv.Atoi(strings.Fields(value)[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	return 0
+}
