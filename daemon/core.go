@@ -38,6 +38,7 @@ type core struct {
 	saved   int                     // bytes of the last snapshot
 	pending []entry                 // decided, not journaled yet
 	lastAt  time.Time               // of the last record read back
+	ahead   time.Duration           // the own clock of that record's, as the leads after it say
 }
 
 type entry struct {
@@ -93,8 +94,10 @@ func (c *core) restore() error {
 			return err
 		}
 		c.since++
-		if len(facts) > 0 { // the record of a lead has none, and was made only now
-			c.lastAt = rec.At
+		if l, ok := rec.Lead(); ok {
+			c.ahead += time.Duration(l.Ahead) * time.Millisecond
+		} else if len(facts) > 0 { // decided after the times were shifted
+			c.lastAt, c.ahead = rec.At, 0
 		}
 		c.fold(rec.At, facts)
 		return nil

@@ -39,7 +39,7 @@ type Cluster struct {
 	Leads    bool      `json:"leads"`   // this machine decides
 	Holds    bool      `json:"holds"`   // and its lease lasts: effects may begin
 	Left     bool      `json:"left,omitempty"`
-	Renewed  time.Time `json:"renewed,omitzero"`  // the newest renewal before this machine led, by its leader's clock
+	Renewed  time.Time `json:"renewed,omitzero"`  // the newest renewal before this machine led, by this machine's clock
 	Seq      int64     `json:"seq,omitempty"`     // of a standby: the last record of the stream that it has
 	Stalled  string    `json:"stalled,omitempty"` // why the stream takes or gives nothing
 	Replicas []Replica `json:"replicas,omitempty"`

@@ -153,3 +153,60 @@ func TestLeadAwayTime(t *testing.T) {
 		r.core.log.Close()
 	}
 }
+
+// The times of runs are moved once, by what the leads say of the clocks since the last decision, also
+// where a machine led and decided nothing.
+func TestLeadShiftsTimes(t *testing.T) {
+	b := handled(t)
+	launched := b.run().Current("A").Launched
+	if err := b.core.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	led := func(leads ...journal.Lead) {
+		t.Helper()
+		log, _, err := journal.Open(b.State(), journal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		for _, l := range leads {
+			if _, _, err := log.Append(l.Entry(b.now)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	lead := newFakeLead() // of epoch 4
+	ahead := func(d time.Duration) journal.Lead { return journal.Lead{Epoch: 4, By: "x", Ahead: d.Milliseconds()} }
+	for i, c := range []struct {
+		leads []journal.Lead
+		want  time.Duration // in all
+	}{
+		{[]journal.Lead{ahead(time.Hour), ahead(0), ahead(-20 * time.Minute)}, 40 * time.Minute},
+		{nil, 40 * time.Minute},
+		{[]journal.Lead{ahead(0)}, 40 * time.Minute},
+		{[]journal.Lead{ahead(-40 * time.Minute)}, 0},
+	} {
+		led(c.leads...)
+		now := b.now.Add(c.want)
+		lead.renewed = now.Add(-time.Second)
+		r, _, err := OpenRepo(RepoOptions{State: b.State(), World: newStage(), Compile: twoGates, Config: engine.DefaultConfig, Lead: lead,
+			Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := r.start()[0].event
+		if woken, ok := first.(engine.Woken); !ok || woken.Epoch != 4 || woken.To.Sub(woken.From) > time.Second {
+			t.Errorf("start %d: %+v", i, first)
+		}
+		r.core.take(first, now)
+		if _, err := r.core.commit(); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.core.state.Runs["two-1"].Current("A").Launched.Sub(launched); got != c.want {
+			t.Errorf("start %d: the times have moved by %s, want %s", i, got, c.want)
+		}
+		if err := r.core.log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

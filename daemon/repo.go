@@ -218,7 +218,11 @@ func (r *Repo) Run(ctx context.Context) error {
 // a crash may leave only the first records of a batch, and the next start counts from the last one.
 func (r *Repo) start() []item {
 	now := r.opt.Now()
-	batch := []item{{event: engine.Woken{From: r.left(now), To: now}}}
+	woken := engine.Woken{From: r.left(now), To: now, Offset: engine.Duration(r.core.ahead)}
+	if c := clusterOf(r); c != nil {
+		woken.Epoch = c.Epoch
+	}
+	batch := []item{{event: woken}}
 	if cfg := r.opt.Config(); !sameJSON(cfg, r.core.state.Config) {
 		batch = append(batch, item{event: engine.Configured{Config: cfg}})
 	}
@@ -238,7 +242,7 @@ func (r *Repo) start() []item {
 // is journaled shortly after the mark of being served. A much later record predates a clock that
 // was set back, and so does a mark later than now.
 func (r *Repo) left(now time.Time) time.Time {
-	at, last := r.served(), r.core.lastAt
+	at, last := r.served(), r.core.lastAt.Add(r.core.ahead)
 	if at.IsZero() || at.After(now) || last.After(at) && last.Sub(at) <= 2*aliveEvery {
 		at = last
 	}

@@ -74,7 +74,12 @@ type Lead struct {
 	Epoch   int64  `json:"epoch"`
 	By      string `json:"by"`                // the machine, for people
 	Journal string `json:"journal,omitempty"` // the id, where the first record has none
+	// how far its clock is ahead of that of the machine before, in milliseconds; 0: not known, or little
+	Ahead int64 `json:"ahead_ms,omitempty"`
 }
+
+// MaxAhead is the most that the clocks of two machines may differ.
+const MaxAhead = 365 * 24 * time.Hour
 
 const leadKind = "lead_taken"
 
@@ -93,5 +98,7 @@ func (r Record) Lead() (l Lead, ok bool) {
 	if len(r.Facts) > 0 || !bytes.Contains(r.Event, []byte(leadKind)) {
 		return l, false
 	}
-	return l, json.Unmarshal(r.Event, &l) == nil && l.Kind == leadKind && l.Epoch > 0
+	const most = int64(MaxAhead / time.Millisecond)
+	return l, json.Unmarshal(r.Event, &l) == nil && l.Kind == leadKind && l.Epoch > 0 &&
+		-most <= l.Ahead && l.Ahead <= most
 }

@@ -106,15 +106,15 @@ func (m *Member) take(ctx context.Context, state string) (err error) {
 			continue
 		}
 		r, rev, err := m.leases.read(ctx)
-		watch.saw(r, rev, err, time.Now())
-		m.heard(watch.last, err)
+		watch.saw(r, rev, err, time.Now(), m.opt.Now())
+		m.heard(watch, err)
 		if m.stalled() != "" || !watch.over(time.Now(), m.str.lease, m.opt.Standby) {
 			if !health.Wait(ctx, m.poll()) {
 				return ctx.Err()
 			}
 			continue
 		}
-		switch led, err := m.lead(ctx, log, watch.rev); {
+		switch led, err := m.lead(ctx, log, watch); {
 		case errors.Is(err, ErrDeposed): // somebody else was faster
 			return errCut
 		case err != nil:
@@ -298,18 +298,18 @@ func (m *Member) refill(ctx context.Context, log *journal.Log) (lacked bool, err
 
 // lead begins a new epoch, once the stream has all of the local file. led is false while the stream
 // has to be read again.
-func (m *Member) lead(ctx context.Context, log *journal.Log, rev uint64) (led bool, err error) {
+func (m *Member) lead(ctx context.Context, log *journal.Log, watch silence) (led bool, err error) {
 	if lacked, err := m.refill(ctx, log); lacked || err != nil {
 		return false, err
 	}
-	next := journal.Lead{Epoch: m.Report().Epoch + 1, By: m.opt.By}
+	next := journal.Lead{Epoch: m.Report().Epoch + 1, By: m.opt.By, Ahead: watch.ahead.Milliseconds()}
 	if _, _, err := log.Append(next.Entry(m.opt.Now())); err != nil {
 		return false, err
 	}
 	m.upTo, _ = log.Last()
 	m.led(next)
 	m.opt.Logf("this machine leads: epoch %d", next.Epoch)
-	m.keep(ctx, next.Epoch, rev)
+	m.keep(ctx, next.Epoch, watch.rev)
 	return true, nil
 }
 
