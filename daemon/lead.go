@@ -54,6 +54,12 @@ type Replica struct {
 	Behind  int64  `json:"behind,omitempty"` // messages
 }
 
+// errLed refuses a journal that several machines keep to one that would go on alone.
+func errLed(epoch int64) error {
+	return fault.Failed("start `sluice daemon --cluster URLS`; `sluice cluster leave` has this machine go on alone",
+		"the record of this repo is that of a cluster: its last lead, of epoch %d, was not left", epoch)
+}
+
 // errDeposed ends the loop when another machine decides.
 var errDeposed = errors.New("another machine decides now: this one follows")
 

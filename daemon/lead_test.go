@@ -210,3 +210,51 @@ func TestLeadShiftsTimes(t *testing.T) {
 		}
 	}
 }
+
+// A journal that several machines keep is not served by one alone, whatever files lie beside it, and
+// also where only a snapshot says so; it is once a machine has left.
+func TestLedIsNotServedAlone(t *testing.T) {
+	b := handled(t)
+	state := b.State()
+	if err := b.core.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open := func(lead Lead) error {
+		r, _, err := OpenRepo(RepoOptions{State: state, World: newStage(), Compile: twoGates, Config: engine.DefaultConfig, Lead: lead})
+		if err != nil {
+			return err
+		}
+		if lead != nil { // what is in the journal is in the snapshot alone
+			r.core.since = 1
+			err = r.core.save()
+		}
+		return errors.Join(err, r.core.log.Close())
+	}
+	add := func(e journal.Entry) {
+		t.Helper()
+		log, _, err := journal.Open(state, journal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := log.Append(e); err != nil {
+			t.Fatal(err)
+		}
+		log.Close()
+	}
+	if err := open(nil); err != nil {
+		t.Fatal(err)
+	}
+	add(journal.Lead{Epoch: 7, By: "x"}.Entry(b.now))
+	for range 2 {
+		if err := open(nil); err == nil || !strings.Contains(err.Error(), "its last lead, of epoch 7, was not left") {
+			t.Fatal(err)
+		}
+		if err := open(newFakeLead()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(journal.Left{Epoch: 7, By: "x"}.Entry(b.now))
+	if err := open(nil); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -143,6 +143,9 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	if err != nil {
 		return nil, rec, err
 	}
+	if c.led > 0 && opt.Lead == nil {
+		return nil, rec, errors.Join(errLed(c.led), c.log.Close())
+	}
 	if opt.Hold {
 		c.state.Hold()
 	}

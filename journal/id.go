@@ -81,16 +81,44 @@ type Lead struct {
 // MaxAhead is the most that the clocks of two machines may differ.
 const MaxAhead = 365 * 24 * time.Hour
 
-const leadKind = "lead_taken"
+// Left is the event of a record, without facts, that a machine appends to its own file when it goes
+// on alone: the lead before it holds no more.
+type Left struct {
+	Kind  string `json:"kind"`  // leftKind
+	Epoch int64  `json:"epoch"` // of that lead
+	By    string `json:"by"`
+}
+
+const (
+	leadKind = "lead_taken"
+	leftKind = "left"
+)
 
 // Entry returns the entry of a lead that begins now.
 func (l Lead) Entry(now time.Time) Entry {
 	l.Kind = leadKind
-	event, err := json.Marshal(l)
+	return entryOf(l, now)
+}
+
+// Entry returns the entry of a machine that leaves now.
+func (l Left) Entry(now time.Time) Entry {
+	l.Kind = leftKind
+	return entryOf(l, now)
+}
+
+func entryOf(event any, now time.Time) Entry {
+	raw, err := json.Marshal(event)
 	if err != nil {
-		panic("journal: a lead cannot be encoded: " + err.Error())
+		panic("journal: an event cannot be encoded: " + err.Error())
 	}
-	return Entry{At: now, Event: event}
+	return Entry{At: now, Event: raw}
+}
+
+// Left reports whether a machine has left with this record.
+func (r Record) Left() bool {
+	var l Left
+	return len(r.Facts) == 0 && bytes.Contains(r.Event, []byte(leftKind)) && json.Unmarshal(r.Event, &l) == nil &&
+		l.Kind == leftKind && l.Epoch > 0
 }
 
 // Lead returns the lead that the record begins; ok is false for any other record.

@@ -21,6 +21,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/journal"
+	"sluice/tools/conform"
 	"sluice/tools/natstest"
 )
 
@@ -263,6 +264,7 @@ func TestClusterMistakes(t *testing.T) {
 	eventually(t, "the run ends", a.ended)
 	a.sameAsStream(servers, id)
 	a.stop()
+	says(a, 0, "ok stream SLUICE_"+id, "audit", "verify", "--cluster", servers.URL())
 
 	// the servers lose all: neither begins anew, and a daemon with only this repo ends
 	servers.Kill(0)
@@ -279,8 +281,15 @@ func TestClusterMistakes(t *testing.T) {
 		t.Error("the journal was changed")
 	}
 
-	// one machine goes on alone
+	// one machine goes on alone, which its journal says: nothing else makes it one machine's again
+	conform.Rule(t, "13-cluster leaving", "a record `left`; without it a plain `sluice daemon` refuses that journal")
+	if err := os.Remove(filepath.Join(a.state(), "cluster")); err != nil {
+		t.Fatal(err)
+	}
+	says(a, 1, "its last lead, of epoch 2, was not left", "run", "long", "--yes")
+	says(a, 0, "several machines keep it: epoch 2", "audit", "verify")
 	says(a, 0, "", "cluster", "leave", "--yes")
+	says(a, 0, "has left the cluster after epoch 2", "audit", "verify")
 	says(a, 1, "belongs to no cluster", "cluster", "leave", "--yes")
 	a.bootIn(servers)
 	eventually(t, "the daemon says so", func() bool { return strings.Contains(tailOf(a.log.Name()), "belongs to no cluster yet") })

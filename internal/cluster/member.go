@@ -128,8 +128,9 @@ func (m *Member) take(ctx context.Context, state string) (err error) {
 // scan reads the whole local journal: whose it is, and the newest epoch. A journal of an older release
 // has no id up to its first lead; the records themselves show whose it is. With strict it needs one.
 func (m *Member) scan(log *journal.Log, strict bool) error {
-	id, newest, err := named(log)
-	m.led(newest)
+	past, err := historyOf(log)
+	id := past.id
+	m.led(past.newest)
 	seq, _ := log.Last()
 	if foreign := id != m.opt.ID && (id != "" || strict); err == nil && seq > 0 && foreign {
 		err = refusal("`sluice cluster leave`, move the journal away, then `sluice cluster join` again",
