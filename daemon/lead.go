@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +25,11 @@ type Lead interface {
 	// Lost is closed when another machine decides.
 	Lost() <-chan struct{}
 	Report() Cluster
+	// Say passes words on to the machine that leads, and returns its answer; not heard: none leads,
+	// and nothing was taken in. An error proves nothing.
+	Say(ctx context.Context, words []byte) (answer []byte, heard bool, err error)
+	// Hear has what other machines say answered, until ctx ends.
+	Hear(ctx context.Context, answer func(ctx context.Context, words []byte) []byte) error
 	// Close leaves the lead to the others.
 	Close()
 }
@@ -88,7 +92,8 @@ func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop f
 	return led, func() { lost(nil) }, nil
 }
 
-// standbyHandler answers from the local journal, which is a little behind; it takes nothing in.
+// standbyHandler answers from the local journal, which is a little behind, and passes on what people
+// say.
 func standbyHandler(opt RepoOptions) http.Handler {
 	mux := http.NewServeMux()
 	ping := Ping{PID: pid(), Version: opt.Version, Root: opt.Root, Started: time.Now()}
@@ -134,10 +139,8 @@ func standbyHandler(opt RepoOptions) http.Handler {
 		enc := json.NewEncoder(w)
 		_ = r.Facts(req.URL.Query().Get("run"), from, func(l Line) error { return enc.Encode(l) })
 	})
-	handle(mux, "/", func(*http.Request) (any, error) {
-		return nil, errStatus{http.StatusConflict, fault.New("do it there", "not recorded: this machine only follows, "+
-			"and %s decides", cmp.Or(opt.Lead.Report().Leader, "another one"))}
-	})
+	handle(mux, "POST /v1/do", func(req *http.Request) (any, error) { return passOn(req, opt) })
+	handle(mux, "/", func(*http.Request) (any, error) { return nil, notRecorded(opt.Lead.Report().Leader) })
 	return mux
 }
 

@@ -24,6 +24,8 @@ type fakeLead struct {
 	closed atomic.Bool
 
 	renewed time.Time
+	say     func(ctx context.Context, words []byte) (answer []byte, heard bool, err error)
+	hears   chan func(ctx context.Context, words []byte) []byte
 }
 
 func newFakeLead() *fakeLead {
@@ -48,7 +50,21 @@ func (l *fakeLead) Holds() bool {
 	return l.holds.Load()
 }
 func (l *fakeLead) Lost() <-chan struct{} { return l.lost }
-func (l *fakeLead) Close()                { l.closed.Store(true) }
+func (l *fakeLead) Say(ctx context.Context, words []byte) (answer []byte, heard bool, err error) {
+	if l.say == nil {
+		return nil, false, nil
+	}
+	return l.say(ctx, words)
+}
+func (l *fakeLead) Hear(ctx context.Context, answer func(ctx context.Context, words []byte) []byte) error {
+	select {
+	case l.hears <- answer:
+	case <-ctx.Done():
+	}
+	<-ctx.Done()
+	return nil
+}
+func (l *fakeLead) Close() { l.closed.Store(true) }
 func (l *fakeLead) Report() Cluster {
 	return Cluster{Epoch: 4, Leader: "the other", Leads: l.holds.Load(), Holds: l.holds.Load(), Renewed: l.renewed}
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"sluice/daemon"
 	"sluice/internal/fault"
 	"sluice/internal/health"
@@ -33,6 +35,7 @@ type Options struct {
 // Member is this machine's part in a journal. See the package's doc.
 type Member struct {
 	opt    Options
+	nc     *nats.Conn
 	str    *stream
 	leases *leases
 
@@ -56,7 +59,7 @@ func (c *Conn) Member(o Options) *Member {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Member{opt: o, str: c.streamOf(o.ID), leases: &leases{js: c.js, id: o.ID}, lost: make(chan struct{}),
+	return &Member{opt: o, nc: c.nc, str: c.streamOf(o.ID), leases: &leases{js: c.js, id: o.ID}, lost: make(chan struct{}),
 		report: daemon.Cluster{Journal: o.ID, Machine: o.By}}
 }
 
