@@ -187,7 +187,8 @@ func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, 
 	if ev.Run != "" {
 		only = []job.Place{{Run: ev.Run}}
 	}
-	if err := r.Ask(ctx, func(c *core) { over, ev.Round = r.inboxes(only).Asked, roundOf(c.state, ev) }); err != nil {
+	err := r.Ask(ctx, func(c *core) { over, ev.Round = inboxes(c.state, only).Asked, roundOf(c.state, ev) })
+	if err != nil {
 		return nil, err
 	}
 	if ev.Outcome == engine.OutcomeFail || ev.Outcome == engine.OutcomeVeto {

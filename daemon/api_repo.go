@@ -208,6 +208,10 @@ func doBy(ctx context.Context, r *Repo, d Do, by engine.Actor) (Done, error) {
 	if err != nil {
 		return Done{}, err
 	}
+	return doneOf(got), nil
+}
+
+func doneOf(got doneReply) Done {
 	out := Done{Seq: got.rec.Seq, Facts: got.rec.Facts}
 	for _, f := range got.facts {
 		if ig, ok := f.(engine.Ignored); ok && out.Ignored == "" {
@@ -217,7 +221,7 @@ func doBy(ctx context.Context, r *Repo, d Do, by engine.Actor) (Done, error) {
 			out.Run = f.RunID()
 		}
 	}
-	return out, nil
+	return out
 }
 
 // runOf returns the run that an event is for; "" if it names none.

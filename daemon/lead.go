@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"sluice/internal/fault"
@@ -75,7 +76,12 @@ func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop f
 		return nil, nil, err
 	}
 	srv := serve(l, standbyHandler(*opt))
+	passing, stopPassing := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { passFilesOn(passing, *opt) })
 	err = opt.Lead.Take(ctx, opt.State)
+	stopPassing()
+	wg.Wait()
 	stopServer(srv, filepath.Join(opt.State, SocketName))
 	if err != nil {
 		return nil, nil, err

@@ -35,12 +35,14 @@ const (
 
 // word is what a machine that follows passes on.
 type word struct {
-	ID    string `json:"id"`
-	Epoch int64  `json:"epoch"` // that it is for
-	From  string `json:"from"`  // the machine
-	Who   string `json:"who"`
-	Trust string `json:"trust"` // as of that machine
-	Do    Do     `json:"do"`
+	ID    string           `json:"id"`
+	Epoch int64            `json:"epoch"` // that it is for
+	From  string           `json:"from"`  // the machine
+	Who   string           `json:"who"`
+	Trust string           `json:"trust"` // as of that machine
+	Do    Do               `json:"do"`
+	File  *engine.FileSeen `json:"file,omitempty"` // in place of Do
+	At    time.Time        `json:"at"`             // when it is sent, by that machine's clock
 }
 
 // reply is the leader's answer.
@@ -65,6 +67,7 @@ func say(ctx context.Context, lead Lead, w word) (Done, error) {
 		if !unsure {
 			w.Epoch = report.Epoch
 		}
+		w.At = time.Now()
 		raw, err := json.Marshal(w)
 		if err != nil || len(raw) > wordBytes {
 			return Done{}, asked("more than %d KiB", requestMost>>10)
@@ -238,9 +241,21 @@ func (e *ear) decide(ctx context.Context, w word) []byte {
 
 func (e *ear) take(ctx context.Context, w word) (Done, error) {
 	by := actor(e.r, w.Do)
+	if w.File != nil {
+		by.Via = "file"
+		by.Trust, _ = e.r.opt.World.Level(w.File.Dir)
+	}
 	by.Who, by.Via = text.Line(w.Who), by.Via+" on "+text.Line(w.From)
 	if w.Trust != engine.TrustSandbox { // neither machine may be worse
 		by.Trust = engine.TrustFile
+	}
+	if w.File != nil {
+		f, err := fileOf(ctx, e.r, w, by)
+		if err != nil {
+			return Done{}, err
+		}
+		got, err := e.r.Take(ctx, f)
+		return doneOf(got), err
 	}
 	switch w.Do.Kind {
 	case engine.FileSeen{}.EventKind(), engine.Claimed{}.EventKind():

@@ -211,3 +211,60 @@ func TestDeposedAnswers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A file of another machine counts by its age, as an answer only, and with the lower trust of the two
+// machines.
+func TestPassedOnFile(t *testing.T) {
+	leader := newFakeLead()
+	leader.hears = make(chan func(context.Context, []byte) []byte, 1)
+	_, ready, _ := servedIn(t, leader, true)
+	repo, answer := <-ready, <-leader.hears
+	ctx := context.Background()
+	there := time.Now().Add(-time.Hour) // its clock
+	f := engine.FileSeen{Name: "GA-pass", ID: "1-2-3", Of: "two-1/A#1.1", Place: "p", TokenOf: "two-1/A#1.1", DigestNow: "forged",
+		Written: there.Add(-3 * time.Second), By: engine.Actor{Who: "x", Trust: engine.TrustSigned, Key: "k"},
+		Sentinel: &engine.Sentinel{Step: "A", Status: "done"},
+		Human:    &engine.HumanSay{Text: "yes", Proven: engine.Proven{Signed: &engine.Signed{Key: "k"}}}}
+	w := word{ID: journal.NewID(), Epoch: 4, From: "b", Who: "ann\x1b", Trust: engine.TrustFile, File: &f, At: there}
+	got, err := fileOf(ctx, repo, w, engine.Actor{Who: "ann"})
+	if err != nil || got.ID != "elsewhere-"+w.ID || got.Of+got.Place+got.TokenOf+got.DigestNow != "" || got.Sentinel != nil ||
+		got.By.Who != "ann" || got.Human.Proven.Signed != nil || got.Human.Proven.Unproven == "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if age := time.Since(got.Written); age < 3*time.Second || age > 10*time.Second {
+		t.Errorf("it is %s old, and was 3 seconds", age)
+	}
+
+	if _, err := repo.Do(ctx, Do{Kind: "run_requested", Event: []byte(`{"source":"two"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	round := func() (q engine.Round) {
+		_ = repo.Ask(ctx, func(c *core) {
+			if r := c.state.Runs["two-1"].CurrentRound("GB"); r != nil {
+				q = *r
+			}
+		})
+		return q
+	}
+	for until := time.Now().Add(10 * time.Second); round().State != engine.OnHuman; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("GB asks nobody")
+		}
+	}
+	now := time.Now()
+	w.File = &engine.FileSeen{Name: "GB-pass", Human: &engine.HumanSay{}, Written: now, ID: "9"}
+	w.At, w.Trust = now, "forged"
+	raw, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var a reply
+		if err := json.Unmarshal(answer(ctx, raw), &a); err != nil || a.Error != "" || len(a.Done.Facts) == 0 {
+			t.Fatalf("%+v, %v", a, err)
+		}
+	}
+	if q := round(); q.By == nil || q.By.Who != "ann" || q.By.Via != "file on b" || q.By.Trust != engine.TrustFile || q.N != 1 {
+		t.Errorf("%+v by %+v", q, q.By)
+	}
+}

@@ -22,6 +22,8 @@ const (
 	stallFirst = 100 * time.Millisecond
 	stallMost  = 2 * time.Second
 	aliveEvery = 10 * time.Second
+	// rescanEvery is the usual time between scans of the inboxes.
+	rescanEvery = 5 * time.Second
 )
 
 // RepoOptions configures a repo's loop.
@@ -137,7 +139,7 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 		opt.Pace = func(d time.Duration) time.Duration { return d }
 	}
 	if opt.Rescan <= 0 {
-		opt.Rescan = 5 * time.Second
+		opt.Rescan = rescanEvery
 	}
 	c, rec, err := openCore(opt.State, opt.Journal, opt.Compile)
 	if err != nil {

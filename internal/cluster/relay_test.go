@@ -27,9 +27,9 @@ func TestSayAndHear(t *testing.T) {
 		t.Fatalf("nobody listens: %s, %v, %v", answer, heard, err)
 	}
 	var n atomic.Int64
-	ended, deaf := make(chan error, 1), func() {}
-	var until context.Context
-	until, deaf = context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	until, deaf := context.WithCancel(ctx)
+	defer deaf()
 	go func() {
 		ended <- hears.Hear(until, func(_ context.Context, words []byte) []byte {
 			n.Add(1)
