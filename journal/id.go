@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
+	"os"
 	"time"
 )
 
@@ -129,4 +131,21 @@ func (r Record) Lead() (l Lead, ok bool) {
 	const most = int64(MaxAhead / time.Millisecond)
 	return l, json.Unmarshal(r.Event, &l) == nil && l.Kind == leadKind && l.Epoch > 0 &&
 		-most <= l.Ahead && l.Ahead <= most
+}
+
+// IDIn returns the id at the beginning of the journal in a state folder, without opening it; "" = it
+// has none there, or there is no journal.
+func IDIn(dir string) string {
+	f, err := os.Open(path(dir, FileName))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 128)
+	n, _ := io.ReadFull(f, head) // a shorter one has no id
+	_, rest, _ := bytes.Cut(head[:n], []byte(`Z","event":{"journal":"`))
+	if !bytes.HasPrefix(head, []byte(`{"seq":1,"at":"`)) || len(rest) < 2*idBytes || !IsID(string(rest[:2*idBytes])) {
+		return ""
+	}
+	return string(rest[:2*idBytes])
 }

@@ -48,3 +48,34 @@ func TestVerifyLeads(t *testing.T) {
 		}
 	}
 }
+
+// The id at the beginning of a journal is read without opening it.
+func TestIDIn(t *testing.T) {
+	t.Parallel()
+	id := NewID()
+	for name, c := range map[string]struct {
+		event string
+		want  string
+	}{
+		"with":    {string(WithID([]byte(`{"kind":"x"}`), id)), id},
+		"without": {`{"kind":"x"}`, ""},
+		"another": {`{"journal":"x","kind":"` + id + `"}`, ""},
+		"later":   {`{"kind":"x","journal":"` + id + `"}`, ""},
+	} {
+		dir := t.TempDir()
+		if got := IDIn(dir); got != "" {
+			t.Errorf("%s: no journal has the id %s", name, got)
+		}
+		log, _, err := Open(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := log.Append(Entry{At: time.Now(), Event: []byte(c.event)}); err != nil {
+			t.Fatal(err)
+		}
+		log.Close()
+		if got := IDIn(dir); got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
