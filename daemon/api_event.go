@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,14 +15,9 @@ import (
 )
 
 // event builds the engine's event. The server sets who and when.
-func (r *Repo) event(ctx context.Context, d Do) (engine.Event, error) {
+func (r *Repo) event(ctx context.Context, d Do, by engine.Actor) (engine.Event, error) {
 	if len(d.Event) == 0 {
 		d.Event = json.RawMessage("{}")
-	}
-	by := engine.Actor{Who: username(), Via: d.Via}
-	by.Trust, _ = r.opt.World.Level(runOf(d.Event))
-	if by.Via == "" {
-		by.Via = "command"
 	}
 	var err error
 	switch d.Kind {
@@ -53,6 +49,13 @@ func (r *Repo) event(ctx context.Context, d Do) (engine.Event, error) {
 		return requested(d.Kind, d.Event, by)
 	}
 	return nil, badEvent(d.Kind, err)
+}
+
+// actor is who submits an event to this machine.
+func actor(r *Repo, d Do) engine.Actor {
+	by := engine.Actor{Who: username(), Via: cmp.Or(d.Via, "command")}
+	by.Trust, _ = r.opt.World.Level(runOf(d.Event))
+	return by
 }
 
 // requested builds an event that has nothing of the server but who asks.
@@ -184,7 +187,8 @@ func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, 
 	if ev.Run != "" {
 		only = []job.Place{{Run: ev.Run}}
 	}
-	if err := r.Ask(ctx, func(*core) { over, ev.Round = r.inboxes(only).Asked, r.roundOf(ev) }); err != nil {
+	err := r.Ask(ctx, func(c *core) { over, ev.Round = inboxes(c.state, only).Asked, roundOf(c.state, ev) })
+	if err != nil {
 		return nil, err
 	}
 	if ev.Outcome == engine.OutcomeFail || ev.Outcome == engine.OutcomeVeto {
@@ -207,11 +211,11 @@ func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, 
 // roundOf returns the round an answer is about. If it names none, that is the newest round of its
 // run, or 0 if the run is ambiguous. It uses no clock, since a clock may have been set back
 // meanwhile.
-func (r *Repo) roundOf(ev engine.Answered) (n int) {
+func roundOf(st *engine.State, ev engine.Answered) (n int) {
 	if ev.Round != 0 {
 		return ev.Round
 	}
-	for _, run := range r.core.state.LiveRuns() {
+	for _, run := range st.LiveRuns() {
 		q := run.CurrentRound(ev.Gate)
 		if q == nil || ev.Run != "" && ev.Run != run.ID {
 			continue

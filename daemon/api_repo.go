@@ -189,13 +189,18 @@ func (r *Repo) do(req *http.Request) (any, error) {
 	if err := json.NewDecoder(req.Body).Decode(&d); err != nil {
 		return nil, asked("request: %w", err)
 	}
-	return r.Do(req.Context(), d)
+	done, err := r.Do(req.Context(), d)
+	return done, deposed(r, err)
 }
 
 // Do submits a person's or agent's event and returns once the decision is journaled. The repo sets
 // who says it, when, and with what trust; d only says how it arrived.
 func (r *Repo) Do(ctx context.Context, d Do) (Done, error) {
-	ev, err := r.event(ctx, d)
+	return doBy(ctx, r, d, actor(r, d))
+}
+
+func doBy(ctx context.Context, r *Repo, d Do, by engine.Actor) (Done, error) {
+	ev, err := r.event(ctx, d, by)
 	if err != nil {
 		return Done{}, err
 	}
@@ -203,6 +208,10 @@ func (r *Repo) Do(ctx context.Context, d Do) (Done, error) {
 	if err != nil {
 		return Done{}, err
 	}
+	return doneOf(got), nil
+}
+
+func doneOf(got doneReply) Done {
 	out := Done{Seq: got.rec.Seq, Facts: got.rec.Facts}
 	for _, f := range got.facts {
 		if ig, ok := f.(engine.Ignored); ok && out.Ignored == "" {
@@ -212,7 +221,7 @@ func (r *Repo) Do(ctx context.Context, d Do) (Done, error) {
 			out.Run = f.RunID()
 		}
 	}
-	return out, nil
+	return out
 }
 
 // runOf returns the run that an event is for; "" if it names none.

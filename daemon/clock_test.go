@@ -74,7 +74,7 @@ func TestAWordAfterAClockSetBack(t *testing.T) {
 		var ev engine.Event
 		go func() {
 			var err error
-			ev, err = b.event(t.Context(), Do{Kind: "answered", Event: []byte(`{"gate":"GA","run":"` + run + `","outcome":"veto","text":"no"}`)})
+			ev, err = b.event(t.Context(), Do{Kind: "answered", Event: []byte(`{"gate":"GA","run":"` + run + `","outcome":"veto","text":"no"}`)}, engine.Actor{})
 			asked <- err
 		}()
 		for waiting := true; waiting; {

@@ -38,6 +38,8 @@ type core struct {
 	saved   int                     // bytes of the last snapshot
 	pending []entry                 // decided, not journaled yet
 	lastAt  time.Time               // of the last record read back
+	led     int64                   // the epoch of the newest lead that no machine has left since
+	ahead   time.Duration           // the own clock of that record's, as the leads after it say
 }
 
 type entry struct {
@@ -49,6 +51,7 @@ type entry struct {
 
 // snapshot is a snapshot's payload.
 type snapshot struct {
+	Led     int64             `json:"led,omitempty"`
 	State   *engine.State     `json:"state"`
 	Sources map[string]string `json:"sources"`
 }
@@ -82,7 +85,7 @@ func (c *core) restore() error {
 		if err := json.Unmarshal(payload, &snap); err != nil {
 			return fmt.Errorf("snapshot after record %d: it is whole but cannot be read by this release: %w", seq, err)
 		}
-		c.state, c.saved, from = snap.State, len(payload), seq+1
+		c.state, c.led, c.saved, from = snap.State, snap.Led, len(payload), seq+1
 		for digest, source := range snap.Sources {
 			c.learn(digest, source)
 		}
@@ -93,8 +96,12 @@ func (c *core) restore() error {
 			return err
 		}
 		c.since++
-		if len(facts) > 0 { // the record of a lead has none, and was made only now
-			c.lastAt = rec.At
+		if l, ok := rec.Lead(); ok {
+			c.led, c.ahead = l.Epoch, c.ahead+time.Duration(l.Ahead)*time.Millisecond
+		} else if rec.Left() {
+			c.led = 0
+		} else if len(facts) > 0 { // decided after the times were shifted
+			c.lastAt, c.ahead = rec.At, 0
 		}
 		c.fold(rec.At, facts)
 		return nil
@@ -298,7 +305,7 @@ func (c *core) save() error {
 	if len(c.pending) > 0 || c.since == 0 {
 		return nil
 	}
-	payload, err := json.Marshal(snapshot{State: c.state, Sources: c.sources})
+	payload, err := json.Marshal(snapshot{Led: c.led, State: c.state, Sources: c.sources})
 	if err != nil {
 		return err
 	}

@@ -11,5 +11,6 @@
 // (the readable copies; export_facts.go: of which facts) and past.go (the check of old records),
 // which both run behind the loop, server.go and server_repos.go (the service and its repos),
 // api_repo.go and api_event.go (what it answers, and what people's requests become), status.go and
-// status_waits.go, client.go, lock.go.
+// status_waits.go, client.go, lock.go; where several machines keep the journal, lead.go (whose turn it
+// is), relay.go and relay_file.go (what is said on a machine that only follows).
 package daemon

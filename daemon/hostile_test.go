@@ -158,11 +158,11 @@ func TestWhatPassedInASleepIsOpenedFirst(t *testing.T) {
 func TestTheInboxOfAPlainFolder(t *testing.T) {
 	conform.Rule(t, "1-language rule 3 sentinel_file", "written below a worktree that is a plain folder of the root it counts too")
 	b := handled(t)
-	if in := b.inboxes(nil); len(in.Trees) != 0 {
+	if in := inboxes(b.core.state, nil); len(in.Trees) != 0 {
 		t.Errorf("%q: the root's own is read anyway", in.Trees)
 	}
 	b.run().Current("A").Worktree = "sub"
-	if in := b.inboxes(nil); len(in.Trees) != 1 || in.Trees[0] != "." {
+	if in := inboxes(b.core.state, nil); len(in.Trees) != 1 || in.Trees[0] != "." {
 		t.Errorf("%q", in.Trees)
 	}
 }
@@ -262,7 +262,7 @@ func TestALookKnowsTheRunsConcerned(t *testing.T) {
 		only []job.Place
 		want int
 	}{{nil, 2}, {[]job.Place{{Dir: "x", Run: "two-1"}}, 1}, {[]job.Place{{Run: "two-1"}, {Run: "two-2"}}, 2}, {[]job.Place{{Run: "two-1"}, {Dir: "root"}}, 2}} {
-		if in := b.inboxes(c.only); len(in.Runs) != c.want || len(in.Only) != len(c.only) {
+		if in := inboxes(b.core.state, c.only); len(in.Runs) != c.want || len(in.Only) != len(c.only) {
 			t.Errorf("%v: %+v", c.only, in)
 		}
 	}

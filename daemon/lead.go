@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"sluice/engine"
@@ -28,6 +29,11 @@ type Lead interface {
 	// Lost is closed when another machine decides.
 	Lost() <-chan struct{}
 	Report() Cluster
+	// Say passes words on to the machine that leads, and returns its answer; not heard: none leads,
+	// and nothing was taken in. An error proves nothing.
+	Say(ctx context.Context, words []byte) (answer []byte, heard bool, err error)
+	// Hear has what other machines say answered, until ctx ends.
+	Hear(ctx context.Context, answer func(ctx context.Context, words []byte) []byte) error
 	// Close leaves the lead to the others.
 	Close()
 }
@@ -41,7 +47,7 @@ type Cluster struct {
 	Leads    bool      `json:"leads"`   // this machine decides
 	Holds    bool      `json:"holds"`   // and its lease lasts: effects may begin
 	Left     bool      `json:"left,omitempty"`
-	Renewed  time.Time `json:"renewed,omitzero"`  // the newest renewal before this machine led, by its leader's clock
+	Renewed  time.Time `json:"renewed,omitzero"`  // the newest renewal before this machine led, by this machine's clock
 	Seq      int64     `json:"seq,omitempty"`     // of a standby: the last record of the stream that it has
 	Stalled  string    `json:"stalled,omitempty"` // why the stream takes or gives nothing
 	Replicas []Replica `json:"replicas,omitempty"`
@@ -56,6 +62,12 @@ type Replica struct {
 	Behind  int64  `json:"behind,omitempty"` // messages
 }
 
+// errLed refuses a journal that several machines keep to one that would go on alone.
+func errLed(epoch int64) error {
+	return fault.Failed("start `sluice daemon --cluster URLS`; `sluice cluster leave` has this machine go on alone",
+		"the record of this repo is that of a cluster: its last lead, of epoch %d, was not left", epoch)
+}
+
 // errDeposed ends the loop when another machine decides.
 var errDeposed = errors.New("another machine decides now: this one follows")
 
@@ -67,7 +79,12 @@ func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop f
 		return nil, nil, err
 	}
 	srv := serve(l, standbyHandler(*opt))
+	passing, stopPassing := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { passFilesOn(passing, *opt) })
 	err = opt.Lead.Take(ctx, opt.State)
+	stopPassing()
+	wg.Wait()
 	stopServer(srv, filepath.Join(opt.State, SocketName))
 	if err != nil {
 		return nil, nil, err
@@ -116,7 +133,8 @@ func brought(ctx context.Context, r *Repo) (batch []item) {
 	return batch
 }
 
-// standbyHandler answers from the local journal, which is a little behind; it takes nothing in.
+// standbyHandler answers from the local journal, which is a little behind, and passes on what people
+// say.
 func standbyHandler(opt RepoOptions) http.Handler {
 	mux := http.NewServeMux()
 	ping := Ping{PID: pid(), Version: opt.Version, Root: opt.Root, Started: time.Now()}
@@ -162,10 +180,8 @@ func standbyHandler(opt RepoOptions) http.Handler {
 		enc := json.NewEncoder(w)
 		_ = r.Facts(req.URL.Query().Get("run"), from, func(l Line) error { return enc.Encode(l) })
 	})
-	handle(mux, "/", func(*http.Request) (any, error) {
-		return nil, errStatus{http.StatusConflict, fault.New("do it there", "not recorded: this machine only follows, "+
-			"and %s decides", cmp.Or(opt.Lead.Report().Leader, "another one"))}
-	})
+	handle(mux, "POST /v1/do", func(req *http.Request) (any, error) { return passOn(req, opt) })
+	handle(mux, "/", func(*http.Request) (any, error) { return nil, notRecorded(opt.Lead.Report().Leader) })
 	return mux
 }
 

@@ -24,6 +24,8 @@ type fakeLead struct {
 	closed atomic.Bool
 
 	renewed time.Time
+	say     func(ctx context.Context, words []byte) (answer []byte, heard bool, err error)
+	hears   chan func(ctx context.Context, words []byte) []byte
 }
 
 func newFakeLead() *fakeLead {
@@ -48,7 +50,21 @@ func (l *fakeLead) Holds() bool {
 	return l.holds.Load()
 }
 func (l *fakeLead) Lost() <-chan struct{} { return l.lost }
-func (l *fakeLead) Close()                { l.closed.Store(true) }
+func (l *fakeLead) Say(ctx context.Context, words []byte) (answer []byte, heard bool, err error) {
+	if l.say == nil {
+		return nil, false, nil
+	}
+	return l.say(ctx, words)
+}
+func (l *fakeLead) Hear(ctx context.Context, answer func(ctx context.Context, words []byte) []byte) error {
+	select {
+	case l.hears <- answer:
+	case <-ctx.Done():
+	}
+	<-ctx.Done()
+	return nil
+}
+func (l *fakeLead) Close() { l.closed.Store(true) }
 func (l *fakeLead) Report() Cluster {
 	return Cluster{Epoch: 4, Leader: "the other", Leads: l.holds.Load(), Holds: l.holds.Load(), Renewed: l.renewed}
 }
@@ -182,5 +198,110 @@ func TestLeadBringsWork(t *testing.T) {
 	want := engine.SpecUnread{Run: "w-1", Why: "not here", Lacks: engine.PausedWork}
 	if len(batch) != 1 || batch[0].event != want {
 		t.Errorf("%+v", batch)
+	}
+}
+
+// The times of runs are moved once, by what the leads say of the clocks since the last decision, also
+// where a machine led and decided nothing.
+func TestLeadShiftsTimes(t *testing.T) {
+	b := handled(t)
+	launched := b.run().Current("A").Launched
+	if err := b.core.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	led := func(leads ...journal.Lead) {
+		t.Helper()
+		log, _, err := journal.Open(b.State(), journal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		for _, l := range leads {
+			if _, _, err := log.Append(l.Entry(b.now)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	lead := newFakeLead() // of epoch 4
+	ahead := func(d time.Duration) journal.Lead { return journal.Lead{Epoch: 4, By: "x", Ahead: d.Milliseconds()} }
+	for i, c := range []struct {
+		leads []journal.Lead
+		want  time.Duration // in all
+	}{
+		{[]journal.Lead{ahead(time.Hour), ahead(0), ahead(-20 * time.Minute)}, 40 * time.Minute},
+		{nil, 40 * time.Minute},
+		{[]journal.Lead{ahead(0)}, 40 * time.Minute},
+		{[]journal.Lead{ahead(-40 * time.Minute)}, 0},
+	} {
+		led(c.leads...)
+		now := b.now.Add(c.want)
+		lead.renewed = now.Add(-time.Second)
+		r, _, err := OpenRepo(RepoOptions{State: b.State(), World: newStage(), Compile: twoGates, Config: engine.DefaultConfig, Lead: lead,
+			Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := r.start(t.Context())[0].event
+		if woken, ok := first.(engine.Woken); !ok || woken.Epoch != 4 || woken.To.Sub(woken.From) > time.Second {
+			t.Errorf("start %d: %+v", i, first)
+		}
+		r.core.take(first, now)
+		if _, err := r.core.commit(); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.core.state.Runs["two-1"].Current("A").Launched.Sub(launched); got != c.want {
+			t.Errorf("start %d: the times have moved by %s, want %s", i, got, c.want)
+		}
+		if err := r.core.log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A journal that several machines keep is not served by one alone, whatever files lie beside it, and
+// also where only a snapshot says so; it is once a machine has left.
+func TestLedIsNotServedAlone(t *testing.T) {
+	b := handled(t)
+	state := b.State()
+	if err := b.core.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open := func(lead Lead) error {
+		r, _, err := OpenRepo(RepoOptions{State: state, World: newStage(), Compile: twoGates, Config: engine.DefaultConfig, Lead: lead})
+		if err != nil {
+			return err
+		}
+		if lead != nil { // what is in the journal is in the snapshot alone
+			r.core.since = 1
+			err = r.core.save()
+		}
+		return errors.Join(err, r.core.log.Close())
+	}
+	add := func(e journal.Entry) {
+		t.Helper()
+		log, _, err := journal.Open(state, journal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := log.Append(e); err != nil {
+			t.Fatal(err)
+		}
+		log.Close()
+	}
+	if err := open(nil); err != nil {
+		t.Fatal(err)
+	}
+	add(journal.Lead{Epoch: 7, By: "x"}.Entry(b.now))
+	for range 2 {
+		if err := open(nil); err == nil || !strings.Contains(err.Error(), "its last lead, of epoch 7, was not left") {
+			t.Fatal(err)
+		}
+		if err := open(newFakeLead()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(journal.Left{Epoch: 7, By: "x"}.Entry(b.now))
+	if err := open(nil); err != nil {
+		t.Fatal(err)
 	}
 }

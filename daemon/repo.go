@@ -22,6 +22,8 @@ const (
 	stallFirst = 100 * time.Millisecond
 	stallMost  = 2 * time.Second
 	aliveEvery = 10 * time.Second
+	// rescanEvery is the usual time between scans of the inboxes.
+	rescanEvery = 5 * time.Second
 )
 
 // RepoOptions configures a repo's loop.
@@ -145,11 +147,14 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 		opt.Pace = func(d time.Duration) time.Duration { return d }
 	}
 	if opt.Rescan <= 0 {
-		opt.Rescan = 5 * time.Second
+		opt.Rescan = rescanEvery
 	}
 	c, rec, err := openCore(opt.State, opt.Journal, opt.Compile)
 	if err != nil {
 		return nil, rec, err
+	}
+	if c.led > 0 && opt.Lead == nil {
+		return nil, rec, errors.Join(errLed(c.led), c.log.Close())
 	}
 	if opt.Hold {
 		c.state.Hold()
@@ -227,7 +232,11 @@ func (r *Repo) Run(ctx context.Context) error {
 // a crash may leave only the first records of a batch, and the next start counts from the last one.
 func (r *Repo) start(ctx context.Context) []item {
 	now := r.opt.Now()
-	batch := []item{{event: engine.Woken{From: r.left(now), To: now}}}
+	woken := engine.Woken{From: r.left(now), To: now, Offset: engine.Duration(r.core.ahead)}
+	if c := clusterOf(r); c != nil {
+		woken.Epoch = c.Epoch
+	}
+	batch := []item{{event: woken}}
 	if cfg := r.opt.Config(); !sameJSON(cfg, r.core.state.Config) {
 		batch = append(batch, item{event: engine.Configured{Config: cfg}})
 	}
@@ -251,7 +260,7 @@ func (r *Repo) start(ctx context.Context) []item {
 // is journaled shortly after the mark of being served. A much later record predates a clock that
 // was set back, and so does a mark later than now.
 func (r *Repo) left(now time.Time) time.Time {
-	at, last := r.served(), r.core.lastAt
+	at, last := r.served(), r.core.lastAt.Add(r.core.ahead)
 	if at.IsZero() || at.After(now) || last.After(at) && last.Sub(at) <= 2*aliveEvery {
 		at = last
 	}

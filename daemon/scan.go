@@ -26,7 +26,7 @@ func (r *Repo) scan(ctx context.Context) {
 	}
 	r.scanAgain, r.lookAgain = false, false
 	r.opt.World.Hinted() // all hinted folders are read now
-	r.read(ctx, r.inboxes(nil))
+	r.read(ctx, inboxes(r.core.state, nil))
 }
 
 // look reads the folders that hints named. The next scan finds the rest.
@@ -44,7 +44,7 @@ func (r *Repo) look(ctx context.Context) {
 		return p.Run != "" && !r.core.state.Runs[p.Run].Live()
 	})
 	if len(places) > 0 {
-		r.read(ctx, r.inboxes(places))
+		r.read(ctx, inboxes(r.core.state, places))
 	}
 }
 
@@ -137,11 +137,11 @@ func (r *Repo) awaited(ev engine.ProcessEnded) bool {
 
 // inboxes returns where a scan must look now, and what it must know of the runs concerned; only nil
 // = everywhere.
-func (r *Repo) inboxes(only []job.Place) job.Inboxes {
+func inboxes(st *engine.State, only []job.Place) job.Inboxes {
 	in := job.Inboxes{Only: only, Tokens: map[string]string{}, Refused: map[string]int{}, Words: map[string]string{}}
 	trees := map[string]bool{}
-	for _, id := range r.concerned(only) {
-		run := r.core.state.Runs[id]
+	for _, id := range concerned(st, only) {
+		run := st.Runs[id]
 		if run != nil {
 			maps.Copy(in.Refused, run.Refused)
 		}
@@ -177,14 +177,14 @@ func (r *Repo) inboxes(only []job.Place) job.Inboxes {
 }
 
 // concerned returns the runs whose files may be in the places.
-func (r *Repo) concerned(only []job.Place) []string {
+func concerned(st *engine.State, only []job.Place) []string {
 	if only == nil {
-		return r.core.state.Order
+		return st.Order
 	}
 	var runs []string
 	for _, p := range only {
 		if p.Run == "" {
-			return r.core.state.Order
+			return st.Order
 		}
 		if !slices.Contains(runs, p.Run) {
 			runs = append(runs, p.Run)

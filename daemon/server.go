@@ -79,7 +79,9 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 	if ready != nil {
 		ready(repo, rec)
 	}
+	deaf := hear(repo)
 	err = repo.Run(ctx)
+	deaf()
 	stopServer(srv, filepath.Join(state, SocketName))
 	if errors.Is(context.Cause(ctx), errDeposed) {
 		return fmt.Errorf("%w (%s)", errDeposed, opt.Lead.Report().Leader)

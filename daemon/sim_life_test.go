@@ -154,7 +154,7 @@ func (s *sim) restored() {
 			}
 			return nil
 		}
-		ev, err := engine.DecodeEvent(rec.Event)
+		ev, err := noted(rec.Event)
 		if err != nil {
 			return err
 		}
@@ -171,6 +171,25 @@ func (s *sim) restored() {
 	if !s.over.IsZero() {
 		s.away()
 	}
+}
+
+// noted returns the event of a record, if signalled looks at such events.
+func noted(raw json.RawMessage) (engine.Event, error) {
+	var head struct{ Kind string }
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, err
+	}
+	switch head.Kind {
+	case engine.FileSeen{}.EventKind():
+		var ev engine.FileSeen
+		err := json.Unmarshal(raw, &ev)
+		return ev, err
+	case engine.CommitSeen{}.EventKind():
+		var ev engine.CommitSeen
+		err := json.Unmarshal(raw, &ev)
+		return ev, err
+	}
+	return nil, nil
 }
 
 // away notes the windows that ended while no daemon was there for long: they have to be opened

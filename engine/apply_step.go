@@ -240,6 +240,28 @@ func (r *Run) setClock(key string, to time.Time) {
 	*at = to
 }
 
+func (f ClockShifted) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	times := []*time.Time{&r.PausedAt, &r.BusySince}
+	for _, p := range r.Procs {
+		times = append(times, &p.Began, &p.From, &p.Deadline)
+	}
+	for _, a := range r.alive {
+		times = append(times, &a.Launched, &a.Deadline, &a.GraceUntil, &a.LingerUntil, &a.NotBefore)
+	}
+	for _, q := range r.open {
+		times = append(times, &q.Opened, &q.NotBefore, &q.Deadline, &q.WindowEnds, &q.Asked, &q.Due, &q.RemindAt)
+	}
+	if r.List != nil {
+		times = append(times, &r.List.Wrote)
+	}
+	for _, t := range times {
+		if !t.IsZero() {
+			*t = t.Add(time.Duration(f.By))
+		}
+	}
+}
+
 // clock returns the deadline of the step's or reviewer's process, or nil if it is no longer
 // working.
 func (r *Run) clock(key string) *time.Time {

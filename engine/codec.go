@@ -18,6 +18,7 @@ func (GraceBegan) FactKind() string       { return "grace_began" }
 func (StepSignalled) FactKind() string    { return "step_signalled" }
 func (StopOrdered) FactKind() string      { return "stop_ordered" }
 func (DeadlineMoved) FactKind() string    { return "deadline_moved" }
+func (ClockShifted) FactKind() string     { return "clock_shifted" }
 func (ClockHeld) FactKind() string        { return "clock_held" }
 func (ClockBegun) FactKind() string       { return "clock_begun" }
 func (ProcessGone) FactKind() string      { return "process_gone" }
@@ -148,6 +149,8 @@ func DecodeFact(raw []byte) (Fact, error) {
 		return decode[ClockBegun](kind, raw)
 	case "deadline_moved":
 		return decode[DeadlineMoved](kind, raw)
+	case "clock_shifted":
+		return decode[ClockShifted](kind, raw)
 	case "process_gone":
 		return decode[ProcessGone](kind, raw)
 	case "usage_counted":
@@ -293,81 +296,6 @@ func DecodeFact(raw []byte) (Fact, error) {
 	}
 	return nil, fmt.Errorf("decode fact: kind %q is not known to this release: it was written by a newer one: upgrade",
 		kind)
-}
-
-// DecodeEvent reads what EncodeEvent wrote.
-func DecodeEvent(raw []byte) (Event, error) {
-	kind, err := kindOf(raw)
-	if err != nil {
-		return nil, err
-	}
-	switch kind {
-	case "configured":
-		return decode[Configured](kind, raw)
-	case "run_requested":
-		return decode[RunRequested](kind, raw)
-	case "file_seen":
-		return decode[FileSeen](kind, raw)
-	case "commit_seen":
-		return decode[CommitSeen](kind, raw)
-	case "pull_seen":
-		return decode[PullSeen](kind, raw)
-	case "pull_ended":
-		return decode[PullEnded](kind, raw)
-	case "polled":
-		return decode[Polled](kind, raw)
-	case "claimed":
-		return decode[Claimed](kind, raw)
-	case "process_ended":
-		return decode[ProcessEnded](kind, raw)
-	case "answered":
-		return decode[Answered](kind, raw)
-	case "noticed":
-		return decode[Noticed](kind, raw)
-	case "file_written":
-		return decode[FileWritten](kind, raw)
-	case "slot_awaited":
-		return decode[SlotAwaited](kind, raw)
-	case "slot_taken":
-		return decode[SlotTaken](kind, raw)
-	case "files_dropped":
-		return decode[FilesDropped](kind, raw)
-	case "file_moved":
-		return decode[FileMoved](kind, raw)
-	case "looked":
-		return decode[Looked](kind, raw)
-	case "pause_requested":
-		return decode[PauseRequested](kind, raw)
-	case "resume_requested":
-		return decode[ResumeRequested](kind, raw)
-	case "abort_requested":
-		return decode[AbortRequested](kind, raw)
-	case "retry_requested":
-		return decode[RetryRequested](kind, raw)
-	case "spec_unread":
-		return decode[SpecUnread](kind, raw)
-	case "scanned":
-		return decode[Scanned](kind, raw)
-	case "ticked":
-		return decode[Ticked](kind, raw)
-	case "woken":
-		return decode[Woken](kind, raw)
-	case "tasks_seen":
-		return decode[TasksSeen](kind, raw)
-	case "tasks_saved":
-		return decode[TasksSaved](kind, raw)
-	case "arm_requested":
-		return decode[ArmRequested](kind, raw)
-	case "disarm_requested":
-		return decode[DisarmRequested](kind, raw)
-	case "fired":
-		return decode[Fired](kind, raw)
-	case "firing_read":
-		return decode[FiringRead](kind, raw)
-	case "firing_held":
-		return decode[FiringHeld](kind, raw)
-	}
-	return nil, fmt.Errorf("decode event: kind %q is not known to this release", kind)
 }
 
 func kindOf(raw []byte) (string, error) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -143,10 +144,13 @@ func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
 }
 
 // woken handles a gap in which sluice was away. Deadlines that passed in it are extended once
-// (8-semantics 36).
+// (8-semantics 36). A new epoch opens each open veto window again.
 func (d *decider) woken(ev Woken) {
 	gap := ev.To.Sub(ev.From)
 	for _, r := range slices.Clone(d.s.index.afoot) {
+		if ev.Offset != 0 {
+			d.put(ClockShifted{of: Of(r.ID), By: ev.Offset})
+		}
 		if gap > GapAllowed {
 			d.wokenProcs(r, ev, gap)
 		}
@@ -155,18 +159,33 @@ func (d *decider) woken(ev Woken) {
 			continue
 		}
 		d.again.add(r)
-		if gap <= GapAllowed || r.Phase != RunRunning {
+		if r.Phase != RunRunning {
 			continue
 		}
 		for _, a := range slices.Clone(w.inOrder(r.alive)) {
-			if a.State == Running && !a.Reopened && within(a.Deadline, ev) {
+			if a.State == Running && !a.Reopened && gap > GapAllowed && within(a.Deadline, ev) {
 				d.put(DeadlineMoved{of: Of(r.ID), Step: a.step, N: a.N, To: a.Deadline.Add(gap), Why: gapWords(gap)})
 			}
-			if q := r.roundOver(a); q != nil && !q.Reopened {
+			switch q := r.roundOver(a); {
+			case q == nil:
+			case ev.Epoch > 0 && q.State == OnWindow && !r.Paused:
+				openAgain(d, r, q, ev, "another machine decides since epoch "+strconv.FormatInt(ev.Epoch, 10))
+			case !q.Reopened && gap > GapAllowed:
 				d.wokenRound(r, q.gate, q, ev, gap)
 			}
 		}
 	}
+}
+
+// openAgain has a veto window last for a while from now on, with a new notice.
+func openAgain(d *decider, r *Run, q *Round, ev Woken, why string) {
+	to := ev.To.Add(min(time.Duration(q.VetoWindow), GapAllowed))
+	if !to.After(q.WindowEnds) {
+		return
+	}
+	d.put(DeadlineMoved{of: Of(r.ID), Gate: q.gate, N: q.N, To: to, Why: why})
+	d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again-%d", r.ID, q.gate, q.N, ev.Epoch), Kind: NoticeReminder, Run: r.ID,
+		Step: q.Step, Gate: q.gate, N: q.N, Text: "the veto window is open again: " + why, Until: to})
 }
 
 // wokenProcs extends the deadlines of checks and hooks by the gap.
@@ -182,11 +201,7 @@ func (d *decider) wokenRound(r *Run, gate string, q *Round, ev Woken, gap time.D
 	f := DeadlineMoved{of: Of(r.ID), Gate: gate, N: q.N, Why: gapWords(gap)}
 	switch {
 	case q.State == OnWindow && !r.Paused && within(q.WindowEnds, ev):
-		f.To = ev.To.Add(min(time.Duration(q.VetoWindow), GapAllowed))
-		d.put(f)
-		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again", r.ID, gate, q.N), Kind: NoticeReminder, Run: r.ID, Step: q.Step,
-			Gate: gate, N: q.N,
-			Text: "the veto window passed while sluice was away and is open again", Until: f.To})
+		openAgain(d, r, q, ev, f.Why)
 	case q.State == OnReview && within(q.Deadline, ev):
 		f.To = q.Deadline.Add(gap)
 		d.put(f)

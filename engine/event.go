@@ -289,6 +289,10 @@ type Ticked struct{}
 type Woken struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
+	// of a machine that has begun to decide in place of another: its epoch, and how far its clock is
+	// ahead of the other's
+	Epoch  int64    `json:"epoch,omitempty"`
+	Offset Duration `json:"offset,omitempty"`
 }
 
 func (Configured) EventKind() string { return "configured" }

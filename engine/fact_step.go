@@ -99,6 +99,12 @@ type (
 		To   time.Time `json:"to"`
 		Why  string    `json:"why"`
 	}
+	// ClockShifted: another machine decides from now on, by a clock that differs by By. The run's
+	// times are now that clock's.
+	ClockShifted struct {
+		of
+		By Duration `json:"by"`
+	}
 	// ClockHeld: the launch waits for one of max_agents to end; its time-out does not run.
 	ClockHeld struct {
 		of

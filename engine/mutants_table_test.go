@@ -278,8 +278,10 @@ func mutantsOfProcesses() []mutant {
 		{"a list that could not be written counts as written", "TaskList.made", "		l.Source = \"\"\n", "		l.Own = \"\"\n"},
 		{"slots are not counted", "decider.schedule", "slot && o.used >= d.s.Config.MaxParallel\n", "slot && o.used > d.s.Config.MaxParallel\n"},
 		{"a relaunch has the key of the launch before", "launchKey", "strconv.Itoa(n) + \".\" + strconv.Itoa(k)", "strconv.Itoa(n) + \".\" + strconv.Itoa(min(k, 1))"},
-		{"a restart resets every deadline", "decider.woken", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && !a.Deadline.IsZero() {"},
-		{"a deadline is opened again after every gap", "decider.woken", "a.State == Running && !a.Reopened && within(a.Deadline, ev) {", "a.State == Running && within(a.Deadline, ev) {"},
+		{"a restart resets every deadline", "decider.woken", "a.State == Running && !a.Reopened && gap > GapAllowed && within(a.Deadline, ev) {", "a.State == Running && !a.Deadline.IsZero() {"},
+		{"a new epoch opens a window once", "decider.woken", "case ev.Epoch > 0 && q.State", "case ev.Epoch > 0 && !q.Reopened && q.State"},
+		{"a clock's difference moves no window", "ClockShifted.apply", "&q.WindowEnds, ", ""},
+		{"a deadline is opened again after every gap", "decider.woken", "a.State == Running && !a.Reopened && gap > GapAllowed && within(a.Deadline, ev) {", "a.State == Running && gap > GapAllowed && within(a.Deadline, ev) {"},
 		{"what is no longer wanted is not stopped", "State.owedByRun", "		if !r.wanted(p) {\n", "		if !r.wanted(p) && !r.Live() {\n"},
 	}
 }

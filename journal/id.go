@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
+	"os"
 	"time"
 )
 
@@ -74,18 +76,51 @@ type Lead struct {
 	Epoch   int64  `json:"epoch"`
 	By      string `json:"by"`                // the machine, for people
 	Journal string `json:"journal,omitempty"` // the id, where the first record has none
+	// how far its clock is ahead of that of the machine before, in milliseconds; 0: not known, or little
+	Ahead int64 `json:"ahead_ms,omitempty"`
 }
 
-const leadKind = "lead_taken"
+// MaxAhead is the most that the clocks of two machines may differ.
+const MaxAhead = 365 * 24 * time.Hour
+
+// Left is the event of a record, without facts, that a machine appends to its own file when it goes
+// on alone: the lead before it holds no more.
+type Left struct {
+	Kind  string `json:"kind"`  // leftKind
+	Epoch int64  `json:"epoch"` // of that lead
+	By    string `json:"by"`
+}
+
+const (
+	leadKind = "lead_taken"
+	leftKind = "left"
+)
 
 // Entry returns the entry of a lead that begins now.
 func (l Lead) Entry(now time.Time) Entry {
 	l.Kind = leadKind
-	event, err := json.Marshal(l)
+	return entryOf(l, now)
+}
+
+// Entry returns the entry of a machine that leaves now.
+func (l Left) Entry(now time.Time) Entry {
+	l.Kind = leftKind
+	return entryOf(l, now)
+}
+
+func entryOf(event any, now time.Time) Entry {
+	raw, err := json.Marshal(event)
 	if err != nil {
-		panic("journal: a lead cannot be encoded: " + err.Error())
+		panic("journal: an event cannot be encoded: " + err.Error())
 	}
-	return Entry{At: now, Event: event}
+	return Entry{At: now, Event: raw}
+}
+
+// Left reports whether a machine has left with this record.
+func (r Record) Left() bool {
+	var l Left
+	return len(r.Facts) == 0 && bytes.Contains(r.Event, []byte(leftKind)) && json.Unmarshal(r.Event, &l) == nil &&
+		l.Kind == leftKind && l.Epoch > 0
 }
 
 // Lead returns the lead that the record begins; ok is false for any other record.
@@ -93,5 +128,24 @@ func (r Record) Lead() (l Lead, ok bool) {
 	if len(r.Facts) > 0 || !bytes.Contains(r.Event, []byte(leadKind)) {
 		return l, false
 	}
-	return l, json.Unmarshal(r.Event, &l) == nil && l.Kind == leadKind && l.Epoch > 0
+	const most = int64(MaxAhead / time.Millisecond)
+	return l, json.Unmarshal(r.Event, &l) == nil && l.Kind == leadKind && l.Epoch > 0 &&
+		-most <= l.Ahead && l.Ahead <= most
+}
+
+// IDIn returns the id at the beginning of the journal in a state folder, without opening it; "" = it
+// has none there, or there is no journal.
+func IDIn(dir string) string {
+	f, err := os.Open(path(dir, FileName))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 128)
+	n, _ := io.ReadFull(f, head) // a shorter one has no id
+	_, rest, _ := bytes.Cut(head[:n], []byte(`Z","event":{"journal":"`))
+	if !bytes.HasPrefix(head, []byte(`{"seq":1,"at":"`)) || len(rest) < 2*idBytes || !IsID(string(rest[:2*idBytes])) {
+		return ""
+	}
+	return string(rest[:2*idBytes])
 }

@@ -12,6 +12,8 @@ type Report struct {
 	Records int64 // good ones
 	Bytes   int64 // of the good ones
 	LastSum string
+	Epoch   int64 // of the newest lead; 0: this machine alone has always decided
+	Left    bool  // a machine has left since: it goes on alone
 	// PartialBytes follow the last good record and are not a record yet: a running write, or one
 	// that a crash interrupted. They are no damage.
 	PartialBytes int64
@@ -55,7 +57,10 @@ func Verify(dir string, opt Options, checkpoints ...Checkpoint) (Report, error) 
 		want[c.Seq] = c.Sum
 		highest = max(highest, c.Seq)
 	}
-	s, err := readAll(fsys, name, func(s *scanner) error {
+	s, err := readAll(fsys, name, func(s *scanner, p *parsed) error {
+		if err := rep.leads(s, p); err != nil {
+			return err
+		}
 		return checkPoint(s, snaps, want, &rep)
 	})
 	if s == nil {
@@ -82,6 +87,30 @@ func Verify(dir string, opt Options, checkpoints ...Checkpoint) (Report, error) 
 	return rep, nil
 }
 
+// leads checks the record of a lead, or of a machine that leaves.
+func (r *Report) leads(s *scanner, p *parsed) error {
+	if len(p.facts) > 0 {
+		return nil
+	}
+	rec := p.record()
+	l, ok := rec.Lead()
+	switch {
+	case ok && l.Epoch <= r.Epoch:
+		return s.wrong(fmt.Sprintf("record %d begins epoch %d after epoch %d: each has to be higher", rec.Seq, l.Epoch,
+			r.Epoch))
+	case ok:
+		r.Epoch, r.Left = l.Epoch, false
+	case rec.Left():
+		r.Left = true
+	}
+	return nil
+}
+
+// wrong is the damage of the record just read.
+func (s *scanner) wrong(why string) *Damage {
+	return &Damage{File: s.name, Line: s.at.seq, Offset: s.at.start, Good: s.at.seq, Why: why}
+}
+
 // checkPoint checks the record just read against its snapshots and checkpoints.
 func checkPoint(s *scanner, snaps []*snapshot, want map[int64]string, rep *Report) error {
 	for _, snap := range snaps {
@@ -89,14 +118,13 @@ func checkPoint(s *scanner, snaps []*snapshot, want map[int64]string, rep *Repor
 			continue
 		}
 		if snap.Line != hex.EncodeToString(s.at.hash[:]) || snap.Start != s.at.start || snap.End != s.at.end {
-			return &Damage{File: s.name, Line: s.at.seq, Offset: s.at.start, Good: s.at.seq,
-				Why: fmt.Sprintf("record %d is not the one that %s was made after", s.at.seq, snapshotName(snap.Seq))}
+			return s.wrong(fmt.Sprintf("record %d is not the one that %s was made after", s.at.seq, snapshotName(snap.Seq)))
 		}
 		rep.Snapshots = append(rep.Snapshots, snap.Seq)
 	}
 	if sum, ok := want[s.at.seq]; ok && sum != hex.EncodeToString(s.at.sum[:]) {
-		return &Damage{File: s.name, Line: s.at.seq, Offset: s.at.start, Good: s.at.seq,
-			Why: fmt.Sprintf("record %d is not the one of the checkpoint: the journal was replaced or written anew", s.at.seq)}
+		return s.wrong(fmt.Sprintf("record %d is not the one of the checkpoint: the journal was replaced or written anew",
+			s.at.seq))
 	}
 	return nil
 }
@@ -122,7 +150,7 @@ func behind(fsys FS, name string, good int64, snaps []*snapshot) (newest int64) 
 
 // readAll reads the whole journal and calls fn after each good record. The scanner is nil if the
 // file cannot be opened.
-func readAll(fsys FS, name string, fn func(*scanner) error) (*scanner, error) {
+func readAll(fsys FS, name string, fn func(*scanner, *parsed) error) (*scanner, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot be read: %w", name, err)
@@ -138,19 +166,20 @@ func readAll(fsys FS, name string, fn func(*scanner) error) (*scanner, error) {
 	return s, err
 }
 
-func readFrom(f File, name string, from point, fn func(*scanner) error) (*scanner, error) {
+func readFrom(f File, name string, from point, fn func(*scanner, *parsed) error) (*scanner, error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot be measured: %w", name, err)
 	}
 	s := newScanner(f, name, from, size)
 	for {
-		if _, err := s.next(); errors.Is(err, io.EOF) {
+		p, err := s.next()
+		if errors.Is(err, io.EOF) {
 			return s, nil
 		} else if err != nil {
 			return s, err
 		}
-		if err := fn(s); err != nil {
+		if err := fn(s, &p); err != nil {
 			return s, err
 		}
 	}

@@ -53,7 +53,7 @@ func newPasskeys(s *Server) *passkeys {
 // desk takes the registrations and decisions of a repo, at the page's address.
 func (k *passkeys) desk(at repo) (passkey.Desk, error) {
 	site, err := passkey.At(k.s.guard.base)
-	return passkey.Desk{Repo: at.ID, State: at.State, Site: site, Now: k.s.con.Now}, err
+	return passkey.Desk{Repo: at.ID, SignedAs: at.SignedAs(), State: at.State, Site: site, Now: k.s.con.Now}, err
 }
 
 // repoOf returns the repo with the id.

@@ -4,19 +4,17 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
 	"sluice/internal/audit"
+	"sluice/internal/cluster"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
-	"sluice/internal/render"
 	"sluice/internal/retention"
-	"sluice/internal/text"
 	"sluice/journal"
 )
 
@@ -37,27 +35,31 @@ both files completely.`,
 func verifyCommand(a *app) *cobra.Command {
 	var against []string
 	var list string
+	var servers cluster.Servers
 	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "verify [WORKFLOW]",
 		Short: "check the chain, the audit files and checkpoints",
 		Long: `Exits 1 and prints the first bad line if a line was changed, lost, duplicated or inserted. It can run
 beside the daemon. Only a signed checkpoint reveals that the end was cut off or the journal
 rewritten: --checkpoint note reads the git notes (refs/notes/sluice), or name a file.
+--cluster reads the whole stream that keeps the journal too and prints the first record that differs.
 It also lists work that went on without a gate's pass: by a route, on_fail or on_exhausted.`,
 		Example: "sluice audit verify\nsluice audit verify --checkpoint note\nsluice audit verify --checkpoint " +
 			"/mnt/safe/app.checkpoint --approvers /mnt/safe/allowed_signers",
 		Args: console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return auditVerify(cmd.Context(), a, args, against, list)
+			return auditVerify(cmd.Context(), a, args, against, list, servers)
 		},
 	})
 	cmd.Flags().StringArrayVar(&against, "checkpoint", nil,
 		"compare the journal with a checkpoint, `FILE|note`; repeatable")
 	cmd.Flags().StringVar(&list, "approvers", "", "`FILE` of the keys that count, in place of the repo's own list")
+	cmd.Flags().StringVar(&servers.URLs, "cluster", "", "compare the journal with its stream on the servers: `URL,URL,…`")
+	serverFlags(cmd.Flags(), &servers)
 	return cmd
 }
 
-func auditVerify(ctx context.Context, a *app, args, against []string, signers string) error {
+func auditVerify(ctx context.Context, a *app, args, against []string, signers string, servers cluster.Servers) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
@@ -75,58 +77,17 @@ func auditVerify(ctx context.Context, a *app, args, against []string, signers st
 		return repo.Notes(ctx, audit.NotesName)
 	}
 	list, ok, err := audit.Repo{Root: p.Root, State: p.State, ID: p.ID, Notes: notes}.Verify(args, against, signers)
+	if err == nil && ok && servers.URLs != "" { // a broken file is compared with nothing
+		var got cluster.Compared
+		got, err = servers.Compare(ctx, p.State)
+		ok = got.Differs == 0
+		list = append(list, audit.Checked{What: "stream " + got.Stream, OK: ok, Lines: got.Records, Why: got.Why,
+			Differs: got.Differs})
+	}
 	if err != nil {
 		return err
 	}
-	return printAudit(&a.Console, list, !ok)
-}
-
-func unpassedWords(u audit.Unpassed) string {
-	return render.Unpassed{Where: u.Run + " " + render.Round(u.Gate, u.Round), Outcome: u.Outcome,
-		Failures: u.Failures, Route: u.Route, Times: u.Times, To: u.To}.String() + render.Who(u.By)
-}
-
-func printAudit(con *console.Console, list []audit.Checked, bad bool) error {
-	if con.JSON {
-		if err := con.Document(map[string]any{"ok": !bad, "checked": list}); err != nil {
-			return err
-		}
-	} else {
-		for _, l := range list {
-			printChecked(con, l)
-		}
-	}
-	if bad {
-		return fault.Exit(fault.ExitFailed)
-	}
-	return nil
-}
-
-func printChecked(con *console.Console, l audit.Checked) {
-	word, style := "ok", console.Green
-	if !l.OK {
-		word, style = "BROKEN", console.Red
-	}
-	what := fmt.Sprintf("%s: %s", l.What, plural(int(l.Lines), "line"))
-	if l.Signed != "" || l.Point > 0 {
-		what = fmt.Sprintf("%s: record %d, %s", l.What, l.Point, l.Signed)
-	}
-	if l.Sum != "" {
-		what += ", last sum " + l.Sum
-	}
-	t := &console.Table{Columns: []console.Column{{}, {Fit: console.Wrapped}}}
-	t.Row(console.Styled(word, style), console.Styled(what, console.Plain))
-	con.PrintTable(t)
-	under := func(s, style string) { con.PrintWrapped(4, console.Styled(s, style)) }
-	if l.Why != "" {
-		under(oneLine(l.Why), console.Plain)
-	}
-	if l.MoreUnpassed > 0 {
-		under(text.GoneOnCount(l.MoreUnpassed)+" earlier", console.Plain)
-	}
-	for _, u := range l.Unpassed {
-		under(clean(unpassedWords(u)), console.Yellow)
-	}
+	return audit.Print(&a.Console, list, !ok)
 }
 
 func journalCommand(a *app) *cobra.Command {

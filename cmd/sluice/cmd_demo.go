@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
+	"sluice/internal/cluster"
 	"sluice/internal/console"
 	"sluice/internal/layout"
 	"sluice/internal/setup"
@@ -163,7 +164,7 @@ const demoReads = 3 * time.Second
 // demoEnd verifies the record, names what to look at, and ends with the run's outcome. It fits a terminal of 24 lines.
 func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunStatus, kept bool) error {
 	a.Title("\nThe record of it")
-	if err := auditVerify(ctx, a, nil, nil, ""); err != nil {
+	if err := auditVerify(ctx, a, nil, nil, "", cluster.Servers{}); err != nil {
 		return err
 	}
 	if kept {

@@ -52,7 +52,7 @@ const none = "-"
 
 // Approval is a person's word at a gate, bound to what it is about.
 type Approval struct {
-	Repo     string // repo-id
+	Repo     string // the journal's id; of a journal without one, and in older ones, the repo-id
 	Run      string
 	Gate     string
 	Round    int    // from 1

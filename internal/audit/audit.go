@@ -35,8 +35,12 @@ type Checked struct {
 	Why   string `json:"why,omitempty"`
 	Sum   string `json:"sum,omitempty"`
 
-	Point  int64  `json:"record,omitempty"` // of a checkpoint
-	Signed string `json:"signed,omitempty"` // by whom, and when
+	Point   int64  `json:"record,omitempty"`  // of a checkpoint
+	Differs int64  `json:"differs,omitempty"` // the first record that is another one there
+	Signed  string `json:"signed,omitempty"`  // by whom, and when
+
+	Epoch int64 `json:"epoch,omitempty"` // of the journal's newest lead, where several machines keep it
+	Left  bool  `json:"left,omitempty"`  // and one has left since: it goes on alone
 
 	Answers int `json:"signed_answers,omitempty"` // whose signatures were looked at
 
@@ -110,7 +114,7 @@ func (r Repo) Verify(workflows, against []string, signers string) (list []Checke
 	unsigned := slices.ContainsFunc(list, func(l Checked) bool { return !l.OK })
 	rep, err := journal.Verify(r.State, journal.Options{}, points...)
 	list = append([]Checked{{What: "journal", OK: err == nil, Lines: rep.Records, Sum: rep.LastSum,
-		Why: errText(err)}}, list...)
+		Why: errText(err), Epoch: rep.Epoch, Left: rep.Left}}, list...)
 	bad := err != nil
 	if all {
 		files, err := specs.Find(r.Root)

@@ -44,7 +44,7 @@ func (c *Conn) Begin(ctx context.Context, o Options, state string, replicas int,
 
 func (c *Conn) begin(ctx context.Context, o Options, log *journal.Log, state string, replicas int,
 	lease time.Duration) (b Begun, err error) {
-	id, newest, err := named(log)
+	past, err := historyOf(log)
 	if err != nil {
 		return b, err
 	}
@@ -52,9 +52,9 @@ func (c *Conn) begin(ctx context.Context, o Options, log *journal.Log, state str
 	if err != nil {
 		return b, err
 	}
-	if b.ID = id; newest.Epoch == 0 || id == "" { // the record that begins it
-		lead := journal.Lead{Epoch: newest.Epoch + 1, By: o.By}
-		if id == "" {
+	if b.ID = past.id; past.newest.Epoch == 0 || past.id == "" || past.left { // the record that begins it
+		lead := journal.Lead{Epoch: past.newest.Epoch + 1, By: o.By}
+		if past.id == "" {
 			b.ID = journal.NewID()
 			lead.Journal = b.ID
 		}
@@ -113,19 +113,26 @@ func (c *Conn) tryCreate(ctx context.Context, config jetstream.StreamConfig) (ex
 	return err == nil, err
 }
 
-// named returns the id that a journal has in its records, and its newest lead.
-func named(log *journal.Log) (id string, newest journal.Lead, err error) {
+// history is what a journal says of its id and its leads.
+type history struct {
+	id     string // "" = it has none
+	newest journal.Lead
+	left   bool // this machine has left since the newest lead
+}
+
+func historyOf(log *journal.Log) (h history, err error) {
 	err = log.Replay(1, func(r journal.Record) error {
 		l, ok := r.Lead()
-		if id == "" && (ok || r.Seq == 1) {
-			id = cmp.Or(r.ID(), l.Journal)
+		if h.id == "" && (ok || r.Seq == 1) {
+			h.id = cmp.Or(r.ID(), l.Journal)
 		}
-		if ok && l.Epoch > newest.Epoch {
-			newest = l
+		if ok && l.Epoch > h.newest.Epoch {
+			h.newest, h.left = l, false
 		}
+		h.left = h.left || r.Left()
 		return nil
 	})
-	return id, newest, err
+	return h, err
 }
 
 // send sends what the stream lacks of the journal. What it has must be the journal's.

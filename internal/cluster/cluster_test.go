@@ -28,6 +28,7 @@ type machine struct {
 	name  string
 	state string
 	conn  *Conn
+	skew  time.Duration // of its clock
 }
 
 func newMachine(t testing.TB, name, urls string) *machine {
@@ -41,7 +42,7 @@ func newMachine(t testing.TB, name, urls string) *machine {
 }
 
 func (m *machine) options(id string) Options {
-	return Options{ID: id, By: m.name, Now: time.Now, Logf: func(format string, args ...any) {
+	return Options{ID: id, By: m.name, Now: func() time.Time { return time.Now().Add(m.skew) }, Logf: func(format string, args ...any) {
 		m.t.Logf(m.name+": "+format, args...)
 	}}
 }

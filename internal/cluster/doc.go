@@ -16,7 +16,11 @@
 // stream into the local file until this machine leads; then its Copy takes what the daemon appends.
 // One goroutine calls Take, Copy and Close; any may call the rest.
 //
+// What people say on a machine that follows is passed on by request and reply, on a subject of the
+// journal ([Member.Say], [Member.Hear]); whoever answers does so only below _INBOX.
+//
 // Reading order: connect.go (the servers), stream.go (one stream: read, append), lease.go (who is
-// alive), member.go (follow, take the lead), copy.go (append), begin.go (init), packs.go (what the
-// machines need beside the journal), mark.go (which repos belong to a cluster).
+// alive), member.go (follow, take the lead), copy.go (append), relay.go (what people say elsewhere),
+// begin.go (init), packs.go (what the machines need beside the journal), compare.go (audit), mark.go
+// (which repos belong to a cluster).
 package cluster

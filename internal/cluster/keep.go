@@ -163,11 +163,11 @@ func (m *Member) led(l journal.Lead) {
 }
 
 // heard notes what the newest renewal says.
-func (m *Member) heard(r renewal, err error) {
+func (m *Member) heard(q silence, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err == nil {
-		m.report.Left, m.report.Renewed = r.Left, r.At
+		m.report.Left, m.report.Renewed = q.last.Left, q.last.At.Add(q.ahead)
 	}
 }
 

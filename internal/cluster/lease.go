@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"sluice/internal/strictjson"
+	"sluice/journal"
 )
 
 const (
@@ -17,6 +18,13 @@ const (
 	leaseSubject = "sluice.lease."
 	leaseBytes   = 1 << 10 // of a renewal
 	renewals     = 6       // in the time of one lease
+)
+
+// Clocks. A renewal carries its sender's time. Read soon after it was written, it shows how far the
+// own clock is ahead of the sender's.
+const (
+	soonAfter  = time.Second     // between two reads
+	clockSlack = 2 * time.Second // clocks that differ by less are as good as one
 )
 
 // renewal says that a machine leads and is alive. It proves nothing about the journal.
@@ -86,14 +94,26 @@ type silence struct {
 	last    renewal
 	changed time.Time // when the newest renewal was first seen, or the watch began
 	answers time.Time // since when every read was answered; zero: the last was not
+
+	read, wall time.Time     // the newest read, by the monotonic clock and by that for records
+	ahead      time.Duration // the own clock of the leader's, as of its newest renewal that shows it
 }
 
-// saw notes what was read at a time of the monotonic clock.
-func (q *silence) saw(r renewal, rev uint64, err error, now time.Time) {
+// saw notes what was read at a time of the monotonic clock, and of the clock for records.
+func (q *silence) saw(r renewal, rev uint64, err error, now, wall time.Time) {
 	if err != nil {
 		q.answers = time.Time{}
 		return
 	}
+	wall = wall.Round(0)
+	between := max(now.Sub(q.read), wall.Sub(q.wall)) // a machine that sleeps stops only the first
+	if rev != q.rev && q.rev != 0 && between <= soonAfter && !r.At.IsZero() {
+		q.ahead = wall.Sub(r.At).Truncate(time.Millisecond)
+		if by := q.ahead.Abs(); by < clockSlack || by > journal.MaxAhead {
+			q.ahead = 0
+		}
+	}
+	q.read, q.wall = now, wall
 	if q.answers.IsZero() {
 		q.answers = now
 	}

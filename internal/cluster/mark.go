@@ -52,11 +52,26 @@ func writeMark(state, id string) error {
 	return atomicfile.Write(filepath.Join(state, markFile), append(data, '\n'), 0o600)
 }
 
-// Leave ends a repo's part in a cluster. Its journal goes on alone, on this machine only.
-func Leave(state string) error {
-	err := os.Remove(filepath.Join(state, markFile))
-	if errors.Is(err, fs.ErrNotExist) {
+// Leave ends a repo's part in a cluster, with a record that says so. Its journal goes on alone, on
+// this machine only. The caller has locked the state folder.
+func Leave(state string, o Options) error {
+	log, _, err := journal.Open(state, journal.Options{Logf: o.Logf})
+	if err != nil {
+		return err
+	}
+	past, err := historyOf(log)
+	leads := past.newest.Epoch > 0 && !past.left
+	if err == nil && leads {
+		_, _, err = log.Append(journal.Left{Epoch: past.newest.Epoch, By: o.By}.Entry(o.Now()))
+	}
+	if err = errors.Join(err, log.Close()); err != nil {
+		return err
+	}
+	err = os.Remove(filepath.Join(state, markFile)) // last: a crash before it leaves all to a second try
+	if errors.Is(err, fs.ErrNotExist) && !leads {
 		return fault.Failed("nothing has to be done", "this repo belongs to no cluster")
+	} else if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"sluice/daemon"
 	"sluice/internal/fault"
 	"sluice/internal/health"
@@ -33,6 +35,7 @@ type Options struct {
 // Member is this machine's part in a journal. See the package's doc.
 type Member struct {
 	opt    Options
+	nc     *nats.Conn
 	str    *stream
 	leases *leases
 	packs  *Packs
@@ -57,7 +60,7 @@ func (c *Conn) Member(o Options) *Member {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Member{opt: o, str: c.streamOf(o.ID), leases: &leases{js: c.js, id: o.ID}, lost: make(chan struct{}),
+	return &Member{opt: o, nc: c.nc, str: c.streamOf(o.ID), leases: &leases{js: c.js, id: o.ID}, lost: make(chan struct{}),
 		packs: c.Packs(o.ID, 0), report: daemon.Cluster{Journal: o.ID, Machine: o.By}}
 }
 
@@ -107,15 +110,15 @@ func (m *Member) take(ctx context.Context, state string) (err error) {
 			continue
 		}
 		r, rev, err := m.leases.read(ctx)
-		watch.saw(r, rev, err, time.Now())
-		m.heard(watch.last, err)
+		watch.saw(r, rev, err, time.Now(), m.opt.Now())
+		m.heard(watch, err)
 		if m.stalled() != "" || !watch.over(time.Now(), m.str.lease, m.opt.Standby) {
 			if !health.Wait(ctx, m.poll()) {
 				return ctx.Err()
 			}
 			continue
 		}
-		switch led, err := m.lead(ctx, log, watch.rev); {
+		switch led, err := m.lead(ctx, log, watch); {
 		case errors.Is(err, ErrDeposed): // somebody else was faster
 			return errCut
 		case err != nil:
@@ -129,8 +132,9 @@ func (m *Member) take(ctx context.Context, state string) (err error) {
 // scan reads the whole local journal: whose it is, and the newest epoch. A journal of an older release
 // has no id up to its first lead; the records themselves show whose it is. With strict it needs one.
 func (m *Member) scan(log *journal.Log, strict bool) error {
-	id, newest, err := named(log)
-	m.led(newest)
+	past, err := historyOf(log)
+	id := past.id
+	m.led(past.newest)
 	seq, _ := log.Last()
 	if foreign := id != m.opt.ID && (id != "" || strict); err == nil && seq > 0 && foreign {
 		err = refusal("`sluice cluster leave`, move the journal away, then `sluice cluster join` again",
@@ -299,18 +303,18 @@ func (m *Member) refill(ctx context.Context, log *journal.Log) (lacked bool, err
 
 // lead begins a new epoch, once the stream has all of the local file. led is false while the stream
 // has to be read again.
-func (m *Member) lead(ctx context.Context, log *journal.Log, rev uint64) (led bool, err error) {
+func (m *Member) lead(ctx context.Context, log *journal.Log, watch silence) (led bool, err error) {
 	if lacked, err := m.refill(ctx, log); lacked || err != nil {
 		return false, err
 	}
-	next := journal.Lead{Epoch: m.Report().Epoch + 1, By: m.opt.By}
+	next := journal.Lead{Epoch: m.Report().Epoch + 1, By: m.opt.By, Ahead: watch.ahead.Milliseconds()}
 	if _, _, err := log.Append(next.Entry(m.opt.Now())); err != nil {
 		return false, err
 	}
 	m.upTo, _ = log.Last()
 	m.led(next)
 	m.opt.Logf("this machine leads: epoch %d", next.Epoch)
-	m.keep(ctx, next.Epoch, rev)
+	m.keep(ctx, next.Epoch, watch.rev)
 	return true, nil
 }
 

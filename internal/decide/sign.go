@@ -110,7 +110,7 @@ func toSign(con *console.Console, p *workspace.Workspace, d *Decision,
 			engine.MaxSigned)
 	}
 	until = con.Now().Add(life).Truncate(time.Second)
-	text = approval.Approval{Repo: p.ID, Run: d.Run, Gate: d.Gate, Round: g.Round, Decision: d.Outcome,
+	text = approval.Approval{Repo: p.SignedAs(), Run: d.Run, Gate: d.Gate, Round: g.Round, Decision: d.Outcome,
 		Reviewed: g.Reviewed,
 		Nonce:    approval.NewNonce(), Expires: until, Words: d.Text,
 		Answer: string(d.answer), Findings: string(d.findings)}.Text()

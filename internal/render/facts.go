@@ -249,6 +249,9 @@ func sayProcess(f engine.Fact) (FactLine, bool) {
 	case engine.ClockBegun:
 		return FactLine{Subject: shortKey(f.Key), Text: "its turn has come; time-out at " + Clock(f.Deadline),
 			Style: console.Dim}, true
+	case engine.ClockShifted:
+		return FactLine{Style: console.Yellow,
+			Text: "another machine decides, by a clock that differs by " + f.By.String() + ": all times of the run moved"}, true
 	case engine.DeadlineMoved:
 		return FactLine{Step: f.Step, Gate: f.Gate, Subject: f.Step + f.Gate,
 			Text: Because("deadline moved to "+Clock(f.To), f.Why), Style: console.Yellow}, true

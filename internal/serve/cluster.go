@@ -110,7 +110,7 @@ func LeaveCluster(con *console.Console, p *workspace.Workspace) error {
 	if !yes {
 		return fault.Exit(fault.ExitFailed)
 	}
-	return p.Locked(func() error { return cluster.Leave(p.State) })
+	return p.Locked(func() error { return cluster.Leave(p.State, member(con, "")) })
 }
 
 func member(con *console.Console, id string) cluster.Options {

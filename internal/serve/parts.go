@@ -28,6 +28,7 @@ import (
 	"sluice/internal/workflows"
 	"sluice/internal/workspace"
 	"sluice/internal/world"
+	"sluice/journal"
 	"sluice/notify"
 	"sluice/watcher"
 )
@@ -213,7 +214,8 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 		Read: func(_ context.Context, workflow string, vars map[string]any) (engine.RunRequested, string, error) {
 			return workflows.Fired(p, workflow, vars)
 		},
-		Repo: filepath.Base(state), Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
+		Repo: filepath.Base(state), Journal: func() string { return journal.IDIn(state) },
+		Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
 	})
 	if err != nil {
 		return daemon.RepoOptions{}, nil, errors.Join(err, repo.Close())

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/ids"
 	"sluice/internal/layout"
+	"sluice/journal"
 )
 
 // PutSignal writes a whole file into the inbox, and never over a waiting one.
@@ -29,3 +31,7 @@ func (p *Workspace) PutSignal(run, name string, data []byte) (string, error) {
 	}
 	return file, err
 }
+
+// SignedAs returns what a signed answer names this repo by: the journal's id, which is the same on
+// each machine; of a journal without one, the repo's id on this machine.
+func (p *Workspace) SignedAs() string { return cmp.Or(journal.IDIn(p.State), p.ID) }

@@ -51,7 +51,7 @@ func (e *World) approved(data []byte) (a approval.Approval, by approval.Signer, 
 	switch {
 	case e.opt.Repo == "":
 		return a, by, errors.New("this repo has no id, so nothing signed can be for it")
-	case a.Repo != e.opt.Repo:
+	case a.Repo != e.opt.Repo && (e.opt.Journal == nil || a.Repo != e.opt.Journal()):
 		return a, by, fmt.Errorf("it was signed for another repo (%s; this is %s): sign it in this one", a.Repo, e.opt.Repo)
 	}
 	return a, by, nil

@@ -58,6 +58,7 @@ type Options struct {
 	Sandbox func() (*sandbox.Box, error)
 	Unheld  *launch.Unheld // shared by all repos; nil = its own
 	Repo    string         // repo-id: an answer signed for another repo does not count
+	Journal func() string  // the journal's id, which answers are signed for too; may be nil, or return ""
 	Hidden  []string       // sluice's own folders beside State, hidden from held launches
 	// Read reads a workflow for the run of a firing: see triggers.Options. nil: none is started.
 	Read func(ctx context.Context, workflow string, vars map[string]any) (engine.RunRequested, string, error)

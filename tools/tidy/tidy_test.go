@@ -21,7 +21,7 @@ import (
 var layers = map[string]struct{ own, only []string }{
 	"engine":  {own: []string{"internal/text"}},
 	"journal": {own: []string{"internal/fault", "internal/strictjson"}},
-	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/job", "internal/atomicfile", "internal/findings", "internal/health"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
+	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/job", "internal/atomicfile", "internal/findings", "internal/health", "internal/strictjson", "internal/text"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher": {own: []string{"internal/fault", "internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// Inboxes: read, watched, and emptied of what was taken in.
 	"watcher/inbox": {own: []string{"engine", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/fault", "internal/health", "internal/ids", "internal/job", "internal/layout"}},
@@ -47,7 +47,7 @@ var layers = map[string]struct{ own, only []string }{
 	// How a person registers a passkey and decides with it, for a page.
 	"internal/approval/passkey": {own: []string{"engine", "internal/approval", "internal/atomicfile", "internal/fault", "internal/strictjson", "internal/text"}},
 	// Whether the record of what was decided is whole.
-	"internal/audit": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/fault", "internal/layout", "internal/render", "internal/text", "journal", "specs"}},
+	"internal/audit": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/render", "internal/text", "journal", "specs"}},
 	// Evidence for those who have only the commits. The policy is YAML, and read here alone.
 	"internal/evidence":   {own: []string{"engine", "gates", "internal/approval", "internal/atomicfile", "internal/audit", "internal/fault", "internal/git", "internal/layout", "internal/strictjson", "internal/text", "internal/tree", "journal", "specs"}, only: []string{"gopkg.in/yaml.v3"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys"}},

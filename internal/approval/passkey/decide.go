@@ -2,6 +2,7 @@ package passkey
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -62,8 +63,9 @@ func (d Desk) BeginDecision(a Ask) (*Challenge, error) {
 }
 
 func (d Desk) approval(a Ask, nonce string, expires time.Time) approval.Approval {
-	return approval.Approval{Repo: d.Repo, Run: a.Run, Gate: a.Gate, Round: a.Round, Decision: a.Decision,
-		Reviewed: a.Reviewed, Nonce: nonce, Expires: expires, Words: a.Words, Answer: a.Answer, Findings: a.Findings}
+	return approval.Approval{Repo: cmp.Or(d.SignedAs, d.Repo), Run: a.Run, Gate: a.Gate, Round: a.Round,
+		Decision: a.Decision, Reviewed: a.Reviewed, Nonce: nonce, Expires: expires, Words: a.Words,
+		Answer: a.Answer, Findings: a.Findings}
 }
 
 // FinishDecision takes what navigator.credentials.get gave, as toJSON() writes it, for a text of

@@ -36,10 +36,11 @@ const (
 
 // Desk takes the registrations and decisions of a repo.
 type Desk struct {
-	Repo  string // repo-id
-	State string // its state folder
-	Site  Site
-	Now   func() time.Time
+	Repo     string // repo-id
+	SignedAs string // what decisions name the repo by; "" = Repo
+	State    string // its state folder
+	Site     Site
+	Now      func() time.Time
 }
 
 // invitation is what stands in ID.json.
