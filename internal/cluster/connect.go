@@ -140,3 +140,20 @@ func why(err error) string {
 	}
 	return err.Error()
 }
+
+// Listen has what is published to a subject sent to a channel; what finds it full is lost.
+func (c *Conn) Listen(subject string, to chan *nats.Msg) (*nats.Subscription, error) {
+	return c.nc.ChanSubscribe(subject, to)
+}
+
+// Ask sends a request and returns the first answer.
+func (c *Conn) Ask(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	m, err := c.nc.RequestWithContext(ctx, subject, data)
+	if err != nil {
+		return nil, err
+	}
+	return m.Data, nil
+}
+
+// Say publishes to a subject. While no server can be reached it is lost.
+func (c *Conn) Say(subject string, data []byte) error { return c.nc.Publish(subject, data) }
