@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/tools/conform"
 	"sluice/tools/natstest"
 )
 
@@ -89,6 +90,11 @@ func (w *sandbox) workIn(servers *natstest.Servers, id string, flags ...string) 
 // A pipeline's steps run on a worker, and end as if they had run on the machine that decides: its
 // commits, files, answers and signals are judged there.
 func TestClusterWorker(t *testing.T) {
+	conform.Rule(t, "13-workers transcript", "output, answer and signals come back")
+	conform.Rule(t, "13-workers packs", "the commits of the order and of the work are packs")
+	conform.Rule(t, "13-workers on", "a role says where its steps run")
+	conform.Rule(t, "13-workers workers", "who is there, with which labels and slots")
+	conform.Rule(t, "13-workers secrets", "the worker plays the role with an agent of its own settings")
 	t.Parallel()
 	servers := natstest.Start(t, 1)
 	a, all, id, ran := workersOf(t, servers, 1)
@@ -123,7 +129,8 @@ func TestClusterWorker(t *testing.T) {
 	}
 	eventually(t, "nothing is left of it on the worker", func() bool {
 		trees := all[0].do("git", "worktree", "list")
-		return strings.Count(trees, "\n") == 1 && all[0].do("git", "branch", "--list", "sluice-worker/*") == ""
+		return strings.Count(trees, "\n") == 1 && all[0].do("git", "branch", "--list", "sluice-worker/*") == "" &&
+			all[0].do("git", "for-each-ref", "refs/sluice/worker") == ""
 	})
 	if out := a.do(a.bin, "workers"); !strings.Contains(out, "0 of 1 busy") {
 		t.Errorf("%s", out)
@@ -144,6 +151,7 @@ func ranLines(t *testing.T, file string) string {
 // on another one, under another key, and has one outcome. The first one comes back, and what it has is
 // not taken.
 func TestClusterWorkerKilled(t *testing.T) {
+	conform.Rule(t, "13-workers silent", "a killed worker: the step runs anew on another, with one outcome")
 	t.Parallel()
 	servers := natstest.Start(t, 1)
 	a, all, id, ran := workersOf(t, servers, 2)

@@ -35,8 +35,11 @@ func (f Far) Get(ctx context.Context, digest string) (io.ReadCloser, error) {
 	return f.of.Get(ctx, digest)
 }
 
-// has reports whether a worker makes the launch, or was sent it before the settings changed.
-func (f Far) has(l Order) bool { return len(l.On) > 0 || f.of != nil && f.of.Knows(l.Key) }
+// has reports whether a worker makes the launch. One that began before the settings changed stays
+// where it is.
+func (f Far) has(l Order) bool {
+	return f.of != nil && f.of.Knows(l.Key) || len(l.On) > 0 && !layout.IsFile(f.ls.PIDFile(l.Key))
+}
 
 // ensure is Launches.Ensure for a launch on a worker. It takes no slot of this machine.
 func (f Far) ensure(ctx context.Context, l Order, prepare func() (Process, error)) (end Ended, err error) {

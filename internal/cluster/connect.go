@@ -25,7 +25,10 @@ const (
 type Servers struct {
 	URLs string // nats://a,b,c; the scheme and the user of the first hold for those without one
 	NKey string // file with the seed of an nkey; "": what the addresses say
-	CA   string // file with the certificates that the servers' are checked against; "": the system's
+	// Inbox is the prefix of the subjects that the servers and others reply to: an account can give it to
+	// this process alone. "" = the client's own.
+	Inbox string
+	CA    string // file with the certificates that the servers' are checked against; "": the system's
 }
 
 // Conn is a connection to the servers. It reconnects by itself.
@@ -49,6 +52,9 @@ func Connect(s Servers) (*Conn, error) {
 			return nil, fault.Failed("give the file of a user's seed (nk -gen user)", "--nkey: %s: %w", s.NKey, err)
 		}
 		opts = append(opts, key)
+	}
+	if s.Inbox != "" {
+		opts = append(opts, nats.CustomInboxPrefix(s.Inbox))
 	}
 	if s.CA != "" {
 		opts = append(opts, nats.RootCAs(s.CA))

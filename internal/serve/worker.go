@@ -56,7 +56,7 @@ func (w *Parts) inCluster(m *cluster.Member, root, state string, repo *git.Repo)
 		return part{leave: func() error { return nil }}, nil
 	}
 	report := m.Report()
-	packs := m.Packs()
+	packs := w.conn.Launches(report.Journal)
 	desk, err := workers.NewDesk(workers.DeskOptions{Conn: w.conn, Packs: packs,
 		Layout: layout.Layout{Root: root, State: state}, Journal: report.Journal, By: report.Machine, Lead: m.Leads,
 		Lease: m.Lease, Logf: w.logf("workers"),
@@ -66,7 +66,7 @@ func (w *Parts) inCluster(m *cluster.Member, root, state string, repo *git.Repo)
 	if err != nil {
 		return part{}, err
 	}
-	return part{leading{m, desk}, desk, packs, desk.Close}, nil
+	return part{leading{m, desk}, desk, m.Packs(), desk.Close}, nil
 }
 
 // packFor stores a pack of a commit for a worker that has others.
@@ -114,8 +114,13 @@ func Work(ctx context.Context, o Options, p *workspace.Workspace, in Worker) err
 	if err := workspace.MakeState(p.State); err != nil {
 		return err
 	}
-	o.Cluster = &Cluster{Servers: in.Servers}
 	return p.Locked(func() error {
+		self, err := workers.ID(p.State)
+		if err != nil {
+			return err
+		}
+		in.Servers.Inbox = workers.Inbox(self)
+		o.Cluster = &Cluster{Servers: in.Servers}
 		w, err := New(o, newLogger(o.Console, o.Console.Err))
 		if err != nil {
 			return err
@@ -186,7 +191,7 @@ func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() se
 	if err != nil {
 		return nil, nil, err
 	}
-	packs := w.conn.Packs(id, 0)
+	packs := w.conn.Launches(id)
 	post, err := workers.NewPost(workers.PostOptions{Conn: w.conn, State: p.State, Journal: id, Name: ThisMachine(),
 		Version: w.Version, Labels: in.Labels, Slots: in.Slots, Logf: w.logf("worker"), Now: w.Console.Now,
 		Maker: worker.New(worker.Options{Layout: l, Notes: notes, Tokens: tokens, Launches: launches, Git: repo,

@@ -148,7 +148,11 @@ func (w *Worker) remove(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	ref := "refs/heads/" + branchOf(key)
+	return w.drop(ctx, "refs/heads/"+branchOf(key))
+}
+
+// drop removes a ref, if there is one.
+func (w *Worker) drop(ctx context.Context, ref string) error {
 	tip, err := w.opt.Git.TipOf(ctx, ref)
 	if err != nil || tip.SHA == "" {
 		return err

@@ -281,7 +281,7 @@ func (w *Worker) Clear(ctx context.Context, s launch.Sent) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, w.remove(ctx, s.Key))
+	return errors.Join(err, w.remove(ctx, s.Key), w.drop(ctx, refOf(s.Key)))
 }
 
 // NoInboxes has nobody read the inboxes of launches but the Worker itself.

@@ -92,7 +92,7 @@ type made struct {
 func NewPost(o PostOptions) (*Post, error) {
 	p := &Post{opt: o, since: o.Now(), keys: map[string]*made{}}
 	var err error
-	if p.id, err = idIn(filepath.Join(o.State, stateDir)); err != nil {
+	if p.id, err = ID(o.State); err != nil {
 		return nil, err
 	}
 	if err := layout.Load(p.path(epochFile), &p.epoch); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -116,8 +116,12 @@ func NewPost(o PostOptions) (*Post, error) {
 	return p, nil
 }
 
-// idIn returns the id of the worker with the state, made at first use.
-func idIn(dir string) (string, error) {
+// Inbox returns the prefix of the subjects that a worker is replied to.
+func Inbox(id string) string { return "_INBOX_" + id }
+
+// ID returns the id of the worker with the state folder, made at first use.
+func ID(state string) (string, error) {
+	dir := filepath.Join(state, stateDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}

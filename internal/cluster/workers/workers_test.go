@@ -16,6 +16,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/cluster"
 	"sluice/internal/layout"
+	"sluice/tools/conform"
 	"sluice/tools/natstest"
 )
 
@@ -220,6 +221,8 @@ func within(t *testing.T, back <-chan launch.Back) launch.Back {
 // An order that is sent again, also to a worker that was started anew, is answered with what it knows.
 // The launch is made once, and its key stays used once it is over.
 func TestOnceUnderItsKey(t *testing.T) {
+	conform.Rule(t, "13-workers keys", "a repeated order, also after a restart, is answered and runs once")
+	conform.Rule(t, "13-workers epochs", "a key that is over is refused")
 	t.Parallel()
 	s := natstest.Start(t, 1)
 	b, m, state := newBench(t, s, 2), newMaker(), t.TempDir()
@@ -298,6 +301,8 @@ func TestResultCountsOnce(t *testing.T) {
 // A worker that falls silent has lost its launch. What it has when it comes back does not count: it is
 // reported, and the launch is ended there.
 func TestSilentWorkerHasLostIt(t *testing.T) {
+	conform.Rule(t, "13-workers silent", "its launch is lost, and made anew under another key")
+	conform.Rule(t, "13-workers late", "the result of one that was replaced does not count, and is reported")
 	t.Parallel()
 	s := natstest.Start(t, 1)
 	b, first, second, state := newBench(t, s, 1), newMaker(), newMaker(), t.TempDir()
@@ -336,16 +341,17 @@ func TestSilentWorkerHasLostIt(t *testing.T) {
 
 // A machine that was deposed can do nothing any more with a worker that has heard of the one after it.
 func TestOldEpochIsRefused(t *testing.T) {
+	conform.Rule(t, "13-workers epochs", "each request of an epoch that is over is refused and reported")
 	t.Parallel()
 	s := natstest.Start(t, 1)
 	m, state := newMaker(), t.TempDir()
-	p, out, stop := hire(t, s, state, m, 2)
+	p, _, stop := hire(t, s, state, m, 2)
 	newer := newBench(t, s, 3)
 	if a, err := newer.ask(t.Context(), p.ID(), call{Do: doAsk, Key: testKey}); err != nil || a.Is != isUnknown {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	stop()
-	p, out, _ = hire(t, s, state, m, 2)
+	p, out, _ := hire(t, s, state, m, 2)
 	older := newBench(t, s, 2)
 	sent := sentFor(testKey)
 	for _, c := range []call{{Do: doLaunch, Key: testKey, Sent: &sent}, {Do: doAsk, Key: testKey},
@@ -401,6 +407,7 @@ func impostor(t *testing.T, s *natstest.Servers, worker string, beat Beat, reply
 // A result with another signature, or with what no result has, is refused and reported; the launch
 // goes on, and the right one counts.
 func TestForgedResultIsRefused(t *testing.T) {
+	conform.Rule(t, "13-workers signed", "a result with another signature is refused and reported")
 	t.Parallel()
 	s := natstest.Start(t, 1)
 	b, worker := newBench(t, s, 1), "00112233445566ff"
@@ -444,6 +451,7 @@ func TestForgedResultIsRefused(t *testing.T) {
 
 // A launch waits for a worker that has all labels and a free slot, and is ended there.
 func TestAssignAndStop(t *testing.T) {
+	conform.Rule(t, "13-workers assign", "a worker with all labels and a free slot; one that is gone or full is passed over")
 	t.Parallel()
 	s := natstest.Start(t, 1)
 	b, m := newBench(t, s, 1), newMaker()
