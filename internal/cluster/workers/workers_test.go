@@ -460,8 +460,12 @@ func TestAssignAndStop(t *testing.T) {
 	if why := <-said; !strings.Contains(why, "no worker with the labels linux is there") {
 		t.Error(why)
 	}
-	_, _, _ = hire(t, s, t.TempDir(), m, 1)
+	p, _, _ := hire(t, s, t.TempDir(), m, 1)
 	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
+	third := sentFor("far-3/A#1.1")
+	if a, err := b.ask(t.Context(), p.ID(), call{Do: doLaunch, Key: third.Key, Sent: &third}); err != nil || a.Is != isFull {
+		t.Errorf("more than it has slots: %+v, %v", a, err)
+	}
 	_ = b.launches("far-2/A#1.1", launch.Watch{Waits: func(why string) { said <- why }})
 	if why := <-said; !strings.Contains(why, "are busy") {
 		t.Error(why)
