@@ -62,7 +62,6 @@ type Worker struct {
 	Labels   []string       `json:"labels"`
 	Slots    int            `json:"slots"`
 	Since    time.Time      `json:"since"`
-	Leaving  bool           `json:"leaving,omitempty"` // it takes no more
 	Launches []WorkerLaunch `json:"launches,omitempty"`
 }
 

@@ -25,17 +25,14 @@ func Workers(con *console.Console, c *daemon.Cluster) error {
 	}
 	age := func(at time.Time) string { return render.Ago(con.Now().Sub(at)) }
 	for _, w := range c.Workers {
-		busy, more := 0, ""
+		busy := 0
 		for _, l := range w.Launches {
 			if !l.Ended {
 				busy++
 			}
 		}
-		if w.Leaving {
-			more = ", takes no more"
-		}
-		con.Print("%s  %s  %s  %d of %d busy%s, there for %s", w.ID, text.Line(w.Name), strings.Join(w.Labels, ","), busy,
-			w.Slots, more, age(w.Since))
+		con.Print("%s  %s  %s  %d of %d busy, there for %s", w.ID, text.Line(w.Name), strings.Join(w.Labels, ","), busy,
+			w.Slots, age(w.Since))
 		for _, l := range w.Launches {
 			did := "for"
 			if l.Ended {

@@ -72,10 +72,9 @@ type Post struct {
 	since time.Time
 	done  sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
-	epoch   int64      // the highest seen
-	leaving bool
-	keys    map[string]*made
+	mu    sync.Mutex // guards what follows
+	epoch int64      // the highest seen
+	keys  map[string]*made
 }
 
 // made is a launch that this worker has or had.
@@ -182,7 +181,7 @@ func (p *Post) Run(ctx context.Context) error {
 func (p *Post) beat() {
 	p.mu.Lock()
 	b := Beat{Worker: p.id, Name: p.opt.Name, Journal: p.opt.Journal, Version: p.opt.Version, Labels: p.opt.Labels,
-		Slots: p.opt.Slots, Since: p.since, Leaving: p.leaving}
+		Slots: p.opt.Slots, Since: p.since}
 	running := map[string]launch.Sent{}
 	for key, m := range p.keys {
 		if m.Over || len(b.Launches) == maxKeys {
@@ -302,7 +301,7 @@ func (p *Post) accept(ctx context.Context, s launch.Sent) (answer, error) {
 			running++
 		}
 	}
-	if running >= p.opt.Slots || p.leaving {
+	if running >= p.opt.Slots {
 		return answer{Is: isFull}, nil
 	}
 	if s.Pack == "" {

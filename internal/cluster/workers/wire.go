@@ -49,7 +49,6 @@ type Beat struct {
 	Labels   []string  `json:"labels"`
 	Slots    int       `json:"slots"`
 	Since    time.Time `json:"since"`
-	Leaving  bool      `json:"leaving,omitempty"` // it takes no more
 	Launches []Doing   `json:"launches,omitempty"`
 }
 
@@ -68,9 +67,6 @@ func (b Beat) free() int {
 		if !l.Ended {
 			n--
 		}
-	}
-	if b.Leaving {
-		return 0
 	}
 	return n
 }
@@ -111,7 +107,7 @@ const (
 	isEnded   = "ended"
 	isUnknown = "unknown" // it has never had the launch
 	isOver    = "over"    // it has had it, and was told to forget it
-	isFull    = "full"    // no free slot, or it takes no more: try another
+	isFull    = "full"    // no free slot: try another
 	isLacking = "lacking" // it has not the commits: send a pack
 	isRefused = "refused" // the request is wrong, or its epoch is over
 )
