@@ -51,6 +51,25 @@ type Cluster struct {
 	Seq      int64     `json:"seq,omitempty"`     // of a standby: the last record of the stream that it has
 	Stalled  string    `json:"stalled,omitempty"` // why the stream takes or gives nothing
 	Replicas []Replica `json:"replicas,omitempty"`
+	Workers  []Worker  `json:"workers,omitempty"` // that this machine has heard of just now
+}
+
+// Worker is a machine that makes launches for the one that decides.
+type Worker struct {
+	ID       string         `json:"id"`
+	Name     string         `json:"name"` // of its machine
+	Version  string         `json:"version,omitempty"`
+	Labels   []string       `json:"labels"`
+	Slots    int            `json:"slots"`
+	Since    time.Time      `json:"since"`
+	Launches []WorkerLaunch `json:"launches,omitempty"`
+}
+
+// WorkerLaunch is what a worker does.
+type WorkerLaunch struct {
+	Key   string    `json:"key"`
+	Since time.Time `json:"since"`
+	Ended bool      `json:"ended,omitempty"` // its result is being fetched
 }
 
 // Replica is a server's copy of the stream.

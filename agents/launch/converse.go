@@ -72,7 +72,7 @@ func (ls *Launches) again(ctx context.Context, q Question, try int, bad error, l
 	t := Turn{Key: layout.Correction(q.Key, try), Dir: fmt.Sprintf("%s/again-%d", q.Dir, try), Try: try, bad: bad,
 		last: last, goOn: true}
 	ask := func() (Ended, error) {
-		l := Order{Key: t.Key, Of: q.Key, Dir: t.Dir, Agent: true, Idle: q.Idle, Clock: q.Clock}
+		l := Order{Key: t.Key, Of: q.Key, Dir: t.Dir, Agent: true, Idle: q.Idle, Clock: q.Clock, On: q.On}
 		return ls.Ensure(ctx, l, func() (Process, error) { return q.Prepare(t) })
 	}
 	end, err := ask()
@@ -109,6 +109,8 @@ type Ask struct {
 	Judges  bool            // it changes nothing
 	Env     []engine.EnvVar
 	Vars    map[string]string
+	Resume  string        // the conversation to continue, if another machine has chosen it
+	Base    program.Usage // what that has cost
 }
 
 // Agent returns the process that answers.
@@ -143,6 +145,9 @@ func (ls *Launches) spoken(a Ask) (talk, string, error) {
 	name, err := a.Session.String(a.Values)
 	if err != nil {
 		return talk{}, "", job.Refused("session: %v", err)
+	}
+	if a.Resume != "" {
+		return talk{resume: a.Resume, base: a.Base}, a.Prompt, nil
 	}
 	if a.Try == 0 {
 		return ls.takeTalk(a.Job.Run, name, a.Key, a.Who), a.Prompt, nil

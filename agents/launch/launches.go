@@ -44,6 +44,7 @@ type Options struct {
 	PutDown  func() time.Time // last stop of the service or the machine on purpose; nil = never
 	Log      *Log             // what agents say
 	Now      func() time.Time
+	Afar     Afar // the workers; nil = there are none
 }
 
 // Launches are the processes of one repo.
@@ -51,6 +52,7 @@ type Launches struct {
 	*Cage
 	opt  Options
 	Boot boot // see Booted
+	Far  Far  // those on workers
 
 	talks sync.Mutex // held while a session's file is read and written
 }
@@ -58,7 +60,9 @@ type Launches struct {
 // New returns the Launches of a repo.
 func New(o Options) (*Launches, error) {
 	b, err := bootedIn(o.Cage.State, o.Now())
-	return &Launches{Cage: o.Cage, opt: o, Boot: b}, err
+	ls := &Launches{Cage: o.Cage, opt: o, Boot: b}
+	ls.Far = Far{ls, o.Afar}
+	return ls, err
 }
 
 // Sum logs the summary of an attempt's agent.

@@ -23,6 +23,7 @@ type Order struct {
 	Agent bool          // it takes a slot, and its usage counts
 	Since time.Time     // when it was decided; zero if it may run twice: see the package doc
 	Clock *Clock        // nil if its timeout does not wait for a slot
+	On    []string      // labels: a worker that has all makes it; none = this machine
 }
 
 // job returns the key of the effect that the launch belongs to.
@@ -73,6 +74,7 @@ type Process struct {
 	Judged Judged      // where it judges; without a Seat it does not, or does so in the agent's own folder
 	Writes []string    // folders below .workflow/, from the root, that it may write in a sandbox
 	Work   *tree.Order // what its work starts from; nil = its commits are discarded
+	Sent   *Sent       // for a worker, in place of all of the above
 }
 
 // Native replaces npm's launcher by the agent's own program, so that stopping it stops the work. A
@@ -91,6 +93,7 @@ type Ended struct {
 	Exit engine.Exit
 	Dir  string          // the absolute folder of its files; "" = none
 	Said *program.Result // what its agent's program reported; nil = its output is its answer
+	Back *Back           // what a worker returned; nil = it was this machine's
 
 	total program.Usage // of its whole conversation
 	gone  bool          // the conversation that it should continue is missing
@@ -192,6 +195,7 @@ type Who struct {
 	Agent settings.Agent
 	Known bool
 	Stub  bool // played by a stand-in
+	Afar  bool // played on a worker
 }
 
 // Whose returns the agent whose turn it is.

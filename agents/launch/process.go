@@ -23,6 +23,9 @@ import (
 // full disk, is noted and tried again. The error is ctx's, and only that: the process then goes on,
 // and the next Ensure finds it.
 func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process, error)) (end Ended, err error) {
+	if ls.Far.has(l) {
+		return ls.Far.ensure(ctx, l, prepare)
+	}
 	n := launching{ls: ls, l: l, prepare: prepare, slot: slot{of: ls.opt.Slots}}
 	defer func() {
 		n.slot.leave()

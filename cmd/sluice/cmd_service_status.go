@@ -2,14 +2,10 @@ package main
 
 import (
 	"context"
-	"strconv"
-	"strings"
-	"time"
 
 	"sluice/deploy"
-	"sluice/internal/console"
 	"sluice/internal/fault"
-	"sluice/internal/render"
+	"sluice/internal/show"
 )
 
 func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
@@ -28,72 +24,10 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 	if a.JSON {
 		err = a.Document(st)
 	} else {
-		printService(&a.Console, st)
+		show.Service(&a.Console, st, version)
 	}
 	if err == nil && st.State != deploy.StateRunning {
 		err = fault.Exit(fault.ExitFailed)
 	}
 	return err
-}
-
-func printService(con *console.Console, st deploy.State) {
-	style := map[string]string{deploy.StateRunning: console.Green, deploy.StateStopped: console.Dim,
-		deploy.StateAbsent: console.Dim, deploy.StateFailed: console.Red, deploy.StateLooping: console.Red}[st.State]
-	if style == "" {
-		style = console.Yellow
-	}
-	head := con.Paint(style, st.State)
-	if !st.Since.IsZero() && st.State != deploy.StateAbsent {
-		head += " for " + render.Ago(con.Now().Sub(st.Since).Round(time.Second))
-	}
-	if st.PID > 0 {
-		head += ", pid " + strconv.Itoa(st.PID)
-	}
-	if st.Restarts > 0 {
-		head += ", started again " + plural(st.Restarts, "time") + " after a crash"
-	}
-	con.Print("%s", head)
-	if st.Why != "" {
-		con.Print("  %s", oneLine(st.Why))
-	}
-	for _, r := range st.Repos {
-		switch {
-		case !r.Served:
-			con.Print("  %s  %s: %s", con.Paint(console.Red, "not served"), r.Root, oneLine(r.Why))
-		case len(r.Health) > 0:
-			con.Print("  %s  %s: %s", con.Paint(console.Yellow, "unwell"), r.Root, oneLine(strings.Join(r.Health, "; ")))
-		default:
-			con.Print("  %s  %s", con.Paint(console.Green, "served"), r.Root)
-		}
-	}
-	printUnit(con, st)
-}
-
-func printUnit(con *console.Console, st deploy.State) {
-	flag := ""
-	if st.System {
-		flag = " --system"
-	}
-	if st.State == deploy.StateAbsent {
-		con.Note("`sluice service install%s` installs it", flag)
-		return
-	}
-	con.Print("  begins %s, by %s (%s)", st.Begins, st.Manager, st.File)
-	if st.Begins == "at login" && st.Manager == "systemd" {
-		con.Note("it ends with your last login: `sluice service install --linger yes` keeps it running")
-	}
-	if st.Stale {
-		con.Note("the unit was changed by hand: `sluice service install%s` reloads it", flag)
-	}
-	if st.Version != "" && st.Version != version {
-		con.Note("the daemon is sluice %s and this is %s: `sluice service restart%s`; agents keep running",
-			clean(st.Version), version, flag)
-	}
-	if st.State != deploy.StateRunning && st.Manager == "systemd" {
-		log := "journalctl --user -u sluice"
-		if st.System {
-			log = "journalctl -u sluice"
-		}
-		con.Note("its log: %s", log)
-	}
 }

@@ -65,7 +65,8 @@ sluice init && sluice run      # in your repo: asks what is to be built`,
 		attemptCommand(a), explainCommand(a), statsCommand(a), auditCommand(a), attestCommand(a), evidenceCommand(a))
 	add(root, groupAgent, nextCommand(a), signalCommand(a), mcpCommand(a), notifyCommand(a))
 	add(root, groupSetUp, daemonCommand(a), serviceCommand(a), watchCommand(a), configCommand(a), keysCommand(a),
-		clusterCommand(a), doctorCommand(a), cleanCommand(a), journalCommand(a), completionCommand(a), versionCommand(a))
+		clusterCommand(a), workerCommand(a), workersCommand(a), doctorCommand(a), cleanCommand(a), journalCommand(a),
+		completionCommand(a), versionCommand(a))
 	root.AddCommand(demoAgentCommand(a), standInCommand(a), manCommand(a))
 	otherNames(root)
 	completeAll(a, root)

@@ -25,7 +25,10 @@ const (
 type Servers struct {
 	URLs string // nats://a,b,c; the scheme and the user of the first hold for those without one
 	NKey string // file with the seed of an nkey; "": what the addresses say
-	CA   string // file with the certificates that the servers' are checked against; "": the system's
+	// Inbox is the prefix of the subjects that the servers and others reply to: an account can give it to
+	// this process alone. "" = the client's own.
+	Inbox string
+	CA    string // file with the certificates that the servers' are checked against; "": the system's
 }
 
 // Conn is a connection to the servers. It reconnects by itself.
@@ -49,6 +52,9 @@ func Connect(s Servers) (*Conn, error) {
 			return nil, fault.Failed("give the file of a user's seed (nk -gen user)", "--nkey: %s: %w", s.NKey, err)
 		}
 		opts = append(opts, key)
+	}
+	if s.Inbox != "" {
+		opts = append(opts, nats.CustomInboxPrefix(s.Inbox))
 	}
 	if s.CA != "" {
 		opts = append(opts, nats.RootCAs(s.CA))
@@ -140,3 +146,20 @@ func why(err error) string {
 	}
 	return err.Error()
 }
+
+// Listen has what is published to a subject sent to a channel; what finds it full is lost.
+func (c *Conn) Listen(subject string, to chan *nats.Msg) (*nats.Subscription, error) {
+	return c.nc.ChanSubscribe(subject, to)
+}
+
+// Ask sends a request and returns the first answer.
+func (c *Conn) Ask(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	m, err := c.nc.RequestWithContext(ctx, subject, data)
+	if err != nil {
+		return nil, err
+	}
+	return m.Data, nil
+}
+
+// Say publishes to a subject. While no server can be reached it is lost.
+func (c *Conn) Say(subject string, data []byte) error { return c.nc.Publish(subject, data) }

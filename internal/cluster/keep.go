@@ -21,7 +21,8 @@ func (m *Member) keep(ctx context.Context, epoch int64, rev uint64) {
 	m.mu.Lock()
 	m.report.Leads = true
 	m.mu.Unlock()
-	lease := m.str.lease                                   // of this epoch: an append may read another from the stream
+	lease := m.str.lease // of this epoch: an append may read another from the stream
+	m.lease.Store(int64(lease))
 	if rev = m.renew(ctx, epoch, rev, lease); !m.Holds() { // the machine before has renewed since it was read
 		rev = m.renew(ctx, epoch, rev, lease)
 	}

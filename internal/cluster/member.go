@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -48,6 +49,8 @@ type Member struct {
 	wg   sync.WaitGroup
 
 	lost chan struct{} // closed when another machine decides
+
+	lease atomic.Int64 // of the epoch that this machine leads, in nanoseconds
 
 	mu     sync.Mutex // guards what follows
 	report daemon.Cluster

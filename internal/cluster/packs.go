@@ -25,6 +25,9 @@ const (
 	patience   = 20 * time.Second
 	listBytes  = 8 << 20         // of the names, for the time that they may take
 	standsIn   = "sluice.object" // in the metadata of a name: the digest that it stands for
+	// launchesFor is longer than a daemon is down between the end of a worker's launch and taking it in.
+	launchPrefix = "SLUICE_LAUNCHES_" // with the journal's id: the bucket of its workers
+	launchesFor  = 14 * 24 * time.Hour
 )
 
 // Unfit is why the servers have nothing usable under a digest or a name. It may be there later.
@@ -45,6 +48,8 @@ type Packs struct {
 
 	js       jetstream.JetStream
 	id       string
+	bucket   string
+	ttl      time.Duration // of what is stored; 0 = it stays
 	replicas int
 	most     int64 // as packMost
 
@@ -57,8 +62,16 @@ type Packs struct {
 // Packs returns the packs of a journal. replicas is for the first Put, which creates their bucket; 0:
 // as many as the journal's stream has.
 func (c *Conn) Packs(id string, replicas int) *Packs {
-	return &Packs{js: c.js, id: id, replicas: replicas, most: packMost, Patience: patience, waits: map[string]int{},
-		gone: map[string]bool{}}
+	return &Packs{js: c.js, id: id, bucket: packPrefix + id, replicas: replicas, most: packMost, Patience: patience,
+		waits: map[string]int{}, gone: map[string]bool{}}
+}
+
+// Launches returns what workers and whoever decides exchange about a journal's launches: Packs in a
+// bucket of their own, whose objects go after launchesFor.
+func (c *Conn) Launches(id string) *Packs {
+	p := c.Packs(id, 0)
+	p.bucket, p.ttl = launchPrefix+id, launchesFor
+	return p
 }
 
 // Stalled returns what calls wait for; "": none waits.
@@ -256,11 +269,11 @@ func (p *Packs) open(ctx context.Context, create bool) (jetstream.ObjectStore, e
 	if store != nil {
 		return store, nil
 	}
-	store, err := p.js.ObjectStore(ctx, packPrefix+p.id)
+	store, err := p.js.ObjectStore(ctx, p.bucket)
 	if none := errors.Is(err, jetstream.ErrBucketNotFound); none && create {
 		store, err = p.create(ctx)
 	} else if none {
-		err = &Unfit{packPrefix + p.id, "the servers have no such bucket"}
+		err = &Unfit{p.bucket, "the servers have no such bucket"}
 	}
 	if err != nil {
 		return nil, err
@@ -280,7 +293,7 @@ func (p *Packs) create(ctx context.Context) (jetstream.ObjectStore, error) {
 		}
 		replicas = s.CachedInfo().Config.Replicas
 	}
-	return p.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: packPrefix + p.id,
+	return p.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: p.bucket, TTL: p.ttl,
 		Description: "commits for a journal of sluice", Replicas: replicas})
 }
 

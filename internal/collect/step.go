@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -181,7 +182,7 @@ func (co *Collector) StepPrompt(ctx context.Context, j job.Job, st *engine.Step,
 	}
 	box, _ := co.launches.Box()
 	in := prompt.StepInput{
-		OwnGit:    box != nil && b.Top != "" && co.opt.Git.Checkout() && !j.Offers(st) && b.Look == "",
+		OwnGit:    (box != nil || w.Afar) && b.Top != "" && co.opt.Git.Checkout() && !j.Offers(st) && b.Look == "",
 		Looks:     b.Look,
 		Conflicts: b.Conflicts,
 		Role:      w.Role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
@@ -226,6 +227,9 @@ func (co *Collector) StepPrompt(ctx context.Context, j job.Job, st *engine.Step,
 	}
 	if err := ctx.Err(); err != nil {
 		return "", err
+	}
+	if w.Afar && in.Signal.Path != "" { // it works in another folder: relative to that
+		in.Signal.Path = path.Join(layout.SignalsDir, j.Run, filepath.Base(in.Signal.Path))
 	}
 	return prompt.Step(in), nil
 }

@@ -147,7 +147,7 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 }
 
 // runKinds returns the kinds of our refs that have a folder per run.
-func runKinds() []string { return []string{"salvage", "tip", "found", "taken"} }
+func runKinds() []string { return []string{"salvage", "tip", "start", "found", "taken"} }
 
 // Drop deletes our refs of a run's attempts. git collects the unreferenced objects later.
 func (r *Repo) Drop(ctx context.Context, run string) error {

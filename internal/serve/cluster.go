@@ -53,12 +53,12 @@ func (w *Parts) lead(root, state string) (*cluster.Member, error) {
 }
 
 // traveling has the work of runs travel with a journal that several machines keep.
-func traveling(lead *cluster.Member, w *world.World, repo *git.Repo, opt daemon.RepoOptions) daemon.RepoOptions {
-	if lead == nil {
+func traveling(c part, w *world.World, repo *git.Repo, opt daemon.RepoOptions) daemon.RepoOptions {
+	if c.lead == nil {
 		return opt
 	}
-	x := travel.New(travel.Options{Layout: w.Layout, Notes: &w.Notes, Git: repo, Packs: lead.Packs()}).World(w)
-	opt.Lead, opt.World, opt.Brought = lead, x, x.Brought
+	x := travel.New(travel.Options{Layout: w.Layout, Notes: &w.Notes, Git: repo, Packs: c.packs}).World(w)
+	opt.Lead, opt.World, opt.Brought = c.lead, x, x.Brought
 	return opt
 }
 

@@ -187,7 +187,7 @@ func (w *Parts) logf(who string) func(string, ...any) {
 
 // open creates what the loop of a repo needs. The caller holds the repo's lock.
 func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOptions, func(), error) {
-	lead, err := w.lead(root, state)
+	member, err := w.lead(root, state)
 	if err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
@@ -201,16 +201,18 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}
 	p := &workspace.Workspace{Root: root, State: state,
 		Plain: workspace.IsDir(filepath.Join(state, workspace.StoreFolder))}
-	repo, err := p.OpenWith(ctx,
-		git.Options{Scratch: filepath.Join(state, "git"), Staging: filepath.Join(root, layout.RunsDir, ".worktrees")})
+	repo, err := openGit(ctx, p)
 	if err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
+	c, err := w.inCluster(member, root, state, repo)
+	if err != nil {
+		return daemon.RepoOptions{}, nil, errors.Join(err, repo.Close())
+	}
 	world, err := world.New(world.Options{
 		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent,
-		PutDown:  w.putDown,
-		Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.Self, Environ: w.Console.Env, Logf: w.logf(root),
-		Now: w.Console.Now,
+		PutDown: w.putDown, Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.Self, Afar: c.afar,
+		Environ: w.Console.Env, Logf: w.logf(root), Now: w.Console.Now,
 		Read: func(_ context.Context, workflow string, vars map[string]any) (engine.RunRequested, string, error) {
 			return workflows.Fired(p, workflow, vars)
 		},
@@ -218,7 +220,7 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 		Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
 	})
 	if err != nil {
-		return daemon.RepoOptions{}, nil, errors.Join(err, repo.Close())
+		return daemon.RepoOptions{}, nil, errors.Join(err, c.leave(), repo.Close())
 	}
 	s.world.Store(world)
 	s.watchFiles()
@@ -233,17 +235,23 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 		w.mu.Unlock()
 		closeWatches(s.watches)
 		w.dog.forget(root)
-		if err := errors.Join(world.Close(), repo.Close(), s.Close()); err != nil {
+		if err := errors.Join(world.Close(), c.leave(), repo.Close(), s.Close()); err != nil {
 			w.log.Warn().Err(err).Str("repo", root).Msg("not all could be closed")
 		}
 	}
 	rescan := time.Duration(s.now().Rescan)
-	return traveling(lead, world, repo, daemon.RepoOptions{
+	return traveling(c, world, repo, daemon.RepoOptions{
 		World: world, Compile: workspace.Compile, Config: s.engine, Changed: s.changed, Rescan: rescan, Rest: restOf(rescan),
 		Log: w.log, Version: w.Version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
 		Now: w.Console.Now, Pace: w.Timing.Pace, Spent: world.Spent, Today: world.Today,
 		Asked: world.Asked, Hear: world.Hear, Present: world.Present,
 	}), closeAll, nil
+}
+
+// openGit opens the git of a repo for a process that works in it.
+func openGit(ctx context.Context, p *workspace.Workspace) (*git.Repo, error) {
+	return p.OpenWith(ctx, git.Options{Scratch: filepath.Join(p.State, "git"),
+		Staging: filepath.Join(p.Root, layout.RunsDir, ".worktrees")})
 }
 
 // openHeld is open for ending a run: nothing is launched.

@@ -28,6 +28,8 @@ const (
 	maxRoleArgs     = 100      // of a role
 	maxRoleArgBytes = 64 << 10 // of these together
 	maxWorkers      = 1000
+
+	MaxLabels = 16 // of a role, and of a worker
 )
 
 // Check returns all faults of the settings, each with what to do.
@@ -211,6 +213,14 @@ func (c *checker) roles() {
 		if r.Timeout < 0 || r.IdleTimeout < 0 || r.MaxCostUSD < 0 || r.MaxTokens < 0 || r.Restarts != nil &&
 			*r.Restarts < 0 {
 			c.fault("%s: timeout, idle_timeout, restarts, max_cost_usd and max_tokens must not be negative", at)
+		}
+		for _, label := range r.On {
+			if !ids.Valid(label) {
+				c.fault("%s.on: %.40q: a label %s", at, label, ids.Fault(label))
+			}
+		}
+		if len(r.On) > MaxLabels {
+			c.fault("%s.on: %d labels: want at most %d", at, len(r.On), MaxLabels)
 		}
 		c.roleArgs(at+".args", r)
 		c.network(at+".network", r.Network)

@@ -123,6 +123,7 @@ type Role struct {
 	MaxTokens  int64    `koanf:"max_tokens" json:"max_tokens"` // likewise
 	Env        []string `koanf:"env" json:"env"`
 	Network    []string `koanf:"network" json:"network"` // web, none, host, or names of hosts; web if absent
+	On         []string `koanf:"on" json:"on"`           // labels of the workers that do its steps; none = this machine
 
 	public []string // of Network: reachable only at public addresses
 }
@@ -243,7 +244,7 @@ func (s Settings) Engine() engine.Config {
 	return c
 }
 
-// Inherit gives a named role the values of "*" for agent, args, network and costs that it does not
+// Inherit gives a named role the values of "*" for agent, args, on, network and costs that it does not
 // set itself, so naming a role loosens nothing. said reports whether a layer has a key.
 func (s Settings) Inherit(said func(role, key string) bool) {
 	any := s.Roles[AnyRole]
@@ -253,6 +254,9 @@ func (s Settings) Inherit(said func(role, key string) bool) {
 		}
 		if !said(name, "args") {
 			r.Args = any.Args
+		}
+		if !said(name, "on") {
+			r.On = any.On
 		}
 		if !said(name, "network") {
 			r.Network = any.Network

@@ -20,14 +20,19 @@ import (
 func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
 	k.inbox.Expect(j)
-	ev := &engine.ProcessEnded{}
+	ev, lost := &engine.ProcessEnded{}, error(nil)
 	a, err := k.launches.Converse(ctx, launch.Question{
 		Order: launch.Order{Key: j.Key, Dir: k.JobDir(j), Agent: st.Run == nil,
 			Idle:  k.launches.Idle(st.Role(), st.IdleTimeout),
-			Since: j.Attempt.Launched, Clock: c},
+			Since: j.Attempt.Launched, Clock: c, On: k.on(j, st)},
 		Undenied: st.Signal.Type != engine.SignalExit, // its signal decides
 		Prepare:  func(t launch.Turn) (launch.Process, error) { return k.prepare(ctx, j, st, t) },
 		Read: func(t launch.Turn, end launch.Ended) (err error) {
+			if t.Try == 0 {
+				if lost = k.returned(ctx, j, st, end); lost != nil {
+					return nil
+				}
+			}
 			if t.Try == 0 && end.Dir != "" { // something was started
 				k.inbox.Readable(ctx, j, st)
 				if !end.Clean() {
@@ -38,10 +43,13 @@ func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.Pro
 			return err
 		},
 	})
-	if err != nil {
+	if err != nil || ctx.Err() != nil {
 		return nil
 	}
-	ev.Exit = a.Exit
+	if ev.Exit = a.Exit; lost != nil { // it is launched again
+		k.opt.Logf("%s: the work of its worker cannot be taken: %v", j.Key, lost)
+		return &engine.ProcessEnded{Exit: engine.Exit{Code: -1, Lost: true, Usage: a.Exit.Usage}}
+	}
 	if a.Bad != nil {
 		ev.AnswerBad = a.Bad.Error()
 	}
@@ -97,6 +105,7 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 		}
 		b, p.Cwd, p.Work = p.Judged.Begin, p.Judged.Host, nil
 	}
+	away := len(k.on(j, st)) > 0
 	if t.Try > 0 {
 		p.Work = nil
 	} else {
@@ -114,6 +123,9 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	if err != nil {
 		return p, err
 	}
+	if w.Afar = away; away {
+		answer = ""
+	}
 	text, err := k.collector.StepPrompt(ctx, j, st, b, w, answer)
 	if err != nil {
 		return p, err
@@ -122,6 +134,9 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 		Values: job.WithAttempt(j, st), Env: st.Env, Vars: vars}
 	if st.Answer != nil {
 		ask.Schema = json.RawMessage(st.Answer.Source)
+	}
+	if away {
+		return k.send(ctx, j, st, b, ask, p.Work != nil)
 	}
 	a, err := k.launches.Agent(ask)
 	a.Judged, a.Writes, a.Work = p.Judged, p.Writes, p.Work

@@ -15,13 +15,17 @@ import (
 func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 	ev := engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: launch.DayOf(k.opt.Now()),
 		Exit: engine.Exit{Code: -1, Lost: true}}
+	var st *engine.Step
+	if p := j.Proc; p != nil && p.Kind == engine.ProcStep && j.Attempt != nil && j.Spec != nil {
+		st = j.Spec.Step(p.Step)
+	}
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		main, some, err := k.launches.StopAll(ctx, j.Key)
+		main, some, err := k.stopped(ctx, j, st)
 		if err == nil {
 			k.Note(j.Key, "")
 			switch {
 			case main != nil:
-				ev.Exit = k.launches.ExitOf(*main, j.Key)
+				ev.Exit = *main
 			case some:
 				ev.Exit = engine.Exit{Code: -1, Stopped: true}
 			}
@@ -35,20 +39,19 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 			return nil
 		}
 	}
-	if p := j.Proc; p != nil && p.Kind == engine.ProcStep && j.Attempt != nil && j.Spec != nil &&
-		j.Spec.Step(p.Step) != nil {
+	if st != nil {
 		end := k.launches.Told(j.Key,
 			launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))})
 		ev.Exit.Usage = end.Exit.Usage
-		defer k.folders.Salvage(ctx, j, j.Spec.Step(p.Step))
+		defer k.folders.Salvage(ctx, j, st)
 		defer k.launches.Receive(ctx, j)
-		if answer, err := k.answer(j, j.Spec.Step(p.Step), launch.Turn{Key: j.Key, Dir: k.JobDir(j)}, end); err == nil {
+		if answer, err := k.answer(j, st, launch.Turn{Key: j.Key, Dir: k.JobDir(j)}, end); err == nil {
 			ev.Answer = answer
 		}
 		if j.Why == "timeout" || !ev.Exit.Stopped {
 			ev.Output = end.Output()
 		}
-	} else if p != nil && p.Kind == engine.ProcReview && j.Round != nil {
+	} else if p := j.Proc; p != nil && p.Kind == engine.ProcReview && j.Round != nil {
 		ev.Exit.Usage = k.launches.Told(j.Key,
 			launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))}).Exit.Usage
 	}

@@ -57,6 +57,7 @@ type Options struct {
 	// are not held.
 	Sandbox func() (*sandbox.Box, error)
 	Unheld  *launch.Unheld // shared by all repos; nil = its own
+	Afar    launch.Afar    // the workers; nil = there are none
 	Repo    string         // repo-id: an answer signed for another repo does not count
 	Journal func() string  // the journal's id, which answers are signed for too; may be nil, or return ""
 	Hidden  []string       // sluice's own folders beside State, hidden from held launches
@@ -156,7 +157,7 @@ func (e *World) tie() (err error) {
 		}
 	}()
 	e.Launches, err = launch.New(launch.Options{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots,
-		Spending: o.Spending, PutDown: o.PutDown,
+		Spending: o.Spending, PutDown: o.PutDown, Afar: o.Afar,
 		Log: launch.NewLog(e.Layout, o.Logf, o.Now), Now: o.Now})
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)

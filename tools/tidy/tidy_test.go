@@ -96,6 +96,10 @@ var layers = map[string]struct{ own, only []string }{
 	"deploy": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/text"}, only: []string{"github.com/kardianos/service"}},
 	// The protocol of an orchestrating agent belongs to one place.
 	// A journal in a stream beside its file: append, follow, take the lead.
+	// Launches on other machines: orders to workers and what comes back, over the servers.
+	"internal/cluster/workers": {own: []string{"agents/launch", "engine", "internal/atomicfile", "internal/cluster", "internal/git", "internal/health", "internal/ids", "internal/layout", "internal/settings", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go"}},
+	// A worker: makes what it is sent with the code that a daemon launches with.
+	"internal/worker":  {own: []string{"agents/launch", "engine", "internal/atomicfile", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/strictjson", "internal/tree"}},
 	"internal/cluster": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/health", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go"}},
 	"internal/mcp":     {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// Who is told, reminded and answered.
@@ -116,14 +120,14 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/form": {own: []string{"internal/text", "internal/schema"}},
 	// What commands show of runs.
 	"internal/stats": {own: []string{"engine"}},
-	"internal/show":  {own: []string{"agents", "agents/launch", "agents/program", "daemon", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/git", "internal/ids", "internal/land", "internal/layout", "internal/personal", "internal/press", "internal/prompt", "internal/render", "internal/review", "internal/schema", "internal/settings", "internal/stats", "internal/text", "internal/tree", "internal/workflows", "internal/workspace", "specs"}},
+	"internal/show":  {own: []string{"agents", "agents/launch", "agents/program", "daemon", "deploy", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/git", "internal/ids", "internal/land", "internal/layout", "internal/personal", "internal/press", "internal/prompt", "internal/render", "internal/review", "internal/schema", "internal/settings", "internal/stats", "internal/text", "internal/tree", "internal/workflows", "internal/workspace", "specs"}},
 	// The work of a run onto a person's branch.
 	"internal/land": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/folders", "internal/git", "internal/layout", "internal/pulls", "internal/render", "internal/text", "internal/tree"}},
 	// The repo that a command is about: where its state and settings lie, and who knows how its runs stand.
 	"internal/workspace": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/ids", "internal/layout", "internal/settings", "internal/text", "journal", "specs"}},
 	// A daemon made of all its parts.
 	"internal/travel": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/cluster", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/strictjson", "internal/tree"}},
-	"internal/serve":  {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/cluster", "internal/console", "internal/fault", "internal/git", "internal/layout", "internal/settings", "internal/text", "internal/travel", "internal/workflows", "internal/workspace", "internal/world", "journal", "notify", "watcher", "web"}, only: []string{"github.com/rs/zerolog"}},
+	"internal/serve":  {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/cluster", "internal/cluster/workers", "internal/console", "internal/fault", "internal/git", "internal/health", "internal/layout", "internal/settings", "internal/text", "internal/travel", "internal/tree", "internal/worker", "internal/workflows", "internal/workspace", "internal/world", "journal", "notify", "watcher", "web"}, only: []string{"github.com/rs/zerolog"}},
 	// A person's decision at a gate.
 	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/ids", "internal/layout", "internal/personal", "internal/press", "internal/render", "internal/review", "internal/schema", "internal/show", "internal/text", "internal/workspace", "signals"}},
 	// What the live screens read from, and what carries out what a person wants there.

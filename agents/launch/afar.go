@@ -1,0 +1,281 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sluice/agents/program"
+	"sluice/engine"
+	"sluice/gates"
+	"sluice/internal/atomicfile"
+	"sluice/internal/health"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/prompt"
+	"sluice/internal/settings"
+)
+
+// Far makes the launches of a repo that workers carry out. It does nothing where there are none.
+type Far struct {
+	ls *Launches
+	of Afar // nil = there are none
+}
+
+// On returns the labels of the workers that do the steps of a role; none: this machine does.
+func (f Far) On(role string) []string { return f.ls.opt.Settings().Role(role).On }
+
+// Get returns what a worker has stored.
+func (f Far) Get(ctx context.Context, digest string) (io.ReadCloser, error) {
+	return f.of.Get(ctx, digest)
+}
+
+// has reports whether a worker makes the launch. One that began before the settings changed stays
+// where it is.
+func (f Far) has(l Order) bool {
+	return f.of != nil && f.of.Knows(l.Key) || len(l.On) > 0 && !layout.IsFile(f.ls.PIDFile(l.Key))
+}
+
+// ensure is Launches.Ensure for a launch on a worker. It takes no slot of this machine.
+func (f Far) ensure(ctx context.Context, l Order, prepare func() (Process, error)) (end Ended, err error) {
+	defer func() {
+		f.ls.opt.Spending.over(l.job(), end.Exit.NotStarted == "" && end.Exit.Refused == "")
+	}()
+	back, err := f.launch(ctx, l, prepare)
+	var no *job.Refusal
+	switch {
+	case ctx.Err() != nil:
+		return Ended{}, ctx.Err()
+	case errors.As(err, &no):
+		f.ls.Note(l.Key, "")
+		return Ended{Exit: no.Exit}, nil
+	case err != nil:
+		return Ended{}, err
+	}
+	f.ls.Note(l.Key, "")
+	if end, err = f.ended(ctx, l, back); err == nil {
+		l.Clock.add(end.Exit.Usage)
+	}
+	return end, err
+}
+
+// ended returns the end of a launch, with what it left where a launch of this machine has it. The
+// error is ctx's.
+func (f Far) ended(ctx context.Context, l Order, back Back) (Ended, error) {
+	ls, end := f.ls, Ended{Exit: back.Exit, Back: &back}
+	if back.Output != "" {
+		end.Dir = filepath.Join(ls.Root, filepath.FromSlash(l.Dir))
+		err := ls.Persist(ctx, l.Key, func() error { return f.bring(ctx, l, back) })
+		if ctx.Err() != nil {
+			return Ended{}, ctx.Err()
+		}
+		if err != nil {
+			return Ended{Exit: engine.Exit{Code: -1, Lost: true}}, nil // it is launched again
+		}
+		end = ls.Told(l.Key, end)
+	}
+	f.hear(l.Key, back.Signals)
+	ls.Cage.opt.Inboxes.CloseOwn(l.Key)
+	return end, nil
+}
+
+// launch has a worker make the launch. Errors of this machine are tried again.
+func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error)) (Back, error) {
+	if f.of == nil {
+		return Back{}, job.Fatal("its role works on a worker (on: %s), and this daemon has none: start it with --cluster, "+
+			"or take `on` out of the role's settings", strings.Join(l.On, ", "))
+	}
+	w := Watch{
+		Waits: func(why string) { l.Clock.hold(); f.ls.Note(l.Key, why) },
+		Hear:  func(words []Signal) { f.hear(l.Key, words) },
+		Began: func() {
+			f.ls.Note(l.Key, "")
+			l.Clock.begin()
+			f.ls.opt.Spending.runs(l.job(), f.ls.Root, f.ls.opt.Now())
+			f.open(l.Key)
+		},
+	}
+	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
+		back, err := f.of.Launch(ctx, l.Key, l.On, func() (Sent, error) { return f.order(l, prepare) }, w)
+		var no *job.Refusal
+		if err == nil || errors.As(err, &no) || ctx.Err() != nil {
+			return back, err
+		}
+		f.ls.Note(l.Key, err.Error())
+		if !health.Wait(ctx, pause) {
+			return Back{}, ctx.Err()
+		}
+	}
+}
+
+// order returns the order of a launch that was not sent yet.
+func (f Far) order(l Order, prepare func() (Process, error)) (Sent, error) {
+	if day, why := f.ls.dayTaken(l.job()); why != "" {
+		return Sent{}, &job.Refusal{Exit: waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)}
+	}
+	p, err := prepare()
+	var no *job.Refusal
+	switch {
+	case err != nil && !errors.As(err, &no) && !health.Passing(err):
+		return Sent{}, job.Unready("%v", err)
+	case err != nil:
+		return Sent{}, err
+	case p.Sent == nil:
+		return Sent{}, job.Fatal("only an agent's step can work on a worker: take `on` out of the settings of its role")
+	}
+	s := *p.Sent
+	s.Key, s.Token, s.Dir, s.Idle = l.Key, f.ls.Token(l.Key), l.Dir, l.Idle
+	return s, nil
+}
+
+// open makes the own inbox of a launch on a worker: what is put there is the launch's word.
+func (f Far) open(key string) {
+	run, _, _ := strings.Cut(key, "/")
+	if err := os.MkdirAll(filepath.Join(f.ls.PIDFile(key)+layout.InboxMark, run), 0o700); err != nil {
+		f.ls.Note(key, err.Error())
+		return
+	}
+	f.ls.Cage.opt.Inboxes.OpenOwn(key)
+}
+
+// heardMark ends the name of the list of signals that were put into the inbox of a worker's launch.
+const heardMark = ".heard"
+
+// hear puts signals of a worker's launch into its own inbox, each once.
+func (f Far) hear(key string, words []Signal) {
+	run, _, _ := strings.Cut(key, "/")
+	file := f.ls.PIDFile(key) + heardMark
+	had := map[string]string{}  // name -> digest
+	_ = layout.Load(file, &had) // none, or torn: what is put there twice is taken in once
+	for _, w := range words {
+		sum := layout.HexSum(w.Data)
+		if !w.fits() || had[w.Name] == sum || had[w.Name] == "" && len(had) >= MaxSignals {
+			continue
+		}
+		had[w.Name] = sum
+		to := filepath.Join(f.ls.PIDFile(key)+layout.InboxMark, run, w.Name)
+		if err := errors.Join(atomicfile.Write(to, w.Data, 0o600), layout.Save(file, had)); err != nil {
+			f.ls.Note(key, fmt.Sprintf("a signal of its agent: %v", err))
+		}
+	}
+}
+
+// fits reports whether a signal can be a file of an inbox.
+func (w Signal) fits() bool {
+	return w.Name != "" && w.Name == filepath.Base(w.Name) && w.Name[0] != '.' && len(w.Name) <= 255 &&
+		len(w.Data) <= MaxSignalBytes
+}
+
+// bring writes what a worker's launch left into its folder.
+func (f Far) bring(ctx context.Context, l Order, back Back) error {
+	ls, p := f.ls, back.Program
+	if !program.Known(p.Format) {
+		p.Format = settings.FormatText
+	}
+	p.Env = nil // of another machine
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if err := layout.WriteBriefly(ls.PIDFile(l.Key)+programMark, data); err != nil {
+		return err
+	}
+	if err := ls.WriteFile(l.Dir+"/"+programFile, append(data, '\n')); err != nil {
+		return err
+	}
+	if back.Open != "" {
+		run, _, _ := strings.Cut(l.Key, "/")
+		if err := ls.Expose(run, "", "on a worker, "+back.Open); err != nil {
+			return err
+		}
+	}
+	in, err := f.of.Get(ctx, back.Output)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return unpackOutput(ls.Layout, l.Dir, in)
+}
+
+// Agent returns what has a worker start the agent, in place of Launches.Agent.
+func (f Far) Agent(a Ask, s Sent) (Process, error) {
+	ls, j := f.ls, a.Job
+	name, err := a.Session.String(a.Values)
+	if err != nil {
+		return Process{}, job.Refused("session: %v", err)
+	}
+	s.Prompt, s.Session = a.Prompt, name
+	if a.Try > 0 {
+		t := ls.goOn(a, "")
+		s.Prompt, s.Resume, s.Base = gates.Correction(a.bad, a.Try, false), t.resume, t.base
+		if t.resume == "" {
+			s.Prompt = prompt.Again(s.Prompt, a.Prompt, a.last.Stdout(prompt.MaxReplyShown))
+		}
+	}
+	if err := ls.WriteFile(a.Dir+"/prompt.md", []byte(s.Prompt)); err != nil {
+		return Process{}, err
+	}
+	s.Env = map[string]string{}
+	for _, v := range a.Env {
+		if s.Env[v.Name], err = v.Value.String(j.Env); err != nil {
+			return Process{}, job.Refused("env %s: %v", v.Name, err)
+		}
+	}
+	s.Run, s.Workflow, s.Vars = j.Run, j.RunInfo.Workflow, j.Vars
+	if c := j.RunInfo.Child; c != nil {
+		s.Task, s.Try = c.Task, c.Try
+	}
+	s.Role, s.Turn, s.Schema, s.CostUSD = a.Who.Role, j.Turn, a.Schema, ls.MayCost(j, a.Who.Role)
+	return Process{Cwd: a.Cwd, Who: a.Who, Sent: &s}, nil
+}
+
+// End ends what workers make under the key, its corrections too. main is how its own launch ended.
+// The error is ctx's.
+func (f Far) End(ctx context.Context, l Order) (main *Ended, some bool, err error) {
+	if f.of == nil {
+		return nil, false, nil
+	}
+	for _, key := range sentUnder(f.ls.PIDFile(l.Key), l.Key) {
+		back, err := f.of.Stop(ctx, key)
+		if err != nil {
+			return nil, true, err
+		}
+		if back == nil {
+			continue
+		}
+		some = true
+		if key == l.Key {
+			end, err := f.ended(ctx, l, *back)
+			if err != nil {
+				return nil, true, err
+			}
+			main = &end
+		}
+	}
+	return main, some, nil
+}
+
+// SentMark ends the name, after that of a pid file, of what is known of a launch on a worker.
+const SentMark = ".sent"
+
+// sentUnder returns the launches on workers of a key: its own, and its corrections.
+func sentUnder(pidFile, key string) (keys []string) {
+	entries, err := os.ReadDir(filepath.Dir(pidFile))
+	if err != nil {
+		return nil // nothing was ever launched
+	}
+	name := strings.TrimSuffix(filepath.Base(pidFile), ".pid")
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), name)
+		rest, sent := strings.CutSuffix(rest, ".pid"+SentMark)
+		if ours && sent && (rest == "" || rest[0] == '+') {
+			keys = append(keys, key+rest)
+		}
+	}
+	return keys
+}

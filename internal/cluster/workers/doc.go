@@ -1,0 +1,20 @@
+// Package workers has launches made on other machines over NATS: who is there, who is to do what, and
+// what came of it.
+//
+// Promises:
+//
+//   - A worker makes a launch once under its key, however often it is sent: it keeps the keys on disk,
+//     and answers a repeat with what it knows.
+//   - A result counts once, and only if it is signed with the token of its order and the launch was not
+//     given up. A worker that is silent for the lease has lost its launches; the engine launches anew,
+//     under another key.
+//   - A worker takes no request of an epoch below the highest that it has seen.
+//   - Whoever decides sends requests and reads what answers them. It answers nobody, so that no reply
+//     subject of a worker leads anywhere.
+//
+// A [Desk] is the side that decides, of one journal: it is a launch.Afar. A [Post] is a worker's side.
+// Heartbeats go to sluice.worker.<id>.beat, requests to sluice.worker.<id>.order. All that comes from
+// the network is bounded and checked in wire.go.
+//
+// Reading order: wire.go (the messages), desk.go (assign, wait), ask.go (requests), post.go (a worker).
+package workers

@@ -1,0 +1,199 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"sluice/agents/launch"
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/cluster"
+	"sluice/internal/cluster/workers"
+	"sluice/internal/fault"
+	"sluice/internal/git"
+	"sluice/internal/health"
+	"sluice/internal/layout"
+	"sluice/internal/settings"
+	"sluice/internal/tree"
+	"sluice/internal/worker"
+	"sluice/internal/workspace"
+	"sluice/journal"
+)
+
+// leading is this machine's part in a journal, with its workers.
+type leading struct {
+	*cluster.Member
+	desk *workers.Desk
+}
+
+// Report is the member's, with who works.
+func (l leading) Report() daemon.Cluster {
+	r := l.Member.Report()
+	for _, b := range l.desk.Workers() {
+		w := daemon.Worker{ID: b.Worker, Name: b.Name, Version: b.Version, Labels: b.Labels, Slots: b.Slots, Since: b.Since}
+		for _, d := range b.Launches {
+			w.Launches = append(w.Launches, daemon.WorkerLaunch{Key: d.Key, Since: d.Since, Ended: d.Ended})
+		}
+		r.Workers = append(r.Workers, w)
+	}
+	return r
+}
+
+// part is a repo's part in a cluster; one in none has only leave.
+type part struct {
+	lead  daemon.Lead
+	afar  launch.Afar
+	packs *cluster.Packs
+	leave func() error
+}
+
+// inCluster returns a repo's part in the cluster of a member; nil: it is in none.
+func (w *Parts) inCluster(m *cluster.Member, root, state string, repo *git.Repo) (part, error) {
+	if m == nil {
+		return part{leave: func() error { return nil }}, nil
+	}
+	report := m.Report()
+	packs := w.conn.Launches(report.Journal)
+	desk, err := workers.NewDesk(workers.DeskOptions{Conn: w.conn, Packs: packs,
+		Layout: layout.Layout{Root: root, State: state}, Journal: report.Journal, By: report.Machine, Lead: m.Leads,
+		Lease: m.Lease, Logf: w.logf("workers"),
+		Pack: func(ctx context.Context, s launch.Sent, have []string) (string, error) {
+			return packFor(ctx, repo, packs, s.Start, have)
+		}})
+	if err != nil {
+		return part{}, err
+	}
+	return part{leading{m, desk}, desk, m.Packs(), desk.Close}, nil
+}
+
+// packFor stores a pack of a commit for a worker that has others.
+func packFor(ctx context.Context, repo *git.Repo, packs *cluster.Packs, commit string, have []string) (string, error) {
+	var bases []string
+	for _, h := range have {
+		known, err := repo.HasCommit(ctx, h)
+		if err != nil {
+			return "", err
+		}
+		if known {
+			bases = append(bases, h)
+		}
+	}
+	r, in := io.Pipe()
+	go func() { _ = in.CloseWithError(tree.Pack(ctx, repo, in, commit, bases...)) }()
+	defer r.Close()
+	return packs.Put(ctx, r)
+}
+
+// Worker are the options of Work.
+type Worker struct {
+	Servers cluster.Servers
+	Journal string // its id; "" = that of this repo
+	Labels  []string
+	Slots   int
+}
+
+// Work makes the launches that whoever decides sends to this machine, in its clone of the repo, until
+// ctx ends.
+func Work(ctx context.Context, o Options, p *workspace.Workspace, in Worker) error {
+	if in.Servers.URLs == "" {
+		return fault.Misused("give --cluster nats://a,b,c", "which servers?")
+	}
+	id, err := journalOf(p.State, in.Journal)
+	if err != nil {
+		return err
+	}
+	if err := workers.CheckLabels(in.Labels); err != nil {
+		return fault.Misused("give --labels linux,claude", "--labels: %w", err)
+	}
+	if in.Slots < 1 || in.Slots > workers.MaxSlots {
+		return fault.Misused(fmt.Sprintf("give 1 to %d", workers.MaxSlots), "--slots %d", in.Slots)
+	}
+	if err := workspace.MakeState(p.State); err != nil {
+		return err
+	}
+	return p.Locked(func() error {
+		self, err := workers.ID(p.State)
+		if err != nil {
+			return err
+		}
+		in.Servers.Inbox = workers.Inbox(self)
+		o.Cluster = &Cluster{Servers: in.Servers}
+		w, err := New(o, newLogger(o.Console, o.Console.Err))
+		if err != nil {
+			return err
+		}
+		return errors.Join(w.work(ctx, p, id, in), w.Close())
+	})
+}
+
+// journalOf returns the id of the journal that a worker works for.
+func journalOf(state, given string) (string, error) {
+	id := given
+	if id == "" {
+		var err error
+		if id, err = cluster.Marked(state); err != nil {
+			return "", err
+		}
+	}
+	if !journal.IsID(id) {
+		return "", fault.Misused("give the id that `sluice cluster init` printed: --journal ID", "which journal?")
+	}
+	return id, nil
+}
+
+// work serves as a worker. The caller holds the lock of the state folder.
+func (w *Parts) work(ctx context.Context, p *workspace.Workspace, id string, in Worker) error {
+	s := &liveSettings{parts: w, root: p.Root, changed: make(chan engine.Config, 1)}
+	s.files.Paths = w.settingsFiles(p.Root)
+	if err := s.read(); err != nil {
+		return err
+	}
+	defer s.Close()
+	repo, err := openGit(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	post, end, err := w.post(p, id, in, s.now, repo)
+	if err != nil {
+		return err
+	}
+	defer end()
+	w.log.Info().Str("worker", post.ID()).Str("repo", p.Root).Str("journal", id).Strs("labels", in.Labels).
+		Int("slots", in.Slots).Msg("the worker serves")
+	return post.Run(ctx)
+}
+
+// post returns the worker's parts, and what closes them.
+func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() settings.Settings,
+	repo *git.Repo) (_ *workers.Post, end func(), err error) {
+	tokens, notes := &worker.Tokens{}, &health.Notes{Logf: w.logf("worker")}
+	l := layout.Layout{Root: p.Root, State: p.State, Top: repo.Top(), Given: tokens.Given}
+	if err := l.Open(); err != nil {
+		return nil, nil, err
+	}
+	cage, err := launch.NewCage(launch.CageOptions{Layout: l, Notes: notes, Git: repo, Settings: set, Sandbox: w.box,
+		Unheld: w.unheld, Environ: w.Console.Env, Hidden: w.hidden(), Self: w.Self, Inboxes: worker.NoInboxes{},
+		Vacate: func(string) {}, Logf: w.logf("worker")})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			cage.Close()
+		}
+	}()
+	launches, err := launch.New(launch.Options{Cage: cage, Runner: w.runner, Settings: set, PutDown: w.putDown,
+		Log: launch.NewLog(l, w.logf("worker"), w.Console.Now), Now: w.Console.Now})
+	if err != nil {
+		return nil, nil, err
+	}
+	packs := w.conn.Launches(id)
+	post, err := workers.NewPost(workers.PostOptions{Conn: w.conn, State: p.State, Journal: id, Name: ThisMachine(),
+		Version: w.Version, Labels: in.Labels, Slots: in.Slots, Logf: w.logf("worker"), Now: w.Console.Now,
+		Maker: worker.New(worker.Options{Layout: l, Notes: notes, Tokens: tokens, Launches: launches, Git: repo,
+			Packs: packs, Logf: w.logf("worker")})})
+	return post, cage.Close, err
+}

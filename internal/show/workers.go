@@ -1,0 +1,45 @@
+package show
+
+import (
+	"strings"
+	"time"
+
+	"sluice/daemon"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/render"
+	"sluice/internal/text"
+)
+
+// Workers prints who does steps for this machine, and which.
+func Workers(con *console.Console, c *daemon.Cluster) error {
+	if c == nil {
+		return fault.Failed("start `sluice daemon --cluster URLS`",
+			"no daemon serves this repo in a cluster, so that nobody knows of workers")
+	}
+	if con.JSON {
+		return con.Document(map[string]any{"workers": append([]daemon.Worker{}, c.Workers...)})
+	}
+	if len(c.Workers) == 0 {
+		con.Print("no workers: start one in a clone with `sluice worker`")
+	}
+	age := func(at time.Time) string { return render.Ago(con.Now().Sub(at)) }
+	for _, w := range c.Workers {
+		busy := 0
+		for _, l := range w.Launches {
+			if !l.Ended {
+				busy++
+			}
+		}
+		con.Print("%s  %s  %s  %d of %d busy, there for %s", w.ID, text.Line(w.Name), strings.Join(w.Labels, ","), busy,
+			w.Slots, age(w.Since))
+		for _, l := range w.Launches {
+			did := "for"
+			if l.Ended {
+				did = "has ended, begun"
+			}
+			con.Print("  %s  %s %s", text.Line(l.Key), did, age(l.Since))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"sluice/internal/git"
+)
+
+// Start returns the commit of the folder's files, on top of the base: what a worker's folder starts
+// from. It is kept by a ref of sluice's.
+func (f Folder) Start(ctx context.Context, o Order) (string, error) {
+	own, err := f.apart(nil)
+	if err != nil {
+		return "", err
+	}
+	files, err := f.Repo.FolderTree(ctx, f.Top, o.Base, own)
+	if err != nil {
+		return "", err
+	}
+	commit, err := f.commit(ctx, files, o.Base, fmt.Sprintf("The folder as %s was sent it\n", o.Step))
+	if err != nil {
+		return "", err
+	}
+	return commit, f.Repo.Keep(ctx, git.Own("start", o.name()), commit)
+}
+
+// Returned is the work that a worker's launch has made: its files, and the last commit of its agent,
+// below them.
+type Returned struct{ Commit, Tip string }
+
+// Return brings the work of a worker's launch into the repo, and writes its files into the folder. A
+// pack with another content than said is refused: it is the attempt's failure. The same call may be
+// made again.
+func (f Folder) Return(ctx context.Context, o Order, r Returned, pack io.Reader) (Received, error) {
+	no := func(why string, err error) (Received, error) {
+		why, err = blame(why, err)
+		return Received{Tip: o.Base, Refused: why}, err
+	}
+	if !git.IsName(r.Commit) || !git.IsName(r.Tip) {
+		return no("what the worker says names no commit", nil)
+	}
+	err := Bring(ctx, f.Repo, pack, git.Own("tip", o.name()), r.Commit, o.Base)
+	var bad *Refused
+	if errors.As(err, &bad) {
+		return Received{Tip: o.Base, Refused: bad.Why}, nil
+	}
+	if err != nil {
+		return Received{}, err
+	}
+	for _, pair := range [][2]string{{r.Tip, o.Base}, {r.Commit, r.Tip}} {
+		if on, err := f.Repo.Descends(ctx, pair[0], pair[1]); err != nil || !on {
+			return no(fmt.Sprintf("the worker's commit %.12s is not built on %.12s", pair[0], pair[1]), err)
+		}
+	}
+	own, err := f.apart(nil)
+	if err != nil {
+		return Received{}, err
+	}
+	now, err := f.Repo.FolderTree(ctx, f.Top, o.Base, own)
+	if err != nil {
+		return Received{}, err
+	}
+	changes, err := f.Repo.ChangesBetween(ctx, now, r.Commit)
+	if err == nil && len(changes) > 0 {
+		err = f.Repo.WriteFiles(ctx, f.Top, changes)
+	}
+	return Received{Tip: r.Tip}, err
+}

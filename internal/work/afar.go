@@ -1,0 +1,109 @@
+package work
+
+import (
+	"context"
+	"path/filepath"
+
+	"sluice/agents/launch"
+	"sluice/engine"
+	"sluice/internal/job"
+	"sluice/internal/tree"
+)
+
+// on returns the labels of the workers that do the step; none: this machine does.
+func (k *Work) on(j job.Job, st *engine.Step) []string {
+	if st.Run != nil || len(j.RunInfo.Stubs) > 0 {
+		return nil
+	}
+	return k.launches.Far.On(st.Role())
+}
+
+// workOrder is what the work of an attempt starts from.
+func workOrder(j job.Job, st *engine.Step, b tree.Begin) tree.Order {
+	return tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}
+}
+
+// folder is where an attempt works.
+func (k *Work) folder(b tree.Begin) tree.Folder {
+	return tree.Folder{Repo: k.opt.Git, Top: b.Top, Own: k.folders.OwnPaths(b)}
+}
+
+// send returns what has a worker start the step's agent.
+func (k *Work) send(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, a launch.Ask,
+	works bool) (launch.Process, error) {
+	s := launch.Sent{Step: st.ID, N: j.Attempt.N, Works: works, Head: b.Head}
+	switch {
+	case b.Look != "":
+		s.Head, s.Start = b.Look, b.Look
+	case !job.InOwn(j) || b.Head == "":
+		return launch.Process{}, job.Fatal("its role works on a worker (roles.%s.on), and only a run with a worktree of "+
+			"its own can: set workflow.workspace to run, or take `on` out of the role's settings", a.Who.Role)
+	default:
+		var err error
+		if s.Start, err = k.folder(b).Start(ctx, workOrder(j, st, b)); err != nil {
+			return launch.Process{}, err
+		}
+	}
+	if st.Signal.Type != engine.SignalExit && st.Signal.Type != engine.SignalFile {
+		return launch.Process{}, job.Fatal("its role works on a worker (roles.%s.on), where a commit or a pull request "+
+			"is not seen while the agent works: use another signal", a.Who.Role)
+	}
+	if f := k.SignalFile(j.Run, st); f != "" && a.Try == 0 {
+		s.Signal = filepath.Base(f)
+	}
+	return k.launches.Far.Agent(a, s)
+}
+
+// returned brings the work of a worker's launch into the attempt's folder. Then it is as if the
+// agent had worked there. After an error the launch is lost.
+func (k *Work) returned(ctx context.Context, j job.Job, st *engine.Step, end launch.Ended) error {
+	back := end.Back
+	if back == nil || back.Commit == "" && back.Refused == "" {
+		return nil
+	}
+	b, err := k.folders.BegunAgain(ctx, j, st)
+	if err != nil {
+		return err
+	}
+	o := workOrder(j, st, b)
+	return k.Persist(ctx, j.Key, func() error {
+		r := tree.Received{Tip: o.Base, Refused: back.Refused}
+		if back.Refused == "" {
+			pack, err := k.launches.Far.Get(ctx, back.Pack)
+			if err != nil {
+				return err
+			}
+			defer pack.Close()
+			err = k.folders.Alone(func() (err error) {
+				r, err = k.folder(b).Return(ctx, o, tree.Returned{Commit: back.Commit, Tip: back.Tip}, pack)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return tree.KeepReceived(k.Layout, j.Key, tree.Private{Order: o}, r)
+	})
+}
+
+// stopped ends everything under the job's key; main is how its own launch ended.
+func (k *Work) stopped(ctx context.Context, j job.Job, st *engine.Step) (main *engine.Exit, some bool, err error) {
+	end, some, err := k.launches.Far.End(ctx, launch.Order{Key: j.Key, Dir: k.JobDir(j)})
+	if err != nil || some {
+		if end == nil {
+			return nil, some, err
+		}
+		if st != nil {
+			if err := k.returned(ctx, j, st, *end); err != nil {
+				k.opt.Logf("%s: the work of its worker cannot be taken: %v", j.Key, err)
+			}
+		}
+		return &end.Exit, true, ctx.Err()
+	}
+	exit, some, err := k.launches.StopAll(ctx, j.Key)
+	if exit == nil {
+		return nil, some, err
+	}
+	x := k.launches.ExitOf(*exit, j.Key)
+	return &x, some, err
+}

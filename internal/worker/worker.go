@@ -1,0 +1,294 @@
+// Package worker makes the launches that another machine has sent, in this machine's clone of the
+// repo, with the code that a daemon launches with.
+//
+// Promises: a launch begins from the commits of its order, in a worktree of its own. A repeated call
+// finds the launch or its end, as package launch has it. What comes back is its output, its signals
+// and one commit with its files, each stored before the result names it. The clone's own branches and
+// checkout stay as they are.
+//
+// Any goroutine may call a Worker. It implements workers.Maker.
+package worker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"sluice/agents/launch"
+	"sluice/engine"
+	"sluice/internal/atomicfile"
+	"sluice/internal/git"
+	"sluice/internal/health"
+	"sluice/internal/job"
+	"sluice/internal/layout"
+	"sluice/internal/strictjson"
+	"sluice/internal/tree"
+)
+
+// Packs stores bytes under their digest, and returns them.
+type Packs interface {
+	Put(ctx context.Context, r io.Reader) (digest string, err error)
+	Get(ctx context.Context, digest string) (io.ReadCloser, error)
+}
+
+// Tokens are those that the orders of this worker's launches have. The zero value is ready.
+type Tokens struct {
+	mu sync.Mutex
+	of map[string]string
+}
+
+// Given is a layout.Layout's.
+func (t *Tokens) Given(key string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of[key]
+}
+
+func (t *Tokens) set(key, token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil {
+		t.of = map[string]string{}
+	}
+	if t.of[key] = token; token == "" {
+		delete(t.of, key)
+	}
+}
+
+// Options are what a Worker needs.
+type Options struct {
+	Layout   layout.Layout // with Tokens
+	Notes    *health.Notes
+	Tokens   *Tokens
+	Launches *launch.Launches
+	Git      *git.Repo
+	Packs    Packs
+	Logf     func(string, ...any)
+}
+
+// Worker makes the launches of one repo.
+type Worker struct {
+	layout.Layout
+	*health.Notes
+	opt Options
+}
+
+// New returns a Worker.
+func New(o Options) *Worker { return &Worker{Layout: o.Layout, Notes: o.Notes, opt: o} }
+
+// Lacks reports whether an order's commits have to come as a pack: see workers.Maker.
+func (w *Worker) Lacks(ctx context.Context, s launch.Sent) (have []string, lacks bool, err error) {
+	has, err := w.opt.Git.HasCommit(ctx, s.Start)
+	if err != nil || has {
+		return nil, false, err
+	}
+	refs, err := w.opt.Git.Refs(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	head, err := w.opt.Git.Head(ctx, w.opt.Git.Top())
+	if err != nil {
+		return nil, false, err
+	}
+	seen := map[string]bool{"": true}
+	for _, sha := range append([]string{head}, values(refs)...) {
+		if !seen[sha] {
+			seen[sha] = true
+			have = append(have, sha)
+		}
+	}
+	return have, true, nil
+}
+
+func values(m map[string]string) (out []string) {
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}
+
+// Make makes a launch: see workers.Maker.
+func (w *Worker) Make(ctx context.Context, s launch.Sent, since time.Time) (launch.Back, error) {
+	w.opt.Tokens.set(s.Key, s.Token)
+	ls := w.opt.Launches
+	end, err := ls.Ensure(ctx, launch.Order{Key: s.Key, Dir: s.Dir, Idle: s.Idle, Agent: true, Since: since},
+		func() (launch.Process, error) { return w.prepare(ctx, s) })
+	if err != nil {
+		return launch.Back{}, err
+	}
+	back := launch.Back{Exit: end.Exit, Signals: w.signals(s, true)}
+	if level, why := ls.Level(s.Run); level == engine.TrustFile {
+		back.Open = why
+	}
+	if end.Dir == "" {
+		return back, nil
+	}
+	back.Program, _ = launch.ReadProgram(end.Dir)
+	err = w.untilDone(ctx, s.Key, func() (err error) {
+		back.Output, err = w.store(ctx, func(to io.Writer) error { return launch.PackOutput(w.Layout, s.Dir, to) })
+		if err != nil {
+			return err
+		}
+		if s.Works {
+			return w.take(ctx, s, &back)
+		}
+		return nil
+	})
+	return back, err
+}
+
+// untilDone tries until it succeeds or ctx has ended. Who has sent the order waits as long as this
+// worker lives, and the reason is in its log.
+func (w *Worker) untilDone(ctx context.Context, key string, try func() error) error {
+	said := ""
+	for {
+		err := try()
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(ctx.Err())
+		}
+		if err.Error() != said {
+			said = err.Error()
+			w.opt.Logf("%s: its result: %v", key, err)
+		}
+		if !health.Wait(ctx, health.AgainMost) {
+			return ctx.Err()
+		}
+	}
+}
+
+// store stores what write writes.
+func (w *Worker) store(ctx context.Context, write func(io.Writer) error) (digest string, err error) {
+	r, in := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := write(in)
+		_ = in.CloseWithError(err)
+		done <- err
+	}()
+	digest, err = w.opt.Packs.Put(ctx, r)
+	_ = r.CloseWithError(io.ErrClosedPipe)
+	return digest, errors.Join(err, <-done)
+}
+
+// take takes the work of an ended launch as one commit, and stores it.
+func (w *Worker) take(ctx context.Context, s launch.Sent, back *launch.Back) error {
+	var at place
+	if err := layout.Load(w.placeFile(s.Key), &at); err != nil {
+		return err
+	}
+	w.opt.Launches.Receive(ctx, job.Job{Effect: engine.Effect{Run: s.Run, Key: s.Key},
+		RunInfo: job.RunInfo{Workspace: engine.WorkspaceDir}})
+	o := tree.Order{Run: s.Run, Step: s.Step, N: s.N, Base: s.Head, Found: at.Before.Found}
+	tip, err := w.tip(ctx, o, at)
+	var no *tree.Refused
+	if errors.As(err, &no) {
+		back.Refused = no.Why
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t, err := w.folder(at.Dir).Take(ctx, o, tip, at.Before)
+	if errors.As(err, &no) {
+		back.Refused = no.Why
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	back.Commit, back.Tip = t.Commit, t.Tip
+	back.Pack, err = w.store(ctx, func(to io.Writer) error {
+		return tree.Pack(ctx, w.opt.Git, to, t.Commit, s.Head)
+	})
+	return err
+}
+
+// tip returns the last commit of a launch's agent.
+func (w *Worker) tip(ctx context.Context, o tree.Order, at place) (string, error) {
+	r, err := tree.ReceivedOf(w.Layout, o)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // no sandbox held it: it has committed in the clone itself
+		return w.opt.Git.Head(ctx, at.Dir)
+	case err != nil:
+		return "", err
+	case r.Refused != "":
+		return "", &tree.Refused{Why: "the step's commits cannot be taken: " + r.Refused + ": commit the work again"}
+	}
+	return r.Tip, nil
+}
+
+// folder is the worktree of a launch. What sluice and the signals leave there is no work.
+func (w *Worker) folder(dir string) tree.Folder {
+	f := tree.Folder{Repo: w.opt.Git, Top: dir}
+	for _, name := range layout.OwnFolders() {
+		f.Own = append(f.Own, path.Join(layout.WorkflowDir, name))
+	}
+	return f
+}
+
+// Signals returns what is in a running launch's inbox: see workers.Maker.
+func (w *Worker) Signals(s launch.Sent) []launch.Signal { return w.signals(s, false) }
+
+// signals returns the files in a launch's inboxes; of one at work only those that are whole.
+func (w *Worker) signals(s launch.Sent, ended bool) (out []launch.Signal) {
+	var dirs []string
+	for _, base := range []string{w.PIDFile(s.Key) + layout.InboxMark,
+		filepath.Join(w.dir(s.Key), filepath.FromSlash(layout.SignalsDir))} {
+		dirs = append(dirs, filepath.Join(base, s.Run), base)
+	}
+	for _, dir := range dirs {
+		f, err := atomicfile.OpenDir(dir)
+		if err != nil {
+			continue // there is none
+		}
+		names, _ := f.Readdirnames(4 * launch.MaxSignals) // a part is enough
+		_ = f.Close()                                     // it was only read
+		for _, name := range names {
+			data, _, err := atomicfile.OpenRegular(dir, name, launch.MaxSignalBytes)
+			if err != nil || len(out) == launch.MaxSignals || name[0] == '.' {
+				continue
+			}
+			if state, _ := strictjson.Check(data, launch.MaxSignalBytes); ended || state == strictjson.Whole {
+				out = append(out, launch.Signal{Name: name, Data: data})
+			}
+		}
+	}
+	return out
+}
+
+// Stop ends a launch: see workers.Maker.
+func (w *Worker) Stop(ctx context.Context, s launch.Sent) {
+	w.opt.Tokens.set(s.Key, s.Token)
+	err := w.untilDone(ctx, s.Key, func() error {
+		_, _, err := w.opt.Launches.StopAll(ctx, s.Key)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		w.opt.Logf("%s: it cannot be ended: %v", s.Key, err)
+	}
+}
+
+// Clear removes the worktree of an ended launch: see workers.Maker.
+func (w *Worker) Clear(ctx context.Context, s launch.Sent) error {
+	w.opt.Tokens.set(s.Key, "")
+	err := os.Remove(w.placeFile(s.Key))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, w.remove(ctx, s.Key), w.drop(ctx, refOf(s.Key)))
+}
+
+// NoInboxes has nobody read the inboxes of launches but the Worker itself.
+type NoInboxes struct{}
+
+// OpenOwn is a launch.Inboxes'.
+func (NoInboxes) OpenOwn(string) {}
+
+// CloseOwn is a launch.Inboxes'.
+func (NoInboxes) CloseOwn(string) {}
