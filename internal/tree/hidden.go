@@ -4,7 +4,6 @@ import (
 	"context"
 	"path"
 	"slices"
-	"strings"
 
 	"sluice/internal/git"
 )
@@ -42,9 +41,7 @@ func (f Folder) hidden(ctx context.Context, was Before, changes []git.Change, t 
 	if err != nil {
 		return err
 	}
-	files, err := f.Repo.Hidden(ctx, f.Top, t.Commit, before, func(file string) bool {
-		return slices.ContainsFunc(own, func(o string) bool { return file == o || strings.HasPrefix(file, o+"/") })
-	})
+	files, err := f.Repo.Hidden(ctx, f.Top, t.Commit, before, func(file string) bool { return within(own, file) })
 	if err != nil {
 		return err
 	}

@@ -149,3 +149,62 @@ func TestPackBounds(t *testing.T) {
 		t.Error("an option for a commit")
 	}
 }
+
+// TestReturn: a worker's work becomes the files of the folder. What is not built on the base, or has
+// files where only sluice writes, is refused and writes nothing.
+func TestReturn(t *testing.T) {
+	t.Parallel()
+	a := newRepo(t)
+	b := a.clone()
+	base := a.run("rev-parse", "HEAD")
+	commit := func(from, name string) string {
+		t.Helper()
+		a.run("checkout", "-q", "--detach", from)
+		a.write(name, "work\n")
+		a.run("add", "-Af")
+		a.run("commit", "-qm", name)
+		return a.run("rev-parse", "HEAD")
+	}
+	f := Folder{Repo: b.git, Top: b.dir, Own: []string{".workflow/signals"}}
+	o := Order{Run: "w-1", Step: "X-1", N: 1, Base: base}
+	send := func(r Returned) Received {
+		t.Helper()
+		var pack bytes.Buffer
+		if err := Pack(t.Context(), a.git, &pack, r.Commit, base); err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.Return(t.Context(), o, r, &pack)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	tip := commit(base, "x.txt")
+	work := commit(tip, "y.txt")
+	word := commit(tip, ".workflow/signals/w-1/G-pass.json")
+	a.run("checkout", "-q", "--orphan", "other")
+	a.run("commit", "-qm", "other")
+	other := a.run("rev-parse", "HEAD")
+	for _, c := range []struct {
+		r    Returned
+		want string
+	}{
+		{Returned{word, tip}, "where only sluice writes"},
+		{Returned{other, other}, "is not built on"},
+		{Returned{work, other}, "is not built on"},
+		{Returned{work, "main"}, "names no commit"},
+	} {
+		if got := send(c.r); !strings.Contains(got.Refused, c.want) {
+			t.Errorf("%+v: %+v, want %q", c.r, got, c.want)
+		}
+		if left := b.run("status", "--porcelain", "--ignored"); left != "" {
+			t.Fatalf("%+v wrote %s", c.r, left)
+		}
+	}
+	if got := send(Returned{work, tip}); got != (Received{Tip: tip}) {
+		t.Errorf("%+v", got)
+	}
+	if got := b.run("status", "--porcelain"); got != "?? x.txt\n?? y.txt" {
+		t.Errorf("the folder has %s", got)
+	}
+}

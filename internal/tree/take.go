@@ -294,6 +294,11 @@ func (f Folder) apart(odd []Odd) ([]string, error) {
 	return own, nil
 }
 
+// within reports whether a file is in one of the folders, or is one itself.
+func within(folders []string, file string) bool {
+	return slices.ContainsFunc(folders, func(o string) bool { return file == o || strings.HasPrefix(file, o+"/") })
+}
+
 // shownOdd is how many odd things a reason names.
 const shownOdd = 5
 
