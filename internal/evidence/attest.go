@@ -72,7 +72,7 @@ func (s Source) Attest(ctx context.Context, run string, named []string) (*Statem
 	if p.Gates, err = r.gates(judgedIn(ctx, s.Repo)); err != nil {
 		return nil, err
 	}
-	p.Journal = Journal{Repo: s.ID, Records: r.journal.Records, Sum: r.journal.LastSum}
+	p.Journal = Journal{Repo: s.ID, ID: journal.IDIn(s.State), Records: r.journal.Records, Sum: r.journal.LastSum}
 	p.Made = Made{At: s.Now.UTC(), Tool: s.Tool}
 	return out, out.check()
 }

@@ -320,10 +320,11 @@ func (v *Verifier) proven(ctx context.Context, f found, g Gate, q Round, rule Ru
 	}
 	a, err := approval.ParseApproval(said)
 	p := f.Predicate
+	here := a.Repo == p.Journal.Repo || a.Repo == p.Journal.ID
 	switch {
 	case err != nil:
 		return CodeForged, "its signed answer cannot be read: " + err.Error(), nil
-	case a.Repo != p.Journal.Repo || a.Run != cmp.Or(g.Run, p.Run.ID) || a.Gate != g.ID || a.Round != q.N ||
+	case a.Repo == "" || !here || a.Run != cmp.Or(g.Run, p.Run.ID) || a.Gate != g.ID || a.Round != q.N ||
 		a.Decision != engine.OutcomePass || a.Reviewed != q.Reviewed || tree.CommitIn(a.Reviewed) != q.Judged.Commit:
 		return CodeForged, "what was signed is another answer than the statement has", nil
 	case len(rule.By) > 0 && !by.Named(rule.By):

@@ -115,7 +115,8 @@ type Round struct {
 // Journal is the journal's end when the statement was made. A later one that lacks this record was
 // cut or written anew.
 type Journal struct {
-	Repo    string `json:"repo"` // the id of the repo on its machine
+	Repo    string `json:"repo"`         // the id of the repo on its machine
+	ID      string `json:"id,omitempty"` // the journal's own, which signed answers name
 	Records int64  `json:"records"`
 	Sum     string `json:"sum"` // hex SHA-256 of the last record, which chains all before it
 }
