@@ -211,8 +211,10 @@ func TestBeginWaitsForServers(t *testing.T) {
 	servers.Kill(2)
 	time.Sleep(time.Second) // the others see it
 	a := newMachine(t, "a", servers.URL(0, 1))
-	defer time.AfterFunc(2*time.Second, func() { servers.Run(2) }).Stop()
+	back := make(chan struct{})
+	time.AfterFunc(2*time.Second, func() { servers.Run(2); close(back) })
 	a.begin(3)
+	<-back
 }
 
 func TestOneServer(t *testing.T) {
@@ -266,6 +268,26 @@ func TestOneServer(t *testing.T) {
 	a.mustLead(id, false)
 	if took := time.Since(began); took >= testLease {
 		t.Errorf("it took %s to take what nobody has", took)
+	}
+}
+
+// A stop that comes before the acknowledgement of a renewal leaves the lead all the same.
+func TestLeaveAfterARenewal(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a := newMachine(t, "a", servers.URL())
+	id := a.begin(1)
+	d := a.mustLead(id, false)
+	r, rev, err := d.member.leases.read(t.Context())
+	if err == nil {
+		_, err = d.member.leases.write(t.Context(), r, rev) // as if it was renewed, and the stop came first
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.end()
+	if r, _, err := d.member.leases.read(t.Context()); err != nil || !r.Left {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"sluice/daemon"
+	"sluice/internal/health"
 	"sluice/internal/text"
 	"sluice/journal"
 )
@@ -58,7 +59,21 @@ func (m *Member) leave(ctx context.Context, epoch int64, rev uint64) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	defer cancel()
-	_, _ = m.leases.write(ctx, renewal{Epoch: epoch, By: m.opt.By, At: m.opt.Now(), Left: true}, rev)
+	over := renewal{Epoch: epoch, By: m.opt.By, At: m.opt.Now(), Left: true}
+	for {
+		if _, err := m.leases.write(ctx, over, rev); err == nil {
+			return
+		}
+		// the last renewal may have been written although the stop came before its acknowledgement
+		if r, have, err := m.leases.read(ctx); err == nil && (r.Epoch != epoch || r.Left) {
+			return
+		} else if err == nil {
+			rev = have
+		}
+		if !health.Wait(ctx, retryAfter) {
+			return
+		}
+	}
 }
 
 // renew writes a renewal over that of revision rev, and returns the new revision. The lease counts

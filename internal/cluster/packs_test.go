@@ -77,6 +77,7 @@ func TestPacksThroughAnotherServer(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3)
 	a, b := newPacks(t, servers.URL(0), 3), newPacks(t, servers.URL(1), 3)
+	b.Patience = patience // a loaded server may be silent for a while
 	for i := range 60 {
 		data := bytesOf(uint64(i), 1+i*10_000)
 		digest := a.mustPut(t, data)
