@@ -143,6 +143,10 @@ func (d *Desk) heard(x *waiting, a answer, w launch.Watch) error {
 		x.Taken, x.Result = true, &back
 		return d.save(*x.record)
 	case isUnknown, isOver, isFull, isLacking:
+		if r, err := d.load(key); err == nil && (r.Result != nil || r.Lost) { // another call has it
+			*x.record = r
+			return nil
+		}
 		d.opt.Logf("%s: worker %s does not have it any more (%s): it is given up", key, x.Worker, a.Is)
 		x.Lost = true
 		return d.save(*x.record)
