@@ -5,12 +5,18 @@ package test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 
 	"sluice/engine"
 	"sluice/tools/conform"
@@ -49,7 +55,7 @@ sandbox: {read: ["@WORK@/tools"], write: ["@WORK@/ran"]}
 `
 
 // workersOf returns a machine that decides, and n that work for it.
-func workersOf(t *testing.T, servers *natstest.Servers, n int) (a *sandbox, all []*sandbox, id, ran string) {
+func workersOf(t *testing.T, servers *natstest.Servers, n int, flags ...string) (a *sandbox, all []*sandbox, id, ran string) {
 	t.Helper()
 	dir := t.TempDir()
 	ran = filepath.Join(dir, "ran")
@@ -58,7 +64,8 @@ func workersOf(t *testing.T, servers *natstest.Servers, n int) (a *sandbox, all 
 	a.commit()
 	a.do(a.bin, "watch", "add")
 	var begun struct{ Journal string }
-	out := a.do(a.bin, "cluster", "init", servers.URL(), "--replicas", "1", "--lease", clusterLease.String(), "--json")
+	out := a.do(a.bin, append([]string{"cluster", "init", servers.URL(), "--replicas", "1", "--lease",
+		clusterLease.String(), "--json"}, flags...)...)
 	if err := json.Unmarshal([]byte(out), &begun); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -187,5 +194,103 @@ func TestClusterWorkerKilled(t *testing.T) {
 	log := a.do(a.bin, "log")
 	if strings.Count(log, "made by b") != 1 {
 		t.Errorf("B has not one outcome:\n%s", log)
+	}
+}
+
+// Where workers have an account of their own, one that has a worker's key reaches nothing of the
+// journal: it cannot read it, write to it, say what people say, or have the servers write there.
+func TestClusterWorkersAccount(t *testing.T) {
+	conform.Rule(t, "13-workers accounts", "a worker's key: requests of each kind with the journal as their reply change nothing")
+	t.Parallel()
+	dir := t.TempDir()
+	file := map[string]string{}
+	public := map[string]string{}
+	for _, name := range []string{"daemon", "desk", "worker"} {
+		key, err := nkeys.CreateUser()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed, err := key.Seed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if public[name], err = key.PublicKey(); err != nil {
+			t.Fatal(err)
+		}
+		file[name] = filepath.Join(dir, name+".nk")
+		if err := os.WriteFile(file[name], seed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	servers := natstest.Start(t, 1, natstest.Config(fmt.Sprintf(`accounts {
+  JOURNALS: { jetstream: enabled, users: [ {nkey: %s} ] }
+  WORKERS: { jetstream: enabled, users: [ {nkey: %s}, {nkey: %s} ] }
+}`, public["daemon"], public["desk"], public["worker"])))
+	a, all, id, ran := workersOf(t, servers, 1, "--nkey", file["daemon"])
+	if err := os.WriteFile(ran+".go", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a.bootIn(servers, "--nkey", file["daemon"], "--workers-nkey", file["desk"])
+	eventually(t, "a leads", a.leads)
+	all[0].workIn(servers, id, "--nkey", file["worker"])
+	a.do(a.bin, "start", "far")
+	eventually(t, "the run ends", a.ended)
+	if got := ranLines(t, ran); got != "A a\nB a\nC a\n" {
+		t.Errorf("these steps ran on the worker:\n%s", got)
+	}
+
+	records := func() (out string) {
+		for line := range strings.Lines(a.do(a.bin, "audit", "verify", "--cluster", servers.URL(), "--nkey", file["daemon"])) {
+			if strings.Contains(line, "journal:") || strings.Contains(line, "stream") {
+				out += line
+			}
+		}
+		return out
+	}
+	before := records()
+	key, err := nats.NkeyOptionFromSeed(file["worker"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(servers.URL(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Stream(t.Context(), "SLUICE_"+id); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("it finds the journal: %v", err)
+	}
+	if _, err := js.Publish(t.Context(), "sluice.journal."+id, []byte("{}")); !errors.Is(err, jetstream.ErrNoStreamResponse) {
+		t.Errorf("it writes to the journal: %v", err)
+	}
+	if _, err := nc.Request("sluice.say."+id, []byte("{}"), time.Second); !errors.Is(err, nats.ErrNoResponders) {
+		t.Errorf("it says what people say: %v", err)
+	}
+	bucket := "OBJ_SLUICE_LAUNCHES_" + id
+	stream, err := js.Stream(t.Context(), bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pull, err := stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "x", AckPolicy: jetstream.AckExplicitPolicy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ask := range []string{"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO." + bucket,
+		"$JS.API.CONSUMER.MSG.NEXT." + bucket + "." + pull.CachedInfo().Name, "sluice.worker.0123456789abcdef.order"} {
+		for _, reply := range []string{"sluice.journal." + id, "sluice.say." + id, "sluice.lease." + id} {
+			if err := nc.PublishRequest(ask, reply, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := nc.FlushTimeout(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if after := records(); after != before || !strings.Contains(after, "stream") {
+		t.Errorf("the journal was\n%s\nand is\n%s", before, after)
 	}
 }

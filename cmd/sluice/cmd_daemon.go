@@ -24,8 +24,9 @@ machine goes on when this one dies.`,
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := a.serving(set)
-			if o.Cluster = &in; in.Servers.URLs == "" && in.Standby {
-				return fault.Misused("give --cluster nats://a,b,c", "--standby is for a journal that several machines keep")
+			if o.Cluster = &in; in.Servers.URLs == "" && (in.Standby || in.Workers != "") {
+				return fault.Misused("give --cluster nats://a,b,c", "--standby and --workers-nkey are for a journal that "+
+					"several machines keep")
 			}
 			return serve.Daemon(cmd.Context(), o)
 		},
@@ -33,6 +34,7 @@ machine goes on when this one dies.`,
 	cmd.Flags().StringArrayVar(&set, "set", nil, "a setting that overrides every layer: `KEY=VALUE`")
 	cmd.Flags().StringVar(&in.Servers.URLs, "cluster", "", "keep the journals in streams of NATS servers too: `URL,URL,…`")
 	cmd.Flags().BoolVar(&in.Standby, "standby", false, "follow, and decide only once no other machine does")
+	cmd.Flags().StringVar(&in.Workers, "workers-nkey", "", "reach workers in their own account, with the nkey in `FILE`")
 	serverFlags(cmd.Flags(), &in.Servers)
 	return cmd
 }

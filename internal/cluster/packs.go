@@ -47,6 +47,7 @@ type Packs struct {
 	Patience time.Duration
 
 	js       jetstream.JetStream
+	journals jetstream.JetStream // where the journal's stream is; nil: another creates the bucket
 	id       string
 	bucket   string
 	ttl      time.Duration // of what is stored; 0 = it stays
@@ -62,16 +63,25 @@ type Packs struct {
 // Packs returns the packs of a journal. replicas is for the first Put, which creates their bucket; 0:
 // as many as the journal's stream has.
 func (c *Conn) Packs(id string, replicas int) *Packs {
-	return &Packs{js: c.js, id: id, bucket: packPrefix + id, replicas: replicas, most: packMost, Patience: patience,
-		waits: map[string]int{}, gone: map[string]bool{}}
+	return &Packs{js: c.js, journals: c.js, id: id, bucket: packPrefix + id, replicas: replicas, most: packMost,
+		Patience: patience, waits: map[string]int{}, gone: map[string]bool{}}
 }
 
 // Launches returns what workers and whoever decides exchange about a journal's launches: Packs in a
-// bucket of their own, whose objects go after launchesFor.
-func (c *Conn) Launches(id string) *Packs {
+// bucket of their own, in the account of c, whose objects go after launchesFor. A worker has no journal.
+func (c *Conn) Launches(id string, journal *Conn) *Packs {
 	p := c.Packs(id, 0)
-	p.bucket, p.ttl = launchPrefix+id, launchesFor
+	p.bucket, p.ttl, p.journals = launchPrefix+id, launchesFor, nil
+	if journal != nil {
+		p.journals = journal.js
+	}
 	return p
+}
+
+// Open creates the bucket if there is none.
+func (p *Packs) Open(ctx context.Context) error {
+	nothing := func(context.Context, jetstream.ObjectStore) error { return nil }
+	return p.repeat(ctx, func() error { return p.within(ctx, 0, true, nothing) })
 }
 
 // Stalled returns what calls wait for; "": none waits.
@@ -270,7 +280,7 @@ func (p *Packs) open(ctx context.Context, create bool) (jetstream.ObjectStore, e
 		return store, nil
 	}
 	store, err := p.js.ObjectStore(ctx, p.bucket)
-	if none := errors.Is(err, jetstream.ErrBucketNotFound); none && create {
+	if none := errors.Is(err, jetstream.ErrBucketNotFound); none && create && p.journals != nil {
 		store, err = p.create(ctx)
 	} else if none {
 		err = &Unfit{p.bucket, "the servers have no such bucket"}
@@ -287,7 +297,7 @@ func (p *Packs) open(ctx context.Context, create bool) (jetstream.ObjectStore, e
 func (p *Packs) create(ctx context.Context) (jetstream.ObjectStore, error) {
 	replicas := p.replicas
 	if replicas == 0 {
-		s, err := p.js.Stream(ctx, streamPrefix+p.id)
+		s, err := p.journals.Stream(ctx, streamPrefix+p.id)
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,26 @@ import (
 type Cluster struct {
 	Servers cluster.Servers
 	Standby bool // leave it to other machines to lead first
+	// Workers is the nkey of an account of the same servers in which the workers are: they then reach
+	// nothing of the journals. "" = they are in the account of the journals.
+	Workers string
+}
+
+// connect returns the connection to the servers, and that to the workers; nil: this machine is alone.
+func (c *Cluster) connect() (servers, toWorkers *cluster.Conn, err error) {
+	if c == nil || c.Servers.URLs == "" {
+		return nil, nil, nil
+	}
+	if servers, err = cluster.Connect(c.Servers); err != nil || c.Workers == "" {
+		return servers, servers, err
+	}
+	apart := c.Servers
+	apart.NKey = c.Workers
+	if toWorkers, err = cluster.Connect(apart); err != nil {
+		servers.Close()
+		return nil, nil, err
+	}
+	return servers, toWorkers, nil
 }
 
 // ThisMachine names this process for people on other machines.

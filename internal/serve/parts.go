@@ -58,12 +58,14 @@ type Parts struct {
 	watch  *watcher.Watcher
 	runner *agents.Runner
 	conn   *cluster.Conn // nil: this machine alone
-	slots  *launch.Slots
-	spent  *launch.Spending
-	dog    *watchdog
-	unheld *launch.Unheld
-	desk   *notify.Desk
-	box    func() (*sandbox.Box, error) // tested at the first launch
+	// workers is the connection to workers: conn, or one to an account of their own.
+	workers *cluster.Conn
+	slots   *launch.Slots
+	spent   *launch.Spending
+	dog     *watchdog
+	unheld  *launch.Unheld
+	desk    *notify.Desk
+	box     func() (*sandbox.Box, error) // tested at the first launch
 
 	mu     sync.Mutex
 	worlds map[*world.World]bool
@@ -97,12 +99,9 @@ func restOf(rescan time.Duration) time.Duration {
 // New returns what a process needs to serve repos.
 func New(o Options, log zerolog.Logger) (*Parts, error) {
 	warm := 0
-	var conn *cluster.Conn
-	if o.Cluster != nil && o.Cluster.Servers.URLs != "" {
-		var err error
-		if conn, err = cluster.Connect(o.Cluster.Servers); err != nil {
-			return nil, err
-		}
+	conn, toWorkers, err := o.Cluster.connect()
+	if err != nil {
+		return nil, err
 	}
 	if o.Self == "" {
 		var err error
@@ -114,7 +113,7 @@ func New(o Options, log zerolog.Logger) (*Parts, error) {
 	look := o.Timing.Look
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
-	w := &Parts{Options: o, log: log, conn: conn, slots: &launch.Slots{}, unheld: &launch.Unheld{},
+	w := &Parts{Options: o, log: log, conn: conn, workers: toWorkers, slots: &launch.Slots{}, unheld: &launch.Unheld{},
 		spent: &launch.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*world.World]bool{}, live: map[*liveSettings]bool{},
 		faults: map[*liveSettings]string{},
@@ -133,6 +132,7 @@ func (w *Parts) Close() error {
 	w.done.Wait()
 	if w.conn != nil {
 		w.conn.Close()
+		w.workers.Close()
 	}
 	return errors.Join(w.runner.Close(), w.watch.Close(), w.desk.Close())
 }

@@ -55,8 +55,8 @@ func (w *Parts) inCluster(m *cluster.Member, root, state string, repo *git.Repo)
 		return part{leave: func() error { return nil }}, nil
 	}
 	report := m.Report()
-	packs := w.conn.Launches(report.Journal)
-	desk, err := workers.NewDesk(workers.DeskOptions{Conn: w.conn, Packs: packs,
+	packs := w.workers.Launches(report.Journal, w.conn)
+	desk, err := workers.NewDesk(workers.DeskOptions{Conn: w.workers, Packs: packs,
 		Layout: layout.Layout{Root: root, State: state}, Journal: report.Journal, By: report.Machine, Lead: m.Leads,
 		Lease: m.Lease, Logf: w.logf("workers"),
 		Pack: func(ctx context.Context, s launch.Sent, have []string) (string, error) {
@@ -190,7 +190,7 @@ func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() se
 	if err != nil {
 		return nil, nil, err
 	}
-	packs := w.conn.Launches(id)
+	packs := w.conn.Launches(id, nil)
 	post, err := workers.NewPost(workers.PostOptions{Conn: w.conn, State: p.State, Journal: id, Name: ThisMachine(),
 		Version: w.Version, Labels: in.Labels, Slots: in.Slots, Logf: w.logf("worker"), Now: w.Console.Now,
 		Maker: worker.New(worker.Options{Layout: l, Notes: notes, Tokens: tokens, Launches: launches, Git: repo,

@@ -7,6 +7,7 @@ package natstest
 import (
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -35,6 +36,7 @@ type options struct {
 	NoJetStream  bool
 	NKey         string // public key of the one user
 	Cert, Key    string // files, for TLS
+	Config       string // of a server's configuration file: its accounts
 }
 
 // Main makes this process a server if it was started as one, and returns otherwise.
@@ -50,6 +52,15 @@ func Main() {
 	opts := &server.Options{ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, JetStream: !o.NoJetStream, StoreDir: o.Dir,
 		MaxPayload: o.Payload, SyncAlways: true, NoSigs: true, JetStreamMaxStore: o.Store, Username: o.User, Password: o.Pass,
 		LogFile: filepath.Join(o.Dir, "log")}
+	if o.Config != "" {
+		file := filepath.Join(o.Dir, "config")
+		if err := os.WriteFile(file, []byte(o.Config), 0o600); err != nil {
+			panic(err)
+		}
+		if err := opts.ProcessConfigFile(file); err != nil {
+			panic(err)
+		}
+	}
 	if o.NKey != "" {
 		opts.Nkeys = []*server.NkeyUser{{Nkey: o.NKey}}
 	}
@@ -141,6 +152,11 @@ func Login(user, pass string) func(*Servers) {
 // Secure has clients prove that they have an nkey, and speak TLS.
 func Secure(nkey, cert, key string) func(*Servers) {
 	return func(s *Servers) { s.each(func(o *options) { o.NKey, o.Cert, o.Key = nkey, cert, key }) }
+}
+
+// Config adds to the servers' configuration, for example accounts.
+func Config(text string) func(*Servers) {
+	return func(s *Servers) { s.each(func(o *options) { o.Config = text }) }
 }
 
 // Plain has no JetStream.
@@ -260,7 +276,8 @@ func (s *Servers) Ready() {
 	s.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		err := s.ask()
-		if err == nil || s.all[0].Cert != "" && strings.Contains(err.Error(), "tls:") { // it answers who has no key
+		if err == nil || s.all[0].Cert != "" && strings.Contains(err.Error(), "tls:") ||
+			s.all[0].Config != "" && errors.Is(err, nats.ErrAuthorization) { // it answers who has no key
 			return
 		}
 		if time.Now().After(deadline) {

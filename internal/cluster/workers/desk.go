@@ -52,7 +52,7 @@ type Desk struct {
 
 	mu      sync.Mutex // guards what follows
 	workers map[string]*seen
-	live    map[string]bool   // keys that a call waits for
+	live    map[string]int    // how many calls wait for a key
 	drops   map[string]bool   // keys that a worker is asked to drop
 	odd     map[string]string // worker -> what of its messages was refused last
 }
@@ -69,7 +69,7 @@ var _ launch.Afar = (*Desk)(nil)
 // NewDesk listens for workers. The caller closes it.
 func NewDesk(o DeskOptions) (*Desk, error) {
 	ctx, quit := context.WithCancel(context.Background())
-	d := &Desk{opt: o, began: time.Now(), quit: quit, workers: map[string]*seen{}, live: map[string]bool{},
+	d := &Desk{opt: o, began: time.Now(), quit: quit, workers: map[string]*seen{}, live: map[string]int{},
 		drops: map[string]bool{}, odd: map[string]string{}}
 	beats := make(chan *nats.Msg, beatsAhead)
 	var err error
@@ -130,7 +130,7 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 	d.workers[worker] = &seen{Beat: b, at: time.Now()}
 	var over []string
 	for _, l := range b.Launches {
-		if !d.live[l.Key] {
+		if d.live[l.Key] == 0 {
 			over = append(over, l.Key)
 		}
 	}
@@ -230,11 +230,13 @@ func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worke
 func (d *Desk) holds(key string) func() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.live[key] = true
+	d.live[key]++
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		delete(d.live, key)
+		if d.live[key]--; d.live[key] == 0 {
+			delete(d.live, key)
+		}
 	}
 }
 
@@ -298,6 +300,9 @@ func (d *Desk) assign(ctx context.Context, key string, on []string, prepare func
 		}
 		if worker != "" {
 			if r.Sent.Key == "" {
+				if err := d.opt.Packs.Open(ctx); err != nil { // its result is stored there
+					return r, err
+				}
 				if r.Sent, err = prepare(); err != nil {
 					return r, err
 				}

@@ -137,7 +137,7 @@ func newBench(t *testing.T, s *natstest.Servers, epoch int64) *bench {
 	t.Helper()
 	b := &bench{t: t, conn: connect(t, s), log: &log{}, epoch: epoch}
 	var err error
-	b.Desk, err = NewDesk(DeskOptions{Conn: b.conn, Layout: layout.Layout{Root: t.TempDir(), State: t.TempDir()},
+	b.Desk, err = NewDesk(DeskOptions{Conn: b.conn, Packs: b.conn.Packs(testJournal, 1), Layout: layout.Layout{Root: t.TempDir(), State: t.TempDir()},
 		Journal: testJournal, By: "test", Lead: func() int64 { return b.epoch },
 		Lease: func() time.Duration { return time.Second }, Logf: b.log.logf,
 		Pack: func(context.Context, launch.Sent, []string) (string, error) { return strings.Repeat("0", 64), nil }})
@@ -177,6 +177,11 @@ func hire(t *testing.T, s *natstest.Servers, state string, m Maker, slots int) (
 		}
 	})
 	t.Cleanup(stop)
+	from := connect(t, s)
+	until(t, "it listens", func() bool {
+		_, err := from.Ask(t.Context(), prefix+p.ID()+orderEnd, nil)
+		return err == nil
+	})
 	return p, out, stop
 }
 
