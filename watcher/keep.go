@@ -164,6 +164,8 @@ func (w *Watcher) checkOne(f *folder, l looked) {
 	}
 	f.nextCheck = boundary(now, w.opt.Check)
 	noEvents := w.noEvents
+	// Where the folder is the watched one, its parent was not exchanged either.
+	exchanged := f.armedParent == (identity{}) || f.armed != identityOf(l.st)
 	switch {
 	case noEvents != "" || f.held:
 	case w.watched < MaxWatched:
@@ -187,8 +189,7 @@ func (w *Watcher) checkOne(f *folder, l looked) {
 		w.set(f, func() { f.armed, f.polling, f.reason = identity{}, true, noEvents })
 		w.endCookie(f)
 	default:
-		// Where the folder is the watched one, its parent was not exchanged either.
-		if f.armedParent == (identity{}) || f.armed != identityOf(l.st) {
+		if exchanged {
 			w.watchParent(f)
 		}
 		w.keepWatch(f, identityOf(l.st), now)
