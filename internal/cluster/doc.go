@@ -21,6 +21,6 @@
 //
 // Reading order: connect.go (the servers), stream.go (one stream: read, append), lease.go (who is
 // alive), member.go (follow, take the lead), copy.go (append), relay.go (what people say elsewhere),
-// begin.go (init), packs.go (what the machines need beside the journal), compare.go (audit), mark.go
-// (which repos belong to a cluster).
+// begin.go (init), packs.go and spool.go (what the machines need beside the journal), compare.go
+// (audit), mark.go (which repos belong to a cluster).
 package cluster

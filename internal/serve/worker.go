@@ -80,10 +80,7 @@ func packFor(ctx context.Context, repo *git.Repo, packs *cluster.Packs, commit s
 			bases = append(bases, h)
 		}
 	}
-	r, in := io.Pipe()
-	go func() { _ = in.CloseWithError(tree.Pack(ctx, repo, in, commit, bases...)) }()
-	defer r.Close()
-	return packs.Put(ctx, r)
+	return packs.PutFrom(ctx, func(to io.Writer) error { return tree.Pack(ctx, repo, to, commit, bases...) })
 }
 
 // Worker are the options of Work.

@@ -165,10 +165,9 @@ func (w *Work) addPack(ctx context.Context, s *sheet, ref, commit string) error 
 			return err
 		}
 	}
-	r, out := io.Pipe()
-	go func() { _ = out.CloseWithError(tree.Pack(ctx, w.opt.Git, out, commit, p.Bases...)) }() // Put returns it
-	p.Object, err = w.opt.Packs.Put(ctx, r)
-	_ = r.CloseWithError(io.ErrClosedPipe)
+	p.Object, err = w.opt.Packs.PutFrom(ctx, func(to io.Writer) error {
+		return tree.Pack(ctx, w.opt.Git, to, commit, p.Bases...)
+	})
 	if err != nil {
 		return fmt.Errorf("commit %.12s: %w", commit, err)
 	}

@@ -33,7 +33,7 @@ import (
 
 // Packs stores bytes under their digest, and returns them.
 type Packs interface {
-	Put(ctx context.Context, r io.Reader) (digest string, err error)
+	PutFrom(ctx context.Context, write func(io.Writer) error) (digest string, err error)
 	Get(ctx context.Context, digest string) (io.ReadCloser, error)
 }
 
@@ -131,7 +131,9 @@ func (w *Worker) Make(ctx context.Context, s launch.Sent, since time.Time) (laun
 	}
 	back.Program, _ = launch.ReadProgram(end.Dir)
 	err = w.untilDone(ctx, s.Key, func() (err error) {
-		back.Output, err = w.store(ctx, func(to io.Writer) error { return launch.PackOutput(w.Layout, s.Dir, to) })
+		back.Output, err = w.opt.Packs.PutFrom(ctx, func(to io.Writer) error {
+			return launch.PackOutput(w.Layout, s.Dir, to)
+		})
 		if err != nil {
 			return err
 		}
@@ -162,20 +164,6 @@ func (w *Worker) untilDone(ctx context.Context, key string, try func() error) er
 	}
 }
 
-// store stores what write writes.
-func (w *Worker) store(ctx context.Context, write func(io.Writer) error) (digest string, err error) {
-	r, in := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		err := write(in)
-		_ = in.CloseWithError(err)
-		done <- err
-	}()
-	digest, err = w.opt.Packs.Put(ctx, r)
-	_ = r.CloseWithError(io.ErrClosedPipe)
-	return digest, errors.Join(err, <-done)
-}
-
 // take takes the work of an ended launch as one commit, and stores it.
 func (w *Worker) take(ctx context.Context, s launch.Sent, back *launch.Back) error {
 	var at place
@@ -203,7 +191,7 @@ func (w *Worker) take(ctx context.Context, s launch.Sent, back *launch.Back) err
 		return err
 	}
 	back.Commit, back.Tip = t.Commit, t.Tip
-	back.Pack, err = w.store(ctx, func(to io.Writer) error {
+	back.Pack, err = w.opt.Packs.PutFrom(ctx, func(to io.Writer) error {
 		return tree.Pack(ctx, w.opt.Git, to, t.Commit, s.Head)
 	})
 	return err
