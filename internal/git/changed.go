@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,17 +60,33 @@ func (r *Repo) Changed(ctx context.Context, worktree, base string) (Changes, err
 
 // tree is a worktree under comparison: our index of it has its HEAD and is fresh.
 type tree struct {
-	r          *Repo
+	r          *objects
 	top        string
 	env        []string // of calls that need the worktree
 	head, base string   // tree-ishes
 	unlock     func()
 }
 
-func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, err error) {
+// openIndex locks our index of a worktree, for a comparison with base; "" is the empty tree.
+func (r *objects) openIndex(ctx context.Context, top, base string) (t *tree, index string, err error) {
 	if err := r.keepShadow(ctx); err != nil {
-		return nil, err
+		return nil, "", err
 	}
+	if base == "" {
+		base = r.emptyTree()
+	}
+	if err := checkSHA(base); err != nil {
+		return nil, "", err
+	}
+	unlock, err := r.lock(ctx, top)
+	if err != nil {
+		return nil, "", err
+	}
+	index = r.privateIndex(top)
+	return &tree{r: r, top: top, env: r.inShadowTree(top, index), head: base, base: base, unlock: unlock}, index, nil
+}
+
+func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, err error) {
 	gitDir, top, err := r.gitDirOf(worktree)
 	if err != nil {
 		return nil, err
@@ -78,30 +95,20 @@ func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, er
 	if err != nil {
 		return nil, err
 	}
-	if head == "" {
-		head = r.emptyTree()
-	}
-	if base == "" {
-		base = head
-	}
-	if err := checkSHA(base); err != nil {
-		return nil, err
-	}
-	unlock, err := r.lock(ctx, top)
+	t, index, err := r.openIndex(ctx, top, cmp.Or(base, head))
 	if err != nil {
 		return nil, err
 	}
+	t.head = cmp.Or(head, r.emptyTree())
 	defer func() {
 		if err != nil {
-			unlock()
+			t.unlock()
 		}
 	}()
-	index := r.privateIndex(top)
 	// A killed git leaves its lock, which would block every later one. We hold our own lock, so it is stale.
 	if err := errors.Join(ignoreGone(os.Remove(index+".lock")), ignoreGone(os.Remove(index+holdsName))); err != nil {
 		return nil, err
 	}
-	t = &tree{r: r, top: top, env: r.inShadowTree(top, index), head: head, base: base, unlock: unlock}
 	if err := t.readHead(ctx, index); err != nil {
 		return nil, err
 	}
@@ -126,7 +133,7 @@ func (t *tree) readHead(ctx context.Context, index string) error {
 	return err
 }
 
-func (r *Repo) emptyTree() string {
+func (r *place) emptyTree() string {
 	if r.format == "sha256" {
 		return emptyTreeSHA256
 	}

@@ -45,7 +45,7 @@ type Commit struct {
 // them) but not from notTips (object names), parents before children. It skips names on both sides
 // that are not commits or no longer exist. It returns at most the newest max commits; cut reports
 // that older ones were omitted.
-func (r *Repo) NewCommits(ctx context.Context, tips map[string]string, notTips []string,
+func (r *objects) NewCommits(ctx context.Context, tips map[string]string, notTips []string,
 	max int) (commits []Commit, cut bool, err error) {
 	names := make([]string, 0, len(tips))
 	ask := make([]string, 0, len(tips)+len(notTips))
@@ -126,7 +126,7 @@ func nameReaching(commits []Commit, names, tips []string) {
 }
 
 // peel returns the commit of each object name, or "" if it is missing or has none.
-func (r *Repo) peel(ctx context.Context, names []string) ([]string, error) {
+func (r *objects) peel(ctx context.Context, names []string) ([]string, error) {
 	var in bytes.Buffer
 	for _, n := range names {
 		if err := checkSHA(n); err != nil {
@@ -159,7 +159,7 @@ func (r *Repo) peel(ctx context.Context, names []string) ([]string, error) {
 }
 
 // readCommits reads the named commits in order, with a single git.
-func (r *Repo) readCommits(ctx context.Context, shas []string) ([]Commit, error) {
+func (r *objects) readCommits(ctx context.Context, shas []string) ([]Commit, error) {
 	if len(shas) == 0 {
 		return nil, nil
 	}

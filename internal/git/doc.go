@@ -16,6 +16,9 @@
 //     explicitly, so a planted .git file or commondir has no effect.
 //   - ls-remote, which uses the network, runs outside the repo.
 //
+// Read place (repo.go) first: the folders, and calls into them. Refs and HEADs are in refs, commits
+// and trees in objects, which works in shadowGit. Repo joins them for what needs both: a worktree.
+//
 // Every call has a time limit and a limit on its output. Paths have git's form: relative to the
 // worktree, with slashes, as raw bytes.
 package git

@@ -15,13 +15,13 @@ import (
 
 // listed is our index in the shadow with only a few paths of a checkout.
 type listed struct {
-	r    *Repo
+	r    *shadowGit
 	top  string
 	file string
 }
 
 // list creates an index of the old or the new side of changes, without submodules.
-func (r *Repo) list(ctx context.Context, top string, changes []Change, old bool) (listed, error) {
+func (r *shadowGit) list(ctx context.Context, top string, changes []Change, old bool) (listed, error) {
 	if err := r.keepShadow(ctx); err != nil {
 		return listed{}, err
 	}
@@ -55,7 +55,7 @@ type Standing struct {
 }
 
 // Stand compares the files at top with both sides. It skips submodules. No filter runs.
-func (r *Repo) Stand(ctx context.Context, top string, changes []Change) (s Standing, err error) {
+func (r *shadowGit) Stand(ctx context.Context, top string, changes []Change) (s Standing, err error) {
 	_, top, err = r.gitDirOf(top)
 	if err != nil {
 		return s, err
@@ -82,7 +82,7 @@ func (r *Repo) Stand(ctx context.Context, top string, changes []Change) (s Stand
 
 // differ returns the paths whose file differs from one side. A path that this side lacks must not
 // exist.
-func (r *Repo) differ(ctx context.Context, top string, changes []Change, old bool) (map[string]bool, error) {
+func (r *shadowGit) differ(ctx context.Context, top string, changes []Change, old bool) (map[string]bool, error) {
 	l, err := r.list(ctx, top, changes, old)
 	if err != nil {
 		return nil, errors.Join(err, l.remove())
@@ -161,7 +161,7 @@ func foreign(root *os.Root, dir string, has map[string]bool) (found bool, err er
 
 // WriteFiles writes the new side of changes into a checkout. Deletions come first, with folders
 // that become empty. It overwrites existing files: call Stand before. No filter runs.
-func (r *Repo) WriteFiles(ctx context.Context, top string, changes []Change) error {
+func (r *shadowGit) WriteFiles(ctx context.Context, top string, changes []Change) error {
 	_, top, err := r.gitDirOf(top)
 	if err != nil {
 		return err

@@ -60,33 +60,22 @@ func (r *Repo) FolderTreeAhead(ctx context.Context, worktree, from string,
 
 // openFolder opens our index of a worktree with the entries of the commit from.
 func (r *Repo) openFolder(ctx context.Context, worktree, from string, own []string) (*tree, error) {
-	if err := r.keepShadow(ctx); err != nil {
-		return nil, err
-	}
 	gitDir, top, err := r.gitDirOf(worktree)
 	if err != nil {
 		return nil, err
 	}
-	if from == "" {
-		from = r.emptyTree()
-	}
-	if err := checkSHA(from); err != nil {
-		return nil, err
-	}
-	unlock, err := r.lock(ctx, top)
+	t, index, err := r.openIndex(ctx, top, from)
 	if err != nil {
 		return nil, err
 	}
-	index := r.privateIndex(top)
-	t := &tree{r: r, top: top, head: from, base: from, unlock: unlock}
 	exclude, err := r.excludeFile(index, own)
 	if err == nil {
-		t.env = append(r.inShadowTree(top, index), "GIT_LITERAL_PATHSPECS=0",
+		t.env = append(t.env, "GIT_LITERAL_PATHSPECS=0",
 			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0="+exclude)
 		err = t.prepare(ctx, gitDir, index)
 	}
 	if err != nil {
-		unlock()
+		t.unlock()
 		return nil, err
 	}
 	return t, nil
@@ -94,7 +83,7 @@ func (r *Repo) openFolder(ctx context.Context, worktree, from string, own []stri
 
 // excludeFile writes the ignore rules besides the .gitignore files: the repo's and the user's
 // lists, and our own files.
-func (r *Repo) excludeFile(index string, own []string) (string, error) {
+func (r *place) excludeFile(index string, own []string) (string, error) {
 	file := index + ".exclude"
 	return file, os.WriteFile(file, append(joined(ignoreFiles(r.common)), passOver(own)...), privateOwn)
 }

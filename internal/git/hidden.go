@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/internal/atomicfile"
@@ -31,15 +32,9 @@ type Rules struct {
 func (r *Repo) Hidden(ctx context.Context, worktree, commit string, before Rules,
 	own func(file string) bool) ([]string, error) {
 	fail := func(err error) ([]string, error) { return nil, fmt.Errorf("ignored files: %w", err) }
-	files, err := r.besideCommit(ctx, worktree, commit)
+	list, err := r.besideCommit(ctx, worktree, commit, own)
 	if err != nil {
 		return fail(err)
-	}
-	var list []string
-	for _, f := range files {
-		if !own(f) {
-			list = append(list, f)
-		}
 	}
 	if len(list) == 0 {
 		return nil, nil
@@ -63,13 +58,7 @@ func (r *Repo) Hidden(ctx context.Context, worktree, commit string, before Rules
 	if err != nil {
 		return fail(err)
 	}
-	hidden := list[:0]
-	for _, f := range list {
-		if !ignored[f] {
-			hidden = append(hidden, f)
-		}
-	}
-	return hidden, nil
+	return slices.DeleteFunc(list, func(f string) bool { return ignored[f] }), nil
 }
 
 // layRules writes the rules into an empty folder. Git looks for them by the names of paths, which
@@ -116,7 +105,7 @@ func (r *Repo) layRules(ctx context.Context, worktree, dir string, before Rules)
 
 // IgnoreLists returns a digest of the repo's and the user's ignore lists, which are not files of
 // the worktree.
-func (r *Repo) IgnoreLists() string {
+func (r *place) IgnoreLists() string {
 	sum := sha256.Sum256(joined(ignoreFiles(r.common)))
 	return hex.EncodeToString(sum[:])
 }

@@ -20,7 +20,7 @@ import (
 var ErrNotKept = errors.New("nothing is kept")
 
 // Salvages returns what Salvage has kept under names that begin with prefix and a slash, as name -> commit.
-func (r *Repo) Salvages(ctx context.Context, prefix string) (map[string]string, error) {
+func (r *refs) Salvages(ctx context.Context, prefix string) (map[string]string, error) {
 	ref := salvageRefs + prefix
 	if err := checkRef(ref); err != nil {
 		return nil, fmt.Errorf("salvages: %w", err)
@@ -78,7 +78,7 @@ func (r *Repo) salvaged(ctx context.Context, name string) (sha, base string, err
 
 // Between returns the differences between two commits as a readable patch of at most maxBytes; from
 // "" is the empty tree. cut reports that there is more. No filter or diff driver runs.
-func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64,
+func (r *objects) Between(ctx context.Context, from, to string, maxBytes int64,
 	look Look) (text []byte, cut bool, err error) {
 	c, err := betweenCall(ctx, r, from, to, look)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Repo) Between(ctx context.Context, from, to string, maxBytes int64,
 }
 
 // betweenCall returns the call for the differences between two commits, without a limit.
-func betweenCall(ctx context.Context, r *Repo, from, to string, look Look, more ...string) (c call, err error) {
+func betweenCall(ctx context.Context, r *objects, from, to string, look Look, more ...string) (c call, err error) {
 	if from == "" {
 		from = r.emptyTree()
 	}
@@ -150,7 +150,7 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 func runKinds() []string { return []string{"salvage", "tip", "start", "found", "taken"} }
 
 // Drop deletes our refs of a run's attempts. git collects the unreferenced objects later.
-func (r *Repo) Drop(ctx context.Context, run string) error {
+func (r *refs) Drop(ctx context.Context, run string) error {
 	fail := func(err error) error { return fmt.Errorf("drop what is kept of %s: %w", run, err) }
 	kept := map[string]string{}
 	for _, kind := range runKinds() {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +25,7 @@ type Entry struct {
 }
 
 // Entries lists the files of a commit in git's order.
-func (r *Repo) Entries(ctx context.Context, commit string) ([]Entry, error) {
+func (r *objects) Entries(ctx context.Context, commit string) ([]Entry, error) {
 	if err := checkSHA(commit); err != nil {
 		return nil, fmt.Errorf("files of a commit: %w", err)
 	}
@@ -48,7 +47,7 @@ func (r *Repo) Entries(ctx context.Context, commit string) ([]Entry, error) {
 }
 
 // HasCommit reports whether the commit exists.
-func (r *Repo) HasCommit(ctx context.Context, sha string) (bool, error) {
+func (r *objects) HasCommit(ctx context.Context, sha string) (bool, error) {
 	if err := checkSHA(sha); err != nil {
 		return false, err
 	}
@@ -63,7 +62,7 @@ func (r *Repo) HasCommit(ctx context.Context, sha string) (bool, error) {
 
 // LayOut writes files of a commit into the folder top through the caller's index, which then has
 // the commit's entries. The caller has removed what must be replaced. No filter runs.
-func (r *Repo) LayOut(ctx context.Context, top, index, commit string, paths []string) error {
+func (r *objects) LayOut(ctx context.Context, top, index, commit string, paths []string) error {
 	if err := checkSHA(commit); err != nil {
 		return fmt.Errorf("write the files of a commit: %w", err)
 	}
@@ -102,18 +101,12 @@ func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objec
 	if err != nil {
 		return fmt.Errorf("git folder: %w", err)
 	}
-	refs, err := r.Refs(ctx)
+	refs, err := r.refsBelow(ctx, allRefs)
 	if err != nil {
 		return fmt.Errorf("git folder: %w", err)
 	}
-	packed := []byte("# pack-refs with: sorted \n")
-	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		if strings.HasPrefix(name, "refs/") {
-			packed = fmt.Appendf(packed, "%s %s\n", refs[name], name)
-		}
-	}
 	files := map[string][]byte{
-		"config": config, "packed-refs": packed, "HEAD": []byte(commit + "\n"),
+		"config": config, "packed-refs": PackedRefs(refs), "HEAD": []byte(commit + "\n"),
 		"info/attributes":         []byte("* diff\n"), // no attribute in the commit hides a file's content
 		"objects/info/alternates": []byte(strings.Join(objects, "\n") + "\n"),
 	}
@@ -138,22 +131,17 @@ func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objec
 
 // Beside counts the files of a worktree that are not in a commit, ignored ones included. Files for
 // which own reports true do not count. A nested repo counts as one.
-func (r *Repo) Beside(ctx context.Context, worktree, commit string, own func(file string) bool) (int, error) {
-	list, err := r.besideCommit(ctx, worktree, commit)
+func (r *shadowGit) Beside(ctx context.Context, worktree, commit string, own func(file string) bool) (int, error) {
+	list, err := r.besideCommit(ctx, worktree, commit, own)
 	if err != nil {
 		return 0, fmt.Errorf("files beside %.12s: %w", commit, err)
 	}
-	n := 0
-	for _, name := range list {
-		if !own(name) {
-			n++
-		}
-	}
-	return n, nil
+	return len(list), nil
 }
 
-// besideCommit lists the files of a worktree that are not in a commit.
-func (r *Repo) besideCommit(ctx context.Context, worktree, commit string) ([]string, error) {
+// besideCommit lists the files that Beside counts.
+func (r *shadowGit) besideCommit(ctx context.Context, worktree, commit string,
+	own func(file string) bool) ([]string, error) {
 	if err := checkSHA(commit); err != nil {
 		return nil, err
 	}
@@ -173,5 +161,5 @@ func (r *Repo) besideCommit(ctx context.Context, worktree, commit string) ([]str
 			return nil, err
 		}
 	}
-	return names(out), nil
+	return slices.DeleteFunc(names(out), own), nil
 }

@@ -48,7 +48,7 @@ func isPointer(text []byte) bool {
 var errFound = errors.New("found")
 
 // NamesLFS reports whether the commits from base to tip add a Git LFS pointer.
-func (r *Repo) NamesLFS(ctx context.Context, base, tip string) (bool, error) {
+func (r *objects) NamesLFS(ctx context.Context, base, tip string) (bool, error) {
 	for _, sha := range []string{base, tip} {
 		if err := checkSHA(sha); err != nil {
 			return false, err

@@ -18,7 +18,7 @@ var ErrConflict = errors.New("conflict")
 // Replay applies the changes between two commits to another one and returns the tree. It runs in
 // the shadow, where no merge driver is defined, and touches no checkout. ErrConflict comes with the
 // files. base and tip are "" before a first commit.
-func (r *Repo) Replay(ctx context.Context, base, tip, onto string) (tree string, conflicts []string, err error) {
+func (r *objects) Replay(ctx context.Context, base, tip, onto string) (tree string, conflicts []string, err error) {
 	ids := [3]string{}
 	for i, commit := range []string{base, onto, tip} {
 		if ids[i], err = r.TreeOf(ctx, commit); err != nil {
@@ -43,7 +43,8 @@ func (r *Repo) Replay(ctx context.Context, base, tip, onto string) (tree string,
 
 // MergeTree merges two commits with the common base in the shadow and returns the tree. ErrConflict
 // comes with the files that have conflict markers in the tree.
-func (r *Repo) MergeTree(ctx context.Context, base, ours, theirs string) (tree string, conflicts []string, err error) {
+func (r *objects) MergeTree(ctx context.Context, base, ours, theirs string) (
+	tree string, conflicts []string, err error) {
 	if err := r.wholeTrees(ctx, base, ours, theirs); err != nil {
 		return "", nil, fmt.Errorf("merge: %w", err)
 	}
@@ -68,7 +69,7 @@ func (r *Repo) MergeTree(ctx context.Context, base, ours, theirs string) (tree s
 }
 
 // MergeBases returns the newest common commits: none, or several after criss-cross merges.
-func (r *Repo) MergeBases(ctx context.Context, a, b string) ([]string, error) {
+func (r *objects) MergeBases(ctx context.Context, a, b string) ([]string, error) {
 	if err := errors.Join(checkSHA(a), checkSHA(b)); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (r *Repo) MergeBases(ctx context.Context, a, b string) ([]string, error) {
 
 // Range lists the commits of tip that base lacks, oldest first, at most `most`; cut reports that
 // there are more.
-func (r *Repo) Range(ctx context.Context, base, tip string, most int) (commits []Commit, cut bool, err error) {
+func (r *objects) Range(ctx context.Context, base, tip string, most int) (commits []Commit, cut bool, err error) {
 	in, err := span(tip, base)
 	if err != nil {
 		return nil, false, err
@@ -159,7 +160,7 @@ func (r *Repo) Lander(ctx context.Context) (p Person, err error) {
 type Author struct{ Name, Email, Date string }
 
 // CommitAs commits a tree in a person's name, signed by their own settings. No hook runs.
-func (r *Repo) CommitAs(ctx context.Context, p Person, by *Author, tree, message string,
+func (r *objects) CommitAs(ctx context.Context, p Person, by *Author, tree, message string,
 	parents ...string) (string, error) {
 	args := []string{"commit-tree", "--no-gpg-sign"}
 	env := append(remoteEnv(), "GIT_COMMITTER_NAME="+p.Name, "GIT_COMMITTER_EMAIL="+p.Email)
@@ -212,7 +213,7 @@ func signEnv() []string {
 // Push sends a commit to a branch at an address, like LsRemotePulls: outside the repo, without
 // hooks, with the person's own settings. The branch moves only from was ("" = it is not there), so
 // nothing that somebody else pushed meanwhile is lost.
-func (r *Repo) Push(ctx context.Context, address, commit, branch, was string) error {
+func (r *objects) Push(ctx context.Context, address, commit, branch, was string) error {
 	protocol, err := checkURL(address)
 	if err != nil {
 		return err

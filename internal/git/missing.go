@@ -16,9 +16,9 @@ var ErrMissing = fault.New("git fsck names them, and git fetch brings back what 
 
 // Whole returns ErrMissing if the files of a commit lack an object. What a partial clone may lack
 // counts as present.
-func (r *Repo) Whole(ctx context.Context, commit string) error { return r.whole(ctx, commit) }
+func (r *objects) Whole(ctx context.Context, commit string) error { return r.whole(ctx, commit) }
 
-func (r *Repo) whole(ctx context.Context, commit string, more ...string) error {
+func (r *objects) whole(ctx context.Context, commit string, more ...string) error {
 	if err := checkSHA(commit); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (r *Repo) whole(ctx context.Context, commit string, more ...string) error {
 }
 
 // Connected is Whole for everything in tip but not in base; base "" is empty.
-func (r *Repo) Connected(ctx context.Context, tip, base string) error {
+func (r *objects) Connected(ctx context.Context, tip, base string) error {
 	in, err := span(tip, base)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (r *Repo) Connected(ctx context.Context, tip, base string) error {
 
 // wholeTrees is Whole for the folders of several commits: git silently merges a missing tree as if
 // it were empty. It skips "".
-func (r *Repo) wholeTrees(ctx context.Context, commits ...string) error {
+func (r *objects) wholeTrees(ctx context.Context, commits ...string) error {
 	for _, commit := range commits {
 		if commit == "" {
 			continue
@@ -50,7 +50,7 @@ func (r *Repo) wholeTrees(ctx context.Context, commits ...string) error {
 	return nil
 }
 
-func (r *Repo) lacking(ctx context.Context, commit string, c call) error {
+func (r *objects) lacking(ctx context.Context, commit string, c call) error {
 	_, err := r.shadow(ctx, c)
 	var cmd *CommandError
 	if errors.As(err, &cmd) && cmd.Code >= 0 && !errors.Is(err, syscall.EIO) {
@@ -60,7 +60,7 @@ func (r *Repo) lacking(ctx context.Context, commit string, c call) error {
 }
 
 // objectsOf looks for every object of rev-list's input.
-func (r *Repo) objectsOf(in string) call {
+func (r *objects) objectsOf(in string) call {
 	c := call{args: []string{"rev-list", "--objects", "--quiet", "--stdin"}, stdin: strings.NewReader(in),
 		limit: smallOutput, timeout: treeTime}
 	if name := r.promises(); name != "" {

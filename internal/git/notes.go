@@ -222,7 +222,7 @@ func (r *Repo) noteEntries(ctx context.Context, ref string) (head string, entrie
 }
 
 // noteTree creates the tree of notes in a single folder, which git reads too.
-func (r *Repo) noteTree(ctx context.Context, entries []noteEntry) (string, error) {
+func (r *objects) noteTree(ctx context.Context, entries []noteEntry) (string, error) {
 	var b strings.Builder
 	for _, e := range entries {
 		fmt.Fprintf(&b, "100644 blob %s\t%s\x00", e.blob, e.commit)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Change is a path that differs between two commits.
@@ -35,8 +36,15 @@ const (
 	ModeSubmodule = "160000"
 )
 
+// objects reads and writes commits and trees, in the shadow.
+type objects struct {
+	*shadowGit
+	commitMu sync.Mutex
+	commits  map[string]commitKept // by name
+}
+
 // ChangesBetween lists the paths that differ between two commits or trees, sorted; "" is the empty tree.
-func (r *Repo) ChangesBetween(ctx context.Context, from, to string) ([]Change, error) {
+func (r *objects) ChangesBetween(ctx context.Context, from, to string) ([]Change, error) {
 	return changesBetween(ctx, r.shadow, r.emptyTree(), from, to)
 }
 
@@ -68,7 +76,7 @@ func changesBetween(ctx context.Context, run gitIn, empty, from, to string) ([]C
 }
 
 // TreeOf returns the tree of a commit; for "", the empty tree.
-func (r *Repo) TreeOf(ctx context.Context, commit string) (string, error) {
+func (r *objects) TreeOf(ctx context.Context, commit string) (string, error) {
 	if commit == "" {
 		return r.emptyTree(), nil
 	}
@@ -98,16 +106,16 @@ type commitKept struct {
 // maxCommitsKept limits the cached commits.
 const maxCommitsKept = 1000
 
-func (r *Repo) knownCommit(sha string) (commitKept, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *objects) knownCommit(sha string) (commitKept, bool) {
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
 	c, ok := r.commits[sha]
 	return c, ok
 }
 
-func (r *Repo) knowCommit(sha string, c commitKept) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *objects) knowCommit(sha string, c commitKept) {
+	r.commitMu.Lock()
+	defer r.commitMu.Unlock()
 	if len(r.commits) >= maxCommitsKept {
 		clear(r.commits)
 	}
@@ -156,13 +164,13 @@ func (l listed) tree(ctx context.Context, commit string, changes []Change) (stri
 }
 
 // Descends reports whether base is commit itself or one of its ancestors.
-func (r *Repo) Descends(ctx context.Context, commit, base string) (bool, error) {
+func (r *objects) Descends(ctx context.Context, commit, base string) (bool, error) {
 	return descends(ctx, r.shadow, commit, base)
 }
 
 // AnyOn reports whether any of the commits descends from base and is not base itself. It skips
 // missing commits.
-func (r *Repo) AnyOn(ctx context.Context, base string, commits []string) (bool, error) {
+func (r *objects) AnyOn(ctx context.Context, base string, commits []string) (bool, error) {
 	for _, sha := range append([]string{base}, commits...) {
 		if err := checkSHA(sha); err != nil {
 			return false, err
@@ -177,7 +185,7 @@ func (r *Repo) AnyOn(ctx context.Context, base string, commits []string) (bool, 
 
 // CommitTree commits a tree in sluice's name. The time is its first parent's, so the same work is
 // always the same commit.
-func (r *Repo) CommitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
+func (r *objects) CommitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
 	if err := checkSHA(tree); err != nil {
 		return "", err
 	}
@@ -205,7 +213,7 @@ func (r *Repo) CommitTree(ctx context.Context, tree, message string, parents ...
 }
 
 // timeOf returns the committer's time of a commit, in seconds since 1970, or 0 if it is unreadable.
-func (r *Repo) timeOf(ctx context.Context, commit string) (int64, error) {
+func (r *objects) timeOf(ctx context.Context, commit string) (int64, error) {
 	if c, ok := r.knownCommit(commit); ok && c.when {
 		return c.at, nil
 	}
@@ -221,7 +229,7 @@ func (r *Repo) timeOf(ctx context.Context, commit string) (int64, error) {
 }
 
 // line runs a call in the shadow that prints one object name.
-func (r *Repo) line(ctx context.Context, c call) (string, error) {
+func (r *objects) line(ctx context.Context, c call) (string, error) {
 	c.limit, c.timeout = smallOutput, callTime
 	out, err := r.shadow(ctx, c)
 	if err != nil {
@@ -235,7 +243,7 @@ func (r *Repo) line(ctx context.Context, c call) (string, error) {
 func Own(kind, name string) string { return ownRefs + kind + "/" + name }
 
 // Keep points our ref, from Own, at a commit and releases the previous one.
-func (r *Repo) Keep(ctx context.Context, ref, commit string) error {
+func (r *refs) Keep(ctx context.Context, ref, commit string) error {
 	if !strings.HasPrefix(ref, ownRefs) {
 		return fmt.Errorf("keep %.80q: not one of sluice's refs", ref)
 	}
@@ -257,14 +265,14 @@ func (r *Repo) Keep(ctx context.Context, ref, commit string) error {
 // unlockOwn removes the lock that a killed git, or a power cut, left on our ref, and reports
 // whether there was one. It must predate this process: other gits lock our refs only for a moment,
 // to pack them.
-func (r *Repo) unlockOwn(ref string) bool {
+func (r *place) unlockOwn(ref string) bool {
 	lock := filepath.Join(r.common, filepath.FromSlash(ref)+".lock")
 	info, err := os.Lstat(lock)
 	return err == nil && info.Mode().IsRegular() && info.ModTime().Before(r.opened) && os.Remove(lock) == nil
 }
 
 // Ignored returns the paths that the worktree's ignore rules match.
-func (r *Repo) Ignored(ctx context.Context, worktree string, paths []string) (map[string]bool, error) {
+func (r *shadowGit) Ignored(ctx context.Context, worktree string, paths []string) (map[string]bool, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
@@ -276,7 +284,7 @@ func (r *Repo) Ignored(ctx context.Context, worktree string, paths []string) (ma
 }
 
 // ignoredBy is Ignored for the rules in a folder and in other lists.
-func (r *Repo) ignoredBy(ctx context.Context, top string, others, paths []string) (map[string]bool, error) {
+func (r *shadowGit) ignoredBy(ctx context.Context, top string, others, paths []string) (map[string]bool, error) {
 	if err := r.keepShadow(ctx); err != nil {
 		return nil, err
 	}

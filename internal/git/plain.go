@@ -35,7 +35,7 @@ func OpenStore(ctx context.Context, store, top string, o Options) (*Repo, error)
 	if store, err = filepath.EvalSymlinks(store); err != nil {
 		return fail(err)
 	}
-	return (&Repo{tool: t, top: top, common: store, format: "sha1", plain: true}).open(ctx, o)
+	return (&place{tool: t, top: top, common: store, format: "sha1", plain: true}).open(ctx, o)
 }
 
 // makeStore creates a store completely or not at all: two processes may try at once.
@@ -62,7 +62,7 @@ func (t tool) makeStore(ctx context.Context, store string) error {
 
 // PassOver makes a store ignore our own files and folders, by their paths from the top; there is no
 // .gitignore.
-func (r *Repo) PassOver(own []string) error {
+func (r *place) PassOver(own []string) error {
 	if err := os.MkdirAll(filepath.Join(r.common, "info"), privateDir); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ const storeGrace = "1.day.ago"
 
 // Compact packs a store and removes unreferenced objects. Nobody else does, as it is no person's
 // repo.
-func (r *Repo) Compact(ctx context.Context) error {
+func (r *place) Compact(ctx context.Context) error {
 	if !r.plain {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (r *Repo) Compact(ctx context.Context) error {
 }
 
 // Plain reports whether the repo is a store of ours for a folder that is not a checkout.
-func (r *Repo) Plain() bool { return r.plain }
+func (r *place) Plain() bool { return r.plain }
 
 // Checkout reports whether there is a repo and it belongs to a checkout. Otherwise trees are kept
 // in sluice's own store, or nowhere without git; there are no branches, worktrees or git folders
@@ -93,7 +93,7 @@ func (r *Repo) Checkout() bool { return r != nil && !r.plain }
 
 // TopOf returns the real path of the top level above a path: of its checkout, or the store's
 // folder.
-func (r *Repo) TopOf(path string) (string, error) {
+func (r *place) TopOf(path string) (string, error) {
 	if !r.plain {
 		return Toplevel(path)
 	}

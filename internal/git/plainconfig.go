@@ -52,7 +52,7 @@ type configKept struct {
 
 // PlainConfig returns a configuration for our git folder: the plain settings of the repo and of its
 // checkout at top. It has no includes, hooks, filters, drivers or helpers; URLs have no passwords.
-func (r *Repo) PlainConfig(ctx context.Context, top string) ([]byte, error) {
+func (r *place) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 	gitDir, _, err := r.gitDirOf(top)
 	if err != nil {
 		return nil, err
@@ -65,9 +65,9 @@ func (r *Repo) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	r.mu.Lock()
+	r.configMu.Lock()
 	kept, ok := r.configs[gitDir]
-	r.mu.Unlock()
+	r.configMu.Unlock()
 	if ok && kept.of[0].Same(now[0]) && kept.of[1].Same(now[1]) {
 		return kept.lines, nil
 	}
@@ -85,14 +85,14 @@ func (r *Repo) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 		all = append(all, own...)
 	}
 	lines := plainConfig(all)
-	r.mu.Lock()
+	r.configMu.Lock()
 	r.configs[gitDir] = configKept{now, lines}
-	r.mu.Unlock()
+	r.configMu.Unlock()
 	return lines, nil
 }
 
 // settings lists one file's settings, without includes; none if there is no file.
-func (r *Repo) settings(ctx context.Context, file string) ([]setting, error) {
+func (r *place) settings(ctx context.Context, file string) ([]setting, error) {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

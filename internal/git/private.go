@@ -90,7 +90,7 @@ func (r *Repo) makeFolder(ctx context.Context, f Folder) error {
 }
 
 // sideFiles adds the other files that git reads, if they exist.
-func (r *Repo) sideFiles(files map[string][]byte, gitDir string, ignore []string) error {
+func (r *place) sideFiles(files map[string][]byte, gitDir string, ignore []string) error {
 	for name, from := range map[string]string{
 		"info/exclude": r.common, "info/attributes": r.common, "shallow": r.common, "info/sparse-checkout": gitDir,
 	} {

@@ -69,7 +69,7 @@ func (q *Quarantine) Take(ctx context.Context, pack io.Reader, most int64) error
 }
 
 // promises names the remote that promises missing objects to a partial clone; "" for other repos.
-func (r *Repo) promises() string {
+func (r *place) promises() string {
 	found, err := filepath.Glob(filepath.Join(r.common, "objects", "pack", "*.promisor"))
 	if err != nil || len(found) == 0 {
 		return ""

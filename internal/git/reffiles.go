@@ -33,7 +33,7 @@ type Named struct {
 
 // NamedBy reads all refs, and the HEAD of the checkout at top. It reads ref files itself and runs
 // git only for reftable.
-func (r *Repo) NamedBy(ctx context.Context, top string) (Named, error) {
+func (r *refs) NamedBy(ctx context.Context, top string) (Named, error) {
 	gitDir, real, err := r.gitDirOf(top)
 	if err != nil {
 		return Named{}, err
@@ -52,7 +52,7 @@ func (r *Repo) NamedBy(ctx context.Context, top string) (Named, error) {
 
 // BranchOf reads the full name of the branch of the checkout at top from its HEAD file, or "". ok
 // is false if only git can read it.
-func (r *Repo) BranchOf(top string) (branch string, ok bool) {
+func (r *refs) BranchOf(top string) (branch string, ok bool) {
 	gitDir, real, err := r.gitDirOf(top)
 	if err != nil || real != top || isDir(filepath.Join(r.common, "reftable")) {
 		return "", false
@@ -62,7 +62,7 @@ func (r *Repo) BranchOf(top string) (branch string, ok bool) {
 }
 
 // askNamed is NamedBy with the git program.
-func (r *Repo) askNamed(ctx context.Context, top string) (n Named, err error) {
+func (r *refs) askNamed(ctx context.Context, top string) (n Named, err error) {
 	if n.Refs, err = r.askRefs(ctx, allRefs); err != nil {
 		return n, err
 	}
@@ -84,7 +84,7 @@ func notShared(name string) bool {
 }
 
 // readNamed is NamedBy from the files.
-func (r *Repo) readNamed(ctx context.Context, gitDir string) (n Named, err error) {
+func (r *refs) readNamed(ctx context.Context, gitDir string) (n Named, err error) {
 	if n.Refs, err = r.readRefs(ctx, allRefs); err != nil {
 		return n, err
 	}
@@ -103,7 +103,7 @@ const allRefs = "refs/"
 
 // refsBelow returns the refs whose names begin with under; for all refs it omits ours and those of
 // one worktree. It reads ref files itself: git skips what it cannot read and still succeeds.
-func (r *Repo) refsBelow(ctx context.Context, under string) (map[string]string, error) {
+func (r *refs) refsBelow(ctx context.Context, under string) (map[string]string, error) {
 	if isDir(filepath.Join(r.common, "reftable")) {
 		return r.askRefs(ctx, under)
 	}
@@ -111,7 +111,7 @@ func (r *Repo) refsBelow(ctx context.Context, under string) (map[string]string, 
 }
 
 // askRefs is refsBelow with the git program.
-func (r *Repo) askRefs(ctx context.Context, under string) (map[string]string, error) {
+func (r *refs) askRefs(ctx context.Context, under string) (map[string]string, error) {
 	c := call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", under}, limit: listOutput,
 		timeout: callTime}
 	out, err := r.inRepo(ctx, r.common, r.top, c)
@@ -127,7 +127,7 @@ func otherwise(name, under string) bool {
 
 // readRefs is refsBelow from the files. It reads loose refs first, because packing writes the pack
 // before it removes them.
-func (r *Repo) readRefs(ctx context.Context, under string) (map[string]string, error) {
+func (r *refs) readRefs(ctx context.Context, under string) (map[string]string, error) {
 	loose, symbolic := map[string]string{}, map[string]string{}
 	top := filepath.Join(r.common, filepath.FromSlash(under)) + string(filepath.Separator) // works if that is a link
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
@@ -206,7 +206,7 @@ func readRef(dir, name string) (sha, to string, err error) {
 }
 
 // packedRefs reads packed-refs.
-func (r *Repo) packedRefs() (map[string]string, error) {
+func (r *refs) packedRefs() (map[string]string, error) {
 	data, _, err := atomicfile.OpenRegular(r.common, "packed-refs", maxRefPacked)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -216,14 +216,9 @@ func (r *Repo) packedRefs() (map[string]string, error) {
 
 // PackedRefs formats refs as git's packed-refs file.
 func PackedRefs(refs map[string]string) []byte {
-	names := make([]string, 0, len(refs))
-	for name := range refs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var b bytes.Buffer
 	b.WriteString("# pack-refs with: sorted \n")
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		b.WriteString(refs[name] + " " + name + "\n")
 	}
 	return b.Bytes()

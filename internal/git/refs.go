@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"sluice/internal/fault"
 )
@@ -20,11 +21,17 @@ const HeadPrefix = "HEAD:"
 // ownRefs is the folder of our own refs; no work is done on them.
 const ownRefs = "refs/sluice/"
 
+// refs reads and moves the repo's names: refs and HEADs.
+type refs struct {
+	*place
+	trees sync.RWMutex // git fails if it reads a new worktree while another git writes it
+}
+
 // Refs returns every ref except ours and those of one worktree, and every worktree's HEAD as
 // HeadPrefix + its path, because a commit on a detached HEAD is on no ref. A ref to a tag has the
 // tag's object name. The repo's ref format (loose, packed, reftable) makes no difference; broken
 // refs are omitted.
-func (r *Repo) Refs(ctx context.Context) (map[string]string, error) {
+func (r *refs) Refs(ctx context.Context) (map[string]string, error) {
 	refs, err := r.refsBelow(ctx, allRefs)
 	if err != nil {
 		return nil, fmt.Errorf("refs: %w", err)
@@ -65,7 +72,7 @@ type Worktree struct {
 // Worktrees lists the checkouts of the repo, including those whose folder is gone. What git
 // silently skips is read again or is an error: otherwise its branch would seem to be checked out
 // nowhere.
-func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
+func (r *refs) Worktrees(ctx context.Context) ([]Worktree, error) {
 	r.trees.RLock()
 	defer r.trees.RUnlock()
 	before, err := r.countLinked()
@@ -110,7 +117,7 @@ func (r *Repo) Worktrees(ctx context.Context) ([]Worktree, error) {
 }
 
 // countLinked counts the linked worktrees.
-func (r *Repo) countLinked() (n int, err error) {
+func (r *refs) countLinked() (n int, err error) {
 	err = r.eachLinked(func(string, string) bool {
 		n++
 		return false
@@ -120,7 +127,7 @@ func (r *Repo) countLinked() (n int, err error) {
 
 // readHead reads the HEAD of a worktree that git does not report. A broken or missing one stays
 // empty.
-func (r *Repo) readHead(t *Worktree, main bool) error {
+func (r *refs) readHead(t *Worktree, main bool) error {
 	gitDir, err := r.common, error(nil)
 	if !main {
 		gitDir, _, err = r.gitDirOf(t.Path)
@@ -178,7 +185,7 @@ func parseWorktrees(out []byte) []Worktree {
 }
 
 // Head returns the object name of the HEAD of the worktree at path, "" before the first commit.
-func (r *Repo) Head(ctx context.Context, path string) (string, error) {
+func (r *refs) Head(ctx context.Context, path string) (string, error) {
 	gitDir, top, err := r.gitDirOf(path)
 	if err != nil {
 		return "", err
@@ -186,7 +193,7 @@ func (r *Repo) Head(ctx context.Context, path string) (string, error) {
 	return r.headOf(ctx, gitDir, top)
 }
 
-func (r *Repo) headOf(ctx context.Context, gitDir, top string) (string, error) {
+func (r *refs) headOf(ctx context.Context, gitDir, top string) (string, error) {
 	out, err := r.inRepo(ctx, gitDir, top, call{
 		args: []string{"rev-parse", "--verify", "--quiet",
 			"HEAD"}, limit: smallOutput, timeout: callTime, codes: []int{1},

@@ -38,7 +38,7 @@ func remoteEnv() []string {
 
 // RemoteURL returns a remote's address from the repo's own configuration, or "". An agent may have
 // written it: record it when a person looks, and use the recorded one.
-func (r *Repo) RemoteURL(ctx context.Context, name string) (string, error) {
+func (r *place) RemoteURL(ctx context.Context, name string) (string, error) {
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return unicode.IsControl(c) }) {
 		return "", fmt.Errorf("%.80q is not a valid name for a remote", name)
 	}

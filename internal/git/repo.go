@@ -27,29 +27,27 @@ var ErrNotWorktree = errors.New("not a worktree of this repo")
 // maxPointerBytes limits the small files in which git stores a path.
 const maxPointerBytes = 8 << 10
 
-// Repo is one git repository. It is safe for concurrent use.
+// Repo is one git repository. It is safe for concurrent use. Its parts share one place.
 type Repo struct {
-	tool
-	top     string // top level of the checkout it was opened in
-	common  string // the folder shared by all worktrees
-	format  string // sha1 or sha256
+	*place
+	*refs
+	*objects
+	submodules
+	spares
 	staging string // of Options
-	plain   bool   // top is not a checkout, and common is a store of ours
-	opened  time.Time
-	scratch string // folder of the shadow; if private, "" until first needed. Read it after keepShadow
+}
 
-	trees   sync.RWMutex // git fails if it reads a new worktree while another git writes it
-	mu      sync.Mutex
-	private bool                 // we remove the scratch folder
-	locks   map[string]*treeLock // by worktree: users of its private index, and those waiting
+// place is where a repo is, and what git is asked there without a shadow.
+type place struct {
+	tool
+	top    string // top level of the checkout it was opened in
+	common string // the folder shared by all worktrees
+	format string // sha1 or sha256
+	plain  bool   // top is not a checkout, and common is a store of ours
+	opened time.Time
 
-	// Caches, with the state of the files they were read from.
-	configs map[string]configKept // by git folder
-	links   map[string]linksKept  // by index
-	commits map[string]commitKept // by name
-
-	lastLaid laid            // the last folder from MakeFolder, as the model for the next spare; empty once used
-	spares   map[string]laid // by folder
+	configMu sync.Mutex
+	configs  map[string]configKept // by git folder
 }
 
 // Options are how a repo is opened; the zero value is valid.
@@ -93,29 +91,31 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if common, err = filepath.EvalSymlinks(common); err != nil {
 		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
 	}
-	return (&Repo{tool: t, top: top, common: common, format: format}).open(ctx, o)
+	return (&place{tool: t, top: top, common: common, format: format}).open(ctx, o)
 }
 
 // open prepares a repo for its first call.
-func (r *Repo) open(ctx context.Context, o Options) (*Repo, error) {
-	r.opened, r.scratch, r.staging, r.locks = time.Now(), o.Scratch, o.Staging, map[string]*treeLock{}
-	r.configs, r.links, r.spares, r.commits = map[string]configKept{}, map[string]linksKept{},
-		map[string]laid{}, map[string]commitKept{}
-	if r.scratch == "" {
+func (p *place) open(ctx context.Context, o Options) (*Repo, error) {
+	p.opened, p.configs = time.Now(), map[string]configKept{}
+	shadow := &shadowGit{place: p, scratch: o.Scratch, locks: map[string]*treeLock{}}
+	r := &Repo{place: p, refs: &refs{place: p}, objects: &objects{shadowGit: shadow, commits: map[string]commitKept{}},
+		submodules: submodules{place: p, links: map[string]linksKept{}},
+		spares:     spares{ready: map[string]laid{}}, staging: o.Staging}
+	if o.Scratch == "" {
 		return r, nil // most callers that open a repo briefly never need it
 	}
 	var err error
-	if r.gits, err = lockScratch(ctx, r.scratch); err != nil {
-		return nil, fmt.Errorf("open the repo at %s: %w", r.top, err)
+	if p.gits, err = lockScratch(ctx, o.Scratch); err != nil {
+		return nil, fmt.Errorf("open the repo at %s: %w", p.top, err)
 	}
 	if err := r.makeShadow(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the repo at %s: %w", r.top, err), r.Close())
+		return nil, errors.Join(fmt.Errorf("open the repo at %s: %w", p.top, err), r.Close())
 	}
 	return r, nil
 }
 
 // Close removes what the repo kept outside itself.
-func (r *Repo) Close() error {
+func (r *shadowGit) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var err error
@@ -129,14 +129,14 @@ func (r *Repo) Close() error {
 }
 
 // Top returns the real path of the top level of the checkout that the repo was opened in.
-func (r *Repo) Top() string { return r.top }
+func (r *place) Top() string { return r.top }
 
 // CommonDir returns the real path of the git folder that all worktrees share.
-func (r *Repo) CommonDir() string { return r.common }
+func (r *place) CommonDir() string { return r.common }
 
 // GitDir returns the real path of a checkout's git folder: the common one for the main checkout,
 // one below its worktrees/ for a linked one. Other folders are ErrNotWorktree.
-func (r *Repo) GitDir(top string) (string, error) {
+func (r *place) GitDir(top string) (string, error) {
 	dir, _, err := r.gitDirOf(top)
 	if err != nil {
 		return "", err
@@ -146,7 +146,7 @@ func (r *Repo) GitDir(top string) (string, error) {
 
 // Linked returns the real paths of the existing linked worktrees, from the git folder. It runs no
 // git.
-func (r *Repo) Linked() ([]string, error) {
+func (r *place) Linked() ([]string, error) {
 	var out []string
 	err := r.eachLinked(func(_, tree string) (found bool) {
 		if real, err := filepath.EvalSymlinks(tree); err == nil {
@@ -159,7 +159,7 @@ func (r *Repo) Linked() ([]string, error) {
 
 // eachLinked visits git's entries of linked worktrees until is reports true: admin is the entry's
 // folder, tree the worktree's recorded path. It skips unreadable entries.
-func (r *Repo) eachLinked(is func(admin, tree string) (found bool)) error {
+func (r *place) eachLinked(is func(admin, tree string) (found bool)) error {
 	dir := filepath.Join(r.common, "worktrees")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -248,7 +248,7 @@ func pointer(dir, name, prefix string) (string, error) {
 
 // gitDirOf finds the git folder of the worktree at path through the common folder, because whoever
 // works in the worktree controls its .git file.
-func (r *Repo) gitDirOf(path string) (gitDir, top string, err error) {
+func (r *place) gitDirOf(path string) (gitDir, top string, err error) {
 	if top, err = atomicfile.RealPath(path); err != nil {
 		return "", "", err
 	}
@@ -279,7 +279,7 @@ func (r *Repo) gitDirOf(path string) (gitDir, top string, err error) {
 // inRepo runs a call that needs the repo itself. All folders are named, so git searches for none
 // and ignores the worktree's .git file. A commondir file would still redirect refs, so one that
 // leads elsewhere is an error: it was planted.
-func (r *Repo) inRepo(ctx context.Context, gitDir, top string, c call) ([]byte, error) {
+func (r *place) inRepo(ctx context.Context, gitDir, top string, c call) ([]byte, error) {
 	if err := r.intoRepo(gitDir, top, &c); err != nil {
 		return nil, err
 	}
@@ -287,14 +287,14 @@ func (r *Repo) inRepo(ctx context.Context, gitDir, top string, c call) ([]byte, 
 }
 
 // streamIn is inRepo for long output.
-func (r *Repo) streamIn(ctx context.Context, gitDir, top string, c call, read func(io.Reader) error) error {
+func (r *place) streamIn(ctx context.Context, gitDir, top string, c call, read func(io.Reader) error) error {
 	if err := r.intoRepo(gitDir, top, &c); err != nil {
 		return err
 	}
 	return r.stream(ctx, c, read)
 }
 
-func (r *Repo) intoRepo(gitDir, top string, c *call) error {
+func (r *place) intoRepo(gitDir, top string, c *call) error {
 	common, err := pointer(gitDir, "commondir", "")
 	if err == nil {
 		common, err = filepath.EvalSymlinks(common)

@@ -16,7 +16,7 @@ type Setting struct {
 
 // Settings lists git's settings of the system, the person and the repo in the checkout at top, with
 // includes. It starts nothing. Settings that later ones replace are listed too.
-func (r *Repo) Settings(ctx context.Context, top string) ([]Setting, error) {
+func (r *place) Settings(ctx context.Context, top string) ([]Setting, error) {
 	gitDir, top, err := r.gitDirOf(top)
 	if err != nil {
 		return nil, fmt.Errorf("git's settings: %w", err)

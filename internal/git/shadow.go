@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice/internal/atomicfile"
@@ -31,10 +32,19 @@ const (
 	privateOwn = 0o600
 )
 
-func (r *Repo) shadowDir() string { return filepath.Join(r.scratch, shadowName) }
+// shadowGit runs git in the shadow. It needs no ref of the repo.
+type shadowGit struct {
+	*place
+	mu      sync.Mutex
+	scratch string               // folder of the shadow; if private, "" until first needed. Read it after keepShadow
+	private bool                 // we remove the scratch folder
+	locks   map[string]*treeLock // by worktree: users of its private index, and those waiting
+}
+
+func (r *shadowGit) shadowDir() string { return filepath.Join(r.scratch, shadowName) }
 
 // makeShadow creates the shadow, or repairs an existing one.
-func (r *Repo) makeShadow(ctx context.Context) error {
+func (r *shadowGit) makeShadow(ctx context.Context) error {
 	dir := r.shadowDir()
 	for _, d := range []string{filepath.Join(dir, "refs"), filepath.Join(dir, "objects"),
 		filepath.Join(r.scratch, indexName)} {
@@ -65,7 +75,7 @@ func (r *Repo) makeShadow(ctx context.Context) error {
 
 // keepShadow creates the shadow if it is missing: a private one at first use, or again after
 // something cleaned the temporary folder.
-func (r *Repo) keepShadow(ctx context.Context) error {
+func (r *shadowGit) keepShadow(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.scratch == "" {
@@ -123,7 +133,7 @@ func SweepScratch(dir string, now time.Time) error {
 
 // shadowConfig copies the settings for comparing files on this file system. They are booleans and
 // fixed words, which cannot name a program.
-func (r *Repo) shadowConfig(ctx context.Context) ([]byte, error) {
+func (r *shadowGit) shadowConfig(ctx context.Context) ([]byte, error) {
 	var b bytes.Buffer
 	version := 0
 	if r.format != "sha1" {
@@ -150,7 +160,7 @@ func (r *Repo) shadowConfig(ctx context.Context) ([]byte, error) {
 }
 
 // inShadow returns the environment of a call that only needs objects.
-func (r *Repo) inShadow() []string {
+func (r *shadowGit) inShadow() []string {
 	env := []string{"GIT_DIR=" + r.shadowDir(), "GIT_OBJECT_DIRECTORY=" + filepath.Join(r.common, "objects")}
 	shallow := filepath.Join(r.common, "shallow")
 	if _, err := os.Lstat(shallow); err == nil {
@@ -160,12 +170,12 @@ func (r *Repo) inShadow() []string {
 }
 
 // inShadowTree returns the environment of a call that compares the worktree at top with objects.
-func (r *Repo) inShadowTree(top, index string) []string {
+func (r *shadowGit) inShadowTree(top, index string) []string {
 	return append(r.inShadow(), "GIT_WORK_TREE="+top, "GIT_INDEX_FILE="+index)
 }
 
 // privateIndex returns our index of the worktree at top.
-func (r *Repo) privateIndex(top string) string {
+func (r *shadowGit) privateIndex(top string) string {
 	sum := sha256.Sum256([]byte(top))
 	return filepath.Join(r.scratch, indexName, hex.EncodeToString(sum[:8]))
 }
@@ -177,7 +187,7 @@ type treeLock struct {
 }
 
 // lock waits until nothing else in this process uses our index of the worktree at top.
-func (r *Repo) lock(ctx context.Context, top string) (unlock func(), err error) {
+func (r *shadowGit) lock(ctx context.Context, top string) (unlock func(), err error) {
 	r.mu.Lock()
 	l := r.locks[top]
 	if l == nil {
@@ -203,7 +213,7 @@ func (r *Repo) lock(ctx context.Context, top string) (unlock func(), err error) 
 }
 
 // Forget removes the indexes of worktrees that are gone.
-func (r *Repo) Forget() error {
+func (r *shadowGit) Forget() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.scratch == "" {
@@ -217,12 +227,12 @@ func (r *Repo) Forget() error {
 	if err != nil {
 		return err
 	}
-	tops, err := r.tops()
+	linked, err := r.Linked()
 	if err != nil {
 		return err
 	}
 	stays := map[string]bool{}
-	for _, top := range tops {
+	for _, top := range append(linked, r.top, filepath.Dir(r.common)) {
 		stays[filepath.Base(r.privateIndex(top))] = true
 	}
 	for top := range r.locks { // in use
@@ -239,28 +249,8 @@ func (r *Repo) Forget() error {
 	return nil
 }
 
-// tops returns the real paths of the existing checkouts, from the common folder.
-func (r *Repo) tops() ([]string, error) {
-	out := []string{r.top, filepath.Dir(r.common)}
-	dir := filepath.Join(r.common, "worktrees")
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for _, e := range entries {
-		dot, err := pointer(filepath.Join(dir, e.Name()), "gitdir", "")
-		if err != nil {
-			continue
-		}
-		if real, err := filepath.EvalSymlinks(filepath.Dir(dot)); err == nil {
-			out = append(out, real)
-		}
-	}
-	return out, nil
-}
-
 // shadow runs a call in the shadow.
-func (r *Repo) shadow(ctx context.Context, c call) ([]byte, error) {
+func (r *shadowGit) shadow(ctx context.Context, c call) ([]byte, error) {
 	if err := r.keepShadow(ctx); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"sluice/internal/atomicfile"
 )
@@ -21,21 +22,28 @@ type laid struct {
 	of    atomicfile.Stat // the source's state before it was copied
 }
 
+// spares prepares git folders ahead of their use.
+type spares struct {
+	mu    sync.Mutex
+	last  laid            // the last folder from MakeFolder, as the model for the next spare; empty once used
+	ready map[string]laid // by folder
+}
+
 // folders returns the folders of every git folder; git creates others when needed.
 func folders() []string { return []string{"objects", "objects/info", "refs", "info"} }
 
 // MakeSpare prepares a git folder at dir, like the last one from MakeFolder, because the next will
 // be similar. MakeFolder uses it if Folder.Spare names it. dir must be where nobody but us can
 // write.
-func (r *Repo) MakeSpare(dir string) error {
+func (r *spares) MakeSpare(dir string) error {
 	r.mu.Lock()
-	like := r.lastLaid
-	_, made := r.spares[dir]
+	like := r.last
+	_, made := r.ready[dir]
 	if made || like.files == nil {
 		r.mu.Unlock()
 		return nil
 	}
-	r.lastLaid, r.spares[dir] = laid{}, laid{} // nothing else makes or takes it meanwhile
+	r.last, r.ready[dir] = laid{}, laid{} // nothing else makes or takes it meanwhile
 	r.mu.Unlock()
 	err := layAhead(dir, like)
 	if err != nil {
@@ -43,8 +51,8 @@ func (r *Repo) MakeSpare(dir string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.spares[dir] = like; err != nil {
-		delete(r.spares, dir)
+	if r.ready[dir] = like; err != nil {
+		delete(r.ready, dir)
 	}
 	return err
 }
@@ -63,14 +71,14 @@ func layAhead(dir string, like laid) error {
 }
 
 // takeSpare moves the spare folder to dir and returns its content, or nothing if there is none.
-func (r *Repo) takeSpare(spare, dir string) laid {
+func (r *spares) takeSpare(spare, dir string) laid {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	has := r.spares[spare]
+	has := r.ready[spare]
 	if has.files == nil { // there is none, or it is in progress
 		return laid{}
 	}
-	delete(r.spares, spare)
+	delete(r.ready, spare)
 	if os.Rename(spare, dir) != nil {
 		return laid{}
 	}
@@ -105,7 +113,7 @@ func layOut(dir string, has laid, files map[string][]byte) error {
 }
 
 // likeNext keeps a folder's content for MakeSpare.
-func (r *Repo) likeNext(l laid) {
+func (r *spares) likeNext(l laid) {
 	size := int64(0)
 	for name, data := range l.files {
 		size += int64(len(name) + len(data))
@@ -117,7 +125,7 @@ func (r *Repo) likeNext(l laid) {
 		l.index, l.of = "", atomicfile.Stat{}
 	}
 	r.mu.Lock()
-	r.lastLaid = l
+	r.last = l
 	r.mu.Unlock()
 }
 

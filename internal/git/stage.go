@@ -15,7 +15,7 @@ import (
 // staged is a worktree under construction in a place that nobody else can write to. In its final
 // place, an agent in the surrounding checkout could plant a link and redirect the files.
 type staged struct {
-	r    *Repo
+	r    *place
 	root *os.Root // of the checkout
 	rel  string   // of its own folder, below root
 	path string   // of the worktree, absolute
@@ -36,7 +36,7 @@ func (r *Repo) stage(path string) (*staged, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &staged{r: r, root: root, rel: filepath.Join(rel, fmt.Sprintf("%x", sha256.Sum256([]byte(path)))[:16])}
+	s := &staged{r: r.place, root: root, rel: filepath.Join(rel, fmt.Sprintf("%x", sha256.Sum256([]byte(path)))[:16])}
 	s.path = filepath.Join(r.top, s.rel, filepath.Base(path))
 	err = s.clear(path)
 	if err == nil {
@@ -114,7 +114,7 @@ func (s *staged) clear(path string) error {
 }
 
 // adminOf returns git's entry name for a linked worktree, or "".
-func (r *Repo) adminOf(path string) (name string, err error) {
+func (r *place) adminOf(path string) (name string, err error) {
 	err = r.eachLinked(func(admin, tree string) (found bool) {
 		if tree == path {
 			name = filepath.Base(admin)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
@@ -28,7 +29,7 @@ const (
 
 // Stores returns the folders with the repo's objects: its own first, then those it borrows from,
 // recursively.
-func (r *Repo) Stores() ([]string, error) {
+func (r *place) Stores() ([]string, error) {
 	own := filepath.Join(r.common, "objects")
 	out := []string{own}
 	if err := addStores(&out, own, maxStoreHops); err != nil {
@@ -84,7 +85,7 @@ type linksKept struct {
 }
 
 // Submodules lists the submodules in the index of the checkout at top, and those nested in them.
-func (r *Repo) Submodules(ctx context.Context, top string) ([]Submodule, error) {
+func (r *submodules) Submodules(ctx context.Context, top string) ([]Submodule, error) {
 	gitDir, real, err := r.gitDirOf(top)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,14 @@ func (r *Repo) Submodules(ctx context.Context, top string) ([]Submodule, error) 
 	return out, nil
 }
 
-func (r *Repo) addSubmodules(ctx context.Context, out *[]Submodule, gitDir, top string, hops int) error {
+// submodules keeps the paths that were read from each index.
+type submodules struct {
+	*place
+	mu    sync.Mutex
+	links map[string]linksKept // by index
+}
+
+func (r *submodules) addSubmodules(ctx context.Context, out *[]Submodule, gitDir, top string, hops int) error {
 	list, err := r.gitlinks(ctx, gitDir, top)
 	if err != nil {
 		return err
@@ -133,7 +141,7 @@ func (r *Repo) addSubmodules(ctx context.Context, out *[]Submodule, gitDir, top 
 }
 
 // gitlinks lists the index's submodule paths.
-func (r *Repo) gitlinks(ctx context.Context, gitDir, top string) ([]string, error) {
+func (r *submodules) gitlinks(ctx context.Context, gitDir, top string) ([]string, error) {
 	now, err := atomicfile.Lstat(gitDir, "index")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -15,7 +15,7 @@ const maxStream = 16 << 30
 // with whole object names; from "" is the empty tree. What read leaves is thrown away, so that a fault
 // of git's is known; if it returns an error, git is stopped, and the error wraps it.
 func StreamPatch(ctx context.Context, r *Repo, from, to string, look Look, read func(io.Reader) error) error {
-	c, err := betweenCall(ctx, r, from, to, look, "--full-index")
+	c, err := betweenCall(ctx, r.objects, from, to, look, "--full-index")
 	if err == nil {
 		c.limit = maxStream
 		err = r.stream(ctx, c, read)

@@ -22,7 +22,7 @@ type Tip struct {
 
 // TipOf returns where a ref, by its full name, points. It reads ref files itself: git skips an
 // unreadable file, or falls back to an old value, and still succeeds.
-func (r *Repo) TipOf(ctx context.Context, ref string) (t Tip, err error) {
+func (r *refs) TipOf(ctx context.Context, ref string) (t Tip, err error) {
 	if err := checkRef(ref); err != nil {
 		return Tip{}, err
 	}
@@ -38,13 +38,13 @@ func (r *Repo) TipOf(ctx context.Context, ref string) (t Tip, err error) {
 }
 
 // asksRef reports whether only git can read the ref: reftable, or a link from an old git.
-func (r *Repo) asksRef(ref string) bool {
+func (r *refs) asksRef(ref string) bool {
 	info, err := os.Lstat(filepath.Join(r.common, filepath.FromSlash(ref)))
 	return isDir(filepath.Join(r.common, "reftable")) || err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // askTip is TipOf with the git program.
-func (r *Repo) askTip(ctx context.Context, ref string) (Tip, error) {
+func (r *refs) askTip(ctx context.Context, ref string) (Tip, error) {
 	out, err := r.inRepo(ctx, r.common, r.top, call{
 		args:  []string{"for-each-ref", "--format=%(objectname) %(refname) %(symref)", ref},
 		limit: listOutput, timeout: callTime,
@@ -62,7 +62,7 @@ func (r *Repo) askTip(ctx context.Context, ref string) (Tip, error) {
 }
 
 // readTip is TipOf from the files.
-func (r *Repo) readTip(ref string) (t Tip, err error) {
+func (r *refs) readTip(ref string) (t Tip, err error) {
 	for range maxRefHops {
 		sha, to, err := r.refFile(ref)
 		if err != nil || to == "" {
@@ -77,7 +77,7 @@ func (r *Repo) readTip(ref string) (t Tip, err error) {
 }
 
 // refFile reads a ref's file, else packed-refs: an object name, or the name of another ref.
-func (r *Repo) refFile(ref string) (sha, to string, err error) {
+func (r *refs) refFile(ref string) (sha, to string, err error) {
 	file := filepath.Join(r.common, filepath.FromSlash(ref))
 	if !isDir(file) { // an empty folder can be left over from other refs
 		sha, to, err = readRef(filepath.Dir(file), filepath.Base(file))
@@ -97,7 +97,7 @@ func (r *Repo) refFile(ref string) (sha, to string, err error) {
 const Detached = "HEAD"
 
 // TipIn is TipOf; for Detached it returns the HEAD of the checkout at top, with its branch if there is one.
-func (r *Repo) TipIn(ctx context.Context, top, ref string) (Tip, error) {
+func (r *refs) TipIn(ctx context.Context, top, ref string) (Tip, error) {
 	if ref != Detached {
 		return r.TipOf(ctx, ref)
 	}
@@ -107,7 +107,7 @@ func (r *Repo) TipIn(ctx context.Context, top, ref string) (Tip, error) {
 
 // MoveRef moves a ref from the commit from to the commit to. "" means no ref: from "" creates it,
 // to "" deletes it. No hook runs. The note goes into the reflog, in the checkout at top.
-func (r *Repo) MoveRef(ctx context.Context, top, ref, from, to, note string) error {
+func (r *refs) MoveRef(ctx context.Context, top, ref, from, to, note string) error {
 	if err := checkRef(ref); err != nil && ref != Detached {
 		return err
 	}
@@ -146,7 +146,7 @@ const refWait = time.Second
 
 // AwaitRef waits until no other git is changing a ref, or HEAD of the checkout at top, which moves
 // with its branch.
-func (r *Repo) AwaitRef(ctx context.Context, top, ref string) error {
+func (r *refs) AwaitRef(ctx context.Context, top, ref string) error {
 	gitDir, _, err := r.gitDirOf(top)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (r *Repo) AwaitRef(ctx context.Context, top, ref string) error {
 }
 
 // lockOf returns the lock file of a ref, or of a checkout's HEAD, or "".
-func (r *Repo) lockOf(gitDir, ref string) string {
+func (r *refs) lockOf(gitDir, ref string) string {
 	for _, file := range []string{filepath.Join(r.common, filepath.FromSlash(ref)), filepath.Join(gitDir, Detached)} {
 		if _, err := os.Lstat(file + ".lock"); err == nil {
 			return file + ".lock"
