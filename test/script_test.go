@@ -153,13 +153,14 @@ func furnish(work string) error {
 	return os.WriteFile(filepath.Join(work, "config/sluice/config.yaml"), []byte(strings.Replace(quickSettings, "ACTS", abs("testdata/act.sh"), 1)), 0o644)
 }
 
+// tailOf returns the end of a log. Of a long one it also has the beginning, where a crash says why.
 func tailOf(file string) string {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return err.Error()
 	}
 	if len(b) > logShown {
-		b = append([]byte("…"), b[len(b)-logShown:]...)
+		b = slices.Concat(b[:logShown/4], []byte("\n…\n"), b[len(b)-logShown*3/4:])
 	}
 	return string(b)
 }
