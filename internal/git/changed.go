@@ -100,11 +100,11 @@ func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, er
 		return nil, err
 	}
 	t.head = cmp.Or(head, r.emptyTree())
-	defer func() {
+	defer func(unlock func()) {
 		if err != nil {
-			t.unlock()
+			unlock()
 		}
-	}()
+	}(t.unlock)
 	// A killed git leaves its lock, which would block every later one. We hold our own lock, so it is stale.
 	if err := errors.Join(ignoreGone(os.Remove(index+".lock")), ignoreGone(os.Remove(index+holdsName))); err != nil {
 		return nil, err

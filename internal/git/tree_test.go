@@ -643,6 +643,24 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
+// TestFailedComparisonFreesTheIndex: HEAD's tree is gone, and then back.
+func TestFailedComparisonFreesTheIndex(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	tree := s.git("rev-parse", "HEAD^{tree}")
+	object := filepath.Join(s.dir, ".git", "objects", tree[:2], tree[2:])
+	check(t, os.Rename(object, object+".away"))
+	if _, err := r.Changed(ctx(t), s.dir, ""); err == nil {
+		t.Fatal("compared with a tree that is not there")
+	}
+	check(t, os.Rename(object+".away", object))
+	within, cancel := context.WithTimeout(ctx(t), time.Minute)
+	defer cancel()
+	if _, err := r.Changed(within, s.dir, ""); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestToplevel(t *testing.T) {
 	s := newSandbox(t)
 	s.write("sub/x", "")
