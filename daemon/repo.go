@@ -303,8 +303,12 @@ func (r *Repo) setExport(why string) {
 // nextWake returns when the loop must look again even if nothing happens.
 func (r *Repo) nextWake() time.Time {
 	at := r.core.state.Wake(r.ticked)
-	if !r.retryAt.IsZero() && (at.IsZero() || r.retryAt.Before(at)) {
-		at = r.retryAt
+	if r.retryAt.IsZero() {
+		return at
+	}
+	now := r.opt.Now() // a retry is due by the steady clock: the other may have been set back since
+	if retry := now.Add(r.retryAt.Sub(now)); at.IsZero() || retry.Before(at) {
+		return retry
 	}
 	return at
 }
