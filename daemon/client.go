@@ -14,10 +14,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"sluice/engine"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/journal"
 )
 
@@ -108,9 +110,22 @@ func refusal(res *http.Response) error {
 	return &fault.Error{Cause: what, Advice: e.Advice}
 }
 
-// Ping asks who serves.
+// How often Ping asks while the other side goes away, and with which pause.
+const (
+	pingTries = 10
+	pingPause = 50 * time.Millisecond
+)
+
+// Ping asks who serves. A connection that was cut is tried again: the socket of a killed process is
+// open for a moment longer, in a child that it was just starting.
 func (c *Client) Ping(ctx context.Context) (p Ping, err error) {
-	return p, c.ask(ctx, "GET", "/v1/ping", nil, &p)
+	for range pingTries {
+		err = c.ask(ctx, "GET", "/v1/ping", nil, &p)
+		if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, io.EOF) || !health.Wait(ctx, pingPause) {
+			break
+		}
+	}
+	return p, err
 }
 
 // Do submits an event of a kind listed at the type Do.

@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"net"
+	"path/filepath"
 	"testing"
 
 	"sluice/internal/fault"
@@ -17,5 +20,28 @@ func TestRefusalKeepsItsAdvice(t *testing.T) {
 	}
 	if what, advice := fault.Split(err); what != "no run none-1 is known here" || advice != "sluice ls names them" {
 		t.Errorf("%q, %q", what, advice)
+	}
+}
+
+// TestPingOfAProcessThatEnds: its socket still takes connections, cuts them, and is gone.
+func TestPingOfAProcessThatEnds(t *testing.T) {
+	dir := t.TempDir()
+	l, err := net.Listen("unix", filepath.Join(dir, SocketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for range 3 {
+			if conn, err := l.Accept(); err == nil {
+				_, _ = conn.Read(make([]byte, 1)) // what is left unread is a reset
+				conn.Close()
+			}
+		}
+		l.Close()
+	}()
+	c := NewClient(dir)
+	defer c.Close()
+	if _, err := c.Ping(context.Background()); !errors.Is(err, ErrNotServed) {
+		t.Errorf("%v", err)
 	}
 }

@@ -130,8 +130,9 @@ func runWanted(ctx context.Context, a *app, p *workspace.Workspace,
 		if err == nil && (r.ID == o.workflow || o.workflow == workspace.LastRun) {
 			return nil, r.ID, o.ofNewRuns(r.ID)
 		}
-		if err != nil && o.workflow == workspace.LastRun {
-			return nil, "", err // it hardly means a workflow of this name
+		var f *fault.Error
+		if err != nil && (o.workflow == workspace.LastRun || errors.As(err, &f) && f.Code == fault.ExitServed) {
+			return nil, "", err // it hardly means a workflow of this name; or whether it is a run cannot be known
 		}
 		return nil, "", specErr
 	}
