@@ -34,7 +34,7 @@ const (
 
 // Check returns all faults of the settings, each with what to do.
 func (s Settings) Check() []error {
-	c := checker{s: s}
+	c := checker{s: s, variable: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)}
 	c.agents()
 	c.roles()
 	c.numbers()
@@ -93,8 +93,9 @@ func (s Settings) untold() []string {
 }
 
 type checker struct {
-	s      Settings
-	faults []error
+	s        Settings
+	faults   []error
+	variable *regexp.Regexp // the name of a variable, or its beginning and a *; compiled once, as each command checks
 }
 
 func (c *checker) fault(format string, args ...any) {
@@ -156,6 +157,9 @@ func (c *checker) argument(at string, i int, arg string) {
 	if strings.ContainsRune(arg, 0) {
 		c.fault("%s: a NUL byte: remove it", at)
 	}
+	if !strings.Contains(arg, "${{") {
+		return
+	}
 	for _, m := range regexp.MustCompile(`\$\{\{([^}]*)\}\}`).FindAllStringSubmatch(arg, -1) {
 		known := []string{"role", "model", "prompt_file"}
 		name := strings.TrimSpace(m[1])
@@ -174,7 +178,7 @@ func (c *checker) patterns(at string, names []string) {
 		switch {
 		case strings.HasPrefix(p, "SLUICE_"):
 			c.fault("%s: %s: SLUICE_* is set by sluice alone: remove it", at, p)
-		case !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`).MatchString(p):
+		case !c.variable.MatchString(p):
 			c.fault("%s: %q: want the name of a variable, or the beginning of one and a *", at, p)
 		}
 	}

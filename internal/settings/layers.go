@@ -154,6 +154,9 @@ func merge(layers []layer, files []string) (*Layered, error) {
 func overlay(layers []layer) (*Layered, error) {
 	s := &Layered{k: koanf.New(sep), from: map[string]origin{}}
 	for _, l := range layers {
+		if len(l.values) == 0 {
+			continue // each Load costs as much as all layers before it
+		}
 		if err := s.k.Load(confmap.Provider(l.values, ""), nil); err != nil {
 			return nil, fmt.Errorf("settings: %s: %w", l.name, err)
 		}
