@@ -26,7 +26,7 @@ type question struct {
 }
 
 // abort asks whether to end a run.
-func (m *Model) abort(r *row, back mode) {
+func (m *deciding) abort(r *row, back mode) {
 	if !r.run.Live() {
 		m.tell(r.run.ID + " has ended")
 		return
@@ -37,7 +37,7 @@ func (m *Model) abort(r *row, back mode) {
 }
 
 // askPass asks for the answer of a pass if the gate requires one, and then for confirmation.
-func (m *Model) askPass(t target, text string, back mode) tea.Cmd {
+func (m *deciding) askPass(t target, text string, back mode) tea.Cmd {
 	g := m.gateAt(t)
 	if g == nil || g.Round != t.round || !g.AnswerRequired {
 		return m.confirmPass(t, text, nil, back)
@@ -53,7 +53,7 @@ func (m *Model) askPass(t target, text string, back mode) tea.Cmd {
 }
 
 // filledIn takes a line of the answer; after the last one it asks for confirmation.
-func (m *Model) filledIn() tea.Cmd {
+func (m *deciding) filledIn() tea.Cmd {
 	in := &m.input
 	if why := m.guard.Ends(m.offer()); why != "" {
 		m.tell(why + ": press Enter again")
@@ -79,7 +79,7 @@ func (m *Model) filledIn() tea.Cmd {
 }
 
 // confirmPass asks for confirmation, and shows what is passed.
-func (m *Model) confirmPass(t target, text string, answer []byte, back mode) tea.Cmd {
+func (m *deciding) confirmPass(t target, text string, answer []byte, back mode) tea.Cmd {
 	p := press.Pass{Run: t.run, Gate: t.gate, Round: t.round, Content: t.content, Answer: form.Shown(answer)}
 	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
 		for _, s := range r.runs[t.run].Steps {
@@ -95,7 +95,7 @@ func (m *Model) confirmPass(t target, text string, answer []byte, back mode) tea
 	return m.wake(press.Shown)
 }
 
-func (m *Model) answer(k string) tea.Cmd {
+func (m *deciding) answer(k string) tea.Cmd {
 	why, ask, no := m.guard.Ends(m.offer()), m.ask, "nothing was done"
 	m.mode = ask.back
 	if ask.pass != nil {
@@ -122,7 +122,7 @@ func (m *Model) answer(k string) tea.Cmd {
 }
 
 // questionLines returns the question and its keys; false if they do not fit.
-func (m *Model) questionLines() ([]string, bool) {
+func (m *drawing) questionLines() ([]string, bool) {
 	if m.ask.pass == nil {
 		l := line{{"1;33", m.ask.text + " "}, {console.Bold, "y"}, {console.Dim, " yes, any other key: no"}}
 		return []string{m.draw(l, m.width, false)}, true
@@ -146,7 +146,7 @@ func (m *Model) questionLines() ([]string, bool) {
 }
 
 // offer identifies everything that keys can decide on the current screen; "" = nothing.
-func (m *Model) offer() string {
+func (m *deciding) offer() string {
 	if m.mode == asking {
 		if _, fits := m.questionLines(); !fits {
 			return ""
@@ -155,7 +155,7 @@ func (m *Model) offer() string {
 	return m.offered()
 }
 
-func (m *Model) offered() string {
+func (m *drawing) offered() string {
 	switch p := m.page; m.mode {
 	case asking:
 		return fmt.Sprint("ask", m.ask.text, m.ask.pass)
@@ -183,4 +183,4 @@ func (m *Model) offered() string {
 }
 
 // hidden makes everything on the screen count as new: the terminal was used for something else.
-func (m *Model) hidden() { m.guard.Draw("", m.now()) }
+func (m *known) hidden() { m.guard.Draw("", m.now()) }

@@ -24,7 +24,7 @@ type target struct {
 }
 
 // gateFor returns the gate for a decision at a row; nil, with a message, if none can take it.
-func (m *Model) gateFor(r *row, k string) *daemon.GateStatus {
+func (m *deciding) gateFor(r *row, k string) *daemon.GateStatus {
 	ok := func(g *daemon.GateStatus) bool { return takes(g, k) && r.run.Live() }
 	if r.gate != nil {
 		if ok(r.gate) {
@@ -75,7 +75,7 @@ func notTaken(k string) string {
 }
 
 // gateAt returns the current gate of a decision; nil if it is unknown by now.
-func (m *Model) gateAt(t target) *daemon.GateStatus {
+func (m *known) gateAt(t target) *daemon.GateStatus {
 	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
 		return gateOf(r.runs[t.run], t.gate)
 	}
@@ -97,7 +97,7 @@ func standing(g *daemon.GateStatus) string {
 
 // decide starts a decision about the shown round: a pass ends with a question, anything else with
 // words.
-func (m *Model) decide(k string, t target, back mode) tea.Cmd {
+func (m *deciding) decide(k string, t target, back mode) tea.Cmd {
 	if m.unserved(t.root) {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (m *Model) decide(k string, t target, back mode) tea.Cmd {
 const noteVerb = "note"
 
 // noteAt starts a note to the agents of a run, or of the step of the row.
-func (m *Model) noteAt(r *row, back mode) {
+func (m *deciding) noteAt(r *row, back mode) {
 	if !r.run.Live() {
 		m.tell(r.run.ID + " has ended")
 		return
@@ -143,7 +143,7 @@ func (m *Model) noteAt(r *row, back mode) {
 }
 
 // typed handles a key while words are typed.
-func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
+func (m *deciding) typed(k tea.KeyPressMsg) tea.Cmd {
 	if m.mode == writing && m.guard.Rushed() {
 		m.mode = m.input.back
 		m.tell("several keys at once decide nothing")
@@ -179,7 +179,7 @@ func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
 }
 
 // decideWith returns the typed decision. Without a verb the first word is the outcome.
-func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
+func (m *deciding) decideWith(t target, verb, words string) tea.Cmd {
 	if verb == noteVerb {
 		m.mode = m.input.back
 		return m.do(t.root, "note to "+t.run, engine.NoteGiven{Run: t.run, Step: t.step, Text: strings.TrimSpace(words)}, nil)
@@ -205,13 +205,13 @@ func (m *Model) decideWith(t target, verb, words string) tea.Cmd {
 }
 
 // say sends a decision.
-func (m *Model) say(t target, outcome, text string, answer []byte) tea.Cmd {
+func (m *deciding) say(t target, outcome, text string, answer []byte) tea.Cmd {
 	return m.give(t, engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: outcome, Text: text,
 		Answer: answer}, nil)
 }
 
 // give sends an answer, signed if its gate requires that, and calls counted once it has counted.
-func (m *Model) give(t target, ev engine.Answered, counted func()) tea.Cmd {
+func (m *deciding) give(t target, ev engine.Answered, counted func()) tea.Cmd {
 	what := ev.Outcome + " of " + t.gate
 	g := m.gateAt(t)
 	if r := m.repo(t.root); r == nil || !r.served || g == nil || g.Trust != engine.TrustSigned || g.Round != t.round {
@@ -228,7 +228,7 @@ func (m *Model) give(t target, ev engine.Answered, counted func()) tea.Cmd {
 
 // comment has the person write comments on the changes of the shown round, and sends them with its
 // fail, or with the veto of a pass.
-func (t target) comment(m *Model, g *daemon.GateStatus) tea.Cmd {
+func (t target) comment(m *deciding, g *daemon.GateStatus) tea.Cmd {
 	if !m.begins() {
 		return nil
 	}
@@ -253,7 +253,7 @@ type commented struct {
 }
 
 // send sends the comments, if they are about the round that was on the screen.
-func (c commented) send(m *Model) tea.Cmd {
+func (c commented) send(m *deciding) tea.Cmd {
 	m.hidden()
 	switch {
 	case c.err != nil:
@@ -287,7 +287,7 @@ type signed struct {
 }
 
 // send sends the answer, if it was signed.
-func (s signed) send(m *Model) tea.Cmd {
+func (s signed) send(m *deciding) tea.Cmd {
 	m.hidden()
 	if s.err != nil {
 		m.tell(s.what + " was not signed: " + s.err.Error())
@@ -297,7 +297,7 @@ func (s signed) send(m *Model) tea.Cmd {
 }
 
 // paste inserts text: it is words, never keys.
-func (m *Model) paste(s string) {
+func (m *deciding) paste(s string) {
 	if m.mode != writing && m.mode != filtering {
 		return
 	}

@@ -33,7 +33,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	return m.command(k.String())
 }
 
-func (m *Model) move(k string) bool {
+func (m *listing) move(k string) bool {
 	switch k {
 	case "up", "k":
 		m.step(-1)
@@ -58,7 +58,7 @@ func (m *Model) move(k string) bool {
 }
 
 // nextWait goes to the next thing that waits for a person, from the last to the first.
-func (m *Model) nextWait() {
+func (m *listing) nextWait() {
 	for i := 1; i <= len(m.rows); i++ {
 		if at := (m.at + i) % len(m.rows); m.rows[at].kind == waitRow {
 			m.at = at
@@ -68,7 +68,7 @@ func (m *Model) nextWait() {
 	m.tell("nothing waits for you")
 }
 
-func (m *Model) current() *row {
+func (m *known) current() *row {
 	if m.at >= len(m.rows) || !m.rows[m.at].selectable() {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (m *Model) command(k string) tea.Cmd {
 	return nil
 }
 
-func (m *Model) fold(r *row, k string) {
+func (m *listing) fold(r *row, k string) {
 	key := runKey{r.repo.root, r.run.ID}
 	open, said := m.folds[key]
 	if !said {
@@ -146,7 +146,7 @@ func (m *Model) fold(r *row, k string) {
 }
 
 // pauseOrResume pauses a live run, or resumes it.
-func (m *Model) pauseOrResume(r *row) tea.Cmd {
+func (m *deciding) pauseOrResume(r *row) tea.Cmd {
 	switch {
 	case !r.run.Live():
 		m.tell(r.run.ID + " has ended")
@@ -160,7 +160,7 @@ func (m *Model) pauseOrResume(r *row) tea.Cmd {
 }
 
 // begins reports whether the last key may begin something that matters, and tells why not.
-func (m *Model) begins() bool {
+func (m *deciding) begins() bool {
 	why := m.guard.Begin(m.offer())
 	if why != "" {
 		m.tell(why)
@@ -169,7 +169,7 @@ func (m *Model) begins() bool {
 }
 
 // do sends an event, and shows the result. It continues when the screen is left.
-func (m *Model) do(root, what string, ev engine.Event, counted func()) tea.Cmd {
+func (m *deciding) do(root, what string, ev engine.Event, counted func()) tea.Cmd {
 	if m.unserved(root) {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (m *Model) do(root, what string, ev engine.Event, counted func()) tea.Cmd {
 }
 
 // unserved reports whether nobody serves a repo, so that a person can only look.
-func (m *Model) unserved(root string) bool {
+func (m *known) unserved(root string) bool {
 	r := m.repo(root)
 	if r == nil || r.served || !r.known {
 		return false
@@ -193,7 +193,7 @@ func (m *Model) unserved(root string) bool {
 }
 
 // quit leaves the screen once sent decisions have arrived; at once on Ctrl-C or if asked again.
-func (m *Model) quit(now bool) tea.Cmd {
+func (m *paging) quit(now bool) tea.Cmd {
 	m.one.leave(now)
 	if m.pending == 0 || now || m.leaving {
 		return tea.Quit
@@ -204,4 +204,4 @@ func (m *Model) quit(now bool) tea.Cmd {
 }
 
 // tell shows a line at the bottom.
-func (m *Model) tell(s string) { m.said, m.saidAt = s, m.now() }
+func (m *known) tell(s string) { m.said, m.saidAt = s, m.now() }

@@ -32,7 +32,7 @@ type line []span
 const reversed = "7"
 
 // draw returns a line of at most width cells.
-func (m *Model) draw(l line, width int, selected bool) string {
+func (m *drawing) draw(l line, width int, selected bool) string {
 	var b strings.Builder
 	left := width
 	for i, s := range l {
@@ -66,7 +66,7 @@ func more(l line) bool {
 }
 
 // paint sets a style. Yellow and cyan can hardly be read on a light background.
-func (m *Model) paint(style, s string) string {
+func (m *drawing) paint(style, s string) string {
 	if s == "" || style == console.Plain {
 		return s
 	}
@@ -82,7 +82,7 @@ func pad(s string, width int) string {
 
 func clip(s string, width int) string { return ansi.Truncate(s, width, "…") }
 
-func (m *Model) rowLine(r *row, at bool) line {
+func (m *drawing) rowLine(r *row, at bool) line {
 	cursor := span{console.Plain, "  "}
 	if at {
 		cursor.text = "› "
@@ -127,7 +127,7 @@ func sep(parts ...string) string {
 }
 
 // waitLine returns a row for what waits for a person: what, where, since when or how long, and why.
-func (m *Model) waitLine(r *row) line {
+func (m *drawing) waitLine(r *row) line {
 	state := r.wait.Kind
 	what, why := r.what(), ""
 	var parts []string
@@ -197,7 +197,7 @@ func score(g *daemon.GateStatus) string {
 
 func counts(g *daemon.GateStatus) string { return sep(render.Counts(g.Count, g.Routes, g.Max)...) }
 
-func (m *Model) runLine(r *daemon.RunStatus) line {
+func (m *drawing) runLine(r *daemon.RunStatus) line {
 	state := stateOf(r)
 	sign, style := render.Mark(state)
 	done := 0
@@ -267,7 +267,7 @@ func nameWide(r *daemon.RunStatus, width int) int {
 	return min(wide, titleMost+2)
 }
 
-func (m *Model) stepLine(r *row) line {
+func (m *drawing) stepLine(r *row) line {
 	s := r.step
 	sign, style := render.Mark(s.State)
 	if s.State == engine.Running && m.now().Second()%2 == 1 {
@@ -319,7 +319,7 @@ func tally(t engine.Tally) string {
 		fmt.Sprintf(" %d/%d tasks", t.Done, t.Total) + render.NotDone(t)
 }
 
-func (m *Model) gateLine(r *row) line {
+func (m *drawing) gateLine(r *row) line {
 	g := r.gate
 	sign, style := render.Mark(g.State)
 	state := g.State

@@ -33,7 +33,17 @@ const (
 )
 
 // Model is the screen. Only messages change it.
-type Model struct {
+type Model struct{ paging }
+
+type (
+	paging   struct{ deciding } // pages over the list
+	deciding struct{ listing }  // what a person decides, types and confirms
+	listing  struct{ drawing }  // the rows, and the cursor among them
+	drawing  struct{ known }    // the lines of the screen
+)
+
+// known is what the screen is made from.
+type known struct {
 	ctx  context.Context
 	host Host
 	one  *one // the run that the screen is about; nil = all runs
@@ -113,8 +123,10 @@ type redraw struct{}
 
 func newModel(ctx context.Context, host Host, now func() time.Time, send func(any)) *Model {
 	wake := func(d time.Duration) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return redraw{} }) }
-	return &Model{ctx: ctx, host: host, now: now, send: send, wake: wake, width: 80, height: 24,
+	m := &Model{}
+	m.known = known{ctx: ctx, host: host, now: now, send: send, wake: wake, width: 80, height: 24,
 		folds: map[runKey]bool{}, words: wordsSeen{}, stale: true}
+	return m
 }
 
 // Init asks the terminal for its background, and starts ticking.
@@ -128,7 +140,7 @@ func (m *Model) tick() tea.Cmd {
 	return tea.Tick(m.pace, func(time.Time) tea.Msg { return tick{n} })
 }
 
-func (m *Model) paceNow() time.Duration {
+func (m *known) paceNow() time.Duration {
 	for _, r := range m.repos {
 		for run := range r.all() {
 			if run.Live() {
@@ -170,7 +182,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case repoSeen:
 		m.seeRepo(msg)
 		m.layOut()
-		if m.one.over(m) {
+		if m.one.over(&m.known) {
 			return m, tea.Quit
 		}
 		cmd = tea.Batch(m.ring(), m.listen(), m.hurry(), m.one.begin(m))
@@ -190,9 +202,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case decided:
 		cmd = m.seeDecided(msg)
 	case commented:
-		cmd = msg.send(m)
+		cmd = msg.send(&m.deciding)
 	case signed:
-		cmd = msg.send(m)
+		cmd = msg.send(&m.deciding)
 	case pageSeen:
 		m.seePage(msg)
 	case lineSaid:
@@ -203,7 +215,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, cmd
 }
 
-func (m *Model) repo(root string) *repo {
+func (m *known) repo(root string) *repo {
 	for _, r := range m.repos {
 		if r.root == root {
 			return r
@@ -258,7 +270,7 @@ func (m *Model) seeRepo(msg repoSeen) {
 }
 
 // ring rings the bell once for each round that asks a person.
-func (m *Model) ring() tea.Cmd {
+func (m *known) ring() tea.Cmd {
 	news, asks := false, map[sense]bool{}
 	for i := range m.rows {
 		if r := &m.rows[i]; r.kind == waitRow && r.wait.Kind == "human" {

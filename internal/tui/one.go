@@ -44,7 +44,7 @@ type factsSeen []daemon.Line
 type graphSeen func(daemon.RunStatus) string
 
 // find keeps the run and the live runs below it, the run first.
-func (o *one) find(m *Model) {
+func (o *one) find(m *listing) {
 	o.all = o.all[:0]
 	for _, r := range m.repos {
 		if r.runs[o.id] == nil {
@@ -60,7 +60,7 @@ func (o *one) find(m *Model) {
 }
 
 // over reports whether the run has ended, or is unknown by now. A page stays.
-func (o *one) over(m *Model) bool {
+func (o *one) over(m *known) bool {
 	return o != nil && !o.alone() && m.loaded && (len(o.all) == 0 || !o.all[0].Live())
 }
 
@@ -110,7 +110,7 @@ func (o *one) leaves() string {
 
 // about returns the run that the screen is about just now: the one of the page, the question or the
 // words; nil = none.
-func (o *one) about(m *Model) *daemon.RunStatus {
+func (o *one) about(m *drawing) *daemon.RunStatus {
 	id := o.id
 	switch {
 	case m.mode == writing:
@@ -130,7 +130,7 @@ func (o *one) about(m *Model) *daemon.RunStatus {
 
 // rows returns what waits for a person in the run and below it, its steps, and the runs of its
 // tasks.
-func (o *one) rows(m *Model) (waits, rest []row) {
+func (o *one) rows(m *listing) (waits, rest []row) {
 	o.find(m)
 	for i, run := range o.all {
 		r := m.repos[0]
@@ -153,7 +153,7 @@ func (o *one) rows(m *Model) (waits, rest []row) {
 
 // head returns the lines at the top: the run's state, progress, time, cost and trust, why it is
 // paused, what else it waits for, and what is wrong.
-func (o *one) head(m *Model) []string {
+func (o *one) head(m *drawing) []string {
 	r := o.about(m)
 	if r == nil {
 		return []string{m.draw(line{{console.Bold, text.Line(o.id)}}, m.width, false)}
@@ -240,7 +240,7 @@ func (o *one) logRows(list, room int) int {
 }
 
 // log returns the newest facts below a line.
-func (o *one) log(m *Model, rows, width int) []string {
+func (o *one) log(m *drawing, rows, width int) []string {
 	if rows < 2 {
 		return nil
 	}
@@ -254,7 +254,7 @@ func (o *one) log(m *Model, rows, width int) []string {
 }
 
 // beside puts the graph at the right of the screen's body, if the terminal is wide enough.
-func (o *one) beside(m *Model, body []string) []string {
+func (o *one) beside(m *drawing, body []string) []string {
 	width := o.bodyWidth(m)
 	if width == m.width {
 		return body
@@ -282,7 +282,7 @@ func (o *one) beside(m *Model, body []string) []string {
 }
 
 // bodyWidth is the width of the rows and the log.
-func (o *one) bodyWidth(m *Model) int {
+func (o *one) bodyWidth(m *drawing) int {
 	if o == nil || o.graph == nil || m.width < graphFrom {
 		return m.width
 	}

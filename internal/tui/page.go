@@ -54,7 +54,7 @@ type lineSaid struct {
 	err   error
 }
 
-func (m *Model) open(p *pageView) {
+func (m *paging) open(p *pageView) {
 	if m.page != nil {
 		p.n = m.page.n + 1
 		if m.page.stop != nil {
@@ -65,7 +65,7 @@ func (m *Model) open(p *pageView) {
 }
 
 // show opens the page for a decision at a row.
-func (m *Model) show(r *row) tea.Cmd {
+func (m *paging) show(r *row) tea.Cmd {
 	what := r.what()
 	if what == "" {
 		what = lookAt(r)
@@ -105,7 +105,7 @@ func lookAt(r *row) string {
 	return last
 }
 
-func (m *Model) seePage(msg pageSeen) {
+func (m *paging) seePage(msg pageSeen) {
 	p := m.page
 	if p == nil || p.n != msg.n {
 		return
@@ -129,7 +129,7 @@ func (m *Model) seePage(msg pageSeen) {
 }
 
 // tail opens what an agent says, as it says it.
-func (m *Model) tail(r *row) tea.Cmd {
+func (m *paging) tail(r *row) tea.Cmd {
 	what := speaker(r)
 	title := "output of " + r.run.ID
 	if what != "" {
@@ -164,7 +164,7 @@ func speaker(r *row) string {
 	return ""
 }
 
-func (m *Model) seeLine(msg lineSaid) {
+func (m *paging) seeLine(msg lineSaid) {
 	p := m.page
 	if p == nil || p.n != msg.n || !p.tails {
 		return
@@ -178,7 +178,7 @@ func (m *Model) seeLine(msg lineSaid) {
 	}
 }
 
-func (m *Model) read(k tea.KeyPressMsg) tea.Cmd {
+func (m *paging) read(k tea.KeyPressMsg) tea.Cmd {
 	p, room := m.page, m.room()
 	by := 0
 	switch k.String() {
@@ -231,7 +231,7 @@ func (p *pageView) stale(g *daemon.GateStatus) string {
 	return ""
 }
 
-func (m *Model) onPage(k string) tea.Cmd {
+func (m *paging) onPage(k string) tea.Cmd {
 	p := m.page
 	if p.run == "" {
 		return nil
@@ -277,7 +277,7 @@ func (m *Model) onPage(k string) tea.Cmd {
 }
 
 // close goes back to the list, if there is one.
-func (m *Model) close() tea.Cmd {
+func (m *paging) close() tea.Cmd {
 	if m.one.alone() {
 		if m.page.tails || m.page.run == "" {
 			return m.show(&m.one.row)

@@ -103,7 +103,7 @@ func (r *row) what() string {
 }
 
 // layOut creates stale rows anew, and keeps the cursor on its row.
-func (m *Model) layOut() {
+func (m *listing) layOut() {
 	if m.stale {
 		m.stale = false
 		var was sense
@@ -118,7 +118,7 @@ func (m *Model) layOut() {
 
 // find puts the cursor on its former row. If that is gone, it takes the next one that waits for a
 // person, if it was on such a row; the top if nothing waits or the person has not moved it.
-func (m *Model) find(was sense) {
+func (m *listing) find(was sense) {
 	i := slices.IndexFunc(m.rows, func(r row) bool { return r.key() == was.key })
 	switch {
 	case m.chosen && i >= 0:
@@ -137,7 +137,7 @@ func (m *Model) find(was sense) {
 }
 
 // step moves the cursor by selectable rows; 0 = to the nearest.
-func (m *Model) step(by int) {
+func (m *listing) step(by int) {
 	to := func(from, way int) bool {
 		for i := from; i >= 0 && i < len(m.rows); i += way {
 			if m.rows[i].selectable() {
@@ -157,7 +157,7 @@ func (m *Model) step(by int) {
 }
 
 // scroll brings the cursor's row onto the screen, with a heading right above it.
-func (m *Model) scroll() {
+func (m *listing) scroll() {
 	room := m.room()
 	top := m.at
 	for top > 0 && !m.rows[top-1].selectable() {
@@ -176,7 +176,7 @@ func (m *Model) scroll() {
 	m.first = max(min(m.first, len(m.rows)-room), 0)
 }
 
-func (m *Model) visible() []row {
+func (m *drawing) visible() []row {
 	if m.first >= len(m.rows) {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (m *Model) visible() []row {
 
 // rowsNow returns all rows: what waits for a person, then each repo with its runs, live ones first,
 // the newest on top.
-func (m *Model) rowsNow() []row {
+func (m *listing) rowsNow() []row {
 	var waits, rest []row
 	if m.one != nil {
 		waits, rest = m.one.rows(m)
@@ -229,7 +229,7 @@ func urgency(wait string) int {
 	return slices.Index([]string{"human", "window", "offer", "paused"}, wait)
 }
 
-func (m *Model) waitsOf(r *repo) []row {
+func (m *listing) waitsOf(r *repo) []row {
 	var out []row
 	for run := range r.all() {
 		if run.Live() && m.matches(r, run) {
@@ -262,7 +262,7 @@ func waitsIn(r *repo, run *daemon.RunStatus) (out []row) {
 	return out
 }
 
-func (m *Model) runsOf(r *repo, unfolded bool) []row {
+func (m *listing) runsOf(r *repo, unfolded bool) []row {
 	lives, ended := 0, 0
 	var alive, dead []row
 	for _, id := range slices.Backward(r.order) {
@@ -310,7 +310,7 @@ func stepsOf(r *repo, run *daemon.RunStatus) []row {
 
 // matches reports whether all words of the filter are in the run's name, its state, its repo's name
 // or its steps and gates.
-func (m *Model) matches(r *repo, run *daemon.RunStatus) bool {
+func (m *known) matches(r *repo, run *daemon.RunStatus) bool {
 	if m.filter == "" {
 		return true
 	}

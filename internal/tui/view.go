@@ -26,7 +26,7 @@ func (m *Model) View() tea.View {
 	return v
 }
 
-func (m *Model) screen() []string {
+func (m *drawing) screen() []string {
 	head, foot := m.head(), m.foot()
 	room := max(m.height-len(head)-len(foot), leastRoom)
 	width := m.one.bodyWidth(m)
@@ -61,7 +61,7 @@ func (m *Model) screen() []string {
 }
 
 // backTo returns where a text or a question leads back to.
-func (m *Model) backTo() mode {
+func (m *drawing) backTo() mode {
 	switch m.mode {
 	case writing, filtering:
 		return m.input.back
@@ -72,7 +72,7 @@ func (m *Model) backTo() mode {
 }
 
 // room is how many rows the list or the page has.
-func (m *Model) room() int {
+func (m *drawing) room() int {
 	room := max(m.height-len(m.head())-len(m.foot()), leastRoom)
 	if m.backTo() == reading {
 		return room
@@ -81,7 +81,7 @@ func (m *Model) room() int {
 }
 
 // head returns the lines at the top: totals, and what is wrong.
-func (m *Model) head() []string {
+func (m *drawing) head() []string {
 	if m.one != nil {
 		return m.one.head(m)
 	}
@@ -134,7 +134,7 @@ func later(a, b daemon.Today) daemon.Today {
 }
 
 // troubles returns what is wrong overall, the worst first.
-func (m *Model) troubles() []string {
+func (m *known) troubles() []string {
 	var out []string
 	for _, r := range m.repos {
 		switch {
@@ -162,7 +162,7 @@ func (m *Model) troubles() []string {
 }
 
 // pageLines returns the visible part of the page.
-func (m *Model) pageLines(room int) []string {
+func (m *drawing) pageLines(room int) []string {
 	p := m.page
 	p.fit(m.width)
 	if p.follow {
@@ -180,7 +180,7 @@ func (m *Model) pageLines(room int) []string {
 }
 
 // foot returns the lines at the bottom: the result of the last key, and what to type.
-func (m *Model) foot() []string {
+func (m *drawing) foot() []string {
 	var out []string
 	if m.said != "" && m.now().Sub(m.saidAt) < saidFor {
 		text := strings.Split(ansi.Wrap(text.Line(m.said), max(m.width, 1), ""), "\n")
@@ -204,7 +204,7 @@ func (m *Model) foot() []string {
 }
 
 // inputLines returns the typed words, at least their end.
-func (m *Model) inputLines() []string {
+func (m *drawing) inputLines() []string {
 	what := m.input.what
 	if f := m.input.form; f != nil {
 		out := Wrap(m.paint("1;33", fmt.Sprintf("%s #%d asks: %s", what.gate, what.round, f.Question())), max(m.width, 1))
@@ -262,7 +262,7 @@ func decideKeys(g *daemon.GateStatus) []string {
 }
 
 // keysFor returns the keys that work at a row, the important ones first.
-func (m *Model) keysFor(r *row) []string {
+func (m *known) keysFor(r *row) []string {
 	var keys []string
 	if r != nil {
 		if r.gate != nil && r.run.Live() && (r.repo.served || !r.repo.known) {
@@ -288,7 +288,7 @@ func (m *Model) keysFor(r *row) []string {
 
 // keyLines returns the keys, on two lines if they do not fit one and the screen is high enough. The
 // first key and the last two remain longest.
-func (m *Model) keyLines(keys ...string) (out []string) {
+func (m *drawing) keyLines(keys ...string) (out []string) {
 	most := 1
 	if m.height >= twoLinesFrom {
 		most = 2
@@ -323,7 +323,7 @@ func keysIn(keys []string, width int) (out []line) {
 	return out
 }
 
-func (m *Model) pageFoot() []string {
+func (m *drawing) pageFoot() []string {
 	p := m.page
 	keys := []string{}
 	var out []string

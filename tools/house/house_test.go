@@ -48,7 +48,6 @@ func over() map[string]int {
 
 		"methods of engine.decider":           160, // pullEnded: somebody merges or closes the pull request
 		"methods of specs.compiler":           86, // forge, judgedBy, pull: the language of the forge
-		"methods of internal/tui.Model":       77,
 		"methods of internal/folders.Folders": 73,
 		"methods of daemon.Repo":              63,
 		"methods of engine.Run":               55,
