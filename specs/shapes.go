@@ -2,6 +2,7 @@ package specs
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -344,7 +345,7 @@ func (r *reader) limit(bound shape, n *yaml.Node, what string) (onHit scalar) {
 			bound.read(r, kv.value, what)
 		case "on_hit":
 			onHit.read(r, kv.value, what+": on_hit")
-			if hits := []string{"ABORTED", "FAILED", "human"}; onHit.set() && !contains(hits, onHit.value) {
+			if hits := []string{"ABORTED", "FAILED", "human"}; onHit.set() && !slices.Contains(hits, onHit.value) {
 				r.at(kv.value, "%s: on_hit: unknown word %s%s", what, quote(onHit.value), r.oneOf(onHit.value, hits))
 			}
 		default:
@@ -355,13 +356,4 @@ func (r *reader) limit(bound shape, n *yaml.Node, what string) (onHit scalar) {
 		r.at(n, `%s: "max" is missing`, what)
 	}
 	return onHit
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
