@@ -166,11 +166,7 @@ func (c *compiler) inline(s *engine.Step) *engine.Spec {
 		ContextFiles: c.spec.ContextFiles, Protect: c.spec.Protect, Setup: c.spec.Setup, AfterStep: c.spec.AfterStep,
 		AfterRun: c.afterTask(s), Limits: engine.Limits{MaxSameFailure: engine.DefaultMaxSameFailure},
 		Steps: []*engine.Step{&one},
-		Gates: []*engine.Gate{{ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true,
-			Reviewer: engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
-			OnPass:   []string{engine.EndDone}, OnFail: engine.EndFailed, OnExhausted: engine.EndFailed, OnTimeout: "remind",
-			MaxRetries:   1,
-			RetryContext: fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, s.ID)}}}
+		Gates: []*engine.Gate{implicitGate(s, []string{engine.EndDone})}}
 }
 
 // afterTask returns the hook of the runs of the step's tasks.
