@@ -261,6 +261,7 @@ type Step struct {
 	Agent       *Agent   // nil for a command
 	Run         *Command // nil for an agent
 	Env         []EnvVar
+	On          []string // labels of the workers that may do it, beside those of its role
 	Inputs      []Text
 	Outputs     []Output
 	Criteria    []Criterion

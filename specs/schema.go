@@ -90,6 +90,10 @@ func (*ident) schema() object {
 
 func (*textList) schema() object { return listOf(filledSchema()) }
 
+func (*labelsDoc) schema() object {
+	return object{"type": "array", "items": (&ident{}).schema(), "minItems": 1, "maxItems": MaxLabels, "uniqueItems": true}
+}
+
 func (*pathList) schema() object {
 	s := filledSchema()
 	s["not"] = object{"type": "string", "pattern": `^[/~]|\\|(^|/)\.\.(/|$)|(^|/)\.git(/|$)`}

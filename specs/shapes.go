@@ -73,6 +73,25 @@ func (l *textList) read(r *reader, n *yaml.Node, what string) {
 
 type pathList struct{ textList }
 
+// MaxLabels is how many labels of a worker a list may have.
+const MaxLabels = 16
+
+// labelsDoc is `on:` of a step.
+type labelsDoc struct{ textList }
+
+func (l *labelsDoc) read(r *reader, n *yaml.Node, what string) {
+	l.textList.read(r, n, what)
+	r.distinct(l.textList, what, func(s string) string {
+		if strings.Contains(s, "${{") {
+			return "holds ${{ }}: a label is a fixed text: which machine works is not for an agent to say"
+		}
+		return ids.Fault(s)
+	})
+	if most := len(l.items); l.node != nil && (most == 0 || most > MaxLabels) {
+		r.at(n, "%s: %d labels: want 1 to %d, or remove it", what, most, MaxLabels)
+	}
+}
+
 type exprDoc struct{ scalar }
 
 func (e *exprDoc) read(r *reader, n *yaml.Node, what string) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/agents/program"
@@ -27,8 +28,17 @@ type Far struct {
 	of Afar // nil = there are none
 }
 
-// On returns the labels of the workers that do the steps of a role; none: this machine does.
-func (f Far) On(role string) []string { return f.ls.opt.Settings().Role(role).On }
+// On returns the labels that a worker needs for a step: those of its role, and its own, which only
+// add to them; none: this machine does it.
+func (f Far) On(st *engine.Step) []string {
+	on := slices.Clone(f.ls.opt.Settings().Role(st.Role()).On)
+	for _, label := range st.On {
+		if !slices.Contains(on, label) {
+			on = append(on, label)
+		}
+	}
+	return on
+}
 
 // Get returns what a worker has stored.
 func (f Far) Get(ctx context.Context, digest string) (io.ReadCloser, error) {
@@ -87,8 +97,8 @@ func (f Far) ended(ctx context.Context, l Order, back Back) (Ended, error) {
 // launch has a worker make the launch. Errors of this machine are tried again.
 func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error)) (Back, error) {
 	if f.of == nil {
-		return Back{}, job.Fatal("its role works on a worker (on: %s), and this daemon has none: start it with --cluster, "+
-			"or take `on` out of the role's settings", strings.Join(l.On, ", "))
+		return Back{}, job.Fatal("it works on a worker (on: %s), and this daemon has none: start it with --cluster, "+
+			"or take `on` out of the step and of its role's settings", strings.Join(l.On, ", "))
 	}
 	w := Watch{
 		Waits: func(why string) { l.Clock.hold(); f.ls.Note(l.Key, why) },
