@@ -149,14 +149,12 @@ func workersOf(c *compiler, d *stepDoc, s *engine.Step, what string) (out []stri
 	}
 	why := ""
 	switch w := c.doc.Workflow; {
-	case s.Run != nil:
-		why = "a command runs on the machine that leads: give the step an agent"
 	case s.Offered():
 		why = fmt.Sprintf("who takes an offered step (launch: %s) does it where they are: remove launch", s.Agent.Launch)
 	case s.Signal.Type == engine.SignalCommit || s.Signal.Type == engine.SignalPull:
-		why = fmt.Sprintf("a worker's agent cannot signal by %s: take stdout_exit or sentinel_file", s.Signal.Type)
-	case s.Agent == nil || s.Agent.Reads:
-	case d.Agent.Worktree.set():
+		why = fmt.Sprintf("nothing on a worker can signal by %s: take stdout_exit or sentinel_file", s.Signal.Type)
+	case s.Reads():
+	case d.Agent != nil && d.Agent.Worktree.set():
 		why = "a worker has the run's own worktree and no other: remove worktree"
 	case w != nil && w.Workspace.value != engine.WorkspaceRun && len(c.above) == 0:
 		why = "only the work of a run with its own worktree can travel: add workspace: run to the workflow"

@@ -18,23 +18,32 @@ echo "$SLUICE_STEP @NAME@" >> "@RAN@"
 echo "$SLUICE_STEP" > "$SLUICE_STEP.txt"
 `
 
-const onSpec = `workflow: {id: on, workspace: run}
+const onSpec = `workflow: {id: on, workspace: run, vars: {n: 7}}
 steps:
   - {id: A, agent: {type: builder, prompt: Make A.}, on: [gpu], outputs: [A.txt], next_step: B}
   - {id: B, agent: {type: checker, prompt: Make B.}, on: [gpu], outputs: [B.txt], next_step: C}
   - {id: C, agent: {type: checker, prompt: Make C.}, outputs: [C.txt], next_step: D}
-  - {id: D, agent: {type: builder, prompt: Make D.}, on: [big], outputs: [D.txt], next_step: DONE}
+  - {id: D, agent: {type: builder, prompt: Make D.}, on: [big], outputs: [D.txt], next_step: E}
+  - id: E
+    run: 'test -s A.txt && echo "E $MACHINE $N $SLUICE_STEP" | tee E.txt'
+    agent: {type: checker}
+    env: {N: "${{vars.n}}"}
+    on: [gpu]
+    outputs: [E.txt]
+    next_step: F
+  - {id: F, run: [sh, -c, "exit 3"], on: [gpu], next_step: DONE}
 `
 
 const onSettings = `notify: {desktop: false}
 agents: {acts: {command: [sh, "@WORK@/agent.sh"], prompt_via: file}}
-roles: {"*": {agent: acts}, builder: {on: [linux]}}
+roles: {"*": {agent: acts}, builder: {on: [linux]}, checker: {env: [MACHINE]}}
 sandbox: {read: ["@WORK@/tools"], write: ["@DIR@"]}
 `
 
 // onMachine gives a machine its settings and its agent.
 func (w *sandbox) onMachine(name, ran string) {
 	w.t.Helper()
+	w.env = append(w.env, "MACHINE="+name)
 	w.put("config/sluice/config.yaml", strings.NewReplacer("@WORK@", w.work, "@DIR@", filepath.Dir(ran)).Replace(onSettings))
 	w.put("agent.sh", strings.NewReplacer("@RAN@", ran, "@NAME@", name).Replace(onAgent))
 }
@@ -72,12 +81,23 @@ func TestClusterStepOn(t *testing.T) {
 	}
 	all[0].stop()
 	all[0].workIn(servers, id, "--labels", "linux,big")
-	eventually(t, "the run ends", a.ended)
+	eventually(t, "E waits for a worker that takes commands", func() bool {
+		return strings.Contains(a.do(a.bin, "status"), "no worker with the labels gpu, commands is there")
+	})
+	all[1].stop()
+	all[1].workIn(servers, id, "--labels", "linux,gpu,commands")
+	eventually(t, "F ends the run", func() bool { return a.phase() == engine.RunFailed })
 	if got := ranLines(t, ran); got != "A gpu\nB gpu\nC lead\nD wide\n" {
-		t.Errorf("these steps ran:\n%s", got)
+		t.Errorf("these agents ran:\n%s", got)
 	}
 	for _, file := range []string{"A.txt", "B.txt", "C.txt", "D.txt"} {
 		a.do("git", "cat-file", "-e", "sluice/on-1:"+file)
+	}
+	if got := a.do("git", "show", "sluice/on-1:E.txt"); got != "E gpu 7 E\n" {
+		t.Errorf("the command of E says %q", got)
+	}
+	if out := a.do(a.bin, "log"); !strings.Contains(out, "exit code 3") {
+		t.Errorf("F's exit code is not in the log:\n%s", out)
 	}
 }
 
