@@ -227,9 +227,7 @@ func answerWord(raw json.RawMessage) said {
 	out.Feedback = typed[string](keys["feedback"])
 	out.Options, out.Score, out.Scores = typed[[]string](keys["options"]), typed[*float64](keys["score"]),
 		typed[map[string]float64](keys["scores"])
-	if f, ok := keys["findings"]; ok {
-		out.Findings = f
-	}
+	out.Findings = keys["findings"]
 	return out
 }
 

@@ -166,12 +166,7 @@ func (r *Run) hold(a *Attempt, o *occupied) {
 
 // roundOver returns the open round over the attempt, or nil.
 func (r *Run) roundOver(a *Attempt) *Round {
-	for _, q := range r.open {
-		if q.Step == a.step && q.Attempt == a.N {
-			return q
-		}
-	}
-	return nil
+	return find(r.open, func(q *Round) bool { return q.Step == a.step && q.Attempt == a.N })
 }
 
 // holdUnread marks the worktrees held without a process by a run whose spec cannot be read: offers,

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -78,16 +79,11 @@ type List struct {
 }
 
 // sides returns the steps that the list may visit.
-func (l *List) sides() (out []string) {
+func (l *List) sides() []string {
 	if l == nil {
 		return nil
 	}
-	for _, t := range []string{l.OnMissing, l.OnInvalid, l.OnExhausted} {
-		if t != "" {
-			out = append(out, t)
-		}
-	}
-	return out
+	return slices.DeleteFunc([]string{l.OnMissing, l.OnInvalid, l.OnExhausted}, func(t string) bool { return t == "" })
 }
 
 // All returns the spec and those of its child runs.
@@ -103,12 +99,7 @@ func (s *Spec) All() []*Spec {
 
 // List returns the step with for_each, or nil.
 func (s *Spec) List() *Step {
-	for _, st := range s.Steps {
-		if st.ForEach != nil {
-			return st
-		}
-	}
-	return nil
+	return find(s.Steps, func(st *Step) bool { return st.ForEach != nil })
 }
 
 // Of returns the spec of a digest. A child run's digest is its parent's, "/" and the step.
@@ -270,6 +261,7 @@ type Step struct {
 	Agent       *Agent   // nil for a command
 	Run         *Command // nil for an agent
 	Env         []EnvVar
+	On          []string // labels of the workers that may do it, beside those of its role
 	Inputs      []Text
 	Outputs     []Output
 	Criteria    []Criterion
@@ -314,12 +306,7 @@ func (s *Spec) Step(id string) *Step {
 	if s.graph != nil {
 		return s.graph.steps[id]
 	}
-	for _, st := range s.Steps {
-		if st.ID == id {
-			return st
-		}
-	}
-	return nil
+	return find(s.Steps, func(st *Step) bool { return st.ID == id })
 }
 
 // IsEnd reports whether the target is DONE, FAILED or ABORTED.

@@ -104,12 +104,7 @@ func (s *Spec) Gate(id string) *Gate {
 	if s.graph != nil {
 		return s.graph.gates[id]
 	}
-	for _, g := range s.Gates {
-		if g.ID == id {
-			return g
-		}
-	}
-	return nil
+	return find(s.Gates, func(g *Gate) bool { return g.ID == id })
 }
 
 // LastGate returns the gate whose pass moves the step's work on.

@@ -58,12 +58,7 @@ func (o *On) Trigger(name string) *Trigger {
 	if o == nil {
 		return nil
 	}
-	for _, t := range o.Triggers {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
+	return find(o.Triggers, func(t *Trigger) bool { return t.Name == name })
 }
 
 // FiringVars returns the vars that a firing gives its run: those of `with`, and each of its values

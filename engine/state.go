@@ -326,10 +326,5 @@ func (r *Run) Offers(st *Step) bool { return st.Offered() && !r.Stubbed() }
 
 // Proc returns the process with the key, or nil.
 func (r *Run) Proc(key string) *Proc {
-	for _, p := range r.Procs {
-		if p.Key == key {
-			return p
-		}
-	}
-	return nil
+	return find(r.Procs, func(p *Proc) bool { return p.Key == key })
 }

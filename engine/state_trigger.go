@@ -101,12 +101,7 @@ func (a *Armed) firing(trigger, key string) *Firing {
 	if a == nil {
 		return nil
 	}
-	for _, f := range a.Firings {
-		if f.Trigger == trigger && f.Key == key {
-			return f
-		}
-	}
-	return nil
+	return find(a.Firings, func(f *Firing) bool { return f.Trigger == trigger && f.Key == key })
 }
 
 // keyBytes is the length of a remembered digest. Nobody gains by making two keys alike: the second

@@ -59,14 +59,14 @@ func (c *compiler) children(d *stepDoc, s *engine.Step, what string) {
 		s.Child = c.inline(s)
 	}
 	// The child defines who does the work, and how.
-	s.Agent, s.Run, s.Env, s.Inputs, s.Criteria, s.Answer, s.Restarts = nil, nil, nil, nil, nil, nil, nil
+	s.Agent, s.Run, s.Env, s.On, s.Inputs, s.Criteria, s.Answer, s.Restarts = nil, nil, nil, nil, nil, nil, nil, nil
 	s.Timeout, s.IdleTimeout, s.Signal = 0, 0, engine.Signal{Type: engine.SignalExit}
 }
 
 // ownOnly refuses keys that mean nothing beside workflow, where the child's steps have them.
 func (c *compiler) ownOnly(d *stepDoc, what string) {
-	for _, key := range []string{"env", "inputs", "success_criterion", "setup", "timeout", "idle_timeout", "restarts",
-		"signal"} {
+	for _, key := range []string{"env", "on", "inputs", "success_criterion", "setup", "timeout", "idle_timeout",
+		"restarts", "signal"} {
 		if d.has(key) {
 			c.at(d.key(key), "%s: %s has no meaning beside workflow: its steps say it", what, key)
 		}
@@ -166,11 +166,7 @@ func (c *compiler) inline(s *engine.Step) *engine.Spec {
 		ContextFiles: c.spec.ContextFiles, Protect: c.spec.Protect, Setup: c.spec.Setup, AfterStep: c.spec.AfterStep,
 		AfterRun: c.afterTask(s), Limits: engine.Limits{MaxSameFailure: engine.DefaultMaxSameFailure},
 		Steps: []*engine.Step{&one},
-		Gates: []*engine.Gate{{ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true,
-			Reviewer: engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
-			OnPass:   []string{engine.EndDone}, OnFail: engine.EndFailed, OnExhausted: engine.EndFailed, OnTimeout: "remind",
-			MaxRetries:   1,
-			RetryContext: fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, s.ID)}}}
+		Gates: []*engine.Gate{implicitGate(s, []string{engine.EndDone})}}
 }
 
 // afterTask returns the hook of the runs of the step's tasks.

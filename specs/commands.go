@@ -57,19 +57,12 @@ func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
 	return cmd
 }
 
-// knownVars returns the run's text vars: those given, or else the defaults.
+// knownVars returns the run's text vars that are known and from no agent.
 func (c *compiler) knownVars() shells.Vars {
 	out := shells.Vars{}
-	for _, v := range c.spec.Vars {
-		if c.late[v.Name] || c.world.said[v.Name] {
-			continue
-		}
-		value := v.Default
-		if given, ok := c.given[v.Name]; ok {
-			value = given
-		}
-		if text, ok := value.(string); ok {
-			out[shells.VarName(v.Name)] = text
+	for name, value := range c.varsOf() {
+		if text, ok := value.(string); ok && !c.world.said[name] {
+			out[shells.VarName(name)] = text
 		}
 	}
 	return out

@@ -192,8 +192,15 @@ func outcomes(d *gateDoc) (names []string) {
 	return names
 }
 
-// implicit creates the gate of each step that names none. It takes the step's own result; a failure
-// goes to the step's on_fail, or ends the run.
+// implicitGate returns a gate that takes the step's own result: a failure ends the run.
+func implicitGate(s *engine.Step, to []string) *engine.Gate {
+	return &engine.Gate{ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true,
+		Reviewer: engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
+		OnPass:   to, OnFail: engine.EndFailed, OnExhausted: engine.EndFailed, OnTimeout: "remind", MaxRetries: 1,
+		RetryContext: fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, s.ID)}
+}
+
+// implicit creates the gate of each step that names none; a failure goes to its on_fail, if any.
 func (c *compiler) implicit() {
 	for _, s := range c.spec.Steps {
 		d := c.steps[s.ID]
@@ -204,16 +211,7 @@ func (c *compiler) implicit() {
 		for _, t := range d.NextStep.items {
 			to = append(to, t.value)
 		}
-		g := &engine.Gate{
-			ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true,
-			Reviewer:     engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
-			OnPass:       to,
-			OnFail:       engine.EndFailed,
-			OnExhausted:  engine.EndFailed,
-			OnTimeout:    "remind",
-			MaxRetries:   1,
-			RetryContext: fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, s.ID),
-		}
+		g := implicitGate(s, to)
 		if t, ok := c.target(d.OnFail, "step "+s.ID+": on_fail"); ok {
 			g.OnFail, g.OnExhausted, g.MaxRetries = t, engine.Human, engine.DefaultMaxRetries
 		}

@@ -18,9 +18,9 @@ func (c *compiler) limits(d *limitsDoc) {
 	of.span("max_duration", d.MaxDuration, &l.MaxDuration)
 	of.count("max_steps", d.MaxSteps, &l.MaxSteps)
 	of.count("max_same_failure", d.MaxSameFailure, &l.MaxSameFailure)
-	of.tokens(d.MaxTokens, &l.MaxTokens)
-	of.cost(d.MaxCostUSD, &l.MaxCostUSD)
-	of.ratio(d.MaxFailedRatio, &l.MaxFailedRatio)
+	l.MaxTokens = int64(of.number("max_tokens", d.MaxTokens, 1))
+	l.MaxCostUSD = of.number("max_cost_usd", d.MaxCostUSD, 0)
+	l.MaxFailedRatio = of.ratio(d.MaxFailedRatio)
 	if d.Roles == nil {
 		return
 	}
@@ -29,8 +29,8 @@ func (c *compiler) limits(d *limitsDoc) {
 		of, s := limiter{c: c, at: "roles." + r.name + "."}, engine.Spend{}
 		of.span("max_duration", r.doc.MaxDuration, &s.Time)
 		of.count("max_launches", r.doc.MaxLaunches, &s.Launches)
-		of.tokens(r.doc.MaxTokens, &s.Tokens)
-		of.cost(r.doc.MaxCostUSD, &s.CostUSD)
+		s.Tokens = int64(of.number("max_tokens", r.doc.MaxTokens, 1))
+		s.CostUSD = of.number("max_cost_usd", r.doc.MaxCostUSD, 0)
 		l.Roles[r.name] = s
 	}
 }
@@ -115,45 +115,29 @@ func (l limiter) count(key string, d *countLimit, to *int) {
 	l.hit(key, d.onHit)
 }
 
-func (l limiter) tokens(d *numberLimit, to *int64) {
-	const key = "max_tokens"
+// number returns a limit that is more than 0, and at least least.
+func (l limiter) number(key string, d *numberLimit, least float64) float64 {
 	if d == nil || d.max.node == nil {
-		return
+		return 0
 	}
-	if n, ok := l.c.number(d.max, l.what(key)); ok {
-		l.positive(d.max.node, n >= 1, key)
-		*to = int64(n)
+	f, ok := l.c.number(d.max, l.what(key))
+	if ok {
+		l.positive(d.max.node, f > 0 && f >= least, key)
 	}
 	l.hit(key, d.onHit)
+	return f
 }
 
-// ratio compiles the limit over a list's tasks.
-func (l limiter) ratio(d *numberLimit, to *float64) {
+// ratio returns the limit over a list's tasks.
+func (l limiter) ratio(d *numberLimit) float64 {
 	const key = "max_failed_ratio"
-	if d == nil || d.max.node == nil {
-		return
+	f := l.number(key, d, 0)
+	if f > 1 {
+		l.c.at(d.max.node, "%s: %v is more than 1: it is the part of the tasks that may fail, as 0.5", l.what(key), f)
 	}
-	if f, ok := l.c.number(d.max, l.what(key)); ok {
-		l.positive(d.max.node, f > 0, key)
-		if f > 1 {
-			l.c.at(d.max.node, "%s: %v is more than 1: it is the part of the tasks that may fail, as 0.5", l.what(key), f)
-		}
-		*to = f
-	}
-	if !slices.ContainsFunc(l.c.doc.Steps, func(s *stepDoc) bool { return s.ForEach != nil }) {
+	lists := func(s *stepDoc) bool { return s.ForEach != nil }
+	if d != nil && d.max.node != nil && !slices.ContainsFunc(l.c.doc.Steps, lists) {
 		l.c.at(d.max.node, "%s counts the tasks of a for_each, and no step has one", l.what(key))
 	}
-	l.hit(key, d.onHit)
-}
-
-func (l limiter) cost(d *numberLimit, to *float64) {
-	const key = "max_cost_usd"
-	if d == nil || d.max.node == nil {
-		return
-	}
-	if f, ok := l.c.number(d.max, l.what(key)); ok {
-		l.positive(d.max.node, f > 0, key)
-		*to = f
-	}
-	l.hit(key, d.onHit)
+	return f
 }

@@ -28,13 +28,7 @@ func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
 			c.at(r.AgentType.node, "%s: agent_type %s %s", what, quote(r.AgentType.value), bad)
 		}
 	}
-	for _, t := range r.Rubric.items {
-		if bad := ids.Fault(t.value); bad != "" || slices.Contains(out.Rubric, t.value) {
-			c.at(t.node, "%s: rubric: %s %s", what, quote(t.value), orTwice(bad))
-			continue
-		}
-		out.Rubric = append(out.Rubric, t.value)
-	}
+	out.Rubric = c.distinct(r.Rubric, what+": rubric", ids.Fault)
 	out.Approvers, out.Forge = c.approvers(r, what), c.judgedBy(r, what)
 	if out.AtForge() && out.Trust == engine.TrustSigned {
 		c.at(r.key("trust"), "%s: trust: signed lets no forge:LOGIN decide: remove one of them", what)
@@ -65,58 +59,41 @@ func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
 }
 
 // judgedBy returns what the forge judges by.
-func (c *compiler) judgedBy(r *reviewerDoc, what string) (out []string) {
+func (c *compiler) judgedBy(r *reviewerDoc, what string) []string {
 	words := []string{engine.ForgeChecks, engine.ForgeReviews}
 	if r.has("forge") && len(r.Forge.items) == 0 {
 		c.at(r.key("forge"), "%s: forge names nothing to judge by: want [checks], [reviews] or both", what)
 	}
-	for _, t := range r.Forge.items {
-		switch {
-		case !slices.Contains(words, t.value):
-			c.at(t.node, "%s: forge: unknown word %s%s", what, quote(t.value), c.oneOf(t.value, words))
-		case slices.Contains(out, t.value):
-			c.at(t.node, "%s: forge: %s is in the list twice", what, quote(t.value))
-		default:
-			out = append(out, t.value)
+	return c.distinct(r.Forge, what+": forge", func(s string) string {
+		if slices.Contains(words, s) {
+			return ""
 		}
-	}
-	return out
+		return "is an unknown word" + c.oneOf(s, words)
+	})
 }
 
 // approvers returns the principals of `sluice keys` and the accounts at the forge. An empty list is
 // a fault: it would require nothing.
-func (c *compiler) approvers(r *reviewerDoc, what string) (out []string) {
+func (c *compiler) approvers(r *reviewerDoc, what string) []string {
 	if r.has("approvers") && len(r.Approvers.items) == 0 {
 		c.at(r.key("approvers"), "%s: approvers names nobody: name who may decide here, or leave it out", what)
 	}
-	for _, t := range r.Approvers.items {
-		odd := t.value == "" || len(t.value) > maxApprover || strings.ContainsFunc(t.value, func(c rune) bool {
-			return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c)
-		})
-		name, atForge := strings.CutPrefix(t.value, engine.ForgePrefix)
+	return c.distinct(r.Approvers, what+": approvers", func(s string) string {
+		name, atForge := strings.CutPrefix(s, engine.ForgePrefix)
 		switch {
 		case atForge && !login(name):
-			c.at(t.node, "%s: approvers: %s is not forge:LOGIN (forge:ann)", what, quote(t.value))
-		case odd:
-			c.at(t.node, "%s: approvers: %s is not a name that sluice keys ls shows (ann@example.org)", what, quote(t.value))
-		case slices.Contains(out, t.value):
-			c.at(t.node, "%s: approvers: %s is in the list twice", what, quote(t.value))
-		default:
-			out = append(out, t.value)
+			return "is not forge:LOGIN (forge:ann)"
+		case len(s) > maxApprover, strings.ContainsFunc(s, func(c rune) bool {
+			return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c)
+		}):
+			return "is not a name that sluice keys ls shows (ann@example.org)"
 		}
-	}
-	return out
+		return ""
+	})
 }
 
 // maxApprover is the longest name of an approver.
 const maxApprover = 200
-
-func orTwice(bad string) string {
-	if bad == "" {
-		return "is in the list twice"
-	}
-	return bad
-}
 
 // human checks what depends on whether a human decides (8-semantics, rules 5 and 6).
 func (c *compiler) human(d *gateDoc, g *engine.Gate, what string) {

@@ -12,10 +12,9 @@ const maxMarkerBytes = 200
 
 // badBranch returns why git would refuse a branch name or take it for something else.
 func badBranch(b string) string {
-	switch {
-	case b == "" || strings.HasPrefix(b, "-") || strings.HasPrefix(b, "/") || strings.HasSuffix(b, "/") ||
+	if b == "" || strings.HasPrefix(b, "-") || strings.HasPrefix(b, "/") || strings.HasSuffix(b, "/") ||
 		strings.HasSuffix(b, ".lock") || strings.HasSuffix(b, ".") || strings.Contains(b, "..") ||
-		strings.Contains(b, "@{") || strings.Contains(b, "//") || strings.ContainsAny(b, " ~^:?*[\\\t\n\x7f") || b == "@":
+		strings.Contains(b, "@{") || strings.Contains(b, "//") || strings.ContainsAny(b, " ~^:?*[\\\t\n\x7f") || b == "@" {
 		return "is not a branch name"
 	}
 	return ""

@@ -37,6 +37,7 @@ func (c *compiler) step(d *stepDoc) {
 	c.needs(d, s, what)
 	c.next(d, s, what)
 	s.Signal = c.signal(d, s, what)
+	s.On = workersOf(c, d, s, what+": on")
 	c.children(d, s, what)
 	if d.ID.set() && c.steps[d.ID.value] == d {
 		c.spec.Steps = append(c.spec.Steps, s)
@@ -139,6 +140,32 @@ func (c *compiler) reads(d *stepDoc, s *engine.Step, what string) {
 			break
 		}
 	}
+}
+
+// workersOf returns the labels of the workers that may do the step, if a worker can.
+func workersOf(c *compiler, d *stepDoc, s *engine.Step, what string) (out []string) {
+	if d.On.node == nil || d.Workflow.set() { // beside workflow it means nothing: see ownOnly
+		return nil
+	}
+	why := ""
+	switch w := c.doc.Workflow; {
+	case s.Offered():
+		why = fmt.Sprintf("who takes an offered step (launch: %s) does it where they are: remove launch", s.Agent.Launch)
+	case s.Signal.Type == engine.SignalCommit || s.Signal.Type == engine.SignalPull:
+		why = fmt.Sprintf("nothing on a worker can signal by %s: take stdout_exit or sentinel_file", s.Signal.Type)
+	case s.Reads():
+	case d.Agent != nil && d.Agent.Worktree.set():
+		why = "a worker has the run's own worktree and no other: remove worktree"
+	case w != nil && w.Workspace.value != engine.WorkspaceRun && len(c.above) == 0:
+		why = "only the work of a run with its own worktree can travel: add workspace: run to the workflow"
+	}
+	if why != "" {
+		c.at(d.On.node, "%s: %s, or remove on", what, why)
+	}
+	for _, t := range d.On.items {
+		out = append(out, t.value)
+	}
+	return out
 }
 
 // waypointKeys are the keys of a step without work.

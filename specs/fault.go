@@ -86,6 +86,23 @@ func (b *book) oneOf(name string, known []string) string {
 	return ": it is one of " + strings.Join(known, ", ")
 }
 
+// distinct returns the entries of a list without those that are odd or there twice, which it
+// reports. odd ends a sentence that begins with the entry; "" = it is not.
+func (b *book) distinct(l textList, what string, odd func(string) string) (out []string) {
+	for _, t := range l.items {
+		bad := odd(t.value)
+		if bad == "" && slices.Contains(out, t.value) {
+			bad = "is in the list twice"
+		}
+		if bad != "" {
+			b.at(t.node, "%s: %s %s", what, quote(t.value), bad)
+			continue
+		}
+		out = append(out, t.value)
+	}
+	return out
+}
+
 func quote(s string) string {
 	r := []rune(s)
 	if len(r) > maxQuoted {

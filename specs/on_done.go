@@ -1,7 +1,6 @@
 package specs
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 
@@ -35,19 +34,17 @@ const (
 
 func (c *compiler) pull(d *pullDoc) *engine.PullAs {
 	const what = "workflow: on_done: pr: "
-	names := func(list textList, key string, odd func(string) bool) (out []string) {
+	names := func(list textList, key string, odd func(string) bool) []string {
 		if len(list.items) > maxPullNames {
 			c.at(d.key(key), what+"%s: more than %d", key, maxPullNames)
 			return nil
 		}
-		for _, t := range list.items {
-			if t.value == "" || len(t.value) > maxPullName || odd(t.value) || slices.Contains(out, t.value) {
-				c.at(t.node, what+"%s: %s is no name, or is in the list twice", key, quote(t.value))
-				continue
+		return c.distinct(list, what+key, func(s string) string {
+			if len(s) > maxPullName || odd(s) {
+				return "is no name"
 			}
-			out = append(out, t.value)
-		}
-		return out
+			return ""
+		})
 	}
 	return &engine.PullAs{Draft: c.yes(d.Draft, what+"draft"),
 		Labels: names(d.Labels, "labels", func(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }),

@@ -188,6 +188,16 @@ type pair struct {
 	key, value *yaml.Node
 }
 
+// mapping returns the pairs of a mapping; a node that is none is reported. of describes one.
+func (r *reader) mapping(n *yaml.Node, what, of string) []pair {
+	m := resolve(n)
+	if m.Kind != yaml.MappingNode {
+		r.at(n, "%s: expected a mapping (%s), found %s", what, of, kindOf(m))
+		return nil
+	}
+	return r.pairs(m, what)
+}
+
 // pairs returns a mapping's keys in file order; it reports duplicates and omits them. Keys that
 // differ only in case count as duplicates: no reader should have to know which one is used.
 func (r *reader) pairs(n *yaml.Node, what string) []pair {

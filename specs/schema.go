@@ -90,6 +90,10 @@ func (*ident) schema() object {
 
 func (*textList) schema() object { return listOf(filledSchema()) }
 
+func (*labelsDoc) schema() object {
+	return object{"type": "array", "items": (&ident{}).schema(), "minItems": 1, "maxItems": MaxLabels, "uniqueItems": true}
+}
+
 func (*pathList) schema() object {
 	s := filledSchema()
 	s["not"] = object{"type": "string", "pattern": `^[/~]|\\|(^|/)\.\.(/|$)|(^|/)\.git(/|$)`}
@@ -235,6 +239,6 @@ func (*onPassDoc) rules() []any {
 
 func (*reviewerDoc) rules() []any {
 	human := object{"properties": object{"level": object{"const": "human"}}, "required": []string{"level"}}
-	return []any{object{"if": human, "then": without("agent_type", "run", "from"),
-		"else": object{"oneOf": []any{has("agent_type"), has("run"), has("from")}}}}
+	return []any{object{"if": human, "then": without("agent_type", "run", "from", "forge"),
+		"else": object{"oneOf": []any{has("agent_type"), has("run"), has("from"), has("forge")}}}}
 }

@@ -124,3 +124,23 @@ func TestGoodSpecs(t *testing.T) {
 		}
 	}
 }
+
+// A gate that the forge judges is good to the schema as it is to Load, and two judges are to neither.
+func TestSchemaKnowsTheForge(t *testing.T) {
+	t.Parallel()
+	schema := compiledSchema(t)
+	for reviewer, good := range map[string]bool{
+		"{level: auto, forge: [checks]}":            true,
+		"{level: auto, forge: [checks], run: make}": false,
+		"{level: human, forge: [checks]}":           false,
+	} {
+		src := []byte("workflow: {id: w, workspace: run}\nsteps: [{id: a, run: make, gate: G}]\n" +
+			"gates: [{id: G, reviewer: " + reviewer + ", on_pass: {next_step: DONE}}]\n")
+		if _, faults := Load("w.yaml", src); (len(faults) == 0) != good {
+			t.Errorf("%s: %v", reviewer, faults)
+		}
+		if err := schema.Validate(asJSON(t, src)); (err == nil) != good {
+			t.Errorf("%s: the schema: %v", reviewer, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package specs
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,6 +72,25 @@ func (l *textList) read(r *reader, n *yaml.Node, what string) {
 }
 
 type pathList struct{ textList }
+
+// MaxLabels is how many labels of a worker a list may have.
+const MaxLabels = 16
+
+// labelsDoc is `on:` of a step.
+type labelsDoc struct{ textList }
+
+func (l *labelsDoc) read(r *reader, n *yaml.Node, what string) {
+	l.textList.read(r, n, what)
+	r.distinct(l.textList, what, func(s string) string {
+		if strings.Contains(s, "${{") {
+			return "holds ${{ }}: a label is a fixed text: which machine works is not for an agent to say"
+		}
+		return ids.Fault(s)
+	})
+	if most := len(l.items); l.node != nil && (most == 0 || most > MaxLabels) {
+		r.at(n, "%s: %d labels: want 1 to %d, or remove it", what, most, MaxLabels)
+	}
+}
 
 type exprDoc struct{ scalar }
 
@@ -344,7 +364,7 @@ func (r *reader) limit(bound shape, n *yaml.Node, what string) (onHit scalar) {
 			bound.read(r, kv.value, what)
 		case "on_hit":
 			onHit.read(r, kv.value, what+": on_hit")
-			if hits := []string{"ABORTED", "FAILED", "human"}; onHit.set() && !contains(hits, onHit.value) {
+			if hits := []string{"ABORTED", "FAILED", "human"}; onHit.set() && !slices.Contains(hits, onHit.value) {
 				r.at(kv.value, "%s: on_hit: unknown word %s%s", what, quote(onHit.value), r.oneOf(onHit.value, hits))
 			}
 		default:
@@ -355,13 +375,4 @@ func (r *reader) limit(bound shape, n *yaml.Node, what string) (onHit scalar) {
 		r.at(n, `%s: "max" is missing`, what)
 	}
 	return onHit
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

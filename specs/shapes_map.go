@@ -20,25 +20,20 @@ type named struct {
 	text scalar
 }
 
-func (r *reader) entries(n *yaml.Node, what, of string) (out []named, ok bool) {
-	m := resolve(n)
-	if m.Kind != yaml.MappingNode {
-		r.at(n, "%s: expected a mapping (%s), found %s", what, of, kindOf(m))
-		return nil, false
-	}
-	for _, kv := range r.pairs(m, what) {
+func (r *reader) entries(n *yaml.Node, what, of string) (out []named) {
+	for _, kv := range r.mapping(n, what, of) {
 		var t scalar
 		if t.read(r, kv.value, what+": "+quote(kv.name)); t.set() {
 			out = append(out, named{kv.name, kv.key, t})
 		}
 	}
-	return out, true
+	return out
 }
 
 type envDoc struct{ items []named }
 
 func (e *envDoc) read(r *reader, n *yaml.Node, what string) {
-	items, _ := r.entries(n, what, "NAME: value")
+	items := r.entries(n, what, "NAME: value")
 	for _, it := range items {
 		switch {
 		case !identifier(it.name):
@@ -62,7 +57,7 @@ func (d *tasksDoc) read(r *reader, n *yaml.Node, what string) {
 		}
 		return
 	}
-	if entries, _ := r.entries(n, what, "path: expression"); len(m.Content) != 2 {
+	if entries := r.entries(n, what, "path: expression"); len(m.Content) != 2 {
 		r.at(n, "%s: want one entry, {path: expression}: a step has one list", what)
 	} else if len(entries) == 1 {
 		d.path, d.value = scalar{entries[0].name, entries[0].key}, entries[0].text
@@ -73,7 +68,7 @@ func (d *tasksDoc) read(r *reader, n *yaml.Node, what string) {
 type givenDoc struct{ items []named }
 
 func (d *givenDoc) read(r *reader, n *yaml.Node, what string) {
-	d.items, _ = r.entries(n, what, "name: value")
+	d.items = r.entries(n, what, "name: value")
 }
 
 // identifier reports whether expressions and shells accept the name.
@@ -90,7 +85,7 @@ func identifier(s string) bool {
 type routesDoc struct{ items []named }
 
 func (d *routesDoc) read(r *reader, n *yaml.Node, what string) {
-	d.items, _ = r.entries(n, what, "outcome: where to")
+	d.items = r.entries(n, what, "outcome: where to")
 }
 
 type rolesDoc struct{ items []roleLimits }
@@ -102,12 +97,7 @@ type roleLimits struct {
 }
 
 func (d *rolesDoc) read(r *reader, n *yaml.Node, what string) {
-	m := resolve(n)
-	if m.Kind != yaml.MappingNode {
-		r.at(n, "%s: expected a mapping (role: {max_tokens: …}), found %s", what, kindOf(m))
-		return
-	}
-	for _, kv := range r.pairs(m, what) {
+	for _, kv := range r.mapping(n, what, "role: {max_tokens: …}") {
 		it := roleLimits{name: kv.name, key: kv.key}
 		if bad := ids.Fault(kv.name); bad != "" {
 			r.at(kv.key, "%s: %s %s", what, quote(kv.name), bad)
@@ -127,7 +117,7 @@ type verdictDoc struct {
 
 func (d *verdictDoc) read(r *reader, n *yaml.Node, what string) {
 	if resolve(n).Kind == yaml.MappingNode {
-		d.rules, _ = r.entries(n, what, "outcome: condition")
+		d.rules = r.entries(n, what, "outcome: condition")
 		if d.node = n; len(resolve(n).Content) == 0 {
 			r.at(n, "%s: no outcome is given", what)
 		}
@@ -157,7 +147,7 @@ func (d *outputsDoc) read(r *reader, n *yaml.Node, what string) {
 			}
 			continue
 		}
-		entries, _ := r.entries(item, what, "path: expression")
+		entries := r.entries(item, what, "path: expression")
 		if len(resolve(item).Content) == 0 {
 			r.at(item, "%s: an entry is empty", what)
 		}
@@ -226,9 +216,9 @@ func (d *criteriaDoc) one(r *reader, n *yaml.Node, what string) {
 	}
 	keys := keysOf(m)
 	switch {
-	case contains(keys, "run") == contains(keys, "file"):
+	case slices.Contains(keys, "run") == slices.Contains(keys, "file"):
 		r.at(n, "%s: exactly one of run and file is needed", what)
-	case nonEmpty != nil && !contains(keys, "file"):
+	case nonEmpty != nil && !slices.Contains(keys, "file"):
 		r.at(nonEmpty, "%s: non_empty goes with file", what)
 	case c.command.set() || c.file.set():
 		d.items = append(d.items, c)
@@ -264,12 +254,7 @@ type varDoc struct {
 type varsDoc struct{ items []varDoc }
 
 func (d *varsDoc) read(r *reader, n *yaml.Node, what string) {
-	m := resolve(n)
-	if m.Kind != yaml.MappingNode {
-		r.at(n, "%s: expected a mapping (name: default), found %s", what, kindOf(m))
-		return
-	}
-	for _, kv := range r.pairs(m, what) {
+	for _, kv := range r.mapping(n, what, "name: default") {
 		where := what + ": " + kv.name
 		if !identifier(kv.name) {
 			r.at(kv.key, "%s: %s is not a var name: letters, digits and _ only, so that expressions and $SLUICE_VAR_… "+
@@ -313,7 +298,7 @@ func (v *varDoc) long(r *reader, n *yaml.Node, what string) (ok bool) {
 		}
 		ok = ok && good
 	}
-	if ok && v.required == contains(keys, "default") {
+	if ok && v.required == slices.Contains(keys, "default") {
 		r.at(n, "%s: exactly one of required: true and default is needed", what)
 		return false
 	}

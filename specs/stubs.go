@@ -60,12 +60,8 @@ type stubReader struct {
 
 func (r *stubReader) all(root *yaml.Node) {
 	const what = "the stubs"
-	if resolve(root).Kind != yaml.MappingNode {
-		r.at(root, "%s: expected a mapping (commands, roles, steps, gates), found %s", what, kindOf(resolve(root)))
-		return
-	}
 	known := []string{"commands", "roles", "steps", "gates"}
-	for _, kv := range r.pairs(resolve(root), what) {
+	for _, kv := range r.mapping(root, what, strings.Join(known, ", ")) {
 		switch kv.name {
 		case "commands":
 			words := []string{stub.Pass, stub.Real}
@@ -128,12 +124,8 @@ func (r *stubReader) hasTasks() bool { return len(r.ids(stepIDs, true)) > 0 }
 
 // cast reads the plays of one kind. ofTasks are the known names that a key TASK/ID may use.
 func (r *stubReader) cast(n *yaml.Node, kind string, known, ofTasks []string) map[string][]stub.Play {
-	if resolve(n).Kind != yaml.MappingNode {
-		r.at(n, "%ss: expected a mapping (%s: what it does), found %s", kind, kind, kindOf(resolve(n)))
-		return nil
-	}
 	out := map[string][]stub.Play{}
-	for _, kv := range r.pairs(resolve(n), kind+"s") {
+	for _, kv := range r.mapping(n, kind+"s", kind+": what it does") {
 		id, ok := r.played(kv, kind, known, ofTasks)
 		if !ok {
 			continue
@@ -296,12 +288,8 @@ func (r *stubReader) score(n *yaml.Node, what string) *float64 {
 }
 
 func (r *stubReader) scores(n *yaml.Node, what string) map[string]float64 {
-	if resolve(n).Kind != yaml.MappingNode {
-		r.at(n, "%s: expected a mapping (what is scored: 0 to 100), found %s", what, kindOf(resolve(n)))
-		return nil
-	}
 	out := map[string]float64{}
-	for _, kv := range r.pairs(resolve(n), what) {
+	for _, kv := range r.mapping(n, what, "what is scored: 0 to 100") {
 		if f := r.score(kv.value, what+": "+kv.name); f != nil {
 			out[kv.name] = *f
 		}
@@ -320,12 +308,8 @@ func (r *stubReader) code(n *yaml.Node, what string) int {
 
 // writes reads the files that a stand-in writes; null omits a file that the spec requires.
 func (r *stubReader) writes(n *yaml.Node, what string) map[string]*string {
-	if resolve(n).Kind != yaml.MappingNode {
-		r.at(n, "%s: expected a mapping (file: its text), found %s", what, kindOf(resolve(n)))
-		return nil
-	}
 	out := map[string]*string{}
-	for _, kv := range r.pairs(resolve(n), what) {
+	for _, kv := range r.mapping(n, what, "file: its text") {
 		if !filepath.IsLocal(filepath.FromSlash(kv.name)) || path.Clean(kv.name) == "." {
 			r.at(kv.key, "%s: %s leads out of the repo: name a file below the step's folder", what, quote(kv.name))
 			continue

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/agents/program"
@@ -27,8 +28,23 @@ type Far struct {
 	of Afar // nil = there are none
 }
 
-// On returns the labels of the workers that do the steps of a role; none: this machine does.
-func (f Far) On(role string) []string { return f.ls.opt.Settings().Role(role).On }
+// On returns the labels that a worker needs for a step: those of its role, and its own, which only
+// add to them; none: this machine does it. A command without labels of its own stays here.
+func (f Far) On(st *engine.Step) []string {
+	on, own := slices.Clone(f.ls.opt.Settings().Role(st.Role()).On), slices.Clone(st.On)
+	switch {
+	case st.Run != nil && len(own) == 0:
+		return nil
+	case st.Run != nil:
+		own = append(own, Commands)
+	}
+	for _, label := range own {
+		if !slices.Contains(on, label) {
+			on = append(on, label)
+		}
+	}
+	return on
+}
 
 // Get returns what a worker has stored.
 func (f Far) Get(ctx context.Context, digest string) (io.ReadCloser, error) {
@@ -87,8 +103,8 @@ func (f Far) ended(ctx context.Context, l Order, back Back) (Ended, error) {
 // launch has a worker make the launch. Errors of this machine are tried again.
 func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error)) (Back, error) {
 	if f.of == nil {
-		return Back{}, job.Fatal("its role works on a worker (on: %s), and this daemon has none: start it with --cluster, "+
-			"or take `on` out of the role's settings", strings.Join(l.On, ", "))
+		return Back{}, job.Fatal("it works on a worker (on: %s), and this daemon has none: start it with --cluster, "+
+			"or take `on` out of the step and of its role's settings", strings.Join(l.On, ", "))
 	}
 	w := Watch{
 		Waits: func(why string) { l.Clock.hold(); f.ls.Note(l.Key, why) },
@@ -96,7 +112,9 @@ func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error
 		Began: func() {
 			f.ls.Note(l.Key, "")
 			l.Clock.begin()
-			f.ls.opt.Spending.runs(l.job(), f.ls.Root, f.ls.opt.Now())
+			if l.Agent {
+				f.ls.opt.Spending.runs(l.job(), f.ls.Root, f.ls.opt.Now())
+			}
 			f.open(l.Key)
 		},
 	}
@@ -115,8 +133,10 @@ func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error
 
 // order returns the order of a launch that was not sent yet.
 func (f Far) order(l Order, prepare func() (Process, error)) (Sent, error) {
-	if day, why := f.ls.dayTaken(l.job()); why != "" {
-		return Sent{}, &job.Refusal{Exit: waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)}
+	if l.Agent {
+		if day, why := f.ls.dayTaken(l.job()); why != "" {
+			return Sent{}, &job.Refusal{Exit: waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)}
+		}
 	}
 	p, err := prepare()
 	var no *job.Refusal
@@ -126,7 +146,7 @@ func (f Far) order(l Order, prepare func() (Process, error)) (Sent, error) {
 	case err != nil:
 		return Sent{}, err
 	case p.Sent == nil:
-		return Sent{}, job.Fatal("only an agent's step can work on a worker: take `on` out of the settings of its role")
+		return Sent{}, job.Fatal("`on` of its role's settings has changed just now: resume the run")
 	}
 	s := *p.Sent
 	s.Key, s.Token, s.Dir, s.Idle = l.Key, f.ls.Token(l.Key), l.Dir, l.Idle
@@ -173,20 +193,11 @@ func (w Signal) fits() bool {
 
 // bring writes what a worker's launch left into its folder.
 func (f Far) bring(ctx context.Context, l Order, back Back) error {
-	ls, p := f.ls, back.Program
-	if !program.Known(p.Format) {
-		p.Format = settings.FormatText
-	}
-	p.Env = nil // of another machine
-	data, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	if err := layout.WriteBriefly(ls.PIDFile(l.Key)+programMark, data); err != nil {
-		return err
-	}
-	if err := ls.WriteFile(l.Dir+"/"+programFile, append(data, '\n')); err != nil {
-		return err
+	ls := f.ls
+	if back.Program.Format != "" { // a command has none
+		if err := f.keepProgram(l, back.Program); err != nil {
+			return err
+		}
 	}
 	if back.Open != "" {
 		run, _, _ := strings.Cut(l.Key, "/")
@@ -202,9 +213,29 @@ func (f Far) bring(ctx context.Context, l Order, back Back) error {
 	return unpackOutput(ls.Layout, l.Dir, in)
 }
 
-// Agent returns what has a worker start the agent, in place of Launches.Agent.
+// keepProgram writes what a worker says of an agent's program, as Launches.keepProgram.
+func (f Far) keepProgram(l Order, p Program) error {
+	if !program.Known(p.Format) {
+		p.Format = settings.FormatText
+	}
+	p.Env = nil // of another machine
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if err := layout.WriteBriefly(f.ls.PIDFile(l.Key)+programMark, data); err != nil {
+		return err
+	}
+	return f.ls.WriteFile(l.Dir+"/"+programFile, append(data, '\n'))
+}
+
+// Agent returns what has a worker start the agent or the command, in place of Launches.Agent.
 func (f Far) Agent(a Ask, s Sent) (Process, error) {
-	ls, j := f.ls, a.Job
+	ls := f.ls
+	if s.Argv = a.Argv; len(a.Argv) > 0 {
+		s.EnvOf = a.Who.Role
+		return f.sent(a, s)
+	}
 	name, err := a.Session.String(a.Values)
 	if err != nil {
 		return Process{}, job.Refused("session: %v", err)
@@ -220,17 +251,23 @@ func (f Far) Agent(a Ask, s Sent) (Process, error) {
 	if err := ls.WriteFile(a.Dir+"/prompt.md", []byte(s.Prompt)); err != nil {
 		return Process{}, err
 	}
+	s.Role, s.Schema, s.CostUSD = a.Who.Role, a.Schema, ls.MayCost(a.Job, a.Who.Role)
+	return f.sent(a, s)
+}
+
+// sent returns a launch that is sent, with what all have.
+func (f Far) sent(a Ask, s Sent) (_ Process, err error) {
+	j := a.Job
 	s.Env = map[string]string{}
 	for _, v := range a.Env {
 		if s.Env[v.Name], err = v.Value.String(j.Env); err != nil {
 			return Process{}, job.Refused("env %s: %v", v.Name, err)
 		}
 	}
-	s.Run, s.Workflow, s.Vars = j.Run, j.RunInfo.Workflow, j.Vars
+	s.Run, s.Workflow, s.Vars, s.Turn = j.Run, j.RunInfo.Workflow, j.Vars, j.Turn
 	if c := j.RunInfo.Child; c != nil {
 		s.Task, s.Try = c.Task, c.Try
 	}
-	s.Role, s.Turn, s.Schema, s.CostUSD = a.Who.Role, j.Turn, a.Schema, ls.MayCost(j, a.Who.Role)
 	return Process{Cwd: a.Cwd, Who: a.Who, Sent: &s}, nil
 }
 

@@ -101,6 +101,7 @@ type Ask struct {
 	Job     job.Job
 	Who     Who
 	Cwd     string
+	Argv    []string        // a command in place of the agent; it has the environment and network of Who
 	Prompt  string          // of the first turn; corrections have their own
 	Session engine.Text     // names its conversation
 	Values  *engine.Env     // for Session
@@ -113,8 +114,12 @@ type Ask struct {
 	Base    program.Usage // what that has cost
 }
 
-// Agent returns the process that answers.
+// Agent returns the process that answers, or that of a command.
 func (ls *Launches) Agent(a Ask) (Process, error) {
+	if len(a.Argv) > 0 {
+		env, err := ls.Environ(a.Job, a.Who, a.Key, a.Env, a.Vars)
+		return Process{Cwd: a.Cwd, Argv: a.Argv, Env: env, Who: a.Who}.Native(a.Who), err
+	}
 	t, text, err := ls.spoken(a)
 	if err != nil {
 		return Process{}, err

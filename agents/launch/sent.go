@@ -34,7 +34,7 @@ type Watch struct {
 
 // Sent is the order of a launch for a worker: a plain value that can be understood without a folder
 // of this machine. It names a role: the worker's own settings say which agent plays it, and what its
-// environment has.
+// environment has. A command comes as it is.
 type Sent struct {
 	Key   string        `json:"key"`
 	Token string        `json:"token"` // of the launch; its result is signed with it
@@ -49,8 +49,10 @@ type Sent struct {
 	Try      int            `json:"try,omitempty"`
 	Vars     map[string]any `json:"vars,omitempty"` // of the run
 
-	Role   string            `json:"role"`
-	Turn   int               `json:"turn"` // which of the role's agents: see job.Job
+	Role   string            `json:"role"`             // "" = a command
+	Argv   []string          `json:"argv,omitempty"`   // the command
+	EnvOf  string            `json:"env_of,omitempty"` // the role whose environment and network a command has; "" = none
+	Turn   int               `json:"turn"`             // which of the role's agents: see job.Job
 	Env    map[string]string `json:"env,omitempty"`
 	Signal string            `json:"signal,omitempty"` // name of its signal file; "" = it writes none
 
@@ -87,6 +89,10 @@ type Signal struct {
 	Name string `json:"name"`
 	Data []byte `json:"data"`
 }
+
+// Commands is the label of a worker that takes commands. With agents alone, it starts only what its
+// own settings name.
+const Commands = "commands"
 
 // Limits on what a worker returns.
 const (

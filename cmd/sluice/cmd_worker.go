@@ -17,10 +17,10 @@ func workerCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "do the steps that another machine sends to this one",
-		Long: `Run it in a clone of the repo. The machine that decides (sluice daemon --cluster) sends the steps of
-roles whose settings name labels (roles.NAME.on) to a worker that has them all. Their agents run here,
-with this machine's settings and environment; their work goes back as a commit. Ctrl-C stops the
-worker: its agents go on, and the next start takes them up again.`,
+		Long: `Run it in a clone of the repo. The machine that decides (sluice daemon --cluster) sends steps that name
+labels, themselves (on: in the spec) or by their role's settings (roles.NAME.on), to a worker that has
+them all. Their agents run here, with this machine's settings and environment; their work goes back as
+a commit. Ctrl-C stops the worker: its agents go on, and the next start takes them up again.`,
 		Example: "sluice worker --cluster nats://a,b,c --journal ID --labels linux,claude\n" +
 			"sluice worker --cluster tls://a,b,c --nkey worker.nk --labels gpu --slots 8",
 		Args: console.Between(0, 0),

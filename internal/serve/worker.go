@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"sluice/agents/launch"
 	"sluice/daemon"
@@ -191,6 +192,6 @@ func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() se
 	post, err := workers.NewPost(workers.PostOptions{Conn: w.conn, State: p.State, Journal: id, Name: ThisMachine(),
 		Version: w.Version, Labels: in.Labels, Slots: in.Slots, Logf: w.logf("worker"), Now: w.Console.Now,
 		Maker: worker.New(worker.Options{Layout: l, Notes: notes, Tokens: tokens, Launches: launches, Git: repo,
-			Packs: packs, Logf: w.logf("worker")})})
+			Packs: packs, Commands: slices.Contains(in.Labels, launch.Commands), Logf: w.logf("worker")})})
 	return post, cage.Close, err
 }

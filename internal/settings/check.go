@@ -18,6 +18,7 @@ import (
 	"sluice/internal/shells"
 	"sluice/internal/text"
 	"sluice/notify"
+	"sluice/specs"
 )
 
 // Limits of the settings.
@@ -29,7 +30,7 @@ const (
 	maxRoleArgBytes = 64 << 10 // of these together
 	maxWorkers      = 1000
 
-	MaxLabels = 16 // of a role, and of a worker
+	MaxLabels = specs.MaxLabels // of a role, and of a worker
 )
 
 // Check returns all faults of the settings, each with what to do.

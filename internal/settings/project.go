@@ -88,6 +88,14 @@ func keysOfRoles() []Key {
 			tokens := func(s Settings) int64 { return cmp.Or(s.Role(l.name).MaxTokens, s.Budget.Attempt.MaxTokens) }
 			return overBound(tokens(l.with), tokens(l.below), l.with.Role(l.name).MaxTokens)
 		}},
+		{"roles.NAME.on", MayTighten, "more labels, and all of yours; any, where you give the role none",
+			func(l layers) excess {
+				with, below := l.with.Role(l.name).On, l.below.Role(l.name).On
+				if !slices.ContainsFunc(below, func(label string) bool { return !slices.Contains(with, label) }) {
+					return excess{}
+				}
+				return excess{cmp.Or(strings.Join(with, ", "), "none"), asksLess, strings.Join(below, ", ")}
+			}},
 		{"roles.NAME", Free,
 			"who does the work of a role, with which model, prompt and times: the repo's own, as its specs are", nil},
 	}

@@ -12,10 +12,10 @@ import (
 
 // on returns the labels of the workers that do the step; none: this machine does.
 func (k *Work) on(j job.Job, st *engine.Step) []string {
-	if st.Run != nil || len(j.RunInfo.Stubs) > 0 {
+	if len(j.RunInfo.Stubs) > 0 {
 		return nil
 	}
-	return k.launches.Far.On(st.Role())
+	return k.launches.Far.On(st)
 }
 
 // workOrder is what the work of an attempt starts from.
@@ -28,7 +28,7 @@ func (k *Work) folder(b tree.Begin) tree.Folder {
 	return tree.Folder{Repo: k.opt.Git, Top: b.Top, Own: k.folders.OwnPaths(b)}
 }
 
-// send returns what has a worker start the step's agent.
+// send returns what has a worker start the step's agent, or its command.
 func (k *Work) send(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, a launch.Ask,
 	works bool) (launch.Process, error) {
 	s := launch.Sent{Step: st.ID, N: j.Attempt.N, Works: works, Head: b.Head}
@@ -36,8 +36,8 @@ func (k *Work) send(ctx context.Context, j job.Job, st *engine.Step, b tree.Begi
 	case b.Look != "":
 		s.Head, s.Start = b.Look, b.Look
 	case !job.InOwn(j) || b.Head == "":
-		return launch.Process{}, job.Fatal("its role works on a worker (roles.%s.on), and only a run with a worktree of "+
-			"its own can: set workflow.workspace to run, or take `on` out of the role's settings", a.Who.Role)
+		return launch.Process{}, job.Fatal("it works on a worker (`on` of the step, or of its role's settings), and only a " +
+			"run with a worktree of its own can: set workflow.workspace to run, or remove `on`")
 	default:
 		var err error
 		if s.Start, err = k.folder(b).Start(ctx, workOrder(j, st, b)); err != nil {
@@ -45,8 +45,8 @@ func (k *Work) send(ctx context.Context, j job.Job, st *engine.Step, b tree.Begi
 		}
 	}
 	if st.Signal.Type != engine.SignalExit && st.Signal.Type != engine.SignalFile {
-		return launch.Process{}, job.Fatal("its role works on a worker (roles.%s.on), where a commit or a pull request "+
-			"is not seen while the agent works: use another signal", a.Who.Role)
+		return launch.Process{}, job.Fatal("it works on a worker (`on` of its role's settings), where a commit or a pull " +
+			"request is not seen before the step's end: use another signal")
 	}
 	if f := k.SignalFile(j.Run, st); f != "" && a.Try == 0 {
 		s.Signal = filepath.Base(f)

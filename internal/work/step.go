@@ -105,7 +105,6 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 		}
 		b, p.Cwd, p.Work = p.Judged.Begin, p.Judged.Host, nil
 	}
-	away := len(k.on(j, st)) > 0
 	if t.Try > 0 {
 		p.Work = nil
 	} else {
@@ -123,7 +122,7 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	if err != nil {
 		return p, err
 	}
-	if w.Afar = away; away {
+	if w.Afar = len(k.on(j, st)) > 0; w.Afar {
 		answer = ""
 	}
 	text, err := k.collector.StepPrompt(ctx, j, st, b, w, answer)
@@ -135,12 +134,7 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	if st.Answer != nil {
 		ask.Schema = json.RawMessage(st.Answer.Source)
 	}
-	if away {
-		return k.send(ctx, j, st, b, ask, p.Work != nil)
-	}
-	a, err := k.launches.Agent(ask)
-	a.Judged, a.Writes, a.Work = p.Judged, p.Writes, p.Work
-	return a, err
+	return k.begin(ctx, j, st, b, p, ask)
 }
 
 func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, l launch.Turn,
@@ -150,13 +144,23 @@ func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 	}
 	t := job.Turn(j, j.Attempt.N, 0)
 	t.Step = st.ID
-	var err error
-	if p.Argv, err = k.launches.Command(j, st.Run, j.Env, l.Dir, t, st, b); err != nil {
+	argv, err := k.launches.Command(j, st.Run, j.Env, l.Dir, t, st, b)
+	if err != nil {
 		return p, err
 	}
-	p.Who = k.launches.Whose(st.Role(), j.Turn) // its role's environment and network are the command's
-	p.Env, err = k.launches.Environ(j, p.Who, l.Key, st.Env, vars)
-	return p.Native(p.Who), err
+	return k.begin(ctx, j, st, b, p, launch.Ask{Turn: l, Job: j, Who: k.launches.Whose(st.Role(), j.Turn), Cwd: p.Cwd,
+		Argv: argv, Env: st.Env, Vars: vars})
+}
+
+// begin returns what starts the step, here or on a worker, with what p has already.
+func (k *Work) begin(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, p launch.Process,
+	a launch.Ask) (launch.Process, error) {
+	if len(k.on(j, st)) > 0 {
+		return k.send(ctx, j, st, b, a, p.Work != nil)
+	}
+	started, err := k.launches.Agent(a)
+	started.Judged, started.Writes, started.Work = p.Judged, p.Writes, p.Work
+	return started, err
 }
 
 // declared returns the folders below .workflow/ of a held step's outputs.

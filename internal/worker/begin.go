@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,9 @@ func refOf(key string) string { return git.Own("worker", strings.ReplaceAll(key,
 
 // prepare makes what a launch needs, and returns its process.
 func (w *Worker) prepare(ctx context.Context, s launch.Sent) (launch.Process, error) {
+	if len(s.Argv) > 0 && !w.opt.Commands {
+		return launch.Process{}, job.Fatal("this worker takes no commands: it has not the label %s", launch.Commands)
+	}
 	at, err := w.begin(ctx, s)
 	if err != nil {
 		return launch.Process{}, err
@@ -62,11 +66,12 @@ func (w *Worker) prepare(ctx context.Context, s launch.Sent) (launch.Process, er
 	for name, value := range s.Env {
 		env = append(env, engine.EnvVar{Name: name, Value: engine.Text{Source: value}})
 	}
+	_, vars["SLUICE_ANSWER"] = w.opt.Launches.PromptOf(s.Dir)
 	p, err := w.opt.Launches.Agent(launch.Ask{Turn: launch.Turn{Key: s.Key, Dir: s.Dir},
 		Job: job.Job{Effect: engine.Effect{Run: s.Run, Key: s.Key}, Vars: s.Vars,
 			Config:  engine.Config{Attempt: engine.Usage{CostUSD: s.CostUSD}},
 			RunInfo: job.RunInfo{ID: s.Run, Workflow: s.Workflow}},
-		Who: w.opt.Launches.Whose(s.Role, s.Turn), Cwd: at.Dir, Prompt: s.Prompt,
+		Who: w.opt.Launches.Whose(cmp.Or(s.Role, s.EnvOf), s.Turn), Cwd: at.Dir, Argv: s.Argv, Prompt: s.Prompt,
 		Session: engine.Text{Source: s.Session}, Schema: s.Schema, Env: env, Vars: vars, Resume: s.Resume, Base: s.Base})
 	if s.Works {
 		p.Work = &tree.Order{Run: s.Run, Step: s.Step, N: s.N, Base: s.Head}

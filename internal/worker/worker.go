@@ -69,6 +69,7 @@ type Options struct {
 	Launches *launch.Launches
 	Git      *git.Repo
 	Packs    Packs
+	Commands bool // it takes commands, not only agents of its own settings
 	Logf     func(string, ...any)
 }
 
@@ -117,7 +118,7 @@ func values(m map[string]string) (out []string) {
 func (w *Worker) Make(ctx context.Context, s launch.Sent, since time.Time) (launch.Back, error) {
 	w.opt.Tokens.set(s.Key, s.Token)
 	ls := w.opt.Launches
-	end, err := ls.Ensure(ctx, launch.Order{Key: s.Key, Dir: s.Dir, Idle: s.Idle, Agent: true, Since: since},
+	end, err := ls.Ensure(ctx, launch.Order{Key: s.Key, Dir: s.Dir, Idle: s.Idle, Agent: len(s.Argv) == 0, Since: since},
 		func() (launch.Process, error) { return w.prepare(ctx, s) })
 	if err != nil {
 		return launch.Back{}, err

@@ -237,6 +237,9 @@ func doer(s *engine.Step) string {
 	if s.Agent != nil && s.Agent.Worktree.Source != "" {
 		out += " in " + clean(s.Agent.Worktree.Source)
 	}
+	if len(s.On) > 0 {
+		out += " on " + strings.Join(s.On, ", ")
+	}
 	return out
 }
 

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -228,7 +229,7 @@ func checkSent(key string, s launch.Sent) error {
 		"dir":     !isDir(s.Dir),
 		"run":     !ids.ValidRun(s.Run) || len(s.Run) >= len(key) || key[:len(s.Run)+1] != s.Run+"/",
 		"step":    !ids.Valid(s.Step) || s.N < 1,
-		"role":    !ids.Valid(s.Role),
+		"role":    (s.Role == "") != (len(s.Argv) > 0) || s.Role+s.EnvOf != "" && !ids.Valid(cmp.Or(s.Role, s.EnvOf)),
 		"signal":  s.Signal != "" && !ids.Valid(s.Signal),
 		"head":    !git.IsName(s.Head) || !git.IsName(s.Start),
 		"pack":    s.Pack != "" && !cluster.IsDigest(s.Pack),
