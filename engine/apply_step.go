@@ -210,15 +210,8 @@ func (f StepHandedBack) apply(s *State, _ time.Time) {
 // heldUp reports whether the attempt waits because a person has taken over it or another attempt in
 // its worktree.
 func (r *Run) heldUp(a *Attempt) bool {
-	if a.State != Ready {
-		return false
-	}
-	for _, o := range r.alive {
-		if o.held() && o.Tree == a.Tree && !a.Reads {
-			return true
-		}
-	}
-	return false
+	return a.State == Ready && !a.Reads &&
+		slices.ContainsFunc(r.alive, func(o *Attempt) bool { return o.held() && o.Tree == a.Tree })
 }
 
 func (f ClockHeld) apply(s *State, _ time.Time) {

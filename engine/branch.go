@@ -35,7 +35,7 @@ func (r *Run) onBranch(w *Spec, step string) (out []*Attempt) {
 // takeBack owes the rewinding of branches after late vetoes: one move per worktree, to before the
 // last of its attempts. Files of the run's own worktree are restored too unless others still work
 // there.
-func (d *decider) takeBack(r *Run, vetoed []*Attempt) {
+func (d *ending) takeBack(r *Run, vetoed []*Attempt) {
 	for i, a := range vetoed {
 		in := func(o *Attempt) bool { return o.Tree == a.Tree }
 		if slices.ContainsFunc(vetoed[i+1:], in) {
@@ -57,7 +57,7 @@ func (d *decider) takeBack(r *Run, vetoed []*Attempt) {
 }
 
 // lands owes the run's landing if there is one, and reports whether its end must wait for it.
-func (d *decider) lands(r *Run, w *Spec) bool {
+func (d *ending) lands(r *Run, w *Spec) bool {
 	if r.Landing || w.OnDone.Land == "" && !w.OnDone.Close || r.Workspace == "" || r.Child != nil || r.Stubbed() {
 		return false
 	}

@@ -77,7 +77,7 @@ func (f DayBudgetNeared) Mark() string {
 // told reports whether a person received this warning today.
 func (t Day) told(f DayBudgetNeared) bool { return t.Day == f.Day && t.Told[f.Mark()] }
 
-func (d *decider) usageSeen(ev UsageSeen) {
+func (d *budgeting) usageSeen(ev UsageSeen) {
 	r := d.s.Runs[ev.Run]
 	if r == nil {
 		return
@@ -87,7 +87,7 @@ func (d *decider) usageSeen(ev UsageSeen) {
 	}
 }
 
-func (d *decider) dayNeared(ev DayNeared) {
+func (d *budgeting) dayNeared(ev DayNeared) {
 	f := DayBudgetNeared(ev)
 	if d.s.Today.told(f) {
 		return
@@ -97,7 +97,7 @@ func (d *decider) dayNeared(ev DayNeared) {
 }
 
 // liftBudget wakes what waits for the day's budget after the settings changed it.
-func (d *decider) liftBudget() {
+func (d *budgeting) liftBudget() {
 	for _, r := range slices.Clone(d.s.index.live) {
 		waits := slices.ContainsFunc(r.alive, func(a *Attempt) bool { return a.BudgetWait != "" }) ||
 			slices.ContainsFunc(r.open, func(q *Round) bool { return q.BudgetWait != "" })
@@ -152,7 +152,7 @@ func least[N int64 | float64](bound, left N) N {
 }
 
 // spentUp returns why an attempt or round of the role has no budget left, or "".
-func (d *decider) spentUp(role string, u Usage) string {
+func (d *budgeting) spentUp(role string, u Usage) string {
 	b := d.s.Config.bound(role)
 	switch {
 	case b.Tokens > 0 && u.Tokens >= b.Tokens:
@@ -206,7 +206,7 @@ func nearMoment(limit Duration) time.Duration {
 
 // overBudget stops processes that have used up the budget of their attempt or round, and warns of
 // those that come near it.
-func (d *decider) overBudget(r *Run, w *Spec) {
+func (d *running) overBudget(r *Run, w *Spec) {
 	for _, p := range slices.Clone(r.Procs) {
 		role := w.role(p)
 		if role == "" || p.Usage == (Usage{}) || p.Stop != "" || !r.wanted(p) {
@@ -238,7 +238,7 @@ func (d *decider) overBudget(r *Run, w *Spec) {
 
 // stopSpending stops the agents of a run that a usage limit has paused: all of them, or those of
 // one role.
-func (d *decider) stopSpending(r *Run, w *Spec, role, why string) {
+func (d *budgeting) stopSpending(r *Run, w *Spec, role, why string) {
 	for _, p := range slices.Clone(r.Procs) {
 		if of := w.role(p); of != "" && (role == "" || of == role) && p.Stop == "" && r.wanted(p) {
 			d.put(StopOrdered{of: Of(r.ID), Key: p.Key, Why: stopBudget + why})
@@ -260,7 +260,7 @@ func endedFirst(p Proc, exit Exit) bool {
 }
 
 // overUsage ends or pauses a run that has used up its usage limit.
-func (d *decider) overUsage(r *Run, w *Spec) bool {
+func (d *running) overUsage(r *Run, w *Spec) bool {
 	if r.Paused {
 		return false
 	}
@@ -278,7 +278,7 @@ func (d *decider) overUsage(r *Run, w *Spec) bool {
 }
 
 // roleSpent returns what a role has used in the run so far.
-func (d *decider) roleSpent(r *Run, role string) Spend {
+func (d *budgeting) roleSpent(r *Run, role string) Spend {
 	used := r.Roles[role]
 	for _, p := range r.Procs {
 		if p.Role == role {
@@ -295,7 +295,7 @@ func (r *Run) launchesUp(role string) bool {
 }
 
 // overRoles ends or pauses a run in which a role has used up a limit, or needs a launch beyond one.
-func (d *decider) overRoles(r *Run, w *Spec) bool {
+func (d *running) overRoles(r *Run, w *Spec) bool {
 	if r.Paused {
 		return false
 	}
@@ -321,20 +321,20 @@ func (d *decider) overRoles(r *Run, w *Spec) bool {
 }
 
 // plays reports whether an agent of the role is at work in the run, or is to be launched now.
-func (d *decider) plays(r *Run, w *Spec, role string) bool {
+func (d *running) plays(r *Run, w *Spec, role string) bool {
 	return d.awaits(r, w, role) ||
 		slices.ContainsFunc(r.Procs, func(p *Proc) bool { return p.Role == role && p.Stop == "" && r.wanted(p) })
 }
 
 // awaits reports whether an agent of the role is to be launched in the run now.
-func (d *decider) awaits(r *Run, w *Spec, role string) bool {
+func (d *running) awaits(r *Run, w *Spec, role string) bool {
 	return slices.ContainsFunc(d.collect(r, w, nil), func(c candidate) bool {
 		return c.role(w) == role && (c.kind == ProcReview || c.a.Held == nil)
 	})
 }
 
 // nearLimits warns a person, once per limit, of limits of the run that come near.
-func (d *decider) nearLimits(r *Run) {
+func (d *budgeting) nearLimits(r *Run) {
 	tell := func(key, used, limit string) {
 		d.neared(r, key, limit, fmt.Sprintf("%s has used %s of its %s %s", r.ID, used, key, limit))
 	}
@@ -365,7 +365,7 @@ func (d *decider) nearLimits(r *Run) {
 }
 
 // nearTime warns of the run's time limit. Only the clock calls it.
-func (d *decider) nearTime(r *Run) {
+func (d *budgeting) nearTime(r *Run) {
 	if spent := Duration(d.spent(r)); near(spent, r.TimeLimit) {
 		d.neared(r, "max_duration", r.TimeLimit.String(),
 			fmt.Sprintf("%s has used %s of its max_duration %s", r.ID, time.Duration(spent).Round(time.Second), r.TimeLimit))
@@ -373,7 +373,7 @@ func (d *decider) nearTime(r *Run) {
 }
 
 // neared warns a person once per budget of the run; again after the budget was raised.
-func (d *decider) neared(r *Run, budget, limit, text string) {
+func (d *budgeting) neared(r *Run, budget, limit, text string) {
 	if r.Near[budget] == limit {
 		return
 	}

@@ -15,7 +15,8 @@ type Specs func(digest string) *Spec
 // them with the event before it acts on or shows any of it; if it cannot, it must discard st. An
 // event without facts changed nothing and need not be journaled.
 func Decide(st *State, specs Specs, ev Event, at time.Time) []Fact {
-	d := &decider{s: st, specs: specs, at: at.UTC(), again: st.index.again}
+	d := &decider{}
+	d.draft = draft{s: st, specs: specs, at: at.UTC(), again: st.index.again}
 	d.react(ev)
 	d.settle()
 	st.index.again = d.again // empty by now
@@ -25,22 +26,36 @@ func Decide(st *State, specs Specs, ev Event, at time.Time) []Fact {
 // usualFacts is the capacity that suffices for most decisions.
 const usualFacts = 4
 
-// decider is one decision on its way.
-type decider struct {
+// decider is one decision on its way. Its floors stand on one another, and each calls only itself
+// and those below it.
+type decider struct{ running }
+
+type (
+	running    struct{ listing }    // processes, time, and what they use
+	listing    struct{ triggering } // task lists and child runs
+	triggering struct{ steering }   // what starts runs by itself
+	steering   struct{ signalling } // what people do with a run
+	signalling struct{ judging }    // what files, commits and people say
+	judging    struct{ ending }     // gates and where they send
+	ending     struct{ budgeting }  // the end of a run, and what follows it
+	budgeting  struct{ draft }
+)
+
+// draft is the state of a decision, and its facts so far.
+type draft struct {
 	s     *State
 	specs Specs
 	at    time.Time
 	out   []Fact
 	again list // runs to look at again: touched, or waiting for one that was
 
-	look *TasksSeen // the look at a task file being decided on
-
-	digest string // of last
-	last   *Spec  // the spec last requested: most decisions need only one
+	look   *TasksSeen // the look at a task file being decided on
+	digest string     // of last
+	last   *Spec      // the spec last requested: most decisions need only one
 }
 
 // put applies and records a fact.
-func (d *decider) put(f Fact) {
+func (d *draft) put(f Fact) {
 	d.s.apply(d.at, f)
 	if d.out == nil {
 		d.out = make([]Fact, 0, usualFacts)
@@ -59,12 +74,12 @@ func (d *decider) put(f Fact) {
 	}
 }
 
-func (d *decider) ignore(run, what, why string, who *Actor) {
+func (d *draft) ignore(run, what, why string, who *Actor) {
 	d.put(Ignored{Run: run, What: what, Why: why, Who: who})
 }
 
 // spec returns the run's pinned spec, or nil if it cannot be loaded.
-func (d *decider) spec(r *Run) *Spec {
+func (d *draft) spec(r *Run) *Spec {
 	if d.last == nil || r.Digest != d.digest {
 		d.digest, d.last = r.Digest, d.specs.Of(r.Digest)
 	}
@@ -72,16 +87,13 @@ func (d *decider) spec(r *Run) *Spec {
 }
 
 // live returns the run and its spec, or nil unless it is live and its spec can be read.
-func (d *decider) live(id string) (*Run, *Spec) {
-	r := d.s.Runs[id]
-	if !r.Live() {
-		return nil, nil
+func (d *draft) live(id string) (*Run, *Spec) {
+	if r := d.s.Runs[id]; r.Live() {
+		if w := d.spec(r); w != nil {
+			return r, w
+		}
 	}
-	w := d.spec(r)
-	if w == nil {
-		return nil, nil
-	}
-	return r, w
+	return nil, nil
 }
 
 func (d *decider) react(ev Event) {
@@ -171,13 +183,13 @@ func (d *decider) reactSteering(ev Event) {
 	case Woken:
 		d.woken(ev)
 	default:
-		if !reactTrigger(d, ev) {
+		if !d.reactTrigger(ev) {
 			wrong("an event of unknown kind %T", ev)
 		}
 	}
 }
 
-func (d *decider) configured(ev Configured) {
+func (d *budgeting) configured(ev Configured) {
 	d.again = append(d.again, d.s.index.live...)
 	other := ev.Config.Day != d.s.Config.Day
 	d.put(SettingsTaken(ev))
@@ -186,7 +198,7 @@ func (d *decider) configured(ev Configured) {
 	}
 }
 
-func (d *decider) written(ev FileWritten) {
+func (d *draft) written(ev FileWritten) {
 	r := d.s.Runs[ev.Run]
 	if r == nil {
 		return
@@ -203,7 +215,7 @@ func (d *decider) written(ev FileWritten) {
 }
 
 // notice owes a notice, unless it is pending or was sent and may be sent only once.
-func (d *decider) notice(n Notice) {
+func (d *draft) notice(n Notice) {
 	if r := d.s.Runs[n.Run]; n.Once && r != nil && r.Told[n.ID] || d.s.Notices[n.ID] != nil {
 		return
 	}
@@ -211,7 +223,7 @@ func (d *decider) notice(n Notice) {
 }
 
 // noticed handles an attempted notice. A veto window opens only now.
-func (d *decider) noticed(ev Noticed) {
+func (d *draft) noticed(ev Noticed) {
 	n := d.s.Notices[ev.ID]
 	if n == nil {
 		return
@@ -226,7 +238,7 @@ func (d *decider) noticed(ev Noticed) {
 	}
 }
 
-func (d *decider) openWindow(r *Run, gate string, q *Round) {
+func (d *draft) openWindow(r *Run, gate string, q *Round) {
 	d.put(WindowOpened{of: Of(r.ID), Gate: gate, N: q.N, Until: d.at.Add(time.Duration(q.VetoWindow))})
 }
 

@@ -7,7 +7,7 @@ import (
 
 // advanceChildren advances attempts whose work is done by child runs, and reports whether it
 // decided anything.
-func (d *decider) advanceChildren(r *Run, w *Spec) bool {
+func (d *listing) advanceChildren(r *Run, w *Spec) bool {
 	if len(r.Writes) > 0 {
 		return false
 	}
@@ -31,7 +31,7 @@ func (d *decider) advanceChildren(r *Run, w *Spec) bool {
 }
 
 // startChild starts a child run of the step.
-func (d *decider) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
+func (d *listing) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 	name, n := st.ID, c.N
 	if c.Task != "" {
 		name, n = c.Task, r.List.Task(c.Task).Runs+1
@@ -66,7 +66,7 @@ const (
 )
 
 // advanceChild reconciles a child run with its parent, and reports whether it decided anything.
-func (d *decider) advanceChild(r *Run) bool {
+func (d *listing) advanceChild(r *Run) bool {
 	c := r.Child
 	o := d.s.Runs[c.Parent]
 	if o == nil {
@@ -136,7 +136,7 @@ func (s *State) owesResult(r *Run) bool {
 }
 
 // childEnded handles the end of a step's child run.
-func (d *decider) childEnded(o *Run, w *Spec, r *Run, a *Attempt) {
+func (d *listing) childEnded(o *Run, w *Spec, r *Run, a *Attempt) {
 	f := StepSignalled{of: Of(o.ID), Step: r.Child.Step, N: a.N, Status: StatusDone, Via: viaTasks}
 	f.Summary, f.Answer = d.lastWord(r)
 	if r.Phase != RunCompleted {
@@ -150,7 +150,7 @@ func (d *decider) childEnded(o *Run, w *Spec, r *Run, a *Attempt) {
 }
 
 // taskEnded handles the end of a task's run.
-func (d *decider) taskEnded(o *Run, st *Step, r *Run, t *Task) {
+func (d *listing) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 	e, l := st.ForEach, o.List
 	f := TaskEnded{of: Of(o.ID), Step: st.ID, Task: t.ID, State: TaskDone, Hook: st.Child.AfterRun != nil && !r.Hooked}
 	var answer json.RawMessage
@@ -217,7 +217,7 @@ func blockers(answer json.RawMessage) []string {
 }
 
 // lastWord returns the summary and the answer of the step that reported last.
-func (d *decider) lastWord(r *Run) (string, json.RawMessage) {
+func (d *draft) lastWord(r *Run) (string, json.RawMessage) {
 	var last *Attempt
 	for _, as := range r.Attempts {
 		for _, a := range as {
@@ -233,7 +233,7 @@ func (d *decider) lastWord(r *Run) (string, json.RawMessage) {
 }
 
 // whyEnded returns why a run did not complete, with its latest feedback.
-func (d *decider) whyEnded(r *Run) string {
+func (d *draft) whyEnded(r *Run) string {
 	why := r.EndWhy
 	var last *Round
 	for _, qs := range r.Rounds {

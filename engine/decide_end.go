@@ -16,7 +16,7 @@ func endPhase(target string) string {
 }
 
 // end ends the run at once, undoes its live work and stops its processes.
-func (d *decider) end(r *Run, f RunEnded) {
+func (d *ending) end(r *Run, f RunEnded) {
 	if !r.Live() {
 		return
 	}
@@ -38,7 +38,7 @@ func (d *decider) end(r *Run, f RunEnded) {
 }
 
 // complete ends a run that has nothing left to do, once its work is where the spec names.
-func (d *decider) complete(r *Run, w *Spec) {
+func (d *ending) complete(r *Run, w *Spec) {
 	if d.lands(r, w) {
 		return
 	}
@@ -51,7 +51,7 @@ func (d *decider) complete(r *Run, w *Spec) {
 
 // afterRun starts the hook of an ended run once all its processes are gone and, for a task, the
 // file has its result.
-func (d *decider) afterRun(r *Run, w *Spec) {
+func (d *ending) afterRun(r *Run, w *Spec) {
 	if r.Live() || r.Hooked || w.AfterRun == nil || len(r.Procs) > 0 || len(r.kids) > 0 || d.s.owesResult(r) {
 		return
 	}
@@ -60,7 +60,7 @@ func (d *decider) afterRun(r *Run, w *Spec) {
 }
 
 // settles reports whether the parent has yet to take in the child run's end.
-func (d *decider) settles(r *Run) bool {
+func (d *ending) settles(r *Run) bool {
 	o := d.s.Parent(r)
 	if o == nil {
 		return false
@@ -84,7 +84,7 @@ func (s *State) ownLive() (n int) {
 
 // forget removes the workflow's oldest ended runs, so that a start costs the live runs, not the
 // history.
-func (d *decider) forget(flow *workflow) {
+func (d *ending) forget(flow *workflow) {
 	var ended []*Run
 	keep := KeepEnded
 	for _, r := range flow.ended {
@@ -101,7 +101,7 @@ func (d *decider) forget(flow *workflow) {
 }
 
 // forgetRun forgets a run and its children.
-func (d *decider) forgetRun(r *Run) {
+func (d *ending) forgetRun(r *Run) {
 	for _, k := range d.s.Children(r.ID) {
 		d.forgetRun(k)
 	}

@@ -80,7 +80,7 @@ func owedAtForge(out []Effect, r *Run, w *Spec) []Effect {
 }
 
 // pullEnded ends a run whose pull request somebody has merged or closed.
-func (d *decider) pullEnded(ev PullEnded) {
+func (d *ending) pullEnded(ev PullEnded) {
 	r := d.s.Runs[ev.Run]
 	if r == nil || r.Phase != RunRunning {
 		return // it is over, or was reported before

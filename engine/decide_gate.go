@@ -12,7 +12,7 @@ import (
 )
 
 // openGate opens a round at gate i of the step.
-func (d *decider) openGate(r *Run, w *Spec, st *Step, i int) {
+func (d *judging) openGate(r *Run, w *Spec, st *Step, i int) {
 	g, a := w.Gate(st.Gates[i]), r.Current(st.ID)
 	level := g.Reviewer.Level
 	if r.Forced[g.ID] {
@@ -55,7 +55,7 @@ func (d *decider) openGate(r *Run, w *Spec, st *Step, i int) {
 
 // settledBefore decides a round that needs no reviewer (8-semantics 13), and reports whether it
 // did.
-func (d *decider) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
+func (d *judging) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 	switch {
 	case a.Broken != "":
 		if to, ok := g.Route(OutcomeLost); ok && to != Human {
@@ -102,7 +102,7 @@ func ownWord(a *Attempt) Judgement {
 }
 
 // judge handles a verdict.
-func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
+func (d *judging) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 	if j.Inconclusive != "" {
 		d.inconclusive(r, g, q, j.Inconclusive)
 		return
@@ -152,7 +152,7 @@ func (d *decider) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 }
 
 // addTasks adds the answer's new tasks if the list's own gate does not pass.
-func (d *decider) addTasks(r *Run, w *Spec, g *Gate, outcome string, j Judgement) {
+func (d *judging) addTasks(r *Run, w *Spec, g *Gate, outcome string, j Judgement) {
 	if w.Step(g.Step).ForEach == nil || outcome == OutcomePass || r.List == nil || g.Reviewer.FromStep {
 		return
 	}
@@ -166,7 +166,7 @@ func (d *decider) addTasks(r *Run, w *Spec, g *Gate, outcome string, j Judgement
 }
 
 // outcome derives the round's outcome from the reviewer's answer.
-func (d *decider) outcome(r *Run, w *Spec, g *Gate, q *Round, j Judgement) (string, error) {
+func (d *judging) outcome(r *Run, w *Spec, g *Gate, q *Round, j Judgement) (string, error) {
 	v := g.Verdict
 	if len(v.Rules) == 0 && v.Name == nil {
 		return j.Outcome, nil
@@ -197,7 +197,7 @@ func (d *decider) outcome(r *Run, w *Spec, g *Gate, q *Round, j Judgement) (stri
 
 // inconclusive handles a missing verdict. It never passes and never counts; it is retried, then a
 // person is asked.
-func (d *decider) inconclusive(r *Run, g *Gate, q *Round, why string) {
+func (d *judging) inconclusive(r *Run, g *Gate, q *Round, why string) {
 	why = clip(why, MaxFeedback)
 	role := g.Reviewer.AgentType
 	if q.Misses < d.s.Config.restarts(g.Restarts, role) && !g.Reviewer.FromStep {
@@ -210,12 +210,12 @@ func (d *decider) inconclusive(r *Run, g *Gate, q *Round, why string) {
 }
 
 // ask has a person decide the round.
-func (d *decider) ask(r *Run, g *Gate, q *Round, why string, forced bool) {
+func (d *judging) ask(r *Run, g *Gate, q *Round, why string, forced bool) {
 	d.askFor(r, g, q, HumanAsked{Why: why, Forced: forced})
 }
 
 // askFor asks a person about the round, for the reason in f.
-func (d *decider) askFor(r *Run, g *Gate, q *Round, f HumanAsked) {
+func (d *judging) askFor(r *Run, g *Gate, q *Round, f HumanAsked) {
 	why := f.Why
 	f.of, f.Gate, f.N, f.Why = Of(r.ID), g.ID, q.N, clip(why, MaxFeedback)
 	if g.Timeout > 0 {
@@ -233,7 +233,7 @@ func (d *decider) askFor(r *Run, g *Gate, q *Round, f HumanAsked) {
 const byExhausted = "exhausted"
 
 // pass passes the round: the work moves to the step's next gate, or on.
-func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text string) {
+func (d *judging) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text string) {
 	f := RoundPassed{ByKind: byKind, By: by}
 	switch text = clip(text, MaxFeedback); byKind {
 	case byExhausted:
@@ -245,7 +245,7 @@ func (d *decider) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text
 }
 
 // passBy is pass by a person, with their words and answer.
-func (d *decider) passBy(r *Run, g *Gate, q *Round, ev Answered, answer json.RawMessage) {
+func (d *judging) passBy(r *Run, g *Gate, q *Round, ev Answered, answer json.RawMessage) {
 	if len(answer) > 0 && len(g.Outputs) > 0 {
 		d.put(OutputsOwed{of: Of(r.ID), Gate: g.ID, N: q.N})
 	}
@@ -253,7 +253,7 @@ func (d *decider) passBy(r *Run, g *Gate, q *Round, ev Answered, answer json.Raw
 }
 
 // letThrough records a pass and moves the work on.
-func (d *decider) letThrough(r *Run, g *Gate, q *Round, f RoundPassed) {
+func (d *judging) letThrough(r *Run, g *Gate, q *Round, f RoundPassed) {
 	f.of, f.Gate, f.N = Of(r.ID), g.ID, q.N
 	d.put(f)
 	w := d.spec(r)
@@ -277,7 +277,7 @@ func (d *decider) letThrough(r *Run, g *Gate, q *Round, f RoundPassed) {
 
 // renew resets the counts of gates whose on_exhausted sent the work to the step, once it has
 // passed.
-func (d *decider) renew(r *Run, step string) {
+func (d *judging) renew(r *Run, step string) {
 	for _, gate := range slices.Sorted(maps.Keys(r.Renews)) {
 		if r.Renews[gate] == step {
 			d.put(CountRenewed{of: Of(r.ID), Gate: gate})
@@ -286,7 +286,7 @@ func (d *decider) renew(r *Run, step string) {
 }
 
 // ends ends the run if a pass leads to FAILED or ABORTED.
-func (d *decider) ends(r *Run, step string, to []string) {
+func (d *judging) ends(r *Run, step string, to []string) {
 	for _, t := range to {
 		if t == EndFailed || t == EndAborted {
 			d.end(r, RunEnded{Phase: endPhase(t), Step: step, Why: "a pass of " + step + " leads to " + t})

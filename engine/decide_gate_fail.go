@@ -24,7 +24,7 @@ type failure struct {
 
 // fail sends the work back or elsewhere, counts it, and asks a person when the count is exhausted.
 // A route by its own name is not a failure and has its own count.
-func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
+func (d *judging) fail(r *Run, g *Gate, q *Round, f failure) {
 	w := d.spec(r)
 	f.feedback = clip(f.feedback, MaxFeedback)
 	named, failures := "", r.Fails[g.ID]+1 // exhausted may reset the count
@@ -76,7 +76,7 @@ func (d *decider) fail(r *Run, g *Gate, q *Round, f failure) {
 // forces reports whether only a person may pass the next round, because the gate has now failed
 // max_retries times and a person answered. The failure itself still takes effect. A run that it
 // ends is excluded: a retry resets the count.
-func (d *decider) forces(r *Run, g *Gate, q *Round, target string) bool {
+func (d *judging) forces(r *Run, g *Gate, q *Round, target string) bool {
 	return r.Count(g.ID, q.Route) >= g.MaxRetries && g.Reviewer.Level != LevelHuman && !r.Forced[g.ID] &&
 		target != EndFailed && target != EndAborted
 }
@@ -105,7 +105,7 @@ func InRetryDir(path, dir string) string {
 }
 
 // gateFailed counts a failure, and how often it recurred over an unchanged tree.
-func (d *decider) gateFailed(r *Run, g *Gate, q *Round, f failure) GateFailed {
+func (d *judging) gateFailed(r *Run, g *Gate, q *Round, f failure) GateFailed {
 	out := GateFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Count: r.Fails[g.ID] + 1, Outcome: f.outcome, Feedback: f.feedback}
 	if f.byKind == "human" {
 		out.ByKind = f.byKind
@@ -149,7 +149,7 @@ func likeness(outcome, feedback string) string {
 
 // exhausted applies on_exhausted and max_same_failure. It reports whether that settled the round;
 // otherwise it may have changed f's target.
-func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool {
+func (d *judging) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool {
 	n := r.Count(g.ID, q.Route)
 	if n < g.MaxRetries {
 		return q.Route == "" && d.noProgress(r, w, g, q)
@@ -188,7 +188,7 @@ func (d *decider) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 
 // noProgress asks a person early, or applies the limit's own action, when the same failure recurs
 // over an unchanged tree.
-func (d *decider) noProgress(r *Run, w *Spec, g *Gate, q *Round) bool {
+func (d *judging) noProgress(r *Run, w *Spec, g *Gate, q *Round) bool {
 	most := w.Limits.MaxSameFailure
 	if most == 0 {
 		most = DefaultMaxSameFailure

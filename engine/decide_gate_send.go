@@ -6,7 +6,7 @@ import (
 
 // send moves the work of g's step to the target: back, which undoes what is downstream, or
 // elsewhere.
-func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
+func (d *judging) send(r *Run, w *Spec, g *Gate, f failure) {
 	why := g.ID + ": " + f.outcome
 	switch {
 	case f.target == EndFailed, f.target == EndAborted:
@@ -27,7 +27,7 @@ func (d *decider) send(r *Run, w *Spec, g *Gate, f failure) {
 }
 
 // listBack records that a gate sends the list's work back.
-func (d *decider) listBack(r *Run, w *Spec, g *Gate, f failure) {
+func (d *judging) listBack(r *Run, w *Spec, g *Gate, f failure) {
 	st := w.List()
 	if st == nil || r.List == nil || r.List.To != "" || r.Current(st.ID) == nil ||
 		f.target != st.ID && !r.follows(w, f.target)[st.ID] {
@@ -43,7 +43,7 @@ func (d *decider) listBack(r *Run, w *Spec, g *Gate, f failure) {
 // undo supersedes root (unless keep) with its successors, origin with its successors, and the
 // fixing steps that any of these requested. It resets the counts of gates strictly upstream of
 // origin that must pass again (8-semantics 15, 17).
-func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why string) {
+func (d *judging) undo(r *Run, w *Spec, root, origin string, keep bool, why string) {
 	in := map[string]bool{root: true}
 	grow := func(id string) {
 		in[id] = true
@@ -88,7 +88,7 @@ func (d *decider) undo(r *Run, w *Spec, root, origin string, keep bool, why stri
 }
 
 // reset sets the step's gate counts to 0, including routes.
-func (d *decider) reset(r *Run, st *Step) {
+func (d *judging) reset(r *Run, st *Step) {
 	for _, g := range st.Gates {
 		if r.Fails[g] > 0 || len(r.Routes[g]) > 0 || r.Exhausted[g] {
 			d.put(CountReset{of: Of(r.ID), Gate: g})

@@ -12,7 +12,7 @@ import (
 
 // fromAnswer returns the content of the list's file if it must be written, and the attempts and
 // rounds it is computed from. A list that resumes after visiting a step keeps its file.
-func (d *decider) fromAnswer(r *Run, w *Spec, st *Step, a *Attempt) (json.RawMessage, string, error) {
+func (d *listing) fromAnswer(r *Run, w *Spec, st *Step, a *Attempt) (json.RawMessage, string, error) {
 	from, source := st.ForEach.From, ""
 	if from.Eval == nil {
 		return nil, "", nil
@@ -41,7 +41,7 @@ func (d *decider) fromAnswer(r *Run, w *Spec, st *Step, a *Attempt) (json.RawMes
 // childVars returns the child's declared vars: from the step, else the parent's of the same name,
 // else the default. If the step's values cannot be computed, it returns an error and the vars
 // without them.
-func (d *decider) childVars(r *Run, w *Spec, st *Step, c ChildOf) (map[string]any, error) {
+func (d *listing) childVars(r *Run, w *Spec, st *Step, c ChildOf) (map[string]any, error) {
 	out := map[string]any{}
 	for _, v := range st.Child.Vars {
 		out[v.Name] = v.Default
@@ -72,7 +72,7 @@ func (d *decider) childVars(r *Run, w *Spec, st *Step, c ChildOf) (map[string]an
 
 // childAnswer returns the answer of a completed child run: the step's expression over it, else the
 // answer of its last step.
-func (d *decider) childAnswer(st *Step, r *Run, last json.RawMessage) (json.RawMessage, error) {
+func (d *listing) childAnswer(st *Step, r *Run, last json.RawMessage) (json.RawMessage, error) {
 	k := d.spec(r)
 	if st.ChildAnswer.Eval == nil || k == nil {
 		return last, nil
@@ -90,7 +90,7 @@ func (d *decider) childAnswer(st *Step, r *Run, last json.RawMessage) (json.RawM
 
 // taskAnswer returns the answer to keep of a task's run if the list's workflow reads it, or why it
 // cannot be kept.
-func (d *decider) taskAnswer(o *Run, st *Step, r *Run, last json.RawMessage) (json.RawMessage, string) {
+func (d *listing) taskAnswer(o *Run, st *Step, r *Run, last json.RawMessage) (json.RawMessage, string) {
 	answer, err := d.childAnswer(st, r, last)
 	if err != nil {
 		return nil, err.Error()

@@ -11,7 +11,7 @@ import (
 
 // answer handles a person's answer at a gate. It returns why it does not count, or "" (8-semantics
 // 21-23).
-func (d *decider) answer(ev Answered) string {
+func (d *signalling) answer(ev Answered) string {
 	r, g, why := d.meant(ev)
 	if why != "" {
 		return why
@@ -54,7 +54,7 @@ func (d *decider) answer(ev Answered) string {
 }
 
 // decide applies a person's valid answer.
-func (d *decider) decide(ev Answered, r *Run, g *Gate, q *Round) string {
+func (d *signalling) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 	by := ev.By
 	to, routed := g.Route(ev.Outcome)
 	answer, why := g.answered(ev)
@@ -141,7 +141,7 @@ func (g *Gate) Outcomes() []string {
 }
 
 // meant finds the run and gate an answer is for.
-func (d *decider) meant(ev Answered) (*Run, *Gate, string) {
+func (d *signalling) meant(ev Answered) (*Run, *Gate, string) {
 	if ev.Run != "" {
 		r := d.s.Runs[ev.Run]
 		switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // list makes one move in the running attempt of a list.
-func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
+func (d *listing) list(r *Run, w *Spec, st *Step, a *Attempt) {
 	l := r.List
 	if l == nil || l.N != a.N {
 		d.beginList(r, w, st, a)
@@ -49,7 +49,7 @@ func (d *decider) list(r *Run, w *Spec, st *Step, a *Attempt) {
 }
 
 // workList starts, sends or ends a list whose file is taken in, as far as its tasks stand.
-func (d *decider) workList(r *Run, w *Spec, st *Step, a *Attempt, seen *TasksSeen) {
+func (d *listing) workList(r *Run, w *Spec, st *Step, a *Attempt, seen *TasksSeen) {
 	l := r.List
 	s := l.survey(st.ForEach.Attempts)
 	settled := !l.Dirty && l.Writing == 0
@@ -82,7 +82,7 @@ func (d *decider) workList(r *Run, w *Spec, st *Step, a *Attempt, seen *TasksSee
 }
 
 // letHooks lets runs go on whose results are in the file: their hooks are due.
-func (d *decider) letHooks(l *TaskList) {
+func (d *listing) letHooks(l *TaskList) {
 	for _, t := range l.Tasks {
 		if t.Over {
 			d.again.add(d.s.Runs[t.Child])
@@ -94,7 +94,7 @@ func (d *decider) letHooks(l *TaskList) {
 func (l *TaskList) usedUp(e *List) bool { return l != nil && e.MaxTries > 0 && l.Used >= e.MaxTries }
 
 // startedNow reports whether this look led to a start; the next start needs another look.
-func (l *TaskList) startedNow(d *decider) bool {
+func (l *TaskList) startedNow(d *listing) bool {
 	d.look = nil
 	return slices.ContainsFunc(d.out,
 		func(f Fact) bool { s, ok := f.(RunStarted); return ok && s.Child != nil && s.Child.Step == l.Step })
@@ -104,13 +104,13 @@ const maxFailedRatio = "max_failed_ratio"
 
 // writeDue reports whether to write the file now: at most once a second unless a hook waits for it,
 // and not while something else writes it.
-func (d *decider) writeDue(l *TaskList) bool {
+func (d *listing) writeDue(l *TaskList) bool {
 	return l.Dirty && l.Writing == 0 && l.File == FileOK && l.Seen != "" &&
 		(l.Result != 0 || !d.at.Before(l.Wrote.Add(time.Duration(WriteEvery))))
 }
 
 // beginList starts or resumes the tasks in a new attempt.
-func (d *decider) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
+func (d *listing) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 	f := ListBegan{of: Of(r.ID), Step: st.ID, N: a.N, Ratio: w.Limits.MaxFailedRatio, Out: r.List.usedUp(st.ForEach)}
 	var err error
 	if f.Path, err = st.ForEach.Tasks.String(d.s.StepEnv(r, w, st.ID, a.N)); err == nil && f.Path == "" {
@@ -201,7 +201,7 @@ func badTasks(r *Run, step string, answer json.RawMessage) string {
 
 // takeFeedback handles a gate that sent the list back. If all tasks were done and none was added,
 // the feedback becomes a task.
-func (d *decider) takeFeedback(r *Run, l *TaskList) {
+func (d *listing) takeFeedback(r *Run, l *TaskList) {
 	f := FeedbackTaken{of: Of(r.ID)}
 	if n := l.Tally(); n.Done == n.Total {
 		t := Task{ID: fmt.Sprintf("%s-%d", l.Back, l.Backs), State: TaskTodo,
@@ -217,7 +217,7 @@ func (d *decider) takeFeedback(r *Run, l *TaskList) {
 
 // sendList sends the list to the configured step because its file is missing or invalid or a task
 // has used its tries. Without such a step, or after two visits for the file, the list fails.
-func (d *decider) sendList(r *Run, w *Spec, st *Step, a *Attempt, spent *Task, settled bool) {
+func (d *listing) sendList(r *Run, w *Spec, st *Step, a *Attempt, spent *Task, settled bool) {
 	l, e := r.List, st.ForEach
 	f := ListSent{of: Of(r.ID), Step: st.ID, N: a.N}
 	switch {
@@ -243,7 +243,7 @@ func (d *decider) sendList(r *Run, w *Spec, st *Step, a *Attempt, spent *Task, s
 	}
 }
 
-func (d *decider) failList(r *Run, st *Step, a *Attempt, why string) {
+func (d *listing) failList(r *Run, st *Step, a *Attempt, why string) {
 	d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaTasks,
 		Failure: clip(why, MaxFeedback)})
 }
@@ -252,7 +252,7 @@ func (d *decider) failList(r *Run, st *Step, a *Attempt, why string) {
 const viaTasks = "tasks"
 
 // endList ends a list whose tasks are all settled, with whatever result.
-func (d *decider) endList(r *Run, st *Step, a *Attempt, n Tally) {
+func (d *listing) endList(r *Run, st *Step, a *Attempt, n Tally) {
 	answer, _ := json.Marshal(n)
 	d.put(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusDone, Via: viaTasks,
 		Summary: clip(r.List.words(n), MaxFeedback), Answer: answer})
@@ -317,7 +317,7 @@ func (l *TaskList) waitsFor(t *Task) string {
 }
 
 // startTask starts a task's next run.
-func (d *decider) startTask(r *Run, w *Spec, st *Step, a *Attempt, t *Task, seen *TasksSeen) {
+func (d *listing) startTask(r *Run, w *Spec, st *Step, a *Attempt, t *Task, seen *TasksSeen) {
 	if r.Allowance > 0 && r.Begun >= r.Allowance {
 		d.limit(r, w, "max_steps", st.ID)
 		return
@@ -332,7 +332,7 @@ func (d *decider) startTask(r *Run, w *Spec, st *Step, a *Attempt, t *Task, seen
 }
 
 // tasksSeen handles a look at the task file.
-func (d *decider) tasksSeen(ev TasksSeen) {
+func (d *listing) tasksSeen(ev TasksSeen) {
 	r, w := d.live(ev.Run)
 	if r == nil {
 		// others wrote the file: it is theirs
@@ -354,7 +354,7 @@ func (d *decider) tasksSeen(ev TasksSeen) {
 }
 
 // tasksSaved handles the written task file.
-func (d *decider) tasksSaved(ev TasksSaved) {
+func (d *listing) tasksSaved(ev TasksSaved) {
 	r := d.s.Runs[ev.Run]
 	if r == nil || r.List == nil || ev.Key != writeKey(r.ID, r.List) {
 		return

@@ -25,7 +25,7 @@ func backoff(n int, first, most time.Duration) time.Duration {
 }
 
 // ended handles a process tree that is gone.
-func (d *decider) ended(ev ProcessEnded) {
+func (d *running) ended(ev ProcessEnded) {
 	r := d.s.Runs[ev.Run]
 	if r == nil || r.Proc(ev.Key) == nil {
 		return // reported before, or of a forgotten run
@@ -56,7 +56,7 @@ func (d *decider) ended(ev ProcessEnded) {
 
 // slotTaken handles the start of a launch that had to wait for another agent's end. Its time-out
 // begins now.
-func (d *decider) slotTaken(ev SlotTaken) {
+func (d *running) slotTaken(ev SlotTaken) {
 	r, w := d.live(ev.Run)
 	if r == nil {
 		return
@@ -105,7 +105,7 @@ func class(p Proc, exit Exit, signal string) (string, string) {
 }
 
 // stepEnded handles a process that ended before the step reported.
-func (d *decider) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnded) {
+func (d *running) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnded) {
 	kind, why := class(p, ev.Exit, a.SignalType)
 	word := StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, K: a.K, Via: "exit"}
 	if over := d.spentUp(st.Role(), a.Usage); over != "" && kind != "" && kind != ClassFatal {
@@ -141,7 +141,7 @@ func (d *decider) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnde
 
 // goesOn returns when to launch again after a limit: at the time it names; at once after the run's
 // budget, which a person must raise; else after growing waits.
-func (d *decider) goesOn(p Proc, exit Exit, waits int) time.Time {
+func (d *running) goesOn(p Proc, exit Exit, waits int) time.Time {
 	switch {
 	case endedForBudget(p, exit):
 		return d.at
@@ -152,7 +152,7 @@ func (d *decider) goesOn(p Proc, exit Exit, waits int) time.Time {
 }
 
 // exitedWell handles exit code 0.
-func (d *decider) exitedWell(r *Run, st *Step, a *Attempt, word StepSignalled, ev ProcessEnded) {
+func (d *running) exitedWell(r *Run, st *Step, a *Attempt, word StepSignalled, ev ProcessEnded) {
 	c := d.s.Config
 	switch {
 	case a.SignalType != SignalExit:
@@ -186,7 +186,7 @@ func feedback(why string, ev ProcessEnded) string {
 }
 
 // graceOver handles exit code 0 without the signal in time.
-func (d *decider) graceOver(r *Run, step string, a *Attempt) {
+func (d *running) graceOver(r *Run, step string, a *Attempt) {
 	// no file can report it
 	if said := answerWord(a.Answer); a.inGit() && (said.Status == StatusFailed || said.Status == StatusBlocked) {
 		d.signalled(StepSignalled{of: Of(r.ID), Step: step, N: a.N, K: a.K, Status: said.Status, Via: "exit",
@@ -202,7 +202,7 @@ func (d *decider) graceOver(r *Run, step string, a *Attempt) {
 		Failure: feedback(why+")", ProcessEnded{Output: a.Output})})
 }
 
-func (d *decider) checkEnded(r *Run, p Proc, ev ProcessEnded) {
+func (d *running) checkEnded(r *Run, p Proc, ev ProcessEnded) {
 	f := Checked{of: Of(r.ID), Step: p.Step, N: p.N}
 	if c := ev.Check; c != nil && p.Stop == "" {
 		f.OK, f.Why, f.Broken = c.OK, clip(c.Why, MaxFeedback), clip(c.Broken, MaxFeedback)
@@ -217,7 +217,7 @@ func (d *decider) checkEnded(r *Run, p Proc, ev ProcessEnded) {
 	d.put(f)
 }
 
-func (d *decider) reviewEnded(r *Run, g *Gate, q *Round, p Proc, ev ProcessEnded) {
+func (d *running) reviewEnded(r *Run, g *Gate, q *Round, p Proc, ev ProcessEnded) {
 	kind, why := class(p, ev.Exit, SignalExit)
 	over := d.spentUp(g.Reviewer.AgentType, q.Usage)
 	switch {
@@ -237,7 +237,7 @@ func (d *decider) reviewEnded(r *Run, g *Gate, q *Round, p Proc, ev ProcessEnded
 }
 
 // spent returns how long the run has been under way.
-func (d *decider) spent(r *Run) time.Duration {
+func (d *budgeting) spent(r *Run) time.Duration {
 	t := time.Duration(r.Spent)
 	if !r.BusySince.IsZero() && d.at.After(r.BusySince) {
 		t += d.at.Sub(r.BusySince)
@@ -247,7 +247,7 @@ func (d *decider) spent(r *Run) time.Duration {
 
 // endedUnread handles a step's process that ended while the run's spec could not be read
 // (8-semantics 37).
-func (d *decider) endedUnread(r *Run, w *Spec) bool {
+func (d *running) endedUnread(r *Run, w *Spec) bool {
 	for _, a := range w.inOrder(r.alive) {
 		if a.State != Running || a.Offered || a.Exit == nil || !a.GraceUntil.IsZero() || r.Proc(a.Key) != nil {
 			continue

@@ -17,13 +17,13 @@ func (d *decider) requested(ev RunRequested) {
 		d.ignore("", ev.EventKind(), fmt.Sprintf("workflow %s: its spec cannot be loaded", ev.Workflow), &ev.By)
 		return
 	}
-	if _, why := startRun(d, w, ev); why != "" {
+	if _, why := d.startRun(w, ev); why != "" {
 		d.ignore("", ev.EventKind(), why, &ev.By)
 	}
 }
 
 // startRun starts a run, and returns its id, or why it does not.
-func startRun(d *decider, w *Spec, ev RunRequested) (id, why string) {
+func (d *ending) startRun(w *Spec, ev RunRequested) (id, why string) {
 	vars, why := startVars(w, ev.Vars)
 	if live := d.s.ownLive(); live >= MaxPending {
 		why = fmt.Sprintf("%d runs are live in this repo, the maximum: end some first", live)
@@ -124,7 +124,7 @@ func sameType(def, x any) (any, bool) {
 	return x, true
 }
 
-func (d *decider) pause(ev PauseRequested) {
+func (d *steering) pause(ev PauseRequested) {
 	r := d.s.Runs[ev.Run]
 	if why := notLive(r, ev.Run); why != "" || r.Paused {
 		if why == "" {
@@ -141,7 +141,7 @@ func (d *decider) pause(ev PauseRequested) {
 const PausedParent = "parent"
 
 // pauseChildren pauses the live children of a paused run.
-func (d *decider) pauseChildren(r *Run) {
+func (d *steering) pauseChildren(r *Run) {
 	for _, k := range slices.Clone(r.kids) {
 		if k.Live() && !k.Paused {
 			d.put(RunPaused{of: Of(k.ID), Why: PausedParent})
@@ -151,7 +151,7 @@ func (d *decider) pauseChildren(r *Run) {
 }
 
 // resumeChildren resumes what pauseChildren paused.
-func (d *decider) resumeChildren(r *Run) {
+func (d *steering) resumeChildren(r *Run) {
 	for _, k := range slices.Clone(r.kids) {
 		if k.Live() && k.PausedWhy == PausedParent {
 			d.put(RunResumed{of: Of(k.ID)})
@@ -172,7 +172,7 @@ func notLive(r *Run, id string) string {
 	return ""
 }
 
-func (d *decider) resume(ev ResumeRequested) {
+func (d *steering) resume(ev ResumeRequested) {
 	r := d.s.Runs[ev.Run]
 	why := notLive(r, ev.Run)
 	if why == "" && !r.Paused {
@@ -195,7 +195,7 @@ func (d *decider) resume(ev ResumeRequested) {
 }
 
 // takeUpEnds revisits children that ended while the run's spec could not be read.
-func (d *decider) takeUpEnds(r *Run) {
+func (d *steering) takeUpEnds(r *Run) {
 	for _, k := range d.s.Children(r.ID) {
 		if !k.Live() && d.settles(k) {
 			d.again.add(k)
@@ -203,7 +203,7 @@ func (d *decider) takeUpEnds(r *Run) {
 	}
 }
 
-func (d *decider) reopenWindows(r *Run) {
+func (d *steering) reopenWindows(r *Run) {
 	w := d.spec(r)
 	if w == nil {
 		return
@@ -216,7 +216,7 @@ func (d *decider) reopenWindows(r *Run) {
 }
 
 // allowance returns one more portion of the limit with this key.
-func (d *decider) allowance(r *Run, key string) Grant {
+func (d *steering) allowance(r *Run, key string) Grant {
 	w := d.spec(r)
 	if w == nil {
 		return Grant{}
@@ -239,7 +239,7 @@ func (d *decider) allowance(r *Run, key string) Grant {
 	return Grant{}
 }
 
-func (d *decider) abort(ev AbortRequested) {
+func (d *steering) abort(ev AbortRequested) {
 	r := d.s.Runs[ev.Run]
 	if why := notLive(r, ev.Run); why != "" {
 		d.ignore(ev.Run, ev.EventKind(), why, &ev.By)
@@ -253,7 +253,7 @@ func (d *decider) abort(ev AbortRequested) {
 }
 
 // stopFor pauses the run automatically and notifies a person.
-func (d *decider) stopFor(r *Run, why, text string) {
+func (d *steering) stopFor(r *Run, why, text string) {
 	d.put(RunPaused{of: Of(r.ID), Why: why, Text: clip(text, MaxFeedback)})
 	d.pauseChildren(r)
 	d.notice(Notice{ID: fmt.Sprintf("%s.paused-%d", r.ID, d.s.Clock), Kind: NoticePaused, Run: r.ID,
@@ -264,7 +264,7 @@ func (d *decider) stopFor(r *Run, why, text string) {
 const pausedByLimit = "limit:"
 
 // limit handles a run's limit that was hit.
-func (d *decider) limit(r *Run, w *Spec, key, step string) {
+func (d *steering) limit(r *Run, w *Spec, key, step string) {
 	text := fmt.Sprintf("the limit %s is hit", key)
 	switch hit := w.Limits.OnHit[key]; hit {
 	case Human:
@@ -280,7 +280,7 @@ func (d *decider) limit(r *Run, w *Spec, key, step string) {
 }
 
 // retry reopens an ended run, or sends a step of a running one back (8-semantics 31).
-func (d *decider) retry(ev RetryRequested) {
+func (d *steering) retry(ev RetryRequested) {
 	r := d.s.Runs[ev.Run]
 	step, why := ev.Step, ""
 	var w *Spec

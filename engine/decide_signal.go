@@ -28,7 +28,7 @@ type reading struct {
 
 // fileSeen accepts an inbox file or records why not. Nothing is deleted: the file moves to the
 // attempt's folder or to rejected/.
-func (d *decider) fileSeen(ev FileSeen) {
+func (d *signalling) fileSeen(ev FileSeen) {
 	if ev.ID != "" && d.s.Moves[ev.ID] != nil {
 		return // accepted already; only the move is owed
 	}
@@ -51,7 +51,7 @@ func (d *decider) fileSeen(ev FileSeen) {
 
 // named returns the runs the file may be for: the one whose folder it is in, else all live runs
 // whose spec knows the name, in order of start.
-func (d *decider) named(ev FileSeen, knows func(*Spec) bool) list {
+func (d *signalling) named(ev FileSeen, knows func(*Spec) bool) list {
 	if ev.Dir != "" {
 		if r, w := d.live(ev.Dir); r != nil && knows(w) {
 			return list{r}
@@ -69,7 +69,7 @@ func (d *decider) named(ev FileSeen, knows func(*Spec) bool) list {
 }
 
 // sentinels returns the steps, over all live runs, whose sentinel the file may be.
-func (d *decider) sentinels(ev FileSeen) (out []reading) {
+func (d *signalling) sentinels(ev FileSeen) (out []reading) {
 	for _, r := range d.named(ev, func(w *Spec) bool { return len(w.graph.files[ev.Name]) > 0 }) {
 		for _, st := range d.spec(r).graph.files[ev.Name] {
 			out = append(out, reading{run: r, step: st})
@@ -85,7 +85,7 @@ func (d *decider) sentinels(ev FileSeen) (out []reading) {
 }
 
 // words returns the gates, over all live runs, at which the file may be a person's answer.
-func (d *decider) words(ev FileSeen) (out []reading) {
+func (d *signalling) words(ev FileSeen) (out []reading) {
 	stem := humanStem(ev.Name)
 	for _, r := range d.named(ev, func(w *Spec) bool { return len(w.graph.words[stem]) > 0 }) {
 		for _, x := range d.spec(r).graph.words[stem] {
@@ -105,7 +105,7 @@ func humanStem(name string) string {
 	return name
 }
 
-func (d *decider) unknown(ev FileSeen) string {
+func (d *signalling) unknown(ev FileSeen) string {
 	if ev.Dir != "" {
 		if r := d.s.Runs[ev.Dir]; r == nil {
 			return fmt.Sprintf("no run %s is known", ev.Dir)
@@ -139,7 +139,7 @@ func (d *decider) unknown(ev FileSeen) string {
 	return why
 }
 
-func (d *decider) reject(ev FileSeen, run, why string) {
+func (d *signalling) reject(ev FileSeen, run, why string) {
 	d.put(Ignored{Run: run, What: ev.Name, Why: why, Who: &ev.By})
 	if ev.ID == "" {
 		return
@@ -165,7 +165,7 @@ func (d *decider) reject(ev FileSeen, run, why string) {
 }
 
 // dropped records how many more files of a launch's own inbox were not kept.
-func (d *decider) dropped(ev FilesDropped) {
+func (d *signalling) dropped(ev FilesDropped) {
 	run := ""
 	if r := d.s.runOf(ev.Of); r != nil {
 		run = r.ID
@@ -174,7 +174,7 @@ func (d *decider) dropped(ev FilesDropped) {
 		Why: fmt.Sprintf("%d of its files were refused before: these were counted and not kept", KeepRefused)})
 }
 
-func (d *decider) take(ev FileSeen, run, to, as string) {
+func (d *signalling) take(ev FileSeen, run, to, as string) {
 	if ev.ID != "" {
 		d.put(FileTaken{Move: Move{ID: ev.ID, Name: ev.Name, Dir: ev.Dir, Place: ev.Place, Of: ev.Of, Run: run,
 			To: to, As: as}})
@@ -182,7 +182,7 @@ func (d *decider) take(ev FileSeen, run, to, as string) {
 }
 
 // sentinel handles a step's sentinel. If several live attempts have that name, it must name one.
-func (d *decider) sentinel(ev FileSeen, xs []reading) {
+func (d *signalling) sentinel(ev FileSeen, xs []reading) {
 	var fit []reading
 	why := ""
 	for i, x := range xs {
@@ -221,7 +221,7 @@ func (d *decider) sentinel(ev FileSeen, xs []reading) {
 }
 
 // signalled records the step's result. The summary of a failure becomes the feedback.
-func (d *decider) signalled(f StepSignalled) {
+func (d *signalling) signalled(f StepSignalled) {
 	if f.Status == "" {
 		f.Status = StatusDone
 	}
@@ -240,7 +240,7 @@ func (d *decider) signalled(f StepSignalled) {
 }
 
 // linger returns until when the process may stay after its signal.
-func (d *decider) linger(r *Run, a *Attempt) time.Time {
+func (d *signalling) linger(r *Run, a *Attempt) time.Time {
 	if r.Proc(a.Key) == nil {
 		return time.Time{}
 	}
@@ -248,7 +248,7 @@ func (d *decider) linger(r *Run, a *Attempt) time.Time {
 }
 
 // sentinelFits returns why the file is not the sentinel of the step's live attempt, or "".
-func (d *decider) sentinelFits(ev FileSeen, x reading) string {
+func (d *signalling) sentinelFits(ev FileSeen, x reading) string {
 	r, a := x.run, x.run.Current(x.step.ID)
 	switch {
 	case a.held():
@@ -307,7 +307,7 @@ func cannotRead(why string) string {
 }
 
 // commit handles a commit with the marker of a live attempt that waits for it.
-func (d *decider) commit(ev CommitSeen) {
+func (d *signalling) commit(ev CommitSeen) {
 	r, a := d.waiting(ev.Run, ev.Step, ev.N, ev.K, SignalCommit)
 	if a == nil {
 		return
@@ -351,7 +351,7 @@ func (s *State) besides(a, b *Run) bool {
 }
 
 // pull handles a pull request whose head is the step's branch or commit.
-func (d *decider) pull(ev PullSeen) {
+func (d *signalling) pull(ev PullSeen) {
 	if r, a := d.waiting(ev.Run, ev.Step, ev.N, ev.K, SignalPull); a != nil {
 		d.signalled(StepSignalled{of: Of(r.ID), Step: ev.Step, N: a.N, K: a.K, Status: StatusDone,
 			Via: strings.TrimSpace(ev.Ref + " " + ev.SHA), LingerUntil: d.linger(r, a)})
@@ -359,7 +359,7 @@ func (d *decider) pull(ev PullSeen) {
 }
 
 // waiting returns the run and attempt if launch k still waits for this type of signal.
-func (d *decider) waiting(run, step string, n, k int, signal string) (*Run, *Attempt) {
+func (d *signalling) waiting(run, step string, n, k int, signal string) (*Run, *Attempt) {
 	r, _ := d.live(run)
 	if r == nil {
 		return nil, nil
@@ -371,7 +371,7 @@ func (d *decider) waiting(run, step string, n, k int, signal string) (*Run, *Att
 	return r, a
 }
 
-func (d *decider) claim(ev Claimed) {
+func (d *signalling) claim(ev Claimed) {
 	r, _ := d.live(ev.Run)
 	if r == nil {
 		d.ignore(ev.Run, ev.EventKind(), "the run is over or unknown", &ev.By)

@@ -17,7 +17,7 @@ const spentFor = 30 * 24 * time.Hour
 
 // unbound returns why a signed answer does not apply to the gate's current round; "" if it does or
 // is not signed.
-func (d *decider) unbound(ev Answered, r *Run, g *Gate) string {
+func (d *signalling) unbound(ev Answered, r *Run, g *Gate) string {
 	s := ev.Signed
 	if ev.Unproven != "" {
 		return ev.Unproven
@@ -105,7 +105,7 @@ func Verb(gate, outcome string) string {
 }
 
 // used records the use of a signed answer.
-func (d *decider) used(r *Run, g *Gate, q *Round, ev Answered) {
+func (d *signalling) used(r *Run, g *Gate, q *Round, ev Answered) {
 	if s := ev.Signed; s != nil {
 		d.put(SignatureUsed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: ev.Outcome, By: ev.By, Nonce: s.Nonce,
 			Expires: s.Expires, Proof: ev.Proof})

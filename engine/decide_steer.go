@@ -15,7 +15,7 @@ const viaHandback = "handback by "
 func (a *Attempt) held() bool { return a != nil && a.Held != nil && a.State == Ready }
 
 // note records a person's words for the agents of a run.
-func (d *decider) note(ev NoteGiven) {
+func (d *steering) note(ev NoteGiven) {
 	r := d.s.Runs[ev.Run]
 	why := notLive(r, ev.Run)
 	switch {
@@ -38,12 +38,12 @@ func (d *decider) note(ev NoteGiven) {
 	d.keepNote(r, ev.Step, ev.Text, ev.By)
 }
 
-func (d *decider) keepNote(r *Run, step, text string, by Actor) {
+func (d *steering) keepNote(r *Run, step, text string, by Actor) {
 	d.put(NoteTaken{of: Of(r.ID), N: len(r.Notes) + 1, Step: step, Text: strings.TrimSpace(text), By: by})
 }
 
 // takeover holds a step for a person and stops its agent.
-func (d *decider) takeover(ev TakeoverRequested) {
+func (d *steering) takeover(ev TakeoverRequested) {
 	r := d.s.Runs[ev.Run]
 	why := notLive(r, ev.Run)
 	if why == "" {
@@ -65,7 +65,7 @@ func (d *decider) takeover(ev TakeoverRequested) {
 }
 
 // notTaken returns why the step cannot be taken over now, or "".
-func (d *decider) notTaken(r *Run, w *Spec, step string) string {
+func (d *steering) notTaken(r *Run, w *Spec, step string) string {
 	if w == nil {
 		return fmt.Sprintf("run %s cannot go on: the spec it was started with cannot be read by this release", r.ID)
 	}
@@ -99,12 +99,12 @@ func (d *decider) notTaken(r *Run, w *Spec, step string) string {
 }
 
 // letGo leaves the attempt, whose process is gone, to the person who took it over.
-func (d *decider) letGo(r *Run, a *Attempt) {
+func (d *steering) letGo(r *Run, a *Attempt) {
 	d.put(StepRelaunched{of: Of(r.ID), Step: a.step, N: a.N, Class: stopTakeover, Why: "taken over by " + a.Held.Who})
 }
 
 // handback returns a taken-over step to an agent, or accepts the person's report that it is done.
-func (d *decider) handback(ev HandbackRequested) {
+func (d *steering) handback(ev HandbackRequested) {
 	r := d.s.Runs[ev.Run]
 	why := notLive(r, ev.Run)
 	if why == "" {
@@ -131,7 +131,7 @@ func (d *decider) handback(ev HandbackRequested) {
 }
 
 // notHeld returns why the step cannot be handed back now, or "".
-func (d *decider) notHeld(r *Run, ev HandbackRequested) string {
+func (d *steering) notHeld(r *Run, ev HandbackRequested) string {
 	a := r.Current(ev.Step)
 	switch {
 	case d.spec(r) == nil:

@@ -16,7 +16,7 @@ type merging struct {
 }
 
 // readTasks merges the file.
-func (d *decider) readTasks(r *Run, e *List, ev *TasksSeen) {
+func (d *listing) readTasks(r *Run, e *List, ev *TasksSeen) {
 	l := r.List
 	m := merging{l: l, deepest: e.MaxDepth, own: l.Made || !l.Taint,
 		f: TasksRead{of: Of(r.ID), Step: ev.Step, Stamp: ev.Stamp, Taint: l.Taint, Deepest: l.Deepest}}

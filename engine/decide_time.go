@@ -9,7 +9,7 @@ import (
 
 // scanned handles a full scan of the inboxes that began at ev.Began. What waited for a file that
 // has not come ends now.
-func (d *decider) scanned(ev Scanned) {
+func (d *running) scanned(ev Scanned) {
 	for _, r := range slices.Clone(d.s.index.closing) {
 		w := d.spec(r)
 		if w == nil {
@@ -28,7 +28,7 @@ func (d *decider) scanned(ev Scanned) {
 
 // polled handles a look through the refs. Only a look begun after the grace proves that a commit
 // has not come.
-func (d *decider) polled(ev Polled) {
+func (d *running) polled(ev Polled) {
 	r, _ := d.live(ev.Run)
 	if r == nil {
 		return
@@ -49,7 +49,7 @@ func (a *Attempt) inGit() bool { return a.SignalType == SignalCommit || a.Signal
 func passed(deadline, now time.Time) bool { return !deadline.IsZero() && !deadline.After(now) }
 
 // ticked handles the passing of time.
-func (d *decider) ticked() {
+func (d *running) ticked() {
 	for _, r := range slices.Clone(d.s.index.afoot) {
 		if !r.Live() {
 			d.tickProcs(r) // its after_run
@@ -81,10 +81,10 @@ func (d *decider) ticked() {
 			d.nearLimits(r)
 		}
 	}
-	tickTriggers(d)
+	d.tickTriggers()
 }
 
-func (d *decider) tickProcs(r *Run) {
+func (d *running) tickProcs(r *Run) {
 	for _, p := range append([]*Proc{}, r.Procs...) {
 		if p.Stop != "" || !r.wanted(p) {
 			continue
@@ -115,7 +115,7 @@ func (d *decider) tickProcs(r *Run) {
 }
 
 // tickHuman reminds the person that a gate waits for, and applies its on_timeout.
-func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
+func (d *running) tickHuman(r *Run, g *Gate, q *Round) {
 	due := passed(q.Due, d.at)
 	if due && g.OnTimeout != "" && g.OnTimeout != "remind" {
 		switch g.OnTimeout {
@@ -145,7 +145,7 @@ func (d *decider) tickHuman(r *Run, g *Gate, q *Round) {
 
 // woken handles a gap in which sluice was away. Deadlines that passed in it are extended once
 // (8-semantics 36). A new epoch opens each open veto window again.
-func (d *decider) woken(ev Woken) {
+func (d *running) woken(ev Woken) {
 	gap := ev.To.Sub(ev.From)
 	for _, r := range slices.Clone(d.s.index.afoot) {
 		if ev.Offset != 0 {
@@ -169,7 +169,7 @@ func (d *decider) woken(ev Woken) {
 			switch q := r.roundOver(a); {
 			case q == nil:
 			case ev.Epoch > 0 && q.State == OnWindow && !r.Paused:
-				openAgain(d, r, q, ev, "another machine decides since epoch "+strconv.FormatInt(ev.Epoch, 10))
+				d.openAgain(r, q, ev, "another machine decides since epoch "+strconv.FormatInt(ev.Epoch, 10))
 			case !q.Reopened && gap > GapAllowed:
 				d.wokenRound(r, q.gate, q, ev, gap)
 			}
@@ -178,7 +178,7 @@ func (d *decider) woken(ev Woken) {
 }
 
 // openAgain has a veto window last for a while from now on, with a new notice.
-func openAgain(d *decider, r *Run, q *Round, ev Woken, why string) {
+func (d *running) openAgain(r *Run, q *Round, ev Woken, why string) {
 	to := ev.To.Add(min(time.Duration(q.VetoWindow), GapAllowed))
 	if !to.After(q.WindowEnds) {
 		return
@@ -189,7 +189,7 @@ func openAgain(d *decider, r *Run, q *Round, ev Woken, why string) {
 }
 
 // wokenProcs extends the deadlines of checks and hooks by the gap.
-func (d *decider) wokenProcs(r *Run, ev Woken, gap time.Duration) {
+func (d *running) wokenProcs(r *Run, ev Woken, gap time.Duration) {
 	for _, p := range append([]*Proc{}, r.Procs...) {
 		if !p.Reopened && within(p.Deadline, ev) {
 			d.put(DeadlineMoved{of: Of(r.ID), Key: p.Key, N: p.N, To: p.Deadline.Add(gap), Why: gapWords(gap)})
@@ -197,11 +197,11 @@ func (d *decider) wokenProcs(r *Run, ev Woken, gap time.Duration) {
 	}
 }
 
-func (d *decider) wokenRound(r *Run, gate string, q *Round, ev Woken, gap time.Duration) {
+func (d *running) wokenRound(r *Run, gate string, q *Round, ev Woken, gap time.Duration) {
 	f := DeadlineMoved{of: Of(r.ID), Gate: gate, N: q.N, Why: gapWords(gap)}
 	switch {
 	case q.State == OnWindow && !r.Paused && within(q.WindowEnds, ev):
-		openAgain(d, r, q, ev, f.Why)
+		d.openAgain(r, q, ev, f.Why)
 	case q.State == OnReview && within(q.Deadline, ev):
 		f.To = q.Deadline.Add(gap)
 		d.put(f)

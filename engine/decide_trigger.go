@@ -15,20 +15,20 @@ const PausedConfirm = "confirm"
 const ViaTrigger = "trigger"
 
 // reactTrigger handles what concerns triggers; it reports whether the event does.
-func reactTrigger(d *decider, ev Event) bool {
+func (d *triggering) reactTrigger(ev Event) bool {
 	switch ev := ev.(type) {
 	case ArmRequested:
-		arm(d, ev)
+		d.arm(ev)
 	case DisarmRequested:
-		disarm(d, ev)
+		d.disarm(ev)
 	case Fired:
-		if why := fired(d, ev); why != "" && ev.By.Via != "" {
+		if why := d.fired(ev); why != "" && ev.By.Via != "" {
 			d.ignore("", ev.EventKind(), why, &ev.By)
 		}
 	case FiringRead:
-		firingRead(d, ev)
+		d.firingRead(ev)
 	case FiringHeld:
-		firingHeld(d, ev)
+		d.firingHeld(ev)
 	default:
 		return false
 	}
@@ -37,7 +37,7 @@ func reactTrigger(d *decider, ev Event) bool {
 
 // arm lets the triggers of a workflow fire by this spec. What a schedule missed before does not
 // fire, and no minute that was decided on is decided on again.
-func arm(d *decider, ev ArmRequested) {
+func (d *triggering) arm(ev ArmRequested) {
 	w, old := d.specs(ev.Digest), d.s.Armed[ev.Workflow]
 	why := ""
 	switch {
@@ -84,24 +84,24 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-func disarm(d *decider, ev DisarmRequested) {
+func (d *triggering) disarm(ev DisarmRequested) {
 	a := d.s.Armed[ev.Workflow]
 	if a == nil || !a.On {
 		d.ignore("", ev.EventKind(), fmt.Sprintf("the triggers of %s are not armed", ev.Workflow), &ev.By)
 		return
 	}
-	dropFirings(d, ev.Workflow, a, "its triggers were disarmed")
+	d.dropFirings(ev.Workflow, a, "its triggers were disarmed")
 	d.put(TriggersDisarmed(ev))
 }
 
 // dropFirings records that the waiting firings start no run.
-func dropFirings(d *decider, workflow string, a *Armed, why string) {
+func (d *triggering) dropFirings(workflow string, a *Armed, why string) {
 	for _, f := range slices.Clone(a.Firings) {
-		dropFiring(d, workflow, a, f, why)
+		d.dropFiring(workflow, a, f, why)
 	}
 }
 
-func dropFiring(d *decider, workflow string, a *Armed, f *Firing, why string) {
+func (d *triggering) dropFiring(workflow string, a *Armed, f *Firing, why string) {
 	one := TriggerSkipped{Workflow: workflow, Trigger: f.Trigger, ID: f.ID, Key: f.Key, Why: clip(why, MaxFeedback)}
 	if t, ok := a.Turns[f.ID]; ok { // of a schedule
 		one.Turn = &t
@@ -110,7 +110,7 @@ func dropFiring(d *decider, workflow string, a *Armed, f *Firing, why string) {
 }
 
 // fired takes a firing in. It returns why it does not count, if anybody waits for the answer.
-func fired(d *decider, ev Fired) string {
+func (d *triggering) fired(ev Fired) string {
 	a := d.s.Armed[ev.Workflow]
 	if a == nil || !a.On || ev.Armed != 0 && ev.Armed != a.Seq {
 		return fmt.Sprintf("the triggers of %s are not armed: sluice triggers arm %s", ev.Workflow, ev.Workflow)
@@ -132,7 +132,7 @@ func fired(d *decider, ev Fired) string {
 		d.put(happening{t: t, key: ev.Key}.skipped(w, ev.Skip))
 		return ""
 	}
-	return accept(d, a, w, happening{t: t, key: ev.Key, values: ev.Values, trusted: ev.Trusted})
+	return d.accept(a, w, happening{t: t, key: ev.Key, values: ev.Values, trusted: ev.Trusted})
 }
 
 // happening is a firing that is new.
@@ -151,8 +151,8 @@ func (f happening) skipped(w *Spec, why string) TriggerSkipped {
 
 // accept decides whether a new firing starts a run. Where it is not taken in, its key stays new: it
 // may come again when there is room. A schedule's minute does not come again.
-func accept(d *decider, a *Armed, w *Spec, f happening) string {
-	if full := room(d, a, w); full != "" {
+func (d *triggering) accept(a *Armed, w *Spec, f happening) string {
+	if full := d.room(a, w); full != "" {
 		if f.turn != nil {
 			d.put(f.skipped(w, full))
 		}
@@ -178,13 +178,13 @@ func accept(d *decider, a *Armed, w *Spec, f happening) string {
 	}
 	if err != nil {
 		d.put(f.skipped(w, err.Error()))
-		tellTrigger(d, w.ID, "vars",
+		d.tellTrigger(w.ID, "vars",
 			fmt.Sprintf("the trigger %s of %s started no run for %s: %v", f.t.Name, w.ID, f.key, err))
 		return ""
 	}
 	if w.On.Overlap == OverlapReplace {
 		why := "overlap: replace, and " + f.t.Name + " fired again: " + f.key
-		dropFirings(d, w.ID, a, why)
+		d.dropFirings(w.ID, a, why)
 		for _, r := range live {
 			if r.By.Via == ViaTrigger {
 				d.end(r, RunEnded{Phase: RunAborted, Why: clip(why, MaxFeedback)})
@@ -211,7 +211,7 @@ func confirms(w *Spec, f happening) string {
 func confirmWords(trigger, key string) string { return fmt.Sprintf("%s %s started it", trigger, key) }
 
 // room returns why the workflow takes no firing in now, and tells a person when that begins.
-func room(d *decider, a *Armed, w *Spec) string {
+func (d *triggering) room(a *Armed, w *Spec) string {
 	most, full := w.On.MaxPerDay, a.Full
 	switch {
 	case full != "":
@@ -234,19 +234,19 @@ func room(d *decider, a *Armed, w *Spec) string {
 	}[full]
 	if a.Full == "" {
 		d.put(TriggersFull{Workflow: w.ID, Why: full})
-		tellTrigger(d, w.ID, full, words)
+		d.tellTrigger(w.ID, full, words)
 	}
 	return words
 }
 
 // tellTrigger owes a notice about a workflow's triggers.
-func tellTrigger(d *decider, workflow, what, text string) {
+func (d *triggering) tellTrigger(workflow, what, text string) {
 	d.notice(Notice{ID: fmt.Sprintf("triggers-%s-%s-%d", workflow, what, d.s.Clock), Kind: NoticeInfo,
 		Text: clip(text, 2000)})
 }
 
 // firingRead starts the run of a firing. What was read before another text was armed is read again.
-func firingRead(d *decider, ev FiringRead) {
+func (d *triggering) firingRead(ev FiringRead) {
 	a, w := d.s.Armed[ev.Workflow], d.specs(ev.Run.Digest)
 	f := a.firing(ev.Trigger, ev.Key)
 	if f == nil || ev.Armed != a.Digest || w == nil || w.ID != ev.Workflow {
@@ -260,11 +260,11 @@ func firingRead(d *decider, ev FiringRead) {
 	if confirm == "" && w.On != nil && w.On.Confirm != nil && *w.On.Confirm { // armed anew since it fired
 		confirm = confirmWords(f.Trigger, f.Key)
 	}
-	id, why := startRun(d, w, ev.Run)
+	id, why := d.startRun(w, ev.Run)
 	switch {
 	case why != "":
-		dropFiring(d, w.ID, a, f, why)
-		tellTrigger(d, w.ID, "start",
+		d.dropFiring(w.ID, a, f, why)
+		d.tellTrigger(w.ID, "start",
 			fmt.Sprintf("the trigger %s of %s started no run for %s: %s", f.Trigger, w.ID, f.Key, why))
 	case confirm != "":
 		d.stopFor(d.s.Runs[id], PausedConfirm, confirm+" and it waits for your word: sluice resume "+id+
@@ -275,12 +275,12 @@ func firingRead(d *decider, ev FiringRead) {
 	}
 }
 
-func firingHeld(d *decider, ev FiringHeld) {
+func (d *triggering) firingHeld(ev FiringHeld) {
 	a := d.s.Armed[ev.Workflow]
 	if a == nil || !a.On || a.Held == ev.Why {
 		return
 	}
 	d.put(TriggersHeld(ev))
-	tellTrigger(d, ev.Workflow, "held",
+	d.tellTrigger(ev.Workflow, "held",
 		fmt.Sprintf("the triggers of %s have fired and start no run: %s", ev.Workflow, ev.Why))
 }

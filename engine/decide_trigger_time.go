@@ -6,7 +6,7 @@ import (
 )
 
 // tickTriggers decides on the minutes of schedules that have come, and opens what a new day opens.
-func tickTriggers(d *decider) {
+func (d *triggering) tickTriggers() {
 	for _, id := range sortedKeys(d.s.Armed) {
 		a := d.s.Armed[id]
 		if !a.On {
@@ -25,7 +25,7 @@ func tickTriggers(d *decider) {
 		}
 		for _, t := range w.On.Triggers {
 			if turn := a.Turns[t.ID]; t.Kind == OnSchedule && passed(turn.Next, d.at) {
-				catchUp(d, a, w, t, turn)
+				d.catchUp(a, w, t, turn)
 			}
 		}
 	}
@@ -39,7 +39,7 @@ const missedAfter = time.Minute
 const mostMinutes = 100_000
 
 // catchUp decides on the minutes of a schedule that have come since the last.
-func catchUp(d *decider, a *Armed, w *Spec, t *Trigger, turn Turn) {
+func (d *triggering) catchUp(a *Armed, w *Spec, t *Trigger, turn Turn) {
 	var due []time.Time
 	missed := 0
 	next, walked := turn.Next, 0
@@ -74,7 +74,7 @@ func catchUp(d *decider, a *Armed, w *Spec, t *Trigger, turn Turn) {
 		if i+1 < len(due) {
 			f.turn.Next = due[i+1]
 		}
-		accept(d, a, w, f)
+		d.accept(a, w, f)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // word handles a person's file at a gate.
-func (d *decider) word(ev FileSeen, xs []reading) {
+func (d *signalling) word(ev FileSeen, xs []reading) {
 	if ev.Human == nil {
 		x, _ := awaited(xs)
 		d.unreadable(ev, xs, fmt.Sprintf("%s: correct it and move it back, or use `%s`",
@@ -60,7 +60,7 @@ func awaited(xs []reading) (x reading, n int) {
 
 // unreadable refuses a person's file whose decision is unclear. A veto window must not close over
 // it: the round asks a person.
-func (d *decider) unreadable(ev FileSeen, xs []reading, why string) {
+func (d *signalling) unreadable(ev FileSeen, xs []reading, why string) {
 	x, n := awaited(xs)
 	run := ""
 	if n < 2 {

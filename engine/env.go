@@ -154,7 +154,7 @@ func (s *State) GateEnv(r *Run, w *Spec, gate string, q *Round) *Env {
 	return env
 }
 
-func (d *decider) gateEnv(r *Run, w *Spec, g *Gate, q *Round) *Env { return d.s.GateEnv(r, w, g.ID, q) }
+func (d *draft) gateEnv(r *Run, w *Spec, g *Gate, q *Round) *Env { return d.s.GateEnv(r, w, g.ID, q) }
 
 func (s *State) env(r *Run, w *Spec) *Env {
 	env := &Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Steps: map[string]StepEnv{}, Gates: map[string]GateEnv{}}

@@ -63,7 +63,8 @@ func (s *State) indexFault(specs Specs) string {
 // scheduleFault reports a run that schedule would miss although it has something to launch or holds
 // a worktree.
 func (s *State) scheduleFault(r *Run, specs Specs) string {
-	d := &decider{s: s, specs: specs, at: time.Unix(1<<40, 0)}
+	d := &decider{}
+	d.draft = draft{s: s, specs: specs, at: time.Unix(1<<40, 0)}
 	if w := specs(r.Digest); w != nil && r.Phase == RunRunning {
 		if c := d.collect(r, w, nil); len(c) > 0 && !r.in.wanting {
 			return fmt.Sprintf("it wants to launch a %s and is not among those who want", c[0].kind)

@@ -23,12 +23,10 @@ func (r *Run) led(w *Spec, id string) bool {
 	if _, ok := r.Sent[id]; ok {
 		return true
 	}
-	for _, u := range w.graph.order {
-		if a := r.Current(u); a.stands() && slices.Contains(a.To, id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.graph.order, func(u string) bool {
+		a := r.Current(u)
+		return a.stands() && slices.Contains(a.To, id)
+	})
 }
 
 // follows returns the steps whose attempts follow from the step's: where its pass leads, where its

@@ -106,7 +106,7 @@ type occupied struct {
 }
 
 // occupy collects everything that holds a worktree or a slot.
-func (d *decider) occupy(o *occupied) {
+func (d *steering) occupy(o *occupied) {
 	clear(o.holds)
 	clear(o.next)
 	clear(o.kept)
@@ -218,7 +218,7 @@ func (d *decider) launch(c candidate) {
 }
 
 // collect appends what is ready in the run.
-func (d *decider) collect(r *Run, w *Spec, ready []candidate) []candidate {
+func (d *running) collect(r *Run, w *Spec, ready []candidate) []candidate {
 	for _, a := range r.alive {
 		switch a.State {
 		case Ready:

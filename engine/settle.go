@@ -147,7 +147,7 @@ func (d *decider) retryDir(r *Run, w *Spec) string {
 
 // retryDirAgain is retryDir for a reopened run. It also looks at runs that began later: they moved
 // its files away, and the shared folder is theirs.
-func (d *decider) retryDirAgain(r *Run, w *Spec) string {
+func (d *steering) retryDirAgain(r *Run, w *Spec) string {
 	if r.RetryDir != "" {
 		return ""
 	}

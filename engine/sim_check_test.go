@@ -75,7 +75,8 @@ func (w *sim) check(t *told, facts []Fact) {
 
 // checkSettled: nothing more follows from the state alone.
 func (w *sim) checkSettled() {
-	d := &decider{s: w.st, specs: w.seen, at: w.now}
+	d := &decider{}
+	d.draft = draft{s: w.st, specs: w.seen, at: w.now}
 	for _, r := range w.st.Runs {
 		if r.Live() && (r.List == nil || !d.writeDue(r.List)) { // a writing comes by the clock
 			d.again.add(r)

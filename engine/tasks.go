@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -187,12 +188,7 @@ func (l *TaskList) Done(t *Task) bool {
 	if len(others) == 0 {
 		return t.State == TaskDone
 	}
-	for _, x := range others {
-		if !l.Done(x) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(others, func(x *Task) bool { return !l.Done(x) })
 }
 
 // free reports whether all dependencies of the task, and of those it stands for, are done.
