@@ -38,7 +38,7 @@ func declaredVars(file string, src []byte) []varDoc {
 
 // hand compiles what a step passes to its child run: the vars named beside `workflow`, or else
 // those of the same name here.
-func (c *compiler) hand(d *stepDoc, s *engine.Step, declared []varDoc, what string) handed {
+func (c *naming) hand(d *stepDoc, s *engine.Step, declared []varDoc, what string) handed {
 	h := handed{vars: c.varsOf(), late: map[string]bool{}, said: map[string]bool{}}
 	maps.Copy(h.late, c.late)
 	maps.Copy(h.said, c.world.said)
@@ -50,10 +50,7 @@ func (c *compiler) hand(d *stepDoc, s *engine.Step, declared []varDoc, what stri
 			for _, v := range declared {
 				names = append(names, v.name)
 			}
-			hint := c.near(it.name, names)
-			if hint == "" {
-				hint = ": it declares " + cmp.Or(strings.Join(names, ", "), "none")
-			}
+			hint := cmp.Or(c.near(it.name, names), ": it declares "+cmp.Or(strings.Join(names, ", "), "none"))
 			c.at(it.key, "%s: workflow %s has no var of this name%s", what, workflow, hint)
 			continue
 		}
@@ -95,7 +92,7 @@ func (c *compiler) hand(d *stepDoc, s *engine.Step, declared []varDoc, what stri
 // knownNow reports whether a text's value is known when the run starts, or only later, and whether
 // agents influence it. It is neither if it reads a required var that is missing, as when a spec is
 // only checked.
-func (c *compiler) knownNow(t scalar) (known, late, said bool) {
+func (c *naming) knownNow(t scalar) (known, late, said bool) {
 	parts, _ := split(t.value)
 	known = true
 	for _, p := range parts {
@@ -119,7 +116,7 @@ func (c *compiler) knownNow(t scalar) (known, late, said bool) {
 }
 
 // childAnswer compiles `answer` beside `workflow`, with the child's names.
-func (c *compiler) childAnswer(d *stepDoc, child *compiler, what string) engine.Value {
+func (c *naming) childAnswer(d *stepDoc, child *compiler, what string) engine.Value {
 	t := d.Answer.path
 	switch {
 	case d.Answer.node == nil: // missing, or reported where it was read
@@ -154,6 +151,6 @@ func (c *compiler) childAnswer(d *stepDoc, child *compiler, what string) engine.
 
 // place returns a node's place for messages during a run, which uses a text with the file's line
 // numbers.
-func (c *compiler) place(n *yaml.Node) string {
+func (c *naming) place(n *yaml.Node) string {
 	return fmt.Sprintf("%s/%s.yaml:%d", Dir, c.spec.ID, n.Line)
 }

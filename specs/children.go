@@ -45,7 +45,7 @@ type pinned struct {
 }
 
 // children compiles for_each and workflow: work for each task, or in a child run.
-func (c *compiler) children(d *stepDoc, s *engine.Step, what string) {
+func (c *childFlows) children(d *stepDoc, s *engine.Step, what string) {
 	if d.ForEach == nil && !d.Workflow.set() {
 		return
 	}
@@ -64,7 +64,7 @@ func (c *compiler) children(d *stepDoc, s *engine.Step, what string) {
 }
 
 // ownOnly refuses keys that mean nothing beside workflow, where the child's steps have them.
-func (c *compiler) ownOnly(d *stepDoc, what string) {
+func (c *childFlows) ownOnly(d *stepDoc, what string) {
 	for _, key := range []string{"env", "on", "inputs", "success_criterion", "setup", "timeout", "idle_timeout",
 		"restarts", "signal"} {
 		if d.has(key) {
@@ -73,7 +73,7 @@ func (c *compiler) ownOnly(d *stepDoc, what string) {
 	}
 }
 
-func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
+func (c *childFlows) forEach(d *stepDoc, what string) *engine.List {
 	e, l := d.ForEach, &engine.List{MaxParallel: 1, Attempts: defaultAttempts, MaxDepth: defaultDepth}
 	if c.list != "" && c.list != d.ID.value {
 		c.at(d.key("for_each"), "%s: step %s has a for_each: a workflow has at most one list", what, c.list)
@@ -127,7 +127,7 @@ func (c *compiler) forEach(d *stepDoc, what string) *engine.List {
 
 // from compiles the source of a list's file. Its path must name the run, so that no two runs share
 // it.
-func (c *compiler) from(d tasksDoc, what string) engine.Value {
+func (c *naming) from(d tasksDoc, what string) engine.Value {
 	if !d.value.set() {
 		return engine.Value{}
 	}
@@ -157,7 +157,7 @@ func (c *compiler) from(d tasksDoc, what string) engine.Value {
 
 // inline returns the workflow of a task done by an agent or a command: one step, whose failure is
 // the run's.
-func (c *compiler) inline(s *engine.Step) *engine.Spec {
+func (c *childFlows) inline(s *engine.Step) *engine.Spec {
 	one := *s
 	one.ForEach, one.Outputs, one.Gates, one.Needs, one.HasNeeds, one.ExtNeeds, one.When = nil, nil, []string{s.ID},
 		nil, false, nil, engine.Cond{}
@@ -170,14 +170,14 @@ func (c *compiler) inline(s *engine.Step) *engine.Spec {
 }
 
 // afterTask returns the hook of the runs of the step's tasks.
-func (c *compiler) afterTask(s *engine.Step) *engine.Command {
+func (c *childFlows) afterTask(s *engine.Step) *engine.Command {
 	if s.ForEach == nil {
 		return nil
 	}
 	return c.spec.AfterTask
 }
 
-func (c *compiler) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
+func (c *childFlows) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec {
 	id, at := d.Workflow.value, d.Workflow.node
 	none := &engine.Spec{ID: id, Name: id}
 	if bad := ids.Fault(id); bad != "" {
@@ -243,7 +243,7 @@ func andMore(n int) string {
 }
 
 // varsOf returns the known values of vars: those given, or else the defaults.
-func (c *compiler) varsOf() map[string]any {
+func (c *naming) varsOf() map[string]any {
 	out := map[string]any{}
 	for _, v := range c.world.vars {
 		if c.late[v.name] {
@@ -260,7 +260,7 @@ func (c *compiler) varsOf() map[string]any {
 
 // linkChildren derives the graphs of inline children, and checks that a list's targets lead back to
 // it.
-func (c *compiler) linkChildren() {
+func (c *childFlows) linkChildren() {
 	for _, s := range c.spec.Steps {
 		if s.Child != nil && (s.Child.Inline || len(s.Child.Steps) == 0) {
 			s.Child.Link()
@@ -282,7 +282,7 @@ func (c *compiler) linkChildren() {
 const childMark = "--- # child: "
 
 // pinChildren adds the workflows of child runs to a pinned text.
-func (c *compiler) pinChildren(out []byte, vars map[string]any, from sources) ([]byte, []Fault) {
+func (c *childFlows) pinChildren(out []byte, vars map[string]any, from sources) ([]byte, []Fault) {
 	for _, k := range c.kids {
 		text, faults := pin(k.file, k.src, k.vars,
 			sources{schemas: from.schemas, flows: from.flows, above: append(slices.Clone(from.above), c.spec.ID),

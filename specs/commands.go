@@ -9,7 +9,7 @@ import (
 
 // command compiles a command. No value of an argument may become an option, and no value from
 // agents the program.
-func (c *compiler) command(d commandDoc, s scope, what string) *engine.Command {
+func (c *naming) command(d commandDoc, s scope, what string) *engine.Command {
 	if !d.set() {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (c *compiler) command(d commandDoc, s scope, what string) *engine.Command {
 
 // judge compiles a command that judges or prepares judging, and records if what it runs cannot be
 // determined.
-func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
+func (c *naming) judge(d commandDoc, s scope, what string) *engine.Command {
 	cmd := c.command(d, s, what)
 	if cmd == nil {
 		return nil
@@ -58,7 +58,7 @@ func (c *compiler) judge(d commandDoc, s scope, what string) *engine.Command {
 }
 
 // knownVars returns the run's text vars that are known and from no agent.
-func (c *compiler) knownVars() shells.Vars {
+func (c *naming) knownVars() shells.Vars {
 	out := shells.Vars{}
 	for name, value := range c.varsOf() {
 		if text, ok := value.(string); ok && !c.world.said[name] {
@@ -69,7 +69,7 @@ func (c *compiler) knownVars() shells.Vars {
 }
 
 // noValueInCode refuses a value in an argument that a shell or another interpreter runs as code.
-func (c *compiler) noValueInCode(d commandDoc, what string) {
+func (c *naming) noValueInCode(d commandDoc, what string) {
 	argv := make([]string, len(d.argv))
 	for i, a := range d.argv {
 		argv[i] = a.value
@@ -85,7 +85,7 @@ func (c *compiler) noValueInCode(d commandDoc, what string) {
 }
 
 // programName ensures that the spec and the run's vars decide which program runs, never an agent.
-func (c *compiler) programName(t scalar, s scope, what string) {
+func (c *naming) programName(t scalar, s scope, what string) {
 	parts, why := split(t.value)
 	if why != "" {
 		return

@@ -25,8 +25,18 @@ const (
 )
 
 // compiler builds an engine.Spec from what was read. It continues after a fault, to report all of
-// them.
-type compiler struct {
+// them. Each of its floors calls only itself and those below it.
+type compiler struct{ stepRows }
+
+type (
+	stepRows   struct{ childFlows }
+	childFlows struct{ gateRows }
+	gateRows   struct{ naming }
+	naming     struct{ values } // what a name in the spec refers to
+)
+
+// values reads texts, numbers and paths, with their expressions.
+type values struct {
 	*reader
 	doc     *specDoc
 	spec    *engine.Spec
@@ -85,7 +95,7 @@ func reserved(id string) string {
 }
 
 // names enters all ids into the shared name space of steps and gates.
-func (c *compiler) names() {
+func (c *naming) names() {
 	first := map[string]*yaml.Node{}
 	enter := func(id ident, noun string) bool {
 		if !id.set() {
@@ -118,7 +128,7 @@ func (c *compiler) names() {
 		if enter(d.ID, "gate") {
 			c.gates[d.ID.value] = d
 			c.world.gates = append(c.world.gates, d.ID.value)
-			c.world.asked(c, d)
+			c.world.asked(&c.values, d)
 		}
 	}
 	for _, d := range c.doc.Steps { // an implicit gate has its step's id
@@ -185,7 +195,7 @@ func orID(name scalar, id ident) string {
 }
 
 // need parses X-0 or other/Y-2.
-func (c *compiler) need(t scalar, what string) (engine.Need, bool) {
+func (c *naming) need(t scalar, what string) (engine.Need, bool) {
 	wf, step, other := strings.Cut(t.value, "/")
 	if !other {
 		return engine.Need{Step: t.value}, true
@@ -204,7 +214,7 @@ func (c *compiler) need(t scalar, what string) (engine.Need, bool) {
 }
 
 // rows follows gate and next_gate to find which gates judge the step, in order.
-func (c *compiler) rows(d *stepDoc) {
+func (c *naming) rows(d *stepDoc) {
 	if !d.Gate.set() || !d.ID.set() {
 		return
 	}
@@ -232,7 +242,7 @@ func (c *compiler) rows(d *stepDoc) {
 	}
 }
 
-func (c *compiler) docGates() (ids []string) {
+func (c *naming) docGates() (ids []string) {
 	for _, d := range c.doc.Gates {
 		if c.gates[d.ID.value] == d {
 			ids = append(ids, d.ID.value)
@@ -242,7 +252,7 @@ func (c *compiler) docGates() (ids []string) {
 }
 
 // unknown reports an undefined name.
-func (c *compiler) unknown(n *yaml.Node, what, id, noun string, known []string) {
+func (c *naming) unknown(n *yaml.Node, what, id, noun string, known []string) {
 	var hint string
 	if c.steps[id] != nil || c.gates[id] != nil {
 		hint = ": it is " + map[string]string{"gate": "a step", "step": "a gate"}[noun]
@@ -253,7 +263,7 @@ func (c *compiler) unknown(n *yaml.Node, what, id, noun string, known []string) 
 }
 
 // target checks the name of a step or an end; more lists other valid names.
-func (c *compiler) target(t scalar, what string, more ...string) (string, bool) {
+func (c *naming) target(t scalar, what string, more ...string) (string, bool) {
 	switch {
 	case !t.set():
 		return "", false
@@ -266,7 +276,7 @@ func (c *compiler) target(t scalar, what string, more ...string) (string, bool) 
 	return "", false
 }
 
-func (c *compiler) targets(d targetsDoc, what string) (out []string) {
+func (c *naming) targets(d targetsDoc, what string) (out []string) {
 	for _, t := range d.items {
 		id, ok := c.target(t, what)
 		switch {

@@ -12,7 +12,7 @@ import (
 	"sluice/internal/ids"
 )
 
-func (c *compiler) gate(d *gateDoc) {
+func (c *gateRows) gate(d *gateDoc) {
 	what := "gate " + d.ID.value
 	if !d.ID.set() {
 		what = "a gate"
@@ -44,7 +44,7 @@ func (c *compiler) gate(d *gateDoc) {
 	}
 }
 
-func (c *compiler) verdict(d *gateDoc, what string) (v engine.Verdict) {
+func (c *gateRows) verdict(d *gateDoc, what string) (v engine.Verdict) {
 	what += ": verdict"
 	if d.Verdict.name.set() {
 		t := d.Verdict.name.scalar
@@ -87,7 +87,7 @@ func reservedOutcome(name string) string {
 	return ""
 }
 
-func (c *compiler) passes(d *gateDoc, g *engine.Gate, what string) {
+func (c *gateRows) passes(d *gateDoc, g *engine.Gate, what string) {
 	p := d.OnPass
 	if p == nil {
 		return
@@ -104,7 +104,7 @@ func (c *compiler) passes(d *gateDoc, g *engine.Gate, what string) {
 	}
 }
 
-func (c *compiler) fails(d *gateDoc, g *engine.Gate, what string) {
+func (c *gateRows) fails(d *gateDoc, g *engine.Gate, what string) {
 	g.OnFail = g.Step
 	g.RetryContext = fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, g.ID)
 	g.MaxRetries = engine.DefaultMaxRetries
@@ -134,7 +134,7 @@ func (c *compiler) fails(d *gateDoc, g *engine.Gate, what string) {
 }
 
 // retryPath requires {n}, which distinguishes failures, and a file where steps look for it.
-func (c *compiler) retryPath(t scalar, what string) string {
+func (c *gateRows) retryPath(t scalar, what string) string {
 	v, ok := c.bound(t, what)
 	if !ok {
 		return t.value
@@ -156,7 +156,7 @@ func (c *compiler) retryPath(t scalar, what string) string {
 }
 
 // routes checks that each route leads somewhere and that its outcome is possible.
-func (c *compiler) routes(d *gateDoc, g *engine.Gate, what string) {
+func (c *gateRows) routes(d *gateDoc, g *engine.Gate, what string) {
 	what += ": routes"
 	for _, r := range d.Routes.items {
 		if why := reservedOutcome(r.name); why != "" {
@@ -178,7 +178,7 @@ func (c *compiler) routes(d *gateDoc, g *engine.Gate, what string) {
 
 // sayable reports whether an outcome is possible: a rule names it, or someone may choose it freely.
 // A person may choose any route's name, and a step may report that it is blocked.
-func (c *compiler) sayable(d *gateDoc, outcome string) bool {
+func (c *naming) sayable(d *gateDoc, outcome string) bool {
 	names := outcomes(d)
 	free := len(d.Verdict.rules) == 0 || d.Reviewer != nil && d.Reviewer.Level.value == engine.LevelHuman
 	return free || outcome == engine.OutcomeBlocked || outcome == engine.OutcomeLost ||
@@ -201,7 +201,7 @@ func implicitGate(s *engine.Step, to []string) *engine.Gate {
 }
 
 // implicit creates the gate of each step that names none; a failure goes to its on_fail, if any.
-func (c *compiler) implicit() {
+func (c *gateRows) implicit() {
 	for _, s := range c.spec.Steps {
 		d := c.steps[s.ID]
 		if d.has("gate") {
@@ -222,7 +222,7 @@ func (c *compiler) implicit() {
 // collisions reports file names with two meanings (2-files, rule 6): two steps' signals, a decision
 // and a signal, or two decisions; and two gates with one retry file. It ignores case, as some file
 // systems do.
-func (c *compiler) collisions() {
+func (c *naming) collisions() {
 	meaning := map[string]string{}
 	claim := func(name, what string, at *yaml.Node) bool {
 		low := strings.ToLower(name)

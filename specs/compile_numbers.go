@@ -3,7 +3,7 @@ package specs
 import "sluice/engine"
 
 // span returns a duration's value, or 0 if it is not known yet.
-func (c *compiler) span(d spanDoc, what string) engine.Duration {
+func (c *values) span(d spanDoc, what string) engine.Duration {
 	if d.texpr == "" {
 		return engine.Duration(d.d)
 	}
@@ -19,7 +19,7 @@ func (c *compiler) span(d spanDoc, what string) engine.Duration {
 }
 
 // positiveSpan is span for a duration that must be more than 0.
-func (c *compiler) positiveSpan(d spanDoc, what string) engine.Duration {
+func (c *values) positiveSpan(d spanDoc, what string) engine.Duration {
 	v := c.span(d, what)
 	if d.set() && d.texpr == "" && v == 0 {
 		c.at(d.node, "%s is 0: give it a duration such as 30m, or remove the key", what)
@@ -28,7 +28,7 @@ func (c *compiler) positiveSpan(d spanDoc, what string) engine.Duration {
 }
 
 // count returns a count's value; not ok if there is none (yet).
-func (c *compiler) count(d countDoc, least, most int, what string) (int, bool) {
+func (c *values) count(d countDoc, least, most int, what string) (int, bool) {
 	n := d.n
 	if d.texpr != "" {
 		s, ok := c.bound(scalar{d.texpr, d.node}, what)
@@ -49,7 +49,7 @@ func (c *compiler) count(d countDoc, least, most int, what string) (int, bool) {
 	return n, d.set()
 }
 
-func (c *compiler) number(d number, what string) (float64, bool) {
+func (c *values) number(d number, what string) (float64, bool) {
 	if d.texpr == "" {
 		return d.f, true
 	}
@@ -64,7 +64,7 @@ func (c *compiler) number(d number, what string) (float64, bool) {
 	return f, why == ""
 }
 
-func (c *compiler) restarts(d countDoc, what string) *int {
+func (c *values) restarts(d countDoc, what string) *int {
 	if n, ok := c.count(d, 0, maxRestarts, what); ok {
 		return &n
 	}

@@ -11,7 +11,7 @@ import (
 
 // reviewer checks who evaluates: at auto and notify exactly one of agent_type, run, from; at human
 // none.
-func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
+func (c *gateRows) reviewer(d *gateDoc, what string) engine.Reviewer {
 	r := d.Reviewer
 	what += ": reviewer"
 	out := engine.Reviewer{
@@ -59,7 +59,7 @@ func (c *compiler) reviewer(d *gateDoc, what string) engine.Reviewer {
 }
 
 // judgedBy returns what the forge judges by.
-func (c *compiler) judgedBy(r *reviewerDoc, what string) []string {
+func (c *gateRows) judgedBy(r *reviewerDoc, what string) []string {
 	words := []string{engine.ForgeChecks, engine.ForgeReviews}
 	if r.has("forge") && len(r.Forge.items) == 0 {
 		c.at(r.key("forge"), "%s: forge names nothing to judge by: want [checks], [reviews] or both", what)
@@ -74,7 +74,7 @@ func (c *compiler) judgedBy(r *reviewerDoc, what string) []string {
 
 // approvers returns the principals of `sluice keys` and the accounts at the forge. An empty list is
 // a fault: it would require nothing.
-func (c *compiler) approvers(r *reviewerDoc, what string) []string {
+func (c *gateRows) approvers(r *reviewerDoc, what string) []string {
 	if r.has("approvers") && len(r.Approvers.items) == 0 {
 		c.at(r.key("approvers"), "%s: approvers names nobody: name who may decide here, or leave it out", what)
 	}
@@ -96,7 +96,7 @@ func (c *compiler) approvers(r *reviewerDoc, what string) []string {
 const maxApprover = 200
 
 // human checks what depends on whether a human decides (8-semantics, rules 5 and 6).
-func (c *compiler) human(d *gateDoc, g *engine.Gate, what string) {
+func (c *gateRows) human(d *gateDoc, g *engine.Gate, what string) {
 	level := g.Reviewer.Level
 	human := level == engine.LevelHuman
 	g.OnExhausted, g.OnTimeout = engine.Human, "remind"
@@ -153,7 +153,7 @@ func (c *compiler) human(d *gateDoc, g *engine.Gate, what string) {
 }
 
 // whenOfHuman ensures that no agent's output can skip a human gate.
-func (c *compiler) whenOfHuman(t scalar, what string) {
+func (c *gateRows) whenOfHuman(t scalar, what string) {
 	if !t.set() {
 		return
 	}

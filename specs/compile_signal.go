@@ -21,7 +21,7 @@ func badBranch(b string) string {
 }
 
 // signal checks how the step reports that it is done, and fills in defaults.
-func (c *compiler) signal(d *stepDoc, s *engine.Step, what string) engine.Signal {
+func (c *stepRows) signal(d *stepDoc, s *engine.Step, what string) engine.Signal {
 	launched := s.Run != nil || s.Agent == nil || s.Agent.Launch == engine.LaunchHeadless
 	sig := engine.Signal{Type: engine.SignalFile}
 	if launched {

@@ -13,7 +13,7 @@ import (
 )
 
 // step compiles one step. Without an id, it is checked as far as possible.
-func (c *compiler) step(d *stepDoc) {
+func (c *stepRows) step(d *stepDoc) {
 	what := "step " + d.ID.value
 	if !d.ID.set() {
 		what = "a step"
@@ -37,7 +37,7 @@ func (c *compiler) step(d *stepDoc) {
 	c.needs(d, s, what)
 	c.next(d, s, what)
 	s.Signal = c.signal(d, s, what)
-	s.On = workersOf(c, d, s, what+": on")
+	s.On = workersOf(&c.values, d, s, what+": on")
 	c.children(d, s, what)
 	if d.ID.set() && c.steps[d.ID.value] == d {
 		c.spec.Steps = append(c.spec.Steps, s)
@@ -45,7 +45,7 @@ func (c *compiler) step(d *stepDoc) {
 }
 
 // doer checks who does the step: exactly one of agent, run, workflow; but agent may accompany run.
-func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
+func (c *stepRows) doer(d *stepDoc, s *engine.Step, what string) {
 	agent, run, child := d.has("agent"), d.has("run"), d.has("workflow")
 	switch {
 	case !agent && !run && !child && d.isWaypoint():
@@ -105,7 +105,7 @@ func (c *compiler) doer(d *stepDoc, s *engine.Step, what string) {
 }
 
 // reads checks a step that only looks: nothing it leaves in its folder is taken.
-func (c *compiler) reads(d *stepDoc, s *engine.Step, what string) {
+func (c *stepRows) reads(d *stepDoc, s *engine.Step, what string) {
 	const why = "it only looks (agent.reads), and nothing that it leaves in its folder is taken"
 	a := d.Agent
 	if s.Agent.Launch != engine.LaunchHeadless {
@@ -143,7 +143,7 @@ func (c *compiler) reads(d *stepDoc, s *engine.Step, what string) {
 }
 
 // workersOf returns the labels of the workers that may do the step, if a worker can.
-func workersOf(c *compiler, d *stepDoc, s *engine.Step, what string) (out []string) {
+func workersOf(c *values, d *stepDoc, s *engine.Step, what string) (out []string) {
 	if d.On.node == nil || d.Workflow.set() { // beside workflow it means nothing: see ownOnly
 		return nil
 	}
@@ -185,7 +185,7 @@ func (d *stepDoc) isWaypoint() bool {
 
 // session compiles the name of a conversation within its run. Agents cannot influence it: one that
 // could name its reviewer's conversation would speak in it and write to its home.
-func (c *compiler) session(t scalar, s scope, what string) engine.Text {
+func (c *gateRows) session(t scalar, s scope, what string) engine.Text {
 	if bad := badSession(t.value); t.set() && !strings.Contains(t.value, "${{") && bad != "" {
 		c.at(t.node, "%s: %s %s", what, quote(t.value), bad)
 	}
@@ -214,14 +214,14 @@ func badSession(v string) string {
 	return ""
 }
 
-func (c *compiler) env(d envDoc, what string) (out []engine.EnvVar) {
+func (c *stepRows) env(d envDoc, what string) (out []engine.EnvVar) {
 	for _, e := range d.items {
 		out = append(out, engine.EnvVar{Name: e.name, Value: c.text(e.text, inStep, what+": env: "+e.name, nil)})
 	}
 	return out
 }
 
-func (c *compiler) outputs(d outputsDoc, s scope, what string) (out []engine.Output) {
+func (c *gateRows) outputs(d outputsDoc, s scope, what string) (out []engine.Output) {
 	for _, o := range d.items {
 		check := badPath
 		if o.value.set() {
@@ -238,7 +238,7 @@ func (c *compiler) outputs(d outputsDoc, s scope, what string) (out []engine.Out
 }
 
 // criterion parses the sentences that a machine can check; any other text is for the reviewer.
-func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
+func (c *stepRows) criterion(d criterionDoc, what string) engine.Criterion {
 	if d.command.set() {
 		return engine.Criterion{Command: c.judge(d.command, inStep, what), Folder: d.folder}
 	}
@@ -272,7 +272,7 @@ func (c *compiler) criterion(d criterionDoc, what string) engine.Criterion {
 }
 
 // schema returns an answer's schema, with its file's content if files are read.
-func (c *compiler) schema(d answerDoc, what string) *engine.Schema {
+func (c *gateRows) schema(d answerDoc, what string) *engine.Schema {
 	if d.node == nil {
 		return nil
 	}
@@ -296,7 +296,7 @@ func (c *compiler) schema(d answerDoc, what string) *engine.Schema {
 	return s
 }
 
-func (c *compiler) needs(d *stepDoc, s *engine.Step, what string) {
+func (c *naming) needs(d *stepDoc, s *engine.Step, what string) {
 	s.HasNeeds = d.Needs.node != nil
 	seen := map[string]bool{}
 	for _, t := range d.Needs.items {
@@ -324,7 +324,7 @@ func (c *compiler) needs(d *stepDoc, s *engine.Step, what string) {
 
 // next checks the step's successor: a gate or next_step. Neither is valid only if a step needs this
 // one.
-func (c *compiler) next(d *stepDoc, s *engine.Step, what string) {
+func (c *stepRows) next(d *stepDoc, s *engine.Step, what string) {
 	if d.has("gate") && d.has("next_step") {
 		c.at(d.key("next_step"), "%s has a gate and a next_step: the gate says what comes next: remove one of them", what)
 	}
@@ -347,7 +347,7 @@ func (c *compiler) next(d *stepDoc, s *engine.Step, what string) {
 }
 
 // followed reports the steps that nothing follows.
-func (c *compiler) followed() {
+func (c *stepRows) followed() {
 	needed := map[string]bool{}
 	for _, d := range c.doc.Steps {
 		for _, n := range d.Needs.items {

@@ -75,7 +75,7 @@ type world struct {
 	asks  map[string][]string // the properties of answers at human gates with a known schema; none: no answer
 }
 
-func (w *world) asked(c *compiler, d *gateDoc) {
+func (w *world) asked(c *values, d *gateDoc) {
 	if d.Reviewer == nil || d.Reviewer.Level.value != engine.LevelHuman {
 		return
 	}

@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -156,10 +157,7 @@ func (c *checker) member(n *ast.MemberNode) {
 	known := map[string][]string{"steps": {"answer", "status", "attempt", "stdout"},
 		"gates": {"answer", "verdict", "score", "feedback"}}[root.Value]
 	if known != nil && !slices.Contains(known, property.Value) {
-		hint := c.near(property.Value, known)
-		if hint == "" {
-			hint = ": it has " + strings.Join(known, ", ")
-		}
+		hint := cmp.Or(c.near(property.Value, known), ": it has "+strings.Join(known, ", "))
 		c.fault(property, "a %s has no %s%s", strings.TrimSuffix(root.Value, "s"), quote(property.Value), hint)
 	}
 	if id, ok := inner.Property.(*ast.StringNode); ok && root.Value == "gates" && property.Value == "answer" {
@@ -186,10 +184,7 @@ func (c *checker) answered(n *ast.MemberNode) {
 		return
 	}
 	if names := c.world.asks[id.Value]; len(names) > 0 && !slices.Contains(names, property.Value) {
-		hint := c.near(property.Value, names)
-		if hint == "" {
-			hint = ": it has " + strings.Join(names, ", ")
-		}
+		hint := cmp.Or(c.near(property.Value, names), ": it has "+strings.Join(names, ", "))
 		c.fault(property, "the answer that gate %s asks for has no %s%s", id.Value, quote(property.Value), hint)
 	}
 }

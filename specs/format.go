@@ -362,16 +362,8 @@ func sameNodes(a, b *yaml.Node, depth int) bool {
 	if a == nil || b == nil || depth > maxDepth {
 		return a == b
 	}
-	if a.Kind != b.Kind || a.Value != b.Value || a.ShortTag() != b.ShortTag() || a.Anchor != b.Anchor ||
-		len(a.Content) != len(b.Content) {
-		return false
-	}
-	for i := range a.Content {
-		if !sameNodes(a.Content[i], b.Content[i], depth+1) {
-			return false
-		}
-	}
-	return true
+	return a.Kind == b.Kind && a.Value == b.Value && a.ShortTag() == b.ShortTag() && a.Anchor == b.Anchor &&
+		slices.EqualFunc(a.Content, b.Content, func(x, y *yaml.Node) bool { return sameNodes(x, y, depth+1) })
 }
 
 // sameComments reports whether no comment was lost, wherever the library attaches them.

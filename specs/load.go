@@ -68,7 +68,8 @@ func load(file string, src []byte, vars map[string]any, from sources) (*engine.S
 	}
 	var doc specDoc
 	r.object(root, reflect.ValueOf(&doc).Elem(), topName)
-	c := &compiler{
+	c := &compiler{}
+	c.values = values{
 		reader: r, doc: &doc, given: vars,
 		schemas: from.schemas, flows: from.flows, above: from.above, late: from.late, world: world{said: from.said},
 		spec: &engine.Spec{Digest: Digest(src)}, notes: book{file: file},

@@ -59,10 +59,8 @@ func (c onCompiler) compile() {
 	if len(on.Triggers) == 0 {
 		c.at(d.Node, "on: it names nothing that could happen: give it schedule, files, push, issue or webhook")
 	}
-	said := maps.Clone(c.world.said)
-	if said == nil {
-		said = map[string]bool{}
-	}
+	said := map[string]bool{}
+	maps.Copy(said, c.world.said)
 	on.With = c.with(d, on, said)
 	c.supplied(d, on, said)
 	c.world.said = said

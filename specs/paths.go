@@ -39,7 +39,7 @@ func badPath(p string) string {
 }
 
 // path compiles a path that may contain expressions.
-func (c *compiler) path(t scalar, s scope, what string, check func(string) string) engine.Text {
+func (c *values) path(t scalar, s scope, what string, check func(string) string) engine.Text {
 	if !t.set() {
 		return engine.Text{}
 	}
@@ -59,7 +59,7 @@ func (c *compiler) path(t scalar, s scope, what string, check func(string) strin
 	return c.text(t, s, what, check)
 }
 
-func (c *compiler) paths(l pathList, s scope, what string) (out []engine.Text) {
+func (c *values) paths(l pathList, s scope, what string) (out []engine.Text) {
 	for _, t := range l.items {
 		out = append(out, c.path(t, s, what, badPath))
 	}
@@ -67,7 +67,7 @@ func (c *compiler) paths(l pathList, s scope, what string) (out []engine.Text) {
 }
 
 // fixedPath compiles a path that is fixed when the run starts.
-func (c *compiler) fixedPath(t scalar, what string) string {
+func (c *values) fixedPath(t scalar, what string) string {
 	v, ok := c.bound(t, what)
 	if !ok {
 		return t.value
@@ -78,7 +78,7 @@ func (c *compiler) fixedPath(t scalar, what string) string {
 	return v
 }
 
-func (c *compiler) fixedPaths(l pathList, what string) (out []string) {
+func (c *values) fixedPaths(l pathList, what string) (out []string) {
 	for _, t := range l.items {
 		out = append(out, c.fixedPath(t, what))
 	}

@@ -11,7 +11,7 @@ import (
 const maxProvided = 20
 
 // setup compiles `setup:`; nil if there is none.
-func (c *compiler) setup(d *setupDoc, what string) *engine.Setup {
+func (c *stepRows) setup(d *setupDoc, what string) *engine.Setup {
 	if d == nil {
 		return nil
 	}

@@ -63,7 +63,7 @@ func closing(s string) int {
 	return -1
 }
 
-func (c *compiler) parts(t scalar, s scope, what string) ([]part, bool) {
+func (c *values) parts(t scalar, s scope, what string) ([]part, bool) {
 	parts, why := split(t.value)
 	if why != "" {
 		c.at(t.node, "%s: %s", what, why)
@@ -103,7 +103,7 @@ func byteOffset(s string, runes int) int {
 
 // within places a fault inside a scalar if its text is unchanged in the file, otherwise at the
 // scalar.
-func (c *compiler) within(n *yaml.Node, value string, offset int, format string, args ...any) {
+func (c *values) within(n *yaml.Node, value string, offset int, format string, args ...any) {
 	line, col := max(n.Line, 1), max(n.Column, 1)
 	m := resolve(n)
 	before := value[:min(offset, len(value))]
@@ -147,7 +147,7 @@ func render(parts []part, env *engine.Env) (string, error) {
 }
 
 // text compiles a text; check, if not nil, returns what is wrong with a value.
-func (c *compiler) text(t scalar, s scope, what string, check func(string) string) engine.Text {
+func (c *values) text(t scalar, s scope, what string, check func(string) string) engine.Text {
 	out := engine.Text{Source: t.value}
 	if !t.set() || !strings.Contains(t.value, "${{") {
 		return out
@@ -175,7 +175,7 @@ func (c *compiler) text(t scalar, s scope, what string, check func(string) strin
 }
 
 // yes reads true or false, fixed when the run starts.
-func (c *compiler) yes(t scalar, what string) bool {
+func (c *values) yes(t scalar, what string) bool {
 	v, ok := c.bound(t, what)
 	if ok && t.set() && v != "true" && v != "false" {
 		c.at(t.node, "%s: want true or false, found %s", what, quote(v))
@@ -185,7 +185,7 @@ func (c *compiler) yes(t scalar, what string) bool {
 
 // bound returns a text's value from the run's start on; its expressions only read vars. It is not
 // ok if a required var has no value yet.
-func (c *compiler) bound(t scalar, what string) (string, bool) {
+func (c *values) bound(t scalar, what string) (string, bool) {
 	if !strings.Contains(t.value, "${{") {
 		return t.value, true
 	}
@@ -218,7 +218,7 @@ func (c *compiler) bound(t scalar, what string) (string, bool) {
 	return s, true
 }
 
-func (c *compiler) variable(name string) *varDoc {
+func (c *values) variable(name string) *varDoc {
 	for i := range c.world.vars {
 		if c.world.vars[i].name == name {
 			return &c.world.vars[i]
@@ -228,7 +228,7 @@ func (c *compiler) variable(name string) *varDoc {
 }
 
 // condition compiles a bare boolean expression. A missing one is the zero Cond.
-func (c *compiler) condition(t scalar, s scope, what string) engine.Cond {
+func (c *values) condition(t scalar, s scope, what string) engine.Cond {
 	if !t.set() {
 		return engine.Cond{}
 	}
@@ -246,7 +246,7 @@ func (c *compiler) condition(t scalar, s scope, what string) engine.Cond {
 }
 
 // expression compiles a bare expression; nil if it does not compile.
-func (c *compiler) expression(t scalar, s scope, m mode, what string) *program {
+func (c *values) expression(t scalar, s scope, m mode, what string) *program {
 	code, faults := c.world.compile(t.value, s, m, c.near)
 	for _, f := range faults {
 		c.within(t.node, t.value, byteOffset(t.value, f.offset), "%s: %s", what, f.message)
@@ -255,7 +255,7 @@ func (c *compiler) expression(t scalar, s scope, m mode, what string) *program {
 }
 
 // value compiles a bare expression of any type.
-func (c *compiler) value(t scalar, s scope, what string) engine.Value {
+func (c *values) value(t scalar, s scope, what string) engine.Value {
 	if !t.set() {
 		return engine.Value{}
 	}

@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,10 +34,8 @@ func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) 
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		v, ok := known[name]
 		if !ok {
-			hint := b.near(name, slices.Sorted(maps.Keys(known)))
-			if hint == "" {
-				hint = fmt.Sprintf(": %s declares %d vars", spec.ID, len(known))
-			}
+			hint := cmp.Or(b.near(name, slices.Sorted(maps.Keys(known))),
+				fmt.Sprintf(": %s declares %d vars", spec.ID, len(known)))
 			faults = append(faults, fmt.Errorf("var %s: %s has none of this name%s", name, spec.ID, hint))
 			continue
 		}
