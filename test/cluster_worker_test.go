@@ -232,7 +232,7 @@ func TestClusterWorkersAccount(t *testing.T) {
 	}
 	a.bootIn(servers, "--nkey", file["daemon"], "--workers-nkey", file["desk"])
 	eventually(t, "a leads", a.leads)
-	all[0].workIn(servers, id, "--nkey", file["worker"])
+	all[0].workIn(servers, id, "--nkey", file["worker"], "--desk", public["desk"])
 	a.do(a.bin, "start", "far")
 	eventually(t, "the run ends", a.ended)
 	if got := ranLines(t, ran); got != "A a\nB a\nC a\n" {
