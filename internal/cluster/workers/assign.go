@@ -69,7 +69,7 @@ func (d *Desk) elsewhere(key string) bool {
 func (d *Desk) assign(ctx context.Context, key string, on []string, prepare func() (launch.Sent, error),
 	w launch.Watch) (r record, err error) {
 	full := map[string]time.Time{} // workers that would not take it -> until when they are not asked
-	said, prefer := "", ""
+	said, prefer, refuses := "", "", ""
 	if first, err := d.load(layout.LaunchOf(key)); err == nil {
 		prefer = first.Worker // its conversation is there
 	}
@@ -89,14 +89,14 @@ func (d *Desk) assign(ctx context.Context, key string, on []string, prepare func
 			}
 			r.Worker, r.On, r.Epoch = worker, on, d.opt.Lead()
 			r.Sent.Pack, r.Sent.Bases = "", nil
-			taken, err := d.give(ctx, &r)
+			taken, no, err := d.give(ctx, &r)
 			if taken || err != nil {
 				return r, err
 			}
-			full[worker] = time.Now().Add(time.Second)
+			full[worker], refuses = time.Now().Add(time.Second), no
 			continue
 		}
-		if why != said {
+		if why += refuses; why != said {
 			said = why
 			w.Waits(why)
 		}
@@ -107,31 +107,32 @@ func (d *Desk) assign(ctx context.Context, key string, on []string, prepare func
 }
 
 // give sends an order to its worker. It is on disk before, so that it is asked for after a crash.
-// taken: the worker has it, or may have it.
-func (d *Desk) give(ctx context.Context, r *record) (taken bool, err error) {
+// taken: the worker has it, or may have it. Otherwise no says what it refuses, if it does.
+func (d *Desk) give(ctx context.Context, r *record) (taken bool, no string, err error) {
 	if err := d.save(*r); err != nil {
-		return false, err
+		return false, "", err
 	}
 	a, err := d.ask(ctx, r.Worker, r.order())
 	if err == nil && a.Is == isLacking {
 		if r.Sent.Pack, err = d.opt.Pack(ctx, r.Sent, a.Have); err != nil {
-			return false, errors.Join(err, d.forget(r.Sent.Key))
+			return false, "", errors.Join(err, d.forget(r.Sent.Key))
 		}
 		r.Sent.Bases = a.Have
 		if err := d.save(*r); err != nil {
-			return false, err
+			return false, "", err
 		}
 		a, err = d.ask(ctx, r.Worker, r.order())
 	}
 	switch {
 	case ctx.Err() != nil:
-		return true, nil
+		return true, "", nil
 	case errors.Is(err, nats.ErrNoResponders), err == nil && a.Is != isRunning && a.Is != isEnded:
 		if err == nil && a.Is != isFull {
 			d.refuse(r.Worker, fmt.Sprintf("%s: it does not take it: %s %s", r.Sent.Key, a.Is, a.Why))
+			no = fmt.Sprintf("; worker %s refuses it: %s", r.Worker, a.Why)
 		}
-		return false, d.forget(r.Sent.Key)
+		return false, no, d.forget(r.Sent.Key)
 	}
 	r.Taken = err == nil
-	return true, nil // no answer proves nothing
+	return true, "", nil // no answer proves nothing
 }
