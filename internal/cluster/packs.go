@@ -82,7 +82,7 @@ func LaunchesSubjects(id string) []string {
 	bucket := launchPrefix + id
 	stream := "OBJ_" + bucket // as package jetstream names it
 	return []string{"$O." + bucket + ".>", "$JS.API.STREAM.INFO." + stream, "$JS.API.STREAM.PURGE." + stream,
-		"$JS.API.STREAM.MSG.GET." + stream, "$JS.API.DIRECT.GET." + stream + ".>",
+		"$JS.API.DIRECT.GET." + stream + ".>",
 		"$JS.API.CONSUMER.CREATE." + stream + ".>", "$JS.API.CONSUMER.DELETE." + stream + ".*",
 		"$JS.FC." + stream + ".>"}
 }

@@ -361,6 +361,20 @@ func rest(t *testing.T) {
 	}
 }
 
+// The document has a worker's rights as it prints them.
+func TestRightsAreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/cluster.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	_, want, _ := strings.Cut(Rights("UC…", "<id>", "<ID>"), "publish:")
+	if !strings.Contains(words(string(page)), words(want)) {
+		t.Errorf("docs/cluster.md lacks\n%s", want)
+	}
+}
+
 // What another worker has stored under the digest of an order's commits is never read as these.
 func TestStoredInAnothersPlace(t *testing.T) {
 	conform.Rule(t, "13-workers packs", "what another worker has put in a pack's place is not read")
