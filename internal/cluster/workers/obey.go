@@ -115,7 +115,7 @@ func (p *Post) clear(ctx context.Context, m *made) {
 		p.opt.Logf("%s: what it has left: %v", m.Sent.Key, err)
 		return // it is asked again
 	}
-	over := made{Sent: launch.Sent{Key: m.Sent.Key}, Since: p.opt.Now(), Over: true}
+	over := made{Sent: launch.Sent{Key: m.Sent.Key, Run: m.Sent.Run, Dir: m.Sent.Dir}, Since: p.opt.Now(), Over: true}
 	if err := p.keep(&over); err != nil {
 		p.opt.Logf("%s: %v", m.Sent.Key, err)
 		return

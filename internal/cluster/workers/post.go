@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	beatEvery = time.Second
-	// keptFor is how long a key that is over stays refused.
+	beatEvery  = time.Second
+	sweepEvery = time.Hour
+	// keptFor is how long a key that is over stays refused, and what its launch has left stays.
 	keptFor = 30 * 24 * time.Hour
 	// goodFor is how old a request may be, by the worker's clock. It is less than keptFor: one that was
 	// copied makes no launch anew once its key is forgotten.
@@ -50,8 +51,10 @@ type Maker interface {
 	Signals(s launch.Sent) []launch.Signal
 	// Stop ends a launch; Make then returns. It does nothing once the launch has ended.
 	Stop(ctx context.Context, s launch.Sent)
-	// Clear removes what a launch has left, once it has ended.
+	// Clear removes the worktree of a launch, once it has ended.
 	Clear(ctx context.Context, s launch.Sent) error
+	// Forget removes what all launches of these runs have left, whose files are below one folder of runs.
+	Forget(folder string, runs []string) error
 }
 
 // PostOptions are what a Post needs.
@@ -89,7 +92,7 @@ type Post struct {
 
 // made is a launch that this worker has or had.
 type made struct {
-	Sent    launch.Sent     `json:"sent"` // of one that is over only its key
+	Sent    launch.Sent     `json:"sent"` // of one that is over only its key, run and folder
 	Since   time.Time       `json:"since"`
 	Stopped bool            `json:"stopped,omitempty"` // it is to end
 	Drop    bool            `json:"drop,omitempty"`    // and to be forgotten
@@ -118,10 +121,6 @@ func NewPost(o PostOptions) (*Post, error) {
 		var m made
 		if err := layout.Load(p.path(keysDir, e.Name()), &m); err != nil {
 			return nil, fmt.Errorf("a launch that this worker has: %w", err)
-		}
-		if m.Over && o.Now().Sub(m.Since) > keptFor {
-			_ = os.Remove(p.path(keysDir, e.Name())) // it is only kept for longer then
-			continue
 		}
 		p.keys[m.Sent.Key] = &m
 	}
@@ -177,8 +176,10 @@ func (p *Post) Run(ctx context.Context, leave <-chan struct{}) error {
 		}
 	}
 	p.mu.Unlock()
-	tick := time.NewTicker(beatEvery)
+	tick, sweep := time.NewTicker(beatEvery), time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	defer sweep.Stop()
+	p.sweep()
 	for {
 		p.beat()
 		if p.left() {
@@ -192,6 +193,8 @@ func (p *Post) Run(ctx context.Context, leave <-chan struct{}) error {
 			p.leave()
 		case m := <-calls:
 			p.reply(ctx, m)
+		case <-sweep.C:
+			p.sweep()
 		case <-tick.C:
 		}
 	}

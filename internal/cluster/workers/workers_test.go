@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,8 @@ type maker struct {
 	mu      sync.Mutex
 	made    map[string]int // how often each was begun
 	cleared []string
+	forgot  []string
+	keeps   error         // of Forget
 	ends    chan struct{} // closed: all launches end
 	stopped map[string]chan struct{}
 	lacks   bool
@@ -98,6 +101,14 @@ func (m *maker) Clear(_ context.Context, s launch.Sent) error {
 	defer m.mu.Unlock()
 	m.cleared = append(m.cleared, s.Key)
 	return nil
+}
+
+func (m *maker) Forget(folder string, runs []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	slices.Sort(runs)
+	m.forgot = append(m.forgot, folder+": "+strings.Join(runs, " "))
+	return m.keeps
 }
 
 func (m *maker) begun(key string) int {
