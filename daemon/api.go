@@ -20,6 +20,7 @@ import (
 //	GET  /v1/facts?from=&run=&follow=1 -> a line of Line each; from = 0: from the first record, -1: from now on
 //	GET  /v1/spec?run=       -> {"source"}            the spec the run was started with
 //	GET  /v1/offers          -> []Offer
+//	POST /v1/workers         DrainWorker              has a worker drain, or take orders again
 //	POST /v1/reload          reads the settings again
 //	POST /v1/web             -> {"url"}               the page, with a code that logs a browser in once (the daemon's
 //	                                                  own socket only)
@@ -42,6 +43,12 @@ type Do struct {
 	Kind  string          `json:"kind"`
 	Event json.RawMessage `json:"event"`
 	Via   string          `json:"via,omitempty"` // command, terminal, desktop, page
+}
+
+// DrainWorker has a worker drain, or take orders again.
+type DrainWorker struct {
+	Worker string `json:"worker"` // its id
+	Drain  bool   `json:"drain"`
 }
 
 // Done is what was decided. Ignored, if not empty, is why the event had no effect.

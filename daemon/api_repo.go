@@ -54,6 +54,7 @@ func (r *Repo) handler() http.Handler {
 		return out, err
 	})
 	handle(mux, "GET /v1/spec", r.spec)
+	handle(mux, "POST /v1/workers", func(req *http.Request) (any, error) { return drainWorker(r, req) })
 	handle(mux, "POST /v1/reload", func(req *http.Request) (any, error) { return struct{}{}, r.Reload(req.Context()) })
 	mux.HandleFunc("GET /v1/facts", r.facts)
 	return mux

@@ -175,6 +175,11 @@ func (c *Client) Offers(ctx context.Context) (o []Offer, err error) {
 // Reload has the settings read again; the daemon reads its list of repos too.
 func (c *Client) Reload(ctx context.Context) error { return c.ask(ctx, "POST", "/v1/reload", nil, nil) }
 
+// Drain has a worker finish what it has and take nothing new; or, without drain, take orders again.
+func (c *Client) Drain(ctx context.Context, worker string, drain bool) error {
+	return c.ask(ctx, "POST", "/v1/workers", DrainWorker{worker, drain}, nil)
+}
+
 // Web returns the address of the daemon's page, with a code that logs a browser in once.
 func (c *Client) Web(ctx context.Context) (string, error) {
 	var out struct {

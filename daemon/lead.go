@@ -52,6 +52,7 @@ type Cluster struct {
 	Stalled  string    `json:"stalled,omitempty"` // why the stream takes or gives nothing
 	Replicas []Replica `json:"replicas,omitempty"`
 	Workers  []Worker  `json:"workers,omitempty"` // that this machine has heard of just now
+	Desk     string    `json:"desk,omitempty"`    // the public key that signs what this machine asks of workers
 }
 
 // Worker is a machine that makes launches for the one that decides.
@@ -62,6 +63,7 @@ type Worker struct {
 	Labels   []string       `json:"labels"`
 	Slots    int            `json:"slots"`
 	Since    time.Time      `json:"since"`
+	Draining bool           `json:"draining,omitempty"` // it finishes what it has, and takes nothing new
 	Launches []WorkerLaunch `json:"launches,omitempty"`
 }
 
@@ -79,6 +81,18 @@ type Replica struct {
 	Current bool   `json:"current"`
 	Offline bool   `json:"offline,omitempty"`
 	Behind  int64  `json:"behind,omitempty"` // messages
+}
+
+// drainWorker has a worker drain, or take orders again. A machine that only follows refuses it.
+func drainWorker(r *Repo, req *http.Request) (any, error) {
+	var in DrainWorker
+	if err := json.NewDecoder(req.Body).Decode(&in); err != nil {
+		return nil, asked("request: %w", err)
+	}
+	if r.opt.Drain == nil {
+		return nil, asked("no daemon serves this repo in a cluster, so that it has no workers")
+	}
+	return struct{}{}, deposed(r, r.opt.Drain(req.Context(), in.Worker, in.Drain))
 }
 
 // errLed refuses a journal that several machines keep to one that would go on alone.

@@ -70,6 +70,8 @@ type RepoOptions struct {
 	Brought func(ctx context.Context, run string, digests []string) (why string)
 	// Lead is set for a journal that several machines keep. nil: this one alone decides.
 	Lead Lead
+	// Drain has a worker finish what it has and take nothing new, or take orders again. nil: no workers.
+	Drain func(ctx context.Context, worker string, drain bool) error
 	// Hold is for taking the repo up only to end a run. Nothing is launched and no process is
 	// adopted, for any run. What must end is ended, and an ended run's after_run continues. The
 	// rest is left to the next process that serves the repo.

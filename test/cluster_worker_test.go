@@ -16,7 +16,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nkeys"
 
 	"sluice/engine"
 	"sluice/tools/conform"
@@ -200,28 +199,10 @@ func TestClusterWorkerKilled(t *testing.T) {
 // Where workers have an account of their own, one that has a worker's key reaches nothing of the
 // journal: it cannot read it, write to it, say what people say, or have the servers write there.
 func TestClusterWorkersAccount(t *testing.T) {
+	conform.Rule(t, "13-workers catcher", "each allowed request with its reply set to the journal changes nothing there")
 	conform.Rule(t, "13-workers accounts", "a worker's key: requests of each kind with the journal as their reply change nothing")
 	t.Parallel()
-	dir := t.TempDir()
-	file := map[string]string{}
-	public := map[string]string{}
-	for _, name := range []string{"daemon", "desk", "worker"} {
-		key, err := nkeys.CreateUser()
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed, err := key.Seed()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if public[name], err = key.PublicKey(); err != nil {
-			t.Fatal(err)
-		}
-		file[name] = filepath.Join(dir, name+".nk")
-		if err := os.WriteFile(file[name], seed, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	file, public := userKeys(t, "daemon", "desk", "worker")
 	servers := natstest.Start(t, 1, natstest.Config(fmt.Sprintf(`accounts {
   JOURNALS: { jetstream: enabled, users: [ {nkey: %s} ] }
   WORKERS: { jetstream: enabled, users: [ {nkey: %s}, {nkey: %s} ] }
@@ -232,7 +213,7 @@ func TestClusterWorkersAccount(t *testing.T) {
 	}
 	a.bootIn(servers, "--nkey", file["daemon"], "--workers-nkey", file["desk"])
 	eventually(t, "a leads", a.leads)
-	all[0].workIn(servers, id, "--nkey", file["worker"])
+	all[0].workIn(servers, id, "--nkey", file["worker"], "--desk", public["desk"])
 	a.do(a.bin, "start", "far")
 	eventually(t, "the run ends", a.ended)
 	if got := ranLines(t, ran); got != "A a\nB a\nC a\n" {

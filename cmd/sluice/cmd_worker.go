@@ -20,9 +20,12 @@ func workerCommand(a *app) *cobra.Command {
 		Long: `Run it in a clone of the repo. The machine that decides (sluice daemon --cluster) sends steps that name
 labels, themselves (on: in the spec) or by their role's settings (roles.NAME.on), to a worker that has
 them all. Their agents run here, with this machine's settings and environment; their work goes back as
-a commit. Ctrl-C stops the worker: its agents go on, and the next start takes them up again.`,
+a commit. A worker with an nkey obeys only what is signed by a key that --desk names. Ctrl-C has it
+take nothing new, and end once what it has is done. A second Ctrl-C ends it at once: its agents go on,
+and the next start takes them up again, if it comes within the lease.`,
 		Example: "sluice worker --cluster nats://a,b,c --journal ID --labels linux,claude\n" +
-			"sluice worker --cluster tls://a,b,c --nkey worker.nk --labels gpu --slots 8",
+			"sluice worker --cluster tls://a,b,c --nkey worker.nk --desk KEY --labels gpu --slots 8\n" +
+			"sluice worker --nkey worker.nk --journal ID --rights",
 		Args: console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in.Labels = strings.FieldsFunc(labels, func(r rune) bool { return r == ',' })
@@ -37,16 +40,29 @@ a commit. Ctrl-C stops the worker: its agents go on, and the next start takes th
 	cmd.Flags().StringVar(&in.Journal, "journal", "", "work for the journal with the `ID`; absent: this repo's own")
 	cmd.Flags().StringVar(&labels, "labels", "", "what this machine is for: `LABEL,LABEL,…`")
 	cmd.Flags().IntVar(&in.Slots, "slots", 1, "do at most `N` steps at once")
+	cmd.Flags().StringArrayVar(&in.Desks, "desk", nil, "obey what is signed by the `KEY` of a machine that decides")
+	cmd.Flags().BoolVar(&in.Rights, "rights", false, "print what the servers have to permit it, for their configuration")
 	serverFlags(cmd.Flags(), &in.Servers)
 	return cmd
 }
 
 func workersCommand(a *app) *cobra.Command {
-	return a.JSONFlag(&cobra.Command{
+	drain := func(use, short, long string, drain bool) *cobra.Command {
+		return &cobra.Command{Use: use + " ID", Short: short, Long: long, Args: console.Between(1, 1),
+			Example: "sluice workers\nsluice workers " + use + " 0123456789abcdef",
+			RunE: func(cmd *cobra.Command, args []string) error {
+				p, err := a.place(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return serve.DrainWorker(cmd.Context(), &a.Console, p, args[0], drain)
+			}}
+	}
+	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "workers",
 		Short: "list the machines that do steps for this one, and what they do",
 		Long: `Lists the workers that the daemon of this repo has heard of in the last seconds: their labels, their
-slots, since when they are there, and the steps that they do.`,
+slots, since when they are there, and the steps that they do; and the key for --desk of sluice worker.`,
 		Example: "sluice workers\nsluice workers --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,4 +75,9 @@ slots, since when they are there, and the steps that they do.`,
 			})
 		},
 	})
+	cmd.AddCommand(drain("drain", "have a worker finish what it has, and take nothing new",
+		"It stays so, also after its restart, until it is resumed. Do it on the machine that leads.", true),
+		drain("resume", "have a drained worker take steps again",
+			"It is given steps from then on. Do it on the machine that leads.", false))
+	return cmd
 }

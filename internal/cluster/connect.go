@@ -33,8 +33,9 @@ type Servers struct {
 
 // Conn is a connection to the servers. It reconnects by itself.
 type Conn struct {
-	nc *nats.Conn
-	js jetstream.JetStream
+	nc  *nats.Conn
+	js  jetstream.JetStream
+	key *key // nil: it has logged in without one
 }
 
 // Connect connects to one of the servers.
@@ -46,12 +47,12 @@ func Connect(s Servers) (*Conn, error) {
 	opts := []nats.Option{nats.Name("sluice"), nats.Timeout(connectIn), nats.MaxReconnects(-1),
 		nats.ReconnectWait(100 * time.Millisecond), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
 		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2)}
-	if s.NKey != "" {
-		key, err := nats.NkeyOptionFromSeed(s.NKey)
-		if err != nil {
-			return nil, fault.Failed("give the file of a user's seed (nk -gen user)", "--nkey: %s: %w", s.NKey, err)
-		}
-		opts = append(opts, key)
+	k, err := readKey(s.NKey)
+	if err != nil {
+		return nil, err
+	}
+	if k != nil {
+		opts = append(opts, nats.Nkey(k.public, k.login))
 	}
 	if s.Inbox != "" {
 		opts = append(opts, nats.CustomInboxPrefix(s.Inbox))
@@ -73,7 +74,15 @@ func Connect(s Servers) (*Conn, error) {
 		nc.Close()
 		return nil, err
 	}
-	return &Conn{nc, js}, nil
+	return &Conn{nc, js, k}, nil
+}
+
+// Key returns the public key that signs what this connection asks; "" = nothing is signed.
+func (c *Conn) Key() string {
+	if c.key == nil {
+		return ""
+	}
+	return c.key.public
 }
 
 // Close closes the connection.
@@ -152,13 +161,29 @@ func (c *Conn) Listen(subject string, to chan *nats.Msg) (*nats.Subscription, er
 	return c.nc.ChanSubscribe(subject, to)
 }
 
-// Ask sends a request and returns the first answer.
+// Ask sends a request, signed if this connection has a key, and returns the first answer. Each is
+// answered under a subject of its own, which is signed with it.
 func (c *Conn) Ask(ctx context.Context, subject string, data []byte) ([]byte, error) {
-	m, err := c.nc.RequestWithContext(ctx, subject, data)
+	m := nats.NewMsg(subject)
+	m.Data, m.Reply = data, c.nc.NewInbox()
+	if c.key != nil {
+		if err := c.key.sign(m); err != nil {
+			return nil, err
+		}
+	}
+	sub, err := c.nc.SubscribeSync(m.Reply)
 	if err != nil {
 		return nil, err
 	}
-	return m.Data, nil
+	defer func() { _ = sub.Unsubscribe() }() // a late answer is dropped
+	if err := c.nc.PublishMsg(m); err != nil {
+		return nil, err
+	}
+	answer, err := sub.NextMsgWithContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Data, nil
 }
 
 // Say publishes to a subject. While no server can be reached it is lost.

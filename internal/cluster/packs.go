@@ -77,6 +77,16 @@ func (c *Conn) Launches(id string, journal *Conn) *Packs {
 	return p
 }
 
+// LaunchesSubjects are the subjects that a worker publishes to for Launches, which it does not create.
+func LaunchesSubjects(id string) []string {
+	bucket := launchPrefix + id
+	stream := "OBJ_" + bucket // as package jetstream names it
+	return []string{"$O." + bucket + ".>", "$JS.API.STREAM.INFO." + stream, "$JS.API.STREAM.PURGE." + stream,
+		"$JS.API.DIRECT.GET." + stream + ".>",
+		"$JS.API.CONSUMER.CREATE." + stream + ".>", "$JS.API.CONSUMER.DELETE." + stream + ".*",
+		"$JS.FC." + stream + ".>"}
+}
+
 // Open creates the bucket if there is none.
 func (p *Packs) Open(ctx context.Context) error {
 	nothing := func(context.Context, jetstream.ObjectStore) error { return nil }

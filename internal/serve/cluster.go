@@ -78,7 +78,7 @@ func traveling(c part, w *world.World, repo *git.Repo, opt daemon.RepoOptions) d
 		return opt
 	}
 	x := travel.New(travel.Options{Layout: w.Layout, Notes: &w.Notes, Git: repo, Packs: c.packs}).World(w)
-	opt.Lead, opt.World, opt.Brought = c.lead, x, x.Brought
+	opt.Lead, opt.World, opt.Brought, opt.Drain = c.lead, x, x.Brought, c.drain
 	return opt
 }
 

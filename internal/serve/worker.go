@@ -12,6 +12,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/cluster"
 	"sluice/internal/cluster/workers"
+	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/health"
@@ -32,8 +33,10 @@ type leading struct {
 // Report is the member's, with who works.
 func (l leading) Report() daemon.Cluster {
 	r := l.Member.Report()
+	r.Desk = l.desk.Key()
 	for _, b := range l.desk.Workers() {
-		w := daemon.Worker{ID: b.Worker, Name: b.Name, Version: b.Version, Labels: b.Labels, Slots: b.Slots, Since: b.Since}
+		w := daemon.Worker{ID: b.Worker, Name: b.Name, Version: b.Version, Labels: b.Labels, Slots: b.Slots, Since: b.Since,
+			Draining: b.Draining}
 		for _, d := range b.Launches {
 			w.Launches = append(w.Launches, daemon.WorkerLaunch{Key: d.Key, Since: d.Since, Ended: d.Ended})
 		}
@@ -46,6 +49,7 @@ func (l leading) Report() daemon.Cluster {
 type part struct {
 	lead  daemon.Lead
 	afar  launch.Afar
+	drain func(ctx context.Context, worker string, drain bool) error
 	packs *cluster.Packs
 	leave func() error
 }
@@ -66,7 +70,7 @@ func (w *Parts) inCluster(m *cluster.Member, root, state string, repo *git.Repo)
 	if err != nil {
 		return part{}, err
 	}
-	return part{leading{m, desk}, desk, m.Packs(), desk.Close}, nil
+	return part{leading{m, desk}, desk, desk.Drain, m.Packs(), desk.Close}, nil
 }
 
 // packFor stores a pack of a commit for a worker that has others.
@@ -90,25 +94,24 @@ type Worker struct {
 	Journal string // its id; "" = that of this repo
 	Labels  []string
 	Slots   int
+	Desks   []string // public keys of who decides: nobody else is obeyed
+	Rights  bool     // only print what the servers have to permit this worker
 }
 
 // Work makes the launches that whoever decides sends to this machine, in its clone of the repo, until
 // ctx ends.
 func Work(ctx context.Context, o Options, p *workspace.Workspace, in Worker) error {
-	if in.Servers.URLs == "" {
-		return fault.Misused("give --cluster nats://a,b,c", "which servers?")
-	}
 	id, err := journalOf(p.State, in.Journal)
 	if err != nil {
 		return err
 	}
-	if err := workers.CheckLabels(in.Labels); err != nil {
-		return fault.Misused("give --labels linux,claude", "--labels: %w", err)
-	}
-	if in.Slots < 1 || in.Slots > workers.MaxSlots {
-		return fault.Misused(fmt.Sprintf("give 1 to %d", workers.MaxSlots), "--slots %d", in.Slots)
-	}
 	if err := workspace.MakeState(p.State); err != nil {
+		return err
+	}
+	if in.Rights {
+		return in.rights(o.Console, p.State, id)
+	}
+	if err := in.check(); err != nil {
 		return err
 	}
 	return p.Locked(func() error {
@@ -126,6 +129,46 @@ func Work(ctx context.Context, o Options, p *workspace.Workspace, in Worker) err
 	})
 }
 
+// check returns what is wrong with a worker's options.
+func (in Worker) check() error {
+	if in.Servers.URLs == "" {
+		return fault.Misused("give --cluster nats://a,b,c", "which servers?")
+	}
+	if err := workers.CheckLabels(in.Labels); err != nil {
+		return fault.Misused("give --labels linux,claude", "--labels: %w", err)
+	}
+	if in.Slots < 1 || in.Slots > workers.MaxSlots {
+		return fault.Misused(fmt.Sprintf("give 1 to %d", workers.MaxSlots), "--slots %d", in.Slots)
+	}
+	const how = "`sluice workers`, on the machine that leads and on each standby, prints its key: --desk KEY"
+	for _, k := range in.Desks {
+		if !cluster.IsKey(k) {
+			return fault.Misused(how, "--desk: %.80q is no public key of a user", k)
+		}
+	}
+	if in.Servers.NKey != "" && len(in.Desks) == 0 {
+		return fault.Misused(how, "whose orders? With --nkey, this worker obeys only what is signed")
+	}
+	return nil
+}
+
+// rights prints a worker as a user in the configuration of the servers.
+func (in Worker) rights(con *console.Console, state, journal string) error {
+	key, err := cluster.PublicKey(in.Servers.NKey)
+	if err != nil {
+		return err
+	}
+	if key == "" {
+		return fault.Misused("give --nkey FILE", "whose rights?")
+	}
+	self, err := workers.ID(state)
+	if err != nil {
+		return err
+	}
+	con.Print("%s", workers.Rights(key, self, journal))
+	return nil
+}
+
 // journalOf returns the id of the journal that a worker works for.
 func journalOf(state, given string) (string, error) {
 	id := given
@@ -141,8 +184,11 @@ func journalOf(state, given string) (string, error) {
 	return id, nil
 }
 
-// work serves as a worker. The caller holds the lock of the state folder.
+// work serves as a worker, until ctx ends and it has finished what it has. The caller holds the lock of
+// the state folder.
 func (w *Parts) work(ctx context.Context, p *workspace.Workspace, id string, in Worker) error {
+	// The first Ctrl-C drains the worker; the second ends the process: see personal.Interrupted.
+	leave, ctx := ctx.Done(), context.WithoutCancel(ctx)
 	s := &liveSettings{parts: w, root: p.Root, changed: make(chan engine.Config, 1)}
 	s.files.Paths = w.settingsFiles(p.Root)
 	if err := s.read(); err != nil {
@@ -161,7 +207,7 @@ func (w *Parts) work(ctx context.Context, p *workspace.Workspace, id string, in 
 	defer end()
 	w.log.Info().Str("worker", post.ID()).Str("repo", p.Root).Str("journal", id).Strs("labels", in.Labels).
 		Int("slots", in.Slots).Msg("the worker serves")
-	return post.Run(ctx)
+	return post.Run(ctx, leave)
 }
 
 // post returns the worker's parts, and what closes them.
@@ -190,8 +236,30 @@ func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() se
 	}
 	packs := w.conn.Launches(id, nil)
 	post, err := workers.NewPost(workers.PostOptions{Conn: w.conn, State: p.State, Journal: id, Name: ThisMachine(),
-		Version: w.Version, Labels: in.Labels, Slots: in.Slots, Logf: w.logf("worker"), Now: w.Console.Now,
+		Version: w.Version, Labels: in.Labels, Slots: in.Slots, Desks: in.Desks, Logf: w.logf("worker"), Now: w.Console.Now,
+		Leaves: func(n int) {
+			w.log.Info().Int("launches", n).Msg("the worker takes nothing new, and ends once these are done; " +
+				"a second Ctrl-C ends it at once")
+		},
 		Maker: worker.New(worker.Options{Layout: l, Notes: notes, Tokens: tokens, Launches: launches, Git: repo,
 			Packs: packs, Commands: slices.Contains(in.Labels, launch.Commands), Logf: w.logf("worker")})})
 	return post, cage.Close, err
+}
+
+// DrainWorker has a worker finish what it has and take nothing new; or, without drain, take orders again.
+func DrainWorker(ctx context.Context, con *console.Console, p *workspace.Workspace, id string, drain bool) error {
+	s, err := p.NeedServing(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := s.Drain(ctx, id, drain); err != nil {
+		return err
+	}
+	if drain {
+		con.Print("it takes nothing new: `sluice workers` says \"drained\" once it has finished what it has")
+		return nil
+	}
+	con.Print("it takes steps again")
+	return nil
 }

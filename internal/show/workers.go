@@ -18,7 +18,7 @@ func Workers(con *console.Console, c *daemon.Cluster) error {
 			"no daemon serves this repo in a cluster, so that nobody knows of workers")
 	}
 	if con.JSON {
-		return con.Document(map[string]any{"workers": append([]daemon.Worker{}, c.Workers...)})
+		return con.Document(map[string]any{"workers": append([]daemon.Worker{}, c.Workers...), "desk": c.Desk})
 	}
 	if len(c.Workers) == 0 {
 		con.Print("no workers: start one in a clone with `sluice worker`")
@@ -31,8 +31,15 @@ func Workers(con *console.Console, c *daemon.Cluster) error {
 				busy++
 			}
 		}
-		con.Print("%s  %s  %s  %d of %d busy, there for %s", w.ID, text.Line(w.Name), strings.Join(w.Labels, ","), busy,
-			w.Slots, age(w.Since))
+		state := ""
+		switch {
+		case w.Draining && len(w.Launches) == 0:
+			state = ", drained"
+		case w.Draining:
+			state = ", draining"
+		}
+		con.Print("%s  %s  %s  %d of %d busy%s, there for %s", w.ID, text.Line(w.Name), strings.Join(w.Labels, ","), busy,
+			w.Slots, state, age(w.Since))
 		for _, l := range w.Launches {
 			did := "for"
 			if l.Ended {
@@ -40,6 +47,9 @@ func Workers(con *console.Console, c *daemon.Cluster) error {
 			}
 			con.Print("  %s  %s %s", text.Line(l.Key), did, age(l.Since))
 		}
+	}
+	if c.Desk != "" {
+		con.Print("what this machine asks of workers is signed: start them with --desk %s", c.Desk)
 	}
 	return nil
 }

@@ -273,6 +273,25 @@ func (w *Worker) Clear(ctx context.Context, s launch.Sent) error {
 	return errors.Join(err, w.remove(ctx, s.Key), w.drop(ctx, refOf(s.Key)))
 }
 
+// Forget removes what the launches of some runs have left: their files, in one folder of runs, their
+// private homes and their records. See workers.Maker.
+func (w *Worker) Forget(folder string, runs []string) error {
+	dir, err := w.Below(folder)
+	if err != nil {
+		return err
+	}
+	all := []string{dir}
+	for _, run := range runs {
+		for _, kind := range []string{layout.HomesDir, layout.GitsDir, layout.LaunchesDir, layout.AttemptsDir} {
+			all = append(all, filepath.Join(w.State, kind, layout.PathElement(run)))
+		}
+	}
+	for _, dir := range all {
+		err = errors.Join(err, tree.Remove(dir))
+	}
+	return err
+}
+
 // NoInboxes has nobody read the inboxes of launches but the Worker itself.
 type NoInboxes struct{}
 

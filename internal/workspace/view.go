@@ -35,6 +35,7 @@ type Service interface {
 	Viewer
 	Ping(ctx context.Context) (daemon.Ping, error)
 	Do(ctx context.Context, ev engine.Event, via string) (daemon.Done, error)
+	Drain(ctx context.Context, worker string, drain bool) error
 	Reload(ctx context.Context) error
 }
 

@@ -97,10 +97,10 @@ var layers = map[string]struct{ own, only []string }{
 	// The protocol of an orchestrating agent belongs to one place.
 	// A journal in a stream beside its file: append, follow, take the lead.
 	// Launches on other machines: orders to workers and what comes back, over the servers.
-	"internal/cluster/workers": {own: []string{"agents/launch", "engine", "internal/atomicfile", "internal/cluster", "internal/git", "internal/health", "internal/ids", "internal/layout", "internal/settings", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go"}},
+	"internal/cluster/workers": {own: []string{"agents/launch", "engine", "internal/atomicfile", "internal/cluster", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/layout", "internal/settings", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go"}},
 	// A worker: makes what it is sent with the code that a daemon launches with.
 	"internal/worker":  {own: []string{"agents/launch", "engine", "internal/atomicfile", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/strictjson", "internal/tree"}},
-	"internal/cluster": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/health", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go"}},
+	"internal/cluster": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/health", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go", "github.com/nats-io/nkeys"}},
 	"internal/mcp":     {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// Who is told, reminded and answered.
 	"notify/people": {own: []string{"daemon", "engine", "internal/health", "internal/job", "internal/text", "notify"}},

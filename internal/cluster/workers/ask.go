@@ -18,7 +18,7 @@ const askIn = 3 * time.Second // an answer
 
 // ask sends a request to a worker. Only an answer proves anything.
 func (d *Desk) ask(ctx context.Context, worker string, c call) (a answer, err error) {
-	c.Journal, c.By, c.Epoch = d.opt.Journal, d.opt.By, d.opt.Lead()
+	c.Journal, c.By, c.Epoch, c.At = d.opt.Journal, d.opt.By, d.opt.Lead(), d.now()
 	if c.Epoch == 0 {
 		return a, errors.New("this machine may begin nothing now")
 	}
@@ -40,6 +40,14 @@ func (d *Desk) ask(ctx context.Context, worker string, c call) (a answer, err er
 		d.refuse(worker, "it refuses a request: "+a.Why)
 	}
 	return a, nil
+}
+
+// now returns the time of a request: later than that of the last one, whatever the clock says.
+func (d *Desk) now() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = later(d.asked, time.Now())
+	return d.asked
 }
 
 func (d *Desk) forget(key string) error {
@@ -85,8 +93,8 @@ func (d *Desk) look(ctx context.Context, x *waiting, w launch.Watch) error {
 	key := x.Sent.Key
 	beat, silent := d.of(x.Worker)
 	doing, has := beat.has(key)
-	if has && !doing.Ended && silent <= d.silence() {
-		x.valid = time.Now()
+	if at := d.expects(x.record); at.After(x.valid) {
+		x.valid = at
 	}
 	if d.opt.Lead() == 0 {
 		x.valid = time.Now() // the servers or this machine are silent, not the worker
@@ -102,7 +110,7 @@ func (d *Desk) look(ctx context.Context, x *waiting, w launch.Watch) error {
 	var err error
 	switch {
 	case !x.Taken || !has && beat.Worker != "": // a repeat is answered with what it knows
-		a, err = d.ask(ctx, x.Worker, call{Do: doLaunch, Key: key, Sent: &x.Sent})
+		a, err = d.ask(ctx, x.Worker, x.order())
 	case x.Stopped && !doing.Ended:
 		a, err = d.ask(ctx, x.Worker, call{Do: doStop, Key: key})
 	case doing.Ended, doing.Words > x.words:

@@ -1,7 +1,9 @@
 package workers
 
 import (
+	"cmp"
 	"context"
+	"crypto/hmac"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,9 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"sluice/agents/launch"
-	"sluice/engine"
 	"sluice/internal/cluster"
-	"sluice/internal/health"
 	"sluice/internal/layout"
 )
 
@@ -52,7 +52,8 @@ type Desk struct {
 
 	mu      sync.Mutex // guards what follows
 	workers map[string]*seen
-	live    map[string]int    // how many calls wait for a key
+	live    map[string]*live  // the launches that calls wait for
+	asked   time.Time         // the time of the newest request
 	drops   map[string]bool   // keys that a worker is asked to drop
 	odd     map[string]string // worker -> what of its messages was refused last
 }
@@ -64,12 +65,21 @@ type seen struct {
 	given int       // launches sent since
 }
 
+// live is a launch that calls wait for.
+type live struct {
+	calls  int
+	token  string    // "" = it was not sent yet
+	worker string    // that it was sent to
+	marked time.Time // of the newest heartbeat that its worker has marked, by the worker's clock
+	at     time.Time // when that came
+}
+
 var _ launch.Afar = (*Desk)(nil)
 
 // NewDesk listens for workers. The caller closes it.
 func NewDesk(o DeskOptions) (*Desk, error) {
 	ctx, quit := context.WithCancel(context.Background())
-	d := &Desk{opt: o, began: time.Now(), quit: quit, workers: map[string]*seen{}, live: map[string]int{},
+	d := &Desk{opt: o, began: time.Now(), quit: quit, workers: map[string]*seen{}, live: map[string]*live{},
 		drops: map[string]bool{}, odd: map[string]string{}}
 	beats := make(chan *nats.Msg, beatsAhead)
 	var err error
@@ -97,6 +107,9 @@ func (d *Desk) Close() error {
 	d.done.Wait()
 	return err
 }
+
+// Key returns the public key that signs what workers are asked; "" = nothing is signed.
+func (d *Desk) Key() string { return d.opt.Conn.Key() }
 
 // refuse reports once what of a worker's messages is not taken.
 func (d *Desk) refuse(worker, what string) {
@@ -130,8 +143,11 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 	d.workers[worker] = &seen{Beat: b, at: time.Now()}
 	var over []string
 	for _, l := range b.Launches {
-		if d.live[l.Key] == 0 {
+		x := d.live[l.Key]
+		if x == nil {
 			over = append(over, l.Key)
+		} else if x.shown(b, l) {
+			x.marked, x.at = b.At, time.Now()
 		}
 	}
 	d.mu.Unlock()
@@ -150,6 +166,13 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 			delete(d.drops, key)
 		})
 	}
+}
+
+// shown reports whether a heartbeat shows that the launch goes on: it is of the worker that has the
+// launch's token, and newer than the last one, whoever has sent it.
+func (x *live) shown(b Beat, l Doing) bool {
+	return x.token != "" && x.worker == b.Worker && !l.Ended && b.At.After(x.marked) &&
+		hmac.Equal([]byte(l.Mark), []byte(mark(x.token, b.Worker, l.Key, b.At)))
 }
 
 // dropOver has a worker forget a launch that nobody waits for: its result is in, or it was given up.
@@ -202,15 +225,16 @@ func (d *Desk) of(worker string) (b Beat, silent time.Duration) {
 func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worker, why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	why, most := fmt.Sprintf("no worker with the labels %s is there: start one with `sluice worker`",
-		strings.Join(on, ", ")), 0
+	there, most, names := "", 0, strings.Join(on, ", ")
 	for id, w := range d.workers {
-		if time.Since(w.at) > d.silence() || !w.labelled(on) {
+		if time.Since(w.at) > d.silence() || !labelled(w.Labels, on) {
 			continue
 		}
-		if why == "" || worker == "" {
-			why = fmt.Sprintf("all workers with the labels %s are busy", strings.Join(on, ", "))
+		if w.Draining && id != prefer { // what it has had, it finishes
+			there = cmp.Or(there, "are draining: `sluice workers resume ID` has one take steps again")
+			continue
 		}
+		there = "are busy"
 		free := w.free() - w.given
 		if free > 0 && id == prefer {
 			free = MaxSlots + 1
@@ -219,139 +243,40 @@ func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worke
 			worker, most = id, free
 		}
 	}
-	if worker != "" {
+	switch {
+	case worker != "":
 		d.workers[worker].given++
-		why = ""
+		return worker, ""
+	case there == "":
+		return "", fmt.Sprintf("no worker with the labels %s is there: start one with `sluice worker`", names)
 	}
-	return worker, why
+	return "", fmt.Sprintf("all workers with the labels %s %s", names, there)
 }
 
 // holds has a key count as waited for until the returned function is called.
 func (d *Desk) holds(key string) func() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.live[key]++
+	if d.live[key] == nil {
+		d.live[key] = &live{}
+	}
+	x := d.live[key]
+	x.calls++
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if d.live[key]--; d.live[key] == 0 {
+		if x.calls--; x.calls == 0 {
 			delete(d.live, key)
 		}
 	}
 }
 
-// record is what is known on disk of a launch that was sent.
-type record struct {
-	Sent    launch.Sent  `json:"sent"`
-	Worker  string       `json:"worker"`
-	Epoch   int64        `json:"epoch"`
-	Taken   bool         `json:"taken,omitempty"` // the worker has said that it has it
-	Lost    bool         `json:"lost,omitempty"`  // given up: no result counts any more
-	Stopped bool         `json:"stopped,omitempty"`
-	Result  *launch.Back `json:"result,omitempty"`
-}
-
-func (d *Desk) file(key string) string { return d.opt.Layout.PIDFile(key) + launch.SentMark }
-
-func (d *Desk) load(key string) (r record, err error) { return r, layout.Load(d.file(key), &r) }
-
-func (d *Desk) save(r record) error { return layout.Save(d.file(r.Sent.Key), r) }
-
-// Knows reports whether a launch was sent: see launch.Afar.
-func (d *Desk) Knows(key string) bool { return layout.IsFile(d.file(key)) }
-
-// lost is the result of a launch whose worker is gone.
-func lost() launch.Back { return launch.Back{Exit: engine.Exit{Code: -1, Lost: true}} }
-
-// Launch has a worker make a launch: see launch.Afar.
-func (d *Desk) Launch(ctx context.Context, key string, on []string, prepare func() (launch.Sent, error),
-	w launch.Watch) (launch.Back, error) {
-	defer d.holds(key)()
-	r, err := d.load(key)
-	if errors.Is(err, fs.ErrNotExist) {
-		if d.elsewhere(key) { // it was sent by whoever decided before, under another token
-			return lost(), nil
-		}
-		r, err = d.assign(ctx, key, on, prepare, w)
-	}
-	if err != nil {
-		return launch.Back{}, err
-	}
-	return d.wait(ctx, &r, w)
-}
-
-// elsewhere reports whether a worker has a launch that this machine has not sent.
-func (d *Desk) elsewhere(key string) bool {
-	return slices.ContainsFunc(d.Workers(), func(b Beat) bool { _, has := b.has(key); return has })
-}
-
-// assign sends the order to a worker that takes it.
-func (d *Desk) assign(ctx context.Context, key string, on []string, prepare func() (launch.Sent, error),
-	w launch.Watch) (r record, err error) {
-	full := map[string]time.Time{} // workers that would not take it -> until when they are not asked
-	said, prefer := "", ""
-	if first, err := d.load(layout.LaunchOf(key)); err == nil {
-		prefer = first.Worker // its conversation is there
-	}
-	for {
-		worker, why := "", "this machine may begin nothing now: the servers do not answer"
-		if d.opt.Lead() > 0 {
-			worker, why = d.pick(on, prefer, full)
-		}
-		if worker != "" {
-			if r.Sent.Key == "" {
-				if err := d.opt.Packs.Open(ctx); err != nil { // its result is stored there
-					return r, err
-				}
-				if r.Sent, err = prepare(); err != nil {
-					return r, err
-				}
-			}
-			r.Worker, r.Epoch = worker, d.opt.Lead()
-			r.Sent.Pack, r.Sent.Bases = "", nil
-			taken, err := d.give(ctx, &r)
-			if taken || err != nil {
-				return r, err
-			}
-			full[worker] = time.Now().Add(time.Second)
-			continue
-		}
-		if why != said {
-			said = why
-			w.Waits(why)
-		}
-		if !health.Wait(ctx, pace) {
-			return r, ctx.Err()
-		}
-	}
-}
-
-// give sends an order to its worker. It is on disk before, so that it is asked for after a crash.
-// taken: the worker has it, or may have it.
-func (d *Desk) give(ctx context.Context, r *record) (taken bool, err error) {
-	if err := d.save(*r); err != nil {
-		return false, err
-	}
-	a, err := d.ask(ctx, r.Worker, call{Do: doLaunch, Key: r.Sent.Key, Sent: &r.Sent})
-	if err == nil && a.Is == isLacking {
-		if r.Sent.Pack, err = d.opt.Pack(ctx, r.Sent, a.Have); err != nil {
-			return false, errors.Join(err, d.forget(r.Sent.Key))
-		}
-		r.Sent.Bases = a.Have
-		if err := d.save(*r); err != nil {
-			return false, err
-		}
-		a, err = d.ask(ctx, r.Worker, call{Do: doLaunch, Key: r.Sent.Key, Sent: &r.Sent})
-	}
-	switch {
-	case ctx.Err() != nil:
-		return true, nil
-	case errors.Is(err, nats.ErrNoResponders), err == nil && a.Is != isRunning && a.Is != isEnded:
-		if err == nil && a.Is != isFull {
-			d.refuse(r.Worker, fmt.Sprintf("%s: it does not take it: %s %s", r.Sent.Key, a.Is, a.Why))
-		}
-		return false, d.forget(r.Sent.Key)
-	}
-	r.Taken = err == nil
-	return true, nil // no answer proves nothing
+// expects has a worker's heartbeats show that it has a launch, which holds has begun to count. It
+// returns when one has last shown it.
+func (d *Desk) expects(r *record) (at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x := d.live[r.Sent.Key]
+	x.token, x.worker = r.Sent.Token, r.Worker
+	return x.at
 }

@@ -8,7 +8,11 @@
 //   - A result counts once, and only if it is signed with the token of its order and the launch was not
 //     given up. A worker that is silent for the lease has lost its launches; the engine launches anew,
 //     under another key.
-//   - A worker takes no request of an epoch below the highest that it has seen.
+//   - A worker takes no request of an epoch below the highest that it has seen, and none that was not
+//     signed by one of the keys it was given. A signature is for one worker, one answer's subject and one
+//     time; what is repeated does nothing anew. Where nobody logs in with a key, nothing is signed.
+//   - A heartbeat is a hint, which others can send in a worker's name. What shows that a launch goes on
+//     is marked with the launch's token.
 //   - Whoever decides sends requests and reads what answers them. It answers nobody, so that no reply
 //     subject of a worker leads anywhere.
 //
@@ -16,5 +20,7 @@
 // Heartbeats go to sluice.worker.<id>.beat, requests to sluice.worker.<id>.order. All that comes from
 // the network is bounded and checked in wire.go.
 //
-// Reading order: wire.go (the messages), desk.go (assign, wait), ask.go (requests), post.go (a worker).
+// Reading order: wire.go (the messages), desk.go (who is there), assign.go, ask.go (requests), post.go (a
+// worker), obey.go (what it does when asked), drain.go (both sides of draining), rights.go (what the
+// servers permit a worker).
 package workers

@@ -24,14 +24,19 @@ import (
 )
 
 const (
-	beatEvery = time.Second
-	// keptFor is how long a key that is over stays refused.
+	beatEvery  = time.Second
+	sweepEvery = time.Hour
+	// keptFor is how long a key that is over stays refused, and what its launch has left stays.
 	keptFor = 30 * 24 * time.Hour
+	// goodFor is how old a request may be, by the worker's clock. It is less than keptFor: one that was
+	// copied makes no launch anew once its key is forgotten.
+	goodFor = keptFor / 2
 	// stateDir, in the repo's state folder, has what a worker knows: its id, the newest epoch, and a
 	// file for each key.
 	stateDir  = "worker"
 	idFile    = "id"
 	epochFile = "epoch"
+	drainFile = "drains"
 	keysDir   = "keys"
 )
 
@@ -46,8 +51,10 @@ type Maker interface {
 	Signals(s launch.Sent) []launch.Signal
 	// Stop ends a launch; Make then returns. It does nothing once the launch has ended.
 	Stop(ctx context.Context, s launch.Sent)
-	// Clear removes what a launch has left, once it has ended.
+	// Clear removes the worktree of a launch, once it has ended.
 	Clear(ctx context.Context, s launch.Sent) error
+	// Forget removes what all launches of these runs have left, whose files are below one folder of runs.
+	Forget(folder string, runs []string) error
 }
 
 // PostOptions are what a Post needs.
@@ -59,7 +66,9 @@ type PostOptions struct {
 	Version string
 	Labels  []string
 	Slots   int
+	Desks   []string // public keys: what none of them has signed is refused; none = nothing is signed
 	Maker   Maker
+	Leaves  func(launches int) // is called once it is told to end, with what it has to finish; nil: nothing is
 	Logf    func(string, ...any)
 	Now     func() time.Time
 }
@@ -67,19 +76,23 @@ type PostOptions struct {
 // Post is a worker: it takes orders, has them carried out and answers for them. What it has accepted
 // goes on after a restart.
 type Post struct {
-	opt   PostOptions
-	id    string
-	since time.Time
-	done  sync.WaitGroup
+	opt    PostOptions
+	id     string
+	since  time.Time
+	done   sync.WaitGroup
+	said   string    // why a request was refused last; of Run alone
+	beaten time.Time // the time of the newest heartbeat; of Run alone
 
-	mu    sync.Mutex // guards what follows
-	epoch int64      // the highest seen
-	keys  map[string]*made
+	mu     sync.Mutex // guards what follows
+	epoch  int64      // the highest seen
+	drains drains
+	leaves bool // it is told to end
+	keys   map[string]*made
 }
 
 // made is a launch that this worker has or had.
 type made struct {
-	Sent    launch.Sent     `json:"sent"` // of one that is over only its key
+	Sent    launch.Sent     `json:"sent"` // of one that is over only its key, run and folder
 	Since   time.Time       `json:"since"`
 	Stopped bool            `json:"stopped,omitempty"` // it is to end
 	Drop    bool            `json:"drop,omitempty"`    // and to be forgotten
@@ -97,6 +110,9 @@ func NewPost(o PostOptions) (*Post, error) {
 	if err := layout.Load(p.path(epochFile), &p.epoch); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	if err := layout.Load(p.path(drainFile), &p.drains); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	entries, err := os.ReadDir(p.path(keysDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -105,10 +121,6 @@ func NewPost(o PostOptions) (*Post, error) {
 		var m made
 		if err := layout.Load(p.path(keysDir, e.Name()), &m); err != nil {
 			return nil, fmt.Errorf("a launch that this worker has: %w", err)
-		}
-		if m.Over && o.Now().Sub(m.Since) > keptFor {
-			_ = os.Remove(p.path(keysDir, e.Name())) // it is only kept for longer then
-			continue
 		}
 		p.keys[m.Sent.Key] = &m
 	}
@@ -148,10 +160,11 @@ func (p *Post) keep(m *made) error {
 // ID returns the worker's id.
 func (p *Post) ID() string { return p.id }
 
-// Run serves until ctx ends. Launches go on, and the next Run takes them up again.
-func (p *Post) Run(ctx context.Context) error {
+// Run serves until ctx ends. Launches go on, and the next Run takes them up again. Once leave is
+// closed it takes nothing new, and returns as soon as what it has is finished and fetched.
+func (p *Post) Run(ctx context.Context, leave <-chan struct{}) error {
 	calls := make(chan *nats.Msg, 256)
-	sub, err := p.opt.Conn.Listen(prefix+p.id+orderEnd, calls)
+	sub, err := p.opt.Conn.Listen(p.orders(), calls)
 	if err != nil {
 		return err
 	}
@@ -163,25 +176,39 @@ func (p *Post) Run(ctx context.Context) error {
 		}
 	}
 	p.mu.Unlock()
-	tick := time.NewTicker(beatEvery)
+	tick, sweep := time.NewTicker(beatEvery), time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	defer sweep.Stop()
+	p.sweep()
 	for {
 		p.beat()
+		if p.left() {
+			return sub.Unsubscribe()
+		}
 		select {
 		case <-ctx.Done():
 			return sub.Unsubscribe()
+		case <-leave:
+			leave = nil
+			p.leave()
 		case m := <-calls:
 			p.reply(ctx, m)
+		case <-sweep.C:
+			p.sweep()
 		case <-tick.C:
 		}
 	}
 }
 
+// orders is the subject of requests to this worker.
+func (p *Post) orders() string { return prefix + p.id + orderEnd }
+
 // beat says who is here and what it does.
 func (p *Post) beat() {
+	p.beaten = later(p.beaten, p.opt.Now())
 	p.mu.Lock()
 	b := Beat{Worker: p.id, Name: p.opt.Name, Journal: p.opt.Journal, Version: p.opt.Version, Labels: p.opt.Labels,
-		Slots: p.opt.Slots, Since: p.since}
+		Slots: p.opt.Slots, Since: p.since, At: p.beaten, Draining: p.drains.Drains || p.leaves}
 	running := map[string]launch.Sent{}
 	for key, m := range p.keys {
 		if m.Over || len(b.Launches) == maxKeys {
@@ -197,6 +224,7 @@ func (p *Post) beat() {
 	for i, l := range b.Launches {
 		if s, ok := running[l.Key]; ok {
 			b.Launches[i].Words = len(p.opt.Maker.Signals(s))
+			b.Launches[i].Mark = mark(s.Token, p.id, l.Key, b.At)
 		}
 	}
 	data, err := json.Marshal(b)
@@ -208,93 +236,14 @@ func (p *Post) beat() {
 	}
 }
 
-// reply answers a request.
-func (p *Post) reply(ctx context.Context, m *nats.Msg) {
-	c, err := readCall(m.Data)
-	var a answer
-	if err != nil {
-		a = answer{Is: isRefused, Why: err.Error()}
-	} else if a, err = p.do(ctx, c); err != nil {
-		a = answer{Is: isRefused, Why: "this worker cannot: " + err.Error()}
-	}
-	if a.Is == isRefused {
-		p.opt.Logf("a request of %s is refused: %s", c.By, a.Why)
-	}
-	data, err := json.Marshal(a)
-	if err == nil && m.Reply != "" {
-		err = m.Respond(data)
-	}
-	if err != nil {
-		p.opt.Logf("an answer: %v", err)
-	}
-}
-
-// do does what is asked.
-func (p *Post) do(ctx context.Context, c call) (answer, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c.Journal != p.opt.Journal {
-		return answer{Is: isRefused, Why: "it is for another repo"}, nil
-	}
-	if c.Epoch < p.epoch {
-		return answer{Is: isRefused, Why: fmt.Sprintf("its epoch is %d, and another machine decides since, in %d", c.Epoch,
-			p.epoch)}, nil
-	}
-	if c.Epoch > p.epoch {
-		if err := layout.Save(p.path(epochFile), c.Epoch); err != nil {
-			return answer{}, err
-		}
-		p.epoch = c.Epoch
-	}
-	m := p.keys[c.Key]
-	switch {
-	case m == nil && c.Do == doLaunch:
-		return p.accept(ctx, *c.Sent)
-	case m == nil:
-		return answer{Is: isUnknown}, nil
-	case m.Over:
-		return answer{Is: isOver}, nil
-	case c.Do == doStop && !m.Stopped || c.Do == doDrop && !m.Drop:
-		m.Stopped, m.Drop = true, m.Drop || c.Do == doDrop
-		if err := p.keep(m); err != nil {
-			return answer{}, err
-		}
-		if m.Result == nil {
-			s := m.Sent
-			p.done.Go(func() { p.opt.Maker.Stop(ctx, s) })
-		}
-	}
-	return p.state(ctx, m), nil
-}
-
-// state returns what is known of a launch. One to be forgotten is, once it has ended.
-func (p *Post) state(ctx context.Context, m *made) answer {
-	switch {
-	case m.Result == nil:
-		return answer{Is: isRunning, Signals: p.opt.Maker.Signals(m.Sent)}
-	case m.Drop:
-		p.clear(ctx, m)
-		return answer{Is: isOver}
-	}
-	return answer{Is: isEnded, Result: m.Result, Sign: sign(m.Sent.Token, m.Sent.Key, m.Result)}
-}
-
-// clear forgets a launch that has ended. Its key stays.
-func (p *Post) clear(ctx context.Context, m *made) {
-	if err := p.opt.Maker.Clear(ctx, m.Sent); err != nil {
-		p.opt.Logf("%s: what it has left: %v", m.Sent.Key, err)
-		return // it is asked again
-	}
-	over := made{Sent: launch.Sent{Key: m.Sent.Key}, Since: p.opt.Now(), Over: true}
-	if err := p.keep(&over); err != nil {
-		p.opt.Logf("%s: %v", m.Sent.Key, err)
-		return
-	}
-	p.keys[m.Sent.Key] = &over
-}
-
 // accept takes an order, or says why not.
-func (p *Post) accept(ctx context.Context, s launch.Sent) (answer, error) {
+func (p *Post) accept(ctx context.Context, s launch.Sent, on []string) (answer, error) {
+	if !labelled(p.opt.Labels, on) { // a heartbeat in its name has said so
+		return refusal("it needs the labels %s", strings.Join(on, ", ")), nil
+	}
+	if p.drained(s.Key) {
+		return answer{Is: isFull}, nil
+	}
 	running := 0
 	for _, m := range p.keys {
 		if m.Result == nil && !m.Over {

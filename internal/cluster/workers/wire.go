@@ -41,7 +41,8 @@ const (
 	maxName   = 200
 )
 
-// Beat is a heartbeat: who a worker is, and what it does.
+// Beat is a heartbeat: who a worker is, and what it does. Anybody of its account can send one in its
+// name, so it is a hint, but for the marks of its launches.
 type Beat struct {
 	Worker   string    `json:"worker"`
 	Name     string    `json:"name"` // of its machine, for people
@@ -50,6 +51,8 @@ type Beat struct {
 	Labels   []string  `json:"labels"`
 	Slots    int       `json:"slots"`
 	Since    time.Time `json:"since"`
+	At       time.Time `json:"at"`                 // of this heartbeat, by the worker's clock
+	Draining bool      `json:"draining,omitempty"` // it finishes what it has, and takes nothing new
 	Launches []Doing   `json:"launches,omitempty"`
 }
 
@@ -59,7 +62,24 @@ type Doing struct {
 	Ended bool      `json:"ended,omitempty"`
 	Since time.Time `json:"since"`
 	Words int       `json:"words,omitempty"` // signals in its inbox
+	Mark  string    `json:"mark,omitempty"`  // of one that runs: see mark
 }
+
+// mark shows that the worker that has a launch's token still has the launch at a time.
+func mark(token, worker, key string, at time.Time) string {
+	text := fmt.Sprintf("sluice beat\n%s\n%s\n%s", worker, key, at.UTC().Format(time.RFC3339Nano))
+	return mac(token, []byte(text))[:markLen]
+}
+
+// later returns a clock's time, or the next after the last one if the clock was set back.
+func later(last, now time.Time) time.Time {
+	if now = now.UTC(); now.After(last) {
+		return now
+	}
+	return last.Add(1)
+}
+
+const markLen = 32 // 128 bits: a heartbeat has up to maxKeys of them
 
 // free returns how many launches the worker can take.
 func (b Beat) free() int {
@@ -80,8 +100,9 @@ func (b Beat) has(key string) (Doing, bool) {
 	return b.Launches[i], true
 }
 
-func (b Beat) labelled(on []string) bool {
-	return !slices.ContainsFunc(on, func(l string) bool { return !slices.Contains(b.Labels, l) })
+// labelled reports whether a worker with some labels has all that are asked for.
+func labelled(labels, on []string) bool {
+	return !slices.ContainsFunc(on, func(l string) bool { return !slices.Contains(labels, l) })
 }
 
 // What is asked of a worker.
@@ -90,17 +111,26 @@ const (
 	doAsk    = "ask"
 	doStop   = "stop" // end it; its result is then asked for
 	doDrop   = "drop" // end it and forget it: nobody waits for its result
+	// of the worker itself
+	doDrain  = "drain"  // finish what it has, and take nothing new
+	doResume = "resume" // take orders again
 )
 
-// call is a request to a worker.
+// call is a request to a worker. It is signed with the key that its sender logs in with, if it does so
+// with one: see cluster.Conn.
 type call struct {
 	Do      string       `json:"do"`
 	Journal string       `json:"journal"`
 	Epoch   int64        `json:"epoch"`
-	By      string       `json:"by"` // who decides, for people
-	Key     string       `json:"key"`
-	Sent    *launch.Sent `json:"sent,omitempty"` // of launch
+	At      time.Time    `json:"at"`            // when it is sent; a later request of a desk has a later one
+	By      string       `json:"by"`            // who decides, for people
+	Key     string       `json:"key,omitempty"` // of a launch
+	On      []string     `json:"on,omitempty"`  // of launch: the labels that its worker needs
+	Sent    *launch.Sent `json:"sent,omitempty"`
 }
+
+// ofWorker reports whether it is about the worker, and no launch of it.
+func (c call) ofWorker() bool { return c.Do == doDrain || c.Do == doResume }
 
 // What a worker answers.
 const (
@@ -108,7 +138,8 @@ const (
 	isEnded   = "ended"
 	isUnknown = "unknown" // it has never had the launch
 	isOver    = "over"    // it has had it, and was told to forget it
-	isFull    = "full"    // no free slot: try another
+	isFull    = "full"    // no free slot, or it drains: try another
+	isDone    = "done"    // of drain and resume
 	isLacking = "lacking" // it has not the commits: send a pack
 	isRefused = "refused" // the request is wrong, or its epoch is over
 )
@@ -125,9 +156,12 @@ type answer struct {
 
 // sign signs the bytes of a result with the token of its order.
 func sign(token, key string, result []byte) string {
+	return mac(token, slices.Concat([]byte("sluice result\n"+key+"\n"), result))
+}
+
+func mac(token string, text []byte) string {
 	m := hmac.New(sha256.New, []byte(token))
-	fmt.Fprintf(m, "sluice result\n%s\n", key)
-	m.Write(result)
+	m.Write(text)
 	return hex.EncodeToString(m.Sum(nil))
 }
 
@@ -168,7 +202,7 @@ func readBeat(data []byte, worker string) (b Beat, err error) {
 	}
 	b.Name, b.Version = plain(b.Name), plain(b.Version)
 	for _, l := range b.Launches {
-		if !isKey(l.Key) {
+		if !isKey(l.Key) || len(l.Mark) > markLen {
 			return b, fmt.Errorf("launch %.100q", l.Key)
 		}
 	}
@@ -208,10 +242,11 @@ func readCall(data []byte) (c call, err error) {
 		return c, err
 	}
 	c.By = plain(c.By)
-	if !slices.Contains([]string{doLaunch, doAsk, doStop, doDrop}, c.Do) {
+	if !slices.Contains([]string{doLaunch, doAsk, doStop, doDrop, doDrain, doResume}, c.Do) {
 		return c, fmt.Errorf("it asks for %.40q", c.Do)
 	}
-	if !journal.IsID(c.Journal) || c.Epoch < 1 || !isKey(c.Key) || (c.Do == doLaunch) != (c.Sent != nil) {
+	if !journal.IsID(c.Journal) || c.Epoch < 1 || c.At.IsZero() || isKey(c.Key) == c.ofWorker() ||
+		(c.Do == doLaunch) != (c.Sent != nil) || len(c.On) > settings.MaxLabels {
 		return c, fmt.Errorf("it is incomplete")
 	}
 	if c.Sent != nil {

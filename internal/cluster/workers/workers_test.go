@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,8 @@ type maker struct {
 	mu      sync.Mutex
 	made    map[string]int // how often each was begun
 	cleared []string
+	forgot  []string
+	keeps   error         // of Forget
 	ends    chan struct{} // closed: all launches end
 	stopped map[string]chan struct{}
 	lacks   bool
@@ -100,6 +103,14 @@ func (m *maker) Clear(_ context.Context, s launch.Sent) error {
 	return nil
 }
 
+func (m *maker) Forget(folder string, runs []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	slices.Sort(runs)
+	m.forgot = append(m.forgot, folder+": "+strings.Join(runs, " "))
+	return m.keeps
+}
+
 func (m *maker) begun(key string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,7 +146,12 @@ type bench struct {
 
 func newBench(t *testing.T, s *natstest.Servers, epoch int64) *bench {
 	t.Helper()
-	b := &bench{t: t, conn: connect(t, s), log: &log{}, epoch: epoch}
+	return newBenchOver(t, connect(t, s), epoch)
+}
+
+func newBenchOver(t *testing.T, conn *cluster.Conn, epoch int64) *bench {
+	t.Helper()
+	b := &bench{t: t, conn: conn, log: &log{}, epoch: epoch}
 	var err error
 	b.Desk, err = NewDesk(DeskOptions{Conn: b.conn, Packs: b.conn.Packs(testJournal, 1), Layout: layout.Layout{Root: t.TempDir(), State: t.TempDir()},
 		Journal: testJournal, By: "test", Lead: func() int64 { return b.epoch },
@@ -150,7 +166,12 @@ func newBench(t *testing.T, s *natstest.Servers, epoch int64) *bench {
 
 func connect(t *testing.T, s *natstest.Servers) *cluster.Conn {
 	t.Helper()
-	c, err := cluster.Connect(cluster.Servers{URLs: s.URL()})
+	return connectTo(t, cluster.Servers{URLs: s.URL()})
+}
+
+func connectTo(t *testing.T, s cluster.Servers) *cluster.Conn {
+	t.Helper()
+	c, err := cluster.Connect(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,14 +183,25 @@ func connect(t *testing.T, s *natstest.Servers) *cluster.Conn {
 func hire(t *testing.T, s *natstest.Servers, state string, m Maker, slots int) (p *Post, out *log, stop func()) {
 	t.Helper()
 	out = &log{}
-	p, err := NewPost(PostOptions{Conn: connect(t, s), State: state, Journal: testJournal, Name: "w", Labels: []string{"linux"},
-		Slots: slots, Maker: m, Logf: out.logf, Now: time.Now})
+	p, stop = hireAs(t, PostOptions{Conn: connect(t, s), State: state, Slots: slots, Maker: m, Logf: out.logf}, nil)
+	from := connect(t, s)
+	until(t, "it listens", func() bool {
+		_, err := from.Ask(t.Context(), prefix+p.ID()+orderEnd, nil)
+		return err == nil
+	})
+	return p, out, stop
+}
+
+func hireAs(t *testing.T, o PostOptions, leave <-chan struct{}) (p *Post, stop func()) {
+	t.Helper()
+	o.Journal, o.Name, o.Labels, o.Now = testJournal, "w", []string{"linux"}, time.Now
+	p, err := NewPost(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- p.Run(ctx) }()
+	go func() { done <- p.Run(ctx, leave) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -177,12 +209,7 @@ func hire(t *testing.T, s *natstest.Servers, state string, m Maker, slots int) (
 		}
 	})
 	t.Cleanup(stop)
-	from := connect(t, s)
-	until(t, "it listens", func() bool {
-		_, err := from.Ask(t.Context(), prefix+p.ID()+orderEnd, nil)
-		return err == nil
-	})
-	return p, out, stop
+	return p, stop
 }
 
 // launches has a launch made in the background.
@@ -514,7 +541,7 @@ func TestWire(t *testing.T) {
 	edit := func(f func(*launch.Sent)) string {
 		s := good
 		f(&s)
-		data, err := json.Marshal(call{Do: doLaunch, Journal: testJournal, Epoch: 1, Key: testKey, Sent: &s})
+		data, err := json.Marshal(call{Do: doLaunch, Journal: testJournal, Epoch: 1, At: time.Now(), Key: testKey, Sent: &s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -525,12 +552,12 @@ func TestWire(t *testing.T) {
 	}
 	for what, text := range map[string]string{
 		"no JSON":       `{"do":`,
-		"twice":         `{"do":"ask","do":"drop","journal":"` + testJournal + `","epoch":1,"key":"` + testKey + `"}`,
-		"unknown":       `{"do":"run","journal":"` + testJournal + `","epoch":1,"key":"` + testKey + `"}`,
-		"no epoch":      `{"do":"ask","journal":"` + testJournal + `","key":"` + testKey + `"}`,
-		"no journal":    `{"do":"ask","journal":"../x","epoch":1,"key":"` + testKey + `"}`,
-		"key leads out": `{"do":"ask","journal":"` + testJournal + `","epoch":1,"key":"far-1/../../x#1.1"}`,
-		"no order":      `{"do":"launch","journal":"` + testJournal + `","epoch":1,"key":"` + testKey + `"}`,
+		"twice":         `{"do":"ask","do":"drop","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
+		"unknown":       `{"do":"run","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
+		"no epoch":      `{"do":"ask","journal":"` + testJournal + `","at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
+		"no journal":    `{"do":"ask","journal":"../x","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
+		"key leads out": `{"do":"ask","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"far-1/../../x#1.1"}`,
+		"no order":      `{"do":"launch","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
 		"another key":   edit(func(s *launch.Sent) { s.Key = "far-1/A#1.2" }),
 		"short token":   edit(func(s *launch.Sent) { s.Token = "ab" }),
 		"dir":           edit(func(s *launch.Sent) { s.Dir = ".workflow/runs/../../../etc" }),

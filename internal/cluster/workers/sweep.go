@@ -1,0 +1,50 @@
+package workers
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"sluice/internal/layout"
+)
+
+// sweep forgets the launches of a folder of runs, and what they have left, once all of them have been
+// over for keptFor: a later one may continue a conversation of an earlier one.
+func (p *Post) sweep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of, stays := map[string][]*made{}, map[string]bool{}
+	for _, m := range p.keys {
+		folder := folderOf(m.Sent.Dir)
+		of[folder] = append(of[folder], m)
+		if !m.Over || p.opt.Now().Sub(m.Since) <= keptFor {
+			stays[folder] = true
+		}
+	}
+	for folder, all := range of {
+		if stays[folder] {
+			continue
+		}
+		var runs []string
+		for _, m := range all {
+			if !slices.Contains(runs, m.Sent.Run) {
+				runs = append(runs, m.Sent.Run)
+			}
+		}
+		if err := p.opt.Maker.Forget(folder, runs); err != nil {
+			p.opt.Logf("what the launches of %s have left: %v", strings.Join(runs, ", "), err)
+			continue // it is tried again
+		}
+		for _, m := range all {
+			_ = os.Remove(p.path(keysDir, layout.PathElement(m.Sent.Key))) // it is only kept for longer then
+			delete(p.keys, m.Sent.Key)
+		}
+	}
+}
+
+// folderOf returns the folder in which the run of a launch, and the runs of its tasks, have theirs.
+func folderOf(dir string) string {
+	rest, _ := strings.CutPrefix(dir, layout.RunsDir+"/")
+	top, _, _ := strings.Cut(rest, "/")
+	return layout.RunsDir + "/" + top
+}
