@@ -68,7 +68,11 @@ func TestOpenRegularStaysBelow(t *testing.T) {
 	if data, _, err := OpenRegular(in, "sub/x", 10); err != nil || string(data) != "mine" {
 		t.Errorf("below: %q %v", data, err)
 	}
-	for _, c := range [][2]string{{in, "link/x"}, {in, "near/x"}, {in, "../out/x"}, {in, filepath.Join(out, "x")}, {filepath.Join(dir, "whole"), "sub/x"}} {
+	if data, _, err := OpenRegular(filepath.Join(dir, "whole", "sub"), "x", 10); err != nil || string(data) != "mine" {
+		t.Errorf("a link above the folder: %q %v", data, err)
+	}
+	for _, c := range [][2]string{{in, "link/x"}, {in, "near/x"}, {in, "../out/x"}, {in, filepath.Join(out, "x")},
+		{filepath.Join(dir, "whole"), "sub/x"}, {filepath.Join(in, "near"), "x"}} {
 		if data, _, err := OpenRegular(c[0], c[1], 10); err == nil {
 			t.Errorf("%q: read %q", c[1], data)
 		}
