@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -123,45 +122,45 @@ func framed(spec Spec) ([]byte, error) {
 
 // launch passes the launch to a shim. It returns when the pid file exists, from this shim or from
 // another that was first.
-func (r *Runner) launch(ctx context.Context, spec Spec) error {
+func (r *Runner) launch(ctx context.Context, spec Spec) (identity, error) {
 	data, err := framed(spec)
 	if err != nil {
-		return err
+		return identity{}, err
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(spec.PidFile), 0o700), makeDir(spec.Below, spec.Dir)); err != nil {
-		return err
+	if err := makeDir(spec.Below, spec.Dir); err != nil {
+		return identity{}, err
 	}
 	for {
 		h, fresh, err := r.take()
 		if err != nil {
-			return err
+			return identity{}, err
 		}
 		said, err := h.give(ctx, data)
 		word, why, _ := strings.Cut(said, " ")
 		switch {
 		case err == nil && word == saysClaimed:
 			r.follow(h, spec.PidFile)
-			return nil
+			return identityIn(spec.PidFile, []byte(why))
 		case err == nil && word == saysTaken:
 			r.rest(h)
-			return nil
+			return readIdentity(spec.PidFile)
 		case err == nil && word == saysRefused:
 			r.rest(h)
-			return errors.New(why)
+			return identity{}, errors.New(why)
 		}
 		// A shim that claims at this very moment is killed with it; that launch then counts as
 		// lost.
 		h.end()
 		switch {
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return identity{}, ctx.Err()
 		case !fresh: // it died while idle: use another, unless it took the launch
-			if _, err := readIdentity(spec.PidFile); err == nil {
-				return nil
+			if id, err := readIdentity(spec.PidFile); err == nil {
+				return id, nil
 			}
 			continue
 		}
-		return fault.New("check that it can be run", "shim %q: no answer: %s", r.shim[0], firstOf(said, err))
+		return identity{}, fault.New("check that it can be run", "shim %q: no answer: %s", r.shim[0], firstOf(said, err))
 	}
 }
 

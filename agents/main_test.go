@@ -87,6 +87,9 @@ func starveMain(pidFile string) int {
 		fmt.Println(err)
 		return 1
 	}
+	// Made while there are descriptors: the runtime's first timer needs one.
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
 	limit := syscall.Rlimit{Cur: 64, Max: 64}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		fmt.Println(err)
@@ -100,8 +103,6 @@ func starveMain(pidFile string) int {
 		}
 		held = append(held, fd)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
 	// With any number of descriptors it may succeed or fail, but never be wrong.
 	for n := 0; ; n++ {
 		e, err := p.Wait(ctx)

@@ -74,7 +74,10 @@ func (r *ready) close() {
 
 // claimed is a pid file that this process has created. It stays open, so that recording the end
 // takes one write.
-type claimed struct{ fd int }
+type claimed struct {
+	fd    int
+	first []byte // its first line
+}
 
 // claim creates the pid file with its complete content in one step: readers never see half a
 // record, and only one claimant wins. The others get fs.ErrExist.
@@ -85,11 +88,16 @@ func claim(pidFile string, id identity) (*claimed, error) {
 	}
 	dir, base := filepath.Split(pidFile)
 	tmp := fmt.Sprintf("%s.%s.%d.%d", dir, base, id.Pid, id.Launched.UnixNano())
-	fd, err := unix.Open(tmp, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	const fresh = unix.O_WRONLY | unix.O_APPEND | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC
+	fd, err := unix.Open(tmp, fresh, 0o600)
+	if errors.Is(err, unix.ENOENT) {
+		_ = os.MkdirAll(dir, 0o700) // the next error says what is wrong with it
+		fd, err = unix.Open(tmp, fresh, 0o600)
+	}
 	if err != nil {
 		return nil, fault.New("check that the state folder can be written", "pid file %s: %s", pidFile, err)
 	}
-	file := &claimed{fd}
+	file := &claimed{fd, data}
 	if err = file.line(data); err == nil {
 		err = moveNew(tmp, pidFile)
 	}

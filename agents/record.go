@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -97,11 +96,15 @@ func digest(s string) string {
 
 // readIdentity reads a pid file; fs.ErrNotExist means never launched.
 func readIdentity(pidFile string) (identity, error) {
-	var id identity
 	data, err := readBounded(pidFile, maxRecordBytes)
 	if err != nil {
-		return id, err
+		return identity{}, err
 	}
+	return identityIn(pidFile, data)
+}
+
+// identityIn is readIdentity of a pid file's content.
+func identityIn(pidFile string, data []byte) (id identity, err error) {
 	first, rest, _ := bytes.Cut(data, []byte{'\n'})
 	if err := json.Unmarshal(first, &id); err != nil {
 		return id, fmt.Errorf("pid file %s: %w: %w", pidFile, err, ErrTorn)
@@ -137,20 +140,11 @@ func readExit(dir string) (exitRecord, error) {
 // readBounded reads a regular file of at most limit bytes. It neither follows a link nor waits for
 // a pipe's writer, because an agent may reach the folder.
 func readBounded(name string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|openSafely, 0)
-	if err != nil {
-		return nil, err
+	data, _, err := atomicfile.OpenRegular(filepath.Dir(name), filepath.Base(name), limit)
+	if errors.Is(err, atomicfile.ErrNotRegular) || errors.Is(err, atomicfile.ErrTooLarge) {
+		return nil, fmt.Errorf("%s: %w: want a regular file of at most %d bytes: %w", name, errMalformed, limit, err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, fmt.Errorf("%s: %w: %s of %d bytes: want a regular file of at most %d", name, errMalformed,
-			info.Mode().Type(), info.Size(), limit)
-	}
-	return io.ReadAll(io.LimitReader(f, limit))
+	return data, err
 }
 
 // writeExit writes exit.json by rename, replacing whatever exists: only the launch's owner calls

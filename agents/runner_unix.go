@@ -36,12 +36,12 @@ func (r *Runner) Ensure(ctx context.Context, spec Spec) (*Proc, error) {
 		if p := r.recorded(spec); p != nil {
 			return p, nil
 		}
-		if err := r.launch(ctx, spec); err != nil {
+		id, err := r.launch(ctx, spec)
+		if err != nil {
 			return nil, fmt.Errorf("agents: launch %.80q: %w", spec.Key, err)
 		}
-		p, err = r.Adopt(spec.PidFile, spec.Dir)
-	}
-	if err != nil {
+		p = &Proc{r: r, id: id, dir: spec.Dir}
+	} else if err != nil {
 		return nil, err
 	}
 	if p.id.Key != spec.Key || p.id.Token != tokenDigest(spec.Token) {

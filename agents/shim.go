@@ -2,7 +2,7 @@ package agents
 
 // A shim's answers, one line each.
 const (
-	saysClaimed = "claimed" // the launch is its own
+	saysClaimed = "claimed" // the launch is its own; the first line of its pid file follows
 	saysTaken   = "taken"   // another was first; it has done nothing
 	saysRefused = "refused" // nothing was started; the reason follows
 	saysEnded   = "ended"   // the launch is over and recorded; the result follows as JSON. It can take another

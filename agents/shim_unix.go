@@ -224,6 +224,8 @@ func (s *shim) tell(word, rest string) bool {
 	return err == nil
 }
 
+func (s *shim) tellClaimed() { _ = s.tell(saysClaimed, string(s.file.first)) }
+
 // claim takes the pid file before anything is started.
 func (s *shim) claim() (bool, error) {
 	s.id = s.self
@@ -269,7 +271,7 @@ func (s *shim) finish(e *Exit) int {
 // because whoever reads it wakes up and would compete for the CPU.
 func (s *shim) run() Exit {
 	if s.calledOff() {
-		_ = s.tell(saysClaimed, "")
+		s.tellClaimed()
 		return Exit{Code: -1, Stopped: true}
 	}
 	pid, err := 0, s.next.err
@@ -292,7 +294,7 @@ func (s *shim) run() Exit {
 	if err == nil {
 		reaper.Go(func() { reap(pid, ends) })
 	}
-	_ = s.tell(saysClaimed, "")
+	s.tellClaimed()
 	if err != nil {
 		var no *CommandError
 		return Exit{Code: -1, NotStarted: brief(err.Error()), NoCommand: errors.As(err, &no)}

@@ -80,7 +80,7 @@ func TestAWordAfterAClockSetBack(t *testing.T) {
 		for waiting := true; waiting; {
 			select {
 			case it := <-b.queue:
-				if err := b.Repo.turn(t.Context(), []item{it}); err != nil {
+				if err := b.Repo.turn(t.Context(), []item{*it}); err != nil {
 					t.Fatal(err)
 				}
 			case err := <-asked:

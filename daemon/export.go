@@ -50,7 +50,7 @@ type exporter struct {
 	broken      map[string]bool           // files that failed; not written before the next retry
 	lost        int64                     // the first record with a line that could not be written; 0: none
 	told        func(string)              // reports what is wrong with the exports; "": nothing any more
-	in          chan journal.Record
+	in          chan *journal.Record
 	behind      chan struct{} // signals that in was full: read the journal
 	done        chan struct{}
 }
@@ -66,7 +66,7 @@ func newExporter(root, state string, log zerolog.Logger, told func(string)) *exp
 	return &exporter{root: root, base: base, state: state, log: log, told: told, flows: map[string]string{},
 		open: map[string]*journal.Export{},
 		ends: map[string]place{}, lines: map[string][]journal.Line{}, begun: map[string]bool{}, broken: map[string]bool{},
-		in:     make(chan journal.Record, exportQueue),
+		in:     make(chan *journal.Record, exportQueue),
 		behind: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
@@ -175,7 +175,7 @@ func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) er
 			if open = ok; !ok {
 				continue
 			}
-			for _, rec := range x.gather(rec) {
+			for _, rec := range x.gather(*rec) {
 				if rec.Seq > x.upTo+1 && x.missed() {
 					x.flush()
 					fill()
@@ -236,7 +236,7 @@ func (x *exporter) gather(rec journal.Record) []journal.Record {
 			if !ok {
 				return out
 			}
-			out = append(out, next)
+			out = append(out, *next)
 		case <-pause.C:
 			return out
 		}
@@ -247,7 +247,7 @@ func (x *exporter) gather(rec journal.Record) []journal.Record {
 // give passes a record on without waiting, so the loop does not depend on the export's disk.
 func (x *exporter) give(rec journal.Record) {
 	select {
-	case x.in <- rec:
+	case x.in <- &rec:
 	default:
 		select {
 		case x.behind <- struct{}{}:

@@ -182,7 +182,7 @@ func TestTheExportHoldsNobodyUp(t *testing.T) {
 	b := handled(t)
 	root := t.TempDir()
 	b.exp = newExporter(root, t.TempDir(), zerolog.New(zerolog.NewTestWriter(t)), func(why string) { t.Error(why) })
-	b.exp.in = make(chan journal.Record, 1)
+	b.exp.in = make(chan *journal.Record, 1)
 	lagging := make(chan struct{})
 	go func() {
 		b.turn(engine.PauseRequested{Run: "two-1"})
@@ -216,7 +216,7 @@ func TestTheExportIsWholeThoughNothingComesAfter(t *testing.T) {
 	b := handled(t)
 	root := t.TempDir()
 	b.exp = newExporter(root, t.TempDir(), zerolog.New(zerolog.NewTestWriter(t)), func(why string) { t.Error(why) })
-	b.exp.in = make(chan journal.Record, 1)
+	b.exp.in = make(chan *journal.Record, 1)
 	read, burst := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	go b.exp.run(func(from int64, fn func(journal.Record) error) error {

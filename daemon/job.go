@@ -370,7 +370,7 @@ func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) (launches, turn in
 func (r *Repo) Take(ctx context.Context, ev engine.Event) (doneReply, error) {
 	reply := make(chan doneReply, 1)
 	select {
-	case r.queue <- item{event: ev, reply: reply}:
+	case r.queue <- &item{event: ev, reply: reply}:
 	case <-r.gone:
 		return doneReply{}, ErrStopped
 	case <-ctx.Done():
@@ -403,7 +403,7 @@ func (r *Repo) late(ctx context.Context) error {
 func (r *Repo) Ask(ctx context.Context, fn func(*core)) error {
 	done := make(chan struct{})
 	select {
-	case r.queue <- item{ask: func(c *core) { fn(c); close(done) }}:
+	case r.queue <- &item{ask: func(c *core) { fn(c); close(done) }}:
 	case <-r.gone:
 		return ErrStopped
 	case <-ctx.Done():

@@ -82,7 +82,7 @@ type RepoOptions struct {
 type Repo struct {
 	opt   RepoOptions
 	core  *core
-	queue chan item
+	queue chan *item // pointers: of idle repos, an empty queue is most of what is kept
 	fl    *flights
 	exp   *exporter
 	mu    sync.Mutex // guards what follows, which the API reads
@@ -161,7 +161,7 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	if opt.Hold {
 		c.state.Hold()
 	}
-	r := &Repo{opt: opt, core: c, queue: make(chan item, queueMost), subs: map[chan journal.Record]bool{},
+	r := &Repo{opt: opt, core: c, queue: make(chan *item, queueMost), subs: map[chan journal.Record]bool{},
 		asked: map[string][]askedRound{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now()}
 	if r.seq, _ = c.log.Last(); r.seq == 0 {
 		c.id = cmp.Or(opt.ID, journal.NewID())
@@ -183,7 +183,7 @@ func (r *Repo) State() string { return r.opt.State }
 // post queues an item. It waits while the queue is full and gives up when the loop has ended.
 func (r *Repo) post(it item) {
 	select {
-	case r.queue <- it:
+	case r.queue <- &it:
 	case <-r.gone:
 	}
 }

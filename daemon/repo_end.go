@@ -115,7 +115,7 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 		case cfg := <-r.opt.Changed:
 			return r.drain([]item{{event: engine.Configured{Config: cfg}}}), false
 		case it := <-r.queue:
-			return r.drain([]item{it}), false
+			return r.drain([]item{*it}), false
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (r *Repo) here(*core) {
 // drain adds the queued items to the batch: one sync serves them all.
 func (r *Repo) drain(batch []item) []item {
 	for len(batch) < batchMost && len(r.queue) > 0 {
-		batch = append(batch, <-r.queue)
+		batch = append(batch, *<-r.queue)
 	}
 	return batch
 }

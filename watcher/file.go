@@ -31,13 +31,12 @@ func (w *Watcher) WatchFile(file string) *FileWatch {
 func (f *FileWatch) Key() string { return f.key }
 
 // Arm requests the events of the file's folder again: a watch goes with its folder, and a missing
-// folder has none.
-func (f *FileWatch) Arm() {
+// folder has none. It reports whether hints will come; if not, look at the file often.
+func (f *FileWatch) Arm() bool {
 	f.w.arming.Lock()
 	defer f.w.arming.Unlock()
-	if f.w.source != nil {
-		_ = f.w.source.Add(filepath.Dir(f.key)) // without it the file is read on schedule
-	}
+	dir := filepath.Dir(f.key)
+	return f.w.source != nil && f.w.source.Add(dir) == nil && silent(dir) == ""
 }
 
 // Close ends the watch.

@@ -163,7 +163,7 @@ func (w *Watcher) checkOne(f *folder, l looked) {
 		return
 	}
 	f.nextCheck = boundary(now, w.opt.Check)
-	noEvents := w.noEvents
+	noEvents, nextHint := w.noEvents, w.nextHint
 	// Where the folder is the watched one, its parent was not exchanged either.
 	exchanged := f.armedParent == (identity{}) || f.armed != identityOf(l.st)
 	switch {
@@ -199,8 +199,11 @@ func (w *Watcher) checkOne(f *folder, l looked) {
 	}
 	w.mu.Lock()
 	w.nextLook = earlier(w.nextLook, f.dueAt())
+	told := len(w.queue) > 0 || !w.nextHint.Equal(nextHint)
 	w.mu.Unlock()
-	poke(w.wake)
+	if told { // a folder that is as it was wakes nobody
+		poke(w.wake)
+	}
 }
 
 // set changes f under the lock and hints if the change matters to a scan.

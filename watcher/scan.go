@@ -267,7 +267,7 @@ func (m *memory) read(d *os.File, path string) error {
 				m.beyond = true
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || err == nil && len(entries) < listBatch {
 			break
 		}
 		if err != nil {

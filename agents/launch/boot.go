@@ -58,3 +58,9 @@ func (b boot) at(now time.Time) time.Time {
 
 // Booted returns boot.at of the current time.
 func (ls *Launches) Booted() time.Time { return ls.Boot.at(ls.opt.Now()) }
+
+// after reports whether something was decided before the machine's start. at is never later than Since,
+// which costs no look at the uptime.
+func (b boot) after(decided time.Time, now func() time.Time) bool {
+	return !decided.IsZero() && decided.Before(b.Since) && decided.Before(b.at(now()))
+}

@@ -89,7 +89,7 @@ func (n *launching) begin(ctx context.Context) (*agents.Proc, *engine.Exit, erro
 		}
 		ls.keepPrivate(l.Key)
 		return proc, nil, nil
-	case errors.Is(err, agents.ErrTorn), absent && !l.Since.IsZero() && l.Since.Before(ls.Booted()):
+	case errors.Is(err, agents.ErrTorn), absent && ls.Boot.after(l.Since, ls.opt.Now):
 		// A power cut or a failed disk may have lost the launch's record. After the failed disk its
 		// process may still run.
 		if err := ls.endTorn(ctx, l.Key); err != nil {
@@ -194,7 +194,11 @@ func (ls *Launches) start(ctx context.Context, l Order, p Process) (*agents.Proc
 func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ended, error) {
 	key, idle, dir := l.Key, l.Idle, filepath.Join(ls.Root, filepath.FromSlash(l.Dir))
 	var q quiet
-	m, room := ls.meterOf(l, dir), ls.roomOf(key)
+	held := layout.IsDir(ls.PIDFile(key) + layout.InboxMark)
+	m, room := ls.meterOf(l, dir), (*room)(nil)
+	if held {
+		room = ls.roomOf(key)
+	}
 	for {
 		until, cancel, silent := ctx, context.CancelFunc(func() {}), time.Duration(0)
 		if idle > 0 {
@@ -209,7 +213,7 @@ func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ende
 		case err == nil:
 			ls.ends(key)
 			m.hear(true)
-			if !l.Agent {
+			if held && !l.Agent {
 				ls.leaveHome(key)
 			}
 			return Ended{Exit: ls.ExitOf(exit, key), Dir: dir}, nil
@@ -290,20 +294,27 @@ func (ls *Launches) ExitOf(x agents.Exit, key string) engine.Exit {
 	if name := signalOf(x.Code); name != "" && layout.IsDir(ls.PIDFile(key)+layout.InboxMark) {
 		out.Code, out.Signal = -1, name // a sandbox exits with 128 plus the signal of its process
 	}
-	if _, err := os.Lstat(ls.PIDFile(key) + layout.IdleMark); err == nil && x.Stopped {
-		out.Idle = true
-	}
-	if day := dayOfMark(ls.PIDFile(key)); day != "" && x.Stopped {
-		out = waitsForDay(out, day, "the day's budget is used up")
-	}
-	if why := roomOfMark(ls.PIDFile(key)); why != "" && x.Stopped {
-		out.Class, out.Why = engine.ClassWork, why
+	if x.Stopped {
+		marked(&out, ls.PIDFile(key))
 	}
 	ls.forgive(&out, x.Started, x.Ended)
 	if x.NoCommand {
 		out.Class, out.Why = engine.ClassFatal, x.NotStarted
 	}
 	return out
+}
+
+// marked adds what the marks beside a pid file say of why its process was ended.
+func marked(out *engine.Exit, pidFile string) {
+	if _, err := os.Lstat(pidFile + layout.IdleMark); err == nil {
+		out.Idle = true
+	}
+	if day := dayOfMark(pidFile); day != "" {
+		*out = waitsForDay(*out, day, "the day's budget is used up")
+	}
+	if why := roomOfMark(pidFile); why != "" {
+		out.Class, out.Why = engine.ClassWork, why
+	}
 }
 
 // endingMost is how long the machine may take to shut down. It stops processes in no order: an
@@ -313,7 +324,8 @@ const endingMost = 5 * time.Minute
 // forgive makes a launch not count that was lost, ended by a signal or failed while the service or
 // the machine was stopped on purpose.
 func (ls *Launches) forgive(x *engine.Exit, began, over time.Time) {
-	if ls.opt.PutDown == nil || x.Class != "" {
+	fine := x.Code == 0 && x.Signal == "" && !x.Lost && !x.Stopped
+	if ls.opt.PutDown == nil || x.Class != "" || fine {
 		return
 	}
 	at, now := ls.opt.PutDown(), ls.opt.Now()

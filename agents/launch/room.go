@@ -44,7 +44,7 @@ type room struct {
 // roomOf returns the measure of a held launch's run; nil if there is no limit.
 func (x *Cage) roomOf(key string) *room {
 	gb := x.opt.Settings().Sandbox.MaxHomeGB
-	if gb <= 0 || !layout.IsDir(x.PIDFile(key)+layout.InboxMark) {
+	if gb <= 0 {
 		return nil
 	}
 	run, _, _ := strings.Cut(key, "/")

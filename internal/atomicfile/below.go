@@ -22,6 +22,9 @@ func MkdirBelow(base, dir string, perm fs.FileMode) error {
 	if err != nil || !filepath.IsLocal(rel) {
 		return fmt.Errorf("%s: it is not below %s", dir, base)
 	}
+	if rel != "." && MkdirPlain(dir, perm) {
+		return nil
+	}
 	root, err := os.OpenRoot(base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", base, ErrGone)

@@ -29,6 +29,7 @@ type Stat struct {
 	ModTime  time.Time
 	Mode     fs.FileMode
 	Nlink    uint64 // 0 where unknown
+	Uid      uint32 // its owner
 	// Changed is when anything of it changed, its times and links too; nobody can set it back. Zero where unknown.
 	Changed time.Time
 }

@@ -38,19 +38,26 @@ func Move(src, dst string) (string, error) {
 // it. A link is moved, not followed. Between file systems a regular file is copied, synced and then removed, and
 // a link made again; anything else is an error there.
 func MoveUnsynced(src, dst string) (string, error) {
-	if _, err := os.Lstat(src); err != nil {
-		return "", fmt.Errorf("move %s: %w", src, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(dst), dirPerm); err != nil {
-		return "", fmt.Errorf("move %s: %w", src, err)
+	first := moveTo(src, dst)
+	if errors.Is(first, fs.ErrNotExist) {
+		if _, err := os.Lstat(src); err != nil {
+			return "", fmt.Errorf("move %s: %w", src, err)
+		}
+		if err := os.MkdirAll(filepath.Dir(dst), dirPerm); err != nil {
+			return "", fmt.Errorf("move %s: %w", src, err)
+		}
+		first = moveTo(src, dst)
 	}
 	taken := func(n int) bool {
 		_, err := os.Lstat(numbered(dst, n))
 		return err == nil
 	}
 	for n := 1; n <= maxSuffix; n = nextFree(n, taken) {
-		name := numbered(dst, n)
-		err := moveTo(src, name)
+		name, err := dst, first
+		if n > 1 {
+			name = numbered(dst, n)
+			err = moveTo(src, name)
+		}
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}

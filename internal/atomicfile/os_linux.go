@@ -41,59 +41,83 @@ func RealPath(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return filepath.EvalSymlinks(path)
 	}
-	fd, err := unix.Openat2(unix.AT_FDCWD, path,
-		&unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	fd, err := openat2(unix.AT_FDCWD, path, unix.O_PATH, unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
 		return filepath.EvalSymlinks(path)
 	}
-	return filepath.Clean(path), unix.Close(fd)
+	return filepath.Clean(path), closeFd(fd)
 }
 
 // openBeneath opens name below dir; no part of name may be a link, whoever swaps it in and when.
-func openBeneath(dir, name string) (f *os.File, err error) {
-	d, err := OpenDir(dir)
+func openBeneath(dir, name string) (int, error) {
+	// One call, where no link is on the way to dir either.
+	if name == filepath.Base(name) && filepath.IsAbs(dir) {
+		fd, err := openat2(unix.AT_FDCWD, filepath.Join(dir, name), readHow, unix.RESOLVE_NO_SYMLINKS)
+		if err == nil {
+			return fd, nil
+		}
+	}
+	d, err := openFd(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil, err
+		return -1, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
-	defer func() {
-		if e := d.Close(); e != nil && err == nil {
-			f, err = nil, errors.Join(e, f.Close())
-		}
-	}()
-	how := unix.OpenHow{
-		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC | unix.O_NOFOLLOW,
-		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+	fd, err := openat2(d, name, readHow, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH|unix.RESOLVE_NO_MAGICLINKS)
+	if e := closeFd(d); e != nil && err == nil {
+		return -1, errors.Join(e, closeFd(fd))
 	}
-	var fd int
-	for {
-		fd, err = unix.Openat2(int(d.Fd()), name, &how)
-		// EAGAIN: the kernel met a rename on the way and could not be sure. EINTR as ever.
-		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
-			break
-		}
-	}
+	path := filepath.Join(dir, name)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		// Before Linux 5.6, or under a seccomp filter that refuses what it does not know.
-		return openNoFollow(filepath.Join(dir, name), name)
+		fd, err = openFd(path, readHow, 0)
 	}
-	return wrapFd(fd, filepath.Join(dir, name), name, err)
-}
-
-func openNoFollow(path, name string) (*os.File, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	return wrapFd(fd, path, name, err)
-}
-
-func wrapFd(fd int, path, name string, err error) (*os.File, error) {
 	switch {
 	case errors.Is(err, unix.ELOOP):
-		return nil, fmt.Errorf("%q is a link or behind one: %w", name, ErrNotRegular)
+		return -1, fmt.Errorf("%q is a link or behind one: %w", name, ErrNotRegular)
 	case errors.Is(err, unix.ENXIO):
-		return nil, fmt.Errorf("%q is a socket or a device: %w", name, ErrNotRegular)
+		return -1, fmt.Errorf("%q is a socket or a device: %w", name, ErrNotRegular)
 	case err != nil:
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return os.NewFile(uintptr(fd), path), nil
+	return fd, nil
+}
+
+// readHow opens a file that somebody else may have put there, for reading.
+const readHow = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_NOFOLLOW
+
+func openat2(at int, path string, flags, resolve uint64) (fd int, err error) {
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: resolve}
+	for {
+		fd, err = unix.Openat2(at, path, &how)
+		// EAGAIN: the kernel met a rename on the way and could not be sure. EINTR as ever.
+		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
+			return fd, err
+		}
+	}
+}
+
+// PlainDir reports whether path, an absolute one, is a folder with no link on the way. It is false too
+// where the system does not say (before Linux 5.6).
+func PlainDir(path string) bool {
+	fd, err := plainDir(path)
+	return err == nil && closeFd(fd) == nil
+}
+
+func plainDir(path string) (fd int, err error) {
+	if !filepath.IsAbs(path) {
+		return -1, unix.EINVAL
+	}
+	return openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS)
+}
+
+// MkdirPlain makes a folder in one that is there, with no link on the way. It reports whether it did:
+// if not, ask MkdirBelow why.
+func MkdirPlain(dir string, perm fs.FileMode) bool {
+	fd, err := plainDir(filepath.Dir(dir))
+	if err != nil {
+		return false
+	}
+	err = unix.Mkdirat(fd, filepath.Base(dir), uint32(perm.Perm()))
+	return closeFd(fd) == nil && err == nil
 }
 
 // exchange gives each of two files the other's name, in one step; errors.ErrUnsupported where that is not known.

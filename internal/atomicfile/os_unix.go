@@ -5,7 +5,7 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"syscall"
 )
@@ -14,13 +14,23 @@ func renameNew(src, dst string) error { return renameByLink(src, dst) }
 
 // openBeneath refuses a link at the end of name. A link in its middle is followed here: this system has
 // no openat2.
-func openBeneath(dir, name string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_NOCTTY, 0)
-	if errors.Is(err, syscall.ELOOP) {
-		return nil, fmt.Errorf("%q is a link: %w", name, ErrNotRegular)
+func openBeneath(dir, name string) (int, error) {
+	path := filepath.Join(dir, name)
+	fd, err := openFd(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_NOCTTY, 0)
+	switch {
+	case errors.Is(err, syscall.ELOOP):
+		return -1, fmt.Errorf("%q is a link: %w", name, ErrNotRegular)
+	case err != nil:
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return f, err
+	return fd, nil
 }
+
+// PlainDir is not known here: false.
+func PlainDir(string) bool { return false }
+
+// MkdirPlain is not known here: false.
+func MkdirPlain(string, fs.FileMode) bool { return false }
 
 // RealPath is filepath.EvalSymlinks.
 func RealPath(path string) (string, error) { return filepath.EvalSymlinks(path) }

@@ -3,7 +3,6 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,24 +16,17 @@ import (
 // The Stat is of the moment before the bytes were read: a file written to meanwhile differs from it at
 // the next look.
 func OpenRegular(dir, name string, maxBytes int64) (data []byte, st Stat, err error) {
-	f, st, err := Open(dir, name)
+	fd, st, err := open(dir, name)
 	if err != nil {
 		return nil, st, err
 	}
-	defer func() {
-		if e := f.Close(); e != nil && err == nil {
-			data, err = nil, e
-		}
-	}()
 	if st.Size > maxBytes {
-		return nil, st, fmt.Errorf("%s: %w: %d bytes, at most %d", name, ErrTooLarge, st.Size, maxBytes)
+		err = fmt.Errorf("%s: %w: %d bytes, at most %d", name, ErrTooLarge, st.Size, maxBytes)
+	} else if data, err = readFd(fd, st.Size, maxBytes+1); err == nil && int64(len(data)) > maxBytes {
+		err = fmt.Errorf("%s: %w: more than %d bytes", name, ErrTooLarge, maxBytes)
 	}
-	data, err = io.ReadAll(io.LimitReader(f, maxBytes+1))
-	if err != nil {
+	if err = errors.Join(err, closeFd(fd)); err != nil {
 		return nil, st, err
-	}
-	if int64(len(data)) > maxBytes {
-		return nil, st, fmt.Errorf("%s: %w: more than %d bytes", name, ErrTooLarge, maxBytes)
 	}
 	return data, st, nil
 }
@@ -42,28 +34,38 @@ func OpenRegular(dir, name string, maxBytes int64) (data []byte, st Stat, err er
 // Open opens the regular file name (a path below dir) for reading under the rules of OpenRegular, for
 // callers that read as a stream. The caller closes it.
 func Open(dir, name string) (*os.File, Stat, error) {
+	fd, st, err := open(dir, name)
+	if err != nil {
+		return nil, st, err
+	}
+	return os.NewFile(uintptr(fd), filepath.Join(dir, name)), st, nil
+}
+
+// open is Open with a bare descriptor: an os.File costs six system calls more.
+func open(dir, name string) (fd int, st Stat, err error) {
 	// The look before the open keeps devices, whose opening has effects, from being opened at all; the
 	// open itself is what is relied on, since the name can be swapped in between.
-	st, err := Lstat(dir, name)
+	st, err = Lstat(dir, name)
 	if err != nil {
-		return nil, st, err
+		return -1, st, err
 	}
 	if !st.Mode.IsRegular() {
-		return nil, st, notRegular(name, st.Mode)
+		return -1, st, notRegular(name, st.Mode)
 	}
-	f, err := openBeneath(dir, name)
+	fd, err = openBeneath(dir, name)
 	if err != nil {
-		return nil, st, err
+		return -1, st, err
 	}
-	info, err := f.Stat()
+	now, err := statFd(fd)
+	if err == nil {
+		if st = now; !st.Mode.IsRegular() {
+			err = notRegular(name, st.Mode)
+		}
+	}
 	if err != nil {
-		return nil, st, errors.Join(err, f.Close())
+		return -1, st, errors.Join(err, closeFd(fd))
 	}
-	st = statOf(info)
-	if !st.Mode.IsRegular() {
-		return nil, st, errors.Join(notRegular(name, st.Mode), f.Close())
-	}
-	return f, st, nil
+	return fd, st, nil
 }
 
 // Lstat tells the state of name below dir without following a link at its end.

@@ -10,13 +10,36 @@ import (
 )
 
 func statOf(info fs.FileInfo) Stat {
-	st := Stat{Size: info.Size(), ModTime: info.ModTime(), Mode: info.Mode()}
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		// The widths differ from system to system.
-		st.Dev, st.Ino, st.Nlink = uint64(sys.Dev), uint64(sys.Ino), uint64(sys.Nlink)
-		st.Changed = changed(sys)
+		return statSys(sys, info.Mode())
 	}
-	return st
+	return Stat{Size: info.Size(), ModTime: info.ModTime(), Mode: info.Mode()}
+}
+
+func statSys(sys *syscall.Stat_t, mode fs.FileMode) Stat {
+	// The widths differ from system to system.
+	return Stat{Dev: uint64(sys.Dev), Ino: uint64(sys.Ino), Nlink: uint64(sys.Nlink), Uid: sys.Uid, Size: sys.Size,
+		Mode: mode, ModTime: modified(sys), Changed: changed(sys)}
+}
+
+// statFd is the Stat of an open file. What is not regular has only fs.ModeIrregular for its type.
+func statFd(fd int) (Stat, error) {
+	var sys syscall.Stat_t
+	if err := again(func() error { return syscall.Fstat(fd, &sys) }); err != nil {
+		return Stat{}, os.NewSyscallError("fstat", err)
+	}
+	mode := fs.FileMode(sys.Mode) & fs.ModePerm
+	if sys.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		mode |= fs.ModeIrregular
+	}
+	for bit, is := range map[uint32]fs.FileMode{
+		syscall.S_ISUID: fs.ModeSetuid, syscall.S_ISGID: fs.ModeSetgid, syscall.S_ISVTX: fs.ModeSticky,
+	} {
+		if uint32(sys.Mode)&bit != 0 {
+			mode |= is
+		}
+	}
+	return statSys(&sys, mode), nil
 }
 
 func isCrossDevice(err error) bool { return errors.Is(err, syscall.EXDEV) }

@@ -42,16 +42,16 @@ func TestOpenRegularRefusesSpecialFiles(t *testing.T) {
 			t.Fatalf("%s: blocked", name)
 		}
 		// The open alone, without the look before it, holds too.
-		f, err := openBeneath(dir, name)
+		fd, err := openBeneath(dir, name)
 		if err != nil {
 			continue
 		}
-		info, err := f.Stat()
+		st, err := statFd(fd)
 		must(t, err)
-		if info.Mode().IsRegular() {
+		if st.Mode.IsRegular() {
 			t.Errorf("%s: opened as a regular file", name)
 		}
-		must(t, f.Close())
+		must(t, closeFd(fd))
 	}
 }
 
@@ -68,7 +68,11 @@ func TestOpenRegularStaysBelow(t *testing.T) {
 	if data, _, err := OpenRegular(in, "sub/x", 10); err != nil || string(data) != "mine" {
 		t.Errorf("below: %q %v", data, err)
 	}
-	for _, c := range [][2]string{{in, "link/x"}, {in, "near/x"}, {in, "../out/x"}, {in, filepath.Join(out, "x")}, {filepath.Join(dir, "whole"), "sub/x"}} {
+	if data, _, err := OpenRegular(filepath.Join(dir, "whole", "sub"), "x", 10); err != nil || string(data) != "mine" {
+		t.Errorf("a link above the folder: %q %v", data, err)
+	}
+	for _, c := range [][2]string{{in, "link/x"}, {in, "near/x"}, {in, "../out/x"}, {in, filepath.Join(out, "x")},
+		{filepath.Join(dir, "whole"), "sub/x"}, {filepath.Join(in, "near"), "x"}} {
 		if data, _, err := OpenRegular(c[0], c[1], 10); err == nil {
 			t.Errorf("%q: read %q", c[1], data)
 		}

@@ -26,7 +26,7 @@ const maxCarried = 1 << 30
 // Needed returns a step's input files. An earlier step's output that git ignores, and so is in no
 // commit, is copied from the checkout in which it was made.
 func (x *Folders) Needed(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) (found []string, err error) {
-	if b.Host != "" {
+	if b.Host != "" || len(st.Inputs) == 0 {
 		found, missing, err := x.Inputs(j, st, b.Host)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,9 @@ import (
 
 // Inputs returns a step's input files, as seen from its folder.
 func (x *Folders) Inputs(j job.Job, st *engine.Step, dir string) (found, missing []string, err error) {
+	if len(st.Inputs) == 0 {
+		return nil, nil, nil
+	}
 	patterns, err := job.Texts(st.Inputs, j.Env, "input")
 	if err != nil {
 		return nil, nil, err

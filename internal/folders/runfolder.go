@@ -15,24 +15,32 @@ import (
 
 const maxSpecFile = 128 << 10
 
-// FirstLaunch creates the folder of a run, with a copy of its spec, and runs/last.
+// FirstLaunch creates the folder of a run, with a copy of its spec, and runs/last. Its folder of files is
+// made last: where that is, the rest was made before.
 func (x *Folders) FirstLaunch(j job.Job) error {
 	if c := j.RunInfo.Child; c != nil {
 		if err := x.firstOfChild(j, c); err != nil {
 			return err
 		}
 	}
-	if err := x.MakeBelow(x.RunDir(j.Run)+"/files", 0o700); err != nil {
-		return err
-	}
 	if err := x.MakeBelow(".workflow/signals/"+j.Run, 0o755); err != nil {
 		return err
 	}
-	if j.RunInfo.Child != nil {
+	dir := x.RunDir(j.Run)
+	files := dir + "/files"
+	if atomicfile.PlainDir(filepath.Join(x.Root, filepath.FromSlash(files))) {
 		return nil
 	}
-	x.keepSpec(j)
-	return x.pointLast(j.Run)
+	if j.RunInfo.Child == nil {
+		if err := x.MakeBelow(dir, 0o700); err != nil {
+			return err
+		}
+		x.keepSpec(j)
+		if err := x.pointLast(j.Run); err != nil {
+			return err
+		}
+	}
+	return x.MakeBelow(files, 0o700)
 }
 
 // keepSpec copies the spec while its file is the one that the run follows.

@@ -91,17 +91,12 @@ func (r *place) Plain() bool { return r.plain }
 // for launches.
 func (r *Repo) Checkout() bool { return r != nil && !r.plain }
 
-// TopOf returns the real path of the top level above a path: of its checkout, or the store's
-// folder.
+// TopOf returns the top level above a real path: of its checkout, or the store's folder.
 func (r *place) TopOf(path string) (string, error) {
 	if !r.plain {
-		return Toplevel(path)
+		return above(path)
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", err
-	}
-	if rel, err := filepath.Rel(r.top, real); err != nil || !filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(r.top, path); err != nil || !filepath.IsLocal(rel) {
 		return "", fmt.Errorf("%w: %s is outside of %s", ErrNotWorktree, path, r.top)
 	}
 	return r.top, nil

@@ -185,7 +185,12 @@ func Toplevel(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w at %s: %w", ErrNoRepo, path, err)
 	}
-	for dir := real; ; dir = filepath.Dir(dir) {
+	return above(real)
+}
+
+// above is Toplevel of a real path.
+func above(path string) (string, error) {
+	for dir := path; ; dir = filepath.Dir(dir) {
 		if isCheckout(dir) {
 			return dir, nil
 		}

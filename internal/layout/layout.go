@@ -244,7 +244,11 @@ func Under(base, rel string) (string, error) {
 	if !filepath.IsLocal(rel) {
 		return "", fmt.Errorf("%q leads out of the repo", rel)
 	}
-	path := base
+	path := filepath.Join(base, rel)
+	if atomicfile.PlainDir(filepath.Dir(path)) {
+		return path, nil
+	}
+	path = base
 	parts := strings.Split(rel, string(filepath.Separator))
 	for _, part := range parts[:len(parts)-1] {
 		path = filepath.Join(path, part)
@@ -267,11 +271,21 @@ func Under(base, rel string) (string, error) {
 
 // MakeBelow makes the folder rel below the root, through no link.
 func (l Layout) MakeBelow(rel string, perm fs.FileMode) error {
-	path, err := l.Below(rel + "/x")
-	if err != nil {
+	local := filepath.FromSlash(rel)
+	dir := filepath.Join(l.Root, local)
+	if filepath.IsLocal(local) && atomicfile.PlainDir(dir) {
+		return nil
+	}
+	if err := l.There(); err != nil {
 		return err
 	}
-	return l.MakeDir(filepath.Dir(path), perm)
+	if filepath.IsLocal(local) && local != "." && atomicfile.MkdirPlain(dir, perm) {
+		return nil
+	}
+	if _, err := l.Below(rel + "/x"); err != nil {
+		return err
+	}
+	return atomicfile.MkdirBelow(l.Root, dir, perm)
 }
 
 // MakeDir makes a folder below the root, where that is there.
@@ -290,7 +304,7 @@ func (l Layout) There() error {
 		look = filepath.Join(l.Top, ".git")
 	}
 	_, err := os.Lstat(look)
-	if err == nil {
+	if err == nil && l.Top != l.Root && l.Top != "" {
 		_, err = os.Lstat(l.Root)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -338,10 +352,14 @@ func KeepBriefly(path string, v any) error {
 
 // WriteBriefly writes a file, and the folder that it lies in where that is missing.
 func WriteBriefly(path string, data []byte) error {
-	err := os.WriteFile(path, data, 0o600)
+	err := atomicfile.Put(path, data, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			err = os.WriteFile(path, data, 0o600)
+		dir := filepath.Dir(path)
+		if err = os.Mkdir(dir, 0o700); err != nil { // its parent is missing too, or another has made it
+			err = os.MkdirAll(dir, 0o700)
+		}
+		if err == nil {
+			err = atomicfile.Put(path, data, 0o600)
 		}
 	}
 	return err

@@ -14,8 +14,9 @@ import (
 	"sluice/watcher"
 )
 
-// settingsEvery is how often settings are checked without an event. It matches the repos' own
-// rescans, so that one wakeup serves all. Their events are asked for again each armEvery.
+// settingsEvery is how often settings are checked that send no events, at the moments of the repos' own
+// rescans, so that one wakeup serves all. The others are checked, and their events asked for again, each
+// armEvery.
 const (
 	settingsEvery = 5 * time.Second
 	armEvery      = time.Minute
@@ -51,9 +52,9 @@ func (s *liveSettings) follows(name string) bool {
 // again soon.
 func (s *liveSettings) look(pass settings.Pass, now time.Time) (soon bool) {
 	if now.Sub(s.armed).Abs() >= armEvery {
-		s.armed = now
+		s.armed, s.deaf = now, false
 		for _, f := range s.watches {
-			f.Arm()
+			s.deaf = !f.Arm() || s.deaf
 		}
 	}
 	if changed, soon := s.files.Changed(pass, now); !changed {
@@ -127,13 +128,17 @@ func (w *Parts) keepSettings(ctx context.Context) {
 			all = append(all, s)
 		}
 		w.mu.Unlock()
-		now := time.Now()
-		wait := now.Truncate(settingsEvery).Add(settingsEvery).Sub(now)
+		now, every, soon := time.Now(), armEvery, false
 		pass := settings.Pass{}
 		for _, s := range all {
-			if s.look(pass, now) {
-				wait = settings.Settle
+			soon = s.look(pass, now) || soon
+			if s.deaf {
+				every = settingsEvery
 			}
+		}
+		wait := now.Truncate(every).Add(every).Sub(now)
+		if soon {
+			wait = settings.Settle
 		}
 		timer.Reset(wait)
 	}
@@ -143,12 +148,16 @@ func (w *Parts) keepSettings(ctx context.Context) {
 func (w *Parts) hintSettings(name string) {
 	for s := range w.live { // mu is held
 		if s.follows(name) {
-			select {
-			case w.poked <- struct{}{}:
-			default:
-			}
+			w.pokeSettings()
 			return
 		}
+	}
+}
+
+func (w *Parts) pokeSettings() {
+	select {
+	case w.poked <- struct{}{}:
+	default:
 	}
 }
 

@@ -226,6 +226,7 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	s.watchFiles()
 	w.mu.Lock()
 	w.worlds[world], w.live[s] = true, true
+	w.pokeSettings() // is it one whose files send no events?
 	w.mu.Unlock()
 	closeAll := func() {
 		w.mu.Lock()

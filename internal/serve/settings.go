@@ -33,7 +33,8 @@ type liveSettings struct {
 
 	files   settings.Files
 	watches []*watcher.FileWatch
-	armed   time.Time          // when their events were last asked for; only look uses it
+	armed   time.Time          // when their events were last asked for; only keepSettings uses it
+	deaf    bool               // some of them send no events; likewise
 	changed chan engine.Config // to the loop, when a file has changed
 }
 

@@ -171,34 +171,32 @@ func (p *People) Pressed(press notify.Press) {
 func (p *People) Hear(ctx context.Context, do func(context.Context, daemon.Do) (daemon.Done, error)) {
 	var work sync.WaitGroup
 	defer work.Wait()
-	work.Go(func() { p.recall(ctx) })
-	for {
+	recalled := make(chan struct{}, 1)
+	for recalls := p.recalls; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case press := <-p.presses:
 			p.pressed(ctx, press, do)
+		case job := <-recalls: // beside the buttons, one after another
+			recalls = nil
+			work.Go(func() { p.recall(ctx, job); recalled <- struct{}{} })
+		case <-recalled:
+			recalls = p.recalls
 		}
 	}
 }
 
-// recall puts notices back on the screen, until ctx ends.
-func (p *People) recall(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case job := <-p.recalls:
-			notice := p.Notice(*job)
-			notice.ID, notice.Again = "", true
-			if notice.Slot == "" { // decided meanwhile
-				continue
-			}
-			results, _ := p.send(ctx, notice)
-			for _, r := range results {
-				p.Reached(r)
-			}
-		}
+// recall puts a notice back on the screen.
+func (p *People) recall(ctx context.Context, job *job.Job) {
+	notice := p.Notice(*job)
+	notice.ID, notice.Again = "", true
+	if notice.Slot == "" { // decided meanwhile
+		return
+	}
+	results, _ := p.send(ctx, notice)
+	for _, r := range results {
+		p.Reached(r)
 	}
 }
 

@@ -60,6 +60,15 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
+func TestExponent(t *testing.T) {
+	sizes := []int{10, 100, 1000}
+	for want, got := range map[float64][]float64{0: {7, 7, 7}, 1: {2, 20, 200}, 2: {3, 300, 30000}, 0.5: {10, 10, 100}} {
+		if e := exponent(sizes, got); e < want-0.01 || e > want+0.01 {
+			t.Errorf("%v: %v, want %v", got, e, want)
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	if o, err := parse([]string{"-rows", "1,3", "-short"}, &bytes.Buffer{}); err != nil || len(o.rows) != 2 || !o.short {
 		t.Errorf("%+v %v", o, err)

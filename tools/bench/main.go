@@ -57,6 +57,7 @@ func rows() []row {
 		{16, "taking the work of an attempt", takingWork},
 		{17, "row 2 while the page is looked at", viewed},
 		{18, "the page's first answer", paint},
+		{19, "growth with the live runs", growth},
 	}
 }
 

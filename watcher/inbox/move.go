@@ -97,8 +97,11 @@ func (x *Inbox) moved(m *engine.Move) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := x.Below(filepath.ToSlash(rel)); err != nil {
-		return "", err
+	made := atomicfile.PlainDir(filepath.Dir(to))
+	if !made {
+		if _, err := x.Below(filepath.ToSlash(rel)); err != nil {
+			return "", err
+		}
 	}
 	same, err := isFile(dir, m.Name, m.ID)
 	if err != nil || !same {
@@ -111,8 +114,10 @@ func (x *Inbox) moved(m *engine.Move) (string, error) {
 		}
 		return "", err
 	}
-	if err := x.MakeDir(filepath.Dir(to), 0o700); err != nil {
-		return "", err
+	if !made {
+		if err := x.MakeDir(filepath.Dir(to), 0o700); err != nil {
+			return "", err
+		}
 	}
 	// Not synced: if a power cut restores the file, it is seen again and is too old for what waits
 	// then.

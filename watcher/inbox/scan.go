@@ -82,7 +82,7 @@ func (s *scan) box(ctx context.Context, b box) error {
 func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen, bool) {
 	digest := layout.HexSum(f.Data)
 	ev := engine.FileSeen{Name: f.Name, Dir: b.dir, Place: b.place, ID: idOf(f.Stat, digest, f.Err), Written: begunAt(f),
-		By: engine.Actor{Who: owner(filepath.Join(b.path, f.Name)), Via: "file"}, Of: b.of}
+		By: engine.Actor{Who: owner(f.Stat), Via: "file"}, Of: b.of}
 	ev.By.Trust = s.level(b, f.Name)
 	if b.of != "" {
 		ev.By.Who, ev.By.Via = b.of, "file of its own"

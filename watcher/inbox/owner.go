@@ -1,22 +1,15 @@
-//go:build unix
-
 package inbox
 
 import (
-	"os"
 	"os/user"
 	"strconv"
-	"syscall"
+
+	"sluice/internal/atomicfile"
 )
 
 // owner returns the name of a file's owner; its number if it has no name, "" if unknown.
-func owner(path string) string {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return ""
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
+func owner(st atomicfile.Stat) string {
+	if st == (atomicfile.Stat{}) {
 		return ""
 	}
 	id := strconv.FormatUint(uint64(st.Uid), 10)
