@@ -90,6 +90,9 @@ func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error
 		return Back{}, job.Fatal("its role works on a worker (on: %s), and this daemon has none: start it with --cluster, "+
 			"or take `on` out of the role's settings", strings.Join(l.On, ", "))
 	}
+	if l.Found && l.Of == "" && !f.of.Knows(l.Key) { // a worker may have it under a token of that machine's
+		return Back{Exit: engine.Exit{Code: -1, Lost: true}}, nil
+	}
 	w := Watch{
 		Waits: func(why string) { l.Clock.hold(); f.ls.Note(l.Key, why) },
 		Hear:  func(words []Signal) { f.hear(l.Key, words) },

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"sluice/agents/launch"
@@ -40,13 +39,6 @@ func (d *Desk) ask(ctx context.Context, worker string, c call) (a answer, err er
 		d.refuse(worker, "it refuses a request: "+a.Why)
 	}
 	return a, nil
-}
-
-func (d *Desk) forget(key string) error {
-	if err := os.Remove(d.file(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // waiting is a launch that is waited for.
@@ -157,7 +149,7 @@ func (d *Desk) heard(x *waiting, a answer, w launch.Watch) error {
 // Stop ends a launch: see launch.Afar.
 func (d *Desk) Stop(ctx context.Context, key string) (*launch.Back, error) {
 	r, err := d.load(key)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && r.Worker == "" {
 		return nil, nil
 	}
 	if err != nil {
