@@ -263,9 +263,6 @@ func (f Far) End(ctx context.Context, l Order) (main *Ended, some bool, err erro
 	return main, some, nil
 }
 
-// SentMark ends the name, after that of a pid file, of what is known of a launch on a worker.
-const SentMark = ".sent"
-
 // sentUnder returns the launches on workers of a key: its own, and its corrections.
 func sentUnder(pidFile, key string) (keys []string) {
 	entries, err := os.ReadDir(filepath.Dir(pidFile))
@@ -275,7 +272,7 @@ func sentUnder(pidFile, key string) (keys []string) {
 	name := strings.TrimSuffix(filepath.Base(pidFile), ".pid")
 	for _, e := range entries {
 		rest, ours := strings.CutPrefix(e.Name(), name)
-		rest, sent := strings.CutSuffix(rest, ".pid"+SentMark)
+		rest, sent := strings.CutSuffix(rest, ".pid"+layout.SentMark)
 		if ours && sent && (rest == "" || rest[0] == '+') {
 			keys = append(keys, key+rest)
 		}

@@ -135,11 +135,14 @@ func (m *machine) takeIn(top, branch, step, file string) result {
 	m.run("update-ref", git.Own("taken", layout.AttemptName(run, step, 1)), taken)
 	for what, v := range map[string]any{
 		"begin": tree.Begin{Dir: top, Top: top, Head: head, Found: head, On: "refs/heads/" + branch},
-		"files": tree.Covered{Dir: top, Top: top, Found: head, Taken: tree.Taken{Commit: taken}},
+		"files": tree.Covered{Key: run + "/" + step, Dir: top, Top: top, Found: head, Taken: tree.Taken{Commit: taken}},
 	} {
 		if err := layout.Save(m.opt.AttemptFile(run, step, 1, what), v); err != nil {
 			m.Fatal(err)
 		}
+	}
+	if err := layout.Save(m.opt.PIDFile(run+"/"+step+"#1.1"), "its launch"); err != nil {
+		m.Fatal(err)
 	}
 	if err := layout.Save(m.folder(), map[string]any{"taken": taken, "n": int64(1) << 60}); err != nil {
 		m.Fatal(err)
@@ -434,7 +437,7 @@ func check(step string) job.Job {
 	st := &engine.Step{ID: step, Run: &engine.Command{}, Outputs: []engine.Output{{}}}
 	return job.Job{Effect: engine.Effect{Kind: engine.DoRun, Key: "w-1/" + step, Run: run,
 		Proc: &engine.Proc{Kind: engine.ProcCheck, Step: step}},
-		Spec: &engine.Spec{Steps: []*engine.Step{st}}, Attempt: &engine.Attempt{N: 1}}
+		Spec: &engine.Spec{Steps: []*engine.Step{st}}, Attempt: &engine.Attempt{N: 1, Key: run + "/" + step + "#1.1"}}
 }
 
 // The event that names a commit comes once the commit is stored, however long the servers are silent.
@@ -487,12 +490,21 @@ func TestLeftElsewhere(t *testing.T) {
 	one := a.take("A", "a.txt")
 	inner := &stage{digest: one.digest}
 	x := a.World(inner)
-	ev, ok := x.Carry(t.Context(), check("B"), nil).(engine.ProcessEnded)
-	if !ok || ev.Check == nil || ev.Check.OK || inner.carried != 0 {
-		t.Errorf("%+v was checked here", ev)
+	again := check("A")
+	again.Effect.Key, again.Attempt.Key = run+"/A again", run+"/A#1.2" // its first launch was here, another machine made the second
+	for _, j := range []job.Job{check("B"), again} {
+		ev, ok := x.Carry(t.Context(), j, nil).(engine.ProcessEnded)
+		if !ok || ev.Check == nil || ev.Check.OK || inner.carried != 0 {
+			t.Errorf("%s: %+v was checked here", j.Attempt.Key, ev)
+		}
 	}
-	if ev, ok = x.Carry(t.Context(), check("A"), nil).(engine.ProcessEnded); !ok || !ev.Check.OK || inner.carried != 1 {
-		t.Errorf("%+v", ev)
+	offered := check("A")
+	offered.Effect.Key, offered.Attempt.Key, offered.Attempt.Offered = run+"/A again", "", true
+	for i, j := range []job.Job{check("A"), offered} {
+		ev, ok := x.Carry(t.Context(), j, nil).(engine.ProcessEnded)
+		if !ok || !ev.Check.OK || inner.carried != i+1 {
+			t.Errorf("%s: %+v", j.Attempt.Key, ev)
+		}
 	}
 }
 

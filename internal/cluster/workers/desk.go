@@ -253,7 +253,7 @@ type record struct {
 	Result  *launch.Back `json:"result,omitempty"`
 }
 
-func (d *Desk) file(key string) string { return d.opt.Layout.PIDFile(key) + launch.SentMark }
+func (d *Desk) file(key string) string { return d.opt.Layout.PIDFile(key) + layout.SentMark }
 
 func (d *Desk) load(key string) (r record, err error) { return r, layout.Load(d.file(key), &r) }
 
