@@ -8,7 +8,8 @@
 //   - A result counts once, and only if it is signed with the token of its order and the launch was not
 //     given up. A worker that is silent for the lease has lost its launches; the engine launches anew,
 //     under another key.
-//   - A worker takes no request of an epoch below the highest that it has seen.
+//   - A worker takes no request of an epoch below the highest that it has seen. Whoever begins to decide
+//     greets each worker at its next heartbeat.
 //   - Whoever decides sends requests and reads what answers them. It answers nobody, so that no reply
 //     subject of a worker leads anywhere.
 //

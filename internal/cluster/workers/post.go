@@ -181,7 +181,7 @@ func (p *Post) Run(ctx context.Context) error {
 func (p *Post) beat() {
 	p.mu.Lock()
 	b := Beat{Worker: p.id, Name: p.opt.Name, Journal: p.opt.Journal, Version: p.opt.Version, Labels: p.opt.Labels,
-		Slots: p.opt.Slots, Since: p.since}
+		Slots: p.opt.Slots, Since: p.since, Epoch: p.epoch}
 	running := map[string]launch.Sent{}
 	for key, m := range p.keys {
 		if m.Over || len(b.Launches) == maxKeys {

@@ -49,6 +49,7 @@ type Beat struct {
 	Labels   []string  `json:"labels"`
 	Slots    int       `json:"slots"`
 	Since    time.Time `json:"since"`
+	Epoch    int64     `json:"epoch,omitempty"` // the newest that it has heard of
 	Launches []Doing   `json:"launches,omitempty"`
 }
 
@@ -87,8 +88,9 @@ func (b Beat) labelled(on []string) bool {
 const (
 	doLaunch = "launch" // make it, or say what is known of it
 	doAsk    = "ask"
-	doStop   = "stop" // end it; its result is then asked for
-	doDrop   = "drop" // end it and forget it: nobody waits for its result
+	doStop   = "stop"  // end it; its result is then asked for
+	doGreet  = "greet" // hear who decides
+	doDrop   = "drop"  // end it and forget it: nobody waits for its result
 )
 
 // call is a request to a worker.
@@ -207,10 +209,11 @@ func readCall(data []byte) (c call, err error) {
 		return c, err
 	}
 	c.By = plain(c.By)
-	if !slices.Contains([]string{doLaunch, doAsk, doStop, doDrop}, c.Do) {
+	if !slices.Contains([]string{doLaunch, doGreet, doAsk, doStop, doDrop}, c.Do) {
 		return c, fmt.Errorf("it asks for %.40q", c.Do)
 	}
-	if !journal.IsID(c.Journal) || c.Epoch < 1 || !isKey(c.Key) || (c.Do == doLaunch) != (c.Sent != nil) {
+	if !journal.IsID(c.Journal) || c.Epoch < 1 || isKey(c.Key) == (c.Do == doGreet) ||
+		(c.Do == doLaunch) != (c.Sent != nil) {
 		return c, fmt.Errorf("it is incomplete")
 	}
 	if c.Sent != nil {
