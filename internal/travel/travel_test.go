@@ -3,8 +3,10 @@ package travel
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -49,6 +51,9 @@ type machine struct {
 }
 
 // newMachine makes a machine with a clone of another's repo, or a repo with a first commit.
+// staging is where worktrees are made.
+const staging = ".git/made"
+
 func newMachine(t *testing.T, servers *natstest.Servers, of *machine) *machine {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -67,7 +72,8 @@ func newMachine(t *testing.T, servers *natstest.Servers, of *machine) *machine {
 	} else {
 		m.run("clone", "-q", "--no-local", of.root, ".")
 	}
-	if m.git, err = git.OpenWith(context.Background(), m.root, git.Options{Scratch: filepath.Join(dir, "scratch")}); err != nil {
+	if m.git, err = git.OpenWith(context.Background(), m.root, git.Options{Scratch: filepath.Join(dir, "scratch"),
+		Staging: filepath.Join(m.root, staging)}); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := cluster.Connect(cluster.Servers{URLs: servers.URL()})
@@ -230,6 +236,31 @@ func TestTravels(t *testing.T) {
 	}
 	if got := a.run("ls-tree", "--name-only", git.Own("salvage", run+"/brought.1.before")); !strings.Contains(got, "mine.txt") {
 		t.Errorf("what a killed agent left is not kept:\n%s", got)
+	}
+}
+
+// A kill has left a worktree where it is made, with the run's branch. The branch has moved on since, and
+// the work comes all the same.
+func TestHalfMadeWorktree(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a := newMachine(t, servers, nil)
+	b := newMachine(t, servers, a)
+	a.begin()
+	one := a.take("A", "a.txt")
+	a.in(a.worktree(), "reset", "-q", "--hard", one.digest)
+	a.mustSave(one)
+	b.run("branch", "sluice/"+run)
+	half := filepath.Join(b.root, staging, fmt.Sprintf("%x", sha256.Sum256([]byte(b.worktree())))[:16], run)
+	b.run("worktree", "add", "-q", "--no-checkout", half, "sluice/"+run)
+	if err := b.Bring(t.Context(), run, []string{one.digest}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.in(b.worktree(), "rev-parse", "HEAD"); got != one.digest {
+		t.Errorf("the worktree is at %s", got)
+	}
+	if got := b.in(b.worktree(), "status", "--porcelain"); got != "" {
+		t.Errorf("the worktree:\n%s", got)
 	}
 }
 
