@@ -571,6 +571,26 @@ func TestAwaited(t *testing.T) {
 	}
 }
 
+// Two effects of a run wait for its work. What the second finds is not brought again over what the first
+// has done with it.
+func TestBroughtOnce(t *testing.T) {
+	t.Parallel()
+	a := newMachine(t, natstest.Start(t, 1), nil)
+	x := a.World(&stage{})
+	a.away[run] = []string{strings.Repeat("a", 40)} // it is stored nowhere
+	unlock := a.one(tried + run)                    // the first is at it
+	second := make(chan error, 1)
+	go func() { second <- x.try(t.Context(), run) }()
+	time.Sleep(100 * time.Millisecond)
+	a.mu.Lock()
+	delete(a.away, run)
+	a.mu.Unlock()
+	unlock()
+	if err := <-second; err != nil {
+		t.Errorf("brought again: %v", err)
+	}
+}
+
 // A person's branch is left alone: the run waits until it has the work.
 func TestPersonsCheckout(t *testing.T) {
 	t.Parallel()

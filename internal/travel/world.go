@@ -15,6 +15,9 @@ import (
 	"sluice/internal/tree"
 )
 
+// tried begins the name of the lock of a run whose work is brought.
+const tried = "bring "
+
 // again is the time between two looks for work that is not here.
 const again = 10 * time.Second
 
@@ -58,8 +61,10 @@ func (x *World) come(ctx context.Context, run string) bool {
 	return ctx.Err() == nil
 }
 
-// try brings the work of a run that is not here.
+// try brings the work of a run that is not here. It is brought once: the run goes on then, and what is
+// stored may be read as it was before.
 func (x *World) try(ctx context.Context, run string) error {
+	defer x.work.one(tried + run)()
 	x.work.mu.Lock()
 	digests, away := x.work.away[run]
 	x.work.mu.Unlock()
