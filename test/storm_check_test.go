@@ -94,8 +94,8 @@ func (s *storm) outcomes(file string) (said, phases map[string]string) {
 	for line := range bytes.Lines(data) {
 		var l struct {
 			Facts []struct {
-				Kind, Run, Step, Summary, Phase string
-				N                               int
+				Kind, Run, Step, Summary, Phase, Why string
+				N                                    int
 			}
 		}
 		if err := json.Unmarshal(line, &l); err != nil {
@@ -112,7 +112,9 @@ func (s *storm) outcomes(file string) (said, phases map[string]string) {
 				if phases[f.Run] != "" {
 					s.t.Errorf("%s has ended twice", f.Run)
 				}
-				phases[f.Run] = f.Phase
+				if phases[f.Run] = f.Phase; f.Why != "" {
+					s.t.Errorf("%s: %s", f.Run, f.Why)
+				}
 			}
 		}
 	}
