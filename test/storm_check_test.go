@@ -159,13 +159,15 @@ func (s *storm) landed(run string, said map[string]string) {
 		}
 		found++
 		for _, step := range []string{"A", "B", "C", "D", "E"} {
-			is := strings.TrimSpace(m.do("git", "show", "main:out/"+run+"."+step))
+			out, _ := m.try("git", "show", "main:out/"+run+"."+step) // what git says if it is not there differs, too
+			is := strings.TrimSpace(out)
 			last := ""
 			for n := 1; said[fmt.Sprintf("%s/%s#%d", run, step, n)] != ""; n++ {
 				last = said[fmt.Sprintf("%s/%s#%d", run, step, n)]
 			}
 			if is != last {
-				s.t.Errorf("%s on %s: step %s has landed %q, and %q counted", run, m.name, step, is, last)
+				record, _ := m.try(m.bin, "log", run)
+				s.t.Errorf("%s on %s: step %s has landed %q, and %q counted:\n%s", run, m.name, step, is, last, record)
 			}
 		}
 	}
