@@ -53,13 +53,15 @@ sim: ## the long simulation: 200,000 crash-restarts, and every mutant
 	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestFiringHistories|TestOracle|TestListOracle' -v ./engine/
 	SLUICE_MUTANTS=all $(GO) test -count=1 -timeout 120m -run 'TestMutants' -v ./engine/ ./daemon/
 
-torture: ## 1,000 kills of the real daemon and 300 while it takes and lands work, every system call failing, full disks, 60 power cuts, 1,000 starts at once, 1,000 races of people, 1,000 adoptions, 60 s of random keys, 100,000 programs on a checkout
+torture: ## 1,000 kills of the real daemon and 300 while it takes and lands work, every system call failing, full disks, 60 power cuts, 1,000 starts at once, 1,000 races of people, 1,000 adoptions, 1,000 runs on many machines under fire, 200 stops of the leader, 60 s of random keys, 100,000 programs on a checkout
 	SLUICE_TORTURE=1000 SLUICE_LANDINGS=300 SLUICE_CALLS=all SLUICE_POWER_CUTS=60 SLUICE_STARTS=1000 SLUICE_DAMAGED_STARTS=100 $(GO) test -count=1 -timeout 120m \
 		-run 'TestTorture|TestCallFails|TestDisk|TestPowerCut|TestStartOn|TestDamageBefore|TestTwo|TestRepair' -v ./test/
 	SLUICE_CALLS=all SLUICE_WRITERS=200 SLUICE_LARGE=5120 $(GO) test -count=1 -timeout 120m -run 'IsCompleted|TestRewrite|TestTakeALarge|Damaged' -v ./internal/tree/
 	SLUICE_WRITERS=200 SLUICE_CANARIES=200 $(GO) test -count=1 -timeout 60m -run 'TestWriters|TestNothingFires' -v ./internal/world/
 	SLUICE_PROGRAMS=100000 $(GO) test -count=1 -timeout 180m -run 'TestPrograms' -v ./internal/tree/
 	SLUICE_TORTURE=1 $(GO) test -count=1 -timeout 20m -run 'TestDeciderAndServerDieTogether' -v ./internal/cluster/
+	SLUICE_CLUSTER_STOPS=200 $(GO) test -count=1 -timeout 40m -run 'TestStoppedLeader' -v ./internal/cluster/workers/
+	SLUICE_CLUSTER_RUNS=1000 SLUICE_CLUSTER_WORKERS=8 $(GO) test -count=1 -timeout 180m -run 'TestClusterStorm' -v ./test/
 	SLUICE_KEYS=60s $(GO) test -count=1 -timeout 10m -run 'TestRandomKeys' -v ./test/
 	SLUICE_PEOPLE=1000 $(GO) test -count=1 -timeout 60m -run 'TestTwoPeopleAtOnce|TestVetoAtTheLast|TestLateVetoRaces' -v ./test/
 	SLUICE_FLOOD=100000 $(GO) test -count=1 -timeout 30m -run 'TestWatchFlood' -v ./test/

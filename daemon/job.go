@@ -62,7 +62,7 @@ func (r *Repo) Quiet(ctx context.Context, run string) (quiet bool, err error) {
 // job gathers what an effect needs, so that its goroutine shares nothing with the state.
 func (r *Repo) job(e engine.Effect) job.Job {
 	c := r.core
-	j := job.Job{Effect: e, Config: c.state.Config}
+	j := job.Job{Effect: e, Config: c.state.Config, Found: r.found[e.Key]}
 	j.Effect.Proc, j.Effect.Notice, j.Effect.Write, j.Effect.Move = copied(e.Proc), copied(e.Notice), copied(e.Write),
 		copied(e.Move)
 	if a := c.state.Armed[e.Armed]; a != nil {

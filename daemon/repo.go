@@ -108,6 +108,7 @@ type Repo struct {
 	asked     map[string][]askedRound // what Asked last received
 	spent     *engine.Day             // what Spent last received
 	spentOf   engine.Spend            // the day's budget then
+	found     map[string]bool         // keys of the launches that were on the record at the start
 
 	goroutines sync.WaitGroup // of scans and effects
 	// files moved out of their inbox during a scan that may have seen them
@@ -162,7 +163,8 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 		c.state.Hold()
 	}
 	r := &Repo{opt: opt, core: c, queue: make(chan *item, queueMost), subs: map[chan journal.Record]bool{},
-		asked: map[string][]askedRound{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now()}
+		asked: map[string][]askedRound{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now(),
+		found: launched(c.state)}
 	if r.seq, _ = c.log.Last(); r.seq == 0 {
 		c.id = cmp.Or(opt.ID, journal.NewID())
 	}
@@ -172,6 +174,17 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	}
 	r.steady = func(from, to time.Time) time.Duration { return to.Sub(from) }
 	return r, rec, nil
+}
+
+// launched returns the keys of the launches that have not ended.
+func launched(s *engine.State) map[string]bool {
+	keys := map[string]bool{}
+	for _, run := range s.Runs {
+		for _, p := range run.Procs {
+			keys[p.Key] = true
+		}
+	}
+	return keys
 }
 
 // Root returns the repo's root.

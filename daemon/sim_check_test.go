@@ -78,6 +78,8 @@ func (s *sim) fact(e entry, f engine.Fact) {
 	l := s.led
 	s.triggered(f)
 	switch f := f.(type) {
+	case engine.ProcessGone:
+		s.gone(f)
 	case engine.RunStarted:
 		s.once("run " + f.Run)
 		if c := f.Child; c != nil {

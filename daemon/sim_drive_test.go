@@ -180,6 +180,8 @@ func (s *sim) callProc(c *simCall, add func(*simCall, string, func())) {
 	e := c.job.Effect
 	p := s.w.procs[e.Key]
 	switch {
+	case s.w.far.takes(c.job):
+		s.callFar(c, add)
 	case p == nil && e.Kind == engine.DoStop:
 		add(c, "it never came up", func() {
 			s.port.answer(c, engine.ProcessEnded{Run: e.Run, Key: e.Key, Exit: engine.Exit{Lost: true}})
@@ -387,6 +389,12 @@ func (s *sim) say(p *simProc) {
 func (s *sim) sentinel(p *simProc, st *engine.Step) {
 	word := &engine.Sentinel{Status: p.status, Run: p.run, Attempt: p.n, Launch: p.k}
 	x := &simLetter{key: p.key, ev: engine.FileSeen{Name: p.step + "-done.json", Dir: p.run, ID: s.w.id(), Written: s.wall(), Sentinel: word, By: engine.Actor{Who: "agent", Trust: engine.TrustFile}}}
+	if p.far { // its own inbox is here, and the file comes by messages
+		word.Attempt, word.Launch, x.token = 0, 0, true
+		p.words = append(p.words, x)
+		s.w.far.send(simMsg{what: msgWord, key: p.key, worker: s.w.far.taken[p.key], word: x})
+		return
+	}
 	switch s.g.IntN(4) {
 	case 0: // bare
 		word.Run, word.Attempt, word.Launch = "", 0, 0

@@ -60,7 +60,7 @@ type sim struct {
 }
 
 // simCounts is what a history came to.
-type simCounts struct{ events, facts, crashes, stalls, syncs, stops, ticks, children, tasks, rewinds, landings, fired int }
+type simCounts struct{ events, facts, crashes, stalls, syncs, stops, ticks, children, tasks, rewinds, landings, fired, messages, late int }
 
 // simAsk is something a person asked through the API.
 type simAsk struct {
@@ -74,6 +74,9 @@ type simAsk struct {
 func newSim(seed uint64) *sim {
 	s := &sim{g: rand.New(rand.NewPCG(seed, 1)), disk: newSimDisk(seed), specs: map[string]*engine.Spec{}, led: newLedger(), conf: engine.DefaultConfig(), trace: func(string, ...any) {}}
 	s.w = &simWorld{began: time.Now(), disk: s.disk, procs: map[string]*simProc{}, written: map[string]bool{}, branches: map[string]*simBranch{}, books: map[string]*simBook{}}
+	if seed%7 == 3 {
+		s.w.far = newSimFar()
+	}
 	s.lists, s.space, s.fires = seed%4 == 1, seed%5 == 2, seed%9 == 3 || seed%9 == 6
 	s.conf.MaxParallel = 1 + s.g.IntN(3)
 	s.conf.Timeout = engine.Duration(10 * time.Minute)
@@ -102,7 +105,9 @@ func (s *sim) open() {
 	if !s.calm && s.g.IntN(3) == 0 {
 		s.disk.dieAt = s.g.IntN(12)
 	}
-	s.lives++
+	if s.lives++; s.w.far != nil && !s.calm && s.g.IntN(4) == 0 {
+		s.w.far.takeover()
+	}
 	s.w.napped, s.set = time.Time{}, time.Time{}
 	s.runs = -1
 	s.port = &simPort{w: s.w, scanned: time.Now(), hints: make(chan struct{}, 1), last: map[string]time.Time{}}
@@ -216,7 +221,7 @@ func (s *sim) crashed() {
 	s.disk.powerCut()
 	for _, key := range sortedKeys(s.w.procs) {
 		p := s.w.procs[key]
-		if p.alive && !p.offered {
+		if p.alive && !p.offered && !p.far {
 			s.exit(p, engine.Exit{Lost: true})
 			if s.g.IntN(3) == 0 { // what was kept of its start is gone, too
 				delete(s.w.procs, key)

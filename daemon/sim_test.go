@@ -31,7 +31,7 @@ func (s *sim) acts() []act {
 	s.w.mu.Lock()
 	acts := append(s.calls(), s.scans()...)
 	acts = append(append(acts, s.work()...), s.grow()...)
-	acts = append(acts, s.people()...)
+	acts = append(append(acts, s.wires()...), s.people()...)
 	s.w.mu.Unlock()
 	if s.calm {
 		acts = append(acts, s.soothe()...)
@@ -112,7 +112,7 @@ func (s *sim) tick() bool {
 func (s *sim) down() {
 	for range s.g.IntN(3) {
 		s.w.mu.Lock()
-		acts := append(s.work(), s.grow()...)
+		acts := append(append(s.work(), s.grow()...), s.wires()...)
 		s.w.mu.Unlock()
 		s.step(acts)
 	}
@@ -226,6 +226,8 @@ func (a *total) add(c simCounts) {
 	a.rewinds += c.rewinds
 	a.landings += c.landings
 	a.fired += c.fired
+	a.messages += c.messages
+	a.late += c.late
 }
 
 // oldSeeds are the seeds that once failed.
@@ -268,6 +270,7 @@ func TestSimulation(t *testing.T) {
 	conform.Rule(t, "9-one-tree I14", "branches of runs over crashes, vetoes and landings")
 	conform.Rule(t, "12-triggers simulation", "crashes between a firing's record and its run, duplicates, clocks back and forth: each key one run")
 	conform.Rule(t, "12-triggers end", "none is lost once it is acknowledged")
+	conform.Rule(t, "13-cluster messages", "launches on workers: a share of the histories")
 	conform.Rule(t, "3-engine keys", "an effect begun again after a crash counts once")
 	if seed, err := strconv.ParseUint(os.Getenv("SIM_SEED"), 10, 64); err == nil {
 		bad, hash, c := simHistory(t, seed, func(format string, args ...any) { fmt.Printf(format+"\n", args...) })
@@ -303,8 +306,8 @@ func TestSimulation(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d seeds, %d crash-restarts, %d clean stops, %d stalls, %d failed syncs, %d things happened, %d records, %d facts, %d child runs, %d tries at tasks, %d branches taken back, %d landings, %d runs of triggers, %s",
-		all.seeds, all.crashes, all.stops, all.stalls, all.syncs, all.ticks, all.events, all.facts, all.children, all.tasks, all.rewinds, all.landings, all.fired, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d seeds, %d crash-restarts, %d clean stops, %d stalls, %d failed syncs, %d things happened, %d records, %d facts, %d child runs, %d tries at tasks, %d branches taken back, %d landings, %d runs of triggers, %d messages, %d of them too late, %s",
+		all.seeds, all.crashes, all.stops, all.stalls, all.syncs, all.ticks, all.events, all.facts, all.children, all.tasks, all.rewinds, all.landings, all.fired, all.messages, all.late, time.Since(began).Round(time.Millisecond))
 }
 
 // TestSimulationIsTheSameAgain: a seed replays a failure only if it is one history.

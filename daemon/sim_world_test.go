@@ -23,7 +23,9 @@ type simProc struct {
 	task                       string       // of a task's run
 	offered                    bool         // somebody works on an offered step
 	alive, said, hung          bool
-	status                     string // the word it will give, "" = none
+	far, over                  bool         // it is on a worker; its end has come
+	words                      []*simLetter // of one on a worker
+	status                     string       // the word it will give, "" = none
 	verdict                    string
 	exit                       engine.Exit
 }
@@ -38,6 +40,7 @@ type simLetter struct {
 	whole time.Time // since when; zero: not yet
 	done  time.Time // the same, by the steady clock
 	gone  bool
+	heard bool // a word of a worker's launch: it has come
 	taken int
 }
 
@@ -89,6 +92,7 @@ type simWorld struct {
 	sets     []time.Time           // when its clock was set back, by the steady one
 	began    time.Time             // when the machine was switched on
 	slept    time.Duration         // by how much the wall clock is ahead of the steady one
+	far      *simFar               // nil: there are no workers
 	ids      int
 	bad      string
 	launch   int // processes started
@@ -193,7 +197,7 @@ func (w *simWorld) start(g *rand.Rand, c *simCall, calm bool) {
 		p.task = k.Task
 	}
 	if e.Proc != nil {
-		p.kind, p.tree = e.Proc.Kind, e.Proc.Tree
+		p.kind, p.tree, p.far = e.Proc.Kind, e.Proc.Tree, w.far.takes(c.job)
 		w.checkStart(p)
 	}
 	w.launch++
@@ -210,6 +214,8 @@ func (w *simWorld) checkStart(p *simProc) {
 	for _, key := range sortedKeys(w.procs) {
 		switch o := w.procs[key]; {
 		case !o.alive || o.offered:
+		case o.far && o.key != p.key && (!w.far.counts(o.key) || !w.far.counts(p.key)): // one was given up
+		case o.far != p.far: // on another machine
 		case o.key == p.key:
 			w.fail("two processes of %s", p.key)
 		case p.tree != "" && o.tree == p.tree:

@@ -56,12 +56,7 @@ func machinesWith(t *testing.T, servers *natstest.Servers, replicas, spec string
 	a.put("repo/.workflow/specs/long.yaml", strings.ReplaceAll(spec, "@RAN@", filepath.Join(t.TempDir(), "ran")))
 	a.commit()
 	b = newSandbox(t, "trust: file\nnotify: {desktop: false}\n")
-	if err := os.RemoveAll(b.repo); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("git", "clone", "-q", a.repo, b.repo).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	b.clone(a)
 	a.do(a.bin, "watch", "add")
 	b.do(b.bin, "watch", "add")
 	var begun struct{ Journal string }
@@ -71,6 +66,17 @@ func machinesWith(t *testing.T, servers *natstest.Servers, replicas, spec string
 	}
 	b.do(b.bin, "cluster", "join", begun.Journal, servers.URL())
 	return a, b, begun.Journal
+}
+
+// clone makes the machine's repo a clone of another's.
+func (w *sandbox) clone(of *sandbox) {
+	w.t.Helper()
+	if err := os.RemoveAll(w.repo); err != nil {
+		w.t.Fatal(err)
+	}
+	if out, err := exec.Command("git", "clone", "-q", of.repo, w.repo).CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
 }
 
 // bootIn starts the daemon in the cluster.

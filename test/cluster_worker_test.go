@@ -70,12 +70,7 @@ func workersOf(t *testing.T, servers *natstest.Servers, n int, flags ...string) 
 	}
 	for i := range n {
 		w := newSandbox(t, strings.ReplaceAll(workerSettings, "@WORK@/ran", dir))
-		if err := os.RemoveAll(w.repo); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.Command("git", "clone", "-q", a.repo, w.repo).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		w.clone(a)
 		w.put("agent.sh", strings.NewReplacer("@RAN@", ran, "@NAME@", string(rune('a'+i))).Replace(workerAgent))
 		all = append(all, w)
 	}

@@ -26,9 +26,9 @@ const namespaceVar = "SLUICE_TEST_NAMESPACE"
 
 var skipped = regexp.MustCompile(`(?m)^ +\S+_test\.go:\d+: ((?:kernel|needs): .*)$`)
 
-// ownMounts runs the test in its own mount namespace: nobody else sees its mounts, which go with
-// it. It reports whether this is that run; elsewhere the test is over when it returns.
-func ownMounts(t *testing.T) bool {
+// ownMounts runs the test in its own mount namespace, and in others that options of unshare name:
+// nobody else sees its mounts, which go with it. It reports whether this is that run; elsewhere the test is over when it returns.
+func ownMounts(t *testing.T, more ...string) bool {
 	t.Helper()
 	if os.Getenv(namespaceVar) != "" {
 		return true
@@ -36,9 +36,9 @@ func ownMounts(t *testing.T) bool {
 	if _, err := exec.LookPath("unshare"); err != nil {
 		t.Skip("needs: unshare (apt-get install util-linux)")
 	}
-	in := []string{"--mount", "--propagation", "private"}
+	in := append([]string{"--mount", "--propagation", "private"}, more...)
 	if out, err := exec.Command("unshare", append(in, "true")...).CombinedOutput(); err != nil {
-		t.Skipf("kernel: no mount namespace: %s", strings.TrimSpace(string(out)))
+		t.Skipf("kernel: no namespace: %s", strings.TrimSpace(string(out)))
 	}
 	args := append(in, os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v", "-test.timeout", "3h")
 	cmd := exec.Command("unshare", args...)

@@ -10,7 +10,7 @@
 //	template  the shipped workflows; shapes and examples likewise
 //	top, form, terminal  the screens, in a real terminal
 //	web       the page, in a real browser
-//	people, torture, soak, flood  many at once, and long
+//	people, torture, storm, soak, flood  many at once, and long
 //
 // A test has a playground (commands on a repo) or a sandbox (a daemon and processes besides).
 package test
@@ -47,6 +47,7 @@ const waiting = 3
 
 func TestMain(m *testing.M) {
 	natstest.Main()
+	inOtherTime()
 	if code, ours := serve.Inner(os.Args[1:], os.Stdin); ours { // what is tested in this process starts it as its helper
 		os.Exit(code)
 	}

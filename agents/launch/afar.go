@@ -106,6 +106,9 @@ func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error
 		return Back{}, job.Fatal("it works on a worker (on: %s), and this daemon has none: start it with --cluster, "+
 			"or take `on` out of the step and of its role's settings", strings.Join(l.On, ", "))
 	}
+	if l.Found && l.Of == "" && !f.of.Knows(l.Key) { // a worker may have it under a token of that machine's
+		return Back{Exit: engine.Exit{Code: -1, Lost: true}}, nil
+	}
 	w := Watch{
 		Waits: func(why string) { l.Clock.hold(); f.ls.Note(l.Key, why) },
 		Hear:  func(words []Signal) { f.hear(l.Key, words) },
@@ -297,9 +300,6 @@ func (f Far) End(ctx context.Context, l Order) (main *Ended, some bool, err erro
 	return main, some, nil
 }
 
-// SentMark ends the name, after that of a pid file, of what is known of a launch on a worker.
-const SentMark = ".sent"
-
 // sentUnder returns the launches on workers of a key: its own, and its corrections.
 func sentUnder(pidFile, key string) (keys []string) {
 	entries, err := os.ReadDir(filepath.Dir(pidFile))
@@ -309,7 +309,7 @@ func sentUnder(pidFile, key string) (keys []string) {
 	name := strings.TrimSuffix(filepath.Base(pidFile), ".pid")
 	for _, e := range entries {
 		rest, ours := strings.CutPrefix(e.Name(), name)
-		rest, sent := strings.CutSuffix(rest, ".pid"+SentMark)
+		rest, sent := strings.CutSuffix(rest, ".pid"+layout.SentMark)
 		if ours && sent && (rest == "" || rest[0] == '+') {
 			keys = append(keys, key+rest)
 		}

@@ -24,6 +24,7 @@ type Order struct {
 	Since time.Time     // when it was decided; zero if it may run twice: see the package doc
 	Clock *Clock        // nil if its timeout does not wait for a slot
 	On    []string      // labels: a worker that has all makes it; none = this machine
+	Found bool          // another machine may have sent it to a worker
 }
 
 // job returns the key of the effect that the launch belongs to.

@@ -19,7 +19,7 @@ type Afar interface {
 	Launch(ctx context.Context, key string, on []string, prepare func() (Sent, error), w Watch) (Back, error)
 	// Stop ends a launch and returns its end; nil: it was never sent. The error is ctx's.
 	Stop(ctx context.Context, key string) (*Back, error)
-	// Knows reports whether a launch was sent.
+	// Knows reports whether Launch was ever called on this machine.
 	Knows(key string) bool
 	// Get returns what a machine has stored under its digest.
 	Get(ctx context.Context, digest string) (io.ReadCloser, error)

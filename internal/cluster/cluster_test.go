@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -352,10 +353,12 @@ func revision(t *testing.T, m *Member) uint64 {
 func (m *machine) refused(id string, want string) {
 	m.t.Helper()
 	before, _ := os.ReadFile(filepath.Join(m.state, journal.FileName))
-	_, err := m.lead(id, false, 20*time.Second)
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Code != fault.ExitDamaged || !bytes.Contains([]byte(err.Error()), []byte(want)) {
-		m.t.Fatalf("%s: %v, want exit code 78 and %q", m.name, err, want)
+	for _, standby := range []bool{false, true} {
+		_, err := m.lead(id, standby, 20*time.Second)
+		var f *fault.Error
+		if !errors.As(err, &f) || f.Code != fault.ExitDamaged || !strings.Contains(err.Error(), want) {
+			m.t.Fatalf("%s, standby %v: %v, want exit code 78 and %q", m.name, standby, err, want)
+		}
 	}
 	if after, _ := os.ReadFile(filepath.Join(m.state, journal.FileName)); before != nil && !bytes.Equal(before, after) {
 		m.t.Fatalf("%s: the local journal was changed", m.name)

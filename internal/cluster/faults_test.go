@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -23,6 +24,7 @@ import (
 
 	"sluice/internal/fault"
 	"sluice/journal"
+	"sluice/tools/conform"
 	"sluice/tools/natstest"
 )
 
@@ -85,6 +87,7 @@ func TestTimedOutAppendIsRecordedOnce(t *testing.T) {
 // that was cut off, and so is behind. What was acknowledged is all there. Then all servers lose what
 // they have stored: nobody begins anew.
 func TestDeciderAndServerDieTogether(t *testing.T) {
+	conform.Rule(t, "13-cluster minority", "acknowledged records, byte-equal files; with all stores wiped, nobody begins anew")
 	t.Parallel()
 	appends := 500
 	if os.Getenv("SLUICE_TORTURE") != "" {
@@ -140,6 +143,9 @@ func TestDeciderAndServerDieTogether(t *testing.T) {
 	servers.Run(leader)
 	servers.Ready()
 	a.follows(id)
+	if !bytes.Equal(a.file(), b.file()) {
+		t.Error("the two machines' journals differ")
+	}
 
 	for i := range 3 {
 		servers.Kill(i)

@@ -50,6 +50,7 @@ type Folders struct {
 	records locks      // held while a folder's record changes
 
 	pointing sync.Mutex // held while runs/last changes
+	landing  sync.Mutex // held while a branch of a person's moves: each landing starts from the last one
 }
 
 // New returns the Folders of a repo.

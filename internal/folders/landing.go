@@ -86,6 +86,10 @@ func (x *Folders) landOn(ctx context.Context, j job.Job, w tree.Work, how string
 	if tip.SHA == begun.Base && len(w.Uncommitted(ctx, x.opt.Git)) == 0 {
 		return nil // it has changed nothing
 	}
+	if how != engine.LandPR {
+		x.landing.Lock()
+		defer x.landing.Unlock()
+	}
 	l, err := w.Landing(ctx, x.opt.Git, begun.Onto, how, "")
 	if err != nil {
 		return err

@@ -1,12 +1,48 @@
 package git
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
+
+// TestRefMoveIsNotCutShort: a ref that is being moved when its caller gives up is moved. A git that is
+// killed then leaves its lock, which nobody removes.
+func TestRefMoveIsNotCutShort(t *testing.T) {
+	s := newSandbox(t)
+	sha := s.commit("first")
+	r, err := Open(ctx(t), s.dir)
+	check(t, err)
+	defer r.Close()
+	begun, slow := filepath.Join(t.TempDir(), "begun"), filepath.Join(t.TempDir(), "git")
+	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *' update-ref '*) touch %s; sleep 0.3;; esac\nexec %s \"$@\"\n", begun, r.path)
+	check(t, os.WriteFile(slow, []byte(script), 0o755))
+	r.path = slow
+	caller, giveUp := context.WithCancel(ctx(t))
+	done := make(chan error, 1)
+	go func() { done <- r.Keep(caller, Own("taken", "w-1/A.1"), sha) }()
+	for until := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Lstat(begun); err == nil {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("git never begins")
+		}
+	}
+	giveUp()
+	check(t, <-done)
+	if got := s.git("rev-parse", Own("taken", "w-1/A.1")); got != sha {
+		t.Errorf("the ref is at %s", got)
+	}
+	if err := r.Keep(caller, Own("taken", "w-1/A.2"), sha); !errors.Is(err, context.Canceled) {
+		t.Errorf("one that has not begun is moved: %v", err)
+	}
+}
 
 // TestKeepPassesADeadLock: after a power cut, git leaves a ref's lock. A lock on our ref is
 // removed, unless it is newer than this process: then somebody may be using it.

@@ -247,10 +247,7 @@ func (r *refs) Keep(ctx context.Context, ref, commit string) error {
 	if !strings.HasPrefix(ref, ownRefs) {
 		return fmt.Errorf("keep %.80q: not one of sluice's refs", ref)
 	}
-	if err := checkRef(ref); err != nil {
-		return err
-	}
-	if err := checkSHA(commit); err != nil {
+	if err := errors.Join(checkRef(ref), checkSHA(commit)); err != nil {
 		return err
 	}
 	c := call{args: []string{"update-ref", "--no-deref", ref, commit}, env: ourIdentity(), limit: smallOutput,

@@ -185,6 +185,9 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 	if len(c.args) == 0 || !allowed(c.args[0]) {
 		panic(fmt.Sprintf("git: subcommand not allowed: %q", c.args))
 	}
+	if c.args[0] == "update-ref" && ctx.Err() == nil { // killed, it would leave its lock behind
+		ctx = context.WithoutCancel(ctx)
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.path, append(switches(c.safeDir), c.args...)...)

@@ -34,6 +34,7 @@ type Job struct {
 	Tasks *TaskFile // in an effect about a task file
 	Made  *Made     // in a landing
 	Nth   int       // number of earlier launches of the role in this run
+	Found bool      // the launch was on the record when this process began to serve the repo
 	// Selects among a role's agents, in turns: the number of the role's earlier attempts and rounds
 	// in this run, and in the runs of a list's earlier tasks. A relaunch keeps its attempt's.
 	Turn int

@@ -245,24 +245,25 @@ func (w *Work) setPlace(ctx context.Context, s sheet, p place, first bool) error
 		}
 		return nil
 	}
-	switch {
-	case tip.SHA == "":
+	if tip.SHA == "" {
+		tip.SHA = p.Tip
 		err = w.opt.Git.MoveRef(ctx, w.opt.Git.Top(), p.Branch, "", p.Tip, "sluice: the work of another machine")
-	case tip.SHA != p.Tip:
+	}
+	// Before the branch moves: a kill may have left half of the worktree, here or where it is made.
+	switch {
+	case err != nil:
+	case !layout.IsDir(p.Top):
+		err = w.makeWorktree(ctx, p.Top, name)
+	case first:
+		err = w.opt.Git.FillWorktree(ctx, p.Top)
+	}
+	if err == nil && tip.SHA != p.Tip {
 		var why string
 		_, why, err = tree.Advance{Branch: p.Branch, From: tip.SHA, To: p.Tip, Top: p.Top}.Do(ctx, w.opt.Git)
 		if err == nil && why != "" {
 			err = fault.New("see to it, then sluice resume "+s.Run, "branch %s is to move to %.12s: %s", name, p.Tip,
 				why)
 		}
-	}
-	if err != nil {
-		return err
-	}
-	if !layout.IsDir(p.Top) {
-		err = w.makeWorktree(ctx, p.Top, name)
-	} else if first {
-		err = w.opt.Git.FillWorktree(ctx, p.Top) // a kill may have left half of it
 	}
 	if err != nil {
 		return err

@@ -3,8 +3,10 @@ package travel
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -49,6 +51,9 @@ type machine struct {
 }
 
 // newMachine makes a machine with a clone of another's repo, or a repo with a first commit.
+// staging is where worktrees are made.
+const staging = ".git/made"
+
 func newMachine(t *testing.T, servers *natstest.Servers, of *machine) *machine {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -67,7 +72,8 @@ func newMachine(t *testing.T, servers *natstest.Servers, of *machine) *machine {
 	} else {
 		m.run("clone", "-q", "--no-local", of.root, ".")
 	}
-	if m.git, err = git.OpenWith(context.Background(), m.root, git.Options{Scratch: filepath.Join(dir, "scratch")}); err != nil {
+	if m.git, err = git.OpenWith(context.Background(), m.root, git.Options{Scratch: filepath.Join(dir, "scratch"),
+		Staging: filepath.Join(m.root, staging)}); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := cluster.Connect(cluster.Servers{URLs: servers.URL()})
@@ -135,11 +141,14 @@ func (m *machine) takeIn(top, branch, step, file string) result {
 	m.run("update-ref", git.Own("taken", layout.AttemptName(run, step, 1)), taken)
 	for what, v := range map[string]any{
 		"begin": tree.Begin{Dir: top, Top: top, Head: head, Found: head, On: "refs/heads/" + branch},
-		"files": tree.Covered{Dir: top, Top: top, Found: head, Taken: tree.Taken{Commit: taken}},
+		"files": tree.Covered{Key: run + "/" + step, Dir: top, Top: top, Found: head, Taken: tree.Taken{Commit: taken}},
 	} {
 		if err := layout.Save(m.opt.AttemptFile(run, step, 1, what), v); err != nil {
 			m.Fatal(err)
 		}
+	}
+	if err := layout.Save(m.opt.PIDFile(run+"/"+step+"#1.1"), "its launch"); err != nil {
+		m.Fatal(err)
 	}
 	if err := layout.Save(m.folder(), map[string]any{"taken": taken, "n": int64(1) << 60}); err != nil {
 		m.Fatal(err)
@@ -227,6 +236,31 @@ func TestTravels(t *testing.T) {
 	}
 	if got := a.run("ls-tree", "--name-only", git.Own("salvage", run+"/brought.1.before")); !strings.Contains(got, "mine.txt") {
 		t.Errorf("what a killed agent left is not kept:\n%s", got)
+	}
+}
+
+// A kill has left a worktree where it is made, with the run's branch. The branch has moved on since, and
+// the work comes all the same.
+func TestHalfMadeWorktree(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a := newMachine(t, servers, nil)
+	b := newMachine(t, servers, a)
+	a.begin()
+	one := a.take("A", "a.txt")
+	a.in(a.worktree(), "reset", "-q", "--hard", one.digest)
+	a.mustSave(one)
+	b.run("branch", "sluice/"+run)
+	half := filepath.Join(b.root, staging, fmt.Sprintf("%x", sha256.Sum256([]byte(b.worktree())))[:16], run)
+	b.run("worktree", "add", "-q", "--no-checkout", half, "sluice/"+run)
+	if err := b.Bring(t.Context(), run, []string{one.digest}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.in(b.worktree(), "rev-parse", "HEAD"); got != one.digest {
+		t.Errorf("the worktree is at %s", got)
+	}
+	if got := b.in(b.worktree(), "status", "--porcelain"); got != "" {
+		t.Errorf("the worktree:\n%s", got)
 	}
 }
 
@@ -434,7 +468,7 @@ func check(step string) job.Job {
 	st := &engine.Step{ID: step, Run: &engine.Command{}, Outputs: []engine.Output{{}}}
 	return job.Job{Effect: engine.Effect{Kind: engine.DoRun, Key: "w-1/" + step, Run: run,
 		Proc: &engine.Proc{Kind: engine.ProcCheck, Step: step}},
-		Spec: &engine.Spec{Steps: []*engine.Step{st}}, Attempt: &engine.Attempt{N: 1}}
+		Spec: &engine.Spec{Steps: []*engine.Step{st}}, Attempt: &engine.Attempt{N: 1, Key: run + "/" + step + "#1.1"}}
 }
 
 // The event that names a commit comes once the commit is stored, however long the servers are silent.
@@ -487,12 +521,21 @@ func TestLeftElsewhere(t *testing.T) {
 	one := a.take("A", "a.txt")
 	inner := &stage{digest: one.digest}
 	x := a.World(inner)
-	ev, ok := x.Carry(t.Context(), check("B"), nil).(engine.ProcessEnded)
-	if !ok || ev.Check == nil || ev.Check.OK || inner.carried != 0 {
-		t.Errorf("%+v was checked here", ev)
+	again := check("A")
+	again.Effect.Key, again.Attempt.Key = run+"/A again", run+"/A#1.2" // its first launch was here, another machine made the second
+	for _, j := range []job.Job{check("B"), again} {
+		ev, ok := x.Carry(t.Context(), j, nil).(engine.ProcessEnded)
+		if !ok || ev.Check == nil || ev.Check.OK || inner.carried != 0 {
+			t.Errorf("%s: %+v was checked here", j.Attempt.Key, ev)
+		}
 	}
-	if ev, ok = x.Carry(t.Context(), check("A"), nil).(engine.ProcessEnded); !ok || !ev.Check.OK || inner.carried != 1 {
-		t.Errorf("%+v", ev)
+	offered := check("A")
+	offered.Effect.Key, offered.Attempt.Key, offered.Attempt.Offered = run+"/A again", "", true
+	for i, j := range []job.Job{check("A"), offered} {
+		ev, ok := x.Carry(t.Context(), j, nil).(engine.ProcessEnded)
+		if !ok || !ev.Check.OK || inner.carried != i+1 {
+			t.Errorf("%s: %+v", j.Attempt.Key, ev)
+		}
 	}
 }
 
@@ -525,6 +568,26 @@ func TestAwaited(t *testing.T) {
 	a.mustSave(one)
 	if ev := x.Carry(t.Context(), check("A"), nil); ev == nil || inner.carried != 1 {
 		t.Errorf("its work is there, and %+v", ev)
+	}
+}
+
+// Two effects of a run wait for its work. What the second finds is not brought again over what the first
+// has done with it.
+func TestBroughtOnce(t *testing.T) {
+	t.Parallel()
+	a := newMachine(t, natstest.Start(t, 1), nil)
+	x := a.World(&stage{})
+	a.away[run] = []string{strings.Repeat("a", 40)} // it is stored nowhere
+	unlock := a.one(tried + run)                    // the first is at it
+	second := make(chan error, 1)
+	go func() { second <- x.try(t.Context(), run) }()
+	time.Sleep(100 * time.Millisecond)
+	a.mu.Lock()
+	delete(a.away, run)
+	a.mu.Unlock()
+	unlock()
+	if err := <-second; err != nil {
+		t.Errorf("brought again: %v", err)
 	}
 }
 

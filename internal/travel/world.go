@@ -15,6 +15,9 @@ import (
 	"sluice/internal/tree"
 )
 
+// tried begins the name of the lock of a run whose work is brought.
+const tried = "bring "
+
 // again is the time between two looks for work that is not here.
 const again = 10 * time.Second
 
@@ -58,8 +61,10 @@ func (x *World) come(ctx context.Context, run string) bool {
 	return ctx.Err() == nil
 }
 
-// try brings the work of a run that is not here.
+// try brings the work of a run that is not here. It is brought once: the run goes on then, and what is
+// stored may be read as it was before.
 func (x *World) try(ctx context.Context, run string) error {
+	defer x.work.one(tried + run)()
 	x.work.mu.Lock()
 	digests, away := x.work.away[run]
 	x.work.mu.Unlock()
@@ -132,7 +137,8 @@ func needs(j job.Job) bool {
 	return j.Kind == engine.DoRun || j.Kind == engine.DoWrite || j.Kind == engine.DoOffer || j.Kind == engine.DoLook
 }
 
-// left reports whether a check is of an attempt that began elsewhere and whose work did not come.
+// left reports whether a check is of an attempt whose last launch was another machine's, and whose work
+// did not come: what is in the folder here is of an earlier launch, or nothing.
 func left(w *Work, j job.Job) bool {
 	check := j.Kind == engine.DoRun && j.Proc != nil && j.Proc.Kind == engine.ProcCheck
 	if !check || j.Attempt == nil || j.Attempt.Reads || w.opt.Git == nil || j.Spec == nil {
@@ -142,7 +148,14 @@ func left(w *Work, j job.Job) bool {
 	if st == nil || st.ForEach != nil || st.Child != nil || !j.Checks(st) {
 		return false
 	}
-	return !layout.IsFile(w.opt.AttemptFile(j.Run, j.Proc.Step, j.Attempt.N, "begin"))
+	file := func(name string) string { return w.opt.AttemptFile(j.Run, j.Proc.Step, j.Attempt.N, name) }
+	var had tree.Covered
+	if layout.Load(file("files"), &had) == nil && had.Key == j.Key {
+		return false // it was taken before, and came
+	}
+	pid := w.opt.PIDFile(j.Attempt.Key)
+	here := j.Attempt.Offered || layout.IsFile(pid) || layout.IsFile(pid+layout.SentMark)
+	return !here || !layout.IsFile(file("begin"))
 }
 
 // rootOf returns the run that a run is, or is below.

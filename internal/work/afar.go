@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 
 	"sluice/agents/launch"
@@ -55,7 +56,8 @@ func (k *Work) send(ctx context.Context, j job.Job, st *engine.Step, b tree.Begi
 }
 
 // returned brings the work of a worker's launch into the attempt's folder. Then it is as if the
-// agent had worked there. After an error the launch is lost.
+// agent had worked there. After an error the launch is lost; if its signal counts all the same, the
+// work of the attempt is refused.
 func (k *Work) returned(ctx context.Context, j job.Job, st *engine.Step, end launch.Ended) error {
 	back := end.Back
 	if back == nil || back.Commit == "" && back.Refused == "" {
@@ -66,7 +68,7 @@ func (k *Work) returned(ctx context.Context, j job.Job, st *engine.Step, end lau
 		return err
 	}
 	o := workOrder(j, st, b)
-	return k.Persist(ctx, j.Key, func() error {
+	err = k.Persist(ctx, j.Key, func() error {
 		r := tree.Received{Tip: o.Base, Refused: back.Refused}
 		if back.Refused == "" {
 			pack, err := k.launches.Far.Get(ctx, back.Pack)
@@ -84,6 +86,11 @@ func (k *Work) returned(ctx context.Context, j job.Job, st *engine.Step, end lau
 		}
 		return tree.KeepReceived(k.Layout, j.Key, tree.Private{Order: o}, r)
 	})
+	if err != nil && ctx.Err() == nil {
+		no := tree.Received{Tip: o.Base, Refused: "its worker's work could not be brought here: " + err.Error()}
+		err = errors.Join(err, tree.KeepReceived(k.Layout, j.Key, tree.Private{Order: o}, no))
+	}
+	return err
 }
 
 // stopped ends everything under the job's key; main is how its own launch ended.

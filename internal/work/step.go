@@ -24,7 +24,7 @@ func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.Pro
 	a, err := k.launches.Converse(ctx, launch.Question{
 		Order: launch.Order{Key: j.Key, Dir: k.JobDir(j), Agent: st.Run == nil,
 			Idle:  k.launches.Idle(st.Role(), st.IdleTimeout),
-			Since: j.Attempt.Launched, Clock: c, On: k.on(j, st)},
+			Since: j.Attempt.Launched, Clock: c, On: k.on(j, st), Found: j.Found},
 		Undenied: st.Signal.Type != engine.SignalExit, // its signal decides
 		Prepare:  func(t launch.Turn) (launch.Process, error) { return k.prepare(ctx, j, st, t) },
 		Read: func(t launch.Turn, end launch.Ended) (err error) {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,9 +28,10 @@ const environ = "SLUICE_TEST_NATS"
 
 // options are those of one server.
 type options struct {
-	Name, Dir    string
-	Port, Routes int   // own ports
-	Others       []int // of the others' routes
+	Name         string
+	Place        Place
+	Port, Routes int      // own ports
+	Others       []string // addresses of the others' routes
 	Payload      int32
 	Store        int64 // bytes; 0 = no limit
 	User, Pass   string
@@ -37,6 +39,13 @@ type options struct {
 	NKey         string // public key of the one user
 	Cert, Key    string // files, for TLS
 	Config       string // of a server's configuration file: its accounts
+}
+
+// Place is where a server runs.
+type Place struct {
+	Host  string   // the address that it listens at
+	Dir   string   // where it stores
+	Front []string // a command that it is started behind
 }
 
 // Main makes this process a server if it was started as one, and returns otherwise.
@@ -49,11 +58,11 @@ func Main() {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		panic(err)
 	}
-	opts := &server.Options{ServerName: o.Name, Host: "127.0.0.1", Port: o.Port, JetStream: !o.NoJetStream, StoreDir: o.Dir,
+	opts := &server.Options{ServerName: o.Name, Host: o.Place.Host, Port: o.Port, JetStream: !o.NoJetStream, StoreDir: o.Place.Dir,
 		MaxPayload: o.Payload, SyncAlways: true, NoSigs: true, JetStreamMaxStore: o.Store, Username: o.User, Password: o.Pass,
-		LogFile: filepath.Join(o.Dir, "log")}
+		LogFile: filepath.Join(o.Place.Dir, "log")}
 	if o.Config != "" {
-		file := filepath.Join(o.Dir, "config")
+		file := filepath.Join(o.Place.Dir, "config")
 		if err := os.WriteFile(file, []byte(o.Config), 0o600); err != nil {
 			panic(err)
 		}
@@ -72,9 +81,9 @@ func Main() {
 		opts.TLS, opts.TLSConfig, opts.TLSTimeout = true, &tls.Config{Certificates: []tls.Certificate{pair}}, 5
 	}
 	if len(o.Others) > 0 {
-		opts.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: o.Routes}
-		for _, port := range o.Others {
-			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+		opts.Cluster = server.ClusterOpts{Name: "test", Host: o.Place.Host, Port: o.Routes}
+		for _, host := range o.Others {
+			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats", Host: host})
 		}
 	}
 	s, err := server.NewServer(opts)
@@ -110,17 +119,19 @@ func Start(t testing.TB, n int, set ...func(*Servers)) *Servers {
 	s := &Servers{t: t}
 	dir, ports := t.TempDir(), freePorts(t, 2*n)
 	for i := range n {
-		o := options{Name: fmt.Sprintf("s%d", i), Dir: filepath.Join(dir, fmt.Sprint(i)), Port: ports[i], Routes: ports[n+i],
-			Payload: 8 << 20}
-		for k := range n {
-			if k != i {
-				o.Others = append(o.Others, ports[n+k])
-			}
-		}
+		o := options{Name: fmt.Sprintf("s%d", i), Port: ports[i], Routes: ports[n+i], Payload: 8 << 20,
+			Place: Place{Host: "127.0.0.1", Dir: filepath.Join(dir, fmt.Sprint(i))}}
 		s.all = append(s.all, &one{options: o})
 	}
 	for _, f := range set {
 		f(s)
+	}
+	for i, x := range s.all {
+		for k, other := range s.all {
+			if k != i {
+				x.Others = append(x.Others, fmt.Sprintf("%s:%d", other.Place.Host, other.Routes))
+			}
+		}
 	}
 	for i := range s.all {
 		s.Run(i)
@@ -159,6 +170,15 @@ func Config(text string) func(*Servers) {
 	return func(s *Servers) { s.each(func(o *options) { o.Config = text }) }
 }
 
+// At has the servers run at places of their own.
+func At(places ...Place) func(*Servers) {
+	return func(s *Servers) {
+		for i, x := range s.all {
+			x.Place = places[i]
+		}
+	}
+}
+
 // Plain has no JetStream.
 func Plain(s *Servers) { s.each(func(o *options) { o.NoJetStream = true }) }
 
@@ -184,14 +204,15 @@ func freePorts(t testing.TB, n int) (ports []int) {
 func (s *Servers) Run(i int) {
 	s.t.Helper()
 	x := s.all[i]
-	if err := os.MkdirAll(x.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(x.Place.Dir, 0o700); err != nil {
 		s.t.Fatal(err)
 	}
 	text, err := json.Marshal(x.options)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	x.cmd = exec.Command(os.Args[0])
+	argv := append(slices.Clone(x.Place.Front), os.Args[0])
+	x.cmd = exec.Command(argv[0], argv[1:]...)
 	x.cmd.Env = append(os.Environ(), environ+"="+string(text))
 	x.cmd.Stderr = os.Stderr
 	if _, err := x.cmd.StdinPipe(); err != nil {
@@ -248,7 +269,7 @@ func (s *Servers) signal(i int, sig syscall.Signal) {
 // Wipe removes what server i, which does not run, has stored.
 func (s *Servers) Wipe(i int) {
 	s.t.Helper()
-	if err := os.RemoveAll(s.all[i].Dir); err != nil {
+	if err := os.RemoveAll(s.all[i].Place.Dir); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -266,7 +287,7 @@ func (s *Servers) URL(of ...int) string {
 		if x.User != "" {
 			user = x.User + ":" + x.Pass + "@"
 		}
-		out = append(out, fmt.Sprintf("nats://%s127.0.0.1:%d", user, x.Port))
+		out = append(out, fmt.Sprintf("nats://%s%s:%d", user, x.Place.Host, x.Port))
 	}
 	return strings.Join(out, ",")
 }

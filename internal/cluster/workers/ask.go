@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"sluice/agents/launch"
@@ -48,13 +47,6 @@ func (d *Desk) now() time.Time {
 	defer d.mu.Unlock()
 	d.asked = later(d.asked, time.Now())
 	return d.asked
-}
-
-func (d *Desk) forget(key string) error {
-	if err := os.Remove(d.file(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // waiting is a launch that is waited for.
@@ -165,7 +157,7 @@ func (d *Desk) heard(x *waiting, a answer, w launch.Watch) error {
 // Stop ends a launch: see launch.Afar.
 func (d *Desk) Stop(ctx context.Context, key string) (*launch.Back, error) {
 	r, err := d.load(key)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && r.Worker == "" {
 		return nil, nil
 	}
 	if err != nil {

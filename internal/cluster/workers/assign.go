@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,11 +15,13 @@ import (
 	"sluice/internal/layout"
 )
 
-// record is what is known on disk of a launch that was sent.
+// record is what is known on disk of a launch that this machine has to send. It is there before
+// anything is sent, so that this machine goes on with it after a restart; without one, another machine
+// may have sent it.
 type record struct {
-	Sent    launch.Sent  `json:"sent"`
+	Sent    launch.Sent  `json:"sent"`         // of one that no worker has only its key
 	On      []string     `json:"on,omitempty"` // the labels that its worker needs
-	Worker  string       `json:"worker"`
+	Worker  string       `json:"worker"`       // "" = it was not sent yet
 	Epoch   int64        `json:"epoch"`
 	Taken   bool         `json:"taken,omitempty"` // the worker has said that it has it
 	Lost    bool         `json:"lost,omitempty"`  // given up: no result counts any more
@@ -31,13 +32,13 @@ type record struct {
 // order is the request to make the launch.
 func (r *record) order() call { return call{Do: doLaunch, Key: r.Sent.Key, On: r.On, Sent: &r.Sent} }
 
-func (d *Desk) file(key string) string { return d.opt.Layout.PIDFile(key) + launch.SentMark }
+func (d *Desk) file(key string) string { return d.opt.Layout.PIDFile(key) + layout.SentMark }
 
 func (d *Desk) load(key string) (r record, err error) { return r, layout.Load(d.file(key), &r) }
 
 func (d *Desk) save(r record) error { return layout.Save(d.file(r.Sent.Key), r) }
 
-// Knows reports whether a launch was sent: see launch.Afar.
+// Knows reports whether this machine has a record of the launch: see launch.Afar.
 func (d *Desk) Knows(key string) bool { return layout.IsFile(d.file(key)) }
 
 // lost is the result of a launch whose worker is gone.
@@ -49,9 +50,10 @@ func (d *Desk) Launch(ctx context.Context, key string, on []string, prepare func
 	defer d.holds(key)()
 	r, err := d.load(key)
 	if errors.Is(err, fs.ErrNotExist) {
-		if d.elsewhere(key) { // it was sent by whoever decided before, under another token
-			return lost(), nil
-		}
+		r = waits(key)
+		err = d.save(r)
+	}
+	if err == nil && r.Worker == "" {
 		r, err = d.assign(ctx, key, on, prepare, w)
 	}
 	if err != nil {
@@ -60,10 +62,8 @@ func (d *Desk) Launch(ctx context.Context, key string, on []string, prepare func
 	return d.wait(ctx, &r, w)
 }
 
-// elsewhere reports whether a worker has a launch that this machine has not sent.
-func (d *Desk) elsewhere(key string) bool {
-	return slices.ContainsFunc(d.Workers(), func(b Beat) bool { _, has := b.has(key); return has })
-}
+// waits is the record of a launch that was not sent yet.
+func waits(key string) record { return record{Sent: launch.Sent{Key: key}} }
 
 // assign sends the order to a worker that takes it.
 func (d *Desk) assign(ctx context.Context, key string, on []string, prepare func() (launch.Sent, error),
@@ -115,7 +115,7 @@ func (d *Desk) give(ctx context.Context, r *record) (taken bool, no string, err 
 	a, err := d.ask(ctx, r.Worker, r.order())
 	if err == nil && a.Is == isLacking {
 		if r.Sent.Pack, err = d.opt.Pack(ctx, r.Sent, a.Have); err != nil {
-			return false, "", errors.Join(err, d.forget(r.Sent.Key))
+			return false, "", errors.Join(err, d.save(waits(r.Sent.Key)))
 		}
 		r.Sent.Bases = a.Have
 		if err := d.save(*r); err != nil {
@@ -126,12 +126,15 @@ func (d *Desk) give(ctx context.Context, r *record) (taken bool, no string, err 
 	switch {
 	case ctx.Err() != nil:
 		return true, "", nil
+	case err == nil && a.Is == isOver: // the key was used
+		r.Taken, r.Lost = true, true
+		return true, "", d.save(*r)
 	case errors.Is(err, nats.ErrNoResponders), err == nil && a.Is != isRunning && a.Is != isEnded:
 		if err == nil && a.Is != isFull {
 			d.refuse(r.Worker, fmt.Sprintf("%s: it does not take it: %s %s", r.Sent.Key, a.Is, a.Why))
 			no = fmt.Sprintf("; worker %s refuses it: %s", r.Worker, a.Why)
 		}
-		return false, no, d.forget(r.Sent.Key)
+		return false, no, d.save(waits(r.Sent.Key))
 	}
 	r.Taken = err == nil
 	return true, "", nil // no answer proves nothing

@@ -54,7 +54,7 @@ type Desk struct {
 	workers map[string]*seen
 	live    map[string]*live  // the launches that calls wait for
 	asked   time.Time         // the time of the newest request
-	drops   map[string]bool   // keys that a worker is asked to drop
+	asks    map[string]bool   // keys that a worker is asked to drop, and workers that are greeted
 	odd     map[string]string // worker -> what of its messages was refused last
 }
 
@@ -80,7 +80,7 @@ var _ launch.Afar = (*Desk)(nil)
 func NewDesk(o DeskOptions) (*Desk, error) {
 	ctx, quit := context.WithCancel(context.Background())
 	d := &Desk{opt: o, began: time.Now(), quit: quit, workers: map[string]*seen{}, live: map[string]*live{},
-		drops: map[string]bool{}, odd: map[string]string{}}
+		asks: map[string]bool{}, odd: map[string]string{}}
 	beats := make(chan *nats.Msg, beatsAhead)
 	var err error
 	if d.subs, err = o.Conn.Listen(prefix+"*"+beatEnd, beats); err != nil {
@@ -152,20 +152,27 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 	}
 	d.mu.Unlock()
 	for _, key := range over {
-		d.mu.Lock()
-		known := d.drops[key]
-		d.drops[key] = true
-		d.mu.Unlock()
-		if known {
-			continue // it is being asked already
-		}
-		d.done.Go(func() {
-			d.dropOver(ctx, worker, key)
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			delete(d.drops, key)
-		})
+		d.beside(key, func() { d.dropOver(ctx, worker, key) })
 	}
+	if b.Epoch < d.opt.Lead() { // or it would take orders of whoever decided before; the next heartbeat tries again
+		d.beside(worker, func() { _, _ = d.ask(ctx, worker, call{Do: doGreet}) })
+	}
+}
+
+// beside does what a heartbeat makes necessary, under a name once at a time.
+func (d *Desk) beside(name string, do func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.asks[name] {
+		return
+	}
+	d.asks[name] = true
+	d.done.Go(func() {
+		do()
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.asks, name)
+	})
 }
 
 // shown reports whether a heartbeat shows that the launch goes on: it is of the worker that has the

@@ -11,6 +11,7 @@
 //   - A worker takes no request of an epoch below the highest that it has seen, and none that was not
 //     signed by one of the keys it was given. A signature is for one worker, one answer's subject and one
 //     time; what is repeated does nothing anew. Where nobody logs in with a key, nothing is signed.
+//     Whoever begins to decide greets each worker at its next heartbeat.
 //   - A heartbeat is a hint, which others can send in a worker's name. What shows that a launch goes on
 //     is marked with the launch's token.
 //   - Whoever decides sends requests and reads what answers them. It answers nobody, so that no reply

@@ -76,6 +76,8 @@ func (p *Post) do(ctx context.Context, c call) (answer, error) {
 	}
 	m := p.keys[c.Key]
 	switch {
+	case c.Do == doGreet: // what it says is kept by now
+		return answer{Is: isUnknown}, nil
 	case c.ofWorker():
 		return p.drain(c)
 	case m == nil && c.Do == doLaunch:

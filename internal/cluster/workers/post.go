@@ -208,7 +208,7 @@ func (p *Post) beat() {
 	p.beaten = later(p.beaten, p.opt.Now())
 	p.mu.Lock()
 	b := Beat{Worker: p.id, Name: p.opt.Name, Journal: p.opt.Journal, Version: p.opt.Version, Labels: p.opt.Labels,
-		Slots: p.opt.Slots, Since: p.since, At: p.beaten, Draining: p.drains.Drains || p.leaves}
+		Slots: p.opt.Slots, Since: p.since, At: p.beaten, Draining: p.drains.Drains || p.leaves, Epoch: p.epoch}
 	running := map[string]launch.Sent{}
 	for key, m := range p.keys {
 		if m.Over || len(b.Launches) == maxKeys {

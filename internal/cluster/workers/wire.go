@@ -53,6 +53,7 @@ type Beat struct {
 	Since    time.Time `json:"since"`
 	At       time.Time `json:"at"`                 // of this heartbeat, by the worker's clock
 	Draining bool      `json:"draining,omitempty"` // it finishes what it has, and takes nothing new
+	Epoch    int64     `json:"epoch,omitempty"`    // the newest that it has heard of
 	Launches []Doing   `json:"launches,omitempty"`
 }
 
@@ -112,6 +113,7 @@ const (
 	doStop   = "stop" // end it; its result is then asked for
 	doDrop   = "drop" // end it and forget it: nobody waits for its result
 	// of the worker itself
+	doGreet  = "greet"  // hear who decides
 	doDrain  = "drain"  // finish what it has, and take nothing new
 	doResume = "resume" // take orders again
 )
@@ -130,7 +132,7 @@ type call struct {
 }
 
 // ofWorker reports whether it is about the worker, and no launch of it.
-func (c call) ofWorker() bool { return c.Do == doDrain || c.Do == doResume }
+func (c call) ofWorker() bool { return c.Do == doGreet || c.Do == doDrain || c.Do == doResume }
 
 // What a worker answers.
 const (
@@ -242,7 +244,7 @@ func readCall(data []byte) (c call, err error) {
 		return c, err
 	}
 	c.By = plain(c.By)
-	if !slices.Contains([]string{doLaunch, doAsk, doStop, doDrop, doDrain, doResume}, c.Do) {
+	if !slices.Contains([]string{doLaunch, doAsk, doStop, doDrop, doGreet, doDrain, doResume}, c.Do) {
 		return c, fmt.Errorf("it asks for %.40q", c.Do)
 	}
 	if !journal.IsID(c.Journal) || c.Epoch < 1 || c.At.IsZero() || isKey(c.Key) == c.ofWorker() ||

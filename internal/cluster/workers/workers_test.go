@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -23,6 +24,7 @@ import (
 
 func TestMain(m *testing.M) {
 	natstest.Main()
+	decide()
 	os.Exit(m.Run())
 }
 
@@ -371,6 +373,47 @@ func TestSilentWorkerHasLostIt(t *testing.T) {
 	}
 }
 
+// A launch that waits for a worker is sent after a restart, and a key that a worker has used is given
+// to no other.
+func TestWaitingLaunchOutlivesARestart(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t, 1)
+	b, m := newBench(t, s, 1), newMaker()
+	ctx, cancel := context.WithCancel(t.Context())
+	said := make(chan string, 1)
+	w := launch.Watch{Waits: func(why string) { said <- why }, Began: func() {}}
+	order := func() (launch.Sent, error) { return sentFor(testKey), nil }
+	ended := make(chan error, 1)
+	go func() { _, err := b.Launch(ctx, testKey, []string{"linux"}, order, w); ended <- err }()
+	<-said
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) || !b.Knows(testKey) {
+		t.Fatalf("%v; it is known: %v", err, b.Knows(testKey))
+	}
+	if back, err := b.Stop(t.Context(), testKey); back != nil || err != nil {
+		t.Errorf("one that was never sent is stopped: %+v, %v", back, err)
+	}
+	p, _, _ := hire(t, s, t.TempDir(), m, 1)
+	back := b.launches(testKey, launch.Watch{})
+	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
+	close(m.ends)
+	if x := within(t, back).Exit; x.Code != 7 {
+		t.Errorf("%+v", x)
+	}
+
+	used := "far-2/A#1.1"
+	if a, err := b.ask(t.Context(), p.ID(), call{Do: doLaunch, Key: used, Sent: new(sentFor(used))}); err != nil || a.Is != isRunning {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	until(t, "it is over", func() bool {
+		a, err := b.ask(t.Context(), p.ID(), call{Do: doDrop, Key: used})
+		return err == nil && a.Is == isOver
+	})
+	if x := within(t, b.launches(used, launch.Watch{})).Exit; !x.Lost {
+		t.Errorf("%+v", x)
+	}
+}
+
 // A machine that was deposed can do nothing any more with a worker that has heard of the one after it.
 func TestOldEpochIsRefused(t *testing.T) {
 	conform.Rule(t, "13-workers epochs", "each request of an epoch that is over is refused and reported")
@@ -457,7 +500,7 @@ func TestForgedResultIsRefused(t *testing.T) {
 		Launches: []Doing{}}, func(c call) answer {
 		mu.Lock()
 		defer mu.Unlock()
-		if c.Do == doDrop {
+		if c.Do == doDrop || c.Do == doGreet {
 			return answer{Is: isOver}
 		}
 		if asked++; asked == 1 {
