@@ -41,7 +41,7 @@ type Lead interface {
 // Cluster is how a journal that several machines keep is doing.
 type Cluster struct {
 	Journal  string    `json:"journal"` // its id
-	Machine  string    `json:"machine"` // this one
+	Machine  string    `json:"machine"` // this one; "" = no process serves the repo here
 	Epoch    int64     `json:"epoch"`   // the newest known
 	Leader   string    `json:"leader"`  // who began it
 	Leads    bool      `json:"leads"`   // this machine decides

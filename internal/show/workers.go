@@ -13,7 +13,7 @@ import (
 
 // Workers prints who does steps for this machine, and which.
 func Workers(con *console.Console, c *daemon.Cluster) error {
-	if c == nil {
+	if c == nil || c.Machine == "" {
 		return fault.Failed("start `sluice daemon --cluster URLS`",
 			"no daemon serves this repo in a cluster, so that nobody knows of workers")
 	}
@@ -21,7 +21,7 @@ func Workers(con *console.Console, c *daemon.Cluster) error {
 		return con.Document(map[string]any{"workers": append([]daemon.Worker{}, c.Workers...)})
 	}
 	if len(c.Workers) == 0 {
-		con.Print("no workers: start one in a clone with `sluice worker`")
+		con.Print("no workers: start one in a clone: sluice worker --cluster URLS --journal %s --labels LABELS", c.Journal)
 	}
 	age := func(at time.Time) string { return render.Ago(con.Now().Sub(at)) }
 	for _, w := range c.Workers {
