@@ -63,6 +63,7 @@ type Worker struct {
 	Slots    int            `json:"slots"`
 	Since    time.Time      `json:"since"`
 	Launches []WorkerLaunch `json:"launches,omitempty"`
+	Foreign  string         `json:"foreign,omitempty"` // why it is sent nothing: its release speaks to other ones
 }
 
 // WorkerLaunch is what a worker does.

@@ -32,7 +32,8 @@ type leading struct {
 func (l leading) Report() daemon.Cluster {
 	r := l.Member.Report()
 	for _, b := range l.desk.Workers() {
-		w := daemon.Worker{ID: b.Worker, Name: b.Name, Version: b.Version, Labels: b.Labels, Slots: b.Slots, Since: b.Since}
+		w := daemon.Worker{ID: b.Worker, Name: b.Name, Version: b.Version, Labels: b.Labels, Slots: b.Slots, Since: b.Since,
+			Foreign: b.Foreign}
 		for _, d := range b.Launches {
 			w.Launches = append(w.Launches, daemon.WorkerLaunch{Key: d.Key, Since: d.Since, Ended: d.Ended})
 		}

@@ -1,6 +1,8 @@
 package show
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -33,6 +35,10 @@ func Workers(con *console.Console, c *daemon.Cluster) error {
 		}
 		con.Print("%s  %s  %s  %d of %d busy, there for %s", w.ID, text.Line(w.Name), strings.Join(w.Labels, ","), busy,
 			w.Slots, age(w.Since))
+		if w.Foreign != "" {
+			con.PrintWrapped(2, console.Styled(fmt.Sprintf("gets no steps: %s (its release: %s)", w.Foreign,
+				cmp.Or(text.Line(w.Version), "unknown")), console.Yellow))
+		}
 		for _, l := range w.Launches {
 			did := "for"
 			if l.Ended {

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,6 +129,11 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 		return
 	}
 	d.workers[worker] = &seen{Beat: b, at: time.Now()}
+	if b.Foreign != "" {
+		d.mu.Unlock()
+		d.refuse(worker, b.Foreign)
+		return
+	}
 	var over []string
 	for _, l := range b.Launches {
 		if d.live[l.Key] == 0 {
@@ -197,20 +203,32 @@ func (d *Desk) of(worker string) (b Beat, silent time.Duration) {
 	return b, time.Since(d.began)
 }
 
+// version returns the version in which a worker is spoken to.
+func (d *Desk) version(worker string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ours, theirs := versions(), versions()
+	if w := d.workers[worker]; w != nil {
+		theirs = w.Versions
+	}
+	return cmp.Or(ours.common(theirs), ours.Newest)
+}
+
 // pick returns a worker with all labels and most free slots; not one of those passed over. Without
 // one, why says what is missing.
 func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worker, why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	why, most := fmt.Sprintf("no worker with the labels %s is there: start one with `sluice worker`",
-		strings.Join(on, ", ")), 0
+	there, most, names := "", 0, strings.Join(on, ", ")
 	for id, w := range d.workers {
 		if time.Since(w.at) > d.silence() || !w.labelled(on) {
 			continue
 		}
-		if why == "" || worker == "" {
-			why = fmt.Sprintf("all workers with the labels %s are busy", strings.Join(on, ", "))
+		if w.Foreign != "" {
+			there = cmp.Or(there, "are of another release: `sluice workers` says which")
+			continue
 		}
+		there = "are busy"
 		free := w.free() - w.given
 		if free > 0 && id == prefer {
 			free = MaxSlots + 1
@@ -219,11 +237,14 @@ func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worke
 			worker, most = id, free
 		}
 	}
-	if worker != "" {
+	switch {
+	case worker != "":
 		d.workers[worker].given++
-		why = ""
+		return worker, ""
+	case there == "":
+		return "", fmt.Sprintf("no worker with the labels %s is there: start one with `sluice worker`", names)
 	}
-	return worker, why
+	return "", fmt.Sprintf("all workers with the labels %s %s", names, there)
 }
 
 // holds has a key count as waited for until the returned function is called.

@@ -180,8 +180,8 @@ func (p *Post) Run(ctx context.Context) error {
 // beat says who is here and what it does.
 func (p *Post) beat() {
 	p.mu.Lock()
-	b := Beat{Worker: p.id, Name: p.opt.Name, Journal: p.opt.Journal, Version: p.opt.Version, Labels: p.opt.Labels,
-		Slots: p.opt.Slots, Since: p.since}
+	b := Beat{Worker: p.id, Name: p.opt.Name, Journal: p.opt.Journal, Version: p.opt.Version,
+		Versions: versions(), Labels: p.opt.Labels, Slots: p.opt.Slots, Since: p.since}
 	running := map[string]launch.Sent{}
 	for key, m := range p.keys {
 		if m.Over || len(b.Launches) == maxKeys {

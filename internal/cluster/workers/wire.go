@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,14 +43,17 @@ const (
 
 // Beat is a heartbeat: who a worker is, and what it does.
 type Beat struct {
-	Worker   string    `json:"worker"`
-	Name     string    `json:"name"` // of its machine, for people
-	Journal  string    `json:"journal"`
-	Version  string    `json:"version,omitempty"`
+	Worker  string `json:"worker"`
+	Name    string `json:"name"` // of its machine, for people
+	Journal string `json:"journal"`
+	Version string `json:"version,omitempty"` // of its release, for people
+	Versions
 	Labels   []string  `json:"labels"`
 	Slots    int       `json:"slots"`
 	Since    time.Time `json:"since"`
 	Launches []Doing   `json:"launches,omitempty"`
+
+	Foreign string `json:"-"` // why it is sent nothing: it speaks another version, so the launches are not known
 }
 
 // Doing is a launch that a worker has.
@@ -93,6 +97,7 @@ const (
 
 // call is a request to a worker.
 type call struct {
+	Wire    int          `json:"wire,omitempty"` // the version that it is of: see Versions
 	Do      string       `json:"do"`
 	Journal string       `json:"journal"`
 	Epoch   int64        `json:"epoch"`
@@ -152,7 +157,10 @@ func read(data []byte, most int, v any) error {
 
 // readBeat reads a heartbeat from the subject of a worker.
 func readBeat(data []byte, worker string) (b Beat, err error) {
-	if err := read(data, maxBeat, &b); err != nil {
+	err = read(data, maxBeat, &b)
+	if b.Foreign = b.foreign("it", err); b.Foreign != "" {
+		b.Launches = nil
+	} else if err != nil {
 		return b, err
 	}
 	switch {
@@ -203,10 +211,14 @@ func plain(s string) string { return text.Line(s[:min(len(s), maxName)]) }
 
 // readCall reads a request.
 func readCall(data []byte) (c call, err error) {
-	if err := read(data, maxCall, &c); err != nil {
+	err = read(data, maxCall, &c)
+	c.By = plain(c.By)
+	if why := (Versions{c.Wire, c.Wire}).foreign("the machine that decides", err); why != "" {
+		return c, errors.New(why)
+	}
+	if err != nil {
 		return c, err
 	}
-	c.By = plain(c.By)
 	if !slices.Contains([]string{doLaunch, doAsk, doStop, doDrop}, c.Do) {
 		return c, fmt.Errorf("it asks for %.40q", c.Do)
 	}
