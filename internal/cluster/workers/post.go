@@ -71,6 +71,7 @@ type Post struct {
 	id    string
 	since time.Time
 	done  sync.WaitGroup
+	ended chan struct{} // has room for one: a launch has ended, which the next heartbeat says
 
 	mu    sync.Mutex // guards what follows
 	epoch int64      // the highest seen
@@ -89,7 +90,7 @@ type made struct {
 
 // NewPost reads what this worker has accepted before.
 func NewPost(o PostOptions) (*Post, error) {
-	p := &Post{opt: o, since: o.Now(), keys: map[string]*made{}}
+	p := &Post{opt: o, since: o.Now(), keys: map[string]*made{}, ended: make(chan struct{}, 1)}
 	var err error
 	if p.id, err = ID(o.State); err != nil {
 		return nil, err
@@ -172,6 +173,7 @@ func (p *Post) Run(ctx context.Context) error {
 			return sub.Unsubscribe()
 		case m := <-calls:
 			p.reply(ctx, m)
+		case <-p.ended:
 		case <-tick.C:
 		}
 	}
@@ -345,6 +347,10 @@ func (p *Post) goOn(ctx context.Context, m *made) {
 		}
 		if m.Drop {
 			p.clear(ctx, m)
+		}
+		select {
+		case p.ended <- struct{}{}:
+		default:
 		}
 	})
 }
