@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,12 +26,14 @@ import (
 // leading is this machine's part in a journal, with its workers.
 type leading struct {
 	*cluster.Member
-	desk *workers.Desk
+	desk  *workers.Desk
+	packs *cluster.Packs // of launches
 }
 
 // Report is the member's, with who works.
 func (l leading) Report() daemon.Cluster {
 	r := l.Member.Report()
+	r.Stalled = cmp.Or(r.Stalled, l.packs.Stalled())
 	for _, b := range l.desk.Workers() {
 		w := daemon.Worker{ID: b.Worker, Name: b.Name, Version: b.Version, Labels: b.Labels, Slots: b.Slots, Since: b.Since,
 			Foreign: b.Foreign}
@@ -66,7 +69,7 @@ func (w *Parts) inCluster(m *cluster.Member, root, state string, repo *git.Repo)
 	if err != nil {
 		return part{}, err
 	}
-	return part{leading{m, desk}, desk, m.Packs(), desk.Close}, nil
+	return part{leading{m, desk, packs}, desk, m.Packs(), desk.Close}, nil
 }
 
 // packFor stores a pack of a commit for a worker that has others.

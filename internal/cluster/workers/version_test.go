@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -78,5 +79,41 @@ func TestAnotherRelease(t *testing.T) {
 	close(second.ends)
 	if x := within(t, anew).Exit; x.Code != 7 {
 		t.Errorf("%+v", x)
+	}
+}
+
+// A worker takes no order for a repo that it does not work for, and is no worker of that repo's.
+func TestAnotherRepo(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t, 1)
+	b, m := newBench(t, s, 1), newMaker()
+	p, out, _ := hire(t, s, t.TempDir(), m, 1)
+	until(t, "it is there", func() bool { return len(b.Workers()) == 1 })
+	other := strings.Repeat("f", len(testJournal))
+	order := sentFor(testKey)
+	data, err := json.Marshal(call{Do: doLaunch, Journal: other, Epoch: 9, Key: testKey, Sent: &order})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := b.conn.Ask(t.Context(), prefix+p.ID()+orderEnd, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := readAnswer(reply); err != nil || a.Is != isRefused || !strings.Contains(a.Why, "another repo") {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if m.begun(testKey) != 0 || !strings.Contains(out.String(), "another repo") {
+		t.Errorf("%d launches; the log:\n%s", m.begun(testKey), out)
+	}
+	desk, err := NewDesk(DeskOptions{Conn: b.conn, Journal: other, Lease: func() time.Duration { return time.Second }, Logf: b.log.logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = desk.Close() })
+	if x := within(t, b.launches(testKey, launch.Watch{Began: func() { close(m.ends) }})).Exit; x.Code != 7 { // beats came meanwhile
+		t.Errorf("%+v", x)
+	}
+	if w := desk.Workers(); len(w) != 0 {
+		t.Errorf("it is listed: %+v", w)
 	}
 }
