@@ -74,7 +74,7 @@ soak: ## a week of 100,000 runs in the real daemon, by a faster clock: nothing m
 others: ## opencode, qwen and gemini against a stand-in; SLUICE_OTHERS=DIR names the node_modules/.bin that has them
 	$(GO) test -count=1 -timeout 30m -run 'TestOthers' -v ./test/
 
-releases: ## runs handed over between the release OLD (a commit) and this one, both ways
+releases: ## runs handed over between the release OLD (a commit) and this one, both ways; on several machines too
 	@.ci/releases $(OLD)
 
 house: ## measures of the rooms: lines, largest file, function and type, calls against the order

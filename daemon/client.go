@@ -272,6 +272,9 @@ func (r *Reader) Recent(since time.Time, most int) Status {
 func (r *Reader) answer(q query) Status {
 	s, sources := statusOf(r.c, r.root, q, nil)
 	s.drift(sources)
+	if r.c.led > 0 {
+		s.Cluster = &Cluster{Epoch: r.c.led}
+	}
 	return s
 }
 

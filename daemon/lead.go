@@ -41,7 +41,7 @@ type Lead interface {
 // Cluster is how a journal that several machines keep is doing.
 type Cluster struct {
 	Journal  string    `json:"journal"` // its id
-	Machine  string    `json:"machine"` // this one
+	Machine  string    `json:"machine"` // this one; "" = no process serves the repo here
 	Epoch    int64     `json:"epoch"`   // the newest known
 	Leader   string    `json:"leader"`  // who began it
 	Leads    bool      `json:"leads"`   // this machine decides
@@ -65,6 +65,7 @@ type Worker struct {
 	Since    time.Time      `json:"since"`
 	Draining bool           `json:"draining,omitempty"` // it finishes what it has, and takes nothing new
 	Launches []WorkerLaunch `json:"launches,omitempty"`
+	Foreign  string         `json:"foreign,omitempty"` // why it is sent nothing: its release speaks to other ones
 }
 
 // WorkerLaunch is what a worker does.

@@ -272,6 +272,8 @@ func TestClusterMistakes(t *testing.T) {
 	a.sameAsStream(servers, id)
 	a.stop()
 	says(a, 0, "ok stream SLUICE_"+id, "audit", "verify", "--cluster", servers.URL())
+	says(a, 0, "epoch 2, and nothing serves this repo here: `sluice watch add`", "status")
+	says(a, 1, "no daemon serves this repo in a cluster", "workers")
 
 	// the servers lose all: neither begins anew, and a daemon with only this repo ends
 	servers.Kill(0)
@@ -359,6 +361,9 @@ func TestClusterLandsFromPacks(t *testing.T) {
 	eventually(t, "the standby knows it", func() bool { return b.step("B").State == engine.Gating })
 	if out, err := exec.Command("git", "-C", b.repo, "rev-parse", "--verify", "sluice/long-1").CombinedOutput(); err == nil {
 		t.Fatalf("the standby's clone has the commits already: %s", out)
+	}
+	if code, out := b.code("show", "GB", "--diff"); code != 1 || !strings.Contains(out, "the work of B is not on this machine") {
+		t.Errorf("the standby shows work that it has not: %d, %s", code, out)
 	}
 	a.die()
 	within(t, serverElection, "b leads", b.leads)

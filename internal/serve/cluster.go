@@ -102,9 +102,11 @@ func BeginCluster(ctx context.Context, con *console.Console, p *workspace.Worksp
 		if con.JSON {
 			return con.Document(map[string]any{"journal": b.ID, "records": b.Records})
 		}
+		hosts := o.Servers.Hosts()
 		con.Print("the stream has the journal: %s", text.Plural(int(b.Records), "record"))
-		con.Print("here:            sluice daemon --cluster %s", o.Servers.Hosts())
-		con.Print("another machine: sluice cluster join %s %s", b.ID, o.Servers.Hosts())
+		con.Print("here:            sluice watch add && sluice daemon --cluster %s", hosts)
+		con.Print("another machine: sluice cluster join %s %s", b.ID, hosts)
+		con.Print("a worker:        sluice worker --cluster %s --journal %s --labels LABELS", hosts, b.ID)
 		return nil
 	})
 }
@@ -116,7 +118,7 @@ func JoinCluster(ctx context.Context, con *console.Console, p *workspace.Workspa
 		if err := c.Join(ctx, member(con, id), p.State); err != nil {
 			return err
 		}
-		con.Print("joined: start `sluice daemon --cluster %s --standby`", s.Hosts())
+		con.Print("joined: sluice watch add && sluice daemon --cluster %s --standby", s.Hosts())
 		return nil
 	})
 }

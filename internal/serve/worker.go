@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,16 +28,18 @@ import (
 // leading is this machine's part in a journal, with its workers.
 type leading struct {
 	*cluster.Member
-	desk *workers.Desk
+	desk  *workers.Desk
+	packs *cluster.Packs // of launches
 }
 
 // Report is the member's, with who works.
 func (l leading) Report() daemon.Cluster {
 	r := l.Member.Report()
 	r.Desk = l.desk.Key()
+	r.Stalled = cmp.Or(r.Stalled, l.packs.Stalled())
 	for _, b := range l.desk.Workers() {
 		w := daemon.Worker{ID: b.Worker, Name: b.Name, Version: b.Version, Labels: b.Labels, Slots: b.Slots, Since: b.Since,
-			Draining: b.Draining}
+			Draining: b.Draining, Foreign: b.Foreign}
 		for _, d := range b.Launches {
 			w.Launches = append(w.Launches, daemon.WorkerLaunch{Key: d.Key, Since: d.Since, Ended: d.Ended})
 		}
@@ -70,7 +73,7 @@ func (w *Parts) inCluster(m *cluster.Member, root, state string, repo *git.Repo)
 	if err != nil {
 		return part{}, err
 	}
-	return part{leading{m, desk}, desk, desk.Drain, m.Packs(), desk.Close}, nil
+	return part{leading{m, desk, packs}, desk, desk.Drain, m.Packs(), desk.Close}, nil
 }
 
 // packFor stores a pack of a commit for a worker that has others.

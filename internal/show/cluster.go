@@ -18,6 +18,8 @@ func printCluster(con *console.Console, c *daemon.Cluster) {
 	}
 	who := "this machine leads"
 	switch {
+	case c.Machine == "":
+		who = "and nothing serves this repo here: `sluice watch add`, then `sluice daemon --cluster URLS`"
 	case !c.Leads && c.Left:
 		who = "nobody leads; the last was " + text.Line(c.Leader)
 	case !c.Leads:

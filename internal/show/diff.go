@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -50,7 +51,10 @@ func Patch(ctx context.Context, repo *git.Repo, sh *Shown, how Diff) (patch []by
 	case to != "":
 		patch, cut, err = repo.Between(ctx, from, to, most, look)
 	default:
-		patch, cut, err = repo.Diff(ctx, sh.tree, from, most, look)
+		if patch, cut, err = repo.Diff(ctx, sh.tree, from, most, look); errors.Is(err, fs.ErrNotExist) {
+			err = fault.Failed("look on the machine where it was done: `sluice status` names the one that leads",
+				"the work of %s is not on this machine", sh.Step)
+		}
 	}
 	if cut { // a part of a line says something else than the whole
 		patch = patch[:strings.LastIndexByte(string(patch), '\n')+1]

@@ -96,7 +96,7 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 	for _, h := range st.Health {
 		con.Note("%s %s", con.PaintErr(console.Yellow, "note:"), text.Message(h))
 	}
-	if c := st.Cluster; c != nil && !c.Leads {
+	if c := st.Cluster; c != nil && c.Machine != "" && !c.Leads {
 		con.Note("%s this machine only follows: what is decided goes to the one that leads", con.PaintErr(console.Yellow,
 			"note:"))
 	}
@@ -104,7 +104,7 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 		con.Note("%s the journal cannot be written, so nothing is started: %s", con.PaintErr(console.Red, "stalled:"),
 			text.Message(st.Stalled))
 	}
-	if !served && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
+	if !served && st.Cluster == nil && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
 		con.Note("%s no sluice process serves this repo: `sluice run RUN` continues it here, `sluice watch add` and "+
 			"`sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"))
 	}
@@ -150,6 +150,9 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 			con.Print("")
 		}
 		printLines(con, render.RunLines(con, r, con.Now()))
+		if st.Cluster != nil && !st.Cluster.Leads { // it is taken where it has ended
+			continue
+		}
 		if take := land.ToTake(ctx, p.Root, r); take != "" {
 			con.PrintWrapped(2, console.Styled(take, console.Plain))
 		}

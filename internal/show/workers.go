@@ -1,6 +1,8 @@
 package show
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 
 // Workers prints who does steps for this machine, and which.
 func Workers(con *console.Console, c *daemon.Cluster) error {
-	if c == nil {
+	if c == nil || c.Machine == "" {
 		return fault.Failed("start `sluice daemon --cluster URLS`",
 			"no daemon serves this repo in a cluster, so that nobody knows of workers")
 	}
@@ -21,7 +23,7 @@ func Workers(con *console.Console, c *daemon.Cluster) error {
 		return con.Document(map[string]any{"workers": append([]daemon.Worker{}, c.Workers...), "desk": c.Desk})
 	}
 	if len(c.Workers) == 0 {
-		con.Print("no workers: start one in a clone with `sluice worker`")
+		con.Print("no workers: start one in a clone: sluice worker --cluster URLS --journal %s --labels LABELS", c.Journal)
 	}
 	age := func(at time.Time) string { return render.Ago(con.Now().Sub(at)) }
 	for _, w := range c.Workers {
@@ -40,6 +42,10 @@ func Workers(con *console.Console, c *daemon.Cluster) error {
 		}
 		con.Print("%s  %s  %s  %d of %d busy%s, there for %s", w.ID, text.Line(w.Name), strings.Join(w.Labels, ","), busy,
 			w.Slots, state, age(w.Since))
+		if w.Foreign != "" {
+			con.PrintWrapped(2, console.Styled(fmt.Sprintf("gets no steps: %s (its release: %s)", w.Foreign,
+				cmp.Or(text.Line(w.Version), "unknown")), console.Yellow))
+		}
 		for _, l := range w.Launches {
 			did := "for"
 			if l.Ended {

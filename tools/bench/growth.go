@@ -19,7 +19,7 @@ func growth(ctx context.Context, b *bench) (out []figure, err error) {
 	if b.short {
 		sizes = []int{2, 4, 8}
 	}
-	l, err := b.newLatency(ctx, "row19", "sentinel", sentinelSpec)
+	l, err := b.newLatency(ctx, "row22", "sentinel", sentinelSpec)
 	if err != nil {
 		return nil, err
 	}

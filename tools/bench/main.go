@@ -57,7 +57,10 @@ func rows() []row {
 		{16, "taking the work of an attempt", takingWork},
 		{17, "row 2 while the page is looked at", viewed},
 		{18, "the page's first answer", paint},
-		{19, "growth with the live runs", growth},
+		{19, "cluster: appends", clusterAppends},
+		{20, "cluster: launches on workers", workerLaunches},
+		{21, "cluster: heartbeats of 1,000 workers", heartbeats},
+		{22, "growth with the live runs", growth},
 	}
 }
 

@@ -18,6 +18,7 @@ const askIn = 3 * time.Second // an answer
 // ask sends a request to a worker. Only an answer proves anything.
 func (d *Desk) ask(ctx context.Context, worker string, c call) (a answer, err error) {
 	c.Journal, c.By, c.Epoch, c.At = d.opt.Journal, d.opt.By, d.opt.Lead(), d.now()
+	c.Wire = d.version(worker)
 	if c.Epoch == 0 {
 		return a, errors.New("this machine may begin nothing now")
 	}

@@ -220,7 +220,7 @@ func orders(t *testing.T) map[string][]byte {
 	out := map[string][]byte{}
 	for _, c := range []call{{Do: doLaunch, Key: other.Key, Sent: &other}, {Do: doAsk, Key: testKey}, {Do: doStop, Key: testKey},
 		{Do: doDrop, Key: testKey}, {Do: doDrain}} {
-		c.Journal, c.Epoch, c.At = testJournal, 1, time.Now()
+		c.Wire, c.Journal, c.Epoch, c.At = versions().Newest, testJournal, 1, time.Now()
 		data, err := json.Marshal(c)
 		if err != nil {
 			t.Fatal(err)
@@ -305,7 +305,7 @@ func TestHeartbeatInAnothersName(t *testing.T) {
 	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
 	x, subject := a.attacks(), prefix+a.id["good"]+beatEnd
 	forges := func(name string, launches []Doing) {
-		data, err := json.Marshal(Beat{Worker: a.id["good"], Name: "w", Journal: testJournal, Labels: []string{"linux"}, Slots: 1,
+		data, err := json.Marshal(Beat{Worker: a.id["good"], Name: "w", Journal: testJournal, Versions: versions(), Labels: []string{"linux"}, Slots: 1,
 			At: time.Now().Add(time.Hour), Launches: launches})
 		if err != nil {
 			t.Fatal(err)

@@ -141,6 +141,11 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 		return
 	}
 	d.workers[worker] = &seen{Beat: b, at: time.Now()}
+	if b.Foreign != "" {
+		d.mu.Unlock()
+		d.refuse(worker, b.Foreign)
+		return
+	}
 	var over []string
 	for _, l := range b.Launches {
 		x := d.live[l.Key]
@@ -227,6 +232,17 @@ func (d *Desk) of(worker string) (b Beat, silent time.Duration) {
 	return b, time.Since(d.began)
 }
 
+// version returns the version in which a worker is spoken to.
+func (d *Desk) version(worker string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ours, theirs := versions(), versions()
+	if w := d.workers[worker]; w != nil {
+		theirs = w.Versions
+	}
+	return cmp.Or(ours.common(theirs), ours.Newest)
+}
+
 // pick returns a worker with all labels and most free slots; not one of those passed over. Without
 // one, why says what is missing.
 func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worker, why string) {
@@ -235,6 +251,10 @@ func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worke
 	there, most, names := "", 0, strings.Join(on, ", ")
 	for id, w := range d.workers {
 		if time.Since(w.at) > d.silence() || !labelled(w.Labels, on) {
+			continue
+		}
+		if w.Foreign != "" {
+			there = cmp.Or(there, "are of another release: `sluice workers` says which")
 			continue
 		}
 		if w.Draining && id != prefer { // what it has had, it finishes

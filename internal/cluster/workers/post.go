@@ -80,8 +80,9 @@ type Post struct {
 	id     string
 	since  time.Time
 	done   sync.WaitGroup
-	said   string    // why a request was refused last; of Run alone
-	beaten time.Time // the time of the newest heartbeat; of Run alone
+	said   string        // why a request was refused last; of Run alone
+	beaten time.Time     // the time of the newest heartbeat; of Run alone
+	ended  chan struct{} // has room for one: a launch has ended, which the next heartbeat says
 
 	mu     sync.Mutex // guards what follows
 	epoch  int64      // the highest seen
@@ -102,7 +103,7 @@ type made struct {
 
 // NewPost reads what this worker has accepted before.
 func NewPost(o PostOptions) (*Post, error) {
-	p := &Post{opt: o, since: o.Now(), keys: map[string]*made{}}
+	p := &Post{opt: o, since: o.Now(), keys: map[string]*made{}, ended: make(chan struct{}, 1)}
 	var err error
 	if p.id, err = ID(o.State); err != nil {
 		return nil, err
@@ -195,6 +196,7 @@ func (p *Post) Run(ctx context.Context, leave <-chan struct{}) error {
 			p.reply(ctx, m)
 		case <-sweep.C:
 			p.sweep()
+		case <-p.ended:
 		case <-tick.C:
 		}
 	}
@@ -207,8 +209,9 @@ func (p *Post) orders() string { return prefix + p.id + orderEnd }
 func (p *Post) beat() {
 	p.beaten = later(p.beaten, p.opt.Now())
 	p.mu.Lock()
-	b := Beat{Worker: p.id, Name: p.opt.Name, Journal: p.opt.Journal, Version: p.opt.Version, Labels: p.opt.Labels,
-		Slots: p.opt.Slots, Since: p.since, At: p.beaten, Draining: p.drains.Drains || p.leaves, Epoch: p.epoch}
+	b := Beat{Worker: p.id, Name: p.opt.Name, Journal: p.opt.Journal, Version: p.opt.Version,
+		Versions: versions(), Labels: p.opt.Labels, Slots: p.opt.Slots, Since: p.since, At: p.beaten,
+		Draining: p.drains.Drains || p.leaves, Epoch: p.epoch}
 	running := map[string]launch.Sent{}
 	for key, m := range p.keys {
 		if m.Over || len(b.Launches) == maxKeys {
@@ -294,6 +297,10 @@ func (p *Post) goOn(ctx context.Context, m *made) {
 		}
 		if m.Drop {
 			p.clear(ctx, m)
+		}
+		select {
+		case p.ended <- struct{}{}:
+		default:
 		}
 	})
 }

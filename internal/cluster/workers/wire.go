@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,10 +45,11 @@ const (
 // Beat is a heartbeat: who a worker is, and what it does. Anybody of its account can send one in its
 // name, so it is a hint, but for the marks of its launches.
 type Beat struct {
-	Worker   string    `json:"worker"`
-	Name     string    `json:"name"` // of its machine, for people
-	Journal  string    `json:"journal"`
-	Version  string    `json:"version,omitempty"`
+	Worker  string `json:"worker"`
+	Name    string `json:"name"` // of its machine, for people
+	Journal string `json:"journal"`
+	Version string `json:"version,omitempty"` // of its release, for people
+	Versions
 	Labels   []string  `json:"labels"`
 	Slots    int       `json:"slots"`
 	Since    time.Time `json:"since"`
@@ -55,6 +57,8 @@ type Beat struct {
 	Draining bool      `json:"draining,omitempty"` // it finishes what it has, and takes nothing new
 	Epoch    int64     `json:"epoch,omitempty"`    // the newest that it has heard of
 	Launches []Doing   `json:"launches,omitempty"`
+
+	Foreign string `json:"-"` // why it is sent nothing: it speaks another version, so the launches are not known
 }
 
 // Doing is a launch that a worker has.
@@ -121,6 +125,7 @@ const (
 // call is a request to a worker. It is signed with the key that its sender logs in with, if it does so
 // with one: see cluster.Conn.
 type call struct {
+	Wire    int          `json:"wire,omitempty"` // the version that it is of: see Versions
 	Do      string       `json:"do"`
 	Journal string       `json:"journal"`
 	Epoch   int64        `json:"epoch"`
@@ -189,7 +194,10 @@ func read(data []byte, most int, v any) error {
 
 // readBeat reads a heartbeat from the subject of a worker.
 func readBeat(data []byte, worker string) (b Beat, err error) {
-	if err := read(data, maxBeat, &b); err != nil {
+	err = read(data, maxBeat, &b)
+	if b.Foreign = b.foreign("it", err); b.Foreign != "" {
+		b.Launches = nil
+	} else if err != nil {
 		return b, err
 	}
 	switch {
@@ -240,10 +248,14 @@ func plain(s string) string { return text.Line(s[:min(len(s), maxName)]) }
 
 // readCall reads a request.
 func readCall(data []byte) (c call, err error) {
-	if err := read(data, maxCall, &c); err != nil {
+	err = read(data, maxCall, &c)
+	c.By = plain(c.By)
+	if why := (Versions{c.Wire, c.Wire}).foreign("the machine that decides", err); why != "" {
+		return c, errors.New(why)
+	}
+	if err != nil {
 		return c, err
 	}
-	c.By = plain(c.By)
 	if !slices.Contains([]string{doLaunch, doAsk, doStop, doDrop, doGreet, doDrain, doResume}, c.Do) {
 		return c, fmt.Errorf("it asks for %.40q", c.Do)
 	}

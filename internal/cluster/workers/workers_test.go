@@ -496,7 +496,7 @@ func TestForgedResultIsRefused(t *testing.T) {
 		{Is: isEnded, Result: []byte(`{"exit":{"code":999}}`), Sign: sign(testToken(testKey), testKey, []byte(`{"exit":{"code":999}}`))},
 		{Is: isEnded, Result: result, Sign: sign(testToken(testKey), testKey, result)},
 	}
-	impostor(t, s, worker, Beat{Worker: worker, Name: "w", Journal: testJournal, Labels: []string{"linux"}, Slots: 1,
+	impostor(t, s, worker, Beat{Worker: worker, Name: "w", Journal: testJournal, Versions: versions(), Labels: []string{"linux"}, Slots: 1,
 		Launches: []Doing{}}, func(c call) answer {
 		mu.Lock()
 		defer mu.Unlock()
@@ -584,7 +584,7 @@ func TestWire(t *testing.T) {
 	edit := func(f func(*launch.Sent)) string {
 		s := good
 		f(&s)
-		data, err := json.Marshal(call{Do: doLaunch, Journal: testJournal, Epoch: 1, At: time.Now(), Key: testKey, Sent: &s})
+		data, err := json.Marshal(call{Wire: versions().Newest, Do: doLaunch, Journal: testJournal, Epoch: 1, At: time.Now(), Key: testKey, Sent: &s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -593,14 +593,22 @@ func TestWire(t *testing.T) {
 	if _, err := readCall([]byte(edit(func(*launch.Sent) {}))); err != nil {
 		t.Fatal(err)
 	}
+	ask := `{"wire":2,"do":"ask","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`
+	if _, err := readCall([]byte(ask)); err != nil {
+		t.Fatal(err)
+	}
+	beat := `{"wire":2,"wire_least":2,"worker":"` + worker + `","journal":"` + testJournal + `","labels":["linux"],"slots":1}`
+	if b, err := readBeat([]byte(beat), worker); err != nil || b.Foreign != "" {
+		t.Fatal(err, b.Foreign)
+	}
 	for what, text := range map[string]string{
 		"no JSON":       `{"do":`,
-		"twice":         `{"do":"ask","do":"drop","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
-		"unknown":       `{"do":"run","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
-		"no epoch":      `{"do":"ask","journal":"` + testJournal + `","at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
-		"no journal":    `{"do":"ask","journal":"../x","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
-		"key leads out": `{"do":"ask","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"far-1/../../x#1.1"}`,
-		"no order":      `{"do":"launch","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
+		"twice":         `{"wire":2,"do":"ask","do":"drop","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
+		"unknown":       `{"wire":2,"do":"run","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
+		"no epoch":      `{"wire":2,"do":"ask","journal":"` + testJournal + `","at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
+		"no journal":    `{"wire":2,"do":"ask","journal":"../x","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
+		"key leads out": `{"wire":2,"do":"ask","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"far-1/../../x#1.1"}`,
+		"no order":      `{"wire":2,"do":"launch","journal":"` + testJournal + `","epoch":1,"at":"2026-01-02T03:04:05Z","key":"` + testKey + `"}`,
 		"another key":   edit(func(s *launch.Sent) { s.Key = "far-1/A#1.2" }),
 		"short token":   edit(func(s *launch.Sent) { s.Token = "ab" }),
 		"dir":           edit(func(s *launch.Sent) { s.Dir = ".workflow/runs/../../../etc" }),
@@ -619,11 +627,11 @@ func TestWire(t *testing.T) {
 		}
 	}
 	for what, text := range map[string]string{
-		"another worker": `{"worker":"ffffffffffffffff","journal":"` + testJournal + `","labels":["linux"],"slots":1}`,
-		"no labels":      `{"worker":"` + worker + `","journal":"` + testJournal + `","labels":[],"slots":1}`,
-		"label":          `{"worker":"` + worker + `","journal":"` + testJournal + `","labels":["a b"],"slots":1}`,
-		"slots":          `{"worker":"` + worker + `","journal":"` + testJournal + `","labels":["linux"],"slots":1000000}`,
-		"key": `{"worker":"` + worker + `","journal":"` + testJournal +
+		"another worker": `{"wire":2,"wire_least":2,"worker":"ffffffffffffffff","journal":"` + testJournal + `","labels":["linux"],"slots":1}`,
+		"no labels":      `{"wire":2,"wire_least":2,"worker":"` + worker + `","journal":"` + testJournal + `","labels":[],"slots":1}`,
+		"label":          `{"wire":2,"wire_least":2,"worker":"` + worker + `","journal":"` + testJournal + `","labels":["a b"],"slots":1}`,
+		"slots":          `{"wire":2,"wire_least":2,"worker":"` + worker + `","journal":"` + testJournal + `","labels":["linux"],"slots":1000000}`,
+		"key": `{"wire":2,"wire_least":2,"worker":"` + worker + `","journal":"` + testJournal +
 			`","labels":["linux"],"slots":1,"launches":[{"key":"../x","since":"2020-01-01T00:00:00Z"}]}`,
 	} {
 		if _, err := readBeat([]byte(text), worker); err == nil {
