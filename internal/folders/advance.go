@@ -11,11 +11,11 @@ import (
 
 // Advance moves the branch to the taken work of an attempt that has passed. It returns why a person
 // must do it.
-func (x *Folders) Advance(ctx context.Context, j job.Job) string {
+func (x *branches) Advance(ctx context.Context, j job.Job) string {
 	return x.moveBranch(ctx, j, x.advanced, "the work of %s.%d is kept, and its branch was not moved")
 }
 
-func (x *Folders) advanced(ctx context.Context, j job.Job) (string, error) {
+func (x *branches) advanced(ctx context.Context, j job.Job) (string, error) {
 	var b tree.Begin
 	var c tree.Covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {

@@ -19,7 +19,7 @@ import (
 
 // Begun returns the record of an attempt's beginning. If there is none it creates it, before
 // anything else.
-func (x *Folders) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (tree.Begin, error) {
+func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (tree.Begin, error) {
 	var b tree.Begin
 	if j.Attempt.Reads {
 		return x.looks(ctx, j, st, n)
@@ -74,7 +74,7 @@ func (x *Folders) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) 
 	return b, layout.Save(file, b)
 }
 
-func (x *Folders) listsBelow(j job.Job, top string) (out []string) {
+func (x *ground) listsBelow(j job.Job, top string) (out []string) {
 	for _, l := range j.RunInfo.Lists {
 		if rel, err := filepath.Rel(top, filepath.Join(x.Root, filepath.FromSlash(l))); top != "" && err == nil &&
 			filepath.IsLocal(rel) {
@@ -90,7 +90,7 @@ func inGit(st *engine.Step) bool {
 }
 
 // beginRefs records what a new commit or pull request is compared with.
-func (x *Folders) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b *tree.Begin) error {
+func (x *places) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b *tree.Begin) error {
 	if !x.opt.Git.Checkout() || !inGit(st) {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (x *Folders) beginRefs(ctx context.Context, j job.Job, st *engine.Step, b *
 }
 
 // place returns the folder of an attempt, and creates it if missing.
-func (x *Folders) place(ctx context.Context, j job.Job, st *engine.Step) (tree.Begin, error) {
+func (x *places) place(ctx context.Context, j job.Job, st *engine.Step) (tree.Begin, error) {
 	b := tree.Begin{Dir: x.Root}
 	if st.Agent != nil {
 		b.Own = j.Attempt.Worktree != "" || st.Agent.Branch.Source != ""
@@ -170,7 +170,7 @@ func (x *Folders) place(ctx context.Context, j job.Job, st *engine.Step) (tree.B
 	return b, nil
 }
 
-func (x *Folders) checkout(ctx context.Context, dir, branch string) error {
+func (x *places) checkout(ctx context.Context, dir, branch string) error {
 	info, err := os.Stat(dir)
 	mark := x.makingFile(dir)
 	var half making
@@ -218,12 +218,12 @@ type making struct {
 	Dir string `json:"dir"`
 }
 
-func (x *Folders) makingFile(dir string) string {
+func (x *places) makingFile(dir string) string {
 	return filepath.Join(x.State, "making", layout.HexSum([]byte(dir))[:32])
 }
 
 // ours reports whether a real path is in the root or one of the repo's worktrees.
-func (x *Folders) ours(ctx context.Context, real string) bool {
+func (x *places) ours(ctx context.Context, real string) bool {
 	if layout.Inside(x.Root, real) {
 		return true
 	}
@@ -244,7 +244,7 @@ func (x *Folders) ours(ctx context.Context, real string) bool {
 
 // Trees returns the checkout key of each existing worktree of the spec: "." for the root's own, and
 // the path from the root for one below it. A worktree to be created has its path as its key.
-func (x *Folders) Trees(ctx context.Context, spec *engine.Spec) map[string]string {
+func (x *ground) Trees(ctx context.Context, spec *engine.Spec) map[string]string {
 	out := map[string]string{}
 	root, err := git.Toplevel(x.Root)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // moveBranch moves a branch, and tries again on errors of the system. It returns why a person must
 // do it, after what, a format of the step and the attempt.
-func (x *Folders) moveBranch(ctx context.Context, j job.Job, move func(context.Context, job.Job) (string, error),
+func (x *branches) moveBranch(ctx context.Context, j job.Job, move func(context.Context, job.Job) (string, error),
 	what string) (why string) {
 	err := x.Persist(ctx, j.Key, func() (err error) {
 		why, err = move(ctx, j)
@@ -45,7 +45,7 @@ func workOf(j job.Job) []string {
 
 // moving records that a branch is about to move from at, or that an unheld agent moved it. Recorded
 // moves that did not happen are removed.
-func (x *Folders) moving(ctx context.Context, j job.Job, r *heldRecord, b tree.Begin, at, to string) error {
+func (x *branches) moving(ctx context.Context, j job.Job, r *heldRecord, b tree.Begin, at, to string) error {
 	list := r.Moves
 	m := Move{Of: workOf(j)[0], From: at, To: to}
 	for n := len(list); ; n-- {

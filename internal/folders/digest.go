@@ -16,7 +16,7 @@ import (
 )
 
 // FilesOf returns how many files an attempt changed, and that number with its declared ones.
-func (x *Folders) FilesOf(run, step string, n int) (changed, declared int) {
+func (x *takings) FilesOf(run, step string, n int) (changed, declared int) {
 	var c tree.Covered
 	if layout.Load(x.AttemptFile(run, step, n, "files"), &c) != nil {
 		return 0, 0
@@ -25,7 +25,7 @@ func (x *Folders) FilesOf(run, step string, n int) (changed, declared int) {
 }
 
 // Digested adds the digest of the checked work to a result.
-func (x *Folders) Digested(ctx context.Context, j job.Job, st *engine.Step, c tree.Covered,
+func (x *takings) Digested(ctx context.Context, j job.Job, st *engine.Step, c tree.Covered,
 	r engine.CheckResult) engine.CheckResult {
 	err := x.Persist(ctx, j.Key, func() (err error) {
 		if c.Was, err = x.digest(ctx, c); err != nil {
@@ -56,7 +56,7 @@ func Unseen(before string, err error) string {
 	return "what is to be reviewed could not be read: " + err.Error()
 }
 
-func (x *Folders) digest(ctx context.Context, c tree.Covered) (string, error) {
+func (x *ground) digest(ctx context.Context, c tree.Covered) (string, error) {
 	var parts []string
 	for _, part := range []struct {
 		base  string
@@ -77,7 +77,7 @@ func (x *Folders) digest(ctx context.Context, c tree.Covered) (string, error) {
 
 // DigestNow returns the current digest of a round's work. It differs if the work in the folder has
 // changed since.
-func (x *Folders) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
+func (x *takings) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
 	var c tree.Covered
 	err := layout.Load(x.AttemptFile(q.Run, q.Step, q.Attempt, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) && q.Digest == "" {

@@ -24,13 +24,13 @@ func foundKey(j job.Job, step string) string {
 
 // heldAt reports whether the attempt runs in a sandbox with its own git folder, whose HEAD sluice
 // sets.
-func (x *Folders) heldAt(j job.Job, st *engine.Step) bool {
+func (x *finds) heldAt(j job.Job, st *engine.Step) bool {
 	// Child runs launch for themselves.
 	return x.opt.Held() && !j.Offers(st) && st.ForEach == nil && st.Child == nil
 }
 
 // findFolder keeps the folder's state before an attempt, and sets what the attempt begins from.
-func (x *Folders) findFolder(ctx context.Context, j job.Job, st *engine.Step, n int, b *tree.Begin) error {
+func (x *finds) findFolder(ctx context.Context, j job.Job, st *engine.Step, n int, b *tree.Begin) error {
 	r, err := x.holdFolder(ctx, j, b.Top)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (x *Folders) findFolder(ctx context.Context, j job.Job, st *engine.Step, n 
 }
 
 // before keeps the folder's current state as what the order's attempt found.
-func (x *Folders) before(ctx context.Context, j job.Job, b tree.Begin, o tree.Order) (tree.Before, error) {
+func (x *finds) before(ctx context.Context, j job.Job, b tree.Begin, o tree.Order) (tree.Before, error) {
 	f, err := x.folder(ctx, j, b)
 	if err != nil {
 		return tree.Before{}, err
@@ -64,7 +64,7 @@ func (x *Folders) before(ctx context.Context, j job.Job, b tree.Begin, o tree.Or
 }
 
 // findOther is findFolder for a folder in which people work too: it changes no file.
-func (x *Folders) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record,
+func (x *finds) findOther(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record,
 	b *tree.Begin) error {
 	if j.RunInfo.Workspace != "" && x.heldAt(j, st) && r.Taken != "" && (b.Head == r.At || b.Head == r.Taken) {
 		b.Head = r.Taken // it has not passed and is on no branch
@@ -93,7 +93,7 @@ func (x *Folders) findOther(ctx context.Context, j job.Job, st *engine.Step, o t
 
 // noteUnchecked records that a step whose work is not taken works in a person's checkout: its
 // changes are nobody else's.
-func (x *Folders) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step, top string) error {
+func (x *finds) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step, top string) error {
 	if top == "" || j.RunInfo.Workspace != "" {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (x *Folders) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step,
 // leaveOthers counts what somebody else changed in a person's checkout since the last taking as
 // found, not as a step's work. If a step without taken work ran there, all of it counts as the
 // steps'.
-func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *Record, now string) error {
+func (x *finds) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *Record, now string) error {
 	if j.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (x *Folders) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *R
 
 // findOwn is findFolder in the run's own worktree. An attempt begins from passed commits, or
 // continues work that was sent to it; other work there is put aside.
-func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record,
+func (x *finds) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.Order, r *Record,
 	b *tree.Begin) error {
 	if r.First == nil {
 		was, err := x.before(ctx, j, *b, o)
@@ -198,7 +198,7 @@ func (x *Folders) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tre
 	return nil
 }
 
-func (x *Folders) workTaken(w job.Work) tree.Joining {
+func (x *finds) workTaken(w job.Work) tree.Joining {
 	var c tree.Covered
 	if layout.Load(x.AttemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {
 		return tree.Joining{}
@@ -215,7 +215,7 @@ func unreadyIf(why string) error {
 
 // startOf returns the commit from which an attempt in the run's own worktree begins, whether it
 // continues unpassed work, and what to merge into it.
-func (x *Folders) startOf(j job.Job, st *engine.Step, head string,
+func (x *finds) startOf(j job.Job, st *engine.Step, head string,
 	r *Record) (from string, goesOn bool, join []tree.Joining) {
 	var w job.Work
 	for _, x := range j.Works {

@@ -37,7 +37,17 @@ type Options struct {
 }
 
 // Folders are the folders of one repo's attempts.
-type Folders struct {
+type Folders struct{ branches }
+
+type (
+	branches struct{ places }  // the run's branch: forward, back, and onto the person's
+	places   struct{ takings } // where a step works
+	takings  struct{ finds }   // the tree of its work
+	finds    struct{ ground }  // what was there before it
+)
+
+// ground is what all need: the repo, its own files and a folder's records.
+type ground struct {
 	layout.Layout
 	*health.Notes
 	opt Options
@@ -55,11 +65,13 @@ type Folders struct {
 
 // New returns the Folders of a repo.
 func New(o Options) *Folders {
-	return &Folders{Layout: o.Layout, Notes: o.Notes, opt: o}
+	f := &Folders{}
+	f.ground = ground{Layout: o.Layout, Notes: o.Notes, opt: o}
+	return f
 }
 
 // Alone runs write while no folder is being taken.
-func (x *Folders) Alone(write func() error) error {
+func (x *ground) Alone(write func() error) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	return write()

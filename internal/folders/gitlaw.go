@@ -41,7 +41,7 @@ func settingPrograms() []string {
 
 // gitFiles returns the files which the person's git settings named or started when the run first
 // used the folder: absolute, or from the top. Only those in the checkout matter.
-func (x *Folders) gitFiles(ctx context.Context, j job.Job, b tree.Begin) ([]string, error) {
+func (x *ground) gitFiles(ctx context.Context, j job.Job, b tree.Begin) ([]string, error) {
 	record := x.recordFile(j, settingsRecord, b.Top)
 	var files []string
 	if err := layout.Load(record, &files); err == nil || !errors.Is(err, fs.ErrNotExist) {

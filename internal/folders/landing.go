@@ -46,7 +46,7 @@ func passedBy(q engine.Round) string {
 }
 
 // Land lands a run's work as its spec says, and returns why it could not.
-func (x *Folders) Land(ctx context.Context, j job.Job) (why string) {
+func (x *branches) Land(ctx context.Context, j job.Job) (why string) {
 	err := x.Persist(ctx, j.Key, func() error { return x.landed(ctx, j) })
 	if err == nil {
 		return ""
@@ -54,7 +54,7 @@ func (x *Folders) Land(ctx context.Context, j job.Job) (why string) {
 	return err.Error()
 }
 
-func (x *Folders) landed(ctx context.Context, j job.Job) error {
+func (x *branches) landed(ctx context.Context, j job.Job) error {
 	w := WorkOf(x.Root, *j.Made)
 	if how := j.Spec.OnDone.Land; how != "" {
 		if err := x.landOn(ctx, j, w, how); err != nil {
@@ -71,7 +71,7 @@ func (x *Folders) landed(ctx context.Context, j job.Job) error {
 	return err
 }
 
-func (x *Folders) landOn(ctx context.Context, j job.Job, w tree.Work, how string) error {
+func (x *branches) landOn(ctx context.Context, j job.Job, w tree.Work, how string) error {
 	var begun workspace
 	if err := layout.Load(workspaceFile(x.Layout, w.Run), &begun); err != nil {
 		return err

@@ -52,7 +52,7 @@ func filesNamed(args []string) (out []string) {
 }
 
 // OwnPaths returns sluice's own files and folders in a checkout, from its top.
-func (x *Folders) OwnPaths(b tree.Begin) []string {
+func (x *ground) OwnPaths(b tree.Begin) []string {
 	own := slices.Clone(b.Lists)
 	for _, base := range []string{x.Root, b.Top} {
 		rel, err := filepath.Rel(b.Top, base)
@@ -72,13 +72,13 @@ func (x *Folders) OwnPaths(b tree.Begin) []string {
 	return slices.Compact(own)
 }
 
-func (x *Folders) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
+func (x *ground) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
 	l, err := x.law(ctx, j, b)
 	law := func(file string) bool { is, _ := l.Has(file); return is }
 	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(b), Law: law}, err
 }
 
-func (x *Folders) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
+func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
 	named, err := x.gitFiles(ctx, j, b)
 	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.ShellVars(j),
 		gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir}), err
@@ -92,7 +92,7 @@ type changed struct{ names, as []string }
 func (l changed) Put(r *engine.CheckResult) { r.Protected, r.ProtectedAs = l.names, l.as }
 
 // beside returns the declared outputs that are in no tree: those in .workflow/, and ignored ones.
-func (x *Folders) beside(ctx context.Context, b tree.Begin, c *tree.Covered) ([]tree.Beside, error) {
+func (x *ground) beside(ctx context.Context, b tree.Begin, c *tree.Covered) ([]tree.Beside, error) {
 	var fromTop []string
 	for _, m := range c.Made {
 		if rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(m))); err == nil && filepath.IsLocal(rel) {

@@ -17,7 +17,7 @@ import (
 )
 
 // looks is Begun for a step that only looks: each attempt sees one commit.
-func (x *Folders) looks(ctx context.Context, j job.Job, st *engine.Step, n int) (b tree.Begin, err error) {
+func (x *places) looks(ctx context.Context, j job.Job, st *engine.Step, n int) (b tree.Begin, err error) {
 	file := x.AttemptFile(j.Run, st.ID, n, "begin")
 	err = layout.Load(file, &b)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +51,7 @@ func (x *Folders) looks(ctx context.Context, j job.Job, st *engine.Step, n int) 
 // takenLast returns the commit for a step that only looks: the folder's last taken work or, in the
 // run's own worktree, what a step would begin from. Before the run's first work it is the folder as
 // it was. before lacks unpassed work, for the setup of judges.
-func (x *Folders) takenLast(ctx context.Context, j job.Job, st *engine.Step,
+func (x *places) takenLast(ctx context.Context, j job.Job, st *engine.Step,
 	b tree.Begin) (commit, before string, err error) {
 	r, err := x.holdFolder(ctx, j, b.Top)
 	if err != nil {
@@ -94,13 +94,13 @@ func (x *Folders) takenLast(ctx context.Context, j job.Job, st *engine.Step,
 
 // ofPassed reports whether the step whose work was taken last has passed. It is false for another
 // run's step, unknown here.
-func (x *Folders) ofPassed(j job.Job, of attemptOf) bool {
+func (x *places) ofPassed(j job.Job, of attemptOf) bool {
 	return of.Run == j.Run && j.Env != nil && j.Env.Steps[of.Step].Status == engine.Passed
 }
 
 // hasJoined refuses to look at the run's worktree while passed work of parallel steps is missing in
 // it: a step that works there merges it.
-func (x *Folders) hasJoined(ctx context.Context, j job.Job, from string, join []tree.Joining) error {
+func (x *places) hasJoined(ctx context.Context, j job.Job, from string, join []tree.Joining) error {
 	for _, w := range j.Works {
 		if w.Passed && w.Upstream && w.Tree != j.Attempt.Tree {
 			join = append(join, x.workTaken(w))
@@ -121,7 +121,7 @@ func (x *Folders) hasJoined(ctx context.Context, j job.Job, from string, join []
 
 // lookedAt is Taken for a step that only looked: what it saw, and the files that sluice wrote from
 // its answer. law names the guarded ones.
-func (x *Folders) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin,
+func (x *takings) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin,
 	c tree.Covered) (_ tree.Covered, law changed, err error) {
 	c.Key = j.Key
 	c.Taken = tree.Taken{Commit: b.Look}

@@ -60,7 +60,7 @@ const (
 	settingsRecord = "settings" // the files that git's settings named when the run first used it
 )
 
-func (x *Folders) recordFile(j job.Job, what, top string) string {
+func (x *ground) recordFile(j job.Job, what, top string) string {
 	run := j.Run
 	if c := j.RunInfo.Child; c != nil {
 		run, _, _ = strings.Cut(c.Dir, "/")
@@ -68,7 +68,7 @@ func (x *Folders) recordFile(j job.Job, what, top string) string {
 	return filepath.Join(x.State, layout.AttemptsDir, layout.PathElement(run), what+"-"+layout.HexSum([]byte(top))[:16])
 }
 
-func (x *Folders) record(j job.Job, top string) (r Record, err error) {
+func (x *ground) record(j job.Job, top string) (r Record, err error) {
 	if err = layout.Load(x.recordFile(j, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -141,7 +141,7 @@ type heldRecord struct {
 
 func (r *heldRecord) keep() error { return layout.Save(r.file, r.Record) }
 
-func (x *Folders) holdFolder(ctx context.Context, j job.Job, top string) (*heldRecord, error) {
+func (x *ground) holdFolder(ctx context.Context, j job.Job, top string) (*heldRecord, error) {
 	file := x.recordFile(j, "folder", top)
 	unlock, err := x.records.lock(ctx, file)
 	if err != nil {
@@ -156,7 +156,7 @@ func (x *Folders) holdFolder(ctx context.Context, j job.Job, top string) (*heldR
 }
 
 // NoteFolder changes and saves the record of a folder.
-func (x *Folders) NoteFolder(ctx context.Context, j job.Job, top string, change func(*Record)) error {
+func (x *ground) NoteFolder(ctx context.Context, j job.Job, top string, change func(*Record)) error {
 	r, err := x.holdFolder(ctx, j, top)
 	if err != nil {
 		return err

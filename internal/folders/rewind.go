@@ -15,11 +15,11 @@ import (
 
 // Rewind removes the work of a vetoed attempt, and all that was built on it, from its branch. It
 // returns why a person must do it.
-func (x *Folders) Rewind(ctx context.Context, j job.Job) string {
+func (x *branches) Rewind(ctx context.Context, j job.Job) string {
 	return x.moveBranch(ctx, j, x.rewound, "%s.%d was vetoed, and its branch was not moved back")
 }
 
-func (x *Folders) rewound(ctx context.Context, j job.Job) (string, error) {
+func (x *branches) rewound(ctx context.Context, j job.Job) (string, error) {
 	var b tree.Begin
 	var c tree.Covered
 	for what, into := range map[string]any{"begin": &b, "files": &c} {
@@ -100,7 +100,7 @@ func (x *Folders) rewound(ctx context.Context, j job.Job) (string, error) {
 }
 
 // takenBack moves the branch from tip to back, where it was before moves that ended at to.
-func (x *Folders) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, back, to string) (string, error) {
+func (x *branches) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, back, to string) (string, error) {
 	if tip == back {
 		return "", tree.Settle(ctx, x.opt.Git, b.Top) // after a kill the index may be out of date
 	}
@@ -120,7 +120,7 @@ func (x *Folders) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, b
 
 // onVetoed returns a reason if work is built on commits that a late veto removed from the branch,
 // and found them there: no judge of this work saw them.
-func (x *Folders) onVetoed(ctx context.Context, back []string, b tree.Begin, c tree.Covered,
+func (x *branches) onVetoed(ctx context.Context, back []string, b tree.Begin, c tree.Covered,
 	at string) (string, error) {
 	for _, commit := range back {
 		taken, err := x.opt.Git.Descends(ctx, c.Taken.Commit, commit)

@@ -17,7 +17,7 @@ const salvageTime = 2 * time.Minute
 
 // Salvage keeps what an agent's attempt left in its checkout, committed or not, on a ref of
 // sluice's, so that a person can look at it later. A failure stops nothing.
-func (x *Folders) Salvage(ctx context.Context, j job.Job, st *engine.Step) {
+func (x *takings) Salvage(ctx context.Context, j job.Job, st *engine.Step) {
 	if st.Run != nil || x.opt.Git == nil || j.Attempt.Reads {
 		return
 	}

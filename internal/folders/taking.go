@@ -25,7 +25,7 @@ import (
 )
 
 // Tip returns the last commit of an attempt's agent: what was received of a held launch, else HEAD.
-func (x *Folders) Tip(o tree.Order, head string) (string, error) {
+func (x *takings) Tip(o tree.Order, head string) (string, error) {
 	r, err := tree.ReceivedOf(x.Layout, o)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -39,7 +39,7 @@ func (x *Folders) Tip(o tree.Order, head string) (string, error) {
 }
 
 // Taken takes the work of an attempt, once for each check, and names the changed parts of the law.
-func (x *Folders) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin,
+func (x *takings) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin,
 	outs []string) (tree.Covered, changed, error) {
 	c := coveredOf(b, outs)
 	if b.Top == "" {
@@ -69,7 +69,7 @@ func (x *Folders) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.
 	return c, law, err
 }
 
-func (x *Folders) take(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, was tree.Before,
+func (x *takings) take(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, was tree.Before,
 	c *tree.Covered) error {
 	c.Key = j.Key
 	o := tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head, Found: b.Found, Joined: b.Joined}
@@ -170,7 +170,7 @@ func coveredOf(b tree.Begin, outs []string) tree.Covered {
 }
 
 // changes fills in the changed files, and what does not ship.
-func (x *Folders) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.Covered) error {
+func (x *takings) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.Covered) error {
 	list, err := x.opt.Git.ChangesBetween(ctx, b.Found, c.Taken.Commit)
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func hides(t tree.Taken) []string {
 const shownHidden = 3
 
 // changedLaw returns the parts of the law that differ from before the run, and their new content.
-func (x *Folders) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was tree.Before, c tree.Covered,
+func (x *takings) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was tree.Before, c tree.Covered,
 	outs []string) (changed, error) {
 	list, err := x.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
 	if err != nil {

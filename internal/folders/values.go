@@ -18,7 +18,7 @@ import (
 )
 
 // BegunAgain is Begun for what follows the work: a refusal is an error like any other.
-func (x *Folders) BegunAgain(ctx context.Context, j job.Job, st *engine.Step) (b tree.Begin, err error) {
+func (x *places) BegunAgain(ctx context.Context, j job.Job, st *engine.Step) (b tree.Begin, err error) {
 	err = x.Persist(ctx, j.Key, func() (err error) {
 		b, err = x.Begun(ctx, j, st, j.Attempt.N)
 		return err
@@ -72,7 +72,7 @@ func asFile(v any) ([]byte, error) {
 
 // Put writes a file that the spec names: below .workflow/ in the root, any other in dir. A file
 // that already has this content is left alone.
-func (x *Folders) Put(p, dir string, data []byte) error {
+func (x *ground) Put(p, dir string, data []byte) error {
 	base := dir
 	if layout.IsState(p) {
 		base = x.Root

@@ -33,7 +33,7 @@ func workspaceFile(l layout.Layout, run string) string {
 
 // Onto returns the full name of the branch that was checked out when a run with a worktree of its
 // own began; "" if none was.
-func (x *Folders) Onto(run string) (string, error) {
+func (x *places) Onto(run string) (string, error) {
 	var begun workspace
 	err := layout.Load(workspaceFile(x.Layout, run), &begun)
 	return begun.Onto, err
@@ -41,7 +41,7 @@ func (x *Folders) Onto(run string) (string, error) {
 
 // openWorkspace creates the branch of a run's worktree, from HEAD of the person's checkout, and its
 // parent folder, which git ignores. An existing worktree is left alone.
-func (x *Folders) openWorkspace(ctx context.Context, wt string) error {
+func (x *places) openWorkspace(ctx context.Context, wt string) error {
 	dir, err := x.Below(wt)
 	if err != nil {
 		return job.Refused("workspace %s: %v", wt, err)
@@ -81,7 +81,7 @@ func (x *Folders) openWorkspace(ctx context.Context, wt string) error {
 
 // branchOff creates the branch of a step's own worktree, in a run that also has one: it begins with
 // the run's passed work.
-func (x *Folders) branchOff(ctx context.Context, j job.Job, wt, dir, branch string) error {
+func (x *places) branchOff(ctx context.Context, j job.Job, wt, dir, branch string) error {
 	own := j.RunInfo.Workspace
 	if _, err := os.Lstat(dir); own == "" || wt == own || !x.opt.Git.Checkout() || err == nil {
 		return nil
@@ -99,7 +99,7 @@ func (x *Folders) branchOff(ctx context.Context, j job.Job, wt, dir, branch stri
 	return err
 }
 
-func (x *Folders) newWorkspace(ctx context.Context, branch string) (w workspace, err error) {
+func (x *places) newWorkspace(ctx context.Context, branch string) (w workspace, err error) {
 	tip, err := x.opt.Git.TipOf(ctx, branch)
 	if err != nil {
 		return w, err
@@ -129,7 +129,7 @@ func makeRef(ctx context.Context, repo *git.Repo, ref, sha string) error {
 }
 
 // Home returns the run's default folder: its worktree, or the root while there is none.
-func (x *Folders) Home(j job.Job) string {
+func (x *ground) Home(j job.Job) string {
 	if j.RunInfo.Workspace == "" {
 		return x.Root
 	}
@@ -144,7 +144,7 @@ func (x *Folders) Home(j job.Job) string {
 }
 
 // rootIn returns the folder in a worktree that corresponds to the root.
-func (x *Folders) rootIn(worktree string) string {
+func (x *ground) rootIn(worktree string) string {
 	if x.opt.Git == nil {
 		return worktree
 	}

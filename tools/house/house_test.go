@@ -46,7 +46,6 @@ func over() map[string]int {
 		// Notes of many commits at once, branches of a remote, what a revision names.
 		"lines of internal/git": 7031,
 
-		"methods of internal/folders.Folders": 73,
 		"methods of daemon.Repo":              63,
 		"methods of engine.Run":               55,
 		"methods of engine.State":             46,
