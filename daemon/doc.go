@@ -7,7 +7,7 @@
 //
 // Reading order: world.go (what the loop needs), core.go (decide, journal, apply; no goroutine),
 // repo.go and repo_turn.go (the loop, and one turn of it), scan.go (reading all inboxes, or those
-// that were hinted at), effects.go and job.go (running effects, and what they are told), export.go
+// that were hinted at), effects.go and job.go (running effects, and what they get), export.go
 // (the readable copies; export_facts.go: of which facts) and past.go (the check of old records),
 // which both run behind the loop, server.go and server_repos.go (the service and its repos),
 // api_repo.go and api_event.go (what it answers, and what people's requests become), status.go and

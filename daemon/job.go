@@ -139,7 +139,7 @@ func asksMade(e engine.Effect) bool {
 	return e.Kind == engine.DoForge
 }
 
-// runInfo returns what an effect is told of its run.
+// runInfo returns what an effect gets of its run.
 func runInfo(c *core, run *engine.Run, e engine.Effect) job.RunInfo {
 	out := job.RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended,
 		EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs, Workspace: run.Workspace,

@@ -161,7 +161,7 @@ type decided struct {
 	answer []byte // nil: not kept any more
 }
 
-// hear answers the words of other machines, beside the loop, until it is told to stop: after the
+// hear answers the words of other machines, beside the loop, until it is stopped: after the
 // loop, so that what the loop has recorded last is answered.
 func hear(r *Repo) (stop func()) {
 	if r.opt.Lead == nil {

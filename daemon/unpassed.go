@@ -31,7 +31,7 @@ func (s *Status) unpassed(c *core) {
 		}
 		for _, x := range letThrough(r, c.spec(r.Digest)) {
 			for _, i := range asked {
-				if s.Runs[i].ID != id { // runs above it are told whose it is
+				if s.Runs[i].ID != id { // runs above it name whose it is
 					x.Run = id
 				}
 				s.Runs[i].Unpassed = append(s.Runs[i].Unpassed, x)

@@ -39,7 +39,7 @@ const (
 // Ended is what the unit runs when the daemon has ended, for whatever reason. Where somebody wanted
 // the service stopped it ends all that is left in the unit's cgroup; after a crash, before a
 // restart and when the machine or the user's session goes down it leaves them: the next daemon
-// takes them up, or finds them gone with the machine. Before anything is ended note is told why.
+// takes them up, or finds them gone with the machine. Before anything is ended, note gets the reason.
 //
 // The hosts of launches (shims) are held before anything else: so no end is recorded that nobody
 // decided on. For the next daemon those launches are lost, as after a reboot, and are launched

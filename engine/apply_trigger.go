@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// armedOf returns what is known of a workflow's triggers, and notes that its debts may change.
+// armedOf returns the state of a workflow's triggers, and notes that its debts may change.
 func armedOf(s *State, workflow string) *Armed {
 	a := s.Armed[workflow]
 	if a == nil {

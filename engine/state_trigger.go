@@ -29,7 +29,7 @@ const (
 	FullMemory = "memory" // MaxKeys are remembered
 )
 
-// Armed is what is known of a workflow's triggers, also after they were disarmed.
+// Armed is the state of a workflow's triggers, also after they were disarmed.
 type Armed struct {
 	Digest string    `json:"digest"` // of the spec that they are of
 	On     bool      `json:"on"`

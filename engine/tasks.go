@@ -115,7 +115,7 @@ type TaskList struct {
 	stand map[string][]*Task // the stand-ins of a task
 }
 
-// Task is what is known of one task.
+// Task is the state of one task.
 type Task struct {
 	ID        string   `json:"id"`
 	Title     string   `json:"title,omitempty"`

@@ -86,7 +86,7 @@ func (d *Desk) up() (*helperProc, error) {
 	return h, nil
 }
 
-// write sends requests to the helper until it has gone or is told to end.
+// write sends requests to the helper until it has gone or is asked to end.
 func (h *helperProc) write(in io.WriteCloser) {
 	defer in.Close()
 	enc := json.NewEncoder(in)

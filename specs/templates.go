@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// The shipped workflows, each a folder laid out as `.workflow/` is.
+// The shipped workflows, each a folder with the form of `.workflow/`.
 //
 //go:embed templates
 var templates embed.FS

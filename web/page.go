@@ -193,7 +193,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.show(w, r, status, view{title: "That did not work", body: "error", data: p})
 }
 
-// told returns an error as people are told it, and logs one that is not for them.
+// told returns the words of an error for people, and logs one that is not for them.
 func told(log zerolog.Logger, r *http.Request, err error) (status int, p errorPage) {
 	status = http.StatusInternalServerError
 	p = errorPage{Cause: text.Message(err.Error())}

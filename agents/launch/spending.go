@@ -154,7 +154,7 @@ func (s *Spending) once(what string) bool {
 	return !before
 }
 
-// dayNearly is the percentage of the day's budget at which a person is told.
+// dayNearly is the percentage of the day's budget at which a person gets a notice.
 const dayNearly = 80
 
 // DayOf returns the day of a moment, in the daemon's time zone.

@@ -103,7 +103,7 @@ type Result struct {
 	refused bool      // by that limit
 	events  int
 	message string // the message that said counts
-	said    Usage  // of messages since the last result: what is known of a launch without an end
+	said    Usage  // of messages since the last result: all that a launch without an end has
 }
 
 // failure is a failed end reported by the program.

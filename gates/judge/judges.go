@@ -39,7 +39,7 @@ type Judges struct {
 	folders   *folders.Folders
 
 	Seats   *checkouts.Checkouts // nil: there is no git
-	setting chan struct{}        // held by whoever runs a setup
+	setting chan struct{}        // taken by whoever runs a setup
 }
 
 // New returns the Judges of a repo.

@@ -180,7 +180,7 @@ func (r *shadowGit) privateIndex(top string) string {
 	return filepath.Join(r.scratch, indexName, hex.EncodeToString(sum[:8]))
 }
 
-// treeLock is held by the user of a private index.
+// treeLock is the lock of a private index.
 type treeLock struct {
 	held  chan struct{}
 	users int // its holder and those waiting

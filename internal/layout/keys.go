@@ -44,7 +44,7 @@ const GitMark = ".git"
 // IdleMark is beside the pid file of a launch that was ended because it said nothing.
 const IdleMark = ".idle"
 
-// SentMark ends the name, after that of a pid file, of what is known of a launch on a worker.
+// SentMark follows a pid file's name in that of the record of a launch on a worker.
 const SentMark = ".sent"
 
 // ExitName is the file of a launch that says how it ended.

@@ -170,7 +170,7 @@ func offerOf(o daemon.Offer) offer {
 		Claimed: o.Claimed, Worktree: o.Worktree, File: o.Prompt, Done: doneBy(o)}
 }
 
-// with is the offer with what was laid out for it.
+// with returns the offer with its prepared work.
 func (o offer) with(work Work) *offer {
 	o.Prompt, o.Inputs, o.Outputs = work.Prompt, work.Inputs, work.Outputs
 	if len(o.Prompt) > maxPrompt {

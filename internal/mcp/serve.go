@@ -38,7 +38,7 @@ type Repo interface {
 	Do(ctx context.Context, ev engine.Event, via string) (daemon.Done, error)
 }
 
-// Work is what was laid out for whoever takes an offered step. Paths are as seen from its worktree.
+// Work is what is prepared for whoever takes an offered step. Paths are as seen from its worktree.
 type Work struct {
 	Prompt  string   `json:"-"`       // whole
 	Inputs  []string `json:"inputs"`  // files to read
@@ -53,7 +53,7 @@ type Options struct {
 	Out     io.Writer
 	// Open gives whoever serves the repo now, and what lets go of it.
 	Open func(ctx context.Context) (Repo, func(), error)
-	// Work reads what was laid out for an offer.
+	// Work reads what is prepared for an offer.
 	Work func(ctx context.Context, o daemon.Offer) (Work, error)
 }
 

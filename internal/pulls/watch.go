@@ -187,7 +187,7 @@ func (w *watch) counted(c forge.Comment) bool {
 	})
 }
 
-// word answers one comment: it counts, or the thread is told why not.
+// word answers one comment: it counts, or a reply says why not.
 func (w *watch) word(ctx context.Context, hub *forge.Hub, pull forge.Pull, c forge.Comment, said word,
 	me string) error {
 	ev, why, outsider := w.means(c, said, me, pull)

@@ -3,7 +3,7 @@
 // text is a task's title. It is pure: it has texts in and texts out.
 //
 // Everything that it does not know is kept as it stands: a change is made in the text itself, so
-// that a file that was laid out by hand keeps its layout, its keys and their order.
+// that a file formatted by hand keeps its format, its keys and their order.
 package tasks
 
 import (
@@ -295,10 +295,10 @@ func (f *File) place(i int, key string) int {
 	return f.places[i].begin
 }
 
-// Format lays a task file that was read without a fault out: a line for each key, in the order in
-// which they stand. nil: laid out it would be too large for a task file.
+// Format formats a task file that was read without a fault: a line for each key, in the file's
+// order. nil: formatted, it would be too large for a task file.
 func Format(src []byte) []byte {
-	if laidOut(src) > MaxBytes {
+	if formattedSize(src) > MaxBytes {
 		return nil
 	}
 	var b bytes.Buffer
@@ -309,9 +309,9 @@ func Format(src []byte) []byte {
 	return b.Bytes()
 }
 
-// laidOut is how many bytes a text that is known to be JSON has when it is laid out. It is asked
-// first: what lies deep takes many times its own size then.
-func laidOut(src []byte) int {
+// formattedSize returns the size in bytes of valid JSON once formatted, without formatting it: deeply
+// nested text grows many times.
+func formattedSize(src []byte) int {
 	n, depth, last := len("\n"), 0, byte(0)
 	line := func() int { return len("\n") + len("  ")*depth }
 	s := scanner{src: src}

@@ -137,7 +137,7 @@ func PromptFaults(con *console.Console, file string, spec *engine.Spec) []specs.
 	}
 	s, err := workspace.Settings(con, root, nil)
 	if err != nil {
-		return nil // the faults of the settings are told
+		return nil // the faults of the settings are reported
 	}
 	var out []specs.Fault
 	for _, err := range promptFaults(root, spec, s.Settings) {

@@ -60,7 +60,7 @@ func Request(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 		if len(faults) == 1 {
 			return ev, &fault.Error{Cause: faults[0].Error(), Advice: advice, Code: fault.ExitUsage}
 		}
-		for _, err := range faults { // a var that is missing is often one that is misspelt: both are told
+		for _, err := range faults { // a missing var is often a misspelt one: both are reported
 			con.Note("%s", text.Message(err.Error()))
 		}
 		return ev, &fault.Error{Cause: "--var: " + text.Plural(len(faults), "fault"), Advice: advice, Code: fault.ExitUsage}

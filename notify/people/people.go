@@ -46,7 +46,7 @@ type askedAt struct {
 type Options struct {
 	Root     string                  // of the repo
 	Page     func() string           // the address of the repo's pages; "" or nil = there are none
-	Notifier func() *notify.Notifier // asked for each notice; of nil nobody is told
+	Notifier func() *notify.Notifier // called for each notice; nil = none is sent
 	// Terminal opens a terminal in the root with a command of sluice's in it, or says why it cannot.
 	Terminal      func(ctx context.Context, args []string) error
 	EscalateAfter func() int                                            // reminders of a gate; 0 = it never does
@@ -230,7 +230,7 @@ func (p *People) pressed(ctx context.Context, press notify.Press,
 	}
 }
 
-// answered hands a person's answer over. Who pressed is told where it did not count.
+// answered hands a person's answer over. If it did not count, whoever pressed gets a notice.
 func (p *People) answered(ctx context.Context, q askedAt, outcome, text string,
 	do func(context.Context, daemon.Do) (daemon.Done, error)) {
 	raw, err := json.Marshal(engine.Answered{Gate: q.gate, Run: q.run, Round: q.n, Outcome: outcome, Text: text})
@@ -257,7 +257,7 @@ func (p *People) followUp(ctx context.Context, q askedAt, title, text string) {
 	p.send(ctx, notify.Notice{Kind: notify.KindInfo, Run: q.run, Gate: q.gate, Title: title, Body: text})
 }
 
-// inTerminal opens a terminal with a command of sluice's; where there is none the command is told.
+// inTerminal opens a terminal with a command of sluice's; without one, a notice has the command.
 func (p *People) inTerminal(ctx context.Context, q askedAt, title string, args ...string) {
 	bounded, cancel := context.WithTimeout(ctx, terminalMost)
 	err := p.opt.Terminal(bounded, args)

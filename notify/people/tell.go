@@ -75,7 +75,7 @@ func (p *People) send(ctx context.Context, notice notify.Notice) (results []noti
 // whyLevel is the engine's word for a gate that asks a person because its spec says so: nothing to tell of.
 const whyLevel = "level"
 
-// Notice returns what a person is told, and which command answers it.
+// Notice returns the text for a person, and the command that answers it.
 func (p *People) Notice(job job.Job) notify.Notice {
 	n := job.Notice
 	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(p.opt.Root),
@@ -296,7 +296,7 @@ func (p *People) left(job job.Job) string {
 	return words + "."
 }
 
-// halfDay: a time further off is told with its day.
+// halfDay: a time further off is shown with its day.
 const halfDay = 12 * time.Hour
 
 // span is a time as people write it: 2h, and not 2h0m0s.

@@ -42,7 +42,7 @@ func newStamps(path string) (*stamps, error) {
 
 func (s *stamps) close() { s.f.Close() }
 
-// next waits for the next time that is told.
+// next waits for the next time.
 func (s *stamps) next(ctx context.Context) (time.Duration, error) {
 	stop := context.AfterFunc(ctx, func() { _ = s.f.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()

@@ -33,7 +33,7 @@ type history struct {
 	pauses int   // how often a person pauses and resumes a run during each offered step: most records are short
 }
 
-// likeness is what a real run of the repo has on the record that the engine is told by the world.
+// likeness is what a real run's record has from the world, beside what the engine decides.
 type likeness struct {
 	Trees  map[string]string
 	Digest string // of what is there to be reviewed

@@ -100,7 +100,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	return o, nil
 }
 
-// run measures the rows and prints the table. A row that fails is told in the table; the error names them all.
+// run measures the rows and prints the table. The table says which rows failed, and so does the error.
 func run(ctx context.Context, args []string, out, errs io.Writer) error {
 	o, err := parse(args, errs)
 	if err != nil {

@@ -177,7 +177,7 @@ func (s *site) stop() error {
 	return nil
 }
 
-// close ends the daemon and removes the site; where something failed, the end of the daemon's log is told.
+// close ends the daemon and removes the site; after a failure it prints the end of the daemon's log.
 func (s *site) close(failed *error) {
 	err := s.stop()
 	s.log.Close()

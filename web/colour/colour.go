@@ -44,7 +44,7 @@ type Key struct{ Blob, Path string }
 
 // Painter colours one file at a time and keeps the latest ones. Use New.
 type Painter struct {
-	turn chan struct{} // held by who colours
+	turn chan struct{} // taken by whoever colours
 
 	mu    sync.Mutex
 	kept  map[Key]Lines

@@ -8,6 +8,6 @@
 //
 // What git wrote is read by internal/review, what foreign text becomes is decided in web/visible.
 //
-// Reading order: scan.go (files, hunks and lines of a stream), change.go (what is told of a file),
+// Reading order: scan.go (files, hunks and lines of a stream), change.go (what is shown of a file),
 // body.go and words.go (rows), page.go (Page, File, List), line.go (ids, Rest, Find).
 package patch

@@ -68,7 +68,7 @@ type PostOptions struct {
 	Slots   int
 	Desks   []string // public keys: what none of them has signed is refused; none = nothing is signed
 	Maker   Maker
-	Leaves  func(launches int) // is called once it is told to end, with what it has to finish; nil: nothing is
+	Leaves  func(launches int) // called once it is asked to end, with the number it has to finish; nil = not called
 	Logf    func(string, ...any)
 	Now     func() time.Time
 }

@@ -112,7 +112,7 @@ func labelled(labels, on []string) bool {
 
 // What is asked of a worker.
 const (
-	doLaunch = "launch" // make it, or say what is known of it
+	doLaunch = "launch" // make it, or answer with its state
 	doAsk    = "ask"
 	doStop   = "stop" // end it; its result is then asked for
 	doDrop   = "drop" // end it and forget it: nobody waits for its result

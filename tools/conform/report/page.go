@@ -43,7 +43,7 @@ func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text)
 }
 
-// mostTold bounds how many differences are told.
+// mostTold bounds how many differences are printed.
 const mostTold = 20
 
 // differences returns what is not as a run would have it, by rule.
