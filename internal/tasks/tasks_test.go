@@ -166,10 +166,10 @@ func TestFormatIsBounded(t *testing.T) {
 			t.Fatal(fault)
 		}
 		out := Format([]byte(src))
-		if got := laidOut([]byte(src)); got != len(out) {
+		if got := formattedSize([]byte(src)); got != len(out) {
 			t.Errorf("%s: %d bytes foretold, %d there", out, got, len(out))
 		}
-		if got := laidOut(out); got != len(out) || string(Format(out)) != string(out) {
+		if got := formattedSize(out); got != len(out) || string(Format(out)) != string(out) {
 			t.Errorf("%s: laid out twice: %d", out, got)
 		}
 	}
