@@ -147,7 +147,7 @@ func RunMeant(ctx context.Context, v Viewer, args []string) (string, error) {
 // UnservedRun explains why a run cannot be steered in a repo that nobody serves: a wrong name comes
 // first.
 func (p *Workspace) UnservedRun(ctx context.Context, names []string) error {
-	if v, err := p.readJournal(); err == nil {
+	if v, _, err := p.View(ctx); err == nil {
 		defer v.Close()
 		if _, err := RunMeant(ctx, v, names); err != nil {
 			return err

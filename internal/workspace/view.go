@@ -12,6 +12,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/journal"
@@ -87,54 +88,43 @@ func (p *Workspace) notServed() error {
 		"no sluice process serves %s now", p.Root)
 }
 
-// View returns the process that serves the repo or, without one, its journal.
+// View returns the process that serves the repo or, without one, its journal. It waits a little for a
+// process that just begins or ends to serve, and for another reader.
 func (p *Workspace) View(ctx context.Context) (v Viewer, served bool, err error) {
-	s, err := p.Serving(ctx)
-	if err != nil {
-		return nil, false, err
+	for try := 0; ; try++ {
+		if s, err := p.Serving(ctx); s != nil || err != nil {
+			return s, s != nil, err
+		}
+		v, err = p.readJournal()
+		var held *daemon.Held
+		if !errors.As(err, &held) {
+			return v, false, err
+		}
+		if try == lockTries || !health.Wait(ctx, lockPause) {
+			return nil, false, &fault.Error{Cause: err.Error(),
+				Advice: "it is just starting or ending: try again; if that does not help, end that process",
+				Code:   fault.ExitServed, Err: err}
+		}
 	}
-	if s != nil {
-		return s, true, nil
-	}
-	v, err = p.readJournal()
-	return v, false, err
 }
+
+// How often to try again, and with which pause.
+const (
+	lockTries = 60
+	lockPause = 50 * time.Millisecond
+)
 
 // readJournal returns the journal of a repo that nobody serves.
 func (p *Workspace) readJournal() (Viewer, error) {
 	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
 		return nothing{p.Root}, nil // reading creates no state
 	}
-	r, err := p.openReader()
-	var held *daemon.Held
-	if errors.As(err, &held) {
-		return nil, &fault.Error{Cause: err.Error(),
-			Advice: "it is just starting or ending: try again; if that does not help, end that process",
-			Code:   fault.ExitServed, Err: err}
-	}
+	r, err := daemon.OpenReader(p.Root, p.State, Compile)
 	if err != nil {
 		return nil, err
 	}
 	return &unserved{r, p.State}, nil
 }
-
-// openReader opens the journal; it waits a little for another reader.
-func (p *Workspace) openReader() (*daemon.Reader, error) {
-	var held *daemon.Held
-	for try := 0; ; try++ {
-		r, err := daemon.OpenReader(p.Root, p.State, Compile)
-		if !errors.As(err, &held) || try == lockTries {
-			return r, err
-		}
-		time.Sleep(lockPause)
-	}
-}
-
-// How often to wait, and how long, for a process that only reads the journal.
-const (
-	lockTries = 20
-	lockPause = 50 * time.Millisecond // between two tries
-)
 
 // Compile returns the engine's spec of a run's source.
 func Compile(source string) (*engine.Spec, error) {

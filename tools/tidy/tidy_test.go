@@ -124,7 +124,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The work of a run onto a person's branch.
 	"internal/land": {own: []string{"daemon", "engine", "internal/console", "internal/fault", "internal/folders", "internal/git", "internal/layout", "internal/pulls", "internal/render", "internal/text", "internal/tree"}},
 	// The repo that a command is about: where its state and settings lie, and who knows how its runs stand.
-	"internal/workspace": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/ids", "internal/layout", "internal/settings", "internal/text", "journal", "specs"}},
+	"internal/workspace": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/layout", "internal/settings", "internal/text", "journal", "specs"}},
 	// A daemon made of all its parts.
 	"internal/travel": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/cluster", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/strictjson", "internal/tree"}},
 	"internal/serve":  {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/cluster", "internal/cluster/workers", "internal/console", "internal/fault", "internal/git", "internal/health", "internal/layout", "internal/settings", "internal/text", "internal/travel", "internal/tree", "internal/worker", "internal/workflows", "internal/workspace", "internal/world", "journal", "notify", "watcher", "web"}, only: []string{"github.com/rs/zerolog"}},
