@@ -427,8 +427,10 @@ func (w *sim) checkSent(r *Run, spec *Spec, v *view, id string, a *Attempt) {
 	if !ok || a == nil || from == id || len(r.Attempts[from]) == 0 || a.State != Passed {
 		return
 	}
+	leads := func(u string) bool { return u == id || spec.graph.down[id][u] }
 	for _, u := range v.steps(spec) {
-		if spec.graph.down[u][from] && u != id && u != from && !spec.graph.down[id][u] && w.marks["superseded "+r.ID+"/"+u] > w.marks["sent "+r.ID+"/"+id] {
+		// What the fixing step leads to may be done anew; so may the step to which a list behind it was sent.
+		if spec.graph.down[u][from] && u != from && !leads(u) && !leads(r.Sent[u]) && w.marks["superseded "+r.ID+"/"+u] > w.marks["sent "+r.ID+"/"+id] {
 			w.fail("fixing step %s passed for %s, whose input %s is done anew", id, from, u)
 		}
 	}
