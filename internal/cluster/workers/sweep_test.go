@@ -40,6 +40,10 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A release of before kept no folder of what is over: nothing says what to remove.
+	if err := p.keep(&made{Sent: launch.Sent{Key: "far-0/A#1.1"}, Over: true, Since: now.Add(-keptFor - 1)}); err != nil {
+		t.Fatal(err)
+	}
 	m.keeps = errors.New("the disk is gone")
 	p = post()
 	if p.sweep(); len(p.keys) != 5 {
