@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,5 +60,20 @@ func TestSweep(t *testing.T) {
 	}
 	if !slices.Equal(m.forgot, []string{".workflow/runs/far-1: far-1 far-1.t.1"}) {
 		t.Errorf("it removes %v", m.forgot)
+	}
+}
+
+// What a worker knows of one journal, its epoch and the keys it has used, does not count for another.
+func TestStateOfAnotherJournal(t *testing.T) {
+	t.Parallel()
+	o := PostOptions{State: t.TempDir(), Journal: testJournal, Maker: newMaker(), Logf: t.Logf, Now: time.Now}
+	for range 2 {
+		if _, err := NewPost(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Journal = strings.Repeat("0", len(testJournal))
+	if _, err := NewPost(o); err == nil || !strings.Contains(err.Error(), testJournal) {
+		t.Errorf("it works for another journal: %v", err)
 	}
 }
