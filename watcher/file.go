@@ -1,6 +1,9 @@
 package watcher
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // FileWatch hints at one file, under its Key, as soon as it may have changed. It is for callers
 // that read the file from time to time anyway. Without events there are no hints; it writes nothing
@@ -31,7 +34,8 @@ func (w *Watcher) WatchFile(file string) *FileWatch {
 func (f *FileWatch) Key() string { return f.key }
 
 // Arm requests the events of the file's folder again: a watch goes with its folder, and a missing
-// folder has none. It reports whether hints will come; if not, look at the file often.
+// folder has none. Do it after each hint, which may be the last of a folder that was exchanged. It
+// reports whether hints will come; if not, look at the file often.
 func (f *FileWatch) Arm() bool {
 	f.w.arming.Lock()
 	defer f.w.arming.Unlock()
@@ -51,12 +55,12 @@ func (f *FileWatch) Close() {
 	f.w.release(filepath.Dir(f.key))
 }
 
-// hasFile reports whether a file in the folder is followed. The caller holds mu.
-func (w *Watcher) hasFile(dir string) bool {
+// filesIn returns the followed files of a folder; "" = all. The caller holds mu.
+func (w *Watcher) filesIn(dir string) (out []string) {
 	for path := range w.files {
-		if filepath.Dir(path) == dir {
-			return true
+		if strings.HasPrefix(path, dir) && (dir == "" || filepath.Dir(path) == dir) {
+			out = append(out, path)
 		}
 	}
-	return false
+	return out
 }

@@ -23,6 +23,12 @@ func TestFileWatch(t *testing.T) {
 		}
 	}
 	f := w.WatchFile(filepath.Join(dir, "sub/config.yaml"))
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	hinted := func(t *testing.T, w *Watcher, key string) {
 		t.Helper()
 		for {
@@ -45,10 +51,12 @@ func TestFileWatch(t *testing.T) {
 	put("sub/config.yaml")
 	hinted(t, w, f.Key())
 	put("sub/new")
-	if err := os.Rename(filepath.Join(dir, "sub/new"), filepath.Join(dir, "sub/config.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	move("sub/new", "sub/config.yaml")
 	hinted(t, w, f.Key())
+	move("sub", "old")
+	hinted(t, w, f.Key())
+	move("old", "sub")
+	f.Arm()
 	again := w.WatchFile(filepath.Join(dir, "sub/config.yaml"))
 	f.Close()
 	put("sub/config.yaml")
@@ -56,7 +64,7 @@ func TestFileWatch(t *testing.T) {
 	again.Close()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.files) != 0 || w.hasFile(filepath.Join(dir, "sub")) {
+	if len(w.files) != 0 || len(w.filesIn(filepath.Join(dir, "sub"))) != 0 {
 		t.Errorf("still followed: %v", w.files)
 	}
 }

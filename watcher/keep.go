@@ -87,6 +87,7 @@ func (w *Watcher) reopen() (wait time.Duration) {
 		f.armed, f.armedParent = identity{}, identity{}
 		w.urgent[f] = true
 	}
+	w.hintLocked(w.filesIn("")...) // whoever follows one arms it again
 	select {
 	case <-w.fresh: // closed above before the reader took it
 	default:

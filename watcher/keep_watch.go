@@ -163,7 +163,7 @@ func (w *Watcher) release(path string) {
 		return
 	}
 	w.mu.Lock()
-	needed := w.paths[path] != nil || len(w.refDirs[path]) > 0 || w.hasFile(path)
+	needed := w.paths[path] != nil || len(w.refDirs[path]) > 0 || len(w.filesIn(path)) > 0
 	for _, f := range w.folders {
 		needed = needed || filepath.Dir(f.path) == path
 	}

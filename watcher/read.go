@@ -158,9 +158,7 @@ func (w *Watcher) doubt() {
 		w.hintLocked(f.name)
 		w.urgent[f], f.nextCookie = true, time.Time{}
 	}
-	for path := range w.files {
-		w.hintLocked(path)
-	}
+	w.hintLocked(w.filesIn("")...)
 	for _, watches := range w.refDirs {
 		for _, r := range watches {
 			w.hintLocked(r.key)
@@ -177,6 +175,7 @@ func (w *Watcher) lost(why string) {
 		w.urgent[f] = true
 		w.hintLocked(f.name)
 	}
+	w.hintLocked(w.filesIn("")...)
 	w.mu.Unlock()
 	poke(w.kick)
 }
@@ -218,6 +217,7 @@ func (w *Watcher) take(ev fsnotify.Event) {
 	}
 	if ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) {
 		kick = w.parentGone(ev.Name) || kick
+		w.hintLocked(w.filesIn(ev.Name)...) // their watch goes with their folder
 	}
 	if f := w.paths[dir]; f != nil {
 		switch {

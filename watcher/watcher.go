@@ -361,10 +361,12 @@ func (w *Watcher) hint(name string) {
 	poke(w.wake)
 }
 
-func (w *Watcher) hintLocked(name string) {
-	if !w.queued[name] {
-		w.queued[name] = true
-		w.queue = append(w.queue, name)
+func (w *Watcher) hintLocked(names ...string) {
+	for _, name := range names {
+		if !w.queued[name] {
+			w.queued[name] = true
+			w.queue = append(w.queue, name)
+		}
 	}
 }
 

@@ -86,14 +86,18 @@ const readHow = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_NOFOLLO
 
 func openat2(at int, path string, flags, resolve uint64) (fd int, err error) {
 	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: resolve}
-	for {
+	for range openTries {
 		fd, err = unix.Openat2(at, path, &how)
 		// EAGAIN: the kernel met a rename on the way and could not be sure. EINTR as ever.
 		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
-			return fd, err
+			break
 		}
 	}
+	return fd, err
 }
+
+// openTries ends the tries at a file with a lease (fcntl(2)), which is EAGAIN for 45 seconds.
+const openTries = 100
 
 // PlainDir reports whether path, an absolute one, is a folder with no link on the way. It is false too
 // where the system does not say (before Linux 5.6).

@@ -15,6 +15,35 @@ import (
 	"sluice/tools/conform"
 )
 
+// A lease has the system refuse each open that does not wait, for lease-break-time (45 seconds).
+func TestOpenRegularWaitsForNoLease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "leased")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	must(t, err)
+	defer f.Close()
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		t.Skipf("kernel: no leases here: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := OpenRegular(filepath.Dir(path), filepath.Base(path), 10)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if !errors.Is(err, unix.EAGAIN) {
+			t.Errorf("read: %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("it waits")
+	}
+	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+	must(t, err)
+	if _, _, err := OpenRegular(filepath.Dir(path), filepath.Base(path), 10); err != nil {
+		t.Error(err)
+	}
+}
+
 // A pipe would keep a plain open waiting for ever; what comes through it, or a device, is nobody's file.
 func TestOpenRegularRefusesSpecialFiles(t *testing.T) {
 	conform.Rule(t, "2-files signal 7", "a pipe holds up nobody")

@@ -49,9 +49,9 @@ func (s *liveSettings) follows(name string) bool {
 }
 
 // look reads the settings again if a file has changed and is complete. It reports whether to look
-// again soon.
-func (s *liveSettings) look(pass settings.Pass, now time.Time) (soon bool) {
-	if now.Sub(s.armed).Abs() >= armEvery {
+// again soon. hinted: an event says so; it may be the last of a folder that was exchanged.
+func (s *liveSettings) look(pass settings.Pass, now time.Time, hinted bool) (soon bool) {
+	if hinted || now.Sub(s.armed).Abs() >= armEvery {
 		s.armed, s.deaf = now, false
 		for _, f := range s.watches {
 			s.deaf = !f.Arm() || s.deaf
@@ -116,10 +116,12 @@ func (w *Parts) keepSettings(ctx context.Context) {
 	timer := time.NewTimer(settingsEvery)
 	defer timer.Stop()
 	for {
+		hinted := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.poked:
+			hinted = true
 		case <-timer.C:
 		}
 		w.mu.Lock()
@@ -131,7 +133,7 @@ func (w *Parts) keepSettings(ctx context.Context) {
 		now, every, soon := time.Now(), armEvery, false
 		pass := settings.Pass{}
 		for _, s := range all {
-			soon = s.look(pass, now) || soon
+			soon = s.look(pass, now, hinted) || soon
 			if s.deaf {
 				every = settingsEvery
 			}

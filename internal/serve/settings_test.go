@@ -13,9 +13,67 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/notify"
+	"sluice/watcher"
 )
+
+// TestSettingsOfAnExchangedFolder: settings whose folder is exchanged for another count as soon as those
+// that are written in place.
+func TestSettingsOfAnExchangedFolder(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		name = filepath.Join(dir, name, "config.yaml")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte("notify: {desktop: false}\n"+text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	con := console.New([]string{"XDG_CONFIG_HOME=" + dir, "PATH=" + os.Getenv("PATH")}, strings.NewReader(""), io.Discard, io.Discard)
+	w := &Parts{Options: Options{Console: con}, log: zerolog.Nop(), ctx: t.Context(), watch: watcher.New(watcher.Options{}),
+		poked: make(chan struct{}, 1), live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{}}
+	t.Cleanup(func() { _ = w.watch.Close() })
+	s := &liveSettings{parts: w, root: t.TempDir(), changed: make(chan engine.Config, 1)}
+	s.files.Paths = w.settingsFiles(s.root)
+	rescans := func(want time.Duration) {
+		t.Helper()
+		until := time.After(25 * time.Second)
+		for time.Duration(s.now().Rescan) != want {
+			select {
+			case <-until:
+				t.Fatalf("rescan: %v, want %v", time.Duration(s.now().Rescan), want)
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+	if err := os.Mkdir(filepath.Join(s.root, ".workflow"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	put("sluice", "rescan: 11s\n")
+	if err := s.read(); err != nil {
+		t.Fatal(err)
+	}
+	s.watchFiles()
+	w.live[s] = true
+	w.pokeSettings()
+	go w.keepSettings(t.Context())
+	go w.spread(t.Context())
+	put("sluice", "rescan: 12s\n")
+	rescans(12 * time.Second)
+	put("new", "rescan: 13s\n")
+	move("sluice", "old")
+	move("new", "sluice")
+	rescans(13 * time.Second)
+	put("sluice", "rescan: 14s\n")
+	rescans(14 * time.Second)
+}
 
 // TestReloadEndsNoNotice: reading the settings again does not interrupt a notice, and the next one
 // uses the new settings.

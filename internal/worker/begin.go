@@ -56,8 +56,11 @@ func (w *Worker) prepare(ctx context.Context, s launch.Sent) (launch.Process, er
 		vars["SLUICE_TASK"], vars["SLUICE_TASK_TRY"] = s.Task, strconv.Itoa(s.Try)
 	}
 	if s.Signal != "" {
-		inbox := filepath.Join(at.Dir, filepath.FromSlash(layout.SignalsDir), s.Run)
-		if err := os.MkdirAll(inbox, 0o755); err != nil {
+		inbox, err := inboxIn(at.Dir, s.Run)
+		if err != nil {
+			return launch.Process{}, job.Fatal("the worktree: %v", err)
+		}
+		if err := atomicfile.MkdirBelow(at.Dir, inbox, 0o755); err != nil {
 			return launch.Process{}, err
 		}
 		vars["SLUICE_SIGNAL"] = filepath.Join(inbox, s.Signal)
@@ -77,6 +80,12 @@ func (w *Worker) prepare(ctx context.Context, s launch.Sent) (launch.Process, er
 		p.Work = &tree.Order{Run: s.Run, Step: s.Step, N: s.N, Base: s.Head}
 	}
 	return p, err
+}
+
+// inboxIn returns the inbox of a run in a worktree. A commit, or an agent, can have put a link there.
+func inboxIn(dir, run string) (string, error) {
+	at, err := layout.Under(dir, layout.SignalsDir+"/"+run+"/x")
+	return filepath.Dir(at), err
 }
 
 // begin makes the worktree of a launch as its order says. One that a kill has left half made is made

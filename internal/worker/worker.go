@@ -226,10 +226,10 @@ func (w *Worker) Signals(s launch.Sent) []launch.Signal { return w.signals(s, fa
 
 // signals returns the files in a launch's inboxes; of one at work only those that are whole.
 func (w *Worker) signals(s launch.Sent, ended bool) (out []launch.Signal) {
-	var dirs []string
-	for _, base := range []string{w.PIDFile(s.Key) + layout.InboxMark,
-		filepath.Join(w.dir(s.Key), filepath.FromSlash(layout.SignalsDir))} {
-		dirs = append(dirs, filepath.Join(base, s.Run), base)
+	own := w.PIDFile(s.Key) + layout.InboxMark
+	dirs := []string{filepath.Join(own, s.Run), own}
+	if in, err := inboxIn(w.dir(s.Key), s.Run); err == nil {
+		dirs = append(dirs, in, filepath.Dir(in))
 	}
 	for _, dir := range dirs {
 		f, err := atomicfile.OpenDir(dir)

@@ -219,8 +219,8 @@ func orders(t *testing.T) map[string][]byte {
 	other := sentFor("far-7/A#1.1")
 	out := map[string][]byte{}
 	for _, c := range []call{{Do: doLaunch, Key: other.Key, Sent: &other}, {Do: doAsk, Key: testKey}, {Do: doStop, Key: testKey},
-		{Do: doDrop, Key: testKey}, {Do: doDrain}} {
-		c.Wire, c.Journal, c.Epoch, c.At = versions().Newest, testJournal, 1, time.Now()
+		{Do: doDrop, Key: testKey}, {Do: doDrain}, {Do: doGreet, Epoch: 1 << 60}} {
+		c.Wire, c.Journal, c.Epoch, c.At = versions().Newest, testJournal, max(c.Epoch, 1), time.Now()
 		data, err := json.Marshal(c)
 		if err != nil {
 			t.Fatal(err)
@@ -278,8 +278,8 @@ func TestAnotherWorkersKey(t *testing.T) {
 		t.Errorf("it is answered: %s", m.Data)
 	}
 	p.mu.Lock()
-	if len(p.keys) != 1 || p.keys[testKey].Stopped || p.drains.Drains {
-		t.Errorf("it has obeyed: %v %v", slices.Collect(maps.Keys(p.keys)), p.drains)
+	if len(p.keys) != 1 || p.keys[testKey].Stopped || p.drains.Drains || p.epoch != 1 {
+		t.Errorf("it has obeyed: %v %v, epoch %d", slices.Collect(maps.Keys(p.keys)), p.drains, p.epoch)
 	}
 	p.mu.Unlock()
 	if !strings.Contains(out.String(), "none of the keys that this worker obeys") {
@@ -349,6 +349,44 @@ func TestHeartbeatInAnothersName(t *testing.T) {
 				t.Fatal("forged heartbeats keep the launch of a dead worker")
 			}
 		}
+	}
+}
+
+// A worker that names many launches, and answers nothing, costs the desk one request at a time.
+func TestHeartbeatsOfManyLaunches(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t, 1)
+	b := newBench(t, s, 1)
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	const worker = "0123456789abcdef"
+	if _, err := nc.Subscribe(prefix+worker+orderEnd, func(*nats.Msg) {}); err != nil {
+		t.Fatal(err)
+	}
+	for slots := 1; slots <= 5; slots++ {
+		beat := Beat{Worker: worker, Journal: testJournal, Versions: versions(), Labels: []string{"linux"}, Slots: slots, Epoch: 1}
+		for n := range 200 {
+			beat.Launches = append(beat.Launches, Doing{Key: fmt.Sprintf("far-%d/A#1.%d", slots, n+1)})
+		}
+		data, err := json.Marshal(beat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.Publish(prefix+worker+beatEnd, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "the last is heard", func() bool {
+		last, _ := b.of(worker)
+		return last.Slots == 5
+	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.asks) > 1 {
+		t.Errorf("%d requests at once", len(b.asks))
 	}
 }
 

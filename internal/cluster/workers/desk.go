@@ -54,7 +54,7 @@ type Desk struct {
 	workers map[string]*seen
 	live    map[string]*live  // the launches that calls wait for
 	asked   time.Time         // the time of the newest request
-	asks    map[string]bool   // keys that a worker is asked to drop, and workers that are greeted
+	asks    map[string]bool   // workers that are asked what their heartbeat makes necessary
 	odd     map[string]string // worker -> what of its messages was refused last
 }
 
@@ -156,27 +156,32 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 		}
 	}
 	d.mu.Unlock()
-	for _, key := range over {
-		d.beside(key, func() { d.dropOver(ctx, worker, key) })
-	}
-	if b.Epoch < d.opt.Lead() { // or it would take orders of whoever decided before; the next heartbeat tries again
-		d.beside(worker, func() { _, _ = d.ask(ctx, worker, call{Do: doGreet}) })
+	greets := b.Epoch < d.opt.Lead() // or it would take orders of whoever decided before
+	if greets || len(over) > 0 {
+		d.replyTo(ctx, worker, greets, over)
 	}
 }
 
-// beside does what a heartbeat makes necessary, under a name once at a time.
-func (d *Desk) beside(name string, do func()) {
+// replyTo asks of a worker what its heartbeat makes necessary, one after the other: a heartbeat can name
+// any launches. The first that fails ends it, and the next heartbeat tries again.
+func (d *Desk) replyTo(ctx context.Context, worker string, greets bool, over []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.asks[name] {
+	if d.asks[worker] {
 		return
 	}
-	d.asks[name] = true
+	d.asks[worker] = true
 	d.done.Go(func() {
-		do()
+		var err error
+		if greets {
+			_, err = d.ask(ctx, worker, call{Do: doGreet})
+		}
+		for i := 0; i < len(over) && err == nil; i++ {
+			err = d.dropOver(ctx, worker, over[i])
+		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		delete(d.asks, name)
+		delete(d.asks, worker)
 	})
 }
 
@@ -188,20 +193,19 @@ func (x *live) shown(b Beat, l Doing) bool {
 }
 
 // dropOver has a worker forget a launch that nobody waits for: its result is in, or it was given up.
-func (d *Desk) dropOver(ctx context.Context, worker, key string) {
+func (d *Desk) dropOver(ctx context.Context, worker, key string) error {
 	r, err := d.load(key)
 	if err == nil && r.Result == nil && r.Worker == worker && !r.Lost {
-		return // whoever waits for it comes back
+		return nil // whoever waits for it comes back
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return
+		return nil
 	}
 	if err == nil && r.Lost && r.Worker == worker {
 		d.refuse(worker, key+": it was given up, and launched again under another key: its result does not count")
 	}
-	if d.opt.Lead() > 0 {
-		_, _ = d.ask(ctx, worker, call{Do: doDrop, Key: key}) // the next heartbeat has it asked again
-	}
+	_, err = d.ask(ctx, worker, call{Do: doDrop, Key: key})
+	return err
 }
 
 // Workers returns who is there, those that are silent left out, by name.

@@ -20,6 +20,7 @@ import (
 	"sluice/agents/launch"
 	"sluice/internal/atomicfile"
 	"sluice/internal/cluster"
+	"sluice/internal/fault"
 	"sluice/internal/layout"
 )
 
@@ -33,11 +34,12 @@ const (
 	goodFor = keptFor / 2
 	// stateDir, in the repo's state folder, has what a worker knows: its id, the newest epoch, and a
 	// file for each key.
-	stateDir  = "worker"
-	idFile    = "id"
-	epochFile = "epoch"
-	drainFile = "drains"
-	keysDir   = "keys"
+	stateDir    = "worker"
+	idFile      = "id"
+	journalFile = "journal" // for which the rest counts
+	epochFile   = "epoch"
+	drainFile   = "drains"
+	keysDir     = "keys"
 )
 
 // Maker makes launches on this machine.
@@ -108,6 +110,9 @@ func NewPost(o PostOptions) (*Post, error) {
 	if p.id, err = ID(o.State); err != nil {
 		return nil, err
 	}
+	if err := p.ofJournal(); err != nil {
+		return nil, err
+	}
 	if err := layout.Load(p.path(epochFile), &p.epoch); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -126,6 +131,21 @@ func NewPost(o PostOptions) (*Post, error) {
 		p.keys[m.Sent.Key] = &m
 	}
 	return p, nil
+}
+
+// ofJournal returns an error where the state is of a worker of another journal, whose epochs and keys
+// mean nothing for this one.
+func (p *Post) ofJournal() error {
+	var of string
+	err := layout.Load(p.path(journalFile), &of)
+	if errors.Is(err, fs.ErrNotExist) {
+		return layout.Save(p.path(journalFile), p.opt.Journal)
+	}
+	if err == nil && of != p.opt.Journal {
+		return fault.Failed("give this worker a clone of its own, or remove "+p.path()+" once nothing of the other runs",
+			"this clone has worked for the journal %.80s, and now for %s", of, p.opt.Journal)
+	}
+	return err
 }
 
 // Inbox returns the prefix of the subjects that a worker is replied to.

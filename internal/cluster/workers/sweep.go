@@ -31,7 +31,11 @@ func (p *Post) sweep() {
 				runs = append(runs, m.Sent.Run)
 			}
 		}
-		if err := p.opt.Maker.Forget(folder, runs); err != nil {
+		var err error
+		if folder != "" {
+			err = p.opt.Maker.Forget(folder, runs)
+		}
+		if err != nil {
 			p.opt.Logf("what the launches of %s have left: %v", strings.Join(runs, ", "), err)
 			continue // it is tried again
 		}
@@ -42,8 +46,12 @@ func (p *Post) sweep() {
 	}
 }
 
-// folderOf returns the folder in which the run of a launch, and the runs of its tasks, have theirs.
+// folderOf returns the folder in which the run of a launch, and the runs of its tasks, have theirs. It
+// is "" where the launch does not say: a release of before kept only the keys of those that are over.
 func folderOf(dir string) string {
+	if !isDir(dir) {
+		return ""
+	}
 	rest, _ := strings.CutPrefix(dir, layout.RunsDir+"/")
 	top, _, _ := strings.Cut(rest, "/")
 	return layout.RunsDir + "/" + top

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,10 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A release of before kept no folder of what is over: nothing says what to remove.
+	if err := p.keep(&made{Sent: launch.Sent{Key: "far-0/A#1.1"}, Over: true, Since: now.Add(-keptFor - 1)}); err != nil {
+		t.Fatal(err)
+	}
 	m.keeps = errors.New("the disk is gone")
 	p = post()
 	if p.sweep(); len(p.keys) != 5 {
@@ -55,5 +60,20 @@ func TestSweep(t *testing.T) {
 	}
 	if !slices.Equal(m.forgot, []string{".workflow/runs/far-1: far-1 far-1.t.1"}) {
 		t.Errorf("it removes %v", m.forgot)
+	}
+}
+
+// What a worker knows of one journal, its epoch and the keys it has used, does not count for another.
+func TestStateOfAnotherJournal(t *testing.T) {
+	t.Parallel()
+	o := PostOptions{State: t.TempDir(), Journal: testJournal, Maker: newMaker(), Logf: t.Logf, Now: time.Now}
+	for range 2 {
+		if _, err := NewPost(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Journal = strings.Repeat("0", len(testJournal))
+	if _, err := NewPost(o); err == nil || !strings.Contains(err.Error(), testJournal) {
+		t.Errorf("it works for another journal: %v", err)
 	}
 }
