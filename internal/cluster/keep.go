@@ -178,6 +178,22 @@ func (m *Member) led(l journal.Lead) {
 	}
 }
 
+// reads notes the first record that this release cannot read; nil: it reads all so far.
+func (m *Member) reads(u *daemon.Unread) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if u != nil && m.report.Unread == nil {
+		m.opt.Logf("this machine follows and never leads: %s", u)
+	}
+	m.report.Unread = u
+}
+
+func (m *Member) unread() *daemon.Unread {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.report.Unread
+}
+
 // heard notes what the newest renewal says.
 func (m *Member) heard(q silence, err error) {
 	m.mu.Lock()

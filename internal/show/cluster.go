@@ -28,6 +28,10 @@ func printCluster(con *console.Console, c *daemon.Cluster) {
 		who += ", but its lease is over: nothing is started until the servers answer"
 	}
 	con.PrintWrapped(0, console.Styled(fmt.Sprintf("cluster: epoch %d, %s", c.Epoch, who), console.Dim))
+	if c.Unread != nil {
+		con.PrintWrapped(0, console.Styled(fmt.Sprintf("cluster: this release cannot read record %d of kind %s: upgrade "+
+			"before it can take over", c.Unread.Seq, text.Line(c.Unread.Kind)), console.Yellow))
+	}
 	if c.Stalled != "" && !c.Leads { // of the leader's, printHealth says so
 		con.PrintWrapped(0, console.Styled("cluster: "+text.Message(c.Stalled), console.Yellow))
 	}
