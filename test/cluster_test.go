@@ -257,6 +257,28 @@ func TestClusterOlderRelease(t *testing.T) {
 	}
 }
 
+// One of three servers dies, and comes back: the run goes on, and the status says how far each replica is.
+func TestClusterReplicaOffline(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 3)
+	a, _, id := twoMachines(t, servers, "3")
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	says := func(what string) {
+		t.Helper()
+		within(t, time.Minute, "the status says "+what, func() bool { return strings.Contains(a.do(a.bin, "status"), what) })
+	}
+	down := (servers.LeaderOf("SLUICE_"+id) + 1) % 3
+	name := fmt.Sprintf("s%d", down)
+	says(name + " current")
+	servers.Kill(down)
+	says(name + " offline")
+	a.do(a.bin, "start", "long")
+	eventually(t, "the run ends", a.ended)
+	servers.Run(down)
+	says(name + " current")
+}
+
 // recordsNewer appends a record of a kind that a later release writes, as the machine that leads would.
 func (w *sandbox) recordsNewer(servers *natstest.Servers, id string) (seq int64) {
 	w.t.Helper()

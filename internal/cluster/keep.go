@@ -13,8 +13,13 @@ import (
 	"sluice/journal"
 )
 
-// replicasEvery is how often the leader asks how far the stream's replicas are.
-const replicasEvery = 5 * time.Second
+const (
+	// replicasEvery is how often the leader asks how far the stream's replicas are.
+	replicasEvery = 5 * time.Second
+	// replicaSilent is after how long a silent replica counts as offline. Servers (2.15) call one so only
+	// 150 seconds after it was killed; a live one is heard each second.
+	replicaSilent = 10 * time.Second
+)
 
 // keep renews the lease until Close, beside the loop.
 func (m *Member) keep(ctx context.Context, epoch int64, rev uint64) {
@@ -121,7 +126,8 @@ func replicasOf(info *jetstream.StreamInfo) (out []daemon.Replica) {
 		out = append(out, daemon.Replica{Name: text.Line(info.Cluster.Leader), Leads: true, Current: true})
 	}
 	for _, p := range info.Cluster.Replicas {
-		out = append(out, daemon.Replica{Name: text.Line(p.Name), Current: p.Current, Offline: p.Offline,
+		silent := !p.Current && p.Active >= replicaSilent
+		out = append(out, daemon.Replica{Name: text.Line(p.Name), Current: p.Current, Offline: p.Offline || silent,
 			Behind: int64(p.Lag)})
 	}
 	return out
