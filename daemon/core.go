@@ -75,7 +75,8 @@ func coreOf(log *journal.Log, compile Compile) (*core, error) {
 	return c, nil
 }
 
-// restore applies the newest snapshot and the records after it to a new state.
+// restore applies the newest snapshot and the records after it to a new state. On a *Unread the state is
+// that before its record.
 func (c *core) restore() error {
 	c.state, c.sources = engine.NewState(), map[string]string{}
 	c.specs, c.unread, c.pending, c.since = map[string]*engine.Spec{}, map[string]string{}, nil, 0
@@ -106,18 +107,6 @@ func (c *core) restore() error {
 		c.fold(rec.At, facts)
 		return nil
 	})
-}
-
-func decodeFacts(rec journal.Record) ([]engine.Fact, error) {
-	facts := make([]engine.Fact, 0, len(rec.Facts))
-	for _, raw := range rec.Facts {
-		f, err := engine.DecodeFact(raw)
-		if err != nil {
-			return nil, fmt.Errorf("journal record %d: %w", rec.Seq, err)
-		}
-		facts = append(facts, f)
-	}
-	return facts, nil
 }
 
 func (c *core) fold(at time.Time, facts []engine.Fact) {

@@ -50,6 +50,7 @@ type Cluster struct {
 	Renewed  time.Time `json:"renewed,omitzero"`  // the newest renewal before this machine led, by this machine's clock
 	Seq      int64     `json:"seq,omitempty"`     // of a standby: the last record of the stream that it has
 	Stalled  string    `json:"stalled,omitempty"` // why the stream takes or gives nothing
+	Unread   *Unread   `json:"unread,omitempty"`  // what this release cannot read: it never leads
 	Replicas []Replica `json:"replicas,omitempty"`
 	Workers  []Worker  `json:"workers,omitempty"` // that this machine has heard of just now
 	Desk     string    `json:"desk,omitempty"`    // the public key that signs what this machine asks of workers
@@ -66,6 +67,7 @@ type Worker struct {
 	Draining bool           `json:"draining,omitempty"` // it finishes what it has, and takes nothing new
 	Launches []WorkerLaunch `json:"launches,omitempty"`
 	Foreign  string         `json:"foreign,omitempty"` // why it is sent nothing: its release speaks to other ones
+	Stalled  string         `json:"stalled,omitempty"` // what its results and orders wait for; "": none waits
 }
 
 // WorkerLaunch is what a worker does.
@@ -219,14 +221,17 @@ func standbyHandler(opt RepoOptions) http.Handler {
 	return mux
 }
 
-// followed reads the state of a journal that this process follows.
+// followed reads the state of a journal that this process follows, up to the first record that this
+// release cannot read.
 func followed(opt RepoOptions) (*Reader, error) {
 	log, _, err := journal.OpenRead(opt.State, journal.Options{})
 	if err != nil {
 		return nil, err
 	}
-	c, err := coreOf(log, opt.Compile)
-	if err != nil {
+	c := &core{log: log, compile: opt.Compile, every: snapshotEvery}
+	var unread *Unread
+	if err := c.restore(); err != nil && !errors.As(err, &unread) {
+		log.Close()
 		return nil, err
 	}
 	return &Reader{c: c, root: opt.Root, lock: &Lock{}}, nil

@@ -44,3 +44,38 @@ func TestClusterNoRoomForWork(t *testing.T) {
 		t.Errorf("these steps ran:\n%s", got)
 	}
 }
+
+// The servers have no room for what a worker has made: status and workers say so, the step goes on as one
+// launch, and its result comes once there is room.
+func TestClusterNoRoomForResult(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1, natstest.Store(2<<20))
+	a, all, id, ran := workersOf(t, servers, 1)
+	if err := os.WriteFile(ran+".go", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	large := strings.Replace(workerAgent, "echo two >", "head -c 4194304 /dev/urandom >", 1)
+	all[0].put("agent.sh", strings.NewReplacer("@RAN@", ran, "@NAME@", "a").Replace(large))
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	all[0].workIn(servers, id)
+	a.do(a.bin, "start", "far")
+	for _, command := range []string{"status", "workers"} {
+		eventually(t, command+" says what the result waits for", func() bool {
+			_, out := a.code(command)
+			out = strings.Join(strings.Fields(out), " ")
+			_, why, says := strings.Cut(out, "for the servers")
+			return says && strings.Contains(why, "the object store: ") && (strings.Contains(why, "resource") || strings.Contains(why, "maximum"))
+		})
+	}
+	servers.Kill(0)
+	natstest.Store(100 << 20)(servers)
+	servers.Run(0)
+	eventually(t, "the run ends", a.ended)
+	if got := ranLines(t, ran); got != "A a\nB a\nC a\n" {
+		t.Errorf("these steps ran:\n%s", got)
+	}
+	eventually(t, "nothing waits any more", func() bool {
+		return !strings.Contains(a.do(a.bin, "workers")+a.do(a.bin, "status"), "for the servers")
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -222,6 +223,88 @@ func TestClusterTakeover(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A machine of an older release, which cannot read a record of the one that led, follows: its status has
+// what came before that record and says which it is. It never leads, although nobody else does.
+func TestClusterOlderRelease(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a, b, id := twoMachines(t, servers, "1")
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	a.do(a.bin, "start", "long")
+	eventually(t, "the run ends", a.ended)
+	a.stop()
+	seq := a.recordsNewer(servers, id)
+	stream := streamOf(t, servers, id)
+
+	b.bootIn(servers) // nobody leads, so that it would at once
+	eventually(t, "b has the record", func() bool {
+		st, ok := b.status()
+		return ok && st.Cluster != nil && st.Cluster.Seq == seq && st.Cluster.Unread != nil
+	})
+	want := fmt.Sprintf("this release cannot read record %d of kind of_tomorrow: upgrade before it can take over", seq)
+	if out := b.do(b.bin, "status"); !strings.Contains(strings.Join(strings.Fields(out), " "), want) || !strings.Contains(out, "completed") {
+		t.Errorf("the status:\n%s", out)
+	}
+	if code, out := b.code("start", "long"); code == 0 || !strings.Contains(out, "not recorded") {
+		t.Errorf("a word on it: %d, %s", code, out)
+	}
+	b.sameAsStream(servers, id)
+	if b.leads() || !bytes.Equal(stream, streamOf(t, servers, id)) {
+		t.Error("it leads, or has appended something")
+	}
+}
+
+// One of three servers dies, and comes back: the run goes on, and the status says how far each replica is.
+func TestClusterReplicaOffline(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 3)
+	a, _, id := twoMachines(t, servers, "3")
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	says := func(what string) {
+		t.Helper()
+		within(t, time.Minute, "the status says "+what, func() bool { return strings.Contains(a.do(a.bin, "status"), what) })
+	}
+	down := (servers.LeaderOf("SLUICE_"+id) + 1) % 3
+	name := fmt.Sprintf("s%d", down)
+	says(name + " current")
+	servers.Kill(down)
+	says(name + " offline")
+	a.do(a.bin, "start", "long")
+	eventually(t, "the run ends", a.ended)
+	servers.Run(down)
+	says(name + " current")
+}
+
+// recordsNewer appends a record of a kind that a later release writes, as the machine that leads would.
+func (w *sandbox) recordsNewer(servers *natstest.Servers, id string) (seq int64) {
+	w.t.Helper()
+	log, _, err := journal.Open(w.state(), journal.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer log.Close()
+	seq, _, err = log.Append(journal.Entry{At: time.Now(), Event: []byte(`{"kind":"tick"}`),
+		Facts: []json.RawMessage{[]byte(`{"kind":"of_tomorrow","run":"long-1"}`)}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	line, _, err := log.Lines(seq, 1<<20)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	nc, err := nats.Connect(servers.URL())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.Request("sluice.journal."+id, line, 20*time.Second); err != nil {
+		w.t.Fatal(err)
+	}
+	return seq
 }
 
 // code runs a command in the repo and returns its exit code.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"sluice/daemon"
 	"sluice/internal/fault"
 	"sluice/internal/health"
 	"sluice/internal/text"
@@ -47,6 +48,9 @@ func (c *Conn) begin(ctx context.Context, o Options, log *journal.Log, state str
 	past, err := historyOf(log)
 	if err != nil {
 		return b, err
+	}
+	if past.unread != nil {
+		return b, past.unread
 	}
 	marked, err := Marked(state)
 	if err != nil {
@@ -117,7 +121,8 @@ func (c *Conn) tryCreate(ctx context.Context, config jetstream.StreamConfig) (ex
 type history struct {
 	id     string // "" = it has none
 	newest journal.Lead
-	left   bool // this machine has left since the newest lead
+	left   bool           // this machine has left since the newest lead
+	unread *daemon.Unread // the first record that this release cannot read; nil: there is none
 }
 
 func historyOf(log *journal.Log) (h history, err error) {
@@ -130,6 +135,9 @@ func historyOf(log *journal.Log) (h history, err error) {
 			h.newest, h.left = l, false
 		}
 		h.left = h.left || r.Left()
+		if h.unread == nil {
+			h.unread = daemon.Reads(r)
+		}
 		return nil
 	})
 	return h, err

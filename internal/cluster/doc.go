@@ -10,6 +10,7 @@
 //     while a machine leads, only shows that it is alive.
 //   - A daemon never begins a stream; [Begin] does, for a person. A stream that is gone, empty, cut or
 //     edited is refused with exit code 78, and nothing is written.
+//   - Who cannot read a record, because a newer release has written it, follows and appends nothing.
 //   - What [Packs] stores is read under its digest until it fits, or it is not returned.
 //
 // A [Member] is one machine's part in one journal; it is the daemon's Lead. Its Take follows the

@@ -13,8 +13,13 @@ import (
 	"sluice/journal"
 )
 
-// replicasEvery is how often the leader asks how far the stream's replicas are.
-const replicasEvery = 5 * time.Second
+const (
+	// replicasEvery is how often the leader asks how far the stream's replicas are.
+	replicasEvery = 5 * time.Second
+	// replicaSilent is after how long a silent replica counts as offline. Servers (2.15) call one so only
+	// 150 seconds after it was killed; a live one is heard each second.
+	replicaSilent = 10 * time.Second
+)
 
 // keep renews the lease until Close, beside the loop.
 func (m *Member) keep(ctx context.Context, epoch int64, rev uint64) {
@@ -121,7 +126,8 @@ func replicasOf(info *jetstream.StreamInfo) (out []daemon.Replica) {
 		out = append(out, daemon.Replica{Name: text.Line(info.Cluster.Leader), Leads: true, Current: true})
 	}
 	for _, p := range info.Cluster.Replicas {
-		out = append(out, daemon.Replica{Name: text.Line(p.Name), Current: p.Current, Offline: p.Offline,
+		silent := !p.Current && p.Active >= replicaSilent
+		out = append(out, daemon.Replica{Name: text.Line(p.Name), Current: p.Current, Offline: p.Offline || silent,
 			Behind: int64(p.Lag)})
 	}
 	return out
@@ -176,6 +182,22 @@ func (m *Member) led(l journal.Lead) {
 	if l.Epoch > m.report.Epoch {
 		m.report.Epoch, m.report.Leader = l.Epoch, text.Line(l.By)
 	}
+}
+
+// reads notes the first record that this release cannot read; nil: it reads all so far.
+func (m *Member) reads(u *daemon.Unread) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if u != nil && m.report.Unread == nil {
+		m.opt.Logf("this machine follows and never leads: %s", u)
+	}
+	m.report.Unread = u
+}
+
+func (m *Member) unread() *daemon.Unread {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.report.Unread
 }
 
 // heard notes what the newest renewal says.

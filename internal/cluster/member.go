@@ -68,7 +68,8 @@ func (c *Conn) Member(o Options) *Member {
 }
 
 // Take follows the stream into the journal in the state folder, which the caller has locked. It
-// returns nil when this machine leads. Its error is that of ctx, or final.
+// returns nil when this machine leads, which it never does after a record that its release cannot read.
+// Its error is that of ctx, or final.
 func (m *Member) Take(ctx context.Context, state string) error {
 	m.ctx = ctx
 	for {
@@ -115,7 +116,7 @@ func (m *Member) take(ctx context.Context, state string) (err error) {
 		r, rev, err := m.leases.read(ctx)
 		watch.saw(r, rev, err, time.Now(), m.opt.Now())
 		m.heard(watch, err)
-		if m.stalled() != "" || !watch.over(time.Now(), m.str.lease, m.opt.Standby) {
+		if m.stalled() != "" || m.unread() != nil || !watch.over(time.Now(), m.str.lease, m.opt.Standby) {
 			if !health.Wait(ctx, m.poll()) {
 				return ctx.Err()
 			}
@@ -132,12 +133,14 @@ func (m *Member) take(ctx context.Context, state string) (err error) {
 	}
 }
 
-// scan reads the whole local journal: whose it is, and the newest epoch. A journal of an older release
-// has no id up to its first lead; the records themselves show whose it is. With strict it needs one.
+// scan reads the whole local journal: whose it is, the newest epoch, and what cannot be read. A journal
+// of an older release has no id up to its first lead; the records themselves show whose it is. With
+// strict it needs one.
 func (m *Member) scan(log *journal.Log, strict bool) error {
 	past, err := historyOf(log)
 	id := past.id
 	m.led(past.newest)
+	m.reads(past.unread)
 	seq, _ := log.Last()
 	if foreign := id != m.opt.ID && (id != "" || strict); err == nil && seq > 0 && foreign {
 		err = refusal("`sluice cluster leave`, move the journal away, then `sluice cluster join` again",
@@ -228,6 +231,9 @@ func (m *Member) advance(ctx context.Context, log *journal.Log) (moved bool, err
 	for _, r := range records {
 		if l, ok := r.Lead(); ok {
 			m.led(l)
+		}
+		if m.unread() == nil {
+			m.reads(daemon.Reads(r))
 		}
 	}
 	m.last, m.upTo = m.last+1, last

@@ -39,7 +39,7 @@ func (l leading) Report() daemon.Cluster {
 	r.Stalled = cmp.Or(r.Stalled, l.packs.Stalled())
 	for _, b := range l.desk.Workers() {
 		w := daemon.Worker{ID: b.Worker, Name: b.Name, Version: b.Version, Labels: b.Labels, Slots: b.Slots, Since: b.Since,
-			Draining: b.Draining, Foreign: b.Foreign}
+			Draining: b.Draining, Foreign: b.Foreign, Stalled: b.Stalled}
 		for _, d := range b.Launches {
 			w.Launches = append(w.Launches, daemon.WorkerLaunch{Key: d.Key, Since: d.Since, Ended: d.Ended})
 		}
@@ -240,6 +240,7 @@ func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() se
 	packs := w.conn.Launches(id, nil)
 	post, err := workers.NewPost(workers.PostOptions{Conn: w.conn, State: p.State, Journal: id, Name: ThisMachine(),
 		Version: w.Version, Labels: in.Labels, Slots: in.Slots, Desks: in.Desks, Logf: w.logf("worker"), Now: w.Console.Now,
+		Stalled: packs.Stalled,
 		Leaves: func(n int) {
 			w.log.Info().Int("launches", n).Msg("the worker takes nothing new, and ends once these are done; " +
 				"a second Ctrl-C ends it at once")

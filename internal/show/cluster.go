@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sluice/daemon"
@@ -28,9 +29,14 @@ func printCluster(con *console.Console, c *daemon.Cluster) {
 		who += ", but its lease is over: nothing is started until the servers answer"
 	}
 	con.PrintWrapped(0, console.Styled(fmt.Sprintf("cluster: epoch %d, %s", c.Epoch, who), console.Dim))
+	if c.Unread != nil {
+		con.PrintWrapped(0, console.Styled(fmt.Sprintf("cluster: this release cannot read record %d of kind %s: upgrade "+
+			"before it can take over", c.Unread.Seq, text.Line(c.Unread.Kind)), console.Yellow))
+	}
 	if c.Stalled != "" && !c.Leads { // of the leader's, printHealth says so
 		con.PrintWrapped(0, console.Styled("cluster: "+text.Message(c.Stalled), console.Yellow))
 	}
+	printStalled(con, c.Workers)
 	if len(c.Replicas) == 0 {
 		return
 	}
@@ -46,4 +52,18 @@ func printCluster(con *console.Console, c *daemon.Cluster) {
 		copies = append(copies, text.Line(r.Name)+" "+state)
 	}
 	con.PrintWrapped(0, console.Styled("replicas: "+strings.Join(copies, ", "), style))
+}
+
+// printStalled prints that workers wait for the servers, with what the first of them says.
+func printStalled(con *console.Console, workers []daemon.Worker) {
+	workers = slices.DeleteFunc(slices.Clone(workers), func(w daemon.Worker) bool { return w.Stalled == "" })
+	if len(workers) == 0 {
+		return
+	}
+	who := "worker " + text.Line(workers[0].Name) + " waits"
+	if n := len(workers); n > 1 {
+		who = fmt.Sprintf("%d workers wait", n)
+	}
+	con.PrintWrapped(0, console.Styled("cluster: "+who+" for the servers, to store a result or to read an order: "+
+		text.Message(workers[0].Stalled), console.Yellow))
 }

@@ -46,6 +46,9 @@ func Workers(con *console.Console, c *daemon.Cluster) error {
 			con.PrintWrapped(2, console.Styled(fmt.Sprintf("gets no steps: %s (its release: %s)", w.Foreign,
 				cmp.Or(text.Line(w.Version), "unknown")), console.Yellow))
 		}
+		if w.Stalled != "" {
+			con.PrintWrapped(2, console.Styled("waits for the servers: "+text.Message(w.Stalled), console.Yellow))
+		}
 		for _, l := range w.Launches {
 			did := "for"
 			if l.Ended {

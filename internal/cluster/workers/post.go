@@ -70,6 +70,7 @@ type PostOptions struct {
 	Slots   int
 	Desks   []string // public keys: what none of them has signed is refused; none = nothing is signed
 	Maker   Maker
+	Stalled func() string      // what results and orders wait for in the object store; "" = none waits; nil = as ""
 	Leaves  func(launches int) // called once it is asked to end, with the number it has to finish; nil = not called
 	Logf    func(string, ...any)
 	Now     func() time.Time
@@ -232,6 +233,9 @@ func (p *Post) beat() {
 	b := Beat{Worker: p.id, Name: p.opt.Name, Journal: p.opt.Journal, Version: p.opt.Version,
 		Versions: versions(), Labels: p.opt.Labels, Slots: p.opt.Slots, Since: p.since, At: p.beaten,
 		Draining: p.drains.Drains || p.leaves, Epoch: p.epoch}
+	if p.opt.Stalled != nil {
+		b.Stalled = p.opt.Stalled()
+	}
 	running := map[string]launch.Sent{}
 	for key, m := range p.keys {
 		if m.Over || len(b.Launches) == maxKeys {

@@ -57,6 +57,7 @@ type Beat struct {
 	Draining bool      `json:"draining,omitempty"` // it finishes what it has, and takes nothing new
 	Epoch    int64     `json:"epoch,omitempty"`    // the newest that it has heard of
 	Launches []Doing   `json:"launches,omitempty"`
+	Stalled  string    `json:"stalled,omitempty"` // what it waits for to store a result, or to read an order
 
 	Foreign string `json:"-"` // why it is sent nothing: it speaks another version, so the launches are not known
 }
@@ -211,6 +212,7 @@ func readBeat(data []byte, worker string) (b Beat, err error) {
 		return b, CheckLabels(b.Labels)
 	}
 	b.Name, b.Version = plain(b.Name), plain(b.Version)
+	b.Stalled = text.Message(b.Stalled)
 	for _, l := range b.Launches {
 		if !isKey(l.Key) || len(l.Mark) > markLen {
 			return b, fmt.Errorf("launch %.100q", l.Key)
