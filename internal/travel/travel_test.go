@@ -535,9 +535,21 @@ func TestLeftElsewhere(t *testing.T) {
 			t.Errorf("%s: %+v was checked here", j.Attempt.Key, ev)
 		}
 	}
+	sent := check("A")
+	sent.Effect.Key, sent.Attempt.Key = run+"/A sent", run+"/A#1.3"
+	pid := a.opt.PIDFile(sent.Attempt.Key)
+	if err := layout.Save(pid+layout.SentMark, "its order"); err != nil {
+		t.Fatal(err)
+	}
+	if ev, ok := x.Carry(t.Context(), sent, nil).(engine.ProcessEnded); !ok || ev.Check.OK || inner.carried != 0 {
+		t.Errorf("its worker has returned nothing, and %+v", ev)
+	}
+	if err := layout.Save(pid+layout.BackMark, true); err != nil {
+		t.Fatal(err)
+	}
 	offered := check("A")
 	offered.Effect.Key, offered.Attempt.Key, offered.Attempt.Offered = run+"/A again", "", true
-	for i, j := range []job.Job{check("A"), offered} {
+	for i, j := range []job.Job{check("A"), sent, offered} {
 		ev, ok := x.Carry(t.Context(), j, nil).(engine.ProcessEnded)
 		if !ok || !ev.Check.OK || inner.carried != i+1 {
 			t.Errorf("%s: %+v", j.Attempt.Key, ev)

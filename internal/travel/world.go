@@ -95,8 +95,8 @@ func (x *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) e
 		return nil
 	}
 	if left(x.work, root, j) {
-		return engine.ProcessEnded{Run: j.Run, Key: j.Key, Check: &engine.CheckResult{Why: "the machine on which it " +
-			"worked is not the one that decides now, and its work was not stored: do it again"}}
+		return engine.ProcessEnded{Run: j.Run, Key: j.Key, Check: &engine.CheckResult{Why: "its work is not here: the " +
+			"worker or the machine that had it was lost before it was stored: do it again"}}
 	}
 	ev := x.World.Carry(ctx, j, emit)
 	end, check := ev.(engine.ProcessEnded)
@@ -140,7 +140,8 @@ func needs(j job.Job) bool {
 }
 
 // left reports whether a check is of work that is not in the folder here: its launch was another
-// machine's and the work did not come, or another machine's work has replaced it.
+// machine's, or its worker was lost after the signal, and the work did not come; or another machine's
+// work has replaced it.
 func left(w *Work, root string, j job.Job) bool {
 	check := j.Kind == engine.DoRun && j.Proc != nil && j.Proc.Kind == engine.ProcCheck
 	if !check || j.Attempt == nil || j.Attempt.Reads || w.opt.Git == nil || j.Spec == nil {
@@ -160,7 +161,7 @@ func left(w *Work, root string, j job.Job) bool {
 	if err := layout.Load(w.replacedFile(root), &over); err == nil && slices.Contains(over, pid) {
 		return true
 	}
-	here := j.Attempt.Offered || layout.IsFile(pid) || layout.IsFile(pid+layout.SentMark)
+	here := j.Attempt.Offered || layout.IsFile(pid) || layout.IsFile(pid+layout.BackMark)
 	return !here || !layout.IsFile(file("begin"))
 }
 
