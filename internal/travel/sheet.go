@@ -29,10 +29,10 @@ const (
 // sheet is what is stored of a run and its child runs.
 type sheet struct {
 	Run    string   `json:"run"`
-	Root   string   `json:"root"`  // of the repo, where the sheet was written
-	State  string   `json:"state"` // the state folder there
-	Has    []string `json:"has"`   // digests of results and IDs of moves of branches, the newest last
-	Runs   []string `json:"runs"`  // with files here
+	Root   string   `json:"root"`    // of the repo, where the sheet was written
+	State  string   `json:"state"`   // the state folder there
+	Has    []string `json:"digests"` // of results, and IDs of moves of branches; the newest last
+	Runs   []string `json:"runs"`    // with files here
 	Packs  []pack   `json:"packs"`
 	Places []place  `json:"places"`
 	// Files are JSON files of the state folder, by their path in it.
