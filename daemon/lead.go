@@ -137,10 +137,16 @@ func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop f
 	return led, func() { lost(nil) }, nil
 }
 
+// Work is what a journal says that a run and its child runs have made.
+type Work struct {
+	Digests []string // of results, the newest first
+	Moved   []string // IDs of the moves of branches that are over, the newest last
+}
+
 // brought brings the work of live runs, each with its child runs, from where it is stored.
 func brought(ctx context.Context, r *Repo) (batch []item) {
 	var roots []string
-	attempts, rootOf := map[string][]*engine.Attempt{}, map[string]string{}
+	attempts, moved, rootOf := map[string][]*engine.Attempt{}, map[string][]string{}, map[string]string{}
 	for _, id := range r.core.state.Order { // parents come before their children
 		run := r.core.state.Runs[id]
 		root := id
@@ -150,6 +156,7 @@ func brought(ctx context.Context, r *Repo) (batch []item) {
 			roots = append(roots, id)
 		}
 		rootOf[id] = root
+		moved[root] = append(moved[root], run.Moved...)
 		for _, of := range run.Attempts {
 			attempts[root] = append(attempts[root], of...)
 		}
@@ -162,7 +169,8 @@ func brought(ctx context.Context, r *Repo) (batch []item) {
 				digests = append(digests, a.Digest)
 			}
 		}
-		if why := r.opt.Brought(ctx, id, digests); why != "" && !r.core.state.Runs[id].Paused {
+		work := Work{Digests: digests, Moved: moved[id]}
+		if why := r.opt.Brought(ctx, id, work); why != "" && !r.core.state.Runs[id].Paused {
 			batch = append(batch, item{event: engine.SpecUnread{Run: id, Why: why, Lacks: engine.PausedWork}})
 		}
 	}

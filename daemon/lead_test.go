@@ -186,13 +186,14 @@ func TestLeadBringsWork(t *testing.T) {
 	add("w-1.t.1", engine.RunCompleted, &engine.ChildOf{Parent: "w-1"}, false, made(5, "task"))
 	add("w-2", engine.RunCompleted, nil, false, made(1, "over"))
 	add("w-3", engine.RunRunning, nil, true, made(1, "paused"))
+	c.state.Runs["w-1"].Moved, c.state.Runs["w-1.t.1"].Moved = []string{"A", "B"}, []string{"C"}
 	var asked []string
-	r := &Repo{core: c, opt: RepoOptions{Brought: func(_ context.Context, run string, digests []string) string {
-		asked = append(asked, run+": "+strings.Join(digests, " "))
+	r := &Repo{core: c, opt: RepoOptions{Brought: func(_ context.Context, run string, w Work) string {
+		asked = append(asked, run+": "+strings.Join(append(w.Digests, w.Moved...), " "))
 		return "not here"
 	}}}
 	batch := brought(context.Background(), r)
-	if got := strings.Join(asked, ", "); got != "w-1: new task old, w-3: paused" {
+	if got := strings.Join(asked, ", "); got != "w-1: new task old A B C, w-3: paused" {
 		t.Errorf("asked for %s", got)
 	}
 	want := engine.SpecUnread{Run: "w-1", Why: "not here", Lacks: engine.PausedWork}

@@ -65,9 +65,9 @@ type RepoOptions struct {
 	// Pace converts a span of Now's clock to one of the machine's timers: a soak test passes a week
 	// in an hour. nil: the same.
 	Pace func(time.Duration) time.Duration
-	// Brought brings the work of a live run that the journal names by digests, if another machine took
-	// it. It returns why a person must see to it. nil: all work is here.
-	Brought func(ctx context.Context, run string, digests []string) (why string)
+	// Brought brings the work of a live run that the journal names, if another machine made it. It
+	// returns why a person must see to it. nil: all work is here.
+	Brought func(ctx context.Context, run string, work Work) (why string)
 	// Lead is set for a journal that several machines keep. nil: this one alone decides.
 	Lead Lead
 	// Drain has a worker finish what it has and take nothing new, or take orders again. nil: no workers.

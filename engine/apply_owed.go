@@ -26,8 +26,11 @@ func (f OutputsOwed) apply(s *State, _ time.Time) {
 func (f WriteDone) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool {
-		if w.ID == f.ID && w.Kind == WriteLand {
+		switch {
+		case w.ID == f.ID && w.Kind == WriteLand:
 			r.Unlanded = f.Why
+		case w.ID == f.ID && w.Kind != "":
+			r.Moved = append(r.Moved, w.ID)
 		}
 		return w.ID == f.ID
 	})

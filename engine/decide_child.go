@@ -48,8 +48,7 @@ func (d *listing) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 	k := st.Child
 	vars, err := d.childVars(r, w, st, c)
 	d.put(RunStarted{of: Of(id), Workflow: k.ID, N: n, Digest: r.Digest + "/" + st.ID, Vars: vars, Trees: r.Trees,
-		Workspace: r.Workspace, Parallel: true,
-		MaxSteps: k.Limits.MaxSteps, TimeLimit: k.Limits.MaxDuration,
+		Workspace: r.Workspace, Parallel: true, MaxSteps: k.Limits.MaxSteps, TimeLimit: k.Limits.MaxDuration,
 		UsageLimit: Usage{Tokens: k.Limits.MaxTokens, CostUSD: k.Limits.MaxCostUSD},
 		RoleLimits: k.Limits.Roles, By: r.By, Child: &c})
 	if err != nil { // before anything is launched

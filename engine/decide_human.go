@@ -71,8 +71,7 @@ func (d *signalling) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 		d.put(RoundVoided{of: Of(r.ID), Gate: g.ID, N: q.N, Why: "what was reviewed has changed since the gate opened",
 			By: &by})
 		d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.void", r.ID, g.ID, q.N), Kind: NoticeInfo, Run: r.ID, Step: g.Step,
-			Gate: g.ID, N: q.N,
-			Text: "your " + ev.Outcome +
+			Gate: g.ID, N: q.N, Text: "your " + ev.Outcome +
 				" does not count: what was reviewed has changed since; it will be checked and asked again"})
 	case ev.Outcome == OutcomePass:
 		d.used(r, g, q, ev)

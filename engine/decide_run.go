@@ -41,9 +41,8 @@ func (d *ending) startRun(w *Spec, ev RunRequested) (id, why string) {
 		id = fmt.Sprintf("%s-%d", w.ID, n)
 	}
 	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, File: ev.File, Source: ev.Source,
-		Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel,
-		Workspace: workspace(w, id),
-		MaxSteps:  w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration,
+		Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel, Workspace: workspace(w, id),
+		MaxSteps: w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration,
 		UsageLimit: Usage{Tokens: w.Limits.MaxTokens, CostUSD: w.Limits.MaxCostUSD}, RoleLimits: w.Limits.Roles,
 		Stubs: ev.Stubs, Ratio: w.Limits.MaxFailedRatio, By: ev.By, Fired: ev.Fired})
 	if ev.Paused {

@@ -36,8 +36,7 @@ func (d *signalling) word(ev FileSeen, xs []reading) {
 	}
 	q := x.run.CurrentRound(x.gate.ID)
 	why := d.answer(Answered{Gate: x.gate.ID, Run: x.run.ID, Round: ev.Human.Round, Outcome: x.outcome,
-		Text:    ev.Human.Text,
-		Written: ev.Written, DigestNow: ev.DigestNow, By: by, Answer: ev.Human.Answer,
+		Text: ev.Human.Text, Written: ev.Written, DigestNow: ev.DigestNow, By: by, Answer: ev.Human.Answer,
 		Findings: ev.Human.Findings, Proven: ev.Human.Proven})
 	if why != "" {
 		d.reject(ev, x.run.ID, why)

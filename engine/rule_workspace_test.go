@@ -170,7 +170,7 @@ func TestLateVetoTakesTheBranchBack(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	s.writes()
-	s.want(s.step("a"), "2 running")
+	s.want(s.step("a"), "2 running", fmt.Sprint(s.r().Moved), "[x-1/a#1.advance x-1/b#1.advance x-1/a#1.rewind]")
 }
 
 // TestLateVetoBeforeTheBranchMoved: a veto also cancels owed moves of the attempts it undoes.

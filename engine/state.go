@@ -182,6 +182,7 @@ type Run struct {
 	Unlanded string            `json:"unlanded,omitempty"` // why landing failed
 	// files owed before anything of the run is launched
 	Writes []*Write `json:"writes,omitempty"`
+	Moved  []string `json:"moved,omitempty"` // IDs of the writes that moved its branches, or gave that up
 	// step -> what satisfied its needs from other workflows, until it starts
 	Met        map[string][]string `json:"met,omitempty"`
 	Begun      int                 `json:"begun,omitempty"` // step attempts started

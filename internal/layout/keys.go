@@ -47,6 +47,10 @@ const IdleMark = ".idle"
 // SentMark follows a pid file's name in that of the record of a launch on a worker.
 const SentMark = ".sent"
 
+// BackMark ends the name of a file beside it: what the worker returned of the work is in the folder here,
+// or is refused.
+const BackMark = ".back"
+
 // ExitName is the file of a launch that says how it ended.
 const ExitName = "exit.json"
 

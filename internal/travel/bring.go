@@ -1,6 +1,7 @@
 package travel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/daemon"
 	"sluice/internal/atomicfile"
 	"sluice/internal/cluster"
 	"sluice/internal/fault"
@@ -23,61 +25,60 @@ import (
 // localIn is how long the servers are asked for what this machine has made itself.
 const localIn = 3 * time.Second
 
-// Bring has the work of a run here whose results the journal names, the newest first. A *Lacking error
-// is for a person; any other is the machine's, or that of ctx.
-func (w *Work) Bring(ctx context.Context, run string, digests []string) error {
+// Bring has the work of a run here that the journal names. A *Lacking error is for a person; any other
+// is the machine's, or that of ctx.
+func (w *Work) Bring(ctx context.Context, run string, work daemon.Work) error {
 	defer w.one(run)()
-	results, err := w.made(run)
+	own, err := w.made(run, work)
 	if err != nil {
 		return err
 	}
-	here := !slices.ContainsFunc(digests, func(d string) bool {
-		return !slices.ContainsFunc(results, func(r result) bool { return r.digest == d })
-	})
+	here := own.results != nil
 	asked := ctx
 	if here {
 		var cancel context.CancelFunc
 		asked, cancel = context.WithTimeout(ctx, localIn)
 		defer cancel()
 	}
-	err = w.bring(asked, run, digests)
+	err = w.bring(asked, run, work)
 	if unfit := (*cluster.Unfit)(nil); here && errors.As(err, &unfit) && ctx.Err() == nil {
-		return w.saveOne(ctx, run, results...) // from before the journal had packs
+		return w.saveOne(ctx, run, own) // from before the journal had packs
 	}
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && here {
-		return w.bring(ctx, run, digests) // the servers do not answer: wait for them
+		return w.bring(ctx, run, work) // the servers do not answer: wait for them
 	}
 	return lacking(run, err)
 }
 
-func (w *Work) bring(ctx context.Context, run string, digests []string) error {
+func (w *Work) bring(ctx context.Context, run string, work daemon.Work) error {
 	s, had, err := w.kept(run)
 	if err != nil {
 		return err
 	}
+	// The newest is most likely the newest result, or a move after it.
+	ids := slices.Clone(work.Moved)
+	slices.Reverse(ids)
+	ids = slices.Concat(work.Digests[:1], ids, work.Digests[1:])
 	for until := time.Now().Add(w.opt.Packs.Patience); ; {
 		lacks := ""
-		for _, d := range digests {
-			digest, err := w.opt.Packs.Named(ctx, nameOf(run, d))
+		for _, id := range ids {
+			digest, err := w.opt.Packs.Named(ctx, nameOf(run, id))
 			if err != nil {
 				return err
 			}
-			if digest == had && s.lacks(digests) == "" {
+			if digest == had && s.lacks(work) == "" {
 				return nil // this machine stored it, or has it already
 			}
 			stored, err := w.sheetOf(ctx, run, digest)
 			if err != nil {
 				return err
 			}
-			if lacks = stored.lacks(digests); lacks == "" {
-				if err := w.unpack(ctx, stored, had == ""); err != nil {
-					return err
-				}
-				return w.keep(stored, digest)
+			if lacks = stored.lacks(work); lacks == "" {
+				return w.replaceBy(ctx, stored, digest, had == "")
 			}
 		}
 		if time.Now().After(until) {
-			return &cluster.Unfit{Name: run, Why: fmt.Sprintf("what is stored lacks %.12s", lacks)}
+			return &cluster.Unfit{Name: run, Why: fmt.Sprintf("what is stored lacks %.80s", lacks)}
 		}
 		if !health.Wait(ctx, time.Second) {
 			return ctx.Err()
@@ -85,27 +86,51 @@ func (w *Work) bring(ctx context.Context, run string, digests []string) error {
 	}
 }
 
-// made returns the results that this machine has taken itself, of a run and those below it.
-func (w *Work) made(root string) (list []result, err error) {
+// replaceBy has here what a sheet has. Until all of it is, the sheet kept here has nothing.
+func (w *Work) replaceBy(ctx context.Context, s sheet, digest string, first bool) error {
+	if first {
+		if err := w.keep(sheet{Run: s.Run}, ""); err != nil {
+			return err
+		}
+	}
+	if err := w.unpack(ctx, s, first); err != nil {
+		return err
+	}
+	return w.keep(s, digest)
+}
+
+// made returns what this machine has made of a run and those below it, if that is all that the journal
+// names: what it has stored itself, or has done since before the journal had packs.
+func (w *Work) made(root string, work daemon.Work) (own did, err error) {
 	s, _, err := w.kept(root)
-	if err != nil {
-		return nil, err
+	if err != nil || layout.IsFile(w.keptFile(root)) && s.lacks(work) != "" {
+		return did{}, err
 	}
 	for _, run := range append(slices.DeleteFunc(s.Runs, func(run string) bool { return run == root }), root) {
 		files, err := filepath.Glob(filepath.Join(layout.GlobSafe(w.opt.State), layout.AttemptsDir, layout.PathElement(run),
 			"*.files"))
 		if err != nil {
-			return nil, err
+			return did{}, err
 		}
 		for _, file := range files {
 			var c tree.Covered
 			step, n, _ := cutLast(strings.TrimSuffix(filepath.Base(file), ".files"))
 			if err := layout.Load(file, &c); err == nil && c.ID() != "" && n > 0 {
-				list = append(list, result{run, step, n, c.ID()})
+				own.results = append(own.results, result{run, step, n, c.ID()})
 			}
 		}
 	}
-	return list, nil
+	for _, d := range work.Digests {
+		if !slices.ContainsFunc(own.results, func(r result) bool { return r.digest == d }) {
+			return did{}, nil
+		}
+	}
+	own.results = slices.DeleteFunc(own.results, func(r result) bool { return !slices.Contains(work.Digests, r.digest) })
+	slices.SortFunc(own.results, func(a, b result) int { // as saved one after another
+		return cmp.Compare(slices.Index(work.Digests, b.digest), slices.Index(work.Digests, a.digest))
+	})
+	own.moved = work.Moved
+	return own, nil
 }
 
 // cutLast splits "X-1.2" into the step and the attempt.
@@ -166,6 +191,9 @@ func (w *Work) unpack(ctx context.Context, s sheet, first bool) error {
 		if err := w.take(ctx, s.Run, p); err != nil {
 			return err
 		}
+	}
+	if err := w.replace(s); err != nil {
+		return err
 	}
 	for name, data := range s.Files {
 		file := filepath.Join(w.opt.State, filepath.FromSlash(name))

@@ -11,8 +11,9 @@
 //
 // What is stored of a run: packs of its commits, each built on those before it, and a sheet. The sheet
 // lists the packs and has the small files of the state folder about the run's attempts. Packs and
-// sheets are stored under their digest; the name of the run stands for its newest sheet. A name that is
-// read may be an older one: a sheet counts once it has every commit that the journal names.
+// sheets are stored under their digest; a name of each result and each move of a branch stands for the
+// newest sheet since. A name that is read may stand for an older one, or for one of a machine that decides
+// no more: a sheet counts once it has every result, and every move, that the journal names.
 //
 // Read sheet.go (what is stored), save.go, bring.go and world.go (when).
 package travel

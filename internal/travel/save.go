@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"sluice/daemon"
 	"sluice/internal/cluster"
 	"sluice/internal/git"
 	"sluice/internal/health"
@@ -35,12 +36,12 @@ type Work struct {
 
 	mu    sync.Mutex             // guards what follows
 	alone map[string]*sync.Mutex // by root run: held while its sheet changes
-	away  map[string][]string    // root runs whose work has to come yet, with the digests that the journal names
+	away  map[string]daemon.Work // root runs whose work has to come yet, with what the journal names
 }
 
 // New returns the Work of a repo.
 func New(o Options) *Work {
-	return &Work{opt: o, alone: map[string]*sync.Mutex{}, away: map[string][]string{}}
+	return &Work{opt: o, alone: map[string]*sync.Mutex{}, away: map[string]daemon.Work{}}
 }
 
 // one locks a run's sheet.
@@ -63,28 +64,38 @@ type result struct {
 	digest    string
 }
 
-// save stores results of a run; without any, what has changed beside the commits.
-func (w *Work) save(ctx context.Context, root string, results ...result) error {
-	defer w.one(root)()
-	return w.saveOne(ctx, root, results...)
+// did is what was done in a run just now.
+type did struct {
+	results []result
+	moved   []string // IDs of moves of branches, the newest last
 }
 
-func (w *Work) saveOne(ctx context.Context, root string, results ...result) error {
+// save stores what was done in a run; without any, what has changed beside the commits.
+func (w *Work) save(ctx context.Context, root string, done did) error {
+	defer w.one(root)()
+	return w.saveOne(ctx, root, done)
+}
+
+func (w *Work) saveOne(ctx context.Context, root string, done did) error {
 	w.sweeping.RLock()
 	defer w.sweeping.RUnlock()
 	s, was, err := w.kept(root)
-	if err != nil || was == "" && len(results) == 0 {
+	if err != nil || was == "" && len(done.results) == 0 {
 		return err
 	}
-	for _, r := range append(results, result{run: root}) {
+	for _, r := range append(slices.Clone(done.results), result{run: root}) {
 		if !slices.Contains(s.Runs, r.run) {
 			s.Runs = append(s.Runs, r.run)
 		}
 	}
-	for _, r := range results {
+	for _, id := range done.moved {
+		s.has(id)
+	}
+	for _, r := range done.results {
 		if err := w.addCommits(ctx, &s, r); err != nil {
 			return err
 		}
+		s.has(r.digest)
 	}
 	if err := w.addBranches(ctx, &s); err != nil {
 		return err
@@ -101,7 +112,7 @@ func (w *Work) saveOne(ctx context.Context, root string, results ...result) erro
 	}
 	now, err := w.opt.Packs.Put(ctx, bytes.NewReader(data))
 	if err == nil {
-		err = w.opt.Packs.Name(ctx, nameOf(root, s.Digests[len(s.Digests)-1]), now)
+		err = w.opt.Packs.Name(ctx, nameOf(root, s.Has[len(s.Has)-1]), now)
 	}
 	if err != nil {
 		return err
@@ -109,9 +120,9 @@ func (w *Work) saveOne(ctx context.Context, root string, results ...result) erro
 	return w.keep(s, now)
 }
 
-// nameOf is the name of a run's sheets from a result on. A machine that decides no more, and does not
-// know it yet, names no other result's.
-func nameOf(run, digest string) string { return names + run + "/" + digest }
+// nameOf is the name of a run's sheets from a result or a move on. A machine that decides no more, and
+// does not know it yet, names no other's.
+func nameOf(run, id string) string { return names + run + "/" + id }
 
 const names = "work/"
 
@@ -140,7 +151,6 @@ func (w *Work) addCommits(ctx context.Context, s *sheet, a result) error {
 		p.Branch, p.Taken = b.On, tree.CommitIn(a.digest)
 		p.Own = w.opt.Git.Checkout() && b.Top != w.opt.Git.Top() && layout.Inside(w.opt.Root, b.Top)
 	}
-	s.Digests = append(slices.DeleteFunc(s.Digests, func(d string) bool { return d == a.digest }), a.digest)
 	return nil
 }
 
@@ -149,7 +159,7 @@ func (w *Work) addPack(ctx context.Context, s *sheet, ref, commit string) error 
 	if commit == "" {
 		return nil
 	}
-	if p := s.has(commit); p != nil {
+	if p := s.pack(commit); p != nil {
 		if !slices.Contains(p.Refs, ref) {
 			p.Refs = append(p.Refs, ref)
 		}

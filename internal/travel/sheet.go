@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/daemon"
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/layout"
@@ -27,13 +28,13 @@ const (
 
 // sheet is what is stored of a run and its child runs.
 type sheet struct {
-	Run     string   `json:"run"`
-	Root    string   `json:"root"`  // of the repo, where the sheet was written
-	State   string   `json:"state"` // the state folder there
-	Digests []string `json:"digests"`
-	Runs    []string `json:"runs"` // with files here
-	Packs   []pack   `json:"packs"`
-	Places  []place  `json:"places"`
+	Run    string   `json:"run"`
+	Root   string   `json:"root"`    // of the repo, where the sheet was written
+	State  string   `json:"state"`   // the state folder there
+	Has    []string `json:"digests"` // of results, and IDs of moves of branches; the newest last
+	Runs   []string `json:"runs"`    // with files here
+	Packs  []pack   `json:"packs"`
+	Places []place  `json:"places"`
 	// Files are JSON files of the state folder, by their path in it.
 	Files map[string]json.RawMessage `json:"files"`
 }
@@ -67,8 +68,8 @@ func (s *sheet) at(top string) *place {
 	return &s.Places[len(s.Places)-1]
 }
 
-// has returns the pack of a commit, or nil.
-func (s *sheet) has(commit string) *pack {
+// pack returns the pack of a commit, or nil.
+func (s *sheet) pack(commit string) *pack {
 	for i := range s.Packs {
 		if s.Packs[i].Commit == commit {
 			return &s.Packs[i]
@@ -77,11 +78,16 @@ func (s *sheet) has(commit string) *pack {
 	return nil
 }
 
-// lacks returns a digest that the sheet does not have.
-func (s *sheet) lacks(digests []string) string {
-	for _, d := range digests {
-		if !slices.Contains(s.Digests, d) {
-			return d
+// has notes a result or a move as the newest.
+func (s *sheet) has(id string) {
+	s.Has = append(slices.DeleteFunc(s.Has, func(other string) bool { return other == id }), id)
+}
+
+// lacks returns a result or a move that the sheet does not have.
+func (s *sheet) lacks(work daemon.Work) string {
+	for _, id := range slices.Concat(work.Digests, work.Moved) {
+		if !slices.Contains(s.Has, id) {
+			return id
 		}
 	}
 	return ""
@@ -106,6 +112,30 @@ func (w *Work) keep(s sheet, digest string) error {
 
 func (w *Work) keptFile(run string) string {
 	return filepath.Join(w.opt.State, layout.AttemptsDir, layout.PathElement(run), "stored")
+}
+
+// replacedFile is the file that names, by their pid files, the launches whose work in the folder was
+// replaced by that of another machine.
+func (w *Work) replacedFile(run string) string {
+	return filepath.Join(w.opt.State, layout.AttemptsDir, layout.PathElement(run), "replaced")
+}
+
+// replace notes that what the launches of a run have in the folder is about to be replaced.
+func (w *Work) replace(s sheet) error {
+	var over []string
+	for _, run := range s.Runs {
+		dir := filepath.Dir(w.opt.PIDFile(run + "/"))
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			if name, _, ok := strings.Cut(e.Name(), ".pid"); ok {
+				over = append(over, filepath.Join(dir, name+".pid"))
+			}
+		}
+	}
+	return layout.Save(w.replacedFile(s.Run), over)
 }
 
 // travels reports whether a file in a run's folder of the state folder is for other machines too: what

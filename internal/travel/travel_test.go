@@ -156,6 +156,9 @@ func (m *machine) takeIn(top, branch, step, file string) result {
 	return result{run, step, 1, taken}
 }
 
+// made is work with these results, the newest first.
+func made(digests ...string) daemon.Work { return daemon.Work{Digests: digests} }
+
 // folder is the file about the run's worktree.
 func (m *machine) folder() string {
 	return filepath.Join(m.state, layout.AttemptsDir, run, "folder-"+layout.HexSum([]byte(m.worktree()))[:16])
@@ -163,7 +166,7 @@ func (m *machine) folder() string {
 
 func (m *machine) mustSave(results ...result) {
 	m.Helper()
-	if err := m.save(m.Context(), run, results...); err != nil {
+	if err := m.save(m.Context(), run, did{results: results}); err != nil {
 		m.Fatal(err)
 	}
 }
@@ -192,7 +195,7 @@ func TestTravels(t *testing.T) {
 
 	digests := []string{two.digest, one.digest}
 	for range 2 { // a second call finds it there
-		if err := b.Bring(t.Context(), run, digests); err != nil {
+		if err := b.Bring(t.Context(), run, made(digests...)); err != nil {
 			t.Fatal(err)
 		}
 		for ref, want := range map[string]string{
@@ -228,7 +231,7 @@ func TestTravels(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(a.worktree(), "mine.txt"), []byte("of a killed agent\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Bring(t.Context(), run, []string{three.digest, two.digest, one.digest}); err != nil {
+	if err := a.Bring(t.Context(), run, made(three.digest, two.digest, one.digest)); err != nil {
 		t.Fatal(err)
 	}
 	if got := a.in(a.worktree(), "status", "--porcelain"); got != "?? c.txt" {
@@ -253,7 +256,7 @@ func TestHalfMadeWorktree(t *testing.T) {
 	b.run("branch", "sluice/"+run)
 	half := filepath.Join(b.root, staging, fmt.Sprintf("%x", sha256.Sum256([]byte(b.worktree())))[:16], run)
 	b.run("worktree", "add", "-q", "--no-checkout", half, "sluice/"+run)
-	if err := b.Bring(t.Context(), run, []string{one.digest}); err != nil {
+	if err := b.Bring(t.Context(), run, made(one.digest)); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.in(b.worktree(), "rev-parse", "HEAD"); got != one.digest {
@@ -275,11 +278,11 @@ func TestLacking(t *testing.T) {
 	digests := []string{one.digest}
 
 	// what this machine has made itself, before there were packs, is stored then
-	if err := a.Bring(t.Context(), run, digests); err != nil {
+	if err := a.Bring(t.Context(), run, made(digests...)); err != nil {
 		t.Fatal(err)
 	}
 	s, digest, err := a.kept(run)
-	if err != nil || s.has(one.digest) == nil {
+	if err != nil || s.pack(one.digest) == nil {
 		t.Fatalf("%+v, %v", s, err)
 	}
 
@@ -309,17 +312,17 @@ func TestLacking(t *testing.T) {
 			if _, err := store.PutBytes(t.Context(), object, bad); err != nil {
 				t.Fatal(err)
 			}
-			b.lacking(b.Bring(t.Context(), run, digests), "other bytes")
+			b.lacking(b.Bring(t.Context(), run, made(digests...)), "other bytes")
 			if err := store.Delete(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}
-			b.lacking(b.Bring(t.Context(), run, digests), "do not have it")
+			b.lacking(b.Bring(t.Context(), run, made(digests...)), "do not have it")
 			if _, err := store.PutBytes(t.Context(), object, was); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
 	})
-	b.lacking(b.Bring(t.Context(), run, []string{one.digest, strings.Repeat("ab", 20)}), "do not have it")
+	b.lacking(b.Bring(t.Context(), run, made(one.digest, strings.Repeat("ab", 20))), "do not have it")
 	if layout.IsDir(b.worktree()) || layout.IsFile(b.opt.AttemptFile(run, "A", 1, "begin")) {
 		t.Error("part of the work is there")
 	}
@@ -328,7 +331,7 @@ func TestLacking(t *testing.T) {
 			t.Errorf("it left %s", line)
 		}
 	}
-	if err := b.Bring(t.Context(), run, digests); err != nil {
+	if err := b.Bring(t.Context(), run, made(digests...)); err != nil {
 		t.Errorf("now it is all there: %v", err)
 	}
 }
@@ -458,6 +461,9 @@ type stage struct {
 
 func (s *stage) Carry(_ context.Context, j job.Job, _ func(engine.Event)) engine.Event {
 	s.carried++
+	if j.Kind == engine.DoWrite {
+		return engine.FileWritten{Run: j.Run, ID: j.Key}
+	}
 	return engine.ProcessEnded{Run: j.Run, Key: j.Key, Check: &engine.CheckResult{OK: true, Digest: s.digest}}
 }
 
@@ -498,14 +504,14 @@ func TestStoredFirst(t *testing.T) {
 	if ev := <-got; ev == nil {
 		t.Fatal("no event")
 	}
-	if err := b.Bring(t.Context(), run, []string{one.digest}); err != nil {
+	if err := b.Bring(t.Context(), run, made(one.digest)); err != nil {
 		t.Error(err)
 	}
 	servers.Stop(0)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if ev := x.Carry(ctx, check("A"), nil); ev != nil { // the loop ends: it stays owed
-		if s, _, err := a.kept(run); err != nil || s.lacks([]string{one.digest}) != "" {
+		if s, _, err := a.kept(run); err != nil || s.lacks(made(one.digest)) != "" {
 			t.Errorf("not stored, and it is named: %+v", ev)
 		}
 	}
@@ -529,13 +535,118 @@ func TestLeftElsewhere(t *testing.T) {
 			t.Errorf("%s: %+v was checked here", j.Attempt.Key, ev)
 		}
 	}
+	sent := check("A")
+	sent.Effect.Key, sent.Attempt.Key = run+"/A sent", run+"/A#1.3"
+	pid := a.opt.PIDFile(sent.Attempt.Key)
+	if err := layout.Save(pid+layout.SentMark, "its order"); err != nil {
+		t.Fatal(err)
+	}
+	if ev, ok := x.Carry(t.Context(), sent, nil).(engine.ProcessEnded); !ok || ev.Check.OK || inner.carried != 0 {
+		t.Errorf("its worker has returned nothing, and %+v", ev)
+	}
+	if err := layout.Save(pid+layout.BackMark, true); err != nil {
+		t.Fatal(err)
+	}
 	offered := check("A")
 	offered.Effect.Key, offered.Attempt.Key, offered.Attempt.Offered = run+"/A again", "", true
-	for i, j := range []job.Job{check("A"), offered} {
+	for i, j := range []job.Job{check("A"), sent, offered} {
 		ev, ok := x.Carry(t.Context(), j, nil).(engine.ProcessEnded)
 		if !ok || !ev.Check.OK || inner.carried != i+1 {
 			t.Errorf("%s: %+v", j.Attempt.Key, ev)
 		}
+	}
+}
+
+// move is the write that moves the branch to step A's work.
+func move() job.Job {
+	w := &engine.Write{ID: run + "/A#1.advance", Kind: engine.WriteAdvance, Step: "A", N: 1}
+	return job.Job{Effect: engine.Effect{Kind: engine.DoWrite, Key: w.ID, Run: run, Write: w}}
+}
+
+// The branch has moved, and a name stands for a sheet from before that: a deposed machine has named it,
+// or a server answers what it had. It does not count: no branch stays behind or goes back, no folder is
+// replaced.
+func TestOlderSheet(t *testing.T) {
+	conform.Rule(t, "13-cluster packs", "a sheet that lacks a move of the journal does not count")
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a := newMachine(t, servers, nil)
+	b := newMachine(t, servers, a)
+	a.begin()
+	one := a.take("A", "a.txt")
+	a.mustSave(one)
+	if err := b.Bring(t.Context(), run, made(one.digest)); err != nil { // it led for a while
+		t.Fatal(err)
+	}
+	_, before, err := a.kept(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.in(a.worktree(), "reset", "-q", "--hard", one.digest)
+	if ev := a.World(&stage{}).Carry(t.Context(), move(), nil); ev == nil {
+		t.Fatal("the move has no event")
+	}
+	a.take("B", "b.txt") // a launch's work, not checked yet
+	work := daemon.Work{Digests: []string{one.digest}, Moved: []string{move().Key}}
+	for _, id := range append(work.Digests, work.Moved...) {
+		if err := a.packs.Name(t.Context(), nameOf(run, id), before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.lacking(b.Bring(t.Context(), run, work), "what is stored lacks "+move().Key)
+	for _, m := range []*machine{a, b} { // the first has made all of it, and names it anew
+		if err := m.Bring(t.Context(), run, work); err != nil {
+			t.Fatal(err)
+		}
+		if now := m.in(m.worktree(), "rev-parse", "HEAD"); now != one.digest {
+			t.Errorf("the branch is at %s", now)
+		}
+	}
+	if got := a.in(a.worktree(), "status", "--porcelain"); got != "?? b.txt" {
+		t.Errorf("the launch's work is gone: %s", got)
+	}
+}
+
+// Another machine led meanwhile and stored something: its work replaces what a launch has left in the
+// folder here. That launch's work is not checked, as what is there is not its own.
+func TestReplacedWork(t *testing.T) {
+	conform.Rule(t, "13-cluster stored first", "a folder that was replaced passes for no launch's work")
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a := newMachine(t, servers, nil)
+	b := newMachine(t, servers, a)
+	a.begin()
+	one := a.take("A", "a.txt")
+	a.mustSave(one)
+	a.take("B", "b.txt") // signalled, not checked yet
+	if err := b.Bring(t.Context(), run, made(one.digest)); err != nil {
+		t.Fatal(err)
+	}
+	b.in(b.worktree(), "add", "-A")
+	b.in(b.worktree(), "reset", "-q", "--hard", one.digest)
+	if ev := b.World(&stage{}).Carry(t.Context(), move(), nil); ev == nil {
+		t.Fatal("the move has no event")
+	}
+	work := daemon.Work{Digests: []string{one.digest}, Moved: []string{move().Key}}
+	if err := a.Bring(t.Context(), run, work); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(a.opt.AttemptFile(run, "B", 1, "files")); err != nil { // it was not taken
+		t.Fatal(err)
+	}
+	inner := &stage{digest: one.digest}
+	x := a.World(inner)
+	ev, ok := x.Carry(t.Context(), check("B"), nil).(engine.ProcessEnded)
+	if !ok || ev.Check == nil || ev.Check.OK || inner.carried != 0 {
+		t.Errorf("%+v was checked over a folder of another machine's", ev)
+	}
+	again := check("B")
+	again.Effect.Key, again.Attempt.Key = run+"/B again", run+"/B#1.2"
+	if err := layout.Save(a.opt.PIDFile(again.Attempt.Key), "its next launch"); err != nil {
+		t.Fatal(err)
+	}
+	if ev, ok := x.Carry(t.Context(), again, nil).(engine.ProcessEnded); !ok || !ev.Check.OK || inner.carried != 1 {
+		t.Errorf("the next launch's work: %+v", ev)
 	}
 }
 
@@ -549,10 +660,10 @@ func TestAwaited(t *testing.T) {
 	one := a.take("A", "a.txt")
 	inner := &stage{digest: one.digest}
 	x := b.World(inner)
-	if why := x.Brought(t.Context(), "w-2", []string{"no commit"}); why != "" {
+	if why := x.Brought(t.Context(), "w-2", made("no commit")); why != "" {
 		t.Errorf("a result without a commit needs nothing, and %s", why)
 	}
-	if why := x.Brought(t.Context(), run, []string{one.digest}); !strings.Contains(why, "not on this machine") {
+	if why := x.Brought(t.Context(), run, made(one.digest)); !strings.Contains(why, "not on this machine") {
 		t.Fatalf("%q", why)
 	}
 	within, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -577,8 +688,8 @@ func TestBroughtOnce(t *testing.T) {
 	t.Parallel()
 	a := newMachine(t, natstest.Start(t, 1), nil)
 	x := a.World(&stage{})
-	a.away[run] = []string{strings.Repeat("a", 40)} // it is stored nowhere
-	unlock := a.one(tried + run)                    // the first is at it
+	a.away[run] = made(strings.Repeat("a", 40)) // it is stored nowhere
+	unlock := a.one(tried + run)                // the first is at it
 	second := make(chan error, 1)
 	go func() { second <- x.try(t.Context(), run) }()
 	time.Sleep(100 * time.Millisecond)
@@ -600,12 +711,12 @@ func TestPersonsCheckout(t *testing.T) {
 	one := a.takeIn(a.root, "main", "A", "a.txt")
 	a.mustSave(one)
 	before := b.run("rev-parse", "main")
-	b.lacking(b.Bring(t.Context(), run, []string{one.digest}), "branch main here lacks "+one.digest[:12])
+	b.lacking(b.Bring(t.Context(), run, made(one.digest)), "branch main here lacks "+one.digest[:12])
 	if b.run("rev-parse", "main") != before || b.run("status", "--porcelain") != "" {
 		t.Error("the person's checkout was changed")
 	}
 	b.run("merge", "-q", one.digest) // it is there by its ref
-	if err := b.Bring(t.Context(), run, []string{one.digest}); err != nil {
+	if err := b.Bring(t.Context(), run, made(one.digest)); err != nil {
 		t.Error(err)
 	}
 }
@@ -630,12 +741,12 @@ func TestThin(t *testing.T) {
 	if p := s.Packs[0]; !slices.Equal(p.Bases, []string{a.run("rev-parse", "origin/main")}) {
 		t.Errorf("the first pack is built on %v", p.Bases)
 	}
-	if err := b.Bring(t.Context(), run, []string{one.digest}); err != nil {
+	if err := b.Bring(t.Context(), run, made(one.digest)); err != nil {
 		t.Error(err)
 	}
-	old.lacking(old.Bring(t.Context(), run, []string{one.digest}), "this clone lacks")
+	old.lacking(old.Bring(t.Context(), run, made(one.digest)), "this clone lacks")
 	old.run("fetch", "-q")
-	if err := old.Bring(t.Context(), run, []string{one.digest}); err != nil {
+	if err := old.Bring(t.Context(), run, made(one.digest)); err != nil {
 		t.Error(err)
 	}
 }

@@ -30,20 +30,20 @@ type World struct {
 // World returns the world with its work stored before a fact names it.
 func (w *Work) World(inner daemon.World) *World { return &World{inner, w} }
 
-// Brought brings the work of a run, with the results that the journal names, before the loop acts. It
-// returns why a person must see to it; then nothing of the run begins until it has come.
-func (x *World) Brought(ctx context.Context, run string, digests []string) (why string) {
-	digests = slices.DeleteFunc(slices.Clone(digests), func(d string) bool { return tree.CommitIn(d) == "" })
-	if len(digests) == 0 {
+// Brought brings the work of a run that the journal names, before the loop acts. It returns why a
+// person must see to it; then nothing of the run begins until it has come.
+func (x *World) Brought(ctx context.Context, run string, work daemon.Work) (why string) {
+	work.Digests = slices.DeleteFunc(slices.Clone(work.Digests), func(d string) bool { return tree.CommitIn(d) == "" })
+	if len(work.Digests) == 0 {
 		return ""
 	}
 	var lack *Lacking
-	err := x.work.opt.Notes.Persist(ctx, "work of "+run, func() error { return x.work.Bring(ctx, run, digests) })
+	err := x.work.opt.Notes.Persist(ctx, "work of "+run, func() error { return x.work.Bring(ctx, run, work) })
 	if err == nil || ctx.Err() != nil {
 		return ""
 	}
 	x.work.mu.Lock()
-	x.work.away[run] = digests
+	x.work.away[run] = work
 	x.work.mu.Unlock()
 	if errors.As(err, &lack) {
 		return lack.Error()
@@ -66,12 +66,12 @@ func (x *World) come(ctx context.Context, run string) bool {
 func (x *World) try(ctx context.Context, run string) error {
 	defer x.work.one(tried + run)()
 	x.work.mu.Lock()
-	digests, away := x.work.away[run]
+	work, away := x.work.away[run]
 	x.work.mu.Unlock()
 	if !away {
 		return nil
 	}
-	err := x.work.Bring(ctx, run, digests)
+	err := x.work.Bring(ctx, run, work)
 	why := ""
 	if err != nil {
 		why = err.Error()
@@ -94,30 +94,32 @@ func (x *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) e
 	if root != "" && needs(j) && !x.come(ctx, root) {
 		return nil
 	}
-	if left(x.work, j) {
-		return engine.ProcessEnded{Run: j.Run, Key: j.Key, Check: &engine.CheckResult{Why: "the machine on which it " +
-			"worked is not the one that decides now, and its work was not stored: do it again"}}
+	if left(x.work, root, j) {
+		return engine.ProcessEnded{Run: j.Run, Key: j.Key, Check: &engine.CheckResult{Why: "its work is not here: the " +
+			"worker or the machine that had it was lost before it was stored: do it again"}}
 	}
 	ev := x.World.Carry(ctx, j, emit)
 	end, check := ev.(engine.ProcessEnded)
-	var results []result
+	var done did
 	switch check = check && end.Check != nil; {
 	case ev == nil, x.work.opt.Git == nil, !check && j.Kind != engine.DoWrite:
 		return ev
 	case check && tree.CommitIn(end.Check.Digest) != "":
-		results = append(results, result{j.Run, j.Proc.Step, j.Attempt.N, end.Check.Digest})
+		done.results = append(done.results, result{j.Run, j.Proc.Step, j.Attempt.N, end.Check.Digest})
+	case !check && (j.Write.Kind == engine.WriteAdvance || j.Write.Kind == engine.WriteRewind):
+		done.moved = append(done.moved, j.Write.ID)
 	}
-	if !x.stored(ctx, root, results) {
+	if !x.stored(ctx, root, done) {
 		return nil // it stays owed
 	}
 	return ev
 }
 
 // stored stores the work of a run. It tries until ctx ends.
-func (x *World) stored(ctx context.Context, root string, results []result) bool {
+func (x *World) stored(ctx context.Context, root string, done did) bool {
 	what := "storing the work of " + root
 	for {
-		err := x.work.save(ctx, root, results...)
+		err := x.work.save(ctx, root, done)
 		if err == nil {
 			x.work.opt.Notes.Note(what, "")
 			return true
@@ -137,9 +139,10 @@ func needs(j job.Job) bool {
 	return j.Kind == engine.DoRun || j.Kind == engine.DoWrite || j.Kind == engine.DoOffer || j.Kind == engine.DoLook
 }
 
-// left reports whether a check is of an attempt whose last launch was another machine's, and whose work
-// did not come: what is in the folder here is of an earlier launch, or nothing.
-func left(w *Work, j job.Job) bool {
+// left reports whether a check is of work that is not in the folder here: its launch was another
+// machine's, or its worker was lost after the signal, and the work did not come; or another machine's
+// work has replaced it.
+func left(w *Work, root string, j job.Job) bool {
 	check := j.Kind == engine.DoRun && j.Proc != nil && j.Proc.Kind == engine.ProcCheck
 	if !check || j.Attempt == nil || j.Attempt.Reads || w.opt.Git == nil || j.Spec == nil {
 		return false
@@ -154,7 +157,11 @@ func left(w *Work, j job.Job) bool {
 		return false // it was taken before, and came
 	}
 	pid := w.opt.PIDFile(j.Attempt.Key)
-	here := j.Attempt.Offered || layout.IsFile(pid) || layout.IsFile(pid+layout.SentMark)
+	var over []string
+	if err := layout.Load(w.replacedFile(root), &over); err == nil && slices.Contains(over, pid) {
+		return true
+	}
+	here := j.Attempt.Offered || layout.IsFile(pid) || layout.IsFile(pid+layout.BackMark)
 	return !here || !layout.IsFile(file("begin"))
 }
 

@@ -8,6 +8,7 @@ import (
 	"sluice/agents/launch"
 	"sluice/engine"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -57,7 +58,7 @@ func (k *Work) send(ctx context.Context, j job.Job, st *engine.Step, b tree.Begi
 
 // returned brings the work of a worker's launch into the attempt's folder. Then it is as if the
 // agent had worked there. After an error the launch is lost; if its signal counts all the same, the
-// work of the attempt is refused.
+// work of the attempt is refused. So it is where its worker is lost with the work, which leaves no mark.
 func (k *Work) returned(ctx context.Context, j job.Job, st *engine.Step, end launch.Ended) error {
 	back := end.Back
 	if back == nil || back.Commit == "" && back.Refused == "" {
@@ -84,7 +85,10 @@ func (k *Work) returned(ctx context.Context, j job.Job, st *engine.Step, end lau
 				return err
 			}
 		}
-		return tree.KeepReceived(k.Layout, j.Key, tree.Private{Order: o}, r)
+		if err := tree.KeepReceived(k.Layout, j.Key, tree.Private{Order: o}, r); err != nil {
+			return err
+		}
+		return layout.Save(k.PIDFile(j.Key)+layout.BackMark, true)
 	})
 	if err != nil && ctx.Err() == nil {
 		no := tree.Received{Tip: o.Base, Refused: "its worker's work could not be brought here: " + err.Error()}

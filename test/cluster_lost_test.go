@@ -1,0 +1,70 @@
+//go:build linux
+
+package test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sluice/engine"
+	"sluice/tools/conform"
+	"sluice/tools/natstest"
+)
+
+const lostSpec = `workflow: {id: lost, workspace: run, on_done: {land: squash}}
+steps:
+  - {id: A, agent: {type: builder, launch: headless, prompt: Make it.}, signal: {type: sentinel_file}, gate: GA}
+gates:
+  - {id: GA, reviewer: {level: auto, run: "true"}, on_pass: {next_step: DONE}, max_retries: 3}
+`
+
+// lostAgent has not ended when its signal is heard.
+const lostAgent = `set -eu
+echo "$SLUICE_ATTEMPT" >made.txt
+mkdir -p "$(dirname "$SLUICE_SIGNAL")"
+printf '{"step":"A","status":"done","summary":"made","token":"%s"}' "$SLUICE_TOKEN" >"$SLUICE_SIGNAL.tmp"
+mv "$SLUICE_SIGNAL.tmp" "$SLUICE_SIGNAL"
+while test ! -e "@RAN@.go"; do sleep 0.05; done
+`
+
+// A worker is killed, with its agent, after the agent's signal was heard and before its work was
+// fetched. What counts is done again: a step does not pass without its work.
+func TestClusterWorkerLostAfterItsSignal(t *testing.T) {
+	conform.Rule(t, "13-workers silent", "a step whose signal has come, and whose work has not, is done again")
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a, all, id, ran := workersOf(t, servers, 2)
+	a.put("repo/.workflow/specs/lost.yaml", lostSpec)
+	a.commit()
+	for _, w := range all {
+		w.put("agent.sh", strings.ReplaceAll(lostAgent, "@RAN@", ran))
+	}
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	all[0].workIn(servers, id)
+	eventually(t, "the first worker is there", func() bool { return strings.Contains(a.do(a.bin, "workers"), "linux") })
+	a.do(a.bin, "start", "lost")
+	eventually(t, "its signal is heard", func() bool {
+		st, ok := a.status()
+		return ok && len(st.Runs) == 1 && a.step("A").State == engine.Signalled
+	})
+	_ = all[0].last.Process.Kill()
+	_ = all[0].last.Wait()
+	all[0].last = nil
+	for left := processesOf(all[0].work); len(left) > 0; left = processesOf(all[0].work) {
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	if err := os.WriteFile(ran+".go", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	all[1].workIn(servers, id)
+	eventually(t, "the run ends", a.ended)
+	if got, err := a.try("git", "show", "main:made.txt"); err != nil || got != fmt.Sprintln(a.step("A").Attempt) {
+		t.Errorf("%q has landed, %v:\n%s", got, err, a.do(a.bin, "log"))
+	}
+}
