@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -67,11 +68,17 @@ func decide() {
 	urls, id, state, point, key := os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5]
 	conn, err := cluster.Connect(cluster.Servers{URLs: urls})
 	fail(err)
-	stop := func() { fail(syscall.Kill(os.Getpid(), syscall.SIGSTOP)) }
+	stop := func() {
+		on := make(chan os.Signal, 1)
+		signal.Notify(on, syscall.SIGCONT)
+		fail(syscall.Kill(os.Getpid(), syscall.SIGSTOP))
+		<-on // this thread can go on for a moment before all are stopped
+	}
 	acts := point == afterLease
 	d, log, _, err := lead(context.Background(), conn, id, state, false, func(epoch int64) int64 {
-		if at := string(debug.Stack()); acts && epoch > 0 && strings.Contains(at, ".give(") && strings.Contains(at, ".ask(") {
-			acts = false // only the goroutine of the launch comes here
+		at := string(debug.Stack())
+		if epoch > 0 && strings.Contains(at, ".give(") && strings.Contains(at, ".ask(") && acts { // the launch's goroutine alone
+			acts = false
 			stop()
 		}
 		return epoch
