@@ -2,7 +2,6 @@ package launch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -197,8 +196,12 @@ func (w Signal) fits() bool {
 // bring writes what a worker's launch left into its folder.
 func (f Far) bring(ctx context.Context, l Order, back Back) error {
 	ls := f.ls
-	if back.Program.Format != "" { // a command has none
-		if err := f.keepProgram(l, back.Program); err != nil {
+	if p := back.Program; p.Format != "" { // a command has none
+		if !program.Known(p.Format) {
+			p.Format = settings.FormatText
+		}
+		p.Env = nil // of another machine
+		if err := p.write(ls, l.Dir, l.Key); err != nil {
 			return err
 		}
 	}
@@ -214,22 +217,6 @@ func (f Far) bring(ctx context.Context, l Order, back Back) error {
 	}
 	defer in.Close()
 	return unpackOutput(ls.Layout, l.Dir, in)
-}
-
-// keepProgram writes what a worker says of an agent's program, as Launches.keepProgram.
-func (f Far) keepProgram(l Order, p Program) error {
-	if !program.Known(p.Format) {
-		p.Format = settings.FormatText
-	}
-	p.Env = nil // of another machine
-	data, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	if err := layout.WriteBriefly(f.ls.PIDFile(l.Key)+programMark, data); err != nil {
-		return err
-	}
-	return f.ls.WriteFile(l.Dir+"/"+programFile, append(data, '\n'))
 }
 
 // Agent returns what has a worker start the agent or the command, in place of Launches.Agent.

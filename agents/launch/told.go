@@ -13,12 +13,27 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// keepProgram writes the agent.json of a launch twice: for people, and for Told where the agent
-// cannot change it.
+// keepProgram writes what a launch's program is.
 func (ls *Launches) keepProgram(rel, key string, w Who, t talk, env []string) error {
-	data, err := json.Marshal(Program{Agent: w.Name, Role: w.Role, Format: w.Agent.Format, Model: w.Set.Model,
+	err := Program{Agent: w.Name, Role: w.Role, Format: w.Agent.Format, Model: w.Set.Model,
 		Args: w.Set.Args, Session: t.name, Resume: t.resume, Base: t.base,
-		Env: homes(w.Agent.Format, env)})
+		Env: homes(w.Agent.Format, env)}.write(ls, rel, key)
+	if err != nil {
+		return err
+	}
+	if program.Known(w.Agent.Format) && !w.Stub { // its output is the conversation
+		if err := os.Symlink("stdout", filepath.Join(ls.Root, filepath.FromSlash(rel), sessionLink)); err != nil &&
+			!errors.Is(err, fs.ErrExist) {
+			ls.Cage.opt.Logf("%s: %v", key, err) // for people: nothing depends on it
+		}
+	}
+	return nil
+}
+
+// write writes the agent.json of a launch twice: for people, and for Told where the agent cannot
+// change it.
+func (p Program) write(ls *Launches, rel, key string) error {
+	data, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
@@ -30,16 +45,7 @@ func (ls *Launches) keepProgram(rel, key string, w Who, t talk, env []string) er
 	if err := atomicfile.Write(own, data, 0o600); err != nil {
 		return err
 	}
-	if err := ls.WriteFile(rel+"/"+programFile, data); err != nil {
-		return err
-	}
-	if program.Known(w.Agent.Format) && !w.Stub { // its output is the conversation
-		if err := os.Symlink("stdout", filepath.Join(ls.Root, filepath.FromSlash(rel), sessionLink)); err != nil &&
-			!errors.Is(err, fs.ErrExist) {
-			ls.Cage.opt.Logf("%s: %v", key, err) // for people: nothing depends on it
-		}
-	}
-	return nil
+	return ls.WriteFile(rel+"/"+programFile, data)
 }
 
 // sessionLink leads to a launch's output if that is JSON lines.
