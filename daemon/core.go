@@ -67,12 +67,16 @@ func openCore(dir string, opt journal.Options, compile Compile) (*core, journal.
 
 // coreOf restores the state from an open journal. On an error it closes the journal.
 func coreOf(log *journal.Log, compile Compile) (*core, error) {
-	c := &core{log: log, compile: compile, every: snapshotEvery}
+	c := newCore(log, compile)
 	if err := c.restore(); err != nil {
 		log.Close()
 		return nil, err
 	}
 	return c, nil
+}
+
+func newCore(log *journal.Log, compile Compile) *core {
+	return &core{log: log, compile: compile, every: snapshotEvery}
 }
 
 // restore applies the newest snapshot and the records after it to a new state. On a *Unread the state is

@@ -236,7 +236,7 @@ func followed(opt RepoOptions) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &core{log: log, compile: opt.Compile, every: snapshotEvery}
+	c := newCore(log, opt.Compile)
 	var unread *Unread
 	if err := c.restore(); err != nil && !errors.As(err, &unread) {
 		log.Close()
