@@ -82,7 +82,7 @@ type RepoOptions struct {
 type Repo struct {
 	opt   RepoOptions
 	core  *core
-	queue chan *item // pointers: of idle repos, an empty queue is most of what is kept
+	queue chan *item // pointers: the empty queue is most of the memory of an idle repo
 	fl    *flights
 	exp   *exporter
 	mu    sync.Mutex // guards what follows, which the API reads

@@ -42,7 +42,7 @@ func refOf(key string) string { return git.Own("worker", strings.ReplaceAll(key,
 // prepare makes what a launch needs, and returns its process.
 func (w *Worker) prepare(ctx context.Context, s launch.Sent) (launch.Process, error) {
 	if len(s.Argv) > 0 && !w.opt.Commands {
-		return launch.Process{}, job.Fatal("this worker takes no commands: it has not the label %s", launch.Commands)
+		return launch.Process{}, job.Fatal("this worker takes no commands: it lacks the label %s", launch.Commands)
 	}
 	at, err := w.begin(ctx, s)
 	if err != nil {

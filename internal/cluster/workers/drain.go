@@ -33,7 +33,7 @@ func (p *Post) drain(c call) (answer, error) {
 	return answer{Is: isDone}, nil
 }
 
-// drained reports whether the worker takes a launch no more: it drains, and has not had it. The
+// drained reports whether the worker no longer takes a launch: it drains, and has never had it. The
 // correction of an answer is part of the launch that gave it. The caller holds the lock.
 func (p *Post) drained(key string) bool {
 	return (p.drains.Drains || p.leaves) && p.keys[layout.LaunchOf(key)] == nil
@@ -50,7 +50,7 @@ func (p *Post) leave() {
 	}
 }
 
-// left reports whether the worker was told to end, and has nothing to finish.
+// left reports whether the worker was asked to end, and has nothing to finish.
 func (p *Post) left() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -139,7 +139,7 @@ func TestOrderNeedsLabels(t *testing.T) {
 	}
 }
 
-// A worker that is told to end takes nothing new, finishes what it has, hands it over and returns; one
+// A worker that is asked to end takes nothing new, finishes what it has, hands it over and returns; one
 // that has nothing does so at once.
 func TestLeave(t *testing.T) {
 	conform.Rule(t, "13-workers drain", "Ctrl-C drains the worker, and it ends with what it has")

@@ -90,7 +90,7 @@ type Post struct {
 	mu     sync.Mutex // guards what follows
 	epoch  int64      // the highest seen
 	drains drains
-	leaves bool // it is told to end
+	leaves bool // it is asked to end
 	keys   map[string]*made
 }
 

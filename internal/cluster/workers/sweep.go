@@ -47,7 +47,7 @@ func (p *Post) sweep() {
 }
 
 // folderOf returns the folder in which the run of a launch, and the runs of its tasks, have theirs. It
-// is "" where the launch does not say: a release of before kept only the keys of those that are over.
+// is "" where the launch does not say: earlier releases kept only the keys of those that are over.
 func folderOf(dir string) string {
 	if !isDir(dir) {
 		return ""

@@ -41,7 +41,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A release of before kept no folder of what is over: nothing says what to remove.
+	// Earlier releases kept no folder of what is over, so nothing says what to remove.
 	if err := p.keep(&made{Sent: launch.Sent{Key: "far-0/A#1.1"}, Over: true, Since: now.Add(-keptFor - 1)}); err != nil {
 		t.Fatal(err)
 	}

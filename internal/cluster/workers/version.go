@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Versions are the versions of the messages that a side speaks. Newest goes up with a message that a
-// side of before would take wrongly, Least where what the older one says is not enough any more. A field
+// Versions are the versions of the messages that a side speaks. Newest goes up with a message that an
+// older side would take wrongly, Least where what an older side says is no longer enough. A field
 // that may be missing changes neither. In each version a heartbeat has who the worker is, its labels,
 // slots and Versions, so that a worker of any release is listed.
 type Versions struct {

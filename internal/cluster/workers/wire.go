@@ -145,10 +145,10 @@ const (
 	isRunning = "running"
 	isEnded   = "ended"
 	isUnknown = "unknown" // it has never had the launch
-	isOver    = "over"    // it has had it, and was told to forget it
+	isOver    = "over"    // it has had it, and was asked to forget it
 	isFull    = "full"    // no free slot, or it drains: try another
 	isDone    = "done"    // of drain and resume
-	isLacking = "lacking" // it has not the commits: send a pack
+	isLacking = "lacking" // it lacks the commits: send a pack
 	isRefused = "refused" // the request is wrong, or its epoch is over
 )
 
