@@ -94,7 +94,10 @@ func (f Far) ended(ctx context.Context, l Order, back Back) (Ended, error) {
 		}
 		end = ls.Told(l.Key, end)
 	}
-	f.hear(l.Key, back.Signals)
+	if len(back.Signals) > 0 {
+		f.open(l.Key) // its end may be all that was heard of it
+		f.hear(l.Key, back.Signals)
+	}
 	ls.Cage.opt.Inboxes.CloseOwn(l.Key)
 	return end, nil
 }

@@ -3,9 +3,12 @@ package launch
 import (
 	"context"
 	"io"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/layout"
 	"sluice/tools/conform"
 )
 
@@ -49,5 +52,28 @@ func TestFoundLaunchIsSentOnce(t *testing.T) {
 		if err != nil || of.sends != c.sends || of.looks != c.looks {
 			t.Errorf("%s: sent %d times, looked for %d times, %v", c.name, of.sends, of.looks, err)
 		}
+	}
+}
+
+// boxes records which inboxes are open.
+type boxes struct{ open []string }
+
+func (b *boxes) OpenOwn(key string) { b.open = append(b.open, key) }
+func (*boxes) CloseOwn(string)      {}
+
+// Where the end is all that is heard of a launch, as after a restart, its signals are read all the same.
+func TestSignalsThatComeWithTheEnd(t *testing.T) {
+	t.Parallel()
+	const key = "far-1/A#1.1"
+	in := &boxes{}
+	ls := &Launches{Cage: &Cage{opt: CageOptions{Inboxes: in}}}
+	ls.Layout = layout.Layout{Root: t.TempDir(), State: t.TempDir()}
+	back := Back{Signals: []Signal{{Name: "A-done.json", Data: []byte("{}")}}}
+	if _, err := (Far{ls, nil}).ended(t.Context(), Order{Key: key}, back); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(ls.PIDFile(key)+layout.InboxMark, "far-1", "A-done.json")
+	if !slices.Equal(in.open, []string{key}) || !layout.IsFile(file) {
+		t.Errorf("opened: %v; there: %v", in.open, layout.IsFile(file))
 	}
 }
