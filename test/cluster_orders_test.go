@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -152,20 +151,23 @@ func TestClusterOrders(t *testing.T) {
 // follower is a standby of a machine that leads.
 func follower(t *testing.T, a *sandbox, servers *natstest.Servers, id string, file map[string]string) *sandbox {
 	t.Helper()
-	b := newSandbox(t, workerSettings)
-	if err := os.RemoveAll(b.repo); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("git", "clone", "-q", a.repo, b.repo).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	b.do(b.bin, "watch", "add")
-	b.do(b.bin, "cluster", "join", id, servers.URL(), "--nkey", file["daemon"])
-	b.bootIn(servers, "--standby", "--nkey", file["daemon"], "--workers-nkey", file["desk"])
+	b := standby(t, a, servers, id, []string{"--nkey", file["daemon"]}, "--workers-nkey", file["desk"])
 	eventually(t, "it follows, and hears of workers too", func() bool {
 		var list struct{ Workers []json.RawMessage }
 		code, out := b.code("workers", "--json")
 		return code == 0 && json.Unmarshal([]byte(out), &list) == nil && len(list.Workers) == 1
 	})
+	return b
+}
+
+// standby is another machine with the repo and the journal of one that leads. key says who it is for
+// the servers; flags are more of its daemon.
+func standby(t *testing.T, a *sandbox, servers *natstest.Servers, id string, key []string, flags ...string) *sandbox {
+	t.Helper()
+	b := newSandbox(t, workerSettings)
+	b.clone(a)
+	b.do(b.bin, "watch", "add")
+	b.do(b.bin, append([]string{"cluster", "join", id, servers.URL()}, key...)...)
+	b.bootIn(servers, append(append([]string{"--standby"}, key...), flags...)...)
 	return b
 }

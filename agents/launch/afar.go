@@ -94,7 +94,10 @@ func (f Far) ended(ctx context.Context, l Order, back Back) (Ended, error) {
 		}
 		end = ls.Told(l.Key, end)
 	}
-	f.hear(l.Key, back.Signals)
+	if len(back.Signals) > 0 {
+		f.open(l.Key) // its end may be all that was heard of it
+		f.hear(l.Key, back.Signals)
+	}
 	ls.Cage.opt.Inboxes.CloseOwn(l.Key)
 	return end, nil
 }
@@ -104,9 +107,6 @@ func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error
 	if f.of == nil {
 		return Back{}, job.Fatal("it works on a worker (on: %s), and this daemon has none: start it with --cluster, "+
 			"or take `on` out of the step and of its role's settings", strings.Join(l.On, ", "))
-	}
-	if l.Found && l.Of == "" && !f.of.Knows(l.Key) { // a worker may have it under a token of that machine's
-		return Back{Exit: engine.Exit{Code: -1, Lost: true}}, nil
 	}
 	w := Watch{
 		Waits: func(why string) { l.Clock.hold(); f.ls.Note(l.Key, why) },
@@ -120,8 +120,12 @@ func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error
 			f.open(l.Key)
 		},
 	}
+	order := func() (Sent, error) { return f.order(l, prepare) }
+	if l.Found && !f.of.Knows(l.Key) {
+		order = nil
+	}
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		back, err := f.of.Launch(ctx, l.Key, l.On, func() (Sent, error) { return f.order(l, prepare) }, w)
+		back, err := f.of.Launch(ctx, l.Key, l.On, order, w)
 		var no *job.Refusal
 		if err == nil || errors.As(err, &no) || ctx.Err() != nil {
 			return back, err
@@ -151,7 +155,7 @@ func (f Far) order(l Order, prepare func() (Process, error)) (Sent, error) {
 		return Sent{}, job.Fatal("`on` of its role's settings has changed just now: resume the run")
 	}
 	s := *p.Sent
-	s.Key, s.Token, s.Dir, s.Idle = l.Key, f.ls.Token(l.Key), l.Dir, l.Idle
+	s.Key, s.Dir, s.Idle = l.Key, l.Dir, l.Idle
 	return s, nil
 }
 

@@ -3,47 +3,77 @@ package launch
 import (
 	"context"
 	"io"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/layout"
 	"sluice/tools/conform"
 )
 
 // known is an Afar that has sent some keys.
 type known struct {
-	keys map[string]bool
-	asks int
+	keys         map[string]bool
+	sends, looks int
 }
 
-func (k *known) Launch(context.Context, string, []string, func() (Sent, error), Watch) (Back, error) {
-	k.asks++
+func (k *known) Launch(_ context.Context, _ string, _ []string, prepare func() (Sent, error), _ Watch) (Back, error) {
+	if prepare == nil {
+		k.looks++
+	} else {
+		k.sends++
+	}
 	return Back{Exit: engine.Exit{Code: 7}}, nil
 }
 func (*known) Stop(context.Context, string) (*Back, error)        { return nil, nil }
 func (k *known) Knows(key string) bool                            { return k.keys[key] }
+func (*known) Token(string) string                                { return "" }
 func (*known) Get(context.Context, string) (io.ReadCloser, error) { return nil, nil }
 
 // A launch that was on the record before, and that this machine has never sent, may be on a worker
-// already: it is lost, and launched again under another key.
+// already: it is looked for, and not sent.
 func TestFoundLaunchIsSentOnce(t *testing.T) {
 	conform.Rule(t, "13-workers keys", "after a takeover no key is sent a second time")
 	t.Parallel()
 	const key = "far-1/A#1.1"
 	for _, c := range []struct {
-		name string
-		l    Order
-		own  bool
-		asks int
+		name         string
+		l            Order
+		own          bool
+		sends, looks int
 	}{
-		{"decided now", Order{Key: key}, false, 1},
-		{"found, of another machine", Order{Key: key, Found: true}, false, 0},
-		{"found, of this machine", Order{Key: key, Found: true}, true, 1},
-		{"a correction of one of this machine", Order{Key: key + "+1", Of: key, Found: true}, true, 1},
+		{"decided now", Order{Key: key}, false, 1, 0},
+		{"found, of another machine", Order{Key: key, Found: true}, false, 0, 1},
+		{"found, of this machine", Order{Key: key, Found: true}, true, 1, 0},
 	} {
 		of := &known{keys: map[string]bool{key: c.own}}
-		back, err := Far{&Launches{}, of}.launch(t.Context(), c.l, nil)
-		if err != nil || of.asks != c.asks || back.Exit.Lost != (c.asks == 0) {
-			t.Errorf("%s: sent %d times, %+v, %v", c.name, of.asks, back.Exit, err)
+		_, err := Far{&Launches{}, of}.launch(t.Context(), c.l, nil)
+		if err != nil || of.sends != c.sends || of.looks != c.looks {
+			t.Errorf("%s: sent %d times, looked for %d times, %v", c.name, of.sends, of.looks, err)
 		}
+	}
+}
+
+// boxes records which inboxes are open.
+type boxes struct{ open []string }
+
+func (b *boxes) OpenOwn(key string) { b.open = append(b.open, key) }
+func (*boxes) CloseOwn(string)      {}
+
+// Where the end is all that is heard of a launch, as after a restart, its signals are read all the same.
+func TestSignalsThatComeWithTheEnd(t *testing.T) {
+	t.Parallel()
+	const key = "far-1/A#1.1"
+	in := &boxes{}
+	ls := &Launches{Cage: &Cage{opt: CageOptions{Inboxes: in}}}
+	ls.Layout = layout.Layout{Root: t.TempDir(), State: t.TempDir()}
+	back := Back{Signals: []Signal{{Name: "A-done.json", Data: []byte("{}")}}}
+	if _, err := (Far{ls, nil}).ended(t.Context(), Order{Key: key}, back); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(ls.PIDFile(key)+layout.InboxMark, "far-1", "A-done.json")
+	if !slices.Equal(in.open, []string{key}) || !layout.IsFile(file) {
+		t.Errorf("opened: %v; there: %v", in.open, layout.IsFile(file))
 	}
 }

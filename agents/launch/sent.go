@@ -14,13 +14,16 @@ import (
 // sent, so that a launch outlives a restart of this process.
 type Afar interface {
 	// Launch has a worker with all labels make the launch, once under its key, and waits for its end.
-	// prepare returns its order, before it is sent for the first time; its error is returned. A worker
-	// that is silent for too long has lost the launch. Any other error is ctx's, and the launch goes on.
+	// prepare returns its order, before it is sent for the first time; its error is returned. nil: another
+	// machine may have sent it, and it is lost where no worker shows that it has it. A worker that is
+	// silent for too long has lost the launch. Any other error is ctx's, and the launch goes on.
 	Launch(ctx context.Context, key string, on []string, prepare func() (Sent, error), w Watch) (Back, error)
 	// Stop ends a launch and returns its end; nil: it was never sent. The error is ctx's.
 	Stop(ctx context.Context, key string) (*Back, error)
 	// Knows reports whether Launch was ever called on this machine.
 	Knows(key string) bool
+	// Token returns the token of a launch that a worker has or had; "" = none has.
+	Token(key string) string
 	// Get returns what a machine has stored under its digest.
 	Get(ctx context.Context, digest string) (io.ReadCloser, error)
 }

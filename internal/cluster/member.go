@@ -56,6 +56,9 @@ type Member struct {
 	report daemon.Cluster
 	until  time.Time // effects may begin before this time, by the monotonic clock
 	gone   bool      // lost is closed
+
+	secretMu sync.Mutex // guards what follows
+	secret   []byte     // nil = not known yet
 }
 
 // Member returns this machine's part in a journal.

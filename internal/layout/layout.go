@@ -68,7 +68,7 @@ type Layout struct {
 	Root  string // real path
 	State string // outside the repo
 	Top   string // of the checkout, of which the root may be a folder; "" = it is in none
-	// Given returns the token that another machine has made for a launch; "" = none. nil: all are ours.
+	// Given returns the token of a launch that is not made of this folder's secret; "" = it is. nil: all are.
 	Given  func(key string) string
 	secret []byte
 }
@@ -107,7 +107,12 @@ func (l Layout) Token(key string) string {
 			return token
 		}
 	}
-	m := hmac.New(sha256.New, l.secret)
+	return MakeToken(l.secret, key)
+}
+
+// MakeToken returns the token of a launch, made of a secret.
+func MakeToken(secret []byte, key string) string {
+	m := hmac.New(sha256.New, secret)
 	m.Write([]byte(key))
 	return hex.EncodeToString(m.Sum(nil)[:tokenBytes])
 }

@@ -66,7 +66,7 @@ func (w *Parts) inCluster(m *cluster.Member, root, state string, repo *git.Repo)
 	packs := w.workers.Launches(report.Journal, w.conn)
 	desk, err := workers.NewDesk(workers.DeskOptions{Conn: w.workers, Packs: packs,
 		Layout: layout.Layout{Root: root, State: state}, Journal: report.Journal, By: report.Machine, Lead: m.Leads,
-		Lease: m.Lease, Logf: w.logf("workers"),
+		Lease: m.Lease, Secret: m.Secret, Logf: w.logf("workers"),
 		Pack: func(ctx context.Context, s launch.Sent, have []string) (string, error) {
 			return packFor(ctx, repo, packs, s.Start, have)
 		}})

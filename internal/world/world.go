@@ -110,6 +110,9 @@ func New(o Options) (*World, error) {
 		o.Unheld = &launch.Unheld{}
 	}
 	e := &World{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}}
+	if o.Afar != nil {
+		e.Given = o.Afar.Token
+	}
 	if e.opt.Git.Checkout() {
 		e.Top = o.Git.Top()
 	}

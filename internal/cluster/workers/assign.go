@@ -19,7 +19,7 @@ import (
 // anything is sent, so that this machine goes on with it after a restart; without one, another machine
 // may have sent it.
 type record struct {
-	Sent    launch.Sent  `json:"sent"`         // of one that no worker has only its key
+	Sent    launch.Sent  `json:"sent"`         // of one that no worker has only its key; of one found its token too
 	On      []string     `json:"on,omitempty"` // the labels that its worker needs
 	Worker  string       `json:"worker"`       // "" = it was not sent yet
 	Epoch   int64        `json:"epoch"`
@@ -29,8 +29,14 @@ type record struct {
 	Result  *launch.Back `json:"result,omitempty"`
 }
 
-// order is the request to make the launch.
-func (r *record) order() call { return call{Do: doLaunch, Key: r.Sent.Key, On: r.On, Sent: &r.Sent} }
+// order is the request to make the launch. The order of one that was found is not known here: its
+// worker is only asked for it.
+func (r *record) order() call {
+	if r.Sent.Run == "" {
+		return call{Do: doAsk, Key: r.Sent.Key}
+	}
+	return call{Do: doLaunch, Key: r.Sent.Key, On: r.On, Sent: &r.Sent}
+}
 
 func (d *Desk) file(key string) string { return d.opt.Layout.PIDFile(key) + layout.SentMark }
 
@@ -49,11 +55,14 @@ func (d *Desk) Launch(ctx context.Context, key string, on []string, prepare func
 	w launch.Watch) (launch.Back, error) {
 	defer d.holds(key)()
 	r, err := d.load(key)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch none := errors.Is(err, fs.ErrNotExist); {
+	case none && prepare == nil:
+		r, err = d.find(ctx, key)
+	case none:
 		r = waits(key)
 		err = d.save(r)
 	}
-	if err == nil && r.Worker == "" {
+	if err == nil && r.Worker == "" && !r.Lost {
 		r, err = d.assign(ctx, key, on, prepare, w)
 	}
 	if err != nil {
@@ -83,9 +92,14 @@ func (d *Desk) assign(ctx context.Context, key string, on []string, prepare func
 				if err := d.opt.Packs.Open(ctx); err != nil { // its result is stored there
 					return r, err
 				}
+				token, err := d.makeToken(ctx, key)
+				if err != nil {
+					return r, err
+				}
 				if r.Sent, err = prepare(); err != nil {
 					return r, err
 				}
+				r.Sent.Token = token
 			}
 			r.Worker, r.On, r.Epoch = worker, on, d.opt.Lead()
 			r.Sent.Pack, r.Sent.Bases = "", nil

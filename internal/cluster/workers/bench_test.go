@@ -33,7 +33,7 @@ func connected(b *testing.B, s *natstest.Servers) *cluster.Conn {
 func benchDesk(b *testing.B, s *natstest.Servers) *Desk {
 	b.Helper()
 	c := connected(b, s)
-	d, err := NewDesk(DeskOptions{Conn: c, Packs: c.Packs(testJournal, 1), Layout: layout.Layout{Root: b.TempDir(), State: b.TempDir()},
+	d, err := NewDesk(DeskOptions{Secret: secret, Conn: c, Packs: c.Packs(testJournal, 1), Layout: layout.Layout{Root: b.TempDir(), State: b.TempDir()},
 		Journal: testJournal, By: "bench", Lead: func() int64 { return 1 }, Lease: func() time.Duration { return time.Minute },
 		Logf: func(string, ...any) {}})
 	if err != nil {

@@ -3,7 +3,6 @@ package workers
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,6 +36,9 @@ type DeskOptions struct {
 	By      string               // this machine, for people
 	Lead    func() (epoch int64) // the epoch in which this machine decides; 0 = it may begin nothing now
 	Lease   func() time.Duration
+	// Secret returns what the machines that can decide share, and no worker. The tokens of launches are
+	// made of it, so that each of them knows a launch by its heartbeat.
+	Secret func(ctx context.Context) ([]byte, error)
 	// Pack stores a pack of an order's commits for a worker that has others; it returns its digest.
 	Pack func(ctx context.Context, s launch.Sent, have []string) (digest string, err error)
 	Logf func(string, ...any)
@@ -56,6 +58,8 @@ type Desk struct {
 	asked   time.Time         // the time of the newest request
 	asks    map[string]bool   // workers that are asked what their heartbeat makes necessary
 	odd     map[string]string // worker -> what of its messages was refused last
+	epoch   int64             // in which this machine decides
+	leads   time.Time         // since when
 }
 
 // seen is a worker as its newest heartbeat says.
@@ -135,7 +139,11 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 	if b.Journal != d.opt.Journal {
 		return
 	}
+	epoch := d.opt.Lead()
 	d.mu.Lock()
+	if epoch != d.epoch {
+		d.epoch, d.leads = epoch, time.Now()
+	}
 	if d.workers[worker] == nil && len(d.workers) >= maxWorkers {
 		d.mu.Unlock()
 		return
@@ -156,7 +164,7 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 		}
 	}
 	d.mu.Unlock()
-	greets := b.Epoch < d.opt.Lead() // or it would take orders of whoever decided before
+	greets := b.Epoch < epoch // or it would take orders of whoever decided before
 	if greets || len(over) > 0 {
 		d.replyTo(ctx, worker, greets, over)
 	}
@@ -188,13 +196,16 @@ func (d *Desk) replyTo(ctx context.Context, worker string, greets bool, over []s
 // shown reports whether a heartbeat shows that the launch goes on: it is of the worker that has the
 // launch's token, and newer than the last one, whoever has sent it.
 func (x *live) shown(b Beat, l Doing) bool {
-	return x.token != "" && x.worker == b.Worker && !l.Ended && b.At.After(x.marked) &&
-		hmac.Equal([]byte(l.Mark), []byte(mark(x.token, b.Worker, l.Key, b.At)))
+	return x.token != "" && x.worker == b.Worker && !l.Ended && b.At.After(x.marked) && l.marked(b, x.token)
 }
 
 // dropOver has a worker forget a launch that nobody waits for: its result is in, or it was given up.
+// One that another machine has sent may still be looked for: see find.
 func (d *Desk) dropOver(ctx context.Context, worker, key string) error {
 	r, err := d.load(key)
+	if errors.Is(err, fs.ErrNotExist) && d.leadsFor() < 2*d.silence() {
+		return nil
+	}
 	if err == nil && r.Result == nil && r.Worker == worker && !r.Lost {
 		return nil // whoever waits for it comes back
 	}
@@ -222,6 +233,13 @@ func (d *Desk) Workers() []Beat {
 	}
 	slices.SortFunc(out, func(a, b Beat) int { return strings.Compare(a.Name+a.Worker, b.Name+b.Worker) })
 	return out
+}
+
+// leadsFor returns how long this machine has decided.
+func (d *Desk) leadsFor() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Since(d.leads)
 }
 
 func (d *Desk) silence() time.Duration { return max(d.opt.Lease(), silentLeast) }

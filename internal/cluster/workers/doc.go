@@ -8,6 +8,8 @@
 //   - A result counts once, and only if it is signed with the token of its order and the launch was not
 //     given up. A worker that is silent for the lease has lost its launches; the engine launches anew,
 //     under another key.
+//   - Whoever begins to decide goes on with what workers do. It finds a launch by the heartbeat of the
+//     worker that has its token; one that nobody shows is lost.
 //   - A worker takes no request of an epoch below the highest that it has seen, and none that was not
 //     signed by one of the keys it was given. A signature is for one worker, one answer's subject and one
 //     time; what is repeated does nothing anew. Where nobody logs in with a key, nothing is signed.
@@ -21,7 +23,7 @@
 // Heartbeats go to sluice.worker.<id>.beat, requests to sluice.worker.<id>.order. All that comes from
 // the network is bounded and checked in wire.go.
 //
-// Reading order: wire.go (the messages), desk.go (who is there), assign.go, ask.go (requests), post.go (a
+// Reading order: wire.go (the messages), desk.go (who is there), assign.go, find.go, ask.go (requests), post.go (a
 // worker), obey.go (what it does when asked), drain.go (both sides of draining), rights.go (what the
 // servers permit a worker).
 package workers

@@ -236,23 +236,21 @@ func (p *Post) beat() {
 	if p.opt.Stalled != nil {
 		b.Stalled = p.opt.Stalled()
 	}
-	running := map[string]launch.Sent{}
+	has := map[string]launch.Sent{}
 	for key, m := range p.keys {
 		if m.Over || len(b.Launches) == maxKeys {
 			continue
 		}
 		b.Launches = append(b.Launches, Doing{Key: key, Ended: m.Result != nil, Since: m.Since})
-		if m.Result == nil {
-			running[key] = m.Sent
-		}
+		has[key] = m.Sent
 	}
 	p.mu.Unlock()
 	slices.SortFunc(b.Launches, func(x, y Doing) int { return strings.Compare(x.Key, y.Key) })
 	for i, l := range b.Launches {
-		if s, ok := running[l.Key]; ok {
-			b.Launches[i].Words = len(p.opt.Maker.Signals(s))
-			b.Launches[i].Mark = mark(s.Token, p.id, l.Key, b.At)
+		if !l.Ended {
+			b.Launches[i].Words = len(p.opt.Maker.Signals(has[l.Key]))
 		}
+		b.Launches[i].Mark = mark(has[l.Key].Token, p.id, l.Key, b.At)
 	}
 	data, err := json.Marshal(b)
 	if err == nil {

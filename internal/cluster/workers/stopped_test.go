@@ -47,7 +47,7 @@ func lead(ctx context.Context, conn *cluster.Conn, id, state string, standby boo
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	d, err := NewDesk(DeskOptions{Conn: conn, Packs: conn.Packs(id, 1), Layout: layout.Layout{Root: state, State: state},
+	d, err := NewDesk(DeskOptions{Secret: secret, Conn: conn, Packs: conn.Packs(id, 1), Layout: layout.Layout{Root: state, State: state},
 		Journal: id, By: "test", Lead: func() int64 { return check(m.Leads()) }, Lease: m.Lease, Logf: logf,
 		Pack: func(context.Context, launch.Sent, []string) (string, error) { return strings.Repeat("0", 64), nil }})
 	return d, log, m, err

@@ -68,13 +68,18 @@ type Doing struct {
 	Ended bool      `json:"ended,omitempty"`
 	Since time.Time `json:"since"`
 	Words int       `json:"words,omitempty"` // signals in its inbox
-	Mark  string    `json:"mark,omitempty"`  // of one that runs: see mark
+	Mark  string    `json:"mark,omitempty"`  // see mark
 }
 
 // mark shows that the worker that has a launch's token still has the launch at a time.
 func mark(token, worker, key string, at time.Time) string {
 	text := fmt.Sprintf("sluice beat\n%s\n%s\n%s", worker, key, at.UTC().Format(time.RFC3339Nano))
 	return mac(token, []byte(text))[:markLen]
+}
+
+// marked reports whether a heartbeat is of the worker that has the launch's token.
+func (l Doing) marked(b Beat, token string) bool {
+	return hmac.Equal([]byte(l.Mark), []byte(mark(token, b.Worker, l.Key, b.At)))
 }
 
 // later returns a clock's time, or the next after the last one if the clock was set back.

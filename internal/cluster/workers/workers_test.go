@@ -35,13 +35,19 @@ const (
 )
 
 // testToken differs by key, as those of a real repo do.
-func testToken(key string) string { return layout.HexSum([]byte(key))[:32] }
+func testToken(key string) string {
+	shared, _ := secret(context.Background()) // never fails
+	return layout.MakeToken(shared, key)
+}
 
 func sentFor(key string) launch.Sent {
 	run, _, _ := strings.Cut(key, "/")
 	return launch.Sent{Key: key, Token: testToken(key), Dir: ".workflow/runs/" + run + "/A.1", Run: run, Workflow: "far",
 		Step: "A", N: 1, Role: "builder", Prompt: "Do it.", Head: testCommit, Start: testCommit}
 }
+
+// secret is what the machines that decide share.
+func secret(context.Context) ([]byte, error) { return []byte("of the machines that decide"), nil }
 
 // maker is a Maker whose launches end when the test says so.
 type maker struct {
@@ -155,7 +161,7 @@ func newBenchOver(t *testing.T, conn *cluster.Conn, epoch int64) *bench {
 	t.Helper()
 	b := &bench{t: t, conn: conn, log: &log{}, epoch: epoch}
 	var err error
-	b.Desk, err = NewDesk(DeskOptions{Conn: b.conn, Packs: b.conn.Packs(testJournal, 1), Layout: layout.Layout{Root: t.TempDir(), State: t.TempDir()},
+	b.Desk, err = NewDesk(DeskOptions{Secret: secret, Conn: b.conn, Packs: b.conn.Packs(testJournal, 1), Layout: layout.Layout{Root: t.TempDir(), State: t.TempDir()},
 		Journal: testJournal, By: "test", Lead: func() int64 { return b.epoch },
 		Lease: func() time.Duration { return time.Second }, Logf: b.log.logf,
 		Pack: func(context.Context, launch.Sent, []string) (string, error) { return strings.Repeat("0", 64), nil }})
