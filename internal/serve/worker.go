@@ -73,7 +73,7 @@ func (w *Parts) inCluster(m *cluster.Member, root, state string, repo *git.Repo)
 			return packFor(ctx, repo, packs, s.Start, have)
 		},
 		Late: func(ctx context.Context, s launch.Sent, back launch.Back) (kept, why string, err error) {
-			return keepLate(ctx, layout.Layout{Root: root, State: state}, repo, packs, s, back)
+			return keepLate(ctx, root, repo, packs, s, back)
 		}})
 	if err != nil {
 		return part{}, err
@@ -97,10 +97,12 @@ func packFor(ctx context.Context, repo *git.Repo, packs *cluster.Packs, commit s
 }
 
 // keepLate keeps the work of a launch that was given up: see workers.Late.
-func keepLate(ctx context.Context, at layout.Layout, repo *git.Repo, packs *cluster.Packs, s launch.Sent,
+func keepLate(ctx context.Context, root string, repo *git.Repo, packs *cluster.Packs, s launch.Sent,
 	back launch.Back) (kept, why string, err error) {
-	if !layout.IsDir(filepath.Join(at.Root, filepath.FromSlash(at.RunDir(s.Run)))) {
-		return "", "what is kept of its run was removed", nil
+	// What is kept of a run goes with its folder, once. An order of another machine does not say where that is.
+	folder, _, _ := strings.Cut(strings.TrimPrefix(s.Dir, layout.RunsDir+"/"), "/")
+	if folder != "" && !layout.IsDir(filepath.Join(root, layout.RunsDir, folder)) {
+		return "", "what was kept of its run has been removed", nil
 	}
 	l := tree.Late{Run: s.Run, Step: s.Step, N: s.N, K: s.Key[strings.LastIndexByte(s.Key, '.')+1:], Head: s.Head,
 		Start: s.Start, Returned: tree.Returned{Commit: back.Commit, Tip: back.Tip}}

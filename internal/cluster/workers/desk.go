@@ -213,7 +213,8 @@ func (d *Desk) dropOver(ctx context.Context, worker, key string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && r.Lost && r.Worker == worker && !r.Seen && !d.late(ctx, &r) {
+	mayHave := r.Worker == worker || r.Worker == "" // "": another machine has sent it
+	if err == nil && r.Lost && !r.Seen && mayHave && !d.late(ctx, &r, worker) {
 		return nil // it is asked again
 	}
 	_, err = d.ask(ctx, worker, call{Do: doDrop, Key: key})

@@ -17,7 +17,7 @@ import (
 
 // lateBack is a result with work.
 func lateBack() launch.Back {
-	return launch.Back{Commit: testCommit, Tip: testCommit, Pack: strings.Repeat("a", 64)}
+	return launch.Back{Commit: testCommit, Tip: testCommit, Pack: strings.Repeat("a", 64), Head: testCommit, Start: testCommit}
 }
 
 // keeping has a bench keep late work, and counts how often by key. The first call for a key fails with
@@ -29,7 +29,7 @@ func (b *bench) keeping(fails map[string]error) func(key string) int {
 		mu.Lock()
 		defer mu.Unlock()
 		n[s.Key]++
-		if back.Commit != testCommit || s.Head != testCommit {
+		if back.Commit != testCommit || s.Head != testCommit || s.Start != testCommit || s.Run != "far-1" || s.Step != "A" || s.N != 1 {
 			b.t.Errorf("it is asked to keep %+v of %+v", back, s)
 		}
 		if err := fails[s.Key]; err != nil && n[s.Key] == 1 {
@@ -174,5 +174,49 @@ func TestForgedLateWork(t *testing.T) {
 		}) {
 			t.Errorf("not reported: %s: %s:\n%s", key(n), want, log)
 		}
+	}
+}
+
+// The machine that sent a launch is gone, and the one that decides since was not shown it in time. What comes back is kept
+// there too, if it is signed with the launch's token; another worker that names the launch changes nothing.
+func TestLateWorkAfterATakeover(t *testing.T) {
+	conform.Rule(t, "13-workers late tree", "after a takeover the machine that decides keeps it, from the worker that has the token")
+	t.Parallel()
+	s := natstest.Start(t, 1)
+	b, m := newBench(t, s, 2), newMaker()
+	kept := b.keeping(nil)
+	if x := within(t, b.found(testKey)).Exit; !x.Lost {
+		t.Fatalf("%+v", x)
+	}
+	data, err := json.Marshal(lateBack())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const other = "00112233445566ff"
+	var mu sync.Mutex
+	drops := 0
+	impostor(t, s, other, Beat{Worker: other, Name: "w", Journal: testJournal, Versions: versions(), Labels: []string{"linux"}, Slots: 1,
+		Epoch: 2, Launches: []Doing{{Key: testKey, Ended: true}}}, func(c call) answer {
+		mu.Lock()
+		defer mu.Unlock()
+		if c.Do == doDrop {
+			drops++
+		}
+		return answer{Is: isEnded, Result: data, Sign: sign("", testKey, data)}
+	})
+	until(t, "the other one is asked to forget it", func() bool { mu.Lock(); defer mu.Unlock(); return drops > 1 })
+	if n := kept(testKey); n != 0 {
+		t.Fatalf("what another worker says is kept %d times", n)
+	}
+	m.back = lateBack()
+	close(m.ends)
+	p, _, _ := hire(t, s, t.TempDir(), m, 1)
+	sent := sentFor(testKey)
+	if _, err := b.ask(t.Context(), p.ID(), call{Do: doLaunch, Key: testKey, Sent: &sent}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "its worker forgets it", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.keys[testKey].Over })
+	if n := kept(testKey); n != 1 {
+		t.Errorf("it was kept %d times", n)
 	}
 }
