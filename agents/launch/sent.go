@@ -81,9 +81,11 @@ type Back struct {
 	Output  string      `json:"output,omitempty"` // digest of its output and answer; "" = nothing was started
 	Signals []Signal    `json:"signals,omitempty"`
 
-	Commit  string `json:"commit,omitempty"`  // its files; "" = none come back
-	Tip     string `json:"tip,omitempty"`     // the last commit of its agent
-	Pack    string `json:"pack,omitempty"`    // digest of a pack of both, without Head and Start
+	Commit  string `json:"commit,omitempty"` // its files; "" = none come back
+	Tip     string `json:"tip,omitempty"`    // the last commit of its agent
+	Pack    string `json:"pack,omitempty"`   // digest of a pack of both, without Head and Start
+	Head    string `json:"head,omitempty"`   // of the order, with Start, for a machine that has not sent it
+	Start   string `json:"start,omitempty"`
 	Refused string `json:"refused,omitempty"` // why its work cannot be taken
 }
 

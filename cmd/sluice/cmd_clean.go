@@ -29,8 +29,8 @@ func cleanCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "remove the transcripts of old runs, never the journal",
-		Long: `Removes .workflow/runs/<run>/ of ended runs: prompts, outputs and answers. Decisions stay in the
-journal and the audit files. Asks first.`,
+		Long: `Removes .workflow/runs/<run>/ of ended runs: prompts, outputs and answers; and the refs that keep what
+their attempts left. Decisions stay in the journal and the audit files. Asks first.`,
 		Example: "sluice clean --keep 5 --older 30d\nsluice clean --older 2w --dry-run",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"sort"
@@ -19,19 +18,20 @@ import (
 // ErrNotKept is returned if there is no salvage of that name.
 var ErrNotKept = errors.New("nothing is kept")
 
-// Salvages returns what Salvage has kept under names that begin with prefix and a slash, as name -> commit.
-func (r *refs) Salvages(ctx context.Context, prefix string) (map[string]string, error) {
-	ref := salvageRefs + prefix
-	if err := checkRef(ref); err != nil {
-		return nil, fmt.Errorf("salvages: %w", err)
+// OwnBelow returns our refs of a kind whose names begin with prefix and a slash, as name -> commit; prefix
+// "" is all of the kind.
+func (r *refs) OwnBelow(ctx context.Context, kind, prefix string) (map[string]string, error) {
+	under := strings.TrimSuffix(Own(kind, prefix), "/")
+	if err := checkRef(under); err != nil {
+		return nil, fmt.Errorf("what is kept: %w", err)
 	}
-	refs, err := r.refsBelow(ctx, ref+"/")
+	refs, err := r.refsBelow(ctx, under+"/")
 	if err != nil {
-		return nil, fmt.Errorf("salvages: %w", err)
+		return nil, fmt.Errorf("what is kept: %w", err)
 	}
 	kept := map[string]string{}
 	for name, sha := range refs {
-		kept[strings.TrimPrefix(name, salvageRefs)] = sha
+		kept[strings.TrimPrefix(name, Own(kind, ""))] = sha
 	}
 	return kept, nil
 }
@@ -55,7 +55,7 @@ func (r *Repo) Kept(ctx context.Context, name string) (sha, base string, err err
 
 // salvaged is Kept for what Salvage keeps.
 func (r *Repo) salvaged(ctx context.Context, name string) (sha, base string, err error) {
-	kept, err := r.Salvages(ctx, filepath.ToSlash(filepath.Dir(name)))
+	kept, err := r.OwnBelow(ctx, "salvage", filepath.ToSlash(filepath.Dir(name)))
 	if err != nil {
 		return "", "", err
 	}
@@ -147,29 +147,26 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 }
 
 // runKinds returns the kinds of our refs that have a folder per run.
-func runKinds() []string { return []string{"salvage", "tip", "start", "found", "taken"} }
+func runKinds() []string { return []string{"salvage", "tip", "start", "found", "taken", "late"} }
 
 // Drop deletes our refs of a run's attempts. git collects the unreferenced objects later.
 func (r *refs) Drop(ctx context.Context, run string) error {
 	fail := func(err error) error { return fmt.Errorf("drop what is kept of %s: %w", run, err) }
-	kept := map[string]string{}
+	if err := checkRef(ownRefs + run); err != nil {
+		return fail(err)
+	}
+	var lines []string
 	for _, kind := range runKinds() {
-		ref := Own(kind, run)
-		if err := checkRef(ref); err != nil {
-			return fail(err)
-		}
-		refs, err := r.refsBelow(ctx, ref+"/")
+		kept, err := r.OwnBelow(ctx, kind, run)
 		if err != nil {
 			return fail(err)
 		}
-		maps.Copy(kept, refs)
+		for name, sha := range kept {
+			lines = append(lines, fmt.Sprintf("delete %s %s\n", Own(kind, name), sha))
+		}
 	}
-	if len(kept) == 0 {
+	if len(lines) == 0 {
 		return nil
-	}
-	var lines []string
-	for ref, sha := range kept {
-		lines = append(lines, fmt.Sprintf("delete %s %s\n", ref, sha))
 	}
 	sort.Strings(lines)
 	c := call{args: []string{"update-ref", "--no-deref", "--stdin"},

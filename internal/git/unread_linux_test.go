@@ -81,7 +81,7 @@ func TestRefsThatCouldNotBeRead(t *testing.T) {
 	r := s.open()
 	refs, err := r.Refs(ctx(t))
 	check(t, err)
-	kept, err := r.Salvages(ctx(t), "w-1")
+	kept, err := r.OwnBelow(ctx(t), "salvage", "w-1")
 	check(t, err)
 	if len(refs) != 5 || len(kept) != 2 {
 		t.Fatalf("%v\n%v", refs, kept)
@@ -96,7 +96,7 @@ func TestRefsThatCouldNotBeRead(t *testing.T) {
 			if got, err := r.Refs(ctx(t)); err == nil && !maps.Equal(got, refs) {
 				t.Errorf("it has\n%v\nand not\n%v", got, refs)
 			}
-			if got, err := r.Salvages(ctx(t), "w-1"); err == nil && !maps.Equal(got, kept) {
+			if got, err := r.OwnBelow(ctx(t), "salvage", "w-1"); err == nil && !maps.Equal(got, kept) {
 				t.Errorf("it has\n%v\nand not\n%v", got, kept)
 			}
 		})

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"sluice/agents/launch"
 	"sluice/daemon"
@@ -69,6 +71,9 @@ func (w *Parts) inCluster(m *cluster.Member, root, state string, repo *git.Repo)
 		Lease: m.Lease, Secret: m.Secret, Logf: w.logf("workers"),
 		Pack: func(ctx context.Context, s launch.Sent, have []string) (string, error) {
 			return packFor(ctx, repo, packs, s.Start, have)
+		},
+		Late: func(ctx context.Context, s launch.Sent, back launch.Back) (kept, why string, err error) {
+			return keepLate(ctx, root, repo, packs, s, back)
 		}})
 	if err != nil {
 		return part{}, err
@@ -89,6 +94,36 @@ func packFor(ctx context.Context, repo *git.Repo, packs *cluster.Packs, commit s
 		}
 	}
 	return packs.PutFrom(ctx, func(to io.Writer) error { return tree.Pack(ctx, repo, to, commit, bases...) })
+}
+
+// keepLate keeps the work of a launch that was given up: see workers.Late.
+func keepLate(ctx context.Context, root string, repo *git.Repo, packs *cluster.Packs, s launch.Sent,
+	back launch.Back) (kept, why string, err error) {
+	// What is kept of a run goes with its folder, once. An order of another machine does not say where that is.
+	folder, _, _ := strings.Cut(strings.TrimPrefix(s.Dir, layout.RunsDir+"/"), "/")
+	if folder != "" && !layout.IsDir(filepath.Join(root, layout.RunsDir, folder)) {
+		return "", "what was kept of its run has been removed", nil
+	}
+	l := tree.Late{Run: s.Run, Step: s.Step, N: s.N, K: s.Key[strings.LastIndexByte(s.Key, '.')+1:], Head: s.Head,
+		Start: s.Start, Returned: tree.Returned{Commit: back.Commit, Tip: back.Tip}}
+	pack, err := packs.Get(ctx, back.Pack)
+	var none *cluster.Unfit
+	if errors.As(err, &none) && ctx.Err() == nil {
+		return "", none.Error(), nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	defer pack.Close()
+	var no *tree.Refused
+	ref, err := l.Keep(ctx, repo, pack)
+	if errors.As(err, &no) {
+		return "", no.Why, nil
+	}
+	if err != nil || ref == "" {
+		return "", "", err
+	}
+	return l.Look(), "", nil
 }
 
 // Worker are the options of Work.

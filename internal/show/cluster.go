@@ -2,6 +2,7 @@ package show
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/text"
+	"sluice/internal/tree"
+	"sluice/internal/workspace"
 )
 
 // printCluster prints who decides for a journal that several machines keep, and how far its replicas
@@ -52,6 +55,25 @@ func printCluster(con *console.Console, c *daemon.Cluster) {
 		copies = append(copies, text.Line(r.Name)+" "+state)
 	}
 	con.PrintWrapped(0, console.Styled("replicas: "+strings.Join(copies, ", "), style))
+}
+
+// printLate prints what workers returned of a run after their launches were replaced. What git cannot say
+// is left out: it counts for nothing.
+func printLate(ctx context.Context, con *console.Console, p *workspace.Workspace, run string) {
+	repo, err := p.Open(ctx)
+	if err != nil {
+		return
+	}
+	defer repo.Close()
+	all, err := tree.LateOf(ctx, repo, run)
+	if err != nil {
+		return
+	}
+	for _, l := range all {
+		what := fmt.Sprintf("late: launch %s of %s, attempt %d of step %s, was replaced before its worker returned it; its "+
+			"work counts for nothing and is kept: %s", l.K, l.Run, l.N, l.Step, l.Look())
+		con.PrintWrapped(2, console.Styled(what, console.Dim))
+	}
 }
 
 // printStalled prints that workers wait for the servers, with what the first of them says.

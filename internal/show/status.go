@@ -150,6 +150,9 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 			con.Print("")
 		}
 		printLines(con, render.RunLines(con, r, con.Now()))
+		if st.Cluster != nil {
+			printLate(ctx, con, p, r.ID)
+		}
 		if st.Cluster != nil && !st.Cluster.Leads { // it is taken where it has ended
 			continue
 		}

@@ -18,6 +18,14 @@ func Pack(ctx context.Context, repo *git.Repo, to io.Writer, tip string, bases .
 // and keeps its commit by our ref. If the pack is at fault, or this repo lacks a base, the error is a
 // *Refused; nothing of the pack stays after an error.
 func Bring(ctx context.Context, repo *git.Repo, pack io.Reader, ref, tip string, bases ...string) error {
+	return takeIn(ctx, repo, pack, tip, bases, func(ctx context.Context, q *git.Quarantine) error {
+		return q.Keep(ctx, ref, tip)
+	})
+}
+
+// takeIn is Bring with what keeps the commit, after all else is checked.
+func takeIn(ctx context.Context, repo *git.Repo, pack io.Reader, tip string, bases []string,
+	keep func(context.Context, *git.Quarantine) error) error {
 	q, err := repo.Quarantine(ctx)
 	if err != nil {
 		return err
@@ -36,5 +44,5 @@ func Bring(ctx context.Context, repo *git.Repo, pack io.Reader, ref, tip string,
 		}
 		return err
 	}
-	return q.Keep(ctx, ref, tip)
+	return keep(ctx, q)
 }

@@ -191,7 +191,7 @@ func (w *Worker) take(ctx context.Context, s launch.Sent, back *launch.Back) err
 	if err != nil {
 		return err
 	}
-	back.Commit, back.Tip = t.Commit, t.Tip
+	back.Commit, back.Tip, back.Head, back.Start = t.Commit, t.Tip, s.Head, s.Start
 	back.Pack, err = w.opt.Packs.PutFrom(ctx, func(to io.Writer) error {
 		return tree.Pack(ctx, w.opt.Git, to, t.Commit, s.Head)
 	})

@@ -25,6 +25,7 @@ type record struct {
 	Epoch   int64        `json:"epoch"`
 	Taken   bool         `json:"taken,omitempty"` // the worker has said that it has it
 	Lost    bool         `json:"lost,omitempty"`  // given up: no result counts any more
+	Seen    bool         `json:"seen,omitempty"`  // and what its worker had of it was kept, if it can be
 	Stopped bool         `json:"stopped,omitempty"`
 	Result  *launch.Back `json:"result,omitempty"`
 }

@@ -41,6 +41,7 @@ type DeskOptions struct {
 	Secret func(ctx context.Context) ([]byte, error)
 	// Pack stores a pack of an order's commits for a worker that has others; it returns its digest.
 	Pack func(ctx context.Context, s launch.Sent, have []string) (digest string, err error)
+	Late Late
 	Logf func(string, ...any)
 }
 
@@ -199,8 +200,8 @@ func (x *live) shown(b Beat, l Doing) bool {
 	return x.token != "" && x.worker == b.Worker && !l.Ended && b.At.After(x.marked) && l.marked(b, x.token)
 }
 
-// dropOver has a worker forget a launch that nobody waits for: its result is in, or it was given up.
-// One that another machine has sent may still be looked for: see find.
+// dropOver has a worker forget a launch that nobody waits for: its result is in, or it was given up and
+// what it has made is kept. One that another machine has sent may still be looked for: see find.
 func (d *Desk) dropOver(ctx context.Context, worker, key string) error {
 	r, err := d.load(key)
 	if errors.Is(err, fs.ErrNotExist) && d.leadsFor() < 2*d.silence() {
@@ -212,8 +213,9 @@ func (d *Desk) dropOver(ctx context.Context, worker, key string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil && r.Lost && r.Worker == worker {
-		d.refuse(worker, key+": it was given up, and launched again under another key: its result does not count")
+	mayHave := r.Worker == worker || r.Worker == "" // "": another machine has sent it
+	if err == nil && r.Lost && !r.Seen && mayHave && !d.late(ctx, &r, worker) {
+		return nil // it is asked again
 	}
 	_, err = d.ask(ctx, worker, call{Do: doDrop, Key: key})
 	return err

@@ -10,6 +10,8 @@
 //     under another key.
 //   - Whoever begins to decide goes on with what workers do. It finds a launch by the heartbeat of the
 //     worker that has its token; one that nobody shows is lost.
+//   - What a launch that was given up has made is kept, once, for people to look at, also where another
+//     machine has sent it: its result is signed with the launch's token.
 //   - A worker takes no request of an epoch below the highest that it has seen, and none that was not
 //     signed by one of the keys it was given. A signature is for one worker, one answer's subject and one
 //     time; what is repeated does nothing anew. Where nobody logs in with a key, nothing is signed.
@@ -23,7 +25,7 @@
 // Heartbeats go to sluice.worker.<id>.beat, requests to sluice.worker.<id>.order. All that comes from
 // the network is bounded and checked in wire.go.
 //
-// Reading order: wire.go (the messages), desk.go (who is there), assign.go, find.go, ask.go (requests), post.go (a
-// worker), obey.go (what it does when asked), drain.go (both sides of draining), rights.go (what the
-// servers permit a worker).
+// Reading order: wire.go (the messages), desk.go (who is there), assign.go, find.go, ask.go (requests),
+// late.go (what comes too late), post.go (a worker), obey.go (what it does when asked), drain.go (both sides
+// of draining), rights.go (what the servers permit a worker).
 package workers

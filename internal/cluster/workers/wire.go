@@ -331,6 +331,7 @@ func readResult(data []byte) (b launch.Back, err error) {
 		"usage":   x.Usage.Tokens < 0 || x.Usage.CostUSD < 0,
 		"output":  b.Output != "" && !cluster.IsDigest(b.Output),
 		"signals": len(b.Signals) > launch.MaxSignals,
+		"head":    b.Head+b.Start != "" && (!git.IsName(b.Head) || !git.IsName(b.Start)),
 		"commit":  b.Commit != "" && (!git.IsName(b.Commit) || !git.IsName(b.Tip) || !cluster.IsDigest(b.Pack)),
 	} {
 		if bad {

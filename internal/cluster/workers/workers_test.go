@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,6 +61,7 @@ type maker struct {
 	stopped map[string]chan struct{}
 	lacks   bool
 	words   []launch.Signal
+	back    launch.Back // what launches come back with, but for their exit
 }
 
 func newMaker() *maker {
@@ -75,11 +77,14 @@ func (m *maker) Make(ctx context.Context, s launch.Sent, _ time.Time) (launch.Ba
 	m.made[s.Key]++
 	stop := m.stop(s.Key)
 	m.mu.Unlock()
+	back := m.back
 	select {
 	case <-m.ends:
-		return launch.Back{Exit: engine.Exit{Code: 7}}, nil
+		back.Exit.Code = 7
+		return back, nil
 	case <-stop:
-		return launch.Back{Exit: engine.Exit{Code: -1, Stopped: true}}, nil
+		back.Exit = engine.Exit{Code: -1, Stopped: true}
+		return back, nil
 	case <-ctx.Done():
 		return launch.Back{}, ctx.Err()
 	}
@@ -149,7 +154,8 @@ type bench struct {
 	t     *testing.T
 	conn  *cluster.Conn
 	log   *log
-	epoch int64
+	epoch atomic.Int64
+	keeps func(s launch.Sent, back launch.Back) (kept, why string, err error) // nil: nothing late is expected
 }
 
 func newBench(t *testing.T, s *natstest.Servers, epoch int64) *bench {
@@ -159,12 +165,16 @@ func newBench(t *testing.T, s *natstest.Servers, epoch int64) *bench {
 
 func newBenchOver(t *testing.T, conn *cluster.Conn, epoch int64) *bench {
 	t.Helper()
-	b := &bench{t: t, conn: conn, log: &log{}, epoch: epoch}
+	b := &bench{t: t, conn: conn, log: &log{}}
+	b.epoch.Store(epoch)
 	var err error
 	b.Desk, err = NewDesk(DeskOptions{Secret: secret, Conn: b.conn, Packs: b.conn.Packs(testJournal, 1), Layout: layout.Layout{Root: t.TempDir(), State: t.TempDir()},
-		Journal: testJournal, By: "test", Lead: func() int64 { return b.epoch },
+		Journal: testJournal, By: "test", Lead: func() int64 { return b.epoch.Load() },
 		Lease: func() time.Duration { return time.Second }, Logf: b.log.logf,
-		Pack: func(context.Context, launch.Sent, []string) (string, error) { return strings.Repeat("0", 64), nil }})
+		Pack: func(context.Context, launch.Sent, []string) (string, error) { return strings.Repeat("0", 64), nil },
+		Late: func(_ context.Context, s launch.Sent, back launch.Back) (kept, why string, err error) {
+			return b.keeps(s, back)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
