@@ -51,15 +51,17 @@ type Cage struct {
 	based    map[string]bool         // bases of runs that a ref keeps
 	closed   bool
 
-	ahead  ahead          // spares for coming launches
-	chores sync.WaitGroup // background work
+	ahead     ahead          // spares for coming launches
+	leftovers leftovers      // of ended launches
+	chores    sync.WaitGroup // background work
 }
 
 // NewCage returns the Cage of a repo. The caller closes it.
 func NewCage(o CageOptions) (*Cage, error) {
 	x := &Cage{Layout: o.Layout, Notes: o.Notes, opt: o, exposed: map[string]string{}, held: map[string]tree.Private{},
-		based: map[string]bool{},
-		ahead: ahead{dir: filepath.Join(o.Layout.State, layout.GitsDir, aheadFolder)}}
+		based:     map[string]bool{},
+		ahead:     ahead{dir: filepath.Join(o.Layout.State, layout.GitsDir, aheadFolder)},
+		leftovers: leftovers{logf: o.Logf}}
 	if err := x.recallOpen(); err != nil {
 		return nil, err
 	}
@@ -77,7 +79,10 @@ func (x *Cage) Close() {
 }
 
 // Settle waits for the background work: removed folders and new spares.
-func (x *Cage) Settle() { x.chores.Wait() }
+func (x *Cage) Settle() {
+	x.chores.Wait()
+	x.leftovers.sweep()
+}
 
 // SetLive sets the live runs, as of the last whole scan.
 func (x *Cage) SetLive(runs []string) {

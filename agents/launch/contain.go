@@ -98,8 +98,9 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string,
 	if err != nil {
 		return plan, job.Unready("folder %s: %v", x.Shown(p.Cwd), err)
 	}
+	hidden := x.hidden()
 	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd,
-		Hide:    append(x.hidden(), filepath.Join(x.Root, filepath.FromSlash(engine.WorkspaceDir))),
+		Hide:    append(slices.Clip(hidden), filepath.Join(x.Root, filepath.FromSlash(engine.WorkspaceDir))),
 		Inbox:   x.PIDFile(l.Key) + layout.InboxMark,
 		Private: filepath.Join(x.State, layout.HomesDir, layout.PathElement(run), layout.PathElement(x.homeOf(l, p, rest)))}
 	for _, dir := range []string{plan.Inbox, filepath.Join(plan.Inbox, run), plan.Private} {
@@ -107,7 +108,7 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string,
 			return plan, err
 		}
 	}
-	plan.Tools = x.tools(plan, p.Judged.Host == "")
+	plan.Tools = x.tools(plan, hidden, p.Judged.Host == "")
 	top, err := x.shownTop(ctx, l.Key, cwd, p, &plan)
 	if err != nil {
 		return plan, err
@@ -178,9 +179,11 @@ func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd 
 	if err != nil {
 		return "", job.NoGit(x.Shown(cwd), err)
 	}
-	main, err := git.Toplevel(x.Root)
-	if err != nil {
-		return "", job.NoGit(x.Shown(x.Root), err)
+	main := top
+	if cwd != x.Root {
+		if main, err = git.Toplevel(x.Root); err != nil {
+			return "", job.NoGit(x.Shown(x.Root), err)
+		}
 	}
 	own, err := x.OwnGit(ctx, key, top, work, plan.InPlace)
 	if err != nil {

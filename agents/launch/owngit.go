@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +80,7 @@ func (x *Cage) makeAhead() {
 		if x.opt.Git.Checkout() {
 			err = errors.Join(x.opt.Git.MakeSpare(spareGit(x.State)), err)
 		}
+		x.leftovers.sweep()
 		if err != nil {
 			x.opt.Logf("what the next launch needs: %v", err) // it is created on demand then
 		}
@@ -192,23 +194,16 @@ func (x *Cage) dropGit(key string, started bool) {
 // removeGit removes the git folder of a launch, its note first: nobody uses half a folder. What a
 // crash leaves goes with the run.
 func (x *Cage) removeGit(key string) {
+	if err := os.Remove(x.PIDFile(key) + layout.GitMark); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		x.opt.Logf("%s: the note of its git folder: %v", key, err)
+	}
 	dir := x.gitDirOf(key)
 	gone := dir + goneMark
-	err := os.Remove(x.PIDFile(key) + layout.GitMark)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	if os.Rename(dir, gone) == nil {
+		x.leftovers.add(gone, func() { x.behind(x.leftovers.sweep) })
+	} else if err := tree.Remove(dir); err != nil { // an earlier one is still there
+		x.opt.Logf("%s: its git folder: %v", key, err)
 	}
-	remove := func() {
-		if err := errors.Join(err, tree.Remove(gone)); err != nil {
-			x.opt.Logf("%s: its git folder: %v", key, err)
-		}
-	}
-	if os.Rename(dir, gone) != nil { // an earlier one is still there
-		gone = dir
-		remove()
-		return
-	}
-	x.behind(remove)
 }
 
 // Receive takes the commits of an ended launch. Those that cannot be taken stay in its folder and
@@ -313,15 +308,16 @@ func (x *Cage) GitInside(g tree.Private) tree.Inside {
 // readingPlan shows a launch's git folder and the repo's objects, read-only, and nothing else of
 // the person's.
 func (x *Cage) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan, gitDir string, err error) {
-	plan = sandbox.Plan{Hide: x.hidden(), Cwd: "/", Network: sandbox.NetNone, InPlace: inPlace}
+	hidden := x.hidden()
+	plan = sandbox.Plan{Hide: hidden, Cwd: "/", Network: sandbox.NetNone, InPlace: inPlace}
 	home := ""
 	if h := x.Variable("HOME"); filepath.IsAbs(h) {
 		if real, err := atomicfile.RealPath(h); err == nil && real != "/" {
 			home = real
-			plan.Hide = append(plan.Hide, real)
+			plan.Hide = append(slices.Clip(hidden), real)
 		}
 	}
-	plan.Home, plan.Tools = home, x.tools(sandbox.Plan{Home: home, Hide: plan.Hide}, false)
+	plan.Home, plan.Tools = home, x.tools(sandbox.Plan{Home: home, Hide: plan.Hide}, hidden, false)
 	if inPlace {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: g.Dir})
 		return plan, g.Dir, nil

@@ -25,9 +25,8 @@ func homeShown() []string {
 
 // tools returns the mounts for tools and for what the settings name. Folders that agents can write
 // are for agents alone: a judge would believe what they left there, such as a cached test result.
-func (x *Cage) tools(base sandbox.Plan, writes bool) []sandbox.Mount {
-	home, hidden := base.Home, x.hidden()
-	s := x.opt.Settings()
+func (x *Cage) tools(base sandbox.Plan, hidden []string, writes bool) []sandbox.Mount {
+	home, s := base.Home, x.opt.Settings()
 	show := func(p string, write bool) {
 		if rest, ok := strings.CutPrefix(p, "~/"); ok {
 			p = filepath.Join(home, rest)

@@ -26,6 +26,7 @@ type Box struct {
 	self    string
 	filter  []byte
 	secrets secrets
+	folders folders
 }
 
 func newBox(program, self string) (*Box, error) {
@@ -52,7 +53,7 @@ func (b *Box) Wrap(p Plan, argv, env []string) (*Start, error) {
 	if err != nil {
 		return nil, err
 	}
-	options, layout := p.Bubblewrap(hidden, append([]string{"PWD=" + p.Cwd}, env...))
+	options, layout := p.bubblewrap(b.folders.now(), hidden, append([]string{"PWD=" + p.Cwd}, env...))
 	s := &Start{Filter: b.filter, Layout: layout}
 	if s.Options, err = joined(options); err != nil {
 		return nil, err

@@ -127,9 +127,9 @@ func (p Plan) HoldsHome() bool {
 		func(m Mount) bool { return m.Write && Inside(m.Path, p.Home) })
 }
 
-// Bubblewrap returns bubblewrap's options for the plan and the environment inside, and CheckMain's
+// bubblewrap returns bubblewrap's options for the plan and the environment inside, and CheckMain's
 // input, or nil if there is nothing to check.
-func (p Plan) Bubblewrap(secrets []secret, env []string) (options []string, within []byte) {
+func (p Plan) bubblewrap(system []folder, secrets []secret, env []string) (options []string, within []byte) {
 	var a []string
 	add := func(args ...string) { a = append(a, args...) }
 	add("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
@@ -145,7 +145,7 @@ func (p Plan) Bubblewrap(secrets []secret, env []string) (options []string, with
 	}
 	add("--die-with-parent", "--new-session", "--disable-userns")
 	l := laid{plan: p, add: add}
-	l.systemMounts()
+	l.systemMounts(system)
 	l.mask(secrets)
 	add("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
 	for _, dir := range scratch() {
@@ -189,9 +189,7 @@ type laid struct {
 // show mounts m over what is there. Hidden folders inside m are hidden again: a checkout may
 // contain the state folder.
 func (l *laid) show(m Mount) {
-	if m.At == "" {
-		m.At = m.Path
-	}
+	m.Path, m.At = filepath.Clean(m.Path), filepath.Clean(m.at())
 	l.stay(m.At)
 	how := "--ro-bind"
 	if m.Write {
@@ -214,13 +212,13 @@ func (l *laid) show(m Mount) {
 	}
 }
 
-// stay pins a mount point at path inside a writable folder by mounting each folder in between on
-// itself. Otherwise one could be moved away with the mount and recreated, and the new one would be
-// seen outside.
+// stay pins a mount point at a clean path inside a writable folder by mounting each folder in
+// between on itself. Otherwise one could be moved away with the mount and recreated, and the new one
+// would be seen outside.
 func (l *laid) stay(path string) {
 	var in Mount
 	for _, m := range l.done {
-		if m.At != path && Inside(m.At, path) {
+		if m.At != path && within(m.At, path) {
 			in = m
 		}
 	}
@@ -232,7 +230,7 @@ func (l *laid) stay(path string) {
 		between = append(between, dir)
 	}
 	for _, dir := range slices.Backward(between) {
-		if isDir(dir) && !slices.ContainsFunc(l.done, func(m Mount) bool { return Inside(dir, m.At) }) {
+		if isDir(dir) && !slices.ContainsFunc(l.done, func(m Mount) bool { return within(dir, m.At) }) {
 			m := Mount{Path: dir, At: dir, Write: true}
 			l.add("--bind-try", dir, dir)
 			l.done = append(l.done, m)
@@ -292,10 +290,11 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 	return append([]string{program, "-p", b.String()}, argv...)
 }
 
-// Inside reports whether path is dir or inside it; both are absolute. It is called some hundred
-// times per launch.
-func Inside(dir, path string) bool {
-	dir, path = filepath.Clean(dir), filepath.Clean(path)
+// Inside reports whether path is dir or inside it; both are absolute.
+func Inside(dir, path string) bool { return within(filepath.Clean(dir), filepath.Clean(path)) }
+
+// within is Inside for clean paths. It is called some hundred times per launch.
+func within(dir, path string) bool {
 	rest, ok := strings.CutPrefix(path, dir)
 	return ok && filepath.IsAbs(dir) && (rest == "" || rest[0] == '/' || dir == "/")
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
 // system returns the folders of the machine's own programs and settings. A launch sees these,
@@ -30,7 +32,8 @@ func bare() []string { return []string{"/run", "/sys", "/mnt", "/media", "/home"
 func InSystem(path string) bool { return inside(system(), path) }
 
 func inside(dirs []string, path string) bool {
-	return slices.ContainsFunc(dirs, func(d string) bool { return Inside(d, path) })
+	path = filepath.Clean(path)
+	return slices.ContainsFunc(dirs, func(d string) bool { return within(filepath.Clean(d), path) })
 }
 
 // Sees reports whether something is visible inside at path: the machine's file, or its replacement.
@@ -71,17 +74,52 @@ func Toolchain(dir, home string) string {
 	return dir
 }
 
-// systemMounts shows the machine's folders; a link into another one stays a link.
-func (l *laid) systemMounts() {
+// folder is one of the machine's folders that are not empty. link is where it leads if it is a link
+// into another one.
+type folder struct{ dir, link string }
+
+// foldersFor is how long they are remembered: a tenth of a launch's system calls looked for them.
+const foldersFor = time.Second
+
+// folders finds and caches them.
+type folders struct {
+	mu    sync.Mutex
+	found []folder
+	at    time.Time
+}
+
+// now returns the folders, as of the last foldersFor.
+func (f *folders) now() []folder {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := time.Now(); f.found == nil || now.Sub(f.at) >= foldersFor {
+		f.found, f.at = foldersNow(), now
+	}
+	return f.found
+}
+
+func foldersNow() (out []folder) {
 	for _, dir := range system() {
 		if to, err := os.Readlink(dir); err == nil {
 			if real, err := filepath.EvalSymlinks(dir); err == nil && InSystem(real) {
-				l.add("--symlink", to, dir)
+				out = append(out, folder{dir: dir, link: to})
 				continue
 			}
 		}
 		if dir == programsDir || dir == settingsDir || holdsSome(dir) {
-			l.show(Mount{Path: dir})
+			out = append(out, folder{dir: dir})
+		}
+	}
+	return out
+}
+
+// systemMounts shows the machine's folders; a link stays a link.
+func (l *laid) systemMounts(all []folder) {
+	for _, f := range all {
+		if f.link != "" {
+			l.add("--symlink", f.link, f.dir)
+		} else {
+			l.show(Mount{Path: f.dir})
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (r *place) GitDir(top string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(dir)
+	return atomicfile.RealPath(dir)
 }
 
 // Linked returns the real paths of the existing linked worktrees, from the git folder. It runs no
@@ -149,7 +149,7 @@ func (r *place) GitDir(top string) (string, error) {
 func (r *place) Linked() ([]string, error) {
 	var out []string
 	err := r.eachLinked(func(_, tree string) (found bool) {
-		if real, err := filepath.EvalSymlinks(tree); err == nil {
+		if real, err := atomicfile.RealPath(tree); err == nil {
 			out = append(out, real)
 		}
 		return false
@@ -232,7 +232,7 @@ func CommonDir(top string) (string, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", err
 	}
-	return filepath.EvalSymlinks(dot)
+	return atomicfile.RealPath(dot)
 }
 
 // pointer reads the path after the prefix in a file of git's; a relative one is relative to dir.
@@ -264,7 +264,7 @@ func (r *place) gitDirOf(path string) (gitDir, top string, err error) {
 		return r.common, top, nil
 	}
 	err = r.eachLinked(func(admin, tree string) (found bool) {
-		if real, err := filepath.EvalSymlinks(tree); err == nil && real == top {
+		if real, err := atomicfile.RealPath(tree); err == nil && real == top {
 			gitDir = admin
 		}
 		return gitDir != ""
@@ -302,7 +302,7 @@ func (r *place) streamIn(ctx context.Context, gitDir, top string, c call, read f
 func (r *place) intoRepo(gitDir, top string, c *call) error {
 	common, err := pointer(gitDir, "commondir", "")
 	if err == nil {
-		common, err = filepath.EvalSymlinks(common)
+		common, err = atomicfile.RealPath(common)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && gitDir == r.common:

@@ -61,9 +61,22 @@ func TestCostOfALaunch(t *testing.T) {
 	if len(mounts) > 13 {
 		t.Errorf("%d mounts: %q", len(mounts), mounts)
 	}
-	if left, err := os.ReadDir(filepath.Join(b.state, layout.GitsDir, run1)); len(left) > 0 || err != nil {
-		t.Errorf("git folders are left: %v %v", left, err)
+	left := func() []os.DirEntry {
+		all, err := os.ReadDir(filepath.Join(b.state, layout.GitsDir, run1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
 	}
+	if all := left(); len(all) > 0 {
+		t.Errorf("git folders are left: %v", all)
+	}
+
+	// where no other launch follows, and nobody waits
+	if ev := b.carry(b.stepJob("A", 4, 1)); ev.Exit.Code != 0 {
+		t.Fatalf("%+v %s", ev.Exit, ev.Output)
+	}
+	eventually(t, "the git folder is removed", func() bool { return len(left()) == 0 })
 }
 
 // happens reports what is opened, created or moved in a folder from now on.

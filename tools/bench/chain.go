@@ -13,7 +13,7 @@ import (
 )
 
 // aimStep is what a step of a chain may take.
-const aimStep = 2 * time.Millisecond
+const aimStep = 1500 * time.Microsecond
 
 // chainSpec is a workflow of n no-op steps with auto gates between two that read the clock.
 func chainSpec(n int, stamp, fifo string) string {

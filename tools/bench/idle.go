@@ -17,8 +17,8 @@ import (
 
 // The aims of row 8.
 const (
-	aimIdlePercent = 0.05 // of a core
-	aimIdleMiB     = 30
+	aimIdlePercent = 0.03 // of a core
+	aimIdleMiB     = 25
 )
 
 // idle measures what a daemon costs while nothing happens: repos whose runs all wait for a person. Beside it, in the same

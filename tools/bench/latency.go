@@ -41,8 +41,8 @@ gates:
 
 // The aims of rows 1 and 2, as multiples of the plain watcher.
 const (
-	aimP50 = 1.5
-	aimP99 = 4
+	aimP50 = 1.4
+	aimP99 = 2
 )
 
 // blockOf is how many samples of one kind are taken before the other's turn comes.

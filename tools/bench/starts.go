@@ -17,7 +17,7 @@ import (
 
 // The aims of row 10.
 const (
-	aimVersion = 15 * time.Millisecond
+	aimVersion = 6 * time.Millisecond
 	aimServing = 50 * time.Millisecond
 )
 

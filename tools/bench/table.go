@@ -114,7 +114,7 @@ func over(a, b time.Duration) float64 {
 	return float64(a) / float64(b)
 }
 
-// against returns the two figures of a latency beside its floor: p50 and p99, with the aims of issue 3.
+// against returns the two figures of a latency beside its floor: p50 and p99, with their aims.
 func against(what, floor string, got, plain samples, p50Most, p99Most float64) []figure {
 	one := func(name string, a, b time.Duration, most float64) figure {
 		return figure{what: what + ", " + name, got: ms(a), beside: ms(b) + " " + floor, ratio: over(a, b),

@@ -15,7 +15,7 @@ import (
 )
 
 // aimTaken is how much longer the taking may last than git by hand.
-const aimTaken = 1.3
+const aimTaken = 1.1
 
 // takingWork measures how long the work of an attempt takes to take, 10 files changed, beside git by hand, in turns.
 func takingWork(ctx context.Context, b *bench) ([]figure, error) {
