@@ -192,7 +192,7 @@ func TestLeadBringsWork(t *testing.T) {
 		asked = append(asked, run+": "+strings.Join(append(w.Digests, w.Moved...), " "))
 		return "not here"
 	}}}
-	batch := brought(context.Background(), r)
+	batch := r.brought(context.Background())
 	if got := strings.Join(asked, ", "); got != "w-1: new task old A B C, w-3: paused" {
 		t.Errorf("asked for %s", got)
 	}

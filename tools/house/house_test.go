@@ -46,12 +46,11 @@ func over() map[string]int {
 		// Notes of many commits at once, branches of a remote, what a revision names.
 		"lines of internal/git": 7031,
 
-		"methods of daemon.Repo":  63,
 		"methods of engine.Run":   55,
 		"methods of engine.State": 46,
 
 		"files over 400 lines":    3,
-		"functions over 60 lines": 15,
+		"functions over 60 lines": 14,
 	}
 }
 
