@@ -57,7 +57,7 @@ func TestAClockSetBack(t *testing.T) {
 		t.Fatalf("it rests until the clock is where it was: %+v", a)
 	}
 	until(a.Deadline)
-	if p := b.run().Proc(a.Key); p.Stop != "timeout" {
+	if p := b.run().Procs.Of(a.Key); p.Stop != "timeout" {
 		t.Errorf("its time is over, and it goes on: %+v", p)
 	}
 }

@@ -64,7 +64,7 @@ func mutants() []mutant {
 		{"a firing is read for another text than the armed one", []edit{{"daemon", "orders.job", "c.spec(a.Digest), a.Digest, maps", "c.spec(a.Digest), \"\", maps"}}},
 		{"a firing is forgotten at its record", []edit{{"engine", "owedByArmed", "	if len(a.Firings) > 0 &&", "	if len(a.Firings) > 1 &&"}}},
 		{"a key fires again", []edit{{"engine", "triggering.fired", "	case a.Known.Has(t.ID, ev.Key):\n		return \"\"\n", ""}}},
-		{"the result of a replaced launch counts for the next", []edit{{"engine", "running.ended", "	if r == nil || r.Proc(ev.Key) == nil {\n", "	for i := 0; r != nil && i < len(r.Procs); i++ {\n		if p := r.Procs[i].Key; p > ev.Key && p[:len(p)-1] == ev.Key[:len(ev.Key)-1] {\n			ev.Key = p\n		}\n	}\n	if r == nil || r.Proc(ev.Key) == nil {\n"}}},
+		{"the result of a replaced launch counts for the next", []edit{{"engine", "running.ended", "	if r == nil || r.Procs.Of(ev.Key) == nil {\n", "	for i := 0; r != nil && i < len(r.Procs); i++ {\n		if p := r.Procs[i].Key; p > ev.Key && p[:len(p)-1] == ev.Key[:len(ev.Key)-1] {\n			ev.Key = p\n		}\n	}\n	if r == nil || r.Procs.Of(ev.Key) == nil {\n"}}},
 		{"what another machine may have sent is sent again", []edit{{"daemon", "orders.job", "Found: o.found[e.Key]}", "Found: false && o.found[e.Key]}"}}},
 		// Wrong only where the machine sleeps or its clock is set. Since when nobody serves:
 		// TestSinceWhenNobodyServes.
