@@ -42,7 +42,7 @@ func over() map[string]int {
 		// 1,008 for what starts runs by itself: which firing counts, once and for ever, is the engine's law.
 		"lines of engine": 12737,
 		// The language of triggers (276) and of the forge (110).
-		"lines of specs": 7059,
+		"lines of specs": 7057,
 		// Notes of many commits at once, branches of a remote, what a revision names.
 		"lines of internal/git": 7031,
 
