@@ -110,12 +110,6 @@ func (r *Repo) Reload(ctx context.Context) error {
 	return err
 }
 
-// Status returns the repo's status; run "" = all runs. With full, it includes all attempts and
-// rounds.
-func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error) {
-	return r.answer(ctx, all(run, full))
-}
-
 // Quiet reports whether the run, its child runs and all their processes have ended, after_run
 // included.
 func (r *Repo) Quiet(ctx context.Context, run string) (quiet bool, err error) {

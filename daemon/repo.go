@@ -152,12 +152,6 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	return r, rec, nil
 }
 
-// Root returns the repo's root.
-func (r *Repo) Root() string { return r.opt.Root }
-
-// State returns the repo's state folder.
-func (r *Repo) State() string { return r.opt.State }
-
 // Run runs the loop until ctx ends, then syncs what is decided and leaves agents running. An error
 // is final: this process must not use the journal's file again.
 func (r *Repo) Run(ctx context.Context) error {
