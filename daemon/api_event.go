@@ -14,26 +14,33 @@ import (
 	"sluice/internal/job"
 )
 
+// intake makes the engine's events of what people, agents and other machines submit: it checks each and
+// adds what this machine knows of it. Any goroutine may call.
+type intake struct {
+	opt   *RepoOptions
+	queue *queue
+}
+
 // event builds the engine's event. The server sets who and when.
-func (r *Repo) event(ctx context.Context, d Do, by engine.Actor) (engine.Event, error) {
+func (n *intake) event(ctx context.Context, d Do, by engine.Actor) (engine.Event, error) {
 	if len(d.Event) == 0 {
 		d.Event = json.RawMessage("{}")
 	}
 	var err error
 	switch d.Kind {
 	case engine.RunRequested{}.EventKind():
-		return r.runRequested(ctx, d.Event, by)
+		return n.runRequested(ctx, d.Event, by)
 	case engine.ArmRequested{}.EventKind():
-		return armRequested(ctx, r, d.Event, by)
+		return n.armRequested(ctx, d.Event, by)
 	case engine.Answered{}.EventKind():
 		var ev engine.Answered
 		if err = json.Unmarshal(d.Event, &ev); err == nil {
 			if ev.Findings, err = findings.Clean(ev.Findings); err != nil {
 				return nil, asked("the comments: %w", err)
 			}
-			ev.Written, ev.DigestNow = r.opt.Now(), ""
-			r.signed(&ev, by)
-			return r.answered(ctx, ev)
+			ev.Written, ev.DigestNow = n.opt.Now(), ""
+			n.signed(&ev, by)
+			return n.answered(ctx, ev)
 		}
 	case engine.FileSeen{}.EventKind():
 		var ev engine.FileSeen
@@ -43,7 +50,7 @@ func (r *Repo) event(ctx context.Context, d Do, by engine.Actor) (engine.Event, 
 		if err = json.Unmarshal(d.Event, &ev); err == nil && ev.Sentinel == nil {
 			return nil, asked("%s: want a sentinel", d.Kind)
 		}
-		ev.By, ev.Written, ev.ID, ev.Human, ev.TokenOf = by, r.opt.Now(), "", nil, ""
+		ev.By, ev.Written, ev.ID, ev.Human, ev.TokenOf = by, n.opt.Now(), "", nil, ""
 		return ev, badEvent(d.Kind, err)
 	default:
 		return requested(d.Kind, d.Event, by)
@@ -52,9 +59,9 @@ func (r *Repo) event(ctx context.Context, d Do, by engine.Actor) (engine.Event, 
 }
 
 // actor is who submits an event to this machine.
-func actor(r *Repo, d Do) engine.Actor {
+func (n *intake) actor(d Do) engine.Actor {
 	by := engine.Actor{Who: username(), Via: cmp.Or(d.Via, "command")}
-	by.Trust, _ = r.opt.World.Level(runOf(d.Event))
+	by.Trust, _ = n.opt.World.Level(runOf(d.Event))
 	return by
 }
 
@@ -123,12 +130,12 @@ func badEvent(kind string, err error) error {
 	return asked("event %s: %w", kind, err)
 }
 
-func (r *Repo) runRequested(ctx context.Context, raw json.RawMessage, by engine.Actor) (engine.Event, error) {
+func (n *intake) runRequested(ctx context.Context, raw json.RawMessage, by engine.Actor) (engine.Event, error) {
 	var ev engine.RunRequested
 	if err := json.Unmarshal(raw, &ev); err != nil {
 		return nil, asked("event run_requested: %w", err)
 	}
-	spec, err := r.opt.Compile(ev.Source)
+	spec, err := n.opt.Compile(ev.Source)
 	if err != nil {
 		return nil, asked("%w", err)
 	}
@@ -140,23 +147,23 @@ func (r *Repo) runRequested(ctx context.Context, raw json.RawMessage, by engine.
 		ev.Stubs = one.Bytes()
 	}
 	ev.By, ev.Digest, ev.Workflow = by, digestOf(ev.Source), spec.ID
-	ev.Trees = r.opt.World.Trees(ctx, spec)
+	ev.Trees = n.opt.World.Trees(ctx, spec)
 	return ev, nil
 }
 
 // armRequested adds to a request what is there already and does not fire.
-func armRequested(ctx context.Context, r *Repo, raw json.RawMessage, by engine.Actor) (engine.Event, error) {
+func (n *intake) armRequested(ctx context.Context, raw json.RawMessage, by engine.Actor) (engine.Event, error) {
 	var ev engine.ArmRequested
 	if err := json.Unmarshal(raw, &ev); err != nil {
 		return nil, badEvent(ev.EventKind(), err)
 	}
-	spec, err := r.opt.Compile(ev.Source)
+	spec, err := n.opt.Compile(ev.Source)
 	if err != nil {
 		return nil, asked("%w", err)
 	}
 	ev.Known = nil
-	if r.opt.Present != nil {
-		if ev.Known, err = r.opt.Present(ctx, spec); err != nil {
+	if n.opt.Present != nil {
+		if ev.Known, err = n.opt.Present(ctx, spec); err != nil {
 			return nil, asked("%w", err)
 		}
 	}
@@ -166,9 +173,9 @@ func armRequested(ctx context.Context, r *Repo, raw json.RawMessage, by engine.A
 
 // signed has an answer's proof checked: the signed text becomes the answer, and its signer the
 // actor.
-func (r *Repo) signed(ev *engine.Answered, by engine.Actor) {
+func (n *intake) signed(ev *engine.Answered, by engine.Actor) {
 	var words string
-	ev.Proven, words = r.opt.World.Proven(ev.Proof)
+	ev.Proven, words = n.opt.World.Proven(ev.Proof)
 	if s := ev.Signed; s != nil {
 		by.Who, by.Via, by.Trust, by.Key = s.Names[0], by.Via+" of "+by.Who, engine.TrustSigned, s.Key
 		ev.Text, ev.Findings = words, s.Findings
@@ -181,13 +188,13 @@ func (r *Repo) signed(ev *engine.Answered, by engine.Actor) {
 
 // answered adds the round that a person's answer is about, and, unless it fails or vetoes, the
 // digest of what is there now.
-func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, error) {
+func (n *intake) answered(ctx context.Context, ev engine.Answered) (engine.Event, error) {
 	var over []job.Reviewed
 	var only []job.Place // nil: it may be for any run
 	if ev.Run != "" {
 		only = []job.Place{{Run: ev.Run}}
 	}
-	err := r.Ask(ctx, func(c *core) { over, ev.Round = inboxes(c.state, only).Asked, roundOf(c.state, ev) })
+	err := n.queue.ask(ctx, func(c *core) { over, ev.Round = inboxes(c.state, only).Asked, roundOf(c.state, ev) })
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +205,7 @@ func (r *Repo) answered(ctx context.Context, ev engine.Answered) (engine.Event, 
 		if q.Gate != ev.Gate || ev.Run != "" && ev.Run != q.Run || q.Digest == "" {
 			continue
 		}
-		digest, err := r.opt.World.DigestNow(ctx, q)
+		digest, err := n.opt.World.DigestNow(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("gate %s: what was reviewed cannot be read: %w: nothing was decided", q.Gate, err)
 		}

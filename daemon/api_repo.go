@@ -42,21 +42,24 @@ type refused struct {
 	Advice string `json:"advice,omitempty"` // what to do, if the error ends with it
 }
 
-func (r *Repo) handler() http.Handler {
-	mux := http.NewServeMux()
-	handle(mux, "GET /v1/ping", r.ping)
-	handle(mux, "POST /v1/do", r.do)
-	handle(mux, "GET /v1/status", func(req *http.Request) (any, error) { return r.status(req, false) })
-	handle(mux, "GET /v1/run", func(req *http.Request) (any, error) { return r.status(req, true) })
+// api answers requests to a repo's socket. Any goroutine may call.
+type api struct{ r *Repo }
+
+func (a api) handler() http.Handler {
+	r, mux := a.r, http.NewServeMux()
+	handle(mux, "GET /v1/ping", a.ping)
+	handle(mux, "POST /v1/do", a.do)
+	handle(mux, "GET /v1/status", func(req *http.Request) (any, error) { return a.status(req, false) })
+	handle(mux, "GET /v1/run", func(req *http.Request) (any, error) { return a.status(req, true) })
 	handle(mux, "GET /v1/offers", func(req *http.Request) (any, error) {
 		var out []Offer
-		err := r.Ask(req.Context(), func(c *core) { out = offersOf(c, r.opt.Root) })
+		err := r.queue.ask(req.Context(), func(c *core) { out = offersOf(c, r.opt.Root) })
 		return out, err
 	})
-	handle(mux, "GET /v1/spec", r.spec)
-	handle(mux, "POST /v1/workers", func(req *http.Request) (any, error) { return drainWorker(r, req) })
+	handle(mux, "GET /v1/spec", a.spec)
+	handle(mux, "POST /v1/workers", func(req *http.Request) (any, error) { return a.drainWorker(req) })
 	handle(mux, "POST /v1/reload", func(req *http.Request) (any, error) { return struct{}{}, r.Reload(req.Context()) })
-	mux.HandleFunc("GET /v1/facts", r.facts)
+	mux.HandleFunc("GET /v1/facts", a.facts)
 	return mux
 }
 
@@ -83,13 +86,14 @@ func handle(mux *http.ServeMux, pattern string, fn func(*http.Request) (any, err
 	})
 }
 
-func (r *Repo) ping(*http.Request) (any, error) {
-	return Ping{PID: pid(), Version: r.opt.Version, Root: r.opt.Root, Started: r.began}, nil
+func (a api) ping(*http.Request) (any, error) {
+	opt := &a.r.opt
+	return Ping{PID: pid(), Version: opt.Version, Root: opt.Root, Started: a.r.began}, nil
 }
 
-func (r *Repo) spec(req *http.Request) (any, error) {
+func (a api) spec(req *http.Request) (any, error) {
 	id, src := req.URL.Query().Get("run"), ""
-	err := r.Ask(req.Context(), func(c *core) {
+	err := a.r.queue.ask(req.Context(), func(c *core) {
 		if run := c.state.Runs[id]; run != nil {
 			src = c.sourceOf(run)
 		}
@@ -102,22 +106,40 @@ func (r *Repo) spec(req *http.Request) (any, error) {
 
 // Reload reads the settings again.
 func (r *Repo) Reload(ctx context.Context) error {
-	_, err := r.Take(ctx, engine.Configured{Config: r.opt.Config()})
+	_, err := r.queue.take(ctx, engine.Configured{Config: r.opt.Config()})
 	return err
 }
 
-// Status returns the repo's status; run "" = all runs. With full, it includes all attempts and
-// rounds.
-func (r *Repo) Status(ctx context.Context, run string, full bool) (Status, error) {
-	return answer(ctx, r, all(run, full))
+// Quiet reports whether the run, its child runs and all their processes have ended, after_run
+// included.
+func (r *Repo) Quiet(ctx context.Context, run string) (quiet bool, err error) {
+	var mu sync.Mutex // a question that was given up may still be answered
+	err = r.queue.ask(ctx, func(c *core) {
+		mu.Lock()
+		defer mu.Unlock()
+		quiet = true
+		of := map[string]bool{run: true}
+		for _, id := range c.state.Order { // parents come before their children
+			o := c.state.Runs[id]
+			if o.Child != nil && of[o.Child.Parent] {
+				of[id] = true
+			}
+			if of[id] && (o.Live() || len(c.state.OwedBy(nil, engine.Debtor{ID: id}, c.spec)) > 0) {
+				quiet = false
+			}
+		}
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	return quiet, err
 }
 
 // answer returns the status that a query asks for.
-func answer(ctx context.Context, r *Repo, q query) (Status, error) {
+func (r *Repo) answer(ctx context.Context, q query) (Status, error) {
 	ask := func(ctx context.Context) (s Status, stall string, err error) {
 		var mu sync.Mutex // a question that was given up may still be answered
 		var sources map[string]string
-		err = r.Ask(ctx, func(c *core) {
+		err = r.queue.ask(ctx, func(c *core) {
 			mu.Lock()
 			defer mu.Unlock()
 			s, sources = statusOf(c, r.opt.Root, q, r.opt.Today)
@@ -125,7 +147,8 @@ func answer(ctx context.Context, r *Repo, q query) (Status, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		s.drift(sources)
-		return s, stalled(r), err
+		stall, _ = r.troubles.stalled()
+		return s, stall, err
 	}
 	soon, cancel := context.WithTimeout(ctx, stalledAfter)
 	defer cancel()
@@ -134,45 +157,32 @@ func answer(ctx context.Context, r *Repo, q query) (Status, error) {
 		s, stall, err = ask(ctx)
 	}
 	if err != nil && stall != "" { // the loop waits for the disk: report that
-		return Status{Root: r.opt.Root, Stalled: stall, Runs: []RunStatus{}, Cluster: clusterOf(r)}, nil
+		return Status{Root: r.opt.Root, Stalled: stall, Runs: []RunStatus{}, Cluster: clusterOf(r.opt.Lead)}, nil
 	}
-	s.Cluster = clusterOf(r)
-	s.Stalled, s.Health = stall, append(r.unwell(), r.opt.World.Health()...)
+	s.Cluster = clusterOf(r.opt.Lead)
+	s.Stalled, s.Health = stall, append(r.troubles.unwell(), r.opt.World.Health()...)
 	s.levels(r.opt.World)
 	s.awaited(r.opt.World)
 	return s, err
 }
 
-// unwell reports what is wrong with the repo's own records.
-func (r *Repo) unwell() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []string
-	for _, why := range []string{r.past, r.outs} {
-		if why != "" {
-			out = append(out, why)
-		}
-	}
-	return out
-}
-
 // health reports what is wrong with the repo. It does not ask the loop, which may be waiting for a
 // disk.
 func (r *Repo) health() []string {
-	out := append(r.unwell(), r.opt.World.Health()...)
-	if why := stalled(r); why != "" {
+	out := append(r.troubles.unwell(), r.opt.World.Health()...)
+	if why, _ := r.troubles.stalled(); why != "" {
 		out = append(out, "stalled: its journal cannot be written: "+why)
 	}
 	return out
 }
 
-func (r *Repo) status(req *http.Request, full bool) (any, error) {
+func (a api) status(req *http.Request, full bool) (any, error) {
 	q, err := queryOf(req, full)
 	if err != nil {
 		return nil, err
 	}
 	run := q.run
-	s, err := answer(req.Context(), r, q)
+	s, err := a.r.answer(req.Context(), q)
 	if err != nil || s.Stalled != "" && !full {
 		return s, err
 	}
@@ -185,27 +195,27 @@ func (r *Repo) status(req *http.Request, full bool) (any, error) {
 	return s, nil
 }
 
-func (r *Repo) do(req *http.Request) (any, error) {
+func (a api) do(req *http.Request) (any, error) {
 	var d Do
 	if err := json.NewDecoder(req.Body).Decode(&d); err != nil {
 		return nil, asked("request: %w", err)
 	}
-	done, err := r.Do(req.Context(), d)
-	return done, deposed(r, err)
+	done, err := a.r.Do(req.Context(), d)
+	return done, deposed(a.r.opt.Lead, err)
 }
 
 // Do submits a person's or agent's event and returns once the decision is journaled. The repo sets
 // who says it, when, and with what trust; d only says how it arrived.
 func (r *Repo) Do(ctx context.Context, d Do) (Done, error) {
-	return doBy(ctx, r, d, actor(r, d))
+	return r.doBy(ctx, d, r.intake.actor(d))
 }
 
-func doBy(ctx context.Context, r *Repo, d Do, by engine.Actor) (Done, error) {
-	ev, err := r.event(ctx, d, by)
+func (r *Repo) doBy(ctx context.Context, d Do, by engine.Actor) (Done, error) {
+	ev, err := r.intake.event(ctx, d, by)
 	if err != nil {
 		return Done{}, err
 	}
-	got, err := r.Take(ctx, ev)
+	got, err := r.queue.take(ctx, ev)
 	if err != nil {
 		return Done{}, err
 	}
@@ -235,7 +245,7 @@ func runOf(event json.RawMessage) string {
 }
 
 // facts streams facts, one JSON line each.
-func (r *Repo) facts(w http.ResponseWriter, req *http.Request) {
+func (a api) facts(w http.ResponseWriter, req *http.Request) {
 	q := req.URL.Query()
 	from, _ := strconv.ParseInt(q.Get("from"), 10, 64) // absent: from the first record
 	run, follow := q.Get("run"), q.Get("follow") != ""
@@ -254,16 +264,16 @@ func (r *Repo) facts(w http.ResponseWriter, req *http.Request) {
 		return nil
 	}
 	for {
-		ch, seq := r.follow()
+		ch, seq := a.r.followers.follow()
 		if from < 0 {
 			from = seq + 1
 		}
-		err := r.core.log.Replay(max(from, 1), send)
+		err := a.r.core.log.Replay(max(from, 1), send)
 		if err == nil {
 			err = flush.Flush()
 		}
 		if err != nil || !follow {
-			r.unfollow(ch)
+			a.r.followers.unfollow(ch)
 			return
 		}
 		for more := true; more; {
@@ -271,14 +281,14 @@ func (r *Repo) facts(w http.ResponseWriter, req *http.Request) {
 			case rec, ok := <-ch:
 				if more = ok; ok && rec.Seq >= from {
 					if send(rec) != nil || flush.Flush() != nil {
-						r.unfollow(ch)
+						a.r.followers.unfollow(ch)
 						return
 					}
 				}
 			case <-req.Context().Done():
-				r.unfollow(ch)
+				a.r.followers.unfollow(ch)
 				return
-			case <-r.gone:
+			case <-a.r.queue.gone:
 				return
 			}
 		}

@@ -57,7 +57,7 @@ func TestAClockSetBack(t *testing.T) {
 		t.Fatalf("it rests until the clock is where it was: %+v", a)
 	}
 	until(a.Deadline)
-	if p := b.run().Proc(a.Key); p.Stop != "timeout" {
+	if p := b.run().Procs.Of(a.Key); p.Stop != "timeout" {
 		t.Errorf("its time is over, and it goes on: %+v", p)
 	}
 }
@@ -74,12 +74,12 @@ func TestAWordAfterAClockSetBack(t *testing.T) {
 		var ev engine.Event
 		go func() {
 			var err error
-			ev, err = b.event(t.Context(), Do{Kind: "answered", Event: []byte(`{"gate":"GA","run":"` + run + `","outcome":"veto","text":"no"}`)}, engine.Actor{})
+			ev, err = b.intake.event(t.Context(), Do{Kind: "answered", Event: []byte(`{"gate":"GA","run":"` + run + `","outcome":"veto","text":"no"}`)}, engine.Actor{})
 			asked <- err
 		}()
 		for waiting := true; waiting; {
 			select {
-			case it := <-b.queue:
+			case it := <-b.queue.items:
 				if err := b.Repo.turn(t.Context(), []item{*it}); err != nil {
 					t.Fatal(err)
 				}

@@ -70,6 +70,19 @@ func newExporter(root, state string, log zerolog.Logger, told func(string)) *exp
 		behind: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
+// end waits a while for the exports to finish; the next start adds what is missing.
+func (x *exporter) end() {
+	close(x.in)
+	most := time.NewTimer(landMost)
+	defer most.Stop()
+	select {
+	case <-x.done:
+	case <-most.C:
+		x.log.Warn().Str("repo",
+			x.root).Msg("the audit export does not come to an end; the next start adds what is missing")
+	}
+}
+
 // mark is what an exporter leaves for the next: how far it got, and where the audit files ended.
 type mark struct {
 	Form int              `json:"form"` // of the audit files: auditForm

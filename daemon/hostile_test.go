@@ -42,7 +42,7 @@ func handled(t *testing.T) *byHand {
 	}
 	b.Repo = r
 	ctx, stop := context.WithCancel(context.Background())
-	r.fl = newFlights(ctx, r.opt.World, r.spawn, r.post)
+	r.fl = newFlights(ctx, r.opt.World, r.spawn, r.queue.post)
 	t.Cleanup(func() {
 		r.land(stop)
 		if err := r.core.log.Close(); err != nil {
@@ -107,8 +107,8 @@ func TestAScanKnowsWhatItWasTold(t *testing.T) {
 	a := b.run().Current("A")
 	word := engine.FileSeen{Name: "A-done.json", ID: "1", Written: b.now, TokenOf: "?", Sentinel: &engine.Sentinel{}}
 	b.batch(item{scan: []engine.Event{word}, began: a.Launched.Add(-time.Millisecond)})
-	if len(b.core.state.Moves) != 0 || !b.scanning {
-		t.Fatalf("a launch's word was thrown out by a scan that began before it: %+v; another scan: %v", b.core.state.Moves, b.scanning)
+	if len(b.core.state.Moves) != 0 || !b.scans.reading {
+		t.Fatalf("a launch's word was thrown out by a scan that began before it: %+v; another scan: %v", b.core.state.Moves, b.scans.reading)
 	}
 	word.TokenOf = a.Key
 	b.batch(item{scan: []engine.Event{word}, began: b.now})
@@ -121,11 +121,11 @@ func TestAScanKnowsWhatItWasTold(t *testing.T) {
 	b.gate("B")
 	q = b.run().CurrentRound("GB")
 	veto := engine.FileSeen{Name: "GA-veto", ID: "3", Written: b.now, Human: &engine.HumanSay{}}
-	if b.newer(veto, q.Asked.Add(-time.Millisecond), b.now) {
+	if newer(b.core.state, veto, q.Asked.Add(-time.Millisecond), b.now) {
 		t.Error("a veto waits for another scan: this one may close its window")
 	}
 	pass := engine.FileSeen{Name: "GB-pass", ID: "2", Written: b.now, Human: &engine.HumanSay{}}
-	if day := 24 * time.Hour; b.newer(pass, q.Asked.Add(-day), q.Asked.Add(-day)) {
+	if day := 24 * time.Hour; newer(b.core.state, pass, q.Asked.Add(-day), q.Asked.Add(-day)) {
 		t.Error("a pass waits until the clock, which was set back, is where it was")
 	}
 	b.batch(item{scan: []engine.Event{pass}, began: q.Asked.Add(-time.Millisecond)})

@@ -2,23 +2,37 @@ package daemon
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"sluice/engine"
-	"sluice/internal/fault"
 	"sluice/internal/job"
 )
 
-// owedBy appends what a debtor owes. With Hold it drops what begins work.
-func (r *Repo) owedBy(out []engine.Effect, who engine.Debtor) []engine.Effect {
+// orders are what the state has the world do, as jobs that share nothing with it. They are the loop's.
+type orders struct {
+	core  *core
+	hold  bool            // RepoOptions.Hold
+	found map[string]bool // keys of the launches that were on the record at the start
+}
+
+func newOrders(c *core, hold bool) *orders {
+	o := &orders{core: c, hold: hold, found: map[string]bool{}}
+	for _, run := range c.state.Runs {
+		for _, p := range run.Procs {
+			o.found[p.Key] = true
+		}
+	}
+	return o
+}
+
+// owedBy appends what a debtor owes. With hold it drops what begins work.
+func (o *orders) owedBy(out []engine.Effect, who engine.Debtor) []engine.Effect {
 	n := len(out)
-	out = r.core.state.OwedBy(out, who, r.core.spec)
-	if !r.opt.Hold {
+	out = o.core.state.OwedBy(out, who, o.core.spec)
+	if !o.hold {
 		return out
 	}
 	return append(out[:n], slices.DeleteFunc(out[n:], begins)...)
@@ -35,34 +49,10 @@ func begins(e engine.Effect) bool {
 	return true
 }
 
-// Quiet reports whether the run, its child runs and all their processes have ended, after_run
-// included.
-func (r *Repo) Quiet(ctx context.Context, run string) (quiet bool, err error) {
-	var mu sync.Mutex // a question that was given up may still be answered
-	err = r.Ask(ctx, func(c *core) {
-		mu.Lock()
-		defer mu.Unlock()
-		quiet = true
-		of := map[string]bool{run: true}
-		for _, id := range c.state.Order { // parents come before their children
-			o := c.state.Runs[id]
-			if o.Child != nil && of[o.Child.Parent] {
-				of[id] = true
-			}
-			if of[id] && (o.Live() || len(c.state.OwedBy(nil, engine.Debtor{ID: id}, c.spec)) > 0) {
-				quiet = false
-			}
-		}
-	})
-	mu.Lock()
-	defer mu.Unlock()
-	return quiet, err
-}
-
 // job gathers what an effect needs, so that its goroutine shares nothing with the state.
-func (r *Repo) job(e engine.Effect) job.Job {
-	c := r.core
-	j := job.Job{Effect: e, Config: c.state.Config, Found: r.found[e.Key]}
+func (o *orders) job(e engine.Effect) job.Job {
+	c := o.core
+	j := job.Job{Effect: e, Config: c.state.Config, Found: o.found[e.Key]}
 	j.Effect.Proc, j.Effect.Notice, j.Effect.Write, j.Effect.Move = copied(e.Proc), copied(e.Notice), copied(e.Write),
 		copied(e.Move)
 	if a := c.state.Armed[e.Armed]; a != nil {
@@ -92,7 +82,7 @@ func (r *Repo) job(e engine.Effect) job.Job {
 		j.Made = &made
 	}
 	if e.Write != nil && e.Write.Sweep {
-		j.Live, j.Known = r.liveRuns(), slices.Clone(c.state.Order)
+		j.Live, j.Known = liveRuns(c.state), slices.Clone(c.state.Order)
 	}
 	if e.Proc != nil {
 		j.RunInfo.Role, j.RunInfo.RoleLimit = run.Roles[e.Proc.Role].Usage, run.RoleLimits[e.Proc.Role].Usage
@@ -245,9 +235,9 @@ func taskFile(l *engine.TaskList, stubbed, save bool) *job.TaskFile {
 	return out
 }
 
-func (r *Repo) liveRuns() []string {
+func liveRuns(s *engine.State) []string {
 	var out []string
-	for _, run := range r.core.state.LiveRuns() {
+	for _, run := range s.LiveRuns() {
 		out = append(out, run.ID)
 	}
 	return out
@@ -364,57 +354,4 @@ func nth(run *engine.Run, spec *engine.Spec, e engine.Effect) (launches, turn in
 		turn += run.Child.Turn
 	}
 	return launches, turn
-}
-
-// Take queues an event and waits until the decision is journaled.
-func (r *Repo) Take(ctx context.Context, ev engine.Event) (doneReply, error) {
-	reply := make(chan doneReply, 1)
-	select {
-	case r.queue <- &item{event: ev, reply: reply}:
-	case <-r.gone:
-		return doneReply{}, ErrStopped
-	case <-ctx.Done():
-		return doneReply{}, r.late(ctx)
-	}
-	select {
-	case d := <-reply:
-		return d, d.err
-	case <-r.gone:
-		select {
-		case d := <-reply: // the last turn took it
-			return d, d.err
-		default:
-			return doneReply{}, ErrStopped
-		}
-	case <-ctx.Done():
-		return doneReply{}, r.late(ctx)
-	}
-}
-
-// late returns why a question was not answered in time.
-func (r *Repo) late(ctx context.Context) error {
-	if why := stalled(r); why != "" {
-		return fault.New(unstall(r), "stalled: %s", why)
-	}
-	return ctx.Err()
-}
-
-// Ask runs fn on the loop's goroutine, which owns the state, once earlier decisions are journaled.
-func (r *Repo) Ask(ctx context.Context, fn func(*core)) error {
-	done := make(chan struct{})
-	select {
-	case r.queue <- &item{ask: func(c *core) { fn(c); close(done) }}:
-	case <-r.gone:
-		return ErrStopped
-	case <-ctx.Done():
-		return r.late(ctx)
-	}
-	select {
-	case <-done:
-		return nil
-	case <-r.gone:
-		return ErrStopped
-	case <-ctx.Done():
-		return r.late(ctx)
-	}
 }

@@ -87,15 +87,15 @@ type Replica struct {
 }
 
 // drainWorker has a worker drain, or take orders again. A machine that only follows refuses it.
-func drainWorker(r *Repo, req *http.Request) (any, error) {
+func (a api) drainWorker(req *http.Request) (any, error) {
 	var in DrainWorker
 	if err := json.NewDecoder(req.Body).Decode(&in); err != nil {
 		return nil, asked("request: %w", err)
 	}
-	if r.opt.Drain == nil {
+	if a.r.opt.Drain == nil {
 		return nil, asked("no daemon serves this repo in a cluster, so that it has no workers")
 	}
-	return struct{}{}, deposed(r, r.opt.Drain(req.Context(), in.Worker, in.Drain))
+	return struct{}{}, deposed(a.r.opt.Lead, a.r.opt.Drain(req.Context(), in.Worker, in.Drain))
 }
 
 // errLed refuses a journal that several machines keep to one that would go on alone.
@@ -144,7 +144,7 @@ type Work struct {
 }
 
 // brought brings the work of live runs, each with its child runs, from where it is stored.
-func brought(ctx context.Context, r *Repo) (batch []item) {
+func (r *Repo) brought(ctx context.Context) (batch []item) {
 	var roots []string
 	attempts, moved, rootOf := map[string][]*engine.Attempt{}, map[string][]string{}, map[string]string{}
 	for _, id := range r.core.state.Order { // parents come before their children
@@ -245,28 +245,11 @@ func followed(opt RepoOptions) (*Reader, error) {
 	return &Reader{c: c, root: opt.Root, lock: &Lock{}}, nil
 }
 
-// stalled returns why the journal cannot be written: its disk, or the stream of a cluster.
-func stalled(r *Repo) string {
-	if c := clusterOf(r); c != nil && c.Stalled != "" {
-		return c.Stalled
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.stall
-}
-
-// unstall returns what to do about a stall.
-func unstall(r *Repo) string {
-	if c := clusterOf(r); c != nil && c.Stalled != "" {
-		return "see to the servers; it goes on by itself"
-	}
-	return "free some space; it goes on by itself"
-}
-
-func clusterOf(r *Repo) *Cluster {
-	if r.opt.Lead == nil {
+// clusterOf returns how the cluster is doing that keeps the journal; nil: none does.
+func clusterOf(lead Lead) *Cluster {
+	if lead == nil {
 		return nil
 	}
-	report := r.opt.Lead.Report()
+	report := lead.Report()
 	return &report
 }

@@ -192,7 +192,7 @@ func TestLeadBringsWork(t *testing.T) {
 		asked = append(asked, run+": "+strings.Join(append(w.Digests, w.Moved...), " "))
 		return "not here"
 	}}}
-	batch := brought(context.Background(), r)
+	batch := r.brought(context.Background())
 	if got := strings.Join(asked, ", "); got != "w-1: new task old A B C, w-3: paused" {
 		t.Errorf("asked for %s", got)
 	}
@@ -212,7 +212,7 @@ func TestLeadShiftsTimes(t *testing.T) {
 	}
 	led := func(leads ...journal.Lead) {
 		t.Helper()
-		log, _, err := journal.Open(b.State(), journal.Options{})
+		log, _, err := journal.Open(b.opt.State, journal.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +237,7 @@ func TestLeadShiftsTimes(t *testing.T) {
 		led(c.leads...)
 		now := b.now.Add(c.want)
 		lead.renewed = now.Add(-time.Second)
-		r, _, err := OpenRepo(RepoOptions{State: b.State(), World: newStage(), Compile: twoGates, Config: engine.DefaultConfig, Lead: lead,
+		r, _, err := OpenRepo(RepoOptions{State: b.opt.State, World: newStage(), Compile: twoGates, Config: engine.DefaultConfig, Lead: lead,
 			Now: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
@@ -263,7 +263,7 @@ func TestLeadShiftsTimes(t *testing.T) {
 // also where only a snapshot says so; it is once a machine has left.
 func TestLedIsNotServedAlone(t *testing.T) {
 	b := handled(t)
-	state := b.State()
+	state := b.opt.State
 	if err := b.core.log.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,40 +8,48 @@ import (
 	"sluice/internal/job"
 )
 
-// tellAsked reports the changed rounds that ask a person.
-func (r *Repo) tellAsked(changed []engine.Debtor) {
-	if r.opt.Asked == nil {
+// asks reports to RepoOptions.Asked which rounds a person may decide. It is the loop's.
+type asks struct {
+	opt    *RepoOptions
+	orders *orders
+	last   map[string][]askedRound // what Asked last received, by run
+}
+
+// report reports the rounds of the changed runs.
+func (a *asks) report(changed []engine.Debtor) {
+	if a.opt.Asked == nil {
 		return
 	}
+	c := a.orders.core
 	for _, who := range changed {
 		if who.Kind != "" {
 			continue
 		}
-		run := r.core.state.Runs[who.ID]
+		run := c.state.Runs[who.ID]
 		rounds := askedOf(run)
-		if slices.Equal(rounds, r.asked[who.ID]) {
+		if slices.Equal(rounds, a.last[who.ID]) {
 			continue
 		}
 		out := make([]job.AskedRound, len(rounds))
 		for i, q := range rounds {
-			out[i] = job.AskedRound{Gate: q.gate, N: q.n, State: q.state, Owed: r.owesNotice(who.ID, q)}
-			out[i].Signed = r.core.state.WantsTrust(run.CurrentRound(q.gate)) == engine.TrustSigned
-			if w := r.core.spec(run.Digest); w != nil && w.Gate(q.gate) != nil {
+			out[i] = job.AskedRound{Gate: q.gate, N: q.n, State: q.state, Owed: owesNotice(c.state, who.ID, q)}
+			out[i].Signed = c.state.WantsTrust(run.CurrentRound(q.gate)) == engine.TrustSigned
+			if w := c.spec(run.Digest); w != nil && w.Gate(q.gate) != nil {
 				out[i].Asks = w.Gate(q.gate).AsksAnswer()
 			}
 			if !out[i].Owed {
-				out[i].Job = r.job(q.reminder(run))
+				out[i].Job = a.orders.job(q.reminder(run))
 			}
 		}
-		if r.asked[who.ID] = rounds; len(rounds) == 0 {
-			delete(r.asked, who.ID)
+		if a.last[who.ID] = rounds; len(rounds) == 0 {
+			delete(a.last, who.ID)
 		}
-		r.opt.Asked(who.ID, out)
+		a.opt.Asked(who.ID, out)
 	}
 }
 
-func (r *Repo) owesNotice(run string, q askedRound) bool {
-	for _, n := range r.core.state.Notices {
+func owesNotice(s *engine.State, run string, q askedRound) bool {
+	for _, n := range s.Notices {
 		if n.Run == run && n.Gate == q.gate && n.N == q.n && n.Kind != engine.NoticeInfo {
 			return true
 		}

@@ -234,13 +234,13 @@ func (e *ear) decide(ctx context.Context, w word) []byte {
 	defer cancel()
 	done, err := e.take(ctx, w)
 	if err != nil {
-		return notHere(deposed(e.r, err))
+		return notHere(deposed(e.r.opt.Lead, err))
 	}
 	return reply{Done: done}.encode()
 }
 
 func (e *ear) take(ctx context.Context, w word) (Done, error) {
-	by := actor(e.r, w.Do)
+	by := e.r.intake.actor(w.Do)
 	if w.File != nil {
 		by.Via = "file"
 		by.Trust, _ = e.r.opt.World.Level(w.File.Dir)
@@ -250,29 +250,29 @@ func (e *ear) take(ctx context.Context, w word) (Done, error) {
 		by.Trust = engine.TrustFile
 	}
 	if w.File != nil {
-		f, err := fileOf(ctx, e.r, w, by)
+		f, err := e.r.intake.file(ctx, w, by)
 		if err != nil {
 			return Done{}, err
 		}
-		got, err := e.r.Take(ctx, f)
+		got, err := e.r.queue.take(ctx, f)
 		return doneOf(got), err
 	}
 	switch w.Do.Kind {
 	case engine.FileSeen{}.EventKind(), engine.Claimed{}.EventKind():
 		return Done{}, notRecorded("")
 	}
-	return doBy(ctx, e.r, w.Do, by)
+	return e.r.doBy(ctx, w.Do, by)
 }
 
 // deposed turns the end of a loop that another machine has replaced into what it means: a decision
 // that was not answered by then is in no record.
-func deposed(r *Repo, err error) error {
-	if r.opt.Lead == nil || !errors.Is(err, ErrStopped) {
+func deposed(lead Lead, err error) error {
+	if lead == nil || !errors.Is(err, ErrStopped) {
 		return err
 	}
 	select {
-	case <-r.opt.Lead.Lost():
-		return notRecorded(r.opt.Lead.Report().Leader)
+	case <-lead.Lost():
+		return notRecorded(lead.Report().Leader)
 	default:
 		return err
 	}

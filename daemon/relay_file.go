@@ -118,23 +118,23 @@ func answers(st *engine.State, f engine.FileSeen) bool {
 	return false
 }
 
-// fileOf returns a file of another machine as this one's loop takes it in: its time by this clock,
+// file returns a file of another machine as this one's loop takes it in: its time by this clock,
 // what it answers as it is here, and an identity that no file has here. It is nobody's signal.
-func fileOf(ctx context.Context, r *Repo, w word, by engine.Actor) (engine.FileSeen, error) {
+func (n *intake) file(ctx context.Context, w word, by engine.Actor) (engine.FileSeen, error) {
 	f := *w.File
-	f.ID, f.By, f.Written = "elsewhere-"+w.ID, by, r.opt.Now().Add(f.Written.Sub(w.At))
+	f.ID, f.By, f.Written = "elsewhere-"+w.ID, by, n.opt.Now().Add(f.Written.Sub(w.At))
 	f.Of, f.Place, f.TokenOf, f.DigestNow = "", "", "", ""
 	f.Sentinel, f.SentinelBad = nil, "a signal counts only where the work is"
-	provenHere(r, &f)
+	n.provenHere(&f)
 	f.HumanBad = text.Message(f.HumanBad)
 	var over []job.Reviewed
-	if err := r.Ask(ctx, func(c *core) { over = inboxes(c.state, nil).Asked }); err != nil {
+	if err := n.queue.ask(ctx, func(c *core) { over = inboxes(c.state, nil).Asked }); err != nil {
 		return f, err
 	}
 	for _, q := range over {
 		if strings.HasPrefix(f.Name, q.Gate+"-"+engine.OutcomePass) && (f.Dir == "" || f.Dir == q.Run) && q.Digest != "" {
 			var err error
-			f.DigestNow, err = r.opt.World.DigestNow(ctx, q)
+			f.DigestNow, err = n.opt.World.DigestNow(ctx, q)
 			return f, err
 		}
 	}
@@ -142,12 +142,12 @@ func fileOf(ctx context.Context, r *Repo, w word, by engine.Actor) (engine.FileS
 }
 
 // provenHere checks the signature of a file again: what another machine says of it counts for nothing.
-func provenHere(r *Repo, f *engine.FileSeen) {
+func (n *intake) provenHere(f *engine.FileSeen) {
 	h := f.Human
 	if h == nil || h.Proven == (engine.Proven{}) {
 		return
 	}
-	p, words := r.opt.World.Proven(h.Proven.Proof)
+	p, words := n.opt.World.Proven(h.Proven.Proof)
 	if p.Signed == nil && p.Unproven == "" {
 		p.Unproven = "its signature was not passed on with it"
 	}

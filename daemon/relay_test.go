@@ -57,7 +57,7 @@ func servedIn(t *testing.T, lead *fakeLead, leads bool) (c *Client, ready chan *
 }
 
 func runs(r *Repo) (n int) {
-	_ = r.Ask(context.Background(), func(c *core) { n = len(c.state.Order) })
+	_ = r.queue.ask(context.Background(), func(c *core) { n = len(c.state.Order) })
 	return n
 }
 
@@ -89,7 +89,7 @@ func TestPassedOn(t *testing.T) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	var by engine.Actor
-	_ = repo.Ask(ctx, func(c *core) { by = c.state.Runs["two-1"].By })
+	_ = repo.queue.ask(ctx, func(c *core) { by = c.state.Runs["two-1"].By })
 	if by.Who != username() || !strings.HasPrefix(by.Via, "command on ") {
 		t.Errorf("by %+v", by)
 	}
@@ -193,7 +193,7 @@ func TestDeposedAnswers(t *testing.T) {
 	b := handled(t)
 	b.opt.Lead = lead
 	stopped := func() error {
-		err := deposed(b.Repo, ErrStopped)
+		err := deposed(b.opt.Lead, ErrStopped)
 		var es errStatus
 		if errors.As(err, &es) && es.code == http.StatusConflict && strings.Contains(err.Error(), "not recorded") && strings.Contains(err.Error(), "the other") {
 			return nil
@@ -207,7 +207,7 @@ func TestDeposedAnswers(t *testing.T) {
 	if err := stopped(); err != nil {
 		t.Error(err)
 	}
-	if err := deposed(b.Repo, http.ErrHandlerTimeout); !errors.Is(err, http.ErrHandlerTimeout) {
+	if err := deposed(b.opt.Lead, http.ErrHandlerTimeout); !errors.Is(err, http.ErrHandlerTimeout) {
 		t.Error(err)
 	}
 }
@@ -226,7 +226,7 @@ func TestPassedOnFile(t *testing.T) {
 		Sentinel: &engine.Sentinel{Step: "A", Status: "done"},
 		Human:    &engine.HumanSay{Text: "yes", Proven: engine.Proven{Signed: &engine.Signed{Key: "k"}}}}
 	w := word{ID: journal.NewID(), Epoch: 4, From: "b", Who: "ann\x1b", Trust: engine.TrustFile, File: &f, At: there}
-	got, err := fileOf(ctx, repo, w, engine.Actor{Who: "ann"})
+	got, err := repo.intake.file(ctx, w, engine.Actor{Who: "ann"})
 	if err != nil || got.ID != "elsewhere-"+w.ID || got.Of+got.Place+got.TokenOf+got.DigestNow != "" || got.Sentinel != nil ||
 		got.By.Who != "ann" || got.Human.Proven.Signed != nil || got.Human.Proven.Unproven == "" {
 		t.Errorf("%+v, %v", got, err)
@@ -239,7 +239,7 @@ func TestPassedOnFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	round := func() (q engine.Round) {
-		_ = repo.Ask(ctx, func(c *core) {
+		_ = repo.queue.ask(ctx, func(c *core) {
 			if r := c.state.Runs["two-1"].CurrentRound("GB"); r != nil {
 				q = *r
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -17,8 +18,6 @@ import (
 
 // Limits of the loop.
 const (
-	queueMost  = 64  // queued items; more block the sender
-	batchMost  = 512 // items per sync
 	stallFirst = 100 * time.Millisecond
 	stallMost  = 2 * time.Second
 	aliveEvery = 10 * time.Second
@@ -78,67 +77,36 @@ type RepoOptions struct {
 	Hold bool
 }
 
-// Repo is one repo's loop: one queue, one goroutine that decides.
+// Repo is one repo's loop: one goroutine that decides on what the queue brings, turn by turn. Its parts
+// are the loop's alone where their docs do not say that any goroutine may call.
 type Repo struct {
-	opt   RepoOptions
-	core  *core
-	queue chan *item // pointers: the empty queue is most of the memory of an idle repo
-	fl    *flights
-	exp   *exporter
-	mu    sync.Mutex // guards what follows, which the API reads
-	subs  map[chan journal.Record]bool
-	stall string
-	outs  string // what is wrong with the exports
-	past  string // what is wrong with records before the newest snapshot
-	seq   int64
-
-	scanning  bool
-	scanAgain bool      // read all inboxes after the current scan
-	lookAgain bool      // read the hinted folders after it
-	since     time.Time // start of the first in a series of incomplete scans
-	scanAfter time.Time // after a failed scan: none before this
-	ticked    time.Time // when Ticked was last decided; wall clock only
-	retryAt   time.Time // when to retry failed effects
-	marked    time.Time // when the mark of being served was last written
-	clean     bool      // the last full scan found nothing and left nothing to look at
-	resting   bool      // until something is decided, the next rescan is Rest away
-	wall      time.Time // of the last turn; a jump against the monotonic clock means the machine slept
-	gone      chan struct{}
+	opt       RepoOptions
+	core      *core
+	troubles  *troubles
+	queue     *queue
+	followers *followers
+	intake    *intake
+	orders    *orders
+	scans     *scans
+	asks      *asks
+	day       dayReport
+	fl        *flights
+	exp       *exporter
 	began     time.Time
-	asked     map[string][]askedRound // what Asked last received
-	spent     *engine.Day             // what Spent last received
-	spentOf   engine.Spend            // the day's budget then
-	found     map[string]bool         // keys of the launches that were on the record at the start
+
+	ticked  time.Time // when Ticked was last decided; wall clock only
+	retryAt time.Time // when to retry failed effects
+	marked  time.Time // when the mark of being served was last written
+	resting bool      // until something is decided, the next rescan is Rest away
+	wall    time.Time // of the last turn; a jump against the monotonic clock means the machine slept
 
 	goroutines sync.WaitGroup // of scans and effects
-	// files moved out of their inbox during a scan that may have seen them
-	moved  map[string]bool
+
 	served func() time.Time                       // when the repo was last served; zero: unknown
 	serve  func(time.Time)                        // writes that time
 	told   func(done []entry)                     // for the simulation: what was journaled
 	steady func(from, to time.Time) time.Duration // duration by the clock that sleeps with the machine
 }
-
-// item is one thing in the queue: an event, a question, or an effect's landing.
-type item struct {
-	event  engine.Event
-	scan   []engine.Event // what a finished scan saw
-	began  time.Time      // when it began
-	part   bool           // it covered some folders only
-	more   bool           // it did not reach the end
-	landed *flight
-	ask    func(*core)      // run on the loop's goroutine
-	reply  chan<- doneReply // told when the event is journaled
-}
-
-type doneReply struct {
-	facts []engine.Fact
-	rec   journal.Record
-	err   error
-}
-
-// ErrStopped is returned to callers of a loop that has ended.
-var ErrStopped = errors.New("the service for this repo has stopped")
 
 // OpenRepo opens the journal. The caller has the repo's lock. It returns a *journal.Damage
 // unchanged.
@@ -162,13 +130,21 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	if opt.Hold {
 		c.state.Hold()
 	}
-	r := &Repo{opt: opt, core: c, queue: make(chan *item, queueMost), subs: map[chan journal.Record]bool{},
-		asked: map[string][]askedRound{}, moved: map[string]bool{}, gone: make(chan struct{}), began: opt.Now(),
-		found: launched(c.state)}
-	if r.seq, _ = c.log.Last(); r.seq == 0 {
+	r := &Repo{opt: opt, core: c, began: opt.Now(), orders: newOrders(c, opt.Hold)}
+	r.troubles = &troubles{opt: &r.opt}
+	r.queue = newQueue(r.troubles)
+	r.followers = &followers{subs: map[chan journal.Record]bool{}}
+	r.intake = &intake{opt: &r.opt, queue: r.queue}
+	r.scans = &scans{opt: &r.opt, core: c, post: r.queue.post, spawn: r.spawn, moved: map[string]bool{}}
+	r.asks = &asks{opt: &r.opt, orders: r.orders, last: map[string][]askedRound{}}
+	if r.followers.seq, _ = c.log.Last(); r.followers.seq == 0 {
 		c.id = cmp.Or(opt.ID, journal.NewID())
 	}
-	r.served, r.serve = r.lastServed, r.markServed
+	var alive aliveFile
+	if opt.Root != "" {
+		alive = aliveFile(filepath.Join(opt.State, "alive"))
+	}
+	r.served, r.serve = alive.last, alive.set
 	if opt.Lead != nil { // by whichever machine
 		r.served = func() time.Time { return opt.Lead.Report().Renewed }
 	}
@@ -176,65 +152,40 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 	return r, rec, nil
 }
 
-// launched returns the keys of the launches that have not ended.
-func launched(s *engine.State) map[string]bool {
-	keys := map[string]bool{}
-	for _, run := range s.Runs {
-		for _, p := range run.Procs {
-			keys[p.Key] = true
-		}
-	}
-	return keys
-}
-
-// Root returns the repo's root.
-func (r *Repo) Root() string { return r.opt.Root }
-
-// State returns the repo's state folder.
-func (r *Repo) State() string { return r.opt.State }
-
-// post queues an item. It waits while the queue is full and gives up when the loop has ended.
-func (r *Repo) post(it item) {
-	select {
-	case r.queue <- &it:
-	case <-r.gone:
-	}
-}
-
 // Run runs the loop until ctx ends, then syncs what is decided and leaves agents running. An error
 // is final: this process must not use the journal's file again.
 func (r *Repo) Run(ctx context.Context) error {
-	defer close(r.gone)
-	defer r.endExport() // nothing more is published
+	defer close(r.queue.gone)
+	defer func() {
+		if r.exp != nil { // nothing more is published
+			r.exp.end()
+		}
+	}()
 	work, stop := context.WithCancel(context.Background())
-	r.fl = newFlights(work, r.opt.World, r.spawn, r.post)
+	r.fl = newFlights(work, r.opt.World, r.spawn, r.queue.post)
 	if r.opt.Lead != nil {
 		r.fl.holds = r.opt.Lead.Holds
 	}
 	defer r.land(stop)
 	if r.opt.Root != "" {
-		r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log, r.setExport)
+		r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log, r.troubles.setExport)
 		go r.exp.run(r.core.log.Replay)
-		r.spawn(func() { r.checkPast(work) })
+		r.spawn(func() { r.troubles.checkPast(work, r.core.log) })
 	}
 	if r.opt.Hear != nil {
 		r.spawn(func() { r.opt.Hear(work, r.Do) })
 	}
-	c := r.newClocks()
+	c := newClocks(&r.opt)
 	defer c.stop()
 	for batch := r.start(ctx); ; {
 		if err := r.turn(ctx, batch); err != nil {
 			return errors.Join(err, r.core.log.Close())
 		}
 		r.beat()
-		c.follow(r)
-		if at := r.nextWake(); !at.IsZero() {
-			c.wake.Reset(r.opt.Pace(max(at.Sub(r.opt.Now()), 0)))
-		} else {
-			c.wake.Stop()
-		}
+		c.follow(r.resting)
+		c.wakeAt(r.nextWake())
 		if r.core.state.NeedsScan(r.opt.Now()) {
-			r.scan(work)
+			r.scans.scan(work)
 		}
 		var ended bool
 		if batch, ended = r.next(ctx, c); ended {
@@ -248,7 +199,7 @@ func (r *Repo) Run(ctx context.Context) error {
 func (r *Repo) start(ctx context.Context) []item {
 	now := r.opt.Now()
 	woken := engine.Woken{From: r.left(now), To: now, Offset: engine.Duration(r.core.ahead)}
-	if c := clusterOf(r); c != nil {
+	if c := clusterOf(r.opt.Lead); c != nil {
 		woken.Epoch = c.Epoch
 	}
 	batch := []item{{event: woken}}
@@ -263,11 +214,11 @@ func (r *Repo) start(ctx context.Context) []item {
 		}
 	}
 	if r.opt.Brought != nil {
-		batch = append(batch, brought(ctx, r)...)
+		batch = append(batch, r.brought(ctx)...)
 	}
 	return append(batch, item{ask: func(*core) { // journaled: only now may the time away be forgotten
 		r.serve(now)
-		r.scan(r.fl.ctx)
+		r.scans.scan(r.fl.ctx)
 	}})
 }
 
@@ -289,30 +240,6 @@ func sameJSON(a, b any) bool {
 	x, err1 := json.Marshal(a)
 	y, err2 := json.Marshal(b)
 	return err1 == nil && err2 == nil && string(x) == string(y)
-}
-
-func (r *Repo) setStall(why string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if why != "" && r.stall == "" {
-		r.opt.Log.Error().Str("repo", r.opt.Root).Str("why",
-			why).Msg("stalled: the journal cannot be written; nothing is started until it can")
-	}
-	if why == "" && r.stall != "" {
-		r.opt.Log.Info().Str("repo", r.opt.Root).Msg("the journal can be written again")
-	}
-	r.stall = why
-}
-
-// setExport records what is wrong with the exports, "" for nothing. They retry by themselves.
-func (r *Repo) setExport(why string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if why != "" && r.outs == "" {
-		r.opt.Log.Warn().Str("repo", r.opt.Root).Str("why",
-			why).Msg("the audit export cannot be written; what is missing is added as soon as it can")
-	}
-	r.outs = why
 }
 
 // nextWake returns when the loop must look again even if nothing happens.
@@ -347,47 +274,7 @@ func (r *Repo) publish(done []entry) {
 			r.exp.give(e.rec)
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seq = done[len(done)-1].rec.Seq
-	for ch := range r.subs {
-		for _, e := range done {
-			if !offer(ch, e.rec) { // too slow: it resumes from the journal
-				delete(r.subs, ch)
-				close(ch)
-				break
-			}
-		}
-	}
-}
-
-func offer(ch chan journal.Record, rec journal.Record) bool {
-	select {
-	case ch <- rec:
-		return true
-	default:
-		return false
-	}
-}
-
-// follow returns the records from now on. The channel is closed when its reader lags or the loop
-// ends.
-func (r *Repo) follow() (chan journal.Record, int64) {
-	ch := make(chan journal.Record, 1024)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.subs == nil {
-		close(ch)
-	} else {
-		r.subs[ch] = true
-	}
-	return ch, r.seq
-}
-
-func (r *Repo) unfollow(ch chan journal.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.subs, ch)
+	r.followers.publish(done)
 }
 
 // slept detects that the machine was asleep: the wall clock advanced and the steady clock did not.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"sluice/engine"
@@ -12,15 +11,16 @@ import (
 	"sluice/journal"
 )
 
+// waiting is who is told of a decision once it is journaled.
+type waiting struct {
+	reply chan<- doneReply
+	n     int // index in pending; -1: nothing was decided
+	facts []engine.Fact
+}
+
 // turn decides on a batch, journals it with one sync, and only then answers and acts.
 func (r *Repo) turn(ctx context.Context, batch []item) error {
 	now := r.opt.Now()
-	type waiting struct {
-		reply chan<- doneReply
-		n     int // index in pending; -1: nothing was decided
-		facts []engine.Fact
-	}
-	var replies []waiting
 	var asks []func(*core)
 	if now.Round(0).Before(r.wall.Round(0)) {
 		asks = append(asks, r.here) // or the mark would be later than all that follows
@@ -32,37 +32,8 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	if wall := now.Round(0); wall.Before(r.ticked) {
 		r.ticked = wall // the clock was set back: earlier ticks do not cover what is due from here
 	}
-	for _, it := range batch {
-		if it.landed != nil {
-			r.fl.land(it.landed, now)
-		}
-		if it.ask != nil {
-			asks = append(asks, it.ask)
-		}
-		if !it.began.IsZero() {
-			r.takeScan(it, now)
-		}
-		if it.event == nil {
-			continue
-		}
-		facts := r.core.take(it.event, now)
-		if it.reply != nil {
-			w := waiting{reply: it.reply, n: -1, facts: facts}
-			if len(facts) > 0 {
-				w.n = len(r.core.pending) - 1
-			}
-			replies = append(replies, w)
-		}
-		switch ev := it.event.(type) {
-		case engine.ProcessEnded:
-			// its sentinel may be there with the hint still to come
-			r.scanAgain = r.scanAgain || r.awaited(ev)
-		case engine.FileMoved:
-			if r.scanning {
-				r.moved[ev.ID] = true
-			}
-		}
-	}
+	replies, questions := r.decide(batch, now)
+	asks = append(asks, questions...)
 	if wake := r.core.state.Wake(r.ticked); !wake.IsZero() && !wake.After(now) {
 		r.ticked = now
 		r.core.take(engine.Ticked{}, now)
@@ -83,7 +54,7 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	for _, ask := range asks {
 		ask(r.core)
 	}
-	if r.resting && (len(done) > 0 || !r.clean) { // the mark of being served is as old as the rest
+	if r.resting && (len(done) > 0 || !r.scans.clean) { // the mark of being served is as old as the rest
 		r.resting = false
 		r.here(nil)
 	}
@@ -91,20 +62,47 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	return nil
 }
 
+// decide decides on a batch, and returns who asks what once that is journaled.
+func (r *Repo) decide(batch []item, now time.Time) (replies []waiting, asks []func(*core)) {
+	for _, it := range batch {
+		if it.landed != nil {
+			r.fl.land(it.landed, now)
+		}
+		if it.ask != nil {
+			asks = append(asks, it.ask)
+		}
+		if !it.began.IsZero() {
+			r.scans.take(it, now)
+		}
+		if it.event == nil {
+			continue
+		}
+		facts := r.core.take(it.event, now)
+		if it.reply != nil {
+			w := waiting{reply: it.reply, n: -1, facts: facts}
+			if len(facts) > 0 {
+				w.n = len(r.core.pending) - 1
+			}
+			replies = append(replies, w)
+		}
+		r.scans.seen(it.event)
+	}
+	return replies, asks
+}
+
 // tellSpent reports the day's use if it has changed.
 func (r *Repo) tellSpent() {
-	now, most := r.core.state.Today, r.core.state.Config.Day
-	if r.opt.Spent == nil ||
-		r.spentOf == most && r.spent != nil && r.spent.Day == now.Day && r.spent.Usage == now.Usage &&
-			len(r.spent.Told) == len(now.Told) {
+	if r.opt.Spent == nil {
 		return
 	}
-	now.Told = maps.Clone(now.Told)
-	r.spent, r.spentOf = &now, most
-	if told := r.opt.Spent(now); len(told) > 0 {
+	used := r.day.changed(r.core.state.Today, r.core.state.Config.Day)
+	if used == nil {
+		return
+	}
+	if told := r.opt.Spent(*used); len(told) > 0 {
 		r.spawn(func() { // the loop must not wait for room in its own queue
 			for _, ev := range told {
-				r.post(item{event: ev})
+				r.queue.post(item{event: ev})
 			}
 		})
 	}
@@ -119,13 +117,13 @@ func (r *Repo) commit(ctx context.Context) ([]entry, error) {
 		done, err := r.core.commit()
 		all = append(all, done...)
 		if err == nil {
-			r.setStall("")
+			r.troubles.setStall("")
 			return all, nil
 		}
 		if !errors.Is(err, journal.ErrStalled) {
 			return all, fmt.Errorf("journal of %s: %w", r.opt.Root, err)
 		}
-		r.setStall(err.Error())
+		r.troubles.setStall(err.Error())
 		if !health.Wait(ctx, wait) {
 			return all, fmt.Errorf("journal of %s: stopped while it could not be written; what was not acknowledged is "+
 				"dropped: %w", r.opt.Root, err)
@@ -140,15 +138,9 @@ func (r *Repo) act(now time.Time) {
 		r.snapshot()
 	}
 	changed := r.core.state.Changed(r.core.spec)
-	r.tellAsked(changed) // before the notices of those rounds are sent
-	r.retryAt = r.fl.reconcile(changed, r, now)
-	switch {
-	case r.scanning:
-	case r.scanAgain:
-		r.scan(r.fl.ctx)
-	case r.lookAgain:
-		r.look(r.fl.ctx)
-	}
+	r.asks.report(changed) // before the notices of those rounds are sent
+	r.retryAt = r.fl.reconcile(changed, r.orders, now)
+	r.scans.goOn(r.fl.ctx)
 }
 
 // snapshot writes a snapshot, which makes the next start faster.

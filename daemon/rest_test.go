@@ -15,7 +15,7 @@ func TestRest(t *testing.T) {
 	scanned := func(want bool, when string) {
 		t.Helper()
 		b.batch(item{began: b.now})
-		if got := atRest(b.Repo); got != want {
+		if got := b.atRest(); got != want {
 			t.Errorf("%s: it rests: %v, want %v", when, got, want)
 		}
 	}
@@ -26,27 +26,27 @@ func TestRest(t *testing.T) {
 		t.Fatalf("the run lives: %+v", b.run())
 	}
 	b.batch(item{began: b.now, part: true, scan: []engine.Event{engine.FileSeen{Name: "x"}}})
-	if atRest(b.Repo) {
+	if b.atRest() {
 		t.Error("it rests after a file was seen")
 	}
 	scanned(true, "nothing is under way")
-	rest := b.toRescan()
+	c := newClocks(&b.opt)
+	defer c.stop()
+	rest := c.toRescan()
 	b.resting = true
+	c.set(b.resting)
 	if most := b.opt.Rescan; rest > most {
 		t.Errorf("the next rescan is %s away, at most %s", rest, most)
 	}
-	if got, want := b.toRescan(), b.now.Truncate(time.Minute).Add(time.Minute).Sub(b.now); got != want {
+	if got, want := c.toRescan(), b.now.Truncate(time.Minute).Add(time.Minute).Sub(b.now); got != want {
 		t.Errorf("at rest, the next rescan is %s away, want %s", got, want)
 	}
-	c := b.newClocks()
-	defer c.stop()
-	c.set(b.Repo)
 	b.turn()
-	if c.follow(b.Repo); !b.resting || !c.rest {
+	if c.follow(b.resting); !b.resting || !c.rest {
 		t.Error("a turn without a decision ends the rest")
 	}
 	b.turn(engine.RunRequested{Workflow: "two", Source: "two", Digest: digestOf("two")})
-	if c.follow(b.Repo); b.resting || c.rest || !b.marked.Equal(b.wall) {
+	if c.follow(b.resting); b.resting || c.rest || !b.marked.Equal(b.wall) {
 		t.Error("a decision does not end the rest, or the mark is as old as the rest")
 	}
 }
@@ -54,7 +54,7 @@ func TestRest(t *testing.T) {
 // TestRestIsNoLongerThanADeadlineAllows: the mark of being served is not older than a deadline.
 func TestRestIsNoLongerThanADeadlineAllows(t *testing.T) {
 	b := handled(t)
-	b.clean, b.opt.Rest = true, time.Minute
+	b.scans.clean, b.opt.Rest = true, time.Minute
 	run := b.run()
 	run.Procs = nil
 	run.Current("A").State = engine.Gating
@@ -63,13 +63,13 @@ func TestRestIsNoLongerThanADeadlineAllows(t *testing.T) {
 	}
 	for left, want := range map[time.Duration]bool{3 * time.Minute: true, time.Minute: false} {
 		b.now = b.nextWake().Add(-left)
-		if got := atRest(b.Repo); got != want {
+		if got := b.atRest(); got != want {
 			t.Errorf("%s before a deadline it rests: %v", left, got)
 		}
 	}
 	b.now = b.nextWake().Add(-3 * time.Minute)
 	run.Current("A").State = engine.Running // on offer: it has no process
-	if atRest(b.Repo) {
+	if b.atRest() {
 		t.Error("it rests while a step is on offer")
 	}
 }

@@ -15,96 +15,137 @@ import (
 	"sluice/internal/job"
 )
 
-// scan reads all inboxes in a goroutine; the result comes back through the queue.
-func (r *Repo) scan(ctx context.Context) {
-	if r.scanning {
-		r.scanAgain = true
+// scans has the World read the inboxes, one reading at a time, and takes in what it saw. It is the
+// loop's; a reading has a goroutine of its own, whose result comes back through the queue.
+type scans struct {
+	opt   *RepoOptions
+	core  *core
+	post  func(item)
+	spawn func(func())
+
+	reading   bool
+	scanAgain bool            // read all inboxes after the current reading
+	lookAgain bool            // read the hinted folders after it
+	since     time.Time       // start of the first in a series of incomplete scans
+	notBefore time.Time       // after a failed reading: none before this
+	clean     bool            // the last full scan found nothing and left nothing to look at
+	moved     map[string]bool // files moved out of their inbox during a reading that may have seen them
+}
+
+// scan reads all inboxes in a goroutine.
+func (s *scans) scan(ctx context.Context) {
+	if s.reading {
+		s.scanAgain = true
 		return
 	}
-	if r.opt.Now().Before(r.scanAfter) {
+	if s.opt.Now().Before(s.notBefore) {
 		return // the rescan retries it
 	}
-	r.scanAgain, r.lookAgain = false, false
-	r.opt.World.Hinted() // all hinted folders are read now
-	r.read(ctx, inboxes(r.core.state, nil))
+	s.scanAgain, s.lookAgain = false, false
+	s.opt.World.Hinted() // all hinted folders are read now
+	s.read(ctx, inboxes(s.core.state, nil))
 }
 
 // look reads the folders that hints named. The next scan finds the rest.
-func (r *Repo) look(ctx context.Context) {
-	if r.scanning {
-		r.lookAgain = true
+func (s *scans) look(ctx context.Context) {
+	if s.reading {
+		s.lookAgain = true
 		return
 	}
-	if r.opt.Now().Before(r.scanAfter) {
+	if s.opt.Now().Before(s.notBefore) {
 		return
 	}
-	r.lookAgain = false
-	places := r.opt.World.Hinted()
+	s.lookAgain = false
+	places := s.opt.World.Hinted()
 	places = slices.DeleteFunc(places, func(p job.Place) bool { // nothing waits there any more
-		return p.Run != "" && !r.core.state.Runs[p.Run].Live()
+		return p.Run != "" && !s.core.state.Runs[p.Run].Live()
 	})
 	if len(places) > 0 {
-		r.read(ctx, inboxes(r.core.state, places))
+		s.read(ctx, inboxes(s.core.state, places))
 	}
 }
 
 // read has the World read inboxes, one reading at a time.
-func (r *Repo) read(ctx context.Context, in job.Inboxes) {
-	r.scanning = true
-	began := r.opt.Now()
-	r.spawn(func() {
-		seen, more, err := r.opt.World.Scan(ctx, in)
+func (s *scans) read(ctx context.Context, in job.Inboxes) {
+	s.reading = true
+	began := s.opt.Now()
+	s.spawn(func() {
+		seen, more, err := s.opt.World.Scan(ctx, in)
 		if err != nil { // not a scan: it closes nothing
 			// if the root is gone, Health reports it, and the log once
 			if ctx.Err() == nil && !errors.Is(err, atomicfile.ErrGone) {
-				r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("the inbox could not be read")
+				s.opt.Log.Warn().Err(err).Str("repo", s.opt.Root).Msg("the inbox could not be read")
 			}
-			r.post(item{ask: func(*core) {
-				r.scanning, r.clean, r.scanAfter = false, false, r.opt.Now().Add(again)
-				clear(r.moved)
+			s.post(item{ask: func(*core) {
+				s.reading, s.clean, s.notBefore = false, false, s.opt.Now().Add(again)
+				clear(s.moved)
 			}})
 			return
 		}
-		r.post(item{scan: seen, began: began, part: more || in.Only != nil, more: more})
+		s.post(item{scan: seen, began: began, part: more || in.Only != nil, more: more})
 	})
 }
 
-// takeScan takes what a scan saw, except files that were moved away since it began and those it
+// take takes what a scan saw, except files that were moved away since it began and those it
 // could not judge.
-func (r *Repo) takeScan(it item, now time.Time) {
+func (s *scans) take(it item, now time.Time) {
 	for _, ev := range it.scan {
 		f, file := ev.(engine.FileSeen)
-		if file && r.moved[f.ID] {
+		if file && s.moved[f.ID] {
 			continue
 		}
-		if file && r.newer(f, it.began, now) {
-			r.scanAgain = true
+		if file && newer(s.core.state, f, it.began, now) {
+			s.scanAgain = true
 			continue
 		}
-		r.core.take(ev, now)
+		s.core.take(ev, now)
 	}
-	r.scanAgain = r.scanAgain || it.more
-	r.clean = !it.more && len(it.scan) == 0 && (r.clean || !it.part)
-	if it.more && r.since.IsZero() {
-		r.since = it.began // the next resumes where this one stopped; together they cover what was there then
+	s.scanAgain = s.scanAgain || it.more
+	s.clean = !it.more && len(it.scan) == 0 && (s.clean || !it.part)
+	if it.more && s.since.IsZero() {
+		s.since = it.began // the next resumes where this one stopped; together they cover what was there then
 	}
 	if !it.part { // only a full scan can tell that a file is missing
-		r.core.take(engine.Scanned{Began: cmp.Or(r.since, it.began)}, now)
-		r.since = time.Time{}
+		s.core.take(engine.Scanned{Began: cmp.Or(s.since, it.began)}, now)
+		s.since = time.Time{}
 	}
-	r.scanning = false
-	clear(r.moved)
+	s.reading = false
+	clear(s.moved)
+}
+
+// seen notes of a decided event what it means for the readings.
+func (s *scans) seen(ev engine.Event) {
+	switch ev := ev.(type) {
+	case engine.ProcessEnded:
+		// its sentinel may be there with the hint still to come
+		s.scanAgain = s.scanAgain || awaited(s.core.state, ev)
+	case engine.FileMoved:
+		if s.reading {
+			s.moved[ev.ID] = true
+		}
+	}
+}
+
+// goOn starts the reading that was asked for during another.
+func (s *scans) goOn(ctx context.Context) {
+	switch {
+	case s.reading:
+	case s.scanAgain:
+		s.scan(ctx)
+	case s.lookAgain:
+		s.look(ctx)
+	}
 }
 
 // newer reports whether the file may be for a launch or a round that began after the scan, so that
 // the scan took the token for unknown or computed no digest. What is dated after now predates a
 // clock that was set back, and was known.
-func (r *Repo) newer(f engine.FileSeen, began, now time.Time) bool {
+func newer(st *engine.State, f engine.FileSeen, began, now time.Time) bool {
 	since := func(t time.Time) bool { return t.After(began) && !t.After(now) }
 	if f.TokenOf != "?" && (f.Human == nil || f.DigestNow != "") {
 		return false
 	}
-	for _, run := range r.core.state.LiveRuns() {
+	for _, run := range st.LiveRuns() {
 		for step := range run.Attempts {
 			if a := run.Current(step); f.TokenOf == "?" && a != nil && a.State == engine.Running && since(a.Launched) {
 				return true
@@ -122,8 +163,8 @@ func (r *Repo) newer(f engine.FileSeen, began, now time.Time) bool {
 }
 
 // awaited reports whether a process has ended whose sentinel is still to be seen.
-func (r *Repo) awaited(ev engine.ProcessEnded) bool {
-	run := r.core.state.Runs[ev.Run]
+func awaited(st *engine.State, ev engine.ProcessEnded) bool {
+	run := st.Runs[ev.Run]
 	if !run.Live() {
 		return false
 	}

@@ -458,7 +458,7 @@ func (s *sim) ask(ev engine.Event, word *simWord) {
 	repo := s.repo
 	go func() {
 		defer close(a.done)
-		a.reply, a.err = repo.Take(context.Background(), ev)
+		a.reply, a.err = repo.queue.take(context.Background(), ev)
 	}()
 	synctest.Wait() // of two that ask, the first is the first
 }

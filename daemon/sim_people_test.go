@@ -297,7 +297,7 @@ func (s *sim) free() {
 	if s.disk.isDead() || s.disk.failed {
 		return
 	}
-	if s.repo.stall != "" || len(s.repo.core.pending) > 0 {
+	if s.repo.troubles.stall != "" || len(s.repo.core.pending) > 0 {
 		s.fail("%s after the disk was freed the loop is still stalled", resumeWithin)
 	}
 }

@@ -265,7 +265,7 @@ func gateStatus(s *engine.State, r *engine.Run, g *engine.Gate, full bool) GateS
 		if q.State != engine.OnHuman {
 			out.Why = ""
 		}
-		out.Due = q.State == engine.OnReview && r.Proc(q.Key) == nil
+		out.Due = q.State == engine.OnReview && r.Procs.Of(q.Key) == nil
 		if q.State == engine.OnHuman {
 			out.Outcomes, out.AnswerRequired = g.Outcomes(), g.AsksAnswer()
 			if g.Answer != nil {

@@ -148,13 +148,13 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 				w.Text = id + " for the forge"
 			}
 			switch {
-			case r.Proc(q.Key) != nil:
+			case r.Procs.Of(q.Key) != nil:
 			case r.Paused:
 				w.Text = id + " for the run to be resumed: its review is due"
 			default:
 				w.Text = id + launchWait(c, r, q.Step, r.Attempt(q.Step, q.Attempt).HeldInReview(), true, taken())
 			}
-			if q.LimitWait && r.Proc(q.Key) == nil {
+			if q.LimitWait && r.Procs.Of(q.Key) == nil {
 				w = limitWait(w, id, q.NotBefore, q.BudgetWait)
 			}
 		case engine.OnNotice:

@@ -32,7 +32,7 @@ func TestUnpassedIsBounded(t *testing.T) {
 		t.Errorf("its own: %+v", own)
 	}
 	for kind, want := range map[string]int{engine.NoticeEnded: MaxUnpassed + 50, engine.NoticePaused: 0} {
-		j := (&Repo{core: c}).job(engine.Effect{Run: "w-1", Notice: &engine.Notice{Kind: kind, Run: "w-1"}})
+		j := (&orders{core: c}).job(engine.Effect{Run: "w-1", Notice: &engine.Notice{Kind: kind, Run: "w-1"}})
 		if j.RunInfo.Unpassed != want {
 			t.Errorf("a notice that it is %s knows of %d, want %d", kind, j.RunInfo.Unpassed, want)
 		}

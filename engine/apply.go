@@ -109,11 +109,11 @@ func (f RunStarted) apply(s *State, at time.Time) {
 	r := &Run{ID: f.Run, Workflow: f.Workflow, N: f.N, Parallel: f.Parallel, Digest: f.Digest, File: f.File,
 		Vars: f.Vars, Trees: f.Trees, Workspace: f.Workspace, Stubs: f.Stubs, By: f.By, Fired: f.Fired, Requested: at,
 		Attempts: map[string][]*Attempt{}, Rounds: map[string][]*Round{},
-		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit, RoleLimits: maps.Clone(f.RoleLimits),
-		Child: f.Child}
+		Allowance: f.MaxSteps, TimeLimit: f.TimeLimit, UsageLimit: f.UsageLimit,
+		roles: roles{RoleLimits: maps.Clone(f.RoleLimits)}, Child: f.Child}
 	r.to(f.FactKind(), RunPending)
 	s.Runs[f.Run] = r
-	s.enter(r)
+	s.index.enter(r)
 	f.Fired.began(s, f.Workflow, f.Run)
 	if f.Child != nil {
 		r.Stubs = s.Parent(r).Stubs
@@ -205,7 +205,7 @@ func (f RunForgotten) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	r.may(f.FactKind(), absent)
 	delete(s.Runs, f.Run)
-	s.leave(r)
+	s.index.leave(r)
 	s.Order = slices.DeleteFunc(s.Order, func(id string) bool { return id == f.Run })
 }
 

@@ -337,7 +337,7 @@ func (r *Run) underway() bool {
 		}
 	}
 	for _, q := range r.open {
-		if p := r.Proc(q.Key); p != nil && p.Forge {
+		if p := r.Procs.Of(q.Key); p != nil && p.Forge {
 			continue
 		}
 		if q.State != OnHuman {

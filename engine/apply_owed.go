@@ -39,7 +39,7 @@ func (f WriteDone) apply(s *State, _ time.Time) {
 func (f FileTaken) apply(s *State, _ time.Time) {
 	m := f.Move
 	s.Moves[m.ID] = &m
-	s.index.changeMove(m.ID)
+	s.index.changeID(&s.index.changed.moves, m.ID)
 	if r := s.runOf(m.Of); r != nil && m.Run == "" {
 		set(&r.Refused, m.Of, r.Refused[m.Of]+1)
 	}
@@ -47,7 +47,7 @@ func (f FileTaken) apply(s *State, _ time.Time) {
 
 func (f FileGone) apply(s *State, _ time.Time) {
 	delete(s.Moves, f.ID)
-	s.index.changeMove(f.ID)
+	s.index.changeID(&s.index.changed.moves, f.ID)
 }
 
 func (f AdvanceOwed) apply(s *State, _ time.Time) {
@@ -80,7 +80,7 @@ func (r *Run) oweBranch(w Write) {
 func (f NoticeOwed) apply(s *State, _ time.Time) {
 	n := f.Notice
 	s.Notices[n.ID] = &n
-	s.index.changeNotice(n.ID)
+	s.index.changeID(&s.index.changed.notices, n.ID)
 	if r := s.Runs[n.Run]; r != nil && n.Once {
 		set(&r.Told, n.ID, true)
 	}
@@ -88,7 +88,7 @@ func (f NoticeOwed) apply(s *State, _ time.Time) {
 
 func (f NoticeTried) apply(s *State, _ time.Time) {
 	delete(s.Notices, f.ID)
-	s.index.changeNotice(f.ID)
+	s.index.changeID(&s.index.changed.notices, f.ID)
 	r := s.Runs[f.Run]
 	if r == nil || f.Gate == "" {
 		return

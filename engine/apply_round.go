@@ -133,11 +133,11 @@ func (f RouteCounted) apply(s *State, _ time.Time) {
 }
 
 // Count returns how often the gate took the route back, or how often it failed if route is "".
-func (r *Run) Count(gate, route string) int {
+func (c *counts) Count(gate, route string) int {
 	if route == "" {
-		return r.Fails[gate]
+		return c.Fails[gate]
 	}
-	return r.Routes[gate][route]
+	return c.Routes[gate][route]
 }
 
 // keepSaid keeps the feedback of a failure when a person's words replace it. The feedback of a pass
@@ -226,11 +226,11 @@ func (f ExhaustedTo) apply(s *State, _ time.Time) {
 func (f CountRenewed) apply(s *State, _ time.Time) { s.at(f.Run).countAnew(f.Gate) }
 
 // countAnew resets all counts of the gate to 0.
-func (r *Run) countAnew(gate string) {
-	delete(r.Fails, gate)
-	delete(r.Routes, gate)
-	delete(r.Same, gate)
-	delete(r.Renews, gate)
+func (c *counts) countAnew(gate string) {
+	delete(c.Fails, gate)
+	delete(c.Routes, gate)
+	delete(c.Same, gate)
+	delete(c.Renews, gate)
 }
 
 func (f CountReset) apply(s *State, _ time.Time) {

@@ -61,7 +61,7 @@ func (f StepLaunched) apply(s *State, at time.Time) {
 }
 
 func (s *State) begin(r *Run, p *Proc) {
-	if r.Proc(p.Key) != nil {
+	if r.Procs.Of(p.Key) != nil {
 		wrong("%s: process %s twice", r.ID, p.Key)
 	}
 	r.Procs = append(r.Procs, p)
@@ -90,21 +90,13 @@ func (f StepSignalled) apply(s *State, _ time.Time) {
 }
 
 func (f StopOrdered) apply(s *State, _ time.Time) {
-	r := s.at(f.Run)
-	p := r.Proc(f.Key)
-	if p == nil {
-		wrong("%s: stop of %s, which is not alive", f.Run, f.Key)
-	}
-	p.Stop = f.Why
+	s.at(f.Run).Procs.alive(f.Run, f.Key, "a stop").Stop = f.Why
 }
 
 func (f DeadlineMoved) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
 	if f.Key != "" {
-		p := r.Proc(f.Key)
-		if p == nil {
-			wrong("%s: a deadline of %s, which is not alive", f.Run, f.Key)
-		}
+		p := r.Procs.alive(f.Run, f.Key, "a deadline")
 		p.Deadline, p.Reopened = f.To, true
 		return
 	}
@@ -127,10 +119,7 @@ func (f DeadlineMoved) apply(s *State, _ time.Time) {
 
 func (f ProcessGone) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	p := r.Proc(f.Key)
-	if p == nil {
-		wrong("%s: end of %s, which is not alive", f.Run, f.Key)
-	}
+	p := r.Procs.alive(f.Run, f.Key, "the end")
 	r.Procs = slices.DeleteFunc(r.Procs, func(x *Proc) bool { return x == p })
 	s.count(r, p, f.Exit.Usage, f.Day)
 	s.countEnd(r, p, f, at)
@@ -209,19 +198,19 @@ func (f StepHandedBack) apply(s *State, _ time.Time) {
 
 // heldUp reports whether the attempt waits because a person has taken over it or another attempt in
 // its worktree.
-func (r *Run) heldUp(a *Attempt) bool {
+func (x *runIndex) heldUp(a *Attempt) bool {
 	return a.State == Ready && !a.Reads &&
-		slices.ContainsFunc(r.alive, func(o *Attempt) bool { return o.held() && o.Tree == a.Tree })
+		slices.ContainsFunc(x.alive, func(o *Attempt) bool { return o.held() && o.Tree == a.Tree })
 }
 
 func (f ClockHeld) apply(s *State, _ time.Time) {
 	s.at(f.Run).setClock(f.Key, time.Time{})
-	s.at(f.Run).Proc(f.Key).Waits = true
+	s.at(f.Run).Procs.Of(f.Key).Waits = true
 }
 
 func (f ClockBegun) apply(s *State, at time.Time) {
 	s.at(f.Run).setClock(f.Key, f.Deadline)
-	p := s.at(f.Run).Proc(f.Key)
+	p := s.at(f.Run).Procs.Of(f.Key)
 	p.Waits, p.From = false, at
 }
 
@@ -258,7 +247,7 @@ func (f ClockShifted) apply(s *State, _ time.Time) {
 // clock returns the deadline of the step's or reviewer's process, or nil if it is no longer
 // working.
 func (r *Run) clock(key string) *time.Time {
-	p := r.Proc(key)
+	p := r.Procs.Of(key)
 	if p == nil || p.Stop != "" {
 		return nil
 	}

@@ -13,7 +13,7 @@ func armedOf(s *State, workflow string) *Armed {
 	if a == nil {
 		wrong("a fact about triggers of %q, which were never armed", workflow)
 	}
-	s.index.changeArmed(workflow)
+	s.index.changeID(&s.index.changed.armed, workflow)
 	return a
 }
 

@@ -28,12 +28,12 @@ func (s *State) count(r *Run, p *Proc, u Usage, day string) {
 	if day == "" {
 		return
 	}
-	s.turnTo(day)
+	s.Today.turnTo(day)
 	s.Today.Usage = s.Today.Usage.Plus(Spend{Usage: more})
 }
 
 // spend adds to what a role has used in the run. An empty role is not counted.
-func (r *Run) spend(role string, more Spend) {
+func (r *roles) spend(role string, more Spend) {
 	if role != "" && more != (Spend{}) {
 		set(&r.Roles, role, r.Roles[role].Plus(more))
 	}
@@ -53,7 +53,7 @@ func (s *State) countEnd(r *Run, p *Proc, f ProcessGone, at time.Time) {
 			o.spend(p.Role, Spend{Time: ran})
 		}
 		if f.Day != "" {
-			s.turnTo(f.Day)
+			s.Today.turnTo(f.Day)
 			s.Today.Usage = s.Today.Usage.Plus(Spend{Launches: 1, Time: ran})
 		}
 	}
@@ -76,19 +76,15 @@ func (p *Proc) ran(at time.Time) time.Duration {
 }
 
 // turnTo resets the counts when the day changes.
-func (s *State) turnTo(day string) {
-	if s.Today.Day != day {
-		s.Today = Day{Day: day}
+func (d *Day) turnTo(day string) {
+	if d.Day != day {
+		*d = Day{Day: day}
 	}
 }
 
 func (f UsageCounted) apply(s *State, _ time.Time) {
 	r := s.at(f.Run)
-	p := r.Proc(f.Key)
-	if p == nil {
-		wrong("%s: the cost of %s, which is not alive", f.Run, f.Key)
-	}
-	s.count(r, p, f.Usage, f.Day)
+	s.count(r, r.Procs.alive(f.Run, f.Key, "the cost"), f.Usage, f.Day)
 }
 
 func (f BudgetNeared) apply(s *State, _ time.Time) { set(&s.at(f.Run).Near, f.Budget, f.Limit) }
@@ -108,7 +104,7 @@ func (f BudgetLifted) apply(s *State, _ time.Time) {
 }
 
 func (f DayBudgetNeared) apply(s *State, _ time.Time) {
-	s.turnTo(f.Day)
+	s.Today.turnTo(f.Day)
 	set(&s.Today.Told, f.Mark(), true)
 }
 

@@ -82,7 +82,7 @@ func (d *budgeting) usageSeen(ev UsageSeen) {
 	if r == nil {
 		return
 	}
-	if p := r.Proc(ev.Key); p != nil && ev.Usage.above(p.Usage) != (Usage{}) {
+	if p := r.Procs.Of(ev.Key); p != nil && ev.Usage.above(p.Usage) != (Usage{}) {
 		d.put(UsageCounted{of: Of(r.ID), Key: ev.Key, Usage: ev.Usage, Day: ev.Day})
 	}
 }
@@ -289,7 +289,7 @@ func (d *budgeting) roleSpent(r *Run, role string) Spend {
 }
 
 // launchesUp reports whether the run's launches of the role are used up.
-func (r *Run) launchesUp(role string) bool {
+func (r *roles) launchesUp(role string) bool {
 	limit := r.RoleLimits[role].Launches
 	return limit > 0 && r.Roles[role].Launches >= limit
 }

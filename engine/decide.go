@@ -70,7 +70,7 @@ func (d *draft) put(f Fact) {
 		}
 	}
 	if crosses(f) {
-		d.s.waiting(d.specs, d.again.add)
+		d.s.index.waiting(d.specs, d.again.add)
 	}
 }
 

@@ -72,16 +72,6 @@ func (d *ending) settles(r *Run) bool {
 	return a != nil && a.Child == r.ID
 }
 
-// ownLive counts the live runs without a parent.
-func (s *State) ownLive() (n int) {
-	for _, r := range s.index.live {
-		if r.Child == nil {
-			n++
-		}
-	}
-	return n
-}
-
 // forget removes the workflow's oldest ended runs, so that a start costs the live runs, not the
 // history.
 func (d *ending) forget(flow *workflow) {

@@ -27,10 +27,10 @@ func backoff(n int, first, most time.Duration) time.Duration {
 // ended handles a process tree that is gone.
 func (d *running) ended(ev ProcessEnded) {
 	r := d.s.Runs[ev.Run]
-	if r == nil || r.Proc(ev.Key) == nil {
+	if r == nil || r.Procs.Of(ev.Key) == nil {
 		return // reported before, or of a forgotten run
 	}
-	p := *r.Proc(ev.Key)
+	p := *r.Procs.Of(ev.Key)
 	d.slotTaken(SlotTaken{Run: ev.Run, Key: ev.Key}) // it had its slot, so nothing after it waits without a deadline
 	d.put(ProcessGone{of: Of(r.ID), Key: ev.Key, Exit: ev.Exit, Day: ev.Day, Output: clip(ev.Output, MaxOutput),
 		Answer: ev.Answer})
@@ -61,7 +61,7 @@ func (d *running) slotTaken(ev SlotTaken) {
 	if r == nil {
 		return
 	}
-	at, p := r.clock(ev.Key), r.Proc(ev.Key)
+	at, p := r.clock(ev.Key), r.Procs.Of(ev.Key)
 	if at == nil || !at.IsZero() || p.Forge {
 		return
 	}
@@ -249,7 +249,7 @@ func (d *budgeting) spent(r *Run) time.Duration {
 // (8-semantics 37).
 func (d *running) endedUnread(r *Run, w *Spec) bool {
 	for _, a := range w.inOrder(r.alive) {
-		if a.State != Running || a.Offered || a.Exit == nil || !a.GraceUntil.IsZero() || r.Proc(a.Key) != nil {
+		if a.State != Running || a.Offered || a.Exit == nil || !a.GraceUntil.IsZero() || r.Procs.Of(a.Key) != nil {
 			continue
 		}
 		st := w.Step(a.step)

@@ -25,7 +25,7 @@ func (d *decider) requested(ev RunRequested) {
 // startRun starts a run, and returns its id, or why it does not.
 func (d *ending) startRun(w *Spec, ev RunRequested) (id, why string) {
 	vars, why := startVars(w, ev.Vars)
-	if live := d.s.ownLive(); live >= MaxPending {
+	if live := d.s.index.ownLive(); live >= MaxPending {
 		why = fmt.Sprintf("%d runs are live in this repo, the maximum: end some first", live)
 	}
 	if why == "" && len(ev.Stubs) > 0 && (len(ev.Stubs) > MaxStubs || !json.Valid(ev.Stubs)) {

@@ -241,7 +241,7 @@ func (d *signalling) signalled(f StepSignalled) {
 
 // linger returns until when the process may stay after its signal.
 func (d *signalling) linger(r *Run, a *Attempt) time.Time {
-	if r.Proc(a.Key) == nil {
+	if r.Procs.Of(a.Key) == nil {
 		return time.Time{}
 	}
 	return d.at.Add(time.Duration(d.s.Config.Linger))

@@ -57,7 +57,7 @@ func (d *steering) takeover(ev TakeoverRequested) {
 	d.put(StepHeld{of: Of(r.ID), Step: ev.Step, N: a.N, By: ev.By})
 	switch {
 	case a.State != Running:
-	case r.Proc(a.Key) != nil:
+	case r.Procs.Of(a.Key) != nil:
 		d.put(StopOrdered{of: Of(r.ID), Key: a.Key, Why: stopTakeover})
 	default: // the process ended without its signal
 		d.letGo(r, a)

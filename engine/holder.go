@@ -42,11 +42,11 @@ func (s *State) Taken(specs Specs) Taken {
 		for _, a := range r.alive {
 			o := occupied{holds: map[string]bool{}, next: map[string]bool{}}
 			if w == nil {
-				r.holdUnread(o.holds)
+				o.holdUnread(r)
 			} else {
-				r.hold(a, &o)
+				o.hold(r, a)
 			}
-			kept := w != nil && a.Holds() != "" && r.keeps(w.Step(a.step), a)
+			kept := w != nil && a.Holds() != "" && a.keeps(w.Step(a.step), r.Rounds)
 			if !o.holds[a.Tree] && !o.next[a.Tree] && !kept {
 				continue
 			}

@@ -90,6 +90,21 @@ type runIndex struct {
 	kids  list      // its child runs that are live or have a process, in order of start
 }
 
+// roundOver returns the open round over the attempt, or nil.
+func (x *runIndex) roundOver(a *Attempt) *Round {
+	return find(x.open, func(q *Round) bool { return q.Step == a.step && q.Attempt == a.N })
+}
+
+// ofStep counts the live children of an attempt.
+func (x *runIndex) ofStep(a *Attempt) (n int) {
+	for _, k := range x.kids {
+		if k.Child.Step == a.step && k.Child.N == a.N {
+			n++
+		}
+	}
+	return n
+}
+
 // rebuild recreates the index from the exported fields.
 func (s *State) rebuild() {
 	s.index = index{workflows: map[string]*workflow{}, kin: map[string]*list{},
@@ -99,7 +114,7 @@ func (s *State) rebuild() {
 		if r == nil { // a changed snapshot: Fault reports it
 			continue
 		}
-		s.enter(r)
+		s.index.enter(r)
 		for _, step := range sortedKeys(r.Attempts) {
 			for _, a := range r.Attempts[step] {
 				if a.step = step; a.Live() {
@@ -145,8 +160,7 @@ func (s *State) Children(run string) []*Run {
 }
 
 // enter adds a new run.
-func (s *State) enter(r *Run) {
-	x := &s.index
+func (x *index) enter(r *Run) {
 	x.runs++
 	f := x.workflows[r.flowKey()]
 	if f == nil {
@@ -158,8 +172,7 @@ func (s *State) enter(r *Run) {
 }
 
 // leave removes a forgotten run.
-func (s *State) leave(r *Run) {
-	x := &s.index
+func (x *index) leave(r *Run) {
 	if r.flow.ended.drop(r); len(r.flow.live)+len(r.flow.ended) == 0 {
 		delete(x.workflows, r.flowKey())
 	}
@@ -177,7 +190,7 @@ func (s *State) reindex(r *Run) {
 	r.open = slices.DeleteFunc(r.open, func(q *Round) bool { return !q.Open() })
 	live := r.Live()
 	if live != r.in.live {
-		s.turn(r, live)
+		x.turn(r, live)
 	}
 	holding, wanting, closing := len(r.Procs) > 0 || len(r.rewinds()) > 0, false, false
 	if r.Phase == RunRunning {
@@ -202,8 +215,7 @@ func (s *State) reindex(r *Run) {
 }
 
 // turn moves a run between live and ended.
-func (s *State) turn(r *Run, live bool) {
-	x := &s.index
+func (x *index) turn(r *Run, live bool) {
 	r.in.live = live
 	f, kin := r.flow, x.kin[r.Digest]
 	if !live {
@@ -235,13 +247,13 @@ func (r *Run) needs() (holds, wants, closes bool) {
 		case Running:
 			holds, closes = true, closes || !a.GraceUntil.IsZero()
 		case Signalled:
-			holds, wants = true, wants || !r.atWork(a.step)
+			holds, wants = true, wants || !r.Procs.atWork(a.step)
 		}
 	}
 	for _, q := range r.open {
 		switch q.State {
 		case OnReview:
-			holds, wants = true, wants || r.Proc(q.Key) == nil
+			holds, wants = true, wants || r.Procs.Of(q.Key) == nil
 		case OnWindow:
 			closes = true
 		}
@@ -286,38 +298,58 @@ func (x *index) change(r *Run) {
 	}
 }
 
-func (x *index) changeMove(id string) {
+// changeID records the same of a move, a notice or armed triggers.
+func (x *index) changeID(ids *[]string, id string) {
 	if x.watched {
-		x.changed.moves = append(x.changed.moves, id)
-	}
-}
-
-func (x *index) changeNotice(id string) {
-	if x.watched {
-		x.changed.notices = append(x.changed.notices, id)
-	}
-}
-
-func (x *index) changeArmed(workflow string) {
-	if x.watched {
-		x.changed.armed = append(x.changed.armed, workflow)
+		*ids = append(*ids, id)
 	}
 }
 
 // waiting calls look for the live runs that may wait for another one.
-func (s *State) waiting(specs Specs, look func(*Run)) {
-	for _, r := range s.index.pending {
+func (x *index) waiting(specs Specs, look func(*Run)) {
+	for _, r := range x.pending {
 		if r.Parallel || r.flow.turn(r) {
 			look(r)
 		}
 	}
-	for digest, kin := range s.index.kin {
+	for digest, kin := range x.kin {
 		if w := specs.Of(digest); w != nil && len(w.graph.ext) > 0 {
 			for _, r := range *kin {
 				look(r)
 			}
 		}
 	}
+}
+
+// newest returns the newest started run of the workflow. A real run ignores runs that stand-ins
+// played.
+func (x *index) newest(workflow string, asker *Run) *Run {
+	f := x.workflows[workflow]
+	if f == nil {
+		return nil
+	}
+	var out *Run
+	for _, runs := range []list{f.live, f.ended} {
+		for i := len(runs) - 1; i >= 0; i-- {
+			if r := runs[i]; r.Phase != RunPending && (!r.Stubbed() || asker.Stubbed()) {
+				if out == nil || r.N > out.N {
+					out = r
+				}
+				break
+			}
+		}
+	}
+	return out
+}
+
+// ownLive counts the live runs without a parent.
+func (x *index) ownLive() (n int) {
+	for _, r := range x.live {
+		if r.Child == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // Changed returns whose debts may have changed since the last call, in the order of Owed; the first
@@ -332,10 +364,10 @@ func (s *State) Changed(specs Specs) []Debtor {
 	}
 	if x.crossed {
 		x.crossed = false
-		s.waiting(specs, x.change)
+		x.waiting(specs, x.change)
 		for id, a := range s.Armed { // their runs may have waited for a place
 			if len(a.Firings) > 0 {
-				x.changeArmed(id)
+				x.changeID(&c.armed, id)
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func (s *State) scheduleFault(r *Run, specs Specs) string {
 		}
 		o := occupied{holds: map[string]bool{}, next: map[string]bool{}}
 		for _, a := range r.alive {
-			if r.hold(a, &o); (len(o.holds) > 0 || len(o.next) > 0 || r.keeps(w.Step(a.step), a)) && !r.in.holding {
+			if o.hold(r, a); (len(o.holds) > 0 || len(o.next) > 0 || a.keeps(w.Step(a.step), r.Rounds)) && !r.in.holding {
 				return fmt.Sprintf("%s.%d holds %s and the run is not among those who hold", a.step, a.N, a.Tree)
 			}
 		}
@@ -156,12 +156,12 @@ func (s *State) wakeByWalk(after time.Time) time.Time {
 		}
 		for step := range r.Attempts {
 			if a := r.Current(step); a != nil {
-				r.attemptMoments(a, &m)
+				a.moments(&m, r.Procs.Of(a.Key), r.Paused)
 			}
 		}
 		for gate := range r.Rounds {
 			if q := r.CurrentRound(gate); q.Open() {
-				r.roundMoments(q, &m)
+				q.moments(&m, r.Procs.Of(q.Key), r.Paused)
 			}
 		}
 		if r.TimeLimit > 0 && !r.BusySince.IsZero() {

@@ -1,35 +1,30 @@
 package engine
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Fault returns the first violated invariant of the run semantics, or "". It needs only the state,
 // so it can be called after every event, for a snapshot, and by `sluice doctor`. Runs without a
 // known spec are checked as far as possible. A fault is a bug of the engine or a changed snapshot.
 func (s *State) Fault(specs Specs) string {
-	if why := s.orderFault(); why != "" {
+	laws := invariants{s}
+	if why := laws.order(); why != "" { // the others look at all runs in order
 		return why
 	}
-	if why := s.procsFault(); why != "" {
-		return why
-	}
-	if why := firingsFault(s); why != "" {
+	if why := cmp.Or(laws.procs(), laws.firings()); why != "" {
 		return why
 	}
 	for _, id := range s.Order {
 		r := s.Runs[id]
-		why := r.attemptsFault()
-		if why == "" {
-			why = r.roundsFault()
-		}
-		if why == "" {
-			why = r.branchFault()
-		}
+		why := cmp.Or(laws.attempts(r), laws.rounds(r), laws.branch(r))
 		if w := specs.Of(r.Digest); why == "" && w != nil {
 			switch {
 			case r.Phase == RunRunning:
-				why = s.runningFault(r, w)
+				why = laws.running(r, w)
 			case !r.Live():
-				why = s.endedFault(r, w)
+				why = laws.ended(r, w)
 			}
 		}
 		if why != "" {
@@ -39,23 +34,26 @@ func (s *State) Fault(specs Specs) string {
 	return ""
 }
 
-func (s *State) orderFault() string {
-	if len(s.Order) != len(s.Runs) {
-		return fmt.Sprintf("%d runs are kept, %d are in order", len(s.Runs), len(s.Order))
+// invariants are what holds of every state. Each returns what violates it, or "".
+type invariants struct{ s *State }
+
+func (i invariants) order() string {
+	if len(i.s.Order) != len(i.s.Runs) {
+		return fmt.Sprintf("%d runs are kept, %d are in order", len(i.s.Runs), len(i.s.Order))
 	}
-	for _, id := range s.Order {
-		if r := s.Runs[id]; r == nil || r.ID != id {
+	for _, id := range i.s.Order {
+		if r := i.s.Runs[id]; r == nil || r.ID != id {
 			return fmt.Sprintf("run %s is in order and not kept", id)
 		}
 	}
 	return ""
 }
 
-// procsFault: at most one process per key, step and worktree, including those being stopped (I3).
-func (s *State) procsFault() string {
+// procs: at most one process per key, step and worktree, including those being stopped (I3).
+func (i invariants) procs() string {
 	keys, trees, steps := map[string]bool{}, map[string]string{}, map[string]string{}
-	for _, id := range s.Order {
-		for _, p := range s.Runs[id].Procs {
+	for _, id := range i.s.Order {
+		for _, p := range i.s.Runs[id].Procs {
 			if keys[p.Key] {
 				return fmt.Sprintf("two processes of %s", p.Key)
 			}
@@ -77,12 +75,12 @@ func (s *State) procsFault() string {
 	return ""
 }
 
-// firingsFault: a key starts at most one run; what waits for its run waits once, and only while its
+// firings: a key starts at most one run; what waits for its run waits once, and only while its
 // triggers are armed.
-func firingsFault(s *State) string {
+func (i invariants) firings() string {
 	seen := map[string]string{}
-	for _, id := range s.Order {
-		if r := s.Runs[id]; r.Fired != nil && r.By.Via == ViaTrigger {
+	for _, id := range i.s.Order {
+		if r := i.s.Runs[id]; r.Fired != nil && r.By.Via == ViaTrigger {
 			key := r.Workflow + " " + r.Fired.Trigger + " " + r.Fired.Key
 			if seen[key] != "" {
 				return fmt.Sprintf("%s started %s and %s", key, seen[key], id)
@@ -90,11 +88,11 @@ func firingsFault(s *State) string {
 			seen[key] = id
 		}
 	}
-	for _, id := range sortedKeys(s.Armed) {
-		for _, f := range s.Armed[id].Firings {
+	for _, id := range sortedKeys(i.s.Armed) {
+		for _, f := range i.s.Armed[id].Firings {
 			key := id + " " + f.Trigger + " " + f.Key
-			if seen[key] != "" || !s.Armed[id].On {
-				return fmt.Sprintf("%s waits for a run: armed %t, started %q", key, s.Armed[id].On, seen[key])
+			if seen[key] != "" || !i.s.Armed[id].On {
+				return fmt.Sprintf("%s waits for a run: armed %t, started %q", key, i.s.Armed[id].On, seen[key])
 			}
 			seen[key] = "one that waits"
 		}
@@ -102,8 +100,8 @@ func firingsFault(s *State) string {
 	return ""
 }
 
-// attemptsFault: numbers are never reused, and only a step's newest attempt can be current (I1).
-func (r *Run) attemptsFault() string {
+// attempts: numbers are never reused, and only a step's newest attempt can be current (I1).
+func (invariants) attempts(r *Run) string {
 	for _, step := range sortedKeys(r.Attempts) {
 		as := r.Attempts[step]
 		for i, a := range as {
@@ -115,9 +113,9 @@ func (r *Run) attemptsFault() string {
 	return ""
 }
 
-// roundsFault: numbers are never reused; an open round is its gate's newest, over a current attempt
+// rounds: numbers are never reused; an open round is its gate's newest, over a current attempt
 // at its gates; what was left to a person passes only by a person (I1, I4).
-func (r *Run) roundsFault() string {
+func (invariants) rounds(r *Run) string {
 	for _, gate := range sortedKeys(r.Rounds) {
 		qs := r.Rounds[gate]
 		for i, q := range qs {
@@ -136,8 +134,8 @@ func (r *Run) roundsFault() string {
 	return ""
 }
 
-// branchFault: a branch may only move to passed work (I14).
-func (r *Run) branchFault() string {
+// branch: a branch may only move to passed work (I14).
+func (invariants) branch(r *Run) string {
 	for _, w := range r.Writes {
 		if a := r.Current(w.Step); w.Kind == WriteAdvance && (a == nil || a.N != w.N || a.State != Passed) {
 			return fmt.Sprintf("%s is owed, and %s.%d does not stand passed", w.ID, w.Step, w.N)
@@ -146,9 +144,9 @@ func (r *Run) branchFault() string {
 	return ""
 }
 
-// runningFault: no step has a current attempt while one that it follows from is active, a passed
+// running: no step has a current attempt while one that it follows from is active, a passed
 // step's needs have passed, and a step at its gates has an open round (I2, I6).
-func (s *State) runningFault(r *Run, w *Spec) string {
+func (invariants) running(r *Run, w *Spec) string {
 	v := r.look(w)
 	for _, st := range w.Steps {
 		if v.of[st.place].active {
@@ -177,9 +175,9 @@ func (s *State) runningFault(r *Run, w *Spec) string {
 	return ""
 }
 
-// endedFault: an ended run has nothing live and owes only stops and rewinds; a completed one has
+// ended: an ended run has nothing live and owes only stops and rewinds; a completed one has
 // nothing to do and no process, unless somebody merged its pull request meanwhile (I7).
-func (s *State) endedFault(r *Run, w *Spec) string {
+func (invariants) ended(r *Run, w *Spec) string {
 	for _, st := range w.Steps {
 		if a := r.Current(st.ID); a.Live() {
 			return fmt.Sprintf("it is %s, and %s.%d is %s", r.Phase, st.ID, a.N, a.State)

@@ -99,16 +99,9 @@ func (s *State) debtors() []Debtor {
 	for _, id := range s.Order {
 		out = append(out, Debtor{"", id})
 	}
-	for _, id := range sortedKeys(s.Moves) {
-		out = append(out, Debtor{DoMove, id})
-	}
-	for _, id := range sortedKeys(s.Notices) {
-		out = append(out, Debtor{DoNotify, id})
-	}
-	for _, id := range sortedKeys(s.Armed) {
-		out = append(out, Debtor{DoListen, id})
-	}
-	return out
+	out = appendDebtors(out, DoMove, sortedKeys(s.Moves))
+	out = appendDebtors(out, DoNotify, sortedKeys(s.Notices))
+	return appendDebtors(out, DoListen, sortedKeys(s.Armed))
 }
 
 // OwedBy appends what one debtor owes.
@@ -200,9 +193,7 @@ func (s *State) inUse(r *Run, tree string, all bool) bool {
 	if all {
 		runs = s.family(r)
 	}
-	return slices.ContainsFunc(runs, func(k *Run) bool {
-		return slices.ContainsFunc(k.Procs, func(p *Proc) bool { return p.Tree == tree })
-	})
+	return slices.ContainsFunc(runs, func(k *Run) bool { return k.Procs.inTree(tree) })
 }
 
 // family returns the runs that may share the run's worktree: its topmost ancestor, and descendants
@@ -229,16 +220,6 @@ func (r *Run) rewinds() (trees []string) {
 	return trees
 }
 
-// ofStep counts the live children of an attempt.
-func (r *Run) ofStep(a *Attempt) (n int) {
-	for _, k := range r.kids {
-		if k.Child.Step == a.step && k.Child.N == a.N {
-			n++
-		}
-	}
-	return n
-}
-
 // lookable returns what satisfies the step's needs from other workflows by the record, if the step
 // waits for nothing else and was not looked at yet; else nil.
 func (s *State) lookable(r *Run, w *Spec, st *Step) []string {
@@ -247,7 +228,7 @@ func (s *State) lookable(r *Run, w *Spec, st *Step) []string {
 	}
 	var pins []string
 	for _, n := range st.ExtNeeds {
-		o := s.newest(n.Workflow, r)
+		o := s.index.newest(n.Workflow, r)
 		if o == nil || !o.Current(n.Step).Done() {
 			return nil
 		}

@@ -8,7 +8,7 @@ func owedByArmed(s *State, out []Effect, workflow string, specs Specs) []Effect 
 	if a == nil || !a.On {
 		return out
 	}
-	if len(a.Firings) > 0 && s.ownLive() < MaxPending/2 {
+	if len(a.Firings) > 0 && s.index.ownLive() < MaxPending/2 {
 		f := a.Firings[0]
 		key := fmt.Sprintf("%s/%s/%s@%d", workflow, f.Trigger, f.Key, a.Seq)
 		out = append(out, Effect{Kind: DoFire, Key: key, Armed: workflow, Trigger: f.Trigger, Firing: f})

@@ -29,10 +29,10 @@ func TestRuleForgeWaits(t *testing.T) {
 	s.run = x
 	s.done("a")
 	q := s.r().CurrentRound("ga")
-	if s.r().Proc(q.Key) == nil {
+	if s.r().Procs.Of(q.Key) == nil {
 		t.Fatalf("it waits for a slot: %s", s.gate("ga"))
 	}
-	s.want(s.gate("ga"), "1 reviewing", s.r().Proc(q.Key).Tree, "")
+	s.want(s.gate("ga"), "1 reviewing", s.r().Procs.Of(q.Key).Tree, "")
 	s.run = "y-1"
 	s.done("b")
 	s.judged("gb", OutcomePass)

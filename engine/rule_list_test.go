@@ -598,7 +598,7 @@ func TestRule15aWaits(t *testing.T) {
 	rp, gp := side("replan")
 	l := tasksOf(t, "8-semantics 15a", "a list goes to a step only when its running tasks have ended; no new task begins meanwhile", "A B C",
 		aList(List{Attempts: 1, MaxDepth: 1, MaxParallel: 2, OnExhausted: "replan"}), listGate(most(1), exhausted(EndFailed)), rp, gp)
-	for l.st.Runs["x-1.B.1"] == nil || l.st.Runs["x-1.B.1"].Current("work") == nil || l.st.Runs["x-1.A.1"].Proc("x-1.A.1/work#1.1") == nil {
+	for l.st.Runs["x-1.B.1"] == nil || l.st.Runs["x-1.B.1"].Current("work") == nil || l.st.Runs["x-1.A.1"].Procs.Of("x-1.A.1/work#1.1") == nil {
 		l.drive(1)
 	}
 	l.do(ProcessEnded{Run: "x-1.A.1", Key: "x-1.A.1/work#1.1", Answer: json.RawMessage(`{"status":"failed"}`)})
@@ -837,7 +837,7 @@ func TestChildRun(t *testing.T) {
 	s.run = "x-1"
 	s.checked()
 	s.want(s.step("call"), "1 gating")
-	if s.st.newest("other", s.r()) != nil {
+	if s.st.index.newest("other", s.r()) != nil {
 		t.Error("a child counts as a run of its workflow")
 	}
 }

@@ -69,11 +69,11 @@ func TestRuleReviewOfWhatWasTaken(t *testing.T) {
 				s.do(ProcessEnded{Run: s.run, Key: p.Key, Check: &CheckResult{OK: true, Digest: "d", Apart: apart}})
 			}
 		}
-		if s.r().Proc(s.run+"/c#1.1") == nil {
+		if s.r().Procs.Of(s.run+"/c#1.1") == nil {
 			t.Fatal("c does not work while a person is asked")
 		}
 		s.says("G", OutcomePass, func(a *Answered) { a.DigestNow = "d" })
-		if p := s.r().Proc(s.run + "/G2#1.1"); (p != nil) != apart || p != nil && p.Tree != "" {
+		if p := s.r().Procs.Of(s.run + "/G2#1.1"); (p != nil) != apart || p != nil && p.Tree != "" {
 			t.Errorf("apart %v: the review beside c: %+v", apart, p)
 		}
 	}
@@ -108,7 +108,7 @@ func TestRuleReaderWaitsForItsOwnProcess(t *testing.T) {
 		t.Errorf("%d processes", n)
 	}
 	s.stopped()
-	if s.r().Proc(s.run+"/a#2.1") == nil {
+	if s.r().Procs.Of(s.run+"/a#2.1") == nil {
 		t.Errorf("%+v", s.r().Procs)
 	}
 }

@@ -126,7 +126,7 @@ func (s *script) done(steps ...string) {
 func (s *script) judged(gate, outcome string) []Fact {
 	s.t.Helper()
 	q := s.r().CurrentRound(gate)
-	if q == nil || s.r().Proc(q.Key) == nil {
+	if q == nil || s.r().Procs.Of(q.Key) == nil {
 		s.t.Fatalf("%s is not under review: %s", gate, s.gate(gate))
 	}
 	return s.do(ProcessEnded{Run: s.run, Key: q.Key, Verdict: &Judgement{Outcome: outcome, Feedback: outcome + " of " + gate}})

@@ -32,7 +32,7 @@ func (c candidate) tree() string {
 // worktree, the worktree itself guards against that.
 func (c candidate) outlived() bool {
 	if c.kind != ProcReview {
-		return c.r.atWork(c.st.ID)
+		return c.r.Procs.atWork(c.st.ID)
 	}
 	return slices.ContainsFunc(c.r.Procs, func(p *Proc) bool { return p.Kind == ProcReview && p.Gate == c.gate })
 }
@@ -126,20 +126,20 @@ func (d *steering) occupy(o *occupied) {
 		}
 		w := d.spec(r)
 		if w == nil {
-			r.holdUnread(o.holds)
+			o.holdUnread(r)
 			continue
 		}
 		for _, a := range w.inOrder(r.alive) {
-			if tree := a.Holds(); tree != "" && r.keeps(w.Step(a.step), a) {
+			if tree := a.Holds(); tree != "" && a.keeps(w.Step(a.step), r.Rounds) {
 				o.kept[tree] = a
 			}
-			r.hold(a, o)
+			o.hold(r, a)
 		}
 	}
 }
 
 // hold marks the worktree that an attempt holds without a process, or is next in.
-func (r *Run) hold(a *Attempt, o *occupied) {
+func (o *occupied) hold(r *Run, a *Attempt) {
 	if a.Reads {
 		return
 	}
@@ -152,34 +152,29 @@ func (r *Run) hold(a *Attempt, o *occupied) {
 		if a.Children { // the children hold their own worktrees
 			return
 		}
-		if a.Offered || r.Proc(a.Key) == nil { // on offer, or in the grace after its exit
+		if a.Offered || r.Procs.Of(a.Key) == nil { // on offer, or in the grace after its exit
 			o.holds[a.Tree] = true
 		}
 	case Signalled: // reserved until its gate
 		o.next[a.Tree] = true
 	case Gating:
-		if q := r.roundOver(a); q != nil && q.State == OnReview && !a.Apart && r.Proc(q.Key) == nil {
+		if q := r.roundOver(a); q != nil && q.State == OnReview && !a.Apart && r.Procs.Of(q.Key) == nil {
 			o.next[a.Tree] = true // reserved for its review
 		}
 	}
 }
 
-// roundOver returns the open round over the attempt, or nil.
-func (r *Run) roundOver(a *Attempt) *Round {
-	return find(r.open, func(q *Round) bool { return q.Step == a.step && q.Attempt == a.N })
-}
-
 // holdUnread marks the worktrees held without a process by a run whose spec cannot be read: offers,
 // graces, attempts before their gate, pending reviews.
-func (r *Run) holdUnread(holds map[string]bool) {
+func (o *occupied) holdUnread(r *Run) {
 	for _, a := range r.alive {
 		if !a.Reads && (a.State == Running && !a.Children || a.State == Signalled || a.held()) {
-			holds[a.Tree] = true
+			o.holds[a.Tree] = true
 		}
 	}
 	for _, q := range r.open {
 		if a := r.Attempt(q.Step, q.Attempt); q.State == OnReview && !a.Reads {
-			holds[a.Tree] = true
+			o.holds[a.Tree] = true
 		}
 	}
 }
@@ -187,12 +182,12 @@ func (r *Run) holdUnread(holds map[string]bool) {
 // keeps reports whether the attempt has had its worktree without a gap since its launch: from its
 // signal through check, hook and reviewers to the verdict. A person, a window or a voided round
 // releases it.
-func (r *Run) keeps(st *Step, a *Attempt) bool {
+func (a *Attempt) keeps(st *Step, rounds map[string][]*Round) bool {
 	if a.State != Signalled && a.State != Gating {
 		return false
 	}
 	for _, g := range st.Gates {
-		for _, q := range r.Rounds[g] {
+		for _, q := range rounds[g] {
 			if q.Attempt == a.N && q.State != OnReview && (q.State != Approved || q.Level != LevelAuto && q.ByKind != "when") {
 				return false
 			}
@@ -226,7 +221,7 @@ func (d *running) collect(r *Run, w *Spec, ready []candidate) []candidate {
 				ready = append(ready, candidate{r: r, st: w.Step(a.step), a: a, kind: ProcStep})
 			}
 		case Signalled:
-			if r.atWork(a.step) {
+			if r.Procs.atWork(a.step) {
 				continue
 			}
 			st := w.Step(a.step)
@@ -235,7 +230,7 @@ func (d *running) collect(r *Run, w *Spec, ready []candidate) []candidate {
 			}
 		case Gating:
 			q := r.roundOver(a)
-			if q != nil && q.State == OnReview && r.Proc(q.Key) == nil && !r.Paused && !q.NotBefore.After(d.at) {
+			if q != nil && q.State == OnReview && r.Procs.Of(q.Key) == nil && !r.Paused && !q.NotBefore.After(d.at) {
 				ready = append(ready, candidate{r: r, st: w.Step(a.step), a: a, gate: q.gate, kind: ProcReview,
 					forge: len(w.Gate(q.gate).Reviewer.Forge) > 0})
 			}

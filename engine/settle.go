@@ -192,7 +192,7 @@ func (d *decider) stuck(r *Run, w *Spec, v *view) bool {
 // are done.
 func (d *decider) toGates(r *Run, w *Spec) bool {
 	for _, a := range w.inOrder(r.alive) {
-		if a.State != Signalled || r.atWork(a.step) {
+		if a.State != Signalled || r.Procs.atWork(a.step) {
 			continue
 		}
 		st := w.Step(a.step)
@@ -203,11 +203,6 @@ func (d *decider) toGates(r *Run, w *Spec) bool {
 		return true
 	}
 	return false
-}
-
-// atWork reports whether a process of the step, its check or its hook is alive.
-func (r *Run) atWork(step string) bool {
-	return slices.ContainsFunc(r.Procs, func(p *Proc) bool { return p.Step == step && p.Kind != ProcReview })
 }
 
 // afterWord returns what must still run between the step's report and its gate: a check, a hook or
@@ -324,7 +319,7 @@ func (d *decider) extMet(r *Run, st *Step) bool {
 // extPassed looks at the newest started run of the needed workflow (8-semantics 33). If that failed
 // or was aborted, a person is notified.
 func (d *decider) extPassed(r *Run, n Need, step string) (pin string, ok bool) {
-	o := d.s.newest(n.Workflow, r)
+	o := d.s.index.newest(n.Workflow, r)
 	if o == nil {
 		return "", false
 	}
@@ -337,25 +332,4 @@ func (d *decider) extPassed(r *Run, n Need, step string) (pin string, ok bool) {
 			Text: fmt.Sprintf("%s waits for %s/%s, but %s has %s", r.ID, n.Workflow, n.Step, o.ID, o.Phase)})
 	}
 	return "", false
-}
-
-// newest returns the newest started run of the workflow. A real run ignores runs that stand-ins
-// played.
-func (s *State) newest(workflow string, asker *Run) *Run {
-	f := s.index.workflows[workflow]
-	if f == nil {
-		return nil
-	}
-	var out *Run
-	for _, runs := range []list{f.live, f.ended} {
-		for i := len(runs) - 1; i >= 0; i-- {
-			if r := runs[i]; r.Phase != RunPending && (!r.Stubbed() || asker.Stubbed()) {
-				if out == nil || r.N > out.N {
-					out = r
-				}
-				break
-			}
-		}
-	}
-	return out
 }

@@ -157,7 +157,7 @@ func (b *beside) gone(w *sim, facts []Fact, on bool) (evs []oracle.Event) {
 				continue
 			}
 			if p.Gate != "" {
-				if r.Proc(launchKey(id, p.Gate, p.N, p.Launch)) == nil {
+				if r.Procs.Of(launchKey(id, p.Gate, p.N, p.Launch)) == nil {
 					evs = append(evs, oracle.Event{K: "gone", Key: key})
 				}
 				continue
@@ -167,7 +167,7 @@ func (b *beside) gone(w *sim, facts []Fact, on bool) (evs []oracle.Event) {
 			grace := a.State == Running && a.K == p.Launch && !a.GraceUntil.IsZero()
 			checked := slices.ContainsFunc(r.Procs, func(x *Proc) bool { return x.Kind == ProcCheck && x.Step == p.Step && x.N == p.N })
 			switch gone := (oracle.Event{K: "gone", Key: key, Status: b.ends[ek]}); {
-			case r.Proc(ek) != nil || grace || checked:
+			case r.Procs.Of(ek) != nil || grace || checked:
 			case a.State == Superseded && !judged(facts, id, p.Step):
 				undone = append(undone, gone)
 			default:
@@ -196,7 +196,7 @@ func (b *beside) needs(w *sim, facts []Fact) (evs []oracle.Event) {
 				continue
 			}
 			on := started[id+"/"+st.ID]
-			if o := w.st.newest(st.ExtNeeds[0].Workflow, r); o != nil && o.Current("e").Done() {
+			if o := w.st.index.newest(st.ExtNeeds[0].Workflow, r); o != nil && o.Current("e").Done() {
 				on = on || slices.Equal(r.Met[st.ID], []string{fmt.Sprintf("%s/e#%d", o.ID, o.Current("e").N)})
 			}
 			evs = append(evs, oracle.Event{K: "ext", Key: id + "/" + st.ID, On: on})

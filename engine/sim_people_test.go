@@ -185,7 +185,7 @@ func (w *sim) soothe(evs []func()) []func() {
 		}
 		for _, st := range w.spec(r.Digest).Steps {
 			for _, n := range st.ExtNeeds {
-				if o := w.st.newest(n.Workflow, r); r.Current(st.ID) == nil && (o == nil || !o.Live() && !o.Current(n.Step).Done()) && !w.pending(n.Workflow) {
+				if o := w.st.index.newest(n.Workflow, r); r.Current(st.ID) == nil && (o == nil || !o.Live() && !o.Current(n.Step).Done()) && !w.pending(n.Workflow) {
 					evs = append(evs, func() { w.start(extSpec(n.Workflow), false) })
 				}
 			}

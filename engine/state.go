@@ -156,26 +156,22 @@ type Run struct {
 	// below .workflow/retry-context/: beside another run with the same gates
 	RetryDir string `json:"retry_dir,omitempty"`
 	// what stand-ins do in place of its agents; absent for a real run
-	Stubs     json.RawMessage           `json:"stubs,omitempty"`
-	By        Actor                     `json:"by"`
-	Fired     *FiredBy                  `json:"fired,omitempty"` // the trigger that started it
-	Requested time.Time                 `json:"requested"`
-	Started   time.Time                 `json:"started,omitzero"`
-	Ended     time.Time                 `json:"ended,omitzero"`
-	Attempts  map[string][]*Attempt     `json:"attempts"`
-	Rounds    map[string][]*Round       `json:"rounds"`
-	Procs     []*Proc                   `json:"procs,omitempty"`
-	Fails     map[string]int            `json:"fails,omitempty"`  // gate -> its count of failures (8-semantics 14)
-	Routes    map[string]map[string]int `json:"routes,omitempty"` // gate -> route back -> its count
-	Files     map[string]int            `json:"files,omitempty"`  // gate -> number of its newest retry-context file
+	Stubs     json.RawMessage       `json:"stubs,omitempty"`
+	By        Actor                 `json:"by"`
+	Fired     *FiredBy              `json:"fired,omitempty"` // the trigger that started it
+	Requested time.Time             `json:"requested"`
+	Started   time.Time             `json:"started,omitzero"`
+	Ended     time.Time             `json:"ended,omitzero"`
+	Attempts  map[string][]*Attempt `json:"attempts"`
+	Rounds    map[string][]*Round   `json:"rounds"`
+	Procs     Procs                 `json:"procs,omitempty"`
+	counts
+	Files map[string]int `json:"files,omitempty"` // gate -> number of its newest retry-context file
 	// gates that need a person for the rest of the run
 	Forced    map[string]bool `json:"forced,omitempty"`
 	Exhausted map[string]bool `json:"exhausted,omitempty"` // gates whose on_exhausted step was used
-	// gate -> that step, until it has passed: then the counts restart
-	Renews map[string]string `json:"renews,omitempty"`
 	// launch -> files of its own inbox that were refused and kept
-	Refused map[string]int       `json:"refused,omitempty"`
-	Same    map[string]*Sameness `json:"same,omitempty"`
+	Refused map[string]int `json:"refused,omitempty"`
 	// fixing step -> the step whose gate sent the work there
 	Sent     map[string]string `json:"sent,omitempty"`
 	Landing  bool              `json:"landing,omitempty"`  // the landing is owed or done
@@ -193,10 +189,8 @@ type Run struct {
 	TimeLimit  Duration            `json:"time_limit,omitempty"`
 	Usage      Usage               `json:"usage,omitzero"`
 	UsageLimit Usage               `json:"usage_limit,omitzero"`
-	// what each role has used; the time of ended processes
-	Roles      map[string]Spend `json:"roles,omitempty"`
-	RoleLimits map[string]Spend `json:"role_limits,omitempty"` // what each role may use
-	Notes      []Note           `json:"notes,omitempty"`       // people's notes
+	roles
+	Notes []Note `json:"notes,omitempty"` // people's notes
 	// budget -> the limit whose approach was notified
 	Near    map[string]string `json:"near,omitempty"`
 	EndStep string            `json:"end_step,omitempty"`
@@ -210,6 +204,22 @@ type Run struct {
 	EndLimit string    `json:"end_limit,omitempty"` // the key of the limit that ended it
 
 	runIndex // the index's part
+}
+
+// counts is how often a run's gates went back: what max_retries limits.
+type counts struct {
+	Fails  map[string]int            `json:"fails,omitempty"`  // gate -> its count of failures (8-semantics 14)
+	Routes map[string]map[string]int `json:"routes,omitempty"` // gate -> route back -> its count
+	// gate -> its on_exhausted step, until that has passed: then the counts restart
+	Renews map[string]string    `json:"renews,omitempty"`
+	Same   map[string]*Sameness `json:"same,omitempty"`
+}
+
+// roles is the use of a run's roles.
+type roles struct {
+	// what each has used; the time of ended processes
+	Roles      map[string]Spend `json:"roles,omitempty"`
+	RoleLimits map[string]Spend `json:"role_limits,omitempty"` // what each may use
 }
 
 // Kinds of process.
@@ -241,6 +251,33 @@ type Proc struct {
 	// of a check or hook; those of steps and reviews are the attempt's and the round's
 	Deadline time.Time `json:"deadline,omitzero"`
 	Reopened bool      `json:"reopened,omitempty"`
+}
+
+// Procs are processes.
+type Procs []*Proc
+
+// Of returns the process with the key, or nil.
+func (ps Procs) Of(key string) *Proc {
+	return find(ps, func(p *Proc) bool { return p.Key == key })
+}
+
+// alive returns the process that a fact of the run is about.
+func (ps Procs) alive(run, key, fact string) *Proc {
+	p := ps.Of(key)
+	if p == nil {
+		wrong("%s: %s of %s, which is not alive", run, fact, key)
+	}
+	return p
+}
+
+// atWork reports whether a process of the step, its check or its hook is alive.
+func (ps Procs) atWork(step string) bool {
+	return slices.ContainsFunc(ps, func(p *Proc) bool { return p.Step == step && p.Kind != ProcReview })
+}
+
+// inTree reports whether one works in the worktree.
+func (ps Procs) inTree(tree string) bool {
+	return slices.ContainsFunc(ps, func(p *Proc) bool { return p.Tree == tree })
 }
 
 // Note is a person's message to the agents of a run.
@@ -324,8 +361,3 @@ func (r *Run) Stubbed() bool { return r != nil && len(r.Stubs) > 0 }
 // Offers reports whether the run offers the step to whoever takes it. With stand-ins it is launched
 // instead: otherwise the run could wait forever.
 func (r *Run) Offers(st *Step) bool { return st.Offered() && !r.Stubbed() }
-
-// Proc returns the process with the key, or nil.
-func (r *Run) Proc(key string) *Proc {
-	return find(r.Procs, func(p *Proc) bool { return p.Key == key })
-}

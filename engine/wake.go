@@ -62,10 +62,10 @@ func (r *Run) nextMoment(after time.Time) time.Time {
 		m.see(l.Wrote.Add(time.Duration(WriteEvery)))
 	}
 	for _, a := range r.alive {
-		r.attemptMoments(a, &m)
+		a.moments(&m, r.Procs.Of(a.Key), r.Paused)
 	}
 	for _, q := range r.open {
-		r.roundMoments(q, &m)
+		q.moments(&m, r.Procs.Of(q.Key), r.Paused)
 	}
 	if r.TimeLimit > 0 && !r.BusySince.IsZero() {
 		m.see(r.BusySince.Add(time.Duration(r.TimeLimit - r.Spent)))
@@ -110,10 +110,11 @@ func (r *Run) roleMoments(m *soonest) {
 	}
 }
 
-func (r *Run) attemptMoments(a *Attempt, m *soonest) {
-	switch p := r.Proc(a.Key); a.State {
+// moments sees those of an attempt whose process is p, nil if it has none.
+func (a *Attempt) moments(m *soonest, p *Proc, paused bool) {
+	switch a.State {
 	case Ready:
-		if !r.Paused && a.Held == nil {
+		if !paused && a.Held == nil {
 			m.see(a.NotBefore)
 		}
 	case Running:
@@ -128,20 +129,21 @@ func (r *Run) attemptMoments(a *Attempt, m *soonest) {
 	}
 }
 
-func (r *Run) roundMoments(q *Round, m *soonest) {
-	switch p := r.Proc(q.Key); q.State {
+// moments sees those of a round whose process is p, nil if it has none.
+func (q *Round) moments(m *soonest, p *Proc, paused bool) {
+	switch q.State {
 	case OnReview:
 		if p != nil && p.Stop == "" {
 			m.see(q.Deadline)
-		} else if p == nil && !r.Paused {
+		} else if p == nil && !paused {
 			m.see(q.NotBefore)
 		}
 	case OnWindow:
-		if !r.Paused {
+		if !paused {
 			m.see(q.WindowEnds)
 		}
 	case OnHuman:
-		if !r.Paused {
+		if !paused {
 			m.see(q.Due)
 			m.see(q.RemindAt)
 		}

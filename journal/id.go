@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"sluice/internal/ids"
 )
 
 // A journal's id is random, and stays the same wherever the journal is kept. It is the member
@@ -28,10 +30,7 @@ func NewID() string {
 }
 
 // IsID reports whether s is an id as NewID returns them.
-func IsID(s string) bool {
-	b, err := hex.DecodeString(s)
-	return err == nil && len(b) == idBytes && s == hex.EncodeToString(b)
-}
+func IsID(s string) bool { return ids.Hex(s, idBytes) }
 
 // WithID returns an event, a JSON object, with the journal's id as its first member.
 func WithID(event json.RawMessage, id string) json.RawMessage {

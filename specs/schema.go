@@ -91,7 +91,8 @@ func (*ident) schema() object {
 func (*textList) schema() object { return listOf(filledSchema()) }
 
 func (*labelsDoc) schema() object {
-	return object{"type": "array", "items": (&ident{}).schema(), "minItems": 1, "maxItems": MaxLabels, "uniqueItems": true}
+	return object{"type": "array", "items": (&ident{}).schema(), "minItems": 1, "maxItems": ids.MaxLabels,
+		"uniqueItems": true}
 }
 
 func (*pathList) schema() object {

@@ -73,9 +73,6 @@ func (l *textList) read(r *reader, n *yaml.Node, what string) {
 
 type pathList struct{ textList }
 
-// MaxLabels is how many labels of a worker a list may have.
-const MaxLabels = 16
-
 // labelsDoc is `on:` of a step.
 type labelsDoc struct{ textList }
 
@@ -87,8 +84,8 @@ func (l *labelsDoc) read(r *reader, n *yaml.Node, what string) {
 		}
 		return ids.Fault(s)
 	})
-	if most := len(l.items); l.node != nil && (most == 0 || most > MaxLabels) {
-		r.at(n, "%s: %d labels: want 1 to %d, or remove it", what, most, MaxLabels)
+	if most := len(l.items); l.node != nil && (most == 0 || most > ids.MaxLabels) {
+		r.at(n, "%s: %d labels: want 1 to %d, or remove it", what, most, ids.MaxLabels)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"sluice/internal/health"
+	"sluice/internal/ids"
 	"sluice/internal/text"
 )
 
@@ -369,10 +370,7 @@ func (p *Packs) repeat(ctx context.Context, try func() error) error {
 }
 
 // IsDigest reports whether a text is a digest as Put returns it.
-func IsDigest(s string) bool {
-	sum, err := hex.DecodeString(s)
-	return err == nil && len(sum) == sha256.Size && hex.EncodeToString(sum) == s
-}
+func IsDigest(s string) bool { return ids.Hex(s, sha256.Size) }
 
 // sumOf returns the digest that an object was stored with.
 func sumOf(info *jetstream.ObjectInfo) string {

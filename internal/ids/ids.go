@@ -1,8 +1,10 @@
 // Package ids says what an id is: of a workflow, step, gate, route, role, agent or task, and of a
-// run. An id is one element of a path, whatever the system.
+// run. An id is one element of a path, whatever the system. It also says what the machines' own names are:
+// hexadecimal digits, and labels.
 package ids
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strings"
 )
@@ -10,6 +12,8 @@ import (
 const (
 	Max    = 64  // bytes of an id
 	MaxRun = 240 // bytes of a run's id: a child run's has those of its parent and its task
+
+	MaxLabels = 16 // that a worker has, or that a step or a role asks of one
 
 	// Pattern is the rule as a regular expression, but for "..", which no id has.
 	Pattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`
@@ -42,4 +46,23 @@ func fault(s string, most int) string {
 		return `is not an id: it has ".."`
 	}
 	return ""
+}
+
+// LabelsFault returns what is wrong with labels, of which there must be at least so many; "" = nothing.
+func LabelsFault(labels []string, least int) string {
+	if n := len(labels); n < least || n > MaxLabels {
+		return fmt.Sprintf("%d labels: want %d to %d", n, least, MaxLabels)
+	}
+	for _, l := range labels {
+		if why := Fault(l); why != "" {
+			return fmt.Sprintf("%.40q: a label %s", l, why)
+		}
+	}
+	return ""
+}
+
+// Hex reports whether s is so many bytes as lower-case hexadecimal digits.
+func Hex(s string, bytes int) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == bytes && hex.EncodeToString(b) == s
 }

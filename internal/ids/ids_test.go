@@ -35,3 +35,34 @@ func TestValid(t *testing.T) {
 		}
 	}
 }
+
+// TestLabelsFault: how many labels there may be, and what each is.
+func TestLabelsFault(t *testing.T) {
+	t.Parallel()
+	many := strings.Split(strings.Repeat("a,", MaxLabels)+"a", ",")
+	for _, c := range []struct {
+		labels []string
+		least  int
+		want   string
+	}{
+		{nil, 0, ""},
+		{nil, 1, "0 labels: want 1 to 16"},
+		{many[1:], 1, ""},
+		{many, 0, "17 labels: want 0 to 16"},
+		{[]string{"linux", "a b"}, 1, `"a b": a label is not an id: letters, digits and . _ - only, a letter or digit first`},
+	} {
+		if got := LabelsFault(c.labels, c.least); got != c.want {
+			t.Errorf("%q: %q, want %q", c.labels, got, c.want)
+		}
+	}
+}
+
+// TestHex: so many bytes, in lower case.
+func TestHex(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]bool{"00ff": true, "00FF": false, "00f": false, "00ff00": false, "": false, "00fg": false} {
+		if Hex(s, 2) != want {
+			t.Errorf("%q: %v", s, !want)
+		}
+	}
+}

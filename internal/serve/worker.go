@@ -19,6 +19,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/health"
+	"sluice/internal/ids"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
@@ -172,8 +173,8 @@ func (in Worker) check() error {
 	if in.Servers.URLs == "" {
 		return fault.Misused("give --cluster nats://a,b,c", "which servers?")
 	}
-	if err := workers.CheckLabels(in.Labels); err != nil {
-		return fault.Misused("give --labels linux,claude", "--labels: %w", err)
+	if why := ids.LabelsFault(in.Labels, 1); why != "" {
+		return fault.Misused("give --labels linux,claude", "--labels: %s", why)
 	}
 	if in.Slots < 1 || in.Slots > workers.MaxSlots {
 		return fault.Misused(fmt.Sprintf("give 1 to %d", workers.MaxSlots), "--slots %d", in.Slots)

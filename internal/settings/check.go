@@ -18,7 +18,6 @@ import (
 	"sluice/internal/shells"
 	"sluice/internal/text"
 	"sluice/notify"
-	"sluice/specs"
 )
 
 // Limits of the settings.
@@ -29,8 +28,6 @@ const (
 	maxRoleArgs     = 100      // of a role
 	maxRoleArgBytes = 64 << 10 // of these together
 	maxWorkers      = 1000
-
-	MaxLabels = specs.MaxLabels // of a role, and of a worker
 )
 
 // Check returns all faults of the settings, each with what to do.
@@ -219,13 +216,8 @@ func (c *checker) roles() {
 			*r.Restarts < 0 {
 			c.fault("%s: timeout, idle_timeout, restarts, max_cost_usd and max_tokens must not be negative", at)
 		}
-		for _, label := range r.On {
-			if !ids.Valid(label) {
-				c.fault("%s.on: %.40q: a label %s", at, label, ids.Fault(label))
-			}
-		}
-		if len(r.On) > MaxLabels {
-			c.fault("%s.on: %d labels: want at most %d", at, len(r.On), MaxLabels)
+		if why := ids.LabelsFault(r.On, 0); why != "" {
+			c.fault("%s.on: %s", at, why)
 		}
 		c.roleArgs(at+".args", r)
 		c.network(at+".network", r.Network)

@@ -20,7 +20,7 @@ import (
 // that is not named here may not exist: where it belongs is decided first.
 var layers = map[string]struct{ own, only []string }{
 	"engine":  {own: []string{"internal/text"}},
-	"journal": {own: []string{"internal/fault", "internal/strictjson"}},
+	"journal": {own: []string{"internal/fault", "internal/ids", "internal/strictjson"}},
 	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/job", "internal/atomicfile", "internal/findings", "internal/health", "internal/strictjson", "internal/text"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher": {own: []string{"internal/fault", "internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// Inboxes: read, watched, and emptied of what was taken in.
@@ -97,10 +97,10 @@ var layers = map[string]struct{ own, only []string }{
 	// The protocol of an orchestrating agent belongs to one place.
 	// A journal in a stream beside its file: append, follow, take the lead.
 	// Launches on other machines: orders to workers and what comes back, over the servers.
-	"internal/cluster/workers": {own: []string{"agents/launch", "engine", "internal/atomicfile", "internal/cluster", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/layout", "internal/settings", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go"}},
+	"internal/cluster/workers": {own: []string{"agents/launch", "engine", "internal/atomicfile", "internal/cluster", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/layout", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go"}},
 	// A worker: makes what it is sent with the code that a daemon launches with.
 	"internal/worker":  {own: []string{"agents/launch", "engine", "internal/atomicfile", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/strictjson", "internal/tree"}},
-	"internal/cluster": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/health", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go", "github.com/nats-io/nkeys"}},
+	"internal/cluster": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/health", "internal/ids", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go", "github.com/nats-io/nkeys"}},
 	"internal/mcp":     {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// Who is told, reminded and answered.
 	"notify/people": {own: []string{"daemon", "engine", "internal/health", "internal/job", "internal/text", "notify"}},
@@ -127,7 +127,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/workspace": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/layout", "internal/settings", "internal/text", "journal", "specs"}},
 	// A daemon made of all its parts.
 	"internal/travel": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/cluster", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/strictjson", "internal/tree"}},
-	"internal/serve":  {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/cluster", "internal/cluster/workers", "internal/console", "internal/fault", "internal/git", "internal/health", "internal/layout", "internal/settings", "internal/text", "internal/travel", "internal/tree", "internal/worker", "internal/workflows", "internal/workspace", "internal/world", "journal", "notify", "watcher", "web"}, only: []string{"github.com/rs/zerolog"}},
+	"internal/serve":  {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/cluster", "internal/cluster/workers", "internal/console", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/layout", "internal/settings", "internal/text", "internal/travel", "internal/tree", "internal/worker", "internal/workflows", "internal/workspace", "internal/world", "journal", "notify", "watcher", "web"}, only: []string{"github.com/rs/zerolog"}},
 	// A person's decision at a gate.
 	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/ids", "internal/layout", "internal/personal", "internal/press", "internal/render", "internal/review", "internal/schema", "internal/show", "internal/text", "internal/workspace", "signals"}},
 	// What the live screens read from, and what carries out what a person wants there.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,6 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/ids"
 	"sluice/internal/layout"
-	"sluice/internal/settings"
 	"sluice/internal/strictjson"
 	"sluice/internal/text"
 	"sluice/journal"
@@ -183,10 +183,7 @@ func signed(token, key string, a answer) bool {
 }
 
 // isWorker reports whether a text can be the id of a worker: one token of a subject.
-func isWorker(s string) bool {
-	b, err := hex.DecodeString(s)
-	return err == nil && len(b) == idBytes && hex.EncodeToString(b) == s
-}
+func isWorker(s string) bool { return ids.Hex(s, idBytes) }
 
 const idBytes = 8
 
@@ -213,8 +210,9 @@ func readBeat(data []byte, worker string) (b Beat, err error) {
 		return b, fmt.Errorf("its journal is %.40q", b.Journal)
 	case b.Slots < 1 || b.Slots > MaxSlots || len(b.Launches) > maxKeys:
 		return b, fmt.Errorf("it has %d slots and %d launches", b.Slots, len(b.Launches))
-	case CheckLabels(b.Labels) != nil:
-		return b, CheckLabels(b.Labels)
+	}
+	if why := ids.LabelsFault(b.Labels, 1); why != "" {
+		return b, errors.New(why)
 	}
 	b.Name, b.Version = plain(b.Name), plain(b.Version)
 	b.Stalled = text.Message(b.Stalled)
@@ -228,19 +226,6 @@ func readBeat(data []byte, worker string) (b Beat, err error) {
 
 // MaxSlots is how many launches a worker may make at once.
 const MaxSlots = 1000
-
-// CheckLabels returns what is wrong with a worker's labels.
-func CheckLabels(labels []string) error {
-	if len(labels) == 0 || len(labels) > settings.MaxLabels {
-		return fmt.Errorf("%d labels: want 1 to %d", len(labels), settings.MaxLabels)
-	}
-	for _, l := range labels {
-		if why := ids.Fault(l); why != "" {
-			return fmt.Errorf("label %.40q %s", l, why)
-		}
-	}
-	return nil
-}
 
 // isKey reports whether a text can be the key of a step's launch: <run>/<step>#<attempt>.<launch>, and
 // of its corrections.
@@ -267,7 +252,7 @@ func readCall(data []byte) (c call, err error) {
 		return c, fmt.Errorf("it asks for %.40q", c.Do)
 	}
 	if !journal.IsID(c.Journal) || c.Epoch < 1 || c.At.IsZero() || isKey(c.Key) == c.ofWorker() ||
-		(c.Do == doLaunch) != (c.Sent != nil) || len(c.On) > settings.MaxLabels {
+		(c.Do == doLaunch) != (c.Sent != nil) || len(c.On) > ids.MaxLabels {
 		return c, fmt.Errorf("it is incomplete")
 	}
 	if c.Sent != nil {
@@ -279,7 +264,7 @@ func readCall(data []byte) (c call, err error) {
 // checkSent checks an order.
 func checkSent(key string, s launch.Sent) error {
 	hexToken, _ := hex.DecodeString(s.Token)
-	for what, bad := range map[string]bool{
+	bad := firstBad(map[string]bool{
 		"key":     s.Key != key,
 		"token":   len(hexToken) < 16 || len(s.Token) > 128,
 		"dir":     !isDir(s.Dir),
@@ -291,12 +276,21 @@ func checkSent(key string, s launch.Sent) error {
 		"pack":    s.Pack != "" && !cluster.IsDigest(s.Pack),
 		"bases":   len(s.Bases) > maxHave || slices.ContainsFunc(s.Bases, func(b string) bool { return !git.IsName(b) }),
 		"idle_ns": s.Idle < 0,
-	} {
-		if bad {
-			return fmt.Errorf("the order's %s cannot be used", what)
-		}
+	})
+	if bad != "" {
+		return fmt.Errorf("the order's %s cannot be used", bad)
 	}
 	return nil
+}
+
+// firstBad returns the first, by name, of the members of which that is true; "" = none.
+func firstBad(members map[string]bool) string {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if members[name] {
+			return name
+		}
+	}
+	return ""
 }
 
 // isDir reports whether a path can be the folder of a launch's files.
@@ -326,17 +320,16 @@ func readResult(data []byte) (b launch.Back, err error) {
 	}
 	x := &b.Exit
 	classes := []string{"", engine.ClassWork, engine.ClassInfrastructure, engine.ClassLimit, engine.ClassFatal}
-	for what, bad := range map[string]bool{
+	bad := firstBad(map[string]bool{
 		"exit":    x.Code < -1 || x.Code > 255 || !slices.Contains(classes, x.Class) || len(x.Signal) > 40,
 		"usage":   x.Usage.Tokens < 0 || x.Usage.CostUSD < 0,
 		"output":  b.Output != "" && !cluster.IsDigest(b.Output),
 		"signals": len(b.Signals) > launch.MaxSignals,
 		"head":    b.Head+b.Start != "" && (!git.IsName(b.Head) || !git.IsName(b.Start)),
 		"commit":  b.Commit != "" && (!git.IsName(b.Commit) || !git.IsName(b.Tip) || !cluster.IsDigest(b.Pack)),
-	} {
-		if bad {
-			return b, fmt.Errorf("its %s cannot be used", what)
-		}
+	})
+	if bad != "" {
+		return b, fmt.Errorf("its %s cannot be used", bad)
 	}
 	x.Why, x.NotStarted, x.Refused = lines(x.Why), lines(x.NotStarted), lines(x.Refused)
 	b.Refused, b.Open = lines(b.Refused), lines(b.Open)

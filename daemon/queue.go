@@ -1,0 +1,119 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sluice/engine"
+	"sluice/internal/fault"
+	"sluice/journal"
+)
+
+// Limits of the queue.
+const (
+	queueMost = 64  // queued items; more block the sender
+	batchMost = 512 // items per sync
+)
+
+// queue brings to the loop what other goroutines have for it. Any goroutine may call post, take and
+// ask; drain is the loop's.
+type queue struct {
+	items    chan *item    // pointers: the empty queue is most of the memory of an idle repo
+	gone     chan struct{} // closed when the loop has ended
+	troubles *troubles
+}
+
+// item is one thing in the queue: an event, a question, or an effect's landing.
+type item struct {
+	event  engine.Event
+	scan   []engine.Event // what a finished scan saw
+	began  time.Time      // when it began
+	part   bool           // it covered some folders only
+	more   bool           // it did not reach the end
+	landed *flight
+	ask    func(*core)      // run on the loop's goroutine
+	reply  chan<- doneReply // told when the event is journaled
+}
+
+type doneReply struct {
+	facts []engine.Fact
+	rec   journal.Record
+	err   error
+}
+
+// ErrStopped is returned to callers of a loop that has ended.
+var ErrStopped = errors.New("the service for this repo has stopped")
+
+func newQueue(t *troubles) *queue {
+	return &queue{items: make(chan *item, queueMost), gone: make(chan struct{}), troubles: t}
+}
+
+// post queues an item. It waits while the queue is full and gives up when the loop has ended.
+func (q *queue) post(it item) {
+	select {
+	case q.items <- &it:
+	case <-q.gone:
+	}
+}
+
+// take queues an event and waits until the decision is journaled.
+func (q *queue) take(ctx context.Context, ev engine.Event) (doneReply, error) {
+	reply := make(chan doneReply, 1)
+	select {
+	case q.items <- &item{event: ev, reply: reply}:
+	case <-q.gone:
+		return doneReply{}, ErrStopped
+	case <-ctx.Done():
+		return doneReply{}, q.late(ctx)
+	}
+	select {
+	case d := <-reply:
+		return d, d.err
+	case <-q.gone:
+		select {
+		case d := <-reply: // the last turn took it
+			return d, d.err
+		default:
+			return doneReply{}, ErrStopped
+		}
+	case <-ctx.Done():
+		return doneReply{}, q.late(ctx)
+	}
+}
+
+// ask runs fn on the loop's goroutine, which owns the state, once earlier decisions are journaled.
+func (q *queue) ask(ctx context.Context, fn func(*core)) error {
+	done := make(chan struct{})
+	select {
+	case q.items <- &item{ask: func(c *core) { fn(c); close(done) }}:
+	case <-q.gone:
+		return ErrStopped
+	case <-ctx.Done():
+		return q.late(ctx)
+	}
+	select {
+	case <-done:
+		return nil
+	case <-q.gone:
+		return ErrStopped
+	case <-ctx.Done():
+		return q.late(ctx)
+	}
+}
+
+// late returns why a question was not answered in time.
+func (q *queue) late(ctx context.Context) error {
+	if why, advice := q.troubles.stalled(); why != "" {
+		return fault.New(advice, "stalled: %s", why)
+	}
+	return ctx.Err()
+}
+
+// drain adds the queued items to the batch: one sync serves them all.
+func (q *queue) drain(batch []item) []item {
+	for len(batch) < batchMost && len(q.items) > 0 {
+		batch = append(batch, *<-q.items)
+	}
+	return batch
+}

@@ -1,0 +1,103 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"sluice/internal/health"
+	"sluice/journal"
+)
+
+// The check of old records uses at most a tenth of one core.
+const (
+	pastShare   = 9 // rests this many times as long as a piece took
+	pastAtLeast = time.Millisecond
+)
+
+// troubles is what is wrong with the repo's own records: that they cannot be written, that their
+// exports cannot, that old ones are damaged. Any goroutine may call.
+type troubles struct {
+	opt *RepoOptions
+
+	mu    sync.Mutex // guards what follows; "" = nothing is wrong
+	stall string     // with the disk of the journal
+	outs  string     // with the exports
+	past  string     // with records before the newest snapshot
+}
+
+// setStall records why the journal's disk refuses it, "" once it does not.
+func (t *troubles) setStall(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if why != "" && t.stall == "" {
+		t.opt.Log.Error().Str("repo", t.opt.Root).Str("why",
+			why).Msg("stalled: the journal cannot be written; nothing is started until it can")
+	}
+	if why == "" && t.stall != "" {
+		t.opt.Log.Info().Str("repo", t.opt.Root).Msg("the journal can be written again")
+	}
+	t.stall = why
+}
+
+// setExport records what is wrong with the exports, "" for nothing. They retry by themselves.
+func (t *troubles) setExport(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if why != "" && t.outs == "" {
+		t.opt.Log.Warn().Str("repo", t.opt.Root).Str("why",
+			why).Msg("the audit export cannot be written; what is missing is added as soon as it can")
+	}
+	t.outs = why
+}
+
+// checkPast checks, behind the loop, the records that a snapshot let the start skip. Damage there
+// does not affect current work, so the repo stays served; but its history is broken, and a person
+// is told.
+func (t *troubles) checkPast(ctx context.Context, log *journal.Log) {
+	err := log.CheckPast(func(took time.Duration) error {
+		health.Wait(ctx, max(took*pastShare, pastAtLeast))
+		return ctx.Err()
+	})
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	why := "journal: " + err.Error()
+	var damage *journal.Damage
+	if errors.As(err, &damage) {
+		why = "journal: " + damage.Past()
+	}
+	t.mu.Lock()
+	t.past = why
+	t.mu.Unlock()
+	t.opt.Log.Error().Str("repo", t.opt.Root).Str("why",
+		why).Msg("old records of the journal are damaged; what goes on is not concerned")
+	if t.opt.Alarm != nil {
+		t.opt.Alarm(ctx, "the journal is damaged", why)
+	}
+}
+
+// unwell returns what is wrong while the loop goes on.
+func (t *troubles) unwell() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []string
+	for _, why := range []string{t.past, t.outs} {
+		if why != "" {
+			out = append(out, why)
+		}
+	}
+	return out
+}
+
+// stalled returns why the journal cannot be written, its disk or the stream of a cluster, and what to
+// do about it.
+func (t *troubles) stalled() (why, advice string) {
+	if c := clusterOf(t.opt.Lead); c != nil && c.Stalled != "" {
+		return c.Stalled, "see to the servers; it goes on by itself"
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stall, "free some space; it goes on by itself"
+}
