@@ -29,7 +29,7 @@ const (
 	idleRepos       = 20
 	idleWindow      = 10 * time.Second
 	idleWindows     = 9
-	idleWakeupsMost = 1.5  // a second; a Go program that looks at as many folders every five seconds has 0.6 and more
+	idleWakeupsMost = 0.6  // a second; two looks in ten seconds, and a thread or two that something else still wakes
 	idleMiBMost     = 10.8 // of anonymous memory: what is of the program's file is shared
 )
 
