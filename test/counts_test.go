@@ -23,7 +23,7 @@ const (
 	countSignals    = 5   // the one with the fewest calls counts: meanwhile the daemon may do something else
 	countSteps      = 20  // of a chain
 	signalSyncsMost = 2   // the decision's, and that of the file's move, which runs beside the launch
-	signalCallsMost = 66  // from the event to the launch's order
+	signalCallsMost = 68  // from the event to the launch's order; two compare the settings files, which no event may have reported
 	stepSyncsMost   = 1.2 // of a step in a chain
 	stepCallsMost   = 41  // of the step that has the fewest
 	idleRepos       = 20
