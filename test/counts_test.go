@@ -23,14 +23,14 @@ const (
 	countSignals    = 5   // the one with the fewest calls counts: meanwhile the daemon may do something else
 	countSteps      = 20  // of a chain
 	signalSyncsMost = 2   // the decision's, and that of the file's move, which runs beside the launch
-	signalCallsMost = 66  // from the event to the launch's order
+	signalCallsMost = 68  // from the event to the launch's order; two compare the settings files, which no event may have reported
 	stepSyncsMost   = 1.2 // of a step in a chain
 	stepCallsMost   = 41  // of the step that has the fewest
 	heldCallsMost   = 440 // of such a step in a sandbox
 	idleRepos       = 20
 	idleWindow      = 10 * time.Second
 	idleWindows     = 9
-	idleWakeupsMost = 1.5  // a second; a Go program that looks at as many folders every five seconds has 0.6 and more
+	idleWakeupsMost = 0.6  // a second; two looks in ten seconds, and a thread or two that something else still wakes
 	idleMiBMost     = 10.8 // of anonymous memory: what is of the program's file is shared
 )
 

@@ -30,7 +30,6 @@ const (
 
 // keep looks at the folders from time to time and when the reader asks.
 func (w *Watcher) keep() {
-	defer w.done.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for before := w.opt.Now(); ; {
@@ -199,6 +198,9 @@ func (w *Watcher) checkOne(f *folder, l looked) {
 		}
 	}
 	w.mu.Lock()
+	if w.patrol.minds(f) { // it says when there is more to see than whether the watch still works
+		f.nextCheck = boundary(later(now, f.nextCookie), w.opt.Check)
+	}
 	w.nextLook = earlier(w.nextLook, f.dueAt())
 	told := len(w.queue) > 0 || !w.nextHint.Equal(nextHint)
 	w.mu.Unlock()

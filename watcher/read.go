@@ -19,7 +19,6 @@ const (
 // fsnotify sends events and errors from one goroutine, so that no event follows an overflow until
 // that error is read.
 func (w *Watcher) read() {
-	defer w.done.Done()
 	var events chan fsnotify.Event
 	var errs chan error
 	timer := time.NewTimer(0)

@@ -120,19 +120,21 @@ func (o Options) withDefaults() Options {
 
 // Watcher watches folders. It is safe for concurrent use.
 //
-// It has two goroutines until Close. The reader (read.go) takes events and touches no file, so it
+// It has three goroutines until Close. The reader (read.go) takes events and touches no file, so it
 // never falls behind. The keeper (keep.go) maintains the watches; its looks at the folders have
-// a goroutine of their own (keep_look.go), which may hang with a folder's file system.
+// a goroutine of their own (keep_look.go), which may hang with a folder's file system. The patrol
+// (patrol.go) finds out at the least cost whether the keeper has anything to do.
 type Watcher struct {
 	opt  Options
 	open func() (*fsnotify.Watcher, error)
 
-	hints chan string
-	wake  chan struct{} // wakes the reader: a new hint or a new time
-	kick  chan struct{} // wakes the keeper: look at a folder now
-	fresh chan *fsnotify.Watcher
-	stop  chan struct{}
-	done  sync.WaitGroup
+	hints  chan string
+	wake   chan struct{} // wakes the reader: a new hint or a new time
+	kick   chan struct{} // wakes the keeper: look at a folder now
+	fresh  chan *fsnotify.Watcher
+	stop   chan struct{}
+	patrol *patrol // nil: there is none
+	done   sync.WaitGroup
 
 	// arming is locked while source is used, always before mu: source sends to the reader while
 	// holding its own lock, and the reader locks mu.
@@ -214,9 +216,12 @@ func newFrom(o Options, open func() (*fsnotify.Watcher, error)) *Watcher {
 	}
 	w.noEvents = "not asked for yet"
 	w.reopen()
-	w.done.Add(2)
-	go w.read()
-	go w.keep()
+	w.patrol = newPatrol()
+	w.done.Go(w.read)
+	w.done.Go(w.keep)
+	if w.patrol != nil {
+		w.done.Go(func() { w.patrol.run(w) })
+	}
 	return w
 }
 
@@ -231,6 +236,9 @@ func (w *Watcher) Close() error {
 	w.closed = true
 	w.mu.Unlock()
 	close(w.stop)
+	if w.patrol != nil {
+		w.patrol.alarm.Close()
+	}
 	w.done.Wait()
 	w.arming.Lock()
 	defer w.arming.Unlock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/alarm"
 	"sluice/internal/fault"
 	"sluice/internal/settings"
 	"sluice/internal/workspace"
@@ -15,11 +16,13 @@ import (
 )
 
 // settingsEvery is how often settings are checked that send no events, at the moments of the repos' own
-// rescans, so that one wakeup serves all. The others are checked, and their events asked for again, each
-// armEvery.
+// rescans, so that one wakeup serves all. The others are checked each rareEvery, and their events asked
+// for again each armEvery, and when they have changed.
 const (
 	settingsEvery = 5 * time.Second
-	armEvery      = time.Minute
+	rareEvery     = time.Minute
+	armEvery      = 5 * time.Minute
+	freshMost     = 10 * time.Second
 )
 
 func (w *Parts) settingsFiles(root string) [2]string {
@@ -51,15 +54,35 @@ func (s *liveSettings) follows(name string) bool {
 // look reads the settings again if a file has changed and is complete. It reports whether to look
 // again soon. hinted: an event says so; it may be the last of a folder that was exchanged.
 func (s *liveSettings) look(pass settings.Pass, now time.Time, hinted bool) (soon bool) {
-	if hinted || now.Sub(s.armed).Abs() >= armEvery {
+	if hinted || now.Sub(s.armed).Abs() > armEvery-rareEvery/2 {
 		s.armed, s.deaf = now, false
 		for _, f := range s.watches {
 			s.deaf = !f.Arm() || s.deaf
 		}
 	}
+	return s.reread(pass, now)
+}
+
+// fresh has settings that no event reported read before a launch, for example of a folder that was
+// renamed or mounted over above them. It waits until they are complete, for freshMost at the longest.
+func (s *liveSettings) fresh(ctx context.Context) {
+	for end := time.Now().Add(freshMost); s.reread(settings.Pass{}, time.Now()) && time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settings.Settle):
+		}
+	}
+}
+
+// reread is look without the events; any goroutine may call it.
+func (s *liveSettings) reread(pass settings.Pass, now time.Time) (soon bool) {
+	s.rereads.Lock()
+	defer s.rereads.Unlock()
 	if changed, soon := s.files.Changed(pass, now); !changed {
 		return soon
 	}
+	s.parts.pokeSettings() // their folder may be another now
 	before := s.now().Engine()
 	cfg, err := s.again()
 	if s.parts.faulty(s, err) {
@@ -113,8 +136,16 @@ func (w *Parts) faulty(s *liveSettings, err error) (tell bool) {
 
 // keepSettings checks the settings of all repos until ctx ends.
 func (w *Parts) keepSettings(ctx context.Context) {
-	timer := time.NewTimer(settingsEvery)
+	timer, rare := time.NewTimer(settingsEvery), make(chan struct{})
 	defer timer.Stop()
+	w.done.Go(func() {
+		alarm.Every(ctx, rareEvery, func() {
+			select {
+			case <-ctx.Done():
+			case rare <- struct{}{}:
+			}
+		})
+	})
 	for {
 		hinted := false
 		select {
@@ -122,6 +153,7 @@ func (w *Parts) keepSettings(ctx context.Context) {
 			return
 		case <-w.poked:
 			hinted = true
+		case <-rare:
 		case <-timer.C:
 		}
 		w.mu.Lock()
@@ -130,19 +162,20 @@ func (w *Parts) keepSettings(ctx context.Context) {
 			all = append(all, s)
 		}
 		w.mu.Unlock()
-		now, every, soon := time.Now(), armEvery, false
+		now, soon, deaf := time.Now(), false, false
 		pass := settings.Pass{}
 		for _, s := range all {
 			soon = s.look(pass, now, hinted) || soon
-			if s.deaf {
-				every = settingsEvery
-			}
+			deaf = deaf || s.deaf
 		}
-		wait := now.Truncate(every).Add(every).Sub(now)
-		if soon {
-			wait = settings.Settle
+		switch {
+		case soon:
+			timer.Reset(settings.Settle)
+		case deaf:
+			timer.Reset(now.Truncate(settingsEvery).Add(settingsEvery).Sub(now))
+		default:
+			timer.Stop()
 		}
-		timer.Reset(wait)
 	}
 }
 

@@ -2,51 +2,74 @@ package serve
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
 	"time"
+
+	"sluice/internal/alarm"
 )
 
-// lookAtMemory is how often the daemon checks for memory to return.
-const lookAtMemory = 15 * time.Second
+const (
+	// lookAtMemory is how often the daemon checks for memory to return.
+	lookAtMemory = 15 * time.Second
+	// quietBytes are allocated at most between two looks while little is going on.
+	quietBytes = 1 << 20
+	// leastHeap is how large the runtime lets a heap grow in any case, by default.
+	leastHeap = 4 << 20
+)
 
 // giveBack returns memory to the system when the work that needed it is over. The runtime takes
 // many minutes for that, and a daemon mostly waits for people.
 func giveBack(ctx context.Context) {
-	look := time.NewTimer(lookAtMemory)
-	defer look.Stop()
 	var r rest
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-look.C:
-			look.Reset(now.Truncate(lookAtMemory).Add(lookAtMemory).Sub(now)) // when the daemon wakes anyway
-			var s debug.GCStats
-			debug.ReadGCStats(&s)
-			if r.is(s.NumGC) {
-				debug.FreeOSMemory()
-			}
+	alarm.Every(ctx, lookAtMemory, func() {
+		if r.is(measure("/gc/heap/allocs:bytes")[0]) {
+			debug.FreeOSMemory()
+			r.hold()
 		}
-	}
+	})
 }
 
-// rest reports once that no memory was collected between two looks: little is going on.
+// rest is whether little is going on, and all garbage has been collected.
 type rest struct {
-	collected int64
-	told      bool
+	allocated uint64 // in bytes, at the last look
+	held      atomic.Bool
 }
 
-func (r *rest) is(collected int64) bool {
-	quiet := collected == r.collected
-	r.collected = collected
-	if !quiet {
-		r.told = false
-		return false
+// is reports whether it is time to collect what is left: little was allocated since the last look.
+func (r *rest) is(allocated uint64) bool {
+	quiet := allocated-r.allocated < quietBytes
+	r.allocated = allocated
+	return quiet && !r.held.Load()
+}
+
+// hold has no garbage collected until there is about as much as the runtime waits for anyway. Without
+// it, an idle process collects every two minutes (forcegcperiod of Go 1.26), which wakes it some seventy
+// times. The first collection ends the hold.
+func (r *rest) hold() {
+	now := measure("/memory/classes/total:bytes", "/memory/classes/heap/released:bytes", "/gc/heap/live:bytes")
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(limit, int64(now[0]-now[1]+max(now[2], leastHeap))))
+	r.held.Store(true)
+	collected := &struct{ _ *int }{} // a pointer: the tiniest objects may outlive a collection
+	runtime.AddCleanup(collected, func(struct{}) {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
+		r.held.Store(false)
+	}, struct{}{})
+}
+
+// measure returns the runtime's figures of these names.
+func measure(names ...string) (out []uint64) {
+	samples := make([]metrics.Sample, len(names))
+	for i, name := range names {
+		samples[i].Name = name
 	}
-	if r.told {
-		return false
+	metrics.Read(samples)
+	for _, s := range samples {
+		out = append(out, s.Value.Uint64())
 	}
-	r.told = true
-	r.collected++ // the collection that giving back starts with is no work
-	return true
+	return out
 }

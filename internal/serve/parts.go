@@ -211,8 +211,8 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}
 	world, err := world.New(world.Options{
 		Root: root, State: state, Git: repo, Runner: w.runner, Watcher: w.watch, Slots: w.slots, Spending: w.spent,
-		PutDown: w.putDown, Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Self: w.Self, Afar: c.afar,
-		Environ: w.Console.Env, Logf: w.logf(root), Now: w.Console.Now,
+		PutDown: w.putDown, Notifier: s.tell, Terminal: s.terminal, Settings: s.now, Fresh: s.fresh, Self: w.Self,
+		Afar: c.afar, Environ: w.Console.Env, Logf: w.logf(root), Now: w.Console.Now,
 		Read: func(_ context.Context, workflow string, vars map[string]any) (engine.RunRequested, string, error) {
 			return workflows.Fired(p, workflow, vars)
 		},

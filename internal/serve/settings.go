@@ -32,6 +32,7 @@ type liveSettings struct {
 	ends    sync.WaitGroup     // of retired
 
 	files   settings.Files
+	rereads sync.Mutex // held while changed files are read
 	watches []*watcher.FileWatch
 	armed   time.Time          // when their events were last asked for; only keepSettings uses it
 	deaf    bool               // some of them send no events; likewise

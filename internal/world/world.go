@@ -46,6 +46,7 @@ type Options struct {
 	// Terminal opens a terminal in dir with a sluice command; nil: there is none.
 	Terminal func(ctx context.Context, dir string, args []string) error
 	Settings func() settings.Settings // called at each launch
+	Fresh    func(context.Context)    // has Settings return what counts now, before each launch; may be nil
 	Self     string                   // sluice's own binary, which plays stubs; "" = none
 	Environ  []string                 // the daemon's; agents get what is allowed of it
 	Logf     func(string, ...any)     // errors that did not stop the work; may be nil
@@ -102,6 +103,9 @@ func New(o Options) (*World, error) {
 	}
 	if o.Settings == nil {
 		o.Settings = settings.Default
+	}
+	if o.Fresh == nil {
+		o.Fresh = func(context.Context) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -261,6 +265,7 @@ func (e *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) e
 	case engine.DoWatch:
 		return e.refs.Look(ctx, j, emit)
 	case engine.DoOffer:
+		e.opt.Fresh(ctx)
 		return e.Offer(ctx, j, emit)
 	case engine.DoNotify:
 		if j.Notice.Kind == engine.NoticeEnded {
@@ -312,6 +317,7 @@ func (e *World) carryRun(ctx context.Context, j job.Job, emit func(engine.Event)
 		<-ctx.Done()
 		return nil
 	}
+	e.opt.Fresh(ctx)
 	var ev *engine.ProcessEnded
 	switch j.Proc.Kind {
 	case engine.ProcStep:

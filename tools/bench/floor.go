@@ -125,17 +125,24 @@ func plainStep(log *os.File, name, out string, command []string) error {
 	return cmd.Wait()
 }
 
-// plainIdle watches folders and does nothing.
+// plainIdle watches folders, and looks at each every five seconds for what no event reports.
 func plainIdle(dirs []string) error {
 	w, err := plainWatch(dirs...)
 	if err != nil {
 		return err
 	}
+	look := time.NewTicker(5 * time.Second)
 	for {
 		select {
 		case err := <-w.Errors:
 			return err
 		case <-w.Events:
+		case <-look.C:
+			for _, dir := range dirs {
+				if _, err := os.Lstat(dir); err != nil {
+					return err
+				}
+			}
 		}
 	}
 }

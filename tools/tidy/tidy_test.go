@@ -22,7 +22,7 @@ var layers = map[string]struct{ own, only []string }{
 	"engine":  {own: []string{"internal/text"}},
 	"journal": {own: []string{"internal/fault", "internal/ids", "internal/strictjson"}},
 	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/job", "internal/atomicfile", "internal/findings", "internal/health", "internal/strictjson", "internal/text"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
-	"watcher": {own: []string{"internal/fault", "internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
+	"watcher": {own: []string{"internal/alarm", "internal/fault", "internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
 	// Inboxes: read, watched, and emptied of what was taken in.
 	"watcher/inbox": {own: []string{"engine", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/fault", "internal/health", "internal/ids", "internal/job", "internal/layout"}},
 	// Commits and pull requests that say an attempt is done.
@@ -50,6 +50,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/audit": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/render", "internal/text", "journal", "specs"}},
 	// Evidence for those who have only the commits. The policy is YAML, and read here alone.
 	"internal/evidence":   {own: []string{"engine", "gates", "internal/approval", "internal/atomicfile", "internal/audit", "internal/fault", "internal/git", "internal/layout", "internal/strictjson", "internal/text", "internal/tree", "journal", "specs"}, only: []string{"gopkg.in/yaml.v3"}},
+	"internal/alarm":      {only: []string{"golang.org/x/sys"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys"}},
 	"internal/git":        {own: []string{"internal/fault", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
@@ -127,7 +128,7 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/workspace": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/layout", "internal/settings", "internal/text", "journal", "specs"}},
 	// A daemon made of all its parts.
 	"internal/travel": {own: []string{"daemon", "engine", "internal/atomicfile", "internal/cluster", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/strictjson", "internal/tree"}},
-	"internal/serve":  {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/atomicfile", "internal/cluster", "internal/cluster/workers", "internal/console", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/layout", "internal/settings", "internal/text", "internal/travel", "internal/tree", "internal/worker", "internal/workflows", "internal/workspace", "internal/world", "journal", "notify", "watcher", "web"}, only: []string{"github.com/rs/zerolog"}},
+	"internal/serve":  {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "deploy", "engine", "internal/alarm", "internal/atomicfile", "internal/cluster", "internal/cluster/workers", "internal/console", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/layout", "internal/settings", "internal/text", "internal/travel", "internal/tree", "internal/worker", "internal/workflows", "internal/workspace", "internal/world", "journal", "notify", "watcher", "web"}, only: []string{"github.com/rs/zerolog"}},
 	// A person's decision at a gate.
 	"internal/decide": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/findings", "internal/form", "internal/ids", "internal/layout", "internal/personal", "internal/press", "internal/render", "internal/review", "internal/schema", "internal/show", "internal/text", "internal/workspace", "signals"}},
 	// What the live screens read from, and what carries out what a person wants there.
