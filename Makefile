@@ -19,7 +19,7 @@ help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/sluice
-	$(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/sluice ./cmd/sluice
+	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/sluice ./cmd/sluice
 
 dist: ## archives, Debian packages and checksums in dist/; the same commit gives the same bytes
 	$(GO) run ./deploy/dist -out dist -version $(VERSION)

@@ -77,7 +77,7 @@ func binDir(t testing.TB) string {
 		if theBinary.dir, theBinary.err = os.MkdirTemp("", "sluice-bin-"); theBinary.err != nil {
 			return
 		}
-		cmd := exec.Command("go", "build", "-o", filepath.Join(theBinary.dir, "sluice"), "../cmd/sluice")
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(theBinary.dir, "sluice"), "../cmd/sluice")
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped; make demo has compiled most of it
 		out, err := cmd.CombinedOutput()
 		if err != nil {

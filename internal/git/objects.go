@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,12 +51,13 @@ func (r *objects) ChangesBetween(ctx context.Context, from, to string) ([]Change
 
 func changesBetween(ctx context.Context, run gitIn, empty, from, to string) ([]Change, error) {
 	for _, sha := range []*string{&from, &to} {
-		if *sha == "" {
-			*sha = empty
-		}
+		*sha = cmp.Or(*sha, empty)
 		if err := checkSHA(*sha); err != nil {
 			return nil, fmt.Errorf("changes: %w", err)
 		}
+	}
+	if from == to {
+		return nil, nil
 	}
 	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff",
 		"--no-textconv", "--ignore-submodules=none", from, to}, limit: wholeIndex, timeout: treeTime}
@@ -77,9 +79,7 @@ func changesBetween(ctx context.Context, run gitIn, empty, from, to string) ([]C
 
 // TreeOf returns the tree of a commit; for "", the empty tree.
 func (r *objects) TreeOf(ctx context.Context, commit string) (string, error) {
-	if commit == "" {
-		return r.emptyTree(), nil
-	}
+	commit = cmp.Or(commit, r.emptyTree())
 	if err := checkSHA(commit); err != nil {
 		return "", err
 	}

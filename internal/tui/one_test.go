@@ -193,7 +193,7 @@ func TestOneRunKeepsTheTrustInView(t *testing.T) {
 // TestRandomKeysDecideNothingUnasked: whatever is typed, a pass needs its question to have been on the screen.
 func TestRandomKeysDecideNothingUnasked(t *testing.T) {
 	keys := []string{"p", "f", "v", "d", "n", "t", "s", "?", "a", "P", "q", "y", "<enter>", "<esc>", "<up>", "<down>", "<tab>", "<space>", "x", "/"}
-	for seed := range 50 {
+	for seed := range 50 / thin {
 		for _, screen := range []*sit{newSit(t, 80, 24), newOne(t, 80, 24, true)} {
 			s := screen
 			s.repo1(true, s.oneRun(human(1)))

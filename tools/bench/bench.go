@@ -65,7 +65,7 @@ func (b *bench) build(ctx context.Context) error {
 		return nil
 	}
 	b.sluice = filepath.Join(b.work, "bin", "sluice")
-	if _, err := command(ctx, b.root, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.sluice, "./cmd/sluice"); err != nil {
+	if err := b.compile(ctx, b.sluice, "./cmd/sluice"); err != nil {
 		return err
 	}
 	b.stamp = filepath.Join(b.work, "bin", "stamp")
@@ -74,7 +74,12 @@ func (b *bench) build(ctx context.Context) error {
 		return nil
 	}
 	b.machine.stamp = "Go (no static C here: its runtime's start is in every latency, figure and floor)"
-	_, err := command(ctx, b.root, "go", "build", "-ldflags", "-s -w", "-o", b.stamp, "./tools/bench/testdata/stamp")
+	return b.compile(ctx, b.stamp, "./tools/bench/testdata/stamp")
+}
+
+// compile builds a program as sluice is shipped.
+func (b *bench) compile(ctx context.Context, to, pkg string) error {
+	_, err := command(ctx, b.root, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", to, pkg)
 	return err
 }
 

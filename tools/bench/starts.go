@@ -24,7 +24,7 @@ const (
 // starts measures how long a start takes: of a command that only speaks, and of the daemon.
 func starts(ctx context.Context, b *bench) (out []figure, err error) {
 	trivial := filepath.Join(b.work, "bin", "trivial")
-	if _, err := command(ctx, b.root, "go", "build", "-ldflags", "-s -w", "-o", trivial, "./tools/bench/testdata/trivial"); err != nil {
+	if err := b.compile(ctx, trivial, "./tools/bench/testdata/trivial"); err != nil {
 		return nil, err
 	}
 	s, err := b.newSite(ctx, b.work, "row10", nil, "repo")

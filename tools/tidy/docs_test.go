@@ -49,7 +49,7 @@ type command struct {
 func commands(t *testing.T) map[string]command {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "sluice")
-	build := exec.Command("go", "build", "-o", bin, "sluice/cmd/sluice")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "sluice/cmd/sluice")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // compiled already
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v: %s", err, out)
