@@ -15,17 +15,22 @@ import (
 
 // listed is our index in the shadow with only a few paths of a checkout.
 type listed struct {
-	r    *shadowGit
-	top  string
-	file string
+	r     *shadowGit
+	top   string
+	file  string
+	paths int
 }
 
 // list creates an index of the old or the new side of changes, without submodules.
 func (r *shadowGit) list(ctx context.Context, top string, changes []Change, old bool) (listed, error) {
 	if err := r.keepShadow(ctx); err != nil {
-		return listed{}, err
+		return listed{r: r}, err
 	}
-	l := listed{r: r, top: top, file: filepath.Join(r.scratch, indexName, "list-"+rand.Text())}
+	name := listMark + rand.Text()
+	l := listed{r: r, top: top, file: filepath.Join(r.scratch, indexName, name)}
+	r.mu.Lock()
+	r.lists[name] = true
+	r.mu.Unlock()
 	var in strings.Builder
 	for _, c := range changes {
 		mode, sha := c.New, c.NewID
@@ -34,19 +39,30 @@ func (r *shadowGit) list(ctx context.Context, top string, changes []Change, old 
 		}
 		if mode != modeNone && mode != ModeSubmodule {
 			fmt.Fprintf(&in, "%s %s 0\t%s\x00", mode, sha, c.Path)
+			l.paths++
 		}
 	}
 	_, err := l.git(ctx, in.String(), "update-index", "-z", "--index-info")
 	return l, err
 }
 
+// git runs a call on the index. git takes one that is gone for an empty one, and would do nothing.
 func (l listed) git(ctx context.Context, stdin string, args ...string) ([]byte, error) {
-	return l.r.run(ctx, call{args: args, env: l.r.inShadowTree(l.top, l.file), dir: l.top,
+	out, err := l.r.run(ctx, call{args: args, env: l.r.inShadowTree(l.top, l.file), dir: l.top,
 		stdin: strings.NewReader(stdin),
 		limit: listOutput, timeout: treeTime, codes: codesOf(args[0])})
+	if err == nil && l.paths > 0 {
+		_, err = os.Lstat(l.file)
+	}
+	return out, err
 }
 
-func (l listed) remove() error { return ignoreGone(os.Remove(l.file)) }
+func (l listed) remove() error {
+	l.r.mu.Lock()
+	delete(l.r.lists, filepath.Base(l.file))
+	l.r.mu.Unlock()
+	return ignoreGone(os.Remove(l.file))
+}
 
 // Standing is the state of a checkout's files at paths where two commits differ.
 type Standing struct {

@@ -28,6 +28,7 @@ import (
 const (
 	shadowName = "shadow.git"
 	indexName  = "index"
+	listMark   = "list-" // begins the names of indexes of a few paths
 	privateDir = 0o700
 	privateOwn = 0o600
 )
@@ -39,6 +40,7 @@ type shadowGit struct {
 	scratch string               // folder of the shadow; if private, "" until first needed. Read it after keepShadow
 	private bool                 // we remove the scratch folder
 	locks   map[string]*treeLock // by worktree: users of its private index, and those waiting
+	lists   map[string]bool      // indexes of a few paths that are in use, by name
 }
 
 func (r *shadowGit) shadowDir() string { return filepath.Join(r.scratch, shadowName) }
@@ -212,7 +214,7 @@ func (r *shadowGit) lock(ctx context.Context, top string) (unlock func(), err er
 	}
 }
 
-// Forget removes the indexes of worktrees that are gone.
+// Forget removes the indexes of worktrees that are gone, and what killed processes have left.
 func (r *shadowGit) Forget() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,7 +241,7 @@ func (r *shadowGit) Forget() error {
 		stays[filepath.Base(r.privateIndex(top))] = true
 	}
 	for _, e := range entries {
-		if name, _, _ := strings.Cut(e.Name(), "."); stays[name] {
+		if name, _, _ := strings.Cut(e.Name(), "."); stays[name] || r.lists[name] {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -788,6 +788,39 @@ func TestLimits(t *testing.T) {
 	t.Error(err)
 }
 
+// TestForgetLeavesWhatIsInUse: a run that ends takes nothing from another's files that are being
+// written, and an index that is gone all the same is no empty one.
+func TestForgetLeavesWhatIsInUse(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	s.write("a.txt", "one\n")
+	from := s.commit("one")
+	s.write("a.txt", "two\n")
+	changes, err := r.ChangesBetween(ctx(t), from, s.commit("two"))
+	check(t, err)
+	s.write("a.txt", "one\n")
+	l, err := r.list(ctx(t), s.dir, changes, false)
+	check(t, err)
+	write := func() error {
+		_, err := l.git(ctx(t), "", "checkout-index", "--all", "--force", "--quiet")
+		return err
+	}
+	check(t, r.Forget())
+	check(t, write())
+	if got, err := os.ReadFile(filepath.Join(s.dir, "a.txt")); err != nil || string(got) != "two\n" {
+		t.Errorf("it has %q, %v", got, err)
+	}
+	check(t, l.remove())
+	if err := write(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without its index: %v", err)
+	}
+	check(t, os.WriteFile(l.file, nil, 0o600)) // as a killed process leaves one
+	check(t, r.Forget())
+	if _, err := os.Lstat(l.file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is left: %v", err)
+	}
+}
+
 // TestForget: what is kept of a worktree is removed with it; so is an unused lock.
 func TestForget(t *testing.T) {
 	s := newSandbox(t)
