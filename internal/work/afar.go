@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"sluice/agents/launch"
@@ -69,7 +70,28 @@ func (k *Work) returned(ctx context.Context, j job.Job, st *engine.Step, end lau
 		return err
 	}
 	o := workOrder(j, st, b)
-	err = k.Persist(ctx, j.Key, func() error {
+	if err = elsewhere(back, o); err == nil {
+		err = k.bring(ctx, j, b, o, back)
+	}
+	if err != nil && ctx.Err() == nil {
+		no := tree.Received{Tip: o.Base, Refused: "its worker's work could not be brought here: " + err.Error()}
+		err = errors.Join(err, tree.KeepReceived(k.Layout, j.Key, tree.Private{Order: o}, no))
+	}
+	return err
+}
+
+// elsewhere returns an error for work of a launch that another machine has sent from a commit that the
+// attempt does not begin from here: it would bring what that machine's branch had.
+func elsewhere(back *launch.Back, o tree.Order) error {
+	if back.Head == "" || back.Head == o.Base {
+		return nil
+	}
+	return fmt.Errorf("it began from %.12s on the machine that decided before, and the attempt begins from %.12s here",
+		back.Head, o.Base)
+}
+
+func (k *Work) bring(ctx context.Context, j job.Job, b tree.Begin, o tree.Order, back *launch.Back) error {
+	return k.Persist(ctx, j.Key, func() error {
 		r := tree.Received{Tip: o.Base, Refused: back.Refused}
 		if back.Refused == "" {
 			pack, err := k.launches.Far.Get(ctx, back.Pack)
@@ -90,11 +112,6 @@ func (k *Work) returned(ctx context.Context, j job.Job, st *engine.Step, end lau
 		}
 		return layout.Save(k.PIDFile(j.Key)+layout.BackMark, true)
 	})
-	if err != nil && ctx.Err() == nil {
-		no := tree.Received{Tip: o.Base, Refused: "its worker's work could not be brought here: " + err.Error()}
-		err = errors.Join(err, tree.KeepReceived(k.Layout, j.Key, tree.Private{Order: o}, no))
-	}
-	return err
 }
 
 // stopped ends everything under the job's key; main is how its own launch ended.
