@@ -13,7 +13,8 @@ import (
 	"syscall"
 )
 
-// listed is our index in the shadow with only a few paths of a checkout.
+// listed is our index in the shadow with only a few paths of a checkout. It is not among those of
+// worktrees, where Forget would remove it.
 type listed struct {
 	r     *shadowGit
 	top   string
@@ -24,13 +25,9 @@ type listed struct {
 // list creates an index of the old or the new side of changes, without submodules.
 func (r *shadowGit) list(ctx context.Context, top string, changes []Change, old bool) (listed, error) {
 	if err := r.keepShadow(ctx); err != nil {
-		return listed{r: r}, err
+		return listed{}, err
 	}
-	name := listMark + rand.Text()
-	l := listed{r: r, top: top, file: filepath.Join(r.scratch, indexName, name)}
-	r.mu.Lock()
-	r.lists[name] = true
-	r.mu.Unlock()
+	l := listed{r: r, top: top, file: filepath.Join(r.scratch, listMark+rand.Text())}
 	var in strings.Builder
 	for _, c := range changes {
 		mode, sha := c.New, c.NewID
@@ -46,7 +43,7 @@ func (r *shadowGit) list(ctx context.Context, top string, changes []Change, old 
 	return l, err
 }
 
-// git runs a call on the index. git takes one that is gone for an empty one, and would do nothing.
+// git runs a call on the index. git takes one that is gone for an empty one, and does nothing.
 func (l listed) git(ctx context.Context, stdin string, args ...string) ([]byte, error) {
 	out, err := l.r.run(ctx, call{args: args, env: l.r.inShadowTree(l.top, l.file), dir: l.top,
 		stdin: strings.NewReader(stdin),
@@ -57,12 +54,7 @@ func (l listed) git(ctx context.Context, stdin string, args ...string) ([]byte, 
 	return out, err
 }
 
-func (l listed) remove() error {
-	l.r.mu.Lock()
-	delete(l.r.lists, filepath.Base(l.file))
-	l.r.mu.Unlock()
-	return ignoreGone(os.Remove(l.file))
-}
+func (l listed) remove() error { return ignoreGone(os.Remove(l.file)) }
 
 // Standing is the state of a checkout's files at paths where two commits differ.
 type Standing struct {

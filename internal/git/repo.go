@@ -97,7 +97,7 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 // open prepares a repo for its first call.
 func (p *place) open(ctx context.Context, o Options) (*Repo, error) {
 	p.opened, p.configs = time.Now(), map[string]configKept{}
-	shadow := &shadowGit{place: p, scratch: o.Scratch, locks: map[string]*treeLock{}, lists: map[string]bool{}}
+	shadow := &shadowGit{place: p, scratch: o.Scratch, locks: map[string]*treeLock{}}
 	r := &Repo{place: p, refs: &refs{place: p}, objects: &objects{shadowGit: shadow, commits: map[string]commitKept{}},
 		submodules: submodules{place: p, links: map[string]linksKept{}},
 		spares:     spares{ready: map[string]laid{}}, staging: o.Staging}

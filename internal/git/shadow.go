@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,7 +41,6 @@ type shadowGit struct {
 	scratch string               // folder of the shadow; if private, "" until first needed. Read it after keepShadow
 	private bool                 // we remove the scratch folder
 	locks   map[string]*treeLock // by worktree: users of its private index, and those waiting
-	lists   map[string]bool      // indexes of a few paths that are in use, by name
 }
 
 func (r *shadowGit) shadowDir() string { return filepath.Join(r.scratch, shadowName) }
@@ -61,13 +61,12 @@ func (r *shadowGit) makeShadow(ctx context.Context) error {
 	if err := atomicfile.Write(filepath.Join(dir, "config"), config, privateOwn); err != nil {
 		return err
 	}
-	locks, err := filepath.Glob(filepath.Join(r.scratch, indexName, "*.lock"))
-	if err != nil {
-		return err
-	}
-	for _, l := range locks {
-		// From a killed git: the scratch folder has one user at a time.
-		if err := os.Remove(l); err != nil {
+	for _, pattern := range []string{indexName + "/*.lock", listMark + "*"} {
+		left, err := filepath.Glob(filepath.Join(r.scratch, pattern))
+		for _, l := range left { // by a killed process: the scratch folder has one user at a time
+			err = errors.Join(err, os.Remove(l))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -214,7 +213,7 @@ func (r *shadowGit) lock(ctx context.Context, top string) (unlock func(), err er
 	}
 }
 
-// Forget removes the indexes of worktrees that are gone, and what killed processes have left.
+// Forget removes the indexes of worktrees that are gone.
 func (r *shadowGit) Forget() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -234,21 +233,15 @@ func (r *shadowGit) Forget() error {
 		return err
 	}
 	stays := map[string]bool{}
-	for _, top := range append(linked, r.top, filepath.Dir(r.common)) {
-		stays[filepath.Base(r.privateIndex(top))] = true
-	}
-	for top := range r.locks { // in use
+	for _, top := range slices.AppendSeq(append(linked, r.top, filepath.Dir(r.common)), maps.Keys(r.locks)) { // in use
 		stays[filepath.Base(r.privateIndex(top))] = true
 	}
 	for _, e := range entries {
-		if name, _, _ := strings.Cut(e.Name(), "."); stays[name] || r.lists[name] {
-			continue
-		}
-		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		if name, _, _ := strings.Cut(e.Name(), "."); !stays[name] {
+			err = errors.Join(err, ignoreGone(os.Remove(filepath.Join(dir, e.Name()))))
 		}
 	}
-	return nil
+	return err
 }
 
 // shadow runs a call in the shadow.
