@@ -26,8 +26,8 @@ func TestClusterStorm(t *testing.T) {
 	s := newStorm(t, seedOf(t), timesOf(t, "SLUICE_CLUSTER_WORKERS", stormWorkers))
 	runs := timesOf(t, "SLUICE_CLUSTER_RUNS", stormRuns)
 	began, next := time.Now(), time.Now()
-	for len(s.people.runs) < runs || time.Since(began) < time.Duration(runs)*time.Second {
-		if s.heals(false); time.Now().After(next) && len(s.people.runs) > 0 {
+	for s.begun() < runs || time.Since(began) < time.Duration(runs)*time.Second {
+		if s.heals(false); time.Now().After(next) && s.begun() > 0 {
 			s.harms()
 			next = time.Now().Add(time.Duration(s.rnd.Int64N(int64(stormRest))))
 		}

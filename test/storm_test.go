@@ -228,11 +228,14 @@ func (s *storm) person(more int) (ended bool) {
 			}
 		}
 	}
-	if live < stormAtOnce*len(s.workers) && len(r.runs) < more {
+	if live < stormAtOnce*len(s.workers) && s.begun() < more {
 		s.start(x, &r, c)
 	}
 	return live == 0 && st.Cluster.Leads
 }
+
+// begun counts the runs: what the person was told of, or has seen where the answer was lost.
+func (s *storm) begun() int { return max(len(s.people.runs), len(s.seen)) }
 
 // start starts a run beside the others.
 func (s *storm) start(x *arena, r *arenaRepo, c *daemon.Client) {
