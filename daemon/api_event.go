@@ -14,7 +14,7 @@ import (
 	"sluice/internal/job"
 )
 
-// intake makes the engine's events of what people, agents and other machines submit: it checks each and
+// intake turns what people, agents and other machines submit into events of the engine: it checks each and
 // adds what this machine knows of it. Any goroutine may call.
 type intake struct {
 	opt   *RepoOptions
@@ -58,7 +58,7 @@ func (n *intake) event(ctx context.Context, d Do, by engine.Actor) (engine.Event
 	return nil, badEvent(d.Kind, err)
 }
 
-// actor is who submits an event to this machine.
+// actor returns who submits an event to this machine.
 func (n *intake) actor(d Do) engine.Actor {
 	by := engine.Actor{Who: username(), Via: cmp.Or(d.Via, "command")}
 	by.Trust, _ = n.opt.World.Level(runOf(d.Event))

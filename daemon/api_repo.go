@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"sluice/engine"
@@ -113,10 +112,7 @@ func (r *Repo) Reload(ctx context.Context) error {
 // Quiet reports whether the run, its child runs and all their processes have ended, after_run
 // included.
 func (r *Repo) Quiet(ctx context.Context, run string) (quiet bool, err error) {
-	var mu sync.Mutex // a question that was given up may still be answered
 	err = r.queue.ask(ctx, func(c *core) {
-		mu.Lock()
-		defer mu.Unlock()
 		quiet = true
 		of := map[string]bool{run: true}
 		for _, id := range c.state.Order { // parents come before their children
@@ -129,23 +125,14 @@ func (r *Repo) Quiet(ctx context.Context, run string) (quiet bool, err error) {
 			}
 		}
 	})
-	mu.Lock()
-	defer mu.Unlock()
 	return quiet, err
 }
 
 // answer returns the status that a query asks for.
 func (r *Repo) answer(ctx context.Context, q query) (Status, error) {
 	ask := func(ctx context.Context) (s Status, stall string, err error) {
-		var mu sync.Mutex // a question that was given up may still be answered
 		var sources map[string]string
-		err = r.queue.ask(ctx, func(c *core) {
-			mu.Lock()
-			defer mu.Unlock()
-			s, sources = statusOf(c, r.opt.Root, q, r.opt.Today)
-		})
-		mu.Lock()
-		defer mu.Unlock()
+		err = r.queue.ask(ctx, func(c *core) { s, sources = statusOf(c, r.opt.Root, q, r.opt.Today) })
 		s.drift(sources)
 		stall, _ = r.troubles.stalled()
 		return s, stall, err

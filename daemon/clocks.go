@@ -9,7 +9,7 @@ import (
 type clocks struct {
 	opt          *RepoOptions
 	rescan, wake *time.Timer
-	rest         bool // rescan is set for a rest
+	rest         bool // rescan waits for RepoOptions.Rest
 }
 
 func newClocks(opt *RepoOptions) *clocks {
@@ -23,7 +23,7 @@ func (c *clocks) stop() {
 	c.wake.Stop()
 }
 
-// follow ends the rest of the timer when the loop's is over.
+// follow ends the long wait for a rescan when the loop's rest is over.
 func (c *clocks) follow(resting bool) {
 	if c.rest && !resting {
 		c.set(resting)
@@ -54,7 +54,7 @@ func (c *clocks) toRescan() time.Duration {
 	return c.opt.Pace(now.Truncate(every).Add(every).Sub(now))
 }
 
-// aliveFile is the file whose time is when its repo was last served; "": there is none.
+// aliveFile is a file whose modification time is when its repo was last served; "" = there is none.
 type aliveFile string
 
 // last returns when the repo was last served; zero if unknown.

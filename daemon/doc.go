@@ -6,11 +6,11 @@
 // world.
 //
 // Reading order: world.go (what the loop needs), core.go (decide, journal, apply; no goroutine),
-// repo.go and repo_turn.go (the loop, and one turn of it), queue.go (how others reach it) and clocks.go
+// repo.go and repo_turn.go (the loop, and one turn of it), queue.go (how others reach it), clocks.go
 // (when it wakes by itself), scan.go (reading all inboxes, or those that were hinted at), effects.go and
-// job.go (running effects, and what they get), people.go and day.go (what is reported of rounds and of
-// the day's use), troubles.go (what is wrong with the records themselves, old ones included), followers.go
-// and export.go (who reads the journal as it grows, and the readable copies; export_facts.go: of which
+// job.go (running effects, and what they get), people.go and day.go (what is reported about rounds and
+// the day's use), troubles.go (what is wrong with the records, old ones included), followers.go and
+// export.go (the readers of the journal as it grows, and its readable copies; export_facts.go: of which
 // facts), server.go and server_repos.go (the service and its repos), api_repo.go and api_event.go (what it
 // answers, and what people's requests become), status.go and status_waits.go, client.go, lock.go; where
 // several machines keep the journal, lead.go (whose turn it is), relay.go and relay_file.go (what is said

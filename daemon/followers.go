@@ -6,7 +6,7 @@ import (
 	"sluice/journal"
 )
 
-// followers are who reads the journal as it grows. Any goroutine may call.
+// followers are the readers of the journal as it grows. Any goroutine may call.
 type followers struct {
 	mu   sync.Mutex
 	subs map[chan journal.Record]bool // nil: the loop has ended

@@ -11,7 +11,7 @@ import (
 	"sluice/internal/job"
 )
 
-// orders are what the state has the world do, as jobs that share nothing with it. They are the loop's.
+// orders makes jobs of what the state has the World do. A job shares nothing with the state.
 type orders struct {
 	core  *core
 	hold  bool            // RepoOptions.Hold

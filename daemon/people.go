@@ -8,7 +8,7 @@ import (
 	"sluice/internal/job"
 )
 
-// asks reports to RepoOptions.Asked which rounds a person may decide. It is the loop's.
+// asks reports to RepoOptions.Asked which rounds a person may decide.
 type asks struct {
 	opt    *RepoOptions
 	orders *orders

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"sluice/engine"
@@ -16,8 +17,8 @@ const (
 	batchMost = 512 // items per sync
 )
 
-// queue brings to the loop what other goroutines have for it. Any goroutine may call post, take and
-// ask; drain is the loop's.
+// queue brings to the loop what other goroutines have for it. Any goroutine may call post, take and ask;
+// only the loop calls drain.
 type queue struct {
 	items    chan *item    // pointers: the empty queue is most of the memory of an idle repo
 	gone     chan struct{} // closed when the loop has ended
@@ -82,24 +83,37 @@ func (q *queue) take(ctx context.Context, ev engine.Event) (doneReply, error) {
 	}
 }
 
-// ask runs fn on the loop's goroutine, which owns the state, once earlier decisions are journaled.
+// ask runs fn on the loop's goroutine, which owns the state, once earlier decisions are journaled. If it
+// returns an error, fn did not run and never will.
 func (q *queue) ask(ctx context.Context, fn func(*core)) error {
+	var over atomic.Bool // fn has begun, or nobody waits for it any more
 	done := make(chan struct{})
+	ask := func(c *core) {
+		if over.CompareAndSwap(false, true) {
+			fn(c)
+			close(done)
+		}
+	}
 	select {
-	case q.items <- &item{ask: func(c *core) { fn(c); close(done) }}:
+	case q.items <- &item{ask: ask}:
 	case <-q.gone:
 		return ErrStopped
 	case <-ctx.Done():
 		return q.late(ctx)
 	}
+	why := ErrStopped
 	select {
 	case <-done:
 		return nil
 	case <-q.gone:
-		return ErrStopped
 	case <-ctx.Done():
-		return q.late(ctx)
+		why = q.late(ctx)
 	}
+	if over.CompareAndSwap(false, true) {
+		return why
+	}
+	<-done
+	return nil
 }
 
 // late returns why a question was not answered in time.

@@ -77,8 +77,8 @@ type RepoOptions struct {
 	Hold bool
 }
 
-// Repo is one repo's loop: one goroutine that decides on what the queue brings, turn by turn. Its parts
-// are the loop's alone where their docs do not say that any goroutine may call.
+// Repo is one repo's loop: one goroutine that decides on what the queue brings, turn by turn. Only the loop
+// uses its parts, except those whose docs say that any goroutine may call.
 type Repo struct {
 	opt       RepoOptions
 	core      *core

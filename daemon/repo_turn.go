@@ -11,7 +11,7 @@ import (
 	"sluice/journal"
 )
 
-// waiting is who is told of a decision once it is journaled.
+// waiting is a caller that gets its reply once the decision is journaled.
 type waiting struct {
 	reply chan<- doneReply
 	n     int // index in pending; -1: nothing was decided
@@ -62,7 +62,7 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	return nil
 }
 
-// decide decides on a batch, and returns who asks what once that is journaled.
+// decide decides on a batch, and returns the replies and questions that are due once it is journaled.
 func (r *Repo) decide(batch []item, now time.Time) (replies []waiting, asks []func(*core)) {
 	for _, it := range batch {
 		if it.landed != nil {

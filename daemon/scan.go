@@ -15,8 +15,8 @@ import (
 	"sluice/internal/job"
 )
 
-// scans has the World read the inboxes, one reading at a time, and takes in what it saw. It is the
-// loop's; a reading has a goroutine of its own, whose result comes back through the queue.
+// scans has the World read the inboxes, one reading at a time, and takes in what it saw. A reading has a
+// goroutine of its own, and its result comes back through the queue.
 type scans struct {
 	opt   *RepoOptions
 	core  *core
@@ -113,7 +113,7 @@ func (s *scans) take(it item, now time.Time) {
 	clear(s.moved)
 }
 
-// seen notes of a decided event what it means for the readings.
+// seen records what a decided event means for the readings.
 func (s *scans) seen(ev engine.Event) {
 	switch ev := ev.(type) {
 	case engine.ProcessEnded:
@@ -126,7 +126,7 @@ func (s *scans) seen(ev engine.Event) {
 	}
 }
 
-// goOn starts the reading that was asked for during another.
+// goOn starts the reading that was requested during another.
 func (s *scans) goOn(ctx context.Context) {
 	switch {
 	case s.reading:

@@ -16,18 +16,18 @@ const (
 	pastAtLeast = time.Millisecond
 )
 
-// troubles is what is wrong with the repo's own records: that they cannot be written, that their
-// exports cannot, that old ones are damaged. Any goroutine may call.
+// troubles are what is wrong with the repo's own records: they or their exports cannot be written, or old
+// ones are damaged. Any goroutine may call.
 type troubles struct {
 	opt *RepoOptions
 
 	mu    sync.Mutex // guards what follows; "" = nothing is wrong
 	stall string     // with the disk of the journal
 	outs  string     // with the exports
-	past  string     // with records before the newest snapshot
+	past  string     // with records before the snapshot that the start read
 }
 
-// setStall records why the journal's disk refuses it, "" once it does not.
+// setStall records why the journal cannot be written; "" = it can.
 func (t *troubles) setStall(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,7 +41,7 @@ func (t *troubles) setStall(why string) {
 	t.stall = why
 }
 
-// setExport records what is wrong with the exports, "" for nothing. They retry by themselves.
+// setExport records what is wrong with the exports; "" = nothing. They retry by themselves.
 func (t *troubles) setExport(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -298,7 +298,7 @@ func (x *index) change(r *Run) {
 	}
 }
 
-// changeID records the same of a move, a notice or armed triggers.
+// changeID records in ids that a move, a notice or armed triggers may owe something else now.
 func (x *index) changeID(ids *[]string, id string) {
 	if x.watched {
 		*ids = append(*ids, id)

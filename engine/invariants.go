@@ -34,7 +34,7 @@ func (s *State) Fault(specs Specs) string {
 	return ""
 }
 
-// invariants are what holds of every state. Each returns what violates it, or "".
+// invariants are the rules that every state keeps. Each returns how the state breaks it, or "".
 type invariants struct{ s *State }
 
 func (i invariants) order() string {

@@ -206,7 +206,7 @@ type Run struct {
 	runIndex // the index's part
 }
 
-// counts is how often a run's gates went back: what max_retries limits.
+// counts are how often the gates of a run failed or took a route back, which max_retries limits.
 type counts struct {
 	Fails  map[string]int            `json:"fails,omitempty"`  // gate -> its count of failures (8-semantics 14)
 	Routes map[string]map[string]int `json:"routes,omitempty"` // gate -> route back -> its count
@@ -215,9 +215,9 @@ type counts struct {
 	Same   map[string]*Sameness `json:"same,omitempty"`
 }
 
-// roles is the use of a run's roles.
+// roles are what the roles of a run have used, and what they may use.
 type roles struct {
-	// what each has used; the time of ended processes
+	// what each has used; of the time, that of ended processes
 	Roles      map[string]Spend `json:"roles,omitempty"`
 	RoleLimits map[string]Spend `json:"role_limits,omitempty"` // what each may use
 }
@@ -253,7 +253,7 @@ type Proc struct {
 	Reopened bool      `json:"reopened,omitempty"`
 }
 
-// Procs are processes.
+// Procs are the processes of a run, in the order of their start.
 type Procs []*Proc
 
 // Of returns the process with the key, or nil.
@@ -261,7 +261,7 @@ func (ps Procs) Of(key string) *Proc {
 	return find(ps, func(p *Proc) bool { return p.Key == key })
 }
 
-// alive returns the process that a fact of the run is about.
+// alive returns the process that a fact of the run is about, which must be there.
 func (ps Procs) alive(run, key, fact string) *Proc {
 	p := ps.Of(key)
 	if p == nil {
@@ -275,7 +275,7 @@ func (ps Procs) atWork(step string) bool {
 	return slices.ContainsFunc(ps, func(p *Proc) bool { return p.Step == step && p.Kind != ProcReview })
 }
 
-// inTree reports whether one works in the worktree.
+// inTree reports whether a process works in the worktree.
 func (ps Procs) inTree(tree string) bool {
 	return slices.ContainsFunc(ps, func(p *Proc) bool { return p.Tree == tree })
 }

@@ -110,7 +110,7 @@ func (r *Run) roleMoments(m *soonest) {
 	}
 }
 
-// moments sees those of an attempt whose process is p, nil if it has none.
+// moments shows m the moments of an attempt; p is its process, or nil.
 func (a *Attempt) moments(m *soonest, p *Proc, paused bool) {
 	switch a.State {
 	case Ready:
@@ -129,7 +129,7 @@ func (a *Attempt) moments(m *soonest, p *Proc, paused bool) {
 	}
 }
 
-// moments sees those of a round whose process is p, nil if it has none.
+// moments shows m the moments of a round; p is its process, or nil.
 func (q *Round) moments(m *soonest, p *Proc, paused bool) {
 	switch q.State {
 	case OnReview:

@@ -169,7 +169,7 @@ func TestCountsOfAStep(t *testing.T) { // not beside others, as above
 	countsOfAStep(newSandbox(t, "notify: {desktop: false}\nsandbox: {mode: off}\n"), stepCallsMost)
 }
 
-// TestCountsOfAHeldStep: what the daemon does for a launch in a sandbox, before it and beside it.
+// TestCountsOfAHeldStep: what the daemon does for a launch in a sandbox, before it and while it works.
 func TestCountsOfAHeldStep(t *testing.T) {
 	countsOfAStep(newCaged(t, "sandbox: {mode: on}\nroles: {\"*\": {agent: claude, network: none}}\n"), heldCallsMost)
 }

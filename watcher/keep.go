@@ -198,7 +198,7 @@ func (w *Watcher) checkOne(f *folder, l looked) {
 		}
 	}
 	w.mu.Lock()
-	if w.patrol.minds(f) { // it says when there is more to see than whether the watch still works
+	if w.patrol.minds(f) { // it finds changes; the keeper only tests the watch
 		f.nextCheck = boundary(later(now, f.nextCookie), w.opt.Check)
 	}
 	w.nextLook = earlier(w.nextLook, f.dueAt())

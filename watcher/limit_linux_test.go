@@ -76,17 +76,12 @@ func TestEventsEnd(t *testing.T) {
 	var opened atomic.Int32
 	o := quiet()
 	o.Retry, o.PollRescan = 20*time.Millisecond, 20*time.Millisecond
-	w := newFrom(o, func() (*fsnotify.Watcher, error) {
+	w := closed(t, newFrom(o, func() (*fsnotify.Watcher, error) {
 		if n := opened.Add(1); n == 2 || n == 3 {
 			return nil, errors.New("not now")
 		}
 		return fsnotify.NewWatcher()
-	})
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	}, newPatrol()))
 	dir := newDir(t)
 	add(t, w, dir)
 	tested(t, w, dir)

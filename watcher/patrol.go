@@ -5,9 +5,9 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// patrol looks at the folders that are watched well, each Check, and wakes the keeper for those that
-// are not as they were. It makes no system call that could block, so an idle process wakes once, in one
-// thread. Where the kernel has no such look, there is no patrol: the keeper looks at every folder.
+// patrol looks at the folders that have a working watch, every Check, and wakes the keeper for those that
+// have changed. It makes no system call that could block, so an idle process wakes once, in one thread.
+// Where the kernel lacks such calls, there is no patrol, and the keeper looks at every folder.
 type patrol struct {
 	alarm *alarm.Alarm
 	peek  *atomicfile.Peek
@@ -20,7 +20,7 @@ type post struct {
 	armed identity
 }
 
-// newPatrol returns nil where there can be none.
+// newPatrol returns nil where the kernel lacks the calls.
 func newPatrol() *patrol {
 	peek := atomicfile.NewPeek()
 	if peek == nil {
@@ -29,12 +29,12 @@ func newPatrol() *patrol {
 	return &patrol{alarm: alarm.New(), peek: peek}
 }
 
-// run looks around until the alarm is closed.
+// run looks at the folders every Check until the alarm is closed.
 func (p *patrol) run(w *Watcher) {
 	before := w.opt.Now()
 	for p.alarm.Wait(boundary(before, w.opt.Check).Sub(w.opt.Now())) {
 		now := w.opt.Now()
-		if p.round(w) || jumped(before, now) { // the keeper finds out what jumped
+		if p.round(w) || jumped(before, now) { // a clock jumped: the keeper checks all
 			poke(w.kick)
 		}
 		before = now
@@ -68,7 +68,7 @@ func (p *patrol) round(w *Watcher) (amiss bool) {
 	return amiss
 }
 
-// minds reports whether f is one of its folders. The caller holds the Watcher's mu. There may be no patrol.
+// minds reports whether the patrol looks at f; a nil patrol looks at none. The caller holds Watcher.mu.
 func (p *patrol) minds(f *folder) bool {
 	return p != nil && f.armed != identity{} && !f.polling && !f.hung
 }

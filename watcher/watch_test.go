@@ -232,12 +232,8 @@ func cookies(t *testing.T, dir string) []string {
 func TestNoInotify(t *testing.T) {
 	conform.Rule(t, "2-files signal 1", "it works without inotify")
 	o := Options{Rescan: time.Hour, Settle: time.Hour, PollRescan: 20 * time.Millisecond}
-	w := newFrom(o, func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") })
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	refused := func() (*fsnotify.Watcher, error) { return nil, errors.New("too many open files") }
+	w := closed(t, newFrom(o, refused, newPatrol()))
 	dir := newDir(t)
 	add(t, w, dir)
 	write(t, filepath.Join(dir, "x"), "1")
@@ -370,9 +366,14 @@ func TestBoundaryIsSteady(t *testing.T) {
 // What no event reported is found by the next check, in a folder that was empty and in one that was
 // not. A folder that is still empty is not hinted at.
 func TestMissedEventIsFound(t *testing.T) {
+	t.Run("by the patrol", func(t *testing.T) { missedEventIsFound(t, newPatrol()) })
+	t.Run("by the keeper", func(t *testing.T) { missedEventIsFound(t, nil) }) // macOS, old kernels
+}
+
+func missedEventIsFound(t *testing.T, p *patrol) {
 	o := quiet()
 	o.Check, o.CookieWait = 50*time.Millisecond, time.Hour
-	dir, w := newDir(t), start(t, o)
+	dir, w := newDir(t), closed(t, newFrom(o, fsnotify.NewWatcher, p))
 	defer blind(t, w, dir)()
 	add(t, w, dir)
 	poll(t, w, "the first cookie", func() bool { return len(cookies(t, dir)) == 1 })

@@ -123,7 +123,7 @@ func (o Options) withDefaults() Options {
 // It has three goroutines until Close. The reader (read.go) takes events and touches no file, so it
 // never falls behind. The keeper (keep.go) maintains the watches; its looks at the folders have
 // a goroutine of their own (keep_look.go), which may hang with a folder's file system. The patrol
-// (patrol.go) finds out at the least cost whether the keeper has anything to do.
+// (patrol.go) finds out at the lowest cost whether the keeper has anything to do.
 type Watcher struct {
 	opt  Options
 	open func() (*fsnotify.Watcher, error)
@@ -195,12 +195,13 @@ func identityOf(st atomicfile.Stat) identity { return identity{st.Dev, st.Ino} }
 
 // New returns a Watcher. It does not fail if inotify is missing or exhausted: then it polls all
 // folders, Health reports why, and it retries from time to time.
-func New(o Options) *Watcher { return newFrom(o, fsnotify.NewWatcher) }
+func New(o Options) *Watcher { return newFrom(o, fsnotify.NewWatcher, newPatrol()) }
 
-func newFrom(o Options, open func() (*fsnotify.Watcher, error)) *Watcher {
+func newFrom(o Options, open func() (*fsnotify.Watcher, error), p *patrol) *Watcher {
 	w := &Watcher{
 		opt:     o.withDefaults(),
 		open:    open,
+		patrol:  p,
 		hints:   make(chan string),
 		wake:    make(chan struct{}, 1),
 		kick:    make(chan struct{}, 1),
@@ -216,7 +217,6 @@ func newFrom(o Options, open func() (*fsnotify.Watcher, error)) *Watcher {
 	}
 	w.noEvents = "not asked for yet"
 	w.reopen()
-	w.patrol = newPatrol()
 	w.done.Go(w.read)
 	w.done.Go(w.keep)
 	if w.patrol != nil {

@@ -17,7 +17,12 @@ func quiet() Options {
 
 func start(t *testing.T, o Options) *Watcher {
 	t.Helper()
-	w := New(o)
+	return closed(t, New(o))
+}
+
+// closed has the Watcher closed at the end of the test.
+func closed(t *testing.T, w *Watcher) *Watcher {
+	t.Helper()
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)

@@ -7,8 +7,8 @@ import (
 	"sluice/internal/tree"
 )
 
-// sweepAfter is how long the git folder of an ended launch waits for the next launch, which may
-// begin at once and needs the disk. It is removed while that one works, or after this time.
+// sweepAfter is how long the git folder of an ended launch is kept for the next launch to remove, while
+// that one works: before, a launch needs the disk itself. Without a next launch, it is removed then.
 const sweepAfter = time.Second
 
 // leftovers are git folders of ended launches, to be removed.
@@ -17,10 +17,10 @@ type leftovers struct {
 
 	mu    sync.Mutex
 	gone  []string
-	timer *time.Timer // nil = there are none
+	timer *time.Timer // nil = gone is empty
 }
 
-// add has a folder removed by the next sweep. If none comes, later has to call it.
+// add leaves a folder to the next sweep. It calls later after sweepAfter, unless a sweep comes first.
 func (l *leftovers) add(dir string, later func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 // sent, so that a launch outlives a restart of this process.
 type Afar interface {
 	// Launch has a worker with all labels make the launch, once under its key, and waits for its end.
-	// prepare returns its order, before it is sent for the first time; its error is returned. nil: another
-	// machine may have sent it, and it is lost where no worker shows that it has it. A worker that is
-	// silent for too long has lost the launch. Any other error is ctx's, and the launch goes on.
+	// prepare returns its order, before it is sent for the first time; its error is returned. If prepare is
+	// nil, another machine may have sent the launch, and it is lost if no worker shows that it has it. A worker
+	// that is silent for too long has lost the launch. Any other error is ctx's, and the launch goes on.
 	Launch(ctx context.Context, key string, on []string, prepare func() (Sent, error), w Watch) (Back, error)
 	// Stop ends a launch and returns its end; nil: it was never sent. The error is ctx's.
 	Stop(ctx context.Context, key string) (*Back, error)
@@ -84,7 +84,7 @@ type Back struct {
 	Commit  string `json:"commit,omitempty"` // its files; "" = none come back
 	Tip     string `json:"tip,omitempty"`    // the last commit of its agent
 	Pack    string `json:"pack,omitempty"`   // digest of a pack of both, without Head and Start
-	Head    string `json:"head,omitempty"`   // of the order, with Start, for a machine that has not sent it
+	Head    string `json:"head,omitempty"`   // Head and Start of the order, for a machine that did not send it
 	Start   string `json:"start,omitempty"`
 	Refused string `json:"refused,omitempty"` // why its work cannot be taken
 }

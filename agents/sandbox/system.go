@@ -74,11 +74,11 @@ func Toolchain(dir, home string) string {
 	return dir
 }
 
-// folder is one of the machine's folders that are not empty. link is where it leads if it is a link
-// into another one.
+// folder is one of the machine's folders that is not empty. link is its target if it is a link into
+// another one.
 type folder struct{ dir, link string }
 
-// foldersFor is how long they are remembered: a tenth of a launch's system calls looked for them.
+// foldersFor is how long they are cached: finding them takes a tenth of a launch's system calls.
 const foldersFor = time.Second
 
 // folders finds and caches them.
@@ -88,7 +88,7 @@ type folders struct {
 	at    time.Time
 }
 
-// now returns the folders, as of the last foldersFor.
+// now returns the folders as they were at most foldersFor ago.
 func (f *folders) now() []folder {
 	f.mu.Lock()
 	defer f.mu.Unlock()

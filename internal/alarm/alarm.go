@@ -1,9 +1,9 @@
-// Package alarm wakes a goroutine now and then at the least cost.
+// Package alarm wakes a goroutine from time to time at the lowest cost.
 //
-// A Go timer that ends in an idle process wakes three threads, among them the runtime's monitor, which
-// then looks about for a while (sysmon of Go 1.26): six wake-ups and more. A timer of
-// the kernel is a descriptor that the runtime waits for as it does for a socket: one thread wakes, and
-// the monitor sleeps on until somebody makes a system call (TestOneWakeUp).
+// A Go timer that fires in an idle process wakes three threads. One is the runtime's monitor, which then
+// polls for a while (sysmon of Go 1.26): six wake-ups or more. A kernel timer is a descriptor that the
+// runtime waits for as for a socket: one thread wakes, and the monitor sleeps until a goroutine makes a
+// system call (TestOneWakeUp).
 //
 // Where the system has no such timer, an Alarm is a Go timer.
 package alarm
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Alarm wakes one goroutine, which calls Wait. Any goroutine may call Close, once.
+// Alarm wakes the one goroutine that calls Wait. Any goroutine may call Close, once.
 type Alarm struct {
 	file  *os.File // nil: timer is used
 	conn  syscall.RawConn
@@ -24,10 +24,15 @@ type Alarm struct {
 }
 
 // New returns an Alarm.
-func New() *Alarm {
+func New() *Alarm { return of(open()) }
+
+// of returns an Alarm that waits for file, or for a Go timer if there is no file or the runtime cannot
+// wait for it: epoll refuses more than fs.epoll.max_user_watches (epoll(7)).
+func of(file *os.File) *Alarm {
 	a := &Alarm{ended: make(chan struct{})}
-	if file := open(); file != nil {
-		if conn, err := file.SyscallConn(); err == nil {
+	if file != nil {
+		conn, err := file.SyscallConn()
+		if err == nil && file.SetDeadline(time.Time{}) == nil {
 			a.file, a.conn = file, conn
 			return a
 		}
@@ -37,7 +42,7 @@ func New() *Alarm {
 	return a
 }
 
-// Wait waits for d and reports whether it did: false means that the Alarm is closed.
+// Wait waits for d and returns true, or false once the Alarm is closed.
 func (a *Alarm) Wait(d time.Duration) bool {
 	if a.file != nil {
 		return wait(a.conn, max(d, 1))
@@ -61,7 +66,7 @@ func (a *Alarm) Close() {
 	a.timer.Stop()
 }
 
-// Every calls f at each multiple of d on the clock until ctx ends, so that all who do so wake at once.
+// Every calls f at each multiple of d on the clock until ctx ends, so that all who do so wake together.
 func Every(ctx context.Context, d time.Duration, f func()) {
 	a := New()
 	defer context.AfterFunc(ctx, a.Close)()

@@ -19,11 +19,12 @@ const (
 	windows = 20
 )
 
-// TestOneWakeUp: an alarm wakes one thread of an idle process, and that once.
+// TestOneWakeUp: an alarm wakes one thread of an idle process, once.
 func TestOneWakeUp(t *testing.T) {
 	if os.Getenv(sleeper) != "" {
 		for a := New(); a.Wait(pace); {
 		}
+		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestOneWakeUp$")
 	cmd.Env = append(os.Environ(), sleeper+"=1")

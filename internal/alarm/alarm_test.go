@@ -2,11 +2,12 @@ package alarm
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 )
 
-// TestWait: an alarm waits as long as it was asked to, again and again, until it is closed.
+// TestWait: an alarm waits for the given time, again and again, until it is closed.
 func TestWait(t *testing.T) {
 	a := New()
 	for _, d := range []time.Duration{0, -time.Second, time.Millisecond, 30 * time.Millisecond} {
@@ -31,6 +32,25 @@ func TestWait(t *testing.T) {
 	}
 	if a.Wait(time.Millisecond) {
 		t.Error("a closed alarm waits")
+	}
+}
+
+// TestWaitWithoutTheKernel: where the runtime cannot wait for the kernel's timer, an alarm waits all the
+// same, and does not end.
+func TestWaitWithoutTheKernel(t *testing.T) {
+	file, err := os.Open(os.Args[0]) // epoll refuses a regular file
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []*Alarm{of(nil), of(file)} {
+		for range 2 {
+			if began := time.Now(); !a.Wait(10*time.Millisecond) || time.Since(began) < 10*time.Millisecond {
+				t.Errorf("it waited for %s", time.Since(began))
+			}
+		}
+		if a.Close(); a.Wait(time.Hour) {
+			t.Error("a closed alarm waits")
+		}
 	}
 }
 

@@ -10,14 +10,15 @@ import (
 )
 
 // Peek looks at folders without ever waiting for a disk or a server, and without waking the runtime's
-// monitor thread. It serves one goroutine.
+// monitor thread. One goroutine at a time may use it.
 type Peek struct {
 	path []byte
 	how  unix.OpenHow
 	st   unix.Statx_t
 }
 
-// NewPeek returns a Peek; nil if the kernel (before Linux 5.12) or a filter of system calls has none.
+// NewPeek returns a Peek, or nil if the kernel (before Linux 5.12) lacks its system calls or a filter
+// refuses them.
 func NewPeek() *Peek {
 	p := &Peek{how: unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: resolveCached}}
 	if _, ok := p.Dir("/"); !ok {
@@ -26,9 +27,9 @@ func NewPeek() *Peek {
 	return p
 }
 
-// Dir returns what Lstat would of the folder at path, if the kernel has all of it in memory and a
-// folder is there. The calls are raw: with RESOLVE_CACHED the first returns EAGAIN where it would
-// block (openat2(2)), with AT_STATX_DONT_SYNC the second asks no server (statx(2)).
+// Dir returns what Lstat would return for the folder at path, if a folder is there and the kernel has all
+// of it in memory. The calls are raw: with RESOLVE_CACHED the first returns EAGAIN where it would block
+// (openat2(2)), with AT_STATX_DONT_SYNC the second asks no server (statx(2)).
 func (p *Peek) Dir(path string) (Stat, bool) {
 	p.path = append(append(p.path[:0], path...), 0)
 	fd, _, errno := syscall.RawSyscall6(unix.SYS_OPENAT2, atCwd, uintptr(unsafe.Pointer(&p.path[0])),

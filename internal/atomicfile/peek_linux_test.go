@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestPeek: a look without waiting returns what Lstat does, of folders alone.
+// TestPeek: Dir returns what Lstat does, for folders only.
 func TestPeek(t *testing.T) {
 	p := NewPeek()
 	if p == nil {

@@ -2,10 +2,10 @@
 
 package atomicfile
 
-// Peek looks at folders without waiting, on Linux.
+// Peek looks at folders without waiting; only Linux has it.
 type Peek struct{}
 
-// NewPeek returns nil: this system has no such look.
+// NewPeek returns nil: this system lacks the calls.
 func NewPeek() *Peek { return nil }
 
 // Dir is never called.

@@ -1,6 +1,6 @@
 // Package ids says what an id is: of a workflow, step, gate, route, role, agent or task, and of a
-// run. An id is one element of a path, whatever the system. It also says what the machines' own names are:
-// hexadecimal digits, and labels.
+// run. An id is one element of a path, whatever the system. It also says what the labels of workers are,
+// and digests and keys in hexadecimal.
 package ids
 
 import (
@@ -48,20 +48,20 @@ func fault(s string, most int) string {
 	return ""
 }
 
-// LabelsFault returns what is wrong with labels, of which there must be at least so many; "" = nothing.
+// LabelsFault returns what is wrong with labels, of which there must be least to MaxLabels; "" = nothing.
 func LabelsFault(labels []string, least int) string {
 	if n := len(labels); n < least || n > MaxLabels {
 		return fmt.Sprintf("%d labels: want %d to %d", n, least, MaxLabels)
 	}
 	for _, l := range labels {
 		if why := Fault(l); why != "" {
-			return fmt.Sprintf("%.40q: a label %s", l, why)
+			return fmt.Sprintf("label %.40q %s", l, why)
 		}
 	}
 	return ""
 }
 
-// Hex reports whether s is so many bytes as lower-case hexadecimal digits.
+// Hex reports whether s is that many bytes in lower-case hexadecimal.
 func Hex(s string, bytes int) bool {
 	b, err := hex.DecodeString(s)
 	return err == nil && len(b) == bytes && hex.EncodeToString(b) == s

@@ -36,7 +36,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestLabelsFault: how many labels there may be, and what each is.
+// TestLabelsFault: how many labels there may be, and what each may be.
 func TestLabelsFault(t *testing.T) {
 	t.Parallel()
 	many := strings.Split(strings.Repeat("a,", MaxLabels)+"a", ",")
@@ -49,7 +49,7 @@ func TestLabelsFault(t *testing.T) {
 		{nil, 1, "0 labels: want 1 to 16"},
 		{many[1:], 1, ""},
 		{many, 0, "17 labels: want 0 to 16"},
-		{[]string{"linux", "a b"}, 1, `"a b": a label is not an id: letters, digits and . _ - only, a letter or digit first`},
+		{[]string{"linux", "a b"}, 1, `label "a b" is not an id: letters, digits and . _ - only, a letter or digit first`},
 	} {
 		if got := LabelsFault(c.labels, c.least); got != c.want {
 			t.Errorf("%q: %q, want %q", c.labels, got, c.want)

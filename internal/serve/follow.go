@@ -15,14 +15,13 @@ import (
 	"sluice/watcher"
 )
 
-// settingsEvery is how often settings are checked that send no events, at the moments of the repos' own
-// rescans, so that one wakeup serves all. The others are checked each rareEvery, and their events asked
-// for again each armEvery, and when they have changed.
+// settingsEvery is how often settings that send no events are checked, together with the repos' own
+// rescans, so that one wake-up serves all. The others are checked every rareEvery. Their events are
+// requested again every armEvery, and when the settings have changed.
 const (
 	settingsEvery = 5 * time.Second
 	rareEvery     = time.Minute
 	armEvery      = 5 * time.Minute
-	freshMost     = 10 * time.Second
 )
 
 func (w *Parts) settingsFiles(root string) [2]string {
@@ -63,10 +62,10 @@ func (s *liveSettings) look(pass settings.Pass, now time.Time, hinted bool) (soo
 	return s.reread(pass, now)
 }
 
-// fresh has settings that no event reported read before a launch, for example of a folder that was
-// renamed or mounted over above them. It waits until they are complete, for freshMost at the longest.
+// fresh reads settings whose change no event reported, before a launch: for example, a folder above them
+// was renamed or mounted over. It waits until the files are complete.
 func (s *liveSettings) fresh(ctx context.Context) {
-	for end := time.Now().Add(freshMost); s.reread(settings.Pass{}, time.Now()) && time.Now().Before(end); {
+	for s.reread(settings.Pass{}, time.Now()) {
 		select {
 		case <-ctx.Done():
 			return
@@ -75,14 +74,14 @@ func (s *liveSettings) fresh(ctx context.Context) {
 	}
 }
 
-// reread is look without the events; any goroutine may call it.
+// reread is look without the events. Any goroutine may call it.
 func (s *liveSettings) reread(pass settings.Pass, now time.Time) (soon bool) {
 	s.rereads.Lock()
 	defer s.rereads.Unlock()
 	if changed, soon := s.files.Changed(pass, now); !changed {
 		return soon
 	}
-	s.parts.pokeSettings() // their folder may be another now
+	s.parts.pokeSettings() // their folder may have been exchanged: its events are requested again
 	before := s.now().Engine()
 	cfg, err := s.again()
 	if s.parts.faulty(s, err) {

@@ -14,9 +14,9 @@ import (
 const (
 	// lookAtMemory is how often the daemon checks for memory to return.
 	lookAtMemory = 15 * time.Second
-	// quietBytes are allocated at most between two looks while little is going on.
+	// quietBytes are allocated at most between two looks while little happens.
 	quietBytes = 1 << 20
-	// leastHeap is how large the runtime lets a heap grow in any case, by default.
+	// leastHeap is the size to which the runtime lets any heap grow by default.
 	leastHeap = 4 << 20
 )
 
@@ -32,10 +32,10 @@ func giveBack(ctx context.Context) {
 	})
 }
 
-// rest is whether little is going on, and all garbage has been collected.
+// rest detects that little happens, and stops garbage collection meanwhile.
 type rest struct {
-	allocated uint64 // in bytes, at the last look
-	held      atomic.Bool
+	allocated uint64      // in bytes, at the last look
+	held      atomic.Bool // garbage collection is stopped
 }
 
 // is reports whether it is time to collect what is left: little was allocated since the last look.
@@ -45,15 +45,19 @@ func (r *rest) is(allocated uint64) bool {
 	return quiet && !r.held.Load()
 }
 
-// hold has no garbage collected until there is about as much as the runtime waits for anyway. Without
-// it, an idle process collects every two minutes (forcegcperiod of Go 1.26), which wakes it some seventy
-// times. The first collection ends the hold.
+// hold stops garbage collection until there is about as much garbage as the runtime waits for anyway.
+// Otherwise an idle process collects every two minutes (forcegcperiod of Go 1.26), which wakes it some
+// seventy times. The first collection ends the hold.
 func (r *rest) hold() {
 	now := measure("/memory/classes/total:bytes", "/memory/classes/heap/released:bytes", "/gc/heap/live:bytes")
 	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(limit, int64(now[0]-now[1]+max(now[2], leastHeap))))
+	more := max(now[2], leastHeap)
+	if percent >= 0 {
+		more = more * uint64(percent) / 100
+	}
+	debug.SetMemoryLimit(min(limit, int64(now[0]-now[1]+more)))
 	r.held.Store(true)
-	collected := &struct{ _ *int }{} // a pointer: the tiniest objects may outlive a collection
+	collected := &struct{ _ *int }{} // a pointer: tiny objects without one may outlive a collection
 	runtime.AddCleanup(collected, func(struct{}) {
 		debug.SetMemoryLimit(limit)
 		debug.SetGCPercent(percent)
@@ -61,7 +65,7 @@ func (r *rest) hold() {
 	}, struct{}{})
 }
 
-// measure returns the runtime's figures of these names.
+// measure returns the runtime's metrics with these names.
 func measure(names ...string) (out []uint64) {
 	samples := make([]metrics.Sample, len(names))
 	for i, name := range names {

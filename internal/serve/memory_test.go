@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestMemoryIsGivenBackOnceAtRest: not while work goes on, and not again before there was some.
+// TestMemoryIsGivenBackOnceAtRest: memory is not returned while work goes on, and then once.
 func TestMemoryIsGivenBackOnceAtRest(t *testing.T) {
 	var r rest
 	const work = quietBytes
@@ -23,8 +23,8 @@ func TestMemoryIsGivenBackOnceAtRest(t *testing.T) {
 	}
 }
 
-// TestHoldEndsWithTheFirstCollection: at rest nothing is collected, but as soon as there is as much
-// garbage as ever it is, and all is as it was before.
+// TestHoldEndsWithTheFirstCollection: a hold ends with the usual amount of garbage, and then the settings
+// of the runtime are what they were before.
 func TestHoldEndsWithTheFirstCollection(t *testing.T) {
 	percent, limit := debug.SetGCPercent(80), debug.SetMemoryLimit(1<<40)
 	defer func() {
@@ -50,6 +50,29 @@ func TestHoldEndsWithTheFirstCollection(t *testing.T) {
 			t.Errorf("then %d %% and at most %d bytes", p, l)
 		}
 	}
+}
+
+// TestHoldKeepsGOGC: a hold lets garbage grow as GOGC says, here by a tenth of what lives, not by all of it.
+func TestHoldKeepsGOGC(t *testing.T) {
+	percent := debug.SetGCPercent(10)
+	defer debug.SetGCPercent(percent)
+	const mib = 64
+	live := make([]byte, mib<<20)
+	debug.FreeOSMemory()
+	var r rest
+	r.hold()
+	made := 0
+	for ; r.held.Load() && made < mib; made++ {
+		waste(make([]byte, 1<<20))
+		runtime.Gosched()
+	}
+	if made > mib/2 {
+		t.Errorf("%d MiB of garbage beside %d MiB", made, len(live)>>20)
+	}
+	for r.held.Load() {
+		runtime.GC()
+	}
+	runtime.KeepAlive(live)
 }
 
 //go:noinline

@@ -100,7 +100,7 @@ func packFor(ctx context.Context, repo *git.Repo, packs *cluster.Packs, commit s
 // keepLate keeps the work of a launch that was given up: see workers.Late.
 func keepLate(ctx context.Context, root string, repo *git.Repo, packs *cluster.Packs, s launch.Sent,
 	back launch.Back) (kept, why string, err error) {
-	// What is kept of a run goes with its folder, once. An order of another machine does not say where that is.
+	// Late work is removed together with its run's folder. Only an order of this machine names that.
 	folder, _, _ := strings.Cut(strings.TrimPrefix(s.Dir, layout.RunsDir+"/"), "/")
 	if folder != "" && !layout.IsDir(filepath.Join(root, layout.RunsDir, folder)) {
 		return "", "what was kept of its run has been removed", nil

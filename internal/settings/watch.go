@@ -12,13 +12,18 @@ import (
 // file in parts, and half a file may say less than the whole.
 const Settle = time.Second
 
+// SettleMost is how long files that keep changing are waited for, at most. An agent that no sandbox holds
+// could otherwise change the project's file again and again, and the person's would never be read.
+const SettleMost = 10 * time.Second
+
 // Files are the watched settings files: the person's and the project's.
 type Files struct {
 	Paths [2]string // "" = none
 
 	mu    sync.Mutex
 	read  Stamps    // at the last read
-	seen  Stamps    // at the last look
+	seen  Stamps    // at the last look; read until it finds a change
+	first time.Time // when a look first found a change since the last read
 	since time.Time // when seen changed
 }
 
@@ -49,7 +54,7 @@ func (f *Files) at(p Pass) Stamps { return Stamps{p.stat(f.Paths[0]), p.stat(f.P
 func (f *Files) WereRead(at Stamps) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.read = at
+	f.read, f.seen = at, at
 }
 
 // Changed reports whether the files have changed and are complete. soon means that they have
@@ -58,14 +63,16 @@ func (f *Files) Changed(p Pass, now time.Time) (changed, soon bool) {
 	is := f.at(p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if is != f.read && is != f.seen {
+	if is == f.read {
+		f.seen = is
+		return false, false
+	}
+	if f.seen == f.read {
+		f.first = now
+	}
+	if is != f.seen {
 		f.seen, f.since = is, now
 	}
-	switch {
-	case is == f.read:
-		return false, false
-	case now.Sub(f.since) < Settle:
-		return false, true
-	}
-	return true, false
+	rest := now.Sub(f.since) >= Settle || now.Sub(f.first) >= SettleMost
+	return rest, !rest
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"os"
 	"testing"
 	"time"
 )
@@ -30,4 +31,49 @@ func TestFilesAreReadOnceWhole(t *testing.T) {
 	is(3*Settle, false, true)
 	f.WereRead(f.Now())
 	is(4*Settle, false, false)
+}
+
+// TestFilesThatAreAway: some editors remove a file and write it again. What is missing for a moment does not
+// count, not even the first time: without the file, all settings would be the defaults.
+func TestFilesThatAreAway(t *testing.T) {
+	w := newWorld(t)
+	w.write(".workflow/config.yaml", "grace: 1s\n")
+	f := &Files{Paths: [2]string{"", ProjectFile(w.dir)}}
+	f.WereRead(f.Now())
+	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	if err := os.Remove(f.Paths[1]); err != nil {
+		t.Fatal(err)
+	}
+	if changed, soon := f.Changed(Pass{}, start); changed || !soon {
+		t.Errorf("missing for a moment: changed %v, soon %v", changed, soon)
+	}
+	w.write(".workflow/config.yaml", "grace: 1s\n")
+	if changed, _ := f.Changed(Pass{}, start.Add(Settle)); changed {
+		t.Error("there again for a moment: changed")
+	}
+	if changed, _ := f.Changed(Pass{}, start.Add(2*Settle)); !changed {
+		t.Error("there again: not changed")
+	}
+}
+
+// TestFilesThatNeverRest: changing one file again and again does not keep the other from being read.
+func TestFilesThatNeverRest(t *testing.T) {
+	w := newWorld(t)
+	f := &Files{Paths: [2]string{"", ProjectFile(w.dir)}}
+	start, text := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), ""
+	for range 2 {
+		for after := time.Duration(0); ; after += Settle / 2 {
+			text += "#"
+			w.write(".workflow/config.yaml", text)
+			changed, soon := f.Changed(Pass{}, start.Add(after))
+			if want := after >= SettleMost; changed != want || soon == want {
+				t.Fatalf("after %s: changed %v, soon %v", after, changed, soon)
+			}
+			if changed {
+				break
+			}
+		}
+		f.WereRead(f.Now())
+		start = start.Add(time.Hour)
+	}
 }

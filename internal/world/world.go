@@ -46,7 +46,7 @@ type Options struct {
 	// Terminal opens a terminal in dir with a sluice command; nil: there is none.
 	Terminal func(ctx context.Context, dir string, args []string) error
 	Settings func() settings.Settings // called at each launch
-	Fresh    func(context.Context)    // has Settings return what counts now, before each launch; may be nil
+	Fresh    func(context.Context)    // reads the settings again if they have changed, before each launch; may be nil
 	Self     string                   // sluice's own binary, which plays stubs; "" = none
 	Environ  []string                 // the daemon's; agents get what is allowed of it
 	Logf     func(string, ...any)     // errors that did not stop the work; may be nil

@@ -134,7 +134,7 @@ func percent(p float64) string { return fmt.Sprintf("%.3f %%", p) }
 // usage is what a process and its children cost over a window.
 type usage struct {
 	percent   float64 // of a core
-	switches  float64 // a second, those that a thread chose
+	switches  float64 // a second, those by which a thread waits
 	mib       float64 // resident at the end
 	anonMiB   float64
 	processes int

@@ -1,0 +1,45 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// TestAsk: a question that was given up is not answered later, and one that is being answered is not given
+// up, so that the caller alone reads what the answer wrote.
+func TestAsk(t *testing.T) {
+	q := newQueue(&troubles{opt: &RepoOptions{}})
+	given, cancel := context.WithCancel(t.Context())
+	said := make(chan error, 1)
+	late := 0
+	go func() { said <- q.ask(given, func(*core) { late++ }) }()
+	it := <-q.items
+	cancel()
+	if err := <-said; !errors.Is(err, context.Canceled) {
+		t.Fatalf("given up: %v", err)
+	}
+	if it.ask(nil); late != 0 {
+		t.Error("a question that was given up is answered")
+	}
+
+	slow, cancel := context.WithCancel(t.Context())
+	answer := 0
+	go func() { said <- q.ask(slow, func(*core) { cancel(); answer = 1 }) }()
+	it = <-q.items
+	it.ask(nil)
+	if err := <-said; err != nil || answer != 1 {
+		t.Errorf("given up during the answer %d: %v", answer, err)
+	}
+
+	go func() { said <- q.ask(t.Context(), func(*core) { answer++ }) }()
+	it = <-q.items
+	it.ask(nil)
+	close(q.gone)
+	if err := <-said; err != nil || answer != 2 { // the end of the loop changes nothing about it
+		t.Errorf("answered before the end: %d, %v", answer, err)
+	}
+	if err := q.ask(t.Context(), func(*core) {}); !errors.Is(err, ErrStopped) {
+		t.Errorf("after the end: %v", err)
+	}
+}
