@@ -74,7 +74,7 @@ type seen struct {
 type live struct {
 	calls  int
 	token  string    // "" = it was not sent yet
-	worker string    // that it was sent to
+	worker string    // that it was sent to; "" with a token: it is looked for
 	marked time.Time // of the newest heartbeat that its worker has marked, by the worker's clock
 	at     time.Time // when that came
 }
@@ -161,7 +161,7 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 		if x == nil {
 			over = append(over, l.Key)
 		} else if x.shown(b, l) {
-			x.marked, x.at = b.At, time.Now()
+			x.worker, x.marked, x.at = b.Worker, b.At, time.Now()
 		}
 	}
 	d.mu.Unlock()
@@ -194,10 +194,11 @@ func (d *Desk) replyTo(ctx context.Context, worker string, greets bool, over []s
 	})
 }
 
-// shown reports whether a heartbeat shows that the launch goes on: it is of the worker that has the
-// launch's token, and newer than the last one, whoever has sent it.
+// shown reports whether a heartbeat shows that the launch goes on, or who has one that is looked for: it
+// is of the worker that has the launch's token, and newer than the last one, whoever has sent it.
 func (x *live) shown(b Beat, l Doing) bool {
-	return x.token != "" && x.worker == b.Worker && !l.Ended && b.At.After(x.marked) && l.marked(b, x.token)
+	its := x.worker == "" || x.worker == b.Worker && !l.Ended
+	return x.token != "" && its && b.At.After(x.marked) && l.marked(b, x.token)
 }
 
 // dropOver has a worker forget a launch that nobody waits for: its result is in, or it was given up and
