@@ -55,12 +55,12 @@ type Desk struct {
 
 	mu      sync.Mutex // guards what follows
 	workers map[string]*seen
-	live    map[string]*live  // the launches that calls wait for
-	asked   time.Time         // the time of the newest request
-	asks    map[string]bool   // workers that are asked what their heartbeat makes necessary
-	odd     map[string]string // worker -> what of its messages was refused last
-	epoch   int64             // in which this machine decides
-	leads   time.Time         // since when
+	live    map[string]*live   // the launches that calls wait for
+	asked   time.Time          // the time of the newest request
+	asks    map[string]bool    // workers that are asked what their heartbeat makes necessary
+	odd     map[string]*oddity // by worker
+	epoch   int64              // in which this machine decides
+	leads   time.Time          // since when
 }
 
 // seen is a worker as its newest heartbeat says.
@@ -85,7 +85,7 @@ var _ launch.Afar = (*Desk)(nil)
 func NewDesk(o DeskOptions) (*Desk, error) {
 	ctx, quit := context.WithCancel(context.Background())
 	d := &Desk{opt: o, began: time.Now(), quit: quit, workers: map[string]*seen{}, live: map[string]*live{},
-		asks: map[string]bool{}, odd: map[string]string{}}
+		asks: map[string]bool{}, odd: map[string]*oddity{}}
 	beats := make(chan *nats.Msg, beatsAhead)
 	var err error
 	if d.subs, err = o.Conn.Listen(prefix+"*"+beatEnd, beats); err != nil {
@@ -116,15 +116,38 @@ func (d *Desk) Close() error {
 // Key returns the public key that signs what workers are asked; "" = nothing is signed.
 func (d *Desk) Key() string { return d.opt.Conn.Key() }
 
-// refuse reports once what of a worker's messages is not taken.
+// What of a worker's messages is reported: that many lines in that time, of so many workers.
+const (
+	oddMost  = 100
+	oddEvery = time.Hour
+)
+
+// oddity is what of a worker's messages was refused.
+type oddity struct {
+	last  string
+	lines int
+	since time.Time // of the first
+}
+
+// refuse reports what of a worker's messages is not taken, what is repeated once. A worker cannot fill
+// the log.
 func (d *Desk) refuse(worker, what string) {
 	d.mu.Lock()
-	known := d.odd[worker] == what
-	if len(d.odd) < maxWorkers {
-		d.odd[worker] = what
+	o := d.odd[worker]
+	if o == nil || time.Since(o.since) > oddEvery {
+		o = &oddity{since: time.Now()}
 	}
+	silent := o.last == what || o.lines == oddMost || d.odd[worker] == nil && len(d.odd) >= maxWorkers
+	if !silent {
+		o.last, o.lines, d.odd[worker] = what, o.lines+1, o
+	}
+	last := o.lines == oddMost
 	d.mu.Unlock()
-	if !known {
+	switch {
+	case silent:
+	case last:
+		d.opt.Logf("worker %.40s: refused: %s (more of it is not reported for up to %s)", worker, what, oddEvery)
+	default:
 		d.opt.Logf("worker %.40s: refused: %s", worker, what)
 	}
 }

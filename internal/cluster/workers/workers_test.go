@@ -540,6 +540,35 @@ func TestForgedResultIsRefused(t *testing.T) {
 	}
 }
 
+// A worker cannot fill the log of who decides.
+func TestRefusalsAreBounded(t *testing.T) {
+	t.Parallel()
+	out := &log{}
+	d := &Desk{opt: DeskOptions{Logf: out.logf}, odd: map[string]*oddity{}}
+	for n := range 10 * oddMost {
+		d.refuse("a", fmt.Sprintf("its heartbeat: launch %d", n%2))
+	}
+	d.refuse("b", "its answer")
+	d.refuse("b", "its answer")
+	if n := strings.Count(out.String(), "worker a"); n != oddMost || strings.Count(out.String(), "not reported for up to") != 1 {
+		t.Errorf("%d lines:\n%s", n, out)
+	}
+	if n := strings.Count(out.String(), "worker b"); n != 1 {
+		t.Errorf("another's: %d lines", n)
+	}
+	for n := range 2 * maxWorkers {
+		d.refuse(fmt.Sprint(n), "its heartbeat")
+	}
+	if len(d.odd) != maxWorkers {
+		t.Errorf("%d are kept", len(d.odd))
+	}
+	d.odd["a"].since = time.Now().Add(-2 * oddEvery)
+	d.refuse("a", "again")
+	if !strings.Contains(out.String(), "worker a: refused: again\n") {
+		t.Error("later it is not reported any more")
+	}
+}
+
 // A launch waits for a worker that has all labels and a free slot, and is ended there.
 func TestAssignAndStop(t *testing.T) {
 	conform.Rule(t, "13-workers assign", "a worker with all labels and a free slot; one that is gone or full is passed over")
