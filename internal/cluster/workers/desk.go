@@ -59,8 +59,7 @@ type Desk struct {
 	asked   time.Time          // the time of the newest request
 	asks    map[string]bool    // workers that are asked what their heartbeat makes necessary
 	odd     map[string]*oddity // by worker
-	epoch   int64              // in which this machine decides
-	leads   time.Time          // since when
+	records records
 }
 
 // seen is a worker as its newest heartbeat says.
@@ -85,7 +84,7 @@ var _ launch.Afar = (*Desk)(nil)
 func NewDesk(o DeskOptions) (*Desk, error) {
 	ctx, quit := context.WithCancel(context.Background())
 	d := &Desk{opt: o, began: time.Now(), quit: quit, workers: map[string]*seen{}, live: map[string]*live{},
-		asks: map[string]bool{}, odd: map[string]*oddity{}}
+		asks: map[string]bool{}, odd: map[string]*oddity{}, records: records{begun: map[string]bool{}}}
 	beats := make(chan *nats.Msg, beatsAhead)
 	var err error
 	if d.subs, err = o.Conn.Listen(prefix+"*"+beatEnd, beats); err != nil {
@@ -165,9 +164,6 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 	}
 	epoch := d.opt.Lead()
 	d.mu.Lock()
-	if epoch != d.epoch {
-		d.epoch, d.leads = epoch, time.Now()
-	}
 	if d.workers[worker] == nil && len(d.workers) >= maxWorkers {
 		d.mu.Unlock()
 		return
@@ -225,20 +221,18 @@ func (x *live) shown(b Beat, l Doing) bool {
 }
 
 // dropOver has a worker forget a launch that nobody waits for: its result is in, or it was given up and
-// what it has made is kept. One that another machine has sent may still be looked for: see find.
+// what it has made is kept, or the journal does not have it.
 func (d *Desk) dropOver(ctx context.Context, worker, key string) error {
 	r, err := d.load(key)
-	if errors.Is(err, fs.ErrNotExist) && d.leadsFor() < 2*d.silence() {
+	none := errors.Is(err, fs.ErrNotExist)          // another machine may have sent it
+	mayHave := r.Worker == worker || r.Worker == "" // "": as above
+	waits := r.Result == nil && r.Worker == worker && !r.Lost
+	switch {
+	case err != nil && !none:
 		return nil
-	}
-	if err == nil && r.Result == nil && r.Worker == worker && !r.Lost {
-		return nil // whoever waits for it comes back
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	mayHave := r.Worker == worker || r.Worker == "" // "": another machine has sent it
-	if err == nil && r.Lost && !r.Seen && mayHave && !d.late(ctx, &r, worker) {
+	case (none || waits) && !d.unrecorded(key):
+		return nil // whoever waits for it comes, or comes back
+	case r.Lost && !r.Seen && mayHave && !d.late(ctx, &r, worker):
 		return nil // it is asked again
 	}
 	_, err = d.ask(ctx, worker, call{Do: doDrop, Key: key})
@@ -259,13 +253,6 @@ func (d *Desk) Workers() []Beat {
 	}
 	slices.SortFunc(out, func(a, b Beat) int { return strings.Compare(a.Name+a.Worker, b.Name+b.Worker) })
 	return out
-}
-
-// leadsFor returns how long this machine has decided.
-func (d *Desk) leadsFor() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return time.Since(d.leads)
 }
 
 func (d *Desk) silence() time.Duration { return max(d.opt.Lease(), silentLeast) }
@@ -335,6 +322,7 @@ func (d *Desk) holds(key string) func() {
 	if d.live[key] == nil {
 		d.live[key] = &live{}
 	}
+	d.records.begun[layout.LaunchOf(key)] = true
 	x := d.live[key]
 	x.calls++
 	return func() {
