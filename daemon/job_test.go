@@ -3,6 +3,7 @@ package daemon
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"sluice/engine"
@@ -51,5 +52,16 @@ func TestTaskAnswersAreTold(t *testing.T) {
 	}
 	if short := listStatus(l, false); len(short.Tasks) != 1 || short.Tasks[0].Answer != nil {
 		t.Errorf("%+v", short.Tasks)
+	}
+}
+
+// TestScansNameTheRecord: each process is named, also one that is to be ended because its run is over.
+func TestScansNameTheRecord(t *testing.T) {
+	st := &engine.State{Order: []string{"w-1", "w-2"}, Runs: map[string]*engine.Run{
+		"w-1": {ID: "w-1", Phase: engine.RunAborted, Procs: engine.Procs{{Key: "w-1/A#1.1"}}},
+		"w-2": {ID: "w-2", Phase: engine.RunRunning, Procs: engine.Procs{{Key: "w-2/A#1.1"}, {Key: "w-2/B#1.1"}}},
+	}}
+	if got := inboxes(st, nil).Procs; !slices.Equal(got, []string{"w-1/A#1.1", "w-2/A#1.1", "w-2/B#1.1"}) {
+		t.Errorf("%v", got)
 	}
 }

@@ -185,6 +185,9 @@ func inboxes(st *engine.State, only []job.Place) job.Inboxes {
 		run := st.Runs[id]
 		if run != nil {
 			maps.Copy(in.Refused, run.Refused)
+			for _, p := range run.Procs {
+				in.Procs = append(in.Procs, p.Key)
+			}
 		}
 		if !run.Live() {
 			continue

@@ -271,7 +271,11 @@ func (f Far) End(ctx context.Context, l Order) (main *Ended, some bool, err erro
 	if f.of == nil {
 		return nil, false, nil
 	}
-	for _, key := range sentUnder(f.ls.PIDFile(l.Key), l.Key) {
+	keys := sentUnder(f.ls.PIDFile(l.Key), l.Key)
+	if l.Found && f.has(l) && !slices.Contains(keys, l.Key) {
+		keys = append(keys, l.Key)
+	}
+	for _, key := range keys {
 		back, err := f.of.Stop(ctx, key)
 		if err != nil {
 			return nil, true, err

@@ -26,7 +26,11 @@ func (k *known) Launch(_ context.Context, _ string, _ []string, prepare func() (
 	}
 	return Back{Exit: engine.Exit{Code: 7}}, nil
 }
-func (*known) Stop(context.Context, string) (*Back, error)        { return nil, nil }
+func (k *known) Stop(context.Context, string) (*Back, error) {
+	k.looks++
+	return &Back{Exit: engine.Exit{Code: -1, Stopped: true}}, nil
+}
+func (*known) Recorded([]string)                                  {}
 func (k *known) Knows(key string) bool                            { return k.keys[key] }
 func (*known) Token(string) string                                { return "" }
 func (*known) Get(context.Context, string) (io.ReadCloser, error) { return nil, nil }
@@ -51,6 +55,36 @@ func TestFoundLaunchIsSentOnce(t *testing.T) {
 		_, err := Far{&Launches{}, of}.launch(t.Context(), c.l, nil)
 		if err != nil || of.sends != c.sends || of.looks != c.looks {
 			t.Errorf("%s: sent %d times, looked for %d times, %v", c.name, of.sends, of.looks, err)
+		}
+	}
+}
+
+// What another machine has sent is ended too: as the journal has it, its process must be gone.
+func TestFoundLaunchIsEnded(t *testing.T) {
+	conform.Rule(t, "13-workers late", "a launch of the machine before that is to end is looked for, and ended")
+	t.Parallel()
+	const key = "far-1/A#1.1"
+	for name, c := range map[string]struct {
+		l       Order
+		started bool // on this machine
+		looks   int
+	}{
+		"of another machine":  {Order{Key: key, Found: true, On: []string{"linux"}}, false, 1},
+		"decided now":         {Order{Key: key, On: []string{"linux"}}, false, 0},
+		"it needs no worker":  {Order{Key: key, Found: true}, false, 0},
+		"it runs on this one": {Order{Key: key, Found: true, On: []string{"linux"}}, true, 0},
+	} {
+		ls := &Launches{Cage: &Cage{opt: CageOptions{Inboxes: &boxes{}}}}
+		ls.Layout = layout.Layout{Root: t.TempDir(), State: t.TempDir()}
+		if c.started {
+			if err := layout.Save(ls.PIDFile(key), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		of := &known{}
+		end, some, err := Far{ls, of}.End(t.Context(), c.l)
+		if err != nil || of.looks != c.looks || some != (c.looks > 0) || some && !end.Exit.Stopped {
+			t.Errorf("%s: looked for %d times: %+v, %v, %v", name, of.looks, end, some, err)
 		}
 	}
 }

@@ -18,8 +18,11 @@ type Afar interface {
 	// nil, another machine may have sent the launch, and it is lost if no worker shows that it has it. A worker
 	// that is silent for too long has lost the launch. Any other error is ctx's, and the launch goes on.
 	Launch(ctx context.Context, key string, on []string, prepare func() (Sent, error), w Watch) (Back, error)
-	// Stop ends a launch and returns its end; nil: it was never sent. The error is ctx's.
+	// Stop ends a launch and returns its end; nil: no worker has it. One that Launch was never called for
+	// is looked for, as Launch does. The error is ctx's.
 	Stop(ctx context.Context, key string) (*Back, error)
+	// Recorded says which launches the journal has. What a worker does of no such launch is ended.
+	Recorded(keys []string)
 	// Knows reports whether Launch was ever called on this machine.
 	Knows(key string) bool
 	// Token returns the token of a launch that a worker has or had; "" = none has.

@@ -116,7 +116,11 @@ func (k *Work) bring(ctx context.Context, j job.Job, b tree.Begin, o tree.Order,
 
 // stopped ends everything under the job's key; main is how its own launch ended.
 func (k *Work) stopped(ctx context.Context, j job.Job, st *engine.Step) (main *engine.Exit, some bool, err error) {
-	end, some, err := k.launches.Far.End(ctx, launch.Order{Key: j.Key, Dir: k.JobDir(j)})
+	l := launch.Order{Key: j.Key, Dir: k.JobDir(j), Found: j.Found}
+	if st != nil {
+		l.On = k.on(j, st)
+	}
+	end, some, err := k.launches.Far.End(ctx, l)
 	if err != nil || some {
 		if end == nil {
 			return nil, some, err

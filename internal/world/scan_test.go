@@ -4,9 +4,11 @@ package world
 
 import (
 	"os"
+	"slices"
 	"testing"
 	"time"
 
+	"sluice/agents/launch"
 	"sluice/engine"
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -38,5 +40,27 @@ func TestAPassWaitsForWhatItAnswers(t *testing.T) {
 	}
 	if evs, _, err = b.e.Scan(b.ctx(), in); err != nil || len(evs) != 2 || evs[1].(engine.FileSeen).DigestNow == "" {
 		t.Errorf("%+v %v", evs, err)
+	}
+}
+
+// desk is workers that hear which launches are on the record.
+type desk struct {
+	launch.Afar
+	heard [][]string
+}
+
+func (d *desk) Recorded(keys []string) { d.heard = append(d.heard, keys) }
+
+// TestWorkersHearOfTheRecord: of whole scans only, for another knows of some runs alone.
+func TestWorkersHearOfTheRecord(t *testing.T) {
+	b, d := newBench(t, gateSpec), &desk{}
+	b.e.opt.Afar = d
+	for _, in := range []job.Inboxes{{Procs: []string{"w-1/A#1.1"}}, {Only: []job.Place{{Dir: "x", Run: run1}}}} {
+		if _, _, err := b.e.Scan(b.ctx(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(d.heard) != 1 || !slices.Equal(d.heard[0], []string{"w-1/A#1.1"}) {
+		t.Errorf("heard: %v", d.heard)
 	}
 }

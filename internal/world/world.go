@@ -245,6 +245,14 @@ func (e *World) Health() []string {
 	return append(out, e.opt.Settings().Warnings()...)
 }
 
+// Scan is the Inbox's. The workers hear which launches are on the record.
+func (e *World) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, more bool, err error) {
+	if in.Only == nil && e.opt.Afar != nil {
+		e.opt.Afar.Recorded(in.Procs)
+	}
+	return e.Inbox.Scan(ctx, in)
+}
+
 // Carry carries out an effect: see daemon.World.
 func (e *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
 	defer e.Forget(j.Key)

@@ -157,14 +157,14 @@ func (d *Desk) heard(x *waiting, a answer, w launch.Watch) error {
 
 // Stop ends a launch: see launch.Afar.
 func (d *Desk) Stop(ctx context.Context, key string) (*launch.Back, error) {
+	defer d.holds(key)()
 	r, err := d.load(key)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && r.Worker == "" {
-		return nil, nil
+	if errors.Is(err, fs.ErrNotExist) {
+		r, err = d.find(ctx, key)
 	}
-	if err != nil {
+	if err != nil || r.Worker == "" {
 		return nil, err
 	}
-	defer d.holds(key)()
 	if !r.Stopped {
 		r.Stopped = true
 		if err := d.save(r); err != nil {

@@ -352,6 +352,46 @@ func TestHeartbeatInAnothersName(t *testing.T) {
 	}
 }
 
+// Nor do they lose one of a live worker that a machine which has just taken over looks for.
+func TestTakeoverAmongForgedHeartbeats(t *testing.T) {
+	conform.Rule(t, "13-workers catcher", "heartbeats in another's name hide no launch from a machine that takes over")
+	t.Parallel()
+	a := newAccount(t)
+	m := newMaker()
+	old := newBenchOver(t, a.as("desk"), 1)
+	_, _ = hireAs(t, PostOptions{Conn: a.as("good"), State: a.state["good"], Slots: 3, Maker: m, Logf: t.Logf,
+		Desks: []string{a.public["desk"]}}, nil)
+	old.launches(testKey, launch.Watch{})
+	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x, subject := a.attacks(), prefix+a.id["good"]+beatEnd
+	data, err := json.Marshal(Beat{Worker: a.id["good"], Name: "w", Journal: testJournal, Versions: versions(), Labels: []string{"linux"}, Slots: 1,
+		At: time.Now().Add(time.Hour), Epoch: 2, Launches: []Doing{{Key: testKey, Mark: strings.Repeat("0", markLen)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := "$JS.API.DIRECT.GET.OBJ_" + testBucket + "." + x.stores(data, nats.Header{"X": {"none"}})
+	x.publish(forged, subject, nil, nil)
+	until(t, "a forged heartbeat comes", func() bool { return x.arrived("none") > 0 })
+	b := newBenchOver(t, a.as("desk"), 2)
+	back := b.found(testKey)
+	for end := time.Now().Add(time.Minute); !b.Knows(testKey); {
+		if time.Now().After(end) {
+			t.Fatal("it is looked for, and neither found nor given up")
+		}
+		for range 20 { // the newest heartbeat in its name is forged, nearly always
+			x.publish(forged, subject, nil, nil)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+	close(m.ends)
+	if x := within(t, back).Exit; x.Code != 7 || x.Lost {
+		t.Errorf("%+v", x)
+	}
+}
+
 // A worker that names many launches, and answers nothing, costs the desk one request at a time.
 func TestHeartbeatsOfManyLaunches(t *testing.T) {
 	t.Parallel()

@@ -55,12 +55,11 @@ type Desk struct {
 
 	mu      sync.Mutex // guards what follows
 	workers map[string]*seen
-	live    map[string]*live  // the launches that calls wait for
-	asked   time.Time         // the time of the newest request
-	asks    map[string]bool   // workers that are asked what their heartbeat makes necessary
-	odd     map[string]string // worker -> what of its messages was refused last
-	epoch   int64             // in which this machine decides
-	leads   time.Time         // since when
+	live    map[string]*live   // the launches that calls wait for
+	asked   time.Time          // the time of the newest request
+	asks    map[string]bool    // workers that are asked what their heartbeat makes necessary
+	odd     map[string]*oddity // by worker
+	records records
 }
 
 // seen is a worker as its newest heartbeat says.
@@ -74,7 +73,7 @@ type seen struct {
 type live struct {
 	calls  int
 	token  string    // "" = it was not sent yet
-	worker string    // that it was sent to
+	worker string    // that it was sent to; "" with a token: it is looked for
 	marked time.Time // of the newest heartbeat that its worker has marked, by the worker's clock
 	at     time.Time // when that came
 }
@@ -85,7 +84,7 @@ var _ launch.Afar = (*Desk)(nil)
 func NewDesk(o DeskOptions) (*Desk, error) {
 	ctx, quit := context.WithCancel(context.Background())
 	d := &Desk{opt: o, began: time.Now(), quit: quit, workers: map[string]*seen{}, live: map[string]*live{},
-		asks: map[string]bool{}, odd: map[string]string{}}
+		asks: map[string]bool{}, odd: map[string]*oddity{}, records: records{begun: map[string]bool{}}}
 	beats := make(chan *nats.Msg, beatsAhead)
 	var err error
 	if d.subs, err = o.Conn.Listen(prefix+"*"+beatEnd, beats); err != nil {
@@ -116,15 +115,38 @@ func (d *Desk) Close() error {
 // Key returns the public key that signs what workers are asked; "" = nothing is signed.
 func (d *Desk) Key() string { return d.opt.Conn.Key() }
 
-// refuse reports once what of a worker's messages is not taken.
+// What of a worker's messages is reported: that many lines in that time, of so many workers.
+const (
+	oddMost  = 100
+	oddEvery = time.Hour
+)
+
+// oddity is what of a worker's messages was refused.
+type oddity struct {
+	last  string
+	lines int
+	since time.Time // of the first
+}
+
+// refuse reports what of a worker's messages is not taken, what is repeated once. A worker cannot fill
+// the log.
 func (d *Desk) refuse(worker, what string) {
 	d.mu.Lock()
-	known := d.odd[worker] == what
-	if len(d.odd) < maxWorkers {
-		d.odd[worker] = what
+	o := d.odd[worker]
+	if o == nil || time.Since(o.since) > oddEvery {
+		o = &oddity{since: time.Now()}
 	}
+	silent := o.last == what || o.lines == oddMost || d.odd[worker] == nil && len(d.odd) >= maxWorkers
+	if !silent {
+		o.last, o.lines, d.odd[worker] = what, o.lines+1, o
+	}
+	last := o.lines == oddMost
 	d.mu.Unlock()
-	if !known {
+	switch {
+	case silent:
+	case last:
+		d.opt.Logf("worker %.40s: refused: %s (more of it is not reported for up to %s)", worker, what, oddEvery)
+	default:
 		d.opt.Logf("worker %.40s: refused: %s", worker, what)
 	}
 }
@@ -142,9 +164,6 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 	}
 	epoch := d.opt.Lead()
 	d.mu.Lock()
-	if epoch != d.epoch {
-		d.epoch, d.leads = epoch, time.Now()
-	}
 	if d.workers[worker] == nil && len(d.workers) >= maxWorkers {
 		d.mu.Unlock()
 		return
@@ -161,7 +180,7 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 		if x == nil {
 			over = append(over, l.Key)
 		} else if x.shown(b, l) {
-			x.marked, x.at = b.At, time.Now()
+			x.worker, x.marked, x.at = b.Worker, b.At, time.Now()
 		}
 	}
 	d.mu.Unlock()
@@ -194,27 +213,26 @@ func (d *Desk) replyTo(ctx context.Context, worker string, greets bool, over []s
 	})
 }
 
-// shown reports whether a heartbeat shows that the launch goes on: it is of the worker that has the
-// launch's token, and newer than the last one, whoever has sent it.
+// shown reports whether a heartbeat shows that the launch goes on, or who has one that is looked for: it
+// is of the worker that has the launch's token, and newer than the last one, whoever has sent it.
 func (x *live) shown(b Beat, l Doing) bool {
-	return x.token != "" && x.worker == b.Worker && !l.Ended && b.At.After(x.marked) && l.marked(b, x.token)
+	its := x.worker == "" || x.worker == b.Worker && !l.Ended
+	return x.token != "" && its && b.At.After(x.marked) && l.marked(b, x.token)
 }
 
 // dropOver has a worker forget a launch that nobody waits for: its result is in, or it was given up and
-// what it has made is kept. One that another machine has sent may still be looked for: see find.
+// what it has made is kept, or the journal does not have it.
 func (d *Desk) dropOver(ctx context.Context, worker, key string) error {
 	r, err := d.load(key)
-	if errors.Is(err, fs.ErrNotExist) && d.leadsFor() < 2*d.silence() {
+	none := errors.Is(err, fs.ErrNotExist)          // another machine may have sent it
+	mayHave := r.Worker == worker || r.Worker == "" // "": as above
+	waits := r.Result == nil && r.Worker == worker && !r.Lost
+	switch {
+	case err != nil && !none:
 		return nil
-	}
-	if err == nil && r.Result == nil && r.Worker == worker && !r.Lost {
-		return nil // whoever waits for it comes back
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	mayHave := r.Worker == worker || r.Worker == "" // "": another machine has sent it
-	if err == nil && r.Lost && !r.Seen && mayHave && !d.late(ctx, &r, worker) {
+	case (none || waits) && !d.unrecorded(key):
+		return nil // whoever waits for it comes, or comes back
+	case r.Lost && !r.Seen && mayHave && !d.late(ctx, &r, worker):
 		return nil // it is asked again
 	}
 	_, err = d.ask(ctx, worker, call{Do: doDrop, Key: key})
@@ -235,13 +253,6 @@ func (d *Desk) Workers() []Beat {
 	}
 	slices.SortFunc(out, func(a, b Beat) int { return strings.Compare(a.Name+a.Worker, b.Name+b.Worker) })
 	return out
-}
-
-// leadsFor returns how long this machine has decided.
-func (d *Desk) leadsFor() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return time.Since(d.leads)
 }
 
 func (d *Desk) silence() time.Duration { return max(d.opt.Lease(), silentLeast) }
@@ -311,6 +322,7 @@ func (d *Desk) holds(key string) func() {
 	if d.live[key] == nil {
 		d.live[key] = &live{}
 	}
+	d.records.begun[layout.LaunchOf(key)] = true
 	x := d.live[key]
 	x.calls++
 	return func() {

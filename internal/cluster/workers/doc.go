@@ -9,7 +9,8 @@
 //     given up. A worker that is silent for the lease has lost its launches; the engine launches anew,
 //     under another key.
 //   - Whoever begins to decide goes on with what workers do. It finds a launch by the heartbeat of the
-//     worker that has its token; one that nobody shows is lost.
+//     worker that has its token; one that nobody shows is lost. A worker is asked to forget what the
+//     journal does not have, and nothing else that this machine has not asked for yet.
 //   - What a launch that was given up has made is kept, once, for people to look at, also where another
 //     machine has sent it: its result is signed with the launch's token.
 //   - A worker takes no request of an epoch below the highest that it has seen, and none that was not
@@ -25,7 +26,7 @@
 // Heartbeats go to sluice.worker.<id>.beat, requests to sluice.worker.<id>.order. All that comes from
 // the network is bounded and checked in wire.go.
 //
-// Reading order: wire.go (the messages), desk.go (who is there), assign.go, find.go, ask.go (requests),
+// Reading order: wire.go (the messages), desk.go (who is there), assign.go, find.go, recorded.go, ask.go (requests),
 // late.go (what comes too late), post.go (a worker), obey.go (what it does when asked), drain.go (both sides
 // of draining), rights.go (what the servers permit a worker).
 package workers

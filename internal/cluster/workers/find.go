@@ -11,12 +11,18 @@ import (
 
 // find looks for the worker of a launch that another machine has sent: what goes on is not launched
 // again because another machine decides now. The launch is lost where no heartbeat shows it within
-// the time of silence. It is then not sent either: a worker that is cut off may have its key.
+// the time of silence. It is then not sent either: a worker that is cut off may have its key. Each
+// heartbeat counts, not the newest of a worker alone, which somebody else may have sent in its name.
+// The caller has called holds.
 func (d *Desk) find(ctx context.Context, key string) (r record, err error) {
 	r = waits(key)
 	if r.Sent.Token, err = d.makeToken(ctx, key); err != nil {
 		return r, err
 	}
+	d.mu.Lock()
+	x := d.live[key]
+	x.token = r.Sent.Token
+	d.mu.Unlock()
 	until := time.Now().Add(d.silence())
 	for r.Worker == "" && !r.Lost {
 		if !health.Wait(ctx, pace) {
@@ -29,23 +35,13 @@ func (d *Desk) find(ctx context.Context, key string) (r record, err error) {
 			r.Lost = true
 			d.opt.Logf("%s: another machine has sent it, and no worker shows it within %s: it is given up", key, d.silence())
 		default:
-			r.Worker = d.shows(key, r.Sent.Token)
+			d.mu.Lock()
+			r.Worker = x.worker
+			d.mu.Unlock()
 		}
 	}
 	r.Taken = !r.Lost
 	return r, d.save(r)
-}
-
-// shows returns the worker whose newest heartbeat shows a launch; "" = none.
-func (d *Desk) shows(key, token string) string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for id, w := range d.workers {
-		if l, has := w.has(key); has && time.Since(w.at) <= d.silence() && l.marked(w.Beat, token) {
-			return id
-		}
-	}
-	return ""
 }
 
 // makeToken returns the token of a launch, the same on each machine that can decide.

@@ -1,6 +1,8 @@
 package workers
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +86,93 @@ func TestTakeoverFindsNothing(t *testing.T) {
 		t.Errorf("it was made %d times; the log:\n%s", m.begun(unknown), b.log)
 	}
 	until(t, "what nobody waits for is ended", func() bool { return b.Workers()[0].Launches == nil })
+}
+
+// What this machine has not asked for yet goes on for as long as the journal has it, however long the work
+// takes to bring here. What the journal does not have is ended.
+func TestTakeoverEndsOnlyWhatIsOver(t *testing.T) {
+	conform.Rule(t, "13-workers late", "what a worker does goes on while the journal has it, also before it is asked for")
+	t.Parallel()
+	s := natstest.Start(t, 1)
+	old, m := newBench(t, s, 1), newMaker()
+	_, _, _ = hire(t, s, t.TempDir(), m, 3)
+	const other, again = "far-2/A#1.1", testKey + "+1"
+	for _, key := range []string{testKey, other, again} {
+		old.launches(key, launch.Watch{})
+		until(t, "it is made", func() bool { return m.begun(key) == 1 })
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, s, 2)
+	has := func() (keys []string) {
+		for _, w := range b.Workers() {
+			for _, l := range w.Launches {
+				keys = append(keys, l.Key)
+			}
+		}
+		return keys
+	}
+	all := []string{testKey, again, other}
+	for since := time.Now(); time.Since(since) < 3*b.silence(); rest(t) { // the journal is still being read
+		if keys := has(); len(keys) > 0 && !slices.Equal(keys, all) {
+			t.Fatalf("it has only %v", keys)
+		}
+	}
+	b.Recorded([]string{testKey})
+	until(t, "what is over is ended", func() bool { return slices.Equal(has(), []string{testKey, again}) })
+	back := b.found(testKey)
+	until(t, "it is found", func() bool { return b.Knows(testKey) })
+	close(m.ends)
+	if x := within(t, back).Exit; x.Code != 7 || x.Lost {
+		t.Errorf("%+v", x)
+	}
+}
+
+// A launch that this machine sent, and that another one has seen to since, is ended here too: nobody
+// comes back for it.
+func TestOneWhoLeadsAgainEndsWhatIsOver(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t, 1)
+	b, m := newBench(t, s, 1), newMaker()
+	_, _, _ = hire(t, s, t.TempDir(), m, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := b.Launch(ctx, testKey, []string{"linux"}, func() (launch.Sent, error) { return sentFor(testKey), nil }, launch.Watch{})
+		ended <- err
+	}()
+	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
+	cancel()
+	<-ended
+	b.Recorded(nil) // of a scan that began before it was decided
+	b.epoch.Store(3)
+	for since := time.Now(); time.Since(since) < 3*time.Second; rest(t) {
+		if w := b.Workers(); len(w) > 0 && len(w[0].Launches) != 1 {
+			t.Fatal("it is ended by what is known of an earlier epoch")
+		}
+	}
+	b.Recorded(nil)
+	until(t, "it is ended", func() bool { return b.Workers()[0].Launches == nil })
+}
+
+// A launch that another machine has sent, and that is to end, is ended on its worker.
+func TestTakeoverStopsALaunch(t *testing.T) {
+	conform.Rule(t, "13-workers late", "a launch of the machine before that is to end is looked for, and ended")
+	t.Parallel()
+	s := natstest.Start(t, 1)
+	old, m := newBench(t, s, 1), newMaker()
+	_, _, _ = hire(t, s, t.TempDir(), m, 1)
+	old.launches(testKey, launch.Watch{})
+	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, s, 2)
+	if back, err := b.Stop(t.Context(), testKey); err != nil || back == nil || !back.Exit.Stopped {
+		t.Fatalf("%+v, %v", back, err)
+	}
+	until(t, "the worker forgets it", func() bool { return b.Workers()[0].Launches == nil })
 }
 
 // While nothing may begin, the time in which a worker may show itself does not pass.

@@ -146,6 +146,7 @@ func TestForgedLateWork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	b.Recorded(nil)
 	kept := b.keeping(map[string]error{key(9): errors.New("no space left")})
 	var mu sync.Mutex
 	dropped := map[string]int{}

@@ -113,6 +113,10 @@ func (p *Post) state(ctx context.Context, m *made) answer {
 
 // clear forgets a launch that has ended. Its key stays.
 func (p *Post) clear(ctx context.Context, m *made) {
+	if m.unsaved && p.keep(m) != nil {
+		return // as below
+	}
+	m.unsaved = false
 	if err := p.opt.Maker.Clear(ctx, m.Sent); err != nil {
 		p.opt.Logf("%s: what it has left: %v", m.Sent.Key, err)
 		return // it is asked again

@@ -102,6 +102,8 @@ type made struct {
 	Drop    bool            `json:"drop,omitempty"`    // and to be forgotten
 	Result  json.RawMessage `json:"result,omitempty"`  // set once it has ended
 	Over    bool            `json:"over,omitempty"`    // it was forgotten; the key stays used
+
+	unsaved bool // Result is not on disk: after a restart it is made out again, of what the launch has left
 }
 
 // NewPost reads what this worker has accepted before.
@@ -315,7 +317,8 @@ func (p *Post) goOn(ctx context.Context, m *made) {
 		defer p.mu.Unlock()
 		m.Result = data
 		if err := p.keep(m); err != nil {
-			p.opt.Logf("%s: its result: %v", s.Key, err) // after a restart it is made out again
+			m.unsaved = true
+			p.opt.Logf("%s: its result: %v", s.Key, err)
 		}
 		if m.Drop {
 			p.clear(ctx, m)
