@@ -31,6 +31,24 @@ func (f Folder) Start(ctx context.Context, o Order) (string, error) {
 // below them.
 type Returned struct{ Commit, Tip string }
 
+// builtOn returns a *Refused where the work is not built on the commit that its launch began from.
+func (r Returned) builtOn(ctx context.Context, repo interface {
+	Descends(ctx context.Context, tip, base string) (bool, error)
+}, head string) error {
+	for _, pair := range [][2]string{{r.Tip, head}, {r.Commit, r.Tip}} {
+		on, err := repo.Descends(ctx, pair[0], pair[1])
+		if err == nil && on {
+			continue
+		}
+		why, err := blame(fmt.Sprintf("the worker's commit %.12s is not built on %.12s", pair[0], pair[1]), err)
+		if err != nil {
+			return err
+		}
+		return &Refused{why}
+	}
+	return nil
+}
+
 // Return brings the work of a worker's launch into the repo, and writes its files into the folder. A
 // pack with another content than said is refused: it is the attempt's failure. The same call may be
 // made again.
@@ -43,17 +61,15 @@ func (f Folder) Return(ctx context.Context, o Order, r Returned, pack io.Reader)
 		return no("what the worker says names no commit", nil)
 	}
 	err := Bring(ctx, f.Repo, pack, git.Own("tip", o.name()), r.Commit, o.Base)
+	if err == nil {
+		err = r.builtOn(ctx, f.Repo, o.Base)
+	}
 	var bad *Refused
 	if errors.As(err, &bad) {
 		return Received{Tip: o.Base, Refused: bad.Why}, nil
 	}
 	if err != nil {
 		return Received{}, err
-	}
-	for _, pair := range [][2]string{{r.Tip, o.Base}, {r.Commit, r.Tip}} {
-		if on, err := f.Repo.Descends(ctx, pair[0], pair[1]); err != nil || !on {
-			return no(fmt.Sprintf("the worker's commit %.12s is not built on %.12s", pair[0], pair[1]), err)
-		}
 	}
 	own, err := f.apart(nil)
 	if err != nil {

@@ -62,14 +62,8 @@ func (l Late) Keep(ctx context.Context, repo *git.Repo, pack io.Reader) (ref str
 // bring has the ref name the commit that the worker returned.
 func (l Late) bring(ctx context.Context, repo *git.Repo, pack io.Reader) error {
 	return takeIn(ctx, repo, pack, l.Commit, []string{l.Head}, func(ctx context.Context, q *git.Quarantine) error {
-		for _, pair := range [][2]string{{l.Tip, l.Head}, {l.Commit, l.Tip}} {
-			if on, err := q.Descends(ctx, pair[0], pair[1]); err != nil || !on {
-				why, err := blame(fmt.Sprintf("the worker's commit %.12s is not built on %.12s", pair[0], pair[1]), err)
-				if err != nil {
-					return err
-				}
-				return &Refused{why}
-			}
+		if err := l.builtOn(ctx, q, l.Head); err != nil {
+			return err
 		}
 		return q.Keep(ctx, l.Ref(), l.Commit)
 	})

@@ -361,11 +361,7 @@ func TestTakeoverAmongForgedHeartbeats(t *testing.T) {
 	old := newBenchOver(t, a.as("desk"), 1)
 	_, _ = hireAs(t, PostOptions{Conn: a.as("good"), State: a.state["good"], Slots: 3, Maker: m, Logf: t.Logf,
 		Desks: []string{a.public["desk"]}}, nil)
-	old.launches(testKey, launch.Watch{})
-	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
+	old.sends(m, testKey)
 	x, subject := a.attacks(), prefix+a.id["good"]+beatEnd
 	data, err := json.Marshal(Beat{Worker: a.id["good"], Name: "w", Journal: testJournal, Versions: versions(), Labels: []string{"linux"}, Slots: 1,
 		At: time.Now().Add(time.Hour), Epoch: 2, Launches: []Doing{{Key: testKey, Mark: strings.Repeat("0", markLen)}}})

@@ -226,11 +226,11 @@ func (d *Desk) dropOver(ctx context.Context, worker, key string) error {
 	r, err := d.load(key)
 	none := errors.Is(err, fs.ErrNotExist)          // another machine may have sent it
 	mayHave := r.Worker == worker || r.Worker == "" // "": as above
-	waits := r.Result == nil && r.Worker == worker && !r.Lost
+	awaited := r.Result == nil && r.Worker == worker && !r.Lost
 	switch {
 	case err != nil && !none:
 		return nil
-	case (none || waits) && !d.unrecorded(key):
+	case (none || awaited) && !d.unrecorded(key):
 		return nil // whoever waits for it comes, or comes back
 	case r.Lost && !r.Seen && mayHave && !d.late(ctx, &r, worker):
 		return nil // it is asked again

@@ -24,6 +24,18 @@ func (b *bench) found(key string) <-chan launch.Back {
 	return out
 }
 
+// sends has launches begin, and the machine that sent them gone.
+func (b *bench) sends(m *maker, keys ...string) {
+	b.t.Helper()
+	for _, key := range keys {
+		b.launches(key, launch.Watch{})
+		until(b.t, "it is made", func() bool { return m.begun(key) == 1 })
+	}
+	if err := b.Close(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // A machine that decides after another one goes on with what workers do, whether it has ended by then
 // or not.
 func TestTakeoverFindsALaunch(t *testing.T) {
@@ -35,11 +47,7 @@ func TestTakeoverFindsALaunch(t *testing.T) {
 			s := natstest.Start(t, 1)
 			old, m := newBench(t, s, 1), newMaker()
 			_, _, _ = hire(t, s, t.TempDir(), m, 1)
-			old.launches(testKey, launch.Watch{})
-			until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
-			if err := old.Close(); err != nil {
-				t.Fatal(err)
-			}
+			old.sends(m, testKey)
 			end := func() { close(m.ends) }
 			if before {
 				end()
@@ -97,13 +105,7 @@ func TestTakeoverEndsOnlyWhatIsOver(t *testing.T) {
 	old, m := newBench(t, s, 1), newMaker()
 	_, _, _ = hire(t, s, t.TempDir(), m, 3)
 	const other, again = "far-2/A#1.1", testKey + "+1"
-	for _, key := range []string{testKey, other, again} {
-		old.launches(key, launch.Watch{})
-		until(t, "it is made", func() bool { return m.begun(key) == 1 })
-	}
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
+	old.sends(m, testKey, other, again)
 	b := newBench(t, s, 2)
 	has := func() (keys []string) {
 		for _, w := range b.Workers() {
@@ -163,11 +165,7 @@ func TestTakeoverStopsALaunch(t *testing.T) {
 	s := natstest.Start(t, 1)
 	old, m := newBench(t, s, 1), newMaker()
 	_, _, _ = hire(t, s, t.TempDir(), m, 1)
-	old.launches(testKey, launch.Watch{})
-	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
+	old.sends(m, testKey)
 	b := newBench(t, s, 2)
 	if back, err := b.Stop(t.Context(), testKey); err != nil || back == nil || !back.Exit.Stopped {
 		t.Fatalf("%+v, %v", back, err)

@@ -77,10 +77,9 @@ func (d *Desk) keep(ctx context.Context, s launch.Sent, a answer) (kept, why str
 
 // named returns what the key of a launch says of it.
 func named(key string) (s launch.Sent) {
-	var rest, numbers string
+	var numbers string
 	s.Key = key
-	s.Run, rest, _ = strings.Cut(key, "/")
-	s.Step, numbers, _ = strings.Cut(rest, "#")
+	s.Run, s.Step, numbers = splitKey(key)
 	n, _, _ := strings.Cut(numbers, ".")
 	s.N, _ = strconv.Atoi(n) // 0 = it is no key of a step's launch
 	return s

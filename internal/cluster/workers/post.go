@@ -103,7 +103,7 @@ type made struct {
 	Result  json.RawMessage `json:"result,omitempty"`  // set once it has ended
 	Over    bool            `json:"over,omitempty"`    // it was forgotten; the key stays used
 
-	unsaved bool // Result is not on disk: after a restart it is made out again, of what the launch has left
+	unsaved bool // Result is not on disk: after a restart it is made again from what the launch left
 }
 
 // NewPost reads what this worker has accepted before.

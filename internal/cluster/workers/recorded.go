@@ -5,7 +5,7 @@ import "sluice/internal/layout"
 // records are the launches that the journal has. A worker may do one of them although this machine has
 // not sent it and nobody waits for it yet: the one before may have, and work is brought here first.
 type records struct {
-	epoch int64           // as of which this machine decides; 0 = they are not known
+	epoch int64           // in which they were read; 0 = they are not known
 	keys  map[string]bool // as of the newest whole scan
 	begun map[string]bool // those waited for since, which may be newer
 }

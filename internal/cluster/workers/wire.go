@@ -230,10 +230,16 @@ const MaxSlots = 1000
 // isKey reports whether a text can be the key of a step's launch: <run>/<step>#<attempt>.<launch>, and
 // of its corrections.
 func isKey(s string) bool {
-	run, rest, _ := strings.Cut(s, "/")
-	step, numbers, _ := strings.Cut(rest, "#")
+	run, step, numbers := splitKey(s)
 	return ids.ValidRun(run) && ids.Valid(step) && numbers != "" && len(numbers) < 40 &&
 		strings.Trim(numbers, "0123456789.+f") == ""
+}
+
+// splitKey returns the parts of a launch's key.
+func splitKey(key string) (run, step, numbers string) {
+	run, rest, _ := strings.Cut(key, "/")
+	step, numbers, _ = strings.Cut(rest, "#")
+	return run, step, numbers
 }
 
 func plain(s string) string { return text.Line(s[:min(len(s), maxName)]) }
@@ -283,7 +289,7 @@ func checkSent(key string, s launch.Sent) error {
 	return nil
 }
 
-// firstBad returns the first, by name, of the members of which that is true; "" = none.
+// firstBad returns the bad member whose name sorts first; "" = none is bad.
 func firstBad(members map[string]bool) string {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if members[name] {
