@@ -11,7 +11,7 @@ import (
 	"sluice/internal/job"
 )
 
-// orders makes jobs of what the state has the World do. A job shares nothing with the state.
+// orders turns what the state owes into jobs for the World. A job shares nothing with the state.
 type orders struct {
 	core  *core
 	hold  bool            // RepoOptions.Hold

@@ -53,8 +53,8 @@ func (t *troubles) setExport(why string) {
 }
 
 // checkPast checks, behind the loop, the records that a snapshot let the start skip. Damage there
-// does not affect current work, so the repo stays served; but its history is broken, and a person
-// is told.
+// does not affect current work, so the repo stays served; but its history is broken, and people
+// are notified.
 func (t *troubles) checkPast(ctx context.Context, log *journal.Log) {
 	err := log.CheckPast(func(took time.Duration) error {
 		health.Wait(ctx, max(took*pastShare, pastAtLeast))

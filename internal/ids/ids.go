@@ -48,7 +48,7 @@ func fault(s string, most int) string {
 	return ""
 }
 
-// LabelsFault returns what is wrong with labels, of which there must be least to MaxLabels; "" = nothing.
+// LabelsFault returns what is wrong with least to MaxLabels labels; "" = nothing.
 func LabelsFault(labels []string, least int) string {
 	if n := len(labels); n < least || n > MaxLabels {
 		return fmt.Sprintf("%d labels: want %d to %d", n, least, MaxLabels)

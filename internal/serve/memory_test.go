@@ -52,7 +52,7 @@ func TestHoldEndsWithTheFirstCollection(t *testing.T) {
 	}
 }
 
-// TestHoldKeepsGOGC: a hold lets garbage grow as GOGC says, here by a tenth of what lives, not by all of it.
+// TestHoldKeepsGOGC: a hold lets garbage grow as GOGC says, here by a tenth of the live heap, not by all of it.
 func TestHoldKeepsGOGC(t *testing.T) {
 	percent := debug.SetGCPercent(10)
 	defer debug.SetGCPercent(percent)

@@ -13,7 +13,7 @@ import (
 	"sluice/daemon"
 )
 
-// aimHeld is what a sandbox may add to a launch, as a multiple of what bubblewrap alone takes.
+// aimHeld is the most that a launch in a sandbox may take, as a multiple of bubblewrap alone.
 const aimHeld = 1.25
 
 // heldLaunches measures what the sandbox adds to a launch: a chain of no-op commands, with and without it, in turns.
