@@ -23,8 +23,8 @@ func TestClusterStorm(t *testing.T) {
 	if !ownMounts(t, "--net") {
 		return
 	}
-	s := newStorm(t, seedOf(t), timesOf(t, "SLUICE_CLUSTER_WORKERS", stormWorkers))
 	runs := timesOf(t, "SLUICE_CLUSTER_RUNS", stormRuns)
+	s := newStorm(t, seedOf(t), runs, timesOf(t, "SLUICE_CLUSTER_WORKERS", stormWorkers))
 	began, next := time.Now(), time.Now()
 	for s.begun() < runs || time.Since(began) < time.Duration(runs)*time.Second {
 		if s.heals(false); time.Now().After(next) && s.begun() > 0 {

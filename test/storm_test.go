@@ -31,7 +31,7 @@ const (
 	stormAtOnce  = 2 // runs for each worker
 	stormLease   = 2 * time.Second
 	stormRest    = 6 * time.Second // at most, without a new fault
-	stormDisk    = 64              // MB that a server can store
+	stormDisk    = 64              // MB that a server can store, and one more for each two runs
 	stormOff     = time.Minute     // by which one daemon's clock is ahead, and one worker's behind
 )
 
@@ -127,7 +127,7 @@ func (m *stormBox) crash(all bool) {
 	}
 }
 
-func newStorm(t *testing.T, seed uint64, workers int) *storm {
+func newStorm(t *testing.T, seed uint64, runs, workers int) *storm {
 	t.Helper()
 	s := &storm{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), ran: filepath.Join(t.TempDir(), "ran"), seen: map[string]bool{},
 		count: map[string]int{}, people: arenaRepo{flow: "storm", told: map[string]string{}, runs: map[string]bool{}}}
@@ -138,7 +138,7 @@ func newStorm(t *testing.T, seed uint64, workers int) *storm {
 	s.lan = newLAN(t, names...)
 	var places []natstest.Place
 	for i := range 3 {
-		dir := mountTmpfs(t, fmt.Sprintf("%dm", stormDisk))
+		dir := mountTmpfs(t, fmt.Sprintf("%dm", stormDisk+runs/2))
 		s.disks = append(s.disks, dir)
 		places = append(places, natstest.Place{Host: s.lan.host(names[i]), Dir: filepath.Join(dir, "store"), Front: s.lan.front(names[i])})
 	}
