@@ -324,6 +324,17 @@ func TestLocalTails(t *testing.T) {
 		b.mustLead(id, false).end()
 		a.refused(id, "have different records from 2 on: 2 records here are not in the stream")
 	})
+	t.Run("several differ, and the stream has as many", func(t *testing.T) {
+		a, b := newMachine(t, "a", servers.URL()), newMachine(t, "b", servers.URL())
+		id := a.begin(1)
+		appendAlone(a, 7, 8)
+		d := b.mustLead(id, false)
+		if err := d.append(0); err != nil {
+			t.Fatal(err)
+		}
+		d.end()
+		a.refused(id, "have different records from 2 on: 2 records here are not in the stream")
+	})
 	t.Run("a torn line, and a group the stream has whole", func(t *testing.T) {
 		a := newMachine(t, "a", servers.URL())
 		id := a.begin(1)

@@ -194,7 +194,10 @@ func (m *Member) align(ctx context.Context, log *journal.Log) error {
 }
 
 // differs is a local record that is not the stream's.
-type differs struct{ seq int64 }
+type differs struct {
+	seq     int64
+	earlier bool // an earlier one differs too
+}
 
 func (d differs) Error() string { return fmt.Sprintf("record %d is not that of the stream", d.seq) }
 
@@ -216,7 +219,12 @@ func (m *Member) advance(ctx context.Context, log *journal.Log) (moved bool, err
 		return false, m.str.foreign(m.last+1, fmt.Sprintf("it begins with record %d", first))
 	}
 	if first <= head {
-		if err := same(log, records, min(last, head)); err != nil {
+		err := same(log, records, min(last, head))
+		var d differs
+		if errors.As(err, &d) && d.earlier && m.last > 0 { // find the first
+			m.last, m.upTo = m.last-1, 0
+			return true, nil
+		} else if err != nil {
 			return false, err
 		}
 	}
@@ -252,8 +260,8 @@ func same(log *journal.Log, records []journal.Record, to int64) error {
 		if r.Seq > to {
 			return end
 		}
-		if r.Sum != records[r.Seq-records[0].Seq].Sum {
-			return differs{r.Seq}
+		if is := records[r.Seq-records[0].Seq]; r.Sum != is.Sum {
+			return differs{r.Seq, r.Prev != is.Prev}
 		}
 		return nil
 	})
