@@ -28,9 +28,10 @@ import (
 const (
 	stormRuns    = 6
 	stormWorkers = 2
-	stormAtOnce  = 2 // runs for each worker
+	stormAtOnce  = 6 // runs for each worker
 	stormLease   = 2 * time.Second
-	stormRest    = 6 * time.Second // at most, without a new fault
+	stormRest    = 6 * time.Second // at most, without a new fault; four times that with many runs
+	stormMany    = 100
 	stormDisk    = 64              // MB that a server can store, and one more for each two runs
 	stormOff     = time.Minute     // by which one daemon's clock is ahead, and one worker's behind
 )
@@ -65,8 +66,8 @@ mv "$SLUICE_SIGNAL.tmp" "$SLUICE_SIGNAL"
 `
 
 const stormSettings = quickTimes + `restarts: 200
-max_parallel: 32
-max_agents: 32
+max_parallel: 64
+max_agents: 64
 trust: file
 agents: {acts: {command: [sh, "@WORK@/agent.sh"], prompt_via: file}}
 roles: {builder: {agent: acts, on: [linux]}}

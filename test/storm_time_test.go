@@ -14,7 +14,7 @@ import (
 )
 
 // stormSlots is how many launches a worker of the storm makes at once.
-const stormSlots = 2
+const stormSlots = 4
 
 // timeVar has this binary be a daemon or a worker whose clock is off by so much.
 const timeVar = "SLUICE_TEST_TIME"
