@@ -54,6 +54,9 @@ func TestClusterLateWork(t *testing.T) {
 		return strings.Contains(shown(), "launch 1 of far-1, attempt 1 of step B, was replaced before its worker returned it") &&
 			strings.Contains(shown(), look)
 	})
+	if got := a.do(a.bin, "status", "--json"); !strings.Contains(got, `"ref": "`+ref+`"`) || !strings.Contains(got, look) {
+		t.Errorf("as JSON:\n%s", got)
+	}
 	if got := a.do("sh", "-c", look); !strings.Contains(got, "\n+two of a\n") || strings.Contains(got, "one.txt") {
 		t.Errorf("%s:\n%s", look, got)
 	}

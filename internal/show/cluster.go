@@ -57,21 +57,42 @@ func printCluster(con *console.Console, c *daemon.Cluster) {
 	con.PrintWrapped(0, console.Styled("replicas: "+strings.Join(copies, ", "), style))
 }
 
-// printLate prints what workers returned of a run after their launches were replaced. What git cannot say
-// is left out: it counts for nothing.
-func printLate(ctx context.Context, con *console.Console, p *workspace.Workspace, run string) {
+// lateWork is what a worker returned of a launch that had been replaced: it counts for nothing, and is kept.
+type lateWork struct {
+	Run     string `json:"run"`
+	Step    string `json:"step"`
+	Attempt int    `json:"attempt"`
+	Launch  string `json:"launch"`
+	Ref     string `json:"ref"`
+	Look    string `json:"look"` // the command that shows it
+}
+
+// lateOf returns the late work of runs on several machines. What git cannot say is left out.
+func lateOf(ctx context.Context, p *workspace.Workspace, st daemon.Status) (all []lateWork) {
+	if st.Cluster == nil {
+		return nil
+	}
 	repo, err := p.Open(ctx)
 	if err != nil {
-		return
+		return nil
 	}
 	defer repo.Close()
-	all, err := tree.LateOf(ctx, repo, run)
-	if err != nil {
-		return
+	for _, r := range st.Runs {
+		kept, _ := tree.LateOf(ctx, repo, r.ID)
+		for _, l := range kept {
+			all = append(all, lateWork{l.Run, l.Step, l.N, l.K, l.Ref(), l.Look()})
+		}
 	}
+	return all
+}
+
+func printLate(con *console.Console, all []lateWork, run string) {
 	for _, l := range all {
+		if l.Run != run {
+			continue
+		}
 		what := fmt.Sprintf("late: launch %s of %s, attempt %d of step %s, was replaced before its worker returned it; its "+
-			"work counts for nothing and is kept: %s", l.K, l.Run, l.N, l.Step, l.Look())
+			"work counts for nothing and is kept: %s", l.Launch, l.Run, l.Attempt, l.Step, l.Look)
 		con.PrintWrapped(2, console.Styled(what, console.Dim))
 	}
 }

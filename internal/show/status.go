@@ -142,17 +142,20 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 			return err
 		}
 	}
+	late := lateOf(ctx, p, st)
 	if con.JSON {
-		return con.Document(map[string]any{"served": served, "status": st})
+		doc := map[string]any{"served": served, "status": st}
+		if len(late) > 0 {
+			doc["late"] = late
+		}
+		return con.Document(doc)
 	}
 	for i, r := range st.Runs {
 		if i > 0 {
 			con.Print("")
 		}
 		printLines(con, render.RunLines(con, r, con.Now()))
-		if st.Cluster != nil {
-			printLate(ctx, con, p, r.ID)
-		}
+		printLate(con, late, r.ID)
 		if st.Cluster != nil && !st.Cluster.Leads { // it is taken where it has ended
 			continue
 		}
