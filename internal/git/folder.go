@@ -312,19 +312,18 @@ func (t *tree) writeTree(ctx context.Context) (string, error) {
 
 // without restores our own files in the tree to their state in t.head.
 func (t *tree) without(ctx context.Context, tree string, own []string) (string, error) {
-	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-renames", t.head, tree}, env: t.env,
-		limit: wholeIndex, timeout: treeTime}
-	out, err := t.r.run(ctx, c)
+	run := func(ctx context.Context, c call) ([]byte, error) {
+		c.env = t.env
+		return t.r.run(ctx, c)
+	}
+	changes, err := changesBetween(ctx, run, t.r.emptyTree(), t.head, tree)
 	if err != nil {
 		return "", err
 	}
-	fields := names(out)
 	var back []string
-	for i := 0; i+1 < len(fields); i += 2 {
-		f, name := strings.Fields(strings.TrimPrefix(fields[i], ":")), fields[i+1]
-		if len(f) > 2 && slices.ContainsFunc(own,
-			func(o string) bool { return name == o || strings.HasPrefix(name, o+"/") }) {
-			back = append(back, f[0]+" "+f[2]+" 0\t"+name)
+	for _, c := range changes {
+		if slices.ContainsFunc(own, func(o string) bool { return c.Path == o || strings.HasPrefix(c.Path, o+"/") }) {
+			back = append(back, c.Old+" "+c.OldID+" 0\t"+c.Path)
 		}
 	}
 	if len(back) == 0 {

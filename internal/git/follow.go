@@ -12,9 +12,6 @@ import (
 	"sluice/internal/atomicfile"
 )
 
-// maxFollowed limits the changed paths used to patch an index, in bytes.
-const maxFollowed = wholeIndex
-
 // FollowIndex moves the entries of an index file from the commit from to the commit to. Entries
 // that differ from from, which a person staged or added, stay. gitDir has the shared part of a
 // split index; "" means an empty commit.
@@ -42,21 +39,20 @@ func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) 
 		env[0] = "GIT_DIR=" + gitDir
 	}
 	in := func(args []string, stdin io.Reader) ([]byte, error) {
-		return r.shadow(ctx, call{args: args, env: env, stdin: stdin, limit: maxFollowed, timeout: treeTime})
+		return r.shadow(ctx, call{args: args, env: env, stdin: stdin, limit: wholeIndex, timeout: treeTime})
 	}
-	raw := []string{"-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv",
-		"--ignore-submodules=none"}
-	changed, err := in(append(append([]string{"diff-tree", "-r"}, raw...), from, to), nil)
+	changed, err := r.ChangesBetween(ctx, from, to)
 	if err != nil {
 		return err
 	}
-	staged, err := in(append(append([]string{"diff-index", "--cached"}, raw...), from), nil)
+	out, err := in(append([]string{"diff-index", "--cached"}, asChanges(from)...), nil)
 	if err != nil {
 		return err
 	}
-	lines := followed(names(changed), names(staged))
-	if len(lines) == 0 {
-		return nil
+	staged, err := changesIn(out)
+	lines := followed(changed, staged)
+	if err != nil || len(lines) == 0 {
+		return err
 	}
 	_, err = in([]string{"update-index", "-z", "--index-info"}, strings.NewReader(strings.Join(lines, "")))
 	return err
@@ -64,20 +60,19 @@ func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) 
 
 // followed returns the lines for update-index: the changes without staged paths. Deletions come
 // first, because a folder may replace a file.
-func followed(changed, staged []string) []string {
+func followed(changed, staged []Change) []string {
 	other := map[string]bool{}
-	for i := 0; i+1 < len(staged); i += 2 {
-		other[staged[i+1]] = true
+	for _, c := range staged {
+		other[c.Path] = true
 	}
 	var gone, new []string
-	for i := 0; i+1 < len(changed); i += 2 {
-		f, name := strings.Fields(strings.TrimPrefix(changed[i], ":")), changed[i+1]
+	for _, c := range changed {
 		switch {
-		case len(f) < 4 || other[name]:
-		case f[1] == "000000":
-			gone = append(gone, fmt.Sprintf("0 %s\t%s\x00", f[3], name))
+		case other[c.Path]:
+		case c.Deleted():
+			gone = append(gone, fmt.Sprintf("0 %s\t%s\x00", c.NewID, c.Path))
 		default:
-			new = append(new, fmt.Sprintf("%s %s 0\t%s\x00", f[1], f[3], name))
+			new = append(new, fmt.Sprintf("%s %s 0\t%s\x00", c.New, c.NewID, c.Path))
 		}
 	}
 	return append(gone, new...)

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"sluice/internal/memo"
 )
 
 // Change is a path that differs between two commits.
@@ -40,13 +42,23 @@ const (
 // objects reads and writes commits and trees, in the shadow.
 type objects struct {
 	*shadowGit
-	commitMu sync.Mutex
-	commits  map[string]commitKept // by name
+	commits memo.Memo[string, commitKept]  // by name
+	changes memo.Memo[[2]string, []Change] // from one to another
 }
+
+// maxChangesKept limits the length of a cached list.
+const maxChangesKept = 64
 
 // ChangesBetween lists the paths that differ between two commits or trees, sorted; "" is the empty tree.
 func (r *objects) ChangesBetween(ctx context.Context, from, to string) ([]Change, error) {
-	return changesBetween(ctx, r.shadow, r.emptyTree(), from, to)
+	if list, ok := r.changes.Get([2]string{from, to}); ok {
+		return slices.Clone(list), nil
+	}
+	list, err := changesBetween(ctx, r.shadow, r.emptyTree(), from, to)
+	if err == nil && len(list) <= maxChangesKept {
+		r.changes.Put([2]string{from, to}, slices.Clone(list))
+	}
+	return list, err
 }
 
 func changesBetween(ctx context.Context, run gitIn, empty, from, to string) ([]Change, error) {
@@ -59,12 +71,21 @@ func changesBetween(ctx context.Context, run gitIn, empty, from, to string) ([]C
 	if from == to {
 		return nil, nil
 	}
-	c := call{args: []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff",
-		"--no-textconv", "--ignore-submodules=none", from, to}, limit: wholeIndex, timeout: treeTime}
+	c := call{args: append([]string{"diff-tree", "-r"}, asChanges(from, to)...), limit: wholeIndex, timeout: treeTime}
 	out, err := run(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("changes from %.12s to %.12s: %w", from, to, err)
 	}
+	return changesIn(out)
+}
+
+// asChanges returns the arguments for a list that changesIn reads.
+func asChanges(of ...string) []string {
+	return append([]string{"-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-textconv",
+		"--ignore-submodules=none"}, of...)
+}
+
+func changesIn(out []byte) ([]Change, error) {
 	fields := names(out)
 	var list []Change
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -86,12 +107,12 @@ func (r *objects) TreeOf(ctx context.Context, commit string) (string, error) {
 	if commit == r.emptyTree() {
 		return commit, nil
 	}
-	if c, ok := r.knownCommit(commit); ok {
+	if c, ok := r.commits.Get(commit); ok {
 		return c.tree, nil
 	}
 	tree, err := r.line(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", commit + "^{tree}"}})
 	if err == nil {
-		r.knowCommit(commit, commitKept{tree: tree})
+		r.commits.Put(commit, commitKept{tree: tree})
 	}
 	return tree, err
 }
@@ -101,25 +122,6 @@ type commitKept struct {
 	tree string
 	at   int64 // the committer's time, in seconds since 1970
 	when bool  // at is known
-}
-
-// maxCommitsKept limits the cached commits.
-const maxCommitsKept = 1000
-
-func (r *objects) knownCommit(sha string) (commitKept, bool) {
-	r.commitMu.Lock()
-	defer r.commitMu.Unlock()
-	c, ok := r.commits[sha]
-	return c, ok
-}
-
-func (r *objects) knowCommit(sha string, c commitKept) {
-	r.commitMu.Lock()
-	defer r.commitMu.Unlock()
-	if len(r.commits) >= maxCommitsKept {
-		clear(r.commits)
-	}
-	r.commits[sha] = c
 }
 
 // WithChanges returns the tree of a commit or tree with the new side of the changes applied.
@@ -207,14 +209,14 @@ func (r *objects) CommitTree(ctx context.Context, tree, message string, parents 
 	env := append(ourIdentity(), "GIT_AUTHOR_DATE="+at, "GIT_COMMITTER_DATE="+at)
 	commit, err := r.line(ctx, call{args: args, env: env, stdin: strings.NewReader(message)})
 	if err == nil {
-		r.knowCommit(commit, commitKept{tree: tree, at: date, when: true})
+		r.commits.Put(commit, commitKept{tree: tree, at: date, when: true})
 	}
 	return commit, err
 }
 
 // timeOf returns the committer's time of a commit, in seconds since 1970, or 0 if it is unreadable.
 func (r *objects) timeOf(ctx context.Context, commit string) (int64, error) {
-	if c, ok := r.knownCommit(commit); ok && c.when {
+	if c, ok := r.commits.Get(commit); ok && c.when {
 		return c.at, nil
 	}
 	commits, err := r.readCommits(ctx, []string{commit})
@@ -223,7 +225,7 @@ func (r *objects) timeOf(ctx context.Context, commit string) (int64, error) {
 	}
 	at := max(commits[0].CommitDate.Unix(), 0)
 	if tree := commits[0].Tree; checkSHA(tree) == nil {
-		r.knowCommit(commit, commitKept{tree: tree, at: at, when: true})
+		r.commits.Put(commit, commitKept{tree: tree, at: at, when: true})
 	}
 	return at, nil
 }

@@ -98,7 +98,7 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 func (p *place) open(ctx context.Context, o Options) (*Repo, error) {
 	p.opened, p.configs = time.Now(), map[string]configKept{}
 	shadow := &shadowGit{place: p, scratch: o.Scratch, locks: map[string]*treeLock{}}
-	r := &Repo{place: p, refs: &refs{place: p}, objects: &objects{shadowGit: shadow, commits: map[string]commitKept{}},
+	r := &Repo{place: p, refs: &refs{place: p}, objects: &objects{shadowGit: shadow},
 		submodules: submodules{place: p, links: map[string]linksKept{}},
 		spares:     spares{ready: map[string]laid{}}, staging: o.Staging}
 	if o.Scratch == "" {

@@ -904,3 +904,24 @@ func TestScratchIsMadeWhenNeeded(t *testing.T) {
 		t.Errorf("%v, %d left", err, left())
 	}
 }
+
+// TestChangesAreKept: a list that is asked for again is the same, whatever its reader did with it.
+func TestChangesAreKept(t *testing.T) {
+	s := newSandbox(t)
+	r := s.open()
+	s.write("a.txt", "one\n")
+	from := s.commit("one")
+	s.write("a.txt", "two\n")
+	to := s.commit("two")
+	for range 2 {
+		changes, err := r.ChangesBetween(ctx(t), from, to)
+		check(t, err)
+		if len(changes) != 1 || changes[0].Path != "a.txt" {
+			t.Fatalf("changes: %v", changes)
+		}
+		changes[0].Path = "b.txt"
+	}
+	if back, err := r.ChangesBetween(ctx(t), to, from); err != nil || len(back) != 1 || back[0].Added() || back[0].Deleted() {
+		t.Errorf("back: %v, %v", back, err)
+	}
+}

@@ -122,20 +122,8 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 			st.Health = append(st.Health, "the settings are not in force: "+f.Error())
 		}
 	}
-	if len(args) == 1 {
-		id, err := workspace.PickRun(st.Runs, args[0])
-		if err != nil {
-			return err
-		}
-		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID != id })
-	} else if slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
-		st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return !r.Live() })
-	} else if n := len(st.Runs); n > 1 {
-		own := slices.DeleteFunc(slices.Clone(st.Runs), func(r daemon.RunStatus) bool { return r.Child != nil })
-		if len(own) > 0 { // a task's run outlives its forgotten parent
-			st.Runs = own
-		}
-		st.Runs = st.Runs[len(st.Runs)-1:]
+	if st.Runs, err = chosen(st.Runs, args); err != nil {
+		return err
 	}
 	for i := range st.Runs {
 		if err := tellPause(ctx, v, &st.Runs[i]); err != nil {
@@ -173,6 +161,22 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 	printLevels(con, st)
 	printHealth(con, st, served)
 	return nil
+}
+
+// chosen returns the run that the argument names; else the live ones, or the last.
+func chosen(runs []daemon.RunStatus, args []string) ([]daemon.RunStatus, error) {
+	if len(args) == 1 {
+		id, err := workspace.PickRun(runs, args[0])
+		return slices.DeleteFunc(runs, func(r daemon.RunStatus) bool { return r.ID != id }), err
+	}
+	if slices.ContainsFunc(runs, daemon.RunStatus.Live) {
+		return slices.DeleteFunc(runs, func(r daemon.RunStatus) bool { return !r.Live() }), nil
+	}
+	own := slices.DeleteFunc(slices.Clone(runs), func(r daemon.RunStatus) bool { return r.Child != nil })
+	if len(own) > 0 { // a task's run outlives its forgotten parent
+		runs = own
+	}
+	return runs[max(0, len(runs)-1):], nil
 }
 
 // printLevels prints what separates agents from gates. A run with less says so itself.

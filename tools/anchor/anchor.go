@@ -113,7 +113,10 @@ func Receiver(d *ast.FuncDecl) string {
 	if p, ok := t.(*ast.StarExpr); ok {
 		t = p.X
 	}
-	if x, ok := t.(*ast.IndexExpr); ok {
+	switch x := t.(type) {
+	case *ast.IndexExpr:
+		t = x.X
+	case *ast.IndexListExpr:
 		t = x.X
 	}
 	return t.(*ast.Ident).Name
