@@ -64,7 +64,7 @@ torture: ## 1,000 kills of the real daemon and 300 while it takes and lands work
 	SLUICE_PROGRAMS=100000 $(GO) test -count=1 -timeout 180m -run 'TestPrograms' -v ./internal/tree/
 	SLUICE_TORTURE=1 $(GO) test -count=1 -timeout 20m -run 'TestDeciderAndServerDieTogether' -v ./internal/cluster/
 	SLUICE_CLUSTER_STOPS=200 $(GO) test -count=1 -timeout 40m -run 'TestStoppedLeader' -v ./internal/cluster/workers/
-	SLUICE_CLUSTER_RUNS=1000 SLUICE_CLUSTER_WORKERS=8 $(GO) test -count=1 -timeout 180m -run 'TestClusterStorm' -v ./test/
+	SLUICE_CLUSTER_RUNS=1000 SLUICE_CLUSTER_WORKERS=8 $(GO) test -count=1 -timeout 300m -run 'TestClusterStorm' -v ./test/
 	SLUICE_KEYS=60s $(GO) test -count=1 -timeout 10m -run 'TestRandomKeys' -v ./test/
 	SLUICE_PEOPLE=1000 $(GO) test -count=1 -timeout 60m -run 'TestTwoPeopleAtOnce|TestVetoAtTheLast|TestLateVetoRaces' -v ./test/
 	SLUICE_FLOOD=100000 $(GO) test -count=1 -timeout 30m -run 'TestWatchFlood' -v ./test/
