@@ -46,7 +46,21 @@ func detours() []unfinished {
 const maxBranchFile = 8 << 10
 
 // whereIs returns where a branch is checked out, and why it must not be moved there.
-func whereIs(ctx context.Context, repo *git.Repo, branch, top string) (place, string, error) {
+func whereIs(ctx context.Context, repo *git.Repo, branch, top string) (at place, why string, err error) {
+	for range lists {
+		at, why, err = look(ctx, repo, branch, top)
+		if !errors.Is(err, git.ErrNotWorktree) && !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return at, why, err
+}
+
+// lists is how often the worktrees are listed: one that is being made, of another run, is moved to its
+// place after it was listed.
+const lists = 20
+
+func look(ctx context.Context, repo *git.Repo, branch, top string) (place, string, error) {
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
 		return nowhere, "", err
