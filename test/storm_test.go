@@ -31,9 +31,9 @@ const (
 	stormAtOnce  = 6 // runs for each worker
 	stormLease   = 2 * time.Second
 	stormRest    = 6 * time.Second // at most, without a new fault; four times that with many runs
-	stormMany    = 100
-	stormDisk    = 64          // MB that a server can store, and one more for each two runs
-	stormOff     = time.Minute // by which one daemon's clock is ahead, and one worker's behind
+	stormMany    = 100             // runs
+	stormDisk    = 64              // MB that a server can store, and one more for each two runs
+	stormOff     = time.Minute     // by which one daemon's clock is ahead, and one worker's behind
 )
 
 // stormSpec has what can be lost, doubled or changed: work of agents that builds on work before it, a

@@ -788,15 +788,21 @@ func TestLimits(t *testing.T) {
 	t.Error(err)
 }
 
+// twoCommits commits a.txt twice, with one and with two.
+func (s *sandbox) twoCommits() (from, to string) {
+	s.write("a.txt", "one\n")
+	from = s.commit("one")
+	s.write("a.txt", "two\n")
+	return from, s.commit("two")
+}
+
 // TestForgetLeavesWhatIsInUse: a run that ends takes nothing from another's files that are being
 // written, and an index that is gone all the same is no empty one.
 func TestForgetLeavesWhatIsInUse(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()
-	s.write("a.txt", "one\n")
-	from := s.commit("one")
-	s.write("a.txt", "two\n")
-	changes, err := r.ChangesBetween(ctx(t), from, s.commit("two"))
+	from, to := s.twoCommits()
+	changes, err := r.ChangesBetween(ctx(t), from, to)
 	check(t, err)
 	s.write("a.txt", "one\n")
 	l, err := r.list(ctx(t), s.dir, changes, false)
@@ -909,10 +915,7 @@ func TestScratchIsMadeWhenNeeded(t *testing.T) {
 func TestChangesAreKept(t *testing.T) {
 	s := newSandbox(t)
 	r := s.open()
-	s.write("a.txt", "one\n")
-	from := s.commit("one")
-	s.write("a.txt", "two\n")
-	to := s.commit("two")
+	from, to := s.twoCommits()
 	for range 2 {
 		changes, err := r.ChangesBetween(ctx(t), from, to)
 		check(t, err)

@@ -60,6 +60,7 @@ func whereIs(ctx context.Context, repo *git.Repo, branch, top string) (at place,
 // place after it was listed.
 const lists = 20
 
+// look is whereIs by one list.
 func look(ctx context.Context, repo *git.Repo, branch, top string) (place, string, error) {
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
