@@ -29,6 +29,7 @@ type conductor struct {
 		Attempt int    `json:"attempt"`
 		Prompt  string `json:"prompt"`
 	}
+	waits bool // for the MCP server, which claude may start without
 }
 
 func mcpTool(name string, in map[string]any) modelstub.Act {
@@ -45,10 +46,18 @@ func (c *conductor) play(turn modelstub.Turn) modelstub.Act {
 		Say     string            `json:"say"`
 	}
 	isJSON := json.Unmarshal([]byte(turn.Result), &got) == nil
+	waited := c.waits
+	c.waits = strings.Contains(turn.Result, "Call WaitForMcpServers to wait")
 	which := map[string]any{"run": c.offer.Run, "step": c.offer.Step}
 	attempt := map[string]any{"run": c.offer.Run, "step": c.offer.Step, "attempt": c.offer.Attempt}
 	switch {
-	case turn.Step > 0 && !isJSON: // what the subagent says
+	case c.waits:
+		return modelstub.Act{Tool: "WaitForMcpServers", Input: map[string]any{}}
+	case turn.Step == 0, waited, got.Outcome == "passed", got.Outcome == "failed":
+		return mcpTool("next", map[string]any{"claim": true, "wait_seconds": 60})
+	case !isJSON && c.offer.Step == "":
+		return modelstub.Act{Text: "No step was offered: " + turn.Result}
+	case !isJSON: // what the subagent says
 		attempt["status"], attempt["summary"] = "done", "the subagent says: "+turn.Result[:min(len(turn.Result), 200)]
 		return mcpTool("signal", attempt)
 	case got.Taken:
@@ -65,8 +74,6 @@ func (c *conductor) play(turn modelstub.Turn) modelstub.Act {
 		}
 		which["run"], which["step"] = c.offer.Run, c.offer.Step
 		return mcpTool("context", which)
-	case turn.Step == 0, got.Outcome == "passed", got.Outcome == "failed":
-		return mcpTool("next", map[string]any{"claim": true, "wait_seconds": 60})
 	}
 	return modelstub.Act{Text: "That is all: " + got.Say}
 }
@@ -145,6 +152,8 @@ func TestOrchestrator(t *testing.T) {
 		return parts
 	})
 	w.do(w.bin, "start", "exp-7-agent")
+	// claude starts without the tools of a server that is slow to come
+	w.put("repo/mcp.json", `{"mcpServers": {"sluice": {"command": "sh", "args": ["-c", "sleep 5; exec sluice mcp"]}}}`)
 	out, err := w.conduct()
 	st, _ := w.status()
 	if err != nil || len(st.Runs) != 1 || st.Runs[0].Phase != engine.RunCompleted || !strings.Contains(out, "no run is live") {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/tools/conform"
 )
@@ -146,7 +147,7 @@ func (y *trial) start(script string, front ...string) (said string, killed bool)
 	}
 	job, err := json.Marshal(y.c)
 	text := fmt.Sprintf("#!/bin/sh\ngit=%s\n%s\nexec $git \"$@\"\n", real, script)
-	err = errors.Join(err, os.MkdirAll(y.file("bin"), 0o755), os.WriteFile(y.file("bin/git"), []byte(text), 0o755))
+	err = errors.Join(err, os.MkdirAll(y.file("bin"), 0o755), atomicfile.Write(y.file("bin/git"), []byte(text), 0o755)) // a git of a killed process may still start
 	if err != nil {
 		y.Fatal(err)
 	}
