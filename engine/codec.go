@@ -120,179 +120,99 @@ func DecodeFact(raw []byte) (Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch kind {
-	case "settings_taken":
-		return decode[SettingsTaken](kind, raw)
-	case "run_started":
-		return decode[RunStarted](kind, raw)
-	case "run_began":
-		return decode[RunBegan](kind, raw)
-	case "needs_met":
-		return decode[NeedsMet](kind, raw)
-	case "step_started":
-		return decode[StepStarted](kind, raw)
-	case "step_skipped":
-		return decode[StepSkipped](kind, raw)
-	case "step_launched":
-		return decode[StepLaunched](kind, raw)
-	case "step_claimed":
-		return decode[StepClaimed](kind, raw)
-	case "grace_began":
-		return decode[GraceBegan](kind, raw)
-	case "step_signalled":
-		return decode[StepSignalled](kind, raw)
-	case "stop_ordered":
-		return decode[StopOrdered](kind, raw)
-	case "clock_held":
-		return decode[ClockHeld](kind, raw)
-	case "clock_begun":
-		return decode[ClockBegun](kind, raw)
-	case "deadline_moved":
-		return decode[DeadlineMoved](kind, raw)
-	case "clock_shifted":
-		return decode[ClockShifted](kind, raw)
-	case "process_gone":
-		return decode[ProcessGone](kind, raw)
-	case "usage_counted":
-		return decode[UsageCounted](kind, raw)
-	case "budget_neared":
-		return decode[BudgetNeared](kind, raw)
-	case "budget_lifted":
-		return decode[BudgetLifted](kind, raw)
-	case "day_budget_neared":
-		return decode[DayBudgetNeared](kind, raw)
-	case "note_taken":
-		return decode[NoteTaken](kind, raw)
-	case "step_held":
-		return decode[StepHeld](kind, raw)
-	case "step_handed_back":
-		return decode[StepHandedBack](kind, raw)
-	case "step_relaunched":
-		return decode[StepRelaunched](kind, raw)
-	case "check_started":
-		return decode[CheckStarted](kind, raw)
-	case "checked":
-		return decode[Checked](kind, raw)
-	case "hook_started":
-		return decode[HookStarted](kind, raw)
-	case "round_opened":
-		return decode[RoundOpened](kind, raw)
-	case "review_started":
-		return decode[ReviewStarted](kind, raw)
-	case "judged":
-		return decode[Judged](kind, raw)
-	case "inconclusive":
-		return decode[Inconclusive](kind, raw)
-	case "agreed":
-		return decode[Agreed](kind, raw)
-	case "window_opened":
-		return decode[WindowOpened](kind, raw)
-	case "human_asked":
-		f, err := decode[HumanAsked](kind, raw)
-		return f.upgraded(), err
-	case "reminded":
-		return decode[Reminded](kind, raw)
-	case "gate_failed":
-		return decode[GateFailed](kind, raw)
-	case "retry_context_owed":
-		return decode[RetryContextOwed](kind, raw)
-	case "outputs_owed":
-		return decode[OutputsOwed](kind, raw)
-	case "advance_owed":
-		return decode[AdvanceOwed](kind, raw)
-	case "rewind_owed":
-		return decode[RewindOwed](kind, raw)
-	case "landing_owed":
-		return decode[LandingOwed](kind, raw)
-	case "write_done":
-		return decode[WriteDone](kind, raw)
-	case "signature_used":
-		return decode[SignatureUsed](kind, raw)
-	case "round_passed":
-		return decode[RoundPassed](kind, raw)
-	case "round_failed":
-		return decode[RoundFailed](kind, raw)
-	case "round_voided":
-		return decode[RoundVoided](kind, raw)
-	case "route_counted":
-		return decode[RouteCounted](kind, raw)
-	case "round_routed":
-		return decode[RoundRouted](kind, raw)
-	case "count_renewed":
-		return decode[CountRenewed](kind, raw)
-	case "exhausted_to":
-		return decode[ExhaustedTo](kind, raw)
-	case "count_reset":
-		return decode[CountReset](kind, raw)
-	case "step_passed":
-		return decode[StepPassed](kind, raw)
-	case "step_routed":
-		return decode[StepRouted](kind, raw)
-	case "step_superseded":
-		return decode[StepSuperseded](kind, raw)
-	case "work_sent":
-		return decode[WorkSent](kind, raw)
-	case "work_unsent":
-		return decode[WorkUnsent](kind, raw)
-	case "run_paused":
-		return decode[RunPaused](kind, raw)
-	case "run_resumed":
-		return decode[RunResumed](kind, raw)
-	case "run_ended":
-		f, err := decode[RunEnded](kind, raw)
-		return f.upgraded(), err
-	case "run_reopened":
-		return decode[RunReopened](kind, raw)
-	case "run_forgotten":
-		return decode[RunForgotten](kind, raw)
-	case "file_taken":
-		return decode[FileTaken](kind, raw)
-	case "file_gone":
-		return decode[FileGone](kind, raw)
-	case "notice_owed":
-		return decode[NoticeOwed](kind, raw)
-	case "notice_tried":
-		return decode[NoticeTried](kind, raw)
-	case "ignored":
-		return decode[Ignored](kind, raw)
-	case "list_began":
-		return decode[ListBegan](kind, raw)
-	case "tasks_looked":
-		return decode[TasksLooked](kind, raw)
-	case "tasks_read":
-		return decode[TasksRead](kind, raw)
-	case "tasks_write_owed":
-		return decode[TasksWriteOwed](kind, raw)
-	case "tasks_written":
-		return decode[TasksWritten](kind, raw)
-	case "task_left":
-		return decode[TaskLeft](kind, raw)
-	case "task_ended":
-		return decode[TaskEnded](kind, raw)
-	case "tasks_added":
-		return decode[TasksAdded](kind, raw)
-	case "list_sent":
-		return decode[ListSent](kind, raw)
-	case "list_unsent":
-		return decode[ListUnsent](kind, raw)
-	case "list_sent_back":
-		return decode[ListSentBack](kind, raw)
-	case "triggers_armed":
-		return decode[TriggersArmed](kind, raw)
-	case "triggers_disarmed":
-		return decode[TriggersDisarmed](kind, raw)
-	case "trigger_fired":
-		return decode[TriggerFired](kind, raw)
-	case "trigger_skipped":
-		return decode[TriggerSkipped](kind, raw)
-	case "triggers_full":
-		return decode[TriggersFull](kind, raw)
-	case "triggers_opened":
-		return decode[TriggersOpened](kind, raw)
-	case "triggers_held":
-		return decode[TriggersHeld](kind, raw)
-	case "feedback_taken":
-		return decode[FeedbackTaken](kind, raw)
+	for _, known := range [...]struct {
+		kind string
+		read func(kind string, raw []byte) (Fact, error)
+	}{
+		{"settings_taken", read[SettingsTaken]},
+		{"run_started", read[RunStarted]},
+		{"run_began", read[RunBegan]},
+		{"needs_met", read[NeedsMet]},
+		{"step_started", read[StepStarted]},
+		{"step_skipped", read[StepSkipped]},
+		{"step_launched", read[StepLaunched]},
+		{"step_claimed", read[StepClaimed]},
+		{"grace_began", read[GraceBegan]},
+		{"step_signalled", read[StepSignalled]},
+		{"stop_ordered", read[StopOrdered]},
+		{"clock_held", read[ClockHeld]},
+		{"clock_begun", read[ClockBegun]},
+		{"deadline_moved", read[DeadlineMoved]},
+		{"clock_shifted", read[ClockShifted]},
+		{"process_gone", read[ProcessGone]},
+		{"usage_counted", read[UsageCounted]},
+		{"budget_neared", read[BudgetNeared]},
+		{"budget_lifted", read[BudgetLifted]},
+		{"day_budget_neared", read[DayBudgetNeared]},
+		{"note_taken", read[NoteTaken]},
+		{"step_held", read[StepHeld]},
+		{"step_handed_back", read[StepHandedBack]},
+		{"step_relaunched", read[StepRelaunched]},
+		{"check_started", read[CheckStarted]},
+		{"checked", read[Checked]},
+		{"hook_started", read[HookStarted]},
+		{"round_opened", read[RoundOpened]},
+		{"review_started", read[ReviewStarted]},
+		{"judged", read[Judged]},
+		{"inconclusive", read[Inconclusive]},
+		{"agreed", read[Agreed]},
+		{"window_opened", read[WindowOpened]},
+		{"human_asked", read[HumanAsked]},
+		{"reminded", read[Reminded]},
+		{"gate_failed", read[GateFailed]},
+		{"retry_context_owed", read[RetryContextOwed]},
+		{"outputs_owed", read[OutputsOwed]},
+		{"advance_owed", read[AdvanceOwed]},
+		{"rewind_owed", read[RewindOwed]},
+		{"landing_owed", read[LandingOwed]},
+		{"write_done", read[WriteDone]},
+		{"signature_used", read[SignatureUsed]},
+		{"round_passed", read[RoundPassed]},
+		{"round_failed", read[RoundFailed]},
+		{"round_voided", read[RoundVoided]},
+		{"route_counted", read[RouteCounted]},
+		{"round_routed", read[RoundRouted]},
+		{"count_renewed", read[CountRenewed]},
+		{"exhausted_to", read[ExhaustedTo]},
+		{"count_reset", read[CountReset]},
+		{"step_passed", read[StepPassed]},
+		{"step_routed", read[StepRouted]},
+		{"step_superseded", read[StepSuperseded]},
+		{"work_sent", read[WorkSent]},
+		{"work_unsent", read[WorkUnsent]},
+		{"run_paused", read[RunPaused]},
+		{"run_resumed", read[RunResumed]},
+		{"run_ended", read[RunEnded]},
+		{"run_reopened", read[RunReopened]},
+		{"run_forgotten", read[RunForgotten]},
+		{"file_taken", read[FileTaken]},
+		{"file_gone", read[FileGone]},
+		{"notice_owed", read[NoticeOwed]},
+		{"notice_tried", read[NoticeTried]},
+		{"ignored", read[Ignored]},
+		{"list_began", read[ListBegan]},
+		{"tasks_looked", read[TasksLooked]},
+		{"tasks_read", read[TasksRead]},
+		{"tasks_write_owed", read[TasksWriteOwed]},
+		{"tasks_written", read[TasksWritten]},
+		{"task_left", read[TaskLeft]},
+		{"task_ended", read[TaskEnded]},
+		{"tasks_added", read[TasksAdded]},
+		{"list_sent", read[ListSent]},
+		{"list_unsent", read[ListUnsent]},
+		{"list_sent_back", read[ListSentBack]},
+		{"triggers_armed", read[TriggersArmed]},
+		{"triggers_disarmed", read[TriggersDisarmed]},
+		{"trigger_fired", read[TriggerFired]},
+		{"trigger_skipped", read[TriggerSkipped]},
+		{"triggers_full", read[TriggersFull]},
+		{"triggers_opened", read[TriggersOpened]},
+		{"triggers_held", read[TriggersHeld]},
+		{"feedback_taken", read[FeedbackTaken]},
+	} {
+		if known.kind == kind {
+			return known.read(kind, raw)
+		}
 	}
 	return nil, fmt.Errorf("decode fact: kind %q is not known to this release: it was written by a newer one: upgrade",
 		kind)
@@ -308,10 +228,14 @@ func kindOf(raw []byte) (string, error) {
 	return head.Kind, nil
 }
 
-func decode[T any](kind string, raw []byte) (T, error) {
-	var v T
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, fmt.Errorf("decode %s: %w", kind, err)
+func read[F Fact](kind string, raw []byte) (Fact, error) {
+	var f F
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", kind, err)
 	}
-	return v, nil
+	var fact Fact = f
+	if old, ok := fact.(interface{ upgraded() Fact }); ok {
+		return old.upgraded(), nil
+	}
+	return fact, nil
 }

@@ -5,7 +5,7 @@ import "strings"
 // What releases before this one recorded in words only, and this one in fields.
 
 // upgraded returns the fact with the limit that its words name.
-func (f RunEnded) upgraded() RunEnded {
+func (f RunEnded) upgraded() Fact {
 	if f.Limit == "" {
 		f.Limit = limitIn(f.Why)
 	}
@@ -13,7 +13,7 @@ func (f RunEnded) upgraded() RunEnded {
 }
 
 // upgraded returns the fact with what its words say of protected files.
-func (f HumanAsked) upgraded() HumanAsked {
+func (f HumanAsked) upgraded() Fact {
 	f.Protect = f.Protect || strings.HasPrefix(f.Why, whyProtect)
 	return f
 }
