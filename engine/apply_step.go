@@ -144,6 +144,14 @@ func (f StepRelaunched) apply(s *State, _ time.Time) {
 	}
 }
 
+func (f WorkLost) apply(s *State, _ time.Time) {
+	a := s.at(f.Run).now(f.Step, f.N)
+	a.to(f.Run, f.FactKind(), Ready)
+	a.NotBefore, a.Restarts, a.LingerUntil, a.Hooked = f.NotBefore, a.Restarts+1, time.Time{}, false
+	a.Status, a.Via, a.Author, a.Summary, a.Question, a.Options, a.Failure = "", "", "", "", "", nil, ""
+	a.Answer, a.Output = nil, ""
+}
+
 func (f CheckStarted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	r.now(f.Step, f.N).may(f.Run, f.FactKind())

@@ -30,6 +30,7 @@ func (NoteTaken) FactKind() string        { return "note_taken" }
 func (StepHeld) FactKind() string         { return "step_held" }
 func (StepHandedBack) FactKind() string   { return "step_handed_back" }
 func (StepRelaunched) FactKind() string   { return "step_relaunched" }
+func (WorkLost) FactKind() string         { return "work_lost" }
 func (CheckStarted) FactKind() string     { return "check_started" }
 func (Checked) FactKind() string          { return "checked" }
 func (HookStarted) FactKind() string      { return "hook_started" }
@@ -148,6 +149,7 @@ func DecodeFact(raw []byte) (Fact, error) {
 		{"step_held", read[StepHeld]},
 		{"step_handed_back", read[StepHandedBack]},
 		{"step_relaunched", read[StepRelaunched]},
+		{"work_lost", read[WorkLost]},
 		{"check_started", read[CheckStarted]},
 		{"checked", read[Checked]},
 		{"hook_started", read[HookStarted]},

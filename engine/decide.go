@@ -263,16 +263,8 @@ func launchKey(run, step string, n, k int) string {
 	return run + "/" + step + "#" + strconv.Itoa(n) + "." + strconv.Itoa(k)
 }
 
-// checkKey returns the key of an attempt's check. It contains the start, as a voided round causes
-// another check.
-func checkKey(run, step string, n int, clock int64) string {
-	return run + "/" + step + "#" + strconv.Itoa(n) + ".check-" + strconv.FormatInt(clock, 10)
-}
-
-// hookKey returns the key of the hook after an attempt, or after the run if step is "".
-func hookKey(run, step string, n int) string {
-	if step == "" {
-		return run + "/after_run-" + strconv.Itoa(n)
-	}
-	return run + "/" + step + "#" + strconv.Itoa(n) + ".hook"
+// afterKey returns the key of an attempt's check or hook. It contains the start: both may be done
+// again, after a voided round or a lost worker.
+func afterKey(run, step string, n int, what string, clock int64) string {
+	return run + "/" + step + "#" + strconv.Itoa(n) + "." + what + "-" + strconv.FormatInt(clock, 10)
 }

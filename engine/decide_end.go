@@ -55,7 +55,7 @@ func (d *ending) afterRun(r *Run, w *Spec) {
 	if r.Live() || r.Hooked || w.AfterRun == nil || len(r.Procs) > 0 || len(r.kids) > 0 || d.s.owesResult(r) {
 		return
 	}
-	d.put(HookStarted{of: Of(r.ID), N: int(d.s.Clock), Key: hookKey(r.ID, "", int(d.s.Clock)),
+	d.put(HookStarted{of: Of(r.ID), N: int(d.s.Clock), Key: r.ID + "/after_run-" + strconv.FormatInt(d.s.Clock, 10),
 		Deadline: d.at.Add(time.Duration(d.s.Config.Timeout))})
 }
 

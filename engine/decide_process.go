@@ -45,7 +45,7 @@ func (d *running) ended(ev ProcessEnded) {
 		}
 	case ProcCheck:
 		if a := r.Current(p.Step); a != nil && a.N == p.N && a.State == Signalled && !a.Checked {
-			d.checkEnded(r, p, ev)
+			d.checkEnded(r, w.Step(p.Step), a, p, ev)
 		}
 	case ProcReview:
 		if q := r.CurrentRound(p.Gate); q != nil && q.N == p.N && q.K == p.K && q.State == OnReview {
@@ -202,9 +202,16 @@ func (d *running) graceOver(r *Run, step string, a *Attempt) {
 		Failure: feedback(why+")", ProcessEnded{Output: a.Output})})
 }
 
-func (d *running) checkEnded(r *Run, p Proc, ev ProcessEnded) {
+func (d *running) checkEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnded) {
 	f := Checked{of: Of(r.ID), Step: p.Step, N: p.N}
-	if c := ev.Check; c != nil && p.Stop == "" {
+	if c := ev.Check; c != nil && c.Lost {
+		f.Broken = clip(c.Why, MaxFeedback)
+		if a.K > 0 && a.Restarts < d.s.Config.restarts(st.Restarts, st.Role()) && d.spentUp(st.Role(), a.Usage) == "" {
+			d.put(WorkLost{of: Of(r.ID), Step: p.Step, N: p.N, Why: f.Broken,
+				NotBefore: d.at.Add(backoff(a.Restarts, backoffFirst, backoffMost))})
+			return
+		}
+	} else if c != nil && p.Stop == "" {
 		f.OK, f.Why, f.Broken = c.OK, clip(c.Why, MaxFeedback), clip(c.Broken, MaxFeedback)
 		f.Digest, f.Content, f.Protected, f.ToReview = c.Digest, c.Content, c.Protected, c.ToReview
 		f.ProtectedAs = c.ProtectedAs

@@ -176,6 +176,7 @@ type CheckResult struct {
 	OK     bool   `json:"ok"`
 	Why    string `json:"why,omitempty"`    // the feedback if not OK
 	Broken string `json:"broken,omitempty"` // why the check could not run: infrastructure
+	Lost   bool   `json:"lost,omitempty"`   // no machine that is left has the work; Why says so
 	// the taken commit, then "+" and a digest of what does not ship; without git, a digest of the files
 	Digest    string   `json:"digest,omitempty"`
 	Content   string   `json:"content,omitempty"`   // the same without history: equal if nothing changed

@@ -152,6 +152,15 @@ type (
 		Limit     bool      `json:"limit,omitempty"`
 		Budget    string    `json:"budget,omitempty"` // it waits for the budget of the day after this one
 	}
+	// WorkLost: the attempt reported, and the machine that had its work was lost: the same attempt is
+	// ready for its next launch. It counts against restarts.
+	WorkLost struct {
+		of
+		Step      string    `json:"step"`
+		N         int       `json:"n"`
+		Why       string    `json:"why"`
+		NotBefore time.Time `json:"not_before"`
+	}
 	// CheckStarted: the attempt's outputs and criterion are being checked.
 	CheckStarted struct {
 		of

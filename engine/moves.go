@@ -74,6 +74,7 @@ func attemptMove(i int, fact string) (int, move) {
 			{"grace_began", Running, stays},
 			{"deadline_moved", Running, stays},
 			{"step_relaunched", Running, Ready},
+			{"work_lost", Signalled, Ready},
 			{"step_held", Ready + " " + Running, stays},
 			{"step_handed_back", Ready, stays},
 			{"hook_started", Signalled, stays},

@@ -174,13 +174,13 @@ func TestMovesAreAllMade(t *testing.T) {
 	}
 	for name, rule := range map[string]func(*testing.T){ // they make the remaining moves
 		"RouteExhausted": TestRuleRouteExhausted, "LateVetoBeforeTheBranchMoved": TestLateVetoBeforeTheBranchMoved, "ListAdded": TestListAdded,
-		"ListSentBack": TestListSentBack, "21HumanRoute": TestRule21HumanRoute, "ListAfterReview": TestListAfterReview, "ListHooks": TestListHooks,
+		"ListSentBack": TestListSentBack, "21HumanRoute": TestRule21HumanRoute, "ListAfterReview": TestListAfterReview, "ListHooks": TestListHooks, "ListStandIns": TestListStandIns, "15aSides": TestRule15aSides,
 		"15UndoFollowsWhatWasLaunched": TestRule15UndoFollowsWhatWasLaunched, "21LateVetoOfARoutedStep": TestRule21LateVetoOfARoutedStep,
 		"24Offers": TestRule24Offers, "34StepAnswer": TestRule34StepAnswer, "GateOutputsFirst": TestRuleGateOutputsFirst, "PersonAnswer": TestRulePersonAnswer,
 	} {
 		t.Run(name, rule)
 	}
-	for seed := uint64(1); seed <= 10; seed++ {
+	for seed := uint64(1); seed <= 20; seed++ {
 		if seed%3 == 0 {
 			continue // an adversary's history is long
 		}

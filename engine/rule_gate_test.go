@@ -302,6 +302,44 @@ func TestRule14NoResultAsksAPerson(t *testing.T) {
 	s.want(s.step("a"), "1 gating", s.gate("ga"), "1 human", s.failures("ga"), "0")
 }
 
+// TestRule14LostWork: a worker that is lost after the step's word takes the work with it.
+func TestRule14LostWork(t *testing.T) {
+	w := one()
+	w.AfterStep = &Command{Shell: "fmt"}
+	s := begin(t, "8-semantics 14",
+		"inconclusive, infrastructure, limit waits and routes elsewhere are not counted; failures are, and apart from them each route back", w)
+	lost := func(launch string) {
+		s.t.Helper()
+		s.want(s.r().Current("a").Key, "x-1/a#1."+launch)
+		s.sentinel("a", StatusDone, func(f *FileSeen) { f.Sentinel.Summary = "launch " + launch })
+		s.do(ProcessEnded{Run: s.run, Key: s.r().Current("a").Key, Output: "printed", Answer: []byte(`{}`)})
+		s.want(s.r().Current("a").Summary, "launch "+launch)
+		for _, kind := range []string{ProcHook, ProcCheck} {
+			owed := s.owed(DoRun)
+			if len(owed) != 1 || owed[0].Proc.Kind != kind {
+				t.Fatalf("owed: %+v, want a %s", owed, kind)
+			}
+			ev := ProcessEnded{Run: s.run, Key: owed[0].Key}
+			if kind == ProcCheck {
+				ev.Check = &CheckResult{Lost: true, Why: "its worker is gone"}
+			}
+			s.do(ev)
+		}
+	}
+	lost("1")
+	s.want(s.step("a"), "1 ready", s.failures("ga"), "0")
+	a := s.r().Current("a")
+	if a.Summary != "" || a.Status != "" || a.Via != "" || a.Hooked || a.Checked || a.Failure != "" || a.Answer != nil || a.Output != "" {
+		t.Errorf("what the lost launch said is kept: %+v", a)
+	}
+	s.later(backoffFirst)
+
+	// Its restarts are used up: there is no result, and a person is asked.
+	lost("2")
+	s.want(s.step("a"), "1 gating", s.gate("ga"), "1 human", s.failures("ga"), "0")
+	s.has(s.r().Current("a").Broken, "its worker is gone")
+}
+
 func TestRule14FileNumbers(t *testing.T) {
 	conform.Rule(t, "1-language rule 7", "a file per failure")
 	s := begin(t, "8-semantics 14",

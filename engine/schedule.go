@@ -203,10 +203,11 @@ func (d *decider) launch(c candidate) {
 	case ProcReview:
 		d.launchReview(r, w.Gate(c.gate), c.tree())
 	case ProcCheck:
-		d.put(CheckStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: checkKey(r.ID, st.ID, a.N, d.s.Clock), Tree: c.tree(),
-			Deadline: until})
+		key := afterKey(r.ID, st.ID, a.N, "check", d.s.Clock)
+		d.put(CheckStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: key, Tree: c.tree(), Deadline: until})
 	case ProcHook:
-		d.put(HookStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: hookKey(r.ID, st.ID, a.N), Tree: c.tree(), Deadline: until})
+		key := afterKey(r.ID, st.ID, a.N, "hook", d.s.Clock)
+		d.put(HookStarted{of: Of(r.ID), Step: st.ID, N: a.N, Key: key, Tree: c.tree(), Deadline: until})
 	default:
 		d.launchStep(r, st)
 	}

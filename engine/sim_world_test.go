@@ -284,6 +284,8 @@ func (w *sim) end(p *simProc) ProcessEnded {
 			ev.Check.Protected, ev.Check.ProtectedAs = []string{"test/a"}, []string{"as it was"}
 		case w.g.IntN(20) == 0:
 			ev.Check, ev.Exit = nil, Exit{Lost: true}
+		case w.g.IntN(20) == 0:
+			ev.Check = &CheckResult{Lost: true, Why: "its worker is lost"}
 		}
 	case ProcReview:
 		switch p.verdict {

@@ -165,6 +165,9 @@ func sayStep(f engine.Fact) (FactLine, bool) {
 		}
 		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: Because(again, f.Why) + notBefore(f.NotBefore),
 			Style: console.Yellow, Key: true}, true
+	case engine.WorkLost:
+		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N),
+			Text: Because("to be launched again", f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
 	case engine.Checked:
 		return sayCheck(f), true
 	case engine.StepPassed:

@@ -95,8 +95,8 @@ func (x *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) e
 		return nil
 	}
 	if left(x.work, root, j) {
-		return engine.ProcessEnded{Run: j.Run, Key: j.Key, Check: &engine.CheckResult{Why: "its work is not here: the " +
-			"worker or the machine that had it was lost before it was stored: do it again"}}
+		return engine.ProcessEnded{Run: j.Run, Key: j.Key, Check: &engine.CheckResult{Lost: true,
+			Why: "its work is not here: the worker or the machine that had it was lost before it was stored"}}
 	}
 	ev := x.World.Carry(ctx, j, emit)
 	end, check := ev.(engine.ProcessEnded)
