@@ -95,22 +95,25 @@ func (c *core) restore() error {
 			c.learn(digest, source)
 		}
 	}
-	return c.log.Replay(from, func(rec journal.Record) error {
-		facts, err := decodeFacts(rec)
-		if err != nil {
-			return err
-		}
-		c.since++
-		if l, ok := rec.Lead(); ok {
-			c.led, c.ahead = l.Epoch, c.ahead+time.Duration(l.Ahead)*time.Millisecond
-		} else if rec.Left() {
-			c.led = 0
-		} else if len(facts) > 0 { // decided after the times were shifted
-			c.lastAt, c.ahead = rec.At, 0
-		}
-		c.fold(rec.At, facts)
-		return nil
-	})
+	return c.log.Replay(from, c.replayed)
+}
+
+// replayed applies a record. On a *Unread it applies nothing.
+func (c *core) replayed(rec journal.Record) error {
+	facts, err := decodeFacts(rec)
+	if err != nil {
+		return err
+	}
+	c.since++
+	if l, ok := rec.Lead(); ok {
+		c.led, c.ahead = l.Epoch, c.ahead+time.Duration(l.Ahead)*time.Millisecond
+	} else if rec.Left() {
+		c.led = 0
+	} else if len(facts) > 0 { // decided after the times were shifted
+		c.lastAt, c.ahead = rec.At, 0
+	}
+	c.fold(rec.At, facts)
+	return nil
 }
 
 func (c *core) fold(at time.Time, facts []engine.Fact) {

@@ -14,7 +14,6 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/fault"
-	"sluice/journal"
 )
 
 // Lead is this machine's part in a journal that several machines keep. One of them decides at a time.
@@ -114,10 +113,12 @@ func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop f
 	if err != nil {
 		return nil, nil, err
 	}
-	srv := serve(l, standbyHandler(*opt))
+	f := &follower{opt: *opt}
+	defer f.close()
+	srv := serve(l, standbyHandler(f))
 	passing, stopPassing := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { passFilesOn(passing, *opt) })
+	wg.Go(func() { passFilesOn(passing, f) })
 	err = opt.Lead.Take(ctx, opt.State)
 	stopPassing()
 	wg.Wait()
@@ -179,18 +180,14 @@ func (r *Repo) brought(ctx context.Context) (batch []item) {
 
 // standbyHandler answers from the local journal, which is a little behind, and passes on what people
 // say.
-func standbyHandler(opt RepoOptions) http.Handler {
-	mux := http.NewServeMux()
+func standbyHandler(f *follower) http.Handler {
+	opt, mux := f.opt, http.NewServeMux()
 	ping := Ping{PID: pid(), Version: opt.Version, Root: opt.Root, Started: time.Now()}
 	handle(mux, "GET /v1/ping", func(*http.Request) (any, error) { return ping, nil })
 	read := func(pattern string, fn func(*http.Request, *Reader) (any, error)) {
-		handle(mux, pattern, func(req *http.Request) (any, error) {
-			r, err := followed(opt)
-			if err != nil {
-				return nil, err
-			}
-			defer r.Close()
-			return fn(req, r)
+		handle(mux, pattern, func(req *http.Request) (out any, err error) {
+			err = f.use(func(r *Reader) error { out, err = fn(req, r); return err })
+			return out, err
 		})
 	}
 	read("GET /v1/status", func(req *http.Request, r *Reader) (any, error) {
@@ -215,7 +212,7 @@ func standbyHandler(opt RepoOptions) http.Handler {
 		return map[string]string{"source": r.Spec(req.URL.Query().Get("run"))}, nil
 	})
 	mux.HandleFunc("GET /v1/facts", func(w http.ResponseWriter, req *http.Request) {
-		r, err := followed(opt)
+		r, _, err := follow(opt) // of its own: whoever reads may be slow
 		if err != nil {
 			return // as if it had ended
 		}
@@ -224,25 +221,9 @@ func standbyHandler(opt RepoOptions) http.Handler {
 		enc := json.NewEncoder(w)
 		_ = r.Facts(req.URL.Query().Get("run"), from, func(l Line) error { return enc.Encode(l) })
 	})
-	handle(mux, "POST /v1/do", func(req *http.Request) (any, error) { return passOn(req, opt) })
+	handle(mux, "POST /v1/do", func(req *http.Request) (any, error) { return passOn(req, f) })
 	handle(mux, "/", func(*http.Request) (any, error) { return nil, notRecorded(opt.Lead.Report().Leader) })
 	return mux
-}
-
-// followed reads the state of a journal that this process follows, up to the first record that this
-// release cannot read.
-func followed(opt RepoOptions) (*Reader, error) {
-	log, _, err := journal.OpenRead(opt.State, journal.Options{})
-	if err != nil {
-		return nil, err
-	}
-	c := newCore(log, opt.Compile)
-	var unread *Unread
-	if err := c.restore(); err != nil && !errors.As(err, &unread) {
-		log.Close()
-		return nil, err
-	}
-	return &Reader{c: c, root: opt.Root, lock: &Lock{}}, nil
 }
 
 // clusterOf returns how the cluster is doing that keeps the journal; nil: none does.

@@ -108,7 +108,8 @@ func (a reply) done(ctx context.Context, lead Lead) (Done, error) {
 }
 
 // passOn handles a request to a machine that follows.
-func passOn(req *http.Request, opt RepoOptions) (Done, error) {
+func passOn(req *http.Request, f *follower) (Done, error) {
+	opt := f.opt
 	var d Do
 	if err := json.NewDecoder(req.Body).Decode(&d); err != nil {
 		return Done{}, asked("request: %w", err)
@@ -117,7 +118,7 @@ func passOn(req *http.Request, opt RepoOptions) (Done, error) {
 	case engine.FileSeen{}.EventKind(), engine.Claimed{}.EventKind():
 		return Done{}, notRecorded(opt.Lead.Report().Leader) // the work is there
 	case engine.Answered{}.EventKind():
-		if err := aboutWhatIsSeen(&d, opt); err != nil {
+		if err := aboutWhatIsSeen(&d, f); err != nil {
 			return Done{}, err
 		}
 	}
@@ -129,21 +130,17 @@ func passOn(req *http.Request, opt RepoOptions) (Done, error) {
 }
 
 // aboutWhatIsSeen binds an answer to the round that this machine shows: there may be a newer one.
-func aboutWhatIsSeen(d *Do, opt RepoOptions) error {
+func aboutWhatIsSeen(d *Do, f *follower) error {
 	var ev engine.Answered
 	if err := json.Unmarshal(d.Event, &ev); err != nil {
 		return badEvent(d.Kind, err)
 	}
-	r, err := followed(opt)
-	if err != nil {
+	return f.use(func(r *Reader) (err error) {
+		if ev.Round = roundOf(r.c.state, ev); ev.Round != 0 {
+			d.Event, err = json.Marshal(ev)
+		}
 		return err
-	}
-	defer r.Close()
-	if ev.Round = roundOf(r.c.state, ev); ev.Round == 0 {
-		return nil
-	}
-	d.Event, err = json.Marshal(ev)
-	return err
+	})
 }
 
 // ear is a leader's memory of the words of its epoch.

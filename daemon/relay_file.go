@@ -21,13 +21,14 @@ import (
 const lookEvery = time.Second
 
 // passFilesOn passes on people's files until ctx ends.
-func passFilesOn(ctx context.Context, opt RepoOptions) {
+func passFilesOn(ctx context.Context, follows *follower) {
+	opt := follows.opt
 	said := map[string]string{} // by the file's identity: the id of its word
 	for ctx.Err() == nil {
 		pause := cmp.Or(opt.Rescan, rescanEvery)
 		if inboxHas(opt.Root) && opt.Lead.Report().Epoch > 0 {
 			pause = lookEvery
-			if err := passFiles(ctx, opt, said); err != nil && ctx.Err() == nil {
+			if err := passFiles(ctx, follows, said); err != nil && ctx.Err() == nil {
 				opt.Log.Warn().Err(err).Str("repo", opt.Root).Msg("a file of the inbox is not passed on yet")
 			}
 		}
@@ -55,21 +56,23 @@ func inboxHas(root string) bool {
 }
 
 // passFiles passes on the files that answer a gate, and moves each away once it is decided on.
-func passFiles(ctx context.Context, opt RepoOptions, said map[string]string) error {
-	r, err := followed(opt)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	seen, _, err := opt.World.Scan(ctx, inboxes(r.c.state, nil))
-	if err != nil {
-		return err
-	}
-	for _, ev := range seen {
-		f, ok := ev.(engine.FileSeen)
-		if !ok || f.Of != "" || f.Place != "" || f.TokenOf != "" || !answers(r.c.state, f) {
-			continue
+func passFiles(ctx context.Context, follows *follower, said map[string]string) error {
+	opt := follows.opt
+	var files []engine.FileSeen
+	err := follows.use(func(r *Reader) error {
+		seen, _, err := opt.World.Scan(ctx, inboxes(r.c.state, nil))
+		for _, ev := range seen {
+			f, ok := ev.(engine.FileSeen)
+			if ok && f.Of == "" && f.Place == "" && f.TokenOf == "" && answers(r.c.state, f) {
+				files = append(files, f)
+			}
 		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
 		if said[f.ID] == "" {
 			said[f.ID] = journal.NewID()
 		}

@@ -188,13 +188,9 @@ func (l *Log) open(c contents, rec *Recovery) error {
 	}
 	l.from = from
 	s := newScanner(f, l.name, from, size)
-	for err == nil {
-		if _, err = s.next(); err == nil && s.at.seq%markEvery == 0 {
-			l.marks = append(l.marks, s.at)
-		}
-	}
+	err = l.scan(s, nil)
 	rec.Checked = s.at.seq - from.seq
-	if !errors.Is(err, io.EOF) {
+	if err != nil {
 		return err
 	}
 	if s.at.seq < c.newest {
@@ -211,6 +207,24 @@ func (l *Log) open(c contents, rec *Recovery) error {
 		}
 	}
 	return l.settle()
+}
+
+// scan reads to the end, and marks places on the way. It calls fn, if there is one, with each record.
+func (l *Log) scan(s *scanner, fn func(Record) error) error {
+	for {
+		p, err := s.next()
+		if err == nil && fn != nil {
+			err = fn(p.record())
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case s.at.seq%markEvery == 0:
+			l.marks = append(l.marks, s.at)
+		}
+	}
 }
 
 // settle syncs the journal and its folder. A process killed between a write and its sync leaves

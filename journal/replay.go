@@ -20,6 +20,36 @@ func (l *Log) before(seq int64) (from, head point, err error) {
 	return from, l.head, nil
 }
 
+// ReadOn takes in what another Log has appended to a journal that OpenRead has opened, and calls fn with
+// each record, which fn owns; fn does not call the Log. After an error open the journal again: the file
+// may not continue what was read, as after a repair.
+func (l *Log) ReadOn(fn func(Record) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refusal(); err != nil {
+		return err
+	}
+	f, err := l.fs.Open(l.name)
+	if err != nil {
+		return fmt.Errorf("%s: cannot be read: %w", l.name, err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return fmt.Errorf("%s: cannot be measured: %w", l.name, err)
+	}
+	s := newScanner(f, l.name, l.head, size)
+	if p, ok := pointAt(f, l.head.start, l.head.end, size); l.head.seq > 0 && (!ok || p != l.head) {
+		return s.damage("the journal was changed since it was opened")
+	}
+	s.own = l.head.seq + 1
+	if err := l.scan(s, fn); err != nil {
+		return err
+	}
+	l.head = s.at
+	return nil
+}
+
 // Replay calls fn with every record from seq `from` to the last one when Replay began, in order,
 // and checks the chain. fn owns its record. An error from fn stops it and is returned unchanged. It
 // may run beside appends, and keeps only one line in memory.

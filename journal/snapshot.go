@@ -265,16 +265,19 @@ func (s *snapshot) check(f File, name string, size int64) (point, error) {
 // point returns the place in the chain that the snapshot names. It returns false if the record
 // there is not the one it was made after.
 func (s *snapshot) point(f File, name string, size int64) (point, bool) {
-	if s.End > size {
+	p, ok := pointAt(f, s.Start, s.End, size)
+	return p, ok && p.seq == s.Seq && hex.EncodeToString(p.hash[:]) == s.Line
+}
+
+// pointAt reads the one record from start to end. It returns false if none is there.
+func pointAt(f File, start, end, size int64) (point, bool) {
+	if end > size {
 		return point{}, false
 	}
-	line := make([]byte, s.End-s.Start)
-	if n, _ := f.ReadAt(line, s.Start); n < len(line) || line[len(line)-1] != '\n' {
+	line := make([]byte, end-start)
+	if n, _ := f.ReadAt(line, start); n < len(line) || line[len(line)-1] != '\n' {
 		return point{}, false
 	}
 	p, err := parseLine(line[:len(line)-1], nil)
-	if err != nil || p.seq != s.Seq || hex.EncodeToString(p.line[:]) != s.Line {
-		return point{}, false
-	}
-	return point{seq: p.seq, start: s.Start, end: s.End, sum: p.raw, hash: p.line}, true
+	return point{seq: p.seq, start: start, end: end, sum: p.raw, hash: p.line}, err == nil
 }
