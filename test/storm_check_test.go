@@ -113,6 +113,8 @@ func (s *storm) outcomes(file string) (said, phases map[string]string) {
 					s.t.Errorf("%s has two outcomes: %s and %s", at, said[at], f.Summary)
 				}
 				said[at] = f.Summary
+			case "work_lost": // its word is void
+				delete(said, at)
 			case "run_ended":
 				if phases[f.Run] != "" {
 					s.t.Errorf("%s has ended twice", f.Run)
