@@ -53,7 +53,7 @@ test: ## all tests, with the race detector; installs what they need (asks first,
 
 sim: ## the long simulation: 200,000 crash-restarts, and every mutant
 	SIM_CRASHES=200000 $(GO) test -count=1 -timeout 60m -run 'TestSimulation' -v ./daemon/
-	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestFiringHistories|TestOracle|TestListOracle' -v ./engine/
+	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestListHistories|TestFiringHistories|TestOracle|TestListOracle|TestDeterministic' -v ./engine/
 	SLUICE_MUTANTS=all $(GO) test -count=1 -timeout 120m -run 'TestMutants' -v ./engine/ ./daemon/
 
 race: ## the tests that start the built program, themselves with the race detector; make test has all others with it
