@@ -13,7 +13,7 @@ FUZZ_TIME    ?= 60s
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help fmt lint test needs sim torture soak others fuzz bench bench-check compare demo build install generate conformance mutate dist house check releases imports
+.PHONY: help fmt lint test needs sim race torture soak others fuzz bench bench-check compare demo build install generate conformance mutate dist house check releases imports
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,8 +53,11 @@ test: ## all tests, with the race detector; installs what they need (asks first,
 
 sim: ## the long simulation: 200,000 crash-restarts, and every mutant
 	SIM_CRASHES=200000 $(GO) test -count=1 -timeout 60m -run 'TestSimulation' -v ./daemon/
-	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestFiringHistories|TestOracle|TestListOracle' -v ./engine/
+	SEEDS=20000 $(GO) test -count=1 -timeout 60m -run 'TestHistories|TestListHistories|TestFiringHistories|TestOracle|TestListOracle|TestDeterministic' -v ./engine/
 	SLUICE_MUTANTS=all $(GO) test -count=1 -timeout 120m -run 'TestMutants' -v ./engine/ ./daemon/
+
+race: ## the tests that start the built program, themselves with the race detector; make test has all others with it
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -race -count=1 -vet=off -timeout 60m ./test ./tools/bench
 
 torture: ## 1,000 kills of the real daemon and 300 while it takes and lands work, every system call failing, full disks, 60 power cuts, 1,000 starts at once, 1,000 races of people, 1,000 adoptions, 1,000 runs on many machines under fire, 200 stops of the leader, 60 s of random keys, 100,000 programs on a checkout
 	SLUICE_TORTURE=1000 SLUICE_LANDINGS=300 SLUICE_CALLS=all SLUICE_POWER_CUTS=60 SLUICE_STARTS=1000 SLUICE_DAMAGED_STARTS=100 $(GO) test -count=1 -timeout 120m \

@@ -86,3 +86,5 @@ require (
 )
 
 replace github.com/santhosh-tekuri/jsonschema/v6 => ./internal/schema/_jsonschema
+
+tool sluice/tools/natstest/server

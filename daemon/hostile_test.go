@@ -192,7 +192,7 @@ func TestTheExportHoldsNobodyUp(t *testing.T) {
 	}()
 	select {
 	case <-lagging:
-	case <-time.After(5 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("the loop waits for the export")
 	}
 	go b.exp.run(b.core.log.Replay)

@@ -32,7 +32,7 @@ func TestAPipeForASpecHoldsNothingUp(t *testing.T) {
 		if !s.Runs[0].SpecDrift {
 			t.Error("the spec is another one now")
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(30 * time.Second):
 		if f, err := os.OpenFile(filepath.Join(dir, "two.yaml"), os.O_WRONLY|unix.O_NONBLOCK, 0); err == nil {
 			f.Close()
 		}

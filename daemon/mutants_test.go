@@ -24,7 +24,7 @@ type mutant struct {
 
 const (
 	mutantSeeds  = "2000" // histories in which a mutant has to be found
-	mutantsShort = 2      // how many a plain `go test` tries; SLUICE_MUTANTS=all tries all, SLUICE_MUTANTS=name that one
+	mutantsShort = 1      // how many a plain `go test` tries; SLUICE_MUTANTS=all tries all, SLUICE_MUTANTS=name that one
 )
 
 // mutants are the wrong loops that the simulation has to find.

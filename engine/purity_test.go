@@ -111,7 +111,7 @@ func packageVariables(t *testing.T, set *token.FileSet, f *ast.File, d *ast.GenD
 // facts, the same effects, the same next deadline.
 func TestDeterministic(t *testing.T) {
 	conform.Rule(t, "3-engine core", "Decide on the same state and event gives the same facts")
-	n := seeds(60)
+	n := seeds(20)
 	if n > 500 {
 		n = 500
 	}

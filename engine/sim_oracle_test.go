@@ -294,5 +294,5 @@ func modelRounds(qs []*oracle.Round) (out []string) {
 // after every event.
 func TestOracle(t *testing.T) {
 	conform.Rule(t, "8-semantics model", "the engine and the design's model agree after every event of the same histories")
-	play(t, 500, true)
+	play(t, 170, true)
 }

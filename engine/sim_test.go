@@ -424,5 +424,5 @@ func TestHistories(t *testing.T) {
 		conform.Rule(t, "8-semantics "+inv[0], inv[1])
 	}
 	conform.Rule(t, "12-triggers end", "a key is decided on once: one run, or a reason; until then it waits")
-	play(t, 700, false)
+	play(t, 240, false)
 }

@@ -27,7 +27,6 @@ import (
 	"testing"
 
 	"sluice/internal/serve"
-	"sluice/tools/natstest"
 )
 
 // built is the binary that all tests of this package run.
@@ -46,7 +45,6 @@ var redraw = flag.Bool("redraw", false, "write the pictures of the README and th
 const waiting = 3
 
 func TestMain(m *testing.M) {
-	natstest.Main()
 	inOtherTime()
 	if code, ours := serve.Inner(os.Args[1:], os.Stdin); ours { // what is tested in this process starts it as its helper
 		os.Exit(code)

@@ -16,11 +16,6 @@ import (
 	"sluice/tools/natstest"
 )
 
-func TestMain(m *testing.M) {
-	natstest.Main()
-	os.Exit(m.Run())
-}
-
 const testLease = 3 * time.Second // longer than a loaded machine stalls
 
 // machine is a host with a state folder of its own.

@@ -31,11 +31,6 @@ import (
 	"sluice/tools/natstest"
 )
 
-func TestMain(m *testing.M) {
-	natstest.Main()
-	os.Exit(m.Run())
-}
-
 const (
 	journalID = "0123456789abcdef0123456789abcdef"
 	run       = "w-1"

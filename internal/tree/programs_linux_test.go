@@ -27,7 +27,7 @@ func programs(t *testing.T) (from, to uint64) {
 		}
 		return seed, seed + 1
 	}
-	n := uint64(400)
+	n := uint64(120)
 	if s := os.Getenv("SLUICE_PROGRAMS"); s != "" {
 		first, last, ok := strings.Cut(s, "-")
 		if !ok {

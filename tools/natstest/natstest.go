@@ -1,33 +1,31 @@
-// Package natstest runs NATS servers for tests, each as a process of its own: the test's binary,
-// started again. So they can be killed, stopped and continued as real ones.
-//
-// A package that uses it calls [Main] first in its TestMain.
+// Package natstest runs NATS servers for tests, each as a process of its own: tools/natstest/server,
+// which is built once, and never with the race detector. So they can be killed, stopped and continued
+// as real ones.
 package natstest
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
 
-const environ = "SLUICE_TEST_NATS"
+// Environ names the variable that has the options of a server, as JSON.
+const Environ = "SLUICE_TEST_NATS"
 
-// options are those of one server.
-type options struct {
+// Options are those of one server.
+type Options struct {
 	Name         string
 	Place        Place
 	Port, Routes int      // own ports
@@ -48,58 +46,18 @@ type Place struct {
 	Front []string // a command that it is started behind
 }
 
-// Main makes this process a server if it was started as one, and returns otherwise.
-func Main() {
-	text := os.Getenv(environ)
-	if text == "" {
-		return
-	}
-	var o options
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		panic(err)
-	}
-	opts := &server.Options{ServerName: o.Name, Host: o.Place.Host, Port: o.Port, JetStream: !o.NoJetStream, StoreDir: o.Place.Dir,
-		MaxPayload: o.Payload, SyncAlways: true, NoSigs: true, JetStreamMaxStore: o.Store, Username: o.User, Password: o.Pass,
-		LogFile: filepath.Join(o.Place.Dir, "log")}
-	if o.Config != "" {
-		file := filepath.Join(o.Place.Dir, "config")
-		if err := os.WriteFile(file, []byte(o.Config), 0o600); err != nil {
-			panic(err)
-		}
-		if err := opts.ProcessConfigFile(file); err != nil {
-			panic(err)
-		}
-	}
-	if o.NKey != "" {
-		opts.Nkeys = []*server.NkeyUser{{Nkey: o.NKey}}
-	}
-	if o.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
-		if err != nil {
-			panic(err)
-		}
-		opts.TLS, opts.TLSConfig, opts.TLSTimeout = true, &tls.Config{Certificates: []tls.Certificate{pair}}, 5
-	}
-	if len(o.Others) > 0 {
-		opts.Cluster = server.ClusterOpts{Name: "test", Host: o.Place.Host, Port: o.Routes}
-		for _, host := range o.Others {
-			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats", Host: host})
-		}
-	}
-	s, err := server.NewServer(opts)
+// program returns the server's file. The go command keeps it in its cache: it is linked once for all packages.
+var program = sync.OnceValues(func() (string, error) {
+	cmd := exec.Command("go", "tool", "-n", "sluice/tools/natstest/server")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath "+os.Getenv("GOFLAGS"))
+	var why strings.Builder
+	cmd.Stderr = &why
+	out, err := cmd.Output()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return "", fmt.Errorf("go tool: %w\n%s", err, why.String())
 	}
-	s.ConfigureLogger()
-	go func() { // ends with the test
-		_, _ = os.Stdin.Read(make([]byte, 1))
-		os.Exit(0)
-	}()
-	s.Start()
-	s.WaitForShutdown()
-	os.Exit(0)
-}
+	return strings.TrimSpace(string(out)), nil
+})
 
 // Servers are some servers, one cluster.
 type Servers struct {
@@ -108,7 +66,7 @@ type Servers struct {
 }
 
 type one struct {
-	options
+	Options
 	cmd   *exec.Cmd
 	ended chan struct{}
 }
@@ -119,9 +77,9 @@ func Start(t testing.TB, n int, set ...func(*Servers)) *Servers {
 	s := &Servers{t: t}
 	dir, ports := t.TempDir(), freePorts(t, 2*n)
 	for i := range n {
-		o := options{Name: fmt.Sprintf("s%d", i), Port: ports[i], Routes: ports[n+i], Payload: 8 << 20,
+		o := Options{Name: fmt.Sprintf("s%d", i), Port: ports[i], Routes: ports[n+i], Payload: 8 << 20,
 			Place: Place{Host: "127.0.0.1", Dir: filepath.Join(dir, fmt.Sprint(i))}}
-		s.all = append(s.all, &one{options: o})
+		s.all = append(s.all, &one{Options: o})
 	}
 	for _, f := range set {
 		f(s)
@@ -147,27 +105,27 @@ func Start(t testing.TB, n int, set ...func(*Servers)) *Servers {
 
 // Payload limits the bytes of a message.
 func Payload(n int32) func(*Servers) {
-	return func(s *Servers) { s.each(func(o *options) { o.Payload = n }) }
+	return func(s *Servers) { s.each(func(o *Options) { o.Payload = n }) }
 }
 
 // Store limits the bytes that a server stores.
 func Store(n int64) func(*Servers) {
-	return func(s *Servers) { s.each(func(o *options) { o.Store = n }) }
+	return func(s *Servers) { s.each(func(o *Options) { o.Store = n }) }
 }
 
 // Login has clients log in.
 func Login(user, pass string) func(*Servers) {
-	return func(s *Servers) { s.each(func(o *options) { o.User, o.Pass = user, pass }) }
+	return func(s *Servers) { s.each(func(o *Options) { o.User, o.Pass = user, pass }) }
 }
 
 // Secure has clients prove that they have an nkey, and speak TLS.
 func Secure(nkey, cert, key string) func(*Servers) {
-	return func(s *Servers) { s.each(func(o *options) { o.NKey, o.Cert, o.Key = nkey, cert, key }) }
+	return func(s *Servers) { s.each(func(o *Options) { o.NKey, o.Cert, o.Key = nkey, cert, key }) }
 }
 
 // Config adds to the servers' configuration, for example accounts.
 func Config(text string) func(*Servers) {
-	return func(s *Servers) { s.each(func(o *options) { o.Config = text }) }
+	return func(s *Servers) { s.each(func(o *Options) { o.Config = text }) }
 }
 
 // At has the servers run at places of their own.
@@ -180,11 +138,11 @@ func At(places ...Place) func(*Servers) {
 }
 
 // Plain has no JetStream.
-func Plain(s *Servers) { s.each(func(o *options) { o.NoJetStream = true }) }
+func Plain(s *Servers) { s.each(func(o *Options) { o.NoJetStream = true }) }
 
-func (s *Servers) each(f func(*options)) {
+func (s *Servers) each(f func(*Options)) {
 	for _, x := range s.all {
-		f(&x.options)
+		f(&x.Options)
 	}
 }
 
@@ -207,13 +165,17 @@ func (s *Servers) Run(i int) {
 	if err := os.MkdirAll(x.Place.Dir, 0o700); err != nil {
 		s.t.Fatal(err)
 	}
-	text, err := json.Marshal(x.options)
+	text, err := json.Marshal(x.Options)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	argv := append(slices.Clone(x.Place.Front), os.Args[0])
+	server, err := program()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	argv := append(slices.Clone(x.Place.Front), server)
 	x.cmd = exec.Command(argv[0], argv[1:]...)
-	x.cmd.Env = append(os.Environ(), environ+"="+string(text))
+	x.cmd.Env = append(os.Environ(), Environ+"="+string(text))
 	x.cmd.Stderr = os.Stderr
 	if _, err := x.cmd.StdinPipe(); err != nil {
 		s.t.Fatal(err)

@@ -219,8 +219,9 @@ func TestDocsLinks(t *testing.T) {
 // anchors are the names of a page's headings, as forges make them.
 func anchors(page string) []string {
 	var out []string
+	left := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
-		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		name := left.ReplaceAllString(strings.ToLower(m[1]), "")
 		out = append(out, strings.ReplaceAll(name, " ", "-"))
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"sluice/tools/conform"
@@ -172,18 +173,29 @@ type file struct {
 	test      bool
 }
 
+// theFiles are parsed once for all tests, which only read them.
+var theFiles struct {
+	once sync.Once
+	set  *token.FileSet
+	all  []file
+}
+
 func files(t *testing.T) (*token.FileSet, []file) {
 	t.Helper()
-	fset := token.NewFileSet()
-	var out []file
-	each(t, ".go", func(rel string, src []byte) {
-		f, err := parser.ParseFile(fset, filepath.Join("../..", rel), src, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, file{rel, path.Dir(rel), src, f, strings.HasSuffix(rel, "_test.go")})
+	theFiles.once.Do(func() {
+		theFiles.set = token.NewFileSet()
+		each(t, ".go", func(rel string, src []byte) {
+			f, err := parser.ParseFile(theFiles.set, filepath.Join("../..", rel), src, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			theFiles.all = append(theFiles.all, file{rel, path.Dir(rel), src, f, strings.HasSuffix(rel, "_test.go")})
+		})
 	})
-	return fset, out
+	if theFiles.all == nil {
+		t.Fatal("the files were not parsed: an earlier test says why")
+	}
+	return theFiles.set, theFiles.all
 }
 
 // each calls look for the repo's files of a kind, but for those in testdata, in hidden folders, and in those that the

@@ -25,7 +25,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	natstest.Main()
 	decide()
 	os.Exit(m.Run())
 }
