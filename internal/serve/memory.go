@@ -31,6 +31,7 @@ func giveBack(ctx context.Context) {
 		if r.is(measure("/gc/heap/allocs:bytes")[0]) {
 			usual()
 			debug.FreeOSMemory()
+			unmapProgram()
 			r.hold()
 		}
 	})
