@@ -103,7 +103,7 @@ func TestClientIsToldThatTheServiceHasStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := serve(l, api{repo}.handler())
+	srv := serve(l, api{repo})
 	defer stopServer(srv, filepath.Join(state, SocketName))
 	c := NewClient(state)
 	defer c.Close()

@@ -75,7 +75,7 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 	if err != nil {
 		return errors.Join(err, repo.core.log.Close())
 	}
-	srv := serve(l, api{repo}.handler())
+	srv := serve(l, api{repo})
 	if ready != nil {
 		ready(repo, rec)
 	}

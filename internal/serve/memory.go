@@ -18,18 +18,34 @@ const (
 	quietBytes = 1 << 20
 	// leastHeap is the size to which the runtime lets any heap grow by default.
 	leastHeap = 4 << 20
+	// densePercent is GOGC, at most, until the daemon first rests.
+	densePercent = 50
 )
 
 // giveBack returns memory to the system when the work that needed it is over. The runtime takes
 // many minutes for that, and a daemon mostly waits for people.
 func giveBack(ctx context.Context) {
 	var r rest
+	usual := dense()
 	alarm.Every(ctx, lookAtMemory, func() {
 		if r.is(measure("/gc/heap/allocs:bytes")[0]) {
+			usual()
 			debug.FreeOSMemory()
+			unmapProgram()
 			r.hold()
 		}
 	})
+}
+
+// dense collects garbage more often until the returned function is called. What a start allocates stays as
+// long as the daemon, and garbage between leaves gaps that are seldom used again.
+func dense() (usual func()) {
+	percent := debug.SetGCPercent(densePercent)
+	usual = func() { debug.SetGCPercent(percent) }
+	if percent < densePercent { // also if it is off
+		usual()
+	}
+	return usual
 }
 
 // rest detects that little happens, and stops garbage collection meanwhile.

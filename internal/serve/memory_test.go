@@ -23,6 +23,23 @@ func TestMemoryIsGivenBackOnceAtRest(t *testing.T) {
 	}
 }
 
+// TestDenseUntilUsual: garbage is collected more often than usual until the first rest, and never less often.
+func TestDenseUntilUsual(t *testing.T) {
+	percent := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(percent)
+	for _, x := range []struct{ usual, want int }{{100, densePercent}, {10, 10}, {-1, -1}} {
+		debug.SetGCPercent(x.usual)
+		usual := dense()
+		if got := debug.SetGCPercent(x.want); got != x.want {
+			t.Errorf("GOGC %d: %d, want %d", x.usual, got, x.want)
+		}
+		usual()
+		if got := debug.SetGCPercent(x.usual); got != x.usual {
+			t.Errorf("GOGC %d: %d after it", x.usual, got)
+		}
+	}
+}
+
 // TestHoldEndsWithTheFirstCollection: a hold ends with the usual amount of garbage, and then the settings
 // of the runtime are what they were before.
 func TestHoldEndsWithTheFirstCollection(t *testing.T) {
