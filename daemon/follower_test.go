@@ -41,8 +41,10 @@ func TestFollower(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	shows("at first", 0)
+	shows("and again", 0)
 	begin(2)
-	shows("at first", 2)
+	shows("two runs later", 2)
 
 	name := filepath.Join(state, journal.FileName)
 	file, err := os.OpenFile(name, os.O_RDWR, 0)

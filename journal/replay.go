@@ -39,8 +39,10 @@ func (l *Log) ReadOn(fn func(Record) error) error {
 		return fmt.Errorf("%s: cannot be measured: %w", l.name, err)
 	}
 	s := newScanner(f, l.name, l.head, size)
-	if p, ok := pointAt(f, l.head.start, l.head.end, size); l.head.seq > 0 && (!ok || p != l.head) {
-		return s.damage("the journal was changed since it was opened")
+	if l.head.seq > 0 {
+		if p, ok := pointAt(f, l.head.start, l.head.end, size); !ok || p != l.head {
+			return s.damage("the journal was changed since it was opened")
+		}
 	}
 	s.own = l.head.seq + 1
 	if err := l.scan(s, fn); err != nil {
