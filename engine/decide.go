@@ -263,8 +263,7 @@ func launchKey(run, step string, n, k int) string {
 	return run + "/" + step + "#" + strconv.Itoa(n) + "." + strconv.Itoa(k)
 }
 
-// afterKey returns the key of an attempt's check or hook. It contains the start: both may be done
-// again, after a voided round or a lost worker.
+// afterKey returns the key of an attempt's check or hook, with its start: both may be done again.
 func afterKey(run, step string, n int, what string, clock int64) string {
 	return run + "/" + step + "#" + strconv.Itoa(n) + "." + what + "-" + strconv.FormatInt(clock, 10)
 }

@@ -199,10 +199,8 @@ func (d *judging) outcome(r *Run, w *Spec, g *Gate, q *Round, j Judgement) (stri
 // person is asked.
 func (d *judging) inconclusive(r *Run, g *Gate, q *Round, why string) {
 	why = clip(why, MaxFeedback)
-	role := g.Reviewer.AgentType
-	if q.Misses < d.s.Config.restarts(g.Restarts, role) && !g.Reviewer.FromStep {
-		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why,
-			NotBefore: d.at.Add(backoff(q.Misses, backoffFirst, backoffMost))})
+	if at, ok := d.relaunchAt(q.Misses, g.Restarts, g.Reviewer.AgentType); ok && !g.Reviewer.FromStep {
+		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why, NotBefore: at})
 		return
 	}
 	d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why})

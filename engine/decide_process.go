@@ -24,6 +24,11 @@ func backoff(n int, first, most time.Duration) time.Duration {
 	return d
 }
 
+// relaunchAt returns when to launch again after n infrastructure failures; false: restarts are used up.
+func (d *draft) relaunchAt(n int, own *int, role string) (at time.Time, ok bool) {
+	return d.at.Add(backoff(n, backoffFirst, backoffMost)), n < d.s.Config.restarts(own, role)
+}
+
 // ended handles a process tree that is gone.
 func (d *running) ended(ev ProcessEnded) {
 	r := d.s.Runs[ev.Run]
@@ -127,9 +132,8 @@ func (d *running) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnde
 		d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why, NotBefore: until, Limit: true,
 			Budget: ev.Exit.Budget})
 	case ClassInfrastructure:
-		if a.Restarts < d.s.Config.restarts(st.Restarts, st.Role()) {
-			d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why,
-				NotBefore: d.at.Add(backoff(a.Restarts, backoffFirst, backoffMost))})
+		if at, ok := d.relaunchAt(a.Restarts, st.Restarts, st.Role()); ok {
+			d.put(StepRelaunched{of: Of(r.ID), Step: st.ID, N: a.N, Class: kind, Why: why, NotBefore: at})
 			return
 		}
 		word.Status, word.Broken = StatusFailed, feedback(why, ev)
@@ -206,9 +210,8 @@ func (d *running) checkEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnd
 	f := Checked{of: Of(r.ID), Step: p.Step, N: p.N}
 	if c := ev.Check; c != nil && c.Lost {
 		f.Broken = clip(c.Why, MaxFeedback)
-		if a.K > 0 && a.Restarts < d.s.Config.restarts(st.Restarts, st.Role()) && d.spentUp(st.Role(), a.Usage) == "" {
-			d.put(WorkLost{of: Of(r.ID), Step: p.Step, N: p.N, Why: f.Broken,
-				NotBefore: d.at.Add(backoff(a.Restarts, backoffFirst, backoffMost))})
+		if at, ok := d.relaunchAt(a.Restarts, st.Restarts, st.Role()); ok && a.K > 0 && d.spentUp(st.Role(), a.Usage) == "" {
+			d.put(WorkLost{of: Of(r.ID), Step: p.Step, N: p.N, Why: f.Broken, NotBefore: at})
 			return
 		}
 	} else if c != nil && p.Stop == "" {

@@ -174,7 +174,7 @@ func mutantsOfCounts() []mutant {
 		{"max_steps lets one more pass", "decider.startStep", "r.Begun >= r.Allowance && st.ForEach == nil {", "r.Begun > r.Allowance && st.ForEach == nil {"},
 		{"an inconclusive review passes", "judging.inconclusive", "	d.ask(r, g, q, \"inconclusive: \"+why, false)\n", "	d.pass(r, g, q, \"reviewer\", nil, \"\")\n"},
 		{"lost work is a failure of the work", "running.checkEnded", "		f.Broken = clip(c.Why, MaxFeedback)\n		if", "		f.Why = clip(c.Why, MaxFeedback)\n		if"},
-		{"lost work is done again without end", "running.checkEnded", "a.Restarts < d.s.Config.restarts(st.Restarts, st.Role()) && ", ""},
+		{"lost work is done again without end", "running.checkEnded", "; ok && a.K > 0", "; (ok || true) && a.K > 0"},
 		{"lost work is no restart", "WorkLost.apply", "a.Restarts+1", "a.Restarts"},
 		{"a launch after lost work has no hook", "WorkLost.apply", "time.Time{}, false\n", "time.Time{}, true\n"},
 		{"what a lost launch said is kept", "WorkLost.apply", "	a.Answer, a.Output = nil, \"\"\n", ""},

@@ -152,7 +152,7 @@ func TestOrchestrator(t *testing.T) {
 		return parts
 	})
 	w.do(w.bin, "start", "exp-7-agent")
-	// claude starts without the tools of a server that is slow to come
+	// claude starts without the tools of a server that is slow to start
 	w.put("repo/mcp.json", `{"mcpServers": {"sluice": {"command": "sh", "args": ["-c", "sleep 5; exec sluice mcp"]}}}`)
 	out, err := w.conduct()
 	st, _ := w.status()

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// unmapProgram leaves the pages of the program's file to the system's cache, of which the system takes those
-// of running programs last. Most were only needed to start. A page that is needed again is mapped from there,
-// with those around it (madvise(2), MADV_DONTNEED).
+// unmapProgram removes the pages of the program's file from this process. Most were only needed to start. They
+// stay in the page cache, and a page that is used again is mapped from there (madvise(2), MADV_DONTNEED).
 func unmapProgram() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
