@@ -207,7 +207,7 @@ func (s *storm) person(more int) (ended bool) {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(s.t.Context(), answerMost)
 	defer cancel()
-	st, err := c.Status(ctx, "")
+	st, err := c.Recent(ctx, time.Time{}, daemon.RecentMost)
 	if err != nil || st.Cluster == nil {
 		return false
 	}

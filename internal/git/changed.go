@@ -6,9 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -47,15 +48,12 @@ func (r *Repo) Changed(ctx context.Context, worktree, base string) (Changes, err
 			set[n] = true
 		}
 	}
-	c := Changes{Files: make([]string, 0, len(set))}
-	for n := range set {
-		c.Files = append(c.Files, n)
-	}
-	sort.Strings(c.Files)
-	if len(c.Files) > MaxChanged {
-		c.Files, c.Cut = c.Files[:MaxChanged], true
-	}
-	return c, nil
+	return changesOf(set), nil
+}
+
+func changesOf(set map[string]bool) Changes {
+	files := slices.Sorted(maps.Keys(set))
+	return Changes{Files: files[:min(len(files), MaxChanged)], Cut: len(files) > MaxChanged}
 }
 
 // tree is a worktree under comparison: our index of it has its HEAD and is fresh.
@@ -72,9 +70,7 @@ func (r *objects) openIndex(ctx context.Context, top, base string) (t *tree, ind
 	if err := r.keepShadow(ctx); err != nil {
 		return nil, "", err
 	}
-	if base == "" {
-		base = r.emptyTree()
-	}
+	base = cmp.Or(base, r.emptyTree())
 	if err := checkSHA(base); err != nil {
 		return nil, "", err
 	}
@@ -188,6 +184,15 @@ func ignoreFiles(common string) []string {
 		files = append(files, filepath.Join(home, ".config", "git", "ignore"))
 	}
 	return files
+}
+
+// setOf returns a list of NUL-terminated paths as a set.
+func setOf(out []byte) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names(out) {
+		set[name] = true
+	}
+	return set
 }
 
 // names splits a list of NUL-terminated paths.

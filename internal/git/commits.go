@@ -7,7 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sort"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,12 +48,8 @@ type Commit struct {
 // that older ones were omitted.
 func (r *objects) NewCommits(ctx context.Context, tips map[string]string, notTips []string,
 	max int) (commits []Commit, cut bool, err error) {
-	names := make([]string, 0, len(tips))
+	names := slices.Sorted(maps.Keys(tips))
 	ask := make([]string, 0, len(tips)+len(notTips))
-	for name := range tips {
-		names = append(names, name)
-	}
-	sort.Strings(names)
 	for _, name := range names {
 		ask = append(ask, tips[name])
 	}
@@ -90,9 +87,7 @@ func (r *objects) NewCommits(ctx context.Context, tips map[string]string, notTip
 		return nil, false, fmt.Errorf("new commits: %w", err)
 	}
 	nameReaching(commits, names, shas[:len(names)])
-	for i, j := 0, len(commits)-1; i < j; i, j = i+1, j-1 {
-		commits[i], commits[j] = commits[j], commits[i]
-	}
+	slices.Reverse(commits)
 	return commits, cut, nil
 }
 

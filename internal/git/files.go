@@ -103,10 +103,7 @@ func (r *shadowGit) differ(ctx context.Context, top string, changes []Change, ol
 	if err := errors.Join(err, l.remove()); err != nil {
 		return nil, err
 	}
-	differs := map[string]bool{}
-	for _, p := range names(out) {
-		differs[p] = true
-	}
+	differs := setOf(out)
 	root, err := os.OpenRoot(top)
 	if err != nil {
 		return nil, err

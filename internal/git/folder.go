@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -148,10 +147,7 @@ func (t *tree) sparse(ctx context.Context, theirs string) error {
 	if err != nil {
 		return err
 	}
-	ours := map[string]bool{}
-	for _, n := range names(known) {
-		ours[n] = true
-	}
+	ours := setOf(known)
 	var left []string
 	for _, line := range names(list) {
 		tag, name, _ := strings.Cut(line, " ")
@@ -212,22 +208,8 @@ func (t *tree) seed(ctx context.Context, gitDir, index string) error {
 	if err := afterSecond(ctx, info.ModTime()); err != nil {
 		return err
 	}
-	in, err := os.Open(own)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(index, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, privateOwn)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Close()); err != nil {
-		return errors.Join(err, os.Remove(index))
-	}
-	// git uses it to find entries that may be racy
-	if err := os.Chtimes(index, time.Now(), info.ModTime()); err != nil {
-		return err
+	if err := copyFile(own, index); err != nil {
+		return errors.Join(err, ignoreGone(os.Remove(index)))
 	}
 	if err := t.plainIndex(ctx, gitDir, index); err != nil {
 		return err
@@ -302,12 +284,7 @@ func (t *tree) settle(tree string, began time.Time) error {
 }
 
 func (t *tree) writeTree(ctx context.Context) (string, error) {
-	out, err := t.run(ctx, "write-tree")
-	if err != nil {
-		return "", err
-	}
-	tree := strings.TrimSpace(string(out))
-	return tree, checkSHA(tree)
+	return nameIn(t.run(ctx, "write-tree"))
 }
 
 // without restores our own files in the tree to their state in t.head.

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,9 +100,7 @@ func (r *objects) Between(ctx context.Context, from, to string, maxBytes int64,
 
 // betweenCall returns the call for the differences between two commits, without a limit.
 func betweenCall(ctx context.Context, r *objects, from, to string, look Look, more ...string) (c call, err error) {
-	if from == "" {
-		from = r.emptyTree()
-	}
+	from = cmp.Or(from, r.emptyTree())
 	for _, sha := range []string{from, to} {
 		if err := checkSHA(sha); err != nil {
 			return c, err

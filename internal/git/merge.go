@@ -190,12 +190,11 @@ func (r *objects) CommitAs(ctx context.Context, p Person, by *Author, tree, mess
 	}
 	c := call{args: append(args, tree), env: env, stdin: strings.NewReader(message), limit: smallOutput,
 		timeout: remoteTime}
-	out, err := r.shadow(ctx, c)
+	sha, err := nameIn(r.shadow(ctx, c))
 	if err != nil {
-		return "", fmt.Errorf("commit: %w", err)
+		err = fmt.Errorf("commit: %w", err)
 	}
-	sha := strings.TrimSpace(string(out))
-	return sha, checkSHA(sha)
+	return sha, err
 }
 
 // signEnv returns the environment variables that a signing program needs.

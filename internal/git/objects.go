@@ -141,9 +141,7 @@ func (r *Repo) WithChanges(ctx context.Context, commit string, changes []Change)
 
 // tree writes the tree of a commit with changes.
 func (l listed) tree(ctx context.Context, commit string, changes []Change) (string, error) {
-	if commit == "" {
-		commit = l.r.emptyTree()
-	}
+	commit = cmp.Or(commit, l.r.emptyTree())
 	if err := checkSHA(commit); err != nil {
 		return "", err
 	}
@@ -157,12 +155,7 @@ func (l listed) tree(ctx context.Context, commit string, changes []Change) (stri
 	if _, err := l.git(ctx, in.String(), "update-index", "-z", "--index-info"); err != nil {
 		return "", err
 	}
-	out, err := l.git(ctx, "", "write-tree")
-	if err != nil {
-		return "", err
-	}
-	tree := strings.TrimSpace(string(out))
-	return tree, checkSHA(tree)
+	return nameIn(l.git(ctx, "", "write-tree"))
 }
 
 // Descends reports whether base is commit itself or one of its ancestors.
@@ -233,7 +226,11 @@ func (r *objects) timeOf(ctx context.Context, commit string) (int64, error) {
 // line runs a call in the shadow that prints one object name.
 func (r *objects) line(ctx context.Context, c call) (string, error) {
 	c.limit, c.timeout = smallOutput, callTime
-	out, err := r.shadow(ctx, c)
+	return nameIn(r.shadow(ctx, c))
+}
+
+// nameIn returns the one object name that a call has printed.
+func nameIn(out []byte, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
@@ -302,9 +299,5 @@ func (r *shadowGit) ignoredBy(ctx context.Context, top string, others, paths []s
 	c := call{args: []string{"check-ignore", "-z", "--no-index", "--stdin"}, env: env, dir: top, stdin: in,
 		limit: wholeIndex, timeout: treeTime, codes: []int{1}}
 	out, err := r.shadow(ctx, c)
-	ignored := map[string]bool{}
-	for _, n := range names(out) {
-		ignored[n] = true
-	}
-	return ignored, err
+	return setOf(out), err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,7 +143,44 @@ func (q *Quarantine) Keep(ctx context.Context, ref, commit string) error {
 	if err := atomicfile.SyncDir(to); err != nil {
 		return err
 	}
-	return q.r.Keep(ctx, ref, commit)
+	if err := q.r.Keep(ctx, ref, commit); err != nil {
+		return err
+	}
+	q.r.gather(ctx)
+	return nil
+}
+
+const (
+	// packsMost is how many packs may come before gather: every git reads the index of each.
+	packsMost = 50
+	// packLarge is the size in bytes from which gather leaves a pack alone.
+	packLarge = 16 << 20
+)
+
+// gather packs loose objects and small packs into larger ones, once many packs have come. It removes
+// no object. After a failure this process does not try again: git may leave half a pack each time.
+func (r *Repo) gather(ctx context.Context) {
+	if !r.gathering.TryLock() {
+		return
+	}
+	defer r.gathering.Unlock()
+	there := filepath.Join(r.common, "objects", "pack", "*.pack")
+	found, err := filepath.Glob(there)
+	if err != nil || len(found) < r.gathered+packsMost || r.promises() != "" {
+		return // a partial clone's packs are of two kinds
+	}
+	c := call{args: []string{"repack", "--geometric=2", "-d", "-l", "-q"}, limit: smallOutput, timeout: callTime}
+	for _, f := range found {
+		if info, err := os.Lstat(f); err == nil && info.Size() >= packLarge {
+			c.args = append(c.args, "--keep-pack="+filepath.Base(f))
+		}
+	}
+	if _, err = r.shadow(context.WithoutCancel(ctx), c); err == nil {
+		found, err = filepath.Glob(there)
+	}
+	if r.gathered = len(found); err != nil {
+		r.gathered = math.MaxInt - packsMost
+	}
 }
 
 // Submodule names a submodule that is new or at another commit in tip than in base, or "".

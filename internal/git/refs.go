@@ -118,7 +118,7 @@ func (r *refs) Worktrees(ctx context.Context) ([]Worktree, error) {
 
 // countLinked counts the linked worktrees.
 func (r *refs) countLinked() (n int, err error) {
-	err = r.eachLinked(func(string, string) bool {
+	err = r.eachLinked("", func(string, string) bool {
 		n++
 		return false
 	})

@@ -35,6 +35,9 @@ type Repo struct {
 	submodules
 	spares
 	staging string // of Options
+
+	gathering sync.Mutex // guards gathered
+	gathered  int        // packs that the last gather left
 }
 
 // place is where a repo is, and what git is asked there without a shadow.
@@ -148,7 +151,7 @@ func (r *place) GitDir(top string) (string, error) {
 // git.
 func (r *place) Linked() ([]string, error) {
 	var out []string
-	err := r.eachLinked(func(_, tree string) (found bool) {
+	err := r.eachLinked("", func(_, tree string) (found bool) {
 		if real, err := atomicfile.RealPath(tree); err == nil {
 			out = append(out, real)
 		}
@@ -158,16 +161,24 @@ func (r *place) Linked() ([]string, error) {
 }
 
 // eachLinked visits git's entries of linked worktrees until is reports true: admin is the entry's
-// folder, tree the worktree's recorded path. It skips unreadable entries.
-func (r *place) eachLinked(is func(admin, tree string) (found bool)) error {
+// folder, tree the worktree's recorded path. It skips unreadable entries. The first is that of the
+// worktree at likely, if git has named it after its folder.
+func (r *place) eachLinked(likely string, is func(admin, tree string) (found bool)) error {
 	dir := filepath.Join(r.common, "worktrees")
+	visit := func(name string) (found bool) {
+		admin := filepath.Join(dir, name)
+		dot, err := pointer(admin, "gitdir", "")
+		return err == nil && is(admin, filepath.Dir(dot))
+	}
+	if likely != "" && visit(filepath.Base(likely)) {
+		return nil
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, e := range entries {
-		admin := filepath.Join(dir, e.Name())
-		if dot, err := pointer(admin, "gitdir", ""); err == nil && is(admin, filepath.Dir(dot)) {
+		if visit(e.Name()) {
 			return nil
 		}
 	}
@@ -263,7 +274,7 @@ func (r *place) gitDirOf(path string) (gitDir, top string, err error) {
 	if filepath.Join(top, ".git") == r.common {
 		return r.common, top, nil
 	}
-	err = r.eachLinked(func(admin, tree string) (found bool) {
+	err = r.eachLinked(top, func(admin, tree string) (found bool) {
 		if real, err := atomicfile.RealPath(tree); err == nil && real == top {
 			gitDir = admin
 		}

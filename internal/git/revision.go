@@ -29,9 +29,5 @@ func Resolve(ctx context.Context, r *Repo, rev string) (string, error) {
 	if errors.As(err, &ce) {
 		return "", fault.New("fetch it: git fetch origin", "%s: there is no such commit here", OneLine(rev))
 	}
-	if err != nil {
-		return "", err
-	}
-	sha := strings.TrimSpace(string(out))
-	return sha, checkSHA(sha)
+	return nameIn(out, err)
 }

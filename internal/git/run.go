@@ -83,7 +83,7 @@ func allowed(sub string) bool {
 		// only in the shadow, where no filter, driver, hook or helper of the repo is defined
 		"add", "merge-tree", "push",
 		"init", "gc", // only for our stores, without a template
-		"index-pack", "pack-objects", // also in the shadow, whose checks nobody can soften
+		"index-pack", "pack-objects", "repack", // also in the shadow, whose checks nobody can soften
 		"hash-object", "mktree", "ls-tree", "check-ignore": // hash-object only with --no-filters
 		return true
 	}

@@ -60,11 +60,7 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 	}
 	out, err = r.shadow(ctx, call{args: commit, env: ourIdentity(), stdin: strings.NewReader(message),
 		limit: smallOutput, timeout: callTime})
-	if err != nil {
-		return fail(err)
-	}
-	sha = strings.TrimSpace(string(out))
-	if err := checkSHA(sha); err != nil {
+	if sha, err = nameIn(out, err); err != nil {
 		return fail(err)
 	}
 	if err := r.Keep(ctx, ref, sha); err != nil {

@@ -115,7 +115,7 @@ func (s *staged) clear(path string) error {
 
 // adminOf returns git's entry name for a linked worktree, or "".
 func (r *place) adminOf(path string) (name string, err error) {
-	err = r.eachLinked(func(admin, tree string) (found bool) {
+	err = r.eachLinked(path, func(admin, tree string) (found bool) {
 		if tree == path {
 			name = filepath.Base(admin)
 		}

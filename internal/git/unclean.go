@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 )
@@ -48,27 +49,16 @@ func (r *Repo) unclean(ctx context.Context, worktree string, made bool) (c Chang
 	if err != nil {
 		return c, err
 	}
-	changed := map[string]bool{}
+	set, maybe := setOf(staged), setOf(touched)
 	for _, name := range list {
-		changed[name] = true
-	}
-	c.Files = names(staged)
-	for _, name := range names(touched) {
-		if changed[name] {
-			c.Files = append(c.Files, name)
-		}
+		set[name] = set[name] || maybe[name]
 	}
 	if made {
-		list, err := t.untracked(ctx)
-		if err != nil {
-			return c, err
+		list, err = t.untracked(ctx)
+		for _, name := range list {
+			set[name] = true
 		}
-		c.Files = append(c.Files, list...)
 	}
-	slices.Sort(c.Files)
-	c.Files = slices.Compact(c.Files)
-	if len(c.Files) > MaxChanged {
-		c.Files, c.Cut = c.Files[:MaxChanged], true
-	}
-	return c, nil
+	maps.DeleteFunc(set, func(_ string, differs bool) bool { return !differs })
+	return changesOf(set), err
 }

@@ -208,3 +208,44 @@ func TestReturn(t *testing.T) {
 		t.Errorf("the folder has %s", got)
 	}
 }
+
+// Many packs become few: every git reads the index of each.
+func TestPacksAreGathered(t *testing.T) {
+	t.Parallel()
+	a := newRepo(t)
+	b := a.clone()
+	packs := func() int {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(b.dir, ".git/objects/pack/*.pack"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	b.write("loose.txt", "no commit has it\n")
+	loose := b.run("hash-object", "-w", "loose.txt")
+	most, base := 0, a.run("rev-parse", "HEAD")
+	first := base
+	for n := range 120 {
+		a.write("n.txt", strings.Repeat("n", n))
+		a.run("add", "-A")
+		a.run("commit", "-qm", "n")
+		tip := a.run("rev-parse", "HEAD")
+		var pack bytes.Buffer
+		if err := Pack(t.Context(), a.git, &pack, tip, base); err != nil {
+			t.Fatal(err)
+		}
+		if err := Bring(t.Context(), b.git, &pack, git.Own("taken", "w-1/A.1"), tip, base); err != nil {
+			t.Fatal(err)
+		}
+		most, base = max(most, packs()), tip
+	}
+	if most > 55 || packs() > 30 {
+		t.Errorf("there were %d packs, there are %d", most, packs())
+	}
+	if n := b.run("rev-list", "--count", first+".."+base); n != "120" {
+		t.Errorf("%s commits of 120", n)
+	}
+	b.run("cat-file", "-e", loose)
+	b.run("fsck", "--full", "--strict")
+}
