@@ -156,7 +156,7 @@ func (s *storm) landed(run string, said map[string]string) {
 	s.t.Helper()
 	found := 0
 	for _, m := range s.daemons {
-		log := m.do("git", "log", "--format=%H", "main", "--", "out/"+run+".A")
+		log := m.do("git", "log", "--format=%H", "main", "--", "out/"+run)
 		switch strings.Count(log, "\n") {
 		case 0:
 			continue
@@ -165,9 +165,13 @@ func (s *storm) landed(run string, said map[string]string) {
 			s.t.Errorf("%s has landed several times on %s", run, m.name)
 		}
 		found++
+		work := map[string]string{}
+		for line := range strings.Lines(m.do("git", "show", "main:out/"+run)) {
+			step, mark, _ := strings.Cut(strings.TrimSpace(line), " ")
+			work[step] += mark
+		}
 		for _, step := range []string{"A", "B", "C", "D", "E"} {
-			out, _ := m.try("git", "show", "main:out/"+run+"."+step) // what git says if it is not there differs, too
-			is := strings.TrimSpace(out)
+			is := cmp.Or(work[step], "nothing")
 			last := ""
 			for n := range 100 { // an attempt that ended without its signal has no words
 				last = cmp.Or(said[fmt.Sprintf("%s/%s#%d", run, step, n+1)], last)

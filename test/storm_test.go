@@ -38,7 +38,7 @@ const (
 
 // stormSpec has what can be lost, doubled or changed: work of agents that builds on work before it, a
 // person's word that can send it back, a window, a landing.
-const stormSpec = `workflow: {id: storm, workspace: run, on_done: {land: squash}}
+const stormSpec = `workflow: {id: storm, workspace: run, on_done: {land: squash, close_worktree: true}}
 steps:
   - {id: A, agent: {type: builder, launch: headless, prompt: Make A.}, signal: {type: sentinel_file}, gate: GA}
   - {id: B, agent: {type: builder, launch: headless, prompt: Make B.}, signal: {type: sentinel_file}, gate: GB}
@@ -47,18 +47,22 @@ steps:
   - {id: E, agent: {type: builder, launch: headless, prompt: Make E.}, signal: {type: sentinel_file}, gate: GE}
 gates:
   - {id: GA, reviewer: {level: auto, run: "true"}, on_pass: {next_step: B}, max_retries: 99}
-  - {id: GB, reviewer: {level: auto, run: test -s out/$SLUICE_RUN.A}, on_pass: {next_step: C}, max_retries: 99}
+  - {id: GB, reviewer: {level: auto, run: 'grep -q "^A " "out/$SLUICE_RUN"'}, on_pass: {next_step: C}, max_retries: 99}
   - {id: GC, reviewer: {level: human}, on_pass: {next_step: D}, on_fail: {next_step: C}, max_retries: 99}
-  - {id: GD, reviewer: {level: notify, run: test -s out/$SLUICE_RUN.C}, veto_window: 300ms, on_pass: {next_step: E}, max_retries: 99}
-  - {id: GE, reviewer: {level: auto, run: test -s out/$SLUICE_RUN.D}, on_pass: {next_step: DONE}, max_retries: 99}
+  - {id: GD, reviewer: {level: notify, run: 'grep -q "^C " "out/$SLUICE_RUN"'}, veto_window: 300ms, on_pass: {next_step: E}, max_retries: 99}
+  - {id: GE, reviewer: {level: auto, run: 'grep -q "^D " "out/$SLUICE_RUN"'}, on_pass: {next_step: DONE}, max_retries: 99}
 `
 
-// stormAgent writes that it was launched into a ledger, and the same into its work and its signal.
+// stormAgent writes that it was launched into a ledger, and the same into its work and its signal. The work
+// of a run is one file, with a line for each step: a checkout has one for each run before it.
 const stormAgent = `set -eu
 mark=$(cat /proc/sys/kernel/random/uuid)
 echo "$SLUICE_RUN/$SLUICE_STEP#$SLUICE_ATTEMPT $SLUICE_TOKEN $mark" >>"@RAN@"
 mkdir -p out
-echo "$mark" >"out/$SLUICE_RUN.$SLUICE_STEP"
+work=out/$SLUICE_RUN
+[ -e "$work" ] || : >"$work"
+{ grep -v "^$SLUICE_STEP " "$work" || :; echo "$SLUICE_STEP $mark"; } >"$work.new"
+mv "$work.new" "$work"
 sleep 0.$(($$ % 10))
 mkdir -p "$(dirname "$SLUICE_SIGNAL")"
 printf '{"step":"%s","status":"done","summary":"%s","token":"%s"}' "$SLUICE_STEP" "$mark" "$SLUICE_TOKEN" >"$SLUICE_SIGNAL.tmp"

@@ -24,7 +24,7 @@ func heldIn(t *testing.T, spec, setup string) *bench {
 	box := boxed(t)
 	b := newBench(t, spec)
 	b.e.Close()
-	b.sh("export GIT_ALLOW_PROTOCOL=file GIT_AUTHOR_NAME=T GIT_AUTHOR_EMAIL=t@example.org GIT_COMMITTER_NAME=T GIT_COMMITTER_EMAIL=t@example.org; set -e\n" + setup)
+	b.sh("export TMPDIR=" + t.TempDir() + " GIT_ALLOW_PROTOCOL=file GIT_AUTHOR_NAME=T GIT_AUTHOR_EMAIL=t@example.org GIT_COMMITTER_NAME=T GIT_COMMITTER_EMAIL=t@example.org; set -e\n" + setup)
 	repo, err := git.OpenWith(t.Context(), b.root, git.Options{Scratch: filepath.Join(t.TempDir(), "scratch2")})
 	if err != nil {
 		t.Fatal(err)
