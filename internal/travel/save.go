@@ -17,6 +17,7 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/health"
 	"sluice/internal/layout"
+	"sluice/internal/memo"
 	"sluice/internal/tree"
 )
 
@@ -32,7 +33,8 @@ type Options struct {
 type Work struct {
 	opt Options
 
-	sweeping sync.RWMutex // held for writing while what is over is removed
+	sweeping sync.RWMutex                // held for writing while what is over is removed
+	listed   memo.Memo[string, []string] // by a sheet's digest: the objects that it names
 
 	mu    sync.Mutex             // guards what follows
 	alone map[string]*sync.Mutex // by root run: held while its sheet changes

@@ -107,6 +107,7 @@ func (w *Work) kept(run string) (s sheet, digest string, err error) {
 }
 
 func (w *Work) keep(s sheet, digest string) error {
+	w.listed.Put(digest, s.objects())
 	return layout.Save(w.keptFile(s.Run), map[string]any{"Digest": digest, "Sheet": s})
 }
 

@@ -49,7 +49,7 @@ func (w *Work) swept(ctx context.Context, live, known []string) error {
 	objects := map[string]bool{}
 	for _, n := range list { // of these, every object is one of a pack or a sheet
 		run, _, _ := strings.Cut(strings.TrimPrefix(n.Name, names), "/")
-		s, err := w.sheetOf(ctx, run, n.Digest)
+		its, err := w.objectsOf(ctx, run, n.Digest)
 		if err != nil && !over[run] {
 			return err // what it uses is not known
 		}
@@ -58,8 +58,8 @@ func (w *Work) swept(ctx context.Context, live, known []string) error {
 			gone, of = append(gone, n), objects
 		}
 		of[n.Digest] = true
-		for _, p := range s.Packs {
-			of[p.Object] = true
+		for _, object := range its {
+			of[object] = true
 		}
 	}
 	for _, run := range live { // what is listed may lack the newest
@@ -83,4 +83,24 @@ func (w *Work) swept(ctx context.Context, live, known []string) error {
 		}
 	}
 	return nil
+}
+
+// objectsOf returns the objects that a stored sheet names. A sheet is read once: its digest is its name.
+func (w *Work) objectsOf(ctx context.Context, run, digest string) ([]string, error) {
+	if list, ok := w.listed.Get(digest); ok {
+		return list, nil
+	}
+	s, err := w.sheetOf(ctx, run, digest)
+	if err != nil {
+		return nil, err
+	}
+	w.listed.Put(digest, s.objects())
+	return s.objects(), nil
+}
+
+func (s sheet) objects() (list []string) {
+	for _, p := range s.Packs {
+		list = append(list, p.Object)
+	}
+	return list
 }

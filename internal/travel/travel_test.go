@@ -445,6 +445,13 @@ func TestSweep(t *testing.T) {
 	if _, err := a.packs.Get(within, s.Packs[1].Object); !errors.As(err, &unfit) {
 		t.Errorf("the work of the landed run is still stored: %v", err)
 	}
+	// a sheet is read once
+	if err := a.packs.Remove(t.Context(), digest); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.swept(t.Context(), []string{"w-2"}, []string{run, "w-2"}); err != nil || len(stored()) != 1 {
+		t.Errorf("%v: %v", stored(), err)
+	}
 }
 
 // stage is a World whose every check has a result.
