@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"io"
 	"os"
 	"slices"
 
@@ -15,7 +16,8 @@ import (
 
 const (
 	signHeader = "Sluice-Sign"
-	keyLen     = 56 // of a public key; the decoder takes more too
+	keyLen     = 56       // of a public key; the decoder takes more too
+	maxSeed    = 16 << 10 // bytes of a seed's file that are read: nk and nsc write less than one KiB
 	// signedAs begins all that is signed: who logs in signs what a server sends, which must not be that.
 	signedAs = "sluice request\n"
 )
@@ -39,8 +41,12 @@ func readKey(file string) (*key, error) {
 }
 
 func parseKey(file string) (*key, error) {
-	data, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxSeed))
+	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	pair, err := nkeys.ParseDecoratedUserNKey(data)

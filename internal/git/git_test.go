@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,4 +129,27 @@ func TestOurOwnFolder(t *testing.T) {
 			t.Errorf("%s: %T %v", dir, err, err)
 		}
 	}
+}
+
+// TestLeftoversOfAKill: what a killed process left in the scratch folder is removed at the next opening.
+func TestLeftoversOfAKill(t *testing.T) {
+	s := newSandbox(t)
+	dir := t.TempDir()
+	for _, name := range []string{"rules-1", "beside-1", indexName} {
+		check(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
+	}
+	left := []string{"rules-1/x", "beside-1/index", "list-1", "exclude-1", indexName + "/a.lock"}
+	for _, name := range append(left, indexName+"/a") {
+		check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	r, err := OpenWith(ctx(t), s.dir, Options{Scratch: dir})
+	check(t, err)
+	defer r.Close()
+	for _, name := range left {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err = os.Lstat(filepath.Join(dir, indexName, "a"))
+	check(t, err)
 }

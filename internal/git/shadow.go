@@ -61,10 +61,10 @@ func (r *shadowGit) makeShadow(ctx context.Context) error {
 	if err := atomicfile.Write(filepath.Join(dir, "config"), config, privateOwn); err != nil {
 		return err
 	}
-	for _, pattern := range []string{indexName + "/*.lock", listMark + "*"} {
+	for _, pattern := range []string{indexName + "/*.lock", listMark + "*", "rules-*", "beside-*", "exclude-*"} {
 		left, err := filepath.Glob(filepath.Join(r.scratch, pattern))
 		for _, l := range left { // by a killed process: the scratch folder has one user at a time
-			err = errors.Join(err, os.Remove(l))
+			err = errors.Join(err, os.RemoveAll(l))
 		}
 		if err != nil {
 			return err
