@@ -17,7 +17,6 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/health"
 	"sluice/internal/layout"
-	"sluice/internal/memo"
 	"sluice/internal/tree"
 )
 
@@ -33,17 +32,17 @@ type Options struct {
 type Work struct {
 	opt Options
 
-	sweeping sync.RWMutex                // held for writing while what is over is removed
-	listed   memo.Memo[string, []string] // by a sheet's digest: the objects that it names
+	sweeping sync.RWMutex // held for writing while what is over is removed
 
-	mu    sync.Mutex             // guards what follows
-	alone map[string]*sync.Mutex // by root run: held while its sheet changes
-	away  map[string]daemon.Work // root runs whose work has to come yet, with what the journal names
+	mu     sync.Mutex             // guards what follows
+	alone  map[string]*sync.Mutex // by root run: held while its sheet changes
+	away   map[string]daemon.Work // root runs whose work has to come yet, with what the journal names
+	listed map[string][]string    // by the digest of a stored sheet: the objects that it names
 }
 
 // New returns the Work of a repo.
 func New(o Options) *Work {
-	return &Work{opt: o, alone: map[string]*sync.Mutex{}, away: map[string]daemon.Work{}}
+	return &Work{opt: o, alone: map[string]*sync.Mutex{}, away: map[string]daemon.Work{}, listed: map[string][]string{}}
 }
 
 // one locks a run's sheet.

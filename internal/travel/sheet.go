@@ -107,7 +107,9 @@ func (w *Work) kept(run string) (s sheet, digest string, err error) {
 }
 
 func (w *Work) keep(s sheet, digest string) error {
-	w.listed.Put(digest, s.objects())
+	w.mu.Lock()
+	w.listed[digest] = s.objects()
+	w.mu.Unlock()
 	return layout.Save(w.keptFile(s.Run), map[string]any{"Digest": digest, "Sheet": s})
 }
 

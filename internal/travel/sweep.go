@@ -30,23 +30,12 @@ func (w *Work) swept(ctx context.Context, live, known []string) error {
 	if err != nil {
 		return err
 	}
-	over := map[string]bool{}
-	for _, n := range list {
-		run, _, _ := strings.Cut(strings.TrimPrefix(n.Name, names), "/")
-		if over[run] || slices.Contains(live, run) {
-			continue
-		}
-		over[run] = !slices.Contains(known, run) || time.Since(n.At) > keepFor
-		if w.opt.Git != nil && !over[run] {
-			tip, err := w.opt.Git.TipOf(ctx, git.Own("landed", run))
-			if err != nil {
-				return err
-			}
-			over[run] = tip.SHA != ""
-		}
+	over, err := w.over(ctx, list, live, known)
+	if err != nil {
+		return err
 	}
 	used, gone := map[string]bool{}, []cluster.Named{}
-	objects := map[string]bool{}
+	objects, listed := map[string]bool{}, map[string][]string{}
 	for _, n := range list { // of these, every object is one of a pack or a sheet
 		run, _, _ := strings.Cut(strings.TrimPrefix(n.Name, names), "/")
 		its, err := w.objectsOf(ctx, run, n.Digest)
@@ -61,7 +50,13 @@ func (w *Work) swept(ctx context.Context, live, known []string) error {
 		for _, object := range its {
 			of[object] = true
 		}
+		if err == nil {
+			listed[n.Digest] = its
+		}
 	}
+	w.mu.Lock()
+	w.listed = listed
+	w.mu.Unlock()
 	for _, run := range live { // what is listed may lack the newest
 		s, digest, err := w.kept(run)
 		if err != nil {
@@ -85,17 +80,36 @@ func (w *Work) swept(ctx context.Context, live, known []string) error {
 	return nil
 }
 
+// over returns the runs whose stored work nothing needs.
+func (w *Work) over(ctx context.Context, list []cluster.Named, live, known []string) (map[string]bool, error) {
+	over := map[string]bool{}
+	for _, n := range list {
+		run, _, _ := strings.Cut(strings.TrimPrefix(n.Name, names), "/")
+		if over[run] || slices.Contains(live, run) {
+			continue
+		}
+		over[run] = !slices.Contains(known, run) || time.Since(n.At) > keepFor
+		if w.opt.Git != nil && !over[run] {
+			tip, err := w.opt.Git.TipOf(ctx, git.Own("landed", run))
+			if err != nil {
+				return nil, err
+			}
+			over[run] = tip.SHA != ""
+		}
+	}
+	return over, nil
+}
+
 // objectsOf returns the objects that a stored sheet names. A sheet is read once: its digest is its name.
 func (w *Work) objectsOf(ctx context.Context, run, digest string) ([]string, error) {
-	if list, ok := w.listed.Get(digest); ok {
+	w.mu.Lock()
+	list, ok := w.listed[digest]
+	w.mu.Unlock()
+	if ok {
 		return list, nil
 	}
 	s, err := w.sheetOf(ctx, run, digest)
-	if err != nil {
-		return nil, err
-	}
-	w.listed.Put(digest, s.objects())
-	return s.objects(), nil
+	return s.objects(), err
 }
 
 func (s sheet) objects() (list []string) {
