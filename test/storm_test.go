@@ -211,7 +211,7 @@ func (s *storm) person(more int) (ended bool) {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(s.t.Context(), answerMost)
 	defer cancel()
-	st, err := c.Recent(ctx, time.Time{}, daemon.RecentMost)
+	st, err := c.Recent(ctx, time.Time{}, 50)
 	if err != nil || st.Cluster == nil {
 		return false
 	}
