@@ -55,35 +55,62 @@ func (c *Conn) Compare(ctx context.Context, state string) (got Compared, err err
 	}
 	s := c.streamOf(past.id)
 	got.Stream = s.name()
+	err = got.read(ctx, s, log)
+	return got, err
+}
+
+// read compares the messages of the stream, one after the other, with the file.
+func (c *Compared) read(ctx context.Context, s *stream, log *journal.Log) error {
 	head, _ := log.Last()
-	prev := hex.EncodeToString(make([]byte, sha256.Size))
+	prev, next := hex.EncodeToString(make([]byte, sha256.Size)), int64(1)
+	var sums []journal.Record // read from the stream and not compared yet, with their sums only
+	compare := func() (differ bool, err error) {
+		if len(sums) == 0 {
+			return false, nil
+		}
+		var d differs
+		if err = same(log, sums, min(next-1, head)); errors.As(err, &d) {
+			c.Records, c.Differs, c.Why = d.seq-1, d.seq, fmt.Sprintf("record %d is another one in the file", d.seq)
+			return true, nil
+		}
+		c.Records, sums = next-1, nil
+		return false, err
+	}
 	for seq := uint64(1); ; seq++ {
 		data, is, err := s.surely(ctx, seq)
-		if err != nil || is == none {
-			if err == nil {
-				err = got.ends(log, head)
+		if err != nil {
+			return err
+		}
+		var records []journal.Record
+		over, bad := is == none, false
+		if !over {
+			records, err = journal.ParseLines(data)
+			bad = err != nil || records[0].Seq != next || records[0].Prev != prev
+		}
+		if over || bad || len(sums) >= compareAtOnce {
+			if differ, err := compare(); differ || err != nil {
+				return err
 			}
-			return got, err
 		}
-		records, err := journal.ParseLines(data)
-		if err != nil || records[0].Seq != got.Records+1 || records[0].Prev != prev {
-			got.Differs = got.Records + 1
-			got.Why = fmt.Sprintf("message %d of the stream does not go on with record %d", seq, got.Differs)
-			return got, nil
+		switch {
+		case over:
+			return c.ends(log, head)
+		case bad:
+			c.Differs = next
+			c.Why = fmt.Sprintf("message %d of the stream does not go on with record %d", seq, next)
+			return nil
 		}
-		last := records[len(records)-1].Seq
-		var d differs
-		if err := same(log, records, min(last, head)); errors.As(err, &d) {
-			got.Differs, got.Why = d.seq, fmt.Sprintf("record %d is another one in the file", d.seq)
-			return got, nil
-		} else if err != nil {
-			return got, err
+		for _, r := range records {
+			sums = append(sums, journal.Record{Seq: r.Seq, Prev: r.Prev, Sum: r.Sum})
 		}
-		got.Records = last
+		next += int64(len(records))
 		sum := sha256.Sum256(lastLine(data))
 		prev = hex.EncodeToString(sum[:])
 	}
 }
+
+// compareAtOnce is how many records are compared together: the file is read on from one of its marks.
+const compareAtOnce = 10_000
 
 // lastLine returns the last of whole lines, without its newline.
 func lastLine(lines []byte) []byte {
