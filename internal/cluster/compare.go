@@ -109,7 +109,8 @@ func (c *Compared) read(ctx context.Context, s *stream, log *journal.Log) error 
 	}
 }
 
-// compareAtOnce is how many records are compared together: the file is read on from one of its marks.
+// compareAtOnce is how many records are compared together. Each comparison reads the file from the mark before
+// the first of them.
 const compareAtOnce = 10_000
 
 // lastLine returns the last of whole lines, without its newline.

@@ -252,7 +252,7 @@ func (m *Member) advance(ctx context.Context, log *journal.Log) (moved bool, err
 	return true, nil
 }
 
-// same compares the records of a message with those of the local file, up to record `to`. A record's
+// same compares records of the stream, in their order, with those of the local file, up to record `to`. A record's
 // sum stands for all of it and, by the chain, for all before it.
 func same(log *journal.Log, records []journal.Record, to int64) error {
 	end := errors.New("compared")

@@ -166,7 +166,7 @@ func (r *Repo) gather(ctx context.Context) {
 	defer r.gathering.Unlock()
 	there := filepath.Join(r.common, "objects", "pack", "*.pack")
 	found, err := filepath.Glob(there)
-	if err != nil || len(found) < r.gathered+packsMost || r.promises() != "" {
+	if err != nil || len(found) < max(r.gatherAt, packsMost) || r.promises() != "" {
 		return // a partial clone's packs are of two kinds
 	}
 	c := call{args: []string{"repack", "--geometric=2", "-d", "-l", "-q"}, limit: smallOutput, timeout: callTime}
@@ -178,8 +178,8 @@ func (r *Repo) gather(ctx context.Context) {
 	if _, err = r.shadow(context.WithoutCancel(ctx), c); err == nil {
 		found, err = filepath.Glob(there)
 	}
-	if r.gathered = len(found); err != nil {
-		r.gathered = math.MaxInt - packsMost
+	if r.gatherAt = len(found) + packsMost; err != nil {
+		r.gatherAt = math.MaxInt
 	}
 }
 

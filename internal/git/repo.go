@@ -36,8 +36,8 @@ type Repo struct {
 	spares
 	staging string // of Options
 
-	gathering sync.Mutex // guards gathered
-	gathered  int        // packs that the last gather left
+	gathering sync.Mutex // guards gatherAt
+	gatherAt  int        // packs from which gather works; 0: it has not yet
 }
 
 // place is where a repo is, and what git is asked there without a shadow.

@@ -107,9 +107,11 @@ func (w *Work) kept(run string) (s sheet, digest string, err error) {
 }
 
 func (w *Work) keep(s sheet, digest string) error {
-	w.mu.Lock()
-	w.listed[digest] = s.objects()
-	w.mu.Unlock()
+	if digest != "" { // "": it is not stored
+		w.mu.Lock()
+		w.listed[digest] = s.objects()
+		w.mu.Unlock()
+	}
 	return layout.Save(w.keptFile(s.Run), map[string]any{"Digest": digest, "Sheet": s})
 }
 

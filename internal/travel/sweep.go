@@ -37,7 +37,7 @@ func (w *Work) swept(ctx context.Context, live, known []string) error {
 	used, gone := map[string]bool{}, []cluster.Named{}
 	objects, listed := map[string]bool{}, map[string][]string{}
 	for _, n := range list { // of these, every object is one of a pack or a sheet
-		run, _, _ := strings.Cut(strings.TrimPrefix(n.Name, names), "/")
+		run := runOf(n)
 		its, err := w.objectsOf(ctx, run, n.Digest)
 		if err != nil && !over[run] {
 			return err // what it uses is not known
@@ -63,8 +63,8 @@ func (w *Work) swept(ctx context.Context, live, known []string) error {
 			return err
 		}
 		used[digest] = true
-		for _, p := range s.Packs {
-			used[p.Object] = true
+		for _, object := range s.objects() {
+			used[object] = true
 		}
 	}
 	for object := range objects {
@@ -80,11 +80,17 @@ func (w *Work) swept(ctx context.Context, live, known []string) error {
 	return nil
 }
 
+// runOf returns the run of a name that nameOf has made.
+func runOf(n cluster.Named) string {
+	run, _, _ := strings.Cut(strings.TrimPrefix(n.Name, names), "/")
+	return run
+}
+
 // over returns the runs whose stored work nothing needs.
 func (w *Work) over(ctx context.Context, list []cluster.Named, live, known []string) (map[string]bool, error) {
 	over := map[string]bool{}
 	for _, n := range list {
-		run, _, _ := strings.Cut(strings.TrimPrefix(n.Name, names), "/")
+		run := runOf(n)
 		if over[run] || slices.Contains(live, run) {
 			continue
 		}

@@ -46,24 +46,26 @@ func cell(text string) string {
 // mostTold bounds how many differences are printed.
 const mostTold = 20
 
+// rows returns the rows of a page, as `TITLE RULE` in their order, and what each has after its rule.
+func rows(page string) (list []string, of map[string]string) {
+	of = map[string]string{}
+	title := ""
+	for line := range strings.Lines(page) {
+		line = strings.TrimSuffix(line, "\n")
+		if rest, ok := strings.CutPrefix(line, "## "); ok {
+			title = rest
+		}
+		if rest, ok := strings.CutPrefix(line, "| "); ok {
+			id, rest, _ := strings.Cut(rest, " | ")
+			id = title + " " + id
+			list, of[id] = append(list, id), rest
+		}
+	}
+	return list, of
+}
+
 // differences returns what is not as a run would have it, by rule.
 func differences(was, is string) []string {
-	rows := func(page string) (list []string, of map[string]string) {
-		of = map[string]string{}
-		doc := ""
-		for line := range strings.Lines(page) {
-			line = strings.TrimSuffix(line, "\n")
-			if strings.HasPrefix(line, "## ") {
-				doc = strings.Fields(line)[1]
-			}
-			if strings.HasPrefix(line, "| ") {
-				id, rest, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
-				id = doc + " " + id
-				list, of[id] = append(list, id), rest
-			}
-		}
-		return list, of
-	}
 	wasList, wasOf := rows(was)
 	isList, isOf := rows(is)
 	var out []string

@@ -25,22 +25,11 @@ func TestTheTableHasWhatTheSourceClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]string{} // by the rule's key
-	lines := strings.Split(string(was), "\n")
+	_, of := rows(string(was))
+	row := map[string]string{} // by the rule's key
 	for _, d := range docs {
-		at := 0
-		for i, line := range lines {
-			if line == "## "+d.title {
-				at = i
-			}
-		}
 		for _, r := range d.rules {
-			for _, line := range lines[at:] {
-				if strings.HasPrefix(line, "| "+cell(r.id)+" | ") {
-					rows[key(d.name, r.id)] = line
-					break
-				}
-			}
+			row[key(d.name, r.id)] = of[d.title+" "+cell(r.id)]
 		}
 	}
 	seen := 0
@@ -53,12 +42,12 @@ func TestTheTableHasWhatTheSourceClaims(t *testing.T) {
 		}
 		for _, c := range claimed(t, name) {
 			doc, id, _ := strings.Cut(c.rule, " ")
-			row := rows[key(doc, id)]
-			if row == "" {
+			held := row[key(doc, id)]
+			if held == "" {
 				continue
 			}
-			if seen++; !strings.Contains(row, "`"+c.test+"`") {
-				t.Errorf("%s claims %q, and %s has %q", c.test, c.rule, docFile, row)
+			if seen++; !strings.Contains(held, "`"+c.test+"`") {
+				t.Errorf("%s claims %q, and %s has %q", c.test, c.rule, docFile, held)
 			}
 		}
 		return nil
