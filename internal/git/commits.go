@@ -54,7 +54,7 @@ func (r *objects) NewCommits(ctx context.Context, tips map[string]string, notTip
 		ask = append(ask, tips[name])
 	}
 	ask = append(ask, notTips...)
-	shas, err := r.peel(ctx, ask)
+	shas, err := r.Peel(ctx, ask)
 	if err != nil {
 		return nil, false, fmt.Errorf("new commits: %w", err)
 	}
@@ -120,37 +120,30 @@ func nameReaching(commits []Commit, names, tips []string) {
 	}
 }
 
-// peel returns the commit of each object name, or "" if it is missing or has none.
-func (r *objects) peel(ctx context.Context, names []string) ([]string, error) {
-	var in bytes.Buffer
+// Peel returns the commit of each object name, or "" if it is missing or has none.
+func (r *objects) Peel(ctx context.Context, names []string) (shas []string, err error) {
 	for _, n := range names {
 		if err := checkSHA(n); err != nil {
 			return nil, err
 		}
-		in.WriteString(n + "^{commit}\n")
 	}
 	if len(names) == 0 {
 		return nil, nil
 	}
-	out, err := r.shadow(ctx, call{
-		args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, stdin: &in, limit: listOutput,
-		timeout: callTime,
-	})
-	if err != nil {
-		return nil, err
-	}
-	shas := make([]string, 0, len(names))
+	in := strings.NewReader(strings.Join(names, "^{commit}\n") + "^{commit}\n")
+	out, err := r.shadow(ctx, call{args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, stdin: in,
+		limit: listOutput, timeout: callTime})
 	for line := range strings.Lines(string(out)) {
-		sha, kind, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if kind != "commit" || checkSHA(sha) != nil {
+		sha, is := strings.CutSuffix(line, " commit\n")
+		if !is {
 			sha = ""
 		}
 		shas = append(shas, sha)
 	}
-	if len(shas) != len(names) {
-		return nil, fmt.Errorf("git cat-file answered %d of %d names", len(shas), len(names))
+	if err == nil && len(shas) != len(names) {
+		err = fmt.Errorf("git cat-file answered %d of %d names", len(shas), len(names))
 	}
-	return shas, nil
+	return shas, err
 }
 
 // readCommits reads the named commits in order, with a single git.

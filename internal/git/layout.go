@@ -48,16 +48,8 @@ func (r *objects) Entries(ctx context.Context, commit string) ([]Entry, error) {
 
 // HasCommit reports whether the commit exists.
 func (r *objects) HasCommit(ctx context.Context, sha string) (bool, error) {
-	if err := checkSHA(sha); err != nil {
-		return false, err
-	}
-	c := call{args: []string{"cat-file", "-e", sha + "^{commit}"}, limit: smallOutput, timeout: callTime}
-	_, err := r.shadow(ctx, c)
-	var cmd *CommandError
-	if errors.As(err, &cmd) {
-		return false, nil
-	}
-	return err == nil, err
+	known, err := r.Peel(ctx, []string{sha})
+	return err == nil && known[0] != "", err
 }
 
 // LayOut writes files of a commit into the folder top through the caller's index, which then has

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -46,6 +48,18 @@ func (r *refs) Refs(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	return refs, nil
+}
+
+// Newest returns the commits of at most n refs, ours too, the newest first.
+func (r *refs) Newest(ctx context.Context, n int) (list []string, err error) {
+	out, err := r.inRepo(ctx, r.common, r.top, call{args: []string{"for-each-ref", "--sort=-committerdate",
+		"--count=" + strconv.Itoa(n), "--format=%(objectname) %(objecttype)"}, limit: listOutput, timeout: callTime})
+	for line := range strings.Lines(string(out)) {
+		if sha, is := strings.CutSuffix(line, " commit\n"); is && !slices.Contains(list, sha) {
+			list = append(list, sha)
+		}
+	}
+	return list, err
 }
 
 // parseRefs reads lines of an object name, sep and a ref's name, and skips others.

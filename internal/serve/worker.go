@@ -84,16 +84,11 @@ func (w *Parts) inCluster(m *cluster.Member, root, state string, repo *git.Repo)
 
 // packFor stores a pack of a commit for a worker that has others.
 func packFor(ctx context.Context, repo *git.Repo, packs *cluster.Packs, commit string, have []string) (string, error) {
-	var bases []string
-	for _, h := range have {
-		known, err := repo.HasCommit(ctx, h)
-		if err != nil {
-			return "", err
-		}
-		if known {
-			bases = append(bases, h)
-		}
+	bases, err := repo.Peel(ctx, have)
+	if err != nil {
+		return "", err
 	}
+	bases = slices.DeleteFunc(bases, func(b string) bool { return b == "" }) // unknown here
 	return packs.PutFrom(ctx, func(to io.Writer) error { return tree.Pack(ctx, repo, to, commit, bases...) })
 }
 

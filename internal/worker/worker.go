@@ -83,35 +83,25 @@ type Worker struct {
 // New returns a Worker.
 func New(o Options) *Worker { return &Worker{Layout: o.Layout, Notes: o.Notes, opt: o} }
 
+// newestMost is how many refs an order's pack may build on; with the HEAD an answer has room for their commits.
+const newestMost = 60
+
 // Lacks reports whether an order's commits have to come as a pack: see workers.Maker.
 func (w *Worker) Lacks(ctx context.Context, s launch.Sent) (have []string, lacks bool, err error) {
 	has, err := w.opt.Git.HasCommit(ctx, s.Start)
 	if err != nil || has {
 		return nil, false, err
 	}
-	refs, err := w.opt.Git.Refs(ctx)
-	if err != nil {
-		return nil, false, err
-	}
 	head, err := w.opt.Git.Head(ctx, w.opt.Git.Top())
 	if err != nil {
 		return nil, false, err
 	}
-	seen := map[string]bool{"": true}
-	for _, sha := range append([]string{head}, values(refs)...) {
-		if !seen[sha] {
-			seen[sha] = true
-			have = append(have, sha)
-		}
+	// Those of earlier launches are newer than what the clone was made or fetched with.
+	newest, err := w.opt.Git.Newest(ctx, newestMost)
+	if err != nil && ctx.Err() == nil {
+		w.opt.Logf("what %s can build on: %v", s.Key, err) // the pack is larger
 	}
-	return have, true, nil
-}
-
-func values(m map[string]string) (out []string) {
-	for _, v := range m {
-		out = append(out, v)
-	}
-	return out
+	return append([]string{head}, newest...), true, ctx.Err()
 }
 
 // Make makes a launch: see workers.Maker.
