@@ -121,7 +121,23 @@ func typing(t *testing.T) *typed {
 		t.Fatal(err)
 	}
 	x.last = cmd
+	t.Cleanup(x.explains)
 	return x
+}
+
+// explains logs what still runs after a failure, and how the logs end.
+func (x *typed) explains() {
+	if !x.t.Failed() {
+		return
+	}
+	for _, pid := range processesOf(x.work) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		x.t.Logf("%d still runs: %s", pid, strings.ReplaceAll(string(line), "\x00", " "))
+	}
+	logs, _ := filepath.Glob(x.at("home/sluice-try/*.log"))
+	for _, log := range logs {
+		x.t.Logf("%s ends:\n%s", log, tailOf(log))
+	}
 }
 
 // at returns the path of a file of the test's.
