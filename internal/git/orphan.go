@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sluice/internal/fault"
 )
 
@@ -70,9 +72,19 @@ func (t tool) handDown(ctx context.Context, c call, cmd *exec.Cmd) {
 		return
 	}
 	if t.gits != nil {
-		inherit(cmd, t.gits)
+		cmd.ExtraFiles = append(cmd.ExtraFiles, t.gits)
 	}
 	if f, ok := ctx.Value(guardKey{}).(*os.File); ok {
-		inherit(cmd, f)
+		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
 	}
+}
+
+// tryLock locks a file until it is closed or the process ends. It reports whether the lock was
+// free.
+func tryLock(f *os.File) (bool, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
 }

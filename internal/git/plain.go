@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"sluice/internal/atomicfile"
 )
@@ -121,4 +122,10 @@ func PlainTop(dir, name string) string {
 			return ""
 		}
 	}
+}
+
+// mine reports whether this user owns a file.
+func mine(info fs.FileInfo) bool {
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(sys.Uid) == os.Geteuid()
 }

@@ -364,7 +364,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q", name)
 			}
 		}
-		if s := oneLine(b); strings.ContainsAny(s, "\n\x1b\x00") {
+		if s := OneLine(string(b)); strings.ContainsAny(s, "\n\x1b\x00") {
 			t.Errorf("%q", s)
 		}
 	})

@@ -62,6 +62,7 @@ type Options struct {
 	// to. Worktrees are created there and moved into place when complete. "" = they are created in
 	// place.
 	Staging string
+	Turns   Turns // shared with other repos
 }
 
 // Open opens the repo that dir is in. Close it.
@@ -99,7 +100,7 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 
 // open prepares a repo for its first call.
 func (p *place) open(ctx context.Context, o Options) (*Repo, error) {
-	p.opened, p.configs = time.Now(), map[string]configKept{}
+	p.opened, p.configs, p.turns = time.Now(), map[string]configKept{}, o.Turns
 	shadow := &shadowGit{place: p, scratch: o.Scratch, locks: map[string]*treeLock{}}
 	r := &Repo{place: p, refs: &refs{place: p}, objects: &objects{shadowGit: shadow},
 		submodules: submodules{place: p, links: map[string]linksKept{}},

@@ -108,6 +108,7 @@ type call struct {
 type tool struct {
 	path    string
 	started *atomic.Int64
+	turns   Turns
 	gits    *os.File // the lock that every git inherits; nil = none
 }
 
@@ -165,7 +166,35 @@ func (t tool) cleanEnv(userConfig bool) []string {
 	if !userConfig {
 		env = append(env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_GLOBAL="+os.DevNull)
 	}
-	return append(env, systemEnv()...)
+	return env
+}
+
+// Turns limit how many gits of several repos run at once: a running git needs a thread of this
+// process, and a thread stays. nil = no limit.
+type Turns chan struct{}
+
+const (
+	gitsMost = 64
+	turnMost = time.Minute // so that gits whose output is read slowly delay no others for longer
+)
+
+// NewTurns returns turns for 64 gits.
+func NewTurns() Turns { return make(Turns, gitsMost) }
+
+// take waits for a turn, for at most turnMost. It returns what ends the turn.
+func (t Turns) take(ctx context.Context) (end func()) {
+	if t == nil {
+		return func() {}
+	}
+	late := time.NewTimer(turnMost)
+	defer late.Stop()
+	select {
+	case t <- struct{}{}:
+		return func() { <-t }
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return func() {}
 }
 
 // run returns git's output.
@@ -188,17 +217,20 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 	if c.args[0] == "update-ref" && ctx.Err() == nil { // killed, it would leave its lock behind
 		ctx = context.WithoutCancel(ctx)
 	}
+	defer t.turns.take(ctx)()
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.path, append(switches(c.safeDir), c.args...)...)
 	cmd.Env = append(t.cleanEnv(c.userConfig), c.env...)
 	cmd.Dir = c.dir
 	if cmd.Dir == "" {
-		cmd.Dir = rootDir()
+		cmd.Dir = "/"
 	}
 	cmd.Stdin = c.stdin
 	cmd.WaitDelay = killWait
-	ownSession(cmd)
+	// Detached from our terminal, where ssh would ask for a password. A time-out kills git's children too.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	t.handDown(ctx, c, cmd)
 	complaint := &head{max: maxErrorBytes}
 	cmd.Stderr = complaint
@@ -244,7 +276,7 @@ func exitError(c call, err error, complaint *head) error {
 			return nil
 		}
 	}
-	said := oneLine(complaint.b.Bytes())
+	said := OneLine(complaint.b.String())
 	if err := ownFault(c.env, said); err != nil {
 		return fmt.Errorf("git %s: %w", c.args[0], err)
 	}
@@ -281,13 +313,8 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// OneLine formats another git's message for an error.
-func OneLine(s string) string { return oneLine([]byte(s)) }
-
-// oneLine formats git's message for an error: it can contain names from the repo.
-func oneLine(b []byte) string {
-	return strings.TrimPrefix(text.Clean(string(b), maxComplaint), "fatal: ")
-}
+// OneLine formats git's message for an error: it can contain names from the repo.
+func OneLine(s string) string { return strings.TrimPrefix(text.Clean(s, maxComplaint), "fatal: ") }
 
 // maxComplaint limits git's message in an error, in characters.
 const maxComplaint = 2000

@@ -61,6 +61,7 @@ type Parts struct {
 	// workers is the connection to workers: conn, or one to an account of their own.
 	workers *cluster.Conn
 	slots   *launch.Slots
+	gits    git.Turns
 	spent   *launch.Spending
 	dog     *watchdog
 	unheld  *launch.Unheld
@@ -113,8 +114,8 @@ func New(o Options, log zerolog.Logger) (*Parts, error) {
 	look := o.Timing.Look
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
 	ctx, stop := context.WithCancel(context.Background())
-	w := &Parts{Options: o, log: log, conn: conn, workers: toWorkers, slots: &launch.Slots{}, unheld: &launch.Unheld{},
-		spent: &launch.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
+	w := &Parts{Options: o, log: log, conn: conn, workers: toWorkers, slots: &launch.Slots{}, gits: git.NewTurns(),
+		unheld: &launch.Unheld{}, spent: &launch.Spending{}, dog: &watchdog{beats: map[string]time.Time{}},
 		watch: watcher.New(look), worlds: map[*world.World]bool{}, live: map[*liveSettings]bool{},
 		faults: map[*liveSettings]string{},
 		poked:  make(chan struct{}, 1), ctx: ctx, stop: stop}
@@ -201,7 +202,7 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}
 	p := &workspace.Workspace{Root: root, State: state,
 		Plain: workspace.IsDir(filepath.Join(state, workspace.StoreFolder))}
-	repo, err := openGit(ctx, p)
+	repo, err := openGit(ctx, p, w.gits)
 	if err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
@@ -250,8 +251,8 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 }
 
 // openGit opens the git of a repo for a process that works in it.
-func openGit(ctx context.Context, p *workspace.Workspace) (*git.Repo, error) {
-	return p.OpenWith(ctx, git.Options{Scratch: filepath.Join(p.State, "git"),
+func openGit(ctx context.Context, p *workspace.Workspace, turns git.Turns) (*git.Repo, error) {
+	return p.OpenWith(ctx, git.Options{Turns: turns, Scratch: filepath.Join(p.State, "git"),
 		Staging: filepath.Join(p.Root, layout.RunsDir, ".worktrees")})
 }
 

@@ -229,7 +229,7 @@ func (w *Parts) work(ctx context.Context, p *workspace.Workspace, id string, in 
 		return err
 	}
 	defer s.Close()
-	repo, err := openGit(ctx, p)
+	repo, err := openGit(ctx, p, git.NewTurns())
 	if err != nil {
 		return err
 	}
