@@ -14,19 +14,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
-
-	"sluice/deploy"
 )
-
-// nfpm makes the package. It is run, and no dependency of this module. (2.44 and later need a
-// module that the proxy has not.)
-const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4"
 
 func main() {
 	r := release{}
@@ -34,6 +28,7 @@ func main() {
 	flag.StringVar(&r.version, "version", "devel", "what the binaries call themselves")
 	only := flag.String("only", "", "one system alone: linux/amd64")
 	flag.Parse()
+	syscall.Umask(0o022) // the package has the modes of its folders
 	if err := r.make(*only); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
@@ -148,60 +143,6 @@ func (r *release) system(goos, arch string) error {
 		return nil
 	}
 	return r.debian(tree, arch)
-}
-
-// debian makes the Debian package of a tree.
-func (r *release) debian(tree, arch string) error {
-	unit, err := deploy.SystemUnit(deploy.Values{Program: "/usr/bin/sluice", EnvFile: deploy.SystemEnv, Package: true})
-	if err != nil {
-		return err
-	}
-	env := deploy.EnvFile("", map[string]string{"PATH": deploy.SystemPath, "SHELL": "/bin/sh"})
-	debian, err := filepath.Abs("deploy/debian")
-	if err != nil {
-		return err
-	}
-	template, err := os.ReadFile("deploy/nfpm.yaml")
-	if err != nil {
-		return fmt.Errorf("%w: run it in the root of the repo", err)
-	}
-	version := debianVersion(r.version, r.at)
-	config := strings.NewReplacer("@ARCH@", arch, "@VERSION@", version, "@TIME@", r.at.Format(time.RFC3339), "@TREE@",
-		tree, "@DEBIAN@", debian).Replace(string(template))
-	err = errors.Join(
-		os.WriteFile(filepath.Join(tree, "sluice.service"), []byte(unit), 0o644),
-		os.WriteFile(filepath.Join(tree, "service.env"), []byte(env), 0o600),
-		os.WriteFile(filepath.Join(tree, "nfpm.yaml"), []byte(config), 0o644),
-		squeeze(filepath.Join(tree, "man"), filepath.Join(tree, "man.gz")))
-	if err == nil {
-		err = r.settle(tree)
-	}
-	if err != nil {
-		return err
-	}
-	host := append(os.Environ(), "SOURCE_DATE_EPOCH="+strconv.FormatInt(r.at.Unix(), 10), "CGO_ENABLED=0")
-	_, err = run(host, "go", "run", nfpm, "package", "-p", "deb", "-f", filepath.Join(tree, "nfpm.yaml"), "-t",
-		filepath.Join(r.out, fmt.Sprintf("sluice_%s_%s.deb", version, arch)))
-	return err
-}
-
-// settle gives every file of the tree the time of the release: nfpm takes it over.
-func (r *release) settle(tree string) error {
-	return filepath.Walk(tree, func(path string, _ os.FileInfo, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Chtimes(path, r.at, r.at)
-	})
-}
-
-// debianVersion is a version that dpkg takes: it begins with a digit, and one without a tag is older than any with one.
-func debianVersion(v string, at time.Time) string {
-	v = regexp.MustCompile(`[^A-Za-z0-9.+~]`).ReplaceAllString(v, "+")
-	if tag := strings.TrimPrefix(v, "v"); regexp.MustCompile(`^[0-9]+\.[0-9]`).MatchString(tag) {
-		return tag
-	}
-	return "0~" + at.Format("20060102") + "." + v
 }
 
 // checksums writes SHA256SUMS, for sha256sum -c.
