@@ -68,11 +68,7 @@ func allFaults(con *console.Console, err error) error {
 
 // projectWords names the keys of each class.
 func projectWords() string {
-	of := map[string][]string{}
-	for _, m := range settings.Meanings() {
-		k, _ := settings.KeyOf(strings.Split(m.Key, "."))
-		of[k.Class] = append(of[k.Class], m.Key)
-	}
+	of := settings.Classes()
 	var out strings.Builder
 	for _, class := range []string{settings.YoursOnly, settings.MayTighten, settings.Free} {
 		out.WriteString("\n  " + class + ":")

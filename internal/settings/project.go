@@ -149,13 +149,25 @@ func keysOfAll() []Key {
 }
 
 // KeyOf returns the row of a key, whose parts may contain dots; false if there is no such key.
-func KeyOf(parts []string) (Key, bool) {
-	for _, k := range Keys() {
+func KeyOf(parts []string) (Key, bool) { return keyOf(Keys(), parts) }
+
+func keyOf(keys []Key, parts []string) (Key, bool) {
+	for _, k := range keys {
 		if covers(strings.Split(k.Name, "."), parts) {
 			return k, true
 		}
 	}
 	return Key{}, false
+}
+
+// Classes returns the documented keys of each class.
+func Classes() map[string][]string {
+	of, keys := map[string][]string{}, Keys()
+	for _, m := range Meanings() {
+		k, _ := keyOf(keys, strings.Split(m.Key, "."))
+		of[k.Class] = append(of[k.Class], m.Key)
+	}
+	return of
 }
 
 // covers reports whether a row's key is that of parts, or above it.
