@@ -60,6 +60,11 @@ func (r *release) debian(tree, arch string) error {
 		put("DEBIAN/"+name, []byte(strings.NewReplacer("@ARCH@", arch, "@VERSION@", version, "@SIZE@",
 			strconv.FormatInt(size, 10)).Replace(string(data))), mode)
 	}
+	if err == nil {
+		err = filepath.Walk(root, func(path string, _ os.FileInfo, err error) error {
+			return errors.Join(err, os.Chtimes(path, r.at, r.at))
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("the Debian package: %w", err)
 	}

@@ -87,9 +87,8 @@ func (l Look) switches() (out []string) {
 
 // at reports whether the file is shown.
 func (l Look) at(name string) bool {
-	return len(l.Paths) == 0 || slices.ContainsFunc(l.Paths, func(p string) bool {
-		return p == "." || name == p || strings.HasPrefix(name, p+"/")
-	})
+	return len(l.Paths) == 0 || slices.ContainsFunc(l.Paths,
+		func(p string) bool { return p == "." || name == p || strings.HasPrefix(name, p+"/") })
 }
 
 // newFile writes a file that is in no tree as a patch that creates it.

@@ -48,13 +48,14 @@ func TestRefMoveIsNotCutShort(t *testing.T) {
 // removed, unless it is newer than this process: then somebody may be using it.
 func TestKeepPassesADeadLock(t *testing.T) {
 	s := newSandbox(t)
-	sha := s.commit("first")
 	lock := filepath.Join(s.dir, ".git/refs/sluice/taken/w-1/A.1.lock")
 	check(t, os.MkdirAll(filepath.Dir(lock), 0o755))
 	for name, c := range map[string]struct {
 		age  time.Duration
 		want string
 	}{"dead": {time.Hour, ""}, "at work": {-time.Hour, "File exists"}} {
+		s.write("a.txt", name)
+		sha := s.commit(name)
 		r, err := Open(ctx(t), s.dir)
 		check(t, err)
 		check(t, os.WriteFile(lock, nil, 0o644))
@@ -66,6 +67,7 @@ func TestKeepPassesADeadLock(t *testing.T) {
 		}
 		check(t, r.Close())
 	}
+	sha := s.commit("last")
 	r, err := Open(ctx(t), s.dir)
 	check(t, err)
 	defer r.Close()

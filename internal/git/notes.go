@@ -3,6 +3,7 @@ package git
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,10 +124,7 @@ func moveNotes(ctx context.Context, r *Repo, ref, old, message string, entries [
 	if err != nil {
 		return err
 	}
-	from := old
-	if from == "" {
-		from = strings.Repeat("0", len(made))
-	}
+	from := cmp.Or(old, strings.Repeat("0", len(made)))
 	_, err = r.inRepo(ctx, r.common, r.top,
 		call{args: []string{"update-ref", "--no-deref", ref, made, from}, env: ourIdentity(),
 			limit: smallOutput, timeout: callTime})

@@ -249,6 +249,9 @@ func (r *refs) Keep(ctx context.Context, ref, commit string) error {
 	if err := errors.Join(checkRef(ref), checkSHA(commit)); err != nil {
 		return err
 	}
+	if now, err := r.TipOf(ctx, ref); err == nil && now == (Tip{SHA: commit}) {
+		return nil
+	}
 	c := call{args: []string{"update-ref", "--no-deref", ref, commit}, env: ourIdentity(), limit: smallOutput,
 		timeout: callTime}
 	_, err := r.inRepo(ctx, r.common, r.top, c)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,10 +43,10 @@ func plainKeys() []string {
 // setting is one line of a configuration.
 type setting struct{ key, value string }
 
-// configKept caches a repo's settings and the state of their files.
+// configKept caches the settings of a file in one state.
 type configKept struct {
-	of    [2]atomicfile.Stat
-	lines []byte
+	of  atomicfile.Stat
+	all []setting
 }
 
 // PlainConfig returns a configuration for our git folder: the plain settings of the repo and of its
@@ -57,44 +56,35 @@ func (r *place) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := [2]string{filepath.Join(r.common, "config"), filepath.Join(gitDir, "config.worktree")}
-	var now [2]atomicfile.Stat
-	for i, f := range files {
-		if now[i], err = atomicfile.Lstat(filepath.Dir(f), filepath.Base(f)); err != nil &&
-			!errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	r.configMu.Lock()
-	kept, ok := r.configs[gitDir]
-	r.configMu.Unlock()
-	if ok && kept.of[0].Same(now[0]) && kept.of[1].Same(now[1]) {
-		return kept.lines, nil
-	}
-	all, err := r.settings(ctx, files[0])
+	all, err := r.settings(ctx, filepath.Join(r.common, "config"))
 	if err != nil {
 		return nil, fmt.Errorf("settings of the repo: %w", err)
 	}
 	if slices.ContainsFunc(all,
-		func(s setting) bool { return s.key == "extensions.worktreeconfig" && s.value != "false" }) &&
-		now[1] != (atomicfile.Stat{}) {
-		own, err := r.settings(ctx, files[1])
+		func(s setting) bool { return s.key == "extensions.worktreeconfig" && s.value != "false" }) {
+		own, err := r.settings(ctx, filepath.Join(gitDir, "config.worktree"))
 		if err != nil {
 			return nil, fmt.Errorf("settings of the worktree: %w", err)
 		}
-		all = append(all, own...)
+		all = slices.Concat(all, own)
 	}
-	lines := plainConfig(all)
-	r.configMu.Lock()
-	r.configs[gitDir] = configKept{now, lines}
-	r.configMu.Unlock()
-	return lines, nil
+	return plainConfig(all), nil
 }
 
 // settings lists one file's settings, without includes; none if there is no file.
 func (r *place) settings(ctx context.Context, file string) ([]setting, error) {
-	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	now, err := atomicfile.Lstat(filepath.Dir(file), filepath.Base(file))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
+	}
+	r.configMu.Lock()
+	kept, ok := r.configs[file]
+	r.configMu.Unlock()
+	if ok && kept.of.Same(now) && kept.of.Changed.Equal(now.Changed) {
+		return kept.all, nil
 	}
 	out, err := r.run(ctx, call{args: []string{"config", "--file", file, "--no-includes", "--null", "--list"},
 		limit: maxConfigList, timeout: callTime})
@@ -109,6 +99,9 @@ func (r *place) settings(ctx context.Context, file string) ([]setting, error) {
 		}
 		all = append(all, setting{key, value})
 	}
+	r.configMu.Lock()
+	r.configs[file] = configKept{now, all}
+	r.configMu.Unlock()
 	return all, nil
 }
 

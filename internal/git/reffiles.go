@@ -78,9 +78,7 @@ func (r *refs) askNamed(ctx context.Context, top string) (n Named, err error) {
 // notShared reports whether a ref is ours, or belongs to one worktree.
 func notShared(name string) bool {
 	return slices.ContainsFunc([]string{ownRefs, "refs/bisect/", "refs/worktree/", "refs/rewritten/"},
-		func(p string) bool {
-			return strings.HasPrefix(name, p)
-		})
+		func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // readNamed is NamedBy from the files.

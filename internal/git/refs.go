@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -198,7 +199,8 @@ func parseWorktrees(out []byte) []Worktree {
 	return trees
 }
 
-// Head returns the object name of the HEAD of the worktree at path, "" before the first commit.
+// Head returns the object name of the HEAD of the worktree at path, "" before the first commit. It
+// reads the files itself and runs git only for what they do not say.
 func (r *refs) Head(ctx context.Context, path string) (string, error) {
 	gitDir, top, err := r.gitDirOf(path)
 	if err != nil {
@@ -208,16 +210,24 @@ func (r *refs) Head(ctx context.Context, path string) (string, error) {
 }
 
 func (r *refs) headOf(ctx context.Context, gitDir, top string) (string, error) {
-	out, err := r.inRepo(ctx, gitDir, top, call{
-		args: []string{"rev-parse", "--verify", "--quiet",
-			"HEAD"}, limit: smallOutput, timeout: callTime, codes: []int{1},
-	})
-	if err != nil {
+	c := call{args: []string{"rev-parse", "--verify", "--quiet", "HEAD"}, limit: smallOutput, timeout: callTime,
+		codes: []int{1}}
+	if err := r.intoRepo(gitDir, top, &c); err != nil {
 		return "", err
 	}
+	if sha, to, err := readRef(gitDir, "HEAD"); err == nil && !r.asksRef(cmp.Or(to, allRefs)) {
+		if to != "" && !notShared(to) {
+			t, _ := r.readTip(to)
+			sha = t.SHA
+		}
+		if sha != "" {
+			return sha, nil
+		}
+	}
+	out, err := r.run(ctx, c)
 	sha := strings.TrimSpace(string(out))
-	if sha == "" {
-		return "", nil
+	if err != nil || sha == "" {
+		return "", err
 	}
 	return sha, checkSHA(sha)
 }

@@ -50,7 +50,7 @@ type place struct {
 	opened time.Time
 
 	configMu sync.Mutex
-	configs  map[string]configKept // by git folder
+	configs  map[string]configKept // by file
 }
 
 // Options are how a repo is opened; the zero value is valid.

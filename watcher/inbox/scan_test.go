@@ -314,6 +314,7 @@ func TestScanOfRunsThatAreOver(t *testing.T) {
 	b.put(".workflow/signals/rejected/old.json", "{}")
 	b.put(".workflow/signals/-odd/x.json", "{}")
 	evs := b.scanned(job.Inboxes{}, 2)
+	slices.SortFunc(evs, func(a, b engine.FileSeen) int { return strings.Compare(a.Dir, b.Dir) })
 	if len(evs) != 2 || evs[0].Dir != run1 || evs[1].Dir != "w-7" {
 		t.Fatalf("%+v", evs)
 	}
