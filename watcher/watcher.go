@@ -251,10 +251,10 @@ func (w *Watcher) Close() error {
 	if w.source == nil {
 		return nil
 	}
-	go func() { // fsnotify sends some errors under the lock that its Close waits for
-		for range w.source.Errors {
+	go func(unread <-chan error) { // fsnotify sends some errors under the lock that its Close waits for
+		for range unread {
 		}
-	}()
+	}(w.source.Errors)
 	return w.source.Close()
 }
 
