@@ -153,12 +153,17 @@ func (b *tab) forget() {
 	b.said = nil
 }
 
-// do carries out what a person does, within its time.
+// do carries out what a person does, within its time. A live page may replace what was found before it is touched: then
+// a single step is made again.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, actionIn)
 	defer cancel()
-	if err := chromedp.Do(ctx, steps...); err != nil {
+	err := chromedp.Do(ctx, steps...)
+	for err != nil && len(steps) == 1 && strings.Contains(err.Error(), "Could not find node with given id") {
+		err = chromedp.Do(ctx, steps...)
+	}
+	if err != nil {
 		b.t.Fatalf("the browser: %v\n%s", err, b.text())
 	}
 }
