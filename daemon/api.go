@@ -21,7 +21,7 @@ import (
 //	GET  /v1/spec?run=       -> {"source"}            the spec the run was started with
 //	GET  /v1/offers          -> []Offer
 //	POST /v1/workers         DrainWorker              has a worker drain, or take orders again
-//	POST /v1/reload          reads the settings again
+//	POST /v1/reload          reads the settings again; on the daemon's own socket, the list of repos
 //	POST /v1/web             -> {"url"}               the page, with a code that logs a browser in once (the daemon's
 //	                                                  own socket only)
 //	GET  /v1/repos, POST /v1/repos {dir}, DELETE /v1/repos?dir=   (the daemon's own socket only)

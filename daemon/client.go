@@ -172,7 +172,7 @@ func (c *Client) Offers(ctx context.Context) (o []Offer, err error) {
 	return o, c.ask(ctx, "GET", "/v1/offers", nil, &o)
 }
 
-// Reload has the settings read again; the daemon reads its list of repos too.
+// Reload has a repo's settings read again; by the daemon's own socket, its list of repos.
 func (c *Client) Reload(ctx context.Context) error { return c.ask(ctx, "POST", "/v1/reload", nil, nil) }
 
 // Drain has a worker finish what it has and take nothing new; or, without drain, take orders again.

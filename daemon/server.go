@@ -200,6 +200,6 @@ func (s *Server) handler() http.Handler {
 			return map[string]string{"url": url}, err
 		})
 	}
-	handle(mux, "POST /v1/reload", func(req *http.Request) (any, error) { return struct{}{}, s.Reload(req.Context()) })
+	handle(mux, "POST /v1/reload", func(*http.Request) (any, error) { return struct{}{}, s.Relist() })
 	return mux
 }

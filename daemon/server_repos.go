@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"sort"
 	"time"
 
@@ -176,8 +178,8 @@ func (s *Server) healths() []RepoState {
 	return out
 }
 
-// Reload reads the list of repos and every repo's settings again.
-func (s *Server) Reload(ctx context.Context) error {
+// Relist reads the list of repos again: new ones are served, and those that left it no longer.
+func (s *Server) Relist() error {
 	roots, err := s.load()
 	if err != nil {
 		return err
@@ -188,20 +190,30 @@ func (s *Server) Reload(ctx context.Context) error {
 		s.host(root)
 	}
 	s.mu.Lock()
-	var gone, here []*hosted
+	var gone []*hosted
 	for root, h := range s.repos {
-		if want[root] {
-			here = append(here, h)
-			continue
+		if !want[root] {
+			gone = append(gone, h)
+			delete(s.repos, root)
 		}
-		gone = append(gone, h)
-		delete(s.repos, root)
 	}
 	s.mu.Unlock()
 	for _, h := range gone {
 		h.cancel()
 		<-h.done
 	}
+	return nil
+}
+
+// Reload reads the list of repos and every repo's settings again.
+func (s *Server) Reload(ctx context.Context) error {
+	if err := s.Relist(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	here := slices.Collect(maps.Values(s.repos))
+	s.mu.Unlock()
+	var err error
 	for _, h := range here {
 		s.mu.Lock()
 		repo := h.repo
