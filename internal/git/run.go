@@ -169,8 +169,8 @@ func (t tool) cleanEnv(userConfig bool) []string {
 	return env
 }
 
-// Turns limit how many gits of several repos run at once: a running git needs a thread of this
-// process, and a thread stays. nil = no limit.
+// Turns limit how many gits of several repos run at once, so that each of a burst ends within its
+// time. nil = no limit.
 type Turns chan struct{}
 
 const (
