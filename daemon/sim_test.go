@@ -21,9 +21,9 @@ import (
 
 // Bounds of a history.
 const (
-	simLives = 40   // lives of the daemon, most of which end in a crash
-	simTicks = 14   // things that happen in a life, at most
-	simCalm  = 4000 // things that may happen until all is over once the faults end
+	simLives = 40    // lives of the daemon, most of which end in a crash
+	simTicks = 14    // things that happen in a life, at most
+	simCalm  = 20000 // things that may happen until all is over once the faults end
 )
 
 // acts is all that can happen now.
