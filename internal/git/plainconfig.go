@@ -83,7 +83,7 @@ func (r *place) settings(ctx context.Context, file string) ([]setting, error) {
 	r.configMu.Lock()
 	kept, ok := r.configs[file]
 	r.configMu.Unlock()
-	if ok && kept.of.Same(now) && kept.of.Changed.Equal(now.Changed) {
+	if ok && now.Mode.IsRegular() && kept.of.Same(now) && kept.of.Changed.Equal(now.Changed) {
 		return kept.all, nil
 	}
 	out, err := r.run(ctx, call{args: []string{"config", "--file", file, "--no-includes", "--null", "--list"},
