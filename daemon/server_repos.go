@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"os"
-	"slices"
 	"sort"
 	"time"
 
@@ -211,16 +209,16 @@ func (s *Server) Reload(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	here := slices.Collect(maps.Values(s.repos))
+	var here []*Repo
+	for _, h := range s.repos {
+		if h.repo != nil {
+			here = append(here, h.repo)
+		}
+	}
 	s.mu.Unlock()
 	var err error
-	for _, h := range here {
-		s.mu.Lock()
-		repo := h.repo
-		s.mu.Unlock()
-		if repo != nil {
-			err = errors.Join(err, repo.Reload(ctx))
-		}
+	for _, repo := range here {
+		err = errors.Join(err, repo.Reload(ctx))
 	}
 	return err
 }
