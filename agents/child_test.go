@@ -137,3 +137,31 @@ func TestWaitWithoutPidfd(t *testing.T) {
 		t.Errorf("to one that is gone: %v", err)
 	}
 }
+
+// TestChildGone: a child that has ended is gone, before and after it is collected, also where its number is another's.
+func TestChildGone(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := cmd.Process.Pid
+	if childGone(pid) {
+		t.Error("it runs")
+	}
+	in.Close()
+	eventually(t, "it has ended", func() bool { return childGone(pid) })
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Errorf("it is not collected yet: %v", err)
+	}
+	if err := cmd.Wait(); err != nil || !childGone(pid) {
+		t.Errorf("it is collected, and not gone: %v", err)
+	}
+	if !childGone(os.Getppid()) {
+		t.Error("the number is another's")
+	}
+}

@@ -300,7 +300,7 @@ func (s *shim) run() Exit {
 		return Exit{Code: -1, NotStarted: brief(err.Error()), NoCommand: errors.As(err, &no)}
 	}
 	s.next.out.keep(s.spec)
-	e := s.supervise(ends)
+	e := s.supervise(pid, ends)
 	reaper.Wait()
 	s.endStrays()
 	s.next.out.finish()
@@ -373,7 +373,7 @@ func collectDead() (none bool) {
 
 // supervise waits for the tree to end: by itself, after its main process, or after a TERM to this
 // process.
-func (s *shim) supervise(ends <-chan end) Exit {
+func (s *shim) supervise(main int, ends <-chan end) Exit {
 	var e Exit
 	var mainGone bool
 	var killAt time.Time
@@ -391,7 +391,7 @@ func (s *shim) supervise(ends <-chan end) Exit {
 		if stopping {
 			return
 		}
-		stopping, e.Stopped = true, !mainGone
+		stopping, e.Stopped = true, !mainGone && !childGone(main)
 		signalBelow(os.Getpid(), s.spec.wrapper(), syscall.SIGTERM, syscall.SIGCONT)
 		killWithin(s.spec.KillAfter)
 	}
@@ -431,6 +431,12 @@ func (s *shim) supervise(ends <-chan end) Exit {
 			again = min(2*again, pollMax) // after a few, the rest is up to the kernel
 		}
 	}
+}
+
+// childGone reports whether a child has ended, although its end may not be reported yet.
+func childGone(pid int) bool {
+	p, err := lookProc(pid)
+	return errors.Is(err, os.ErrNotExist) || err == nil && (p.dead || p.ppid != os.Getpid())
 }
 
 func outcome(status syscall.WaitStatus) (code int, sig string) {
