@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"sort"
 	"time"
 
@@ -17,6 +19,7 @@ type hosted struct {
 	repo   *Repo  // nil = not served now
 	why    string // why not
 	cancel context.CancelFunc
+	tried  chan struct{} // closed when it is served, or why not is known, for the first time
 	done   chan struct{}
 }
 
@@ -61,17 +64,14 @@ const (
 
 // settle waits until each repo is served or known not to be.
 func (s *Server) settle(ctx context.Context) {
-	for ctx.Err() == nil {
-		waiting := false
-		for _, h := range s.States() {
-			waiting = waiting || !h.Served && h.Why == ""
-		}
-		if !waiting {
-			return
-		}
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.repos))
+	s.mu.Unlock()
+	for _, h := range all {
 		select {
 		case <-ctx.Done():
-		case <-time.After(2 * time.Millisecond):
+		case <-h.tried:
+		case <-h.done:
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (s *Server) host(root string) {
 		return
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
-	h := &hosted{root: root, cancel: cancel, done: make(chan struct{})}
+	h := &hosted{root: root, cancel: cancel, tried: make(chan struct{}), done: make(chan struct{})}
 	s.repos[root] = h
 	s.wg.Add(1)
 	go func() {
@@ -144,6 +144,9 @@ func (s *Server) note(h *hosted, repo *Repo, why string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	news := h.why != why
+	if h.repo == nil && h.why == "" && (repo != nil || why != "") {
+		close(h.tried)
+	}
 	h.repo, h.why = repo, why
 	return news
 }

@@ -163,10 +163,7 @@ func (w *Watcher) release(path string) {
 		return
 	}
 	w.mu.Lock()
-	needed := w.paths[path] != nil || len(w.refDirs[path]) > 0 || len(w.filesIn(path)) > 0
-	for _, f := range w.folders {
-		needed = needed || filepath.Dir(f.path) == path
-	}
+	needed := w.paths[path] != nil || w.below[path] > 0 || len(w.refDirs[path]) > 0 || len(w.filesIn(path)) > 0
 	w.mu.Unlock()
 	if needed {
 		return
