@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 	"sluice/watcher"
 )
 
-// settingsEvery is how often settings that send no events are checked, together with the repos' own
+// settingsEvery is how often settings files that send no events are checked, together with the repos' own
 // rescans, so that one wake-up serves all. The others are checked every rareEvery. Their events are
 // requested again every armEvery, and when the settings have changed.
 const (
@@ -33,30 +34,25 @@ func (w *Parts) settingsFiles(root string) [2]string {
 }
 
 func (s *liveSettings) watchFiles() {
-	for _, f := range s.files.Paths {
+	for i, f := range s.files.Paths {
 		if f != "" {
-			s.watches = append(s.watches, s.parts.watch.WatchFile(f))
+			s.watches[i] = s.parts.watch.WatchFile(f)
 		}
 	}
 }
 
 // follows reports whether a hint names one of the files.
 func (s *liveSettings) follows(name string) bool {
-	for _, f := range s.watches {
-		if f.Key() == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.watches[:], func(f *watcher.FileWatch) bool { return f != nil && f.Key() == name })
 }
 
 // look reads the settings again if a file has changed and is complete. It reports whether to look
 // again soon. hinted: an event says so; it may be the last of a folder that was exchanged.
 func (s *liveSettings) look(pass settings.Pass, now time.Time, hinted bool) (soon bool) {
 	if hinted || now.Sub(s.armed).Abs() > armEvery-rareEvery/2 {
-		s.armed, s.deaf = now, false
-		for _, f := range s.watches {
-			s.deaf = !f.Arm() || s.deaf
+		s.armed = now
+		for i, f := range s.watches {
+			s.deaf[i] = f != nil && !f.Arm()
 		}
 	}
 	return s.reread(pass, now)
@@ -81,7 +77,7 @@ func (s *liveSettings) reread(pass settings.Pass, now time.Time) (soon bool) {
 	if changed, soon := s.files.Changed(pass, now); !changed {
 		return soon
 	}
-	s.parts.pokeSettings() // their folder may have been exchanged: its events are requested again
+	s.poke() // their folder may have been exchanged: its events are requested again
 	before := s.now().Engine()
 	cfg, err := s.again()
 	if s.parts.faulty(s, err) {
@@ -146,13 +142,13 @@ func (w *Parts) keepSettings(ctx context.Context) {
 		})
 	})
 	for {
-		hinted := false
+		every := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.poked:
-			hinted = true
 		case <-rare:
+			every = true
 		case <-timer.C:
 		}
 		w.mu.Lock()
@@ -164,8 +160,10 @@ func (w *Parts) keepSettings(ctx context.Context) {
 		now, soon, deaf := time.Now(), false, false
 		pass := settings.Pass{}
 		for _, s := range all {
-			soon = s.look(pass, now, hinted) || soon
-			deaf = deaf || s.deaf
+			if hinted := s.hinted.Swap(false); hinted || every || s.files.Stirred(pass, s.deaf) {
+				soon = s.look(pass, now, hinted) || soon
+			}
+			deaf = deaf || s.deaf != [2]bool{}
 		}
 		switch {
 		case soon:
@@ -178,25 +176,28 @@ func (w *Parts) keepSettings(ctx context.Context) {
 	}
 }
 
-// hintSettings wakes keepSettings if the hint names a settings file.
+// hintSettings wakes keepSettings for the repos that follow the file of the hint.
 func (w *Parts) hintSettings(name string) {
 	for s := range w.live { // mu is held
 		if s.follows(name) {
-			w.pokeSettings()
-			return
+			s.poke()
 		}
 	}
 }
 
-func (w *Parts) pokeSettings() {
+// poke has keepSettings look at the files, and request their events again.
+func (s *liveSettings) poke() {
+	s.hinted.Store(true)
 	select {
-	case w.poked <- struct{}{}:
+	case s.parts.poked <- struct{}{}:
 	default:
 	}
 }
 
-func closeWatches(all []*watcher.FileWatch) {
-	for _, f := range all {
-		f.Close()
+func (s *liveSettings) closeWatches() {
+	for _, f := range s.watches {
+		if f != nil {
+			f.Close()
+		}
 	}
 }

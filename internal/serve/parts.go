@@ -72,7 +72,7 @@ type Parts struct {
 	worlds map[*world.World]bool
 	live   map[*liveSettings]bool
 	faults map[*liveSettings]string // of settings that could not be read again
-	poked  chan struct{}            // a settings file may have changed
+	poked  chan struct{}            // some settings are hinted at
 	ctx    context.Context
 	stop   context.CancelFunc
 	done   sync.WaitGroup
@@ -227,15 +227,15 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	s.watchFiles()
 	w.mu.Lock()
 	w.worlds[world], w.live[s] = true, true
-	w.pokeSettings() // is it one whose files send no events?
 	w.mu.Unlock()
+	s.poke() // is it one whose files send no events?
 	closeAll := func() {
 		w.mu.Lock()
 		delete(w.worlds, world)
 		delete(w.live, s)
 		delete(w.faults, s)
 		w.mu.Unlock()
-		closeWatches(s.watches)
+		s.closeWatches()
 		w.dog.forget(root)
 		if err := errors.Join(world.Close(), c.leave(), repo.Close(), s.Close()); err != nil {
 			w.log.Warn().Err(err).Str("repo", root).Msg("not all could be closed")

@@ -32,11 +32,13 @@ type liveSettings struct {
 	ends    sync.WaitGroup     // of retired
 
 	files   settings.Files
-	rereads sync.Mutex // held while changed files are read
-	watches []*watcher.FileWatch
-	armed   time.Time          // when their events were last asked for; only keepSettings uses it
-	deaf    bool               // some of them send no events; likewise
-	changed chan engine.Config // to the loop, when a file has changed
+	rereads sync.Mutex            // held while changed files are read
+	watches [2]*watcher.FileWatch // of files.Paths; nil: none
+	begun   atomic.Bool           // the loop has started
+	hinted  atomic.Bool           // one of them may have changed, or its folder was exchanged
+	armed   time.Time             // when their events were last asked for; only keepSettings uses it
+	deaf    [2]bool               // which of them send no events; likewise
+	changed chan engine.Config    // to the loop, when a file has changed
 }
 
 // read reads the settings' layers again. Notices under way are finished; later ones use the new
@@ -133,8 +135,12 @@ const (
 	alarmPause = 2 * time.Second
 )
 
-// engine reads the settings again and returns those of the engine. On an error the old ones stay.
+// engine reads the settings again and returns those of the engine. On an error the old ones stay. The first call,
+// of a loop that starts, returns what was read for it.
 func (s *liveSettings) engine() engine.Config {
+	if !s.begun.Swap(true) {
+		return s.now().Engine()
+	}
 	cfg, _ := s.again() // already reported
 	return cfg
 }

@@ -62,7 +62,7 @@ func TestSettingsOfAnExchangedFolder(t *testing.T) {
 	}
 	s.watchFiles()
 	w.live[s] = true
-	w.pokeSettings()
+	s.poke()
 	go w.keepSettings(t.Context())
 	go w.spread(t.Context())
 	put("sluice", "rescan: 12s\n")

@@ -57,6 +57,18 @@ func (f *Files) WereRead(at Stamps) {
 	f.read, f.seen = at, at
 }
 
+// Stirred reports whether Changed may find something new although none but the files of these indexes has
+// changed since it last looked. It looks at these alone.
+func (f *Files) Stirred(p Pass, files [2]bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	stirred := f.seen != f.read
+	for i, look := range files {
+		stirred = stirred || look && p.stat(f.Paths[i]) != f.read[i]
+	}
+	return stirred
+}
+
 // Changed reports whether the files have changed and are complete. soon means that they have
 // changed but may not be complete.
 func (f *Files) Changed(p Pass, now time.Time) (changed, soon bool) {
