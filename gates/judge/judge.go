@@ -128,14 +128,14 @@ func (js *Judges) checkoutFor(ctx context.Context, b tree.Begin, commit, key str
 // withUnshipped adds how many files of the folder are in no commit, for criteria judged there.
 func (js *Judges) withUnshipped(ctx context.Context, b tree.Begin, commit string,
 	r engine.CheckResult) engine.CheckResult {
-	n, err := js.opt.Git.Beside(ctx, b.Top, commit, func(name string) bool {
+	list, err := js.opt.Git.Beside(ctx, b.Top, commit, func(name string) bool {
 		return slices.ContainsFunc(js.folders.OwnPaths(b),
 			func(own string) bool { return name == own || strings.HasPrefix(name, own+"/") })
 	})
 	if err != nil {
-		r.Broken = folders.Unseen(r.Broken, err)
+		r.Broken = folders.Unseen(r.Broken, fmt.Errorf("files beside %.12s: %w", commit, err))
 	}
-	r.Unshipped = n
+	r.Unshipped = len(list)
 	return r
 }
 

@@ -131,7 +131,51 @@ func TestOurOwnFolder(t *testing.T) {
 	}
 }
 
-// TestLeftoversOfAKill: what a killed process left in the scratch folder is removed at the next opening.
+// TestOpenAsksLate: to open a repo takes no git unless its config names the format of its objects, and git must agree with
+// what was read before anything is done with it.
+func TestOpenAsksLate(t *testing.T) {
+	s := newSandbox(t)
+	sum := filepath.Join(t.TempDir(), "sum")
+	s.git("init", "--quiet", "--object-format=sha256", sum)
+	linked := filepath.Join(t.TempDir(), "linked")
+	s.git("worktree", "add", "--quiet", "--detach", linked)
+	for dir, want := range map[string]struct {
+		format string
+		gits   int64
+	}{s.dir: {"sha1", 0}, linked: {"sha1", 0}, sum: {"sha256", 1}} {
+		r, err := OpenWith(ctx(t), dir, Options{Scratch: t.TempDir()})
+		check(t, err)
+		if r.format != want.format || r.started.Load() != want.gits {
+			t.Errorf("%s: %s after %d gits, want %+v", dir, r.format, r.started.Load(), want)
+		}
+		if err := r.keepShadow(ctx(t)); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
+		check(t, r.Close())
+	}
+	for what, spoil := range map[string]func(dir string) error{
+		"no repository": func(dir string) error { return os.RemoveAll(filepath.Join(dir, ".git/refs")) },
+		"a newer form": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, ".git/config"), []byte("[core]\n\trepositoryformatversion = 9\n"), 0o600)
+		},
+		"a config that is none": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, ".git/config"), []byte("[core\n"), 0o600)
+		},
+	} {
+		dir := filepath.Join(t.TempDir(), "spoiled")
+		s.git("init", "--quiet", dir)
+		check(t, spoil(dir))
+		r, err := Open(ctx(t), dir)
+		if err == nil {
+			err = errors.Join(r.keepShadow(ctx(t)), r.Close())
+		}
+		if err == nil || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestLeftoversOfAKill: what a killed process left in the scratch folder is removed at the next opening's first use.
 func TestLeftoversOfAKill(t *testing.T) {
 	s := newSandbox(t)
 	dir := t.TempDir()
@@ -145,6 +189,7 @@ func TestLeftoversOfAKill(t *testing.T) {
 	r, err := OpenWith(ctx(t), s.dir, Options{Scratch: dir})
 	check(t, err)
 	defer r.Close()
+	check(t, r.keepShadow(ctx(t)))
 	for _, name := range left {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)

@@ -32,7 +32,7 @@ type Rules struct {
 func (r *Repo) Hidden(ctx context.Context, worktree, commit string, before Rules,
 	own func(file string) bool) ([]string, error) {
 	fail := func(err error) ([]string, error) { return nil, fmt.Errorf("ignored files: %w", err) }
-	list, err := r.besideCommit(ctx, worktree, commit, own)
+	list, err := r.Beside(ctx, worktree, commit, own)
 	if err != nil {
 		return fail(err)
 	}

@@ -121,19 +121,9 @@ func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objec
 	return copyFile(index, filepath.Join(dir, "index"))
 }
 
-// Beside counts the files of a worktree that are not in a commit, ignored ones included. Files for
+// Beside lists the files of a worktree that are not in a commit, ignored ones included. Files for
 // which own reports true do not count. A nested repo counts as one.
-func (r *shadowGit) Beside(ctx context.Context, worktree, commit string, own func(file string) bool) (int, error) {
-	list, err := r.besideCommit(ctx, worktree, commit, own)
-	if err != nil {
-		return 0, fmt.Errorf("files beside %.12s: %w", commit, err)
-	}
-	return len(list), nil
-}
-
-// besideCommit lists the files that Beside counts.
-func (r *shadowGit) besideCommit(ctx context.Context, worktree, commit string,
-	own func(file string) bool) ([]string, error) {
+func (r *shadowGit) Beside(ctx context.Context, worktree, commit string, own func(file string) bool) ([]string, error) {
 	if err := checkSHA(commit); err != nil {
 		return nil, err
 	}

@@ -3,9 +3,7 @@ package git
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -40,13 +38,10 @@ func plainKeys() []string {
 	}
 }
 
-// setting is one line of a configuration.
-type setting struct{ key, value string }
-
 // configKept caches the settings of a file in one state.
 type configKept struct {
 	of  atomicfile.Stat
-	all []setting
+	all []Setting
 }
 
 // PlainConfig returns a configuration for our git folder: the plain settings of the repo and of its
@@ -61,7 +56,7 @@ func (r *place) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 		return nil, fmt.Errorf("settings of the repo: %w", err)
 	}
 	if slices.ContainsFunc(all,
-		func(s setting) bool { return s.key == "extensions.worktreeconfig" && s.value != "false" }) {
+		func(s Setting) bool { return s.Key == "extensions.worktreeconfig" && s.Value != "false" }) {
 		own, err := r.settings(ctx, filepath.Join(gitDir, "config.worktree"))
 		if err != nil {
 			return nil, fmt.Errorf("settings of the worktree: %w", err)
@@ -72,13 +67,10 @@ func (r *place) PlainConfig(ctx context.Context, top string) ([]byte, error) {
 }
 
 // settings lists one file's settings, without includes; none if there is no file.
-func (r *place) settings(ctx context.Context, file string) ([]setting, error) {
+func (r *place) settings(ctx context.Context, file string) ([]Setting, error) {
 	now, err := atomicfile.Lstat(filepath.Dir(file), filepath.Base(file))
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return nil, err
+		return nil, ignoreGone(err)
 	}
 	r.configMu.Lock()
 	kept, ok := r.configs[file]
@@ -91,13 +83,13 @@ func (r *place) settings(ctx context.Context, file string) ([]setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []setting
+	var all []Setting
 	for _, line := range names(out) {
 		key, value, ok := strings.Cut(line, "\n")
 		if !ok {
 			value = "true"
 		}
-		all = append(all, setting{key, value})
+		all = append(all, Setting{Key: key, Value: value})
 	}
 	r.configMu.Lock()
 	r.configs[file] = configKept{now, all}
@@ -106,26 +98,26 @@ func (r *place) settings(ctx context.Context, file string) ([]setting, error) {
 }
 
 // plainConfig writes the settings that may be copied, and ours.
-func plainConfig(all []setting) []byte {
-	kept := slices.DeleteFunc(slices.Clone(all), func(s setting) bool { return !isPlain(s) })
+func plainConfig(all []Setting) []byte {
+	kept := slices.DeleteFunc(slices.Clone(all), func(s Setting) bool { return !isPlain(s) })
 	version := 0
-	if slices.ContainsFunc(kept, func(s setting) bool { return strings.HasPrefix(s.key, "extensions.") }) {
+	if slices.ContainsFunc(kept, func(s Setting) bool { return strings.HasPrefix(s.Key, "extensions.") }) {
 		version = 1
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "[core]\n\trepositoryformatversion = %d\n\tbare = false\n\tlogallrefupdates = true\n[gc]\n\tauto = "+
 		"0\n[maintenance]\n\tauto = false\n", version)
 	for _, s := range kept {
-		first, last := strings.IndexByte(s.key, '.'), strings.LastIndexByte(s.key, '.')
-		section := s.key[:first]
+		first, last := strings.IndexByte(s.Key, '.'), strings.LastIndexByte(s.Key, '.')
+		section := s.Key[:first]
 		if first != last {
-			section += " " + inConfig(s.key[first+1:last])
+			section += " " + inConfig(s.Key[first+1:last])
 		}
-		value := s.value
-		if strings.HasSuffix(s.key, "url") {
+		value := s.Value
+		if strings.HasSuffix(s.Key, "url") {
 			value = withoutPassword(value)
 		}
-		fmt.Fprintf(&b, "[%s]\n\t%s = %s\n", section, s.key[last+1:], inConfig(value))
+		fmt.Fprintf(&b, "[%s]\n\t%s = %s\n", section, s.Key[last+1:], inConfig(value))
 	}
 	return b.Bytes()
 }
@@ -136,8 +128,8 @@ func inConfig(s string) string {
 }
 
 // isPlain reports whether a setting is one of plainKeys and its value starts nothing.
-func isPlain(s setting) bool {
-	name := s.key
+func isPlain(s Setting) bool {
+	name := s.Key
 	first, last := strings.IndexByte(name, '.'), strings.LastIndexByte(name, '.')
 	if first < 0 {
 		return false
@@ -151,8 +143,8 @@ func isPlain(s setting) bool {
 	if !slices.Contains(plainKeys(), name) {
 		return false
 	}
-	helper := strings.Contains(s.value, "::") && !strings.Contains(s.value, "://") // ext::COMMAND
-	return !strings.HasSuffix(name, "url") || !helper && !strings.HasPrefix(s.value, "-")
+	helper := strings.Contains(s.Value, "::") && !strings.Contains(s.Value, "://") // ext::COMMAND
+	return !strings.HasSuffix(name, "url") || !helper && !strings.HasPrefix(s.Value, "-")
 }
 
 // withoutPassword removes credentials from a URL; a user name stays, as ssh needs it.

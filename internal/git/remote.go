@@ -48,8 +48,8 @@ func (r *place) RemoteURL(ctx context.Context, name string) (string, error) {
 	}
 	address := ""
 	for _, s := range all {
-		if s.key == "remote."+name+".url" {
-			address = s.value
+		if s.Key == "remote."+name+".url" {
+			address = s.Value
 		}
 	}
 	return address, nil

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -68,7 +70,8 @@ type Options struct {
 // Open opens the repo that dir is in. Close it.
 func Open(ctx context.Context, dir string) (*Repo, error) { return OpenWith(ctx, dir, Options{}) }
 
-// OpenWith opens the repo that dir is in. Errors are ErrNoGit, ErrNoRepo, or of the system.
+// OpenWith opens the repo that dir is in. Errors are ErrNoGit, ErrNoRepo, or of the system. Git is asked when
+// it is first needed: the daemon opens many repos that only wait.
 func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	t, err := findTool()
 	if err != nil {
@@ -78,24 +81,30 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := t.run(ctx, call{
-		args:    []string{"rev-parse", "--path-format=absolute", "--show-object-format", "--git-common-dir"},
-		env:     []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(top)},
-		dir:     top,
-		safeDir: top,
-		limit:   smallOutput, timeout: callTime,
-	})
+	p := &place{tool: t, top: top, format: "sha1"}
+	if p.common, err = CommonDir(top); err != nil {
+		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
+	}
+	config, _, err := atomicfile.OpenRegular(p.common, "config", maxConfigList)
+	if err != nil || bytes.Contains(bytes.ToLower(config), []byte("objectformat")) {
+		if p.format, err = p.accept(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return p.open(ctx, o)
+}
+
+// accept returns the format of the repo's objects, or an error if git does not accept the repo.
+func (p *place) accept(ctx context.Context) (format string, err error) {
+	out, err := p.run(ctx, call{args: []string{"rev-parse", "--show-object-format"}, dir: p.top, safeDir: p.top,
+		env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(p.top)}, limit: smallOutput, timeout: callTime})
+	if err == nil && !slices.Contains([]string{"sha1", "sha256"}, strings.TrimSpace(string(out))) {
+		err = fault.New("install git 2.36 or newer", "this git is too old")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
+		return "", fmt.Errorf("open the repo at %s: %w", p.top, err)
 	}
-	format, common, ok := strings.Cut(strings.TrimSuffix(string(out), "\n"), "\n")
-	if !ok || (format != "sha1" && format != "sha256") {
-		return nil, fault.New("install git 2.36 or newer", "open the repo at %s: this git is too old", top)
-	}
-	if common, err = filepath.EvalSymlinks(common); err != nil {
-		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
-	}
-	return (&place{tool: t, top: top, common: common, format: format}).open(ctx, o)
+	return strings.TrimSpace(string(out)), nil
 }
 
 // open prepares a repo for its first call.
@@ -111,9 +120,6 @@ func (p *place) open(ctx context.Context, o Options) (*Repo, error) {
 	var err error
 	if p.gits, err = lockScratch(ctx, o.Scratch); err != nil {
 		return nil, fmt.Errorf("open the repo at %s: %w", p.top, err)
-	}
-	if err := r.makeShadow(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the repo at %s: %w", p.top, err), r.Close())
 	}
 	return r, nil
 }
@@ -142,10 +148,10 @@ func (r *place) CommonDir() string { return r.common }
 // one below its worktrees/ for a linked one. Other folders are ErrNotWorktree.
 func (r *place) GitDir(top string) (string, error) {
 	dir, _, err := r.gitDirOf(top)
-	if err != nil {
-		return "", err
+	if err == nil {
+		dir, err = atomicfile.RealPath(dir)
 	}
-	return atomicfile.RealPath(dir)
+	return dir, err
 }
 
 // Linked returns the real paths of the existing linked worktrees, from the git folder. It runs no

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Setting is one effective line of git's settings in a checkout.
+// Setting is one line of git's settings.
 type Setting struct {
 	Key   string // section and name in lower case
 	Value string
-	File  string // its source, absolute
+	File  string // its source, absolute; only of Settings
 }
 
 // Settings lists git's settings of the system, the person and the repo in the checkout at top, with

@@ -40,6 +40,7 @@ type shadowGit struct {
 	mu      sync.Mutex
 	scratch string               // folder of the shadow; if private, "" until first needed. Read it after keepShadow
 	private bool                 // we remove the scratch folder
+	made    bool                 // the shadow was made or repaired by this process
 	locks   map[string]*treeLock // by worktree: users of its private index, and those waiting
 }
 
@@ -47,6 +48,11 @@ func (r *shadowGit) shadowDir() string { return filepath.Join(r.scratch, shadowN
 
 // makeShadow creates the shadow, or repairs an existing one.
 func (r *shadowGit) makeShadow(ctx context.Context) error {
+	if !r.plain {
+		if _, err := r.accept(ctx); err != nil {
+			return err
+		}
+	}
 	dir := r.shadowDir()
 	for _, d := range []string{filepath.Join(dir, "refs"), filepath.Join(dir, "objects"),
 		filepath.Join(r.scratch, indexName)} {
@@ -71,11 +77,12 @@ func (r *shadowGit) makeShadow(ctx context.Context) error {
 		}
 	}
 	// HEAD last, because keepShadow looks for it.
-	return atomicfile.Write(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), privateOwn)
+	err = atomicfile.Write(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), privateOwn)
+	r.made = err == nil
+	return err
 }
 
-// keepShadow creates the shadow if it is missing: a private one at first use, or again after
-// something cleaned the temporary folder.
+// keepShadow creates the shadow at first use, and again after something cleaned the temporary folder.
 func (r *shadowGit) keepShadow(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,8 +93,10 @@ func (r *shadowGit) keepShadow(ctx context.Context) error {
 		}
 		r.scratch, r.private = dir, true
 	}
-	if _, err := os.Lstat(filepath.Join(r.shadowDir(), "HEAD")); !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if r.made {
+		if _, err := os.Lstat(filepath.Join(r.shadowDir(), "HEAD")); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return r.makeShadow(ctx)
 }
@@ -146,10 +155,10 @@ func (r *shadowGit) shadowConfig(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("settings of the repo: %w", err)
 	}
 	for _, s := range own { // git takes the last of a key
-		switch key := strings.TrimPrefix(s.key, "core."); key {
+		switch key := strings.TrimPrefix(s.Key, "core."); key {
 		case "filemode", "symlinks", "ignorecase", "precomposeunicode", "autocrlf":
-			if key != s.key && slices.Contains([]string{"true", "false", "input"}, s.value) {
-				fmt.Fprintf(&b, "\t%s = %s\n", key, s.value)
+			if key != s.Key && slices.Contains([]string{"true", "false", "input"}, s.Value) {
+				fmt.Fprintf(&b, "\t%s = %s\n", key, s.Value)
 			}
 		}
 	}
