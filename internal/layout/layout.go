@@ -81,16 +81,17 @@ func (l *Layout) Open() (err error) {
 
 // secretIn returns the secret of a state folder, made at first use.
 func secretIn(state string) ([]byte, error) {
-	fresh := make([]byte, secretBytes)
-	if _, err := rand.Read(fresh); err != nil {
-		return nil, fmt.Errorf("secret: %w", err)
-	}
-	if err := atomicfile.WriteNew(filepath.Join(state, secretFile), fresh, 0o600); err == nil {
-		return fresh, nil
-	} else if !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("secret: %w", err)
-	}
 	data, _, err := atomicfile.OpenRegular(state, secretFile, secretBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		fresh := make([]byte, secretBytes)
+		_, _ = rand.Read(fresh) // never fails
+		if err := atomicfile.WriteNew(filepath.Join(state, secretFile), fresh, 0o600); err == nil {
+			return fresh, nil
+		} else if !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("secret: %w", err)
+		}
+		data, _, err = atomicfile.OpenRegular(state, secretFile, secretBytes) // another process was first
+	}
 	if err == nil && len(data) != secretBytes {
 		err = fmt.Errorf("it has %d bytes, not %d", len(data), secretBytes)
 	}

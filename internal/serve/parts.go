@@ -68,6 +68,8 @@ type Parts struct {
 	desk    *notify.Desk
 	box     func() (*sandbox.Box, error) // tested at the first launch
 
+	personal personal
+
 	mu     sync.Mutex
 	worlds map[*world.World]bool
 	live   map[*liveSettings]bool

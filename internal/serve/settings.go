@@ -11,7 +11,6 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/settings"
-	"sluice/internal/workspace"
 	"sluice/internal/world"
 	"sluice/notify"
 	"sluice/watcher"
@@ -45,7 +44,7 @@ type liveSettings struct {
 // settings.
 func (s *liveSettings) read() error {
 	at := s.files.Now()
-	next, err := workspace.Settings(s.parts.Console, s.root, s.parts.Set)
+	next, err := s.parts.settings(s.root, at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files.WereRead(at)
@@ -53,7 +52,7 @@ func (s *liveSettings) read() error {
 		return err
 	}
 	before := s.last.Notify
-	s.last = next.Settings
+	s.last = next
 	if old := s.notifier; old != nil {
 		if reflect.DeepEqual(before, next.Notify) {
 			return nil
@@ -141,6 +140,7 @@ func (s *liveSettings) engine() engine.Config {
 	if !s.begun.Swap(true) {
 		return s.now().Engine()
 	}
+	s.parts.personal.forget()
 	cfg, _ := s.again() // already reported
 	return cfg
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/console"
+	"sluice/internal/settings"
 	"sluice/notify"
 	"sluice/watcher"
 )
@@ -75,6 +77,67 @@ func TestSettingsOfAnExchangedFolder(t *testing.T) {
 	rescans(14 * time.Second)
 }
 
+// TestSharedSettings: repos without a settings file share those of the person until that file changes, one of theirs
+// is added, or they are asked to read again.
+func TestSharedSettings(t *testing.T) {
+	dir, root := t.TempDir(), t.TempDir()
+	own, project := filepath.Join(dir, "sluice", "config.yaml"), filepath.Join(root, ".workflow", "config.yaml")
+	put := func(file, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	con := console.New([]string{"XDG_CONFIG_HOME=" + dir, "PATH=" + os.Getenv("PATH")}, strings.NewReader(""), io.Discard, io.Discard)
+	w := &Parts{Options: Options{Console: con}, log: zerolog.Nop()}
+	read := func(root string) (settings.Settings, error) {
+		files := settings.Files{Paths: w.settingsFiles(root)}
+		return w.settings(root, files.Now())
+	}
+	// rescan reads the settings of a repo, and returns where its roles are.
+	rescan := func(root string, want time.Duration) uintptr {
+		t.Helper()
+		got, err := read(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if time.Duration(got.Rescan) != want {
+			t.Errorf("rescan: %s, want %s", time.Duration(got.Rescan), want)
+		}
+		return reflect.ValueOf(got.Roles).Pointer()
+	}
+	put(own, "rescan: 11s\n")
+	if rescan(root, 11*time.Second) != rescan(t.TempDir(), 11*time.Second) {
+		t.Error("they were read twice")
+	}
+	put(own, "rescan: 112s\n")
+	first := rescan(root, 112*time.Second)
+	put(project, "agents: {}\n")
+	if rescan(root, 112*time.Second) == first {
+		t.Error("a repo with a file of its own has the others' settings")
+	}
+	put(project, "notify: {desktop: false}\n")
+	if _, err := read(root); err == nil {
+		t.Error("a project's file set what it must not, unread")
+	}
+	if err := os.Remove(project); err != nil {
+		t.Fatal(err)
+	}
+	if rescan(root, 112*time.Second) != first {
+		t.Error("they are not shared again")
+	}
+	w.personal.forget()
+	if rescan(root, 112*time.Second) == first {
+		t.Error("a reload did not read again")
+	}
+	put(own, "rescan: x\n")
+	for range 2 {
+		if _, err := read(root); err == nil {
+			t.Error("a fault was reported to one repo only")
+		}
+	}
+}
+
 // TestReloadEndsNoNotice: reading the settings again does not interrupt a notice, and the next one
 // uses the new settings.
 func TestReloadEndsNoNotice(t *testing.T) {
@@ -89,6 +152,7 @@ func TestReloadEndsNoNotice(t *testing.T) {
 	own("notify: {desktop: false, command: [sh, -c, 'echo $$ >" + slow + "; while [ ! -e " + slow + ".go ]; do sleep 0.05; done']}\n")
 	con := console.New([]string{"XDG_CONFIG_HOME=" + dir, "PATH=" + os.Getenv("PATH")}, strings.NewReader(""), io.Discard, io.Discard)
 	s := &liveSettings{parts: &Parts{Options: Options{Console: con}, log: zerolog.Nop()}, root: t.TempDir()}
+	s.files.Paths = s.parts.settingsFiles(s.root)
 	if err := s.read(); err != nil {
 		t.Fatal(err)
 	}
