@@ -77,3 +77,31 @@ func TestFilesThatNeverRest(t *testing.T) {
 		start = start.Add(time.Hour)
 	}
 }
+
+// TestStirred: only the named files are looked at, and a change that is not complete is not forgotten.
+func TestStirred(t *testing.T) {
+	w := newWorld(t)
+	f := &Files{Paths: [2]string{w.dir + "/own.yaml", ProjectFile(w.dir)}}
+	w.write(".workflow/config.yaml", "grace: 1s\n")
+	stirred := func(what string, want bool, files ...bool) {
+		t.Helper()
+		pass := Pass{}
+		if got := f.Stirred(pass, [2]bool(files)); got != want {
+			t.Errorf("%s: %t", what, got)
+		}
+		for i, look := range files {
+			if _, looked := pass[f.Paths[i]]; looked != look {
+				t.Errorf("%s: file %d was looked at: %t", what, i, looked)
+			}
+		}
+	}
+	stirred("the other has changed", false, true, false)
+	stirred("it has changed", true, false, true)
+	now := time.Now()
+	if changed, soon := f.Changed(Pass{}, now); changed || !soon {
+		t.Fatal("it is complete at once")
+	}
+	stirred("a look found a change", true, false, false)
+	f.WereRead(f.Now())
+	stirred("all is read", false, true, true)
+}
