@@ -24,6 +24,13 @@ const SocketName = "sock"
 // reopenEvery is the longest pause between attempts to serve a repo.
 const reopenEvery = 5 * time.Second
 
+// startsMost is how many repos start at once: each needs memory, and a thread while it waits for the disk. One that
+// takes longer than startMost, because its disk does not answer, no longer counts.
+const (
+	startsMost = 16
+	startMost  = time.Second
+)
+
 func pid() int { return os.Getpid() }
 func uid() int { return os.Getuid() }
 
@@ -119,6 +126,7 @@ type Server struct {
 	opt    ServerOptions
 	mu     sync.Mutex
 	repos  map[string]*hosted
+	starts chan struct{} // has one of each repo that starts
 	ctx    context.Context
 	wg     sync.WaitGroup
 	closed bool
@@ -142,7 +150,7 @@ type ServerOptions struct {
 
 // NewServer returns a daemon that serves nothing yet.
 func NewServer(opt ServerOptions) *Server {
-	return &Server{opt: opt, repos: map[string]*hosted{}, began: time.Now()}
+	return &Server{opt: opt, repos: map[string]*hosted{}, starts: make(chan struct{}, startsMost), began: time.Now()}
 }
 
 // Run serves the listed repos until ctx ends. It calls ready when each was tried once.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sort"
+	"sync"
 	"time"
 
 	"sluice/internal/fault"
@@ -118,6 +119,14 @@ func (s *Server) host(root string) {
 }
 
 func (s *Server) serveOnce(ctx context.Context, h *hosted) error {
+	select {
+	case s.starts <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	started := sync.OnceFunc(func() { <-s.starts })
+	defer started()
+	defer time.AfterFunc(startMost, started).Stop()
 	state, err := s.opt.StateOf(ctx, h.root)
 	if err != nil {
 		return err
@@ -126,11 +135,13 @@ func (s *Server) serveOnce(ctx context.Context, h *hosted) error {
 		opt, done, err := s.opt.Open(ctx, root, state)
 		if err == nil && opt.Lead != nil {
 			s.note(h, nil, "it stands by")
+			started()
 		}
 		return opt, done, err
 	}
 	return Serve(ctx, h.root, state, open, func(r *Repo, rec journal.Recovery) {
 		s.note(h, r, "")
+		started()
 		s.opt.Log.Info().Str("repo", h.root).Int64("records", rec.Records).Int64("from_snapshot", rec.Snapshot).Msg("served")
 		if rec.TornBytes > 0 {
 			s.opt.Log.Warn().Str("repo", h.root).Int64("bytes", rec.TornBytes).Str("kept",

@@ -91,3 +91,90 @@ func TestListIsReadAlone(t *testing.T) {
 	}
 	expect(2)
 }
+
+// TestStartsTakeTurns: few repos start at once, and those whose disk does not answer do not keep others from starting.
+func TestStartsTakeTurns(t *testing.T) {
+	home := t.TempDir()
+	var mu sync.Mutex
+	var roots []string
+	opening, most := 0, 0
+	hang := make(chan struct{})
+	s := NewServer(ServerOptions{Home: home, ReposFile: filepath.Join(home, "repos.json"),
+		StateOf: func(_ context.Context, root string) (string, error) { return filepath.Join(root, "state"), nil },
+		Open: func(_ context.Context, root, _ string) (RepoOptions, func(), error) {
+			mu.Lock()
+			opening++
+			most = max(most, opening)
+			mu.Unlock()
+			if filepath.Base(root) == "hangs" {
+				<-hang
+			} else {
+				time.Sleep(time.Millisecond)
+			}
+			mu.Lock()
+			opening--
+			mu.Unlock()
+			return RepoOptions{World: newStage(), Compile: twoGates, Config: engine.DefaultConfig}, nil, nil
+		}})
+	add := func(name string, n int) {
+		for range n {
+			root := filepath.Join(t.TempDir(), name)
+			for _, dir := range []string{"state", ".workflow"} {
+				if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			roots = append(roots, root)
+		}
+		raw, err := json.Marshal(roots)
+		if err == nil {
+			err = os.WriteFile(s.opt.ReposFile, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	served := func() (n int) {
+		for _, state := range s.States() {
+			if state.Served {
+				n++
+			}
+		}
+		return n
+	}
+	add("fine", 3*startsMost)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- s.Run(ctx, func() { close(ready) }) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	<-ready
+	if n := served(); n != 3*startsMost || most > startsMost {
+		t.Errorf("%d are served, and %d started at once", n, most)
+	}
+	add("hangs", startsMost)
+	defer close(hang)
+	if err := s.Relist(); err != nil {
+		t.Fatal(err)
+	}
+	for hanging := 0; hanging != startsMost && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		mu.Lock()
+		hanging = opening
+		mu.Unlock()
+	}
+	add("fine", 1)
+	if err := s.Relist(); err != nil {
+		t.Fatal(err)
+	}
+	for served() != 3*startsMost+1 {
+		if ctx.Err() != nil {
+			t.Fatal("the others keep it from starting")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
