@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -22,15 +23,15 @@ const RunEvents = "events.jsonl"
 // Limits of the exports.
 const (
 	exportsOpen = 32                    // open files
-	exportLines = 1000                  // lines or records collected for one write
+	exportLines = 1000                  // lines collected for one write
 	exportQueue = 64                    // queued records; more are read from the journal
 	exportPause = 20 * time.Millisecond // how long they are collected
 	exportAgain = 2 * time.Second       // retry delay after a failed write
 )
 
 // exporter keeps the readable copies of the journal: .workflow/audit/<workflow>.log, and
-// runs/<run>/events.jsonl for each run. It runs behind the loop: a slow or failing export delays
-// nothing and resumes where it stopped.
+// runs/<run>/events.jsonl for each run. It works behind the loop: a slow or failing export delays
+// nothing and resumes where it stopped. Its goroutine lives only while something waits.
 type exporter struct {
 	root, state string
 	log         zerolog.Logger
@@ -50,9 +51,16 @@ type exporter struct {
 	broken      map[string]bool           // files that failed; not written before the next retry
 	lost        int64                     // the first record with a line that could not be written; 0: none
 	told        func(string)              // reports what is wrong with the exports; "": nothing any more
-	in          chan *journal.Record
-	behind      chan struct{} // signals that in was full: read the journal
-	done        chan struct{}
+	replay      func(from int64, fn func(journal.Record) error) error
+
+	mu      sync.Mutex
+	in      []*journal.Record // given and not taken
+	behind  bool              // in was full: the journal has more
+	most    int               // of in
+	working bool              // there is a goroutine
+	last    bool              // no more are given
+	ending  chan struct{}     // closed with last
+	done    chan struct{}     // closed when all are exported after that
 }
 
 // ExportName returns the audit export of a workflow, below the repo's root.
@@ -66,13 +74,27 @@ func newExporter(root, state string, log zerolog.Logger, told func(string)) *exp
 	return &exporter{root: root, base: base, state: state, log: log, told: told, flows: map[string]string{},
 		open: map[string]*journal.Export{},
 		ends: map[string]place{}, lines: map[string][]journal.Line{}, begun: map[string]bool{}, broken: map[string]bool{},
-		in:     make(chan *journal.Record, exportQueue),
-		behind: make(chan struct{}, 1), done: make(chan struct{})}
+		most: exportQueue, ending: make(chan struct{}), done: make(chan struct{})}
+}
+
+// begin has earlier records, read with replay, exported too.
+func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.replay, x.behind, x.working = replay, true, true
+	go func() {
+		x.resume()
+		x.work()
+	}()
 }
 
 // end waits a while for the exports to finish; the next start adds what is missing.
 func (x *exporter) end() {
-	close(x.in)
+	x.mu.Lock()
+	x.last = true
+	close(x.ending)
+	x.wake()
+	x.mu.Unlock()
 	most := time.NewTimer(landMost)
 	defer most.Stop()
 	select {
@@ -105,16 +127,16 @@ const (
 // errEnough ends a reading of the journal.
 var errEnough = errors.New("enough was read")
 
-// begin finds where to resume: after the mark, if it fits the journal and no audit file ends before
+// resume finds where to resume: after the mark, if it fits the journal and no audit file ends before
 // it; otherwise at the first record. Existing lines are skipped.
-func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) error) {
+func (x *exporter) resume() {
 	data, _, err := atomicfile.OpenRegular(x.state, markFile, maxMark)
 	var m mark
 	if err != nil || json.Unmarshal(data, &m) != nil || m.Seq < 1 {
 		return
 	}
 	same := false
-	err = replay(m.Seq, func(rec journal.Record) error {
+	err = x.replay(m.Seq, func(rec journal.Record) error {
 		same = rec.Seq == m.Seq && rec.Sum == m.Sum
 		return errEnough
 	})
@@ -130,7 +152,7 @@ func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) 
 		return // the journal was repaired: write what it says now; verify reports extra lines
 	}
 	for name, end := range m.Ends {
-		e, err := x.export(filepath.Join(x.root, name))
+		e, err := x.file(filepath.Join(x.root, name))
 		if err != nil {
 			return
 		}
@@ -161,65 +183,104 @@ func (x *exporter) putAside(ends map[string]place) {
 
 const markFile = "exported"
 
-// run takes records until in is closed. It reads earlier ones with replay.
-func (x *exporter) run(replay func(from int64, fn func(journal.Record) error) error) {
-	defer close(x.done)
-	x.begin(replay)
-	fill := func() {
-		err := replay(x.upTo+1, func(rec journal.Record) error {
-			if x.take(rec); x.waiting >= exportLines {
-				x.flush()
-			}
-			return nil
-		})
-		x.flush()
-		if err != nil {
-			x.log.Warn().Err(err).Msg("the audit export could not catch up; the next start adds what is missing")
+// give passes a record on without waiting, so the loop does not depend on the export's disk.
+func (x *exporter) give(rec journal.Record) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.in) < x.most && !x.behind {
+		x.in = append(x.in, &rec)
+	} else {
+		x.behind = true
+	}
+	x.wake()
+}
+
+// wake starts the goroutine unless there is one. The caller holds mu.
+func (x *exporter) wake() {
+	if !x.working && x.replay != nil {
+		x.working = true
+		go x.work()
+	}
+}
+
+// work exports what waits until nothing does.
+func (x *exporter) work() {
+	for {
+		pause := exportPause // what a record starts gets the processor first, and each file is written once
+		if x.lost > 0 {
+			pause = exportAgain
+		}
+		x.pause(pause)
+		x.mu.Lock()
+		in, behind, last := x.in, x.behind, x.last
+		x.in, x.behind = nil, false
+		if x.working = last || x.lost > 0 || behind || len(in) > 0; !x.working {
+			x.mu.Unlock()
+			return
+		}
+		x.mu.Unlock()
+		if x.lost > 0 {
+			x.retry()
+		}
+		x.export(in, behind)
+		if last {
+			x.close()
+			return
 		}
 	}
-	fill()
-	var again <-chan time.Time
-	for open := true; open; {
-		if x.lost > 0 && again == nil {
-			again = time.After(exportAgain)
+}
+
+// pause waits, but not once no more records are given.
+func (x *exporter) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-x.ending:
+	case <-timer.C:
+	}
+}
+
+// export exports records, and then what the journal has after them. Those after a gap that could not be filled are
+// left to the next start.
+func (x *exporter) export(in []*journal.Record, behind bool) {
+	for _, rec := range in {
+		if rec.Seq == x.upTo+1 {
+			x.take(*rec)
 		}
-		select {
-		case rec, ok := <-x.in:
-			if open = ok; !ok {
-				continue
-			}
-			for _, rec := range x.gather(*rec) {
-				if rec.Seq > x.upTo+1 && x.missed() {
-					x.flush()
-					fill()
-				}
-				if rec.Seq == x.upTo+1 { // after a gap that could not be filled, leave it to the next start
-					x.take(rec)
-				}
-			}
+	}
+	x.flush()
+	if behind {
+		x.fill()
+	}
+}
+
+// fill exports what the journal has after the last exported record.
+func (x *exporter) fill() {
+	err := x.replay(x.upTo+1, func(rec journal.Record) error {
+		if x.take(rec); x.waiting >= exportLines {
 			x.flush()
-		case <-x.behind: // the next record may be days away
-			x.flush()
-			fill()
-		case <-again:
-			again = nil
-			x.mend(fill)
 		}
+		return nil
+	})
+	x.flush()
+	if err != nil {
+		x.log.Warn().Err(err).Msg("the audit export could not catch up; the next start adds what is missing")
 	}
-	if x.missed() {
-		fill()
-	}
+}
+
+func (x *exporter) close() {
 	for _, e := range x.open {
 		_ = e.Close() // nothing is buffered
 	}
 	x.leave()
+	close(x.done)
 }
 
-// mend retries from the journal what could not be written; a full disk may have space again.
-func (x *exporter) mend(fill func()) {
+// retry writes from the journal what could not be written; a full disk may have space again.
+func (x *exporter) retry() {
 	x.upTo, x.lost = min(x.upTo, x.lost-1), 0
 	clear(x.broken)
-	if fill(); x.lost == 0 {
+	if x.fill(); x.lost == 0 {
 		x.log.Info().Msg("the audit exports can be written again")
 		x.told("")
 	}
@@ -234,48 +295,6 @@ func (x *exporter) leave() {
 	}
 	if err := atomicfile.Write(filepath.Join(x.state, markFile), append(data, '\n'), 0o600); err != nil {
 		x.log.Warn().Err(err).Msg("where the audit export ends could not be noted: the next start reads more of the journal")
-	}
-}
-
-// gather collects records for a moment. What a record starts gets the processor first, and each
-// file is written once.
-func (x *exporter) gather(rec journal.Record) []journal.Record {
-	out := []journal.Record{rec}
-	pause := time.NewTimer(exportPause)
-	defer pause.Stop()
-	for len(out) < exportLines {
-		select {
-		case next, ok := <-x.in:
-			if !ok {
-				return out
-			}
-			out = append(out, *next)
-		case <-pause.C:
-			return out
-		}
-	}
-	return out
-}
-
-// give passes a record on without waiting, so the loop does not depend on the export's disk.
-func (x *exporter) give(rec journal.Record) {
-	select {
-	case x.in <- &rec:
-	default:
-		select {
-		case x.behind <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// missed reports, once, whether records did not fit in the queue.
-func (x *exporter) missed() bool {
-	select {
-	case <-x.behind:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -365,7 +384,7 @@ func (x *exporter) cleaned(name string) bool {
 
 // append appends lines to an export and reports whether it could.
 func (x *exporter) append(name string, lines []journal.Line) bool {
-	e, err := x.export(name)
+	e, err := x.file(name)
 	if err == nil {
 		err = e.Append(lines...)
 	}
@@ -383,7 +402,7 @@ func (x *exporter) append(name string, lines []journal.Line) bool {
 	return false
 }
 
-func (x *exporter) export(name string) (*journal.Export, error) {
+func (x *exporter) file(name string) (*journal.Export, error) {
 	if e := x.open[name]; e != nil {
 		return e, nil
 	}

@@ -182,7 +182,7 @@ func TestTheExportHoldsNobodyUp(t *testing.T) {
 	b := handled(t)
 	root := t.TempDir()
 	b.exp = newExporter(root, t.TempDir(), zerolog.New(zerolog.NewTestWriter(t)), func(why string) { t.Error(why) })
-	b.exp.in = make(chan *journal.Record, 1)
+	b.exp.most = 1
 	lagging := make(chan struct{})
 	go func() {
 		b.turn(engine.PauseRequested{Run: "two-1"})
@@ -195,10 +195,9 @@ func TestTheExportHoldsNobodyUp(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("the loop waits for the export")
 	}
-	go b.exp.run(b.core.log.Replay)
+	b.exp.begin(b.core.log.Replay)
 	b.turn(engine.ResumeRequested{Run: "two-1"})
-	close(b.exp.in)
-	<-b.exp.done
+	b.exp.end()
 	b.exp = nil
 	last, _ := b.core.log.Last()
 	rep, err := journal.VerifyExport(filepath.Join(root, ExportName("two")), b.opt.State, KeepAudit("two"), journal.Options{})
@@ -216,10 +215,10 @@ func TestTheExportIsWholeThoughNothingComesAfter(t *testing.T) {
 	b := handled(t)
 	root := t.TempDir()
 	b.exp = newExporter(root, t.TempDir(), zerolog.New(zerolog.NewTestWriter(t)), func(why string) { t.Error(why) })
-	b.exp.in = make(chan *journal.Record, 1)
+	b.exp.most = 1
 	read, burst := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	go b.exp.run(func(from int64, fn func(journal.Record) error) error {
+	b.exp.begin(func(from int64, fn func(journal.Record) error) error {
 		err := b.core.log.Replay(from, fn)
 		once.Do(func() { close(read); <-burst })
 		return err
@@ -231,8 +230,7 @@ func TestTheExportIsWholeThoughNothingComesAfter(t *testing.T) {
 	close(burst)
 	last, _ := b.core.log.Last()
 	untilAudited(t, root, b.opt.State, fmt.Sprintf("%d records", last), func(rep journal.ExportReport) bool { return rep.Behind == 0 })
-	close(b.exp.in)
-	<-b.exp.done
+	b.exp.end()
 	b.exp = nil
 }
 

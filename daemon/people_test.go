@@ -37,19 +37,23 @@ func (c *crowd) asked(run string, rounds []job.AskedRound) {
 	c.told = append(c.told, line)
 }
 
-func (c *crowd) hear(ctx context.Context, do func(context.Context, Do) (Done, error)) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case d := <-c.says:
-			done, err := do(ctx, d)
-			if err != nil {
-				done.Ignored = "error: " + err.Error()
+func (c *crowd) hear(ctx context.Context, do func(context.Context, Do) (Done, error)) (end func()) {
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case d := <-c.says:
+				done, err := do(ctx, d)
+				if err != nil {
+					done.Ignored = "error: " + err.Error()
+				}
+				c.heard <- done
 			}
-			c.heard <- done
 		}
-	}
+	})
+	return work.Wait
 }
 
 func (c *crowd) all() []string {

@@ -52,9 +52,9 @@ type RepoOptions struct {
 	// Asked receives a run's rounds that a person may decide, by gate, whenever they change. The
 	// loop waits for it, so it must not block. It may be nil.
 	Asked func(run string, rounds []job.AskedRound)
-	// Hear runs beside the loop until ctx ends. It passes to do what people say by ways other than
-	// the socket. It may be nil.
-	Hear func(ctx context.Context, do func(context.Context, Do) (Done, error))
+	// Hear begins to pass to do what people say by ways other than the socket. end waits for what is
+	// under way; nothing is passed after it. It may be nil.
+	Hear func(ctx context.Context, do func(context.Context, Do) (Done, error)) (end func())
 	// Present returns what the triggers of a spec would fire for and that is there already. It may
 	// be nil: nothing is.
 	Present func(ctx context.Context, spec *engine.Spec) ([]engine.Was, error)
@@ -169,11 +169,12 @@ func (r *Repo) Run(ctx context.Context) error {
 	defer r.land(stop)
 	if r.opt.Root != "" {
 		r.exp = newExporter(r.opt.Root, r.opt.State, r.opt.Log, r.troubles.setExport)
-		go r.exp.run(r.core.log.Replay)
+		r.exp.begin(r.core.log.Replay)
 		r.spawn(func() { r.troubles.checkPast(work, r.core.log) })
 	}
 	if r.opt.Hear != nil {
-		r.spawn(func() { r.opt.Hear(work, r.Do) })
+		end := r.opt.Hear(work, r.Do)
+		defer r.spawn(end) // land waits for it
 	}
 	c := newClocks(&r.opt)
 	defer c.stop()

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -90,6 +91,51 @@ func TestListIsReadAlone(t *testing.T) {
 		t.Error(err)
 	}
 	expect(2)
+}
+
+// TestGoroutinesOfIdleRepos: a repo in which nothing happens has its loop, and one that waits at its socket.
+func TestGoroutinesOfIdleRepos(t *testing.T) {
+	const repos, each = 20, 2
+	home := t.TempDir()
+	var roots []string
+	for range repos {
+		root := t.TempDir()
+		for _, dir := range []string{"state", ".workflow"} {
+			if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		roots = append(roots, root)
+	}
+	list := filepath.Join(home, "repos.json")
+	raw, err := json.Marshal(roots)
+	if err == nil {
+		err = os.WriteFile(list, raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewServer(ServerOptions{Home: home, ReposFile: list,
+		StateOf: func(_ context.Context, root string) (string, error) { return filepath.Join(root, "state"), nil },
+		Open: func(context.Context, string, string) (RepoOptions, func(), error) {
+			return RepoOptions{World: newStage(), Compile: twoGates, Config: engine.DefaultConfig}, nil, nil
+		}})
+	before := runtime.NumGoroutine()
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- s.Run(ctx, func() { close(ready) }) }()
+	<-ready
+	most := before + each*repos + 3 // of the daemon, and of its own socket
+	for until := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > most && time.Now().Before(until); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := runtime.NumGoroutine(); n > most {
+		t.Errorf("%d goroutines for %d repos, at most %d", n-before, repos, most-before)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 // TestStartsTakeTurns: few repos start at once, and those whose disk does not answer do not keep others from starting.

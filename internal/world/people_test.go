@@ -152,20 +152,17 @@ func (b *bench) hears(answer func(engine.Answered) (daemon.Done, error)) (asked 
 	ctx, cancel := context.WithCancel(b.ctx())
 	var mu sync.Mutex
 	var got []daemon.Do
-	var work sync.WaitGroup
-	work.Go(func() {
-		b.e.Hear(ctx, func(_ context.Context, do daemon.Do) (daemon.Done, error) {
-			mu.Lock()
-			got = append(got, do)
-			mu.Unlock()
-			var ev engine.Answered
-			if err := json.Unmarshal(do.Event, &ev); err != nil {
-				return daemon.Done{}, err
-			}
-			return answer(ev)
-		})
+	end := b.e.Hear(ctx, func(_ context.Context, do daemon.Do) (daemon.Done, error) {
+		mu.Lock()
+		got = append(got, do)
+		mu.Unlock()
+		var ev engine.Answered
+		if err := json.Unmarshal(do.Event, &ev); err != nil {
+			return daemon.Done{}, err
+		}
+		return answer(ev)
 	})
-	b.t.Cleanup(func() { cancel(); work.Wait() })
+	b.t.Cleanup(func() { cancel(); end() })
 	return func() []daemon.Do { mu.Lock(); defer mu.Unlock(); return slices.Clone(got) }
 }
 

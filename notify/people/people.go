@@ -62,8 +62,8 @@ type Options struct {
 // Safe for concurrent use.
 type People struct {
 	opt     Options
-	presses chan notify.Press
-	recalls chan *job.Job // reminders of rounds that were told of before this process began
+	presses errands[notify.Press]
+	recalls errands[job.Job] // reminders of rounds that were told of before this process began
 
 	mu    sync.Mutex
 	asked map[string]askedAt // rounds at which a person may decide, by slot
@@ -71,8 +71,7 @@ type People struct {
 
 // NewPeople returns the people of a repo; nobody is asked yet.
 func New(o Options) *People {
-	return &People{opt: o, asked: map[string]askedAt{}, presses: make(chan notify.Press, pressesMost),
-		recalls: make(chan *job.Job, recallsMost)}
+	return &People{opt: o, asked: map[string]askedAt{}}
 }
 
 // slot names the place on the desktop that a round's notices take, one after the other.
@@ -103,10 +102,7 @@ func (p *People) Asked(run string, rounds []job.AskedRound) {
 	}
 	p.mu.Unlock()
 	for _, job := range again {
-		select {
-		case p.recalls <- &job:
-		default: // so many that nobody looks through them; `sluice inbox` does
-		}
+		p.recalls.add(job, recallsMost) // nobody looks through more on the screen; `sluice inbox` has all
 	}
 	if n := p.opt.Notifier(); n != nil {
 		for _, name := range over {
@@ -160,36 +156,25 @@ func (p *People) buttons(out *notify.Notice, job job.Job) {
 
 // Pressed takes a pressed button. It does not block: Hear sees to it.
 func (p *People) Pressed(press notify.Press) {
-	select {
-	case p.presses <- press:
-	default:
+	if !p.presses.add(press, pressesMost) {
 		p.opt.Logf("a pressed button of %s was dropped: %d wait", press.Slot, pressesMost)
 	}
 }
 
-// Hear has pressed buttons taken in by do, until ctx ends.
-func (p *People) Hear(ctx context.Context, do func(context.Context, daemon.Do) (daemon.Done, error)) {
-	var work sync.WaitGroup
-	defer work.Wait()
-	recalled := make(chan struct{}, 1)
-	for recalls := p.recalls; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case press := <-p.presses:
-			p.pressed(ctx, press, do)
-		case job := <-recalls: // beside the buttons, one after another
-			recalls = nil
-			work.Go(func() { p.recall(ctx, job); recalled <- struct{}{} })
-		case <-recalled:
-			recalls = p.recalls
-		}
+// Hear has pressed buttons taken in by do, and beside them the notices of earlier rounds put back on the screen. The
+// returned function ends that and waits for what is under way.
+func (p *People) Hear(ctx context.Context, do func(context.Context, daemon.Do) (daemon.Done, error)) (end func()) {
+	p.presses.begin(func(press notify.Press) { p.pressed(ctx, press, do) })
+	p.recalls.begin(func(job job.Job) { p.recall(ctx, job) })
+	return func() {
+		p.presses.end()
+		p.recalls.end()
 	}
 }
 
 // recall puts a notice back on the screen.
-func (p *People) recall(ctx context.Context, job *job.Job) {
-	notice := p.Notice(*job)
+func (p *People) recall(ctx context.Context, job job.Job) {
+	notice := p.Notice(job)
 	notice.ID, notice.Again = "", true
 	if notice.Slot == "" { // decided meanwhile
 		return

@@ -1,8 +1,12 @@
 package people
 
 import (
+	"context"
+	"slices"
+	"sync"
 	"testing"
 
+	"sluice/daemon"
 	"sluice/notify"
 )
 
@@ -13,7 +17,64 @@ func TestPressesAreBounded(t *testing.T) {
 	for range 3 * pressesMost {
 		p.Pressed(notify.Press{Slot: "x", Key: pressApprove})
 	}
-	if len(p.presses) != pressesMost || dropped != 2*pressesMost {
-		t.Errorf("%d wait, %d dropped", len(p.presses), dropped)
+	if n := len(p.presses.waiting); n != pressesMost || dropped != 2*pressesMost {
+		t.Errorf("%d wait, %d dropped", n, dropped)
+	}
+}
+
+// TestErrands: they are carried out in their order, one after another, however they are added, and none after the end.
+func TestErrands(t *testing.T) {
+	var e errands[int]
+	var mu sync.Mutex
+	var got []int
+	under, most := 0, 0
+	carried, all := make(chan struct{}), 40
+	carry := func(n int) {
+		mu.Lock()
+		under++
+		most = max(most, under)
+		mu.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
+		under--
+		if got = append(got, n); len(got) == all {
+			close(carried)
+		}
+	}
+	for n := range all / 2 {
+		e.add(n, all)
+	}
+	e.begin(carry)
+	for n := range all / 2 {
+		e.add(all/2+n, all)
+	}
+	<-carried
+	e.end()
+	e.add(all, all)
+	if want := slices.Sorted(slices.Values(got)); most != 1 || len(got) != all || !slices.Equal(got, want) || len(e.waiting) != 1 {
+		t.Errorf("%d at once: %v, %v left", most, got, e.waiting)
+	}
+	if e.busy {
+		t.Error("a goroutine is left")
+	}
+}
+
+// TestHearEnds: the end waits for a button that is being taken in.
+func TestHearEnds(t *testing.T) {
+	p := New(Options{Logf: t.Logf})
+	p.asked["x"] = askedAt{run: "r", gate: "G", n: 1}
+	ctx, cancel := context.WithCancel(t.Context())
+	began, done := make(chan struct{}), false
+	end := p.Hear(ctx, func(ctx context.Context, _ daemon.Do) (daemon.Done, error) {
+		close(began)
+		<-ctx.Done()
+		done = true
+		return daemon.Done{}, ctx.Err()
+	})
+	p.Pressed(notify.Press{Slot: "x", Key: pressApprove})
+	<-began
+	cancel()
+	if end(); !done {
+		t.Error("it did not wait")
 	}
 }
