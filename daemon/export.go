@@ -81,9 +81,10 @@ func newExporter(root, state string, log zerolog.Logger, told func(string)) *exp
 func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.replay, x.behind, x.working = replay, true, true
+	x.replay, x.working = replay, true
 	go func() {
 		x.resume()
+		x.fill()
 		x.work()
 	}()
 }
