@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,8 +68,8 @@ type Options struct {
 // Open opens the repo that dir is in. Close it.
 func Open(ctx context.Context, dir string) (*Repo, error) { return OpenWith(ctx, dir, Options{}) }
 
-// OpenWith opens the repo that dir is in. Errors are ErrNoGit, ErrNoRepo, or of the system. Git is asked when
-// it is first needed: the daemon opens many repos that only wait.
+// OpenWith opens the repo that dir is in. Errors are ErrNoGit, ErrNoRepo, or of the system. Of an
+// ordinary repo git is asked when it is first needed: the daemon opens many that only wait.
 func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	t, err := findTool()
 	if err != nil {
@@ -82,29 +80,31 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 		return nil, err
 	}
 	p := &place{tool: t, top: top, format: "sha1"}
-	if p.common, err = CommonDir(top); err != nil {
+	if p.common, err = CommonDir(top); err == nil && !p.isOrdinary() {
+		p.format, err = p.accept(ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open the repo at %s: %w", top, err)
 	}
-	config, _, err := atomicfile.OpenRegular(p.common, "config", maxConfigList)
-	if err != nil || bytes.Contains(bytes.ToLower(config), []byte("objectformat")) {
-		if p.format, err = p.accept(ctx); err != nil {
-			return nil, err
-		}
-	}
 	return p.open(ctx, o)
+}
+
+// isOrdinary reports whether the repo's files show that any git accepts it.
+func (p *place) isOrdinary() bool {
+	config, _, err := atomicfile.OpenRegular(p.common, "config", maxConfigList)
+	rest := strings.ReplaceAll(strings.ToLower(string(config)), "repositoryformatversion = 0\n", "")
+	return err == nil && !strings.Contains(rest, "repositoryformatversion") && !strings.Contains(rest, "extensions") &&
+		isDir(filepath.Join(p.common, "objects")) && isDir(filepath.Join(p.common, "refs"))
 }
 
 // accept returns the format of the repo's objects, or an error if git does not accept the repo.
 func (p *place) accept(ctx context.Context) (format string, err error) {
 	out, err := p.run(ctx, call{args: []string{"rev-parse", "--show-object-format"}, dir: p.top, safeDir: p.top,
 		env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(p.top)}, limit: smallOutput, timeout: callTime})
-	if err == nil && !slices.Contains([]string{"sha1", "sha256"}, strings.TrimSpace(string(out))) {
+	if format = strings.TrimSpace(string(out)); err == nil && format != "sha1" && format != "sha256" {
 		err = fault.New("install git 2.36 or newer", "this git is too old")
 	}
-	if err != nil {
-		return "", fmt.Errorf("open the repo at %s: %w", p.top, err)
-	}
-	return strings.TrimSpace(string(out)), nil
+	return format, err
 }
 
 // open prepares a repo for its first call.
