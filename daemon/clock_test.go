@@ -33,7 +33,7 @@ func TestDeadlinesAreTheWalls(t *testing.T) {
 func TestAClockSetBack(t *testing.T) {
 	conform.Rule(t, "8-semantics 36", "a clock set back delays no time-out that is set after it")
 	b := handled(t)
-	wall, steady := b.now, b.now.Sub(twoclocks.Time(b.now, 0)) // the process may have run for long
+	wall, steady := b.now, b.now.Sub(twoclocks.Time(b.now, 0))
 	until := func(due time.Time) { // all clocks go on
 		steady += due.Sub(wall.Round(0))
 		wall = due
