@@ -220,7 +220,7 @@ func (x *exporter) work() {
 			return
 		}
 		x.mu.Unlock()
-		if x.lost > 0 {
+		if x.lost > 0 && !last { // the journal may be closed
 			x.retry()
 		}
 		x.export(in, behind)
