@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"time"
 )
@@ -61,6 +62,88 @@ func growth(ctx context.Context, b *bench) (out []figure, err error) {
 			aim: fmt.Sprintf("<= %d", aimExponent), met: holds(e <= aimExponent)})
 	}
 	return out, nil
+}
+
+// The aims of row 23.
+const (
+	aimReposStart   = 2 * time.Second
+	aimReposPercent = 0.2 // of a core
+	aimReposMiB     = 80
+)
+
+// reposGrowth measures what grows with the repos: the daemon's start, and what it costs while nothing happens. The
+// person has no settings file, as most.
+func reposGrowth(ctx context.Context, b *bench) (out []figure, err error) {
+	sizes := []int{10, 100, 1000}
+	window, starts := 30*time.Second, b.count(3, 1)
+	if b.short {
+		sizes, window = []int{2, 4, 8}, time.Second
+	}
+	var started, cpu, memory []float64
+	for _, n := range sizes {
+		one, used, err := b.manyRepos(ctx, n, starts, window)
+		if err != nil {
+			return nil, err
+		}
+		started, cpu, memory = append(started, inMs(one)), append(cpu, used.percent), append(memory, used.mib)
+	}
+	last := len(sizes) - 1
+	for _, x := range []struct {
+		what, unit, form string
+		got              []float64
+		most             float64
+	}{
+		{"a start, p50", "ms", "%.0f", started, inMs(aimReposStart)},
+		{"CPU of a core while nothing happens", "%", "%.3f", cpu, aimReposPercent},
+		{"resident memory while nothing happens", "MiB", "%.1f", memory, aimReposMiB},
+	} {
+		aim := fmt.Sprintf("<= %g %s", x.most, x.unit)
+		grows := exponent(sizes, x.got)
+		out = append(out, figure{what: fmt.Sprintf("%s with %d repos", x.what, sizes[last]), got: fmt.Sprintf(x.form+" ", x.got[last]) + x.unit,
+			beside: listed(x.got, x.form) + " " + x.unit + " with " + listed(sizes, "%d"), aim: aim, met: holds(x.got[last] <= x.most),
+			notes: []string{fmt.Sprintf("exponent of the growth: %.2f", grows)}})
+	}
+	return out, nil
+}
+
+// manyRepos returns how long a daemon with n repos takes to serve them, and what it then costs at rest.
+func (b *bench) manyRepos(ctx context.Context, n, starts int, window time.Duration) (start time.Duration, at usage, err error) {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprint("repo", i))
+	}
+	s, err := b.newSite(ctx, b.work, fmt.Sprint("row23-", n), nil, names...)
+	if err != nil {
+		return 0, usage{}, err
+	}
+	defer s.close(&err)
+	s.env = append(s.env, "SLUICE_CONFIG_NOTIFY_DESKTOP=false")
+	if err := os.RemoveAll(s.at("config/sluice")); err != nil {
+		return 0, usage{}, err
+	}
+	var took samples
+	for i := range starts + 1 {
+		began := time.Now()
+		if err := s.boot(ctx); err != nil {
+			return 0, usage{}, err
+		}
+		if i > 0 { // the first makes the state
+			took = append(took, time.Since(began))
+		}
+		if i < starts {
+			if err := s.stop(); err != nil {
+				return 0, usage{}, err
+			}
+		}
+	}
+	if err := pause(ctx, 2*window); err != nil { // it comes to rest
+		return 0, usage{}, err
+	}
+	used, err := cost(ctx, window, s.cmd.Process.Pid)
+	if err != nil {
+		return 0, usage{}, err
+	}
+	return took.p50(), used[0], nil
 }
 
 func inMs(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -61,6 +61,7 @@ func rows() []row {
 		{20, "cluster: launches on workers", workerLaunches},
 		{21, "cluster: heartbeats of 1,000 workers", heartbeats},
 		{22, "growth with the live runs", growth},
+		{23, "growth with the repos", reposGrowth},
 	}
 }
 
