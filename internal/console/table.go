@@ -22,9 +22,19 @@ func cut(s string, width int, mark string) string {
 	return ansi.Truncate(s, width, mark)
 }
 
+// Width returns how many cells of a terminal s takes.
+func Width(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return ansi.StringWidth(s)
+		}
+	}
+	return len(s)
+}
+
 // Pad fills s with spaces up to a width in terminal cells.
 func Pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(width-ansi.StringWidth(s), 0))
+	return s + strings.Repeat(" ", max(width-Width(s), 0))
 }
 
 // Fit says how a column takes part in fitting a table to the terminal.
@@ -79,6 +89,9 @@ func Styled(s, style string) Cell {
 func Joined(cells ...Cell) Cell { return slices.Concat(cells...) }
 
 func (x Cell) bare() string {
+	if len(x) == 1 {
+		return x[0].text
+	}
 	var b strings.Builder
 	for _, p := range x {
 		b.WriteString(p.text)
@@ -87,7 +100,7 @@ func (x Cell) bare() string {
 }
 
 // Width is how many cells of a terminal the text takes.
-func (x Cell) Width() int { return ansi.StringWidth(x.bare()) }
+func (x Cell) Width() int { return Width(x.bare()) }
 
 func (x Cell) painted(c *Console) string {
 	var b strings.Builder
@@ -303,7 +316,7 @@ func (l *layout) under(c *Console, r []Cell) (out []string) {
 		default:
 			for _, line := range x.lines(c, room, l.columns[i].Fit != Cut) {
 				out = append(out, strings.Repeat(" ", indent)+line)
-				left = room - ansi.StringWidth(line)
+				left = room - Width(line)
 			}
 		}
 	}

@@ -22,19 +22,19 @@ func wrapLine(s string, width int) (lines []string) {
 	line, used := "", 0
 	for i, word := range strings.Split(s, " ") {
 		gap := min(i, 1)
-		if used+gap+ansi.StringWidth(word) > width {
+		if used+gap+Width(word) > width {
 			if bare := strings.TrimRight(line, " "); bare != "" {
 				lines = append(lines, bare)
 			}
 			line, used, gap = "", 0, 0
 		}
-		for ansi.StringWidth(word) > width {
+		for Width(word) > width {
 			var head string
 			head, word = split(word, width)
 			lines = append(lines, head)
 		}
 		line += strings.Repeat(" ", gap) + word
-		used += gap + ansi.StringWidth(word)
+		used += gap + Width(word)
 	}
 	return append(lines, strings.TrimRight(line, " "))
 }

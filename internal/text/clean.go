@@ -33,6 +33,9 @@ func clean(s string, max int, lines bool) string {
 	if max <= 0 {
 		return ""
 	}
+	if len(s) <= max && isClean(s) {
+		return s
+	}
 	// The raw text is bounded too, so that a flood costs nothing.
 	cut := false
 	if raw := max*bytesPerRuneMax + minRawBytes; len(s) > raw {
@@ -59,6 +62,18 @@ func clean(s string, max int, lines bool) string {
 		return out
 	}
 	return shorten(out, max)
+}
+
+// isClean reports whether s is printable ASCII with single spaces, as most text is.
+func isClean(s string) bool {
+	space := true
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == ' ' && space {
+			return false
+		}
+		space = s[i] == ' '
+	}
+	return s == "" || !space
 }
 
 // shorten cuts clean text to max characters, the last of them an ellipsis.

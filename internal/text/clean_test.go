@@ -72,6 +72,35 @@ func TestCleanIsBounded(t *testing.T) {
 	}
 }
 
+// TestCleanOfCleanText: what is returned as it is, unread, is what reading it gives.
+func TestCleanOfCleanText(t *testing.T) {
+	t.Parallel()
+	const letters = "a~ \t\n\x1b\x7f\u00a0"
+	plain := 0
+	var try func(s string, more int)
+	try = func(s string, more int) {
+		if isClean(s) {
+			plain++
+			for _, lines := range []bool{false, true} {
+				if read := clean(s+"\x00", 100, lines); read != s {
+					t.Errorf("%q: %q", s, read)
+				}
+			}
+		}
+		for _, r := range letters {
+			if more > 0 {
+				try(s+string(r), more-1)
+			}
+		}
+	}
+	if try("", 5); plain < 20 || isClean("é") || isClean("a  b") || isClean(" a") || isClean("a ") {
+		t.Errorf("%d are clean", plain)
+	}
+	if got := Clean("abcdef", 4); got != "abc…" {
+		t.Errorf("cut: %q", got)
+	}
+}
+
 func FuzzClean(f *testing.F) {
 	for _, s := range []string{"a\x1b[31mb", "\x1b]0;x\x07", "\u009b1m", "\xff\n\u202e", "e\u0301", "\x1b\x1b[", "\x1bP\x1b\\"} {
 		f.Add(s, 20, true)

@@ -37,10 +37,10 @@ func (m *drawing) draw(l line, width int, selected bool) string {
 	left := width
 	for i, s := range l {
 		text := s.text
-		if w := ansi.StringWidth(text); w > left || w == left && more(l[i+1:]) {
+		if w := console.Width(text); w > left || w == left && more(l[i+1:]) {
 			text = ansi.Truncate(text+" …", left, "…")
 		}
-		left -= ansi.StringWidth(text)
+		left -= console.Width(text)
 		style := s.style
 		if selected {
 			style = reversed
@@ -77,7 +77,7 @@ func (m *drawing) paint(style, s string) string {
 }
 
 func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(width-ansi.StringWidth(s), 0))
+	return s + strings.Repeat(" ", max(width-console.Width(s), 0))
 }
 
 func clip(s string, width int) string { return ansi.Truncate(s, width, "…") }
@@ -256,12 +256,12 @@ func nameWide(r *daemon.RunStatus, width int) int {
 		return wide
 	}
 	for _, s := range r.Steps {
-		wide = max(wide, ansi.StringWidth(text.Title(s.ID, s.Name)))
+		wide = max(wide, console.Width(text.Title(s.ID, s.Name)))
 		for _, g := range s.Gates {
 			if g.Implicit && g.State != engine.OnHuman { // it has no row
 				continue
 			}
-			wide = max(wide, ansi.StringWidth(text.Title(g.ID, g.Name))+2)
+			wide = max(wide, console.Width(text.Title(g.ID, g.Name))+2)
 		}
 	}
 	return min(wide, titleMost+2)

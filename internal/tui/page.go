@@ -10,6 +10,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 	"sluice/internal/render"
 	"sluice/internal/text"
 )
@@ -308,7 +309,7 @@ func (p *pageView) fit(width int) {
 
 // Wrap breaks a line into lines of at most width cells, each with its style.
 func Wrap(line string, width int) []string {
-	if width <= 0 || ansi.StringWidth(line) <= width {
+	if width <= 0 || console.Width(line) <= width {
 		return []string{line}
 	}
 	parts := strings.Split(ansi.Hardwrap(line, width, true), "\n")

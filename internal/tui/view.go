@@ -311,8 +311,8 @@ const twoLinesFrom = 16
 func keysIn(keys []string, width int) (out []line) {
 	used := 0
 	for _, k := range keys {
-		if wide := ansi.StringWidth(" · " + k); len(out) == 0 || used+wide > width {
-			out, used = append(out, nil), ansi.StringWidth(k)
+		if wide := console.Width(" · " + k); len(out) == 0 || used+wide > width {
+			out, used = append(out, nil), console.Width(k)
 		} else {
 			out[len(out)-1] = append(out[len(out)-1], span{console.Dim, " · "})
 			used += wide
