@@ -112,6 +112,11 @@ func (w *inboxBox) ends(what, run string) {
 func (w *inboxBox) degraded(want ...string) {
 	w.t.Helper()
 	out := ""
+	defer func() {
+		if w.t.Failed() {
+			w.t.Log(out)
+		}
+	}()
 	eventually(w.t, fmt.Sprintf("degraded: %q", want), func() bool {
 		out, _ = w.try(w.bin, "status")
 		for _, line := range strings.Split(out, "\n") {
