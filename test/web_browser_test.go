@@ -224,8 +224,23 @@ func (b *tab) open(path string) {
 	b.do(chromedp.Navigate(b.base + path))
 }
 
+// click clicks where an element is once it has stayed there: a live page may grow above it.
 func (b *tab) click(css string) {
 	b.t.Helper()
+	quoted, err := json.Marshal(css)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.is(`(async () => {
+		for (let at = "", n = 0; n < 50; n++) {
+			const el = document.querySelector(` + string(quoted) + `)
+			const now = el ? JSON.stringify(el.getBoundingClientRect()) : ""
+			if (now && now === at) return "still"
+			at = now
+			await new Promise((next) => setTimeout(next, 100))
+		}
+		return "moving"
+	})()`)
 	b.do(chromedp.Click(chromedp.CSS(css)))
 }
 
