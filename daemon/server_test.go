@@ -14,42 +14,75 @@ import (
 	"sluice/engine"
 )
 
+// listed is a daemon whose list of repos grows.
+type listed struct {
+	*Server
+	t     *testing.T
+	roots []string
+}
+
+func newListed(t *testing.T, open func(root string) RepoOptions) *listed {
+	home := t.TempDir()
+	return &listed{t: t, Server: NewServer(ServerOptions{Home: home, ReposFile: filepath.Join(home, "repos.json"),
+		StateOf: func(_ context.Context, root string) (string, error) { return filepath.Join(root, "state"), nil },
+		Open: func(_ context.Context, root, _ string) (RepoOptions, func(), error) {
+			opt := open(root)
+			opt.World, opt.Compile = newStage(), twoGates
+			return opt, nil, nil
+		}})}
+}
+
+// add puts n new repos on the list, in folders of this name.
+func (s *listed) add(name string, n int) {
+	s.t.Helper()
+	for range n {
+		root := filepath.Join(s.t.TempDir(), name)
+		for _, dir := range []string{"state", ".workflow"} {
+			if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		s.roots = append(s.roots, root)
+	}
+	raw, err := json.Marshal(s.roots)
+	if err == nil {
+		err = os.WriteFile(s.opt.ReposFile, raw, 0o600)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// serves runs the daemon until the test ends, and returns when each repo was tried once.
+func (s *listed) serves() context.Context {
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- s.Run(ctx, func() { close(ready) }) }()
+	s.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			s.t.Error(err)
+		}
+	})
+	<-ready
+	return ctx
+}
+
 // TestListIsReadAlone: a repo that is added to the daemon's list is served, and no other repo's settings are read for it;
 // with 1,000 repos that took a second and a half. Reload reads all.
 func TestListIsReadAlone(t *testing.T) {
-	home := t.TempDir()
 	var mu sync.Mutex
 	read := map[string]int{}
-	s := NewServer(ServerOptions{Home: home, ReposFile: filepath.Join(home, "repos.json"),
-		StateOf: func(_ context.Context, root string) (string, error) { return filepath.Join(root, "state"), nil },
-		Open: func(_ context.Context, root, _ string) (RepoOptions, func(), error) {
-			return RepoOptions{World: newStage(), Compile: twoGates, Config: func() engine.Config {
-				mu.Lock()
-				defer mu.Unlock()
-				read[root]++
-				return engine.DefaultConfig()
-			}}, nil, nil
-		}})
-	var roots []string
-	list := func() {
-		t.Helper()
-		root := t.TempDir()
-		for _, dir := range []string{"state", ".workflow"} {
-			if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}
-		roots = append(roots, root)
-		raw, err := json.Marshal(roots)
-		if err == nil {
-			err = os.WriteFile(s.opt.ReposFile, raw, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	s := newListed(t, func(root string) RepoOptions {
+		return RepoOptions{Config: func() engine.Config {
+			mu.Lock()
+			defer mu.Unlock()
+			read[root]++
+			return engine.DefaultConfig()
+		}}
+	})
+	s.add("repo", 3)
+	ctx := s.serves()
 	// a repo reads its settings as it starts, after it says that it is served
 	expect := func(times int) {
 		t.Helper()
@@ -57,7 +90,7 @@ func TestListIsReadAlone(t *testing.T) {
 			mu.Lock()
 			got := maps.Clone(read)
 			mu.Unlock()
-			if len(got) == len(roots) {
+			if len(got) == len(s.roots) {
 				for root, n := range got {
 					if n != times {
 						t.Errorf("the settings of %s were read %d times, want %d", root, n, times)
@@ -69,20 +102,8 @@ func TestListIsReadAlone(t *testing.T) {
 		}
 		t.Fatal("not every repo is served")
 	}
-	for range 3 {
-		list()
-	}
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- s.Run(ctx, func() { close(ready) }) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}()
-	<-ready
 	expect(1)
-	list()
+	s.add("repo", 1)
 	if err := s.Relist(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,35 +117,10 @@ func TestListIsReadAlone(t *testing.T) {
 // TestGoroutinesOfIdleRepos: a repo in which nothing happens has its loop, and one that waits at its socket.
 func TestGoroutinesOfIdleRepos(t *testing.T) {
 	const repos, each = 20, 2
-	home := t.TempDir()
-	var roots []string
-	for range repos {
-		root := t.TempDir()
-		for _, dir := range []string{"state", ".workflow"} {
-			if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}
-		roots = append(roots, root)
-	}
-	list := filepath.Join(home, "repos.json")
-	raw, err := json.Marshal(roots)
-	if err == nil {
-		err = os.WriteFile(list, raw, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := NewServer(ServerOptions{Home: home, ReposFile: list,
-		StateOf: func(_ context.Context, root string) (string, error) { return filepath.Join(root, "state"), nil },
-		Open: func(context.Context, string, string) (RepoOptions, func(), error) {
-			return RepoOptions{World: newStage(), Compile: twoGates, Config: engine.DefaultConfig}, nil, nil
-		}})
+	s := newListed(t, func(string) RepoOptions { return RepoOptions{Config: engine.DefaultConfig} })
+	s.add("repo", repos)
 	before := runtime.NumGoroutine()
-	ctx, cancel := context.WithCancel(t.Context())
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- s.Run(ctx, func() { close(ready) }) }()
-	<-ready
+	s.serves()
 	most := before + each*repos + 3 // of the daemon, and of its own socket
 	for until := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > most && time.Now().Before(until); {
 		time.Sleep(10 * time.Millisecond)
@@ -132,54 +128,28 @@ func TestGoroutinesOfIdleRepos(t *testing.T) {
 	if n := runtime.NumGoroutine(); n > most {
 		t.Errorf("%d goroutines for %d repos, at most %d", n-before, repos, most-before)
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
 }
 
 // TestStartsTakeTurns: few repos start at once, and those whose disk does not answer do not keep others from starting.
 func TestStartsTakeTurns(t *testing.T) {
-	home := t.TempDir()
 	var mu sync.Mutex
-	var roots []string
 	opening, most := 0, 0
 	hang := make(chan struct{})
-	s := NewServer(ServerOptions{Home: home, ReposFile: filepath.Join(home, "repos.json"),
-		StateOf: func(_ context.Context, root string) (string, error) { return filepath.Join(root, "state"), nil },
-		Open: func(_ context.Context, root, _ string) (RepoOptions, func(), error) {
-			mu.Lock()
-			opening++
-			most = max(most, opening)
-			mu.Unlock()
-			if filepath.Base(root) == "hangs" {
-				<-hang
-			} else {
-				time.Sleep(time.Millisecond)
-			}
-			mu.Lock()
-			opening--
-			mu.Unlock()
-			return RepoOptions{World: newStage(), Compile: twoGates, Config: engine.DefaultConfig}, nil, nil
-		}})
-	add := func(name string, n int) {
-		for range n {
-			root := filepath.Join(t.TempDir(), name)
-			for _, dir := range []string{"state", ".workflow"} {
-				if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
-					t.Fatal(err)
-				}
-			}
-			roots = append(roots, root)
+	s := newListed(t, func(root string) RepoOptions {
+		mu.Lock()
+		opening++
+		most = max(most, opening)
+		mu.Unlock()
+		if filepath.Base(root) == "hangs" {
+			<-hang
+		} else {
+			time.Sleep(time.Millisecond)
 		}
-		raw, err := json.Marshal(roots)
-		if err == nil {
-			err = os.WriteFile(s.opt.ReposFile, raw, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+		mu.Lock()
+		opening--
+		mu.Unlock()
+		return RepoOptions{Config: engine.DefaultConfig}
+	})
 	served := func() (n int) {
 		for _, state := range s.States() {
 			if state.Served {
@@ -188,22 +158,12 @@ func TestStartsTakeTurns(t *testing.T) {
 		}
 		return n
 	}
-	add("fine", 3*startsMost)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- s.Run(ctx, func() { close(ready) }) }()
-	defer func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}()
-	<-ready
+	s.add("fine", 3*startsMost)
+	ctx := s.serves()
 	if n := served(); n != 3*startsMost || most > startsMost {
 		t.Errorf("%d are served, and %d started at once", n, most)
 	}
-	add("hangs", startsMost)
+	s.add("hangs", startsMost)
 	defer close(hang)
 	if err := s.Relist(); err != nil {
 		t.Fatal(err)
@@ -213,7 +173,7 @@ func TestStartsTakeTurns(t *testing.T) {
 		hanging = opening
 		mu.Unlock()
 	}
-	add("fine", 1)
+	s.add("fine", 1)
 	if err := s.Relist(); err != nil {
 		t.Fatal(err)
 	}

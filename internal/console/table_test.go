@@ -34,7 +34,6 @@ func TestTableColumns(t *testing.T) {
 	}
 }
 
-// TestTableFits: what each way to fit does at its edge.
 // TestWidth: text that is not looked at closely is as wide as what is.
 func TestWidth(t *testing.T) {
 	for _, s := range []string{"", "a", "a b~!", "é", "日本", "e\u0301", "a\tb", "\x7f", "\x1b[1mbold\x1b[0m", "👩‍👩‍👧"} {
@@ -44,6 +43,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
+// TestTableFits: what each way to fit does at its edge.
 func TestTableFits(t *testing.T) {
 	const why = "a reason that nobody could put more shortly than this"
 	for _, c := range []struct {
