@@ -76,10 +76,6 @@ func (m *drawing) paint(style, s string) string {
 	return "\x1b[" + style + "m" + s + "\x1b[0m"
 }
 
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(width-console.Width(s), 0))
-}
-
 func clip(s string, width int) string { return ansi.Truncate(s, width, "…") }
 
 func (m *drawing) rowLine(r *row, at bool) line {
@@ -235,9 +231,9 @@ func (m *drawing) runLine(r *daemon.RunStatus) line {
 	if unpassed != "" && rest != "" {
 		unpassed += " · "
 	}
-	return line{{style, sign + " "}, {console.Bold, pad(clip(text.Line(r.ID), idMost), idLeast) + " "},
-		{style, pad(state, stateWide)},
-		{console.Plain, pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {console.Dim, pad(took, 9) + " "},
+	return line{{style, sign + " "}, {console.Bold, console.Pad(clip(text.Line(r.ID), idMost), idLeast) + " "},
+		{style, console.Pad(state, stateWide)},
+		{console.Plain, console.Pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {console.Dim, console.Pad(took, 9) + " "},
 		{console.Plain, spent(r)}, {console.Yellow, unpassed}, {console.Dim, rest}}
 }
 
@@ -285,8 +281,8 @@ func (m *drawing) stepLine(r *row) line {
 		held = "taken over" + render.Who(s.Held)
 	}
 	wide := nameWide(r.run, m.width)
-	l := line{{style, sign + " "}, {console.Plain, pad(clip(text.Title(s.ID, s.Name), titleMost), wide) + " "},
-		{style, pad(s.State, stateWide)},
+	l := line{{style, sign + " "}, {console.Plain, console.Pad(clip(text.Title(s.ID, s.Name), titleMost), wide) + " "},
+		{style, console.Pad(s.State, stateWide)},
 		{console.Dim, sep(attempt, since, held)}}
 	if s.List != nil && s.List.Total > 0 {
 		l = append(l, span{console.Blue, gap(tally(s.List.Tally))})
@@ -355,8 +351,8 @@ func (m *drawing) gateLine(r *row) line {
 		said = "“" + text.Line(last) + "”"
 	}
 	wide := nameWide(r.run, m.width) - 2
-	return line{{style, sign + " "}, {console.Plain, pad(clip(text.Title(g.ID, g.Name), titleMost), wide) + " "},
-		{style, pad(state, stateWide)},
+	return line{{style, sign + " "}, {console.Plain, console.Pad(clip(text.Title(g.ID, g.Name), titleMost), wide) + " "},
+		{style, console.Pad(state, stateWide)},
 		{console.Dim, sep(g.Level, forced, left, score(g), counts(g), by, why)}, {console.Plain, gap(said)}}
 }
 

@@ -276,7 +276,7 @@ func (o *one) beside(m *drawing, body []string) []string {
 				right = append(right, span{style, "  " + sign + " " + state})
 			}
 		}
-		body[i] = pad(body[i], width) + m.paint(console.Dim, " │ ") + m.draw(right, room, false)
+		body[i] = console.Pad(body[i], width) + m.paint(console.Dim, " │ ") + m.draw(right, room, false)
 	}
 	return body
 }
