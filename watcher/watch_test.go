@@ -219,6 +219,35 @@ func TestNoEventsMeansPolling(t *testing.T) {
 	poll(t, w, "no cookie left over", func() bool { return len(cookies(t, dir)) <= 1 })
 }
 
+// A folder that is polled since its file system sent no events may become read-only as well.
+func TestHealthNamesEachFault(t *testing.T) {
+	dir, w := newDir(t), start(t, quiet())
+	add(t, w, dir)
+	tested(t, w, dir)
+	w.arming.Lock() // the keeper stands still
+	defer w.arming.Unlock()
+	unreadable := errors.New("permission denied")
+	for _, c := range []struct {
+		reason, untested string
+		scan             error
+		want             string
+	}{
+		{"", "", nil, ""},
+		{"no events", "", nil, "no events"},
+		{"", "could not be tested", nil, "could not be tested"},
+		{"no events", "could not be tested", nil, "no events; could not be tested"},
+		{"no events", "could not be tested", unreadable, "permission denied"},
+	} {
+		w.mu.Lock()
+		f := w.folders[dir]
+		f.reason, f.untested, f.scanErr = c.reason, c.untested, c.scan
+		w.mu.Unlock()
+		if _, degraded := w.Health(dir); degraded != c.want {
+			t.Errorf("%+v: %q", c, degraded)
+		}
+	}
+}
+
 func cookies(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, cookiePrefix+"*"))

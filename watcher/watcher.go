@@ -38,6 +38,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -335,17 +336,15 @@ func (w *Watcher) Health(dir string) (mode, degraded string) {
 	if f == nil {
 		return ModePolling, ErrNotAdded.Error()
 	}
-	mode, degraded = ModeEvents, f.reason
+	mode = ModeEvents
 	if f.polling {
 		mode = ModePolling
 	}
-	switch {
-	case f.scanErr != nil:
-		degraded = f.scanErr.Error()
-	case degraded == "" && f.untested != "":
-		degraded = f.untested
+	if f.scanErr != nil {
+		return mode, f.scanErr.Error()
 	}
-	return mode, degraded
+	faults := slices.DeleteFunc([]string{f.reason, f.untested}, func(s string) bool { return s == "" })
+	return mode, strings.Join(faults, "; ")
 }
 
 // watchPath resolves links above dir, so that two names of a folder become one and match its
