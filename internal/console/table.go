@@ -24,12 +24,14 @@ func cut(s string, width int, mark string) string {
 
 // Width returns how many cells of a terminal s takes.
 func Width(s string) int {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
+	n := 0
+	for _, r := range s {
+		if !text.IsPlain(r) {
 			return ansi.StringWidth(s)
 		}
+		n++
 	}
-	return len(s)
+	return n
 }
 
 // Pad fills s with spaces up to a width in terminal cells.

@@ -5,8 +5,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"sluice/internal/text"
 )
 
 // sized is a terminal of some columns.
@@ -39,6 +42,22 @@ func TestWidth(t *testing.T) {
 	for _, s := range []string{"", "a", "a b~!", "é", "日本", "e\u0301", "a\tb", "\x7f", "\x1b[1mbold\x1b[0m", "👩‍👩‍👧"} {
 		if got, want := Width(s), ansi.StringWidth(s); got != want {
 			t.Errorf("%q: %d, want %d", s, got, want)
+		}
+	}
+	var plain []rune
+	for r := range unicode.MaxRune {
+		if text.IsPlain(r) {
+			plain = append(plain, r)
+		}
+	}
+	if len(plain) < 100 {
+		t.Errorf("%d plain characters", len(plain))
+	}
+	for _, a := range plain {
+		for _, b := range plain {
+			if s := string([]rune{a, b}); ansi.StringWidth(s) != 2 {
+				t.Errorf("%q takes %d cells", s, ansi.StringWidth(s))
+			}
 		}
 	}
 }

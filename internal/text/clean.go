@@ -64,14 +64,24 @@ func clean(s string, max int, lines bool) string {
 	return shorten(out, max)
 }
 
-// isClean reports whether s is printable ASCII with single spaces, as most text is.
+// IsPlain reports whether r is printable ASCII or a sign of our own screens. Each takes one cell of a
+// terminal, and none joins its neighbours.
+func IsPlain(r rune) bool {
+	switch r {
+	case '·', '…', '›', '▸', '→', '‖', '✓', '✗', '–', '↷', '─', '│', '└', '├':
+		return true
+	}
+	return r >= ' ' && r <= '~'
+}
+
+// isClean reports whether s has only plain characters with single spaces, as most text.
 func isClean(s string) bool {
 	space := true
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == ' ' && space {
+	for _, r := range s {
+		if !IsPlain(r) || r == ' ' && space {
 			return false
 		}
-		space = s[i] == ' '
+		space = r == ' '
 	}
 	return s == "" || !space
 }

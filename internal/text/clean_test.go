@@ -75,7 +75,7 @@ func TestCleanIsBounded(t *testing.T) {
 // TestCleanOfCleanText: what is returned as it is, unread, is what reading it gives.
 func TestCleanOfCleanText(t *testing.T) {
 	t.Parallel()
-	const letters = "a~ \t\n\x1b\x7f\u00a0"
+	const letters = "a~· \t\n\x1b\x7f\u00a0"
 	plain := 0
 	var try func(s string, more int)
 	try = func(s string, more int) {
@@ -95,6 +95,11 @@ func TestCleanOfCleanText(t *testing.T) {
 	}
 	if try("", 5); plain < 20 || isClean("é") || isClean("a  b") || isClean(" a") || isClean("a ") {
 		t.Errorf("%d are clean", plain)
+	}
+	for r := range unicode.MaxRune {
+		if s := "a" + string(r) + "a"; IsPlain(r) && clean(s+"\x00", 9, false) != s {
+			t.Errorf("%q is changed", r)
+		}
 	}
 	if got := Clean("abcdef", 4); got != "abc…" {
 		t.Errorf("cut: %q", got)
