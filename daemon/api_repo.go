@@ -89,20 +89,27 @@ func answer(w http.ResponseWriter, req *http.Request, fn func(*http.Request) (an
 	defer cancel()
 	req.Body = http.MaxBytesReader(w, req.Body, requestMost)
 	v, err := fn(req.WithContext(ctx))
-	w.Header().Set("Content-Type", "application/json")
+	code := http.StatusOK
 	if err != nil {
-		code := http.StatusInternalServerError
+		code = http.StatusInternalServerError
 		var es errStatus
 		if errors.As(err, &es) {
 			code = es.code
 		} else if errors.Is(err, ErrStopped) {
 			code = http.StatusServiceUnavailable
 		}
-		w.WriteHeader(code)
 		_, advice := fault.Split(err)
 		v = refused{err.Error(), advice}
 	}
-	_ = json.NewEncoder(w).Encode(v) // the client may be gone
+	raw, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
+	w.WriteHeader(code)
+	_, _ = w.Write(raw) // the client may be gone
 }
 
 func (a api) ping(*http.Request) (any, error) {

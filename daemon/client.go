@@ -82,7 +82,11 @@ func (c *Client) ask(ctx context.Context, method, path string, body, into any) e
 	if into == nil {
 		return nil
 	}
-	return json.NewDecoder(res.Body).Decode(into)
+	raw := bytes.NewBuffer(make([]byte, 0, max(res.ContentLength, 0)+bytes.MinRead)) // does not grow
+	if _, err := raw.ReadFrom(res.Body); err != nil {
+		return err
+	}
+	return json.Unmarshal(raw.Bytes(), into)
 }
 
 // plain removes the HTTP client's prefix from an error.

@@ -18,7 +18,7 @@ import (
 // specs have changed, from the returned sources of the live runs.
 func statusOf(c *core, root string, q query,
 	today func() (string, engine.Spend, engine.Spend)) (s Status, sources map[string]string) {
-	s = Status{Root: root, Runs: []RunStatus{}, Notices: len(c.state.Notices)}
+	s = Status{Root: root, Notices: len(c.state.Notices)}
 	s.Seq, _ = c.log.Last()
 	if s.Today = (Today{Day: c.state.Today.Day, Here: c.state.Today.Usage}); today != nil {
 		day, all, budget := today()
@@ -31,6 +31,11 @@ func statusOf(c *core, root string, q query,
 	q.recent, s.Left = recent(c, q)
 	// the same for all that wait
 	taken := sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) })
+	most := len(c.state.Order)
+	if q.run != "" {
+		most = 1
+	}
+	s.Runs = make([]RunStatus, 0, most)
 	for _, id := range c.state.Order {
 		if r := c.state.Runs[id]; q.wants(r) {
 			s.Runs = append(s.Runs, runStatus(c, r, q.full, taken))
@@ -115,6 +120,7 @@ func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) Run
 	out.Name = spec.Name
 	out.Child, out.Dir = copied(r.Child), r.Folder()
 	out.Workspace, out.Branch = r.Workspace, engine.WorkspaceBranch(r.Workspace)
+	out.Steps = make([]StepStatus, 0, len(spec.Steps))
 	for _, st := range spec.Steps {
 		out.Steps = append(out.Steps, stepStatus(c.state, r, spec, st, full))
 	}
