@@ -430,8 +430,32 @@ func (w *sim) checkSent(r *Run, spec *Spec, v *view, id string, a *Attempt) {
 	leads := func(u string) bool { return u == id || spec.graph.down[id][u] }
 	for _, u := range v.steps(spec) {
 		// What the fixing step leads to may be done anew; so may the step to which a list behind it was sent.
-		if spec.graph.down[u][from] && u != from && !leads(u) && !leads(r.Sent[u]) && w.marks["superseded "+r.ID+"/"+u] > w.marks["sent "+r.ID+"/"+id] {
+		if followed(r, spec, u)[from] && u != from && !leads(u) && !leads(r.Sent[u]) && w.marks["superseded "+r.ID+"/"+u] > w.marks["sent "+r.ID+"/"+id] {
 			w.fail("fixing step %s passed for %s, whose input %s is done anew", id, from, u)
 		}
 	}
+}
+
+// followed returns the steps that followed from u's work before it was done anew: where a pass leads, and where it was
+// last sent. An edge that was never taken, such as on_fail after a pass, leads to another branch.
+func followed(r *Run, spec *Spec, u string) map[string]bool {
+	in := map[string]bool{}
+	var from func(id string)
+	from = func(id string) {
+		next := spec.graph.pass[id]
+		for _, a := range slices.Backward(r.Attempts[id]) {
+			if len(a.To) > 0 {
+				next = slices.Concat(next, a.To)
+				break
+			}
+		}
+		for _, t := range next {
+			if !in[t] && !IsEnd(t) {
+				in[t] = true
+				from(t)
+			}
+		}
+	}
+	from(u)
+	return in
 }
