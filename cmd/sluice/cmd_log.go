@@ -87,7 +87,7 @@ are below it with a └. The end shows the state and what it waits for.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&run, "run", "", "in this `RUN` (default: the newest that has it)")
+	cmd.Flags().StringVar(&run, "run", "", "in this `RUN` (default: where it waits for you, else the newest)")
 	return a.JSONFlag(cmd)
 }
 

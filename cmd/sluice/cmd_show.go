@@ -58,7 +58,7 @@ been on screen for a second.`,
 			return showPage(cmd.Context(), a, args[0], o)
 		},
 	}
-	cmd.Flags().StringVar(&o.run, "run", "", "in this `RUN` (default: the newest that has it)")
+	cmd.Flags().StringVar(&o.run, "run", "", "in this `RUN` (default: where it waits for you, else the newest)")
 	cmd.Flags().BoolVar(&o.diff, "diff", false, "show the changes too")
 	cmd.Flags().BoolVar(&o.how.Since, "since", false, "show the changes since the attempt before")
 	cmd.Flags().BoolVar(&o.how.Words, "words", false, "show the changes with the changed words marked")

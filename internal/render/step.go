@@ -157,7 +157,7 @@ func GateState(g daemon.GateStatus) string {
 	if g.Due {
 		return Due
 	}
-	return cmp.Or(g.State, "not open")
+	return cmp.Or(g.State, "not reached yet")
 }
 
 // NotDone names the tasks of a list that failed or are blocked, to follow a count: ", 2 failed".

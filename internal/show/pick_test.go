@@ -80,3 +80,20 @@ func TestTheOutputOfWhatWorks(t *testing.T) {
 		}
 	}
 }
+
+// TestTheLastEnded: where nothing is live, what is shown is the run that ended last, not the one that began last.
+func TestTheLastEnded(t *testing.T) {
+	at := time.Now()
+	ended := func(id string, minutes int) daemon.RunStatus {
+		return daemon.RunStatus{ID: id, Phase: engine.RunCompleted, Ended: at.Add(time.Duration(minutes) * time.Minute)}
+	}
+	child := ended("w-1.T1.1", 9)
+	child.Child = &engine.ChildOf{}
+	got, err := chosen([]daemon.RunStatus{ended("w-1", 1), ended("w-2", 5), ended("w-3", 2), child}, nil)
+	if err != nil || len(got) != 1 || got[0].ID != "w-2" {
+		t.Errorf("%+v %v", got, err)
+	}
+	if got, err := chosen(nil, nil); err != nil || len(got) != 0 {
+		t.Errorf("no run: %+v %v", got, err)
+	}
+}

@@ -22,8 +22,11 @@ import (
 // Print prints everything but the changes.
 func Print(con *console.Console, sh *Shown) {
 	if g := sh.Gate; g != nil {
-		con.Title("%s of %s, round %d: %s%s", text.Title(g.ID, g.Name), sh.Run, g.Round, gateWords(*g),
-			render.UnheldMark(sh.Trust))
+		round := ""
+		if g.Round > 0 {
+			round = fmt.Sprintf(", round %d", g.Round)
+		}
+		con.Title("%s of %s%s: %s%s", text.Title(g.ID, g.Name), sh.Run, round, gateWords(*g), render.UnheldMark(sh.Trust))
 		if g.Why != "" {
 			con.Field("why you", render.Why(g.Why))
 		}

@@ -176,6 +176,7 @@ func chosen(runs []daemon.RunStatus, args []string) ([]daemon.RunStatus, error) 
 	if len(own) > 0 { // a task's run outlives its forgotten parent
 		runs = own
 	}
+	slices.SortStableFunc(runs, func(a, b daemon.RunStatus) int { return a.Ended.Compare(b.Ended) })
 	return runs[max(0, len(runs)-1):], nil
 }
 

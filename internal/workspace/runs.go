@@ -76,7 +76,8 @@ func PickRun(runs []daemon.RunStatus, name string) (string, error) {
 	return "", fault.Failed(advice, "no run %q in this repo", text.Line(name))
 }
 
-// RunWith finds a run with the step or gate: the named run, else the newest, a live one first.
+// RunWith finds a run with the step or gate: the named run, else the newest of those in which it matters
+// most (see matters).
 func RunWith(ctx context.Context, v Viewer, name, what string) (daemon.RunStatus, error) {
 	st, err := v.Status(ctx, "")
 	if err != nil {
@@ -89,14 +90,15 @@ func RunWith(ctx context.Context, v Viewer, name, what string) (daemon.RunStatus
 	}
 	var known []string
 	var found *daemon.RunStatus
+	most := 0
 	for i, r := range st.Runs {
 		if name != "" && r.ID != name {
 			continue
 		}
 		ids := idsOf(r)
 		known = append(known, ids...)
-		if slices.Contains(ids, what) && (found == nil || r.Live() || !found.Live()) {
-			found = &st.Runs[i]
+		if n := matters(r, what); slices.Contains(ids, what) && n >= most {
+			found, most = &st.Runs[i], n
 		}
 	}
 	if found != nil {
@@ -107,6 +109,27 @@ func RunWith(ctx context.Context, v Viewer, name, what string) (daemon.RunStatus
 		advice = "did you mean " + near + "?"
 	}
 	return daemon.RunStatus{}, fault.Failed(advice, "no step or gate %q in a run of this repo", text.Line(what))
+}
+
+// matters ranks what a run has to show of a step or gate: it waits for a person there, it got there and is
+// live, it is live, it is over.
+func matters(r daemon.RunStatus, what string) int {
+	asks := func(w daemon.Wait) bool {
+		return (w.Gate == what || w.Step == what) && (w.Kind == "human" || w.Kind == "window" || w.Kind == "offer")
+	}
+	reached := func(s daemon.StepStatus) bool {
+		return s.ID == what && s.Attempt > 0 ||
+			slices.ContainsFunc(s.Gates, func(g daemon.GateStatus) bool { return g.ID == what && g.Round > 0 })
+	}
+	switch {
+	case !r.Live():
+		return 0
+	case slices.ContainsFunc(r.Waits, asks):
+		return 3
+	case slices.ContainsFunc(r.Steps, reached):
+		return 2
+	}
+	return 1
 }
 
 func idsOf(r daemon.RunStatus) []string {

@@ -1,0 +1,54 @@
+package workspace
+
+import (
+	"context"
+	"testing"
+
+	"sluice/daemon"
+	"sluice/engine"
+)
+
+// shelf is a repo of which nothing but its runs is asked.
+type shelf struct {
+	Viewer
+	runs []daemon.RunStatus
+}
+
+func (s shelf) Status(context.Context, string) (daemon.Status, error) {
+	return daemon.Status{Runs: s.runs}, nil
+}
+
+func (s shelf) Run(_ context.Context, id string) (daemon.RunStatus, error) {
+	return daemon.RunStatus{ID: id}, nil
+}
+
+// TestRunWith: without a run, a gate is that of the run in which it waits, however new the others are.
+func TestRunWith(t *testing.T) {
+	run := func(id, phase string, attempt, round int, waits ...daemon.Wait) daemon.RunStatus {
+		return daemon.RunStatus{ID: id, Phase: phase, Waits: waits, Steps: []daemon.StepStatus{
+			{ID: "S", Attempt: attempt, Gates: []daemon.GateStatus{{ID: "G", Round: round}}}}}
+	}
+	asks := daemon.Wait{Kind: "human", Step: "S", Gate: "G"}
+	over, again := run("over", engine.RunCompleted, 1, 1), run("again", engine.RunCompleted, 1, 1)
+	queued := run("queued", engine.RunPending, 0, 0, daemon.Wait{Kind: "need"})
+	works := run("works", engine.RunRunning, 1, 1, daemon.Wait{Kind: "agent", Step: "S"})
+	waits := run("waits", engine.RunRunning, 1, 2, asks)
+	for _, c := range []struct {
+		runs []daemon.RunStatus
+		want string
+	}{
+		{[]daemon.RunStatus{over, again}, "again"},
+		{[]daemon.RunStatus{over, queued, again}, "queued"},
+		{[]daemon.RunStatus{works, queued}, "works"},
+		{[]daemon.RunStatus{waits, works, queued, again}, "waits"},
+	} {
+		for _, what := range []string{"S", "G"} {
+			if got, err := RunWith(t.Context(), shelf{runs: c.runs}, "", what); err != nil || got.ID != c.want {
+				t.Errorf("%s: %q %v, want %s", what, got.ID, err, c.want)
+			}
+		}
+	}
+	if got, err := RunWith(t.Context(), shelf{runs: []daemon.RunStatus{waits, queued}}, "queued", "G"); err != nil || got.ID != "queued" {
+		t.Errorf("a run that is named: %q %v", got.ID, err)
+	}
+}
