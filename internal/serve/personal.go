@@ -21,7 +21,7 @@ type personal struct {
 
 // settings returns those of a repo whose files have these stamps.
 func (w *Parts) settings(root string, at settings.Stamps) (settings.Settings, error) {
-	read := func() (settings.Settings, error) {
+	read := func(root string) (settings.Settings, error) {
 		l, err := workspace.Settings(w.Console, root, w.Set)
 		if err != nil {
 			return settings.Settings{}, err
@@ -29,7 +29,7 @@ func (w *Parts) settings(root string, at settings.Stamps) (settings.Settings, er
 		return l.Settings, nil
 	}
 	if _, err := os.Lstat(settings.ProjectFile(root)); !errors.Is(err, fs.ErrNotExist) {
-		return read()
+		return read(root)
 	}
 	p := &w.personal
 	p.mu.Lock()
@@ -37,7 +37,7 @@ func (w *Parts) settings(root string, at settings.Stamps) (settings.Settings, er
 	if p.known && p.file == at[0] {
 		return p.all, nil
 	}
-	all, err := read()
+	all, err := read("") // a file that this repo may have by now is not everybody's
 	p.known, p.file, p.all = err == nil, at[0], all
 	return all, err
 }

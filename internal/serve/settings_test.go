@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -184,4 +185,49 @@ func TestReloadEndsNoNotice(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestSharedSettingsAreNobodys: a settings file that comes while the shared settings are read is that repo's alone.
+func TestSharedSettingsAreNobodys(t *testing.T) {
+	dir, one, other := t.TempDir(), t.TempDir(), t.TempDir()
+	project := filepath.Join(one, ".workflow", "config.yaml")
+	if err := os.Mkdir(filepath.Dir(project), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	aside := project + ".aside"
+	if err := os.WriteFile(aside, []byte("agents: {mine: {command: [./pass.sh]}}\nroles: {reviewer: {agent: mine}}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	con := console.New([]string{"XDG_CONFIG_HOME=" + dir, "PATH=" + os.Getenv("PATH")}, strings.NewReader(""), io.Discard, io.Discard)
+	w := &Parts{Options: Options{Console: con}, log: zerolog.Nop()}
+	read := func(root string) []string {
+		files := settings.Files{Paths: w.settingsFiles(root)}
+		s, err := w.settings(root, files.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Role("reviewer").Agent
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_, _ = os.Rename(aside, project), os.Rename(project, aside)
+			}
+		}
+	}()
+	for n := range 500 {
+		w.personal.forget() // as after a change of the person's file
+		read(one)
+		if got := read(other); slices.Contains(got, "mine") {
+			t.Errorf("try %d: another repo has the reviewer %q", n, got)
+			break
+		}
+	}
+	close(stop)
+	<-done
 }
