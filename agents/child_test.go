@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -163,5 +164,48 @@ func TestChildGone(t *testing.T) {
 	}
 	if !childGone(os.Getppid()) {
 		t.Error("the number is another's")
+	}
+}
+
+// leaderMain ends its first thread, and goes on in the others.
+func leaderMain() int {
+	runtime.LockOSThread()
+	go func() {
+		_ = os.WriteFile("up", []byte(strconv.Itoa(os.Getpid())), 0o600)
+		for {
+			time.Sleep(time.Second)
+		}
+	}()
+	_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0) // the thread, not the process
+	return 1
+}
+
+// TestStopWithoutFirstThread: the system calls a process whose first thread has ended a zombie, though others work.
+func TestStopWithoutFirstThread(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := testSpec(t, "exec "+self+" leader")
+	r := newRunner()
+	p := ensure(t, r, spec)
+	pid := 0
+	eventually(t, "it works, as a zombie", func() bool {
+		up, _ := os.ReadFile(filepath.Join(spec.Cwd, "up"))
+		if pid, _ = strconv.Atoi(string(up)); pid == 0 {
+			return false
+		}
+		stat, err := readProc(pid, "stat", maxStatBytes)
+		return err == nil && strings.Contains(string(stat), ") Z ")
+	})
+	if got, err := lookProc(pid); err != nil || got.dead {
+		t.Errorf("it counts as dead: %+v %v", got, err)
+	}
+	if err := r.Stop(testContext(t), spec); err != nil {
+		t.Fatal(err)
+	}
+	if e := wait(t, p); !e.Stopped {
+		t.Errorf("it counts as ended by itself: %+v", e)
 	}
 }

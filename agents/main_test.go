@@ -36,6 +36,8 @@ func TestMain(m *testing.M) {
 			os.Exit(sweepMain())
 		case keyringArg:
 			os.Exit(keyringMain(os.Args[2]))
+		case "leader":
+			os.Exit(leaderMain())
 		case "starve":
 			os.Exit(starveMain(os.Args[2]))
 		}

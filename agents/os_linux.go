@@ -70,7 +70,9 @@ func lookProc(pid int) (proc, error) {
 	if err != nil {
 		return proc{}, fmt.Errorf("/proc/%d/stat: parent %q", pid, fields[1])
 	}
-	return proc{pid: pid, ppid: ppid, start: fields[19], dead: fields[0] == "Z" || fields[0] == "X"}, nil
+	// A process whose first thread alone has ended is a zombie too: its number of threads is above 1.
+	dead := fields[0] == "X" || fields[0] == "Z" && (fields[17] == "0" || fields[17] == "1")
+	return proc{pid: pid, ppid: ppid, start: fields[19], dead: dead}, nil
 }
 
 func readProc(pid int, name string, limit int) ([]byte, error) {
