@@ -23,6 +23,9 @@ import (
 	"sluice/journal"
 )
 
+// answerMost is the largest buffer that is made for an answer before it comes.
+const answerMost = 16 << 20
+
 // ErrNotServed reports that no process answers on a socket.
 var ErrNotServed = errors.New("no sluice process answers")
 
@@ -82,7 +85,10 @@ func (c *Client) ask(ctx context.Context, method, path string, body, into any) e
 	if into == nil {
 		return nil
 	}
-	raw := bytes.NewBuffer(make([]byte, 0, max(res.ContentLength, 0)+bytes.MinRead)) // does not grow
+	raw := new(bytes.Buffer)
+	if n := res.ContentLength; n > 0 && n < answerMost {
+		raw.Grow(int(n) + bytes.MinRead) // once, not by doubling
+	}
 	if _, err := raw.ReadFrom(res.Body); err != nil {
 		return err
 	}

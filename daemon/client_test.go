@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"path/filepath"
 	"testing"
@@ -43,5 +44,34 @@ func TestPingOfAProcessThatEnds(t *testing.T) {
 	defer c.Close()
 	if _, err := c.Ping(context.Background()); !errors.Is(err, ErrNotServed) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAnswersLength: what an answer says of its length is no reason to make room for it.
+func TestAnswersLength(t *testing.T) {
+	for head, want := range map[string]bool{
+		"Content-Length: 9223372036854775000": false, // it is cut
+		"Content-Length: 12":                  true,
+		"Connection: close":                   true,
+	} {
+		dir := t.TempDir()
+		l, err := net.Listen("unix", filepath.Join(dir, SocketName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			defer l.Close()
+			if conn, err := l.Accept(); err == nil {
+				_, _ = conn.Read(make([]byte, 4096))
+				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n"+head+"\r\n\r\n{\"pid\":1234}")
+				conn.Close()
+			}
+		}()
+		c := NewClient(dir)
+		var p Ping
+		if err := c.ask(t.Context(), "GET", "/v1/ping", nil, &p); (err == nil) != want {
+			t.Errorf("%s: %+v %v", head, p, err)
+		}
+		c.Close()
 	}
 }
