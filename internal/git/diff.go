@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,11 +34,7 @@ func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64,
 		args: append(append(args, t.base, "--"), look.Paths...),
 		env:  t.env, dir: t.top, limit: maxBytes + 1, timeout: treeTime,
 	}
-	var b bytes.Buffer
-	err = r.stream(ctx, c, func(out io.Reader) error {
-		_, err := io.Copy(&b, out)
-		return err
-	})
+	text, err = r.run(ctx, c)
 	if err != nil && !errors.Is(err, ErrOutput) {
 		return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
 	}
@@ -48,6 +43,7 @@ func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64,
 		if err != nil {
 			return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
 		}
+		b := bytes.NewBuffer(text)
 		for _, name := range names {
 			if int64(b.Len()) > maxBytes {
 				break
@@ -55,12 +51,12 @@ func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64,
 			if !look.at(name) {
 				continue
 			}
-			if err := newFile(&b, t.top, name, look.Words); err != nil {
+			if err := newFile(b, t.top, name, look.Words); err != nil {
 				return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
 			}
 		}
+		text = b.Bytes()
 	}
-	text = b.Bytes()
 	if int64(len(text)) > maxBytes {
 		return text[:maxBytes], true, nil
 	}

@@ -1,12 +1,10 @@
 package git
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,15 +84,10 @@ func (r *objects) Between(ctx context.Context, from, to string, maxBytes int64,
 		return nil, false, fmt.Errorf("diff: %w", err)
 	}
 	c.limit = maxBytes + 1
-	var b bytes.Buffer
-	err = r.stream(ctx, c, func(out io.Reader) error {
-		_, err := io.Copy(&b, out)
-		return err
-	})
+	text, err = r.run(ctx, c)
 	if err != nil && !errors.Is(err, ErrOutput) {
 		return nil, false, fmt.Errorf("diff: %w", err)
 	}
-	text = b.Bytes()
 	return text[:min(int64(len(text)), maxBytes)], err != nil, nil
 }
 

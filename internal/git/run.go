@@ -197,7 +197,7 @@ func (t Turns) take(ctx context.Context) (end func()) {
 	return func() {}
 }
 
-// run returns git's output.
+// run returns git's output; with ErrOutput, what came before the limit.
 func (t tool) run(ctx context.Context, c call) ([]byte, error) {
 	var out []byte
 	err := t.stream(ctx, c, func(r io.Reader) error {

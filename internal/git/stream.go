@@ -27,23 +27,13 @@ func StreamPatch(ctx context.Context, r *Repo, from, to string, look Look, read 
 }
 
 // BlobStart returns the first most bytes of a blob, by its whole object name.
-func BlobStart(ctx context.Context, r *Repo, blob string, most int64) (text []byte, err error) {
+func BlobStart(ctx context.Context, r *Repo, blob string, most int64) ([]byte, error) {
 	if err := checkSHA(blob); err != nil {
 		return nil, err
 	}
-	if err := r.keepShadow(ctx); err != nil {
-		return nil, err
-	}
-	enough := errors.New("enough was read")
-	c := call{args: []string{"cat-file", "blob", blob}, env: r.inShadow(), limit: most + 1, timeout: callTime}
-	err = r.stream(ctx, c, func(out io.Reader) (err error) {
-		if text, err = io.ReadAll(io.LimitReader(out, most)); err == nil && int64(len(text)) == most {
-			return enough
-		}
-		return err
-	})
-	if errors.Is(err, enough) {
-		err = nil
+	text, err := r.shadow(ctx, call{args: []string{"cat-file", "blob", blob}, limit: most, timeout: callTime})
+	if errors.Is(err, ErrOutput) {
+		return text[:most], nil
 	}
 	return text, err
 }
