@@ -1,14 +1,11 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
-
-// salvageRefs is the folder of the attempts' end states.
-const salvageRefs = ownRefs + "salvage/"
 
 // Salvage keeps the worktree's files, committed or not, new files included but not ignored ones, as
 // a commit on top of its HEAD at refs/sluice/salvage/<name>, and returns its object name. It
@@ -16,7 +13,7 @@ const salvageRefs = ownRefs + "salvage/"
 // ref.
 func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha string, err error) {
 	fail := func(err error) (string, error) { return "", fmt.Errorf("salvage %s: %w", worktree, err) }
-	ref := salvageRefs + name
+	ref := Own("salvage", name)
 	if err := checkRef(ref); err != nil {
 		return fail(err)
 	}
@@ -33,34 +30,23 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 	if err != nil {
 		return fail(err)
 	}
-	var in bytes.Buffer
-	for _, n := range append(changed, added...) {
-		if strings.HasSuffix(n, "/") {
-			continue // a nested repo keeps its own
-		}
-		in.WriteString(n + "\x00")
-	}
-	steps := []struct {
-		stdin *bytes.Buffer
-		args  []string
-	}{
-		{&in, []string{"update-index", "-z", "--add", "--remove", "--stdin"}},
-		{&bytes.Buffer{}, []string{"write-tree"}},
-	}
-	var out []byte
-	for _, s := range steps {
-		c := call{args: s.args, env: t.env, dir: t.top, stdin: s.stdin, limit: listOutput, timeout: treeTime}
-		if out, err = r.run(ctx, c); err != nil {
+	// a nested repo keeps its own
+	files := slices.DeleteFunc(append(changed, added...), func(n string) bool { return strings.HasSuffix(n, "/") })
+	if len(files) > 0 {
+		if _, err := t.feed(ctx, files, "update-index", "-z", "--add", "--remove", "--stdin"); err != nil {
 			return fail(err)
 		}
 	}
-	commit := []string{"commit-tree", "--no-gpg-sign", strings.TrimSpace(string(out))}
-	if t.head != r.emptyTree() {
-		commit = append(commit, "-p", t.head)
+	tree, err := t.writeTree(ctx)
+	if err != nil {
+		return fail(err)
 	}
-	out, err = r.shadow(ctx, call{args: commit, env: ourIdentity(), stdin: strings.NewReader(message),
-		limit: smallOutput, timeout: callTime})
-	if sha, err = nameIn(out, err); err != nil {
+	args := []string{"commit-tree", "--no-gpg-sign", tree}
+	if t.head != r.emptyTree() {
+		args = append(args, "-p", t.head)
+	}
+	sha, err = r.line(ctx, call{args: args, env: ourIdentity(), stdin: strings.NewReader(message)})
+	if err != nil {
 		return fail(err)
 	}
 	if err := r.Keep(ctx, ref, sha); err != nil {
