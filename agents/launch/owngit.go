@@ -1,7 +1,7 @@
 package launch
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,9 +49,7 @@ func (x *Cage) OwnGit(ctx context.Context, key, top string, work *tree.Order, in
 	if work != nil {
 		g.Order = *work
 	}
-	if g.Branch = now.Branch; g.Base == "" {
-		g.Base = now.Head
-	}
+	g.Branch, g.Base = now.Branch, cmp.Or(g.Base, now.Head)
 	seen := func(i int, store string) string {
 		if inPlace {
 			return store
@@ -256,10 +254,7 @@ func (x *Cage) advanceNow(ctx context.Context, g tree.Private, tip string) (move
 	if tip == g.Base {
 		return true, nil
 	}
-	branch := g.Branch
-	if branch == "" {
-		branch = git.Detached
-	}
+	branch := cmp.Or(g.Branch, git.Detached)
 	moved, why, err := tree.Advance{Branch: branch, From: g.Base, To: tip, Top: g.Top}.Do(ctx, x.opt.Git)
 	if errors.Is(err, tree.ErrBusy) {
 		why, err = err.Error(), nil
@@ -338,8 +333,8 @@ func runGit(ctx context.Context, start *sandbox.Start, stdin io.Reader, stdout i
 		return err
 	}
 	defer start.Handed(cmd)
-	var bad complaint
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay, cmd.Dir = stdin, stdout, &bad, boxEndWait, "/"
+	bad := &git.First{Most: maxComplaint}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay, cmd.Dir = stdin, stdout, bad, boxEndWait, "/"
 	err = cmd.Run()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || ctx.Err() != nil {
@@ -350,15 +345,6 @@ func runGit(ctx context.Context, start *sandbox.Start, stdin io.Reader, stdout i
 		return fmt.Errorf("a sandbox for git: %s", said)
 	}
 	return &git.CommandError{Command: "in a sandbox", Code: exit.ExitCode(), Stderr: git.OneLine(said)}
-}
-
-type complaint struct{ bytes.Buffer }
-
-func (c *complaint) Write(p []byte) (int, error) {
-	if room := maxComplaint - c.Len(); room > 0 {
-		c.Buffer.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
 }
 
 // workedIn records the git folder of a held launch.

@@ -121,8 +121,8 @@ func TestOurOwnFolder(t *testing.T) {
 		failed := exec.Command("git", "rev-parse", "--git-dir")
 		failed.Env = append(os.Environ(), "GIT_DIR="+dir)
 		said, err := failed.CombinedOutput()
-		complaint := &head{}
-		complaint.b.Write(said)
+		complaint := &First{Most: len(said)}
+		complaint.Write(said)
 		err = exitError(call{args: []string{"add"}, env: []string{"LC_ALL=C", "GIT_DIR=" + dir}}, err, complaint)
 		var cmd *CommandError
 		if err == nil || errors.As(err, &cmd) == ours {

@@ -232,7 +232,7 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	t.handDown(ctx, c, cmd)
-	complaint := &head{max: maxErrorBytes}
+	complaint := &First{Most: maxErrorBytes}
 	cmd.Stderr = complaint
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -263,7 +263,7 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 	return exitError(c, waitErr, complaint)
 }
 
-func exitError(c call, err error, complaint *head) error {
+func exitError(c call, err error, complaint *First) error {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -276,7 +276,7 @@ func exitError(c call, err error, complaint *head) error {
 			return nil
 		}
 	}
-	said := OneLine(complaint.b.String())
+	said := OneLine(complaint.String())
 	if err := ownFault(c.env, said); err != nil {
 		return fmt.Errorf("git %s: %w", c.args[0], err)
 	}
@@ -300,18 +300,21 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// head keeps the first bytes written to it and discards the rest.
-type head struct {
-	b   bytes.Buffer
-	max int
+// First keeps the first Most bytes written to it and discards the rest. The buffer is not embedded: its
+// ReadFrom, which io.Copy calls, has no limit.
+type First struct {
+	Most int
+	kept bytes.Buffer
 }
 
-func (h *head) Write(p []byte) (int, error) {
-	if room := h.max - h.b.Len(); room > 0 {
-		h.b.Write(p[:min(room, len(p))])
+func (f *First) Write(p []byte) (int, error) {
+	if room := f.Most - f.kept.Len(); room > 0 {
+		f.kept.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
 }
+
+func (f *First) String() string { return f.kept.String() }
 
 // OneLine formats git's message for an error: it can contain names from the repo.
 func OneLine(s string) string { return strings.TrimPrefix(text.Clean(s, maxComplaint), "fatal: ") }

@@ -1,9 +1,7 @@
 package tree
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"os/exec"
 	"slices"
 	"time"
@@ -44,22 +42,8 @@ func SendLFS(ctx context.Context, repo *git.Repo, base, tip, ref string, env []s
 
 // saidBy runs a program and returns its output.
 func saidBy(cmd *exec.Cmd) (string, error) {
-	var said bytes.Buffer
-	cmd.Stdout = &capped{w: &said, left: maxSaid}
-	cmd.Stderr, cmd.WaitDelay = cmd.Stdout, time.Second
+	said := &git.First{Most: maxSaid}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = said, said, time.Second
 	err := cmd.Run()
 	return said.String(), err
-}
-
-// capped keeps the first bytes and discards the rest.
-type capped struct {
-	w    io.Writer
-	left int
-}
-
-func (c *capped) Write(b []byte) (int, error) {
-	n := min(len(b), c.left)
-	c.left -= n
-	_, err := c.w.Write(b[:n])
-	return len(b), err
 }
