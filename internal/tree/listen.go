@@ -79,7 +79,7 @@ func (p Private) Commits(ctx context.Context, inside Inside, branch string, all 
 	if err != nil {
 		return nil, false, err
 	}
-	for record := range bytes.SplitSeq(out.Bytes(), []byte{0}) {
+	for record := range bytes.SplitSeq(out.kept.Bytes(), []byte{0}) {
 		c, ok := git.ParseListed(string(record))
 		if !ok {
 			continue

@@ -385,3 +385,12 @@ func TestCarryLFS(t *testing.T) {
 		t.Errorf("carried: %q %v", got, err)
 	}
 }
+
+// TestBoundedCopy: io.Copy, by which a program's output comes, stops at the limit too.
+func TestBoundedCopy(t *testing.T) {
+	out := &bounded{most: 100}
+	_, err := io.Copy(out, io.LimitReader(strings.NewReader(strings.Repeat("x", 1000)), 1000))
+	if !errors.Is(err, git.ErrOutput) || out.kept.Len() > out.most {
+		t.Errorf("%d bytes were kept: %v", out.kept.Len(), err)
+	}
+}

@@ -120,7 +120,7 @@ func askTip(ctx context.Context, inside Inside) (string, error) {
 	defer cancel()
 	out := &bounded{most: maxAsk}
 	err := inside(ctx, []string{"rev-parse", "--verify", "--quiet", "--end-of-options", "HEAD^{commit}"}, nil, out)
-	tip := strings.TrimSpace(out.String())
+	tip := strings.TrimSpace(out.kept.String())
 	if err == nil && !git.IsName(tip) {
 		err = &git.CommandError{Command: "rev-parse", Code: 0, Stderr: "it printed no object name"}
 	}
@@ -180,15 +180,16 @@ func blame(why string, err error) (string, error) {
 	return why, nil
 }
 
-// bounded keeps output, and fails beyond a limit.
+// bounded keeps output, and fails beyond a limit. The buffer is not embedded: its ReadFrom, which
+// io.Copy calls, has none.
 type bounded struct {
-	bytes.Buffer
 	most int
+	kept bytes.Buffer
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.most {
+	if b.kept.Len()+len(p) > b.most {
 		return 0, git.ErrOutput
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }
