@@ -35,7 +35,7 @@ func (x *Folders) Needed(ctx context.Context, j job.Job, st *engine.Step, b tree
 	}
 	record := x.recordFile(j, carriedRecord, b.Top)
 	// Also during a copy: the next copy uses the same temporary name.
-	unlock, err := x.records.lock(ctx, record)
+	unlock, err := x.records.Lock(ctx, record)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ type ground struct {
 	writing sync.RWMutex
 
 	placing sync.Mutex // held while a worktree is looked for and created
-	records locks      // held while a folder's record changes
+	records git.Locks  // held while a folder's record changes
 
 	pointing sync.Mutex // held while runs/last changes
 	landing  sync.Mutex // held while a branch of a person's moves: each landing starts from the last one

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -92,45 +91,6 @@ func (m Move) within(all []string) bool {
 	return slices.ContainsFunc(all, func(of string) bool { return m.Of == of || strings.HasPrefix(m.Of, of+"/") })
 }
 
-// locks has a lock for each file in use. Waiting for one can be cancelled.
-type locks struct {
-	mu sync.Mutex
-	of map[string]*fileLock
-}
-
-type fileLock struct {
-	held   chan struct{}
-	wanted int // how many want it, its holder included
-}
-
-func (l *locks) lock(ctx context.Context, file string) (unlock func(), err error) {
-	l.mu.Lock()
-	if l.of == nil {
-		l.of = map[string]*fileLock{}
-	}
-	f := l.of[file]
-	if f == nil {
-		f = &fileLock{held: make(chan struct{}, 1)}
-		l.of[file] = f
-	}
-	f.wanted++
-	l.mu.Unlock()
-	leave := func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if f.wanted--; f.wanted == 0 {
-			delete(l.of, file)
-		}
-	}
-	select {
-	case f.held <- struct{}{}:
-		return func() { <-f.held; leave() }, nil
-	case <-ctx.Done():
-		leave()
-		return nil, ctx.Err()
-	}
-}
-
 // heldRecord is the locked record of a folder. Nobody else changes it until it is unlocked, even
 // while git runs. Locking it twice deadlocks.
 type heldRecord struct {
@@ -143,7 +103,7 @@ func (r *heldRecord) keep() error { return layout.Save(r.file, r.Record) }
 
 func (x *ground) holdFolder(ctx context.Context, j job.Job, top string) (*heldRecord, error) {
 	file := x.recordFile(j, "folder", top)
-	unlock, err := x.records.lock(ctx, file)
+	unlock, err := x.records.Lock(ctx, file)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,11 @@
 package folders
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"sluice/engine"
 	"sluice/gates"
@@ -18,48 +16,6 @@ import (
 	"sluice/internal/settings"
 	"sluice/internal/tree"
 )
-
-// TestLocks: a file is in the hands of one at a time; who waits can be called off, and nothing is left of it.
-func TestLocks(t *testing.T) {
-	var l locks
-	first, err := l.lock(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if other, err := l.lock(t.Context(), "b"); err != nil {
-		t.Fatal(err)
-	} else {
-		other()
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := l.lock(ctx, "a"); err == nil {
-		t.Error("two hold one file")
-	}
-	got := make(chan func())
-	go func() {
-		second, err := l.lock(t.Context(), "a")
-		if err != nil {
-			t.Error(err)
-		}
-		got <- second
-	}()
-	for wanted := 0; wanted < 2; time.Sleep(time.Millisecond) {
-		l.mu.Lock()
-		wanted = l.of["a"].wanted
-		l.mu.Unlock()
-	}
-	select {
-	case <-got:
-		t.Fatal("two hold one file")
-	default:
-	}
-	first()
-	(<-got)()
-	if len(l.of) > 0 {
-		t.Errorf("left: %v", l.of)
-	}
-}
 
 // TestGitSettingsOfAWorktree: in a run's own worktree the files in the same places are law, and no
 // others.

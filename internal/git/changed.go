@@ -74,7 +74,7 @@ func (r *objects) openIndex(ctx context.Context, top, base string) (t *tree, ind
 	if err := checkSHA(base); err != nil {
 		return nil, "", err
 	}
-	unlock, err := r.lock(ctx, top)
+	unlock, err := r.locks.Lock(ctx, top)
 	if err != nil {
 		return nil, "", err
 	}

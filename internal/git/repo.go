@@ -110,7 +110,7 @@ func (p *place) accept(ctx context.Context) (format string, err error) {
 // open prepares a repo for its first call.
 func (p *place) open(ctx context.Context, o Options) (*Repo, error) {
 	p.opened, p.configs, p.turns = time.Now(), map[string]configKept{}, o.Turns
-	shadow := &shadowGit{place: p, scratch: o.Scratch, locks: map[string]*treeLock{}}
+	shadow := &shadowGit{place: p, scratch: o.Scratch}
 	r := &Repo{place: p, refs: &refs{place: p}, objects: &objects{shadowGit: shadow},
 		submodules: submodules{place: p, links: map[string]linksKept{}},
 		spares:     spares{ready: map[string]laid{}}, staging: o.Staging}

@@ -38,10 +38,10 @@ const (
 type shadowGit struct {
 	*place
 	mu      sync.Mutex
-	scratch string               // folder of the shadow; if private, "" until first needed. Read it after keepShadow
-	private bool                 // we remove the scratch folder
-	made    bool                 // the shadow was made or repaired by this process
-	locks   map[string]*treeLock // by worktree: users of its private index, and those waiting
+	scratch string // folder of the shadow; if private, "" until first needed. Read it after keepShadow
+	private bool   // we remove the scratch folder
+	made    bool   // the shadow was made or repaired by this process
+	locks   Locks  // of the private indexes, by worktree
 }
 
 func (r *shadowGit) shadowDir() string { return filepath.Join(r.scratch, shadowName) }
@@ -190,42 +190,12 @@ func (r *shadowGit) privateIndex(top string) string {
 	return filepath.Join(r.scratch, indexName, hex.EncodeToString(sum[:8]))
 }
 
-// treeLock is the lock of a private index.
-type treeLock struct {
-	held  chan struct{}
-	users int // its holder and those waiting
-}
-
-// lock waits until nothing else in this process uses our index of the worktree at top.
-func (r *shadowGit) lock(ctx context.Context, top string) (unlock func(), err error) {
-	r.mu.Lock()
-	l := r.locks[top]
-	if l == nil {
-		l = &treeLock{held: make(chan struct{}, 1)}
-		r.locks[top] = l
-	}
-	l.users++
-	r.mu.Unlock()
-	leave := func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if l.users--; l.users == 0 {
-			delete(r.locks, top)
-		}
-	}
-	select {
-	case l.held <- struct{}{}:
-		return func() { <-l.held; leave() }, nil
-	case <-ctx.Done():
-		leave()
-		return nil, ctx.Err()
-	}
-}
-
 // Forget removes the indexes of worktrees that are gone.
 func (r *shadowGit) Forget() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.locks.mu.Lock() // nobody begins to use one meanwhile
+	defer r.locks.mu.Unlock()
 	if r.scratch == "" {
 		return nil
 	}
@@ -242,7 +212,7 @@ func (r *shadowGit) Forget() error {
 		return err
 	}
 	stays := map[string]bool{}
-	for _, top := range slices.AppendSeq(append(linked, r.top, filepath.Dir(r.common)), maps.Keys(r.locks)) { // in use
+	for _, top := range slices.AppendSeq(append(linked, r.top, filepath.Dir(r.common)), maps.Keys(r.locks.of)) { // in use
 		stays[filepath.Base(r.privateIndex(top))] = true
 	}
 	for _, e := range entries {

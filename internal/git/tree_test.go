@@ -847,12 +847,12 @@ func TestForget(t *testing.T) {
 		check(t, err)
 		look(path)
 	}
-	if len(r.locks) > 0 {
-		t.Errorf("%d locks that nobody holds", len(r.locks))
+	if len(r.locks.of) > 0 {
+		t.Errorf("%d locks that nobody holds", len(r.locks.of))
 	}
 	s.git("worktree", "remove", s.beside("wt0"))
 	check(t, os.RemoveAll(s.beside("wt1"))) // git does not know it yet
-	unlock, err := r.lock(ctx(t), s.beside("wt1"))
+	unlock, err := r.locks.Lock(ctx(t), s.beside("wt1"))
 	check(t, err)
 	check(t, r.Forget())
 	if got := indexes(); got != 3 {
@@ -860,13 +860,13 @@ func TestForget(t *testing.T) {
 	}
 	late, cancel := context.WithCancel(ctx(t))
 	cancel()
-	if _, err := r.lock(late, s.beside("wt1")); err == nil {
+	if _, err := r.locks.Lock(late, s.beside("wt1")); err == nil {
 		t.Error("two hold one lock")
 	}
 	unlock()
 	check(t, r.Forget())
-	if got := indexes(); got != 2 || len(r.locks) > 0 {
-		t.Errorf("%d indexes, %d locks", got, len(r.locks))
+	if got := indexes(); got != 2 || len(r.locks.of) > 0 {
+		t.Errorf("%d indexes, %d locks", got, len(r.locks.of))
 	}
 	look(s.dir)
 	look(s.beside("wt2"))
