@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,9 +18,7 @@ import (
 // split index; "" means an empty commit.
 func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) error {
 	for _, sha := range []*string{&from, &to} {
-		if *sha == "" {
-			*sha = r.emptyTree()
-		}
+		*sha = cmp.Or(*sha, r.emptyTree())
 		if err := checkSHA(*sha); err != nil {
 			return err
 		}

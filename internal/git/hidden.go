@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -81,10 +82,7 @@ func (r *Repo) layRules(ctx context.Context, worktree, dir string, before Rules)
 	if err == nil {
 		_, err = l.git(ctx, "", "checkout-index", "--all", "--force", "--quiet")
 	}
-	if rerr := l.remove(); err == nil {
-		err = rerr
-	}
-	if err != nil {
+	if err := errors.Join(err, l.remove()); err != nil {
 		return err
 	}
 	for _, f := range before.Files {

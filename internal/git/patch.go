@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,11 +85,8 @@ func (h *HeldIndex) Staged(ctx context.Context, from string) (s Staged, err erro
 	if err := h.copyIndex(); err != nil {
 		return s, err
 	}
-	if from == "" {
-		from = h.r.emptyTree()
-	}
 	out, err := h.git(ctx, "", "diff-index", "--cached", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff",
-		"--no-textconv", "--ita-invisible-in-index", "--ignore-submodules=dirty", from)
+		"--no-textconv", "--ita-invisible-in-index", "--ignore-submodules=dirty", cmp.Or(from, h.r.emptyTree()))
 	if err != nil {
 		return s, err
 	}

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -186,12 +188,10 @@ func (t Turns) take(ctx context.Context) (end func()) {
 	if t == nil {
 		return func() {}
 	}
-	late := time.NewTimer(turnMost)
-	defer late.Stop()
 	select {
 	case t <- struct{}{}:
 		return func() { <-t }
-	case <-late.C:
+	case <-time.After(turnMost):
 	case <-ctx.Done():
 	}
 	return func() {}
@@ -222,10 +222,7 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.path, append(switches(c.safeDir), c.args...)...)
 	cmd.Env = append(t.cleanEnv(c.userConfig), c.env...)
-	cmd.Dir = c.dir
-	if cmd.Dir == "" {
-		cmd.Dir = "/"
-	}
+	cmd.Dir = cmp.Or(c.dir, "/")
 	cmd.Stdin = c.stdin
 	cmd.WaitDelay = killWait
 	// Detached from our terminal, where ssh would ask for a password. A time-out kills git's children too.
@@ -271,10 +268,8 @@ func exitError(c call, err error, complaint *First) error {
 	case !errors.As(err, &exit):
 		return fmt.Errorf("git %s: %w", c.args[0], err)
 	}
-	for _, code := range c.codes {
-		if exit.ExitCode() == code {
-			return nil
-		}
+	if slices.Contains(c.codes, exit.ExitCode()) {
+		return nil
 	}
 	said := OneLine(complaint.String())
 	if err := ownFault(c.env, said); err != nil {
