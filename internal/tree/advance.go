@@ -63,16 +63,13 @@ func (a Advance) move(ctx context.Context, repo *git.Repo, wait time.Duration, a
 			"work on one",
 			a.Top, a.To), nil
 	}
-	where, why, err := whereIs(ctx, repo, a.Branch, a.Top)
+	here, why, err := isHere(ctx, repo, a.Branch, a.Top)
 	if err != nil || why != "" {
 		return false, why, err
 	}
 	at("looked")
-	if where == nowhere {
-		done, why, err := a.check(ctx, repo)
-		if err == nil && why == "" && !done {
-			why, err = a.whole(ctx, repo)
-		}
+	if !here {
+		done, why, err := a.ready(ctx, repo)
 		if err != nil || why != "" || done {
 			return done, why, err
 		}
@@ -100,10 +97,7 @@ func (a Advance) held(ctx context.Context, repo *git.Repo, h *git.HeldIndex,
 	if moved, err = complete(ctx, repo, h, at); err != nil {
 		return moved, "", err
 	}
-	done, why, err := a.check(ctx, repo)
-	if err == nil && why == "" && !done {
-		why, err = a.whole(ctx, repo)
-	}
+	done, why, err := a.ready(ctx, repo)
 	if err != nil || why != "" || done {
 		return done, why, err
 	}
@@ -228,10 +222,13 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 		tip.SHA, kept, a.To), nil
 }
 
-// whole returns why the branch cannot get a commit that lacks objects: that would be half of the
-// work.
-func (a Advance) whole(ctx context.Context, repo *git.Repo) (why string, err error) {
-	return lacks(repo.Connected(ctx, a.To, a.From))
+// ready is check, and refuses a commit that lacks objects: the branch would get half of the work.
+func (a Advance) ready(ctx context.Context, repo *git.Repo) (done bool, why string, err error) {
+	done, why, err = a.check(ctx, repo)
+	if err == nil && why == "" && !done {
+		why, err = lacks(repo.Connected(ctx, a.To, a.From))
+	}
+	return done, why, err
 }
 
 // lacks turns an error about missing objects into a reason.

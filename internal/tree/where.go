@@ -13,14 +13,6 @@ import (
 	"sluice/internal/git"
 )
 
-// place is where a branch is checked out.
-type place int
-
-const (
-	nowhere place = iota
-	here          // in the given checkout
-)
-
 // unfinished is a file that git keeps during a person's unfinished operation, and how to finish it.
 type unfinished struct{ file, what, end string }
 
@@ -45,32 +37,31 @@ func detours() []unfinished {
 // maxBranchFile limits a file with a branch's name.
 const maxBranchFile = 8 << 10
 
-// whereIs returns where a branch is checked out, and why it must not be moved there.
-func whereIs(ctx context.Context, repo *git.Repo, branch, top string) (at place, why string, err error) {
+// isHere reports whether a branch is checked out at top, and why it must not be moved, here or elsewhere.
+func isHere(ctx context.Context, repo *git.Repo, branch, top string) (here bool, why string, err error) {
 	for range lists {
-		at, why, err = look(ctx, repo, branch, top)
+		here, why, err = look(ctx, repo, branch, top)
 		if !errors.Is(err, git.ErrNotWorktree) && !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
-	return at, why, err
+	return here, why, err
 }
 
 // lists is how often the worktrees are listed: one that is being made, of another run, is moved to its
 // place after it was listed.
 const lists = 20
 
-// look is whereIs by one list.
-func look(ctx context.Context, repo *git.Repo, branch, top string) (place, string, error) {
+// look is isHere by one list.
+func look(ctx context.Context, repo *git.Repo, branch, top string) (here bool, why string, err error) {
 	trees, err := repo.Worktrees(ctx)
 	if err != nil {
-		return nowhere, "", err
+		return false, "", err
 	}
 	real, err := filepath.EvalSymlinks(top)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nowhere, "", err
+		return false, "", err
 	}
-	at := nowhere
 	for _, t := range trees {
 		if t.Bare || t.Prunable != "" {
 			continue
@@ -80,7 +71,7 @@ func look(ctx context.Context, repo *git.Repo, branch, top string) (place, strin
 			continue
 		}
 		if err != nil {
-			return nowhere, "", err
+			return false, "", err
 		}
 		out := t.Branch == branch
 		if branch == git.Detached {
@@ -90,19 +81,19 @@ func look(ctx context.Context, repo *git.Repo, branch, top string) (place, strin
 		}
 		why, err := inTheMiddle(repo, path, branch, out)
 		if err != nil || why != "" {
-			return nowhere, why, err
+			return false, why, err
 		}
 		switch {
 		case !out:
 		case path == real:
-			at = here
+			here = true
 		default:
-			return nowhere, fmt.Sprintf("branch %s is checked out in %s, not in %s: switch that checkout to another branch, "+
+			return false, fmt.Sprintf("branch %s is checked out in %s, not in %s: switch that checkout to another branch, "+
 				"or run git merge there",
 				short(branch), path, real), nil
 		}
 	}
-	return at, "", nil
+	return here, "", nil
 }
 
 // inTheMiddle names an operation on the branch that a person has begun in a checkout and not

@@ -31,8 +31,8 @@ func TestWhereWhileWorktreesAreMoved(t *testing.T) {
 		added <- err
 	}()
 	for looks := 1; ; looks++ {
-		if at, why, err := whereIs(t.Context(), repo, "refs/heads/main", p.dir); at != here || why != "" || err != nil {
-			t.Fatalf("look %d: %v %q %v", looks, at, why, err)
+		if here, why, err := isHere(t.Context(), repo, "refs/heads/main", p.dir); !here || why != "" || err != nil {
+			t.Fatalf("look %d: %v %q %v", looks, here, why, err)
 		}
 		select {
 		case err := <-added:
