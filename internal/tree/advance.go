@@ -299,12 +299,9 @@ func above(path string, paths map[string]bool) string {
 
 // unstaged removes changes at, above or below paths that a person has staged.
 func unstaged(changes []git.Change, staged git.Staged) []git.Change {
-	skip := map[string]bool{}
+	skip, under := map[string]bool{}, map[string]bool{}
 	for _, p := range staged.Paths {
 		skip[p] = true
-	}
-	under := map[string]bool{}
-	for _, p := range staged.Paths {
 		for i := range len(p) {
 			if p[i] == '/' {
 				under[p[:i]] = true
@@ -340,14 +337,8 @@ func (a Advance) putBack(ctx context.Context, repo *git.Repo, changes []git.Chan
 	if err != nil {
 		return err
 	}
-	var back []git.Change
-	for _, c := range changes {
-		if !slices.Contains(s.Old, c) {
-			c.Old, c.New, c.OldID, c.NewID = c.New, c.Old, c.NewID, c.OldID
-			back = append(back, c)
-		}
-	}
-	if err := repo.WriteFiles(ctx, a.Top, back); err != nil {
+	begun := slices.DeleteFunc(slices.Clone(changes), func(c git.Change) bool { return slices.Contains(s.Old, c) })
+	if err := repo.WriteFiles(ctx, a.Top, turned(begun)); err != nil {
 		return fmt.Errorf("files in %s are half written: %s: run git restore on those that the branch has, remove the "+
 			"others, and try again: %w",
 			a.Top, some(s.Other), err)
