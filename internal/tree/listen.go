@@ -56,13 +56,10 @@ func (p Private) Commits(ctx context.Context, inside Inside, branch string, all 
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	args := []string{"rev-list", "--header", "--topo-order", "--ignore-missing", "--max-count=" + strconv.Itoa(most+1)}
-	switch {
-	case all:
+	if all {
 		args = append(args, "--all")
-	default:
-		if args = append(args, "HEAD"); branch != "" {
-			args = append(args, "--glob="+oneRef(branch))
-		}
+	} else if args = append(args, "HEAD"); branch != "" {
+		args = append(args, "--glob="+oneRef(branch))
 	}
 	var in strings.Builder
 	for _, sha := range append([]string{p.Base}, before...) {

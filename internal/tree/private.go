@@ -99,7 +99,7 @@ func (p Private) head() (string, error) {
 	if !symbolic {
 		return text, nil
 	}
-	if !filepath.IsLocal(ref) || !strings.HasPrefix(ref, branchRefs) {
+	if !filepath.IsLocal(ref) || !strings.HasPrefix(ref, headRefs) {
 		return "", fmt.Errorf("HEAD is at %.80q", ref)
 	}
 	data, _, err = atomicfile.OpenRegular(p.Dir, filepath.FromSlash(ref), maxHead)
@@ -120,9 +120,6 @@ func (p Private) head() (string, error) {
 	}
 	return "", err
 }
-
-// branchRefs is the folder of branches.
-const branchRefs = "refs/heads/"
 
 // Remove removes a folder that an agent could write to, even if the agent made parts of it
 // unreadable.

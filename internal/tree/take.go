@@ -262,9 +262,8 @@ func (f Folder) look(ctx context.Context) (Looked, error) {
 	if err != nil {
 		return Looked{}, err
 	}
-	own := f.Own
 	pass := func(dir string) bool {
-		return slices.Contains(linked, filepath.Join(f.Top, filepath.FromSlash(dir))) || slices.Contains(own, dir)
+		return slices.Contains(linked, filepath.Join(f.Top, filepath.FromSlash(dir))) || slices.Contains(f.Own, dir)
 	}
 	l, err := Walk(ctx, f.Top, pass, f.Law)
 	if _, no := os.Lstat(filepath.Join(f.Top, ".git")); no == nil && f.Repo.Plain() {
