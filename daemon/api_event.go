@@ -69,58 +69,36 @@ func (n *intake) actor(d Do) engine.Actor {
 func requested(kind string, raw json.RawMessage, by engine.Actor) (engine.Event, error) {
 	switch kind {
 	case engine.Claimed{}.EventKind():
-		var ev engine.Claimed
-		err := json.Unmarshal(raw, &ev)
-		ev.By = by
-		return ev, badEvent(kind, err)
+		return submitted(raw, func(ev *engine.Claimed) { ev.By = by })
 	case engine.PauseRequested{}.EventKind():
-		var ev engine.PauseRequested
-		err := json.Unmarshal(raw, &ev)
-		ev.By = by
-		return ev, badEvent(kind, err)
+		return submitted(raw, func(ev *engine.PauseRequested) { ev.By = by })
 	case engine.ResumeRequested{}.EventKind():
-		var ev engine.ResumeRequested
-		err := json.Unmarshal(raw, &ev)
-		ev.By = by
-		return ev, badEvent(kind, err)
+		return submitted(raw, func(ev *engine.ResumeRequested) { ev.By = by })
 	case engine.AbortRequested{}.EventKind():
-		var ev engine.AbortRequested
-		err := json.Unmarshal(raw, &ev)
-		ev.By = by
-		return ev, badEvent(kind, err)
+		return submitted(raw, func(ev *engine.AbortRequested) { ev.By = by })
 	case engine.RetryRequested{}.EventKind():
-		var ev engine.RetryRequested
-		err := json.Unmarshal(raw, &ev)
-		ev.By = by
-		return ev, badEvent(kind, err)
+		return submitted(raw, func(ev *engine.RetryRequested) { ev.By = by })
 	case engine.NoteGiven{}.EventKind():
-		var ev engine.NoteGiven
-		err := json.Unmarshal(raw, &ev)
-		ev.By = by
-		return ev, badEvent(kind, err)
+		return submitted(raw, func(ev *engine.NoteGiven) { ev.By = by })
 	case engine.TakeoverRequested{}.EventKind():
-		var ev engine.TakeoverRequested
-		err := json.Unmarshal(raw, &ev)
-		ev.By = by
-		return ev, badEvent(kind, err)
+		return submitted(raw, func(ev *engine.TakeoverRequested) { ev.By = by })
 	case engine.HandbackRequested{}.EventKind():
-		var ev engine.HandbackRequested
-		err := json.Unmarshal(raw, &ev)
-		ev.By = by
-		return ev, badEvent(kind, err)
+		return submitted(raw, func(ev *engine.HandbackRequested) { ev.By = by })
 	case engine.DisarmRequested{}.EventKind():
-		var ev engine.DisarmRequested
-		err := json.Unmarshal(raw, &ev)
-		ev.By = by
-		return ev, badEvent(kind, err)
+		return submitted(raw, func(ev *engine.DisarmRequested) { ev.By = by })
 	case engine.Fired{}.EventKind():
-		var ev engine.Fired
-		err := json.Unmarshal(raw, &ev)
-		ev.By, ev.Trusted, ev.Armed = by, false, 0
-		return ev, badEvent(kind, err)
+		return submitted(raw, func(ev *engine.Fired) { ev.By, ev.Trusted, ev.Armed = by, false, 0 })
 	default:
 		return nil, asked("event %q cannot be asked for", kind)
 	}
+}
+
+// submitted returns an event as it was submitted, except what set sets.
+func submitted[E engine.Event](raw json.RawMessage, set func(*E)) (engine.Event, error) {
+	var ev E
+	err := json.Unmarshal(raw, &ev)
+	set(&ev)
+	return ev, badEvent(ev.EventKind(), err)
 }
 
 func badEvent(kind string, err error) error {
