@@ -70,18 +70,11 @@ func (c *Client) ask(ctx context.Context, method, path string, body, into any) e
 		}
 		rd = bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://sluice"+path, rd)
+	res, err := c.send(ctx, method, path, rd)
 	if err != nil {
 		return err
 	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return c.plain(err)
-	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return refusal(res)
-	}
 	if into == nil {
 		return nil
 	}
@@ -95,13 +88,22 @@ func (c *Client) ask(ctx context.Context, method, path string, body, into any) e
 	return json.Unmarshal(raw.Bytes(), into)
 }
 
-// plain removes the HTTP client's prefix from an error.
-func (c *Client) plain(err error) error {
+// send makes one request. The caller closes the body of the answer.
+func (c *Client) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://sluice"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.http.Do(req)
 	var ue *url.Error
 	if errors.As(err, &ue) {
-		return ue.Err
+		return nil, ue.Err // without the HTTP client's prefix
 	}
-	return err
+	if err == nil && res.StatusCode != http.StatusOK {
+		defer res.Body.Close()
+		return nil, refusal(res)
+	}
+	return res, err
 }
 
 func refusal(res *http.Response) error {
@@ -212,18 +214,11 @@ func (c *Client) Facts(ctx context.Context, run string, from int64, follow bool,
 	if follow {
 		q.Set("follow", "1")
 	}
-	req, err := http.NewRequestWithContext(ctx, "GET", "http://sluice/v1/facts?"+q.Encode(), nil)
+	res, err := c.send(ctx, "GET", "/v1/facts?"+q.Encode(), nil)
 	if err != nil {
 		return err
 	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return c.plain(err)
-	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return refusal(res)
-	}
 	sc := bufio.NewScanner(res.Body)
 	sc.Buffer(nil, journal.MaxLineBytes)
 	for sc.Scan() {
