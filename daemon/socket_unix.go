@@ -90,7 +90,7 @@ func (l *peerListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		uid, err := peerUID(c.(*net.UnixConn))
+		uid, err := peerOf(c.(*net.UnixConn))
 		if err == nil && (uid == l.uid || uid == 0) {
 			return c, nil
 		}
@@ -98,14 +98,13 @@ func (l *peerListener) Accept() (net.Conn, error) {
 	}
 }
 
-func control(c syscall.Conn, fn func(fd int) error) error {
+// peerOf returns the user at the other end of the connection.
+func peerOf(c syscall.Conn) (uid int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var inner error
-	if err := raw.Control(func(fd uintptr) { inner = fn(int(fd)) }); err != nil {
-		return err
-	}
-	return inner
+	err = raw.Control(func(fd uintptr) { uid, inner = peerUID(int(fd)) })
+	return uid, errors.Join(err, inner)
 }
