@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -96,11 +97,9 @@ func (x *exporter) end() {
 	close(x.ending)
 	x.wake()
 	x.mu.Unlock()
-	most := time.NewTimer(landMost)
-	defer most.Stop()
 	select {
 	case <-x.done:
-	case <-most.C:
+	case <-time.After(landMost):
 		x.log.Warn().Str("repo",
 			x.root).Msg("the audit export does not come to an end; the next start adds what is missing")
 	}
@@ -211,7 +210,10 @@ func (x *exporter) work() {
 		if x.lost > 0 {
 			pause = exportAgain
 		}
-		x.pause(pause)
+		select {
+		case <-x.ending: // no more are given
+		case <-time.After(pause):
+		}
 		x.mu.Lock()
 		in, behind, last := x.in, x.behind, x.last
 		x.in, x.behind = nil, false
@@ -228,16 +230,6 @@ func (x *exporter) work() {
 			x.close()
 			return
 		}
-	}
-}
-
-// pause waits, but not once no more records are given.
-func (x *exporter) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-x.ending:
-	case <-timer.C:
 	}
 }
 
@@ -310,10 +302,7 @@ func (x *exporter) take(rec journal.Record) {
 		if h.Kind == "run_started" && h.Child == nil {
 			x.flows[h.Run] = h.Workflow
 		}
-		flow, ok := x.flows[h.Run]
-		if !ok {
-			flow = workflowOf(h.Run)
-		}
+		flow := cmp.Or(x.flows[h.Run], workflowOf(h.Run))
 		line := journal.Line{Seq: rec.Seq, N: n, At: rec.At, Fact: fact, Sum: rec.Sum}
 		if audited(h.Kind) {
 			x.add(ExportName(flow), line)

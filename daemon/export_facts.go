@@ -98,10 +98,6 @@ func KeepWorkflow(workflow string) journal.Keep {
 		if h.Run = topOf(h.Run, flows); h.Kind == "run_started" && h.Child == nil {
 			flows[h.Run] = h.Workflow
 		}
-		flow, ok := flows[h.Run]
-		if !ok {
-			flow = workflowOf(h.Run)
-		}
-		return flow == workflow
+		return cmp.Or(flows[h.Run], workflowOf(h.Run)) == workflow
 	}
 }
