@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/user"
 	"strconv"
 
@@ -216,7 +217,7 @@ func roundOf(st *engine.State, ev engine.Answered) (n int) {
 func username() string {
 	u, err := user.Current()
 	if err != nil {
-		return "uid " + strconv.Itoa(uid())
+		return "uid " + strconv.Itoa(os.Getuid())
 	}
 	return u.Username
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
@@ -114,7 +115,7 @@ func answer(w http.ResponseWriter, req *http.Request, fn func(*http.Request) (an
 
 func (a api) ping(*http.Request) (any, error) {
 	opt := &a.r.opt
-	return Ping{PID: pid(), Version: opt.Version, Root: opt.Root, Started: a.r.began}, nil
+	return Ping{PID: os.Getpid(), Version: opt.Version, Root: opt.Root, Started: a.r.began}, nil
 }
 
 func (a api) spec(req *http.Request) (any, error) {

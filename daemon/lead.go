@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -182,7 +183,7 @@ func (r *Repo) brought(ctx context.Context) (batch []item) {
 // say.
 func standbyHandler(f *follower) http.Handler {
 	opt, mux := f.opt, http.NewServeMux()
-	ping := Ping{PID: pid(), Version: opt.Version, Root: opt.Root, Started: time.Now()}
+	ping := Ping{PID: os.Getpid(), Version: opt.Version, Root: opt.Root, Started: time.Now()}
 	handle(mux, "GET /v1/ping", func(*http.Request) (any, error) { return ping, nil })
 	read := func(pattern string, fn func(*http.Request, *Reader) (any, error)) {
 		handle(mux, pattern, func(req *http.Request) (out any, err error) {

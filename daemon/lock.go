@@ -64,7 +64,7 @@ func TakeLock(state string) (*Lock, error) {
 // different state folders, or with one that was moved away, would both serve the repo. If the
 // folder is missing or its file system has no locks, there is no lock.
 func lockRepo(dir string) (*Lock, error) {
-	f, err := lockFolder(dir)
+	f, err := lockDir(dir)
 	if errors.Is(err, errBusy) {
 		return nil, &Held{Dir: filepath.Dir(dir), Repo: true}
 	}

@@ -11,9 +11,6 @@ import (
 	"sluice/internal/fault"
 )
 
-// lockFolder locks a folder in the repo.
-func lockFolder(dir string) (*os.File, error) { return lockDir(dir) }
-
 // mayWrite reports whether this process may change the contents of dir.
 func mayWrite(dir string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK, unix.AT_EACCESS) == nil

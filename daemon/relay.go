@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -122,10 +120,8 @@ func passOn(req *http.Request, f *follower) (Done, error) {
 			return Done{}, err
 		}
 	}
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails
 	level, _ := opt.World.Level(runOf(d.Event))
-	return say(req.Context(), opt.Lead, word{ID: hex.EncodeToString(id[:]), From: opt.Lead.Report().Machine,
+	return say(req.Context(), opt.Lead, word{ID: journal.NewID(), From: opt.Lead.Report().Machine,
 		Who: username(), Trust: level, Do: d})
 }
 

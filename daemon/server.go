@@ -31,9 +31,6 @@ const (
 	startMost  = time.Second
 )
 
-func pid() int { return os.Getpid() }
-func uid() int { return os.Getuid() }
-
 func digestOf(source string) string {
 	sum := sha256.Sum256([]byte(source))
 	return hex.EncodeToString(sum[:])
@@ -195,7 +192,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	handle(mux, "GET /v1/ping", func(*http.Request) (any, error) {
-		p := Ping{PID: pid(), Version: s.opt.Version, Started: s.began}
+		p := Ping{PID: os.Getpid(), Version: s.opt.Version, Started: s.began}
 		for _, h := range s.States() {
 			p.Repos = append(p.Repos, h.Root)
 		}
