@@ -1,7 +1,6 @@
 package watcher
 
 import (
-	"container/heap"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -242,10 +241,15 @@ func (m *memory) list(path string, now time.Time, trust bool) (names []string, m
 }
 
 // read lists the folder d at path: the first maxListed names after the last one returned. It never
-// keeps more names than that.
+// keeps more than twice as many.
 func (m *memory) read(d *os.File, path string) error {
-	var kept maxHeap
+	var kept []string
 	m.beyond = false
+	cut := func() {
+		if slices.Sort(kept); len(kept) > maxListed {
+			kept, m.beyond = slices.Delete(kept, maxListed, len(kept)), true
+		}
+	}
 	swept := 0
 	for {
 		entries, err := d.ReadDir(listBatch)
@@ -261,10 +265,8 @@ func (m *memory) read(d *os.File, path string) error {
 			if e.IsDir() || name <= m.after {
 				continue
 			}
-			heap.Push(&kept, name)
-			if len(kept) > maxListed {
-				heap.Pop(&kept)
-				m.beyond = true
+			if kept = append(kept, name); len(kept) == 2*maxListed {
+				cut()
 			}
 		}
 		if errors.Is(err, io.EOF) || err == nil && len(entries) < listBatch {
@@ -274,7 +276,7 @@ func (m *memory) read(d *os.File, path string) error {
 			return err
 		}
 	}
-	slices.Sort(kept)
+	cut()
 	m.ahead = kept
 	return nil
 }
@@ -304,21 +306,5 @@ func sweep(dir, name string) {
 	if err != nil || !st.Mode.IsRegular() || time.Since(st.ModTime) < staleCookie {
 		return
 	}
-	if err := os.Remove(filepath.Join(dir, name)); err != nil {
-		_ = err // Harmless: no scan reads it.
-	}
-}
-
-// maxHeap has the greatest name on top.
-type maxHeap []string
-
-func (h maxHeap) Len() int           { return len(h) }
-func (h maxHeap) Less(i, j int) bool { return h[i] > h[j] }
-func (h maxHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *maxHeap) Push(x any)        { *h = append(*h, x.(string)) }
-func (h *maxHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
+	_ = os.Remove(filepath.Join(dir, name)) // if it stays, no scan reads it
 }
