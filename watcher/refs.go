@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/internal/git"
@@ -85,9 +86,7 @@ func (r *RefWatch) arm() {
 			r.w.mu.Unlock()
 		}
 		// Adding it again is harmless, and restores a watch that went with its folder.
-		if err := r.w.source.Add(dir); err != nil {
-			continue
-		}
+		_ = r.w.source.Add(dir)
 	}
 	r.dirs = wanted
 }
@@ -95,17 +94,10 @@ func (r *RefWatch) arm() {
 func (w *Watcher) dropRefDir(dir string, r *RefWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var rest []*RefWatch
-	for _, other := range w.refDirs[dir] {
-		if other != r {
-			rest = append(rest, other)
-		}
-	}
-	if len(rest) == 0 {
+	w.refDirs[dir] = slices.DeleteFunc(w.refDirs[dir], func(other *RefWatch) bool { return other == r })
+	if len(w.refDirs[dir]) == 0 {
 		delete(w.refDirs, dir)
-		return
 	}
-	w.refDirs[dir] = rest
 }
 
 // refDirs returns the folders of a git folder that a commit, a new branch or a new worktree writes
@@ -121,13 +113,12 @@ func refDirs(common string) map[string]bool {
 	add(filepath.Join(common, "reftable"))
 	trees := filepath.Join(common, "worktrees")
 	add(trees)
-	if entries, err := os.ReadDir(trees); err == nil {
-		for _, e := range entries {
-			add(filepath.Join(trees, e.Name()))
-			add(filepath.Join(trees, e.Name(), "logs"))
-		}
+	entries, _ := os.ReadDir(trees) // there may be none
+	for _, e := range entries {
+		add(filepath.Join(trees, e.Name()))
+		add(filepath.Join(trees, e.Name(), "logs"))
 	}
-	err := filepath.WalkDir(filepath.Join(common, "refs"), func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(filepath.Join(common, "refs"), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || len(dirs) >= maxRefDirs:
 			return fs.SkipAll
@@ -136,9 +127,6 @@ func refDirs(common string) map[string]bool {
 		}
 		return nil
 	})
-	if err != nil {
-		return dirs
-	}
 	return dirs
 }
 
