@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -214,13 +215,18 @@ func (x *Inbox) letGo(boxes []box) {
 
 // holdsFile reports whether a folder contains anything but folders.
 func holdsFile(dir string) bool {
+	return slices.ContainsFunc(entriesOf(dir, maxEntries), func(e os.DirEntry) bool { return !e.IsDir() })
+}
+
+// entriesOf returns at most `most` entries of a folder; what could be read counts.
+func entriesOf(dir string, most int) []os.DirEntry {
 	f, err := atomicfile.OpenDir(dir)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer f.Close()
-	entries, _ := f.ReadDir(maxEntries) // what was read counts
-	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() })
+	entries, _ := f.ReadDir(most)
+	return entries
 }
 
 // Watched reports whether a folder is watched.
@@ -256,7 +262,7 @@ func (x *Inbox) strays(live []string) []string {
 			continue
 		}
 		others = true
-		if holdsFiles(filepath.Join(x.Signals(), name)) {
+		if len(entriesOf(filepath.Join(x.Signals(), name), 1)) > 0 {
 			out = append(out, name)
 		}
 	}
@@ -264,16 +270,6 @@ func (x *Inbox) strays(live []string) []string {
 		x.noStrays, x.liveThen = st, len(live)
 	}
 	return out
-}
-
-func holdsFiles(dir string) bool {
-	f, err := atomicfile.OpenDir(dir)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	names, _ := f.Readdirnames(1) // one is enough
-	return len(names) > 0
 }
 
 const (
@@ -322,19 +318,13 @@ func (x *Inbox) Expect(j job.Job) {
 // release ends the watch of folders that nothing waits for any more.
 func (x *Inbox) release(boxes []box) {
 	x.mu.Lock()
-	var idle []string
-	awaited := make(map[string]bool, len(boxes))
-	for _, b := range boxes {
-		awaited[b.path] = true
-	}
-	for dir := range x.watched {
-		if !awaited[dir] {
-			idle = append(idle, dir)
-		}
-	}
+	idle := maps.Clone(x.watched)
 	x.mu.Unlock()
+	for _, b := range boxes {
+		delete(idle, b.path)
+	}
 	x.untrouble(boxes)
-	for _, dir := range idle {
+	for dir := range idle {
 		x.unwatch(dir)
 		if filepath.Dir(dir) == x.Signals() {
 			_ = os.Remove(dir) // of an ended run: removed if it is empty

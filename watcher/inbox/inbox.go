@@ -61,7 +61,6 @@ type Inbox struct {
 	layout.Layout
 	*health.Notes
 	opt   Options
-	inbox string // .workflow/signals
 	hints chan struct{}
 
 	one      sync.Mutex      // held by a scan; guards the next two
@@ -79,14 +78,14 @@ type Inbox struct {
 
 // New creates the inbox of a repo if it is missing, and watches it. End the watch with Unwatch.
 func New(o Options) (*Inbox, error) {
-	x := &Inbox{Layout: o.Layout, Notes: o.Notes, opt: o, inbox: o.Layout.Signals(), hints: make(chan struct{}, 1),
+	x := &Inbox{Layout: o.Layout, Notes: o.Notes, opt: o, hints: make(chan struct{}, 1),
 		watched: map[string]bool{},
 		hinted:  map[string]bool{}, places: map[string]string{}, placed: map[string][]string{},
 		private: map[string]privateBox{}, dropped: map[string]int{}}
 	if err := x.MakeBelow(".workflow/signals", 0o755); err != nil {
 		o.Logf("the inbox could not be made: %v", err)
 	}
-	return x, x.watch(x.inbox)
+	return x, x.watch(x.Signals())
 }
 
 // Unwatch ends the watch of all folders.
