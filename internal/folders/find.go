@@ -146,12 +146,7 @@ func (x *finds) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.
 	}
 	head := b.Head
 	from, goesOn, join := x.startOf(j, st, head, r)
-	for _, w := range j.Works {
-		if w.Passed && w.Upstream && w.Tree != j.Attempt.Tree {
-			join = append(join, x.workTaken(w))
-		}
-	}
-	s := tree.Start{From: from, Join: slices.DeleteFunc(join, func(in tree.Joining) bool { return in.Commit == "" })}
+	s := tree.Start{From: from, Join: x.withOthers(j, join)}
 	mine := append(slices.Clone(b.Lists), r.Written...)
 	s.Ours = func(file string) bool { return slices.Contains(mine, file) }
 	s.Keep = r.Work.same(ofJob(j, st.ID)) // of an attempt that was not taken
@@ -196,6 +191,16 @@ func (x *finds) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.
 	}
 	b.Head = from
 	return nil
+}
+
+// withOthers adds to what an attempt joins the passed work of other folders before it.
+func (x *finds) withOthers(j job.Job, join []tree.Joining) []tree.Joining {
+	for _, w := range j.Works {
+		if w.Passed && w.Upstream && w.Tree != j.Attempt.Tree {
+			join = append(join, x.workTaken(w))
+		}
+	}
+	return slices.DeleteFunc(join, func(in tree.Joining) bool { return in.Commit == "" })
 }
 
 func (x *finds) workTaken(w job.Work) tree.Joining {

@@ -101,12 +101,7 @@ func (x *places) ofPassed(j job.Job, of attemptOf) bool {
 // hasJoined refuses to look at the run's worktree while passed work of parallel steps is missing in
 // it: a step that works there merges it.
 func (x *places) hasJoined(ctx context.Context, j job.Job, from string, join []tree.Joining) error {
-	for _, w := range j.Works {
-		if w.Passed && w.Upstream && w.Tree != j.Attempt.Tree {
-			join = append(join, x.workTaken(w))
-		}
-	}
-	for _, other := range slices.DeleteFunc(join, func(o tree.Joining) bool { return o.Commit == "" }) {
+	for _, other := range x.withOthers(j, join) {
 		in, err := x.opt.Git.Descends(ctx, from, other.Commit)
 		if err != nil {
 			return err
