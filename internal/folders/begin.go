@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
@@ -231,15 +232,7 @@ func (x *places) ours(ctx context.Context, real string) bool {
 		return false
 	}
 	trees, err := x.opt.Git.Worktrees(ctx)
-	if err != nil {
-		return false
-	}
-	for _, t := range trees {
-		if layout.Inside(t.Path, real) {
-			return true
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(trees, func(t git.Worktree) bool { return layout.Inside(t.Path, real) })
 }
 
 // Trees returns the checkout key of each existing worktree of the spec: "." for the root's own, and

@@ -3,7 +3,6 @@ package folders
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -185,9 +184,12 @@ func (x *finds) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.
 		return nil
 	}
 	// An unheld agent has committed on the branch what did not pass.
-	if _, why, err := (tree.Advance{Branch: b.On, From: b.Head, To: from, Top: b.Top}).Do(ctx,
-		x.opt.Git); err != nil || why != "" {
-		return errors.Join(err, unreadyIf(why))
+	_, why, err := tree.Advance{Branch: b.On, From: b.Head, To: from, Top: b.Top}.Do(ctx, x.opt.Git)
+	if err == nil && why != "" {
+		err = job.Unready("%s", why)
+	}
+	if err != nil {
+		return err
 	}
 	b.Head = from
 	return nil
@@ -209,13 +211,6 @@ func (x *finds) workTaken(w job.Work) tree.Joining {
 		return tree.Joining{}
 	}
 	return tree.Joining{Commit: c.Taken.Commit, Found: c.Found}
-}
-
-func unreadyIf(why string) error {
-	if why == "" {
-		return nil
-	}
-	return job.Unready("%s", why)
 }
 
 // startOf returns the commit from which an attempt in the run's own worktree begins, whether it

@@ -18,8 +18,9 @@ const maxSpecFile = 128 << 10
 // FirstLaunch creates the folder of a run, with a copy of its spec, and runs/last. Its folder of files is
 // made last: where that is, the rest was made before.
 func (x *Folders) FirstLaunch(j job.Job) error {
-	if c := j.RunInfo.Child; c != nil {
-		if err := x.firstOfChild(j, c); err != nil {
+	if c := j.RunInfo.Child; c != nil && c.Task != "" {
+		task := append([]byte(tasks.Shown(c.Body)), '\n')
+		if err := x.WriteFile(x.RunDir(j.Run)+"/"+layout.TaskName, task); err != nil {
 			return err
 		}
 	}
@@ -92,13 +93,6 @@ func newer(a, b string) bool {
 	wa, na := layout.NumberOf(a)
 	wb, nb := layout.NumberOf(b)
 	return wa == wb && na > nb
-}
-
-func (x *Folders) firstOfChild(j job.Job, c *engine.ChildOf) error {
-	if c.Task == "" {
-		return nil
-	}
-	return x.WriteFile(x.RunDir(j.Run)+"/"+layout.TaskName, append([]byte(tasks.Shown(c.Body)), '\n'))
 }
 
 // PlaceChild records the folder of a child run, before anything is created there.
