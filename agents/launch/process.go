@@ -13,6 +13,7 @@ import (
 	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -309,12 +310,24 @@ func marked(out *engine.Exit, pidFile string) {
 	if _, err := os.Lstat(pidFile + layout.IdleMark); err == nil {
 		out.Idle = true
 	}
-	if day := dayOfMark(pidFile); day != "" {
+	if day := strings.TrimSpace(markOf(pidFile, dayMark)); day != "" {
 		*out = waitsForDay(*out, day, "the day's budget is used up")
 	}
-	if why := roomOfMark(pidFile); why != "" {
+	if why := markOf(pidFile, roomMark); why != "" {
 		out.Class, out.Why = engine.ClassWork, why
 	}
+}
+
+// maxMark limits what a mark contains, in bytes.
+const maxMark = 1 << 10
+
+// markOf returns what a mark beside a pid file contains; "" = there is none.
+func markOf(pidFile, mark string) string {
+	data, _, err := atomicfile.OpenRegular(filepath.Dir(pidFile), filepath.Base(pidFile)+mark, maxMark)
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }
 
 // endingMost is how long the machine may take to shut down. It stops processes in no order: an
@@ -342,25 +355,8 @@ func (ls *Launches) forgive(x *engine.Exit, began, over time.Time) {
 // signalOf returns the signal of a sandbox's exit code; "" for any other code. The numbers are
 // those that signal(7) gives for x86 and ARM.
 func signalOf(code int) string {
-	switch code - 128 {
-	case 3:
-		return "SIGQUIT"
-	case 4:
-		return "SIGILL"
-	case 6:
-		return "SIGABRT"
-	case 7:
-		return "SIGBUS"
-	case 8:
-		return "SIGFPE"
-	case 9:
-		return "SIGKILL"
-	case 11:
-		return "SIGSEGV"
-	case 15:
-		return "SIGTERM"
-	}
-	return ""
+	return map[int]string{3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
+		11: "SIGSEGV", 15: "SIGTERM"}[code-128]
 }
 
 // leaveHome removes the private home of a judge's ended launch. What cannot be removed goes with

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"sluice/internal/atomicfile"
 	"sluice/internal/layout"
 	"sluice/internal/text"
 )
@@ -18,7 +17,6 @@ import (
 const roomMark = ".room"
 
 const (
-	maxRoomMark = 1 << 10
 	// roomPace is how often free disk space is checked.
 	roomPace = time.Second
 	// roomWalk is the longest time between two walks, except where a walk is slow: see roomShare.
@@ -77,7 +75,7 @@ func (r *room) over() string {
 	r.free, r.next = free, time.Now().Add(max(roomWalk, roomShare*time.Since(began)))
 	if err != nil {
 		return fmt.Sprintf("it was ended: what the private homes and git folders of its run have on the disk cannot be "+
-			"counted: %s", text.Clip(err.Error(), maxRoomMark/2))
+			"counted: %s", text.Clip(err.Error(), maxMark/2))
 	}
 	if has <= r.bound {
 		return ""
@@ -117,12 +115,4 @@ func usedIn(dirs []string) (bytes int64, err error) {
 		}
 	}
 	return bytes, nil
-}
-
-func roomOfMark(pidFile string) string {
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(pidFile), filepath.Base(pidFile)+roomMark, maxRoomMark)
-	if err != nil {
-		return ""
-	}
-	return string(data)
 }

@@ -2,16 +2,13 @@ package launch
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"sluice/agents"
 	"sluice/agents/program"
 	"sluice/engine"
-	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 )
 
@@ -264,14 +261,6 @@ func waitsForDay(x engine.Exit, day, why string) engine.Exit {
 // dayMark ends the name of the mark, beside a pid file, of a launch that the day's budget ended.
 // The mark contains the day.
 const dayMark = ".day"
-
-func dayOfMark(pidFile string) string {
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(pidFile), filepath.Base(pidFile)+dayMark, 64)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(data))
-}
 
 // meterPace is how often an agent's cost so far is read.
 const meterPace = time.Second
