@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/journal"
 )
 
@@ -87,9 +88,7 @@ func (s *Server) host(root string) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	h := &hosted{root: root, cancel: cancel, tried: make(chan struct{}), done: make(chan struct{})}
 	s.repos[root] = h
-	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
+	s.wg.Go(func() {
 		defer close(h.done)
 		defer cancel()
 		pause := answerPause
@@ -109,13 +108,10 @@ func (s *Server) host(root string) {
 			if s.note(h, nil, why) {
 				s.opt.Log.Error().Str("repo", h.root).Str("why", why).Msg("this repo is not served")
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
+			health.Wait(ctx, pause)
 			pause = min(2*pause, reopenEvery)
 		}
-	}()
+	})
 }
 
 func (s *Server) serveOnce(ctx context.Context, h *hosted) error {

@@ -90,18 +90,15 @@ func (x *Cage) behind(do func()) {
 	x.mu.Lock()
 	closed := x.closed
 	if !closed {
-		x.chores.Add(1)
+		x.chores.Go(func() {
+			yieldToAll()
+			do()
+		})
 	}
 	x.mu.Unlock()
 	if closed {
 		do()
-		return
 	}
-	go func() {
-		defer x.chores.Done()
-		yieldToAll()
-		do()
-	}()
 }
 
 func (x *Cage) gitDirOf(key string) string {

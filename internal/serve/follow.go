@@ -11,6 +11,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/alarm"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/settings"
 	"sluice/internal/workspace"
 	"sluice/watcher"
@@ -61,12 +62,7 @@ func (s *liveSettings) look(pass settings.Pass, now time.Time, hinted bool) (soo
 // fresh reads settings whose change no event reported, before a launch: for example, a folder above them
 // was renamed or mounted over. It waits until the files are complete.
 func (s *liveSettings) fresh(ctx context.Context) {
-	for s.reread(settings.Pass{}, time.Now()) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(settings.Settle):
-		}
+	for s.reread(settings.Pass{}, time.Now()) && health.Wait(ctx, settings.Settle) {
 	}
 }
 

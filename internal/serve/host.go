@@ -13,6 +13,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/layout"
 	"sluice/internal/workspace"
 	"sluice/journal"
@@ -92,13 +93,8 @@ func (h *Host) Settle(s workspace.Service) {
 	defer cancel()
 	for {
 		st, err := s.Status(ctx, "")
-		if err != nil || st.Notices == 0 {
+		if err != nil || st.Notices == 0 || !health.Wait(ctx, hostPause) {
 			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(hostPause):
 		}
 	}
 }
@@ -129,11 +125,9 @@ func (h *Host) Quiet(ctx context.Context, run string) error {
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !health.Wait(ctx, abortPace) {
 			return fault.Failed("the next process that serves the repo (`sluice run`, `sluice daemon`) ends the rest",
 				"%s is aborted, but not all of it has ended: %s", run, context.Cause(ctx))
-		case <-time.After(abortPace):
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/health"
 	"sluice/internal/settings"
 	"sluice/internal/world"
 	"sluice/notify"
@@ -117,13 +118,8 @@ func (s *liveSettings) alarm(ctx context.Context, title, text string) {
 	n := notify.Notice{Kind: notify.KindInfo, Title: title, Body: text, Urgency: notify.UrgencyCritical}
 	for range alarmTries {
 		failed := slices.ContainsFunc(s.tell().Send(ctx, n), func(r notify.Result) bool { return !r.OK })
-		if !failed || ctx.Err() != nil {
+		if !failed || !health.Wait(ctx, alarmPause) {
 			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(alarmPause):
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/daemon"
+	"sluice/internal/health"
 	"sluice/internal/render"
 )
 
@@ -77,7 +78,7 @@ func (f *follower) run(ctx context.Context) {
 				}
 			}
 		}
-		pause(ctx, reposEvery)
+		health.Wait(ctx, reposEvery)
 	}
 }
 
@@ -99,9 +100,9 @@ func (f *follower) repo(ctx context.Context, root string) {
 		if served || err != nil {
 			f.send(repoLost{root, why})
 		}
-		pause(ctx, againAfter)
+		health.Wait(ctx, againAfter)
 		for try := 1; ctx.Err() == nil && !f.host.Served(ctx, root) && (err == nil || try < triesMost); try++ {
-			pause(ctx, againAfter)
+			health.Wait(ctx, againAfter)
 		}
 	}
 }
@@ -143,8 +144,8 @@ func (f *follower) view(ctx context.Context, root string, v View, served bool) e
 // refresh asks for changes until the stream of facts ends.
 func (f *follower) refresh(ctx context.Context, root string, v View, ch *changes, ended <-chan struct{},
 	newest string) error {
-	health := time.NewTicker(healthEvery)
-	defer health.Stop()
+	unwell := time.NewTicker(healthEvery)
+	defer unwell.Stop()
 	for {
 		var runs []string
 		select {
@@ -152,10 +153,10 @@ func (f *follower) refresh(ctx context.Context, root string, v View, ch *changes
 			return ctx.Err()
 		case <-ended:
 			return nil
-		case <-health.C:
+		case <-unwell.C:
 			runs = []string{newest}
 		case <-ch.news:
-			pause(ctx, gatherFor)
+			health.Wait(ctx, gatherFor)
 			var facts []daemon.Line
 			if runs, facts = ch.give(); len(facts) > 0 {
 				f.send(factsSeen(facts))
@@ -250,13 +251,4 @@ func (c *changes) give() ([]string, []daemon.Line) {
 	runs := slices.Collect(maps.Keys(c.runs))
 	clear(c.runs)
 	return runs, slices.Clone(c.facts)
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
