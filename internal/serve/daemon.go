@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"syscall"
 
 	"github.com/rs/zerolog"
 
@@ -69,7 +70,7 @@ func Daemon(ctx context.Context, o Options) error {
 // reloadOn reads settings and repos again on each SIGHUP.
 func reloadOn(ctx context.Context, con *console.Console, srv *daemon.Server, log zerolog.Logger) {
 	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, reloadSignals()...)
+	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	for {
 		select {

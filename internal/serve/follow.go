@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -117,10 +118,7 @@ func (w *Parts) faulty(s *liveSettings, err error) (tell bool) {
 		delete(w.faults, s)
 		return false
 	}
-	tell = true
-	for _, text := range w.faults {
-		tell = tell && text != err.Error()
-	}
+	tell = !slices.Contains(slices.Collect(maps.Values(w.faults)), err.Error())
 	w.faults[s] = err.Error()
 	return tell
 }
@@ -148,10 +146,7 @@ func (w *Parts) keepSettings(ctx context.Context) {
 		case <-timer.C:
 		}
 		w.mu.Lock()
-		all := make([]*liveSettings, 0, len(w.live))
-		for s := range w.live {
-			all = append(all, s)
-		}
+		all := slices.Collect(maps.Keys(w.live))
 		w.mu.Unlock()
 		now, soon, deaf := time.Now(), false, false
 		pass := settings.Pass{}

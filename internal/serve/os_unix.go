@@ -8,8 +8,6 @@ import (
 	"syscall"
 )
 
-func reloadSignals() []os.Signal { return []os.Signal{syscall.SIGHUP} }
-
 // toJournal reports whether the file is systemd's stream to journald, named "device:inode".
 // Processes below a service inherit the variable, often with another file.
 func toJournal(f *os.File, stream string) bool {
