@@ -291,9 +291,7 @@ const pauseIn = 10 * time.Second
 
 // printSummary prints how the run ended, its outcome last, and returns its exit code.
 func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunStatus) error {
-	for _, l := range append(render.EndLines(&a.Console, r), render.UnpassedLines(&a.Console, r)...) {
-		a.Print("%s", l)
-	}
+	a.PrintLines(append(render.EndLines(&a.Console, r), render.UnpassedLines(&a.Console, r)...))
 	if words := render.Unheld(r); words != "" {
 		a.PrintWrapped(0, console.Styled(words, console.Yellow))
 	}

@@ -151,8 +151,6 @@ func tellSteered(con *console.Console, run string, done daemon.Done) error {
 			said = append(said, f)
 		}
 	}
-	for _, l := range render.Said(con, said) {
-		con.Print("%s", l)
-	}
+	con.PrintLines(render.Said(con, said))
 	return nil
 }

@@ -136,6 +136,13 @@ func (c *Console) ReadLine() (string, error) {
 // Print writes a line to out.
 func (c *Console) Print(format string, args ...any) { fmt.Fprintf(c.Out, format+"\n", args...) }
 
+// PrintLines writes lines to Out as they are.
+func (c *Console) PrintLines(lines []string) {
+	for _, l := range lines {
+		fmt.Fprintln(c.Out, l)
+	}
+}
+
 // Note writes a line to stderr, wrapped in a terminal: what a person may want to know and a program need not read.
 func (c *Console) Note(format string, args ...any) {
 	for _, l := range Wrap(fmt.Sprintf(format, args...), widthOf(c.Err)) {

@@ -146,9 +146,7 @@ func (t *Table) Row(cells ...Cell) { t.rows = append(t.rows, cells) }
 // PrintTable writes the table to Out, no wider than the terminal.
 func (c *Console) PrintTable(t *Table) {
 	for _, lines := range c.TableRows(t, c.Width()) {
-		for _, l := range lines {
-			c.Print("%s", l)
-		}
+		c.PrintLines(lines)
 	}
 }
 
@@ -161,9 +159,7 @@ func (c *Console) WrappedLines(width, indent int, x Cell) []string {
 
 // PrintWrapped writes a text in lines that fit the terminal, indented.
 func (c *Console) PrintWrapped(indent int, x Cell) {
-	for _, l := range c.WrappedLines(c.Width(), indent, x) {
-		c.Print("%s", l)
-	}
+	c.PrintLines(c.WrappedLines(c.Width(), indent, x))
 }
 
 // TableRows returns the lines of each row of the table, no wider than width; 0 = each row is one line.

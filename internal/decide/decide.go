@@ -161,9 +161,7 @@ func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 			said = append(said, s)
 		}
 	}
-	for _, l := range render.Said(con, said) {
-		con.Print("%s", l)
-	}
+	con.PrintLines(render.Said(con, said))
 	if con.JSON {
 		if err := con.Document(done); err != nil {
 			return err

@@ -34,14 +34,8 @@ func (g *Log) Fact(l daemon.Line) error {
 		g.Left++
 		return nil
 	}
-	printLines(g.con, g.log.Lines(g.con, l, s))
+	g.con.PrintLines(g.log.Lines(g.con, l, s))
 	return nil
-}
-
-func printLines(con *console.Console, lines []string) {
-	for _, l := range lines {
-		con.Print("%s", l)
-	}
 }
 
 // Explain prints every fact of a step or a gate, and its state.
@@ -63,7 +57,7 @@ func Explain(ctx context.Context, con *console.Console, v workspace.Viewer, r da
 		}
 		last = l.Seq
 		s.Text = lead + s.Text
-		printLines(con, log.Lines(con, l, s))
+		con.PrintLines(log.Lines(con, l, s))
 		return nil
 	})
 	if err != nil || con.JSON {
@@ -72,11 +66,11 @@ func Explain(ctx context.Context, con *console.Console, v workspace.Viewer, r da
 	con.Title("Now")
 	for _, s := range r.Steps {
 		if s.ID == what {
-			printLines(con, render.StepLines(con, s, con.Now()))
+			con.PrintLines(render.StepLines(con, s, con.Now()))
 		}
 		for _, g := range s.Gates {
 			if g.ID == what && (!g.Implicit || g.State == engine.OnHuman) {
-				printLines(con, render.GateLines(con, g))
+				con.PrintLines(render.GateLines(con, g))
 			}
 		}
 	}

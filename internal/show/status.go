@@ -142,7 +142,7 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		if i > 0 {
 			con.Print("")
 		}
-		printLines(con, render.RunLines(con, r, con.Now()))
+		con.PrintLines(render.RunLines(con, r, con.Now()))
 		printLate(con, late, r.ID)
 		if st.Cluster != nil && !st.Cluster.Leads { // it is taken where it has ended
 			continue

@@ -138,7 +138,7 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 			all = append(all, say(l)...)
 		}
 	}
-	printLines(con, all[max(len(all)-max(min(lines, tailLines), 0), 0):])
+	con.PrintLines(all[max(len(all)-max(min(lines, tailLines), 0), 0):])
 	if !follow {
 		return f.Close()
 	}
@@ -173,7 +173,7 @@ func (t *tailed) follow(ctx context.Context, over func() bool) error {
 		case n > 0:
 		case last:
 			if t.rest != "" {
-				printLines(t.con, t.say(t.rest))
+				t.con.PrintLines(t.say(t.rest))
 			}
 			return nil
 		default:
@@ -205,7 +205,7 @@ func (t *tailed) read() (int, error) {
 		parts, t.rest = append(parts, ""), ""
 	}
 	for _, l := range parts[:len(parts)-1] {
-		printLines(t.con, t.say(l))
+		t.con.PrintLines(t.say(l))
 	}
 	return len(buf), nil
 }

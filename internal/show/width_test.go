@@ -72,7 +72,7 @@ func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 		"ls":    func(con *console.Console) { _ = Runs(con, st, true, true) },
 		"status": func(con *console.Console) {
 			for _, r := range st.Runs {
-				printLines(con, render.RunLines(con, r, now))
+				con.PrintLines(render.RunLines(con, r, now))
 			}
 		},
 		"log": func(con *console.Console) {
@@ -86,7 +86,7 @@ func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 			}
 		},
 		"end": func(con *console.Console) {
-			printLines(con, render.EndLines(con, daemon.RunStatus{Steps: []daemon.StepStatus{{ID: longID, State: engine.Passed, Summary: longWhy}}}))
+			con.PrintLines(render.EndLines(con, daemon.RunStatus{Steps: []daemon.StepStatus{{ID: longID, State: engine.Passed, Summary: longWhy}}}))
 		},
 	} {
 		for _, width := range []int{0, 20, 40, 80, 140} {

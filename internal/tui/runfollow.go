@@ -54,9 +54,7 @@ func followOn(ctx context.Context, c *console.Console, host RunHost, o *one) (da
 		err = o.left
 	}
 	if r.ID != "" {
-		for _, l := range render.RunLines(c, r, c.Now()) {
-			c.Print("%s", l)
-		}
+		c.PrintLines(render.RunLines(c, r, c.Now()))
 	}
 	return r, err
 }
@@ -79,9 +77,7 @@ func printLines(ctx context.Context, c *console.Console, s RunHost, id string, f
 		c.Print("%s", c.Paint(console.Yellow, words))
 	}
 	if from == 0 { // it began before: print its state, then what follows
-		for _, l := range render.RunLines(c, r, c.Now())[1:] {
-			c.Print("%s", l)
-		}
+		c.PrintLines(render.RunLines(c, r, c.Now())[1:])
 		from = st.Seq + 1
 	}
 	err = s.Facts(ctx, id, from, true, func(l daemon.Line) error {
