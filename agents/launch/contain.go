@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -113,13 +114,9 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string,
 	if err != nil {
 		return plan, err
 	}
-	around := top
-	if around == "" {
-		around = x.Root
-	}
 	if p.Judged.Seat == nil {
 		// A launch must not answer the gates of another repo.
-		for _, root := range x.opt.Unheld.rootsBelow(around, x) {
+		for _, root := range x.opt.Unheld.rootsBelow(cmp.Or(top, x.Root), x) {
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: root})
 		}
 	}

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,9 +41,7 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 	if err := layout.Load(l.AttemptFile(run, step, n, "begin"), &b); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, err
 	}
-	if c.Dir = b.Dir; c.Dir == "" {
-		c.Dir = root
-	}
+	c.Dir = cmp.Or(b.Dir, root)
 	for ; k > 0; k-- {
 		key := fmt.Sprintf("%s/%s#%d.%d", run, step, n, k)
 		p, ok := programOf(l, key)

@@ -28,12 +28,7 @@ type Order struct {
 }
 
 // job returns the key of the effect that the launch belongs to.
-func (l Order) job() string {
-	if l.Of != "" {
-		return l.Of
-	}
-	return l.Key
-}
+func (l Order) job() string { return cmp.Or(l.Of, l.Key) }
 
 // Clock reports to the engine when a launch waits for its slot, and when it has it: its timeout
 // starts then. A nil Clock reports nothing.

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -80,7 +81,7 @@ func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel s
 		part.Say = *play.Say
 	}
 	if play.Verdict != "" && play.Verdict != engine.OutcomePass {
-		part.Say, part.Exit = orText(play.Feedback, part.Say), max(part.Exit, 1)
+		part.Say, part.Exit = cmp.Or(play.Feedback, part.Say), max(part.Exit, 1)
 	}
 	w, err := ls.standIn(Who{}, rel, part)
 	return w.Agent.Command, err
@@ -117,7 +118,7 @@ func (ls *Launches) standIn(w Who, rel string, part stub.Part) (Who, error) {
 func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.Play, label string) (stub.Part, error) {
 	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer,
 		Exit:   play.Exit,
-		Signal: orText(play.Signal, engine.StatusDone), Summary: orText(play.Summary, label), Ask: play.Question}
+		Signal: cmp.Or(play.Signal, engine.StatusDone), Summary: cmp.Or(play.Summary, label), Ask: play.Question}
 	env := job.WithAttempt(j, st)
 	made, _, err := job.Outputs(st.Outputs, env)
 	if err != nil {
@@ -261,9 +262,9 @@ func verdictOf(g *engine.Gate, play stub.Play, label string) json.RawMessage {
 			v[key] = value
 		}
 	}
-	set("feedback", orText(play.Feedback, label+": nothing was looked at"))
+	set("feedback", cmp.Or(play.Feedback, label+": nothing was looked at"))
 	if _, computed := gates.Allowed(g); !computed || play.Verdict != "" {
-		set("verdict", orText(play.Verdict, engine.OutcomePass))
+		set("verdict", cmp.Or(play.Verdict, engine.OutcomePass))
 	}
 	score := agreed
 	if play.Score != nil {
@@ -294,11 +295,4 @@ func closedSchema(s *engine.Schema) bool {
 		Additional any `json:"additionalProperties"`
 	}
 	return s != nil && json.Unmarshal(s.Source, &own) == nil && own.Additional == false
-}
-
-func orText(s, or string) string {
-	if s == "" {
-		return or
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,7 @@ func Patch(ctx context.Context, repo *git.Repo, sh *Shown, how Diff) (patch []by
 			look.Paths = append(look.Paths, p)
 		}
 	}
-	most := how.Most
-	if most == 0 {
-		most = maxDiff
-	}
+	most := cmp.Or(how.Most, maxDiff)
 	from, to, err := sh.Ends(ctx, repo, how.Since)
 	switch {
 	case err != nil:

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -163,10 +164,6 @@ func PrintInbox(con *console.Console, items []Waiting) error {
 	}
 	t := &console.Table{Columns: inboxColumns()}
 	for _, i := range items {
-		what := i.Gate
-		if what == "" {
-			what = i.Step
-		}
 		left := ""
 		if !i.Until.IsZero() {
 			left = render.Ago(i.Until.Sub(con.Now())) + " left"
@@ -186,7 +183,7 @@ func PrintInbox(con *console.Console, items []Waiting) error {
 		sign, style := render.Mark(state)
 		t.Row(
 			console.Styled(sign+" "+i.Kind, style),
-			console.Styled(text.Title(what, i.Name), console.Bold),
+			console.Styled(text.Title(cmp.Or(i.Gate, i.Step), i.Name), console.Bold),
 			console.Styled(i.Run+render.StubMark(i.Stub)+render.UnheldMark(i.Trust), console.Plain),
 			console.Styled(since, console.Dim),
 			console.Styled(left, console.Yellow),

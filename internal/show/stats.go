@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -102,7 +103,7 @@ func gateTable(con *console.Console, gates []stats.Gate) {
 		}
 		t.Row(kept([]console.Cell{name(g.Workflow, g.Gate), number(g.Rounds), number(g.Passed), failed,
 			number(g.Routed), number(g.Vetoes), number(g.Overridden), console.Styled(person, ""),
-			console.Styled(dash(render.SpentShort(g.Reviews, engine.Usage{})), "")}, some)...)
+			console.Styled(cmp.Or(render.SpentShort(g.Reviews, engine.Usage{}), "-"), "")}, some)...)
 	}
 	con.Print("")
 	con.PrintTable(t)
@@ -169,11 +170,4 @@ func number(n int) console.Cell {
 		return console.Styled("-", console.Dim)
 	}
 	return console.Styled(fmt.Sprint(n), "")
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

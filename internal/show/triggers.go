@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -111,7 +112,7 @@ func PrintTriggers(con *console.Console, all []TriggersOf) {
 		}
 		t := &console.Table{Indent: 2, Columns: []console.Column{{}, {}, {Fit: console.Wrapped}}}
 		for _, x := range w.Each {
-			for _, row := range rowsOf(con, x) {
+			for _, row := range rowsOf(x) {
 				t.Row(row...)
 			}
 		}
@@ -142,7 +143,7 @@ func fullWords(w TriggersOf) string {
 	return "it remembers as many keys as it can: give the workflow a new id"
 }
 
-func rowsOf(con *console.Console, x daemon.Trigger) [][]console.Cell {
+func rowsOf(x daemon.Trigger) [][]console.Cell {
 	cell := func(label, s string) []console.Cell {
 		return []console.Cell{console.Styled("", ""), console.Styled(label, console.Dim), console.Styled(s, "")}
 	}
@@ -151,10 +152,7 @@ func rowsOf(con *console.Console, x daemon.Trigger) [][]console.Cell {
 		rows = append(rows, cell("next", stamp(x.Next)))
 	}
 	if o := x.Last; o.Key != "" {
-		run := "its run has not started"
-		if o.Run != "" {
-			run = o.Run
-		}
+		run := cmp.Or(o.Run, "its run has not started")
 		rows = append(rows, cell("last", stamp(o.At)+"  "+run+"  "+o.Key))
 	}
 	if o := x.Skipped; !o.At.IsZero() {

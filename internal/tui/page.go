@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -67,10 +68,7 @@ func (m *paging) open(p *pageView) {
 
 // show opens the page for a decision at a row.
 func (m *paging) show(r *row) tea.Cmd {
-	what := r.what()
-	if what == "" {
-		what = lookAt(r)
-	}
+	what := cmp.Or(r.what(), lookAt(r))
 	if what == "" {
 		m.tell("there is no step in it to show")
 		return nil
