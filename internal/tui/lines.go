@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -57,12 +58,7 @@ func (m *drawing) draw(l line, width int, selected bool) string {
 }
 
 func more(l line) bool {
-	for _, s := range l {
-		if s.text != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l, func(s span) bool { return s.text != "" })
 }
 
 // paint sets a style. Yellow and cyan can hardly be read on a light background.
@@ -113,13 +109,7 @@ func repoWords(r *repo) string {
 }
 
 func sep(parts ...string) string {
-	var out []string
-	for _, s := range parts {
-		if s != "" {
-			out = append(out, s)
-		}
-	}
-	return strings.Join(out, " · ")
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), " · ")
 }
 
 // waitLine returns a row for what waits for a person: what, where, since when or how long, and why.

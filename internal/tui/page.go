@@ -116,10 +116,8 @@ func (m *paging) seePage(msg pageSeen) {
 	case p.since && msg.err == nil:
 		m.tell("this is the first attempt: all its changes are shown")
 	}
-	if repo := m.repo(p.root); repo != nil && repo.runs[p.run] != nil {
-		if g := gateOf(repo.runs[p.run], msg.page.Gate); g != nil {
-			p.state = g.State
-		}
+	if g := m.gateAt(target{root: p.root, run: p.run, gate: msg.page.Gate}); g != nil {
+		p.state = g.State
 	}
 	p.gate, p.round, p.content = msg.page.Gate, msg.page.Round, msg.page.Content
 	if msg.err != nil {
