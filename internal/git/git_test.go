@@ -152,15 +152,20 @@ func TestOpenAsksLate(t *testing.T) {
 		}
 		check(t, r.Close())
 	}
+	config := func(text string) func(string) error {
+		return func(dir string) error { return os.WriteFile(filepath.Join(dir, ".git/config"), []byte(text), 0o600) }
+	}
 	for what, spoil := range map[string]func(dir string) error{
-		"no repository": func(dir string) error { return os.RemoveAll(filepath.Join(dir, ".git/refs")) },
-		"a newer form": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, ".git/config"), []byte("[core]\n\trepositoryFormatVersion = 9\n"), 0o600)
+		"a HEAD that is none": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, ".git/HEAD"), []byte("x\n"), 0o600)
 		},
-		"an unknown extension": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, ".git/config"),
-				[]byte("[core]\n\trepositoryformatversion=1\n[Extensions]\n\tnew = true\n"), 0o600)
-		},
+		"a config that is none":     config("[core\n"),
+		"a setting that is none":    config("[core]\n\tbare = perhaps\n"),
+		"a text without its end":    config("[user]\n\tname = \"A\n"),
+		"a section without its end": config("[remote \"a]\n\turl = b\n"),
+		"no repository":             func(dir string) error { return os.RemoveAll(filepath.Join(dir, ".git/refs")) },
+		"a newer form":              config("[core]\n\trepositoryFormatVersion = 9\n"),
+		"an unknown extension":      config("[core]\n\trepositoryformatversion=1\n[Extensions]\n\tnew = true\n"),
 	} {
 		dir := filepath.Join(t.TempDir(), "spoiled")
 		s.git("init", "--quiet", dir)

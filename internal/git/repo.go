@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -89,12 +90,18 @@ func OpenWith(ctx context.Context, dir string, o Options) (*Repo, error) {
 	return p.open(ctx, o)
 }
 
+// ordinaryConfig matches a config that has only lines as git itself writes them; core has those of git init.
+const ordinaryConfig = `^(\[core\]\n(\trepositoryformatversion = 0\n|` +
+	`\t(filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks) = (true|false)\n)*|` +
+	`\[(remote|branch|user)( "[^"\\\n]+")?\]\n(\t[A-Za-z-]+ = [^"\\#;\n]*\n)*)*$`
+
 // isOrdinary reports whether the repo's files show that any git accepts it.
 func (p *place) isOrdinary() bool {
+	own, none := gitFolder(p.top)
+	sha, to, _ := readRef(own, "HEAD") // a broken one has neither
 	config, _, err := atomicfile.OpenRegular(p.common, "config", maxConfigList)
-	rest := strings.ReplaceAll(strings.ToLower(string(config)), "repositoryformatversion = 0\n", "")
-	return err == nil && !strings.Contains(rest, "repositoryformatversion") && !strings.Contains(rest, "extensions") &&
-		isDir(filepath.Join(p.common, "objects")) && isDir(filepath.Join(p.common, "refs"))
+	return none == nil && err == nil && sha+to != "" && isDir(filepath.Join(p.common, "objects")) &&
+		isDir(filepath.Join(p.common, "refs")) && regexp.MustCompile(ordinaryConfig).Match(config)
 }
 
 // accept returns the format of the repo's objects, or an error if git does not accept the repo.
