@@ -85,7 +85,7 @@ func (x *exporter) begin(replay func(from int64, fn func(journal.Record) error) 
 	x.replay, x.working = replay, true
 	go func() {
 		x.resume()
-		x.fill()
+		_ = x.fill() // it is logged
 		x.work()
 	}()
 }
@@ -243,12 +243,12 @@ func (x *exporter) export(in []*journal.Record, behind bool) {
 	}
 	x.flush()
 	if behind {
-		x.fill()
+		_ = x.fill() // it is logged
 	}
 }
 
 // fill exports what the journal has after the last exported record.
-func (x *exporter) fill() {
+func (x *exporter) fill() error {
 	err := x.replay(x.upTo+1, func(rec journal.Record) error {
 		if x.take(rec); x.waiting >= exportLines {
 			x.flush()
@@ -259,6 +259,7 @@ func (x *exporter) fill() {
 	if err != nil {
 		x.log.Warn().Err(err).Msg("the audit export could not catch up; the next start adds what is missing")
 	}
+	return err
 }
 
 func (x *exporter) close() {
@@ -271,9 +272,13 @@ func (x *exporter) close() {
 
 // retry writes from the journal what could not be written; a full disk may have space again.
 func (x *exporter) retry() {
-	x.upTo, x.lost = min(x.upTo, x.lost-1), 0
+	from := x.lost
+	x.upTo, x.lost = min(x.upTo, from-1), 0
 	clear(x.broken)
-	if x.fill(); x.lost == 0 {
+	if err := x.fill(); err != nil && x.lost == 0 {
+		x.lost = from
+	}
+	if x.lost == 0 {
 		x.log.Info().Msg("the audit exports can be written again")
 		x.told("")
 	}
@@ -283,7 +288,7 @@ func (x *exporter) retry() {
 // more.
 func (x *exporter) leave() {
 	data, err := json.Marshal(mark{auditForm, x.upTo, x.sum, x.ends})
-	if err != nil || len(x.broken) > 0 || len(data) > maxMark {
+	if err != nil || x.lost > 0 || len(x.broken) > 0 || len(data) > maxMark {
 		return
 	}
 	if err := atomicfile.Write(filepath.Join(x.state, markFile), append(data, '\n'), 0o600); err != nil {

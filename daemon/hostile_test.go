@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -232,6 +234,47 @@ func TestTheExportIsWholeThoughNothingComesAfter(t *testing.T) {
 	untilAudited(t, root, b.opt.State, fmt.Sprintf("%d records", last), func(rep journal.ExportReport) bool { return rep.Behind == 0 })
 	b.exp.end()
 	b.exp = nil
+}
+
+// TestAnExportIsNotWholeByARetryThatReadNothing: the journal may not be read, or be closed, by then.
+func TestAnExportIsNotWholeByARetryThatReadNothing(t *testing.T) {
+	root, state := t.TempDir(), t.TempDir()
+	said := "nothing yet"
+	x := newExporter(root, state, zerolog.Nop(), func(why string) { said = why })
+	fact := json.RawMessage(`{"kind":"run_started","run":"w-1","workflow":"w"}`)
+	recs := []journal.Record{{Seq: 1, Sum: "a"}, {Seq: 2, Sum: "b", Facts: []json.RawMessage{fact}}, {Seq: 3, Sum: "c", Facts: []json.RawMessage{fact}}}
+	closed := false
+	x.replay = func(from int64, fn func(journal.Record) error) error {
+		if closed {
+			return errors.New("closed")
+		}
+		for _, r := range recs[from-1:] {
+			if err := fn(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	audit := filepath.Join(root, ".workflow", "audit")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(audit), 0o755), os.WriteFile(audit, nil, 0o644)); err != nil { // no folder
+		t.Fatal(err)
+	}
+	_ = x.fill()
+	why := said
+	closed = true
+	x.retry()
+	x.leave()
+	if _, err := os.Lstat(filepath.Join(state, markFile)); said != why || why == "" || err == nil {
+		t.Errorf("%q after %q, a mark: %t", said, why, err == nil)
+	}
+	closed = false
+	if err := os.Remove(audit); err != nil {
+		t.Fatal(err)
+	}
+	x.retry()
+	if x.leave(); said != "" || x.upTo != 3 {
+		t.Errorf("%q, up to %d", said, x.upTo)
+	}
 }
 
 // TestOnlyAWholeScanCloses: who read some of the inboxes cannot say that no veto lies in the
