@@ -267,16 +267,8 @@ func (a api) facts(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	enc, flush := json.NewEncoder(w), http.NewResponseController(w)
 	send := func(rec journal.Record) error {
-		for _, fact := range rec.Facts {
-			if h := headOf(fact); run != "" && h.Run != run && topOf(h.Run, map[string]string{run: ""}) != run {
-				continue
-			}
-			if err := enc.Encode(Line{Seq: rec.Seq, At: rec.At, Fact: fact}); err != nil {
-				return err
-			}
-		}
 		from = rec.Seq + 1
-		return nil
+		return eachFact(rec, run, func(l Line) error { return enc.Encode(l) })
 	}
 	for {
 		ch, seq := a.r.followers.follow()

@@ -286,19 +286,22 @@ func (r *Reader) answer(q query) Status {
 // Offers lists the steps on offer.
 func (r *Reader) Offers() []Offer { return offersOf(r.c, r.root) }
 
-// Facts calls fn with the facts in order.
+// Facts calls fn with the facts in order, of a run and its child runs or, for "", of all.
 func (r *Reader) Facts(run string, from int64, fn func(Line) error) error {
-	return r.c.log.Replay(max(from, 1), func(rec journal.Record) error {
-		for _, fact := range rec.Facts {
-			if run != "" && headOf(fact).Run != run {
-				continue
-			}
-			if err := fn(Line{Seq: rec.Seq, At: rec.At, Fact: fact}); err != nil {
-				return err
-			}
+	return r.c.log.Replay(max(from, 1), func(rec journal.Record) error { return eachFact(rec, run, fn) })
+}
+
+// eachFact calls fn with the facts of a record that concern a run or its child runs; "" = all.
+func eachFact(rec journal.Record, run string, fn func(Line) error) error {
+	for _, fact := range rec.Facts {
+		if of := headOf(fact).Run; run != "" && of != run && topOf(of, map[string]string{run: ""}) != run {
+			continue
 		}
-		return nil
-	})
+		if err := fn(Line{Seq: rec.Seq, At: rec.At, Fact: fact}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Spec returns the source that the run, or its top run, was started with; "" if the run is unknown.

@@ -2,13 +2,16 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"sluice/internal/fault"
+	"sluice/journal"
 )
 
 // TestRefusalKeepsItsAdvice: what the API refuses comes back with its advice apart, so that nobody
@@ -73,5 +76,31 @@ func TestAnswersLength(t *testing.T) {
 			t.Errorf("%s: %+v %v", head, p, err)
 		}
 		c.Close()
+	}
+}
+
+// TestFactsOfChildRuns: a run's facts include those of its child runs, whoever reads the journal.
+func TestFactsOfChildRuns(t *testing.T) {
+	state := t.TempDir()
+	log, _, err := journal.Open(state, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var facts []json.RawMessage
+	for _, run := range []string{"w-1", "w-1.T1.1", "w-1.T1.1.T2.3", "w-11", "w-2.T1.1"} {
+		facts = append(facts, json.RawMessage(`{"kind":"run_began","run":"`+run+`"}`))
+	}
+	if _, _, err := log.Append(journal.Entry{At: time.Now(), Event: json.RawMessage(`{}`), Facts: facts}); err != nil {
+		t.Fatal(err)
+	}
+	r := &Reader{c: &core{log: log}}
+	for run, want := range map[string]int{"": 5, "w-1": 3, "w-1.T1.1": 2, "w-11": 1, "w-2": 1, "w-3": 0} {
+		n := 0
+		if err := r.Facts(run, 1, func(Line) error { n++; return nil }); err != nil || n != want {
+			t.Errorf("%q: %d facts (%v), want %d", run, n, err, want)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
