@@ -28,8 +28,8 @@ a run would. Prints all faults at once, each as file:line:col: message. SPEC is 
 workflow's id; without one it checks all of .workflow/specs/. For a task file, which ends in .json,
 it reports the first fault: invalid JSON, a duplicate id, an unknown dependency or a cycle.
 Run it after each edit and in CI: it exits 1 on a fault. Notes are not faults. They name commands
-that run unknown parts of the repo, criteria that a machine could check if written differently, and
-steps that can run at the same time in one folder.`,
+that run unknown parts of the repo, criteria that a machine could check if written differently or
+that nobody judges, and steps that can run at the same time in one folder.`,
 		Example: "sluice validate\nsluice validate phase-4-search-index\nsluice validate to-do.json",
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,6 +72,7 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 		for _, x := range specs.Notes(f) {
 			notes = append(notes, workflows.Line{File: layout.ShortPath(x.File), Line: x.Line, Col: x.Col, Message: x.Message})
 		}
+		notes = append(notes, workflows.UnjudgedNotes(f, spec)...)
 		faults = append(faults, workflows.StubFaults(f, spec)...)
 		for _, x := range workflows.PromptFaults(&a.Console, f, spec) {
 			if !said[x] { // specs share their roles

@@ -62,6 +62,8 @@ type Shown struct {
 	Tasks    []daemon.TaskStatus `json:"tasks,omitempty"` // of a list, with their answers
 
 	tree, base string
+	machine    bool // a machine checks some of the criteria
+	nobody     bool // and nobody judges the others
 }
 
 // checkedBy is the output of a criterion's command in the attempt's check.
@@ -101,7 +103,7 @@ func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r
 	}
 	env := render.KnownOf(r, st)
 	if step := spec.Step(st.ID); step != nil {
-		sh.of(step, env)
+		sh.of(spec, step, env)
 	}
 	if sh.Gate != nil {
 		if g := spec.Gate(sh.Gate.ID); g != nil {
@@ -144,15 +146,21 @@ func AttemptUsage(x engine.Attempt) engine.Usage {
 	return x.Usage
 }
 
-func (sh *Shown) of(step *engine.Step, env *engine.Env) {
+func (sh *Shown) of(spec *engine.Spec, step *engine.Step, env *engine.Env) {
 	if step.Agent != nil {
 		sh.Task = render.TextOf(step.Agent.Prompt, env)
 	}
 	if step.Run != nil && !step.Run.Nothing() {
 		sh.Task = "run: " + commandWords(step.Run)
 	}
+	sh.nobody = prompt.Unjudged(spec, step) != ""
 	for _, c := range step.Criteria {
-		sh.Criteria = append(sh.Criteria, prompt.CriterionWords(c))
+		words := prompt.CriterionWords(c)
+		if c.Text != "" && sh.nobody {
+			words = prompt.UnjudgedWords(c)
+		}
+		sh.machine = sh.machine || c.Text == ""
+		sh.Criteria = append(sh.Criteria, words)
 	}
 	for _, o := range step.Outputs {
 		sh.Outputs = append(sh.Outputs, render.TextOf(o.Path, env))

@@ -150,11 +150,7 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 	case at.Broken != "":
 		con.Text("broken", at.Broken)
 	case at.Checked && len(sh.Criteria) > 0:
-		held := "holds"
-		if len(at.ToReview) > 0 {
-			held = "the machine's checks passed; for a reviewer: " + strings.Join(at.ToReview, "; ")
-		}
-		con.Field("criterion", held)
+		con.Field("criterion", heldWords(sh, at))
 	}
 	for _, c := range sh.Checked {
 		lines := strings.Split(strings.TrimSpace(text.CleanLines(c.Output, maxOutput)), "\n")
@@ -172,6 +168,21 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 	if sh.Usage != (engine.Usage{}) {
 		con.Field("cost", fmt.Sprintf("%d tokens, %.2f USD", sh.Usage.Tokens, sh.Usage.CostUSD))
 	}
+}
+
+// heldWords returns how the criteria of a checked attempt stand.
+func heldWords(sh *Shown, at *engine.Attempt) string {
+	if len(at.ToReview) == 0 {
+		return "holds"
+	}
+	words := "for a reviewer: "
+	if sh.nobody {
+		words = "nobody judges: "
+	}
+	if sh.machine {
+		words = "the machine's checks passed; " + words
+	}
+	return words + strings.Join(at.ToReview, "; ")
 }
 
 func printChanged(con *console.Console, sh *Shown) {

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/specs"
 )
 
 // TestShowTasksInJSON: of a list, JSON has each answer whole.
@@ -16,5 +19,32 @@ func TestShowTasksInJSON(t *testing.T) {
 	raw, err := json.Marshal(Shown{Tasks: tasks})
 	if err != nil || !strings.Contains(string(raw), string(long)) {
 		t.Errorf("%s %v", raw, err)
+	}
+}
+
+// TestShowJudgedByNobody: a criterion that no gate judges is shown as such, and machine's checks only where there are any.
+func TestShowJudgedByNobody(t *testing.T) {
+	const text, file = "The plan can be followed.", "file plan.md exists"
+	for _, c := range []struct{ name, criteria, gate, want string }{
+		{"a command", text, `level: auto, run: "true"`, "done when   The plan can be followed. (nobody judges this)\n|criterion   nobody judges: The plan can be followed.\n"},
+		{"a command, and a file", text + ", " + file, `level: auto, run: "true"`, "criterion   the machine's checks passed; nobody judges: The plan can be followed.\n"},
+		{"an agent", text, "level: auto, agent_type: r", "done when   The plan can be followed. (a reviewer judges this)\n|criterion   for a reviewer: The plan can be followed.\n"},
+		{"a person, and a file", text + ", " + file, "level: human", "criterion   the machine's checks passed; for a reviewer: The plan can be followed.\n"},
+	} {
+		spec, faults := specs.Load("w.yaml", []byte("workflow: {id: w}\nsteps:\n  - {id: a, run: x, success_criterion: ["+c.criteria+
+			"], gate: g}\ngates:\n  - {id: g, reviewer: {"+c.gate+"}, on_pass: {next_step: DONE}}\n"))
+		if len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		at := &engine.Attempt{N: 1, Checked: true, ToReview: []string{text}}
+		sh := &Shown{Run: "w-1", Step: "a", Attempt: at}
+		sh.of(spec, spec.Step("a"), &engine.Env{})
+		var out strings.Builder
+		Print(console.New(nil, nil, &out, nil), sh)
+		for _, want := range strings.Split(c.want, "|") {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: no %q in\n%s", c.name, want, out.String())
+			}
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -177,4 +178,43 @@ func promptFaults(root string, spec *engine.Spec, s settings.Settings) []error {
 		}
 	}
 	return out
+}
+
+// UnjudgedNotes reports criteria that no machine can check, of steps whose gates ask nobody: they count as held.
+func UnjudgedNotes(file string, spec *engine.Spec) (out []Line) {
+	if spec == nil {
+		return nil
+	}
+	src, _ := os.ReadFile(file) // it was just read; without it the place is not known
+	for _, st := range spec.Steps {
+		why := prompt.Unjudged(spec, st)
+		if why == "" {
+			continue
+		}
+		give := "the gate"
+		if spec.LastGate(st).Implicit {
+			give = "the step a gate with"
+		}
+		for _, c := range st.Criteria {
+			if c.Text != "" {
+				out = append(out, Line{File: layout.ShortPath(file), Line: criterionLine(string(src), st.ID, c.Text),
+					Message: fmt.Sprintf("step %s: success_criterion %q: nobody judges it: %s; write it as a command "+
+						"(\"CMD exits 0\"), or give %s an agent_type or a person", st.ID, c.Text, why, give)})
+			}
+		}
+	}
+	return out
+}
+
+// criterionLine returns the line of a step's criterion; if the text is not on one line, that of the step's id.
+func criterionLine(src, step, sentence string) int {
+	at := 0
+	id := regexp.MustCompile(`\bid: *["']?` + regexp.QuoteMeta(step) + `["']?\s*[,}#\n\r]`)
+	if m := id.FindStringIndex(src); m != nil {
+		at = m[0]
+	}
+	if i := strings.Index(src[at:], sentence); i >= 0 {
+		at += i
+	}
+	return 1 + strings.Count(src[:at], "\n")
 }

@@ -1,0 +1,76 @@
+package workflows
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sluice/specs"
+)
+
+// TestUnjudgedNotes: a text among the criteria is noted where no gate of its step asks a person or an agent.
+func TestUnjudgedNotes(t *testing.T) {
+	const steps = "workflow: {id: w, workspace: run}\nsteps:\n  - id: b\n    run: x\n    next_step: a\n  - id: a\n    run: x\n" +
+		"    success_criterion: [file x exists, The plan can be followed.]\n"
+	gate := func(reviewer string) string {
+		return steps + "    gate: g\ngates:\n  - id: g\n    reviewer: {" + reviewer + "}\n    on_pass: {next_step: DONE}\n"
+	}
+	const asCommand = `step a: success_criterion "The plan can be followed.": nobody judges it: %s; write it as a command ` +
+		`("CMD exits 0"), or give %s an agent_type or a person`
+	for name, c := range map[string]struct{ src, want string }{
+		"a command":           {gate(`level: auto, run: "true"`), fmt.Sprintf(asCommand, "gate g is a command", "the gate")},
+		"a command, notified": {gate(`level: notify, run: "true"`), fmt.Sprintf(asCommand, "gate g is a command", "the gate")},
+		"the step itself":     {gate("level: auto, from: step"), fmt.Sprintf(asCommand, "gate g takes the step's own report", "the gate")},
+		"no gate":             {steps + "    next_step: DONE\n", fmt.Sprintf(asCommand, "the step has no gate", "the step a gate with")},
+		"an agent":            {gate("level: auto, agent_type: reviewer"), ""},
+		"an agent, notified":  {gate("level: notify, agent_type: reviewer"), ""},
+		"a person":            {gate("level: human"), ""},
+		"people at the forge": {gate("level: auto, forge: [reviews]"), ""},
+		"checks at the forge": {gate("level: auto, forge: [checks]"), fmt.Sprintf(asCommand, "gate g asks for the forge's checks", "the gate")},
+		"a second gate": {steps + "    gate: g\ngates:\n  - {id: g, reviewer: {level: auto, run: x}, on_pass: {next_gate: h}}\n" +
+			"  - {id: h, reviewer: {level: human}, on_pass: {next_step: DONE}}\n", ""},
+		"the gate of a list": {strings.Replace(gate("level: human"), "    run: x\n    success", "    run: x\n    for_each: {tasks: t.json}\n    success", 1), ""},
+	} {
+		file := filepath.Join(t.TempDir(), "w.yaml")
+		if err := os.WriteFile(file, []byte(c.src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		spec, faults := specs.LoadFile(file)
+		if len(faults) > 0 {
+			t.Errorf("%s: %v", name, faults)
+			continue
+		}
+		switch got := UnjudgedNotes(file, spec); {
+		case c.want == "" && len(got) > 0:
+			t.Errorf("%s: %v", name, got)
+		case c.want != "" && (len(got) != 1 || got[0].Message != c.want || got[0].Line != 8):
+			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestNoFalseNotes: somebody judges each criterion of the templates, the examples and the documents' specs.
+func TestNoFalseNotes(t *testing.T) {
+	seen := 0
+	for _, glob := range []string{"specs/templates/*/specs/*.yaml", "examples/*/.workflow/specs/*.yaml", "specs/testdata/*.yaml",
+		"internal/setup/demo/*.yaml", "internal/importer/testdata/want/*/.workflow/specs/*.yaml"} {
+		files, err := filepath.Glob(filepath.Join("../..", glob))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			spec, _ := specs.LoadFile(f)
+			if spec != nil {
+				seen++
+			}
+			for _, n := range UnjudgedNotes(f, spec) {
+				t.Error(n)
+			}
+		}
+	}
+	if seen < 30 {
+		t.Errorf("%d specs were read", seen)
+	}
+}
