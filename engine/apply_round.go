@@ -162,7 +162,7 @@ func (f RoundFailed) close(s *State, at time.Time, fact, as string) *Round {
 	}
 	q.to(f.Run, fact, as)
 	q.Outcome, q.Route, q.Times, q.ByKind, q.By, q.Ended = f.Outcome, "", 0, f.ByKind, f.By, at
-	q.LetThrough, q.To, q.Comments = f.LetThrough, f.To, f.Findings
+	q.LetThrough, q.To, q.Comments, q.Veto = f.LetThrough, f.To, f.Findings, f.Veto
 	if f.Forced {
 		set(&r.Forced, f.Gate, true)
 	}

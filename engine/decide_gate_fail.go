@@ -15,7 +15,7 @@ import (
 // failure is why a round failed, or the route it takes.
 type failure struct {
 	outcome, target string
-	route           bool // taken from `routes:`, not on_fail: not a failure
+	route, veto     bool // taken from `routes:`, not on_fail: not a failure; a person's veto
 	byKind          string
 	by              *Actor
 	feedback        string
@@ -46,7 +46,7 @@ func (d *judging) fail(r *Run, g *Gate, q *Round, f failure) {
 		}
 	}
 	out := RoundFailed{of: Of(r.ID), Gate: g.ID, N: q.N, Outcome: f.outcome, ByKind: f.byKind, By: f.by,
-		Feedback: f.feedback, To: f.target, Findings: f.comments}
+		Veto: f.veto, Feedback: f.feedback, To: f.target, Findings: f.comments}
 	if w.passLeads(g.Step, f.target) || f.target == EndDone && named != EndDone {
 		out.LetThrough = failures
 	}

@@ -59,7 +59,7 @@ func (d *signalling) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 	to, routed := g.Route(ev.Outcome)
 	answer, why := g.answered(ev)
 	f := failure{outcome: OutcomeFail, target: g.OnFail, byKind: "human", by: &by, feedback: ev.Text,
-		comments: ev.Findings}
+		comments: ev.Findings, veto: ev.Outcome == OutcomeVeto}
 	switch {
 	case ev.Outcome == OutcomePass && q.State != OnHuman:
 		return fmt.Sprintf("gate %s does not ask a person: it is %s (a person may veto it)", g.ID, stateWords(q))

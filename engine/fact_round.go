@@ -152,9 +152,9 @@ type (
 		Feedback string          `json:"feedback,omitempty"`
 		To       string          `json:"to"`
 		Findings json.RawMessage `json:"findings,omitempty"` // a person's comments
-		// a person failed it with max_retries reached: the gate needs a person for the rest of the
-		// run
+		// a person failed it with max_retries reached: the gate needs a person for the rest of the run
 		Forced bool `json:"forced,omitempty"`
+		Veto   bool `json:"veto,omitempty"` // the person's word was a veto
 
 		// the work goes on nevertheless; this was the gate's failure of this number
 		LetThrough int `json:"let_through,omitempty"`

@@ -86,7 +86,7 @@ func TestRule21LateVeto(t *testing.T) {
 	s.scan()
 	s.want(s.step("b"), "1 running")
 	s.want(s.says("ga", OutcomeVeto), "")
-	s.want(s.step("a"), "2 ready", s.step("b"), "-", fmt.Sprint(s.owes(DoStop, "x-1/b#1.1")), "true", s.r().Rounds["ga"][0].ByKind, "human")
+	s.want(s.step("a"), "2 ready", s.step("b"), "-", fmt.Sprint(s.owes(DoStop, "x-1/b#1.1")), "true", s.r().Rounds["ga"][0].ByKind, "human", fmt.Sprint(s.r().Rounds["ga"][0].Veto), "true")
 	s.has(s.says("ga", OutcomeVeto), "asks nothing now")
 }
 

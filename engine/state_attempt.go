@@ -131,10 +131,10 @@ type Round struct {
 	Reminders  int                `json:"reminders,omitempty"`
 	Noticed    []string           `json:"noticed,omitempty"` // result of its last notice
 	By         *Actor             `json:"by,omitempty"`
-	// reviewer, criterion, window, human, exhausted, when, limit
-	ByKind string `json:"by_kind,omitempty"`
-	File   int    `json:"file,omitempty"` // its retry-context file
-	Turn   int    `json:"turn,omitempty"` // of its review: see Attempt
+	ByKind     string             `json:"by_kind,omitempty"` // reviewer, criterion, window, human, exhausted, when, limit
+	Veto       bool               `json:"veto,omitempty"`    // a person's word that failed it
+	File       int                `json:"file,omitempty"`    // its retry-context file
+	Turn       int                `json:"turn,omitempty"`    // of its review: see Attempt
 	// the work went on without a pass, after this many failures
 	LetThrough int       `json:"let_through,omitempty"`
 	To         string    `json:"to,omitempty"` // where the work of a failed round went

@@ -53,7 +53,7 @@ func TestShowDecides(t *testing.T) {
 	w.until(`attempt 2(.|\n)*\? G review`, "status")
 	win.types("Enter")
 	win.sees(`^G review of w-1, round 2: asks you`)
-	win.sees(`^  round 1 +fail by .*two lines`)
+	win.sees(`^  round 1 +failed by .*two lines`)
 	win.types("o")
 	win.sees(`(?s)^@@ -1 \+1,2 @@.* hello.*\+hello`)
 	win.passes(`^Pass G review, round 2 of w-1: step A, content [0-9a-f]{12}\?`, `^rc=0`)

@@ -244,7 +244,11 @@ func (p *gatePage) known(sh *show.Shown) {
 		p.Findings = append(p.Findings, findingLine{f.State, f.Place(), f.Message, f.Severity, from})
 	}
 	for _, q := range sh.Earlier {
-		p.Earlier = append(p.Earlier, earlierRound{q.N, cmp.Or(q.Outcome, q.State), render.By(q.ByKind, q.By), q.Feedback})
+		outcome := cmp.Or(q.Outcome, q.State)
+		if q.Veto {
+			outcome = engine.OutcomeVeto
+		}
+		p.Earlier = append(p.Earlier, earlierRound{q.N, outcome, render.By(q.ByKind, q.By), q.Feedback})
 	}
 	g := sh.Gate
 	if g.Outcome == "" && g.Feedback == "" {

@@ -93,11 +93,7 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(by, why), Style: console.Green,
 			Key: f.ByKind != "step"}, true // the step itself says so
 	case engine.RoundFailed:
-		outcome := f.Outcome
-		if outcome == engine.OutcomeFail {
-			outcome = "failed"
-		}
-		what := outcome + " by " + By(f.ByKind, f.By) + " → " + f.To
+		what := Failed(f.Outcome, f.Veto) + " by " + By(f.ByKind, f.By) + " → " + f.To
 		if n := len(findings.List(f.Findings)); n > 0 {
 			what += ", " + text.Plural(n, "comment")
 		}
@@ -127,4 +123,15 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 			Key: true}, true
 	}
 	return FactLine{}, false
+}
+
+// Failed returns how a round did not pass, as it stands before who decided it.
+func Failed(outcome string, veto bool) string {
+	switch {
+	case veto:
+		return "vetoed"
+	case outcome == engine.OutcomeFail, outcome == "":
+		return "failed"
+	}
+	return outcome
 }

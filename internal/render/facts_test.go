@@ -81,6 +81,8 @@ func TestFactsInWords(t *testing.T) {
 		{engine.CountRenewed{Gate: "G"}, "G|its counts restart: the step of on_exhausted has passed"},
 		{engine.RoundFailed{Gate: "G", N: 2, Outcome: "fail", ByKind: "human", By: &engine.Actor{Who: "ann", Via: "file"}, To: "X-1", Forced: true, Feedback: "no"},
 			"G #2|failed by ann (file) → X-1 (its failures are used up: from here on the gate asks you): no"},
+		{engine.RoundFailed{Gate: "G", N: 2, Outcome: "fail", Veto: true, ByKind: "human", By: &engine.Actor{Who: "ann", Via: "command"}, To: "X-1", Feedback: "too few tests"},
+			"G #2|vetoed by ann (command) → X-1: too few tests"},
 		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "window"}, "G #1|passed by its reviewer, no veto came"},
 		{engine.HumanAsked{Gate: "G", N: 3, Why: "forced", Forced: true}, "G #3|asks you (it went back too often before, so it asks you for the rest of the run): sluice show G; it asks you for the rest of the run"},
 		{engine.ProcessGone{Key: "w-1/X-1#1.1", Exit: engine.Exit{Code: 3}}, "X-1#1.1|process gone: exit code 3"},

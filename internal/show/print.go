@@ -91,7 +91,7 @@ func gateWords(g daemon.GateStatus) string {
 func printEarlier(con *console.Console, sh *Shown) {
 	for i, q := range sh.Earlier {
 		con.Text(fmt.Sprintf("round %d", q.N),
-			render.Because(cmp.Or(q.Outcome, "failed")+" by "+render.By(q.ByKind, q.By), q.Feedback))
+			render.Because(render.Failed(q.Outcome, q.Veto)+" by "+render.By(q.ByKind, q.By), q.Feedback))
 		if q.Said != q.Feedback {
 			con.Text("before", q.Said)
 		}
@@ -241,6 +241,9 @@ func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
 	q := g.Rounds[len(g.Rounds)-1]
 	if q.Outcome != "" {
 		s := q.Outcome
+		if q.Veto {
+			s = engine.OutcomeVeto
+		}
 		if q.Score != nil {
 			s += fmt.Sprintf(", score %g", *q.Score)
 		}
