@@ -92,7 +92,7 @@ func class(p Proc, exit Exit, signal string) (string, string) {
 	case exit.NotStarted != "":
 		return ClassInfrastructure, exit.NotStarted
 	case p.Stop != "" && !endedFirst(p, exit):
-		return ClassInfrastructure, "it was ended: " + p.Stop
+		return ClassInfrastructure, strings.Replace("it was ended: "+p.Stop, "it was ended: timeout", "it timed out", 1)
 	case exit.Idle:
 		return ClassInfrastructure, "it printed nothing for its idle_timeout and was stopped"
 	case exit.Lost:

@@ -289,8 +289,8 @@ func TestRule14WhatIsInfrastructure(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, x.kind)
 		}
 	}
-	if got, _ := class(Proc{Stop: "timeout"}, Exit{Code: 0}, SignalFile); got != ClassInfrastructure {
-		t.Errorf("timed out: got %q", got)
+	if got, why := class(Proc{Stop: "timeout"}, Exit{Code: 0}, SignalFile); got != ClassInfrastructure || why != "it timed out" {
+		t.Errorf("timed out: got %q, %q", got, why)
 	}
 }
 

@@ -281,7 +281,7 @@ func TestRuleTimeouts(t *testing.T) {
 		s.later(backoffFirst)
 	}
 	s.want(s.gate("ga"), "1 human", fmt.Sprint(s.r().Fails["ga"]), "0")
-	s.has(s.r().CurrentRound("ga").Why, "timeout")
+	s.has(s.r().CurrentRound("ga").Why, "it timed out")
 }
 
 func TestRule24HeldByProcesses(t *testing.T) {

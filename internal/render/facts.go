@@ -92,16 +92,18 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 	case engine.RunBegan:
 		return FactLine{Text: "run began", Style: console.Dim}, true
 	case engine.RunPaused:
-		return FactLine{Text: Because(Paused(f.Why, f.By), f.Text), Style: console.Yellow, Key: true}, true
+		return FactLine{Text: PausedWords(f), Style: console.Yellow, Key: true}, true
 	case engine.RunResumed:
 		return FactLine{Text: "resumed" + Who(f.By), Style: console.Bold, Key: true}, true
 	case engine.RunEnded:
 		_, style := Mark(f.Phase)
-		text := "run " + f.Phase
-		if f.Cause != engine.CausePerson { // a person's words name the person
-			text += Who(f.By)
+		words := Because("run "+f.Phase+Who(f.By), f.Why)
+		if strings.HasPrefix(f.Why, f.Phase+" by ") { // a person's words say so themselves
+			words = "run " + f.Why
+		} else if f.Cause == engine.CausePerson {
+			words = Because("run "+f.Phase, f.Why)
 		}
-		return FactLine{Text: Because(text, f.Why), Style: style, Key: true}, true
+		return FactLine{Text: words, Style: style, Key: true}, true
 	case engine.RunReopened:
 		return FactLine{Text: "continued" + Who(f.By), Style: console.Bold, Key: true}, true
 	case engine.NoteTaken:
@@ -200,9 +202,12 @@ func notBefore(t time.Time) string {
 }
 
 func saySignal(f engine.StepSignalled) FactLine {
-	s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "says " + f.Status, Key: true}
-	if f.Via != "" {
-		s.Text += " (" + f.Via + ")"
+	s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: f.Status, Key: true}
+	if OwnWord(f.Via, f.Broken) {
+		s.Text = "says " + f.Status
+		if f.Via != "" {
+			s.Text += " (" + f.Via + ")"
+		}
 	}
 	s.Text = Because(s.Text, f.Summary)
 	for _, why := range []string{f.Failure, f.Broken, f.Question} {
@@ -316,7 +321,7 @@ func sayRepo(f engine.Fact) (FactLine, bool) {
 		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: Because("notice sent", strings.Join(f.Results, ", ")),
 			Style: console.Dim}, true
 	case engine.Ignored:
-		return FactLine{Text: Because("ignored: "+f.What+Who(f.Who), f.Why), Style: console.Yellow, Key: true}, true
+		return FactLine{Text: Because("ignored: "+asked(f.What)+Who(f.Who), f.Why), Style: console.Yellow, Key: true}, true
 	}
 	return FactLine{}, false
 }

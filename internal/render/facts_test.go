@@ -87,7 +87,16 @@ func TestFactsInWords(t *testing.T) {
 		{engine.HumanAsked{Gate: "G", N: 3, Why: "forced", Forced: true}, "G #3|asks you (it went back too often before, so it asks you for the rest of the run): sluice show G; it asks you for the rest of the run"},
 		{engine.ProcessGone{Key: "w-1/X-1#1.1", Exit: engine.Exit{Code: 3}}, "X-1#1.1|process gone: exit code 3"},
 		{engine.ProcessGone{Key: "w-1/X-1#1.1", Exit: engine.Exit{Code: -1, Signal: "SIGKILL"}}, "X-1#1.1|process gone: ended by SIGKILL"},
-		{engine.Ignored{What: "answered", Why: "too late", Who: &engine.Actor{Who: "ann", Via: "command"}}, "|ignored: answered by ann (command): too late"},
+		{engine.Ignored{What: "answered", Why: "too late", Who: &engine.Actor{Who: "ann", Via: "command"}}, "|ignored: answer by ann (command): too late"},
+		{engine.Ignored{What: "pause_requested", Why: "the run is over", Who: &engine.Actor{Who: "ann"}}, "|ignored: pause by ann: the run is over"},
+		{engine.Ignored{What: "X-1-done.json", Why: "the run is over"}, "|ignored: X-1-done.json: the run is over"},
+		{engine.StepSignalled{Step: "two", N: 1, Status: "failed", Via: "exit", Broken: "it timed out"}, "two.1|failed: it timed out"},
+		{engine.StepSignalled{Step: "two", N: 1, Status: "failed", Via: "timeout", Failure: "nobody signalled within the step's timeout"}, "two.1|failed: nobody signalled within the step's timeout"},
+		{engine.StepSignalled{Step: "two", N: 1, Status: "failed", Via: "exit", Failure: "it ended with exit code 3"}, "two.1|says failed (exit): it ended with exit code 3"},
+		{engine.RunEnded{Phase: "aborted", Cause: engine.CausePerson, By: &engine.Actor{Who: "ann", Via: "command"}, Why: "aborted by ann: no need"}, "|run aborted by ann: no need"},
+		{engine.RunEnded{Phase: "failed", By: &engine.Actor{Who: "ann"}, Why: "no"}, "|run failed by ann: no"},
+		{engine.RunPaused{Why: "limit:max_steps", Text: "the limit max_steps is hit: sluice resume w-1 grants the same amount once more"},
+			"|paused by the limit max_steps: sluice resume w-1 grants the same amount once more"},
 	} {
 		raw, err := engine.EncodeFact(c.fact)
 		if err != nil {

@@ -224,6 +224,29 @@ func Paused(why string, by *engine.Actor) string {
 	return "paused: " + text.Line(why)
 }
 
+// OwnWord reports whether a step has said itself how it ended; via and broken are its attempt's.
+func OwnWord(via, broken string) bool { return broken == "" && via != "timeout" && via != "spec" }
+
+// PausedWords says who or what paused a run, and why.
+func PausedWords(f engine.RunPaused) string {
+	why := f.Text
+	if key, limit := strings.CutPrefix(f.Why, "limit:"); limit { // which the first words name
+		why = strings.TrimPrefix(strings.TrimPrefix(why, "the limit "+key+" is hit"), ": ")
+	}
+	return Because(Paused(f.Why, f.By), why)
+}
+
+// asked returns what an ignored event asked for, in a command's words; the journal has the event's kind, or a file.
+func asked(what string) string {
+	for kind, word := range map[string]string{"answered": "answer", "claimed": "claim", "note_given": "note",
+		"fired": "firing"} {
+		if what == kind {
+			return word
+		}
+	}
+	return strings.TrimSuffix(what, "_requested")
+}
+
 // Why returns why a person is asked.
 func Why(why string) string {
 	switch why {

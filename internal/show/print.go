@@ -137,7 +137,7 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 	if at.Held != nil {
 		con.Field("held", "taken over"+render.Who(at.Held)+": sluice handback "+sh.Step)
 	}
-	if at.Status != "" {
+	if at.Status != "" && render.OwnWord(at.Via, at.Broken) {
 		con.Text("it says", render.Because(at.Status, at.Summary))
 	}
 	con.Text("it asks", render.Because(at.Question, strings.Join(at.Options, " | ")))
@@ -265,11 +265,15 @@ func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
 		con.Text("score", fmt.Sprintf("%s %g", name, q.Scores[name]))
 	}
 	printFindings(con, q)
+	then := ", then the gate asks you"
+	if g.Level == engine.LevelHuman { // which it always does
+		then = ""
+	}
 	if g.Count > 0 {
-		con.Field("failures", fmt.Sprintf("%d of %d, then the gate asks you", g.Count, g.Max))
+		con.Field("failures", fmt.Sprintf("%d of %d%s", g.Count, g.Max, then))
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Routes)) {
-		con.Field("route", fmt.Sprintf("%s %d of %d, then the gate asks you", name, g.Routes[name], g.Max))
+		con.Field("route", fmt.Sprintf("%s %d of %d%s", name, g.Routes[name], g.Max, then))
 	}
 }
 

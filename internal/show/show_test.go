@@ -48,3 +48,29 @@ func TestShowJudgedByNobody(t *testing.T) {
 		}
 	}
 }
+
+// TestShowSaysWhatTheStepSaid: a failure that no step has told is not shown as its word, and a gate that always asks a
+// person does not ask when its failures are used up.
+func TestShowSaysWhatTheStepSaid(t *testing.T) {
+	printed := func(sh *Shown) string {
+		var out strings.Builder
+		Print(console.New(nil, nil, &out, nil), sh)
+		return out.String()
+	}
+	lost := &engine.Attempt{N: 1, Status: engine.StatusFailed, Via: "exit", Broken: "it timed out"}
+	if out := printed(&Shown{Step: "a", Attempt: lost}); strings.Contains(out, "it says") || !strings.Contains(out, "broken      it timed out\n") {
+		t.Error(out)
+	}
+	said := &engine.Attempt{N: 1, Status: engine.StatusFailed, Via: "a-done.json"}
+	if out := printed(&Shown{Step: "a", Attempt: said}); !strings.Contains(out, "it says     failed\n") {
+		t.Error(out)
+	}
+	gate := daemon.GateStatus{ID: "g", Level: engine.LevelHuman, Count: 1, Max: 3, Rounds: []engine.Round{{N: 1, Outcome: engine.OutcomeFail, Veto: true}}}
+	if out := printed(&Shown{Step: "a", Gate: &gate}); !strings.Contains(out, "failures    1 of 3\n") || !strings.Contains(out, "verdict     veto\n") {
+		t.Error(out)
+	}
+	gate.Level = engine.LevelAuto
+	if out := printed(&Shown{Step: "a", Gate: &gate}); !strings.Contains(out, "failures    1 of 3, then the gate asks you\n") {
+		t.Error(out)
+	}
+}

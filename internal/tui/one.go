@@ -204,7 +204,7 @@ func (o *one) paused(r *daemon.RunStatus) string {
 	for _, l := range slices.Backward(o.facts) {
 		f, err := engine.DecodeFact(l.Fact)
 		if p, ok := f.(engine.RunPaused); err == nil && ok && p.Run == r.ID && p.Why == r.Paused {
-			return text.Line(render.Because(render.Paused(p.Why, p.By), p.Text))
+			return text.Line(render.PausedWords(p))
 		}
 	}
 	return render.Paused(r.Paused, nil)
