@@ -25,7 +25,7 @@ import (
 func Sandbox(ctx context.Context, con *console.Console, mode, trust string) Check {
 	if mode == settings.SandboxOff {
 		return Warned("sandbox", "set sandbox.mode: auto in your settings",
-			"off: "+text.Unheld+": nothing stands between them and a gate")
+			"off: nothing keeps an agent from answering a gate")
 	}
 	self, err := os.Executable()
 	if err != nil {

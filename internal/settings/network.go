@@ -9,7 +9,7 @@ import (
 
 // Modes of the setting sandbox.mode.
 const (
-	SandboxAuto = "auto" // if available; otherwise launches are unprotected, and shown as such
+	SandboxAuto = "auto" // if available; otherwise launches are not held, and shown as such
 	SandboxOn   = "on"   // without a sandbox, launches are refused
 	SandboxOff  = "off"  // no sandbox
 )
@@ -18,7 +18,7 @@ const (
 const (
 	NetworkWeb  = "web"  // every public host, through the proxy; the default
 	NetworkNone = "none" // its own loopback only
-	NetworkHost = "host" // the machine's: unprotected
+	NetworkHost = "host" // the machine's: not held
 )
 
 // Reach returns what a role's launches may reach.

@@ -74,3 +74,31 @@ func TestShowSaysWhatTheStepSaid(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestLevelsOnce: the level of trust is said at the end of a status only where no live run says it, and of new launches
+// where live runs differ.
+func TestLevelsOnce(t *testing.T) {
+	run := func(phase, trust, why string) daemon.RunStatus {
+		return daemon.RunStatus{Phase: phase, Trust: trust, Exposed: why}
+	}
+	const off, file, held = "the sandbox is off", "trust: file (not held): nothing keeps an agent from answering a gate (the sandbox is off)\n",
+		"trust: sandbox: an agent cannot answer a gate\n"
+	for _, c := range []struct {
+		name string
+		st   daemon.Status
+		want string
+	}{
+		{"a live run says it", daemon.Status{Trust: "file", Exposed: off, Runs: []daemon.RunStatus{run("running", "file", off)}}, ""},
+		{"a live run says another reason", daemon.Status{Trust: "file", Exposed: off, Runs: []daemon.RunStatus{run("running", "file", "x")}}, "new launches: " + file},
+		{"the sandbox was switched on", daemon.Status{Trust: "sandbox", Runs: []daemon.RunStatus{run("running", "file", off)}}, "new launches: " + held},
+		{"held", daemon.Status{Trust: "sandbox", Runs: []daemon.RunStatus{run("completed", "file", off), run("running", "sandbox", "")}}, held},
+		{"no live run", daemon.Status{Trust: "file", Exposed: off, Runs: []daemon.RunStatus{run("completed", "file", off)}}, ""},
+		{"unknown", daemon.Status{Runs: []daemon.RunStatus{run("running", "file", off)}}, ""},
+	} {
+		var out strings.Builder
+		printLevels(console.New(nil, nil, &out, nil), c.st)
+		if out.String() != c.want {
+			t.Errorf("%s: %q, want %q", c.name, out.String(), c.want)
+		}
+	}
+}

@@ -182,15 +182,28 @@ func chosen(runs []daemon.RunStatus, args []string) ([]daemon.RunStatus, error) 
 
 // printLevels prints what separates agents from gates. A run with less says so itself.
 func printLevels(con *console.Console, st daemon.Status) {
-	if !slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
-		return
-	}
+	words, differs, live := "", false, false
 	switch st.Trust {
 	case engine.TrustFile:
-		con.PrintWrapped(0, console.Styled("trust: file, unprotected: nothing but its good will keeps an agent from "+
-			"answering a gate ("+text.Message(st.Exposed)+")", console.Dim))
+		words = text.Unheld + ": nothing keeps an agent from answering a gate (" + text.Message(st.Exposed) + ")"
 	case engine.TrustSandbox:
-		con.PrintWrapped(0, console.Styled("trust: sandbox: an agent cannot answer a gate", console.Dim))
+		words = "trust: sandbox: an agent cannot answer a gate"
+	}
+	for _, r := range st.Runs {
+		if !r.Live() {
+			continue
+		}
+		same := r.Trust == st.Trust && r.Exposed == st.Exposed
+		if same && r.Trust == engine.TrustFile { // its own line says so
+			return
+		}
+		live, differs = true, differs || !same
+	}
+	if differs && words != "" {
+		words = "new launches: " + words
+	}
+	if live && words != "" {
+		con.PrintWrapped(0, console.Styled(words, console.Dim))
 	}
 }
 

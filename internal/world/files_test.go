@@ -141,7 +141,7 @@ func TestNotify(t *testing.T) {
 	if len(got) != 1 {
 		t.Fatalf("%d notices", len(got))
 	}
-	wantText(t, "the notice", got[0].Title+"\n"+got[0].Body, "G", "A of w-1", "exhausted: red", "sluice pass G --run w-1", "sluice fail G --run w-1 -m", "unprotected")
+	wantText(t, "the notice", got[0].Title+"\n"+got[0].Body, "G", "A of w-1", "exhausted: red", "sluice pass G --run w-1", "sluice fail G --run w-1 -m", "trust: file (not held): an agent")
 	b.e.opt.Notifier = nil
 	if ev := b.e.Carry(b.ctx(), j, nil).(engine.Noticed); len(ev.Results) != 1 || !strings.Contains(ev.Results[0], "nobody") {
 		t.Errorf("%+v", ev)

@@ -171,7 +171,7 @@ func (p *People) askedFor(out *notify.Notice, job job.Job, what string) (body, a
 	case wantsSigned(job):
 		body = append(body, "It needs a signed answer: "+answerWith("pass", n))
 	case job.Round != nil && level == engine.TrustFile:
-		body = append(body, text.Unheld+", unprotected: an agent with the rights of your user could answer too ("+why+").")
+		body = append(body, text.Unheld+": an agent with the rights of your user could answer too ("+why+").")
 	case job.Round != nil:
 		body = append(body, "Trust level "+level+".")
 	}
