@@ -141,7 +141,7 @@ func (m *drawing) waitLine(r *row) line {
 	case "paused":
 		what, says = "", "is "+render.Paused(r.run.Paused, nil)
 	}
-	if r.gate != nil && r.step.Summary != "" {
+	if r.gate != nil && r.step.Summary != "" && counts(r.gate) == "" { // beside "failed 1/3" it reads as the reason of it
 		why = sep(why, "“"+text.Line(r.step.Summary)+"”")
 	}
 	since := ""

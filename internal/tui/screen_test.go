@@ -25,6 +25,7 @@ func TestWhatWaitsIsFirst(t *testing.T) {
 		return s.run(id, g)
 	}
 	old, late := s.run("w-1", human(1)), s.run("w-2", human(2))
+	old.Steps[0].Summary = "wrote the first test"
 	late.Waits[0].Since, late.Steps[0].Gates[0].Count, late.Steps[0].Summary = s.at.Add(-time.Second), 1, "all 12 tests pass"
 	offer := s.run("w-5", daemon.GateStatus{ID: "X"})
 	offer.Waits = []daemon.Wait{{Kind: "offer", Step: "A", Since: s.at}}
@@ -34,8 +35,8 @@ func TestWhatWaitsIsFirst(t *testing.T) {
 	want := []string{
 		"sluice ? 4 for you · 6 live of 6 runs",
 		"waits for you (6)",
-		"› ? G review of w-1 asks you · 1m00s",
-		"  ? G review of w-2 asks you · 1s · failed 1/3 · “all 12 tests pass”",
+		"› ? G review of w-1 asks you · 1m00s · “wrote the first test”",
+		"  ? G review of w-2 asks you · 1s · failed 1/3",
 		"  ‖ N of w-4 goes on in 20s unless you veto · score 0.75",
 		"  ‖ N of w-3 goes on in 50s unless you veto · score 0.75",
 		"  ? A write it of w-5 is on offer: `sluice next` · 0s",
