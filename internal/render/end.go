@@ -27,8 +27,10 @@ func EndLines(c *console.Console, r daemon.RunStatus) (out []string) {
 				continue
 			}
 			words := g.Outcome
-			if w := map[string]string{engine.OutcomePass: "passed", engine.OutcomeFail: "failed"}[words]; w != "" {
-				words = w
+			if words == engine.OutcomePass {
+				words = "passed"
+			} else {
+				words = Failed(words, vetoed(g))
 			}
 			if g.Round > 1 {
 				words += fmt.Sprintf(" in round %d", g.Round)

@@ -33,3 +33,19 @@ func TestEndLines(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// TestVetoIsNamed: a status and the end of a run name a veto, which is no fail of the reviewer's.
+func TestVetoIsNamed(t *testing.T) {
+	g := daemon.GateStatus{ID: "G", Level: "notify", State: engine.Refused, Outcome: engine.OutcomeFail, ByKind: "human", Round: 1, By: &engine.Actor{Who: "ann"}}
+	c := console.New(nil, nil, io.Discard, io.Discard)
+	for _, veto := range []bool{true, false} {
+		g.Rounds = []engine.Round{{N: 1, Veto: veto}}
+		words := map[bool]string{true: "vetoed", false: "failed"}[veto]
+		if got := strings.Join(GateLines(c, g), ""); !strings.Contains(got, " G") || !strings.Contains(got, " "+words+" ") {
+			t.Errorf("%q, want %s", got, words)
+		}
+		if got := EndLines(c, daemon.RunStatus{Steps: []daemon.StepStatus{{Gates: []daemon.GateStatus{g}}}}); len(got) != 1 || got[0] != "  G  "+words+" by ann" {
+			t.Errorf("%q, want %s", got, words)
+		}
+	}
+}

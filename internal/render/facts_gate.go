@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/findings"
@@ -134,4 +135,10 @@ func Failed(outcome string, veto bool) string {
 		return "failed"
 	}
 	return outcome
+}
+
+// vetoed reports whether a person's veto ended the newest round of a gate.
+func vetoed(g daemon.GateStatus) bool {
+	n := len(g.Rounds)
+	return n > 0 && g.State == engine.Refused && g.Rounds[n-1].Veto
 }

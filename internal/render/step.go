@@ -73,6 +73,9 @@ func gateCells(g daemon.GateStatus) []console.Cell {
 	if (g.State == engine.ByRoute || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail {
 		sign, state = "↷", g.Outcome
 	}
+	if vetoed(g) {
+		state = Failed(g.Outcome, true)
+	}
 	if g.Due {
 		sign, style, state = "·", console.Dim, Due
 	}
