@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -40,4 +41,50 @@ func TestStartShowsPictures(t *testing.T) {
 	if !strings.Contains(got, `<g id="shop-w-n-G" class="node gate ahead">`) {
 		t.Errorf("no picture of w:\n%s", got)
 	}
+}
+
+// TestRunSaysWhetherItHasLanded: the page of a run says what the command says of its work: nothing of a trial run or of
+// one that changed nothing, how to take it, and where it has landed.
+func TestRunSaysWhetherItHasLanded(t *testing.T) {
+	p := newSite(t)
+	spec := strings.Replace(asksSpec, "name: A workflow", "name: A workflow, workspace: run", 1)
+	run := p.run(spec)
+	at := "/r/shop/" + run
+	form := p.form(at + "/g/G")
+	form.Set("sure", "yes")
+	if w := p.answer(at+"/g/G", form, "outcome", "pass"); w.Code != http.StatusSeeOther {
+		t.Fatalf("pass: %d %s", w.Code, w.Body)
+	}
+	ended := p.until(run, "the end", func(r daemon.RunStatus) bool { return !r.Live() })
+	says := func(want string) {
+		t.Helper()
+		got := p.ask("GET", at, nil).Body.String()
+		if want == "" && strings.Contains(got, "sluice land") || !strings.Contains(got, want) {
+			t.Errorf("no %q:\n%s", want, got)
+		}
+	}
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", p.root, "-c", "user.name=x", "-c", "user.email=x@example.org"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	base := git("rev-parse", "HEAD")
+	git("branch", "-M", "main")
+	git("update-ref", "refs/sluice/base/"+run, base)
+	git("update-ref", "refs/heads/"+ended.Branch, git("commit-tree", "-p", base, "-m", "nothing", "HEAD^{tree}"))
+	says("")
+	git("checkout", "-q", ended.Branch)
+	p.put("made", "x\n")
+	git("add", "made")
+	git("commit", "-q", "-m", "made")
+	git("checkout", "-q", "main")
+	says("<p>to take it: sluice land " + run + " (1 file on branch " + ended.Branch + ")</p>")
+	git("merge", "-q", "--squash", ended.Branch)
+	git("commit", "-q", "-m", "landed")
+	git("update-ref", "refs/sluice/landed/"+run, "HEAD")
+	says("<p>landed on main as " + git("rev-parse", "HEAD")[:12] + "</p>")
 }

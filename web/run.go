@@ -14,6 +14,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/fault"
+	"sluice/internal/land"
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/internal/workspace"
@@ -38,7 +39,7 @@ type runPage struct {
 	Budget       string
 	Notes        []engine.Note
 	Children     []runItem
-	Take         string // the command that takes its work
+	Take         string // how to take its work, or that it has landed
 }
 
 // waitLine is one thing that the run waits for.
@@ -104,9 +105,7 @@ func (s *Server) run(r *http.Request) (v view, err error) {
 		if err := p.children(r.Context(), at, vw, run, now); err != nil {
 			return err
 		}
-		if run.Phase == engine.RunCompleted && run.Branch != "" {
-			p.Take = "sluice land " + run.ID
-		}
+		p.Take = land.ToTake(r.Context(), at.Root, run, false)
 		v = view{title: run.ID, nav: "inbox", body: "run", parts: []string{"runhead", "graph", "runwaits", "steps", "costs",
 			"children", "lines"}, repos: []string{at.Root}, run: run.ID, data: p}
 		return nil

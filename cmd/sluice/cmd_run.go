@@ -295,8 +295,8 @@ func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.
 	if words := render.Unheld(r); words != "" {
 		a.PrintWrapped(0, console.Styled(words, console.Yellow))
 	}
-	if take := land.ToTake(ctx, p.Root, r); take != "" {
-		a.PrintWrapped(0, console.Styled(take, console.Plain))
+	if take := land.ToTake(ctx, p.Root, r, true); take != "" {
+		a.Print("%s", clean(take)) // one line: a person copies the command
 	}
 	if r.Stubbed && !a.throwAway {
 		if r.Workspace != "" {

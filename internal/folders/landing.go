@@ -17,6 +17,9 @@ import (
 func WorkOf(root string, m job.Made) tree.Work {
 	w := tree.Work{Run: m.Run, Title: text.Line(m.Title), Dir: filepath.Join(root, filepath.FromSlash(m.Workspace)),
 		Shown: m.Workspace, Branch: m.Branch}
+	for _, d := range m.Did {
+		w.Did = append(w.Did, text.Clip(text.Line(d.Step+": "+d.Summary), mostDid))
+	}
 	for _, q := range m.Rounds {
 		content := tree.CommitIn(q.Digest)
 		w.Judged = w.Judged || content != ""
@@ -33,6 +36,9 @@ func WorkOf(root string, m job.Made) tree.Work {
 	}
 	return w
 }
+
+// mostDid is how many bytes of a commit's message one step fills.
+const mostDid = 200
 
 // passedBy names who passed a round.
 func passedBy(q engine.Round) string {

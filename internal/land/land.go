@@ -56,7 +56,7 @@ func Run(ctx context.Context, con *console.Console, root string, r daemon.RunSta
 	}
 	defer repo.Close()
 	w := folders.WorkOf(root, r.Made())
-	w.Unjudged, w.Shown = l.Unjudged, typedPath(root, r)
+	w.Unjudged, w.Shown = l.Unjudged, typed(layout.ShortPath(w.Dir))
 	onto, err := branchOnto(ctx, repo, l.Onto)
 	if err != nil {
 		return err
@@ -107,15 +107,17 @@ func landable(r daemon.RunStatus, l Options) error {
 	case r.Stubbed:
 		return fault.Failed("run the workflow for real", "%s is a run with stubs: nothing in it is real work", r.ID)
 	case r.Phase != engine.RunCompleted && !l.Unfinished:
-		return fault.Failed("wait for its end, or run `sluice land "+r.ID+" --unfinished`",
-			"%s has not completed: it is %s", r.ID, r.Phase)
+		do := "run `sluice land " + r.ID + " --unfinished`"
+		if r.Live() {
+			do = "wait for its end, or " + do
+		}
+		return fault.Failed(do, "%s has not completed: it is %s", r.ID, r.Phase)
 	}
 	return nil
 }
 
-// typedPath is a run's worktree as a person types it in a shell, from where they are.
-func typedPath(root string, r daemon.RunStatus) string {
-	path := layout.ShortPath(filepath.Join(root, filepath.FromSlash(r.Workspace)))
+// typed is a path as a person types it in a shell.
+func typed(path string) string {
 	plain := func(c rune) bool {
 		return strings.ContainsRune("/.-_", c) || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 	}
@@ -213,9 +215,10 @@ func tellLanded(con *console.Console, r daemon.RunStatus, out landed) error {
 	return nil
 }
 
-// ToTake says in a line what a run that is over has left to take over, and how; "" of one that
-// worked in the checkout. What git cannot say is left out: this is a hint.
-func ToTake(ctx context.Context, root string, r daemon.RunStatus) string {
+// ToTake says in a line what a run that is over has left to take over, and how, or that it has
+// landed; "" of one that worked in the checkout, with stubs, or changed nothing. near: its reader
+// is where the command runs. What git cannot say is left out: this is a hint.
+func ToTake(ctx context.Context, root string, r daemon.RunStatus, near bool) string {
 	if r.Workspace == "" || r.Child != nil || r.Stubbed || r.Live() {
 		return ""
 	}
@@ -232,24 +235,40 @@ func ToTake(ctx context.Context, root string, r daemon.RunStatus) string {
 	if err != nil || base.SHA == "" {
 		return ""
 	}
+	how := "sluice land " + r.ID
+	if r.Phase != engine.RunCompleted {
+		how += " --unfinished"
+	}
 	if tip.SHA == base.SHA {
-		if n := len(folders.WorkOf(root, r.Made()).Uncommitted(ctx, repo)); n > 0 {
-			return fmt.Sprintf("to take it: commit in %s (%s), then sluice land %s", r.Workspace, text.Plural(n, "file"), r.ID)
-		}
-		return ""
+		return toCommit(ctx, repo, folders.WorkOf(root, r.Made()), how, near)
 	}
 	if onto, err := branchOnto(ctx, repo, ""); err == nil {
 		if commit, there, err := tree.LandedAs(ctx, repo, r.ID, onto); err == nil && there {
 			return fmt.Sprintf("landed on %s as %.12s", shortBranch(onto), commit)
 		}
+		if to, err := repo.TipOf(ctx, onto); err == nil && to.SHA != "" {
+			if has, err := repo.Descends(ctx, to.SHA, tip.SHA); err == nil && has {
+				return shortBranch(onto) + " has its work already"
+			}
+		}
 	}
 	changes, err := repo.ChangesBetween(ctx, base.SHA, tip.SHA)
-	if err != nil {
+	if err != nil || len(changes) == 0 {
 		return ""
 	}
-	how := "sluice land " + r.ID
-	if r.Phase != engine.RunCompleted {
-		how += " --unfinished"
-	}
 	return fmt.Sprintf("to take it: %s (%s on branch %s)", how, text.Plural(len(changes), "file"), r.Branch)
+}
+
+// toCommit says how to take work that is in no commit, as one line for a shell.
+func toCommit(ctx context.Context, repo *git.Repo, w tree.Work, how string, near bool) string {
+	n := len(w.Uncommitted(ctx, repo))
+	if n == 0 {
+		return ""
+	}
+	dir := w.Dir
+	if near {
+		dir = layout.ShortPath(dir)
+	}
+	in := "git -C " + typed(dir) // what a person commits there, no gate has passed
+	return fmt.Sprintf("to take it (%s): %s add -A && %s commit && %s --unjudged", text.Plural(n, "file"), in, in, how)
 }

@@ -147,8 +147,8 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		if st.Cluster != nil && !st.Cluster.Leads { // it is taken where it has ended
 			continue
 		}
-		if take := land.ToTake(ctx, p.Root, r); take != "" {
-			con.PrintWrapped(2, console.Styled(take, console.Plain))
+		if take := land.ToTake(ctx, p.Root, r, true); take != "" {
+			con.Print("  %s", text.Line(take)) // one line: a person copies the command
 		}
 	}
 	if len(st.Runs) == 0 {

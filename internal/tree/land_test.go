@@ -82,6 +82,38 @@ func TestLandEachWay(t *testing.T) {
 	}
 }
 
+// TestLandingsMessage: it has what somebody wrote, each line once, or else the steps.
+func TestLandingsMessage(t *testing.T) {
+	p, w, l := worked(t)
+	message := func(did ...string) string {
+		t.Helper()
+		l.Tip = w.git("rev-parse", "HEAD")
+		said, err := Work{Run: "x-1", Title: "The work", Did: did}.message(t.Context(), p.open(), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said
+	}
+	w.git("commit", "-q", "--allow-empty", "-m", "one: a")
+	for _, step := range []string{"plan", "code", "plan"} {
+		w.git("commit", "-q", "--allow-empty", "-m", leftBefore+step+leftAfter)
+	}
+	if got := message("plan: planned", "one: a"); got != "The work (x-1)\n\n- one: a\n- two: d/new\n- plan: planned" {
+		t.Errorf("%q", got)
+	}
+	l.Base = w.git("rev-parse", "HEAD~3")
+	if got := message(); got != "The work (x-1)\n\nSteps: plan, code" {
+		t.Errorf("%q", got)
+	}
+	if got := message("plan: planned"); got != "The work (x-1)\n\n- plan: planned" {
+		t.Errorf("%q", got)
+	}
+	l.How = PR
+	if got := message("plan: planned"); got != "The work (x-1)\n\nSteps: plan, code" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestLandFastForward(t *testing.T) {
 	p, _, l := worked(t)
 	l.How = FF

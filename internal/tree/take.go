@@ -107,7 +107,7 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 		changes, err = f.gitlinks(ctx, o.Found, files)
 		linked <- err
 	}()
-	message := fmt.Sprintf("The work of %s that it did not commit\n", o.Step)
+	message := leftBefore + o.Step + leftAfter + "\n"
 	t.Commit, err = f.commit(ctx, files, t.Tip, message)
 	if no := <-linked; no != nil {
 		return t, no
@@ -162,6 +162,16 @@ func (f Folder) joined(ctx context.Context, commit string, join []string, messag
 		return "", err
 	}
 	return f.Repo.CommitTree(ctx, files, message, parents...)
+}
+
+// The subject of a commit of what a step did not commit has the step between these words.
+const leftBefore, leftAfter = "The work of ", " that it did not commit"
+
+// leftBy returns the step whose uncommitted work has a commit with this subject.
+func leftBy(subject string) (step string, ok bool) {
+	step, before := strings.CutPrefix(subject, leftBefore)
+	step, after := strings.CutSuffix(step, leftAfter)
+	return step, before && after
 }
 
 // commit returns a commit with a tree: the parent if it has that tree, "" if there is neither.

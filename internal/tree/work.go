@@ -19,6 +19,7 @@ type Work struct {
 	Shown  string // the worktree, for messages to a person
 	Branch string // without refs/heads/
 	Passed []Passed
+	Did    []string // "STEP: what it says that it did", one line each
 	// Judged reports whether some round judged a commit, with any outcome.
 	Judged bool
 	// Unjudged accepts the branch even if no round has passed its files.
@@ -62,7 +63,7 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 	l.Tip, l.Base = tip.SHA, base.SHA
 	if l.Tip == l.Base {
 		if files := w.Uncommitted(ctx, repo); len(files) > 0 {
-			return l, stuck("look at them, then commit them there: git -C "+w.Shown+" commit",
+			return l, stuck("look at them, then commit them there: `git -C "+w.Shown+" add -A && git -C "+w.Shown+" commit`",
 				"%s has committed nothing: its worktree has %s that no commit has: %s",
 				w.Run, counted(len(files)), some(files))
 		}
@@ -182,20 +183,42 @@ func (w Work) trailers() []string {
 	return out
 }
 
-// subjects is how many subjects a message lists.
+// subjects is how many lines a message lists.
 const subjects = 20
 
-// message names the run and its commits' subjects.
+// message names the run, the subjects of the commits that somebody wrote, and what the steps say
+// that they did; without both, the steps. A pull request has what the steps say elsewhere.
 func (w Work) message(ctx context.Context, repo *git.Repo, l Landing) (string, error) {
 	list, why, err := Commits(ctx, repo, l.Base, l.Tip)
 	if err != nil || why != "" {
 		return "", errors.Join(err, w.undone(why))
 	}
-	lines := []string{fmt.Sprintf("%s (%s)", w.Title, w.Run), ""}
-	for _, c := range list[:min(len(list), subjects)] {
-		lines = append(lines, "- "+Subject(c))
+	var said, steps []string
+	add := func(to *[]string, line string) {
+		if !slices.Contains(*to, line) {
+			*to = append(*to, line)
+		}
 	}
-	if more := len(list) - subjects; more > 0 {
+	for _, c := range list {
+		if step, ok := leftBy(Subject(c)); ok {
+			add(&steps, step)
+		} else {
+			add(&said, Subject(c))
+		}
+	}
+	if l.How != PR {
+		for _, line := range w.Did {
+			add(&said, line)
+		}
+	}
+	lines := []string{fmt.Sprintf("%s (%s)", w.Title, w.Run), ""}
+	if len(said) == 0 && len(steps) > 0 {
+		return strings.Join(append(lines, "Steps: "+strings.Join(steps, ", ")), "\n"), nil
+	}
+	for _, line := range said[:min(len(said), subjects)] {
+		lines = append(lines, "- "+line)
+	}
+	if more := len(said) - subjects; more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more", more))
 	}
 	return strings.Join(lines, "\n"), nil
