@@ -139,8 +139,8 @@ func (r *Repo) Lander(ctx context.Context) (p Person, err error) {
 	}
 	p.Name, p.Email = who["user.name"], who["user.email"]
 	if p.Name == "" || p.Email == "" {
-		return p, fault.New("git config --global user.name NAME and user.email ADDRESS",
-			"git does not know who you are")
+		return p, fault.New("`git config --global user.name \"YOUR NAME\"` and "+
+			"`git config --global user.email YOU@EXAMPLE`", "git does not know who you are")
 	}
 	own, err := read("--global", "--get-regexp", `^(commit\.gpgsign|user\.signingkey|gpg\..*)$`)
 	if err != nil && os.Getenv("HOME") != "" {

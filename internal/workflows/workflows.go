@@ -94,7 +94,7 @@ func Begins(ctx context.Context, p *workspace.Workspace, spec *engine.Spec) erro
 	if head, err := repo.Head(ctx, p.Root); err != nil || head != "" {
 		return err
 	}
-	return fault.Failed("`git commit --allow-empty -m start` makes one",
+	return fault.Failed("`git add -A && git commit -m start`: a run sees only what is committed",
 		"this repo has no commit, and a run of %s begins from the last one", spec.ID)
 }
 
