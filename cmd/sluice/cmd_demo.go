@@ -177,12 +177,7 @@ func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunSt
 `, a.dir, filepath.Join(home, "state"), filepath.Join(home, "config"), filepath.Join(home, "bin"))
 		return printSummary(ctx, a, p, r)
 	}
-	a.Title("\nThe files that it made")
-	t := &console.Table{Indent: 2, Columns: []console.Column{{}, {Fit: console.Wrapped}}}
-	for _, f := range setup.DemoMade(p.Root, r.ID) {
-		t.Row(console.Styled(f.Name, console.Plain), console.Styled(f.What, console.Dim))
-	}
-	a.PrintTable(t)
+	a.Print("\nThe repo was temporary and is removed; `sluice demo --keep DIR` keeps it.")
 	a.Title("\nGo on")
 	a.Print(`  sluice init                # the same pipeline in your repo, with real agents
   sluice help                # all commands

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"sluice/internal/fault"
-	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/specs"
 )
@@ -86,23 +85,4 @@ func Demo(ctx context.Context, dir string, env []string) error {
 		}
 	}
 	return nil
-}
-
-// Made is a file or a folder that the demo's run has made.
-type Made struct{ Name, What string }
-
-// DemoMade returns what the demo's run has made in its repo.
-func DemoMade(root, run string) (out []Made) {
-	for _, m := range []Made{
-		{"phase-4/test/test_index.py", "the tests, after the review"},
-		{"phase-4/src/chatcat/", "the code"},
-		{layout.WorkflowDir + "/retry-context/", "why the first tests failed"},
-		{layout.RunsDir + "/" + run + "/", "each prompt, output and verdict"},
-		{layout.WorkflowDir + "/audit/" + DemoFlow + ".log", "the record, a line each"},
-	} {
-		if _, err := os.Lstat(filepath.Join(root, filepath.FromSlash(m.Name))); err == nil {
-			out = append(out, m)
-		}
-	}
-	return out
 }
