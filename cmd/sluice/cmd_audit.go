@@ -22,9 +22,9 @@ func auditCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "check the record of all decisions",
-		Long: `The journal chains each line to the line before it. .workflow/audit/<workflow>.log is a readable
-extract to commit, with a line for each launch, signal, verdict, decision and end. Verify reads
-both files completely.`,
+		Long: `The journal chains each line to the line before it. .workflow/audit/<workflow>.log is a JSON
+extract to commit, one line per launch, signal, verdict, decision and end. Verify reads both files
+completely.`,
 		Example: "sluice audit verify\nsluice audit verify phase-4-search-index",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}

@@ -63,8 +63,9 @@ func (r *reader) archonFlow(d document, of string) string {
 	f := &flow{id: r.ids.id(name), name: name, description: str(get(d.root, "description"))}
 	r.flows = append(r.flows, f)
 	a := &archon{reader: r, flow: f, doc: d, ids: newNamer(), stands: map[string][]string{}}
-	f.notes = append(f.notes, fmt.Sprintf("imported from %s (Archon). What is less or other than there is a comment "+
-		"at its place. A conversation of Archon goes on from node to node without `context: fresh`; here each step "+
+	f.notes = append(f.notes, fmt.Sprintf("imported from %s (Archon). Where this spec says less than the "+
+		"original, or something else, a comment says so. A conversation of Archon goes on from node to "+
+		"node without `context: fresh`; here each step "+
 		"begins anew.", path.Base(d.file)))
 	f.workspace = "run"
 	if w := at(d.root, "worktree", "enabled"); w != nil && !isTrue(w) {

@@ -62,9 +62,9 @@ func (r *reader) conductorFlow(d document, depth int) *flow {
 	r.flows = append(r.flows, f)
 	c := &conductor{reader: r, flow: f, doc: d, ids: newNamer(), byName: map[string]*place{}, sets: map[string]string{},
 		depth: depth}
-	f.notes = append(f.notes, "imported from "+path.Base(d.file)+" (conductor). What is less or other than there "+
-		"is a comment at its "+
-		"place. There each agent is given what those before it said; here a prompt has what it names.")
+	f.notes = append(f.notes, "imported from "+path.Base(d.file)+" (conductor). Where this spec says less than "+
+		"the original, or something else, a comment says so. There each agent is given what those before "+
+		"it said; here a prompt has what it names.")
 	for _, p := range pairs(get(w, "input")) {
 		c.input(p)
 	}

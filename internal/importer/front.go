@@ -22,8 +22,8 @@ func (r *reader) front(d document, of string) *flow {
 	f := &flow{id: r.ids.id(strings.ToLower(name)), name: name, description: str(get(d.root, "description")),
 		workspace: "run"}
 	r.flows = append(r.flows, f)
-	f.notes = append(f.notes, "imported from "+path.Base(d.file)+" ("+of+"). What is less or "+
-		"other than there is a comment at its place.")
+	f.notes = append(f.notes, "imported from "+path.Base(d.file)+" ("+of+"). Where this "+
+		"spec says less than the original, or something else, a comment says so.")
 	return f
 }
 

@@ -27,7 +27,8 @@ func ghawTable() []construct {
 	return slices.Concat(
 		taken("name", "description", "timeout-minutes", "timeout_minutes", "steps", "imports", "env", "emoji", "tracker-id"),
 		near("the role is the engine: `roles` in config.yaml says which agent and model play it", "engine"),
-		left("start it with `sluice start`, from cron or from what hears of events", "on", "if", "concurrency", "run-name",
+		left("start it with `sluice start`, from cron, or from whatever receives the event", "on", "if",
+			"concurrency", "run-name",
 			"skip-if-match", "stop-after"),
 		left(permissions, "permissions", "network", "sandbox", "strict", "roles", "features", "secrets"),
 		left("each agent's own settings have its tools and servers", "tools", "mcp-servers", "mcp-scripts", "cache",

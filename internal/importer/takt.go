@@ -180,8 +180,9 @@ func (t *takt) begin() {
 	t.flow = &flow{id: t.reader.ids.id(name), name: name, description: str(get(t.doc.root, "description")),
 		workspace: "run"}
 	t.flows = append(t.flows, t.flow)
-	t.flow.notes = append(t.flow.notes, fmt.Sprintf("imported from %s (takt). What is less or other than there is a "+
-		"comment at its place. An agent says the condition that holds as `outcome` in its answer; its reports are parts of "+
+	t.flow.notes = append(t.flow.notes, fmt.Sprintf("imported from %s (takt). Where this spec says less than the "+
+		"original, or something else, a comment says so. An agent says the condition that holds as "+
+		"`outcome` in its answer; its reports are parts of "+
 		"the answer too, and files of the run.", path.Base(t.doc.file)))
 	t.flow.vars = []variable{{name: "task", description: "what is to be done"}}
 	if t != t.top {
