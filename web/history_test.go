@@ -2,13 +2,16 @@ package web
 
 import (
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"sluice/daemon"
 	"sluice/internal/render"
+	"sluice/internal/workspace"
 )
 
 // TestHistoryWaits: the history says how long a run waited for people.
@@ -87,4 +90,32 @@ func TestRunSaysWhetherItHasLanded(t *testing.T) {
 	git("commit", "-q", "-m", "landed")
 	git("update-ref", "refs/sluice/landed/"+run, "HEAD")
 	says("<p>landed on main as " + git("rev-parse", "HEAD")[:12] + "</p>")
+}
+
+// TestNoFormWithoutTheDaemon: a workflow of a repo that is not served cannot be started, so its page has no form.
+func TestNoFormWithoutTheDaemon(t *testing.T) {
+	p := newSite(t)
+	if got := p.ask("GET", "/start/shop/w", nil).Body.String(); !strings.Contains(got, `action="/start/shop/w"`) {
+		t.Errorf("no form where the repo is served:\n%s", got)
+	}
+	other := filepath.Join(filepath.Dir(p.root), "other")
+	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", other).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	p.put("../other/.workflow/specs/w.yaml", asksSpec)
+	at, err := workspace.At(t.Context(), p.con, other)
+	if err == nil {
+		err = os.MkdirAll(at.State, 0o700)
+	}
+	if err == nil {
+		err = workspace.LeaveRoot(other, at.State)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.later(knownFor)
+	got := p.ask("GET", "/start/other/w", nil).Body.String()
+	if strings.Contains(got, `action="/start/other/w"`) || !strings.Contains(got, "run <code>sluice watch add</code> in it") {
+		t.Errorf("a form where nothing can be started:\n%s", got)
+	}
 }
