@@ -18,7 +18,7 @@ func pauseCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "pause [RUN]", Short: "pause a run: start nothing new until it is resumed",
 		Long: `Running agents finish and their signals are taken in. Nothing new starts, and veto windows stop.
-Without RUN it pauses the only live run.`,
+A run whose last gate is passed meanwhile completes. Without RUN it pauses the only live run.`,
 		Example: "sluice pause\nsluice pause phase-4-1", Args: console.Between(0, 1),
 		RunE: steer(a, func(run string, _ []string) engine.Event { return engine.PauseRequested{Run: run} }),
 	})
