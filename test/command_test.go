@@ -28,17 +28,18 @@ func TestFaultsOfTheCommandLine(t *testing.T) {
 		{[]string{"reject", "G", "-m", " "}, fault.ExitUsage, []string{"fail G: no reason given", "give it with -m"}},
 		{[]string{"fail", "G"}, fault.ExitUsage, []string{"fail G: no reason given", "give it with -m"}},
 		{[]string{"watch", "ad"}, fault.ExitUsage, []string{`no command "sluice watch ad"`, "did you mean `sluice watch add`?"}},
-		{[]string{"validate", "--jsn"}, fault.ExitUsage, []string{"unknown flag --jsn", "did you mean --json?"}},
+		{[]string{"validate", "--jsn"}, fault.ExitUsage, []string{"sluice validate: unknown flag --jsn", "did you mean --json?"}},
 		{[]string{"status", "--zzzzzz"}, fault.ExitUsage, []string{"unknown flag --zzzzzz", "`sluice status --help` lists its flags"}},
-		{[]string{"pass"}, fault.ExitUsage, []string{"GATE is missing", "usage: sluice pass GATE"}},
+		{[]string{"pass"}, fault.ExitUsage, []string{"sluice pass: GATE is missing", "usage: sluice pass GATE"}},
 		{[]string{"decide", "G-1"}, fault.ExitUsage, []string{"OUTCOME is missing"}},
-		{[]string{"version", "x"}, fault.ExitUsage, []string{"is too much: x"}},
+		{[]string{"version", "x"}, fault.ExitUsage, []string{"sluice version: unexpected argument: x"}},
 		{[]string{"completion", "tcsh"}, fault.ExitUsage, []string{`no completion for the shell "tcsh"`}},
 		{[]string{"init", "--template", "gated-pipelin"}, fault.ExitUsage, []string{"did you mean --template gated-pipeline?"}},
 		{[]string{"help", "valdate"}, fault.ExitUsage, []string{"did you mean `sluice help validate`?"}},
 		{[]string{"clean", "--older", "soon"}, fault.ExitUsage, []string{"--older soon: not a duration"}},
 		{[]string{"validate"}, fault.ExitFailed, []string{"no .workflow/ here", "`sluice init` creates it"}},
-		{[]string{"journal", "repair"}, fault.ExitUsage, []string{"--to N is missing"}},
+		{[]string{"journal", "repair"}, fault.ExitUsage, []string{"sluice journal repair: --to N is missing"}},
+		{[]string{"--nope"}, fault.ExitUsage, []string{"sluice: unknown flag --nope"}},
 	} {
 		code, out, errs := w.sluice(c.args...)
 		if code != c.code {
@@ -48,6 +49,9 @@ func TestFaultsOfTheCommandLine(t *testing.T) {
 			if !strings.Contains(errs, want) {
 				t.Errorf("%v: %q is not said: %q", c.args, want, errs)
 			}
+		}
+		if strings.Contains(errs, "sluice: sluice") {
+			t.Errorf("%v: the command's name is doubled: %q", c.args, errs)
 		}
 		if n := strings.Count(errs, "\n"); n > 2 || out != "" {
 			t.Errorf("%v: want one line of cause and one of mend and nothing else: %q %q", c.args, out, errs)

@@ -169,9 +169,16 @@ func (c *Console) encode(v any, indent string) error {
 	return err
 }
 
-// Report writes what does not work on one line, and what to do on the next.
+// Report writes what does not work on one line, and what to do on the next. A sentence that begins with the command
+// stands for itself: "sluice pass: GATE is missing".
 func (c *Console) Report(f *fault.Error) {
-	c.Note("%s %s", c.PaintErr(Red, "sluice:"), text.Message(f.What()))
+	who, what := "sluice:", text.Message(f.What())
+	if rest, ok := strings.CutPrefix(what, "sluice "); ok {
+		who, what = "sluice", rest
+	} else if rest, ok := strings.CutPrefix(what, "sluice: "); ok {
+		what = rest
+	}
+	c.Note("%s %s", c.PaintErr(Red, who), what)
 	if f.Advice != "" {
 		c.Note("  %s %s", c.PaintErr(Dim, "→"), text.Message(f.Advice))
 	}

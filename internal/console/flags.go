@@ -64,12 +64,12 @@ func Between(least, most int) cobra.PositionalArgs {
 		}
 		what := "is missing"
 		if len(args) > least {
-			what = "is too much: " + text.Line(args[most])
+			what = "unexpected argument: " + text.Line(args[most])
 		}
 		if len(args) < least {
 			what = wanted(cmd, len(args)) + " is missing"
 		}
-		return fault.Misused("usage: "+cmd.UseLine(), "%s: %s", strings.TrimPrefix(cmd.CommandPath(), "sluice "), what)
+		return fault.Misused("usage: "+cmd.UseLine(), "%s: %s", cmd.CommandPath(), what)
 	}
 }
 
