@@ -36,48 +36,64 @@ each key. --check writes nothing: it names the files that would change and exits
 	return cmd
 }
 
+// formatFiles formats all files that it can, and reports the others.
 func formatFiles(a *app, files, taskFiles []string, check bool) error {
 	differ := 0
-	for _, f := range taskFiles {
-		changed, err := formatTasks(a, f, check)
-		if err != nil {
-			return err
-		}
-		if changed {
-			differ++
-		}
-	}
-	for _, f := range files {
-		info, err := os.Stat(f)
-		if err != nil {
-			return err
-		}
-		src, err := os.ReadFile(f)
-		if err != nil {
-			return err
-		}
-		if len(src) > specs.MaxBytes {
-			return fault.Failed("split it into several workflows", "%s: more than %d bytes", layout.ShortPath(f), specs.MaxBytes)
-		}
-		out, err := specs.Format(src)
-		if err != nil {
-			return fault.Failed("fix it first: `sluice validate` reports the faults", "%s: %s", layout.ShortPath(f), err)
-		}
-		if bytes.Equal(src, out) {
-			continue
-		}
-		differ++
-		a.Print("%s", layout.ShortPath(f))
-		if check {
-			continue
-		}
-		if err := atomicfile.Write(f, out, info.Mode().Perm()); err != nil {
-			return err
+	var bad []error
+	do := func(files []string, one func(*app, string, bool) (bool, error)) {
+		for _, f := range files {
+			changed, err := one(a, f, check)
+			if err != nil {
+				bad = append(bad, err)
+			} else if changed {
+				differ++
+			}
 		}
 	}
+	do(taskFiles, formatTasks)
+	do(files, formatSpec)
 	if check && differ > 0 {
 		a.Note("%s to format: run `sluice fmt`", plural(differ, "file"))
+	}
+	switch {
+	case len(bad) == 1:
+		return bad[0]
+	case len(bad) > 1:
+		for _, err := range bad {
+			a.Note("%s", oneLine(explain(err).What()))
+		}
+		return fault.Failed("fix them first: `sluice validate` reports the faults", "%s cannot be formatted",
+			plural(len(bad), "file"))
+	case check && differ > 0:
 		return fault.Exit(fault.ExitFailed)
 	}
 	return nil
+}
+
+// formatSpec formats a spec; it reports whether that differs.
+func formatSpec(a *app, f string, check bool) (differs bool, err error) {
+	info, err := os.Stat(f)
+	if err != nil {
+		return false, err
+	}
+	src, err := os.ReadFile(f)
+	if err != nil {
+		return false, err
+	}
+	if len(src) > specs.MaxBytes {
+		return false, fault.Failed("split it into several workflows", "%s: more than %d bytes", layout.ShortPath(f),
+			specs.MaxBytes)
+	}
+	out, err := specs.Format(src)
+	if err != nil {
+		return false, fault.Failed("fix it first: `sluice validate` reports the faults", "%s: %s", layout.ShortPath(f), err)
+	}
+	if bytes.Equal(src, out) {
+		return false, nil
+	}
+	a.Print("%s", layout.ShortPath(f))
+	if check {
+		return true, nil
+	}
+	return true, atomicfile.Write(f, out, info.Mode().Perm())
 }

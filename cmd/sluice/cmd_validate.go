@@ -133,9 +133,11 @@ func specFiles(a *app, cmd *cobra.Command, args []string) ([]string, error) {
 	for _, arg := range args {
 		if strings.ContainsAny(arg, "/\\") || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
 			file := a.below(arg)
-			if !layout.IsFile(file) {
-				return nil, fault.Failed("`sluice validate` without a name reads all of "+layout.SpecsDir+"/",
-					"%s: no such file", clean(arg))
+			switch ext := filepath.Ext(file); {
+			case !layout.IsFile(file):
+				return nil, noSpec(a, cmd, arg)
+			case ext != ".yaml" && ext != ".yml":
+				return nil, wrongKind(cmd, arg)
 			}
 			files = append(files, file)
 			continue
@@ -145,6 +147,9 @@ func specFiles(a *app, cmd *cobra.Command, args []string) ([]string, error) {
 			return nil, err
 		}
 		file, err := workflows.File(p, arg)
+		if err != nil && layout.IsFile(a.below(arg)) {
+			return nil, wrongKind(cmd, arg)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -162,6 +167,21 @@ func specFiles(a *app, cmd *cobra.Command, args []string) ([]string, error) {
 		err = fault.Failed("`sluice init` creates one", "%s has no spec", filepath.Join(p.Root, layout.SpecsDir))
 	}
 	return files, err
+}
+
+// noSpec is the fault of a file that does not exist.
+func noSpec(a *app, cmd *cobra.Command, arg string) error {
+	advice := "`" + cmd.CommandPath() + "` without a name reads all of " + layout.SpecsDir + "/"
+	if p, err := a.place(cmd.Context()); err == nil {
+		if file := filepath.Join(p.Root, layout.SpecsDir, filepath.Base(arg)); layout.IsFile(file) {
+			advice = "did you mean " + layout.ShortPath(file) + "?"
+		}
+	}
+	return fault.Failed(advice, "%s: no such file", clean(arg))
+}
+
+func wrongKind(cmd *cobra.Command, arg string) error {
+	return fault.Failed("usage: "+cmd.UseLine(), "%s is no spec (.yaml) and no task file (.json)", clean(arg))
 }
 
 // below returns a path as seen from the command's folder.
