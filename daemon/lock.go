@@ -16,6 +16,7 @@ type Held struct {
 	Dir  string
 	PID  int  // 0 = unknown
 	Repo bool // Dir is the repo's own folder: its server keeps its state elsewhere
+	all  bool // Dir is the folder of all state folders: a daemon has it
 }
 
 func (h *Held) Error() string { return h.Unwrap().Error() }
@@ -26,6 +27,9 @@ func (h *Held) Unwrap() error {
 		return fault.New("use that one, or end it",
 			"%s is served by another process, which keeps its state elsewhere (another user, or another XDG_STATE_HOME): "+
 				"only one process serves a repo", h.Dir)
+	}
+	if h.all && h.PID > 0 {
+		return fault.New("`sluice watch ls` lists its repos", "a daemon runs already (pid %d)", h.PID)
 	}
 	who, advice := "another process", "use that one, or end it"
 	if h.PID > 0 {

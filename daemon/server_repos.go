@@ -50,8 +50,11 @@ func (s *Server) lock() (*Lock, error) {
 	var held *Held
 	for try := 0; ; try++ {
 		lock, err := TakeLock(s.opt.Home)
-		if !errors.As(err, &held) || try == answerTries {
+		if !errors.As(err, &held) {
 			return lock, err
+		}
+		if held.all = true; try == answerTries {
+			return nil, held
 		}
 		time.Sleep(answerPause)
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,8 +35,10 @@ launched needs no flags: its environment names the run and the attempt.`,
 			if err != nil {
 				return err
 			}
-			if err := knownStep(cmd.Context(), &a.Console, p, args[0]); err != nil {
-				return err
+			if a.Getenv("SLUICE_STEP") == "" { // an agent's signal is for the daemon to judge
+				if err := p.Awaits(cmd.Context(), args[0], run); err != nil {
+					return err
+				}
 			}
 			return sendSignal(&a.Console, p, args[0], status, text, run, answer)
 		},
@@ -47,34 +48,6 @@ launched needs no flags: its environment names the run and the attempt.`,
 	cmd.Flags().StringVar(&run, "run", "", "the `RUN` of the step (default: from the environment)")
 	cmd.Flags().StringVar(&answer, "answer", "", "the structured answer: a `FILE` of JSON")
 	return cmd
-}
-
-// knownStep refuses a person's signal for a step that no live run has. An agent's is for the daemon to judge, and so
-// is one in a repo whose state cannot be read here.
-func knownStep(ctx context.Context, con *console.Console, p *workspace.Workspace, step string) error {
-	if con.Getenv("SLUICE_STEP") != "" {
-		return nil
-	}
-	st, err := p.Status(ctx)
-	if err != nil {
-		return nil //nolint:nilerr // the daemon looks at the file
-	}
-	var known []string
-	for _, r := range st.Runs {
-		for _, s := range r.Steps {
-			if r.Live() && strings.EqualFold(s.ID, step) {
-				return nil
-			}
-			if r.Live() {
-				known = append(known, s.ID)
-			}
-		}
-	}
-	advice := "`sluice status` names the steps"
-	if near := text.Meant(step, known); near != "" {
-		advice = "did you mean " + near + "?"
-	}
-	return fault.Failed(advice, "no step %q in a live run", clean(step))
 }
 
 func sendSignal(con *console.Console, p *workspace.Workspace, step, status, words, run, answer string) error {

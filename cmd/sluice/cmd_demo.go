@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"sluice/daemon"
 	"sluice/internal/cluster"
 	"sluice/internal/console"
+	"sluice/internal/fault"
 	"sluice/internal/layout"
 	"sluice/internal/setup"
 	"sluice/internal/workspace"
@@ -51,7 +54,10 @@ func runDemo(ctx context.Context, a *app, keep, by string) (err error) {
 		if dir, err = filepath.Abs(keep); err != nil {
 			return err
 		}
-		if err := os.Mkdir(dir, 0o755); err != nil {
+		if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
+			return fault.Failed("name a new folder, as in --keep "+filepath.Join(keep, "sluice-demo"),
+				"%s exists already", clean(keep))
+		} else if err != nil {
 			return err
 		}
 	} else {

@@ -71,7 +71,10 @@ exit codes of run. --timeout limits the wait and exits 4.`,
 		Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.workflow = args[0]
-			return startRun(cmd.Context(), a, o, wait || o.timeout > 0)
+			if o.timeout > 0 && !wait {
+				return fault.Misused("add --wait", "--timeout needs --wait")
+			}
+			return startRun(cmd.Context(), a, o, wait)
 		},
 	}
 	o.flags(cmd)

@@ -18,6 +18,8 @@ func (w *Parts) page(ctx context.Context, home string) (*web.Server, error) {
 	s, err := workspace.Settings(w.Console, "", w.Set)
 	if err == nil {
 		o.Web = s.Web
+	} else if _, own := workspace.Settings(w.Console, "", nil); own == nil {
+		return nil, err // a --set is wrong
 	} else {
 		w.log.Error().Err(err).Msg("the page goes by the built-in settings")
 	}

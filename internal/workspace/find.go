@@ -55,7 +55,7 @@ func StartDir(dir string) (string, error) {
 		return "", err
 	}
 	if !IsDir(abs) {
-		return "", fault.Misused("give -C an existing folder", "%s: no such folder", text.Line(dir))
+		return "", fault.Misused("name an existing folder", "%s: no such folder", text.Line(dir))
 	}
 	return abs, nil
 }
