@@ -223,7 +223,7 @@ func (c *naming) rows(d *stepDoc) {
 		g := c.gates[id]
 		if g == nil {
 			c.lost = true
-			c.unknown(at, what, id, "gate", c.docGates())
+			c.unknown(at, what, id, "gate", c.world.gates)
 			return
 		}
 		if owner, taken := c.owners[id]; taken {
@@ -242,22 +242,14 @@ func (c *naming) rows(d *stepDoc) {
 	}
 }
 
-func (c *naming) docGates() (ids []string) {
-	for _, d := range c.doc.Gates {
-		if c.gates[d.ID.value] == d {
-			ids = append(ids, d.ID.value)
-		}
-	}
-	return ids
-}
-
-// unknown reports an undefined name.
+// unknown reports an undefined name, unless one is written so and its own fault is reported.
 func (c *naming) unknown(n *yaml.Node, what, id, noun string, known []string) {
-	var hint string
+	hint, same := c.near(id, known), func(i ident) bool { return i.value == id }
 	if c.steps[id] != nil || c.gates[id] != nil {
 		hint = ": it is " + map[string]string{"gate": "a step", "step": "a gate"}[noun]
-	} else {
-		hint = c.near(id, known)
+	} else if slices.ContainsFunc(c.doc.Gates, func(d *gateDoc) bool { return same(d.ID) }) ||
+		slices.ContainsFunc(c.doc.Steps, func(d *stepDoc) bool { return same(d.ID) }) {
+		return
 	}
 	c.at(n, "%s %s: there is no such %s%s", what, quote(id), noun, hint)
 }

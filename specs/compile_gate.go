@@ -100,7 +100,7 @@ func (c *gateRows) passes(d *gateDoc, g *engine.Gate, what string) {
 	}
 	g.OnPass = c.targets(p.NextStep, what+": on_pass")
 	if g.NextGate = p.NextGate.value; g.NextGate != "" && g.Step == "" && c.gates[g.NextGate] == nil {
-		c.unknown(p.NextGate.node, what+": next_gate", g.NextGate, "gate", c.docGates())
+		c.unknown(p.NextGate.node, what+": next_gate", g.NextGate, "gate", c.world.gates)
 	}
 }
 

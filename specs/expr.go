@@ -234,7 +234,7 @@ func plainError(src string, err error) exprFault {
 	}
 	why := strings.NewReplacer("map[string]interface {}", "mapping", "map[string]any", "mapping", "[]interface {}", "list",
 		"interface {}", "value", "float64", "number", "string", "text", "int", "number", "bool",
-		"true or false").Replace(firstLine(fe.Message))
+		"true or false", `Operator("=")`, `Operator("="): to compare, write ==`).Replace(firstLine(fe.Message))
 	return exprFault{offset, "does not compile: " + why}
 }
 

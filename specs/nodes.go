@@ -108,7 +108,12 @@ func YAMLFault(src []byte, err error) (line int, why string) {
 	default:
 		told++
 	}
-	return max(min(told, len(lines)), 1), why
+	line = max(min(told, len(lines)), 1)
+	indented := bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t"))
+	if indented && (strings.Contains(why, "any token") || strings.Contains(why, "a tab")) {
+		why = fmt.Sprintf("line %d is indented with a tab: YAML takes spaces only", line)
+	}
+	return line, why
 }
 
 // yamlWords separates the line from the library's message; 0 if there is none.

@@ -76,7 +76,7 @@ steps:
 	for with, want := range map[string]bool{"reads: true": false, "prompt: x": true} {
 		got := false
 		for _, n := range notesOf(t, strings.Replace(spec, "%s", with, 1)) {
-			got = got || strings.Contains(n.Message, "both work in your checkout") && strings.Contains(n.Message, "agent: {reads: true}")
+			got = got || strings.Contains(n.Message, "share your checkout") && strings.Contains(n.Message, "reads: true for one that only looks")
 		}
 		if got != want {
 			t.Errorf("%s: told %v", with, got)

@@ -11,8 +11,7 @@ import (
 
 // Notes on specs that load but are probably not as intended.
 
-// machineForm returns the form in which a machine would check a sentence; "" if it is for a
-// reviewer.
+// machineForm returns the form in which a machine would check a sentence; "" if it is for a reviewer.
 func machineForm(sentence string) string {
 	const ends = `(?:should |must |will |has to )?(?:exits?|returns?|ends?|finishes) (?:with )?(?:an? )?(?:exit ` +
 		`)?(?:code |status )?(?:of )?(?:0|zero)`
@@ -56,9 +55,8 @@ func (c *compiler) beside() {
 						}
 						told[two{a.ID, b.ID}] = true
 						c.notes.at(c.steps[b.ID].ID.node,
-							"step %s: it can be ready while step %s is, and both work in %s: one waits, and goes on in what the other "+
-								"left: give each an agent.worktree of its own, or let one need the other; one that only looks can say so "+
-								"(agent: {reads: true}), and then waits for nobody", b.ID, a.ID, folder)
+							"steps %s and %s can be ready together and share %s, so one waits for the other. To run both at once: "+
+								"agent.worktree for each, or reads: true for one that only looks", a.ID, b.ID, folder)
 					}
 				}
 			}
@@ -66,8 +64,7 @@ func (c *compiler) beside() {
 	}
 }
 
-// forks returns the steps that begin together: those that start a run, and those that one pass
-// leads to.
+// forks returns the steps that begin together: those that start a run, and those that one pass leads to.
 func (c *compiler) forks() [][]string {
 	all := [][]string{c.spec.Starts()}
 	for _, s := range c.spec.Steps {

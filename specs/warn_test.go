@@ -57,14 +57,14 @@ func TestParallelStepsInOneFolder(t *testing.T) {
 		name, src string
 		want      []string
 	}{
-		{"a fork", fmt.Sprintf(head, "") + "  - {id: b, run: x, next_step: DONE}\n  - {id: c, run: x, next_step: DONE}\n", []string{"5:10: step c: it can be ready while step b is, and both work in your checkout"}},
-		{"of a run's worktree", fmt.Sprintf(head, ", workspace: run") + "  - {id: b, run: x, next_step: DONE}\n  - {id: c, run: x, next_step: DONE}\n", []string{"both work in the worktree of the run"}},
-		{"one named worktree", fmt.Sprintf(head, "") + "  - {id: b, run: x, agent: {worktree: wt/x}, next_step: DONE}\n  - {id: c, run: x, agent: {worktree: wt/x}, next_step: DONE}\n", []string{"both work in wt/x"}},
+		{"a fork", fmt.Sprintf(head, "") + "  - {id: b, run: x, next_step: DONE}\n  - {id: c, run: x, next_step: DONE}\n", []string{"5:10: steps b and c can be ready together and share your checkout, so one waits for the other. To run both at once: "}},
+		{"of a run's worktree", fmt.Sprintf(head, ", workspace: run") + "  - {id: b, run: x, next_step: DONE}\n  - {id: c, run: x, next_step: DONE}\n", []string{"share the worktree of the run"}},
+		{"one named worktree", fmt.Sprintf(head, "") + "  - {id: b, run: x, agent: {worktree: wt/x}, next_step: DONE}\n  - {id: c, run: x, agent: {worktree: wt/x}, next_step: DONE}\n", []string{"share wt/x"}},
 		{"each its own", fmt.Sprintf(head, "") + "  - {id: b, run: x, agent: {worktree: wt/b}, next_step: DONE}\n  - {id: c, run: x, agent: {worktree: wt/c}, next_step: DONE}\n", nil},
 		{"each its own, by its name", fmt.Sprintf(head, "") + "  - {id: b, run: x, agent: {worktree: 'wt/${{step}}'}, next_step: DONE}\n  - {id: c, run: x, agent: {worktree: 'wt/${{step}}'}, next_step: DONE}\n", nil},
-		{"behind the fork, and a join", fmt.Sprintf(head, "") + "  - {id: b, run: x, agent: {worktree: wt/b}, next_step: d}\n  - {id: c, run: x, agent: {worktree: wt/c}, next_step: e}\n  - {id: d, run: x, next_step: f}\n  - {id: e, run: x, next_step: f}\n  - {id: f, run: x, next_step: DONE}\n", []string{"step e: it can be ready while step d is"}},
-		{"by needs", "workflow: {id: w}\nsteps:\n  - {id: a, run: x, next_step: b}\n  - {id: b, run: x, next_step: DONE}\n  - {id: c, run: x, needs: [a], next_step: DONE}\n", []string{"step c: it can be ready while step b is"}},
-		{"two that start", "workflow: {id: w}\nsteps:\n  - {id: a, run: x, next_step: DONE}\n  - {id: b, run: x, needs: [], next_step: DONE}\n", []string{"step b: it can be ready while step a is"}},
+		{"behind the fork, and a join", fmt.Sprintf(head, "") + "  - {id: b, run: x, agent: {worktree: wt/b}, next_step: d}\n  - {id: c, run: x, agent: {worktree: wt/c}, next_step: e}\n  - {id: d, run: x, next_step: f}\n  - {id: e, run: x, next_step: f}\n  - {id: f, run: x, next_step: DONE}\n", []string{"steps d and e can be ready together"}},
+		{"by needs", "workflow: {id: w}\nsteps:\n  - {id: a, run: x, next_step: b}\n  - {id: b, run: x, next_step: DONE}\n  - {id: c, run: x, needs: [a], next_step: DONE}\n", []string{"steps b and c can be ready together"}},
+		{"two that start", "workflow: {id: w}\nsteps:\n  - {id: a, run: x, next_step: DONE}\n  - {id: b, run: x, needs: [], next_step: DONE}\n", []string{"steps a and b can be ready together"}},
 		{"one after the other", "workflow: {id: w}\nsteps:\n  - {id: a, run: x, next_step: b}\n  - {id: b, run: x, next_step: DONE}\n", nil},
 		{"alternatives", "workflow: {id: w}\nsteps:\n  - {id: a, run: x, gate: G}\n  - {id: b, run: x, next_step: DONE}\n  - {id: c, run: x, next_step: DONE}\n" +
 			"gates: [{id: G, reviewer: {level: auto, run: y}, on_pass: {next_step: b}, on_fail: {next_step: c}}]\n", nil},

@@ -42,7 +42,7 @@ func over() map[string]int {
 		// 1,008 for what starts runs by itself: which firing counts, once and for ever, is the engine's law.
 		"lines of engine": 12682,
 		// The language of triggers (276) and of the forge (110).
-		"lines of specs": 7057,
+		"lines of specs": 7051,
 
 		"files over 400 lines":    3,
 		"functions over 60 lines": 14,
