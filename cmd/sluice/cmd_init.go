@@ -182,9 +182,9 @@ func tellRoles(con *console.Console, root string, t specs.Template) {
 		}
 	}
 	if len(unsaid) > 0 {
-		con.Print("%s %s/config.yaml was kept and does not name %s: %s plays them until `roles` there names another agent",
-			con.Paint(console.Yellow, "note:"), layout.WorkflowDir, strings.Join(unsaid, ", "),
-			strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", "))
+		con.Marked("note:", layout.WorkflowDir+"/config.yaml was kept and does not name "+strings.Join(unsaid, ", ")+": "+
+			strings.Join(cfg.Settings.Roles[settings.AnyRole].Agent, ", ")+
+			" plays them until `roles` there names another agent")
 	}
 }
 

@@ -96,7 +96,7 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 	}
 	for _, x := range notes {
 		if !a.JSON {
-			a.Print("%s %s", a.Paint(console.Yellow, "note"), x)
+			a.Marked("note", x.String())
 		}
 	}
 	if a.JSON {

@@ -28,7 +28,19 @@ func (c *Console) Field(label, s string) {
 }
 
 func (c *Console) labelled(label, s string) {
-	c.Print("  %s  %s", c.Paint(Dim, Pad(label, LabelWidth)), s)
+	lines := []string{s}
+	if room := c.Width() - LabelWidth - 4; room >= flexLeast && Width(s) > room {
+		lines = Wrap(s, room)
+	}
+	for _, l := range lines {
+		c.Print("  %s  %s", c.Paint(Dim, Pad(label, LabelWidth)), l)
+		label = ""
+	}
+}
+
+// Marked writes a text after a yellow word, in lines that fit the terminal.
+func (c *Console) Marked(word, s string) {
+	c.PrintWrapped(0, Joined(Styled(word, Yellow), Styled(" "+s, Plain)))
 }
 
 // Text writes a label and a text of several lines, cleaned, unless that is empty.

@@ -65,6 +65,7 @@ const (
 	belowLeast = 30 // with less room below a row, its indentation is small
 	belowFirst = 4  // the indentation of the first line below a row
 	cellMost   = 1 << 16
+	padMost    = 40 // without a terminal, a longer cell that would be cut, wrapped or put below pads no other row
 )
 
 // Table has rows whose columns are as wide as they need, and which are no wider than the terminal. A column that is not
@@ -188,7 +189,11 @@ func (t *Table) layout(width int) layout {
 			l.widths = append(l.widths, 0)
 		}
 		for i, x := range r {
-			l.widths[i] = max(l.widths[i], x.Width())
+			w := x.Width()
+			if width == 0 && i < len(t.Columns) && t.Columns[i].Fit != Keep {
+				w = min(w, padMost)
+			}
+			l.widths[i] = max(l.widths[i], w)
 		}
 	}
 	for len(l.columns) < len(l.widths) {
