@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/settings"
+	"sluice/internal/text"
 	"sluice/internal/workspace"
 )
 
@@ -126,6 +128,9 @@ func showSettings(con *console.Console, s *settings.Layered, args []string) erro
 
 func valueWords(v any) string {
 	if s, ok := v.(string); ok {
+		if d, err := time.ParseDuration(s); err == nil && d > 0 {
+			return text.Span(d)
+		}
 		return s
 	}
 	raw, err := json.Marshal(v)

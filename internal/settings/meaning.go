@@ -47,8 +47,7 @@ func Meanings() []Meaning {
 			"disk space in GB for all private homes and git folders of a run; above it, a launch at work is ended as failed. " +
 				"0 = no limit"},
 		{"max_parallel", "", "steps and reviews of a repo at a time"},
-		{"max_agents", "", "agents over all repos of the daemon. Waiting does not use up a time-out, which begins with " +
-			"the process"},
+		{"max_agents", "", "how many agents may run at once, over all repos"},
 		{"trust", "", "the minimum trust level of an answer; `auto` requires none and shows each answer's level"},
 		{"veto_window", "", "how long a pass can be vetoed at gates that set no window"},
 		{"notify.desktop", "", "notices on the desktop"},

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // How many characters of foreign text stand in a line, and in a message of its own.
@@ -16,6 +17,18 @@ func Line(s string) string { return Clean(s, lineMost) }
 
 // Message is foreign text for a line of its own.
 func Message(s string) string { return Clean(s, messageMost) }
+
+// Span is a time as people write it: 2h, and not 2h0m0s.
+func Span(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
 
 // Plural is "1 run", "2 runs".
 func Plural(n int, one string) string {

@@ -273,7 +273,7 @@ func window(job job.Job) []string {
 	case job.Round == nil || job.Round.VetoWindow <= 0:
 		return []string{"It goes on by itself."}
 	}
-	return []string{"It goes on by itself in " + span(time.Duration(job.Round.VetoWindow)) + "."}
+	return []string{"It goes on by itself in " + text.Span(time.Duration(job.Round.VetoWindow)) + "."}
 }
 
 // left returns how long an answer is waited for, where that has an end.
@@ -291,25 +291,13 @@ func (p *People) left(job job.Job) string {
 	}
 	words := "Until " + until.Local().Format(clock)
 	if rest >= time.Minute {
-		words += " (" + span(rest) + " left)"
+		words += " (" + text.Span(rest) + " left)"
 	}
 	return words + "."
 }
 
 // halfDay: a time further off is shown with its day.
 const halfDay = 12 * time.Hour
-
-// span is a time as people write it: 2h, and not 2h0m0s.
-func span(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
 
 // answerWith is the command that answers a gate.
 func answerWith(word string, n *engine.Notice) string {
