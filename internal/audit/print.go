@@ -2,9 +2,11 @@ package audit
 
 import (
 	"fmt"
+	"strings"
 
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/text"
 )
@@ -36,7 +38,11 @@ func printChecked(con *console.Console, l Checked) {
 	if !l.OK {
 		word, style = "BROKEN", console.Red
 	}
-	what := fmt.Sprintf("%s: %s", l.What, text.Plural(int(l.Lines), "line"))
+	one := "record"
+	if strings.HasPrefix(l.What, layout.WorkflowDir) {
+		one = "fact"
+	}
+	what := fmt.Sprintf("%s: %s", l.What, text.Plural(int(l.Lines), one))
 	if l.Signed != "" || l.Point > 0 {
 		what = fmt.Sprintf("%s: record %d, %s", l.What, l.Point, l.Signed)
 	}

@@ -39,9 +39,9 @@ func Page(ctx context.Context, w settings.Web, local string, now time.Time,
 		return Fine("page", "%s is this machine (%s)", local, text.Line(strings.Join(found, ", ")))
 	case runtime.GOOS == "darwin":
 		return Warned("page", "for Safari add `127.0.0.1 "+local+"` to /etc/hosts",
-			"this machine does not know %s; Chrome, Edge and Firefox open it all the same", local)
+			"%s does not resolve on this machine; Chrome, Edge and Firefox open it anyway", local)
 	}
-	return Fine("page", "this machine does not know %s, and browsers open it all the same", local)
+	return Fine("page", "%s does not resolve on this machine; browsers open it anyway", local)
 }
 
 // certificate checks that of the page's name.

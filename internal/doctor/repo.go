@@ -80,11 +80,13 @@ func Specs(root string) []Check {
 	good := 0
 	for _, f := range files {
 		if _, faults := specs.LoadFile(f); len(faults) > 0 {
-			out = append(out, Broken("specs", "`sluice validate` reports all", "%s%s", faults[0],
-				text.More(len(faults)-1, "fault")))
+			out = append(out, Broken("specs", "", "%s%s", faults[0], text.More(len(faults)-1, "fault")))
 			continue
 		}
 		good++
+	}
+	if len(out) > 0 {
+		out[len(out)-1].Advice = "`sluice validate` reports all"
 	}
 	if good > 0 {
 		out = append(out, Fine("specs", "%s valid", text.Plural(good, "spec")))
@@ -105,5 +107,5 @@ func Journal(state string) Check {
 	if err != nil {
 		return Broken("journal", "make it readable", "%s", err)
 	}
-	return Fine("journal", "%s, %s, whole", text.Plural(int(rep.Records), "line"), render.Size(rep.Bytes))
+	return Fine("journal", "%s, %s, whole", text.Plural(int(rep.Records), "record"), render.Size(rep.Bytes))
 }
