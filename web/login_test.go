@@ -34,7 +34,7 @@ func TestLoginCode(t *testing.T) {
 		t.Error("a code is a cookie")
 	}
 	w := p.ask("GET", "/in?code="+code, nil)
-	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "was used before") {
+	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "is older than 10 minutes") {
 		t.Errorf("a used code: %d", w.Code)
 	}
 	late, kept := p.code(), p.code()

@@ -40,7 +40,7 @@ while the spec is the text that was armed.`,
 				return a.Document(all)
 			}
 			if len(all) == 0 {
-				a.Print("no workflow of this repo has triggers: on: in a spec adds some (docs/triggers.md)")
+				a.Print("no workflow here has triggers → add them under `on:` (docs/triggers.md)")
 			}
 			show.PrintTriggers(&a.Console, all)
 			return nil

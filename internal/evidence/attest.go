@@ -55,7 +55,7 @@ func (s Source) Attest(ctx context.Context, run string, named []string) (*Statem
 	case state.Child != nil:
 		return nil, fault.Failed("sluice attest "+state.Child.Parent, "%s is a part of %s", run, state.Child.Parent)
 	case state.Stubbed():
-		return nil, fault.Failed("run the workflow for real", "%s is a run with stubs: nothing in it was judged", run)
+		return nil, fault.Failed("`sluice run "+state.Workflow+"`", "%s is a run with stubs: nothing in it was judged", run)
 	case s.Repo.Plain():
 		return nil, fault.Failed("make it a git repository", "%s: there is no commit to attest", s.Root)
 	}

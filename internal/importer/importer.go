@@ -69,7 +69,7 @@ func Read(path, from string) (*Plan, error) {
 	defer src.root.Close()
 	b, err := src.read(src.file, maxSource)
 	if err != nil {
-		return nil, fault.Failed("", "%s: cannot be read: %v", text.Line(path), err)
+		return nil, fault.Failed("name the file of one workflow", "%s: cannot be read: %v", text.Line(path), err)
 	}
 	d, err := parseDocument(src.file, src.name(src.file), b)
 	if err != nil {
@@ -107,7 +107,9 @@ func parseDocument(file, shown string, b []byte) (document, error) {
 		}
 		front, body, line := frontMatter(string(b))
 		if line == 0 {
-			return d, fault.At(shown, 1, 0, "no front matter: a workflow in Markdown begins with YAML between two lines of ---")
+			e := fault.At(shown, 1, 0, "no front matter: a workflow in Markdown begins with YAML between two lines of ---")
+			e.Advice = "name a workflow of another tool: `sluice help import` lists them"
+			return d, e
 		}
 		d.body, b, above = body, []byte(front), 1
 	}
@@ -145,7 +147,8 @@ func choose(shown, from string, d document) (format, error) {
 			"--from: no format %q", text.Line(from))
 	}
 	if get(d.root, "steps") != nil && isMap(get(d.root, "workflow")) {
-		return format{}, fault.At(shown, 1, 0, "this is a spec of sluice already: `sluice validate` checks it")
+		return format{}, &fault.Error{File: shown, Line: 1, Cause: "this is a spec of sluice already",
+			Advice: "`sluice validate` checks it"}
 	}
 	return format{}, fault.Failed("the formats are "+strings.Join(says, ", ")+"; --from names one",
 		"%s: not a workflow of a known format", shown)

@@ -105,7 +105,7 @@ func landable(r daemon.RunStatus, l Options) error {
 		return fault.Failed("its work is there already; with `workspace: run` in the workflow, each run has its "+
 			"own worktree", "%s worked in your checkout: there is nothing to land", r.ID)
 	case r.Stubbed:
-		return fault.Failed("run the workflow for real", "%s is a run with stubs: nothing in it is real work", r.ID)
+		return fault.Failed("`sluice run "+r.Workflow+"`", "%s is a run with stubs: nothing in it is real work", r.ID)
 	case r.Phase != engine.RunCompleted && !l.Unfinished:
 		do := "run `sluice land " + r.ID + " --unfinished`"
 		if r.Live() {

@@ -143,14 +143,16 @@ func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s se
 				continue
 			}
 			if _, err := agents.LookUp(agent.Command[0], con.Env, p.Root); err != nil {
-				program := text.Line(agent.Command[0])
-				why, fix := "not found", "install it"
+				program, where := text.Line(agent.Command[0]), ""
 				if errors.Is(err, agents.ErrNotExecutable) {
-					why, fix = agents.ErrNotExecutable.Error(), "`chmod +x "+program+"`"
+					return fault.Failed(fmt.Sprintf("`chmod +x %s`, or choose in %s/config.yaml who plays %s (`sluice help config`)",
+						program, layout.WorkflowDir, role), "role %s: agent %s: %s: %s", role, name, program, agents.ErrNotExecutable)
 				}
-				advice := fmt.Sprintf("%s, or choose in %s/config.yaml who plays %s (`sluice help config`)", fix,
-					layout.WorkflowDir, role)
-				return fault.Failed(advice, "role %s: agent %s: %s: %s", role, name, program, why)
+				if filepath.Base(program) == program {
+					where = " on PATH"
+				}
+				return fault.Failed("install it, or name another under agents: in the settings; `sluice run --stub` tries the "+
+					"workflow without", "agent %s: no program `%s`%s", name, program, where)
 			}
 		}
 	}
