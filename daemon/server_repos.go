@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -107,6 +108,9 @@ func (s *Server) host(root string) {
 			why := "it ended"
 			if err != nil {
 				why = err.Error()
+			}
+			if held := (*Held)(nil); errors.As(err, &held) && held.PID > 0 && !held.Repo {
+				why = fmt.Sprintf("served by another process, pid %d; the daemon takes over when that ends", held.PID)
 			}
 			if s.note(h, nil, why) {
 				s.opt.Log.Error().Str("repo", h.root).Str("why", why).Msg("this repo is not served")

@@ -24,8 +24,7 @@ func (d *signalling) answer(ev Answered) string {
 	case q == nil:
 		return fmt.Sprintf("gate %s of %s asks nothing now", g.ID, r.ID)
 	case ev.Round != 0 && ev.Round != q.N:
-		return fmt.Sprintf("it was given to round %d of %s; now it is round %d: look again (sluice show %s)", ev.Round,
-			g.ID, q.N, g.ID)
+		return fmt.Sprintf("gate %s is at round %d, not %d", g.ID, q.N, ev.Round)
 	case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened) && q.Opened.After(d.at):
 		return fmt.Sprintf("the clock was set back since round %d of %s opened, so it is unknown whether it was written "+
 			"before: name the round in it", q.N, g.ID)

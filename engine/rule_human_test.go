@@ -120,10 +120,10 @@ func TestRule22WhichRound(t *testing.T) {
 	s.now = s.now.Add(time.Hour)
 	ahead := s.now.Add(time.Minute) // written before the clock was set back
 	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Written = ahead }), "in the future", "name the round")
-	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Round = 2 }), "round 2", "now it is round 1")
+	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Round = 2 }), "is at round 1, not 2")
 	s.says("ga", OutcomeFail)
 	s.done("a")
-	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Round = 1 }), "round 1", "now it is round 2")
+	s.has(s.says("ga", OutcomePass, func(a *Answered) { a.Round = 1 }), "is at round 2, not 1")
 	s.want(s.says("ga", OutcomePass, func(a *Answered) { a.Round, a.Written = 2, early }), "")
 	s.want(s.r().Phase, RunCompleted)
 }

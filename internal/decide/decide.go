@@ -149,7 +149,7 @@ func give(ctx context.Context, con *console.Console, p *workspace.Workspace, d D
 func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 	if done.Ignored != "" {
 		advice := "`sluice show " + text.Line(d.Gate) + "` shows its state"
-		if d.Run == "" {
+		if d.Run == "" && d.Round == 0 {
 			advice = "`sluice inbox --here` names the runs in which a gate waits"
 		}
 		return fault.Failed(advice, "nothing was done: %s", done.Ignored)

@@ -104,7 +104,9 @@ func PrintDiff(ctx context.Context, con *console.Console, from *workspace.Worksp
 	err = personal.Page(ctx, con, func(con *console.Console) {
 		switch {
 		case len(patch) == 0 && how.Since:
-			con.Print("%s", con.Paint(console.Dim, "nothing has changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
+			con.Print("%s", con.Paint(console.Dim, "nothing changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
+		case len(patch) == 0:
+			con.Print("%s", con.Paint(console.Dim, "nothing changed"))
 		case how.Words:
 			printWords(con, patch)
 		default:

@@ -3,6 +3,7 @@ package show
 import (
 	"context"
 	"errors"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -60,6 +61,7 @@ func (f *Following) Print(ctx context.Context, con *console.Console, p *workspac
 		}
 		file, say := f.output()
 		if err := Tail(ctx, con, file, lines, f.Follow, say, f.over(ctx)); err != nil || !f.Follow || ctx.Err() != nil {
+			f.silent(file)
 			return err
 		}
 		if f.next == "" {
@@ -77,6 +79,23 @@ func (f *Following) Print(ctx context.Context, con *console.Console, p *workspac
 
 // tell says what is printed, beside the output.
 func (f *Following) tell(what string) { f.con.Note("%s", f.con.PaintErr(console.Dim, "── "+what)) }
+
+// silent says that an agent which has ended printed nothing.
+func (f *Following) silent(file string) {
+	size := func(name string) int64 {
+		if st, err := os.Stat(NewestPart(name)); err == nil {
+			return st.Size()
+		}
+		return -1
+	}
+	switch {
+	case f.Follow || size(file) != 0 || !hasEnded(f.dir):
+	case f.Stderr || size(filepath.Join(f.dir, "stderr")) <= 0:
+		f.con.Note("%s printed nothing", f.name(f.dir))
+	default:
+		f.con.Note("%s printed only errors: --stderr shows them", f.name(f.dir))
+	}
+}
 
 // output returns the file to print, and what turns its lines into lines for a person.
 func (f *Following) output() (file string, say func(string) []string) {
