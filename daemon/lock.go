@@ -28,8 +28,12 @@ func (h *Held) Unwrap() error {
 			"%s is served by another process, which keeps its state elsewhere (another user, or another XDG_STATE_HOME): "+
 				"only one process serves a repo", h.Dir)
 	}
-	if h.all && h.PID > 0 {
-		return fault.New("`sluice watch ls` lists its repos", "a daemon runs already (pid %d)", h.PID)
+	if h.all {
+		pid := ""
+		if h.PID > 0 {
+			pid = fmt.Sprintf(" (pid %d)", h.PID)
+		}
+		return fault.New("`sluice watch ls` lists its repos", "a daemon runs already%s", pid)
 	}
 	who, advice := "another process", "use that one, or end it"
 	if h.PID > 0 {

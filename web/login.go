@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"sluice/internal/atomicfile"
-	"sluice/internal/text"
 )
 
 // Times and limits of logins.
@@ -231,8 +230,8 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 	}
 	if !ok {
 		s.show(w, r, http.StatusForbidden, view{title: "Not logged in", body: "login",
-			data: loginPage{Why: "This link was used before, or is older than " + text.Plural(int(CodeLife.Minutes()), "minute") +
-				".", Passkey: s.guard.tls}})
+			data: loginPage{Why: fmt.Sprintf("This link was used before, or is older than %d minutes.",
+				int(CodeLife.Minutes())), Passkey: s.guard.tls}})
 		return
 	}
 	if err := s.passkeys.admit(w, login{Local: s.passkeys.here(r)}); err != nil {

@@ -41,7 +41,8 @@ type tree struct {
 func openTree(file string) (*tree, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return nil, fault.Failed("name the file of one workflow", "%s: cannot be read: %v", text.Line(file), fault.WithoutPath(err))
+		return nil, fault.Failed("name the file of one workflow", "%s: cannot be read: %v", text.Line(file),
+			fault.WithoutPath(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fault.Failed("name the file of one workflow", "%s: not a regular file", text.Line(file))

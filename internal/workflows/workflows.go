@@ -3,7 +3,6 @@ package workflows
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -145,8 +144,8 @@ func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s se
 			if _, err := agents.LookUp(agent.Command[0], con.Env, p.Root); err != nil {
 				program, where := text.Line(agent.Command[0]), ""
 				if errors.Is(err, agents.ErrNotExecutable) {
-					return fault.Failed(fmt.Sprintf("`chmod +x %s`, or choose in %s/config.yaml who plays %s (`sluice help config`)",
-						program, layout.WorkflowDir, role), "role %s: agent %s: %s: %s", role, name, program, agents.ErrNotExecutable)
+					return fault.Failed("`chmod +x "+program+"`, or choose in "+layout.WorkflowDir+"/config.yaml who plays "+role+
+						" (`sluice help config`)", "role %s: agent %s: %s: %s", role, name, program, agents.ErrNotExecutable)
 				}
 				if filepath.Base(program) == program {
 					where = " on PATH"
