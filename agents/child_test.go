@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -165,19 +164,6 @@ func TestChildGone(t *testing.T) {
 	if !childGone(os.Getppid()) {
 		t.Error("the number is another's")
 	}
-}
-
-// leaderMain ends its first thread, and goes on in the others.
-func leaderMain() int {
-	runtime.LockOSThread()
-	go func() {
-		_ = os.WriteFile("up", []byte(strconv.Itoa(os.Getpid())), 0o600)
-		for {
-			time.Sleep(time.Second)
-		}
-	}()
-	_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0) // the thread, not the process
-	return 1
 }
 
 // TestStopWithoutFirstThread: the system calls a process whose first thread has ended a zombie, though others work.

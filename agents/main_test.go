@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,6 +58,19 @@ func ensureMain(args []string) int {
 	fmt.Println(p.Pid())
 	bufio.NewReader(os.Stdin).ReadString('\n')
 	return 0
+}
+
+// leaderMain ends its first thread, and goes on in the others.
+func leaderMain() int {
+	runtime.LockOSThread()
+	go func() {
+		_ = os.WriteFile("up", []byte(strconv.Itoa(os.Getpid())), 0o600)
+		for {
+			time.Sleep(time.Second)
+		}
+	}()
+	_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0) // the thread, not the process
+	return 1
 }
 
 // sweepMain is a daemon that was itself started within the launch it sweeps: it kills neither

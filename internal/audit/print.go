@@ -47,7 +47,7 @@ func printChecked(con *console.Console, l Checked) {
 		what = fmt.Sprintf("%s: record %d, %s", l.What, l.Point, l.Signed)
 	}
 	if l.Sum != "" {
-		what += ", last sum " + l.Sum
+		what += ", sum " + l.Sum
 	}
 	t := &console.Table{Columns: []console.Column{{}, {Fit: console.Wrapped}}}
 	t.Row(console.Styled(word, style), console.Styled(what, console.Plain))
