@@ -16,7 +16,7 @@ import (
 // WorkOf returns what a run of the repo at root has made, for landing it.
 func WorkOf(root string, m job.Made) tree.Work {
 	w := tree.Work{Run: m.Run, Title: text.Line(m.Title), Dir: filepath.Join(root, filepath.FromSlash(m.Workspace)),
-		Shown: m.Workspace, Branch: m.Branch}
+		Shown: m.Workspace, Branch: m.Branch, Typed: "sluice land " + m.Run}
 	for _, d := range m.Did {
 		w.Did = append(w.Did, text.Clip(text.Line(d.Step+": "+d.Summary), mostDid))
 	}

@@ -57,6 +57,9 @@ func Run(ctx context.Context, con *console.Console, root string, r daemon.RunSta
 	defer repo.Close()
 	w := folders.WorkOf(root, r.Made())
 	w.Unjudged, w.Shown = l.Unjudged, typed(layout.ShortPath(w.Dir))
+	if l.Unfinished {
+		w.Typed += " --unfinished"
+	}
 	onto, err := branchOnto(ctx, repo, l.Onto)
 	if err != nil {
 		return err
@@ -269,6 +272,6 @@ func toCommit(ctx context.Context, repo *git.Repo, w tree.Work, how string, near
 	if near {
 		dir = layout.ShortPath(dir)
 	}
-	in := "git -C " + typed(dir) // what a person commits there, no gate has passed
-	return fmt.Sprintf("to take it (%s): %s add -A && %s commit && %s --unjudged", text.Plural(n, "file"), in, in, how)
+	in := "git -C " + typed(dir)
+	return fmt.Sprintf("to take it (%s): %s add -A && %s commit && %s", text.Plural(n, "file"), in, in, how)
 }

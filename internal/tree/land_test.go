@@ -244,7 +244,7 @@ func TestLandKeepsWhatWasLanded(t *testing.T) {
 // TestLandedBeforeNamesWhatTheBranchHas: only a commit on the branch counts as landed.
 func TestLandedBeforeNamesWhatTheBranchHas(t *testing.T) {
 	p, _, l := worked(t)
-	work := Work{Run: "x-1"}
+	work := Work{Run: "x-1", Typed: "sluice land x-1"}
 	if _, err := work.Land(t.Context(), p.open(), l); err != nil {
 		t.Fatal(err)
 	}

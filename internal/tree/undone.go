@@ -43,9 +43,9 @@ func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing) error {
 			return err
 		}
 		if len(files) > 0 {
-			do := fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", m.commit, l.Tip, w.Run)
+			do := fmt.Sprintf("look: git diff %.12s %.12s; then `%s --unjudged`", m.commit, l.Tip, w.Typed)
 			if i >= len(merged) {
-				do += fmt.Sprintf(", or `sluice land %s` for one commit without that history", w.Run)
+				do += fmt.Sprintf(", or `%s` for one commit without that history", w.Typed)
 			}
 			return stuck(do, "branch %s has merged %.12s of %s, and undoes or changes again what that brought: %s", w.Branch,
 				m.commit, m.of, some(files))

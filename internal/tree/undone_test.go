@@ -23,7 +23,7 @@ func TestLandingUndoesNothing(t *testing.T) {
 			if err := repo.Keep(t.Context(), git.Own("base", "x-1"), l.Base); err != nil {
 				t.Fatal(err)
 			}
-			work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Passed: []Passed{{Gate: "G", Content: l.Tip}}}
+			work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1", Passed: []Passed{{Gate: "G", Content: l.Tip}}}
 			to, err := work.Landing(t.Context(), repo, "refs/heads/main", how, "")
 			if err == nil {
 				_, err = work.Land(t.Context(), repo, to)
@@ -119,7 +119,7 @@ func TestLandingUndoesNoOtherBranch(t *testing.T) {
 				if err := repo.Keep(t.Context(), git.Own("base", "x-1"), l.Base); err != nil {
 					t.Fatal(err)
 				}
-				work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1"}
+				work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1"}
 				_, err := work.Landing(t.Context(), repo, "refs/heads/main", how, "")
 				if c.of == "" && err != nil || c.of != "" && (err == nil || !strings.Contains(err.Error(), " of "+c.of+", and undoes or changes again what that brought: b")) {
 					t.Errorf("%v", err)
@@ -160,7 +160,7 @@ func TestLandingAfterAReset(t *testing.T) {
 		{"no longer kept", one, []Passed{{Content: one, Own: true}, {Content: gone, Own: true}}, false},
 	} {
 		w.git("reset", "-q", "--hard", c.tip)
-		work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Passed: c.passed, Judged: true}
+		work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1", Passed: c.passed, Judged: true}
 		_, err := work.Landing(t.Context(), repo, "refs/heads/main", Squash, "")
 		if asks := err != nil && strings.Contains(err.Error(), "was set back to "+one[:12]); asks != c.asks || err != nil && !asks {
 			t.Errorf("%s: %v", c.name, err)

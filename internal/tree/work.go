@@ -18,6 +18,7 @@ type Work struct {
 	Dir    string // the worktree
 	Shown  string // the worktree, for messages to a person
 	Branch string // without refs/heads/
+	Typed  string // the command that lands it
 	Passed []Passed
 	Did    []string // "STEP: what it says that it did", one line each
 	// Judged reports whether some round judged a commit, with any outcome.
@@ -126,7 +127,7 @@ func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
 			newest = p.Content
 		}
 	}
-	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice land %s --unjudged`", newest, l.Tip, w.Run),
+	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `%s --unjudged`", newest, l.Tip, w.Typed),
 		"branch %s is not what a gate of %s has passed", w.Branch, w.Run)
 }
 
@@ -153,7 +154,7 @@ func (w Work) newest(ctx context.Context, repo *git.Repo, l Landing, have string
 		}
 		if on {
 			return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `git -C %s merge --ff-only %.12s` to have it back, or "+
-				"`sluice land %s --unjudged` to go without", l.Tip, commit, w.Shown, commit, w.Run),
+				"`%s --unjudged` to go without", l.Tip, commit, w.Shown, commit, w.Typed),
 				"branch %s was set back to %.12s, before %.12s, which has passed", w.Branch, l.Tip, commit)
 		}
 	}
@@ -235,7 +236,7 @@ func (w Work) undone(why string) error {
 	if why == "" {
 		return nil
 	}
-	return stuck("then `sluice land "+w.Run+"` again", "nothing was changed: %s", why)
+	return stuck("then `"+w.Typed+"` again", "nothing was changed: %s", why)
 }
 
 // Land lands the work. After a *Stuck error, which says what a person must do, nothing was changed.
