@@ -221,7 +221,7 @@ gates:
 		t.Fatalf("pass: %s", out)
 	}
 	w.until(`w-1 .*completed`, "ls")
-	w.until(`w.log: [0-9]+ lines`, "audit", "verify")
+	w.until(`w.log: [0-9]+ facts`, "audit", "verify")
 	if code, out, errs := w.sluice("audit", "verify", "--json"); code != 0 || !strings.Contains(out, `"signed_answers": 2`) {
 		t.Errorf("audit verify: %d %s%s", code, out, errs)
 	}

@@ -265,7 +265,7 @@ func pullRequest(t *testing.T, held bool) {
 	says(t, w.file(".workflow/runs/dev-cycle-1/pull-request.4/stderr"), "no pull request: gh cannot ask", "To try again then: sluice retry", "401")
 	f.deny(false)
 	again()
-	says(t, w.completed(w.over("dev-cycle-1", 5)), "pull-request.1 says failed", "pull-request.5 says done (refs/pull/1/head", "run completed")
+	says(t, w.completed(w.over("dev-cycle-1", 5)), "pull-request.1 failed", "pull-request.5 says done (refs/pull/1/head", "run completed")
 	made := f.pulls()
 	if len(made) != 1 || made[0]["title"] != "Dates are read" || strings.TrimSpace(fmt.Sprint(made[0]["body"])) != "One task, tested." || made[0]["headRefName"] != "work" || made[0]["baseRefName"] != "main" {
 		t.Errorf("made: %v", made)

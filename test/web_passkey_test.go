@@ -129,7 +129,7 @@ gates:
 		t.Error("no fact tells the pass of ann")
 	}
 	w.until(`w-1 .*completed`, "ls")
-	w.until(`w.log: [0-9]+ lines`, "audit", "verify")
+	w.until(`w.log: [0-9]+ facts`, "audit", "verify")
 	proofs := recorded(t, w)
 	if len(proofs) != 2 {
 		t.Fatalf("%d signed answers in the export", len(proofs))

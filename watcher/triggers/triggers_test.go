@@ -234,8 +234,8 @@ func TestPush(t *testing.T) {
 	run(other, "clone", "-q", remote, ".")
 	commit(other, "c.go")
 	run(other, "push", "-q", "origin", "main")
-	b.listen(of, nil) // it begins with a look at the remote
-	b.want(b.next(3), "main main release/1")
+	b.listen(of, nil)                             // it begins with a look at the remote
+	b.want(b.next(4), "main main main release/1") // the remote, what is known of it here, and here
 
 	_, tip, _ := strings.Cut(was[0].Key, "@")
 	p := newBench(t, repo, root)
