@@ -28,6 +28,7 @@ import (
 
 const (
 	clusterLease = 2 * time.Second
+	takeoverMost = 5 * time.Second // a second, where nothing else runs
 	// serverElection is how long three servers may take to choose another leader of a stream, as
 	// docs/cluster.md promises for the takeover in all.
 	serverElection = 15 * time.Second
@@ -169,9 +170,9 @@ func TestClusterTakeover(t *testing.T) {
 		stops  bool // the leader only stops for a while
 		most   time.Duration
 	}{
-		{"leader", false, false, clusterLease + time.Second},
+		{"leader", false, false, clusterLease + takeoverMost},
 		{"leader and server", true, false, serverElection},
-		{"leader that stops", false, true, clusterLease + time.Second},
+		{"leader that stops", false, true, clusterLease + takeoverMost},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			servers := natstest.Start(t, 3)
