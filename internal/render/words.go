@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -238,13 +239,8 @@ func PausedWords(f engine.RunPaused) string {
 
 // asked returns what an ignored event asked for, in a command's words; the journal has the event's kind, or a file.
 func asked(what string) string {
-	for kind, word := range map[string]string{"answered": "answer", "claimed": "claim", "note_given": "note",
-		"fired": "firing"} {
-		if what == kind {
-			return word
-		}
-	}
-	return strings.TrimSuffix(what, "_requested")
+	words := map[string]string{"answered": "answer", "claimed": "claim", "note_given": "note", "fired": "firing"}
+	return cmp.Or(words[what], strings.TrimSuffix(what, "_requested"))
 }
 
 // Why returns why a person is asked.

@@ -164,7 +164,7 @@ func (f Folder) joined(ctx context.Context, commit string, join []string, messag
 	return f.Repo.CommitTree(ctx, files, message, parents...)
 }
 
-// The subject of a commit of what a step did not commit has the step between these words.
+// The subject of a commit of a step's uncommitted work: these words, with the step's id between them.
 const leftBefore, leftAfter = "The work of ", " that it did not commit"
 
 // leftBy returns the step whose uncommitted work has a commit with this subject.

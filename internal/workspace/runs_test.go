@@ -8,7 +8,7 @@ import (
 	"sluice/engine"
 )
 
-// shelf is a repo of which nothing but its runs is asked.
+// shelf is a Viewer that only knows runs.
 type shelf struct {
 	Viewer
 	runs []daemon.RunStatus

@@ -33,10 +33,11 @@ func (p *Workspace) Awaits(ctx context.Context, step, run string) error {
 	var known []string
 	advice, there := "`sluice status` shows what is", false
 	for _, r := range st.Runs {
+		if !r.Live() {
+			continue
+		}
 		for _, s := range r.Steps {
 			switch {
-			case !r.Live():
-				continue
 			case !strings.EqualFold(s.ID, step):
 				known = append(known, s.ID)
 				continue
