@@ -3,9 +3,10 @@ package agents
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -184,13 +185,11 @@ func Environ(parent []string, allow []string, extra map[string]string) []string 
 			vars[name] = value
 		}
 	}
-	for name, value := range extra {
-		vars[name] = value
-	}
+	maps.Copy(vars, extra)
 	env := make([]string, 0, len(vars))
 	for name, value := range vars {
 		env = append(env, name+"="+value)
 	}
-	sort.Strings(env)
+	slices.Sort(env)
 	return env
 }

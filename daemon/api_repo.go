@@ -93,8 +93,7 @@ func answer(w http.ResponseWriter, req *http.Request, fn func(*http.Request) (an
 	code := http.StatusOK
 	if err != nil {
 		code = http.StatusInternalServerError
-		var es errStatus
-		if errors.As(err, &es) {
+		if es, ok := errors.AsType[errStatus](err); ok {
 			code = es.code
 		} else if errors.Is(err, ErrStopped) {
 			code = http.StatusServiceUnavailable

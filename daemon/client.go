@@ -95,8 +95,7 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader) 
 		return nil, err
 	}
 	res, err := c.http.Do(req)
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		return nil, ue.Err // without the HTTP client's prefix
 	}
 	if err == nil && res.StatusCode != http.StatusOK {

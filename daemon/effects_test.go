@@ -90,7 +90,7 @@ func TestMovesAreBounded(t *testing.T) {
 	gone := engine.Debtor{Kind: engine.DoMove, ID: fmt.Sprintf("%s-%d", engine.DoMove, files-1)}
 	delete(owed, gone) // while it waited
 	close(y.let)
-	for done := 0; done < files-1+notices; done++ {
+	for done := range files - 1 + notices {
 		select {
 		case fl := <-landed:
 			delete(owed, fl.effect.Debtor())

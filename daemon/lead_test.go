@@ -75,8 +75,7 @@ func TestLead(t *testing.T) {
 	root := t.TempDir()
 	state := filepath.Join(root, "state")
 	lead, world := newFakeLead(), newStage()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := t.Context()
 	ended, ready := make(chan error, 1), make(chan struct{})
 	go func() {
 		ended <- Serve(ctx, root, state, func(context.Context, string, string) (RepoOptions, func(), error) {

@@ -274,8 +274,7 @@ func deposed(lead Lead, err error) error {
 // notHere returns an error as an answer.
 func notHere(err error) []byte {
 	code := http.StatusInternalServerError
-	var es errStatus
-	if errors.As(err, &es) {
+	if es, ok := errors.AsType[errStatus](err); ok {
 		code = es.code
 	}
 	_, advice := fault.Split(err)

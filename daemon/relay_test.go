@@ -194,8 +194,7 @@ func TestDeposedAnswers(t *testing.T) {
 	b.opt.Lead = lead
 	stopped := func() error {
 		err := deposed(b.opt.Lead, ErrStopped)
-		var es errStatus
-		if errors.As(err, &es) && es.code == http.StatusConflict && strings.Contains(err.Error(), "not recorded") && strings.Contains(err.Error(), "the other") {
+		if es, ok := errors.AsType[errStatus](err); ok && es.code == http.StatusConflict && strings.Contains(err.Error(), "not recorded") && strings.Contains(err.Error(), "the other") {
 			return nil
 		}
 		return err

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
@@ -173,7 +173,7 @@ func (s *Server) States() []RepoState {
 	for _, h := range s.repos {
 		out = append(out, RepoState{Root: h.root, Served: h.repo != nil, Why: h.why})
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Root < out[j].Root })
+	slices.SortFunc(out, func(a, b RepoState) int { return cmp.Compare(a.Root, b.Root) })
 	return out
 }
 

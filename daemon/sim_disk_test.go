@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
@@ -82,9 +83,7 @@ func (d *simDisk) powerCut() {
 	defer d.mu.Unlock()
 	if d.g.IntN(2) == 0 { // the names may have reached the disk before they had to
 		d.durable = map[string]*simInode{}
-		for name, ino := range d.names {
-			d.durable[name] = ino
-		}
+		maps.Copy(d.durable, d.names)
 	}
 	d.names = map[string]*simInode{}
 	for _, name := range sortedKeys(d.durable) {

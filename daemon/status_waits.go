@@ -2,7 +2,7 @@ package daemon
 
 import (
 	"fmt"
-	"sort"
+	"slices"
 	"time"
 
 	"sluice/engine"
@@ -31,7 +31,7 @@ func waits(c *core, r *engine.Run, spec *engine.Spec, taken func() engine.Taken)
 			out = append(out, w)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Since.Before(out[j].Since) })
+	slices.SortStableFunc(out, func(a, b Wait) int { return a.Since.Compare(b.Since) })
 	return out
 }
 

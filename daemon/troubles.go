@@ -64,8 +64,7 @@ func (t *troubles) checkPast(ctx context.Context, log *journal.Log) {
 		return
 	}
 	why := "journal: " + err.Error()
-	var damage *journal.Damage
-	if errors.As(err, &damage) {
+	if damage, ok := errors.AsType[*journal.Damage](err); ok {
 		why = "journal: " + damage.Past()
 	}
 	t.mu.Lock()

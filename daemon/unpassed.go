@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"slices"
-	"sort"
 	"strings"
 
 	"sluice/engine"
@@ -40,7 +39,7 @@ func (s *Status) unpassed(c *core) {
 	}
 	for i := range s.Runs {
 		u := s.Runs[i].Unpassed
-		sort.SliceStable(u, func(i, j int) bool { return u[i].At.Before(u[j].At) })
+		slices.SortStableFunc(u, func(a, b LetThrough) int { return a.At.Compare(b.At) })
 		if over := len(u) - MaxUnpassed; over > 0 {
 			s.Runs[i].Unpassed, s.Runs[i].More = slices.Clone(u[over:]), over
 		}

@@ -223,7 +223,7 @@ func processesIn(dirs []string) []int {
 			if err != nil {
 				return nil //nolint:nilerr // as above
 			}
-			for _, word := range strings.Fields(string(b)) {
+			for word := range strings.FieldsSeq(string(b)) {
 				if pid, err := strconv.Atoi(word); err == nil && pid > 0 && !seen[pid] && !isDead(pid) {
 					seen[pid] = true
 					out = append(out, pid)

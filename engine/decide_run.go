@@ -3,8 +3,8 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"sluice/internal/text"
@@ -70,12 +70,7 @@ func startVars(w *Spec, given map[string]any) (map[string]any, string) {
 		}
 		out[v.Name] = x
 	}
-	names := make([]string, 0, len(given))
-	for name := range given {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if _, ok := out[name]; ok {
 			continue
 		}

@@ -46,7 +46,7 @@ func moveRows() (out []moveRow) {
 	for _, o := range tables() {
 		for i := 0; o.row(i).Fact != ""; i++ {
 			m := o.row(i)
-			for _, from := range strings.Fields(m.From) {
+			for from := range strings.FieldsSeq(m.From) {
 				out = append(out, moveRow{o.object, m.Fact, from, m.To})
 			}
 		}

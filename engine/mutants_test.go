@@ -121,7 +121,7 @@ func runMutant(dir, seeds string) (string, error) {
 
 // firstFault returns the line that shows how the mutant was found.
 func firstFault(out string) string {
-	for _, l := range strings.Split(out, "\n") {
+	for l := range strings.SplitSeq(out, "\n") {
 		if strings.Contains(l, "_test.go:") {
 			return fmt.Sprintf("%.200s", strings.TrimSpace(l))
 		}

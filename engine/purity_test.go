@@ -111,10 +111,7 @@ func packageVariables(t *testing.T, set *token.FileSet, f *ast.File, d *ast.GenD
 // facts, the same effects, the same next deadline.
 func TestDeterministic(t *testing.T) {
 	conform.Rule(t, "3-engine core", "Decide on the same state and event gives the same facts")
-	n := seeds(20)
-	if n > 500 {
-		n = 500
-	}
+	n := min(seeds(20), 500)
 	for seed := uint64(1); seed <= n; seed++ {
 		if seed%3 == 0 {
 			continue // an adversary's history is long

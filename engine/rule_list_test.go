@@ -117,7 +117,7 @@ func tasksOf(t *testing.T, rule, sentence string, tasks string, parts ...any) *l
 
 func (l *listed) write(tasks string) {
 	l.file = nil
-	for _, w := range strings.Fields(tasks) {
+	for w := range strings.FieldsSeq(tasks) {
 		id, deps, _ := strings.Cut(w, ":")
 		id, prio, _ := strings.Cut(id, "!")
 		x := TaskSeen{ID: id, Title: "do " + id, Status: TaskTodo, Priority: NoPriority, Body: json.RawMessage(`{"id":"` + id + `"}`)}
@@ -210,7 +210,7 @@ func (l *listed) make(e Effect, b *book, of *TaskList) {
 	ev := TasksSaved{Run: e.Run, Step: e.Step, N: e.N, Key: e.Key, Why: l.unwritable}
 	var list []TaskSeen
 	if of.Make[0] == '"' {
-		for _, id := range strings.Fields(strings.Trim(string(of.Make), `"`)) {
+		for id := range strings.FieldsSeq(strings.Trim(string(of.Make), `"`)) {
 			list = append(list, TaskSeen{ID: id, Title: "do " + id, Status: TaskTodo, Priority: NoPriority, Body: json.RawMessage(`{"id":"` + id + `"}`)})
 		}
 	} else if err := json.Unmarshal(of.Make, &list); err != nil {

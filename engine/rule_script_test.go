@@ -55,7 +55,7 @@ func (s *script) tell() {
 // later passes time, tick by tick.
 func (s *script) later(d time.Duration) {
 	end := s.now.Add(d)
-	for n := 0; n < 10_000; n++ {
+	for range 10_000 {
 		at := s.st.Wake(s.now)
 		if at.IsZero() || at.After(end) {
 			s.now = end

@@ -55,8 +55,7 @@ func shell(dir string) func(context.Context, int, engine.Command) (int, string, 
 		cmd := exec.CommandContext(ctx, "sh", "-c", c.Shell)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			return exit.ExitCode(), string(out), nil
 		}
 		return 0, string(out), err

@@ -2,6 +2,7 @@ package gates
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"sluice/engine"
@@ -64,9 +65,7 @@ func withOwn(schema map[string]any, source json.RawMessage) map[string]any {
 		return nil
 	}
 	mine, _ := own["properties"].(map[string]any) // none adds none
-	for name, p := range mine {
-		properties[name] = p
-	}
+	maps.Copy(properties, mine)
 	required, _ := schema["required"].([]string)
 	asked, _ := own["required"].([]any)
 	for _, a := range asked {

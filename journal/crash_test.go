@@ -92,7 +92,7 @@ func oneLife(d *disk, acked []int, next int) ([]int, int, error) {
 			return nil, 0, fmt.Errorf("append: %w", err)
 		}
 		if d.rng.IntN(8) == 0 && len(acked) > 0 {
-			err := l.SaveSnapshot(int64(len(acked)), []byte(fmt.Sprint(acked)))
+			err := l.SaveSnapshot(int64(len(acked)), fmt.Append(nil, acked))
 			if d.crashed {
 				return acked, next, nil
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
@@ -56,9 +57,7 @@ func (d *disk) crash() {
 	defer d.mu.Unlock()
 	if d.rng.IntN(2) == 0 {
 		d.durable = map[string]*inode{}
-		for name, ino := range d.names {
-			d.durable[name] = ino
-		}
+		maps.Copy(d.durable, d.names)
 	}
 	d.names = map[string]*inode{}
 	for name, ino := range d.durable {

@@ -22,7 +22,7 @@ func snapped(t *testing.T) *disk {
 		mustAppend(t, l, entry(i+1))
 	}
 	for _, seq := range []int64{5, 10, 20} {
-		if err := l.SaveSnapshot(seq, []byte(fmt.Sprintf("state after %d", seq))); err != nil {
+		if err := l.SaveSnapshot(seq, fmt.Appendf(nil, "state after %d", seq)); err != nil {
 			t.Fatal(err)
 		}
 	}

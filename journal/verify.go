@@ -70,8 +70,7 @@ func Verify(dir string, opt Options, checkpoints ...Checkpoint) (Report, error) 
 	if s.at.seq > 0 {
 		rep.LastSum = hex.EncodeToString(s.at.sum[:])
 	}
-	var d *Damage
-	if errors.As(err, &d) {
+	if d, ok := errors.AsType[*Damage](err); ok {
 		d.Snapshot = behind(fsys, name, d.Good, snaps)
 	}
 	if err != nil {
@@ -157,8 +156,7 @@ func readAll(fsys FS, name string, fn func(*scanner, *parsed) error) (*scanner, 
 	}
 	defer f.Close()
 	s, err := readFrom(f, name, point{}, fn)
-	var d *Damage
-	if errors.As(err, &d) && d.Offset == s.at.end {
+	if d, ok := errors.AsType[*Damage](err); ok && d.Offset == s.at.end {
 		// A writer may have undone a failed write and made another between two of our reads. Real
 		// damage is there the second time too.
 		s, err = readFrom(f, name, s.at, fn)

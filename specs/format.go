@@ -378,7 +378,7 @@ func commentsOf(src []byte) (out []string) {
 	}
 	var walk func(n *yaml.Node)
 	walk = func(n *yaml.Node) {
-		for _, c := range strings.Split(n.HeadComment+"\n"+n.LineComment+"\n"+n.FootComment, "\n") {
+		for c := range strings.SplitSeq(n.HeadComment+"\n"+n.LineComment+"\n"+n.FootComment, "\n") {
 			if c = strings.TrimSpace(c); c != "" {
 				out = append(out, c)
 			}

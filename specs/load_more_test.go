@@ -148,11 +148,11 @@ gates: [{id: g, reviewer: {level: auto, from: step}, on_pass: {next_step: DONE},
 			t.Errorf("%s: %v", keys, err)
 		}
 	}
-	_, faults := Load("", []byte(fmt.Sprintf(src, "max_failures: 2, max_retries: 2")))
+	_, faults := Load("", fmt.Appendf(nil, src, "max_failures: 2, max_retries: 2"))
 	if len(faults) != 1 || !strings.Contains(faults[0].Error(), "3:112: gate g: max_retries and max_failures are two names of one count: keep one of them") {
 		t.Errorf("both: %v", faults)
 	}
-	if _, faults = Load("", []byte(fmt.Sprintf(src, "max_failures: -1"))); !strings.Contains(fmt.Sprint(faults), "gate g: max_failures: -1 is less than 0") {
+	if _, faults = Load("", fmt.Appendf(nil, src, "max_failures: -1")); !strings.Contains(fmt.Sprint(faults), "gate g: max_failures: -1 is less than 0") {
 		t.Errorf("%v", faults)
 	}
 }
@@ -355,7 +355,7 @@ func TestTemplates(t *testing.T) {
 				t.Errorf("%s: no settings for role %s", tpl.Name, role)
 			}
 		}
-		for _, line := range strings.Split(config, "\n") {
+		for line := range strings.SplitSeq(config, "\n") {
 			_, file, ok := strings.Cut(line, "prompt_file: ")
 			if !ok {
 				continue

@@ -24,7 +24,7 @@ func badPath(p string) string {
 	case strings.HasPrefix(p, "~"):
 		return "begins with ~: write it relative to the repo's root"
 	}
-	for _, e := range strings.Split(p, "/") {
+	for e := range strings.SplitSeq(p, "/") {
 		if e == ".." {
 			return "leaves the repo: .. is not taken"
 		}

@@ -77,7 +77,7 @@ func commandsOf(t *testing.T, readme string) []string {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, line := range strings.Split(string(data), "\n") {
+	for line := range strings.SplitSeq(string(data), "\n") {
 		if command, ok := strings.CutPrefix(line, "    "); ok {
 			out = append(out, command)
 		}

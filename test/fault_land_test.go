@@ -233,7 +233,7 @@ func (x *lander) branches() {
 	if !x.held {
 		return // such an agent commits on the branch itself
 	}
-	for _, line := range strings.Split(x.git("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", "refs/heads/sluice/"), "\n") {
+	for line := range strings.SplitSeq(x.git("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", "refs/heads/sluice/"), "\n") {
 		run, tip, _ := strings.Cut(line, " ")
 		if run != "" && tip != x.git("rev-parse", "refs/sluice/base/"+run) && !slices.Contains(x.passed[run], tip) {
 			x.t.Errorf("the branch of %s is at %s; passed: %s", run, tip, x.passed[run])
@@ -282,7 +282,7 @@ func (x *lander) branchesOfTheDead() {
 	x.boot()
 	x.awaitService()
 	x.look()
-	for _, line := range strings.Split(tips, "\n") {
+	for line := range strings.SplitSeq(tips, "\n") {
 		run, tip, _ := strings.Cut(line, " ")
 		if x.held && run != "" && tip != x.git("rev-parse", "refs/sluice/base/"+run) && !slices.Contains(x.passed[run], tip) {
 			x.t.Errorf("the branch of %s was left at %s; passed: %s\n%s", run, tip, x.passed[run], x.git("log", "--graph", "--oneline", "--decorate", "--all"))
@@ -347,14 +347,14 @@ func (x *lander) unjudged() {
 	x.t.Helper()
 	judged := map[string]bool{}
 	add := func(of ...string) {
-		for _, line := range strings.Split(x.git(append([]string{"rev-list", "--objects", "--no-object-names", "--filter=object:type=blob", "--filter-provided-objects"}, of...)...), "\n") {
+		for line := range strings.SplitSeq(x.git(append([]string{"rev-list", "--objects", "--no-object-names", "--filter=object:type=blob", "--filter-provided-objects"}, of...)...), "\n") {
 			judged[line] = true
 		}
 	}
 	for _, commits := range x.passed {
 		add(commits...)
 	}
-	for _, line := range strings.Split(x.git("rev-list", "--objects", "--no-object-names", "--filter=object:type=blob", "--filter-provided-objects", "main"), "\n") {
+	for line := range strings.SplitSeq(x.git("rev-list", "--objects", "--no-object-names", "--filter=object:type=blob", "--filter-provided-objects", "main"), "\n") {
 		if !judged[line] {
 			x.t.Errorf("%s is on the branch, and no round has passed it: %s", line, x.git("show", line))
 		}

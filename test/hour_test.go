@@ -162,7 +162,7 @@ func (h *hour) state() map[string]string {
 		out[strings.Join(args, " ")] = h.do("git", args...)
 	}
 	var status []string
-	for _, l := range strings.Split(h.do("git", "status", "--porcelain", "--untracked-files=all"), "\n") {
+	for l := range strings.SplitSeq(h.do("git", "status", "--porcelain", "--untracked-files=all"), "\n") {
 		if !strings.Contains(l, "shared.txt") && !strings.Contains(l, "made-") {
 			status = append(status, l)
 		}

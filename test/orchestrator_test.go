@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,9 +104,7 @@ func experiment7(t *testing.T, settings string, parts func(repo string) map[stri
 	t.Helper()
 	played := map[string]modelstub.Part{}
 	w, stub := newAgents(t, "veto_window: 1s\nagents: {claude: {command: [claude, --allowedTools, \"Bash,Write,Edit,Read\"]}}\nroles: {\"*\": {agent: claude}}\n"+settings, played)
-	for name, part := range parts(w.repo) {
-		played[name] = part
-	}
+	maps.Copy(played, parts(w.repo))
 	w.do("cp", "-R", abs("../examples/exp-7-orchestrator")+"/.", w.repo)
 	if err := os.Remove(filepath.Join(w.repo, ".workflow/config.yaml")); err != nil {
 		t.Fatal(err)

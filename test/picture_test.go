@@ -91,7 +91,7 @@ func lasting(screen string) string { return endLine.ReplaceAllString(screen, "$1
 // plainly is a screen without its colours, and without what differs from run to run: times, digests and random names.
 func plainly(screen string) string {
 	var out []string
-	for _, l := range strings.Split(ansi.Strip(screen), "\n") {
+	for l := range strings.SplitSeq(ansi.Strip(screen), "\n") {
 		l = spaces.ReplaceAllString(varies.ReplaceAllString(strings.ReplaceAll(l, "▹", "▸"), "0"), " ")
 		if l = strings.TrimSpace(l); l != "" {
 			out = append(out, l)

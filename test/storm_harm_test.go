@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -21,10 +22,8 @@ type harm struct {
 func (s *storm) harmed(names ...string) bool {
 	for _, h := range s.harm {
 		for _, a := range h.to {
-			for _, b := range names {
-				if a == b {
-					return true
-				}
+			if slices.Contains(names, a) {
+				return true
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -248,9 +249,7 @@ func TestGoalIterations(t *testing.T) {
 	once := map[string]string{"attempts_before_replan": "1", "max_replan_depth": "0"}
 	with := func(key, value string) map[string]string {
 		out := map[string]string{key: value}
-		for k, v := range once {
-			out[k] = v
-		}
+		maps.Copy(out, once)
 		return out
 	}
 	g := aGoal(t, with("max_fix_cycles", "3"), map[string]func(int) string{"T2/verify": rejects}).rest()

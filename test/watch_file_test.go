@@ -209,7 +209,7 @@ func TestWatchHostileFiles(t *testing.T) {
 			t.Errorf("raw bytes of a name are shown:\n%.2000q", out)
 		}
 	}
-	for _, line := range strings.Split(strings.TrimSpace(w.logText()), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(w.logText()), "\n") {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("a line of the log is broken: %q", line)
 		}

@@ -119,7 +119,7 @@ func (w *inboxBox) degraded(want ...string) {
 	}()
 	eventually(w.t, fmt.Sprintf("degraded: %q", want), func() bool {
 		out, _ = w.try(w.bin, "status")
-		for _, line := range strings.Split(out, "\n") {
+		for line := range strings.SplitSeq(out, "\n") {
 			if !strings.Contains(line, "degraded") {
 				continue
 			}
@@ -187,7 +187,7 @@ func peakMB(t *testing.T, pid int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range strings.Split(string(data), "\n") {
+	for line := range strings.SplitSeq(string(data), "\n") {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 			kb, err := strconv.Atoi(strings.Fields(rest)[0])
 			if err != nil {
@@ -228,7 +228,7 @@ func inNamespace(t *testing.T, script string, args ...string) bool {
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, line := range strings.Split(string(out), "\n") {
+	for line := range strings.SplitSeq(string(out), "\n") {
 		if i := strings.Index(line, "kernel: "); i >= 0 && strings.Contains(string(out), "--- SKIP") {
 			t.Skip(line[i:])
 		}

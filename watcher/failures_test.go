@@ -18,7 +18,7 @@ func TestEveryFailureHasATest(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := map[string]string{}
-	for _, line := range strings.Split(string(text), "\n") {
+	for line := range strings.SplitSeq(string(text), "\n") {
 		if cells := strings.Split(line, " | "); strings.HasPrefix(line, "| F") {
 			if len(cells) != 4 {
 				t.Fatalf("%d cells: %s", len(cells), line)
@@ -31,7 +31,7 @@ func TestEveryFailureHasATest(t *testing.T) {
 		if strings.Count(rows[row], ": Test") < 2 || !strings.Contains(" "+rows[row], " test: ") {
 			t.Errorf("%s: %q: want a test of its own and one of the daemon", row, rows[row])
 		}
-		for _, part := range strings.Split(rows[row], "; ") {
+		for part := range strings.SplitSeq(rows[row], "; ") {
 			if script, ok := strings.CutPrefix(part, "script "); ok {
 				if _, err := os.Stat(filepath.Join("../test/testdata/script", script+".txtar")); err != nil {
 					t.Errorf("%s: %v", row, err)
@@ -43,7 +43,7 @@ func TestEveryFailureHasATest(t *testing.T) {
 				t.Fatalf("%s: %q", row, part)
 			}
 			there := testsIn(t, filepath.Join("..", dir))
-			for _, name := range strings.Split(names, ", ") {
+			for name := range strings.SplitSeq(names, ", ") {
 				if !slices.Contains(there, name) {
 					t.Errorf("%s: %s has no %s", row, dir, name)
 				}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -39,9 +40,7 @@ func (p *site) gate(run, id string) daemon.GateStatus {
 func (p *site) answer(at string, form url.Values, pairs ...string) *httptest.ResponseRecorder {
 	p.Helper()
 	f := url.Values{}
-	for k, v := range form {
-		f[k] = v
-	}
+	maps.Copy(f, form)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if f.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
 			f.Del(pairs[i])

@@ -87,8 +87,7 @@ func (h *hooks) take(w http.ResponseWriter, r *http.Request) reply {
 		return unknown
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, hookMost))
-	var long *http.MaxBytesError
-	if errors.As(err, &long) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return reply{code: http.StatusRequestEntityTooLarge, words: "more than 256 KiB"}
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -246,9 +247,7 @@ func (p *site) looks(gate string) url.Values {
 // with returns a form with other values.
 func with(form url.Values, pairs ...string) url.Values {
 	f := url.Values{}
-	for k, v := range form {
-		f[k] = v
-	}
+	maps.Copy(f, form)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		f.Set(pairs[i], pairs[i+1])
 	}

@@ -68,19 +68,19 @@ func (s *Stream) Total() (n int64) {
 
 func (s *Stream) Take(data []byte) {
 	for len(data) > 0 {
-		i := bytes.IndexByte(data, '\n')
-		if i < 0 {
+		line, rest, whole := bytes.Cut(data, []byte{'\n'})
+		if !whole {
 			if s.part = append(s.part, data...); len(s.part) > program.MaxLine {
 				s.part, s.skip = nil, true
 			}
 			return
 		}
 		if !s.skip {
-			if events := s.Reader.Line(append(s.part, data[:i]...)); s.Tell != nil {
+			if events := s.Reader.Line(append(s.part, line...)); s.Tell != nil {
 				s.Tell(events)
 			}
 		}
-		s.part, s.skip, data = s.part[:0], false, data[i+1:]
+		s.part, s.skip, data = s.part[:0], false, rest
 	}
 }
 

@@ -301,10 +301,8 @@ func (r *Reader) failWords(words string, other Class) {
 }
 
 func (r *Reader) deny(tool string) {
-	for _, t := range r.r.Denied {
-		if t == tool {
-			return
-		}
+	if slices.Contains(r.r.Denied, tool) {
+		return
 	}
 	if len(r.r.Denied) < maxNames {
 		r.r.Denied = append(r.r.Denied, clip(tool, 100))

@@ -21,7 +21,7 @@ func Identify(base, path string) (Identity, error) {
 	if err != nil {
 		return out, fmt.Errorf("%s: %w", base, err)
 	}
-	for _, part := range strings.Split(rel, "/") {
+	for part := range strings.SplitSeq(rel, "/") {
 		next, err := syscall.Openat(fd, part, oPath|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
 		_ = syscall.Close(fd)
 		if err != nil {

@@ -83,8 +83,7 @@ func policyFault(con *console.Console, err error) error {
 	}
 	list := all.Unwrap()
 	for _, one := range list[:len(list)-1] {
-		var f *fault.Error
-		if errors.As(one, &f) {
+		if f, ok := errors.AsType[*fault.Error](one); ok {
 			con.Report(f)
 		}
 	}

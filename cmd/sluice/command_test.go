@@ -31,7 +31,7 @@ func TestEveryCommandTeaches(t *testing.T) {
 			if c.Short == "" || len(c.Long) < 40 || strings.Count(c.Example, "\n") < 1 {
 				t.Errorf("%s: want what it does, when one wants it, and two examples", c.CommandPath())
 			}
-			for _, l := range strings.Split(c.Long+"\n"+c.Example, "\n") {
+			for l := range strings.SplitSeq(c.Long+"\n"+c.Example, "\n") {
 				if len(l) > 104 {
 					t.Errorf("%s: a line of the help has %d characters", c.CommandPath(), len(l))
 				}
@@ -41,7 +41,7 @@ func TestEveryCommandTeaches(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range strings.Fields("init validate fmt graph run start demo daemon watch ls status show inbox pass fail veto decide signal next pause resume abort retry log tail explain audit journal config clean doctor notify completion version note takeover handback land") {
+	for want := range strings.FieldsSeq("init validate fmt graph run start demo daemon watch ls status show inbox pass fail veto decide signal next pause resume abort retry log tail explain audit journal config clean doctor notify completion version note takeover handback land") {
 		if c, _, err := root.Find([]string{want}); err != nil || c.Name() != want {
 			t.Errorf("there is no command %s", want)
 		}
@@ -117,7 +117,7 @@ func TestExamplesAreRight(t *testing.T) {
 		}
 	}
 	walk = func(c *cobra.Command) {
-		for _, line := range strings.Split(c.Example, "\n") {
+		for line := range strings.SplitSeq(c.Example, "\n") {
 			check(c, line)
 		}
 		for _, sub := range c.Commands() {

@@ -57,8 +57,7 @@ func reportError(con *console.Console, err error) int {
 	if err == nil {
 		return fault.ExitOK
 	}
-	var end fault.Exit
-	if errors.As(err, &end) {
+	if end, ok := errors.AsType[fault.Exit](err); ok {
 		return int(end)
 	}
 	f := explain(err)
@@ -75,8 +74,7 @@ func plural(n int, one string) string { return text.Plural(n, one) }
 // explain returns what to tell a person about an error. It keeps a command's error, and adds what
 // it knows to one of the packages below, with that error's advice and exit code.
 func explain(err error) *fault.Error {
-	var f *fault.Error
-	if errors.As(err, &f) && f.Code != 0 {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != 0 {
 		return f
 	}
 	what, advice := fault.Split(err)

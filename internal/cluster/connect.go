@@ -149,8 +149,7 @@ func why(err error) string {
 		errors.Is(err, jetstream.ErrNoStreamResponse):
 		return "no answer: fewer than half of the servers are up, they are choosing a leader, or none has JetStream"
 	}
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return "the servers refuse it: " + api.Description
 	}
 	return err.Error()

@@ -105,8 +105,7 @@ func (m *Member) take(ctx context.Context, state string) (err error) {
 	watch := silence{changed: time.Now()}
 	for {
 		moved, err := m.advance(ctx, log)
-		var d differs
-		if errors.As(err, &d) {
+		if d, ok := errors.AsType[differs](err); ok {
 			closed = true
 			return m.cut(state, log, d)
 		}
@@ -220,8 +219,7 @@ func (m *Member) advance(ctx context.Context, log *journal.Log) (moved bool, err
 	}
 	if first <= head {
 		err := same(log, records, min(last, head))
-		var d differs
-		if errors.As(err, &d) && d.earlier && m.last > 0 { // find the first
+		if d, ok := errors.AsType[differs](err); ok && d.earlier && m.last > 0 { // find the first
 			m.last, m.upTo = m.last-1, 0
 			return true, nil
 		} else if err != nil {

@@ -15,8 +15,7 @@ func (co *Collector) Template(w launch.Who, judges bool) (string, error) {
 	if len(faults) == 0 {
 		return p.Text, nil
 	}
-	var f prompt.Fault
-	if errors.As(faults[0], &f) {
+	if f, ok := errors.AsType[prompt.Fault](faults[0]); ok {
 		return "", job.Fatal("role %s: the prompt %s:%d:%d: %s", w.Role, co.Shown(f.File), f.Line, f.Col, f.Message)
 	}
 	return "", job.Fatal("%v", faults[0])

@@ -15,7 +15,7 @@ func TestLongTextsKeepTheirWords(t *testing.T) {
 	} {
 		out := &sized{columns: 100}
 		write(New(nil, nil, out, out))
-		for _, l := range strings.Split(strings.TrimRight(out.String(), "\n"), "\n") {
+		for l := range strings.SplitSeq(strings.TrimRight(out.String(), "\n"), "\n") {
 			if last := l[strings.LastIndex(l, " ")+1:]; len(l) > 100 || !strings.Contains("somewhat longer words", last) {
 				t.Errorf("%s: %q", what, l)
 			}

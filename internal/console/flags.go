@@ -42,8 +42,7 @@ func Meant(cmd *cobra.Command, name string) string {
 func FlagFault(cmd *cobra.Command, err error) error {
 	what := err.Error()
 	advice := "`" + cmd.CommandPath() + " --help` lists its flags"
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		name := unknown.GetSpecifiedName()
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

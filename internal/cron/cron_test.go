@@ -35,7 +35,7 @@ func TestNext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range strings.Fields(c.want) {
+		for want := range strings.FieldsSeq(c.want) {
 			if at = line.Next(at); at.Format("2006-01-02T15:04") != want {
 				t.Errorf("%s in %s from %s: %s, want %s", c.line, c.zone, c.from, at, want)
 			}

@@ -100,8 +100,7 @@ func Journal(state string) Check {
 		return Fine("journal", "none yet: no run was started here")
 	}
 	rep, err := journal.Verify(state, journal.Options{})
-	var damage *journal.Damage
-	if errors.As(err, &damage) {
+	if damage, ok := errors.AsType[*journal.Damage](err); ok {
 		return Broken("journal", fmt.Sprintf("look at it, then `sluice journal repair --to %d`", damage.Good), "%s", err)
 	}
 	if err != nil {

@@ -128,8 +128,7 @@ func Split(err error) (what, advice string) {
 
 // WithoutPath returns the cause of an error about a file, without the path: for a message that names the file itself.
 func WithoutPath(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

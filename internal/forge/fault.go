@@ -98,8 +98,7 @@ func (f *Fault) Passes() bool {
 
 // FaultOf returns the Fault in an error, or nil.
 func FaultOf(err error) *Fault {
-	var f *Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Fault](err); ok {
 		return f
 	}
 	return nil

@@ -52,8 +52,7 @@ func (r *objects) wholeTrees(ctx context.Context, commits ...string) error {
 
 func (r *objects) lacking(ctx context.Context, commit string, c call) error {
 	_, err := r.shadow(ctx, c)
-	var cmd *CommandError
-	if errors.As(err, &cmd) && cmd.Code >= 0 && !errors.Is(err, syscall.EIO) {
+	if cmd, ok := errors.AsType[*CommandError](err); ok && cmd.Code >= 0 && !errors.Is(err, syscall.EIO) {
 		return fmt.Errorf("commit %.12s: %w (%w)", commit, ErrMissing, err)
 	}
 	return err

@@ -205,7 +205,7 @@ func (r *Repo) noteEntries(ctx context.Context, ref string) (head string, entrie
 	if err != nil {
 		return "", nil, err
 	}
-	for _, line := range strings.Split(string(out), "\x00") {
+	for line := range strings.SplitSeq(string(out), "\x00") {
 		meta, name, ok := strings.Cut(line, "\t")
 		f := strings.Fields(meta)
 		commit := strings.ReplaceAll(path.Clean(name), "/", "")

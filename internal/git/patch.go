@@ -61,8 +61,7 @@ func (h *HeldIndex) call(stdin string, args ...string) call {
 
 // indexError distinguishes an index that git cannot read from other errors.
 func (h *HeldIndex) indexError(err error) error {
-	var cmd *CommandError
-	if errors.As(err, &cmd) && strings.Contains(cmd.Stderr, "index") {
+	if cmd, ok := errors.AsType[*CommandError](err); ok && strings.Contains(cmd.Stderr, "index") {
 		for _, words := range []string{"corrupt", "bad signature", "bad index", "unknown index",
 			"smaller than expected", "cannot fetch"} {
 			if strings.Contains(cmd.Stderr, words) {

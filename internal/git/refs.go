@@ -173,7 +173,7 @@ func (r *refs) readHead(t *Worktree, main bool) error {
 // another one.
 func parseWorktrees(out []byte) []Worktree {
 	var trees []Worktree
-	for _, line := range strings.Split(string(out), "\x00") {
+	for line := range strings.SplitSeq(string(out), "\x00") {
 		key, value, _ := strings.Cut(line, " ")
 		if key == "worktree" {
 			trees = append(trees, Worktree{Path: filepath.FromSlash(value)})

@@ -25,8 +25,7 @@ func Resolve(ctx context.Context, r *Repo, rev string) (string, error) {
 	out, err := r.inRepo(ctx, gitDir, top, call{
 		args:  []string{"rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}"},
 		limit: smallOutput, timeout: callTime})
-	var ce *CommandError
-	if errors.As(err, &ce) {
+	if _, ok := errors.AsType[*CommandError](err); ok {
 		return "", fault.New("fetch it: git fetch origin", "%s: there is no such commit here", OneLine(rev))
 	}
 	return nameIn(out, err)

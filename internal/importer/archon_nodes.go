@@ -180,7 +180,7 @@ func (a *archon) glossary(words string, x *archonNode) string {
 // outsideNames are the variables of a script whose values come from outside.
 func outsideNames() map[string]bool {
 	out := map[string]bool{}
-	for _, n := range strings.Fields("ARGUMENTS USER_MESSAGE BASE_BRANCH DOCS_DIR CONTEXT EXTERNAL_CONTEXT " +
+	for n := range strings.FieldsSeq("ARGUMENTS USER_MESSAGE BASE_BRANCH DOCS_DIR CONTEXT EXTERNAL_CONTEXT " +
 		"ISSUE_CONTEXT " +
 		"LOOP_USER_INPUT LOOP_PREV_OUTPUT REJECTION_REASON") {
 		out[n] = true

@@ -290,7 +290,7 @@ func comments(notes []string) string {
 func comment(words string) string {
 	var out []string
 	line := "#"
-	for _, w := range strings.Fields(text.Clean(words, maxComment)) {
+	for w := range strings.FieldsSeq(text.Clean(words, maxComment)) {
 		if len(line)+1+len(w) > 98 && line != "#" {
 			out = append(out, line)
 			line = "#"

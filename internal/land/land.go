@@ -146,8 +146,7 @@ func shortBranch(ref string) string { return strings.TrimPrefix(ref, "refs/heads
 
 // landFault turns what keeps the work from landing into an error that says what to do.
 func landFault(err error) error {
-	var s *tree.Stuck
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*tree.Stuck](err); ok {
 		return fault.Failed(s.Do, "%s", text.Line(s.Why))
 	}
 	return err

@@ -21,7 +21,7 @@ func full() StepInput {
 // headings are the sections of a prompt, in their order.
 func headings(s string) string {
 	var out []string
-	for _, l := range strings.Split(withoutData(s), "\n") {
+	for l := range strings.SplitSeq(withoutData(s), "\n") {
 		if h, ok := strings.CutPrefix(l, "## "); ok {
 			out = append(out, h)
 		}

@@ -83,14 +83,11 @@ func schemaFault(err error) string {
 	if errors.Is(err, errRemote) {
 		return errRemote.Error()
 	}
-	var load *jsonschema.LoadURLError
-	if errors.As(err, &load) {
+	if load, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return fmt.Sprintf("%s (%s)", errRemote, line(load.URL, maxFault))
 	}
-	var invalid *jsonschema.SchemaValidationError
-	if errors.As(err, &invalid) {
-		var v *jsonschema.ValidationError
-		if errors.As(invalid.Err, &v) {
+	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		if v, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
 			return strings.Join(faults(v), "; ")
 		}
 	}

@@ -103,8 +103,7 @@ func keepLate(ctx context.Context, root string, repo *git.Repo, packs *cluster.P
 	l := tree.Late{Run: s.Run, Step: s.Step, N: s.N, K: s.Key[strings.LastIndexByte(s.Key, '.')+1:], Head: s.Head,
 		Start: s.Start, Returned: tree.Returned{Commit: back.Commit, Tip: back.Tip}}
 	pack, err := packs.Get(ctx, back.Pack)
-	var none *cluster.Unfit
-	if errors.As(err, &none) && ctx.Err() == nil {
+	if none, ok := errors.AsType[*cluster.Unfit](err); ok && ctx.Err() == nil {
 		return "", none.Error(), nil
 	}
 	if err != nil {

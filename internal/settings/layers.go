@@ -160,9 +160,7 @@ func overlay(layers []layer) (*Layered, error) {
 		if err := s.k.Load(confmap.Provider(l.values, ""), nil); err != nil {
 			return nil, fmt.Errorf("settings: %s: %w", l.name, err)
 		}
-		for key, at := range l.lines {
-			s.from[key] = at
-		}
+		maps.Copy(s.from, l.lines)
 	}
 	conf := koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		TagName: "koanf", ErrorUnused: true,

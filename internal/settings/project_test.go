@@ -21,8 +21,8 @@ func TestEveryKeyHasOneRow(t *testing.T) {
 		case reflect.Map:
 			walk(typ.Elem(), append(at, "NAME"))
 		case reflect.Struct:
-			for i := range typ.NumField() {
-				if f := typ.Field(i); f.IsExported() && f.Tag.Get("koanf") != "-" {
+			for f := range typ.Fields() {
+				if f := f; f.IsExported() && f.Tag.Get("koanf") != "-" {
 					walk(f.Type, append(slices.Clone(at), f.Tag.Get("koanf")))
 				}
 			}

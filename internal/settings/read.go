@@ -35,20 +35,20 @@ const (
 func kindOf(key string) (reflect.Type, error) {
 	t := reflect.TypeFor[Settings]()
 	done := ""
-	for _, part := range strings.Split(key, sep) {
+	for part := range strings.SplitSeq(key, sep) {
 		switch t.Kind() {
 		case reflect.Map:
 			t = t.Elem()
 		case reflect.Struct:
 			var known []string
 			var next reflect.Type
-			for i := range t.NumField() {
-				name := t.Field(i).Tag.Get("koanf")
-				if !t.Field(i).IsExported() {
+			for field := range t.Fields() {
+				name := field.Tag.Get("koanf")
+				if !field.IsExported() {
 					continue
 				}
 				if known = append(known, done+name); name == part {
-					next = t.Field(i).Type
+					next = field.Type
 				}
 			}
 			if next == nil {
@@ -74,11 +74,11 @@ func fixedKeys() map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {
-		for i := range t.NumField() {
-			if !t.Field(i).IsExported() {
+		for field := range t.Fields() {
+			if !field.IsExported() {
 				continue
 			}
-			key, ft := prefix+t.Field(i).Tag.Get("koanf"), t.Field(i).Type
+			key, ft := prefix+field.Tag.Get("koanf"), field.Type
 			switch ft.Kind() {
 			case reflect.Struct:
 				walk(ft, key+sep)

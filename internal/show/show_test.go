@@ -41,7 +41,7 @@ func TestShowJudgedByNobody(t *testing.T) {
 		sh.of(spec, spec.Step("a"), &engine.Env{})
 		var out strings.Builder
 		Print(console.New(nil, nil, &out, nil), sh)
-		for _, want := range strings.Split(c.want, "|") {
+		for want := range strings.SplitSeq(c.want, "|") {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: no %q in\n%s", c.name, want, out.String())
 			}

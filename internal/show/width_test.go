@@ -56,7 +56,7 @@ func longFacts(t *testing.T) (lines []daemon.Line) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw = append([]byte(fmt.Sprintf(`{"run":%q,`, longID)), bytes.TrimPrefix(raw, []byte("{"))...)
+		raw = append(fmt.Appendf(nil, `{"run":%q,`, longID), bytes.TrimPrefix(raw, []byte("{"))...)
 		lines = append(lines, daemon.Line{Fact: raw})
 	}
 	return lines

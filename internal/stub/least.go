@@ -115,7 +115,7 @@ func (l *least) at(ref string) any {
 		return nil
 	}
 	at := l.doc
-	for _, part := range strings.Split(strings.Trim(path, "/"), "/") {
+	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
 		if part == "" {
 			continue
 		}

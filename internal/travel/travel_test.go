@@ -321,7 +321,7 @@ func TestLacking(t *testing.T) {
 	if layout.IsDir(b.worktree()) || layout.IsFile(b.opt.AttemptFile(run, "A", 1, "begin")) {
 		t.Error("part of the work is there")
 	}
-	for _, line := range strings.Split(b.run("for-each-ref"), "\n") {
+	for line := range strings.SplitSeq(b.run("for-each-ref"), "\n") {
 		if !strings.Contains(refs, line) && !strings.HasPrefix(line, b.run("rev-parse", "main")) { // that was here before
 			t.Errorf("it left %s", line)
 		}

@@ -64,8 +64,7 @@ func (f Folder) Return(ctx context.Context, o Order, r Returned, pack io.Reader)
 	if err == nil {
 		err = r.builtOn(ctx, f.Repo, o.Base)
 	}
-	var bad *Refused
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*Refused](err); ok {
 		return Received{Tip: o.Base, Refused: bad.Why}, nil
 	}
 	if err != nil {

@@ -113,8 +113,7 @@ func (s *launched) inside(ctx context.Context, args []string, stdin io.Reader, s
 	var bad bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, &bad
 	err := cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return &git.CommandError{Command: args[0], Code: exit.ExitCode(), Stderr: strings.TrimSpace(bad.String())}
 	}
 	return err

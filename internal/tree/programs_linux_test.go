@@ -84,8 +84,7 @@ func tryProgram(r *repo, seed uint64) {
 	}
 	tip := r.run("rev-parse", "HEAD")
 	got, err := r.folder().Take(context.Background(), o, tip, was)
-	var no *Refused
-	if errors.As(err, &no) {
+	if _, ok := errors.AsType[*Refused](err); ok {
 		if !p.odd() {
 			r.Errorf("refused: %v\n%s", err, p.log())
 		}

@@ -155,8 +155,7 @@ func (y *trial) start(script string, front ...string) (said string, killed bool)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), choreVar+"="+string(job), "PATH="+y.file("bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		killed = exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL || exit.ExitCode() == 128+int(syscall.SIGKILL)
 	}
 	said = strings.TrimSpace(string(out))
@@ -480,7 +479,7 @@ func (y *trial) moved(p *person, tree, commits string) func(what string) {
 	}
 	judged := p.git("rev-list", "--objects", "--no-object-names", tip)
 	return func(what string) {
-		for _, object := range strings.Fields(p.git("rev-list", "--objects", "--no-object-names", "main")) {
+		for object := range strings.FieldsSeq(p.git("rev-list", "--objects", "--no-object-names", "main")) {
 			if !strings.Contains(judged, object) && p.git("cat-file", "-t", object) == "blob" {
 				y.Errorf("%s: the branch has %s, which nobody has judged", what, object)
 			}

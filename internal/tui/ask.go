@@ -128,7 +128,7 @@ func (m *drawing) questionLines() ([]string, bool) {
 		return []string{m.draw(l, m.width, false)}, true
 	}
 	wrap := func(style, s string) (out []string) {
-		for _, l := range strings.Split(ansi.Wrap(s, max(m.width, 1), ""), "\n") {
+		for l := range strings.SplitSeq(ansi.Wrap(s, max(m.width, 1), ""), "\n") {
 			out = append(out, m.paint(style, l))
 		}
 		return out

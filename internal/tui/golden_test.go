@@ -20,7 +20,7 @@ func (s *sit) is(name string) {
 	s.t.Helper()
 	file := filepath.Join("testdata", name+".txt")
 	var lines []string
-	for _, l := range strings.Split(s.shows(), "\n") {
+	for l := range strings.SplitSeq(s.shows(), "\n") {
 		lines = append(lines, strings.TrimRight(l, " "))
 	}
 	got := strings.Join(lines, "\n") + "\n"

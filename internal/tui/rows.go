@@ -314,7 +314,7 @@ func (m *known) matches(r *repo, run *daemon.RunStatus) bool {
 	if m.filter == "" {
 		return true
 	}
-	for _, word := range strings.Fields(strings.ToLower(m.filter)) {
+	for word := range strings.FieldsSeq(strings.ToLower(m.filter)) {
 		if !has(word, r.name, run.ID, run.Name, stateOf(run)) &&
 			!slices.ContainsFunc(run.Steps, func(s daemon.StepStatus) bool {
 				return has(word, s.ID, s.Name) ||

@@ -224,7 +224,7 @@ func (m *drawing) inputLines() []string {
 		m.width, false)}
 	var text []string
 	at := 0
-	for _, l := range strings.Split(m.input.shown(), "\n") {
+	for l := range strings.SplitSeq(m.input.shown(), "\n") {
 		for _, s := range Wrap(l, max(m.width-2, 1)) {
 			if strings.Contains(s, "▏") {
 				at = len(text)

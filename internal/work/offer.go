@@ -39,8 +39,7 @@ func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) en
 	k.inbox.Expect(j)
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		err := k.layOut(ctx, j, st)
-		var no *job.Refusal
-		if errors.As(err, &no) {
+		if no, ok := errors.AsType[*job.Refusal](err); ok {
 			k.Note(j.Key, "")
 			emit(k.failedOffer(j, st, no))
 			break

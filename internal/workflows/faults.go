@@ -143,8 +143,7 @@ func PromptFaults(con *console.Console, file string, spec *engine.Spec) []specs.
 	var out []specs.Fault
 	for _, err := range promptFaults(root, spec, s.Settings) {
 		f := specs.Fault{File: file, Line: 1, Col: 1, Message: err.Error()}
-		var of prompt.Fault
-		if errors.As(err, &of) {
+		if of, ok := errors.AsType[prompt.Fault](err); ok {
 			f = specs.Fault{File: of.File, Line: of.Line, Col: of.Col, Message: of.Message}
 		}
 		out = append(out, f)

@@ -34,8 +34,7 @@ type Workspace struct {
 // Locked runs do while no other process serves the repo.
 func (p *Workspace) Locked(do func() error) error {
 	lock, err := daemon.TakeLock(p.State)
-	var held *daemon.Held
-	if errors.As(err, &held) {
+	if _, ok := errors.AsType[*daemon.Held](err); ok {
 		return &fault.Error{Cause: err.Error(), Advice: "stop the process that serves the repo first",
 			Code: fault.ExitServed, Err: err}
 	}

@@ -39,7 +39,7 @@ func readPlain(t *testing.T, out string) (graphs [][]curve) {
 		return x * 72
 	}
 	var one []curve
-	for _, l := range strings.Split(out, "\n") {
+	for l := range strings.SplitSeq(out, "\n") {
 		f := strings.Fields(l)
 		switch {
 		case len(f) == 0:

@@ -216,7 +216,7 @@ func (a *account) add(pid int) error {
 
 // statusNumber reads one line of /proc/PID/status.
 func statusNumber(status, key string) int64 {
-	for _, l := range strings.Split(status, "\n") {
+	for l := range strings.SplitSeq(status, "\n") {
 		if v, ok := strings.CutPrefix(l, key+":"); ok {
 			if f := strings.Fields(v); len(f) > 0 {
 				n, err := strconv.ParseInt(f[0], 10, 64)
@@ -243,7 +243,7 @@ func childrenOf(pid int) []int {
 	var out []int
 	for _, l := range lists {
 		b, _ := os.ReadFile(l)
-		for _, f := range strings.Fields(string(b)) {
+		for f := range strings.FieldsSeq(string(b)) {
 			if n, err := strconv.Atoi(f); err == nil {
 				out = append(out, n)
 			}

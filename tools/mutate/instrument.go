@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -8,7 +9,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 )
 
 const support = "sluice/tools/mutate/mutant"
@@ -104,7 +105,7 @@ func wrap(path string, src []byte, first int) ([]byte, []int, error) {
 		return src, nil, nil
 	}
 	edits = append(edits, edit{fset.Position(file.Name.End()).Offset, "; import mutant__ \"" + support + "\""})
-	sort.SliceStable(edits, func(i, j int) bool { return edits[i].at < edits[j].at })
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.at, b.at) })
 	var out []byte
 	at := 0
 	for _, e := range edits {

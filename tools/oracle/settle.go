@@ -1,6 +1,9 @@
 package oracle
 
-import "sort"
+import (
+	"cmp"
+	"slices"
+)
 
 // led: something that stands leads to the step.
 func (s *State) led(r *Run, id string) bool {
@@ -13,10 +16,8 @@ func (s *State) led(r *Run, id string) bool {
 	}
 	for _, u := range w.Order {
 		if a := r.Cur(u); a != nil && (a.State == "passed" || a.State == "routed" || a.State == "skipped") {
-			for _, t := range a.To {
-				if t == id {
-					return true
-				}
+			if slices.Contains(a.To, id) {
+				return true
 			}
 		}
 	}
@@ -214,7 +215,7 @@ func (s *State) schedule() {
 			}
 		}
 	}
-	sort.SliceStable(cs, func(i, j int) bool { return cs[i].seq < cs[j].seq })
+	slices.SortStableFunc(cs, func(x, y candidate) int { return cmp.Compare(x.seq, y.seq) })
 	for _, c := range cs {
 		if c.wt != "" && (holds[c.wt] || kept[c.wt] != "" && kept[c.wt] != c.gate || c.gate == "" && next[c.wt]) {
 			continue

@@ -17,7 +17,11 @@
 // a file that is owed first (a run is not completed before it either), a backoff.
 package oracle
 
-import "sort"
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
 
 // Step is a step of the model's spec.
 type Step struct {
@@ -136,12 +140,8 @@ func (w *Spec) reach(id string, seen map[string]bool) {
 }
 
 func (g *Gate) others() []string {
-	out, ks := []string{g.OnFail}, []string{}
-	for k := range g.Routes {
-		ks = append(ks, k)
-	}
-	sort.Strings(ks)
-	for _, k := range ks {
+	out := []string{g.OnFail}
+	for _, k := range slices.Sorted(maps.Keys(g.Routes)) {
 		out = append(out, g.Routes[k])
 	}
 	return append(out, g.OnExh)
@@ -172,6 +172,6 @@ func (w *Spec) close() bool {
 // topo lists the steps, upstream first.
 func (w *Spec) topo() []string {
 	out := append([]string{}, w.Order...)
-	sort.SliceStable(out, func(i, j int) bool { return len(w.down[out[i]]) > len(w.down[out[j]]) })
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(len(w.down[b]), len(w.down[a])) })
 	return out
 }

@@ -137,7 +137,7 @@ func part(b *bytes.Buffer, text string, row, at int, style look) {
 
 // set applies the numbers of an SGR sequence.
 func (l look) set(numbers string) look {
-	for _, s := range strings.Split(numbers, ";") {
+	for s := range strings.SplitSeq(numbers, ";") {
 		n, _ := strconv.Atoi(s) // "" is 0
 		switch {
 		case n == 0:

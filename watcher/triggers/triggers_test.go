@@ -160,7 +160,7 @@ func TestManyFiles(t *testing.T) {
 	}
 	b.listen(&engine.Trigger{Kind: engine.OnFiles, Globs: []string{"in/**"}}, nil)
 	seen := map[string]bool{}
-	for _, name := range strings.Fields(b.next(many)) {
+	for name := range strings.FieldsSeq(b.next(many)) {
 		seen[name] = true
 	}
 	if len(seen) != many || len(b.fired) > 0 {

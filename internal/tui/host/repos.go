@@ -79,8 +79,7 @@ func (h *Repos) begin(ctx context.Context, dir string) error {
 	if _, derr := c.Repos(ctx); derr == nil {
 		return nil
 	}
-	var f *fault.Error
-	if errors.As(err, &f) && f.Code != 0 {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != 0 {
 		return fault.Failed("`sluice daemon` serves the repos on the list of `sluice watch`; or go to a repo",
 			"no daemon runs now, and %s", f.Cause)
 	}
