@@ -19,7 +19,7 @@ const (
 	MaxMessageBytes = 64 << 10
 	// maxCommitBytes limits how much of a commit object is read.
 	maxCommitBytes = 1 << 20
-	// maxObjectsBytes limits the total size of the commits of one call.
+	// maxObjectsBytes limits the total size of the objects of one call.
 	maxObjectsBytes = 1 << 30
 	// maxHeaderLine limits the line that names an object in git's answer.
 	maxHeaderLine = 4 << 10
@@ -148,33 +148,41 @@ func (r *objects) Peel(ctx context.Context, names []string) (shas []string, err 
 
 // readCommits reads the named commits in order, with a single git.
 func (r *objects) readCommits(ctx context.Context, shas []string) ([]Commit, error) {
+	commits := make([]Commit, 0, len(shas))
+	err := r.eachObject(ctx, "commit", shas, callTime, func(i int, body []byte) error {
+		commit, err := parseCommit(shas[i], body)
+		commits = append(commits, commit)
+		return err
+	})
+	return commits, err
+}
+
+// eachObject hands each the named objects, which must have this kind, in order, read by a single git.
+func (r *objects) eachObject(ctx context.Context, kind string, shas []string, timeout time.Duration,
+	each func(i int, body []byte) error) error {
 	if len(shas) == 0 {
-		return nil, nil
+		return nil
 	}
 	if err := r.keepShadow(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	commits := make([]Commit, 0, len(shas))
 	c := call{
 		args: []string{"cat-file", "--batch"}, env: r.inShadow(),
-		stdin: strings.NewReader(strings.Join(shas, "\n") + "\n"), limit: maxObjectsBytes, timeout: callTime,
+		stdin: strings.NewReader(strings.Join(shas, "\n") + "\n"), limit: maxObjectsBytes, timeout: timeout,
 	}
-	err := r.stream(ctx, c, func(out io.Reader) error {
+	return r.stream(ctx, c, func(out io.Reader) error {
 		br := bufio.NewReaderSize(out, maxHeaderLine)
-		for _, sha := range shas {
-			body, err := readObject(br, sha, "commit")
+		for i, sha := range shas {
+			body, err := readObject(br, sha, kind)
+			if err == nil {
+				err = each(i, body)
+			}
 			if err != nil {
 				return err
 			}
-			commit, err := parseCommit(sha, body)
-			if err != nil {
-				return err
-			}
-			commits = append(commits, commit)
 		}
 		return nil
 	})
-	return commits, err
 }
 
 // readObject reads the next object of a cat-file --batch answer, which must have this kind and

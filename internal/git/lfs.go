@@ -1,11 +1,9 @@
 package git
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -75,21 +73,9 @@ func (r *objects) NamesLFS(ctx context.Context, base, tip string) (bool, error) 
 			small = append(small, f[0])
 		}
 	}
-	if len(small) == 0 {
-		return false, nil
-	}
-	c := call{args: []string{"cat-file", "--batch"}, env: r.inShadow(),
-		stdin: strings.NewReader(strings.Join(small, "\n") + "\n"), limit: wholeIndex, timeout: treeTime}
-	err = r.stream(ctx, c, func(in io.Reader) error {
-		br := bufio.NewReaderSize(in, maxHeaderLine)
-		for _, sha := range small {
-			body, err := readObject(br, sha, "blob")
-			if err != nil {
-				return err
-			}
-			if isPointer(body) {
-				return errFound
-			}
+	err = r.eachObject(ctx, "blob", small, treeTime, func(_ int, body []byte) error {
+		if isPointer(body) {
+			return errFound
 		}
 		return nil
 	})

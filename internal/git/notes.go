@@ -1,13 +1,11 @@
 package git
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -148,34 +146,15 @@ func ReadNotes(ctx context.Context, r *Repo, name string, want func(commit strin
 		return fmt.Errorf("notes: %w", err)
 	}
 	entries = slices.DeleteFunc(entries, func(e noteEntry) bool { return !want(e.commit) })
-	if len(entries) == 0 {
-		return nil
+	blobs := make([]string, len(entries))
+	for i, e := range entries {
+		blobs[i] = e.blob
 	}
-	if err := r.keepShadow(ctx); err != nil {
-		return err
-	}
-	var in strings.Builder
-	for _, e := range entries {
-		in.WriteString(e.blob + "\n")
-	}
-	c := call{args: []string{"cat-file", "--batch"}, env: r.inShadow(), stdin: strings.NewReader(in.String()),
-		limit: maxObjectsBytes, timeout: treeTime}
-	return r.stream(ctx, c, func(out io.Reader) error {
-		br := bufio.NewReaderSize(out, maxHeaderLine)
-		for _, e := range entries {
-			text, err := readObject(br, e.blob, "blob")
-			if err != nil {
-				return fmt.Errorf("note of %.12s: %w", e.commit, err)
-			}
-			var long error
-			if len(text) >= maxNoteBytes {
-				text, long = nil, ErrNoteTooLong
-			}
-			if err := each(e.commit, text, long); err != nil {
-				return err
-			}
+	return r.eachObject(ctx, "blob", blobs, treeTime, func(i int, text []byte) error {
+		if len(text) >= maxNoteBytes {
+			return each(entries[i].commit, nil, ErrNoteTooLong)
 		}
-		return nil
+		return each(entries[i].commit, text, nil)
 	})
 }
 
