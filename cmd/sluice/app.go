@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"runtime/debug"
 
 	"sluice/daemon"
 	"sluice/internal/console"
@@ -41,6 +42,7 @@ func (a *app) serving(set []string) serve.Options {
 // withView runs do with the repo and its Viewer.
 func (a *app) withView(ctx context.Context,
 	do func(p *workspace.Workspace, v workspace.Viewer, served bool) error) error {
+	collectLate()
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
@@ -52,3 +54,6 @@ func (a *app) withView(ctx context.Context,
 	defer v.Close()
 	return do(p, v, served)
 }
+
+// collectLate is for commands that show something and end: they collect no garbage below 16 MiB.
+func collectLate() { debug.SetGCPercent(400) }

@@ -27,6 +27,7 @@ Repos that no process serves are read from their journals.`,
 					return err
 				})
 			} else {
+				collectLate()
 				items, err = show.AllInboxes(cmd.Context(), &a.Console, a.dir)
 			}
 			if err != nil {
