@@ -27,6 +27,8 @@ const (
 	stepSyncsMost   = 1.2 // of a step in a chain
 	stepCallsMost   = 41  // of the step that has the fewest
 	heldCallsMost   = 440 // of such a step in a sandbox
+	gitSteps        = 6   // of a chain whose steps write a file
+	stepGitsMost    = 25  // of such a step and its gate's command
 	idleRepos       = 20
 	idleWindow      = 10 * time.Second
 	idleWindows     = 9
@@ -222,6 +224,45 @@ func countsOfAStep(w *sandbox, callsMost int) {
 	t.Logf("%d calls (%v), %.2f syncs", least, each, syncs)
 	if least > callsMost || syncs > stepSyncsMost {
 		t.Errorf("a step of a chain: %d calls and %.2f syncs, at most %d and %.1f", least, syncs, callsMost, stepSyncsMost)
+	}
+}
+
+// TestGitsOfAStep: taking a step's work, judging it and moving its branch starts few gits.
+func TestGitsOfAStep(t *testing.T) {
+	w := newCaged(t, "")
+	var steps, gates strings.Builder
+	for i := range gitSteps {
+		next := fmt.Sprint("S", i+1)
+		if i == gitSteps-1 {
+			next = "DONE"
+		}
+		fmt.Fprintf(&steps, "  - {id: S%d, run: \"echo > %d.txt\", outputs: [%d.txt], gate: G%d}\n", i, i, i, i)
+		fmt.Fprintf(&gates, "  - {id: G%d, reviewer: {level: auto, run: \"true\"}, on_pass: {next_step: %s}}\n", i, next)
+	}
+	w.put("repo/.workflow/specs/work.yaml", "workflow: {id: work, workspace: run}\nsteps:\n"+steps.String()+"gates:\n"+
+		gates.String())
+	w.commit()
+	w.do(w.bin, "watch", "add")
+	trace := filepath.Join(w.work, "trace")
+	w.traced(trace)
+	w.do(w.bin, "start", "work")
+	w.finished("work-1")
+	w.untraced()
+	each := []int{0} // before the first launch, of the first step, …
+	for _, c := range callsOf(t, trace) {
+		switch last := len(each) - 1; {
+		case isOrder(c, fmt.Sprintf("work-1/S%d", last)):
+			each = append(each, 0)
+		case c.name == "execve" && strings.Contains(c.text, `/git", [`):
+			each[last]++
+		}
+	}
+	if len(each) != gitSteps+1 {
+		t.Fatalf("the orders of %d launches are in the trace, want %d", len(each)-1, gitSteps)
+	}
+	t.Logf("gits before, of and after the steps: %v", each)
+	if most := slices.Max(each[2:gitSteps]); most > stepGitsMost {
+		t.Errorf("a step of a chain starts %d gits, at most %d", most, stepGitsMost)
 	}
 }
 

@@ -289,11 +289,7 @@ func (t *tree) writeTree(ctx context.Context) (string, error) {
 
 // without restores our own files in the tree to their state in t.head.
 func (t *tree) without(ctx context.Context, tree string, own []string) (string, error) {
-	run := func(ctx context.Context, c call) ([]byte, error) {
-		c.env = t.env
-		return t.r.run(ctx, c)
-	}
-	changes, err := changesBetween(ctx, run, t.r.emptyTree(), t.head, tree)
+	changes, err := t.r.ChangesBetween(ctx, t.head, tree)
 	if err != nil {
 		return "", err
 	}

@@ -51,6 +51,7 @@ const maxChangesKept = 64
 
 // ChangesBetween lists the paths that differ between two commits or trees, sorted; "" is the empty tree.
 func (r *objects) ChangesBetween(ctx context.Context, from, to string) ([]Change, error) {
+	from, to = r.treeIn(from), r.treeIn(to)
 	if list, ok := r.changes.Get([2]string{from, to}); ok {
 		return slices.Clone(list), nil
 	}
@@ -59,6 +60,14 @@ func (r *objects) ChangesBetween(ctx context.Context, from, to string) ([]Change
 		r.changes.Put([2]string{from, to}, slices.Clone(list))
 	}
 	return list, err
+}
+
+// treeIn returns the tree of a commit that is cached, and any other name unchanged.
+func (r *objects) treeIn(name string) string {
+	if c, ok := r.commits.Get(name); ok {
+		return c.tree
+	}
+	return name
 }
 
 func changesBetween(ctx context.Context, run gitIn, empty, from, to string) ([]Change, error) {
@@ -104,11 +113,8 @@ func (r *objects) TreeOf(ctx context.Context, commit string) (string, error) {
 	if err := checkSHA(commit); err != nil {
 		return "", err
 	}
-	if commit == r.emptyTree() {
-		return commit, nil
-	}
-	if c, ok := r.commits.Get(commit); ok {
-		return c.tree, nil
+	if tree := r.treeIn(commit); tree != commit || tree == r.emptyTree() {
+		return tree, nil
 	}
 	tree, err := r.line(ctx, call{args: []string{"rev-parse", "--verify", "--quiet", commit + "^{tree}"}})
 	if err == nil {
@@ -119,9 +125,10 @@ func (r *objects) TreeOf(ctx context.Context, commit string) (string, error) {
 
 // commitKept is the cached part of a commit, which never changes.
 type commitKept struct {
-	tree string
-	at   int64 // the committer's time, in seconds since 1970
-	when bool  // at is known
+	tree    string
+	at      int64    // the committer's time, in seconds since 1970
+	when    bool     // at is known
+	parents []string // of a commit that this process made
 }
 
 // WithChanges returns the tree of a commit or tree with the new side of the changes applied.
@@ -160,7 +167,16 @@ func (l listed) tree(ctx context.Context, commit string, changes []Change) (stri
 
 // Descends reports whether base is commit itself or one of its ancestors.
 func (r *objects) Descends(ctx context.Context, commit, base string) (bool, error) {
+	if r.isOn(commit, base) || r.isOn(base, commit) {
+		return r.isOn(commit, base), nil
+	}
 	return descends(ctx, r.shadow, commit, base)
+}
+
+// isOn reports whether commit is base, or was made on base by this process.
+func (r *objects) isOn(commit, base string) bool {
+	c, ok := r.commits.Get(commit)
+	return ok && (commit == base || slices.Contains(c.parents, base))
 }
 
 // AnyOn reports whether any of the commits descends from base and is not base itself. It skips
@@ -202,7 +218,7 @@ func (r *objects) CommitTree(ctx context.Context, tree, message string, parents 
 	env := append(ourIdentity(), "GIT_AUTHOR_DATE="+at, "GIT_COMMITTER_DATE="+at)
 	commit, err := r.line(ctx, call{args: args, env: env, stdin: strings.NewReader(message)})
 	if err == nil {
-		r.commits.Put(commit, commitKept{tree: tree, at: date, when: true})
+		r.commits.Put(commit, commitKept{tree: tree, at: date, when: true, parents: parents})
 	}
 	return commit, err
 }

@@ -22,6 +22,7 @@ func TestEmptyObjects(t *testing.T) {
 	if err := errors.Join(os.Chmod(file, 0o644), os.Truncate(file, 0)); err != nil {
 		t.Fatal(err)
 	}
+	r = s.open() // after the power cut
 	var cmd *CommandError
 	if _, err := r.Descends(t.Context(), made, first); err == nil || errors.As(err, &cmd) {
 		t.Errorf("%T %v", err, err)
@@ -38,7 +39,7 @@ func TestEmptyObjects(t *testing.T) {
 	if err := removeEmpty(filepath.Join(s.dir, ".git/objects"), "object file x/"+made[:2]+"/"+made[2:]+" is empty"); err != nil {
 		t.Errorf("a whole object: %v", err)
 	}
-	if is, err := r.Descends(t.Context(), made, first); err != nil || !is {
+	if is, err := s.open().Descends(t.Context(), made, first); err != nil || !is {
 		t.Errorf("a whole object was removed: %v %v", is, err)
 	}
 }
