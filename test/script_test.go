@@ -28,6 +28,7 @@ import (
 const (
 	waitMost  = 40 * time.Second // no script waits so long for one thing unless it fails
 	pollEvery = 30 * time.Millisecond
+	pollShare = 4    // times as long as a command took is waited before it is asked again: a busy machine is asked less
 	logShown  = 6000 // bytes of a background process's log in a failure
 )
 
@@ -284,12 +285,14 @@ func cmdWaitFor(ts *testscript.TestScript, neg bool, args []string) {
 	re, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
 	var out []byte
-	for until := time.Now().Add(waitMost); time.Now().Before(until); time.Sleep(pollEvery) {
+	for until := time.Now().Add(waitMost); time.Now().Before(until); {
+		began := time.Now()
 		out, err = of(ts).command(ts, args[1:]).CombinedOutput()
 		if re.Match(out) != neg {
 			_, _ = ts.Stdout().Write(out)
 			return
 		}
+		time.Sleep(max(pollEvery, pollShare*time.Since(began)))
 	}
 	ts.Fatalf("never (wanted: %v): %s in %s, at last (%v):\n%s", !neg, args[0], strings.Join(args[1:], " "), err, out)
 }
