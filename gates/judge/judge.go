@@ -85,12 +85,10 @@ func (js *Judges) JudgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, 
 func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string,
 	made []launch.Made) (launch.Judged, error) {
 	own := launch.Judged{Begin: b, Agents: b, Host: b.Dir}
-	there, err := js.opt.Git.HasCommit(ctx, commit)
-	if err != nil {
-		return own, err
-	}
-	if !there && len(commit) == 64 {
-		return own, nil // the digest of files, bound by an older release
+	if len(commit) == 64 {
+		if there, err := js.opt.Git.HasCommit(ctx, commit); err != nil || !there {
+			return own, err // not there: the digest of files, bound by an older release
+		}
 	}
 	rel, err := belowTop(b)
 	if err != nil {

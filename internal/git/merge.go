@@ -25,6 +25,12 @@ func (r *objects) Replay(ctx context.Context, base, tip, onto string) (tree stri
 			return "", nil, fmt.Errorf("merge: %w", err)
 		}
 	}
+	switch {
+	case ids[1] == ids[0] || ids[1] == ids[2]:
+		return ids[2], nil, nil
+	case ids[2] == ids[0]:
+		return ids[1], nil, nil
+	}
 	// This git accepts no merge base: give the two commits a common parent.
 	common, err := r.CommitTree(ctx, ids[0], "base\n")
 	if err != nil {
