@@ -28,7 +28,7 @@ const (
 	stepCallsMost   = 41  // of the step that has the fewest
 	heldCallsMost   = 440 // of such a step in a sandbox
 	gitSteps        = 6   // of a chain whose steps write a file
-	stepGitsMost    = 25  // of such a step and its gate's command
+	stepGitsMost    = 23  // of such a step and its gate's command
 	idleRepos       = 20
 	idleWindow      = 10 * time.Second
 	idleWindows     = 9
