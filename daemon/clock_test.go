@@ -62,6 +62,17 @@ func TestAClockSetBack(t *testing.T) {
 	}
 }
 
+// TestTheTimeAwayIsTheWalls: a window that is open again at a start ends by the clock on the wall. By the
+// steady one it would have ended where the clock is set back meanwhile, and the loop would never rest.
+func TestTheTimeAwayIsTheWalls(t *testing.T) {
+	conform.Rule(t, "8-semantics 36", "how long nobody was there is told by the clock on the wall alone")
+	b := handled(t)
+	b.now = twoclocks.Time(b.now, time.Hour)
+	if w := b.start(t.Context())[0].event.(engine.Woken); w.To != w.To.Round(0) {
+		t.Errorf("%s", w.To)
+	}
+}
+
 // TestAWordAfterAClockSetBack: a person's word by the socket is about the round that is there, also
 // where that was opened at a time that has yet to come.
 func TestAWordAfterAClockSetBack(t *testing.T) {

@@ -94,7 +94,7 @@ type Repo struct {
 	exp       *exporter
 	began     time.Time
 
-	ticked  time.Time // when Ticked was last decided; wall clock only
+	ticked  time.Time // when Ticked was last decided
 	retryAt time.Time // when to retry failed effects
 	marked  time.Time // when the mark of being served was last written
 	resting bool      // until something is decided, the next rescan is Rest away
@@ -198,7 +198,7 @@ func (r *Repo) Run(ctx context.Context) error {
 // start reports what may have changed while no process served the repo. The time away comes first:
 // a crash may leave only the first records of a batch, and the next start counts from the last one.
 func (r *Repo) start(ctx context.Context) []item {
-	now := r.opt.Now()
+	now := r.opt.Now().Round(0) // what is due from it is kept, and is compared with times of the wall's clock
 	woken := engine.Woken{From: r.left(now), To: now, Offset: engine.Duration(r.core.ahead)}
 	if c := clusterOf(r.opt.Lead); c != nil {
 		woken.Epoch = c.Epoch
