@@ -40,7 +40,7 @@ func (d *judging) openGate(r *Run, w *Spec, st *Step, i int) {
 			feedback: "when: " + err.Error()})
 		return
 	} else if !ok {
-		d.pass(r, g, q, "when", nil, g.When.Source+" is false")
+		d.pass(r, g, q, "when", g.When.Source+" is false")
 		return
 	}
 	switch {
@@ -141,7 +141,7 @@ func (d *judging) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 		d.notice(Notice{ID: gateNotice(r.ID, g.ID, q.N), Kind: NoticeGate, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N,
 			Text: clip(j.Feedback, 2000)})
 	case outcome == OutcomePass:
-		d.pass(r, g, q, byKind, nil, "")
+		d.pass(r, g, q, byKind, "")
 	case outcome == Human || routed && to == Human:
 		d.ask(r, g, q, "the verdict is "+outcome, false)
 	case routed:
@@ -231,8 +231,8 @@ func (d *judging) askFor(r *Run, g *Gate, q *Round, f HumanAsked) {
 const byExhausted = "exhausted"
 
 // pass passes the round: the work moves to the step's next gate, or on.
-func (d *judging) pass(r *Run, g *Gate, q *Round, byKind string, by *Actor, text string) {
-	f := RoundPassed{ByKind: byKind, By: by}
+func (d *judging) pass(r *Run, g *Gate, q *Round, byKind, text string) {
+	f := RoundPassed{ByKind: byKind}
 	switch text = clip(text, MaxFeedback); byKind {
 	case byExhausted:
 		f.LetThrough, f.Route = r.Count(g.ID, q.Route), q.Route

@@ -172,7 +172,7 @@ func (d *judging) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 			g.MaxRetries), f.feedback), true)
 		return true
 	case OutcomePass:
-		d.pass(r, g, q, byExhausted, nil, "")
+		d.pass(r, g, q, byExhausted, "")
 		return true
 	case EndDone, EndFailed, EndAborted:
 		f.target = exh

@@ -20,7 +20,7 @@ func (d *running) scanned(ev Scanned) {
 				d.graceOver(r, a.step, a)
 			}
 			if q := r.roundOver(a); q != nil && q.State == OnWindow && !r.Paused && passed(q.WindowEnds, ev.Began) {
-				d.pass(r, w.Gate(q.gate), q, "window", nil, "")
+				d.pass(r, w.Gate(q.gate), q, "window", "")
 			}
 		}
 	}

@@ -62,11 +62,11 @@ func (s *Spec) Link() []GraphFault {
 			starts: i == 0 || in[st.ID] == 0 && st.HasNeeds && len(st.Needs) == 0}
 	}
 	if cycles != nil {
-		return append(cycles, g.unreached(s)...)
+		return append(cycles, g.unreached()...)
 	}
 	g.sort()
 	g.tables(s)
-	return g.unreached(s)
+	return g.unreached()
 }
 
 // look marks a spec and all its child specs if a step of any of them only reads.
@@ -271,7 +271,7 @@ func (g *graph) sort() {
 	}
 }
 
-func (g *graph) unreached(s *Spec) (faults []GraphFault) {
+func (g *graph) unreached() (faults []GraphFault) {
 	seen := map[string]bool{}
 	var reach func(string)
 	reach = func(id string) {

@@ -172,7 +172,7 @@ func mutantsOfCounts() []mutant {
 		{"forced human is forgotten", "judging.openGate", "	level := g.Reviewer.Level\n	if r.Forced[g.ID] {\n", "	level := g.Reviewer.Level\n	if false && r.Forced[g.ID] {\n"},
 		{"a run that a limit ended before its step started is not retried", "steering.retry", "if step == \"\" && len(r.Attempts[r.EndStep]) > 0 {", "if step == \"\" {"},
 		{"max_steps lets one more pass", "decider.startStep", "r.Begun >= r.Allowance && st.ForEach == nil {", "r.Begun > r.Allowance && st.ForEach == nil {"},
-		{"an inconclusive review passes", "judging.inconclusive", "	d.ask(r, g, q, \"inconclusive: \"+why, false)\n", "	d.pass(r, g, q, \"reviewer\", nil, \"\")\n"},
+		{"an inconclusive review passes", "judging.inconclusive", "	d.ask(r, g, q, \"inconclusive: \"+why, false)\n", "	d.pass(r, g, q, \"reviewer\", \"\")\n"},
 		{"lost work is a failure of the work", "running.checkEnded", "		f.Broken = clip(c.Why, MaxFeedback)\n		if", "		f.Why = clip(c.Why, MaxFeedback)\n		if"},
 		{"lost work is done again without end", "running.checkEnded", "; ok && a.K > 0", "; (ok || true) && a.K > 0"},
 		{"lost work is no restart", "WorkLost.apply", "a.Restarts+1", "a.Restarts"},

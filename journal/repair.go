@@ -96,7 +96,7 @@ func lookUp(fsys FS, dir string, f File, name string, names []string,
 		}
 		// An unreadable one is ignored at a start, so it may stay.
 		if snap, err := readSnapshot(fsys, dir, s.at.seq); err == nil {
-			if p, ok := snap.point(f, name, size); !ok || p != s.at {
+			if p, ok := snap.point(f, size); !ok || p != s.at {
 				foreign = append(foreign, snapshotName(s.at.seq))
 			}
 		}

@@ -241,7 +241,7 @@ func parseSnapshot(data []byte) (*snapshot, error) {
 // check checks that the snapshot's record is in the journal, unchanged. If it is not, check reads
 // the whole journal to find out what is wrong.
 func (s *snapshot) check(f File, name string, size int64) (point, error) {
-	if p, ok := s.point(f, name, size); ok {
+	if p, ok := s.point(f, size); ok {
 		return p, nil
 	}
 	all := newScanner(f, name, point{}, size)
@@ -264,7 +264,7 @@ func (s *snapshot) check(f File, name string, size int64) (point, error) {
 
 // point returns the place in the chain that the snapshot names. It returns false if the record
 // there is not the one it was made after.
-func (s *snapshot) point(f File, name string, size int64) (point, bool) {
+func (s *snapshot) point(f File, size int64) (point, bool) {
 	p, ok := pointAt(f, s.Start, s.End, size)
 	return p, ok && p.seq == s.Seq && hex.EncodeToString(p.hash[:]) == s.Line
 }

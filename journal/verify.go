@@ -140,7 +140,7 @@ func behind(fsys FS, name string, good int64, snaps []*snapshot) (newest int64) 
 		return 0
 	}
 	for _, s := range snaps {
-		if p, ok := s.point(f, name, size); ok && p.seq > good {
+		if p, ok := s.point(f, size); ok && p.seq > good {
 			newest = max(newest, p.seq)
 		}
 	}

@@ -31,7 +31,7 @@ type flowReader func(step, id string) (src []byte, file string, err error)
 func below(root string) sources {
 	return sources{schemas: schemasBelow(root), flows: func(_, id string) ([]byte, string, error) {
 		file := filepath.Join(root, filepath.FromSlash(Dir), id+".yaml")
-		src, err := readBounded(file, MaxBytes)
+		src, err := readBounded(file)
 		return src, file, err
 	}}
 }
@@ -282,7 +282,7 @@ func (c *childFlows) linkChildren() {
 const childMark = "--- # child: "
 
 // pinChildren adds the workflows of child runs to a pinned text.
-func (c *childFlows) pinChildren(out []byte, vars map[string]any, from sources) ([]byte, []Fault) {
+func (c *childFlows) pinChildren(out []byte, from sources) ([]byte, []Fault) {
 	for _, k := range c.kids {
 		text, faults := pin(k.file, k.src, k.vars,
 			sources{schemas: from.schemas, flows: from.flows, above: append(slices.Clone(from.above), c.spec.ID),

@@ -270,7 +270,7 @@ func (p *printer) line(row int) {
 		p.flush(row)
 		p.block(line, p.indent[row])
 	case p.kind[row] == entry:
-		p.entry(row, was, words)
+		p.entry(row, was)
 	case words == "" && p.kind[row] == other && len(p.comment) > 0:
 		p.comment = append(p.comment, row)
 	case words == "" && p.kind[row] == other:
@@ -290,7 +290,7 @@ func (p *printer) line(row int) {
 }
 
 // entry prints a line that begins with a key or a dash.
-func (p *printer) entry(row, was int, words string) {
+func (p *printer) entry(row, was int) {
 	is := p.indent[row]
 	open := slices.DeleteFunc(slices.Clone(p.open),
 		func(o level) bool { return o.was > was || o.was == was && o.is >= is })

@@ -98,7 +98,7 @@ func Digest(src []byte) string {
 // LoadFile reads the spec at path, and schemas in files below the repo's root, which it finds above
 // the spec. Unreadable files are faults too.
 func LoadFile(path string) (*engine.Spec, []Fault) {
-	src, err := readBounded(path, MaxBytes)
+	src, err := readBounded(path)
 	if err != nil {
 		return nil, []Fault{{File: path, Line: 1, Col: 1, Message: reason(err)}}
 	}
@@ -108,7 +108,7 @@ func LoadFile(path string) (*engine.Spec, []Fault) {
 
 // Notes returns remarks on the spec at path that are no faults; none if it has faults.
 func Notes(path string) []Fault {
-	src, err := readBounded(path, MaxBytes)
+	src, err := readBounded(path)
 	if err != nil {
 		return nil
 	}
@@ -145,16 +145,16 @@ func schemasBelow(root string) schemaReader {
 			return nil, err
 		}
 		defer f.Close()
-		return boundedFrom(f, MaxBytes)
+		return boundedFrom(f)
 	}
 }
 
 // openFlags keep the open of a named pipe from waiting for a writer: see open(2), O_NONBLOCK.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
 
-// readBounded reads a regular file. Of one longer than limit it returns limit+1 bytes, so that the
+// readBounded reads a regular file. Of one longer than MaxBytes it returns one byte more, so that the
 // caller can refuse it. It looks before it opens, because opening a device can have effects.
-func readBounded(path string, limit int64) ([]byte, error) {
+func readBounded(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -167,11 +167,11 @@ func readBounded(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return boundedFrom(f, limit)
+	return boundedFrom(f)
 }
 
 // boundedFrom is readBounded for an open file.
-func boundedFrom(f *os.File, limit int64) ([]byte, error) {
+func boundedFrom(f *os.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func boundedFrom(f *os.File, limit int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("not a regular file")
 	}
-	return io.ReadAll(io.LimitReader(f, limit+1))
+	return io.ReadAll(io.LimitReader(f, MaxBytes+1))
 }
 
 // reason returns why a file cannot be read, without its path, which the fault has.

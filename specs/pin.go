@@ -32,7 +32,7 @@ func pin(file string, src []byte, vars map[string]any, from sources) ([]byte, []
 		}
 	}
 	out := []byte(strings.Join(lines, "\n"))
-	if out, faults = c.pinChildren(out, vars, from); faults != nil {
+	if out, faults = c.pinChildren(out, from); faults != nil {
 		return nil, faults
 	}
 	if _, faults := Load("", out); len(faults) > 0 {

@@ -27,7 +27,7 @@ const maxThen = 20
 // LoadStubs reads the file of stand-ins for a workflow's agents, and checks that the roles, steps
 // and gates it names exist. It returns the script, or all faults, sorted by position.
 func LoadStubs(file string, spec *engine.Spec) (*stub.Script, []Fault) {
-	src, err := readBounded(file, MaxBytes)
+	src, err := readBounded(file)
 	if err != nil {
 		return nil, []Fault{{File: file, Line: 1, Col: 1, Message: reason(err)}}
 	}

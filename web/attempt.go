@@ -71,7 +71,7 @@ func (s *Server) attempt(r *http.Request) (v view, err error) {
 			p.Stream = "stderr"
 		}
 		p.launches(r, a)
-		if err := p.read(r, at, run, a); err != nil {
+		if err := p.read(r, at, run); err != nil {
 			return err
 		}
 		v = view{title: fmt.Sprintf("%s.%d of %s", step, n, run.ID), nav: "inbox", body: "attempt",
@@ -109,7 +109,7 @@ func (p *attemptPage) launches(r *http.Request, a engine.Attempt) {
 
 // read reads the part of the transcript that the address asks for: its end, or the part before or after
 // a position.
-func (p *attemptPage) read(r *http.Request, at repo, run daemon.RunStatus, a engine.Attempt) error {
+func (p *attemptPage) read(r *http.Request, at repo, run daemon.RunStatus) error {
 	dir := daemon.AttemptDir(at.Root, run.Dir, p.Step, p.N, p.Launch)
 	p.out = transcript.Output{Dir: dir, Name: p.Stream}
 	if prog, ok := launch.ReadProgram(dir); ok && program.Known(prog.Format) && p.Stream == "stdout" {

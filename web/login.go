@@ -6,9 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -64,19 +62,13 @@ type logins struct {
 	wrong []time.Time
 }
 
-func openLogins(home string, now func() time.Time) (*logins, error) {
+func openLogins(home string, now func() time.Time) *logins {
 	l := &logins{file: filepath.Join(home, loginsFile), now: now, codes: map[string]time.Time{}}
 	raw, _, err := atomicfile.OpenRegular(home, loginsFile, 1<<20)
-	if errors.Is(err, fs.ErrNotExist) {
-		return l, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &l.all)
-	}
-	if err != nil { // everybody logs in again
+	if err != nil || json.Unmarshal(raw, &l.all) != nil { // everybody logs in again
 		l.all = nil
 	}
-	return l, nil
+	return l
 }
 
 // secret returns 256 random bits for a URL or a cookie, and their hash.

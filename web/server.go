@@ -66,10 +66,8 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.hub, s.passkeys, s.hooks = newHub(s.repos), newPasskeys(s), newHooks(s)
+	s.logins = openLogins(o.Home, con.Now)
 	var err error
-	if s.logins, err = openLogins(o.Home, con.Now); err != nil {
-		return nil, err
-	}
 	if s.pages, err = parsePages(con.Now); err != nil {
 		return nil, err
 	}

@@ -223,7 +223,7 @@ func (r *Reader) claudeSaid(l claudeLine) []Event {
 		switch b.Type {
 		case "text":
 			if l.Parent == "" && strings.TrimSpace(b.Text) != "" {
-				r.r.Text = end(b.Text, MaxText)
+				r.r.Text = end(b.Text)
 			}
 			out = append(out, Event{Kind: Text, Text: clip(b.Text, maxShown)})
 		case "tool_use":
@@ -290,7 +290,7 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 	r.r.gone = l.Turns == 0 && strings.HasPrefix(strings.Join(l.Errors, "; "), "No conversation found")
 	r.r.Usage, r.r.said = r.r.Usage.plus(usage), Usage{}
 	if !l.IsError || l.Result != "" {
-		r.r.Text = end(l.Result, MaxText)
+		r.r.Text = end(l.Result)
 	}
 	if r.r.Structured = l.Structured; string(l.Structured) == "null" {
 		r.r.Structured = nil

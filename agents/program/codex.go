@@ -176,7 +176,7 @@ func (r *Reader) codexItem(i codexItem, done bool) []Event {
 		if !done {
 			return nil
 		}
-		r.r.Text = end(i.Text, MaxText)
+		r.r.Text = end(i.Text)
 		return []Event{{Kind: Text, Text: clip(i.Text, maxShown)}}
 	case "command_execution":
 		r.r.Text = "" // earlier text was not the last word

@@ -143,7 +143,7 @@ func opencodeRead(r *Reader, line []byte) (out []Event, whole bool) {
 			out = []Event{{Kind: Began}}
 		}
 	case "text":
-		r.r.Text = end(l.Part.Text, MaxText)
+		r.r.Text = end(l.Part.Text)
 		out = []Event{{Kind: Text, Text: clip(l.Part.Text, maxShown)}}
 	case "tool_use":
 		r.r.Text = "" // earlier text was not the last word

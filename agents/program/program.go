@@ -320,9 +320,9 @@ func or(s, other string) string {
 func clip(s string, most int) string { return strings.TrimSpace(text.Clip(s, most)) }
 
 // end keeps the end of a text.
-func end(s string, most int) string {
-	if len(s) > most {
-		s = s[len(s)-most:]
+func end(s string) string {
+	if len(s) > MaxText {
+		s = s[len(s)-MaxText:]
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
 }

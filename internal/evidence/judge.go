@@ -227,7 +227,7 @@ func (v *Verifier) gate(ctx context.Context, f found, rule Rule) (words string, 
 		}
 		seen++
 		q := g.Rounds[len(g.Rounds)-1]
-		code, why := v.round(f, g, q, rule)
+		code, why := v.round(f, q, rule)
 		if code == CodePass && q.Trust == engine.TrustSigned {
 			if code, why, err = v.proven(ctx, f, g, q, rule); err != nil {
 				return "", nil, err
@@ -260,7 +260,7 @@ func byWhom(q Round) string {
 
 // round returns why the newest round of a gate does not meet the rule, but for the proof of a signed
 // answer.
-func (v *Verifier) round(f found, g Gate, q Round, rule Rule) (code int, why string) {
+func (v *Verifier) round(f found, q Round, rule Rule) (code int, why string) {
 	work := f.Predicate.Work
 	switch {
 	case q.At.IsZero():

@@ -52,10 +52,10 @@ type archonScope struct {
 	outer  *archonScope      // of the including node
 }
 
-func readArchon(r *reader, d document) { r.archonFlow(d, "") }
+func readArchon(r *reader, d document) { r.archonFlow(d) }
 
 // archonFlow reads a workflow and those that it runs, and returns its id.
-func (r *reader) archonFlow(d document, of string) string {
+func (r *reader) archonFlow(d document) string {
 	name := str(get(d.root, "name"))
 	if name == "" {
 		name = strings.TrimSuffix(path.Base(d.file), path.Ext(d.file))
@@ -228,7 +228,7 @@ func (a *archon) lasts(id string) (out []string) {
 // workflow finds and reads another workflow of the tree by its name.
 func (a *archon) workflow(n *yaml.Node, name string) (document, bool) {
 	if a.known["flow "+name] == "" {
-		found := a.src.find(".", name+".yaml", name+".yml")
+		found := a.src.find(name+".yaml", name+".yml")
 		if len(found) == 0 {
 			return document{}, false
 		}

@@ -33,7 +33,7 @@ func (a *archon) loop(x *archonNode, s *step) {
 	a.flow.gates = append(a.flow.gates, g)
 	a.untilBash(x, l, g)
 	if isTrue(get(l, "interactive")) {
-		a.interactive(x, s, l, g)
+		a.interactive(x, l, g)
 	}
 }
 
@@ -77,7 +77,7 @@ func (a *archon) untilBash(x *archonNode, l *yaml.Node, g *gate) {
 }
 
 // interactive has a person look at each iteration.
-func (a *archon) interactive(x *archonNode, s *step, l *yaml.Node, g *gate) {
+func (a *archon) interactive(x *archonNode, l *yaml.Node, g *gate) {
 	g.level, g.fromStep, g.verdict, g.routes, g.onExhausted = "human", false, nil, nil, ""
 	g.prompt = a.words(str(get(l, "gate_message")), x)
 	if g.prompt == "" {
@@ -159,7 +159,7 @@ func (a *archon) child(x *archonNode, s *step) {
 		}
 		a.depth++
 		a.known["child "+name] = a.flow.id // while it is read, so that one that runs itself is a fault of ours
-		id = a.archonFlow(d, x.of)
+		id = a.archonFlow(d)
 		a.known["child "+name] = id
 		a.depth--
 	}

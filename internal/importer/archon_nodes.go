@@ -116,7 +116,7 @@ func (a *archon) tools(x *archonNode, s *step) {
 
 // commandFile is where a command's text is; "" = nowhere in the tree.
 func (a *archon) commandFile(name string) string {
-	found := a.src.find(".", path.Base(name)+".md")
+	found := a.src.find(path.Base(name) + ".md")
 	for _, f := range found {
 		if slices.Contains(strings.Split(f, "/"), "commands") {
 			return f
@@ -236,7 +236,7 @@ func (a *archon) script(x *archonNode, s *step) {
 		with, ext = "uv run", ".py"
 	}
 	if !strings.ContainsAny(text, "\n;( ") {
-		found := a.src.find(".", text+".ts", text+".js", text+".py")
+		found := a.src.find(text+".ts", text+".js", text+".py")
 		if len(found) == 0 {
 			a.leave(n, "no script %q was found in this tree", text)
 			a.flow.byHand(s, "Archon runs the script "+text+" here, which was not found at the import.")

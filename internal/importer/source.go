@@ -144,11 +144,11 @@ func (t *tree) text(file string) (string, error) {
 	return string(bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))), nil
 }
 
-// find returns the files below dir with one of the names, in the order of the names, then by path.
-func (t *tree) find(dir string, names ...string) []string {
+// find returns the files with one of the names, in the order of the names, then by path.
+func (t *tree) find(names ...string) []string {
 	var out []string
 	for _, name := range names {
-		for _, f := range t.list(dir) {
+		for _, f := range t.list(".") {
 			if path.Base(f) == name {
 				out = append(out, f)
 			}

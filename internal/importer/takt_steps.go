@@ -173,7 +173,7 @@ func (t *takt) facets(n *yaml.Node, s *step) {
 			ref = r
 		}
 		found := false
-		for _, f := range t.src.find(".", path.Base(str(ref))+".md") {
+		for _, f := range t.src.find(path.Base(str(ref)) + ".md") {
 			if path.Base(path.Dir(f)) != "rules" || found {
 				continue
 			}
@@ -206,7 +206,7 @@ func (t *takt) dynamic(n *yaml.Node, s *step) {
 	root, dir := t.doc, path.Dir(t.doc.file)
 	if uses := str(get(pool, "uses")); uses != "" {
 		pool = nil
-		for _, f := range t.src.find(".", path.Base(uses)+".yaml", path.Base(uses)+".yml") {
+		for _, f := range t.src.find(path.Base(uses)+".yaml", path.Base(uses)+".yml") {
 			if d, ok := t.open(get(n, "dynamic_facets"), f); ok && path.Base(path.Dir(f)) == "facet-pools" {
 				pool, root, dir = d.root, d, path.Dir(f)
 				break

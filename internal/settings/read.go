@@ -173,12 +173,12 @@ func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, de
 			continue
 		}
 		seen[k.Value] = true
-		r.value(k, v, prefix+k.Value, t, depth)
+		r.value(k, v, prefix+k.Value, depth)
 	}
 }
 
-// value reads one key of a mapping of type t.
-func (r *settingsReader) value(k, v *yaml.Node, key string, t reflect.Type, depth int) {
+// value reads one key of a mapping.
+func (r *settingsReader) value(k, v *yaml.Node, key string, depth int) {
 	kind, err := kindOf(key)
 	if err != nil {
 		r.at(k, "%s", err)
