@@ -72,13 +72,11 @@ func openLogins(home string, now func() time.Time) *logins {
 }
 
 // secret returns 256 random bits for a URL or a cookie, and their hash.
-func secret() (text, hash string, err error) {
+func secret() (text, hash string) {
 	b := make([]byte, 32)
-	if _, err := rand.Read(b); err != nil {
-		return "", "", err
-	}
+	_, _ = rand.Read(b) // never fails
 	text = base64.RawURLEncoding.EncodeToString(b)
-	return text, hashOf(text), nil
+	return text, hashOf(text)
 }
 
 func hashOf(s string) string {
@@ -87,11 +85,8 @@ func hashOf(s string) string {
 }
 
 // code returns a new code for a link.
-func (l *logins) code() (string, error) {
-	text, hash, err := secret()
-	if err != nil {
-		return "", err
-	}
+func (l *logins) code() string {
+	text, hash := secret()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tidy()
@@ -105,7 +100,7 @@ func (l *logins) code() (string, error) {
 		delete(l.codes, oldest)
 	}
 	l.codes[hash] = l.now().Add(CodeLife)
-	return text, nil
+	return text
 }
 
 // tidy removes what has expired.
@@ -151,10 +146,7 @@ func (l *logins) exchange(code string) (ok, tooMany bool) {
 
 // add keeps a new login, and returns its cookie's value.
 func (l *logins) add(x login) (string, error) {
-	text, hash, err := secret()
-	if err != nil {
-		return "", err
-	}
+	text, hash := secret()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tidy()

@@ -86,14 +86,12 @@ func (k *passkeys) counts(ctx context.Context, l login) bool {
 
 // asking returns a text for a passkey to sign at a login. The page stores none of these texts: it
 // recognises its own by their seal.
-func (k *passkeys) asking() (said string, err error) {
+func (k *passkeys) asking() string {
 	nonce := make([]byte, 16)
-	if _, err := rand.Read(nonce); err != nil {
-		return "", err
-	}
-	said = fmt.Sprintf("sluice login 1\npage: %s\nnonce: %x\nexpires: %d\n", k.s.guard.base, nonce,
+	_, _ = rand.Read(nonce) // never fails
+	said := fmt.Sprintf("sluice login 1\npage: %s\nnonce: %x\nexpires: %d\n", k.s.guard.base, nonce,
 		k.s.con.Now().Add(loginIn).Unix())
-	return said + k.seal(said), nil
+	return said + k.seal(said)
 }
 
 func (k *passkeys) seal(said string) string {
@@ -126,14 +124,11 @@ func (k *passkeys) open(said string) (until time.Time, err error) {
 
 // beginLogin asks for a passkey: any, or one of the repo that a logged-in browser names.
 func (k *passkeys) beginLogin(_ http.ResponseWriter, r *http.Request) (any, error) {
-	said, err := k.asking()
-	if err != nil {
-		return nil, err
-	}
 	site, err := passkey.At(k.s.guard.base)
 	if err != nil {
 		return nil, err
 	}
+	said := k.asking()
 	options := site.AskWho(said)
 	if _, ok := k.s.login(r); ok && r.PostForm.Get("repo") != "" {
 		at, err := k.s.repos.named(r.Context(), r.PostForm.Get("repo"))

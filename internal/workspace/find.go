@@ -265,9 +265,7 @@ func PageLabel(home string) (string, error) {
 		return label, nil
 	}
 	var b [5]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return "", err
-	}
+	_, _ = rand.Read(b[:]) // never fails
 	label := strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
 	return label, atomicfile.Write(filepath.Join(home, labelFile), []byte(label), 0o600)
 }
