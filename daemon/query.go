@@ -60,31 +60,17 @@ func recent(c *core, q query) (ids map[string]bool, left int) {
 	if q.most < 0 {
 		return nil, 0
 	}
-	var newest []*engine.Run // by their ends, the newest first
+	var ended []*engine.Run
 	for _, id := range slices.Backward(c.state.Order) {
-		r := c.state.Runs[id]
-		if r.Live() || r.Child != nil || !r.Ended.After(q.since) {
-			continue
+		if r := c.state.Runs[id]; !r.Live() && r.Child == nil && r.Ended.After(q.since) {
+			ended = append(ended, r)
 		}
-		if len(newest) == q.most && (q.most == 0 || !r.Ended.After(newest[q.most-1].Ended)) {
-			left++
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(newest, r, func(a, b *engine.Run) int {
-			if a.Ended.Before(b.Ended) {
-				return 1
-			}
-			return -1 // equal ends: the one that began first comes last
-		})
-		if len(newest) == q.most {
-			newest = newest[:q.most-1]
-			left++
-		}
-		newest = slices.Insert(newest, at, r)
 	}
+	slices.SortStableFunc(ended, func(a, b *engine.Run) int { return b.Ended.Compare(a.Ended) })
+	newest := ended[:min(len(ended), q.most)]
 	ids = make(map[string]bool, len(newest))
 	for _, r := range newest {
 		ids[r.ID] = true
 	}
-	return ids, left
+	return ids, len(ended) - len(newest)
 }
