@@ -269,8 +269,11 @@ func (a api) facts(w http.ResponseWriter, req *http.Request) {
 		from = rec.Seq + 1
 		return eachFact(rec, run, func(l Line) error { return enc.Encode(l) })
 	}
+	var ch chan journal.Record
+	defer func() { a.r.followers.unfollow(ch) }()
 	for {
-		ch, seq := a.r.followers.follow()
+		var seq int64
+		ch, seq = a.r.followers.follow()
 		if from < 0 {
 			from = seq + 1
 		}
@@ -279,20 +282,15 @@ func (a api) facts(w http.ResponseWriter, req *http.Request) {
 			err = flush.Flush()
 		}
 		if err != nil || !follow {
-			a.r.followers.unfollow(ch)
 			return
 		}
 		for more := true; more; {
 			select {
 			case rec, ok := <-ch:
-				if more = ok; ok && rec.Seq >= from {
-					if send(rec) != nil || flush.Flush() != nil {
-						a.r.followers.unfollow(ch)
-						return
-					}
+				if more = ok; ok && rec.Seq >= from && (send(rec) != nil || flush.Flush() != nil) {
+					return
 				}
 			case <-req.Context().Done():
-				a.r.followers.unfollow(ch)
 				return
 			case <-a.r.queue.gone:
 				return
