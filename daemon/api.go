@@ -155,6 +155,29 @@ func (r RunStatus) Gates() []GateStatus {
 	return out
 }
 
+// Step returns the step with the id, nil if the run has none.
+func (r RunStatus) Step(id string) *StepStatus {
+	for i := range r.Steps {
+		if r.Steps[i].ID == id {
+			return &r.Steps[i]
+		}
+	}
+	return nil
+}
+
+// Gate returns the gate with the id and its step, nil if the run has none.
+func (r RunStatus) Gate(id string) (*StepStatus, *GateStatus) {
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		for j := range s.Gates {
+			if s.Gates[j].ID == id {
+				return s, &s.Gates[j]
+			}
+		}
+	}
+	return nil, nil
+}
+
 // Below returns the descendants of a run. In runs, each parent comes before its children.
 func Below(runs iter.Seq[*RunStatus], id string) iter.Seq[*RunStatus] {
 	return func(yield func(*RunStatus) bool) {

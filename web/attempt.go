@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -58,11 +57,11 @@ type said struct {
 func (s *Server) attempt(r *http.Request) (v view, err error) {
 	err = s.look(r, func(at repo, _ workspace.Viewer, _ bool, run daemon.RunStatus) error {
 		step, n, ok := cutNumber(r.PathValue("attempt"))
-		i := slices.IndexFunc(run.Steps, func(st daemon.StepStatus) bool { return st.ID == step })
-		if !ok || i < 0 || n < 1 || n > len(run.Steps[i].Attempts) {
+		st := run.Step(step)
+		if !ok || st == nil || n < 1 || n > len(st.Attempts) {
 			return errNotFound{fmt.Sprintf("no attempt %q in %s", text.Line(r.PathValue("attempt")), run.ID)}
 		}
-		st, a := run.Steps[i], run.Steps[i].Attempts[n-1]
+		a := st.Attempts[n-1]
 		url := runURL(at.Name, run.ID)
 		p := attemptPage{Repo: at.Name, Run: run.ID, RunURL: url, URL: attemptURL(url, step, n),
 			Step: step, Name: st.Name, State: a.State, N: n, Spent: render.Spent(a.Usage, engine.Usage{}),

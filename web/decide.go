@@ -175,26 +175,24 @@ func findingsOf(drafts []comment) (json.RawMessage, error) {
 
 // answerOf reads the fields of an answer, in the order of its questions.
 func answerOf(p *gatePage, run daemon.RunStatus, fields []string) (json.RawMessage, error) {
-	for _, g := range run.Gates() {
-		if g.ID != p.Gate {
-			continue
-		}
-		f, err := form.New(g.AnswerSchema)
-		if err != nil {
-			return nil, err
-		}
-		for i := 0; !f.Done(); i++ {
-			value := ""
-			if i < len(fields) {
-				value = fields[i]
-			}
-			if why := f.Take(value); why != "" {
-				return nil, fault.New("fill in the field", "%s", why)
-			}
-		}
-		return f.Answer()
+	_, g := run.Gate(p.Gate)
+	if g == nil {
+		return nil, errNotFound{"no such gate"}
 	}
-	return nil, errNotFound{"no such gate"}
+	f, err := form.New(g.AnswerSchema)
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; !f.Done(); i++ {
+		value := ""
+		if i < len(fields) {
+			value = fields[i]
+		}
+		if why := f.Take(value); why != "" {
+			return nil, fault.New("fill in the field", "%s", why)
+		}
+	}
+	return f.Answer()
 }
 
 // surePage asks whether a pass, or a route, is meant.

@@ -124,7 +124,7 @@ func gateView(at repo, p *gatePage) view {
 func (s *Server) gatePage(ctx context.Context, r *http.Request, at repo, vw workspace.Viewer, served bool,
 	run daemon.RunStatus) (*gatePage, error) {
 	id := r.PathValue("gate")
-	if !slices.ContainsFunc(run.Gates(), func(g daemon.GateStatus) bool { return g.ID == id }) {
+	if _, g := run.Gate(id); g == nil {
 		return nil, errNotFound{fmt.Sprintf("no gate %q in %s", text.Line(id), run.ID)}
 	}
 	sh, err := show.Gather(ctx, at.Workspace, vw, run, id)

@@ -66,10 +66,8 @@ func (k *passkeys) signer(do func(r *http.Request, at repo, p *gatePage, ask pas
 			}
 			ask := passkey.Ask{Run: run.ID, Gate: p.Gate, Round: p.Round, Decision: ev.Outcome, Reviewed: p.Form.Digest,
 				Words: ev.Text, Answer: string(ev.Answer), Findings: string(ev.Findings)}
-			for _, g := range run.Gates() {
-				if g.ID == p.Gate {
-					ask.Approvers = g.Approvers
-				}
+			if _, g := run.Gate(p.Gate); g != nil {
+				ask.Approvers = g.Approvers
 			}
 			out, err = do(r, at, p, ask, ev)
 			return err

@@ -89,19 +89,17 @@ func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*at
 	if err != nil {
 		return nil, err
 	}
-	for _, st := range r.Steps {
-		if st.ID != step {
-			continue
-		}
-		for i := range st.Attempts {
-			if st.Attempts[i].N == n {
-				return &attemptShown{Run: r.ID, Step: step, Attempt: &st.Attempts[i],
-					name: fmt.Sprintf("%s/%s.%d", r.ID, step, n)}, nil
-			}
-		}
-		return nil, fault.Failed("`sluice status "+r.ID+"` shows its attempts", "%s has no attempt %d of %s", r.ID, n, step)
+	st := r.Step(step)
+	if st == nil {
+		return nil, fault.Failed("`sluice status "+r.ID+"` names them", "%s has no step %s", r.ID, clean(step))
 	}
-	return nil, fault.Failed("`sluice status "+r.ID+"` names them", "%s has no step %s", r.ID, clean(step))
+	for i := range st.Attempts {
+		if st.Attempts[i].N == n {
+			return &attemptShown{Run: r.ID, Step: step, Attempt: &st.Attempts[i],
+				name: fmt.Sprintf("%s/%s.%d", r.ID, step, n)}, nil
+		}
+	}
+	return nil, fault.Failed("`sluice status "+r.ID+"` shows its attempts", "%s has no attempt %d of %s", r.ID, n, step)
 }
 
 func cutLast(s string, sep byte) (before, after string, ok bool) {

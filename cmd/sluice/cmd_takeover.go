@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/agents/launch"
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
@@ -169,11 +168,11 @@ func heldAttempt(ctx context.Context, v workspace.Viewer, run, step string) (*en
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(r.Steps, func(s daemon.StepStatus) bool { return s.ID == step })
-		if i < 0 || len(r.Steps[i].Attempts) == 0 {
+		st := r.Step(step)
+		if st == nil || len(st.Attempts) == 0 {
 			return nil, fault.Failed("`sluice status "+run+"` shows its state", "step %s of %s is no longer at work", step, run)
 		}
-		at := r.Steps[i].Attempts[len(r.Steps[i].Attempts)-1]
+		at := st.Attempts[len(st.Attempts)-1]
 		switch {
 		case at.Held == nil:
 			return nil, fault.Failed("`sluice status "+run+"` shows its state",

@@ -100,10 +100,8 @@ func Waits(st daemon.Status, served bool, specOf func(daemon.RunStatus) *engine.
 		if spec == nil || spec.Gate(w.Gate) == nil {
 			continue
 		}
-		for _, s := range r.Steps {
-			if s.ID == w.Step {
-				out[i].Look = render.TextOf(spec.Gate(w.Gate).Reviewer.Prompt, render.KnownOf(r, s))
-			}
+		if s := r.Step(w.Step); s != nil {
+			out[i].Look = render.TextOf(spec.Gate(w.Gate).Reviewer.Prompt, render.KnownOf(r, *s))
 		}
 	}
 	return out
@@ -142,11 +140,9 @@ func waitsOf(st daemon.Status, served bool) []Waiting {
 			default:
 				continue
 			}
-			for _, g := range r.Gates() {
-				if g.ID == w.Gate {
-					i.Name, i.Why = g.Name, g.Why
-					i.AnswerSchema, i.AnswerRequired = g.AnswerSchema, g.AnswerRequired
-				}
+			if _, g := r.Gate(w.Gate); g != nil {
+				i.Name, i.Why = g.Name, g.Why
+				i.AnswerSchema, i.AnswerRequired = g.AnswerSchema, g.AnswerRequired
 			}
 			out = append(out, i)
 		}

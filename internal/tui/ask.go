@@ -82,12 +82,8 @@ func (m *deciding) filledIn() tea.Cmd {
 func (m *deciding) confirmPass(t target, text string, answer []byte, back mode) tea.Cmd {
 	p := press.Pass{Run: t.run, Gate: t.gate, Round: t.round, Content: t.content, Answer: form.Shown(answer)}
 	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
-		for _, s := range r.runs[t.run].Steps {
-			for _, g := range s.Gates {
-				if g.ID == t.gate {
-					p.GateName, p.Step, p.StepName = g.Name, s.ID, s.Name
-				}
-			}
+		if s, g := r.runs[t.run].Gate(t.gate); g != nil {
+			p.GateName, p.Step, p.StepName = g.Name, s.ID, s.Name
 		}
 	}
 	m.ask = question{text: p.Question(), yes: "enter", pass: &t, words: text, gives: answer, back: back}

@@ -69,7 +69,8 @@ func (o *one) begin(m *Model) tea.Cmd {
 	if !o.alone() || m.page != nil || len(o.all) == 0 {
 		return nil
 	}
-	o.row = row{kind: gateRow, repo: m.repos[0], run: o.all[0], gate: gateOf(o.all[0], o.page)}
+	_, gate := o.all[0].Gate(o.page)
+	o.row = row{kind: gateRow, repo: m.repos[0], run: o.all[0], gate: gate}
 	return m.show(&o.row)
 }
 

@@ -258,7 +258,7 @@ func (m *paging) onPage(k string) tea.Cmd {
 		m.tell("there is no gate on this page")
 		return nil
 	}
-	g := gateOf(r.run, p.gate)
+	_, g := r.run.Gate(p.gate)
 	switch {
 	case g == nil:
 		m.tell(notTaken(k))

@@ -247,15 +247,8 @@ func waitsIn(r *repo, run *daemon.RunStatus) (out []row) {
 			continue
 		}
 		x := row{kind: waitRow, repo: r, run: run, wait: w}
-		for s := range run.Steps {
-			if run.Steps[s].ID == w.Step {
-				x.step = &run.Steps[s]
-			}
-			for g := range run.Steps[s].Gates {
-				if run.Steps[s].Gates[g].ID == w.Gate {
-					x.step, x.gate = &run.Steps[s], &run.Steps[s].Gates[g]
-				}
-			}
+		if x.step, x.gate = run.Gate(w.Gate); x.gate == nil {
+			x.step = run.Step(w.Step)
 		}
 		out = append(out, x)
 	}

@@ -328,7 +328,7 @@ func (m *drawing) pageFoot() []string {
 	keys := []string{}
 	var out []string
 	if repo := m.repo(p.root); repo != nil && p.gate != "" && repo.runs[p.run] != nil {
-		if g := gateOf(repo.runs[p.run], p.gate); g != nil {
+		if _, g := repo.runs[p.run].Gate(p.gate); g != nil {
 			if now := p.stale(g); now != "" {
 				out = append(out, m.draw(line{{console.Yellow, "! " + p.gate + " " + now + ": r shows it"}}, m.width, false))
 			} else if repo.runs[p.run].Live() && (repo.served || !repo.known) {
@@ -358,15 +358,4 @@ func (m *drawing) pageFoot() []string {
 	}
 	out = append(out, m.draw(line{{console.Bold, "── " + text.Line(title) + " "}}, m.width, false))
 	return append(out, m.keyLines(keys...)...)
-}
-
-func gateOf(r *daemon.RunStatus, id string) *daemon.GateStatus {
-	for s := range r.Steps {
-		for g := range r.Steps[s].Gates {
-			if r.Steps[s].Gates[g].ID == id {
-				return &r.Steps[s].Gates[g]
-			}
-		}
-	}
-	return nil
 }
