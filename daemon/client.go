@@ -31,10 +31,7 @@ var ErrNotServed = errors.New("no sluice process answers")
 
 // Client is a client of the process that serves a repo (NewClient), or of the daemon
 // (NewDaemonClient).
-type Client struct {
-	socket string
-	http   http.Client
-}
+type Client struct{ http http.Client }
 
 // NewClient returns a client of the process that serves the repo with this state folder.
 func NewClient(state string) *Client { return newClient(filepath.Join(state, SocketName)) }
@@ -45,7 +42,7 @@ func NewDaemonClient(home string) *Client {
 }
 
 func newClient(socket string) *Client {
-	c := &Client{socket: socket}
+	c := &Client{}
 	c.http.Transport = &http.Transport{MaxIdleConns: 2,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			conn, err := dial(ctx, socket)

@@ -131,7 +131,7 @@ func asksMade(e engine.Effect) bool {
 
 // runInfo returns what an effect gets of its run.
 func runInfo(c *core, run *engine.Run, e engine.Effect) job.RunInfo {
-	out := job.RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase, Started: run.Started, Ended: run.Ended,
+	out := job.RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase,
 		EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs, Workspace: run.Workspace,
 		Usage: run.Usage, Limit: run.UsageLimit}
 	if run.Child != nil {
@@ -257,7 +257,7 @@ func history(run *engine.Run, spec *engine.Spec) []job.RetryFile {
 	for _, g := range spec.Gates {
 		for _, q := range run.Rounds[g.ID] {
 			if q.File > 0 {
-				out = append(out, job.RetryFile{Gate: g.ID, N: q.File,
+				out = append(out, job.RetryFile{Gate: g.ID,
 					Path: engine.RetryPath(g.RetryContext, run.RetryDir, q.File), Step: q.Step, To: q.To})
 			}
 		}

@@ -238,9 +238,5 @@ func concerned(st *engine.State, only []job.Place) []string {
 }
 
 func reviewed(run *engine.Run, gate string, q *engine.Round) job.Reviewed {
-	out := job.Reviewed{Run: run.ID, Gate: gate, Step: q.Step, Attempt: q.Attempt, Digest: q.Digest}
-	if a := run.Attempt(q.Step, q.Attempt); a != nil {
-		out.Tree, out.Worktree = a.Tree, a.Worktree
-	}
-	return out
+	return job.Reviewed{Run: run.ID, Gate: gate, Step: q.Step, Attempt: q.Attempt, Digest: q.Digest}
 }

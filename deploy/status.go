@@ -48,7 +48,6 @@ type Status struct {
 	Since    time.Time `json:"since,omitzero"` // in this state
 	Restarts int       `json:"restarts"`       // by the manager, after crashes
 	Stale    bool      `json:"stale"`          // the unit was changed and the manager has not read it again
-	group    string    // its cgroup
 }
 
 // Status asks the manager.
@@ -71,7 +70,7 @@ func (s *Service) showUnit(ctx context.Context, name string) map[string]string {
 	out, err := command(ctx, "systemctl", s.scoped([]string{"show", name, "--property=" + strings.Join([]string{
 		"LoadState", "ActiveState", "SubState", "Result", "ExecMainStatus", "ExecMainCode", "MainPID", "NRestarts",
 		"UnitFileState",
-		"FragmentPath", "NeedDaemonReload", "StateChangeTimestamp", "ControlGroup", "LoadError", "ExecStart"}, ",")})...)
+		"FragmentPath", "NeedDaemonReload", "StateChangeTimestamp", "LoadError", "ExecStart"}, ",")})...)
 	p := map[string]string{}
 	if err != nil {
 		return p
@@ -88,7 +87,7 @@ func (s *Service) showUnit(ctx context.Context, name string) map[string]string {
 func (s *Service) read(p map[string]string, now time.Time) Status {
 	st := Status{Manager: "systemd", System: s.opt.System, File: p["FragmentPath"],
 		Enabled: p["UnitFileState"] == "enabled",
-		Stale:   p["NeedDaemonReload"] == "yes", Linger: !s.opt.System && Lingers(), group: p["ControlGroup"],
+		Stale:   p["NeedDaemonReload"] == "yes", Linger: !s.opt.System && Lingers(),
 		Program: programOf(p["ExecStart"])}
 	st.PID, _ = strconv.Atoi(p["MainPID"]) // 0 = none
 	st.Restarts, _ = strconv.Atoi(p["NRestarts"])

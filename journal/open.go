@@ -39,13 +39,11 @@ func (o Options) logf() func(string, ...any) {
 type Recovery struct {
 	Records  int64 // in the journal
 	Bytes    int64
-	Created  bool  // there was no journal
 	Snapshot int64 // seq of the snapshot it starts from; 0: none
 	Checked  int64 // records read and checked: those after the snapshot, or all
 
-	TornBytes  int64  // of an interrupted write that was cut off; 0: none
-	TornOffset int64  // where those bytes began
-	TornFile   string // where they are kept; "" if they were all zeros
+	TornBytes int64  // of an interrupted write that was cut off; 0: none
+	TornFile  string // where they are kept; "" if they were all zeros
 
 	Ignored []string // unusable snapshots, each with its reason
 }
@@ -148,7 +146,6 @@ func (l *Log) create(rec *Recovery) error {
 			l.logf("journal: %s: cannot be synced: %v", dir, err)
 		}
 	}
-	rec.Created = true
 	return nil
 }
 
@@ -198,7 +195,7 @@ func (l *Log) open(c contents, rec *Recovery) error {
 	}
 	l.head = s.at
 	if l.reads {
-		rec.TornBytes, rec.TornOffset = s.tail.size, s.tail.offset
+		rec.TornBytes = s.tail.size
 		return nil
 	}
 	if s.tail.size > 0 {
@@ -248,7 +245,7 @@ func shorter(last, seq int64) string {
 // cutTorn copies the torn tail aside and syncs the copy before it cuts, so that a crash in between
 // loses nothing. settle syncs the cut.
 func (l *Log) cutTorn(t tail, names []string, rec *Recovery) error {
-	rec.TornBytes, rec.TornOffset = t.size, t.offset
+	rec.TornBytes = t.size
 	if len(t.data) > 0 {
 		name := freeName(names, "journal.torn-"+strconv.FormatInt(t.offset, 10))
 		end := t.offset + int64(len(t.data))

@@ -115,8 +115,6 @@ func (w *world) varNames() (names []string) {
 
 type program struct {
 	world *world
-	scope scope
-	mode  mode
 	code  *vm.Program
 	reads []reading
 }
@@ -219,7 +217,7 @@ func (w *world) compile(src string, s scope, m mode,
 	if err != nil {
 		return nil, []exprFault{plainError(src, err)}
 	}
-	return &program{world: w, scope: s, mode: m, code: code, reads: c.reads}, nil
+	return &program{world: w, code: code, reads: c.reads}, nil
 }
 
 // plainError rewords the library's error.

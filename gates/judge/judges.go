@@ -14,7 +14,6 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/health"
 	"sluice/internal/layout"
-	"sluice/internal/settings"
 )
 
 // Options are what Judges need. Git is optional.
@@ -24,7 +23,6 @@ type Options struct {
 	Folders   *folders.Folders
 	Runner    *agents.Runner
 	Git       *git.Repo // nil: there are no checkouts to judge in
-	Settings  func() settings.Settings
 	Logf      func(string, ...any)
 	Now       func() time.Time
 }

@@ -24,7 +24,6 @@ type Review struct {
 	Commit  string // what was looked at
 	Body    string
 	URL     string
-	Submits time.Time
 }
 
 // Comment is a comment on a pull request or an issue, or (File) on a line.
@@ -51,9 +50,8 @@ type talkJSON struct {
 	Created     time.Time `json:"created_at"`
 	Updated     time.Time `json:"updated_at"`
 
-	State     string    `json:"state"`
-	Commit    string    `json:"commit_id"`
-	Submitted time.Time `json:"submitted_at"`
+	State  string `json:"state"`
+	Commit string `json:"commit_id"`
 
 	Path     string `json:"path"`
 	Line     int    `json:"line"`
@@ -112,7 +110,7 @@ func (h *Hub) Reviews(ctx context.Context, n int) ([]Review, error) {
 			continue
 		}
 		out = append(out, Review{ID: t.ID, Author: t.author(), Belongs: belongs(t.Association), State: t.State,
-			Commit: t.Commit, Body: t.Body, URL: t.URL, Submits: t.Submitted})
+			Commit: t.Commit, Body: t.Body, URL: t.URL})
 	}
 	return out, err
 }

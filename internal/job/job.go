@@ -5,7 +5,6 @@ package job
 
 import (
 	"encoding/json"
-	"time"
 
 	"sluice/engine"
 )
@@ -83,7 +82,6 @@ type MadeRound struct {
 // RunInfo describes the run of a job.
 type RunInfo struct {
 	ID, Workflow, Phase string
-	Started, Ended      time.Time
 	EndWhy              string
 	Usage, Limit        engine.Usage // what it used, and may use at most
 	Role, RoleLimit     engine.Usage // the same for the role that works in the job
@@ -132,7 +130,6 @@ type TaskChange struct {
 // RetryFile is a retry-context file that the run has written.
 type RetryFile struct {
 	Gate string
-	N    int    // number of the file, as in its name
 	Path string // below the repo's root
 	Step string // whose work was judged
 	To   string // the step that the work was sent to
@@ -167,8 +164,6 @@ type Inboxes struct {
 type Reviewed struct {
 	Run, Gate, Step string
 	Attempt         int
-	Tree            string // key of the worktree
-	Worktree        string // as in the spec; "" = the root
 	Digest          string // of the work
 }
 

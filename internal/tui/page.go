@@ -26,7 +26,6 @@ type pageView struct {
 	follow  bool // the end stays on the screen
 	root    string
 	run     string
-	what    string // the step or gate
 	gate    string
 	round   int
 	content string // of that round
@@ -73,7 +72,7 @@ func (m *paging) show(r *row) tea.Cmd {
 		m.tell("there is no step in it to show")
 		return nil
 	}
-	p := &pageView{title: what + " of " + r.run.ID, root: r.repo.root, run: r.run.ID, what: what, loads: true, row: *r,
+	p := &pageView{title: what + " of " + r.run.ID, root: r.repo.root, run: r.run.ID, loads: true, row: *r,
 		since: r.since}
 	m.open(p)
 	n := m.page.n
@@ -133,7 +132,7 @@ func (m *paging) tail(r *row) tea.Cmd {
 		title = "output of " + what + " in " + r.run.ID
 	}
 	ctx, stop := context.WithCancel(m.ctx)
-	p := &pageView{title: title, root: r.repo.root, run: r.run.ID, what: what, tails: true, follow: true, stop: stop,
+	p := &pageView{title: title, root: r.repo.root, run: r.run.ID, tails: true, follow: true, stop: stop,
 		row: *r}
 	m.open(p)
 	n, host, send := m.page.n, m.host, m.send

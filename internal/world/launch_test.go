@@ -444,7 +444,7 @@ gates:
 	sent := func(gate, step, to string) job.RetryFile {
 		path := ".workflow/retry-context/" + gate + "-" + to + ".md"
 		b.put(path, "words of "+gate+" for "+to)
-		return job.RetryFile{Gate: gate, N: 1, Path: path, Step: step, To: to}
+		return job.RetryFile{Gate: gate, Path: path, Step: step, To: to}
 	}
 	all := []job.RetryFile{sent("GC", "C", "B"), sent("GC", "C", "F"), sent("GX", "X", "X")}
 	for _, c := range []struct {

@@ -113,7 +113,7 @@ func TestRetryPathOfARunTakenUpAgain(t *testing.T) {
 	sweep.Live = []string{"w-2"}
 	b.e.Carry(b.ctx(), sweep, nil)
 	j := b.stepJob("A", 2, 1)
-	j.History = []job.RetryFile{{Gate: "G", N: 1, Path: ".workflow/retry-context/w-1/G-attempt-1.md", Step: "A", To: "A"}}
+	j.History = []job.RetryFile{{Gate: "G", Path: ".workflow/retry-context/w-1/G-attempt-1.md", Step: "A", To: "A"}}
 	files := b.e.RetryFiles(j, "A", b.root)
 	if len(files) != 1 || files[0].Path != ".workflow/runs/w-1/retry-context/G-attempt-1.md" || files[0].Why != "" {
 		t.Errorf("%+v", files)

@@ -185,8 +185,7 @@ func (e *World) tie() (err error) {
 	e.Collector = collect.New(collect.Options{Launches: e.Launches, Folders: e.Folders, Git: o.Git,
 		Settings: o.Settings, Logf: o.Logf})
 	e.Judges = judge.New(judge.Options{Collector: e.Collector, Launches: e.Launches, Folders: e.Folders,
-		Runner: o.Runner, Git: o.Git, Settings: o.Settings,
-		Logf: o.Logf, Now: o.Now})
+		Runner: o.Runner, Git: o.Git, Logf: o.Logf, Now: o.Now})
 	e.Work = work.New(work.Options{Judges: e.Judges, Collector: e.Collector, Launches: e.Launches, Folders: e.Folders,
 		Inbox: e.Inbox, Git: o.Git,
 		Logf: o.Logf, Now: o.Now})

@@ -22,7 +22,6 @@ type sheet struct {
 // vertex is what has a place in a layer: a node, or a point where a lane passes the layer.
 type vertex struct {
 	node       *node // nil: a point of a lane
-	lane       *lane
 	layer, pos int
 	up, down   []*link // from the layer above, to the layer below
 	side       []*link // a node's ends of ways back, and the same at the lane's point
@@ -251,7 +250,7 @@ func (s *sheet) laneOf(to *vertex, kind edgeKind, back bool) *lane {
 
 func (s *sheet) point(l *lane, layer int) *vertex {
 	if l.points[layer] == nil {
-		l.points[layer] = &vertex{lane: l, layer: layer}
+		l.points[layer] = &vertex{layer: layer}
 		s.put(l.points[layer])
 	}
 	return l.points[layer]

@@ -15,7 +15,6 @@ const (
 // net is all of a lane in the channel between two layers: one line across, joined from above and
 // from below.
 type net struct {
-	lane       *lane
 	tops, bots []float64
 	lo, hi     float64
 	track      int
@@ -44,7 +43,7 @@ func (s *sheet) route() {
 	join := func(at netKey, tops, bots []float64) {
 		n := nets[at]
 		if n == nil {
-			n = &net{lane: at.lane}
+			n = &net{}
 			nets[at] = n
 			channels[at.channel] = append(channels[at.channel], n)
 		}

@@ -154,7 +154,7 @@ var layers = map[string]struct{ own, only []string }{
 	// What a launch printed, in pieces.
 	"web/transcript": {own: []string{"agents", "agents/program", "internal/atomicfile", "internal/text", "web/ansi"}},
 	// What runs checks and reviews.
-	"gates/judge": {own: []string{"agents", "agents/launch", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/collect", "internal/folders", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
+	"gates/judge": {own: []string{"agents", "agents/launch", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/collect", "internal/folders", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/prompt", "internal/stub", "internal/text", "internal/tree"}},
 	// What agents are asked about.
 	"internal/collect": {own: []string{"agents/launch", "engine", "gates", "internal/atomicfile", "internal/fault", "internal/folders", "internal/git", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/tasks", "internal/tree"}},
 	// What attempts are owed.
