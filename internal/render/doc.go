@@ -5,6 +5,6 @@
 // Words of agents and other people are cleaned here: a line from render is safe to print.
 //
 // Reading order: words.go (states, spans, actors), facts.go, facts_gate.go and tasks.go (a fact in
-// words), run.go and step.go (a run, line by line), text.go (texts of the spec with a run's
-// values).
+// words), log.go (facts line by line), run.go and step.go (a run, line by line), text.go (texts of the
+// spec with a run's values).
 package render

@@ -1,12 +1,12 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/text"
@@ -17,6 +17,7 @@ type FactLine struct {
 	Subject string // X-1.2, XG-1-2 #1, or "" for the run itself
 	Step    string // the step or
 	Gate    string // the gate it is about
+	n       int    // the attempt of the step, or the round of the gate; 0 = none
 	Text    string
 	Style   string
 	Key     bool // important for a person who follows a run
@@ -32,17 +33,26 @@ func Fact(raw json.RawMessage) FactLine {
 	if err != nil {
 		return FactLine{Text: text.Line(string(raw)), Style: console.Yellow}
 	}
-	for _, words := range []func(engine.Fact) (FactLine, bool){sayRun, sayStep, sayProcess, sayGate, sayHuman, sayRepo,
-		sayTasks, sayTrigger} {
-		if s, ok := words(f); ok {
+	for _, words := range []func(engine.Fact) FactLine{sayRun, sayStep, sayProcess, sayGate, sayHuman, sayRepo,
+		sayTasks, sayTrigger} { // each knows some kinds, and says nothing of others
+		if s := words(f); s.Text != "" {
 			s.Text = text.Line(s.Text)
-			if s.Subject == "" && s.Step != "" {
-				s.Subject = s.Step
-			}
+			s.Subject = cmp.Or(s.Subject, s.subject())
 			return s
 		}
 	}
 	return FactLine{Text: f.FactKind(), Style: console.Dim}
+}
+
+// subject names what a line is about, unless its Subject does.
+func (s FactLine) subject() string {
+	switch {
+	case s.Gate != "" && s.n > 0:
+		return Round(s.Gate, s.n)
+	case s.n > 0:
+		return Attempt(s.Step, s.n)
+	}
+	return cmp.Or(s.Gate, s.Step)
 }
 
 func Attempt(step string, n int) string { return fmt.Sprintf("%s.%d", step, n) }
@@ -71,7 +81,7 @@ func until(t time.Time) string {
 	return " until " + Clock(t)
 }
 
-func sayRun(f engine.Fact) (FactLine, bool) {
+func sayRun(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.RunStarted:
 		if c := f.Child; c != nil {
@@ -79,7 +89,7 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 			if c.Task != "" {
 				what = fmt.Sprintf("task %s of %s, try %d", text.Line(c.Task), c.Step, c.Try)
 			}
-			return FactLine{Text: what, Style: console.Bold, Key: true}, true
+			return FactLine{Text: what, Style: console.Bold, Key: true}
 		}
 		what := fmt.Sprintf("run of %s asked for%s", f.Workflow, Who(&f.By))
 		if f.Fired != nil {
@@ -88,13 +98,13 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 		if len(f.Stubs) > 0 {
 			what += "; " + StubWords
 		}
-		return FactLine{Text: what, Style: console.Bold, Key: true}, true
+		return FactLine{Text: what, Style: console.Bold, Key: true}
 	case engine.RunBegan:
-		return FactLine{Text: "run began", Style: console.Dim}, true
+		return FactLine{Text: "run began", Style: console.Dim}
 	case engine.RunPaused:
-		return FactLine{Text: PausedWords(f), Style: console.Yellow, Key: true}, true
+		return FactLine{Text: PausedWords(f), Style: console.Yellow, Key: true}
 	case engine.RunResumed:
-		return FactLine{Text: "resumed" + Who(f.By), Style: console.Bold, Key: true}, true
+		return FactLine{Text: "resumed" + Who(f.By), Style: console.Bold, Key: true}
 	case engine.RunEnded:
 		_, style := Mark(f.Phase)
 		words := Because("run "+f.Phase+Who(f.By), f.Why)
@@ -103,34 +113,33 @@ func sayRun(f engine.Fact) (FactLine, bool) {
 		} else if f.Cause == engine.CausePerson {
 			words = Because("run "+f.Phase, f.Why)
 		}
-		return FactLine{Text: words, Style: style, Key: true}, true
+		return FactLine{Text: words, Style: style, Key: true}
 	case engine.RunReopened:
-		return FactLine{Text: "continued" + Who(f.By), Style: console.Bold, Key: true}, true
+		return FactLine{Text: "continued" + Who(f.By), Style: console.Bold, Key: true}
 	case engine.NoteTaken:
 		return FactLine{Step: f.Step, Text: fmt.Sprintf("note %d%s: %s", f.N, Who(&f.By), f.Text), Style: console.Bold,
-			Key: true}, true
+			Key: true}
 	case engine.BudgetNeared:
-		return FactLine{Text: Because("a budget is nearly used up", f.Text), Style: console.Yellow, Key: true}, true
+		return FactLine{Text: Because("a budget is nearly used up", f.Text), Style: console.Yellow, Key: true}
 	case engine.BudgetLifted:
-		return FactLine{Text: "the day's budget was changed: waiting launches continue", Style: console.Dim, Key: true}, true
+		return FactLine{Text: "the day's budget was changed: waiting launches continue", Style: console.Dim, Key: true}
 	case engine.RunForgotten:
-		return FactLine{Text: "removed from the list of runs; the journal keeps it", Style: console.Dim, Key: true}, true
+		return FactLine{Text: "removed from the list of runs; the journal keeps it", Style: console.Dim, Key: true}
 	}
-	return FactLine{}, false
+	return FactLine{}
 }
 
-func sayStep(f engine.Fact) (FactLine, bool) {
+func sayStep(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.NeedsMet:
-		return FactLine{Step: f.Step, Text: "its needs are met: " + strings.Join(f.Pins, ", ")}, true
+		return FactLine{Step: f.Step, Text: "its needs are met: " + strings.Join(f.Pins, ", ")}
 	case engine.StepStarted:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "is due" + inTree(f.Worktree),
-			Style: console.Dim}, true
+		return FactLine{Step: f.Step, n: f.N, Text: "is due" + inTree(f.Worktree), Style: console.Dim}
 	case engine.StepSkipped:
-		return FactLine{Step: f.Step, Text: "skipped: `when` is false: " + f.When, Key: true}, true
+		return FactLine{Step: f.Step, Text: "skipped: `when` is false: " + f.When, Key: true}
 	case engine.StepLaunched:
-		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N),
-			Text: "launched, until " + Clock(f.Deadline) + " at the latest", Style: console.Blue, Key: true}
+		s := FactLine{Step: f.Step, n: f.N, Text: "launched, until " + Clock(f.Deadline) + " at the latest",
+			Style: console.Blue, Key: true}
 		if f.Person {
 			s.Text, s.Style, s.Key = fmt.Sprintf("launch %d is the person's", f.K), console.Dim, false
 		} else if f.Offered {
@@ -138,53 +147,41 @@ func sayStep(f engine.Fact) (FactLine, bool) {
 		} else if f.K > 1 {
 			s.Text = fmt.Sprintf("launched again (%d)", f.K)
 		}
-		return s, true
+		return s
 	case engine.StepClaimed:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "taken" + Who(&f.By), Key: true}, true
+		return FactLine{Step: f.Step, n: f.N, Text: "taken" + Who(&f.By), Key: true}
 	case engine.GraceBegan:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N),
-			Text: "ended without its signal; it may still come" + until(f.Until), Style: console.Yellow}, true
+		return FactLine{Step: f.Step, n: f.N, Text: "ended without its signal; it may still come" + until(f.Until),
+			Style: console.Yellow}
 	case engine.StepSignalled:
-		return saySignal(f), true
+		return saySignal(f)
 	case engine.StepHeld:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "taken over" + Who(&f.By),
-			Style: console.Yellow, Key: true}, true
+		return FactLine{Step: f.Step, n: f.N, Text: "taken over" + Who(&f.By), Style: console.Yellow, Key: true}
 	case engine.StepHandedBack:
-		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "handed back" + Who(&f.By), Style: console.Bold,
-			Key: true}
+		s := FactLine{Step: f.Step, n: f.N, Text: "handed back" + Who(&f.By), Style: console.Bold, Key: true}
 		if f.Done {
 			s.Text = "handed back as done" + Who(&f.By)
 		}
-		return s, true
+		return s
 	case engine.StepRelaunched:
-		if f.Class == "takeover" {
-			return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N),
-				Text: "its agent has ended; it is launched again when it is handed back", Style: console.Dim}, true
-		}
-		again := "to be launched again"
-		if f.Class == engine.ClassInfrastructure { // which counts as a restart
-			again += " (" + f.Class + ")"
-		}
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: Because(again, f.Why) + notBefore(f.NotBefore),
-			Style: console.Yellow, Key: true}, true
+		return sayRelaunched(f)
 	case engine.WorkLost:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N),
-			Text: Because("to be launched again", f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
+		return FactLine{Step: f.Step, n: f.N, Text: Because("to be launched again", f.Why) + notBefore(f.NotBefore),
+			Style: console.Yellow, Key: true}
 	case engine.Checked:
-		return sayCheck(f), true
+		return sayCheck(f)
 	case engine.StepPassed:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "passed → " + strings.Join(f.To, ", "),
-			Style: console.Green, Key: true}, true
+		return FactLine{Step: f.Step, n: f.N, Text: "passed → " + strings.Join(f.To, ", "), Style: console.Green, Key: true}
 	case engine.StepRouted:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "sent on → " + f.To, Key: true}, true
+		return FactLine{Step: f.Step, n: f.N, Text: "sent on → " + f.To, Key: true}
 	case engine.StepSuperseded:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: Because("undone", f.Why), Style: console.Dim}, true
+		return FactLine{Step: f.Step, n: f.N, Text: Because("undone", f.Why), Style: console.Dim}
 	case engine.WorkSent:
-		return FactLine{Step: f.Step, Text: "the work was sent here from " + f.From, Key: true}, true
+		return FactLine{Step: f.Step, Text: "the work was sent here from " + f.From, Key: true}
 	case engine.WorkUnsent:
-		return FactLine{Step: f.Step, Text: "the transfer of work to this step was undone", Style: console.Dim}, true
+		return FactLine{Step: f.Step, Text: "the transfer of work to this step was undone", Style: console.Dim}
 	}
-	return FactLine{}, false
+	return FactLine{}
 }
 
 func inTree(tree string) string {
@@ -202,7 +199,7 @@ func notBefore(t time.Time) string {
 }
 
 func saySignal(f engine.StepSignalled) FactLine {
-	s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: f.Status, Key: true}
+	s := FactLine{Step: f.Step, n: f.N, Text: f.Status, Key: true}
 	if OwnWord(f.Via, f.Broken) {
 		s.Text = "says " + f.Status
 		if f.Via != "" {
@@ -219,8 +216,21 @@ func saySignal(f engine.StepSignalled) FactLine {
 	return s
 }
 
+func sayRelaunched(f engine.StepRelaunched) FactLine {
+	again := "to be launched again"
+	switch f.Class {
+	case "takeover":
+		return FactLine{Step: f.Step, n: f.N, Text: "its agent has ended; it is launched again when it is handed back",
+			Style: console.Dim}
+	case engine.ClassInfrastructure: // which counts as a restart
+		again += " (" + f.Class + ")"
+	}
+	return FactLine{Step: f.Step, n: f.N, Text: Because(again, f.Why) + notBefore(f.NotBefore), Style: console.Yellow,
+		Key: true}
+}
+
 func sayCheck(f engine.Checked) FactLine {
-	s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "outputs and criterion hold", Style: console.Green}
+	s := FactLine{Step: f.Step, n: f.N, Text: "outputs and criterion hold", Style: console.Green}
 	switch {
 	case f.Broken != "":
 		s.Text, s.Style, s.Key = "could not be checked: "+f.Broken, console.Yellow, true
@@ -235,36 +245,33 @@ func sayCheck(f engine.Checked) FactLine {
 	return s
 }
 
-func sayProcess(f engine.Fact) (FactLine, bool) {
+func sayProcess(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.StopOrdered:
-		return FactLine{Subject: shortKey(f.Key), Text: Because("is being stopped", f.Why), Style: console.Yellow,
-			Key: true}, true
+		return FactLine{Subject: shortKey(f.Key), Text: Because("is being stopped", f.Why), Style: console.Yellow, Key: true}
 	case engine.ProcessGone:
-		return FactLine{Subject: shortKey(f.Key), Text: "process gone: " + exitWords(f.Exit), Style: console.Dim}, true
+		return FactLine{Subject: shortKey(f.Key), Text: "process gone: " + exitWords(f.Exit), Style: console.Dim}
 	case engine.UsageCounted:
-		return FactLine{Subject: shortKey(f.Key), Text: "has used " + UsageWords(f.Usage) + " so far",
-			Style: console.Dim}, true
+		return FactLine{Subject: shortKey(f.Key), Text: "has used " + UsageWords(f.Usage) + " so far", Style: console.Dim}
 	case engine.CheckStarted:
-		return FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "outputs and criterion are being checked",
-			Style: console.Dim}, true
+		return FactLine{Step: f.Step, n: f.N, Text: "outputs and criterion are being checked", Style: console.Dim}
 	case engine.HookStarted:
-		return FactLine{Step: f.Step, Text: "hook runs", Style: console.Dim}, true
+		return FactLine{Step: f.Step, Text: "hook runs", Style: console.Dim}
 	case engine.ClockHeld:
 		return FactLine{Subject: shortKey(f.Key),
 			Text: "waits until another agent has ended (max_agents); its time-out has not begun", Style: console.Yellow,
-			Key: true}, true
+			Key: true}
 	case engine.ClockBegun:
 		return FactLine{Subject: shortKey(f.Key), Text: "its turn has come; time-out at " + Clock(f.Deadline),
-			Style: console.Dim}, true
+			Style: console.Dim}
 	case engine.ClockShifted:
 		return FactLine{Style: console.Yellow,
-			Text: "another machine decides, by a clock that differs by " + f.By.String() + ": all times of the run moved"}, true
+			Text: "another machine decides, by a clock that differs by " + f.By.String() + ": all times of the run moved"}
 	case engine.DeadlineMoved:
-		return FactLine{Step: f.Step, Gate: f.Gate, Subject: f.Step + f.Gate,
-			Text: Because("deadline moved to "+Clock(f.To), f.Why), Style: console.Yellow}, true
+		return FactLine{Step: f.Step, Gate: f.Gate, Text: Because("deadline moved to "+Clock(f.To), f.Why),
+			Style: console.Yellow}
 	}
-	return FactLine{}, false
+	return FactLine{}
 }
 
 func shortKey(key string) string {
@@ -291,118 +298,35 @@ func exitWords(e engine.Exit) string {
 }
 
 // sayRepo returns the words for facts of no step and no gate.
-func sayRepo(f engine.Fact) (FactLine, bool) {
+func sayRepo(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.SettingsTaken:
-		return FactLine{Text: "settings taken", Style: console.Dim}, true
+		return FactLine{Text: "settings taken", Style: console.Dim}
 	case engine.AdvanceOwed:
-		return FactLine{Text: fmt.Sprintf("the work of %s will go onto its branch", Attempt(f.Step, f.N)),
-			Style: console.Dim}, true
+		return FactLine{Text: fmt.Sprintf("the work of %s will go onto its branch", Attempt(f.Step, f.N)), Style: console.Dim}
 	case engine.RewindOwed:
 		return FactLine{Text: fmt.Sprintf("the work of %s will be taken off its branch", Attempt(f.Step, f.N)),
-			Style: console.Dim}, true
+			Style: console.Dim}
 	case engine.LandingOwed:
-		return FactLine{Text: "its work will be landed", Style: console.Dim}, true
+		return FactLine{Text: "its work will be landed", Style: console.Dim}
 	case engine.WriteDone:
-		return FactLine{Text: Because("written: "+f.ID, f.Why), Style: console.Dim}, true
+		return FactLine{Text: Because("written: "+f.ID, f.Why), Style: console.Dim}
 	case engine.DayBudgetNeared:
-		return FactLine{Text: Because("the day's budget is nearly used up", f.Text), Style: console.Yellow, Key: true}, true
+		return FactLine{Text: Because("the day's budget is nearly used up", f.Text), Style: console.Yellow, Key: true}
 	case engine.FileTaken:
 		if f.Move.Why != "" {
-			return FactLine{Text: "file " + f.Move.Name + " rejected: " + f.Move.Why, Style: console.Yellow, Key: true}, true
+			return FactLine{Text: "file " + f.Move.Name + " rejected: " + f.Move.Why, Style: console.Yellow, Key: true}
 		}
-		return FactLine{Text: "file " + f.Move.Name + " taken in", Style: console.Dim}, true
+		return FactLine{Text: "file " + f.Move.Name + " taken in", Style: console.Dim}
 	case engine.FileGone:
-		return FactLine{Text: "file moved out of the inbox", Style: console.Dim}, true
+		return FactLine{Text: "file moved out of the inbox", Style: console.Dim}
 	case engine.NoticeOwed:
-		return FactLine{Gate: f.Notice.Gate, Subject: f.Notice.Gate,
-			Text: Because("a notice is due ("+f.Notice.Kind+")", f.Notice.Text), Style: console.Dim}, true
+		return FactLine{Gate: f.Notice.Gate, Text: Because("a notice is due ("+f.Notice.Kind+")", f.Notice.Text),
+			Style: console.Dim}
 	case engine.NoticeTried:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: Because("notice sent", strings.Join(f.Results, ", ")),
-			Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Text: Because("notice sent", strings.Join(f.Results, ", ")), Style: console.Dim}
 	case engine.Ignored:
-		return FactLine{Text: Because("ignored: "+asked(f.What)+Who(f.Who), f.Why), Style: console.Yellow, Key: true}, true
+		return FactLine{Text: Because("ignored: "+asked(f.What)+Who(f.Who), f.Why), Style: console.Yellow, Key: true}
 	}
-	return FactLine{}, false
+	return FactLine{}
 }
-
-// FactRun returns the run of a line of the journal.
-func FactRun(l daemon.Line) string {
-	var head struct {
-		Run string `json:"run"`
-	}
-	if json.Unmarshal(l.Fact, &head) != nil {
-		return ""
-	}
-	return head.Run
-}
-
-// Line formats a fact for a person on one line, cut at the terminal's width: time, run (unless known), subject, words.
-func Line(c *console.Console, l daemon.Line, s FactLine, withRun bool) string {
-	head, words := LineParts(l, s, withRun)
-	return console.Clip(c.Paint(console.Dim, head)+c.Paint(s.Style, words), c.Width())
-}
-
-// LineParts returns the time, run and subject of a fact's line, and its words.
-func LineParts(l daemon.Line, s FactLine, withRun bool) (head, words string) {
-	run, subject := whereOf(l, s, withRun)
-	if run != "" {
-		run += "  "
-	}
-	return Clock(l.At) + "  " + run + console.Pad(subject, subjectLeast) + "  ", s.Text
-}
-
-// Log formats facts, one after another, for the terminal; the zero value is ready. Words that do not fit are wrapped.
-type Log struct {
-	WithRun bool
-	run     int // the widest run so far
-	subject int // the widest step or gate so far, in a terminal
-}
-
-// Lines returns a fact in lines that fit the terminal.
-func (g *Log) Lines(c *console.Console, l daemon.Line, s FactLine) []string {
-	cells := factCells(l, s, g.WithRun)
-	if c.Width() > 0 {
-		g.run = max(g.run, min(cells[1].Width(), runMost))
-		g.subject = max(g.subject, min(cells[2].Width(), subjectMost))
-	}
-	t := &console.Table{Columns: []console.Column{
-		{}, {Least: g.run, Most: runMost}, {Least: max(g.subject, subjectLeast), Most: subjectMost}, {Fit: console.Wrapped}}}
-	t.Row(cells...)
-	return c.TableRows(t, c.Width())[0]
-}
-
-func factCells(l daemon.Line, s FactLine, withRun bool) []console.Cell {
-	run, subject := whereOf(l, s, withRun)
-	return []console.Cell{
-		console.Styled(Clock(l.At), console.Dim), console.Styled(run, console.Dim),
-		console.Styled(subject, console.Dim), console.Styled(s.Text, s.Style)}
-}
-
-// whereOf returns the run of a fact, if it is to be named, and its step or gate.
-func whereOf(l daemon.Line, s FactLine, withRun bool) (run, subject string) {
-	if withRun {
-		return text.Line(FactRun(l)), text.Line(s.Subject)
-	}
-	// of a child run, beside its parent's
-	return "", text.Line(strings.TrimSpace(childName(FactRun(l)) + " " + s.Subject))
-}
-
-// Said returns facts that a command has brought about in lines that fit the terminal: subject and words.
-func Said(c *console.Console, facts []FactLine) (out []string) {
-	t := &console.Table{Columns: []console.Column{{Least: subjectLeast, Most: subjectMost}, {Fit: console.Wrapped}}}
-	for _, f := range facts {
-		t.Row(console.Styled(text.Line(f.Subject), console.Dim), console.Styled(f.Text, f.Style))
-	}
-	for _, lines := range c.TableRows(t, c.Width()) {
-		out = append(out, lines...)
-	}
-	return out
-}
-
-// Limits of the columns of runs, and of steps and gates, in a log.
-const (
-	runMost      = 24
-	subjectLeast = 12
-	subjectMost  = 30
-)

@@ -13,17 +13,15 @@ import (
 )
 
 // sayGate returns the words for facts of a gate without a person.
-func sayGate(f engine.Fact) (FactLine, bool) {
+func sayGate(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.RoundOpened:
-		return FactLine{Gate: f.Gate, Step: f.Step, Subject: Round(f.Gate, f.N),
-			Text: fmt.Sprintf("opened over %s (%s)", Attempt(f.Step, f.Attempt), f.Level), Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Step: f.Step, n: f.N,
+			Text: fmt.Sprintf("opened over %s (%s)", Attempt(f.Step, f.Attempt), f.Level), Style: console.Dim}
 	case engine.ReviewStarted:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "reviewer launched", Style: console.Blue,
-			Key: true}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: "reviewer launched", Style: console.Blue, Key: true}
 	case engine.Judged:
-		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Judge(f.ByKind) + ": " + f.Outcome,
-			Style: console.Green}
+		s := FactLine{Gate: f.Gate, n: f.N, Text: Judge(f.ByKind) + ": " + f.Outcome, Style: console.Green}
 		if f.Word != "" && f.Word != f.Outcome {
 			s.Text += " (it said: " + f.Word + ")"
 		}
@@ -35,64 +33,57 @@ func sayGate(f engine.Fact) (FactLine, bool) {
 		}
 		s.Text = Because(s.Text, f.Feedback)
 		s.Key = f.ByKind != "step" || f.Outcome != engine.OutcomePass // the step itself says so
-		return s, true
+		return s
 	case engine.Inconclusive:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N),
-			Text: Because("review inconclusive", f.Why) + notBefore(f.NotBefore), Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: Because("review inconclusive", f.Why) + notBefore(f.NotBefore),
+			Style: console.Yellow, Key: true}
 	case engine.Agreed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "reviewer agrees; you are notified",
-			Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: "reviewer agrees; you are notified", Style: console.Dim}
 	case engine.WindowOpened:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N),
-			Text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + f.Gate, Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + f.Gate,
+			Style: console.Yellow, Key: true}
 	case engine.GateFailed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("failure %d counted", f.Count),
-			Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: fmt.Sprintf("failure %d counted", f.Count), Style: console.Dim}
 	case engine.RouteCounted:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: fmt.Sprintf("%s %d counted", f.Route, f.Count),
-			Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: fmt.Sprintf("%s %d counted", f.Route, f.Count), Style: console.Dim}
 	case engine.RetryContextOwed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "the reason is written to " + f.Path, Key: true},
-			true
+		return FactLine{Gate: f.Gate, n: f.N, Text: "the reason is written to " + f.Path, Key: true}
 	case engine.OutputsOwed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "its outputs will be written",
-			Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: "its outputs will be written", Style: console.Dim}
 	case engine.ExhaustedTo:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its failures are used up → " + f.To + " (on_exhausted)",
-			Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, Text: "its failures are used up → " + f.To + " (on_exhausted)", Style: console.Yellow,
+			Key: true}
 	case engine.CountRenewed:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts restart: the step of on_exhausted has passed",
-			Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Text: "its counts restart: the step of on_exhausted has passed", Style: console.Dim}
 	case engine.CountReset:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "its counts restart", Style: console.Dim, Key: true}, true
+		return FactLine{Gate: f.Gate, Text: "its counts restart", Style: console.Dim, Key: true}
 	}
-	return FactLine{}, false
+	return FactLine{}
 }
 
 // sayHuman returns the words for what asks a person, and for ends of rounds.
-func sayHuman(f engine.Fact) (FactLine, bool) {
+func sayHuman(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.HumanAsked:
-		s := FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N),
-			Text: "asks you (" + Why(f.Why) + "): sluice show " + f.Gate, Style: console.Yellow, Key: true}
+		s := FactLine{Gate: f.Gate, n: f.N, Text: "asks you (" + Why(f.Why) + "): sluice show " + f.Gate,
+			Style: console.Yellow, Key: true}
 		if f.Forced {
 			s.Text += "; it asks you for the rest of the run"
 		}
-		return s, true
+		return s
 	case engine.Reminded:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: "still asks you: sluice show " + f.Gate,
-			Style: console.Yellow, Key: true}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: "still asks you: sluice show " + f.Gate, Style: console.Yellow, Key: true}
 	case engine.SignatureUsed:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N),
-			Text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key), Style: console.Dim, Key: true}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key),
+			Style: console.Dim, Key: true}
 	case engine.RoundPassed:
 		by := "passed by " + By(f.ByKind, f.By)
 		if gave := form.Shown(f.Answer); gave != "" {
 			by += " with " + gave
 		}
 		why := cmp.Or(f.Feedback, f.Text)
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(by, why), Style: console.Green,
-			Key: f.ByKind != "step"}, true // the step itself says so
+		return FactLine{Gate: f.Gate, n: f.N, Text: Because(by, why), Style: console.Green,
+			Key: f.ByKind != "step"} // the step itself says so
 	case engine.RoundFailed:
 		what := Failed(f.Outcome, f.Veto) + " by " + By(f.ByKind, f.By) + " → " + f.To
 		if n := len(findings.List(f.Findings)); n > 0 {
@@ -104,8 +95,7 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 		if f.Forced {
 			what += " (its failures are used up: from here on the gate asks you)"
 		}
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(what, f.Feedback), Style: console.Red,
-			Key: true}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: Because(what, f.Feedback), Style: console.Red, Key: true}
 	case engine.RoundRouted:
 		what := f.Outcome + " by " + By(f.ByKind, f.By) + " → " + f.To
 		if f.Times > 1 {
@@ -117,13 +107,11 @@ func sayHuman(f engine.Fact) (FactLine, bool) {
 		if f.Forced {
 			what += " (this route is used up: from here on the gate asks you)"
 		}
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because(what, f.Feedback), Style: console.Yellow,
-			Key: true}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: Because(what, f.Feedback), Style: console.Yellow, Key: true}
 	case engine.RoundVoided:
-		return FactLine{Gate: f.Gate, Subject: Round(f.Gate, f.N), Text: Because("void", f.Why), Style: console.Yellow,
-			Key: true}, true
+		return FactLine{Gate: f.Gate, n: f.N, Text: Because("void", f.Why), Style: console.Yellow, Key: true}
 	}
-	return FactLine{}, false
+	return FactLine{}
 }
 
 // Failed returns how a round did not pass, as it stands before who decided it.

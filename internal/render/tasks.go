@@ -10,45 +10,43 @@ import (
 	"sluice/internal/text"
 )
 
-func sayTasks(f engine.Fact) (FactLine, bool) {
+func sayTasks(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.ListBegan:
-		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Text: "the tasks of " + f.Path, Key: true}
+		s := FactLine{Step: f.Step, n: f.N, Text: "the tasks of " + f.Path, Key: true}
 		if f.Keep {
 			s.Text = "continues the tasks of " + f.Path
 		}
 		s.Text = Because(s.Text+addedWords(f.Added), f.Why)
-		return s, true
+		return s
 	case engine.TasksLooked:
-		return FactLine{Step: f.Step, Text: "the task file is unchanged", Style: console.Dim}, true
+		return FactLine{Step: f.Step, Text: "the task file is unchanged", Style: console.Dim}
 	case engine.TasksRead:
-		return sayRead(f), true
+		return sayRead(f)
 	case engine.TasksWriteOwed:
-		return FactLine{Step: f.Step, Text: "the task file will be written", Style: console.Dim}, true
+		return FactLine{Step: f.Step, Text: "the task file will be written", Style: console.Dim}
 	case engine.TasksWritten:
-		return FactLine{Step: f.Step, Text: Because("the task file was written", f.Why), Style: console.Dim}, true
+		return FactLine{Step: f.Step, Text: Because("the task file was written", f.Why), Style: console.Dim}
 	case engine.TaskEnded:
-		return sayTaskEnded(f), true
+		return sayTaskEnded(f)
 	case engine.TaskLeft:
-		return FactLine{Step: f.Step, Subject: f.Task, Text: "its hook has ended", Style: console.Dim}, true
+		return FactLine{Step: f.Step, Subject: f.Task, Text: "its hook has ended", Style: console.Dim}
 	case engine.TasksAdded:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: "the gate" + addedWords(f.Added), Key: true}, true
+		return FactLine{Gate: f.Gate, Text: "the gate" + addedWords(f.Added), Key: true}
 	case engine.ListSent:
-		s := FactLine{Step: f.Step, Subject: Attempt(f.Step, f.N), Style: console.Yellow, Key: true,
-			Text: Because("the list goes to "+f.To, f.Text)}
+		s := FactLine{Step: f.Step, n: f.N, Style: console.Yellow, Key: true, Text: Because("the list goes to "+f.To, f.Text)}
 		if f.Task != "" {
 			s.Text = Because("the list goes to "+f.To+", as "+f.Task+" has used its tries", f.Text)
 		}
-		return s, true
+		return s
 	case engine.ListUnsent:
-		return FactLine{Text: "the step that the list went to is undone", Style: console.Dim}, true
+		return FactLine{Text: "the step that the list went to is undone", Style: console.Dim}
 	case engine.ListSentBack:
-		return FactLine{Gate: f.Gate, Subject: f.Gate, Text: Because("the list is sent back", f.Feedback),
-			Style: console.Dim}, true
+		return FactLine{Gate: f.Gate, Text: Because("the list is sent back", f.Feedback), Style: console.Dim}
 	case engine.FeedbackTaken:
-		return FactLine{Text: "the list takes up the findings" + addedWords(f.Added), Style: console.Dim}, true
+		return FactLine{Text: "the list takes up the findings" + addedWords(f.Added), Style: console.Dim}
 	}
-	return FactLine{}, false
+	return FactLine{}
 }
 
 // childName returns what follows the top run in a child run's id: its tasks and tries.
