@@ -60,18 +60,15 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 		return err
 	}
 	tell(bad)
-	before := len(all)
-	tell(workflows.SettingsFaults(&a.Console, files))
-	settingsFaults := len(all) - before
+	settings := workflows.SettingsFaults(&a.Console, files)
+	tell(settings)
 	if every {
 		tell(workflows.StrayStubs(files))
 	}
 	notes := agentNotes(&a.Console, files)
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
-		for _, x := range specs.Notes(f) {
-			notes = append(notes, workflows.Line{File: layout.ShortPath(x.File), Line: x.Line, Col: x.Col, Message: x.Message})
-		}
+		notes = append(notes, workflows.LinesOf(specs.Notes(f))...)
 		notes = append(notes, workflows.UnjudgedNotes(f, spec)...)
 		faults = append(faults, workflows.StubFaults(f, spec)...)
 		for _, x := range workflows.PromptFaults(&a.Console, f, spec) {
@@ -80,22 +77,14 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 				faults = append(faults, x)
 			}
 		}
-		for _, x := range faults {
-			all = append(all, workflows.Line{File: layout.ShortPath(x.File), Line: x.Line, Col: x.Col, Message: x.Message})
-		}
-		if a.JSON {
-			continue
-		}
-		for _, x := range faults {
-			a.Print("%s:%d:%d: %s", layout.ShortPath(x.File), x.Line, x.Col, clean(x.Message))
-		}
-		if len(faults) == 0 {
+		tell(workflows.LinesOf(faults))
+		if len(faults) == 0 && !a.JSON {
 			a.Print("%s %s: %s, %s", a.Paint(console.Green, "ok"), layout.ShortPath(f), plural(len(spec.Steps), "step"),
 				plural(gatesOf(spec), "gate"))
 		}
 	}
-	for _, x := range notes {
-		if !a.JSON {
+	if !a.JSON {
+		for _, x := range notes {
 			a.Marked("note", x.String())
 		}
 	}
@@ -106,7 +95,7 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 		}
 	} else if len(all) > 0 {
 		where := plural(len(files)+len(taskFiles), "file")
-		if settingsFaults > 0 {
+		if len(settings) > 0 {
 			where += " and the settings"
 		}
 		a.Note("%s in %s", plural(len(all), "fault"), where)

@@ -39,10 +39,18 @@ func (f Line) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, text.Line(f.Message))
 }
 
+// LinesOf returns faults of specs as lines.
+func LinesOf(faults []specs.Fault) (out []Line) {
+	for _, f := range faults {
+		out = append(out, Line{layout.ShortPath(f.File), f.Line, f.Col, f.Message})
+	}
+	return out
+}
+
 // printFaults prints faults as `sluice validate` does.
 func printFaults(con *console.Console, faults []specs.Fault) {
-	for _, f := range faults {
-		fmt.Fprintln(con.Err, Line{layout.ShortPath(f.File), f.Line, f.Col, f.Message})
+	for _, l := range LinesOf(faults) {
+		fmt.Fprintln(con.Err, l)
 	}
 }
 
