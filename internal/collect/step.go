@@ -182,45 +182,33 @@ func (co *Collector) StepPrompt(ctx context.Context, j job.Job, st *engine.Step,
 	}
 	box, _ := co.launches.Box()
 	in := prompt.StepInput{
-		OwnGit:    (box != nil || w.Afar) && b.Top != "" && co.opt.Git.Checkout() && !j.Offers(st) && b.Look == "",
-		Looks:     b.Look,
-		Conflicts: b.Conflicts,
-		Role:      w.Role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
-		Step: st.ID, Name: st.Name, Attempt: j.Attempt.N, Task: task, Values: values,
-		ContextFiles: co.ContextFiles(j.Spec, st, b.Dir),
-		Outputs:      made, Criteria: st.Criteria, Retry: co.RetryFiles(j, st.ID, b.Dir),
-		Sent: SentOf(j, func(q job.Sent) bool { return j.Spec.Concerns(st.ID, q.Step, q.To) }), Schema: st.Answer,
-		Answer: answer,
+		OwnGit: (box != nil || w.Afar) && b.Top != "" && co.opt.Git.Checkout() && !j.Offers(st) && b.Look == "",
+		Looks:  b.Look, Conflicts: b.Conflicts, Role: w.Role, Template: template, Workflow: j.RunInfo.Workflow,
+		Description: j.Spec.Description, Run: j.Run, Step: st.ID, Name: st.Name, Attempt: j.Attempt.N, Task: task,
+		Values: values, ContextFiles: co.ContextFiles(j.Spec, st, b.Dir), Outputs: made, Criteria: st.Criteria,
+		Retry:  co.RetryFiles(j, st.ID, b.Dir),
+		Sent:   SentOf(j, func(q job.Sent) bool { return j.Spec.Concerns(st.ID, q.Step, q.To) }),
+		Schema: st.Answer, Answer: answer,
 		Signal: prompt.SignalInput{Signal: st.Signal, Path: co.SignalTold(j, st), Branch: b.Branch, Offered: j.Offers(st)},
 	}
 	for _, f := range found {
 		in.Inputs = append(in.Inputs, prompt.Input{Path: f, There: true})
 	}
-	if c := j.RunInfo.Child; c != nil && c.Task != "" {
-		in.Notes = append(in.Notes,
-			prompt.Note{From: fmt.Sprintf("Your task: %s, as it is in the task file", c.Task), Text: tasks.Shown(c.Body)})
+	note := func(when bool, from, text string) {
+		if when {
+			in.Notes = append(in.Notes, prompt.Note{From: from, Text: text})
+		}
 	}
-	if b.Aside != "" {
-		in.Notes = append(in.Notes,
-			prompt.Note{From: "Work that did not pass",
-				Text: fmt.Sprintf("It is not in your folder. `git show --stat %[1]s` and `git diff HEAD %[1]s` show it.", b.Aside)})
+	if c := j.RunInfo.Child; c != nil {
+		note(c.Task != "", fmt.Sprintf("Your task: %s, as it is in the task file", c.Task), tasks.Shown(c.Body))
 	}
-	if why := j.RunInfo.FileWhy; why != "" {
-		in.Notes = append(in.Notes, prompt.Note{From: "What is wrong with the task file", Text: why})
-	}
-	if len(j.RunInfo.Tried) > 0 {
-		in.Notes = append(in.Notes,
-			prompt.Note{From: "How the earlier tries at this task went", Text: strings.Join(j.RunInfo.Tried, "\n\n")})
-	}
-	if files := co.TriedFiles(j, b.Dir); len(files) > 0 {
-		in.Notes = append(in.Notes,
-			prompt.Note{From: "What was found wrong in the earlier tries, in files, oldest first",
-				Text: strings.Join(files, "\n")})
-	}
-	if len(j.Earlier) > 0 {
-		in.Notes = append(in.Notes,
-			prompt.Note{From: "How this step's earlier attempts went", Text: strings.Join(j.Earlier, "\n")})
-	}
+	note(b.Aside != "", "Work that did not pass",
+		fmt.Sprintf("It is not in your folder. `git show --stat %[1]s` and `git diff HEAD %[1]s` show it.", b.Aside))
+	note(j.RunInfo.FileWhy != "", "What is wrong with the task file", j.RunInfo.FileWhy)
+	note(len(j.RunInfo.Tried) > 0, "How the earlier tries at this task went", strings.Join(j.RunInfo.Tried, "\n\n"))
+	files := co.TriedFiles(j, b.Dir)
+	note(len(files) > 0, "What was found wrong in the earlier tries, in files, oldest first", strings.Join(files, "\n"))
+	note(len(j.Earlier) > 0, "How this step's earlier attempts went", strings.Join(j.Earlier, "\n"))
 	for _, n := range j.Notes {
 		in.Words = append(in.Words,
 			prompt.Note{From: fmt.Sprintf("%s, %s", n.By.Who, n.At.Local().Format(time.DateTime)), Text: n.Text})
