@@ -160,18 +160,14 @@ func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.P
 	case st.Answer == nil:
 		part.Keep = part.Answer != nil
 	}
-	switch st.Signal.Type {
-	case engine.SignalCommit, engine.SignalPull:
-		if part.Signal == engine.StatusDone && st.Signal.Type == engine.SignalCommit {
-			part.Commit = label + "\n\n" + st.Signal.Value
-		}
-		if saysNotDone(part) && part.Exit == 0 {
-			part = inAnswer(part, st.Answer)
+	by := st.Signal.Type
+	if by == engine.SignalCommit && part.Signal == engine.StatusDone {
+		part.Commit = label + "\n\n" + st.Signal.Value
+	}
+	if by != engine.SignalFile && saysNotDone(part) && part.Exit == 0 {
+		part = inAnswer(part, st.Answer)
+		if by != engine.SignalExit {
 			part.Exit = 0 // another code would be a crash; without its commit it has failed
-		}
-	case engine.SignalExit:
-		if saysNotDone(part) && part.Exit == 0 {
-			part = inAnswer(part, st.Answer)
 		}
 	}
 	return part, nil
