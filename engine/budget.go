@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -109,17 +110,11 @@ func (d *budgeting) liftBudget() {
 
 // bound returns what one attempt, or one round's reviewer, of the role may cost; 0 means no limit.
 func (c Config) bound(role string) Usage {
-	out := c.role(role).Usage
-	if out.Tokens == 0 {
-		out.Tokens = c.Attempt.Tokens
-	}
-	if out.CostUSD == 0 {
-		out.CostUSD = c.Attempt.CostUSD
-	}
 	if role == "" {
 		return Usage{} // commands report no cost
 	}
-	return out
+	own := c.role(role).Usage
+	return Usage{Tokens: cmp.Or(own.Tokens, c.Attempt.Tokens), CostUSD: cmp.Or(own.CostUSD, c.Attempt.CostUSD)}
 }
 
 // Bound is a budget and its use.
@@ -266,9 +261,9 @@ func (d *running) overUsage(r *Run, w *Spec) bool {
 	}
 	key := ""
 	if m := r.UsageLimit.Tokens; m > 0 && r.Usage.Tokens >= m {
-		key = "max_tokens"
+		key = maxTokens
 	} else if m := r.UsageLimit.CostUSD; m > 0 && r.Usage.CostUSD >= m {
-		key = "max_cost_usd"
+		key = maxCost
 	}
 	if key == "" {
 		return false
