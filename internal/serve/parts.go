@@ -220,8 +220,7 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 			return workflows.Fired(p, workflow, vars)
 		},
 		Repo: filepath.Base(state), Journal: func() string { return journal.IDIn(state) },
-		Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld,
-	})
+		Sandbox: w.box, Hidden: w.hidden(), Unheld: w.unheld})
 	if err != nil {
 		return daemon.RepoOptions{}, nil, errors.Join(err, c.leave(), repo.Close())
 	}
@@ -246,10 +245,9 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	rescan := time.Duration(s.now().Rescan)
 	return traveling(c, world, repo, daemon.RepoOptions{
 		World: world, Compile: workspace.Compile, Config: s.engine, Changed: s.changed, Rescan: rescan, Rest: restOf(rescan),
-		Log: w.log, Version: w.Version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
-		Now: w.Console.Now, Pace: w.Timing.Pace, Spent: world.Spent, Today: world.Today,
-		Asked: world.Asked, Hear: world.Hear, Present: world.Present,
-	}), closeAll, nil
+		Log: w.log, Version: w.Version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm, Now: w.Console.Now,
+		Pace: w.Timing.Pace, Spent: world.Spent, Today: world.Today, Asked: world.Asked, Hear: world.Hear,
+		Present: world.Present}), closeAll, nil
 }
 
 // openGit opens the git of a repo for a process that works in it.

@@ -102,9 +102,8 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	sentinel, state, err := signals.ParseSentinel(f.Data)
 	if state == signals.Whole {
 		ev.Sentinel = &engine.Sentinel{Step: sentinel.Step, Status: sentinel.Status, Summary: sentinel.Summary,
-			Question: sentinel.Question,
-			Options:  sentinel.Options, Run: sentinel.Run, Attempt: sentinel.Attempt, Launch: sentinel.Launch,
-			Answer: sentinel.Answer}
+			Question: sentinel.Question, Options: sentinel.Options, Run: sentinel.Run, Attempt: sentinel.Attempt,
+			Launch: sentinel.Launch, Answer: sentinel.Answer}
 		switch {
 		case b.of != "": // its owner is known
 			ev.TokenOf = b.of
@@ -117,8 +116,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	human, hstate, herr := signals.ParseHuman(f.Name, f.Data)
 	if hstate == signals.Whole {
 		ev.Human = &engine.HumanSay{Text: human.Text, Round: human.Round, Run: human.Run, By: human.By, Gate: human.Gate,
-			Outcome: human.Outcome,
-			Answer:  human.Answer, Findings: human.Findings}
+			Outcome: human.Outcome, Answer: human.Answer, Findings: human.Findings}
 		if approval.Looks(f.Data) {
 			s.signed(&ev, string(f.Data))
 		}
