@@ -142,37 +142,34 @@ func (p *parser) value() error {
 	return p.bad("want a value, found %q", p.data[p.at])
 }
 
-func (p *parser) deeper() error {
+func (p *parser) object() error {
+	seen := map[string]string{} // folded key -> key as written
+	return p.members('}', func() error {
+		if err := p.key(seen); err != nil {
+			return err
+		}
+		return p.value()
+	})
+}
+
+func (p *parser) list() error { return p.members(']', p.value) }
+
+// members reads an object or a list, from its opening bracket to its closing one.
+func (p *parser) members(closing byte, member func() error) error {
 	p.depth++
 	if p.depth > MaxDepth {
 		return p.bad("nested more than %d deep", MaxDepth)
 	}
 	p.at++
-	return nil
-}
-
-func (p *parser) object() error {
-	if err := p.deeper(); err != nil {
-		return err
-	}
-	seen := map[string]string{} // folded key -> key as written
-	for first := true; ; first = false {
+	p.space()
+	for more := p.at >= len(p.data) || p.data[p.at] != closing; more; {
 		p.space()
-		if first && p.at < len(p.data) && p.data[p.at] == '}' {
-			break
+		err := member()
+		if err == nil {
+			more, err = p.next(closing)
 		}
-		if err := p.key(seen); err != nil {
-			return err
-		}
-		if err := p.value(); err != nil {
-			return err
-		}
-		more, err := p.next('}')
 		if err != nil {
 			return err
-		}
-		if !more {
-			break
 		}
 	}
 	p.at++
@@ -229,31 +226,6 @@ func (p *parser) next(closing byte) (more bool, err error) {
 		return false, nil
 	}
 	return false, p.bad("want a comma or %q, found %q", closing, p.data[p.at])
-}
-
-func (p *parser) list() error {
-	if err := p.deeper(); err != nil {
-		return err
-	}
-	for first := true; ; first = false {
-		p.space()
-		if first && p.at < len(p.data) && p.data[p.at] == ']' {
-			break
-		}
-		if err := p.value(); err != nil {
-			return err
-		}
-		more, err := p.next(']')
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
-	}
-	p.at++
-	p.depth--
-	return nil
 }
 
 func (p *parser) word(want string) error {
