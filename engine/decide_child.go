@@ -159,7 +159,7 @@ func (d *listing) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 	blocked := r.Phase == RunFailed && r.EndCause == causeBlocked
 	bad := ""
 	if r.Phase == RunCompleted || blocked {
-		f.Added, bad = addable(l, answer, t.Depth+1)
+		f.Added, bad = addable(l, answer, "", t.Depth+1)
 		if len(f.Added) > 0 && t.Depth+1 > e.MaxDepth {
 			f.Added = nil
 			d.notice(Notice{ID: r.ID + ".deep", Kind: NoticeInfo, Run: o.ID, Step: st.ID,

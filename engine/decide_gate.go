@@ -156,7 +156,7 @@ func (d *judging) addTasks(r *Run, w *Spec, g *Gate, outcome string, j Judgement
 	if w.Step(g.Step).ForEach == nil || outcome == OutcomePass || r.List == nil || g.Reviewer.FromStep {
 		return
 	}
-	more, why := addable(r.List, j.Answer, 0)
+	more, why := addable(r.List, j.Answer, "", 0)
 	if why != "" {
 		d.notice(Notice{ID: fmt.Sprintf("%s/%s.tasks-%d", r.ID, g.ID, d.s.Clock), Kind: NoticeInfo, Run: r.ID, Gate: g.ID,
 			Text: "its new tasks were not added: " + why})

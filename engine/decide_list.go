@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -154,30 +155,24 @@ func (r *Run) makes(w *Spec, st *Step, file string, s *State) bool {
 
 // standIns returns the new tasks from the step that the list visited. They replace the task that it
 // went for, if any.
-func standIns(l *TaskList, answer json.RawMessage) ([]Task, string) {
-	t := l.Task(l.For)
-	base, depth, stand := "N", 0, ""
-	if t != nil {
-		base, depth, stand = t.ID, t.Depth+1, t.ID
-	}
-	more, why := newTasks(l, answer, base)
-	for i := range more {
-		more[i].Depth, more[i].For = depth, stand
-	}
-	if why == "" && len(more) > 0 {
-		why = tasksFault(l.with(more))
+func standIns(l *TaskList, answer json.RawMessage) (more []Task, why string) {
+	if t := l.Task(l.For); t != nil {
+		more, why = addable(l, answer, t.ID, t.Depth+1)
+	} else {
+		more, why = addable(l, answer, "", 0)
 	}
 	if why != "" {
-		return nil, "its new tasks were not added: " + why
+		why = "its new tasks were not added: " + why
 	}
-	return more, ""
+	return more, why
 }
 
-// addable returns an answer's new tasks, or why they cannot be added to the list.
-func addable(l *TaskList, answer json.RawMessage, depth int) ([]Task, string) {
-	more, why := newTasks(l, answer, "N")
+// addable returns an answer's new tasks, which stand for a task if it is not "", or why they cannot
+// be added to the list.
+func addable(l *TaskList, answer json.RawMessage, stand string, depth int) ([]Task, string) {
+	more, why := newTasks(l, answer, cmp.Or(stand, "N"))
 	for i := range more {
-		more[i].Depth = depth
+		more[i].Depth, more[i].For = depth, stand
 	}
 	if why == "" && len(more) > 0 {
 		why = tasksFault(l.with(more))

@@ -198,12 +198,11 @@ func (s *State) reindex(r *Run) {
 		holding, wanting, closing = holding || holds, wants, closes
 	}
 	x.pending.keep(r, &r.in.pending, r.Phase == RunPending)
-	if up := live || len(r.Procs) > 0; up != r.in.afoot {
-		if o := s.Parent(r); o != nil {
-			o.kids.change(r, up)
-		}
+	afoot := live || len(r.Procs) > 0
+	if o := s.Parent(r); o != nil && afoot != r.in.afoot {
+		o.kids.change(r, afoot)
 	}
-	x.afoot.keep(r, &r.in.afoot, live || len(r.Procs) > 0)
+	x.afoot.keep(r, &r.in.afoot, afoot)
 	x.holding.keep(r, &r.in.holding, holding)
 	x.wanting.keep(r, &r.in.wanting, wanting)
 	x.closing.keep(r, &r.in.closing, closing)

@@ -112,7 +112,7 @@ func mutantsOfJoins() []mutant {
 		{"a task's hook waits for a file that is none", "TasksRead.apply", "		l.Result = 0 // the file", "		_ = 0 // the file"},
 		{"a list goes to a step while its tasks run", "listing.workList", "		if s.alive == 0 {\n			d.sendList", "		if true {\n			d.sendList"},
 		{"a step that a list goes to gives new tries", "ListBegan.apply", "	if !f.Keep {\n		l.again(", "	if true {\n		l.again("},
-		{"new tasks of a task have depth 0", "listing.taskEnded", "f.Added, bad = addable(l, answer, t.Depth+1)", "f.Added, bad = addable(l, answer, 0)"},
+		{"new tasks of a task have depth 0", "listing.taskEnded", "f.Added, bad = addable(l, answer, \"\", t.Depth+1)", "f.Added, bad = addable(l, answer, \"\", 0)"},
 		{"a list goes to on_missing for ever", "listing.sendList", "e.OnMissing != \"\" && l.Missing < maxFileGoes", "e.OnMissing != \"\""},
 		{"a try that says blocked does not count", "TaskEnded.apply", "	if f.Tried {\n", "	if f.Tried && f.State != TaskBlocked {\n"},
 		{"every status in the file is taken", "listing.readTasks", "own: l.Made || !l.Taint,", "own: true,"},

@@ -234,14 +234,8 @@ func (s *State) lookable(r *Run, w *Spec, st *Step) []string {
 		}
 		pins = append(pins, fmt.Sprintf("%s/%s#%d", o.ID, n.Step, o.Current(n.Step).N))
 	}
-	if met := r.Met[st.ID]; len(met) == len(pins) {
-		same := true
-		for i := range met {
-			same = same && met[i] == pins[i]
-		}
-		if same {
-			return nil
-		}
+	if slices.Equal(r.Met[st.ID], pins) {
+		return nil
 	}
 	return pins
 }
