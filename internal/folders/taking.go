@@ -26,16 +26,11 @@ import (
 
 // Tip returns the last commit of an attempt's agent: what was received of a held launch, else HEAD.
 func (x *takings) Tip(o tree.Order, head string) (string, error) {
-	r, err := tree.ReceivedOf(x.Layout, o)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	tip, err := tree.TipOf(x.Layout, o)
+	if errors.Is(err, fs.ErrNotExist) {
 		return head, nil
-	case err != nil:
-		return "", err
-	case r.Refused != "":
-		return "", &tree.Refused{Why: "the step's commits cannot be taken: " + r.Refused + ": commit the work again"}
 	}
-	return r.Tip, nil
+	return tip, err
 }
 
 // Taken takes the work of an attempt, once for each check, and names the changed parts of the law.

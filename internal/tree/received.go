@@ -24,9 +24,19 @@ func KeepReceived(l layout.Layout, key string, g Private, r Received) error {
 	return layout.KeepBriefly(file, r)
 }
 
-// ReceivedOf reads that record. A record that a power cut left empty or truncated had nothing to
+// TipOf returns the last commit that Receive recorded for an attempt, or a *Refused. The error is
+// fs.ErrNotExist for a launch that no sandbox held: its folder's HEAD is the tip.
+func TipOf(l layout.Layout, o Order) (string, error) {
+	r, err := receivedOf(l, o)
+	if err == nil && r.Refused != "" {
+		err = &Refused{Why: "the step's commits cannot be taken: " + r.Refused + ": commit the work again"}
+	}
+	return r.Tip, err
+}
+
+// receivedOf reads that record. A record that a power cut left empty or truncated had nothing to
 // keep: the tip is the base.
-func ReceivedOf(l layout.Layout, o Order) (Received, error) {
+func receivedOf(l layout.Layout, o Order) (Received, error) {
 	var r struct {
 		Received
 		Base string `json:"base"` // of the note

@@ -164,7 +164,10 @@ func (w *Worker) take(ctx context.Context, s launch.Sent, back *launch.Back) err
 	w.opt.Launches.Receive(ctx, job.Job{Effect: engine.Effect{Run: s.Run, Key: s.Key},
 		RunInfo: job.RunInfo{Workspace: engine.WorkspaceDir}})
 	o := tree.Order{Run: s.Run, Step: s.Step, N: s.N, Base: s.Head, Found: at.Before.Found}
-	tip, err := w.tip(ctx, o, at)
+	tip, err := tree.TipOf(w.Layout, o)
+	if errors.Is(err, fs.ErrNotExist) {
+		tip, err = w.opt.Git.Head(ctx, at.Dir)
+	}
 	var no *tree.Refused
 	if errors.As(err, &no) {
 		back.Refused = no.Why
@@ -186,20 +189,6 @@ func (w *Worker) take(ctx context.Context, s launch.Sent, back *launch.Back) err
 		return tree.Pack(ctx, w.opt.Git, to, t.Commit, s.Head)
 	})
 	return err
-}
-
-// tip returns the last commit of a launch's agent.
-func (w *Worker) tip(ctx context.Context, o tree.Order, at place) (string, error) {
-	r, err := tree.ReceivedOf(w.Layout, o)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // no sandbox held it: it has committed in the clone itself
-		return w.opt.Git.Head(ctx, at.Dir)
-	case err != nil:
-		return "", err
-	case r.Refused != "":
-		return "", &tree.Refused{Why: "the step's commits cannot be taken: " + r.Refused + ": commit the work again"}
-	}
-	return r.Tip, nil
 }
 
 // folder is the worktree of a launch. What sluice and the signals leave there is no work.
