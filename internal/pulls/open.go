@@ -16,8 +16,6 @@ import (
 	"sluice/internal/tree"
 )
 
-func sprintf(format string, args ...any) string { return git.OneLine(fmt.Sprintf(format, args...)) }
-
 // opening is what a pull request is to be.
 type opening struct {
 	job.Made

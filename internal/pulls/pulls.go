@@ -194,7 +194,7 @@ func newest[T any](list []T, most int) []T { return list[max(len(list)-most, 0):
 
 // stuck is what a person has to do something about.
 func stuck(do, format string, args ...any) error {
-	return &tree.Stuck{Why: sprintf(format, args...), Do: do}
+	return &tree.Stuck{Why: git.OneLine(fmt.Sprintf(format, args...)), Do: do}
 }
 
 // last reports whether nothing follows the gate in its workflow.
