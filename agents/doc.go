@@ -56,6 +56,6 @@
 // subreapers: daemonised processes are found only by the token.
 //
 // Reading order: spec.go and record.go (what goes in, what is recorded), runner.go and host_unix.go
-// (the daemon's side), shim_unix.go, place_unix.go, start_unix.go and output.go (the shim's side),
+// (the daemon's side), shim_unix.go, supervise_unix.go, place_unix.go, start_unix.go and output.go (the shim's side),
 // runner_unix.go (adopting and stopping), tree.go (finding what a launch has started).
 package agents

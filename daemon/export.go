@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -294,40 +293,6 @@ func (x *exporter) leave() {
 	if err := atomicfile.Write(filepath.Join(x.state, markFile), append(data, '\n'), 0o600); err != nil {
 		x.log.Warn().Err(err).Msg("where the audit export ends could not be noted: the next start reads more of the journal")
 	}
-}
-
-func (x *exporter) take(rec journal.Record) {
-	for n, fact := range rec.Facts {
-		h := headOf(fact)
-		if h.Run == "" {
-			continue
-		}
-		top := topOf(h.Run, x.flows)
-		h.isChild, h.Run = top != h.Run, top
-		if h.Kind == "run_started" && h.Child == nil {
-			x.flows[h.Run] = h.Workflow
-		}
-		flow := cmp.Or(x.flows[h.Run], workflowOf(h.Run))
-		line := journal.Line{Seq: rec.Seq, N: n, At: rec.At, Fact: fact, Sum: rec.Sum}
-		if audited(h.Kind) {
-			x.add(ExportName(flow), line)
-		}
-		if rec.Seq > x.runs {
-			name := filepath.Join(".workflow", "runs", h.Run, RunEvents)
-			x.add(name, line)
-			switch {
-			case h.isChild:
-			case h.Kind == "run_started", h.Kind == "run_reopened":
-				x.begun[name] = true
-			case h.Kind == "run_forgotten": // its last fact
-				x.over = append(x.over, name)
-			}
-		}
-		if h.Kind == "run_forgotten" && !h.isChild {
-			delete(x.flows, h.Run)
-		}
-	}
-	x.upTo, x.sum = rec.Seq, rec.Sum
 }
 
 func (x *exporter) letGo(name string) {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 
 	"sluice/journal"
@@ -78,6 +79,41 @@ func audited(kind string) bool {
 		return true
 	}
 	return false
+}
+
+// take adds the facts of a record to the exports in which they are.
+func (x *exporter) take(rec journal.Record) {
+	for n, fact := range rec.Facts {
+		h := headOf(fact)
+		if h.Run == "" {
+			continue
+		}
+		top := topOf(h.Run, x.flows)
+		h.isChild, h.Run = top != h.Run, top
+		if h.Kind == "run_started" && h.Child == nil {
+			x.flows[h.Run] = h.Workflow
+		}
+		flow := cmp.Or(x.flows[h.Run], workflowOf(h.Run))
+		line := journal.Line{Seq: rec.Seq, N: n, At: rec.At, Fact: fact, Sum: rec.Sum}
+		if audited(h.Kind) {
+			x.add(ExportName(flow), line)
+		}
+		if rec.Seq > x.runs {
+			name := filepath.Join(".workflow", "runs", h.Run, RunEvents)
+			x.add(name, line)
+			switch {
+			case h.isChild:
+			case h.Kind == "run_started", h.Kind == "run_reopened":
+				x.begun[name] = true
+			case h.Kind == "run_forgotten": // its last fact
+				x.over = append(x.over, name)
+			}
+		}
+		if h.Kind == "run_forgotten" && !h.isChild {
+			delete(x.flows, h.Run)
+		}
+	}
+	x.upTo, x.sum = rec.Seq, rec.Sum
 }
 
 // KeepAudit selects the facts of a workflow's audit export, for journal.VerifyExport. Records must

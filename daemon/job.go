@@ -87,6 +87,13 @@ func (o *orders) job(e engine.Effect) job.Job {
 	if e.Proc != nil {
 		j.RunInfo.Role, j.RunInfo.RoleLimit = run.Roles[e.Proc.Role].Usage, run.RoleLimits[e.Proc.Role].Usage
 	}
+	ofStep(c, run, &j)
+	return j
+}
+
+// ofStep adds what an effect needs of the step, or the round, that it is about.
+func ofStep(c *core, run *engine.Run, j *job.Job) {
+	e := j.Effect
 	step, n := e.Step, e.N
 	if g := j.Spec.Gate(e.Gate); e.Gate != "" && g != nil {
 		if rounds := run.Rounds[e.Gate]; n >= 1 && n <= len(rounds) {
@@ -96,7 +103,7 @@ func (o *orders) job(e engine.Effect) job.Job {
 		}
 	}
 	if j.Spec.Step(step) == nil {
-		return j
+		return
 	}
 	j.Attempt = copied(run.Attempt(step, n))
 	if j.Env == nil {
@@ -113,7 +120,6 @@ func (o *orders) job(e engine.Effect) job.Job {
 		j.Notes = notesFor(run, step)
 	}
 	j.Nth, j.Turn = nth(run, j.Spec, e)
-	return j
 }
 
 // asksMade reports whether who carries the effect out tells others what the run has made.

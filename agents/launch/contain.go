@@ -120,24 +120,8 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string,
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: root})
 		}
 	}
-	for _, dir := range []string{x.Root, cwd, top} {
-		at := filepath.Join(dir, ".workflow")
-		if dir == "" || slices.Contains(plan.Inboxes, filepath.Join(at, "signals")) {
-			continue
-		}
-		for _, f := range []string{at, filepath.Join(at, "signals")} {
-			if err := sandbox.NoLink(f); err != nil {
-				return plan, job.Unready("%v", err)
-			}
-		}
-		if err := atomicfile.MkdirBelow(dir, filepath.Join(at, "signals"), 0o755); err != nil {
-			return plan, err
-		}
-		// Otherwise the main checkout is read-only anyway, and this would cover top.
-		if top == "" || !sandbox.Inside(at, top) {
-			plan.Shown = append(plan.Shown, sandbox.Mount{Path: at})
-		}
-		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
+	if err := shownInboxes(&plan, x.Root, cwd, top); err != nil {
+		return plan, err
 	}
 	writable := []string{l.Dir + "/" + layout.OwnDir, x.RunDir(run) + "/files"}
 	if p.Judged.Seat != nil {
@@ -155,6 +139,30 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string,
 	}
 	plan.Own = append(plan.Own, own...)
 	return plan, seed(plan, p.Who.Agent.Format, x.Variable)
+}
+
+// shownInboxes shows the shared inboxes of the root and of the launch's folders, and creates those that are missing.
+func shownInboxes(plan *sandbox.Plan, root, cwd, top string) error {
+	for _, dir := range []string{root, cwd, top} {
+		at := filepath.Join(dir, ".workflow")
+		if dir == "" || slices.Contains(plan.Inboxes, filepath.Join(at, "signals")) {
+			continue
+		}
+		for _, f := range []string{at, filepath.Join(at, "signals")} {
+			if err := sandbox.NoLink(f); err != nil {
+				return job.Unready("%v", err)
+			}
+		}
+		if err := atomicfile.MkdirBelow(dir, filepath.Join(at, "signals"), 0o755); err != nil {
+			return err
+		}
+		// Otherwise the main checkout is read-only anyway, and this would cover top.
+		if top == "" || !sandbox.Inside(at, top) {
+			plan.Shown = append(plan.Shown, sandbox.Mount{Path: at})
+		}
+		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
+	}
+	return nil
 }
 
 // shownTop shows the launch's checkout; to a judge its own.

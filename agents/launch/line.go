@@ -73,29 +73,9 @@ func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string,
 	if w.Stub {
 		return w.Agent.Command, "", nil
 	}
-	placed := false
-	for i, arg := range w.Agent.Command {
-		value := regexp.MustCompile(`\$\{\{\s*(role|model|prompt_file)\s*\}\}`).ReplaceAllStringFunc(arg,
-			func(m string) string {
-				switch {
-				case strings.Contains(m, "prompt_file"):
-					placed = true
-					return promptFile
-				case strings.Contains(m, "model"):
-					return w.Set.Model
-				}
-				return w.Role
-			})
-		if strings.HasPrefix(value, "-") && !strings.HasPrefix(arg, "-") {
-			return nil, "", job.Fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option",
-				w.Name, i, value)
-		}
-		// The settings mean files of the root: whoever works in a worktree can change its copies.
-		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) ||
-			layout.IsState(arg) && strings.ContainsRune(arg, '/') {
-			value = filepath.Join(ls.Root, filepath.FromSlash(value))
-		}
-		argv = append(argv, value)
+	argv, placed, err := filled(ls.Root, w, promptFile)
+	if err != nil {
+		return nil, "", err
 	}
 	schemaFile := ""
 	if schema := program.SchemaFile(w.Agent.Format, a.Schema, a.Nulls); schema != nil {
@@ -125,6 +105,34 @@ func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string,
 		stdin = promptFile
 	}
 	return argv, stdin, nil
+}
+
+// filled returns an agent's command with its values in place; placed: the prompt's file is one of them.
+func filled(root string, w Who, promptFile string) (argv []string, placed bool, err error) {
+	for i, arg := range w.Agent.Command {
+		value := regexp.MustCompile(`\$\{\{\s*(role|model|prompt_file)\s*\}\}`).ReplaceAllStringFunc(arg,
+			func(m string) string {
+				switch {
+				case strings.Contains(m, "prompt_file"):
+					placed = true
+					return promptFile
+				case strings.Contains(m, "model"):
+					return w.Set.Model
+				}
+				return w.Role
+			})
+		if strings.HasPrefix(value, "-") && !strings.HasPrefix(arg, "-") {
+			return nil, false, job.Fatal("agent %s: argument %d begins with \"-\" by a value (%.40q): it would be an option",
+				w.Name, i, value)
+		}
+		// The settings mean files of the root: whoever works in a worktree can change its copies.
+		if i == 0 && strings.ContainsRune(value, '/') && !filepath.IsAbs(value) ||
+			layout.IsState(arg) && strings.ContainsRune(arg, '/') {
+			value = filepath.Join(root, filepath.FromSlash(value))
+		}
+		argv = append(argv, value)
+	}
+	return argv, placed, nil
 }
 
 // roleArgs returns the role's extra arguments. Paths below .workflow/ are those of the root.

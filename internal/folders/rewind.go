@@ -20,23 +20,9 @@ func (x *branches) Rewind(ctx context.Context, j job.Job) string {
 }
 
 func (x *branches) rewound(ctx context.Context, j job.Job) (string, error) {
-	var b tree.Begin
-	var c tree.Covered
-	for what, into := range map[string]any{"begin": &b, "files": &c} {
-		err := layout.Load(x.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a list has no work of its own
-			return "", err
-		}
-	}
-	if b.Top == "" {
-		dir, err := x.Below(j.RunInfo.Workspace)
-		if err != nil {
-			return "", err
-		}
-		b.Top = dir
-		if b.On, err = tree.CheckedOut(ctx, x.opt.Git, dir); err != nil {
-			return "", err
-		}
+	b, c, err := x.recorded(ctx, j)
+	if err != nil {
+		return "", err
 	}
 	if b.On == "" {
 		return "", nil
@@ -97,6 +83,26 @@ func (x *branches) rewound(ctx context.Context, j job.Job) (string, error) {
 		r.Of, r.Taken, r.At = ofJob(j, j.Write.Step), c.Taken.Commit, back // continued by the next attempt
 	}
 	return "", r.keep()
+}
+
+// recorded returns how a vetoed attempt began, or where a list's tasks work, and what was taken of it.
+func (x *branches) recorded(ctx context.Context, j job.Job) (b tree.Begin, c tree.Covered, err error) {
+	for what, into := range map[string]any{"begin": &b, "files": &c} {
+		err := layout.Load(x.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a list has no work of its own
+			return b, c, err
+		}
+	}
+	if b.Top == "" {
+		dir, err := x.Below(j.RunInfo.Workspace)
+		if err != nil {
+			return b, c, err
+		}
+		b.Top = dir
+		b.On, err = tree.CheckedOut(ctx, x.opt.Git, dir)
+		return b, c, err
+	}
+	return b, c, nil
 }
 
 // takenBack moves the branch from tip to back, where it was before moves that ended at to.
