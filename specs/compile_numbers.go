@@ -2,18 +2,24 @@ package specs
 
 import "sluice/engine"
 
-// span returns a duration's value, or 0 if it is not known yet.
-func (c *values) span(d spanDoc, what string) engine.Duration {
-	if d.texpr == "" {
-		return engine.Duration(d.d)
-	}
+// evaluated returns the value of an expression, as parse reads it; not ok if it is not known yet, or at fault.
+func evaluated[T any](c *values, d written, what string, parse func(string) (T, string)) (v T, ok bool) {
 	s, ok := c.bound(scalar{d.texpr, d.node}, what)
 	if !ok {
-		return 0
+		return v, false
 	}
-	v, why := parseSpan(s)
+	v, why := parse(s)
 	if why != "" {
 		c.at(d.node, "%s: %s: %s", what, quote(d.texpr), why)
+	}
+	return v, why == ""
+}
+
+// span returns a duration's value, or 0 if it is not known yet.
+func (c *values) span(d spanDoc, what string) engine.Duration {
+	v := d.d
+	if d.texpr != "" {
+		v, _ = evaluated(c, d.written, what, parseSpan)
 	}
 	return engine.Duration(v)
 }
@@ -29,39 +35,24 @@ func (c *values) positiveSpan(d spanDoc, what string) engine.Duration {
 
 // count returns a count's value; not ok if there is none (yet).
 func (c *values) count(d countDoc, least, most int, what string) (int, bool) {
-	n := d.n
+	n, ok := d.n, d.set()
 	if d.texpr != "" {
-		s, ok := c.bound(scalar{d.texpr, d.node}, what)
-		if !ok {
+		if n, ok = evaluated(c, d.written, what, parseCount); !ok {
 			return 0, false
 		}
-		v, why := parseCount(s)
-		if why != "" {
-			c.at(d.node, "%s: %s: %s", what, quote(d.texpr), why)
-			return 0, false
-		}
-		n = v
 	}
-	if d.set() && (n < least || n > most) {
+	if ok && (n < least || n > most) {
 		c.at(d.node, "%s: %d is not between %d and %d", what, n, least, most)
 		return 0, false
 	}
-	return n, d.set()
+	return n, ok
 }
 
 func (c *values) number(d number, what string) (float64, bool) {
 	if d.texpr == "" {
 		return d.f, true
 	}
-	s, ok := c.bound(scalar{d.texpr, d.node}, what)
-	if !ok {
-		return 0, false
-	}
-	f, why := parseNumber(s)
-	if why != "" {
-		c.at(d.node, "%s: %s: %s", what, quote(d.texpr), why)
-	}
-	return f, why == ""
+	return evaluated(c, d.written, what, parseNumber)
 }
 
 func (c *values) restarts(d countDoc, what string) *int {

@@ -171,22 +171,32 @@ func (t *targetsDoc) read(r *reader, n *yaml.Node, what string) {
 	}
 }
 
-// countDoc is a whole number, or an expression for one.
-type countDoc struct {
-	n     int
+// written is where a value is written, and its text if that is an expression.
+type written struct {
 	texpr string // the text with ${{ }}, if it is one
 	node  *yaml.Node
 }
 
-func (c *countDoc) set() bool { return c.node != nil }
+func (w *written) set() bool { return w.node != nil }
+
+// plain reads a scalar's text; not ok if it is an expression, which is kept, or at fault.
+func (w *written) plain(r *reader, n *yaml.Node, what, want string) (v string, ok bool) {
+	if v, ok = r.scalar(n, what, want); ok && strings.Contains(v, "${{") {
+		w.texpr, w.node = v, n
+		return "", false
+	}
+	return v, ok
+}
+
+// countDoc is a whole number, or an expression for one.
+type countDoc struct {
+	written
+	n int
+}
 
 func (c *countDoc) read(r *reader, n *yaml.Node, what string) {
-	v, ok := r.scalar(n, what, "a whole number")
+	v, ok := c.plain(r, n, what, "a whole number")
 	if !ok {
-		return
-	}
-	if strings.Contains(v, "${{") {
-		c.texpr, c.node = v, n
 		return
 	}
 	m := resolve(n)
@@ -234,20 +244,13 @@ func trimZeros(v string) string {
 
 // spanDoc is a duration, or an expression for one.
 type spanDoc struct {
-	d     time.Duration
-	texpr string
-	node  *yaml.Node
+	written
+	d time.Duration
 }
 
-func (s *spanDoc) set() bool { return s.node != nil }
-
 func (s *spanDoc) read(r *reader, n *yaml.Node, what string) {
-	v, ok := r.scalar(n, what, "a duration such as 30s, 15m or 2h")
+	v, ok := s.plain(r, n, what, "a duration such as 30s, 15m or 2h")
 	if !ok {
-		return
-	}
-	if strings.Contains(v, "${{") {
-		s.texpr, s.node = v, n
 		return
 	}
 	d, why := parseSpan(v)
@@ -279,18 +282,13 @@ func parseSpan(v string) (d time.Duration, why string) {
 
 // number is a number of at least 0, or an expression for one.
 type number struct {
-	f     float64
-	texpr string
-	node  *yaml.Node
+	written
+	f float64
 }
 
 func (c *number) read(r *reader, n *yaml.Node, what string) {
-	v, ok := r.scalar(n, what, "a number")
+	v, ok := c.plain(r, n, what, "a number")
 	if !ok {
-		return
-	}
-	if strings.Contains(v, "${{") {
-		c.texpr, c.node = v, n
 		return
 	}
 	if tag := resolve(n).ShortTag(); tag != "!!int" && tag != "!!float" {
