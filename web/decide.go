@@ -16,17 +16,12 @@ import (
 	"sluice/internal/form"
 	"sluice/internal/press"
 	"sluice/internal/text"
-	"sluice/internal/workspace"
 )
 
 // decide accepts a person's answer at a gate. An answer that does not count comes back on the page,
 // with the reason.
 func (s *Server) decide(r *http.Request) (to string, v *view, err error) {
-	err = s.look(r, func(at repo, vw workspace.Viewer, served bool, run daemon.RunStatus) error {
-		p, err := s.gatePage(r.Context(), r, at, vw, served, run)
-		if err != nil {
-			return err
-		}
+	err = s.atGate(r, func(at repo, run daemon.RunStatus, p *gatePage) error {
 		words := strings.TrimSpace(r.PostForm.Get("text"))
 		refuse := func(why string) error {
 			p.Failed, p.Kept = why, words

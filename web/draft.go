@@ -21,7 +21,6 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/findings"
 	"sluice/internal/text"
-	"sluice/internal/workspace"
 )
 
 // draftsDir holds feedback that was written but not sent, in the folder of all state folders.
@@ -128,11 +127,7 @@ func (d *drafts) drop(key string) error {
 // draft saves the feedback and comments of a form that is not sent. What cannot be saved comes back on
 // the page.
 func (s *Server) draft(r *http.Request) (to string, v *view, err error) {
-	err = s.look(r, func(at repo, vw workspace.Viewer, served bool, run daemon.RunStatus) error {
-		p, err := s.gatePage(r.Context(), r, at, vw, served, run)
-		if err != nil {
-			return err
-		}
+	err = s.atGate(r, func(at repo, run daemon.RunStatus, p *gatePage) error {
 		words := strings.TrimSpace(r.PostForm.Get("text"))
 		all, err := merged(p.Drafts, r.PostForm)
 		if err == nil {

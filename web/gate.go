@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -101,11 +100,7 @@ type formData struct {
 }
 
 func (s *Server) gate(r *http.Request) (v view, err error) {
-	err = s.look(r, func(at repo, vw workspace.Viewer, served bool, run daemon.RunStatus) error {
-		p, err := s.gatePage(r.Context(), r, at, vw, served, run)
-		if err != nil {
-			return err
-		}
+	err = s.atGate(r, func(at repo, run daemon.RunStatus, p *gatePage) error {
 		if !followed(r) { // the changes are no part that follows
 			err = s.changes(r, at, p)
 		}
@@ -120,14 +115,25 @@ func gateView(at repo, p *gatePage) view {
 		parts: []string{"gatehead", "gatefacts", "verdict", "newround"}, repos: []string{at.Root}, run: p.Run, data: p}
 }
 
+// atGate is look, with the page of the gate that the address names.
+func (s *Server) atGate(r *http.Request, do func(at repo, run daemon.RunStatus, p *gatePage) error) error {
+	return s.look(r, func(at repo, vw workspace.Viewer, served bool, run daemon.RunStatus) error {
+		p, err := s.gatePage(r, at, vw, served, run)
+		if err != nil {
+			return err
+		}
+		return do(at, run, p)
+	})
+}
+
 // gatePage returns what is known about a gate of a run, without the changes.
-func (s *Server) gatePage(ctx context.Context, r *http.Request, at repo, vw workspace.Viewer, served bool,
+func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served bool,
 	run daemon.RunStatus) (*gatePage, error) {
 	id := r.PathValue("gate")
 	if _, g := run.Gate(id); g == nil {
 		return nil, errNotFound{fmt.Sprintf("no gate %q in %s", text.Line(id), run.ID)}
 	}
-	sh, err := show.Gather(ctx, at.Workspace, vw, run, id)
+	sh, err := show.Gather(r.Context(), at.Workspace, vw, run, id)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"sluice/engine"
 	"sluice/internal/approval/passkey"
 	"sluice/internal/fault"
-	"sluice/internal/workspace"
 )
 
 // pages serves registrations, logins and decisions by passkey.
@@ -52,11 +51,7 @@ func (k *passkeys) signer(do func(r *http.Request, at repo, p *gatePage, ask pas
 		if _, ok := k.s.login(r); !ok {
 			return nil, fault.New("open the page again", "you are not logged in any more")
 		}
-		err = k.s.look(r, func(at repo, vw workspace.Viewer, served bool, run daemon.RunStatus) error {
-			p, err := k.s.gatePage(r.Context(), r, at, vw, served, run)
-			if err != nil {
-				return err
-			}
+		err = k.s.atGate(r, func(at repo, run daemon.RunStatus, p *gatePage) error {
 			if p.Drafts, err = merged(p.Drafts, r.PostForm); err != nil {
 				return err
 			}
