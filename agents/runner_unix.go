@@ -4,6 +4,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ func (r *Runner) Adopt(pidFile, dir string) (*Proc, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agents: adopt: %w", err)
 	}
-	if dir == "" {
-		dir = id.Dir
-	}
+	dir = cmp.Or(dir, id.Dir)
 	return &Proc{r: r, id: id, dir: dir}, nil
 }
 

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -149,13 +150,9 @@ func (s Spec) checked() (Spec, error) {
 		}
 		*p = abs
 	}
-	if s.MaxOutput == 0 {
-		s.MaxOutput = DefaultMaxOutput
-	}
+	s.MaxOutput = cmp.Or(s.MaxOutput, DefaultMaxOutput)
 	s.MaxOutput = max(s.MaxOutput, MinMaxOutput)
-	if s.KillAfter == 0 {
-		s.KillAfter = DefaultKillAfter
-	}
+	s.KillAfter = cmp.Or(s.KillAfter, DefaultKillAfter)
 	return s, nil
 }
 

@@ -158,9 +158,7 @@ func (n *intake) signed(ev *engine.Answered, by engine.Actor) {
 	if s := ev.Signed; s != nil {
 		by.Who, by.Via, by.Trust, by.Key = s.Names[0], by.Via+" of "+by.Who, engine.TrustSigned, s.Key
 		ev.Text, ev.Findings = words, s.Findings
-		if ev.Run == "" {
-			ev.Run = s.Run
-		}
+		ev.Run = cmp.Or(ev.Run, s.Run)
 	}
 	ev.By = by
 }

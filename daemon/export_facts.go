@@ -27,12 +27,7 @@ type head struct {
 func headOf(fact json.RawMessage) head {
 	var h head
 	_ = json.Unmarshal(fact, &h) // our own output; a fact without a run goes nowhere
-	if h.Run == "" {
-		h.Run = h.Notice.Run
-	}
-	if h.Run == "" {
-		h.Run = h.Move.Run
-	}
+	h.Run = cmp.Or(h.Run, h.Notice.Run, h.Move.Run)
 	return h
 }
 

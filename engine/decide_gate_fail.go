@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -189,10 +190,7 @@ func (d *judging) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 // noProgress asks a person early, or applies the limit's own action, when the same failure recurs
 // over an unchanged tree.
 func (d *judging) noProgress(r *Run, w *Spec, g *Gate, q *Round) bool {
-	most := w.Limits.MaxSameFailure
-	if most == 0 {
-		most = DefaultMaxSameFailure
-	}
+	most := cmp.Or(w.Limits.MaxSameFailure, DefaultMaxSameFailure)
 	if s := r.Same[g.ID]; s == nil || s.Count < most {
 		return false
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -222,14 +223,9 @@ func (d *signalling) sentinel(ev FileSeen, xs []reading) {
 
 // signalled records the step's result. The summary of a failure becomes the feedback.
 func (d *signalling) signalled(f StepSignalled) {
-	if f.Status == "" {
-		f.Status = StatusDone
-	}
+	f.Status = cmp.Or(f.Status, StatusDone)
 	if f.Status == StatusFailed && f.Failure == "" {
-		f.Failure = f.Summary
-		if f.Failure == "" {
-			f.Failure = "the step reported a failure without a reason"
-		}
+		f.Failure = cmp.Or(f.Summary, "the step reported a failure without a reason")
 	}
 	if r := d.s.Runs[f.Run]; f.Status == StatusDone && r != nil {
 		if why := badTasks(r, f.Step, f.Answer); why != "" {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -159,9 +160,7 @@ func taskMove(i int, fact string) (int, move) {
 
 // allowed reports whether a table has the move.
 func allowed(row func(int, string) (int, move), fact, from, to string) bool {
-	if from == "" {
-		from = absent
-	}
+	from = cmp.Or(from, absent)
 	for i := 0; ; i++ {
 		var m move
 		switch i, m = row(i, fact); {
@@ -181,9 +180,7 @@ func (m move) has(state string) bool {
 
 // unlisted panics: a fact would make a move that is not in the table.
 func unlisted(run, what, id, fact, from, to string) {
-	if from == "" {
-		from = absent
-	}
+	from = cmp.Or(from, absent)
 	wrong("%s: %s: %s%s is %s, and the table of moves has no way from there to %s", run, fact, what, id, from, to)
 }
 

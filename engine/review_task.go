@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -73,8 +74,6 @@ func itemWords(item json.RawMessage) string {
 			words = "[" + severity + "] " + words
 		}
 	}
-	if words == "" {
-		words = string(item)
-	}
+	words = cmp.Or(words, string(item))
 	return strings.Join(strings.Fields(words), " ")
 }

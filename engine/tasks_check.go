@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -116,9 +117,7 @@ func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string)
 		if taken(t.ID) {
 			return nil, fmt.Sprintf("new_tasks: task %s exists already", t.ID)
 		}
-		if t.Title == "" {
-			t.Title = clip(typed[string](body["description"]), maxTitle)
-		}
+		t.Title = cmp.Or(t.Title, clip(typed[string](body["description"]), maxTitle))
 		if p := typed[*int](body["priority"]); p != nil {
 			t.Priority = *p
 		}

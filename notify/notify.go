@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -266,11 +267,7 @@ func cleaned(n Notice) Notice {
 	if n.Urgency != UrgencyCritical {
 		n.Urgency = UrgencyNormal
 	}
-	if n.Kind == "" {
-		n.Kind = KindInfo
-	}
-	if n.Title == "" {
-		n.Title = "sluice: " + n.Kind
-	}
+	n.Kind = cmp.Or(n.Kind, KindInfo)
+	n.Title = cmp.Or(n.Title, "sluice: "+n.Kind)
 	return n
 }

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,10 +97,7 @@ func (n *Notifier) sendOn(ctx context.Context, i int, l lane, notice Notice, cam
 	r := Result{Channel: l.channel.Name(), OK: err == nil, Took: time.Since(began), Hung: errors.Is(err, errHung),
 		Missing: errors.Is(err, errNoDesktop) || errors.Is(err, errMoot)}
 	if err != nil {
-		r.Why = text.Clean(err.Error(), maxWhy)
-		if r.Why == "" {
-			r.Why = "failed without a message"
-		}
+		r.Why = cmp.Or(text.Clean(err.Error(), maxWhy), "failed without a message")
 	}
 	select {
 	case <-gaveUp:

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -171,10 +172,7 @@ func loopback(host string) bool {
 }
 
 func (h Hook) template() (*template.Template, error) {
-	body := h.Body
-	if body == "" {
-		body = `{{json .}}`
-	}
+	body := cmp.Or(h.Body, `{{json .}}`)
 	return template.New("body").Option("missingkey=error").Funcs(template.FuncMap{
 		"json":  asJSON,
 		"slack": strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace,

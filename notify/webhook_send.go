@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -148,10 +149,7 @@ func hiding(secrets []string) *strings.Replacer {
 func (c *call) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, hookTry)
 	defer cancel()
-	method := c.w.hook.Method
-	if method == "" {
-		method = http.MethodPost
-	}
+	method := cmp.Or(c.w.hook.Method, http.MethodPost)
 	req, err := http.NewRequestWithContext(ctx, method, c.url.String(), bytes.NewReader(c.body))
 	if err != nil {
 		return errors.New("no request can be made of the settings") // the error would show them

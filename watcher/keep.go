@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -176,9 +177,7 @@ func (w *Watcher) checkOne(f *folder, l looked) {
 	}
 	w.mu.Unlock()
 
-	if noEvents == "" {
-		noEvents = l.silent
-	}
+	noEvents = cmp.Or(noEvents, l.silent)
 	switch {
 	case l.err != nil:
 		w.watchParent(f)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,10 +152,7 @@ func (s *Server) colours(ctx context.Context, g *git.Repo, at repo) func(*patch.
 		if c.Added+c.Removed > colour.MaxLines {
 			return nil, nil
 		}
-		before := c.Old
-		if before == "" {
-			before = c.Path
-		}
+		before := cmp.Or(c.Old, c.Path)
 		return of(c.OldBlob, before), of(c.Blob, c.Path)
 	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"embed"
@@ -56,9 +57,7 @@ type Server struct {
 
 // New returns a page that does not listen yet.
 func New(o Options) (*Server, error) {
-	if o.Web.Listen == "" {
-		o.Web.Listen = DefaultListen
-	}
+	o.Web.Listen = cmp.Or(o.Web.Listen, DefaultListen)
 	con := quiet(o.Console)
 	s := &Server{opt: o, con: con, repos: newRepos(con), mac: make([]byte, 32),
 		drafts: &drafts{dir: filepath.Join(o.Home, draftsDir)}, painter: colour.New()}

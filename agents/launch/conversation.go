@@ -87,10 +87,7 @@ func (c Conversation) Import(env func(string) string) error {
 		return nil
 	}
 	for name, below := range program.Homes(c.Format) {
-		to := env(name)
-		if to == "" {
-			to = filepath.Join(env("HOME"), below)
-		}
+		to := cmp.Or(env(name), filepath.Join(env("HOME"), below))
 		from := filepath.Join(c.Home, below)
 		rel := program.Transcript(c.Format, from, c.Session)
 		if rel == "" {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"sync"
@@ -339,10 +340,7 @@ func (ls *Launches) MayCost(j job.Job, role string) float64 {
 	left := j.Config.Left(role, before, engine.Bound{Most: j.RunInfo.Limit, Used: j.RunInfo.Usage},
 		engine.Bound{Most: j.RunInfo.RoleLimit, Used: j.RunInfo.Role}).CostUSD
 	if _, used, most := ls.Today(); most.CostUSD > 0 && (left == 0 || most.CostUSD-used.CostUSD < left) {
-		left = most.CostUSD - used.CostUSD
-		if left == 0 {
-			left = -1
-		}
+		left = cmp.Or(most.CostUSD-used.CostUSD, -1)
 	}
 	if left < 0 {
 		return CostLeast

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -118,9 +119,6 @@ func Login(format string, variable func(string) string, home string) (file strin
 	if p.login[1] == "" {
 		return "", nil
 	}
-	dir := variable(p.login[0])
-	if dir == "" {
-		dir = filepath.Join(home, p.homes[p.login[0]])
-	}
+	dir := cmp.Or(variable(p.login[0]), filepath.Join(home, p.homes[p.login[0]]))
 	return filepath.Join(dir, p.login[1]), p.keys
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -322,9 +323,7 @@ Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FIL
 			if key == "" {
 				return fault.Misused("name the file of your key: --key ~/.ssh/id_ed25519_sk", "sluice keys sign: --key is missing")
 			}
-			if out == "" {
-				out = args[0] + ".signed"
-			}
+			out = cmp.Or(out, args[0]+".signed")
 			return keysSign(cmd.Context(), &a.Console, args[0], key, out)
 		},
 	}

@@ -1,6 +1,7 @@
 package checkouts
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -190,9 +191,7 @@ func (c *Checkouts) take(commit, user string) (int, error) {
 			}
 		}
 	}
-	if found == 0 {
-		found = free
-	}
+	found = cmp.Or(found, free)
 	if err := os.MkdirAll(c.dir(found), 0o700); err != nil {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -176,10 +177,7 @@ func approvers(root string, l approval.List) []Check {
 			}
 			some := slices.ContainsFunc(l.Signers, func(s approval.Signer) bool { return len(want) == 0 || s.Named(want) })
 			if !some {
-				who := strings.Join(want, " or ")
-				if who == "" {
-					who = "anybody"
-				}
+				who := cmp.Or(strings.Join(want, " or "), "anybody")
 				out = append(out, Warned("keys", "`sluice keys add FILE.pub --name NAME`",
 					"gate %s of %s needs a signature of %s, who have no key here: nobody can pass it", g.ID, spec.ID, who))
 			}

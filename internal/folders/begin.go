@@ -1,6 +1,7 @@
 package folders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -138,9 +139,7 @@ func (x *places) place(ctx context.Context, j job.Job, st *engine.Step) (tree.Be
 				return b, err
 			}
 		}
-		if b.Branch == "" {
-			b.Branch = path.Base(wt)
-		}
+		b.Branch = cmp.Or(b.Branch, path.Base(wt))
 		dir, err := x.Below(wt)
 		if err != nil {
 			return b, job.Refused("worktree %s: %v", wt, err)

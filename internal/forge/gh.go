@@ -2,6 +2,7 @@ package forge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,15 +58,11 @@ type kept struct {
 
 // Open returns the repo at its forge. Nothing is asked yet.
 func Open(r Repo, o Options) *Hub {
-	if o.Time == 0 {
-		o.Time = callTime
-	}
+	o.Time = cmp.Or(o.Time, callTime)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Dir == "" {
-		o.Dir = os.TempDir()
-	}
+	o.Dir = cmp.Or(o.Dir, os.TempDir())
 	return &Hub{Repo: r, opt: o, kept: map[string]kept{}}
 }
 

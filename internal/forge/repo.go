@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -31,9 +32,7 @@ func ParseRepo(address string) (Repo, error) {
 		}
 	} else if h, p, ok := strings.Cut(address, ":"); ok && !strings.ContainsAny(h, "/\\") && !strings.HasPrefix(p, "/") {
 		_, host, _ = strings.Cut(h, "@")
-		if host == "" {
-			host = h
-		}
+		host = cmp.Or(host, h)
 		path = p
 	}
 	if host == "ssh.github.com" {

@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -95,9 +96,7 @@ func (t talkJSON) author() string {
 func (t talkJSON) comment() Comment {
 	c := Comment{ID: t.ID, Author: t.author(), Body: t.Body, URL: t.URL, Created: t.Created,
 		Edited: t.Updated.After(t.Created), File: t.Path, Line: t.Line, Review: t.Review, ReplyTo: t.ReplyTo}
-	if c.Line == 0 {
-		c.Line = t.Original
-	}
+	c.Line = cmp.Or(c.Line, t.Original)
 	return c
 }
 

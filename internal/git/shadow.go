@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -112,9 +113,7 @@ const (
 // SweepScratch removes this user's private scratch folders in dir ("" = the temporary folder) that
 // killed processes left at least a day ago.
 func SweepScratch(dir string, now time.Time) error {
-	if dir == "" {
-		dir = os.TempDir()
-	}
+	dir = cmp.Or(dir, os.TempDir())
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

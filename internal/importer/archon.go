@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -56,10 +57,7 @@ func readArchon(r *reader, d document) { r.archonFlow(d) }
 
 // archonFlow reads a workflow and those that it runs, and returns its id.
 func (r *reader) archonFlow(d document) string {
-	name := str(get(d.root, "name"))
-	if name == "" {
-		name = strings.TrimSuffix(path.Base(d.file), path.Ext(d.file))
-	}
+	name := cmp.Or(str(get(d.root, "name")), d.stem())
 	f := &flow{id: r.ids.id(name), name: name, description: str(get(d.root, "description"))}
 	r.flows = append(r.flows, f)
 	a := &archon{reader: r, flow: f, doc: d, ids: newNamer(), stands: map[string][]string{}}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -80,9 +81,7 @@ func (a *archon) untilBash(x *archonNode, l *yaml.Node, g *gate) {
 func (a *archon) interactive(x *archonNode, l *yaml.Node, g *gate) {
 	g.level, g.fromStep, g.verdict, g.routes, g.onExhausted = "human", false, nil, nil, ""
 	g.prompt = a.words(str(get(l, "gate_message")), x)
-	if g.prompt == "" {
-		g.prompt = "Pass ends the loop; fail, with your words, makes another iteration."
-	}
+	g.prompt = cmp.Or(g.prompt, "Pass ends the loop; fail, with your words, makes another iteration.")
 	g.notes = append(g.notes, "a person's pass ends the loop, also where the agent says that it is not done")
 }
 
@@ -91,9 +90,7 @@ func (a *archon) approval(x *archonNode, s *step) {
 	n := get(x.n, "approval")
 	g := &gate{id: x.gateID(), level: "human", prompt: a.words(str(get(n, "message")), x), pass: []string{"DONE"},
 		onFail: "ABORTED"}
-	if g.prompt == "" {
-		g.prompt = "Go on?"
-	}
+	g.prompt = cmp.Or(g.prompt, "Go on?")
 	s.gate = g.id
 	a.flow.gates = append(a.flow.gates, g)
 	if isTrue(get(n, "capture_response")) || x.read {

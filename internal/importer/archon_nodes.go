@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -77,12 +78,8 @@ func (a *archon) agent(x *archonNode, s *step) {
 // role is who does a node: the model and provider that it names, so that the settings can tell.
 func (a *archon) role(x *archonNode) string {
 	model, provider := str(get(x.n, "model")), str(get(x.n, "provider"))
-	if model == "" {
-		model = str(get(a.doc.root, "model"))
-	}
-	if provider == "" {
-		provider = str(get(a.doc.root, "provider"))
-	}
+	model = cmp.Or(model, str(get(a.doc.root, "model")))
+	provider = cmp.Or(provider, str(get(a.doc.root, "provider")))
 	switch {
 	case model != "":
 		return slug(strings.TrimPrefix(provider+"-"+model, "-"), 40)

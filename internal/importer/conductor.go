@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -54,10 +55,7 @@ func readConductor(r *reader, d document) { r.conductorFlow(d, 0) }
 func (r *reader) conductorFlow(d document, depth int) *flow {
 	r.files(d, d.root)
 	w := get(d.root, "workflow")
-	name := str(get(w, "name"))
-	if name == "" {
-		name = strings.TrimSuffix(path.Base(d.file), path.Ext(d.file))
-	}
+	name := cmp.Or(str(get(w, "name")), d.stem())
 	f := &flow{id: r.ids.id(name), name: name, description: str(get(w, "description")), workspace: "run"}
 	r.flows = append(r.flows, f)
 	c := &conductor{reader: r, flow: f, doc: d, ids: newNamer(), byName: map[string]*place{}, sets: map[string]string{},
@@ -171,10 +169,7 @@ func (c *conductor) declare() {
 		c.places = append(c.places, x)
 	}
 	for _, n := range items(get(c.doc.root, "agents")) {
-		kind := str(get(n, "type"))
-		if kind == "" {
-			kind = "agent"
-		}
+		kind := cmp.Or(str(get(n, "type")), "agent")
 		enter(n, "agents[]", kind)
 	}
 	for _, n := range items(get(c.doc.root, "parallel")) {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -56,9 +57,7 @@ func (c *conductor) agent(x *place, n *yaml.Node, s *step) {
 // role is who does an agent's node: its model and provider, so that the settings can tell.
 func (c *conductor) role(n *yaml.Node) string {
 	model, provider := str(get(n, "model")), str(get(n, "provider"))
-	if model == "" {
-		model = str(at(c.doc.root, "workflow", "runtime", "default_model"))
-	}
+	model = cmp.Or(model, str(at(c.doc.root, "workflow", "runtime", "default_model")))
 	if model+provider == "" {
 		return "worker"
 	}
@@ -196,9 +195,7 @@ func (c *conductor) wait(x *place, s *step) {
 func (c *conductor) human(x *place, s *step) {
 	words, _ := c.words(str(get(x.n, "prompt")), x)
 	g := &gate{id: s.id + "-gate", level: "human", prompt: words, pass: []string{"DONE"}, onFail: "ABORTED"}
-	if g.prompt == "" {
-		g.prompt = "Choose."
-	}
+	g.prompt = cmp.Or(g.prompt, "Choose.")
 	for _, o := range items(get(x.n, "options")) {
 		to, value := str(get(o, "route")), str(get(o, "value"))
 		if to == x.passes {
@@ -227,9 +224,7 @@ func (c *conductor) questions(x *place, s *step) {
 	for _, q := range items(get(x.n, "questions")) {
 		words += "\n- " + literal(str(q)+str(get(q, "question")))
 	}
-	if words == "" {
-		words = "Answer the questions."
-	}
+	words = cmp.Or(words, "Answer the questions.")
 	g := &gate{id: s.id + "-gate", level: "human", prompt: words, pass: []string{"DONE"}, onFail: "ABORTED",
 		answer: objectSchema(field{"answers", textSchema("your answers")})}
 	s.gate = g.id

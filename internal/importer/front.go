@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -15,10 +16,7 @@ import (
 // front is what the two formats share that are Markdown with front matter: one agent, its prompt the
 // Markdown.
 func (r *reader) front(d document, of string) *flow {
-	name := str(get(d.root, "name"))
-	if name == "" {
-		name = strings.TrimSuffix(path.Base(d.file), path.Ext(d.file))
-	}
+	name := cmp.Or(str(get(d.root, "name")), d.stem())
 	f := &flow{id: r.ids.id(strings.ToLower(name)), name: name, description: str(get(d.root, "description")),
 		workspace: "run"}
 	r.flows = append(r.flows, f)

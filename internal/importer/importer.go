@@ -49,6 +49,9 @@ type document struct {
 	md   bool   // it is Markdown
 }
 
+// stem is the file's name without its ending.
+func (d document) stem() string { return strings.TrimSuffix(path.Base(d.file), path.Ext(d.file)) }
+
 // reader makes flows of an original.
 type reader struct {
 	*ledger

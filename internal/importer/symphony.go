@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -54,9 +55,7 @@ func readSymphony(r *reader, d document) {
 		odd = true
 		return ""
 	}))
-	if s.prompt == "" {
-		s.prompt = "You are working on an issue of the tracker."
-	}
+	s.prompt = cmp.Or(s.prompt, "You are working on an issue of the tracker.")
 	m := mark{as: Taken}
 	if odd {
 		m = mark{Approximated, "what stands between {% %}, and filters, are not evaluated: the agent reads them as they are"}

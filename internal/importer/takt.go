@@ -1,11 +1,11 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -173,10 +173,7 @@ func (t *takt) prune() {
 
 // begin makes the flow.
 func (t *takt) begin() {
-	name := str(get(t.doc.root, "name"))
-	if name == "" {
-		name = strings.TrimSuffix(path.Base(t.doc.file), path.Ext(t.doc.file))
-	}
+	name := cmp.Or(str(get(t.doc.root, "name")), t.doc.stem())
 	t.flow = &flow{id: t.reader.ids.id(name), name: name, description: str(get(t.doc.root, "description")),
 		workspace: "run"}
 	t.flows = append(t.flows, t.flow)

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -54,9 +55,7 @@ func (t *takt) selection(x *taktStep, first *step) {
 		first.context = append(first.context, t.facetFiles("personas", get(sel, "persona"))...)
 	}
 	body, _ := t.instruction(get(sel, "instruction"), x, first)
-	if body == "" {
-		body = "Select who is to look at the work of this run."
-	}
+	body = cmp.Or(body, "Select who is to look at the work of this run.")
 	first.prompt = "The task of this run:\n\n${{vars.task}}\n\n" + body + "\n\nThe candidates:\n" + strings.Join(lines,
 		"\n") +
 		"\n\nName those that apply in `selected`; none is an answer too."

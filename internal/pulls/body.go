@@ -1,6 +1,7 @@
 package pulls
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,9 +87,7 @@ func rounds(all []job.MadeRound) (rows []string) {
 			continue
 		}
 		outcome, by := q.Outcome, q.ByKind
-		if outcome == "" {
-			outcome = "asks a person"
-		}
+		outcome = cmp.Or(outcome, "asks a person")
 		if q.By != nil && q.By.Who != "" {
 			if by = text.Code(q.By.Who); q.By.Trust != "" {
 				by += " (" + q.By.Trust + ")"

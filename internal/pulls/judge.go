@@ -1,6 +1,7 @@
 package pulls
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,9 +90,7 @@ func standIn(j job.Job, g *engine.Gate) (*engine.ProcessEnded, bool) {
 	t.Gate = g.ID
 	play, _ := s.Play(t)
 	v := engine.Judgement{Outcome: play.Verdict, Feedback: play.Feedback, Read: job.StandIn}
-	if v.Outcome == "" {
-		v.Outcome = engine.OutcomePass
-	}
+	v.Outcome = cmp.Or(v.Outcome, engine.OutcomePass)
 	return &engine.ProcessEnded{Verdict: &v}, true
 }
 

@@ -5,6 +5,7 @@
 package settings
 
 import (
+	"cmp"
 	"maps"
 	"net"
 	"slices"
@@ -285,11 +286,7 @@ func (s Settings) Agent(name string) (Agent, bool) {
 	if !ok {
 		a, ok = builtin()[name]
 	}
-	if a.PromptVia == "" {
-		a.PromptVia = ViaStdin
-	}
-	if a.Format == "" {
-		a.Format = FormatText
-	}
+	a.PromptVia = cmp.Or(a.PromptVia, ViaStdin)
+	a.Format = cmp.Or(a.Format, FormatText)
 	return a, ok
 }

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,9 +16,7 @@ import (
 func Service(con *console.Console, st deploy.State, version string) {
 	style := map[string]string{deploy.StateRunning: console.Green, deploy.StateStopped: console.Dim,
 		deploy.StateAbsent: console.Dim, deploy.StateFailed: console.Red, deploy.StateLooping: console.Red}[st.State]
-	if style == "" {
-		style = console.Yellow
-	}
+	style = cmp.Or(style, console.Yellow)
 	head := con.Paint(style, st.State)
 	if !st.Since.IsZero() && st.State != deploy.StateAbsent {
 		head += " for " + render.Ago(con.Now().Sub(st.Since).Round(time.Second))

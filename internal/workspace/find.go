@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base32"
@@ -46,9 +47,7 @@ func (p *Workspace) Locked(do func() error) error {
 
 // StartDir returns the folder of a command: the current one, or -C's.
 func StartDir(dir string) (string, error) {
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -274,10 +273,7 @@ func xdg(con *console.Console, name, fallback string) (string, error) {
 	if dir := con.Getenv(name); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "sluice"), nil
 	}
-	home := con.Getenv("HOME")
-	if home == "" {
-		home = con.Getenv("USERPROFILE")
-	}
+	home := cmp.Or(con.Getenv("HOME"), con.Getenv("USERPROFILE"))
 	if home == "" {
 		return "", fault.Failed("set HOME, or "+name+" to an absolute path", "no home folder: neither HOME nor %s is set",
 			name)

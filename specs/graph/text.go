@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -118,9 +119,7 @@ func (t *textPicture) leave(id, next, indent string) {
 	width := 0
 	for _, e := range t.edges {
 		if e.from == id && e.to != next && e.kind != edgeNeed {
-			if e.label == "" {
-				e.label = "then"
-			}
+			e.label = cmp.Or(e.label, "then")
 			out = append(out, e)
 			width = max(width, utf8.RuneCountInString(e.label))
 		}
