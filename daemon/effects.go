@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -107,11 +108,7 @@ func (f *flights) settle(who engine.Debtor, from debts, now time.Time) (next tim
 			delete(d.on, name)
 		}
 	}
-	for name := range d.last {
-		if !wanted[name] {
-			delete(d.last, name)
-		}
-	}
+	maps.DeleteFunc(d.last, func(name string, _ time.Time) bool { return !wanted[name] })
 	for _, e := range f.owed {
 		name := e.Name()
 		if d.on[name] != nil {

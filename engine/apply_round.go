@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -77,11 +78,7 @@ func (f Reminded) apply(s *State, _ time.Time) {
 }
 
 func (f SignatureUsed) apply(s *State, at time.Time) {
-	for nonce, o := range s.Spent {
-		if o.Until.Before(at) {
-			delete(s.Spent, nonce)
-		}
-	}
+	maps.DeleteFunc(s.Spent, func(_ string, o Spent) bool { return o.Until.Before(at) })
 	s.Spent[f.Nonce] = Spent{At: at, Until: f.Expires.Add(spentFor)}
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -123,9 +124,7 @@ func (w *webhook) call(n Notice) (*call, error) {
 		c.headers.Set("Content-Type", "application/json")
 	}
 	c.headers.Set("User-Agent", appName)
-	for _, v := range w.hook.Headers {
-		secrets = append(secrets, v)
-	}
+	secrets = slices.AppendSeq(secrets, maps.Values(w.hook.Headers))
 	if p := c.url.EscapedPath(); len(p) > 1 { // the path of many hooks is their secret
 		secrets = append(secrets, p)
 	}

@@ -75,10 +75,6 @@ func quotes(subject string) bool {
 			return true
 		}
 	}
-	for _, made := range []string{"fixup! ", "squash! ", "amend! "} {
-		if strings.HasPrefix(subject, made) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"fixup! ", "squash! ", "amend! "},
+		func(made string) bool { return strings.HasPrefix(subject, made) })
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"sluice/internal/atomicfile"
@@ -112,9 +114,7 @@ func (w *Watcher) dueChecks() (due []*folder, wait time.Duration) {
 		}
 		w.nextLook = later(w.nextLook, now.Add(w.passEvery()))
 	}
-	for f := range w.urgent {
-		due = append(due, f)
-	}
+	due = slices.Collect(maps.Keys(w.urgent))
 	clear(w.urgent)
 	return due, w.nextLook.Sub(now)
 }

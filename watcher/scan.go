@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -291,11 +292,7 @@ func (m *memory) given(n int) {
 
 // endPass forgets the files not found in this pass, and begins again.
 func (m *memory) endPass() {
-	for name, r := range m.files {
-		if r.pass != m.passes {
-			delete(m.files, name)
-		}
-	}
+	maps.DeleteFunc(m.files, func(_ string, r remembered) bool { return r.pass != m.passes })
 	m.after, m.ahead = "", nil
 	m.passes++
 }

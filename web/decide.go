@@ -131,11 +131,7 @@ func (s *Server) answer(r *http.Request, p *gatePage, run daemon.RunStatus, word
 	if why := s.ripe(shown, p.URL); why != "" {
 		return ev, why
 	}
-	known := false
-	for _, a := range p.Acts {
-		known = known || a.Outcome == ev.Outcome
-	}
-	if !known {
+	if !slices.ContainsFunc(p.Acts, func(a act) bool { return a.Outcome == ev.Outcome }) {
 		return ev, fmt.Sprintf("gate %s does not accept %q now", p.Gate, text.Line(ev.Outcome))
 	}
 	ev.Round = round

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -106,11 +107,7 @@ func (l *logins) code() string {
 // tidy removes what has expired.
 func (l *logins) tidy() {
 	now := l.now()
-	for h, until := range l.codes {
-		if !now.Before(until) {
-			delete(l.codes, h)
-		}
-	}
+	maps.DeleteFunc(l.codes, func(_ string, until time.Time) bool { return !now.Before(until) })
 	kept := l.all[:0]
 	for _, x := range l.all {
 		if now.Before(x.Until) {

@@ -1,11 +1,11 @@
 package program
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -58,10 +58,5 @@ func binary(file string) bool {
 	if _, err := io.ReadFull(f, head); err != nil {
 		return false
 	}
-	for _, magic := range []string{"\x7fELF", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
-		if bytes.Equal(head, []byte(magic)) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains([]string{"\x7fELF", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"}, string(head))
 }

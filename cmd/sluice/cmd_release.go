@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,12 +98,7 @@ func startRelease(ctx context.Context, a *app, o releaseOptions) error {
 }
 
 func hasFlow(files []string, id string) bool {
-	for _, f := range files {
-		if strings.EqualFold(workflows.ID(f), id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(files, func(f string) bool { return strings.EqualFold(workflows.ID(f), id) })
 }
 
 // versionFits checks the wanted version against the workflow's rule for the agent's, if any.

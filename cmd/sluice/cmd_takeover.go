@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,12 +129,7 @@ func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Worksp
 	}
 	if out.Argv != nil {
 		out.Command = "cd " + shellWord(out.Dir) + " && "
-		names := make([]string, 0, len(out.Env))
-		for name := range out.Env {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(out.Env)) {
 			out.Command += name + "=" + shellWord(out.Env[name]) + " "
 		}
 		for i, word := range out.Argv {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -138,12 +139,8 @@ func newestOf(all []found) []found {
 			newest[key] = f
 		}
 	}
-	out := make([]found, 0, len(newest))
-	for _, f := range newest {
-		out = append(out, f)
-	}
-	slices.SortFunc(out, func(a, b found) int { return strings.Compare(a.Predicate.Run.ID, b.Predicate.Run.ID) })
-	return out
+	return slices.SortedFunc(maps.Values(newest),
+		func(a, b found) int { return strings.Compare(a.Predicate.Run.ID, b.Predicate.Run.ID) })
 }
 
 // weigh holds a statement to the policy.

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -147,11 +148,7 @@ func (r *reader) mapping(n *yaml.Node, known map[string]func(*yaml.Node)) map[st
 		r.fault(n, "want keys with values here")
 		return seen
 	}
-	var names []string
-	for name := range known {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(known))
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i].Value
 		read, ok := known[key]

@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -299,11 +300,7 @@ func (s *scanner) value(name string, n int, words string) {
 	if s.ticks {
 		s.bad(s.line(), "a value stands within backquotes")
 	}
-	seen := false
-	for _, r := range s.got.reads {
-		seen = seen || r == name
-	}
-	if !seen {
+	if !slices.Contains(s.got.reads, name) {
 		s.got.reads = append(s.got.reads, name)
 	}
 	if s.mode() == plain {

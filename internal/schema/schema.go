@@ -156,9 +156,7 @@ func below(s *jsonschema.Schema) (named, all []*jsonschema.Schema) {
 	}
 	all = slices.Concat([]*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020,
 		s.UnevaluatedItems}, s.PrefixItems)
-	for _, sub := range s.PatternProperties {
-		all = append(all, sub)
-	}
+	all = slices.AppendSeq(all, maps.Values(s.PatternProperties))
 	for _, one := range []any{s.AdditionalProperties, s.AdditionalItems, s.Items} {
 		switch t := one.(type) {
 		case *jsonschema.Schema:

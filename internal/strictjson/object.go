@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -60,12 +61,7 @@ func (f *Fields) Raw(key string) json.RawMessage {
 
 // Keys are the names of all members, sorted.
 func (f *Fields) Keys() []string {
-	keys := make([]string, 0, len(f.members))
-	for key := range f.members {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
+	return slices.Sorted(maps.Keys(f.members))
 }
 
 // Exactly faults each member whose name is one of those known but for its case:

@@ -2,6 +2,7 @@ package tui
 
 import (
 	tea "charm.land/bubbletea/v2"
+	"slices"
 
 	"sluice/engine"
 )
@@ -125,9 +126,7 @@ func (m *listing) fold(r *row, k string) {
 	key := runKey{r.repo.root, r.run.ID}
 	open, said := m.folds[key]
 	if !said {
-		for _, x := range m.rows {
-			open = open || x.kind == stepRow && x.run == r.run
-		}
+		open = slices.ContainsFunc(m.rows, func(x row) bool { return x.kind == stepRow && x.run == r.run })
 	}
 	to := !open
 	if k == "right" || k == "l" {

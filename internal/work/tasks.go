@@ -172,12 +172,7 @@ const (
 )
 
 func there(ts []tasks.Task, id string) bool {
-	for i := range ts {
-		if ts[i].ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ts, func(t tasks.Task) bool { return t.ID == id })
 }
 
 func stampOf(st atomicfile.Stat) string {

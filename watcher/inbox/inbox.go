@@ -200,11 +200,7 @@ func (x *Inbox) ForgetRuns(over func(run string) bool) {
 			used[dir] = true
 		}
 	}
-	for dir := range x.places {
-		if !used[dir] {
-			delete(x.places, dir)
-		}
-	}
+	maps.DeleteFunc(x.places, func(dir string, _ string) bool { return !used[dir] })
 }
 
 // untrouble removes the notes on inboxes that are no longer read and on files that no longer exist.
