@@ -93,8 +93,8 @@ func trustRank(level string) int {
 	return 4
 }
 
-// trusted reports whether level has meets level want. Unknown levels never do.
-func trusted(has, want string) bool {
+// Trusted reports whether level has meets level want. Unknown levels never do.
+func Trusted(has, want string) bool {
 	return trustRank(has) >= trustRank(want) && trustRank(has) <= trustRank(TrustSigned)
 }
 

@@ -102,20 +102,22 @@ func (d *ending) pullEnded(ev PullEnded) {
 	d.end(r, RunEnded{Phase: RunCompleted, By: by, Cause: causeMerged, Why: why})
 }
 
-// names returns who answers, by each name that an approver may have.
-func (ev Answered) names() []string {
+// names returns who answers, by each name that an approver may have, and how the answer is theirs.
+func (ev Answered) names() (names []string, how string) {
 	switch {
 	case ev.Signed != nil:
-		return ev.Signed.Names
+		return ev.Signed.Names, "signed by"
 	case ev.By.Trust == TrustForge:
-		return []string{ForgePrefix + ev.By.Who, ev.By.Who + "@users.noreply.github.com"}
+		return []string{ForgePrefix + ev.By.Who}, "of"
 	}
-	return []string{ev.By.Who}
+	return []string{ev.By.Who}, "of"
 }
 
-func signedOr(ev Answered) string {
-	if ev.Signed != nil {
-		return "signed by"
+// accountOf names the account at the forge whose own address a commit has, as in
+// 123+ann@users.noreply.github.com; any other name stays.
+func accountOf(name string) string {
+	if login, _, ok := strings.Cut(name, "@users.noreply."); ok {
+		return ForgePrefix + login[strings.IndexByte(login, '+')+1:]
 	}
-	return "of"
+	return name
 }

@@ -36,7 +36,7 @@ func (d *signalling) answer(ev Answered) string {
 			q.N, g.ID)
 	case !q.takes(ev.Outcome):
 		return decided(g, q)
-	case !trusted(ev.By.Trust, q.Trust) || !trusted(ev.By.Trust, d.s.Config.Trust): // the stricter of then and now
+	case !Trusted(ev.By.Trust, q.Trust) || !Trusted(ev.By.Trust, d.s.Config.Trust): // the stricter of then and now
 		want, how := d.s.WantsTrust(q), ""
 		if want == TrustSigned {
 			how = ": " + Verb(g.ID, ev.Outcome) + " signs it"

@@ -65,19 +65,19 @@ func notApprover(ev Answered, r *Run, g *Gate, q *Round) string {
 	if len(want) == 0 && ev.By.Trust != TrustForge {
 		return ""
 	}
-	names := ev.names()
+	names, how := ev.names()
 	is := func(name string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 	}
 	if !slices.ContainsFunc(want, is) {
 		return fmt.Sprintf("gate %s accepts only answers of %s, and this one is %s %s: have one of them decide",
-			g.ID, cmp.Or(strings.Join(want, ", "), "people here"), signedOr(ev), names[0])
+			g.ID, cmp.Or(strings.Join(want, ", "), "people here"), how, names[0])
 	}
 	if ev.Outcome == OutcomeFail || ev.Outcome == OutcomeVeto {
 		return "" // refusing one's own work is no self-approval
 	}
 	for _, a := range r.Attempts[q.Step] {
-		if i := slices.IndexFunc(a.Doers, is); i >= 0 {
+		if i := slices.IndexFunc(a.Doers, func(n string) bool { return is(n) || is(accountOf(n)) }); i >= 0 {
 			return fmt.Sprintf("%s worked on %s.%d (as %s), and nobody approves their own work at gate %s: have another "+
 				"of its approvers decide (%s)",
 				names[0], q.Step, a.N, a.Doers[i], g.ID, strings.Join(want, ", "))

@@ -85,6 +85,24 @@ func TestRuleForgeBelowSigned(t *testing.T) {
 	s.has(s.says("ga", OutcomePass, atGate("ann", TrustForge)), "trust level signed")
 }
 
+// A commit that was made on the forge's pages, or by who hides their address, has the account's own address.
+func TestRuleForgeSelfApproval(t *testing.T) {
+	for address, refused := range map[string]bool{
+		"ann@users.noreply.github.com": true, "1234567+Ann@users.noreply.github.com": true, "7+ann@users.noreply.git.example.org": true,
+		"1234567+joann@users.noreply.github.com": false, "ann@example.org": false, "ann": false,
+	} {
+		w := one(people("forge:ann", "forge:bob"))
+		w.Steps[0].Agent.Launch, w.Steps[0].Signal = LaunchInteractive, Signal{Type: SignalCommit, Value: "[a]"}
+		s := begin(t, "4-trust self-approval", "an account at the forge whose commit says that an offered step is done does not approve it", w)
+		a := s.r().Current("a")
+		s.do(CommitSeen{Run: s.run, Step: "a", N: 1, K: a.K, SHA: "abc", Author: "x", Makers: []string{"A. Nn", address}})
+		s.checked()
+		if why := s.says("ga", OutcomePass, atGate("ann", TrustForge)); (why != "") != refused {
+			t.Errorf("%s: %q", address, why)
+		}
+	}
+}
+
 func TestRulePullEnded(t *testing.T) {
 	w := flow("x", aStep("a"), aGate("a", to("b", "c"), atForge), aStep("b"), aGate("b", to(EndDone)), aStep("c"), aGate("c", to(EndDone), people("forge:ann")))
 	s := begin(t, "12-forge ends", "a merge ends the run as completed whatever is under way, a close aborts it; both once", w)

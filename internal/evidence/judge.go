@@ -277,7 +277,7 @@ func (v *Verifier) round(f found, q Round, rule Rule) (code int, why string) {
 		}
 		return CodeUnsatisfied, fmt.Sprintf("round %d passed commit %.12s, and the work is %.12s, which it did not judge",
 			q.N, q.Judged.Commit, work.Commit)
-	case rule.Trust != "" && rank(trustOf(q, f.Predicate.Run)) < rank(rule.Trust):
+	case rule.Trust != "" && !engine.Trusted(trustOf(q, f.Predicate.Run), rule.Trust):
 		return CodeUnsatisfied, fmt.Sprintf("its answer has trust %s, and the policy wants %s",
 			trustOf(q, f.Predicate.Run), rule.Trust)
 	case len(rule.By) > 0 && q.Trust != engine.TrustSigned &&
@@ -297,11 +297,6 @@ func trustOf(q Round, run Run) string {
 		return engine.TrustSandbox
 	}
 	return engine.TrustFile
-}
-
-// rank orders trust levels. An unknown one has the lowest.
-func rank(level string) int {
-	return slices.Index([]string{engine.TrustFile, engine.TrustSandbox, engine.TrustSigned}, level)
 }
 
 // proven returns why a signed answer does not hold, by the approvers of the policy. A rule that asks

@@ -278,9 +278,11 @@ func (r *reader) gates(n *yaml.Node) (out []Rule) {
 			g.Gate = r.text(c)
 		} else {
 			r.mapping(c, map[string]func(*yaml.Node){
-				"gate":    func(n *yaml.Node) { g.Gate = r.text(n) },
-				"judged":  func(n *yaml.Node) { g.Judged = r.oneOf(n, JudgedCommit, JudgedRun) },
-				"trust":   func(n *yaml.Node) { g.Trust = r.oneOf(n, engine.TrustFile, engine.TrustSandbox, engine.TrustSigned) },
+				"gate":   func(n *yaml.Node) { g.Gate = r.text(n) },
+				"judged": func(n *yaml.Node) { g.Judged = r.oneOf(n, JudgedCommit, JudgedRun) },
+				"trust": func(n *yaml.Node) {
+					g.Trust = r.oneOf(n, engine.TrustFile, engine.TrustSandbox, engine.TrustForge, engine.TrustSigned)
+				},
 				"by":      func(n *yaml.Node) { g.By = r.texts(n) },
 				"skipped": func(n *yaml.Node) { g.Skipped = r.yes(n) },
 			})

@@ -35,7 +35,7 @@ func TestPolicyFaults(t *testing.T) {
 		{"version: 1\nsigners: ['" + line + "']\ngates: []\n", "p.yaml:3:8: want a list of 1 to 1000 gates"},
 		{"version: 1\nsigners: ['" + line + "']\ngates: [{trust: signed}]\n", "p.yaml:3:9: gate is missing"},
 		{"version: 1\nsigners: ['" + line + "']\ngates: [a, a]\n", "p.yaml:3:12: gate a is there twice"},
-		{"version: 1\nsigners: ['" + line + "']\ngates: [{gate: a, trust: high}]\n", "p.yaml:3:26: want one of file, sandbox, signed"},
+		{"version: 1\nsigners: ['" + line + "']\ngates: [{gate: a, trust: high}]\n", "p.yaml:3:26: want one of file, sandbox, forge, signed"},
 		{"version: 1\nsigners: ['" + line + "']\ngates: [{gate: a, trust: signed}]\n", "p.yaml:3:1: gate a wants a signed answer, and approvers has no key"},
 		{"version: 1\nsigners: ['" + line + "']\napprovers: ['" + line + "']\ngates:\n  - {gate: a, trust: signed, by: [bob]}\n", "p.yaml:5:1: gate a: approvers has no key of bob"},
 		{"version: 1\nsigners: ['" + line + "', '" + line + "']\ngates: [a]\n", "is there twice"},
@@ -187,6 +187,24 @@ func TestCommitsRefused(t *testing.T) {
 	var f *fault.Error
 	if f, _ = err.(*fault.Error); f == nil || f.Code != fault.ExitUsage || !strings.Contains(f.Advice, "fetch-depth: 0") {
 		t.Errorf("a shallow clone: %v", err)
+	}
+}
+
+// TestForgeTrust: a word at the forge is above the sandbox, and below a signature.
+func TestForgeTrust(t *testing.T) {
+	conform.Rule(t, "12-evidence trust", "the trust levels of a policy are those of answers, in their order")
+	s := newSite(t)
+	for _, c := range []struct {
+		has, want string
+		code      int
+	}{
+		{"forge", "file", CodePass}, {"forge", "sandbox", CodePass}, {"forge", "forge", CodePass},
+		{"sandbox", "forge", CodeUnsatisfied}, {"better", "file", CodeUnsatisfied},
+	} {
+		st := s.statement(s.commit)
+		st.Predicate.Gates[1].Rounds[0].Trust = c.has
+		s.note(s.commit, sealed(t, st, s.own))
+		s.wants(s.policy("gates: [{gate: approve, trust: "+c.want+"}]"), c.code, "approve")
 	}
 }
 

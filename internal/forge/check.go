@@ -11,12 +11,13 @@ const (
 	Pending = "pending"
 	Green   = "green"
 	Red     = "red"
+	Silent  = "silent" // it did not run, or says neither yes nor no
 )
 
 // Check is a check of a commit, or a status that something set on it.
 type Check struct {
 	Name  string
-	State string // Pending, Green or Red
+	State string // Pending, Green, Red or Silent
 	How   string // the forge's word for that: success, failure, timed_out, …
 	URL   string
 	Said  string // what the check itself says
@@ -45,8 +46,10 @@ func (r runJSON) check() Check {
 		Said: strings.TrimSpace(r.Output.Title + "\n" + r.Output.Summary + "\n" + r.Output.Text)}
 	if r.Status == "completed" {
 		switch c.How, c.State = r.Conclusion, Red; r.Conclusion {
-		case "success", "neutral", "skipped":
+		case "success":
 			c.State = Green
+		case "neutral", "skipped":
+			c.State = Silent
 		}
 	}
 	if r.App.Slug == "github-actions" {

@@ -139,6 +139,36 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// TestCut: half an answer is none, and no later call is told that it has not changed.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	conform.Rule(t, "12-forge cut", "an answer that did not arrive whole is asked for again, and is not kept for conditional requests")
+	h, f := hub(t)
+	f.Spoil(forgestub.Fault{Path: "user", Status: forgestub.Cuts, Times: 1})
+	if _, err := h.Me(t.Context()); !forge.Is(err, forge.Away) {
+		t.Errorf("half an answer: %v", err)
+	}
+	if me, err := h.Me(t.Context()); me != forgestub.Me || err != nil {
+		t.Errorf("after it: %q %v", me, err)
+	}
+}
+
+// TestMe: gh may be logged in as somebody else at any time.
+func TestMe(t *testing.T) {
+	t.Parallel()
+	conform.Rule(t, "12-forge me", "gh's own account is the one that it is logged in as now")
+	login := "ann"
+	h := forge.Open(forge.Repo{Host: "h", Owner: "o", Name: "n"}, forge.Options{Run: func(_ context.Context, _ []string, _ []byte, out io.Writer) error {
+		_, err := fmt.Fprintf(out, "HTTP/1.1 200 OK\r\n\r\n{\"login\": %q}", login)
+		return err
+	}})
+	for _, login = range []string{"ann", "bob"} {
+		if me, err := h.Me(t.Context()); me != login || err != nil {
+			t.Errorf("logged in as %s: %q %v", login, me, err)
+		}
+	}
+}
+
 func TestPulls(t *testing.T) {
 	t.Parallel()
 	conform.Rule(t, "12-forge fork", "a pull request of a fork is not found, whatever its branch is called")

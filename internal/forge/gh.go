@@ -48,7 +48,6 @@ type Hub struct {
 	mu    sync.Mutex
 	until time.Time // a rate limit holds until then
 	kept  map[string]kept
-	me    string
 }
 
 type kept struct {
@@ -181,7 +180,8 @@ func (h *Hub) run(ctx context.Context, r request, etag string) (answer, error) {
 		f.Kind = Hangs
 		return answer{}, f
 	}
-	if a, ok := out.answer(); ok {
+	// gh fails with an answer of success only if that did not arrive whole.
+	if a, ok := out.answer(); ok && (err == nil || a.status > 299) {
 		return a, nil
 	}
 	f.Kind, f.Said = Away, text.Clean(string(said.body), maxSaid)

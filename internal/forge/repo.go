@@ -97,14 +97,8 @@ func plainList[T any](page []byte) (out []T, err error) {
 	return slices.Clip(out), err
 }
 
-// Me returns the login of the account that gh has at the forge.
+// Me returns the login of the account that gh has at the forge now.
 func (h *Hub) Me(ctx context.Context) (string, error) {
-	h.mu.Lock()
-	me := h.me
-	h.mu.Unlock()
-	if me != "" {
-		return me, nil
-	}
 	var u user
 	if err := h.get(ctx, "user", &u); err != nil {
 		return "", err
@@ -112,9 +106,6 @@ func (h *Hub) Me(ctx context.Context) (string, error) {
 	if u.Login == "" {
 		return "", &Fault{Kind: Odd, Host: h.Host, What: "GET user"}
 	}
-	h.mu.Lock()
-	h.me = u.Login
-	h.mu.Unlock()
 	return u.Login, nil
 }
 

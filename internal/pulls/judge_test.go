@@ -224,6 +224,25 @@ func TestThisCommit(t *testing.T) {
 	}
 }
 
+// TestSkipped: a check that did not run has checked nothing, as that of a draft in many repos.
+func TestSkipped(t *testing.T) {
+	r := newRig(t)
+	conform.Rule(t, "12-forge skipped", "checks that were skipped, or say neither yes nor no, pass nothing by themselves, and stop nothing beside a green one")
+	one := r.commit("one")
+	r.f.Check(one, "test", "skipped", "")
+	r.f.Check(one, "notes", "neutral", "")
+	ch, _ := r.judge(r.job("GB", one, 1))
+	r.until("a pull request", func() bool { return len(r.f.Pulls()) == 1 })
+	r.f.Review(1, "bob", "MEMBER", "APPROVED", one, "")
+	r.until("it says so", func() bool {
+		return strings.Contains(r.p.Awaits("x-1", "GB"), "for checks of pull request #1, none has run (2 skipped or neutral); approved by bob")
+	})
+	r.f.Check(one, "build", "success", "")
+	if ev := r.ended(ch); ev.Verdict == nil || ev.Verdict.Outcome != engine.OutcomePass {
+		t.Errorf("%+v", ev)
+	}
+}
+
 func TestStandIn(t *testing.T) {
 	r := newRig(t)
 	j := r.job("GB", r.commit("one"), 1)

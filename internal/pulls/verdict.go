@@ -22,8 +22,8 @@ const (
 
 // checksSeen sorts the checks of a commit.
 type checksSeen struct {
-	green, pending []string
-	red            []forge.Check
+	green, pending, silent []string
+	red                    []forge.Check
 }
 
 func seeChecks(all []forge.Check) (c checksSeen) {
@@ -33,6 +33,8 @@ func seeChecks(all []forge.Check) (c checksSeen) {
 			c.green = append(c.green, one.Name)
 		case forge.Pending:
 			c.pending = append(c.pending, one.Name)
+		case forge.Silent:
+			c.silent = append(c.silent, one.Name)
 		default:
 			c.red = append(c.red, one)
 		}
@@ -118,6 +120,8 @@ func waiting(by []string, name string, c checksSeen, r reviewsSeen) string {
 	var out []string
 	if slices.Contains(by, engine.ForgeChecks) {
 		switch n := len(c.green) + len(c.pending); {
+		case n == 0 && len(c.silent) > 0:
+			out = append(out, fmt.Sprintf("for checks of %s, none has run (%d skipped or neutral)", name, len(c.silent)))
 		case n == 0:
 			out = append(out, "for checks of "+name+", none has reported yet")
 		default:

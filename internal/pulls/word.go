@@ -91,11 +91,15 @@ func (w *watch) means(c forge.Comment, said word, me string, pull forge.Pull) (e
 	if strings.EqualFold(c.Author, me) {
 		by.Trust = engine.TrustFile
 	}
-	if want := stricter(q.Trust, w.j.Config.Trust); by.Trust == engine.TrustFile && rank(want) > rank(engine.TrustFile) {
+	want := q.Trust
+	if engine.Trusted(w.j.Config.Trust, want) { // the stricter of then and now
+		want = w.j.Config.Trust
+	}
+	if by.Trust == engine.TrustFile && !engine.Trusted(by.Trust, want) {
 		return ev, fmt.Sprintf("gh is logged in as %s here, and agents may hold that login, so this counts only as `file`; "+
 			"gate `%s` wants `%s`: have another approver say it, or answer where sluice runs: `%s`", me, q.Gate, want,
 			engine.Verb(q.Gate, said.outcome)), false
-	} else if rank(want) > rank(engine.TrustForge) {
+	} else if !engine.Trusted(engine.TrustForge, want) {
 		return ev, fmt.Sprintf("gate `%s` wants `%s`, and a comment is `forge`: answer where sluice runs: `%s`", q.Gate, want,
 			engine.Verb(q.Gate, said.outcome)), false
 	}
@@ -156,20 +160,6 @@ func bound(q job.MadeRound, said word, c forge.Comment, commit string, pull forg
 			pull.Head, q.Gate, commit)
 	}
 	return ""
-}
-
-func rank(level string) int {
-	return slices.Index([]string{engine.TrustFile, engine.TrustSandbox, engine.TrustForge, engine.TrustSigned}, level)
-}
-
-func stricter(a, b string) string {
-	if rank(b) > rank(a) {
-		a = b
-	}
-	if a == "" || a == "auto" {
-		return engine.TrustFile
-	}
-	return a
 }
 
 const replyMark = "<!-- sluice:reply %d -->"
