@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	maxToReview     = 100
-	maxCriterion    = 2 << 10 // bytes per criterion
 	maxWhyOutput    = 8 << 10 // bytes of a failed command's output in the feedback
 	maxWhyFiles     = 100
 	maxWhyFileBytes = 5 << 10
@@ -64,8 +62,8 @@ func Check(ctx context.Context, in CheckInput) engine.CheckResult {
 			c.command(ctx, i, *criterion.Command)
 		case criterion.File != "":
 			c.file("file", criterion.File, criterion.NonEmpty, criterion.Folder)
-		case len(c.review) < maxToReview:
-			c.review = append(c.review, text.Head(criterion.Text, maxCriterion))
+		default:
+			c.review = append(c.review, text.Reveal(criterion.Text))
 		}
 	}
 	if c.broken != "" {

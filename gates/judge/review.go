@@ -207,6 +207,9 @@ func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, s
 		}
 	}
 	in.Sent = collect.SentOf(j, func(q job.Sent) bool { return q.Gate == g.ID })
+	if why := in.Cut(); why != "" {
+		return "", job.Unready("%s", why)
+	}
 	in.Diff = js.diff(ctx, j, st, b.Agents)
 	return prompt.Review(in), ctx.Err()
 }

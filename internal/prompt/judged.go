@@ -35,4 +35,4 @@ func Unjudged(spec *engine.Spec, st *engine.Step) string {
 }
 
 // UnjudgedWords returns a criterion's text as a line of Markdown, where nobody judges it.
-func UnjudgedWords(c engine.Criterion) string { return criterionText(c.Text) + " (nobody judges this)" }
+func UnjudgedWords(c engine.Criterion) string { return line(c.Text) + " (nobody judges this)" }

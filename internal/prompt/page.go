@@ -9,14 +9,14 @@ import (
 
 // Bounds of a prompt, in bytes where nothing else is said. The parts together stay below Max; a test holds it.
 const (
-	Max            = 272 << 10
+	Max            = 384 << 10
 	maxTemplate    = 12 << 10
 	maxDescription = 4 << 10
-	maxTask        = 24 << 10
-	maxLook        = 12 << 10
+	maxTask        = 48 << 10
+	maxLook        = 48 << 10
+	maxCriteria    = 48 << 10
 	maxListed      = 100 // lines of a list
 	maxListBytes   = 6 << 10
-	maxCriterion   = 2 << 10
 	maxInline      = 1024 // a line of foreign text
 	maxLabel       = 200  // a name within a line
 	maxName        = 64   // an outcome, a rubric line, an id

@@ -2,6 +2,8 @@ package prompt
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -85,6 +87,23 @@ func (in ReviewInput) sections() []section {
 	}
 }
 
+func (in ReviewInput) criteria() string { return "- " + strings.Join(each(in.Criteria, line), "\n- ") }
+
+// Cut says which of the texts that the work is to be judged by the reviewer would not see all of; "" = none.
+func (in ReviewInput) Cut() string {
+	task, _ := in.Values.fill(in.Task)
+	look, _ := in.Values.fill(in.Look)
+	for _, x := range []struct {
+		what, text string
+		most       int
+	}{{"the step's task", task, maxTask}, {"its prompt", look, maxLook}, {"the criteria", in.criteria(), maxCriteria}} {
+		if whole := text.Prose(x.text, math.MaxInt32); whole != text.Prose(x.text, x.most) {
+			return fmt.Sprintf("the reviewer would not see all of %s: it has %d bytes, more than %d", x.what, len(whole), x.most)
+		}
+	}
+	return ""
+}
+
 func (in ReviewInput) where(p *page) {
 	where := "You judge step " + text.Code(in.Step)
 	if in.StepName != "" && in.StepName != in.Step {
@@ -123,7 +142,7 @@ func (in ReviewInput) judged(p *page) {
 	if len(in.Criteria) > 0 {
 		p.section("Criteria for you to judge")
 		p.text("No machine could check these. If one does not hold, the work does not pass.\n")
-		p.list(each(in.Criteria, criterionText))
+		p.prose(in.criteria(), maxCriteria)
 	}
 	if len(in.Held) > 0 {
 		p.section("Checked already")

@@ -90,10 +90,11 @@ func CriterionWords(c engine.Criterion) string {
 	case c.File != "":
 		return "file " + ownPath(c.File) + " exists"
 	}
-	return criterionText(c.Text) + " (a reviewer judges this)"
+	return line(c.Text) + " (a reviewer judges this)"
 }
 
-func criterionText(s string) string { return text.RevealLine(s, maxCriterion) }
+// line is a sentence of the spec, whole.
+func line(s string) string { return text.RevealLine(s, maxCriteria) }
 
 // ownPath is a path of the spec, which need not lie below the agent's own folder.
 func ownPath(path string) string {

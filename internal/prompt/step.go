@@ -182,7 +182,7 @@ func (p *page) criteria(criteria []engine.Criterion) {
 	}
 	p.section("When it is good")
 	p.text("All of this must hold. It is checked when you say that you are done; your word alone is not enough.\n")
-	p.list(each(criteria, CriterionWords))
+	p.prose("- "+strings.Join(each(criteria, CriterionWords), "\n- "), maxCriteria)
 }
 
 // answer says of what shape the structured answer is, and where it goes.
