@@ -144,7 +144,7 @@ func (d *running) stepEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnde
 }
 
 // goesOn returns when to launch again after a limit: at the time it names; at once after the run's
-// budget, which a person must raise; else after growing waits.
+// budget, which a person must raise; else, and where that time is over, after growing waits.
 func (d *running) goesOn(p Proc, exit Exit, waits int) time.Time {
 	switch {
 	case endedForBudget(p, exit):
@@ -152,7 +152,7 @@ func (d *running) goesOn(p Proc, exit Exit, waits int) time.Time {
 	case exit.ResumeAt.IsZero():
 		return d.at.Add(backoff(waits, limitFirst, limitMost))
 	}
-	return exit.ResumeAt
+	return later(exit.ResumeAt, d.at.Add(backoff(waits, backoffFirst, backoffMost)))
 }
 
 // exitedWell handles exit code 0.

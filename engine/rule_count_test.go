@@ -170,6 +170,18 @@ func TestRule19LimitWaitIsNeither(t *testing.T) {
 	s.want(s.r().Phase, RunCompleted)
 }
 
+// TestRule19PastReset: a program or a worker that always names a time that is over is not launched without a pause.
+func TestRule19PastReset(t *testing.T) {
+	s := begin(t, "8-semantics 19", "a usage limit whose end is over already is waited for, longer each time", one())
+	for n := range 20 {
+		s.exit("a", Exit{Class: ClassLimit, ResumeAt: s.now.Add(-time.Hour)})
+		wait := backoff(n, backoffFirst, backoffMost)
+		s.want(s.step("a"), "1 ready", s.r().Current("a").NotBefore.Sub(s.now).String(), wait.String())
+		s.later(wait)
+		s.want(s.step("a"), "1 running")
+	}
+}
+
 // TestRule18LetThrough: the fact and the round record that work went on although its gate did not
 // pass.
 func TestRule18LetThrough(t *testing.T) {

@@ -84,6 +84,14 @@ func (s *Stream) Take(data []byte) {
 	}
 }
 
+// maxAsks is more than the answers of a program that one launch has, with its corrections.
+const maxAsks = 100
+
+// Plausible reports whether a launch can have used so much.
+func Plausible(u engine.Usage) bool {
+	return u.Tokens >= 0 && u.Tokens <= maxAsks*program.MaxTokens && u.CostUSD >= 0 && u.CostUSD <= maxAsks*program.MaxCost
+}
+
 // UsageOf converts a program's usage for the engine.
 func UsageOf(u program.Usage) engine.Usage {
 	return engine.Usage{Tokens: u.Input + u.Output, CostUSD: u.CostUSD}

@@ -33,8 +33,8 @@ const (
 	maxShown = 16 << 10 // bytes of an Event's text
 	maxNames = 20       // denied tools that are named
 
-	maxTokens = 1_000_000_000_000 // more is no plausible count
-	maxCost   = 1_000_000
+	MaxTokens = 1_000_000_000_000 // more is no plausible count
+	MaxCost   = 1_000_000
 )
 
 // Kind is the kind of an Event.
@@ -200,12 +200,12 @@ func (r *Reader) Result() Result {
 
 // plus adds, within plausible bounds.
 func (u Usage) plus(of Usage) Usage {
-	tokens := func(a, b int64) int64 { return min(min(max(a, 0), maxTokens)+min(max(b, 0), maxTokens), maxTokens) }
+	tokens := func(a, b int64) int64 { return min(min(max(a, 0), MaxTokens)+min(max(b, 0), MaxTokens), MaxTokens) }
 	cost := func(c float64) float64 {
 		if !(c > 0) { // also for NaN
 			return 0
 		}
-		return min(c, maxCost)
+		return min(c, MaxCost)
 	}
 	return Usage{Input: tokens(u.Input, of.Input), Output: tokens(u.Output, of.Output),
 		CostUSD: cost(cost(u.CostUSD) + cost(of.CostUSD)),

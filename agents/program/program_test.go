@@ -292,7 +292,7 @@ func TestUsage(t *testing.T) {
 		"two results":        {[]string{result(10, 5, "1"), result(20, 5, "1.5")}, Usage{30, 10, 1.5, 0}},
 		"no result":          {[]string{message("a", 1), message("a", 1), message("b", 2)}, Usage{20, 3, 0, 0}},
 		"messages, a result": {[]string{message("a", 1), result(10, 1, "1"), message("b", 2)}, Usage{20, 3, 1, 0}},
-		"beyond belief":      {[]string{result(math.MaxInt64, math.MaxInt64, "1e308"), result(math.MaxInt64, 1, "1e308")}, Usage{maxTokens, maxTokens, maxCost, 0}},
+		"beyond belief":      {[]string{result(math.MaxInt64, math.MaxInt64, "1e308"), result(math.MaxInt64, 1, "1e308")}, Usage{MaxTokens, MaxTokens, MaxCost, 0}},
 		"less than nothing":  {[]string{result(-5, 5, "-1")}, Usage{0, 5, 0, 0}},
 	} {
 		r, _ := read(Claude, c.lines...)
