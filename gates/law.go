@@ -18,9 +18,13 @@ func lawGlobs() []string {
 	return []string{".workflow/specs/**", ".workflow/prompts/**", ".workflow/schemas/**", ".workflow/config.yaml"}
 }
 
-// lawNames are files that do so in any folder: for git, or for later agents.
+// lawNames are files and folders that do so wherever they are: for git, or for later agents, whose
+// programs take instructions, hooks and the address of the model from them.
 func lawNames() []string {
-	return []string{".gitattributes", ".gitmodules", ".gitignore", "CLAUDE.md", "AGENTS.md"}
+	return []string{".gitattributes", ".gitmodules", ".gitignore",
+		"CLAUDE.md", "CLAUDE.local.md", ".claude", ".mcp.json",
+		"AGENTS.md", "AGENTS.override.md", ".codex", ".agents",
+		"opencode.json", "opencode.jsonc", ".opencode"}
 }
 
 // maxProtected is the most protected files that a check names.
@@ -50,7 +54,7 @@ type Law struct {
 	at       Bases
 	globs    []string
 	protect  int      // how many of the globs are from `protect`
-	names    []string // base names
+	names    []string // of files and folders
 	settings started  // files named by the person's git settings
 	programs started
 	unknown  []string // commands whose programs cannot be determined
@@ -158,7 +162,12 @@ func (l *Law) starts(where string, s shells.Started) {
 // Has reports whether a file, named from the top of its checkout, is law, and whether only as a
 // program.
 func (l Law) Has(file string) (is, program bool) {
-	if slices.Contains(l.names, path.Base(file)) || l.settings.has(file) {
+	for part := range strings.SplitSeq(file, "/") {
+		if slices.Contains(l.names, part) {
+			return true, false
+		}
+	}
+	if l.settings.has(file) {
 		return true, false
 	}
 	program = l.programs.has(file)
