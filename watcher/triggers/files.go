@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 	"sluice/watcher"
 )
@@ -115,7 +116,7 @@ func (l *fileLook) now(ctx context.Context, report func(name, digest string)) (s
 }
 
 func digestOf(ctx context.Context, file string) (string, error) {
-	f, err := os.Open(file)
+	f, _, err := atomicfile.Open(filepath.Dir(file), filepath.Base(file))
 	if err != nil {
 		return "", err
 	}

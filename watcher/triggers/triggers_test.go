@@ -2,6 +2,7 @@ package triggers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -266,5 +268,29 @@ func TestFireHeld(t *testing.T) {
 	b.armed = "d"
 	if ev, ok := b.Fire(t.Context(), j, nil).(engine.FiringRead); !ok || ev.Key != "a@1" || ev.Run.Source != "s" {
 		t.Errorf("%+v", ev)
+	}
+}
+
+// TestSwapped: a file that became a pipe or a link since the look began holds up nothing and names no other file.
+func TestSwapped(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink("/etc/passwd", link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{pipe, link} {
+		done := make(chan error, 1)
+		go func() {
+			_, err := digestOf(t.Context(), file)
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Errorf("%s has a digest", file)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatalf("%s is waited for", file)
+		}
 	}
 }
