@@ -38,6 +38,7 @@ type guarded func(args ...any) (any, error)
 const (
 	tickName  = "__tick"  // one loop turn
 	addName   = "__add"   // +, limited
+	byName    = "__by"    // what a number is divided by
 	tallyName = "__tasks" // the counts of `tasks`
 )
 
@@ -51,10 +52,13 @@ type patcher struct{ text bool }
 func (p *patcher) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.PredicateNode:
-		n.Node = &ast.CallNode{Callee: &ast.IdentifierNode{Value: tickName}, Arguments: []ast.Node{n.Node}}
+		n.Node = called(tickName, n.Node)
 	case *ast.BinaryNode:
-		if n.Operator == "+" {
-			ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: addName}, Arguments: []ast.Node{n.Left, n.Right}})
+		switch n.Operator {
+		case "+":
+			ast.Patch(node, called(addName, n.Left, n.Right))
+		case "/":
+			n.Right = called(byName, n.Right)
 		}
 	case *ast.MemberNode:
 		if root, ok := n.Node.(*ast.IdentifierNode); ok && root.Value == "tasks" {
@@ -68,6 +72,10 @@ func (p *patcher) Visit(node *ast.Node) {
 			ast.Patch(node, &ast.ChainNode{Node: n})
 		}
 	}
+}
+
+func called(name string, args ...ast.Node) ast.Node {
+	return &ast.CallNode{Callee: &ast.IdentifierNode{Value: name}, Arguments: args}
 }
 
 type evaluation struct {
@@ -86,6 +94,14 @@ func (e *evaluation) charge(n int) error {
 }
 
 func (e *evaluation) tick(args ...any) (any, error) { return args[0], e.charge(1) }
+
+// by refuses 0: x / 0 is above each number, and 0 / 0 is neither above nor below one.
+func (e *evaluation) by(args ...any) (any, error) {
+	if n, ok := toFloat(args[0]); ok && n == 0 {
+		return nil, errors.New("a division by 0")
+	}
+	return args[0], nil
+}
 
 // add is + for numbers and texts.
 func (e *evaluation) add(args ...any) (any, error) {
@@ -184,39 +200,34 @@ func (p *program) environment(env *engine.Env, e *evaluation) map[string]any {
 	m := map[string]any{
 		"run": env.Run, "workflow": env.Workflow, "vars": vars, "steps": steps, "gates": gates, "step": env.Step,
 		"attempt": env.Attempt, "gate": env.Gate, "answer": env.Answer, "score": env.Score, "scores": orNil(env.Scores),
-		"findings": listOrNil(env.Findings), "failures": env.Failures, "exhausted": env.Exhausted,
+		"findings": orNil(env.Findings), "failures": env.Failures, "exhausted": env.Exhausted,
 	}
 	for _, name := range firingNames() {
 		m[name] = env.Event[name]
 	}
-	m["task"], m["tasks"] = orNil(env.Task), listOrNil(env.Tasks)
+	m["task"], m["tasks"] = orNil(env.Task), orNil(env.Tasks)
 	m[tallyName] = map[string]any{"total": env.Tally.Total, "done": env.Tally.Done, "failed": env.Tally.Failed,
 		"blocked": env.Tally.Blocked}
-	for name, f := range map[string]guarded{tickName: e.tick, addName: e.add, "join": e.join, "replace": e.replace,
-		"repeat": e.repeat, "string": e.text, "toJSON": e.json} {
+	for name, f := range map[string]guarded{tickName: e.tick, addName: e.add, byName: e.by, "join": e.join,
+		"replace": e.replace, "repeat": e.repeat, "string": e.text, "toJSON": e.json} {
 		m[name] = f
 	}
 	return m
 }
 
-func orNil(m map[string]any) any {
-	if m == nil {
+func orNil[T map[string]any | []any](v T) any {
+	if v == nil {
 		return nil
 	}
-	return m
-}
-
-func listOrNil(l []any) any {
-	if l == nil {
-		return nil
-	}
-	return l
+	return v
 }
 
 // there reports whether everything the program names exists by now.
 func (p *program) there(env *engine.Env) bool {
+	none := map[string]bool{"task": env.Task == nil, "tasks": env.Tasks == nil, "answer": env.Answer == nil,
+		"score": env.Score == nil, "scores": env.Scores == nil, "findings": env.Findings == nil}
 	for _, r := range p.reads {
-		missing := false
+		missing := none[r.root]
 		switch r.root {
 		case "steps":
 			_, ok := env.Steps[r.id]
@@ -224,18 +235,6 @@ func (p *program) there(env *engine.Env) bool {
 		case "gates":
 			_, ok := env.Gates[r.id]
 			missing = r.id != "" && !ok
-		case "task":
-			missing = env.Task == nil
-		case "tasks":
-			missing = env.Tasks == nil
-		case "answer":
-			missing = env.Answer == nil
-		case "score":
-			missing = env.Score == nil
-		case "scores":
-			missing = env.Scores == nil
-		case "findings":
-			missing = env.Findings == nil
 		}
 		if missing {
 			return false

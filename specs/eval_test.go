@@ -74,6 +74,11 @@ func TestConditions(t *testing.T) {
 		`len(join(map(1..100, answer.big))) > 0`:                   "more than 1 MiB",
 		`len(toJSON(map(1..100, answer))) > 0`:                     "more than 1 MiB",
 		`len(1..1000000000) > 0`:                                   "memory budget",
+		`failures / 4 == 0.25 and 7 / 2 == 3.5`:                    "true",
+		`3 / 0 >= 0.9`:                                             "a division by 0", // as of 3 passed of 0 tests
+		`score / (vars.n - 5) >= 0.9`:                              "a division by 0",
+		`not (len("") / 0.0 > 0.1)`:                                "a division by 0", // 0 of 0
+		`map([0, 1], 1 / #)[1] == 1`:                               "a division by 0",
 	} {
 		began := time.Now()
 		got, err := compiled(t, src, asCond).condition(someEnv())

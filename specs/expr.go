@@ -165,12 +165,10 @@ func (w *world) options(s scope) []expr.Option {
 			env[name] = types.Any
 		}
 	}
-	for _, name := range guardedNames() {
+	for _, name := range append(guardedNames(), tickName, addName, byName) {
 		env[name] = types.TypeOf(guarded(nil))
 	}
 	env[tallyName] = types.Any
-	env[tickName] = types.TypeOf(guarded(nil))
-	env[addName] = types.TypeOf(guarded(nil))
 	opts := []expr.Option{expr.Env(env), expr.Optimize(false), expr.MaxNodes(maxExprNodes)}
 	for name := range conf.CreateNew().Builtins {
 		if !strings.Contains(allowedBuiltins, " "+name+" ") {
