@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +32,10 @@ func (s *Server) decide(r *http.Request) (to string, v *view, err error) {
 		if words, err = keep(r, s.drafts, p, words); err != nil {
 			return refuse(text.Message(err.Error()))
 		}
+		if r.PostForm.Get("look") != "" { // with the words
+			to = p.URL
+			return nil
+		}
 		ev, why := s.answer(r, p, run, words)
 		if why != "" {
 			return refuse(why)
@@ -55,20 +58,12 @@ func (s *Server) decide(r *http.Request) (to string, v *view, err error) {
 }
 
 // keep keeps what the form of an answer has, so that a question or a refusal loses nothing. Comments on
-// what the gate does not ask about any more become words: its lines may be others now.
+// what the gate does not ask about any more become words.
 func keep(r *http.Request, d *drafts, p *gatePage, words string) (string, error) {
 	f := r.PostForm
 	if !p.Open || f.Get("round") != strconv.Itoa(p.Form.Round) || f.Get("digest") != p.Form.Digest {
-		said := []string{}
-		for _, c := range append([]comment{{Text: p.Kept}, {Text: words}}, unkept(f)...) {
-			if c.File != "" && c.Text != "" {
-				c.Text = fmt.Sprintf("%s:%d: %s", c.File, c.Line, c.Text)
-			}
-			if c.Text != "" && !slices.Contains(said, c.Text) {
-				said = append(said, c.Text)
-			}
-		}
-		return strings.Join(said, "\n\n"), nil
+		words = joined(words, unkept(f), p.Kept)
+		return words, d.change(p.key, func(now *draftOf) { *now = draftOf{Words: words, Fields: givenOr(r, now.Fields)} })
 	}
 	all, err := merged(p.Drafts, f)
 	if err != nil {
@@ -78,7 +73,9 @@ func keep(r *http.Request, d *drafts, p *gatePage, words string) (string, error)
 	if p.Drafts = all; len(all) == 0 && words == "" && strings.Join(f["field"], "") == "" {
 		return words, nil
 	}
-	return words, d.change(p.key, func(now *draftOf) { *now = draftOf{words, all, givenOr(r, now.Fields)} })
+	return words, d.change(p.key, func(now *draftOf) {
+		*now = draftOf{Words: words, Comments: all, Fields: givenOr(r, now.Fields)}
+	})
 }
 
 // confirmed reports whether an outcome is asked for once more.

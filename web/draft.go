@@ -36,11 +36,14 @@ type comment struct {
 	Text string `json:"text"`
 }
 
-// draftOf is a person's unsent feedback on a round.
+// draftOf is a person's unsent feedback at a gate.
 type draftOf struct {
+	Round    int       `json:"round,omitempty"` // that it was written about
 	Words    string    `json:"words,omitempty"`
 	Comments []comment `json:"comments,omitempty"`
 	Fields   []string  `json:"fields,omitempty"` // of the answer, one for each question
+
+	from int // the earlier round that it was written about; 0 = it is about this one
 }
 
 // drafts keeps unsent feedback. It survives a closed tab, and every device shows it.
@@ -66,20 +69,26 @@ func (d *drafts) tidy(now time.Time) error {
 	return err
 }
 
-// draftKey names the draft of a writer. What somebody on another device has written is not sent with
-// another person's answer.
-func draftKey(at repo, writer, run, gate string, round int) string {
-	return hashOf(fmt.Sprintf("%s\x00%s\x00%s\x00%d\x00%s", at.Root, run, gate, round, writer)) + ".json"
+// draftKey names the draft of a writer at a gate, and the round that is open. What somebody on another
+// device has written is not sent with another person's answer.
+type draftKey struct {
+	file  string
+	round int
 }
 
-func (d *drafts) load(key string) (draftOf, error) {
+func keyOf(at repo, writer, run, gate string, round int) draftKey {
+	return draftKey{hashOf(fmt.Sprintf("%s\x00%s\x00%s\x00%s", at.Root, run, gate, writer)) + ".json", round}
+}
+
+func (d *drafts) load(key draftKey) (draftOf, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.read(key)
 }
 
-func (d *drafts) read(key string) (out draftOf, err error) {
-	raw, _, err := atomicfile.OpenRegular(d.dir, key, draftMost)
+// read returns a draft. Comments on what an earlier round asked about are words: its lines may be others now.
+func (d *drafts) read(key draftKey) (out draftOf, err error) {
+	raw, _, err := atomicfile.OpenRegular(d.dir, key.file, draftMost)
 	if errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}
@@ -87,13 +96,32 @@ func (d *drafts) read(key string) (out draftOf, err error) {
 		err = json.Unmarshal(raw, &out)
 	}
 	if err != nil {
-		return out, fault.New("remove "+filepath.Join(d.dir, key), "the draft cannot be read: %w", err)
+		return out, fault.New("remove "+filepath.Join(d.dir, key.file), "the draft cannot be read: %w", err)
+	}
+	if out.Round != key.round {
+		out = draftOf{Words: joined(out.Words, out.Comments, ""), Fields: out.Fields, from: out.Round}
 	}
 	return out, nil
 }
 
+// joined returns words, comments on lines and what was kept of others as words, nothing twice.
+func joined(words string, comments []comment, kept string) string {
+	for _, c := range comments {
+		if c.File != "" && c.Text != "" {
+			c.Text = fmt.Sprintf("%s:%d: %s", c.File, c.Line, c.Text)
+		}
+		words = strings.TrimSpace(words + "\n\n" + c.Text)
+	}
+	for _, part := range strings.Split(kept, "\n\n") {
+		if !strings.Contains(words, part) {
+			words = strings.TrimSpace(words + "\n\n" + part)
+		}
+	}
+	return words
+}
+
 // change applies a change to a draft and keeps it.
-func (d *drafts) change(key string, fn func(*draftOf)) error {
+func (d *drafts) change(key draftKey, fn func(*draftOf)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now, err := d.read(key)
@@ -101,6 +129,7 @@ func (d *drafts) change(key string, fn func(*draftOf)) error {
 		return err
 	}
 	fn(&now)
+	now.Round = key.round
 	raw, err := json.Marshal(now)
 	if err != nil {
 		return err
@@ -111,13 +140,13 @@ func (d *drafts) change(key string, fn func(*draftOf)) error {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(d.dir, key), raw, 0o600)
+	return atomicfile.Write(filepath.Join(d.dir, key.file), raw, 0o600)
 }
 
-func (d *drafts) drop(key string) error {
+func (d *drafts) drop(key draftKey) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := os.Remove(filepath.Join(d.dir, key))
+	err := os.Remove(filepath.Join(d.dir, key.file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -137,9 +166,8 @@ func (s *Server) draft(r *http.Request) (to string, v *view, err error) {
 			err = fault.New("look at the round that is open now", "they were about round %s", text.Line(given))
 		}
 		if err == nil && !p.Open {
-			if words, err = keep(r, s.drafts, p, words); err == nil {
-				err = fault.New("look at what is asked now", "gate %s does not ask a person now", p.Gate)
-			}
+			words = joined(words, unkept(r.PostForm), p.Kept)
+			err = fault.New("look at what is asked now", "gate %s does not ask a person now", p.Gate)
 		}
 		if err == nil {
 			to = p.URL + "#" + r.PostForm.Get("row")
@@ -147,7 +175,7 @@ func (s *Server) draft(r *http.Request) (to string, v *view, err error) {
 				if hashOf(words) == r.PostForm.Get("was") { // another tab may have written some since
 					words = d.Words
 				}
-				*d = draftOf{words, all, givenOr(r, d.Fields)}
+				*d = draftOf{Words: words, Comments: all, Fields: givenOr(r, d.Fields)}
 			})
 		}
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 // drafted returns the comments that are kept for a round.
 func (p *site) drafted(run string, round int) []comment {
 	p.Helper()
-	d, err := p.s.drafts.load(draftKey(repo{"shop", p.at}, "", run, "G", round))
+	d, err := p.s.drafts.load(keyOf(repo{"shop", p.at}, "", run, "G", round))
 	if err != nil {
 		p.Fatal(err)
 	}

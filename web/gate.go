@@ -58,13 +58,14 @@ type gatePage struct {
 	Given  []string // what was written into them and not taken in, one for each
 	Form   formData
 	Drafts []comment
-	Kept   string // words of an answer that was not taken in
+	Kept   string // words that were not sent
 	Failed string // why it was not
 
-	Was string // hash of the words that were kept when it was made
+	Was  string // hash of the words that were kept when it was made
+	From int    // the earlier round that they were written about
 
 	shown *show.Shown
-	key   string // of the drafts
+	key   draftKey
 }
 
 type checkLine struct {
@@ -146,7 +147,7 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 		Commit: sh.Taken, Base: sh.Base(), Trust: sh.Trust, Exposed: sh.Exposed,
 		Signed: g.Trust == engine.TrustSigned, Stub: sh.Stubbed, Spent: render.Spent(run.Usage, run.Budget),
 		Notes: sh.Notes, Served: served, shown: sh,
-		key: draftKey(at, s.passkeys.writer(r), run.ID, id, g.Round)}
+		key: keyOf(at, s.passkeys.writer(r), run.ID, id, g.Round)}
 	p.Who = "anyone on this machine"
 	if len(g.Approvers) > 0 {
 		p.Who = strings.Join(g.Approvers, ", ") + ", except who worked on it"
@@ -167,13 +168,16 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 		p.Fields = f.Questions()
 		p.Given = make([]string, len(p.Fields))
 	}
+	kept, err := s.drafts.load(p.key)
+	if err != nil {
+		return nil, err
+	}
+	p.Kept, p.Was = kept.Words, hashOf(kept.Words)
 	if p.Open {
-		kept, err := s.drafts.load(p.key)
-		if err != nil {
-			return nil, err
-		}
-		p.Drafts, p.Kept, p.Was = kept.Comments, kept.Words, hashOf(kept.Words)
+		p.Drafts, p.From = kept.Comments, kept.from
 		copy(p.Given, kept.Fields)
+	} else {
+		p.Kept = joined(kept.Words, kept.Comments, "")
 	}
 	return p, s.passkeys.signing(r, at, p, g)
 }

@@ -77,6 +77,48 @@ func TestWordsAtAClosedGate(t *testing.T) {
 	}
 }
 
+// TestWordsComeAlong: what was written about a round that somebody else has decided is on the page of the next round, and of
+// a gate that asks nobody any more.
+func TestWordsComeAlong(t *testing.T) {
+	p := newSite(t)
+	run := p.run(asksSpec)
+	at := "/r/shop/" + run + "/g/G"
+	form := p.form(at)
+	form["at"], form["c"] = []string{"a.go:3"}, []string{"at the line"}
+	form.Set("text", "my words")
+	if w := p.ask("POST", at+"/draft", form); w.Code != http.StatusSeeOther {
+		t.Fatalf("draft: %d %s", w.Code, w.Body)
+	}
+	decided := func(round int, outcome string) {
+		t.Helper()
+		d, err := p.client.Do(t.Context(), engine.Answered{Run: run, Gate: "G", Round: round, Outcome: outcome, Text: "elsewhere"}, "command")
+		if err != nil || d.Ignored != "" {
+			t.Fatal(d, err)
+		}
+	}
+	decided(1, "fail")
+	p.until(run, "round 2", func(r daemon.RunStatus) bool { return len(r.Waits) > 0 && r.Gates()[0].Round == 2 })
+	shows := func(when string, want ...string) {
+		t.Helper()
+		page := p.ask("GET", at, nil).Body.String()
+		for _, s := range want {
+			if strings.Count(page, s) != 1 {
+				t.Errorf("%s: %q is there %d times", when, s, strings.Count(page, s))
+			}
+		}
+	}
+	shows("in round 2", "my words", "a.go:3: at the line", "You wrote this in round 1")
+	form.Set("text", "my words, and more")
+	form.Set("look", "yes")
+	if w := p.answer(at, form); w.Code != http.StatusSeeOther || w.Header().Get("Location") != at {
+		t.Errorf("look again: %d %s", w.Code, w.Body)
+	}
+	shows("after a look", "my words, and more", "a.go:3: at the line")
+	decided(2, "later")
+	p.until(run, "the end", func(r daemon.RunStatus) bool { return !r.Live() })
+	shows("at its end", "What you wrote, and did not send", "my words, and more", "a.go:3: at the line")
+}
+
 // TestEachWritesTheirOwn: what a browser on another device writes is not sent by a person on this one.
 func TestEachWritesTheirOwn(t *testing.T) {
 	p := newSite(t)
