@@ -77,11 +77,21 @@ func TestPageLetsWrite(t *testing.T) {
 		x.until(`document.getElementById("lamp").textContent.includes("not connected")`)
 	}
 	kept("while no daemon runs")
+	sends := func(when, want string) {
+		t.Helper()
+		for x, button := range map[*tab]string{b: `button[value="fail"]`, run: "#note button"} {
+			if got := x.is(fmt.Sprintf("String(!document.querySelector(%q).disabled)", button)); got != want {
+				t.Errorf("%s: %s can be pressed: %s, want %s", when, button, got, want)
+			}
+		}
+	}
+	sends("while no daemon runs", "false")
 	w.serve(sluice)
 	for _, x := range []*tab{b, run} {
 		x.until(`document.getElementById("lamp").textContent == "live"`)
 	}
 	kept("with a new daemon")
+	sends("with a new daemon", "true")
 	c = daemon.NewClient(w.stateDir())
 	defer c.Close()
 	if _, err := c.Do(t.Context(), engine.NoteGiven{Run: "w-1", Text: "a last note"}, "command"); err != nil {
@@ -89,6 +99,11 @@ func TestPageLetsWrite(t *testing.T) {
 	}
 	run.until(`document.getElementById("lines").innerText.includes("a last note")`)
 	kept("after a last note")
+	if _, err := c.Do(t.Context(), engine.PauseRequested{Run: "w-1"}, "command"); err != nil {
+		t.Fatal(err)
+	}
+	run.until(`document.querySelector("#control form[action$='/resume']")`)
+	kept("after a pause")
 }
 
 // TestPageInTenTabs: ten tabs at once are shown, and the last of them is live.

@@ -106,8 +106,8 @@ func (s *Server) run(r *http.Request) (v view, err error) {
 			return err
 		}
 		p.Take = land.ToTake(r.Context(), at.Root, run, false)
-		v = view{title: run.ID, nav: "inbox", body: "run", parts: []string{"runhead", "graph", "runwaits", "steps", "costs",
-			"children", "lines"}, repos: []string{at.Root}, run: run.ID, data: p}
+		v = view{title: run.ID, nav: "inbox", body: "run", parts: []string{"runhead", "graph", "runwaits", "control", "steps",
+			"costs", "children", "lines"}, repos: []string{at.Root}, run: run.ID, data: p}
 		return nil
 	})
 	return v, err

@@ -11,14 +11,30 @@
     return t.content;
   };
 
+  // Nothing is sent from a page that has only just come or is not followed now, and no answer to what has changed.
+  const form = find("decide"), round = find("newround"), unkept = find("unkept");
+  let seen = false, gone = false;
+  const able = () => {
+    const same = !form || !round || round.dataset.at === form.dataset.at;
+    if (form && round) find("stale").hidden = same;
+    for (const b of document.querySelectorAll("main button:not([hidden])")) b.disabled = gone || b.name === "outcome" && !(seen && same);
+  };
+  setTimeout(() => { seen = true; able(); }, 1100);
+  able();
+  const moved = () => { // a gate that asks while somebody looks gets its form
+    if (!form && round.dataset.at.endsWith("true")) location.reload();
+    able();
+  };
+  if (round) new MutationObserver(moved).observe(round, { attributes: true });
+
   const lamp = find("lamp"); // only a page that can be followed has one
-  const lit = (on, words) => { lamp.classList.toggle("off", !on); lamp.textContent = words; };
+  const lit = (on, words) => { lamp.classList.toggle("off", !on); lamp.textContent = words; gone = !on; able(); };
   let source = null, again = 0;
-  const close = () => { source?.close(); source = null; clearTimeout(again); };
+  const close = (words) => { if (source) lit(false, words); source?.close(); source = null; clearTimeout(again); };
   const open = () => {
     if (!lamp || source || document.hidden) return;
     source = new EventSource(location.pathname + location.search);
-    source.onopen = () => lit(true, "live");
+    source.onopen = () => { lit(true, "live"); if (unkept && !unkept.hidden) keep(false); };
     source.onmessage = (m) => {
       const next = parsed(m.data).firstElementChild, { to, drop } = next.dataset, now = find(to ?? next.id);
       if (to) {
@@ -26,28 +42,13 @@
         now.append(...next.children);
       } else if (now && now.outerHTML !== next.outerHTML) Idiomorph.morph(now, next);
     };
-    source.onerror = () => { close(); lit(false, "not connected, retrying"); again = setTimeout(open, 2000); };
+    source.onerror = () => { close("not connected, retrying"); again = setTimeout(open, 2000); };
   };
-  document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
-  addEventListener("pagehide", close);
+  document.addEventListener("visibilitychange", () => { if (document.hidden) close("not live"); else open(); });
+  addEventListener("pagehide", () => close("not live"));
   addEventListener("pageshow", open);
   open();
-
-  const form = find("decide"), round = find("newround");
-  // A gate that asks while somebody looks gets its form. One that has changed takes no answer.
-  const buttons = form?.querySelectorAll("button[name=outcome]") ?? [];
-  const able = (yes) => { for (const b of buttons) b.disabled = !yes; };
-  const moved = () => {
-    if (!form && round.dataset.at.endsWith("true")) location.reload();
-    if (!form) return;
-    const same = round.dataset.at === form.dataset.at;
-    find("stale").hidden = same;
-    able(same);
-  };
-  if (round) new MutationObserver(moved).observe(round, { attributes: true });
   if (!form) return;
-  able(false); // until the page has been seen
-  setTimeout(moved, 1100);
 
   // The number of a line opens the box for a comment below it, without leaving the page.
   document.addEventListener("click", async (ev) => {
@@ -69,7 +70,7 @@
   const keep = async (leaving) => { // a request that outlives its page has 64 kB at most
     cancel();
     const sent = fetch(form.action + "/draft", { method: "POST", body: new URLSearchParams(new FormData(form)), keepalive: leaving, redirect: "manual" });
-    find("unkept").hidden = await sent.then((res) => res.type === "opaqueredirect", () => false);
+    unkept.hidden = await sent.then((res) => res.type === "opaqueredirect", () => false);
   };
   document.addEventListener("input", (ev) => { if (ev.target.form === form) { cancel(); later = setTimeout(keep, 1000, false); } });
   addEventListener("pagehide", () => { if (later) keep(true); });
