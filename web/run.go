@@ -70,6 +70,7 @@ type logLine struct {
 	Subject, Text string
 	Class         string
 	Gate          string // that it is about, if any
+	Below         string // the run of a task that it is about
 	URL           string // of what it is about; "" = the run
 }
 
@@ -216,7 +217,9 @@ func (p *runPage) link(run daemon.RunStatus) {
 		}
 	}
 	for i, l := range p.Lines {
-		p.Lines[i].URL = cmp.Or(known["gate "+l.Gate], known[l.Subject])
+		if p.Lines[i].URL = cmp.Or(known["gate "+l.Gate], known[l.Subject]); l.Below != "" {
+			p.Lines[i].URL = runURL(p.Repo, l.Below)
+		}
 	}
 }
 

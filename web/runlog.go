@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -135,13 +136,16 @@ func (l *runLog) read(ctx context.Context, v workspace.Viewer, run string, from,
 		if f.Seq < from {
 			return nil
 		}
-		kind := kindOf(f.Fact)
-		if kind == (engine.RunStarted{}).FactKind() {
+		kind, of := kindOf(f.Fact), render.FactRun(f)
+		if kind == (engine.RunStarted{}).FactKind() && of == run {
 			l.older = false
 		}
 		if s := render.Fact(f.Fact); !s.Bookkeeping() {
-			l.lines = append(l.lines, logLine{At: f.At, Subject: s.Subject, Text: plain(s), Class: styleClass(s.Style),
-				Gate: s.Gate})
+			line := logLine{At: f.At, Subject: s.Subject, Text: plain(s), Class: styleClass(s.Style), Gate: s.Gate}
+			if task, below := strings.CutPrefix(of, run+"."); below {
+				line.Below, line.Subject = of, strings.TrimSpace(task+" "+s.Subject)
+			}
+			l.lines = append(l.lines, line)
 		}
 		if n := len(l.lines) - 2*logLines; n > 0 {
 			l.lines, l.left = slices.Clone(l.lines[n+logLines:]), l.left+n+logLines

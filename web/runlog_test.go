@@ -102,3 +102,21 @@ func TestFirstLookAtARun(t *testing.T) {
 	look("first", 41, 0, false, "", logFirst+500)
 	look("old", 3, 0, true, "note", logFirst+logRecords+100)
 }
+
+// TestLinesOfTasks: what a run of a task did is not said of the run above it.
+func TestLinesOfTasks(t *testing.T) {
+	l := newLong()
+	l.does("p-1", 1)
+	for _, kind := range []string{"run_started", "run_ended"} {
+		l.add(int64(len(l.facts)+1), l.began, "p-1.T1.1", kind)
+		l.of[len(l.of)-1] = "p-1" // who asks for the run gets these too
+	}
+	page := runPage{runItem: runItem{Repo: "shop"}}
+	var err error
+	page.Lines, _, _, err = newRepos(nil).log(t.Context(), repo{"shop", &workspace.Workspace{Root: "/shop"}}, l, "p-1")
+	page.link(*l.runs["p-1"])
+	last := page.Lines[len(page.Lines)-1]
+	if err != nil || last.Subject != "T1.1" || last.Text != "run completed" || last.URL != "/r/shop/p-1.T1.1" {
+		t.Errorf("%+v %v", page.Lines, err)
+	}
+}
