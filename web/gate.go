@@ -40,7 +40,10 @@ type gatePage struct {
 	Spent                  string
 	Law, Beside, Hidden    []string
 	Checks                 []checkLine
-	Verdict                *verdictLine
+	Hold                   bool // all of them
+	Verdicts               []verdictLine
+	Unread                 string // a reply that is no verdict
+	Options                []string
 	Findings               []findingLine
 	Earlier                []earlierRound
 	Notes                  []engine.Note
@@ -74,8 +77,9 @@ type checkLine struct {
 	Left    int           // bytes of the output that are not shown
 }
 
+// verdictLine is what was judged of the attempt: at this gate, or at another one.
 type verdictLine struct {
-	Outcome, By, Score, Words string
+	Gate, Outcome, By, Score, Words string
 }
 
 type findingLine struct {
@@ -155,9 +159,12 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 	p.Open = served && run.Live() && slices.Contains([]string{engine.OnHuman, engine.OnWindow, engine.Approved}, g.State)
 	p.acts(g)
 	p.known(sh)
-	if sh.Attempt != nil {
-		p.AttemptURL = attemptURL(url, sh.Step, sh.Attempt.N)
-		p.Said = sh.Attempt.Summary
+	if at := sh.Attempt; at != nil {
+		p.AttemptURL = attemptURL(url, sh.Step, at.N)
+		p.Said, p.Options, p.Hold = at.Summary, at.Options, at.Checked && at.Failure == ""
+		for _, g := range run.Gates() {
+			p.judged(g, at.N)
+		}
 	}
 	p.Form = formData{g.Round, g.Reviewed, s.stamp(p.URL, g.Round, g.Reviewed)}
 	if g.State == engine.OnHuman && len(g.AnswerSchema) > 0 {
@@ -184,8 +191,11 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 
 // gateState returns a gate's state in words.
 func gateState(g daemon.GateStatus) string {
-	if g.State == engine.OnHuman {
+	switch g.State {
+	case engine.OnHuman:
 		return "asks you"
+	case engine.OnWindow:
+		return "open to a veto"
 	}
 	return render.GateState(g)
 }
@@ -260,20 +270,37 @@ func (p *gatePage) known(sh *show.Shown) {
 		}
 		p.Earlier = append(p.Earlier, earlierRound{q.N, outcome, render.By(q.ByKind, q.By), q.Feedback})
 	}
-	g := sh.Gate
-	if g.Outcome == "" && g.Feedback == "" {
+	if sh.Unread != nil {
+		p.Unread = sh.Unread.End
+	}
+}
+
+// judged adds what the newest round of a gate says of an attempt of the step.
+func (p *gatePage) judged(g daemon.GateStatus, attempt int) {
+	if len(g.Rounds) == 0 {
 		return
 	}
-	p.Verdict = &verdictLine{Outcome: g.Outcome, Words: g.Feedback, By: render.By(g.ByKind, g.By)}
-	if g.Score != nil {
-		p.Verdict.Score = strconv.FormatFloat(*g.Score, 'f', 2, 64)
+	q := g.Rounds[len(g.Rounds)-1]
+	if q.Step != p.shown.Step || q.Attempt != attempt || q.Outcome == "" && q.Feedback == "" {
+		return
 	}
-	for _, q := range g.Rounds {
-		if q.N == g.Round {
-			for _, f := range findings.List(q.Findings) {
-				p.Findings = append(p.Findings, findingLine{"new", f.Place(), f.Message, f.Severity, "the reviewer"})
-			}
-		}
+	v, from := verdictLine{Outcome: q.Outcome, Words: q.Feedback}, "the reviewer"
+	if g.ID != p.Gate {
+		v.Gate = text.Title(g.ID, g.Name)
+		from += " at " + g.ID
+	}
+	if q.Veto {
+		v.Outcome = engine.OutcomeVeto
+	}
+	if q.ByKind != "" {
+		v.By = render.By(q.ByKind, q.By)
+	}
+	if q.Score != nil {
+		v.Score = fmt.Sprintf("%g", *q.Score)
+	}
+	p.Verdicts = append(p.Verdicts, v)
+	for _, f := range findings.List(q.Findings) {
+		p.Findings = append(p.Findings, findingLine{"new", f.Place(), f.Message, f.Severity, from})
 	}
 }
 

@@ -153,7 +153,7 @@ func waitOf(repo string, w show.Waiting, spent string) waitItem {
 	case "window":
 		out.URL, out.Do = out.URL+"/g/"+w.Gate, "Review or veto"
 	case "offer":
-		out.Words = "Somebody may take this step: `sluice next`"
+		out.Words = "Anyone can take this step, with sluice next in a terminal"
 	case "paused":
 		out.Title, out.Do = w.Run+" is paused", "Open"
 	}

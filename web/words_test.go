@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/layout"
 	"sluice/internal/review"
 	"sluice/web/patch"
 )
@@ -117,6 +119,44 @@ func TestWordsComeAlong(t *testing.T) {
 	decided(2, "later")
 	p.until(run, "the end", func(r daemon.RunStatus) bool { return !r.Live() })
 	shows("at its end", "What you wrote, and did not send", "my words, and more", "a.go:3: at the line")
+}
+
+// TestGateShowsWhatWasJudged: who decides after a reviewer reads what it said of the attempt, and of a reply that is no
+// verdict its end; a window names nobody before it closes.
+func TestGateShowsWhatWasJudged(t *testing.T) {
+	p := newSite(t)
+	score := 90.0
+	p.world.judge = engine.Judgement{Outcome: engine.OutcomePass, Score: &score, Feedback: "mind the log level",
+		Findings: json.RawMessage(`[{"file": "a.go", "line": 3, "message": "too loud"}]`)}
+	shows := func(run, gate string, want ...string) {
+		t.Helper()
+		page := p.ask("GET", "/r/shop/"+run+"/g/"+gate, nil).Body.String()
+		for _, s := range want {
+			if !strings.Contains(page, s) {
+				t.Errorf("%s shows no %q:\n%s", gate, s, page)
+			}
+		}
+		if strings.Contains(page, "the engine") {
+			t.Errorf("%s: the engine judged nothing", gate)
+		}
+	}
+	spec := strings.Replace(asksSpec, "gate: G}", "gate: R}", 1) +
+		"  - {id: R, name: an agent reads it, reviewer: {level: auto, agent_type: r}, on_pass: {next_gate: G}, on_fail: {next_step: A}}\n"
+	shows(p.run(spec), "G", `<b>R an agent reads it</b> <span class="tag ok">pass</span> by its reviewer · score 90</p>`,
+		"mind the log level", "too loud", "a.go:3, by the reviewer at R")
+	spec = strings.Replace(spec, "level: auto", "level: notify", 1)
+	shows(p.run(spec), "R", "open to a veto", `<span class="tag ok">pass</span> · score 90</p>`)
+	p.world.judge = engine.Judgement{Inconclusive: "no JSON in the reply"}
+	run := p.run(spec)
+	q := p.until(run, "asked", asksNow).Gates()[0].Rounds[0]
+	dir := daemon.AttemptDir(p.root, run, "R", 1, q.K)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, layout.ReplyFile), []byte("rather good"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	shows(run, "R", "no JSON in the reply", `The last reply, which is no verdict</h2><div class="card pad words">rather good</div>`)
 }
 
 // TestEachWritesTheirOwn: what a browser on another device writes is not sent by a person on this one.
