@@ -14,7 +14,6 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/fault"
-	"sluice/internal/land"
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/internal/workspace"
@@ -106,7 +105,7 @@ func (s *Server) run(r *http.Request) (v view, err error) {
 		if err := p.children(r.Context(), at, vw, run, now); err != nil {
 			return err
 		}
-		p.Take = land.ToTake(r.Context(), at.Root, run, false)
+		p.Take = s.repos.logOf(at, run.ID).toTake(r.Context(), at.Root, run)
 		v = view{title: run.ID, nav: "inbox", body: "run", parts: []string{"runhead", "graph", "runwaits", "control", "steps",
 			"costs", "children", "lines"}, repos: []string{at.Root}, run: run.ID, data: p}
 		return nil

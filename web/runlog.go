@@ -11,6 +11,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/land"
 	"sluice/internal/render"
 	"sluice/internal/workspace"
 )
@@ -29,9 +30,10 @@ const (
 // errEnough ends reading.
 var errEnough = errors.New("enough was read")
 
-// runLog has the lines of a run's journal so far.
+// runLog has the lines of a run's journal so far, and how its work is taken.
 type runLog struct {
 	mu    sync.Mutex
+	take  land.Last
 	next  int64
 	lines []logLine
 	left  int
@@ -79,6 +81,12 @@ func (p *repos) logOf(at repo, run string) *runLog {
 		p.logs[key] = l
 	}
 	return l
+}
+
+func (l *runLog) toTake(ctx context.Context, root string, run daemon.RunStatus) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return land.ToTake(ctx, root, run, false, &l.take)
 }
 
 // begin reads what there is to show: of a run that has ended until its end.

@@ -219,8 +219,9 @@ func tellLanded(con *console.Console, r daemon.RunStatus, out landed) error {
 
 // ToTake says in a line what a run that is over has left to take over, and how, or that it has
 // landed; "" of one that worked in the checkout, with stubs, or changed nothing. near: its reader
-// is where the command runs. What git cannot say is left out: this is a hint.
-func ToTake(ctx context.Context, root string, r daemon.RunStatus, near bool) string {
+// is where the command runs. What git cannot say is left out: this is a hint. last is for a reader who
+// asks again and again: git is asked when a ref has moved.
+func ToTake(ctx context.Context, root string, r daemon.RunStatus, near bool, last *Last) string {
 	if r.Workspace == "" || r.Child != nil || r.Stubbed || r.Live() {
 		return ""
 	}
@@ -244,21 +245,44 @@ func ToTake(ctx context.Context, root string, r daemon.RunStatus, near bool) str
 	if tip.SHA == base.SHA {
 		return toCommit(ctx, repo, folders.WorkOf(root, r.Made()), how, near)
 	}
-	if onto, err := branchOnto(ctx, repo, ""); err == nil {
-		if commit, there, err := tree.LandedAs(ctx, repo, r.ID, onto); err == nil && there {
-			return fmt.Sprintf("landed on %s as %.12s", shortBranch(onto), commit)
-		}
-		if to, err := repo.TipOf(ctx, onto); err == nil && to.SHA != "" {
-			if has, err := repo.Descends(ctx, to.SHA, tip.SHA); err == nil && has {
-				return shortBranch(onto) + " has its work already"
-			}
-		}
+	now := Last{how: how, base: base.SHA, tip: tip.SHA, words: last.words}
+	if now.onto, err = branchOnto(ctx, repo, ""); err == nil {
+		var to git.Tip
+		to, err = repo.TipOf(ctx, now.onto)
+		now.to = to.SHA
 	}
-	changes, err := repo.ChangesBetween(ctx, base.SHA, tip.SHA)
+	if err != nil || now != *last {
+		words, failed := now.committed(ctx, repo, r)
+		if *last = now; errors.Join(err, failed) != nil {
+			*last = Last{} // it is asked again
+		}
+		last.words = words
+	}
+	return last.words
+}
+
+// Last is what ToTake has said, and by which command and refs. The zero Last is ready.
+type Last struct{ how, base, tip, onto, to, words string }
+
+// committed is ToTake of a run whose work is in commits.
+func (l Last) committed(ctx context.Context, repo *git.Repo, r daemon.RunStatus) (string, error) {
+	var failed error
+	if l.to != "" {
+		commit, there, err := tree.LandedAs(ctx, repo, r.ID, l.onto)
+		if err == nil && there {
+			return fmt.Sprintf("landed on %s as %.12s", shortBranch(l.onto), commit), nil
+		}
+		has, herr := repo.Descends(ctx, l.to, l.tip)
+		if herr == nil && has {
+			return shortBranch(l.onto) + " has its work already", err
+		}
+		failed = errors.Join(err, herr)
+	}
+	changes, err := repo.ChangesBetween(ctx, l.base, l.tip)
 	if err != nil || len(changes) == 0 {
-		return ""
+		return "", errors.Join(failed, err)
 	}
-	return fmt.Sprintf("to take it: %s (%s on branch %s)", how, text.Plural(len(changes), "file"), r.Branch)
+	return fmt.Sprintf("to take it: %s (%s on branch %s)", l.how, text.Plural(len(changes), "file"), r.Branch), failed
 }
 
 // toCommit says how to take work that is in no commit, as one line for a shell.
