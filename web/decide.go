@@ -44,8 +44,9 @@ func (s *Server) decide(r *http.Request) (to string, v *view, err error) {
 			return refuse("on this device a decision counts only if your passkey signs it, which needs JavaScript")
 		}
 		if confirmed(ev.Outcome) && r.PostForm.Get("sure") != "yes" {
+			err = s.changes(r, at, p)
 			v = sure(r, p, ev)
-			return nil
+			return err
 		}
 		why, err = hand(r.Context(), s.drafts, at, p, ev)
 		if why != "" {
@@ -216,7 +217,8 @@ func sureOf(p *gatePage, ev engine.Answered) surePage {
 		}
 	}
 	if ev.Outcome != engine.OutcomePass {
-		out.Question = fmt.Sprintf("Send round %d of %s to %s?", p.Round, text.Line(p.Run), text.Line(ev.Outcome))
+		out.Question = fmt.Sprintf("Decide %s at %s, round %d of %s: step %s?", text.Line(ev.Outcome),
+			text.Title(p.Gate, p.Name), p.Round, text.Line(p.Run), p.Step)
 	}
 	return out
 }

@@ -72,7 +72,7 @@ func (k *passkeys) signer(do func(r *http.Request, at repo, p *gatePage, ask pas
 }
 
 // challenge returns the text for a passkey to sign and, before a pass, the second question.
-func (k *passkeys) challenge(_ *http.Request, at repo, p *gatePage, ask passkey.Ask, ev engine.Answered) (any, error) {
+func (k *passkeys) challenge(r *http.Request, at repo, p *gatePage, ask passkey.Ask, ev engine.Answered) (any, error) {
 	d, err := k.desk(at)
 	if err != nil {
 		return nil, err
@@ -83,6 +83,9 @@ func (k *passkeys) challenge(_ *http.Request, at repo, p *gatePage, ask passkey.
 	}
 	out := map[string]any{"said": c.Text, "options": c.Options}
 	if confirmed(ev.Outcome) {
+		if err := k.s.changes(r, at, p); err != nil {
+			return nil, err
+		}
 		q := sureOf(p, ev)
 		out["question"], out["label"], out["words"] = q.Question, q.Label, ev.Text
 		out["commit"], out["changes"] = q.Commit, q.Changes

@@ -2,11 +2,13 @@ package web
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -208,6 +210,37 @@ func TestStreamReadsNoChanges(t *testing.T) {
 		}
 		if fault := v.data.(*gatePage).Changes.Fault; (fault != "") != reads {
 			t.Errorf("%s reads the changes: %v, want %v", accept, fault != "", reads)
+		}
+	}
+}
+
+// TestQuestionNamesTheChanges: who is asked once more before a pass, or a route, reads how much it changes.
+func TestQuestionNamesTheChanges(t *testing.T) {
+	p := newSite(t)
+	p.put("a.go", "package a\n")
+	for _, args := range [][]string{{"add", "a.go"}, {"-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "-m", "a"}} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", p.root}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), "git", "-C", p.root, "rev-parse", "HEAD~1", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := strings.Fields(string(out))
+	run := p.run(asksSpec)
+	dir := filepath.Join(p.at.State, "attempts", run)
+	record := fmt.Sprintf(`{"files": ["a.go"], "found": %q, "taken": {"commit": %q}}`, ends[0], ends[1])
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "A.1.files"), []byte(record), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	at := "/r/shop/" + run + "/g/G"
+	for outcome, asks := range map[string]string{"pass": "Pass G review, round 1 of " + run, "later": "Decide later at G review, round 1 of " + run} {
+		page := p.answer(at, p.form(at), "outcome", outcome).Body.String()
+		for _, want := range []string{asks, ends[1], "<p>1 file changed, &#43;1 −0</p>"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s: no %q:\n%s", outcome, want, page)
+			}
 		}
 	}
 }
