@@ -94,6 +94,7 @@ func TestPageRoundTrip(t *testing.T) {
 	b.sees("completed")
 	watching.sees("Nothing waits for you")
 	watching.sees("Ended today")
+	watching.until(`document.title == "Inbox · sluice"`)
 	watching.stayed()
 	watching.quiet("the inbox")
 	if !has(w.factsOf(), func(f engine.RoundPassed) bool { return f.Gate == "H" && f.N == 2 && byPage(f.By) }) {

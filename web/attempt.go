@@ -64,7 +64,7 @@ func (s *Server) attempt(r *http.Request) (v view, err error) {
 		a := st.Attempts[n-1]
 		url := runURL(at.Name, run.ID)
 		p := attemptPage{Repo: at.Name, Run: run.ID, RunURL: url, URL: attemptURL(url, step, n),
-			Step: step, Name: st.Name, State: a.State, N: n, Spent: render.Spent(a.Usage, engine.Usage{}),
+			Step: step, Name: st.Name, State: stateOf(st, a), N: n, Spent: render.Spent(a.Usage, engine.Usage{}),
 			Summary: a.Summary, Live: run.Live(), Stream: "stdout"}
 		if r.URL.Query().Get("stderr") != "" {
 			p.Stream = "stderr"
@@ -81,6 +81,14 @@ func (s *Server) attempt(r *http.Request) (v view, err error) {
 		return nil
 	})
 	return v, err
+}
+
+// stateOf returns the state of an attempt. What ends a run undoes what is at work, also the attempt that failed.
+func stateOf(st daemon.StepStatus, a engine.Attempt) string {
+	if a.N == st.Attempt && st.State == engine.RunFailed {
+		return st.State
+	}
+	return a.State
 }
 
 // cutNumber cuts STEP.N, where the step may have dots.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sluice/daemon"
+	"sluice/engine"
 	"sluice/internal/render"
 	"sluice/internal/workspace"
 )
@@ -98,6 +99,42 @@ func TestRunSaysWhetherItHasLanded(t *testing.T) {
 	git("commit", "-q", "-m", "landed")
 	git("update-ref", "refs/sluice/landed/"+run, "HEAD")
 	says("<p>landed on main as " + git("rev-parse", "HEAD")[:12] + "</p>")
+}
+
+// TestWhatWentOnWithoutAPass: a run that is completed though a gate did not pass says so wherever it is shown, and what it
+// was given. The attempt that ended another has failed.
+func TestWhatWentOnWithoutAPass(t *testing.T) {
+	p := newSite(t)
+	shows := func(at string, want ...string) {
+		t.Helper()
+		page := p.ask("GET", at, nil).Body.String()
+		for _, s := range want {
+			if !strings.Contains(page, s) {
+				t.Errorf("%s: no %q:\n%s", at, s, page)
+			}
+		}
+	}
+	ends := func(spec string, vars map[string]any) string {
+		t.Helper()
+		d, err := p.client.Do(t.Context(), engine.RunRequested{Source: spec, Vars: vars, Parallel: true}, "")
+		if err != nil || d.Run == "" {
+			t.Fatal(d, err)
+		}
+		p.until(d.Run, "the end", func(r daemon.RunStatus) bool { return !r.Live() })
+		return d.Run
+	}
+	p.world.judge = engine.Judgement{Outcome: engine.OutcomeFail, Feedback: "no"}
+	on := ends("workflow: {id: on, vars: {goal: {required: true}}}\nsteps:\n  - {id: A, run: make, gate: R}\ngates:\n"+
+		"  - {id: R, reviewer: {level: auto, agent_type: r}, on_pass: {next_step: DONE}, max_failures: 1, on_exhausted: pass}\n",
+		map[string]any{"goal": "a <faster> search"})
+	shows("/r/shop/"+on, "1 not passed", `<p class="warn">not passed, but went on: R: on_exhausted after 1 failure → DONE</p>`,
+		"passed by on_exhausted · round 1", "goal:</span> a &lt;faster&gt; search")
+	shows("/", "1 not passed")
+	shows("/history", "1 not passed")
+	p.world.check = engine.CheckResult{Why: "no output"}
+	failed := ends("workflow: {id: off}\nsteps:\n  - {id: A, run: make, outputs: [x], next_step: DONE}\n", nil)
+	shows("/r/shop/"+failed+"/a/A.1", `<span class="tag no">failed</span>`)
+	shows("/r/shop/"+failed, `aria-label="attempt 1, failed"`)
 }
 
 // TestNoFormWithoutTheDaemon: a workflow of a repo that is not served cannot be started, so its page has no form.

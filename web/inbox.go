@@ -24,6 +24,7 @@ const (
 
 // inboxPage has what waits for a person, the live runs, and those that ended today.
 type inboxPage struct {
+	Title  string
 	Waits  []waitItem
 	Runs   []runItem
 	Ended  []runItem
@@ -45,6 +46,7 @@ type runItem struct {
 	ID, State    string
 	Words, Spent string
 	Trust        string
+	NotPassed    string // how much went on without a pass
 	Stub         bool
 	Since, Ended time.Time
 	Done, Steps  int
@@ -97,7 +99,8 @@ func (s *Server) inbox(r *http.Request) (view, error) {
 	if n := len(p.Ended) - endedMost; n > 0 {
 		p.Ended, p.More = p.Ended[:endedMost], p.More+n
 	}
-	return view{title: inboxTitle(len(p.Waits)), nav: "inbox", body: "inbox", parts: []string{"waits", "runs", "ended"},
+	p.Title = inboxTitle(len(p.Waits))
+	return view{title: p.Title, nav: "inbox", body: "inbox", parts: []string{"waits", "runs", "ended"},
 		data: p}, nil
 }
 
@@ -163,7 +166,7 @@ func waitOf(repo string, w show.Waiting, spent string) waitItem {
 // itemOf returns a run as a list shows it.
 func itemOf(repo string, r daemon.RunStatus, now time.Time) runItem {
 	out := runItem{Repo: repo, URL: runURL(repo, r.ID), ID: r.ID, State: render.RunState(r), Trust: r.Trust,
-		Stub:  r.Stubbed,
+		Stub: r.Stubbed, NotPassed: render.NotPassed(r.More + len(r.Unpassed)),
 		Words: firstWait(r, now), Spent: render.Spent(r.Usage, r.Budget), Since: r.Started, Ended: r.Ended,
 		OfTask: r.Child.Title(), over: r.Ended}
 	for _, st := range r.Steps {

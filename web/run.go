@@ -36,7 +36,7 @@ type runPage struct {
 	Older        bool // there are lines before those, uncounted
 	Roles        []roleCost
 	Budget       string
-	Notes        []engine.Note
+	Vars         []field
 	Children     []runItem
 	Take         string // how to take its work, or that it has landed
 }
@@ -73,12 +73,15 @@ type logLine struct {
 	URL           string // of what it is about; "" = the run
 }
 
+// varMost is how much of a value that a run was given is shown, in characters.
+const varMost = 300
+
 func (s *Server) run(r *http.Request) (v view, err error) {
 	err = s.look(r, func(at repo, vw workspace.Viewer, served bool, run daemon.RunStatus) error {
 		now := s.con.Now()
 		p := runPage{runItem: itemOf(at.Name, run, now), Workflow: text.Title(run.Workflow, run.Name), Served: served,
-			Live: run.Live(), Paused: run.Paused != "", Why: text.Message(run.EndWhy), Notes: run.Notes,
-			By: run.By.Who}
+			Live: run.Live(), Paused: run.Paused != "", Why: text.Message(run.EndWhy),
+			By: run.By.Who, Warnings: render.WentOn(run)}
 		p.Failed = run.Phase == engine.RunFailed
 		if run.Live() && run.Trust == "file" {
 			p.Warnings = append(p.Warnings, render.Unheld(run))
@@ -91,6 +94,11 @@ func (s *Server) run(r *http.Request) (v view, err error) {
 		}
 		if !served && run.Live() {
 			p.Warnings = append(p.Warnings, "the daemon does not serve this repo now, so the run stands still")
+		}
+		for _, name := range slices.Sorted(maps.Keys(run.Vars)) {
+			if value := text.Clean(fmt.Sprint(run.Vars[name]), varMost); value != "" {
+				p.Vars = append(p.Vars, field{name, value})
+			}
 		}
 		p.waits(run, now)
 		p.steps(run)
@@ -183,7 +191,7 @@ func (p *runPage) steps(run daemon.RunStatus) {
 		}
 		for _, a := range st.Attempts {
 			if !a.Launched.IsZero() {
-				l.Attempts = append(l.Attempts, attemptLink{fmt.Sprint(a.N), attemptURL(p.URL, st.ID, a.N), a.State,
+				l.Attempts = append(l.Attempts, attemptLink{fmt.Sprint(a.N), attemptURL(p.URL, st.ID, a.N), stateOf(st, a),
 					render.SpentShort(a.Usage, engine.Usage{})})
 			}
 		}
@@ -192,6 +200,9 @@ func (p *runPage) steps(run daemon.RunStatus) {
 				continue
 			}
 			words := gateState(g)
+			if g.ByKind != "" && g.State == engine.Approved {
+				words += " by " + render.By(g.ByKind, g.By)
+			}
 			if g.Round > 0 {
 				words += fmt.Sprintf(" · round %d", g.Round)
 			}

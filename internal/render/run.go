@@ -108,7 +108,7 @@ func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) (out []stri
 		add(2, console.Styled(NearBudget(n), console.Yellow))
 	}
 	out = append(out, stepLines(c, r, now, width)...)
-	for _, words := range unpassed(r) {
+	for _, words := range WentOn(r) {
 		add(2, console.Styled(words, console.Yellow))
 	}
 	for _, n := range r.Notes {
@@ -176,13 +176,14 @@ func stepLines(c *console.Console, r daemon.RunStatus, now time.Time, width int)
 
 // UnpassedLines returns the newest work that continued in a run without a pass.
 func UnpassedLines(c *console.Console, r daemon.RunStatus) (out []string) {
-	for _, words := range unpassed(r) {
+	for _, words := range WentOn(r) {
 		out = append(out, c.WrappedLines(c.Width(), 2, console.Styled(words, console.Yellow))...)
 	}
 	return out
 }
 
-func unpassed(r daemon.RunStatus) (out []string) {
+// WentOn says what continued in a run without a pass.
+func WentOn(r daemon.RunStatus) (out []string) {
 	shown := r.Unpassed[max(len(r.Unpassed)-UnpassedShown, 0):]
 	if more := r.More + len(r.Unpassed) - len(shown); more > 0 {
 		out = append(out, text.GoneOnCount(more)+" earlier")

@@ -11,41 +11,41 @@
     return t.content;
   };
 
-  // Nothing is sent from a page that has only just come or is not followed now, and no answer to what has changed.
+  // A page that is not followed sends nothing, and one that is new, or has changed, no answer.
   const form = find("decide"), round = find("newround"), unkept = find("unkept");
   let seen = false, gone = false;
   const able = () => {
-    const same = !form || !round || round.dataset.at === form.dataset.at;
-    if (form && round) find("stale").hidden = same;
+    const same = !form || round.dataset.at === form.dataset.at;
+    if (form) find("stale").hidden = same;
     for (const b of document.querySelectorAll("main button:not([hidden])")) b.disabled = gone || b.name === "outcome" && !(seen && same);
   };
   setTimeout(() => { seen = true; able(); }, 1100);
   able();
-  const moved = () => { // a gate that asks while somebody looks gets its form
+  if (round) new MutationObserver(() => { // a gate that asks while somebody looks gets its form
     if (!form && round.dataset.at.endsWith("true")) location.reload();
     able();
-  };
-  if (round) new MutationObserver(moved).observe(round, { attributes: true });
+  }).observe(round, { attributes: true });
 
   const lamp = find("lamp"); // only a page that can be followed has one
   const lit = (on, words) => { lamp.classList.toggle("off", !on); lamp.textContent = words; gone = !on; able(); };
   let source = null, again = 0;
-  const close = (words) => { if (source) lit(false, words); source?.close(); source = null; clearTimeout(again); };
+  const close = (words = "not live") => { if (source) lit(false, words); source?.close(); source = null; clearTimeout(again); };
   const open = () => {
     if (!lamp || source || document.hidden) return;
     source = new EventSource(location.pathname + location.search);
-    source.onopen = () => { lit(true, "live"); if (unkept && !unkept.hidden) keep(false); };
+    source.onopen = () => { lit(true, "live"); if (unkept?.hidden === false) keep(false); };
     source.onmessage = (m) => {
-      const next = parsed(m.data).firstElementChild, { to, drop } = next.dataset, now = find(to ?? next.id);
+      const next = parsed(m.data).firstElementChild, { to, drop, title } = next.dataset, now = find(to ?? next.id);
+      if (title) document.title = title;
       if (to) {
         for (let n = Number(drop); n > 0; n--) now.firstElementChild.remove();
         now.append(...next.children);
       } else if (now && now.outerHTML !== next.outerHTML) Idiomorph.morph(now, next);
     };
-    source.onerror = () => { close("not connected, retrying"); again = setTimeout(open, 2000); };
+    source.onerror = () => { close(source.readyState > 1 ? "refused: a new tab shows why" : "not connected, retrying"); again = setTimeout(open, 2000); };
   };
-  document.addEventListener("visibilitychange", () => { if (document.hidden) close("not live"); else open(); });
-  addEventListener("pagehide", () => close("not live"));
+  document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
+  addEventListener("pagehide", () => close());
   addEventListener("pageshow", open);
   open();
   if (!form) return;
