@@ -81,6 +81,10 @@ func TestPageLooks(t *testing.T) {
 					b.open(p.path)
 				}
 				b.sees(p.sees)
+				if p.name == "run" {
+					b.until(`getComputedStyle(document.querySelector("#graph .asking .box")).stroke ==
+						getComputedStyle(document.querySelector("#steps .tag.ask")).color`)
+				}
 				if p.name == "nowhere" { // a status that is no 200 is reported
 					b.forget()
 				}
