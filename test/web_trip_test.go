@@ -89,8 +89,7 @@ func TestPageRoundTrip(t *testing.T) {
 	b.looks()
 	b.quiet("the round trip")
 	b.click(`button[value="pass"]`)
-	b.sees("Verdict")
-	b.open("/r/work/agents-1")
+	b.until(`location.pathname == "/r/work/agents-1"`)
 	b.sees("completed")
 	watching.sees("Nothing waits for you")
 	watching.sees("Ended today")
@@ -151,6 +150,11 @@ func TestPageTellsTheSecond(t *testing.T) {
 	bob.is(`document.querySelector('button[value="fail"]').click()`)
 	if got := bob.is(`document.querySelector("#words").value`); got != "bob's words, which stay" {
 		t.Errorf("bob's words are %q", got)
+	}
+	bob.click(`button[name="look"]`)
+	bob.until(`document.querySelector("#newround").dataset.at.startsWith("2 ")`)
+	if got := bob.is(`document.querySelector("#words").value`); got != "bob's words, which stay" {
+		t.Errorf("in round 2 bob's words are %q", got)
 	}
 	failed := 0
 	for _, f := range w.factsOf() {

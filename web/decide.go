@@ -52,7 +52,7 @@ func (s *Server) decide(r *http.Request) (to string, v *view, err error) {
 		if why != "" {
 			return refuse(why)
 		}
-		to = p.URL
+		to = p.RunURL // the gate's page may be about the next round
 		return err
 	})
 	return to, v, err

@@ -163,7 +163,7 @@ func TestAnswers(t *testing.T) {
 	at := "/r/shop/" + run + "/g/G"
 	form := p.form(at)
 	w := p.answer(at, form, "outcome", "fail", "text", "two lines,\r\nplease")
-	if w.Code != 303 || w.Header().Get("Location") != at {
+	if w.Code != 303 || w.Header().Get("Location") != "/r/shop/"+run {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	w = p.answer(at, form, "outcome", "fail", "text", "two lines,\r\nplease")

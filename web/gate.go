@@ -55,6 +55,7 @@ type gatePage struct {
 	Remote  bool // the browser is on another device: without a passkey it decides nothing
 
 	Open   bool // a person may decide now
+	Late   bool // by a veto of what has passed
 	Served bool
 	Acts   []act
 	Fields []string // what an answer is asked for
@@ -214,6 +215,7 @@ func (p *gatePage) acts(g daemon.GateStatus) {
 		return
 	}
 	if g.State != engine.OnHuman {
+		p.Late = g.State == engine.Approved
 		p.Acts = []act{{engine.OutcomeVeto, "Veto", "no", true}}
 		return
 	}

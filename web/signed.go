@@ -111,7 +111,7 @@ func (k *passkeys) signed(r *http.Request, at repo, p *gatePage, ask passkey.Ask
 	if why != "" {
 		return nil, errors.New(why)
 	}
-	return map[string]string{"to": p.URL}, err
+	return map[string]string{"to": p.RunURL}, err
 }
 
 // here reports whether a request comes from this machine, to the page's name on it. What a proxy hands

@@ -144,12 +144,14 @@ func TestGateShowsWhatWasJudged(t *testing.T) {
 	}
 	spec := strings.Replace(asksSpec, "gate: G}", "gate: R}", 1) +
 		"  - {id: R, name: an agent reads it, reviewer: {level: auto, agent_type: r}, on_pass: {next_gate: G}, on_fail: {next_step: A}}\n"
-	shows(p.run(spec), "G", `<b>R an agent reads it</b> <span class="tag ok">pass</span> by its reviewer · score 90</p>`,
+	run := p.run(spec)
+	shows(run, "R", "This gate has passed. A veto now stops and undoes what came after it.")
+	shows(run, "G", `<b>R an agent reads it</b> <span class="tag ok">pass</span> by its reviewer · score 90</p>`,
 		"mind the log level", "too loud", "a.go:3, by the reviewer at R")
 	spec = strings.Replace(spec, "level: auto", "level: notify", 1)
 	shows(p.run(spec), "R", "open to a veto", `<span class="tag ok">pass</span> · score 90</p>`)
 	p.world.judge = engine.Judgement{Inconclusive: "no JSON in the reply"}
-	run := p.run(spec)
+	run = p.run(spec)
 	q := p.until(run, "asked", asksNow).Gates()[0].Rounds[0]
 	dir := daemon.AttemptDir(p.root, run, "R", 1, q.K)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
