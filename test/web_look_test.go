@@ -84,6 +84,8 @@ func TestPageLooks(t *testing.T) {
 				if p.name == "run" {
 					b.until(`getComputedStyle(document.querySelector("#graph .asking .box")).stroke ==
 						getComputedStyle(document.querySelector("#steps .tag.ask")).color`)
+					b.until(`innerWidth > 400 || document.querySelector("#runwaits").getBoundingClientRect().top <
+						document.querySelector("#graph").getBoundingClientRect().top`)
 				}
 				if p.name == "nowhere" { // a status that is no 200 is reported
 					b.forget()
