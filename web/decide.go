@@ -20,7 +20,7 @@ import (
 // decide accepts a person's answer at a gate. An answer that does not count comes back on the page,
 // with the reason.
 func (s *Server) decide(r *http.Request) (to string, v *view, err error) {
-	err = s.atGate(r, func(at repo, run daemon.RunStatus, p *gatePage) error {
+	err = atGate(s, r, func(at repo, run daemon.RunStatus, p *gatePage) error {
 		words := strings.TrimSpace(r.PostForm.Get("text"))
 		refuse := func(why string) error {
 			p.Failed, p.Kept = why, words

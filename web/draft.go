@@ -156,7 +156,7 @@ func (d *drafts) drop(key draftKey) error {
 // draft saves the feedback and comments of a form that is not sent. What cannot be saved comes back on
 // the page.
 func (s *Server) draft(r *http.Request) (to string, v *view, err error) {
-	err = s.atGate(r, func(at repo, run daemon.RunStatus, p *gatePage) error {
+	err = atGate(s, r, func(at repo, run daemon.RunStatus, p *gatePage) error {
 		words := strings.TrimSpace(r.PostForm.Get("text"))
 		all, err := merged(p.Drafts, r.PostForm)
 		if err == nil {

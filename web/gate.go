@@ -106,7 +106,7 @@ type formData struct {
 }
 
 func (s *Server) gate(r *http.Request) (v view, err error) {
-	err = s.atGate(r, func(at repo, run daemon.RunStatus, p *gatePage) error {
+	err = atGate(s, r, func(at repo, run daemon.RunStatus, p *gatePage) error {
 		if !followed(r) { // the changes are no part that follows
 			err = s.changes(r, at, p)
 		}
@@ -122,7 +122,7 @@ func gateView(at repo, p *gatePage) view {
 }
 
 // atGate is look, with the page of the gate that the address names.
-func (s *Server) atGate(r *http.Request, do func(at repo, run daemon.RunStatus, p *gatePage) error) error {
+func atGate(s *Server, r *http.Request, do func(at repo, run daemon.RunStatus, p *gatePage) error) error {
 	return s.look(r, func(at repo, vw workspace.Viewer, served bool, run daemon.RunStatus) error {
 		p, err := s.gatePage(r, at, vw, served, run)
 		if err != nil {

@@ -51,7 +51,7 @@ func (k *passkeys) signer(do func(r *http.Request, at repo, p *gatePage, ask pas
 		if _, ok := k.s.login(r); !ok {
 			return nil, fault.New("open the page again", "you are not logged in any more")
 		}
-		err = k.s.atGate(r, func(at repo, run daemon.RunStatus, p *gatePage) error {
+		err = atGate(k.s, r, func(at repo, run daemon.RunStatus, p *gatePage) error {
 			if p.Drafts, err = merged(p.Drafts, r.PostForm); err != nil {
 				return err
 			}
