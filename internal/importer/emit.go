@@ -54,20 +54,14 @@ func (f *flow) head() *yaml.Node {
 	addText(m, "id", f.id)
 	addText(m, "name", f.name)
 	addText(m, "description", f.description)
-	if len(f.vars) > 0 {
-		vars := &yaml.Node{Kind: yaml.MappingNode}
-		for _, v := range f.vars {
-			add(vars, v.name, v.yaml())
-		}
-		add(m, "vars", vars)
+	vars := &yaml.Node{Kind: yaml.MappingNode}
+	for _, v := range f.vars {
+		add(vars, v.name, v.yaml())
 	}
+	addAll(m, "vars", vars)
 	addText(m, "workspace", f.workspace)
-	if len(f.limits) > 0 {
-		add(m, "limits", numbers(f.limits))
-	}
-	if len(f.protect) > 0 {
-		add(m, "protect", list(f.protect))
-	}
+	addAll(m, "limits", numbers(f.limits))
+	addAll(m, "protect", list(f.protect))
 	return m
 }
 
@@ -94,16 +88,10 @@ func (s *step) node() *yaml.Node {
 		add(m, "needs", list(s.needs))
 	}
 	addText(m, "when", s.when)
-	if a := s.agent(); len(a.Content) > 0 {
-		add(m, "agent", a)
-	}
+	addAll(m, "agent", s.agent())
 	addText(m, "run", s.shell)
-	if len(s.argv) > 0 {
-		add(m, "run", list(s.argv))
-	}
-	if len(s.env) > 0 {
-		add(m, "env", entries(s.env))
-	}
+	addAll(m, "run", list(s.argv))
+	addAll(m, "env", entries(s.env))
 	addText(m, "workflow", s.workflow)
 	if s.tasks.key != "" {
 		each, tasks := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
@@ -111,19 +99,13 @@ func (s *step) node() *yaml.Node {
 		add(each, "tasks", tasks)
 		add(m, "for_each", each)
 	}
-	if len(s.vars) > 0 {
-		add(m, "vars", entries(s.vars))
-	}
+	addAll(m, "vars", entries(s.vars))
 	if s.answer != nil {
 		add(m, "answer", s.answer)
 	}
 	addText(m, "answer", s.gives)
-	if len(s.outputs) > 0 {
-		add(m, "outputs", outputs(s.outputs))
-	}
-	if len(s.criteria) > 0 {
-		add(m, "success_criterion", list(s.criteria))
-	}
+	addAll(m, "outputs", outputs(s.outputs))
+	addAll(m, "success_criterion", list(s.criteria))
 	addText(m, "timeout", s.timeout)
 	addText(m, "idle_timeout", s.idle)
 	addCount(m, "restarts", s.restarts)
@@ -141,9 +123,7 @@ func (s *step) agent() *yaml.Node {
 	if s.reads {
 		add(m, "reads", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
 	}
-	if len(s.context) > 0 {
-		add(m, "context", list(s.context))
-	}
+	addAll(m, "context", list(s.context))
 	addText(m, "session", s.session)
 	addText(m, "prompt", s.prompt)
 	return m
@@ -164,10 +144,7 @@ func (g *gate) node() *yaml.Node {
 	if g.answer != nil {
 		add(m, "answer", g.answer)
 	}
-	if len(g.verdict) > 0 {
-		add(m, "verdict", entries(g.verdict))
-	}
-	addText(m, "timeout", g.timeout)
+	addAll(m, "verdict", entries(g.verdict))
 	pass := flowMap()
 	if g.passGate != "" {
 		addText(pass, "next_gate", g.passGate)
@@ -175,14 +152,10 @@ func (g *gate) node() *yaml.Node {
 		addTargets(pass, "next_step", g.pass)
 	}
 	add(m, "on_pass", pass)
-	if g.onFail != "" {
-		fail := flowMap()
-		addText(fail, "next_step", g.onFail)
-		add(m, "on_fail", fail)
-	}
-	if len(g.routes) > 0 {
-		add(m, "routes", entries(g.routes))
-	}
+	fail := flowMap()
+	addText(fail, "next_step", g.onFail)
+	addAll(m, "on_fail", fail)
+	addAll(m, "routes", entries(g.routes))
 	addCount(m, "max_failures", g.maxFailures)
 	addText(m, "on_exhausted", g.onExhausted)
 	return m
@@ -191,6 +164,13 @@ func (g *gate) node() *yaml.Node {
 // add appends an entry to a mapping.
 func add(m *yaml.Node, key string, value *yaml.Node) {
 	m.Content = append(m.Content, quoted(key), value)
+}
+
+// addAll appends an entry with a list or a mapping, unless that is empty.
+func addAll(m *yaml.Node, key string, value *yaml.Node) {
+	if len(value.Content) > 0 {
+		add(m, key, value)
+	}
 }
 
 // addText appends an entry with a text, unless that is empty.
@@ -210,8 +190,8 @@ func addCount(m *yaml.Node, key string, n int) {
 func addTargets(m *yaml.Node, key string, to []string) {
 	if len(to) == 1 {
 		addText(m, key, to[0])
-	} else if len(to) > 1 {
-		add(m, key, list(to))
+	} else {
+		addAll(m, key, list(to))
 	}
 }
 

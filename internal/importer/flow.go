@@ -77,7 +77,6 @@ type gate struct {
 	routes      []entry
 	maxFailures int
 	onExhausted string
-	timeout     string
 }
 
 // stubbed is what a stand-in of a step answers.
