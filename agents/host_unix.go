@@ -4,6 +4,7 @@ package agents
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -165,13 +166,10 @@ func (r *Runner) launch(ctx context.Context, spec Spec) (identity, error) {
 }
 
 func firstOf(answer string, err error) string {
-	if answer != "" {
-		return answer
-	}
-	if err != nil {
+	if answer == "" && err != nil {
 		return err.Error()
 	}
-	return "it ended without an answer"
+	return cmp.Or(answer, "it ended without an answer")
 }
 
 // end kills and reaps a shim.

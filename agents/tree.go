@@ -114,23 +114,17 @@ func signalProc(p proc, sigs ...syscall.Signal) bool {
 	return true
 }
 
-// signalBelow signals every process below pid, except those that run the program spared ("" =
-// none), and returns how many.
-func signalBelow(pid int, spared string, sigs ...syscall.Signal) int {
+// signalBelow signals every process below pid, except those that run the program spared ("" = none).
+func signalBelow(pid int, spared string, sigs ...syscall.Signal) {
 	procs, err := table()
 	if err != nil {
-		return 0 // the caller retries
+		return // the caller retries
 	}
-	n := 0
 	for _, p := range below(procs, pid) {
-		if spared != "" && runsProgram(p.pid, spared) {
-			continue
-		}
-		if signalProc(p, sigs...) {
-			n++
+		if spared == "" || !runsProgram(p.pid, spared) {
+			signalProc(p, sigs...)
 		}
 	}
-	return n
 }
 
 // quietPasses is how many consecutive passes without a process new to the killer end the search.
