@@ -64,7 +64,7 @@ func (s *Server) attempt(r *http.Request) (v view, err error) {
 		a := st.Attempts[n-1]
 		url := runURL(at.Name, run.ID)
 		p := attemptPage{Repo: at.Name, Run: run.ID, RunURL: url, URL: attemptURL(url, step, n),
-			Step: step, Name: st.Name, State: stateOf(st, a), N: n, Spent: render.Spent(a.Usage, engine.Usage{}),
+			Step: step, Name: st.Name, State: stateOf(*st, a), N: n, Spent: render.Spent(a.Usage, engine.Usage{}),
 			Summary: a.Summary, Live: run.Live(), Stream: "stdout"}
 		if r.URL.Query().Get("stderr") != "" {
 			p.Stream = "stderr"
