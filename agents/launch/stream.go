@@ -87,9 +87,11 @@ func (s *Stream) Take(data []byte) {
 // maxAsks is more than the answers of a program that one launch has, with its corrections.
 const maxAsks = 100
 
-// Plausible reports whether a launch can have used so much.
-func Plausible(u engine.Usage) bool {
-	return u.Tokens >= 0 && u.Tokens <= maxAsks*program.MaxTokens && u.CostUSD >= 0 && u.CostUSD <= maxAsks*program.MaxCost
+// Plausible reports whether a launch can have used so much, and be made to wait for so long.
+func Plausible(x engine.Exit) bool {
+	u := x.Usage
+	return u.Tokens >= 0 && u.Tokens <= maxAsks*program.MaxTokens && u.CostUSD >= 0 &&
+		u.CostUSD <= maxAsks*program.MaxCost && time.Until(x.ResumeAt) <= program.Furthest
 }
 
 // UsageOf converts a program's usage for the engine.

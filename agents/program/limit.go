@@ -11,8 +11,8 @@ import (
 // justOver is how long a past time of day is still taken as today's, not tomorrow's.
 const justOver = 30 * time.Minute
 
-// furthest is the longest credible wait for a reset.
-const furthest = 8 * 24 * time.Hour
+// Furthest is the longest credible wait for a reset.
+const Furthest = 8 * 24 * time.Hour
 
 // epoch converts seconds since 1970; zero if that cannot be the end of a limit.
 func epoch(seconds float64, now time.Time) time.Time {
@@ -23,7 +23,7 @@ func epoch(seconds float64, now time.Time) time.Time {
 }
 
 func believed(at, now time.Time) time.Time {
-	if at.After(now.Add(furthest)) || at.Before(now) {
+	if at.After(now.Add(Furthest)) || at.Before(now) {
 		return time.Time{}
 	}
 	return at

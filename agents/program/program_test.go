@@ -320,7 +320,7 @@ func FuzzLine(f *testing.F) {
 			}
 		}
 		_, why, reset := r.Result().Class(0, string(line))
-		if len(why) > maxWhy+200 || !reset.IsZero() && (reset.Before(now) || reset.After(now.Add(furthest))) {
+		if len(why) > maxWhy+200 || !reset.IsZero() && (reset.Before(now) || reset.After(now.Add(Furthest))) {
 			t.Errorf("%d bytes, reset %v", len(why), reset)
 		}
 	})

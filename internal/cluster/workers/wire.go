@@ -328,7 +328,7 @@ func readResult(data []byte) (b launch.Back, err error) {
 	classes := []string{"", engine.ClassWork, engine.ClassInfrastructure, engine.ClassLimit, engine.ClassFatal}
 	bad := firstBad(map[string]bool{
 		"exit":    x.Code < -1 || x.Code > 255 || !slices.Contains(classes, x.Class) || len(x.Signal) > 40,
-		"usage":   !launch.Plausible(x.Usage),
+		"usage":   !launch.Plausible(*x),
 		"output":  b.Output != "" && !cluster.IsDigest(b.Output),
 		"signals": len(b.Signals) > launch.MaxSignals,
 		"head":    b.Head+b.Start != "" && (!git.IsName(b.Head) || !git.IsName(b.Start)),

@@ -724,8 +724,9 @@ func TestWire(t *testing.T) {
 	for what, text := range map[string]string{
 		"class":  `{"exit":{"code":0,"class":"good"}}`,
 		"usage":  `{"exit":{"code":0,"usage":{"tokens":-1}}}`,
-		"tokens": `{"exit":{"code":0,"usage":{"tokens":9000000000000000000}}}`, // two of them are less than none
-		"cost":   `{"exit":{"code":0,"usage":{"cost_usd":1e308}}}`,             // two of them are no number of JSON
+		"tokens": `{"exit":{"code":0,"usage":{"tokens":9000000000000000000}}}`,             // two of them are less than none
+		"cost":   `{"exit":{"code":0,"usage":{"cost_usd":1e308}}}`,                         // two of them are no number of JSON
+		"reset":  `{"exit":{"code":0,"class":"limit","resume_at":"9999-01-01T00:00:00Z"}}`, // the run would wait, and ask nobody
 		"output": `{"exit":{"code":0},"output":"../x"}`,
 		"commit": `{"exit":{"code":0},"commit":"` + testCommit + `"}`,
 		"name":   `{"exit":{"code":0},"commit":"HEAD","tip":"HEAD","pack":"` + strings.Repeat("0", 64) + `"}`,
