@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,12 +113,13 @@ func (r *objects) Range(ctx context.Context, base, tip string, most int) (commit
 // Person is who commits, and how.
 type Person struct {
 	Name, Email string
+	author      Author   // of what is new, where it is not the same
 	sign        []string // the person's own settings for signing; nil = unsigned
 }
 
-// Lander returns the person as git knows them. The name may come from the repo's settings. Signing
-// comes only from the person's own settings, as it names programs.
-func (r *Repo) Lander(ctx context.Context) (p Person, err error) {
+// Lander returns the person as git knows them: by env, git's variables in the person's own command, else by git's
+// settings, also the repo's. Signing comes only from the person's own settings, as it names programs.
+func (r *Repo) Lander(ctx context.Context, env map[string]string) (p Person, err error) {
 	gitDir, top, err := r.gitDirOf(r.top)
 	if err != nil {
 		return p, err
@@ -143,8 +145,11 @@ func (r *Repo) Lander(ctx context.Context) (p Person, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.Name, p.Email = who["user.name"], who["user.email"]
-	if p.Name == "" || p.Email == "" {
+	p.Name = cmp.Or(env["GIT_COMMITTER_NAME"], who["user.name"])
+	p.Email = cmp.Or(env["GIT_COMMITTER_EMAIL"], who["user.email"])
+	p.author.Name = cmp.Or(env["GIT_AUTHOR_NAME"], who["user.name"])
+	p.author.Email = cmp.Or(env["GIT_AUTHOR_EMAIL"], who["user.email"])
+	if p.Name == "" || p.Email == "" || p.author.Name == "" || p.author.Email == "" {
 		return p, fault.New("`git config --global user.name \"YOUR NAME\"` and "+
 			"`git config --global user.email YOU@EXAMPLE`", "git does not know who you are")
 	}
@@ -162,7 +167,7 @@ func (r *Repo) Lander(ctx context.Context) (p Person, err error) {
 	return p, nil
 }
 
-// Author is who wrote a commit, if not the committer.
+// Author is who wrote a commit; without a Date it is now.
 type Author struct{ Name, Email, Date string }
 
 // CommitAs commits a tree in a person's name, signed by their own settings. No hook runs.
@@ -171,7 +176,7 @@ func (r *objects) CommitAs(ctx context.Context, p Person, by *Author, tree, mess
 	args := []string{"commit-tree", "--no-gpg-sign"}
 	env := append(remoteEnv(), "GIT_COMMITTER_NAME="+p.Name, "GIT_COMMITTER_EMAIL="+p.Email)
 	if by == nil {
-		by = &Author{Name: p.Name, Email: p.Email}
+		by = &Author{Name: cmp.Or(p.author.Name, p.Name), Email: cmp.Or(p.author.Email, p.Email)}
 	}
 	env = append(env, "GIT_AUTHOR_NAME="+by.Name, "GIT_AUTHOR_EMAIL="+by.Email)
 	if by.Date != "" {

@@ -56,7 +56,10 @@ func Run(ctx context.Context, con *console.Console, root string, r daemon.RunSta
 	}
 	defer repo.Close()
 	w := folders.WorkOf(root, r.Made())
-	w.Unjudged, w.Shown = l.Unjudged, typed(layout.ShortPath(w.Dir))
+	w.Unjudged, w.Shown, w.Env = l.Unjudged, typed(layout.ShortPath(w.Dir)), map[string]string{}
+	for _, name := range []string{"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"} {
+		w.Env[name] = con.Getenv(name)
+	}
 	if l.Unfinished {
 		w.Typed += " --unfinished"
 	}

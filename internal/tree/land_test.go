@@ -276,7 +276,7 @@ func TestLandIsSignedAsThePersonsOwnSettingsSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	if l.By, err = p.open().Lander(t.Context()); err != nil {
+	if l.By, err = p.open().Lander(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, why, err := l.run(p); why != "" || err != nil {

@@ -25,6 +25,8 @@ type Work struct {
 	Judged bool
 	// Unjudged accepts the branch even if no round has passed its files.
 	Unjudged bool
+	// Env has git's variables that name the person whose command lands it; nil = a workflow lands it.
+	Env map[string]string
 }
 
 // Passed is a round that has passed.
@@ -76,7 +78,7 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 	if err := w.keeps(ctx, repo, l); err != nil {
 		return l, err
 	}
-	if l.By, err = repo.Lander(ctx); err != nil {
+	if l.By, err = repo.Lander(ctx, w.Env); err != nil {
 		return l, err
 	}
 	if l.Message == "" {
