@@ -33,6 +33,3 @@ func Unjudged(spec *engine.Spec, st *engine.Step) string {
 	}
 	return strings.Join(gates, ", ")
 }
-
-// UnjudgedWords returns a criterion's text as a line of Markdown, where nobody judges it.
-func UnjudgedWords(c engine.Criterion) string { return line(c.Text) + " (nobody judges this)" }

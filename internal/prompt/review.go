@@ -147,7 +147,7 @@ func (in ReviewInput) judged(p *page) {
 	if len(in.Held) > 0 {
 		p.section("Checked already")
 		p.text("A machine checked these, and they hold. That does not say that the checks themselves are good.\n")
-		p.list(each(in.Held, CriterionWords))
+		p.list(each(in.Held, func(c engine.Criterion) string { return CriterionWords(c, false) }))
 	}
 }
 

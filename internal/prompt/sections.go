@@ -80,8 +80,8 @@ func (p *page) notes(notes []Note) {
 	}), "\n"))
 }
 
-// CriterionWords returns a criterion as a line of Markdown.
-func CriterionWords(c engine.Criterion) string {
+// CriterionWords returns a criterion as a line of Markdown; unjudged: nobody judges a text (see Unjudged).
+func CriterionWords(c engine.Criterion, unjudged bool) string {
 	switch {
 	case c.Command != nil:
 		return text.Code(gates.CommandWords(*c.Command)) + " exits 0"
@@ -89,6 +89,9 @@ func CriterionWords(c engine.Criterion) string {
 		return "file " + ownPath(c.File) + " exists and is non-empty"
 	case c.File != "":
 		return "file " + ownPath(c.File) + " exists"
+	}
+	if unjudged {
+		return line(c.Text) + " (nobody judges this)"
 	}
 	return line(c.Text) + " (a reviewer judges this)"
 }

@@ -31,6 +31,7 @@ type StepInput struct {
 	Inputs       []Input
 	Outputs      []string
 	Criteria     []engine.Criterion
+	Unjudged     bool       // nobody judges the texts among the criteria
 	Retry        []TextFile // the retry context, oldest first
 	Sent         []Sent     // routes that were taken, oldest first
 	Notes        []Note
@@ -73,7 +74,7 @@ func (in StepInput) sections() []section {
 		}},
 		{"notes", func(p *page) { p.notes(in.Notes) }},
 		{"outputs", func(p *page) { p.outputs(in.Outputs) }},
-		{"criterion", func(p *page) { p.criteria(in.Criteria) }},
+		{"criterion", func(p *page) { p.criteria(in.Criteria, in.Unjudged) }},
 		{"answer", func(p *page) { p.answer(in.Schema, in.Answer) }},
 		{"signal", func(p *page) {
 			p.section("How to say that you are done")
@@ -176,13 +177,14 @@ func (p *page) outputs(outputs []string) {
 }
 
 // criteria says what has to hold in the end.
-func (p *page) criteria(criteria []engine.Criterion) {
+func (p *page) criteria(criteria []engine.Criterion, unjudged bool) {
 	if len(criteria) == 0 {
 		return
 	}
 	p.section("When it is good")
 	p.text("All of this must hold. It is checked when you say that you are done; your word alone is not enough.\n")
-	p.prose("- "+strings.Join(each(criteria, CriterionWords), "\n- "), maxCriteria)
+	p.prose("- "+strings.Join(each(criteria, func(c engine.Criterion) string { return CriterionWords(c, unjudged) }), "\n- "),
+		maxCriteria)
 }
 
 // answer says of what shape the structured answer is, and where it goes.

@@ -81,6 +81,16 @@ func TestStepPromptAgain(t *testing.T) {
 	}))
 }
 
+// TestStepPromptUnjudged: a text that no gate asks anybody about is not announced as a reviewer's.
+func TestStepPromptUnjudged(t *testing.T) {
+	criteria := []engine.Criterion{{File: "a.txt"}, {Text: "It reads well."}}
+	got := Step(StepInput{Step: "S", Criteria: criteria, Unjudged: true})
+	if !strings.Contains(got, "- It reads well. (nobody judges this)\n") || strings.Contains(got, "a reviewer judges") ||
+		!strings.Contains(got, "- file `a.txt` exists\n") {
+		t.Error(got)
+	}
+}
+
 func TestReviewPrompt(t *testing.T) {
 	golden(t, "review.md", Review(ReviewInput{
 		Role: "reviewer", Workflow: "phase-4-search-index", Description: "Build the search index, tests first.", Run: "phase-4-search-index-1",

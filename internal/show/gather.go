@@ -155,12 +155,8 @@ func (sh *Shown) of(spec *engine.Spec, step *engine.Step, env *engine.Env) {
 	}
 	sh.nobody = prompt.Unjudged(spec, step) != ""
 	for _, c := range step.Criteria {
-		words := prompt.CriterionWords(c)
-		if c.Text != "" && sh.nobody {
-			words = prompt.UnjudgedWords(c)
-		}
 		sh.machine = sh.machine || c.Text == ""
-		sh.Criteria = append(sh.Criteria, words)
+		sh.Criteria = append(sh.Criteria, prompt.CriterionWords(c, sh.nobody))
 	}
 	for _, o := range step.Outputs {
 		sh.Outputs = append(sh.Outputs, render.TextOf(o.Path, env))
