@@ -122,7 +122,7 @@ type RunStatus struct {
 	Roles       map[string]engine.Spend `json:"roles,omitempty"`
 	RoleBudgets map[string]engine.Spend `json:"role_budgets,omitempty"` // limits per role
 
-	Near      []string       `json:"near,omitempty"`  // budgets almost used up
+	Near      []string       `json:"near,omitempty"`  // budgets almost used up: "max_tokens 900 of 1000"
 	Notes     []engine.Note  `json:"notes,omitempty"` // a person's notes to its agents
 	Vars      map[string]any `json:"vars,omitempty"`
 	Digest    string         `json:"digest"`

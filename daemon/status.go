@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -163,14 +164,35 @@ func passedAll(st StepStatus, q engine.Round) bool {
 	})
 }
 
-// near returns the budgets that were reported as almost used up.
+// near returns the budgets that were reported as almost used up, with what is used of each; not those that were raised
+// since. Time goes on between two looks, so that of a time limit only the part is said at which it was reported.
 func near(r *engine.Run) []string {
+	type spent struct{ used, limit string }
+	const most = "over four fifths"
+	all := map[string]spent{
+		"max_tokens":   {fmt.Sprint(r.Usage.Tokens), fmt.Sprint(r.UsageLimit.Tokens)},
+		"max_cost_usd": {dollars(r.Usage.CostUSD), dollars(r.UsageLimit.CostUSD)},
+		"max_steps":    {fmt.Sprint(r.Begun), fmt.Sprint(r.Allowance)},
+		"max_duration": {most, r.TimeLimit.String()},
+	}
+	for role, limit := range r.RoleLimits {
+		used, key := r.Roles[role], "roles."+role+"."
+		all[key+"max_tokens"] = spent{fmt.Sprint(used.Tokens), fmt.Sprint(limit.Tokens)}
+		all[key+"max_cost_usd"] = spent{dollars(used.CostUSD), dollars(limit.CostUSD)}
+		all[key+"max_launches"] = spent{fmt.Sprint(used.Launches), fmt.Sprint(limit.Launches)}
+		all[key+"max_duration"] = spent{most, limit.Time.String()}
+	}
 	var out []string
 	for _, budget := range slices.Sorted(maps.Keys(r.Near)) {
-		out = append(out, budget+" "+r.Near[budget])
+		if s := all[budget]; s.limit == r.Near[budget] {
+			out = append(out, budget+" "+s.used+" of "+s.limit)
+		}
 	}
 	return out
 }
+
+// dollars formats an amount as the limits in facts are.
+func dollars(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // maxSpecFile is the largest spec file read; a larger one counts as changed.
 const maxSpecFile = 128 << 10

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,5 +37,22 @@ func TestUnpassedIsBounded(t *testing.T) {
 		if j.RunInfo.Unpassed != want {
 			t.Errorf("a notice that it is %s knows of %d, want %d", kind, j.RunInfo.Unpassed, want)
 		}
+	}
+}
+
+// TestNearNamesWhatIsUsed: a warning names what is used of its budget, and is gone when the budget was raised.
+func TestNearNamesWhatIsUsed(t *testing.T) {
+	role := func(tokens int64, launches int, time engine.Duration) map[string]engine.Spend {
+		return map[string]engine.Spend{"r.x": {Usage: engine.Usage{Tokens: tokens}, Launches: launches, Time: time}}
+	}
+	r := &engine.Run{Usage: engine.Usage{Tokens: 900, CostUSD: 1.75}, UsageLimit: engine.Usage{Tokens: 1000, CostUSD: 2},
+		Begun: 8, Allowance: 20, TimeLimit: engine.Duration(time.Hour),
+		Near: map[string]string{"max_tokens": "1000", "max_cost_usd": "2", "max_steps": "10", "max_duration": "1h0m0s",
+			"roles.r.x.max_tokens": "100", "roles.r.x.max_launches": "5", "roles.r.x.max_duration": "1m0s"}}
+	r.Roles, r.RoleLimits = role(85, 4, 0), role(100, 5, engine.Duration(time.Minute))
+	want := []string{"max_cost_usd 1.75 of 2", "max_duration over four fifths of 1h0m0s", "max_tokens 900 of 1000",
+		"roles.r.x.max_duration over four fifths of 1m0s", "roles.r.x.max_launches 4 of 5", "roles.r.x.max_tokens 85 of 100"}
+	if got := near(r); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

@@ -174,7 +174,7 @@ func NotDone(t engine.Tally) (words string) {
 	return words
 }
 
-// NearBudget says how near a run is to a limit.
+// NearBudget says which limit is near, and what is used of it.
 func NearBudget(near string) string { return "near its budget: " + text.Line(near) }
 
 // SpecChanged says that a run keeps a spec that its file no longer has.
