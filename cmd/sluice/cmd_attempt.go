@@ -47,7 +47,7 @@ refs/sluice/salvage/RUN/STEP.N. It stays until sluice clean removes it.`,
 	}
 	cmd.AddCommand(
 		a.JSONFlag(sub("show RUN STEP.N", "show how an attempt went, what it cost and where its files are",
-			"Shows how and when the attempt ended, its summary, its cost, its conversation, the folder of its\noutput and "+
+			"Shows how and when the attempt ended (after its gates), its summary, its cost, the folder of its\noutput and "+
 				"the commit of the files it left.",
 			"sluice attempt show last tests.2\nsluice attempt show phase-4-1 tests.1 --json", a.attemptShow, 2)),
 		sub("diff RUN STEP.N", "show what an attempt changed",
@@ -137,7 +137,7 @@ func (a *app) attemptShow(ctx context.Context, p *workspace.Workspace, t *attemp
 		line("launched", t.Launched.Local().Format(time.DateTime))
 	}
 	if !t.Ended.IsZero() {
-		line("ended", t.Ended.Local().Format(time.DateTime))
+		line("ended", t.Ended.Local().Format(time.DateTime)+" (after its gates)")
 	}
 	if t.K > 1 {
 		line("launches", strconv.Itoa(t.K))

@@ -88,5 +88,5 @@ func decisionFlags(cmd *cobra.Command, d *decide.Decision, outcome string) {
 	cmd.Flags().StringVarP(&d.Out, "out", "o", "", "sign the decision and write it to `FILE`, without handing it in")
 	cmd.Flags().BoolVar(&d.Unsigned, "unsigned", false, "with -o: write the decision unsigned, to be signed elsewhere")
 	cmd.Flags().StringVar(&d.Signed, "signed", "", "hand in `FILE`, a decision that is signed already")
-	cmd.Flags().DurationVar(&d.Life, "expires", 0, "how long the signature is valid (10m; 24h with -o)")
+	cmd.Flags().DurationVar(&d.Life, "expires", 0, "the signature is valid for `TIME` (10m; 24h with -o)")
 }

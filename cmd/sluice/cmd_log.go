@@ -129,7 +129,7 @@ removed.`,
 	cmd.Flags().BoolVarP(&f.Follow, "follow", "f", false, "follow new output until the run has ended, or Ctrl-C")
 	cmd.Flags().BoolVar(&f.Stderr, "stderr", false, "print its standard error instead")
 	cmd.Flags().BoolVar(&f.Raw, "raw", false, "print the events of built-in agents unchanged")
-	cmd.Flags().IntVarP(&f.Lines, "lines", "n", 40, "print the last lines, at most 10000")
+	cmd.Flags().IntVarP(&f.Lines, "lines", "n", 40, "print the last `N` lines, at most 10000")
 	return cmd
 }
 

@@ -32,10 +32,10 @@ func statsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats [WORKFLOW]",
 		Short: "count time, failures, cost and people's waiting time",
-		Long: `Counts the runs of this repo, or of one workflow: how long runs and steps took, how each gate
-decided and how long it waited for a person, and what each role and day used. It names gates that
-may not earn their cost: one that failed nothing in its last 50 rounds, and one whose failures a
-person always overrode. Tasks count with their run.`,
+		Long: `Counts the runs of this repo, or of one workflow, with their tasks: how long runs took, and steps
+until all their gates had passed (waiting included), how each gate decided, how long it waited for
+a person, and what each role and day used. It names gates that may not earn their cost: one that
+failed nothing in its last 50 rounds, and one whose failures a person always overrode.`,
 		Example: "sluice stats\nsluice stats gated-pipeline --since 30d --svg stats.svg",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

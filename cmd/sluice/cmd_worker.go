@@ -38,10 +38,10 @@ and the next start takes them up again, if it comes within the lease.`,
 	}
 	cmd.Flags().StringVar(&in.Servers.URLs, "cluster", "", "the NATS servers: `URL,URL,…`")
 	cmd.Flags().StringVar(&in.Journal, "journal", "", "work for the journal with the `ID`; absent: this repo's own")
-	cmd.Flags().StringVar(&labels, "labels", "", "what this machine is for: `LABEL,LABEL,…`")
+	cmd.Flags().StringVar(&labels, "labels", "", "the labels of this machine: `LABEL,LABEL,…`")
 	cmd.Flags().IntVar(&in.Slots, "slots", 1, "do at most `N` steps at once")
 	cmd.Flags().StringArrayVar(&in.Desks, "desk", nil, "obey what is signed by the `KEY` of a machine that decides")
-	cmd.Flags().BoolVar(&in.Rights, "rights", false, "print what the servers have to permit it, for their configuration")
+	cmd.Flags().BoolVar(&in.Rights, "rights", false, "print the rights that the servers must give this worker")
 	serverFlags(cmd.Flags(), &in.Servers)
 	return cmd
 }
