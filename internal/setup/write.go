@@ -15,7 +15,7 @@ import (
 )
 
 // Ignored is the .gitignore of `.workflow/`: what comes and goes while runs go on is not committed.
-const Ignored = `# What comes and goes while runs go on. Specs, settings, prompts and the audit are for committing.
+const Ignored = `# Files that runs make and remove. Commit the rest: specs, settings, prompts and the audit.
 /signals/
 /worktrees/
 /runs/

@@ -34,8 +34,11 @@ type Diff struct {
 }
 
 // Patch returns the changes that the gate's round judges, or those of an attempt that is still at
-// work. cut reports that there is more.
+// work; none before its first attempt. cut reports that there is more.
 func Patch(ctx context.Context, repo *git.Repo, sh *Shown, how Diff) (patch []byte, cut bool, err error) {
+	if sh.Attempt == nil && !how.Since {
+		return nil, false, nil
+	}
 	look := git.Look{Words: how.Words}
 	for _, p := range how.Paths {
 		if p = path.Clean(p); p != "." {
@@ -96,13 +99,15 @@ func PrintDiff(ctx context.Context, con *console.Console, from *workspace.Worksp
 	if err != nil {
 		return err
 	}
-	if len(patch) == 0 && len(how.Paths) > 0 {
+	if len(patch) == 0 && len(how.Paths) > 0 && sh.Attempt != nil {
 		advice := "name a file or a folder as `sluice show` lists it, from the top of the repo"
 		return fault.Failed(advice, "nothing has changed in %s", text.Line(strings.Join(how.Paths, ", ")))
 	}
 	con.Print("")
 	err = personal.Page(ctx, con, func(con *console.Console) {
 		switch {
+		case sh.Attempt == nil:
+			con.Print("%s", con.Paint(console.Dim, "step "+text.Line(sh.Step)+" has not begun"))
 		case len(patch) == 0 && how.Since:
 			con.Print("%s", con.Paint(console.Dim, "nothing changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
 		case len(patch) == 0:

@@ -17,7 +17,7 @@ import (
 func Workers(con *console.Console, c *daemon.Cluster) error {
 	if c == nil || c.Machine == "" {
 		return fault.Failed("start `sluice daemon --cluster URLS`",
-			"no daemon serves this repo in a cluster, so that nobody knows of workers")
+			"no daemon serves this repo in a cluster, so it has no workers")
 	}
 	if con.JSON {
 		return con.Document(map[string]any{"workers": append([]daemon.Worker{}, c.Workers...), "desk": c.Desk})

@@ -144,14 +144,14 @@ func Ready(con *console.Console, p *workspace.Workspace, spec *engine.Spec, s se
 			if _, err := agents.LookUp(agent.Command[0], con.Env, p.Root); err != nil {
 				program, where := text.Line(agent.Command[0]), ""
 				if errors.Is(err, agents.ErrNotExecutable) {
-					return fault.Failed("`chmod +x "+program+"`, or choose in "+layout.WorkflowDir+"/config.yaml who plays "+role+
-						" (`sluice help config`)", "role %s: agent %s: %s: %s", role, name, program, agents.ErrNotExecutable)
+					return fault.Failed("`chmod +x "+program+"`, or set roles."+role+".agent in "+
+						layout.WorkflowDir+"/config.yaml", "role %s: agent %s: %s: %s", role, name, program, agents.ErrNotExecutable)
 				}
 				if filepath.Base(program) == program {
 					where = " on PATH"
 				}
-				return fault.Failed("install it, or name another under agents: in the settings; `sluice run --stub` tries the "+
-					"workflow without", "agent %s: no program `%s`%s", name, program, where)
+				return fault.Failed("install it, or set roles."+role+".agent in "+layout.WorkflowDir+"/config.yaml; `sluice run "+
+					"--stub` tries the workflow without", "agent %s: no program `%s`%s", name, program, where)
 			}
 		}
 	}
