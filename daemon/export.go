@@ -176,7 +176,7 @@ func (x *exporter) putAside(ends map[string]place) {
 			continue
 		}
 		x.log.Info().Str("file",
-			aside).Msg("an audit file of an older release, with every fact, is kept here; it is written anew with the decisions")
+			aside).Msg("an audit file of an older release, with every fact, is kept here; the new one has the decisions")
 	}
 }
 

@@ -253,9 +253,9 @@ type Fault struct {
 }
 
 func (f *Fault) Error() string {
-	todo := "the journal is the truth: move the file away and it is written anew"
+	todo := "move the file away: sluice writes it again from the journal"
 	if f.Kind == FaultBehind {
-		todo = "start the daemon and it is completed"
+		todo = "start the daemon: it completes the file"
 	}
 	line := "the last line"
 	if f.Line > 0 {

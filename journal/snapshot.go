@@ -257,7 +257,7 @@ func (s *snapshot) check(f File, name string, size int64) (point, error) {
 			return point{}, all.damage(shorter(all.at.seq, s.Seq))
 		}
 		return point{}, &Damage{File: name, Line: s.Seq, Offset: s.Start, Good: all.at.seq,
-			Why: fmt.Sprintf("record %d is not the one that %s was made after: the journal was replaced or written anew",
+			Why: fmt.Sprintf("record %d is not the one that %s was made after: the journal was replaced or rewritten",
 				s.Seq, snapshotName(s.Seq))}
 	}
 }

@@ -122,7 +122,7 @@ func checkPoint(s *scanner, snaps []*snapshot, want map[int64]string, rep *Repor
 		rep.Snapshots = append(rep.Snapshots, snap.Seq)
 	}
 	if sum, ok := want[s.at.seq]; ok && sum != hex.EncodeToString(s.at.sum[:]) {
-		return s.wrong(fmt.Sprintf("record %d is not the one of the checkpoint: the journal was replaced or written anew",
+		return s.wrong(fmt.Sprintf("record %d is not the one of the checkpoint: the journal was replaced or rewritten",
 			s.at.seq))
 	}
 	return nil

@@ -102,7 +102,7 @@ func (x *Cage) recallOpen() error {
 	for _, f := range files {
 		var why string
 		if err := layout.Load(f, &why); err != nil { // after a power cut, that it exists is enough
-			why = "a launch of it was not held by a sandbox"
+			why = "one of its launches ran outside the sandbox"
 		}
 		x.exposed[filepath.Base(filepath.Dir(f))] = why
 	}

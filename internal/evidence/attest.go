@@ -130,7 +130,7 @@ func (s Source) points(ctx context.Context, list approval.List) ([]journal.Check
 			j := st.Predicate.Journal
 			if sum, there := sums[j.Records]; there && sum != j.Sum {
 				return fault.Failed("sluice audit verify --checkpoint note", "an earlier statement or checkpoint has another "+
-					"record %d than one of the same number: the journal was cut or written anew in between", j.Records)
+					"record %d than one of the same number: the journal was cut or rewritten in between", j.Records)
 			} else if !there {
 				sums[j.Records] = j.Sum
 				points = append(points, journal.Checkpoint{Seq: j.Records, Sum: j.Sum})

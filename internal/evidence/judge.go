@@ -148,7 +148,7 @@ func (v *Verifier) weigh(ctx context.Context, c git.Commit, f found) (Answer, er
 	p, run := f.Predicate, f.Predicate.Run
 	at := p.Journal.Repo + " " + fmt.Sprint(p.Journal.Records)
 	if sum, there := v.journal[at]; there && sum != p.Journal.Sum {
-		return no(CodeForged, "two statements name another record %d of the journal of %s, which was cut or written anew "+
+		return no(CodeForged, "two statements name another record %d of the journal of %s, which was cut or rewritten "+
 			"between them", p.Journal.Records, text.Line(p.Journal.Repo)), nil
 	}
 	v.journal[at] = p.Journal.Sum

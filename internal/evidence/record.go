@@ -138,7 +138,7 @@ func (r *record) held(state string) (held bool, why string) {
 		}
 		if _, err := os.Lstat(mark); err == nil {
 			if layout.Load(mark, &why) != nil || why == "" {
-				why = "a launch of it was not held by a sandbox"
+				why = "one of its launches ran outside the sandbox"
 			}
 			return false, text.Message(why)
 		}

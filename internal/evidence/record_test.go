@@ -83,7 +83,7 @@ func TestRecord(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(mark, "exposed"), []byte("{cut off"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if held, why := r.held(dir); held || why != "a launch of it was not held by a sandbox" {
+	if held, why := r.held(dir); held || why != "one of its launches ran outside the sandbox" {
 		t.Errorf("a mark that cannot be read: %v %s", held, why)
 	}
 }
@@ -140,7 +140,7 @@ func TestRewrittenJournal(t *testing.T) {
 		n    int64
 		says string
 	}{
-		{"r-1", 2, "is not the one of the checkpoint: the journal was replaced or written anew"},
+		{"r-1", 2, "is not the one of the checkpoint: the journal was replaced or rewritten"},
 		{"r-1", 3, "records were lost"},
 		{"r-2", 2, "made no commit"}, // of another repo
 	} {
@@ -156,7 +156,7 @@ func TestRewrittenJournal(t *testing.T) {
 	s.note(s.commit, sealed(t, st, own))
 	st.Predicate.Journal.Sum = strings.Repeat("d", 64)
 	s.note(s.first, sealed(t, st, own))
-	if _, err := from.Attest(t.Context(), "work-1", nil); err == nil || !strings.Contains(err.Error(), "the journal was cut or written anew in between") {
+	if _, err := from.Attest(t.Context(), "work-1", nil); err == nil || !strings.Contains(err.Error(), "the journal was cut or rewritten in between") {
 		t.Error(err)
 	}
 }

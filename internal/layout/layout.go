@@ -239,7 +239,7 @@ func (l Layout) LaunchDir(run, what string, n, k int) string {
 }
 
 // errLink says that a link is where a folder of ours should be.
-var errLink = errors.New("a link lies in the way: remove it")
+var errLink = errors.New("a link is in the way: remove it")
 
 // Below returns the path of rel below the root, after a look that no link lies on the way to its last element.
 func (l Layout) Below(rel string) (string, error) { return Under(l.Root, rel) }

@@ -126,7 +126,7 @@ func (s *starts) tool(t tool, args []string, depth int) {
 				s.file(rest[0])
 				s.folder(rest[0])
 			} else if len(rest) > 0 && rest[0] == "." {
-				s.unknown("go run . runs all that lies where commands run")
+				s.unknown("go run . runs every file of the folder")
 			}
 		default:
 			continue
