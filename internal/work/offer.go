@@ -64,7 +64,7 @@ func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) en
 func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	rel := k.LaunchDir(j.Run, st.ID, j.Attempt.N, j.K)
 	if err := k.launches.Expose(j.Run, "",
-		fmt.Sprintf("step %s is on offer, which no sandbox holds", st.ID)); err != nil {
+		fmt.Sprintf("step %s is on offer: it is done outside the sandbox", st.ID)); err != nil {
 		return err
 	}
 	if err := k.folders.FirstLaunch(j); err != nil {
