@@ -10,6 +10,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/fault"
+	"sluice/internal/text"
 )
 
 // Vars converts a run's vars from command-line texts. Each must be declared and have its default's
@@ -34,9 +35,9 @@ func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) 
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		v, ok := known[name]
 		if !ok {
-			hint := cmp.Or(b.near(name, slices.Sorted(maps.Keys(known))),
-				fmt.Sprintf(": %s declares %d vars", spec.ID, len(known)))
-			faults = append(faults, fmt.Errorf("var %s: %s has none of this name%s", name, spec.ID, hint))
+			all := slices.Sorted(maps.Keys(known))
+			hint := cmp.Or(b.near(name, all), ": it declares "+cmp.Or(text.JoinMost(all), "none"))
+			faults = append(faults, fmt.Errorf("var %s: workflow %s has no var of this name%s", name, spec.ID, hint))
 			continue
 		}
 		value, err := b.varOf(v, given[name], spec.ID)

@@ -204,10 +204,11 @@ const maxKeyFile = 64 << 10
 func ReadKey(file string) ([]byte, error) {
 	info, err := os.Stat(file) // a link to a key is a key
 	if err != nil {
-		return nil, err
+		return nil, fault.Failed("name the file of a key, such as ~/.ssh/id_ed25519.pub", "%s: %w", text.Line(file),
+			fault.WithoutPath(err))
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxKeyFile {
-		return nil, fault.Failed("name the file of a key", "%s: it is not a regular file of at most %d KiB",
+		return nil, fault.Failed("name the file of a key, such as ~/.ssh/id_ed25519.pub", "%s: it is not a regular file of at most %d KiB",
 			text.Line(file), maxKeyFile>>10)
 	}
 	return os.ReadFile(file)

@@ -212,7 +212,7 @@ func journalOf(state, given string) (string, error) {
 		}
 	}
 	if !journal.IsID(id) {
-		return "", fault.Misused("give the id that `sluice cluster init` printed: --journal ID", "which journal?")
+		return "", fault.Misused("give the id that `sluice cluster init` printed: --journal ID", "--journal is missing")
 	}
 	return id, nil
 }
