@@ -10,7 +10,6 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/fault"
-	"sluice/internal/text"
 )
 
 // Vars converts a run's vars from command-line texts. Each must be declared and have its default's
@@ -36,7 +35,7 @@ func Vars(spec *engine.Spec, given map[string]string) (map[string]any, []error) 
 		v, ok := known[name]
 		if !ok {
 			all := slices.Sorted(maps.Keys(known))
-			hint := cmp.Or(b.near(name, all), ": it declares "+cmp.Or(text.JoinMost(all), "none"))
+			hint := cmp.Or(b.near(name, all), ": it declares "+cmp.Or(strings.Join(all, ", "), "none"))
 			faults = append(faults, fmt.Errorf("var %s: workflow %s has no var of this name%s", name, spec.ID, hint))
 			continue
 		}

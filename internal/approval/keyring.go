@@ -208,8 +208,8 @@ func ReadKey(file string) ([]byte, error) {
 			fault.WithoutPath(err))
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxKeyFile {
-		return nil, fault.Failed("name the file of a key, such as ~/.ssh/id_ed25519.pub", "%s: it is not a regular file of at most %d KiB",
-			text.Line(file), maxKeyFile>>10)
+		return nil, fault.Failed("name the file of a key, such as ~/.ssh/id_ed25519.pub", "%s: it is not a regular file "+
+			"of at most %d KiB", text.Line(file), maxKeyFile>>10)
 	}
 	return os.ReadFile(file)
 }

@@ -165,7 +165,7 @@ func Work(ctx context.Context, o Options, p *workspace.Workspace, in Worker) err
 // check returns what is wrong with a worker's options.
 func (in Worker) check() error {
 	if in.Servers.URLs == "" {
-		return fault.Misused("give --cluster nats://a,b,c", "which servers?")
+		return fault.Misused("give --cluster nats://a,b,c", "--cluster is missing")
 	}
 	if why := ids.LabelsFault(in.Labels, 1); why != "" {
 		return fault.Misused("give --labels linux,claude", "--labels: %s", why)
@@ -180,7 +180,7 @@ func (in Worker) check() error {
 		}
 	}
 	if in.Servers.NKey != "" && len(in.Desks) == 0 {
-		return fault.Misused(how, "whose orders? With --nkey, this worker obeys only what is signed")
+		return fault.Misused(how, "--desk is missing: with --nkey, a worker obeys only signed orders")
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (in Worker) rights(con *console.Console, state, journal string) error {
 		return err
 	}
 	if key == "" {
-		return fault.Misused("give --nkey FILE", "whose rights?")
+		return fault.Misused("give --nkey FILE", "--nkey is missing")
 	}
 	self, err := workers.ID(state)
 	if err != nil {
