@@ -76,8 +76,8 @@ slots, since when they are there, and the steps that they do; and the key for --
 		},
 	})
 	cmd.AddCommand(drain("drain", "have a worker finish what it has, and take nothing new",
-		"It stays so, also after its restart, until it is resumed. Do it on the machine that leads.", true),
+		"It stays so, also after a restart, until you resume it. Do it on the machine that leads.", true),
 		drain("resume", "have a drained worker take steps again",
-			"It is given steps from then on. Do it on the machine that leads.", false))
+			"It gets steps from then on. Do it on the machine that leads.", false))
 	return cmd
 }

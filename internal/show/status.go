@@ -97,7 +97,7 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 		con.Note("%s %s", con.PaintErr(console.Yellow, "note:"), text.Message(h))
 	}
 	if c := st.Cluster; c != nil && c.Machine != "" && !c.Leads {
-		con.Note("%s this machine only follows: what is decided goes to the one that leads", con.PaintErr(console.Yellow,
+		con.Note("%s this machine only follows: decisions go to the machine that leads", con.PaintErr(console.Yellow,
 			"note:"))
 	}
 	if st.Stalled != "" {
