@@ -249,7 +249,7 @@ func (c *Choice) Notes(con *console.Console, root, trial string) {
 	for _, who := range slices.Compact([]string{c.Writer, c.Reviewer}) {
 		if set, env := agentSettings(who); set != "" {
 			con.Print("%s a repo's settings cannot pass your variables to an agent. For its key, add this to your own file "+
-				"(`sluice help config`):\n  agents: {%s: {%s, env: %s}}",
+				"(~/.config/sluice/config.yaml):\n  agents: {%s: {%s, env: %s}}",
 				con.Paint(console.Yellow, "note:"), who, set, env)
 		}
 	}
