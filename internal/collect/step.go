@@ -186,10 +186,9 @@ func (co *Collector) StepPrompt(ctx context.Context, j job.Job, st *engine.Step,
 		Looks:  b.Look, Conflicts: b.Conflicts, Role: w.Role, Template: template, Workflow: j.RunInfo.Workflow,
 		Description: j.Spec.Description, Run: j.Run, Step: st.ID, Name: st.Name, Attempt: j.Attempt.N, Task: task,
 		Values: values, ContextFiles: co.ContextFiles(j.Spec, st, b.Dir), Outputs: made, Criteria: st.Criteria,
-		Unjudged: prompt.Unjudged(j.Spec, st) != "",
-		Retry:    co.RetryFiles(j, st.ID, b.Dir),
-		Sent:     SentOf(j, func(q job.Sent) bool { return j.Spec.Concerns(st.ID, q.Step, q.To) }),
-		Schema:   st.Answer, Answer: answer,
+		Unjudged: prompt.Unjudged(j.Spec, st) != "", Retry: co.RetryFiles(j, st.ID, b.Dir),
+		Sent:   SentOf(j, func(q job.Sent) bool { return j.Spec.Concerns(st.ID, q.Step, q.To) }),
+		Schema: st.Answer, Answer: answer,
 		Signal: prompt.SignalInput{Signal: st.Signal, Path: co.SignalTold(j, st), Branch: b.Branch, Offered: j.Offers(st)},
 	}
 	for _, f := range found {

@@ -183,8 +183,8 @@ func (p *page) criteria(criteria []engine.Criterion, unjudged bool) {
 	}
 	p.section("When it is good")
 	p.text("All of this must hold. It is checked when you say that you are done; your word alone is not enough.\n")
-	p.prose("- "+strings.Join(each(criteria, func(c engine.Criterion) string { return CriterionWords(c, unjudged) }), "\n- "),
-		maxCriteria)
+	words := each(criteria, func(c engine.Criterion) string { return CriterionWords(c, unjudged) })
+	p.prose("- "+strings.Join(words, "\n- "), maxCriteria)
 }
 
 // answer says of what shape the structured answer is, and where it goes.
