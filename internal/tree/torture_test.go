@@ -147,7 +147,8 @@ func (y *trial) start(script string, front ...string) (said string, killed bool)
 	}
 	job, err := json.Marshal(y.c)
 	text := fmt.Sprintf("#!/bin/sh\ngit=%s\n%s\nexec $git \"$@\"\n", real, script)
-	syscall.ForkLock.RLock() // a program that another test starts meanwhile would have the file open for writing, so that it cannot run
+	// A program that another test starts meanwhile would have the file open for writing, so that it cannot run.
+	syscall.ForkLock.RLock()
 	err = errors.Join(err, os.MkdirAll(y.file("bin"), 0o755), atomicfile.Write(y.file("bin/git"), []byte(text), 0o755)) // a git of a killed process may still start
 	syscall.ForkLock.RUnlock()
 	if err != nil {
