@@ -70,7 +70,7 @@ func (s *Service) showUnit(ctx context.Context, name string) map[string]string {
 	out, err := command(ctx, "systemctl", s.scoped([]string{"show", name, "--property=" + strings.Join([]string{
 		"LoadState", "ActiveState", "SubState", "Result", "ExecMainStatus", "ExecMainCode", "MainPID", "NRestarts",
 		"UnitFileState",
-		"FragmentPath", "NeedDaemonReload", "StateChangeTimestamp", "LoadError", "ExecStart"}, ",")})...)
+		"FragmentPath", "NeedDaemonReload", "StateChangeTimestamp", "ControlGroup", "LoadError", "ExecStart"}, ",")})...)
 	p := map[string]string{}
 	if err != nil {
 		return p
