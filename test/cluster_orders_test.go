@@ -78,7 +78,7 @@ func TestClusterOrders(t *testing.T) {
 		t.Errorf("%d: %s", code, out)
 	}
 	for _, c := range []struct{ flag, want string }{
-		{"--slots=1", "obeys only what is signed"},
+		{"--slots=1", "a worker obeys only signed orders"},
 		{"--desk=UX", "is no public key of a user"},
 	} {
 		code, out := all[0].code("worker", "--cluster", servers.URL(), "--journal", id, "--labels", "linux", "--nkey", file["0"], c.flag)

@@ -290,7 +290,7 @@ func (x *arena) end() {
 // killAll kills every process of the arena, until there is none.
 func (x *arena) killAll() {
 	for range 200 {
-		left := append(processesOf(x.work), x.hosts()...)
+		left := slices.Concat(processesOf(x.work), x.hosts(), x.within())
 		if len(left) == 0 {
 			return
 		}
@@ -310,6 +310,21 @@ func (x *arena) hosts() []int {
 		dir := filepath.Dir(link)
 		pid, _ := strconv.Atoi(filepath.Base(dir))
 		if err == nil && strings.TrimSuffix(to, " (deleted)") == x.bin && pid != os.Getpid() && !zombie(dir) {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// within are the processes that work in a repo of this arena: a git outlives the daemon that started it.
+func (x *arena) within() []int {
+	var out []int
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range links {
+		at, err := os.Readlink(link)
+		dir := filepath.Dir(link)
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		if err == nil && slices.ContainsFunc(x.repos, func(r *arenaRepo) bool { return strings.HasPrefix(at+"/", r.root+"/") }) && !zombie(dir) {
 			out = append(out, pid)
 		}
 	}

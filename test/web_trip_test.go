@@ -153,9 +153,7 @@ func TestPageTellsTheSecond(t *testing.T) {
 	}
 	bob.click(`button[name="look"]`)
 	bob.until(`document.querySelector("#newround").dataset.at.startsWith("2 ")`)
-	if got := bob.is(`document.querySelector("#words").value`); got != "bob's words, which stay" {
-		t.Errorf("in round 2 bob's words are %q", got)
-	}
+	bob.until(`document.querySelector("#words")?.value == "bob's words, which stay"`) // in round 2
 	failed := 0
 	for _, f := range w.factsOf() {
 		if _, ok := f.(engine.RoundFailed); ok {
