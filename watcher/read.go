@@ -33,6 +33,7 @@ func (w *Watcher) read() {
 		}
 		select {
 		case <-w.stop:
+			go unread(errs)
 			return
 		case out <- name:
 			w.given()
@@ -54,6 +55,16 @@ func (w *Watcher) read() {
 			w.doubt()
 		case <-w.wake:
 		case <-timer.C:
+		}
+	}
+}
+
+// unread drops the errors of a source until it is closed: fsnotify sends some under the lock that the
+// keeper, and Close, wait for.
+func unread(errs <-chan error) {
+	for errs != nil {
+		if _, ok := <-errs; !ok {
+			return
 		}
 	}
 }

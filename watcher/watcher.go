@@ -252,10 +252,7 @@ func (w *Watcher) Close() error {
 	if w.source == nil {
 		return nil
 	}
-	go func(unread <-chan error) { // fsnotify sends some errors under the lock that its Close waits for
-		for range unread {
-		}
-	}(w.source.Errors)
+	go unread(w.source.Errors) // it may be newer than what the reader knew
 	return w.source.Close()
 }
 
