@@ -125,14 +125,14 @@ func streamOf(t *testing.T, servers *natstest.Servers, id string) (all []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), waitMost)
 	defer cancel()
 	s, err := js.Stream(ctx, "SLUICE_"+id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for seq := uint64(1); ; seq++ {
-		m, err := s.GetMsg(ctx, seq)
+		m, err := messageOf(ctx, s, seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return all
 		}
@@ -140,6 +140,18 @@ func streamOf(t *testing.T, servers *natstest.Servers, id string) (all []byte) {
 			t.Fatal(err)
 		}
 		all = append(all, m.Data...)
+	}
+}
+
+// messageOf asks again where a server was killed with the question.
+func messageOf(ctx context.Context, s jetstream.Stream, seq uint64) (*jetstream.RawStreamMsg, error) {
+	for {
+		within, cancel := context.WithTimeout(ctx, 2*time.Second)
+		m, err := s.GetMsg(within, seq)
+		cancel()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return m, err
+		}
 	}
 }
 
