@@ -114,7 +114,8 @@ soon crash-looping says '^crash-looping' ann "$S" service status
 ann "$S" service status
 sed -i /XDG_STATE_HOME/d /home/ann/.config/sluice/service.env
 is install-mends ann "$S" service install
-is running-again ann "$S" service status
+# Where systemd's own next start came first, it says for a minute that it has crashed often, with its pid.
+soon running-again says '^running\|^crash-looping.*, pid ' ann "$S" service status
 
 # The machine's own service.
 cp /out/sluice /usr/local/bin/sluice
