@@ -303,28 +303,25 @@ func (x *arena) killAll() {
 
 // hosts are the processes that run this arena's binary: the daemon, and what launches live under.
 func (x *arena) hosts() []int {
-	var out []int
-	links, _ := filepath.Glob("/proc/[0-9]*/exe")
-	for _, link := range links {
-		to, err := os.Readlink(link)
-		dir := filepath.Dir(link)
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		if err == nil && strings.TrimSuffix(to, " (deleted)") == x.bin && pid != os.Getpid() && !zombie(dir) {
-			out = append(out, pid)
-		}
-	}
-	return out
+	return processesBy("exe", func(to string) bool { return strings.TrimSuffix(to, " (deleted)") == x.bin })
 }
 
 // within are the processes that work in a repo of this arena: a git outlives the daemon that started it.
 func (x *arena) within() []int {
+	return processesBy("cwd", func(to string) bool {
+		return slices.ContainsFunc(x.repos, func(r *arenaRepo) bool { return strings.HasPrefix(to+"/", r.root+"/") })
+	})
+}
+
+// processesBy returns the other living processes whose link of this name in /proc is as wanted.
+func processesBy(name string, is func(to string) bool) []int {
 	var out []int
-	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	links, _ := filepath.Glob("/proc/[0-9]*/" + name)
 	for _, link := range links {
-		at, err := os.Readlink(link)
+		to, err := os.Readlink(link)
 		dir := filepath.Dir(link)
 		pid, _ := strconv.Atoi(filepath.Base(dir))
-		if err == nil && slices.ContainsFunc(x.repos, func(r *arenaRepo) bool { return strings.HasPrefix(at+"/", r.root+"/") }) && !zombie(dir) {
+		if err == nil && is(to) && pid != os.Getpid() && !zombie(dir) {
 			out = append(out, pid)
 		}
 	}

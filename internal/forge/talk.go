@@ -94,10 +94,9 @@ func (t talkJSON) author() string {
 }
 
 func (t talkJSON) comment() Comment {
-	c := Comment{ID: t.ID, Author: t.author(), Body: t.Body, URL: t.URL, Created: t.Created,
-		Edited: t.Updated.After(t.Created), File: t.Path, Line: t.Line, Review: t.Review, ReplyTo: t.ReplyTo}
-	c.Line = cmp.Or(c.Line, t.Original)
-	return c
+	return Comment{ID: t.ID, Author: t.author(), Body: t.Body, URL: t.URL, Created: t.Created,
+		Edited: t.Updated.After(t.Created), File: t.Path, Line: cmp.Or(t.Line, t.Original), Review: t.Review,
+		ReplyTo: t.ReplyTo}
 }
 
 // Reviews returns the submitted reviews of a pull request, oldest first.

@@ -86,8 +86,7 @@ func rounds(all []job.MadeRound) (rows []string) {
 		if q.Outcome == "" && q.State != engine.OnHuman {
 			continue
 		}
-		outcome, by := q.Outcome, q.ByKind
-		outcome = cmp.Or(outcome, "asks a person")
+		outcome, by := cmp.Or(q.Outcome, "asks a person"), q.ByKind
 		if q.By != nil && q.By.Who != "" {
 			if by = text.Code(q.By.Who); q.By.Trust != "" {
 				by += " (" + q.By.Trust + ")"

@@ -89,8 +89,7 @@ func standIn(j job.Job, g *engine.Gate) (*engine.ProcessEnded, bool) {
 	t := job.Turn(j, j.Round.N, 0)
 	t.Gate = g.ID
 	play, _ := s.Play(t)
-	v := engine.Judgement{Outcome: play.Verdict, Feedback: play.Feedback, Read: job.StandIn}
-	v.Outcome = cmp.Or(v.Outcome, engine.OutcomePass)
+	v := engine.Judgement{Outcome: cmp.Or(play.Verdict, engine.OutcomePass), Feedback: play.Feedback, Read: job.StandIn}
 	return &engine.ProcessEnded{Verdict: &v}, true
 }
 
