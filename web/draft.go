@@ -106,18 +106,22 @@ func (d *drafts) read(key draftKey) (out draftOf, err error) {
 
 // joined returns words, comments on lines and what was kept of others as words, nothing twice.
 func joined(words string, comments []comment, kept string) string {
+	parts := strings.Split(words, "\n\n")
+	add := func(part string) {
+		if part != "" && !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
 	for _, c := range comments {
 		if c.File != "" && c.Text != "" {
 			c.Text = fmt.Sprintf("%s:%d: %s", c.File, c.Line, c.Text)
 		}
-		words = strings.TrimSpace(words + "\n\n" + c.Text)
+		add(c.Text)
 	}
-	for _, part := range strings.Split(kept, "\n\n") {
-		if !strings.Contains(words, part) {
-			words = strings.TrimSpace(words + "\n\n" + part)
-		}
+	for part := range strings.SplitSeq(kept, "\n\n") {
+		add(part)
 	}
-	return words
+	return strings.TrimSpace(strings.Join(parts, "\n\n"))
 }
 
 // change applies a change to a draft and keeps it.

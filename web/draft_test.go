@@ -82,6 +82,17 @@ func (p *site) failed(run string) (got string) {
 	return got
 }
 
+// TestJoined: what is part of other words only by chance stays, what was kept already is not there twice.
+func TestJoined(t *testing.T) {
+	got := joined("this is not good", []comment{{}, {File: "a", Line: 2, Text: "why"}}, "not good\n\na:2: why\n\nthis is not good")
+	if want := "this is not good\n\na:2: why\n\nnot good"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := joined("", nil, "kept"); got != "kept" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestOldDraftsGo: what was written a month ago is removed at the next start; what is newer stays.
 func TestOldDraftsGo(t *testing.T) {
 	p := newSite(t)
