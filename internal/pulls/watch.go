@@ -170,7 +170,7 @@ func (w *watch) words(ctx context.Context, hub *forge.Hub, pull forge.Pull) erro
 		if answered(all, c.ID, me) || w.counted(c) { // before a restart
 			err = w.p.note(w.j.Run, func(r *record) { r.Taken = append(r.Taken, c.ID) })
 		} else {
-			err = w.word(ctx, hub, pull, c, said, me)
+			err = w.word(ctx, hub, pull, c, all, said, me)
 		}
 		if err != nil {
 			return err
@@ -188,9 +188,9 @@ func (w *watch) counted(c forge.Comment) bool {
 }
 
 // word answers one comment: it counts, or a reply says why not.
-func (w *watch) word(ctx context.Context, hub *forge.Hub, pull forge.Pull, c forge.Comment, said word,
-	me string) error {
-	ev, why, outsider := w.means(c, said, me, pull)
+func (w *watch) word(ctx context.Context, hub *forge.Hub, pull forge.Pull, c forge.Comment, all []forge.Comment,
+	said word, me string) error {
+	ev, why, outsider := w.means(c, all, said, me, pull)
 	reply := why
 	if why == "" {
 		if ev.Outcome != engine.OutcomeFail && ev.Outcome != engine.OutcomeVeto {

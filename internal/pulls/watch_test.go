@@ -101,6 +101,22 @@ func TestWordsOnce(t *testing.T) {
 	}
 }
 
+// TestWordsTogether: a second comment of the same seconds passes only the gate that both are about.
+func TestWordsTogether(t *testing.T) {
+	r := newRig(t)
+	commit := r.commit("work 1")
+	first := r.f.Comment(1, "ann", "/sluice pass "+commit)
+	r.f.Comment(1, "ann", "/sluice pass "+commit)
+	j := r.job("GC", commit, 1)
+	before := engine.Round{N: 1, Step: "A", Attempt: 1, State: engine.OutcomePass, Digest: commit,
+		By: &engine.Actor{Who: "ann", Via: fmt.Sprintf("comment %d", first), Trust: engine.TrustForge}}
+	j.Made.Rounds = append(j.Made.Rounds, job.MadeRound{Round: before, Gate: "GA", Own: true})
+	r.watch(j)
+	if got := r.told(3); !strings.Contains(got, "it was written before round 1 of gate `GC` opened") || len(r.emitted()) > 0 {
+		t.Errorf("%s %v", got, r.emitted())
+	}
+}
+
 func TestWordsRoute(t *testing.T) {
 	r := newRig(t)
 	commit := r.asks(1)

@@ -20,7 +20,7 @@ const (
 	leastHex = 12 // digits of a commit that name it
 	maxSays  = 8 << 10
 	// skew is how much earlier than a round's opening a comment may seem: the forge has its own
-	// clock, and tells whole seconds.
+	// clock, in whole seconds.
 	skew = 5 * time.Second
 )
 
@@ -64,8 +64,8 @@ func viaOf(c forge.Comment) string { return fmt.Sprintf("comment %d", c.ID) }
 
 // means returns the answer that a comment gives, or why it does not count. outsider: its author
 // decides at no gate that asks now.
-func (w *watch) means(c forge.Comment, said word, me string, pull forge.Pull) (ev engine.Answered, why string,
-	outsider bool) {
+func (w *watch) means(c forge.Comment, all []forge.Comment, said word, me string, pull forge.Pull) (ev engine.Answered,
+	why string, outsider bool) {
 	asked := w.asked()
 	if len(asked) == 0 {
 		return ev, "no gate of the run asks anything now", !w.knows(c.Author)
@@ -84,7 +84,7 @@ func (w *watch) means(c forge.Comment, said word, me string, pull forge.Pull) (e
 		return ev, why, false
 	}
 	commit := tree.CommitIn(q.Digest)
-	if why := bound(q, said, c, commit, pull); why != "" {
+	if why := bound(q, said, w.early(q, c, all), commit, pull); why != "" {
 		return ev, why, false
 	}
 	by := engine.Actor{Who: c.Author, Via: viaOf(c), Trust: engine.TrustForge}
@@ -137,8 +137,18 @@ func chosen(mine []job.MadeRound, said word, spec *engine.Spec) (q job.MadeRound
 	return mine[0], ""
 }
 
+// early reports whether a comment was written before the round opened. Where the forge's clock leaves
+// that open, a comment that was written together with the one that decided the round before is about
+// that round.
+func (w *watch) early(q job.MadeRound, c forge.Comment, all []forge.Comment) bool {
+	from := q.Opened.Add(-skew)
+	return c.Created.Before(from) || slices.ContainsFunc(all, func(d forge.Comment) bool {
+		return d.ID != c.ID && w.counted(d) && d.Created.Before(q.Opened.Add(skew)) && c.Created.Before(d.Created.Add(skew))
+	})
+}
+
 // bound returns why a comment is not about the commit that the round judges.
-func bound(q job.MadeRound, said word, c forge.Comment, commit string, pull forge.Pull) string {
+func bound(q job.MadeRound, said word, early bool, commit string, pull forge.Pull) string {
 	again := fmt.Sprintf("name the commit that you looked at: `/sluice %s %.12s`", said.outcome, commit)
 	no := said.outcome == engine.OutcomeFail || said.outcome == engine.OutcomeVeto
 	switch {
@@ -150,7 +160,7 @@ func bound(q job.MadeRound, said word, c forge.Comment, commit string, pull forg
 		return fmt.Sprintf("%s is too short to name a commit (%d digits or more): %s", said.commit, leastHex, again)
 	case said.commit != "" && !strings.HasPrefix(commit, said.commit):
 		return fmt.Sprintf("commit %s is not what is judged now: look again, then %s", said.commit, again)
-	case c.Created.Add(skew).Before(q.Opened):
+	case early:
 		return fmt.Sprintf("it was written before round %d of gate `%s` opened: look again, then write a new comment",
 			q.N, q.Gate)
 	case said.outcome == engine.OutcomePass && q.State != engine.OnHuman:
