@@ -232,7 +232,8 @@ func mean(f *strictjson.Fields, rubric []string, scores map[string]float64) *flo
 			strings.Join(capNames(rubric), ", "))
 		return nil
 	}
-	v := math.Round(sum/float64(len(rubric))*100) / 100
+	// Down, so that 69.997 does not meet 70; 1e-6 covers what adding lost.
+	v := math.Floor(sum/float64(len(rubric))*100+1e-6) / 100
 	return &v
 }
 

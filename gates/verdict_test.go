@@ -218,6 +218,14 @@ func TestRubric(t *testing.T) {
 	if err != nil || *j.Score != 20.33 || j.Outcome != "" {
 		t.Fatalf("score %v, %+v, %v: want the mean of the rubric, 20.33", *j.Score, j, err)
 	}
+	in.Output = []byte(`{"scores":{"a":70,"b":70,"c":69.99}}`)
+	if j, err = ReadVerdict(in); err != nil || *j.Score >= 70 {
+		t.Errorf("score %v, %v: the mean is rounded up to 70", *j.Score, err)
+	}
+	in.Output = []byte(`{"scores":{"a":70.1,"b":70.1,"c":70.1}}`)
+	if j, err = ReadVerdict(in); err != nil || *j.Score != 70.1 {
+		t.Errorf("score %v, %v: want 70.1", *j.Score, err)
+	}
 	in.Output = []byte(`{"score":100,"scores":{"a":10}}`)
 	if _, err = ReadVerdict(in); err == nil || !strings.Contains(err.Error(), "scores: missing b, c: score each of a, b, c from 0 to 100") {
 		t.Errorf("error %v", err)
