@@ -30,7 +30,7 @@ const hookPath = "/hook/"
 // Limits of webhooks.
 const (
 	hookMost   = workflows.MaxEvent
-	hookRate   = 30 // signed requests in hookSpan, for each workflow
+	hookRate   = 30 // signed requests with a new body in hookSpan, for each workflow
 	hookSpan   = time.Minute
 	hookFlows  = 1000 // workflows that are counted
 	signHeader = "X-Hub-Signature-256"
@@ -52,6 +52,8 @@ type reply struct {
 	code  int
 	words string
 	again time.Duration // with 429: when to try again
+
+	repeated bool // the same body came before
 }
 
 // ServeHTTP takes in POST /hook/REPO/WORKFLOW.
@@ -97,7 +99,8 @@ func (h *hooks) take(w http.ResponseWriter, r *http.Request) reply {
 		return reply{code: http.StatusUnauthorized, words: signHeader + " is missing or wrong: it is sha256= and the " +
 			"HMAC-SHA256 of the body"}
 	}
-	if wait := h.often(at.Root + "\x00" + workflow); wait > 0 {
+	counted := at.Root + "\x00" + workflow
+	if wait := h.often(counted); wait > 0 {
 		return reply{code: http.StatusTooManyRequests, words: "more than 30 requests in a minute", again: wait}
 	}
 	var event map[string]any
@@ -109,8 +112,12 @@ func (h *hooks) take(w http.ResponseWriter, r *http.Request) reply {
 	}
 	// The signature covers the body alone: what a header says may be another's, so the body is the key.
 	sum := sha256.Sum256(body)
-	return fire(r.Context(), at.Workspace, engine.Fired{Workflow: workflow, Trigger: engine.OnWebhook,
+	a := fire(r.Context(), at.Workspace, engine.Fired{Workflow: workflow, Trigger: engine.OnWebhook,
 		Key: hex.EncodeToString(sum[:16]), Values: map[string]any{"event": event}})
+	if a.repeated { // anybody who saw it once can send it
+		h.uncount(counted)
+	}
+	return a
 }
 
 // signedBy reports whether a header has the HMAC-SHA256 of the body. It takes as long for any header.
@@ -137,6 +144,15 @@ func (h *hooks) often(key string) time.Duration {
 		return hookSpan - now.Sub(h.since)
 	}
 	return 0
+}
+
+// uncount takes a request back.
+func (h *hooks) uncount(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.count[key] > 0 {
+		h.count[key]--
+	}
 }
 
 // fire hands a firing to the process that serves the repo.
@@ -167,7 +183,7 @@ func fire(ctx context.Context, at *workspace.Workspace, ev engine.Fired) reply {
 		}
 	}
 	if done.Ignored == "" {
-		return reply{code: http.StatusOK, words: "this body came before: nothing is started again"}
+		return reply{code: http.StatusOK, words: "this body came before: nothing is started again", repeated: true}
 	}
 	return refused(ctx, v, ev.Workflow, done.Ignored)
 }

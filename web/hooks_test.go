@@ -94,6 +94,9 @@ func TestWebhook(t *testing.T) {
 	}
 	want(202, "taken in", at, body, sign(secret, body))
 	want(200, "came before", at, body, sign(secret, body))
+	for range hookRate { // what somebody repeats takes nothing from what is new
+		want(200, "came before", at, body, sign(secret, body))
+	}
 	want(400, "no JSON object", at, `[1]`, sign(secret, `[1]`))
 	want(422, "it is empty", at, `{"name": "x"}`, sign(secret, `{"name": "x"}`))
 	long := `{"title": "` + strings.Repeat("x", hookMost) + `"}`
