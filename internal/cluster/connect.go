@@ -46,7 +46,8 @@ func Connect(s Servers) (*Conn, error) {
 	}
 	opts := []nats.Option{nats.Name("sluice"), nats.Timeout(connectIn), nats.MaxReconnects(-1),
 		nats.ReconnectWait(100 * time.Millisecond), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
-		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2)}
+		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.SyncQueueLen(8)} // Ask's: by default each has half a megabyte
 	k, err := readKey(s.NKey)
 	if err != nil {
 		return nil, err

@@ -120,7 +120,7 @@ func BenchmarkHeartbeats(b *testing.B) {
 	for i := range beats {
 		var err error
 		beats[i], err = json.Marshal(Beat{Worker: fmt.Sprintf("%016x", i), Name: "a-machine (pid 12345)", Journal: testJournal,
-			Version: "v1.2.3", Versions: versions(), Labels: []string{"linux", "claude"}, Slots: 8, Since: time.Now()})
+			Epoch: 1, Version: "v1.2.3", Versions: versions(), Labels: []string{"linux", "claude"}, Slots: 8, Since: time.Now()})
 		if err != nil {
 			b.Fatal(err)
 		}
