@@ -80,7 +80,7 @@ func (x *takings) take(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 		if err != nil {
 			return err
 		}
-		f, err := x.folder(ctx, j, b)
+		f, err := x.folder(ctx, j, x.withTasks(j, st, b))
 		if err != nil {
 			return err
 		}
@@ -103,6 +103,18 @@ func (x *takings) take(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 			}
 		})
 	})
+}
+
+// withTasks makes a list's task file part of the list's own work: sluice has written how all tasks
+// ended. While tasks are at work the file is sluice's, and no part of theirs.
+func (x *takings) withTasks(j job.Job, st *engine.Step, b tree.Begin) tree.Begin {
+	if st.ForEach == nil || len(j.RunInfo.Lists) == 0 {
+		return b
+	}
+	j.RunInfo.Lists = j.RunInfo.Lists[:1] // the others are those of the runs above
+	own := x.listsBelow(j, b.Top)
+	b.Lists = slices.DeleteFunc(slices.Clone(b.Lists), func(file string) bool { return slices.Contains(own, file) })
+	return b
 }
 
 // unresolved refuses work that still has conflict markers of the join.
