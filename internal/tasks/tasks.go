@@ -155,7 +155,7 @@ func (f *File) task(o object) (Task, *Fault) {
 		t.unnamed = true
 		return t, nil
 	}
-	var fault *Fault
+	fault := f.otherCase(o)
 	read := func(key, want string, into any) {
 		v, ok := o.members[key]
 		if !ok || fault != nil {
@@ -201,11 +201,29 @@ func (f *File) task(o object) (Task, *Fault) {
 	return t, nil
 }
 
+// otherCase returns the fault of a key that differs from a known one in case only: with the known one
+// beside it, which sluice writes, the file would be ambiguous.
+func (f *File) otherCase(o object) (fault *Fault) {
+	first := len(f.src)
+	for key, v := range o.members {
+		i := slices.IndexFunc(knownKeys(), func(known string) bool { return strings.EqualFold(key, known) })
+		if i >= 0 && key != knownKeys()[i] && v.begin < first {
+			first = v.begin
+			fault = f.fault(v.begin, "task %d of the list: key %s: write %s", len(f.Tasks)+1, short([]byte(key)), knownKeys()[i])
+		}
+	}
+	return fault
+}
+
+func knownKeys() []string {
+	return []string{"id", "title", "description", "status", "priority", "depends_on", "stands_for", "summary", "blockers",
+		"stubbed", "created_at", "updated_at"}
+}
+
 // Slips tells of keys that are likely a known one misspelt. They are kept as any other, and nothing
 // is read from them. near gives the known name that is meant, "" where there is none.
 func (f *File) Slips(near func(name string, known []string) string) (out []Fault) {
-	known := []string{"id", "title", "description", "status", "priority", "depends_on", "stands_for", "summary",
-		"blockers", "stubbed", "created_at", "updated_at"}
+	known := knownKeys()
 	for i, o := range f.places {
 		for _, key := range slices.Sorted(maps.Keys(o.members)) {
 			if slices.Contains(known, key) {

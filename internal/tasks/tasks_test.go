@@ -105,6 +105,7 @@ func TestFaultsNameTheirLine(t *testing.T) {
 		"no id":      {"{\"tasks\": [\n{\"title\": \"x\"}]}", "is missing", 2},
 		"bad id":     {"{\"tasks\": [\n{\"id\": \"../x\"}]}", "is not an id", 2},
 		"status":     {"{\"tasks\": [{\"id\": \"a\",\n\"status\": \"open\"}]}", "want todo, doing, done or blocked", 2},
+		"case":       {"{\"tasks\": [{\"id\": \"a\",\n\"Status\": \"done\"}]}", "task 1 of the list: key Status: write status", 2},
 		"twice":      {"{\"tasks\": [{\"id\": \"a\"},\n{\"id\": \"a\"}]}", "twice: the first is on line 1", 2},
 		"missing":    {"{\"tasks\": [{\"id\": \"a\",\n\"depends_on\": [\"b\"]}]}", "a depends on b, which does not exist", 2},
 		"cycle":      {"{\"tasks\": [{\"id\": \"a\", \"depends_on\": [\"b\"]},\n{\"id\": \"b\",\n\"depends_on\": [\"a\"]}]}", "a -> b -> a", 1},
