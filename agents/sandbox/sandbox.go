@@ -13,8 +13,7 @@
 //   - empty /tmp and /var/tmp.
 //
 // It has its own processes, network and users; /proc shows nothing else. A filter denies system
-// calls that could escape. docs/trust.md describes what a naive sandbox leaves open, and how each
-// gap was found.
+// calls that could escape. docs/sandbox.md says what a launch sees.
 package sandbox
 
 import (

@@ -32,7 +32,7 @@ func Sandbox(ctx context.Context, con *console.Console, mode, trust string) Chec
 		return Broken("sandbox", "", "%v", err)
 	}
 	box, err := cage.Find(ctx, self, "")
-	const advice = "docs/trust.md lists its requirements"
+	const advice = "docs/sandbox.md lists its requirements"
 	switch {
 	case err == nil:
 		return Fine("sandbox", "%s works: an agent can answer no gate", box.Program())
