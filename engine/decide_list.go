@@ -319,8 +319,8 @@ func (d *listing) startTask(r *Run, w *Spec, st *Step, a *Attempt, t *Task, seen
 	}
 	body := t.Body
 	for i := range seen.Tasks {
-		if seen.Tasks[i].ID == t.ID && len(seen.Tasks[i].Body) > 0 {
-			body = seen.Tasks[i].Body
+		if x := &seen.Tasks[i]; x.ID == t.ID && len(x.Body) > 0 && (!x.Gone || len(body) == 0) {
+			body = x.Body
 		}
 	}
 	d.startChild(r, w, st, ChildOf{N: a.N, Task: t.ID, Try: t.Tries + 1, Depth: t.Depth, Body: body, Turn: r.List.Turns})

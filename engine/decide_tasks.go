@@ -49,23 +49,21 @@ func (m *merging) merge(seen []TaskSeen) {
 	there := make(map[string]bool, len(seen))
 	for i := range seen {
 		x := &seen[i]
-		there[x.ID] = true
-		if old := m.l.by[x.ID]; old != nil {
+		if there[x.ID] = !x.Gone; x.Gone {
+			continue
+		} else if old := m.l.by[x.ID]; old != nil {
 			m.known(x, old)
 		} else {
 			m.fresh(x)
 		}
 	}
 	for _, t := range m.l.Tasks {
-		if there[t.ID] {
-			continue
-		}
-		if m.own && t.Child == "" && t.Base != "" {
+		if gone := !there[t.ID]; gone && m.own && t.Child == "" && t.Base != "" {
 			m.f.Gone = append(m.f.Gone, t.ID)
-			continue
+		} else if gone {
+			c := *t
+			m.tasks, m.f.Dirty = append(m.tasks, &c), true
 		}
-		c := *t
-		m.tasks, m.f.Dirty = append(m.tasks, &c), true
 	}
 	m.orphans()
 	if why := tasksFault(m.tasks); why != "" {

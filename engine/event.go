@@ -259,6 +259,7 @@ type TaskSeen struct {
 	DependsOn []string        `json:"depends_on,omitempty"`
 	For       string          `json:"for,omitempty"` // the task it replaces
 	Body      json.RawMessage `json:"body,omitempty"`
+	Gone      bool            `json:"gone,omitempty"` // it is missing, and was this before: for its restoration
 }
 
 // TasksSeen: the task file of a list was read.

@@ -144,13 +144,16 @@ func (f *File) fresh(c Change, stamp string) string {
 	if len(body) == 0 {
 		body, _ = json.Marshal(map[string]string{"id": c.ID})
 	}
-	g := &File{src: body}
 	s := scanner{src: body}
 	if s.space(); s.at >= len(body) || body[s.at] != '{' || !json.Valid(body) {
 		return ""
 	}
 	o := s.object()
 	more := ""
+	var edits []edit
+	if v, ok := o.members["status"]; ok && c.Status != "" {
+		edits = append(edits, edit{v, quote(c.Status)})
+	}
 	for _, kv := range [][2]string{{"status", quote(c.Status)}, {"created_at", stamp}, {"updated_at", stamp},
 		{"stands_for", quote(c.For)}, {"summary", quote(c.Summary)}} {
 		if _, ok := o.members[kv[0]]; !ok && kv[1] != `""` {
@@ -166,7 +169,8 @@ func (f *File) fresh(c Change, stamp string) string {
 	if len(o.members) == 0 {
 		more = strings.TrimPrefix(more, ", ")
 	}
-	return string(g.src[o.begin:o.end]) + more + "}"
+	g := &File{src: body[:o.end+1]}
+	return strings.TrimSpace(string(g.edited(append(edits, edit{span{o.end, o.end}, more}))))
 }
 
 func (f *File) summary(o object) string {

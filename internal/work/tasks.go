@@ -2,9 +2,11 @@ package work
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +27,8 @@ type taskFile struct {
 	invalid string
 	bad     []byte // the text of an invalid file
 	seen    []engine.TaskSeen
-	stubbed []int // indexes of those that stand-ins have done
+	gone    map[string]json.RawMessage // tasks that earlier versions had: a removal may be refused
+	stubbed []int                      // indexes of those that stand-ins have done
 	stat    atomicfile.Stat
 }
 
@@ -74,14 +77,37 @@ const invalidEnding = ".invalid"
 // seenBy returns the tasks as the run must see them: for a real run, what stand-ins have done is
 // not done.
 func (f *taskFile) seenBy(j job.Job) []engine.TaskSeen {
-	if len(j.RunInfo.Stubs) > 0 || len(f.stubbed) == 0 {
-		return f.seen
-	}
 	seen := slices.Clone(f.seen)
-	for _, i := range f.stubbed {
-		seen[i].Status = engine.TaskTodo
+	if len(j.RunInfo.Stubs) == 0 {
+		for _, i := range f.stubbed {
+			seen[i].Status = engine.TaskTodo
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(f.gone)) {
+		seen = append(seen, engine.TaskSeen{ID: id, Body: f.gone[id], Gone: true})
 	}
 	return seen
+}
+
+// remember keeps the tasks of the version before that this one lacks.
+func (f *taskFile) remember(old *taskFile) {
+	if old == nil {
+		return
+	}
+	f.gone = map[string]json.RawMessage{}
+	if len(old.gone) < tasks.MaxTasks {
+		maps.Copy(f.gone, old.gone)
+	}
+	if old.file != nil {
+		for _, t := range old.file.Tasks {
+			f.gone[t.ID] = t.Body
+		}
+	}
+	if f.file != nil {
+		for _, t := range f.file.Tasks {
+			delete(f.gone, t.ID)
+		}
+	}
 }
 
 // taskFile reads the task file if it has changed since the last read.
@@ -121,6 +147,7 @@ func (k *Work) taskFile(rel string) (*taskFile, error) {
 	default:
 		f.read(rel, data)
 	}
+	f.remember(old)
 	k.listMu.Lock()
 	defer k.listMu.Unlock()
 	if len(k.lists) >= maxLists {
@@ -221,6 +248,9 @@ func (k *Work) SaveTasks(ctx context.Context, j job.Job) engine.Event {
 func (k *Work) rewrite(j job.Job, f *taskFile) (string, error) {
 	changes := make([]tasks.Change, 0, len(j.Tasks.Changes))
 	for _, c := range j.Tasks.Changes {
+		if c.Body == nil {
+			c.Body = f.gone[c.ID]
+		}
 		changes = append(changes, tasks.Change(c))
 	}
 	data, changed := f.file.With(changes, k.opt.Now())

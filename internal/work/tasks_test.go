@@ -60,7 +60,7 @@ func TestTaskFileEditedMeanwhile(t *testing.T) {
 	}
 	j.Tasks.Seen = read.stamp
 	ev, ok := e.SaveTasks(t.Context(), j).(engine.TasksSeen)
-	if !ok || len(ev.Tasks) != 1 || ev.Tasks[0].ID != "C" {
+	if !ok || len(ev.Tasks) != 3 || ev.Tasks[0].ID != "C" || ev.Tasks[0].Gone || !ev.Tasks[1].Gone || !ev.Tasks[2].Gone {
 		t.Errorf("what was written meanwhile is not taken in: %+v", ev)
 	}
 }
