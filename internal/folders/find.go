@@ -161,7 +161,10 @@ func (x *finds) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.
 	if err != nil {
 		return err
 	}
-	x.logAside(j, b.Top, o, began)
+	if began.Aside != "" {
+		x.opt.Logf("%s: what was in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", j.Run,
+			x.Shown(b.Top), began.Aside, o.Run, o.Step, o.N)
+	}
 	b.Found = began.Base
 	if was := cmp.Or(r.Found[""], r.Passed); goesOn && was != "" {
 		if b.Found, err = f.With(ctx, was, from, began.Base, s.Ours); err != nil {
@@ -190,38 +193,6 @@ func (x *finds) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.
 	}
 	b.Head = from
 	return nil
-}
-
-// onlyPassed puts aside what is in a run's own worktree and has not passed: a failed task's work is no
-// part of its list's.
-func (x *finds) onlyPassed(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, o tree.Order,
-	head string) error {
-	r, err := x.holdFolder(ctx, j, b.Top)
-	if err != nil {
-		return err
-	}
-	defer r.unlock()
-	f, err := x.folder(ctx, j, b)
-	if err != nil {
-		return err
-	}
-	x.writing.RLock()
-	defer x.writing.RUnlock()
-	from, _, _ := x.startOf(j, st, head, &r.Record)
-	ours := func(file string) bool { return slices.Contains(r.Written, file) }
-	began, err := f.Begin(ctx, o, tree.Start{From: from, Ours: ours})
-	if err != nil {
-		return err
-	}
-	x.logAside(j, b.Top, o, began)
-	return r.keep()
-}
-
-func (x *finds) logAside(j job.Job, top string, o tree.Order, began tree.Began) {
-	if began.Aside != "" {
-		x.opt.Logf("%s: what was in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", j.Run,
-			x.Shown(top), began.Aside, o.Run, o.Step, o.N)
-	}
 }
 
 // withOthers adds to what an attempt joins the passed work of other folders before it.

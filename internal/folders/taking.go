@@ -80,11 +80,6 @@ func (x *takings) take(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 		if err != nil {
 			return err
 		}
-		if st.ForEach != nil && job.InOwn(j) {
-			if err := x.onlyPassed(ctx, j, st, b, o, head); err != nil {
-				return err
-			}
-		}
 		f, err := x.folder(ctx, j, x.withTasks(j, st, b))
 		if err != nil {
 			return err
