@@ -224,10 +224,10 @@ func afterWord(r *Run, w *Spec, st *Step, a *Attempt) string {
 const viaSpec = "spec"
 
 // Checks reports whether there is something to check, to take or to bind an answer to before the
-// gate. With workspace, the run's own worktree, all work is taken for its branch, a list's task file
-// among it; so is a step's work if any step reads taken work.
+// gate. With workspace, the run's own worktree, all work is taken for its branch; so it is if any
+// step reads taken work.
 func (w *Spec) Checks(st *Step, workspace bool) bool {
-	if workspace && st.ForEach != nil || (workspace || w.Looked) && st.Child == nil {
+	if (workspace || w.Looked) && st.ForEach == nil && st.Child == nil {
 		return true
 	}
 	if len(st.Outputs) > 0 || len(st.Criteria) > 0 || len(w.Protect) > 0 || st.Answer != nil {
