@@ -30,6 +30,9 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 	if st.Run != nil && !j.Checks(st) && !inGit(st) {
 		b, err := x.place(ctx, j, st)
 		if err == nil {
+			err = x.beginAbove(ctx, j, b)
+		}
+		if err == nil {
 			err = x.noteUnchecked(ctx, j, st, b.Top)
 		}
 		return b, err
@@ -73,7 +76,43 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 	if ctx.Err() != nil { // what was read may be incomplete
 		return b, ctx.Err()
 	}
+	if err := x.beginAbove(ctx, j, b); err != nil {
+		return b, err
+	}
 	return b, layout.Save(file, b)
+}
+
+// beginAbove creates the record of the attempt whose child run this is, at the first work of that run
+// in the same folder: the work is the attempt's too.
+func (x *places) beginAbove(ctx context.Context, j job.Job, b tree.Begin) (err error) {
+	c := j.RunInfo.Child
+	if c == nil || c.Task != "" || b.Top == "" || j.Attempt.Worktree != j.RunInfo.Workspace {
+		return nil
+	}
+	file := x.AttemptFile(c.Parent, c.Step, c.N, "begin")
+	if layout.IsFile(file) {
+		return nil
+	}
+	above := tree.Begin{Dir: b.Dir, Top: b.Top, Own: b.Own, Branch: b.Branch, Head: b.Head, On: b.On, Found: b.Found,
+		Lists: x.listsBelow(j, b.Top)}
+	if above.Found == "" { // nobody judges this step
+		if above.Head, err = x.opt.Git.Head(ctx, b.Top); err != nil {
+			return err
+		}
+		if above.On, err = tree.CheckedOut(ctx, x.opt.Git, b.Top); err != nil {
+			return err
+		}
+		o := tree.Order{Run: c.Parent, Step: c.Step, N: c.N, Base: above.Head, Branch: above.On}
+		was, err := x.before(ctx, j, above, o)
+		if err != nil {
+			return err
+		}
+		above.Found = was.Found
+	}
+	if err := x.opt.Git.Keep(ctx, git.Own("found", layout.AttemptName(c.Parent, c.Step, c.N)), above.Found); err != nil {
+		return err
+	}
+	return layout.Save(file, above)
 }
 
 func (x *ground) listsBelow(j job.Job, top string) (out []string) {

@@ -42,7 +42,7 @@ func TestNoProgress(t *testing.T) {
 		"criterion, new files":          {criterion, `echo one >out.txt; echo x >file-$SLUICE_ATTEMPT`, false},
 		"criterion, commits each time":  {criterion, `echo one >out.txt; echo "$SLUICE_ATTEMPT" >n.txt; git add -A; git commit -qm "$SLUICE_ATTEMPT"`, false},
 		"reviewer, nothing changes":     {"", `[ -e out.txt ] || echo one >out.txt`, true},
-		"the agent says so":             {"signal: {type: sentinel_file}", `echo '{"status":"failed","summary":"cannot do it"}' >"$SLUICE_SIGNAL.x"; mv "$SLUICE_SIGNAL.x" "$SLUICE_SIGNAL"`, true},
+		"the agent says so":             {"signal: {type: sentinel_file}", `echo '{"status":"failed","summary":"cannot do it"}' >../signal; mv ../signal "$SLUICE_SIGNAL"`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conform.Rule(t, "field asks 14", "no progress, told by real git, asks a person early")
