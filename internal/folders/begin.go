@@ -107,7 +107,9 @@ func (x *places) beginAbove(ctx context.Context, j job.Job, b tree.Begin) (err e
 		if err != nil {
 			return err
 		}
-		above.Found = was.Found
+		if above.Found = was.Found; above.Found == "" { // nothing is there yet
+			return nil
+		}
 	}
 	if err := x.opt.Git.Keep(ctx, git.Own("found", layout.AttemptName(c.Parent, c.Step, c.N)), above.Found); err != nil {
 		return err
