@@ -49,11 +49,12 @@ func (m *merging) merge(seen []TaskSeen) {
 	there := make(map[string]bool, len(seen))
 	for i := range seen {
 		x := &seen[i]
-		if there[x.ID] = !x.Gone; x.Gone {
-			continue
-		} else if old := m.l.by[x.ID]; old != nil {
+		there[x.ID] = !x.Gone
+		switch old := m.l.by[x.ID]; {
+		case x.Gone:
+		case old != nil:
 			m.known(x, old)
-		} else {
+		default:
 			m.fresh(x)
 		}
 	}

@@ -62,10 +62,10 @@ func (w *Watcher) read() {
 // unread drops the errors of a source until it is closed: fsnotify sends some under the lock that the
 // keeper, and Close, wait for.
 func unread(errs <-chan error) {
-	for errs != nil {
-		if _, ok := <-errs; !ok {
-			return
-		}
+	if errs == nil {
+		return
+	}
+	for range errs {
 	}
 }
 

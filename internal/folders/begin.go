@@ -50,24 +50,13 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 			return b, err
 		}
 	}
-	if b.Top != "" && j.Checks(st) {
-		if b.Head, err = x.opt.Git.Head(ctx, b.Top); err != nil {
-			if ctx.Err() != nil || health.Passing(err) {
-				return b, err
-			}
-			return b, job.NoGit(x.Shown(b.Top), err)
-		}
-	}
 	b.Lists = x.listsBelow(j, b.Top)
 	if b.Top != "" && j.Checks(st) {
-		if b.On, err = tree.CheckedOut(ctx, x.opt.Git, b.Top); err != nil {
+		if err := x.noteHead(ctx, &b); err != nil {
 			return b, err
 		}
 		if err := x.findFolder(ctx, j, st, n, &b); err != nil {
-			if ctx.Err() != nil || health.Passing(err) {
-				return b, err
-			}
-			return b, job.NoGit(x.Shown(b.Top), err)
+			return b, x.noGit(ctx, b.Top, err)
 		}
 	}
 	if err := x.beginRefs(ctx, j, st, &b); err != nil {
@@ -82,9 +71,26 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 	return b, layout.Save(file, b)
 }
 
+// noteHead notes the HEAD of the folder, and its branch.
+func (x *ground) noteHead(ctx context.Context, b *tree.Begin) (err error) {
+	if b.Head, err = x.opt.Git.Head(ctx, b.Top); err != nil {
+		return x.noGit(ctx, b.Top, err)
+	}
+	b.On, err = tree.CheckedOut(ctx, x.opt.Git, b.Top)
+	return err
+}
+
+// noGit refuses an attempt whose folder git cannot read, unless that may pass.
+func (x *ground) noGit(ctx context.Context, top string, err error) error {
+	if ctx.Err() != nil || health.Passing(err) {
+		return err
+	}
+	return job.NoGit(x.Shown(top), err)
+}
+
 // beginAbove creates the record of the attempt whose child run this is, at the first work of that run
 // in the same folder: the work is the attempt's too.
-func (x *places) beginAbove(ctx context.Context, j job.Job, b tree.Begin) (err error) {
+func (x *places) beginAbove(ctx context.Context, j job.Job, b tree.Begin) error {
 	c := j.RunInfo.Child
 	if c == nil || c.Task != "" || b.Top == "" || j.Attempt.Worktree != j.RunInfo.Workspace {
 		return nil
@@ -96,16 +102,13 @@ func (x *places) beginAbove(ctx context.Context, j job.Job, b tree.Begin) (err e
 	above := tree.Begin{Dir: b.Dir, Top: b.Top, Own: b.Own, Branch: b.Branch, Head: b.Head, On: b.On, Found: b.Found,
 		Lists: x.listsBelow(j, b.Top)}
 	if above.Found == "" { // nobody judges this step
-		if above.Head, err = x.opt.Git.Head(ctx, b.Top); err != nil {
-			return err
-		}
-		if above.On, err = tree.CheckedOut(ctx, x.opt.Git, b.Top); err != nil {
+		if err := x.noteHead(ctx, &above); err != nil {
 			return err
 		}
 		o := tree.Order{Run: c.Parent, Step: c.Step, N: c.N, Base: above.Head, Branch: above.On}
 		was, err := x.before(ctx, j, above, o)
 		if err != nil {
-			return err
+			return x.noGit(ctx, b.Top, err)
 		}
 		if above.Found = was.Found; above.Found == "" { // nothing is there yet
 			return nil

@@ -111,9 +111,8 @@ func (x *takings) withTasks(j job.Job, st *engine.Step, b tree.Begin) tree.Begin
 	if st.ForEach == nil || len(j.RunInfo.Lists) == 0 {
 		return b
 	}
-	j.RunInfo.Lists = j.RunInfo.Lists[:1] // the others are those of the runs above
-	own := x.listsBelow(j, b.Top)
-	b.Lists = slices.DeleteFunc(slices.Clone(b.Lists), func(file string) bool { return slices.Contains(own, file) })
+	j.RunInfo.Lists = j.RunInfo.Lists[1:] // those of the runs above
+	b.Lists = x.listsBelow(j, b.Top)
 	return b
 }
 

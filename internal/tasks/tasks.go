@@ -204,12 +204,12 @@ func (f *File) task(o object) (Task, *Fault) {
 // otherCase returns the fault of a key that differs from a known one in case only: with the known one
 // beside it, which sluice writes, the file would be ambiguous.
 func (f *File) otherCase(o object) (fault *Fault) {
-	first := len(f.src)
+	first, known := len(f.src), knownKeys()
 	for key, v := range o.members {
-		i := slices.IndexFunc(knownKeys(), func(known string) bool { return strings.EqualFold(key, known) })
-		if i >= 0 && key != knownKeys()[i] && v.begin < first {
+		i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(key, k) })
+		if i >= 0 && key != known[i] && v.begin < first {
 			first = v.begin
-			fault = f.fault(v.begin, "task %d of the list: key %s: write %s", len(f.Tasks)+1, short([]byte(key)), knownKeys()[i])
+			fault = f.fault(v.begin, "task %d of the list: key %s: write %s", len(f.Tasks)+1, short([]byte(key)), known[i])
 		}
 	}
 	return fault
