@@ -33,7 +33,7 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 			err = x.beginAbove(ctx, j, b)
 		}
 		if err == nil {
-			err = x.noteUnchecked(ctx, j, st, b.Top)
+			err = x.noteUnchecked(j, b.Top)
 		}
 		return b, err
 	}
@@ -46,7 +46,7 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 		return b, err
 	}
 	if !j.Checks(st) {
-		if err := x.noteUnchecked(ctx, j, st, b.Top); err != nil {
+		if err := x.noteUnchecked(j, b.Top); err != nil {
 			return b, err
 		}
 	}

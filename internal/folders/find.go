@@ -3,6 +3,7 @@ package folders
 import (
 	"cmp"
 	"context"
+	"os"
 	"slices"
 	"strings"
 
@@ -90,29 +91,23 @@ func (x *finds) findOther(ctx context.Context, j job.Job, st *engine.Step, o tre
 	return nil
 }
 
-// noteUnchecked records that a step whose work is not taken works in a person's checkout: its
-// changes are nobody else's.
-func (x *finds) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step, top string) error {
-	if top == "" || j.RunInfo.Workspace != "" {
+// noteUnchecked marks that a step whose work is not taken works in a person's checkout: until the
+// next taking its changes are nobody else's. The mark is not synced: an attempt whose end is not on
+// record begins again, and marks again.
+func (x *finds) noteUnchecked(j job.Job, top string) error {
+	mark := x.recordFile(j, uncheckedMark, top)
+	if top == "" || j.RunInfo.Workspace != "" || layout.IsFile(mark) || !layout.IsFile(x.recordFile(j, "folder", top)) {
 		return nil
 	}
-	r, err := x.holdFolder(ctx, j, top)
-	if err != nil {
-		return err
-	}
-	defer r.unlock()
-	if len(r.Found) == 0 || r.Work != (attemptOf{}) {
-		return nil
-	}
-	r.Work = ofJob(j, st.ID)
-	return r.keep()
+	return os.WriteFile(mark, nil, 0o600)
 }
 
 // leaveOthers counts what somebody else changed in a person's checkout since the last taking as
 // found, not as a step's work. If a step without taken work ran there, all of it counts as the
 // steps'.
 func (x *finds) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *Record, now string) error {
-	if j.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) {
+	if j.RunInfo.Workspace != "" || r.Taken == "" || r.Work != (attemptOf{}) ||
+		layout.IsFile(x.recordFile(j, uncheckedMark, b.Top)) {
 		return nil
 	}
 	f, err := x.folder(ctx, j, b)

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sluice/engine"
@@ -62,6 +63,8 @@ type Inbox struct {
 	*health.Notes
 	opt   Options
 	hints chan struct{}
+
+	moving atomic.Int32 // running moves
 
 	one      sync.Mutex      // held by a scan; guards the next two
 	noStrays atomicfile.Stat // of the inbox when it only had the folders of liveThen live runs

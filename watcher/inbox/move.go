@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
@@ -50,10 +51,18 @@ func isFile(dir, name, id string) (bool, error) {
 	return false, err
 }
 
+// moveAfter is how long a lone move waits. Meanwhile the launch that its file led to has the disk to
+// itself: nothing depends on the move, and its record needs a sync.
+const moveAfter = 5 * time.Millisecond
+
 // Move moves a file that was taken in out of its inbox.
 func (x *Inbox) Move(ctx context.Context, j job.Job) engine.Event {
 	m := j.Move
 	ev := engine.FileMoved{ID: m.ID}
+	defer x.moving.Add(-1)
+	if x.moving.Add(1) == 1 && !health.Wait(ctx, moveAfter) {
+		return nil
+	}
 	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
 		to, err := x.moved(m)
 		if err == nil || errors.Is(err, errGone) {
