@@ -226,7 +226,7 @@ func taskFile(l *engine.TaskList, stubbed, save bool) *job.TaskFile {
 			continue
 		}
 		c := job.TaskChange{ID: t.ID, Status: t.Writing, Summary: t.Summary, For: t.For, Stubbed: stubbed,
-			Blockers: t.Blockers}
+			Tried: t.State == engine.TaskDone && len(t.Tried) > 0, Blockers: t.Blockers}
 		if t.Unblocked {
 			c.Blockers = []string{}
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // merging is a three-way merge of a task file: the known list, the file as last seen, and the file
@@ -30,15 +31,13 @@ func (d *listing) readTasks(r *Run, e *List, ev *TasksSeen) {
 		m.merge(ev.Tasks)
 	}
 	d.put(m.f)
-	if n := len(m.f.Refused); n > 0 {
-		x := m.f.Refused[0]
-		text := fmt.Sprintf("%s: the status of %s was changed to %s in the file while somebody was at work on the list: "+
-			"it was not accepted: it is %s", l.Path, x.Task, x.Status, x.Was)
-		if n > 1 {
-			text += fmt.Sprintf("; likewise for %d more", n-1)
+	if len(m.f.Refused) > 0 {
+		var all []string
+		for _, x := range m.f.Refused {
+			all = append(all, fmt.Sprintf("%s (%s: it is %s)", x.Task, x.Status, x.Was))
 		}
-		d.notice(Notice{ID: fmt.Sprintf("%s.refused-%d", r.ID, d.s.Clock), Kind: NoticeInfo, Run: r.ID,
-			Step: ev.Step, Text: text})
+		d.notice(Notice{ID: fmt.Sprintf("%s.refused-%d", r.ID, d.s.Clock), Kind: NoticeInfo, Run: r.ID, Step: ev.Step,
+			Text: l.Path + ": not taken, as somebody was at work on the list: " + clip(strings.Join(all, ", "), maxTaskWords)})
 	}
 }
 
@@ -62,8 +61,10 @@ func (m *merging) merge(seen []TaskSeen) {
 		if gone := !there[t.ID]; gone && m.own && t.Child == "" && t.Base != "" {
 			m.f.Gone = append(m.f.Gone, t.ID)
 		} else if gone {
-			c := *t
-			m.tasks, m.f.Dirty = append(m.tasks, &c), true
+			m.tasks, m.f.Dirty = append(m.tasks, new(*t)), true
+			if t.Base != "" {
+				m.f.Refused = append(m.f.Refused, StatusRefused{Task: t.ID, Status: "removed", Was: m.l.Status(t)})
+			}
 		}
 	}
 	m.orphans()
@@ -86,13 +87,12 @@ func (m *merging) fresh(x *TaskSeen) {
 	c := fileClass(x.Status)
 	t := &Task{ID: x.ID, Title: x.Title, Priority: x.Priority, DependsOn: x.DependsOn, State: c, Base: c}
 	if m.own {
-		t.Begun = x.Status == TaskDoing
-		t.For = x.For
+		t.Begun, t.For = x.Status == TaskDoing, x.For
 	} else {
 		t.Depth, t.State = m.l.Deepest+1, TaskTodo
 		m.f.Dirty = m.f.Dirty || c != TaskTodo
 		if t.Depth > m.deepest { // refuse it
-			m.f.Refused = append(m.f.Refused, StatusRefused{Task: x.ID, Status: "be a new task", Was: "too deep"})
+			m.f.Refused = append(m.f.Refused, StatusRefused{Task: x.ID, Status: "added", Was: "too deep"})
 			return
 		}
 	}
@@ -104,9 +104,8 @@ func (m *merging) known(x *TaskSeen, old *Task) {
 	t := *old
 	t.Title, t.Priority, t.DependsOn = x.Title, x.Priority, x.DependsOn
 	c := fileClass(x.Status)
-	ours := fileClass(m.l.Status(old))
 	// its own interrupted write is no edit
-	if t.Base != "" && c != t.Base && c != ours && (t.Writing == "" || c != fileClass(t.Writing)) {
+	if t.Base != "" && c != t.Base && c != fileClass(m.l.Status(old)) && (t.Writing == "" || c != fileClass(t.Writing)) {
 		if m.own && t.Child == "" && !m.l.StoodFor(old) {
 			t.State, t.Held = c, false
 			if c == TaskTodo {

@@ -114,7 +114,8 @@ type (
 	}
 )
 
-// StatusRefused is a status that changed in the file while somebody was at work, and was rejected.
+// StatusRefused is a change in the file while somebody was at work that was not taken: a status, or
+// "added" or "removed".
 type StatusRefused struct {
 	Task   string `json:"task"`
 	Status string `json:"status"`

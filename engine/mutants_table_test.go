@@ -120,7 +120,7 @@ func mutantsOfJoins() []mutant {
 		{"a task whose run a person aborted is tried again by itself", "TaskList.survey", "t.State == TaskBlocked && !t.Held && ", "t.State == TaskBlocked && "},
 		{"sent back with all done, a list has nothing to do", "listing.takeFeedback", "if n := l.Tally(); n.Done == n.Total {", "if n := l.Tally(); n.Total < 0 {"},
 		{"children outlive the step that was undone", "listing.advanceChild", "		if !wanted {\n			d.end", "		if !wanted && o.Phase != RunRunning {\n			d.end"},
-		{"a list's own write, cut short, counts as an edit", "merging.known", "c != t.Base && c != ours && (t.Writing == \"\" || c != fileClass(t.Writing))", "c != t.Base && ours != \"\""},
+		{"a list's own write, cut short, counts as an edit", "merging.known", "c != t.Base && c != fileClass(m.l.Status(old)) && (t.Writing == \"\" || c != fileClass(t.Writing))", "c != t.Base"},
 		{"a look that nothing was started by is not asked for again", "listing.workList", "		d.takeFeedback(r, l)\n		return // the next move can use this look\n", "		d.takeFeedback(r, l)\n"},
 		{"a child is resumed while its parent is paused", "steering.resume", "why == \"\" && o != nil && o.Paused {", "why == \"\" && o != nil && r.PausedWhy == PausedParent {"},
 		{"a step goes on before the hook of its child run", "decider.advanceOne", "	if r.Child != nil && !r.Live() {\n", "	if false {\n"},

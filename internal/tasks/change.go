@@ -18,6 +18,7 @@ type Change struct {
 	For     string          // of such a one: the task it stands for
 	// it is said by a run of stand-ins: what such a run has done is marked, and not what was done before
 	Stubbed  bool
+	Tried    bool     // the file's summary is of a failed try: without another it is emptied
 	Blockers []string // none: left as they are; only what is done by now has none any more
 }
 
@@ -60,7 +61,7 @@ func (f *File) changed(i int, c Change, stamp string) (edits []edit) {
 			edits = append(edits, edit{v, value})
 		}
 	}
-	status, summary := f.Tasks[i].Status != c.Status, c.Summary != "" && f.summary(o) != c.Summary
+	status, summary := f.Tasks[i].Status != c.Status, (c.Summary != "" || c.Tried) && f.summary(o) != c.Summary
 	really := f.Tasks[i].Stubbed && !c.Stubbed
 	blocked := c.Blockers != nil && !slices.Equal(f.Tasks[i].Blockers, c.Blockers)
 	if !status && !summary && !really && !blocked && !f.Tasks[i].unnamed {
