@@ -58,7 +58,7 @@ func TestEveryKeyHasOneRow(t *testing.T) {
 	}
 }
 
-// TestKeysAreDocumented: docs/agents.md has each key with its default and meaning, docs/trust.md what a
+// TestKeysAreDocumented: docs/settings.md has each key with its default and meaning, docs/trust.md what a
 // project's file may do with it.
 func TestKeysAreDocumented(t *testing.T) {
 	w := newWorld(t)
@@ -82,7 +82,7 @@ func TestKeysAreDocumented(t *testing.T) {
 	for _, k := range Keys() {
 		classes = append(classes, []string{"`" + k.Name + "`", k.Class, k.Means})
 	}
-	printed.Check(t, "../../docs/agents.md", "settings", printed.Table([]string{"key", "default", "meaning"}, meanings))
+	printed.Check(t, "../../docs/settings.md", "settings", printed.Table([]string{"key", "default", "meaning"}, meanings))
 	printed.Check(t, "../../docs/trust.md", "classes", printed.Table([]string{"key", "a project's file", ""}, classes))
 }
 

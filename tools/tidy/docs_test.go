@@ -301,7 +301,7 @@ func TestDocsNameEveryKey(t *testing.T) {
 	if len(settingsKeys) < 25 || len(languageKeys) < 60 {
 		t.Fatalf("%d keys of the settings, %d of the language", len(settingsKeys), len(languageKeys))
 	}
-	for page, keys := range map[string]map[string]bool{"docs/agents.md": settingsKeys, "docs/language.md": languageKeys} {
+	for page, keys := range map[string]map[string]bool{"docs/settings.md": settingsKeys, "docs/language.md": languageKeys} {
 		for k := range keys {
 			if !word(all[page], k) {
 				t.Errorf("%s does not name the key %s", page, k)
