@@ -145,7 +145,7 @@ type stepDoc struct {
 	Vars        givenDoc    `key:"vars" doc:"Beside workflow: values of its vars, as texts with ${{ }} over the names of this workflow. A var without a value takes the var of the same name here."`
 	ForEach     *forEachDoc `key:"for_each" also:"foreach,matrix,loop,with_items" doc:"This step for each task of a list."`
 	Env         envDoc      `key:"env" also:"environment" doc:"Environment variables of the step's process. SLUICE_* are reserved for the engine."`
-	On          labelsDoc   `key:"on" also:"runs_on,labels,label,tags,worker,workers,machine" doc:"Labels of a worker: the step's agent, or its command, runs on one that has all of these, and those that the settings give its role (docs/cluster.md)."`
+	On          labelsDoc   `key:"on" also:"runs_on,labels,label,tags,worker,workers,machine" doc:"Labels of a worker: the step's agent, or its command, runs on one that has all of these, and those that the settings give its role (docs/workers.md)."`
 	Inputs      pathList    `key:"inputs" also:"input" doc:"Files or globs the step reads, from its worktree, else from the root. If a plain one is missing, the attempt fails before its launch."`
 	Outputs     outputsDoc  `key:"outputs" also:"artifacts,produces,output" doc:"Files that the step must create. path: expression = the engine writes the file."`
 	Setup       *setupDoc   `key:"setup" doc:"Replaces the workflow's setup for the reviewers and checks of this step."`

@@ -31,7 +31,7 @@ func Meanings() []Meaning {
 		{"roles.NAME.timeout", "`timeout`", "how long an attempt may take"},
 		{"roles.NAME.idle_timeout", "`idle_timeout`", "how long an attempt may print nothing"},
 		{"roles.NAME.on", "that of `\"*\"`, else none",
-			"labels of a worker: the role's steps run on one that has all of them; see cluster.md"},
+			"labels of a worker: the role's steps run on one that has all of them; see workers.md"},
 		{"roles.NAME.restarts", "`restarts`", "relaunches after infrastructure failures and inconclusive reviews"},
 		{"roles.NAME.env", "none", "variables of the daemon that its agents get, as for an agent"},
 		{"roles.NAME.max_cost_usd", "that of `\"*\"`, else `budget.attempt`",

@@ -26,7 +26,7 @@ import (
 	"sluice/tools/natstest"
 )
 
-// account is the workers' account, with its users as docs/cluster.md has them set up.
+// account is the workers' account, with its users as docs/workers.md has them set up.
 type account struct {
 	*natstest.Servers
 	t      *testing.T
@@ -438,14 +438,14 @@ func rest(t *testing.T) {
 // The document has a worker's rights as it prints them.
 func TestRightsAreDocumented(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/cluster.md")
+	page, err := os.ReadFile("../../../docs/workers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	_, want, _ := strings.Cut(Rights("UC…", "<id>", "<ID>"), "publish:")
 	if !strings.Contains(words(string(page)), words(want)) {
-		t.Errorf("docs/cluster.md lacks\n%s", want)
+		t.Errorf("docs/workers.md lacks\n%s", want)
 	}
 }
 
