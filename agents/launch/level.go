@@ -100,11 +100,10 @@ func (x *Cage) recallOpen() error {
 		return err
 	}
 	for _, f := range files {
-		var why string
-		if err := layout.Load(f, &why); err != nil { // after a power cut, that it exists is enough
-			why = "one of its launches ran outside the sandbox"
+		run := filepath.Base(filepath.Dir(f))
+		if why, exposed := x.Exposed(run); exposed {
+			x.exposed[run] = why
 		}
-		x.exposed[filepath.Base(filepath.Dir(f))] = why
 	}
 	return nil
 }

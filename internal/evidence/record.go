@@ -132,14 +132,11 @@ func (r *record) rounds() (out []newest) {
 // folder in the state, with a mark if one was not held; without the folder it is not known.
 func (r *record) held(state string) (held bool, why string) {
 	for id := range r.state.Runs {
-		mark := layout.Layout{State: state}.ExposedFile(id)
-		if _, err := os.Stat(filepath.Dir(mark)); err != nil {
+		l := layout.Layout{State: state}
+		if _, err := os.Stat(filepath.Dir(l.ExposedFile(id))); err != nil {
 			return false, "the state folder does not know any more how its launches were held"
 		}
-		if _, err := os.Lstat(mark); err == nil {
-			if layout.Load(mark, &why) != nil || why == "" {
-				why = "one of its launches ran outside the sandbox"
-			}
+		if why, exposed := l.Exposed(id); exposed {
 			return false, text.Message(why)
 		}
 	}

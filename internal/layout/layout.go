@@ -229,6 +229,19 @@ func (l Layout) ExposedFile(run string) string {
 	return filepath.Join(l.State, AttemptsDir, PathElement(run), ExposedName)
 }
 
+// Exposed reports whether the run is exposed, and why. The mark counts even if a power cut has left
+// it empty.
+func (l Layout) Exposed(run string) (why string, exposed bool) {
+	mark := l.ExposedFile(run)
+	if _, err := os.Lstat(mark); err != nil {
+		return "", false
+	}
+	if Load(mark, &why) != nil || why == "" {
+		why = "one of its launches ran outside the sandbox"
+	}
+	return why, true
+}
+
 // LaunchDir is the folder of a launch, below the root: k > 1 has one of its own.
 func (l Layout) LaunchDir(run, what string, n, k int) string {
 	dir := fmt.Sprintf("%s/%s.%d", l.RunDir(run), what, n)

@@ -156,21 +156,21 @@ func (w *watch) words(ctx context.Context, hub *forge.Hub, pull forge.Pull) erro
 	if err != nil {
 		return err
 	}
-	me := ""
+	t := talk{watch: w, hub: hub, pull: pull, all: all}
 	for _, c := range all {
 		said, ok := parse(c.Body)
 		if !ok || slices.Contains(rec.Taken, c.ID) {
 			continue
 		}
-		if me == "" {
-			if me, err = hub.Me(ctx); err != nil {
+		if t.me == "" {
+			if t.me, err = hub.Me(ctx); err != nil {
 				return err
 			}
 		}
-		if answered(all, c.ID, me) || w.counted(c) { // before a restart
+		if answered(all, c.ID, t.me) || w.counted(c) { // before a restart
 			err = w.p.note(w.j.Run, func(r *record) { r.Taken = append(r.Taken, c.ID) })
 		} else {
-			err = w.word(ctx, hub, pull, c, all, said, me)
+			err = t.word(ctx, c, said)
 		}
 		if err != nil {
 			return err
@@ -187,38 +187,46 @@ func (w *watch) counted(c forge.Comment) bool {
 	})
 }
 
+// talk is what a pull request says at one look.
+type talk struct {
+	*watch
+	hub  *forge.Hub
+	pull forge.Pull
+	all  []forge.Comment
+	me   string // the account that sluice uses
+}
+
 // word answers one comment: it counts, or a reply says why not.
-func (w *watch) word(ctx context.Context, hub *forge.Hub, pull forge.Pull, c forge.Comment, all []forge.Comment,
-	said word, me string) error {
-	ev, why, outsider := w.means(c, all, said, me, pull)
+func (t talk) word(ctx context.Context, c forge.Comment, said word) error {
+	ev, why, outsider := t.means(c, said)
 	reply := why
 	if why == "" {
 		if ev.Outcome != engine.OutcomeFail && ev.Outcome != engine.OutcomeVeto {
-			q := w.round(ev.Gate)
-			now, err := w.p.opt.Digest(ctx, job.Reviewed{Run: w.j.Run, Gate: ev.Gate, Step: q.Step, Attempt: q.Attempt,
+			q := t.round(ev.Gate)
+			now, err := t.p.opt.Digest(ctx, job.Reviewed{Run: t.j.Run, Gate: ev.Gate, Step: q.Step, Attempt: q.Attempt,
 				Digest: q.Digest})
 			if err != nil {
 				return err
 			}
 			ev.DigestNow = now
 		}
-		w.emit(ev)
+		t.emit(ev)
 		reply = fmt.Sprintf("%s of gate `%s`, round %d, by %s (trust `%s`), about commit %.12s.", ev.Outcome, ev.Gate,
-			ev.Round, c.Author, ev.By.Trust, tree.CommitIn(w.round(ev.Gate).Digest))
+			ev.Round, c.Author, ev.By.Trust, tree.CommitIn(t.round(ev.Gate).Digest))
 	}
 	// The answer may have moved the run on, and so ended ctx.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish)
 	defer cancel()
-	rec, err := w.p.load(w.j.Run)
+	rec, err := t.p.load(t.j.Run)
 	if err != nil {
 		return err
 	}
 	if !outsider || !slices.Contains(rec.Told, c.Author) {
-		if _, err := hub.Say(ctx, pull.Number, replyTo(c, why != "", reply)); err != nil {
+		if _, err := t.hub.Say(ctx, t.pull.Number, replyTo(c, why != "", reply)); err != nil {
 			return err
 		}
 	}
-	return w.p.note(w.j.Run, func(r *record) {
+	return t.p.note(t.j.Run, func(r *record) {
 		r.Taken = append(r.Taken, c.ID)
 		if outsider && !slices.Contains(r.Told, c.Author) {
 			r.Told = append(r.Told, c.Author)

@@ -64,14 +64,13 @@ func viaOf(c forge.Comment) string { return fmt.Sprintf("comment %d", c.ID) }
 
 // means returns the answer that a comment gives, or why it does not count. outsider: its author
 // decides at no gate that asks now.
-func (w *watch) means(c forge.Comment, all []forge.Comment, said word, me string, pull forge.Pull) (ev engine.Answered,
-	why string, outsider bool) {
-	asked := w.asked()
+func (t talk) means(c forge.Comment, said word) (ev engine.Answered, why string, outsider bool) {
+	asked := t.asked()
 	if len(asked) == 0 {
-		return ev, "no gate of the run asks anything now", !w.knows(c.Author)
+		return ev, "no gate of the run asks anything now", !t.knows(c.Author)
 	}
 	mine := slices.DeleteFunc(slices.Clone(asked), func(q job.MadeRound) bool {
-		return !isApprover(w.j.Spec.Gate(q.Gate).Reviewer.Approvers, c.Author)
+		return !isApprover(t.j.Spec.Gate(q.Gate).Reviewer.Approvers, c.Author)
 	})
 	if len(mine) == 0 {
 		return ev, text.Line(c.Author) + " is not among the approvers of a gate that asks now, so this does not count", true
@@ -79,31 +78,31 @@ func (w *watch) means(c forge.Comment, all []forge.Comment, said word, me string
 	if c.Edited {
 		return ev, "an edited comment does not count: write a new one", false
 	}
-	q, why := chosen(mine, said, w.j.Spec)
+	q, why := chosen(mine, said, t.j.Spec)
 	if why != "" {
 		return ev, why, false
 	}
 	commit := tree.CommitIn(q.Digest)
-	if why := bound(q, said, w.early(q, c, all), commit, pull); why != "" {
+	if why := bound(q, said, t.early(q, c), commit, t.pull); why != "" {
 		return ev, why, false
 	}
 	by := engine.Actor{Who: c.Author, Via: viaOf(c), Trust: engine.TrustForge}
-	if strings.EqualFold(c.Author, me) {
+	if strings.EqualFold(c.Author, t.me) {
 		by.Trust = engine.TrustFile
 	}
 	want := q.Trust
-	if engine.Trusted(w.j.Config.Trust, want) { // the stricter of then and now
-		want = w.j.Config.Trust
+	if engine.Trusted(t.j.Config.Trust, want) { // the stricter of then and now
+		want = t.j.Config.Trust
 	}
 	if by.Trust == engine.TrustFile && !engine.Trusted(by.Trust, want) {
 		return ev, fmt.Sprintf("gh is logged in as %s here, and agents may hold that login, so this counts only as `file`; "+
-			"gate `%s` wants `%s`: have another approver say it, or answer where sluice runs: `%s`", me, q.Gate, want,
+			"gate `%s` wants `%s`: have another approver say it, or answer where sluice runs: `%s`", t.me, q.Gate, want,
 			engine.Verb(q.Gate, said.outcome)), false
 	} else if !engine.Trusted(engine.TrustForge, want) {
 		return ev, fmt.Sprintf("gate `%s` wants `%s`, and a comment is `forge`: answer where sluice runs: `%s`", q.Gate, want,
 			engine.Verb(q.Gate, said.outcome)), false
 	}
-	return engine.Answered{Run: w.j.Run, Gate: q.Gate, Round: q.N, Outcome: said.outcome, Text: said.text,
+	return engine.Answered{Run: t.j.Run, Gate: q.Gate, Round: q.N, Outcome: said.outcome, Text: said.text,
 		Written: c.Created, By: by}, "", false
 }
 
@@ -140,10 +139,10 @@ func chosen(mine []job.MadeRound, said word, spec *engine.Spec) (q job.MadeRound
 // early reports whether a comment was written before the round opened. Where the forge's clock leaves
 // that open, a comment that was written together with the one that decided the round before is about
 // that round.
-func (w *watch) early(q job.MadeRound, c forge.Comment, all []forge.Comment) bool {
+func (t talk) early(q job.MadeRound, c forge.Comment) bool {
 	from := q.Opened.Add(-skew)
-	return c.Created.Before(from) || slices.ContainsFunc(all, func(d forge.Comment) bool {
-		return d.ID != c.ID && w.counted(d) && d.Created.Before(q.Opened.Add(skew)) && c.Created.Before(d.Created.Add(skew))
+	return c.Created.Before(from) || slices.ContainsFunc(t.all, func(d forge.Comment) bool {
+		return d.ID != c.ID && t.counted(d) && d.Created.Before(q.Opened.Add(skew)) && c.Created.Before(d.Created.Add(skew))
 	})
 }
 

@@ -40,8 +40,10 @@ func exposures(state string, st daemon.Status) daemon.Status {
 }
 
 func exposure(state string, r *daemon.RunStatus) {
-	var why string
-	if r.Trust == "" && r.ID != "" && layout.Load(layout.Layout{State: state}.ExposedFile(r.ID), &why) == nil {
+	if r.Trust != "" || r.ID == "" {
+		return
+	}
+	if why, exposed := (layout.Layout{State: state}).Exposed(r.ID); exposed {
 		r.Trust, r.Exposed = engine.TrustFile, why
 	}
 }
