@@ -1,8 +1,11 @@
 package launch
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sluice/agents/sandbox"
 	"sluice/engine"
@@ -65,35 +68,50 @@ func (x *Cage) Expose(run, key, why string) error {
 		x.exposed[run] = why
 	}
 	x.mu.Unlock()
-	if key != "" {
-		x.opt.Unheld.add(x.PIDFile(key), key+": "+why)
-		if err := layout.KeepBriefly(x.PIDFile(key)+layout.OpenMark, opened{key, why}); err != nil {
+	file := x.ExposedFile(run)
+	if _, err := os.Lstat(file); !known || err != nil { // also if it is known but could not be written
+		if err := layout.KeepBriefly(file, why); err != nil {
 			return err
 		}
 	}
-	if _, err := os.Lstat(x.ExposedFile(run)); known && err == nil {
+	if key == "" {
 		return nil
 	}
-	// Also if it is known but could not be written.
-	return layout.KeepBriefly(x.ExposedFile(run), why)
+	pid := x.PIDFile(key)
+	x.opt.Unheld.add(pid, key+": "+why)
+	return markOpen(file, pid+layout.OpenMark, why)
 }
 
-type opened struct {
-	Key string `json:"key"`
-	Why string `json:"why"`
+// markOpen marks a launch by another name for the run's mark, which frees nothing when it is removed:
+// for each new file ext4 looks through all that were freed nearby in the last minute (recently_deleted
+// in Linux, fs/ext4/ialloc.c).
+func markOpen(file, mark, why string) error {
+	err := os.Link(file, mark)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(mark), 0o700); err == nil {
+			err = os.Link(file, mark)
+		}
+	}
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return layout.KeepBriefly(mark, why) // the file system has no such names
 }
 
 // recallOpen reads what was not held when this repo was last served.
 func (x *Cage) recallOpen() error {
-	marks, err := filepath.Glob(filepath.Join(layout.GlobSafe(x.State), layout.LaunchesDir, "*", "*"+layout.OpenMark))
+	launches := filepath.Join(x.State, layout.LaunchesDir)
+	marks, err := filepath.Glob(filepath.Join(layout.GlobSafe(launches), "*", "*"+layout.OpenMark))
 	if err != nil {
 		return err
 	}
 	for _, m := range marks {
-		var o opened
-		if layout.Load(m, &o) == nil {
-			x.opt.Unheld.add(x.PIDFile(o.Key), o.Key+": "+o.Why)
+		pid := strings.TrimSuffix(m, layout.OpenMark)
+		key, err := filepath.Rel(launches, strings.TrimSuffix(pid, filepath.Ext(pid)))
+		if err != nil {
+			return err
 		}
+		x.opt.Unheld.add(pid, filepath.ToSlash(key)+": "+layout.WhyExposed(m, "it runs outside the sandbox"))
 	}
 	files, err := filepath.Glob(filepath.Join(layout.GlobSafe(x.State), layout.AttemptsDir, "*", layout.ExposedName))
 	if err != nil {

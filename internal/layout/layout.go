@@ -229,17 +229,22 @@ func (l Layout) ExposedFile(run string) string {
 	return filepath.Join(l.State, AttemptsDir, PathElement(run), ExposedName)
 }
 
-// Exposed reports whether the run is exposed, and why. The mark counts even if a power cut has left
-// it empty.
+// Exposed reports whether the run is exposed, and why.
 func (l Layout) Exposed(run string) (why string, exposed bool) {
 	mark := l.ExposedFile(run)
 	if _, err := os.Lstat(mark); err != nil {
 		return "", false
 	}
+	return WhyExposed(mark, "one of its launches ran outside the sandbox"), true
+}
+
+// WhyExposed returns the reason in the mark of an exposed run or of a launch that is not held, else
+// the given one: a mark counts even if a power cut has left it empty.
+func WhyExposed(mark, otherwise string) (why string) {
 	if Load(mark, &why) != nil || why == "" {
-		why = "one of its launches ran outside the sandbox"
+		return otherwise
 	}
-	return why, true
+	return why
 }
 
 // LaunchDir is the folder of a launch, below the root: k > 1 has one of its own.

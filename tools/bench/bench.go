@@ -19,6 +19,7 @@ type bench struct {
 	options
 	work     string // on the disk
 	burst    string // on tmpfs, where there is one
+	aside    int    // sites that were measured
 	sluice   string // the real binary
 	stamp    string // the measured command: it writes the time of its first instruction to a pipe
 	self     string // this binary: the floors are in it
@@ -83,10 +84,11 @@ func (b *bench) compile(ctx context.Context, to, pkg string) error {
 	return err
 }
 
-// close removes what the bench made.
+// close removes what the bench made, or puts it where it is removed later.
 func (b *bench) close() {
 	for _, dir := range []string{b.work, b.burst} {
-		if dir != "" {
+		later := dir == b.work && b.over != "" && os.Rename(dir, filepath.Join(b.over, filepath.Base(dir))) == nil
+		if dir != "" && !later {
 			_ = os.RemoveAll(dir)
 		}
 	}

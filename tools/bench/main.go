@@ -74,6 +74,7 @@ type options struct {
 	rounds  int    // of such a comparison
 	root    string // the files that are built and measured; "" = those of this folder
 	bin     string // a folder with their binaries; "" = they are built
+	over    string // where what was measured is put, instead of being removed; "" = nowhere
 }
 
 func parse(args []string, errs io.Writer) (options, error) {
