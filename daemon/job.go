@@ -145,6 +145,7 @@ func runInfo(c *core, run *engine.Run, e engine.Effect) job.RunInfo {
 		if o := c.state.Parent(run); o != nil {
 			if t := o.List.Task(run.Child.Task); t != nil {
 				out.Tried, out.TaskStatus = slices.Clone(t.Tried), o.List.Status(t)
+				out.SentBack = sentBack(o, c.spec(o.Digest))
 			}
 		}
 	}
@@ -269,6 +270,15 @@ func history(run *engine.Run, spec *engine.Spec) []job.RetryFile {
 		}
 	}
 	return out
+}
+
+// sentBack returns the retry-context files of the gates that sent the run's list back.
+func sentBack(run *engine.Run, spec *engine.Spec) []job.RetryFile {
+	if spec == nil {
+		return nil
+	}
+	return slices.DeleteFunc(history(run, spec),
+		func(h job.RetryFile) bool { return !spec.Concerns(run.List.Step, h.Step, h.To) })
 }
 
 // maxSent is the most routed rounds per gate in a job.

@@ -79,7 +79,8 @@ const (
 )
 
 // TriedFiles returns the newest retry-context files of earlier tries at the run's task, oldest
-// first, as seen from the folder.
+// first, and then those of the gates that sent its list back, as seen from the folder. At its first
+// try a task has none: it was not in what these gates refused, or has their words as its text.
 func (co *Collector) TriedFiles(j job.Job, dir string) []string {
 	c := j.RunInfo.Child
 	if c == nil || c.Task == "" {
@@ -99,6 +100,11 @@ func (co *Collector) TriedFiles(j job.Job, dir string) []string {
 			of = append(of, co.filesIn(rel, dir)...)
 		}
 		out = append(of, out...)
+	}
+	for _, h := range j.RunInfo.SentBack {
+		if n > 1 {
+			out = append(out, layout.SeenFrom(dir, filepath.Join(co.Root, filepath.FromSlash(co.RetryPath(c.Parent, h.Path)))))
+		}
 	}
 	return out[max(0, len(out)-MaxTriedFiles):]
 }

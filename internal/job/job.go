@@ -94,6 +94,7 @@ type RunInfo struct {
 	Tasks      []TaskName      // the tasks it works on, innermost first
 	Lists      []string        // the task files of its own list and of the lists of its Tasks
 	Tried      []string        // in a task's run: how its earlier tries failed
+	SentBack   []RetryFile     // in a task's run: the files of the gates that sent its list back, oldest first
 	TaskStatus string          // in a task's run: the task's status in the task file
 	FileWhy    string          // in a step that a list went to for its task file: the file's fault
 	// The number of its rounds, also of its tasks, that went on without a pass. Its end reports it,
