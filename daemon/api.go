@@ -331,6 +331,8 @@ type TaskStatus struct {
 	Why       string `json:"why,omitempty"`  // how its last try failed
 	Held      bool   `json:"held,omitempty"` // a person aborted its run
 
+	Asks []string `json:"asks,omitempty"` // the gates at which its run waits for a person
+
 	// of its last completed run, if an expression of the spec reads it; with full
 	Answer json.RawMessage `json:"answer,omitempty"`
 }

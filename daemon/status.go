@@ -234,11 +234,27 @@ func stepStatus(s *engine.State, r *engine.Run, spec *engine.Spec, st *engine.St
 	}
 	if st.ForEach != nil && r.List != nil {
 		out.List = listStatus(r.List, full)
+		for i := range out.List.Tasks {
+			out.List.Tasks[i].Asks = asking(s.Runs[out.List.Tasks[i].Run])
+		}
 	}
 	for _, id := range st.Gates {
 		out.Gates = append(out.Gates, gateStatus(s, r, spec.Gate(id), full))
 	}
 	return out
+}
+
+// asking returns the gates at which a live run waits for a person.
+func asking(r *engine.Run) (gates []string) {
+	if r == nil || !r.Live() {
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.Rounds)) {
+		if q := r.CurrentRound(id); q.Open() && q.State == engine.OnHuman {
+			gates = append(gates, id)
+		}
+	}
+	return gates
 }
 
 func listStatus(l *engine.TaskList, full bool) *ListStatus {

@@ -141,6 +141,10 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 			continue
 		}
 		w.Gate, w.Since = id, q.Opened
+		named := id
+		if r.Child != nil { // the same gate can ask in runs of other tasks
+			named += " --run " + r.ID
+		}
 		switch q.State {
 		case engine.OnReview:
 			w.Kind, w.Text = "review", id+" for its reviewer"
@@ -160,10 +164,11 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 		case engine.OnNotice:
 			w.Kind, w.Text = "window", id+" for its notice"
 		case engine.OnWindow:
-			w.Kind, w.Until, w.Text = "window", q.WindowEnds, id+" for a veto, until the window closes: sluice veto "+id
+			w.Kind, w.Until = "window", q.WindowEnds
+			w.Text = id + " for a veto, until the window closes: sluice veto " + named
 		default:
 			w.Kind, w.Text = "human",
-				fmt.Sprintf("%s for a person: sluice show %s, then sluice pass %s or sluice fail %s -m …", id, id, id, id)
+				fmt.Sprintf("%s for a person: sluice show %[2]s, then sluice pass %[2]s or sluice fail %[2]s -m …", id, named)
 		}
 		return w, true
 	}

@@ -141,6 +141,9 @@ func listLines(c *console.Console, l *daemon.ListStatus, width int) (out []strin
 		}
 		if t.Run != "" {
 			line += ": " + t.Run
+			for _, gate := range t.Asks {
+				line += ", " + gate + " asks you"
+			}
 		} else if t.Why != "" {
 			line = Because(line, t.Why)
 		}

@@ -73,9 +73,10 @@ func Print(con *console.Console, sh *Shown) {
 		con.Field("signed by", text.Line(who)+"; sluice pass, fail and veto sign")
 	}
 	if g := sh.Gate; g != nil && g.State == engine.OnHuman {
-		con.Print("\nDecide: %s", decideWords(*g))
+		con.Print("\nDecide: %s", decideWords(*g, sh.named(g.ID)))
 	} else if g != nil && g.State == engine.OnWindow {
-		con.Print("\nIt passes by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(con.Now())), g.ID)
+		con.Print("\nIt passes by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(con.Now())),
+			sh.named(g.ID))
 	}
 }
 
@@ -103,16 +104,25 @@ func printEarlier(con *console.Console, sh *Shown) {
 	}
 }
 
-// decideWords returns what a person may type at a gate.
-func decideWords(g daemon.GateStatus) string {
-	pass := "sluice pass " + g.ID
+// named returns how a command names a step or gate of the run. For a child run it names the run too: the
+// same id can be in runs of other tasks, or in the run above.
+func (sh *Shown) named(id string) string {
+	if sh.For != "" {
+		return id + " --run " + sh.Run
+	}
+	return id
+}
+
+// decideWords returns what a person may type at a gate that commands name so.
+func decideWords(g daemon.GateStatus, named string) string {
+	pass := "sluice pass " + named
 	if s, err := schema.Compile(g.AnswerSchema); g.AnswerRequired && err == nil {
 		pass += " " + text.Line(s.Example())
 	}
-	out := []string{pass, "sluice fail " + g.ID + " -m \"…\""}
+	out := []string{pass, "sluice fail " + named + " -m \"…\""}
 	for _, o := range g.Outcomes {
 		if o != engine.OutcomePass && o != engine.OutcomeFail && o != engine.OutcomeVeto {
-			out = append(out, "sluice decide "+g.ID+" "+o)
+			out = append(out, "sluice decide "+named+" "+o)
 		}
 	}
 	return strings.Join(out, "  ·  ")
@@ -217,7 +227,7 @@ func printChanged(con *console.Console, sh *Shown) {
 		con.Field("", fmt.Sprintf("… and %d more", n))
 	}
 	if len(sh.Changed) > 0 {
-		more := "sluice show " + sh.Step + " --diff prints the changes"
+		more := "sluice show " + sh.named(sh.Step) + " --diff prints the changes"
 		if sh.Attempt != nil && sh.Attempt.N > 1 {
 			more += ", --since those since the attempt before"
 		}
