@@ -1,8 +1,10 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"sluice/daemon"
 	"sluice/internal/fault"
@@ -97,6 +99,9 @@ func RunWith(ctx context.Context, v Viewer, name, what string) (daemon.RunStatus
 		}
 		ids := idsOf(r)
 		known = append(known, ids...)
+		if found != nil && !r.Live() && !found.Live() && strings.HasPrefix(r.Dir, cmp.Or(found.Dir, found.ID)+"/") {
+			continue // it was a part of that run
+		}
 		if n := matters(r, what); slices.Contains(ids, what) && n >= most {
 			found, most = &st.Runs[i], n
 		}
