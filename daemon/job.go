@@ -227,14 +227,17 @@ func taskFile(l *engine.TaskList, stubbed, save bool) *job.TaskFile {
 			continue
 		}
 		c := job.TaskChange{ID: t.ID, Status: t.Writing, Summary: t.Summary, For: t.For, Stubbed: stubbed,
-			Tried: t.State == engine.TaskDone && len(t.Tried) > 0, Blockers: t.Blockers}
-		if t.Unblocked {
+			Tried: t.Writing == engine.TaskDone && len(t.Tried) > 0, Blockers: t.Blockers}
+		replaced := t.Writing == engine.TaskDone && t.State != engine.TaskDone // others have done it
+		if t.Unblocked || replaced && len(t.Blockers) > 0 {
 			c.Blockers = []string{}
 		}
 		if t.Base == "" {
 			c.Body = t.Body
 		}
-		if c.Summary == "" && t.State != engine.TaskDone {
+		if replaced {
+			c.Summary = ""
+		} else if c.Summary == "" && t.State != engine.TaskDone {
 			c.Summary = t.Why
 		}
 		out.Changes = append(out.Changes, c)

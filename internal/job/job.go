@@ -125,7 +125,7 @@ type TaskChange struct {
 	Body                json.RawMessage // the whole task, if it is not in the file yet
 	For                 string          // the task it stands for; "" = none
 	Stubbed             bool            // by a run with stand-ins
-	Tried               bool            // done after failed tries: their summary is removed
+	Tried               bool            // done after failed tries, by itself or by others: their summary is removed
 	Blockers            []string        // named in the answer; nil = keep, empty = remove them
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -58,12 +59,18 @@ func decoded(raw json.RawMessage) any {
 // TaskLines returns a list's tasks, one line each: status and answer, or what else is known of its
 // end.
 func TaskLines(tasks []daemon.TaskStatus) (lines []string) {
+	stand := map[string][]string{} // the tasks that replace a task
+	for _, t := range tasks {
+		stand[t.StandsFor] = append(stand[t.StandsFor], t.ID)
+	}
 	for i, t := range tasks {
 		if i == showTasks {
 			return append(lines, fmt.Sprintf("… and %d more: --json has all", len(tasks)-showTasks))
 		}
 		line := "task " + text.Line(t.ID) + " " + t.State
-		if words := text.Message(cmp.Or(string(t.Answer), t.Why, t.Summary)); words != "" {
+		if by := stand[t.ID]; len(by) > 0 {
+			line += ": replaced by " + text.Line(strings.Join(by, ", "))
+		} else if words := text.Message(cmp.Or(string(t.Answer), t.Why, t.Summary)); words != "" {
 			line += ": " + words
 		}
 		lines = append(lines, console.Clip(line, showAnswer))

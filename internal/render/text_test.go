@@ -32,9 +32,10 @@ func TestShowKnowsTheTask(t *testing.T) {
 func TestTaskLines(t *testing.T) {
 	long := json.RawMessage(`{"files":["` + strings.Repeat("a", 400) + `"]}`)
 	tasks := []daemon.TaskStatus{{ID: "T1", State: "done", Answer: json.RawMessage(`{"n":1}`), Summary: "made it"}, {ID: "T2", State: "done", Answer: long},
-		{ID: "T3", State: "failed", Why: "no\ncompiler"}, {ID: "T4", State: "todo"}}
+		{ID: "T3", State: "failed", Why: "no\ncompiler"}, {ID: "T4", State: "todo"},
+		{ID: "T5", State: "done", Why: "too big"}, {ID: "T5.1", State: "done", StandsFor: "T5"}, {ID: "T5.2", State: "done", StandsFor: "T5"}}
 	got := TaskLines(tasks)
-	if len(got) != 4 || got[0] != `task T1 done: {"n":1}` || len([]rune(got[1])) > showAnswer || !strings.HasPrefix(got[1], `task T2 done: {"files":["aaa`) ||
+	if len(got) != 7 || got[4] != "task T5 done: replaced by T5.1, T5.2" || got[0] != `task T1 done: {"n":1}` || len([]rune(got[1])) > showAnswer || !strings.HasPrefix(got[1], `task T2 done: {"files":["aaa`) ||
 		strings.Contains(got[2], "\n") || !strings.Contains(got[2], "failed: no") || got[3] != "task T4 todo" {
 		t.Errorf("%q", got)
 	}
