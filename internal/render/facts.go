@@ -208,7 +208,9 @@ func saySignal(f engine.StepSignalled) FactLine {
 	}
 	s.Text = Because(s.Text, f.Summary)
 	for _, why := range []string{f.Failure, f.Broken, f.Question} {
-		s.Text = Because(s.Text, why)
+		if why != f.Summary {
+			s.Text = Because(s.Text, why)
+		}
 	}
 	if f.Status != engine.StatusDone {
 		s.Style = console.Yellow

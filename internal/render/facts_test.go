@@ -92,6 +92,7 @@ func TestFactsInWords(t *testing.T) {
 		{engine.Ignored{What: "X-1-done.json", Why: "the run is over"}, "|ignored: X-1-done.json: the run is over"},
 		{engine.StepSignalled{Step: "two", N: 1, Status: "failed", Via: "exit", Broken: "it timed out"}, "two.1|failed: it timed out"},
 		{engine.StepSignalled{Step: "two", N: 1, Status: "failed", Via: "timeout", Failure: "nobody signalled within the step's timeout"}, "two.1|failed: nobody signalled within the step's timeout"},
+		{engine.StepSignalled{Step: "two", N: 1, Status: "failed", Via: "exit", Summary: "too big", Failure: "too big"}, "two.1|says failed (exit): too big"},
 		{engine.StepSignalled{Step: "two", N: 1, Status: "failed", Via: "exit", Failure: "it ended with exit code 3"}, "two.1|says failed (exit): it ended with exit code 3"},
 		{engine.RunEnded{Phase: "aborted", Cause: engine.CausePerson, By: &engine.Actor{Who: "ann", Via: "command"}, Why: "aborted by ann: no need"}, "|run aborted by ann: no need"},
 		{engine.RunEnded{Phase: "failed", By: &engine.Actor{Who: "ann"}, Why: "no"}, "|run failed by ann: no"},
