@@ -40,7 +40,7 @@ func sayGate(f engine.Fact) FactLine {
 	case engine.Agreed:
 		return FactLine{Gate: f.Gate, n: f.N, Text: "reviewer agrees; you are notified", Style: console.Dim}
 	case engine.WindowOpened:
-		return FactLine{Gate: f.Gate, n: f.N, Text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + f.Gate,
+		return FactLine{Gate: f.Gate, n: f.N, Text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + named(f.Gate, f.Run),
 			Style: console.Yellow, Key: true}
 	case engine.GateFailed:
 		return FactLine{Gate: f.Gate, n: f.N, Text: fmt.Sprintf("failure %d counted", f.Count), Style: console.Dim}
@@ -61,18 +61,28 @@ func sayGate(f engine.Fact) FactLine {
 	return FactLine{}
 }
 
+// named returns how a command names a gate of the run. For a child run it names the run too: the same gate
+// can ask in runs of other tasks.
+func named(gate, run string) string {
+	if childName(run) != "" {
+		return gate + " --run " + run
+	}
+	return gate
+}
+
 // sayHuman returns the words for what asks a person, and for ends of rounds.
 func sayHuman(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.HumanAsked:
-		s := FactLine{Gate: f.Gate, n: f.N, Text: "asks you (" + Why(f.Why) + "): sluice show " + f.Gate,
+		s := FactLine{Gate: f.Gate, n: f.N, Text: "asks you (" + Why(f.Why) + "): sluice show " + named(f.Gate, f.Run),
 			Style: console.Yellow, Key: true}
 		if f.Forced {
 			s.Text += "; it asks you for the rest of the run"
 		}
 		return s
 	case engine.Reminded:
-		return FactLine{Gate: f.Gate, n: f.N, Text: "still asks you: sluice show " + f.Gate, Style: console.Yellow, Key: true}
+		return FactLine{Gate: f.Gate, n: f.N, Text: "still asks you: sluice show " + named(f.Gate, f.Run), Style: console.Yellow,
+			Key: true}
 	case engine.SignatureUsed:
 		return FactLine{Gate: f.Gate, n: f.N, Text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key),
 			Style: console.Dim, Key: true}
