@@ -40,7 +40,9 @@ func (x *finds) findFolder(ctx context.Context, j job.Job, st *engine.Step, n in
 	x.writing.RLock()
 	defer x.writing.RUnlock()
 	if job.InOwn(j) {
-		err = x.findOwn(ctx, j, st, o, &r.Record, b)
+		if err = x.findOwn(ctx, j, st, o, &r.Record, b); err == nil && st.ForEach != nil {
+			b.Found = r.foundByList(j.Run+"/"+st.ID, b.Found)
+		}
 	} else {
 		err = x.findOther(ctx, j, st, o, &r.Record, b)
 	}
@@ -125,6 +127,15 @@ func (x *finds) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *Rec
 		}
 	}
 	return nil
+}
+
+// foundByList returns what the list's first attempt found: its gate judges what tasks of earlier
+// attempts made, too.
+func (r *Record) foundByList(list, now string) string {
+	if r.Found[list] == "" {
+		r.Found[list] = now
+	}
+	return r.Found[list]
 }
 
 // findOwn is findFolder in the run's own worktree. An attempt begins from passed commits, or

@@ -40,8 +40,8 @@ func sayGate(f engine.Fact) FactLine {
 	case engine.Agreed:
 		return FactLine{Gate: f.Gate, n: f.N, Text: "reviewer agrees; you are notified", Style: console.Dim}
 	case engine.WindowOpened:
-		return FactLine{Gate: f.Gate, n: f.N, Text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + named(f.Gate, f.Run),
-			Style: console.Yellow, Key: true}
+		return FactLine{Gate: f.Gate, n: f.N, Style: console.Yellow, Key: true,
+			Text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + named(f.Gate, f.Run)}
 	case engine.GateFailed:
 		return FactLine{Gate: f.Gate, n: f.N, Text: fmt.Sprintf("failure %d counted", f.Count), Style: console.Dim}
 	case engine.RouteCounted:
@@ -81,8 +81,8 @@ func sayHuman(f engine.Fact) FactLine {
 		}
 		return s
 	case engine.Reminded:
-		return FactLine{Gate: f.Gate, n: f.N, Text: "still asks you: sluice show " + named(f.Gate, f.Run), Style: console.Yellow,
-			Key: true}
+		return FactLine{Gate: f.Gate, n: f.N, Style: console.Yellow, Key: true,
+			Text: "still asks you: sluice show " + named(f.Gate, f.Run)}
 	case engine.SignatureUsed:
 		return FactLine{Gate: f.Gate, n: f.N, Text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key),
 			Style: console.Dim, Key: true}
