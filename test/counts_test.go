@@ -23,7 +23,7 @@ const (
 	countSignals    = 5   // the one with the fewest calls counts: meanwhile the daemon may do something else
 	countSteps      = 20  // of a chain
 	signalSyncsMost = 1   // the decision's
-	signalCallsMost = 48  // from the event to the launch's order; two compare the settings files, which no event may have reported
+	signalCallsMost = 60  // from the event to the launch's order; two compare the settings files, which no event may have reported
 	passCallsMost   = 60  // the same from a person's pass
 	stepSyncsMost   = 1.2 // of a step in a chain
 	stepCallsMost   = 41  // of the step that has the fewest

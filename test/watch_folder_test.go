@@ -128,6 +128,7 @@ func TestWatchMounts(t *testing.T) {
 	w.must(unix.Unmount(filepath.Dir(w.inbox()), unix.MNT_DETACH))
 
 	run = w.offered()
+	eventually(t, "its folder is there", func() bool { return workspace.IsDir(filepath.Join(w.inbox(), run)) })
 	mount(t, "tmpfs", w.inbox(), "tmpfs", unix.MS_RDONLY, "size=1m,mode=755")
 	w.degraded("signals", "could not be tested")
 	w.must(unix.Unmount(w.inbox(), unix.MNT_DETACH))
