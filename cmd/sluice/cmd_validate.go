@@ -29,7 +29,8 @@ workflow's id; without one it checks all of .workflow/specs/. For a task file, w
 it reports the first fault: invalid JSON, a duplicate id, an unknown dependency or a cycle.
 Run it after each edit and in CI: it exits 1 on a fault. Notes are not faults. They name commands
 that run unknown parts of the repo, criteria that a machine could check if written differently or
-that nobody judges, and steps that can run at the same time in one folder.`,
+that nobody judges, gates that see nothing of the work, and steps that can run at the same time in
+one folder.`,
 		Example: "sluice validate\nsluice validate phase-4-search-index\nsluice validate to-do.json",
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,7 +70,7 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
 		notes = append(notes, workflows.LinesOf(specs.Notes(f))...)
-		notes = append(notes, workflows.UnjudgedNotes(f, spec)...)
+		notes = append(notes, workflows.JudgingNotes(f, spec)...)
 		faults = append(faults, workflows.StubFaults(f, spec)...)
 		for _, x := range workflows.PromptFaults(&a.Console, f, spec) {
 			if !said[x] { // specs share their roles

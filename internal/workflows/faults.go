@@ -187,8 +187,9 @@ func promptFaults(root string, spec *engine.Spec, s settings.Settings) []error {
 	return out
 }
 
-// UnjudgedNotes reports criteria that no machine can check, of steps whose gates ask nobody: they count as held.
-func UnjudgedNotes(file string, spec *engine.Spec) (out []Line) {
+// JudgingNotes reports what nobody judges: criteria that no machine can check, of steps whose gates ask nobody, which
+// count as held; and what a list's tasks change in worktrees of their own, where its gate seems to judge it.
+func JudgingNotes(file string, spec *engine.Spec) (out []Line) {
 	if spec == nil {
 		return nil
 	}
@@ -196,6 +197,11 @@ func UnjudgedNotes(file string, spec *engine.Spec) (out []Line) {
 	for _, st := range spec.Steps {
 		why := prompt.Unjudged(spec, st)
 		if why == "" {
+			if unseen(st) {
+				out = append(out, Line{File: layout.ShortPath(file), Line: criterionLine(string(src), st.ID, "for_each"),
+					Message: fmt.Sprintf("step %s: its gates see nothing of what its tasks change, as each works in a worktree of "+
+						"its own: give the tasks a gate, with workflow: ID", st.ID)})
+			}
 			continue
 		}
 		give := "the gate"
@@ -211,6 +217,15 @@ func UnjudgedNotes(file string, spec *engine.Spec) (out []Line) {
 		}
 	}
 	return out
+}
+
+// unseen reports whether tasks of the step change what none of its gates is over.
+func unseen(st *engine.Step) bool {
+	if st.ForEach == nil || st.Child == nil || !st.Child.Inline {
+		return false
+	}
+	work := st.Child.Step(st.ID)
+	return work != nil && work.Agent != nil && work.Agent.Worktree.Source != "" && !work.Reads()
 }
 
 // criterionLine returns the line of a step's criterion; if the text is not on one line, that of the step's id.

@@ -10,8 +10,8 @@ import (
 	"sluice/specs"
 )
 
-// TestUnjudgedNotes: a text among the criteria is noted where no gate of its step asks a person or an agent.
-func TestUnjudgedNotes(t *testing.T) {
+// TestJudgingNotes: a text among the criteria is noted where no gate of its step asks a person or an agent.
+func TestJudgingNotes(t *testing.T) {
 	const steps = "workflow: {id: w, workspace: run}\nsteps:\n  - id: b\n    run: x\n    next_step: a\n  - id: a\n    run: x\n" +
 		"    success_criterion: [file x exists, The plan can be followed.]\n"
 	gate := func(reviewer string) string {
@@ -42,11 +42,42 @@ func TestUnjudgedNotes(t *testing.T) {
 			t.Errorf("%s: %v", name, faults)
 			continue
 		}
-		switch got := UnjudgedNotes(file, spec); {
+		switch got := JudgingNotes(file, spec); {
 		case c.want == "" && len(got) > 0:
 			t.Errorf("%s: %v", name, got)
 		case c.want != "" && (len(got) != 1 || got[0].Message != c.want || got[0].Line != 8):
 			t.Errorf("%s: %v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestUnseenNotes: a gate that asks somebody is noted if the list's tasks work elsewhere than it looks.
+func TestUnseenNotes(t *testing.T) {
+	const src = "workflow: {id: w}\nsteps:\n  - id: a\n    agent: {type: x%s}\n    for_each: {tasks: t.json}\n    gate: g\n" +
+		"gates:\n  - {id: g, reviewer: {%s}, on_pass: {next_step: DONE}}\n"
+	const own = `, worktree: "wt/${{task.id}}"`
+	for name, c := range map[string]struct {
+		worktree, reviewer string
+		noted              bool
+	}{
+		"a person":              {own, "level: human", true},
+		"an agent":              {own, "level: auto, agent_type: y", true},
+		"the list's own report": {own, "level: auto, from: step", false},
+		"in the repo":           {"", "level: human", false},
+		"they only look at it":  {own + ", reads: true", "level: human", false},
+	} {
+		file := filepath.Join(t.TempDir(), "w.yaml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, src, c.worktree, c.reviewer), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		spec, faults := specs.LoadFile(file)
+		if len(faults) > 0 {
+			t.Errorf("%s: %v", name, faults)
+			continue
+		}
+		got := JudgingNotes(file, spec)
+		if noted := len(got) == 1 && strings.Contains(got[0].Message, "its gates see nothing") && got[0].Line == 5; noted != c.noted || len(got) > 1 {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
@@ -65,7 +96,7 @@ func TestNoFalseNotes(t *testing.T) {
 			if spec != nil {
 				seen++
 			}
-			for _, n := range UnjudgedNotes(f, spec) {
+			for _, n := range JudgingNotes(f, spec) {
 				t.Error(n)
 			}
 		}
