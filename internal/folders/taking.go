@@ -84,6 +84,10 @@ func (x *takings) take(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 		if err != nil {
 			return err
 		}
+		// Before it: what begins there meanwhile marks anew.
+		if err := os.Remove(x.recordFile(j, uncheckedMark, b.Top)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 		x.writing.RLock()
 		c.Taken, err = f.Take(ctx, o, tip, was)
 		x.writing.RUnlock()
@@ -96,19 +100,12 @@ func (x *takings) take(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 		if err := x.changes(ctx, j, b, c); err != nil {
 			return err
 		}
-		err = x.NoteFolder(ctx, j, b.Top, func(r *Record) {
+		return x.NoteFolder(ctx, j, b.Top, func(r *Record) {
 			r.Of, r.Taken, r.At = ofJob(j, st.ID), c.Taken.Commit, head
 			if r.Work = (attemptOf{}); slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder }) {
 				r.Work = r.Of // what these leave in the folder is nobody else's
 			}
 		})
-		if err != nil {
-			return err
-		}
-		if err = os.Remove(x.recordFile(j, uncheckedMark, b.Top)); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
 	})
 }
 
