@@ -141,10 +141,7 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 			continue
 		}
 		w.Gate, w.Since = id, q.Opened
-		named := id
-		if r.Child != nil { // the same gate can ask in runs of other tasks
-			named += " --run " + r.ID
-		}
+		named := Named(id, r.ID, r.Child != nil)
 		switch q.State {
 		case engine.OnReview:
 			w.Kind, w.Text = "review", id+" for its reviewer"
@@ -173,4 +170,13 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 		return w, true
 	}
 	return w, false
+}
+
+// Named returns how a command names a step or gate of a run. In a child run it names the run too: the
+// same id can be in runs of other tasks, or in the run above.
+func Named(id, run string, child bool) string {
+	if child {
+		return id + " --run " + run
+	}
+	return id
 }

@@ -101,8 +101,8 @@ func (co *Collector) TriedFiles(j job.Job, dir string) []string {
 		}
 		out = append(of, out...)
 	}
-	for _, h := range j.RunInfo.SentBack {
-		if n > 1 {
+	if n > 1 {
+		for _, h := range j.RunInfo.SentBack {
 			out = append(out, layout.SeenFrom(dir, filepath.Join(co.Root, filepath.FromSlash(co.RetryPath(c.Parent, h.Path)))))
 		}
 	}

@@ -17,7 +17,7 @@ import (
 type Record struct {
 	First *tree.Before `json:"first,omitempty"` // how it was before the run's first work there
 	// Found is how it was before work that has not passed yet, by step, from its first attempt on.
-	// If the branch moves at a pass, the key "" is for the whole folder.
+	// If the branch moves at a pass, the key "" is for the whole folder, and RUN/STEP for a list.
 	Found map[string]string `json:"found,omitempty"`
 	Work  attemptOf         `json:"work,omitzero"`   // who works there, or did and was not taken
 	Of    attemptOf         `json:"of,omitzero"`     // whose work was taken last

@@ -61,14 +61,7 @@ func sayGate(f engine.Fact) FactLine {
 	return FactLine{}
 }
 
-// named returns how a command names a gate of the run. For a child run it names the run too: the same gate
-// can ask in runs of other tasks.
-func named(gate, run string) string {
-	if childName(run) != "" {
-		return gate + " --run " + run
-	}
-	return gate
-}
+func named(gate, run string) string { return daemon.Named(gate, run, childName(run) != "") }
 
 // sayHuman returns the words for what asks a person, and for ends of rounds.
 func sayHuman(f engine.Fact) FactLine {

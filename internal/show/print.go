@@ -104,14 +104,7 @@ func printEarlier(con *console.Console, sh *Shown) {
 	}
 }
 
-// named returns how a command names a step or gate of the run. For a child run it names the run too: the
-// same id can be in runs of other tasks, or in the run above.
-func (sh *Shown) named(id string) string {
-	if sh.For != "" {
-		return id + " --run " + sh.Run
-	}
-	return id
-}
+func (sh *Shown) named(id string) string { return daemon.Named(id, sh.Run, sh.For != "") }
 
 // decideWords returns what a person may type at a gate that commands name so.
 func decideWords(g daemon.GateStatus, named string) string {
@@ -122,7 +115,7 @@ func decideWords(g daemon.GateStatus, named string) string {
 	out := []string{pass, "sluice fail " + named + " -m \"…\""}
 	for _, o := range g.Outcomes {
 		if o != engine.OutcomePass && o != engine.OutcomeFail && o != engine.OutcomeVeto {
-			out = append(out, "sluice decide "+named+" "+o)
+			out = append(out, engine.Verb(named, o))
 		}
 	}
 	return strings.Join(out, "  ·  ")

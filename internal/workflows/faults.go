@@ -199,8 +199,8 @@ func JudgingNotes(file string, spec *engine.Spec) (out []Line) {
 		if why == "" {
 			if unseen(st) {
 				out = append(out, Line{File: layout.ShortPath(file), Line: criterionLine(string(src), st.ID, "for_each"),
-					Message: fmt.Sprintf("step %s: its gates see nothing of what its tasks change, as each works in a worktree of "+
-						"its own: give the tasks a gate, with workflow: ID", st.ID)})
+					Message: fmt.Sprintf("step %s: its gates show no change of its tasks, since each works in a worktree of its "+
+						"own: give the tasks a gate, with workflow: ID", st.ID)})
 			}
 			continue
 		}

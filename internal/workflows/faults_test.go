@@ -76,7 +76,7 @@ func TestUnseenNotes(t *testing.T) {
 			continue
 		}
 		got := JudgingNotes(file, spec)
-		if noted := len(got) == 1 && strings.Contains(got[0].Message, "its gates see nothing") && got[0].Line == 5; noted != c.noted || len(got) > 1 {
+		if noted := len(got) == 1 && strings.Contains(got[0].Message, "its gates show no change of its tasks") && got[0].Line == 5; noted != c.noted || len(got) > 1 {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
