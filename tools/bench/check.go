@@ -65,11 +65,8 @@ func check(ctx context.Context, o options, out, progress io.Writer) error {
 			return e
 		}
 	}
-	over := filepath.Join(work, "over")
-	if err := os.Mkdir(over, 0o755); err != nil {
-		return err
-	}
-	pairs, err := inTurns(ctx, o, sides, over, progress)
+	o.over = work
+	pairs, err := inTurns(ctx, o, sides, progress)
 	table := [][]string{{"row", "figure", sides[0].String(), sides[1].String(), "ratio", "verdict"}}
 	for _, p := range pairs {
 		table = append(table, p.line())
@@ -80,16 +77,15 @@ func check(ctx context.Context, o options, out, progress io.Writer) error {
 	return err
 }
 
-// inTurns measures both sides in each round, and leaves what they made in over. The figures of rows that worked are given
-// beside an error.
-func inTurns(ctx context.Context, o options, sides [2]side, over string, progress io.Writer) (pairs []*pair, err error) {
+// inTurns measures both sides in each round. The figures of rows that worked are given beside an error.
+func inTurns(ctx context.Context, o options, sides [2]side, progress io.Writer) (pairs []*pair, err error) {
 	all := map[string]*pair{}
 	for round := range o.rounds {
 		for k := range sides {
 			i := (k + round) % len(sides)
 			fmt.Fprintf(progress, "round %d of %d, %s\n", round+1, o.rounds, sides[i])
 			of := o
-			of.root, of.bin, of.over = sides[i].root, sides[i].bin, over
+			of.root, of.bin = sides[i].root, sides[i].bin
 			figures, _, e := measureAll(ctx, of, progress)
 			if err = errors.Join(err, e); ctx.Err() != nil {
 				return pairs, err
