@@ -28,12 +28,18 @@ func timesOf(t *testing.T, name string, short int) int {
 // SLUICE_WRITERS says how often.
 func TestWritersOfAnAgent(t *testing.T) {
 	conform.Rule(t, "9-one-tree writers", "a process that outlives the agent, and a file written again with its time put back: all of it is in the taken tree")
+	for _, held := range []bool{true, false} {
+		t.Run(fmt.Sprintf("held=%v", held), func(t *testing.T) { writersOf(t, held) })
+	}
+}
+
+func writersOf(t *testing.T, held bool) {
 	b := newBench(t, `
 workflow: {id: w, workspace: run}
 steps:
   - {id: A, agent: {type: writer, prompt: do it}, next_step: DONE}
 `)
-	b.hold(true)
+	b.hold(held)
 	b.script("one", `rm -f ready
 ( ( setsid sh -c '
 trap "" TERM HUP INT
