@@ -274,7 +274,10 @@ func (r *refs) Keep(ctx context.Context, ref, commit string) error {
 	if err != nil && r.unlockOwn(ref) {
 		_, err = r.inRepo(ctx, r.common, r.top, c)
 	}
-	return err
+	if err != nil {
+		return r.locked(r.common, ref, fmt.Errorf("keep %s: %w", ref, err))
+	}
+	return nil
 }
 
 // unlockOwn removes the lock that a killed git, or a power cut, left on our ref, and reports

@@ -129,16 +129,21 @@ func (r *refs) MoveRef(ctx context.Context, top, ref, from, to, note string) err
 	}
 	c := call{args: args, env: ourIdentity(), limit: smallOutput, timeout: callTime}
 	if _, err := r.inRepo(ctx, gitDir, own, c); err != nil {
-		lock := r.lockOf(gitDir, ref)
-		switch {
-		case lock == "":
-			return fmt.Errorf("move %s: %w", ref, err)
-		case strings.Contains(err.Error(), lock):
-			return heldBy(lock)
-		}
-		return fmt.Errorf("%w (git has failed here: %w)", heldBy(lock), err) // and may have left the lock
+		return r.locked(gitDir, ref, fmt.Errorf("move %s: %w", ref, err))
 	}
 	return settle(r.common)
+}
+
+// locked is the error of a git that has not moved a ref: that of its lock, if there is one.
+func (r *refs) locked(gitDir, ref string, err error) error {
+	lock := r.lockOf(gitDir, ref)
+	switch {
+	case lock == "":
+		return err
+	case strings.Contains(err.Error(), lock), strings.Contains(err.Error(), "cannot lock references"): // reftable
+		return heldBy(lock)
+	}
+	return fmt.Errorf("%w (git has failed here: %w)", heldBy(lock), err) // and may have left the lock
 }
 
 // refWait is how long another git may hold a branch; git itself waits a tenth of it.
@@ -160,9 +165,11 @@ func (r *refs) AwaitRef(ctx context.Context, top, ref string) error {
 	})
 }
 
-// lockOf returns the lock file of a ref, or of a checkout's HEAD, or "".
+// lockOf returns the lock file of a ref, or of a checkout's HEAD, or "". A repo of the format
+// reftable has one lock for all its refs (git's reftable.adoc, "Update transactions").
 func (r *refs) lockOf(gitDir, ref string) string {
-	for _, file := range []string{filepath.Join(r.common, filepath.FromSlash(ref)), filepath.Join(gitDir, Detached)} {
+	for _, file := range []string{filepath.Join(r.common, filepath.FromSlash(ref)), filepath.Join(gitDir, Detached),
+		filepath.Join(r.common, "reftable", "tables.list")} {
 		if _, err := os.Lstat(file + ".lock"); err == nil {
 			return file + ".lock"
 		}
