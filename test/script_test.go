@@ -133,12 +133,18 @@ func cmdOwn(ts *testscript.TestScript, _ bool, args []string) {
 
 // isolated is an environment that shares nothing with the machine's user.
 func isolated(work string) []string {
-	return []string{
+	env := []string{
 		"HOME=" + filepath.Join(work, "home"), "XDG_STATE_HOME=" + filepath.Join(work, "state"), "XDG_CONFIG_HOME=" + filepath.Join(work, "config"),
 		"SLUICE_CONFIG_SANDBOX_MODE=off", // the tests of the sandbox turn it on
 		"GIT_CONFIG_NOSYSTEM=1", "NO_COLOR=1", "LC_ALL=C", "E2E_WORK=" + work,
 	}
+	if format := os.Getenv(refFormat); format != "" { // see CONTRIBUTING.md, "Another git"
+		env = append(env, refFormat+"="+format)
+	}
+	return env
 }
+
+const refFormat = "GIT_DEFAULT_REF_FORMAT"
 
 // furnish makes the folders of isolated, with quick settings.
 func furnish(work string) error {
