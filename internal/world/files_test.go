@@ -129,7 +129,7 @@ func TestNotify(t *testing.T) {
 	var got []notify.Notice
 	n := notify.New(notify.Log(func(n notify.Notice, what string) { got = append(got, n) }), notify.Command([]string{"sh", "-c", "exit 3"}))
 	defer n.Close()
-	b.e.opt.Notifier = func() *notify.Notifier { return n }
+	b.notifier = n
 	j := b.reviewJob("G", 1)
 	j.Kind, j.Key = engine.DoNotify, "w-1/G#1.human-4"
 	j.Round.Trust = engine.TrustFile
@@ -142,7 +142,7 @@ func TestNotify(t *testing.T) {
 		t.Fatalf("%d notices", len(got))
 	}
 	wantText(t, "the notice", got[0].Title+"\n"+got[0].Body, "G", "A of w-1", "exhausted: red", "sluice pass G --run w-1", "sluice fail G --run w-1 -m", "trust: file (not held): an agent")
-	b.e.opt.Notifier = nil
+	b.notifier = nil
 	if ev := b.e.Carry(b.ctx(), j, nil).(engine.Noticed); len(ev.Results) != 1 || !strings.Contains(ev.Results[0], "nobody") {
 		t.Errorf("%+v", ev)
 	}

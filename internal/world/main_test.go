@@ -4,6 +4,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/settings"
+	"sluice/notify"
 	"sluice/specs"
 	"sluice/watcher"
 )
@@ -43,6 +45,8 @@ type bench struct {
 	settings settings.Settings
 	spec     *engine.Spec
 	e        *World
+	notifier *notify.Notifier // nil: no notices
+	terminal func(ctx context.Context, dir string, args []string) error
 }
 
 // newBench makes a repo with one commit; the spec is of workflow `w`. Tests with one run beside each other.
@@ -50,6 +54,7 @@ func newBench(t *testing.T, spec string) *bench {
 	t.Helper()
 	t.Parallel()
 	b := &bench{t: t, root: realPath(t, t.TempDir()), state: filepath.Join(realPath(t, t.TempDir()), "state")}
+	b.terminal = func(context.Context, string, []string) error { return errors.New("no terminal") }
 	b.sh("git init -q -b main . && git config user.name T && git config user.email t@example.org && git config commit.gpgsign false")
 	b.put(".workflow/.gitignore", "signals/\nruns/\nretry-context/\nbacklog/\n")
 	b.put("README.md", "hello\n")
@@ -92,6 +97,8 @@ func (b *bench) executor(change ...func(*Options)) *World {
 		Settings: func() settings.Settings { return b.settings },
 		Environ:  []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.root, "SECRET=s3cret", "MY_KEY=k"},
 		Logf:     func(f string, a ...any) { b.t.Logf("log: "+f, a...) },
+		Notifier: func() *notify.Notifier { return b.notifier },
+		Terminal: func(ctx context.Context, dir string, args []string) error { return b.terminal(ctx, dir, args) },
 	}
 	for _, c := range change {
 		c(&o)

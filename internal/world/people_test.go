@@ -65,7 +65,7 @@ func onBoard(b *bench) *board {
 	d := &board{}
 	n := notify.New(notify.With(d))
 	b.t.Cleanup(func() { _ = n.Close() })
-	b.e.opt.Notifier = func() *notify.Notifier { return n }
+	b.notifier = n
 	return d
 }
 
@@ -219,7 +219,7 @@ func TestPressedButtons(t *testing.T) {
 	press("w-1/G#2", "reject", 4)
 	told(4, "Your reason is needed", "sluice fail G --run w-1 --round 2", "In "+b.e.Root)
 	var ran []string
-	b.e.opt.Terminal = func(_ context.Context, dir string, args []string) error {
+	b.terminal = func(_ context.Context, dir string, args []string) error {
 		ran = append(ran, fmt.Sprint(dir == b.e.Root, args))
 		if len(ran) > 1 {
 			return errors.New("no display")

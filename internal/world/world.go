@@ -176,6 +176,7 @@ func (e *World) tie() (err error) {
 		Onto: e.Onto, Digest: e.DigestNow, Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) },
 		Now: o.Now})
 	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e,
+		Repo: o.Repo, Journal: o.Journal,
 		Corrections: gates.MaxCorrections,
 		Settle:      func() time.Duration { return time.Duration(o.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
 	if err != nil {
@@ -191,8 +192,8 @@ func (e *World) tie() (err error) {
 		Logf: o.Logf, Now: o.Now})
 	e.People = people.New(people.Options{Root: e.Root,
 		Page:     func() string { return o.Settings().Web.Pages(filepath.Base(e.State)) },
-		Notifier: e.notifier, Terminal: e.terminal,
-		EscalateAfter: func() int { return e.opt.Settings().Notify.Escalate.After }, Level: e.Level, Files: e.FilesOf,
+		Notifier: o.Notifier, Terminal: o.Terminal,
+		EscalateAfter: func() int { return o.Settings().Notify.Escalate.After }, Level: e.Level, Files: e.FilesOf,
 		Note: e.Note, Logf: o.Logf, Now: o.Now})
 	return nil
 }
@@ -208,20 +209,6 @@ func (e *World) listener() *triggers.Triggers {
 		},
 		Poll:  func() time.Duration { return time.Duration(o.Settings().PRPoll) },
 		Every: func() time.Duration { return time.Duration(o.Settings().Rescan) }, Logf: o.Logf, Now: o.Now})
-}
-
-func (e *World) notifier() *notify.Notifier {
-	if e.opt.Notifier == nil {
-		return nil
-	}
-	return e.opt.Notifier()
-}
-
-func (e *World) terminal(ctx context.Context, args []string) error {
-	if e.opt.Terminal == nil {
-		return errors.New("no terminal is known (notify.terminal)")
-	}
-	return e.opt.Terminal(ctx, e.Root, args)
 }
 
 // Close stops watching the repo's folders, and waits for background work.

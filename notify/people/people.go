@@ -6,6 +6,7 @@ package people
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -46,9 +47,9 @@ type askedAt struct {
 type Options struct {
 	Root     string                  // of the repo
 	Page     func() string           // the address of the repo's pages; "" or nil = there are none
-	Notifier func() *notify.Notifier // called for each notice; nil = none is sent
-	// Terminal opens a terminal in the root with a command of sluice's in it, or says why it cannot.
-	Terminal      func(ctx context.Context, args []string) error
+	Notifier func() *notify.Notifier // called for each notice; nil, or returning nil: none is sent
+	// Terminal opens a terminal in dir with a command of sluice's, or says why it cannot; nil: there is none.
+	Terminal      func(ctx context.Context, dir string, args []string) error
 	EscalateAfter func() int                                            // reminders of a gate; 0 = it never does
 	Level         func(run string) (level, why string)                  // see daemon.World
 	Files         func(run, step string, n int) (changed, declared int) // of an attempt
@@ -69,8 +70,16 @@ type People struct {
 	asked map[string]askedAt // rounds at which a person may decide, by slot
 }
 
-// NewPeople returns the people of a repo; nobody is asked yet.
+// New returns the people of a repo; nobody is asked yet.
 func New(o Options) *People {
+	if o.Notifier == nil {
+		o.Notifier = func() *notify.Notifier { return nil }
+	}
+	if o.Terminal == nil {
+		o.Terminal = func(context.Context, string, []string) error {
+			return errors.New("no terminal is known (notify.terminal)")
+		}
+	}
 	return &People{opt: o, asked: map[string]askedAt{}}
 }
 
@@ -245,7 +254,7 @@ func (p *People) followUp(ctx context.Context, q askedAt, title, text string) {
 // inTerminal opens a terminal with a command of sluice's; without one, a notice has the command.
 func (p *People) inTerminal(ctx context.Context, q askedAt, title string, args ...string) {
 	bounded, cancel := context.WithTimeout(ctx, terminalMost)
-	err := p.opt.Terminal(bounded, args)
+	err := p.opt.Terminal(bounded, p.opt.Root, args)
 	cancel()
 	if err == nil || ctx.Err() != nil {
 		return

@@ -160,7 +160,7 @@ var layers = map[string]struct{ own, only []string }{
 	// What attempts are owed.
 	"internal/work": {own: []string{"agents/launch", "agents/program", "engine", "gates", "gates/judge", "internal/atomicfile", "internal/collect", "internal/fault", "internal/folders", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/prompt", "internal/stub", "internal/tasks", "internal/text", "internal/tree", "signals", "watcher/inbox"}},
 	// The world is where the rooms are tied: it carries out what the loop owes.
-	"internal/world": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "engine", "gates", "gates/judge", "internal/approval", "internal/collect", "internal/folders", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/pulls", "internal/settings", "internal/tree", "internal/work", "notify", "notify/people", "watcher", "watcher/inbox", "watcher/refs", "watcher/triggers"}},
+	"internal/world": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "engine", "gates", "gates/judge", "internal/collect", "internal/folders", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/pulls", "internal/settings", "internal/tree", "internal/work", "notify", "notify/people", "watcher", "watcher/inbox", "watcher/refs", "watcher/triggers"}},
 }
 
 // toolFolders hold what is run while developing and is not part of the product.

@@ -3,8 +3,9 @@
 // launch's own.
 //
 // Reading order: inbox.go (what is watched, and which folder a hint is about), boxes.go (which
-// folders a scan reads), scan.go (what a file in them says), words.go (the end of a step waits for
-// its signal), private.go (a held launch's own inbox), move.go (where a file goes).
+// folders a scan reads), scan.go (what a file in them says), proven.go (signed answers), words.go
+// (the end of a step waits for its signal), private.go (a held launch's own inbox), move.go (where
+// a file goes).
 package inbox
 
 import (
@@ -20,7 +21,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/health"
 	"sluice/internal/job"
@@ -28,25 +28,25 @@ import (
 	"sluice/watcher"
 )
 
-// Options configures an Inbox. All are required.
+// Options configures an Inbox. All are required, but Journal.
 type Options struct {
 	Layout      layout.Layout
 	Notes       *health.Notes
 	Watcher     *watcher.Watcher
 	Judge       Judge
 	Levels      Levels
+	Repo        string               // repo-id: an answer signed for another repo does not count
+	Journal     func() string        // the journal's id, which answers are signed for too; may return ""
 	Settle      func() time.Duration // how long a file that may still grow must be unchanged
 	Corrections int                  // how often an agent is asked again at most
 	Logf        func(string, ...any)
 	Now         func() time.Time
 }
 
-// Judge returns what an answer is about and whether it is signed.
+// Judge returns what an answer is about.
 type Judge interface {
 	// DigestNow returns the current digest of what a round was opened on.
 	DigestNow(ctx context.Context, q job.Reviewed) (string, error)
-	// Proven checks a signed answer and returns the signed text.
-	Proven(proof string) (p engine.Proven, words string)
 }
 
 // Levels returns who may be trusted.

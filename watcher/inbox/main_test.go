@@ -36,7 +36,6 @@ type bench struct {
 type world struct{}
 
 func (world) DigestNow(context.Context, job.Reviewed) (string, error) { return "", nil }
-func (world) Proven(string) (p engine.Proven, words string)           { return p, "" }
 func (world) Level(string) (level, why string)                        { return engine.TrustFile, "" }
 func (world) SetLive([]string)                                        {}
 

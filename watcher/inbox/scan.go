@@ -143,7 +143,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 // signed reads a file by what was signed in it: the signature is valid or not, whoever wrote the
 // file.
 func (s *scan) signed(ev *engine.FileSeen, data string) {
-	p, words := s.x.opt.Judge.Proven(data)
+	p, words := s.x.Proven(data)
 	*ev.Human = engine.HumanSay{Text: words, Proven: p}
 	if p.Signed != nil {
 		ev.Human.Findings = p.Signed.Findings

@@ -1,4 +1,4 @@
-package world
+package inbox
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 
 // Proven checks a signed answer against the repo's approvers. It reads the list each time, so a
 // revoked key stops counting at once. words are the signed ones.
-func (e *World) Proven(proof string) (p engine.Proven, words string) {
+func (x *Inbox) Proven(proof string) (p engine.Proven, words string) {
 	if proof == "" {
 		return p, ""
 	}
@@ -19,7 +19,7 @@ func (e *World) Proven(proof string) (p engine.Proven, words string) {
 		return engine.Proven{Unproven: fmt.Sprintf("the signed answer has more than %d bytes", approval.MaxBytes)}, ""
 	}
 	p.Proof = proof
-	a, by, err := e.approved([]byte(proof))
+	a, by, err := approved(x, []byte(proof))
 	if err != nil {
 		p.Unproven = err.Error()
 		return p, ""
@@ -36,8 +36,8 @@ func (e *World) Proven(proof string) (p engine.Proven, words string) {
 }
 
 // approved returns the approval, if it is valid for this repo.
-func (e *World) approved(data []byte) (a approval.Approval, by approval.Signer, err error) {
-	list, err := approval.Store{State: e.State}.Load()
+func approved(x *Inbox, data []byte) (a approval.Approval, by approval.Signer, err error) {
+	list, err := approval.Store{State: x.State}.Load()
 	if err != nil {
 		return a, by, fmt.Errorf("whose signature counts cannot be read: %w", err)
 	}
@@ -49,10 +49,10 @@ func (e *World) approved(data []byte) (a approval.Approval, by approval.Signer, 
 		return a, by, err
 	}
 	switch {
-	case e.opt.Repo == "":
+	case x.opt.Repo == "":
 		return a, by, errors.New("this repo has no id, so nothing signed can be for it")
-	case a.Repo != e.opt.Repo && (e.opt.Journal == nil || a.Repo != e.opt.Journal()):
-		return a, by, fmt.Errorf("it was signed for another repo (%s; this is %s): sign it in this one", a.Repo, e.opt.Repo)
+	case a.Repo != x.opt.Repo && (x.opt.Journal == nil || a.Repo != x.opt.Journal()):
+		return a, by, fmt.Errorf("it was signed for another repo (%s; this is %s): sign it in this one", a.Repo, x.opt.Repo)
 	}
 	return a, by, nil
 }
