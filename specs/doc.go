@@ -10,6 +10,9 @@
 //	types -> engine.Spec     references, language rules, expressions compiled against a declared environment
 //	Spec.Link                cycles, and steps that nothing reaches
 //
+// Reading order: language.go (the keys), read.go, compile.go, the files of a step, a gate and their parts
+// (compile_*.go), schema.go (prints the keys' docs into the schema; docs/language.md is written by hand).
+//
 // Nothing here uses a process, the network, or a clock, except to limit an evaluation. Only
 // LoadFile, Find and Pin read files.
 //

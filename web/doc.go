@@ -8,8 +8,9 @@
 // is shown (page.go). A browser on another device reads, decides only by what a passkey
 // signs, and steers only soon after one was used (signed.go). Every page reads and decides without
 // JavaScript, but for passkeys; with it, parts follow the journal (stream.go), and lines are added to a
-// transcript that grows (grow.go).
+// transcript that grows (grow.go). Webhooks come in here too (hooks.go): the engine counts each signed
+// body once.
 //
-// Reading order: server.go, limit.go, guard.go, login.go, page.go, repos.go, stream.go, passkey.go,
-// register.go, signed.go; then a file for each page.
+// Reading order: server.go, limit.go, guard.go, login.go, page.go, repos.go, hub.go and stream.go, passkey.go,
+// register.go, signed.go, draft.go; then a file for each page.
 package web

@@ -5,8 +5,10 @@
 //
 // Read process.go first (an Order, the Process it starts, how it Ended), then converse.go (asks an
 // agent until its answer can be read), line.go (the command line), told.go (what an agent said
-// about its end), session.go and conversation.go (conversations), spending.go (the day's budget),
-// slots.go, stream.go and log.go. Confinement starts in cage.go: contain.go (what a launch sees),
+// about its end), session.go and conversation.go (conversations), spending.go (what the day has used:
+// process.go starts nothing beyond it, and ends what works), slots.go, stopall.go, stream.go and
+// log.go. A launch on a worker: sent.go, afar.go, bundle.go. Confinement starts in cage.go: contain.go
+// (what a launch sees of the repo and its own folders), shown.go (what it can read of the machine),
 // owngit.go (its git folder), level.go and unheld.go (runs with unheld launches), private.go and
 // declared.go (its own files), room.go (disk usage), ahead.go (spares). judged.go says where judges
 // work; standin.go plays agents in a run with --stub; boot.go identifies the machine's start.

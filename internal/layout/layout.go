@@ -5,7 +5,9 @@
 // # Where things are
 //
 // What others may read, and agents may write, lies in .workflow/: runs/<run>/<step>.<n>/ has the prompt, the output and
-// the end of each launch (from the second one on in launch-<k>/), <gate>.<round>/ those of reviews. What a decision
+// the end of each launch (from the second one on in launch-<k>/), <gate>.<round>/ those of reviews. Package work makes
+// the folder, launch writes the prompt, the shim of package agents the output and the end; `sluice clean` removes it
+// with the whole run (package retention). What a decision
 // hangs on lies in the state folder, out of an agent's reach:
 //
 //	secret                           makes the launches' tokens: HMAC-SHA256 of a launch's key, so that they outlive

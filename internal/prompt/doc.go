@@ -13,6 +13,7 @@
 //
 // step.go and review.go name the sections, in order; sections.go has those that both share. template.go has the roles'
 // templates and puts the sections in their places; read.go reads a project's own. values.go puts what others said into
-// a task. signal.go says how a step is reported done; sent.go and retry.go show what gates said before. page.go writes
-// Markdown.
+// a task. signal.go says how a step is reported done. After a failed gate, retry.go writes the retry-context file, and
+// step.go shows these files in the next prompt; sent.go shows the words of routes, which are no failures. page.go
+// writes Markdown. Packages collect and work fill all of these.
 package prompt

@@ -1,6 +1,6 @@
 // Package render turns what people are shown into signs, words and lines: facts of the journal,
 // runs with their steps and gates, a list's tasks, usage, actors. Commands print the lines, screens
-// arrange them. Only cmd/sluice and the screens import it.
+// arrange them. Only what shows something imports it.
 //
 // Words of agents and other people are cleaned here: a line from render is safe to print.
 //

@@ -1,6 +1,7 @@
 // Package work carries out the work that attempts need, from launch to record: a step's process and
-// answer (step.go), hooks (hook.go), offers (offer.go), task files (tasks.go, tasks_made.go),
-// outputs and retry context (write.go), stops (stop.go), and removal after a run (retire.go).
+// answer (step.go), on a worker too (afar.go), hooks (hook.go), offers (offer.go), task files (tasks.go,
+// tasks_made.go), outputs, retry context and moves of branches (write.go), stops (stop.go), and what the
+// state folder keeps of ended runs (retire.go).
 package work
 
 import (

@@ -1,7 +1,8 @@
 // Package worker makes the launches that another machine has sent, in this machine's clone of the
 // repo, with the code that a daemon launches with.
 //
-// Promises: a launch begins from the commits of its order, in a worktree of its own. A repeated call
+// Promises: a launch begins from the commits of its order, in a worktree of its own. Commits that this
+// clone lacks come as a pack, which the other machine stores when this worker asks. A repeated call
 // finds the launch or its end, as package launch has it. What comes back is its output, its signals
 // and one commit with its files, each stored before the result names it. The clone's own branches and
 // checkout stay as they are.
