@@ -180,7 +180,7 @@ func (v *review) ours(pull forge.Pull) error {
 	if err != nil || pull.Head == v.commit || slices.Contains(rec.Pushed, pull.Head) {
 		return err
 	}
-	return foreign(v.j.Made.Branch, pull.Head, "sluice resume "+v.j.Run)
+	return foreign(v.j.Made.Branch, pull.Head, v.commit, "sluice resume "+v.j.Run)
 }
 
 // weigh asks for what the gate wants, and decides if that is enough.

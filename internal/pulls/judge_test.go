@@ -96,13 +96,23 @@ func TestForeignCommit(t *testing.T) {
 		ch, _ := r.judge(r.job("GB", one, n))
 		ev := r.ended(ch)
 		if ev.Exit.Class != engine.ClassFatal || !strings.Contains(ev.Exit.Why, "which sluice did not push") ||
-			!strings.Contains(ev.Exit.Why, "git fetch origin "+branch) {
+			!strings.Contains(ev.Exit.Why, "git fetch origin "+branch) || !strings.Contains(ev.Exit.Why,
+			fmt.Sprintf("git push --force-with-lease=%s:%.12s origin %.12s:%s; then", branch, theirs, one, branch)) {
 			t.Errorf("%+v", ev)
 		}
 		one = r.commit("more")
 	}
 	if got := r.git("ls-remote", r.f.Bare, "refs/heads/"+branch); !strings.HasPrefix(got, theirs) {
 		t.Errorf("%s is lost: %s", theirs, got)
+	}
+
+	// A person does what it says; then the branch is the run's again, also for a commit beside that.
+	r.git("push", "-q", "-f", r.f.Bare, one+":refs/heads/"+branch)
+	for n, commit := range []string{one, r.git("commit-tree", "-p", "main~3", "-m", "again", "main^{tree}")} {
+		_, stop := r.judge(r.job("GB", commit, 4+n))
+		r.until("it shows the commit", func() bool { return r.pull(1)["head"].(forgestub.M)["sha"] == commit })
+		r.until("it is judged", func() bool { return strings.HasPrefix(r.p.Awaits("x-1", "GB"), "for checks") })
+		stop()
 	}
 }
 

@@ -157,10 +157,10 @@ func (p *Pulls) push(ctx context.Context, address string, o opening, rec record)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errPush, err)
 	}
-	if was == o.commit {
+	if was == o.commit && slices.Contains(rec.Pushed, was) {
 		return nil
 	}
-	if was != "" && !slices.Contains(rec.Pushed, was) {
+	if was != "" && was != o.commit && !slices.Contains(rec.Pushed, was) {
 		ours := false
 		if has, err := repo.HasCommit(ctx, was); err == nil && has {
 			ours, err = repo.Descends(ctx, o.commit, was)
@@ -169,10 +169,10 @@ func (p *Pulls) push(ctx context.Context, address string, o opening, rec record)
 			}
 		}
 		if !ours {
-			return foreign(o.Branch, was, o.again)
+			return foreign(o.Branch, was, o.commit, o.again)
 		}
 	}
-	if err := p.note(o.Run, func(r *record) { r.Pushed = append(r.Pushed, o.commit) }); err != nil {
+	if err := p.note(o.Run, func(r *record) { r.Pushed = append(r.Pushed, o.commit) }); err != nil || was == o.commit {
 		return err
 	}
 	if err := repo.Push(ctx, address, o.commit, o.Branch, was); err != nil {
@@ -181,11 +181,13 @@ func (p *Pulls) push(ctx context.Context, address string, o opening, rec record)
 	return nil
 }
 
-// foreign is about a commit on the run's branch that is somebody else's.
-func foreign(branch, commit, again string) error {
-	return stuck(fmt.Sprintf("look: git fetch origin %s && git log FETCH_HEAD; keep it elsewhere if it is wanted, and "+
-		"remove the branch there: git push origin --delete %s; then %s", branch, branch, again),
-		"branch %s at the remote has commit %.12s, which sluice did not push: somebody else works there", branch, commit)
+// foreign is about a commit on the run's branch that is somebody else's. To remove the branch would
+// close its pull request, and so end the run.
+func foreign(branch, theirs, ours, again string) error {
+	return stuck(fmt.Sprintf("look: git fetch origin %[1]s && git log FETCH_HEAD; keep it elsewhere if it is wanted, and "+
+		"put the run's commit back: git push --force-with-lease=%[1]s:%.12[2]s origin %.12[3]s:%[1]s; then %[4]s",
+		branch, theirs, ours, again),
+		"branch %s at the remote has commit %.12s, which sluice did not push: somebody else works there", branch, theirs)
 }
 
 func short(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
