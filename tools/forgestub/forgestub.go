@@ -33,7 +33,7 @@ type M = map[string]any
 
 // Answers that are none: see Fault.Status.
 const (
-	Hangs = 0  // until the stub is closed or nobody waits
+	Hangs = 0  // until it is healed or nobody waits; then the connection ends
 	Drops = -1 // the connection ends, nothing was done
 	Cuts  = -2 // it is done, and the connection ends in the middle of the answer
 )
@@ -53,7 +53,6 @@ type Forge struct {
 
 	server *httptest.Server
 	git    http.Handler
-	over   chan struct{}
 
 	mu       sync.Mutex
 	id       int64
@@ -66,13 +65,14 @@ type Forge struct {
 	issues   []M
 	may      map[string]string // permissions by login
 	faults   []*Fault
+	healed   chan struct{} // closed when the faults end
 	asked    []string
 	spoilt   map[int]string // heads that are not the branch's
 }
 
 // New serves the repo root/acme/dates.git, which it creates.
 func New(root string) (*Forge, error) {
-	f := &Forge{Bare: filepath.Join(root, Owner, Name+".git"), Now: time.Now, over: make(chan struct{}), id: 1000,
+	f := &Forge{Bare: filepath.Join(root, Owner, Name+".git"), Now: time.Now, healed: make(chan struct{}), id: 1000,
 		checks: map[string][]M{}, logs: map[int64]string{}, reviews: map[int][]M{}, lines: map[int][]M{},
 		comments: map[int][]M{}, spoilt: map[int]string{}, may: map[string]string{Me: "admin"}}
 	core, err := exec.Command("git", "--exec-path").Output()
@@ -93,7 +93,7 @@ func New(root string) (*Forge, error) {
 
 // Close ends it.
 func (f *Forge) Close() {
-	close(f.over)
+	f.Heal()
 	f.server.CloseClientConnections()
 	f.server.Close()
 }
@@ -121,6 +121,8 @@ func (f *Forge) Heal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.faults = nil
+	close(f.healed)
+	f.healed = make(chan struct{})
 }
 
 // Asked returns the requests so far, as "METHOD path".
@@ -139,6 +141,7 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		f.git.ServeHTTP(w, r)
+		f.closeGone()
 		return
 	}
 	what := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/api/v3")
@@ -146,14 +149,14 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		what += "?" + r.URL.RawQuery
 	}
 	cuts := false
-	switch x := f.spoilt1(what); {
+	switch x, healed := f.spoilt1(what); {
 	case x == nil:
 	case x.Status == Hangs:
 		select {
-		case <-f.over:
+		case <-healed:
 		case <-r.Context().Done():
 		}
-		return
+		panic(http.ErrAbortHandler)
 	case x.Status == Drops:
 		panic(http.ErrAbortHandler)
 	case x.Status == Cuts:
@@ -208,8 +211,8 @@ func paged(out any, query url.Values) any {
 	return list[from:min(from+most, len(list))]
 }
 
-// spoilt1 notes a request, and returns the fault that answers it.
-func (f *Forge) spoilt1(what string) *Fault {
+// spoilt1 notes a request, and returns the fault that answers it, and what is closed when faults end.
+func (f *Forge) spoilt1(what string) (*Fault, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked = append(f.asked, what)
@@ -222,9 +225,9 @@ func (f *Forge) spoilt1(what string) *Fault {
 				f.faults = slices.Delete(f.faults, i, i+1)
 			}
 		}
-		return x
+		return x, f.healed
 	}
-	return nil
+	return nil, nil
 }
 
 // reply writes JSON, or that it has not changed.
@@ -248,6 +251,17 @@ func (f *Forge) next() int64 { f.id++; return f.id }
 func user(login string) M { return M{"login": login} }
 
 func (f *Forge) full() string { return Owner + "/" + Name }
+
+// closeGone closes the pull requests whose branch was removed.
+func (f *Forge) closeGone() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.pulls {
+		if p["fork"] == nil && p["state"] == "open" && f.head(fmt.Sprint(p["branch"])) == "" {
+			p["state"], p["closed_by"] = "closed", user(Me)
+		}
+	}
+}
 
 // head returns the commit of a branch, "" if there is none.
 func (f *Forge) head(branch string) string {
