@@ -12,8 +12,8 @@ import (
 	"sluice/internal/text"
 )
 
-// lastWords is how long the last word on an issue may take.
-const lastWords = 30 * time.Second
+// lastWords is how long the last word on an issue is tried.
+const lastWords = time.Minute
 
 // tellIssue says on the issue that the run was started for where it stands: in one comment, which
 // is edited.
@@ -80,18 +80,27 @@ func stands(j job.Job, rec record) string {
 }
 
 // Ended has the last word on the issue that an ended run was started for. A forge that is away is
-// not waited for.
+// asked again, but not for long.
 func (p *Pulls) Ended(ctx context.Context, j job.Job) {
 	if j.Made == nil || engine.IssueOf(j.Vars) == 0 || len(j.RunInfo.Stubs) > 0 || j.RunInfo.Child != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastWords)
 	defer cancel()
-	hub, _, err := p.at(ctx)
-	if err == nil {
-		err = p.tellIssue(ctx, hub, j)
-	}
-	if err != nil && p.opt.Notes.Logf != nil {
-		p.opt.Notes.Logf("issue of %s: %v", j.Run, err)
+	for c := (pace{}); ; {
+		hub, _, err := p.at(ctx)
+		if err == nil {
+			err = p.tellIssue(ctx, hub, j)
+		}
+		if err == nil {
+			return
+		}
+		f := forge.FaultOf(err)
+		if f == nil || !f.Passes() || !p.opt.Wait(ctx, c.after(err, 0)) {
+			if p.opt.Notes.Logf != nil {
+				p.opt.Notes.Logf("issue of %s: %v", j.Run, err)
+			}
+			return
+		}
 	}
 }

@@ -201,6 +201,7 @@ func TestIssue(t *testing.T) {
 	j := r.job("GC", commit, 1)
 	ofIssue(&j)
 	j.RunInfo.Phase, j.RunInfo.EndWhy = engine.RunFailed, "GC: no"
+	r.f.Spoil(forgestub.Fault{Path: "/comments", Status: 502, Times: 2}) // at its end the forge is away for a moment
 	r.p.Ended(t.Context(), j)
 	if got := r.f.Comments(5); len(got) != 1 || !strings.Contains(got[0], "It has failed: `GC: no`") {
 		t.Error(got)
