@@ -5,6 +5,7 @@ GOTESTSUM     = $(GO) run gotest.tools/gotestsum@v1.13.0
 STATICCHECK   = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE      = $(GO) run golang.org/x/tools/cmd/deadcode@v0.52.0
 GOVULNCHECK   = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4
+ACTIONLINT    = $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 PREFIX       ?= $(HOME)/.local
 TEST_TIMEOUT ?= 30m
@@ -35,13 +36,14 @@ fmt: ## format the code
 
 # Without paths what is compiled here serves `make build` and the tests without the race detector too.
 lint: export GOFLAGS := -trimpath $(GOFLAGS)
-lint: ## gofmt, vet, types on macOS, staticcheck, deadcode, govulncheck where it can reach its data
+lint: ## gofmt, vet, types on macOS, staticcheck, deadcode, the documents' workflow for CI, govulncheck where it can reach its data
 	@test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)" || { echo "not formatted: make fmt"; exit 1; }
 	$(GO) vet ./...
 	@echo "types on macOS"
 	@$(subst run,run -exec "env GOOS=darwin",$(DEADCODE)) -test -filter '^none$$' ./...
 	$(STATICCHECK) ./...
 	@.ci/deadcode "$(DEADCODE)"
+	@sed -n '/^## In GitHub/,$$ { /^```yaml/,/^```/ { /^```/!p } }' docs/evidence.md | $(ACTIONLINT) -
 	@.ci/vulns "$(GOVULNCHECK)"
 
 check: lint ## lint, and the tests of what a change touches; CHECK=COMMIT: since then

@@ -47,7 +47,7 @@ func TestDocumentedPolicy(t *testing.T) {
 }
 
 // TestDocumentedAction: the workflow of the document is the base branch's, has no rights to write, checks nothing of
-// the pull request out and has no expression in a shell's text. actionlint 1.7.12 finds nothing in it.
+// the pull request out and has no expression in a shell's text. `make lint` has actionlint read it.
 func TestDocumentedAction(t *testing.T) {
 	conform.Rule(t, "12-evidence action", `ten lines in the docs`)
 	_, all := blocks(t)
