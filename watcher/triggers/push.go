@@ -2,6 +2,7 @@ package triggers
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -73,9 +74,11 @@ func (t *Triggers) presentTips(ctx context.Context, of *engine.Trigger) (keys []
 	}
 	tips := branchesOf(refs)
 	if len(of.Paths) == 0 {
-		if there, err := t.remoteTips(ctx); err == nil { // a remote that is away fires when it is back
-			tips = append(tips, there...)
+		there, err := t.remoteTips(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("cannot ask the remote which commits are there already: %w", err)
 		}
+		tips = append(tips, there...)
 	}
 	for _, p := range tips {
 		if t.fits(of, p.branch) {
@@ -115,8 +118,11 @@ func (t *Triggers) fits(of *engine.Trigger, branch string) bool {
 		slices.ContainsFunc(of.Branches, func(g string) bool { return t.opt.Matches(g, branch) })
 }
 
-// remoteTips asks the remote for its branches.
+// remoteTips asks the remote for its branches. A repo without one has none there.
 func (t *Triggers) remoteTips(ctx context.Context) (out []tip, err error) {
+	if url, err := t.opt.Git.RemoteURL(ctx, "origin"); err != nil || url == "" {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, askMost)
 	defer cancel()
 	address, err := t.opt.Address(ctx)
@@ -142,17 +148,15 @@ type tipLook struct {
 	tips map[string]string // branch -> the commit that was reported last
 }
 
-// remote looks at the remote until ctx ends. A repo without one has nothing to look at.
+// remote looks at the remote until ctx ends.
 func (l *tipLook) remote(ctx context.Context, what string) {
 	for {
-		if url, err := l.t.opt.Git.RemoteURL(ctx, "origin"); err == nil && url != "" {
-			tips, err := l.t.remoteTips(ctx)
-			if ctx.Err() != nil {
-				return
-			}
-			l.t.note(what, err)
-			l.see(ctx, tips)
+		tips, err := l.t.remoteTips(ctx)
+		if ctx.Err() != nil {
+			return
 		}
+		l.t.note(what, err)
+		l.see(ctx, tips)
 		if !wait(ctx, nil, remoteEvery) {
 			return
 		}

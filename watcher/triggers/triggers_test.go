@@ -224,6 +224,12 @@ func TestPush(t *testing.T) {
 	if err != nil || len(was) < 1 || !strings.HasPrefix(was[0].Key, "main@") {
 		t.Fatalf("%+v: %v", was, err)
 	}
+	run(root, "remote", "set-url", "origin", remote+"/gone")
+	if was, err := b.Present(t.Context(), &engine.Spec{On: &engine.On{Triggers: []*engine.Trigger{of}}}); err == nil ||
+		!strings.Contains(err.Error(), "cannot ask the remote") {
+		t.Errorf("armed with a remote that is away: %+v: %v", was, err)
+	}
+	run(root, "remote", "set-url", "origin", remote)
 	stop := b.listen(of, nil)
 	b.want(b.next(1), "main")
 	commit(root, "b.go")
