@@ -83,6 +83,9 @@ func (b *book) oneOf(name string, known []string) string {
 	if s := b.near(name, known); s != "" {
 		return s
 	}
+	if len(known) == 0 {
+		return ": no key has a meaning here"
+	}
 	return ": it is one of " + strings.Join(known, ", ")
 }
 

@@ -56,7 +56,7 @@ func (c onCompiler) compile() {
 		on.Confirm = &yes
 	}
 	on.Triggers = c.triggers(d)
-	if len(on.Triggers) == 0 {
+	if len(on.Triggers)+len(d.Schedule) == 0 {
 		c.at(d.Node, "on: it names nothing that could happen: give it schedule, files, push, issue or webhook")
 	}
 	said := map[string]bool{}

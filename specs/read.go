@@ -120,7 +120,7 @@ func (r *reader) value(n *yaml.Node, v reflect.Value, f field, what string) {
 	if s, ok := v.Addr().Interface().(shape); ok {
 		s.read(r, n, where)
 		if t, ok := s.(*scalar); ok && f.enum != nil && t.node != nil && !slices.Contains(f.enum, t.value) {
-			r.at(n, "%s: unknown %s %s%s", what, lastWord(f.key), quote(t.value), r.oneOf(t.value, f.enum))
+			r.at(n, "%s: unknown %s %s%s", what, f.key, quote(t.value), r.oneOf(t.value, f.enum))
 		}
 		return
 	}
@@ -243,6 +243,3 @@ func (r *reader) scalar(n *yaml.Node, what, expected string) (value string, ok b
 	}
 	return m.Value, true
 }
-
-// lastWord returns the part of a key that people would say: "agent_type" is a type.
-func lastWord(key string) string { return key[strings.LastIndexByte(key, '_')+1:] }
