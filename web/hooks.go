@@ -32,7 +32,8 @@ const (
 	hookMost   = workflows.MaxEvent
 	hookRate   = 30 // signed requests with a new body in hookSpan, for each workflow
 	hookSpan   = time.Minute
-	hookFlows  = 1000 // workflows that are counted
+	hookFlows  = 1000             // workflows that are counted
+	hookTold   = 10 * time.Second // between two refusals that are remembered, for each workflow
 	signHeader = "X-Hub-Signature-256"
 )
 
@@ -43,9 +44,12 @@ type hooks struct {
 	mu    sync.Mutex
 	since time.Time // when counting began
 	count map[string]int
+	told  map[string]time.Time // when a refusal was remembered
 }
 
-func newHooks(s *Server) *hooks { return &hooks{s: s, count: map[string]int{}} }
+func newHooks(s *Server) *hooks {
+	return &hooks{s: s, count: map[string]int{}, told: map[string]time.Time{}}
+}
 
 // reply is what came of a request.
 type reply struct {
@@ -82,12 +86,44 @@ func (h *hooks) take(w http.ResponseWriter, r *http.Request) reply {
 		return unknown
 	}
 	secret, err := workflows.Secret(at.Workspace, workflow)
-	if err != nil {
-		if !errors.Is(err, workflows.ErrNoSecret) {
-			h.s.opt.Log.Error().Err(err).Str("workflow", workflow).Msg("a webhook cannot be checked")
-		}
+	if errors.Is(err, workflows.ErrNoSecret) {
 		return unknown
 	}
+	if err != nil {
+		h.refuse(at.Workspace, workflow, text.Line(err.Error()))
+		return unknown
+	}
+	a := h.signed(w, r, at.Workspace, workflow, secret)
+	if a.code >= http.StatusBadRequest {
+		h.refuse(at.Workspace, workflow, strconv.Itoa(a.code)+" "+a.words)
+	}
+	return a
+}
+
+// refuse remembers a refused request, for people who wonder why nothing starts.
+func (h *hooks) refuse(at *workspace.Workspace, workflow, why string) {
+	key, now := at.Root+"\x00"+workflow, h.s.con.Now()
+	h.mu.Lock()
+	past := now.Sub(h.told[key])
+	due := past < 0 || past >= hookTold
+	if due {
+		if len(h.told) >= hookFlows {
+			clear(h.told)
+		}
+		h.told[key] = now
+	}
+	h.mu.Unlock()
+	if !due {
+		return
+	}
+	if err := workflows.Refuse(at, workflow, workflows.Refusal{At: now, Why: why}); err != nil {
+		h.s.opt.Log.Error().Err(err).Str("workflow", workflow).Msg("a refused webhook is not remembered")
+	}
+}
+
+// signed takes in a request for a workflow that has a secret.
+func (h *hooks) signed(w http.ResponseWriter, r *http.Request, at *workspace.Workspace, workflow string,
+	secret []byte) reply {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, hookMost))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return reply{code: http.StatusRequestEntityTooLarge, words: "more than 256 KiB"}
@@ -112,7 +148,7 @@ func (h *hooks) take(w http.ResponseWriter, r *http.Request) reply {
 	}
 	// The signature covers the body alone: what a header says may be another's, so the body is the key.
 	sum := sha256.Sum256(body)
-	a := fire(r.Context(), at.Workspace, engine.Fired{Workflow: workflow, Trigger: engine.OnWebhook,
+	a := fire(r.Context(), at, engine.Fired{Workflow: workflow, Trigger: engine.OnWebhook,
 		Key: hex.EncodeToString(sum[:16]), Values: map[string]any{"event": event}})
 	if a.repeated { // anybody who saw it once can send it
 		h.uncount(counted)

@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/show"
 	"sluice/internal/workflows"
 	"sluice/tools/conform"
 )
@@ -134,6 +137,48 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
+// TestRefusedIsShown: who wonders why nothing starts is told, and a flood writes little.
+func TestRefusedIsShown(t *testing.T) {
+	conform.Rule(t, "12-triggers refusals", "the last refusal, with its time and its reason")
+	p := newSite(t)
+	p.put(".workflow/specs/hooked.yaml", hookSpec)
+	const at, body = "/hook/shop/hooked", `{"title": "an index"}`
+	shown := func() string {
+		var out strings.Builder
+		all, err := show.Triggers(t.Context(), p.at, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		show.PrintTriggers(&console.Console{Out: &out, Err: &out, Now: time.Now}, all)
+		return strings.Join(strings.Fields(out.String()), " ")
+	}
+	p.hook(at, body, sign([]byte("x"), body)) // there is no secret, so it is nobody's
+	secret, err := workflows.MakeSecret(p.at, "hooked", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := shown(); !strings.Contains(got, "webhook has not fired") {
+		t.Error(got)
+	}
+	for i, c := range []struct{ body, key, want string }{
+		{body, "other", "401 X-Hub-Signature-256 is missing or wrong"},
+		{body, string(secret), "409 the triggers of hooked are not armed"},
+		{`{"title": "` + strings.Repeat("x", hookMost) + `"}`, string(secret), "413 more than 256 KiB"},
+		{"[1]", string(secret), "400 the body is no JSON object"},
+	} {
+		p.hook(at, c.body, sign([]byte(c.key), c.body))
+		if got := shown(); !strings.Contains(got, "webhook refused ") || !strings.Contains(got, c.want) {
+			t.Errorf("%d: %s", i, got)
+		}
+		was := workflows.Refused(p.at, "hooked")
+		p.hook(at, body, "") // at once after it: not remembered
+		if got := workflows.Refused(p.at, "hooked"); got != was {
+			t.Errorf("%d: %+v after %+v", i, got, was)
+		}
+		p.later(hookTold)
+	}
+}
+
 // TestSecretIsPrivate: one that others can read is worth nothing.
 func TestSecretIsPrivate(t *testing.T) {
 	conform.Rule(t, "12-triggers secret", "one that others can read counts no more")
@@ -153,6 +198,9 @@ func TestSecretIsPrivate(t *testing.T) {
 	}
 	if code, said := p.hook("/hook/shop/hooked", "{}", sign(secret, "{}")); code != http.StatusNotFound {
 		t.Errorf("%d %s", code, said)
+	}
+	if got := workflows.Refused(p.at, "hooked").Why; !strings.Contains(got, "can be read by others") {
+		t.Errorf("it is told %q", got)
 	}
 	other, err := workflows.MakeSecret(p.at, "hooked", true)
 	if err != nil || string(other) == string(secret) {

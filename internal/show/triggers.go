@@ -21,8 +21,9 @@ import (
 // person armed.
 type TriggersOf struct {
 	daemon.Triggers
-	Changed bool   `json:"changed,omitempty"`
-	Fault   string `json:"fault,omitempty"` // of its spec
+	Changed bool              `json:"changed,omitempty"`
+	Fault   string            `json:"fault,omitempty"`  // of its spec
+	Refused workflows.Refusal `json:"refused,omitzero"` // the last refused request for its webhook
 }
 
 // Triggers returns the triggers of the repo's workflows, in order of id; workflow "" = all that have
@@ -65,6 +66,7 @@ func triggersOf(p *workspace.Workspace, st daemon.Status, id string) (t Triggers
 	if t.Workflow = id; i >= 0 {
 		t.Triggers = st.Triggers[i]
 	}
+	t.Refused = workflows.Refused(p, id)
 	ev, _, err := workflows.Armable(p, id)
 	if err != nil {
 		t.Fault, t.Changed = err.Error(), t.Armed
@@ -112,7 +114,7 @@ func PrintTriggers(con *console.Console, all []TriggersOf) {
 		}
 		t := &console.Table{Indent: 2, Columns: []console.Column{{}, {}, {Fit: console.Wrapped}}}
 		for _, x := range w.Each {
-			for _, row := range rowsOf(x) {
+			for _, row := range rowsOf(x, w.Refused) {
 				t.Row(row...)
 			}
 		}
@@ -143,7 +145,7 @@ func fullWords(w TriggersOf) string {
 	return "it remembers as many keys as it can: give the workflow a new id"
 }
 
-func rowsOf(x daemon.Trigger) [][]console.Cell {
+func rowsOf(x daemon.Trigger, refused workflows.Refusal) [][]console.Cell {
 	cell := func(label, s string) []console.Cell {
 		return []console.Cell{console.Styled("", ""), console.Styled(label, console.Dim), console.Styled(s, "")}
 	}
@@ -157,6 +159,9 @@ func rowsOf(x daemon.Trigger) [][]console.Cell {
 	}
 	if o := x.Skipped; !o.At.IsZero() {
 		rows = append(rows, cell("skipped", stamp(o.At)+"  "+o.Key+"  "+o.Why))
+	}
+	if x.Kind == engine.OnWebhook && !refused.At.IsZero() {
+		rows = append(rows, cell("refused", stamp(refused.At)+"  "+refused.Why))
 	}
 	if len(rows) == 0 {
 		rows = append(rows, cell("", "has not fired"))

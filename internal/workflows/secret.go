@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 	"sluice/internal/workspace"
 )
 
@@ -73,4 +75,27 @@ func MakeSecret(p *workspace.Workspace, workflow string, another bool) ([]byte, 
 	_, _ = rand.Read(raw) // never fails
 	secret := []byte(hex.EncodeToString(raw))
 	return secret, atomicfile.Write(filepath.Join(dir, workflow+".secret"), append(secret, '\n'), 0o600)
+}
+
+// Refusal is a request for a workflow's webhook that was refused.
+type Refusal struct {
+	At  time.Time `json:"at,omitzero"`
+	Why string    `json:"why,omitempty"`
+}
+
+func refusalFile(p *workspace.Workspace, workflow string) string {
+	return filepath.Join(p.State, hooksDir, workflow+".refused.json")
+}
+
+// Refuse remembers a refused request for a workflow that has a secret.
+func Refuse(p *workspace.Workspace, workflow string, r Refusal) error {
+	return layout.Save(refusalFile(p, workflow), r)
+}
+
+// Refused returns the last refused request that is remembered; none is the zero value.
+func Refused(p *workspace.Workspace, workflow string) (r Refusal) {
+	if layout.Load(refusalFile(p, workflow), &r) != nil {
+		return Refusal{}
+	}
+	return r
 }
