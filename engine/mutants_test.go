@@ -18,7 +18,7 @@ type mutant struct{ name, decl, old, new string }
 
 // documentTests read what a copy of the engine lacks. One of all the others, the random histories
 // among them, has to fail.
-const documentTests = "^(TestMutants|TestStatesAreDocumented|TestDesignCounts|TestMovesAreDocumented|TestOldFactsReplay|TestOnlyMovesWriteStates|TestPurity)$"
+const documentTests = "^(TestMutants|TestStatesAreDocumented|TestDesignCounts|TestMovesAreDocumented|TestOldFactsReplay|TestOldForgeFactsReplay|TestOnlyMovesWriteStates|TestPurity)$"
 
 // how many a plain `go test` tries; SLUICE_MUTANTS=all tries all, SLUICE_MUTANTS=name that one
 const mutantsShort = 1

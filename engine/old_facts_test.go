@@ -2,8 +2,10 @@ package engine
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"os"
 	"reflect"
 	"strconv"
@@ -22,14 +24,61 @@ func TestOldFactsReplay(t *testing.T) {
 	conform.Rule(t, "3-engine folded", "journals of earlier versions are read to their states")
 	conform.Rule(t, "12-triggers nothing changes", "the keys of an older release are remembered")
 	for name, least := range map[string]int{"old-facts": 2000, "trigger-facts": 1000} {
-		if facts := replayOld(t, "testdata/"+name+".jsonl.gz"); facts < least {
+		if facts, _ := replayOld(t, "testdata/"+name+".jsonl.gz"); facts < least {
 			t.Errorf("%s: %d facts were read", name, facts)
 		}
 	}
 }
 
-// replayOld replays the journals of a file: "# NAME" begins one, "= STATE" has its triggers at its end.
-func replayOld(t *testing.T, name string) (facts int) {
+// TestOldForgeFactsReplay: what a forge and people there decided is still known. The journals are the
+// daemon's, of the tests of the forge.
+func TestOldForgeFactsReplay(t *testing.T) {
+	conform.Rule(t, "3-engine folded", "journals of earlier versions are read to their states")
+	_, ends := replayOld(t, "testdata/forge-facts.jsonl.gz")
+	var got strings.Builder
+	for _, st := range ends {
+		for _, id := range st.Order {
+			r := st.Runs[id]
+			fmt.Fprintln(&got, id, r.Phase, cmp.Or(r.EndCause, "-"), cmp.Or(r.EndWhy, "-"))
+			for _, gate := range sortedKeys(r.Rounds) {
+				for _, q := range r.Rounds[gate] {
+					fmt.Fprint(&got, "  ", gate, q.N, " ", q.State, " ", cmp.Or(q.ByKind, "-"))
+					if q.By != nil {
+						fmt.Fprint(&got, " ", q.By.Who, " ", q.By.Trust, " ", q.By.Via)
+					}
+					fmt.Fprintln(&got)
+				}
+			}
+		}
+	}
+	const want = `w-1 completed - -
+  GB1 superseded forge
+  GB2 superseded forge
+  GB3 passed forge
+  GC1 passed human ann forge comment 1014
+w-1 completed merged pull request #1 was merged by bob as 056d88aa5d02, before GB had passed
+  GB1 superseded -
+w-2 aborted person pull request #2 was closed by carl
+  GB1 superseded -
+w-1 aborted person aborted by cai
+  GB1 superseded -
+aside-1 completed - -
+  A1 passed step
+w-2 running - -
+  GB1 human -
+w-1 aborted person aborted by cai
+w-2 completed merged pull request #1 was merged by bob as 5eb8f7bde74e, before GB had passed
+  A1 passed step
+  GB1 superseded -
+`
+	if got.String() != want {
+		t.Errorf("the runs are\n%snot\n%s", got.String(), want)
+	}
+}
+
+// replayOld replays the journals of a file, and returns their ends: "# NAME" begins one, "= STATE" has
+// its triggers at its end.
+func replayOld(t *testing.T, name string) (facts int, ends []*State) {
 	t.Helper()
 	file, err := os.Open(name)
 	if err != nil {
@@ -53,6 +102,7 @@ func replayOld(t *testing.T, name string) (facts int) {
 		switch head {
 		case "#":
 			st, from = NewState(), rest
+			ends = append(ends, st)
 			continue
 		case "=":
 			want := map[string]*Armed{}
@@ -78,7 +128,7 @@ func replayOld(t *testing.T, name string) (facts int) {
 	if err := lines.Err(); err != nil {
 		t.Error(err)
 	}
-	return facts
+	return facts, ends
 }
 
 // reread returns what a snapshot keeps of triggers.
