@@ -86,12 +86,7 @@ func TestForeignCommit(t *testing.T) {
 	_, stop := r.judge(r.job("GB", one, 1))
 	r.until("it is judged", func() bool { return r.p.Awaits("x-1", "GB") != "" })
 	stop()
-	mine := r.dir
-	r.dir = t.TempDir() // in a clone of somebody else's
-	r.git("clone", "-q", r.f.Bare, ".")
-	theirs := r.commit("theirs")
-	r.git("push", "-q", "-f", "origin", "HEAD:refs/heads/"+branch)
-	r.dir = mine
+	theirs := r.theirs()
 	for n := 2; n < 4; n++ { // the commit judged before, and a new one
 		ch, _ := r.judge(r.job("GB", one, n))
 		ev := r.ended(ch)

@@ -111,12 +111,16 @@ func (f *Forge) pull(n int) M {
 	return f.pulls[n-1]
 }
 
-// shown is a pull request as the API shows it: its head is its branch's.
+// shown is a pull request as the API shows it: its head is its branch's, or what that was at last.
 func (f *Forge) shown(p M) M {
-	out := maps.Clone(p)
 	n, _ := p["number"].(int)
 	branch := fmt.Sprint(p["branch"])
 	sha := f.head(branch)
+	if sha == "" {
+		sha, _ = p["last"].(string)
+	}
+	p["last"] = sha
+	out := maps.Clone(p)
 	if other := f.spoilt[n]; other != "" {
 		sha = other
 	}
