@@ -242,6 +242,7 @@ func scriptsHold() map[string][][2]string {
 		"checkpoint":    {{"4-trust checkpoint", "a cut journal and one written anew, by note and by file"}},
 		"evidence":      {{"12-evidence statement", "with the daemon's key, as a note and a file"}, {"12-evidence verify", "over a bare repo: fails without, passes with"}},
 		"triggers-many": {{"12-triggers many", "10,000 at once, over a crash"}},
+		"triggers-push": {{"12-triggers push", "by the real git: paths, another branch, a crash"}},
 		"triggers": {{"12-triggers armed", "a changed spec starts nothing until it is armed again"}, {"12-triggers there", "a file that lay there"}, {"12-triggers nothing changes", "a killed daemon, a touched file"},
 			{"12-triggers full", "the fourth of three"}, {"12-triggers confirm", "the run waits for a person"}, {"12-triggers file", "a file is vars.file"},
 			{"12-triggers list", "what is next, what was last, why nothing starts"}, {"12-triggers dry run", "the vars, and no run"}},
