@@ -153,6 +153,9 @@ func TestRefusedIsShown(t *testing.T) {
 		return strings.Join(strings.Fields(out.String()), " ")
 	}
 	p.hook(at, body, sign([]byte("x"), body)) // there is no secret, so it is nobody's
+	if got := shown(); !strings.Contains(got, "webhook takes no request yet: sluice triggers secret hooked") {
+		t.Error(got)
+	}
 	secret, err := workflows.MakeSecret(p.at, "hooked", false)
 	if err != nil {
 		t.Fatal(err)

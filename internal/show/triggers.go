@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -21,9 +22,10 @@ import (
 // person armed.
 type TriggersOf struct {
 	daemon.Triggers
-	Changed bool              `json:"changed,omitempty"`
-	Fault   string            `json:"fault,omitempty"`  // of its spec
-	Refused workflows.Refusal `json:"refused,omitzero"` // the last refused request for its webhook
+	Changed  bool              `json:"changed,omitempty"`
+	Fault    string            `json:"fault,omitempty"`     // of its spec
+	Refused  workflows.Refusal `json:"refused,omitzero"`    // the last refused request for its webhook
+	NoSecret bool              `json:"no_secret,omitempty"` // so its webhook takes no request
 }
 
 // Triggers returns the triggers of the repo's workflows, in order of id; workflow "" = all that have
@@ -54,9 +56,15 @@ func Triggers(ctx context.Context, p *workspace.Workspace, workflow string) ([]T
 		slices.Sort(ids)
 	}
 	for _, id := range slices.Compact(ids) {
-		if t, any := triggersOf(p, st, id); any {
-			out = append(out, t)
+		t, any := triggersOf(p, st, id)
+		if !any {
+			continue
 		}
+		if slices.ContainsFunc(t.Each, func(x daemon.Trigger) bool { return x.Kind == engine.OnWebhook }) {
+			_, err := workflows.Secret(p, id)
+			t.Refused, t.NoSecret = workflows.Refused(p, id), errors.Is(err, workflows.ErrNoSecret)
+		}
+		out = append(out, t)
 	}
 	return out, nil
 }
@@ -66,7 +74,6 @@ func triggersOf(p *workspace.Workspace, st daemon.Status, id string) (t Triggers
 	if t.Workflow = id; i >= 0 {
 		t.Triggers = st.Triggers[i]
 	}
-	t.Refused = workflows.Refused(p, id)
 	ev, _, err := workflows.Armable(p, id)
 	if err != nil {
 		t.Fault, t.Changed = err.Error(), t.Armed
@@ -114,7 +121,7 @@ func PrintTriggers(con *console.Console, all []TriggersOf) {
 		}
 		t := &console.Table{Indent: 2, Columns: []console.Column{{}, {}, {Fit: console.Wrapped}}}
 		for _, x := range w.Each {
-			for _, row := range rowsOf(x, w.Refused) {
+			for _, row := range rowsOf(x, w) {
 				t.Row(row...)
 			}
 		}
@@ -145,7 +152,7 @@ func fullWords(w TriggersOf) string {
 	return "it remembers as many keys as it can: give the workflow a new id"
 }
 
-func rowsOf(x daemon.Trigger, refused workflows.Refusal) [][]console.Cell {
+func rowsOf(x daemon.Trigger, w TriggersOf) [][]console.Cell {
 	cell := func(label, s string) []console.Cell {
 		return []console.Cell{console.Styled("", ""), console.Styled(label, console.Dim), console.Styled(s, "")}
 	}
@@ -160,8 +167,12 @@ func rowsOf(x daemon.Trigger, refused workflows.Refusal) [][]console.Cell {
 	if o := x.Skipped; !o.At.IsZero() {
 		rows = append(rows, cell("skipped", stamp(o.At)+"  "+o.Key+"  "+o.Why))
 	}
-	if x.Kind == engine.OnWebhook && !refused.At.IsZero() {
-		rows = append(rows, cell("refused", stamp(refused.At)+"  "+refused.Why))
+	switch {
+	case x.Kind != engine.OnWebhook:
+	case w.NoSecret:
+		rows = append(rows, cell("", "takes no request yet: sluice triggers secret "+w.Workflow))
+	case !w.Refused.At.IsZero():
+		rows = append(rows, cell("refused", stamp(w.Refused.At)+"  "+w.Refused.Why))
 	}
 	if len(rows) == 0 {
 		rows = append(rows, cell("", "has not fired"))
