@@ -34,10 +34,12 @@ type inboxPage struct {
 
 // waitItem is one thing that waits for a person.
 type waitItem struct {
-	show.Waiting
-	Repo, URL, Do string
-	Title, Words  string
-	Spent         string
+	Repo, URL, Do   string
+	Run, Gate, Kind string
+	Title, Words    string
+	Spent, Trust    string
+	Stub            bool
+	Since, Until    time.Time
 }
 
 // runItem is a run in a list.
@@ -63,7 +65,7 @@ func (s *Server) inbox(r *http.Request) (view, error) {
 	}
 	var p inboxPage
 	var live []liveRun
-	now := s.con.Now()
+	now := s.pages.now()
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	for _, at := range known {
 		st, waits, err := s.repos.waits(ctx, at, midnight)
@@ -73,13 +75,14 @@ func (s *Server) inbox(r *http.Request) (view, error) {
 		}
 		p.More += st.Left
 		spent := make(map[string]string, len(st.Runs))
-		for _, x := range st.Runs {
+		for i := range st.Runs {
+			x := &st.Runs[i]
 			spent[x.ID] = render.Spent(x.Usage, x.Budget)
 			switch {
 			case x.Live() && x.Child == nil:
 				live = append(live, liveRun{at, x})
 			case !x.Live() && x.Child == nil && x.Ended.After(midnight):
-				p.Ended = append(p.Ended, itemOf(at.Name, x, now))
+				p.Ended = append(p.Ended, itemOf(at.Name, *x, now))
 			}
 		}
 		for _, w := range waits {
@@ -88,9 +91,9 @@ func (s *Server) inbox(r *http.Request) (view, error) {
 	}
 	slices.SortStableFunc(live, func(a, b liveRun) int { return b.Started.Compare(a.Started) })
 	for i, x := range live {
-		item := itemOf(x.at.Name, x.RunStatus, now)
+		item := itemOf(x.at.Name, *x.RunStatus, now)
 		if spec := s.repos.compiled(x.at, x.Digest); i < stripsMost && spec != nil {
-			item.Strip = strip(spec, x.RunStatus, x.at.Name, now)
+			item.Strip = strip(spec, *x.RunStatus, x.at.Name, now)
 		}
 		p.Runs = append(p.Runs, item)
 	}
@@ -107,7 +110,7 @@ func (s *Server) inbox(r *http.Request) (view, error) {
 // liveRun is a run with its repo.
 type liveRun struct {
 	at repo
-	daemon.RunStatus
+	*daemon.RunStatus
 }
 
 // waits returns the status of a repo with what waits in it, by one request for all its runs. The
@@ -148,7 +151,8 @@ func inboxTitle(waits int) string {
 
 // waitOf returns a wait as the inbox shows it: one thing to do, on one page.
 func waitOf(repo string, w show.Waiting, spent string) waitItem {
-	out := waitItem{Waiting: w, Repo: repo, URL: runURL(repo, w.Run), Do: "Open", Words: why(w.Why), Spent: spent}
+	out := waitItem{Repo: repo, URL: runURL(repo, w.Run), Do: "Open", Run: w.Run, Gate: w.Gate, Kind: w.Kind,
+		Words: why(w.Why), Spent: spent, Trust: w.Trust, Stub: w.Stub, Since: w.Since, Until: w.Until}
 	out.Title = cmp.Or(w.Look, text.Title(cmp.Or(w.Gate, w.Step), w.Name))
 	switch w.Kind {
 	case "human":

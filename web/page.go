@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -37,12 +38,32 @@ type view struct {
 }
 
 // pages are the templates.
-type pages struct{ t *template.Template }
+type pages struct {
+	t *template.Template
+	// now is the time that pages show ages by: in steps, so that a rendering for one run's change leaves
+	// the parts about others as they were.
+	now func() time.Time
+
+	mu    sync.Mutex
+	at    time.Time // when items were rendered
+	items map[item]template.HTML
+}
+
+// item is an entry of a list: its template, and what that shows.
+type item struct {
+	name string
+	data any // comparable
+}
+
+// itemsMost is how many rendered items are kept.
+const itemsMost = 2000
 
 func parsePages(now func() time.Time) (*pages, error) {
+	p := &pages{now: func() time.Time { return now().Truncate(tick) }, items: map[item]template.HTML{}}
 	t := template.New("").Funcs(template.FuncMap{
+		"item":  p.item,
 		"line":  text.Line,
-		"ago":   func(t time.Time) string { return render.Ago(now().Sub(t)) },
+		"ago":   func(t time.Time) string { return render.Ago(p.now().Sub(t)) },
 		"left":  func(t time.Time) string { return render.Ago(t.Sub(now())) },
 		"clock": func(t time.Time) string { return t.Local().Format("2 Jan 15:04") },
 		"short": func(s string) string { return s[:min(len(s), shortCommit)] },
@@ -53,8 +74,34 @@ func parsePages(now func() time.Time) (*pages, error) {
 			return text.Plural(n, one)
 		},
 	})
-	t, err := t.ParseFS(files, "page/*.html")
-	return &pages{t}, err
+	var err error
+	p.t, err = t.ParseFS(files, "page/*.html")
+	return p, err
+}
+
+// item renders an entry of a list, or returns what was rendered of the same at the same time: of many
+// runs most are as they were.
+func (p *pages) item(name string, data any) (template.HTML, error) {
+	key, now := item{name, data}, p.now()
+	p.mu.Lock()
+	if !p.at.Equal(now) || len(p.items) >= itemsMost {
+		clear(p.items)
+		p.at = now
+	}
+	html, ok := p.items[key]
+	p.mu.Unlock()
+	if ok {
+		return html, nil
+	}
+	var b strings.Builder
+	err := p.t.ExecuteTemplate(&b, name, data)
+	html = template.HTML(b.String()) // a template made it
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && p.at.Equal(now) {
+		p.items[key] = html
+	}
+	return html, err
 }
 
 // shortCommit is how much of a commit's id is shown.
@@ -85,7 +132,7 @@ func odd(r rune) bool {
 
 // revealed replaces odd characters by their numbers.
 func revealed(b []byte) []byte {
-	if plain := plainLen(b); bytes.IndexFunc(b[plain:], odd) < 0 {
+	if !hasOdd(b) {
 		return b
 	}
 	out := make([]byte, 0, len(b)+64)
@@ -104,14 +151,20 @@ func revealed(b []byte) []byte {
 	return out
 }
 
-// plainLen returns how many bytes at the begin are printed ASCII characters, tabs and newlines.
-func plainLen(b []byte) int {
-	for i, c := range b {
-		if (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
-			return i
+// hasOdd reports whether odd holds for a character. Nearly all are ASCII, for which it looks no further.
+func hasOdd(b []byte) bool {
+	for i := 0; i < len(b); {
+		if c := b[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' {
+			i++
+			continue
 		}
+		r, n := utf8.DecodeRune(b[i:])
+		if odd(r) {
+			return true
+		}
+		i += n
 	}
-	return len(b)
+	return false
 }
 
 // mark returns the class of a state's colour: ok, no, busy, ask or off.

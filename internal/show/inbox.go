@@ -97,7 +97,7 @@ func Waits(st daemon.Status, served bool, specOf func(daemon.RunStatus) *engine.
 		}
 		r := st.Runs[n]
 		spec := specOf(r)
-		if spec == nil || spec.Gate(w.Gate) == nil {
+		if spec == nil || spec.Gate(w.Gate) == nil || spec.Gate(w.Gate).Reviewer.Prompt.Source == "" {
 			continue
 		}
 		if s := r.Step(w.Step); s != nil {
