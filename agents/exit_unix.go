@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -94,7 +95,7 @@ func (x *exit) open(rules *egress.Rules) error {
 	if json.Unmarshal(said, &of) != nil || of.Pid <= 0 {
 		return nil // it has failed
 	}
-	ports := rules.Loopback()
+	ports := slices.Compact(slices.Sorted(slices.Values(rules.Loopback()))) // one can have two names
 	all, err := listenInside(of.Pid, append([]string{rules.Address()}, ports...))
 	if errors.Is(err, errGone) {
 		return nil

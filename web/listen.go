@@ -9,18 +9,20 @@ import (
 	"syscall"
 
 	"sluice/internal/fault"
+	"sluice/internal/settings"
 )
 
 // listen opens the address and returns the page's base URL.
 func (s *Server) listen(ctx context.Context) ([]net.Listener, string, error) {
 	host, port, err := net.SplitHostPort(s.opt.Web.Listen)
 	if err != nil {
-		return nil, "", fault.New("write host:port, as in "+DefaultListen, "web.listen: %w", err)
+		return nil, "", fault.New("write host:port, as in "+settings.DefaultListen, "web.listen: %w", err)
 	}
 	local := loopback(host)
 	switch {
 	case !local && s.opt.Web.Name == "":
-		return nil, "", fault.New("set web.name to the domain name that other devices use, or listen on "+DefaultListen,
+		return nil, "", fault.New("set web.name to the domain name that other devices use, or listen on "+
+			settings.DefaultListen,
 			"web.listen: %s is reached from other machines, and no name is set", s.opt.Web.Listen)
 	case s.opt.Web.Name != "" && (s.opt.Web.Cert == "" || s.opt.Web.Key == ""):
 		return nil, "", fault.New("set web.cert and web.key to a certificate for the name that your devices trust "+

@@ -19,14 +19,11 @@ import (
 	"sluice/web/colour"
 )
 
-// DefaultListen is the address of the page unless the settings name another.
-const DefaultListen = "127.0.0.1:7467"
-
 // Options configure a page.
 type Options struct {
 	Console *console.Console // its environment and clock; nothing is printed
 	Home    string           // the folder of all state folders
-	Web     settings.Web     // where it is; without an address DefaultListen
+	Web     settings.Web     // where it is; without an address settings.DefaultListen
 	Log     zerolog.Logger
 }
 
@@ -57,7 +54,7 @@ type Server struct {
 
 // New returns a page that does not listen yet.
 func New(o Options) (*Server, error) {
-	o.Web.Listen = cmp.Or(o.Web.Listen, DefaultListen)
+	o.Web.Listen = cmp.Or(o.Web.Listen, settings.DefaultListen)
 	con := quiet(o.Console)
 	s := &Server{opt: o, con: con, repos: newRepos(con), mac: make([]byte, 32),
 		drafts: &drafts{dir: filepath.Join(o.Home, draftsDir)}, painter: colour.New()}

@@ -280,3 +280,43 @@ func TestNoSpecialRange(t *testing.T) {
 		t.Error("no address, or one with a zone, is public")
 	}
 }
+
+// TestPageIsNotReached: no rule leads to sluice's page, by any name or address of this machine.
+func TestPageIsNotReached(t *testing.T) {
+	conform.Rule(t, "11-page held", "A held agent cannot reach the page")
+	page := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("reached") }))
+	defer page.Close()
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(page.URL, "http://"))
+	beside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer beside.Close()
+	names := []string{"127.0.0.1:" + port, "localhost:" + port, "0.0.0.0:" + port, "[::ffff:127.0.0.1]:" + port}
+	rules := Rules{Web: true, Hosts: append(names, strings.TrimPrefix(beside.URL, "http://")), Page: port}
+	socket, refused := served(t, rules)
+	for _, at := range names {
+		resp, err := through(socket).Get("http://" + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %s", at, resp.Status)
+		}
+	}
+	if got := refused(); !slices.Contains(got, "127.0.0.1:"+port) {
+		t.Errorf("reported: %q", got)
+	}
+	resp, err := through(socket).Get(beside.URL)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("another service of this machine: %v %v", resp, err)
+	}
+	p := NewProxy(rules, nil)
+	p.addrs = func() ([]net.Addr, error) {
+		return []net.Addr{&net.IPNet{IP: net.ParseIP("192.0.2.7"), Mask: net.CIDRMask(24, 32)}}, nil
+	}
+	for at, want := range map[string]bool{"192.0.2.7:" + port: true, "192.0.2.8:" + port: false, "192.0.2.7:1": false,
+		"[::1]:" + port: true, "127.9.9.9:" + port: true} {
+		if err := p.besidePage("tcp", at, nil); errors.Is(err, errRefused) != want {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+}

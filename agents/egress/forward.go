@@ -15,13 +15,13 @@ const proxyPort = 3128
 
 const loopback = "127.0.0.1"
 
-// Loopback returns the rules' hosts that are this machine, with ports. They have the same ports
-// inside.
+// Loopback returns the rules' hosts that are this machine, with ports, but for the page. They have the
+// same ports inside.
 func (r Rules) Loopback() []string {
 	var out []string
 	for _, rule := range r.Hosts {
 		host, port, err := SplitHost(rule)
-		if err != nil || port == "" {
+		if err != nil || port == "" || port == r.Page {
 			continue
 		}
 		if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {

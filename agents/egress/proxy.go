@@ -20,8 +20,10 @@ import (
 	"net/netip"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -44,6 +46,8 @@ type Rules struct {
 	Hosts []string `json:"hosts,omitempty"`
 	// Public are allowed like Hosts, but only at addresses that Web allows.
 	Public []string `json:"public,omitempty"`
+	// Page is the port of sluice's page, which no rule reaches.
+	Page string `json:"page,omitempty"`
 }
 
 // Empty reports whether the rules allow nothing.
@@ -105,6 +109,7 @@ type Proxy struct {
 func NewProxy(rules Rules, note func(host string)) *Proxy {
 	p := &Proxy{rules: rules, note: note, noted: map[string]bool{}, open: map[net.Conn]bool{},
 		addrs: net.InterfaceAddrs, dialer: net.Dialer{Timeout: dialTime}}
+	p.dialer.Control = p.besidePage
 	through := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
 		Transport: &http.Transport{DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 4,
@@ -276,6 +281,19 @@ func (p *Proxy) own(ip netip.Addr) bool {
 		prefix, err := netip.ParsePrefix(a.String())
 		return err == nil && prefix.Addr().Unmap() == ip.Unmap()
 	})
+}
+
+// besidePage refuses a connection to the page, whatever name led to its address.
+func (p *Proxy) besidePage(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	ip, port := at.Addr().Unmap(), strconv.Itoa(int(at.Port()))
+	if port == p.rules.Page && (ip.IsLoopback() || ip.IsUnspecified() || p.own(ip)) {
+		return p.refuse(ip.String(), port)
+	}
+	return nil
 }
 
 func (p *Proxy) refuse(host, port string) error {

@@ -36,7 +36,7 @@ func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spe
 	if p.Who.Role == "" {
 		set = x.opt.Settings().Role(settings.AnyRole)
 	}
-	network, rules := set.Reach()
+	network, rules := set.Reach(x.opt.Settings().Web.Port())
 	if network == sandbox.NetHost {
 		if err := x.Expose(run, l.Key, "its role has the machine's network (network: host)"); err != nil {
 			return err

@@ -21,16 +21,15 @@ const (
 	NetworkHost = "host" // the machine's: not held
 )
 
-// Reach returns what a role's launches may reach.
-func (r Role) Reach() (kind string, rules egress.Rules) {
+// Reach returns what a role's launches may reach; page is the port of the page, which they may not.
+func (r Role) Reach(page string) (kind string, rules egress.Rules) {
 	switch {
-	case len(r.Network) == 0:
-		return sandbox.NetProxy, egress.Rules{Web: true}
 	case slices.Equal(r.Network, []string{NetworkNone}):
-		return sandbox.NetNone, egress.Rules{}
+		return sandbox.NetNone, rules
 	case slices.Equal(r.Network, []string{NetworkHost}):
-		return sandbox.NetHost, egress.Rules{}
+		return sandbox.NetHost, rules
 	}
+	rules.Page, rules.Web = page, len(r.Network) == 0
 	for _, h := range r.Network {
 		switch {
 		case h == NetworkWeb:

@@ -97,7 +97,7 @@ func TestHostsOfTheProject(t *testing.T) {
 		"yours": {Hosts: []string{"db.example"}, Public: []string{"x.example"}},
 		"new":   {Public: []string{"x.example:443"}},
 	} {
-		if _, got := s.Role(role).Reach(); !reflect.DeepEqual(got, want) {
+		if _, got := s.Role(role).Reach(""); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", role, got, want)
 		}
 	}

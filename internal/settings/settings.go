@@ -69,6 +69,15 @@ type Web struct {
 // has a random label before it.
 const LocalName = "sluice.localhost"
 
+// DefaultListen is where the page listens unless the settings name another address.
+const DefaultListen = "127.0.0.1:7467"
+
+// Port returns the port that the page listens on; "" if the setting names none.
+func (w Web) Port() string {
+	_, port, _ := net.SplitHostPort(cmp.Or(w.Listen, DefaultListen)) // the check of settings reports it
+	return port
+}
+
 // At returns the page's address when it listens on a port.
 func (w Web) At(port string) string {
 	switch {
