@@ -65,7 +65,7 @@ func (s *Server) inbox(r *http.Request) (view, error) {
 	}
 	var p inboxPage
 	var live []liveRun
-	now := s.pages.now()
+	now := s.con.Now()
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	for _, at := range known {
 		st, waits, err := s.repos.waits(ctx, at, midnight)
@@ -93,7 +93,7 @@ func (s *Server) inbox(r *http.Request) (view, error) {
 	for i, x := range live {
 		item := itemOf(x.at.Name, *x.RunStatus, now)
 		if spec := s.repos.compiled(x.at, x.Digest); i < stripsMost && spec != nil {
-			item.Strip = strip(spec, *x.RunStatus, x.at.Name, now)
+			item.Strip = strip(spec, *x.RunStatus, x.at.Name, s.pages.now())
 		}
 		p.Runs = append(p.Runs, item)
 	}

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/daemon"
+	"sluice/engine"
 )
 
 // atStep puts the page's clock at the begin of a step of the ages that pages show.
@@ -46,6 +49,22 @@ func TestInboxLeavesOthersAsTheyWere(t *testing.T) {
 	p.run(asksSpec)
 	if later := sums(); first["waits"] == later["waits"] {
 		t.Error("a new run is not shown")
+	}
+}
+
+// TestInboxCountsDownExactly: what is left of a veto's window is never more than there is.
+func TestInboxCountsDownExactly(t *testing.T) {
+	p := newSite(t)
+	p.atStep()
+	p.later(tick - time.Second)
+	now := p.con.Now()
+	r := daemon.RunStatus{Phase: engine.RunRunning, Waits: []daemon.Wait{{Kind: "window", Gate: "G", Until: now.Add(9 * time.Minute)}}}
+	if got := itemOf("shop", r, now).Words; got != "G passes in 9m00s unless you veto" {
+		t.Errorf("the run says %q", got)
+	}
+	html, err := p.s.pages.render("waititem", waitItem{Until: p.con.Now().Add(time.Minute)})
+	if err != nil || !strings.Contains(string(html), "<b>59s left</b>") && !strings.Contains(string(html), "<b>1m00s left</b>") {
+		t.Errorf("%s %v", html, err)
 	}
 }
 

@@ -39,10 +39,8 @@ type view struct {
 
 // pages are the templates.
 type pages struct {
-	t *template.Template
-	// now is the time that pages show ages by: in steps, so that a rendering for one run's change leaves
-	// the parts about others as they were.
-	now func() time.Time
+	t   *template.Template
+	now func() time.Time // in steps
 
 	mu    sync.Mutex
 	at    time.Time // when items were rendered
@@ -58,8 +56,12 @@ type item struct {
 // itemsMost is how many rendered items are kept.
 const itemsMost = 2000
 
+// inSteps returns the time that pages show ages by: a rendering for one run's change leaves the parts about
+// others as they were.
+func inSteps(t time.Time) time.Time { return t.Truncate(tick) }
+
 func parsePages(now func() time.Time) (*pages, error) {
-	p := &pages{now: func() time.Time { return now().Truncate(tick) }, items: map[item]template.HTML{}}
+	p := &pages{now: func() time.Time { return inSteps(now()) }, items: map[item]template.HTML{}}
 	t := template.New("").Funcs(template.FuncMap{
 		"item":  p.item,
 		"line":  text.Line,

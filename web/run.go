@@ -159,6 +159,9 @@ func (p *runPage) waits(run daemon.RunStatus, now time.Time) {
 
 // waitWords returns what a run waits for, without the commands that a terminal would take.
 func waitWords(w daemon.Wait, now time.Time) string {
+	if w.Until.IsZero() {
+		now = inSteps(now) // a countdown is exact
+	}
 	since := ""
 	if !w.Since.IsZero() {
 		since = " for " + render.Ago(now.Sub(w.Since))
