@@ -1,5 +1,7 @@
 package graph
 
+import "sluice/engine"
+
 // waiting is the state of a step that has not begun.
 const waiting = "waiting"
 
@@ -21,7 +23,7 @@ func conditionOf(state string) condition {
 		return condWorking
 	case "passed", "completed", "routed":
 		return condPassed
-	case "human", "notice", "window", "paused":
+	case engine.OnHuman, "notice", engine.OnWindow, "paused":
 		return condAsking
 	case "failed", "aborted":
 		return condFailed
@@ -29,6 +31,17 @@ func conditionOf(state string) condition {
 		return condSkipped
 	}
 	return condAhead
+}
+
+// words returns a state as people read it elsewhere.
+func words(state string) string {
+	switch state {
+	case engine.OnHuman:
+		return "asks you"
+	case engine.OnWindow:
+		return "open to a veto"
+	}
+	return state
 }
 
 // colour returns the fill and border of a state where a style cannot be attached.

@@ -21,10 +21,10 @@ func Text(spec *engine.Spec, states map[string]string, o Options) string {
 	return rowsOf(spec, states, o).String()
 }
 
-// Outline draws the same without who acts. A tab stands before the state of a step or gate.
+// Outline draws the same without who acts. A tab stands before the state of a step or gate, as the engine names it.
 func Outline(spec *engine.Spec, states map[string]string) string {
 	var b strings.Builder
-	for _, r := range rowsOf(spec, states, Options{}).rows {
+	for _, r := range rowsOf(spec, states, Options{asIs: true}).rows {
 		b.WriteString(r.head)
 		if r.state != "" {
 			b.WriteString("\t" + r.state)
