@@ -32,6 +32,17 @@ func (b *tab) axe(where, source string) {
 	}
 }
 
+// askedSpec has a gate that asks for an answer.
+const askedSpec = `workflow: {id: ask, name: Ask for an answer}
+steps:
+  - {id: Q, run: "echo hello >> out.txt", gate: AG}
+gates:
+  - {id: AG, name: where it goes, reviewer: {level: human}, on_pass: {next_step: DONE},
+     answer: {type: object, required: [region, sure], properties: {
+       region: {enum: [eu-north, us-east], title: Region, description: where the service runs},
+       replicas: {type: integer, minimum: 1, maximum: 9, default: 2}, sure: {type: boolean}, note: {type: string}}}}
+`
+
 // TestPageLooks: every page fits a wide screen and a phone, in dark and light; no error and no report
 // of the policy; axe finds nothing.
 func TestPageLooks(t *testing.T) {
@@ -43,10 +54,12 @@ func TestPageLooks(t *testing.T) {
 	}
 	w.start(sluice, "w")
 	w.start(sluice, "n")
+	w.write(".workflow/specs/ask.yaml", askedSpec)
+	w.start(sluice, "ask")
 	w.start(sluice, "agents", "--var", "topic=a long topic "+strings.Repeat("without-end", 12))
 	w.start(sluice, "w", "--parallel")
 	for run, asks := range map[string]string{"w-1": "G for a person", "w-2": "G for a person",
-		"agents-1": "H for a person"} {
+		"agents-1": "H for a person", "ask-1": "AG for a person"} {
 		w.until(asks, "status", run)
 	}
 	for _, args := range [][]string{{"pass", "G", "--run", "w-2", "--yes"}, {"fail", "G", "--run", "w-1",
@@ -66,7 +79,7 @@ func TestPageLooks(t *testing.T) {
 				{"inbox", "/", "What waits for you"}, {"run", "/r/work/w-1", "What happened"},
 				{"gate", "/r/work/w-1/g/G", "What you decide on"}, {"sure", "", "Pass G"},
 				{"window", "/r/work/n-1/g/VG", "unless somebody vetoes"}, {"agents", "/r/work/agents-1/g/H", "a long topic"},
-				{"abort", "", "Abort w-1?"}, {"start", "/start", "Start a run"}, {"form", "/start/work/agents", "what about"},
+				{"answer", "/r/work/ask-1/g/AG", "A pass sends this answer"}, {"abort", "", "Abort w-1?"}, {"start", "/start", "Start a run"}, {"form", "/start/work/agents", "what about"},
 				{"history", "/history", "w-2"}, {"nowhere", "/r/work/none", "That did not work"},
 			} {
 				where := fmt.Sprintf("%s-%d-%s", p.name, width, scheme)

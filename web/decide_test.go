@@ -241,6 +241,59 @@ gates:
     on_fail: {next_step: A}
 `
 
+const asksChoicesSpec = `workflow: {id: ask}
+steps:
+  - {id: A, agent: {type: writer, prompt: "write"}, gate: G}
+gates:
+  - id: G
+    reviewer: {level: human}
+    answer: {type: object, required: [where, sure], properties: {where: {enum: [eu, "us <east>"], title: Region, description: of the service},
+      sure: {type: boolean}, size: {enum: [1, 2], default: 2}, extra: {enum: [a, b]}, name: {type: string, default: web}}}
+    on_pass: {next_step: DONE}
+    on_fail: {next_step: A}
+`
+
+// TestAnswerChoices: a field with few values is a list to choose from. Where nothing is chosen, a default is taken, a
+// field that may be left out is, and a required one is refused.
+func TestAnswerChoices(t *testing.T) {
+	p := newSite(t)
+	run := p.run(asksChoicesSpec)
+	at := "/r/shop/" + run + "/g/G"
+	body := p.ask("GET", at, nil).Body.String()
+	for _, want := range []string{
+		"<b>where</b> (required) · Region: of the service</span>\n" +
+			`<select name="field"><option value="">choose one</option><option>eu</option><option>us &lt;east&gt;</option></select>`,
+		`<option value="">choose one</option><option>true</option><option>false</option></select>`,
+		`<select name="field"><option value="">left out</option><option>a</option><option>b</option></select>`,
+		"<b>name</b> · text</span>\n" + `<input type="text" name="field" maxlength="4000" value="web">`,
+		`<select name="field"><option>1</option><option selected>2</option></select>`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in %s", want, body[strings.Index(body, "A pass sends"):])
+		}
+	}
+	form := p.form(at)
+	form["field"] = []string{"", "true", "", "web", "2"} // the required ones first, then by name
+	if w := p.answer(at, form, "outcome", "pass"); w.Code != 409 || !strings.Contains(w.Body.String(), "where is required") {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	form["field"] = []string{"us <east>", "false", "", "", "1"}
+	w := p.answer(at, form, "outcome", "pass")
+	sure := fieldsOf(w.Body.String())
+	p.later(press.Shown)
+	if back := p.ask("GET", at, nil).Body.String(); !strings.Contains(back, "<option selected>us &lt;east&gt;</option>") ||
+		!strings.Contains(back, "<option selected>1</option>") {
+		t.Error("who goes back from the second question has lost what was chosen")
+	}
+	if w := p.answer(at, sure, "outcome", "pass"); w.Code != 303 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	r := p.until(run, "completed", func(r daemon.RunStatus) bool { return r.Phase == engine.RunCompleted })
+	if got := string(gateOf(r, "G").Answer); got != `{"name":"web","size":1,"sure":false,"where":"us \u003ceast\u003e"}` {
+		t.Errorf("recorded is %s", got)
+	}
+}
+
 // TestAnswerFields: the fields of an answer are checked, kept where it does not count, and recorded.
 func TestAnswerFields(t *testing.T) {
 	p := newSite(t)

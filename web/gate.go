@@ -58,8 +58,8 @@ type gatePage struct {
 	Late   bool // by a veto of what has passed
 	Served bool
 	Acts   []act
-	Fields []string // what an answer is asked for
-	Given  []string // what was written into them and not taken in, one for each
+	Fields []form.Field // what an answer is asked for
+	Given  []string     // what is in them: the default, or what was written and not taken in
 	Form   formData
 	Drafts []comment
 	Kept   string // words that were not sent
@@ -173,8 +173,10 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 		if err != nil {
 			return nil, err
 		}
-		p.Fields = f.Questions()
-		p.Given = make([]string, len(p.Fields))
+		p.Fields = f.Fields()
+		for _, x := range p.Fields {
+			p.Given = append(p.Given, x.Default)
+		}
 	}
 	kept, err := s.drafts.load(p.key)
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package form asks a person for the properties of an answer, one after the other, wherever a gate
-// is decided in a terminal.
+// Package form asks a person for the properties of an answer, wherever a gate is decided: one after the
+// other in a terminal, all at once on a page.
 package form
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -46,6 +47,32 @@ func (f *Form) Question() string {
 func (f *Form) Questions() (out []string) {
 	for _, p := range f.all {
 		out = append(out, question(p))
+	}
+	return out
+}
+
+// Field is what a page has to ask for a property.
+type Field struct {
+	Name, About, Want string
+	Required          bool
+	Default           string   // what it has unless a person changes it
+	Choices           []string // all that it may be; none = anything that is as wanted
+}
+
+// Fields are the same as Questions, for a page.
+func (f *Form) Fields() (out []Field) {
+	for _, p := range f.all {
+		x := Field{Name: clean(p.Name), About: clean(cmp.Or(p.Title, p.About)), Want: clean(p.Want()), Required: p.Required}
+		if p.Title != "" && p.About != "" {
+			x.About += ": " + clean(p.About)
+		}
+		if p.Default != nil {
+			x.Default = schema.Shown(*p.Default)
+		}
+		for _, c := range p.Options() {
+			x.Choices = append(x.Choices, schema.Shown(c))
+		}
+		out = append(out, x)
 	}
 	return out
 }

@@ -62,6 +62,14 @@ func (s *Schema) Properties() []Property {
 	return out
 }
 
+// Options are all values that the property may have, if there are few; nil = any number.
+func (p Property) Options() []any {
+	if p.Choices == nil && slices.Equal(p.types(), []string{"boolean"}) {
+		return []any{true, false}
+	}
+	return p.Choices
+}
+
 // chain is a schema with those that hold for the same value wherever it does.
 func chain(s *jsonschema.Schema, depth int) []*jsonschema.Schema {
 	out := []*jsonschema.Schema{s}
