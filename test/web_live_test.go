@@ -39,6 +39,13 @@ func TestPageLetsWrite(t *testing.T) {
 	run.stays()
 	run.is(`(() => { window.morphs = 0; new MutationObserver((l) => window.morphs += l.length)
 		.observe(document.getElementById("lines"), {subtree: true, childList: true, characterData: true}) })()`)
+	picture := b.another()
+	picture.open("/r/work/w-1")
+	picture.sees("What happened")
+	picture.stays()
+	picture.is(`(() => { window.morphs = 0; new MutationObserver((l) => window.morphs += l.length)
+		.observe(document.getElementById("graph"), {subtree: true, childList: true, characterData: true})
+		const a = document.querySelector("#graph a"); a.mark = "kept"; a.focus() })()`)
 	for i := range 50 {
 		run.types("#notetext", string(rune('a'+i%26)))
 		if _, err := c.Do(t.Context(), engine.NoteGiven{Run: "w-1", Text: fmt.Sprintf("note %d", i)}, "command"); err != nil {
@@ -63,9 +70,14 @@ func TestPageLetsWrite(t *testing.T) {
 		if got := run.is(`document.activeElement.id`); got != "notetext" {
 			t.Errorf("%s: the focus is at %q", when, got)
 		}
+		if got := picture.is(`String(document.activeElement.mark)`); got != "kept" {
+			t.Errorf("%s: the focus has left its node of the picture", when)
+		}
 		b.stayed()
 		run.stayed()
+		picture.stayed()
 	}
+	picture.until(`window.morphs > 0`) // ages change in it
 	kept("after 50 notes")
 	if run.is("window.morphs") == "0" {
 		t.Error("the page did not follow")
@@ -73,7 +85,7 @@ func TestPageLetsWrite(t *testing.T) {
 	b.quiet("the gate")
 	run.quiet("the run")
 	stop()
-	for _, x := range []*tab{b, run} {
+	for _, x := range []*tab{b, run, picture} {
 		x.until(`document.getElementById("lamp").textContent.includes("not connected")`)
 	}
 	kept("while no daemon runs")
@@ -87,7 +99,7 @@ func TestPageLetsWrite(t *testing.T) {
 	}
 	sends("while no daemon runs", "false")
 	w.serve(sluice)
-	for _, x := range []*tab{b, run} {
+	for _, x := range []*tab{b, run, picture} {
 		x.until(`document.getElementById("lamp").textContent == "live"`)
 	}
 	kept("with a new daemon")

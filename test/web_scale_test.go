@@ -88,7 +88,7 @@ func (c *client) page(path string) string {
 // Limits of the page at size.
 const (
 	pageMost   = 2 << 20 // bytes of a page
-	memoryMost = 64      // MB of the daemon, whatever it shows
+	memoryMost = 40      // MB of the daemon, whatever it shows
 	takenIn    = 3 * time.Minute
 )
 

@@ -242,8 +242,8 @@ func cut(t *testing.T, home, base, sent string, reads bool, within time.Duration
 	}()
 	select {
 	case <-ended:
-		if within == 0 {
-			t.Errorf("it is cut after %s", time.Since(began))
+		if took := time.Since(began); within == 0 || took > within+time.Second {
+			t.Errorf("it is cut after %s, want %s", took, within)
 		}
 	case <-time.After(max(within, time.Hour) + time.Second):
 		if within > 0 {
