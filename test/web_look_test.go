@@ -56,7 +56,8 @@ func TestPageLooks(t *testing.T) {
 	w.start(sluice, "n")
 	w.write(".workflow/specs/ask.yaml", askedSpec)
 	w.start(sluice, "ask")
-	w.start(sluice, "agents", "--var", "topic=a long topic "+strings.Repeat("without-end", 12))
+	w.start(sluice, "agents", "--var", "topic=a long topic "+strings.Repeat("without-end", 12)+
+		"<script src=//evil.example/x.js></script><img src=//evil.example/p.png onerror=x> \u202e\u200b")
 	w.start(sluice, "w", "--parallel")
 	for run, asks := range map[string]string{"w-1": "G for a person", "w-2": "G for a person",
 		"agents-1": "H for a person", "ask-1": "AG for a person"} {
