@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sluice/internal/fault"
 	"sluice/internal/settings"
 )
 
@@ -59,6 +61,37 @@ func TestNoNameNoPage(t *testing.T) {
 	defer s.Close()
 	if at, err := s.Start(t.Context()); err == nil {
 		t.Errorf("it listens at %s", at)
+	}
+}
+
+// TestWhereItDoesNotListen: what is wrong with the page's address is said with what to do, before any port is open.
+func TestWhereItDoesNotListen(t *testing.T) {
+	p := newSite(t)
+	taken := strings.TrimPrefix(p.base, "http://")
+	_, port, _ := net.SplitHostPort(taken)
+	for _, c := range []struct {
+		web      settings.Web
+		why, how string
+	}{
+		{settings.Web{Listen: "127.0.0.1:" + port, Label: "x"}, "cannot listen on 127.0.0.1:" + port, "ss -ltnp"},
+		{settings.Web{Listen: "0.0.0.0:0", Label: "x"}, "is reached from other machines", "set web.name"},
+		{settings.Web{Listen: "192.0.2.1:0", Label: "x"}, "is reached from other machines", "set web.name"},
+		{settings.Web{Listen: "127.0.0.1:0", Name: "sluice.example.org"}, "needs TLS", "tailscale cert"},
+		{settings.Web{Listen: "0.0.0.0:0", Name: "sluice.example.org", Cert: p.root}, "needs TLS", "tailscale cert"},
+		{settings.Web{Listen: "nowhere", Label: "x"}, "web.listen", "host:port"},
+	} {
+		s, err := New(Options{Console: p.con, Home: p.home, Log: zerolog.Nop(), Web: c.web})
+		if err != nil {
+			t.Fatal(err)
+		}
+		link, err := s.Link(t.Context())
+		var f *fault.Error
+		if !errors.As(err, &f) || !strings.Contains(f.Cause, c.why) || !strings.Contains(f.Advice, c.how) {
+			t.Errorf("%+v: %q %v", c.web, link, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
