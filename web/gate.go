@@ -147,7 +147,7 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 	url := runURL(at.Name, run.ID)
 	p := &gatePage{Repo: at.Name, Run: run.ID, RunURL: url, URL: url + "/g/" + id, Gate: id, Name: g.Name,
 		Title: cmp.Or(sh.LookFor, text.Title(id, g.Name)), Step: text.Title(sh.Step, sh.StepName), Task: sh.Task,
-		State: g.State, StateWords: gateState(g), Round: g.Round, Why: why(g.Why),
+		State: g.State, StateWords: render.GateState(g), Round: g.Round, Why: why(g.Why),
 		Until:  g.Until,
 		Commit: sh.Taken, Base: sh.Base(), Trust: sh.Trust, Exposed: sh.Exposed,
 		Signed: g.Trust == engine.TrustSigned, Stub: sh.Stubbed, Spent: render.Spent(run.Usage, run.Budget),
@@ -190,17 +190,6 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 		p.Kept = joined(kept.Words, kept.Comments, "")
 	}
 	return p, s.passkeys.signing(r, at, p, g)
-}
-
-// gateState returns a gate's state in words.
-func gateState(g daemon.GateStatus) string {
-	switch g.State {
-	case engine.OnHuman:
-		return "asks you"
-	case engine.OnWindow:
-		return "open to a veto"
-	}
-	return render.GateState(g)
 }
 
 // why returns why a person is asked, where that is not simply the gate's level.

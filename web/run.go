@@ -202,7 +202,7 @@ func (p *runPage) steps(run daemon.RunStatus) {
 			if g.Implicit && g.State != engine.OnHuman {
 				continue
 			}
-			words := gateState(g)
+			words := render.GateState(g)
 			if g.ByKind != "" && g.State == engine.Approved {
 				words += " by " + render.By(g.ByKind, g.By)
 			}

@@ -158,12 +158,23 @@ func listLines(c *console.Console, l *daemon.ListStatus, width int) (out []strin
 // tasksShown is how many unfinished tasks a status names.
 const tasksShown = 20
 
+// State returns the state of a step or gate in words. Pictures have the same (specs/graph).
+func State(state string) string {
+	switch state {
+	case engine.OnHuman:
+		return "asks you"
+	case engine.OnWindow:
+		return "open to a veto"
+	}
+	return state
+}
+
 // GateState describes the state of a gate.
 func GateState(g daemon.GateStatus) string {
 	if g.Due {
 		return Due
 	}
-	return cmp.Or(g.State, "not reached yet")
+	return cmp.Or(State(g.State), "not reached yet")
 }
 
 // NotDone names the tasks of a list that failed or are blocked, to follow a count: ", 2 failed".

@@ -26,7 +26,7 @@ func Print(con *console.Console, sh *Shown) {
 		if g.Round > 0 {
 			round = fmt.Sprintf(", round %d", g.Round)
 		}
-		con.Title("%s of %s%s: %s%s", text.Title(g.ID, g.Name), sh.Run, round, gateWords(*g), render.UnheldMark(sh.Trust))
+		con.Title("%s of %s%s: %s%s", text.Title(g.ID, g.Name), sh.Run, round, render.GateState(*g), render.UnheldMark(sh.Trust))
 		if g.Why != "" {
 			con.Field("why you", render.Why(g.Why))
 		}
@@ -78,14 +78,6 @@ func Print(con *console.Console, sh *Shown) {
 		con.Print("\nIt passes by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(con.Now())),
 			sh.named(g.ID))
 	}
-}
-
-// gateWords returns the state of a gate, as it follows a colon.
-func gateWords(g daemon.GateStatus) string {
-	if g.State == engine.OnHuman {
-		return "asks you"
-	}
-	return render.GateState(g)
 }
 
 // printEarlier prints the rounds that did not pass before.

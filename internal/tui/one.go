@@ -274,7 +274,7 @@ func (o *one) beside(m *drawing, body []string) []string {
 			node, state, _ := strings.Cut(graph[i], "\t")
 			if right = (line{{console.Plain, node}}); state != "" {
 				sign, style := render.Mark(state)
-				right = append(right, span{style, "  " + sign + " " + state})
+				right = append(right, span{style, "  " + sign + " " + render.State(state)})
 			}
 		}
 		body[i] = console.Pad(body[i], width) + m.paint(console.Dim, " │ ") + m.draw(right, room, false)

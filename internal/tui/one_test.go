@@ -433,6 +433,6 @@ func TestTheGraphHasTheStates(t *testing.T) {
 	s.tell(graphSeen(func(r daemon.RunStatus) string {
 		return "[A] write it\t" + r.States()["A"] + "\n └─ <G>\thuman\n" + strings.Repeat("x", 200) + strings.Repeat("\nmore", 40)
 	}))
-	s.sees(`│ \[A\] write it  ▸ gating$`, `│  └─ <G>  \? human$`, `│ x+…$`, `│ …$`)
+	s.sees(`│ \[A\] write it  ▸ gating$`, `│  └─ <G>  \? asks you$`, `│ x+…$`, `│ …$`)
 	s.fits()
 }
