@@ -10,6 +10,9 @@ import (
 // LabelWidth is how wide the labels of fields are.
 const LabelWidth = 10
 
+// FieldAt is the column in which the text of a field begins.
+const FieldAt = LabelWidth + 4
+
 // fieldMost bounds a text of several lines, in characters.
 const fieldMost = 4000
 
@@ -29,7 +32,7 @@ func (c *Console) Field(label, s string) {
 
 func (c *Console) labelled(label, s string) {
 	lines := []string{s}
-	if room := c.Width() - LabelWidth - 4; room >= flexLeast && Width(s) > room {
+	if room := c.Width() - FieldAt; room >= flexLeast && Width(s) > room {
 		lines = Wrap(s, room)
 	}
 	for _, l := range lines {

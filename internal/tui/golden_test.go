@@ -67,7 +67,7 @@ func (s *sit) day() {
 	s.tell(reposSeen{roots: []string{"/home/ann/app", "/home/ann/lib"}},
 		repoSeen{root: "/home/ann/app", served: true, whole: true, status: daemon.Status{Trust: "sandbox", Today: today, Runs: []daemon.RunStatus{feature}}},
 		repoSeen{root: "/home/ann/lib", served: true, whole: true, status: daemon.Status{Trust: "sandbox", Today: today, Runs: []daemon.RunStatus{old, fix}}})
-	s.desk.page = Page{Gate: "build-ok", Round: 2, Content: "824b68dd73408a6b", Lines: strings.Split(`build-ok review of feature-7, round 2: asks you
+	s.desk.page = Page{Gate: "build-ok", Round: 2, Content: "824b68dd73408a6b", Text: 12, Lines: strings.Split(`build-ok review of feature-7, round 2: asks you
   step        build it
   task        search() must not return duplicates
   done when   go test ./...

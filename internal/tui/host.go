@@ -66,6 +66,7 @@ type Comments struct {
 // Page is a text to scroll, about a step and the gate that judges it.
 type Page struct {
 	Lines []string // cleaned; may contain colours
+	Text  int      // so many of them come before the changes
 	Gate  string   // "" = none
 	Round int      // of the gate, as shown on the page
 	Since bool     // its changes are those since the attempt before

@@ -37,6 +37,7 @@ type pageView struct {
 	row     row  // where it was opened
 	since   bool // with the changes since the attempt before only
 
+	text    int      // so many lines are text, which breaks between words; the rest are changes
 	wrapped []string // lines that fit width
 	width   int
 	done    int // how many of the lines are in wrapped
@@ -108,7 +109,7 @@ func (m *paging) seePage(msg pageSeen) {
 	if p == nil || p.n != msg.n {
 		return
 	}
-	p.loads, p.lines, p.width = false, msg.page.Lines, 0
+	p.loads, p.lines, p.text, p.width = false, msg.page.Lines, msg.page.Text, 0
 	switch {
 	case p.since && msg.page.Since:
 		p.title += ", changes since the attempt before"
@@ -121,6 +122,7 @@ func (m *paging) seePage(msg pageSeen) {
 	p.gate, p.round, p.content = msg.page.Gate, msg.page.Round, msg.page.Content
 	if msg.err != nil {
 		p.lines = strings.Split(msg.err.Error(), "\n")
+		p.text = len(p.lines)
 	}
 }
 
@@ -294,24 +296,54 @@ func (p *pageView) fit(width int) {
 		p.wrapped, p.done, p.width = nil, 0, width
 	}
 	for ; p.done < len(p.lines); p.done++ {
-		if p.run == "" { // sluice's own words
-			p.wrapped = append(p.wrapped, strings.Split(ansi.Wrap(p.lines[p.done], max(width, 1), ""), "\n")...)
-			continue
+		line := p.lines[p.done]
+		switch {
+		case p.run == "", p.tails:
+			p.wrapped = append(p.wrapped, wrapWords(line, width, 0)...)
+		case p.done < p.text && strings.HasPrefix(line, " "):
+			p.wrapped = append(p.wrapped, wrapWords(line, width, console.FieldAt)...)
+		case p.done < p.text:
+			p.wrapped = append(p.wrapped, wrapWords(line, width, 0)...)
+		default:
+			p.wrapped = append(p.wrapped, Wrap(line, width)...)
 		}
-		p.wrapped = append(p.wrapped, Wrap(p.lines[p.done], width)...)
 	}
 }
 
-// Wrap breaks a line into lines of at most width cells, each with its style.
+// wrapWords breaks a line between words into lines of at most width cells, each with its style. All but
+// the first are indented, if that leaves more room than it takes.
+func wrapWords(line string, width, indent int) []string {
+	if width <= 0 || console.Width(line) <= width {
+		return []string{line}
+	}
+	if indent > width/2 {
+		indent = 0
+	}
+	parts := styled(console.Wrap(ansi.Cut(line, indent, console.Width(line)), width-indent))
+	for i := range parts {
+		if i > 0 {
+			parts[i] = strings.Repeat(" ", indent) + parts[i]
+		} else {
+			parts[i] = ansi.Cut(line, 0, indent) + parts[i]
+		}
+	}
+	return parts
+}
+
+// Wrap breaks a line anywhere into lines of at most width cells, each with its style.
 func Wrap(line string, width int) []string {
 	if width <= 0 || console.Width(line) <= width {
 		return []string{line}
 	}
-	parts := strings.Split(ansi.Hardwrap(line, width, true), "\n")
+	return styled(strings.Split(ansi.Hardwrap(line, width, true), "\n"))
+}
+
+// styled has the last style of each part of a line continue in the next.
+func styled(parts []string) []string {
 	style := ""
 	for i, s := range parts {
 		parts[i] = style + s
-		for rest := s; ; { // the last style of this part continues in the next
+		for rest := s; ; {
 			at := strings.Index(rest, "\x1b[")
 			end := strings.IndexByte(rest[max(at, 0):], 'm')
 			if at < 0 || end < 0 {

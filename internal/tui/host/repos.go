@@ -257,6 +257,7 @@ func pageOf(ctx context.Context, con *console.Console, p *workspace.Workspace, s
 	inner := *con
 	inner.Out = &b
 	show.Print(&inner, sh)
+	page.Text = strings.Count(b.String(), "\n")
 	if len(sh.Changed) > 0 {
 		page.Since = since && sh.Attempt != nil && sh.Attempt.N > 1
 		if err := show.PrintDiff(ctx, &inner, p, sh, show.Diff{Since: page.Since}); err != nil {
