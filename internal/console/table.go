@@ -47,7 +47,7 @@ const (
 	Keep    Fit = iota // as wide as its cells
 	Cut                // cut at what the other columns leave
 	Wrapped            // wrapped within what the other columns leave
-	Below              // on lines of its own below the row, unless the widest row has room for it
+	Below              // on lines of its own below the row, unless the row has room for it
 )
 
 // Column is a column of a table.
@@ -299,7 +299,31 @@ func (l *layout) row(c *Console, r []Cell) []string {
 		}
 		out = append(out, ClipPainted(strings.TrimRight(b.String(), " "), l.width))
 	}
+	if line, ok := l.besides(c, r, out[0]); ok && deep == 1 {
+		return []string{line}
+	}
 	return append(out, l.under(c, r)...)
+}
+
+// besides adds the cells that go below a row to its line, if there is room for all of them.
+func (l *layout) besides(c *Console, r []Cell, line string) (string, bool) {
+	at, gap := l.indent, 0
+	cells, wide := "", 0
+	for i, x := range r {
+		switch w := l.widths[i]; {
+		case l.below[i] && x.Width() > 0:
+			cells += strings.Repeat(" ", columnGap) + x.painted(c)
+			wide += columnGap + x.Width()
+		case l.below[i] || w == 0:
+		default:
+			if l.columns[i].Fit != Keep {
+				w = min(w, max(x.Width(), flexLeast))
+			}
+			at, gap = at+gap+w, columnGap
+		}
+	}
+	at = max(at, Width(line))
+	return Pad(line, at) + cells, wide > 0 && at+wide <= l.width
 }
 
 // under returns the cells that are below a row: as many on a line as there is room for.

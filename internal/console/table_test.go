@@ -88,6 +88,25 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
+// TestBesideOrBelow: what goes below one row is beside another that has room for it, in a column of its own.
+func TestBesideOrBelow(t *testing.T) {
+	rows := Table{Columns: []Column{{}, {Fit: Wrapped}, {Fit: Below}, {Fit: Below}}}
+	rows.Row(Styled("timeout", Plain), Styled("2h", Bold), Styled("built-in", Dim), Styled("free", Dim))
+	rows.Row(Styled("roles", Plain), Styled("a value of more than twenty characters", Bold), Styled("built-in", Dim), Styled("free", Dim))
+	rows.Row(Styled("grace", Plain), Styled("5s", Bold), Styled(".workflow/config.yaml:120", Dim), Styled("free", Dim))
+	rows.Row(Styled("trust", Plain), Styled("auto", Bold), Styled("built-in", Dim), Styled("", Dim))
+	want := `timeout  2h                    built-in  free
+roles    a value of more than twenty characters
+    built-in  free
+grace    5s
+    .workflow/config.yaml:120  free
+trust    auto                  built-in
+`
+	if got := printed(48, &rows); got != want {
+		t.Errorf("\n%s", got)
+	}
+}
+
 // TestTableCleansCells: no cell moves the cursor, changes colours or begins a line.
 func TestTableCleansCells(t *testing.T) {
 	for _, width := range []int{0, 20} {
