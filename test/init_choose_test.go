@@ -44,14 +44,16 @@ func TestInitFinds(t *testing.T) {
 		name     string
 		agents   []string
 		file     [2]string
+		also     string // another file
 		args     []string
 		writer   string
 		reviewer string
 		test     string
 		says     string
 	}{
-		{name: "both", agents: []string{"claude", "codex"}, file: [2]string{"go.mod", "module x\n"}, writer: "claude", reviewer: "codex", test: `"go test ./..."`},
-		{name: "one", agents: []string{"codex"}, file: [2]string{"Makefile", "all:\n\ntest: all\n\tgo $(X)\n"}, writer: "codex", reviewer: "codex", test: `"make test"`},
+		{name: "both", agents: []string{"claude", "codex"}, file: [2]string{"go.mod", "module x\n"}, writer: "claude", reviewer: "codex", test: `"go test ./..."`, says: "found claude, codex on PATH: claude does the work, codex reviews it"},
+		{name: "one", agents: []string{"codex"}, file: [2]string{"Makefile", "all:\n\ntest: all\n\tgo $(X)\n"}, writer: "codex", reviewer: "codex", test: `"make test"`, says: "found codex on PATH: codex does the work and reviews it"},
+		{name: "the first that runs", agents: []string{"claude", "uv"}, file: [2]string{"uv.lock", ""}, also: "pyproject.toml", writer: "claude", reviewer: "claude", test: `"uv run pytest"`, says: "`uv run pytest` tests the work"},
 		{name: "other", agents: []string{"gemini"}, file: [2]string{"package.json", `{"scripts": {"test": "vitest"}}`}, writer: "gemini", reviewer: "gemini", test: `"npm test"`},
 		{name: "none", file: [2]string{"package.json", `{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`}, writer: "claude", reviewer: "claude", test: `"true"`, says: "no agent on PATH"},
 		{name: "not installed", agents: []string{"claude"}, file: [2]string{"pyproject.toml", ""}, writer: "claude", reviewer: "claude", test: `"pytest"`, says: "there is no pytest to run: install it"},
@@ -61,6 +63,9 @@ func TestInitFinds(t *testing.T) {
 			w := newWorld(t, true)
 			w.agentsOnPath(c.agents...)
 			w.write(c.file[0], c.file[1])
+			if c.also != "" {
+				w.write(c.also, "")
+			}
 			code, out, errs := w.sluice(append([]string{"init"}, c.args...)...)
 			if code != 0 || !strings.Contains(out, "sluice run gated-pipeline") || !strings.Contains(out+errs, c.says) {
 				t.Fatalf("%d %s %s", code, out, errs)
@@ -111,10 +116,20 @@ func TestInitAsks(t *testing.T) {
 	}
 	w = newWorld(t, true)
 	w.write("go.mod", "module x\n")
-	path = w.agentsOnPath("claude")
+	path = w.agentsOnPath("claude", "go")
 	win = w.inTerminal(110, 40, "env PATH="+path+" "+filepath.Join(binDir(t), "sluice")+" init")
 	if last := win.sees(`^rc=0`); strings.Contains(last, "?") || !strings.Contains(last, "`go test ./...` tests the work") {
 		t.Errorf("where one agent and tests are found:\n%s", last)
+	}
+	w = newWorld(t, true)
+	w.write("pyproject.toml", "")
+	path = w.agentsOnPath("claude")
+	win = w.inTerminal(80, 24, "env PATH="+path+" "+filepath.Join(binDir(t), "sluice")+" init")
+	win.sees("^note: `pytest` is to test this repo, and there is no pytest to run: install it,\n(or name )?another command\n")
+	win.sees(`^Which command tests this repo\? \[pytest\]`)
+	win.types("sh test.sh", "Enter")
+	if last := win.sees(`^rc=0`); !strings.Contains(w.read(".workflow/specs/gated-pipeline.yaml"), `default: "sh test.sh"`) {
+		t.Error(last)
 	}
 }
 

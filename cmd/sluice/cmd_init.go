@@ -38,7 +38,8 @@ func initCommand(a *app) *cobra.Command {
 		Long: `Creates .workflow/ in this repo: a first spec, settings, the folders for signals and runs, and the
 JSON Schema with which editors complete specs. It looks for agents on PATH and for the repo's test
 command. In a terminal it asks at most three questions: who does the work and who reviews it, if
-there are several agents, and what tests it, if it finds no test command; --yes takes the defaults.
+there are several agents, and what tests it, if it finds no test command that can be run; --yes takes
+the defaults.
 With --prompts it writes only the built-in prompts of the roles to .workflow/prompts/; files there
 replace the built-in prompts. It never overwrites a file, so it can be run again.`,
 		Example: "sluice init\nsluice init --template gated-pipeline\nsluice init --prompts",
@@ -146,16 +147,18 @@ func layOut(con *console.Console, root string, t specs.Template, c *setup.Choice
 	if name == releaseFlow {
 		begin = "release"
 	}
+	if slices.Contains(l.Kept, layout.WorkflowDir+"/config.yaml") {
+		tellRoles(con, root, t)
+	} else {
+		c.Roles(con)
+	}
 	c.Notes(con, root, begin+" --stub"+vars)
 	if con.Interactive() {
 		vars = "" // the run asks for them
 	}
-	if slices.Contains(l.Kept, layout.WorkflowDir+"/config.yaml") {
-		tellRoles(con, root, t)
-	}
 	con.Print(`
 Next:
-  look at %s/%s.yaml and %s/config.yaml (who plays which role)
+  read %s/%s.yaml and %s/config.yaml
   sluice validate
   sluice graph %s
   sluice %s%s`, layout.SpecsDir, name, layout.WorkflowDir, name, begin, vars)

@@ -120,11 +120,45 @@ func (c *Choice) Choose(con *console.Console, root string) error {
 		}
 	}
 	if !c.Given[2] && !c.moot[2] {
-		if c.Test = testsOf(root); c.Test == "" && ask {
-			c.Test, err = fill(con, "Which command tests this repo?", c.Test)
-		}
+		err = c.chooseTest(con, root)
 	}
 	return err
+}
+
+// chooseTest takes the likeliest command of tests whose program is there. It asks if there is none.
+func (c *Choice) chooseTest(con *console.Console, root string) (err error) {
+	likely := testsOf(root)
+	for _, command := range likely {
+		if missing(con, root, command) == "" {
+			c.Test = command
+			return nil
+		}
+	}
+	if len(likely) > 0 {
+		c.Test = likely[0]
+	}
+	if !con.Asks() {
+		return nil
+	}
+	if c.Test != "" {
+		con.Marked("note:", notThere(con, root, c.Test))
+	}
+	c.Test, err = fill(con, "Which command tests this repo?", c.Test)
+	return err
+}
+
+// missing returns the program of a command if it is not there; "" if it is.
+func missing(con *console.Console, root, command string) string {
+	by, _, _ := strings.Cut(command, " ")
+	if _, err := agents.LookUp(by, con.Env, root); err == nil {
+		return ""
+	}
+	return by
+}
+
+func notThere(con *console.Console, root, command string) string {
+	return fmt.Sprintf("`%s` is to test this repo, and there is no %s to run: install it, or name another command",
+		text.Line(command), text.Line(missing(con, root, command)))
 }
 
 // pick asks for one of the names; an empty line takes the usual one.
@@ -162,8 +196,8 @@ func fill(con *console.Console, question, usual string) (string, error) {
 	return line, nil
 }
 
-// testsOf guesses which command runs the repo's tests; "" if it finds none.
-func testsOf(root string) string {
+// testsOf guesses which commands run the repo's tests, the likeliest first.
+func testsOf(root string) (likely []string) {
 	has := func(name string) bool {
 		info, err := os.Stat(filepath.Join(root, name))
 		return err == nil && info.Mode().IsRegular()
@@ -177,7 +211,8 @@ func testsOf(root string) string {
 	}
 	for _, name := range []string{"Makefile", "makefile", "GNUmakefile"} {
 		if regexp.MustCompile(`(?m)^test\s*:`).MatchString(read(name)) {
-			return "make test"
+			likely = append(likely, "make test")
+			break
 		}
 	}
 	var p struct {
@@ -185,19 +220,19 @@ func testsOf(root string) string {
 	}
 	if json.Unmarshal([]byte(read("package.json")), &p) == nil && p.Scripts["test"] != "" &&
 		!strings.Contains(p.Scripts["test"], "no test specified") {
-		return "npm test"
+		likely = append(likely, "npm test")
 	}
 	for _, by := range []struct{ file, command string }{
 		{"go.mod", "go test ./..."}, {"Cargo.toml", "cargo test"}, {"pytest.ini", "pytest"}, {"pyproject.toml", "pytest"},
-		{"setup.py", "pytest"},
+		{"setup.py", "pytest"}, {"uv.lock", "uv run pytest"}, {"poetry.lock", "poetry run pytest"},
 		{"mix.exs", "mix test"}, {"gradlew", "./gradlew test"}, {"pom.xml", "mvn -q test"},
 		{"Gemfile", "bundle exec rake test"}, {"deno.json", "deno test"},
 	} {
 		if has(by.file) {
-			return by.command
+			likely = append(likely, by.command)
 		}
 	}
-	return ""
+	return likely
 }
 
 // maxProjectFile bounds a file of the project that is read.
@@ -239,32 +274,43 @@ func (c *Choice) fit(name string, data []byte) []byte {
 	return data
 }
 
+// Roles prints which of the agents that were found does what.
+func (c *Choice) Roles(con *console.Console) {
+	if !slices.Contains(c.Found, c.Writer) {
+		return
+	}
+	does := c.Writer + " does the work"
+	switch {
+	case c.moot[1]:
+	case c.Reviewer == c.Writer:
+		does += " and reviews it"
+	default:
+		does += ", " + c.Reviewer + " reviews it"
+	}
+	con.Print("%s %s on PATH: %s", con.Paint(console.Green, "found"), strings.Join(c.Found, ", "), does)
+}
+
 // Notes prints what is missing for the choice to work; trial is the command of a run that needs no agent.
 func (c *Choice) Notes(con *console.Console, root, trial string) {
+	note := func(format string, args ...any) { con.Marked("note:", fmt.Sprintf(format, args...)) }
 	if len(c.Found) == 0 {
-		con.Print("%s no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` "+
-			"tries the workflow with stubs",
-			con.Paint(console.Yellow, "note:"), strings.Join(knownAgents(), ", "), layout.WorkflowDir, trial)
+		note("no agent on PATH (looked for %s): install one, or name any command in %s/config.yaml; `sluice %s` "+
+			"tries the workflow with stubs", strings.Join(knownAgents(), ", "), layout.WorkflowDir, trial)
 	}
 	for _, who := range slices.Compact([]string{c.Writer, c.Reviewer}) {
 		if set, env := agentSettings(who); set != "" {
-			con.Print("%s a repo's settings cannot pass your variables to an agent. For its key, add this to your own file "+
-				"(~/.config/sluice/config.yaml):\n  agents: {%s: {%s, env: %s}}",
-				con.Paint(console.Yellow, "note:"), who, set, env)
+			note("a repo's settings cannot pass your variables to an agent. For its key, add this to your own file " +
+				"(~/.config/sluice/config.yaml):")
+			con.Print("  agents: {%s: {%s, env: %s}}", who, set, env)
 		}
 	}
-	if by, _, _ := strings.Cut(c.Test, " "); by != "" && !c.moot[2] {
-		if _, err := agents.LookUp(by, con.Env, root); err != nil {
-			con.Print("%s `%s` is to test this repo, and there is no %s to run: install it, or change `test` in the spec",
-				con.Paint(console.Yellow, "note:"), text.Line(c.Test), text.Line(by))
-		}
-	}
-	if c.Test != "" && !c.Given[2] && !c.moot[2] {
-		con.Print("%s `%s` tests the work: change `test` in the spec if another command does",
-			con.Paint(console.Yellow, "note:"), text.Line(c.Test))
-	}
-	if c.Test == "" && !c.moot[2] {
-		con.Print("%s no tests were found here: its reviewer and you judge the work until the spec's `test` "+
-			"names a command", con.Paint(console.Yellow, "note:"))
+	switch {
+	case c.moot[2]:
+	case c.Test == "":
+		note("no tests were found here: its reviewer and you judge the work until the spec's `test` names a command")
+	case missing(con, root, c.Test) != "":
+		note("%s as `test` in the spec", notThere(con, root, c.Test))
+	case !c.Given[2]:
+		note("`%s` tests the work: change `test` in the spec if another command does", text.Line(c.Test))
 	}
 }
