@@ -167,7 +167,7 @@ func (a *app) attemptDiff(ctx context.Context, p *workspace.Workspace, t *attemp
 	if err != nil {
 		return err
 	}
-	show.PrintPatch(&a.Console, patch)
+	show.PrintPatch(&a.Console, patch, false)
 	if cut {
 		a.Note("there is more: sluice attempt checkout %s %s.%d", t.Run, t.Step, t.N)
 	}

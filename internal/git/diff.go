@@ -51,7 +51,7 @@ func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64,
 			if !look.at(name) {
 				continue
 			}
-			if err := newFile(b, t.top, name, look.Words); err != nil {
+			if err := newFile(b, t.top, name); err != nil {
 				return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
 			}
 		}
@@ -66,15 +66,10 @@ func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64,
 // Look is what a patch shows of the differences.
 type Look struct {
 	Paths []string // only these files and folders, from the top; none = all
-	Words bool     // words instead of lines, in git's porcelain form
 	Bare  bool     // no lines around a change
 }
 
 func (l Look) switches() (out []string) {
-	if l.Words {
-		// White space counts, and no attribute says what a word is. The dot is any byte but a line end.
-		out = append(out, "--word-diff=porcelain", "--word-diff-regex=[^[:space:]]+|.")
-	}
 	if l.Bare {
 		out = append(out, "--unified=0")
 	}
@@ -88,7 +83,7 @@ func (l Look) at(name string) bool {
 }
 
 // newFile writes a file that is in no tree as a patch that creates it.
-func newFile(b *bytes.Buffer, top, name string, words bool) error {
+func newFile(b *bytes.Buffer, top, name string) error {
 	data, st, err := atomicfile.OpenRegular(top, filepath.FromSlash(name), maxNewFileBytes)
 	mode, shown := "100644", quoted(name)
 	fmt.Fprintf(b, "diff --git %s %s\n", quoted("a/"+name), quoted("b/"+name))
@@ -126,9 +121,6 @@ func newFile(b *bytes.Buffer, top, name string, words bool) error {
 	for line := range bytes.Lines(data) {
 		b.WriteByte('+')
 		b.Write(line)
-		if words && bytes.HasSuffix(line, []byte("\n")) {
-			b.WriteString("~\n")
-		}
 	}
 	if !ended {
 		b.WriteString("\n\\ No newline at end of file\n")

@@ -500,7 +500,7 @@ func TestDiffHidesNothing(t *testing.T) {
 	}
 }
 
-// TestLook: a patch shows the named files and folders alone, and words or no lines around a change.
+// TestLook: a patch shows the named files and folders alone, and no lines around a change.
 func TestLook(t *testing.T) {
 	s := newSandbox(t)
 	s.write("src/a b.txt", "one\ntwo words here\nthree\n")
@@ -545,27 +545,7 @@ func TestLook(t *testing.T) {
 	s.commit("all")
 	holds(both(Look{Paths: []string{"src"}}), []string{"+two other", "+n m"}, []string{"srcs", "star"})
 	holds(both(Look{Paths: []string{"*"}}), []string{"+star"}, []string{"src"})
-	holds(both(Look{Words: true}), []string{" two \n-words\n+other\n  here\n~\n", "+n m\n~\n"}, nil)
 	holds(both(Look{Bare: true}), []string{"@@ -2 +2 @@"}, []string{"\n one"})
-}
-
-// TestWordsAndBlanks: among the words, a change of white space alone is shown, whatever an attribute
-// says that a word is.
-func TestWordsAndBlanks(t *testing.T) {
-	s := newSandbox(t)
-	s.write("a.py", "if a:\n    b\nc d\n\xff e\nf\n")
-	s.git("add", "-A")
-	s.git("commit", "-q", "-m", "base")
-	base := s.git("rev-parse", "HEAD")
-	s.write(".gitattributes", "* diff=python\n")
-	s.write("a.py", "if a:\nb\nc\td\n\xfe  e\nf\r\n")
-	got, _, err := s.open().Diff(ctx(t), s.dir, base, 1<<20, Look{Words: true, Paths: []string{"a.py"}})
-	check(t, err)
-	for _, want := range []string{"~\n-    \n b\n~\n", " c\n- \n+\t\n d\n~\n", "-\xff\n+\xfe \n  e\n", " f\n+\r\n~\n"} {
-		if !strings.Contains(string(got), want) {
-			t.Errorf("no %q in\n%q", want, got)
-		}
-	}
 }
 
 // TestQuotedNames: a name is quoted as git does, and read back by those who show a patch.

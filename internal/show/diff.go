@@ -13,7 +13,6 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/personal"
-	"sluice/internal/review"
 	"sluice/internal/text"
 	"sluice/internal/workspace"
 )
@@ -39,7 +38,7 @@ func Patch(ctx context.Context, repo *git.Repo, sh *Shown, how Diff) (patch []by
 	if sh.Attempt == nil && !how.Since {
 		return nil, false, nil
 	}
-	look := git.Look{Words: how.Words}
+	var look git.Look
 	for _, p := range how.Paths {
 		if p = path.Clean(p); p != "." {
 			look.Paths = append(look.Paths, p)
@@ -112,10 +111,8 @@ func PrintDiff(ctx context.Context, con *console.Console, from *workspace.Worksp
 			con.Print("%s", con.Paint(console.Dim, "nothing changed since attempt "+fmt.Sprint(sh.Attempt.N-1)))
 		case len(patch) == 0:
 			con.Print("%s", con.Paint(console.Dim, "nothing changed"))
-		case how.Words:
-			printWords(con, patch)
 		default:
-			PrintPatch(con, patch)
+			PrintPatch(con, patch, how.Words)
 		}
 	})
 	switch {
@@ -135,65 +132,4 @@ func NotKept(name string, err error) error {
 			"nothing is kept of %s", name)
 	}
 	return err
-}
-
-// PrintPatch prints the lines of a patch, coloured.
-func PrintPatch(con *console.Console, patch []byte) {
-	for l := range strings.Lines(string(patch)) {
-		style := console.Plain
-		switch {
-		case strings.HasPrefix(l, "+"):
-			style = console.Green
-		case strings.HasPrefix(l, "-"):
-			style = console.Red
-		case strings.HasPrefix(l, "@@"), strings.HasPrefix(l, "diff "):
-			style = console.Bold
-		}
-		con.Print("%s", con.Paint(style, review.Visible(l)))
-	}
-}
-
-// printWords prints a patch of words in git's porcelain form: parts of lines, with a ~ where each
-// line ends.
-func printWords(con *console.Console, patch []byte) {
-	hunk := false
-	var line strings.Builder
-	for l := range strings.Lines(string(patch)) {
-		l = strings.TrimSuffix(l, "\n")
-		kind, rest := byte(0), ""
-		if l != "" {
-			kind, rest = l[0], strings.TrimPrefix(review.Visible(l), l[:1])
-		}
-		switch {
-		case strings.HasPrefix(l, "@@ "), strings.HasPrefix(l, "diff --git "):
-			hunk = kind == '@'
-			con.Print("%s", con.Paint(console.Bold, review.Visible(l)))
-		case !hunk:
-			con.Print("%s", review.Visible(l))
-		case kind == '~':
-			con.Print("%s", line.String())
-			line.Reset()
-		case kind == '-':
-			line.WriteString(word(con, console.Red, "[-", rest, "-]"))
-		case kind == '+':
-			line.WriteString(word(con, console.Green, "{+", rest, "+}"))
-		default:
-			line.WriteString(rest)
-		}
-	}
-	if line.Len() > 0 {
-		con.Print("%s", line.String())
-	}
-}
-
-// word returns changed words: coloured, or in the marks of git without colours. Where only white space
-// has changed, the colours are reversed, and a tab has a sign: a terminal need not paint one.
-func word(con *console.Console, style, before, s, after string) string {
-	switch {
-	case !con.Colour:
-		return before + s + after
-	case strings.TrimSpace(s) == "":
-		return con.Paint(style+";7", strings.ReplaceAll(s, "\t", "→\t"))
-	}
-	return con.Paint(style, s)
 }

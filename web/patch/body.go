@@ -110,9 +110,10 @@ func (b *body) takeLine(s *scanner, n int) error {
 // flush writes the run of changed lines with their words marked.
 func (b *body) flush() {
 	if len(b.gone) > 0 && len(b.came) > 0 && !b.apart {
-		for i, j := range pairs(texts(b.gone), texts(b.came)) {
+		for i, j := range review.Pairs(texts(b.gone), texts(b.came)) {
 			if j >= 0 {
-				b.gone[i].words, b.came[j].words = differ(b.gone[i].text, b.came[j].text)
+				olds, news := review.Differ(b.gone[i].text, b.came[j].text)
+				b.gone[i].words, b.came[j].words = spans(olds), spans(news)
 			}
 		}
 	}
@@ -124,6 +125,14 @@ func (b *body) flush() {
 	clear(b.gone)
 	clear(b.came)
 	b.gone, b.came, b.run = b.gone[:0], b.came[:0], 0
+}
+
+func spans(words []review.Span) []visible.Span {
+	out := make([]visible.Span, len(words))
+	for i, w := range words {
+		out[i] = visible.Span{From: w.From, To: w.To}
+	}
+	return out
 }
 
 func texts(rows []row) [][]byte {
@@ -178,11 +187,11 @@ func (b *body) line(r *row) {
 		b.number(name, said, r.line.New, "")
 	}
 	b.out = append(b.out, `</td><td>`...)
-	var spans []visible.Span
+	var coloured []visible.Span
 	if colours != nil {
-		spans = colours(at)
+		coloured = colours(at)
 	}
-	b.out = visible.Line(b.out, r.text, r.words, spans)
+	b.out = visible.Line(b.out, r.text, r.words, coloured)
 	if left := r.size - int64(len(r.text)); left > 0 {
 		b.out = append(b.out, ' ')
 		b.out = b.o.link(b.out, "more", "line", name, from(int64(len(r.text))), name,

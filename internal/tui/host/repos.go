@@ -260,7 +260,7 @@ func pageOf(ctx context.Context, con *console.Console, p *workspace.Workspace, s
 	page.Text = strings.Count(b.String(), "\n")
 	if len(sh.Changed) > 0 {
 		page.Since = since && sh.Attempt != nil && sh.Attempt.N > 1
-		if err := show.PrintDiff(ctx, &inner, p, sh, show.Diff{Since: page.Since}); err != nil {
+		if err := show.PrintDiff(ctx, &inner, p, sh, show.Diff{Since: page.Since, Words: con.Colour}); err != nil {
 			fmt.Fprintln(&b, "\nthe changes cannot be read: "+text.Message(err.Error()))
 		}
 	}

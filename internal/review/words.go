@@ -1,11 +1,9 @@
-package patch
+package review
 
 import (
 	"bytes"
 	"unicode"
 	"unicode/utf8"
-
-	"sluice/web/visible"
 )
 
 // Limits of the comparison of two lines.
@@ -14,6 +12,9 @@ const (
 	maxCells = 40_000
 	maxPairs = 400 // removed times added lines that are compared with one another
 )
+
+// Span is a part of a line, in bytes.
+type Span struct{ From, To int }
 
 // word is a part of a line: letters and digits, white space, or one other character.
 type word struct {
@@ -33,7 +34,8 @@ func split(line []byte) []word {
 		}
 		is := other
 		switch {
-		case r == '_', r >= 'a' && r <= 'z', r >= '0' && r <= '9', unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r):
+		case r == '_', r >= 'a' && r <= 'z', r >= '0' && r <= '9',
+			unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r):
 			is = letters
 		case r == ' ', r == '\t':
 			is = blanks
@@ -51,9 +53,9 @@ func split(line []byte) []word {
 	return out
 }
 
-// differ returns which words of two lines differ; nothing if the lines have little in common, because
+// Differ returns which words of two lines differ; nothing if the lines have little in common, because
 // marks in all of a line tell nothing.
-func differ(old, now []byte) (olds, news []visible.Span) {
+func Differ(old, now []byte) (olds, news []Span) {
 	a, b := split(old), split(now)
 	same := func(i, j int) bool { return bytes.Equal(old[a[i].from:a[i].to], now[b[j].from:b[j].to]) }
 	head := 0
@@ -69,7 +71,7 @@ func differ(old, now []byte) (olds, news []visible.Span) {
 		return nil, nil
 	}
 	keptA, keptB := common(n, m, func(i, j int) bool { return same(head+i, head+j) })
-	mark := func(words []word, kept []bool) (out []visible.Span, marked int) {
+	mark := func(words []word, kept []bool) (out []Span, marked int) {
 		for i, kept := range kept {
 			w := words[head+i]
 			if kept {
@@ -85,7 +87,7 @@ func differ(old, now []byte) (olds, news []visible.Span) {
 			if last >= 0 && out[last].To >= from { // nothing but white space is between them
 				out[last].To = w.to
 			} else {
-				out = append(out, visible.Span{From: w.from, To: w.to})
+				out = append(out, Span{w.from, w.to})
 			}
 		}
 		return out, marked
@@ -142,9 +144,9 @@ func common(n, m int, same func(i, j int) bool) (a, b []bool) {
 	return a, b
 }
 
-// pairs returns for each removed line the added one that it became, or -1: the pairs, in order, that
+// Pairs returns for each removed line the added one that it became, or -1: the pairs, in order, that
 // have most in common. Of many lines, or of as many on both sides, it is the one at the same place.
-func pairs(old, now [][]byte) []int {
+func Pairs(old, now [][]byte) []int {
 	out := make([]int, len(old))
 	if len(old) == len(now) || len(old)*len(now) > maxPairs {
 		for i := range out {

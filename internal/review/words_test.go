@@ -1,11 +1,9 @@
-package patch
+package review
 
 import (
 	"slices"
 	"strings"
 	"testing"
-
-	"sluice/web/visible"
 )
 
 func TestDiffer(t *testing.T) {
@@ -22,7 +20,7 @@ func TestDiffer(t *testing.T) {
 		{strings.Repeat("a ", 300), strings.Repeat("a ", 299) + "b ", strings.Repeat("a ", 300),
 			strings.Repeat("a ", 299) + "b "}, // too many words
 	} {
-		olds, news := differ([]byte(c.old), []byte(c.now))
+		olds, news := Differ([]byte(c.old), []byte(c.now))
 		if got := marked(c.old, olds); got != c.wantOld {
 			t.Errorf("%q: old %q, want %q", c.old, got, c.wantOld)
 		}
@@ -32,7 +30,7 @@ func TestDiffer(t *testing.T) {
 	}
 }
 
-func marked(s string, spans []visible.Span) string {
+func marked(s string, spans []Span) string {
 	var b strings.Builder
 	at := 0
 	for _, m := range spans {
@@ -60,7 +58,7 @@ func TestPairs(t *testing.T) {
 			}
 			return out
 		}
-		if got := pairs(cut(c.old), cut(c.now)); !slices.Equal(got, c.want) {
+		if got := Pairs(cut(c.old), cut(c.now)); !slices.Equal(got, c.want) {
 			t.Errorf("%s to %s: %v, want %v", c.old, c.now, got, c.want)
 		}
 	}
