@@ -216,6 +216,28 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
+// TestPagesNameNoDocument: a user's page, its commands' help included, sends nobody to a design document by its number.
+// The conformance's list quotes them, and says which.
+func TestPagesNameNoDocument(t *testing.T) {
+	number := regexp.MustCompile(`(?m)(?:^|[^0-9A-Za-z,.:-])00[0-9](?:[^0-9A-Za-z:]|$)|\b(?:[1-9]|1[0-3])-(?:language|files|engine|trust|cli|seeds|agents|semantics|one-tree|moves|house|page|forge|cluster)\b`)
+	checked := 0
+	for page, text := range pages(t) {
+		if page == "docs/conformance.md" {
+			if !number.MatchString(text) {
+				t.Error("the list of the conformance has no document: is it looked for?")
+			}
+			continue
+		}
+		checked++
+		for _, found := range number.FindAllString(text, -1) {
+			t.Errorf("%s: %q", page, found)
+		}
+	}
+	if checked < 30 {
+		t.Errorf("%d pages", checked)
+	}
+}
+
 // anchors are the names of a page's headings, as forges make them.
 func anchors(page string) []string {
 	var out []string
