@@ -31,6 +31,9 @@ func (m *deciding) abort(r *row, back mode) {
 		m.tell(r.run.ID + " has ended")
 		return
 	}
+	if m.unserved(r.repo.root) {
+		return
+	}
 	m.ask = question{text: "End " + r.run.ID + " for good?", yes: "y", back: back, root: r.repo.root,
 		what: "abort of " + r.run.ID, ev: engine.AbortRequested{Run: r.run.ID}}
 	m.mode = asking

@@ -278,7 +278,9 @@ func (m *known) keysFor(r *row) []string {
 			}
 			keys = append(keys, "a abort")
 		}
-		keys = append(keys, "space fold")
+		if m.one == nil || r.run.ID != m.one.id {
+			keys = append(keys, "space fold")
+		}
 	}
 	if m.one == nil {
 		keys = append(keys, "/ filter")
