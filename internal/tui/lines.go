@@ -61,15 +61,20 @@ func more(l line) bool {
 	return slices.ContainsFunc(l, func(s span) bool { return s.text != "" })
 }
 
-// paint sets a style. Yellow and cyan can hardly be read on a light background.
+// paint sets a style.
 func (m *drawing) paint(style, s string) string {
 	if s == "" || style == console.Plain {
 		return s
 	}
-	if m.light {
-		style = strings.NewReplacer(console.Yellow, "35", console.Blue, "34").Replace(style)
+	return m.legible("\x1b["+style+"m") + s + "\x1b[0m"
+}
+
+// legible replaces yellow and cyan, which can hardly be read on a light background.
+func (m *drawing) legible(painted string) string {
+	if !m.light || !strings.Contains(painted, "\x1b[") {
+		return painted
 	}
-	return "\x1b[" + style + "m" + s + "\x1b[0m"
+	return strings.NewReplacer("\x1b[33m", "\x1b[35m", "\x1b[1;33m", "\x1b[1;35m", "\x1b[36m", "\x1b[34m").Replace(painted)
 }
 
 func clip(s string, width int) string { return ansi.Truncate(s, width, "…") }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -176,7 +177,11 @@ func (m *drawing) pageLines(room int) []string {
 		}
 		return []string{m.paint(console.Dim, clip(text, m.width))}
 	}
-	return append([]string(nil), p.wrapped[p.top:min(p.top+room, len(p.wrapped))]...)
+	lines := slices.Clone(p.wrapped[p.top:min(p.top+room, len(p.wrapped))])
+	for i, l := range lines {
+		lines[i] = m.legible(l)
+	}
+	return lines
 }
 
 // foot returns the lines at the bottom: the result of the last key, and what to type.
