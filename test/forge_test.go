@@ -151,6 +151,7 @@ func TestForge(t *testing.T) {
 		t.Fatalf("%s %s\n%s", r.Phase, r.EndWhy, w.do(w.bin, "log", "--all", r.ID))
 	}
 	says(t, w.do(w.bin, "log", "--all", r.ID), "ann")
+	says(t, w.do(w.bin, "status", r.ID), fmt.Sprint("its pull request: ", f.Pulls()[0]["html_url"]))
 	if all := f.Pulls(); len(all) != 1 || all[0]["draft"] != false {
 		t.Errorf("%v", all)
 	}

@@ -113,7 +113,7 @@ func (s *Server) run(r *http.Request) (v view, err error) {
 		if err := p.children(r.Context(), at, vw, run, now); err != nil {
 			return err
 		}
-		p.Take = s.repos.logOf(at, run.ID).toTake(r.Context(), at.Root, run)
+		p.Take = s.repos.logOf(at, run.ID).toTake(r.Context(), at, run)
 		v = view{title: run.ID, nav: "inbox", body: "run", parts: []string{"runhead", "graph", "runwaits", "control", "steps",
 			"costs", "children", "lines"}, repos: []string{at.Root}, run: run.ID, data: p}
 		return nil

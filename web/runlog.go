@@ -83,10 +83,10 @@ func (p *repos) logOf(at repo, run string) *runLog {
 	return l
 }
 
-func (l *runLog) toTake(ctx context.Context, root string, run daemon.RunStatus) string {
+func (l *runLog) toTake(ctx context.Context, at repo, run daemon.RunStatus) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return land.ToTake(ctx, root, run, false, &l.take)
+	return land.ToTake(ctx, at.Root, at.State, run, false, &l.take)
 }
 
 // begin reads what there is to show: of a run that has ended until its end.

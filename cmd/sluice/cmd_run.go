@@ -295,7 +295,7 @@ func printSummary(ctx context.Context, a *app, p *workspace.Workspace, r daemon.
 	if words := render.Unheld(r); words != "" {
 		a.PrintWrapped(0, console.Styled(words, console.Yellow))
 	}
-	if take := land.ToTake(ctx, p.Root, r, true, &land.Last{}); take != "" {
+	if take := land.ToTake(ctx, p.Root, p.State, r, true, &land.Last{}); take != "" {
 		a.Print("%s", clean(take)) // one line: a person copies the command
 	}
 	if r.Stubbed && !a.throwAway {

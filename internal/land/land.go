@@ -223,8 +223,8 @@ func tellLanded(con *console.Console, r daemon.RunStatus, out landed) error {
 // ToTake says in a line what a run that is over has left to take over, and how, or that it has
 // landed; "" of one that worked in the checkout, with stubs, or changed nothing. near: its reader
 // is where the command runs. What git cannot say is left out: this is a hint. last is for a reader who
-// asks again and again: git is asked when a ref has moved.
-func ToTake(ctx context.Context, root string, r daemon.RunStatus, near bool, last *Last) string {
+// asks again and again: git is asked when a ref has moved. state is the repo's state folder.
+func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bool, last *Last) string {
 	if r.Workspace == "" || r.Child != nil || r.Stubbed || r.Live() {
 		return ""
 	}
@@ -248,7 +248,7 @@ func ToTake(ctx context.Context, root string, r daemon.RunStatus, near bool, las
 	if tip.SHA == base.SHA {
 		return toCommit(ctx, repo, folders.WorkOf(root, r.Made()), how, near)
 	}
-	now := Last{how: how, base: base.SHA, tip: tip.SHA, words: last.words}
+	now := Last{how: how, base: base.SHA, tip: tip.SHA, pull: pulls.Address(state, r.ID), words: last.words}
 	if now.onto, err = branchOnto(ctx, repo, ""); err == nil {
 		var to git.Tip
 		to, err = repo.TipOf(ctx, now.onto)
@@ -265,7 +265,7 @@ func ToTake(ctx context.Context, root string, r daemon.RunStatus, near bool, las
 }
 
 // Last is what ToTake has said, and by which command and refs. The zero Last is ready.
-type Last struct{ how, base, tip, onto, to, words string }
+type Last struct{ how, base, tip, onto, to, pull, words string }
 
 // committed is ToTake of a run whose work is in commits.
 func (l Last) committed(ctx context.Context, repo *git.Repo, r daemon.RunStatus) (string, error) {
@@ -280,6 +280,9 @@ func (l Last) committed(ctx context.Context, repo *git.Repo, r daemon.RunStatus)
 			return shortBranch(l.onto) + " has its work already", err
 		}
 		failed = errors.Join(err, herr)
+	}
+	if l.pull != "" {
+		return "its pull request: " + text.Line(l.pull), failed
 	}
 	changes, err := repo.ChangesBetween(ctx, l.base, l.tip)
 	if err != nil || len(changes) == 0 {

@@ -175,6 +175,16 @@ func (p *Pulls) load(run string) (r record, err error) {
 	return r, err
 }
 
+// Address returns the address of a run's pull request, as it was when sluice last dealt with it; "" = it has
+// none. state is the repo's state folder.
+func Address(state, run string) string {
+	r, err := New(Options{State: state}).load(run)
+	if err != nil {
+		return "" // whoever needs it reports that
+	}
+	return r.URL
+}
+
 // note changes and saves a run's record.
 func (p *Pulls) note(run string, change func(*record)) error {
 	p.mu.Lock()
