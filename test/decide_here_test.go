@@ -97,6 +97,45 @@ func TestShowTakesNoTypeAhead(t *testing.T) {
 	win.passes(`^Pass G review, round 1 of w-1`, `^rc=0`)
 }
 
+// TestPagerFromTheScreen: w shows the changes in the person's pager, and the screen comes back; a key that was pressed there
+// decides nothing.
+func TestPagerFromTheScreen(t *testing.T) {
+	t.Parallel()
+	w, sluice := gated(t)
+	defer w.serve(sluice)()
+	if code, out := w.binary(sluice, "start", "w"); code != 0 {
+		t.Fatal(out)
+	}
+	w.until(`G +review`, "inbox")
+	pager := filepath.Join(filepath.Dir(w.dir), "pager.sh")
+	if err := os.WriteFile(pager, []byte("clear; sed s/^/paged:/; read x </dev/tty\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	win := w.inTerminal(100, 30, "PAGER='sh "+pager+"' "+sluice+" top; PAGER=cat "+sluice+" show G")
+	win.sees(`^p pass · f fail`)
+	win.types("w")
+	win.sees(`^paged:\+hello`)
+	win.types("p", "Enter")
+	win.sees(`^p pass · f fail`)
+	win.types("Enter")
+	win.sees(`^p pass · f fail · c comment · t tail`)
+	win.types("w")
+	win.sees(`^paged:\+hello`)
+	win.types("Enter")
+	win.sees(`^p pass · f fail · c comment · t tail`)
+	win.types("Escape")
+	win.sees(`q quit`)
+	win.types("q")
+	win.sees(`esc leave`)
+	win.types("w")
+	win.sees(`^you have no pager: set PAGER`)
+	win.types("Escape")
+	win.sees(`^rc=0`)
+	if _, log, _ := w.sluice("log"); strings.Contains(log, "passed by") {
+		t.Error(log)
+	}
+}
+
 // TestReviewInTheTerminal: in a terminal the changes go through the person's pager, and fail --review
 // opens them in the person's editor, again if it left what cannot be read. The repo's settings choose
 // neither.

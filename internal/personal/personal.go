@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/internal/console"
@@ -31,6 +32,23 @@ func Page(ctx context.Context, con *console.Console, print func(con *console.Con
 		return nil
 	}
 	return through(ctx, con, pager, print)
+}
+
+// Stay is Page for somebody who comes back to a screen: less stays until they leave it, also with little to
+// show. Without a pager nothing is shown.
+func Stay(ctx context.Context, con *console.Console, print func(con *console.Console)) error {
+	pager, err := pagerOf(ctx, con)
+	if err != nil {
+		return err
+	}
+	if pager == "" || pager == "cat" {
+		return fault.Failed("set PAGER, or git's core.pager", "you have no pager")
+	}
+	inner := *con
+	if con.Getenv("LESS") == "" {
+		inner.Env = append(slices.Clone(con.Env), "LESS=R")
+	}
+	return through(ctx, &inner, pager, print)
 }
 
 // through has print write to a pager. It runs in the person's home: some read settings where they run.

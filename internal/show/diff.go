@@ -30,6 +30,7 @@ type Diff struct {
 	Paths []string // of these files and folders alone; none = all
 	Words bool     // words marked within lines
 	Most  int64    // bytes; 0 = as much as fits a screen
+	Stay  bool     // in a pager that stays until the person leaves it
 }
 
 // Patch returns the changes that the gate's round judges, or those of an attempt that is still at
@@ -102,8 +103,12 @@ func PrintDiff(ctx context.Context, con *console.Console, from *workspace.Worksp
 		advice := "name a file or a folder as `sluice show` lists it, from the top of the repo"
 		return fault.Failed(advice, "nothing has changed in %s", text.Line(strings.Join(how.Paths, ", ")))
 	}
-	con.Print("")
-	err = personal.Page(ctx, con, func(con *console.Console) {
+	page := personal.Stay
+	if !how.Stay {
+		con.Print("")
+		page = personal.Page
+	}
+	err = page(ctx, con, func(con *console.Console) {
 		switch {
 		case sh.Attempt == nil:
 			con.Print("%s", con.Paint(console.Dim, "step "+text.Line(sh.Step)+" has not begun"))

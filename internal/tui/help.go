@@ -22,6 +22,7 @@ func Keys() []Key {
 		{"Look", "o", "on a page: only the changes since the attempt before"},
 		{"Look", "t", "the agent's output, live"},
 		{"Look", "s", "on an agent's output: what a decision needs, as Enter at the row"},
+		{"Look", "w", "the changes in your pager; on a page, those that it shows"},
 		{"Look", "r", "on a page: read it again, and show a new round"},
 		{"Look", "?", "all keys"},
 		{"Look", "Esc q", "back"},

@@ -24,6 +24,9 @@ type Host interface {
 	// Comment has the person comment on the changes of a round in their editor, for a fail or a veto.
 	// It has the terminal meanwhile.
 	Comment(ctx context.Context, root, run, gate, outcome string) (Comments, error)
+	// Pager shows the changes of a step or of a gate's round, as Show has them, in the person's pager.
+	// It has the terminal meanwhile.
+	Pager(ctx context.Context, root, run, what string, since bool) error
 	// Do sends a person's event to the process that serves the repo.
 	Do(ctx context.Context, root string, ev engine.Event) (daemon.Done, error)
 	// Show returns what a person needs to decide at a gate, or to know about a step, with all its

@@ -105,6 +105,8 @@ func (m *Model) command(k string) tea.Cmd {
 		m.fold(r, k)
 	case "t":
 		return m.tail(r)
+	case "w":
+		return m.pager(r)
 	case "p", "f", "v", "d", "c":
 		g := m.gateFor(r, k)
 		if g == nil {

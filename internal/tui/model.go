@@ -205,6 +205,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = msg.send(&m.deciding)
 	case signed:
 		cmd = msg.send(&m.deciding)
+	case paged:
+		if m.hidden(); msg.err != nil {
+			m.tell(msg.err.Error())
+		}
 	case pageSeen:
 		m.seePage(msg)
 	case lineSaid:

@@ -83,6 +83,21 @@ func (m *paging) show(r *row) tea.Cmd {
 	}
 }
 
+// pager shows the changes of a row in the person's pager.
+func (m *paging) pager(r *row) tea.Cmd {
+	what := cmp.Or(r.what(), lookAt(r))
+	if what == "" {
+		m.tell("there is no step in it to show")
+		return nil
+	}
+	root, run, since := r.repo.root, r.run.ID, r.since
+	lent := &lending{run: func() error { return m.host.Pager(m.ctx, root, run, what, since) }}
+	return tea.Exec(lent, func(err error) tea.Msg { return paged{err} })
+}
+
+// paged is the end of a pager.
+type paged struct{ err error }
+
 // lookAt returns what to show of a run: the gate that asks, the running step, or the last one.
 func lookAt(r *row) string {
 	for _, kind := range []string{"human", "window"} {
@@ -203,7 +218,7 @@ func (m *paging) read(k tea.KeyPressMsg) tea.Cmd {
 			return m.close()
 		}
 		m.open(helpPage(m.one))
-	case "p", "f", "v", "d", "c", "n", "o", "P", "a", "r", "t", "s":
+	case "p", "f", "v", "d", "c", "n", "o", "P", "a", "r", "t", "s", "w":
 		return m.onPage(k.String())
 	}
 	if by != 0 {
@@ -246,6 +261,9 @@ func (m *paging) onPage(k string) tea.Cmd {
 		return m.show(&r)
 	case "t":
 		return m.tail(&r)
+	case "w":
+		r.since = p.since
+		return m.pager(&r)
 	case "n":
 		m.noteAt(&r, reading)
 		return nil

@@ -46,7 +46,7 @@ func (s *sit) presses(k tea.KeyPressMsg) string {
 			out = append(out, "suspends")
 		default:
 			if name := fmt.Sprintf("%T", msg); name == "tea.execMsg" {
-				out = append(out, "opens the editor")
+				out = append(out, "lends the terminal")
 			}
 		}
 	}

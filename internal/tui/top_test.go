@@ -58,6 +58,10 @@ func (d *desk) Comment(_ context.Context, _, run, gate, outcome string) (Comment
 	d.words["commented"] = run + " " + gate + " " + outcome
 	return d.comments, d.err
 }
+func (d *desk) Pager(_ context.Context, _, run, what string, since bool) error {
+	d.words["paged"] = fmt.Sprint(run, " ", what, " ", since)
+	return d.err
+}
 func (d *desk) Words(_ context.Context, root, run, what string) string {
 	return d.words[root+" "+run+" "+what]
 }

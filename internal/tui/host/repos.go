@@ -251,6 +251,22 @@ func (h *Repos) Show(ctx context.Context, root, run, what string, since bool) (p
 	return page, err
 }
 
+// Pager shows the changes in the person's pager.
+func (h *Repos) Pager(ctx context.Context, root, run, what string, since bool) error {
+	var at *workspace.Workspace
+	var sh *show.Shown
+	err := h.look(ctx, root, run, func(p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus) (err error) {
+		at = p
+		sh, err = show.Gather(ctx, p, v, r, what)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	how := show.Diff{Since: since && sh.Attempt != nil && sh.Attempt.N > 1, Most: show.MaxPatch, Stay: true}
+	return show.PrintDiff(ctx, h.con, at, sh, how) // without the view: a pager may be open for hours
+}
+
 func pageOf(ctx context.Context, con *console.Console, p *workspace.Workspace, sh *show.Shown,
 	since bool) (page tui.Page) {
 	var b strings.Builder
