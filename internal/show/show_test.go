@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
+	"sluice/internal/stats"
 	"sluice/specs"
 )
 
@@ -99,6 +101,20 @@ func TestLevelsOnce(t *testing.T) {
 		printLevels(console.New(nil, nil, &out, nil), c.st)
 		if out.String() != c.want {
 			t.Errorf("%s: %q, want %q", c.name, out.String(), c.want)
+		}
+	}
+}
+
+// TestStatsNameWhatAGateCosts: a gate that may not earn its cost is named with what it has cost.
+func TestStatsNameWhatAGateCosts(t *testing.T) {
+	var out strings.Builder
+	idle := stats.Gate{Workflow: "w", Gate: "G", Rounds: 60, Passed: 60, Time: engine.Duration(2 * time.Hour),
+		Reviews: engine.Usage{CostUSD: 3.5}, People: stats.Times{Count: 2, Sum: engine.Duration(5 * time.Minute)}}
+	Stats(console.New(nil, nil, &out, nil), stats.Stats{From: time.Now(), To: time.Now(), Gates: []stats.Gate{{Workflow: "w", Gate: "H", Rounds: 1}, idle},
+		Advice: []stats.Advice{{Workflow: "w", Gate: "G", Text: "failed nothing in its last 50 rounds"}, {Workflow: "w", Gate: "H", Text: "x"}}})
+	for _, want := range []string{"note: gate G of w failed nothing in its last 50 rounds; it cost 3.50 USD, 2h00m of reviews, 5m00s of waiting for a person\n", "note: gate H of w x\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
 }
