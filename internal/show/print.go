@@ -26,7 +26,8 @@ func Print(con *console.Console, sh *Shown) {
 		if g.Round > 0 {
 			round = fmt.Sprintf(", round %d", g.Round)
 		}
-		con.Title("%s of %s%s: %s%s", text.Title(g.ID, g.Name), sh.Run, round, render.GateState(*g), render.UnheldMark(sh.Trust))
+		con.Title("%s of %s%s: %s%s", text.Title(g.ID, g.Name), sh.Run, round, render.GateState(*g),
+			render.UnheldMark(sh.Trust))
 		if g.Why != "" {
 			con.Field("why you", render.Why(g.Why))
 		}
