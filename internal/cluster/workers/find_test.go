@@ -145,6 +145,7 @@ func TestOneWhoLeadsAgainEndsWhatIsOver(t *testing.T) {
 		ended <- err
 	}()
 	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
+	until(t, "its worker says so", func() bool { w := b.Workers(); return len(w) > 0 && len(w[0].Launches) == 1 })
 	cancel()
 	<-ended
 	b.Recorded(nil) // of a scan that began before it was decided
