@@ -42,14 +42,13 @@ type picture struct {
 	spec   *engine.Spec
 	states map[string]string
 	notes  map[string]string
-	asIs   bool     // states by the engine's names
 	order  []string // steps, upstream first, each followed by its gates; then the ends
 	edges  []edge
 }
 
 // draw derives the picture. It does not draw implicit gates: their edges become their step's.
 func draw(spec *engine.Spec, states map[string]string, o Options) *picture {
-	p := &picture{spec: spec, states: states, notes: o.Notes, asIs: o.asIs}
+	p := &picture{spec: spec, states: states, notes: o.Notes}
 	ends := map[string]bool{}
 	add := func(from, to string, kind edgeKind, label string) {
 		if to == "" {

@@ -162,11 +162,7 @@ func (p *picture) drawnEdges(nodes []*node) (out []edge) {
 
 // progress returns a node's state and what is noted about it.
 func (p *picture) progress(id string) string {
-	state := p.states[id]
-	if !p.asIs {
-		state = words(state)
-	}
-	return join(" · ", state, clean(p.notes[id]))
+	return join(" · ", words(p.states[id]), clean(p.notes[id]))
 }
 
 // counted returns an edge with how often a run has taken it in its label.

@@ -19,8 +19,6 @@ type Options struct {
 	Fragment bool
 	// Prefix stands before the ids in the SVG. A page with several drawings needs one for each.
 	Prefix string
-
-	asIs bool // states by the engine's names
 }
 
 //go:embed style.css

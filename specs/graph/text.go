@@ -24,10 +24,10 @@ func Text(spec *engine.Spec, states map[string]string, o Options) string {
 // Outline draws the same without who acts. A tab stands before the state of a step or gate, as the engine names it.
 func Outline(spec *engine.Spec, states map[string]string) string {
 	var b strings.Builder
-	for _, r := range rowsOf(spec, states, Options{asIs: true}).rows {
+	for _, r := range rowsOf(spec, states, Options{}).rows {
 		b.WriteString(r.head)
-		if r.state != "" {
-			b.WriteString("\t" + r.state)
+		if state := states[r.id]; state != "" {
+			b.WriteString("\t" + state)
 		}
 		b.WriteString("\n")
 	}
@@ -57,16 +57,16 @@ func rowsOf(spec *engine.Spec, states map[string]string, o Options) *textPicture
 	return t
 }
 
-// textRow is a line of the text: what it is, who acts, its state.
-type textRow struct{ head, who, state string }
+// textRow is a line of the text: what it is, who acts, and the step or gate whose state it shows.
+type textRow struct{ head, who, id string }
 
 type textPicture struct {
 	*picture
 	rows []textRow
 }
 
-func (t *textPicture) row(head, who, state string) {
-	t.rows = append(t.rows, textRow{head, who, state})
+func (t *textPicture) row(head, who, id string) {
+	t.rows = append(t.rows, textRow{head, who, id})
 }
 
 // step draws a step and its gates and lines.
@@ -76,7 +76,7 @@ func (t *textPicture) step(s *engine.Step) {
 	if s.Name != s.ID {
 		head += " " + clean(s.Name)
 	}
-	t.row(head, who, t.progress(s.ID))
+	t.row(head, who, s.ID)
 	for _, e := range t.edges {
 		if e.to == s.ID && e.kind == edgeNeed {
 			t.row(" │ needs "+e.from, "", "")
@@ -104,7 +104,7 @@ func (t *textPicture) step(s *engine.Step) {
 			name += " " + clean(g.Name)
 		}
 		_, who := t.title(id)
-		t.row(indent+"└─ "+name, who, t.progress(id))
+		t.row(indent+"└─ "+name, who, id)
 		indent += "    "
 		if g.When.Source != "" {
 			t.row(indent+"│ when "+clean(g.When.Source), "", "")
@@ -148,8 +148,8 @@ func (t *textPicture) String() string {
 		if r.who != "" {
 			line = pad(r.head, heads) + "    " + r.who
 		}
-		if r.state != "" {
-			line = pad(r.head, heads) + "    " + pad(r.who, whos) + "    " + r.state
+		if state := t.progress(r.id); state != "" {
+			line = pad(r.head, heads) + "    " + pad(r.who, whos) + "    " + state
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
