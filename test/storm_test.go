@@ -236,7 +236,8 @@ func (s *storm) person(more int) (ended bool) {
 	if live < stormAtOnce*len(s.workers) && s.begun() < more {
 		s.start(x, &r, c)
 	}
-	return live == 0 && st.Cluster.Leads
+	// A machine that follows can know of runs before the one that leads: their answer is on its way.
+	return live == 0 && st.Cluster.Leads && len(st.Runs)+st.Left >= s.begun()
 }
 
 // begun counts the runs: what the person was told of, or has seen where the answer was lost.
