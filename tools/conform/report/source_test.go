@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -27,10 +28,17 @@ func TestTheTableHasWhatTheSourceClaims(t *testing.T) {
 	}
 	_, of := rows(string(was))
 	row := map[string]string{} // by the rule's key
+	all := 0
 	for _, d := range docs {
 		for _, r := range d.rules {
 			row[key(d.name, r.id)] = of[d.title+" "+cell(r.id)]
+			if r.later == "" {
+				all++
+			}
 		}
+	}
+	if want := fmt.Sprintf("\n%d of %d rules are held", all, all); !strings.Contains(string(was), want) {
+		t.Errorf("%s does not say %q", docFile, want)
 	}
 	seen := 0
 	err = filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
