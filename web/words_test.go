@@ -149,7 +149,9 @@ func TestGateShowsWhatWasJudged(t *testing.T) {
 	shows(run, "G", `<b>R an agent reads it</b> <span class="tag ok">pass</span> by its reviewer · score 90</p>`,
 		"mind the log level", "too loud", "a.go:3, by the reviewer at R")
 	spec = strings.Replace(spec, "level: auto", "level: notify", 1)
-	shows(p.run(spec), "R", "open to a veto", `<span class="tag ok">pass</span> · score 90</p>`)
+	run = p.run(spec)
+	p.until(run, "its window", func(r daemon.RunStatus) bool { return r.Gates()[0].State == engine.OnWindow })
+	shows(run, "R", "open to a veto", `<span class="tag ok">pass</span> · score 90</p>`)
 	p.world.judge = engine.Judgement{Inconclusive: "no JSON in the reply"}
 	run = p.run(spec)
 	q := p.until(run, "asked", asksNow).Gates()[0].Rounds[0]
