@@ -9,6 +9,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/text"
+	"sluice/specs/graph"
 )
 
 // stepTable returns a table of steps and gates: what they are called, their state, and the rest, which may be cut.
@@ -158,16 +159,8 @@ func listLines(c *console.Console, l *daemon.ListStatus, width int) (out []strin
 // tasksShown is how many unfinished tasks a status names.
 const tasksShown = 20
 
-// State returns the state of a step or gate in words. Pictures have the same (specs/graph).
-func State(state string) string {
-	switch state {
-	case engine.OnHuman:
-		return "asks you"
-	case engine.OnWindow:
-		return "open to a veto"
-	}
-	return state
-}
+// State returns the state of a step or gate in the words of its picture.
+func State(state string) string { return graph.Words(state) }
 
 // GateState describes the state of a gate.
 func GateState(g daemon.GateStatus) string {

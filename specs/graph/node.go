@@ -162,7 +162,7 @@ func (p *picture) drawnEdges(nodes []*node) (out []edge) {
 
 // progress returns a node's state and what is noted about it.
 func (p *picture) progress(id string) string {
-	return join(" · ", words(p.states[id]), clean(p.notes[id]))
+	return join(" · ", Words(p.states[id]), clean(p.notes[id]))
 }
 
 // counted returns an edge with how often a run has taken it in its label.

@@ -33,8 +33,8 @@ func conditionOf(state string) condition {
 	return condAhead
 }
 
-// words returns a state as people read it elsewhere.
-func words(state string) string {
+// Words returns the state of a step or gate in words.
+func Words(state string) string {
 	switch state {
 	case engine.OnHuman:
 		return "asks you"

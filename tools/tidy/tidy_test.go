@@ -108,7 +108,7 @@ var layers = map[string]struct{ own, only []string }{
 	// Who is told, reminded and answered.
 	"notify/people": {own: []string{"daemon", "engine", "internal/health", "internal/job", "internal/text", "notify"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
-	"internal/render": {own: []string{"daemon", "engine", "internal/console", "internal/findings", "internal/form", "internal/text"}},
+	"internal/render": {own: []string{"daemon", "engine", "internal/console", "internal/findings", "internal/form", "internal/text", "specs/graph"}},
 	// What a command talks through. It knows nothing of workflows.
 	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/charmbracelet/x/ansi", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "rsc.io/qr"}},
 	// Workflows of other tools, as specs of ours.
