@@ -129,7 +129,10 @@ func TestWatchMounts(t *testing.T) {
 
 	run = w.offered()
 	eventually(t, "its folder is there", func() bool { return workspace.IsDir(filepath.Join(w.inbox(), run)) })
-	mount(t, "tmpfs", w.inbox(), "tmpfs", unix.MS_RDONLY, "size=1m,mode=755")
+	other := filepath.Join(w.work, "other", "signals") // another number than a mount before it had
+	w.must(os.MkdirAll(other, 0o755))
+	mount(t, other, w.inbox(), "", unix.MS_BIND, "")
+	w.must(unix.Mount("", w.inbox(), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	w.degraded("signals", "could not be tested")
 	w.must(unix.Unmount(w.inbox(), unix.MNT_DETACH))
 	w.drop(sentinel, `{"status": "done"}`)

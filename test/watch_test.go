@@ -95,6 +95,11 @@ func (w *inboxBox) passes(what, run string) {
 // ends waits until the run has come to its end, by one signal.
 func (w *inboxBox) ends(what, run string) {
 	w.t.Helper()
+	defer func() {
+		if why, err := os.ReadFile(w.inbox("rejected", sentinel+".why")); err == nil && w.t.Failed() {
+			w.t.Logf("refused: %s", why)
+		}
+	}()
 	eventually(w.t, what+": the run ends", func() bool {
 		r, ok := w.run()
 		if ok && r.ID == run && !r.Live() && r.Phase != "completed" {

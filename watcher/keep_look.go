@@ -46,24 +46,7 @@ func (k *walk) on() {
 	}
 	w.done.Go(func() {
 		defer close(through)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for i := from; i < len(k.folders); i++ {
-			f := k.folders[i]
-			if !f.hung && !f.gone && !w.closed {
-				armed := f.armed
-				w.mu.Unlock()
-				l := lookOnce(f.path, armed)
-				w.mu.Lock()
-				if given { // it answers now, and another goroutine has gone on
-					f.hung, w.urgent[f] = false, true
-					poke(w.kick)
-					return
-				}
-				k.found[i] = l
-			}
-			k.at = i + 1
-		}
+		k.from(from, &given)
 	})
 	w.mu.Unlock()
 	timer := time.NewTimer(lookWait)
@@ -85,6 +68,32 @@ func (k *walk) on() {
 		}
 		last = k.at
 		w.mu.Unlock()
+	}
+}
+
+// from looks at the folders from i on. given reports that the walk has gone on without it, from the
+// folder after the one it looks at or, on a busy machine, was about to look at.
+func (k *walk) from(i int, given *bool) {
+	w := k.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ; i < len(k.folders); i++ {
+		f := k.folders[i]
+		if !*given && !f.hung && !f.gone && !w.closed {
+			armed := f.armed
+			w.mu.Unlock()
+			l := lookOnce(f.path, armed)
+			w.mu.Lock()
+			if !*given {
+				k.found[i] = l
+			}
+		}
+		if *given {
+			f.hung, w.urgent[f] = false, true
+			poke(w.kick)
+			return
+		}
+		k.at = i + 1
 	}
 }
 

@@ -330,6 +330,24 @@ func TestBurstTakesLittleMemory(t *testing.T) {
 	}
 }
 
+// On a busy machine a look may begin only after its folder was given up. The folder is looked at again.
+func TestLookThatBeginsLate(t *testing.T) {
+	w, dir := start(t, quiet()), newDir(t)
+	add(t, w, dir)
+	w.mu.Lock()
+	f := w.folders[dir]
+	f.hung = true
+	w.mu.Unlock()
+	k, given := walk{w: w, folders: []*folder{f}, found: make([]looked, 1), at: 1}, true
+	k.from(0, &given)
+	well(t, w, dir)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f.hung || k.found[0].answered {
+		t.Errorf("hung: %v, found: %+v", f.hung, k.found[0])
+	}
+}
+
 // A file system that does not answer, as one whose server is gone, holds up its own folder and no
 // other.
 func TestFileSystemThatHangs(t *testing.T) {

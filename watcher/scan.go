@@ -95,11 +95,11 @@ func (w *Watcher) Scan(dir string) (seen []Seen, more bool, err error) {
 	}
 	f.memory.mu.Lock()
 	defer f.memory.mu.Unlock()
-	now := w.opt.Now()
 	w.mu.Lock()
 	polling := f.polling
 	w.mu.Unlock()
-	names, more, err := f.memory.list(f.path, now, !polling)
+	names, more, err := f.memory.list(f.path, w.opt.Now(), !polling)
+	now := w.opt.Now() // a file may have come while a slow file system listed its folder
 	w.mu.Lock()
 	f.scanErr = err
 	w.mu.Unlock()

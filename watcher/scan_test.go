@@ -49,6 +49,25 @@ func TestHalfWrittenFile(t *testing.T) {
 	}
 }
 
+// A file that comes while its folder is listed was not there before: it may be the answer to what was asked meanwhile.
+func TestFileWhileListing(t *testing.T) {
+	dir := newDir(t)
+	asked := 0
+	o := quiet().withDefaults()
+	o.Now = func() time.Time {
+		now := time.Now()
+		if asked++; asked == 1 {
+			time.Sleep(50 * time.Millisecond) // as long as a slow file system takes
+			write(t, filepath.Join(dir, "x"), "1")
+		}
+		return now
+	}
+	w := &Watcher{opt: o, wake: make(chan struct{}, 1), folders: map[string]*folder{dir: {name: dir, path: dir, memory: newMemory()}}}
+	if seen := scan(t, w, dir); len(seen) != 1 || seen[0].FirstSeen.Before(seen[0].Stat.ModTime) {
+		t.Errorf("%+v", seen)
+	}
+}
+
 // A file that rests is hinted at once more, so that its age is looked at when it counts.
 func TestSettleHint(t *testing.T) {
 	o := quiet()
