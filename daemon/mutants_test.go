@@ -156,7 +156,7 @@ func try(t *testing.T, parts []string, changed map[string][]byte) (string, error
 	}
 	cmd := exec.Command("go", "test", "-trimpath", "-vet=off", "-count=1", "-timeout=600s", "-run", "TestSimulation$", "./daemon")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "SIM_CRASHES=1000000", "SIM_SEEDS="+mutantSeeds, "SIM_SEED=", "SLUICE_MUTANT=1", "SLUICE_CONFORM=", "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "SIM_CRASHES=1000000", "SIM_SEEDS="+mutantSeeds, "SIM_SEED=", "SLUICE_MUTANT=1", "SLUICE_CONFORM=", "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0", "GOGC=400")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -106,7 +106,7 @@ func write(t *testing.T, path string, data []byte) {
 func buildMutant(dir string) (string, error) {
 	cmd := exec.Command("go", "test", "-c", "-trimpath", "-ldflags=-s -w", "-vet=off", "-o", "mutant.test", "./engine")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0", "GOGC=400")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -169,7 +169,7 @@ func floods(n int) []string {
 }
 
 func TestPromptsAreBounded(t *testing.T) {
-	const big = 256 << 10
+	const big = 96 << 10
 	much := hostile.Flood(big)
 	var files []TextFile
 	var notes []Note

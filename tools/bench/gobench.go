@@ -56,7 +56,7 @@ type rate struct {
 
 // goBench runs a package's benchmark and gives the metric of each of its parts.
 func (b *bench) goBench(ctx context.Context, pkg, name, metric string) ([]rate, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", name, "-benchtime", map[bool]string{true: "1x", false: "2s"}[b.short], pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-run", "^$", "-bench", name, "-benchtime", map[bool]string{true: "1x", false: "2s"}[b.short], pkg)
 	cmd.Dir, cmd.Env = b.root, append(os.Environ(), "CGO_ENABLED=0", "TMPDIR="+b.work)
 	text, err := cmd.CombinedOutput()
 	if err != nil {
