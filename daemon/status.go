@@ -169,6 +169,9 @@ func passedAll(st StepStatus, q engine.Round) bool {
 func near(r *engine.Run) []string {
 	type spent struct{ used, limit string }
 	const most = "over four fifths"
+	if len(r.Near) == 0 {
+		return nil
+	}
 	all := map[string]spent{
 		"max_tokens":   {fmt.Sprint(r.Usage.Tokens), fmt.Sprint(r.UsageLimit.Tokens)},
 		"max_cost_usd": {dollars(r.Usage.CostUSD), dollars(r.UsageLimit.CostUSD)},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/engine"
 	"sluice/specs"
 )
 
@@ -132,6 +133,16 @@ func TestProgress(t *testing.T) {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: there is no %q:\n%s", kind, want, got)
 			}
+		}
+	}
+}
+
+// What a round of a person's waits for is said in a reader's words, on each screen.
+func TestWords(t *testing.T) {
+	for state, want := range map[string]string{engine.OnHuman: "asks you", engine.OnNotice: "notifies you",
+		engine.OnWindow: "open to a veto", engine.Approved: engine.Approved} {
+		if got := Words(state); got != want {
+			t.Errorf("%s: %q, want %q", state, got, want)
 		}
 	}
 }

@@ -38,6 +38,8 @@ func Words(state string) string {
 	switch state {
 	case engine.OnHuman:
 		return "asks you"
+	case engine.OnNotice:
+		return "notifies you"
 	case engine.OnWindow:
 		return "open to a veto"
 	}
