@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"sluice/internal/fault"
 )
@@ -46,6 +47,12 @@ func (h *Held) Unwrap() error {
 // errBusy reports that the system's lock is taken.
 var errBusy = errors.New("locked")
 
+// A process that is killed while it starts another leaves its lock to that one, until its exec.
+const (
+	lockWait  = 2 * time.Second
+	lockAgain = 10 * time.Millisecond
+)
+
 // Lock is the right to be the only process that serves a repo. It always ends with the process.
 type Lock struct{ f *os.File }
 
@@ -57,6 +64,10 @@ func TakeLock(state string) (*Lock, error) {
 			"state folder: %w: sluice keeps the journal there, outside the repo", err)
 	}
 	f, err := lockDir(state)
+	for until := time.Now().Add(lockWait); errors.Is(err, errBusy) && isGone(holder(state)) && time.Now().Before(until); {
+		time.Sleep(lockAgain)
+		f, err = lockDir(state)
+	}
 	if errors.Is(err, errBusy) {
 		return nil, &Held{Dir: state, PID: holder(state)}
 	}

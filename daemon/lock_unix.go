@@ -16,6 +16,9 @@ func mayWrite(dir string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK, unix.AT_EACCESS) == nil
 }
 
+// isGone reports whether no process has this id; 0 = unknown, which is not gone.
+func isGone(pid int) bool { return pid > 0 && errors.Is(unix.Kill(pid, 0), unix.ESRCH) }
+
 // lockDir locks the folder and checks that it is still the one at its path.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
