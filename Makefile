@@ -37,7 +37,7 @@ fmt: ## format the code
 	gofmt -w $$(git ls-files '*.go')
 
 # Compilers and linters take a quarter less time if they collect garbage less often.
-build dist install lint: export GOGC ?= 400
+build dist lint: export GOGC ?= 400
 lint: ## gofmt, vet, types on macOS, staticcheck, deadcode, the documents' workflow for CI, govulncheck where it can reach its data
 	@test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)" || { echo "not formatted: make fmt"; exit 1; }
 	$(GO) vet ./...

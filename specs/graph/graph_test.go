@@ -137,7 +137,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// What a round of a person's waits for is said in a reader's words, on each screen.
+// The states in which a round waits for a person have plain words.
 func TestWords(t *testing.T) {
 	for state, want := range map[string]string{engine.OnHuman: "asks you", engine.OnNotice: "notifies you",
 		engine.OnWindow: "open to a veto", engine.Approved: engine.Approved} {
