@@ -50,6 +50,7 @@ type exporter struct {
 	over        []string                  // of names: exports of runs that are forgotten in the waiting lines
 	broken      map[string]bool           // files that failed; not written before the next retry
 	lost        int64                     // the first record with a line that could not be written; 0: none
+	gap         bool                      // the journal could not be read after upTo
 	told        func(string)              // reports what is wrong with the exports; "": nothing any more
 	replay      func(from int64, fn func(journal.Record) error) error
 
@@ -255,7 +256,7 @@ func (x *exporter) fill() error {
 		return nil
 	})
 	x.flush()
-	if err != nil {
+	if x.gap = err != nil; x.gap {
 		x.log.Warn().Err(err).Msg("the audit export could not catch up; the next start adds what is missing")
 	}
 	return err
@@ -283,11 +284,11 @@ func (x *exporter) retry() {
 	}
 }
 
-// leave writes the mark. After a failed write it keeps the previous mark, and the next start reads
-// more.
+// leave writes the mark. After a failed write, or with a gap, it keeps the previous mark, and the next start
+// reads more.
 func (x *exporter) leave() {
 	data, err := json.Marshal(mark{auditForm, x.upTo, x.sum, x.ends})
-	if err != nil || x.lost > 0 || len(x.broken) > 0 || len(data) > maxMark {
+	if err != nil || x.lost > 0 || x.gap || len(x.broken) > 0 || len(data) > maxMark {
 		return
 	}
 	if err := atomicfile.Write(filepath.Join(x.state, markFile), append(data, '\n'), 0o600); err != nil {

@@ -277,6 +277,46 @@ func TestAnExportIsNotWholeByARetryThatReadNothing(t *testing.T) {
 	}
 }
 
+// TestAShortLifeKeepsTheMark: an exporter that could not read the journal knows less than the one before it.
+func TestAShortLifeKeepsTheMark(t *testing.T) {
+	root, state := t.TempDir(), t.TempDir()
+	before := []byte(`{"form":2,"seq":13,"sum":"a","ends":{}}` + "\n")
+	if err := os.WriteFile(filepath.Join(state, markFile), before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x := newExporter(root, state, zerolog.Nop(), func(string) {})
+	x.begin(func(int64, func(journal.Record) error) error { return journal.ErrClosed })
+	x.give(journal.Record{Seq: 14, Sum: "b"})
+	x.end()
+	if after, err := os.ReadFile(filepath.Join(state, markFile)); err != nil || string(after) != string(before) {
+		t.Errorf("the mark is %s %v, was %s", after, err, before)
+	}
+}
+
+// TestTheExporterReadsToTheEnd: the journal is open until a repo's exports are complete, also in a life that
+// ends as it begins.
+func TestTheExporterReadsToTheEnd(t *testing.T) {
+	root := t.TempDir()
+	for range 20 {
+		state := filepath.Join(root, "state")
+		s := serveTest(t, root, newStage())
+		s.stop()
+		var m mark
+		data, err := os.ReadFile(filepath.Join(state, markFile))
+		if err == nil {
+			err = json.Unmarshal(data, &m)
+		}
+		c, _, openErr := openCore(state, journal.Options{}, twoGates)
+		if err = errors.Join(err, openErr); err != nil {
+			t.Fatal(err)
+		}
+		last, _ := c.log.Last()
+		if c.log.Close(); m.Seq != last {
+			t.Fatalf("the mark is of record %d, the last is %d", m.Seq, last)
+		}
+	}
+}
+
 // TestOnlyAWholeScanCloses: who read some of the inboxes cannot say that no veto lies in the
 // others.
 func TestOnlyAWholeScanCloses(t *testing.T) {

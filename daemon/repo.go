@@ -154,12 +154,13 @@ func OpenRepo(opt RepoOptions) (*Repo, journal.Recovery, error) {
 
 // Run runs the loop until ctx ends, then syncs what is decided and leaves agents running. An error
 // is final: this process must not use the journal's file again.
-func (r *Repo) Run(ctx context.Context) error {
+func (r *Repo) Run(ctx context.Context) (err error) {
 	defer close(r.queue.gone)
 	defer func() {
 		if r.exp != nil { // nothing more is published
 			r.exp.end()
 		}
+		err = errors.Join(err, r.core.log.Close()) // the exporter reads it
 	}()
 	work, stop := context.WithCancel(context.Background())
 	r.fl = newFlights(work, r.opt.World, r.spawn, r.queue.post)
@@ -180,7 +181,7 @@ func (r *Repo) Run(ctx context.Context) error {
 	defer c.stop()
 	for batch := r.start(ctx); ; {
 		if err := r.turn(ctx, batch); err != nil {
-			return errors.Join(err, r.core.log.Close())
+			return err
 		}
 		r.beat()
 		c.follow(r.resting)

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"sluice/engine"
@@ -111,7 +110,7 @@ func (r *Repo) close() error {
 		r.serve(now)
 		r.snapshot()
 	}
-	return errors.Join(err, r.core.log.Close())
+	return err
 }
 
 // spawn starts a goroutine that land waits for.
