@@ -106,7 +106,7 @@ func TestTheSchemaSeesMost(t *testing.T) {
 		"names-nothing-defines": true, "rows-of-gates": true, "human-gates": true, "signals": true, "two-meanings": true,
 		"retry-path-without-n": true, "expressions": true, "expressions-in-a-block": true, "counts-that-vars-give": true, "cycle": true,
 		"cycle-of-needs": true, "unreached": true, "not-in-this-release": true, "schemas": true, "approvers": true, "sessions": true, "notify": true,
-		"workspace-branch": true, "on-done": true, "no-pull": true, "hook-of-no-task": true, "human-answers": true, "on-vars": true, "on-program": true, "on-wrong": true,
+		"workspace-branch": true, "on-done": true, "no-pull": true, "hook-of-no-task": true, "human-answers": true, "on-vars": true, "on-program": true, "on-wrong": true, "on-nothing": true,
 		"on-workers-in-a-checkout": true,
 	}
 	schema := compiledSchema(t)

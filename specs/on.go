@@ -134,8 +134,8 @@ func (c onCompiler) schedule(d *scheduleDoc, i int) *engine.Trigger {
 }
 
 func (c onCompiler) globs(l pathList, what string) []string {
-	if len(l.items) > maxNames {
-		c.at(l.node, "%s: more than %d: narrow them", what, maxNames)
+	if n := len(l.items); n > maxNames || n == 0 && l.node != nil {
+		c.at(l.node, "%s: %d entries: want 1 to %d, or remove it", what, n, maxNames)
 		return nil
 	}
 	out := c.fixedPaths(l, what)
@@ -148,8 +148,8 @@ func (c onCompiler) globs(l pathList, what string) []string {
 }
 
 func (c onCompiler) branches(l textList) (out []string) {
-	if len(l.items) > maxNames {
-		c.at(l.node, "on: push: branches: more than %d: use globs", maxNames)
+	if n := len(l.items); n > maxNames || n == 0 && l.node != nil {
+		c.at(l.node, "on: push: branches: %d entries: want 1 to %d, or remove it", n, maxNames)
 		return nil
 	}
 	for _, t := range l.items {
