@@ -37,6 +37,11 @@ type CheckInput struct {
 	Run func(ctx context.Context, i int, c engine.Command) (exit int, output string, err error)
 }
 
+// LooksAtFiles reports whether the check needs the worktree's files. What runs has its own checkout.
+func (in CheckInput) LooksAtFiles() bool {
+	return len(in.Outputs) > 0 || slices.ContainsFunc(in.Criteria, func(c engine.Criterion) bool { return c.File != "" })
+}
+
 // Check checks whether the outputs exist and the criteria hold. It checks all files, so that all
 // missing ones are reported; it runs commands in order until something fails. Text goes to
 // ToReview. Broken means that the check itself failed, which counts as nobody's failure. Digest and

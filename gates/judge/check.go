@@ -102,6 +102,9 @@ func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tre
 // outputs that git ignores are in no tree, and are looked for in the folder.
 func (js *Judges) checkedAt(ctx context.Context, key string, b tree.Begin, commit string,
 	in gates.CheckInput) engine.CheckResult {
+	if !in.LooksAtFiles() {
+		return gates.Check(ctx, in)
+	}
 	var j launch.Judged
 	err := js.Persist(ctx, key, func() (err error) {
 		j, err = js.checkoutFor(ctx, b, commit, key)

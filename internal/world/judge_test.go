@@ -502,3 +502,23 @@ gates:
 		t.Errorf("without folder: %+v", check)
 	}
 }
+
+// TestACheckOfNoFilesNeedsNoCheckout: one is made where outputs or files are looked for.
+func TestACheckOfNoFilesNeedsNoCheckout(t *testing.T) {
+	for outputs, want := range map[string]bool{"[]": false, "[a.txt]": true} {
+		t.Run(outputs, func(t *testing.T) {
+			b := newBench(t, "workflow: {id: w}\nsteps:\n  - {id: A, run: [sh, -c, 'true'], outputs: "+outputs+
+				", success_criterion: [the text reads well], next_step: DONE}\n")
+			b.sh("echo first >a.txt; git add -A; git commit -q -m before")
+			j := b.checkJob("A", 1)
+			b.begin(j)
+			b.put("a.txt", "second")
+			if c := b.carry(j).Check; !c.OK || len(c.ToReview) != 1 {
+				t.Fatalf("%+v", c)
+			}
+			if _, err := os.Stat(filepath.Join(b.state, "judge")); (err == nil) != want {
+				t.Errorf("a checkout: %t, want %t", err == nil, want)
+			}
+		})
+	}
+}
