@@ -124,6 +124,7 @@ func (r *Repo) commit(ctx context.Context) ([]entry, error) {
 			return all, fmt.Errorf("journal of %s: %w", r.opt.Root, err)
 		}
 		r.troubles.setStall(err.Error())
+		r.beat() // it waits, and does not hang
 		if !health.Wait(ctx, wait) {
 			return all, fmt.Errorf("journal of %s: stopped while it could not be written; what was not acknowledged is "+
 				"dropped: %w", r.opt.Root, err)
