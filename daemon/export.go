@@ -145,7 +145,10 @@ func (x *exporter) resume() {
 		x.runs = m.Seq
 	}
 	if m.Form != auditForm {
-		x.putAside(m.Ends)
+		if x.putAside(m.Ends) { // once: after a kill, the next start finds the new files in these places
+			m.Form = auditForm
+			x.note(m)
+		}
 		return
 	}
 	if !same {
@@ -167,18 +170,21 @@ func (x *exporter) resume() {
 }
 
 // putAside moves an older release's audit files, which have every fact, out of the way. They are
-// written anew.
-func (x *exporter) putAside(ends map[string]place) {
+// written anew. It reports whether all of them are aside.
+func (x *exporter) putAside(ends map[string]place) (all bool) {
+	all = true
 	for name := range ends {
 		name = filepath.Join(x.root, name)
 		aside := strings.TrimSuffix(name, ".log") + ".whole.log"
 		if err := os.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			x.log.Warn().Err(err).Msg("an audit file of an older release could not be put aside: sluice audit verify names it")
+			all = false
 			continue
 		}
 		x.log.Info().Str("file",
 			aside).Msg("an audit file of an older release, with every fact, is kept here; the new one has the decisions")
 	}
+	return all
 }
 
 const markFile = "exported"
@@ -287,8 +293,15 @@ func (x *exporter) retry() {
 // leave writes the mark. After a failed write, or with a gap, it keeps the previous mark, and the next start
 // reads more.
 func (x *exporter) leave() {
-	data, err := json.Marshal(mark{auditForm, x.upTo, x.sum, x.ends})
-	if err != nil || x.lost > 0 || x.gap || len(x.broken) > 0 || len(data) > maxMark {
+	if x.lost == 0 && !x.gap && len(x.broken) == 0 {
+		x.note(mark{auditForm, x.upTo, x.sum, x.ends})
+	}
+}
+
+// note writes the mark.
+func (x *exporter) note(m mark) {
+	data, err := json.Marshal(m)
+	if err != nil || len(data) > maxMark {
 		return
 	}
 	if err := atomicfile.Write(filepath.Join(x.state, markFile), append(data, '\n'), 0o600); err != nil {
