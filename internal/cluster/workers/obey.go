@@ -87,8 +87,10 @@ func (p *Post) do(ctx context.Context, c call) (answer, error) {
 	case m.Over:
 		return answer{Is: isOver}, nil
 	case c.Do == doStop && !m.Stopped || c.Do == doDrop && !m.Drop:
+		was := *m
 		m.Stopped, m.Drop = true, m.Drop || c.Do == doDrop
 		if err := p.keep(m); err != nil {
+			*m = was // it is asked again, and ends nothing before that
 			return answer{}, err
 		}
 		if m.Result == nil {
