@@ -179,7 +179,11 @@ func (r *Repo) Run(ctx context.Context) (err error) {
 	}
 	c := newClocks(&r.opt)
 	defer c.stop()
-	for batch := r.start(ctx); ; {
+	batch := r.start(ctx)
+	if r.opt.Brought != nil && ctx.Err() != nil {
+		return nil // some work may not be here: nothing is decided, and nothing begins
+	}
+	for {
 		if err := r.turn(ctx, batch); err != nil {
 			return err
 		}

@@ -752,3 +752,30 @@ func TestThin(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAwaitedAfterAnEnd: the service ends while the work is brought. The loop acts once more before it ends: nothing of
+// the run begins without its work.
+func TestAwaitedAfterAnEnd(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a := newMachine(t, servers, nil)
+	b := newMachine(t, servers, a)
+	a.begin()
+	one := a.take("A", "a.txt")
+	a.mustSave(one)
+	inner := &stage{digest: one.digest}
+	x := b.World(inner)
+	ending, end := context.WithCancel(t.Context())
+	end()
+	if why := x.Brought(ending, run, made(one.digest)); why != "" {
+		t.Fatalf("a person has to see to it: %q", why)
+	}
+	within, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	next := check("B") // its launch, after A has passed
+	next.Proc.Kind = engine.ProcStep
+	ev := x.Carry(within, next, nil)
+	if _, err := os.Stat(b.worktree()); inner.carried > 0 && err != nil {
+		t.Errorf("%+v was carried out, and its work is not here: %v", ev, err)
+	}
+}

@@ -39,12 +39,15 @@ func (x *World) Brought(ctx context.Context, run string, work daemon.Work) (why 
 	}
 	var lack *Lacking
 	err := x.work.opt.Notes.Persist(ctx, "work of "+run, func() error { return x.work.Bring(ctx, run, work) })
-	if err == nil || ctx.Err() != nil {
+	if err == nil {
 		return ""
 	}
 	x.work.mu.Lock()
 	x.work.away[run] = work
 	x.work.mu.Unlock()
+	if ctx.Err() != nil {
+		return ""
+	}
 	if errors.As(err, &lack) {
 		return lack.Error()
 	}
