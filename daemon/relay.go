@@ -210,11 +210,15 @@ func (e *ear) answer(ctx context.Context, raw []byte) []byte {
 	e.by[w.ID] = d
 	e.mu.Unlock()
 
-	answer := e.decide(ctx, w)
+	answer, taken := e.decide(ctx, w)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d.answer = answer
 	close(d.done)
+	if !taken { // the same word may come again, and be decided on
+		delete(e.by, w.ID)
+		return answer
+	}
 	if e.kept = append(e.kept, w.ID); len(e.kept) > keptMost {
 		e.by[e.kept[0]].answer = nil
 		e.kept = e.kept[1:]
@@ -222,15 +226,21 @@ func (e *ear) answer(ctx context.Context, raw []byte) []byte {
 	return answer
 }
 
-func (e *ear) decide(ctx context.Context, w word) []byte {
+// decide returns the answer to a word; not taken: it is certain that nothing was decided.
+func (e *ear) decide(ctx context.Context, w word) (answer []byte, taken bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerIn) // the loop's end ends it too
 	defer cancel()
 	done, err := e.take(ctx, w)
 	if err != nil {
-		return notHere(deposed(e.r.opt.Lead, err))
+		return notHere(deposed(e.r.opt.Lead, err)), !errors.As(err, new(notTaken))
 	}
-	return reply{Done: done}.encode()
+	return reply{Done: done}.encode(), true
 }
+
+// notTaken is why a word did not reach the loop.
+type notTaken struct{ error }
+
+func (n notTaken) Unwrap() error { return n.error }
 
 func (e *ear) take(ctx context.Context, w word) (Done, error) {
 	by := e.r.intake.actor(w.Do)
@@ -245,7 +255,7 @@ func (e *ear) take(ctx context.Context, w word) (Done, error) {
 	if w.File != nil {
 		f, err := e.r.intake.file(ctx, w, by)
 		if err != nil {
-			return Done{}, err
+			return Done{}, notTaken{err}
 		}
 		got, err := e.r.queue.take(ctx, f)
 		return doneOf(got), err

@@ -8,16 +8,23 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/journal"
 	"sluice/tools/conform"
 )
 
 // servedIn serves a repo with a lead in a cluster, and returns its client and its end.
 func servedIn(t *testing.T, lead *fakeLead, leads bool) (c *Client, ready chan *Repo, ended chan error) {
+	t.Helper()
+	return servedWith(t, lead, leads, newStage())
+}
+
+func servedWith(t *testing.T, lead *fakeLead, leads bool, world World) (c *Client, ready chan *Repo, ended chan error) {
 	t.Helper()
 	root := t.TempDir()
 	state := filepath.Join(root, "state")
@@ -33,7 +40,7 @@ func servedIn(t *testing.T, lead *fakeLead, leads bool) (c *Client, ready chan *
 			if err != nil {
 				return RepoOptions{}, nil, err
 			}
-			return RepoOptions{World: newStage(), Compile: twoGates, Config: engine.DefaultConfig, Lead: lead}, nil, l.Close()
+			return RepoOptions{World: world, Compile: twoGates, Config: engine.DefaultConfig, Lead: lead}, nil, l.Close()
 		}, func(r *Repo, _ journal.Recovery) { ready <- r })
 	}()
 	c = NewClient(state)
@@ -265,5 +272,61 @@ func TestPassedOnFile(t *testing.T) {
 	}
 	if q := round(); q.By == nil || q.By.Who != "ann" || q.By.Via != "file on b" || q.By.Trust != engine.TrustFile || q.N != 1 {
 		t.Errorf("%+v by %+v", q, q.By)
+	}
+}
+
+// weak is a world that cannot read what a round is about for a while.
+type weak struct {
+	*stage
+	fails atomic.Bool
+}
+
+func (w *weak) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
+	if w.fails.Load() {
+		return "", errors.New("its work is not here yet")
+	}
+	return w.stage.DigestNow(ctx, q)
+}
+
+// TestAFileIsPassedOnAgain: a word that the leader could not take in is none that it has decided on. A file is said
+// with one id until it is decided.
+func TestAFileIsPassedOnAgain(t *testing.T) {
+	leader := newFakeLead()
+	leader.hears = make(chan func(context.Context, []byte) []byte, 1)
+	world := &weak{stage: newStage()}
+	_, ready, _ := servedWith(t, leader, true, world)
+	repo, answer := <-ready, <-leader.hears
+	ctx := context.Background()
+	if _, err := repo.Do(ctx, Do{Kind: "run_requested", Event: []byte(`{"source":"two"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	round := func() (q engine.Round) {
+		_ = repo.queue.ask(ctx, func(c *core) {
+			if r := c.state.Runs["two-1"].CurrentRound("GB"); r != nil {
+				q = *r
+			}
+		})
+		return q
+	}
+	for until := time.Now().Add(10 * time.Second); round().State != engine.OnHuman; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("GB asks nobody")
+		}
+	}
+	now := time.Now()
+	raw, err := json.Marshal(word{ID: journal.NewID(), Epoch: 4, From: "b", Who: "ann", Trust: engine.TrustFile, At: now,
+		File: &engine.FileSeen{Name: "GB-pass", Human: &engine.HumanSay{}, Written: now, ID: "9"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a reply
+	world.fails.Store(true)
+	if err := json.Unmarshal(answer(ctx, raw), &a); err != nil || !strings.Contains(a.Error, "not here yet") {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	world.fails.Store(false)
+	a = reply{}
+	if err := json.Unmarshal(answer(ctx, raw), &a); err != nil || a.Error != "" || len(a.Done.Facts) == 0 {
+		t.Errorf("it can be read by now, and the file is answered with %+v, %v; round %+v", a, err, round())
 	}
 }
