@@ -120,16 +120,18 @@ func stopServer(s *served, socket string) {
 
 // Server is the daemon: it serves many repos, each with its own lock, loop and socket.
 type Server struct {
-	opt    ServerOptions
-	mu     sync.Mutex
-	repos  map[string]*hosted
-	starts chan struct{} // has one of each repo that starts
-	ctx    context.Context
-	wg     sync.WaitGroup
-	closed bool
-	only   bool                    // the list has one repo
-	exit   context.CancelCauseFunc // ends the whole daemon
-	began  time.Time
+	opt ServerOptions
+	mu  sync.Mutex
+	// listing is held from the reading of the list until the repos are those of it.
+	listing sync.Mutex
+	repos   map[string]*hosted
+	starts  chan struct{}   // has one of each repo that starts
+	ctx     context.Context // nil: it does not run yet
+	wg      sync.WaitGroup
+	closed  bool
+	only    bool                    // the list has one repo
+	exit    context.CancelCauseFunc // ends the whole daemon
+	began   time.Time
 }
 
 // ServerOptions configures a daemon.
@@ -161,18 +163,22 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	ctx, s.exit = context.WithCancelCause(ctx)
-	defer s.exit(nil)
-	s.ctx = ctx
+	ctx, exit := context.WithCancelCause(ctx)
+	defer exit(nil)
+	s.mu.Lock()
+	s.ctx, s.exit = ctx, exit
+	s.mu.Unlock()
+	s.listing.Lock()
 	roots, err := s.load()
+	for _, root := range roots {
+		s.host(root)
+	}
+	s.listing.Unlock()
 	if err != nil {
 		l.Close()
 		return err
 	}
 	srv := serve(l, s.handler())
-	for _, root := range roots {
-		s.host(root)
-	}
 	s.settle(ctx)
 	if ready != nil && ctx.Err() == nil {
 		ready()

@@ -86,7 +86,7 @@ func (s *Server) settle(ctx context.Context) {
 func (s *Server) host(root string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.repos[root] != nil {
+	if s.ctx == nil || s.closed || s.repos[root] != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -195,9 +195,21 @@ func (s *Server) healths() []RepoState {
 
 // Relist reads the list of repos again: new ones are served, and those that left it no longer.
 func (s *Server) Relist() error {
+	gone, err := s.relist()
+	for _, h := range gone {
+		h.cancel()
+		<-h.done
+	}
+	return err
+}
+
+// relist returns the repos that left the list.
+func (s *Server) relist() (gone []*hosted, err error) {
+	s.listing.Lock()
+	defer s.listing.Unlock()
 	roots, err := s.load()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	want := map[string]bool{}
 	for _, root := range roots {
@@ -205,19 +217,14 @@ func (s *Server) Relist() error {
 		s.host(root)
 	}
 	s.mu.Lock()
-	var gone []*hosted
+	defer s.mu.Unlock()
 	for root, h := range s.repos {
 		if !want[root] {
 			gone = append(gone, h)
 			delete(s.repos, root)
 		}
 	}
-	s.mu.Unlock()
-	for _, h := range gone {
-		h.cancel()
-		<-h.done
-	}
-	return nil
+	return gone, nil
 }
 
 // Reload reads the list of repos and every repo's settings again.

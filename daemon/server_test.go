@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 )
 
 // listed is a daemon whose list of repos grows.
@@ -46,7 +47,7 @@ func (s *listed) add(name string, n int) {
 	}
 	raw, err := json.Marshal(s.roots)
 	if err == nil {
-		err = os.WriteFile(s.opt.ReposFile, raw, 0o600)
+		err = atomicfile.Write(s.opt.ReposFile, raw, 0o600)
 	}
 	if err != nil {
 		s.t.Fatal(err)
@@ -182,5 +183,58 @@ func TestStartsTakeTurns(t *testing.T) {
 			t.Fatal("the others keep it from starting")
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestReloadBeforeRun: a SIGHUP can come while the daemon waits for its lock.
+func TestReloadBeforeRun(t *testing.T) {
+	s := newListed(t, func(string) RepoOptions { return RepoOptions{Config: engine.DefaultConfig} })
+	s.add("repo", 1)
+	if err := s.Reload(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := len(s.States()); n != 0 {
+		t.Errorf("%d repos are hosted by a daemon that has no lock", n)
+	}
+	s.serves()
+	if all := s.States(); len(all) != 1 || !all[0].Served {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestTwoRelist: of two readings of the list at once, the older one takes no repo off that the newer one has found.
+func TestTwoRelist(t *testing.T) {
+	s := newListed(t, func(string) RepoOptions { return RepoOptions{Config: engine.DefaultConfig} })
+	s.add("repo", 3)
+	s.serves()
+	s.add("new", 1)
+	with := s.roots
+	list := func(roots []string) {
+		t.Helper()
+		raw, err := json.Marshal(roots)
+		if err == nil {
+			err = atomicfile.Write(s.opt.ReposFile, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for try := range 2000 {
+		list(with[:3])
+		if err := s.Relist(); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { _ = s.Relist() })
+		}
+		list(with)
+		if err := s.Relist(); err != nil {
+			t.Fatal(err)
+		}
+		all.Wait()
+		if n := len(s.States()); n != len(with) {
+			t.Fatalf("try %d: %d repos are hosted, %d are on the list", try, n, len(with))
+		}
 	}
 }
