@@ -40,6 +40,9 @@ func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process
 		case err == nil && exit != nil:
 			ls.Note(l.Key, "")
 			ls.unbegun(l.Key)
+			if exit.Lost { // its record was lost: nobody has waited for its end
+				ls.ends(l.Key)
+			}
 			ls.LeaveTalk(l.Key, nil, program.Usage{}, false)
 			return Ended{Exit: *exit}, nil
 		case err == nil:

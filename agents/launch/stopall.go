@@ -56,9 +56,13 @@ func (ls *Launches) StopAll(ctx context.Context, key string) (main *agents.Exit,
 			continue
 		}
 		ls.Cage.opt.Vacate(filepath.Join(dir, entry.Name()))
+		ls.ends(key + strings.TrimSuffix(rest, ".pid")) // whoever waited for it was told to wait no more
 		if rest == ".pid" {
 			main = &exit
 		}
+	}
+	if len(faults) == 0 {
+		ls.ends(key) // also of one that could not be started
 	}
 	return main, some, errors.Join(faults...)
 }
