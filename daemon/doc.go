@@ -11,8 +11,8 @@
 // job.go (running effects, and what they get), people.go and day.go (what is reported about rounds and
 // the day's use), troubles.go (what is wrong with the records, old ones included), followers.go and
 // export.go (the readers of the journal as it grows, and its readable copies; export_facts.go: the facts in
-// them), server.go and server_repos.go (the service and its repos), api_repo.go and api_event.go (what it
-// answers, and what people's requests become), status.go and status_waits.go, client.go, lock.go; where
-// several machines keep the journal, lead.go (whose turn it is), relay.go and relay_file.go (what is said
-// on a machine that only follows).
+// them; export_mark.go: how far they got), server.go and server_repos.go (the service and its repos),
+// api_repo.go and api_event.go (what it answers, and what people's requests become), status.go and
+// status_waits.go, client.go, lock.go; where several machines keep the journal, lead.go (whose turn it is),
+// relay.go and relay_file.go (what is said on a machine that only follows).
 package daemon
