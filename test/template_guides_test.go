@@ -71,8 +71,8 @@ func TestGuides(t *testing.T) {
 			if !strings.Contains(string(index), "| ["+tpl.Name+"]("+tpl.Name+".md) | ") || len(tpl.Line) < 20 {
 				t.Errorf("the lists of templates have no line of it")
 			}
-			if !strings.HasPrefix(page, "# "+tpl.Name+"\n\nTake it ") || !strings.Contains(page, "    sluice init --template "+tpl.Name+"\n") {
-				t.Error("it does not begin with when to take it, and how to lay it out")
+			if !strings.HasPrefix(page, "# "+tpl.Name+"\n\nUse it ") || !strings.Contains(page, "    sluice init --template "+tpl.Name+"\n") {
+				t.Error("it does not begin with when to use it, and how to create it")
 			}
 			flows := templateFlows(t, tpl.Name)
 			picture := section(t, page, "Its picture")
