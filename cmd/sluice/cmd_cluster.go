@@ -18,7 +18,7 @@ func clusterCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cluster", Short: "keep a repo's journal on several machines",
 		Long: `The journal is in a stream of NATS JetStream, beside the local file: when the machine that decides
-dies, a standby goes on from the same record. One machine needs none of it.`,
+dies, a standby continues from the same record. One machine needs none of it.`,
 		Example: "sluice cluster init nats://a,b,c\nsluice daemon --cluster nats://a,b,c",
 		Args:    cobra.ArbitraryArgs, RunE: console.Group,
 	}
@@ -35,13 +35,13 @@ the repo; on the others, run sluice cluster join with the id that it prints.`,
 	begin.Flags().DurationVar(&o.Lease, "lease", 6*time.Second, "a leader that is silent for `TIME` is replaced")
 	var servers cluster.Servers
 	join := &cobra.Command{
-		Use: "join ID URL…", Short: "have this machine keep a journal that another one began",
-		Long:    "In a clone of the repo that has no journal yet. It comes with the next sluice daemon --cluster.",
+		Use: "join ID URL…", Short: "keep on this machine a journal that another one began",
+		Long:    "Run it in a clone of the repo that has no journal yet. The next sluice daemon --cluster fetches it.",
 		Example: "sluice cluster join ID nats://a,b,c\nsluice cluster join ID tls://a", Args: console.Between(2, 17),
 	}
 	serverFlags(join.Flags(), &servers)
 	leave := &cobra.Command{
-		Use: "leave", Short: "have this machine go on alone with its copy of the journal",
+		Use: "leave", Short: "continue alone on this machine, with its copy of the journal",
 		Long: `The stream and the other machines stay as they are. What this machine records from now on is not in
 the stream, so it cannot join again with this journal once another machine has decided anything.`,
 		Example: "sluice cluster leave\nsluice cluster leave --yes", Args: console.Between(0, 0),

@@ -19,7 +19,7 @@ starts this command; in a terminal, Ctrl-C stops it. Agents keep running without
 start continues from there: nothing is lost.
 Changed settings files are read automatically. SIGHUP rereads them, and the list of repos, at once.
 With --cluster, the journal of each repo is in a stream too (sluice cluster init), and another
-machine goes on when this one dies.`,
+machine takes over when this one dies.`,
 		Example: "sluice watch add && sluice daemon\nsluice daemon --set notify.desktop=false",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

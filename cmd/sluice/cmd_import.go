@@ -22,11 +22,11 @@ func importCommand(a *app) *cobra.Command {
 		Use:   "import FILE",
 		Short: "turn a workflow of another tool into a spec",
 		Long: `Reads a workflow of Archon, takt, conductor, gh-aw or symphony and writes it as specs, prompts and
-scripts below .workflow/ of this repo, or of the folder that --out names. Where the spec says less
-or other than the original, it has a comment. The report counts the constructs taken over,
-approximated and left, and lists those that are not taken over. The format is found by the content.
-Nothing is overwritten. Permissions of the original are not imported: they are comments for you to
-decide. It exits 1 if a spec has faults; they are listed by line, and the files are written.`,
+scripts below .workflow/ of this repo, or of the folder that --out names. A comment marks each place
+where the spec differs from the original. The report counts the constructs taken over, approximated
+and left, and lists those that are not taken over. The format is found by the content. Nothing is
+overwritten. Permissions of the original are not imported: they are comments for you to decide. It
+exits 1 if a spec has faults; they are listed by line, and the files are written.`,
 		Example: "sluice import ../other/.archon/workflows/fix.yaml\nsluice import WORKFLOW.md --from symphony --out ../try",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -36,7 +36,7 @@ func initCommand(a *app) *cobra.Command {
 		Use:   "init",
 		Short: "create .workflow/ with a first workflow",
 		Long: `Creates .workflow/ in this repo: a first spec, settings, the folders for signals and runs, and the
-JSON Schema with which editors complete specs. It looks for agents on PATH and for the repo's test
+JSON Schema by which editors complete specs. It looks for agents on PATH and for the repo's test
 command. In a terminal it asks at most three questions: who does the work and who reviews it, if
 there are several agents, and what tests it, if it finds no test command that can be run; --yes takes
 the defaults.

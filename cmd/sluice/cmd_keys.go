@@ -53,7 +53,7 @@ func keysAddCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add [FILE.pub]", Short: "add a key that may sign",
 		Long: `Adds the public key in a file, or with --agent the one key in ssh-agent. With --passkey it prints a
-link and a QR code for the person's phone, which makes a passkey at the daemon's page; compare the
+link and a QR code for the person's phone, which creates a passkey at the daemon's page; compare the
 fingerprints, and it is added. Specs name the first --name in approvers. Further names (account,
 e-mail address) belong to the same person; by them sluice knows who worked on a step, because nobody
 approves their own work.`,
@@ -86,7 +86,7 @@ approves their own work.`,
 	}
 	cmd.Flags().StringArrayVar(&names, "name", nil, "a `NAME` of the person; repeatable")
 	cmd.Flags().BoolVar(&agent, "agent", false, "add the key in ssh-agent")
-	cmd.Flags().BoolVar(&phone, "passkey", false, "have a phone or a security token make a passkey")
+	cmd.Flags().BoolVar(&phone, "passkey", false, "have a phone or a security token create a passkey")
 	cmd.Flags().StringVar(&page, "url", "", "with --passkey: the `URL` of the page, if it is not the daemon's")
 	return cmd
 }

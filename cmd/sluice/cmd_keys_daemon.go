@@ -11,9 +11,9 @@ import (
 func keysDaemonCommand(a *app) *cobra.Command {
 	return a.JSONFlag(&cobra.Command{
 		Use: "daemon", Short: "print the public key of this repo's daemon, for a policy",
-		Long: `The key signs evidence about runs (sluice attest) and counts at no gate. It is made at first need, in
-the state folder, out of reach of agents in a sandbox. The line goes below signers in the policy of
-sluice verify.`,
+		Long: `The key signs evidence about runs (sluice attest) and counts at no gate. It is created when first
+needed, in the state folder, out of reach of agents in a sandbox. The line goes below signers in the
+policy of sluice verify.`,
 		Example: "sluice keys daemon\nsluice keys daemon --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -111,7 +111,7 @@ func tailCommand(a *app) *cobra.Command {
 		Short: "print an agent's output, live with -f",
 		Long: `Prints the end of an agent's output: of the step that works now or, while it is judged, of its
 reviewer, tasks included; if nothing works, of the last that did. Without RUN it takes the newest run
-in which something works, not one that waits. -f follows the output, goes on with the next launch,
+in which something works, not one that waits. -f follows the output, continues with the next launch,
 and says so, until the run has ended; with STEP it stays with that step. For built-in agents it shows
 messages, tools, changed files and cost; --raw prints their events unchanged. Control characters are
 removed.`,

@@ -63,7 +63,7 @@ additions. Asks whether the service should run while you are logged out.`,
 			"their work.", "sluice service stop\nsudo sluice service stop --system",
 		serviceOrder(a, "stopped", (*deploy.Service).Stop))
 	sub("restart", "restart the daemon; agents keep running",
-		"Takes up a new binary or environment. Agents keep running meanwhile.",
+		"The daemon then has the new binary and environment. Agents keep running meanwhile.",
 		"sluice service restart\nsudo sluice service restart --system",
 		serviceOrder(a, "restarted", (*deploy.Service).Restart))
 	a.JSONFlag(sub("status", "show the state of the service",

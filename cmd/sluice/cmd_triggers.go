@@ -47,8 +47,8 @@ while the spec is the text that was armed.`,
 		},
 	}
 	cmd.AddCommand(
-		&cobra.Command{Use: "arm WORKFLOW", Short: "let the triggers of a workflow fire, by its spec as it is now",
-			Long: `Look at the spec first: its runs start without you. What is there already (files, commits, issues)
+		&cobra.Command{Use: "arm WORKFLOW", Short: "let the triggers of a workflow fire, with its spec as it is now",
+			Long: `Look at the spec first: its runs start without you. What exists already (files, commits, issues)
 does not fire. After a change of the spec, or of a workflow or schema that it names, nothing starts
 until you arm it again.`,
 			Example: "sluice validate nightly\nsluice triggers arm nightly", Args: console.Between(1, 1),
@@ -65,7 +65,7 @@ until you arm it again.`,
 func secretCommand(a *app) *cobra.Command {
 	var another bool
 	cmd := &cobra.Command{Use: "secret WORKFLOW",
-		Short: "print the secret that signs webhooks, and make it if there is none",
+		Short: "print the secret that signs webhooks, and create it if there is none",
 		Long: `A webhook counts if X-Hub-Signature-256 has the HMAC of its body by this secret. It is kept in the
 state folder, readable by you alone.`,
 		Example: "sluice triggers secret deploy\nsluice triggers secret deploy --new", Args: console.Between(1, 1),
@@ -82,7 +82,7 @@ state folder, readable by you alone.`,
 			a.Note("POST /hook/%s/%s at the address of the page: `sluice web` prints it", filepath.Base(p.Root), args[0])
 			return nil
 		}}
-	cmd.Flags().BoolVar(&another, "new", false, "make another secret; the old one counts no more")
+	cmd.Flags().BoolVar(&another, "new", false, "create another secret; the old one no longer counts")
 	return cmd
 }
 
@@ -139,7 +139,7 @@ func (a *app) disarm(ctx context.Context, workflow string) error {
 		err = fault.Failed("`sluice triggers` lists them", "%s", done.Ignored)
 	}
 	if err == nil {
-		a.Print("the triggers of %s fire no more", workflow)
+		a.Print("the triggers of %s no longer fire", workflow)
 	}
 	return err
 }
@@ -171,7 +171,7 @@ need not be armed, and max_per_day and overlap do not apply: a person starts thi
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "start nothing: print the vars")
 	cmd.Flags().StringVar(&w.File, "file", "", "for files: the `FILE` that is new, relative to the repo's root")
-	cmd.Flags().StringVar(&event, "event", "", "for push, issue and webhook: a `FILE` with what came, as JSON")
+	cmd.Flags().StringVar(&event, "event", "", "for push, issue and webhook: a `FILE` with the event as JSON")
 	return a.JSONFlag(cmd)
 }
 

@@ -18,11 +18,11 @@ func workerCommand(a *app) *cobra.Command {
 		Use:   "worker",
 		Short: "do the steps that another machine sends to this one",
 		Long: `Run it in a clone of the repo. The machine that decides (sluice daemon --cluster) sends steps that name
-labels, themselves (on: in the spec) or by their role's settings (roles.NAME.on), to a worker that has
-them all. Their agents run here, with this machine's settings and environment; their work goes back as
-a commit. A worker with an nkey obeys only what is signed by a key that --desk names. Ctrl-C has it
-take nothing new, and end once what it has is done. A second Ctrl-C ends it at once: its agents go on,
-and the next start takes them up again, if it comes within the lease.`,
+labels, in the spec (on:) or in their role's settings (roles.NAME.on), to a worker that has them all.
+Their agents run here, with this machine's settings and environment; their work goes back as a commit.
+A worker with an nkey obeys only what is signed by a key that --desk names. After Ctrl-C it takes
+nothing new, and ends once its launches are done. A second Ctrl-C ends it at once: its agents
+continue, and a start within the lease takes them up again.`,
 		Example: "sluice worker --cluster nats://a,b,c --journal ID --labels linux,claude\n" +
 			"sluice worker --cluster tls://a,b,c --nkey worker.nk --desk KEY --labels gpu --slots 8\n" +
 			"sluice worker --nkey worker.nk --journal ID --rights",
@@ -62,7 +62,8 @@ func workersCommand(a *app) *cobra.Command {
 		Use:   "workers",
 		Short: "list the machines that do steps for this one, and what they do",
 		Long: `Lists the workers that the daemon of this repo has heard of in the last seconds: their labels, their
-slots, since when they are there, and the steps that they do; and the key for --desk of sluice worker.`,
+slots, how long they have been there, and the steps that they do; and the key for --desk of sluice
+worker.`,
 		Example: "sluice workers\nsluice workers --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -76,8 +77,8 @@ slots, since when they are there, and the steps that they do; and the key for --
 		},
 	})
 	cmd.AddCommand(drain("drain", "have a worker finish what it has, and take nothing new",
-		"It stays so, also after a restart, until you resume it. Do it on the machine that leads.", true),
+		"It stays drained, even after a restart, until you resume it. Run this on the machine that leads.", true),
 		drain("resume", "have a drained worker take steps again",
-			"It gets steps from then on. Do it on the machine that leads.", false))
+			"It gets steps from then on. Run this on the machine that leads.", false))
 	return cmd
 }

@@ -30,7 +30,7 @@ func rootCommand(a *app) *cobra.Command {
 command, an agent or a person passes. sluice launches the agents, waits for their signals,
 has each step judged, sends failed work back with the reason, and asks you where the file says so.`,
 		Example: `sluice demo                    # see the whole thing in a minute: no key, no network
-sluice init && sluice run      # in your repo: asks what is to be built`,
+sluice init && sluice run      # in your repo: asks what to build`,
 		SilenceUsage: true, SilenceErrors: true, DisableSuggestions: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		Args:              cobra.ArbitraryArgs,
