@@ -99,7 +99,7 @@ func (x *exporter) end() {
 	case <-x.done:
 	case <-time.After(landMost):
 		x.log.Warn().Str("repo",
-			x.root).Msg("the audit export does not come to an end; the next start adds what is missing")
+			x.root).Msg("the audit export does not finish; the next start adds what is missing")
 	}
 }
 

@@ -93,15 +93,15 @@ func (a api) drainWorker(req *http.Request) (any, error) {
 		return nil, asked("request: %w", err)
 	}
 	if a.r.opt.Drain == nil {
-		return nil, asked("no daemon serves this repo in a cluster, so that it has no workers")
+		return nil, asked("no daemon serves this repo in a cluster, so it has no workers")
 	}
 	return struct{}{}, deposed(a.r.opt.Lead, a.r.opt.Drain(req.Context(), in.Worker, in.Drain))
 }
 
 // errLed refuses a journal that several machines keep to one that would go on alone.
 func errLed(epoch int64) error {
-	return fault.Failed("start `sluice daemon --cluster URLS`; `sluice cluster leave` has this machine go on alone",
-		"the record of this repo is that of a cluster: its last lead, of epoch %d, was not left", epoch)
+	return fault.Failed("start `sluice daemon --cluster URLS`; `sluice cluster leave` lets this machine continue alone",
+		"the record of this repo belongs to a cluster, which was not left after epoch %d", epoch)
 }
 
 // errDeposed ends the loop when another machine decides.

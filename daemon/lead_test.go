@@ -293,7 +293,7 @@ func TestLedIsNotServedAlone(t *testing.T) {
 	}
 	add(journal.Lead{Epoch: 7, By: "x"}.Entry(b.now))
 	for range 2 {
-		if err := open(nil); err == nil || !strings.Contains(err.Error(), "its last lead, of epoch 7, was not left") {
+		if err := open(nil); err == nil || !strings.Contains(err.Error(), "was not left after epoch 7") {
 			t.Fatal(err)
 		}
 		if err := open(newFakeLead()); err != nil {

@@ -71,7 +71,7 @@ func (t *troubles) checkPast(ctx context.Context, log *journal.Log) {
 	t.past = why
 	t.mu.Unlock()
 	t.opt.Log.Error().Str("repo", t.opt.Root).Str("why",
-		why).Msg("old records of the journal are damaged; what goes on is not concerned")
+		why).Msg("old records of the journal are damaged; new ones are not affected")
 	if t.opt.Alarm != nil {
 		t.opt.Alarm(ctx, "the journal is damaged", why)
 	}
@@ -94,9 +94,9 @@ func (t *troubles) unwell() []string {
 // do about it.
 func (t *troubles) stalled() (why, advice string) {
 	if c := clusterOf(t.opt.Lead); c != nil && c.Stalled != "" {
-		return c.Stalled, "see to the servers; it goes on by itself"
+		return c.Stalled, "fix the servers; it continues by itself"
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.stall, "free some space; it goes on by itself"
+	return t.stall, "free some space; it continues by itself"
 }

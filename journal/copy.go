@@ -25,7 +25,7 @@ func (l *Log) writeBoth(buf []byte) error {
 	wait := l.copy(buf, l.head.seq)
 	if err := l.writeFile(buf); err != nil {
 		l.buf = nil // the copy may still read it
-		return fault.New("see to the disk; the next start adds what the copy has", "%w: %v", ErrApart, err)
+		return fault.New("check the disk; the next start adds what the copy has", "%w: %v", ErrApart, err)
 	}
 	return wait()
 }
@@ -107,7 +107,7 @@ func (l *Log) Lines(from int64, most int) (lines []byte, last int64, err error) 
 	}
 	lines = make([]byte, end.end-start.end)
 	if n, err := l.file.ReadAt(lines, start.end); n < len(lines) {
-		return nil, 0, fault.New("see to the disk", "%s: cannot be read: %w", l.name, err)
+		return nil, 0, fault.New("check the disk", "%s: cannot be read: %w", l.name, err)
 	}
 	return lines, end.seq, nil
 }

@@ -339,7 +339,7 @@ func (l *Log) stalled(what string, cause error) error {
 }
 
 func (l *Log) syncFailed(cause error) error {
-	return fault.New("see to the disk, then start again", "%s: %w: %w: what was written last may be lost", l.name,
+	return fault.New("check the disk, then start again", "%s: %w: %w: what was written last may be lost", l.name,
 		ErrSyncFailed, cause)
 }
 

@@ -70,7 +70,7 @@ func Repair(dir string, to int64, opt Options) (Repaired, error) {
 		err = fsys.SyncDir(dir)
 	}
 	if err != nil {
-		return rep, fault.New("see to the disk, then repair again", "%s: cannot be cut: %w", name, err)
+		return rep, fault.New("check the disk, then repair again", "%s: cannot be cut: %w", name, err)
 	}
 	return rep, nil
 }

@@ -122,7 +122,7 @@ func (s *scanner) readLine() (line []byte, whole bool, err error) {
 		case errors.Is(err, io.EOF):
 			return nil, false, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, false, fault.New("see to the disk", "%s: cannot be read: %w", s.name, err)
+			return nil, false, fault.New("check the disk", "%s: cannot be read: %w", s.name, err)
 		}
 		if s.long = append(s.long, part...); len(s.long) > MaxLineBytes {
 			return s.long, false, nil
@@ -177,7 +177,7 @@ func (s *scanner) readTail() ([]byte, error) {
 			return data, nil
 		}
 		if err != nil {
-			return nil, fault.New("see to the disk", "%s: cannot be read: %w", s.name, err)
+			return nil, fault.New("check the disk", "%s: cannot be read: %w", s.name, err)
 		}
 	}
 }

@@ -391,7 +391,7 @@ func TestClusterMistakes(t *testing.T) {
 	if err := os.Remove(filepath.Join(a.state(), "cluster")); err != nil {
 		t.Fatal(err)
 	}
-	says(a, 1, "its last lead, of epoch 2, was not left", "run", "long", "--yes")
+	says(a, 1, "was not left after epoch 2", "run", "long", "--yes")
 	says(a, 0, "several machines keep it: epoch 2", "audit", "verify")
 	says(a, 0, "", "cluster", "leave", "--yes")
 	says(a, 0, "has left the cluster after epoch 2", "audit", "verify")

@@ -69,13 +69,13 @@ func keysAddPasskey(ctx context.Context, con *console.Console, p *workspace.Work
 func invite(con *console.Console, site passkey.Site, inv passkey.Invitation, name string) {
 	minutes := int(passkey.Life / time.Minute)
 	if device(site) == "browser" {
-		con.Print("Open this link in %s's browser on this machine. It counts once, within %d minutes:", name, minutes)
+		con.Print("Open this link in %s's browser on this machine. It works once, within %d minutes:", name, minutes)
 		con.Print("%s", inv.Link)
 		con.Note("For a phone, set web.name in your settings first.")
 		con.Print("Waiting for the browser …")
 		return
 	}
-	con.Print("Open this link on the phone of %s. It counts once, within %d minutes:", name, minutes)
+	con.Print("Open this link on the phone of %s. It works once, within %d minutes:", name, minutes)
 	con.Print("%s", inv.Link)
 	con.PrintQR(inv.Link)
 	con.Print("Waiting for the phone …")

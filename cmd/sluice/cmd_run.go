@@ -225,7 +225,7 @@ func sameKind(r daemon.RunStatus, start *engine.RunRequested) error {
 		is, wanted = "played by stubs (--stub)", "a real run"
 	}
 	return fault.Failed(fmt.Sprintf("`sluice abort %s` ends it, --parallel starts one beside it, `sluice run %s` "+
-		"goes on with it", r.ID, r.ID), "%s of this workflow is live and is %s; you asked for %s", r.ID, is, wanted)
+		"continues it", r.ID, r.ID), "%s of this workflow is live and is %s; you asked for %s", r.ID, is, wanted)
 }
 
 // goOnWith asks whether the live run of the workflow is meant.
@@ -238,7 +238,7 @@ func goOnWith(con *console.Console, r daemon.RunStatus) error {
 			return err
 		}
 	}
-	return fault.Failed(fmt.Sprintf("`sluice run %s` goes on with it, `sluice abort %s` ends it, --parallel starts "+
+	return fault.Failed(fmt.Sprintf("`sluice run %s` continues it, `sluice abort %s` ends it, --parallel starts "+
 		"one beside it", r.ID, r.ID), "%s of this workflow is %s", r.ID, render.RunState(r))
 }
 

@@ -169,7 +169,7 @@ func (m *Member) send(ctx context.Context, log *journal.Log) error {
 
 func (m *Member) unsent(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fault.Failed("see to it, then run `sluice cluster init` again: it does the rest",
+		return fault.Failed("fix that, then run `sluice cluster init` again: it sends the rest",
 			"the stream does not take the whole journal: %s", cmp.Or(m.stalled(), "it takes too long"))
 	}
 	return err

@@ -87,7 +87,7 @@ func (m *Member) resolve(ctx context.Context, lines []byte) error {
 		}
 		m.stuck(what)
 		if !health.Wait(ctx, retryAfter) {
-			return fault.New("start again: what became of it is found out then",
+			return fault.New("start again: the next start finds out what became of it",
 				"stopped while the stream did not acknowledge a record: %s", what)
 		}
 	}

@@ -65,8 +65,8 @@ func (w *Parts) lead(root, state string) (*cluster.Member, error) {
 		return nil, fault.Failed("run `sluice cluster init` there, or `sluice cluster join` if another machine has it; or "+
 			"take it off this daemon with `sluice watch rm`", "%s belongs to no cluster yet", root)
 	case w.conn == nil:
-		return nil, fault.Failed("start `sluice daemon --cluster URLS`; `sluice cluster leave` has this machine go on alone",
-			"%s belongs to a cluster, so its record is not kept by this machine alone", root)
+		return nil, fault.Failed("start `sluice daemon --cluster URLS`; `sluice cluster leave` lets this machine "+
+			"continue alone", "%s belongs to a cluster, so its record is not kept by this machine alone", root)
 	}
 	return w.conn.Member(cluster.Options{ID: id, By: ThisMachine(), Standby: w.Cluster.Standby, Now: w.Console.Now,
 		Logf: w.logf("cluster")}), nil
@@ -123,9 +123,9 @@ func JoinCluster(ctx context.Context, con *console.Console, p *workspace.Workspa
 	})
 }
 
-// LeaveCluster has this machine go on alone, after a yes.
+// LeaveCluster lets this machine continue alone, after a yes.
 func LeaveCluster(con *console.Console, p *workspace.Workspace) error {
-	yes, err := con.Ask("Go on alone with the journal of " + p.Root + "?")
+	yes, err := con.Ask("Continue alone with the journal of " + p.Root + "?")
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func reloadOn(ctx context.Context, con *console.Console, srv *daemon.Server, log
 		case <-hup:
 			tellManager(con, "RELOADING=1")
 			if err := srv.Reload(ctx); err != nil {
-				log.Error().Err(err).Msg("not all could be read again")
+				log.Error().Err(err).Msg("settings or repos could not all be read again")
 			} else {
 				log.Info().Msg("settings and repos were read again")
 			}

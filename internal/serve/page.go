@@ -21,7 +21,7 @@ func (w *Parts) page(ctx context.Context, home string) (*web.Server, error) {
 	} else if _, own := workspace.Settings(w.Console, "", nil); own == nil {
 		return nil, err // a --set is wrong
 	} else {
-		w.log.Error().Err(err).Msg("the page goes by the built-in settings")
+		w.log.Error().Err(err).Msg("the page uses the built-in settings")
 	}
 	o.Web.Label = label
 	page, err := web.New(o)

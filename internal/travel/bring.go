@@ -221,7 +221,7 @@ func (w *Work) take(ctx context.Context, run string, p pack) error {
 	if tip.SHA != p.Commit || w.opt.Git.Whole(ctx, p.Commit) != nil {
 		for _, base := range p.Bases {
 			if err := w.opt.Git.Whole(ctx, base); errors.Is(err, git.ErrMissing) {
-				return fault.New("run git fetch, then sluice resume "+run, "this clone lacks %.12s, on which it is built", base)
+				return fault.New("run git fetch, then sluice resume "+run, "this clone lacks %.12s, its base commit", base)
 			} else if err != nil {
 				return err
 			}
@@ -264,7 +264,7 @@ func (w *Work) setPlace(ctx context.Context, s sheet, p place, first bool) error
 				has, err = w.opt.Git.Descends(ctx, tip.SHA, commit)
 			}
 			if err == nil && !has {
-				err = fault.New(fmt.Sprintf("have it there (git merge %.12s), then sluice resume %s; or sluice abort %s", commit,
+				err = fault.New(fmt.Sprintf("bring it there (git merge %.12s), then sluice resume %s; or sluice abort %s", commit,
 					s.Run, s.Run), "it worked in a checkout of the other machine, and branch %s here lacks %.12s", name, commit)
 			}
 			if err != nil {
@@ -289,7 +289,7 @@ func (w *Work) setPlace(ctx context.Context, s sheet, p place, first bool) error
 		var why string
 		_, why, err = tree.Advance{Branch: p.Branch, From: tip.SHA, To: p.Tip, Top: p.Top}.Do(ctx, w.opt.Git)
 		if err == nil && why != "" {
-			err = fault.New("see to it, then sluice resume "+s.Run, "branch %s is to move to %.12s: %s", name, p.Tip,
+			err = fault.New("fix that, then sluice resume "+s.Run, "branch %s is to move to %.12s: %s", name, p.Tip,
 				why)
 		}
 	}

@@ -108,10 +108,10 @@ func gone(ctx context.Context, host RunHost, id string, err error) (daemon.RunSt
 		return r, nil
 	case rerr == nil:
 		return r, fault.Failed("`sluice audit verify` checks the journal; `sluice run "+id+"` follows the run again",
-			"%s goes on, but what happens in it cannot be read from the journal", id)
+			"%s continues, but its progress cannot be read from the journal", id)
 	}
 	return r, &fault.Error{Cause: "the process that served " + id + " has gone: " + rerr.Error(),
-		Advice: "nothing is lost: `sluice run " + id + "` goes on", Code: fault.ExitFailed, Err: errors.Join(rerr, err)}
+		Advice: "nothing is lost: `sluice run " + id + "` continues it", Code: fault.ExitFailed, Err: errors.Join(rerr, err)}
 }
 
 // isEnd reports whether the line is the end of the run itself, not of a child.
