@@ -68,7 +68,7 @@ func TestRegisterRefuses(t *testing.T) {
 	for range 5 {
 		refused("a guess", "is not known", p.says(at+"/begin", url.Values{"code": {wrong}}))
 	}
-	refused("the right code after five guesses", "counts no more", finish())
+	refused("the right code after five guesses", "no longer counts", finish())
 }
 
 // TestRegisterNotConfirmed: a no in the terminal, and time, end what waits.

@@ -162,7 +162,7 @@ func TestGateShowsWhatWasJudged(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, layout.ReplyFile), []byte("rather good"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	shows(run, "R", "no JSON in the reply", `The last reply, which is no verdict</h2><div class="card pad words">rather good</div>`)
+	shows(run, "R", "no JSON in the reply", `The last reply, which is not a verdict</h2><div class="card pad words">rather good</div>`)
 }
 
 // TestEachWritesTheirOwn: what a browser on another device writes is not sent by a person on this one.

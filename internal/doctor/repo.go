@@ -35,7 +35,7 @@ func Sandbox(ctx context.Context, con *console.Console, mode, trust string) Chec
 	const advice = "docs/sandbox.md lists its requirements"
 	switch {
 	case err == nil:
-		return Fine("sandbox", "%s works: an agent can answer no gate", box.Program())
+		return Fine("sandbox", "%s works: an agent cannot answer a gate", box.Program())
 	case mode == settings.SandboxOn || trust == engine.TrustSandbox || trust == engine.TrustSigned:
 		return WithBubblewrap(con, Broken("sandbox", advice, "%v: the settings require one, so nothing is launched", err))
 	}

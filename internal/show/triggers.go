@@ -147,9 +147,9 @@ func fullWords(w TriggersOf) string {
 	case engine.FullDay:
 		return "max_per_day is reached: more is taken in from " + stamp(w.Since.Add(24*time.Hour))
 	case engine.FullQueue:
-		return "as many firings wait as can: more is taken in when their runs have begun"
+		return "the limit of waiting firings is reached: more are taken in when their runs have begun"
 	}
-	return "it remembers as many keys as it can: give the workflow a new id"
+	return "its limit of remembered keys is reached: give the workflow a new id"
 }
 
 func rowsOf(x daemon.Trigger, w TriggersOf) [][]console.Cell {

@@ -104,7 +104,7 @@ func FireByHand(con *console.Console, p *workspace.Workspace, w ByHand) (ev engi
 	}
 	vars, err := spec.FiringVars(of, values)
 	if err != nil {
-		return ev, fault.Failed("give what came another value, or change `with` in "+layout.ShortPath(file), "%w", err)
+		return ev, fault.Failed("give the event another value, or change `with` in "+layout.ShortPath(file), "%w", err)
 	}
 	ev, _, err = Fired(p, w.Workflow, vars)
 	ev.Fired = &engine.FiredBy{Trigger: of.Name, Key: "by hand " + con.Now().UTC().Format(time.RFC3339)}

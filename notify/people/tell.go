@@ -120,7 +120,7 @@ func (p *People) Notice(job job.Job) notify.Notice {
 	}
 	if len(job.RunInfo.Stubs) > 0 {
 		out.Title = "[stub] " + out.Title
-		body = append(body, "Stand-ins play this run's agents (--stub): nothing in it is real work.")
+		body = append(body, "Stubs play this run's agents (--stub): nothing in it is real work.")
 	}
 	out.Brief = joined(body)
 	if out.URL = p.pageOf(n); out.URL != "" && n.Gate != "" {

@@ -325,7 +325,7 @@ func used() error {
 
 func tried() error {
 	return fault.New("ask for a new one: sluice keys add --passkey",
-		"the registration code was guessed at %d times and counts no more", maxGuesses)
+		"the registration code was guessed at %d times and no longer counts", maxGuesses)
 }
 
 func expired(inv invitation) error {

@@ -184,7 +184,7 @@ func TestCode(t *testing.T) {
 		refused(t, "wrong", err, "this registration code is not known")
 	}
 	_, err = d.BeginRegistration(inv.Code)
-	refused(t, "guessed at", err, "was guessed at 5 times and counts no more")
+	refused(t, "guessed at", err, "was guessed at 5 times and no longer counts")
 	_, err = d.Registered(inv.ID)
 	refused(t, "guessed at", err, "was guessed at 5 times")
 	for _, code := range []string{"", "../../x", inv.Code[1:], strings.ToUpper(inv.Code), inv.Code + "0", "0000000/" + inv.Code[8:]} {
