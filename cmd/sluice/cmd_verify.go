@@ -24,15 +24,15 @@ func evidenceCommand(a *app) *cobra.Command {
 	var o verifyOptions
 	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "verify COMMIT|A..B",
-		Short: "check in CI that commits went through the gates that a policy wants",
+		Short: "check in CI that commits went through the gates that a policy requires",
 		Long: `Needs only git and the notes of sluice attest (git fetch origin
 refs/notes/sluice-gates:refs/notes/sluice-gates): no daemon, no state, no .workflow/ folder. Prints
 one line with the cause for each commit. Read the policy from where the judged commits cannot write:
 --policy-from origin/main reads FILE there.
 
-Exit codes: 0 all pass; 10 a commit has no evidence; 11 the evidence is not what the policy wants; 12
-a signature does not hold or does not count; the highest of all commits. 1 or 2: nothing was found
-out, because git failed or the call or the policy is wrong.`,
+Exit codes: 0 all pass; 10 a commit has no evidence; 11 the evidence is not what the policy
+requires; 12 a signature is invalid or does not count; the highest of all commits. 1 or 2: no
+result, because git failed or the call or the policy is wrong.`,
 		Example: "sluice verify origin/main..HEAD --policy .workflow/gates.yaml --policy-from origin/main\nsluice verify " +
 			"v1.2.0 --policy /etc/sluice/gates.yaml --json",
 		Args: console.Between(1, 1),

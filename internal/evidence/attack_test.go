@@ -186,11 +186,11 @@ func TestNotJudged(t *testing.T) {
 		{"another spec", func(st *Statement) {}, "specs: [" + strings.Repeat("d", 64) + "]", CodeUnsatisfied, "ran a spec (bbbbbbbbbbbb)"},
 		{"the spec by its file", func(st *Statement) {}, "specs: [" + strings.Repeat("b", 64) + "]", CodePass, ""},
 		{"not enough trust", func(st *Statement) { st.Predicate.Gates[1].Rounds[0].Trust = "file" }, "gates: [{gate: approve, trust: sandbox}]",
-			CodeUnsatisfied, "its answer has trust file, and the policy wants sandbox"},
+			CodeUnsatisfied, "its answer has trust file, and the policy requires sandbox"},
 		{"a reviewer that was held", func(st *Statement) {}, "gates: [{gate: tests, trust: sandbox}]", CodePass, ""},
 		{"a reviewer that was not", func(st *Statement) { st.Predicate.Run.Held = false }, "gates: [{gate: tests, trust: sandbox}]", CodeUnsatisfied, "trust file"},
-		{"another person", func(st *Statement) {}, "gates: [{gate: approve, by: [bob]}]", CodeUnsatisfied, "ann (sandbox) passed it, and the policy wants bob"},
-		{"a person whom nobody knows", func(st *Statement) { st.Predicate.Gates[1].Rounds[0].Who = "" }, "gates: [{gate: approve, by: [ann]}]", CodeUnsatisfied, "wants ann"},
+		{"another person", func(st *Statement) {}, "gates: [{gate: approve, by: [bob]}]", CodeUnsatisfied, "ann (sandbox) passed it, and the policy requires bob"},
+		{"a person whom nobody knows", func(st *Statement) { st.Predicate.Gates[1].Rounds[0].Who = "" }, "gates: [{gate: approve, by: [ann]}]", CodeUnsatisfied, "requires ann"},
 		{"trust that nobody knows", func(st *Statement) { st.Predicate.Gates[1].Rounds[0].Trust = "divine" }, "gates: [{gate: approve, trust: file}]", CodeUnsatisfied, "trust divine"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,6 +6,6 @@
 // is asked for (commits.go).
 //
 // Verify needs a git checkout with the notes, and a policy (policy.go): no daemon and no state. It
-// answers for each commit of a range whether it went through the gates that the policy wants
+// answers for each commit of a range whether it went through the gates that the policy requires
 // (verify.go, judge.go). Nothing in a judged commit takes part in the answer.
 package evidence

@@ -278,11 +278,12 @@ func (v *Verifier) round(f found, q Round, rule Rule) (code int, why string) {
 		return CodeUnsatisfied, fmt.Sprintf("round %d passed commit %.12s, and the work is %.12s, which it did not judge",
 			q.N, q.Judged.Commit, work.Commit)
 	case rule.Trust != "" && !engine.Trusted(trustOf(q, f.Predicate.Run), rule.Trust):
-		return CodeUnsatisfied, fmt.Sprintf("its answer has trust %s, and the policy wants %s",
+		return CodeUnsatisfied, fmt.Sprintf("its answer has trust %s, and the policy requires %s",
 			trustOf(q, f.Predicate.Run), rule.Trust)
 	case len(rule.By) > 0 && q.Trust != engine.TrustSigned &&
 		!slices.ContainsFunc(rule.By, func(n string) bool { return strings.EqualFold(n, q.Who) }):
-		return CodeUnsatisfied, fmt.Sprintf("%s passed it, and the policy wants %s", byWhom(q), strings.Join(rule.By, " or "))
+		return CodeUnsatisfied, fmt.Sprintf("%s passed it, and the policy requires %s", byWhom(q),
+			strings.Join(rule.By, " or "))
 	}
 	return CodePass, ""
 }
@@ -320,7 +321,7 @@ func (v *Verifier) proven(ctx context.Context, f found, g Gate, q Round, rule Ru
 		a.Decision != engine.OutcomePass || a.Reviewed != q.Reviewed || tree.CommitIn(a.Reviewed) != q.Judged.Commit:
 		return CodeForged, "what was signed is another answer than the statement has", nil
 	case len(rule.By) > 0 && !by.Named(rule.By):
-		return CodeUnsatisfied, fmt.Sprintf("%s passed it, and the policy wants %s", by.Names[0],
+		return CodeUnsatisfied, fmt.Sprintf("%s passed it, and the policy requires %s", by.Names[0],
 			strings.Join(rule.By, " or ")), nil
 	case !q.Judged.whole():
 		return CodePass, "", nil

@@ -62,7 +62,7 @@ func TestSignedAnswers(t *testing.T) {
 	}{
 		{"as it was", proof(ann, same), CodePass, "approve passed by"},
 		{"none", "", CodeForged, "there is no signature"},
-		{"of somebody else", proof(bob, same), CodeUnsatisfied, "bob@example.org passed it, and the policy wants ann@example.org"},
+		{"of somebody else", proof(bob, same), CodeUnsatisfied, "bob@example.org passed it, and the policy requires ann@example.org"},
 		{"of a key that is not listed", proof(newPerson(t, "ann@example.org"), same), CodeForged, "is not known"},
 		{"changed afterwards", strings.Replace(proof(ann, same), "round: 1", "round: 2", 1), CodeForged, "changed after it was signed"},
 		{"of another commit", proof(ann, func(a *approval.Approval) { a.Reviewed = s.first }), CodeForged, "another answer"},

@@ -20,14 +20,14 @@ import (
 const (
 	CodePass        = fault.ExitOK
 	CodeNone        = fault.ExitNoEvidence  // a commit without evidence
-	CodeUnsatisfied = fault.ExitUnsatisfied // evidence that is not what the policy wants
+	CodeUnsatisfied = fault.ExitUnsatisfied // evidence that is not what the policy requires
 	CodeForged      = fault.ExitForged      // tampered with, or signed by a key that does not count
 )
 
 // maxCommits limits a range. A longer one is refused, not shortened.
 const maxCommits = 10_000
 
-// Answer says of a commit whether it went through the gates that the policy wants.
+// Answer says of a commit whether it went through the gates that the policy requires.
 type Answer struct {
 	Commit  string `json:"commit"`
 	Subject string `json:"subject"` // first line of its message

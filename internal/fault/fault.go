@@ -42,7 +42,7 @@ func ExitCodes() []ExitCode {
 		{ExitAborted, "the run was aborted", ""},
 		{ExitWaiting, "--timeout ran out", "of `start --wait`"},
 		{ExitNoEvidence, "a commit has no evidence", "of `verify`, with the next two"},
-		{ExitUnsatisfied, "its evidence is not what the policy wants", ""},
+		{ExitUnsatisfied, "its evidence is not what the policy requires", ""},
 		{ExitForged, "its evidence is forged, or of an unknown key", ""},
 		{ExitServed, "another process serves the repo", "perhaps of another user, or with another `XDG_STATE_HOME`"},
 		{ExitDamaged, "its journal is damaged", ""},
