@@ -73,7 +73,7 @@ func (s *liveSettings) read() error {
 func (s *liveSettings) channels(n settings.Notify) []notify.Option {
 	options := []notify.Option{notify.Command(n.Command), notify.Log(func(n notify.Notice, what string) {
 		s.parts.log.Info().Str("repo", s.root).Str("run", n.Run).Str("gate", n.Gate).Str("kind", n.Kind).Str("title",
-			n.Title).Msg(what)
+			n.Title).Str("body", n.Body).Msg(what)
 	})}
 	options = append(options, notify.Webhook(n.Webhook.Hook()), notify.Late(func(_ notify.Notice, r notify.Result) {
 		if world := s.world.Load(); world != nil {
