@@ -159,6 +159,7 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 	}
 	printCluster(con, st.Cluster)
 	printLevels(con, st)
+	printHeld(con, p, st)
 	printHealth(con, st, served)
 	return nil
 }

@@ -94,6 +94,27 @@ func triggersOf(p *workspace.Workspace, st daemon.Status, id string) (t Triggers
 	return t, true
 }
 
+// held returns why armed triggers start nothing, or "".
+func (w TriggersOf) held() string {
+	switch {
+	case w.Armed && w.Changed:
+		return "held: its spec has changed since it was armed: look at it, then sluice triggers arm " + w.Workflow
+	case w.Armed && w.Held != "":
+		return "held: " + w.Held
+	}
+	return ""
+}
+
+// printHeld prints which armed triggers start nothing.
+func printHeld(con *console.Console, p *workspace.Workspace, st daemon.Status) {
+	for _, t := range st.Triggers {
+		if w, _ := triggersOf(p, st, t.Workflow); w.held() != "" {
+			con.Note("%s the triggers of %s are %s", con.PaintErr(console.Yellow, "note:"), w.Workflow,
+				text.Message(w.held()))
+		}
+	}
+}
+
 // PrintTriggers prints how triggers stand.
 func PrintTriggers(con *console.Console, all []TriggersOf) {
 	for i, w := range all {
@@ -101,14 +122,11 @@ func PrintTriggers(con *console.Console, all []TriggersOf) {
 			con.Print("")
 		}
 		word, style := "armed"+render.Who(&w.By), console.Green
-		switch {
+		switch held := w.held(); {
 		case !w.Armed:
 			word, style = "not armed: sluice triggers arm "+w.Workflow, console.Yellow
-		case w.Changed:
-			word, style = "held: its spec has changed since it was armed: look at it, then sluice triggers arm "+w.Workflow,
-				console.Yellow
-		case w.Held != "":
-			word, style = "held: "+w.Held, console.Yellow
+		case held != "":
+			word, style = held, console.Yellow
 		case w.Full != "":
 			word, style = fullWords(w), console.Yellow
 		}
@@ -157,7 +175,7 @@ func rowsOf(x daemon.Trigger, w TriggersOf) [][]console.Cell {
 		return []console.Cell{console.Styled("", ""), console.Styled(label, console.Dim), console.Styled(s, "")}
 	}
 	var rows [][]console.Cell
-	if !x.Next.IsZero() {
+	if !x.Next.IsZero() && w.held() == "" {
 		rows = append(rows, cell("next", stamp(x.Next)))
 	}
 	if o := x.Last; o.Key != "" {
