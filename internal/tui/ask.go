@@ -58,19 +58,18 @@ func (m *deciding) askPass(t target, text string, back mode) tea.Cmd {
 // filledIn takes a line of the answer; after the last one it asks for confirmation.
 func (m *deciding) filledIn() tea.Cmd {
 	in := &m.input
-	if why := m.guard.Ends(m.offer()); why != "" {
-		m.tell(why + ": press Enter again")
+	if m.guard.Several() { // a paste; the question at the end has its own second
+		m.tell("several keys at once enter nothing: press Enter again")
 		return nil
 	}
-	why := in.form.Take(string(in.text))
-	in.text, in.at = nil, 0
-	switch {
-	case why != "":
+	if why := in.form.Take(string(in.text)); why != "" {
 		m.tell(why)
 		return nil
-	case !in.form.Done():
+	}
+	in.text, in.at = nil, 0
+	if !in.form.Done() {
 		m.said = ""
-		return m.wake(press.Shown)
+		return nil
 	}
 	m.mode = in.back
 	answer, err := in.form.Answer()

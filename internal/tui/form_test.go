@@ -31,11 +31,9 @@ func TestTheFormOfAPass(t *testing.T) {
 	s.sees(`name is required: want text`)
 	s.decides("web<enter>")
 	s.sees(`^G #1 asks: replicas \(an integer\) \[2\]$`)
-	s.types("<enter>")
-	s.sees(`press Enter again`, `asks: replicas`)
-	s.decides("x<enter>")
-	s.sees(`replicas: want an integer, found "x"`)
-	s.decides("<enter>")
+	s.types("x<enter>")
+	s.sees(`replicas: want an integer, found "x"`, `^▸ x▏`)
+	s.types("<backspace><enter>")
 	s.sees(`with name=web, replicas=2\?`)
 	if !s.did(nil) {
 		t.Errorf("before it was confirmed: %+v", s.last())
@@ -72,5 +70,23 @@ func TestTheFormFits(t *testing.T) {
 				t.Errorf("%v: %d cells: %q", size, w, l)
 			}
 		}
+	}
+}
+
+// TestCtrlCDropsWhatIsTyped: as in a shell, the first one leaves the words, the next one the screen.
+func TestCtrlCDropsWhatIsTyped(t *testing.T) {
+	s := newSit(t, 100, 24)
+	s.repo1(true, s.run("w-1", human(1)))
+	s.decides("d")
+	s.types("not yet")
+	s.sees(`not yet▏`)
+	s.soon()
+	if _, quit := s.Update(keyOf("ctrl+c", "")); quit != nil {
+		t.Fatal("it left with the words")
+	}
+	s.sees(`nothing was decided`)
+	s.soon()
+	if _, quit := s.Update(keyOf("ctrl+c", "")); quit == nil {
+		t.Error("it stayed")
 	}
 }

@@ -112,7 +112,7 @@ func TestOneRunLeaves(t *testing.T) {
 		{"q", "q", nil, ErrLeft},
 		{"Ctrl-D", "<ctrl+d>", nil, ErrLeft},
 		{"Ctrl-C", "<ctrl+c>", nil, ErrInterrupt},
-		{"Ctrl-C while words are typed", "fno<ctrl+c>", nil, ErrInterrupt},
+		{"Ctrl-C while words are typed", "fno<ctrl+c><ctrl+c>", nil, ErrInterrupt},
 		{"the end", "", func(s *sit) {
 			r := s.oneRun(human(1))
 			r.Phase = engine.RunCompleted
