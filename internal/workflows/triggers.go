@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"sluice/engine"
+	"sluice/gates"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
@@ -120,7 +122,12 @@ func (w ByHand) values(of *engine.Trigger, now time.Time) (map[string]any, error
 		if w.File == "" {
 			return nil, fault.Misused("--file FILE", "which file? %s fires for one", of.Name)
 		}
-		return map[string]any{"file": path.Clean(w.File)}, nil
+		file := path.Clean(w.File)
+		if !slices.ContainsFunc(of.Globs, func(g string) bool { return gates.Matches(g, file) }) {
+			return nil, fault.Misused("it fires for "+strings.Join(of.Globs, ", "), "--file %s: %s does not fire for it",
+				text.Line(file), of.Name)
+		}
+		return map[string]any{"file": file}, nil
 	}
 	name := of.Kind
 	if name == engine.OnWebhook {
