@@ -57,6 +57,8 @@ func TestInitFinds(t *testing.T) {
 		{name: "other", agents: []string{"gemini"}, file: [2]string{"package.json", `{"scripts": {"test": "vitest"}}`}, writer: "gemini", reviewer: "gemini", test: `"npm test"`},
 		{name: "none", file: [2]string{"package.json", `{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`}, writer: "claude", reviewer: "claude", test: `"true"`, says: "no agent on PATH"},
 		{name: "not installed", agents: []string{"claude"}, file: [2]string{"pyproject.toml", ""}, writer: "claude", reviewer: "claude", test: `"pytest"`, says: "there is no pytest to run: install it"},
+		{name: "unittest", agents: []string{"claude"}, file: [2]string{"test_words.py", "import unittest\n"}, writer: "claude", reviewer: "claude", test: `"python3 -m unittest"`},
+		{name: "pytest alone", agents: []string{"claude", "pytest"}, file: [2]string{"test_words.py", "def test_it(): pass\n"}, writer: "claude", reviewer: "claude", test: `"pytest"`, says: "`pytest` tests the work"},
 		{name: "said", agents: []string{"claude"}, file: [2]string{"go.mod", ""}, args: []string{"--writer", "codex", "--reviewer", "claude", "--test", `sh -c "exit $X"`}, writer: "codex", reviewer: "claude", test: `"sh -c \"exit $X\""`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -232,6 +232,16 @@ func testsOf(root string) (likely []string) {
 			likely = append(likely, by.command)
 		}
 	}
+	for _, by := range []string{"test_*.py", "tests/test_*.py"} {
+		files, _ := fs.Glob(os.DirFS(root), by) // the pattern is right
+		switch {
+		case len(files) == 0 || slices.ContainsFunc(likely, func(c string) bool { return strings.HasSuffix(c, "pytest") }):
+		case !strings.Contains(by, "/") && strings.Contains(read(files[0]), "unittest"):
+			likely = append(likely, "python3 -m unittest") // an older Python passes where it finds no such test
+		default:
+			likely = append(likely, "pytest")
+		}
+	}
 	return likely
 }
 
