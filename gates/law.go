@@ -58,7 +58,7 @@ type Law struct {
 	settings started  // files named by the person's git settings
 	programs started
 	unknown  []string // commands whose programs cannot be determined
-	plain    bool     // `protect` names nothing: the globs are those of .workflow/
+	plain    bool     // all globs are those of .workflow/
 }
 
 // started are the files that a command starts, relative to the top of the checkout.
@@ -224,7 +224,7 @@ func (l Law) GuardedAs(files, outs []string, as map[string]string) (names, becam
 	if n := len(is) - len(names); n > 0 { // a person is asked about them anyway
 		names, became = append(names, fmt.Sprintf("%d more", n)), append(became, "")
 	}
-	if len(others) > 0 && l.plain {
+	if len(others) > 0 && l.protect == 0 {
 		names = append(names, others[0]+more(others)+" (what is run is unknown, "+l.unknown[0]+": name it under protect)")
 		became = append(became, ofAll(others, as))
 	}

@@ -26,6 +26,10 @@ func TestGuardedUnknown(t *testing.T) {
 	if got := gates.LawOf(spec, nil, nil, nil, at).Guarded([]string{"out.txt"}, []string{"out.txt"}); len(got) > 0 {
 		t.Errorf("declared outputs alone: %q", got)
 	}
+	spec.Steps = []*engine.Step{{ID: "A", Setup: &engine.Setup{Run: engine.Command{Shell: "npm ci"}, Files: []string{"package-lock.json"}}}}
+	if got := gates.LawOf(spec, nil, nil, nil, at).Guarded([]string{"judge.sh"}, nil); len(got) != 1 {
+		t.Errorf("beside a setup with files: %q", got)
+	}
 	agent := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}}
 	set := settings.Settings{Agents: map[string]settings.Agent{"a": {Command: []string{"sh", "-c", "$X"}}, "b": {Command: []string{"./b"}}}, Roles: map[string]settings.Role{"writer": {Agent: []string{"a"}}}}
 	for used, want := range map[string]int{"a": 1, "b": 0} {
