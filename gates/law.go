@@ -38,6 +38,11 @@ type Bases struct {
 }
 
 func (j Bases) names(file string) []string {
+	return append(j.below(file), filepath.ToSlash(filepath.Join(j.Top, filepath.FromSlash(file))))
+}
+
+// below returns the names of a file from the folders in which it is.
+func (j Bases) below(file string) []string {
 	names := []string{file}
 	abs := filepath.Join(j.Top, filepath.FromSlash(file))
 	for _, base := range []string{j.Root, j.Dir} {
@@ -45,7 +50,7 @@ func (j Bases) names(file string) []string {
 			names = append(names, filepath.ToSlash(rel))
 		}
 	}
-	return append(names, filepath.ToSlash(abs))
+	return names
 }
 
 // Law is the set of files that decide over a run's work: those in `protect`, those that define how
@@ -64,9 +69,10 @@ type Law struct {
 // started are the files that a command starts, relative to the top of the checkout.
 type started struct {
 	files   map[string]bool
-	folders []string // with a trailing slash: everything in them
-	ends    []string // with a leading slash: in any folder
-	within  []string // with both slashes: everything in such folders
+	folders []string        // with a trailing slash: everything in them
+	above   map[string]bool // folders of these
+	ends    []string        // with a leading slash: in any folder
+	within  []string        // with both slashes: everything in such folders
 }
 
 func (s started) has(file string) bool {
@@ -75,11 +81,25 @@ func (s started) has(file string) bool {
 		slices.ContainsFunc(s.within, func(d string) bool { return strings.Contains("/"+file, d) })
 }
 
+// put adds files, and folders, which end with a slash.
+func (s *started) put(names ...string) {
+	if s.files == nil {
+		s.files, s.above = map[string]bool{}, map[string]bool{}
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, "/") {
+			s.files[name] = true
+		} else if !slices.Contains(s.folders, name) {
+			s.folders = append(s.folders, name)
+		}
+		for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
+			s.above[name[:i]] = true
+		}
+	}
+}
+
 // add adds files as package shells names them, except those outside the checkout.
 func (s *started) add(j Bases, files []string) {
-	if s.files == nil {
-		s.files = map[string]bool{}
-	}
 	for _, f := range files {
 		if end, anywhere := strings.CutPrefix(f, "**"); anywhere {
 			if dir, all := strings.CutSuffix(end, "/**"); all {
@@ -91,14 +111,11 @@ func (s *started) add(j Bases, files []string) {
 		}
 		for _, at := range j.Places(f) {
 			if dir, all := strings.CutSuffix(at, "/**"); all {
-				s.folders = append(s.folders, dir+"/")
-			} else {
-				s.files[at] = true
+				at = dir + "/"
 			}
+			s.put(at)
 		}
 	}
-	slices.Sort(s.folders)
-	s.folders = slices.Compact(s.folders)
 }
 
 // Places returns where a file that a command names may be, relative to the top of the checkout. A
@@ -171,24 +188,28 @@ func (l Law) Has(file string) (is, program bool) {
 		return true, false
 	}
 	program = l.programs.has(file)
-	if !program && l.plain && !strings.Contains(file, ".workflow/") &&
-		!strings.Contains(filepath.ToSlash(l.at.Top), ".workflow") {
+	if !program && l.plain && !l.ours(file) {
 		return false, false // a shortcut for most of 500,000 files
 	}
-	names := l.at.names(file)
+	names := l.at.below(file)
 	for _, g := range l.globs {
-		if slices.ContainsFunc(names[:len(names)-1], func(n string) bool { return Matches(g, n) }) {
+		if slices.ContainsFunc(names, func(n string) bool { return Matches(g, n) }) {
 			return true, false
 		}
 	}
 	return program, program
 }
 
+// ours reports whether a file may be of sluice's own folder.
+func (l Law) ours(file string) bool {
+	return strings.Contains(file, ".workflow") || strings.Contains(filepath.ToSlash(l.at.Top), ".workflow")
+}
+
 // Protects reports whether `protect` names a file.
 func (l Law) Protects(file string) bool {
-	names := l.at.names(file)
+	names := l.at.below(file)
 	return slices.ContainsFunc(l.globs[:l.protect], func(g string) bool {
-		return slices.ContainsFunc(names[:len(names)-1], func(n string) bool { return Matches(g, n) })
+		return slices.ContainsFunc(names, func(n string) bool { return Matches(g, n) })
 	})
 }
 

@@ -74,7 +74,7 @@ func (x *ground) OwnPaths(b tree.Begin) []string {
 
 func (x *ground) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
 	l, err := x.law(ctx, j, b)
-	law := func(file string) bool { is, _ := l.Has(file); return is }
+	law := func(file string) bool { is, _ := l.Has(file); return is || l.Above(file) } // a link may be ignored too
 	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(b), Law: law}, err
 }
 
@@ -83,6 +83,43 @@ func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, e
 	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.ShellVars(j),
 		gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir}), err
 }
+
+// follow adds to the law what links lead to that were there before the run, and links that the work changed.
+func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now []git.Change,
+	ignored []tree.Beside) error {
+	links, blobs := []string{}, map[string]string{}
+	if was.Found != "" {
+		entries, err := x.opt.Git.Entries(ctx, was.Found)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if e.Mode == git.ModeLink {
+				links, blobs[e.Path] = append(links, e.Path), e.Object
+			}
+		}
+	}
+	for _, ch := range now {
+		if ch.Old == git.ModeLink || ch.New == git.ModeLink {
+			links, blobs[ch.Path] = append(links, ch.Path), ""
+		}
+	}
+	for _, f := range ignored {
+		links = append(links, f.Path)
+	}
+	read := map[string]string{}
+	return l.Follow(links, func(link string) (_ string, err error) {
+		var written []byte
+		if _, ok := read[link]; !ok && blobs[link] != "" {
+			written, err = git.BlobStart(ctx, x.opt.Git, blobs[link], maxLink)
+			read[link] = string(written)
+		}
+		return read[link], err
+	})
+}
+
+// maxLink is the longest path that a link holds, in bytes, as on Linux.
+const maxLink = 4096
 
 // changed lists the changed parts of the law and the new content of each: "" if one file's content
 // cannot tell.

@@ -93,3 +93,33 @@ func TestHiddenFilesAreAsked(t *testing.T) {
 		t.Errorf("a hidden file is not bound: %s, %v", now, err)
 	}
 }
+
+// TestLinksOfTheLaw: a change of what the law leads to by links asks a person, and so does a new link in the place of a
+// folder of the law, also where git ignores it.
+func TestLinksOfTheLaw(t *testing.T) {
+	b := newBench(t, `
+workflow: {id: w, protect: [AGENTS.txt]}
+steps:
+  - {id: A, agent: {type: writer}, signal: {type: sentinel_file}, gate: G}
+gates:
+  - {id: G, reviewer: {level: auto, run: "./ci/gate.sh && make && python3 -c 'import json' && mods/run"}, on_pass: {next_step: DONE}}
+`)
+	files := []string{"build/Makefile", "tools/ci/gate.sh", "docs/agents.md", "docs/other.md", "src/a.go"}
+	for _, f := range files {
+		b.put(f, "was\n")
+	}
+	b.sh("echo mods >.gitignore; ln -s build/Makefile Makefile; ln -s tools/ci ci; ln -s docs/agents.md AGENTS.txt; git add -A; git commit -q -m before")
+	j := b.checkJob("A", 1)
+	b.begin(j)
+	for _, f := range files {
+		b.put(f, "changed\n")
+	}
+	b.put("evil/__init__.py", "new\n")
+	b.sh("ln -s evil json; ln -s evil mods; ln -s evil src/link")
+	want := []string{"build/Makefile", "docs/agents.md", "json", "mods", "tools/ci/gate.sh"}
+	c := b.carry(j).Check
+	got := slices.Sorted(slices.Values(c.Protected))
+	if c.Broken != "" || !slices.Equal(got, want) {
+		t.Errorf("%q %q\nwant %q", c.Broken, got, want)
+	}
+}

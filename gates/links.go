@@ -1,0 +1,118 @@
+package gates
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// maxHops is the most links that lead one to another.
+const maxHops = 10
+
+// Follow adds to the law what its links lead to: if ci leads to tools/ci, then ci/gate.sh is tools/ci/gate.sh. target
+// returns what is written in a link, or "" for one that the work changed, which is law itself if law can lie behind it.
+// Where a link leads out of the checkout, or in a circle, what it means is unknown.
+func (l *Law) Follow(links []string, target func(link string) (string, error)) error {
+	for range maxHops {
+		before := l.size()
+		for _, link := range links {
+			is, program := l.Has(link)
+			if !is && !l.Above(link) {
+				continue
+			}
+			written, err := target(link)
+			if err != nil {
+				return err
+			}
+			if written == "" {
+				if !is {
+					l.settings.put(link)
+				}
+				continue
+			}
+			to := l.at.behind(link, written)
+			if len(to) == 0 {
+				l.doubt("the link " + link + " leads to no place in the checkout")
+			}
+			for _, at := range to {
+				l.lead(link, at, is, program)
+			}
+		}
+		if l.size() == before {
+			return nil
+		}
+	}
+	l.doubt("links of the checkout lead to one another without an end")
+	return nil
+}
+
+// behind returns where a link leads, from the top of the checkout; nothing if that is out of it, or cannot be told.
+func (j Bases) behind(link, written string) (out []string) {
+	if path.IsAbs(written) {
+		return j.Places(written)
+	}
+	up := strings.TrimLeft(written, "./")
+	if at := path.Join(path.Dir(link), written); at != "." && at != ".." && !strings.HasPrefix(at, "../") &&
+		!strings.Contains("/"+up+"/", "/../") { // of a folder that may be a link too
+		out = append(out, at)
+	}
+	return out
+}
+
+// lead adds what is law at a link as it is where that leads.
+func (l *Law) lead(link, to string, is, program bool) {
+	for _, s := range []*started{&l.settings, &l.programs} {
+		s.through(link, to)
+	}
+	if is && program {
+		l.programs.put(to, to+"/")
+	} else if is {
+		l.settings.put(to, to+"/")
+	}
+	for _, g := range l.globs {
+		for _, name := range l.at.below(link) {
+			if rest, ok := leads(g, name); ok && !slices.Contains(l.globs, to+"/"+rest) {
+				l.globs, l.plain = append(l.globs, to+"/"+rest), false
+			}
+		}
+	}
+}
+
+// Above reports whether law can lie in a folder, or behind a link in its place.
+func (l Law) Above(dir string) bool {
+	if l.settings.above[dir] || l.programs.above[dir] || l.plain && !l.ours(dir) {
+		return l.settings.above[dir] || l.programs.above[dir]
+	}
+	return slices.ContainsFunc(l.globs, func(g string) bool {
+		return slices.ContainsFunc(l.at.below(dir), func(name string) bool { _, ok := leads(g, name); return ok })
+	})
+}
+
+// leads returns what is left of a glob behind a folder that its first parts name.
+func leads(glob, dir string) (rest string, ok bool) {
+	parts, n := strings.Split(path.Clean(glob), "/"), strings.Count(dir, "/")+1
+	if n >= len(parts) || slices.Contains(parts[:n], "**") {
+		return "", false
+	}
+	return strings.Join(parts[n:], "/"), Matches(strings.Join(parts[:n], "/"), dir)
+}
+
+// through adds what lies behind a link as it is where that leads.
+func (s *started) through(link, to string) {
+	for _, name := range slices.Concat(slices.Sorted(maps.Keys(s.files)), s.folders) {
+		if rest, ok := strings.CutPrefix(name, link+"/"); ok && rest != "" {
+			s.put(to + "/" + rest)
+		}
+	}
+}
+
+func (l Law) size() int {
+	return len(l.globs) + len(l.settings.files) + len(l.settings.folders) + len(l.programs.files) + len(l.programs.folders)
+}
+
+func (l *Law) doubt(why string) {
+	if !slices.Contains(l.unknown, why) {
+		l.unknown = append(l.unknown, why)
+	}
+}
