@@ -35,6 +35,7 @@ type Bases struct {
 	Root string // of the repo
 	Top  string // of the checkout
 	Dir  string // where commands run
+	Path string // the PATH of the commands; "" = no program of the checkout is found by it
 }
 
 func (j Bases) names(file string) []string {
@@ -139,6 +140,13 @@ func (j Bases) Places(file string) (out []string) {
 // LawOf returns the law of a spec. agents come from the settings, settings are the files that git's
 // settings name, and vars are the run's.
 func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Vars, j Bases) Law {
+	for _, st := range spec.Steps {
+		for _, e := range st.Env {
+			if e.Name == "PATH" {
+				j.Path += string(filepath.ListSeparator) + e.Value.Source
+			}
+		}
+	}
 	l := Law{at: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(),
 		protect: len(spec.Protect), plain: len(spec.Protect) == 0}
 	for _, st := range spec.Steps { // what judges are given was made from these files
@@ -174,6 +182,11 @@ func (l *Law) starts(where string, s shells.Started) {
 		l.unknown = append(l.unknown, where+": "+s.Unknown)
 	}
 	l.programs.add(l.at, s.Files)
+	for _, dir := range filepath.SplitList(l.at.Path) {
+		for _, name := range s.Programs {
+			l.programs.add(l.at, []string{filepath.Join(dir, name)})
+		}
+	}
 }
 
 // Has reports whether a file, named from the top of its checkout, is law, and whether only as a

@@ -65,6 +65,17 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
+// TestProgramsOfPath: a program of the checkout that PATH finds is law, also where another starts it.
+func TestProgramsOfPath(t *testing.T) {
+	spec := &engine.Spec{Gates: []*engine.Gate{{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: "timeout 9 lintx src | make"}}}},
+		Steps: []*engine.Step{{ID: "A", Env: []engine.EnvVar{{Name: "PATH", Value: engine.Text{Source: "tools:/usr/bin"}}}}}}
+	l := LawOf(spec, []Agent{{Name: "a", Command: []string{"model"}}}, nil, nil, Bases{Root: "/r", Top: "/w", Dir: "/w", Path: "/r/bin:/usr/bin:/other"})
+	got := l.Guarded(strings.Fields("bin/lintx bin/timeout bin/make bin/model tools/lintx bin/src lintx other/lintx usr/bin/lintx"), nil)
+	if want := strings.Fields("bin/lintx bin/timeout bin/make bin/model tools/lintx"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestGuardedAs: an unnamed file is asked about each time.
 func TestGuardedAs(t *testing.T) {
 	hold.Rule(t, "1-language protect passed", "links, and what is not named, are asked about each time")

@@ -30,6 +30,7 @@ type Options struct {
 	Settings func() settings.Settings // for what in them decides about the work
 	Hidden   []string                 // sluice's own folders beside the state folder
 	Held     func() bool              // launches have a sandbox
+	Path     func() string            // in which launches find programs
 	// Request lands work as a pull request.
 	Request func(ctx context.Context, j job.Job, w tree.Work, l tree.Landing) error
 	Pulls   func(context.Context) (map[string]string, error)

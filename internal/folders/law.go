@@ -81,7 +81,7 @@ func (x *ground) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Fold
 func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
 	named, err := x.gitFiles(ctx, j, b)
 	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.ShellVars(j),
-		gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir}), err
+		gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir, Path: x.opt.Path()}), err
 }
 
 // follow adds to the law what links lead to that were there before the run, and links that the work changed.

@@ -12,6 +12,8 @@ type Started struct {
 	// Files are paths from where the command runs: programs, scripts, and what a well-known tool goes by. One that begins
 	// with **/ lies in a folder that is not known; one that ends with /** is all of a folder. Absolute ones stay so.
 	Files []string
+	// Programs are names without a folder: PATH says which files they are.
+	Programs []string
 	// Unknown is the first thing of which it cannot be told what it runs; "" = all can.
 	Unknown string
 }
@@ -86,6 +88,8 @@ type starts struct {
 func (s *starts) done() Started {
 	slices.Sort(s.Files)
 	s.Files = slices.Compact(s.Files)
+	slices.Sort(s.Programs)
+	s.Programs = slices.Compact(s.Programs)
 	return s.Started
 }
 
@@ -138,6 +142,18 @@ func (s *starts) file(name string) {
 	}
 }
 
+// program adds a program as a command names it.
+func (s *starts) program(name string) {
+	switch {
+	case strings.Contains(name, "/") || strings.ContainsRune(name, hole):
+		s.file(name)
+	case len(s.Programs) < maxFiles:
+		s.Programs = append(s.Programs, name)
+	default:
+		s.unknown("more than %d programs", maxFiles)
+	}
+}
+
 // folder adds all files of a folder.
 func (s *starts) folder(name string) {
 	if name = strings.TrimSuffix(path.Clean(name), "/"); name != "." && !strings.HasPrefix(name, "~") {
@@ -178,9 +194,7 @@ func (s *starts) command(l line, depth int) {
 		return
 	}
 	name, args := words[0], words[1:]
-	if strings.Contains(name, "/") || strings.ContainsRune(name, hole) {
-		s.file(name)
-	}
+	s.program(name)
 	base := strings.TrimSuffix(path.Base(name), ".exe")
 	plain := strings.TrimRight(base, "0123456789.")
 	switch {
@@ -295,6 +309,7 @@ func (s *starts) unwrapped(words []string, depth int) []string {
 		if at < 0 {
 			break
 		}
+		s.program(word)
 		w, rest := wrappers()[at], words[1:]
 		if codes := CodeArgs(words); len(codes) > 0 && codes[0] < len(words) && (name == "env" || name == "flock") {
 			if first := firstOperand(words); codes[0] <= first || name == "flock" { // env -S, flock -c

@@ -123,3 +123,18 @@ gates:
 		t.Errorf("%q %q\nwant %q", c.Broken, got, want)
 	}
 }
+
+// TestProgramsOfPathAreLaw: the PATH that counts is the daemon's.
+func TestProgramsOfPathAreLaw(t *testing.T) {
+	b := newBench(t, strings.Replace(plainSpec, "level: human", "level: auto, run: [lintx]", 1))
+	b.put("bin/lintx", "was\n")
+	b.sh("git add -A; git commit -q -m before")
+	b.e = b.executor(func(o *Options) { o.Environ = []string{"PATH=" + b.root + "/bin:/usr/bin:/bin"} })
+	j := b.checkJob("A", 1)
+	b.begin(j)
+	b.put("bin/lintx", "changed\n")
+	b.put("bin/other", "new\n")
+	if c := b.carry(j).Check; !slices.Equal(c.Protected, []string{"bin/lintx"}) {
+		t.Errorf("%+v", c)
+	}
+}

@@ -144,7 +144,7 @@ func (e *World) tie() (err error) {
 		Request: func(ctx context.Context, j job.Job, w tree.Work, l tree.Landing) error {
 			return e.Pulls.Land(ctx, j, w, l)
 		},
-		Held:  func() bool { box, _ := e.Box(); return box != nil },
+		Held: func() bool { box, _ := e.Box(); return box != nil }, Path: func() string { return e.Variable("PATH") },
 		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
 	if o.Git != nil && o.Git.Plain() {
 		if err := o.Git.PassOver(e.OwnPaths(tree.Begin{Top: e.Root})); err != nil {
