@@ -60,7 +60,7 @@ func (x *takings) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.
 	} else if err := layout.Save(file, c); err != nil {
 		return c, changed{}, err
 	}
-	law, err := x.changedLaw(ctx, j, b, was, c, outs)
+	law, err := x.changedLaw(ctx, j, b, was, c, job.SpecOutputs(st.Outputs, job.WithAnswer(j)))
 	return c, law, err
 }
 

@@ -84,6 +84,19 @@ func Outputs(in []engine.Output, env *engine.Env) (made, written []string, err e
 	return made, written, nil
 }
 
+// SpecOutputs returns the declared paths that the spec alone says: none with a value that agents or people wrote.
+func SpecOutputs(in []engine.Output, env *engine.Env) (out []string) {
+	foreign, own := false, *env
+	own.Foreign = func(_, value string) string { foreign = true; return value }
+	for _, o := range in {
+		foreign = false
+		if p, err := o.Path.String(&own); err == nil && !foreign {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // WithAttempt returns the job's environment as the step's own texts see it: with its id, the number
 // of its attempt and its answer.
 func WithAttempt(j Job, st *engine.Step) *engine.Env {

@@ -138,3 +138,30 @@ func TestProgramsOfPathAreLaw(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// TestOutputsThatAnAnswerNames: a declared output is no law, but for one whose path an agent said.
+func TestOutputsThatAnAnswerNames(t *testing.T) {
+	b := newBench(t, `
+workflow: {id: w, vars: {own: own}}
+steps:
+  - id: A
+    agent: {type: writer}
+    answer: {type: object, properties: {name: {type: string}}}
+    outputs: ["tools/${{answer.name}}.py", "tools/${{vars.own}}.py"]
+    signal: {type: sentinel_file}
+    gate: G
+gates:
+  - {id: G, reviewer: {level: auto, run: "python3 tools/check.py && python3 tools/own.py"}, on_pass: {next_step: DONE}}
+`)
+	b.put("tools/check.py", "was\n")
+	b.put("tools/own.py", "was\n")
+	b.sh("git add -A; git commit -q -m before")
+	j := b.checkJob("A", 1)
+	j.Attempt.Answer = []byte(`{"name": "check"}`)
+	b.begin(j)
+	b.put("tools/check.py", "changed\n")
+	b.put("tools/own.py", "changed\n")
+	if c := b.carry(j).Check; !slices.Equal(c.Protected, []string{"tools/check.py"}) {
+		t.Errorf("%+v", c)
+	}
+}
