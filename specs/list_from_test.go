@@ -37,8 +37,8 @@ func TestListFrom(t *testing.T) {
 		`{"${{run}}.json": steps.plan.answer, "b${{run}}.json": "1"}`: "want one entry, {path: expression}",
 		`{}`:                                     "want one entry, {path: expression}",
 		`{"${{run}}.json": ""}`:                  "the expression is empty",
-		`{".workflow/specs/${{run}}.json": "1"}`: "is in .workflow/specs",
-		`[a.json]`:                               "expected a path, or {path: expression}, found a list",
+		`{".workflow/specs/${{run}}.json": "1"}`: "is in .workflow/specs", `{".workflow/prompts/${{run}}.md": "1"}`: "is in .workflow/prompts",
+		`[a.json]`: "expected a path, or {path: expression}, found a list",
 	} {
 		_, faults := Load("w.yaml", []byte(spec(tasks)))
 		if text := fmt.Sprint(faults); !strings.Contains(text, want) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/ids"
 )
 
 // badPath returns why a path or glob may leave the repo, or "".
@@ -90,13 +91,10 @@ func badOutput(p string) string {
 	if bad := badPath(p); bad != "" {
 		return bad
 	}
-	clean := strings.ToLower(path.Clean(p))
-	for _, dir := range []string{"signals", "specs", "audit", "retry-context", "config.yaml", "schemas"} {
-		if own := ".workflow/" + dir; clean == own || strings.HasPrefix(clean, own+"/") {
-			return "is in " + own + ", where agents' values are never written"
-		}
+	if own := ids.Reserved(p); own != "" {
+		return "is in " + own + ", where agents' values are never written"
 	}
-	if clean == ".workflow" || clean == "." {
+	if clean := path.Clean(p); strings.EqualFold(clean, ".workflow") || clean == "." {
 		return "is a folder"
 	}
 	return ""
