@@ -66,7 +66,7 @@ func workOf(ctx context.Context, repo *git.Repo, r *record) (m *made, err error)
 			"the branch of %s is not built on %.12s any more, where the run began", r.run, m.base))
 	}
 	var cut bool
-	if m.commits, cut, err = repo.Range(ctx, m.base, m.work.Commit, maxSubjects/2); err == nil && cut {
+	if m.commits, cut, err = repo.Range(ctx, m.work.Commit, maxSubjects/2, m.base); err == nil && cut {
 		err = fault.Failed("land it squashed: sluice land "+r.run+", then attest that commit alone",
 			"%s made more than %d commits", r.run, maxSubjects/2)
 	}

@@ -70,7 +70,7 @@ func Commits(ctx context.Context, repo *git.Repo, what string) ([]git.Commit, er
 }
 
 func rangeOf(ctx context.Context, repo *git.Repo, base, tip string) ([]git.Commit, error) {
-	list, cut, err := repo.Range(ctx, base, tip, maxCommits)
+	list, cut, err := repo.Range(ctx, tip, maxCommits, base)
 	if err == nil && cut {
 		err = fault.Misused("verify it in parts", "the range has more than %d commits", maxCommits)
 	}

@@ -85,10 +85,11 @@ func (r *objects) MergeBases(ctx context.Context, a, b string) ([]string, error)
 	return strings.Fields(string(out)), err
 }
 
-// Range lists the commits of tip that base lacks, oldest first, at most `most`; cut reports that
-// there are more.
-func (r *objects) Range(ctx context.Context, base, tip string, most int) (commits []Commit, cut bool, err error) {
-	in, err := span(tip, base)
+// Range lists the commits of tip that the bases lack, oldest first, at most `most`; cut reports that
+// there are more. Base "" is empty.
+func (r *objects) Range(ctx context.Context, tip string, most int, bases ...string) (commits []Commit, cut bool,
+	err error) {
+	in, err := span(tip, bases...)
 	if err != nil {
 		return nil, false, err
 	}

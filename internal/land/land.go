@@ -76,8 +76,8 @@ func Run(ctx context.Context, con *console.Console, root string, r daemon.RunSta
 			text.JoinMost(files))
 	}
 	out := landed{Run: r.ID, Branch: shortBranch(onto), How: l.How, Trust: r.Trust}
-	if l.How != tree.Squash {
-		if out.Listed, err = listCommits(ctx, con, repo, to); err != nil {
+	if l.How != tree.Squash && len(to.Commits) > 0 {
+		if out.Listed, err = listCommits(con, to); err != nil {
 			return err
 		}
 	}
@@ -156,16 +156,9 @@ func landFault(err error) error {
 }
 
 // listCommits shows the commits that come with the work, and asks.
-func listCommits(ctx context.Context, con *console.Console, repo *git.Repo, w tree.Landing) ([]string, error) {
-	list, why, err := tree.Commits(ctx, repo, w.Base, w.Tip)
-	if err != nil {
-		return nil, err
-	}
-	if why != "" {
-		return nil, fault.Failed("then `sluice land "+w.Run+"` again", "nothing was changed: %s", why)
-	}
+func listCommits(con *console.Console, w tree.Landing) ([]string, error) {
 	var out []string
-	for _, c := range list {
+	for _, c := range w.Commits {
 		out = append(out, fmt.Sprintf("%.12s %s", c.SHA, text.Line(tree.Subject(c))))
 	}
 	if con.JSON {
@@ -175,7 +168,7 @@ func listCommits(ctx context.Context, con *console.Console, repo *git.Repo, w tr
 	for _, line := range out {
 		con.Print("  %s", line)
 	}
-	yes, err := con.Ask(fmt.Sprintf("Bring %s of %s?", text.Plural(len(list), "commit"), w.Run))
+	yes, err := con.Ask(fmt.Sprintf("Bring %s of %s?", text.Plural(len(w.Commits), "commit"), w.Run))
 	if err == nil && !yes {
 		err = fault.Exit(fault.ExitFailed)
 	}

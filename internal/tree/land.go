@@ -42,34 +42,36 @@ type Landing struct {
 	Message  string   // of the new commit, without trailers
 	Trailers []string // "Sluice-Run: x-1"
 	By       git.Person
+	Commits  []git.Commit // of the run that Onto lacked when this was prepared, oldest first
 }
 
 // Landed is the result of a landing.
 type Landed struct {
 	From    string       // the branch's commit before
 	Commit  string       // and after
-	Commits []git.Commit // of the run, oldest first
+	Commits []git.Commit // of the run, which the branch lacked, oldest first
 	Files   int          // that differ on the branch
 	Already bool         // the branch had the work
 }
 
-// Commits lists the commits of a run, oldest first. It refuses commits with sluice's trailers: why
-// names the first.
-func Commits(ctx context.Context, repo *git.Repo, base, tip string) (list []git.Commit, why string, err error) {
-	list, cut, err := repo.Range(ctx, base, tip, maxCommits)
+// commits lists the run's commits that the commit onto lacks, oldest first. It refuses commits with
+// sluice's trailers: why names the first. Those that onto has may have been landed by sluice; what
+// is on any other branch counts as the run's, because an agent can have put it there.
+func (l Landing) commits(ctx context.Context, repo *git.Repo, onto string) (list []git.Commit, why string, err error) {
+	list, cut, err := repo.Range(ctx, l.Tip, maxCommits, l.Base, onto)
 	if err != nil {
 		return nil, "", err
 	}
 	if cut {
 		return nil, fmt.Sprintf("the branch has more than %d commits: run git merge --squash %.12s yourself",
-			maxCommits, tip), nil
+			maxCommits, l.Tip), nil
 	}
 	for _, c := range list {
 		for line := range strings.Lines(c.Message) {
 			if len(line) >= len(trailerPrefix) && strings.EqualFold(line[:len(trailerPrefix)], trailerPrefix) {
 				return nil, fmt.Sprintf("commit %.12s contains %.80q, which only sluice may write: reword it (git rebase "+
 					"--interactive %.12s)",
-					c.SHA, strings.TrimSpace(line), base), nil
+					c.SHA, strings.TrimSpace(line), l.Base), nil
 			}
 		}
 	}
@@ -105,7 +107,7 @@ func (l Landing) do(ctx context.Context, repo *git.Repo, at func(string)) (out L
 			short(l.Onto), short(l.Onto)), nil
 	}
 	out.From = tip.SHA
-	if out.Commits, why, err = Commits(ctx, repo, l.Base, l.Tip); err != nil || why != "" {
+	if out.Commits, why, err = l.commits(ctx, repo, tip.SHA); err != nil || why != "" {
 		return out, why, err
 	}
 	if out.Commit, why, err = l.make(ctx, repo, tip.SHA, out.Commits); err != nil || why != "" {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sluice/internal/git"
 )
 
 // worked is a person's checkout and the worktree of a run with two commits.
@@ -88,11 +90,12 @@ func TestLandingsMessage(t *testing.T) {
 	message := func(did ...string) string {
 		t.Helper()
 		l.Tip = w.git("rev-parse", "HEAD")
-		said, err := Work{Run: "x-1", Title: "The work", Did: did}.message(t.Context(), p.open(), l)
-		if err != nil {
-			t.Fatal(err)
+		var why string
+		var err error
+		if l.Commits, why, err = l.commits(t.Context(), p.open(), ""); err != nil || why != "" {
+			t.Fatal(why, err)
 		}
-		return said
+		return Work{Run: "x-1", Title: "The work", Did: did}.message(l)
 	}
 	w.git("commit", "-q", "--allow-empty", "-m", "one: a")
 	for _, step := range []string{"plan", "code", "plan"} {
@@ -172,6 +175,44 @@ func TestLandChangesNothingWhereAPersonIsNeeded(t *testing.T) {
 				t.Errorf("was\n%s\nis\n%s", before, got)
 			}
 		})
+	}
+}
+
+// TestLandAfterAMergeOfTheBranch: commits that the branch has already are no part of the landing,
+// also where sluice landed them. On any other branch, an agent can have forged them.
+func TestLandAfterAMergeOfTheBranch(t *testing.T) {
+	for _, c := range []struct{ merged, refused string }{
+		{"main", ""},
+		{"other", "which only sluice may write"},
+		{"sluice/x-2", "which only sluice may write"},
+	} {
+		for _, how := range []string{Squash, Merge, FF, PR} {
+			t.Run(c.merged+" "+how, func(t *testing.T) {
+				p, w, l := worked(t)
+				if c.merged != "main" {
+					p.git("checkout", "-q", "-b", c.merged)
+				}
+				p.write("b", "of another run\n")
+				p.git("commit", "-qam", "b\n\nSluice-Run: x-0\nSluice-Gate: G pass by ann (signed)")
+				p.git("update-ref", "refs/sluice/landed/x-0", "HEAD")
+				p.git("checkout", "-q", "main")
+				w.git("merge", "-q", "-m", "merged", c.merged)
+				if err := p.open().Keep(t.Context(), git.Own("base", "x-1"), l.Base); err != nil {
+					t.Fatal(err)
+				}
+				work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1"}
+				to, err := work.Landing(t.Context(), p.open(), "refs/heads/main", how, "")
+				if err == nil && how != PR {
+					_, err = work.Land(t.Context(), p.open(), to)
+				}
+				if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
+					t.Fatalf("%v", err)
+				}
+				if c.refused == "" && (len(to.Commits) != 3 || strings.Contains(to.Message, "- b")) {
+					t.Errorf("%d commits: %s", len(to.Commits), to.Message)
+				}
+			})
+		}
 	}
 }
 

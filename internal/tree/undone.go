@@ -17,12 +17,11 @@ type part struct{ commit, of string }
 // keeps refuses a tip whose history has commits of others without their changes. On its target
 // branch, those changes would be lost; on others, a later merge would bring nothing, as git
 // considers it merged. The judges have not seen that, because the run began without these commits.
-func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing) error {
-	onto, err := repo.TipOf(ctx, l.Onto)
-	if err != nil || onto.SHA == "" || w.Unjudged {
-		return err
+func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing, onto string) error {
+	if onto == "" || w.Unjudged {
+		return nil
 	}
-	merged, err := repo.MergeBases(ctx, onto.SHA, l.Tip)
+	merged, err := repo.MergeBases(ctx, onto, l.Tip)
 	if err != nil {
 		return err
 	}
@@ -31,7 +30,7 @@ func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing) error {
 		parts = append(parts, part{m, short(l.Onto)})
 	}
 	if l.How != Squash && l.How != Rebase { // these drop the history
-		others, err := w.others(ctx, repo, l)
+		others, err := w.others(ctx, repo, l, onto)
 		if err != nil {
 			return err
 		}
@@ -55,16 +54,12 @@ func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing) error {
 }
 
 // others returns the newest commits in the run's history that are on others' branches and tags.
-func (w Work) others(ctx context.Context, repo *git.Repo, l Landing) ([]part, error) {
-	list, why, err := Commits(ctx, repo, l.Base, l.Tip)
-	if err != nil || why != "" {
-		return nil, errors.Join(err, w.undone(why))
-	}
+func (w Work) others(ctx context.Context, repo *git.Repo, l Landing, onto string) ([]part, error) {
 	refs, err := w.refs(ctx, repo, l.Tip)
 	if err != nil {
 		return nil, err
 	}
-	found, err := newest(ctx, repo, l, list, refs)
+	found, err := newest(ctx, repo, l, onto, refs)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -79,14 +74,14 @@ func (w Work) others(ctx context.Context, repo *git.Repo, l Landing) ([]part, er
 		if !run {
 			continue
 		}
-		found, err := newest(ctx, repo, l, list, map[string]string{name: refs[name]})
+		found, err := newest(ctx, repo, l, onto, map[string]string{name: refs[name]})
 		if err != nil {
 			return nil, err
 		}
 		delete(refs, name)
 		out = append(out, found...)
 	}
-	found, err = newest(ctx, repo, l, list, refs)
+	found, err = newest(ctx, repo, l, onto, refs)
 	return append(found, out...), err
 }
 
@@ -131,27 +126,27 @@ func (w Work) isRun(ctx context.Context, repo *git.Repo, name string) (bool, err
 }
 
 // newest returns the newest of the run's commits that some of the refs have too.
-func newest(ctx context.Context, repo *git.Repo, l Landing, list []git.Commit, refs map[string]string) ([]part, error) {
-	not := append(slices.Collect(maps.Values(refs)), l.Base)
-	own, _, err := repo.NewCommits(ctx, map[string]string{"tip": l.Tip}, not, len(list))
+func newest(ctx context.Context, repo *git.Repo, l Landing, onto string, refs map[string]string) ([]part, error) {
+	not := append(slices.Collect(maps.Values(refs)), l.Base, onto)
+	own, _, err := repo.NewCommits(ctx, map[string]string{"tip": l.Tip}, not, len(l.Commits))
 	if err != nil {
 		return nil, err
 	}
 	theirs := map[string]bool{}
-	for _, c := range list {
+	for _, c := range l.Commits {
 		theirs[c.SHA] = true
 	}
 	for _, c := range own {
 		delete(theirs, c.SHA)
 	}
 	before := map[string]bool{}
-	for _, c := range list {
+	for _, c := range l.Commits {
 		for _, p := range c.Parents {
 			before[p] = before[p] || theirs[c.SHA]
 		}
 	}
 	var out []part
-	for _, c := range list {
+	for _, c := range l.Commits {
 		if !theirs[c.SHA] || before[c.SHA] {
 			continue
 		}

@@ -75,15 +75,22 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 	if err := w.judged(ctx, repo, l); err != nil {
 		return l, err
 	}
-	if err := w.keeps(ctx, repo, l); err != nil {
+	at, err := repo.TipOf(ctx, l.Onto)
+	if err != nil {
 		return l, err
 	}
-	if l.By, err = repo.Lander(ctx, w.Env); err != nil {
+	list, why, err := l.commits(ctx, repo, at.SHA)
+	if err != nil || why != "" {
+		return l, errors.Join(err, w.undone(why))
+	}
+	l.Commits = list
+	if err := w.keeps(ctx, repo, l, at.SHA); err != nil {
 		return l, err
 	}
 	if l.Message == "" {
-		l.Message, err = w.message(ctx, repo, l)
+		l.Message = w.message(l)
 	}
+	l.By, err = repo.Lander(ctx, w.Env)
 	return l, err
 }
 
@@ -191,18 +198,14 @@ const subjects = 20
 
 // message names the run, the subjects of the commits that somebody wrote, and what the steps say
 // that they did; without both, the steps. A pull request has what the steps say elsewhere.
-func (w Work) message(ctx context.Context, repo *git.Repo, l Landing) (string, error) {
-	list, why, err := Commits(ctx, repo, l.Base, l.Tip)
-	if err != nil || why != "" {
-		return "", errors.Join(err, w.undone(why))
-	}
+func (w Work) message(l Landing) string {
 	var said, steps []string
 	add := func(to *[]string, line string) {
 		if !slices.Contains(*to, line) {
 			*to = append(*to, line)
 		}
 	}
-	for _, c := range list {
+	for _, c := range l.Commits {
 		if step, ok := leftBy(Subject(c)); ok {
 			add(&steps, step)
 		} else {
@@ -216,7 +219,7 @@ func (w Work) message(ctx context.Context, repo *git.Repo, l Landing) (string, e
 	}
 	lines := []string{fmt.Sprintf("%s (%s)", w.Title, w.Run), ""}
 	if len(said) == 0 && len(steps) > 0 {
-		return strings.Join(append(lines, "Steps: "+strings.Join(steps, ", ")), "\n"), nil
+		return strings.Join(append(lines, "Steps: "+strings.Join(steps, ", ")), "\n")
 	}
 	for _, line := range said[:min(len(said), subjects)] {
 		lines = append(lines, "- "+line)
@@ -224,7 +227,7 @@ func (w Work) message(ctx context.Context, repo *git.Repo, l Landing) (string, e
 	if more := len(said) - subjects; more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more", more))
 	}
-	return strings.Join(lines, "\n"), nil
+	return strings.Join(lines, "\n")
 }
 
 // Subject returns the first line of a commit's message.
