@@ -1,11 +1,13 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sluice/internal/git"
@@ -171,7 +173,8 @@ func undone(ctx context.Context, repo *git.Repo, base, tip, merged string) (file
 	if err != nil {
 		return nil, err
 	}
-	tree, files, err := repo.Replay(ctx, strings.Join(from[:min(len(from), 1)], ""), merged, tip)
+	before := strings.Join(from[:min(len(from), 1)], "")
+	tree, files, err := repo.Replay(ctx, before, merged, tip)
 	if err != nil && !errors.Is(err, git.ErrConflict) {
 		return nil, err
 	}
@@ -179,6 +182,117 @@ func undone(ctx context.Context, repo *git.Repo, base, tip, merged string) (file
 	for _, c := range changes {
 		files = append(files, c.Path)
 	}
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
 	slices.Sort(files)
-	return slices.Compact(files), err
+	return resolution{before, merged, tip}.undone(ctx, repo, slices.Compact(files))
+}
+
+// resolution is a merge of a commit into the tip, both begun from before; "" = an empty tree. What
+// it has resolved is a conflict for git whenever it is merged again.
+type resolution struct{ before, merged, tip string }
+
+// undone returns those of the files in which the tip lacks a line that merged has added, or has one
+// that merged has removed.
+func (r resolution) undone(ctx context.Context, repo *git.Repo, files []string) (out []string, err error) {
+	theirs, err := changesBy(ctx, repo, r.before, r.merged)
+	if err != nil {
+		return nil, err
+	}
+	since, err := changesBy(ctx, repo, r.merged, r.tip)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if kept, err := r.keeps(ctx, repo, theirs[f], since[f]); err != nil {
+			return nil, err
+		} else if !kept {
+			out = append(out, f)
+		}
+	}
+	return out, nil
+}
+
+func changesBy(ctx context.Context, repo *git.Repo, from, to string) (map[string]git.Change, error) {
+	list, err := repo.ChangesBetween(ctx, from, to)
+	by := map[string]git.Change{}
+	for _, c := range list {
+		by[c.Path] = c
+	}
+	return by, err
+}
+
+// keeps reports whether a file has what merged changed in it. since is what the tip changed on top.
+// Its removed lines must not be those that merged added; its added lines must be new, and not kept
+// from before.
+func (r resolution) keeps(ctx context.Context, repo *git.Repo, theirs, since git.Change) (bool, error) {
+	file := func(mode string) bool { return strings.HasPrefix(mode, "100") }
+	newMode := theirs.Old != theirs.New && since.Old != since.New
+	if theirs.Path == "" || newMode || !file(since.Old) || !file(since.New) {
+		return false, nil
+	}
+	onTop, err := linesBetween(ctx, repo, r.merged, r.tip, since.Path)
+	if err != nil {
+		return false, err
+	}
+	brought, err := linesBetween(ctx, repo, r.before, r.merged, since.Path)
+	if err != nil {
+		return false, err
+	}
+	all, err := linesBetween(ctx, repo, r.before, r.tip, since.Path)
+	if err != nil || onTop.cut || brought.cut || all.cut {
+		return false, err
+	}
+	for n := range onTop.gone {
+		if brought.came[n] {
+			return false, nil
+		}
+	}
+	for n := range onTop.came {
+		if !all.came[n] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+const (
+	// maxPatch limits how much of the differences of a file is read.
+	maxPatch = 4 << 20
+	// maxHunk limits how much of a line is read to find where its hunk is.
+	maxHunk = 80
+)
+
+// lines are those in which two commits of a file differ, by number.
+type lines struct {
+	gone map[int]bool // only in the first
+	came map[int]bool // only in the second
+	cut  bool         // there are too many
+}
+
+func linesBetween(ctx context.Context, repo *git.Repo, from, to, file string) (lines, error) {
+	l := lines{gone: map[int]bool{}, came: map[int]bool{}}
+	patch, cut, err := repo.Between(ctx, from, to, maxPatch, git.Look{Paths: []string{file}, Bare: true})
+	l.cut = cut
+	for line := range bytes.Lines(patch) {
+		if f := strings.Fields(string(line[:min(len(line), maxHunk)])); len(f) > 2 && f[0] == "@@" {
+			number(l.gone, f[1])
+			number(l.came, f[2])
+		}
+	}
+	return l, err
+}
+
+// number adds the lines of a hunk's side: -12 or +12 is one line, -12,3 are three.
+func number(lines map[int]bool, side string) {
+	first, many, several := strings.Cut(side[1:], ",")
+	from, err := strconv.Atoi(first)
+	n := 1
+	if several && err == nil {
+		n, err = strconv.Atoi(many)
+	}
+	for i := 0; err == nil && i < n; i++ {
+		lines[from+i] = true
+	}
 }

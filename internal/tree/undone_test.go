@@ -38,6 +38,68 @@ func TestLandingUndoesNothing(t *testing.T) {
 	}
 }
 
+// TestLandingOfAResolution: a merge that keeps the lines of both sides lands, although git would have
+// the same conflict again. One that drops, changes or brings back a line does not.
+func TestLandingOfAResolution(t *testing.T) {
+	const before = "1\nold\n3\n"
+	for name, c := range map[string]struct {
+		before, theirs, ours, merged string
+		mode                         string
+		refused                      bool
+	}{
+		"theirs first":     {before, "1\nold\ntheirs\n3\n", "1\nold\nours\n3\n", "1\nold\ntheirs\nours\n3\n", "", false},
+		"ours first":       {before, "1\nold\ntheirs\n3\n", "1\nold\nours\n3\n", "1\nold\nours\ntheirs\n3\n", "", false},
+		"ours between":     {before, "1\nold\nt1\nt2\n3\n", "1\nold\nours\n3\n", "1\nold\nt1\nours\nt2\n3\n", "", false},
+		"ours removed one": {before, "1\nold\ntheirs\n3\n", "ours\nold\n3\n", "ours\nold\ntheirs\n3\n", "", false},
+		"both new":         {"", "theirs\n", "ours\n", "theirs\nours\n", "", false},
+		"in place of both": {before, "1\ntheirs\n3\n", "1\nours\n3\n", "1\ntheirs\nours\n3\n", "", false},
+		"one end less":     {before, "1\nold\n3\ntheirs", "1\nold\n3\nours", "1\nold\n3\ntheirs\nours", "", true},
+		"theirs dropped":   {before, "1\nold\ntheirs\n3\n", "1\nold\nours\n3\n", "1\nold\nours\n3\n", "", true},
+		"theirs changed":   {before, "1\nold\ntheirs\n3\n", "1\nold\nours\n3\n", "1\nold\nTHEIRS\nours\n3\n", "", true},
+		"one of two":       {before, "1\nold\nt1\nt2\n3\n", "1\nold\nours\n3\n", "1\nold\nt1\nours\n3\n", "", true},
+		"moved":            {before, "1\nold\nt1\nt2\n3\n", "1\nold\nours\n3\n", "1\nold\nt2\nt1\nours\n3\n", "", true},
+		"the old is back":  {before, "1\n3\n", "1\nold\nours\n3\n", "1\nold\nours\n3\n", "", true},
+		"the old is gone":  {before, "1\n3\n", "1\nold\nours\n3\n", "1\nours\n3\n", "", false},
+		"new, and dropped": {"", "theirs\n", "ours\n", "ours\n", "", true},
+		"no program":       {before, "1\nold\ntheirs\n3\n", "1\nold\nours\n3\n", "1\nold\ntheirs\nours\n3\n", "+x", true},
+		"a NUL":            {"\x00\n1\n", "\x00\n1\ntheirs\n", "\x00\n1\nours\n", "\x00\n1\nours\n", "", true},
+		"removed":          {before, "1\nold\ntheirs\n3\n", "1\nold\nours\n3\n", "", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPerson(t)
+			put := func(q *person, content string) {
+				if q.write("list", content); content == "" {
+					q.git("rm", "-q", "--cached", "--ignore-unmatch", "list")
+				} else {
+					q.git("add", "list")
+				}
+				q.git("commit", "-q", "--allow-empty", "-m", "list")
+			}
+			put(p, c.before)
+			base := p.git("rev-parse", "HEAD")
+			p.git("worktree", "add", "-q", "-b", "sluice/x-1", p.dir+"-x-1")
+			w := p.in(p.dir + "-x-1")
+			put(w, c.ours)
+			put(p, c.theirs)
+			if c.mode != "" {
+				p.git("update-index", "--chmod="+c.mode, "list")
+				p.git("commit", "-qm", "mode")
+			}
+			w.git("merge", "-q", "-s", "ours", "-m", "merged", "main")
+			put(w, c.merged)
+			repo := p.open()
+			if err := repo.Keep(t.Context(), git.Own("base", "x-1"), base); err != nil {
+				t.Fatal(err)
+			}
+			work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1"}
+			_, err := work.Landing(t.Context(), repo, "refs/heads/main", Squash, "")
+			if refused := err != nil && strings.Contains(err.Error(), "undoes or changes again what that brought: list"); refused != c.refused || err != nil && !refused {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
 // TestLandingUndoesNoOtherBranch: a run's commits whose history has others' commits from another
 // branch, but not their content, would make a later merge of that branch bring nothing: git
 // considers it merged.
