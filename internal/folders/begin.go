@@ -80,9 +80,10 @@ func (x *ground) noteHead(ctx context.Context, b *tree.Begin) (err error) {
 	return err
 }
 
-// noGit refuses an attempt whose folder git cannot read, unless that may pass.
+// noGit refuses an attempt whose folder git cannot read, unless that may pass. An error that refuses
+// it already says more.
 func (x *ground) noGit(ctx context.Context, top string, err error) error {
-	if ctx.Err() != nil || health.Passing(err) {
+	if _, refused := errors.AsType[*job.Refusal](err); refused || ctx.Err() != nil || health.Passing(err) {
 		return err
 	}
 	return job.NoGit(x.Shown(top), err)

@@ -154,7 +154,12 @@ func (x *finds) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.
 	s := tree.Start{From: from, Join: x.withOthers(j, join)}
 	mine := append(slices.Clone(b.Lists), r.Written...)
 	s.Ours = func(file string) bool { return slices.Contains(mine, file) }
-	s.Keep = r.Work.same(ofJob(j, st.ID)) // of an attempt that was not taken
+	s.Keep = r.Work.same(ofJob(j, st.ID))                         // of an attempt that was not taken
+	if begun := s.Keep || goesOn && r.Taken != r.Passed; !begun { // what a step has begun, it may finish
+		if err := x.finished(b); err != nil {
+			return err
+		}
+	}
 	lists := *b
 	if x.heldAt(j, st) {
 		lists.Lists = nil // the attempt is built on what sluice wrote into them
@@ -189,16 +194,29 @@ func (x *finds) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.
 	if goesOn || b.Head == from || b.On == "" || len(began.Joined) > 0 {
 		return nil
 	}
-	// An unheld agent has committed on the branch what did not pass.
-	_, why, err := tree.Advance{Branch: b.On, From: b.Head, To: from, Top: b.Top}.Do(ctx, x.opt.Git)
+	return x.setBack(ctx, b, from)
+}
+
+// setBack sets the branch back to a commit: an unheld agent has committed on it what did not pass.
+func (x *finds) setBack(ctx context.Context, b *tree.Begin, to string) error {
+	_, why, err := tree.Advance{Branch: b.On, From: b.Head, To: to, Top: b.Top}.Do(ctx, x.opt.Git)
 	if err == nil && why != "" {
 		err = job.Unready("%s", why)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		b.Head = to
 	}
-	b.Head = from
-	return nil
+	return err
+}
+
+// finished refuses a run's own worktree in which somebody has begun a merge or the like: its branch
+// could not be moved to what the attempt makes.
+func (x *finds) finished(b *tree.Begin) error {
+	why, err := tree.Unfinished(x.opt.Git, b.Top, "refs/heads/"+b.Branch)
+	if err == nil && why != "" {
+		err = job.Fatal("%s", why)
+	}
+	return err
 }
 
 // withOthers adds to what an attempt joins the passed work of other folders before it.

@@ -242,6 +242,10 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 		return toCommit(ctx, repo, folders.WorkOf(root, r.Made()), how, near)
 	}
 	now := Last{how: how, base: base.SHA, tip: tip.SHA, pull: pulls.Address(state, r.ID), words: last.words}
+	if now.middle, err = tree.Unfinished(repo, filepath.Join(root, filepath.FromSlash(r.Workspace)),
+		"refs/heads/"+r.Branch); err != nil {
+		return ""
+	}
 	if now.onto, err = branchOnto(ctx, repo, ""); err == nil {
 		var to git.Tip
 		to, err = repo.TipOf(ctx, now.onto)
@@ -258,7 +262,7 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 }
 
 // Last is what ToTake has said, and by which command and refs. The zero Last is ready.
-type Last struct{ how, base, tip, onto, to, pull, words string }
+type Last struct{ how, base, tip, onto, to, pull, middle, words string }
 
 // committed is ToTake of a run whose work is in commits.
 func (l Last) committed(ctx context.Context, repo *git.Repo, r daemon.RunStatus) (string, error) {
@@ -280,6 +284,9 @@ func (l Last) committed(ctx context.Context, repo *git.Repo, r daemon.RunStatus)
 	changes, err := repo.ChangesBetween(ctx, l.base, l.tip)
 	if err != nil || len(changes) == 0 {
 		return "", errors.Join(failed, err)
+	}
+	if l.middle != "" {
+		return "before it can land: " + text.Line(l.middle), failed
 	}
 	return fmt.Sprintf("to take it: %s (%s on branch %s)", l.how, text.Plural(len(changes), "file"), r.Branch), failed
 }

@@ -233,3 +233,20 @@ func TestLandingAfterAReset(t *testing.T) {
 		}
 	}
 }
+
+// TestLandingOfWorkThatIsOnNoBranch: where the branch could not be moved to the newest passed work,
+// landing names that work, and does not offer the earlier one as if it were all.
+func TestLandingOfWorkThatIsOnNoBranch(t *testing.T) {
+	p, w, l := worked(t)
+	repo := p.open()
+	if err := repo.Keep(t.Context(), git.Own("base", "x-1"), l.Base); err != nil {
+		t.Fatal(err)
+	}
+	passed := w.git("commit-tree", "-p", l.Base, "-m", "again", l.Base+"^{tree}")
+	work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1",
+		Passed: []Passed{{Content: passed, Own: true}, {Content: strings.Repeat("1", len(passed))}}, Judged: true}
+	_, err := work.Landing(t.Context(), repo, "refs/heads/main", Squash, "")
+	if err == nil || !strings.Contains(err.Error(), "it was not moved to "+passed[:12]) || !strings.Contains(err.Error(), "merge "+passed[:12]) {
+		t.Errorf("%v", err)
+	}
+}

@@ -19,9 +19,9 @@ type unfinished struct{ file, what, end string }
 // underway lists operations of a checkout whose HEAD is the branch.
 func underway() []unfinished {
 	return []unfinished{
-		{"MERGE_HEAD", "merge", "git merge --continue or --abort"},
-		{"CHERRY_PICK_HEAD", "cherry-pick", "git cherry-pick --continue or --abort"},
-		{"REVERT_HEAD", "revert", "git revert --continue or --abort"},
+		{"MERGE_HEAD", "merge", "git merge --continue or --abort there"},
+		{"CHERRY_PICK_HEAD", "cherry-pick", "git cherry-pick --continue or --abort there"},
+		{"REVERT_HEAD", "revert", "git revert --continue or --abort there"},
 	}
 }
 
@@ -94,6 +94,16 @@ func look(ctx context.Context, repo *git.Repo, branch, top string) (here bool, w
 		}
 	}
 	return here, "", nil
+}
+
+// Unfinished names an operation on the branch, by its full name, that somebody has begun in its
+// worktree at top and not finished; "" = none, or the worktree is gone.
+func Unfinished(repo *git.Repo, top, branch string) (why string, err error) {
+	on, ok := repo.BranchOf(top)
+	if why, err = inTheMiddle(repo, top, branch, ok && on == branch); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return why, err
 }
 
 // inTheMiddle names an operation on the branch that a person has begun in a checkout and not

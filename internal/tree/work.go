@@ -72,6 +72,10 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 		}
 		return l, stuck("`sluice status "+w.Run+"` shows how it went", "%s has changed nothing", w.Run)
 	}
+	why, err := Unfinished(repo, w.Dir, headRefs+w.Branch)
+	if err != nil || why != "" {
+		return l, errors.Join(err, w.undone(why))
+	}
 	if err := w.judged(ctx, repo, l); err != nil {
 		return l, err
 	}
@@ -79,11 +83,9 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 	if err != nil {
 		return l, err
 	}
-	list, why, err := l.commits(ctx, repo, at.SHA)
-	if err != nil || why != "" {
+	if l.Commits, why, err = l.commits(ctx, repo, at.SHA); err != nil || why != "" {
 		return l, errors.Join(err, w.undone(why))
 	}
-	l.Commits = list
 	if err := w.keeps(ctx, repo, l, at.SHA); err != nil {
 		return l, err
 	}
@@ -136,8 +138,36 @@ func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
 			newest = p.Content
 		}
 	}
+	lacks, err := w.lacks(ctx, repo, l)
+	if err != nil {
+		return err
+	}
+	if lacks != "" {
+		return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `git -C %s merge %.12s` to have it, or "+
+			"`%s --unjudged` to go without", l.Tip, lacks, w.Shown, lacks, w.Typed),
+			"branch %s is not what a gate of %s has passed: it was not moved to %.12s, which has", w.Branch, w.Run, lacks)
+	}
 	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `%s --unjudged`", newest, l.Tip, w.Typed),
 		"branch %s is not what a gate of %s has passed", w.Branch, w.Run)
+}
+
+// lacks returns the newest passed work in the run's own worktree if the tip is not built on it: its
+// branch could not be moved when it passed, or a person has moved it since.
+func (w Work) lacks(ctx context.Context, repo *git.Repo, l Landing) (commit string, err error) {
+	for _, p := range slices.Backward(w.Passed) {
+		if !p.Own || len(p.Content) != len(l.Tip) {
+			continue
+		}
+		if there, err := repo.HasCommit(ctx, p.Content); err != nil || !there {
+			return "", err
+		}
+		on, err := repo.Descends(ctx, l.Tip, p.Content)
+		if err != nil || on {
+			return "", err
+		}
+		return p.Content, nil
+	}
+	return "", nil
 }
 
 // newest refuses a tip that a person has reset to before passed work that was not undone: the
