@@ -165,11 +165,21 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 			w.Text = id + " for a veto, until the window closes: sluice veto " + named
 		default:
 			w.Kind, w.Text = "human",
-				fmt.Sprintf("%s for a person: sluice show %[2]s, then sluice pass %[2]s or sluice fail %[2]s -m …", id, named)
+				fmt.Sprintf("%s for a person: sluice show %[2]s, then sluice pass %[3]s or sluice fail %[2]s -m …", id, named,
+					AtRound(named, q.N))
 		}
 		return w, true
 	}
 	return w, false
+}
+
+// AtRound returns how a command that passes a gate, or takes a route, names it with its round. One that
+// names no round is for the first.
+func AtRound(named string, n int) string {
+	if n > 1 {
+		return fmt.Sprintf("%s --round %d", named, n)
+	}
+	return named
 }
 
 // Named returns how a command names a step or gate of a run. In a child run it names the run too: the

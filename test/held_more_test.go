@@ -161,7 +161,7 @@ gates:
 		return ok && w.asked("G") && slices.ContainsFunc(st.Runs[0].Steps, func(s daemon.StepStatus) bool { return s.ID == "A" && s.Attempt == 2 })
 	})
 	clean("a second attempt")
-	w.do(w.bin, "pass", "G")
+	w.do(w.bin, "pass", "G", "--round", "2")
 	eventually(t, "it is told that such a remote is not asked", func() bool { return strings.Contains(w.do(w.bin, "status"), "not an address to ask") })
 	clean("a step that waits for a pull request of an ext:: remote")
 	w.do(w.bin, "abort", "pipe-1", "--yes")

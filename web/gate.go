@@ -200,6 +200,9 @@ func why(reason string) string {
 	return render.Why(reason)
 }
 
+// AtRound is what a command that passes this round names.
+func (p *gatePage) AtRound() string { return daemon.AtRound(p.Gate, p.Round) }
+
 // acts are the buttons of a gate in its state.
 func (p *gatePage) acts(g daemon.GateStatus) {
 	if !p.Open {

@@ -14,10 +14,11 @@ import (
 func passCommand(a *app) *cobra.Command {
 	return decisionCommand(a, "pass GATE", engine.OutcomePass, "pass a gate: its work goes on",
 		`The work at the gate goes on. The pass counts for the files as they are now: if they have changed
-since the gate asked, the work is checked again and the gate asks again. If the gate asks for an
-answer, give it with -a; without -a you are asked for each property.`,
-		"sluice pass approve\nsluice pass approve -m \"good; mind the log level\"\nsluice pass approve -a replicas=2 "+
-			"-a name=web")
+since the gate asked, the work is checked again and the gate asks again. It counts for the round
+that you looked at: show prints the command, with --round from the second round on. If the gate asks
+for an answer, give it with -a; without -a you are asked for each property.`,
+		"sluice pass approve\nsluice pass approve --round 2 -m \"good; mind the log level\"\nsluice pass approve "+
+			"-a replicas=2 -a name=web")
 }
 
 func failCommand(a *app) *cobra.Command {
@@ -83,7 +84,8 @@ func decisionFlags(cmd *cobra.Command, d *decide.Decision, outcome string) {
 		cmd.Flags().StringArrayVar(&d.Comments, "comment", nil, "a comment on a line, as `FILE:LINE:TEXT`; may be repeated")
 	}
 	cmd.Flags().StringVar(&d.Run, "run", "", "the `RUN` of the gate, if several have it")
-	cmd.Flags().IntVar(&d.Round, "round", 0, "decide only if the gate is at round `N`, as show printed it")
+	cmd.Flags().IntVar(&d.Round, "round", 0, "the round `N` that you looked at, as show printed it (default: 1; of a "+
+		"fail or veto, the open one)")
 	cmd.Flags().StringVar(&d.Key, "key", "", "sign with the key in `FILE` (default: an approver's key on this machine)")
 	cmd.Flags().StringVarP(&d.Out, "out", "o", "", "sign the decision and write it to `FILE`, without handing it in")
 	cmd.Flags().BoolVar(&d.Unsigned, "unsigned", false, "with -o: write the decision unsigned, to be signed elsewhere")

@@ -27,7 +27,7 @@ import (
 // Decision is a person's decision at a gate.
 type Decision struct {
 	Gate, Outcome, Text, Run string
-	Round                    int // 0: the one that asks now
+	Round                    int // 0: of a fail or a veto, the one that asks now; else the first
 
 	Key, Out, Signed string        // files: the key, the output, a signed answer
 	Unsigned         bool          // write what is to be signed
@@ -149,7 +149,7 @@ func give(ctx context.Context, con *console.Console, p *workspace.Workspace, d D
 func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 	if done.Ignored != "" {
 		advice := "`sluice show " + text.Line(d.Gate) + "` shows its state"
-		if d.Run == "" && d.Round == 0 {
+		if d.Run == "" {
 			advice = "`sluice inbox --here` names the runs in which a gate waits"
 		}
 		return fault.Failed(advice, "nothing was done: %s", done.Ignored)
@@ -196,11 +196,11 @@ func knownGate(st daemon.Status, d *Decision) error {
 			}
 		}
 	}
-	if len(at) == 1 && d.Run == "" {
+	if len(at) == 1 {
 		d.Run = at[0]
 	}
 	if len(at) > 0 {
-		return nil
+		return d.ofRound()
 	}
 	advice := "`sluice inbox` lists what waits for you"
 	if near := text.Meant(d.Gate, known); near != "" {
@@ -210,6 +210,22 @@ func knownGate(st daemon.Status, d *Decision) error {
 		return fault.Failed(advice, "no gate %q in a live run %q", text.Line(d.Gate), text.Line(d.Run))
 	}
 	return fault.Failed(advice, "no gate %q in a live run", text.Line(d.Gate))
+}
+
+// ofRound refuses a decision about another round than the gate is at. What lets work go on counts only
+// for the round that the person has seen: if none is named, the first.
+func (d *Decision) ofRound() error {
+	fails := d.Outcome == engine.OutcomeFail || d.Outcome == engine.OutcomeVeto
+	if d.Round == 0 && !fails && d.Signed == "" { // what is signed names its round
+		d.Round = 1
+	}
+	now := d.at.Round
+	if d.Run == "" || now == 0 || d.Round == 0 || d.Round == now {
+		return nil
+	}
+	then, said := Decision{Gate: d.Gate, Outcome: d.Outcome, Round: now}, text.Line(d.Gate)
+	return fault.Failed("look again: `sluice show "+said+"`, then `"+then.command()+"`",
+		"gate %s is at round %d, and your %s is for round %d", said, now, text.Line(d.Outcome), d.Round)
 }
 
 // okOutcome reports whether the gate takes the outcome, if it says which.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
@@ -40,7 +41,7 @@ func answerOf(con *console.Console, d *Decision) error {
 			"the schema of gate %s cannot be read: %v", text.Line(d.Gate), err)
 	}
 	if len(d.Answers) == 0 && con.Interactive() {
-		d.answer, err = fillIn(con, d.Gate, g.AnswerSchema)
+		d.answer, err = fillIn(con, d, g.AnswerSchema)
 		return err
 	}
 	given, err := by.Given(d.Answers)
@@ -51,20 +52,20 @@ func answerOf(con *console.Console, d *Decision) error {
 		d.answer, err = by.Person(d.answer)
 	}
 	if err != nil {
-		return fault.Failed("give it as in: "+engine.Verb(d.Gate, d.Outcome)+" "+by.Example(), "nothing was decided: %s",
+		return fault.Failed("give it as in: "+d.command()+" "+by.Example(), "nothing was decided: %s",
 			text.Message(err.Error()))
 	}
 	return nil
 }
 
 // fillIn asks for the properties of an answer, one line each.
-func fillIn(con *console.Console, gate string, by []byte) ([]byte, error) {
+func fillIn(con *console.Console, d *Decision, by []byte) ([]byte, error) {
 	f, err := form.New(by)
 	if err != nil {
 		return nil, err
 	}
 	con.Print("%s", con.Paint(console.Dim,
-		text.Line(gate)+" asks for an answer: Enter takes the value in brackets, Ctrl-C decides nothing."))
+		text.Line(d.Gate)+" asks for an answer: Enter takes the value in brackets, Ctrl-C decides nothing."))
 	for !f.Done() {
 		fmt.Fprintf(con.Out, "%s ", con.Paint(console.Bold, f.Question()+":"))
 		line, err := con.ReadLine()
@@ -77,8 +78,12 @@ func fillIn(con *console.Console, gate string, by []byte) ([]byte, error) {
 	}
 	answer, err := f.Answer()
 	if err != nil {
-		return nil, fault.Failed("answer again: "+engine.Verb(gate, engine.OutcomePass), "nothing was decided: %s",
-			text.Message(err.Error()))
+		return nil, fault.Failed("answer again: "+d.command(), "nothing was decided: %s", text.Message(err.Error()))
 	}
 	return answer, nil
+}
+
+// command returns the command that makes the decision.
+func (d *Decision) command() string {
+	return engine.Verb(daemon.AtRound(text.Line(d.Gate), d.Round), text.Line(d.Outcome))
 }

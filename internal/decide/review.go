@@ -271,8 +271,6 @@ func (d *Decision) shown(ctx context.Context, p *workspace.Workspace) (*show.Sho
 	switch g := sh.Gate; {
 	case g == nil || g.Round == 0:
 		return nil, fault.Failed(look, "gate %s asks nothing now", gate)
-	case d.Round != 0 && d.Round != g.Round:
-		return nil, fault.Failed(look, "gate %s is at round %d, and not at %d", gate, g.Round, d.Round)
 	case g.State == engine.Approved && d.Outcome == engine.OutcomeVeto:
 	case g.State != engine.OnReview && g.State != engine.OnNotice && g.State != engine.OnWindow &&
 		g.State != engine.OnHuman:

@@ -56,9 +56,6 @@ func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 	case g.Round == 0:
 		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "gate %s asks nothing now",
 			text.Line(d.Gate))
-	case d.Round != 0 && d.Round != g.Round:
-		return fault.Failed("look again: `sluice show "+text.Line(d.Gate)+"`", "gate %s is at round %d, and not at %d",
-			text.Line(d.Gate), g.Round, d.Round)
 	}
 	said, until, err := toSign(con, p, d, g)
 	if err != nil {
@@ -150,6 +147,8 @@ func Sign(ctx context.Context, con *console.Console, p *workspace.Workspace, g d
 	ev engine.Answered) (proof string, err error) {
 	d := Decision{Gate: ev.Gate, Run: ev.Run, Round: ev.Round, Outcome: ev.Outcome, Text: ev.Text,
 		answer: ev.Answer, findings: ev.Findings, at: &g}
-	err = proofOf(ctx, con, p, &d)
+	if err = d.ofRound(); err == nil {
+		err = proofOf(ctx, con, p, &d)
+	}
 	return d.proof, err
 }

@@ -140,8 +140,8 @@ func (w *watch) show(ctx context.Context) error {
 				return err
 			}
 		}
-		w.p.say(w.j.Run, g.ID, fmt.Sprintf("for a person: sluice show %s, then sluice pass %s or sluice fail %s -m …; "+
-			"or, as a comment on %s: /sluice pass %.12s", g.ID, g.ID, g.ID, rec.URL, commit))
+		w.p.say(w.j.Run, g.ID, fmt.Sprintf("for a person: sluice show %s; or, as a comment on %s: /sluice pass %.12s",
+			g.ID, rec.URL, commit))
 	}
 	return nil
 }

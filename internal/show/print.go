@@ -101,14 +101,15 @@ func (sh *Shown) named(id string) string { return daemon.Named(id, sh.Run, sh.Fo
 
 // decideWords returns what a person may type at a gate that commands name so.
 func decideWords(g daemon.GateStatus, named string) string {
-	pass := "sluice pass " + named
+	at := daemon.AtRound(named, g.Round)
+	pass := "sluice pass " + at
 	if s, err := schema.Compile(g.AnswerSchema); g.AnswerRequired && err == nil {
 		pass += " " + text.Line(s.Example())
 	}
 	out := []string{pass, "sluice fail " + named + " -m \"…\""}
 	for _, o := range g.Outcomes {
 		if o != engine.OutcomePass && o != engine.OutcomeFail && o != engine.OutcomeVeto {
-			out = append(out, engine.Verb(named, o))
+			out = append(out, engine.Verb(at, o))
 		}
 	}
 	return strings.Join(out, "  ·  ")
