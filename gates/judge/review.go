@@ -207,10 +207,12 @@ func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, s
 		}
 	}
 	in.Sent = collect.SentOf(j, func(q job.Sent) bool { return q.Gate == g.ID })
+	if err := js.changes(ctx, j, st, b.Agents, &in); err != nil {
+		return "", err
+	}
 	if why := in.Cut(); why != "" {
 		return "", job.Unready("%s", why)
 	}
-	in.Diff = js.diff(ctx, j, st, b.Agents)
 	return prompt.Review(in), ctx.Err()
 }
 
@@ -239,29 +241,39 @@ func (js *Judges) task(j job.Job, st *engine.Step, values *prompt.Values) string
 	return text
 }
 
-func (js *Judges) diff(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin) string {
+// changes sets what the step changed: the name of every file, and as much of the diff as is read.
+func (js *Judges) changes(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, in *prompt.ReviewInput) error {
 	if b.Top == "" {
-		return ""
+		return nil
 	}
 	var c tree.Covered
 	err := layout.Load(js.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), &c)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && c.Taken.Commit == "" {
-		return ""
+		return nil
 	}
-	var text []byte
-	var cut bool
+	var files []git.Change
 	if err == nil {
-		text, cut, err = js.opt.Git.Between(ctx, c.Found, c.Taken.Commit, maxDiffRead, git.Look{})
-	}
-	if ctx.Err() != nil {
-		return ""
+		files, err = js.opt.Git.ChangesBetween(ctx, c.Found, c.Taken.Commit)
 	}
 	if err != nil {
+		return job.Unready("the changed files could not be listed: %v", err)
+	}
+	for _, f := range files {
+		how := "changed"
+		if f.Added() {
+			how = "added"
+		} else if f.Deleted() {
+			how = "removed"
+		}
+		in.Changed = append(in.Changed, prompt.Changed{Path: f.Path, How: how})
+	}
+	diff, cut, err := js.opt.Git.Between(ctx, c.Found, c.Taken.Commit, maxDiffRead, git.Look{})
+	switch in.Diff = string(diff); {
+	case err != nil && ctx.Err() == nil:
 		js.opt.Logf("diff of %s: %v", js.Shown(b.Top), err)
-		return fmt.Sprintf("(the diff could not be made: look at the files in %s)", filepath.Base(b.Dir))
+		in.Diff = fmt.Sprintf("(the diff could not be made: look at the files in %s)", filepath.Base(b.Dir))
+	case cut:
+		in.Diff += "\n[there is more of it: look at the files]\n"
 	}
-	if cut {
-		text = append(text, "\n[there is more of it: look at the files]\n"...)
-	}
-	return string(text)
+	return nil
 }

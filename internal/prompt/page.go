@@ -9,7 +9,7 @@ import (
 
 // Bounds of a prompt, in bytes where nothing else is said. The parts together stay below Max; a test holds it.
 const (
-	Max            = 384 << 10
+	Max            = 400 << 10
 	maxTemplate    = 12 << 10
 	maxDescription = 4 << 10
 	maxTask        = 48 << 10
@@ -33,7 +33,8 @@ const (
 	maxAnswerShown = 12 << 10
 	maxContent     = 12 << 10 // one output's content
 	maxContentAll  = 36 << 10
-	maxContents    = 40 // outputs
+	maxContents    = 40       // outputs
+	maxChanged     = 32 << 10 // the names of all changed files
 	maxDiff        = 40 << 10
 	minRoom        = 256 // with less room no text is shown
 )

@@ -36,7 +36,8 @@ type ReviewInput struct {
 	Summary string          // the step's own report
 	Answer  json.RawMessage // the step's structured answer
 	Outputs []TextFile
-	Diff    string // since the work began
+	Changed []Changed // every file that the work changed
+	Diff    string    // since the work began
 	Retry   []TextFile
 	Sent    []Sent // routes that the gate took, oldest first
 	Notes   []Note
@@ -48,6 +49,9 @@ type ReviewInput struct {
 	AnswerPath string         // the file SLUICE_ANSWER names
 	ByReply    bool           // the program has a final answer of its own: see gates.VerdictInput
 }
+
+// Changed is a file that the work changed.
+type Changed struct{ Path, How string }
 
 // Review returns the prompt of a gate's reviewer, at most Max bytes.
 func Review(in ReviewInput) string {
@@ -89,7 +93,12 @@ func (in ReviewInput) sections() []section {
 
 func (in ReviewInput) criteria() string { return "- " + strings.Join(each(in.Criteria, line), "\n- ") }
 
-// Cut says which of the texts that the work is to be judged by the reviewer would not see all of; "" = none.
+func (in ReviewInput) changed() string {
+	return strings.Join(each(in.Changed, func(c Changed) string { return c.How + " " + line(c.Path) }), "\n")
+}
+
+// Cut says which of the texts that the work is to be judged by the reviewer would not see all of, or that it would not
+// learn of every changed file; "" = none.
 func (in ReviewInput) Cut() string {
 	task, _ := in.Values.fill(in.Task)
 	look, _ := in.Values.fill(in.Look)
@@ -100,6 +109,11 @@ func (in ReviewInput) Cut() string {
 		if whole := text.Prose(x.text, math.MaxInt32); whole != text.Prose(x.text, x.most) {
 			return fmt.Sprintf("the reviewer would not see all of %s: it has %d bytes, more than %d", x.what, len(whole), x.most)
 		}
+	}
+	all := in.changed()
+	if whole := text.Head(all, math.MaxInt32); whole != text.Head(all, maxChanged) {
+		return fmt.Sprintf("the reviewer would not learn of every changed file: the names of all %d have %d bytes, "+
+			"more than %d", len(in.Changed), len(whole), maxChanged)
 	}
 	return ""
 }
@@ -165,6 +179,9 @@ func (in ReviewInput) work(p *page) {
 	}
 	if len(in.Outputs) > maxContents {
 		parts = append(parts, "(more outputs are left out: look in the folder)\n")
+	}
+	if len(in.Changed) > 0 {
+		parts = append(parts, text.Data("All changed files", in.changed(), maxChanged))
 	}
 	parts = append(parts, text.Data("The diff since the work began", in.Diff, maxDiff))
 	p.raw(strings.Join(parts, "\n"))
