@@ -230,9 +230,9 @@ func (f Far) Agent(a Ask, s Sent) (Process, error) {
 		s.EnvOf = a.Who.Role
 		return f.sent(a, s)
 	}
-	name, err := a.Session.String(a.Values)
+	name, err := a.speaksIn()
 	if err != nil {
-		return Process{}, job.Refused("session: %v", err)
+		return Process{}, err
 	}
 	s.Prompt, s.Session = a.Prompt, name
 	if a.Try > 0 {

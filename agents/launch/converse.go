@@ -145,11 +145,25 @@ func (ls *Launches) Agent(a Ask) (Process, error) {
 	return p.Native(a.Who), nil
 }
 
-// spoken returns the conversation in which the agent is asked, and the prompt.
-func (ls *Launches) spoken(a Ask) (talk, string, error) {
+// speaksIn names the ask's conversation; "" = none. A judge's are apart from those of the steps, whatever
+// the spec calls them: whom it judges has spoken in those, and written their homes. No spec's name has a
+// tab.
+func (a Ask) speaksIn() (string, error) {
 	name, err := a.Session.String(a.Values)
 	if err != nil {
-		return talk{}, "", job.Refused("session: %v", err)
+		return "", job.Refused("session: %v", err)
+	}
+	if a.Judges && name != "" {
+		name = "judge\t" + name
+	}
+	return name, nil
+}
+
+// spoken returns the conversation in which the agent is asked, and the prompt.
+func (ls *Launches) spoken(a Ask) (talk, string, error) {
+	name, err := a.speaksIn()
+	if err != nil {
+		return talk{}, "", err
 	}
 	if a.Resume != "" {
 		return talk{resume: a.Resume, base: a.Base}, a.Prompt, nil

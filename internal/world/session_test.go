@@ -86,6 +86,27 @@ func TestSessionGoesOn(t *testing.T) {
 	}
 }
 
+// TestReviewerSpeaksApart: a reviewer whose session has the name of its step's begins a conversation of its own, in
+// another home, and goes on in that one.
+func TestReviewerSpeaksApart(t *testing.T) {
+	b := newBench(t, strings.Replace(sessionSpec, "session: judge", "session: main", 1))
+	b.claude(talker + `said='{\"plan\": [], \"verdict\": \"pass\"}'` + talkerEnd)
+	step, review := b.stepJob("A", 1, 1), b.reviewJob("G", 1)
+	b.carry(step)
+	for _, j := range []job.Job{review, b.reviewJob("G", 2)} {
+		if ev := b.carry(j); ev.Verdict == nil {
+			t.Fatalf("%+v", ev)
+		}
+	}
+	if got := b.get(".git/asked"); got != "resume:\nresume:\nresume:talk-0001\n" {
+		t.Errorf("asked %q", got)
+	}
+	of, judge := launch.Holder(b.e.Layout, step.Key, "A#1.1"), launch.Holder(b.e.Layout, review.Key, "G#1.1")
+	if of == judge || !strings.HasPrefix(of, "session ") || !strings.HasPrefix(judge, "session ") {
+		t.Errorf("the homes: %q and %q", of, judge)
+	}
+}
+
 // TestSessionOfAnAttempt: a conversation whose name says of which attempt it is begins with that one, and goes on with a second
 // launch for it; its record has a name of its own.
 func TestSessionOfAnAttempt(t *testing.T) {
