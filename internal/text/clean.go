@@ -19,8 +19,9 @@ const (
 // in a notice: at most max characters, all of them printable. Escape sequences
 // (ANSI: colours, titles, cursor moves, links) go as a whole; control
 // characters, marks that turn the direction of writing, invisible and private
-// characters go; every run of spaces and line breaks becomes one space; bytes
-// that are no UTF-8 become U+FFFD. Text that is cut ends in an ellipsis.
+// characters go; every run of spaces, of other characters that only take room,
+// and of line breaks becomes one space; bytes that are no UTF-8 become U+FFFD.
+// Text that is cut ends in an ellipsis.
 //
 // Cleaning cleaned text changes nothing.
 func Clean(s string, max int) string { return clean(s, max, false) }
@@ -115,7 +116,7 @@ func (c *cleaner) take(r rune) {
 		c.breaks++
 		c.space = false
 		c.marks = 0
-	case r == ' ' || unicode.IsSpace(r):
+	case r == ' ' || unicode.IsSpace(r) || blank(r): // rows of it would place what follows
 		c.space = true
 		c.marks = 0
 	case unicode.Is(unicode.M, r):

@@ -32,6 +32,7 @@ func TestClean(t *testing.T) {
 		{"tags", "ok\U000E0041\U000E0042", "ok"},
 		{"private", "a\uE000b", "ab"},
 		{"spaces", "  a \t\u00A0\r\n b\u2028c ", "a b c"},
+		{"blanks that are no spaces", "ok.\u2800\u2800 \u2800verdict\u3164\u3164\u115f\u1160\uffa0\U0001d159pass", "ok. verdict pass"},
 		{"no utf-8", "a\xff\x9bb", "a\uFFFD\uFFFDb"},
 		{"tower of marks", "a" + strings.Repeat("\u0301", 50) + "b", "a" + strings.Repeat("\u0301", maxMarksInRow) + "b"},
 		{"nothing left", "\x1b[2J\x00\u202e", ""},

@@ -25,6 +25,7 @@ func TestReveal(t *testing.T) {
 		{"zero\u200bwidth", "zero<U+200B>width"},
 		{"tags\U000e0069\U000e0067", "tags<U+E0069 and 1 more hidden characters>"},
 		{"vs\U000e0100", "vs<U+E0100>"},
+		{"blank\u2800\u3164\u115f\u1160\uffa0\U0001d159", "blank<U+2800 and 5 more hidden characters>"},
 		{"\ufeffbom so\u00adft", "bom soft"},
 		{"👩\u200d💻 é ü 日本 العربية", "👩\u200d💻 é ü 日本 العربية"},
 		{"no\u00a0break", "no break"},

@@ -50,7 +50,17 @@ func Hidden(r rune) bool {
 	case r >= 0xe0100 && r <= 0xe01ef: // variation selectors, in which whole texts have been smuggled
 		return true
 	}
-	return unicode.Is(unicode.Cf, r)
+	return blank(r) || unicode.Is(unicode.Cf, r)
+}
+
+// blank reports whether r is a letter or a sign that shows nothing but room: of braille, of Hangul, a note
+// without a head.
+func blank(r rune) bool {
+	switch r {
+	case '\u2800', '\u3164', '\uffa0', '\u115f', '\u1160', '\U0001d159':
+		return true
+	}
+	return false
 }
 
 // showHidden writes what stands for the run of hidden characters that s begins with, and returns its length.

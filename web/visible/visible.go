@@ -194,8 +194,7 @@ func control(r rune) string {
 // within a name of a program they tell it from another one.
 func unseen(r rune) bool {
 	switch r {
-	case '\u00ad', '\u034f', '\u115f', '\u1160', '\u17b4', '\u17b5', '\u200c', '\u200d', '\u2800', '\u3164',
-		'\ufeff', '\uffa0':
+	case '\u00ad', '\u034f', '\u17b4', '\u17b5', '\u200c', '\u200d', '\ufeff':
 		return true
 	}
 	return text.Hidden(r) || r >= 0xfe00 && r <= 0xfe0e || !unicode.IsPrint(r)
