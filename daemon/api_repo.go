@@ -229,11 +229,13 @@ func (r *Repo) doBy(ctx context.Context, d Do, by engine.Actor) (Done, error) {
 	if err != nil {
 		return Done{}, err
 	}
+	return r.take(ctx, ev)
+}
+
+// take has the loop decide on an event, and returns once the decision is journaled.
+func (r *Repo) take(ctx context.Context, ev engine.Event) (Done, error) {
 	got, err := r.queue.take(ctx, ev)
-	if err != nil {
-		return Done{}, err
-	}
-	return doneOf(got), nil
+	return doneOf(got), err
 }
 
 func doneOf(got doneReply) Done {

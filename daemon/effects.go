@@ -144,6 +144,9 @@ func lane(e engine.Effect) string {
 	if e.Kind == engine.DoTasks || e.Kind == engine.DoSave { // one reads what the other wrote
 		return "tasks " + e.Run
 	}
+	if e.Kind == engine.DoForge { // a comment is read once
+		return "forge " + e.Run
+	}
 	if e.Tree != "" { // each starts from the previous one's branch, even if child runs share a worktree
 		return "branch " + e.Tree
 	}

@@ -47,6 +47,16 @@ func (y *yard) under(moves, notices int) bool {
 	return y.now == moves && y.notices == notices
 }
 
+// TestOneWatchOfAPullRequest: two would take in the same comment, and answer it twice.
+func TestOneWatchOfAPullRequest(t *testing.T) {
+	watch := func(run, at string) string {
+		return lane(engine.Effect{Kind: engine.DoForge, Key: run + "/forge " + at, Run: run})
+	}
+	if watch("x-1", "A.1 GA#1 human") != watch("x-1", "A.2") || watch("x-1", "A.1") == watch("x-2", "A.1") {
+		t.Error("what follows a run's pull request does not wait for what followed it before, or waits for another run's")
+	}
+}
+
 // dues is what is owed, by debtor.
 type dues map[engine.Debtor]engine.Effect
 

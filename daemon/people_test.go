@@ -20,6 +20,7 @@ type crowd struct {
 	told  []string
 	says  chan Do
 	heard chan Done
+	take  func(context.Context, engine.Event) (Done, error)
 }
 
 func (c *crowd) asked(run string, rounds []job.AskedRound) {
@@ -37,7 +38,9 @@ func (c *crowd) asked(run string, rounds []job.AskedRound) {
 	c.told = append(c.told, line)
 }
 
-func (c *crowd) hear(ctx context.Context, do func(context.Context, Do) (Done, error)) (end func()) {
+func (c *crowd) hear(ctx context.Context, do func(context.Context, Do) (Done, error),
+	take func(context.Context, engine.Event) (Done, error)) (end func()) {
+	c.take = take
 	var work sync.WaitGroup
 	work.Go(func() {
 		for {
@@ -111,6 +114,11 @@ func TestAskedAndHeard(t *testing.T) {
 	if d := say("pass", 7); !strings.Contains(d.Ignored, "round 1, not 7") {
 		t.Errorf("of another round: %+v", d)
 	}
+	ann := engine.Actor{Who: "ann", Via: "comment 3", Trust: engine.TrustForge}
+	if d, err := c.take(t.Context(), engine.Answered{Run: "two-1", Gate: "GB", Round: 7, Outcome: "pass", By: ann}); err != nil ||
+		!strings.Contains(d.Ignored, "round 1, not 7") {
+		t.Errorf("of another round, with who says it: %+v, %v", d, err)
+	}
 	if d := say("pass", 1); d.Ignored != "" || d.Seq == 0 {
 		t.Errorf("%+v", d)
 	}
@@ -121,6 +129,10 @@ func TestAskedAndHeard(t *testing.T) {
 	s.until("two-1", "the round is over", c.has("two-1:"))
 	if d := say("fail", 1); !strings.Contains(d.Ignored, "over") {
 		t.Errorf("a second answer: %+v", d)
+	}
+	s.stop()
+	if d, err := c.take(t.Context(), engine.Answered{Run: "two-1", Gate: "GB", Outcome: "pass", By: ann}); err == nil {
+		t.Errorf("it has stopped, and decides %+v", d)
 	}
 	if got := c.all(); len(got) != len(slices.Compact(slices.Clone(got))) {
 		t.Errorf("told again of what had not changed: %q", got)

@@ -68,18 +68,19 @@ func (q *queue) take(ctx context.Context, ev engine.Event) (doneReply, error) {
 	case <-ctx.Done():
 		return doneReply{}, q.late(ctx)
 	}
+	why := ErrStopped
 	select {
 	case d := <-reply:
 		return d, d.err
 	case <-q.gone:
-		select {
-		case d := <-reply: // the last turn took it
-			return d, d.err
-		default:
-			return doneReply{}, ErrStopped
-		}
 	case <-ctx.Done():
-		return doneReply{}, q.late(ctx)
+		why = q.late(ctx)
+	}
+	select {
+	case d := <-reply: // the turn that took it was the last, or has ended ctx
+		return d, d.err
+	default:
+		return doneReply{}, why
 	}
 }
 

@@ -4,7 +4,37 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
+
+	"sluice/engine"
 )
+
+// TestTakenAndEnded: a decision that ends who waits for it, or that was the loop's last, is what it returns.
+func TestTakenAndEnded(t *testing.T) {
+	type took struct {
+		doneReply
+		err error
+	}
+	for n := range 200 {
+		q := newQueue(&troubles{opt: &RepoOptions{}})
+		q.items = make(chan *item) // who waits for its room has not looked for the reply yet
+		ctx, cancel := context.WithCancel(t.Context())
+		got := make(chan took)
+		go func() {
+			d, err := q.take(ctx, engine.Ticked{})
+			got <- took{d, err}
+		}()
+		time.Sleep(100 * time.Microsecond)
+		it := <-q.items
+		it.reply <- doneReply{facts: []engine.Fact{engine.Ignored{}}}
+		if cancel(); n%2 == 0 {
+			close(q.gone)
+		}
+		if d := <-got; d.err != nil || len(d.facts) != 1 {
+			t.Fatalf("%+v, %v", d.facts, d.err)
+		}
+	}
+}
 
 // TestAsk: a question that was given up is not answered later, and one that is being answered is not given
 // up, so that the caller alone reads what the answer wrote.

@@ -52,9 +52,11 @@ type RepoOptions struct {
 	// Asked receives a run's rounds that a person may decide, by gate, whenever they change. The
 	// loop waits for it, so it must not block. It may be nil.
 	Asked func(run string, rounds []job.AskedRound)
-	// Hear begins to pass to do what people say by ways other than the socket. end waits for what is
-	// under way; nothing is passed after it. It may be nil.
-	Hear func(ctx context.Context, do func(context.Context, Do) (Done, error)) (end func())
+	// Hear begins to pass on what people say by ways other than the socket: to do, as the person whose
+	// this process is, or to take, which is told who says it. Both return once the decision is
+	// journaled. end waits for what is under way; nothing is passed to do after it. It may be nil.
+	Hear func(ctx context.Context, do func(context.Context, Do) (Done, error),
+		take func(context.Context, engine.Event) (Done, error)) (end func())
 	// Present returns what the triggers of a spec would fire for and that is there already. It may
 	// be nil: nothing is.
 	Present func(ctx context.Context, spec *engine.Spec) ([]engine.Was, error)
@@ -174,7 +176,7 @@ func (r *Repo) Run(ctx context.Context) (err error) {
 		r.spawn(func() { r.troubles.checkPast(work, r.core.log) })
 	}
 	if r.opt.Hear != nil {
-		end := r.opt.Hear(work, r.Do)
+		end := r.opt.Hear(work, r.Do, r.take)
 		defer r.spawn(end) // land waits for it
 	}
 	c := newClocks(&r.opt)

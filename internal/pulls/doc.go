@@ -6,6 +6,6 @@
 // fork is never the run's. A push moves the branch only from a commit that sluice pushed itself or
 // from which the new one descends: what somebody else pushed stays, and stops the gate. A verdict
 // is about one commit: checks and reviews of another never count. A comment counts once, and never
-// once it was edited. All calls are made by the goroutine of an effect, so a forge that is away
-// holds up nothing else.
+// once it was edited; what is said of it is what is on the record. All calls are made by the
+// goroutine of an effect, so a forge that is away holds up nothing else.
 package pulls

@@ -38,7 +38,8 @@ type Options struct {
 
 // Pulls are the pull requests of one repo's runs. It is safe for concurrent use.
 type Pulls struct {
-	opt Options
+	opt  Options
+	take func(engine.Event) (why string, err error)
 
 	mu   sync.Mutex // also held while a record changes
 	hub  *forge.Hub
@@ -64,6 +65,10 @@ func New(o Options) *Pulls {
 	}
 	return &Pulls{opt: o, says: map[string]string{}}
 }
+
+// Hear sets what people's answers are passed to, before the first Watch. take returns once the decision is on the
+// record: why it does not count; "" = it does. On an error nothing is recorded.
+func (p *Pulls) Hear(take func(engine.Event) (why string, err error)) { p.take = take }
 
 // Awaits says what an open round of a gate waits for at the forge; "" = nothing is known.
 func (p *Pulls) Awaits(run, gate string) string {

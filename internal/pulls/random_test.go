@@ -338,14 +338,15 @@ func (h *history) people(n int) {
 	var answered *engine.Answered
 	for answered == nil && !h.t.Failed() {
 		ctx, cancel := context.WithCancel(h.t.Context())
-		h.p.Watch(ctx, j, func(ev engine.Event) {
-			got, ok := ev.(engine.Answered)
-			if !ok || !h.counts(got) || got.Round != n {
-				h.t.Errorf("%+v, and what was said is %+v", ev, h.told)
+		h.decides = func(got engine.Answered) (string, error) {
+			if !h.counts(got) || got.Round != n {
+				h.t.Errorf("%+v, and what was said is %+v", got, h.told)
 			}
 			answered = &got
 			cancel() // the run has moved on
-		})
+			return "", nil
+		}
+		h.p.Watch(ctx, j, func(ev engine.Event) { h.t.Errorf("nobody has ended it, and then %+v", ev) })
 		cancel()
 		h.start()
 	}
@@ -361,7 +362,11 @@ func (h *history) people(n int) {
 			cancel()
 		}
 	}
-	h.p.Watch(ctx, j, func(ev engine.Event) { h.t.Errorf("it was decided, and then %+v", ev) })
+	h.decides = func(ev engine.Answered) (string, error) {
+		h.t.Errorf("it was decided, and then %+v", ev)
+		return "", nil
+	}
+	h.p.Watch(ctx, j, func(ev engine.Event) { h.t.Errorf("nobody has ended it, and then %+v", ev) })
 	for _, c := range h.f.Comments(h.number()) {
 		if strings.Contains(c, fmt.Sprintf("<!-- sluice:reply %s -->", strings.TrimPrefix(answered.By.Via, "comment "))) && strings.Contains(c, "Not counted") {
 			h.t.Errorf("%s counted, and is told: %s", answered.By.Via, c)

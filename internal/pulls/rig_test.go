@@ -30,6 +30,9 @@ type rig struct {
 	env   []string
 	repo  *git.Repo
 
+	// the loop's decision on an answer; nil: it counts
+	decides func(engine.Answered) (why string, err error)
+
 	mu     sync.Mutex
 	events []engine.Event
 }
@@ -70,6 +73,21 @@ func (r *rig) open(change ...func(*pulls.Options)) {
 		c(&o)
 	}
 	r.p = pulls.New(o)
+	r.p.Hear(func(ev engine.Event) (why string, err error) {
+		if r.decides != nil {
+			why, err = r.decides(ev.(engine.Answered))
+		}
+		if why == "" && err == nil {
+			r.tell(ev)
+		}
+		return why, err
+	})
+}
+
+func (r *rig) tell(ev engine.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, ev)
 }
 
 func (r *rig) git(args ...string) string {
@@ -127,11 +145,7 @@ func (r *rig) watch(j job.Job) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		r.p.Watch(ctx, j, func(ev engine.Event) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.events = append(r.events, ev)
-		})
+		r.p.Watch(ctx, j, r.tell)
 	}()
 	r.t.Cleanup(func() { cancel(); <-done })
 }

@@ -196,21 +196,25 @@ type talk struct {
 	me   string // the account that sluice uses
 }
 
-// word answers one comment: it counts, or a reply says why not.
+// word answers one comment: it counts, or a reply says why not. What counts is on the record first.
 func (t talk) word(ctx context.Context, c forge.Comment, said word) error {
 	ev, why, outsider := t.means(c, said)
-	reply := why
 	if why == "" {
+		var err error
 		if ev.Outcome != engine.OutcomeFail && ev.Outcome != engine.OutcomeVeto {
 			q := t.round(ev.Gate)
-			now, err := t.p.opt.Digest(ctx, job.Reviewed{Run: t.j.Run, Gate: ev.Gate, Step: q.Step, Attempt: q.Attempt,
-				Digest: q.Digest})
+			ev.DigestNow, err = t.p.opt.Digest(ctx, job.Reviewed{Run: t.j.Run, Gate: ev.Gate, Step: q.Step,
+				Attempt: q.Attempt, Digest: q.Digest})
 			if err != nil {
 				return err
 			}
-			ev.DigestNow = now
 		}
-		t.emit(ev)
+		if why, err = t.p.take(ev); err != nil {
+			return err // the next look reads the comment again, or the next start
+		}
+	}
+	reply := why
+	if why == "" {
 		reply = fmt.Sprintf("%s of gate `%s`, round %d, by %s (trust `%s`), about commit %.12s.", ev.Outcome, ev.Gate,
 			ev.Round, c.Author, ev.By.Trust, tree.CommitIn(t.round(ev.Gate).Digest))
 	}

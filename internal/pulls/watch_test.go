@@ -1,6 +1,8 @@
 package pulls_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -98,6 +100,59 @@ func TestWordsOnce(t *testing.T) {
 	}
 	if len(r.f.Comments(1)) != 2 {
 		t.Errorf("%v", r.f.Comments(1))
+	}
+}
+
+// TestWordsOfALostEnd: nothing is said of a comment that a loop did not take in because it ended, or because its journal
+// could not be written: the next start takes it in.
+func TestWordsOfALostEnd(t *testing.T) {
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	heard, ended := 0, make(chan struct{})
+	r.decides = func(engine.Answered) (string, error) {
+		heard++
+		cancel() // the daemon ends
+		return "", errors.New("stopped")
+	}
+	commit := r.commit("work 1")
+	go func() {
+		defer close(ended)
+		r.p.Watch(ctx, r.job("GC", commit, 1), r.tell)
+	}()
+	r.until("it is asked at the forge", func() bool { return len(r.f.Pulls()) == 1 })
+	r.f.Comment(1, "ann", "/sluice pass "+commit)
+	<-ended
+	if got := r.f.Comments(1); heard != 1 || len(got) != 1 {
+		t.Errorf("heard %d times, and said %v", heard, got)
+	}
+	r.decides = nil
+	r.open()
+	r.watch(r.job("GC", commit, 1)) // the round is as open as before
+	if got := r.told(2); !strings.Contains(got, "Counted: pass") || len(r.emitted()) != 1 {
+		t.Errorf("%s %v", got, r.emitted())
+	}
+}
+
+// TestWordsThatDoNotCount: the reply to a comment says what was decided on it, once.
+func TestWordsThatDoNotCount(t *testing.T) {
+	r := newRig(t)
+	heard := 0
+	r.decides = func(engine.Answered) (string, error) {
+		heard++
+		return "gate GC is decided already: pass by bob (command)", nil
+	}
+	commit := r.asks(1)
+	r.f.Comment(1, "ann", "/sluice pass "+commit)
+	if got := r.told(2); !strings.Contains(got, "Not counted: gate GC is decided already: pass by bob (command)") {
+		t.Error(got)
+	}
+	looks := func() int {
+		return strings.Count(strings.Join(r.f.Asked(), "\n"), "GET /repos/acme/dates/issues/1/comments")
+	}
+	before := looks()
+	r.until("it was read again", func() bool { return looks() > before+2 })
+	if got := r.f.Comments(1); heard != 1 || len(got) != 2 {
+		t.Errorf("heard %d times: %v", heard, got)
 	}
 }
 

@@ -161,7 +161,7 @@ func (b *bench) hears(answer func(engine.Answered) (daemon.Done, error)) (asked 
 			return daemon.Done{}, err
 		}
 		return answer(ev)
-	})
+	}, nil)
 	b.t.Cleanup(func() { cancel(); end() })
 	return func() []daemon.Do { mu.Lock(); defer mu.Unlock(); return slices.Clone(got) }
 }

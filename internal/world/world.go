@@ -211,6 +211,19 @@ func (e *World) listener() *triggers.Triggers {
 		Every: func() time.Duration { return time.Duration(o.Settings().Rescan) }, Logf: o.Logf, Now: o.Now})
 }
 
+// Hear passes on what people say by buttons, and by comments at the forge: see daemon.RepoOptions.
+func (e *World) Hear(ctx context.Context, do func(context.Context, daemon.Do) (daemon.Done, error),
+	take func(context.Context, engine.Event) (daemon.Done, error)) (end func()) {
+	e.Pulls.Hear(func(ev engine.Event) (why string, err error) {
+		done, err := take(ctx, ev) // the end of a watch does not end it: what is taken in is decided
+		if done.Void() {
+			return "what was reviewed has changed since; it will be checked and asked again", err
+		}
+		return done.Ignored, err
+	})
+	return e.People.Hear(ctx, do)
+}
+
 // Close stops watching the repo's folders, and waits for background work.
 func (e *World) Close() error {
 	e.Unwatch()
