@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/daemon"
-	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/workspace"
@@ -59,18 +57,15 @@ func (a *app) watchAdd(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	roots, err := daemon.LoadRepos(workspace.ReposFile(p.Home))
+	added, err := workspace.AddRepo(p.Home, p.Root)
 	if err != nil {
 		return err
 	}
-	if slices.Contains(roots, p.Root) {
-		a.Print("%s is on the list already", p.Root)
-		return untilServed(ctx, &a.Console, p)
+	since := "already"
+	if added {
+		since = "now"
 	}
-	if err := saveRepos(p.Home, append(roots, p.Root)); err != nil {
-		return err
-	}
-	a.Print("%s is on the list now", p.Root)
+	a.Print("%s is on the list %s", p.Root, since)
 	return untilServed(ctx, &a.Console, p)
 }
 
@@ -121,27 +116,15 @@ func (a *app) watchRemove(ctx context.Context, dir string) error {
 		}
 		root = p.Root
 	}
-	i := slices.Index(roots, root)
-	if i < 0 {
-		return fault.Failed("`sluice watch ls` prints the list", "%s is not on the list", clean(root))
-	}
-	if err := saveRepos(home, slices.Delete(roots, i, i+1)); err != nil {
-		return err
-	}
-	a.Print("%s is no longer on the list", root)
-	return reloadDaemon(ctx, &a.Console, home)
-}
-
-func saveRepos(home string, roots []string) error {
-	if err := workspace.MakeState(home); err != nil {
-		return err
-	}
-	slices.Sort(roots)
-	raw, err := json.MarshalIndent(roots, "", "  ")
+	removed, err := workspace.RemoveRepo(home, root)
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(workspace.ReposFile(home), append(raw, '\n'), 0o600)
+	if !removed {
+		return fault.Failed("`sluice watch ls` prints the list", "%s is not on the list", clean(root))
+	}
+	a.Print("%s is no longer on the list", root)
+	return reloadDaemon(ctx, &a.Console, home)
 }
 
 // reloadDaemon makes a running daemon read its list.

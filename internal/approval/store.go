@@ -88,6 +88,10 @@ func (s Store) AddPasskey(key Signer, about Passkey) error {
 	if key.Site == "" || key.Site != site {
 		return fmt.Errorf("key %s is not a passkey of %s", key.Key, site)
 	}
+	return s.alone(func() error { return s.addPasskey(key, about) })
+}
+
+func (s Store) addPasskey(key Signer, about Passkey) error {
 	l, err := s.Load()
 	if err != nil {
 		return err
@@ -106,7 +110,7 @@ func (s Store) AddPasskey(key Signer, about Passkey) error {
 	if err := s.write(passkeyFile, append(data, '\n')); err != nil {
 		return err
 	}
-	return s.Add(key)
+	return s.add(key)
 }
 
 func (s Store) read(name string) ([]byte, error) {
@@ -128,6 +132,10 @@ func (s Store) read(name string) ([]byte, error) {
 
 // Add puts a key on the list, or gives one that is there other names.
 func (s Store) Add(key Signer) error {
+	return s.alone(func() error { return s.add(key) })
+}
+
+func (s Store) add(key Signer) error {
 	l, err := s.Load()
 	if err != nil {
 		return err
@@ -150,6 +158,10 @@ func (s Store) Add(key Signer) error {
 
 // Revoke takes a key off the list and records that. The record is written first: a crash between leaves no gap.
 func (s Store) Revoke(r Revoked) error {
+	return s.alone(func() error { return s.revoke(r) })
+}
+
+func (s Store) revoke(r Revoked) error {
 	l, err := s.Load()
 	if err != nil {
 		return err
@@ -173,6 +185,15 @@ func (s Store) Revoke(r Revoked) error {
 	return s.save(slices.DeleteFunc(l.Signers, func(o Signer) bool { return o.Key == r.Key }))
 }
 
+// alone keeps other processes from changing the files while change does: from what it read before, it could put a
+// revoked key back.
+func (s Store) alone(change func() error) error {
+	if err := os.MkdirAll(filepath.Join(s.State, folder), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Alone(s.ListFile(), change)
+}
+
 func (s Store) save(signers []Signer) error {
 	var b strings.Builder
 	b.WriteString("# keys that may sign at the gates of this repo; written by `sluice keys`, in the format of " +
@@ -188,11 +209,7 @@ func (s Store) save(signers []Signer) error {
 }
 
 func (s Store) write(name string, data []byte) error {
-	dir := filepath.Join(s.State, folder)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return atomicfile.Write(filepath.Join(dir, name), data, 0o600)
+	return atomicfile.Write(filepath.Join(s.State, folder, name), data, 0o600)
 }
 
 // Places returns where the private halves of keys lay on this machine when they were added, by
@@ -207,11 +224,13 @@ func (s Store) Places() map[string]string {
 
 // Place notes where the private half of a key lies.
 func (s Store) Place(fingerprint, file string) error {
-	at := s.Places()
-	at[fingerprint] = file
-	data, err := json.Marshal(at)
-	if err != nil {
-		return err
-	}
-	return s.write(placesFile, append(data, '\n'))
+	return s.alone(func() error {
+		at := s.Places()
+		at[fingerprint] = file
+		data, err := json.Marshal(at)
+		if err != nil {
+			return err
+		}
+		return s.write(placesFile, append(data, '\n'))
+	})
 }

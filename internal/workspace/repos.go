@@ -2,20 +2,65 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/daemon"
+	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 )
 
 // ReposFile returns the file, in the folder of all state folders, with the repos that a daemon
 // serves.
 func ReposFile(home string) string { return filepath.Join(home, "repos.json") }
+
+// AddRepo puts a repo on the list of those that a daemon serves. It reports whether it was not there yet.
+func AddRepo(home, root string) (added bool, err error) {
+	return changeRepos(home, func(roots []string) []string {
+		if slices.Contains(roots, root) {
+			return roots
+		}
+		return append(roots, root)
+	})
+}
+
+// RemoveRepo takes a repo off the list, and reports whether it was there.
+func RemoveRepo(home, root string) (removed bool, err error) {
+	return changeRepos(home, func(roots []string) []string {
+		return slices.DeleteFunc(roots, func(r string) bool { return r == root })
+	})
+}
+
+func changeRepos(home string, change func([]string) []string) (changed bool, err error) {
+	if err := MakeState(home); err != nil {
+		return false, err
+	}
+	file := ReposFile(home)
+	err = atomicfile.Alone(file, func() error {
+		roots, err := daemon.LoadRepos(file)
+		if err != nil {
+			return err
+		}
+		before := len(roots)
+		if roots = change(roots); len(roots) == before {
+			return nil
+		}
+		slices.Sort(roots)
+		raw, err := json.MarshalIndent(roots, "", "  ")
+		if err != nil {
+			return err
+		}
+		changed = true
+		return atomicfile.Write(file, append(raw, '\n'), 0o600)
+	})
+	return changed, err
+}
 
 // rootFile is the file in a repo's state folder that says where the repo is.
 const rootFile = "root"
