@@ -1,4 +1,4 @@
-package git
+package tree
 
 import (
 	"strings"
@@ -36,14 +36,16 @@ func TestNamesLFS(t *testing.T) {
 		"after a large file":    {strings.Repeat("x", 5000), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSandbox(t)
-			base := s.git("rev-parse", "HEAD")
-			s.write("b.txt", "another that is long enough to be a pointer and is none\n"+name)
-			s.write("c.bin", c.text)
-			s.commit("work")
-			s.git("rm", "-q", "c.bin")
-			tip := s.commit("removed again: it is in the history")
-			if is, err := s.open().NamesLFS(ctx(t), base, tip); err != nil || is != c.is {
+			r := newRepo(t)
+			base := r.run("rev-parse", "HEAD")
+			r.write("b.txt", "another that is long enough to be a pointer and is none\n"+name)
+			r.write("c.bin", c.text)
+			r.run("add", "-A")
+			r.run("commit", "-qm", "work")
+			r.run("rm", "-q", "c.bin") // it stays in the history
+			r.run("commit", "-qm", "removed again")
+			is, err := r.git.AnySmall(t.Context(), base, r.run("rev-parse", "HEAD"), maxPointer, isPointer)
+			if err != nil || is != c.is {
 				t.Errorf("%v %v", is, err)
 			}
 		})
