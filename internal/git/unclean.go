@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -61,4 +62,17 @@ func (r *Repo) unclean(ctx context.Context, worktree string, made bool) (c Chang
 	}
 	maps.DeleteFunc(set, func(_ string, differs bool) bool { return !differs })
 	return changesOf(set), err
+}
+
+// Tracked lists the files at or below a path, whatever its case, that the own index of the checkout at
+// top has, or the commit head; "" is none.
+func (r *refs) Tracked(ctx context.Context, top, head, path string) ([]string, error) {
+	gitDir, top, err := r.gitDirOf(top)
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.inRepo(ctx, gitDir, top, call{args: []string{"ls-files", "-z", "--with-tree=" +
+		cmp.Or(head, r.emptyTree()), "--", ":(icase,literal)" + path}, env: []string{"GIT_LITERAL_PATHSPECS=0"},
+		dir: top, limit: wholeIndex, timeout: callTime})
+	return names(out), err
 }

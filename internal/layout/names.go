@@ -29,7 +29,11 @@ func NumberOf(run string) (workflow string, n int) {
 }
 
 // OwnFolders are those of .workflow/ in which sluice itself and the signals leave their files: they are no work.
-func OwnFolders() []string { return []string{"signals", "runs", "retry-context", "audit"} }
+func OwnFolders() []string { return append(uncommitted(), "audit") }
+
+// uncommitted are those of them that no commit may bring: people's answers lie there, and what sluice goes by. The
+// audit is for people to commit.
+func uncommitted() []string { return []string{"signals", "runs", "retry-context"} }
 
 // IsDir reports whether a folder, and no link to one, is at the path.
 func IsDir(path string) bool {

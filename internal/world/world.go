@@ -176,7 +176,7 @@ func (e *World) tie() (err error) {
 		Onto: e.Onto, Digest: e.DigestNow, Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) },
 		Now: o.Now})
 	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e,
-		Repo: o.Repo, Journal: o.Journal,
+		Repo: o.Repo, Journal: o.Journal, Tracked: (&tree.Tracking{Repo: o.Git}).Has,
 		Corrections: gates.MaxCorrections,
 		Settle:      func() time.Duration { return time.Duration(o.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"sluice/watcher"
 )
 
-// Options configures an Inbox. All are required, but Journal.
+// Options configures an Inbox. All are required, but Journal and Tracked.
 type Options struct {
 	Layout      layout.Layout
 	Notes       *health.Notes
@@ -41,6 +41,8 @@ type Options struct {
 	Corrections int                  // how often an agent is asked again at most
 	Logf        func(string, ...any)
 	Now         func() time.Time
+	// Tracked reports whether git tracks a file of the checkout at top. While it fails, the file waits.
+	Tracked func(ctx context.Context, top, file string) (bool, error)
 }
 
 // Judge returns what an answer is about.
@@ -73,6 +75,7 @@ type Inbox struct {
 	mu      sync.Mutex
 	watched map[string]bool       // folders given to the watcher
 	hinted  map[string]bool       // watched folders that may have changed
+	later   map[string]bool       // folders to be hinted at after a pause
 	places  map[string]string     // inboxes in worktrees that are plain folders -> key of their checkout
 	placed  map[string][]string   // run -> its inboxes among places
 	private map[string]privateBox // inboxes of held launches
@@ -82,8 +85,8 @@ type Inbox struct {
 // New creates the inbox of a repo if it is missing, and watches it. End the watch with Unwatch.
 func New(o Options) (*Inbox, error) {
 	x := &Inbox{Layout: o.Layout, Notes: o.Notes, opt: o, hints: make(chan struct{}, 1),
-		watched: map[string]bool{},
-		hinted:  map[string]bool{}, places: map[string]string{}, placed: map[string][]string{},
+		watched: map[string]bool{}, later: map[string]bool{},
+		hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{},
 		private: map[string]privateBox{}, dropped: map[string]int{}}
 	if err := x.MakeBelow(".workflow/signals", 0o755); err != nil {
 		o.Logf("the inbox could not be made: %v", err)
@@ -157,6 +160,22 @@ func (x *Inbox) lookAt(dir string) {
 	x.hinted[dir] = true
 	x.mu.Unlock()
 	x.nudge()
+}
+
+// lookLater is lookAt after a pause, where no event will tell that something is known.
+func lookLater(x *Inbox, dir string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.later[dir] = true; len(x.later) > 1 {
+		return // it is due with the others
+	}
+	time.AfterFunc(health.AgainMost, func() {
+		x.mu.Lock()
+		maps.Copy(x.hinted, x.later)
+		clear(x.later)
+		x.mu.Unlock()
+		x.nudge()
+	})
 }
 
 func (x *Inbox) nudge() {

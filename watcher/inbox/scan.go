@@ -130,14 +130,52 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 		return ev, false
 	}
 	what := "inbox " + s.x.Shown(filepath.Join(b.path, f.Name))
-	if ev.DigestNow, err = s.digestNow(ctx, ev); err != nil && s.rank(ev) > rankFail {
+	if err = s.about(ctx, b, &ev); err != nil {
 		if ctx.Err() == nil {
 			s.x.Note(what, err.Error())
 		}
-		return ev, false // a pass waits until what it answers can be read
+		return ev, false
 	}
 	s.x.Note(what, "")
 	return ev, true
+}
+
+// about finds out whether a file may say anything, and what the content is that it is about. With an
+// error, it waits.
+func (s *scan) about(ctx context.Context, b box, ev *engine.FileSeen) error {
+	why, err := s.tracked(ctx, b, *ev)
+	if err != nil {
+		lookLater(s.x, b.path)
+		return err
+	}
+	if why != "" {
+		ev.Sentinel, ev.Human, ev.SentinelBad, ev.HumanBad = nil, nil, why, why
+		return nil
+	}
+	if ev.DigestNow, err = s.digestNow(ctx, *ev); s.rank(*ev) <= rankFail {
+		return nil // only a pass waits until what it answers can be read
+	}
+	return err
+}
+
+// tracked refuses a file that git tracks in its checkout: whoever wrote a commit has written it, and git
+// has put it there. What a person signed counts whoever brings it.
+func (s *scan) tracked(ctx context.Context, b box, ev engine.FileSeen) (why string, err error) {
+	top := s.x.Top
+	if b.place != "" && b.place != "." {
+		top = s.x.TreeDir(b.place)
+	}
+	signed := ev.Human != nil && ev.Human.Signed != nil
+	if s.x.opt.Tracked == nil || top == "" || b.of != "" || signed {
+		return "", nil
+	}
+	file := filepath.Join(b.path, ev.Name)
+	is, err := s.x.opt.Tracked(ctx, top, file)
+	if err != nil || !is {
+		return "", err
+	}
+	return fmt.Sprintf("git tracks it, and what a commit brings is nobody's word: run `git rm --cached %s`, and have "+
+		".workflow/.gitignore name /signals/", s.x.Shown(file)), nil
 }
 
 // signed reads a file by what was signed in it: the signature is valid or not, whoever wrote the
