@@ -67,6 +67,9 @@ func (js *Judges) checked(ctx context.Context, j job.Job, st *engine.Step, b tre
 	}
 	outs := append(made, written...)
 	c, law, err := js.folders.Taken(ctx, j, st, b, outs)
+	if err == nil {
+		err = js.uncovered(ctx, j, st, b, c.Taken.Commit)
+	}
 	if ctx.Err() != nil {
 		return engine.CheckResult{}
 	}

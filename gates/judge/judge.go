@@ -180,6 +180,13 @@ func (js *Judges) furnish(ctx context.Context, j launch.Judged, rel string) erro
 			return err
 		}
 	}
+	for _, m := range j.Made {
+		err := plainPath(root, path.Join(filepath.ToSlash(rel), m.Path))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return job.Unready("what the setup made cannot be shown at %s in commit %.12s: %v there: remove it from the repo",
+				m.Path, j.Seat.Commit, err)
+		}
+	}
 	if !j.Covers {
 		if err := j.Link(root, rel); err != nil {
 			return err

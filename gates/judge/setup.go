@@ -20,6 +20,7 @@ import (
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/stub"
+	"sluice/internal/text"
 	"sluice/internal/tree"
 )
 
@@ -37,8 +38,8 @@ func (js *Judges) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.
 		return nil, nil
 	}
 	st := j.Spec.Step(j.Proc.Step)
-	s := j.Spec.SetupOf(st)
-	if s == nil || len(j.RunInfo.Stubs) > 0 { // stand-ins have nothing to test
+	s := setupOf(j, st)
+	if s == nil {
 		return nil, nil
 	}
 	argv, err := js.launches.Command(j, &s.Run, j.Env, "", stub.Turn{}, nil, b)
@@ -70,6 +71,54 @@ func (js *Judges) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.
 	return out, js.dropSetups()
 }
 
+// setupOf returns the setup for the judges of a step; nil = none runs.
+func setupOf(j job.Job, st *engine.Step) *engine.Setup {
+	if len(j.RunInfo.Stubs) > 0 { // stand-ins have nothing to test
+		return nil
+	}
+	return j.Spec.SetupOf(st)
+}
+
+// uncovered returns a *tree.Refused for work where the setup's results are shown: no judge would see
+// it. A link there would even move them over other files.
+func (js *Judges) uncovered(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, commit string) error {
+	s := setupOf(j, st)
+	if s == nil || commit == "" || b.Base() == "" || b.Look != "" {
+		return nil
+	}
+	rel, err := belowTop(b)
+	if err != nil {
+		return job.Unready("%v", err)
+	}
+	changes, err := js.opt.Git.ChangesBetween(ctx, b.Base(), commit)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if p := providedAt(s, rel, c.Path); p != "" {
+			return &tree.Refused{Why: fmt.Sprintf("the work cannot be judged: it changes %q, but who judges sees there what "+
+				"the setup made (provides: %s): put it back as it was before the step, or remove it if it is new",
+				text.Clip(c.Path, shownPath), p)}
+		}
+	}
+	return nil
+}
+
+// shownPath limits a path in a reason, in bytes.
+const shownPath = 200
+
+// providedAt returns the path of a setup's result at, above or below a file; "" if there is none. rel
+// is the step's folder; it and the file are from the top.
+func providedAt(s *engine.Setup, rel, file string) string {
+	for _, p := range s.Provides {
+		at := path.Join(filepath.ToSlash(rel), p)
+		if at == file || strings.HasPrefix(file, at+"/") || strings.HasPrefix(at, file+"/") {
+			return path.Clean(p)
+		}
+	}
+	return ""
+}
+
 // setupDigest names a setup's results by what they depend on. Those of another machine start may be
 // incomplete.
 func (js *Judges) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin, argv []string) (string, error) {
@@ -84,10 +133,9 @@ func (js *Judges) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin
 	parts := []string{js.launches.Boot.ID, b.Top, rel, fmt.Sprintf("%q %q", argv, s.Provides)}
 	for _, f := range entries {
 		below, err := filepath.Rel(rel, filepath.FromSlash(f.Path))
-		if err != nil || !filepath.IsLocal(below) {
-			continue
-		}
-		if slices.ContainsFunc(s.Files, func(glob string) bool { return gates.Matches(glob, filepath.ToSlash(below)) }) {
+		named := err == nil && filepath.IsLocal(below) && slices.ContainsFunc(s.Files,
+			func(glob string) bool { return gates.Matches(glob, filepath.ToSlash(below)) })
+		if named || providedAt(s, rel, f.Path) != "" { // the latter is in the results
 			parts = append(parts, f.Mode+" "+f.Object+" "+f.Path)
 		}
 	}
@@ -148,8 +196,10 @@ func keepMade(top string, b tree.Begin, s *engine.Setup, dir string) error {
 	defer root.Close()
 	for i, p := range s.Provides {
 		at := path.Join(filepath.ToSlash(rel), p)
-		if err := plainPath(root, at); err != nil {
-			return err
+		if err := plainPath(root, at); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("it has not made %s, which it is to provide", at)
+		} else if err != nil {
+			return fmt.Errorf("%w: it is not provided", err)
 		}
 		if err := os.Rename(filepath.Join(top, filepath.FromSlash(at)), filepath.Join(making, strconv.Itoa(i))); err != nil {
 			return err
@@ -164,19 +214,18 @@ func keepMade(top string, b tree.Begin, s *engine.Setup, dir string) error {
 	return os.Rename(making, dir)
 }
 
-// plainPath returns why a path cannot be kept: it is missing, or reached through a link.
+// plainPath returns why nothing can be kept or shown at a path: it is missing, or reached through a
+// link.
 func plainPath(root *os.Root, at string) error {
 	parts := strings.Split(path.Clean(at), "/")
 	for i := range parts {
 		p := path.Join(parts[:i+1]...)
 		info, err := root.Lstat(p)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("it has not made %s, which it is to provide", at)
 		case err != nil:
 			return err
 		case !info.IsDir() && (i+1 < len(parts) || !info.Mode().IsRegular()):
-			return fmt.Errorf("%s is not a folder or a file: it is not provided", p)
+			return fmt.Errorf("%s is not a folder or a file", p)
 		}
 	}
 	return nil

@@ -372,6 +372,53 @@ func TestSetupOfAFailedAttempt(t *testing.T) {
 	}
 }
 
+// TestSetupCoversNoWork: what the work has where the setup's results are shown, no judge would see, and a link there would
+// show them in place of other files: the attempt fails.
+func TestSetupCoversNoWork(t *testing.T) {
+	spec := strings.ReplaceAll(strings.ReplaceAll(setupSpec, "deps", "app/deps"), "mkdir ", "mkdir -p ")
+	for name, x := range map[string]struct{ agent, changed string }{
+		"a link":           {"rm -r app/deps; ln -s ../tests app/deps", "app/deps"},
+		"a link above":     {"rm -r app; ln -s tests app", "app"},
+		"an ignored file":  {"echo evil >app/deps/new; git add -f app/deps/new; git commit -q -m new", "app/deps/new"},
+		"a file from then": {"echo evil >app/deps/kept", "app/deps/kept"},
+		"nothing":          {"echo evil >app/deps/ignored", ""},
+	} {
+		for _, held := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, ", held ", held), func(t *testing.T) {
+				b := setUpBench(t, held, strings.Replace(spec, `      - {run: "! echo evil >app/deps/lib"}`+"\n", "", 1))
+				b.put("tests/t", "test\n")
+				b.put("app/deps/kept", "")
+				b.sh("git add -f tests app/deps/kept; git commit -q -m more")
+				b.begin(b.checkJob("A", 1))
+				b.put("out.txt", "work\n")
+				b.sh(x.agent)
+				c := b.carry(b.checkJob("A", 1)).Check
+				if c.Broken != "" || c.OK != (x.changed == "") || !strings.Contains(c.Why, x.changed) {
+					t.Errorf("check %+v", c)
+				}
+				if !c.OK && !strings.Contains(c.Why, `"`+x.changed+`", but who judges sees there`) {
+					t.Errorf("its words: %s", c.Why)
+				}
+			})
+		}
+	}
+}
+
+// TestSetupOverALink: where the commit had a link before the step, which the setup itself replaces, nothing is judged.
+func TestSetupOverALink(t *testing.T) {
+	for _, held := range []bool{true, false} {
+		t.Run(fmt.Sprint("held ", held), func(t *testing.T) {
+			b := setUpBench(t, held, strings.Replace(setupSpec, "mkdir deps", "rm deps && mkdir deps", 1))
+			b.sh("rm -r deps; mkdir tests; touch tests/t; ln -s tests deps; git add -A; git commit -q -m more")
+			taken := b.took("A", 1)
+			c := b.carry(ofCommit(b.checkJob("A", 1), taken)).Check
+			if c.OK || c.Why != "" || !strings.Contains(c.Broken, "deps is not a folder or a file there: remove it from the repo") {
+				t.Errorf("check %+v", c)
+			}
+		})
+	}
+}
+
 // TestSetupUnheld: where no sandbox holds launches it works as well.
 func TestSetupUnheld(t *testing.T) {
 	b := setUpBench(t, false, strings.Replace(setupSpec, `      - {run: "! echo evil >deps/lib"}`+"\n", "", 1))
