@@ -112,6 +112,9 @@ func ofStep(c *core, run *engine.Run, j *job.Job) {
 	if run.Workspace != "" {
 		j.Works = works(c, run, step)
 	}
+	if e.Proc != nil && j.Spec.SetupOf(j.Spec.Step(step)) != nil {
+		j.Passed = passed(c.state, run)
+	}
 	j.Earlier = earlier(run, j.Spec, step, n)
 	if l := run.List; l != nil && l.To == step && l.For == "" && e.Gate == "" {
 		j.RunInfo.FileWhy = l.Why

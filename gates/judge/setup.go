@@ -25,10 +25,11 @@ import (
 )
 
 const (
-	setupDir   = "setup" // holds the results of setups: <digest>/<n>, and the file doneName
-	doneName   = "done"
+	setupDir   = "setup"        // holds the results of setups: <digest>-<base>/<n>, and the file doneName
+	doneName   = "done"         // the work that had passed: Job.Passed
 	setupsKept = 8              // results that stay, the newest
 	setupStale = 24 * time.Hour // the others stay while used so recently
+	setupsEach = 2              // but only so many with the same digest
 )
 
 // setUp returns the results of the setup for the judges of a job's step, and runs it if they are
@@ -56,19 +57,48 @@ func (js *Judges) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	dir := filepath.Join(js.State, setupDir, digest)
+	dir, done, err := js.setupFrom(ctx, j, digest, b.Base())
+	if err != nil {
+		return nil, err
+	}
 	var out []launch.Made
 	for i, p := range s.Provides {
 		out = append(out, launch.Made{Path: path.Clean(p), At: filepath.Join(dir, strconv.Itoa(i))})
 	}
-	now := js.opt.Now()
-	if os.Chtimes(filepath.Join(dir, doneName), now, now) == nil {
-		return out, nil
+	if now := js.opt.Now(); done {
+		return out, os.Chtimes(filepath.Join(dir, doneName), now, now)
 	}
 	if err := js.runSetup(ctx, j, st, b, argv, s, dir); err != nil {
 		return nil, err
 	}
 	return out, js.dropSetups()
+}
+
+// setupFrom returns where the results of a setup are; done is false if they are to be made. A setup may
+// run more than the files that it names. So results serve only where the base is built on theirs, and
+// no work that had passed then has been undone: nothing of such work may be in them.
+func (js *Judges) setupFrom(ctx context.Context, j job.Job, digest, base string) (dir string, done bool, err error) {
+	of := filepath.Join(js.State, setupDir, digest+"-")
+	entries, err := os.ReadDir(filepath.Dir(of))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", false, err
+	}
+	for _, x := range entries {
+		from, ok := strings.CutPrefix(x.Name(), digest+"-")
+		var passed []string
+		if !ok || layout.Load(filepath.Join(of+from, doneName), &passed) != nil ||
+			slices.ContainsFunc(passed, func(of string) bool { return !slices.Contains(j.Passed, of) }) {
+			continue
+		}
+		there, err := js.opt.Git.HasCommit(ctx, from)
+		if err == nil && there {
+			there, err = js.opt.Git.Descends(ctx, base, from)
+		}
+		if err != nil || there {
+			return of + from, there, err
+		}
+	}
+	return of + base, false, nil
 }
 
 // setupOf returns the setup for the judges of a step; nil = none runs.
@@ -172,14 +202,14 @@ func (js *Judges) runSetup(ctx context.Context, j job.Job, st *engine.Step, b tr
 	if top == "" {
 		return job.Unready("%s: its checkout is gone: run the check again", words)
 	}
-	if err := keepMade(top, b, s, dir); err != nil {
+	if err := keepMade(top, b, s, dir, j.Passed); err != nil {
 		return job.Unready("%s: %v", words, err)
 	}
 	return nil
 }
 
 // keepMade moves a setup's results out of its checkout.
-func keepMade(top string, b tree.Begin, s *engine.Setup, dir string) error {
+func keepMade(top string, b tree.Begin, s *engine.Setup, dir string, passed []string) error {
 	rel, err := belowTop(b)
 	if err != nil {
 		return err
@@ -205,10 +235,10 @@ func keepMade(top string, b tree.Begin, s *engine.Setup, dir string) error {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(making, doneName), nil, 0o600); err != nil {
+	if err := layout.Save(filepath.Join(making, doneName), passed); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil { // without its mark it belongs to a killed launch
+	if err := os.RemoveAll(dir); err != nil { // of a killed launch, or of work that was undone
 		return err
 	}
 	return os.Rename(making, dir)
@@ -251,8 +281,12 @@ func (js *Judges) dropSetups() error {
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b result) int { return b.used.Compare(a.used) })
+	each := map[string]int{}
 	for i, r := range all {
-		if i >= setupsKept && js.opt.Now().Sub(r.used) > setupStale || r.used.IsZero() {
+		digest, _, _ := strings.Cut(filepath.Base(r.dir), "-")
+		each[digest]++
+		old := i >= setupsKept && js.opt.Now().Sub(r.used) > setupStale
+		if old || each[digest] > setupsEach || r.used.IsZero() {
 			if err := os.RemoveAll(r.dir); err != nil {
 				js.opt.Logf("setup: %v", err)
 			}

@@ -28,12 +28,15 @@ type Job struct {
 	Earlier []string      // summaries of the step's earlier attempts, "attempt 1: failed at XG-1-2"
 	// In a run with its own worktree: the last attempt of each step, also of its child runs.
 	Works []Work
-	Live  []string  // in a sweep: runs whose retry context is kept
-	Known []string  // in a sweep: all runs of the state; files of other runs may be removed
-	Tasks *TaskFile // in an effect about a task file
-	Made  *Made     // in a landing
-	Nth   int       // number of earlier launches of the role in this run
-	Found bool      // the launch was on the record when this process began to serve the repo
+	// Where a step's judges have a setup: the attempts that have passed, RUN/STEP.N, of the run and
+	// of the runs above and below it.
+	Passed []string
+	Live   []string  // in a sweep: runs whose retry context is kept
+	Known  []string  // in a sweep: all runs of the state; files of other runs may be removed
+	Tasks  *TaskFile // in an effect about a task file
+	Made   *Made     // in a landing
+	Nth    int       // number of earlier launches of the role in this run
+	Found  bool      // the launch was on the record when this process began to serve the repo
 	// Selects among a role's agents, in turns: the number of the role's earlier attempts and rounds
 	// in this run, and in the runs of a list's earlier tasks. A relaunch keeps its attempt's.
 	Turn int

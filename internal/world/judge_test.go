@@ -419,6 +419,45 @@ func TestSetupOverALink(t *testing.T) {
 	}
 }
 
+// TestSetupOfUndoneWork: what a setup has made over work that has passed serves no more when that work was undone, though
+// the next attempt is built on it; nor over a history without it.
+func TestSetupOfUndoneWork(t *testing.T) {
+	b := setUpBench(t, true, strings.Replace(setupSpec, "cp lock.txt deps/lib", "./made.sh >deps/lib", 1))
+	commit := func(text string) string {
+		b.put("made.sh", "#!/bin/sh\necho "+text+"\n")
+		return b.sh("rm -f out.txt; chmod +x made.sh; git add made.sh; git commit -q -m more --allow-empty; git rev-parse HEAD")
+	}
+	var begun tree.Begin
+	judged := func(n int, want string, made int, passed ...string) {
+		t.Helper()
+		j := ofCommit(b.checkJob("A", n), b.took("A", n))
+		j.Passed = passed
+		if err := layout.Load(b.e.AttemptFile(run1, "A", n, "begin"), &begun); err != nil {
+			t.Fatal(err)
+		}
+		begun.Found = b.sh("git rev-parse HEAD")
+		if err := layout.Save(b.e.AttemptFile(run1, "A", n, "begin"), begun); err != nil {
+			t.Fatal(err)
+		}
+		c := b.carry(j).Check
+		got := b.get(fmt.Sprintf(".workflow/runs/w-1/A.%d/check-%d/0/stdout", n, 40+n))
+		if !c.OK || !strings.HasPrefix(got, "work\n"+want+"\n") || len(b.setups()) != made {
+			t.Errorf("attempt %d: of %d results the criterion saw %q: %+v", n, len(b.setups()), got, c)
+		}
+	}
+	good := commit("good")
+	commit("evil")
+	judged(1, "evil", 1, "w-1/Z.1", "w-1/Y.1")
+	commit("evil") // further work, on which the results still serve
+	judged(2, "evil", 1, "w-1/X.1", "w-1/Y.1", "w-1/Z.1")
+	commit("good")
+	judged(3, "good", 2, "w-1/X.1", "w-1/Y.1", "w-1/Z.2") // Z.1 was vetoed
+	b.sh("rm -f out.txt; git reset -q --hard " + good)
+	b.put("lock.txt", "one\n")
+	b.sh("git commit -q --allow-empty -m other")
+	judged(4, "good", 2, "w-1/X.1", "w-1/Y.1", "w-1/Z.1") // a person has moved the branch; two results are kept
+}
+
 // TestSetupUnheld: where no sandbox holds launches it works as well.
 func TestSetupUnheld(t *testing.T) {
 	b := setUpBench(t, false, strings.Replace(setupSpec, `      - {run: "! echo evil >deps/lib"}`+"\n", "", 1))
