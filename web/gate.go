@@ -163,9 +163,7 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 	if at := sh.Attempt; at != nil {
 		p.AttemptURL = attemptURL(url, sh.Step, at.N)
 		p.Said, p.Options, p.Hold = at.Summary, at.Options, at.Checked && at.Failure == ""
-		for _, g := range run.Gates() {
-			p.judged(g, at.N)
-		}
+		p.verdicts(sh, g)
 	}
 	p.Form = formData{g.Round, g.Reviewed, s.stamp(p.URL, g.Round, g.Reviewed)}
 	if g.State == engine.OnHuman && len(g.AnswerSchema) > 0 {
@@ -271,19 +269,28 @@ func (p *gatePage) known(sh *show.Shown) {
 	}
 }
 
-// judged adds what the newest round of a gate says of an attempt of the step.
-func (p *gatePage) judged(g daemon.GateStatus, attempt int) {
-	if len(g.Rounds) == 0 {
-		return
+// verdicts adds what was said of the work, by this gate last.
+func (p *gatePage) verdicts(sh *show.Shown, g daemon.GateStatus) {
+	for _, j := range sh.Judged {
+		p.judged(j.Gate, j.Name, j.Round)
 	}
-	q := g.Rounds[len(g.Rounds)-1]
-	if q.Step != p.shown.Step || q.Attempt != attempt || q.Outcome == "" && q.Feedback == "" {
+	if n := len(g.Rounds); n > 0 && g.Rounds[n-1].Attempt == sh.Attempt.N {
+		p.judged(g.ID, g.Name, g.Rounds[n-1])
+	}
+}
+
+// judged adds what a round of a gate says of the work.
+func (p *gatePage) judged(gate, name string, q engine.Round) {
+	if q.Outcome == "" && q.Feedback == "" {
 		return
 	}
 	v, from := verdictLine{Outcome: q.Outcome, Words: q.Feedback}, "the reviewer"
-	if g.ID != p.Gate {
-		v.Gate = text.Title(g.ID, g.Name)
-		from += " at " + g.ID
+	if gate != p.Gate {
+		v.Gate = text.Title(gate, name)
+		from += " at " + gate
+	}
+	if q.Step != p.shown.Step {
+		v.Gate += " of " + q.Step
 	}
 	if q.Veto {
 		v.Outcome = engine.OutcomeVeto

@@ -266,6 +266,8 @@ func By(kind string, by *engine.Actor) string {
 		return "a person"
 	case "reviewer":
 		return "its reviewer"
+	case "command":
+		return "its command"
 	case "step":
 		return "the step's own report"
 	case "forge":

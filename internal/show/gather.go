@@ -57,6 +57,7 @@ type Shown struct {
 	Files    string              `json:"files,omitempty"` // prompt, output and signal
 	Checked  []checkedBy         `json:"checked,omitempty"`
 	Unread   *unread             `json:"unread,omitempty"` // a reply that could not be read
+	Judged   []Judged            `json:"judged,omitempty"` // by other gates, the newest last
 	Earlier  []engine.Round      `json:"earlier,omitempty"`
 	Since    []Since             `json:"since,omitempty"` // of the findings of the last of these
 	Tasks    []daemon.TaskStatus `json:"tasks,omitempty"` // of a list, with their answers
@@ -133,6 +134,7 @@ func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r
 		sh.changes(ctx, from, r.ID)
 		sh.since(ctx, from)
 	}
+	sh.judged(r)
 	sh.reply(from.Root)
 	return sh
 }

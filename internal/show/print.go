@@ -55,9 +55,7 @@ func Print(con *console.Console, sh *Shown) {
 		con.Field("", line)
 	}
 	printChanged(con, sh)
-	if g := sh.Gate; g != nil {
-		printVerdict(con, sh, g)
-	}
+	printVerdicts(con, sh)
 	if u := sh.Unread; u != nil {
 		con.Text("its reply", cmp.Or(u.End, "(empty)"))
 		con.Field("", "the whole reply: "+layout.ShortPath(u.File))
@@ -237,14 +235,7 @@ func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
 	}
 	q := g.Rounds[len(g.Rounds)-1]
 	if q.Outcome != "" {
-		s := q.Outcome
-		if q.Veto {
-			s = engine.OutcomeVeto
-		}
-		if q.Score != nil {
-			s += fmt.Sprintf(", score %g", *q.Score)
-		}
-		con.Text("verdict", render.Because(s, q.Feedback))
+		con.Text("verdict", render.Because(verdictWords(q), q.Feedback))
 	} else {
 		con.Text("feedback", q.Feedback)
 	}

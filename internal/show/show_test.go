@@ -118,3 +118,31 @@ func TestStatsNameWhatAGateCosts(t *testing.T) {
 		}
 	}
 }
+
+// TestShowOfAnotherGate: at the gate behind a review its score, its verdict and its findings are shown, on the same step
+// or a later one; not those on an attempt that was done again.
+func TestShowOfAnotherGate(t *testing.T) {
+	score := 92.0
+	said := engine.Round{N: 1, Step: "words", Attempt: 2, State: engine.Approved, Outcome: "pass", ByKind: "reviewer", Score: &score,
+		Feedback: "clear", Findings: json.RawMessage(`[{"file":"words.py","line":2,"message":"a name\u001b[2J is short"}]`)}
+	old := said
+	old.Attempt, old.Feedback = 1, "of the first attempt"
+	approve := daemon.GateStatus{ID: "approve", Level: engine.LevelHuman, State: engine.OnHuman, Round: 1}
+	review := daemon.GateStatus{ID: "review", Rounds: []engine.Round{old, said}}
+	lint := daemon.GateStatus{ID: "lint", Rounds: []engine.Round{{Step: "words", Attempt: 2, Outcome: "pass", ByKind: "command", Feedback: "ok"}}}
+	words := daemon.StepStatus{ID: "words", Attempt: 2, Gates: []daemon.GateStatus{lint, review, approve}}
+	ship := daemon.StepStatus{ID: "ship", Attempt: 1, Gates: []daemon.GateStatus{approve}}
+	for want, step := range map[string]daemon.StepStatus{
+		"judged      lint: pass by its command: ok\n  judged      review: pass, score 92 by its reviewer: clear\n": words,
+		"judged      review of words: pass, score 92 by its reviewer: clear\n":                                     ship,
+	} {
+		sh := &Shown{Run: "w-1", Step: step.ID, Gate: &approve, Attempt: &engine.Attempt{N: step.Attempt}}
+		sh.judged(daemon.RunStatus{Steps: []daemon.StepStatus{words, ship}})
+		var out strings.Builder
+		Print(console.New(nil, nil, &out, nil), sh)
+		if s := out.String(); !strings.Contains(s, "\n  "+want) || !strings.Contains(s, "finding     words.py:2 a name") ||
+			strings.Contains(s, "first attempt") || strings.Contains(s, "\x1b[2J") {
+			t.Errorf("%s:\n%s", step.ID, s)
+		}
+	}
+}
