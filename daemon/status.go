@@ -30,8 +30,8 @@ func statusOf(c *core, root string, q query,
 	}
 	sources = map[string]string{}
 	q.recent, s.Left = recent(c, q)
-	// the same for all that wait
-	taken := sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) })
+	all := shared{taken: sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) }),
+		asks: sync.OnceValue(func() map[string]int { return asksOf(c.state) })}
 	most := len(c.state.Order)
 	if q.run != "" {
 		most = 1
@@ -39,7 +39,7 @@ func statusOf(c *core, root string, q query,
 	s.Runs = make([]RunStatus, 0, most)
 	for _, id := range c.state.Order {
 		if r := c.state.Runs[id]; q.wants(r) {
-			s.Runs = append(s.Runs, runStatus(c, r, q.full, taken))
+			s.Runs = append(s.Runs, runStatus(c, r, q.full, all))
 			if r.Live() && c.spec(r.Digest) != nil {
 				sources[r.Digest] = c.sources[r.Digest]
 			}
@@ -96,7 +96,7 @@ func (s *Status) drift(sources map[string]string) {
 	}
 }
 
-func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) RunStatus {
+func runStatus(c *core, r *engine.Run, full bool, all shared) RunStatus {
 	out := RunStatus{ID: r.ID, Workflow: r.Workflow, Name: r.Workflow, Phase: r.Phase, Started: r.Started,
 		Ended: r.Ended, EndWhy: r.EndWhy,
 		Stubbed: r.Stubbed(), By: r.By, Usage: r.Usage, Budget: r.UsageLimit, Roles: maps.Clone(r.Roles),
@@ -129,7 +129,7 @@ func runStatus(c *core, r *engine.Run, full bool, taken func() engine.Taken) Run
 		out.Children = childSteps(c, r)
 	}
 	if r.Live() {
-		out.Waits = append(out.Waits, waits(c, r, spec, taken)...)
+		out.Waits = append(out.Waits, waits(c, r, spec, all)...)
 	}
 	return out
 }

@@ -8,8 +8,29 @@ import (
 	"sluice/engine"
 )
 
+// shared is the same for all that wait, found when it is first needed.
+type shared struct {
+	taken func() engine.Taken
+	asks  func() map[string]int // gate -> live runs in which it waits for a person
+}
+
+func asksOf(s *engine.State) map[string]int {
+	asks := map[string]int{}
+	for _, r := range s.Runs {
+		if !r.Live() {
+			continue
+		}
+		for id := range r.Rounds {
+			if q := r.CurrentRound(id); q.Open() && q.State != engine.OnReview {
+				asks[id]++
+			}
+		}
+	}
+	return asks
+}
+
 // waits lists what the run waits for, oldest first.
-func waits(c *core, r *engine.Run, spec *engine.Spec, taken func() engine.Taken) []Wait {
+func waits(c *core, r *engine.Run, spec *engine.Spec, all shared) []Wait {
 	var out []Wait
 	if r.Phase == engine.RunPending && r.PausedWhy == engine.PausedConfirm {
 		return nil // its pause says what it waits for
@@ -27,7 +48,7 @@ func waits(c *core, r *engine.Run, spec *engine.Spec, taken func() engine.Taken)
 			}
 			continue
 		}
-		if w, ok := waitOf(c, r, spec, st, a, taken); ok {
+		if w, ok := waitOf(c, r, spec, st, a, all); ok {
 			out = append(out, w)
 		}
 	}
@@ -51,13 +72,13 @@ func pendingFor(s *engine.State, r *engine.Run) string {
 }
 
 func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engine.Attempt,
-	taken func() engine.Taken) (Wait, bool) {
+	all shared) (Wait, bool) {
 	w := Wait{Step: st.ID, Since: sinceOf(a)}
 	switch a.State {
 	case engine.Ready:
 		w.Kind, w.Text = "slot", st.ID+" for the run to be resumed"
 		if !r.Paused {
-			w.Text = st.ID + launchWait(c, r, st.ID, a.Holds(), !r.Offers(st), taken())
+			w.Text = st.ID + launchWait(c, r, st.ID, a.Holds(), !r.Offers(st), all.taken())
 		}
 		if a.LimitWait {
 			w = limitWait(w, st.ID, a.NotBefore, a.BudgetWait)
@@ -93,7 +114,7 @@ func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engin
 	case engine.Signalled:
 		w.Kind, w.Text = "agent", st.ID+" for its process to end and its criterion to be checked"
 	case engine.Gating:
-		return gateWait(c, r, spec, st, w, taken)
+		return gateWait(c, r, spec, st, w, all)
 	default:
 		return w, false
 	}
@@ -134,14 +155,14 @@ func launchWait(c *core, r *engine.Run, step, tree string, slot bool, taken engi
 }
 
 func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait,
-	taken func() engine.Taken) (Wait, bool) {
+	all shared) (Wait, bool) {
 	for _, id := range st.Gates {
 		q := r.CurrentRound(id)
 		if !q.Open() {
 			continue
 		}
 		w.Gate, w.Since = id, q.Opened
-		named := Named(id, r.ID, r.Child != nil)
+		named := Named(id, r.ID, r.Child != nil || all.asks()[id] > 1)
 		switch q.State {
 		case engine.OnReview:
 			w.Kind, w.Text = "review", id+" for its reviewer"
@@ -153,7 +174,7 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 			case r.Paused:
 				w.Text = id + " for the run to be resumed: its review is due"
 			default:
-				w.Text = id + launchWait(c, r, q.Step, r.Attempt(q.Step, q.Attempt).HeldInReview(), true, taken())
+				w.Text = id + launchWait(c, r, q.Step, r.Attempt(q.Step, q.Attempt).HeldInReview(), true, all.taken())
 			}
 			if q.LimitWait && r.Procs.Of(q.Key) == nil {
 				w = limitWait(w, id, q.NotBefore, q.BudgetWait)
@@ -182,10 +203,11 @@ func AtRound(named string, n int) string {
 	return named
 }
 
-// Named returns how a command names a step or gate of a run. In a child run it names the run too: the
-// same id can be in runs of other tasks, or in the run above.
-func Named(id, run string, child bool) string {
-	if child {
+// Named returns how a command names a step or gate of a run. In a child run, and where other runs ask at
+// a gate of the name, it names the run too (which): the same id can be in runs of other tasks, or in the
+// run above.
+func Named(id, run string, which bool) string {
+	if which {
 		return id + " --run " + run
 	}
 	return id

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,7 @@ type Shown struct {
 	Trust    string              `json:"trust,omitempty"`
 	Exposed  string              `json:"exposed,omitempty"` // for level file: why
 	For      string              `json:"for,omitempty"`     // of a child run: its parent and task
+	Also     []string            `json:"also,omitempty"`    // other runs that ask at a gate of the name
 	Step     string              `json:"step"`
 	StepName string              `json:"step_name,omitempty"`
 	Task     string              `json:"task,omitempty"`
@@ -80,7 +82,26 @@ func Gather(ctx context.Context, from *workspace.Workspace, v workspace.Viewer, 
 	if err != nil {
 		return nil, err
 	}
-	return gather(ctx, from, spec, r, id), nil
+	sh := gather(ctx, from, spec, r, id)
+	if g := sh.Gate; g != nil && (g.State == engine.OnHuman || g.State == engine.OnWindow) {
+		st, err := v.Status(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		sh.Also = asking(st.Runs, g.ID, r.ID)
+	}
+	return sh, nil
+}
+
+// asking returns the other live runs in which a gate waits for a person.
+func asking(runs []daemon.RunStatus, gate, but string) (ids []string) {
+	for _, r := range runs {
+		asks := func(w daemon.Wait) bool { return w.Gate == gate && (w.Kind == "human" || w.Kind == "window") }
+		if r.Live() && r.ID != but && slices.ContainsFunc(r.Waits, asks) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
 }
 
 func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r daemon.RunStatus, id string) *Shown {

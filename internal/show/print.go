@@ -21,19 +21,7 @@ import (
 
 // Print prints everything but the changes.
 func Print(con *console.Console, sh *Shown) {
-	if g := sh.Gate; g != nil {
-		round := ""
-		if g.Round > 0 {
-			round = fmt.Sprintf(", round %d", g.Round)
-		}
-		con.Title("%s of %s%s: %s%s", text.Title(g.ID, g.Name), sh.Run, round, render.GateState(*g),
-			render.UnheldMark(sh.Trust))
-		if g.Why != "" {
-			con.Field("why you", render.Why(g.Why))
-		}
-	} else {
-		con.Title("%s of %s%s", text.Title(sh.Step, sh.StepName), sh.Run, render.UnheldMark(sh.Trust))
-	}
+	printTitle(con, sh)
 	if sh.Stubbed {
 		con.Field("note", con.Paint(console.Yellow, render.StubWords))
 	}
@@ -79,6 +67,27 @@ func Print(con *console.Console, sh *Shown) {
 	}
 }
 
+// printTitle prints what it is, how it stands, and who else asks.
+func printTitle(con *console.Console, sh *Shown) {
+	g := sh.Gate
+	if g == nil {
+		con.Title("%s of %s%s", text.Title(sh.Step, sh.StepName), sh.Run, render.UnheldMark(sh.Trust))
+		return
+	}
+	round := ""
+	if g.Round > 0 {
+		round = fmt.Sprintf(", round %d", g.Round)
+	}
+	con.Title("%s of %s%s: %s%s", text.Title(g.ID, g.Name), sh.Run, round, render.GateState(*g),
+		render.UnheldMark(sh.Trust))
+	if g.Why != "" {
+		con.Field("why you", render.Why(g.Why))
+	}
+	if len(sh.Also) > 0 {
+		con.Field("also", fmt.Sprintf("it asks in %s too: sluice show %s --run RUN", strings.Join(sh.Also, ", "), g.ID))
+	}
+}
+
 // printEarlier prints the rounds that did not pass before.
 func printEarlier(con *console.Console, sh *Shown) {
 	for i, q := range sh.Earlier {
@@ -95,7 +104,9 @@ func printEarlier(con *console.Console, sh *Shown) {
 	}
 }
 
-func (sh *Shown) named(id string) string { return daemon.Named(id, sh.Run, sh.For != "") }
+func (sh *Shown) named(id string) string {
+	return daemon.Named(id, sh.Run, sh.For != "" || len(sh.Also) > 0)
+}
 
 // decideWords returns what a person may type at a gate that commands name so.
 func decideWords(g daemon.GateStatus, named string) string {

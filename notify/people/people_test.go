@@ -3,10 +3,13 @@ package people
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/job"
 	"sluice/notify"
 )
 
@@ -76,5 +79,17 @@ func TestHearEnds(t *testing.T) {
 	cancel()
 	if end(); !done {
 		t.Error("it did not wait")
+	}
+}
+
+// TestBothCommandsNameTheRun: who looks by the words of a notice sees what an answer by its words is about.
+func TestBothCommandsNameTheRun(t *testing.T) {
+	p := New(Options{Logf: t.Logf, EscalateAfter: func() int { return 0 },
+		Level: func(string) (string, string) { return engine.TrustSandbox, "" }})
+	body := p.Notice(job.Job{Effect: engine.Effect{Notice: &engine.Notice{Kind: engine.NoticeHuman, Run: "w-2", Gate: "G"}}}).Body
+	for _, want := range []string{"To look: sluice show G --run w-2", "sluice pass G --run w-2"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q in %q", want, body)
+		}
 	}
 }

@@ -162,7 +162,7 @@ func (p *People) askedFor(out *notify.Notice, job job.Job, what string) (body, a
 	if left := p.left(job); left != "" {
 		body = append(body, left)
 	}
-	answer = []string{"To look: sluice show " + n.Gate,
+	answer = []string{"To look: " + answerWith("show", n),
 		"To answer: " + answerWith("pass", n) + ", or " + answerWith("fail", n) + ` -m "why"`}
 	if job.Spec != nil && job.Spec.Gate(n.Gate) != nil && job.Spec.Gate(n.Gate).AsksAnswer() {
 		body = append(body, "A pass needs an answer and asks you for it: "+answerWith("pass", n))
@@ -299,7 +299,7 @@ func (p *People) left(job job.Job) string {
 // halfDay: a time further off is shown with its day.
 const halfDay = 12 * time.Hour
 
-// answerWith is the command that answers a gate.
+// answerWith is the command that shows or answers a gate.
 func answerWith(word string, n *engine.Notice) string {
 	cmd := "sluice " + word + " " + n.Gate
 	if n.Run != "" {
