@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -144,13 +143,6 @@ func tellSteered(con *console.Console, run string, done daemon.Done) error {
 	if con.JSON {
 		return con.Document(done)
 	}
-	var said []render.FactLine
-	for _, raw := range done.Facts {
-		if f := render.Fact(raw); f.Key {
-			f.Subject = cmp.Or(f.Subject, run)
-			said = append(said, f)
-		}
-	}
-	con.PrintLines(render.Said(con, said))
+	con.PrintLines(render.Said(con, done.Facts))
 	return nil
 }

@@ -155,17 +155,12 @@ func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 		return fault.Failed(advice, "nothing was done: %s", done.Ignored)
 	}
 	void := done.Void()
-	var said []render.FactLine
-	for _, raw := range done.Facts {
-		if s := render.Fact(raw); s.Key && !con.JSON {
-			said = append(said, s)
-		}
-	}
-	con.PrintLines(render.Said(con, said))
 	if con.JSON {
 		if err := con.Document(done); err != nil {
 			return err
 		}
+	} else {
+		con.PrintLines(render.Said(con, done.Facts))
 	}
 	switch gate := text.Line(d.Gate); {
 	case !void:

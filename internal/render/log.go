@@ -71,11 +71,16 @@ func whereOf(l daemon.Line, s FactLine, withRun bool) (run, subject string) {
 	return "", text.Line(strings.TrimSpace(childName(FactRun(l)) + " " + s.Subject))
 }
 
-// Said returns facts that a command has brought about in lines that fit the terminal: subject and words.
-func Said(c *console.Console, facts []FactLine) (out []string) {
-	t := &console.Table{Columns: []console.Column{{Least: subjectLeast, Most: subjectMost}, {Fit: console.Wrapped}}}
-	for _, f := range facts {
-		t.Row(console.Styled(text.Line(f.Subject), console.Dim), console.Styled(f.Text, f.Style))
+// Said returns the important ones of the facts that a command has brought about, in lines that fit the
+// terminal: run, subject and words.
+func Said(c *console.Console, facts []json.RawMessage) (out []string) {
+	t := &console.Table{Columns: []console.Column{
+		{Most: runMost}, {Least: subjectLeast, Most: subjectMost}, {Fit: console.Wrapped}}}
+	for _, raw := range facts {
+		if f := Fact(raw); f.Key {
+			t.Row(console.Styled(text.Line(FactRun(daemon.Line{Fact: raw})), console.Dim),
+				console.Styled(text.Line(f.Subject), console.Dim), console.Styled(f.Text, f.Style))
+		}
 	}
 	for _, lines := range c.TableRows(t, c.Width()) {
 		out = append(out, lines...)
