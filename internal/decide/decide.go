@@ -37,6 +37,7 @@ type Decision struct {
 	Review           bool          // comment on the changes in an editor
 
 	at     *daemon.GateStatus
+	runs   []string        // the live runs that have the gate; if it can be decided in some, those
 	proof  string          // the signed text
 	answer json.RawMessage // what is given beside the words
 
@@ -175,7 +176,8 @@ func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 
 // knownGate checks the gate's name against live runs, and finds the run.
 func knownGate(st daemon.Status, d *Decision) error {
-	var known, at []string
+	var known []string
+	var all, open []gateOf
 	for _, r := range st.Runs {
 		if !r.Live() || d.Run != "" && r.ID != d.Run {
 			continue
@@ -183,7 +185,10 @@ func knownGate(st daemon.Status, d *Decision) error {
 		for _, g := range r.Gates() {
 			known = append(known, g.ID)
 			if g.ID == d.Gate {
-				at, d.at = append(at, r.ID), &g
+				all = append(all, gateOf{r.ID, &g})
+				if takes(g, d.Outcome) {
+					open = append(open, gateOf{r.ID, &g})
+				}
 				if !okOutcome(g, d.Outcome) {
 					return fault.Failed("it takes: "+strings.Join(g.Outcomes, ", "), "gate %s has no outcome %q", d.Gate,
 						text.Line(d.Outcome))
@@ -191,7 +196,11 @@ func knownGate(st daemon.Status, d *Decision) error {
 			}
 		}
 	}
-	if len(at) == 1 {
+	at := d.among(all, open)
+	if len(open) > 1 {
+		return d.which("")
+	}
+	if len(at) == 1 && d.Run == "" {
 		d.Run = at[0]
 	}
 	if len(at) > 0 {
@@ -221,6 +230,42 @@ func (d *Decision) ofRound() error {
 	then, said := Decision{Gate: d.Gate, Outcome: d.Outcome, Round: now}, text.Line(d.Gate)
 	return fault.Failed("look again: `sluice show "+said+"`, then `"+then.command()+"`",
 		"gate %s is at round %d, and your %s is for round %d", said, now, text.Line(d.Outcome), d.Round)
+}
+
+// gateOf is a gate of a live run.
+type gateOf struct {
+	run  string
+	gate *daemon.GateStatus
+}
+
+// takes reports whether a person's decision counts at the gate as it is.
+func takes(g daemon.GateStatus, outcome string) bool {
+	switch g.State {
+	case engine.OnHuman:
+		return true
+	case engine.OnReview, engine.OnNotice, engine.OnWindow:
+		return outcome != engine.OutcomePass
+	}
+	return g.State == engine.Approved && outcome == engine.OutcomeVeto
+}
+
+// among keeps the gates that the decision can be for: those where it counts, if there are some. It
+// returns their runs.
+func (d *Decision) among(all, open []gateOf) []string {
+	if len(open) > 0 {
+		all = open
+	}
+	d.runs = nil
+	for _, o := range all {
+		d.runs, d.at = append(d.runs, o.run), o.gate
+	}
+	return d.runs
+}
+
+// which returns the error where the run has to be named.
+func (d *Decision) which(why string) error {
+	return fault.Misused("name the run: --run RUN (`sluice inbox` lists them)", "several runs have the gate %s (%s)%s",
+		text.Line(d.Gate), strings.Join(d.runs, ", "), why)
 }
 
 // okOutcome reports whether the gate takes the outcome, if it says which.

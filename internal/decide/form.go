@@ -27,13 +27,12 @@ func answerOf(con *console.Console, d *Decision) error {
 	case d.Outcome != engine.OutcomePass, d.Signed != "", g == nil:
 		return nil
 	case len(g.AnswerSchema) == 0 && len(d.Answers) > 0:
-		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "gate %s asks for no answer now",
-			text.Line(d.Gate))
+		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "gate %s of %s asks for no answer now",
+			text.Line(d.Gate), strings.Join(d.runs, ", "))
 	case !g.AnswerRequired && len(d.Answers) == 0:
 		return nil
 	case d.Run == "":
-		return fault.Misused("name the run: --run RUN (`sluice inbox` lists them)",
-			"several runs have the gate %s, and an answer is for one run", text.Line(d.Gate))
+		return d.which(", and an answer is for one run")
 	}
 	by, err := schema.Compile(g.AnswerSchema)
 	if err != nil {

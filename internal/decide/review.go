@@ -255,8 +255,7 @@ func (d *Decision) shown(ctx context.Context, p *workspace.Workspace) (*show.Sho
 		return nil, err
 	}
 	if d.Run == "" {
-		return nil, fault.Misused("name the run: --run RUN (`sluice inbox` lists them)",
-			"several runs have the gate %s", text.Line(d.Gate))
+		return nil, d.which("")
 	}
 	r, err := v.Run(ctx, d.Run)
 	if err != nil {

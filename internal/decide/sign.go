@@ -51,8 +51,7 @@ func proofOf(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 	}
 	switch {
 	case g == nil || d.Run == "":
-		return fault.Misused("name the run: --run RUN (`sluice inbox` lists them)",
-			"several runs have the gate %s, and a signature is for one run", text.Line(d.Gate))
+		return d.which(", and a signature is for one run")
 	case g.Round == 0:
 		return fault.Failed("`sluice show "+text.Line(d.Gate)+"` shows its state", "gate %s asks nothing now",
 			text.Line(d.Gate))
