@@ -118,7 +118,7 @@ func give(ctx context.Context, con *console.Console, p *workspace.Workspace, d D
 	}
 	st, err := v.Status(ctx, "")
 	if err == nil {
-		err = knownGate(st, &d)
+		err = knownGate(con, st, &d)
 	}
 	if err != nil {
 		v.Close()
@@ -175,7 +175,7 @@ func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 }
 
 // knownGate checks the gate's name against live runs, and finds the run.
-func knownGate(st daemon.Status, d *Decision) error {
+func knownGate(con *console.Console, st daemon.Status, d *Decision) error {
 	var known []string
 	var all, open []gateOf
 	for _, r := range st.Runs {
@@ -206,14 +206,7 @@ func knownGate(st daemon.Status, d *Decision) error {
 	if len(at) > 0 {
 		return d.ofRound()
 	}
-	advice := "`sluice inbox` lists what waits for you"
-	if near := text.Meant(d.Gate, known); near != "" {
-		advice = "did you mean " + near + "?"
-	}
-	if d.Run != "" {
-		return fault.Failed(advice, "no gate %q in a live run %q", text.Line(d.Gate), text.Line(d.Run))
-	}
-	return fault.Failed(advice, "no gate %q in a live run", text.Line(d.Gate))
+	return d.unknown(con, st, known)
 }
 
 // ofRound refuses a decision about another round than the gate is at. What lets work go on counts only

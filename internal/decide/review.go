@@ -221,7 +221,7 @@ func (d *Decision) reviewed(ctx context.Context, con *console.Console, p *worksp
 	if !d.Review {
 		return nil
 	}
-	sh, err := d.shown(ctx, p)
+	sh, err := d.shown(ctx, con, p)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (d *Decision) take(w Written) (err error) {
 }
 
 // shown returns the round that the decision is about, if it still takes one.
-func (d *Decision) shown(ctx context.Context, p *workspace.Workspace) (*show.Shown, error) {
+func (d *Decision) shown(ctx context.Context, con *console.Console, p *workspace.Workspace) (*show.Shown, error) {
 	v, _, err := p.View(ctx)
 	if err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (d *Decision) shown(ctx context.Context, p *workspace.Workspace) (*show.Sho
 	defer v.Close() // an editor may be open for hours
 	st, err := v.Status(ctx, "")
 	if err == nil {
-		err = knownGate(st, d)
+		err = knownGate(con, st, d)
 	}
 	if err != nil {
 		return nil, err

@@ -1,0 +1,55 @@
+package decide
+
+import (
+	"slices"
+
+	"sluice/daemon"
+	"sluice/engine"
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/render"
+	"sluice/internal/text"
+	"sluice/internal/workspace"
+)
+
+// unknown returns the error where no live run has the gate: the run is not known, or the decision comes
+// too late. known are the gates that there are.
+func (d *Decision) unknown(con *console.Console, st daemon.Status, known []string) error {
+	named := func(r daemon.RunStatus) bool { return r.ID == d.Run }
+	if d.Run != "" && !slices.ContainsFunc(st.Runs, named) {
+		id, err := workspace.PickRun(st.Runs, d.Run)
+		if err == nil { // a workflow, of which a decision could be for any run
+			err = fault.Failed("name the run: --run "+id, "no run %q in this repo", text.Line(d.Run))
+		}
+		return err
+	}
+	for _, r := range slices.Backward(st.Runs) {
+		if step, g := r.Gate(d.Gate); g != nil && g.Round > 0 && !r.Live() && (d.Run == "" || named(r)) {
+			return fault.Failed("`sluice retry "+r.ID+" "+step.ID+"` reopens it", "%s of %s %s; the run has ended (%s) %s ago",
+				text.Line(d.Gate), r.ID, end(*g), r.Phase, render.Ago(con.Now().Sub(r.Ended)))
+		}
+	}
+	advice := "`sluice inbox` lists what waits for you"
+	if near := text.Meant(d.Gate, known); near != "" {
+		advice = "did you mean " + near + "?"
+	}
+	if d.Run != "" {
+		return fault.Failed(advice, "no gate %q in a live run %q", text.Line(d.Gate), text.Line(d.Run))
+	}
+	return fault.Failed(advice, "no gate %q in a live run", text.Line(d.Gate))
+}
+
+// end says how the newest round of a gate in an ended run was decided.
+func end(g daemon.GateStatus) string {
+	words := "was not decided"
+	switch g.State {
+	case engine.Approved:
+		words = "was passed"
+	case engine.Refused, engine.ByRoute:
+		words = "was decided (" + render.Failed(g.Outcome, false) + ")"
+	}
+	if g.ByKind != "" && words != "was not decided" {
+		words += " by " + render.By(g.ByKind, g.By)
+	}
+	return text.Line(words)
+}
