@@ -184,7 +184,7 @@ func (n *intake) answered(ctx context.Context, ev engine.Answered) (engine.Event
 		}
 		digest, err := n.opt.World.DigestNow(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("gate %s: what was reviewed cannot be read: %w: nothing was decided", q.Gate, err)
+			return nil, fmt.Errorf("gate %s: nothing was decided: what was reviewed cannot be read: %w", q.Gate, err)
 		}
 		ev.DigestNow = digest
 		return ev, nil

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/fault"
 	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -87,6 +89,12 @@ func (x *takings) DigestNow(ctx context.Context, q job.Reviewed) (string, error)
 		return "", fmt.Errorf("what %s.%d of %s changed: %w", q.Step, q.Attempt, q.Run, err)
 	}
 	now, err := x.digest(ctx, c)
+	if errors.Is(err, fs.ErrNotExist) && x.opt.Git != nil && x.opt.Git.Checkout() {
+		if _, gone := os.Lstat(c.Top); errors.Is(gone, fs.ErrNotExist) {
+			return "", fault.New("`git worktree prune`, then `sluice retry "+q.Run+" "+q.Step+"` has the step do it again",
+				"the worktree %s is gone", x.Shown(c.Top))
+		}
+	}
 	if err != nil || c.ID() == "" {
 		return now, err
 	}
