@@ -46,7 +46,8 @@ type Shown struct {
 	Outputs  []string            `json:"outputs,omitempty"`
 	Gate     *daemon.GateStatus  `json:"gate,omitempty"`
 	LookFor  string              `json:"look_for,omitempty"`
-	Attempt  *engine.Attempt     `json:"attempt,omitempty"`
+	Attempt  *engine.Attempt     `json:"attempt,omitempty"` // the one that the gate judged; of a step the newest
+	Newest   int                 `json:"newest,omitempty"`  // attempt of the step
 	Usage    engine.Usage        `json:"usage,omitzero"`
 	Notes    []engine.Note       `json:"notes,omitempty"` // a person's words for the step
 	Changed  []string            `json:"changed,omitempty"`
@@ -91,6 +92,19 @@ func Gather(ctx context.Context, from *workspace.Workspace, v workspace.Viewer, 
 		sh.Also = asking(st.Runs, g.ID, r.ID)
 	}
 	return sh, nil
+}
+
+// attemptOf returns the attempt that is shown: at a gate the one that its newest round judged.
+func attemptOf(st daemon.StepStatus, g *daemon.GateStatus, id string) *engine.Attempt {
+	if g != nil && g.ID == id && len(g.Rounds) > 0 {
+		q := g.Rounds[len(g.Rounds)-1]
+		for i := range st.Attempts {
+			if q.Step == st.ID && st.Attempts[i].N == q.Attempt {
+				return &st.Attempts[i]
+			}
+		}
+	}
+	return &st.Attempts[len(st.Attempts)-1]
 }
 
 // asking returns the other live runs in which a gate waits for a person.
@@ -144,7 +158,8 @@ func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r
 		}
 	}
 	if n := len(st.Attempts); n > 0 {
-		sh.Attempt = &st.Attempts[n-1]
+		sh.Attempt = attemptOf(st, sh.Gate, id)
+		sh.Newest = st.Attempts[n-1].N
 		for _, x := range st.Attempts {
 			sh.Usage = sh.Usage.Plus(AttemptUsage(x))
 		}

@@ -133,11 +133,14 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 		}
 		s += ", " + render.Ago(end.Sub(at.Launched))
 	}
-	if g := sh.Gate; g != nil && g.Reviewed != "" {
+	if g := sh.Gate; g != nil && g.Reviewed != "" && sh.isJudged(at) {
 		s += ", content " + press.Content(g.Reviewed) // as in the question before a pass
 	}
 	if at.Restarts > 0 {
 		s += fmt.Sprintf(", launched again %d×", at.Restarts)
+	}
+	if at.N < sh.Newest {
+		s += fmt.Sprintf("; `sluice show %s` has attempt %d", sh.named(sh.Step), sh.Newest)
 	}
 	con.Field("attempt", s)
 	if at.Held != nil {
@@ -174,6 +177,12 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 	if sh.Usage != (engine.Usage{}) {
 		con.Field("cost", fmt.Sprintf("%d tokens, %.2f USD", sh.Usage.Tokens, sh.Usage.CostUSD))
 	}
+}
+
+// isJudged reports whether the newest round of the shown gate is about the attempt.
+func (sh *Shown) isJudged(at *engine.Attempt) bool {
+	n := len(sh.Gate.Rounds)
+	return n == 0 || sh.Gate.Rounds[n-1].Attempt == at.N
 }
 
 // heldWords returns how the criteria of a checked attempt stand.
@@ -245,6 +254,9 @@ func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
 		return
 	}
 	q := g.Rounds[len(g.Rounds)-1]
+	if sh.Attempt != nil && !sh.isJudged(sh.Attempt) {
+		con.Field("judged", fmt.Sprintf("attempt %d, as follows", q.Attempt))
+	}
 	if q.Outcome != "" {
 		con.Text("verdict", render.Because(verdictWords(q), q.Feedback))
 	} else {

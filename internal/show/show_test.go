@@ -146,3 +146,20 @@ func TestShowOfAnotherGate(t *testing.T) {
 		}
 	}
 }
+
+// TestShowOfOneAttempt: a gate is shown with the attempt that its round judged, also when a newer one is at work; its step
+// with the newest, which was not judged.
+func TestShowOfOneAttempt(t *testing.T) {
+	gate := daemon.GateStatus{ID: "g", State: engine.Superseded, Round: 2, Reviewed: "22a2", Rounds: []engine.Round{{N: 2, Step: "a", Attempt: 2, Outcome: "fail", Feedback: "no"}}}
+	st := daemon.StepStatus{ID: "a", Attempts: []engine.Attempt{{N: 1}, {N: 2}, {N: 3}}, Gates: []daemon.GateStatus{gate}}
+	for id, want := range map[string]string{
+		"g": "attempt     2, , content 22a2; `sluice show a` has attempt 3\n  verdict     fail: no\n",
+		"a": "attempt     3, \n  judged      attempt 2, as follows\n  verdict     fail: no\n",
+	} {
+		var out strings.Builder
+		Print(console.New(nil, nil, &out, nil), &Shown{Run: "w-1", Step: "a", Gate: &gate, Attempt: attemptOf(st, &gate, id), Newest: 3})
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s:\n%s", id, out.String())
+		}
+	}
+}
