@@ -214,7 +214,7 @@ func tellLanded(con *console.Console, r daemon.RunStatus, out landed) error {
 }
 
 // ToTake says in a line what a run that is over has left to take over, and how, or that it has
-// landed; "" of one that worked in the checkout, with stubs, or changed nothing. near: its reader
+// landed, or changed nothing; "" of one that worked in the checkout or with stubs. near: its reader
 // is where the command runs. What git cannot say is left out: this is a hint. last is for a reader who
 // asks again and again: git is asked when a ref has moved. state is the repo's state folder.
 func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bool, last *Last) string {
@@ -239,7 +239,11 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 		how += " --unfinished"
 	}
 	if tip.SHA == base.SHA {
-		return toCommit(ctx, repo, folders.WorkOf(root, r.Made()), how, near)
+		take := toCommit(ctx, repo, folders.WorkOf(root, r.Made()), how, near)
+		if take == "" && r.Phase == engine.RunCompleted {
+			return "it changed nothing"
+		}
+		return take
 	}
 	now := Last{how: how, base: base.SHA, tip: tip.SHA, pull: pulls.Address(state, r.ID), words: last.words}
 	if now.middle, err = tree.Unfinished(repo, filepath.Join(root, filepath.FromSlash(r.Workspace)),

@@ -66,6 +66,7 @@ type Shown struct {
 	Tasks    []daemon.TaskStatus `json:"tasks,omitempty"` // of a list, with their answers
 
 	tree, base string
+	recorded   bool // what the attempt changed was recorded as its work was taken
 	machine    bool // a machine checks some of the criteria
 	nobody     bool // and nobody judges the others
 }
@@ -275,6 +276,7 @@ func (sh *Shown) changes(ctx context.Context, from *workspace.Workspace, run str
 		t := checked.Taken
 		sh.Changed, sh.base, sh.Taken, sh.Beside, sh.Law, sh.Hidden, sh.More = checked.Files, checked.Found, t.Commit,
 			t.Beside, t.Law, t.Hidden, t.More
+		sh.recorded = true
 		return
 	}
 	repo, err := from.Open(ctx)

@@ -201,6 +201,9 @@ func heldWords(sh *Shown, at *engine.Attempt) string {
 }
 
 func printChanged(con *console.Console, sh *Shown) {
+	if sh.recorded && len(sh.Changed) == 0 {
+		con.Field("changed", "nothing")
+	}
 	for i, f := range sh.Changed {
 		if i == maxFiles {
 			con.Field("", fmt.Sprintf("… and %d more", len(sh.Changed)-maxFiles))
