@@ -328,8 +328,9 @@ type TaskStatus struct {
 	StandsFor string `json:"stands_for,omitempty"`
 	Run       string `json:"run,omitempty"` // the child run that does it
 	Summary   string `json:"summary,omitempty"`
-	Why       string `json:"why,omitempty"`  // how its last try failed
-	Held      bool   `json:"held,omitempty"` // a person aborted its run
+	Why       string `json:"why,omitempty"`         // how its last try failed
+	Held      bool   `json:"held,omitempty"`        // a person aborted its run
+	Before    bool   `json:"done_before,omitempty"` // done, but by no run of this list: the file said so
 
 	Asks []string `json:"asks,omitempty"` // the gates at which its run waits for a person
 

@@ -271,6 +271,7 @@ func listStatus(l *engine.TaskList, full bool) *ListStatus {
 		}
 		x := TaskStatus{ID: t.ID, Title: t.Title, State: t.State, Tries: t.Tries, Depth: t.Depth, StandsFor: t.For,
 			Run: t.Child, Summary: t.Summary, Why: t.Why, Held: t.Held}
+		x.Before = t.State == engine.TaskDone && t.Runs == 0
 		if l.StoodFor(t) && l.Done(t) {
 			x.State = engine.TaskDone
 		}

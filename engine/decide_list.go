@@ -256,6 +256,10 @@ func (d *listing) endList(r *Run, st *Step, a *Attempt, n Tally) {
 // words returns the list's progress and what is not done.
 func (l *TaskList) words(n Tally) string {
 	out := fmt.Sprintf("%d of %d tasks are done", n.Done, n.Total)
+	others := slices.DeleteFunc(slices.Clone(l.Tasks), func(t *Task) bool { return t.State != TaskDone || t.Runs > 0 })
+	if len(others) > 0 { // the file said so
+		out += fmt.Sprintf(", %d of them not by this run", len(others))
+	}
 	for _, t := range l.Tasks {
 		if t.State == TaskDone || l.StoodFor(t) {
 			continue
@@ -276,11 +280,10 @@ func (l *TaskList) words(n Tally) string {
 
 // left returns which tasks are not done, or "".
 func (l *TaskList) left() string {
-	n := l.Tally()
+	n, each := l.Tally(), []string{}
 	if n.Done == n.Total {
 		return ""
 	}
-	var each []string
 	for _, t := range l.Tasks {
 		switch {
 		case l.Done(t) || l.StoodFor(t):

@@ -97,8 +97,7 @@ func (s *State) WantsTrust(q *Round) string {
 
 // Verb returns the command that answers a gate with the outcome.
 func Verb(gate, outcome string) string {
-	switch outcome {
-	case OutcomePass, OutcomeFail, OutcomeVeto:
+	if outcome == OutcomePass || outcome == OutcomeFail || outcome == OutcomeVeto {
 		return "sluice " + outcome + " " + gate
 	}
 	return "sluice decide " + gate + " " + outcome

@@ -119,10 +119,7 @@ func (l *TaskList) env() []any {
 		x := map[string]any{"id": t.ID, "title": t.Title, "status": l.Status(t), "attempts": float64(t.Tries),
 			"depth": float64(t.Depth), "summary": t.Summary, "answer": nil}
 		if t.State == TaskDone {
-			x["answer"] = value(l.Answers[t.ID])
-		}
-		if t.Runs > 0 && t.State == TaskDone {
-			x["attempts"] = float64(t.Tries + 1)
+			x["answer"], x["attempts"] = value(l.Answers[t.ID]), float64(t.Tries+min(t.Runs, 1))
 		}
 		if t.Why != "" {
 			x["why"] = t.Why

@@ -68,6 +68,9 @@ func TaskLines(tasks []daemon.TaskStatus) (lines []string) {
 			return append(lines, fmt.Sprintf("… and %d more: --json has all", len(tasks)-showTasks))
 		}
 		line := "task " + text.Line(t.ID) + " " + t.State
+		if t.Before {
+			line += ", not by this run"
+		}
 		if by := stand[t.ID]; len(by) > 0 {
 			line += ": replaced by " + text.Line(strings.Join(by, ", "))
 		} else if words := text.Message(cmp.Or(string(t.Answer), t.Why, t.Summary)); words != "" {

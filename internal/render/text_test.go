@@ -39,6 +39,9 @@ func TestTaskLines(t *testing.T) {
 		strings.Contains(got[2], "\n") || !strings.Contains(got[2], "failed: no") || got[3] != "task T4 todo" {
 		t.Errorf("%q", got)
 	}
+	if got := TaskLines([]daemon.TaskStatus{{ID: "T1", State: "done", Before: true, Summary: "wrote it"}}); got[0] != "task T1 done, not by this run: wrote it" {
+		t.Errorf("%q", got)
+	}
 	if got := TaskLines(make([]daemon.TaskStatus, showTasks+2)); len(got) != showTasks+1 || !strings.Contains(got[showTasks], "2 more") {
 		t.Errorf("%d lines, the last %q", len(got), got[len(got)-1])
 	}
