@@ -170,11 +170,11 @@ func (x *Cage) shownTop(ctx context.Context, key, cwd string, p Process, plan *s
 	if p.Judged.Seat != nil {
 		return p.Judged.Top, x.shownSeat(p.Judged, plan)
 	}
-	return x.shownTree(ctx, key, p.Work, cwd, plan)
+	return x.shownTree(ctx, key, p, cwd, plan)
 }
 
 // shownTree shows the launch's checkout, with a git folder of its own.
-func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd string,
+func (x *Cage) shownTree(ctx context.Context, key string, p Process, cwd string,
 	plan *sandbox.Plan) (top string, err error) {
 	if !x.opt.Git.Checkout() {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: x.Root, Write: true})
@@ -190,7 +190,7 @@ func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd 
 			return "", job.NoGit(x.Shown(x.Root), err)
 		}
 	}
-	own, err := x.OwnGit(ctx, key, top, work, plan.InPlace)
+	own, err := x.OwnGit(ctx, key, top, p.Work, plan.InPlace)
 	if err != nil {
 		if health.Passing(err) || ctx.Err() != nil {
 			return "", err
@@ -201,6 +201,7 @@ func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd 
 	if err != nil {
 		return "", job.NoGit(x.Shown(top), err)
 	}
+	c.Linked = append(c.Linked, keptRepos(own, slices.Concat(p.Repos, p.Judged.Repos), plan.Tools)...)
 	x.workedIn(key, own)
 	if around := x.reached(c); around != "" {
 		same, err := sandbox.Identify(around, top)
@@ -218,6 +219,22 @@ func (x *Cage) shownTree(ctx context.Context, key string, work *tree.Order, cwd 
 	}
 	plan.Shown = append(plan.Shown, mounts...)
 	return top, nil
+}
+
+// keptRepos returns the repositories inside the checkout that a launch must leave as they are: no
+// work has their files, and a person's git in one runs what its settings name. Of submodules only
+// the git folders are protected; what the settings let agents write is not.
+func keptRepos(g tree.Private, repos []string, tools []sandbox.Mount) (dirs []string) {
+	for _, rel := range repos {
+		dir := filepath.Join(g.Top, filepath.FromSlash(rel))
+		own := slices.ContainsFunc(g.Submodules, func(s git.Submodule) bool { return s.Path == dir }) ||
+			slices.ContainsFunc(tools, func(m sandbox.Mount) bool { return m.Write && sandbox.Inside(m.Path, dir) })
+		// A link in its place would have something else mounted.
+		if real, err := filepath.EvalSymlinks(dir); !own && err == nil && real == dir {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // homeOf names a launch's private home. A judge without a session gets an unused one.

@@ -70,6 +70,7 @@ type Process struct {
 	Judged Judged      // where it judges; without a Seat it does not, or does so in the agent's own folder
 	Writes []string    // folders below .workflow/, from the root, that it may write in a sandbox
 	Work   *tree.Order // what its work starts from; nil = its commits are discarded
+	Repos  []string    // the Begin.Repos of a launch that does not judge
 	Sent   *Sent       // for a worker, in place of all of the above
 }
 

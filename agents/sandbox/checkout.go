@@ -12,7 +12,7 @@ type Checkout struct {
 	GitDir string   // its git folder in the repo
 	Common string   // that of all worktrees; the same for the main one
 	Main   string   // the top level around the workflow's root
-	Linked []string // the top levels of other worktrees inside Top
+	Linked []string // the top levels of other worktrees and repos inside Top, which stay as they are
 
 	Own        string      // the launch's own git folder, which replaces the repo's
 	Stores     []string    // the repo's object stores, its own first, read-only

@@ -33,6 +33,9 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 			err = x.beginAbove(ctx, j, b)
 		}
 		if err == nil {
+			err = x.findRepos(ctx, j, &b)
+		}
+		if err == nil {
 			err = x.noteUnchecked(j, b.Top)
 		}
 		return b, err
@@ -59,6 +62,9 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 			return b, x.noGit(ctx, b.Top, err)
 		}
 	}
+	if err := x.findRepos(ctx, j, &b); err != nil {
+		return b, err
+	}
 	if err := x.beginRefs(ctx, j, st, &b); err != nil {
 		return b, err
 	}
@@ -69,6 +75,27 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 		return b, err
 	}
 	return b, layout.Save(file, b)
+}
+
+// findRepos notes the repositories inside the folder that are no part of the run's work. What a step
+// that nobody checks has put there before counts as having been there.
+func (x *places) findRepos(ctx context.Context, j job.Job, b *tree.Begin) error {
+	if b.Top == "" || !x.opt.Held() {
+		return nil
+	}
+	r, err := x.record(j, b.Top)
+	if err != nil {
+		return err
+	}
+	if r.First != nil {
+		b.Repos = tree.Repos(r.First.Odd)
+		return nil
+	}
+	f := tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(*b)}
+	if b.Repos, err = f.ReposNow(ctx); err != nil {
+		return x.noGit(ctx, b.Top, err)
+	}
+	return nil
 }
 
 // noteHead notes the HEAD of the folder, and its branch.

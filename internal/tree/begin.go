@@ -245,6 +245,8 @@ type Begin struct {
 	Asked     bool              `json:"asked,omitempty"`     // the forge listed its pull requests
 	// task files below Top, which sluice writes: not part of the work
 	Lists []string `json:"lists,omitempty"`
+	// repositories below Top that were there before the run, which a sandbox keeps as they are
+	Repos []string `json:"repos,omitempty"`
 	// the commit that a read-only step sees; "" = it works here
 	Look string `json:"look,omitempty"`
 

@@ -295,12 +295,23 @@ func (f Folder) apart(odd []Odd) ([]string, error) {
 			own = append(own, filepath.ToSlash(rel))
 		}
 	}
+	return append(own, Repos(odd)...), nil
+}
+
+// Repos returns the repositories inside the folder among its odd things, submodules too, from its top.
+func Repos(odd []Odd) (dirs []string) {
 	for _, o := range odd {
 		if o.What == oddRepo && path.Dir(o.Path) != "." {
-			own = append(own, path.Dir(o.Path))
+			dirs = append(dirs, path.Dir(o.Path))
 		}
 	}
-	return own, nil
+	return dirs
+}
+
+// ReposNow is Repos of the folder as it is.
+func (f Folder) ReposNow(ctx context.Context) ([]string, error) {
+	l, err := f.look(ctx)
+	return Repos(l.Odd), err
 }
 
 // within reports whether a file is in one of the folders, or is one itself.

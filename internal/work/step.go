@@ -98,7 +98,8 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	_, answer := k.launches.PromptOf(t.Dir)
 	vars := job.StepVars(j, st)
 	vars["SLUICE_ANSWER"] = answer
-	p := launch.Process{Cwd: b.Dir, Work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
+	p := launch.Process{Cwd: b.Dir, Repos: b.Repos,
+		Work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
 	if b.Look != "" {
 		if p.Judged, err = k.judges.LookFrom(ctx, b, t.Key); err != nil {
 			return p, err
@@ -159,7 +160,7 @@ func (k *Work) begin(ctx context.Context, j job.Job, st *engine.Step, b tree.Beg
 		return k.send(ctx, j, st, b, a, p.Work != nil)
 	}
 	started, err := k.launches.Agent(a)
-	started.Judged, started.Writes, started.Work = p.Judged, p.Writes, p.Work
+	started.Judged, started.Writes, started.Work, started.Repos = p.Judged, p.Writes, p.Work, p.Repos
 	return started, err
 }
 

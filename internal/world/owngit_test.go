@@ -189,6 +189,51 @@ git worktree add -q wt; printf '#!/bin/sh\ntouch "` + "$(dirname \"$0\")" + `/ra
 	}
 }
 
+// TestReposInside: a repo inside the checkout that was there before the run stays as it is, whether the step is checked or
+// not; of a submodule the git folder does, and what the settings let agents write does not. One that the step made itself, its
+// next attempt may remove.
+func TestReposInside(t *testing.T) {
+	for name, gate := range map[string]string{"checked": ", gate: G", "not checked": ", next_step: DONE"} {
+		t.Run(name, func(t *testing.T) {
+			spec := "workflow: {id: w}\nsteps:\n  - {id: A, run: [sh, ./agents/w]" + gate + "}\n"
+			if name == "checked" {
+				spec += "gates:\n  - {id: G, reviewer: {level: human}, on_pass: {next_step: DONE}}\n"
+			}
+			b := heldIn(t, spec, `echo ignored/ >.gitignore; git add .gitignore; git commit -q -m x
+for r in lib deep/er/lib ignored/lib open; do git init -q $r; echo good >$r/code; git -C $r add code; git -C $r commit -q -m r; done
+c=$(mktemp -d); git init -q $c/s; git -C $c/s commit -q --allow-empty -m s; git submodule --quiet add $c/s sub; git commit -q -m sub
+`)
+			b.settings.Sandbox.Write = []string{b.path("open")}
+			b.script("w", `no() { if sh -c "$1" 2>/dev/null; then echo "could: $1"; fi; }
+for r in lib deep/er/lib ignored/lib; do
+	no "echo evil >$r/code"; no "echo evil >>$r/.git/config"; no "echo evil >$r/new"; no "rm $r/code"; no "mv $r gone"
+done
+no "mv deep gone"; no "echo evil >sub/.git"
+echo work >out.txt && echo work >open/code && echo work >sub/code && cat lib/code
+[ $SLUICE_ATTEMPT = 1 ] && git init -q made || rm -r made
+`)
+			for n := 1; n <= 2; n++ {
+				j := b.stepJob("A", n, 1)
+				if ev := b.carry(j); ev.Exit.Code != 0 || ev.Exit.NotStarted != "" {
+					t.Fatalf("%+v %s", ev.Exit, ev.Output)
+				}
+				if got := b.get(b.e.JobDir(j) + "/stdout"); got != "good\n" {
+					t.Errorf("attempt %d: %s", n, got)
+				}
+				if made := b.has("made"); made != (n == 1) {
+					t.Errorf("attempt %d: the repo that it made is there: %v", n, made)
+				}
+				if name != "checked" { // another attempt of it sees what the first made as there before
+					break
+				}
+			}
+			if got := b.sh("cat lib/code open/code sub/code; git -C lib status --porcelain"); got != "good\nwork\nwork" {
+				t.Errorf("outside: %q", got)
+			}
+		})
+	}
+}
+
 // withoutTree leaves out what a new worktree of the run adds to the git folder.
 func (b *bench) withoutTree(s string) string {
 	var out []string
