@@ -41,6 +41,15 @@ func (r *objects) AnySmall(ctx context.Context, base, tip string, most int, is f
 	return false, err
 }
 
+// Added lists the files that some commit of tip without those of the bases adds or changes, also those
+// that are gone in tip, if their paths match a pattern (gitglossary(7), pathspec).
+func (r *objects) Added(ctx context.Context, pattern, tip string, bases ...string) ([]string, error) {
+	out, err := r.reached(ctx, tip, bases, nil, call{args: []string{"diff-tree", "--stdin", "--root", "-m", "-r", "-z",
+		"--name-only", "--no-renames", "--diff-filter=d", "--no-commit-id", "--", pattern},
+		env: []string{"GIT_LITERAL_PATHSPECS=0"}})
+	return names(out), err
+}
+
 // reached has another git read what rev-list prints of tip without what the bases reach.
 func (r *objects) reached(ctx context.Context, tip string, bases, switches []string, c call) ([]byte, error) {
 	in, err := span(tip, bases...)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sluice/internal/git"
+	"sluice/internal/layout"
 )
 
 // Ways to land a run's work.
@@ -336,5 +337,5 @@ func Close(ctx context.Context, repo *git.Repo, dir string) (why string, err err
 func oursIn(file string) bool {
 	below, ok := strings.CutPrefix(file, ".workflow/")
 	name, _, _ := strings.Cut(below, "/")
-	return ok && slices.Contains([]string{"signals", "runs", "retry-context", "audit"}, name)
+	return ok && slices.Contains(layout.OwnFolders(), name)
 }

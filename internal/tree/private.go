@@ -11,6 +11,7 @@ import (
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 )
 
 // Private is a launch's own git folder. It replaces the repo's while the launch runs, so the launch
@@ -27,8 +28,13 @@ type Private struct {
 	Submodules []git.Submodule `json:"submodules,omitempty"`
 }
 
-// inboxLine keeps the launch's inbox out of its commits: a worktree may lack our .gitignore.
-const inboxLine = "**/.workflow/signals/"
+// ownLines keep sluice's folders out of a launch's commits: a worktree may lack our .gitignore.
+func ownLines() (lines []string) {
+	for _, name := range layout.Uncommitted() {
+		lines = append(lines, "**/"+layout.WorkflowDir+"/"+name+"/")
+	}
+	return lines
+}
 
 // MakePrivate creates a launch's folder with the repo's current refs, from a spare of git.MakeSpare
 // if there is one. seen returns the i-th store's path inside. It replaces what was at dir.
@@ -46,7 +52,7 @@ func MakePrivate(ctx context.Context, repo *git.Repo, p Private, now git.Named, 
 		return p, err
 	}
 	p.Linked = nil
-	f := git.Folder{Dir: p.Dir, Top: p.Top, Branch: p.Branch, Base: p.Base, Ignore: []string{inboxLine},
+	f := git.Folder{Dir: p.Dir, Top: p.Top, Branch: p.Branch, Base: p.Base, Ignore: ownLines(),
 		Now: now, Spare: spare}
 	for _, dir := range linked {
 		if rel, err := filepath.Rel(p.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {

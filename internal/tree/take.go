@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 )
 
@@ -83,6 +84,11 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 	if t.Tip, err = f.onto(ctx, o.Base, tip); err != nil {
 		return t, err
 	}
+	if t.Tip != o.Base {
+		if file, err := planted(ctx, f.Repo, t.Tip, o.Base); err != nil || file != "" {
+			return t, errors.Join(err, refusedPlanted("a commit of the step has", file))
+		}
+	}
 	looked := make(chan error, 1)
 	go func() { // in parallel with git, which reads the same folders
 		var err error
@@ -104,7 +110,7 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 	var changes []git.Change
 	go func() {
 		var err error
-		changes, err = f.gitlinks(ctx, o.Found, files)
+		changes, err = f.allowed(ctx, o.Found, files)
 		linked <- err
 	}()
 	message := leftBefore + o.Step + leftAfter + "\n"
@@ -337,16 +343,21 @@ func listed(odd []Odd) string {
 // shownPath limits a path in a reason, in bytes: one can be 8 kB long.
 const shownPath = 200
 
-// gitlinks refuses a submodule that is new or moved to another commit: its content is in no tree.
-func (f Folder) gitlinks(ctx context.Context, found, files string) ([]git.Change, error) {
+// allowed returns what the work changes. It refuses a submodule that is new or moved to another commit,
+// as its content is in no tree, and files of other roots of which sluice reads answers.
+func (f Folder) allowed(ctx context.Context, found, files string) ([]git.Change, error) {
 	changes, err := f.Repo.ChangesBetween(ctx, found, files)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range changes {
-		if c.New == git.ModeSubmodule {
+		file := text.Clip(c.Path, shownPath)
+		switch {
+		case c.New == git.ModeSubmodule:
 			return nil, &Refused{fmt.Sprintf("the work cannot be taken: %q is a submodule that the step added or moved: "+
-				"leave submodules as they are", text.Clip(c.Path, shownPath))}
+				"leave submodules as they are", file)}
+		case !c.Deleted() && layout.IsUncommitted(c.Path):
+			return nil, refusedPlanted("it has", file)
 		}
 	}
 	return changes, nil

@@ -16,6 +16,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/layout"
+	"sluice/internal/text"
 )
 
 // Tracking says which files of inboxes git tracks: a commit has brought them, whoever wrote it. It is safe
@@ -126,4 +127,23 @@ func indexIn(gitDir string) (atomicfile.Stat, error) {
 		err = nil
 	}
 	return st, err
+}
+
+// planted returns a file that the commits of tip without those of the bases bring into a folder of which
+// sluice reads answers, or "": whoever checks out one of them, also in the middle, would put it there.
+func planted(ctx context.Context, repo *git.Repo, tip string, bases ...string) (string, error) {
+	list, err := repo.Added(ctx, ":(icase,glob)**/"+layout.WorkflowDir+"/**", tip, bases...)
+	if i := slices.IndexFunc(list, layout.IsUncommitted); i >= 0 {
+		return text.Clip(list[i], shownPath), err
+	}
+	return "", err
+}
+
+// refusedPlanted is the error for work with a file of planted; nil for "".
+func refusedPlanted(where, file string) error {
+	if file == "" {
+		return nil
+	}
+	return &Refused{fmt.Sprintf("the work cannot be taken: %s %q, where only sluice and its people write: leave it out, "+
+		"of every commit", where, file)}
 }

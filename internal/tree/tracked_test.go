@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -77,5 +78,71 @@ func TestTracking(t *testing.T) {
 	is(pass, false)
 	if _, err := k.Has(t.Context(), r.dir, filepath.Join(r.dir, "G-pass.json")); err == nil {
 		t.Error("a file outside an inbox")
+	}
+}
+
+// plant commits a file that is not in the folder.
+func (r *repo) plant(file string) {
+	r.Helper()
+	r.run("update-index", "--add", "--cacheinfo", "100644,"+r.run("hash-object", "-w", "a.txt")+","+file)
+	r.run("commit", "-qm", "work")
+}
+
+// TestTakeRefusesPlantedFiles: no commit of a step, also none in the middle, brings a file into a folder
+// of which sluice reads answers.
+func TestTakeRefusesPlantedFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   func(r *repo)
+		file string
+	}{
+		"an answer":    {func(r *repo) { r.plant(".workflow/signals/G-pass.json") }, "signals/G-pass.json"},
+		"what ran":     {func(r *repo) { r.plant(".workflow/runs/q-1/A.1/signal.json") }, "q-1/A.1/signal.json"},
+		"a failure":    {func(r *repo) { r.plant("sub/.workflow/retry-context/x.md") }, "sub/.workflow/retry-context/x.md"},
+		"another case": {func(r *repo) { r.plant(".Workflow/SIGNALS/G-pass") }, "SIGNALS/G-pass"},
+		"a link there": {func(r *repo) { r.plant("deep/.workflow/signals") }, "deep/.workflow/signals"},
+		"in the middle": {func(r *repo) {
+			r.plant(".workflow/signals/G-pass")
+			r.run("rm", "-q", "--cached", ".workflow/signals/G-pass")
+			r.run("commit", "-qm", "not any more")
+		}, "signals/G-pass"},
+		"of old": {func(r *repo) { // from a commit that the base has, and has removed again
+			r.run("read-tree", "old")
+			r.run("reset", "-q", "--soft", r.run("commit-tree", "-p", "HEAD", "-p", "old", "-m", "with it", r.run("write-tree")))
+		}, "signals/old-pass"},
+		"of another root, in no commit": {func(r *repo) { r.write("sub/.workflow/signals/G-pass", "") }, "sub/.workflow/signals/G-pass"},
+		"of its own root, in no commit": {func(r *repo) { r.write(".workflow/signals/G-pass", "") }, ""},
+		"the audit":                     {func(r *repo) { r.plant(".workflow/audit/x.json") }, ""},
+		"a removal": {func(r *repo) {
+			r.run("rm", "-q", "--cached", ".workflow/signals/had-pass")
+			r.run("commit", "-qm", "away")
+		}, ""},
+		"names that look like it": {func(r *repo) { r.plant("workflow/signals/x"); r.plant(".workflow/specs/signals/x") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			r.plant(".workflow/signals/had-pass")
+			r.plant(".workflow/signals/old-pass")
+			r.run("branch", "old")
+			r.run("rm", "-q", "--cached", ".workflow/signals/old-pass")
+			r.run("commit", "-qm", "gone again")
+			f := r.folder()
+			f.Own = []string{".workflow/audit", ".workflow/retry-context", ".workflow/runs", ".workflow/signals"}
+			o := Order{Run: "w-1", Step: "X-1", N: 1, Base: r.run("rev-parse", "HEAD"), Branch: "refs/heads/main"}
+			was, err := f.Find(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Found = was.Found
+			r.write("a.txt", "work\n")
+			c.do(r)
+			taken, err := f.Take(t.Context(), o, r.run("rev-parse", "HEAD"), was)
+			var no *Refused
+			switch {
+			case c.file == "" && err != nil, c.file != "" && (!errors.As(err, &no) || !strings.Contains(no.Why, c.file+`"`)):
+				t.Errorf("%+v %v", taken, err)
+			case c.file == "" && strings.Contains(r.listing(taken.Commit), "G-pass"):
+				t.Errorf("taken: %s", r.listing(taken.Commit))
+			}
+		})
 	}
 }
