@@ -353,3 +353,34 @@ func TestCloseKeepsFilesThatAreInNoCommit(t *testing.T) {
 	}
 	p.git("rev-parse", "sluice/x-1")
 }
+
+// TestLandingRefusesPlantedFiles: nothing is landed of a branch on which somebody has committed an
+// answer, also where it is gone again; what the target has is no matter.
+func TestLandingRefusesPlantedFiles(t *testing.T) {
+	r := newRepo(t)
+	base := r.run("rev-parse", "HEAD")
+	r.run("update-ref", "refs/sluice/base/w-1", base)
+	r.run("branch", "sluice/w-1")
+	w := Work{Run: "w-1", Title: "w", Dir: r.dir, Shown: ".", Branch: "sluice/w-1", Typed: "sluice land w-1"}
+	r.run("checkout", "-q", "sluice/w-1")
+	r.plant("made.txt")
+	landing := func() error {
+		_, err := w.Landing(t.Context(), r.git, "refs/heads/main", Squash, "")
+		return err
+	}
+	if err := landing(); err != nil {
+		t.Fatal(err)
+	}
+	r.plant(".workflow/signals/G-pass")
+	r.run("rm", "-q", "--cached", ".workflow/signals/G-pass")
+	r.run("commit", "-qm", "not any more")
+	var no *Stuck
+	if err := landing(); !errors.As(err, &no) || !strings.Contains(no.Why, `".workflow/signals/G-pass"`) {
+		t.Errorf("%v", err)
+	}
+	r.run("branch", "-f", "main", "HEAD")
+	r.plant("more.txt")
+	if err := landing(); err != nil {
+		t.Errorf("of the target: %v", err)
+	}
+}

@@ -76,6 +76,9 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 	if err != nil || why != "" {
 		return l, errors.Join(err, w.undone(why))
 	}
+	if err := w.bare(ctx, repo, l); err != nil {
+		return l, err
+	}
 	if err := w.judged(ctx, repo, l); err != nil {
 		return l, err
 	}
@@ -94,6 +97,22 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 	}
 	l.By, err = repo.Lander(ctx, w.Env)
 	return l, err
+}
+
+// bare refuses commits with files of which sluice reads answers: in the person's checkout they would be
+// some, in every way to land. Taking refuses them too, but a person or an older release may have left some.
+func (w Work) bare(ctx context.Context, repo *git.Repo, l Landing) error {
+	onto, err := repo.TipOf(ctx, l.Onto)
+	if err != nil {
+		return err
+	}
+	file, err := planted(ctx, repo, l.Tip, l.Base, onto.SHA)
+	if err != nil || file == "" {
+		return err
+	}
+	return stuck(fmt.Sprintf("look: git log %.12s..%.12s -- %q; then drop it from each of them (git -C %s rebase "+
+		"--interactive %.12s) and `%s` again", l.Base, l.Tip, file, w.Shown, l.Base, w.Typed),
+		"a commit of branch %s has %q, where only sluice and its people write", w.Branch, file)
 }
 
 func counted(n int) string {
