@@ -20,7 +20,7 @@ type part struct{ commit, of string }
 // branch, those changes would be lost; on others, a later merge would bring nothing, as git
 // considers it merged. The judges have not seen that, because the run began without these commits.
 func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing, onto string) error {
-	if onto == "" || w.Unjudged {
+	if onto == "" {
 		return nil
 	}
 	merged, err := repo.MergeBases(ctx, onto, l.Tip)

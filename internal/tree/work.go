@@ -76,20 +76,20 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 	if err != nil || why != "" {
 		return l, errors.Join(err, w.undone(why))
 	}
-	if err := w.bare(ctx, repo, l); err != nil {
-		return l, err
-	}
-	if err := w.judged(ctx, repo, l); err != nil {
+	if err := w.unless(w.judged(ctx, repo, l), &l); err != nil {
 		return l, err
 	}
 	at, err := repo.TipOf(ctx, l.Onto)
+	if err == nil {
+		err = w.bare(ctx, repo, l, at.SHA)
+	}
 	if err != nil {
 		return l, err
 	}
 	if l.Commits, why, err = l.commits(ctx, repo, at.SHA); err != nil || why != "" {
 		return l, errors.Join(err, w.undone(why))
 	}
-	if err := w.keeps(ctx, repo, l, at.SHA); err != nil {
+	if err := w.unless(w.keeps(ctx, repo, l, at.SHA), &l); err != nil {
 		return l, err
 	}
 	if l.Message == "" {
@@ -101,18 +101,24 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 
 // bare refuses commits with files of which sluice reads answers: in the person's checkout they would be
 // some, in every way to land. Taking refuses them too, but a person or an older release may have left some.
-func (w Work) bare(ctx context.Context, repo *git.Repo, l Landing) error {
-	onto, err := repo.TipOf(ctx, l.Onto)
-	if err != nil {
-		return err
-	}
-	file, err := planted(ctx, repo, l.Tip, l.Base, onto.SHA)
+func (w Work) bare(ctx context.Context, repo *git.Repo, l Landing, onto string) error {
+	file, err := planted(ctx, repo, l.Tip, l.Base, onto)
 	if err != nil || file == "" {
 		return err
 	}
 	return stuck(fmt.Sprintf("look: git log %.12s..%.12s -- %q; then drop it from each of them (git -C %s rebase "+
 		"--interactive %.12s) and `%s` again", l.Base, l.Tip, file, w.Shown, l.Base, w.Typed),
 		"a commit of branch %s has %q, where only sluice and its people write", w.Branch, file)
+}
+
+// unless accepts what is no judged work where the person lands it unjudged: then the new commit says
+// that, and names no gates.
+func (w Work) unless(err error, l *Landing) error {
+	if _, is := errors.AsType[*Stuck](err); !is || !w.Unjudged {
+		return err
+	}
+	l.Trailers = []string{Trailer("Run", w.Run), Trailer("Unjudged", "yes")}
+	return nil
 }
 
 func counted(n int) string {
@@ -139,7 +145,7 @@ func (w Work) Uncommitted(ctx context.Context, repo *git.Repo) (files []string) 
 // judged refuses a tip whose files no step's gates have passed. It accepts work that was never
 // judged.
 func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
-	if w.Unjudged || !w.Judged {
+	if !w.Judged {
 		return nil
 	}
 	have, err := repo.TreeOf(ctx, l.Tip)
