@@ -39,6 +39,8 @@ type Landing struct {
 	Onto     string // full name of the branch
 	Top      string // the person's checkout
 	Worktree string // of the run, for messages to a person
+	Branch   string // of the run, without refs/heads/
+	Lost     bool   // the worktree is not there
 	How      string
 	Message  string   // of the new commit, without trailers
 	Trailers []string // "Sluice-Run: x-1"
@@ -281,9 +283,12 @@ func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list [
 
 // conflict names the files that both sides change, and what to do.
 func (l Landing) conflict(files []string) string {
-	return fmt.Sprintf("%s and %s change the same places in %s: run git -C %s merge %s, resolve them there and commit",
-		l.Run, short(l.Onto),
-		some(files), l.Worktree, short(l.Onto))
+	again := ""
+	if l.Lost {
+		again = fmt.Sprintf("git worktree add -f %s %s && ", l.Worktree, l.Branch)
+	}
+	return fmt.Sprintf("%s and %s change the same places in %s: run %sgit -C %s merge %s, resolve them there and commit",
+		l.Run, short(l.Onto), some(files), again, l.Worktree, short(l.Onto))
 }
 
 // withTrailers ends a message with a paragraph of trailers.

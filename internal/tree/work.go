@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,7 +52,9 @@ func stuck(do, format string, args ...any) error {
 // commit; "" = made from the commits. If a person must act, the error is a *Stuck.
 func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message string) (Landing, error) {
 	l := Landing{Run: w.Run, How: how, Onto: onto, Top: repo.Top(), Worktree: w.Shown, Message: message,
-		Trailers: w.trailers()}
+		Trailers: w.trailers(), Branch: w.Branch}
+	_, lost := os.Lstat(w.Dir)
+	l.Lost = errors.Is(lost, fs.ErrNotExist)
 	tip, err := repo.TipOf(ctx, headRefs+w.Branch)
 	if err != nil {
 		return l, err
@@ -59,9 +63,12 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 	if err != nil {
 		return l, err
 	}
+	if tip.SHA == "" && base.SHA != "" {
+		return l, w.gone()
+	}
 	if tip.SHA == "" || base.SHA == "" {
 		return l, stuck("`git branch --list 'sluice/*'` lists those that exist",
-			"%s has no branch %s: it never began, or the branch was removed", w.Run, w.Branch)
+			"%s has no branch %s: it never began", w.Run, w.Branch)
 	}
 	l.Tip, l.Base = tip.SHA, base.SHA
 	if l.Tip == l.Base {
@@ -109,6 +116,18 @@ func (w Work) bare(ctx context.Context, repo *git.Repo, l Landing, onto string) 
 	return stuck(fmt.Sprintf("look: git log %.12s..%.12s -- %q; then drop it from each of them (git -C %s rebase "+
 		"--interactive %.12s) and `%s` again", l.Base, l.Tip, file, w.Shown, l.Base, w.Typed),
 		"a commit of branch %s has %q, where only sluice and its people write", w.Branch, file)
+}
+
+// gone is about a branch that was removed.
+func (w Work) gone() error {
+	for _, p := range slices.Backward(w.Passed) {
+		if p.Own && p.Content != "" {
+			return stuck(fmt.Sprintf("`git branch %s %.12s` has it back at what has passed; then `%s`", w.Branch, p.Content,
+				w.Typed), "the branch %s was removed", w.Branch)
+		}
+	}
+	return stuck(fmt.Sprintf("`sluice attempt show %s ATTEMPT` names what each attempt left; then `git branch %s COMMIT`",
+		w.Run, w.Branch), "the branch %s was removed", w.Branch)
 }
 
 // unless accepts what is no judged work where the person lands it unjudged: then the new commit says
