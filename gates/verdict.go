@@ -245,8 +245,8 @@ func Unread(err error) engine.Judgement {
 }
 
 // CommandVerdict returns the verdict of a command: exit code 0 is pass; 126, 127 and negative codes
-// (not started, or ended by a signal) are inconclusive; any other code is fail, with the end of the
-// output as feedback.
+// (not started, or ended by a signal) are inconclusive; any other code is fail, with the first line and
+// the end of the output as feedback.
 func CommandVerdict(exit int, output string) engine.Judgement {
 	switch {
 	case exit == 0:
@@ -257,11 +257,24 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 		return engine.Judgement{Inconclusive: fmt.Sprintf("the reviewer's command could not be run (exit code %d): %s",
 			exit, lastLine(output))}
 	}
-	feedback := fmt.Sprintf("the reviewer's command ended with exit code %d", exit)
-	if out := text.Tail(strings.TrimSpace(output), maxOutputTail); out != "" {
-		feedback += ". The end of its output:\n\n" + out
+	out := text.Tail(strings.TrimSpace(output), maxOutputTail)
+	if out == "" {
+		return engine.Judgement{Outcome: engine.OutcomeFail,
+			Feedback: fmt.Sprintf("the reviewer's command ended with exit code %d", exit)}
 	}
-	return engine.Judgement{Outcome: engine.OutcomeFail, Feedback: feedback}
+	return engine.Judgement{Outcome: engine.OutcomeFail,
+		Feedback: fmt.Sprintf("exit code %d: “%s”. The end of the output of the reviewer's command:\n\n%s", exit,
+			firstLine(out), out)}
+}
+
+// firstLine returns the first words of an output, below the name of its stream: a screen has room for few.
+func firstLine(output string) string {
+	for line := range strings.Lines(output) {
+		if line = text.RevealLine(line, maxLabel); line != "" && line != "stdout:" && line != "stderr:" {
+			return line
+		}
+	}
+	return "no output"
 }
 
 func lastLine(output string) string {

@@ -288,6 +288,16 @@ func TestCommandVerdict(t *testing.T) {
 			t.Errorf("exit %d: %+v", c.exit, j)
 		}
 	}
+	for out, want := range map[string]string{
+		"stdout:\nwords.py:3: too long\nstderr:\nmake: Error 1\n": "exit code 1: “words.py:3: too long”. The end of the output of the reviewer's command:\n\nstdout:\nwords",
+		"stderr:\n\n\x1b[31mno\x1b[0m\tgood\u202e\n":              "exit code 1: “no good",
+		"": "the reviewer's command ended with exit code 1",
+	} {
+		j := CommandVerdict(1, out)
+		if line, _, _ := strings.Cut(j.Feedback, "\n"); !strings.HasPrefix(j.Feedback, want) || strings.ContainsAny(line, "\x1b\u202e") {
+			t.Errorf("%q: %q", out, j.Feedback)
+		}
+	}
 	if j := CommandVerdict(1, strings.Repeat("x", 1<<20)+"the end"); len(j.Feedback) > engine.MaxFeedback || !strings.HasSuffix(j.Feedback, "the end") {
 		t.Errorf("feedback of %d bytes", len(j.Feedback))
 	}
