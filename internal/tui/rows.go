@@ -256,15 +256,19 @@ func waitsIn(r *repo, run *daemon.RunStatus) (out []row) {
 }
 
 func (m *listing) runsOf(r *repo, unfolded bool) []row {
-	lives, ended := 0, 0
+	lives, ended, ofTasks := 0, 0, 0
 	var alive, dead []row
 	for _, id := range slices.Backward(r.order) {
 		run := r.runs[id]
 		rows := &dead
-		if run.Live() {
+		switch {
+		case run.Live():
 			lives++
 			rows = &alive
-		} else {
+		case run.Child != nil && m.filter == "": // their list shows them, as for `sluice ls`
+			ofTasks++
+			continue
+		default:
 			ended++
 		}
 		if !m.matches(r, run) {
@@ -276,8 +280,11 @@ func (m *listing) runsOf(r *repo, unfolded bool) []row {
 		}
 	}
 	head := row{kind: headRow, repo: r, text: fmt.Sprintf("%s · %d live, %d ended", text.Line(r.name), lives, ended)}
+	if ofTasks > 0 {
+		head.text += fmt.Sprintf(", %d ended of tasks (/ finds them)", ofTasks)
+	}
 	switch {
-	case len(alive)+len(dead) > 0:
+	case len(alive)+len(dead)+ofTasks > 0:
 		return slices.Concat([]row{head}, alive, dead)
 	case lives+ended > 0:
 		return []row{head, {kind: emptyRow, repo: r, text: "no run matches the filter: / changes it, Esc removes it"}}
