@@ -245,7 +245,11 @@ func goOnWith(con *console.Console, r daemon.RunStatus) error {
 // resumed makes a run continue.
 func resumed(ctx context.Context, s workspace.Service, r daemon.RunStatus) error {
 	if !r.Live() {
-		return fault.Failed("`sluice retry "+r.ID+"` continues it", "%s is over: %s", r.ID, r.Phase)
+		again := r.ID
+		if r.Phase == engine.RunCompleted {
+			again += " STEP"
+		}
+		return fault.Failed("`sluice retry "+again+"` continues it", "%s is over: %s", r.ID, r.Phase)
 	}
 	if r.Paused == "" {
 		return nil

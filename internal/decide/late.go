@@ -25,7 +25,11 @@ func (d *Decision) unknown(con *console.Console, st daemon.Status, known []strin
 	}
 	for _, r := range slices.Backward(st.Runs) {
 		if step, g := r.Gate(d.Gate); g != nil && g.Round > 0 && !r.Live() && (d.Run == "" || named(r)) {
-			return fault.Failed("`sluice retry "+r.ID+" "+step.ID+"` reopens it", "%s of %s %s; the run has ended (%s) %s ago",
+			again := r.ID + " " + step.ID
+			if r.Child != nil {
+				again = r.Child.Parent + " " + r.Child.Step
+			}
+			return fault.Failed("`sluice retry "+again+"` reopens it", "%s of %s %s; the run has ended (%s) %s ago",
 				text.Line(d.Gate), r.ID, end(*g), r.Phase, render.Ago(con.Now().Sub(r.Ended)))
 		}
 	}

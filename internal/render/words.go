@@ -195,6 +195,9 @@ func Who(by *engine.Actor) string {
 	}
 	s := by.Who
 	via := by.Via
+	if strings.HasPrefix(via, "file") { // alone it reads as the level of trust
+		via = "by a " + via
+	}
 	if by.Trust == engine.TrustSigned && by.Key != "" {
 		via = strings.TrimPrefix(via+", signed", ", ")
 	}

@@ -10,6 +10,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/internal/workspace"
@@ -137,6 +138,9 @@ func waitsOf(st daemon.Status, served bool) []Waiting {
 				i.Type = "sluice -C " + st.Root + " next"
 			case "paused":
 				i.Type, i.Why = "sluice -C "+st.Root+" resume "+r.ID, r.Paused
+				if !served { // by whom it could be resumed
+					i.Type = "sluice -C " + st.Root + " run " + r.ID
+				}
 			default:
 				continue
 			}
@@ -187,6 +191,13 @@ func PrintInbox(con *console.Console, items []Waiting) error {
 			console.Styled(i.Type, console.Dim))
 	}
 	con.PrintTable(t)
+	var unserved []string
+	for _, i := range items {
+		if !i.Served && !slices.Contains(unserved, i.Repo) {
+			unserved = append(unserved, i.Repo)
+			noteUnserved(con, layout.ShortPath(i.Repo))
+		}
+	}
 	return nil
 }
 

@@ -163,3 +163,18 @@ func TestShowOfOneAttempt(t *testing.T) {
 		}
 	}
 }
+
+// TestUnservedAdvice: where nobody serves a repo, no command is advised that needs a daemon, and the inbox says so.
+func TestUnservedAdvice(t *testing.T) {
+	r := daemon.RunStatus{ID: "w-1", Phase: engine.RunRunning, Paused: "user", Waits: []daemon.Wait{{Kind: "paused", Text: "it is paused: sluice resume w-1"}}}
+	st := daemon.Status{Root: "/r", Runs: []daemon.RunStatus{r}}
+	var out, errs strings.Builder
+	con := console.New(nil, nil, &out, &errs)
+	if err := PrintInbox(con, waitsOf(st, false)); err != nil {
+		t.Fatal(err)
+	}
+	_ = Runs(con, st, false, true)
+	if s := out.String(); strings.Contains(s, "resume") || strings.Count(s, "run w-1") != 2 || !strings.Contains(errs.String(), "no sluice process serves /r") {
+		t.Errorf("%s%s", s, errs.String())
+	}
+}

@@ -24,6 +24,9 @@ func Runs(con *console.Console, st daemon.Status, served, all bool) error {
 	if con.JSON {
 		return con.Document(map[string]any{"served": served, "status": st})
 	}
+	if !served {
+		byRun(st.Runs)
+	}
 	runs := st.Runs
 	if !all {
 		runs = withoutOld(runs)
@@ -105,9 +108,13 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 			text.Message(st.Stalled))
 	}
 	if !served && st.Cluster == nil && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
-		con.Note("%s no sluice process serves this repo: `sluice run RUN` continues it here, `sluice watch add` and "+
-			"`sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"))
+		noteUnserved(con, "this repo")
 	}
+}
+
+func noteUnserved(con *console.Console, repo string) {
+	con.Note("%s no sluice process serves %s: `sluice run RUN` continues it here, `sluice watch add` and "+
+		"`sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"), repo)
 }
 
 // Status prints a run step by step: that of args or, without one, each live run, else the last.
@@ -138,6 +145,9 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		}
 		return con.Document(doc)
 	}
+	if !served {
+		byRun(st.Runs)
+	}
 	for i, r := range st.Runs {
 		if i > 0 {
 			con.Print("")
@@ -162,6 +172,16 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 	printHeld(con, p, st)
 	printHealth(con, st, served)
 	return nil
+}
+
+// byRun has the waits of runs that nobody serves advise what works then: a run that goes on in the
+// foreground. Only a process that serves the repo can resume it.
+func byRun(runs []daemon.RunStatus) {
+	for _, r := range runs {
+		for i := range r.Waits {
+			r.Waits[i].Text = strings.ReplaceAll(r.Waits[i].Text, "sluice resume ", "sluice run ")
+		}
+	}
 }
 
 // chosen returns the run that the argument names; else the live ones, or the last.
