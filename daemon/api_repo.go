@@ -132,7 +132,10 @@ func (a api) spec(req *http.Request) (any, error) {
 
 // Reload reads the settings again.
 func (r *Repo) Reload(ctx context.Context) error {
-	_, err := r.queue.take(ctx, engine.Configured{Config: r.opt.Config()})
+	if r.opt.Reread != nil {
+		r.opt.Reread()
+	}
+	_, err := r.queue.take(ctx, engine.Configured{})
 	return err
 }
 

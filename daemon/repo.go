@@ -31,8 +31,9 @@ type RepoOptions struct {
 	State   string // its state folder, 0700
 	World   World
 	Compile Compile
-	Config  func() engine.Config // read at start and on reload
-	Changed <-chan engine.Config // receives later changes; may be nil
+	Config  func() engine.Config // the settings in force; the loop asks, so it must not block
+	Reread  func()               // reads them again, for a reload; may be nil
+	Changed <-chan struct{}      // says that they have changed; may be nil
 	Rescan  time.Duration        // between scans of the inboxes, regardless of hints
 	// Rest is the same while nothing is under way; the World then hints at what no event reported.
 	// 0: Rescan.
@@ -211,8 +212,8 @@ func (r *Repo) start(ctx context.Context) []item {
 		woken.Epoch = c.Epoch
 	}
 	batch := []item{{event: woken}}
-	if cfg := r.opt.Config(); !sameJSON(cfg, r.core.state.Config) {
-		batch = append(batch, item{event: engine.Configured{Config: cfg}})
+	if !sameJSON(r.opt.Config(), r.core.state.Config) {
+		batch = append(batch, item{event: engine.Configured{}})
 	}
 	for _, id := range r.core.state.Order { // pinned specs that this release cannot load
 		run := r.core.state.Runs[id]

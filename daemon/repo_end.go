@@ -72,8 +72,8 @@ func (r *Repo) next(ctx context.Context, c *clocks) (batch []item, ended bool) {
 			return r.queue.drain(nil), false
 		case <-r.opt.World.Hints():
 			r.scans.look(r.fl.ctx)
-		case cfg := <-r.opt.Changed:
-			return r.queue.drain([]item{{event: engine.Configured{Config: cfg}}}), false
+		case <-r.opt.Changed:
+			return r.queue.drain([]item{{event: engine.Configured{}}}), false
 		case it := <-r.queue.items:
 			return r.queue.drain([]item{*it}), false
 		}

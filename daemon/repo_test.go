@@ -130,6 +130,7 @@ type service struct {
 	cancel context.CancelFunc
 	done   chan error
 	client *Client
+	repo   *Repo
 }
 
 func serveTest(t *testing.T, root string, world World) *service {
@@ -149,7 +150,7 @@ func serveWith(t *testing.T, root string, world World, set func(*RepoOptions)) *
 			opt := RepoOptions{World: world, Compile: twoGates, Config: engine.DefaultConfig, Log: zerolog.Nop(), Version: "test"}
 			set(&opt)
 			return opt, nil, nil
-		}, func(*Repo, journal.Recovery) { close(ready) })
+		}, func(r *Repo, _ journal.Recovery) { s.repo = r; close(ready) })
 	}()
 	select {
 	case <-ready:

@@ -77,6 +77,9 @@ func (r *Repo) decide(batch []item, now time.Time) (replies []waiting, asks []fu
 		if it.event == nil {
 			continue
 		}
+		if _, ok := it.event.(engine.Configured); ok { // newer ones may have been read since it was queued
+			it.event = engine.Configured{Config: r.opt.Config()}
+		}
 		facts := r.core.take(it.event, now)
 		if it.reply != nil {
 			w := waiting{reply: it.reply, n: -1, facts: facts}

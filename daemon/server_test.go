@@ -74,17 +74,18 @@ func (s *listed) serves() context.Context {
 func TestListIsReadAlone(t *testing.T) {
 	var mu sync.Mutex
 	read := map[string]int{}
+	note := func(root string, n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		read[root] += n
+	}
 	s := newListed(t, func(root string) RepoOptions {
-		return RepoOptions{Config: func() engine.Config {
-			mu.Lock()
-			defer mu.Unlock()
-			read[root]++
-			return engine.DefaultConfig()
-		}}
+		began := sync.OnceFunc(func() { note(root, 1) }) // after it says that it is served
+		return RepoOptions{Config: func() engine.Config { began(); return engine.DefaultConfig() },
+			Reread: func() { note(root, 1) }}
 	})
 	s.add("repo", 3)
 	ctx := s.serves()
-	// a repo reads its settings as it starts, after it says that it is served
 	expect := func(times int) {
 		t.Helper()
 		for ctx.Err() == nil {

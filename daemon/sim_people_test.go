@@ -166,7 +166,10 @@ func (s *sim) trouble() (acts []act) {
 	case 6:
 		c := s.conf
 		c.MaxParallel = 1 + s.g.IntN(3)
-		ask("settings", 1, engine.Configured{Config: c})
+		acts = append(acts, act{"settings", 1, func() {
+			s.conf = c
+			s.ask(engine.Configured{}, nil)
+		}})
 	case 7:
 		s.runX(&acts)
 	case 8, 9:

@@ -91,11 +91,10 @@ func (s *liveSettings) reread(pass settings.Pass, now time.Time) (soon bool) {
 	if reflect.DeepEqual(before, cfg) { // the next launch reads the rest
 		return false
 	}
-	select { // an unread one is older
-	case <-s.changed:
-	default:
+	select {
+	case s.changed <- struct{}{}:
+	default: // the loop has still to look
 	}
-	s.changed <- cfg
 	return false
 }
 

@@ -194,7 +194,7 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	if err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
-	s := &liveSettings{parts: w, root: root, changed: make(chan engine.Config, 1)}
+	s := &liveSettings{parts: w, root: root, changed: make(chan struct{}, 1)}
 	s.files.Paths = w.settingsFiles(root)
 	if err := s.read(); err != nil {
 		return daemon.RepoOptions{}, nil, err
@@ -244,10 +244,10 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	}
 	rescan := time.Duration(s.now().Rescan)
 	return traveling(c, world, repo, daemon.RepoOptions{
-		World: world, Compile: workspace.Compile, Config: s.engine, Changed: s.changed, Rescan: rescan, Rest: restOf(rescan),
-		Log: w.log, Version: w.Version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm, Now: w.Console.Now,
-		Pace: w.Timing.Pace, Spent: world.Spent, Today: world.Today, Asked: world.Asked, Hear: world.Hear,
-		Present: world.Present}), closeAll, nil
+		World: world, Compile: workspace.Compile, Config: s.engine, Reread: s.reload, Changed: s.changed, Rescan: rescan,
+		Rest: restOf(rescan), Log: w.log, Version: w.Version, Beat: func() { w.dog.beat(root) }, Alarm: s.alarm,
+		Now: w.Console.Now, Pace: w.Timing.Pace, Spent: world.Spent, Today: world.Today, Asked: world.Asked,
+		Hear: world.Hear, Present: world.Present}), closeAll, nil
 }
 
 // openGit opens the git of a repo for a process that works in it.

@@ -34,11 +34,10 @@ type liveSettings struct {
 	files   settings.Files
 	rereads sync.Mutex            // held while changed files are read
 	watches [2]*watcher.FileWatch // of files.Paths; nil: none
-	begun   atomic.Bool           // the loop has started
 	hinted  atomic.Bool           // one of them may have changed, or its folder was exchanged
 	armed   time.Time             // when their events were last asked for; only keepSettings uses it
 	deaf    [2]bool               // which of them send no events; likewise
-	changed chan engine.Config    // to the loop, when a file has changed
+	changed chan struct{}         // to the loop, when a file has changed
 }
 
 // read reads the settings' layers again. Notices under way are finished; later ones use the new
@@ -130,15 +129,13 @@ const (
 	alarmPause = 2 * time.Second
 )
 
-// engine reads the settings again and returns those of the engine. On an error the old ones stay. The first call,
-// of a loop that starts, returns what was read for it.
-func (s *liveSettings) engine() engine.Config {
-	if !s.begun.Swap(true) {
-		return s.now().Engine()
-	}
+// engine returns the settings of the engine.
+func (s *liveSettings) engine() engine.Config { return s.now().Engine() }
+
+// reload reads the settings again, whether or not a file has changed. On an error the old ones stay.
+func (s *liveSettings) reload() {
 	s.parts.personal.forget()
-	cfg, _ := s.again() // already reported
-	return cfg
+	_, _ = s.again() // already reported
 }
 
 // Close interrupts notices under way.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/settings"
 	"sluice/notify"
@@ -43,7 +42,7 @@ func TestSettingsOfAnExchangedFolder(t *testing.T) {
 	w := &Parts{Options: Options{Console: con}, log: zerolog.Nop(), ctx: t.Context(), watch: watcher.New(watcher.Options{}),
 		poked: make(chan struct{}, 1), live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{}}
 	t.Cleanup(func() { _ = w.watch.Close() })
-	s := &liveSettings{parts: w, root: t.TempDir(), changed: make(chan engine.Config, 1)}
+	s := &liveSettings{parts: w, root: t.TempDir(), changed: make(chan struct{}, 1)}
 	s.files.Paths = w.settingsFiles(s.root)
 	rescans := func(want time.Duration) {
 		t.Helper()

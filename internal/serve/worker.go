@@ -12,7 +12,6 @@ import (
 
 	"sluice/agents/launch"
 	"sluice/daemon"
-	"sluice/engine"
 	"sluice/internal/cluster"
 	"sluice/internal/cluster/workers"
 	"sluice/internal/console"
@@ -222,7 +221,7 @@ func journalOf(state, given string) (string, error) {
 func (w *Parts) work(ctx context.Context, p *workspace.Workspace, id string, in Worker) error {
 	// The first Ctrl-C drains the worker; the second ends the process: see personal.Interrupted.
 	leave, ctx := ctx.Done(), context.WithoutCancel(ctx)
-	s := &liveSettings{parts: w, root: p.Root, changed: make(chan engine.Config, 1)}
+	s := &liveSettings{parts: w, root: p.Root, changed: make(chan struct{}, 1)}
 	s.files.Paths = w.settingsFiles(p.Root)
 	if err := s.read(); err != nil {
 		return err
