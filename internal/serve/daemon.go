@@ -20,6 +20,9 @@ import (
 // Daemon serves all watched repos until ctx ends.
 func Daemon(ctx context.Context, o Options) error {
 	con := o.Console
+	hups := make(chan os.Signal, 1)
+	signal.Notify(hups, syscall.SIGHUP) // from now on it ends nothing
+	defer signal.Stop(hups)
 	home, err := workspace.Home(con)
 	if err != nil {
 		return err
@@ -45,7 +48,8 @@ func Daemon(ctx context.Context, o Options) error {
 	srv := w.Server(home, page.Link)
 	var wg sync.WaitGroup
 	wg.Go(func() { w.dog.feed(inner, con) })
-	wg.Go(func() { reloadOn(inner, con, srv, log) })
+	ready := make(chan struct{})
+	wg.Go(func() { reloadOn(inner, hups, ready, con, srv, log) })
 	wg.Go(func() { giveBack(inner) })
 	err = srv.Run(ctx, func() {
 		n := len(srv.States())
@@ -54,6 +58,7 @@ func Daemon(ctx context.Context, o Options) error {
 			log.Warn().Msg("the list of repos is empty: run `sluice watch add` in a repo")
 		}
 		tellManager(con, fmt.Sprintf("READY=1\nSTATUS=serving %s", text.Plural(n, "repo")))
+		close(ready)
 	})
 	tellManager(con, "STOPPING=1")
 	stop()
@@ -67,16 +72,20 @@ func Daemon(ctx context.Context, o Options) error {
 	return err
 }
 
-// reloadOn reads settings and repos again on each SIGHUP.
-func reloadOn(ctx context.Context, con *console.Console, srv *daemon.Server, log zerolog.Logger) {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
+// reloadOn reads settings and repos again on each SIGHUP, once the daemon is ready: one from before that is answered
+// then.
+func reloadOn(ctx context.Context, hups <-chan os.Signal, ready <-chan struct{}, con *console.Console,
+	srv *daemon.Server, log zerolog.Logger) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-ready:
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-hup:
+		case <-hups:
 			tellManager(con, "RELOADING=1")
 			if err := srv.Reload(ctx); err != nil {
 				log.Error().Err(err).Msg("settings or repos could not all be read again")
