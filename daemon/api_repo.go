@@ -224,11 +224,7 @@ func (a api) do(req *http.Request) (any, error) {
 // Do submits a person's or agent's event and returns once the decision is journaled. The repo sets
 // who says it, when, and with what trust; d only says how it arrived.
 func (r *Repo) Do(ctx context.Context, d Do) (Done, error) {
-	return r.doBy(ctx, d, r.intake.actor(d))
-}
-
-func (r *Repo) doBy(ctx context.Context, d Do, by engine.Actor) (Done, error) {
-	ev, err := r.intake.event(ctx, d, by)
+	ev, err := r.intake.event(ctx, d, r.intake.actor(d))
 	if err != nil {
 		return Done{}, err
 	}

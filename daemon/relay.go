@@ -146,6 +146,7 @@ type ear struct {
 	by map[string]*decided
 	// the ids whose answers are kept, oldest first
 	kept []string
+	work sync.WaitGroup
 }
 
 // decided is a word that was taken in.
@@ -162,8 +163,7 @@ func hear(r *Repo) (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &ear{r: r, by: map[string]*decided{}}
-	var wg sync.WaitGroup
-	wg.Go(func() {
+	e.work.Go(func() {
 		for ctx.Err() == nil {
 			if err := r.opt.Lead.Hear(ctx, e.answer); err != nil && ctx.Err() == nil {
 				r.opt.Log.Warn().Err(err).Str("repo", r.opt.Root).Msg("other machines cannot pass on what people say")
@@ -171,10 +171,11 @@ func hear(r *Repo) (stop func()) {
 			}
 		}
 	})
-	return func() { cancel(); wg.Wait() }
+	return func() { cancel(); e.work.Wait() }
 }
 
-// answer decides on a word that it has not heard yet, and answers a repeat like the first.
+// answer has a word decided that was not heard yet, and answers a repeat like the first. While it is not known what
+// becomes of it, for example because the disk is full, there is no answer: who said it says it again.
 func (e *ear) answer(ctx context.Context, raw []byte) []byte {
 	var w word
 	err := strictjson.Object(raw, wordBytes)
@@ -189,60 +190,60 @@ func (e *ear) answer(ctx context.Context, raw []byte) []byte {
 	}
 	e.mu.Lock()
 	d := e.by[w.ID]
-	if d != nil {
-		e.mu.Unlock()
-		select {
-		case <-d.done:
-		case <-ctx.Done():
-		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if d.answer == nil {
-			return reply{Code: http.StatusGone, Error: "it was decided on already", Advice: "`sluice status` says how"}.encode()
-		}
-		return d.answer
-	}
-	if len(e.by) >= wordsMost {
+	if d == nil && len(e.by) >= wordsMost {
 		e.mu.Unlock()
 		return notHere(fault.New("do it there", "not recorded: too much was passed on since the daemon's start"))
 	}
-	d = &decided{done: make(chan struct{})}
-	e.by[w.ID] = d
+	if d == nil {
+		d = &decided{done: make(chan struct{})}
+		e.by[w.ID] = d
+		e.work.Go(func() { e.decide(w, d) })
+	}
 	e.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, sayIn)
+	defer cancel()
+	select {
+	case <-d.done:
+	case <-ctx.Done():
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if d.answer == nil {
+		return reply{Code: http.StatusGone, Error: "it was decided on already", Advice: "`sluice status` says how"}.encode()
+	}
+	return d.answer
+}
 
-	answer, taken := e.decide(ctx, w)
+// decide has a word decided, and keeps the answer. A word that certainly did not reach the loop is forgotten: it may
+// come again, and be decided on.
+func (e *ear) decide(w word, d *decided) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerIn)
+	defer cancel()
+	ev, err := e.event(ctx, w)
+	heard := err == nil
+	var done Done
+	if heard {
+		done, err = e.r.take(context.Background(), ev) // the loop's end ends it
+	}
+	answer := reply{Done: done}.encode()
+	if err != nil {
+		answer = notHere(deposed(e.r.opt.Lead, err))
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d.answer = answer
 	close(d.done)
-	if !taken { // the same word may come again, and be decided on
+	if !heard {
 		delete(e.by, w.ID)
-		return answer
-	}
-	if e.kept = append(e.kept, w.ID); len(e.kept) > keptMost {
+	} else if e.kept = append(e.kept, w.ID); len(e.kept) > keptMost {
 		e.by[e.kept[0]].answer = nil
 		e.kept = e.kept[1:]
 	}
-	return answer
 }
 
-// decide returns the answer to a word; not taken: it is certain that nothing was decided.
-func (e *ear) decide(ctx context.Context, w word) (answer []byte, taken bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerIn) // the loop's end ends it too
-	defer cancel()
-	done, err := e.take(ctx, w)
-	if err != nil {
-		return notHere(deposed(e.r.opt.Lead, err)), !errors.As(err, new(notTaken))
-	}
-	return reply{Done: done}.encode(), true
-}
-
-// notTaken is why a word did not reach the loop.
-type notTaken struct{ error }
-
-func (n notTaken) Unwrap() error { return n.error }
-
-func (e *ear) take(ctx context.Context, w word) (Done, error) {
+// event returns what the loop is to decide on.
+func (e *ear) event(ctx context.Context, w word) (engine.Event, error) {
 	by := e.r.intake.actor(w.Do)
 	if w.File != nil {
 		by.Via = "file"
@@ -253,18 +254,13 @@ func (e *ear) take(ctx context.Context, w word) (Done, error) {
 		by.Trust = engine.TrustFile
 	}
 	if w.File != nil {
-		f, err := e.r.intake.file(ctx, w, by)
-		if err != nil {
-			return Done{}, notTaken{err}
-		}
-		got, err := e.r.queue.take(ctx, f)
-		return doneOf(got), err
+		return e.r.intake.file(ctx, w, by)
 	}
 	switch w.Do.Kind {
 	case engine.FileSeen{}.EventKind(), engine.Claimed{}.EventKind():
-		return Done{}, notRecorded("")
+		return nil, notRecorded("")
 	}
-	return e.r.doBy(ctx, w.Do, by)
+	return e.r.intake.event(ctx, w.Do, by)
 }
 
 // deposed turns the end of a loop that another machine has replaced into what it means: a decision
