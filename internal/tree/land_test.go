@@ -98,8 +98,8 @@ func TestLandingsMessage(t *testing.T) {
 		return Work{Run: "x-1", Title: "The work", Did: did}.message(l)
 	}
 	w.git("commit", "-q", "--allow-empty", "-m", "one: a")
-	for _, step := range []string{"plan", "code", "plan"} {
-		w.git("commit", "-q", "--allow-empty", "-m", leftBefore+step+leftAfter)
+	for _, subject := range []string{uncommitted + "plan", "The work of code that it did not commit", uncommitted + "plan"} {
+		w.git("commit", "-q", "--allow-empty", "-m", subject)
 	}
 	if got := message("plan: planned", "one: a"); got != "The work (x-1)\n\n- one: a\n- two: d/new\n- plan: planned" {
 		t.Errorf("%q", got)

@@ -10,17 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"sluice/internal/git"
 	"sluice/internal/layout"
 	"sluice/internal/text"
 )
-
-// Refused is why an attempt's work cannot be taken. It is the attempt's failure.
-type Refused struct{ Why string }
-
-func (r *Refused) Error() string { return r.Why }
 
 // Folder is where an attempt works.
 type Folder struct {
@@ -113,7 +107,7 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 		changes, err = f.allowed(ctx, o.Found, files)
 		linked <- err
 	}()
-	message := leftBefore + o.Step + leftAfter + "\n"
+	message := uncommitted + o.Step + "\n"
 	t.Commit, err = f.commit(ctx, files, t.Tip, message)
 	if no := <-linked; no != nil {
 		return t, no
@@ -170,13 +164,16 @@ func (f Folder) joined(ctx context.Context, commit string, join []string, messag
 	return f.Repo.CommitTree(ctx, files, message, parents...)
 }
 
-// The subject of a commit of a step's uncommitted work: these words, with the step's id between them.
-const leftBefore, leftAfter = "The work of ", " that it did not commit"
+// uncommitted begins the subject of a commit of a step's uncommitted work. The step's id follows.
+const uncommitted = "Uncommitted work of step "
 
-// leftBy returns the step whose uncommitted work has a commit with this subject.
+// leftBy returns the step whose uncommitted work has a commit with this subject, or with an older release's.
 func leftBy(subject string) (step string, ok bool) {
-	step, before := strings.CutPrefix(subject, leftBefore)
-	step, after := strings.CutSuffix(step, leftAfter)
+	if step, ok = strings.CutPrefix(subject, uncommitted); ok {
+		return step, true
+	}
+	step, before := strings.CutPrefix(subject, "The work of ")
+	step, after := strings.CutSuffix(step, " that it did not commit")
 	return step, before && after
 }
 
@@ -361,43 +358,4 @@ func (f Folder) allowed(ctx context.Context, found, files string) ([]git.Change,
 		}
 	}
 	return changes, nil
-}
-
-// refusal returns a *Refused for what git rejects in the work, and the machine's errors unchanged.
-func refusal(err error) error {
-	var cmd *git.CommandError
-	if !errors.As(err, &cmd) || cmd.Code < 0 || ofTheMachine(err) {
-		return err
-	}
-	// our own index, where no agent writes
-	for _, index := range []string{".lock': File exists", "Unable to write new index file"} {
-		if strings.Contains(cmd.Stderr, index) {
-			return err
-		}
-	}
-	return &Refused{"the work cannot be taken: git refuses it: " + cmd.Stderr}
-}
-
-// ofTheMachine reports whether the machine caused an error, not the data.
-func ofTheMachine(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EFBIG,
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
-// damaged replaces an error if the repo lacks objects of the work's base.
-func damaged(ctx context.Context, repo *git.Repo, base string, err error) error {
-	var no *Refused
-	var cmd *git.CommandError
-	if base == "" || !errors.As(err, &no) && !errors.As(err, &cmd) {
-		return err
-	}
-	if lack := repo.Whole(ctx, base); lack != nil {
-		return lack
-	}
-	return err
 }

@@ -75,7 +75,7 @@ func branchMoves(t *testing.T, b *bench) {
 	if !strings.Contains(files, "A.txt") || !strings.Contains(files, "made.txt") {
 		t.Errorf("taken of A:\n%s", files)
 	}
-	if tip, a := b.sh("git log --format=%s sluice/w-1"), b.sh("git rev-parse refs/sluice/taken/w-1/A.1"); !strings.Contains(tip, "did not commit") ||
+	if tip, a := b.sh("git log --format=%s sluice/w-1"), b.sh("git rev-parse refs/sluice/taken/w-1/A.1"); !strings.Contains(tip, "Uncommitted work") ||
 		!strings.Contains(b.sh("git rev-list sluice/w-1"), strings.TrimSpace(a)) {
 		t.Errorf("the branch lacks what passed:\n%s", tip)
 	}
@@ -99,7 +99,7 @@ func TestBranchStaysAtAFailure(t *testing.T) {
 	if log := b.sh("git log --format=%s refs/sluice/taken/w-1/A.2"); strings.Count(log, "by A") != 2 {
 		t.Errorf("the second attempt was not built on the first:\n%s", log)
 	}
-	if log := b.sh("git log --format=%s sluice/w-1"); strings.Contains(log, "did not commit") {
+	if log := b.sh("git log --format=%s sluice/w-1"); strings.Contains(log, "Uncommitted work") {
 		t.Errorf("the branch has what failed:\n%s", log)
 	}
 	diff := b.sh("git diff --name-only refs/sluice/found/w-1/A.1 refs/sluice/taken/w-1/A.2")
@@ -113,7 +113,7 @@ func TestBranchStaysAtAFailure(t *testing.T) {
 func TestNoBranchOfACheckoutMoves(t *testing.T) {
 	conform.Rule(t, "9-one-tree checkout", "nothing of a person's goes onto a branch by itself")
 	b := advancing(t, false, "description: in the checkout", "true", "echo mine >mine.txt; echo mine >>README.md")
-	if log := b.sh("git log --format=%s main"); strings.Contains(log, "did not commit") {
+	if log := b.sh("git log --format=%s main"); strings.Contains(log, "Uncommitted work") {
 		t.Errorf("the branch moved:\n%s", log)
 	}
 	if diff := b.sh("git diff --name-only refs/sluice/found/w-1/A.1 refs/sluice/taken/w-1/A.1"); strings.Contains(diff, "mine.txt") || strings.Contains(diff, "README") {

@@ -1,0 +1,54 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+
+	"sluice/internal/git"
+)
+
+// Refused is why an attempt's work cannot be taken. It is the attempt's failure.
+type Refused struct{ Why string }
+
+func (r *Refused) Error() string { return r.Why }
+
+// refusal returns a *Refused for what git rejects in the work, and the machine's errors unchanged.
+func refusal(err error) error {
+	var cmd *git.CommandError
+	if !errors.As(err, &cmd) || cmd.Code < 0 || ofTheMachine(err) {
+		return err
+	}
+	// our own index, where no agent writes
+	for _, index := range []string{".lock': File exists", "Unable to write new index file"} {
+		if strings.Contains(cmd.Stderr, index) {
+			return err
+		}
+	}
+	return &Refused{"the work cannot be taken: git refuses it: " + cmd.Stderr}
+}
+
+// ofTheMachine reports whether the machine caused an error, not the data.
+func ofTheMachine(err error) bool {
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EFBIG,
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// damaged replaces an error if the repo lacks objects of the work's base.
+func damaged(ctx context.Context, repo *git.Repo, base string, err error) error {
+	var no *Refused
+	var cmd *git.CommandError
+	if base == "" || !errors.As(err, &no) && !errors.As(err, &cmd) {
+		return err
+	}
+	if lack := repo.Whole(ctx, base); lack != nil {
+		return lack
+	}
+	return err
+}
