@@ -63,7 +63,6 @@ type Law struct {
 	names    []string // of files and folders
 	settings started  // files named by the person's git settings
 	programs started
-	named    started  // what commands of judges may read beside: law if it was there before the run
 	unknown  []string // commands whose programs cannot be determined
 	plain    bool     // all globs are those of .workflow/
 }
@@ -77,15 +76,9 @@ type started struct {
 	within  []string        // with both slashes: everything in such folders
 }
 
-func (s started) has(file string) bool { return s.here(file) || s.anywhere(file) }
-
-// here reports whether a file is named from the top.
-func (s started) here(file string) bool {
-	return s.files[file] || slices.ContainsFunc(s.folders, func(d string) bool { return strings.HasPrefix(file, d) })
-}
-
-func (s started) anywhere(file string) bool {
-	return slices.ContainsFunc(s.ends, func(end string) bool { return strings.HasSuffix("/"+file, end) }) ||
+func (s started) has(file string) bool {
+	return s.files[file] || slices.ContainsFunc(s.folders, func(d string) bool { return strings.HasPrefix(file, d) }) ||
+		slices.ContainsFunc(s.ends, func(end string) bool { return strings.HasSuffix("/"+file, end) }) ||
 		slices.ContainsFunc(s.within, func(d string) bool { return strings.Contains("/"+file, d) })
 }
 
@@ -162,11 +155,7 @@ func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Var
 		}
 	}
 	for _, judge := range judges(spec) {
-		s := shells.Starts(judge.command.Words(), vars)
-		l.starts(judge.where, s)
-		if !judge.hook {
-			l.named.add(j, s.Named)
-		}
+		l.starts(judge.where, shells.Starts(judge.command.Words(), vars))
 	}
 	for _, a := range agents {
 		s := shells.Starts(a.Command, nil)
@@ -222,26 +211,6 @@ func (l Law) Has(file string) (is, program bool) {
 		}
 	}
 	return program, program
-}
-
-// Beside is Has for a file that git ignores, or a link there behind which law can lie. Installed packages have hundreds
-// of files with the names of those that tools go by.
-func (l Law) Beside(file string) bool {
-	is, program := l.Has(file)
-	if program && !l.programs.here(file) {
-		parts := strings.Split(file, "/")
-		return !slices.Contains(parts, "node_modules") && !slices.Contains(parts, "site-packages")
-	}
-	return is || l.Above(file)
-}
-
-// Found makes those of the files law, all of which were there before the run, that a judge's command names.
-func (l *Law) Found(files []string) {
-	for _, f := range files {
-		if l.named.has(f) {
-			l.programs.put(f)
-		}
-	}
 }
 
 // ours reports whether a file may be of sluice's own folder.
@@ -318,21 +287,20 @@ func more(files []string) string {
 type judgeOf struct {
 	where   string
 	command *engine.Command
-	hook    bool // it comes when all is judged
 }
 
 func judges(spec *engine.Spec) []judgeOf {
-	out := []judgeOf{{"hook after_step", spec.AfterStep, true}, {"hook after_task", spec.AfterTask, true},
-		{"hook after_run", spec.AfterRun, true}}
+	out := []judgeOf{{"hook after_step", spec.AfterStep}, {"hook after_task", spec.AfterTask},
+		{"hook after_run", spec.AfterRun}}
 	for _, g := range spec.Gates {
-		out = append(out, judgeOf{"gate " + g.ID, g.Reviewer.Run, false})
+		out = append(out, judgeOf{"gate " + g.ID, g.Reviewer.Run})
 	}
 	for _, st := range spec.Steps {
 		for i, c := range st.Criteria {
-			out = append(out, judgeOf{fmt.Sprintf("criterion %d of %s", i+1, st.ID), c.Command, false})
+			out = append(out, judgeOf{fmt.Sprintf("criterion %d of %s", i+1, st.ID), c.Command})
 		}
 		if s := spec.SetupOf(st); s != nil {
-			out = append(out, judgeOf{"setup of " + st.ID, &s.Run, false})
+			out = append(out, judgeOf{"setup of " + st.ID, &s.Run})
 		}
 	}
 	return slices.DeleteFunc(out, func(j judgeOf) bool { return j.command == nil })

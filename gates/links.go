@@ -62,7 +62,7 @@ func (j Bases) behind(link, written string) (out []string) {
 
 // lead adds what is law at a link as it is where that leads.
 func (l *Law) lead(link, to string, is, program bool) {
-	for _, s := range []*started{&l.settings, &l.programs, &l.named} {
+	for _, s := range []*started{&l.settings, &l.programs} {
 		s.through(link, to)
 	}
 	if is && program {
@@ -81,8 +81,8 @@ func (l *Law) lead(link, to string, is, program bool) {
 
 // Above reports whether law can lie in a folder, or behind a link in its place.
 func (l Law) Above(dir string) bool {
-	if fixed := l.settings.above[dir] || l.programs.above[dir] || l.named.above[dir]; fixed || l.plain && !l.ours(dir) {
-		return fixed
+	if l.settings.above[dir] || l.programs.above[dir] || l.plain && !l.ours(dir) {
+		return l.settings.above[dir] || l.programs.above[dir]
 	}
 	return slices.ContainsFunc(l.globs, func(g string) bool {
 		return slices.ContainsFunc(l.at.below(dir), func(name string) bool { _, ok := leads(g, name); return ok })
@@ -108,11 +108,7 @@ func (s *started) through(link, to string) {
 }
 
 func (l Law) size() int {
-	n := len(l.globs)
-	for _, s := range []started{l.settings, l.programs, l.named} {
-		n += len(s.files) + len(s.folders)
-	}
-	return n
+	return len(l.globs) + len(l.settings.files) + len(l.settings.folders) + len(l.programs.files) + len(l.programs.folders)
 }
 
 func (l *Law) doubt(why string) {

@@ -74,7 +74,8 @@ func (x *ground) OwnPaths(b tree.Begin) []string {
 
 func (x *ground) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
 	l, err := x.law(ctx, j, b)
-	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(b), Law: l.Beside}, err
+	law := func(file string) bool { is, _ := l.Has(file); return is || l.Above(file) } // a link may be ignored too
+	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(b), Law: law}, err
 }
 
 func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
@@ -83,19 +84,16 @@ func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, e
 		gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir, Path: x.opt.Path()}), err
 }
 
-// follow adds to the law what was there before the run: files that commands name, and what links lead to; and links
-// that the work changed.
+// follow adds to the law what links lead to that were there before the run, and links that the work changed.
 func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now []git.Change,
 	ignored []tree.Beside) error {
-	var files, links []string
-	blobs := map[string]string{}
+	links, blobs := []string{}, map[string]string{}
 	if was.Found != "" {
 		entries, err := x.opt.Git.Entries(ctx, was.Found)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
-			files = append(files, e.Path)
 			if e.Mode == git.ModeLink {
 				links, blobs[e.Path] = append(links, e.Path), e.Object
 			}
@@ -110,8 +108,7 @@ func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now 
 		links = append(links, f.Path)
 	}
 	read := map[string]string{}
-	l.Found(files)
-	err := l.Follow(links, func(link string) (_ string, err error) {
+	return l.Follow(links, func(link string) (_ string, err error) {
 		var written []byte
 		if _, ok := read[link]; !ok && blobs[link] != "" {
 			written, err = git.BlobStart(ctx, x.opt.Git, blobs[link], maxLink)
@@ -119,8 +116,6 @@ func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now 
 		}
 		return read[link], err
 	})
-	l.Found(files) // that links lead to
-	return err
 }
 
 // maxLink is the longest path that a link holds, in bytes, as on Linux.

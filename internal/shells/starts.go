@@ -14,8 +14,6 @@ type Started struct {
 	Files []string
 	// Programs are names without a folder: PATH says which files they are.
 	Programs []string
-	// Named are arguments that may be files: what a program reads beside, such as the script of jq -f.
-	Named []string
 	// Unknown is the first thing of which it cannot be told what it runs; "" = all can.
 	Unknown string
 }
@@ -83,16 +81,13 @@ func (v Vars) filled(a string) string {
 
 type starts struct {
 	Started
-	vars  Vars
-	dirs  []string // where a command may run: `cd` adds one
-	guess bool     // the command was found among the arguments of an unknown one
+	vars Vars
+	dirs []string // where a command may run: `cd` adds one
 }
 
 func (s *starts) done() Started {
 	slices.Sort(s.Files)
 	s.Files = slices.Compact(s.Files)
-	slices.Sort(s.Named)
-	s.Named = slices.Compact(s.Named)
 	slices.Sort(s.Programs)
 	s.Programs = slices.Compact(s.Programs)
 	return s.Started
@@ -200,7 +195,6 @@ func (s *starts) command(l line, depth int) {
 	}
 	name, args := words[0], words[1:]
 	s.program(name)
-	s.names(l)
 	base := strings.TrimSuffix(path.Base(name), ".exe")
 	plain := strings.TrimRight(base, "0123456789.")
 	switch {
@@ -228,8 +222,6 @@ func (s *starts) command(l line, depth int) {
 			s.interpreted(in, plain, append([]string{name}, args...), l.from, depth)
 		} else if t, ok := toolOf(base); ok {
 			s.tool(t, args, depth)
-		} else {
-			s.behind(base, args, depth)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 // tool is a well-known program that goes by a file of the repo, and which.
 type tool struct {
 	names []string
-	files []string // in the folder that it runs in; with **/ in any
+	files []string // in the folder that it runs in
 	file  []string // options before another such file
 	dir   []string // options before another folder
 	run   []string // subcommands behind which a command follows; "" = at once
@@ -16,11 +16,8 @@ type tool struct {
 }
 
 // tools are those that criteria and gates name often. What their files start in turn is not looked for.
-func tools() []tool { return slices.Concat(builders(), pythons(), checkers()) }
-
-// builders run tasks, and build.
-func builders() []tool {
-	npm := []string{"**/package.json", ".npmrc"} // in any: workspaces
+func tools() []tool {
+	npm := []string{"package.json", ".npmrc"}
 	return []tool{
 		{names: []string{"make", "gmake", "bmake"}, files: []string{"Makefile", "makefile", "GNUmakefile"},
 			file: []string{"-f", "--file", "--makefile"}, dir: []string{"-C", "--directory"}},
@@ -39,10 +36,20 @@ func builders() []tool {
 			paths: []string{"run", ""}},
 		{names: []string{"deno"}, files: []string{"deno.json", "deno.jsonc", "package.json"},
 			file: []string{"-c", "--config"}, paths: []string{"run"}},
-		{names: []string{"go"}, files: []string{"go.work"}, dir: []string{"-C"}, paths: []string{"run"}},
-		{names: []string{"cargo"}, files: []string{"Cargo.toml", "build.rs", ".cargo/config.toml", ".cargo/config",
-			"rust-toolchain.toml", "rust-toolchain"},
+		{names: []string{"go"}, dir: []string{"-C"}, paths: []string{"run"}},
+		{names: []string{"cargo"}, files: []string{"Cargo.toml", "build.rs", ".cargo/config.toml", ".cargo/config"},
 			file: []string{"--manifest-path"}, dir: []string{"-C"}},
+		{names: []string{"pytest", "py.test"}, file: []string{"-c"},
+			files: []string{"pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "conftest.py"}},
+		{names: []string{"tox"}, files: []string{"tox.ini", "pyproject.toml", "setup.cfg"}, file: []string{"-c", "--conf"}},
+		{names: []string{"nox"}, files: []string{"noxfile.py"}, file: []string{"-f", "--noxfile"}},
+		{names: []string{"uv", "uvx"}, files: []string{"pyproject.toml", "uv.toml"},
+			dir: []string{"--directory", "--project"}, run: []string{"run"}},
+		{names: []string{"poetry", "pdm", "hatch", "rye"}, files: []string{"pyproject.toml"},
+			dir: []string{"-C", "--directory"}, run: []string{"run"}},
+		{names: []string{"pipenv"}, files: []string{"Pipfile"}, run: []string{"run"}},
+		{names: []string{"pixi"}, files: []string{"pixi.toml", "pyproject.toml"}, file: []string{"--manifest-path"},
+			run: []string{"run"}},
 		{names: []string{"mise"}, files: []string{"mise.toml", ".mise.toml"}, dir: []string{"-C", "--cd"}},
 		{names: []string{"gradle", "gradlew"}, dir: []string{"-p", "--project-dir"},
 			files: []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts",
@@ -57,65 +64,15 @@ func builders() []tool {
 		{names: []string{"mix"}, files: []string{"mix.exs"}},
 		{names: []string{"cmake", "ctest"}, files: []string{"CMakeLists.txt", "CMakePresets.json"}},
 		{names: []string{"ninja"}, files: []string{"build.ninja"}, file: []string{"-f"}, dir: []string{"-C"}},
-	}
-}
-
-// pythons are those of Python.
-func pythons() []tool {
-	return []tool{
-		{names: []string{"pytest", "py.test"}, file: []string{"-c"},
-			files: []string{"**/pytest.ini", "**/.pytest.ini", "**/pytest.toml", "**/.pytest.toml", "pyproject.toml", "tox.ini",
-				"setup.cfg", "**/conftest.py"}},
-		{names: []string{"tox"}, files: []string{"tox.ini", "tox.toml", "pyproject.toml", "setup.cfg"},
-			file: []string{"-c", "--conf"}},
-		{names: []string{"nox"}, files: []string{"noxfile.py"}, file: []string{"-f", "--noxfile"}},
-		{names: []string{"uv", "uvx"}, files: []string{"pyproject.toml", "uv.toml"},
-			dir: []string{"--directory", "--project"}, run: []string{"run"}},
-		{names: []string{"poetry", "pdm", "hatch", "rye"}, files: []string{"pyproject.toml"},
-			dir: []string{"-C", "--directory"}, run: []string{"run"}},
-		{names: []string{"pipenv"}, files: []string{"Pipfile"}, run: []string{"run"}},
-		{names: []string{"pixi"}, files: []string{"pixi.toml", "pyproject.toml"}, file: []string{"--manifest-path"},
-			run: []string{"run"}},
-	}
-}
-
-// checkers are tests, linters, and what starts other programs.
-func checkers() []tool {
-	return []tool{
-		{names: []string{"golangci-lint"}, file: []string{"-c", "--config"},
-			files: []string{".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"}},
-		{names: []string{"ruff"}, files: []string{"**/ruff.toml", "**/.ruff.toml", "pyproject.toml"},
-			file: []string{"--config"}},
-		{names: []string{"mypy"}, files: []string{"mypy.ini", ".mypy.ini", "pyproject.toml", "setup.cfg"},
-			file: []string{"--config-file"}},
-		{names: []string{"coverage"}, files: []string{".coveragerc", "pyproject.toml", "setup.cfg", "tox.ini"}},
-		{names: []string{"tsc"}, files: []string{"tsconfig.json"}, file: []string{"-p", "--project"}},
-		{names: []string{"bazel", "bazelisk"},
-			files: []string{".bazelrc", "MODULE.bazel", "WORKSPACE"}},
-		{names: []string{"grep", "egrep", "fgrep", "rg"}, file: []string{"-f", "--file"}},
-		{names: []string{"playwright"}, files: []string{"playwright.config.ts", "playwright.config.js"},
-			file: []string{"-c", "--config"}},
-		{names: []string{"mocha"}, files: []string{".mocharc.js", ".mocharc.cjs", ".mocharc.json", ".mocharc.yml",
-			".mocharc.yaml", "package.json"}, file: []string{"--config"}},
-		{names: []string{"turbo"}, files: []string{"turbo.json", "**/package.json"}},
-		{names: []string{"dotnet"}, files: []string{"Directory.Build.props", "Directory.Build.targets", "global.json"}},
-		{names: []string{"sbt"}, files: []string{"build.sbt", "project/**"}},
-		{names: []string{"meson"}, files: []string{"meson.build"}},
-		{names: []string{"direnv"}, files: []string{".envrc"}},
-		{names: []string{"nix"}, files: []string{"flake.nix", "flake.lock"}},
-		{names: []string{"docker", "podman"}, file: []string{"-f", "--file"},
-			files: []string{"compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml", "Dockerfile"}},
 		{names: []string{"pre-commit"}, files: []string{".pre-commit-config.yaml"}, file: []string{"-c", "--config"}},
 		{names: []string{"jest"},
 			files: []string{"package.json", "jest.config.js", "jest.config.ts", "jest.config.cjs", "jest.config.mjs",
 				"jest.config.json"}, file: []string{"-c", "--config"}},
 		{names: []string{"vitest", "vite"},
-			files: []string{"vitest.config.js", "vitest.config.ts", "vitest.config.mjs", "vitest.config.mts",
-				"vitest.workspace.ts", "vitest.workspace.js", "vite.config.js", "vite.config.ts",
+			files: []string{"vitest.config.js", "vitest.config.ts", "vitest.config.mjs", "vite.config.js", "vite.config.ts",
 				"vite.config.mjs"}, file: []string{"-c", "--config"}},
 		{names: []string{"eslint"},
-			files: []string{"eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts",
-				"eslint.config.mts", ".eslintrc.js",
+			files: []string{"eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc.js",
 				".eslintrc.json", ".eslintrc.yml", ".eslintrc"}, file: []string{"-c", "--config"}},
 	}
 }
@@ -176,7 +133,6 @@ func (s *starts) tool(t tool, args []string, depth int) {
 		}
 		break
 	}
-	s.behind(t.names[0], args, depth)
 	s.dirs = outer
 }
 

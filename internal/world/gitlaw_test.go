@@ -165,31 +165,3 @@ gates:
 		t.Errorf("%+v", c)
 	}
 }
-
-// TestFilesThatJudgesName: what a judge's command names is law if it was there before the run, as is what a tool goes by
-// in any folder; installed packages, which git ignores, are not.
-func TestFilesThatJudgesName(t *testing.T) {
-	b := newBench(t, `
-workflow: {id: w, hooks: {after_run: "diff hook.txt src/a.txt"}}
-steps:
-  - {id: A, agent: {type: writer}, outputs: [own.txt], signal: {type: sentinel_file}, gate: G}
-gates:
-  - {id: G, reviewer: {level: auto, run: "diff ci/want.txt out.txt && jq -e -f ci/ok.jq own.txt && xvfb-run pytest && npm test && grep -q x src/a.txt && diff ci/new.txt x && diff data/d.txt x"}, on_pass: {next_step: DONE}}
-`)
-	files := []string{"ci/want.txt", "ci/ok.jq", "own.txt", "hook.txt", "src/a.txt", "packages/a/package.json", "tests/conftest.py", "real/d.txt",
-		"node_modules/a/package.json", "venv/site-packages/b/conftest.py"}
-	b.put(".gitignore", "node_modules/\nvenv/\n")
-	for _, f := range files {
-		b.put(f, "was\n")
-	}
-	b.sh("ln -s real data; git add -A; git commit -q -m before")
-	j := b.checkJob("A", 1)
-	b.begin(j)
-	for _, f := range append(files, "out.txt", "ci/new.txt") {
-		b.put(f, "changed\n")
-	}
-	want := []string{"ci/ok.jq", "ci/want.txt", "packages/a/package.json", "real/d.txt", "tests/conftest.py"}
-	if c := b.carry(j).Check; c.Broken != "" || !slices.Equal(slices.Sorted(slices.Values(c.Protected)), want) {
-		t.Errorf("%q %q\nwant %q", c.Broken, c.Protected, want)
-	}
-}
