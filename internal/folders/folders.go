@@ -18,6 +18,7 @@ import (
 	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/memo"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
 )
@@ -59,6 +60,8 @@ type ground struct {
 
 	placing sync.Mutex // held while a worktree is looked for and created
 	records git.Locks  // held while a folder's record changes
+
+	linksOf memo.Memo[string, map[string]string] // links of a tree -> what they are
 
 	pointing sync.Mutex // held while runs/last changes
 	landing  sync.Mutex // held while a branch of a person's moves: each landing starts from the last one

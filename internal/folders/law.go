@@ -85,25 +85,18 @@ func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, e
 }
 
 // follow adds to the law what links lead to that were there before the run, and links that the work changed.
-func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now []git.Change,
+func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, taken string, now []git.Change,
 	ignored []tree.Beside) error {
-	links, blobs := []string{}, map[string]string{}
-	if was.Found != "" {
-		entries, err := x.opt.Git.Entries(ctx, was.Found)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			if e.Mode == git.ModeLink {
-				links, blobs[e.Path] = append(links, e.Path), e.Object
-			}
-		}
+	blobs, err := x.links(ctx, was.Found, taken, now)
+	if err != nil {
+		return err
 	}
 	for _, ch := range now {
 		if ch.Old == git.ModeLink || ch.New == git.ModeLink {
-			links, blobs[ch.Path] = append(links, ch.Path), ""
+			blobs[ch.Path] = ""
 		}
 	}
+	links := slices.Sorted(maps.Keys(blobs))
 	for _, f := range ignored {
 		links = append(links, f.Path)
 	}
@@ -117,6 +110,44 @@ func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now 
 		return read[link], err
 	})
 }
+
+// links returns the links of the commit found, each with the object that says where it leads. Those of the commit
+// taken, which the next attempt finds, are then known without listing all files again.
+func (x *ground) links(ctx context.Context, found, taken string, now []git.Change) (map[string]string, error) {
+	before, err := x.opt.Git.TreeOf(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	of, known := x.linksOf.Get(before)
+	if !known {
+		of = map[string]string{}
+		var entries []git.Entry
+		if found != "" {
+			entries, err = x.opt.Git.Entries(ctx, found)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if e.Mode == git.ModeLink {
+				of[e.Path] = e.Object
+			}
+		}
+	}
+	next := maps.Clone(of)
+	for _, ch := range now {
+		if delete(next, ch.Path); ch.New == git.ModeLink {
+			next[ch.Path] = ch.NewID
+		}
+	}
+	if after, err := x.opt.Git.TreeOf(ctx, taken); err == nil && len(next) <= maxLinks {
+		x.linksOf.Put(after, next)
+	}
+	return maps.Clone(of), nil
+}
+
+// maxLinks limits the links of a tree that are kept in memory.
+const maxLinks = 1000
 
 // maxLink is the longest path that a link holds, in bytes, as on Linux.
 const maxLink = 4096

@@ -57,7 +57,7 @@ var layers = map[string]struct{ own, only []string }{
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
 	"internal/tree": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/text"}},
 	// The folders in which attempts work: where they begin, what of them is taken, where that goes.
-	"internal/folders":    {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/settings", "internal/shells", "internal/tasks", "internal/text", "internal/tree"}},
+	"internal/folders":    {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/memo", "internal/settings", "internal/shells", "internal/tasks", "internal/text", "internal/tree"}},
 	"internal/strictjson": {},
 	// The one compiler of answers' schemas: what the specs' reader takes, the gates' takes.
 	"internal/cron":   {only: []string{"github.com/robfig/cron/v3"}},
