@@ -129,10 +129,10 @@ func TestPasskeyNotAdded(t *testing.T) {
 }
 
 // decides has the phone sign a decision about what gate G asks now.
-func (p phone) decides(decision, words string) string {
+func (p phone) decides(decision, words string, round ...string) string {
 	p.t.Helper()
 	asked := filepath.Join(p.t.TempDir(), "asked")
-	if code, out := p.binary(p.command, "pass", "G", "--unsigned", "-o", asked); code != 0 {
+	if code, out := p.binary(p.command, append([]string{"pass", "G", "--unsigned", "-o", asked}, round...)...); code != 0 {
 		p.t.Fatal(out)
 	}
 	data, err := os.ReadFile(asked)
@@ -217,7 +217,7 @@ gates:
 	if code, out := p.handsIn("fail", failed); code == 0 || !strings.Contains(out, "this signed answer was used already") {
 		t.Errorf("sent twice: %d %s", code, out)
 	}
-	if code, out := p.handsIn("pass", p.decides("pass", "well done")); code != 0 {
+	if code, out := p.handsIn("pass", p.decides("pass", "well done", "--round", "2")); code != 0 {
 		t.Fatalf("pass: %s", out)
 	}
 	w.until(`w-1 .*completed`, "ls")

@@ -85,9 +85,9 @@ func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, e
 }
 
 // follow adds to the law what links lead to that were there before the run, and links that the work changed.
-func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, taken string, now []git.Change,
+func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now []git.Change,
 	ignored []tree.Beside) error {
-	blobs, err := x.links(ctx, was.Found, taken, now)
+	blobs, err := x.links(ctx, was.Found)
 	if err != nil {
 		return err
 	}
@@ -111,39 +111,29 @@ func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, take
 	})
 }
 
-// links returns the links of the commit found, each with the object that says where it leads. Those of the commit
-// taken, which the next attempt finds, are then known without listing all files again.
-func (x *ground) links(ctx context.Context, found, taken string, now []git.Change) (map[string]string, error) {
-	before, err := x.opt.Git.TreeOf(ctx, found)
+// links returns the links of a commit, each with the object that says where it leads.
+func (x *ground) links(ctx context.Context, commit string) (map[string]string, error) {
+	of := map[string]string{}
+	if commit == "" {
+		return of, nil
+	}
+	at, err := x.opt.Git.TreeOf(ctx, commit)
 	if err != nil {
 		return nil, err
 	}
-	of, known := x.linksOf.Get(before)
-	if !known {
-		of = map[string]string{}
-		var entries []git.Entry
-		if found != "" {
-			entries, err = x.opt.Git.Entries(ctx, found)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			if e.Mode == git.ModeLink {
-				of[e.Path] = e.Object
-			}
+	if kept, ok := x.linksOf.Get(at); ok { // all attempts of a run are compared with the same
+		return maps.Clone(kept), nil
+	}
+	entries, err := x.opt.Git.Entries(ctx, commit)
+	for _, e := range entries {
+		if e.Mode == git.ModeLink {
+			of[e.Path] = e.Object
 		}
 	}
-	next := maps.Clone(of)
-	for _, ch := range now {
-		if delete(next, ch.Path); ch.New == git.ModeLink {
-			next[ch.Path] = ch.NewID
-		}
+	if err == nil && len(of) <= maxLinks {
+		x.linksOf.Put(at, maps.Clone(of))
 	}
-	if after, err := x.opt.Git.TreeOf(ctx, taken); err == nil && len(next) <= maxLinks {
-		x.linksOf.Put(after, next)
-	}
-	return maps.Clone(of), nil
+	return of, err
 }
 
 // maxLinks limits the links of a tree that are kept in memory.

@@ -248,7 +248,7 @@ func (x *takings) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was t
 	}
 	l, err := x.law(ctx, j, b)
 	if err == nil && len(files) > 0 {
-		err = x.follow(ctx, &l, was, c.Taken.Commit, list, c.Taken.Law)
+		err = x.follow(ctx, &l, was, list, c.Taken.Law)
 	}
 	var law changed
 	law.names, law.as = l.GuardedAs(files, outs, as)
