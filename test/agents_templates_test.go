@@ -156,7 +156,11 @@ func TestRealAgentsDevCycle(t *testing.T) {
 	for phase, of := range map[string][2]string{"planning.1": {"planning-1", "Planned."}, "planning.2": {"planning-2", "Planned."}, "plan-review.1": {"plan-review-1", "errors are right"},
 		"plan-review.2": {"plan-review-2", "sound"}, "code-review.2": {"code-review-2", "good to keep"}, "finalize.1": {"finalize-1", "Done."}} {
 		dir := ".workflow/runs/dev-cycle-1/" + phase
-		says(t, w.file(dir+"/agent.json"), `"session":"wf-dev-cycle-1-`+of[0]+`"`)
+		session := `"session":"wf-dev-cycle-1-` + of[0] + `"`
+		if strings.Contains(phase, "review") { // a judge's conversations are apart from those of steps
+			session = strings.Replace(session, "wf-", `judge\twf-`, 1)
+		}
+		says(t, w.file(dir+"/agent.json"), session)
 		says(t, w.file(dir+"/session.jsonl"), of[1])
 		for line := range strings.Lines(w.file(dir + "/session.jsonl")) {
 			if !json.Valid([]byte(line)) {

@@ -71,8 +71,11 @@ func TestTheScreenAsksForAnAnswer(t *testing.T) {
 	win.types("web")
 	win.sees(`^▸ web▏`)
 	win.decides("Enter", `^G #1 asks: replicas \(an integer, at least 1\) \[2\]$`)
-	win.types("Enter") // at once: it has not been looked at
-	win.sees(`press Enter again`)
+	win.types("x")
+	win.sees(`^▸ +x▏`)
+	win.decides("Enter", `replicas: want an integer, at least 1, found "x"`)
+	win.sees(`^▸ +x▏`) // it stays
+	win.types("BSpace")
 	win.types("7")
 	win.sees(`^▸ +7▏`)
 	win.decides("Enter", `^Pass G review, round 1 of w-1: step A, content [0-9a-f]{12}, with name=web, replicas=7\?`)
