@@ -174,8 +174,8 @@ func (l Landing) make(ctx context.Context, repo *git.Repo, onto string,
 	case FF:
 		forward, err := repo.Descends(ctx, l.Tip, onto)
 		if err == nil && !forward {
-			why = fmt.Sprintf("%s has commits that %s is not built on: use --squash, --rebase or --merge",
-				short(l.Onto), l.Run)
+			why = fmt.Sprintf("%s has commits that %s is not built on: land it without --ff (one squashed commit), or with "+
+				"--rebase or --merge", short(l.Onto), l.Run)
 		}
 		return l.Tip, why, err
 	case Merge:
@@ -240,7 +240,8 @@ func (l Landing) rebase(ctx context.Context, repo *git.Repo, onto string, list [
 	}
 	for _, c := range list {
 		if len(c.Parents) > 1 {
-			return "", fmt.Sprintf("commit %.12s is a merge, which cannot be recreated: use --squash or --merge", c.SHA), nil
+			return "", fmt.Sprintf("commit %.12s is a merge, which cannot be recreated: land it without --rebase (one "+
+				"squashed commit), or with --merge", c.SHA), nil
 		}
 		parent := ""
 		if len(c.Parents) == 1 {

@@ -128,7 +128,7 @@ func TestLandFastForward(t *testing.T) {
 	p, _, l = worked(t)
 	l.How = FF
 	p.git("commit", "-q", "--allow-empty", "-m", "x")
-	if _, why, err := l.run(p); err != nil || !strings.Contains(why, "use --squash, --rebase or --merge") {
+	if _, why, err := l.run(p); err != nil || !strings.Contains(why, "without --ff (one squashed commit), or with --rebase or --merge") {
 		t.Errorf("%q %v", why, err)
 	}
 }

@@ -63,7 +63,7 @@ func TestOnDoneSaysWhyNot(t *testing.T) {
 	for name, c := range map[string]struct{ how, before, why string }{
 		"a file in the way":   {"squash", "", "made.txt: commit or stash them"},
 		"no gh or no remote":  {"pr", "", "no pull request"},
-		"main has moved":      {"ff", "", "use --squash, --rebase or --merge"},
+		"main has moved":      {"ff", "", "without --ff (one squashed commit), or with --rebase or --merge"},
 		"nothing was changed": {"squash", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
