@@ -55,7 +55,11 @@ func TestWhatIsAsideStays(t *testing.T) {
 		x := newExporter(root, s.state, zerolog.Nop(), func(string) {})
 		x.begin(c.log.Replay)
 		untilAudited(t, root, s.state, fmt.Sprintf("all of life %d", life), func(rep journal.ExportReport) bool { return rep.Lines > 0 })
-		time.Sleep(3 * exportPause) // its goroutine is through
+		for working := true; working; time.Sleep(time.Millisecond) { // its goroutine ends by itself
+			x.mu.Lock()
+			working = x.working
+			x.mu.Unlock()
+		}
 		c.log.Close()
 		data, err := os.ReadFile(strings.TrimSuffix(name, ".log") + ".whole.log")
 		if err != nil || !bytes.Equal(data, whole.Bytes()) {

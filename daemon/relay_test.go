@@ -244,19 +244,7 @@ func TestPassedOnFile(t *testing.T) {
 	if _, err := repo.Do(ctx, Do{Kind: "run_requested", Event: []byte(`{"source":"two"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	round := func() (q engine.Round) {
-		_ = repo.queue.ask(ctx, func(c *core) {
-			if r := c.state.Runs["two-1"].CurrentRound("GB"); r != nil {
-				q = *r
-			}
-		})
-		return q
-	}
-	for until := time.Now().Add(10 * time.Second); round().State != engine.OnHuman; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("GB asks nobody")
-		}
-	}
+	round := asksAtGB(t, repo)
 	now := time.Now()
 	w.File = &engine.FileSeen{Name: "GB-pass", Human: &engine.HumanSay{}, Written: now, ID: "9"}
 	w.At, w.Trust = now, "forged"
@@ -273,6 +261,25 @@ func TestPassedOnFile(t *testing.T) {
 	if q := round(); q.By == nil || q.By.Who != "ann" || q.By.Via != "file on b" || q.By.Trust != engine.TrustFile || q.N != 1 {
 		t.Errorf("%+v by %+v", q, q.By)
 	}
+}
+
+// asksAtGB waits until GB of two-1 asks a person. It returns what reads its round.
+func asksAtGB(t *testing.T, repo *Repo) (round func() engine.Round) {
+	t.Helper()
+	round = func() (q engine.Round) {
+		_ = repo.queue.ask(t.Context(), func(c *core) {
+			if r := c.state.Runs["two-1"].CurrentRound("GB"); r != nil {
+				q = *r
+			}
+		})
+		return q
+	}
+	for until := time.Now().Add(10 * time.Second); round().State != engine.OnHuman; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("GB asks nobody")
+		}
+	}
+	return round
 }
 
 // weak is a world that cannot read what a round is about for a while.
@@ -300,19 +307,7 @@ func TestAFileIsPassedOnAgain(t *testing.T) {
 	if _, err := repo.Do(ctx, Do{Kind: "run_requested", Event: []byte(`{"source":"two"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	round := func() (q engine.Round) {
-		_ = repo.queue.ask(ctx, func(c *core) {
-			if r := c.state.Runs["two-1"].CurrentRound("GB"); r != nil {
-				q = *r
-			}
-		})
-		return q
-	}
-	for until := time.Now().Add(10 * time.Second); round().State != engine.OnHuman; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("GB asks nobody")
-		}
-	}
+	round := asksAtGB(t, repo)
 	now := time.Now()
 	raw, err := json.Marshal(word{ID: journal.NewID(), Epoch: 4, From: "b", Who: "ann", Trust: engine.TrustFile, At: now,
 		File: &engine.FileSeen{Name: "GB-pass", Human: &engine.HumanSay{}, Written: now, ID: "9"}})

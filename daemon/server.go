@@ -168,13 +168,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	s.mu.Lock()
 	s.ctx, s.exit = ctx, exit
 	s.mu.Unlock()
-	s.listing.Lock()
-	roots, err := s.load()
-	for _, root := range roots {
-		s.host(root)
-	}
-	s.listing.Unlock()
-	if err != nil {
+	if _, err := s.relist(); err != nil {
 		l.Close()
 		return err
 	}

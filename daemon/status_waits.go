@@ -17,13 +17,8 @@ type shared struct {
 func asksOf(s *engine.State) map[string]int {
 	asks := map[string]int{}
 	for _, r := range s.Runs {
-		if !r.Live() {
-			continue
-		}
-		for id := range r.Rounds {
-			if q := r.CurrentRound(id); q.Open() && q.State != engine.OnReview {
-				asks[id]++
-			}
+		for _, q := range askedOf(r) {
+			asks[q.gate]++
 		}
 	}
 	return asks
