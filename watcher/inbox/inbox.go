@@ -162,22 +162,6 @@ func (x *Inbox) lookAt(dir string) {
 	x.nudge()
 }
 
-// lookLater is lookAt after a pause, where no event will tell that something is known.
-func lookLater(x *Inbox, dir string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.later[dir] = true; len(x.later) > 1 {
-		return // it is due with the others
-	}
-	time.AfterFunc(health.AgainMost, func() {
-		x.mu.Lock()
-		maps.Copy(x.hinted, x.later)
-		clear(x.later)
-		x.mu.Unlock()
-		x.nudge()
-	})
-}
-
 func (x *Inbox) nudge() {
 	select {
 	case x.hints <- struct{}{}:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/signals"
@@ -145,7 +147,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 func (s *scan) about(ctx context.Context, b box, ev *engine.FileSeen) error {
 	why, err := s.tracked(ctx, b, *ev)
 	if err != nil {
-		lookLater(s.x, b.path)
+		s.lookLater(b.path)
 		return err
 	}
 	if why != "" {
@@ -156,6 +158,23 @@ func (s *scan) about(ctx context.Context, b box, ev *engine.FileSeen) error {
 		return nil // only a pass waits until what it answers can be read
 	}
 	return err
+}
+
+// lookLater is lookAt after a pause, where no event will tell that something is known.
+func (s *scan) lookLater(dir string) {
+	x := s.x
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.later[dir] = true; len(x.later) > 1 {
+		return // it is due with the others
+	}
+	time.AfterFunc(health.AgainMost, func() {
+		x.mu.Lock()
+		maps.Copy(x.hinted, x.later)
+		clear(x.later)
+		x.mu.Unlock()
+		x.nudge()
+	})
 }
 
 // tracked refuses a file that git tracks in its checkout: whoever wrote a commit has written it, and git
