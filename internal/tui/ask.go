@@ -52,7 +52,7 @@ func (m *deciding) askPass(t target, text string, back mode) tea.Cmd {
 	}
 	m.input = input{verb: engine.OutcomePass, what: t, back: back, form: f, said: text}
 	m.mode = writing
-	return m.wake(press.Shown)
+	return nil
 }
 
 // filledIn takes a line of the answer; after the last one it asks for confirmation.
