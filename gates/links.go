@@ -81,8 +81,11 @@ func (l *Law) lead(link, to string, is, program bool) {
 
 // Above reports whether law can lie in a folder, or behind a link in its place.
 func (l Law) Above(dir string) bool {
-	if l.settings.above[dir] || l.programs.above[dir] || l.plain && !l.ours(dir) {
-		return l.settings.above[dir] || l.programs.above[dir]
+	if l.settings.above[dir] || l.programs.above[dir] {
+		return true
+	}
+	if l.plain && !l.ours(dir) {
+		return false
 	}
 	return slices.ContainsFunc(l.globs, func(g string) bool {
 		return slices.ContainsFunc(l.at.below(dir), func(name string) bool { _, ok := leads(g, name); return ok })

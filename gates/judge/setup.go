@@ -128,14 +128,11 @@ func (js *Judges) uncovered(ctx context.Context, j job.Job, st *engine.Step, b t
 		if p := providedAt(s, rel, c.Path); p != "" {
 			return &tree.Refused{Why: fmt.Sprintf("the work cannot be judged: it changes %q, but who judges sees there what "+
 				"the setup made (provides: %s): put it back as it was before the step, or remove it if it is new",
-				text.Clip(c.Path, shownPath), p)}
+				text.Clip(c.Path, tree.ShownPath), p)}
 		}
 	}
 	return nil
 }
-
-// shownPath limits a path in a reason, in bytes.
-const shownPath = 200
 
 // providedAt returns the path of a setup's result at, above or below a file; "" if there is none. rel
 // is the step's folder; it and the file are from the top.

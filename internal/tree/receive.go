@@ -98,7 +98,7 @@ func receive(ctx context.Context, repo *git.Repo, p Private, inside Inside, most
 		return no("objects of its commits are missing", err)
 	}
 	if moved, err := q.Submodule(ctx, p.Base, tip); err != nil || moved != "" {
-		return no(fmt.Sprintf("it added or moved the submodule %q", text.Clip(moved, shownPath)), err)
+		return no(fmt.Sprintf("it added or moved the submodule %q", text.Clip(moved, ShownPath)), err)
 	}
 	if err := q.Keep(ctx, p.Ref(), tip); err != nil {
 		return none, err

@@ -328,7 +328,7 @@ const shownOdd = 5
 func listed(odd []Odd) string {
 	var words []string
 	for _, o := range odd[:min(len(odd), shownOdd)] {
-		o.Path = text.Clip(o.Path, shownPath)
+		o.Path = text.Clip(o.Path, ShownPath)
 		words = append(words, o.String())
 	}
 	if n := len(odd) - len(words); n > 0 {
@@ -337,18 +337,18 @@ func listed(odd []Odd) string {
 	return strings.Join(words, "; ")
 }
 
-// shownPath limits a path in a reason, in bytes: one can be 8 kB long.
-const shownPath = 200
+// ShownPath limits a path in a reason, in bytes: one can be 8 kB long.
+const ShownPath = 200
 
 // allowed returns what the work changes. It refuses a submodule that is new or moved to another commit,
-// as its content is in no tree, and files of other roots of which sluice reads answers.
+// as its content is in no tree, and files in the inboxes of other roots.
 func (f Folder) allowed(ctx context.Context, found, files string) ([]git.Change, error) {
 	changes, err := f.Repo.ChangesBetween(ctx, found, files)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range changes {
-		file := text.Clip(c.Path, shownPath)
+		file := text.Clip(c.Path, ShownPath)
 		switch {
 		case c.New == git.ModeSubmodule:
 			return nil, &Refused{fmt.Sprintf("the work cannot be taken: %q is a submodule that the step added or moved: "+

@@ -129,12 +129,12 @@ func indexIn(gitDir string) (atomicfile.Stat, error) {
 	return st, err
 }
 
-// planted returns a file that the commits of tip without those of the bases bring into a folder of which
-// sluice reads answers, or "": whoever checks out one of them, also in the middle, would put it there.
+// planted returns a file that the commits of tip without those of the bases bring into an inbox or another
+// of layout.Uncommitted, or "": to check out any of these commits would put it there.
 func planted(ctx context.Context, repo *git.Repo, tip string, bases ...string) (string, error) {
 	list, err := repo.Added(ctx, ":(icase,glob)**/"+layout.WorkflowDir+"/**", tip, bases...)
 	if i := slices.IndexFunc(list, layout.IsUncommitted); i >= 0 {
-		return text.Clip(list[i], shownPath), err
+		return text.Clip(list[i], ShownPath), err
 	}
 	return "", err
 }
