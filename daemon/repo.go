@@ -53,8 +53,8 @@ type RepoOptions struct {
 	// Asked receives a run's rounds that a person may decide, by gate, whenever they change. The
 	// loop waits for it, so it must not block. It may be nil.
 	Asked func(run string, rounds []job.AskedRound)
-	// Hear begins to pass on what people say by ways other than the socket: to do, as the person whose
-	// this process is, or to take, which is told who says it. Both return once the decision is
+	// Hear begins to pass on what people say by ways other than the socket: to do, in the name of the
+	// process's user, or to take, whose events name who says it. Both return once the decision is
 	// journaled. end waits for what is under way; nothing is passed to do after it. It may be nil.
 	Hear func(ctx context.Context, do func(context.Context, Do) (Done, error),
 		take func(context.Context, engine.Event) (Done, error)) (end func())

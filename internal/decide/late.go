@@ -18,7 +18,7 @@ func (d *Decision) unknown(con *console.Console, st daemon.Status, known []strin
 	named := func(r daemon.RunStatus) bool { return r.ID == d.Run }
 	if d.Run != "" && !slices.ContainsFunc(st.Runs, named) {
 		id, err := workspace.PickRun(st.Runs, d.Run)
-		if err == nil { // a workflow, of which a decision could be for any run
+		if err == nil { // a workflow: the decision could be for any of its runs
 			err = fault.Failed("name the run: --run "+id, "no run %q in this repo", text.Line(d.Run))
 		}
 		return err

@@ -19,7 +19,7 @@ import (
 	"sluice/internal/console"
 )
 
-// TestHangUpWhileItStarts: who has it reload before it serves is told that it does so, and that it is ready, only then.
+// TestHangUpWhileItStarts: a SIGHUP before the daemon serves is answered, and READY=1 sent, once it does.
 func TestHangUpWhileItStarts(t *testing.T) {
 	dir, err := os.MkdirTemp("", "hup") // short: it is a socket's
 	if err != nil {

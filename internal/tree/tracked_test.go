@@ -88,8 +88,7 @@ func (r *repo) plant(file string) {
 	r.run("commit", "-qm", "work")
 }
 
-// TestTakeRefusesPlantedFiles: no commit of a step, also none in the middle, brings a file into a folder
-// of which sluice reads answers.
+// TestTakeRefusesPlantedFiles: no commit of a step, not even one in the middle, brings a file into an inbox.
 func TestTakeRefusesPlantedFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   func(r *repo)

@@ -106,8 +106,8 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 	return l, err
 }
 
-// bare refuses commits with files of which sluice reads answers: in the person's checkout they would be
-// some, in every way to land. Taking refuses them too, but a person or an older release may have left some.
+// bare refuses commits with files in an inbox: in the person's checkout they would be answers, in every way
+// to land. Taking refuses them too, but a person or an older release may have left some.
 func (w Work) bare(ctx context.Context, repo *git.Repo, l Landing, onto string) error {
 	file, err := planted(ctx, repo, l.Tip, l.Base, onto)
 	if err != nil || file == "" {

@@ -94,8 +94,8 @@ func TestHiddenFilesAreAsked(t *testing.T) {
 	}
 }
 
-// TestLinksOfTheLaw: a change of what the law leads to by links asks a person, and so does a new link in the place of a
-// folder of the law, also where git ignores it.
+// TestLinksOfTheLaw: if the target of a law's link changes, a person is asked, as for a new link in place of a folder of
+// the law, also where git ignores it.
 func TestLinksOfTheLaw(t *testing.T) {
 	b := newBench(t, `
 workflow: {id: w, protect: [AGENTS.txt]}
