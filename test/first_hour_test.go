@@ -183,7 +183,9 @@ func (h *newcomer) command(line string, with map[string]string, until string) {
 			h.commands++
 		}
 	}
-	h.win.tmux("send-keys", "clear", "Enter")
+	h.win.tmux("send-keys", "-l", "clear")
+	h.win.sees(`^ready> clear$`) // an empty screen would look cleared before it is
+	h.win.tmux("send-keys", "Enter")
 	h.win.sees(`\Aready>\s*\z`)
 	h.win.tmux("send-keys", "-l", line)
 	began := time.Now()
