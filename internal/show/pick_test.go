@@ -89,11 +89,11 @@ func TestTheLastEnded(t *testing.T) {
 	}
 	child := ended("w-1.T1.1", 9)
 	child.Child = &engine.ChildOf{}
-	got, err := chosen([]daemon.RunStatus{ended("w-1", 1), ended("w-2", 5), ended("w-3", 2), child}, nil)
-	if err != nil || len(got) != 1 || got[0].ID != "w-2" {
-		t.Errorf("%+v %v", got, err)
+	got := liveOrLast([]daemon.RunStatus{ended("w-1", 1), ended("w-2", 5), ended("w-3", 2), child})
+	if len(got) != 1 || got[0].ID != "w-2" {
+		t.Errorf("%+v", got)
 	}
-	if got, err := chosen(nil, nil); err != nil || len(got) != 0 {
-		t.Errorf("no run: %+v %v", got, err)
+	if got := liveOrLast(nil); len(got) != 0 {
+		t.Errorf("no run: %+v", got)
 	}
 }

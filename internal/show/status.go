@@ -120,7 +120,7 @@ func noteUnserved(con *console.Console, repo string) {
 // Status prints a run step by step: that of args or, without one, each live run, else the last.
 func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v workspace.Viewer, served bool,
 	args []string) error {
-	st, err := v.Status(ctx, "")
+	st, err := chosen(ctx, v, args)
 	if err != nil {
 		return err
 	}
@@ -128,9 +128,6 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		for _, f := range settings.Faults(err) {
 			st.Health = append(st.Health, "the settings are not in force: "+f.Error())
 		}
-	}
-	if st.Runs, err = chosen(st.Runs, args); err != nil {
-		return err
 	}
 	for i := range st.Runs {
 		if err := tellPause(ctx, v, &st.Runs[i]); err != nil {
@@ -184,21 +181,27 @@ func byRun(runs []daemon.RunStatus) {
 	}
 }
 
-// chosen returns the run that the argument names; else the live ones, or the last.
-func chosen(runs []daemon.RunStatus, args []string) ([]daemon.RunStatus, error) {
+// chosen returns the status with the run that the argument names; else with the live runs, or the last.
+func chosen(ctx context.Context, v workspace.Viewer, args []string) (daemon.Status, error) {
 	if len(args) == 1 {
-		id, err := workspace.PickRun(runs, args[0])
-		return slices.DeleteFunc(runs, func(r daemon.RunStatus) bool { return r.ID != id }), err
+		return workspace.StatusNamed(ctx, v, args[0])
 	}
+	st, err := v.Status(ctx, "")
+	st.Runs = liveOrLast(st.Runs)
+	return st, err
+}
+
+// liveOrLast returns the live runs or, without any, the last that has ended.
+func liveOrLast(runs []daemon.RunStatus) []daemon.RunStatus {
 	if slices.ContainsFunc(runs, daemon.RunStatus.Live) {
-		return slices.DeleteFunc(runs, func(r daemon.RunStatus) bool { return !r.Live() }), nil
+		return slices.DeleteFunc(runs, func(r daemon.RunStatus) bool { return !r.Live() })
 	}
 	own := slices.DeleteFunc(slices.Clone(runs), func(r daemon.RunStatus) bool { return r.Child != nil })
 	if len(own) > 0 { // a task's run outlives its forgotten parent
 		runs = own
 	}
 	slices.SortStableFunc(runs, func(a, b daemon.RunStatus) int { return a.Ended.Compare(b.Ended) })
-	return runs[max(0, len(runs)-1):], nil
+	return runs[max(0, len(runs)-1):]
 }
 
 // printLevels prints what separates agents from gates. A run with less says so itself.

@@ -41,11 +41,26 @@ const LastRun = "last"
 
 // RunNamed finds a run: by its id, by "last", or by its workflow, whose newest run it is.
 func RunNamed(ctx context.Context, v Viewer, name string) (string, error) {
-	st, err := v.Status(ctx, "")
+	st, err := StatusNamed(ctx, v, cmp.Or(name, LastRun))
 	if err != nil {
 		return "", err
 	}
-	return PickRun(st.Runs, name)
+	return st.Runs[0].ID, nil
+}
+
+// StatusNamed returns the status with that run alone; "" = with all runs. All are read only if the name
+// is no id.
+func StatusNamed(ctx context.Context, v Viewer, name string) (daemon.Status, error) {
+	if st, err := v.Status(ctx, name); err == nil && (name == "" || len(st.Runs) == 1) {
+		return st, nil
+	}
+	st, err := v.Status(ctx, "")
+	if err != nil || name == "" {
+		return st, err
+	}
+	id, err := PickRun(st.Runs, name)
+	st.Runs = slices.DeleteFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID != id })
+	return st, err
 }
 
 // PickRun is RunNamed among known runs.
@@ -81,22 +96,14 @@ func PickRun(runs []daemon.RunStatus, name string) (string, error) {
 // RunWith finds a run with the step or gate: the named run, else the newest of those in which it matters
 // most (see matters).
 func RunWith(ctx context.Context, v Viewer, name, what string) (daemon.RunStatus, error) {
-	st, err := v.Status(ctx, "")
+	st, err := StatusNamed(ctx, v, name)
 	if err != nil {
 		return daemon.RunStatus{}, err
-	}
-	if name != "" {
-		if name, err = RunNamed(ctx, v, name); err != nil {
-			return daemon.RunStatus{}, err
-		}
 	}
 	var known []string
 	var found *daemon.RunStatus
 	most := 0
 	for i, r := range st.Runs {
-		if name != "" && r.ID != name {
-			continue
-		}
 		ids := idsOf(r)
 		known = append(known, ids...)
 		if found != nil && !r.Live() && !found.Live() && strings.HasPrefix(r.Dir, cmp.Or(found.Dir, found.ID)+"/") {

@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 
 	"sluice/daemon"
@@ -11,11 +13,23 @@ import (
 // shelf is a Viewer that only knows runs.
 type shelf struct {
 	Viewer
-	runs []daemon.RunStatus
+	runs  []daemon.RunStatus
+	asked *[]string // the runs that Status was asked for; nil = not kept
 }
 
-func (s shelf) Status(context.Context, string) (daemon.Status, error) {
-	return daemon.Status{Runs: s.runs}, nil
+func (s shelf) Status(_ context.Context, run string) (daemon.Status, error) {
+	if s.asked != nil {
+		*s.asked = append(*s.asked, run)
+	}
+	if run == "" {
+		return daemon.Status{Runs: slices.Clone(s.runs)}, nil
+	}
+	for _, r := range s.runs {
+		if r.ID == run {
+			return daemon.Status{Runs: []daemon.RunStatus{r}}, nil
+		}
+	}
+	return daemon.Status{}, errors.New("no run is known here")
 }
 
 func (s shelf) Run(_ context.Context, id string) (daemon.RunStatus, error) {
@@ -50,5 +64,25 @@ func TestRunWith(t *testing.T) {
 	}
 	if got, err := RunWith(t.Context(), shelf{runs: []daemon.RunStatus{waits, queued}}, "queued", "G"); err != nil || got.ID != "queued" {
 		t.Errorf("a run that is named: %q %v", got.ID, err)
+	}
+}
+
+// TestAnIdReadsItsRunAlone: a command about one of many runs has the service describe only that one.
+func TestAnIdReadsItsRunAlone(t *testing.T) {
+	runs := []daemon.RunStatus{{ID: "w-1", Workflow: "w"}, {ID: "w-2", Workflow: "w"}, {ID: "w-3", Workflow: "w"}}
+	for _, c := range []struct {
+		name, want string
+		asked      []string
+	}{
+		{"w-2", "w-2", []string{"w-2"}},
+		{"w", "w-3", []string{"w", ""}},
+		{"last", "w-3", []string{"last", ""}},
+		{"x", "", []string{"x", ""}},
+	} {
+		var asked []string
+		got, err := RunNamed(t.Context(), shelf{runs: runs, asked: &asked}, c.name)
+		if got != c.want || (err == nil) != (c.want != "") || !slices.Equal(asked, c.asked) {
+			t.Errorf("%s: %q %v, asked for %q", c.name, got, err, asked)
+		}
 	}
 }
