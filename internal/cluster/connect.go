@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/url"
 	"strings"
@@ -162,10 +163,11 @@ func (c *Conn) Listen(subject string, to chan *nats.Msg) (*nats.Subscription, er
 }
 
 // Ask sends a request, signed if this connection has a key, and returns the first answer. Each is
-// answered under a subject of its own, which is signed with it.
+// answered under a subject of its own, which is signed with it. It is random: the client's own inboxes are
+// counted, so that who is asked once could send answers in the name of others.
 func (c *Conn) Ask(ctx context.Context, subject string, data []byte) ([]byte, error) {
 	m := nats.NewMsg(subject)
-	m.Data, m.Reply = data, c.nc.NewInbox()
+	m.Data, m.Reply = data, nats.InboxPrefix+rand.Text()
 	if c.key != nil {
 		if err := c.key.sign(m); err != nil {
 			return nil, err
