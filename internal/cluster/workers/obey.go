@@ -113,20 +113,28 @@ func (p *Post) state(ctx context.Context, m *made) answer {
 	return answer{Is: isEnded, Result: m.Result, Sign: sign(m.Sent.Token, m.Sent.Key, m.Result)}
 }
 
-// clear forgets a launch that has ended. Its key stays.
+// clear forgets a launch that has ended, beside the loop: its worktree may have many files. Its key stays. The
+// caller holds the lock.
 func (p *Post) clear(ctx context.Context, m *made) {
-	if m.unsaved && p.keep(m) != nil {
+	if m.clears || m.unsaved && p.keep(m) != nil {
 		return // as below
 	}
-	m.unsaved = false
-	if err := p.opt.Maker.Clear(ctx, m.Sent); err != nil {
-		p.opt.Logf("%s: what it has left: %v", m.Sent.Key, err)
-		return // it is asked again
-	}
-	over := made{Sent: launch.Sent{Key: m.Sent.Key, Run: m.Sent.Run, Dir: m.Sent.Dir}, Since: p.opt.Now(), Over: true}
-	if err := p.keep(&over); err != nil {
-		p.opt.Logf("%s: %v", m.Sent.Key, err)
-		return
-	}
-	p.keys[m.Sent.Key] = &over
+	m.unsaved, m.clears = false, true
+	p.done.Go(func() {
+		err := p.opt.Maker.Clear(ctx, m.Sent)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		m.clears = false
+		if err != nil {
+			p.opt.Logf("%s: what it has left: %v", m.Sent.Key, err)
+			return // it is asked again
+		}
+		over := made{Sent: launch.Sent{Key: m.Sent.Key, Run: m.Sent.Run, Dir: m.Sent.Dir}, Since: p.opt.Now(), Over: true}
+		if err := p.keep(&over); err != nil {
+			p.opt.Logf("%s: %v", m.Sent.Key, err)
+			return
+		}
+		p.keys[m.Sent.Key] = &over
+		p.changes()
+	})
 }

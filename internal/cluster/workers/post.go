@@ -21,6 +21,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/cluster"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/layout"
 )
 
@@ -85,13 +86,14 @@ type Post struct {
 	done   sync.WaitGroup
 	said   string        // why a request was refused last; of Run alone
 	beaten time.Time     // the time of the newest heartbeat; of Run alone
-	ended  chan struct{} // has room for one: a launch has ended, which the next heartbeat says
+	ended  chan struct{} // has room for one: a launch has ended or is forgotten, which the next heartbeat says
 
 	mu     sync.Mutex // guards what follows
 	epoch  int64      // the highest seen
 	drains drains
 	leaves bool // it is asked to end
 	keys   map[string]*made
+	swept  string // a folder of runs that is being removed; "" = none
 }
 
 // made is a launch that this worker has or had.
@@ -104,6 +106,7 @@ type made struct {
 	Over    bool            `json:"over,omitempty"`    // it was forgotten; the key stays used
 
 	unsaved bool // Result is not on disk: after a restart it is made again from what the launch left
+	clears  bool // what it has left is being removed
 }
 
 // NewPost reads what this worker has accepted before.
@@ -200,10 +203,14 @@ func (p *Post) Run(ctx context.Context, leave <-chan struct{}) error {
 		}
 	}
 	p.mu.Unlock()
-	tick, sweep := time.NewTicker(beatEvery), time.NewTicker(sweepEvery)
+	sweeps, quit := context.WithCancel(ctx)
+	defer quit()
+	p.done.Go(func() {
+		for p.sweep(); health.Wait(sweeps, sweepEvery); p.sweep() {
+		}
+	})
+	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
-	defer sweep.Stop()
-	p.sweep()
 	for {
 		p.beat()
 		if p.left() {
@@ -217,8 +224,6 @@ func (p *Post) Run(ctx context.Context, leave <-chan struct{}) error {
 			p.leave()
 		case m := <-calls:
 			p.reply(ctx, m)
-		case <-sweep.C:
-			p.sweep()
 		case <-p.ended:
 		case <-tick.C:
 		}
@@ -277,7 +282,7 @@ func (p *Post) accept(ctx context.Context, s launch.Sent, on []string) (answer, 
 			running++
 		}
 	}
-	if running >= p.opt.Slots {
+	if running >= p.opt.Slots || p.swept != "" && p.swept == folderOf(s.Dir) {
 		return answer{Is: isFull}, nil
 	}
 	if s.Pack == "" {
@@ -323,9 +328,14 @@ func (p *Post) goOn(ctx context.Context, m *made) {
 		if m.Drop {
 			p.clear(ctx, m)
 		}
-		select {
-		case p.ended <- struct{}{}:
-		default:
-		}
+		p.changes()
 	})
+}
+
+// changes has the next heartbeat sent now.
+func (p *Post) changes() {
+	select {
+	case p.ended <- struct{}{}:
+	default:
+	}
 }
