@@ -96,7 +96,13 @@ func (f Far) ended(ctx context.Context, l Order, back Back) (Ended, error) {
 	}
 	if len(back.Signals) > 0 {
 		f.open(l.Key) // its end may be all that was heard of it
-		f.hear(l.Key, back.Signals)
+		err := ls.Persist(ctx, l.Key, func() error { return f.hear(l.Key, back.Signals) })
+		if ctx.Err() != nil {
+			return Ended{}, ctx.Err()
+		}
+		if err != nil {
+			ls.Note(l.Key, err.Error())
+		}
 	}
 	ls.Cage.opt.Inboxes.CloseOwn(l.Key)
 	return end, nil
@@ -110,7 +116,14 @@ func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error
 	}
 	w := Watch{
 		Waits: func(why string) { l.Clock.hold(); f.ls.Note(l.Key, why) },
-		Hear:  func(words []Signal) { f.hear(l.Key, words) },
+		Hear: func(words []Signal) bool {
+			why := ""
+			if err := f.hear(l.Key, words); err != nil {
+				why = err.Error()
+			}
+			f.ls.Note(l.Key, why)
+			return why == ""
+		},
 		Began: func() {
 			f.ls.Note(l.Key, "")
 			l.Clock.begin()
@@ -172,8 +185,8 @@ func (f Far) open(key string) {
 // heardMark ends the name of the list of signals that were put into the inbox of a worker's launch.
 const heardMark = ".heard"
 
-// hear puts signals of a worker's launch into its own inbox, each once.
-func (f Far) hear(key string, words []Signal) {
+// hear puts signals of a worker's launch into its own inbox, each once. After an error it is called again.
+func (f Far) hear(key string, words []Signal) (err error) {
 	run, _, _ := strings.Cut(key, "/")
 	file := f.ls.PIDFile(key) + heardMark
 	had := map[string]string{}  // name -> digest
@@ -183,18 +196,23 @@ func (f Far) hear(key string, words []Signal) {
 		if !w.fits() || had[w.Name] == sum || had[w.Name] == "" && len(had) >= MaxSignals {
 			continue
 		}
-		had[w.Name] = sum
-		to := filepath.Join(f.ls.PIDFile(key)+layout.InboxMark, run, w.Name)
-		if err := errors.Join(atomicfile.Write(to, w.Data, 0o600), layout.Save(file, had)); err != nil {
-			f.ls.Note(key, fmt.Sprintf("a signal of its agent: %v", err))
+		failed := atomicfile.Write(filepath.Join(f.ls.PIDFile(key)+layout.InboxMark, run, w.Name), w.Data, 0o600)
+		if failed == nil {
+			had[w.Name] = sum
+			failed = layout.Save(file, had)
 		}
+		err = errors.Join(err, failed)
 	}
+	if err != nil {
+		err = fmt.Errorf("a signal of its agent: %w", err)
+	}
+	return err
 }
 
 // fits reports whether a signal can be a file of an inbox.
 func (w Signal) fits() bool {
 	return w.Name != "" && w.Name == filepath.Base(w.Name) && w.Name[0] != '.' && len(w.Name) <= 255 &&
-		len(w.Data) <= MaxSignalBytes
+		!strings.Contains(w.Name, "\x00") && len(w.Data) <= MaxSignalBytes
 }
 
 // bring writes what a worker's launch left into its folder.

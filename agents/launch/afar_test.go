@@ -3,11 +3,13 @@ package launch
 import (
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/health"
 	"sluice/internal/layout"
 	"sluice/tools/conform"
 )
@@ -101,7 +103,7 @@ func TestSignalsThatComeWithTheEnd(t *testing.T) {
 	const key = "far-1/A#1.1"
 	in := &boxes{}
 	ls := &Launches{Cage: &Cage{opt: CageOptions{Inboxes: in}}}
-	ls.Layout = layout.Layout{Root: t.TempDir(), State: t.TempDir()}
+	ls.Layout, ls.Notes = layout.Layout{Root: t.TempDir(), State: t.TempDir()}, &health.Notes{Logf: t.Logf}
 	back := Back{Signals: []Signal{{Name: "A-done.json", Data: []byte("{}")}}}
 	if _, err := (Far{ls, nil}).ended(t.Context(), Order{Key: key}, back); err != nil {
 		t.Fatal(err)
@@ -109,5 +111,27 @@ func TestSignalsThatComeWithTheEnd(t *testing.T) {
 	file := filepath.Join(ls.PIDFile(key)+layout.InboxMark, "far-1", "A-done.json")
 	if !slices.Equal(in.open, []string{key}) || !layout.IsFile(file) {
 		t.Errorf("opened: %v; there: %v", in.open, layout.IsFile(file))
+	}
+}
+
+// A signal that could not be written, for example because the disk was full, is written when it is heard again.
+func TestASignalIsHeardUntilItIsWritten(t *testing.T) {
+	t.Parallel()
+	const key = "far-1/A#1.1"
+	ls := &Launches{Cage: &Cage{opt: CageOptions{Inboxes: &boxes{}}}}
+	ls.Layout, ls.Notes = layout.Layout{Root: t.TempDir(), State: t.TempDir()}, &health.Notes{Logf: t.Logf}
+	f, words := Far{ls, nil}, []Signal{{Name: "A-done.json", Data: []byte("{}")}, {Name: "A-b\x00", Data: []byte("{}")}}
+	file := filepath.Join(ls.PIDFile(key)+layout.InboxMark, "far-1", "A-done.json")
+	if err := os.MkdirAll(filepath.Join(file, "in its place"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.hear(key, words); err == nil {
+		t.Error("it is said to be written")
+	}
+	if err := os.RemoveAll(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.hear(key, words); err != nil || !layout.IsFile(file) {
+		t.Errorf("written: %v, %v", layout.IsFile(file), err)
 	}
 }

@@ -33,9 +33,9 @@ type Afar interface {
 
 // Watch is called while a launch is made on a worker.
 type Watch struct {
-	Waits func(why string)     // no worker can take it now
-	Began func()               // a worker has it
-	Hear  func(words []Signal) // what its inbox has
+	Waits func(why string)          // no worker can take it now
+	Began func()                    // a worker has it
+	Hear  func(words []Signal) bool // what its inbox has; false: it is to be called again
 }
 
 // Sent is the order of a launch for a worker: a plain value that can be understood without a folder

@@ -123,9 +123,8 @@ func (d *Desk) heard(x *waiting, a answer, w launch.Watch) error {
 	switch a.Is {
 	case isRunning:
 		x.valid = time.Now()
-		x.words = len(a.Signals)
-		if w.Hear != nil && len(a.Signals) > 0 {
-			w.Hear(a.Signals)
+		if w.Hear == nil || len(a.Signals) == 0 || w.Hear(a.Signals) {
+			x.words = len(a.Signals)
 		}
 		if !x.Taken {
 			x.Taken = true
