@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"sluice/agents/launch"
+	"sluice/tools/natstest"
 )
 
 // slowly is a maker that takes its time to say whether it lacks commits, and has no answer sent meanwhile.
@@ -104,5 +106,31 @@ func TestAnswerInAnothersName(t *testing.T) {
 	slices.Sort(seen)
 	if len(slices.Compact(seen)) != 5 {
 		t.Errorf("answers are sent to one place: %v", seen)
+	}
+}
+
+// A name that only sends heartbeats is given nothing, however free it says that it is, and takes no place of a
+// worker that is there.
+func TestNamesThatAnswerNothing(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t, 1)
+	b, m := newBench(t, s, 1), newMaker()
+	b.mu.Lock()
+	for n := range maxWorkers {
+		id := fmt.Sprintf("%016x", n)
+		b.workers[id] = &seen{Beat: Beat{Worker: id, Versions: versions(), Labels: []string{"linux"}, Slots: MaxSlots, Epoch: 1},
+			at: time.Now().Add(time.Hour)}
+	}
+	b.mu.Unlock()
+	_, _, _ = hire(t, s, t.TempDir(), m, 1)
+	back := b.launches(testKey, launch.Watch{})
+	for end := time.Now().Add(10 * time.Second); m.begun(testKey) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the worker that is there is given nothing")
+		}
+	}
+	close(m.ends)
+	if got := within(t, back); got.Exit.Code != 7 {
+		t.Errorf("%+v", got.Exit)
 	}
 }

@@ -36,6 +36,11 @@ func (d *Desk) ask(ctx context.Context, worker string, c call) (a answer, err er
 		d.refuse(worker, "its answer: "+err.Error())
 		return a, err
 	}
+	d.mu.Lock()
+	if w := d.workers[worker]; w != nil {
+		w.answered = true
+	}
+	d.mu.Unlock()
 	if a.Is == isRefused {
 		d.refuse(worker, "it refuses a request: "+a.Why)
 	}

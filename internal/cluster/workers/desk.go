@@ -65,8 +65,9 @@ type Desk struct {
 // seen is a worker as its newest heartbeat says.
 type seen struct {
 	Beat
-	at    time.Time // when it came, by the monotonic clock
-	given int       // launches sent since
+	at       time.Time // when it came, by the monotonic clock
+	given    int       // launches sent since
+	answered bool      // it has answered once: before that, the name may be nobody's
 }
 
 // live is a launch that calls wait for.
@@ -164,11 +165,13 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 	}
 	epoch := d.opt.Lead()
 	d.mu.Lock()
-	if d.workers[worker] == nil && len(d.workers) >= maxWorkers {
+	last := d.workers[worker]
+	if last == nil && !d.room() {
 		d.mu.Unlock()
 		return
 	}
-	d.workers[worker] = &seen{Beat: b, at: time.Now()}
+	answered := last != nil && last.answered
+	d.workers[worker] = &seen{Beat: b, at: time.Now(), answered: answered}
 	if b.Foreign != "" {
 		d.mu.Unlock()
 		d.refuse(worker, b.Foreign)
@@ -184,10 +187,25 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 		}
 	}
 	d.mu.Unlock()
-	greets := b.Epoch < epoch // or it would take orders of whoever decided before
+	greets := epoch > 0 && (b.Epoch < epoch || !answered) // or it would take orders of whoever decided before
 	if greets || len(over) > 0 {
 		d.replyTo(ctx, worker, greets, over)
 	}
+}
+
+// room reports whether one more worker can be listed. One that has never answered makes room for it. The caller
+// holds the lock.
+func (d *Desk) room() bool {
+	if len(d.workers) < maxWorkers {
+		return true
+	}
+	for id, w := range d.workers {
+		if !w.answered {
+			delete(d.workers, id)
+			return true
+		}
+	}
+	return false
 }
 
 // replyTo asks of a worker what its heartbeat makes necessary, one after the other: a heartbeat can name
@@ -278,14 +296,18 @@ func (d *Desk) version(worker string) int {
 	return cmp.Or(ours.common(theirs), ours.Newest)
 }
 
-// pick returns a worker with all labels and most free slots; not one of those passed over. Without
-// one, why says what is missing.
+// pick returns a worker with all labels and most free slots; not one of those passed over, nor one that has never
+// answered. Without one, why says what is missing.
 func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worker, why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	there, most, names := "", 0, strings.Join(on, ", ")
 	for id, w := range d.workers {
-		if time.Since(w.at) > d.silence() || !labelled(w.Labels, on) {
+		if time.Since(w.at) > d.silence() {
+			delete(d.workers, id)
+			continue
+		}
+		if !labelled(w.Labels, on) {
 			continue
 		}
 		if w.Foreign != "" {
@@ -297,6 +319,9 @@ func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worke
 			continue
 		}
 		there = "are busy"
+		if !w.answered {
+			continue
+		}
 		free := w.free() - w.given
 		if free > 0 && id == prefer {
 			free = MaxSlots + 1

@@ -18,7 +18,7 @@
 //     time; what is repeated does nothing anew. Where nobody logs in with a key, nothing is signed.
 //     Whoever begins to decide greets each worker at its next heartbeat.
 //   - A heartbeat is a hint, which others can send in a worker's name. What shows that a launch goes on
-//     is marked with the launch's token.
+//     is marked with the launch's token, and a worker is sent launches once it has answered.
 //   - Whoever decides sends requests and reads what answers them. It answers nobody, so that no reply
 //     subject of a worker leads anywhere.
 //
