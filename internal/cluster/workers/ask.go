@@ -111,7 +111,8 @@ func (d *Desk) look(ctx context.Context, x *waiting, w launch.Watch) error {
 		a, err = d.ask(ctx, x.Worker, x.order())
 	case x.Stopped && !doing.Ended:
 		a, err = d.ask(ctx, x.Worker, call{Do: doStop, Key: key})
-	case doing.Ended, doing.Words > x.words:
+	case doing.Ended, doing.Words > x.words, time.Since(x.valid) > d.silence()/2:
+		// Where the worker's clock was set back, none of its heartbeats counts.
 		a, err = d.ask(ctx, x.Worker, call{Do: doAsk, Key: key})
 	default:
 		return nil
