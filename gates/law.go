@@ -27,6 +27,13 @@ func lawNames() []string {
 		"opencode.json", "opencode.jsonc", ".opencode"}
 }
 
+// pushStarts are what a forge runs of a branch that is pushed there, from the top of the checkout.
+func pushStarts() []string {
+	return []string{".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".semaphore/", ".woodpecker/",
+		".travis.yml", ".cirrus.yml", ".drone.yml", ".woodpecker.yml", ".gitlab-ci.yml", "appveyor.yml", ".appveyor.yml",
+		"azure-pipelines.yml", "bitbucket-pipelines.yml", "Jenkinsfile"}
+}
+
 // maxProtected is the most protected files that a check names.
 const maxProtected = 100
 
@@ -153,6 +160,9 @@ func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Var
 		if s := spec.SetupOf(st); s != nil {
 			l.globs, l.plain = append(l.globs, s.Files...), false
 		}
+	}
+	if spec.AtForge() || spec.OnDone.Land == engine.LandPR {
+		l.programs.put(pushStarts()...)
 	}
 	for _, judge := range judges(spec) {
 		l.starts(judge.where, shells.Starts(judge.command.Words(), vars))

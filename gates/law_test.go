@@ -76,6 +76,26 @@ func TestProgramsOfPath(t *testing.T) {
 	}
 }
 
+// TestGuardedAtForge: what a push starts at the forge is law where the forge judges, or the work is pushed at the end.
+func TestGuardedAtForge(t *testing.T) {
+	files := strings.Fields(".github/workflows/ci.yml .github/ISSUE.md .circleci/config.yml a/.travis.yml Jenkinsfile")
+	judged := &engine.Spec{Gates: []*engine.Gate{{Reviewer: engine.Reviewer{Forge: []string{engine.ForgeChecks}}}}}
+	for _, c := range []struct {
+		spec       *engine.Spec
+		outs, want string
+	}{
+		{judged, "", ".github/workflows/ci.yml .circleci/config.yml Jenkinsfile"},
+		{judged, "Jenkinsfile", ".github/workflows/ci.yml .circleci/config.yml"},
+		{&engine.Spec{OnDone: engine.OnDone{Land: engine.LandPR}}, "", ".github/workflows/ci.yml .circleci/config.yml Jenkinsfile"},
+		{&engine.Spec{}, "", ""},
+	} {
+		got := LawOf(c.spec, nil, nil, nil, Bases{Root: "/r", Top: "/w", Dir: "/w"}).Guarded(files, strings.Fields(c.outs))
+		if !slices.Equal(got, strings.Fields(c.want)) {
+			t.Errorf("%q, want %s", got, c.want)
+		}
+	}
+}
+
 // TestGuardedAs: an unnamed file is asked about each time.
 func TestGuardedAs(t *testing.T) {
 	hold.Rule(t, "1-language protect passed", "links, and what is not named, are asked about each time")

@@ -202,6 +202,20 @@ func TestForgeEnds(t *testing.T) {
 	}
 }
 
+// TestForgeRules: an agent that changes what the forge's checks run is stopped before the forge has its commit. It would be
+// judged by itself, and a workflow of a pushed branch acts with the repo's rights there.
+func TestForgeRules(t *testing.T) {
+	t.Parallel()
+	w, f := newHub(t, hubSpec)
+	w.put("agent.sh", "#!/bin/sh\ncat >/dev/null\nmkdir -p .github/workflows\necho 'on: push' >.github/workflows/ci.yml\n")
+	w.do(w.bin, "start", "w")
+	w.waitsFor("sluice show GB")
+	says(t, w.do(w.bin, "show", "GB"), "protect: the step changed .github/workflows/ci.yml")
+	if n := len(f.Pulls()); n != 0 {
+		t.Errorf("%d pull requests", n)
+	}
+}
+
 // hostileSpec hands an issue's text to a command and to an agent.
 const hostileSpec = `workflow:
   id: w
