@@ -300,9 +300,10 @@ type Offer struct {
 	Role     string    `json:"role,omitempty"`
 	Since    time.Time `json:"since"`
 	Claimed  string    `json:"claimed,omitempty"`
-	Worktree string    `json:"worktree"` // absolute
-	Prompt   string    `json:"prompt"`   // file
-	Signal   string    `json:"signal"`   // file to write when done; "" for a commit or a pull request
+	ByPerson bool      `json:"by_person,omitempty"` // a person claimed it, not an orchestrating agent
+	Worktree string    `json:"worktree"`            // absolute
+	Prompt   string    `json:"prompt"`              // file
+	Signal   string    `json:"signal"`              // file to write when done; "" for a commit or a pull request
 
 	SignalType string `json:"signal_type"`
 	Marker     string `json:"marker,omitempty"` // git_commit: what the message must contain

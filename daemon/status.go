@@ -349,6 +349,7 @@ func offersOf(c *core, root string) []Offer {
 			}
 			o := Offer{Run: id, Child: copied(r.Child), Step: st.ID, Name: st.Name, Attempt: a.N, Launch: st.Agent.Launch,
 				Role: st.Role(), Since: a.Launched, Claimed: a.ClaimedBy,
+				ByPerson: slices.Contains(a.Doers, a.ClaimedBy),
 				Worktree: filepath.Join(root, a.Worktree),
 				Prompt:   filepath.Join(AttemptDir(root, r.Folder(), st.ID, a.N, a.K), "prompt.md"), SignalType: st.Signal.Type}
 			switch st.Signal.Type {

@@ -244,6 +244,30 @@ func (w *sandbox) refusesAHumansWord(o orchestrator) {
 	}
 }
 
+// TestMCPClaims: what a person has claimed is the person's to report, and a claim that cannot count leaves no record.
+func TestMCPClaims(t *testing.T) {
+	t.Parallel()
+	w := served(t, "driven", drivenSpec)
+	w.do(w.bin, "start", "driven")
+	o := w.orchestrates()
+	x1 := map[string]any{"run": "driven-1", "step": "X-1", "attempt": 1}
+	sabotage := map[string]any{"run": "driven-1", "step": "X-1", "attempt": 1, "status": "failed", "summary": "no"}
+	eventually(t, "an offer", func() bool { return strings.Contains(w.do(w.bin, "next"), "X-1") })
+	w.do(w.bin, "next", "--claim")
+	o.refuses("has claimed it and reports it", "signal", sabotage)
+	got := o.do("next", nil)
+	if taken := fmt.Sprint(got["claimed"]); !strings.Contains(taken, "has claimed it and reports it") || !strings.Contains(got["say"].(string), "nothing is on offer now") {
+		t.Errorf("the person's step: %v", got)
+	}
+	o.refuses("was taken by", "claim", x1)
+	if log := w.do(w.bin, "log", "--all", "driven-1"); strings.Contains(log, "ignored: claim") || strings.Contains(log, "says failed") {
+		t.Errorf("the record:\n%s", log)
+	}
+	w.put("repo/a.txt", "good\n")
+	w.do(w.bin, "signal", "X-1", "-m", "did it")
+	eventually(t, "the person's report counts", func() bool { got, _ := o.try("evaluate", x1); return strings.Contains(got, `"outcome":"passed"`) })
+}
+
 // TestMCPBounds: what an agent sends is bounded and checked, and refused in words.
 func TestMCPBounds(t *testing.T) {
 	conform.Rule(t, "7-agents tools", "what is too long, too much or unknown is refused")

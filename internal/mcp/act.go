@@ -44,8 +44,11 @@ func (s *server) meant(ctx context.Context, repo Repo, in claimIn) (daemon.Offer
 	return o, err
 }
 
-// take claims an offer.
+// take claims an offer. A claim that cannot count is not submitted: each leaves a fact.
 func (s *server) take(ctx context.Context, repo Repo, o daemon.Offer) error {
+	if o.Claimed != "" {
+		return fmt.Errorf("not taken: %s.%d was taken by %s: next returns what is on offer", o.Step, o.Attempt, o.Claimed)
+	}
 	done, err := repo.Do(ctx, engine.Claimed{Run: o.Run, Step: o.Step, N: o.Attempt}, via)
 	if err == nil && done.Ignored != "" {
 		err = fmt.Errorf("not taken: %s: next returns what is on offer", done.Ignored)
@@ -76,8 +79,8 @@ const signalSchema = `{"type": "object", "additionalProperties": false,
 	"options": {"type": "array", "items": {"type": "string"}, "description": "the answers there could be to the question"},
 	"answer": {"description": "the structured answer, where the prompt wants one"}}}`
 
-// signal has the word of a step taken in: as a signal file of the same content would be, but for an
-// attempt on offer only.
+// signal has the word of a step taken in: as a signal file of the same content would be, but only for
+// an attempt on offer that an agent has claimed.
 func (s *server) signal(ctx context.Context, repo Repo, in signalIn) (any, error) {
 	word, err := in.sentinel()
 	if err != nil {
@@ -92,6 +95,8 @@ func (s *server) signal(ctx context.Context, repo Repo, in signalIn) (any, error
 		return nil, fmt.Errorf("step %s is signalled in another way: %s", o.Step, doneBy(o))
 	case o.Claimed == "":
 		return nil, fmt.Errorf("%s.%d was not claimed: claim it, have it done, then signal it", o.Step, o.Attempt)
+	case o.ByPerson:
+		return nil, fmt.Errorf("%s.%d is not yours: %s", o.Step, o.Attempt, doneBy(o))
 	}
 	done, err := repo.Do(ctx, engine.FileSeen{Name: filepath.Base(o.Signal), Dir: o.Run, Sentinel: word}, via)
 	if err != nil {

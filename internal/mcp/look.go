@@ -156,6 +156,7 @@ type offer struct {
 	Launch   string    `json:"launch"`
 	Since    time.Time `json:"since"`
 	Claimed  string    `json:"claimed,omitempty"`
+	ByPerson bool      `json:"claimed_by_person,omitempty"`
 	Worktree string    `json:"worktree"`
 	Inputs   []string  `json:"inputs,omitempty"`
 	Outputs  []string  `json:"outputs,omitempty"`
@@ -167,7 +168,7 @@ type offer struct {
 func offerOf(o daemon.Offer) offer {
 	return offer{Run: o.Run, For: o.Child.Title(), Step: o.Step, Name: o.Name, Attempt: o.Attempt, Role: o.Role,
 		Launch: o.Launch, Since: o.Since,
-		Claimed: o.Claimed, Worktree: o.Worktree, File: o.Prompt, Done: doneBy(o)}
+		Claimed: o.Claimed, ByPerson: o.ByPerson, Worktree: o.Worktree, File: o.Prompt, Done: doneBy(o)}
 }
 
 // with returns the offer with its prepared work.
@@ -181,10 +182,12 @@ func (o offer) with(work Work) *offer {
 
 // doneBy is how a step says that it is done.
 func doneBy(o daemon.Offer) string {
-	switch o.SignalType {
-	case engine.SignalCommit:
+	switch {
+	case o.ByPerson:
+		return o.Claimed + ", a person, has claimed it and reports it: do not work on it"
+	case o.SignalType == engine.SignalCommit:
 		return "commit the work with this marker in the message: " + o.Marker
-	case engine.SignalPull:
+	case o.SignalType == engine.SignalPull:
 		return "open the pull request from its branch"
 	}
 	return fmt.Sprintf("call signal with run %s, step %s, attempt %d (in place of the file that the prompt names)",
@@ -271,7 +274,7 @@ func (s *server) offers(ctx context.Context, repo Repo, only string) (out offeri
 	switch {
 	case !slices.ContainsFunc(st.Runs, func(r daemon.RunStatus) bool { return !over(r) }):
 		out.Say = "nothing is on offer, and no run is live: you are done"
-	case len(out.Taken) > 0:
+	case slices.ContainsFunc(out.Taken, func(o offer) bool { return !o.ByPerson }):
 		out.Say = "nothing else is on offer: claimed steps wait for their signal. If the claimant of a step is gone, read " +
 			"its context, have it done and signal it"
 	default:
