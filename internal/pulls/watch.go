@@ -11,6 +11,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/forge"
 	"sluice/internal/job"
+	"sluice/internal/text"
 	"sluice/internal/tree"
 )
 
@@ -106,6 +107,11 @@ func (w *watch) ended(ctx context.Context, hub *forge.Hub, pull forge.Pull) erro
 		if ev.By = by; by == "" {
 			ev.By = "somebody"
 		}
+	}
+	if onto, err := w.p.opt.Onto(w.j.Run); err != nil {
+		return err
+	} else if pull.Merged && pull.Base != short(onto) { // somebody changed its target
+		ev.Pull += " into " + text.Line(pull.Base)
 	}
 	w.over = true
 	w.emit(ev)

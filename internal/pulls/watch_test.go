@@ -209,6 +209,8 @@ func TestEnds(t *testing.T) {
 		want engine.PullEnded
 	}{
 		"merged": {func(f *forgestub.Forge) { f.Merge(1, "bob") }, engine.PullEnded{Merged: true, By: "bob"}},
+		"merged elsewhere": {func(f *forgestub.Forge) { f.Retarget(1, "old"); f.Merge(1, "bob") },
+			engine.PullEnded{Pull: " into old", Merged: true, By: "bob"}},
 		"closed": {func(f *forgestub.Forge) { f.Reject(1, "carl") }, engine.PullEnded{By: "carl"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +218,7 @@ func TestEnds(t *testing.T) {
 			commit := r.asks(1)
 			c.end(r.f)
 			r.until("the end", func() bool { return len(r.emitted()) > 0 })
-			c.want.Run, c.want.Pull = "x-1", "pull request #1"
+			c.want.Run, c.want.Pull = "x-1", "pull request #1"+c.want.Pull
 			if c.want.Merged {
 				c.want.Commit = commit
 			}

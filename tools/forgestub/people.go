@@ -112,6 +112,13 @@ func (f *Forge) Merge(n int, by string) {
 	}
 }
 
+// Retarget has a pull request go to another branch.
+func (f *Forge) Retarget(n int, base string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pull(n)["base"] = base
+}
+
 // Reject closes a pull request without merging it.
 func (f *Forge) Reject(n int, by string) {
 	f.mu.Lock()
