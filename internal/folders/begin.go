@@ -77,8 +77,8 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 	return b, layout.Save(file, b)
 }
 
-// findRepos notes the repositories inside the folder that are no part of the run's work. What a step
-// that nobody checks has put there before counts as having been there.
+// findRepos notes the repositories inside the folder from before the run's work there: they are no
+// part of it.
 func (x *places) findRepos(ctx context.Context, j job.Job, b *tree.Begin) error {
 	if b.Top == "" || !x.opt.Held() {
 		return nil
@@ -91,11 +91,15 @@ func (x *places) findRepos(ctx context.Context, j job.Job, b *tree.Begin) error 
 		b.Repos = tree.Repos(r.First.Odd)
 		return nil
 	}
+	record := x.recordFile(j, reposRecord, b.Top)
+	if err := layout.Load(record, &b.Repos); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	f := tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(*b)}
 	if b.Repos, err = f.ReposNow(ctx); err != nil {
 		return x.noGit(ctx, b.Top, err)
 	}
-	return nil
+	return layout.Save(record, b.Repos)
 }
 
 // noteHead notes the HEAD of the folder, and its branch.

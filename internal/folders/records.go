@@ -57,6 +57,7 @@ func (a attemptOf) same(o attemptOf) bool {
 const (
 	carriedRecord  = "carried"  // outputs that were copied there
 	settingsRecord = "settings" // the files that git's settings named when the run first used it
+	reposRecord    = "repos"    // the repositories inside it when the run first used it, without a First
 	// An empty file: a step whose work is not taken has begun there since the last taking.
 	uncheckedMark = "unchecked"
 )

@@ -16,16 +16,17 @@ import (
 )
 
 // TestCostOfALaunch: what the sandbox makes a launch cost, in things that can be counted: mounts, programs that run outside
-// it, files and folders that are made for it while it is waited for, and how often the note of its git folder is opened.
+// it, files and folders that are made for it while it is waited for, how often the note of its git folder is opened, and who walks the checkout.
 func TestCostOfALaunch(t *testing.T) {
 	b := heldIn(t, "workflow: {id: w}\nsteps:\n  - {id: A, run: [sh, -c, cat /proc/self/mountinfo >mounts], next_step: DONE}\n", "")
 	b.environ("PATH=/usr/bin:/bin", "HOME="+t.TempDir())
+	b.put("quiet/file", "")
 	key := func(n int) string { return fmt.Sprintf("%s/A#%d.1", run1, n) }
-	var seen func() []string
+	var seen, walked func() []string
 	for n := 1; n <= 3; n++ {
 		before, spare := b.git.Started(), inode(filepath.Join(b.state, layout.GitsDir, ".spare"))
 		if n > 1 {
-			seen = happens(t, filepath.Dir(b.e.PIDFile(key(n))))
+			seen, walked = happens(t, filepath.Dir(b.e.PIDFile(key(n)))), happens(t, b.path("quiet"))
 		}
 		if ev := b.carry(b.stepJob("A", n, 1)); ev.Exit.Code != 0 {
 			t.Fatalf("%+v %s", ev.Exit, ev.Output)
@@ -33,6 +34,9 @@ func TestCostOfALaunch(t *testing.T) {
 		b.e.Settle()
 		if n == 1 {
 			continue
+		}
+		if got := walked(); len(got) > 0 { // 50,000 files are 100 ms
+			t.Errorf("launch %d: the checkout was walked: %q", n, got)
 		}
 		if got := b.git.Started() - before; got > 0 {
 			t.Errorf("launch %d: %d git processes, at most none", n, got)
