@@ -74,7 +74,7 @@ func (r *objects) NewCommits(ctx context.Context, tips map[string]string, notTip
 	out, err := r.shadow(ctx, call{
 		args: []string{"rev-list", "--topo-order", "--ignore-missing", "--max-count=" + strconv.Itoa(max+1),
 			"--stdin"},
-		stdin: &in, limit: listOutput, timeout: callTime,
+		stdin: &in, limit: listOutput,
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("new commits: %w", err)
@@ -131,8 +131,8 @@ func (r *objects) Peel(ctx context.Context, names []string) (shas []string, err 
 		return nil, nil
 	}
 	in := strings.NewReader(strings.Join(names, "^{commit}\n") + "^{commit}\n")
-	out, err := r.shadow(ctx, call{args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, stdin: in,
-		limit: listOutput, timeout: callTime})
+	c := call{args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, stdin: in, limit: listOutput}
+	out, err := r.shadow(ctx, c)
 	for line := range strings.Lines(string(out)) {
 		sha, is := strings.CutSuffix(line, " commit\n")
 		if !is {

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"sluice/internal/fault"
@@ -62,7 +62,7 @@ func (r *Repo) salvaged(ctx context.Context, name string) (sha, base string, err
 	if sha == "" {
 		return "", "", fmt.Errorf("%s: %w", name, ErrNotKept)
 	}
-	out, err := r.shadow(ctx, call{args: []string{"cat-file", "commit", sha}, limit: smallOutput, timeout: callTime})
+	out, err := r.shadow(ctx, call{args: []string{"cat-file", "commit", sha}})
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", name, err)
 	}
@@ -128,8 +128,7 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 		return fail(err)
 	}
 	args := []string{"worktree", "add", "--quiet", "--no-checkout", "--detach", "--", path, sha}
-	if _, err := r.inRepo(ctx, gitDir, r.top,
-		call{args: args, dir: r.top, limit: smallOutput, timeout: callTime}); err != nil {
+	if _, err := r.inRepo(ctx, gitDir, r.top, call{args: args, dir: r.top}); err != nil {
 		return addError(path, err)
 	}
 	if err := r.checkout(ctx, path); err != nil {
@@ -160,9 +159,9 @@ func (r *refs) Drop(ctx context.Context, run string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	sort.Strings(lines)
+	slices.Sort(lines)
 	c := call{args: []string{"update-ref", "--no-deref", "--stdin"},
-		stdin: strings.NewReader(strings.Join(lines, "")), env: ourIdentity(), limit: smallOutput, timeout: callTime}
+		stdin: strings.NewReader(strings.Join(lines, "")), env: ourIdentity()}
 	if _, err := r.inRepo(ctx, r.common, r.top, c); err != nil {
 		return fail(err)
 	}

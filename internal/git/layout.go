@@ -60,7 +60,7 @@ func (r *objects) LayOut(ctx context.Context, top, index, commit string, paths [
 	}
 	env := []string{"GIT_WORK_TREE=" + top, "GIT_INDEX_FILE=" + index}
 	run := func(in io.Reader, args ...string) error {
-		_, err := r.shadow(ctx, call{args: args, env: env, dir: top, stdin: in, limit: smallOutput, timeout: treeTime})
+		_, err := r.shadow(ctx, call{args: args, env: env, dir: top, stdin: in, timeout: treeTime})
 		return err
 	}
 	// A killed git leaves its lock. The index has one user, so it is stale.

@@ -95,7 +95,7 @@ func (r *objects) Range(ctx context.Context, tip string, most int, bases ...stri
 	}
 	// Unlike NewCommits it skips no missing commit: callers decide by the list.
 	c := call{args: []string{"rev-list", "--topo-order", "--max-count=" + strconv.Itoa(most+1), "--stdin"},
-		stdin: strings.NewReader(in), limit: listOutput, timeout: callTime}
+		stdin: strings.NewReader(in), limit: listOutput}
 	out, err := r.shadow(ctx, c)
 	if err != nil {
 		return nil, false, fmt.Errorf("commits: %w", err)
@@ -127,7 +127,7 @@ func (r *Repo) Lander(ctx context.Context, env map[string]string) (p Person, err
 	}
 	read := func(args ...string) (map[string]string, error) {
 		c := call{args: append([]string{"config", "--includes", "--null"}, args...), env: remoteEnv(), userConfig: true,
-			limit: smallOutput, timeout: callTime, codes: []int{1}}
+			codes: []int{1}}
 		out, err := r.inRepo(ctx, gitDir, top, c)
 		if err != nil {
 			return nil, fmt.Errorf("who you are: %w", err)
@@ -200,8 +200,7 @@ func (r *objects) CommitAs(ctx context.Context, p Person, by *Author, tree, mess
 	for _, parent := range parents {
 		args = append(args, "-p", parent)
 	}
-	c := call{args: append(args, tree), env: env, stdin: strings.NewReader(message), limit: smallOutput,
-		timeout: remoteTime}
+	c := call{args: append(args, tree), env: env, stdin: strings.NewReader(message), timeout: remoteTime}
 	sha, err := nameIn(r.shadow(ctx, c))
 	if err != nil {
 		err = fmt.Errorf("commit: %w", err)
@@ -241,7 +240,7 @@ func (r *objects) Push(ctx context.Context, address, commit, branch, was string)
 	}
 	c := call{args: []string{"push", "--quiet", "--no-verify", "--no-recurse-submodules",
 		"--force-with-lease=" + ref + ":" + was, address, commit + ":" + ref},
-		env: env, limit: smallOutput, timeout: treeTime, userConfig: true}
+		env: env, timeout: treeTime, userConfig: true}
 	if _, err := r.shadow(ctx, c); err != nil {
 		return fmt.Errorf("push to %s: %w", shownURL(address), err)
 	}

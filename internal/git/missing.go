@@ -61,7 +61,7 @@ func (r *objects) lacking(ctx context.Context, commit string, c call) error {
 // objectsOf looks for every object of rev-list's input.
 func (r *objects) objectsOf(in string) call {
 	c := call{args: []string{"rev-list", "--objects", "--quiet", "--stdin"}, stdin: strings.NewReader(in),
-		limit: smallOutput, timeout: treeTime}
+		timeout: treeTime}
 	if name := r.promises(); name != "" {
 		c.args = append(c.args, "--missing=allow-promisor")
 		c.env = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote." + name + ".promisor",

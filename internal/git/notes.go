@@ -87,7 +87,7 @@ func editNotes(ctx context.Context, r *Repo, ref, message string, commits []stri
 			if e.commit != commit {
 				rest = append(rest, e)
 			} else if before, err = r.shadow(ctx, call{args: []string{"cat-file", "blob", e.blob},
-				limit: maxNoteBytes, timeout: callTime}); err != nil {
+				limit: maxNoteBytes}); err != nil {
 				return err
 			}
 		}
@@ -123,9 +123,8 @@ func moveNotes(ctx context.Context, r *Repo, ref, old, message string, entries [
 		return err
 	}
 	from := cmp.Or(old, strings.Repeat("0", len(made)))
-	_, err = r.inRepo(ctx, r.common, r.top,
-		call{args: []string{"update-ref", "--no-deref", ref, made, from}, env: ourIdentity(),
-			limit: smallOutput, timeout: callTime})
+	c := call{args: []string{"update-ref", "--no-deref", ref, made, from}, env: ourIdentity()}
+	_, err = r.inRepo(ctx, r.common, r.top, c)
 	return err
 }
 
@@ -180,7 +179,7 @@ func (r *Repo) noteEntries(ctx context.Context, ref string) (head string, entrie
 		return "", nil, err
 	}
 	out, err := r.shadow(ctx, call{args: []string{"ls-tree", "-r", "-z", "--full-tree", tip.SHA},
-		limit: listOutput, timeout: callTime})
+		limit: listOutput})
 	if err != nil {
 		return "", nil, err
 	}

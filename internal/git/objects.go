@@ -187,10 +187,8 @@ func (r *objects) AnyOn(ctx context.Context, base string, commits []string) (boo
 			return false, err
 		}
 	}
-	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--max-count=1", "--ancestry-path",
-		"--ignore-missing", "--stdin"},
-		stdin: strings.NewReader("^" + base + "\n" + strings.Join(commits,
-			"\n") + "\n"), limit: smallOutput, timeout: treeTime})
+	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--max-count=1", "--ancestry-path", "--ignore-missing",
+		"--stdin"}, stdin: strings.NewReader("^" + base + "\n" + strings.Join(commits, "\n") + "\n"), timeout: treeTime})
 	return err == nil && len(out) > 0, err
 }
 
@@ -241,7 +239,6 @@ func (r *objects) timeOf(ctx context.Context, commit string) (int64, error) {
 
 // line runs a call in the shadow that prints one object name.
 func (r *objects) line(ctx context.Context, c call) (string, error) {
-	c.limit, c.timeout = smallOutput, callTime
 	return nameIn(r.shadow(ctx, c))
 }
 
@@ -268,8 +265,7 @@ func (r *refs) Keep(ctx context.Context, ref, commit string) error {
 	if now, err := r.TipOf(ctx, ref); err == nil && now == (Tip{SHA: commit}) {
 		return nil
 	}
-	c := call{args: []string{"update-ref", "--no-deref", ref, commit}, env: ourIdentity(), limit: smallOutput,
-		timeout: callTime}
+	c := call{args: []string{"update-ref", "--no-deref", ref, commit}, env: ourIdentity()}
 	_, err := r.inRepo(ctx, r.common, r.top, c)
 	if err != nil && r.unlockOwn(ref) {
 		_, err = r.inRepo(ctx, r.common, r.top, c)

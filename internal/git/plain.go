@@ -50,7 +50,7 @@ func (t tool) makeStore(ctx context.Context, store string) error {
 	}
 	defer os.RemoveAll(dir)
 	c := call{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=sha1",
-		"--initial-branch=none", dir}, limit: smallOutput, timeout: callTime}
+		"--initial-branch=none", dir}}
 	if _, err := t.run(ctx, c); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (r *place) Compact(ctx context.Context) error {
 	if !r.plain {
 		return nil
 	}
-	c := call{args: []string{"gc", "--quiet", "--prune=" + storeGrace}, limit: smallOutput, timeout: treeTime}
+	c := call{args: []string{"gc", "--quiet", "--prune=" + storeGrace}, timeout: treeTime}
 	_, err := r.inRepo(ctx, r.common, r.top, c)
 	return err
 }

@@ -79,7 +79,7 @@ func (r *place) settings(ctx context.Context, file string) ([]Setting, error) {
 		return kept.all, nil
 	}
 	out, err := r.run(ctx, call{args: []string{"config", "--file", file, "--no-includes", "--null", "--list"},
-		limit: maxConfigList, timeout: callTime})
+		limit: maxConfigList})
 	if err != nil {
 		return nil, err
 	}

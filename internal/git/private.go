@@ -139,7 +139,7 @@ func (r *Repo) matchIndex(ctx context.Context, f Folder) error {
 		return err
 	}
 	_, err = r.shadow(ctx, call{args: []string{"read-tree", f.Base}, env: []string{"GIT_INDEX_FILE=" + to},
-		limit: smallOutput, timeout: treeTime})
+		timeout: treeTime})
 	return err
 }
 

@@ -64,7 +64,7 @@ func (q *Quarantine) Take(ctx context.Context, pack io.Reader, most int64) error
 		strict = "--fsck-objects" // objects outside the pack may be missing on this machine; Connected checks
 	}
 	c := call{args: []string{"index-pack", "--stdin", "--fix-thin", strict, fmt.Sprintf("--max-input-size=%d", most)},
-		stdin: pack, limit: smallOutput, timeout: treeTime}
+		stdin: pack, timeout: treeTime}
 	_, err := q.run(ctx, c)
 	return err
 }
@@ -105,7 +105,7 @@ func descends(ctx context.Context, run gitIn, tip, base string) (bool, error) {
 		return false, err
 	}
 	out, err := run(ctx, call{args: []string{"rev-list", "--max-count=1", "--stdin"}, stdin: strings.NewReader(in),
-		limit: smallOutput, timeout: treeTime})
+		timeout: treeTime})
 	return err == nil && len(out) == 0, err
 }
 
@@ -169,7 +169,7 @@ func (r *Repo) gather(ctx context.Context) {
 	if err != nil || len(found) < max(r.gatherAt, packsMost) || r.promises() != "" {
 		return // a partial clone's packs are of two kinds
 	}
-	c := call{args: []string{"repack", "--geometric=2", "-d", "-l", "-q"}, limit: smallOutput, timeout: callTime}
+	c := call{args: []string{"repack", "--geometric=2", "-d", "-l", "-q"}}
 	for _, f := range found {
 		if info, err := os.Lstat(f); err == nil && info.Size() >= packLarge {
 			c.args = append(c.args, "--keep-pack="+filepath.Base(f))

@@ -110,8 +110,7 @@ func (r *refs) refsBelow(ctx context.Context, under string) (map[string]string, 
 
 // askRefs is refsBelow with the git program.
 func (r *refs) askRefs(ctx context.Context, under string) (map[string]string, error) {
-	c := call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", under}, limit: listOutput,
-		timeout: callTime}
+	c := call{args: []string{"for-each-ref", "--format=%(objectname) %(refname)", under}, limit: listOutput}
 	out, err := r.inRepo(ctx, r.common, r.top, c)
 	refs := parseRefs(out, " ")
 	maps.DeleteFunc(refs, func(name, _ string) bool { return otherwise(name, under) })

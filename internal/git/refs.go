@@ -54,7 +54,7 @@ func (r *refs) Refs(ctx context.Context) (map[string]string, error) {
 // Newest returns the commits of at most n refs, ours too, the newest first.
 func (r *refs) Newest(ctx context.Context, n int) (list []string, err error) {
 	out, err := r.inRepo(ctx, r.common, r.top, call{args: []string{"for-each-ref", "--sort=-committerdate",
-		"--count=" + strconv.Itoa(n), "--format=%(objectname) %(objecttype)"}, limit: listOutput, timeout: callTime})
+		"--count=" + strconv.Itoa(n), "--format=%(objectname) %(objecttype)"}, limit: listOutput})
 	for line := range strings.Lines(string(out)) {
 		if sha, is := strings.CutSuffix(line, " commit\n"); is && !slices.Contains(list, sha) {
 			list = append(list, sha)
@@ -94,9 +94,8 @@ func (r *refs) Worktrees(ctx context.Context) ([]Worktree, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.inRepo(ctx, r.common, r.top, call{
-		args: []string{"worktree", "list", "--porcelain", "-z"}, limit: listOutput, timeout: callTime,
-	})
+	c := call{args: []string{"worktree", "list", "--porcelain", "-z"}, limit: listOutput}
+	out, err := r.inRepo(ctx, r.common, r.top, c)
 	if err != nil {
 		return nil, err
 	}
@@ -210,8 +209,7 @@ func (r *refs) Head(ctx context.Context, path string) (string, error) {
 }
 
 func (r *refs) headOf(ctx context.Context, gitDir, top string) (string, error) {
-	c := call{args: []string{"rev-parse", "--verify", "--quiet", "HEAD"}, limit: smallOutput, timeout: callTime,
-		codes: []int{1}}
+	c := call{args: []string{"rev-parse", "--verify", "--quiet", "HEAD"}, codes: []int{1}}
 	if err := r.intoRepo(gitDir, top, &c); err != nil {
 		return "", err
 	}

@@ -107,7 +107,7 @@ func (p *place) isOrdinary() bool {
 // accept returns the format of the repo's objects, or an error if git does not accept the repo.
 func (p *place) accept(ctx context.Context) (format string, err error) {
 	out, err := p.run(ctx, call{args: []string{"rev-parse", "--show-object-format"}, dir: p.top, safeDir: p.top,
-		env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(p.top)}, limit: smallOutput, timeout: callTime})
+		env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(p.top)}})
 	if format = strings.TrimSpace(string(out)); err == nil && format != "sha1" && format != "sha256" {
 		err = fault.New("install git 2.36 or newer", "this git is too old")
 	}

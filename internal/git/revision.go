@@ -22,9 +22,8 @@ func Resolve(ctx context.Context, r *Repo, rev string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := r.inRepo(ctx, gitDir, top, call{
-		args:  []string{"rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}"},
-		limit: smallOutput, timeout: callTime})
+	c := call{args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}"}}
+	out, err := r.inRepo(ctx, gitDir, top, c)
 	if _, ok := errors.AsType[*CommandError](err); ok {
 		return "", fault.New("fetch it: git fetch origin", "%s: there is no such commit here", OneLine(rev))
 	}

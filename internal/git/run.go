@@ -99,9 +99,9 @@ type call struct {
 	safeDir string   // a folder that another user may own
 	dir     string   // where it runs; "" = the root folder
 	stdin   io.Reader
-	limit   int64 // of its output in bytes
-	timeout time.Duration
-	codes   []int // exit codes besides 0 that are no error
+	limit   int64         // of its output in bytes; 0 = smallOutput
+	timeout time.Duration // 0 = callTime
+	codes   []int         // exit codes besides 0 that are no error
 	// userConfig makes git read the user's and the system's configuration.
 	userConfig bool
 }
@@ -218,6 +218,7 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 		ctx = context.WithoutCancel(ctx)
 	}
 	defer t.turns.take(ctx)()
+	c.limit, c.timeout = cmp.Or(c.limit, smallOutput), cmp.Or(c.timeout, callTime)
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.path, append(switches(c.safeDir), c.args...)...)

@@ -21,10 +21,8 @@ func (r *place) Settings(ctx context.Context, top string) ([]Setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git's settings: %w", err)
 	}
-	out, err := r.inRepo(ctx, gitDir, top,
-		call{args: []string{"config", "--includes", "--null", "--show-origin", "--list"}, env: remoteEnv(),
-			userConfig: true,
-			dir:        top, limit: maxConfigList, timeout: callTime})
+	out, err := r.inRepo(ctx, gitDir, top, call{args: []string{"config", "--includes", "--null", "--show-origin",
+		"--list"}, env: remoteEnv(), userConfig: true, dir: top, limit: maxConfigList})
 	if err != nil {
 		return nil, fmt.Errorf("git's settings: %w", err)
 	}
@@ -54,7 +52,7 @@ func PersonalSetting(ctx context.Context, key string) (string, error) {
 		return "", err
 	}
 	out, err := t.run(ctx, call{args: []string{"config", "--includes", "--null", "--get", key}, env: remoteEnv(),
-		userConfig: true, limit: smallOutput, timeout: callTime, codes: []int{1}})
+		userConfig: true, codes: []int{1}})
 	if err != nil {
 		return "", fmt.Errorf("your git setting %s: %w", key, err)
 	}

@@ -31,7 +31,7 @@ func BlobStart(ctx context.Context, r *Repo, blob string, most int64) ([]byte, e
 	if err := checkSHA(blob); err != nil {
 		return nil, err
 	}
-	text, err := r.shadow(ctx, call{args: []string{"cat-file", "blob", blob}, limit: most, timeout: callTime})
+	text, err := r.shadow(ctx, call{args: []string{"cat-file", "blob", blob}, limit: most})
 	if errors.Is(err, ErrOutput) {
 		return text[:most], nil
 	}

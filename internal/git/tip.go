@@ -45,10 +45,8 @@ func (r *refs) asksRef(ref string) bool {
 
 // askTip is TipOf with the git program.
 func (r *refs) askTip(ctx context.Context, ref string) (Tip, error) {
-	out, err := r.inRepo(ctx, r.common, r.top, call{
-		args:  []string{"for-each-ref", "--format=%(objectname) %(refname) %(symref)", ref},
-		limit: listOutput, timeout: callTime,
-	})
+	c := call{args: []string{"for-each-ref", "--format=%(objectname) %(refname) %(symref)", ref}, limit: listOutput}
+	out, err := r.inRepo(ctx, r.common, r.top, c)
 	if err != nil {
 		return Tip{}, err
 	}
@@ -127,8 +125,7 @@ func (r *refs) MoveRef(ctx context.Context, top, ref, from, to, note string) err
 	if err != nil {
 		return err
 	}
-	c := call{args: args, env: ourIdentity(), limit: smallOutput, timeout: callTime}
-	if _, err := r.inRepo(ctx, gitDir, own, c); err != nil {
+	if _, err := r.inRepo(ctx, gitDir, own, call{args: args, env: ourIdentity()}); err != nil {
 		return r.locked(gitDir, ref, fmt.Errorf("move %s: %w", ref, err))
 	}
 	return settle(r.common)

@@ -73,6 +73,6 @@ func (r *refs) Tracked(ctx context.Context, top, head, path string) ([]string, e
 	}
 	out, err := r.inRepo(ctx, gitDir, top, call{args: []string{"ls-files", "-z", "--with-tree=" +
 		cmp.Or(head, r.emptyTree()), "--", ":(icase,literal)" + path}, env: []string{"GIT_LITERAL_PATHSPECS=0"},
-		dir: top, limit: wholeIndex, timeout: callTime})
+		dir: top, limit: wholeIndex})
 	return names(out), err
 }

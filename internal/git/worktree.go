@@ -112,7 +112,7 @@ func (r *Repo) addAt(ctx context.Context, path, branch, ref string) (made bool, 
 		return false, fmt.Errorf("add worktree %s: %w", path, err)
 	}
 	r.trees.Lock()
-	_, err = r.inRepo(ctx, gitDir, r.top, call{args: args, dir: r.top, limit: smallOutput, timeout: callTime})
+	_, err = r.inRepo(ctx, gitDir, r.top, call{args: args, dir: r.top})
 	r.trees.Unlock()
 	if err != nil {
 		return false, addError(path, err)
@@ -191,8 +191,7 @@ func (r *Repo) checkout(ctx context.Context, path string) error {
 	}
 	env := []string{"GIT_WORK_TREE=" + top, "GIT_INDEX_FILE=" + filepath.Join(gitDir, "index")}
 	for _, args := range [][]string{{"read-tree", head}, {"checkout-index", "--all", "--force", "--index", "--quiet"}} {
-		if _, err := r.shadow(ctx, call{args: args, env: env, dir: top, limit: smallOutput,
-			timeout: treeTime}); err != nil {
+		if _, err := r.shadow(ctx, call{args: args, env: env, dir: top, timeout: treeTime}); err != nil {
 			return err
 		}
 	}
