@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/internal/text/hostile"
 	hold "sluice/tools/conform"
@@ -304,7 +305,7 @@ func FuzzExpand(f *testing.F) {
 			t.Errorf("%q is found and missing", p)
 		}
 		for _, name := range found {
-			if full := filepath.Join(root, "w", filepath.FromSlash(name)); !inside(root, full) {
+			if full := filepath.Join(root, "w", filepath.FromSlash(name)); !layout.Inside(root, full) {
 				t.Errorf("%q finds %q", p, full)
 			}
 		}

@@ -54,8 +54,8 @@ func (j Bases) below(file string) []string {
 	names := []string{file}
 	abs := filepath.Join(j.Top, filepath.FromSlash(file))
 	for _, base := range []string{j.Root, j.Dir} {
-		if rel, err := filepath.Rel(base, abs); base != "" && err == nil && filepath.IsLocal(rel) {
-			names = append(names, filepath.ToSlash(rel))
+		if rel, inside := layout.Rel(base, abs); base != "" && inside {
+			names = append(names, rel)
 		}
 	}
 	return names
@@ -136,8 +136,8 @@ func (j Bases) Places(file string) (out []string) {
 			full = filepath.Join(base, at)
 		}
 		for _, top := range []string{j.Root, j.Top} {
-			if rel, err := filepath.Rel(top, full); err == nil && filepath.IsLocal(rel) && rel != "." {
-				out = append(out, filepath.ToSlash(rel))
+			if rel, inside := layout.Rel(top, full); inside && rel != "." {
+				out = append(out, rel)
 			}
 		}
 	}

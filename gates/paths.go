@@ -58,8 +58,8 @@ func (g ground) place(base string) string {
 	if base == g.root {
 		return "the root of the repo"
 	}
-	if rel, err := filepath.Rel(g.root, base); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel) + "/"
+	if rel, inside := layout.Rel(g.root, base); inside {
+		return rel + "/"
 	}
 	return base
 }
@@ -81,7 +81,7 @@ func (g ground) stat(base, p string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, g.dangling(base, p, err)
 	}
-	if !inside(g.root, real) && !inside(g.worktree, real) {
+	if !layout.Inside(g.root, real) && !layout.Inside(g.worktree, real) {
 		return nil, fmt.Errorf("%s: %w through a link", text.RevealLine(p, maxLabel*2), errLeaves)
 	}
 	return os.Lstat(real)
@@ -95,7 +95,7 @@ func (g ground) dangling(base, p string, err error) error {
 		if !filepath.IsAbs(target) {
 			target = filepath.Join(base, filepath.Dir(filepath.FromSlash(p)), target)
 		}
-		if !inside(g.root, target) && !inside(g.worktree, target) {
+		if !layout.Inside(g.root, target) && !layout.Inside(g.worktree, target) {
 			return fmt.Errorf("%s: %w through a link", text.RevealLine(p, maxLabel*2), errLeaves)
 		}
 	}
@@ -110,12 +110,6 @@ func checkPath(p string) error {
 		return fmt.Errorf("%s: %w: name a file below its root", text.RevealLine(p, maxLabel*2), errLeaves)
 	}
 	return nil
-}
-
-// inside reports whether the path p is dir or below it.
-func inside(dir, p string) bool {
-	rel, err := filepath.Rel(dir, p)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // Expand finds the files that a step's inputs name: paths, or globs with *, ?, […] and **. It

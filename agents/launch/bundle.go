@@ -22,7 +22,7 @@ func carried() map[string]int64 {
 // PackOutput writes the output and the answer of an ended launch.
 func PackOutput(l layout.Layout, rel string, to io.Writer) error {
 	out := tar.NewWriter(to)
-	dir := filepath.Join(l.Root, filepath.FromSlash(rel))
+	dir := l.Path(rel)
 	for name, most := range carried() {
 		f, st, err := atomicfile.Open(dir, filepath.FromSlash(name))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, atomicfile.ErrNotRegular) {

@@ -101,7 +101,7 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string,
 	}
 	hidden := x.hidden()
 	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd,
-		Hide:    append(slices.Clip(hidden), filepath.Join(x.Root, filepath.FromSlash(engine.WorkspaceDir))),
+		Hide:    append(slices.Clip(hidden), x.Path(engine.WorkspaceDir)),
 		Inbox:   x.PIDFile(l.Key) + layout.InboxMark,
 		Private: filepath.Join(x.State, layout.HomesDir, layout.PathElement(run), layout.PathElement(x.homeOf(l, p, rest)))}
 	for _, dir := range []string{plan.Inbox, filepath.Join(plan.Inbox, run), plan.Private} {
@@ -131,7 +131,7 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string,
 		if err := x.MakeBelow(rel, 0o700); err != nil {
 			return plan, job.Unready("%v", err)
 		}
-		plan.Own = append(plan.Own, filepath.Join(x.Root, filepath.FromSlash(rel)))
+		plan.Own = append(plan.Own, x.Path(rel))
 	}
 	own, err := x.MakeOwn(p.Writes)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path/filepath"
 
 	"sluice/agents/program"
 	"sluice/engine"
@@ -196,7 +195,7 @@ func (ls *Launches) goOn(a Ask, name string) talk {
 // dirsOf returns the folders that an agent's program needs beside its own: its files', for the
 // answer. Workers also need the inbox and the repo's git folder, which is not below a worktree.
 func (ls *Launches) dirsOf(a Ask) []string {
-	dirs := []string{filepath.Join(ls.Root, filepath.FromSlash(a.Dir))}
+	dirs := []string{ls.Path(a.Dir)}
 	if a.Judges {
 		return dirs
 	}

@@ -56,7 +56,7 @@ func (x *Cage) MakeOwn(dirs []string) ([]string, error) {
 		if err := x.MakeBelow(top, 0o700); err != nil {
 			return nil, job.Unready("%v", err)
 		}
-		at := filepath.Join(x.Root, filepath.FromSlash(top))
+		at := x.Path(top)
 		if root, err := os.OpenRoot(at); err == nil {
 			_ = root.MkdirAll(strings.TrimPrefix(strings.TrimPrefix(dir, top), "/"), 0o700)
 			_ = root.Close()

@@ -7,6 +7,7 @@ import (
 
 	"sluice/gates/checkouts"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
@@ -25,11 +26,11 @@ type Judged struct {
 // program returns the path of a checkout's program as the judge sees it; "" for one elsewhere. A
 // program of the agent's folder which the commit lacks is an error.
 func (j Judged) program(name string) (string, error) {
-	if rel, err := filepath.Rel(j.Seat.Top, name); err == nil && filepath.IsLocal(rel) {
+	if rel, inside := layout.Rel(j.Seat.Top, name); inside {
 		return filepath.Join(j.Top, rel), nil
 	}
-	rel, err := filepath.Rel(j.Top, name)
-	if err != nil || !filepath.IsLocal(rel) {
+	rel, inside := layout.Rel(j.Top, name)
+	if !inside {
 		return "", nil
 	}
 	if _, err := os.Stat(filepath.Join(j.Seat.Top, rel)); err != nil {

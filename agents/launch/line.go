@@ -45,14 +45,14 @@ func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar,
 	maps.Copy(vars, job.ShellVars(j))
 
 	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = j.Run, j.RunInfo.Workflow
-	vars["SLUICE_FILES"] = filepath.Join(ls.Root, filepath.FromSlash(ls.RunDir(j.Run)), "files")
+	vars["SLUICE_FILES"] = filepath.Join(ls.Path(ls.RunDir(j.Run)), "files")
 	vars[agents.TokenVar] = ls.Token(key)
 	if w.Role != "" {
 		vars["SLUICE_ROLE"] = w.Role
 	}
 	if c := j.RunInfo.Child; c != nil && c.Task != "" {
 		vars["SLUICE_TASK"], vars["SLUICE_TASK_TRY"] = c.Task, strconv.Itoa(c.Try)
-		vars["SLUICE_TASK_FILE"] = filepath.Join(ls.Root, filepath.FromSlash(ls.RunDir(j.Run)), layout.TaskName)
+		vars["SLUICE_TASK_FILE"] = filepath.Join(ls.Path(ls.RunDir(j.Run)), layout.TaskName)
 	}
 	maps.Copy(vars, extra)
 	return agents.Environ(ls.Cage.opt.Environ, slices.Concat(w.Agent.Env, w.Set.Env), vars), nil
@@ -82,7 +82,7 @@ func (ls *Launches) agentLine(a Ask, promptFile, prompt string, dirs []string,
 		if err := ls.WriteFile(a.Dir+"/"+schemaFileName, schema); err != nil {
 			return nil, "", err
 		}
-		schemaFile = filepath.Join(ls.Root, filepath.FromSlash(a.Dir), schemaFileName)
+		schemaFile = filepath.Join(ls.Path(a.Dir), schemaFileName)
 	}
 	held, err := ls.Wanted()
 	if err != nil {
@@ -152,7 +152,7 @@ func roleArgs(root string, w Who) (out []string) {
 
 // PromptOf returns the absolute paths of a launch's prompt and answer.
 func (ls *Launches) PromptOf(rel string) (prompt, answer string) {
-	dir := filepath.Join(ls.Root, filepath.FromSlash(rel))
+	dir := ls.Path(rel)
 	answer = filepath.Join(dir, "answer.json")
 	if box, _ := ls.Box(); box != nil { // the launch reports why there is none
 		answer = filepath.Join(dir, layout.OwnDir, "answer.json")

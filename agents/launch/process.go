@@ -196,7 +196,7 @@ func (ls *Launches) start(ctx context.Context, l Order, p Process) (*agents.Proc
 // await waits for the launch's end. Meanwhile it ends one that is silent for too long, whose run
 // fills the disk, or that has used up the day's budget. The error is ctx's.
 func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ended, error) {
-	key, idle, dir := l.Key, l.Idle, filepath.Join(ls.Root, filepath.FromSlash(l.Dir))
+	key, idle, dir := l.Key, l.Idle, ls.Path(l.Dir)
 	var q quiet
 	held := layout.IsDir(ls.PIDFile(key) + layout.InboxMark)
 	m, room := ls.meterOf(l, dir), (*room)(nil)

@@ -109,7 +109,7 @@ func (ls *Launches) standIn(w Who, rel string, part stub.Part) (Who, error) {
 	out.Set.Agent, out.Set.Model, out.Set.Env, out.Set.Network = []string{job.StandIn}, "", nil,
 		[]string{settings.NetworkNone}
 	out.Agent = settings.Agent{Command: []string{ls.Cage.opt.Self, job.StandIn,
-		filepath.Join(ls.Root, filepath.FromSlash(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
+		filepath.Join(ls.Path(rel), stub.PartFile)}, PromptVia: settings.ViaFile, Format: format}
 	return out, nil
 }
 

@@ -22,7 +22,7 @@ func (ls *Launches) keepProgram(rel, key string, w Who, t talk, env []string) er
 		return err
 	}
 	if program.Known(w.Agent.Format) && !w.Stub { // its output is the conversation
-		if err := os.Symlink("stdout", filepath.Join(ls.Root, filepath.FromSlash(rel), sessionLink)); err != nil &&
+		if err := os.Symlink("stdout", filepath.Join(ls.Path(rel), sessionLink)); err != nil &&
 			!errors.Is(err, fs.ErrExist) {
 			ls.Cage.opt.Logf("%s: %v", key, err) // for people: nothing depends on it
 		}

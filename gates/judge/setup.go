@@ -159,9 +159,8 @@ func (js *Judges) setupDigest(ctx context.Context, s *engine.Setup, b tree.Begin
 	}
 	parts := []string{js.launches.Boot.ID, b.Top, rel, fmt.Sprintf("%q %q", argv, s.Provides)}
 	for _, f := range entries {
-		below, err := filepath.Rel(rel, filepath.FromSlash(f.Path))
-		named := err == nil && filepath.IsLocal(below) && slices.ContainsFunc(s.Files,
-			func(glob string) bool { return gates.Matches(glob, filepath.ToSlash(below)) })
+		below, inside := layout.Rel(rel, filepath.FromSlash(f.Path))
+		named := inside && slices.ContainsFunc(s.Files, func(glob string) bool { return gates.Matches(glob, below) })
 		if named || providedAt(s, rel, f.Path) != "" { // the latter is in the results
 			parts = append(parts, f.Mode+" "+f.Object+" "+f.Path)
 		}

@@ -103,7 +103,7 @@ func (co *Collector) TriedFiles(j job.Job, dir string) []string {
 	}
 	if n > 1 {
 		for _, h := range j.RunInfo.SentBack {
-			out = append(out, layout.SeenFrom(dir, filepath.Join(co.Root, filepath.FromSlash(co.RetryPath(c.Parent, h.Path)))))
+			out = append(out, layout.SeenFrom(dir, co.Path(co.RetryPath(c.Parent, h.Path))))
 		}
 	}
 	return out[max(0, len(out)-MaxTriedFiles):]
@@ -112,7 +112,7 @@ func (co *Collector) TriedFiles(j job.Job, dir string) []string {
 // filesIn returns the files of a folder of the repo, as seen from dir: the newest MaxTriedFiles,
 // oldest first, without names that contain control characters.
 func (co *Collector) filesIn(rel, dir string) (out []string) {
-	path := filepath.Join(co.Root, filepath.FromSlash(rel))
+	path := co.Path(rel)
 	f, err := atomicfile.OpenDir(path)
 	if err != nil {
 		return nil

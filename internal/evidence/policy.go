@@ -14,6 +14,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 )
 
@@ -105,8 +106,7 @@ func within(top, file string) (rel string, inside bool) {
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
 	}
-	rel, err := filepath.Rel(top, file)
-	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+	return layout.Rel(top, file)
 }
 
 func policyAt(ctx context.Context, repo *git.Repo, file, from string, judged []git.Commit) (*Policy, error) {

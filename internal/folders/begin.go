@@ -154,9 +154,8 @@ func (x *places) beginAbove(ctx context.Context, j job.Job, b tree.Begin) error 
 
 func (x *ground) listsBelow(j job.Job, top string) (out []string) {
 	for _, l := range j.RunInfo.Lists {
-		if rel, err := filepath.Rel(top, filepath.Join(x.Root, filepath.FromSlash(l))); top != "" && err == nil &&
-			filepath.IsLocal(rel) {
-			out = append(out, filepath.ToSlash(rel))
+		if rel, inside := layout.Rel(top, x.Path(l)); top != "" && inside {
+			out = append(out, rel)
 		}
 	}
 	return out
@@ -330,14 +329,14 @@ func (x *ground) Trees(ctx context.Context, spec *engine.Spec) map[string]string
 		if wt == "." || !filepath.IsLocal(filepath.FromSlash(wt)) {
 			continue
 		}
-		key, err := git.Toplevel(filepath.Join(x.Root, filepath.FromSlash(wt)))
+		key, err := git.Toplevel(x.Path(wt))
 		switch {
 		case err == nil && key == root:
 			out[wt] = "."
 		case err == nil:
 			out[wt] = key
-			if rel, err := filepath.Rel(x.Root, key); err == nil && filepath.IsLocal(rel) {
-				out[wt] = filepath.ToSlash(rel)
+			if rel, inside := layout.Rel(x.Root, key); inside {
+				out[wt] = rel
 			}
 		}
 	}

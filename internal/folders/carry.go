@@ -59,11 +59,10 @@ func (x *Folders) Needed(ctx context.Context, j job.Job, st *engine.Step, b tree
 		return nil, err
 	}
 	for _, name := range names {
-		at, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(name)))
-		if err != nil || !filepath.IsLocal(at) || layout.IsState(name) {
+		at, inside := layout.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(name)))
+		if !inside || layout.IsState(name) {
 			continue
 		}
-		at = filepath.ToSlash(at)
 		if slices.Contains(missing, name) {
 			delete(carried, at)
 		} else if carried[at] == "" {

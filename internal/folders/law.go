@@ -55,17 +55,17 @@ func filesNamed(args []string) (out []string) {
 func (x *ground) OwnPaths(b tree.Begin) []string {
 	own := slices.Clone(b.Lists)
 	for _, base := range []string{x.Root, b.Top} {
-		rel, err := filepath.Rel(b.Top, base)
-		if err != nil || !filepath.IsLocal(rel) {
+		rel, inside := layout.Rel(b.Top, base)
+		if !inside {
 			continue
 		}
 		for _, name := range layout.OwnFolders() {
-			own = append(own, path.Join(filepath.ToSlash(rel), ".workflow", name))
+			own = append(own, path.Join(rel, ".workflow", name))
 		}
 	}
 	for _, dir := range append([]string{x.State}, x.opt.Hidden...) {
-		if rel, err := filepath.Rel(b.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
-			own = append(own, filepath.ToSlash(rel)) // a home that is the root
+		if rel, inside := layout.Rel(b.Top, dir); inside && rel != "." { // a home that is the root
+			own = append(own, rel)
 		}
 	}
 	slices.Sort(own)
@@ -153,8 +153,8 @@ func (l changed) Put(r *engine.CheckResult) { r.Protected, r.ProtectedAs = l.nam
 func (x *ground) beside(ctx context.Context, b tree.Begin, c *tree.Covered) ([]tree.Beside, error) {
 	var fromTop []string
 	for _, m := range c.Made {
-		if rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(m))); err == nil && filepath.IsLocal(rel) {
-			fromTop = append(fromTop, filepath.ToSlash(rel))
+		if rel, inside := layout.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(m))); inside {
+			fromTop = append(fromTop, rel)
 		}
 	}
 	ignored, err := x.opt.Git.Ignored(ctx, b.Top, fromTop)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"sluice/engine"
@@ -131,7 +130,7 @@ func (x *takings) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tr
 		return c, law, err
 	}
 	for _, f := range c.Root {
-		if at := layout.SeenFrom(b.Top, filepath.Join(x.Root, filepath.FromSlash(f))); len(l.Guarded([]string{at}, nil)) > 0 {
+		if at := layout.SeenFrom(b.Top, x.Path(f)); len(l.Guarded([]string{at}, nil)) > 0 {
 			law.names, law.as = append(law.names, f), append(law.as, digestIn(c.Taken.Beside, f))
 		}
 	}

@@ -29,7 +29,7 @@ func (x *Folders) FirstLaunch(j job.Job) error {
 	}
 	dir := x.RunDir(j.Run)
 	files := dir + "/files"
-	if atomicfile.PlainDir(filepath.Join(x.Root, filepath.FromSlash(files))) {
+	if atomicfile.PlainDir(x.Path(files)) {
 		return nil
 	}
 	if j.RunInfo.Child == nil {

@@ -148,8 +148,8 @@ func (x *ground) rootIn(worktree string) string {
 	if x.opt.Git == nil {
 		return worktree
 	}
-	rel, err := filepath.Rel(x.opt.Git.Top(), x.Root)
-	if err != nil || !filepath.IsLocal(rel) {
+	rel, inside := layout.Rel(x.opt.Git.Top(), x.Root)
+	if !inside {
 		return worktree
 	}
 	in := filepath.Join(worktree, rel)

@@ -67,7 +67,7 @@ func (l Layout) TreeDir(key string) string {
 	if filepath.IsAbs(key) {
 		return key
 	}
-	return filepath.Join(l.Root, filepath.FromSlash(key))
+	return l.Path(key)
 }
 
 // Signals is the inbox: the folder .workflow/signals.
@@ -88,11 +88,11 @@ func (l Layout) SignalFile(run string, st *engine.Step) string {
 // RetryPath is where a retry-context file of the run is now: those of a run that was over when another one began were
 // moved to its folder.
 func (l Layout) RetryPath(run, p string) string {
-	if _, err := os.Lstat(filepath.Join(l.Root, filepath.FromSlash(p))); err == nil {
+	if _, err := os.Lstat(l.Path(p)); err == nil {
 		return p
 	}
 	moved := l.RunDir(run) + "/retry-context/" + path.Base(p)
-	if _, err := os.Lstat(filepath.Join(l.Root, filepath.FromSlash(moved))); err != nil {
+	if _, err := os.Lstat(l.Path(moved)); err != nil {
 		return p
 	}
 	return moved
@@ -111,8 +111,14 @@ func AttemptName(run, step string, n int) string { return fmt.Sprintf("%s/%s.%d"
 
 // Inside reports whether a path is a folder or lies below it.
 func Inside(dir, p string) bool {
+	_, inside := Rel(dir, p)
+	return inside
+}
+
+// Rel returns a path from a folder, with slashes, if it is the folder or lies below it.
+func Rel(dir, p string) (rel string, inside bool) {
 	rel, err := filepath.Rel(dir, p)
-	return err == nil && filepath.IsLocal(rel)
+	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
 }
 
 // SetupMark is in the keys of launches that set something up for those who judge.

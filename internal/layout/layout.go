@@ -261,6 +261,9 @@ func (l Layout) LaunchDir(run, what string, n, k int) string {
 // errLink says that a link is where a folder of ours should be.
 var errLink = errors.New("a link is in the way: remove it")
 
+// Path returns where a file below the root is, by its path with slashes from there.
+func (l Layout) Path(rel string) string { return filepath.Join(l.Root, filepath.FromSlash(rel)) }
+
 // Below returns the path of rel below the root, after a look that no link lies on the way to its last element.
 func (l Layout) Below(rel string) (string, error) { return Under(l.Root, rel) }
 

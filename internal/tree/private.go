@@ -55,7 +55,7 @@ func MakePrivate(ctx context.Context, repo *git.Repo, p Private, now git.Named, 
 	f := git.Folder{Dir: p.Dir, Top: p.Top, Branch: p.Branch, Base: p.Base, Ignore: ownLines(),
 		Now: now, Spare: spare}
 	for _, dir := range linked {
-		if rel, err := filepath.Rel(p.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
+		if rel, inside := layout.Rel(p.Top, dir); inside && rel != "." {
 			p.Linked = append(p.Linked, dir)
 			f.Ignore = append(f.Ignore, git.IgnorePath(rel))
 		}

@@ -294,8 +294,8 @@ func (f Folder) apart(odd []Odd) ([]string, error) {
 	}
 	own := slices.Clone(f.Own)
 	for _, dir := range linked {
-		if rel, err := filepath.Rel(f.Top, dir); err == nil && rel != "." && filepath.IsLocal(rel) {
-			own = append(own, filepath.ToSlash(rel))
+		if rel, inside := layout.Rel(f.Top, dir); inside && rel != "." {
+			own = append(own, rel)
 		}
 	}
 	return append(own, Repos(odd)...), nil

@@ -74,7 +74,7 @@ func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(k.Root, filepath.FromSlash(rel), "offer.json")
+	path := filepath.Join(k.Path(rel), "offer.json")
 	if _, err := os.Lstat(path); err == nil {
 		return nil // already on offer: its sources may have been used up
 	}

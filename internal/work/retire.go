@@ -69,7 +69,7 @@ func (k *Work) sweepOne(o owned) error {
 	if err := k.MakeBelow(rel, 0o700); err != nil {
 		return err
 	}
-	_, err = atomicfile.Move(from, filepath.Join(k.Root, filepath.FromSlash(rel), path.Base(o.Path)))
+	_, err = atomicfile.Move(from, filepath.Join(k.Path(rel), path.Base(o.Path)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // gone already
 	}

@@ -2,7 +2,6 @@ package work
 
 import (
 	"context"
-	"path/filepath"
 
 	"sluice/agents/launch"
 	"sluice/agents/program"
@@ -41,7 +40,7 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 	}
 	if st != nil {
 		end := k.launches.Told(j.Key,
-			launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))})
+			launch.Ended{Exit: ev.Exit, Dir: k.Path(k.JobDir(j))})
 		ev.Exit.Usage = end.Exit.Usage
 		defer k.folders.Salvage(ctx, j, st)
 		defer k.launches.Receive(ctx, j)
@@ -53,7 +52,7 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 		}
 	} else if p := j.Proc; p != nil && p.Kind == engine.ProcReview && j.Round != nil {
 		ev.Exit.Usage = k.launches.Told(j.Key,
-			launch.Ended{Exit: ev.Exit, Dir: filepath.Join(k.Root, filepath.FromSlash(k.JobDir(j)))}).Exit.Usage
+			launch.Ended{Exit: ev.Exit, Dir: k.Path(k.JobDir(j))}).Exit.Usage
 	}
 	k.launches.LeaveTalk(j.Key, nil, program.Usage{}, false) // if its result was not read
 	return ev

@@ -221,7 +221,7 @@ func (x *Inbox) untrouble(boxes []box) {
 		if !ok || read[in] {
 			return false
 		}
-		info, err := os.Lstat(filepath.Join(x.Root, filepath.FromSlash(in)))
+		info, err := os.Lstat(x.Path(in))
 		// otherwise it is a file in an inbox that is read
 		return !read[path.Dir(in)] || err != nil || info.IsDir()
 	})

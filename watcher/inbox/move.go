@@ -100,7 +100,7 @@ func (x *Inbox) moved(m *engine.Move) (string, error) {
 		if !ids.ValidRun(m.Run) || !plainName(m.To) {
 			return "", errGone
 		}
-		to = filepath.Join(x.Root, filepath.FromSlash(x.RunDir(m.Run)), m.To, as)
+		to = filepath.Join(x.Path(x.RunDir(m.Run)), m.To, as)
 	}
 	rel, err := filepath.Rel(x.Root, to)
 	if err != nil {

@@ -52,7 +52,7 @@ func (w *lookout) standIn(ctx context.Context) {
 	}
 	var end struct{ Code int }
 	var part stub.Part
-	dir := filepath.Join(w.r.Root, filepath.FromSlash(w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)))
+	dir := w.r.Path(w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K))
 	for name, to := range map[string]any{layout.ExitName: &end, stub.PartFile: &part} {
 		data, _, err := atomicfile.OpenRegular(dir, name, maxPart)
 		if err == nil {
@@ -73,7 +73,7 @@ func (w *lookout) standIn(ctx context.Context) {
 
 func (w *lookout) gone() bool {
 	rel := w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
-	_, err := os.Lstat(filepath.Join(w.r.Root, filepath.FromSlash(rel), layout.ExitName))
+	_, err := os.Lstat(filepath.Join(w.r.Path(rel), layout.ExitName))
 	return err == nil
 }
 
