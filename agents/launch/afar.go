@@ -84,7 +84,7 @@ func (f Far) ensure(ctx context.Context, l Order, prepare func() (Process, error
 func (f Far) ended(ctx context.Context, l Order, back Back) (Ended, error) {
 	ls, end := f.ls, Ended{Exit: back.Exit, Back: &back}
 	if back.Output != "" {
-		end.Dir = filepath.Join(ls.Root, filepath.FromSlash(l.Dir))
+		end.Dir = ls.Path(l.Dir)
 		err := ls.Persist(ctx, l.Key, func() error { return f.bring(ctx, l, back) })
 		if ctx.Err() != nil {
 			return Ended{}, ctx.Err()
@@ -109,7 +109,7 @@ func (f Far) ended(ctx context.Context, l Order, back Back) (Ended, error) {
 }
 
 // launch has a worker make the launch. Errors of this machine are tried again.
-func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error)) (Back, error) {
+func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error)) (back Back, err error) {
 	if f.of == nil {
 		return Back{}, job.Fatal("it works on a worker (on: %s), and this daemon has none: start it with --cluster, "+
 			"or take `on` out of the step and of its role's settings", strings.Join(l.On, ", "))
@@ -137,17 +137,17 @@ func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error
 	if l.Found && !f.of.Knows(l.Key) {
 		order = nil
 	}
-	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		back, err := f.of.Launch(ctx, l.Key, l.On, order, w)
-		var no *job.Refusal
-		if err == nil || errors.As(err, &no) || ctx.Err() != nil {
-			return back, err
+	var no *job.Refusal
+	if !f.ls.Retry(ctx, l.Key, func() error {
+		back, err = f.of.Launch(ctx, l.Key, l.On, order, w)
+		if errors.As(err, &no) {
+			return nil
 		}
-		f.ls.Note(l.Key, err.Error())
-		if !health.Wait(ctx, pause) {
-			return Back{}, ctx.Err()
-		}
+		return err
+	}) {
+		return Back{}, ctx.Err()
 	}
+	return back, err
 }
 
 // order returns the order of a launch that was not sent yet.

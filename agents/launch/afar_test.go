@@ -54,7 +54,7 @@ func TestFoundLaunchIsSentOnce(t *testing.T) {
 		{"found, of this machine", Order{Key: key, Found: true}, true, 1, 0},
 	} {
 		of := &known{keys: map[string]bool{key: c.own}}
-		_, err := Far{&Launches{}, of}.launch(t.Context(), c.l, nil)
+		_, err := Far{&Launches{Cage: &Cage{Notes: &health.Notes{}}}, of}.launch(t.Context(), c.l, nil)
 		if err != nil || of.sends != c.sends || of.looks != c.looks {
 			t.Errorf("%s: sent %d times, looked for %d times, %v", c.name, of.sends, of.looks, err)
 		}

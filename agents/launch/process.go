@@ -34,28 +34,24 @@ func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process
 			ls.opt.Spending.over(l.job(), end.Exit.NotStarted == "" && end.Exit.Refused == "")
 		}
 	}()
-	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		proc, exit, err := n.begin(ctx)
-		switch {
-		case err == nil && exit != nil:
-			ls.Note(l.Key, "")
-			ls.unbegun(l.Key)
-			if exit.Lost { // its record was lost: nobody has waited for its end
-				ls.ends(l.Key)
-			}
-			ls.LeaveTalk(l.Key, nil, program.Usage{}, false)
-			return Ended{Exit: *exit}, nil
-		case err == nil:
-			ls.Note(l.Key, "")
-			return ls.follow(ctx, proc, l)
-		case ctx.Err() == nil:
-			ls.Note(l.Key, err.Error())
-		}
-		if !health.Wait(ctx, pause) {
-			ls.unbegun(l.Key)
-			return Ended{}, ctx.Err()
-		}
+	var proc *agents.Proc
+	var exit *engine.Exit
+	if !ls.Retry(ctx, l.Key, func() (err error) {
+		proc, exit, err = n.begin(ctx)
+		return err
+	}) {
+		ls.unbegun(l.Key)
+		return Ended{}, ctx.Err()
 	}
+	if exit == nil {
+		return ls.follow(ctx, proc, l)
+	}
+	ls.unbegun(l.Key)
+	if exit.Lost { // its record was lost: nobody has waited for its end
+		ls.ends(l.Key)
+	}
+	ls.LeaveTalk(l.Key, nil, program.Usage{}, false)
+	return Ended{Exit: *exit}, nil
 }
 
 // follow waits for the end of a launch that has begun. The error is ctx's.

@@ -77,19 +77,32 @@ const (
 
 // Persist calls try until it succeeds or returns an error that is not Passing, which it returns. If
 // ctx ends first, the error is ctx's.
-func (n *Notes) Persist(ctx context.Context, what string, try func() error) error {
+func (n *Notes) Persist(ctx context.Context, what string, try func() error) (err error) {
+	if !n.Retry(ctx, what, func() error {
+		if err = try(); err != nil && !Passing(err) {
+			return nil
+		}
+		return err
+	}) {
+		return ctx.Err()
+	}
+	return err
+}
+
+// Retry calls try until it succeeds, whatever its errors are. It reports false if ctx ended first.
+func (n *Notes) Retry(ctx context.Context, what string, try func() error) bool {
 	for pause := AgainFirst; ; pause = min(2*pause, AgainMost) {
 		err := try()
-		if err == nil || !Passing(err) {
+		if err == nil {
 			n.Note(what, "")
-			return err
+			return true
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return false
 		}
 		n.Note(what, err.Error())
 		if !Wait(ctx, pause) {
-			return ctx.Err()
+			return false
 		}
 	}
 }

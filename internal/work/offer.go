@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"sluice/engine"
-	"sluice/internal/health"
 	"sluice/internal/job"
 )
 
@@ -37,24 +36,18 @@ func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) en
 		return nil
 	}
 	k.inbox.Expect(j)
-	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
+	var no *job.Refusal
+	if !k.Retry(ctx, j.Key, func() error {
 		err := k.layOut(ctx, j, st)
-		if no, ok := errors.AsType[*job.Refusal](err); ok {
-			k.Note(j.Key, "")
-			emit(k.failedOffer(j, st, no))
-			break
-		}
-		if err == nil {
-			k.Note(j.Key, "")
-			break
-		}
-		if ctx.Err() != nil { // it is over: what was interrupted is no error
+		if errors.As(err, &no) {
 			return nil
 		}
-		k.Note(j.Key, err.Error())
-		if !health.Wait(ctx, pause) {
-			return nil
-		}
+		return err
+	}) {
+		return nil
+	}
+	if no != nil {
+		emit(k.failedOffer(j, st, no))
 	}
 	<-ctx.Done()
 	return nil

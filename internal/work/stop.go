@@ -6,7 +6,6 @@ import (
 	"sluice/agents/launch"
 	"sluice/agents/program"
 	"sluice/engine"
-	"sluice/internal/health"
 	"sluice/internal/job"
 )
 
@@ -18,25 +17,19 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 	if p := j.Proc; p != nil && p.Kind == engine.ProcStep && j.Attempt != nil && j.Spec != nil {
 		st = j.Spec.Step(p.Step)
 	}
-	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		main, some, err := k.stopped(ctx, j, st)
-		if err == nil {
-			k.Note(j.Key, "")
-			switch {
-			case main != nil:
-				ev.Exit = *main
-			case some:
-				ev.Exit = engine.Exit{Code: -1, Stopped: true}
-			}
-			break
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		k.Note(j.Key, err.Error())
-		if !health.Wait(ctx, pause) {
-			return nil
-		}
+	var main *engine.Exit
+	var some bool
+	if !k.Retry(ctx, j.Key, func() (err error) {
+		main, some, err = k.stopped(ctx, j, st)
+		return err
+	}) {
+		return nil
+	}
+	switch {
+	case main != nil:
+		ev.Exit = *main
+	case some:
+		ev.Exit = engine.Exit{Code: -1, Stopped: true}
 	}
 	if st != nil {
 		end := k.launches.Told(j.Key,

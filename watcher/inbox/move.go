@@ -63,20 +63,19 @@ func (x *Inbox) Move(ctx context.Context, j job.Job) engine.Event {
 	if x.moving.Add(1) == 1 && !health.Wait(ctx, moveAfter) {
 		return nil
 	}
-	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
+	if !x.Retry(ctx, j.Key, func() error {
 		to, err := x.moved(m)
-		if err == nil || errors.Is(err, errGone) {
-			x.Note(j.Key, "")
-			if to != "" {
-				ev.To = x.Shown(to)
-			}
-			return ev
+		if to != "" {
+			ev.To = x.Shown(to)
 		}
-		x.Note(j.Key, err.Error())
-		if !health.Wait(ctx, pause) {
+		if errors.Is(err, errGone) {
 			return nil
 		}
+		return err
+	}) {
+		return nil
 	}
+	return ev
 }
 
 // moved moves the file, if it is still the one that was taken in.

@@ -47,18 +47,13 @@ func (x *Inbox) Readable(ctx context.Context, j job.Job, st *engine.Step) {
 		return
 	}
 	until := x.opt.Now().Add(unreadMost)
-	for pause := health.AgainFirst; ; pause = min(2*pause, health.AgainMost) {
-		err := x.unread(j)
-		if err == nil || !x.opt.Now().Before(until) {
-			x.Note(j.Key, "")
-			return
+	x.Retry(ctx, j.Key, func() error {
+		if err := x.unread(j); err != nil && x.opt.Now().Before(until) {
+			return fmt.Errorf("the step has ended, and its inbox cannot be read (%w): fix it; after %s the step counts as one "+
+				"that said nothing", err, unreadMost)
 		}
-		x.Note(j.Key, fmt.Sprintf("the step has ended, and its inbox cannot be read (%v): fix it; after %s the step "+
-			"counts as one that said nothing", err, unreadMost))
-		if !health.Wait(ctx, pause) {
-			return
-		}
-	}
+		return nil
+	})
 }
 
 // unread returns why an inbox of the attempt cannot be read. A missing inbox is empty.
