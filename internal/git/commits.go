@@ -122,13 +122,8 @@ func nameReaching(commits []Commit, names, tips []string) {
 
 // Peel returns the commit of each object name, or "" if it is missing or has none.
 func (r *objects) Peel(ctx context.Context, names []string) (shas []string, err error) {
-	for _, n := range names {
-		if err := checkSHA(n); err != nil {
-			return nil, err
-		}
-	}
-	if len(names) == 0 {
-		return nil, nil
+	if err := checkSHA(names...); err != nil || len(names) == 0 {
+		return nil, err
 	}
 	in := strings.NewReader(strings.Join(names, "^{commit}\n") + "^{commit}\n")
 	c := call{args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, stdin: in, limit: listOutput}

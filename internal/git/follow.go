@@ -17,14 +17,9 @@ import (
 // that differ from from, which a person staged or added, stay. gitDir has the shared part of a
 // split index; "" means an empty commit.
 func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) error {
-	for _, sha := range []*string{&from, &to} {
-		*sha = cmp.Or(*sha, r.emptyTree())
-		if err := checkSHA(*sha); err != nil {
-			return err
-		}
-	}
-	if from == to {
-		return nil
+	from, to = cmp.Or(from, r.emptyTree()), cmp.Or(to, r.emptyTree())
+	if err := checkSHA(from, to); err != nil || from == to {
+		return err
 	}
 	if err := r.keepShadow(ctx); err != nil {
 		return err

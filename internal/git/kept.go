@@ -94,10 +94,8 @@ func (r *objects) Between(ctx context.Context, from, to string, maxBytes int64,
 // betweenCall returns the call for the differences between two commits, without a limit.
 func betweenCall(ctx context.Context, r *objects, from, to string, look Look, more ...string) (c call, err error) {
 	from = cmp.Or(from, r.emptyTree())
-	for _, sha := range []string{from, to} {
-		if err := checkSHA(sha); err != nil {
-			return c, err
-		}
+	if err := checkSHA(from, to); err != nil {
+		return c, err
 	}
 	if err := r.keepShadow(ctx); err != nil {
 		return c, err

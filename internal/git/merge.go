@@ -77,7 +77,7 @@ func (r *objects) MergeTree(ctx context.Context, base, ours, theirs string) (
 
 // MergeBases returns the newest common commits: none, or several after criss-cross merges.
 func (r *objects) MergeBases(ctx context.Context, a, b string) ([]string, error) {
-	if err := errors.Join(checkSHA(a), checkSHA(b)); err != nil {
+	if err := checkSHA(a, b); err != nil {
 		return nil, err
 	}
 	out, err := r.shadow(ctx, call{args: []string{"merge-base", "--all", a, b}, limit: listOutput,

@@ -60,10 +60,8 @@ func EditNotes(ctx context.Context, r *Repo, name, message string, commits []str
 	if err := checkRef(ref); err != nil {
 		return err
 	}
-	for _, c := range commits {
-		if err := checkSHA(c); err != nil {
-			return err
-		}
+	if err := checkSHA(commits...); err != nil {
+		return err
 	}
 	for try := 0; ; try++ {
 		err := editNotes(ctx, r, ref, message, commits, edit)

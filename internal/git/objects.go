@@ -71,11 +71,9 @@ func (r *objects) treeIn(name string) string {
 }
 
 func changesBetween(ctx context.Context, run gitIn, empty, from, to string) ([]Change, error) {
-	for _, sha := range []*string{&from, &to} {
-		*sha = cmp.Or(*sha, empty)
-		if err := checkSHA(*sha); err != nil {
-			return nil, fmt.Errorf("changes: %w", err)
-		}
+	from, to = cmp.Or(from, empty), cmp.Or(to, empty)
+	if err := checkSHA(from, to); err != nil {
+		return nil, fmt.Errorf("changes: %w", err)
 	}
 	if from == to {
 		return nil, nil
@@ -182,10 +180,8 @@ func (r *objects) isOn(commit, base string) bool {
 // AnyOn reports whether any of the commits descends from base and is not base itself. It skips
 // missing commits.
 func (r *objects) AnyOn(ctx context.Context, base string, commits []string) (bool, error) {
-	for _, sha := range append([]string{base}, commits...) {
-		if err := checkSHA(sha); err != nil {
-			return false, err
-		}
+	if err := checkSHA(append([]string{base}, commits...)...); err != nil {
+		return false, err
 	}
 	out, err := r.shadow(ctx, call{args: []string{"rev-list", "--max-count=1", "--ancestry-path", "--ignore-missing",
 		"--stdin"}, stdin: strings.NewReader("^" + base + "\n" + strings.Join(commits, "\n") + "\n"), timeout: treeTime})

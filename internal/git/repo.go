@@ -376,13 +376,10 @@ func saneName(s string) string {
 	return string(b)
 }
 
-// checkSHA keeps anything but a full object name off command lines and out of git's input.
-func checkSHA(s string) error {
-	if len(s) != 40 && len(s) != 64 {
-		return fmt.Errorf("not a full object name: %.80q", s)
-	}
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+// checkSHA keeps anything but full object names off command lines and out of git's input.
+func checkSHA(names ...string) error {
+	for _, s := range names {
+		if len(s) != 40 && len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
 			return fmt.Errorf("not a full object name: %.80q", s)
 		}
 	}
