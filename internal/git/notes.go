@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -176,19 +175,16 @@ func (r *Repo) noteEntries(ctx context.Context, ref string) (head string, entrie
 	if err != nil || tip.SHA == "" {
 		return "", nil, err
 	}
-	out, err := r.shadow(ctx, call{args: []string{"ls-tree", "-r", "-z", "--full-tree", tip.SHA},
-		limit: listOutput})
+	files, err := r.Entries(ctx, tip.SHA)
 	if err != nil {
 		return "", nil, err
 	}
-	for line := range strings.SplitSeq(string(out), "\x00") {
-		meta, name, ok := strings.Cut(line, "\t")
-		f := strings.Fields(meta)
-		commit := strings.ReplaceAll(path.Clean(name), "/", "")
-		if !ok || len(f) != 3 || f[1] != "blob" || checkSHA(f[2]) != nil || checkSHA(commit) != nil {
+	for _, f := range files {
+		commit := strings.ReplaceAll(f.Path, "/", "")
+		if f.Mode == ModeSubmodule || !IsName(commit) {
 			continue // not a note
 		}
-		if entries = append(entries, noteEntry{commit, f[2]}); len(entries) > maxNotes {
+		if entries = append(entries, noteEntry{commit, f.Object}); len(entries) > maxNotes {
 			return "", nil, fmt.Errorf("more than %d notes", maxNotes)
 		}
 	}
