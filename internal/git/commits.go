@@ -71,24 +71,25 @@ func (r *objects) NewCommits(ctx context.Context, tips map[string]string, notTip
 	if in.Len() == 0 || len(names) == 0 {
 		return nil, false, nil
 	}
-	out, err := r.shadow(ctx, call{
-		args: []string{"rev-list", "--topo-order", "--ignore-missing", "--max-count=" + strconv.Itoa(max+1),
-			"--stdin"},
-		stdin: &in, limit: listOutput,
-	})
-	if err != nil {
-		return nil, false, fmt.Errorf("new commits: %w", err)
-	}
-	list := strings.Fields(string(out))
-	if len(list) > max {
-		list, cut = list[:max], true
-	}
-	if commits, err = r.readCommits(ctx, list); err != nil {
+	if commits, cut, err = r.newest(ctx, &in, max, "--ignore-missing"); err != nil {
 		return nil, false, fmt.Errorf("new commits: %w", err)
 	}
 	nameReaching(commits, names, shas[:len(names)])
 	slices.Reverse(commits)
 	return commits, cut, nil
+}
+
+// newest reads the commits that rev-list finds by its input, children first, at most `most`.
+func (r *objects) newest(ctx context.Context, in io.Reader, most int, more ...string) (commits []Commit, cut bool,
+	err error) {
+	args := []string{"rev-list", "--topo-order", "--max-count=" + strconv.Itoa(most+1), "--stdin"}
+	out, err := r.shadow(ctx, call{args: append(args, more...), stdin: in, limit: listOutput})
+	if err != nil {
+		return nil, false, err
+	}
+	list := strings.Fields(string(out))
+	commits, err = r.readCommits(ctx, list[:min(len(list), most)])
+	return commits, len(list) > most, err
 }
 
 // nameReaching sets Refs. Commits come children first, so each passes its set on to its parents.

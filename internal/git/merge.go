@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sluice/internal/fault"
@@ -94,20 +93,10 @@ func (r *objects) Range(ctx context.Context, tip string, most int, bases ...stri
 		return nil, false, err
 	}
 	// Unlike NewCommits it skips no missing commit: callers decide by the list.
-	c := call{args: []string{"rev-list", "--topo-order", "--max-count=" + strconv.Itoa(most+1), "--stdin"},
-		stdin: strings.NewReader(in), limit: listOutput}
-	out, err := r.shadow(ctx, c)
-	if err != nil {
+	if commits, cut, err = r.newest(ctx, strings.NewReader(in), most); err != nil {
 		return nil, false, fmt.Errorf("commits: %w", err)
 	}
-	list := strings.Fields(string(out))
-	if len(list) > most {
-		list, cut = list[:most], true
-	}
-	slices.Reverse(list)
-	if commits, err = r.readCommits(ctx, list); err != nil {
-		return nil, false, fmt.Errorf("commits: %w", err)
-	}
+	slices.Reverse(commits)
 	return commits, cut, nil
 }
 
