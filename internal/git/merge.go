@@ -123,11 +123,8 @@ func (r *Repo) Lander(ctx context.Context, env map[string]string) (p Person, err
 		}
 		values := map[string]string{}
 		for _, entry := range names(out) {
-			key, value, has := strings.Cut(entry, "\n")
-			if !has {
-				value = "true"
-			}
-			values[key] = value
+			s := settingIn(entry)
+			values[s.Key] = s.Value
 		}
 		return values, nil
 	}

@@ -85,11 +85,7 @@ func (r *place) settings(ctx context.Context, file string) ([]Setting, error) {
 	}
 	var all []Setting
 	for _, line := range names(out) {
-		key, value, ok := strings.Cut(line, "\n")
-		if !ok {
-			value = "true"
-		}
-		all = append(all, Setting{Key: key, Value: value})
+		all = append(all, settingIn(line))
 	}
 	r.configMu.Lock()
 	r.configs[file] = configKept{now, all}

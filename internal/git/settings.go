@@ -35,13 +35,20 @@ func (r *place) Settings(ctx context.Context, top string) ([]Setting, error) {
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(top, file)
 		}
-		key, value, ok := strings.Cut(fields[1], "\n")
-		if !ok {
-			value = "true"
-		}
-		all = append(all, Setting{Key: key, Value: value, File: file})
+		s := settingIn(fields[1])
+		s.File = file
+		all = append(all, s)
 	}
 	return all, nil
+}
+
+// settingIn reads an entry of `git config --null`: a key without a value is true.
+func settingIn(entry string) Setting {
+	key, value, has := strings.Cut(entry, "\n")
+	if !has {
+		value = "true"
+	}
+	return Setting{Key: key, Value: value}
 }
 
 // PersonalSetting returns one of git's settings of the person or the system, or "". Those of a repo do
