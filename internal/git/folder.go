@@ -91,16 +91,23 @@ func (r *place) excludeFile(index string, own []string) (string, error) {
 func passOver(own []string) []byte {
 	var b bytes.Buffer
 	for _, p := range own {
-		b.WriteByte('/')
-		for _, c := range []byte(p) {
-			if strings.IndexByte("\\*?[]!# ", c) >= 0 {
-				b.WriteByte('\\')
-			}
-			b.WriteByte(c)
-		}
-		b.WriteByte('\n')
+		b.WriteString(ignoreRule(p) + "\n")
 	}
 	return b.Bytes()
+}
+
+// IgnoreFolder returns the ignore rule for a folder, by its path from the top.
+func IgnoreFolder(rel string) string { return ignoreRule(rel) + "/" }
+
+func ignoreRule(rel string) string {
+	b := []byte{'/'}
+	for _, c := range []byte(rel) {
+		if strings.IndexByte("\\*?[]!# ", c) >= 0 {
+			b = append(b, '\\')
+		}
+		b = append(b, c)
+	}
+	return string(b)
 }
 
 // joined concatenates lists of ignore rules. It skips one that is missing or too long.

@@ -142,9 +142,3 @@ func (r *Repo) matchIndex(ctx context.Context, f Folder) error {
 		timeout: treeTime})
 	return err
 }
-
-// IgnorePath returns the line of an exclude file for one folder, relative to the checkout's top level.
-func IgnorePath(rel string) string {
-	return "/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ",
-		`\ `).Replace(filepath.ToSlash(rel)) + "/"
-}

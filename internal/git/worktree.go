@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -94,11 +93,11 @@ func (r *Repo) keepOut(ctx context.Context, path string) error {
 	if len(data) > 0 && data[len(data)-1] != '\n' {
 		data = append(data, '\n')
 	}
-	data = append(data, bytes.TrimSuffix(passOver([]string{filepath.ToSlash(rel)}), []byte("\n"))...)
+	data = append(data, IgnoreFolder(filepath.ToSlash(rel))+"\n"...)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(dir, "exclude"), append(data, "/\n"...), 0o644)
+	return atomicfile.Write(filepath.Join(dir, "exclude"), data, 0o644)
 }
 
 // addAt creates the worktree at path and writes its files.

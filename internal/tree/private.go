@@ -57,7 +57,7 @@ func MakePrivate(ctx context.Context, repo *git.Repo, p Private, now git.Named, 
 	for _, dir := range linked {
 		if rel, inside := layout.Rel(p.Top, dir); inside && rel != "." {
 			p.Linked = append(p.Linked, dir)
-			f.Ignore = append(f.Ignore, git.IgnorePath(rel))
+			f.Ignore = append(f.Ignore, git.IgnoreFolder(rel))
 		}
 	}
 	for i, s := range p.Stores {
