@@ -110,7 +110,7 @@ func (js *Judges) checkedAt(ctx context.Context, key string, b tree.Begin, commi
 	}
 	var j launch.Judged
 	err := js.Persist(ctx, key, func() (err error) {
-		j, err = js.checkoutFor(ctx, b, commit, key)
+		j, err = js.seated(ctx, b, commit, key, nil)
 		return err
 	})
 	if err != nil {

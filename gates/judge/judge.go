@@ -71,8 +71,8 @@ func (js *Judges) Vacate(pidFile string) {
 // JudgeAt returns the folder in which a launch judges a commit, until the launch is over. With
 // commit "" it is the agent's own folder.
 func (js *Judges) JudgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, key string) (launch.Judged, error) {
-	if commit == "" || b.Top == "" || js.Seats == nil {
-		return launch.Judged{Begin: b, Agents: b, Host: b.Dir}, nil
+	if !js.seats(b, commit) {
+		return js.seated(ctx, b, commit, key, nil)
 	}
 	made, err := js.setUp(ctx, j, b)
 	if err != nil {
@@ -81,10 +81,18 @@ func (js *Judges) JudgeAt(ctx context.Context, j job.Job, b tree.Begin, commit, 
 	return js.seated(ctx, b, commit, key, made)
 }
 
-// seated is JudgeAt with the setup's results.
+// seats reports whether there is a checkout of the commit for who judges it.
+func (js *Judges) seats(b tree.Begin, commit string) bool {
+	return commit != "" && b.Top != "" && js.Seats != nil
+}
+
+// seated is JudgeAt with the setup's results; nil where nothing is started.
 func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string,
 	made []launch.Made) (launch.Judged, error) {
 	own := launch.Judged{Begin: b, Agents: b, Host: b.Dir}
+	if !js.seats(b, commit) {
+		return own, nil
+	}
 	if len(commit) == 64 {
 		if there, err := js.opt.Git.HasCommit(ctx, commit); err != nil || !there {
 			return own, err // not there: the digest of files, bound by an older release
@@ -113,14 +121,6 @@ func (js *Judges) seated(ctx context.Context, b tree.Begin, commit, key string,
 		j.Top, j.Dir = seat.Top, j.Host
 	}
 	return j, nil
-}
-
-// checkoutFor returns a checkout in which nothing is started.
-func (js *Judges) checkoutFor(ctx context.Context, b tree.Begin, commit, key string) (launch.Judged, error) {
-	if commit == "" || b.Top == "" || js.Seats == nil {
-		return launch.Judged{Begin: b, Agents: b, Host: b.Dir}, nil
-	}
-	return js.seated(ctx, b, commit, key, nil)
 }
 
 // withUnshipped adds how many files of the folder are in no commit, for criteria judged there.

@@ -12,11 +12,7 @@ import (
 // Start returns the commit of the folder's files, on top of the base: what a worker's folder starts
 // from. It is kept by a ref of sluice's.
 func (f Folder) Start(ctx context.Context, o Order) (string, error) {
-	own, err := f.apart(nil)
-	if err != nil {
-		return "", err
-	}
-	files, err := f.Repo.FolderTree(ctx, f.Top, o.Base, own)
+	files, err := f.files(ctx, o.Base, nil)
 	if err != nil {
 		return "", err
 	}

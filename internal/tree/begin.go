@@ -39,11 +39,7 @@ type Began struct {
 // Begin prepares the folder for an attempt. Other files in it that are not ignored are kept at a
 // ref (refs/sluice/salvage/<run>/<step>.<n>.before) and removed. HEAD and the index do not change.
 func (f Folder) Begin(ctx context.Context, o Order, s Start) (b Began, err error) {
-	own, err := f.apart(nil)
-	if err != nil {
-		return b, err
-	}
-	now, err := f.Repo.FolderTree(ctx, f.Top, s.From, own)
+	now, err := f.files(ctx, s.From, nil)
 	if err != nil {
 		return b, err
 	}

@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -31,13 +32,8 @@ func refusal(err error) error {
 
 // ofTheMachine reports whether the machine caused an error, not the data.
 func ofTheMachine(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EFBIG,
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EFBIG,
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // damaged replaces an error if the repo lacks objects of the work's base.

@@ -44,11 +44,7 @@ func (f Folder) Find(ctx context.Context, o Order) (Before, error) {
 	if was.Law, err = f.outside(ctx, l.Law); err != nil {
 		return was, err
 	}
-	own, err := f.apart(l.Odd)
-	if err != nil {
-		return was, err
-	}
-	files, err := f.Repo.FolderTree(ctx, f.Top, o.Base, own)
+	files, err := f.files(ctx, o.Base, l.Odd)
 	if err != nil {
 		return was, err
 	}
@@ -57,6 +53,15 @@ func (f Folder) Find(ctx context.Context, o Order) (Before, error) {
 		return was, err
 	}
 	return was, f.Repo.Keep(ctx, git.Own("found", o.name()), was.Found)
+}
+
+// files returns the tree of the folder's files, built on a commit, without what is apart.
+func (f Folder) files(ctx context.Context, from string, odd []Odd) (string, error) {
+	own, err := f.apart(odd)
+	if err != nil {
+		return "", err
+	}
+	return f.Repo.FolderTree(ctx, f.Top, from, own)
 }
 
 func (o Order) name() string { return fmt.Sprintf("%s/%s.%d", o.Run, o.Step, o.N) }
