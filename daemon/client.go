@@ -271,6 +271,7 @@ func (r *Reader) Recent(since time.Time, most int) Status {
 }
 
 func (r *Reader) answer(q query) Status {
+	q.unserved = true
 	s, sources := statusOf(r.c, r.root, q, nil)
 	s.drift(sources)
 	if r.c.led > 0 {

@@ -14,6 +14,8 @@ type query struct {
 	run  string // "" = all
 	full bool   // with all attempts and rounds
 
+	unserved bool // asked of a journal whose repo nobody serves
+
 	// Of runs that have ended only the newest `most` that ended after since; -1 = all that have ended.
 	since time.Time
 	most  int

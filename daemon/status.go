@@ -31,7 +31,7 @@ func statusOf(c *core, root string, q query,
 	sources = map[string]string{}
 	q.recent, s.Left = recent(c, q)
 	all := shared{taken: sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) }),
-		asks: sync.OnceValue(func() map[string]int { return asksOf(c.state) })}
+		asks: sync.OnceValue(func() map[string]int { return asksOf(c.state) }), unserved: q.unserved}
 	most := len(c.state.Order)
 	if q.run != "" {
 		most = 1
@@ -104,9 +104,10 @@ func runStatus(c *core, r *engine.Run, full bool, all shared) RunStatus {
 		Digest: r.Digest, file: r.File, Steps: []StepStatus{}}
 	if r.Paused {
 		out.Paused = r.PausedWhy
-		w := Wait{Kind: "paused", Text: "it is paused: sluice resume " + r.ID}
+		resume := Resume(r.ID, !all.unserved)
+		w := Wait{Kind: "paused", Text: "it is paused: " + resume}
 		if r.PausedWhy == engine.PausedConfirm {
-			w.Text = "a trigger started it: sluice resume " + r.ID + " lets it begin, sluice abort " + r.ID + " ends it"
+			w.Text = "a trigger started it: " + resume + " lets it begin, sluice abort " + r.ID + " ends it"
 		}
 		if r.Child != nil && r.PausedWhy == engine.PausedParent { // nobody needs to resume it
 			w = Wait{Kind: "parent", Text: "for " + r.Child.Parent + ", which is paused"}

@@ -12,6 +12,8 @@ import (
 type shared struct {
 	taken func() engine.Taken
 	asks  func() map[string]int // gate -> live runs in which it waits for a person
+
+	unserved bool
 }
 
 func asksOf(s *engine.State) map[string]int {
@@ -187,6 +189,15 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 		return w, true
 	}
 	return w, false
+}
+
+// Resume returns the command that continues a paused run. Only a process that serves the repo can
+// resume it; without one, `sluice run` continues it in the foreground.
+func Resume(run string, served bool) string {
+	if served {
+		return "sluice resume " + run
+	}
+	return "sluice run " + run
 }
 
 // AtRound returns how a command that passes a gate, or takes a route, names it with its round. One that

@@ -166,7 +166,7 @@ func TestShowOfOneAttempt(t *testing.T) {
 
 // TestUnservedAdvice: where nobody serves a repo, no command is advised that needs a daemon, and the inbox says so.
 func TestUnservedAdvice(t *testing.T) {
-	r := daemon.RunStatus{ID: "w-1", Phase: engine.RunRunning, Paused: "user", Waits: []daemon.Wait{{Kind: "paused", Text: "it is paused: sluice resume w-1"}}}
+	r := daemon.RunStatus{ID: "w-1", Phase: engine.RunRunning, Paused: "user", Waits: []daemon.Wait{{Kind: "paused", Text: "it is paused: " + daemon.Resume("w-1", false)}}}
 	st := daemon.Status{Root: "/r", Runs: []daemon.RunStatus{r}}
 	var out, errs strings.Builder
 	con := console.New(nil, nil, &out, &errs)

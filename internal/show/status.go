@@ -24,9 +24,6 @@ func Runs(con *console.Console, st daemon.Status, served, all bool) error {
 	if con.JSON {
 		return con.Document(map[string]any{"served": served, "status": st})
 	}
-	if !served {
-		byRun(st.Runs)
-	}
 	runs := st.Runs
 	if !all {
 		runs = withoutOld(runs)
@@ -130,7 +127,7 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		}
 	}
 	for i := range st.Runs {
-		if err := tellPause(ctx, v, &st.Runs[i]); err != nil {
+		if err := tellPause(ctx, v, &st.Runs[i], served); err != nil {
 			return err
 		}
 	}
@@ -141,9 +138,6 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 			doc["late"] = late
 		}
 		return con.Document(doc)
-	}
-	if !served {
-		byRun(st.Runs)
 	}
 	for i, r := range st.Runs {
 		if i > 0 {
@@ -169,16 +163,6 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 	printHeld(con, p, st)
 	printHealth(con, st, served)
 	return nil
-}
-
-// byRun has the waits of runs that nobody serves advise what works then: a run that goes on in the
-// foreground. Only a process that serves the repo can resume it.
-func byRun(runs []daemon.RunStatus) {
-	for _, r := range runs {
-		for i := range r.Waits {
-			r.Waits[i].Text = strings.ReplaceAll(r.Waits[i].Text, "sluice resume ", "sluice run ")
-		}
-	}
 }
 
 // chosen returns the status with the run that the argument names; else with the live runs, or the last.
@@ -231,8 +215,9 @@ func printLevels(con *console.Console, st daemon.Status) {
 	}
 }
 
-// tellPause adds the journal's reason to a run that was not paused by a person.
-func tellPause(ctx context.Context, v workspace.Viewer, r *daemon.RunStatus) error {
+// tellPause adds the journal's reason to a run that was not paused by a person. The reason names the command of a
+// served repo.
+func tellPause(ctx context.Context, v workspace.Viewer, r *daemon.RunStatus, served bool) error {
 	if r.Paused == "" || r.Paused == "user" || !r.Live() {
 		return nil
 	}
@@ -247,10 +232,12 @@ func tellPause(ctx context.Context, v workspace.Viewer, r *daemon.RunStatus) err
 	})
 	for i, w := range r.Waits {
 		if w.Kind == "paused" && why != "" {
-			r.Waits[i].Text = text.Line(why)
-			if resume := "sluice resume " + r.ID; !strings.Contains(why, resume) {
-				r.Waits[i].Text += ": " + resume
+			resume := daemon.Resume(r.ID, served)
+			why = text.Line(strings.ReplaceAll(why, daemon.Resume(r.ID, true), resume))
+			if !strings.Contains(why, resume) {
+				why += ": " + resume
 			}
+			r.Waits[i].Text = why
 		}
 	}
 	return err
