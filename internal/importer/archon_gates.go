@@ -30,8 +30,7 @@ func (a *archon) loop(x *archonNode, s *step) {
 		routes: []entry{{"again", s.id}}}
 	g.notes = append(g.notes, fmt.Sprintf("the loop: at most %d times in all", most))
 	a.until(x, s, l)
-	s.gate = g.id
-	a.flow.gates = append(a.flow.gates, g)
+	a.flow.judge(s, g)
 	a.untilBash(x, l, g)
 	if isTrue(get(l, "interactive")) {
 		a.interactive(x, l, g)
@@ -88,11 +87,7 @@ func (a *archon) interactive(x *archonNode, l *yaml.Node, g *gate) {
 // approval makes a step without work whose gate asks a person.
 func (a *archon) approval(x *archonNode, s *step) {
 	n := get(x.n, "approval")
-	g := &gate{id: x.gateID(), level: "human", prompt: a.words(str(get(n, "message")), x), pass: []string{"DONE"},
-		onFail: "ABORTED"}
-	g.prompt = cmp.Or(g.prompt, "Go on?")
-	s.gate = g.id
-	a.flow.gates = append(a.flow.gates, g)
+	g := a.flow.ask(s, cmp.Or(a.words(str(get(n, "message")), x), "Go on?"))
 	if isTrue(get(n, "capture_response")) || x.read {
 		g.answer = objectSchema(field{"response", textSchema("what you answer")})
 	}
@@ -112,8 +107,7 @@ func (a *archon) approval(x *archonNode, s *step) {
 // unconditional leaves out the condition of a step whose gate asks a person: what an agent said may
 // not pass over a person.
 func (a *archon) unconditional(x *archonNode, s *step) {
-	human := slices.ContainsFunc(a.flow.gates, func(g *gate) bool { return g.id == s.gate && g.level == "human" })
-	if s.when == "" || s.gate == "" || !human {
+	if g := a.flow.gate(s.gate); s.when == "" || g == nil || g.level != "human" {
 		return
 	}
 	s.when = ""

@@ -263,13 +263,6 @@ func (a *archon) script(x *archonNode, s *step) {
 	}
 }
 
-// byHand makes a step at which a person is asked, in the place of what is not imported.
-func (f *flow) byHand(s *step, why string) {
-	s.gate = s.id + "-gate"
-	f.gates = append(f.gates, &gate{id: s.gate, level: "human", prompt: literal(why), pass: []string{"DONE"},
-		onFail: "ABORTED"})
-}
-
 // timing reads time-outs, in milliseconds there, and launches.
 func (a *archon) timing(x *archonNode, s *step) {
 	ms := func(key string) string {

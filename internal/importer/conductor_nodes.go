@@ -90,8 +90,7 @@ func (c *conductor) validator(n *yaml.Node, s *step, x *place) {
 	words, _ := c.words(criteria, x)
 	g := &gate{id: c.ids.id(s.id + "-validator"), level: "auto", agent: "validator", prompt: words, pass: []string{"DONE"},
 		onFail: s.id, maxFailures: 2, onExhausted: "human"}
-	s.gate = g.id
-	c.flow.gates = append(c.flow.gates, g)
+	c.flow.judge(s, g)
 }
 
 // conductorSchema makes a JSON Schema of an output.
@@ -194,8 +193,7 @@ func (c *conductor) wait(x *place, s *step) {
 // human makes a step without work whose gate asks a person to choose.
 func (c *conductor) human(x *place, s *step) {
 	words, _ := c.words(str(get(x.n, "prompt")), x)
-	g := &gate{id: s.id + "-gate", level: "human", prompt: words, pass: []string{"DONE"}, onFail: "ABORTED"}
-	g.prompt = cmp.Or(g.prompt, "Choose.")
+	g := c.flow.ask(s, cmp.Or(words, "Choose."))
 	for _, o := range items(get(x.n, "options")) {
 		to, value := str(get(o, "route")), str(get(o, "value"))
 		if to == x.passes {
@@ -203,14 +201,10 @@ func (c *conductor) human(x *place, s *step) {
 			g.prompt = strings.TrimRight(g.prompt, "\n") + "\npass: " + literal(str(get(o, "label")))
 			continue
 		}
-		name := slug(value, 40)
-		if !slices.ContainsFunc(g.routes, func(e entry) bool { return strings.EqualFold(e.key, name) }) {
-			g.routes = append(g.routes, entry{name, c.target(to)})
+		if name := slug(value, 40); g.route(name, c.target(to)) {
 			g.prompt = strings.TrimRight(g.prompt, "\n") + "\n" + name + ": " + literal(str(get(o, "label")))
 		}
 	}
-	s.gate = g.id
-	c.flow.gates = append(c.flow.gates, g)
 }
 
 // questions has a person answer questions in words.
@@ -224,11 +218,8 @@ func (c *conductor) questions(x *place, s *step) {
 	for _, q := range items(get(x.n, "questions")) {
 		words += "\n- " + literal(str(q)+str(get(q, "question")))
 	}
-	words = cmp.Or(words, "Answer the questions.")
-	g := &gate{id: s.id + "-gate", level: "human", prompt: words, pass: []string{"DONE"}, onFail: "ABORTED",
-		answer: objectSchema(field{"answers", textSchema("your answers")})}
-	s.gate = g.id
-	c.flow.gates = append(c.flow.gates, g)
+	g := c.flow.ask(s, cmp.Or(words, "Answer the questions."))
+	g.answer = objectSchema(field{"answers", textSchema("your answers")})
 }
 
 // child makes a step that runs another workflow, which is imported too.

@@ -76,11 +76,10 @@ func (c *conductor) routes(x *place, s *step) {
 			c.personRoutes(x, s)
 			return
 		}
-		name := "to-" + slug(strings.TrimPrefix(h.to, "$"), 50)
-		if h.to == x.passes {
-			name = "pass"
-		} else if !slices.ContainsFunc(g.routes, func(e entry) bool { return e.key == name }) {
-			g.routes = append(g.routes, entry{name, c.target(h.to)})
+		name := "pass"
+		if h.to != x.passes {
+			name = routeTo(h.to)
+			g.route(name, c.target(h.to))
 		}
 		if i := slices.IndexFunc(g.verdict, func(e entry) bool { return e.key == name }); i >= 0 {
 			g.verdict[i].value = "(" + g.verdict[i].value + ") or (" + expr + ")"
@@ -89,12 +88,12 @@ func (c *conductor) routes(x *place, s *step) {
 		}
 	}
 	c.standIn(x, s)
-	if s.gate == "" {
-		s.gate = g.id
-	} else { // a validator's comes first
-		c.flow.gates[len(c.flow.gates)-1].passGate = g.id
+	if validator := c.flow.gate(s.gate); validator != nil { // it comes first
+		validator.passGate = g.id
+		c.flow.gates = append(c.flow.gates, g)
+	} else {
+		c.flow.judge(s, g)
 	}
-	c.flow.gates = append(c.flow.gates, g)
 }
 
 // most is how often the work goes back before a person is asked.
@@ -136,23 +135,17 @@ func (c *conductor) exitRoutes(x *place, s *step) bool {
 	g := &gate{id: c.ids.id(s.id + "-routes"), level: "auto", fromStep: true, pass: []string{"DONE"},
 		onFail:  c.target(bad),
 		verdict: []entry{{"again", "true"}}, routes: []entry{{"again", c.target(good)}}, maxFailures: c.most()}
-	s.gate = g.id
-	c.flow.gates = append(c.flow.gates, g)
+	c.flow.judge(s, g)
 	return true
 }
 
 // personRoutes lets the person at the gate of x name where the work goes on.
 func (c *conductor) personRoutes(x *place, s *step) {
-	for _, g := range c.flow.gates {
-		if g.id != s.gate {
-			continue
-		}
-		g.pass, g.routes = []string{c.target(x.passes)}, nil
-		for _, h := range x.hops {
-			name := "to-" + slug(strings.TrimPrefix(h.to, "$"), 50)
-			if h.to != x.passes && !slices.ContainsFunc(g.routes, func(e entry) bool { return e.key == name }) {
-				g.routes = append(g.routes, entry{name, c.target(h.to)})
-			}
+	g := c.flow.gate(s.gate)
+	g.pass, g.routes = []string{c.target(x.passes)}, nil
+	for _, h := range x.hops {
+		if h.to != x.passes {
+			g.route(routeTo(h.to), c.target(h.to))
 		}
 	}
 }

@@ -94,6 +94,43 @@ func (f *flow) step(id string) *step {
 	return nil
 }
 
+func (f *flow) gate(id string) *gate {
+	for _, g := range f.gates {
+		if g.id == id {
+			return g
+		}
+	}
+	return nil
+}
+
+// judge makes g the gate of s.
+func (f *flow) judge(s *step, g *gate) {
+	s.gate = g.id
+	f.gates = append(f.gates, g)
+}
+
+// ask makes a gate of s at which a person is asked.
+func (f *flow) ask(s *step, prompt string) *gate {
+	g := &gate{id: s.id + "-gate", level: "human", prompt: prompt, pass: []string{"DONE"}, onFail: "ABORTED"}
+	f.judge(s, g)
+	return g
+}
+
+// byHand asks a person to do what is not imported.
+func (f *flow) byHand(s *step, why string) { f.ask(s, literal(why)) }
+
+// route adds a way out of the gate; the first of a name holds.
+func (g *gate) route(name, to string) (added bool) {
+	if slices.ContainsFunc(g.routes, func(e entry) bool { return strings.EqualFold(e.key, name) }) {
+		return false
+	}
+	g.routes = append(g.routes, entry{name, to})
+	return true
+}
+
+// routeTo names the way to a place of the original.
+func routeTo(name string) string { return "to-" + slug(strings.TrimPrefix(name, "$"), 50) }
+
 // namer gives out ids that are ours and used once, ignoring case.
 type namer struct{ used map[string]bool }
 

@@ -169,7 +169,6 @@ func (r *reader) ghawOutputs(f *flow, s *step, out *yaml.Node) {
 	s.prompt = strings.TrimRight(s.prompt, "\n") +
 		"\n\nYou publish nothing yourself. What this text asks you to publish, put into `publish` of your answer, " +
 		"each with its kind: " + strings.Join(kinds, ", ") + "."
-	s.gate = "publish"
-	f.gates = append(f.gates, &gate{id: s.gate, level: "human", pass: []string{"DONE"}, onFail: s.id,
+	f.judge(s, &gate{id: "publish", level: "human", pass: []string{"DONE"}, onFail: s.id,
 		prompt: "What the agent would publish is in its answer. Publish what is right, and pass."})
 }

@@ -79,8 +79,7 @@ func (r *reader) symphonyLoop(d document, f *flow, s *step) {
 		"then you go on in this conversation."
 	s.answer = objectSchema(field{"done", kindSchema("boolean")}, field{"summary",
 		textSchema("what was done, and what is left")})
-	s.gate = "turns"
-	f.gates = append(f.gates, &gate{id: "turns", level: "auto", fromStep: true, verdict: []entry{{"again",
+	f.judge(s, &gate{id: "turns", level: "auto", fromStep: true, verdict: []entry{{"again",
 		"not answer.done"}, {"pass", "true"}},
 		pass: []string{"DONE"}, routes: []entry{{"again", s.id}}, maxFailures: turns,
 		notes: []string{"there the issue's state ends the turns; here the agent says so, and a person is asked " +

@@ -160,9 +160,8 @@ func (t *takt) gate(x *taktStep) {
 		}
 	}
 	g.maxFailures = t.bound(x)
-	s.gate = g.id
 	s.next = nil
-	t.flow.gates = append(t.flow.gates, g)
+	t.flow.judge(s, g)
 	for _, r := range x.rules {
 		if r.word == "" {
 			continue
@@ -210,7 +209,7 @@ func (t *takt) outcomes(x *taktStep) (outs []outcome, failTo, why string) {
 		case r.next == x.passes && x.passes != "":
 			o.name = "pass"
 		default:
-			o.name = "to-" + slug(r.next, 50)
+			o.name = routeTo(r.next)
 		}
 		if at := slices.IndexFunc(outs, func(e outcome) bool { return e.name == o.name }); at >= 0 {
 			// The first true one wins: this one only where none between held.
@@ -239,28 +238,17 @@ func negated(conds []string) string {
 
 // byHandRoutes lets a person at the gate of x say where the work goes on.
 func (t *takt) byHandRoutes(x *taktStep) {
-	for _, g := range t.flow.gates {
-		if g.id != x.leave.gate {
-			continue
+	g := t.flow.gate(x.leave.gate)
+	g.pass = []string{t.target(x.passes)}
+	for _, r := range x.rules {
+		switch {
+		case r.word == "" && r.next != x.passes:
+			g.route(routeTo(r.next), t.target(r.next))
+		case r.word != "" && g.route(returnName(r.word), "DONE"):
+			t.returns = append(t.returns, taktReturn{g.id, returnName(r.word), r.word})
 		}
-		g.pass = []string{t.target(x.passes)}
-		for _, r := range x.rules {
-			name := "to-" + slug(r.next, 50)
-			if r.word != "" {
-				name = returnName(r.word)
-			}
-			if r.next == x.passes && r.word == "" || slices.ContainsFunc(g.routes, func(e entry) bool { return e.key == name }) {
-				continue
-			}
-			to := t.target(r.next)
-			if r.word != "" {
-				to = "DONE"
-				t.returns = append(t.returns, taktReturn{g.id, name, r.word})
-			}
-			g.routes = append(g.routes, entry{name, to})
-		}
-		x.leave.when = ""
 	}
+	x.leave.when = ""
 }
 
 // bound is how often the work of x goes back before a person is asked.
