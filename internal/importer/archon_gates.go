@@ -176,7 +176,7 @@ func (a *archon) given(x *archonNode, s *step, id string) {
 			}
 		case v.name == "arguments":
 			e, _ := a.variable("ARGUMENTS", x)
-			s.vars = append(s.vars, entry{v.name, "${{" + e + "}}"})
+			s.vars = append(s.vars, entry{v.name, embed(e)})
 		}
 	}
 }

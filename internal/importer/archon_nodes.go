@@ -216,7 +216,7 @@ func (a *archon) shell(x *archonNode, s *step, text, with, ext string) {
 		if e == "" {
 			e, _ = a.variable(name, x)
 		}
-		s.env = append(s.env, entry{name, "${{" + e + "}}"})
+		s.env = append(s.env, entry{name, embed(e)})
 	}
 	head := "# Imported: what Archon puts into this text comes by the environment.\n" +
 		": \"${ARTIFACTS_DIR:=$SLUICE_FILES}\"\n" +
@@ -259,7 +259,7 @@ func (a *archon) script(x *archonNode, s *step) {
 	}
 	if strings.Contains(text, "ARGUMENTS") {
 		e, _ := a.variable("ARGUMENTS", x)
-		s.env = append(s.env, entry{"ARGUMENTS", "${{" + e + "}}"})
+		s.env = append(s.env, entry{"ARGUMENTS", embed(e)})
 	}
 }
 

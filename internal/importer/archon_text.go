@@ -68,24 +68,16 @@ func (a *archon) output(of, fields string, scope *archonScope) (expr string, ok 
 	if x == nil {
 		return "", false
 	}
-	path := strings.Split(strings.Trim(fields, "."), ".")
-	if fields == "" {
-		path = nil
-	}
+	path := strings.FieldsFunc(fields, func(r rune) bool { return r == '.' })
 	switch {
 	case x.kind == "approval":
 		return fmt.Sprintf("gates[%q]?.answer?.response", x.gateID()), true
 	case x.kind == "bash" || x.kind == "script":
-		if path != nil {
-			return fmt.Sprintf("fromJSON(steps[%q]?.stdout ?? \"{}\")?.%s", x.id, strings.Join(path, "?.")), true
-		}
-		return fmt.Sprintf("trim(steps[%q]?.stdout ?? \"\")", x.id), true
-	case get(x.n, "output_format") != nil:
-		return stepValue(x.id, append([]string{"answer"}, path...)...), true
-	case path == nil:
-		return stepValue(x.id, "answer", "output"), true
+		return printed(x.id, path), true
+	case len(path) == 0 && get(x.n, "output_format") == nil:
+		return answerOf(x.id, "output"), true
 	}
-	return stepValue(x.id, append([]string{"answer"}, path...)...), true
+	return answerOf(x.id, path...), true
 }
 
 func (x *archonNode) gateID() string { return x.id + "-gate" }
@@ -111,7 +103,7 @@ func (a *archon) variable(name string, x *archonNode) (expr, words string) {
 		a.flow.addVar(variable{name: "docs_dir", value: "docs/", description: "the folder of the documents ($DOCS_DIR)"})
 		return "vars.docs_dir", ""
 	case "LOOP_PREV_OUTPUT":
-		return stepValue(x.id, "answer", "output"), ""
+		return answerOf(x.id, "output"), ""
 	case "LOOP_USER_INPUT", "REJECTION_REASON":
 		return fmt.Sprintf("gates[%q]?.feedback", x.gateID()), ""
 	}
@@ -141,7 +133,7 @@ func (a *archon) reference(s string, m []int, x *archonNode, scope *archonScope)
 	switch {
 	case m[2] >= 0:
 		if expr, ok := a.output(s[m[2]:m[3]], s[m[4]:m[5]], scope); ok {
-			return "${{" + expr + "}}"
+			return embed(expr)
 		}
 		return was
 	case m[6] >= 0:
@@ -156,43 +148,31 @@ func (a *archon) reference(s string, m []int, x *archonNode, scope *archonScope)
 	}
 	expr, words := a.variable(s[m[8]:m[9]], x)
 	if expr != "" {
-		return "${{" + expr + "}}"
+		return embed(expr)
 	}
 	return words
 }
 
 // condition translates a `when`. why says what of it has no counterpart.
 func (a *archon) condition(s string, scope *archonScope) (cond, why string) {
-	atom := regexp.MustCompile(`^\s*(!?)` + archonRef +
+	atom := regexp.MustCompile(`^\s*` + archonRef +
 		`\s*(==|!=|>=|<=|>|<)\s*(?:'([^']*)'|"([^"]*)"|(true|false|-?[0-9.]+))\s*`)
-	var out []string
-	for rest := s; ; {
-		m := atom.FindStringSubmatch(rest)
-		if m == nil || m[1] != "" {
-			return "", fmt.Sprintf("the condition %q is not read", s)
-		}
-		expr, ok := a.output(m[2], m[3], scope)
+	why = fmt.Sprintf("the condition %q is not read", s)
+	cond, ok := conjunction(s, atom, func(m []string) (string, bool) {
+		expr, ok := a.output(m[1], m[2], scope)
 		if !ok {
-			return "", fmt.Sprintf("no node %q", m[2])
+			why = fmt.Sprintf("no node %q", m[1])
 		}
-		value := m[5] + m[6] + m[7]
-		switch m[4] {
-		case "==", "!=":
-			out = append(out, fmt.Sprintf("string(%s ?? \"\") %s %q", expr, m[4], value))
-		default:
-			out = append(out, fmt.Sprintf("float(%s ?? 0) %s float(%q)", expr, m[4], value))
+		op, value := m[3], m[4]+m[5]+m[6]
+		if op == "==" || op == "!=" {
+			return fmt.Sprintf("string(%s ?? \"\") %s %q", expr, op, value), ok
 		}
-		rest = rest[len(m[0]):]
-		switch {
-		case rest == "":
-			return strings.Join(out, " "), ""
-		case strings.HasPrefix(rest, "&&"), strings.HasPrefix(rest, "||"):
-			out = append(out, map[string]string{"&&": "and", "||": "or"}[rest[:2]])
-			rest = rest[2:]
-		default:
-			return "", fmt.Sprintf("the condition %q is not read", s)
-		}
+		return fmt.Sprintf("float(%s ?? 0) %s float(%q)", expr, op, value), ok
+	})
+	if ok {
+		why = ""
 	}
+	return cond, why
 }
 
 // skipping finds which nodes may be skipped: by their own condition, or because one that they come

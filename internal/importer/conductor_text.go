@@ -80,19 +80,19 @@ func (c *conductor) value(ref string, x *place) (expr string, ok bool) {
 		expr, ok := c.sets[strings.Join(append([]string{y.name}, rest...), ".")]
 		return expr, ok
 	case y.kind == "parallel" && len(rest) > 0 && c.byName[rest[0]] != nil:
-		return stepValue(c.byName[rest[0]].enter, append([]string{"answer"}, rest[1:]...)...), true
+		return answerOf(c.byName[rest[0]].enter, rest[1:]...), true
 	case y.kind == "for_each":
 		return "tasks", len(rest) == 0
 	case y.kind == "script" && len(rest) == 1 && rest[0] == "stdout":
-		return fmt.Sprintf("trim(steps[%q]?.stdout ?? \"\")", y.enter), true
+		return printed(y.enter, nil), true
 	case y.kind == "script" && len(rest) == 1 && (rest[0] == "stderr" || rest[0] == "exit_code"):
 		return fmt.Sprintf("(steps[%q]?.status ?? \"\")", y.enter), rest[0] == "stderr"
 	case y.kind == "script" && len(rest) > 0:
-		return fmt.Sprintf("fromJSON(steps[%q]?.stdout ?? \"{}\")?.%s", y.enter, strings.Join(rest, "?.")), true
+		return printed(y.enter, rest), true
 	case y.kind == "human_gate" || y.kind == "questions":
 		return fmt.Sprintf("gates[%q]?.feedback", y.enter+"-gate"), true
 	}
-	return stepValue(y.enter, append([]string{"answer"}, rest...)...), true
+	return answerOf(y.enter, rest...), true
 }
 
 const jinjaValue = `\{\{-?\s*([A-Za-z_][A-Za-z0-9_.]*)\s*` +

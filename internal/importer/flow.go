@@ -2,6 +2,7 @@ package importer
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -204,12 +205,51 @@ func (f *flow) addVar(v variable) {
 	}
 }
 
+// conjunction translates conditions that are joined by && and ||. of translates the match of one, with the white
+// space around it.
+func conjunction(s string, one *regexp.Regexp, of func(m []string) (expr string, ok bool)) (expr string, ok bool) {
+	var out []string
+	for {
+		m := one.FindStringSubmatch(s)
+		if m == nil {
+			return "", false
+		}
+		e, ok := of(m)
+		if !ok {
+			return "", false
+		}
+		out = append(out, e)
+		switch s = s[len(m[0]):]; {
+		case s == "":
+			return strings.Join(out, " "), true
+		case strings.HasPrefix(s, "&&"):
+			out = append(out, "and")
+		case strings.HasPrefix(s, "||"):
+			out = append(out, "or")
+		default:
+			return "", false
+		}
+		s = s[2:]
+	}
+}
+
 // literal makes words of another tool fit for a text of ours, in which ${{ }} is an expression.
 func literal(s string) string { return strings.ReplaceAll(s, "${{", `${{"${{"}}`) }
 
-// stepValue is an expression that reads a value of a step; a missing one is nil.
-func stepValue(id string, path ...string) string {
-	return fmt.Sprintf("steps[%q]?.%s", id, strings.Join(path, "?."))
+// embed makes an expression part of a text.
+func embed(e string) string { return "${{" + e + "}}" }
+
+// answerOf is an expression that reads a step's answer, or a value in it; a missing one is nil.
+func answerOf(id string, path ...string) string {
+	return strings.Join(append([]string{fmt.Sprintf("steps[%q]?.answer", id)}, path...), "?.")
+}
+
+// printed is an expression that reads what a step's command printed, or a value of that as JSON.
+func printed(id string, path []string) string {
+	if len(path) == 0 {
+		return fmt.Sprintf("trim(steps[%q]?.stdout ?? \"\")", id)
+	}
+	return fmt.Sprintf("fromJSON(steps[%q]?.stdout ?? \"{}\")?.%s", id, strings.Join(path, "?."))
 }
 
 // duration writes seconds as ours are written.

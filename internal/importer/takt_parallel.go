@@ -65,7 +65,7 @@ func (t *takt) selection(x *taktStep, first *step) {
 	first.answer = objectSchema(field{"selected", list})
 	for _, c := range x.children {
 		if c.pool {
-			c.step.when = quoteExpr(c.name) + ` in (` + stepValue(first.id, "answer", "selected") + ` ?? [])`
+			c.step.when = quoteExpr(c.name) + ` in (` + answerOf(first.id, "selected") + ` ?? [])`
 		}
 	}
 }

@@ -45,24 +45,14 @@ func (t *takt) state(when string) (expr string, ok bool) {
 		return "true", true
 	}
 	atom := regexp.MustCompile(`^\s*` + structuredAtom + `\s*`)
-	var out []string
-	for rest := when; ; {
-		m := atom.FindStringSubmatch(rest)
-		if m == nil || t.byName[m[1]] == nil {
+	return conjunction(when, atom, func(m []string) (string, bool) {
+		x := t.byName[m[1]]
+		if x == nil {
 			return "", false
 		}
-		value := stepValue(t.byName[m[1]].enter, append([]string{"answer"}, strings.Split(m[2], ".")...)...)
-		out = append(out, fmt.Sprintf("string(%s ?? \"\") %s %s", value, m[3], quoteExpr(strings.Trim(m[4], `"`))))
-		switch rest = rest[len(m[0]):]; {
-		case rest == "":
-			return strings.Join(out, " "), true
-		case strings.HasPrefix(rest, "&&"), strings.HasPrefix(rest, "||"):
-			out = append(out, map[string]string{"&&": "and", "||": "or"}[rest[:2]])
-			rest = rest[2:]
-		default:
-			return "", false
-		}
-	}
+		value := answerOf(x.enter, strings.Split(m[2], ".")...)
+		return fmt.Sprintf("string(%s ?? \"\") %s %s", value, m[3], quoteExpr(strings.Trim(m[4], `"`))), true
+	})
 }
 
 // condition translates the condition of a rule of x.
@@ -97,7 +87,7 @@ func aggregate(x *taktStep, which string, words []string) string {
 	}
 	var out []string
 	for i, c := range x.children {
-		status, said := "steps["+quoteExpr(c.step.id)+"]?.status", stepValue(c.step.id, "answer", "outcome")
+		status, said := "steps["+quoteExpr(c.step.id)+"]?.status", answerOf(c.step.id, "outcome")
 		if which == "any" {
 			var one []string
 			for _, w := range words {

@@ -116,7 +116,7 @@ func (t *takt) hole(name string, x *taktStep) (words string, ok bool) {
 		for _, y := range t.nodes {
 			for _, r := range taktReports(y.n) {
 				if r.name == of {
-					return "${{" + stepValue(y.enter, "answer", r.field) + "}}", true
+					return embed(answerOf(y.enter, r.field)), true
 				}
 			}
 		}
@@ -124,7 +124,7 @@ func (t *takt) hole(name string, x *taktStep) (words string, ok bool) {
 	case "structured":
 		step, field, _ := strings.Cut(of, ".")
 		if y := t.byName[step]; y != nil && field != "" && regexp.MustCompile(`^[\w.]+$`).MatchString(field) {
-			return "${{" + stepValue(y.enter, append([]string{"answer"}, strings.Split(field, ".")...)...) + "}}", true
+			return embed(answerOf(y.enter, strings.Split(field, ".")...)), true
 		}
 	case "context":
 		return "(not known here: " + of + ")", true
@@ -141,7 +141,7 @@ func (t *takt) previous(x *taktStep) string {
 			continue
 		}
 		for _, s := range y.said() {
-			out = append(out, "${{"+s+"}}")
+			out = append(out, embed(s))
 		}
 	}
 	return strings.Join(out, "\n")
@@ -150,11 +150,11 @@ func (t *takt) previous(x *taktStep) string {
 // said are the expressions for what a step says to those who come next.
 func (x *taktStep) said() (out []string) {
 	if len(x.children) == 0 {
-		return []string{stepValue(x.enter, "answer", "summary")}
+		return []string{answerOf(x.enter, "summary")}
 	}
 	for _, c := range x.children {
 		if c.step != nil && c.step.workflow == "" {
-			out = append(out, stepValue(c.step.id, "answer", "summary"))
+			out = append(out, answerOf(c.step.id, "summary"))
 		}
 	}
 	return out
