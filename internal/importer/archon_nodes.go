@@ -2,7 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -153,25 +152,8 @@ func (a *archon) command(x *archonNode, s *step, name string) string {
 	}
 	to := a.prompt(a.flow, path.Base(name), words)
 	s.context = append(s.context, to)
-	return "Do what `" + to + "` says.\n" + a.glossary(words, x)
-}
-
-// glossary says what the references in a prompt file are in this run.
-func (a *archon) glossary(words string, x *archonNode) string {
-	all := regexp.MustCompile(archonRef + `|` + archonInput + `|` + archonVar)
-	var lines []string
-	for _, m := range all.FindAllStringSubmatchIndex(words, -1) {
-		was := words[m[0]:m[1]]
-		is := a.reference(words, m, x, x.scope)
-		line := fmt.Sprintf("\n`%s`:\n%s\n", strings.ReplaceAll(was, "`", "'"), is)
-		if is != literal(was) && !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return "\nIn that file,\n" + strings.Join(lines, "")
+	return "Do what `" + to + "` says.\n" + glossary(words, regexp.MustCompile(archonAll),
+		func(m []string) (string, bool) { return a.reference(m, x) })
 }
 
 // outsideNames are the variables of a script whose values come from outside.

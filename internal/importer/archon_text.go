@@ -16,6 +16,9 @@ const archonVar = `\$\{?(ARGUMENTS|USER_MESSAGE|WORKFLOW_ID|ARTIFACTS_DIR|STATE_
 
 const archonInput = `\$INPUTS\.([A-Za-z_][A-Za-z0-9_-]*)`
 
+// archonAll has all of them: groups 1 and 2 are of archonRef, 3 of archonInput, 4 of archonVar.
+const archonAll = archonRef + `|` + archonInput + `|` + archonVar
+
 // node returns the node that an original's name means in a scope; of an included workflow, its last.
 func (a *archon) named(of string, scope *archonScope) *archonNode {
 	id := a.lasts(scope.ids[of])[0]
@@ -113,44 +116,30 @@ func (a *archon) variable(name string, x *archonNode) (expr, words string) {
 
 // words puts ours in the place of Archon's references in a prompt.
 func (a *archon) words(s string, x *archonNode) string {
-	all := regexp.MustCompile(archonRef + `|` + archonInput + `|` + archonVar)
-	var b strings.Builder
-	for s != "" {
-		m := all.FindStringSubmatchIndex(s)
-		if m == nil {
-			break
-		}
-		b.WriteString(literal(s[:m[0]]))
-		b.WriteString(a.reference(s, m, x, x.scope))
-		s = s[m[1]:]
-	}
-	return b.String() + literal(s)
+	return fill(s, regexp.MustCompile(archonAll), func(m []string) (string, bool) { return a.reference(m, x) })
 }
 
-// reference is what stands for the match m of a reference in s.
-func (a *archon) reference(s string, m []int, x *archonNode, scope *archonScope) string {
-	was := literal(s[m[0]:m[1]])
-	switch {
-	case m[2] >= 0:
-		if expr, ok := a.output(s[m[2]:m[3]], s[m[4]:m[5]], scope); ok {
-			return embed(expr)
-		}
-		return was
-	case m[6] >= 0:
-		if given, ok := scope.inputs[s[m[6]:m[7]]]; ok && scope.outer != nil {
+// reference is what stands for a match of archonAll in the texts of x.
+func (a *archon) reference(m []string, x *archonNode) (ours string, ok bool) {
+	switch node, input := m[1], m[3]; {
+	case node != "":
+		expr, ok := a.output(node, m[2], x.scope)
+		return embed(expr), ok
+	case input != "":
+		if given, ok := x.scope.inputs[input]; ok && x.scope.outer != nil {
 			y := *x
-			y.scope = scope.outer
-			return a.words(given, &y)
+			y.scope = x.scope.outer
+			return a.words(given, &y), true
 		}
-		name := varName(s[m[6]:m[7]])
+		name := varName(input)
 		a.flow.addVar(variable{name: name, optional: true})
-		return "${{vars." + name + "}}"
+		return embed("vars." + name), true
 	}
-	expr, words := a.variable(s[m[8]:m[9]], x)
+	expr, words := a.variable(m[4], x)
 	if expr != "" {
-		return embed(expr)
+		return embed(expr), true
 	}
-	return words
+	return words, true
 }
 
 // condition translates a `when`. why says what of it has no counterpart.

@@ -101,18 +101,16 @@ const jinjaValue = `\{\{-?\s*([A-Za-z_][A-Za-z0-9_.]*)\s*` +
 // words puts ours in the place of a template's values. whole is false where something of it stays as
 // text that conductor would evaluate.
 func (c *conductor) words(s string, x *place) (out string, whole bool) {
-	out = fill(s, regexp.MustCompile(jinjaValue), func(ref string) string {
+	out = fill(s, regexp.MustCompile(jinjaValue), func(m []string) (string, bool) {
+		ref := m[1]
 		if ref == "item" || strings.HasPrefix(ref, "item.") {
-			return "task." + ref
+			return embed("task." + ref), true
 		}
 		if ref == "context.iteration" {
-			return "attempt"
+			return embed("attempt"), true
 		}
-		expr, ok := c.value(ref, x)
-		if !ok {
-			return ""
-		}
-		return expr
+		value, ok := c.value(ref, x)
+		return embed(value), ok
 	})
 	plain := regexp.MustCompile(`\$\{\{.*?\}\}`).ReplaceAllString(out, "")
 	return out, !strings.Contains(plain, "{%") && !strings.Contains(plain, "{{")

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -66,21 +67,36 @@ func scaled(n *yaml.Node, by float64) string {
 	return duration(v * by)
 }
 
-// fill puts the expression of each match of a pattern, whose first group is a reference, in its
-// place. of returns "" for a reference that stays as it is.
-func fill(s string, pattern *regexp.Regexp, of func(ref string) string) string {
+// fill puts ours in the place of each reference, a match of the pattern, for which of returns ok.
+func fill(s string, pattern *regexp.Regexp, of func(m []string) (ours string, ok bool)) string {
 	var b strings.Builder
 	for {
-		m := pattern.FindStringSubmatchIndex(s)
-		if m == nil {
+		at := pattern.FindStringIndex(s)
+		if at == nil {
 			return b.String() + literal(s)
 		}
-		b.WriteString(literal(s[:m[0]]))
-		if expr := of(s[m[2]:m[3]]); expr != "" {
-			b.WriteString("${{" + expr + "}}")
+		b.WriteString(literal(s[:at[0]]))
+		if ours, ok := of(pattern.FindStringSubmatch(s)); ok {
+			b.WriteString(ours)
 		} else {
-			b.WriteString(literal(s[m[0]:m[1]]))
+			b.WriteString(literal(s[at[0]:at[1]]))
 		}
-		s = s[m[1]:]
+		s = s[at[1]:]
 	}
+}
+
+// glossary says what the references in a prompt file are in this run; of is that of fill.
+func glossary(words string, pattern *regexp.Regexp, of func(m []string) (ours string, ok bool)) string {
+	var lines []string
+	for _, m := range pattern.FindAllStringSubmatch(words, -1) {
+		ours, ok := of(m)
+		line := fmt.Sprintf("\n`%s`:\n%s\n", strings.ReplaceAll(m[0], "`", "'"), ours)
+		if ok && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "\nIn that file,\n" + strings.Join(lines, "")
 }

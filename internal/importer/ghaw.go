@@ -94,15 +94,15 @@ func readGhaw(r *reader, d document) {
 
 // ghawWords makes a var of each value that GitHub puts in.
 func ghawWords(s string, f *flow) string {
-	return fill(s, regexp.MustCompile(ghawExpr), func(ref string) string {
-		first, _, _ := strings.Cut(ref, "||")
+	return fill(s, regexp.MustCompile(ghawExpr), func(m []string) (string, bool) {
+		first, _, _ := strings.Cut(m[1], "||")
 		first = strings.TrimSpace(first)
 		if !regexp.MustCompile(`^[A-Za-z_][\w.-]*$`).MatchString(first) {
-			return ""
+			return "", false
 		}
 		name := varName(strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(first, "github."), "event."), ".", "_"))
 		f.addVar(variable{name: name, optional: true, description: "what GitHub has as " + first})
-		return "vars." + name
+		return embed("vars." + name), true
 	})
 }
 

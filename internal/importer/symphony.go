@@ -40,20 +40,20 @@ func readSymphony(r *reader, d document) {
 	s := &step{id: "work", role: "codex", session: "issue"}
 	words := regexp.MustCompile(`\{\{-?\s*([^{}]*?)\s*-?\}\}`)
 	odd := strings.Contains(d.body, "{%")
-	s.prompt = strings.TrimSpace(fill(d.body, words, func(ref string) string {
-		ref, filter, filtered := strings.Cut(ref, "|")
+	s.prompt = strings.TrimSpace(fill(d.body, words, func(m []string) (string, bool) {
+		ref, filter, filtered := strings.Cut(m[1], "|")
 		odd = odd || filtered && filter != ""
 		switch ref = strings.TrimSpace(ref); {
 		case ref == "attempt":
-			return "attempt"
+			return embed("attempt"), true
 		case regexp.MustCompile(`^issue\.[a-z_]+$`).MatchString(ref):
 			name := varName(strings.ReplaceAll(ref, ".", "_"))
 			f.addVar(variable{name: name, optional: name != "issue_title" && name != "issue_identifier",
 				description: "of the tracker's issue"})
-			return "vars." + name
+			return embed("vars." + name), true
 		}
 		odd = true
-		return ""
+		return "", false
 	}))
 	s.prompt = cmp.Or(s.prompt, "You are working on an issue of the tracker.")
 	m := mark{as: Taken}

@@ -162,21 +162,7 @@ func (x *taktStep) said() (out []string) {
 
 // words puts ours in the place of takt's variables.
 func (t *takt) words(s string, x *taktStep) string {
-	re := regexp.MustCompile(taktHole)
-	var b strings.Builder
-	for {
-		m := re.FindStringSubmatchIndex(s)
-		if m == nil {
-			return b.String() + literal(s)
-		}
-		b.WriteString(literal(s[:m[0]]))
-		if w, ok := t.hole(s[m[2]:m[3]], x); ok {
-			b.WriteString(w)
-		} else {
-			b.WriteString(literal(s[m[0]:m[1]]))
-		}
-		s = s[m[1]:]
-	}
+	return fill(s, regexp.MustCompile(taktHole), func(m []string) (string, bool) { return t.hole(m[1], x) })
 }
 
 // instruction is a step's task: an inline text, or a prompt file with what its variables are.
@@ -194,7 +180,7 @@ func (t *takt) instruction(n *yaml.Node, x *taktStep, s *step) (prompt, source s
 		default:
 			file := t.prompt(t.top.flow, "instructions-"+strings.TrimSuffix(path.Base(str(c)), ".md"), words)
 			s.context = append(s.context, file)
-			parts = append(parts, "Do what `"+file+"` says."+t.glossary(words, x))
+			parts = append(parts, strings.TrimRight("Do what `"+file+"` says.\n"+t.glossary(words, x), "\n"))
 		}
 		all = append(all, words)
 	}
@@ -203,18 +189,10 @@ func (t *takt) instruction(n *yaml.Node, x *taktStep, s *step) (prompt, source s
 
 // glossary says what the variables in a prompt file are.
 func (t *takt) glossary(words string, x *taktStep) string {
-	var lines []string
-	for _, m := range regexp.MustCompile(taktHole).FindAllStringSubmatch(words, -1) {
-		w, ok := t.hole(m[1], x)
-		line := "\n`" + m[0] + "`:\n" + w + "\n"
-		if ok && w != "" && !strings.Contains(strings.Join(lines, ""), line) {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return "\n\nIn that file,\n" + strings.TrimRight(strings.Join(lines, ""), "\n")
+	return glossary(words, regexp.MustCompile(taktHole), func(m []string) (string, bool) {
+		ours, ok := t.hole(m[1], x)
+		return ours, ok && ours != ""
+	})
 }
 
 // taktReport is a report that a step makes.
