@@ -35,6 +35,14 @@ func rows(as As, note string, paths []string) (out []construct) {
 	return out
 }
 
+// below returns the paths of keys below a prefix.
+func below(prefix string, keys []string) (out []string) {
+	for _, k := range keys {
+		out = append(out, prefix+k)
+	}
+	return out
+}
+
 // mark is what a reader says of one value, against the table.
 type mark struct {
 	as   As

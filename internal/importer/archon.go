@@ -1,9 +1,6 @@
 package importer
 
 import (
-	"cmp"
-	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -57,15 +54,9 @@ func readArchon(r *reader, d document) { r.archonFlow(d) }
 
 // archonFlow reads a workflow and those that it runs, and returns its id.
 func (r *reader) archonFlow(d document) string {
-	name := cmp.Or(str(get(d.root, "name")), d.stem())
-	f := &flow{id: r.ids.id(name), name: name, description: str(get(d.root, "description"))}
-	r.flows = append(r.flows, f)
+	f := r.begin(d, d.root, "Archon",
+		"A conversation of Archon goes on from node to node without `context: fresh`; here each step begins anew.")
 	a := &archon{reader: r, flow: f, doc: d, ids: newNamer(), stands: map[string][]string{}}
-	f.notes = append(f.notes, fmt.Sprintf("imported from %s (Archon). Where this spec says less than the "+
-		"original, or something else, a comment says so. A conversation of Archon goes on from node to "+
-		"node without `context: fresh`; here each step "+
-		"begins anew.", path.Base(d.file)))
-	f.workspace = "run"
 	if w := at(d.root, "worktree", "enabled"); w != nil && !isTrue(w) {
 		f.workspace = ""
 	}

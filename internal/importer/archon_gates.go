@@ -3,8 +3,8 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -15,8 +15,8 @@ import (
 // loop makes the gate that sends a loop's step back to itself.
 func (a *archon) loop(x *archonNode, s *step) {
 	l := get(x.n, "loop")
-	most, err := strconv.Atoi(str(get(l, "max_iterations")))
-	if err != nil || most < 1 || most > 1000 {
+	most := whole(get(l, "max_iterations"), 1, 1000)
+	if most == 0 {
 		most = 10
 		if n := get(l, "max_iterations"); n != nil {
 			a.near(n, "ours is a number from 1 to 1000: 10 stands here")
@@ -125,9 +125,7 @@ func (a *archon) rework(x *archonNode, s *step, r *yaml.Node, g *gate) {
 		fix.notes = append(fix.notes, "only when the person says no")
 	}
 	g.onFail = fix.id
-	if n, err := strconv.Atoi(str(get(r, "max_attempts"))); err == nil && n > 0 {
-		g.maxFailures = n
-	}
+	g.maxFailures = whole(get(r, "max_attempts"), 1, math.MaxInt32)
 	a.flow.steps = append(a.flow.steps, fix)
 }
 

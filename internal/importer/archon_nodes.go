@@ -76,16 +76,8 @@ func (a *archon) agent(x *archonNode, s *step) {
 
 // role is who does a node: the model and provider that it names, so that the settings can tell.
 func (a *archon) role(x *archonNode) string {
-	model, provider := str(get(x.n, "model")), str(get(x.n, "provider"))
-	model = cmp.Or(model, str(get(a.doc.root, "model")))
-	provider = cmp.Or(provider, str(get(a.doc.root, "provider")))
-	switch {
-	case model != "":
-		return slug(strings.TrimPrefix(provider+"-"+model, "-"), 40)
-	case provider != "":
-		return slug(provider, 40)
-	}
-	return "worker"
+	of := func(key string) string { return cmp.Or(str(get(x.n, key)), str(get(a.doc.root, key))) }
+	return roleOf(of("provider"), of("model"))
 }
 
 // tools reads lists of tools: an agent without any that writes only reads.
@@ -259,8 +251,8 @@ func (a *archon) timing(x *archonNode, s *step) {
 		return duration(v / 1000)
 	}
 	s.timeout, s.idle = ms("timeout"), ms("idle_timeout")
-	if n, err := strconv.Atoi(str(at(x.n, "retry", "max_attempts"))); err == nil && n > 0 && n <= 100 && s.workflow == "" {
-		s.restarts = n
+	if s.workflow == "" {
+		s.restarts = whole(at(x.n, "retry", "max_attempts"), 1, 100)
 	}
 }
 

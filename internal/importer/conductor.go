@@ -55,14 +55,10 @@ func readConductor(r *reader, d document) { r.conductorFlow(d, 0) }
 func (r *reader) conductorFlow(d document, depth int) *flow {
 	r.files(d, d.root)
 	w := get(d.root, "workflow")
-	name := cmp.Or(str(get(w, "name")), d.stem())
-	f := &flow{id: r.ids.id(name), name: name, description: str(get(w, "description")), workspace: "run"}
-	r.flows = append(r.flows, f)
+	f := r.begin(d, w, "conductor",
+		"There each agent is given what those before it said; here a prompt has what it names.")
 	c := &conductor{reader: r, flow: f, doc: d, ids: newNamer(), byName: map[string]*place{}, sets: map[string]string{},
 		depth: depth}
-	f.notes = append(f.notes, "imported from "+path.Base(d.file)+" (conductor). Where this spec says less than "+
-		"the original, or something else, a comment says so. There each agent is given what those before "+
-		"it said; here a prompt has what it names.")
 	for _, p := range pairs(get(w, "input")) {
 		c.input(p)
 	}
@@ -141,7 +137,7 @@ func (c *conductor) input(p pair) {
 }
 
 func (c *conductor) limits(w *yaml.Node) {
-	if n, err := strconv.Atoi(str(at(w, "limits", "max_iterations"))); err == nil && n > 0 && n < 100_000 {
+	if n := whole(at(w, "limits", "max_iterations"), 1, 99_999); n > 0 {
 		c.flow.limits = append(c.flow.limits, entry{"max_steps", strconv.Itoa(n)})
 	}
 	if s := seconds(at(w, "limits", "timeout_seconds")); s != "" {

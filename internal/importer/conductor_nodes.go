@@ -2,6 +2,7 @@ package importer
 
 import (
 	"cmp"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -48,20 +49,14 @@ func (c *conductor) agent(x *place, n *yaml.Node, s *step) {
 			s.timeout = t
 		}
 	}
-	if k, err := strconv.Atoi(str(at(n, "retry", "max_attempts"))); err == nil && k > 1 && k <= 100 {
-		s.restarts = k - 1
-	}
+	s.restarts = max(0, whole(at(n, "retry", "max_attempts"), 2, 100)-1)
 	c.validator(n, s, x)
 }
 
 // role is who does an agent's node: its model and provider, so that the settings can tell.
 func (c *conductor) role(n *yaml.Node) string {
-	model, provider := str(get(n, "model")), str(get(n, "provider"))
-	model = cmp.Or(model, str(at(c.doc.root, "workflow", "runtime", "default_model")))
-	if model+provider == "" {
-		return "worker"
-	}
-	return slug(strings.TrimPrefix(provider+"-"+model, "-"), 40)
+	model := cmp.Or(str(get(n, "model")), str(at(c.doc.root, "workflow", "runtime", "default_model")))
+	return roleOf(str(get(n, "provider")), model)
 }
 
 // inputs gives an agent the outputs that it names.
@@ -279,8 +274,8 @@ func (c *conductor) each(x *place, s *step) {
 	c.listed = true
 	s.tasks = entry{layout.RunsDir + "/${{run}}/files/" + s.id + ".json",
 		`map(` + expr + ` ?? [], ({"id": "i" + string(#index + 1), "title": string(#), "item": #}))`}
-	if k, err := strconv.Atoi(str(get(x.n, "max_concurrent"))); err == nil && k > 1 {
-		c.near(get(x.n, "max_concurrent"), "one after another, as they work in one folder")
+	if n := get(x.n, "max_concurrent"); whole(n, 2, math.MaxInt32) > 0 {
+		c.near(n, "one after another, as they work in one folder")
 	}
 	inner := &place{n: n, name: x.name, kind: "agent", inGroup: true, leave: s}
 	if get(n, "workflow") != nil {

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -30,23 +31,23 @@ func (f *flow) spec() ([]byte, error) {
 		}
 		add(root, "gates", gates)
 	}
-	var b bytes.Buffer
-	b.WriteString("# yaml-language-server: $schema=../workflow.schema.json\n")
-	for _, n := range f.notes {
-		b.WriteString(comment(n) + "\n")
-	}
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	if err := enc.Encode(root); err != nil {
+	b, err := encoded("# yaml-language-server: $schema=../workflow.schema.json\n"+comments(f.notes), root)
+	if err != nil {
 		return nil, err
 	}
-	if err := enc.Close(); err != nil {
-		return nil, err
-	}
-	if out, err := specs.Format(b.Bytes()); err == nil {
+	if out, err := specs.Format(b); err == nil {
 		return out, nil
 	}
-	return b.Bytes(), nil // the loader says what is wrong with it
+	return b, nil // the loader says what is wrong with it
+}
+
+// encoded returns YAML below lines of comments.
+func encoded(above string, root *yaml.Node) ([]byte, error) {
+	b := bytes.NewBufferString(above + "\n")
+	enc := yaml.NewEncoder(b)
+	enc.SetIndent(2)
+	err := errors.Join(enc.Encode(root), enc.Close())
+	return b.Bytes(), err
 }
 
 func (f *flow) head() *yaml.Node {
@@ -293,12 +294,5 @@ func (f *flow) stubScript() ([]byte, error) {
 	}
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	add(root, "steps", steps)
-	var b bytes.Buffer
-	b.WriteString("# What stand-ins answer in `sluice run " + f.id + " --stub`, so that the work goes forward.\n")
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	if err := enc.Encode(root); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), enc.Close()
+	return encoded("# What stand-ins answer in `sluice run "+f.id+" --stub`, so that the work goes forward.", root)
 }

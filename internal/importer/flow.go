@@ -189,6 +189,14 @@ func slug(words string, most int) string {
 	return out
 }
 
+// roleOf names a role after the provider and the model that play it in the original.
+func roleOf(provider, model string) string {
+	if provider+model == "" {
+		return "worker"
+	}
+	return slug(provider+"-"+model, 40)
+}
+
 // varName makes a var's name of words.
 func varName(words string) string {
 	out := strings.ReplaceAll(slug(words, 40), "-", "_")

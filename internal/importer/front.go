@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -13,18 +12,6 @@ import (
 
 	"sluice/internal/layout"
 )
-
-// front is what the two formats share that are Markdown with front matter: one agent, its prompt the
-// Markdown.
-func (r *reader) front(d document, of string) *flow {
-	name := cmp.Or(str(get(d.root, "name")), d.stem())
-	f := &flow{id: r.ids.id(strings.ToLower(name)), name: name, description: str(get(d.root, "description")),
-		workspace: "run"}
-	r.flows = append(r.flows, f)
-	f.notes = append(f.notes, "imported from "+path.Base(d.file)+" ("+of+"). Where this "+
-		"spec says less than the original, or something else, a comment says so.")
-	return f
-}
 
 // body adds the Markdown as a construct; line is where it begins.
 func (r *reader) body(d document, step string, m mark, notes *[]string) {

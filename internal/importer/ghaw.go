@@ -47,7 +47,7 @@ func readGhaw(r *reader, d document) {
 		r.fail(to, "this file only names another: import %q", str(to))
 		return
 	}
-	f := r.front(d, "gh-aw")
+	f := r.begin(d, d.root, "gh-aw", "")
 	s := &step{id: "agent", role: "agent"}
 	if e := get(d.root, "engine"); e != nil {
 		if id := str(e) + str(get(e, "id")); id != "" {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -168,6 +169,21 @@ func tagged(n *yaml.Node) *yaml.Node {
 		}
 	}
 	return nil
+}
+
+// begin makes the flow of a document; head is where its name is, of names its format, and more says what else the
+// reader of the spec needs to know.
+func (r *reader) begin(d document, head *yaml.Node, of, more string) *flow {
+	name := cmp.Or(str(get(head, "name")), d.stem())
+	words := name
+	if d.md { // a title
+		words = strings.ToLower(name)
+	}
+	f := &flow{id: r.ids.id(words), name: name, description: str(get(head, "description")), workspace: "run"}
+	f.notes = []string{"imported from " + path.Base(d.file) + " (" + of + "). Where this spec says less than the " +
+		"original, or something else, a comment says so. " + more}
+	r.flows = append(r.flows, f)
+	return f
 }
 
 // opened remembers which file a document is of.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -36,7 +35,7 @@ func symphonyTable() []construct {
 }
 
 func readSymphony(r *reader, d document) {
-	f := r.front(d, "symphony")
+	f := r.begin(d, d.root, "symphony", "")
 	s := &step{id: "work", role: "codex", session: "issue"}
 	words := regexp.MustCompile(`\{\{-?\s*([^{}]*?)\s*-?\}\}`)
 	odd := strings.Contains(d.body, "{%")
@@ -70,10 +69,7 @@ func readSymphony(r *reader, d document) {
 
 // symphonyLoop goes on with the agent's turns until it says that the work is done.
 func (r *reader) symphonyLoop(d document, f *flow, s *step) {
-	turns, err := strconv.Atoi(str(at(d.root, "agent", "max_turns")))
-	if err != nil || turns < 1 || turns > 1000 {
-		turns = 20
-	}
+	turns := cmp.Or(whole(at(d.root, "agent", "max_turns"), 1, 1000), 20)
 	s.prompt += "\n\nSay `done: true` in your answer when nothing is left for you to do on this issue, " +
 		"else `done: false`: " +
 		"then you go on in this conversation."

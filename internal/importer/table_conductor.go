@@ -46,12 +46,7 @@ func conductorTable() []construct {
 
 // conductorAgentTable has the keys of an agent, whose paths begin with p.
 func conductorAgentTable(p, settings, own, permissions string) []construct {
-	with := func(keys ...string) []string {
-		for i := range keys {
-			keys[i] = p + keys[i]
-		}
-		return keys
-	}
+	with := func(keys ...string) []string { return below(p, keys) }
 	return slices.Concat(
 		taken(with("name", "type", "description", "prompt", "system_prompt", "output", "routes[].to", "routes[].when",
 			"command",

@@ -32,12 +32,7 @@ func taktTable() []construct {
 }
 
 func taktStepTable(p, settings string) []construct {
-	with := func(keys ...string) []string {
-		for i := range keys {
-			keys[i] = p + keys[i]
-		}
-		return keys
-	}
+	with := func(keys ...string) []string { return below(p, keys) }
 	return slices.Concat(
 		taken(with("name", "description", "persona", "policy", "knowledge", "instruction", "edit", "capabilities", "kind",
 			"call",

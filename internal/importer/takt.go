@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 
 	"gopkg.in/yaml.v3"
 )
@@ -173,26 +172,16 @@ func (t *takt) prune() {
 
 // begin makes the flow.
 func (t *takt) begin() {
-	name := cmp.Or(str(get(t.doc.root, "name")), t.doc.stem())
-	t.flow = &flow{id: t.reader.ids.id(name), name: name, description: str(get(t.doc.root, "description")),
-		workspace: "run"}
-	t.flows = append(t.flows, t.flow)
-	t.flow.notes = append(t.flow.notes, fmt.Sprintf("imported from %s (takt). Where this spec says less than the "+
-		"original, or something else, a comment says so. An agent says the condition that holds as "+
-		"`outcome` in its answer; its reports are parts of "+
-		"the answer too, and files of the run.", path.Base(t.doc.file)))
+	t.flow = t.reader.begin(t.doc, t.doc.root, "takt",
+		"An agent says the condition that holds as `outcome` in its answer; its reports are parts of "+
+			"the answer too, and files of the run.")
 	t.flow.vars = []variable{{name: "task", description: "what is to be done"}}
 	if t != t.top {
 		t.flow.vars = append(t.flow.vars, variable{name: "reports", optional: true,
 			description: "where the reports of the calling run are"})
 	}
 	for _, k := range []string{"max_steps", "max_movements", "max_iterations"} {
-		n := get(t.doc.root, k)
-		v, err := strconv.Atoi(str(n))
-		if n == nil || err != nil || v < 1 || v > 10_000 {
-			continue
-		}
-		t.most = v
+		t.most = cmp.Or(whole(get(t.doc.root, k), 1, 10_000), t.most)
 	}
 }
 
@@ -260,7 +249,7 @@ func taktArgs(n *yaml.Node) map[string]*yaml.Node {
 
 // find reads a workflow of the tree by its name.
 func (t *takt) find(n *yaml.Node, name string) (document, bool) {
-	for _, f := range t.src.find(".", path.Base(name)+".yaml", path.Base(name)+".yml") {
+	for _, f := range t.src.find(path.Base(name)+".yaml", path.Base(name)+".yml") {
 		if dir := path.Base(path.Dir(f)); dir == "workflows" || dir == "pieces" || dir == path.Base(path.Dir(t.doc.file)) {
 			return t.open(n, f)
 		}

@@ -79,7 +79,7 @@ func (t *takt) fragment(n *yaml.Node, name string) *yaml.Node {
 	if t.top.called[key] != nil {
 		return t.top.called[key].doc.root
 	}
-	for _, f := range t.src.find(".", path.Base(name)+".yaml", path.Base(name)+".yml") {
+	for _, f := range t.src.find(path.Base(name)+".yaml", path.Base(name)+".yml") {
 		if path.Base(path.Dir(f)) != "steps" {
 			continue
 		}

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -245,8 +246,8 @@ func (t *takt) byHandRoutes(x *taktStep) {
 func (t *takt) bound(x *taktStep) int {
 	n := 0
 	for _, m := range items(get(t.doc.root, "loop_monitors")) {
-		if k, err := strconv.Atoi(str(get(m, "threshold"))); err == nil && slices.Contains(texts(get(m, "cycle")), x.name) {
-			n = max(n, k)
+		if slices.Contains(texts(get(m, "cycle")), x.name) {
+			n = max(n, whole(get(m, "threshold"), 1, math.MaxInt32))
 		}
 	}
 	switch {

@@ -34,7 +34,7 @@ func (t *takt) facet(kind string, n *yaml.Node) (words string, inline, ok bool) 
 	} else if strings.HasSuffix(name, ".md") {
 		file = path.Join(path.Dir(t.doc.file), name)
 	}
-	for _, f := range t.src.find(".", path.Base(name)+".md") {
+	for _, f := range t.src.find(path.Base(name) + ".md") {
 		if file == "" && strings.HasSuffix("/"+f, "/"+kind+"/"+path.Base(name)+".md") && !strings.Contains(f, "partials/") {
 			file = f
 		}
@@ -58,7 +58,7 @@ func (r *reader) partials(n *yaml.Node, words string, depth int) string {
 			r.fail(n, "includes within one another, or a text of more than %d bytes", maxPart)
 			return ""
 		}
-		for _, f := range r.src.find(".", part[2]+".md") {
+		for _, f := range r.src.find(part[2] + ".md") {
 			if !strings.HasSuffix("/"+f, "/partials/"+part[1]+"/"+part[2]+".md") {
 				continue
 			}

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -143,6 +144,14 @@ func str(n *yaml.Node) string {
 		return ""
 	}
 	return n.Value
+}
+
+// whole returns a number from least to most; 0 for anything else.
+func whole(n *yaml.Node, least, most int) int {
+	if v, err := strconv.Atoi(str(n)); err == nil && v >= least && v <= most {
+		return v
+	}
+	return 0
 }
 
 // items returns a list's entries; a scalar counts as a list of itself.
