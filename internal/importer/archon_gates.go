@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
-
-	"sluice/internal/layout"
 )
 
 // loop makes the gate that sends a loop's step back to itself.
@@ -65,12 +63,9 @@ func (a *archon) untilBash(x *archonNode, l *yaml.Node, g *gate) {
 		a.leave(n, "values from outside are put into it: only the step's own word ends the loop")
 		return
 	}
-	file := layout.WorkflowDir + "/scripts/" + a.flow.id + "/" + x.id + "-until.sh"
-	a.plan.put(file, []byte(": \"${ARTIFACTS_DIR:=$SLUICE_FILES}\"\nexport ARTIFACTS_DIR\n"+strings.TrimRight(got.text,
-		"\n")+"\n"))
-	last := &gate{id: g.id + "-until", level: "auto", run: `exec bash "${SLUICE_FILES%/.workflow/runs/*}/` + file + `"`,
-		pass:   g.pass,
-		onFail: x.id, maxFailures: g.maxFailures, onExhausted: "FAILED"}
+	last := &gate{id: g.id + "-until", level: "auto", pass: g.pass, onFail: x.id, maxFailures: g.maxFailures,
+		onExhausted: "FAILED", run: a.runs(a.flow, x.id+"-until.sh", "bash",
+			": \"${ARTIFACTS_DIR:=$SLUICE_FILES}\"\nexport ARTIFACTS_DIR\n"+got.text)}
 	g.pass, g.passGate = nil, last.id
 	a.flow.gates = append(a.flow.gates, last)
 	a.near(n, "the loop ends when the step says so and this command exits 0; there one of them is enough")

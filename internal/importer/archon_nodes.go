@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"sluice/internal/layout"
 )
 
 // node makes the step of a node, and its gate.
@@ -86,8 +84,7 @@ func (a *archon) tools(x *archonNode, s *step) {
 	has := func(list []string) bool {
 		return slices.ContainsFunc(list, func(t string) bool {
 			t, _, _ = strings.Cut(t, "(")
-			return slices.Contains(writes,
-				t)
+			return slices.Contains(writes, t)
 		})
 	}
 	allowed, denied := get(x.n, "allowed_tools"), get(x.n, "denied_tools")
@@ -104,26 +101,12 @@ func (a *archon) tools(x *archonNode, s *step) {
 
 // commandFile is where a command's text is; "" = nowhere in the tree.
 func (a *archon) commandFile(name string) string {
-	found := a.src.find(path.Base(name) + ".md")
-	for _, f := range found {
+	for _, f := range a.src.find(path.Base(name) + ".md") {
 		if slices.Contains(strings.Split(f, "/"), "commands") {
 			return f
 		}
 	}
 	return ""
-}
-
-// commandText is a command's text, "" if it cannot be read.
-func (a *archon) commandText(name string) string {
-	file := a.commandFile(name)
-	if file == "" {
-		return ""
-	}
-	words, err := a.src.text(file)
-	if err != nil {
-		return ""
-	}
-	return words
 }
 
 // command writes a command's file as a prompt file and returns the step's prompt.
@@ -176,10 +159,8 @@ func (a *archon) shell(x *archonNode, s *step, text, with, ext string) {
 		expr[name] = e
 		return name, len(m[0])
 	})
-	file := path.Join(layout.WorkflowDir, "scripts", a.flow.id, x.id+ext)
 	if got.why != "" {
-		file += ".txt" // nothing to run by accident
-		a.plan.put(file, []byte(text))
+		file := a.unrun(a.flow, x.id+ext, text)
 		a.leave(get(x.n, x.kind), "the script is not run (%s): a person is asked instead; it is in %s", got.held(), file)
 		a.flow.byHand(s, "Archon runs a script here that sluice does not ("+got.held()+"). It is in "+file+
 			": look at it, do by hand what it does, or make it a `run` of this step.")
@@ -195,8 +176,7 @@ func (a *archon) shell(x *archonNode, s *step, text, with, ext string) {
 	head := "# Imported: what Archon puts into this text comes by the environment.\n" +
 		": \"${ARTIFACTS_DIR:=$SLUICE_FILES}\"\n" +
 		"WORKFLOW_ID=$SLUICE_RUN\nexport ARTIFACTS_DIR WORKFLOW_ID\n"
-	a.plan.put(file, []byte(head+strings.TrimRight(got.text, "\n")+"\n"))
-	s.shell = "exec " + with + ` "${SLUICE_FILES%/.workflow/runs/*}/` + file + `"`
+	s.shell = a.runs(a.flow, x.id+ext, with, head+got.text)
 }
 
 // script makes a step of code for bun or uv, inline or in a file of the tree.
@@ -224,10 +204,7 @@ func (a *archon) script(x *archonNode, s *step) {
 		a.flow.byHand(s, "Archon puts values of other nodes into the code of a script here. Do by hand what it does.")
 		return
 	}
-	file := path.Join(layout.WorkflowDir, "scripts", a.flow.id, x.id+ext)
-	a.plan.put(file, []byte(strings.TrimRight(text, "\n")+"\n"))
-	s.shell = `export ARTIFACTS_DIR="$SLUICE_FILES" WORKFLOW_ID="$SLUICE_RUN"; exec ` + with +
-		` "${SLUICE_FILES%/.workflow/runs/*}/` + file + `"`
+	s.shell = `export ARTIFACTS_DIR="$SLUICE_FILES" WORKFLOW_ID="$SLUICE_RUN"; ` + a.runs(a.flow, x.id+ext, with, text)
 	for _, p := range pairs(get(x.n, "with")) {
 		s.env = append(s.env, entry{"INPUTS_" + strings.ToUpper(varName(p.key.Value)), a.words(str(p.value), x)})
 	}

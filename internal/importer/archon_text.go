@@ -45,7 +45,8 @@ func (a *archon) references() {
 			words = append(words, str(w.n))
 		}
 		if name := str(get(x.n, "command")); name != "" {
-			words = append(words, a.commandText(name))
+			text, _ := a.src.text(a.commandFile(name)) // command reports one that cannot be read
+			words = append(words, text)
 		}
 		for s := x.scope; s != nil; s = s.outer {
 			for _, in := range s.inputs {

@@ -151,9 +151,7 @@ func (c *conductor) script(x *place, s *step) {
 	for i, a := range args {
 		words, whole := c.words(a, x)
 		if i == code && regexp.MustCompile(`^(ba|z|da)?sh$`).MatchString(path.Base(command)) {
-			file := layout.WorkflowDir + "/scripts/" + c.flow.id + "/" + s.id + ".sh"
-			c.plan.put(file, []byte(strings.TrimRight(a, "\n")+"\n"))
-			s.argv, s.shell = nil, "exec "+path.Base(command)+` "${SLUICE_FILES%/.workflow/runs/*}/`+file+`"`
+			s.argv, s.shell = nil, c.runs(c.flow, s.id+".sh", path.Base(command), a)
 			return
 		}
 		if !whole {

@@ -26,17 +26,27 @@ func (r *reader) body(d document, step string, m mark, notes *[]string) {
 func (r *reader) shellFile(f *flow, name, text, with string, outside map[string]bool, ref refs) (command string,
 	got script) {
 	got = fit(text, outside, ref)
-	file := path.Join(layout.WorkflowDir, "scripts", f.id, slug(name, 60)+".sh")
 	if got.why != "" {
-		file += ".txt" // nothing to run by accident
-		r.plan.put(file, []byte(text))
-		return file, got
+		return r.unrun(f, slug(name, 60)+".sh", text), got
 	}
-	r.plan.put(file, []byte(strings.TrimRight(got.text, "\n")+"\n"))
 	if !slices.Contains(f.protect, ".workflow/scripts/"+f.id+"/**") {
 		f.protect = append(f.protect, ".workflow/scripts/"+f.id+"/**")
 	}
-	return "exec " + with + ` "${SLUICE_FILES%/.workflow/runs/*}/` + file + `"`, got
+	return r.runs(f, slug(name, 60)+".sh", with, got.text), got
+}
+
+// runs writes a script of the flow and returns the command that runs it.
+func (r *reader) runs(f *flow, name, with, text string) string {
+	file := path.Join(layout.WorkflowDir, "scripts", f.id, name)
+	r.plan.put(file, []byte(strings.TrimRight(text, "\n")+"\n"))
+	return "exec " + with + ` "${SLUICE_FILES%/.workflow/runs/*}/` + file + `"`
+}
+
+// unrun writes a script that is not run, so that nobody runs it by accident, and returns its path.
+func (r *reader) unrun(f *flow, name, text string) string {
+	file := path.Join(layout.WorkflowDir, "scripts", f.id, name+".txt")
+	r.plan.put(file, []byte(text))
+	return file
 }
 
 func noRefs(string) (string, int) { return "", 0 }

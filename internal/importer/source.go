@@ -157,6 +157,16 @@ func (t *tree) find(names ...string) []string {
 	return out
 }
 
+// findIn returns the first file with one of the names in a folder of the name dir; "" = there is none.
+func (t *tree) findIn(dir string, names ...string) string {
+	for _, f := range t.find(names...) {
+		if path.Base(path.Dir(f)) == dir {
+			return f
+		}
+	}
+	return ""
+}
+
 // list returns the files below dir, sorted. It looks at a bounded number of entries, and follows no
 // link to a folder.
 func (t *tree) list(dir string) []string {

@@ -79,19 +79,17 @@ func (t *takt) fragment(n *yaml.Node, name string) *yaml.Node {
 	if t.top.called[key] != nil {
 		return t.top.called[key].doc.root
 	}
-	for _, f := range t.src.find(path.Base(name)+".yaml", path.Base(name)+".yml") {
-		if path.Base(path.Dir(f)) != "steps" {
-			continue
-		}
-		d, ok := t.open(n, f)
-		if !ok {
-			return nil
-		}
-		t.top.called[key] = &takt{doc: d}
-		return d.root
+	file := t.src.findIn("steps", path.Base(name)+".yaml", path.Base(name)+".yml")
+	if file == "" {
+		t.fail(n, "uses %q: there is no steps/%s.yaml in this tree", name, path.Base(name))
+		return nil
 	}
-	t.fail(n, "uses %q: there is no steps/%s.yaml in this tree", name, path.Base(name))
-	return nil
+	d, ok := t.open(n, file)
+	if !ok {
+		return nil
+	}
+	t.top.called[key] = &takt{doc: d}
+	return d.root
 }
 
 // put returns n with the values of parameters in the place of {$param: name}; a list among a list's

@@ -172,22 +172,17 @@ func (t *takt) facets(n *yaml.Node, s *step) {
 		if ref == nil {
 			ref = r
 		}
-		found := false
-		for _, f := range t.src.find(path.Base(str(ref)) + ".md") {
-			if path.Base(path.Dir(f)) != "rules" || found {
-				continue
-			}
-			words, err := t.src.text(f)
-			if err != nil {
-				t.fail(ref, "rule %q: %v", str(ref), err)
-				return
-			}
-			s.context = append(s.context, t.prompt(t.top.flow, "rules-"+str(ref), t.words(words, &taktStep{})))
-			found = true
-		}
-		if !found {
+		file := t.src.findIn("rules", path.Base(str(ref))+".md")
+		if file == "" {
 			t.leave(ref, "no rule %q was found in this tree", str(ref))
+			continue
 		}
+		words, err := t.src.text(file)
+		if err != nil {
+			t.fail(ref, "rule %q: %v", str(ref), err)
+			return
+		}
+		s.context = append(s.context, t.prompt(t.top.flow, "rules-"+str(ref), t.words(words, &taktStep{})))
 	}
 	s.context = append(s.context, t.facetFiles("personas", get(n, "persona"))...)
 	s.context = append(s.context, t.facetFiles("policies", get(n, "policy"))...)
@@ -206,10 +201,9 @@ func (t *takt) dynamic(n *yaml.Node, s *step) {
 	root, dir := t.doc, path.Dir(t.doc.file)
 	if uses := str(get(pool, "uses")); uses != "" {
 		pool = nil
-		for _, f := range t.src.find(path.Base(uses)+".yaml", path.Base(uses)+".yml") {
-			if d, ok := t.open(get(n, "dynamic_facets"), f); ok && path.Base(path.Dir(f)) == "facet-pools" {
+		if f := t.src.findIn("facet-pools", path.Base(uses)+".yaml", path.Base(uses)+".yml"); f != "" {
+			if d, ok := t.open(get(n, "dynamic_facets"), f); ok {
 				pool, root, dir = d.root, d, path.Dir(f)
-				break
 			}
 		}
 	}
