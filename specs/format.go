@@ -30,7 +30,7 @@ func Format(src []byte) ([]byte, error) {
 	}
 	// retry without, in case a mapping on one line is too unusual
 	for _, inFlows := range []bool{true, false} {
-		l := newLayout(string(src), root, inFlows)
+		l := newArrangement(string(src), root, inFlows)
 		out := []byte(l.print())
 		if again := (&book{}); sameNodes(root, again.parse(out), 0) && sameComments(src, out) {
 			return out, nil
@@ -39,8 +39,8 @@ func Format(src []byte) ([]byte, error) {
 	return nil, errLayout
 }
 
-// layout is where each line of a file goes.
-type layout struct {
+// arrangement is where each line of a file goes.
+type arrangement struct {
 	lines  []string
 	kind   []lineKind
 	indent []int  // of lines that begin an entry
@@ -59,8 +59,8 @@ const (
 	verbatim                 // of a block of text; shifted with the block
 )
 
-func newLayout(src string, root *yaml.Node, flows bool) *layout {
-	l := &layout{lines: strings.Split(strings.TrimSuffix(src, "\n"), "\n"), flows: flows}
+func newArrangement(src string, root *yaml.Node, flows bool) *arrangement {
+	l := &arrangement{lines: strings.Split(strings.TrimSuffix(src, "\n"), "\n"), flows: flows}
 	n := len(l.lines)
 	l.kind, l.indent, l.apart, l.close = make([]lineKind, n), make([]int, n), make([]bool, n), make([]bool, n)
 	l.walk(root, 0)
@@ -69,7 +69,7 @@ func newLayout(src string, root *yaml.Node, flows bool) *layout {
 }
 
 // walk enters a block node's lines.
-func (l *layout) walk(n *yaml.Node, indent int) {
+func (l *arrangement) walk(n *yaml.Node, indent int) {
 	block := n.Style&yaml.FlowStyle == 0 && n.Kind != yaml.AliasNode
 	switch {
 	case n.Kind == yaml.MappingNode && block:
@@ -88,14 +88,14 @@ func (l *layout) walk(n *yaml.Node, indent int) {
 }
 
 // enter records that an entry begins on a line, unless an outer one does.
-func (l *layout) enter(row, indent int) {
+func (l *arrangement) enter(row, indent int) {
 	if l.kind[row] == other {
 		l.kind[row], l.indent[row] = entry, indent
 	}
 }
 
 // dash finds the line with an item's dash, which may be alone above it.
-func (l *layout) dash(row, col int) int {
+func (l *arrangement) dash(row, col int) int {
 	for r := row; r >= 0; r-- {
 		if line := l.lines[r]; len(line) > col && line[col] == '-' && strings.Trim(line[:col], " -") == "" {
 			return r
@@ -105,7 +105,7 @@ func (l *layout) dash(row, col int) int {
 }
 
 // extent marks the following lines of a text or a flow.
-func (l *layout) extent(n *yaml.Node, indent int) {
+func (l *arrangement) extent(n *yaml.Node, indent int) {
 	row := n.Line - 1
 	if row < 0 || row >= len(l.lines) {
 		return
@@ -129,7 +129,7 @@ func (l *layout) extent(n *yaml.Node, indent int) {
 }
 
 // textBlock marks the lines of a | or > block and where their text should begin.
-func (l *layout) textBlock(row, indent int) {
+func (l *arrangement) textBlock(row, indent int) {
 	begin := -1
 	for r := row + 1; r < len(l.lines); r++ {
 		line := l.lines[r]
@@ -155,15 +155,15 @@ func (l *layout) textBlock(row, indent int) {
 }
 
 // header returns the | or > at the end of a line, with its modifiers.
-func (l *layout) header(row int) string {
+func (l *arrangement) header(row int) string {
 	line, _, _ := strings.Cut(l.lines[row], " #")
 	return line[max(0, strings.LastIndexAny(line, "|>")):]
 }
 
-func (l *layout) keeps(row int) bool     { return strings.Contains(l.header(row), "+") }
-func (l *layout) indicated(row int) bool { return strings.ContainsAny(l.header(row), "123456789") }
+func (l *arrangement) keeps(row int) bool     { return strings.Contains(l.header(row), "+") }
+func (l *arrangement) indicated(row int) bool { return strings.ContainsAny(l.header(row), "123456789") }
 
-func (l *layout) lastOf(row int) int {
+func (l *arrangement) lastOf(row int) int {
 	for row+1 < len(l.lines) && l.kind[row+1] == verbatim {
 		row++
 	}
@@ -171,7 +171,7 @@ func (l *layout) lastOf(row int) int {
 }
 
 // closes finds the end of the quoted text or bracket that begins at an offset of a line.
-func (l *layout) closes(row, offset int) (lastRow, end int) {
+func (l *arrangement) closes(row, offset int) (lastRow, end int) {
 	depth, quote := 0, byte(0)
 	for r := row; r < len(l.lines); r++ {
 		line := l.lines[r]
@@ -213,7 +213,7 @@ func before(line string, i int) byte {
 
 // sections puts an empty line before each section but the first, and between multi-line steps and
 // gates.
-func (l *layout) sections(root *yaml.Node) {
+func (l *arrangement) sections(root *yaml.Node) {
 	if root.Kind != yaml.MappingNode || root.Style&yaml.FlowStyle != 0 {
 		return
 	}
@@ -231,7 +231,7 @@ func (l *layout) sections(root *yaml.Node) {
 	}
 }
 
-func (l *layout) mark(row int, apart bool) {
+func (l *arrangement) mark(row int, apart bool) {
 	l.apart[row] = l.apart[row] || apart
 	l.close[row] = l.close[row] || !apart
 }
@@ -239,8 +239,8 @@ func (l *layout) mark(row int, apart bool) {
 // level is an open entry: its old and its new indentation.
 type level struct{ was, is int }
 
-func (l *layout) print() string {
-	p := &printer{layout: l}
+func (l *arrangement) print() string {
+	p := &printer{arrangement: l}
 	for row := range l.lines {
 		p.line(row)
 	}
@@ -252,7 +252,7 @@ func (l *layout) print() string {
 }
 
 type printer struct {
-	*layout
+	*arrangement
 	out     []string
 	floor   int     // lines that stay, even empty ones: of a text
 	empty   int     // empty lines since the last other one

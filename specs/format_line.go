@@ -4,7 +4,7 @@ import "strings"
 
 // tidy returns the line without indentation and with one space after dashes, keys and commas. after
 // is how many bytes preceded a key that follows dashes.
-func (l *layout) tidy(row, at int) (out string, after int) {
+func (l *arrangement) tidy(row, at int) (out string, after int) {
 	line := l.lines[row]
 	begin := at
 	for at < len(line) && line[at] == '-' && (at+1 == len(line) || line[at+1] == ' ') {
@@ -46,7 +46,7 @@ func gapOf(spaces string) string {
 }
 
 // keyEnd returns the end of a key and its colon, or at if there is none.
-func (l *layout) keyEnd(row, at int) int {
+func (l *arrangement) keyEnd(row, at int) int {
 	line := l.lines[row]
 	end := at
 	switch line[at] {
@@ -74,7 +74,7 @@ func (l *layout) keyEnd(row, at int) int {
 
 // valueOf returns a one-line value as formatted, and its end. Of a longer value, it returns the
 // first line.
-func (l *layout) valueOf(row, at int) (value string, end int) {
+func (l *arrangement) valueOf(row, at int) (value string, end int) {
 	line := l.lines[row]
 	switch line[at] {
 	case '"', '\'', '{', '[':

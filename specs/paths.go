@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"sluice/engine"
-	"sluice/internal/ids"
+	"sluice/internal/layout"
 )
 
 // badPath returns why a path or glob may leave the repo, or "".
@@ -91,7 +91,7 @@ func badOutput(p string) string {
 	if bad := badPath(p); bad != "" {
 		return bad
 	}
-	if own := ids.Reserved(p); own != "" {
+	if own := layout.Reserved(p); own != "" {
 		return "is in " + own + ", where agents' values are never written"
 	}
 	if clean := path.Clean(p); strings.EqualFold(clean, ".workflow") || clean == "." {

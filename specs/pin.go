@@ -95,7 +95,7 @@ func replaceScalar(lines []string, n *yaml.Node, with string) bool {
 	at := byteOffset(lines[row], n.Column-1)
 	end := at + len(n.Value)
 	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
-		last, e := (&layout{lines: lines}).closes(row, at)
+		last, e := (&arrangement{lines: lines}).closes(row, at)
 		if end = e; last != row {
 			return false
 		}

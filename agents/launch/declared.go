@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"sluice/internal/ids"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 )
@@ -22,7 +21,7 @@ func StateWrites(outs []string) ([]string, error) {
 		}
 		dir := path.Dir(path.Clean(filepath.ToSlash(out)))
 		parts := strings.Split(dir, "/")
-		if len(parts) < 2 || ids.Reserved(filepath.ToSlash(out)) != "" ||
+		if len(parts) < 2 || layout.Reserved(filepath.ToSlash(out)) != "" ||
 			strings.EqualFold(parts[1], "runs") && !ownFiles(parts) {
 			return nil, job.Refused("output %s: a step in a sandbox cannot write there: name a file below "+
 				".workflow/runs/${{run}}/files/ or a folder of its own, such as .workflow/backlog/", out)

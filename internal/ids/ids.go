@@ -1,6 +1,6 @@
 // Package ids says what an id is: of a workflow, step, gate, route, role, agent or task, and of a
 // run. An id is one element of a path, whatever the system. It also says what the labels of workers are,
-// digests and keys in hexadecimal, and which paths in .workflow/ are reserved.
+// and digests and keys in hexadecimal.
 package ids
 
 import (

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,26 +26,6 @@ func NumberOf(run string) (workflow string, n int) {
 		return run, 0
 	}
 	return run[:i], n
-}
-
-// OwnFolders are those of .workflow/ in which sluice itself and the signals leave their files: they are no work.
-func OwnFolders() []string { return append(Uncommitted(), "audit") }
-
-// Uncommitted are those of OwnFolders that no work may bring in a commit: people's answers lie there, and what sluice
-// goes by. The audit is for people to commit.
-func Uncommitted() []string { return []string{"signals", "runs", "retry-context"} }
-
-// IsUncommitted reports whether a file is in one of them, or in place of one, below any root, to a file system that
-// ignores case.
-func IsUncommitted(file string) bool {
-	parts := strings.Split(file, "/")
-	for i, part := range parts[1:] {
-		in := func(folder string) bool { return strings.EqualFold(part, folder) }
-		if strings.EqualFold(parts[i], WorkflowDir) && slices.ContainsFunc(Uncommitted(), in) {
-			return true
-		}
-	}
-	return false
 }
 
 // IsDir reports whether a folder, and no link to one, is at the path.

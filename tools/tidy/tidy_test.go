@@ -36,12 +36,12 @@ var layers = map[string]struct{ own, only []string }{
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/checkouts": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":          {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
-	"agents/launch":   {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
+	"agents/launch":   {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
 	"agents/program":  {own: []string{"internal/text"}},
 	"agents/egress":   {},
 	"agents/sandbox":  {own: []string{"internal/fault", "internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
 	"notify":          {own: []string{"internal/fault", "internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
-	"specs":           {own: []string{"internal/fault", "internal/ids", "engine", "internal/schema", "internal/shells", "internal/stub", "internal/text", "internal/cron"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
+	"specs":           {own: []string{"internal/fault", "internal/ids", "engine", "internal/layout", "internal/schema", "internal/shells", "internal/stub", "internal/text", "internal/cron"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
 	"specs/graph":     {own: []string{"engine", "internal/text"}},
 	// What a person signs, and whether it holds: the one place of signatures.
 	"internal/approval": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/strictjson", "internal/findings"}, only: []string{"golang.org/x/crypto/ssh"}},
