@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"sluice/agents/launch"
 	"sluice/agents/program"
@@ -56,9 +55,10 @@ type said struct {
 
 func (s *Server) attempt(r *http.Request) (v view, err error) {
 	err = s.look(r, func(at repo, _ workspace.Viewer, _ bool, run daemon.RunStatus) error {
-		step, n, ok := cutNumber(r.PathValue("attempt"))
+		step, number, _ := cutLast(r.PathValue("attempt"), '.')
+		n, _ := strconv.Atoi(number)
 		st := run.Step(step)
-		if !ok || st == nil || n < 1 || n > len(st.Attempts) {
+		if st == nil || n < 1 || n > len(st.Attempts) {
 			return errNotFound{fmt.Sprintf("no attempt %q in %s", text.Line(r.PathValue("attempt")), run.ID)}
 		}
 		a := st.Attempts[n-1]
@@ -89,16 +89,6 @@ func stateOf(st daemon.StepStatus, a engine.Attempt) string {
 		return st.State
 	}
 	return a.State
-}
-
-// cutNumber cuts STEP.N, where the step may have dots.
-func cutNumber(s string) (step string, n int, ok bool) {
-	i := strings.LastIndexByte(s, '.')
-	if i < 0 {
-		return "", 0, false
-	}
-	n, err := strconv.Atoi(s[i+1:])
-	return s[:i], n, err == nil
 }
 
 // launches are the launches of the attempt; the last one is shown unless the address names another.

@@ -87,7 +87,7 @@ func confirmed(outcome string) bool {
 
 // hand hands in an answer and removes its draft. why is the reason if it did not count.
 func hand(ctx context.Context, d *drafts, at repo, p *gatePage, ev engine.Answered) (why string, err error) {
-	done, err := give(ctx, at, ev)
+	done, err := at.do(ctx, ev, via)
 	switch {
 	case err != nil:
 		return text.Message(err.Error()), nil
@@ -97,15 +97,6 @@ func hand(ctx context.Context, d *drafts, at repo, p *gatePage, ev engine.Answer
 		return "it did not count: the work has changed since it was reviewed, so a new round opens", nil
 	}
 	return "", d.drop(p.key)
-}
-
-func give(ctx context.Context, at repo, ev engine.Answered) (daemon.Done, error) {
-	sv, err := at.NeedServing(ctx)
-	if err != nil {
-		return daemon.Done{}, err
-	}
-	defer sv.Close()
-	return sv.Do(ctx, ev, via)
 }
 
 // answer returns the event of an answer, or why it does not count.

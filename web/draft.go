@@ -207,8 +207,8 @@ func unkept(form url.Values) (out []comment) {
 	for i, said := range form["c"] {
 		c := comment{Text: strings.TrimSpace(said)}
 		if i < len(form["at"]) {
-			file, line, _ := cutLast(form["at"][i])
-			c.File = file
+			var line string
+			c.File, line, _ = cutLast(form["at"][i], ':')
 			c.Line, _ = strconv.Atoi(line)
 		}
 		out = append(out, c)
@@ -226,7 +226,7 @@ func merged(kept []comment, form url.Values) ([]comment, error) {
 	}
 	out := slices.Clone(kept)
 	for i, place := range at {
-		file, line, ok := cutLast(place)
+		file, line, ok := cutLast(place, ':')
 		n, err := strconv.Atoi(line)
 		if !ok || err != nil || n < 1 || n > findings.MaxLine || file == "" {
 			return nil, fault.New("click the number of a line", "a comment names no line")
@@ -253,11 +253,11 @@ func merged(kept []comment, form url.Values) ([]comment, error) {
 	return out, nil
 }
 
-// cutLast cuts FILE:LINE, where the file may have colons.
-func cutLast(place string) (file, line string, ok bool) {
-	i := strings.LastIndexByte(place, ':')
+// cutLast is strings.Cut at the last separator: in FILE:LINE the file may have colons.
+func cutLast(s string, sep byte) (before, after string, ok bool) {
+	i := strings.LastIndexByte(s, sep)
 	if i < 0 {
 		return "", "", false
 	}
-	return place[:i], place[i+1:], true
+	return s[:i], s[i+1:], true
 }

@@ -94,15 +94,15 @@ func (h *hub) close() {
 	h.done.Wait()
 }
 
-// join adds a stream of a page. make renders the page, and is called as long as it has a stream. The
+// join adds a stream of a page. draw renders the page, and is called as long as it has a stream. The
 // oldest stream of the same login, or of all, gives way where there are too many.
-func (h *hub) join(ctx context.Context, login, at string, make renderer) (context.Context, *stream) {
+func (h *hub) join(ctx context.Context, login, at string, draw renderer) (context.Context, *stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	forget := context.AfterFunc(h.ctx, cancel)
 	end := func() { forget(); cancel() }
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := &stream{login: login, page: h.pageAt(at, make), wake: newWake(), end: end}
+	st := &stream{login: login, page: h.pageAt(at, draw), wake: make(chan struct{}, 1), end: end}
 	own := 0
 	for _, o := range h.streams {
 		if o.login == login {
@@ -124,9 +124,7 @@ func (h *hub) join(ctx context.Context, login, at string, make renderer) (contex
 	return ctx, st
 }
 
-func newWake() chan struct{} { return make(chan struct{}, 1) }
-
-// raise wakes who waits for a channel of newWake.
+// raise wakes who waits for a channel with room for one.
 func raise(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -169,28 +167,26 @@ type part struct {
 }
 
 // pageAt returns the page at an address, for one more stream. The caller holds the lock.
-func (h *hub) pageAt(at string, make renderer) *shown {
+func (h *hub) pageAt(at string, draw renderer) *shown {
 	p := h.shown[at]
 	if p == nil || p.err != nil {
-		p = &shown{at: at, dirty: newWake(), ready: newReady()}
+		p = &shown{at: at, dirty: make(chan struct{}, 1), ready: make(chan struct{})}
 		var ctx context.Context
 		ctx, p.end = context.WithCancel(h.ctx)
 		h.shown[at] = p
 		if h.ctx.Err() == nil {
-			h.done.Go(func() { h.keep(ctx, p, make) })
+			h.done.Go(func() { h.keep(ctx, p, draw) })
 		}
 	}
 	p.looks++
 	return p
 }
 
-func newReady() chan struct{} { return make(chan struct{}) }
-
 // keep renders a page when the journal of a repo it shows has grown, and every tick; an output that
 // grows on it is read more often.
-func (h *hub) keep(ctx context.Context, p *shown, make renderer) {
+func (h *hub) keep(ctx context.Context, p *shown, draw renderer) {
 	h.begin <- struct{}{}
-	grows, _ := h.rendered(ctx, p, make, true)
+	grows, _ := h.rendered(ctx, p, draw, true)
 	<-h.begin
 	close(p.ready)
 	for due := time.Now().Add(tick); ; {
@@ -217,7 +213,7 @@ func (h *hub) keep(ctx context.Context, p *shown, make renderer) {
 			if all {
 				due = time.Now().Add(tick)
 			}
-			grows, took = h.rendered(ctx, p, make, all)
+			grows, took = h.rendered(ctx, p, draw, all)
 			health.Wait(ctx, min(restShare*took, restMost))
 		}
 		<-h.turn
@@ -226,7 +222,7 @@ func (h *hub) keep(ctx context.Context, p *shown, make renderer) {
 
 // rendered renders a page, or only what has grown on it, and tells its streams of news. It returns
 // whether an output grows on it, and how long that took.
-func (h *hub) rendered(ctx context.Context, p *shown, make renderer, all bool) (grows bool, took time.Duration) {
+func (h *hub) rendered(ctx context.Context, p *shown, draw renderer, all bool) (grows bool, took time.Duration) {
 	if all {
 		select { // what came until now is in it
 		case <-p.dirty:
@@ -234,7 +230,7 @@ func (h *hub) rendered(ctx context.Context, p *shown, make renderer, all bool) (
 		}
 	}
 	began := time.Now()
-	v, now, err := make(ctx, all)
+	v, now, err := draw(ctx, all)
 	took = time.Since(began)
 	var known []repo
 	if err == nil && all {

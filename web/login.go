@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -91,14 +92,9 @@ func (l *logins) code() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tidy()
-	for len(l.codes) >= codesMost {
-		oldest := ""
-		for h, until := range l.codes {
-			if oldest == "" || until.Before(l.codes[oldest]) {
-				oldest = h
-			}
-		}
-		delete(l.codes, oldest)
+	for len(l.codes) >= codesMost { // the oldest gives way
+		delete(l.codes, slices.MinFunc(slices.Collect(maps.Keys(l.codes)),
+			func(a, b string) int { return l.codes[a].Compare(l.codes[b]) }))
 	}
 	l.codes[hash] = l.now().Add(CodeLife)
 	return text
@@ -108,20 +104,8 @@ func (l *logins) code() string {
 func (l *logins) tidy() {
 	now := l.now()
 	maps.DeleteFunc(l.codes, func(_ string, until time.Time) bool { return !now.Before(until) })
-	kept := l.all[:0]
-	for _, x := range l.all {
-		if now.Before(x.Until) {
-			kept = append(kept, x)
-		}
-	}
-	l.all = kept
-	recent := l.wrong[:0]
-	for _, at := range l.wrong {
-		if now.Sub(at) < wrongIn {
-			recent = append(recent, at)
-		}
-	}
-	l.wrong = recent
+	l.all = slices.DeleteFunc(l.all, func(x login) bool { return !now.Before(x.Until) })
+	l.wrong = slices.DeleteFunc(l.wrong, func(at time.Time) bool { return now.Sub(at) >= wrongIn })
 }
 
 // exchange uses up a code, and reports whether it counted, or else whether too many wrong ones came.
@@ -183,13 +167,12 @@ func (l *logins) known(cookie string) (login, bool) {
 func (l *logins) end(hash string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, x := range l.all {
-		if x.Hash == hash {
-			l.all = append(l.all[:i], l.all[i+1:]...)
-			return l.save()
-		}
+	i := slices.IndexFunc(l.all, func(x login) bool { return x.Hash == hash })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	l.all = slices.Delete(l.all, i, i+1)
+	return l.save()
 }
 
 // endAll forgets all logins, and the codes of links that were not used.
@@ -236,9 +219,14 @@ func (s *Server) leave(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", Secure: true, HttpOnly: true,
-		SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	setCookie(w, "", -1)
 	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// setCookie gives the browser the cookie of a login for so many seconds; -1 removes it.
+func setCookie(w http.ResponseWriter, value string, seconds int) {
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, Path: "/", Secure: true, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode, MaxAge: seconds})
 }
 
 // loginPage is shown to browsers without a login.

@@ -63,18 +63,16 @@ func inSteps(t time.Time) time.Time { return t.Truncate(tick) }
 func parsePages(now func() time.Time) (*pages, error) {
 	p := &pages{now: func() time.Time { return inSteps(now()) }, items: map[item]template.HTML{}}
 	t := template.New("").Funcs(template.FuncMap{
-		"item":  p.item,
-		"line":  text.Line,
-		"ago":   func(t time.Time) string { return render.Ago(p.now().Sub(t)) },
-		"left":  func(t time.Time) string { return render.Ago(t.Sub(now())) },
-		"clock": func(t time.Time) string { return t.Local().Format("2 Jan 15:04") },
-		"short": func(s string) string { return s[:min(len(s), shortCommit)] },
-		"mark":  mark,
-		"title": text.Title,
-		"join":  func(s []string) string { return strings.Join(s, ", ") },
-		"plural": func(n int, one string) string {
-			return text.Plural(n, one)
-		},
+		"item":   p.item,
+		"line":   text.Line,
+		"ago":    func(t time.Time) string { return render.Ago(p.now().Sub(t)) },
+		"left":   func(t time.Time) string { return render.Ago(t.Sub(now())) },
+		"clock":  func(t time.Time) string { return t.Local().Format("2 Jan 15:04") },
+		"short":  func(s string) string { return s[:min(len(s), shortCommit)] },
+		"mark":   mark,
+		"title":  text.Title,
+		"join":   func(s []string) string { return strings.Join(s, ", ") },
+		"plural": text.Plural,
 	})
 	var err error
 	p.t, err = t.ParseFS(files, "page/*.html")

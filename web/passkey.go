@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,10 +63,8 @@ func (k *passkeys) repoOf(ctx context.Context, id string) (repo, error) {
 	if err != nil {
 		return repo{}, err
 	}
-	for _, at := range known {
-		if at.ID == id {
-			return at, nil
-		}
+	if i := slices.IndexFunc(known, func(at repo) bool { return at.ID == id }); i >= 0 {
+		return known[i], nil
 	}
 	return repo{}, errNotFound{"no such repo is known here"}
 }
@@ -208,8 +207,7 @@ func (k *passkeys) admit(w http.ResponseWriter, l login) error {
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: cookie, Path: "/", Secure: true, HttpOnly: true,
-		SameSite: http.SameSiteStrictMode, MaxAge: int(loginLife.Seconds())})
+	setCookie(w, cookie, int(loginLife.Seconds()))
 	return nil
 }
 

@@ -30,6 +30,22 @@ type repo struct {
 	*workspace.Workspace
 }
 
+// do sends an event to the process that serves the repo. via names the page for the record.
+func (at repo) do(ctx context.Context, ev engine.Event, via string) (done daemon.Done, err error) {
+	sv, err := at.NeedServing(ctx)
+	if err != nil {
+		return done, err
+	}
+	defer sv.Close()
+	if _, ok := ev.(engine.ResumeRequested); ok { // what paused it may be fixed in the settings
+		err = sv.Reload(ctx)
+	}
+	if err != nil {
+		return done, err
+	}
+	return sv.Do(ctx, ev, via)
+}
+
 // knownFor is how long the list of repos is cached.
 const knownFor = 2 * time.Second
 
@@ -43,7 +59,7 @@ type repos struct {
 	mu    sync.Mutex
 	read  time.Time // when the list was last found to be right
 	made  time.Time
-	marks string // what the list was made from
+	marks string // what the list was made from; "" = that cannot be read
 	known []repo
 	specs map[string]*engine.Spec // by root and digest
 	logs  map[string]*runLog      // by root and run
@@ -61,11 +77,11 @@ func (p *repos) all(ctx context.Context) ([]repo, error) {
 	if p.known != nil && (now.Sub(p.read) < knownFor || p.asBefore(now)) {
 		return p.known, nil
 	}
-	p.marks = p.marksOf()
+	p.marks, _ = workspace.Marks(p.con)
 	// A repo that cannot be read is left out, so a browser that disconnects must not end the search.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookIn)
 	defer cancel()
-	places, err := workspace.All(ctx, p.con, p.home())
+	places, err := workspace.All(ctx, p.con, "/") // which is in no repo
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -102,29 +118,16 @@ const listFor = time.Minute
 
 // asBefore reports whether the list is still right, and notes that it is.
 func (p *repos) asBefore(now time.Time) bool {
-	if p.marks == "" || now.Sub(p.made) >= listFor || p.marksOf() != p.marks {
+	if p.marks == "" || now.Sub(p.made) >= listFor {
 		return false
 	}
-	for _, r := range p.known {
-		if !workspace.IsDir(r.Root) {
-			return false
-		}
+	gone := func(r repo) bool { return !workspace.IsDir(r.Root) }
+	if marks, _ := workspace.Marks(p.con); marks != p.marks || slices.ContainsFunc(p.known, gone) {
+		return false
 	}
 	p.read = now
 	return true
 }
-
-// marksOf returns what the list is made from; "" = it cannot be read.
-func (p *repos) marksOf() string {
-	marks, err := workspace.Marks(p.con)
-	if err != nil {
-		return ""
-	}
-	return marks
-}
-
-// home is a folder that is in no repo.
-func (p *repos) home() string { return "/" }
 
 // named returns the repo of a request's path: the one with that id, which notices use, or else with that
 // name.

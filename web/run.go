@@ -319,17 +319,7 @@ func (s *Server) steered(r *http.Request, words string) (to string, v *view, err
 	default:
 		return "", nil, errNotFound{fmt.Sprintf("a run has no action %q", text.Line(what))}
 	}
-	sv, err := at.NeedServing(r.Context())
-	if err != nil {
-		return "", nil, err
-	}
-	defer sv.Close()
-	if _, ok := ev.(engine.ResumeRequested); ok {
-		if err := sv.Reload(r.Context()); err != nil { // what paused it may be fixed in the settings
-			return "", nil, err
-		}
-	}
-	done, err := sv.Do(r.Context(), ev, s.passkeys.via(r))
+	done, err := at.do(r.Context(), ev, s.passkeys.via(r))
 	if err != nil {
 		return "", nil, err
 	}

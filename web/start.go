@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"sluice/engine"
+	"sluice/daemon"
 	"sluice/internal/fault"
 	"sluice/internal/text"
 	"sluice/internal/workflows"
@@ -146,24 +146,15 @@ func (s *Server) order(r *http.Request, at repo, want workflows.Wanted) (run, wh
 	con := *s.con
 	con.Out, con.Err, con.JSON = &said, &said, false
 	ev, err := workflows.Request(r.Context(), &con, at.Workspace, want)
+	var done daemon.Done
 	if err == nil {
-		run, err = s.begin(r, at, ev)
+		done, err = at.do(r.Context(), ev, s.passkeys.via(r))
+	}
+	if err == nil && (done.Ignored != "" || done.Run == "") {
+		err = fmt.Errorf("no run was started: %s", done.Ignored)
 	}
 	if err != nil {
 		return "", text.Message(said.String() + err.Error())
 	}
-	return run, ""
-}
-
-func (s *Server) begin(r *http.Request, at repo, ev engine.RunRequested) (string, error) {
-	sv, err := at.NeedServing(r.Context())
-	if err != nil {
-		return "", err
-	}
-	defer sv.Close()
-	done, err := sv.Do(r.Context(), ev, s.passkeys.via(r))
-	if err == nil && (done.Ignored != "" || done.Run == "") {
-		err = fmt.Errorf("no run was started: %s", done.Ignored)
-	}
-	return done.Run, err
+	return done.Run, ""
 }
