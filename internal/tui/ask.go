@@ -27,11 +27,7 @@ type question struct {
 
 // abort asks whether to end a run.
 func (m *deciding) abort(r *row, back mode) {
-	if !r.run.Live() {
-		m.tell(r.run.ID + " has ended")
-		return
-	}
-	if m.unserved(r.repo.root) {
+	if !m.steers(r) {
 		return
 	}
 	m.ask = question{text: "End " + r.run.ID + " for good?", yes: "y", back: back, root: r.repo.root,
@@ -50,8 +46,7 @@ func (m *deciding) askPass(t target, text string, back mode) tea.Cmd {
 		m.tell("the schema of the answer cannot be read: " + err.Error())
 		return nil
 	}
-	m.input = input{verb: engine.OutcomePass, what: t, back: back, form: f, said: text}
-	m.mode = writing
+	m.write(input{verb: engine.OutcomePass, what: t, back: back, form: f, said: text})
 	return nil
 }
 

@@ -118,9 +118,17 @@ func (m *deciding) decide(k string, t target, back mode) tea.Cmd {
 	case "d":
 		verb = ""
 	}
-	m.input = input{verb: verb, what: t, lines: true, back: back}
-	m.mode = writing
+	m.write(input{verb: verb, what: t, lines: true, back: back})
 	return nil
+}
+
+// write has the person type words.
+func (m *deciding) write(in input) { m.input, m.mode = in, writing }
+
+// refused gives up what was typed.
+func (m *deciding) refused(why string) {
+	m.mode = m.input.back
+	m.tell(why)
 }
 
 // noteVerb marks words that are a note to the agents.
@@ -128,26 +136,20 @@ const noteVerb = "note"
 
 // noteAt starts a note to the agents of a run, or of the step of the row.
 func (m *deciding) noteAt(r *row, back mode) {
-	if !r.run.Live() {
-		m.tell(r.run.ID + " has ended")
-		return
-	}
-	if m.unserved(r.repo.root) {
+	if !m.steers(r) {
 		return
 	}
 	t := target{root: r.repo.root, run: r.run.ID}
 	if r.step != nil {
 		t.step = r.step.ID
 	}
-	m.input = input{verb: noteVerb, what: t, lines: true, back: back}
-	m.mode = writing
+	m.write(input{verb: noteVerb, what: t, lines: true, back: back})
 }
 
 // typed handles a key while words are typed.
 func (m *deciding) typed(k tea.KeyPressMsg) tea.Cmd {
 	if m.mode == writing && m.guard.Rushed() {
-		m.mode = m.input.back
-		m.tell("several keys at once decide nothing")
+		m.refused("several keys at once decide nothing")
 		return nil
 	}
 	done, left := m.input.press(k)
@@ -164,8 +166,7 @@ func (m *deciding) typed(k tea.KeyPressMsg) tea.Cmd {
 	why := m.guard.Ends(m.offer())
 	switch {
 	case left:
-		m.mode = m.input.back
-		m.tell("nothing was decided")
+		m.refused("nothing was decided")
 	case done && m.input.form != nil:
 		return m.filledIn()
 	case done && m.input.words() == "":
@@ -187,8 +188,7 @@ func (m *deciding) decideWith(t target, verb, words string) tea.Cmd {
 	}
 	g := m.gateAt(t)
 	if g != nil && g.Round == t.round && g.Reviewed != t.content {
-		m.mode = m.input.back
-		m.tell("nothing was decided: the work has changed meanwhile")
+		m.refused("nothing was decided: the work has changed meanwhile")
 		return nil
 	}
 	if verb == "" {

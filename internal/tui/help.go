@@ -12,6 +12,7 @@ type Key struct{ Group, Keys, Does string }
 
 // Keys returns what each key does, by groups.
 func Keys() []Key {
+	const decide = "Decide, at a row or on its page"
 	return []Key{
 		{"Move", "↑ ↓ j k", "a row up, down"},
 		{"Move", "PgUp PgDn g G", "a page up, down; to the top, to the end"},
@@ -26,17 +27,14 @@ func Keys() []Key {
 		{"Look", "r", "on a page: read it again, and show a new round"},
 		{"Look", "?", "all keys"},
 		{"Look", "Esc q", "back"},
-		{"Decide, at a row or on its page", "p", "pass: the work goes on; Enter confirms it"},
-		{"Decide, at a row or on its page", "f", "fail, with words that the next attempt reads"},
-		{"Decide, at a row or on its page", "v",
-			"veto, with words: a reviewer's pass does not count, also after its window has closed"},
-		{"Decide, at a row or on its page", "c",
-			"comment on lines of the changes, in your editor; the comments fail the round, or veto its pass"},
-		{"Decide, at a row or on its page", "d", "any outcome that the gate has, by its name, with a reason"},
-		{"Decide, at a row or on its page", "n",
-			"a note: the prompts of the run's next attempts have it; at a step, those of that step"},
-		{"Decide, at a row or on its page", "P", "pause the run, or resume it"},
-		{"Decide, at a row or on its page", "a", "abort the run, after a question"},
+		{decide, "p", "pass: the work goes on; Enter confirms it"},
+		{decide, "f", "fail, with words that the next attempt reads"},
+		{decide, "v", "veto, with words: a reviewer's pass does not count, also after its window has closed"},
+		{decide, "c", "comment on lines of the changes, in your editor; the comments fail the round, or veto its pass"},
+		{decide, "d", "any outcome that the gate has, by its name, with a reason"},
+		{decide, "n", "a note: the prompts of the run's next attempts have it; at a step, those of that step"},
+		{decide, "P", "pause the run, or resume it"},
+		{decide, "a", "abort the run, after a question"},
 	}
 }
 

@@ -133,31 +133,30 @@ func (m *listing) fold(r *row, k string) {
 	if !said {
 		open = slices.ContainsFunc(m.rows, func(x row) bool { return x.kind == stepRow && x.run == r.run })
 	}
-	to := !open
-	if k == "right" || k == "l" {
-		to = true
-	} else if k == "left" || k == "h" {
-		to = false
-	}
+	to := k == "right" || k == "l" || k == "space" && !open
 	m.folds[key], m.stale, m.reveal = to, true, to
 	if !to && r.kind != waitRow { // the cursor goes to the run's own row
-		for i, x := range m.rows {
-			if x.kind == runRow && x.run == r.run {
-				m.at = i
-			}
+		if i := slices.IndexFunc(m.rows, func(x row) bool { return x.kind == runRow && x.run == r.run }); i >= 0 {
+			m.at = i
 		}
 	}
 }
 
+// steers reports whether a person can steer the run of a row, and tells why not.
+func (m *deciding) steers(r *row) bool {
+	if !r.run.Live() {
+		m.tell(r.run.ID + " has ended")
+		return false
+	}
+	return !m.unserved(r.repo.root)
+}
+
 // pauseOrResume pauses a live run, or resumes it.
 func (m *deciding) pauseOrResume(r *row) tea.Cmd {
-	switch {
-	case !r.run.Live():
-		m.tell(r.run.ID + " has ended")
+	if !m.steers(r) || !m.begins() {
 		return nil
-	case !m.begins():
-		return nil
-	case r.run.Paused != "":
+	}
+	if r.run.Paused != "" {
 		return m.do(r.repo.root, "resume of "+r.run.ID, engine.ResumeRequested{Run: r.run.ID}, nil)
 	}
 	return m.do(r.repo.root, "pause of "+r.run.ID, engine.PauseRequested{Run: r.run.ID}, nil)

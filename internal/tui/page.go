@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -68,9 +69,8 @@ func (m *paging) open(p *pageView) {
 
 // show opens the page for a decision at a row.
 func (m *paging) show(r *row) tea.Cmd {
-	what := cmp.Or(r.what(), lookAt(r))
+	what := m.shows(r)
 	if what == "" {
-		m.tell("there is no step in it to show")
 		return nil
 	}
 	p := &pageView{title: what + " of " + r.run.ID, root: r.repo.root, run: r.run.ID, loads: true, row: *r,
@@ -85,9 +85,8 @@ func (m *paging) show(r *row) tea.Cmd {
 
 // pager shows the changes of a row in the person's pager.
 func (m *paging) pager(r *row) tea.Cmd {
-	what := cmp.Or(r.what(), lookAt(r))
+	what := m.shows(r)
 	if what == "" {
-		m.tell("there is no step in it to show")
 		return nil
 	}
 	root, run, since := r.repo.root, r.run.ID, r.since
@@ -98,7 +97,16 @@ func (m *paging) pager(r *row) tea.Cmd {
 // paged is the end of a pager.
 type paged struct{ err error }
 
-// lookAt returns what to show of a run: the gate that asks, the running step, or the last one.
+// shows returns the step or gate that the page of a row is about: its own, the gate that asks, the running step, or the
+// last one. It tells if there is none.
+func (m *paging) shows(r *row) string {
+	what := cmp.Or(r.what(), lookAt(r))
+	if what == "" {
+		m.tell("there is no step in it to show")
+	}
+	return what
+}
+
 func lookAt(r *row) string {
 	for _, kind := range []string{"human", "window"} {
 		for _, w := range r.run.Waits {
@@ -144,12 +152,12 @@ func (m *paging) seePage(msg pageSeen) {
 // tail opens what an agent says, as it says it.
 func (m *paging) tail(r *row) tea.Cmd {
 	what := speaker(r)
-	title := "output of " + r.run.ID
+	title := r.run.ID
 	if what != "" {
-		title = "output of " + what + " in " + r.run.ID
+		title = what + " in " + title
 	}
 	ctx, stop := context.WithCancel(m.ctx)
-	p := &pageView{title: title, root: r.repo.root, run: r.run.ID, tails: true, follow: true, stop: stop,
+	p := &pageView{title: "output of " + title, root: r.repo.root, run: r.run.ID, tails: true, follow: true, stop: stop,
 		row: *r}
 	m.open(p)
 	n, host, send := m.page.n, m.host, m.send
@@ -187,7 +195,7 @@ func (m *paging) seeLine(msg lineSaid) {
 		p.lines = append(p.lines, strings.Split(msg.err.Error(), "\n")...)
 	}
 	if over := len(p.lines) - linesMost; over > linesMost/4 {
-		p.lines, p.width = append([]string(nil), p.lines[over:]...), 0
+		p.lines, p.width = slices.Clone(p.lines[over:]), 0
 	}
 }
 
@@ -338,12 +346,10 @@ func wrapWords(line string, width, indent int) []string {
 		indent = 0
 	}
 	parts := styled(console.Wrap(ansi.Cut(line, indent, console.Width(line)), width-indent))
+	margin := ansi.Cut(line, 0, indent)
 	for i := range parts {
-		if i > 0 {
-			parts[i] = strings.Repeat(" ", indent) + parts[i]
-		} else {
-			parts[i] = ansi.Cut(line, 0, indent) + parts[i]
-		}
+		parts[i] = margin + parts[i]
+		margin = strings.Repeat(" ", indent)
 	}
 	return parts
 }
