@@ -87,7 +87,7 @@ func confirmed(outcome string) bool {
 
 // hand hands in an answer and removes its draft. why is the reason if it did not count.
 func hand(ctx context.Context, d *drafts, at repo, p *gatePage, ev engine.Answered) (why string, err error) {
-	done, err := at.do(ctx, ev, via)
+	done, err := at.Do(ctx, ev, via)
 	switch {
 	case err != nil:
 		return text.Message(err.Error()), nil

@@ -30,22 +30,6 @@ type repo struct {
 	*workspace.Workspace
 }
 
-// do sends an event to the process that serves the repo. via names the page for the record.
-func (at repo) do(ctx context.Context, ev engine.Event, via string) (done daemon.Done, err error) {
-	sv, err := at.NeedServing(ctx)
-	if err != nil {
-		return done, err
-	}
-	defer sv.Close()
-	if _, ok := ev.(engine.ResumeRequested); ok { // what paused it may be fixed in the settings
-		err = sv.Reload(ctx)
-	}
-	if err != nil {
-		return done, err
-	}
-	return sv.Do(ctx, ev, via)
-}
-
 // knownFor is how long the list of repos is cached.
 const knownFor = 2 * time.Second
 

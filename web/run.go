@@ -319,7 +319,7 @@ func (s *Server) steered(r *http.Request, words string) (to string, v *view, err
 	default:
 		return "", nil, errNotFound{fmt.Sprintf("a run has no action %q", text.Line(what))}
 	}
-	done, err := at.do(r.Context(), ev, s.passkeys.via(r))
+	done, err := at.Do(r.Context(), ev, s.passkeys.via(r))
 	if err != nil {
 		return "", nil, err
 	}

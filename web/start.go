@@ -148,7 +148,7 @@ func (s *Server) order(r *http.Request, at repo, want workflows.Wanted) (run, wh
 	ev, err := workflows.Request(r.Context(), &con, at.Workspace, want)
 	var done daemon.Done
 	if err == nil {
-		done, err = at.do(r.Context(), ev, s.passkeys.via(r))
+		done, err = at.Do(r.Context(), ev, s.passkeys.via(r))
 	}
 	if err == nil && (done.Ignored != "" || done.Run == "") {
 		err = fmt.Errorf("no run was started: %s", done.Ignored)

@@ -91,13 +91,7 @@ func steer(a *app, event func(run string, args []string) engine.Event) func(*cob
 	return func(cmd *cobra.Command, args []string) error {
 		return onRun(cmd.Context(), a, args,
 			func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, id string) error {
-				ev := event(id, args)
-				if _, ok := ev.(engine.ResumeRequested); ok {
-					if err := s.Reload(ctx); err != nil { // the settings may have been fixed
-						return err
-					}
-				}
-				done, err := s.Do(ctx, ev, "command")
+				done, err := workspace.Do(ctx, s, event(id, args), "command")
 				if err != nil {
 					return err
 				}

@@ -82,6 +82,28 @@ func (p *Workspace) NeedServing(ctx context.Context) (Service, error) {
 	return s, err
 }
 
+// Do sends an event to the process that serves the repo. via names how it came, for the record.
+func (p *Workspace) Do(ctx context.Context, ev engine.Event, via string) (done daemon.Done, err error) {
+	s, err := p.NeedServing(ctx)
+	if err != nil {
+		return done, err
+	}
+	defer s.Close()
+	return Do(ctx, s, ev, via)
+}
+
+// Do sends an event to a process that serves a repo. Before a resume that process reads the settings
+// again, in which what paused the run may be fixed.
+func Do(ctx context.Context, s Service, ev engine.Event, via string) (done daemon.Done, err error) {
+	if _, ok := ev.(engine.ResumeRequested); ok {
+		err = s.Reload(ctx)
+	}
+	if err != nil {
+		return done, err
+	}
+	return s.Do(ctx, ev, via)
+}
+
 func (p *Workspace) notServed() error {
 	return fault.Failed("run `sluice run RUN` here and this command in another terminal, or serve the repo with "+
 		"`sluice watch add` and `sluice daemon`; `sluice abort RUN` works without either",

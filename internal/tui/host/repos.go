@@ -173,17 +173,7 @@ func (h *Repos) Do(ctx context.Context, root string, ev engine.Event) (daemon.Do
 	if err != nil {
 		return daemon.Done{}, err
 	}
-	s, err := p.NeedServing(ctx)
-	if err != nil {
-		return daemon.Done{}, err
-	}
-	defer s.Close()
-	if _, ok := ev.(engine.ResumeRequested); ok {
-		if err := s.Reload(ctx); err != nil { // what paused it may be mended in the settings
-			return daemon.Done{}, err
-		}
-	}
-	return s.Do(ctx, ev, "terminal")
+	return p.Do(ctx, ev, "terminal")
 }
 
 // Sign signs an answer, as `sluice pass` does at a gate that requires it.
@@ -214,24 +204,31 @@ func (h *Repos) look(ctx context.Context, root, run string,
 	return fn(p, v, r)
 }
 
+// gather returns what is known of a step or a gate of a run. The view is closed then: an editor or a
+// pager may be open for hours.
+func (h *Repos) gather(ctx context.Context, root, run, what string) (at *workspace.Workspace, sh *show.Shown,
+	err error) {
+	err = h.look(ctx, root, run, func(p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus) (err error) {
+		at = p
+		sh, err = show.Gather(ctx, p, v, r, what)
+		return err
+	})
+	return at, sh, err
+}
+
 // Comment has the person comment on the changes in their editor, as `sluice fail --review` does.
 func (h *Repos) Comment(ctx context.Context, root, run, gate, outcome string) (c tui.Comments, err error) {
 	if err := decide.InAttempt(h.con); err != nil {
 		return c, err
 	}
-	var at *workspace.Workspace
-	var sh *show.Shown
-	err = h.look(ctx, root, run, func(p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus) (err error) {
-		at = p
-		if sh, err = show.Gather(ctx, p, v, r, gate); err == nil && sh.Gate == nil {
-			err = fmt.Errorf("%s is no gate of %s", gate, run)
-		}
-		return err
-	})
+	p, sh, err := h.gather(ctx, root, run, gate)
+	if err == nil && sh.Gate == nil {
+		err = fmt.Errorf("%s is no gate of %s", gate, run)
+	}
 	if err != nil {
 		return c, err
 	}
-	w, err := decide.Review(ctx, h.con, at, sh, outcome) // without the view: an editor may be open for hours
+	w, err := decide.Review(ctx, h.con, p, sh, outcome)
 	if err != nil {
 		return c, err
 	}
@@ -241,30 +238,21 @@ func (h *Repos) Comment(ctx context.Context, root, run, gate, outcome string) (c
 
 // Show returns the text of `sluice show --diff`, or of `sluice show --since`.
 func (h *Repos) Show(ctx context.Context, root, run, what string, since bool) (page tui.Page, err error) {
-	err = h.look(ctx, root, run, func(p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus) error {
-		sh, err := show.Gather(ctx, p, v, r, what)
-		if err == nil {
-			page = pageOf(ctx, h.con, p, sh, since)
-		}
-		return err
-	})
-	return page, err
+	p, sh, err := h.gather(ctx, root, run, what)
+	if err != nil {
+		return page, err
+	}
+	return pageOf(ctx, h.con, p, sh, since), nil
 }
 
 // Pager shows the changes in the person's pager.
 func (h *Repos) Pager(ctx context.Context, root, run, what string, since bool) error {
-	var at *workspace.Workspace
-	var sh *show.Shown
-	err := h.look(ctx, root, run, func(p *workspace.Workspace, v workspace.Viewer, r daemon.RunStatus) (err error) {
-		at = p
-		sh, err = show.Gather(ctx, p, v, r, what)
-		return err
-	})
+	p, sh, err := h.gather(ctx, root, run, what)
 	if err != nil {
 		return err
 	}
 	how := show.Diff{Since: since && sh.Attempt != nil && sh.Attempt.N > 1, Most: show.MaxPatch, Stay: true}
-	return show.PrintDiff(ctx, h.con, at, sh, how) // without the view: a pager may be open for hours
+	return show.PrintDiff(ctx, h.con, p, sh, how)
 }
 
 func pageOf(ctx context.Context, con *console.Console, p *workspace.Workspace, sh *show.Shown,
