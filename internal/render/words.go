@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -116,66 +117,57 @@ func NotPassed(n int) string {
 
 // Spent returns the usage and its limits; "" if there is neither.
 func Spent(u, most engine.Usage) string {
-	var parts []string
-	if u.Tokens > 0 || most.Tokens > 0 {
-		s := fmt.Sprintf("%d tokens", u.Tokens)
-		if most.Tokens > 0 {
-			s = fmt.Sprintf("%d of %d tokens", u.Tokens, most.Tokens)
-		}
-		parts = append(parts, s)
-	}
-	if u.CostUSD > 0 || most.CostUSD > 0 {
-		s := fmt.Sprintf("%.2f USD", u.CostUSD)
-		if most.CostUSD > 0 {
-			s = fmt.Sprintf("%.2f of %.2f USD", u.CostUSD, most.CostUSD)
-		}
-		parts = append(parts, s)
-	}
-	return strings.Join(parts, ", ")
+	return listed(amount(u.Tokens, most.Tokens, "tokens", whole), amount(u.CostUSD, most.CostUSD, "USD", cents))
 }
 
 // SpentInAll is Spent with launches and time, if these are limited.
 func SpentInAll(u, most engine.Spend) string {
-	return strings.Join(append(nonEmpty(Spent(u.Usage, most.Usage)), bounded(u, most)...), ", ")
+	return listed(Spent(u.Usage, most.Usage), launches(u, most), atWork(u, most))
 }
 
 // SpentShort is the short form of Spent: the cost first, tokens in thousands.
 func SpentShort(u, most engine.Usage) string {
-	var parts []string
-	if most.CostUSD > 0 {
-		parts = append(parts, fmt.Sprintf("%.2f of %.2f USD", u.CostUSD, most.CostUSD))
-	} else if u.CostUSD > 0 {
-		parts = append(parts, fmt.Sprintf("%.2f USD", u.CostUSD))
-	}
-	if most.Tokens > 0 {
-		parts = append(parts, short(u.Tokens)+" of "+short(most.Tokens)+" tokens")
-	} else if u.Tokens > 0 {
-		parts = append(parts, short(u.Tokens)+" tokens")
-	}
-	return strings.Join(parts, ", ")
+	return listed(amount(u.CostUSD, most.CostUSD, "USD", cents), amount(u.Tokens, most.Tokens, "tokens", short))
 }
 
 // SpentInAllShort is the short form of SpentInAll.
 func SpentInAllShort(u, most engine.Spend) string {
-	return strings.Join(append(nonEmpty(SpentShort(u.Usage, most.Usage)), bounded(u, most)...), ", ")
+	return listed(SpentShort(u.Usage, most.Usage), launches(u, most), atWork(u, most))
 }
 
-func bounded(u, most engine.Spend) (parts []string) {
-	if most.Launches > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d launches", u.Launches, most.Launches))
+// launches and atWork are told only where they are limited.
+func launches(u, most engine.Spend) string {
+	if most.Launches == 0 {
+		return ""
 	}
-	if most.Time > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s at work", time.Duration(u.Time).Round(time.Second), most.Time))
-	}
-	return parts
+	return fmt.Sprintf("%d of %d launches", u.Launches, most.Launches)
 }
 
-func nonEmpty(s string) []string {
-	if s == "" {
-		return nil
+func atWork(u, most engine.Spend) string {
+	if most.Time == 0 {
+		return ""
 	}
-	return []string{s}
+	return fmt.Sprintf("%s of %s at work", time.Duration(u.Time).Round(time.Second), most.Time)
 }
+
+// amount returns how much is used, and of how much if that is limited; "" if there is neither.
+func amount[N int64 | float64](used, most N, unit string, as func(N) string) string {
+	switch {
+	case most > 0:
+		return as(used) + " of " + as(most) + " " + unit
+	case used > 0:
+		return as(used) + " " + unit
+	}
+	return ""
+}
+
+// listed joins those parts that say something.
+func listed(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
+func whole(n int64) string   { return strconv.FormatInt(n, 10) }
+func cents(x float64) string { return fmt.Sprintf("%.2f", x) }
 
 func short(n int64) string {
 	const k = 1000
