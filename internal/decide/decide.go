@@ -297,21 +297,11 @@ func leaveDecision(con *console.Console, p *workspace.Workspace, d Decision) err
 }
 
 func (d Decision) file() ([]byte, error) {
-	say := map[string]any{}
-	if d.Text != "" {
-		say["feedback"] = d.Text
-	}
-	if d.Round > 0 {
-		say["round"] = d.Round
-	}
-	if d.Run != "" {
-		say["run"] = d.Run
-	}
-	if len(d.answer) > 0 {
-		say["answer"] = d.answer
-	}
-	if len(d.findings) > 0 {
-		say["findings"] = d.findings
-	}
-	return json.Marshal(say)
+	return json.Marshal(struct {
+		Answer   json.RawMessage `json:"answer,omitempty"`
+		Feedback string          `json:"feedback,omitempty"`
+		Findings json.RawMessage `json:"findings,omitempty"`
+		Round    int             `json:"round,omitempty"`
+		Run      string          `json:"run,omitempty"`
+	}{d.answer, d.Text, d.findings, d.Round, d.Run})
 }
