@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"bytes"
 	"errors"
 	"io"
 
@@ -79,7 +80,7 @@ func (s *scanner) begin() {
 // kind tells what the line is. A diff that begins without the head of a file has one without a name.
 func (s *scanner) kind(in bool) what {
 	switch {
-	case !in && hasPrefix(s.raw, "diff --git "):
+	case !in && bytes.HasPrefix(s.raw, []byte("diff --git ")):
 		return atFile
 	case s.line.Kind == '@':
 		s.named()
@@ -98,8 +99,4 @@ func (s *scanner) named() {
 	if s.file == nil {
 		s.begin()
 	}
-}
-
-func hasPrefix(line []byte, prefix string) bool {
-	return len(line) >= len(prefix) && string(line[:len(prefix)]) == prefix
 }

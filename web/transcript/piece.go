@@ -17,38 +17,40 @@ const maxLong = 1 << 20
 // End returns the newest part of the output. It returns an error that wraps fs.ErrNotExist if there
 // is no output yet.
 func (o Output) End() (Piece, error) {
-	files, done, err := o.open()
-	if err != nil {
-		return Piece{}, err
-	}
-	defer done()
-	return o.end(files, sayer(o.Format))
+	return o.with(func(files []file) (Piece, error) { return o.end(files, sayer(o.Format)) })
 }
 
 // Before returns what comes before a place.
 func (o Output) Before(p Pos) (Piece, error) {
-	files, done, err := o.open()
-	if err != nil {
-		return Piece{}, err
-	}
-	defer done()
-	if i := find(files, p); i >= 0 {
-		return o.before(files, i, p.at, sayer(o.Format))
-	}
-	return o.gap(files)
+	return o.around(p, o.before)
 }
 
 // After returns what comes after a place; nothing if that is the end.
 func (o Output) After(p Pos) (Piece, error) {
+	return o.around(p, o.after)
+}
+
+// with calls read with the open files.
+func (o Output) with(read func([]file) (Piece, error)) (Piece, error) {
 	files, done, err := o.open()
 	if err != nil {
 		return Piece{}, err
 	}
 	defer done()
-	if i := find(files, p); i >= 0 {
-		return o.after(files, i, p.at, sayer(o.Format))
-	}
-	return o.gap(files)
+	return read(files)
+}
+
+// around reads at a place or, if that is not there any more, the end.
+func (o Output) around(p Pos, read func(files []file, i int, at int64, say func(raw) []Line) (Piece, error)) (Piece,
+	error) {
+	return o.with(func(files []file) (Piece, error) {
+		if i := find(files, p); i >= 0 {
+			return read(files, i, p.at, sayer(o.Format))
+		}
+		piece, err := o.end(files, sayer(o.Format))
+		piece.Gap = true
+		return piece, err
+	})
 }
 
 // find returns the file in which the place is, or -1.
@@ -59,12 +61,6 @@ func find(files []file, p Pos) int {
 		}
 	}
 	return -1
-}
-
-func (o Output) gap(files []file) (Piece, error) {
-	piece, err := o.end(files, sayer(o.Format))
-	piece.Gap = true
-	return piece, err
 }
 
 func (o Output) end(files []file, say func(raw) []Line) (Piece, error) {
