@@ -86,8 +86,8 @@ func Decode(src []byte) (doc, rest *yaml.Node, err error) {
 	return &first, rest, nil
 }
 
-// YAMLFault returns the line of invalid YAML, from 1, and the library's message. The library names
-// the preceding line, or the line where the broken list or mapping begins.
+// YAMLFault returns the line of invalid YAML, from 1, and the library's message with advice. The library
+// names the preceding line, or the line where the broken list or mapping begins.
 func YAMLFault(src []byte, err error) (line int, why string) {
 	told, why := yamlWords(err)
 	lines := bytes.SplitAfter(src, []byte("\n"))
@@ -109,9 +109,11 @@ func YAMLFault(src []byte, err error) (line int, why string) {
 		told++
 	}
 	line = max(min(told, len(lines)), 1)
-	indented := bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t"))
-	if indented && (strings.Contains(why, "any token") || strings.Contains(why, "a tab")) {
+	switch indented := bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")); {
+	case indented && (strings.Contains(why, "any token") || strings.Contains(why, "a tab")):
 		why = fmt.Sprintf("line %d is indented with a tab: YAML takes spaces only", line)
+	case regexp.MustCompile("expected|not allowed|any token").MatchString(why):
+		why += ": put a text that contains : # ? or a bracket in quotes, and check the indentation"
 	}
 	return line, why
 }

@@ -36,7 +36,11 @@ func TestYAMLFaultsHaveTheirLine(t *testing.T) {
 		}
 	}
 	for src, want := range map[string]string{
-		"workflow:\n\tid: w\n":           "2:1: not YAML: line 2 is indented with a tab: YAML takes spaces only",
+		"workflow:\n\tid: w\n": "2:1: not YAML: line 2 is indented with a tab: YAML takes spaces only",
+		"workflow: {id: Is it right?}\n": "1:1: not YAML: did not find expected ',' or '}': " +
+			"put a text that contains : # ? or a bracket in quotes, and check the indentation",
+		"workflow:\n  id: a: b\n": "2:1: not YAML: mapping values are not allowed in this context: " +
+			"put a text that contains : # ? or a bracket in quotes, and check the indentation",
 		"workflow:\n  id: w\n  \tx: y\n": "3:1: not YAML: line 3 is indented with a tab: YAML takes spaces only",
 	} {
 		if _, faults := Load("", []byte(src)); len(faults) != 1 || faults[0].Error() != want {
