@@ -84,7 +84,7 @@ func waitOf(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, a *engin
 		}
 		if a.Held != nil {
 			w.Kind, w.Until, w.Text = "held", time.Time{},
-				fmt.Sprintf("%s for %s, who has taken it over: sluice handback %s", st.ID, a.Held.Who, st.ID)
+				fmt.Sprintf("%s for %s, who has taken it over: sluice handback %s --run %s", st.ID, a.Held.Who, st.ID, r.ID)
 		}
 	case engine.Running:
 		switch {

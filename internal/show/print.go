@@ -144,7 +144,7 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 	}
 	con.Field("attempt", s)
 	if at.Held != nil {
-		con.Field("held", "taken over"+render.Who(at.Held)+": sluice handback "+sh.Step)
+		con.Field("held", "taken over"+render.Who(at.Held)+": sluice handback "+daemon.Named(sh.Step, sh.Run, true))
 	}
 	if at.Status != "" && render.OwnWord(at.Via, at.Broken) {
 		con.Text("it says", render.Because(at.Status, at.Summary))

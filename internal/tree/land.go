@@ -172,11 +172,7 @@ func (l Landing) make(ctx context.Context, repo *git.Repo, onto string,
 	}
 	switch l.How {
 	case FF:
-		forward, err := repo.Descends(ctx, l.Tip, onto)
-		if err == nil && !forward {
-			why = fmt.Sprintf("%s has commits that %s is not built on: land it without --ff (one squashed commit), or with "+
-				"--rebase or --merge", short(l.Onto), l.Run)
-		}
+		why, err := l.backward(ctx, repo, onto)
 		return l.Tip, why, err
 	case Merge:
 		tree, files, err := repo.MergeTree(ctx, l.Base, onto, l.Tip)
@@ -186,6 +182,22 @@ func (l Landing) make(ctx context.Context, repo *git.Repo, onto string,
 	}
 	tree, files, err := l.merged(ctx, repo, onto)
 	return l.commit(ctx, repo, tree, files, err, onto, onto)
+}
+
+// backward returns why the branch cannot be fast-forwarded, where that is wanted.
+func (l Landing) backward(ctx context.Context, repo *git.Repo, onto string) (why string, err error) {
+	if l.How != FF {
+		return "", nil
+	}
+	if has, err := repo.Descends(ctx, onto, l.Tip); err != nil || has {
+		return "", err
+	}
+	forward, err := repo.Descends(ctx, l.Tip, onto)
+	if err == nil && !forward {
+		why = fmt.Sprintf("%s has commits that %s is not built on: land it without --ff (one squashed commit), or with "+
+			"--rebase or --merge", short(l.Onto), l.Run)
+	}
+	return why, err
 }
 
 // merged returns the merged tree. If the branch was rebased, it lacks the run's base, and an
@@ -288,8 +300,9 @@ func (l Landing) conflict(files []string) string {
 	if l.Lost {
 		again = fmt.Sprintf("git worktree add -f %s %s && ", l.Worktree, l.Branch)
 	}
-	return fmt.Sprintf("%s and %s change the same places in %s: run %sgit -C %s merge %s, resolve them there and commit",
-		l.Run, short(l.Onto), some(files), again, l.Worktree, short(l.Onto))
+	return fmt.Sprintf("%s and %s change the same places in %s: run %sgit -C %s merge %s, resolve them there and "+
+		"commit; sluice retry %s STEP has the step's gates judge that",
+		l.Run, short(l.Onto), some(files), again, l.Worktree, short(l.Onto), l.Run)
 }
 
 // withTrailers ends a message with a paragraph of trailers.

@@ -93,7 +93,11 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 	if err != nil {
 		return l, err
 	}
-	if l.Commits, why, err = l.commits(ctx, repo, at.SHA); err != nil || why != "" {
+	l.Commits, why, err = l.commits(ctx, repo, at.SHA)
+	if err == nil && why == "" {
+		why, err = l.backward(ctx, repo, at.SHA)
+	}
+	if err != nil || why != "" {
 		return l, errors.Join(err, w.undone(why))
 	}
 	if err := w.unless(w.keeps(ctx, repo, l, at.SHA), &l); err != nil {
@@ -191,7 +195,8 @@ func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
 			"`%s --unjudged` to go without", l.Tip, lacks, w.Shown, lacks, w.Typed),
 			"branch %s is not what a gate of %s has passed: it was not moved to %.12s, which has", w.Branch, w.Run, lacks)
 	}
-	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `%s --unjudged`", newest, l.Tip, w.Typed),
+	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice retry %s STEP` has the step's gates judge it, or "+
+		"`%s --unjudged` lands it as it is", newest, l.Tip, w.Run, w.Typed),
 		"branch %s is not what a gate of %s has passed", w.Branch, w.Run)
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
@@ -44,7 +45,7 @@ func (p *Workspace) Awaits(ctx context.Context, step, run string) error {
 			case !served || s.State == engine.Running && (run == "" || run == r.ID):
 				return nil
 			case s.Held != nil:
-				advice = "`sluice handback " + s.ID + " --done` says that the step you took over is done"
+				advice = "`sluice handback " + daemon.Named(s.ID, r.ID, true) + " --done` says that the step you took over is done"
 			}
 			there = true
 		}

@@ -82,6 +82,17 @@ func TestHearEnds(t *testing.T) {
 	}
 }
 
+// TestPassOfALaterRoundNamesIt: a pass that names no round is for the first, so it would be refused.
+func TestPassOfALaterRoundNamesIt(t *testing.T) {
+	p := New(Options{Logf: t.Logf, EscalateAfter: func() int { return 0 },
+		Level: func(string) (string, string) { return engine.TrustSandbox, "" }})
+	body := p.Notice(job.Job{Effect: engine.Effect{Notice: &engine.Notice{Kind: engine.NoticeHuman, Run: "w-2", Gate: "G"}},
+		Round: &engine.Round{N: 2}}).Body
+	if want := "To answer: sluice pass G --run w-2 --round 2, or sluice fail G --run w-2 -m"; !strings.Contains(body, want) {
+		t.Errorf("no %q in %q", want, body)
+	}
+}
+
 // TestBothCommandsNameTheRun: who looks by the words of a notice sees what an answer by its words is about.
 func TestBothCommandsNameTheRun(t *testing.T) {
 	p := New(Options{Logf: t.Logf, EscalateAfter: func() int { return 0 },

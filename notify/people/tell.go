@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/health"
 	"sluice/internal/job"
@@ -162,14 +163,18 @@ func (p *People) askedFor(out *notify.Notice, job job.Job, what string) (body, a
 	if left := p.left(job); left != "" {
 		body = append(body, left)
 	}
+	pass := answerWith("pass", n)
+	if job.Round != nil {
+		pass = daemon.AtRound(pass, job.Round.N)
+	}
 	answer = []string{"To look: " + answerWith("show", n),
-		"To answer: " + answerWith("pass", n) + ", or " + answerWith("fail", n) + ` -m "why"`}
+		"To answer: " + pass + ", or " + answerWith("fail", n) + ` -m "why"`}
 	if job.Spec != nil && job.Spec.Gate(n.Gate) != nil && job.Spec.Gate(n.Gate).AsksAnswer() {
-		body = append(body, "A pass needs an answer and asks you for it: "+answerWith("pass", n))
+		body = append(body, "A pass needs an answer and asks you for it: "+pass)
 	}
 	switch level, why := p.opt.Level(n.Run); {
 	case wantsSigned(job):
-		body = append(body, "It needs a signed answer: "+answerWith("pass", n))
+		body = append(body, "It needs a signed answer: "+pass)
 	case job.Round != nil && level == engine.TrustFile:
 		body = append(body, text.Unheld+": an agent with the rights of your user could answer too ("+why+").")
 	case job.Round != nil:
