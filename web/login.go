@@ -223,7 +223,7 @@ func (s *Server) leave(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// setCookie gives the browser the cookie of a login for so many seconds; -1 removes it.
+// setCookie sets the login cookie, valid for this many seconds; -1 removes it.
 func setCookie(w http.ResponseWriter, value string, seconds int) {
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, Path: "/", Secure: true, HttpOnly: true,
 		SameSite: http.SameSiteStrictMode, MaxAge: seconds})

@@ -13,6 +13,7 @@ import (
 	cage "sluice/agents/sandbox"
 	"sluice/engine"
 	"sluice/internal/approval"
+	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/specs"
 )
@@ -108,7 +109,7 @@ func (c Reach) of(file string) string {
 		file = real
 	}
 	for _, dir := range append([]string{c.Root}, c.shown...) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && within(real, file) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && layout.Inside(real, file) {
 			return "the sandbox shows them " + dir
 		}
 	}
@@ -120,11 +121,6 @@ func (c Reach) of(file string) string {
 		return "the sandbox shows them the folders of the system"
 	}
 	return ""
-}
-
-func within(dir, file string) bool {
-	rel, err := filepath.Rel(dir, file)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // specsOf returns the specs of the repo that can be read.

@@ -56,8 +56,8 @@ const ExitName = "exit.json"
 
 // Shown is a path as people know it: from the root, where it is below it.
 func (l Layout) Shown(path string) string {
-	if rel, err := filepath.Rel(l.Root, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
+	if rel, inside := Rel(l.Root, path); inside {
+		return rel
 	}
 	return path
 }
@@ -109,13 +109,13 @@ func SeenFrom(dir, p string) string {
 // AttemptName names an attempt in the names of our refs.
 func AttemptName(run, step string, n int) string { return fmt.Sprintf("%s/%s.%d", run, step, n) }
 
-// Inside reports whether a path is a folder or lies below it.
+// Inside reports whether p is a folder or is below it.
 func Inside(dir, p string) bool {
 	_, inside := Rel(dir, p)
 	return inside
 }
 
-// Rel returns a path from a folder, with slashes, if it is the folder or lies below it.
+// Rel returns the path of p from a folder, with slashes; inside = p is the folder or is below it.
 func Rel(dir, p string) (rel string, inside bool) {
 	rel, err := filepath.Rel(dir, p)
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)

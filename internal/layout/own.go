@@ -14,7 +14,7 @@ func Uncommitted() []string { return []string{"signals", "runs", "retry-context"
 // files, which are no work.
 func OwnFolders() []string { return append(Uncommitted(), "audit") }
 
-// parts are the names in .workflow/ of what a run is made of.
+// parts returns the names in .workflow/ that define a run.
 func parts() []string {
 	return []string{"specs", "prompts", "schemas", "stubs", "agents", "scripts", "config.yaml", "gates.yaml", "mcp.json",
 		"workflow.schema.json", ".gitignore", ".gitattributes"}

@@ -108,10 +108,14 @@ func (w *watch) ended(ctx context.Context, hub *forge.Hub, pull forge.Pull) erro
 			ev.By = "somebody"
 		}
 	}
-	if onto, err := w.p.opt.Onto(w.j.Run); err != nil {
-		return err
-	} else if pull.Merged && pull.Base != short(onto) { // somebody changed its target
-		ev.Pull += " into " + text.Line(pull.Base)
+	if pull.Merged {
+		onto, err := w.p.opt.Onto(w.j.Run)
+		if err != nil {
+			return err
+		}
+		if pull.Base != short(onto) { // somebody changed its target
+			ev.Pull += " into " + text.Line(pull.Base)
+		}
 	}
 	w.over = true
 	w.emit(ev)

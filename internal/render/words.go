@@ -135,7 +135,7 @@ func SpentInAllShort(u, most engine.Spend) string {
 	return listed(SpentShort(u.Usage, most.Usage), launches(u, most), atWork(u, most))
 }
 
-// launches and atWork are told only where they are limited.
+// launches and atWork return "" without a limit.
 func launches(u, most engine.Spend) string {
 	if most.Launches == 0 {
 		return ""

@@ -51,11 +51,11 @@ func RunNamed(ctx context.Context, v Viewer, name string) (string, error) {
 // StatusNamed returns the status with that run alone; "" = with all runs. All are read only if the name
 // is no id.
 func StatusNamed(ctx context.Context, v Viewer, name string) (daemon.Status, error) {
-	if st, err := v.Status(ctx, name); err == nil && (name == "" || len(st.Runs) == 1) {
-		return st, nil
+	st, err := v.Status(ctx, name)
+	if name == "" || err == nil && len(st.Runs) == 1 {
+		return st, err
 	}
-	st, err := v.Status(ctx, "")
-	if err != nil || name == "" {
+	if st, err = v.Status(ctx, ""); err != nil {
 		return st, err
 	}
 	id, err := PickRun(st.Runs, name)

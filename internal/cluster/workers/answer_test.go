@@ -124,11 +124,7 @@ func TestNamesThatAnswerNothing(t *testing.T) {
 	b.mu.Unlock()
 	_, _, _ = hire(t, s, t.TempDir(), m, 1)
 	back := b.launches(testKey, launch.Watch{})
-	for end := time.Now().Add(10 * time.Second); m.begun(testKey) == 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the worker that is there is given nothing")
-		}
-	}
+	until(t, "the worker that is there is given it", func() bool { return m.begun(testKey) > 0 })
 	close(m.ends)
 	if got := within(t, back); got.Exit.Code != 7 {
 		t.Errorf("%+v", got.Exit)
