@@ -318,10 +318,11 @@ func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worke
 			there = cmp.Or(there, "are draining: `sluice workers resume ID` has one take steps again")
 			continue
 		}
-		there = "are busy"
 		if !w.answered {
+			there = cmp.Or(there, "have yet to answer")
 			continue
 		}
+		there = "are busy"
 		free := w.free() - w.given
 		if free > 0 && id == prefer {
 			free = MaxSlots + 1

@@ -141,7 +141,8 @@ func TestOneWhoLeadsAgainEndsWhatIsOver(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := b.Launch(ctx, testKey, []string{"linux"}, func() (launch.Sent, error) { return sentFor(testKey), nil }, launch.Watch{})
+		_, err := b.Launch(ctx, testKey, []string{"linux"}, func() (launch.Sent, error) { return sentFor(testKey), nil },
+			launch.Watch{Waits: func(string) {}, Began: func() {}}) // it waits until the worker has answered
 		ended <- err
 	}()
 	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })

@@ -84,7 +84,17 @@ func decide() {
 		return epoch
 	}, func(string, ...any) {})
 	fail(err)
-	for d.Workers() == nil {
+	answered := func() bool { // before that, no order is sent
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, w := range d.workers {
+			if w.answered {
+				return true
+			}
+		}
+		return false
+	}
+	for !answered() {
 		time.Sleep(time.Millisecond)
 	}
 	_, _, err = log.Append(journal.Entry{At: time.Now(), Event: []byte(`{"kind":"test"}`)})
