@@ -18,10 +18,12 @@
 // over. An idle shim ends when the daemon's end of the pipe closes or when it is dismissed; a
 // Runner keeps up to Options.Warm of them, each for half a minute.
 //
-// The pid file is a line of JSON, written before the command starts: key, pid, start time, boot id
-// and mark of the shim, a digest of the token, cgroup, folder. The end of the launch is one more
-// line, {"ended":{…}}, after an empty one; that line counts. exit.json is for readers beside the
-// output; if a shim was killed, a Runner also records there what it found.
+// The pid file has a line of JSON, written before the command starts: the pid file's name, key, pid,
+// start time, boot id and mark of the shim, a digest of the token, cgroup, folder. The end of the
+// launch is one more line, {"ended":{…}}, after an empty one; that line counts. On Linux the pid files
+// of a shim's launches, if their folders are side by side, are names of one file while that is small:
+// a name is quicker than a file. exit.json is for readers beside the output; if a shim was killed, a
+// Runner also records there what it found.
 //
 // A restarted daemon finds the pid file and checks that the named process wrote it (pid, start
 // time, boot id, a mark in its environment) and that no end is recorded. Then it continues waiting.
@@ -38,6 +40,7 @@
 //   - [Proc.Wait] returns when the whole tree is gone, including daemonised grandchildren,
 //     processes in other sessions and those that ignore TERM. If a shim is killed, its processes
 //     are found by its cgroup and by the token in their environment.
+//   - A launch without output that succeeds creates no file but its record.
 //   - Output is always drained and its files are bounded: head and tail are kept, and a line marks
 //     the omitted middle.
 //   - A command gets descriptors 0, 1 and 2 and no other.

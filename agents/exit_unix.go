@@ -49,6 +49,7 @@ func openExit(s Spec) (x *exit, err error) {
 		return nil, nil
 	}
 	x = &exit{proxy: egress.NewProxy(*s.Net, func(host string) {
+		_ = makeDir(s.Below, s.Dir) // the next error says what is wrong with it
 		f, err := os.OpenFile(filepath.Join(s.Dir, networkFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
 			return // the refusal stands

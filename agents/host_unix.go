@@ -128,8 +128,10 @@ func (r *Runner) launch(ctx context.Context, spec Spec) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	if err := makeDir(spec.Below, spec.Dir); err != nil {
-		return identity{}, err
+	if spec.Below != "" {
+		if err := makeDir(spec.Below, spec.Below); err != nil {
+			return identity{}, err
+		}
 	}
 	for {
 		h, fresh, err := r.take()

@@ -48,21 +48,21 @@ func TestAnEndIsKeptWhileTheDiskIsFull(t *testing.T) {
 		}
 		defer unix.Close(full)
 		pidFile := filepath.Join(t.TempDir(), "pid")
-		file, err := claim(pidFile, identity{Version: recordVersion, Pid: os.Getpid(), Start: "1", Boot: "1", Launched: time.Now()})
-		if err != nil {
+		here := &place{}
+		if err := here.claim(pidFile, identity{Version: recordVersion, Pid: os.Getpid(), Start: "1", Boot: "1", Launched: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
-		real := file.fd
-		file.fd = full
+		real := here.file.fd
+		here.file.fd = full
 		defer func() { unix.Close(real) }()
 		term := make(chan os.Signal, 1)
-		s := &shim{file: file, term: term}
+		s := &shim{place: here, term: term}
 		began := time.Now()
 		term <- syscall.SIGTERM
 		if code := s.finish(&Exit{}); code != shimSilent || time.Since(began) > 2*recordLast || !s.termed {
 			t.Errorf("asked to end: code %d after %v", code, time.Since(began))
 		}
-		s = &shim{file: file, term: term}
+		s = &shim{place: here, term: term}
 		time.AfterFunc(time.Hour, func() {
 			if err := dup(real, full); err != nil {
 				t.Error(err)

@@ -48,6 +48,7 @@ func TestMain(m *testing.M) {
 
 // ensureMain is a second daemon: it ensures a shell script and ends.
 func ensureMain(args []string) int {
+	_ = os.MkdirAll(args[1], 0o700) // the next error says what is wrong with it
 	spec := Spec{Key: args[0], Dir: args[1], PidFile: args[2], Token: args[3], Cwd: args[1],
 		Argv: []string{"sh", "-c", args[4]}, Env: []string{"PATH=/usr/bin:/bin", "SLUICE_TOKEN=" + args[3]}}
 	p, err := newRunner().Ensure(context.Background(), spec)

@@ -281,6 +281,11 @@ func moveNew(from, to string) error {
 	return err
 }
 
+// linkOpen gives an open file another name unless that exists: fs.ErrExist.
+func linkOpen(fd int, to string) error {
+	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, to, unix.AT_SYMLINK_FOLLOW)
+}
+
 // pipe creates a pipe with a non-blocking read end, for the runtime's poller. Writers block when it
 // is full.
 func pipe() (*os.File, int, error) {

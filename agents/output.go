@@ -24,8 +24,9 @@ const (
 	markerBytes = 256 // reserved for the line about omitted output
 )
 
-// sink keeps the head and the tail of a stream in at most max bytes of disk. Its Write never fails,
-// because the command must not be blocked: it counts what it cannot keep.
+// sink keeps the head and the tail of a stream in at most max bytes of disk. Without output it
+// creates nothing. Its Write never fails, because the command must not be blocked: it counts what
+// it cannot keep.
 type sink struct {
 	below     string // see Spec.Below
 	path      string
@@ -44,8 +45,19 @@ type sink struct {
 func newSink(below, path string, limit int64) *sink {
 	s := &sink{below: below, path: path, head: limit / 2, segment: segmentOf(limit)}
 	s.room = s.head
-	_ = s.create(path) // Write counts what cannot be kept
 	return s
+}
+
+// clearOutput removes the output files in dir.
+func clearOutput(dir string) {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	for _, name := range []string{stdoutFile, stderrFile} {
+		for _, suffix := range []string{"", TailSuffix, OldSuffix} {
+			_ = os.Remove(filepath.Join(dir, name+suffix))
+		}
+	}
 }
 
 func segmentOf(limit int64) int64 { return (limit/2 - markerBytes) / 2 }
@@ -71,7 +83,7 @@ const (
 	thereTries = 10          // attempts per check to restore it
 )
 
-// there restores the file if the command has removed it, or its folder, as git clean does.
+// there creates the file, also if the command has removed it, or its folder, as git clean does.
 // Otherwise readers of the newest output would see none.
 func (s *sink) there() {
 	s.looked = time.Now()
@@ -79,10 +91,10 @@ func (s *sink) there() {
 	if s.inTail {
 		name += TailSuffix
 	}
-	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+	gone := s.file
+	if _, err := os.Lstat(name); gone != nil && !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	gone := s.file
 	for range thereTries { // the removal may be in progress, folder by folder
 		err := makeDir(s.below, filepath.Dir(name))
 		if err == nil {
@@ -156,16 +168,14 @@ func (s *sink) turn() {
 
 // close joins the files.
 func (s *sink) close() {
-	s.there()
+	if s.file != nil || s.unwritten > 0 {
+		s.there()
+	}
 	if s.file != nil {
 		s.file.Close()
 	}
-	if !s.inTail { // leftovers are not from this launch
-		os.Remove(s.path + TailSuffix)
-		os.Remove(s.path + OldSuffix)
-		if s.unwritten == 0 {
-			return
-		}
+	if !s.inTail && s.unwritten == 0 {
+		return
 	}
 	if _, err := os.Lstat(s.path); s.inTail && errors.Is(err, fs.ErrNotExist) {
 		if s.create(s.path); s.file != nil { // the head is gone: keep the tail

@@ -17,7 +17,9 @@ import (
 )
 
 const (
-	recordVersion  = 2
+	recordVersion  = 3        // of a pid file
+	unnamedVersion = 2        // of a pid file with one record, before 3
+	exitVersion    = 2        // of an exit.json
 	maxRecordBytes = 64 << 10 // of a pid file or an exit.json
 	exitFile       = "exit.json"
 	stopSuffix     = ".stop" // beside a pid file: the launch must end, or never start
@@ -30,10 +32,11 @@ var ErrTorn = fault.New("check that nothing of this launch is running, then remo
 // errMalformed is returned for something that is not a record; reading it again would not help.
 var errMalformed = errors.New("not a record")
 
-// identity is a pid file: which process the shim of a launch is.
+// identity is a pid file's record: which process the shim of a launch is.
 type identity struct {
 	file    string // the pid file; "" if it was removed
 	Version int    `json:"v"`
+	Name    string `json:"name"` // see recordName: a shim's launches share a file
 	Key     string `json:"key"`
 	Pid     int    `json:"pid"`
 	// Start is the process's start time in the system's format; only for comparison (Linux: clock
@@ -54,9 +57,9 @@ type identity struct {
 	Ended *Exit `json:"-"`
 }
 
-// endLine is appended to a pid file when nothing of the launch is left. From then on its shim may
-// have another launch and must not be signalled for this one. A partial line, seen while it is
-// written, does not count.
+// endLine follows a record when nothing of the launch is left. From then on its shim may have
+// another launch and must not be signalled for this one. A partial line, seen while it is written,
+// does not count.
 type endLine struct {
 	Ended *Exit `json:"ended"`
 }
@@ -74,11 +77,11 @@ type exitRecord struct {
 }
 
 func (id identity) record(e Exit) exitRecord {
-	return exitRecord{recordVersion, id.Key, id.Pid, id.Start, id.Boot, id.Token, e}
+	return exitRecord{exitVersion, id.Key, id.Pid, id.Start, id.Boot, id.Token, e}
 }
 
 func (r exitRecord) of(id identity) bool {
-	return r.Version == recordVersion && r.Key == id.Key && r.Token == id.Token &&
+	return r.Version == exitVersion && r.Key == id.Key && r.Token == id.Token &&
 		r.Pid == id.Pid && r.Start == id.Start && r.Boot == id.Boot
 }
 
@@ -103,23 +106,35 @@ func readIdentity(pidFile string) (identity, error) {
 	return identityIn(pidFile, data)
 }
 
+// recordName names the record of a pid file: the last two elements of its path.
+func recordName(pidFile string) string {
+	dir, base := filepath.Split(pidFile)
+	return filepath.Base(dir) + "/" + base
+}
+
 // identityIn is readIdentity of a pid file's content.
 func identityIn(pidFile string, data []byte) (id identity, err error) {
-	first, rest, _ := bytes.Cut(data, []byte{'\n'})
-	if err := json.Unmarshal(first, &id); err != nil {
-		return id, fmt.Errorf("pid file %s: %w: %w", pidFile, err, ErrTorn)
-	}
-	if id.Version != recordVersion || id.Pid <= 1 || id.Start == "" || id.Boot == "" {
-		return id, fmt.Errorf("pid file %s: version %d, pid %d: not written by this version: %w", pidFile,
-			id.Version, id.Pid, ErrTorn)
-	}
-	id.file = pidFile
-	for line := range bytes.Lines(rest) {
+	name, mine := recordName(pidFile), false
+	for line := range bytes.Lines(data) {
 		var end endLine
-		if line[len(line)-1] == '\n' && json.Unmarshal(line, &end) == nil && end.Ended != nil {
-			id.Ended = end.Ended
+		if bytes.HasPrefix(line, []byte(`{"ended"`)) {
+			if mine && line[len(line)-1] == '\n' && json.Unmarshal(line, &end) == nil {
+				id.Ended = end.Ended
+			}
+			continue
+		}
+		var rec identity
+		if json.Unmarshal(line, &rec) == nil {
+			mine = rec.Version == unnamedVersion || rec.Version == recordVersion && rec.Name == name
+			if mine {
+				id = rec
+			}
 		}
 	}
+	if id.Pid <= 1 || id.Start == "" || id.Boot == "" {
+		return id, fmt.Errorf("pid file %s: no record of this launch that this version can read: %w", pidFile, ErrTorn)
+	}
+	id.file = pidFile
 	return id, nil
 }
 

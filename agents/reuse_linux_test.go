@@ -415,7 +415,7 @@ func TestPidUsedAgainWithinATick(t *testing.T) {
 		}
 		if now.start == was.start {
 			met++
-			data, _ := json.Marshal(identity{Version: recordVersion, Key: spec.Key, Pid: pid, Start: was.start, Boot: boot, Mark: "abc",
+			data, _ := json.Marshal(identity{Version: recordVersion, Name: recordName(spec.PidFile), Key: spec.Key, Pid: pid, Start: was.start, Boot: boot, Mark: "abc",
 				Token: tokenDigest(spec.Token), Dir: spec.Dir, KillAfter: time.Second, Launched: time.Now()})
 			if err := errors.Join(os.MkdirAll(filepath.Dir(spec.PidFile), 0o700), os.WriteFile(spec.PidFile, append(data, '\n'), 0o600)); err != nil {
 				t.Fatal(err)

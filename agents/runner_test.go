@@ -302,7 +302,7 @@ func TestRecycledPid(t *testing.T) {
 		spec := launch
 		spec.Dir += name
 		spec.PidFile += name
-		id := identity{Version: recordVersion, Key: spec.Key, Pid: self.pid, Start: self.start, Boot: boot, Mark: "abc",
+		id := identity{Version: recordVersion, Name: recordName(spec.PidFile), Key: spec.Key, Pid: self.pid, Start: self.start, Boot: boot, Mark: "abc",
 			Token: tokenDigest(spec.Token), Dir: spec.Dir, KillAfter: time.Second, Launched: time.Now()}
 		change(&id)
 		data, _ := json.Marshal(id)

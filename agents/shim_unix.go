@@ -172,8 +172,7 @@ type shim struct {
 	spec   Spec
 	id     identity
 	next   *ready
-	file   *claimed // its pid file
-	way    *exit    // out of its sandbox
+	way    *exit // out of its sandbox
 	say    io.Writer
 	term   <-chan os.Signal
 	look   <-chan os.Signal
@@ -193,7 +192,6 @@ func (s *shim) serve(bad error) (code int, again bool) {
 	case !claimed:
 		return shimDone, s.tell(saysTaken, "")
 	}
-	defer s.file.close()
 	e := s.run()
 	defer func() { s.show(e) }()
 	code = s.finish(&e)
@@ -207,13 +205,26 @@ func (s *shim) serve(bad error) (code int, again bool) {
 	return shimDone, s.tell(saysEnded, string(how))
 }
 
-// show also writes the end beside the output, for readers there. The pid file is what counts, so
-// nobody waits for this. The command may have removed the folder (git clean).
+// show also writes the end beside the launch's files, for readers there; without any, a success is
+// not worth one. The pid file is what counts, so nobody waits for this.
 func (s *shim) show(e Exit) {
-	rec := s.id.record(e)
-	if err := writeExit(s.spec.Dir, rec); errors.Is(err, fs.ErrNotExist) && makeDir(s.spec.Below, s.spec.Dir) == nil {
-		_ = writeExit(s.spec.Dir, rec)
+	if e.success() && isEmpty(s.spec.Dir) {
+		return
 	}
+	if makeDir(s.spec.Below, s.spec.Dir) == nil { // the command may have removed it (git clean)
+		_ = writeExit(s.spec.Dir, s.id.record(e))
+	}
+}
+
+// isEmpty reports whether a folder has no files or is missing.
+func isEmpty(dir string) bool {
+	f, err := os.Open(dir)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer f.Close()
+	_, err = f.Readdirnames(1)
+	return err == io.EOF
 }
 
 // tell writes a line, and reports whether anybody reads it.
@@ -223,7 +234,7 @@ func (s *shim) tell(word, rest string) bool {
 	return err == nil
 }
 
-func (s *shim) tellClaimed() { _ = s.tell(saysClaimed, string(s.file.first)) }
+func (s *shim) tellClaimed() { _ = s.tell(saysClaimed, string(s.file.last)) }
 
 // claim takes the pid file before anything is started.
 func (s *shim) claim() (bool, error) {
@@ -231,11 +242,10 @@ func (s *shim) claim() (bool, error) {
 	s.id.file, s.id.Key, s.id.Token, s.id.Dir = s.spec.PidFile, s.spec.Key, tokenDigest(s.spec.Token), s.spec.Dir
 	s.id.KillAfter, s.id.MaxOutput = s.spec.KillAfter, s.spec.MaxOutput
 	s.id.Cgroup, s.id.Launched = s.next.cgroup, time.Now().UTC()
-	file, err := claim(s.spec.PidFile, s.id)
+	err := s.place.claim(s.spec.PidFile, s.id)
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil
 	}
-	s.file = file
 	return err == nil, err
 }
 

@@ -38,11 +38,11 @@ const (
 type Spec struct {
 	// Key is globally unique, e.g. "phase-4-1/X-1#2.1" (run, step, attempt, launch).
 	Key string
-	// Dir is the folder of the attempt's files: stdout, stderr, exit.json. It is created (0700) if
-	// missing.
+	// Dir is the folder of the launch's files: stdout and stderr, if the command wrote any, and
+	// exit.json, unless it is a success and there is no other file. It is created (0700) for them.
 	Dir string
-	// Below is a folder above Dir that is never created: if it is gone, as in a moved repo, Dir is
-	// not created either. "" = Dir is always created.
+	// Below is a folder above Dir that is never created: if it is gone, as in a moved repo, nothing is
+	// started or created. "" = Dir can always be created.
 	Below string
 	// PidFile is the launch's identity. It is in the daemon's state folder (created 0700 if
 	// missing), outside the repo, and stays after the process has ended: removing it forgets the
@@ -98,6 +98,9 @@ type Exit struct {
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended"`
 }
+
+// success reports whether the command ended by itself with code 0.
+func (e Exit) success() bool { return e.Code == 0 && !e.Stopped && !e.Lost }
 
 // checked returns the spec with defaults and absolute paths, or all its faults at once.
 func (s Spec) checked() (Spec, error) {

@@ -44,8 +44,10 @@ func newStreams() (*streams, error) {
 	return st, nil
 }
 
-// keep starts draining the outputs into the files of the launch.
+// keep starts draining the outputs into the files of the launch. Those of an earlier launch in the
+// same folder are removed.
 func (st *streams) keep(spec Spec) {
+	clearOutput(spec.Dir)
 	for i, name := range []string{stdoutFile, stderrFile} {
 		st.drains.Go(func() {
 			st.sinks[i] = newSink(spec.Below, filepath.Join(spec.Dir, name), spec.MaxOutput)

@@ -5,6 +5,7 @@ package test
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,13 +24,15 @@ const (
 	countSignals    = 5   // the one with the fewest calls counts: meanwhile the daemon may do something else
 	countSteps      = 20  // of a chain
 	signalSyncsMost = 1   // the decision's
-	signalCallsMost = 60  // from the event to the launch's order; two compare the settings files, which no event may have reported
+	signalCallsMost = 46  // from the event to the launch's order; two compare the settings files, which no event may have reported
 	passCallsMost   = 60  // the same from a person's pass
 	stepSyncsMost   = 1.2 // of a step in a chain
-	stepCallsMost   = 41  // of the step that has the fewest
+	stepCallsMost   = 40  // of the step that has the fewest
+	stepFilesMost   = 1   // created for such a step: its folder
 	heldCallsMost   = 440 // of such a step in a sandbox
-	gitSteps        = 6   // of a chain whose steps write a file
-	stepGitsMost    = 23  // of such a step and its gate's command
+	heldFilesMost   = 5
+	gitSteps        = 6  // of a chain whose steps write a file
+	stepGitsMost    = 23 // of such a step and its gate's command
 	idleRepos       = 20
 	idleWindow      = 10 * time.Second
 	idleWindows     = 9
@@ -91,6 +94,29 @@ func syncsIn(calls []call) (n int) {
 	return n
 }
 
+// filesOf returns how many files and folders a run has created that are there after it: each takes a tenth of a
+// millisecond or more where many were removed lately (ext4 looks past them for a free number).
+func (w *sandbox) filesOf(run string) int {
+	w.t.Helper()
+	files := map[uint64]bool{}
+	for _, dir := range []string{filepath.Join(w.repo, ".workflow/runs", run), filepath.Join(w.state(), "launches", run)} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil {
+				files[info.Sys().(*syscall.Stat_t).Ino] = true
+			}
+			return err
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return len(files)
+}
+
 // traced starts the daemon under strace.
 func (w *sandbox) traced(trace string) {
 	w.t.Helper()
@@ -124,14 +150,14 @@ func TestCountsOfASignal(t *testing.T) {
 	w.put("repo/.workflow/specs/sent.yaml", `workflow: {id: sent}
 steps:
   - {id: A, agent: {type: worker, launch: subagent}, gate: G}
-  - {id: B, run: ["true"], next_step: DONE}
+  - {id: B, run: [echo, done], next_step: DONE}
 gates:
   - {id: G, reviewer: {level: auto, from: step}, on_pass: {next_step: B}}
 `)
 	w.put("repo/.workflow/specs/asked.yaml", `workflow: {id: asked}
 steps:
   - {id: A, run: ["true"], gate: G}
-  - {id: B, run: ["true"], next_step: DONE}
+  - {id: B, run: [echo, done], next_step: DONE}
 gates:
   - {id: G, reviewer: {level: human}, on_pass: {next_step: B}}
 `)
@@ -197,15 +223,15 @@ func fewest(t *testing.T, calls []call, workflow, file string, callsMost int) {
 }
 
 func TestCountsOfAStep(t *testing.T) { // not beside others, as above
-	countsOfAStep(newSandbox(t, "notify: {desktop: false}\nsandbox: {mode: off}\n"), stepCallsMost)
+	countsOfAStep(newSandbox(t, "notify: {desktop: false}\nsandbox: {mode: off}\n"), stepCallsMost, stepFilesMost)
 }
 
 // TestCountsOfAHeldStep: what the daemon does for a launch in a sandbox, before it and while it works.
 func TestCountsOfAHeldStep(t *testing.T) {
-	countsOfAStep(newCaged(t, "sandbox: {mode: on}\nroles: {\"*\": {agent: claude, network: none}}\n"), heldCallsMost)
+	countsOfAStep(newCaged(t, "sandbox: {mode: on}\nroles: {\"*\": {agent: claude, network: none}}\n"), heldCallsMost, heldFilesMost)
 }
 
-func countsOfAStep(w *sandbox, callsMost int) {
+func countsOfAStep(w *sandbox, callsMost, filesMost int) {
 	t := w.t
 	var steps, gates strings.Builder
 	for i := range countSteps {
@@ -246,10 +272,13 @@ func countsOfAStep(w *sandbox, callsMost int) {
 		syncs += float64(syncsIn(calls[orders[first]:orders[countSteps-1]])) / float64(countSteps-1-first) / runs
 	}
 	slices.Sort(each)
-	least := each[0]
-	t.Logf("%d calls (%v), %.2f syncs", least, each, syncs)
+	least, files := each[0], w.filesOf(fmt.Sprint("chain-", runs))/countSteps
+	t.Logf("%d calls (%v), %.2f syncs, %d files", least, each, syncs, files)
 	if least > callsMost || syncs > stepSyncsMost {
 		t.Errorf("a step of a chain: %d calls and %.2f syncs, at most %d and %.1f", least, syncs, callsMost, stepSyncsMost)
+	}
+	if files > filesMost {
+		t.Errorf("a step of a chain creates %d files and folders, at most %d", files, filesMost)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 
 const maxSpecFile = 128 << 10
 
-// FirstLaunch creates the folder of a run, with a copy of its spec, and runs/last. Its folder of files is
-// made last: where that is, the rest was made before.
+// FirstLaunch creates the folder of a run, with a copy of its spec, that of its pid files, and runs/last. Its
+// folder of files is made last: where that is, the rest was made before.
 func (x *Folders) FirstLaunch(j job.Job) error {
 	if c := j.RunInfo.Child; c != nil && c.Task != "" {
 		task := append([]byte(tasks.Shown(c.Body)), '\n')
@@ -31,6 +31,9 @@ func (x *Folders) FirstLaunch(j job.Job) error {
 	files := dir + "/files"
 	if atomicfile.PlainDir(x.Path(files)) {
 		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(x.PIDFile(j.Run+"/")), 0o700); err != nil {
+		return err
 	}
 	if j.RunInfo.Child == nil {
 		if err := x.MakeBelow(dir, 0o700); err != nil {

@@ -86,11 +86,11 @@ func (f *Following) silent(file string) {
 		if st, err := os.Stat(NewestPart(name)); err == nil {
 			return st.Size()
 		}
-		return -1
+		return 0
 	}
 	switch {
-	case f.Follow || size(file) != 0 || !hasEnded(f.dir):
-	case f.Stderr || size(filepath.Join(f.dir, "stderr")) <= 0:
+	case f.Follow || size(file) > 0 || f.works():
+	case f.Stderr || size(filepath.Join(f.dir, "stderr")) == 0:
 		f.con.Note("%s printed nothing", f.name(f.dir))
 	default:
 		f.con.Note("%s printed only errors: --stderr shows them", f.name(f.dir))

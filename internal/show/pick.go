@@ -44,13 +44,13 @@ func NewestOutput(root string, runs []string, id string, working map[string]bool
 					return "", err
 				}
 				attempt, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
-				st, err := os.Stat(filepath.Join(d, "stdout"))
-				if err != nil || id == "" && strings.HasPrefix(attempt, "after_run.") {
-					continue // nothing yet, or the run's hook: nobody's words
+				last := wrote(d)
+				if last.IsZero() || id == "" && strings.HasPrefix(attempt, "after_run.") {
+					continue // no launch, or the run's hook: nobody's words
 				}
 				now := working[run+"/"+attempt] && !hasEnded(d)
-				if best == "" || now && !works || now == works && st.ModTime().After(at) {
-					best, at, works = d, st.ModTime(), now
+				if best == "" || now && !works || now == works && last.After(at) {
+					best, at, works = d, last, now
 				}
 			}
 		}
@@ -60,6 +60,20 @@ func NewestOutput(root string, runs []string, id string, working map[string]bool
 			strings.TrimSpace(text.Line(runs[0]+" "+id)))
 	}
 	return best, nil
+}
+
+// wrote returns when the launch of a folder last wrote, or began if it is silent; zero for a folder of
+// anything else.
+func wrote(dir string) time.Time {
+	if st, err := os.Stat(filepath.Join(dir, "stdout")); err == nil {
+		return st.ModTime()
+	}
+	st, err := os.Stat(dir)
+	entries, errRead := os.ReadDir(dir)
+	if err != nil || errRead != nil || len(entries) > 0 && !hasEnded(dir) || filepath.Base(dir) == "files" {
+		return time.Time{}
+	}
+	return st.ModTime()
 }
 
 // againPrefix begins the name of the folder of a launch that is not its attempt's first.

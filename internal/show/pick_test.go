@@ -1,6 +1,7 @@
 package show
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,6 +42,21 @@ func TestTheOutputOfWhatWorks(t *testing.T) {
 	wrote("w-1/d.1", 4, true)
 	wrote("w-1/d.1/launch-2", 5, true)
 	wrote("w-1/after_run.1", 9, false)
+	silent := func(dir string, minute int, files ...string) {
+		dir = filepath.Join(root, filepath.FromSlash(layout.RunsDir), dir)
+		err := os.MkdirAll(dir, 0o755)
+		for _, f := range files {
+			err = errors.Join(err, os.WriteFile(filepath.Join(dir, f), nil, 0o644))
+		}
+		at := begin.Add(time.Duration(minute) * time.Minute)
+		if err := errors.Join(err, os.Chtimes(dir, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	silent("w-1/s.1", 6)
+	silent("w-1/s.2", 7, layout.ExitName)
+	silent("w-1/files", 11)                  // the run's
+	silent("w-1/offered.1", 12, "prompt.md") // nothing was launched
 	runs := []daemon.RunStatus{
 		{ID: "w-1", Phase: engine.RunRunning, Started: begin, Steps: []daemon.StepStatus{
 			{ID: "a", State: engine.Gating, Attempt: 1, Gates: []daemon.GateStatus{{ID: "g", State: engine.OnReview, Round: 1}}},
@@ -56,7 +72,8 @@ func TestTheOutputOfWhatWorks(t *testing.T) {
 		want    string
 	}{
 		{"", atWork(runs), "g.1"},
-		{"", nil, "d.1/launch-2"}, // it wrote last; a hook has no words
+		{"", nil, "s.2"}, // it ended last; a hook has no words
+		{"s", map[string]bool{"w-1/s.1": true}, "s.1"},
 		{"d", atWork(runs), "d.1/launch-2"},
 		{"c", atWork(runs), "c.1"},
 	} {

@@ -2,7 +2,9 @@ package show
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,21 +118,22 @@ func nextPart(f *os.File, file string) (next *os.File, from int64) {
 }
 
 // Tail prints the end of a file and, with follow, what is added to it until over reports that
-// nothing more will be; nil = it never does. say turns one of its lines into lines for a person.
+// nothing more will be; nil = it never does. A missing file is empty: a silent launch has none. say turns
+// one of its lines into lines for a person.
 func Tail(ctx context.Context, con *console.Console, file string, lines int, follow bool, say func(string) []string,
 	over func() bool) error {
-	f, err := openOutput(NewestPart(file))
+	t := &tailed{con: con, file: file, say: say}
+	defer func() { _ = t.f.Close() }()
+	var buf []byte
+	err := t.open()
+	if t.f != nil {
+		buf, t.at, err = lastBytes(t.f)
+	}
 	if err != nil {
 		return err
 	}
-	buf, at, err := lastBytes(f)
-	if err != nil {
-		f.Close()
-		return err
-	}
-	rest := ""
 	if i := strings.LastIndexByte(string(buf), '\n'); follow && i+1 < len(buf) { // its end follows
-		rest, buf = string(buf[i+1:]), buf[:i+1]
+		t.rest, buf = string(buf[i+1:]), buf[:i+1]
 	}
 	var all []string
 	if end := strings.TrimRight(string(buf), "\n"); end != "" {
@@ -140,10 +143,8 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 	}
 	con.PrintLines(all[max(len(all)-max(min(lines, tailLines), 0), 0):])
 	if !follow {
-		return f.Close()
+		return nil
 	}
-	t := &tailed{con: con, file: file, f: f, at: at, rest: rest, say: say}
-	defer func() { t.f.Close() }()
 	return t.follow(ctx, over)
 }
 
@@ -151,10 +152,18 @@ func Tail(ctx context.Context, con *console.Console, file string, lines int, fol
 type tailed struct {
 	con  *console.Console
 	file string
-	f    *os.File
-	at   int64  // where it was read to
-	rest string // of a line that has not ended
+	f    *os.File // nil while there is none
+	at   int64    // where it was read to
+	rest string   // of a line that has not ended
 	say  func(string) []string
+}
+
+// open opens the newest part of the output if there is one.
+func (t *tailed) open() (err error) {
+	if t.f, err = openOutput(NewestPart(t.file)); errors.Is(err, fs.ErrNotExist) {
+		t.f, err = nil, nil
+	}
+	return err
 }
 
 func (t *tailed) follow(ctx context.Context, over func() bool) error {
@@ -184,6 +193,11 @@ func (t *tailed) follow(ctx context.Context, over func() bool) error {
 
 // read prints what was added, and returns how many bytes that was. It goes on to the next part of the output.
 func (t *tailed) read() (int, error) {
+	if t.f == nil {
+		if err := t.open(); t.f == nil {
+			return 0, err
+		}
+	}
 	// Before the read: what is written after it is in the next file.
 	next, from := nextPart(t.f, t.file)
 	buf, err := io.ReadAll(io.NewSectionReader(t.f, t.at, tailBytes))

@@ -27,6 +27,29 @@ func TestTailOfNothing(t *testing.T) {
 	}
 }
 
+// TestTailOfASilentLaunch: it has no file, and followed, what it prints at last is printed.
+func TestTailOfASilentLaunch(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stdout")
+	var out strings.Builder
+	con := console.New(nil, strings.NewReader(""), &out, io.Discard)
+	if err := Tail(t.Context(), con, file, 10, false, PlainLine, nil); err != nil || out.Len() > 0 {
+		t.Errorf("%q %v", out.String(), err)
+	}
+	asked := 0
+	over := func() bool {
+		if asked++; asked == 1 {
+			if err := os.WriteFile(file, []byte("at last\n"), 0o600); err != nil {
+				t.Error(err)
+			}
+			return false
+		}
+		return true
+	}
+	if err := Tail(t.Context(), con, file, 10, true, PlainLine, over); err != nil || out.String() != "at last\n" {
+		t.Errorf("%q %v", out.String(), err)
+	}
+}
+
 // TestTailIsHeldUpByNothing: a pipe in the place of an agent's output does not block its reader.
 func TestTailIsHeldUpByNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stdout")

@@ -1,0 +1,155 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestLaunchesOfAShimShareAFile: their pid files are names of one file, as long as that is small and
+// its folder there; each has its own record and end.
+func TestLaunchesOfAShimShareAFile(t *testing.T) {
+	t.Parallel()
+	base, r := testSpec(t, ""), warm(t, 1)
+	state := filepath.Dir(base.PidFile)
+	n := 0
+	launch := func(pidFile string) Spec {
+		n++
+		s := nth(base, n, fmt.Sprintf("exit %d", n%100))
+		s.PidFile = filepath.Join(state, pidFile)
+		if e := wait(t, ensure(t, r, s)); e.Code != n%100 {
+			t.Fatalf("%s: %+v", pidFile, e)
+		}
+		return s
+	}
+	ends := func(code int, s Spec) {
+		t.Helper()
+		if id, err := readIdentity(s.PidFile); err != nil || id.Key != s.Key || id.Ended == nil || id.Ended.Code != code {
+			t.Errorf("%s: %+v, %v", s.PidFile, id, err)
+		}
+		if e := wait(t, ensure(t, newRunner(), s)); e.Code != code {
+			t.Errorf("%s again: %+v", s.PidFile, e)
+		}
+	}
+	one, two, three := launch("launches/w-1/A.pid"), launch("launches/w-1/B.pid"), launch("launches/w-2/A.pid")
+	for _, s := range []Spec{two, three} {
+		if !same(t, one.PidFile, s.PidFile) {
+			t.Errorf("%s is another file than %s", s.PidFile, one.PidFile)
+		}
+	}
+	for i, s := range []Spec{one, two, three} {
+		ends(i+1, s)
+	}
+	if other := launch("others/w-1/A.pid"); same(t, one.PidFile, other.PidFile) {
+		t.Error("a launch of another folder has a name that one here may have")
+	} else {
+		ends(4, other)
+	}
+	for last := launch("others/w-1/0.pid"); ; {
+		s := launch(fmt.Sprintf("others/w-1/%d.pid", n))
+		ends(n%100, s)
+		if info, err := os.Stat(s.PidFile); err != nil || info.Size() > maxShared+(4<<10) {
+			t.Fatalf("%v bytes, %v", info.Size(), err)
+		}
+		if !same(t, last.PidFile, s.PidFile) {
+			break
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(state, "others")); err != nil {
+		t.Fatal(err)
+	}
+	after := launch("others/w-1/A.pid")
+	ends(n%100, after)
+}
+
+func same(t *testing.T, a, b string) bool {
+	t.Helper()
+	x, err := os.Stat(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := os.Stat(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.SameFile(x, y)
+}
+
+// TestOnlyOneRecordHasTheName: a shim whose launch was taken by another has a record of it in its
+// file, and no pid file leads there.
+func TestOnlyOneRecordHasTheName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, "launches", "w-1", name) }
+	id := func(pid int) identity {
+		return identity{Version: recordVersion, Pid: pid, Start: "1", Boot: "1", Launched: time.Now()}
+	}
+	first, second := &place{}, &place{}
+	for _, c := range []struct {
+		by   *place
+		name string
+		pid  int
+		want error
+	}{
+		{first, "A.pid", 11, nil}, {second, "B.pid", 12, nil}, {second, "A.pid", 13, fs.ErrExist}, {second, "C.pid", 14, nil},
+		{first, "B.pid", 15, fs.ErrExist},
+	} {
+		if err := c.by.claim(at(c.name), id(c.pid)); !errors.Is(err, c.want) {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+	}
+	if err := first.file.ended(Exit{Code: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for name, pid := range map[string]int{"A.pid": 11, "B.pid": 12, "C.pid": 14} {
+		got, err := readIdentity(at(name))
+		if err != nil || got.Pid != pid || got.Ended != nil {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if err := os.Remove(at("A.pid")); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.claim(at("A.pid"), id(16)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readIdentity(at("A.pid")); err != nil || got.Pid != 16 {
+		t.Errorf("taken again: %+v, %v", got, err)
+	}
+}
+
+// TestASilentSuccessLeavesNoFiles, also none of an earlier launch; all else is recorded there.
+func TestASilentSuccessLeavesNoFiles(t *testing.T) {
+	t.Parallel()
+	base, r := testSpec(t, ""), warm(t, 1)
+	left := func(s Spec) (names []string) {
+		entries, err := os.ReadDir(s.Dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	end := func(s Spec, names ...string) {
+		t.Helper()
+		wait(t, ensure(t, r, s))
+		eventually(t, fmt.Sprintf("%s has %v", s.Dir, names), func() bool { return fmt.Sprint(left(s)) == fmt.Sprint(names) })
+	}
+	end(nth(base, 1, "exit 0"))
+	end(nth(base, 2, "exit 3"), exitFile)
+	end(nth(base, 3, "echo x >&2"), exitFile, stderrFile)
+	again := nth(base, 4, "exit 0")
+	again.Dir = base.Dir + "3"
+	end(again, exitFile)
+	empty := nth(base, 5, "exit 0")
+	if err := os.Mkdir(empty.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	end(empty)
+}
