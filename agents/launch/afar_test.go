@@ -103,7 +103,7 @@ func TestSignalsThatComeWithTheEnd(t *testing.T) {
 	const key = "far-1/A#1.1"
 	in := &boxes{}
 	ls := &Launches{Cage: &Cage{opt: CageOptions{Inboxes: in}}}
-	ls.Layout, ls.Notes = layout.Layout{Root: t.TempDir(), State: t.TempDir()}, &health.Notes{Logf: t.Logf}
+	ls.Layout, ls.Notes = layout.Layout{Root: t.TempDir(), State: t.TempDir()}, &health.Notes{Log: t.Logf}
 	back := Back{Signals: []Signal{{Name: "A-done.json", Data: []byte("{}")}}}
 	if _, err := (Far{ls, nil}).ended(t.Context(), Order{Key: key}, back); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestASignalIsHeardUntilItIsWritten(t *testing.T) {
 	t.Parallel()
 	const key = "far-1/A#1.1"
 	ls := &Launches{Cage: &Cage{opt: CageOptions{Inboxes: &boxes{}}}}
-	ls.Layout, ls.Notes = layout.Layout{Root: t.TempDir(), State: t.TempDir()}, &health.Notes{Logf: t.Logf}
+	ls.Layout, ls.Notes = layout.Layout{Root: t.TempDir(), State: t.TempDir()}, &health.Notes{Log: t.Logf}
 	f, words := Far{ls, nil}, []Signal{{Name: "A-done.json", Data: []byte("{}")}, {Name: "A-b\x00", Data: []byte("{}")}}
 	file := filepath.Join(ls.PIDFile(key)+layout.InboxMark, "far-1", "A-done.json")
 	if err := os.MkdirAll(filepath.Join(file, "in its place"), 0o700); err != nil {

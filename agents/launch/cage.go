@@ -28,7 +28,6 @@ type CageOptions struct {
 	Self     string                       // sluice's own binary
 	Inboxes  Inboxes
 	Vacate   func(pidFile string) // releases the checkout of a judge whose launch has ended
-	Logf     func(string, ...any)
 }
 
 // Inboxes open and close the inboxes of held launches.
@@ -61,7 +60,7 @@ func NewCage(o CageOptions) (*Cage, error) {
 	x := &Cage{Layout: o.Layout, Notes: o.Notes, opt: o, exposed: map[string]string{}, held: map[string]tree.Private{},
 		based:     map[string]bool{},
 		ahead:     ahead{dir: filepath.Join(o.Layout.State, layout.GitsDir, aheadFolder)},
-		leftovers: leftovers{logf: o.Logf}}
+		leftovers: leftovers{logf: o.Notes.Logf}}
 	if err := x.recallOpen(); err != nil {
 		return nil, err
 	}

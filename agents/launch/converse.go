@@ -78,7 +78,7 @@ func (ls *Launches) again(ctx context.Context, q Question, try int, bad error, l
 	if err != nil || !end.gone {
 		return t, end, err
 	}
-	ls.Cage.opt.Logf("%s: %s", t.Key, end.Exit.Why)
+	ls.Logf("%s: %s", t.Key, end.Exit.Why)
 	t.Key, t.Dir, t.goOn = t.Key+layout.Afresh, t.Dir+"-new", false
 	end, err = ask()
 	return t, end, err

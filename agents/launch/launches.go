@@ -44,7 +44,6 @@ type Options struct {
 	Slots    *Slots           // shared by all repos: how many agents may run; nil = no limit
 	Spending *Spending        // shared by all repos: the usage of the day; nil = no day's budget
 	PutDown  func() time.Time // last stop of the service or the machine on purpose; nil = never
-	Log      *Log             // what agents say
 	Now      func() time.Time
 	Afar     Afar // the workers; nil = there are none
 }
@@ -53,6 +52,7 @@ type Options struct {
 type Launches struct {
 	*Cage
 	opt  Options
+	log  *Log // what agents say
 	Boot boot // see Booted
 	Far  Far  // those on workers
 
@@ -62,10 +62,10 @@ type Launches struct {
 // New returns the Launches of a repo.
 func New(o Options) (*Launches, error) {
 	b, err := bootedIn(o.Cage.State, o.Now())
-	ls := &Launches{Cage: o.Cage, opt: o, Boot: b}
+	ls := &Launches{Cage: o.Cage, opt: o, log: newLog(o.Cage.Layout, o.Cage.Logf, o.Now), Boot: b}
 	ls.Far = Far{ls, o.Afar}
 	return ls, err
 }
 
 // Sum logs the summary of an attempt's agent.
-func (ls *Launches) Sum(key string, ev *engine.ProcessEnded) { ls.opt.Log.Sum(key, ev) }
+func (ls *Launches) Sum(key string, ev *engine.ProcessEnded) { ls.log.Sum(key, ev) }

@@ -64,8 +64,8 @@ type Log struct {
 	runs map[string]*spoken // by the file's path
 }
 
-// NewLog returns the log of a repo's runs. Write errors go to logf and stop nothing.
-func NewLog(l layout.Layout, logf func(string, ...any), now func() time.Time) *Log {
+// newLog returns the log of a repo's runs. Write errors go to logf and stop nothing.
+func newLog(l layout.Layout, logf func(string, ...any), now func() time.Time) *Log {
 	return &Log{layout: l, logf: logf, now: now}
 }
 

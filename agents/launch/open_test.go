@@ -19,8 +19,8 @@ func TestOpenLaunchIsRecalled(t *testing.T) {
 	l := layout.Layout{Root: t.TempDir(), State: t.TempDir()}
 	open := func() (*Cage, *Unheld) {
 		unheld := &Unheld{}
-		x, err := NewCage(CageOptions{Layout: l, Notes: &health.Notes{}, Settings: settings.Default, Unheld: unheld,
-			Inboxes: &boxes{}, Vacate: func(string) {}, Logf: t.Logf})
+		x, err := NewCage(CageOptions{Layout: l, Notes: &health.Notes{Log: t.Logf}, Settings: settings.Default, Unheld: unheld,
+			Inboxes: &boxes{}, Vacate: func(string) {}})
 		if err != nil {
 			t.Fatal(err)
 		}

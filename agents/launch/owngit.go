@@ -80,7 +80,7 @@ func (x *Cage) makeAhead() {
 		}
 		x.leftovers.sweep()
 		if err != nil {
-			x.opt.Logf("what the next launch needs: %v", err) // it is created on demand then
+			x.Logf("what the next launch needs: %v", err) // it is created on demand then
 		}
 	})
 }
@@ -190,14 +190,14 @@ func (x *Cage) dropGit(key string, started bool) {
 // crash leaves goes with the run.
 func (x *Cage) removeGit(key string) {
 	if err := os.Remove(x.PIDFile(key) + layout.GitMark); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		x.opt.Logf("%s: the note of its git folder: %v", key, err)
+		x.Logf("%s: the note of its git folder: %v", key, err)
 	}
 	dir := x.gitDirOf(key)
 	gone := dir + goneMark
 	if os.Rename(dir, gone) == nil {
 		x.leftovers.add(gone, func() { x.behind(x.leftovers.sweep) })
 	} else if err := tree.Remove(dir); err != nil { // an earlier one is still there
-		x.opt.Logf("%s: its git folder: %v", key, err)
+		x.Logf("%s: its git folder: %v", key, err)
 	}
 }
 
@@ -234,11 +234,11 @@ func (x *Cage) Receive(ctx context.Context, j job.Job) {
 	})
 	switch {
 	case err != nil:
-		x.opt.Logf("%s: its commits could not be taken: %v: they are in %s", key, err, g.Dir)
+		x.Logf("%s: its commits could not be taken: %v: they are in %s", key, err, g.Dir)
 	case r.Refused != "":
-		x.opt.Logf("%s: its commits are not taken: %s", key, r.Refused)
+		x.Logf("%s: its commits are not taken: %s", key, r.Refused)
 	case r.Aside != "":
-		x.opt.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, r.Aside,
+		x.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, r.Aside,
 			g.Dir)
 	case moved:
 		x.removeGit(key)
@@ -257,7 +257,7 @@ func (x *Cage) advanceNow(ctx context.Context, g tree.Private, tip string) (move
 		why, err = err.Error(), nil
 	}
 	if why != "" {
-		x.opt.Logf("%s: %s: the commits are kept as %s", g.Step, why, g.Ref())
+		x.Logf("%s: %s: the commits are kept as %s", g.Step, why, g.Ref())
 	}
 	return moved, err
 }

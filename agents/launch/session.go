@@ -64,16 +64,16 @@ func (ls *Launches) takeTalk(run, name, key string, w Who) talk {
 	file := SessionFile(ls.State, run, name, w.Name)
 	var s Session
 	if err := layout.Load(file, &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		ls.Cage.opt.Logf("%s: session %s: %v: a new conversation begins", key, name, err)
+		ls.Logf("%s: session %s: %v: a new conversation begins", key, name, err)
 	}
 	if s.Held != "" && s.Held != key {
-		ls.Cage.opt.Logf("%s: session %s: %s is at work in this conversation: a new one, for this launch alone, begins",
+		ls.Logf("%s: session %s: %s is at work in this conversation: a new one, for this launch alone, begins",
 			key, name, s.Held)
 		return talk{}
 	}
 	s.Held = key
 	if err := layout.Save(file, s); err != nil {
-		ls.Cage.opt.Logf("%s: session %s: %v: a new conversation, for this launch alone, begins", key, name, err)
+		ls.Logf("%s: session %s: %v: a new conversation, for this launch alone, begins", key, name, err)
 		return talk{}
 	}
 	if !program.CanResume(w.Agent.Format, w.Agent.Command[1:], s.ID) {
@@ -111,7 +111,7 @@ func (ls *Launches) LeaveTalk(key string, said *program.Result, total program.Us
 	}
 	s.Held = ""
 	if err := layout.Save(file, s); err != nil {
-		ls.Cage.opt.Logf("%s: session %s: %v", key, p.Session, err)
+		ls.Logf("%s: session %s: %v", key, p.Session, err)
 	}
 }
 

@@ -24,7 +24,7 @@ func (ls *Launches) keepProgram(rel, key string, w Who, t talk, env []string) er
 	if program.Known(w.Agent.Format) && !w.Stub { // its output is the conversation
 		if err := os.Symlink("stdout", filepath.Join(ls.Path(rel), sessionLink)); err != nil &&
 			!errors.Is(err, fs.ErrExist) {
-			ls.Cage.opt.Logf("%s: %v", key, err) // for people: nothing depends on it
+			ls.Logf("%s: %v", key, err) // for people: nothing depends on it
 		}
 	}
 	return nil
@@ -71,7 +71,7 @@ func (ls *Launches) Told(key string, end Ended) Ended {
 		err = errors.Join(r.Read(io.LimitReader(f, MaxStream)), f.Close())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		ls.Cage.opt.Logf("%s: the agent's output cannot be read to its end: %v", ls.Shown(end.Dir), err)
+		ls.Logf("%s: the agent's output cannot be read to its end: %v", ls.Shown(end.Dir), err)
 	}
 	result := r.Result()
 	end.Said = &result

@@ -107,7 +107,7 @@ func (x *Cage) exposeLive(why string) {
 	x.mu.Unlock()
 	for _, run := range runs {
 		if err := x.Expose(run, "", why); err != nil {
-			x.opt.Logf("%s: that it is exposed could not be written down: %v", run, err)
+			x.Logf("%s: that it is exposed could not be written down: %v", run, err)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (js *Judges) Vacate(pidFile string) {
 		return
 	}
 	if err := js.Seats.Release(pidFile); err != nil {
-		js.opt.Logf("checkout of %s: %v", filepath.Base(pidFile), err)
+		js.Logf("checkout of %s: %v", filepath.Base(pidFile), err)
 	}
 }
 

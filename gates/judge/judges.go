@@ -23,7 +23,6 @@ type Options struct {
 	Folders   *folders.Folders
 	Runner    *agents.Runner
 	Git       *git.Repo // nil: there are no checkouts to judge in
-	Logf      func(string, ...any)
 	Now       func() time.Time
 }
 

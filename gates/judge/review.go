@@ -270,7 +270,7 @@ func (js *Judges) changes(ctx context.Context, j job.Job, st *engine.Step, b tre
 	diff, cut, err := js.opt.Git.Between(ctx, c.Found, c.Taken.Commit, maxDiffRead, git.Look{})
 	switch in.Diff = string(diff); {
 	case err != nil && ctx.Err() == nil:
-		js.opt.Logf("diff of %s: %v", js.Shown(b.Top), err)
+		js.Logf("diff of %s: %v", js.Shown(b.Top), err)
 		in.Diff = fmt.Sprintf("(the diff could not be made: look at the files in %s)", filepath.Base(b.Dir))
 	case cut:
 		in.Diff += "\n[there is more of it: look at the files]\n"

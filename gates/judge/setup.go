@@ -284,7 +284,7 @@ func (js *Judges) dropSetups() error {
 		old := i >= setupsKept && js.opt.Now().Sub(r.used) > setupStale
 		if old || each[digest] > setupsEach || r.used.IsZero() {
 			if err := os.RemoveAll(r.dir); err != nil {
-				js.opt.Logf("setup: %v", err)
+				js.Logf("setup: %v", err)
 			}
 		}
 	}

@@ -17,7 +17,6 @@ type Options struct {
 	Folders  *folders.Folders
 	Git      *git.Repo
 	Settings func() settings.Settings
-	Logf     func(string, ...any)
 }
 
 // Collector collects the contents of prompts.

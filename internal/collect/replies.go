@@ -25,6 +25,6 @@ func (co *Collector) KeepReply(rel string, end launch.Ended) {
 		return
 	}
 	if err := co.WriteFile(rel+"/"+layout.ReplyFile, []byte(end.Stdout(gates.MaxReply))); err != nil {
-		co.opt.Logf("%s: %v", rel, err)
+		co.folders.Logf("%s: %v", rel, err)
 	}
 }

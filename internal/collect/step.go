@@ -37,7 +37,8 @@ func (co *Collector) ContextFiles(spec *engine.Spec, st *engine.Step, dir string
 	}
 	found, missing, err := gates.Expand(co.Root, dir, all)
 	if err != nil || len(missing) > 0 {
-		co.opt.Logf("step %s: context files that cannot be read are left out: %s %v", st.ID, strings.Join(missing, ", "), err)
+		co.folders.Logf("step %s: context files that cannot be read are left out: %s %v", st.ID,
+			strings.Join(missing, ", "), err)
 	}
 	return found
 }

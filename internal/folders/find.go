@@ -122,7 +122,7 @@ func (x *finds) leaveOthers(ctx context.Context, j job.Job, b tree.Begin, r *Rec
 			return err
 		}
 		if r.Found[key] = commit; len(both) > 0 {
-			x.opt.Logf("%s: %s: changed by %s and by somebody else, in the same places: all of it counts as the step's",
+			x.Logf("%s: %s: changed by %s and by somebody else, in the same places: all of it counts as the step's",
 				j.Run, strings.Join(both, ", "), key)
 		}
 	}
@@ -173,7 +173,7 @@ func (x *finds) findOwn(ctx context.Context, j job.Job, st *engine.Step, o tree.
 		return err
 	}
 	if began.Aside != "" {
-		x.opt.Logf("%s: what was in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", j.Run,
+		x.Logf("%s: what was in %s and has not passed is kept as %.12s (refs/sluice/salvage/%s/%s.%d.before)", j.Run,
 			x.Shown(b.Top), began.Aside, o.Run, o.Step, o.N)
 	}
 	b.Found = began.Base

@@ -35,7 +35,6 @@ type Options struct {
 	// Request lands work as a pull request.
 	Request func(ctx context.Context, j job.Job, w tree.Work, l tree.Landing) error
 	Pulls   func(context.Context) (map[string]string, error)
-	Logf    func(string, ...any)
 }
 
 // Folders are the folders of one repo's attempts.

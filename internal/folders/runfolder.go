@@ -63,7 +63,7 @@ func (x *Folders) keepSpec(j job.Job) {
 		return // changed since: the journal has the run's spec
 	}
 	if err := atomicfile.Write(to, data, 0o600); err != nil {
-		x.opt.Logf("%s: %v", x.Shown(to), err)
+		x.Logf("%s: %v", x.Shown(to), err)
 	}
 }
 
@@ -85,7 +85,7 @@ func (x *Folders) pointLast(run string) error {
 	tmp := filepath.Join(filepath.Dir(last), fmt.Sprintf(".last-%d", os.Getpid()))
 	_ = os.Remove(tmp) // of a killed process with the same number
 	if err := os.Symlink(run, tmp); err != nil {
-		x.opt.Logf("runs/last: %v", err)
+		x.Logf("runs/last: %v", err)
 		return nil // a convenience: some systems forbid links
 	}
 	return os.Rename(tmp, last)

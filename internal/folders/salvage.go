@@ -33,6 +33,6 @@ func (x *takings) Salvage(ctx context.Context, j job.Job, st *engine.Step) {
 		message += "\nBase: " + base + "\n"
 	}
 	if _, err := x.opt.Git.Salvage(ctx, b.Top, name, message); err != nil {
-		x.opt.Logf("%s: %v", name, err)
+		x.Logf("%s: %v", name, err)
 	}
 }

@@ -19,7 +19,7 @@ const maxNotes = 100
 // Notes are the present faults, each under the name of what it concerns. The zero value is ready.
 // It is safe for concurrent use.
 type Notes struct {
-	Logf func(string, ...any) // also gets each new note; may be nil
+	Log func(string, ...any) // gets each new note, and what Logf is given; nil = nobody does
 
 	mu   sync.Mutex
 	whys map[string]string
@@ -39,8 +39,15 @@ func (n *Notes) Note(what, why string) {
 		n.whys[what] = why
 	}
 	n.mu.Unlock()
-	if why != "" && why != before && n.Logf != nil {
+	if why != "" && why != before {
 		n.Logf("%s: %s", what, why)
+	}
+}
+
+// Logf logs an error that stops nothing.
+func (n *Notes) Logf(format string, args ...any) {
+	if n.Log != nil {
+		n.Log(format, args...)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 func TestNotes(t *testing.T) {
 	var said []string
-	n := Notes{Logf: func(f string, a ...any) { said = append(said, fmt.Sprintf(f, a...)) }}
+	n := Notes{Log: func(f string, a ...any) { said = append(said, fmt.Sprintf(f, a...)) }}
 	for _, x := range [][2]string{{"b", "gone"}, {"a", "full"}, {"a", "full"}, {"a/x", "mute"}, {"ab", "late"}, {"b", ""}} {
 		n.Note(x[0], x[1])
 	}

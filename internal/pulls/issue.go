@@ -97,9 +97,7 @@ func (p *Pulls) Ended(ctx context.Context, j job.Job) {
 		}
 		f := forge.FaultOf(err)
 		if f == nil || !f.Passes() || !p.opt.Wait(ctx, c.after(err, 0)) {
-			if p.opt.Notes.Logf != nil {
-				p.opt.Notes.Logf("issue of %s: %v", j.Run, err)
-			}
+			p.opt.Notes.Logf("issue of %s: %v", j.Run, err)
 			return
 		}
 	}

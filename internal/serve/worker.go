@@ -245,14 +245,14 @@ func (w *Parts) work(ctx context.Context, p *workspace.Workspace, id string, in 
 // post returns the worker's parts, and what closes them.
 func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() settings.Settings,
 	repo *git.Repo) (_ *workers.Post, end func(), err error) {
-	tokens, notes := &worker.Tokens{}, &health.Notes{Logf: w.logf("worker")}
+	tokens, notes := &worker.Tokens{}, &health.Notes{Log: w.logf("worker")}
 	l := layout.Layout{Root: p.Root, State: p.State, Top: repo.Top(), Given: tokens.Given}
 	if err := l.Open(); err != nil {
 		return nil, nil, err
 	}
 	cage, err := launch.NewCage(launch.CageOptions{Layout: l, Notes: notes, Git: repo, Settings: set, Sandbox: w.box,
 		Unheld: w.unheld, Environ: w.Console.Env, Hidden: w.hidden(), Self: w.Self, Inboxes: worker.NoInboxes{},
-		Vacate: func(string) {}, Logf: w.logf("worker")})
+		Vacate: func(string) {}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -262,7 +262,7 @@ func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() se
 		}
 	}()
 	launches, err := launch.New(launch.Options{Cage: cage, Runner: w.runner, Settings: set, PutDown: w.putDown,
-		Log: launch.NewLog(l, w.logf("worker"), w.Console.Now), Now: w.Console.Now})
+		Now: w.Console.Now})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -275,7 +275,7 @@ func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() se
 				"a second Ctrl-C ends it at once")
 		},
 		Maker: worker.New(worker.Options{Layout: l, Notes: notes, Tokens: tokens, Launches: launches, Git: repo,
-			Packs: packs, Commands: slices.Contains(in.Labels, launch.Commands), Logf: w.logf("worker")})})
+			Packs: packs, Commands: slices.Contains(in.Labels, launch.Commands)})})
 	return post, cage.Close, err
 }
 

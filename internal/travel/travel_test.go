@@ -78,7 +78,7 @@ func newMachine(t *testing.T, servers *natstest.Servers, of *machine) *machine {
 	t.Cleanup(func() { conn.Close(); _ = m.git.Close() })
 	m.packs = conn.Packs(journalID, 1)
 	m.packs.Patience = 2 * time.Second
-	m.Work = New(Options{Layout: layout.Layout{Root: m.root, State: m.state, Top: m.root}, Notes: &health.Notes{Logf: t.Logf},
+	m.Work = New(Options{Layout: layout.Layout{Root: m.root, State: m.state, Top: m.root}, Notes: &health.Notes{Log: t.Logf},
 		Git: m.git, Packs: m.packs})
 	return m
 }

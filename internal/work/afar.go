@@ -127,7 +127,7 @@ func (k *Work) stopped(ctx context.Context, j job.Job, st *engine.Step) (main *e
 		}
 		if st != nil {
 			if err := k.returned(ctx, j, st, *end); err != nil {
-				k.opt.Logf("%s: the work of its worker cannot be taken: %v", j.Key, err)
+				k.Logf("%s: the work of its worker cannot be taken: %v", j.Key, err)
 			}
 		}
 		return &end.Exit, true, ctx.Err()

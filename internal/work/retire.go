@@ -41,7 +41,7 @@ func (k *Work) sweep(live []string) error {
 	for _, entry := range entries {
 		var o owned
 		if err := layout.Load(filepath.Join(dir, entry.Name()), &o); err != nil {
-			k.opt.Logf("retry context: %v", err)
+			k.Logf("retry context: %v", err)
 			continue
 		}
 		if slices.Contains(live, o.Run) || !ids.ValidRun(o.Run) {
@@ -50,7 +50,7 @@ func (k *Work) sweep(live []string) error {
 		if err := k.sweepOne(o); err != nil && health.Passing(err) {
 			return err
 		} else if err != nil {
-			k.opt.Logf("retry context: %s: %v", o.Path, err)
+			k.Logf("retry context: %s: %v", o.Path, err)
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -47,7 +47,7 @@ func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.Pro
 		return nil
 	}
 	if ev.Exit = a.Exit; lost != nil { // it is launched again
-		k.opt.Logf("%s: the work of its worker cannot be taken: %v", j.Key, lost)
+		k.Logf("%s: the work of its worker cannot be taken: %v", j.Key, lost)
 		return &engine.ProcessEnded{Exit: engine.Exit{Code: -1, Lost: true, Usage: a.Exit.Usage}}
 	}
 	if a.Bad != nil {

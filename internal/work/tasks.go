@@ -38,7 +38,7 @@ func (k *Work) LookAtTasks(ctx context.Context, j job.Job) engine.Event {
 		if _, err := k.folders.BegunAgain(ctx, j, st); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
-			k.opt.Logf("%s: %v", j.Key, err)
+			k.Logf("%s: %v", j.Key, err)
 		}
 	}
 	var got *taskFile
@@ -63,7 +63,7 @@ func (k *Work) tasksSeen(j job.Job, f *taskFile) engine.Event {
 	if f.bad != nil {
 		aside := k.JobDir(j) + "/" + filepath.Base(j.Tasks.Path) + invalidEnding
 		if err := k.WriteFile(aside, f.bad); err != nil {
-			k.opt.Logf("%s: %s is not kept: %v", j.Key, j.Tasks.Path, err)
+			k.Logf("%s: %s is not kept: %v", j.Key, j.Tasks.Path, err)
 		} else {
 			ev.Invalid += " (as it was: " + aside + ")"
 		}
@@ -242,7 +242,7 @@ func (k *Work) SaveTasks(ctx context.Context, j job.Job) engine.Event {
 		return nil
 	case err != nil:
 		ev.Why = fmt.Sprintf("the task file %s cannot be written: %s", j.Tasks.Path, fault.WithoutPath(err))
-		k.opt.Logf("%s: %s", j.Key, ev.Why)
+		k.Logf("%s: %s", j.Key, ev.Why)
 	case other != nil:
 		return k.tasksSeen(j, other)
 	}

@@ -64,7 +64,7 @@ func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
 	})
 	if err != nil && why == "" {
 		why = fmt.Sprintf("the task file %s cannot be written: %s", rel, fault.WithoutPath(err))
-		k.opt.Logf("%s: %s", j.Key, why)
+		k.Logf("%s: %s", j.Key, why)
 	}
 	return why
 }

@@ -21,9 +21,9 @@ import (
 
 // taskWriter is as much of Work as reads and writes task files.
 func taskWriter(dir string) *Work {
-	l, logf, notes := layout.Layout{Root: dir}, func(string, ...any) {}, &health.Notes{}
-	at := folders.New(folders.Options{Layout: l, Notes: notes, Logf: logf})
-	return New(Options{Folders: at, Logf: logf, Now: time.Now})
+	l, notes := layout.Layout{Root: dir}, &health.Notes{}
+	at := folders.New(folders.Options{Layout: l, Notes: notes})
+	return New(Options{Folders: at, Now: time.Now})
 }
 
 // TestTaskFileEditedMeanwhile: what a person wrote after the file was read is neither lost nor overlooked.

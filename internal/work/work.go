@@ -26,7 +26,6 @@ type Options struct {
 	Folders   *folders.Folders
 	Inbox     *inbox.Inbox
 	Git       *git.Repo
-	Logf      func(string, ...any)
 	Now       func() time.Time
 }
 

@@ -61,7 +61,7 @@ func (k *Work) Write(ctx context.Context, j job.Job) engine.Event {
 		return nil
 	}
 	if ev.Why != "" {
-		k.opt.Logf("%s: %s", j.Key, ev.Why)
+		k.Logf("%s: %s", j.Key, ev.Why)
 	}
 	return ev
 }

@@ -71,7 +71,6 @@ type Options struct {
 	Git      *git.Repo
 	Packs    Packs
 	Commands bool // it takes commands, not only agents of its own settings
-	Logf     func(string, ...any)
 }
 
 // Worker makes the launches of one repo.
@@ -100,7 +99,7 @@ func (w *Worker) Lacks(ctx context.Context, s launch.Sent) (have []string, lacks
 	// Those of earlier launches are newer than what the clone was made or fetched with.
 	newest, err := w.opt.Git.Newest(ctx, newestMost)
 	if err != nil && ctx.Err() == nil {
-		w.opt.Logf("what %s can build on: %v", s.Key, err) // the pack is larger
+		w.Logf("what %s can build on: %v", s.Key, err) // the pack is larger
 	}
 	return append([]string{head}, newest...), true, ctx.Err()
 }
@@ -148,7 +147,7 @@ func (w *Worker) untilDone(ctx context.Context, key string, try func() error) er
 		}
 		if err.Error() != said {
 			said = err.Error()
-			w.opt.Logf("%s: its result: %v", key, err)
+			w.Logf("%s: its result: %v", key, err)
 		}
 		if !health.Wait(ctx, health.AgainMost) {
 			return ctx.Err()
@@ -239,7 +238,7 @@ func (w *Worker) Stop(ctx context.Context, s launch.Sent) {
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		w.opt.Logf("%s: it cannot be ended: %v", s.Key, err)
+		w.Logf("%s: it cannot be ended: %v", s.Key, err)
 	}
 }
 

@@ -98,9 +98,6 @@ func New(o Options) (*World, error) {
 	if o.Runner == nil || o.Watcher == nil || o.State == "" {
 		return nil, errors.New("world: a runner, a watcher and a state folder are needed")
 	}
-	if o.Logf == nil {
-		o.Logf = func(string, ...any) {}
-	}
 	if o.Settings == nil {
 		o.Settings = settings.Default
 	}
@@ -113,7 +110,7 @@ func New(o Options) (*World, error) {
 	if o.Unheld == nil {
 		o.Unheld = &launch.Unheld{}
 	}
-	e := &World{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Logf: o.Logf}}
+	e := &World{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Log: o.Logf}}
 	if o.Afar != nil {
 		e.Given = o.Afar.Token
 	}
@@ -145,7 +142,7 @@ func (e *World) tie() (err error) {
 			return e.Pulls.Land(ctx, j, w, l)
 		},
 		Held: func() bool { box, _ := e.Box(); return box != nil }, Path: func() string { return e.Variable("PATH") },
-		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }, Logf: o.Logf})
+		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }})
 	if o.Git != nil && o.Git.Plain() {
 		if err := o.Git.PassOver(e.OwnPaths(tree.Begin{Top: e.Root})); err != nil {
 			return fmt.Errorf("state folder: %w", err)
@@ -154,7 +151,7 @@ func (e *World) tie() (err error) {
 	cage, err := launch.NewCage(launch.CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings,
 		Sandbox: o.Sandbox, Unheld: o.Unheld,
 		Environ: o.Environ, Hidden: o.Hidden, Self: o.Self, Inboxes: e,
-		Vacate: func(pidFile string) { e.Vacate(pidFile) }, Logf: o.Logf})
+		Vacate: func(pidFile string) { e.Vacate(pidFile) }})
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
@@ -164,37 +161,35 @@ func (e *World) tie() (err error) {
 		}
 	}()
 	e.Launches, err = launch.New(launch.Options{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots,
-		Spending: o.Spending, PutDown: o.PutDown, Afar: o.Afar,
-		Log: launch.NewLog(e.Layout, o.Logf, o.Now), Now: o.Now})
+		Spending: o.Spending, PutDown: o.PutDown, Afar: o.Afar, Now: o.Now})
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
 	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher,
 		Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) }, Own: e.OwnGitOf, Inside: e.GitInside,
-		Logf: o.Logf, Now: o.Now})
+		Now: o.Now})
 	e.Pulls = pulls.New(pulls.Options{State: e.State, Git: o.Git, Env: o.Environ, Notes: &e.Notes, Remote: e.refs.Remote,
 		Onto: e.Onto, Digest: e.DigestNow, Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) },
 		Now: o.Now})
 	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e,
 		Repo: o.Repo, Journal: o.Journal, Tracked: (&tree.Tracking{Repo: o.Git}).Has,
 		Corrections: gates.MaxCorrections,
-		Settle:      func() time.Duration { return time.Duration(o.Settings().Settle) }, Logf: o.Logf, Now: o.Now})
+		Settle:      func() time.Duration { return time.Duration(o.Settings().Settle) }, Now: o.Now})
 	if err != nil {
 		return err
 	}
 	e.triggers = e.listener()
 	e.Collector = collect.New(collect.Options{Launches: e.Launches, Folders: e.Folders, Git: o.Git,
-		Settings: o.Settings, Logf: o.Logf})
+		Settings: o.Settings})
 	e.Judges = judge.New(judge.Options{Collector: e.Collector, Launches: e.Launches, Folders: e.Folders,
-		Runner: o.Runner, Git: o.Git, Logf: o.Logf, Now: o.Now})
+		Runner: o.Runner, Git: o.Git, Now: o.Now})
 	e.Work = work.New(work.Options{Judges: e.Judges, Collector: e.Collector, Launches: e.Launches, Folders: e.Folders,
-		Inbox: e.Inbox, Git: o.Git,
-		Logf: o.Logf, Now: o.Now})
+		Inbox: e.Inbox, Git: o.Git, Now: o.Now})
 	e.People = people.New(people.Options{Root: e.Root,
 		Page:     func() string { return o.Settings().Web.Pages(filepath.Base(e.State)) },
 		Notifier: o.Notifier, Terminal: o.Terminal,
 		EscalateAfter: func() int { return o.Settings().Notify.Escalate.After }, Level: e.Level, Files: e.FilesOf,
-		Note: e.Note, Logf: o.Logf, Now: o.Now})
+		Notes: &e.Notes, Now: o.Now})
 	return nil
 }
 
@@ -208,7 +203,7 @@ func (e *World) listener() *triggers.Triggers {
 			return hub, err
 		},
 		Poll:  func() time.Duration { return time.Duration(o.Settings().PRPoll) },
-		Every: func() time.Duration { return time.Duration(o.Settings().Rescan) }, Logf: o.Logf, Now: o.Now})
+		Every: func() time.Duration { return time.Duration(o.Settings().Rescan) }, Now: o.Now})
 }
 
 // Hear passes on what people say by buttons, and by comments at the forge: see daemon.RepoOptions.

@@ -15,6 +15,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/notify"
 )
@@ -53,10 +54,8 @@ type Options struct {
 	EscalateAfter func() int                                            // reminders of a gate; 0 = it never does
 	Level         func(run string) (level, why string)                  // see daemon.World
 	Files         func(run, step string, n int) (changed, declared int) // of an attempt
-	// what is wrong with a channel; "" = nothing any more
-	Note func(what, why string)
-	Logf func(string, ...any)
-	Now  func() time.Time
+	Notes         *health.Notes
+	Now           func() time.Time
 }
 
 // People are those who are asked, reminded and told of one repo's runs, and who answer by buttons.
@@ -166,7 +165,7 @@ func (p *People) buttons(out *notify.Notice, job job.Job) {
 // Pressed takes a pressed button. It does not block: Hear sees to it.
 func (p *People) Pressed(press notify.Press) {
 	if !p.presses.add(press, pressesMost) {
-		p.opt.Logf("a pressed button of %s was dropped: %d wait", press.Slot, pressesMost)
+		p.opt.Notes.Logf("a pressed button of %s was dropped: %d wait", press.Slot, pressesMost)
 	}
 }
 
@@ -236,7 +235,7 @@ func (p *People) answered(ctx context.Context, q askedAt, outcome, text string,
 	}
 	switch {
 	case err != nil && ctx.Err() == nil:
-		p.opt.Logf("%s at %s of %s, pressed on the desktop: %v", outcome, q.gate, q.run, err)
+		p.opt.Notes.Logf("%s at %s of %s, pressed on the desktop: %v", outcome, q.gate, q.run, err)
 		p.followUp(ctx, q, "Your answer could not be delivered", err.Error())
 	case done.Ignored != "":
 		p.followUp(ctx, q, "Your answer did not count", done.Ignored)
@@ -259,6 +258,6 @@ func (p *People) inTerminal(ctx context.Context, q askedAt, title string, args .
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	p.opt.Logf("no terminal for `sluice %s`: %s", strings.Join(args, " "), err)
+	p.opt.Notes.Logf("no terminal for `sluice %s`: %s", strings.Join(args, " "), err)
 	p.followUp(ctx, q, title, "In "+p.opt.Root+":\nsluice "+strings.Join(args, " "))
 }

@@ -50,7 +50,7 @@ func (p *People) Reached(r notify.Result) {
 	if r.OK || r.Missing {
 		why = ""
 	}
-	p.opt.Note("notices by "+r.Channel, why)
+	p.opt.Notes.Note("notices by "+r.Channel, why)
 }
 
 // send sends a notice through the notifier of now. One that was closed meanwhile, as the settings were read again, has

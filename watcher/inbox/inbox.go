@@ -39,7 +39,6 @@ type Options struct {
 	Journal     func() string        // the journal's id, which answers are signed for too; may return ""
 	Settle      func() time.Duration // how long a file that may still grow must be unchanged
 	Corrections int                  // how often an agent is asked again at most
-	Logf        func(string, ...any)
 	Now         func() time.Time
 	// Tracked reports whether git tracks a file of the checkout at top. While it fails, the file waits.
 	Tracked func(ctx context.Context, top, file string) (bool, error)
@@ -89,7 +88,7 @@ func New(o Options) (*Inbox, error) {
 		hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{},
 		private: map[string]privateBox{}, dropped: map[string]int{}}
 	if err := x.MakeBelow(".workflow/signals", 0o755); err != nil {
-		o.Logf("the inbox could not be made: %v", err)
+		x.Logf("the inbox could not be made: %v", err)
 	}
 	return x, x.watch(x.Signals())
 }

@@ -54,8 +54,8 @@ func newBench(t *testing.T) *bench {
 	}
 	logf := func(f string, a ...any) { t.Logf("log: "+f, a...) }
 	w := watcher.New(watcher.Options{Settle: 50 * time.Millisecond})
-	x, err := New(Options{Layout: l, Notes: &health.Notes{Logf: logf}, Watcher: w, Judge: world{}, Levels: world{}, Corrections: 2,
-		Settle: func() time.Duration { return time.Duration(b.settle.Load()) }, Logf: logf, Now: time.Now})
+	x, err := New(Options{Layout: l, Notes: &health.Notes{Log: logf}, Watcher: w, Judge: world{}, Levels: world{}, Corrections: 2,
+		Settle: func() time.Duration { return time.Duration(b.settle.Load()) }, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

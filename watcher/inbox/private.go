@@ -30,7 +30,7 @@ func (x *Inbox) OpenOwn(key string) {
 	x.mu.Unlock()
 	for _, d := range []string{dir, filepath.Join(dir, run)} {
 		if err := x.watch(d); err != nil { // scans find its contents a little later
-			x.opt.Logf("%v", err)
+			x.Logf("%v", err)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	if f.Err != nil {
 		if !errors.Is(f.Err, atomicfile.ErrNotRegular) && !errors.Is(f.Err, atomicfile.ErrTooLarge) {
 			if !errors.Is(f.Err, fs.ErrNotExist) {
-				s.x.opt.Logf("inbox: %q: %v", f.Name, f.Err)
+				s.x.Logf("inbox: %q: %v", f.Name, f.Err)
 			}
 			return ev, false
 		}

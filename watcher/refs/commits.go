@@ -131,7 +131,7 @@ func (w *lookout) fresh(ctx context.Context, g tree.Private) ([]git.Commit, bool
 // tell reports the marked ones of new commits.
 func (w *lookout) tell(ctx context.Context, commits []git.Commit, cut bool) error {
 	if cut {
-		w.r.opt.Logf("%s: more than %d new commits: only the newest are looked at", w.job.Key, maxCommits)
+		w.r.Logf("%s: more than %d new commits: only the newest are looked at", w.job.Key, maxCommits)
 	}
 	for _, c := range commits {
 		if w.told[c.SHA] || !signals.Marker(c.Message, w.st.Signal.Value) {
@@ -143,7 +143,7 @@ func (w *lookout) tell(ctx context.Context, commits []git.Commit, cut bool) erro
 		}
 		w.told[c.SHA] = true
 		if double {
-			w.r.opt.Logf("%s: commit %.10s does not count: it is a double of one from before the attempt", w.job.Key, c.SHA)
+			w.r.Logf("%s: commit %.10s does not count: it is a double of one from before the attempt", w.job.Key, c.SHA)
 			continue
 		}
 		subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")

@@ -26,7 +26,6 @@ type Options struct {
 	Poll    func() time.Duration                  // how often the forge is asked
 	Own     func(key string) (tree.Private, bool) // a launch's own git folder
 	Inside  func(tree.Private) tree.Inside        // how git runs there
-	Logf    func(string, ...any)
 	Now     func() time.Time
 }
 

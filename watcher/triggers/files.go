@@ -105,7 +105,7 @@ func (l *fileLook) now(ctx context.Context, report func(name, digest string)) (s
 			return false, ctx.Err()
 		}
 		if err != nil {
-			l.t.opt.Logf("trigger files: %s: %v", name, err)
+			l.t.Logf("trigger files: %s: %v", name, err)
 			continue
 		}
 		l.known[name] = stamp

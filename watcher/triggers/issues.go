@@ -75,7 +75,7 @@ func (t *Triggers) mayWrite(ctx context.Context, at Forge, i forge.Issue) bool {
 	}
 	may, err := at.MayWrite(ctx, i.Author)
 	if err != nil {
-		t.opt.Logf("trigger issue: %d: may %q write to the repo? %v", i.Number, i.Author, err)
+		t.Logf("trigger issue: %d: may %q write to the repo? %v", i.Number, i.Author, err)
 	}
 	return may && err == nil
 }

@@ -193,7 +193,7 @@ func (l *tipLook) unchanged(ctx context.Context, p tip) string {
 	}
 	changes, err := l.t.opt.Git.ChangesBetween(ctx, before, p.sha)
 	if err != nil { // the commit before is gone
-		l.t.opt.Logf("trigger push: %s: %v", p.key(), err)
+		l.t.Logf("trigger push: %s: %v", p.key(), err)
 		return ""
 	}
 	for _, c := range changes {

@@ -28,7 +28,6 @@ type Options struct {
 	Forge func(ctx context.Context) (Forge, error)
 	Poll  func() time.Duration // between looks at the forge
 	Every func() time.Duration // between looks at files and refs, whatever the hints
-	Logf  func(string, ...any)
 	Now   func() time.Time
 }
 

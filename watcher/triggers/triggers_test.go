@@ -37,9 +37,8 @@ func newBench(t *testing.T, repo *git.Repo, root string) *bench {
 	w := watcher.New(watcher.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
-	b.Triggers = New(Options{Root: root, Notes: &health.Notes{}, Git: repo, Watcher: w, Matches: matches,
+	b.Triggers = New(Options{Root: root, Notes: &health.Notes{Log: t.Logf}, Git: repo, Watcher: w, Matches: matches,
 		Every: func() time.Duration { return 20 * time.Millisecond }, Poll: func() time.Duration { return time.Millisecond },
-		Logf:    t.Logf,
 		Now:     func() time.Time { return time.Now().Add(time.Hour) }, // nothing is being written
 		Address: func(ctx context.Context) (string, error) { return repo.RemoteURL(ctx, "origin") },
 		Read: func(context.Context, string, map[string]any) (engine.RunRequested, string, error) {
