@@ -55,8 +55,8 @@ type Cage struct {
 	chores    sync.WaitGroup // background work
 }
 
-// NewCage returns the Cage of a repo. The caller closes it.
-func NewCage(o CageOptions) (*Cage, error) {
+// newCage returns the Cage of a repo. The caller closes it.
+func newCage(o CageOptions) (*Cage, error) {
 	x := &Cage{Layout: o.Layout, Notes: o.Notes, opt: o, exposed: map[string]string{}, held: map[string]tree.Private{},
 		based:     map[string]bool{},
 		ahead:     ahead{dir: filepath.Join(o.Layout.State, layout.GitsDir, aheadFolder)},

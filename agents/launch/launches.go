@@ -28,19 +28,17 @@
 package launch
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
 	"sluice/agents"
-	"sluice/engine"
-	"sluice/internal/settings"
 )
 
 // Options are what Launches need. Slots, Spending and PutDown are optional.
 type Options struct {
-	Cage     *Cage
+	CageOptions
 	Runner   *agents.Runner
-	Settings func() settings.Settings
 	Slots    *Slots           // shared by all repos: how many agents may run; nil = no limit
 	Spending *Spending        // shared by all repos: the usage of the day; nil = no day's budget
 	PutDown  func() time.Time // last stop of the service or the machine on purpose; nil = never
@@ -52,20 +50,24 @@ type Options struct {
 type Launches struct {
 	*Cage
 	opt  Options
-	log  *Log // what agents say
+	Log  *Log // what agents say
 	Boot boot // see Booted
 	Far  Far  // those on workers
 
 	talks sync.Mutex // held while a session's file is read and written
 }
 
-// New returns the Launches of a repo.
+// New returns the Launches of a repo. The caller closes them.
 func New(o Options) (*Launches, error) {
-	b, err := bootedIn(o.Cage.State, o.Now())
-	ls := &Launches{Cage: o.Cage, opt: o, log: newLog(o.Cage.Layout, o.Cage.Logf, o.Now), Boot: b}
+	b, err := bootedIn(o.Layout.State, o.Now())
+	if err != nil {
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	cage, err := newCage(o.CageOptions)
+	if err != nil {
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	ls := &Launches{Cage: cage, opt: o, Log: newLog(o.Layout, o.Notes.Logf, o.Now), Boot: b}
 	ls.Far = Far{ls, o.Afar}
-	return ls, err
+	return ls, nil
 }
-
-// Sum logs the summary of an attempt's agent.
-func (ls *Launches) Sum(key string, ev *engine.ProcessEnded) { ls.log.Sum(key, ev) }

@@ -19,7 +19,7 @@ func TestOpenLaunchIsRecalled(t *testing.T) {
 	l := layout.Layout{Root: t.TempDir(), State: t.TempDir()}
 	open := func() (*Cage, *Unheld) {
 		unheld := &Unheld{}
-		x, err := NewCage(CageOptions{Layout: l, Notes: &health.Notes{Log: t.Logf}, Settings: settings.Default, Unheld: unheld,
+		x, err := newCage(CageOptions{Layout: l, Notes: &health.Notes{Log: t.Logf}, Settings: settings.Default, Unheld: unheld,
 			Inboxes: &boxes{}, Vacate: func(string) {}})
 		if err != nil {
 			t.Fatal(err)

@@ -373,11 +373,11 @@ func (m *meter) hear(ended bool) {
 		for _, name := range names {
 			m.read.More(m.dir, name)
 		}
-		m.ls.log.Say(m.key, lines)
+		m.ls.Log.Say(m.key, lines)
 		if lines = nil; !ended {
 			return
 		}
 	}
 	m.read.Take([]byte("\n")) // the last line may lack its end
-	m.ls.log.Say(m.key, lines)
+	m.ls.Log.Say(m.key, lines)
 }

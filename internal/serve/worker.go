@@ -250,22 +250,18 @@ func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() se
 	if err := l.Open(); err != nil {
 		return nil, nil, err
 	}
-	cage, err := launch.NewCage(launch.CageOptions{Layout: l, Notes: notes, Git: repo, Settings: set, Sandbox: w.box,
-		Unheld: w.unheld, Environ: w.Console.Env, Hidden: w.hidden(), Self: w.Self, Inboxes: worker.NoInboxes{},
-		Vacate: func(string) {}})
+	launches, err := launch.New(launch.Options{Runner: w.runner, PutDown: w.putDown, Now: w.Console.Now,
+		CageOptions: launch.CageOptions{Layout: l, Notes: notes, Git: repo, Settings: set, Sandbox: w.box,
+			Unheld: w.unheld, Environ: w.Console.Env, Hidden: w.hidden(), Self: w.Self, Inboxes: worker.NoInboxes{},
+			Vacate: func(string) {}}})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
-			cage.Close()
+			launches.Close()
 		}
 	}()
-	launches, err := launch.New(launch.Options{Cage: cage, Runner: w.runner, Settings: set, PutDown: w.putDown,
-		Now: w.Console.Now})
-	if err != nil {
-		return nil, nil, err
-	}
 	packs := w.conn.Launches(id, nil)
 	post, err := workers.NewPost(workers.PostOptions{Conn: w.conn, State: p.State, Journal: id, Name: ThisMachine(),
 		Version: w.Version, Labels: in.Labels, Slots: in.Slots, Desks: in.Desks, Logf: w.logf("worker"), Now: w.Console.Now,
@@ -276,7 +272,7 @@ func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() se
 		},
 		Maker: worker.New(worker.Options{Layout: l, Notes: notes, Tokens: tokens, Launches: launches, Git: repo,
 			Packs: packs, Commands: slices.Contains(in.Labels, launch.Commands)})})
-	return post, cage.Close, err
+	return post, launches.Close, err
 }
 
 // DrainWorker has a worker finish what it has and take nothing new; or, without drain, take orders again.

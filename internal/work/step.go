@@ -55,7 +55,7 @@ func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.Pro
 	}
 	k.keepOutput(ev, j, st, a.First)
 	if st.Run == nil {
-		k.launches.Sum(j.Key, ev)
+		k.launches.Log.Sum(j.Key, ev)
 	}
 	k.launches.Receive(ctx, j)
 	k.folders.Salvage(ctx, j, st)

@@ -148,22 +148,13 @@ func (e *World) tie() (err error) {
 			return fmt.Errorf("state folder: %w", err)
 		}
 	}
-	cage, err := launch.NewCage(launch.CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings,
-		Sandbox: o.Sandbox, Unheld: o.Unheld,
-		Environ: o.Environ, Hidden: o.Hidden, Self: o.Self, Inboxes: e,
-		Vacate: func(pidFile string) { e.Vacate(pidFile) }})
+	e.Launches, err = launch.New(launch.Options{Runner: o.Runner, Slots: o.Slots, Spending: o.Spending,
+		PutDown: o.PutDown, Afar: o.Afar, Now: o.Now,
+		CageOptions: launch.CageOptions{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings,
+			Sandbox: o.Sandbox, Unheld: o.Unheld, Environ: o.Environ, Hidden: o.Hidden, Self: o.Self, Inboxes: e,
+			Vacate: func(pidFile string) { e.Vacate(pidFile) }}})
 	if err != nil {
-		return fmt.Errorf("state folder: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			cage.Close()
-		}
-	}()
-	e.Launches, err = launch.New(launch.Options{Cage: cage, Runner: o.Runner, Settings: o.Settings, Slots: o.Slots,
-		Spending: o.Spending, PutDown: o.PutDown, Afar: o.Afar, Now: o.Now})
-	if err != nil {
-		return fmt.Errorf("state folder: %w", err)
+		return err
 	}
 	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher,
 		Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) }, Own: e.OwnGitOf, Inside: e.GitInside,
@@ -176,6 +167,7 @@ func (e *World) tie() (err error) {
 		Corrections: gates.MaxCorrections,
 		Settle:      func() time.Duration { return time.Duration(o.Settings().Settle) }, Now: o.Now})
 	if err != nil {
+		e.Launches.Close()
 		return err
 	}
 	e.triggers = e.listener()
@@ -222,7 +214,7 @@ func (e *World) Hear(ctx context.Context, do func(context.Context, daemon.Do) (d
 // Close stops watching the repo's folders, and waits for background work.
 func (e *World) Close() error {
 	e.Unwatch()
-	e.Cage.Close()
+	e.Launches.Close()
 	return nil
 }
 
