@@ -83,8 +83,7 @@ func (x *Cage) Settle() {
 	x.leftovers.sweep()
 }
 
-// SetLive sets the live runs, as of the last whole scan.
-func (x *Cage) SetLive(runs []string) {
+func (x *Cage) setLive(runs []string) {
 	x.mu.Lock()
 	x.liveRuns = runs
 	x.mu.Unlock()

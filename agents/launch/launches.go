@@ -71,3 +71,11 @@ func New(o Options) (*Launches, error) {
 	ls.Far = Far{ls, o.Afar}
 	return ls, nil
 }
+
+// SetLive sets which runs are live and which launches the journal has, as of the last whole scan.
+func (ls *Launches) SetLive(runs, launches []string) {
+	ls.setLive(runs)
+	if ls.opt.Afar != nil {
+		ls.opt.Afar.Recorded(launches)
+	}
+}

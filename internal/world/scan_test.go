@@ -54,7 +54,7 @@ func (d *desk) Recorded(keys []string) { d.heard = append(d.heard, keys) }
 // TestWorkersHearOfTheRecord: of whole scans only, for another knows of some runs alone.
 func TestWorkersHearOfTheRecord(t *testing.T) {
 	b, d := newBench(t, gateSpec), &desk{}
-	b.e.opt.Afar = d
+	b.e = b.executor(func(o *Options) { o.Afar = d })
 	for _, in := range []job.Inboxes{{Procs: []string{"w-1/A#1.1"}}, {Only: []job.Place{{Dir: "x", Run: run1}}}} {
 		if _, _, err := b.e.Scan(b.ctx(), in); err != nil {
 			t.Fatal(err)

@@ -162,8 +162,8 @@ func (e *World) tie() (err error) {
 	e.Pulls = pulls.New(pulls.Options{State: e.State, Git: o.Git, Env: o.Environ, Notes: &e.Notes, Remote: e.refs.Remote,
 		Onto: e.Onto, Digest: e.DigestNow, Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) },
 		Now: o.Now})
-	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e, Levels: e,
-		Repo: o.Repo, Journal: o.Journal, Tracked: (&tree.Tracking{Repo: o.Git}).Has,
+	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e.Folders,
+		Launches: e.Launches, Repo: o.Repo, Journal: o.Journal, Tracked: (&tree.Tracking{Repo: o.Git}).Has,
 		Corrections: gates.MaxCorrections,
 		Settle:      func() time.Duration { return time.Duration(o.Settings().Settle) }, Now: o.Now})
 	if err != nil {
@@ -229,14 +229,6 @@ func (e *World) Hint(name string) {
 func (e *World) Health() []string {
 	out := append(e.Notes.All(), e.Degraded()...)
 	return append(out, e.opt.Settings().Warnings()...)
-}
-
-// Scan is the Inbox's. The workers hear which launches are on the record.
-func (e *World) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, more bool, err error) {
-	if in.Only == nil && e.opt.Afar != nil {
-		e.opt.Afar.Recorded(in.Procs)
-	}
-	return e.Inbox.Scan(ctx, in)
 }
 
 // Carry carries out an effect: see daemon.World.

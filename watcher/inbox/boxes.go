@@ -46,7 +46,7 @@ func (x *Inbox) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, 
 	}
 	var boxes []box
 	if in.Only == nil {
-		x.opt.Levels.SetLive(slices.Clone(in.Runs))
+		x.opt.Launches.SetLive(slices.Clone(in.Runs), in.Procs)
 		boxes = x.boxes(in)
 	} else {
 		boxes = x.some(in)

@@ -34,7 +34,7 @@ type Options struct {
 	Notes       *health.Notes
 	Watcher     *watcher.Watcher
 	Judge       Judge
-	Levels      Levels
+	Launches    Launches
 	Repo        string               // repo-id: an answer signed for another repo does not count
 	Journal     func() string        // the journal's id, which answers are signed for too; may return ""
 	Settle      func() time.Duration // how long a file that may still grow must be unchanged
@@ -50,12 +50,13 @@ type Judge interface {
 	DigestNow(ctx context.Context, q job.Reviewed) (string, error)
 }
 
-// Levels returns who may be trusted.
-type Levels interface {
+// Launches say who may be trusted.
+type Launches interface {
 	// Level returns what separated the agents of a run from its gates.
 	Level(run string) (level, why string)
-	// SetLive sets the live runs. It is called before a full scan reads its first folder.
-	SetLive(runs []string)
+	// SetLive sets the live runs, and the launches on the record. It is called before a full scan reads
+	// its first folder.
+	SetLive(runs, launches []string)
 }
 
 // Inbox is the inboxes of one repo.

@@ -37,7 +37,7 @@ type world struct{}
 
 func (world) DigestNow(context.Context, job.Reviewed) (string, error) { return "", nil }
 func (world) Level(string) (level, why string)                        { return engine.TrustFile, "" }
-func (world) SetLive([]string)                                        {}
+func (world) SetLive(_, _ []string)                                   {}
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
@@ -54,7 +54,7 @@ func newBench(t *testing.T) *bench {
 	}
 	logf := func(f string, a ...any) { t.Logf("log: "+f, a...) }
 	w := watcher.New(watcher.Options{Settle: 50 * time.Millisecond})
-	x, err := New(Options{Layout: l, Notes: &health.Notes{Log: logf}, Watcher: w, Judge: world{}, Levels: world{}, Corrections: 2,
+	x, err := New(Options{Layout: l, Notes: &health.Notes{Log: logf}, Watcher: w, Judge: world{}, Launches: world{}, Corrections: 2,
 		Settle: func() time.Duration { return time.Duration(b.settle.Load()) }, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)

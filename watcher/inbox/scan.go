@@ -226,7 +226,7 @@ func (s *scan) level(b box, name string) string {
 		}
 	}
 	if _, ok := s.levels[run]; !ok {
-		s.levels[run], _ = s.x.opt.Levels.Level(run)
+		s.levels[run], _ = s.x.opt.Launches.Level(run)
 	}
 	return s.levels[run]
 }
