@@ -10,6 +10,7 @@ import (
 	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/job"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
 )
@@ -33,23 +34,28 @@ func (l Order) job() string { return cmp.Or(l.Of, l.Key) }
 // Clock reports to the engine when a launch waits for its slot, and when it has it: its timeout
 // starts then. A nil Clock reports nothing.
 type Clock struct {
-	Run, Key string
-	Emit     func(engine.Event) // nil = nothing is reported
-	Held     bool               // the launch waits
+	run, key string
+	emit     func(engine.Event) // nil = nothing is reported
+	held     bool               // the launch waits
 	spent    engine.Usage       // by the job's ended launches, before a correction
 }
 
+// NewClock returns the clock of a job. Without a deadline its launch waits for its slot.
+func NewClock(j job.Job, deadline time.Time, emit func(engine.Event)) *Clock {
+	return &Clock{run: j.Run, key: j.Key, emit: emit, held: deadline.IsZero()}
+}
+
 func (c *Clock) hold() {
-	if c != nil && c.Emit != nil {
-		c.Emit(engine.SlotAwaited{Run: c.Run, Key: c.Key})
-		c.Held = true
+	if c != nil && c.emit != nil {
+		c.emit(engine.SlotAwaited{Run: c.run, Key: c.key})
+		c.held = true
 	}
 }
 
 func (c *Clock) begin() {
-	if c != nil && c.Emit != nil && c.Held {
-		c.Emit(engine.SlotTaken{Run: c.Run, Key: c.Key})
-		c.Held = false
+	if c != nil && c.emit != nil && c.held {
+		c.emit(engine.SlotTaken{Run: c.run, Key: c.key})
+		c.held = false
 	}
 }
 

@@ -300,7 +300,7 @@ func (m *meter) look() {
 		return
 	}
 	m.hear(false)
-	if m.clock == nil || m.clock.Emit == nil {
+	if m.clock == nil || m.clock.emit == nil {
 		return
 	}
 	used, _ := m.read.Reader.Result().Since(m.base)
@@ -309,7 +309,7 @@ func (m *meter) look() {
 		return
 	}
 	m.told = u
-	m.clock.Emit(engine.UsageSeen{Run: m.clock.Run, Key: m.clock.Key, Usage: m.clock.spent.Plus(u),
+	m.clock.emit(engine.UsageSeen{Run: m.clock.run, Key: m.clock.key, Usage: m.clock.spent.Plus(u),
 		Day: DayOf(m.ls.opt.Now())})
 }
 

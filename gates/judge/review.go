@@ -24,20 +24,15 @@ import (
 const maxDiffRead = 128 << 10 // bytes of a diff; the prompt has its own limit
 
 // Review carries out a round's review; nil = ctx ended first.
-func (js *Judges) Review(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
+func (js *Judges) Review(ctx context.Context, j job.Job, emit func(engine.Event)) *engine.ProcessEnded {
 	g := j.Spec.Gate(j.Proc.Gate)
-	if g == nil || j.Round == nil {
-		js.Note(j.Key, "its gate or round is not known: nothing can be judged")
-		return nil
-	}
 	if g.Reviewer.Run != nil {
 		return js.reviewByCommand(ctx, j, g)
 	}
 	var verdict engine.Judgement
 	a, err := js.launches.Converse(ctx, launch.Question{
 		Order: launch.Order{Key: j.Key, Dir: js.JobDir(j), Agent: true, Idle: js.launches.Idle(g.Reviewer.AgentType, 0),
-			Since: j.Proc.Began,
-			Clock: c},
+			Since: j.Proc.Began, Clock: launch.NewClock(j, j.Round.Deadline, emit)},
 		Undenied: true, // a verdict may do without a denied tool, and says so
 		Prepare:  func(t launch.Turn) (launch.Process, error) { return js.prepareReview(ctx, j, g, t) },
 		Read: func(t launch.Turn, end launch.Ended) (err error) {

@@ -1,12 +1,12 @@
 package folders
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -98,12 +98,20 @@ func newer(a, b string) bool {
 	return wa == wb && na > nb
 }
 
-// PlaceChild records the folder of a child run, before anything is created there.
-func (x *Folders) PlaceChild(run string, c *engine.ChildOf) error {
-	file := x.FolderFile(run)
-	var dir string
-	if err := layout.Load(file, &dir); err == nil && dir == c.Dir {
-		return nil
+// PlaceChild records the folder of a child run, before anything is created there. It reports false if
+// ctx ended first.
+func (x *Folders) PlaceChild(ctx context.Context, j job.Job) bool {
+	c := j.RunInfo.Child
+	if c == nil {
+		return true
 	}
-	return layout.Save(file, c.Dir)
+	err := x.Persist(ctx, j.Key, func() error {
+		file := x.FolderFile(j.Run)
+		var dir string
+		if err := layout.Load(file, &dir); err == nil && dir == c.Dir {
+			return nil
+		}
+		return layout.Save(file, c.Dir)
+	})
+	return err == nil || ctx.Err() == nil
 }

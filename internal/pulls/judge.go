@@ -39,7 +39,8 @@ type review struct {
 
 // Judge has the forge judge a round: it pushes the commit, opens the pull request or brings it up
 // to date, and waits for the verdict. nil = ctx ended first. It can be begun again at any time.
-func (p *Pulls) Judge(ctx context.Context, j job.Job, g *engine.Gate) *engine.ProcessEnded {
+func (p *Pulls) Judge(ctx context.Context, j job.Job) *engine.ProcessEnded {
+	g := j.Spec.Gate(j.Proc.Gate)
 	if play, ok := standIn(j, g); ok {
 		return play
 	}

@@ -256,7 +256,7 @@ func (h *history) gates() {
 // judge has one commit judged, and reports whether it passed.
 func (h *history) judge(n int) bool {
 	for !h.t.Failed() {
-		ev := h.p.Judge(h.t.Context(), h.job("GB", n), spec().Gate("GB"))
+		ev := h.p.Judge(h.t.Context(), h.job("GB", n))
 		pass, fail := h.truth()
 		switch {
 		case ev == nil && h.again:

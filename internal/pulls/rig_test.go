@@ -121,7 +121,7 @@ func (r *rig) job(gate, commit string, n int) job.Job {
 	if gate == "GC" {
 		q.State, q.Trust = engine.OnHuman, engine.TrustForge
 	}
-	return job.Job{Effect: engine.Effect{Run: "x-1", Key: "x-1/" + gate}, Spec: spec(), Round: &q,
+	return job.Job{Effect: engine.Effect{Run: "x-1", Key: "x-1/" + gate, Proc: &engine.Proc{Gate: gate}}, Spec: spec(), Round: &q,
 		Config:  engine.DefaultConfig(),
 		Attempt: &engine.Attempt{N: n, Digest: commit, Summary: "done @everyone"},
 		RunInfo: job.RunInfo{ID: "x-1", Phase: engine.RunRunning},
@@ -134,7 +134,7 @@ func (r *rig) job(gate, commit string, n int) job.Job {
 func (r *rig) judge(j job.Job) (<-chan *engine.ProcessEnded, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	out := make(chan *engine.ProcessEnded, 1)
-	go func() { out <- r.p.Judge(ctx, j, j.Spec.Gate("GB")) }()
+	go func() { out <- r.p.Judge(ctx, j) }()
 	r.t.Cleanup(cancel)
 	return out, cancel
 }

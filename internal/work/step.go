@@ -17,14 +17,15 @@ import (
 )
 
 // Step runs a step's process; nil = ctx ended first.
-func (k *Work) Step(ctx context.Context, j job.Job, c *launch.Clock) *engine.ProcessEnded {
+func (k *Work) Step(ctx context.Context, j job.Job, emit func(engine.Event)) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
 	k.inbox.Expect(j)
 	ev, lost := &engine.ProcessEnded{}, error(nil)
 	a, err := k.launches.Converse(ctx, launch.Question{
 		Order: launch.Order{Key: j.Key, Dir: k.JobDir(j), Agent: st.Run == nil,
 			Idle:  k.launches.Idle(st.Role(), st.IdleTimeout),
-			Since: j.Attempt.Launched, Clock: c, On: k.on(j, st), Found: j.Found},
+			Since: j.Attempt.Launched, Clock: launch.NewClock(j, j.Attempt.Deadline, emit), On: k.on(j, st),
+			Found: j.Found},
 		Undenied: st.Signal.Type != engine.SignalExit, // its signal decides
 		Prepare:  func(t launch.Turn) (launch.Process, error) { return k.prepare(ctx, j, st, t) },
 		Read: func(t launch.Turn, end launch.Ended) (err error) {

@@ -13,8 +13,12 @@ import (
 func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 	ev := engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: launch.DayOf(k.opt.Now()),
 		Exit: engine.Exit{Code: -1, Lost: true}}
+	if j.Proc.Forge { // nothing runs here
+		ev.Exit = engine.Exit{Code: -1, Stopped: true}
+		return ev
+	}
 	var st *engine.Step
-	if p := j.Proc; p != nil && p.Kind == engine.ProcStep && j.Attempt != nil && j.Spec != nil {
+	if p := j.Proc; p.Kind == engine.ProcStep && j.Attempt != nil && j.Spec != nil {
 		st = j.Spec.Step(p.Step)
 	}
 	var main *engine.Exit
@@ -43,7 +47,7 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 		if j.Why == "timeout" || !ev.Exit.Stopped {
 			ev.Output = end.Output()
 		}
-	} else if p := j.Proc; p != nil && p.Kind == engine.ProcReview && j.Round != nil {
+	} else if j.Proc.Kind == engine.ProcReview && j.Round != nil {
 		ev.Exit.Usage = k.launches.Told(j.Key,
 			launch.Ended{Exit: ev.Exit, Dir: k.Path(k.JobDir(j))}).Exit.Usage
 	}

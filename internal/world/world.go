@@ -80,8 +80,8 @@ type World struct {
 	*inbox.Inbox
 	*work.Work
 	*pulls.Pulls
-	refs     *refs.Refs
-	triggers *triggers.Triggers
+	*triggers.Triggers
+	refs *refs.Refs
 }
 
 var _ daemon.World = (*World)(nil)
@@ -136,6 +136,7 @@ func New(o Options) (*World, error) {
 // small interface.
 func (e *World) tie() (err error) {
 	o := e.opt
+	poll := func() time.Duration { return time.Duration(o.Settings().PRPoll) }
 	e.Folders = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings,
 		Hidden: o.Hidden,
 		Request: func(ctx context.Context, j job.Job, w tree.Work, l tree.Landing) error {
@@ -156,12 +157,6 @@ func (e *World) tie() (err error) {
 	if err != nil {
 		return err
 	}
-	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher,
-		Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) }, Own: e.OwnGitOf, Inside: e.GitInside,
-		Now: o.Now})
-	e.Pulls = pulls.New(pulls.Options{State: e.State, Git: o.Git, Env: o.Environ, Notes: &e.Notes, Remote: e.refs.Remote,
-		Onto: e.Onto, Digest: e.DigestNow, Poll: func() time.Duration { return time.Duration(o.Settings().PRPoll) },
-		Now: o.Now})
 	e.Inbox, err = inbox.New(inbox.Options{Layout: e.Layout, Notes: &e.Notes, Watcher: o.Watcher, Judge: e.Folders,
 		Launches: e.Launches, Repo: o.Repo, Journal: o.Journal, Tracked: (&tree.Tracking{Repo: o.Git}).Has,
 		Corrections: gates.MaxCorrections,
@@ -170,7 +165,17 @@ func (e *World) tie() (err error) {
 		e.Launches.Close()
 		return err
 	}
-	e.triggers = e.listener()
+	e.refs = refs.New(refs.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher, Poll: poll,
+		Own: e.OwnGitOf, Inside: e.GitInside, Now: o.Now})
+	e.Pulls = pulls.New(pulls.Options{State: e.State, Git: o.Git, Env: o.Environ, Notes: &e.Notes, Remote: e.refs.Remote,
+		Onto: e.Onto, Digest: e.DigestNow, Poll: poll, Now: o.Now})
+	e.Triggers = triggers.New(triggers.Options{Root: e.Root, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher,
+		Matches: gates.Matches, Address: e.refs.Remote, Read: o.Read, Trees: e.Trees,
+		Forge: func(ctx context.Context) (triggers.Forge, error) {
+			hub, _, err := e.Pulls.Forge(ctx)
+			return hub, err
+		},
+		Poll: poll, Every: func() time.Duration { return time.Duration(o.Settings().Rescan) }, Now: o.Now})
 	e.Collector = collect.New(collect.Options{Launches: e.Launches, Folders: e.Folders, Git: o.Git,
 		Settings: o.Settings})
 	e.Judges = judge.New(judge.Options{Collector: e.Collector, Launches: e.Launches, Folders: e.Folders,
@@ -183,19 +188,6 @@ func (e *World) tie() (err error) {
 		EscalateAfter: func() int { return o.Settings().Notify.Escalate.After }, Level: e.Level, Files: e.FilesOf,
 		Notes: &e.Notes, Now: o.Now})
 	return nil
-}
-
-// listener looks for what fires triggers.
-func (e *World) listener() *triggers.Triggers {
-	o := e.opt
-	return triggers.New(triggers.Options{Root: e.Root, Notes: &e.Notes, Git: o.Git, Watcher: o.Watcher,
-		Matches: gates.Matches, Address: e.refs.Remote, Read: o.Read,
-		Forge: func(ctx context.Context) (triggers.Forge, error) {
-			hub, _, err := e.Pulls.Forge(ctx)
-			return hub, err
-		},
-		Poll:  func() time.Duration { return time.Duration(o.Settings().PRPoll) },
-		Every: func() time.Duration { return time.Duration(o.Settings().Rescan) }, Now: o.Now})
 }
 
 // Hear passes on what people say by buttons, and by comments at the forge: see daemon.RepoOptions.
@@ -221,7 +213,7 @@ func (e *World) Close() error {
 // Hint passes on a name from the shared watcher's Hints; another repo's name changes nothing.
 func (e *World) Hint(name string) {
 	e.refs.Hint(name)
-	e.triggers.Hint(name)
+	e.Triggers.Hint(name)
 	e.Inbox.Hint(name)
 }
 
@@ -234,19 +226,16 @@ func (e *World) Health() []string {
 // Carry carries out an effect: see daemon.World.
 func (e *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
 	defer e.Forget(j.Key)
-	if c := j.RunInfo.Child; c != nil {
-		if e.Persist(ctx, j.Key, func() error { return e.PlaceChild(j.Run, c) }) != nil && ctx.Err() != nil {
-			return nil
-		}
+	if !e.PlaceChild(ctx, j) {
+		return nil
 	}
 	switch j.Kind {
 	case engine.DoRun:
-		return e.carryRun(ctx, j, emit)
-	case engine.DoStop:
-		if j.Proc.Forge { // nothing runs here
-			return engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: launch.DayOf(e.opt.Now()),
-				Exit: engine.Exit{Code: -1, Stopped: true}}
+		if ev := e.run(ctx, j, emit); ev != nil {
+			ev.Run, ev.Key, ev.Day = j.Run, j.Key, launch.DayOf(e.opt.Now())
+			return *ev
 		}
+	case engine.DoStop:
 		return e.Stop(ctx, j)
 	case engine.DoWatch:
 		return e.refs.Look(ctx, j, emit)
@@ -260,7 +249,6 @@ func (e *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) e
 		return e.Tell(ctx, j)
 	case engine.DoForge:
 		e.Pulls.Watch(ctx, j, emit)
-		return nil
 	case engine.DoWrite:
 		return e.Write(ctx, j)
 	case engine.DoMove:
@@ -272,58 +260,37 @@ func (e *World) Carry(ctx context.Context, j job.Job, emit func(engine.Event)) e
 	case engine.DoSave:
 		return e.SaveTasks(ctx, j)
 	case engine.DoListen:
-		return e.triggers.Listen(ctx, j, emit)
+		return e.Listen(ctx, j, emit)
 	case engine.DoFire:
-		return e.fire(ctx, j, emit)
+		return e.Fire(ctx, j, emit)
+	default:
+		e.Note("effect "+j.Kind, "this release does not know it")
 	}
-	e.Note("effect "+j.Kind, "this release does not know it")
 	<-ctx.Done()
 	return nil
 }
 
-// fire reads the spec for a firing, and finds the checkouts of its worktrees.
-func (e *World) fire(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
-	ev := e.triggers.Fire(ctx, j, emit)
-	if read, ok := ev.(engine.FiringRead); ok {
-		read.Run.Trees = e.Trees(ctx, j.Spec)
-		return read
-	}
-	return ev
-}
-
-// Present returns what the triggers of a spec would fire for and that is there already.
-func (e *World) Present(ctx context.Context, spec *engine.Spec) ([]engine.Was, error) {
-	return e.triggers.Present(ctx, spec)
-}
-
-// carryRun runs a process of its kind.
-func (e *World) carryRun(ctx context.Context, j job.Job, emit func(engine.Event)) engine.Event {
-	if j.Proc == nil || j.Spec == nil || j.Proc.Step != "" && (j.Attempt == nil || j.Spec.Step(j.Proc.Step) == nil) {
-		e.Note(j.Key, "its run's spec or attempt is not known: nothing can be started")
-		<-ctx.Done()
+// run runs a process of its kind; nil = ctx ended first, or nothing can be started.
+func (e *World) run(ctx context.Context, j job.Job, emit func(engine.Event)) *engine.ProcessEnded {
+	p := j.Proc
+	if p == nil || j.Spec == nil || p.Step != "" && (j.Attempt == nil || j.Spec.Step(p.Step) == nil) ||
+		p.Gate != "" && (j.Round == nil || j.Spec.Gate(p.Gate) == nil) {
+		e.Note(j.Key, "its run's spec, attempt or round is not known: nothing can be started")
 		return nil
 	}
 	e.opt.Fresh(ctx)
-	var ev *engine.ProcessEnded
-	switch j.Proc.Kind {
+	switch p.Kind {
 	case engine.ProcStep:
-		ev = e.Step(ctx, j, &launch.Clock{Run: j.Run, Key: j.Key, Emit: emit, Held: j.Attempt.Deadline.IsZero()})
+		return e.Step(ctx, j, emit)
 	case engine.ProcCheck:
-		ev = e.Check(ctx, j)
+		return e.Check(ctx, j)
 	case engine.ProcReview:
-		if g := j.Spec.Gate(j.Proc.Gate); j.Proc.Forge && g != nil && j.Round != nil && j.Made != nil {
-			ev = e.Judge(ctx, j, g)
-			break
+		if p.Forge {
+			return e.Judge(ctx, j)
 		}
-		ev = e.Review(ctx, j,
-			&launch.Clock{Run: j.Run, Key: j.Key, Emit: emit, Held: j.Round != nil && j.Round.Deadline.IsZero()})
+		return e.Review(ctx, j, emit)
 	case engine.ProcHook:
-		ev = e.Hook(ctx, j)
+		return e.Hook(ctx, j)
 	}
-	if ev == nil {
-		<-ctx.Done()
-		return nil
-	}
-	ev.Run, ev.Key, ev.Day = j.Run, j.Key, launch.DayOf(e.opt.Now())
-	return *ev
+	return nil
 }

@@ -25,6 +25,8 @@ type Options struct {
 	// arm it now.
 	Read func(ctx context.Context, workflow string, vars map[string]any) (run engine.RunRequested, armed string,
 		err error)
+	// Trees returns the checkouts of a spec's worktrees: see daemon.World.
+	Trees func(ctx context.Context, spec *engine.Spec) map[string]string
 	Forge func(ctx context.Context) (Forge, error)
 	Poll  func() time.Duration // between looks at the forge
 	Every func() time.Duration // between looks at files and refs, whatever the hints
@@ -94,6 +96,7 @@ func (t *Triggers) Fire(ctx context.Context, j job.Job, emit func(engine.Event))
 		case armed != j.Armed:
 			why = fmt.Sprintf("its spec has changed since it was armed: look at it, then sluice triggers arm %s", j.Effect.Armed)
 		default:
+			run.Trees = t.opt.Trees(ctx, j.Spec)
 			return engine.FiringRead{Workflow: j.Effect.Armed, Trigger: j.Trigger, Key: j.Firing.Key, Armed: armed,
 				Run: run}
 		}

@@ -43,7 +43,8 @@ func newBench(t *testing.T, repo *git.Repo, root string) *bench {
 		Address: func(ctx context.Context) (string, error) { return repo.RemoteURL(ctx, "origin") },
 		Read: func(context.Context, string, map[string]any) (engine.RunRequested, string, error) {
 			return engine.RunRequested{Source: "s"}, b.armed, nil
-		}})
+		},
+		Trees: func(context.Context, *engine.Spec) map[string]string { return map[string]string{"w": "key"} }})
 	done.Go(func() {
 		for {
 			select {
@@ -271,7 +272,7 @@ func TestFireHeld(t *testing.T) {
 		t.Errorf("%+v", ev)
 	}
 	b.armed = "d"
-	if ev, ok := b.Fire(t.Context(), j, nil).(engine.FiringRead); !ok || ev.Key != "a@1" || ev.Run.Source != "s" {
+	if ev, ok := b.Fire(t.Context(), j, nil).(engine.FiringRead); !ok || ev.Key != "a@1" || ev.Run.Source != "s" || ev.Run.Trees["w"] != "key" {
 		t.Errorf("%+v", ev)
 	}
 }
