@@ -12,6 +12,7 @@ package folders
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"sluice/internal/git"
@@ -66,11 +67,17 @@ type ground struct {
 	landing  sync.Mutex // held while a branch of a person's moves: each landing starts from the last one
 }
 
-// New returns the Folders of a repo.
-func New(o Options) *Folders {
+// New returns the Folders of a repo. A store of sluice's ignores sluice's own files from then on.
+func New(o Options) (*Folders, error) {
 	f := &Folders{}
 	f.ground = ground{Layout: o.Layout, Notes: o.Notes, opt: o}
-	return f
+	if o.Git == nil || !o.Git.Plain() {
+		return f, nil
+	}
+	if err := o.Git.PassOver(f.OwnPaths(tree.Begin{Top: f.Root})); err != nil {
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	return f, nil
 }
 
 // Alone runs write while no folder is being taken.

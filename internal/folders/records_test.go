@@ -36,7 +36,10 @@ func TestGitSettingsOfAWorktree(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { repo.Close() })
-	x := New(Options{Layout: layout.Layout{Root: root, State: t.TempDir()}, Notes: &health.Notes{Log: t.Logf}, Git: repo, Settings: settings.Default})
+	x, err := New(Options{Layout: layout.Layout{Root: root, State: t.TempDir()}, Notes: &health.Notes{Log: t.Logf}, Git: repo, Settings: settings.Default})
+	if err != nil {
+		t.Fatal(err)
+	}
 	j := job.Job{Effect: engine.Effect{Run: "w-1"}}
 	named, err := x.gitFiles(t.Context(), j, tree.Begin{Top: top, Dir: top})
 	if err != nil {

@@ -75,32 +75,34 @@ type Layout struct {
 	secret []byte
 }
 
-// Open makes the state folder's secret at first use.
-func (l *Layout) Open() (err error) {
-	l.secret, err = secretIn(l.State)
-	return err
-}
-
-// secretIn returns the secret of a state folder, made at first use.
-func secretIn(state string) ([]byte, error) {
-	data, _, err := atomicfile.OpenRegular(state, secretFile, secretBytes)
+// Open makes the state folder (0700) and its secret at first use, where the repo is there.
+func (l *Layout) Open() error {
+	if err := l.There(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(l.State, 0o700); err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	data, _, err := atomicfile.OpenRegular(l.State, secretFile, secretBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		fresh := make([]byte, secretBytes)
-		_, _ = rand.Read(fresh) // never fails
-		if err := atomicfile.WriteNew(filepath.Join(state, secretFile), fresh, 0o600); err == nil {
-			return fresh, nil
+		l.secret = make([]byte, secretBytes)
+		_, _ = rand.Read(l.secret) // never fails
+		err = atomicfile.WriteNew(filepath.Join(l.State, secretFile), l.secret, 0o600)
+		if err == nil {
+			return nil
 		} else if !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("secret: %w", err)
+			return fmt.Errorf("secret: %w", err)
 		}
-		data, _, err = atomicfile.OpenRegular(state, secretFile, secretBytes) // another process was first
+		data, _, err = atomicfile.OpenRegular(l.State, secretFile, secretBytes) // another process was first
 	}
 	if err == nil && len(data) != secretBytes {
 		err = fmt.Errorf("it has %d bytes, not %d", len(data), secretBytes)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("secret in %s: %w: remove it when no agent runs", state, err)
+		return fmt.Errorf("secret in %s: %w: remove it when no agent runs", l.State, err)
 	}
-	return data, nil
+	l.secret = data
+	return nil
 }
 
 // Token is what proves that a word is the launch's own.

@@ -22,7 +22,7 @@ import (
 // taskWriter is as much of Work as reads and writes task files.
 func taskWriter(dir string) *Work {
 	l, notes := layout.Layout{Root: dir}, &health.Notes{}
-	at := folders.New(folders.Options{Layout: l, Notes: notes})
+	at, _ := folders.New(folders.Options{Layout: l, Notes: notes}) // without git nothing can fail
 	return New(Options{Folders: at, Now: time.Now})
 }
 

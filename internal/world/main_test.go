@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sluice/agents"
+	"sluice/agents/launch"
 	"sluice/engine"
 	"sluice/internal/git"
 	"sluice/internal/job"
@@ -95,6 +96,9 @@ func (b *bench) executor(change ...func(*Options)) *World {
 		Root: b.root, State: b.state, Git: b.git, Watcher: w,
 		Runner:   agents.New(agents.Options{Shim: []string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", self, shimArg}, Logf: b.t.Logf}),
 		Settings: func() settings.Settings { return b.settings },
+		Fresh:    func(context.Context) {},
+		Now:      time.Now,
+		Unheld:   &launch.Unheld{},
 		Environ:  []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.root, "SECRET=s3cret", "MY_KEY=k"},
 		Logf:     func(f string, a ...any) { b.t.Logf("log: "+f, a...) },
 		Notifier: func() *notify.Notifier { return b.notifier },

@@ -2,9 +2,6 @@ package world
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -33,36 +30,36 @@ import (
 	"sluice/watcher/triggers"
 )
 
-// Options are what a World needs.
+// Options are what a World needs. Git, Slots, PutDown, Spending, Sandbox, Afar and Hidden are optional.
 type Options struct {
-	Root  string // the repo's root: the folder that contains .workflow/
-	State string // this repo's state folder, outside the repo; created 0700 if missing
+	Root  string // the repo's root, a real path: the folder that contains .workflow/
+	State string // this repo's state folder, outside the repo
 	// Git is nil if git is not installed. For a root that is no checkout, it is a store of
 	// sluice's.
 	Git      *git.Repo
 	Runner   *agents.Runner          // starts processes
 	Watcher  *watcher.Watcher        // shared by all repos: see Hint
-	Notifier func() *notify.Notifier // called for each notice; nil, or returning nil: no notices
-	// Terminal opens a terminal in dir with a sluice command; nil: there is none.
+	Notifier func() *notify.Notifier // called for each notice; nil = no notices
+	// Terminal opens a terminal in dir with a sluice command.
 	Terminal func(ctx context.Context, dir string, args []string) error
 	Settings func() settings.Settings // called at each launch
-	Fresh    func(context.Context)    // reads the settings again if they have changed, before each launch; may be nil
+	Fresh    func(context.Context)    // reads the settings again if they have changed, before each launch
 	Self     string                   // sluice's own binary, which plays stubs; "" = none
 	Environ  []string                 // the daemon's; agents get what is allowed of it
-	Logf     func(string, ...any)     // errors that did not stop the work; may be nil
+	Logf     func(string, ...any)     // errors that did not stop the work
 	Slots    *launch.Slots            // shared by all repos: the agents' slots; nil = no limit
 	PutDown  func() time.Time         // last stop of the service or machine on purpose; nil = never
 	Spending *launch.Spending         // shared by all repos: usage of the day; nil = no budget
-	Now      func() time.Time         // nil = time.Now
+	Now      func() time.Time
 	// Sandbox returns the sandbox of launches, or why there is none, at each launch. nil: launches
 	// are not held.
 	Sandbox func() (*sandbox.Box, error)
-	Unheld  *launch.Unheld // shared by all repos; nil = its own
+	Unheld  *launch.Unheld // shared by all repos
 	Afar    launch.Afar    // the workers; nil = there are none
 	Repo    string         // repo-id: an answer signed for another repo does not count
-	Journal func() string  // the journal's id, which answers are signed for too; may be nil, or return ""
+	Journal func() string  // the journal's id, which answers are signed for too; may return ""
 	Hidden  []string       // sluice's own folders beside State, hidden from held launches
-	// Read reads a workflow for the run of a firing: see triggers.Options. nil: none is started.
+	// Read reads a workflow for the run of a firing: see triggers.Options.
 	Read func(ctx context.Context, workflow string, vars map[string]any) (engine.RunRequested, string, error)
 }
 
@@ -88,40 +85,12 @@ var _ daemon.World = (*World)(nil)
 
 // New returns a World that watches the repo's inbox. The caller closes it.
 func New(o Options) (*World, error) {
-	root, err := filepath.EvalSymlinks(o.Root)
-	if err == nil {
-		root, err = filepath.Abs(root)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("repo %s: %w: name the folder that holds .workflow/", o.Root, err)
-	}
-	if o.Runner == nil || o.Watcher == nil || o.State == "" {
-		return nil, errors.New("world: a runner, a watcher and a state folder are needed")
-	}
-	if o.Settings == nil {
-		o.Settings = settings.Default
-	}
-	if o.Fresh == nil {
-		o.Fresh = func(context.Context) {}
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Unheld == nil {
-		o.Unheld = &launch.Unheld{}
-	}
-	e := &World{opt: o, Layout: layout.Layout{Root: root, State: o.State}, Notes: health.Notes{Log: o.Logf}}
+	e := &World{opt: o, Layout: layout.Layout{Root: o.Root, State: o.State}, Notes: health.Notes{Log: o.Logf}}
 	if o.Afar != nil {
 		e.Given = o.Afar.Token
 	}
-	if e.opt.Git.Checkout() {
+	if o.Git.Checkout() {
 		e.Top = o.Git.Top()
-	}
-	if err := e.There(); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(o.State, 0o700); err != nil {
-		return nil, fmt.Errorf("state folder: %w", err)
 	}
 	if err := e.Layout.Open(); err != nil {
 		return nil, err
@@ -137,17 +106,15 @@ func New(o Options) (*World, error) {
 func (e *World) tie() (err error) {
 	o := e.opt
 	poll := func() time.Duration { return time.Duration(o.Settings().PRPoll) }
-	e.Folders = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings,
+	e.Folders, err = folders.New(folders.Options{Layout: e.Layout, Notes: &e.Notes, Git: o.Git, Settings: o.Settings,
 		Hidden: o.Hidden,
 		Request: func(ctx context.Context, j job.Job, w tree.Work, l tree.Landing) error {
 			return e.Pulls.Land(ctx, j, w, l)
 		},
 		Held: func() bool { box, _ := e.Box(); return box != nil }, Path: func() string { return e.Variable("PATH") },
 		Pulls: func(ctx context.Context) (map[string]string, error) { return e.refs.Pulls(ctx) }})
-	if o.Git != nil && o.Git.Plain() {
-		if err := o.Git.PassOver(e.OwnPaths(tree.Begin{Top: e.Root})); err != nil {
-			return fmt.Errorf("state folder: %w", err)
-		}
+	if err != nil {
+		return err
 	}
 	e.Launches, err = launch.New(launch.Options{Runner: o.Runner, Slots: o.Slots, Spending: o.Spending,
 		PutDown: o.PutDown, Afar: o.Afar, Now: o.Now,
@@ -182,9 +149,8 @@ func (e *World) tie() (err error) {
 		Runner: o.Runner, Git: o.Git, Now: o.Now})
 	e.Work = work.New(work.Options{Judges: e.Judges, Collector: e.Collector, Launches: e.Launches, Folders: e.Folders,
 		Inbox: e.Inbox, Git: o.Git, Now: o.Now})
-	e.People = people.New(people.Options{Root: e.Root,
-		Page:     func() string { return o.Settings().Web.Pages(filepath.Base(e.State)) },
-		Notifier: o.Notifier, Terminal: o.Terminal,
+	e.People = people.New(people.Options{Root: e.Root, Notifier: o.Notifier, Terminal: o.Terminal,
+		Page:          func() string { return o.Settings().Web.Pages(filepath.Base(e.State)) },
 		EscalateAfter: func() int { return o.Settings().Notify.Escalate.After }, Level: e.Level, Files: e.FilesOf,
 		Notes: &e.Notes, Now: o.Now})
 	return nil

@@ -6,7 +6,6 @@ package people
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -47,9 +46,9 @@ type askedAt struct {
 // Options are what People are made of.
 type Options struct {
 	Root     string                  // of the repo
-	Page     func() string           // the address of the repo's pages; "" or nil = there are none
-	Notifier func() *notify.Notifier // called for each notice; nil, or returning nil: none is sent
-	// Terminal opens a terminal in dir with a command of sluice's, or says why it cannot; nil: there is none.
+	Page     func() string           // the address of the repo's pages; "" = there are none
+	Notifier func() *notify.Notifier // called for each notice; nil = none is sent
+	// Terminal opens a terminal in dir with a command of sluice's, or says why it cannot.
 	Terminal      func(ctx context.Context, dir string, args []string) error
 	EscalateAfter func() int                                            // reminders of a gate; 0 = it never does
 	Level         func(run string) (level, why string)                  // see daemon.World
@@ -71,14 +70,6 @@ type People struct {
 
 // New returns the people of a repo; nobody is asked yet.
 func New(o Options) *People {
-	if o.Notifier == nil {
-		o.Notifier = func() *notify.Notifier { return nil }
-	}
-	if o.Terminal == nil {
-		o.Terminal = func(context.Context, string, []string) error {
-			return errors.New("no terminal is known (notify.terminal)")
-		}
-	}
 	return &People{opt: o, asked: map[string]askedAt{}}
 }
 

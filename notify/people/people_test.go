@@ -14,10 +14,17 @@ import (
 	"sluice/notify"
 )
 
+// newPeople returns people whom no notice reaches.
+func newPeople(logf func(string, ...any)) *People {
+	return New(Options{Notes: &health.Notes{Log: logf}, Page: func() string { return "" },
+		Notifier: func() *notify.Notifier { return nil }, EscalateAfter: func() int { return 0 },
+		Level: func(string) (string, string) { return engine.TrustSandbox, "" }})
+}
+
 // TestPressesAreBounded: who presses much holds up nothing.
 func TestPressesAreBounded(t *testing.T) {
 	dropped := 0
-	p := New(Options{Notes: &health.Notes{Log: func(string, ...any) { dropped++ }}})
+	p := newPeople(func(string, ...any) { dropped++ })
 	for range 3 * pressesMost {
 		p.Pressed(notify.Press{Slot: "x", Key: pressApprove})
 	}
@@ -65,7 +72,7 @@ func TestErrands(t *testing.T) {
 
 // TestHearEnds: the end waits for a button that is being taken in.
 func TestHearEnds(t *testing.T) {
-	p := New(Options{Notes: &health.Notes{Log: t.Logf}})
+	p := newPeople(t.Logf)
 	p.asked["x"] = askedAt{run: "r", gate: "G", n: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	began, done := make(chan struct{}), false
@@ -85,8 +92,7 @@ func TestHearEnds(t *testing.T) {
 
 // TestPassOfALaterRoundNamesIt: a pass that names no round is for the first, so it would be refused.
 func TestPassOfALaterRoundNamesIt(t *testing.T) {
-	p := New(Options{Notes: &health.Notes{Log: t.Logf}, EscalateAfter: func() int { return 0 },
-		Level: func(string) (string, string) { return engine.TrustSandbox, "" }})
+	p := newPeople(t.Logf)
 	body := p.Notice(job.Job{Effect: engine.Effect{Notice: &engine.Notice{Kind: engine.NoticeHuman, Run: "w-2", Gate: "G"}},
 		Round: &engine.Round{N: 2}}).Body
 	if want := "To answer: sluice pass G --run w-2 --round 2, or sluice fail G --run w-2 -m"; !strings.Contains(body, want) {
@@ -96,8 +102,7 @@ func TestPassOfALaterRoundNamesIt(t *testing.T) {
 
 // TestBothCommandsNameTheRun: who looks by the words of a notice sees what an answer by its words is about.
 func TestBothCommandsNameTheRun(t *testing.T) {
-	p := New(Options{Notes: &health.Notes{Log: t.Logf}, EscalateAfter: func() int { return 0 },
-		Level: func(string) (string, string) { return engine.TrustSandbox, "" }})
+	p := newPeople(t.Logf)
 	body := p.Notice(job.Job{Effect: engine.Effect{Notice: &engine.Notice{Kind: engine.NoticeHuman, Run: "w-2", Gate: "G"}}}).Body
 	for _, want := range []string{"To look: sluice show G --run w-2", "sluice pass G --run w-2"} {
 		if !strings.Contains(body, want) {

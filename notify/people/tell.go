@@ -134,7 +134,7 @@ func (p *People) Notice(job job.Job) notify.Notice {
 
 // pageOf returns the page of the gate or the run that a notice is about; "" if there is none.
 func (p *People) pageOf(n *engine.Notice) string {
-	if p.opt.Page == nil || n.Run == "" {
+	if n.Run == "" {
 		return ""
 	}
 	base := p.opt.Page()

@@ -46,9 +46,6 @@ func newBench(t *testing.T) *bench {
 	b.settle.Store(int64(50 * time.Millisecond))
 	b.put("README.md", "hello\n")
 	l := layout.Layout{Root: b.root, State: b.state}
-	if err := os.MkdirAll(b.state, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	if err := l.Open(); err != nil {
 		t.Fatal(err)
 	}
